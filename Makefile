@@ -1,0 +1,150 @@
+# Each target does its own set-up and repeats only what changed. Start with `make demo` or `make test`.
+#
+# PYTHON=python3.12   the interpreter the environment is made from (3.11 or newer)
+# CXX=clang++         the compiler
+# JOBS=4              compile jobs at once
+# PYTEST="-k name"    more arguments for pytest
+# The package is built in place (src/ plus the libraries compiled into it), so a Python edit needs no build.
+
+PYTHON ?= python3
+JOBS ?= $(shell nproc)
+PYTEST ?=
+
+VENV := $(CURDIR)/.venv
+PARITY_VENV := $(CURDIR)/.venv-parity
+BUILD := build/dev
+ASAN_BUILD := build/asan
+TSAN_BUILD := build/tsan
+STUBS := build/stubs
+ASAN_SITE := $(CURDIR)/$(ASAN_BUILD)/site
+# What runs under the sanitizer besides the C++ tests: everything that is not about speed or PyTorch.
+ASAN_TESTS ?= tests
+
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check --quiet
+CMAKE := $(VENV)/bin/cmake
+CTEST := $(VENV)/bin/ctest --output-on-failure
+SITE_PACKAGES = $(shell $(PY) -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+CPP_FILES = $(shell find csrc softnpu tests -name '*.cpp' -o -name '*.h')
+CONFIGURE = CXX=$$(tools/find_compiler) $(CMAKE) -S . -G Ninja -DPython_EXECUTABLE=$(PY) -DMT_TESTS=ON \
+	-DCMAKE_MAKE_PROGRAM=$(VENV)/bin/ninja
+
+# Two of our targets at once must not build in the same folder.
+LOCK := flock
+
+export MINDTORCH_NPU := soft
+
+.PHONY: help build demo test parity bench lint format stubs asan tsan clean
+
+help:
+	@echo "make demo    train a small network on the software NPU"
+	@echo "make test    C++ and Python tests (no PyTorch needed)"
+	@echo "make parity  compare with PyTorch 2.13.0, which is installed for it"
+	@echo "make bench   host and kernel times beside PyTorch's"
+	@echo "make lint    ruff, mypy, clang-format;  make format applies them"
+	@echo "make stubs   write the generated stub and support matrix into the source tree"
+	@echo "make asan    tests under the address and undefined-behaviour sanitizers;  make tsan: C++ tests, threads"
+	@echo "make build   only build;  make clean removes builds and environments"
+
+# --- environments -------------------------------------------------------------------------------------------------
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "$(PYTHON) is not Python 3.11 or newer. Install one (Debian/Ubuntu: apt install python3 python3-venv python3-dev) or set PYTHON=." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys, sysconfig, pathlib; sys.exit(not (pathlib.Path(sysconfig.get_path("include")) / "Python.h").exists())' || { \
+	  echo "$(PYTHON) has no Python.h. Install its headers (Debian/Ubuntu: apt install python3-dev; Fedora/openEuler: dnf install python3-devel)." >&2; exit 1; }
+	@tools/find_compiler >/dev/null
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.ready: pyproject.toml tools/requirements.py | $(VENV)/bin/python
+	$(PY) tools/requirements.py build run test > $(VENV)/requirements.txt
+	$(PIP) install -r $(VENV)/requirements.txt
+	echo $(CURDIR)/src > $(SITE_PACKAGES)/mindtorch_v2_in_place.pth
+	@touch $@
+
+$(VENV)/.lint-ready: pyproject.toml $(VENV)/.ready
+	$(PY) tools/requirements.py lint > $(VENV)/requirements-lint.txt
+	$(PIP) install -r $(VENV)/requirements-lint.txt
+	@touch $@
+
+# PyTorch lives in an environment of its own, over the first, so that the default suite cannot come to need it.
+$(PARITY_VENV)/.ready: pyproject.toml $(VENV)/.ready
+	$(PY) -m venv --without-pip $(PARITY_VENV)
+	$(PY) tools/requirements.py parity > $(PARITY_VENV)/requirements.txt
+	$(PIP) --python $(PARITY_VENV)/bin/python install -r $(PARITY_VENV)/requirements.txt
+	printf '%s\n' $(SITE_PACKAGES) $(CURDIR)/src > \
+	  $$($(PARITY_VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/shared.pth
+	@touch $@
+
+# --- builds -------------------------------------------------------------------------------------------------------
+
+$(BUILD)/.configured: $(VENV)/.ready
+	$(CONFIGURE) -B $(BUILD)
+	@touch $@
+
+build: $(BUILD)/.configured
+	$(LOCK) $(BUILD)/lock $(CMAKE) --build $(BUILD) -j $(JOBS)
+	@$(LOCK) $(BUILD)/lock $(CMAKE) --install $(BUILD) --prefix src > $(BUILD)/install.log
+
+$(ASAN_BUILD)/.configured: $(VENV)/.ready
+	$(CONFIGURE) -B $(ASAN_BUILD) -DMT_SANITIZE=address
+	@touch $@
+
+$(TSAN_BUILD)/.configured: $(VENV)/.ready
+	$(CONFIGURE) -B $(TSAN_BUILD) -DMT_SANITIZE=thread
+	@touch $@
+
+# --- jobs ---------------------------------------------------------------------------------------------------------
+
+demo: build
+	$(PY) examples/mnist_mlp.py
+
+test: build
+	$(CTEST) --test-dir $(BUILD)
+	$(PY) -m pytest tests --ignore=tests/parity $(PYTEST)
+
+parity: build $(PARITY_VENV)/.ready
+	$(PARITY_VENV)/bin/python -m pytest tests/parity $(PYTEST)
+
+bench: build $(PARITY_VENV)/.ready
+	$(PARITY_VENV)/bin/python benchmarks/host.py
+
+lint: $(VENV)/.lint-ready
+	$(VENV)/bin/ruff check
+	$(VENV)/bin/ruff format --check
+	$(VENV)/bin/clang-format --dry-run --Werror $(CPP_FILES)
+	$(PY) -m codegen --out $(STUBS)
+	@diff -u src/mindtorch_v2/_C.pyi $(STUBS)/python/_C.pyi && diff -u docs/support_matrix.md $(STUBS)/docs/support_matrix.md || { \
+	  echo "The checked-in stub or support matrix differs from what the table gives. Run 'make stubs' and review the diff." >&2; exit 1; }
+	$(VENV)/bin/mypy
+
+format: $(VENV)/.lint-ready
+	$(VENV)/bin/ruff check --fix
+	$(VENV)/bin/ruff format
+	$(VENV)/bin/clang-format -i $(CPP_FILES)
+
+# Checked in although generated, so that a change of the public interface is a readable diff.
+stubs: $(VENV)/.ready
+	$(PY) -m codegen --out $(STUBS)
+	cp $(STUBS)/python/_C.pyi src/mindtorch_v2/_C.pyi
+	cp $(STUBS)/docs/support_matrix.md docs/support_matrix.md
+
+# Python itself is not instrumented, so the sanitizer is preloaded; its leak check would report the interpreter's own.
+# libstdc++ comes along because the sanitizer must find __cxa_throw before the first library that throws is loaded.
+asan: $(ASAN_BUILD)/.configured
+	$(LOCK) $(ASAN_BUILD)/lock $(CMAKE) --build $(ASAN_BUILD) -j $(JOBS)
+	UBSAN_OPTIONS=print_stacktrace=1 $(CTEST) --test-dir $(ASAN_BUILD)
+	rm -rf $(ASAN_SITE) && mkdir -p $(ASAN_SITE) && cp -r src/mindtorch_v2 $(ASAN_SITE)/
+	$(CMAKE) --install $(ASAN_BUILD) --prefix $(ASAN_SITE) > $(ASAN_BUILD)/install.log
+	compiler=$$(tools/find_compiler) && \
+	LD_PRELOAD="$$($$compiler -print-file-name=libasan.so) $$($$compiler -print-file-name=libstdc++.so)" \
+	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc PYTHONPATH=$(ASAN_SITE) \
+	$(PY) -m pytest $(ASAN_TESTS) --ignore=tests/parity $(PYTEST)
+
+tsan: $(TSAN_BUILD)/.configured
+	$(LOCK) $(TSAN_BUILD)/lock $(CMAKE) --build $(TSAN_BUILD) -j $(JOBS)
+	$(CTEST) --test-dir $(TSAN_BUILD)
+
+clean:
+	rm -rf build $(VENV) $(PARITY_VENV)
+	find src -name '*.so' -delete

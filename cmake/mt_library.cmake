@@ -1,0 +1,55 @@
+# One library per csrc/ folder, which sees only the folders it may use.
+#
+# Note [Include trees]
+# Includes are spelled from csrc/ ("core/tensor.h"), so putting csrc/ itself on the include path would let every
+# folder include every other. Instead each target gets a folder in the build tree that holds symbolic links to the
+# csrc/ folders it may use, and nothing else. An include that points upward then fails to compile with
+# "No such file". See docs/decisions/0001-include-trees.md.
+
+# mt_library(name DIR <folder of csrc/> [USES <targets>] [GENERATED <folders of build/generated/>]
+#            [LINKS <other libraries>])
+# Builds every .cpp of the folder and of the generated folders. USES are other mt_library targets: they are linked
+# and their folders become visible, with everything that they use in turn.
+function(mt_library name)
+  cmake_parse_arguments(ARG "" "DIR" "USES;GENERATED;LINKS" ${ARGN})
+
+  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/csrc/${ARG_DIR}/*.cpp")
+  foreach(folder IN LISTS ARG_GENERATED)
+    file(GLOB generated_sources "${PROJECT_BINARY_DIR}/generated/${folder}/*.cpp")
+    list(APPEND sources ${generated_sources})
+  endforeach()
+
+  set(visible "${ARG_DIR}")
+  foreach(used IN LISTS ARG_USES)
+    get_property(used_visible GLOBAL PROPERTY "${used}_visible")
+    list(APPEND visible ${used_visible})
+  endforeach()
+  list(REMOVE_DUPLICATES visible)
+  set_property(GLOBAL PROPERTY "${name}_visible" ${visible})
+  mt_include_tree(${name} tree ${visible})
+
+  if(sources)
+    add_library(${name} STATIC ${sources})
+    target_include_directories(${name} PUBLIC "${tree}")
+    target_link_libraries(${name} PUBLIC ${ARG_USES} ${ARG_LINKS})
+  else()
+    # A folder of headers only.
+    add_library(${name} INTERFACE)
+    target_include_directories(${name} INTERFACE "${tree}")
+    target_link_libraries(${name} INTERFACE ${ARG_USES} ${ARG_LINKS})
+  endif()
+endfunction()
+
+# mt_include_tree(name result <folders of csrc/>): makes the links and stores the tree's path in `result`.
+# The tree is made afresh at every configuration, so that a permission taken away is really gone.
+function(mt_include_tree name result)
+  set(tree "${PROJECT_BINARY_DIR}/include_trees/${name}")
+  file(REMOVE_RECURSE "${tree}")
+  foreach(folder IN LISTS ARGN)
+    get_filename_component(parent "${tree}/${folder}" DIRECTORY)
+    file(MAKE_DIRECTORY "${parent}")
+    file(CREATE_LINK "${PROJECT_SOURCE_DIR}/csrc/${folder}" "${tree}/${folder}" SYMBOLIC)
+  endforeach()
+  file(CREATE_LINK "${PROJECT_BINARY_DIR}/generated" "${tree}/generated" SYMBOLIC)
+  set(${result} "${tree}" PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,175 @@
+"""Cells of the table as kernels: the CPU's functors and functions, the NPU's ACLNN calls, and the explicit
+instantiations of the elementwise templates that both the CPU and the software NPU link."""
+
+from __future__ import annotations
+
+from .cpp_types import kernel_parameters
+from .dispatch import BANNER, has_table, rule, writes_in_place
+from .table import Row, VendorCall
+
+_SIGNATURES = {
+    "unary": "(const View&, const View&, const Scalar*)",
+    "predicate": "(const View&, const View&)",
+    "binary": "(const View&, const View&, const View&, DType, const Scalar*)",
+    "compare": "(const View&, const View&, const View&, DType)",
+    "reduce": "(const View&, const View&)",
+}
+
+
+def kernel_instantiations(rows: list[Row], family: str) -> str:
+    functors = sorted({r.cpu for r in rows if r.family == family and r.cpu})
+    header = "reduce_impl.h" if family == "reduce" else "elementwise_impl.h"
+    return "\n".join([
+        BANNER,
+        '#include "kernels/functors.h"',
+        f'#include "kernels/{header}"\n',
+        "namespace mt::kernels {\n",
+        *[f"template void {family}<{functor}>{_SIGNATURES[family]};" for functor in functors],
+        "\n}  // namespace mt::kernels",
+        "",
+    ])  # fmt: skip
+
+
+def _parameters(row: Row) -> str:
+    return kernel_parameters(row.schema, not writes_in_place(row))
+
+
+def _unused_allowed(row: Row) -> str:
+    """The parameter list of a cell, which need not read every argument (keepdim is in out's shape already)."""
+    return "[[maybe_unused]] " + _parameters(row).replace(", ", ", [[maybe_unused]] ")
+
+
+def _cpu_body(row: Row) -> str:
+    arguments = row.schema.arguments
+    numbers = [a.name for a in arguments if a.type == "Scalar"]
+    if row.scalar_variant:
+        numbers = numbers[1:]
+    scalars = f"  const Scalar params[] = {{{', '.join(numbers)}}};\n" if numbers else ""
+    params = "params" if numbers else "nullptr"
+    first = arguments[0].name
+    if row.family == "unary":
+        return f"{scalars}  kernels::unary<kernels::{row.cpu}>(view(self), view(out), {params});"
+    if row.family == "predicate":
+        return f"  kernels::predicate<kernels::{row.cpu}>(view(self), view(out));"
+    if row.family in ("binary", "compare"):
+        second = arguments[1].name
+        compute = f"infer::compute_type({first}, {second}, {rule(row)})"
+        tail = f", {params}" if row.family == "binary" else ""
+        if row.scalar_variant:
+            return (f"{scalars}  const DType compute = {compute};\n  const NumberView number({second}, compute);\n"
+                    f"  kernels::{row.family}<kernels::{row.cpu}>(view({first}), number.view, view(out), compute{tail});")
+        return (f"{scalars}  kernels::{row.family}<kernels::{row.cpu}>(view({first}), view({second}), view(out), "
+                f"{compute}{tail});")
+    if row.family == "reduce":
+        return f"  reduce_over(kernels::reduce<kernels::{row.cpu}>, self, dim, out);"
+    names = [a.name for a in arguments] + ([] if writes_in_place(row) else [r.name for r in row.schema.returns])
+    return f"  cpu::{row.cpu}({', '.join(names)});"
+
+
+def cpu_header(rows: list[Row]) -> str:
+    by_hand = sorted({
+        f"void {r.cpu}({_parameters(r)});" for r in rows if has_table(r) and r.cpu and r.family in ("kernel", "inplace")
+    })  # fmt: skip
+    return "\n".join([
+        BANNER + "#pragma once\n",
+        '#include "core/dispatch.h"',
+        '#include "core/generator.h"\n',
+        "// Written by hand in csrc/backends/cpu/.",
+        "namespace mt::cpu {\n",
+        *by_hand,
+        "\nvoid register_cpu_kernels();",
+        "\n}  // namespace mt::cpu",
+        "",
+    ])  # fmt: skip
+
+
+def cpu_source(rows: list[Row]) -> str:
+    rows = [r for r in rows if has_table(r) and r.cpu]
+    functions = []
+    for r in rows:
+        work = "out" if not writes_in_place(r) else r.target
+        if not writes_in_place(r):
+            work = r.schema.returns[0].name
+        inputs = [a.name for a in r.schema.arguments if a.type == "Tensor"]
+        size = f"{inputs[0]}.numel()" if r.family == "reduce" and inputs else f"{work}.numel()"
+        functions.append(f"void run_{r.id}({_unused_allowed(r)}) {{\n  HostWork work({size});\n{_cpu_body(r)}\n}}\n")
+    return "\n".join([
+        BANNER,
+        '#include "backends/cpu/view.h"',
+        '#include "core/host_lock.h"',
+        '#include "generated/cpu/kernels.h"',
+        '#include "generated/ops/tables.h"',
+        '#include "infer/infer.h"',
+        '#include "kernels/elementwise.h"',
+        '#include "kernels/functors.h"',
+        '#include "kernels/reduce.h"\n',
+        "namespace mt::cpu {",
+        "namespace {\n",
+        *functions,
+        "}  // namespace\n",
+        "void register_cpu_kernels() {",
+        *[f"  table::{r.id}.cell[int(DeviceType::cpu)] = run_{r.id};" for r in rows],
+        "}\n",
+        "}  // namespace mt::cpu",
+        "",
+    ])  # fmt: skip
+
+
+def _npu_arguments(row: Row, call: VendorCall) -> str:
+    names = {a.name: a for a in row.schema.arguments}
+    out = []
+    for text in call.arguments:
+        if text.endswith(".dtype"):
+            out.append(f"{text.removesuffix('.dtype')}.dtype()")
+        elif row.family == "reduce" and text == "dim":
+            out.append("aclnn::dims(dim, self.dim())")
+        elif text in names or text.lstrip("-").isdigit() or text in [r.name for r in row.schema.returns]:
+            out.append(text)
+        else:
+            raise ValueError(f"{row.source}: {call.function} is given {text!r}, which is no argument, result or number")
+    return ", ".join(out)
+
+
+def _npu_body(row: Row) -> str:
+    target = row.target if writes_in_place(row) else row.schema.returns[0].name
+    if isinstance(row.npu, str):
+        names = [a.name for a in row.schema.arguments] + ([] if writes_in_place(row) else [r.name for r in row.schema.returns])
+        return f"  npu::{row.npu}({', '.join(names)});"
+    assert row.npu is not None
+    return (f"  static aclnn::Function<decltype({row.npu.function}GetWorkspaceSize)> f(\"{row.npu.function}\");\n"
+            f"  aclnn::call(f, {target}.device(), {_npu_arguments(row, row.npu)});")
+
+
+def npu_header(rows: list[Row]) -> str:
+    by_hand = sorted({f"void {r.npu}({_parameters(r)});" for r in rows if isinstance(r.npu, str)})
+    return "\n".join([
+        BANNER + "#pragma once\n",
+        '#include "core/dispatch.h"',
+        '#include "core/generator.h"\n',
+        "// Written by hand in csrc/backends/npu/.",
+        "namespace mt::npu {\n",
+        *by_hand,
+        "\nvoid register_npu_kernels();",
+        "\n}  // namespace mt::npu",
+        "",
+    ])  # fmt: skip
+
+
+def npu_source(rows: list[Row]) -> str:
+    rows = [r for r in rows if has_table(r) and r.npu]
+    functions = [f"void run_{r.id}({_unused_allowed(r)}) {{\n{_npu_body(r)}\n}}\n" for r in rows]
+    return "\n".join([
+        BANNER,
+        '#include "backends/npu/aclnn_call.h"',
+        '#include "generated/npu/kernels.h"',
+        '#include "generated/ops/tables.h"\n',
+        "namespace mt::npu {",
+        "namespace {\n",
+        *functions,
+        "}  // namespace\n",
+        "void register_npu_kernels() {",
+        *[f"  table::{r.id}.cell[int(DeviceType::npu)] = run_{r.id};" for r in rows],
+        "}\n",
+        "}  // namespace mt::npu",
+        "",
+    ])  # fmt: skip

@@ -1,0 +1,80 @@
+"""Schema types in C++: how arguments are passed, kept by autograd nodes, and defaulted."""
+
+from __future__ import annotations
+
+from .schema import Argument, Schema
+
+_PARAMETER = {
+    "Tensor": "const Tensor&",
+    "Tensor?": "const Tensor&",
+    "Tensor[]": "TensorList",
+    "Scalar": "const Scalar&",
+    "Scalar?": "const std::optional<Scalar>&",
+    "int": "int64_t",
+    "int?": "std::optional<int64_t>",
+    "float": "double",
+    "bool": "bool",
+    "int[]": "IntList",
+    "int[1]": "const DimList&",
+    "int[1]?": "const DimList&",
+    "ScalarType": "DType",
+    "ScalarType?": "std::optional<DType>",
+    "Device?": "std::optional<Device>",
+    "MemoryFormat": "std::optional<MemoryFormat>",
+    "MemoryFormat?": "std::optional<MemoryFormat>",
+    "Generator?": "Generator*",
+}
+_KEPT = {"IntList": "Dims", "const Scalar&": "Scalar", "const DimList&": "DimList"}
+
+
+def parameter_type(argument: Argument) -> str:
+    return _PARAMETER[argument.type]
+
+
+def kept_type(argument: Argument) -> str:
+    """The type in which a node keeps a non-tensor argument."""
+    passed = parameter_type(argument)
+    return _KEPT.get(passed, passed.removeprefix("const ").removesuffix("&"))
+
+
+def default_value(argument: Argument) -> str | None:
+    text = argument.default
+    if text is None:
+        return None
+    if text == "None":
+        return {"Tensor?": "Tensor()", "Generator?": "nullptr", "int[1]?": "DimList()"}.get(argument.type, "std::nullopt")
+    if text == "[]":
+        return "DimList()" if argument.type == "int[1]" else "IntList()"
+    if text == "contiguous_format":
+        return "MemoryFormat::contiguous"
+    if argument.type == "Scalar":
+        return f"Scalar({text})"
+    return {"True": "true", "False": "false"}.get(text, text)
+
+
+def parameter(argument: Argument, with_default: bool) -> str:
+    default = default_value(argument) if with_default else None
+    return f"{parameter_type(argument)} {argument.name}" + (f" = {default}" if default is not None else "")
+
+
+def parameters(schema: Schema, *, defaults: bool = False, extra: tuple[str, ...] = ()) -> str:
+    """The parameter list; C++ wants defaults only at the end, so earlier ones are left out."""
+    arguments = schema.arguments
+    first_default = len(arguments)
+    while first_default and default_value(arguments[first_default - 1]) is not None:
+        first_default -= 1
+    parts = [parameter(a, defaults and i >= first_default) for i, a in enumerate(arguments)]
+    return ", ".join([*parts, *extra])
+
+
+def return_type(schema: Schema) -> str:
+    if schema.returns[0].type == "Tensor[]":
+        return "std::vector<Tensor>"
+    if len(schema.returns) == 1:
+        return "Tensor"
+    return "std::tuple<" + ", ".join(["Tensor"] * len(schema.returns)) + ">"
+
+
+def kernel_parameters(schema: Schema, with_outputs: bool) -> str:
+    outs = tuple(f"const Tensor& {r.name}" for r in schema.returns) if with_outputs else ()
+    return parameters(schema, extra=outs)

@@ -1,0 +1,158 @@
+"""The operator table: ops/*.yaml, one row per operator. ops/README.md explains the grammar."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import yaml
+
+from .schema import Argument, Schema, SchemaError, parse_schema
+
+ROOT = Path(__file__).resolve().parent.parent
+FAMILIES = ("unary", "predicate", "binary", "compare", "reduce", "kernel", "inplace", "view", "composite")
+_ELEMENTWISE = ("unary", "predicate", "binary", "compare")
+_KEYS = {
+    "op", "family", "variants", "dtype", "cpu", "npu", "kernel", "infer", "view", "composite", "grad",
+    "scalar", "scalar_overload", "special", "differentiable", "factory", "self",
+}  # fmt: skip
+_CALL = re.compile(r"^(\w+)\((.*)\)$")
+
+
+@dataclass(frozen=True)
+class VendorCall:
+    """`aclnnAdd(self, other, alpha, out)`: the function and what goes into each of its parameters."""
+
+    function: str
+    arguments: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Row:
+    schema: Schema
+    family: str
+    variants: tuple[str, ...]
+    source: str  # "ops/binary.yaml: add.Tensor", for messages
+    dtype: str = ""
+    cpu: str | None = None  # functor of the family, or a function of backends/cpu
+    npu: VendorCall | str | None = None  # ACLNN call, or a function of backends/npu
+    kernel: str | None = None  # one function for every device (core/…), for ops that dispatch on two devices
+    infer: str | None = None
+    view: str | None = None
+    composite: str | None = None
+    grad: dict[str, str] = field(default_factory=dict)
+    special: str | None = None
+    differentiable: bool = True
+    factory: bool = False
+    target: str = "self"  # the argument an in-place family writes
+    scalar_variant: bool = False  # the generated `.Scalar` overload of a binary row
+
+    @property
+    def name(self) -> str:
+        return self.schema.full_name
+
+    @property
+    def cpp_name(self) -> str:
+        return self.schema.name
+
+    @property
+    def id(self) -> str:
+        """A C++ identifier for this overload."""
+        return self.schema.full_name.replace(".", "_")
+
+    @property
+    def elementwise(self) -> bool:
+        return self.family in _ELEMENTWISE
+
+
+def _vendor_call(text: str) -> VendorCall:
+    match = _CALL.match(text.strip())
+    if not match:
+        raise SchemaError(f"{text!r}: wanted a call such as aclnnAdd(self, other, alpha, out)")
+    return VendorCall(match[1], tuple(a.strip() for a in match[2].split(",") if a.strip()))
+
+
+def _npu_cell(cell: str | dict | None) -> VendorCall | str | None:
+    if cell is None:
+        return None
+    if isinstance(cell, dict):
+        return cell["kernel"]
+    return _vendor_call(cell)
+
+
+def _default_variants(family: str) -> list[str]:
+    if family in _ELEMENTWISE:
+        return ["function", "method", "inplace", "out"]
+    return ["function", "method", "out"] if family == "reduce" else ["function", "method"]
+
+
+def _rows(entry: dict, defaults: dict, source: str) -> list[Row]:
+    cell = {**defaults, **entry}
+    unknown = set(cell) - _KEYS
+    if unknown:
+        raise SchemaError(f"{source}: unknown keys {sorted(unknown)}; known: {sorted(_KEYS)}")
+    schema = parse_schema(cell["op"])
+    family = cell["family"]
+    if family not in FAMILIES:
+        raise SchemaError(f"{source}: unknown family {family!r}; known: {', '.join(FAMILIES)}")
+    names = {a.name for a in schema.arguments}
+    for name in cell.get("grad", {}):
+        if name not in names:
+            raise SchemaError(f"{source}: grad for {name!r}, which is no argument of {schema.full_name}")
+    row = Row(
+        schema=schema,
+        family=family,
+        variants=tuple(cell.get("variants") or _default_variants(family)),
+        source=f"{source}: {schema.full_name}",
+        dtype=cell.get("dtype", "same" if family in ("unary", "reduce") else "promote"),
+        cpu=cell.get("cpu"),
+        npu=_npu_cell(cell.get("npu")),
+        kernel=cell.get("kernel"),
+        infer=cell.get("infer"),
+        view=cell.get("view"),
+        composite=cell.get("composite"),
+        grad={k: str(v) for k, v in cell.get("grad", {}).items()},
+        special=cell.get("special"),
+        differentiable=cell.get("differentiable", True),
+        factory=cell.get("factory", False),
+        target=cell.get("self", "self"),
+    )
+    rows = [row]
+    if family in ("binary", "compare") and len(schema.arguments) >= 2 and _takes_number(row):
+        rows.append(_scalar_row(row, cell.get("scalar"), cell.get("scalar_overload", "Scalar")))
+    return rows
+
+
+def _takes_number(row: Row) -> bool:
+    """Operators people write with a number on the right; the pieces of formulas are not among them."""
+    return "method" in row.variants and row.schema.name not in ("maximum", "minimum", "atan2") and \
+        not row.schema.name.startswith("logical_")
+
+
+def _scalar_row(row: Row, call: str | None, overload: str) -> Row:
+    first, second, *rest = row.schema.arguments
+    number = Argument(second.name, "Scalar")
+    schema = replace(row.schema, overload=overload, arguments=(first, number, *rest))
+    return replace(
+        row,
+        schema=schema,
+        npu=_vendor_call(call) if call else None,
+        grad={k: v for k, v in row.grad.items() if k == first.name},
+        scalar_variant=True,
+    )
+
+
+def load_table(folder: Path = ROOT / "ops") -> list[Row]:
+    rows: list[Row] = []
+    seen: dict[str, str] = {}
+    for path in sorted(folder.glob("*.yaml")):
+        document = yaml.safe_load(path.read_text())
+        defaults = {k: v for k, v in document.items() if k != "ops"}
+        for entry in document["ops"]:
+            for row in _rows(entry, defaults, f"{path.parent.name}/{path.name}"):
+                if row.name in seen:
+                    raise SchemaError(f"{row.source}: already defined in {seen[row.name]}")
+                seen[row.name] = row.source
+                rows.append(row)
+    return rows

@@ -1,0 +1,73 @@
+#include "autograd/accumulate.h"
+
+#include "generated/ops/ops.h"
+
+namespace mt::autograd {
+namespace {
+
+struct SpinGuard {
+  std::atomic_flag& flag;
+  explicit SpinGuard(std::atomic_flag& f) : flag(f) {
+    while (flag.test_and_set(std::memory_order_acquire)) flag.wait(true, std::memory_order_relaxed);
+  }
+  ~SpinGuard() {
+    flag.clear(std::memory_order_release);
+    flag.notify_one();
+  }
+};
+
+bool sole_owner(const Tensor& t) {
+  return t.impl()->refs.load(std::memory_order_acquire) == 1 && !t.is_view() &&
+         t.storage().refs.load(std::memory_order_acquire) == 1;
+}
+
+}  // namespace
+
+AccumulateGrad::AccumulateGrad(const Tensor& variable) : variable_(variable.impl()) {
+  sequence = UINT64_MAX;  // leaves first: their gradients are ready as soon as they can be
+  add_output(variable);
+  if (variable.device().is_npu()) {
+    device = variable.device();
+    stream = device_hooks(DeviceType::npu).current_stream(device);
+  }
+}
+
+void AccumulateGrad::forget_variable() {
+  SpinGuard guard(lock_);
+  variable_ = nullptr;
+}
+
+Tensor AccumulateGrad::variable() {
+  SpinGuard guard(lock_);
+  if (!variable_) return Tensor();
+  // A count of zero means the leaf is being destroyed and waits for this lock to say so.
+  uint32_t count = variable_->refs.load(std::memory_order_relaxed);
+  do {
+    if (count == 0) return Tensor();
+  } while (!variable_->refs.compare_exchange_weak(count, count + 1, std::memory_order_acquire));
+  return Tensor::adopt(variable_);
+}
+
+void AccumulateGrad::apply(Grads grads, Grads, uint64_t) {
+  if (!grads[0].defined()) return;
+  const Tensor leaf = variable();
+  if (!leaf.defined() || !leaf.impl()->requires_grad) return;
+  Tensor& grad = leaf_state(leaf).grad;
+  if (grad.defined()) {
+    if (grad_mode()) grad = ops::add(grad, grads[0]);
+    else ops::add_(grad, grads[0]);
+  } else if (!grad_mode() && sole_owner(grads[0]) && grads[0].is_contiguous() == leaf.is_contiguous()) {
+    grad = std::move(grads[0]);
+  } else {
+    grad = ops::clone(grads[0], leaf.is_contiguous() ? std::optional(MemoryFormat::contiguous) : std::nullopt);
+  }
+}
+
+void accumulate(Tensor& into, Tensor&& grad) {
+  if (!grad.defined()) return;
+  if (!into.defined()) into = std::move(grad);
+  else if (!grad_mode() && sole_owner(into) && into.dtype() == grad.dtype()) ops::add_(into, grad);
+  else into = ops::add(into, grad);
+}
+
+}  // namespace mt::autograd

@@ -1,0 +1,120 @@
+// Mathematics in terms of other operators.
+#include "generated/ops/ops.h"
+#include "infer/infer.h"
+
+namespace mt::composite {
+namespace {
+
+// A number as a 0-dim tensor beside `like`; a fill on the device, so nothing waits.
+Tensor number_beside(const Scalar& value, const Tensor& like) {
+  Tensor t = new_tensor({}, infer::result_type(like, value), like.device());
+  ops::fill_(t, value);
+  t.impl()->wrapped_number = true;
+  return t;
+}
+
+}  // namespace
+
+Tensor max_all(const Tensor& self) { return ops::amax(self, DimList(), false); }
+Tensor min_all(const Tensor& self) { return ops::amin(self, DimList(), false); }
+Tensor maximum(const Tensor& self, const Tensor& other) { return ops::maximum(self, other); }
+Tensor minimum(const Tensor& self, const Tensor& other) { return ops::minimum(self, other); }
+
+Tensor clamp(const Tensor& self, const std::optional<Scalar>& min, const std::optional<Scalar>& max) {
+  MT_CHECK(min || max, "torch.clamp: At least one of 'min' or 'max' must not be None");
+  if (!max) return ops::clamp_min(self, *min);
+  return ops::clamp_max(min ? ops::clamp_min(self, *min) : self, *max);
+}
+
+Tensor where(const Tensor& condition, const Tensor& self, const Scalar& other) {
+  return ops::where(condition, self, number_beside(other, self));
+}
+Tensor where(const Tensor& condition, const Scalar& self, const Tensor& other) {
+  return ops::where(condition, number_beside(self, other), other);
+}
+Tensor masked_fill(const Tensor& self, const Tensor& mask, const Scalar& value) {
+  MT_CHECK(mask.dtype() == DType::boolean, "masked_fill_ only supports boolean masks, but got mask with dtype ",
+           info(mask.dtype()).name);
+  Tensor number = new_tensor({}, self.dtype(), self.device());
+  ops::fill_(number, value);
+  return ops::where(mask, number, self);
+}
+
+Tensor mv(const Tensor& self, const Tensor& vec) {
+  MT_CHECK(self.dim() == 2 && vec.dim() == 1, "vector + matrix @ vector expected, got ", 1, ", ", self.dim(), ", ", vec.dim());
+  return ops::squeeze(ops::mm(self, ops::unsqueeze(vec, 1)), 1);
+}
+
+Tensor dot(const Tensor& self, const Tensor& tensor) {
+  MT_CHECK(self.dim() == 1 && tensor.dim() == 1, "1D tensors expected, but got ", self.dim(), "D and ", tensor.dim(), "D tensors");
+  MT_CHECK(self.numel() == tensor.numel(), "inconsistent tensor size, expected tensor [", self.numel(), "] and src [",
+           tensor.numel(), "] to have the same number of elements, but got ", self.numel(), " and ", tensor.numel(),
+           " elements respectively");
+  return ops::mm(ops::unsqueeze(self, 0), ops::unsqueeze(tensor, 1)).reshape({});
+}
+
+Tensor matmul(const Tensor& self, const Tensor& other) {
+  const int64_t a = self.dim(), b = other.dim();
+  MT_CHECK(a > 0 && b > 0, "both arguments to matmul need to be at least 1D, but they are ", a, "D and ", b, "D");
+  if (a == 2 && b == 2) return ops::mm(self, other);
+  if (a == 1 && b == 1) return ops::dot(self, other);
+  if (a == 2 && b == 1) return ops::mv(self, other);
+  if (a == 1 && b == 2) return ops::squeeze(ops::mm(ops::unsqueeze(self, 0), other), 0);
+  if (b <= 2 && a >= 3) {  // fold the batch into the rows
+    Dims shape(self.sizes());
+    const Tensor rows = self.reshape(Dims{-1, shape.back()});
+    const Tensor product = b == 1 ? ops::mv(rows, other) : ops::mm(rows, other);
+    shape.resize(shape.size() - 1);
+    if (b == 2) shape.push_back(other.sizes()[1]);
+    return product.reshape(shape);
+  }
+  const Tensor left = a == 1 ? ops::unsqueeze(self, 0) : self;
+  const Tensor right = b == 1 ? ops::unsqueeze(other, 1) : other;
+  const IntList ls = left.sizes(), rs = right.sizes();
+  Dims batch = infer::broadcast(ls.subspan(0, ls.size() - 2), rs.subspan(0, rs.size() - 2));
+  const int64_t n = ls[ls.size() - 2], k = ls[ls.size() - 1], k2 = rs[rs.size() - 2], m = rs[rs.size() - 1];
+  auto folded = [&](const Tensor& t, int64_t rows, int64_t columns) {
+    Dims shape(batch);
+    shape.push_back(rows), shape.push_back(columns);
+    return ops::expand(t, shape, false).reshape(Dims{checked_numel(batch), rows, columns});
+  };
+  const Tensor product = ops::bmm(folded(left, n, k), folded(right, k2, m));
+  if (a > 1) batch.push_back(n);
+  if (b > 1) batch.push_back(m);
+  return product.reshape(batch);
+}
+
+Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
+  const Tensor turned = ops::t(weight);
+  if (input.dim() == 2 && bias.defined()) return ops::addmm(bias, input, turned);
+  const Tensor product = ops::matmul(input, turned);
+  return bias.defined() ? ops::add(product, bias) : product;
+}
+
+Tensor softmax(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
+  return ops::_softmax(dtype && *dtype != self.dtype() ? ops::_to_copy(self, dtype) : self, dim, false);
+}
+Tensor log_softmax(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
+  return ops::_log_softmax(dtype && *dtype != self.dtype() ? ops::_to_copy(self, dtype) : self, dim, false);
+}
+
+Tensor nll_loss(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore_index) {
+  if (self.dim() <= 2) return std::get<0>(ops::nll_loss_forward(self, target, weight, reduction, ignore_index));
+  // [N, C, d1, …]: every position is a row of its own.
+  Dims order;
+  order.push_back(0);
+  for (int64_t i = 2; i < self.dim(); ++i) order.push_back(i);
+  order.push_back(1);
+  const Tensor rows = ops::permute(self, order).reshape(Dims{-1, self.sizes()[1]});
+  const Tensor loss = std::get<0>(ops::nll_loss_forward(rows, target.reshape(Dims{-1}), weight, reduction, ignore_index));
+  return reduction == 0 ? loss.reshape(target.sizes()) : loss;
+}
+
+Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction,
+                          int64_t ignore_index, double label_smoothing) {
+  MT_CHECK_AS(not_implemented, label_smoothing == 0.0 && !is_floating(target.dtype()),
+              "cross_entropy_loss: class probabilities and label smoothing are composed in nn.functional.cross_entropy");
+  return ops::nll_loss(ops::log_softmax(self, self.dim() == 1 ? 0 : 1), target, weight, reduction, ignore_index);
+}
+
+}  // namespace mt::composite

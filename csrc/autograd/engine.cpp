@@ -1,0 +1,268 @@
+#include "autograd/engine.h"
+
+#include <algorithm>
+#include <mutex>
+#include <unordered_map>
+
+#include "autograd/accumulate.h"
+#include "generated/ops/ops.h"
+
+namespace mt::autograd {
+namespace {
+
+// Note [Embedded pass state]
+// A backward pass needs a counter and gradient buffers per node. They live inside the nodes, because a hash
+// map would cost more than the rest of the engine. Only one pass at a time may use them: the one that holds
+// g_embedded. A second pass (another thread, or backward called from a hook) uses a map instead.
+std::mutex g_embedded;
+
+struct Capture {
+  Node* node;
+  uint32_t input;
+  Tensor* into;
+};
+
+class Pass {
+ public:
+  explicit Pass(const BackwardOptions& options) : options_(options), embedded_(g_embedded, std::try_to_lock) {}
+  ~Pass() {
+    for (Node* node : visited_)
+      if (embedded_) node->pass = PassState();
+  }
+
+  void add_root(const Tensor& root, const Tensor& grad);
+  void capture(const Tensor& input, Tensor* into);
+  void run(bool only_captured);
+  size_t captured() const { return captures_.size(); }
+
+ private:
+  PassState& state(Node* node) { return embedded_ ? node->pass : map_[node]; }
+  void count_edges();
+  void mark_needed();
+  void push(Node* node);
+  Node* pop();
+  void run_node(Node* node);
+  void deliver(Node* from, const Edge& edge, Tensor&& grad);
+  void enter_stream(Node* node);
+
+  BackwardOptions options_;
+  std::unique_lock<std::mutex> embedded_;
+  std::unordered_map<Node*, PassState> map_;
+  std::vector<Node*> visited_;
+  std::vector<Node*> ready_;  // heap, newest first
+  std::vector<NodeRef> roots_;
+  std::vector<Capture> captures_;
+  std::vector<std::pair<Device, void*>> used_streams_;
+  std::vector<Tensor> in_, out_;
+};
+
+bool older(const Node* a, const Node* b) { return a->sequence < b->sequence; }
+
+void Pass::push(Node* node) {
+  ready_.push_back(node);
+  std::push_heap(ready_.begin(), ready_.end(), older);
+}
+
+Node* Pass::pop() {
+  std::pop_heap(ready_.begin(), ready_.end(), older);
+  Node* node = ready_.back();
+  ready_.pop_back();
+  return node;
+}
+
+// Makes a gradient fit the output it belongs to: the engine sums over broadcast dims and casts, so that
+// formulas need not.
+Tensor fit(Tensor&& grad, const Node& node, uint32_t input) {
+  const OutputMeta& meta = node.output_meta(input);
+  if (std::ranges::equal(grad.sizes(), IntList(meta.sizes))) [[likely]] {
+  } else {
+    const int64_t lead = grad.dim() - int64_t(meta.sizes.size());
+    bool fits = lead >= 0;
+    Dims summed;
+    for (int64_t i = 0; fits && i < grad.dim(); ++i) {
+      const int64_t want = i < lead ? 1 : meta.sizes[size_t(i - lead)];
+      if (i < lead || (want == 1 && grad.sizes()[size_t(i)] != 1)) summed.push_back(i);
+      else fits = want == grad.sizes()[size_t(i)];
+    }
+    MT_CHECK(fits, "Function ", node.name(), " returned an invalid gradient at index ", input, " - got ",
+             to_string(grad.sizes()), " but expected shape compatible with ", to_string(meta.sizes));
+    grad = ops::sum(grad, DimList(summed), true, std::nullopt).reshape(meta.sizes);
+  }
+  if (grad.dtype() != meta.dtype) [[unlikely]]
+    grad = ops::_to_copy(grad, meta.dtype, std::nullopt, false, std::nullopt);
+  return std::move(grad);
+}
+
+void Pass::add_root(const Tensor& root, const Tensor& grad) {
+  Node* node = gradient_node(root);
+  MT_CHECK(node, "element ", roots_.size(), " of tensors does not require grad and does not have a grad_fn");
+  Tensor seed = grad;
+  if (!seed.defined()) {
+    MT_CHECK(root.numel() == 1, "grad can be implicitly created only for scalar outputs");
+    seed = ops::ones_like(root, std::nullopt, TensorOptions{});
+  } else {
+    MT_CHECK(std::ranges::equal(seed.sizes(), root.sizes()), "Mismatch in shape: grad_output[", roots_.size(), "] has a shape of ",
+             to_string(seed.sizes()), " and output[", roots_.size(), "] has a shape of ", to_string(root.sizes()), ".");
+  }
+  roots_.push_back(NodeRef::share(node));
+  const uint32_t input = root.impl()->grad_fn ? root.impl()->output_nr : 0;
+  accumulate(state(node).slot(input), std::move(seed));
+}
+
+void Pass::capture(const Tensor& input, Tensor* into) {
+  Node* node = gradient_node(input);
+  MT_CHECK(node, "One of the differentiated Tensors does not require grad");
+  captures_.push_back({node, input.impl()->grad_fn ? input.impl()->output_nr : 0, into});
+}
+
+void Pass::count_edges() {
+  auto see = [this](Node* node) {
+    PassState& s = state(node);
+    if (s.seen) return;
+    s.seen = true;
+    visited_.push_back(node);
+  };
+  for (NodeRef& root : roots_) see(static_cast<Node*>(root.get()));
+  for (size_t at = 0; at < visited_.size(); ++at) {
+    const EdgeList& edges = visited_[at]->edges;
+    for (size_t i = 0; i < edges.size(); ++i) {
+      if (!edges[i].node) continue;
+      see(edges[i].node);
+      ++state(edges[i].node).pending;
+    }
+  }
+}
+
+// With given inputs, only nodes on a path to one of them run. Each node comes after its successors in
+// sequence order (leaves, which have none, count as the oldest), so one sweep suffices.
+void Pass::mark_needed() {
+  for (Node* node : visited_) state(node).needed = false;
+  for (const Capture& c : captures_) state(c.node).needed = true;
+  std::vector<Node*> order(visited_);
+  auto age = [](const Node* n) { return n->sequence == UINT64_MAX ? 0 : n->sequence; };
+  std::sort(order.begin(), order.end(), [&](const Node* a, const Node* b) { return age(a) < age(b); });
+  for (Node* node : order)
+    for (size_t i = 0; i < node->edges.size() && !state(node).needed; ++i)
+      if (Node* next = node->edges[i].node) state(node).needed = state(next).needed;
+}
+
+void Pass::enter_stream(Node* node) {
+  if (!node->device.is_npu()) return;
+  device_hooks(node->device.type).set_stream(node->device, node->stream);
+  const std::pair<Device, void*> key{node->device, node->stream};
+  if (std::ranges::find(used_streams_, key) == used_streams_.end()) used_streams_.push_back(key);
+}
+
+void Pass::deliver(Node* from, const Edge& edge, Tensor&& grad) {
+  PassState& target = state(edge.node);
+  if (grad.defined()) {
+    grad = fit(std::move(grad), *edge.node, edge.input);
+    if (edge.node->device.is_npu() && from->device.is_npu() && from->stream != edge.node->stream)
+      device_hooks(DeviceType::npu).wait(edge.node->device, edge.node->stream, from->stream);
+    accumulate(target.slot(edge.input), std::move(grad));
+  }
+  if (--target.pending == 0) push(edge.node);
+}
+
+void Pass::run_node(Node* node) {
+  PassState& s = state(node);
+  in_.resize(std::max<uint32_t>(node->outputs, 1));
+  bool any = false;
+  for (uint32_t i = 0; i < in_.size(); ++i) {
+    in_[i] = i == 0 ? std::move(s.first) : (i <= s.more.size() ? std::move(s.more[i - 1]) : Tensor());
+    any |= in_[i].defined();
+  }
+  enter_stream(node);
+  if (node->hooks) [[unlikely]] {
+    // A hook may remove itself or others: walk a copy.
+    const auto pre = node->hooks->pre;
+    for (const auto& hook : pre) {
+      if (!in_[hook.input].defined()) continue;
+      if (Tensor changed = hook.call(in_[hook.input]); changed.defined()) in_[hook.input] = std::move(changed);
+    }
+  }
+  for (const Capture& c : captures_)
+    if (c.node == node) *c.into = in_[c.input];
+
+  const size_t n = node->edges.size();
+  out_.assign(n, Tensor());
+  uint64_t wanted = 0;
+  for (size_t i = 0; i < n; ++i) {
+    const Node* next = node->edges[i].node;
+    if (next && (captures_.empty() || state(node->edges[i].node).needed)) wanted |= i < 64 ? uint64_t(1) << i : 0;
+  }
+  const bool accumulates = n == 0;
+  if (any && (wanted || n > 64 || (accumulates && captures_.empty()))) {
+    node->apply(in_, out_, wanted);
+    if (node->hooks) [[unlikely]] {
+      const auto post = node->hooks->post;
+      for (const auto& [id, call] : post) call(out_, in_);
+    }
+  }
+  if (!options_.retain_graph && !accumulates) node->release_saved();
+  in_.clear();
+  // A hook or a nested pass may have run while `out_` was filled, but they have their own Pass.
+  for (size_t i = 0; i < n; ++i) {
+    const Edge& edge = node->edges[i];
+    if (edge.node) deliver(node, edge, wants(wanted, i) ? std::move(out_[i]) : Tensor());
+  }
+}
+
+void Pass::run(bool only_captured) {
+  count_edges();
+  if (only_captured) mark_needed();
+  struct Restore {
+    ThreadState& thread = thread_state();
+    bool grad_enabled = thread.grad_enabled;
+    int device = thread.current_npu;
+    void* stream = thread.npu_stream;
+    ~Restore() {
+      thread.grad_enabled = grad_enabled;
+      thread.current_npu = device;
+      thread.npu_stream = stream;
+    }
+  } restore;
+  restore.thread.grad_enabled = options_.create_graph;
+  for (NodeRef& root : roots_) {
+    Node* node = static_cast<Node*>(root.get());
+    if (state(node).pending == 0 && std::ranges::find(ready_, node) == ready_.end()) push(node);
+  }
+  while (!ready_.empty()) run_node(pop());
+  // Whoever reads the gradients on the caller's stream comes after every stream that wrote them.
+  for (const auto& [device, stream] : used_streams_)
+    if (stream != restore.stream) device_hooks(device.type).wait(device, restore.stream, stream);
+}
+
+}  // namespace
+
+void backward(TensorList roots, TensorList grads, TensorList inputs, const BackwardOptions& options) {
+  if (inputs.empty()) {
+    Pass pass(options);
+    for (size_t i = 0; i < roots.size(); ++i) pass.add_root(roots[i], i < grads.size() ? grads[i] : Tensor());
+    return pass.run(false);
+  }
+  BackwardOptions relaxed = options;
+  relaxed.allow_unused = true;
+  const std::vector<Tensor> found = grad(roots, grads, inputs, relaxed);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!found[i].defined()) continue;
+    Tensor& into = leaf_state(inputs[i]).grad;
+    into = into.defined() ? ops::add(into, found[i]) : ops::clone(found[i], std::nullopt);
+  }
+}
+
+std::vector<Tensor> grad(TensorList roots, TensorList grads, TensorList inputs, const BackwardOptions& options) {
+  std::vector<Tensor> found(inputs.size());
+  {
+    Pass pass(options);
+    for (size_t i = 0; i < roots.size(); ++i) pass.add_root(roots[i], i < grads.size() ? grads[i] : Tensor());
+    for (size_t i = 0; i < inputs.size(); ++i) pass.capture(inputs[i], &found[i]);
+    pass.run(true);
+  }
+  for (const Tensor& g : found)
+    MT_CHECK(g.defined() || options.allow_unused, "One of the differentiated Tensors appears to not have been used in the graph. "
+             "Set allow_unused=True if this is the desired behavior.");
+  return found;
+}
+
+}  // namespace mt::autograd

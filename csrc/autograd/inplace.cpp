@@ -1,0 +1,151 @@
+// In-place writes and views.
+//
+// Note [Views and in-place writes]
+// A view remembers its base. A write through the view changes the base, so the base's history must say so: it
+// becomes CopySlices, which runs the write's node on the window's gradient and leaves the rest alone. The
+// histories of the base's other views are then out of date; each is rebuilt as a window of the base when it is
+// next asked for, which is noticed by the version counter they share.
+#include "autograd/formulas.h"
+#include "autograd/node.h"
+#include "core/views.h"
+#include "generated/ops/ops.h"
+
+namespace mt::autograd {
+namespace {
+
+struct Window {
+  Dims sizes, strides;
+  int64_t offset;
+};
+
+Window window_of(const Tensor& t) { return {Dims(t.sizes()), Dims(t.strides()), t.offset()}; }
+
+class CopySlices final : public Node {
+ public:
+  CopySlices(const Tensor& base, const Tensor& view, NodeRef&& write)
+      : base_(window_of(base)), view_(window_of(view)), write_(std::move(write)) {
+    connect(edges, base);
+    Node* inner = this->write();
+    for (size_t i = 1; i < inner->edges.size(); ++i) {
+      const Edge& edge = inner->edges[i];
+      if (edge.node) edges.add(NodeRef::share(edge.node), edge.input);
+      else edges.add_none();
+    }
+  }
+  const char* name() const override { return "CopySlices"; }
+  void release_saved() override { write()->release_saved(); }
+
+  void apply(Grads grads, Grads out, uint64_t wanted) override {
+    if (!grads[0].defined()) return;
+    Tensor whole = ops::empty_strided(base_.sizes, base_.strides, {grads[0].dtype(), grads[0].device()});
+    ops::copy_(whole, grads[0], false);
+    const Tensor part = ops::as_strided(whole, view_.sizes, view_.strides, view_.offset - base_.offset);
+    Node* inner = write();
+    std::vector<Tensor> into(1), made(inner->edges.size());
+    into[0] = ops::clone(part, std::nullopt);
+    inner->apply(into, made, wanted | 1);
+    if (wants(wanted, 0)) {
+      if (!made.empty() && made[0].defined()) ops::copy_(part, made[0], false);
+      else ops::zero_(part);
+      out[0] = whole;
+    }
+    for (size_t i = 1; i < made.size(); ++i) out[i] = std::move(made[i]);
+  }
+
+ private:
+  Node* write() { return static_cast<Node*>(write_.get()); }
+  Window base_, view_;
+  NodeRef write_;
+};
+
+// The history of a view, derived from its base's present one.
+class WindowOfBase final : public Node {
+ public:
+  WindowOfBase(const Tensor& base, const Tensor& view) : base_(window_of(base)), view_(window_of(view)) {
+    connect(edges, base);
+  }
+  const char* name() const override { return "AsStridedBackward0"; }
+  void apply(Grads grads, Grads out, uint64_t) override {
+    if (!grads[0].defined()) return;
+    Tensor whole = ops::empty_strided(base_.sizes, base_.strides, {grads[0].dtype(), grads[0].device()});
+    ops::zero_(whole);
+    ops::copy_(ops::as_strided(whole, view_.sizes, view_.strides, view_.offset - base_.offset), grads[0], false);
+    out[0] = whole;
+  }
+
+ private:
+  Window base_, view_;
+};
+
+void replace_grad_fn(const Tensor& tensor, Node* node, uint32_t output) {
+  TensorImpl* impl = tensor.impl();
+  NodeRef::retain(node);
+  NodeRef::release(impl->grad_fn);
+  impl->grad_fn = node;
+  impl->output_nr = output;
+  impl->view_version = tensor.version();
+}
+
+}  // namespace
+
+void as_view(const Tensor& base, const Tensor& view) {
+  TensorImpl* root = base.impl()->base ? base.impl()->base : base.impl();
+  Ref<TensorImpl>::retain(root);
+  view.impl()->base = root;
+  view.impl()->view_version = base.version();
+  view.impl()->tracks_base = grad_mode() && base.impl()->tracks_base;
+}
+
+Node* current_grad_fn(const Tensor& tensor) {
+  TensorImpl* impl = tensor.impl();
+  if (impl->base && impl->tracks_base && impl->view_version != tensor.version()) [[unlikely]] {
+    const Tensor base = Tensor::share(impl->base);
+    if (base.requires_grad() && base.impl()->grad_fn) {
+      WindowOfBase* node;
+      const NodeRef ref = new_node(node, base, tensor);
+      replace_grad_fn(tensor, node, node->add_output(tensor));
+    }
+  }
+  return static_cast<Node*>(impl->grad_fn);
+}
+
+void check_inplace(const Tensor& self) {
+  if (!grad_mode()) return;
+  const TensorImpl* impl = self.impl();
+  MT_CHECK(!(impl->requires_grad && !impl->grad_fn), "a leaf Variable that requires grad is being used in an in-place operation.");
+  if (!impl->base) return;
+  MT_CHECK(!(impl->base->requires_grad && !impl->base->grad_fn),
+           "a view of a leaf Variable that requires grad is being used in an in-place operation.");
+  MT_CHECK(impl->tracks_base || !(self.requires_grad() || impl->base->grad_fn),
+           "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use "
+           "case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the "
+           "inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if "
+           "you want the inplace to be tracked).");
+}
+
+void rebase_history(const Tensor& self, NodeRef&& node) {
+  Node* write = static_cast<Node*>(node.get());
+  if (self.impl()->base) {
+    const Tensor base = Tensor::share(self.impl()->base);
+    CopySlices* slices;
+    write->add_output(self);
+    const NodeRef ref = new_node(slices, base, self, std::move(node));
+    slices->device = write->device;
+    replace_grad_fn(base, slices, slices->add_output(base));
+    if (base.device().is_npu()) {
+      slices->device = base.device();
+      slices->stream = device_hooks(DeviceType::npu).current_stream(base.device());
+    }
+    WindowOfBase* window;
+    const NodeRef window_ref = new_node(window, base, self);
+    replace_grad_fn(self, window, window->add_output(self));
+    return;
+  }
+  replace_grad_fn(self, write, write->add_output(self));
+  if (self.device().is_npu()) {
+    write->device = self.device();
+    write->stream = device_hooks(DeviceType::npu).current_stream(self.device());
+  }
+}
+
+}  // namespace mt::autograd

@@ -1,0 +1,140 @@
+#include "autograd/node.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "autograd/accumulate.h"
+
+namespace mt::autograd {
+namespace {
+std::atomic<uint64_t> g_sequence{1};
+std::atomic<uint64_t> g_hook_id{1};
+
+OutputMeta meta_of(const Tensor& t) { return {Dims(t.sizes()), t.dtype(), t.device()}; }
+}  // namespace
+
+EdgeList::~EdgeList() {
+  for (size_t i = 0; i < size_; ++i) NodeRef::release((*this)[i].node);
+}
+
+void EdgeList::push(Edge edge) {
+  if (size_ < kInline) inline_[size_] = edge;
+  else more_.push_back(edge);
+  ++size_;
+}
+
+void EdgeList::add(NodeRef&& node, uint32_t input) { push({static_cast<Node*>(node.detach()), input}); }
+
+Node::Node() : sequence(g_sequence.fetch_add(1, std::memory_order_relaxed)) {}
+Node::~Node() = default;
+
+uint32_t Node::add_output(const Tensor& tensor) {
+  if (outputs == 0) first_output = meta_of(tensor);
+  else more_outputs.push_back(meta_of(tensor));
+  return outputs++;
+}
+
+uint64_t Node::add_pre_hook(uint32_t input, GradHook hook, bool last) {
+  if (!hooks) hooks = std::make_unique<NodeHooks>();
+  const uint64_t id = g_hook_id.fetch_add(1);
+  auto at = hooks->pre.end();
+  if (!last) at = std::find_if(hooks->pre.begin(), hooks->pre.end(), [](const auto& h) { return h.last; });
+  hooks->pre.insert(at, {id, input, std::move(hook), last});
+  return id;
+}
+
+uint64_t Node::add_post_hook(PostHook hook) {
+  if (!hooks) hooks = std::make_unique<NodeHooks>();
+  const uint64_t id = g_hook_id.fetch_add(1);
+  hooks->post.emplace_back(id, std::move(hook));
+  return id;
+}
+
+void Node::remove_hook(uint64_t id) {
+  if (!hooks) return;
+  std::erase_if(hooks->pre, [id](const auto& h) { return h.id == id; });
+  std::erase_if(hooks->post, [id](const auto& h) { return h.first == id; });
+}
+
+void SavedTensor::save(const Tensor& tensor) {
+  tensor_ = tensor;
+  version_ = tensor.defined() ? tensor.version() : 0;
+}
+
+void SavedTensor::save_output(const Tensor& tensor, uint32_t output) {
+  tensor_ = shallow_copy(tensor);
+  version_ = tensor.version();
+  output_ = output;
+  is_output_ = true;
+}
+
+Tensor SavedTensor::unpack(Node& node) const {
+  MT_CHECK(!freed_, "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+           "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
+           "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if you "
+           "need to access saved tensors after calling backward.");
+  if (!tensor_.defined()) return Tensor();
+  const uint32_t now = tensor_.version();
+  MT_CHECK(now == version_, "one of the variables needed for gradient computation has been modified by an inplace operation: [",
+           info(tensor_.dtype()).legacy, "Tensor ", to_string(tensor_.sizes()), "]",
+           is_output_ ? join_text(", which is output ", output_, " of ", node.name(), ",") : std::string(), " is at version ",
+           now, "; expected version ", version_, " instead. Hint: enable anomaly detection to find the operation that failed "
+           "to compute its gradient, with torch.autograd.set_detect_anomaly(True).");
+  if (!is_output_ || !grad_mode()) return tensor_;
+  // Double backward: give the saved output its edge back.
+  Tensor out = shallow_copy(tensor_);
+  NodeRef::retain(&node);
+  out.impl()->grad_fn = &node;
+  out.impl()->output_nr = output_;
+  return out;
+}
+
+LeafState::~LeafState() {
+  if (accumulator) static_cast<AccumulateGrad*>(accumulator.get())->forget_variable();
+}
+
+LeafState* find_leaf_state(const Tensor& tensor) { return static_cast<LeafState*>(tensor.impl()->grad_state); }
+
+LeafState& leaf_state(const Tensor& tensor) {
+  TensorImpl* impl = tensor.impl();
+  if (!impl->grad_state) impl->grad_state = new LeafState;
+  return *static_cast<LeafState*>(impl->grad_state);
+}
+
+Node* gradient_node(const Tensor& tensor) {
+  if (Node* node = current_grad_fn(tensor)) return node;
+  if (!tensor.impl()->requires_grad) return nullptr;
+  LeafState& state = leaf_state(tensor);
+  if (!state.accumulator) {
+    AccumulateGrad* node;
+    state.accumulator = new_node(node, tensor);
+  }
+  return static_cast<Node*>(state.accumulator.get());
+}
+
+void connect(EdgeList& edges, const Tensor& tensor) {
+  if (!tensor.defined()) return edges.add_none();
+  Node* node = gradient_node(tensor);
+  if (!node) return edges.add_none();
+  edges.add(NodeRef::share(node), tensor.impl()->grad_fn ? tensor.impl()->output_nr : 0);
+}
+
+void set_history(const Tensor& output, Node* node) {
+  if (!is_differentiable(output.dtype())) {
+    node->add_output(output);
+    return;
+  }
+  MT_CHECK_AS(not_implemented, !is_complex(output.dtype()), node->name(),
+              ": gradients of complex tensors are not supported yet; detach() the inputs or use real and imaginary parts");
+  TensorImpl* impl = output.impl();
+  impl->output_nr = node->add_output(output);
+  NodeRef::retain(node);
+  impl->grad_fn = node;
+  impl->view_version = output.version();
+  if (impl->device.is_npu()) {
+    node->device = impl->device;
+    node->stream = device_hooks(DeviceType::npu).current_stream(impl->device);
+  }
+}
+
+}  // namespace mt::autograd

@@ -1,0 +1,163 @@
+// The autograd graph: nodes, edges and what nodes save.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "core/dispatch.h"
+#include "core/host_memory.h"
+
+namespace mt::autograd {
+
+class Node;
+using NodeRef = Ref<GraphNode>;
+
+struct Edge {
+  Node* node = nullptr;  // owned by the EdgeList that holds the edge
+  uint32_t input = 0;    // which of the node's inputs (outputs of its forward) this leads to
+};
+
+// Edges of a node; most operators have at most three.
+class EdgeList {
+ public:
+  EdgeList() = default;
+  EdgeList(const EdgeList&) = delete;
+  ~EdgeList();
+  void add(NodeRef&& node, uint32_t input);
+  void add_none() { push({}); }
+  size_t size() const { return size_; }
+  Edge& operator[](size_t i) { return i < kInline ? inline_[i] : more_[i - kInline]; }
+  const Edge& operator[](size_t i) const { return i < kInline ? inline_[i] : more_[i - kInline]; }
+
+ private:
+  static constexpr size_t kInline = 3;
+  void push(Edge edge);
+  uint32_t size_ = 0;
+  Edge inline_[kInline];
+  std::vector<Edge> more_;
+};
+
+// Shape, dtype and device of a forward output: what its gradient must look like.
+struct OutputMeta {
+  Dims sizes;
+  DType dtype;
+  Device device;
+};
+
+using Grads = std::span<Tensor>;
+using GradHook = std::function<Tensor(const Tensor&)>;              // undefined result: keep the gradient
+using PostHook = std::function<void(Grads grad_inputs, Grads grad_outputs)>;
+
+struct NodeHooks {
+  struct Pre {
+    uint64_t id;
+    uint32_t input;
+    GradHook call;
+    bool last;  // retain_grad sees what the other hooks made
+  };
+  std::vector<Pre> pre;
+  std::vector<std::pair<uint64_t, PostHook>> post;
+};
+
+// What one backward pass keeps for a node. Note [Embedded pass state] in engine.cpp.
+struct PassState {
+  uint32_t pending = 0;  // edges into the node that have not delivered yet
+  bool seen = false;
+  bool needed = true;
+  std::vector<Tensor> more;  // gradients of inputs 1…
+  Tensor first;              // gradient of input 0
+  Tensor& slot(uint32_t input) {
+    if (input == 0) return first;
+    if (more.size() < input) more.resize(input);
+    return more[input - 1];
+  }
+};
+
+class Node : public GraphNode {
+ public:
+  Node();
+  ~Node() override;
+  virtual const char* name() const = 0;
+  // `grads`: one per forward output, may be undefined. `out`: one per edge; only those in `wanted` matter.
+  virtual void apply(Grads grads, Grads out, uint64_t wanted) = 0;
+  virtual void release_saved() {}
+  virtual Tensor* accumulates_into() { return nullptr; }
+
+  uint64_t sequence;  // creation order; the engine runs the newest ready node first
+  void* stream = nullptr;
+  Device device;      // where its forward ran
+  EdgeList edges;
+  uint32_t outputs = 0;
+  OutputMeta first_output;
+  std::vector<OutputMeta> more_outputs;
+  std::unique_ptr<NodeHooks> hooks;
+  PassState pass;
+
+  const OutputMeta& output_meta(uint32_t i) const { return i == 0 ? first_output : more_outputs[i - 1]; }
+  uint32_t add_output(const Tensor& tensor);
+  uint64_t add_pre_hook(uint32_t input, GradHook hook, bool last = false);
+  uint64_t add_post_hook(PostHook hook);
+  void remove_hook(uint64_t id);
+};
+
+inline bool wants(uint64_t mask, size_t i) { return i >= 64 || (mask >> i & 1); }
+
+template <class T, class... Args>
+Ref<GraphNode> new_node(T*& typed, Args&&... args) {
+  typed = new (host_allocate(sizeof(T))) T(std::forward<Args>(args)...);
+  typed->block = sizeof(T);
+  return NodeRef::adopt(typed);
+}
+
+// A tensor kept for backward, with the version it had.
+class SavedTensor {
+ public:
+  void save(const Tensor& tensor);               // an input
+  void save_output(const Tensor& tensor, uint32_t output);  // an output: kept without its edge to the node
+  Tensor unpack(Node& node) const;               // throws if it was freed or changed since
+  void release() { tensor_ = Tensor(), freed_ = true; }
+
+ private:
+  Tensor tensor_;
+  uint32_t version_ = 0;
+  uint32_t output_ = 0;
+  bool is_output_ = false;
+  bool freed_ = false;
+};
+
+// Gradient, accumulator and hooks of a tensor.
+struct LeafState final : GradState {
+  Tensor grad;
+  NodeRef accumulator;
+  bool retains_grad = false;
+  std::shared_ptr<LeafState*> token;  // lets retain_grad's hook find this state while it lives
+  ~LeafState() override;
+};
+LeafState& leaf_state(const Tensor& tensor);          // created on first use
+LeafState* find_leaf_state(const Tensor& tensor);     // null when there is none
+
+// Edge to whatever produced `tensor`: its node, its accumulator, or nothing.
+void connect(EdgeList& edges, const Tensor& tensor);
+Node* gradient_node(const Tensor& tensor);  // creates the accumulator of a leaf; null if no grad is required
+Node* current_grad_fn(const Tensor& tensor);  // regenerated for a view whose base was written in place
+
+inline bool grad_mode() { return thread_state().grad_enabled; }
+inline bool needs_grad(const Tensor& t) { return t.defined() && t.requires_grad() && is_differentiable(t.dtype()); }
+inline bool needs_grad(TensorList list) {
+  for (const Tensor& t : list)
+    if (needs_grad(t)) return true;
+  return false;
+}
+template <class... T>
+bool any_needs_grad(const T&... tensors) {
+  return grad_mode() && (needs_grad(tensors) || ...);
+}
+
+void set_history(const Tensor& output, Node* node);      // fresh results
+void check_inplace(const Tensor& self);                  // before an in-place write
+void rebase_history(const Tensor& self, NodeRef&& node); // after an in-place write
+void as_view(const Tensor& base, const Tensor& view);    // remembers what the view is a view of
+
+}  // namespace mt::autograd

@@ -1,0 +1,25 @@
+// Kernels that serve every device: copies, which always have two.
+#include "core/views.h"
+#include "generated/ops/ops.h"
+
+namespace mt {
+
+Tensor Tensor::reshape(IntList shape) const { return ops::reshape(*this, shape); }
+
+namespace shared_kernels {
+
+void copy(const Tensor& self, const Tensor& src, bool non_blocking) {
+  if (self.same(src) || self.numel() == 0) return;
+  const bool same_shape = std::ranges::equal(self.sizes(), src.sizes());
+  copy_between(same_shape ? src : views::expand(src, self.sizes(), true), self, non_blocking);
+}
+
+void clone(const Tensor& self, std::optional<MemoryFormat>, const Tensor& out) { copy_between(self, out, false); }
+
+void to_copy(const Tensor& self, std::optional<DType>, std::optional<Device>, bool non_blocking,
+             std::optional<MemoryFormat>, const Tensor& out) {
+  copy_between(self, out, non_blocking);
+}
+
+}  // namespace shared_kernels
+}  // namespace mt

@@ -1,0 +1,155 @@
+// Operators whose CPU kernel is more than a functor of its family.
+#include "backends/cpu/generator.h"
+#include "backends/cpu/view.h"
+#include "core/views.h"
+#include "generated/cpu/kernels.h"
+#include "kernels/elementwise.h"
+#include "kernels/loss.h"
+#include "kernels/matmul.h"
+#include "kernels/random.h"
+#include "kernels/reduce.h"
+#include "kernels/softmax.h"
+
+namespace mt::cpu {
+namespace {
+
+int wrapped(const Tensor& t, int64_t dim) { return int(wrap_dim(dim, t.dim())); }
+
+// A 0-dim tensor seen with one dimension, for kernels that work along one.
+Tensor at_least_1d(const Tensor& t) { return t.dim() == 0 ? views::unsqueeze(t, 0) : t; }
+
+// `out` with the reduced dimension put back, whatever keepdim was.
+Tensor with_dim(const Tensor& out, const Tensor& self, int dim) {
+  return out.dim() == self.dim() ? out : views::unsqueeze(out, dim);
+}
+
+void arg_extremum(bool max, const Tensor& self, std::optional<int64_t> dim, const Tensor& out) {
+  if (!dim) return kernels::arg_reduce(max, view(self), view(views::view(out, IntList())), -1);
+  const Tensor in = at_least_1d(self);
+  const int d = wrapped(in, *dim);
+  kernels::arg_reduce(max, view(in), view(with_dim(at_least_1d(out), in, d)), d);
+}
+
+void extremum(bool max, const Tensor& self, int64_t dim, const Tensor& values, const Tensor& indices) {
+  const Tensor in = at_least_1d(self);
+  const int d = wrapped(in, dim);
+  const Tensor v = self.dim() == 0 ? at_least_1d(values) : with_dim(values, in, d);
+  const Tensor i = self.dim() == 0 ? at_least_1d(indices) : with_dim(indices, in, d);
+  kernels::max_min_dim(max, view(in), d, view(v), view(i));
+}
+
+}  // namespace
+
+void reduce_over(void (*kernel)(const kernels::View&, const kernels::View&), const Tensor& self, const DimList& dim,
+                 const Tensor& out) {
+  uint64_t mask = 0;
+  for (int64_t d : dim.dims()) mask |= uint64_t(1) << wrap_dim(d, self.dim());
+  if (dim.all()) mask = ~uint64_t(0);
+  Dims sizes(size_t(self.dim())), strides(size_t(self.dim()));
+  const bool kept = out.dim() == self.dim();
+  for (size_t i = 0, o = 0; i < size_t(self.dim()); ++i) {
+    const bool reduced = mask >> i & 1;
+    sizes[i] = reduced ? 1 : self.sizes()[i];
+    strides[i] = reduced ? 0 : out.strides()[o];
+    o += kept || !reduced;
+  }
+  kernel(view(self), {out.data(), sizes.data(), strides.data(), int(self.dim()), out.dtype()});
+}
+
+void argmax(const Tensor& self, std::optional<int64_t> dim, bool, const Tensor& out) { arg_extremum(true, self, dim, out); }
+void argmin(const Tensor& self, std::optional<int64_t> dim, bool, const Tensor& out) { arg_extremum(false, self, dim, out); }
+void max_dim(const Tensor& self, int64_t dim, bool, const Tensor& values, const Tensor& indices) {
+  extremum(true, self, dim, values, indices);
+}
+void min_dim(const Tensor& self, int64_t dim, bool, const Tensor& values, const Tensor& indices) {
+  extremum(false, self, dim, values, indices);
+}
+
+void cat(TensorList tensors, int64_t dim, const Tensor& out) {
+  const int64_t d = wrap_dim(dim, out.dim());
+  int64_t at = 0;
+  for (const Tensor& t : tensors) {
+    if (t.dim() == 1 && t.numel() == 0 && out.dim() != 1) continue;
+    const int64_t length = t.sizes()[size_t(d)];
+    kernels::copy(view(t), view(views::slice(out, d, at, at + length, 1)));
+    at += length;
+  }
+}
+
+void mm(const Tensor& self, const Tensor& mat2, const Tensor& out) { kernels::gemm(view(self), view(mat2), view(out), 1, 0); }
+void bmm(const Tensor& self, const Tensor& mat2, const Tensor& out) { kernels::bmm(view(self), view(mat2), view(out), 1, 0); }
+
+void addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha,
+           const Tensor& out) {
+  if (!beta.equals(0) && !out.same(self)) kernels::copy(view(self), view(out));
+  kernels::gemm(view(mat1), view(mat2), view(out), alpha, beta);
+}
+
+void softmax(const Tensor& self, int64_t dim, bool, const Tensor& out) {
+  const Tensor in = at_least_1d(self);
+  kernels::softmax(view(in), view(at_least_1d(out)), wrapped(in, dim), false);
+}
+void log_softmax(const Tensor& self, int64_t dim, bool, const Tensor& out) {
+  const Tensor in = at_least_1d(self);
+  kernels::softmax(view(in), view(at_least_1d(out)), wrapped(in, dim), true);
+}
+void softmax_backward(const Tensor& grad, const Tensor& output, int64_t dim, DType, const Tensor& out) {
+  const Tensor y = at_least_1d(output);
+  kernels::softmax_backward(view(at_least_1d(grad)), view(y), view(at_least_1d(out)), wrapped(y, dim), false);
+}
+void log_softmax_backward(const Tensor& grad, const Tensor& output, int64_t dim, DType, const Tensor& out) {
+  const Tensor y = at_least_1d(output);
+  kernels::softmax_backward(view(at_least_1d(grad)), view(y), view(at_least_1d(out)), wrapped(y, dim), true);
+}
+
+void nll_loss(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore_index,
+              const Tensor& output, const Tensor& total_weight) {
+  const kernels::View w = weight.defined() ? view(weight) : kernels::View{};
+  kernels::nll_loss(view(self), view(target), weight.defined() ? &w : nullptr, view(output), view(total_weight),
+                    kernels::Reduction(reduction), ignore_index);
+}
+void nll_loss_backward(const Tensor& grad, const Tensor&, const Tensor& target, const Tensor& weight, int64_t reduction,
+                       int64_t ignore_index, const Tensor& total_weight, const Tensor& out) {
+  const kernels::View w = weight.defined() ? view(weight) : kernels::View{};
+  kernels::nll_loss_backward(view(grad), view(target), weight.defined() ? &w : nullptr, view(total_weight), view(out),
+                             kernels::Reduction(reduction), ignore_index);
+}
+
+void where(const Tensor& condition, const Tensor& self, const Tensor& other, const Tensor& out) {
+  kernels::where(view(condition), view(self), view(other), view(out));
+}
+
+void fill(const Tensor& self, const Scalar& value) { kernels::fill(view(self), value); }
+void zero(const Tensor& self) { kernels::fill(view(self), 0); }
+void arange(const Scalar& start, const Scalar&, const Scalar& step, const Tensor& out) {
+  kernels::arange(view(out), start, step);
+}
+
+void uniform(const Tensor& self, double from, double to, Generator* generator) {
+  CpuGenerator& g = generator_or_default(generator);
+  std::lock_guard lock(g.mutex);
+  kernels::uniform(view(self), from, to, g.engine);
+}
+void normal(const Tensor& self, double mean, double std, Generator* generator) {
+  CpuGenerator& g = generator_or_default(generator);
+  std::lock_guard lock(g.mutex);
+  kernels::normal(view(self), mean, std, g.engine);
+}
+void bernoulli(const Tensor& self, double p, Generator* generator) {
+  CpuGenerator& g = generator_or_default(generator);
+  std::lock_guard lock(g.mutex);
+  kernels::bernoulli(view(self), p, g.engine);
+}
+void random_from(const Tensor& self, int64_t from, std::optional<int64_t> to, Generator* generator) {
+  CpuGenerator& g = generator_or_default(generator);
+  std::lock_guard lock(g.mutex);
+  MT_CHECK(!to || from < *to, "random_ expects 'from' to be less than 'to', but got from=", from, " >= to=", to.value_or(0));
+  kernels::random_ints(view(self), from, to.value_or(INT64_MAX), g.engine);
+}
+void randperm(int64_t, const Tensor& out, Generator* generator) {
+  CpuGenerator& g = generator_or_default(generator);
+  std::lock_guard lock(g.mutex);
+  kernels::randperm(view(out), g.engine);
+}
+
+}  // namespace mt::cpu

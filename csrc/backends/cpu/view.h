@@ -1,0 +1,34 @@
+// Tensors and numbers as kernels see them.
+#pragma once
+
+#include "core/dispatch.h"
+#include "kernels/copy.h"
+#include "kernels/view.h"
+
+namespace mt::cpu {
+
+inline kernels::View view(const Tensor& t) {
+  return {t.data(), t.impl()->sizes(), t.impl()->strides(), int(t.dim()), t.dtype()};
+}
+
+// A number in the dtype a kernel computes in, as a 0-dim operand.
+struct NumberView {
+  alignas(16) char bytes[16];
+  kernels::View view;
+
+  NumberView(const Scalar& value, DType dtype) : view{bytes, nullptr, nullptr, 0, dtype} {
+    switch (dtype) {
+#define X(name, type, legacy) \
+  case DType::name: *reinterpret_cast<type*>(bytes) = value.to<type>(); break;
+      MT_FORALL_DTYPES(X)
+#undef X
+      default: fail(ErrorKind::runtime, "a number cannot take part in arithmetic of this dtype");
+    }
+  }
+};
+
+// Runs a reduction with `out` seen in the shape kernels expect: every dim of `self`, 1 where reduced.
+void reduce_over(void (*kernel)(const kernels::View&, const kernels::View&), const Tensor& self, const DimList& dim,
+                 const Tensor& out);
+
+}  // namespace mt::cpu

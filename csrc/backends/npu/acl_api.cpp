@@ -1,0 +1,153 @@
+#include "backends/npu/acl_api.h"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <mutex>
+
+#include "base/error.h"
+
+namespace mt::npu {
+
+std::atomic<const AclApi*> g_acl{nullptr};
+
+namespace {
+
+// In the order of their dependencies; functions are looked up from the last to the first.
+constexpr std::array<const char*, 3> kLibraries = {"libascendcl.so", "libnnopbase.so", "libopapi.so"};
+std::array<void*, kLibraries.size()> g_handles{};
+
+struct CodeText {
+  int code;
+  const char* name;
+  const char* meaning;
+  const char* next_step;
+};
+
+#define CODE(name, meaning, next_step) {name, #name, meaning, next_step}
+const CodeText kCodes[] = {
+    CODE(ACL_ERROR_INVALID_PARAM, "an argument is not valid", "Check the arguments named in the message."),
+    CODE(ACL_ERROR_UNINITIALIZE, "AscendCL is not initialised",
+         "Do not call aclFinalize while torch is in use."),
+    CODE(ACL_ERROR_BAD_ALLOC, "the host has no memory left", "Free host memory."),
+    CODE(ACL_ERROR_INVALID_DEVICE, "there is no such device", "Compare with torch.npu.device_count()."),
+    CODE(ACL_ERROR_INTERNAL_ERROR, "an error inside AscendCL", "See the device log in ~/ascend/log."),
+    CODE(ACL_ERROR_RT_PARAM_INVALID, "the runtime refused an argument",
+         "Check the arguments named in the message."),
+    CODE(ACL_ERROR_RT_INVALID_DEVICEID, "there is no such device", "Compare with torch.npu.device_count()."),
+    CODE(ACL_ERROR_RT_CONTEXT_NULL, "no device is set on this thread", "Call torch.npu.set_device() first."),
+    CODE(ACL_ERROR_RT_STREAM_CONTEXT, "the stream belongs to another device",
+         "Use a stream of the device that holds the tensors."),
+    CODE(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "this device or driver does not support the call",
+         "Look for a newer CANN, or avoid the feature."),
+    CODE(ACL_ERROR_RT_MEMORY_ALLOCATION, "the device has no memory left",
+         "Free tensors, call torch.npu.empty_cache(), or use smaller batches."),
+    CODE(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "a device resource ran out",
+         "Use fewer streams, events or processes."),
+    CODE(ACL_ERROR_RT_NO_STREAM_RESOURCE, "no stream is left", "Use fewer streams."),
+    CODE(ACL_ERROR_RT_NO_EVENT_RESOURCE, "no event is left", "Use fewer events."),
+    CODE(ACL_ERROR_RT_INTERNAL_ERROR, "an error inside the runtime", "See the device log in ~/ascend/log."),
+    CODE(ACL_ERROR_RT_AICORE_TIMEOUT, "an operator took too long",
+         "Run with ACL_LAUNCH_BLOCKING=1 to see which one."),
+    CODE(ACL_ERROR_RT_AICORE_EXCEPTION, "an operator failed on the device",
+         "Run with ACL_LAUNCH_BLOCKING=1 to see which one."),
+    CODE(ACL_ERROR_RT_VECTOR_CORE_EXCEPTION, "an operator failed on the device",
+         "Run with ACL_LAUNCH_BLOCKING=1 to see which one."),
+    CODE(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, "the stream did not finish in time",
+         "Look for a wait on an event that nobody records."),
+    CODE(ACL_ERROR_RT_LOST_HEARTBEAT, "the device does not answer", "Check it with npu-smi info."),
+    CODE(ACLNN_ERR_PARAM_NULLPTR, "a required argument is missing",
+         "Check which arguments the operator needs for these inputs."),
+    CODE(ACLNN_ERR_PARAM_INVALID, "the operator refused an argument",
+         "Compare dtypes and shapes with what the message wants."),
+    CODE(ACLNN_ERR_RUNTIME_ERROR, "the runtime under the operator failed",
+         "Run with ACL_LAUNCH_BLOCKING=1 to see where."),
+    CODE(ACLNN_ERR_INNER, "an error inside the operator library", "See the device log in ~/ascend/log."),
+    CODE(ACLNN_ERR_INNER_FIND_KERNEL_ERROR, "no kernel for these inputs on this chip",
+         "Install the kernel package of this chip, or use another dtype."),
+    CODE(ACLNN_ERR_INNER_OPP_KERNEL_PKG_NOT_FOUND, "the kernel package is not installed",
+         "Install CANN's kernel package for this chip."),
+};
+#undef CODE
+
+void* open_library(const std::string& folder, const char* name, std::string& problem) {
+  const std::string path = folder.empty() ? name : folder + "/" + name;
+  void* handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
+  if (!handle) problem = dlerror();
+  return handle;
+}
+
+void close_all() {
+  for (void*& handle : g_handles) {
+    if (handle) dlclose(handle);
+    handle = nullptr;
+  }
+}
+
+}  // namespace
+
+void fail_not_loaded() {
+  fail(ErrorKind::runtime,
+       "No NPU is in use yet: the AscendCL libraries have not been loaded. Use the device first, for example "
+       "with "
+       "torch.npu.init().");
+}
+
+void* find_symbol(const char* name) {
+  for (size_t i = g_handles.size(); i-- > 0;)
+    if (g_handles[i])
+      if (void* address = dlsym(g_handles[i], name)) return address;
+  return nullptr;
+}
+
+std::string load_acl(const std::string& folder) {
+  static std::mutex mutex;
+  std::lock_guard<std::mutex> guard(mutex);
+  if (acl_is_loaded()) return {};
+  std::string problem;
+  for (size_t i = 0; i < kLibraries.size(); ++i) {
+    g_handles[i] = open_library(folder, kLibraries[i], problem);
+    if (!g_handles[i]) {
+      close_all();
+      return problem;
+    }
+  }
+  auto api = new AclApi;  // lives as long as the process: operators keep pointers into the libraries
+  const char* missing = nullptr;
+#define X(name)                                                          \
+  api->name = reinterpret_cast<decltype(api->name)>(find_symbol(#name)); \
+  if (!api->name) missing = #name;
+  MT_ACL_REQUIRED(X)
+#undef X
+  if (missing) {
+    delete api;
+    close_all();
+    return join_text("the libraries lack ", missing,
+                     ", which every supported CANN has (8.1 or newer is needed)");
+  }
+#define X(name) api->name = reinterpret_cast<decltype(api->name)>(find_symbol(#name));
+  MT_ACL_OPTIONAL(X)
+#undef X
+  api->folder = folder;
+  Dl_info where;
+  if (dladdr(reinterpret_cast<void*>(api->aclInit), &where) && where.dli_fname)
+    api->loaded_from = where.dli_fname;
+  g_acl.store(api, std::memory_order_release);
+  return {};
+}
+
+void fail_acl(int code, const char* function, const char* suffix) {
+  std::string text = join_text(function, suffix, " failed with error ", code);
+  const CodeText* known = nullptr;
+  for (const CodeText& entry : kCodes)
+    if (entry.code == code) known = &entry;
+  if (known) text += join_text(" (", known->name, ": ", known->meaning, ")");
+  const AclApi* api = g_acl.load(std::memory_order_acquire);
+  const char* message = api ? api->aclGetRecentErrMsg() : nullptr;
+  if (message && *message) text += join_text(": ", message);
+  if (text.back() != '.' && text.back() != '\n') text += ".";
+  text += join_text(" ", known ? known->next_step : "Look the code up in CANN's error code reference.");
+  throw Error(ErrorKind::runtime, text);
+}
+
+}  // namespace mt::npu

@@ -1,0 +1,152 @@
+#include "backends/npu/aclnn_call.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/error.h"
+
+namespace mt::npu::aclnn {
+namespace {
+
+constexpr aclDataType kTypes[kDTypeCount] = {
+    ACL_UINT8,     ACL_INT8,       ACL_INT16, ACL_INT32, ACL_INT64,  ACL_FLOAT16, ACL_FLOAT,  ACL_DOUBLE,
+    ACL_COMPLEX64, ACL_COMPLEX128, ACL_BOOL,  ACL_BF16,  ACL_UINT16, ACL_UINT32,  ACL_UINT64,
+};
+static_assert(kTypes[int(DType::bfloat16)] == ACL_BF16 && kTypes[int(DType::uint64)] == ACL_UINT64);
+
+// Operators that care about image layouts look at the format; to the others it is one of plain order.
+aclFormat format_of(int64_t ndim) {
+  switch (ndim) {
+    case 3: return ACL_FORMAT_NCL;
+    case 4: return ACL_FORMAT_NCHW;
+    case 5: return ACL_FORMAT_NCDHW;
+    default: return ACL_FORMAT_ND;
+  }
+}
+
+// Freed on every way out; reuse by the same stream is safe as soon as the launch is enqueued.
+class Workspace {
+ public:
+  Workspace(int device, uint64_t bytes, void* stream)
+      : allocator_(allocator(device)), block_(allocator_.allocate(bytes, runtime::StreamHandle(stream))) {}
+  ~Workspace() { allocator_.free(block_); }
+  Workspace(const Workspace&) = delete;
+  void* address() const { return block_->address(); }
+
+ private:
+  runtime::CachingAllocator& allocator_;
+  runtime::Block* block_;
+};
+
+void enqueue(const char* name, Launch* function, void* workspace, uint64_t bytes, aclOpExecutor* executor,
+             void* stream) {
+  const aclnnStatus status = function(workspace, bytes, executor, stream);  // the library frees the executor
+  if (status != 0) [[unlikely]]
+    fail_acl(status, name);
+}
+
+}  // namespace
+
+aclDataType data_type(DType dtype) { return kTypes[int(dtype)]; }
+
+aclTensor* make_tensor(const Tensor& tensor) {
+  const TensorImpl& impl = *tensor.impl();
+  MT_CHECK(impl.device.is_npu(), "Expected all tensors to be on the same device, but found a tensor on '",
+           to_string(impl.device), "' among the arguments of an NPU operator");
+  const Storage& storage = *impl.storage;
+  const int64_t elements = int64_t(storage.nbytes / itemsize(impl.dtype));
+  aclTensor* made = acl().aclCreateTensor(impl.sizes(), impl.ndim, kTypes[int(impl.dtype)], impl.strides(),
+                                          impl.offset, format_of(impl.ndim), &elements, 1, storage.data);
+  if (!made) [[unlikely]]
+    fail_acl(ACL_ERROR_BAD_ALLOC, "aclCreateTensor");
+  return made;
+}
+
+aclScalar* make_scalar(const Scalar& value) {
+  aclScalar* made;
+  switch (value.category()) {
+    case Category::boolean: {
+      bool number = value.to<bool>();
+      made = acl().aclCreateScalar(&number, ACL_BOOL);
+      break;
+    }
+    case Category::integral: {
+      int64_t number = value.to<int64_t>();
+      made = acl().aclCreateScalar(&number, ACL_INT64);
+      break;
+    }
+    case Category::floating: {
+      double number = value.to<double>();
+      made = acl().aclCreateScalar(&number, ACL_DOUBLE);
+      break;
+    }
+    default: {
+      complex128 number = value.to<complex128>();
+      made = acl().aclCreateScalar(&number, ACL_COMPLEX128);
+    }
+  }
+  if (!made) [[unlikely]]
+    fail_acl(ACL_ERROR_BAD_ALLOC, "aclCreateScalar");
+  return made;
+}
+
+aclTensorList* make_tensor_list(TensorList tensors) {
+  SmallVector<const aclTensor*, 16> elements;
+  const auto destroy = [&] {
+    for (const aclTensor* element : elements) acl().aclDestroyTensor(element);
+  };
+  try {
+    for (const Tensor& tensor : tensors) elements.push_back(make_tensor(tensor));
+  } catch (...) {
+    destroy();
+    throw;
+  }
+  aclTensorList* list = acl().aclCreateTensorList(elements.data(), elements.size());
+  if (!list) {
+    destroy();
+    fail_acl(ACL_ERROR_BAD_ALLOC, "aclCreateTensorList");
+  }
+  return list;
+}
+
+Dims dims(const DimList& dim, int64_t ndim) {
+  Dims result;
+  if (dim.all()) {
+    for (int64_t d = 0; d < ndim; ++d) result.push_back(d);
+    return result;
+  }
+  // A 0-dim tensor accepts dim 0 and -1 in PyTorch; ACLNN wants none.
+  if (ndim == 0) return result;
+  for (int64_t d : dim.dims()) result.push_back(wrap_dim(d, ndim));
+  return result;
+}
+
+Phases find_operator(const char* name) {
+  npu().initialize();
+  const std::string first = std::string(name) + "GetWorkspaceSize";
+  const Phases phases{find_symbol(first.c_str()), find_symbol(name)};
+  MT_CHECK_AS(not_implemented, phases.plan && phases.launch, "The operator library next to ",
+              acl().loaded_from, " has no ", name,
+              ". Use a newer CANN, or run the operation on the CPU: x.cpu().");
+  return phases;
+}
+
+void launch(const char* name, Launch* function, uint64_t workspace, aclOpExecutor* executor, int device) {
+  void* stream = current_stream(device);
+  if (workspace == 0) [[likely]] {
+    enqueue(name, function, nullptr, 0, executor, stream);
+  } else {
+    std::optional<Workspace> memory;
+    try {
+      memory.emplace(device, workspace, stream);
+    } catch (...) {
+      acl().aclDestroyAclOpExecutor(executor);  // only a launch would have freed it
+      throw;
+    }
+    enqueue(name, function, memory->address(), workspace, executor, stream);
+  }
+  if (g_launch_blocking) [[unlikely]]
+    host_hooks().synchronize(device, stream);
+}
+
+}  // namespace mt::npu::aclnn

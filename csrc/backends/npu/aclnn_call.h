@@ -1,0 +1,171 @@
+// The one generic ACLNN call.
+//
+//   static aclnn::Function<decltype(aclnnAddGetWorkspaceSize)> f("aclnnAdd");
+//   aclnn::call(f, out.device(), self, other, alpha, out);
+//
+// Descriptors live for the call; a workspace comes from the caching allocator on the launching stream and goes back
+// right after the launch, because the stream runs in order. Nothing here waits for the device.
+#pragma once
+
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "backends/npu/acl_api.h"
+#include "backends/npu/npu_runtime.h"
+#include "core/dispatch.h"
+#include "core/tensor.h"
+
+namespace mt::npu::aclnn {
+
+aclDataType data_type(DType dtype);
+aclTensor* make_tensor(const Tensor& tensor);
+aclScalar* make_scalar(const Scalar& value);
+aclTensorList* make_tensor_list(TensorList tensors);
+
+// The reduced dimensions, explicit and not negative; every one when `dim` names none.
+Dims dims(const DimList& dim, int64_t ndim);
+
+// A parameter of type P filled from an argument of type A. Numbers convert to the exact type of the parameter.
+template <class P, class A>
+struct Argument {
+  static_assert(std::is_arithmetic_v<P> && std::is_arithmetic_v<A>,
+                "no conversion from this argument to this parameter of the ACLNN function");
+  P value;
+  explicit Argument(const A& argument) : value(static_cast<P>(argument)) {}
+};
+
+template <class P>
+struct TensorArgument {
+  P value;
+  explicit TensorArgument(const Tensor& tensor) : value(tensor.defined() ? make_tensor(tensor) : nullptr) {}
+  ~TensorArgument() {
+    if (value) acl().aclDestroyTensor(value);
+  }
+  TensorArgument(const TensorArgument&) = delete;
+};
+template <> struct Argument<const aclTensor*, Tensor> : TensorArgument<const aclTensor*> {
+  using TensorArgument::TensorArgument;
+};
+template <> struct Argument<aclTensor*, Tensor> : TensorArgument<aclTensor*> {
+  using TensorArgument::TensorArgument;
+};
+
+template <class A>
+struct Argument<const aclScalar*, A> {
+  const aclScalar* value;
+  explicit Argument(const A& number) {
+    if constexpr (std::is_same_v<A, std::optional<Scalar>>) value = number ? make_scalar(*number) : nullptr;
+    else value = make_scalar(Scalar(number));
+  }
+  ~Argument() {
+    if (value) acl().aclDestroyScalar(value);
+  }
+  Argument(const Argument&) = delete;
+};
+
+template <class A>
+struct Argument<const aclIntArray*, A> {
+  const aclIntArray* value;
+  explicit Argument(const A& list) : value(make(list)) {}
+  ~Argument() { acl().aclDestroyIntArray(value); }
+  Argument(const Argument&) = delete;
+
+ private:
+  static const aclIntArray* make(const A& list) {
+    IntList numbers;
+    if constexpr (std::is_same_v<A, DimList>) numbers = list.dims();
+    else numbers = list;
+    const aclIntArray* array = acl().aclCreateIntArray(numbers.data(), numbers.size());
+    MT_CHECK(array, "aclCreateIntArray failed for ", to_string(numbers));
+    return array;
+  }
+};
+
+template <class P>
+struct ListArgument {
+  P value;
+  explicit ListArgument(TensorList tensors) : value(make_tensor_list(tensors)) {}
+  ~ListArgument() {
+    if (value) acl().aclDestroyTensorList(value);  // with its elements
+  }
+  ListArgument(const ListArgument&) = delete;
+};
+template <> struct Argument<const aclTensorList*, TensorList> : ListArgument<const aclTensorList*> {
+  using ListArgument::ListArgument;
+};
+template <> struct Argument<aclTensorList*, TensorList> : ListArgument<aclTensorList*> {
+  using ListArgument::ListArgument;
+};
+
+template <> struct Argument<aclDataType, DType> {
+  aclDataType value;
+  explicit Argument(DType dtype) : value(data_type(dtype)) {}
+};
+template <size_t N> struct Argument<const char*, char[N]> {
+  const char* value;
+  explicit Argument(const char (&text)[N]) : value(text) {}
+};
+
+using Launch = aclnnStatus(void*, uint64_t, aclOpExecutor*, aclrtStream);
+
+// Both phases of an operator, looked up at its first call.
+template <class Signature> class Function;
+template <class... P>
+class Function<aclnnStatus(P...)> {
+ public:
+  using Plan = aclnnStatus(P...);
+  explicit constexpr Function(const char* name) : name_(name) {}
+
+  const char* name() const { return name_; }
+  Plan* plan() {
+    Plan* found = plan_.load(std::memory_order_acquire);
+    return found ? found : resolve();
+  }
+  Launch* launch() const { return launch_.load(std::memory_order_relaxed); }  // after plan()
+
+ private:
+  Plan* resolve();
+
+  const char* name_;
+  std::atomic<Plan*> plan_{nullptr};
+  std::atomic<Launch*> launch_{nullptr};
+};
+
+struct Phases {
+  void* plan;
+  void* launch;
+};
+Phases find_operator(const char* name);  // throws NotImplementedError when the library lacks it
+
+template <class... P>
+typename Function<aclnnStatus(P...)>::Plan* Function<aclnnStatus(P...)>::resolve() {
+  const Phases phases = find_operator(name_);
+  launch_.store(reinterpret_cast<Launch*>(phases.launch), std::memory_order_relaxed);
+  auto* plan = reinterpret_cast<Plan*>(phases.plan);
+  plan_.store(plan, std::memory_order_release);
+  return plan;
+}
+
+// The second phase: workspace, launch, and the wait of ACL_LAUNCH_BLOCKING.
+void launch(const char* name, Launch* function, uint64_t workspace, aclOpExecutor* executor, int device);
+
+template <class... P, class... A>
+void call(Function<aclnnStatus(P...)>& function, Device device, const A&... arguments) {
+  static_assert(sizeof...(P) == sizeof...(A) + 2, "wrong number of arguments for this ACLNN function");
+  auto* plan = function.plan();
+  activate(device.index);
+  [&]<size_t... I>(std::index_sequence<I...>) {
+    using Parameters = std::tuple<P...>;
+    std::tuple<Argument<std::tuple_element_t<I, Parameters>, A>...> held{arguments...};
+    uint64_t workspace = 0;
+    aclOpExecutor* executor = nullptr;
+    const aclnnStatus status = plan(std::get<I>(held).value..., &workspace, &executor);
+    if (status != 0) [[unlikely]]
+      fail_acl(status, function.name(), "GetWorkspaceSize");
+    launch(function.name(), function.launch(), workspace, executor, device.index);
+  }(std::index_sequence_for<A...>());
+}
+
+}  // namespace mt::npu::aclnn

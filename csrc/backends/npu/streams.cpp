@@ -1,0 +1,174 @@
+// Streams and events of the NPU.
+#include <unordered_map>
+
+#include "backends/npu/npu_runtime.h"
+#include "base/error.h"
+
+namespace mt::npu {
+
+using runtime::EventHandle;
+using runtime::EventOptions;
+using runtime::Stream;
+
+namespace {
+
+void* handle_of(const Stream& stream) {
+  return stream.handle ? reinterpret_cast<void*>(stream.handle) : npu().default_stream_handle(stream.device);
+}
+
+// Events are made once and reused: creating one costs more than recording it. An event belongs to its device.
+class EventPool {
+ public:
+  struct Kind {
+    int device;
+    uint32_t flags;
+  };
+
+  void* take(Kind kind) {
+    std::lock_guard<std::mutex> guard(mutex_);
+    auto& spare = spare_[key(kind)];
+    if (spare.empty()) return nullptr;
+    void* event = spare.back();
+    spare.pop_back();
+    return event;
+  }
+  void add(void* event, Kind kind) {
+    std::lock_guard<std::mutex> guard(mutex_);
+    kinds_.emplace(event, kind);
+  }
+  void give(void* event) {
+    std::lock_guard<std::mutex> guard(mutex_);
+    spare_[key(kind_of(event))].push_back(event);
+  }
+  int device_of(void* event) {
+    std::lock_guard<std::mutex> guard(mutex_);
+    return kind_of(event).device;
+  }
+
+ private:
+  static uint64_t key(Kind kind) { return uint64_t(kind.device) << 32 | kind.flags; }
+  Kind kind_of(void* event) {
+    const auto found = kinds_.find(event);
+    MT_CHECK(found != kinds_.end(), "the event ", event,
+             " was not made by this runtime, or it was destroyed");
+    return found->second;
+  }
+
+  std::mutex mutex_;
+  std::unordered_map<uint64_t, std::vector<void*>> spare_;
+  std::unordered_map<void*, Kind> kinds_;
+};
+
+EventPool& events() {
+  static auto* pool = new EventPool;
+  return *pool;
+}
+
+void* pointer(EventHandle event) { return reinterpret_cast<void*>(event); }
+
+}  // namespace
+
+Stream NpuRuntime::default_stream(int device) {
+  open(device);
+  return {device, 0, runtime::StreamHandle(default_stream_handle(device))};
+}
+
+Stream NpuRuntime::create_stream(int device, int priority) {
+  activate(device);
+  aclrtStream stream = nullptr;
+  check(acl().aclrtCreateStreamWithConfig(&stream, uint32_t(priority < 0 ? 0 : priority),
+                                          ACL_STREAM_FAST_LAUNCH | ACL_STREAM_FAST_SYNC),
+        "aclrtCreateStreamWithConfig");
+  return {device, next_stream_id_.fetch_add(1), runtime::StreamHandle(stream)};
+}
+
+Stream NpuRuntime::pooled_stream(int device, int priority) {
+  activate(device);
+  StreamPool& pool = pools_[size_t(device)][priority < 0];
+  std::lock_guard<std::mutex> guard(mutex_);
+  if (pool.streams.size() < kStreamsPerPool) {
+    pool.streams.push_back(create_stream(device, priority));
+    return pool.streams.back();
+  }
+  return pool.streams[pool.next++ % kStreamsPerPool];
+}
+
+void NpuRuntime::destroy_stream(const Stream& stream) {
+  activate(stream.device);
+  check(acl().aclrtDestroyStream(handle_of(stream)), "aclrtDestroyStream");
+}
+
+void NpuRuntime::synchronize_stream(const Stream& stream) {
+  activate(stream.device);
+  check(acl().aclrtSynchronizeStream(handle_of(stream)), "aclrtSynchronizeStream");
+}
+
+bool NpuRuntime::stream_is_idle(const Stream& stream) {
+  activate(stream.device);
+  aclrtStreamStatus status = ACL_STREAM_STATUS_NOT_READY;
+  check(acl().aclrtStreamQuery(handle_of(stream), &status), "aclrtStreamQuery");
+  return status == ACL_STREAM_STATUS_COMPLETE;
+}
+
+EventHandle NpuRuntime::create_event(int device, EventOptions options) {
+  activate(device);
+  const uint32_t flags =
+      (options.cross_stream ? ACL_EVENT_SYNC : 0) | (options.timing ? ACL_EVENT_TIME_LINE : 0);
+  const EventPool::Kind kind{device, flags ? flags : ACL_EVENT_SYNC};
+  if (void* event = events().take(kind)) return EventHandle(event);
+  aclrtEvent event = nullptr;
+  check(acl().aclrtCreateEventExWithFlag(&event, kind.flags), "aclrtCreateEventExWithFlag");
+  events().add(event, kind);
+  return EventHandle(event);
+}
+
+void NpuRuntime::destroy_event(EventHandle event) { events().give(pointer(event)); }
+
+void NpuRuntime::record_event(EventHandle event, const Stream& stream) {
+  activate(stream.device);
+  check(acl().aclrtRecordEvent(pointer(event), handle_of(stream)), "aclrtRecordEvent");
+}
+
+bool NpuRuntime::event_is_complete(EventHandle event) {
+  activate(events().device_of(pointer(event)));
+  aclrtEventRecordedStatus status = ACL_EVENT_RECORDED_STATUS_NOT_READY;
+  check(acl().aclrtQueryEventStatus(pointer(event), &status), "aclrtQueryEventStatus");
+  return status == ACL_EVENT_RECORDED_STATUS_COMPLETE;
+}
+
+void NpuRuntime::synchronize_event(EventHandle event) {
+  activate(events().device_of(pointer(event)));
+  check(acl().aclrtSynchronizeEvent(pointer(event)), "aclrtSynchronizeEvent");
+}
+
+void NpuRuntime::make_stream_wait(const Stream& stream, EventHandle event) {
+  activate(stream.device);
+  check(acl().aclrtStreamWaitEvent(handle_of(stream), pointer(event)), "aclrtStreamWaitEvent");
+}
+
+float NpuRuntime::elapsed_ms(EventHandle begin, EventHandle end) {
+  activate(events().device_of(pointer(begin)));
+  float milliseconds = 0;
+  check(acl().aclrtEventElapsedTime(&milliseconds, pointer(begin), pointer(end)), "aclrtEventElapsedTime");
+  return milliseconds;
+}
+
+void make_wait(int device, void* waiting, void* finished) {
+  if (waiting != finished) make_wait_across(device, waiting, device, finished);
+}
+
+void make_wait_across(int waiting_device, void* waiting, int finished_device, void* finished) {
+  NpuRuntime& runtime = npu();
+  const EventHandle event = runtime.create_event(finished_device, {});
+  try {
+    runtime.record_event(event, {finished_device, 0, runtime::StreamHandle(finished)});
+    runtime.make_stream_wait({waiting_device, 0, runtime::StreamHandle(waiting)}, event);
+  } catch (const Error&) {
+    runtime.destroy_event(event);
+    throw;
+  }
+  // Recording it anew for someone else makes a new version; the wait keeps this one.
+  runtime.destroy_event(event);
+}
+
+}  // namespace mt::npu

@@ -1,0 +1,41 @@
+#include "bindings/errors.h"
+
+#include <nanobind/nanobind.h>
+
+namespace mt::bindings {
+
+PyObject* g_out_of_memory_error = nullptr;
+
+namespace {
+
+PyObject* python_type(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::type: return PyExc_TypeError;
+    case ErrorKind::value: return PyExc_ValueError;
+    case ErrorKind::index: return PyExc_IndexError;
+    case ErrorKind::not_implemented: return PyExc_NotImplementedError;
+    case ErrorKind::overflow: return PyExc_OverflowError;
+    case ErrorKind::out_of_memory: return g_out_of_memory_error ? g_out_of_memory_error : PyExc_RuntimeError;
+    default: return PyExc_RuntimeError;
+  }
+}
+
+}  // namespace
+
+void set_python_error() {
+  try {
+    throw;
+  } catch (const Error& error) {
+    PyErr_SetString(python_type(error.kind()), error.what());
+  } catch (const PythonError&) {
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "an error was reported without a Python exception");
+  } catch (nanobind::python_error& error) {
+    error.restore();
+  } catch (const std::bad_alloc&) {
+    PyErr_SetString(PyExc_MemoryError, "the host is out of memory");
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+}
+
+}  // namespace mt::bindings

@@ -1,0 +1,341 @@
+// _C._allocator: the memory pools as Python sees them, by address instead of by Block.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/variant.h>
+#include <nanobind/stl/vector.h>
+
+#include <atomic>
+#include <mutex>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "bindings/allocators.h"
+#include "bindings/python_upstream.h"
+#include "runtime/caching_allocator.h"
+#include "runtime/pinned_pool.h"
+#include "runtime/registry.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace mt::bindings {
+namespace {
+
+using namespace mt::runtime;
+
+// A Python callable that native threads may copy, call and drop without holding the GIL.
+std::shared_ptr<PyObject> share_callable(nb::object callable) {
+  return {callable.release().ptr(), [](PyObject* object) {
+            if (interpreter_is_exiting()) return;
+            nb::gil_scoped_acquire gil;
+            Py_DECREF(object);
+          }};
+}
+
+StreamHandle stream_of(const nb::object& stream) {
+  return stream.is_none() ? 0 : nb::cast<StreamHandle>(stream);
+}
+
+bool is_small_pool(const std::string& pool) {
+  MT_CHECK_AS(value, pool == "small_pool" || pool == "large_pool",
+              "Pools are 'small_pool' and 'large_pool'; got '", pool, "'.");
+  return pool == "small_pool";
+}
+
+// Native code holds Blocks; Python holds addresses, so this class keeps the way back for what Python
+// allocated.
+class PythonAllocator {
+ public:
+  PythonAllocator(nb::object owner, int device_index, const AllocConf& conf, const std::string& device_name,
+                  const std::string& conf_variable)
+      : native_(std::make_shared<CachingAllocator>(
+            std::make_shared<PythonUpstream>(owner.ptr()),
+            AllocatorIdentity{device_name, device_index, conf_variable}, conf.allocator)) {}
+
+  CachingAllocator& native() { return *native_; }
+  const std::shared_ptr<CachingAllocator>& shared() { return native_; }
+
+  Address malloc(size_t bytes, const nb::object& stream) {
+    Block* block = native_->allocate(bytes, stream_of(stream));
+    if (!block) return 0;
+    std::lock_guard<SpinLock> guard(lock_);
+    blocks_[block->ptr] = block;
+    return block->ptr;
+  }
+  void free(Address address, const nb::object& stream) {
+    if (address == 0) return;
+    Block* block;
+    {
+      std::lock_guard<SpinLock> guard(lock_);
+      block = find(address, "free");
+      blocks_.erase(address);
+    }
+    if (!stream.is_none()) native_->record_stream(block, stream_of(stream));
+    native_->free(block);
+  }
+  void record_stream(Address address, const nb::object& stream) {
+    if (address == 0) return;
+    std::lock_guard<SpinLock> guard(lock_);
+    native_->record_stream(find(address, "record_stream"), stream_of(stream));
+  }
+
+ private:
+  Block* find(Address address, const char* function) {
+    const auto found = blocks_.find(address);
+    MT_CHECK(found != blocks_.end(), function, ": address ", address,
+             " was not allocated here by malloc(), or has been freed already.");
+    return found->second;
+  }
+
+  std::shared_ptr<CachingAllocator> native_;
+  SpinLock lock_;
+  std::unordered_map<Address, Block*> blocks_;
+};
+
+// The native pool is shared with native code, which may keep it longer than Python does.
+struct PythonPinnedPool {
+  PythonPinnedPool(nb::object owner, const AllocConf& conf)
+      : native(std::make_shared<PinnedPool>(std::make_shared<PythonUpstream>(owner.ptr()), conf.pinned)) {}
+
+  std::shared_ptr<PinnedPool> native;
+};
+
+nb::dict stats_dict(const AllocatorStats& stats) {
+  nb::dict result;
+  const auto& names = allocator_stat_names();
+  for (size_t i = 0; i < names.size(); ++i) result[names[i].c_str()] = stats.values()[i];
+  return result;
+}
+
+nb::dict block_dict(const BlockState& block) {
+  nb::dict result;
+  result["address"] = block.address;
+  result["size"] = block.size;
+  result["requested_size"] = block.requested;
+  result["state"] = block.state;
+  result["stack"] = block.stack;
+  return result;
+}
+
+nb::dict trace_dict(const TraceEntry& entry) {
+  nb::dict result;
+  result["action"] = trace_action_name(entry.action);
+  result[entry.action == TraceAction::oom ? "device_free" : "addr"] = entry.address;
+  result["size"] = entry.size;
+  result["stream"] = entry.stream;
+  result["time_us"] = entry.time_us;
+  result["stack"] = entry.stack;
+  return result;
+}
+
+nb::dict settings_dict(const AllocatorSettings& settings) {
+  nb::dict divisions;
+  for (size_t i = 0; i < kRoundupIntervals; ++i)
+    divisions[std::to_string(size_t(1) << i).c_str()] = settings.roundup_divisions[i];
+  const auto or_unlimited = [](size_t bytes) { return bytes == kUnlimited ? int64_t(-1) : int64_t(bytes); };
+  nb::dict result;
+  result["max_split_size"] = or_unlimited(settings.max_split_size);
+  result["max_non_split_rounding"] = or_unlimited(settings.max_non_split_rounding);
+  result["large_segment_size"] = settings.large_segment_size;
+  result["garbage_collection_threshold"] = settings.garbage_collection_threshold;
+  result["per_process_memory_fraction"] = settings.memory_fraction;
+  result["throw_on_npumalloc_oom"] = settings.reject_above_limit;
+  result["roundup_power2_divisions"] = divisions;
+  return result;
+}
+
+// PyTorch's fields, with stack ids where frames belong; Python puts the frames in.
+nb::dict snapshot_dict(CachingAllocator& allocator, bool include_traces) {
+  const Snapshot snapshot = allocator.snapshot(include_traces);
+  nb::list segments, trace;
+  for (const SegmentState& state : snapshot.segments) {
+    nb::list blocks;
+    for (const BlockState& block : state.blocks) blocks.append(block_dict(block));
+    nb::dict segment;
+    segment["address"] = state.address;
+    segment["total_size"] = state.size;
+    segment["allocated_size"] = state.allocated;
+    segment["active_size"] = state.active;
+    segment["requested_size"] = state.requested;
+    segment["stream"] = state.stream;
+    segment["segment_type"] = state.small ? "small" : "large";
+    segment["blocks"] = blocks;
+    segments.append(segment);
+  }
+  for (const TraceEntry& entry : snapshot.trace) trace.append(trace_dict(entry));
+  nb::dict settings = settings_dict(snapshot.settings);
+  settings["trace_alloc_overflowed"] = snapshot.trace_overflowed;
+  settings["trace_alloc_max_entries"] = snapshot.trace_max_entries;
+  nb::dict result;
+  result["segments"] = segments;
+  result["trace"] = trace;
+  result["settings"] = settings;
+  return result;
+}
+
+nb::dict stat_dict(const Stat& stat) {
+  nb::dict result;
+  result["current"] = stat.current, result["peak"] = stat.peak;
+  result["allocated"] = stat.allocated, result["freed"] = stat.freed;
+  return result;
+}
+
+nb::dict call_time_dict(const CallTime& time) {
+  nb::dict result;
+  result["total"] = time.total, result["max"] = time.max, result["min"] = time.min;
+  result["count"] = time.count, result["avg"] = time.average();
+  return result;
+}
+
+nb::dict pinned_stats_dict(const PinnedStats& stats) {
+  nb::dict result;
+  result["allocations"] = stat_dict(stats.allocations);
+  result["allocated_bytes"] = stat_dict(stats.allocated_bytes);
+  result["active_requests"] = stat_dict(stats.active_requests);
+  result["active_bytes"] = stat_dict(stats.active_bytes);
+  result["num_host_alloc"] = stats.num_host_alloc;
+  result["num_host_free"] = stats.num_host_free;
+  result["host_alloc_time"] = call_time_dict(stats.alloc_time);
+  result["host_free_time"] = call_time_dict(stats.free_time);
+  return result;
+}
+
+void set_stack_recorder(PythonAllocator& self, nb::object recorder) {
+  if (recorder.is_none()) return self.native().set_stack_recorder({});
+  self.native().set_stack_recorder([callable = share_callable(recorder)]() -> uint64_t {
+    if (interpreter_is_exiting()) return 0;
+    nb::gil_scoped_acquire gil;
+    return nb::cast<uint64_t>(nb::handle(callable.get())());
+  });
+}
+
+// Native code may need the allocator of an NPU before Python has asked for it; both get the same one. The
+// module is imported at that moment, so that no reference to it outlives the interpreter.
+std::shared_ptr<CachingAllocator> make_npu_allocator(int index) {
+  if (interpreter_is_exiting()) fail(ErrorKind::runtime, "The device is not used while the process exits.");
+  nb::gil_scoped_acquire gil;
+  nb::object allocator =
+      nb::module_::import_("mindtorch_v2._backends.npu.allocator").attr("get_allocator")(index);
+  return nb::cast<PythonAllocator&>(allocator.attr("_native")).shared();
+}
+
+}  // namespace
+
+void init_allocator(nb::module_& parent) {
+  nb::module_ m = parent.def_submodule("_allocator", "Caching memory pools over Python or native upstreams.");
+
+  nb::class_<AllocConf>(m, "AllocConf")
+      .def(nb::init<>())
+      .def_ro("values", &AllocConf::values)
+      .def_ro("unknown", &AllocConf::unknown)
+      .def_ro("expandable_segments", &AllocConf::expandable_segments);
+  m.def(
+      "parse_alloc_conf",
+      [](const std::string& text, const std::string& source) { return parse_alloc_conf(text, source); },
+      "text"_a, "source"_a);
+  m.def("alloc_conf_keys", &alloc_conf_keys);
+  m.def("stat_names", &allocator_stat_names);
+  allocators("npu").set_factory(&make_npu_allocator);
+
+  using A = PythonAllocator;
+  nb::class_<A>(m, "CachingAllocator", nb::is_weak_referenceable())
+      .def(nb::init<nb::object, int, const AllocConf&, const std::string&, const std::string&>(), "owner"_a,
+           "device_index"_a, "conf"_a, "device_name"_a, "conf_variable"_a)
+      .def("malloc", &A::malloc, "size"_a, "stream"_a = nb::none())
+      .def("free", &A::free, "address"_a, "stream"_a = nb::none())
+      .def("record_stream", &A::record_stream, "address"_a, "stream"_a.none())
+      .def("empty_cache", [](A& self) { self.native().empty_cache(); })
+      .def("collect_garbage", [](A& self) { self.native().collect_garbage(); })
+      .def("check_limit", [](A& self, size_t bytes) { self.native().check_limit(bytes); })
+      .def("set_memory_fraction",
+           [](A& self, double fraction) { self.native().set_memory_fraction(fraction); })
+      .def(
+          "set_memory_limit",
+          [](A& self, std::optional<size_t> bytes) {
+            self.native().set_memory_limit(bytes.value_or(kUnlimited));
+          },
+          "bytes"_a.none())
+      .def("memory_limit",
+           [](A& self) -> std::optional<size_t> {
+             const size_t limit = self.native().memory_limit();
+             return limit == kUnlimited ? std::nullopt : std::optional<size_t>(limit);
+           })
+      .def("configure", [](A& self, const AllocConf& conf) { self.native().set_settings(conf.allocator); })
+      .def("settings", [](A& self) { return settings_dict(self.native().settings()); })
+      .def_prop_rw(
+          "max_split_size", [](A& self) { return self.native().settings().max_split_size; },
+          [](A& self, size_t bytes) {
+            AllocatorSettings settings = self.native().settings();
+            settings.max_split_size = bytes;
+            self.native().set_settings(settings);
+          })
+      .def("stats", [](A& self) { return stats_dict(self.native().stats()); })
+      .def("stat",
+           [](A& self, const std::string& name) {
+             return self.native().stats().values()[allocator_stat_index(name)];
+           })
+      .def("set_stat", [](A& self, const std::string& name,
+                          int64_t value) { self.native().set_stat(allocator_stat_index(name), value); })
+      .def("reset_peak_stats", [](A& self) { self.native().reset_peak_stats(); })
+      .def("reset_accumulated_stats", [](A& self) { self.native().reset_accumulated_stats(); })
+      .def(
+          "snapshot", [](A& self, bool traces) { return snapshot_dict(self.native(), traces); },
+          "include_traces"_a = true)
+      .def("cached_blocks",
+           [](A& self, const std::string& pool) {
+             nb::list result;
+             for (const BlockState& block : self.native().cached_blocks(is_small_pool(pool)))
+               result.append(nb::make_tuple(block.address, block.size, block.stream));
+             return result;
+           })
+      .def(
+          "adopt",
+          [](A& self, Address address, size_t bytes, const nb::object& stream, const std::string& pool) {
+            self.native().adopt(address, bytes, stream_of(stream), is_small_pool(pool));
+          },
+          "address"_a, "size"_a, "stream"_a.none(), "pool"_a)
+      .def(
+          "record_history",
+          [](A& self, size_t max_entries, bool clear) { self.native().record_history(max_entries, clear); },
+          "max_entries"_a, "clear"_a = false)
+      .def("set_stack_recorder", &set_stack_recorder, "recorder"_a.none())
+      .def("register", [](A& self, const std::string& device_type, int index) {
+        allocators(device_type).set(index, self.shared());
+      });
+
+  using P = PythonPinnedPool;
+  nb::class_<P>(m, "PinnedPool", nb::is_weak_referenceable())
+      .def(nb::init<nb::object, const AllocConf&>(), "owner"_a, "conf"_a)
+      .def(
+          "malloc", [](P& self, size_t bytes) { return self.native->allocate(bytes); }, "size"_a)
+      .def(
+          "free", [](P& self, Address address) { self.native->free(address); }, "address"_a)
+      .def(
+          "record_stream",
+          [](P& self, Address address, StreamHandle stream) { self.native->record_stream(address, stream); },
+          "address"_a, "stream"_a)
+      .def(
+          "is_pinned", [](P& self, Address address) { return self.native->is_pinned(address); }, "address"_a)
+      .def("empty_cache", [](P& self) { self.native->empty_cache(); })
+      .def("configure", [](P& self, const AllocConf& conf) { self.native->set_settings(conf.pinned); })
+      .def("stats", [](P& self) { return pinned_stats_dict(self.native->stats()); })
+      .def("reset_peak_stats", [](P& self) { self.native->reset_peak_stats(); })
+      .def("reset_accumulated_stats", [](P& self) { self.native->reset_accumulated_stats(); });
+}
+
+runtime::PinnedPool& npu_pinned_pool() {
+  static std::atomic<PinnedPool*> pool{nullptr};
+  if (PinnedPool* made = pool.load(std::memory_order_acquire)) return *made;
+  if (interpreter_is_exiting()) fail(ErrorKind::runtime, "The device is not used while the process exits.");
+  nb::gil_scoped_acquire gil;
+  nb::object owner = nb::module_::import_("mindtorch_v2._backends.npu.allocator").attr("get_pinned_pool")();
+  static auto* kept =
+      new std::shared_ptr<PinnedPool>(nb::cast<PythonPinnedPool&>(owner.attr("_native")).native);
+  pool.store(kept->get(), std::memory_order_release);
+  return **kept;
+}
+
+}  // namespace mt::bindings

@@ -1,0 +1,108 @@
+// The engine, modes and hooks in Python.
+#include "autograd/engine.h"
+#include "bindings/casters.h"
+#include "bindings/node_object.h"
+#include "bindings/parser.h"
+
+namespace nb = nanobind;
+
+namespace mt::bindings {
+
+PyObject* wrap_node(autograd::Node* node) {
+  return nb::cast(NodeHandle{autograd::NodeRef::share(node)}).release().ptr();
+}
+
+namespace {
+
+// Holds a callable from threads that may not hold the GIL.
+std::shared_ptr<PyObject> hold(PyObject* callable) {
+  Py_INCREF(callable);
+  return {callable, [](PyObject* o) {
+            const PyGILState_STATE gil = PyGILState_Ensure();
+            Py_DECREF(o);
+            PyGILState_Release(gil);
+          }};
+}
+
+nb::object tuple_of(autograd::Grads grads) {
+  nb::list list;
+  for (const Tensor& g : grads) list.append(nb::steal(wrap(g)));
+  return nb::tuple(list);
+}
+
+nb::list next_functions(const NodeHandle& self) {
+  nb::list out;
+  const autograd::EdgeList& edges = self.get()->edges;
+  for (size_t i = 0; i < edges.size(); ++i)
+    out.append(nb::make_tuple(edges[i].node ? nb::steal(wrap_node(edges[i].node)) : nb::none(), edges[i].input));
+  return out;
+}
+
+uint64_t register_node_hook(NodeHandle& self, nb::object callable) {
+  return self.get()->add_post_hook([held = hold(callable.ptr())](autograd::Grads inputs, autograd::Grads outputs) {
+    const nb::gil_scoped_acquire gil;
+    nb::object result = nb::borrow(held.get())(tuple_of(inputs), tuple_of(outputs));
+    if (result.is_none()) return;
+    size_t i = 0;
+    for (nb::handle item : result) {
+      MT_CHECK(i < inputs.size(), "hook returned more gradients than the ", inputs.size(), " it was given");
+      inputs[i++] = item.is_none() ? Tensor() : nb::cast<Tensor>(item);
+    }
+  });
+}
+
+uint64_t register_node_prehook(NodeHandle& self, nb::object callable) {
+  // Seen as one hook per input; PyTorch passes the tuple of all gradients, of which nodes here mostly have one.
+  MT_CHECK_AS(not_implemented, self.get()->outputs <= 1, "register_prehook on a node with ", self.get()->outputs,
+              " outputs is not supported yet; register hooks on its output tensors");
+  return self.get()->add_pre_hook(0, [held = hold(callable.ptr())](const Tensor& grad) {
+    const nb::gil_scoped_acquire gil;
+    nb::object result = nb::borrow(held.get())(nb::make_tuple(nb::steal(wrap(grad))));
+    if (result.is_none()) return Tensor();
+    return nb::cast<Tensor>(result[0]);
+  });
+}
+
+autograd::BackwardOptions options_of(bool retain_graph, bool create_graph, bool allow_unused) {
+  return {retain_graph, create_graph, allow_unused};
+}
+
+}  // namespace
+
+autograd::GradHook python_grad_hook(PyObject* callable) {
+  return [held = hold(callable)](const Tensor& grad) -> Tensor {
+    const nb::gil_scoped_acquire gil;
+    nb::object result = nb::borrow(held.get())(nb::steal(wrap(grad)));
+    if (result.is_none()) return Tensor();
+    MT_CHECK_AS(type, is_tensor(result.ptr()), "expected Variable, but hook returned '", Py_TYPE(result.ptr())->tp_name, "'");
+    const Tensor& changed = tensor_of(result.ptr());
+    MT_CHECK(std::ranges::equal(changed.sizes(), grad.sizes()), "hook has changed the size of value");
+    return changed;
+  };
+}
+
+void init_autograd(nb::module_& m) {
+  nb::class_<NodeHandle>(m, "Node")
+      .def("name", [](const NodeHandle& self) { return self.get()->name(); })
+      .def_prop_ro("next_functions", [](const NodeHandle& self) { return nb::tuple(next_functions(self)); })
+      .def("_sequence_nr", [](const NodeHandle& self) { return self.get()->sequence; })
+      .def("_register_hook", register_node_hook)
+      .def("_register_prehook", register_node_prehook)
+      .def("_remove_hook", [](NodeHandle& self, uint64_t id) { self.get()->remove_hook(id); })
+      .def("__eq__", [](const NodeHandle& a, nb::object b) { return nb::isinstance<NodeHandle>(b) && nb::cast<NodeHandle&>(b).get() == a.get(); })
+      .def("__hash__", [](const NodeHandle& self) { return reinterpret_cast<uintptr_t>(self.get()); })
+      .def("__repr__", [](const NodeHandle& self) { return join_text("<", self.get()->name(), " object at ", static_cast<void*>(self.get()), ">"); });
+
+  m.def("_backward", [](std::vector<Tensor> roots, std::vector<Tensor> grads, std::vector<Tensor> inputs, bool retain_graph,
+                        bool create_graph) {
+    autograd::backward(roots, grads, inputs, options_of(retain_graph, create_graph, true));
+  });
+  m.def("_grad", [](std::vector<Tensor> roots, std::vector<Tensor> grads, std::vector<Tensor> inputs, bool retain_graph,
+                    bool create_graph, bool allow_unused) {
+    return autograd::grad(roots, grads, inputs, options_of(retain_graph, create_graph, allow_unused));
+  });
+  m.def("is_grad_enabled", [] { return thread_state().grad_enabled; });
+  m.def("_set_grad_enabled", [](bool enabled) { thread_state().grad_enabled = enabled; });
+}
+
+}  // namespace mt::bindings

@@ -1,0 +1,75 @@
+// mindtorch_v2._C: everything native.
+#include "backends/cpu/cpu.h"
+#include "bindings/casters.h"
+#include "bindings/parser.h"
+#include "core/host_lock.h"
+#include "core/host_memory.h"
+#include "infer/infer.h"
+#include "kernels/parallel.h"
+
+namespace nb = nanobind;
+
+namespace mt::bindings {
+
+PyMethodDef* generated_functions();
+void init_autograd(nb::module_& m);
+void init_storage(nb::module_& m);
+void init_allocator(nb::module_& m);
+void init_profiler(nb::module_& m);
+void init_npu(nb::module_& m);
+
+namespace {
+
+void* release_gil() { return PyGILState_Check() ? PyEval_SaveThread() : nullptr; }
+void take_gil(void* state) { PyEval_RestoreThread(static_cast<PyThreadState*>(state)); }
+
+void init_errors(nb::module_& m) {
+  g_out_of_memory_error = PyErr_NewExceptionWithDoc(
+      "mindtorch_v2.OutOfMemoryError", "A device has no memory left for an allocation.", PyExc_RuntimeError, nullptr);
+  m.attr("OutOfMemoryError") = nb::borrow(g_out_of_memory_error);
+  nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
+    try {
+      std::rethrow_exception(pointer);
+    } catch (const Error&) {
+      set_python_error();
+    } catch (const PythonError&) {
+      set_python_error();
+    }
+  });
+}
+
+void init_settings(nb::module_& m) {
+  m.def("get_default_dtype", default_dtype);
+  m.def("set_default_dtype", set_default_dtype);
+  m.def("_get_default_device", default_device);
+  m.def("_set_default_device", [](Device device) { set_default_device(device); });
+  m.def("promote_types", promote);
+  m.def("can_cast", can_cast, nb::arg("from_"), nb::arg("to"));
+  m.def("_result_type", [](const Tensor& a, nb::object b) {
+    return is_tensor(b.ptr()) ? infer::result_type(a, tensor_of(b.ptr())) : infer::result_type(a, number_from(b.ptr()));
+  });
+  m.def("get_num_threads", kernels::get_num_threads);
+  m.def("set_num_threads", kernels::set_num_threads);
+  m.def("_host_empty_cache", host_empty_cache);
+  m.def("_host_cached_bytes", host_cached_bytes);
+}
+
+}  // namespace
+}  // namespace mt::bindings
+
+NB_MODULE(_C, m) {
+  using namespace mt::bindings;
+  nb::set_leak_warnings(false);  // tensors and types of a module that is never unloaded are not leaks
+  init_errors(m);
+  if (!create_value_types(m.ptr()) || !create_tensor_type(m.ptr())) throw nb::python_error();
+  nb::module_ functions = m.def_submodule("_functions", "The operators as functions.");
+  if (PyModule_AddFunctions(functions.ptr(), generated_functions()) < 0) throw nb::python_error();
+  mt::g_host_lock = {release_gil, take_gil};
+  init_settings(m);
+  init_autograd(m);
+  init_storage(m);
+  init_allocator(m);
+  init_profiler(m);
+  mt::cpu::register_cpu_backend();
+  init_npu(m);
+}

@@ -1,0 +1,18 @@
+// Autograd nodes in Python: tensor.grad_fn, hooks.
+#pragma once
+
+#include "autograd/node.h"
+#include "bindings/tensor_object.h"
+
+namespace mt::bindings {
+
+struct NodeHandle {
+  autograd::NodeRef ref;
+  autograd::Node* get() const { return static_cast<autograd::Node*>(ref.get()); }
+};
+
+PyObject* wrap_node(autograd::Node* node);
+// A Python callable as a hook: takes the GIL, passes the gradient, takes back a tensor or None.
+autograd::GradHook python_grad_hook(PyObject* callable);
+
+}  // namespace mt::bindings

@@ -1,0 +1,260 @@
+#include "bindings/parser.h"
+
+#include <cstring>
+
+namespace mt::bindings {
+
+const Tensor Bound::kUndefined;
+
+namespace {
+
+bool is_exact_number(PyObject* o) { return PyFloat_CheckExact(o) || PyLong_CheckExact(o) || PyBool_Check(o); }
+
+// numpy's scalars and the like: numbers that are no containers.
+bool is_foreign_number(PyObject* o) {
+  return (PyIndex_Check(o) || (Py_TYPE(o)->tp_as_number && Py_TYPE(o)->tp_as_number->nb_float)) && !PySequence_Check(o) &&
+         !PyUnicode_Check(o);
+}
+
+bool is_integer(PyObject* o) {
+  if (PyLong_Check(o)) return true;
+  if (is_tensor(o)) return tensor_of(o).dim() == 0 && is_integral(tensor_of(o).dtype(), true);
+  return PyIndex_Check(o) && !PySequence_Check(o);
+}
+
+bool is_int_list(PyObject* o) {
+  if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
+  const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
+  for (Py_ssize_t i = 0; i < n; ++i)
+    if (!is_integer(PySequence_Fast_GET_ITEM(o, i))) return false;
+  return true;
+}
+
+bool is_tensor_list(PyObject* o) {
+  if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
+  const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
+  for (Py_ssize_t i = 0; i < n; ++i)
+    if (!is_tensor(PySequence_Fast_GET_ITEM(o, i))) return false;
+  return true;
+}
+
+bool accepts(const Parameter& p, PyObject* o) {
+  if (o == Py_None) return p.nullable;
+  switch (p.kind) {
+    case Kind::tensor: return is_tensor(o);
+    case Kind::tensor_list: return is_tensor_list(o);
+    case Kind::number: return is_number(o);
+    case Kind::integer: return is_integer(o);
+    case Kind::real: return is_number(o) && !PyComplex_Check(o);
+    case Kind::boolean: return PyBool_Check(o) || (is_tensor(o) && tensor_of(o).dtype() == DType::boolean) ||
+                               std::strcmp(Py_TYPE(o)->tp_name, "numpy.bool") == 0 ||
+                               std::strcmp(Py_TYPE(o)->tp_name, "numpy.bool_") == 0;
+    case Kind::int_list: return is_int_list(o);
+    case Kind::dim_list: return is_integer(o) || is_int_list(o);
+    case Kind::dtype: return is_dtype_like(o);
+    case Kind::device: return is_device_like(o);
+    case Kind::layout: return true;  // checked when read: only strided exists
+    case Kind::memory_format: return PyLong_Check(o);
+    case Kind::generator: return Py_TYPE(o) == g_generator_type || PyType_IsSubtype(Py_TYPE(o), g_generator_type);
+  }
+  return false;
+}
+
+// numpy's names for PyTorch's parameters.
+const char* canonical(const char* name) {
+  if (std::strcmp(name, "axis") == 0) return "dim";
+  if (std::strcmp(name, "keepdims") == 0) return "keepdim";
+  if (std::strcmp(name, "x") == 0) return "input";
+  if (std::strcmp(name, "x2") == 0) return "other";
+  return name;
+}
+
+}  // namespace
+
+bool is_number(PyObject* o) {
+  if (is_exact_number(o)) [[likely]]
+    return true;
+  if (is_tensor(o)) return tensor_of(o).dim() == 0 && !tensor_of(o).requires_grad() && tensor_of(o).device().is_cpu();
+  return PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o) || is_foreign_number(o);
+}
+
+int64_t integer_from(PyObject* o) {
+  if (PyLong_Check(o)) [[likely]] {
+    int overflow = 0;
+    const long long value = PyLong_AsLongLongAndOverflow(o, &overflow);
+    MT_CHECK(!overflow, "Overflow when unpacking long long");
+    if (value == -1 && PyErr_Occurred()) throw PythonError();
+    return value;
+  }
+  PyObject* index = PyNumber_Index(o);
+  if (!index) throw PythonError();
+  const long long value = PyLong_AsLongLong(index);
+  Py_DECREF(index);
+  if (value == -1 && PyErr_Occurred()) throw PythonError();
+  return value;
+}
+
+Scalar number_from(PyObject* o) {
+  if (PyFloat_Check(o)) return Scalar(PyFloat_AS_DOUBLE(o));
+  if (PyBool_Check(o)) return Scalar(o == Py_True);
+  if (PyLong_Check(o)) return Scalar(integer_from(o));
+  if (PyComplex_Check(o)) return Scalar(complex128(PyComplex_RealAsDouble(o), PyComplex_ImagAsDouble(o)));
+  if (is_tensor(o)) return item(tensor_of(o));
+  if (PyIndex_Check(o)) return Scalar(integer_from(o));
+  const double value = PyFloat_AsDouble(o);
+  if (value == -1.0 && PyErr_Occurred()) throw PythonError();
+  return Scalar(value);
+}
+
+std::vector<Tensor> Bound::tensors(int i) const {
+  std::vector<Tensor> out;
+  if (!given(i)) return out;
+  const Py_ssize_t n = PySequence_Fast_GET_SIZE(slot_[i]);
+  for (Py_ssize_t k = 0; k < n; ++k) out.push_back(tensor_of(PySequence_Fast_GET_ITEM(slot_[i], k)));
+  return out;
+}
+
+Scalar Bound::number(int i) const { return number_from(slot_[i]); }
+int64_t Bound::integer(int i) const { return integer_from(slot_[i]); }
+
+double Bound::real(int i) const {
+  if (PyFloat_CheckExact(slot_[i])) return PyFloat_AS_DOUBLE(slot_[i]);
+  return number_from(slot_[i]).to<double>();
+}
+
+bool Bound::boolean(int i) const {
+  const int value = PyObject_IsTrue(slot_[i]);
+  if (value < 0) throw PythonError();
+  return value;
+}
+
+Dims Bound::ints(int i) const {
+  Dims out;
+  if (i == spread_at_) {
+    for (Py_ssize_t k = 0; k < spread_count_; ++k) out.push_back(integer_from(spread_[k]));
+    return out;
+  }
+  if (!given(i)) return out;
+  PyObject* o = slot_[i];
+  if (!PyTuple_Check(o) && !PyList_Check(o)) {
+    out.push_back(integer_from(o));
+    return out;
+  }
+  for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(o); ++k) out.push_back(integer_from(PySequence_Fast_GET_ITEM(o, k)));
+  return out;
+}
+
+std::optional<MemoryFormat> Bound::format_or_none(int i) const {
+  if (!given(i)) return std::nullopt;
+  return MemoryFormat(integer_from(slot_[i]));
+}
+
+Generator* Bound::generator(int i) const {
+  return given(i) ? reinterpret_cast<GeneratorObject*>(slot_[i])->value : nullptr;
+}
+
+TensorOptions Bound::options(int i) const {
+  TensorOptions o;
+  if (given(i)) o.dtype = dtype(i);
+  if (given(i + 2)) o.device = device(i + 2);
+  o.pin_memory = given(i + 3) && boolean(i + 3);
+  o.requires_grad = given(i + 4) && boolean(i + 4);
+  if (o.requires_grad)
+    MT_CHECK(is_differentiable(o.dtype_or_default()), "Only Tensors of floating point and complex dtype can require gradients");
+  return o;
+}
+
+Overloads::Overloads(const char* name, std::initializer_list<Signature> signatures) : name_(name), signatures_(signatures) {
+  for (Signature& s : signatures_)
+    for (int i = 0; i < s.count; ++i) s.parameters[i].interned = PyUnicode_InternFromString(s.parameters[i].name);
+}
+
+int Overloads::match(Bound& bound, PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) const {
+  for (size_t i = 0; i < signatures_.size(); ++i)
+    if (fits(signatures_[i], bound, self, args, count, keywords)) return int(i);
+  set_error(self, args, count, keywords);
+  return -1;
+}
+
+bool Overloads::fits(const Signature& s, Bound& bound, PyObject* self, PyObject* const* args, Py_ssize_t count,
+                     PyObject* keywords) const {
+  for (int i = 0; i < s.count; ++i) bound.slot_[i] = nullptr;
+  bound.spread_at_ = -1;
+  int at = 0;
+  if (self) bound.slot_[at++] = self;
+  const int first = at;
+  for (Py_ssize_t i = 0; i < count; ++i, ++at) {
+    if (at >= s.positional) return false;
+    const Parameter& p = s.parameters[at];
+    // x.view(2, 3): a leading list of ints may be spread over the remaining positions.
+    if (at == first && p.kind == Kind::int_list && is_integer(args[i])) {
+      for (Py_ssize_t k = i; k < count; ++k)
+        if (!is_integer(args[k])) return false;
+      bound.spread_ = args + i;
+      bound.spread_count_ = count - i;
+      bound.spread_at_ = at;
+      bound.slot_[at] = args[i];
+      break;
+    }
+    if (!accepts(p, args[i])) return false;
+    bound.slot_[at] = args[i];
+  }
+  if (keywords) {
+    const Py_ssize_t n = PyTuple_GET_SIZE(keywords);
+    for (Py_ssize_t k = 0; k < n; ++k) {
+      PyObject* name = PyTuple_GET_ITEM(keywords, k);
+      int found = -1;
+      for (int i = first; i < s.count && found < 0; ++i)
+        if (s.parameters[i].interned == name) found = i;
+      if (found < 0) {
+        const char* text = canonical(PyUnicode_AsUTF8(name));
+        for (int i = first; i < s.count && found < 0; ++i)
+          if (std::strcmp(s.parameters[i].name, text) == 0) found = i;
+      }
+      if (found < 0 || bound.slot_[found] || !accepts(s.parameters[found], args[count + k])) return false;
+      bound.slot_[found] = args[count + k];
+    }
+  }
+  for (int i = first; i < s.count; ++i)
+    if (!bound.slot_[i] && !s.parameters[i].optional) {
+      // zeros(): no sizes at all is a 0-dim tensor; view() is an error that says so.
+      return false;
+    }
+  return true;
+}
+
+void Overloads::set_error(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) const {
+  std::string got = "(";
+  const Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
+  for (Py_ssize_t i = 0; i < count + named; ++i) {
+    if (i) got += ", ";
+    if (i >= count) got += std::string(PyUnicode_AsUTF8(PyTuple_GET_ITEM(keywords, i - count))) + "=";
+    got += is_tensor(args[i]) ? "Tensor" : Py_TYPE(args[i])->tp_name;
+  }
+  got += ")";
+  std::string wanted;
+  for (const Signature& s : signatures_) wanted += join_text("\n * ", s.text);
+  PyErr_Format(PyExc_TypeError, "%s() received an invalid combination of arguments - got %s, but expected %s:%s%s", name_,
+               got.c_str(), signatures_.size() == 1 ? "" : "one of", wanted.c_str(), self ? "" : "");
+}
+
+PyObject* wrap_list(std::vector<Tensor>&& tensors) {
+  PyObject* tuple = PyTuple_New(Py_ssize_t(tensors.size()));
+  if (!tuple) throw PythonError();
+  for (size_t i = 0; i < tensors.size(); ++i) PyTuple_SET_ITEM(tuple, Py_ssize_t(i), wrap(std::move(tensors[i])));
+  return tuple;
+}
+
+PyObject* scalar_object(const Scalar& value) {
+  switch (value.category()) {
+    case Category::boolean: return PyBool_FromLong(value.to<bool>());
+    case Category::integral: return PyLong_FromLongLong(value.to<int64_t>());
+    case Category::floating: return PyFloat_FromDouble(value.to<double>());
+    default: {
+      const complex128 z = value.to<complex128>();
+      return PyComplex_FromDoubles(z.real(), z.imag());
+    }
+  }
+}
+
+}  // namespace mt::bindings

@@ -1,0 +1,99 @@
+// Arguments of operators: matched against the overloads' signatures without building tuples or dicts.
+#pragma once
+
+#include "bindings/errors.h"
+#include "bindings/tensor_object.h"
+#include "bindings/types.h"
+#include "core/dispatch.h"
+#include "core/generator.h"
+
+namespace mt::bindings {
+
+enum class Kind : uint8_t {
+  tensor, tensor_list, number, integer, real, boolean, int_list, dim_list, dtype, device, layout, memory_format, generator
+};
+
+struct Parameter {
+  const char* name;
+  Kind kind;
+  bool optional;      // has a default
+  bool nullable;      // takes None
+  bool keyword_only;
+  PyObject* interned = nullptr;
+};
+
+struct Signature {
+  const char* text;  // for error messages: "(Tensor input, Tensor other, *, Number alpha)"
+  Parameter* parameters;
+  int count;
+  int positional;    // how many may be given by position
+};
+
+// The values of one call, by parameter index; null where the default applies.
+class Bound {
+ public:
+  static constexpr int kMax = 16;
+
+  PyObject* at(int i) const { return slot_[i]; }
+  bool given(int i) const { return slot_[i] && slot_[i] != Py_None; }
+
+  const Tensor& tensor(int i) const { return given(i) ? tensor_of(slot_[i]) : kUndefined; }
+  std::vector<Tensor> tensors(int i) const;
+  Scalar number(int i) const;
+  Scalar number(int i, Scalar fallback) const { return slot_[i] ? number(i) : fallback; }
+  std::optional<Scalar> number_or_none(int i) const { return given(i) ? std::optional(number(i)) : std::nullopt; }
+  int64_t integer(int i) const;
+  int64_t integer(int i, int64_t fallback) const { return slot_[i] ? integer(i) : fallback; }
+  std::optional<int64_t> integer_or_none(int i) const { return given(i) ? std::optional(integer(i)) : std::nullopt; }
+  double real(int i) const;
+  double real(int i, double fallback) const { return slot_[i] ? real(i) : fallback; }
+  bool boolean(int i) const;
+  bool boolean(int i, bool fallback) const { return slot_[i] ? boolean(i) : fallback; }
+  Dims ints(int i) const;
+  DimList dims(int i) const { return given(i) ? DimList(ints(i)) : DimList(); }
+  DType dtype(int i) const { return dtype_of_object(slot_[i]); }
+  std::optional<DType> dtype_or_none(int i) const { return given(i) ? std::optional(dtype(i)) : std::nullopt; }
+  Device device(int i) const { return device_from_object(slot_[i]); }
+  std::optional<Device> device_or_none(int i) const { return given(i) ? std::optional(device(i)) : std::nullopt; }
+  std::optional<MemoryFormat> format_or_none(int i) const;
+  std::optional<MemoryFormat> format(int i, MemoryFormat fallback) const {
+    return given(i) ? format_or_none(i) : std::optional(fallback);
+  }
+  Generator* generator(int i) const;
+  // The five options every factory takes, from parameter i on: dtype, layout, device, pin_memory, requires_grad.
+  TensorOptions options(int i) const;
+
+ private:
+  friend class Overloads;
+  static const Tensor kUndefined;
+  PyObject* slot_[kMax];
+  PyObject* const* spread_ = nullptr;  // ints given one by one: x.view(2, 3)
+  Py_ssize_t spread_count_ = 0;
+  int spread_at_ = -1;
+};
+
+class Overloads {
+ public:
+  Overloads(const char* name, std::initializer_list<Signature> signatures);
+  // Index of the first signature the call fits, or -1 with TypeError set. `self` is null for functions.
+  int match(Bound& bound, PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) const;
+
+ private:
+  bool fits(const Signature& signature, Bound& bound, PyObject* self, PyObject* const* args, Py_ssize_t count,
+            PyObject* keywords) const;
+  void set_error(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) const;
+  const char* name_;
+  std::vector<Signature> signatures_;
+};
+
+bool is_number(PyObject* object);
+Scalar number_from(PyObject* object);
+int64_t integer_from(PyObject* object);
+inline PyObject* returned(PyObject* object) {
+  Py_INCREF(object);
+  return object;
+}
+PyObject* wrap_list(std::vector<Tensor>&& tensors);   // a tuple
+PyObject* scalar_object(const Scalar& value);
+
+}  // namespace mt::bindings

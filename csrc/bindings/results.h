@@ -1,0 +1,27 @@
+// Results of operators as Python objects.
+#pragma once
+
+#include <initializer_list>
+#include <tuple>
+
+#include "bindings/tensor_object.h"
+#include "core/dispatch.h"
+
+namespace mt::bindings {
+
+// A named tuple type such as torch.return_types.max; lives as long as the process.
+PyTypeObject* return_type(const char* name, std::initializer_list<const char*> fields);
+PyObject* wrap_named(PyTypeObject* type, std::initializer_list<Tensor> values);
+
+template <class... T>
+PyObject* wrap_named(PyTypeObject* type, std::tuple<T...>&& results) {
+  return std::apply([type](auto&&... t) { return wrap_named(type, {t...}); }, std::move(results));
+}
+
+// A factory's result, with requires_grad set as asked.
+inline PyObject* wrap_made(Tensor&& tensor, const TensorOptions& options) {
+  tensor.impl()->requires_grad = options.requires_grad;
+  return wrap(std::move(tensor));
+}
+
+}  // namespace mt::bindings

@@ -1,0 +1,182 @@
+// Methods of Tensor that are no operators.
+#include "autograd/node.h"
+#include "bindings/node_object.h"
+#include "bindings/parser.h"
+#include "bindings/storage_object.h"
+#include "generated/ops/ops.h"
+
+namespace mt::bindings {
+namespace {
+
+using FastArgs = PyObject* const*;
+
+PyObject* dim_or_all(PyObject* self, FastArgs args, Py_ssize_t count, PyObject* names, bool strides) {
+  return guarded([&]() -> PyObject* {
+    const Tensor& t = tensor_of(self);
+    const Py_ssize_t given = count + (names ? PyTuple_GET_SIZE(names) : 0);
+    MT_CHECK_AS(type, given <= 1, strides ? "stride" : "size", "() takes at most 1 argument (dim), got ", given);
+    if (given == 1 && args[0] != Py_None)
+      return PyLong_FromLongLong(strides ? t.stride(integer_from(args[0])) : t.size(integer_from(args[0])));
+    if (!strides) return size_object(t.sizes());
+    PyObject* tuple = PyTuple_New(Py_ssize_t(t.dim()));
+    for (size_t i = 0; i < size_t(t.dim()); ++i) PyTuple_SET_ITEM(tuple, Py_ssize_t(i), PyLong_FromLongLong(t.strides()[i]));
+    return tuple;
+  });
+}
+PyObject* size(PyObject* self, FastArgs args, Py_ssize_t count, PyObject* names) { return dim_or_all(self, args, count, names, false); }
+PyObject* stride(PyObject* self, FastArgs args, Py_ssize_t count, PyObject* names) { return dim_or_all(self, args, count, names, true); }
+
+PyObject* dim(PyObject* self, PyObject*) { return PyLong_FromLongLong(tensor_of(self).dim()); }
+PyObject* numel(PyObject* self, PyObject*) { return PyLong_FromLongLong(tensor_of(self).numel()); }
+PyObject* element_size(PyObject* self, PyObject*) { return PyLong_FromSize_t(tensor_of(self).itemsize()); }
+PyObject* storage_offset(PyObject* self, PyObject*) { return PyLong_FromLongLong(tensor_of(self).offset()); }
+PyObject* is_floating_point(PyObject* self, PyObject*) { return PyBool_FromLong(is_floating(tensor_of(self).dtype())); }
+PyObject* is_complex_method(PyObject* self, PyObject*) { return PyBool_FromLong(is_complex(tensor_of(self).dtype())); }
+PyObject* is_same_size(PyObject* self, PyObject* other) {
+  return guarded([&]() -> PyObject* {
+    MT_CHECK_AS(type, is_tensor(other), "is_same_size(): wanted a Tensor, got ", Py_TYPE(other)->tp_name);
+    return PyBool_FromLong(std::ranges::equal(tensor_of(self).sizes(), tensor_of(other).sizes()));
+  });
+}
+
+PyObject* data_ptr(PyObject* self, PyObject*) {
+  const Tensor& t = tensor_of(self);
+  return PyLong_FromVoidPtr(t.device().is_meta() || t.storage().nbytes == 0 ? nullptr : t.data());
+}
+
+PyObject* is_contiguous(PyObject* self, FastArgs args, Py_ssize_t count, PyObject* names) {
+  return guarded([&] {
+    const Py_ssize_t given = count + (names ? PyTuple_GET_SIZE(names) : 0);
+    const MemoryFormat format = given ? MemoryFormat(integer_from(args[0])) : MemoryFormat::contiguous;
+    return PyBool_FromLong(tensor_of(self).is_contiguous(format));
+  });
+}
+
+PyObject* item_method(PyObject* self, PyObject*) {
+  return guarded([&] { return scalar_object(item(tensor_of(self))); });
+}
+
+PyObject* list_level(const char* data, const Tensor& t, size_t dim) {
+  if (dim == size_t(t.dim())) return scalar_object(read_scalar(data, t.dtype()));
+  const int64_t n = t.sizes()[dim], step = t.strides()[dim] * int64_t(t.itemsize());
+  PyObject* list = PyList_New(Py_ssize_t(n));
+  if (!list) throw PythonError();
+  for (int64_t i = 0; i < n; ++i) PyList_SET_ITEM(list, Py_ssize_t(i), list_level(data + i * step, t, dim + 1));
+  return list;
+}
+PyObject* tolist(PyObject* self, PyObject*) {
+  return guarded([&] {
+    Tensor t = tensor_of(self);
+    MT_CHECK_AS(not_implemented, !t.device().is_meta(), "Cannot copy out of meta tensor; no data!");
+    if (!t.device().is_cpu()) t = ops::_to_copy(ops::detach(t), std::nullopt, Device{DeviceType::cpu});
+    return list_level(t.data<char>(), t, 0);
+  });
+}
+
+PyObject* requires_grad_(PyObject* self, FastArgs args, Py_ssize_t count, PyObject* names) {
+  return guarded([&]() -> PyObject* {
+    const Py_ssize_t given = count + (names ? PyTuple_GET_SIZE(names) : 0);
+    PyObject* value = given ? args[0] : Py_True;
+    if (PyObject_SetAttrString(self, "requires_grad", value) < 0) throw PythonError();
+    return returned(self);
+  });
+}
+
+PyObject* detach_(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    const Tensor& t = tensor_of(self);
+    MT_CHECK(!t.is_view(), "Can't detach views in-place. Use detach() instead.");
+    Ref<GraphNode>::release(std::exchange(t.impl()->grad_fn, nullptr));
+    t.impl()->requires_grad = false;
+    t.impl()->output_nr = 0;
+    return returned(self);
+  });
+}
+
+PyObject* retain_grad(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    const Tensor& t = tensor_of(self);
+    MT_CHECK(t.requires_grad(), "can't retain_grad on Tensor that has requires_grad=False");
+    autograd::LeafState& state = autograd::leaf_state(t);
+    if (t.is_leaf() || state.retains_grad) Py_RETURN_NONE;
+    state.retains_grad = true;
+    // The hook must not keep the tensor alive (the tensor owns the node); the graph may outlive the tensor.
+    state.token = std::make_shared<autograd::LeafState*>(&state);
+    autograd::current_grad_fn(t)->add_pre_hook(t.impl()->output_nr, [token = std::weak_ptr(state.token)](const Tensor& grad) {
+      if (const auto alive = token.lock()) (*alive)->grad = grad;
+      return Tensor();
+    }, true);
+    Py_RETURN_NONE;
+  });
+}
+PyObject* get_retains_grad(PyObject* self, PyObject*) {
+  autograd::LeafState* state = autograd::find_leaf_state(tensor_of(self));
+  return PyBool_FromLong(state && state->retains_grad);
+}
+
+// Returns (node handle, id) for the removable handle that Python makes of it.
+PyObject* register_hook(PyObject* self, PyObject* callable) {
+  return guarded([&]() -> PyObject* {
+    const Tensor& t = tensor_of(self);
+    MT_CHECK(t.requires_grad(), "cannot register a hook on a tensor that doesn't require gradient");
+    autograd::Node* node = autograd::gradient_node(t);
+    const uint64_t id = node->add_pre_hook(t.is_leaf() ? 0 : t.impl()->output_nr, python_grad_hook(callable));
+    PyObject* handle = wrap_node(node);
+    return Py_BuildValue("(NK)", handle, static_cast<unsigned long long>(id));
+  });
+}
+
+PyObject* untyped(PyObject* self, PyObject*) {
+  return guarded([&] { return wrap_storage_handle(tensor_of(self).storage_ref()); });
+}
+
+PyObject* make_subclass(PyObject* type, PyObject* args) {
+  PyObject *cls, *data;
+  int requires_grad = 0;
+  if (!PyArg_ParseTuple(args, "OO|p:_make_subclass", &cls, &data, &requires_grad)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    MT_CHECK_AS(type, PyType_Check(cls) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), g_tensor_type),
+                "_make_subclass: cls must be a subclass of Tensor");
+    MT_CHECK_AS(type, is_tensor(data), "_make_subclass: data must be a Tensor, got ", Py_TYPE(data)->tp_name);
+    Tensor t = shallow_copy(tensor_of(data));
+    MT_CHECK(!requires_grad || is_differentiable(t.dtype()), "Only Tensors of floating point and complex dtype can require gradients");
+    t.impl()->requires_grad = requires_grad;
+    (void)type;
+    return wrap_as(reinterpret_cast<PyTypeObject*>(cls), std::move(t));
+  });
+}
+
+template <class F>
+PyCFunction fast(F* function) { return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function)); }
+
+}  // namespace
+
+void add_methods(std::vector<PyMethodDef>& methods) {
+  const PyMethodDef own[] = {
+      {"size", fast(size), METH_FASTCALL | METH_KEYWORDS, nullptr},
+      {"stride", fast(stride), METH_FASTCALL | METH_KEYWORDS, nullptr},
+      {"dim", dim, METH_NOARGS, nullptr},
+      {"ndimension", dim, METH_NOARGS, nullptr},
+      {"numel", numel, METH_NOARGS, nullptr},
+      {"nelement", numel, METH_NOARGS, nullptr},
+      {"element_size", element_size, METH_NOARGS, nullptr},
+      {"storage_offset", storage_offset, METH_NOARGS, nullptr},
+      {"is_floating_point", is_floating_point, METH_NOARGS, nullptr},
+      {"is_complex", is_complex_method, METH_NOARGS, nullptr},
+      {"is_same_size", is_same_size, METH_O, nullptr},
+      {"data_ptr", data_ptr, METH_NOARGS, nullptr},
+      {"is_contiguous", fast(is_contiguous), METH_FASTCALL | METH_KEYWORDS, nullptr},
+      {"item", item_method, METH_NOARGS, nullptr},
+      {"tolist", tolist, METH_NOARGS, nullptr},
+      {"requires_grad_", fast(requires_grad_), METH_FASTCALL | METH_KEYWORDS, nullptr},
+      {"detach_", detach_, METH_NOARGS, nullptr},
+      {"retain_grad", retain_grad, METH_NOARGS, nullptr},
+      {"_retains_grad", get_retains_grad, METH_NOARGS, nullptr},
+      {"_register_hook", register_hook, METH_O, nullptr},
+      {"_storage_handle", untyped, METH_NOARGS, nullptr},
+      {"_make_subclass", make_subclass, METH_VARARGS | METH_STATIC, nullptr},
+  };
+  methods.insert(methods.end(), std::begin(own), std::end(own));
+}
+
+}  // namespace mt::bindings

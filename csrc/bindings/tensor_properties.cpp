@@ -1,0 +1,150 @@
+// Attributes of Tensor.
+#include "autograd/node.h"
+#include "bindings/node_object.h"
+#include "bindings/parser.h"
+#include "generated/ops/ops.h"
+
+namespace mt::bindings {
+namespace {
+
+const Tensor& self_of(PyObject* self) { return tensor_of(self); }
+
+PyObject* get_shape(PyObject* self, void*) {
+  return guarded([&] { return size_object(self_of(self).sizes()); });
+}
+PyObject* get_dtype(PyObject* self, void*) { return dtype_object(self_of(self).dtype()); }
+PyObject* get_device(PyObject* self, void*) {
+  return guarded([&] { return device_object(self_of(self).device()); });
+}
+PyObject* get_ndim(PyObject* self, void*) { return PyLong_FromLongLong(self_of(self).dim()); }
+PyObject* get_itemsize(PyObject* self, void*) { return PyLong_FromSize_t(self_of(self).itemsize()); }
+PyObject* get_nbytes(PyObject* self, void*) { return PyLong_FromSize_t(self_of(self).nbytes()); }
+PyObject* get_is_leaf(PyObject* self, void*) { return PyBool_FromLong(self_of(self).is_leaf()); }
+PyObject* get_is_cpu(PyObject* self, void*) { return PyBool_FromLong(self_of(self).device().is_cpu()); }
+PyObject* get_is_npu(PyObject* self, void*) { return PyBool_FromLong(self_of(self).device().is_npu()); }
+PyObject* get_is_meta(PyObject* self, void*) { return PyBool_FromLong(self_of(self).device().is_meta()); }
+PyObject* get_false(PyObject*, void*) { Py_RETURN_FALSE; }
+PyObject* get_version(PyObject* self, void*) { return PyLong_FromUnsignedLong(self_of(self).version()); }
+PyObject* get_output_nr(PyObject* self, void*) { return PyLong_FromUnsignedLong(self_of(self).impl()->output_nr); }
+PyObject* get_requires_grad(PyObject* self, void*) { return PyBool_FromLong(self_of(self).requires_grad()); }
+
+int set_requires_grad(PyObject* self, PyObject* value, void*) {
+  return guarded_int([&] {
+    MT_CHECK(value && PyBool_Check(value), "requires_grad must be a bool");
+    const Tensor& t = self_of(self);
+    const bool wanted = value == Py_True;
+    MT_CHECK(t.is_leaf() || wanted, "you can only change requires_grad flags of leaf variables. If you want to use a computed "
+             "variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach().");
+    MT_CHECK(!wanted || is_differentiable(t.dtype()), "only Tensors of floating point and complex dtype can require gradients");
+    if (t.is_leaf()) t.impl()->requires_grad = wanted;
+    return 0;
+  });
+}
+
+PyObject* get_grad(PyObject* self, void*) {
+  return guarded([&]() -> PyObject* {
+    autograd::LeafState* state = autograd::find_leaf_state(self_of(self));
+    if (!state || !state->grad.defined()) Py_RETURN_NONE;
+    return wrap(state->grad);
+  });
+}
+
+int set_grad(PyObject* self, PyObject* value, void*) {
+  return guarded_int([&] {
+    const Tensor& t = self_of(self);
+    if (!value || value == Py_None) {
+      if (autograd::LeafState* state = autograd::find_leaf_state(t)) state->grad = Tensor();
+      return 0;
+    }
+    MT_CHECK_AS(type, is_tensor(value), "assigned grad expected to be a Tensor or None but got grad of type ", Py_TYPE(value)->tp_name);
+    const Tensor& grad = tensor_of(value);
+    MT_CHECK(!grad.same(t), "can't assign Variable as its own grad");
+    MT_CHECK(grad.device() == t.device(), "assigned grad has data located on a different device");
+    MT_CHECK(grad.dtype() == t.dtype(), "assigned grad has data of a different type");
+    MT_CHECK(std::ranges::equal(grad.sizes(), t.sizes()), "assigned grad has data of a different size");
+    autograd::leaf_state(t).grad = grad;
+    return 0;
+  });
+}
+
+PyObject* get_grad_fn(PyObject* self, void*) {
+  return guarded([&]() -> PyObject* {
+    autograd::Node* node = autograd::current_grad_fn(self_of(self));
+    if (!node) Py_RETURN_NONE;
+    return wrap_node(node);
+  });
+}
+
+PyObject* get_base(PyObject* self, void*) {
+  TensorImpl* base = self_of(self).impl()->base;
+  if (!base) Py_RETURN_NONE;
+  return wrap(Tensor::share(base));
+}
+
+// `.data`: the same values outside every graph, with a version counter of its own.
+PyObject* get_data(PyObject* self, void*) {
+  return guarded([&] { return wrap(shallow_copy(self_of(self), true)); });
+}
+
+int set_data(PyObject* self, PyObject* value, void*) {
+  return guarded_int([&] {
+    MT_CHECK_AS(type, value && is_tensor(value), "Variable data has to be a tensor, but got ", value ? Py_TYPE(value)->tp_name : "nothing");
+    const Tensor& t = self_of(self);
+    const Tensor from = shallow_copy(tensor_of(value));
+    MT_CHECK(from.dtype() == t.dtype() || !t.requires_grad() || is_differentiable(from.dtype()),
+             "data set to a tensor that requires gradients must be floating point or complex dtype");
+    TensorImpl &to = *t.impl(), &source = *from.impl();
+    to.storage = source.storage;
+    to.own_version = source.own_version;
+    to.version = source.version;
+    to.dtype = source.dtype;
+    to.device = source.device;
+    to.set_ndim(source.ndim);
+    std::copy_n(source.sizes(), source.ndim, to.sizes());
+    std::copy_n(source.strides(), source.ndim, to.strides());
+    to.offset = source.offset;
+    to.refresh();
+    return 0;
+  });
+}
+
+PyObject* get_transposed(PyObject* self, void*) {
+  return guarded([&] {
+    Dims order;
+    for (int64_t d = self_of(self).dim() - 1; d >= 0; --d) order.push_back(d);
+    return wrap(ops::permute(self_of(self), order));
+  });
+}
+PyObject* get_matrix_transposed(PyObject* self, void*) {
+  return guarded([&] { return wrap(ops::transpose(self_of(self), -2, -1)); });
+}
+
+}  // namespace
+
+PyGetSetDef tensor_properties[] = {
+    {"shape", get_shape, nullptr, nullptr, nullptr},
+    {"dtype", get_dtype, nullptr, nullptr, nullptr},
+    {"device", get_device, nullptr, nullptr, nullptr},
+    {"ndim", get_ndim, nullptr, nullptr, nullptr},
+    {"itemsize", get_itemsize, nullptr, nullptr, nullptr},
+    {"nbytes", get_nbytes, nullptr, nullptr, nullptr},
+    {"is_leaf", get_is_leaf, nullptr, nullptr, nullptr},
+    {"is_cpu", get_is_cpu, nullptr, nullptr, nullptr},
+    {"is_npu", get_is_npu, nullptr, nullptr, nullptr},
+    {"is_meta", get_is_meta, nullptr, nullptr, nullptr},
+    {"is_cuda", get_false, nullptr, nullptr, nullptr},
+    {"is_sparse", get_false, nullptr, nullptr, nullptr},
+    {"is_quantized", get_false, nullptr, nullptr, nullptr},
+    {"_version", get_version, nullptr, nullptr, nullptr},
+    {"output_nr", get_output_nr, nullptr, nullptr, nullptr},
+    {"requires_grad", get_requires_grad, set_requires_grad, nullptr, nullptr},
+    {"grad", get_grad, set_grad, nullptr, nullptr},
+    {"grad_fn", get_grad_fn, nullptr, nullptr, nullptr},
+    {"_base", get_base, nullptr, nullptr, nullptr},
+    {"data", get_data, set_data, nullptr, nullptr},
+    {"T", get_transposed, nullptr, nullptr, nullptr},
+    {"mT", get_matrix_transposed, nullptr, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+}  // namespace mt::bindings

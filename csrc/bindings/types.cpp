@@ -1,0 +1,265 @@
+#include "bindings/types.h"
+
+#include <cstring>
+
+#include "bindings/errors.h"
+#include "core/dispatch.h"
+
+namespace mt::bindings {
+
+PyTypeObject* g_dtype_type = nullptr;
+PyTypeObject* g_device_type = nullptr;
+PyTypeObject* g_generator_type = nullptr;
+
+namespace {
+
+PyObject* g_dtypes[kDTypeCount];
+PyObject* g_size_type = nullptr;  // the Python class torch.Size
+
+DType value_of(PyObject* self) { return reinterpret_cast<DTypeObject*>(self)->value; }
+Device device_value(PyObject* self) { return reinterpret_cast<DeviceObject*>(self)->value; }
+Generator& generator_value(PyObject* self) { return *reinterpret_cast<GeneratorObject*>(self)->value; }
+
+// ---- dtype ----
+PyObject* dtype_repr(PyObject* self) { return PyUnicode_FromFormat("torch.%s", info(value_of(self)).name); }
+PyObject* dtype_reduce(PyObject* self, PyObject*) { return PyUnicode_FromString(info(value_of(self)).name); }
+PyObject* dtype_name(PyObject* self, void*) { return PyUnicode_FromString(info(value_of(self)).name); }
+PyObject* dtype_itemsize(PyObject* self, void*) { return PyLong_FromSize_t(itemsize(value_of(self))); }
+PyObject* dtype_is_floating(PyObject* self, void*) { return PyBool_FromLong(is_floating(value_of(self))); }
+PyObject* dtype_is_complex(PyObject* self, void*) { return PyBool_FromLong(is_complex(value_of(self))); }
+PyObject* dtype_is_signed(PyObject* self, void*) { return PyBool_FromLong(info(value_of(self)).is_signed); }
+PyMethodDef dtype_methods[] = {{"__reduce__", dtype_reduce, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+PyGetSetDef dtype_properties[] = {
+    {"name", dtype_name, nullptr, nullptr, nullptr},
+    {"itemsize", dtype_itemsize, nullptr, nullptr, nullptr},
+    {"is_floating_point", dtype_is_floating, nullptr, nullptr, nullptr},
+    {"is_complex", dtype_is_complex, nullptr, nullptr, nullptr},
+    {"is_signed", dtype_is_signed, nullptr, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+// ---- device ----
+PyObject* device_repr(PyObject* self) {
+  const Device d = device_value(self);
+  if (d.index < 0) return PyUnicode_FromFormat("device(type='%s')", name_of(d.type));
+  return PyUnicode_FromFormat("device(type='%s', index=%d)", name_of(d.type), int(d.index));
+}
+PyObject* device_str(PyObject* self) { return PyUnicode_FromString(to_string(device_value(self)).c_str()); }
+PyObject* device_type(PyObject* self, void*) { return PyUnicode_FromString(name_of(device_value(self).type)); }
+PyObject* device_index(PyObject* self, void*) {
+  const Device d = device_value(self);
+  if (d.index < 0) Py_RETURN_NONE;
+  return PyLong_FromLong(d.index);
+}
+Py_hash_t device_hash(PyObject* self) { return Py_hash_t(int(device_value(self).type) * 1000 + device_value(self).index + 7); }
+PyObject* device_compare(PyObject* a, PyObject* b, int operation) {
+  if (Py_TYPE(a) != g_device_type || Py_TYPE(b) != g_device_type || (operation != Py_EQ && operation != Py_NE))
+    Py_RETURN_NOTIMPLEMENTED;
+  return PyBool_FromLong((device_value(a) == device_value(b)) == (operation == Py_EQ));
+}
+PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
+  static const char* names[] = {"type", "index", nullptr};
+  PyObject *type = nullptr, *index = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", const_cast<char**>(names), &type, &index)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    Device device = device_from_object(type);
+    if (index != Py_None) {
+      MT_CHECK(device.index < 0, "type (string) must not include an index because index was passed explicitly: ",
+               to_string(device));
+      const long value = PyLong_AsLong(index);
+      if (value == -1 && PyErr_Occurred()) throw PythonError();
+      MT_CHECK(value >= 0 && value < 128, "Device index must not be negative, got ", value);
+      device.index = int8_t(value);
+    }
+    return device_object(device);
+  });
+}
+PyObject* device_reduce(PyObject* self, PyObject*) {
+  const Device d = device_value(self);
+  PyObject* type = reinterpret_cast<PyObject*>(g_device_type);
+  return d.index < 0 ? Py_BuildValue("O(s)", type, name_of(d.type)) : Py_BuildValue("O(si)", type, name_of(d.type), int(d.index));
+}
+PyMethodDef device_methods[] = {{"__reduce__", device_reduce, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+PyGetSetDef device_properties[] = {
+    {"type", device_type, nullptr, nullptr, nullptr},
+    {"index", device_index, nullptr, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+// ---- generator ----
+void generator_dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  Ref<Generator>::release(reinterpret_cast<GeneratorObject*>(self)->value);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+PyObject* wrap_generator(PyTypeObject* type, GeneratorRef generator) {
+  PyObject* self = type->tp_alloc(type, 0);
+  if (self) reinterpret_cast<GeneratorObject*>(self)->value = generator.detach();
+  return self;
+}
+PyObject* generator_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  static const char* names[] = {"device", nullptr};
+  PyObject* device = nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:Generator", const_cast<char**>(names), &device)) return nullptr;
+  return guarded([&] {
+    const Device d = resolve_device(device && device != Py_None ? device_from_object(device) : Device{DeviceType::cpu});
+    return wrap_generator(type, GeneratorRef::adopt(generator_factory(d.type).create(d)));
+  });
+}
+PyObject* generator_manual_seed(PyObject* self, PyObject* seed) {
+  return guarded([&]() -> PyObject* {
+    PyObject* number = PyNumber_Index(seed);
+    if (!number) throw PythonError();
+    const uint64_t value = PyLong_AsUnsignedLongLongMask(number);  // negative seeds wrap, as in PyTorch
+    Py_DECREF(number);
+    Generator& g = generator_value(self);
+    std::lock_guard lock(g.mutex);
+    g.set_seed(value);
+    Py_INCREF(self);
+    return self;
+  });
+}
+PyObject* generator_initial_seed(PyObject* self, PyObject*) {
+  return PyLong_FromUnsignedLongLong(generator_value(self).seed());
+}
+PyObject* generator_state(PyObject* self, PyObject*) {
+  return guarded([&] {
+    Generator& g = generator_value(self);
+    std::lock_guard lock(g.mutex);
+    const std::string bytes = g.state();
+    return PyBytes_FromStringAndSize(bytes.data(), Py_ssize_t(bytes.size()));
+  });
+}
+PyObject* generator_set_state(PyObject* self, PyObject* state) {
+  return guarded([&]() -> PyObject* {
+    char* data;
+    Py_ssize_t count;
+    if (PyBytes_AsStringAndSize(state, &data, &count) < 0) throw PythonError();
+    Generator& g = generator_value(self);
+    std::lock_guard lock(g.mutex);
+    g.set_state(std::string(data, size_t(count)));
+    Py_RETURN_NONE;
+  });
+}
+PyObject* generator_device(PyObject* self, void*) { return device_object(generator_value(self).device()); }
+PyMethodDef generator_methods[] = {
+    {"manual_seed", generator_manual_seed, METH_O, nullptr},
+    {"initial_seed", generator_initial_seed, METH_NOARGS, nullptr},
+    {"_state", generator_state, METH_NOARGS, nullptr},
+    {"_set_state", generator_set_state, METH_O, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyGetSetDef generator_properties[] = {{"device", generator_device, nullptr, nullptr, nullptr},
+                                      {nullptr, nullptr, nullptr, nullptr, nullptr}};
+
+PyObject* default_generator(PyObject*, PyObject* device) {
+  return guarded([&] {
+    const Device d = resolve_device(device_from_object(device));
+    return wrap_generator(g_generator_type, GeneratorRef::share(generator_factory(d.type).default_generator(d)));
+  });
+}
+PyObject* set_size_type(PyObject*, PyObject* type) {
+  Py_INCREF(type);
+  g_size_type = type;
+  Py_RETURN_NONE;
+}
+PyMethodDef module_functions[] = {
+    {"_default_generator", default_generator, METH_O, nullptr},
+    {"_set_size_type", set_size_type, METH_O, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyTypeObject* make_type(const char* name, size_t size, PyType_Slot* slots, unsigned flags) {
+  PyType_Spec spec = {name, int(size), 0, Py_TPFLAGS_DEFAULT | flags, slots};
+  return reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+}
+
+void* slot(auto* function) { return reinterpret_cast<void*>(function); }
+
+}  // namespace
+
+PyObject* dtype_object(DType dtype) {
+  PyObject* object = g_dtypes[int(dtype)];
+  Py_INCREF(object);
+  return object;
+}
+
+PyObject* device_object(Device device) {
+  auto* self = PyObject_New(DeviceObject, g_device_type);
+  if (!self) throw PythonError();
+  self->value = device;
+  return reinterpret_cast<PyObject*>(self);
+}
+
+bool is_dtype_like(PyObject* o) {
+  return Py_TYPE(o) == g_dtype_type || o == reinterpret_cast<PyObject*>(&PyFloat_Type) ||
+         o == reinterpret_cast<PyObject*>(&PyLong_Type) || o == reinterpret_cast<PyObject*>(&PyBool_Type) ||
+         o == reinterpret_cast<PyObject*>(&PyComplex_Type);
+}
+
+DType dtype_of_object(PyObject* o) {
+  if (Py_TYPE(o) == g_dtype_type) return value_of(o);
+  if (o == reinterpret_cast<PyObject*>(&PyFloat_Type)) return DType::float64;
+  if (o == reinterpret_cast<PyObject*>(&PyLong_Type)) return DType::int64;
+  if (o == reinterpret_cast<PyObject*>(&PyBool_Type)) return DType::boolean;
+  if (o == reinterpret_cast<PyObject*>(&PyComplex_Type)) return DType::complex128;
+  fail(ErrorKind::type, "dtype must be torch.dtype, not ", Py_TYPE(o)->tp_name);
+}
+
+bool is_device_like(PyObject* o) { return Py_TYPE(o) == g_device_type || PyUnicode_Check(o) || PyLong_Check(o); }
+
+Device device_from_object(PyObject* o) {
+  if (Py_TYPE(o) == g_device_type) return device_value(o);
+  if (PyLong_Check(o)) {
+    const long index = PyLong_AsLong(o);
+    if (index == -1 && PyErr_Occurred()) throw PythonError();
+    MT_CHECK(index >= 0 && index < 128, "Device index must not be negative, got ", index);
+    return {DeviceType::npu, int8_t(index)};
+  }
+  MT_CHECK_AS(type, PyUnicode_Check(o), "device must be a torch.device, a string or an index, not ", Py_TYPE(o)->tp_name);
+  Py_ssize_t length;
+  const char* text = PyUnicode_AsUTF8AndSize(o, &length);
+  if (!text) throw PythonError();
+  if (length == 3 && std::memcmp(text, "cpu", 3) == 0) return {DeviceType::cpu};
+  return parse_device(std::string(text, size_t(length)));
+}
+
+PyObject* size_object(IntList sizes) {
+  auto* type = reinterpret_cast<PyTypeObject*>(g_size_type);
+  PyObject* tuple = type->tp_alloc(type, Py_ssize_t(sizes.size()));
+  if (!tuple) throw PythonError();
+  for (size_t i = 0; i < sizes.size(); ++i) PyTuple_SET_ITEM(tuple, Py_ssize_t(i), PyLong_FromLongLong(sizes[i]));
+  return tuple;
+}
+
+bool create_value_types(PyObject* module) {
+  PyType_Slot dtype_slots[] = {{Py_tp_repr, slot(dtype_repr)},
+                               {Py_tp_methods, dtype_methods},
+                               {Py_tp_getset, dtype_properties},
+                               {0, nullptr}};
+  g_dtype_type = make_type("mindtorch_v2.dtype", sizeof(DTypeObject), dtype_slots, Py_TPFLAGS_DISALLOW_INSTANTIATION);
+  PyType_Slot device_slots[] = {{Py_tp_repr, slot(device_repr)},    {Py_tp_str, slot(device_str)},
+                                {Py_tp_hash, slot(device_hash)},    {Py_tp_richcompare, slot(device_compare)},
+                                {Py_tp_new, slot(device_new)},      {Py_tp_methods, device_methods},
+                                {Py_tp_getset, device_properties},  {0, nullptr}};
+  g_device_type = make_type("mindtorch_v2.device", sizeof(DeviceObject), device_slots, 0);
+  PyType_Slot generator_slots[] = {{Py_tp_dealloc, slot(generator_dealloc)}, {Py_tp_new, slot(generator_new)},
+                                   {Py_tp_methods, generator_methods},       {Py_tp_getset, generator_properties},
+                                   {0, nullptr}};
+  g_generator_type = make_type("mindtorch_v2.Generator", sizeof(GeneratorObject), generator_slots, Py_TPFLAGS_BASETYPE);
+  if (!g_dtype_type || !g_device_type || !g_generator_type) return false;
+  for (int i = 0; i < kDTypeCount; ++i) {
+    auto* object = PyObject_New(DTypeObject, g_dtype_type);
+    if (!object) return false;
+    object->value = DType(i);
+    g_dtypes[i] = reinterpret_cast<PyObject*>(object);
+    if (PyModule_AddObjectRef(module, info(DType(i)).name, g_dtypes[i]) < 0) return false;
+  }
+  return PyModule_AddObjectRef(module, "dtype", reinterpret_cast<PyObject*>(g_dtype_type)) == 0 &&
+         PyModule_AddObjectRef(module, "device", reinterpret_cast<PyObject*>(g_device_type)) == 0 &&
+         PyModule_AddObjectRef(module, "Generator", reinterpret_cast<PyObject*>(g_generator_type)) == 0 &&
+         PyModule_AddFunctions(module, module_functions) == 0;
+}
+
+}  // namespace mt::bindings

@@ -1,0 +1,115 @@
+#include "core/host_memory.h"
+
+#include <array>
+#include <bit>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+
+namespace mt {
+namespace {
+
+constexpr size_t kCacheLimit = size_t(512) << 20;  // bytes kept in the shared cache
+
+// Sizes above the small classes are rounded to eighths of a power of two: at most 12.5% is wasted.
+size_t round_size(size_t bytes) {
+  if (bytes <= kSmallClass * (kSmallClasses - 1))
+    return std::max<size_t>((bytes + kSmallClass - 1) / kSmallClass, 1) * kSmallClass;
+  const size_t step = std::bit_floor(bytes) / 8;
+  return (bytes + step - 1) / step * step;
+}
+
+struct SharedCache {
+  std::mutex mutex;
+  std::map<size_t, std::vector<void*>> blocks;
+  size_t bytes = 0;
+};
+
+SharedCache& shared_cache() {
+  static auto* cache = new SharedCache;  // outlives every thread
+  return *cache;
+}
+
+void* system_allocate(size_t bytes) {
+  void* block = nullptr;
+  return posix_memalign(&block, kHostAlignment, bytes) == 0 ? block : nullptr;
+}
+
+struct ThreadStateOwner {
+  ThreadState state;
+  ~ThreadStateOwner() {
+    for (int slot = 0; slot < kSmallClasses; ++slot)
+      for (FreeBlock* block = state.small.head[slot]; block;) std::free(std::exchange(block, block->next));
+    // Destructors that run later in this thread's exit still free and allocate: give them fresh lists
+    // that are never returned, rather than a dangling pointer.
+    t_thread_state = new ThreadState;
+  }
+};
+
+}  // namespace
+
+thread_local ThreadState* t_thread_state = nullptr;
+
+ThreadState& create_thread_state() {
+  thread_local ThreadStateOwner owner;
+  if (!t_thread_state) t_thread_state = &owner.state;
+  return *t_thread_state;
+}
+
+void* host_allocate_slow(size_t bytes) {
+  const size_t rounded = round_size(bytes);
+  if (rounded > kSmallClass * (kSmallClasses - 1)) {
+    SharedCache& cache = shared_cache();
+    std::lock_guard lock(cache.mutex);
+    auto found = cache.blocks.find(rounded);
+    if (found != cache.blocks.end() && !found->second.empty()) {
+      void* block = found->second.back();
+      found->second.pop_back();
+      cache.bytes -= rounded;
+      return block;
+    }
+  }
+  void* block = system_allocate(rounded);
+  if (!block) {
+    host_empty_cache();
+    block = system_allocate(rounded);
+  }
+  MT_CHECK(block, "[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate ", bytes,
+           " bytes. Error code 12 (Cannot allocate memory)");
+  return block;
+}
+
+void host_free_slow(void* block, size_t bytes) {
+  const size_t rounded = round_size(bytes);
+  if (rounded > kSmallClass * (kSmallClasses - 1)) {
+    SharedCache& cache = shared_cache();
+    std::lock_guard lock(cache.mutex);
+    if (cache.bytes + rounded <= kCacheLimit) {
+      cache.blocks[rounded].push_back(block);
+      cache.bytes += rounded;
+      return;
+    }
+  }
+  std::free(block);
+}
+
+void host_empty_cache() {
+  SharedCache& cache = shared_cache();
+  std::lock_guard lock(cache.mutex);
+  for (auto& [size, blocks] : cache.blocks)
+    for (void* block : blocks) std::free(block);
+  cache.blocks.clear();
+  cache.bytes = 0;
+}
+
+size_t host_cached_bytes() {
+  SharedCache& cache = shared_cache();
+  std::lock_guard lock(cache.mutex);
+  return cache.bytes;
+}
+
+}  // namespace mt

@@ -1,0 +1,49 @@
+// A block of memory on a device, shared by the tensors that view it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "core/device.h"
+#include "core/refcount.h"
+
+namespace mt {
+
+struct Storage {
+  std::atomic<uint32_t> refs{1};
+  std::atomic<uint32_t> version{0};  // in-place writes so far: what autograd checks saved tensors against
+  void* data = nullptr;
+  size_t nbytes = 0;
+  Device device;
+  bool resizable = true;
+  bool shared = false;   // host memory that other processes can map
+  bool pinned = false;   // host memory the device can copy from asynchronously
+  uint32_t header = 0;   // bytes of the host block that holds this header (and the data, when inline)
+  // Returns `data` to whoever gave it. Null when the data is inline, borrowed or absent (meta).
+  void (*release)(Storage&) = nullptr;
+  void* context = nullptr;           // belongs to `release`: an allocator's block, an owner's object
+  std::string* filename = nullptr;   // file-backed or shared memory
+
+  static void destroy(Storage* storage);
+};
+using StorageRef = Ref<Storage>;
+
+// New storage of `nbytes` on `device`, contents undefined.
+StorageRef new_storage(Device device, size_t nbytes);
+// Storage over memory someone else owns; `release` (may be null) is called when the last user is gone.
+StorageRef wrap_storage(Device device, void* data, size_t nbytes, void (*release)(Storage&), void* context);
+// Grows or shrinks in place, keeping the common prefix of the contents.
+void resize_storage(Storage& storage, size_t nbytes);
+// Host memory backed by a file or by a shared-memory object.
+StorageRef map_file(const std::string& path, bool shared, int64_t nbytes);
+void move_to_shared_memory(Storage& storage);
+
+// How a device type makes storage; the CPU and meta are built in, a backend registers its own.
+struct StorageFactory {
+  void (*allocate)(Storage& storage, size_t nbytes) = nullptr;  // fills data, release, context
+  void (*copy_within)(Storage& to, const Storage& from, size_t nbytes) = nullptr;
+};
+void register_storage_factory(DeviceType type, StorageFactory factory);
+
+}  // namespace mt

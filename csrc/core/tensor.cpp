@@ -1,0 +1,207 @@
+#include "core/tensor.h"
+
+#include <new>
+
+#include "core/host_memory.h"
+
+namespace mt {
+namespace {
+
+std::atomic<DType> g_default_dtype{DType::float32};
+Device g_default_device{DeviceType::cpu};
+
+TensorImpl* new_impl(StorageRef&& storage, DType dtype, size_t ndim) {
+  auto* impl = new (host_allocate(sizeof(TensorImpl))) TensorImpl;
+  impl->dtype = dtype;
+  impl->device = storage->device;
+  impl->version = &storage->version;
+  impl->storage = std::move(storage);
+  impl->set_ndim(ndim);
+  return impl;
+}
+
+template <class T>
+Scalar number(T value) {
+  if constexpr (std::is_same_v<T, bool>) return Scalar(value);
+  else if constexpr (std::is_integral_v<T>) return Scalar(int64_t(value));
+  else if constexpr (std::is_same_v<T, complex64> || std::is_same_v<T, complex128>) return Scalar(complex128(value));
+  else return Scalar(double(value));
+}
+
+// One past the highest element a window can touch, relative to element 0.
+int64_t extent(IntList sizes, IntList strides) {
+  int64_t last = 0;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] == 0) return 0;
+    last += (sizes[i] - 1) * strides[i];
+  }
+  return last + 1;
+}
+
+}  // namespace
+
+void (*release_python_object)(void* object) = nullptr;
+
+void GraphNode::destroy(GraphNode* node) {
+  const size_t block = node->block;
+  node->~GraphNode();
+  host_free(node, block);
+}
+
+TensorImpl::~TensorImpl() {
+  if (grad_fn) Ref<GraphNode>::release(grad_fn);
+  delete grad_state;
+  if (base) Ref<TensorImpl>::release(base);
+  if (ndim > kInline) delete[] heap_;
+}
+
+void TensorImpl::destroy(TensorImpl* impl) {
+  if (impl->owns_python_object) release_python_object(impl->python_object);
+  impl->~TensorImpl();
+  host_free(impl, sizeof(TensorImpl));
+}
+
+void TensorImpl::set_ndim(size_t n) {
+  MT_CHECK(n <= 64, "a tensor can have at most 64 dimensions, got ", n);
+  if (n == ndim) return;
+  if (ndim > kInline) delete[] heap_;
+  ndim = uint8_t(n);
+  if (n > kInline) heap_ = new int64_t[2 * n];
+}
+
+void TensorImpl::refresh() {
+  numel = 1;
+  contiguous = true;
+  const int64_t *s = sizes(), *t = strides();
+  for (int i = ndim - 1; i >= 0; --i) {
+    if (s[i] != 1 && t[i] != numel) contiguous = false;
+    numel *= s[i];
+  }
+  if (numel == 0) contiguous = true;
+}
+
+int64_t Tensor::size(int64_t dim) const { return impl_->sizes()[wrap_dim(dim, this->dim())]; }
+int64_t Tensor::stride(int64_t dim) const { return impl_->strides()[wrap_dim(dim, this->dim())]; }
+
+bool Tensor::is_contiguous(MemoryFormat format) const {
+  if (format == MemoryFormat::contiguous || format == MemoryFormat::preserve) return is_contiguous();
+  const int64_t wanted = format == MemoryFormat::channels_last ? 4 : 5;
+  if (dim() != wanted) return false;
+  int64_t expected = 1;
+  for (int64_t i = 0; i < wanted; ++i) {
+    // innermost to outermost: channels, then the spatial dims from last to first, then the batch
+    const int64_t d = i == 0 ? 1 : (i == wanted - 1 ? 0 : wanted - i);
+    if (sizes()[d] != 1 && strides()[d] != expected) return false;
+    expected *= sizes()[d];
+  }
+  return true;
+}
+
+void contiguous_strides(IntList sizes, int64_t* strides) {
+  int64_t step = 1;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    strides[i] = step;
+    step *= std::max<int64_t>(sizes[i], 1);
+  }
+}
+
+int64_t checked_numel(IntList sizes) {
+  int64_t n = 1;
+  bool overflow = false, zero = false;
+  for (int64_t s : sizes) {
+    MT_CHECK(s >= 0, "Trying to create tensor with negative dimension ", s, ": ", to_string(sizes));
+    if (s == 0) zero = true;
+    else overflow |= __builtin_mul_overflow(n, s, &n);
+  }
+  if (zero) return 0;
+  MT_CHECK(!overflow && n <= (int64_t(1) << 59), "Storage size calculation overflowed with sizes=", to_string(sizes));
+  return n;
+}
+
+int64_t wrap_dim(int64_t dim, int64_t ndim) {
+  const int64_t range = ndim == 0 ? 1 : ndim;
+  MT_CHECK_AS(index, dim >= -range && dim < range, "Dimension out of range (expected to be in range of [", -range, ", ",
+              range - 1, "], but got ", dim, ")");
+  return dim < 0 ? dim + range : dim;
+}
+
+std::string to_string(IntList list) {
+  std::string text = "[";
+  for (size_t i = 0; i < list.size(); ++i) text += (i ? ", " : "") + std::to_string(list[i]);
+  return text + "]";
+}
+
+Tensor new_tensor(IntList sizes, DType dtype, Device device) {
+  const int64_t n = checked_numel(sizes);
+  TensorImpl* impl = new_impl(new_storage(device, size_t(n) * itemsize(dtype)), dtype, sizes.size());
+  std::copy(sizes.begin(), sizes.end(), impl->sizes());
+  contiguous_strides(sizes, impl->strides());
+  impl->numel = n;
+  return Tensor::adopt(impl);
+}
+
+Tensor new_tensor_strided(IntList sizes, IntList strides, DType dtype, Device device) {
+  checked_numel(sizes);
+  const int64_t reach = extent(sizes, strides);
+  MT_CHECK(reach >= 0, "empty_strided: strides ", to_string(strides), " reach before the start of the storage");
+  return tensor_over(new_storage(device, size_t(reach) * itemsize(dtype)), dtype, sizes, strides, 0);
+}
+
+Tensor tensor_over(StorageRef storage, DType dtype, IntList sizes, IntList strides, int64_t offset) {
+  TensorImpl* impl = new_impl(std::move(storage), dtype, sizes.size());
+  std::copy(sizes.begin(), sizes.end(), impl->sizes());
+  std::copy(strides.begin(), strides.end(), impl->strides());
+  impl->offset = offset;
+  impl->refresh();
+  return Tensor::adopt(impl);
+}
+
+Tensor shallow_copy(const Tensor& tensor, bool own_version) {
+  const TensorImpl& from = *tensor.impl();
+  TensorImpl* impl = new_impl(StorageRef(from.storage), from.dtype, from.ndim);
+  std::copy_n(from.sizes(), from.ndim, impl->sizes());
+  std::copy_n(from.strides(), from.ndim, impl->strides());
+  impl->offset = from.offset;
+  impl->numel = from.numel;
+  impl->contiguous = from.contiguous;
+  impl->wrapped_number = from.wrapped_number;
+  if (own_version) impl->own_version = Ref<OwnVersion>::adopt(new OwnVersion);
+  else if (from.own_version) impl->own_version = from.own_version;
+  if (impl->own_version) impl->version = &impl->own_version->value;
+  return Tensor::adopt(impl);
+}
+
+Tensor wrapped_scalar(const Scalar& value) {
+  const DType dtype = value.is_floating() ? DType::float64
+                      : value.is_complex() ? DType::complex128
+                      : value.category() == Category::boolean ? DType::boolean : DType::int64;
+  Tensor t = new_tensor({}, dtype, {DeviceType::cpu});
+  switch (dtype) {
+    case DType::float64: *t.data<double>() = value.to<double>(); break;
+    case DType::complex128: *t.data<complex128>() = value.to<complex128>(); break;
+    case DType::boolean: *t.data<bool>() = value.to<bool>(); break;
+    default: *t.data<int64_t>() = value.to<int64_t>();
+  }
+  t.impl()->wrapped_number = true;
+  return t;
+}
+
+Scalar read_scalar(const void* data, DType dtype) {
+  switch (dtype) {
+#define X(name, type, legacy) \
+  case DType::name: return number(*static_cast<const type*>(data));
+    MT_FORALL_DTYPES(X)
+#undef X
+    default: fail(ErrorKind::runtime, "read_scalar: unknown dtype");
+  }
+}
+
+DType default_dtype() { return g_default_dtype.load(std::memory_order_relaxed); }
+void set_default_dtype(DType dtype) {
+  MT_CHECK_AS(type, is_floating(dtype), "only floating-point types are supported as the default type");
+  g_default_dtype = dtype;
+}
+Device default_device() { return g_default_device; }
+void set_default_device(Device device) { g_default_device = device; }
+
+}  // namespace mt

@@ -1,0 +1,29 @@
+// Per-thread modes and caches behind one initial-exec pointer (a larger thread-local block would not load
+// into a process that is already running; a dynamic one costs ten times as much to read).
+#pragma once
+
+#include <cstdint>
+
+#include "core/host_memory.h"
+
+namespace mt {
+
+struct ThreadState {
+  bool grad_enabled = true;
+  bool inference = false;
+  bool no_grad_for_views = false;
+  uint32_t observers = 0;  // profilers and other watchers of operators; 0 on the fast path
+  int current_npu = 0;     // index of the current accelerator device
+  void* npu_stream = nullptr;  // handle of the current stream on that device, null = default
+  SmallLists small;
+};
+
+extern thread_local ThreadState* t_thread_state __attribute__((tls_model("initial-exec")));
+ThreadState& create_thread_state();
+
+inline ThreadState& thread_state() {
+  ThreadState* state = t_thread_state;
+  return state ? *state : create_thread_state();
+}
+
+}  // namespace mt

@@ -1,0 +1,219 @@
+#include "core/views.h"
+
+namespace mt::views {
+
+Tensor window(const Tensor& self, IntList sizes, IntList strides, int64_t offset) {
+  Tensor out = tensor_over(self.storage_ref(), self.dtype(), sizes, strides, offset);
+  if (self.impl()->own_version) [[unlikely]] {
+    out.impl()->own_version = self.impl()->own_version;
+    out.impl()->version = self.impl()->version;
+  }
+  return out;
+}
+
+Tensor alias(const Tensor& self) { return shallow_copy(self); }
+
+Dims infer_size(IntList shape, int64_t numel) {
+  Dims out(shape);
+  int64_t known = 1, hole = -1;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] == -1) {
+      MT_CHECK(hole < 0, "only one dimension can be inferred");
+      hole = int64_t(i);
+    } else {
+      MT_CHECK(shape[i] >= 0, "invalid shape dimension ", shape[i], " at index ", i, " of shape ", to_string(shape));
+      MT_CHECK(!__builtin_mul_overflow(known, shape[i], &known), "shape '", to_string(shape), "' is too large");
+    }
+  }
+  if (hole >= 0) {
+    MT_CHECK(known != 0, "cannot reshape tensor of ", numel, " elements into shape ", to_string(shape),
+             " because the unspecified dimension size -1 can be any value and is ambiguous");
+    if (numel % known == 0) {
+      out[size_t(hole)] = numel / known;
+      return out;
+    }
+  } else if (known == numel) {
+    return out;
+  }
+  fail(ErrorKind::runtime, "shape '", to_string(shape), "' is invalid for input of size ", numel);
+}
+
+std::optional<Dims> view_strides(const Tensor& self, IntList shape) {
+  Dims strides(shape.size());
+  if (self.numel() == 0 || self.is_contiguous()) {
+    contiguous_strides(shape, strides.data());
+    return strides;
+  }
+  // Walk both shapes from the right. Old dims that continue each other in memory form one run; the new
+  // dims must tile each run exactly.
+  int64_t next = int64_t(shape.size()) - 1;
+  int64_t run = 1, step = self.strides()[size_t(self.dim() - 1)];
+  for (int64_t d = self.dim() - 1; d >= 0; --d) {
+    const size_t i = size_t(d);
+    run *= self.sizes()[i];
+    const bool last = d == 0;
+    if (!last && (self.sizes()[i - 1] == 1 || self.strides()[i - 1] == run * step)) continue;
+    int64_t tiled = 1;
+    while (next >= 0 && (tiled < run || shape[size_t(next)] == 1)) {
+      strides[size_t(next)] = tiled * step;
+      tiled *= shape[size_t(next)];
+      --next;
+    }
+    if (tiled != run) return std::nullopt;
+    if (!last) {
+      run = 1;
+      step = self.strides()[i - 1];
+    }
+  }
+  return next < 0 ? std::optional(strides) : std::nullopt;
+}
+
+Tensor view(const Tensor& self, IntList size) {
+  const Dims shape = infer_size(size, self.numel());
+  const auto strides = view_strides(self, shape);
+  MT_CHECK(strides, "view size is not compatible with input tensor's size and stride (at least one dimension spans "
+                    "across two contiguous subspaces). Use .reshape(...) instead.");
+  return window(self, shape, *strides, self.offset());
+}
+
+Tensor permute(const Tensor& self, IntList dims) {
+  const size_t n = size_t(self.dim());
+  MT_CHECK(dims.size() == n, "permute(sparse_coo): number of dimensions in the tensor input does not match the length "
+                             "of the desired ordering of dimensions i.e. input.dim() = ", n,
+           " is not equal to len(dims) = ", dims.size());
+  Dims sizes(n), strides(n);
+  uint64_t seen = 0;
+  for (size_t i = 0; i < n; ++i) {
+    const size_t d = size_t(wrap_dim(dims[i], int64_t(n)));
+    MT_CHECK(!(seen >> d & 1), "permute(): duplicate dims are not allowed.");
+    seen |= uint64_t(1) << d;
+    sizes[i] = self.sizes()[d];
+    strides[i] = self.strides()[d];
+  }
+  return window(self, sizes, strides, self.offset());
+}
+
+Tensor transpose(const Tensor& self, int64_t dim0, int64_t dim1) {
+  const int64_t a = wrap_dim(dim0, self.dim()), b = wrap_dim(dim1, self.dim());
+  Tensor out = alias(self);
+  if (a == b) return out;
+  std::swap(out.impl()->sizes()[a], out.impl()->sizes()[b]);
+  std::swap(out.impl()->strides()[a], out.impl()->strides()[b]);
+  out.impl()->refresh();
+  return out;
+}
+
+Tensor t(const Tensor& self) {
+  MT_CHECK(self.dim() <= 2, "t() expects a tensor with <= 2 dimensions, but self is ", self.dim(), "D");
+  return self.dim() < 2 ? alias(self) : transpose(self, 0, 1);
+}
+
+Tensor expand(const Tensor& self, IntList size, bool) {
+  const int64_t n = int64_t(size.size()), lead = n - self.dim();
+  MT_CHECK(lead >= 0, "expand(", info(self.dtype()).legacy, "Tensor{", to_string(self.sizes()), "}, size=",
+           to_string(size), "): the number of sizes provided (", n,
+           ") must be greater or equal to the number of dimensions in the tensor (", self.dim(), ")");
+  Dims sizes(size), strides(size.size());
+  for (int64_t i = 0; i < n; ++i) {
+    const bool fresh = i < lead;
+    const int64_t had = fresh ? 1 : self.sizes()[size_t(i - lead)];
+    int64_t& want = sizes[size_t(i)];
+    if (want == -1) {
+      MT_CHECK(!fresh, "The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension ", i);
+      want = had;
+    }
+    MT_CHECK(want >= 0, "The expanded size of the tensor (", want, ") isn't allowed to be negative");
+    MT_CHECK(want == had || had == 1, "The expanded size of the tensor (", want, ") must match the existing size (", had,
+             ") at non-singleton dimension ", i, ".  Target sizes: ", to_string(size),
+             ".  Tensor sizes: ", to_string(self.sizes()));
+    strides[size_t(i)] = fresh || (had == 1 && want != 1) ? 0 : self.strides()[size_t(i - lead)];
+  }
+  return window(self, sizes, strides, self.offset());
+}
+
+Tensor squeeze(const Tensor& self) {
+  Dims sizes, strides;
+  for (size_t i = 0; i < size_t(self.dim()); ++i)
+    if (self.sizes()[i] != 1) sizes.push_back(self.sizes()[i]), strides.push_back(self.strides()[i]);
+  return window(self, sizes, strides, self.offset());
+}
+
+Tensor squeeze(const Tensor& self, int64_t dim) {
+  const size_t d = size_t(wrap_dim(dim, self.dim()));
+  if (self.dim() == 0 || self.sizes()[d] != 1) return alias(self);
+  Dims sizes(self.sizes()), strides(self.strides());
+  sizes.erase(d), strides.erase(d);
+  return window(self, sizes, strides, self.offset());
+}
+
+Tensor unsqueeze(const Tensor& self, int64_t dim) {
+  const size_t d = size_t(wrap_dim(dim, self.dim() + 1));
+  Dims sizes(self.sizes()), strides(self.strides());
+  const int64_t stride = d < sizes.size() ? sizes[d] * strides[d] : 1;
+  sizes.insert(d, 1), strides.insert(d, stride);
+  return window(self, sizes, strides, self.offset());
+}
+
+Tensor select(const Tensor& self, int64_t dim, int64_t index) {
+  MT_CHECK_AS(index, self.dim() > 0, "select() cannot be applied to a 0-dim tensor.");
+  const size_t d = size_t(wrap_dim(dim, self.dim()));
+  const int64_t size = self.sizes()[d];
+  MT_CHECK_AS(index, index >= -size && index < size, "select(): index ", index, " out of range for tensor of size ",
+              to_string(self.sizes()), " at dimension ", dim);
+  Dims sizes(self.sizes()), strides(self.strides());
+  const int64_t offset = self.offset() + (index < 0 ? index + size : index) * strides[d];
+  sizes.erase(d), strides.erase(d);
+  return window(self, sizes, strides, offset);
+}
+
+Tensor slice(const Tensor& self, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {
+  MT_CHECK(self.dim() > 0, "slice() cannot be applied to a 0-dim tensor.");
+  MT_CHECK_AS(value, step > 0, "slice step must be positive");
+  const size_t d = size_t(wrap_dim(dim, self.dim()));
+  const int64_t size = self.sizes()[d];
+  auto clip = [size](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + size : at, 0, size); };
+  const int64_t first = clip(start.value_or(0)), last = std::max(clip(end.value_or(size)), first);
+  Dims sizes(self.sizes()), strides(self.strides());
+  sizes[d] = (last - first + step - 1) / step;
+  const int64_t offset = self.offset() + first * strides[d];
+  strides[d] *= step;
+  return window(self, sizes, strides, offset);
+}
+
+Tensor as_strided(const Tensor& self, IntList size, IntList stride, std::optional<int64_t> storage_offset) {
+  MT_CHECK(size.size() == stride.size(), "mismatch in length of strides and shape: got ", size.size(), " sizes and ",
+           stride.size(), " strides");
+  checked_numel(size);
+  const int64_t offset = storage_offset.value_or(self.offset());
+  MT_CHECK(offset >= 0, "Tensor: invalid storage offset ", offset);
+  int64_t last = offset;
+  bool empty = false, overflow = false;
+  for (size_t i = 0; i < size.size(); ++i) {
+    MT_CHECK(stride[i] >= 0, "as_strided: Negative strides are not supported at the moment, got strides: ",
+             to_string(stride));
+    empty |= size[i] == 0;
+    int64_t reach;
+    overflow |= __builtin_mul_overflow(size[i] - 1, stride[i], &reach) || __builtin_add_overflow(last, reach, &last);
+  }
+  const int64_t room = int64_t(self.storage().nbytes / self.itemsize());
+  MT_CHECK(empty || (!overflow && last < room), "setStorage: sizes ", to_string(size), ", strides ", to_string(stride),
+           ", storage offset ", offset, ", and itemsize ", self.itemsize(),
+           " are out of bounds for storage of size ", self.storage().nbytes);
+  return window(self, size, stride, offset);
+}
+
+Tensor diagonal(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) {
+  const int64_t a = wrap_dim(dim1, self.dim()), b = wrap_dim(dim2, self.dim());
+  MT_CHECK(a != b, "diagonal dimensions cannot be identical ", dim1, ", ", dim2);
+  Dims sizes(self.sizes()), strides(self.strides());
+  const int64_t rows = sizes[size_t(a)], columns = sizes[size_t(b)];
+  const int64_t length = std::max<int64_t>(offset >= 0 ? std::min(rows, columns - offset) : std::min(rows + offset, columns), 0);
+  const int64_t step = strides[size_t(a)] + strides[size_t(b)];
+  const int64_t start = length == 0 ? 0 : (offset >= 0 ? offset * strides[size_t(b)] : -offset * strides[size_t(a)]);
+  sizes.erase(size_t(std::max(a, b))), strides.erase(size_t(std::max(a, b)));
+  sizes.erase(size_t(std::min(a, b))), strides.erase(size_t(std::min(a, b)));
+  sizes.push_back(length), strides.push_back(step);
+  return window(self, sizes, strides, self.offset() + start);
+}
+
+}  // namespace mt::views

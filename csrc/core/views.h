@@ -1,0 +1,29 @@
+// New windows on a tensor's storage. Pure geometry: no device is touched, no graph is built.
+#pragma once
+
+#include "core/tensor.h"
+
+namespace mt::views {
+
+Tensor window(const Tensor& self, IntList sizes, IntList strides, int64_t offset);
+
+Tensor alias(const Tensor& self);
+Tensor view(const Tensor& self, IntList size);
+Tensor permute(const Tensor& self, IntList dims);
+Tensor transpose(const Tensor& self, int64_t dim0, int64_t dim1);
+Tensor t(const Tensor& self);
+Tensor expand(const Tensor& self, IntList size, bool implicit);
+Tensor squeeze(const Tensor& self);
+Tensor squeeze(const Tensor& self, int64_t dim);
+Tensor unsqueeze(const Tensor& self, int64_t dim);
+Tensor select(const Tensor& self, int64_t dim, int64_t index);
+Tensor slice(const Tensor& self, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step);
+Tensor as_strided(const Tensor& self, IntList size, IntList stride, std::optional<int64_t> storage_offset);
+Tensor diagonal(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2);
+
+// Replaces one -1 by what the element count asks for.
+Dims infer_size(IntList shape, int64_t numel);
+// Strides with which `self` can be seen in `shape` without copying, if there are any.
+std::optional<Dims> view_strides(const Tensor& self, IntList shape);
+
+}  // namespace mt::views

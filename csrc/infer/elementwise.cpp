@@ -1,0 +1,185 @@
+#include <cstring>
+
+#include "core/views.h"
+#include "infer/infer.h"
+
+namespace mt::infer {
+namespace {
+
+// Dense and without overlap: a permutation of a contiguous tensor.
+bool is_dense(const Tensor& t) {
+  if (t.is_contiguous()) return true;
+  SmallVector<uint8_t, 8> order;
+  for (uint8_t d = 0; d < t.dim(); ++d)
+    if (t.sizes()[d] != 1) order.push_back(d);
+  std::sort(order.begin(), order.end(), [&](uint8_t a, uint8_t b) { return t.strides()[a] < t.strides()[b]; });
+  int64_t expected = 1;
+  for (uint8_t d : order) {
+    if (t.strides()[d] != expected) return false;
+    expected *= t.sizes()[d];
+  }
+  return true;
+}
+
+bool same_sizes(const Tensor& a, IntList sizes) {
+  return size_t(a.dim()) == sizes.size() && std::memcmp(a.impl()->sizes(), sizes.data(), sizes.size() * 8) == 0;
+}
+
+// PyTorch lets dimensioned tensors outrank 0-dim ones, and those outrank Python numbers, within a category.
+struct Ranks {
+  std::optional<DType> dimensioned, zero_dim, number;
+  void add(const Tensor& t) {
+    auto& slot = t.impl()->wrapped_number ? number : t.dim() > 0 ? dimensioned : zero_dim;
+    const DType own = t.impl()->wrapped_number ? natural(t.dtype()) : t.dtype();
+    slot = slot ? promote(*slot, own) : own;
+  }
+  static DType natural(DType t) {
+    if (t == DType::float64) return default_dtype();
+    if (t == DType::complex128) return default_dtype() == DType::float64 ? DType::complex128 : DType::complex64;
+    return t;
+  }
+  static std::optional<DType> over(std::optional<DType> high, std::optional<DType> low) {
+    if (!high) return low;
+    if (!low || is_complex(*high)) return high;
+    if (is_floating(*high)) {
+      if (!is_complex(*low)) return high;
+      return *high == DType::float64 ? DType::complex128 : DType::complex64;
+    }
+    if (*high == DType::boolean || is_differentiable(*low)) return promote(*high, *low);
+    return high;
+  }
+  DType result() const { return *over(dimensioned, over(zero_dim, number)); }
+};
+
+DType apply_rule(DType t, Rule rule) {
+  switch (rule) {
+    case Rule::to_float: return float_if_integral(t);
+    case Rule::boolean: return DType::boolean;
+    default: return t;
+  }
+}
+
+}  // namespace
+
+void Output::prepare(IntList sizes, DType dtype, Device device, const Tensor* like) {
+  if (mode_ != Mode::fresh) [[unlikely]]
+    return prepare_existing(sizes, dtype, device);
+  if (like && !like->is_contiguous() && same_sizes(*like, sizes) && is_dense(*like)) {
+    tensor_ = new_tensor_strided(sizes, like->strides(), dtype, device);
+  } else {
+    tensor_ = new_tensor(sizes, dtype, device);
+  }
+}
+
+void Output::prepare_existing(IntList sizes, DType dtype, Device device) {
+  MT_CHECK(can_cast(dtype, tensor_.dtype()), "result type ", info(dtype).legacy, " can't be cast to the desired output type ",
+           info(tensor_.dtype()).legacy);
+  MT_CHECK(tensor_.device() == device, "Expected all tensors to be on the same device, but found at least two devices, ",
+           to_string(device), " and ", to_string(tensor_.device()), "!");
+  if (same_sizes(tensor_, sizes)) return;
+  MT_CHECK(mode_ == Mode::out, "output with shape ", to_string(tensor_.sizes()), " doesn't match the broadcast shape ",
+           to_string(sizes));
+  const size_t needed = size_t(checked_numel(sizes)) * tensor_.itemsize();
+  TensorImpl* impl = tensor_.impl();
+  const size_t begin = size_t(impl->offset) * tensor_.itemsize();
+  if (begin + needed > impl->storage->nbytes) resize_storage(*impl->storage, begin + needed);
+  impl->set_ndim(sizes.size());
+  std::copy(sizes.begin(), sizes.end(), impl->sizes());
+  contiguous_strides(sizes, impl->strides());
+  impl->refresh();
+}
+
+DType result_type(const Tensor& a, const Tensor& b) {
+  if (a.dtype() == b.dtype() && !a.impl()->wrapped_number && !b.impl()->wrapped_number) [[likely]]
+    return a.dtype();
+  Ranks ranks;
+  ranks.add(a), ranks.add(b);
+  return ranks.result();
+}
+
+DType result_type(const Tensor& a, const Scalar& b) {
+  if (b.category() <= category(a.dtype()) && !a.impl()->wrapped_number) [[likely]]
+    return a.dtype();
+  Ranks ranks;
+  ranks.add(a);
+  const DType own = b.natural_dtype(default_dtype());
+  ranks.number = ranks.number ? promote(*ranks.number, own) : own;
+  return ranks.result();
+}
+
+DType result_type(TensorList tensors) {
+  Ranks ranks;
+  for (const Tensor& t : tensors) ranks.add(t);
+  return ranks.result();
+}
+
+Dims broadcast(IntList a, IntList b) {
+  if (a.size() < b.size()) std::swap(a, b);
+  Dims out(a);
+  const size_t lead = a.size() - b.size();
+  for (size_t i = 0; i < b.size(); ++i) {
+    int64_t& mine = out[lead + i];
+    if (mine == b[i] || b[i] == 1) continue;
+    MT_CHECK(mine == 1, "The size of tensor a (", mine, ") must match the size of tensor b (", b[i],
+             ") at non-singleton dimension ", lead + i);
+    mine = b[i];
+  }
+  return out;
+}
+
+void check_same_device(std::initializer_list<const Tensor*> tensors) {
+  const Tensor* first = nullptr;
+  for (const Tensor* t : tensors) {
+    if (!t || !t->defined()) continue;
+    if (!first) first = t;
+    MT_CHECK(first->device() == t->device(), "Expected all tensors to be on the same device, but found at least two devices, ",
+             to_string(first->device()), " and ", to_string(t->device()), "!");
+  }
+}
+
+void bring_together(const Tensor*& a, const Tensor*& b, Tensor& moved) {
+  const Tensor*& scalar = a->device().is_cpu() && a->dim() == 0 ? a : b;
+  const Tensor* other = &scalar == &a ? b : a;
+  if (!(scalar->device().is_cpu() && scalar->dim() == 0)) check_same_device({a, b});
+  const bool number = scalar->impl()->wrapped_number;
+  moved = new_tensor({}, scalar->dtype(), other->device());
+  copy_between(*scalar, moved, true);
+  moved.impl()->wrapped_number = number;
+  scalar = &moved;
+}
+
+void unary(const Tensor& self, Rule rule, Output& out) {
+  out.prepare(self.sizes(), apply_rule(self.dtype(), rule), self.device(), &self);
+}
+
+void unary(const Tensor& self, const Scalar& number, Rule, Output& out) {
+  out.prepare(self.sizes(), result_type(self, number), self.device(), &self);
+}
+
+void binary(const Tensor& a, const Tensor& b, Rule rule, Output& out) {
+  const DType dtype = apply_rule(result_type(a, b), rule);
+  if (same_sizes(a, b.sizes())) [[likely]]
+    return out.prepare(a.sizes(), dtype, a.device(), a.is_contiguous() ? &b : &a);
+  const Dims sizes = broadcast(a.sizes(), b.sizes());
+  out.prepare(sizes, dtype, a.device(), same_sizes(a, sizes) ? &a : &b);
+}
+
+void binary(const Tensor& a, const Scalar& b, Rule rule, Output& out) {
+  out.prepare(a.sizes(), apply_rule(result_type(a, b), rule), a.device(), &a);
+}
+
+void where(const Tensor& condition, const Tensor& self, const Tensor& other, Output& out) {
+  MT_CHECK(condition.dtype() == DType::boolean || condition.dtype() == DType::uint8,
+           "where expected condition to be a boolean tensor, but got a tensor with dtype ", info(condition.dtype()).legacy);
+  check_same_device({&condition, &self, &other});
+  const Dims sizes = broadcast(condition.sizes(), broadcast(self.sizes(), other.sizes()));
+  out.prepare(sizes, result_type(self, other), self.device());
+}
+
+void copy_into(const Tensor& self, const Tensor& src, bool) {
+  const Dims sizes = broadcast(self.sizes(), src.sizes());
+  MT_CHECK(same_sizes(self, sizes), "The size of tensor a (", to_string(self.sizes()),
+           ") must match the size of tensor b (", to_string(src.sizes()), "): the source of copy_ does not broadcast to it");
+}
+
+}  // namespace mt::infer

@@ -1,0 +1,83 @@
+// Shape and dtype rules, written once for every device: what they allocate on `meta` is the meta backend.
+//
+// A rule ends in Output::prepare(sizes, dtype, …), which allocates a fresh result, or checks (in-place) or
+// resizes (out=) the tensor the caller gave.
+#pragma once
+
+#include "core/dispatch.h"
+
+namespace mt::infer {
+
+enum class Rule : uint8_t { same, promote, to_float, boolean, sum, floating, with_scalar };
+
+class Output {
+ public:
+  Output() = default;                                              // a fresh tensor
+  static Output inplace(const Tensor& self) { return {self, Mode::inplace}; }
+  static Output into(const Tensor& out) { return {out, Mode::out}; }
+
+  // `like`: a tensor whose dense, permuted strides the result takes over; may be null.
+  void prepare(IntList sizes, DType dtype, Device device, const Tensor* like = nullptr);
+  bool fresh() const { return mode_ == Mode::fresh; }
+  const Tensor& tensor() const { return tensor_; }
+  Tensor take() { return std::move(tensor_); }
+
+ private:
+  enum class Mode : uint8_t { fresh, inplace, out };
+  Output(const Tensor& tensor, Mode mode) : tensor_(tensor), mode_(mode) {}
+  void prepare_existing(IntList sizes, DType dtype, Device device);
+
+  Tensor tensor_;
+  Mode mode_ = Mode::fresh;
+};
+
+// ---- dtypes ----
+DType result_type(const Tensor& a, const Tensor& b);
+DType result_type(const Tensor& a, const Scalar& b);
+DType result_type(TensorList tensors);
+inline DType float_if_integral(DType t) { return is_integral(t, true) ? default_dtype() : t; }
+// The type an elementwise kernel computes in.
+template <class B>
+DType compute_type(const Tensor& a, const B& b, Rule rule) {
+  const DType t = result_type(a, b);
+  return rule == Rule::to_float ? float_if_integral(t) : t;
+}
+
+// ---- shapes ----
+Dims broadcast(IntList a, IntList b);
+// Makes a 0-dim CPU operand meet the other's device; anything else on two devices is an error.
+void bring_together(const Tensor*& a, const Tensor*& b, Tensor& moved);
+void check_same_device(std::initializer_list<const Tensor*> tensors);
+Dims reduced_shape(IntList sizes, const DimList& dims, bool keepdim);
+uint64_t dim_mask(const DimList& dims, int64_t ndim);  // bit d set: dimension d is reduced
+
+// ---- families ----
+void unary(const Tensor& self, Rule rule, Output& out);
+void unary(const Tensor& self, const Scalar& number, Rule rule, Output& out);
+void binary(const Tensor& a, const Tensor& b, Rule rule, Output& out);
+void binary(const Tensor& a, const Scalar& b, Rule rule, Output& out);
+void reduce(const Tensor& self, const DimList& dim, bool keepdim, std::optional<DType> dtype, Rule rule, Output& out);
+
+// ---- single operators (the table's `infer:` column) ----
+void arg_reduce(const Tensor& self, std::optional<int64_t> dim, bool keepdim, Output& out);
+void extremum_dim(const Tensor& self, int64_t dim, bool keepdim, Output& values, Output& indices);
+void cat(TensorList tensors, int64_t dim, Output& out);
+void mm(const Tensor& self, const Tensor& mat2, Output& out);
+void bmm(const Tensor& self, const Tensor& mat2, Output& out);
+void addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha, Output& out);
+void softmax(const Tensor& self, int64_t dim, bool half_to_float, Output& out);
+void softmax_backward(const Tensor& grad, const Tensor& output, int64_t dim, DType input_dtype, Output& out);
+void nll_loss(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore_index,
+              Output& output, Output& total_weight);
+void nll_loss_backward(const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& weight,
+                       int64_t reduction, int64_t ignore_index, const Tensor& total_weight, Output& out);
+void clone(const Tensor& self, std::optional<MemoryFormat> format, Output& out);
+void to_copy(const Tensor& self, std::optional<DType> dtype, std::optional<Device> device, bool non_blocking,
+             std::optional<MemoryFormat> format, Output& out);
+void where(const Tensor& condition, const Tensor& self, const Tensor& other, Output& out);
+void copy_into(const Tensor& self, const Tensor& src, bool non_blocking);
+
+// Strides of a dense tensor in the given format.
+Dims strides_for(IntList sizes, MemoryFormat format);
+
+}  // namespace mt::infer

@@ -1,0 +1,166 @@
+// Arithmetic with PyTorch's meaning for every compute type: integers wrap, division by zero of integers is an
+// error, remainders take Python's sign, maximum and minimum propagate NaN, complex products are the plain
+// formula.
+#pragma once
+
+#include <cmath>
+#include <limits>
+
+#include "kernels/types.h"
+#include "kernels/vector_math.h"
+
+namespace mt::kernels::math {
+
+#define MT_INLINE [[gnu::always_inline]] inline
+
+[[noreturn]] void fail_zero_division();  // as PyTorch: RuntimeError("ZeroDivisionError")
+
+// Signed overflow is undefined in C++, and small types promote to int: unsigned arithmetic of at least 32
+// bits wraps.
+template <class T>
+using wrapping_t = std::conditional_t<(sizeof(T) <= 4), uint32_t, uint64_t>;
+
+template <class T> MT_INLINE T add(T a, T b) {
+  if constexpr (is_integer_v<T>) return T(wrapping_t<T>(a) + wrapping_t<T>(b));
+  else return T(a + b);
+}
+template <class T> MT_INLINE T sub(T a, T b) {
+  if constexpr (is_integer_v<T>) return T(wrapping_t<T>(a) - wrapping_t<T>(b));
+  else return T(a - b);
+}
+template <class T> MT_INLINE T mul(T a, T b) {
+  if constexpr (is_integer_v<T>) return T(wrapping_t<T>(a) * wrapping_t<T>(b));
+  else if constexpr (is_complex_v<T>)
+    return T(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real());
+  else return T(a * b);
+}
+template <class T> MT_INLINE T neg(T a) {
+  if constexpr (is_integer_v<T>) return T(wrapping_t<T>(0) - wrapping_t<T>(a));
+  else return -a;
+}
+
+// NaN differs from itself; integers never do, so one spelling serves all types.
+template <class T> MT_INLINE bool is_nan(T x) {
+  if constexpr (is_complex_v<T>) return x.real() != x.real() || x.imag() != x.imag();
+  else return x != x;
+}
+template <class T> MT_INLINE bool is_inf(T x) {
+  if constexpr (is_complex_v<T>) return is_inf(x.real()) || is_inf(x.imag());
+  else if constexpr (std::is_floating_point_v<T>) return std::abs(x) == std::numeric_limits<T>::infinity();
+  else return false;
+}
+
+template <class T> MT_INLINE T maximum(T a, T b) { return (a > b || is_nan(a)) ? a : b; }
+template <class T> MT_INLINE T minimum(T a, T b) { return (a < b || is_nan(a)) ? a : b; }
+template <class T> MT_INLINE T clamp_min(T x, T low) { return (x < low || is_nan(low)) ? low : x; }
+template <class T> MT_INLINE T clamp_max(T x, T high) { return (x > high || is_nan(high)) ? high : x; }
+
+template <class T> MT_INLINE T absolute(T x) {
+  if constexpr (is_complex_v<T>) return T(std::abs(x), 0);
+  else if constexpr (std::is_unsigned_v<T>) return x;  // bool included
+  else if constexpr (std::is_integral_v<T>) return x < 0 ? neg(x) : x;
+  else return std::fabs(x);
+}
+template <class T> MT_INLINE T sign(T x) {
+  if constexpr (std::is_unsigned_v<T>) return T(x != 0);
+  else return T((x > T(0)) - (x < T(0)));
+}
+template <class T> MT_INLINE T reciprocal(T x) { return T(1) / x; }
+template <class T> MT_INLINE T sqrt(T x) { return std::sqrt(x); }
+template <class T> MT_INLINE T rsqrt(T x) { return T(1) / std::sqrt(x); }
+
+// Rounding leaves integers as they are; rint rounds half to even.
+#define MT_ROUNDING(name, function)                \
+  template <class T> MT_INLINE T name(T x) {       \
+    if constexpr (std::is_integral_v<T>) return x; \
+    else return function(x);                       \
+  }
+MT_ROUNDING(floor, std::floor)
+MT_ROUNDING(ceil, std::ceil)
+MT_ROUNDING(round_even, std::rint)
+MT_ROUNDING(trunc, std::trunc)
+#undef MT_ROUNDING
+
+// The smallest integer divided by -1 overflows (and traps on x86), so -1 is handled as a negation.
+template <class T> MT_INLINE T truncating_divide(T a, T b) {
+  if (b == 0) [[unlikely]]
+    fail_zero_division();
+  if constexpr (std::is_signed_v<T>) {
+    if (b == T(-1)) return neg(a);
+  }
+  return T(a / b);
+}
+template <class T> MT_INLINE T fmod(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    if (b == 0) [[unlikely]]
+      fail_zero_division();
+    if constexpr (std::is_signed_v<T>) {
+      if (b == T(-1)) return T(0);
+    }
+    return T(a % b);
+  } else {
+    return std::fmod(a, b);
+  }
+}
+template <class T> MT_INLINE T remainder(T a, T b) {
+  const T rest = fmod(a, b);
+  return rest != T(0) && (rest < T(0)) != (b < T(0)) ? T(rest + b) : rest;
+}
+template <class T> MT_INLINE T floor_divide(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    const T quotient = truncating_divide(a, b);
+    return fmod(a, b) != 0 && (a < 0) != (b < 0) ? T(quotient - 1) : quotient;
+  } else {
+    if (b == T(0)) return a / b;
+    const T rest = std::fmod(a, b);
+    T quotient = (a - rest) / b;
+    if (rest != T(0) && (b < T(0)) != (rest < T(0))) quotient -= T(1);
+    if (quotient == T(0)) return std::copysign(T(0), a / b);
+    const T down = std::floor(quotient);
+    return quotient - down > T(0.5) ? down + T(1) : down;
+  }
+}
+template <class T> MT_INLINE T divide(T a, T b) {
+  if constexpr (std::is_integral_v<T>)
+    return truncating_divide(a, b);  // only reached with rounding_mode="trunc"
+  else return a / b;
+}
+
+template <class T> MT_INLINE T power(T base, T exponent) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return base || !exponent;
+  } else if constexpr (std::is_integral_v<T>) {
+    if (exponent < 0) {  // 1/base^n truncated: only ±1 survive
+      if (base == 1) return T(1);
+      if constexpr (std::is_signed_v<T>) {
+        if (base == T(-1)) return T(exponent % 2 ? -1 : 1);
+      }
+      return T(0);
+    }
+    T result = 1;
+    for (auto left = wrapping_t<T>(exponent); left; left >>= 1) {
+      if (left & 1) result = mul(result, base);
+      base = mul(base, base);
+    }
+    return result;
+  } else {
+    return std::pow(base, exponent);
+  }
+}
+// One exponent for all elements: the tests do not depend on x, so the compiler lifts them out of the loop.
+template <class T> MT_INLINE T power_scalar(T x, T exponent) {
+  if (exponent == T(2)) return mul(x, x);
+  if (exponent == T(1)) return x;
+  if constexpr (std::is_floating_point_v<T>) {
+    if (exponent == T(3)) return x * x * x;
+    if (exponent == T(0.5)) return std::sqrt(x);
+    if (exponent == T(-1)) return T(1) / x;
+    if (exponent == T(-0.5)) return T(1) / std::sqrt(x);
+    if (exponent == T(-2)) return T(1) / (x * x);
+  }
+  return power(x, exponent);
+}
+
+#undef MT_INLINE
+
+}  // namespace mt::kernels::math

@@ -1,0 +1,132 @@
+// Definitions of the elementwise templates: one dense loop per functor, dtype and machine level.
+//
+// Note [Staging]: only dense runs of a single dtype reach a functor's loop. Everything else (other dtypes,
+// strides, broadcast scalars) is brought into small blocks on the stack and written back from one, by code
+// that is not a template (elementwise.cpp). Half types always go that way: they are converted to float and
+// back around the float loop. This keeps a functor's compile time and code size a tenth of what a loop per
+// combination would need, and the extra pass stays in the first-level cache.
+#pragma once
+
+#include "kernels/cpu_features.h"
+#include "kernels/elementwise.h"
+#include "kernels/types.h"
+
+namespace mt::kernels {
+
+// out[i] = f(in[0][i], in[1][i], …) for i < n, dense. `parameters` are in the compute type.
+using DenseLoop = void (*)(char* out, const char* const* in, int64_t n, const void* parameters);
+
+struct ElementwiseKernel {
+  const char* name;
+  int parameters;
+  DTypeSet domain;
+  DenseLoop loops[kLevels]
+                 [kDTypeCount];  // by machine level, then dtype; null outside the domain and for half types
+};
+
+constexpr int kMaxParameters = 4;
+
+void run_unary(const ElementwiseKernel& kernel, bool to_bool, const View& in, const View& out,
+               const Scalar* params);
+void run_binary(const ElementwiseKernel& kernel, bool to_bool, const View& a, const View& b, const View& out,
+                DType compute, const Scalar* params);
+
+namespace detail {
+
+// The pragma says that iterations do not depend on each other, which holds even when the result is one of the
+// operands (in-place); without it the compiler would guard against overlap and take the scalar loop then.
+template <class Op, class T, bool kBinary, bool kToBool>
+struct Loop {
+  using C = T;
+  using R = std::conditional_t<kToBool, bool, T>;
+
+  [[gnu::always_inline]] static inline void body(char* out_bytes, const char* const* in, int64_t n,
+                                                 const void* parameters) {
+    C p[Op::parameters + 1] = {};
+    for (int i = 0; i < Op::parameters; ++i) p[i] = static_cast<const C*>(parameters)[i];
+    R* out = reinterpret_cast<R*>(out_bytes);
+    const T* a = reinterpret_cast<const T*>(in[0]);
+    if constexpr (kBinary) {
+      const T* b = reinterpret_cast<const T*>(in[1]);
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i) out[i] = cast<R>(Op::apply(C(a[i]), C(b[i]), p));
+    } else if constexpr (std::is_same_v<T, float> && requires { &Op::is_usual; }) {
+      // A branch-free version that holds for usual arguments only (see MT_UNARY_USUAL), checked block by
+      // block.
+      constexpr int64_t block = 64;
+      for (int64_t begin = 0; begin < n; begin += block) {
+        const int64_t end = begin + block < n ? begin + block : n;
+        int unusual = 0;
+        for (int64_t i = begin; i < end; ++i) unusual |= !Op::is_usual(a[i]);
+        if (unusual) {
+          for (int64_t i = begin; i < end; ++i) out[i] = cast<R>(Op::apply(C(a[i]), p));
+        } else {
+#pragma GCC ivdep
+          for (int64_t i = begin; i < end; ++i) out[i] = cast<R>(Op::apply_usual(a[i]));
+        }
+      }
+    } else {
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i) out[i] = cast<R>(Op::apply(C(a[i]), p));
+    }
+  }
+  static void base(char* out, const char* const* in, int64_t n, const void* parameters) {
+    body(out, in, n, parameters);
+  }
+  MT_WIDE static void wide(char* out, const char* const* in, int64_t n, const void* parameters) {
+    body(out, in, n, parameters);
+  }
+  MT_WIDEST static void widest(char* out, const char* const* in, int64_t n, const void* parameters) {
+    body(out, in, n, parameters);
+  }
+};
+
+// Complex arithmetic gains nothing from wider vectors here, so it is compiled once; AVX-512 pays for float.
+template <class Op, class T, bool kBinary, bool kToBool>
+constexpr DenseLoop loop_for(int level) {
+  using L = Loop<Op, T, kBinary, kToBool>;
+  if constexpr (!contains(Op::domain, dtype_of<T>) || is_half_v<T>) return nullptr;
+  else if constexpr (is_complex_v<T> || !kHasLevels) return &L::base;
+  else if constexpr (std::is_same_v<T, float>)
+    return level == 0 ? &L::base : level == 1 ? &L::wide : &L::widest;
+  else return level == 0 ? &L::base : &L::wide;
+}
+
+template <class Op, bool kBinary, bool kToBool>
+inline constexpr ElementwiseKernel kernel_of = {Op::name,
+                                                Op::parameters,
+                                                Op::domain,
+                                                {
+#define X(name, type, legacy) loop_for<Op, type, kBinary, kToBool>(0),
+                                                    {MT_FORALL_DTYPES(X)},
+#undef X
+#define X(name, type, legacy) loop_for<Op, type, kBinary, kToBool>(1),
+                                                    {MT_FORALL_DTYPES(X)},
+#undef X
+#define X(name, type, legacy) loop_for<Op, type, kBinary, kToBool>(2),
+                                                    {MT_FORALL_DTYPES(X)},
+#undef X
+                                                }};
+
+}  // namespace detail
+
+template <class Op>
+void unary(const View& in, const View& out, const Scalar* params) {
+  static_assert(Op::parameters <= kMaxParameters);
+  run_unary(detail::kernel_of<Op, false, false>, false, in, out, params);
+}
+template <class Op>
+void predicate(const View& in, const View& out) {
+  run_unary(detail::kernel_of<Op, false, true>, true, in, out, nullptr);
+}
+template <class Op>
+void binary(const View& a, const View& b, const View& out, DType compute, const Scalar* params) {
+  static_assert(Op::parameters <= kMaxParameters);
+  run_binary(detail::kernel_of<Op, true, false>, false, a, b, out, compute, params);
+}
+template <class Op>
+void compare(const View& a, const View& b, const View& out, DType compute) {
+  run_binary(detail::kernel_of<Op, true, true>, true, a, b, out, compute, nullptr);
+}
+
+}  // namespace mt::kernels

@@ -1,0 +1,178 @@
+// Every elementwise operation and reduction, one line each.
+//
+// A functor is a type with a name (for errors), a domain (the dtypes it accepts), the number of its scalar
+// parameters, and a template over the compute type (half types compute in float). In the expressions below, x
+// or a and b are the operands, p[0], p[1], … the parameters converted to the compute type T. A new operator
+// is a new line here and a row in ops/.
+#pragma once
+
+#include "kernels/arithmetic.h"
+#include "kernels/types.h"
+#include "kernels/vector_math.h"
+
+namespace mt::kernels {
+
+#define MT_FUNCTOR_HEAD(NAME, PARAMETERS, DOMAIN) \
+  static constexpr const char* name = #NAME;      \
+  static constexpr int parameters = PARAMETERS;   \
+  static constexpr DTypeSet domain = domains::DOMAIN;
+
+#define MT_UNARY_PARAMS(NAME, PARAMETERS, DOMAIN, ...)                               \
+  struct NAME {                                                                      \
+    MT_FUNCTOR_HEAD(NAME, PARAMETERS, DOMAIN)                                        \
+    template <class T>                                                               \
+    [[gnu::always_inline]] static inline T apply(T x, [[maybe_unused]] const T* p) { \
+      return T(__VA_ARGS__);                                                         \
+    }                                                                                \
+  };
+#define MT_UNARY(NAME, DOMAIN, ...) MT_UNARY_PARAMS(NAME, 0, DOMAIN, __VA_ARGS__)
+
+// For float, USUAL is a branch-free version that holds where |x| < LIMIT; loops use it for blocks of such
+// arguments.
+#define MT_UNARY_USUAL(NAME, DOMAIN, LIMIT, USUAL, ...)                                          \
+  struct NAME {                                                                                  \
+    MT_FUNCTOR_HEAD(NAME, 0, DOMAIN)                                                             \
+    template <class T>                                                                           \
+    [[gnu::always_inline]] static inline T apply(T x, const T*) {                                \
+      return T(__VA_ARGS__);                                                                     \
+    }                                                                                            \
+    [[gnu::always_inline]] static inline bool is_usual(float x) { return math::abs(x) < LIMIT; } \
+    [[gnu::always_inline]] static inline float apply_usual(float x) { return USUAL; }            \
+  };
+
+#define MT_PREDICATE(NAME, DOMAIN, ...)                                               \
+  struct NAME {                                                                       \
+    MT_FUNCTOR_HEAD(NAME, 0, DOMAIN)                                                  \
+    template <class T>                                                                \
+    [[gnu::always_inline]] static inline bool apply([[maybe_unused]] T x, const T*) { \
+      return __VA_ARGS__;                                                             \
+    }                                                                                 \
+  };
+
+#define MT_BINARY_AS(RESULT, NAME, PARAMETERS, DOMAIN, ...)                                    \
+  struct NAME {                                                                                \
+    MT_FUNCTOR_HEAD(NAME, PARAMETERS, DOMAIN)                                                  \
+    template <class T>                                                                         \
+    [[gnu::always_inline]] static inline RESULT apply(T a, T b, [[maybe_unused]] const T* p) { \
+      return RESULT(__VA_ARGS__);                                                              \
+    }                                                                                          \
+  };
+#define MT_BINARY_PARAMS(NAME, PARAMETERS, DOMAIN, ...) MT_BINARY_AS(T, NAME, PARAMETERS, DOMAIN, __VA_ARGS__)
+#define MT_BINARY(NAME, DOMAIN, ...) MT_BINARY_AS(T, NAME, 0, DOMAIN, __VA_ARGS__)
+#define MT_COMPARE(NAME, DOMAIN, ...) MT_BINARY_AS(bool, NAME, 0, DOMAIN, __VA_ARGS__)
+
+// ---- unary ----
+MT_UNARY(neg_op, numeric, math::neg(x))
+MT_UNARY(abs_op, any, math::absolute(x))
+MT_UNARY(sign_op, ordered, math::sign(x))
+MT_UNARY(square_op, numeric, math::mul(x, x))
+MT_UNARY(reciprocal_op, inexact, math::reciprocal(x))
+MT_UNARY(sqrt_op, inexact, math::sqrt(x))
+MT_UNARY(rsqrt_op, inexact, math::rsqrt(x))
+MT_UNARY(exp_op, inexact, math::exp(x))
+MT_UNARY(expm1_op, inexact, math::expm1(x))
+MT_UNARY(log_op, inexact, math::log(x))
+MT_UNARY(log1p_op, inexact, math::log1p(x))
+MT_UNARY_USUAL(sin_op, inexact, 1e6f, math::sin_usual(x), std::sin(x))
+MT_UNARY_USUAL(cos_op, inexact, 1e6f, math::cos_usual(x), std::cos(x))
+MT_UNARY(tanh_op, inexact, math::tanh(x))
+MT_UNARY(sigmoid_op, inexact, math::sigmoid(x))
+MT_UNARY(erf_op, floating, math::erf(x))
+MT_UNARY(relu_op, real, x < T(0) ? T(0) : x)
+MT_UNARY(floor_op, real, math::floor(x))
+MT_UNARY(ceil_op, real, math::ceil(x))
+MT_UNARY(round_op, real, math::round_even(x))
+MT_UNARY(trunc_op, real, math::trunc(x))
+MT_UNARY(bitwise_not_op, integral_bool, std::is_same_v<T, bool> ? T(!x) : T(~int64_t(x)))
+MT_UNARY_PARAMS(clamp_op, 2, real, math::clamp_max(math::clamp_min(x, p[0]), p[1]))
+MT_UNARY_PARAMS(clamp_min_op, 1, real, math::clamp_min(x, p[0]))
+MT_UNARY_PARAMS(clamp_max_op, 1, real, math::clamp_max(x, p[0]))
+MT_UNARY_PARAMS(pow_scalar_op, 1, any, math::power_scalar(x, p[0]))
+
+// ---- predicates (one operand, bool result) ----
+MT_PREDICATE(logical_not_op, any, x == T(0))
+MT_PREDICATE(isnan_op, any, math::is_nan(x))
+MT_PREDICATE(isinf_op, any, math::is_inf(x))
+MT_PREDICATE(isfinite_op, any, !math::is_inf(x) && !math::is_nan(x))
+
+// ---- binary ----
+MT_BINARY_PARAMS(add_op, 1, every, math::add(a, math::mul(p[0], b)))
+MT_BINARY_PARAMS(sub_op, 1, every_numeric, math::sub(a, math::mul(p[0], b)))
+MT_BINARY(mul_op, every, math::mul(a, b))
+MT_BINARY(div_op, numeric, math::divide(a, b))
+MT_BINARY(pow_op, any, math::power(a, b))
+MT_BINARY(maximum_op, ordered, math::maximum(a, b))
+MT_BINARY(minimum_op, ordered, math::minimum(a, b))
+MT_BINARY(remainder_op, real, math::remainder(a, b))
+MT_BINARY(fmod_op, real, math::fmod(a, b))
+MT_BINARY(floor_divide_op, real, math::floor_divide(a, b))
+MT_BINARY(atan2_op, floating, std::atan2(a, b))
+MT_BINARY(bitwise_and_op, integral_bool, (a) & (b))
+MT_BINARY(bitwise_or_op, integral_bool, a | b)
+MT_BINARY(bitwise_xor_op, integral_bool, a ^ b)
+
+// Backward formulas worth one pass instead of three: a is the gradient, b the saved input or output.
+MT_BINARY_PARAMS(threshold_backward_op, 1, real, b <= p[0] ? T(0) : a)
+MT_BINARY(tanh_backward_op, inexact, math::mul(a, T(1) - math::mul(b, b)))
+MT_BINARY(sigmoid_backward_op, inexact, math::mul(a, math::mul(T(1) - b, b)))
+
+// ---- comparisons (two operands, bool result) ----
+MT_COMPARE(eq_op, every, a == b)
+MT_COMPARE(ne_op, every, a != b)
+MT_COMPARE(lt_op, every_ordered, a < b)
+MT_COMPARE(le_op, every_ordered, a <= b)
+MT_COMPARE(gt_op, every_ordered, a > b)
+MT_COMPARE(ge_op, every_ordered, a >= b)
+MT_COMPARE(logical_and_op, any, (a != T(0)) & (b != T(0)))
+MT_COMPARE(logical_or_op, any, (a != T(0)) | (b != T(0)))
+MT_COMPARE(logical_xor_op, any, (a != T(0)) ^ (b != T(0)))
+
+// ---- reductions ----
+// What a reduction accumulates in, by element type:
+//   wide:    double for all real floating types, complex128, int64 — sums keep every digit float has
+//   product: int64 for integers, otherwise the compute type
+//   same:    the compute type
+//   truth:   bool
+enum class Accumulate { wide, product, same, truth };
+
+template <class T, Accumulate kind>
+constexpr auto accumulator_of() {
+  using C = compute_t<T>;
+  if constexpr (kind == Accumulate::truth) return bool{};
+  else if constexpr (kind == Accumulate::same) return C{};
+  else if constexpr (std::is_integral_v<C>) return int64_t{};
+  else if constexpr (kind == Accumulate::product) return C{};
+  else if constexpr (is_complex_v<C>) return complex128{};
+  else return double{};
+}
+
+template <class A> constexpr A lowest_value() {
+  if constexpr (std::is_floating_point_v<A>) return -std::numeric_limits<A>::infinity();
+  else return std::numeric_limits<A>::lowest();
+}
+template <class A> constexpr A highest_value() {
+  if constexpr (std::is_floating_point_v<A>) return std::numeric_limits<A>::infinity();
+  else return std::numeric_limits<A>::max();
+}
+
+// IDENTITY, COMBINE (of a and b) and FINISH (of a and the element count) are in terms of the accumulator type
+// A. EMPTY says whether reducing no elements has a meaning.
+#define MT_REDUCE(NAME, DOMAIN, KIND, EMPTY, IDENTITY, COMBINE, FINISH)                                \
+  struct NAME {                                                                                        \
+    MT_FUNCTOR_HEAD(NAME, 0, DOMAIN)                                                                   \
+    static constexpr bool empty_allowed = EMPTY;                                                       \
+    template <class T> using accumulator = decltype(accumulator_of<T, Accumulate::KIND>());            \
+    template <class A> static A identity() { return A(IDENTITY); }                                     \
+    template <class A> [[gnu::always_inline]] static inline A combine(A a, A b) { return A(COMBINE); } \
+    template <class A> static A finish(A a, [[maybe_unused]] int64_t count) { return A(FINISH); }      \
+  };
+
+MT_REDUCE(sum_op, any, wide, true, A(0), math::add(a, b), a)
+MT_REDUCE(mean_op, inexact, wide, true, A(0), math::add(a, b), a / A(double(count)))
+MT_REDUCE(prod_op, any, product, true, A(1), math::mul(a, b), a)
+MT_REDUCE(amax_op, ordered, same, false, lowest_value<A>(), math::maximum(a, b), a)
+MT_REDUCE(amin_op, ordered, same, false, highest_value<A>(), math::minimum(a, b), a)
+MT_REDUCE(any_op, any, truth, true, false, a | b, a)
+MT_REDUCE(all_op, any, truth, true, true, a& b, a)
+
+}  // namespace mt::kernels

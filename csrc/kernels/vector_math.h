@@ -1,0 +1,217 @@
+// Elementary functions for kernels. The float versions are branch-free so that the compiler vectorises loops
+// over them (selects instead of branches, integers instead of library calls); they are within 2 ulp of the
+// exact value and right for NaN, infinities, zeros and subnormals. Other types go to the C++ library.
+//
+// The polynomials were fitted for this file (weighted minimax on Chebyshev nodes, then rounded to float).
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <complex>
+#include <cstdint>
+#include <limits>
+
+namespace mt::kernels::math {
+
+#define MT_INLINE [[gnu::always_inline]] inline
+
+inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
+inline constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+// Adding and subtracting 1.5 * 2^23 rounds to the nearest integer and leaves that integer in the low bits.
+inline constexpr float kRounder = 12582912.0f;
+
+MT_INLINE float select(bool condition, float yes, float no) { return condition ? yes : no; }
+MT_INLINE float copy_sign(float magnitude, float sign) {
+  const uint32_t bits =
+      (std::bit_cast<uint32_t>(magnitude) & 0x7fffffffu) | (std::bit_cast<uint32_t>(sign) & 0x80000000u);
+  return std::bit_cast<float>(bits);
+}
+MT_INLINE float abs(float x) { return std::bit_cast<float>(std::bit_cast<uint32_t>(x) & 0x7fffffffu); }
+
+// exp(x) = 2^n * exp(r) with n the nearest integer to x/ln 2; 2^n is applied in two halves so that results
+// may be subnormal. Clamping first makes overflow give infinity and underflow zero; NaN passes the
+// comparisons.
+MT_INLINE float exp(float x) {
+  float c = select(x < -104.0f, -104.0f, x);
+  c = select(c > 89.0f, 89.0f, c);
+  const float shifted = c * 1.44269504f + kRounder;
+  const float n = shifted - kRounder;
+  float r = c - n * 0.693359375f;
+  r = r + n * 2.12194440e-4f;
+  float p = 1.395047075e-3f;
+  p = p * r + 8.368883028e-3f;
+  p = p * r + 4.16662061e-2f;
+  p = p * r + 0.1666651889f;
+  p = p * r + 0.5000000095f;
+  p = (p * r) * r + r + 1.0f;
+  const int32_t whole = int32_t(std::bit_cast<uint32_t>(shifted) - std::bit_cast<uint32_t>(kRounder));
+  const int32_t first = whole >> 1, second = whole - first;
+  return p * std::bit_cast<float>(uint32_t(first + 127) << 23) *
+         std::bit_cast<float>(uint32_t(second + 127) << 23);
+}
+
+// log(m * 2^e) with m in [sqrt(1/2), sqrt(2)): s = f/(2+f) turns log(1+f) into an odd series in s.
+MT_INLINE float log(float x) {
+  const bool tiny = x < 1.17549435e-38f;
+  const float scaled = select(tiny, x * 8388608.0f, x);
+  const uint32_t bits = std::bit_cast<uint32_t>(scaled);
+  // Subtracting the bits of sqrt(1/2) puts the exponent boundary there instead of at 1.
+  const uint32_t offset = bits - 0x3f3504f3u;
+  const float e = float(int32_t(offset) >> 23) - select(tiny, 23.0f, 0.0f);
+  const float f = std::bit_cast<float>((offset & 0x007fffffu) + 0x3f3504f3u) - 1.0f;
+  const float s = f / (2.0f + f);
+  const float z = s * s;
+  float p = 0.2358216271f;
+  p = p * z + 0.2853730785f;
+  p = p * z + 0.400003352f;
+  p = p * z + 0.6666666565f;
+  const float half_square = 0.5f * f * f;
+  float result = s * (half_square + z * p) + e * -2.12194440e-4f;
+  result = (result - half_square) + f;
+  result = result + e * 0.693359375f;
+  result = select(x == kInfinity, kInfinity, result);
+  result = select(x == 0.0f, -kInfinity, result);
+  return select(x >= 0.0f, result, kNaN);
+}
+
+// Near zero an odd polynomial keeps relative accuracy; elsewhere 1 - 2/(exp(2|x|) + 1).
+MT_INLINE float tanh(float x) {
+  const float a = abs(x);
+  const float z = x * x;
+  float p = -5.717011013e-3f;
+  p = p * z + 2.0650554e-2f;
+  p = p * z + -5.374348673e-2f;
+  p = p * z + 0.1333149113f;
+  p = p * z + -0.3333328392f;
+  const float near_zero = x + x * (z * p);
+  const float far = 1.0f - 2.0f / (exp(2.0f * a) + 1.0f);
+  return copy_sign(select(a < 0.625f, near_zero, far), x);  // also keeps the sign of zero
+}
+
+MT_INLINE float sigmoid(float x) { return 1.0f / (1.0f + exp(-x)); }
+
+// |x| < 1: x times a polynomial in x^2; beyond: 1 - exp(q(|x|)), where q approximates log(erfc).
+MT_INLINE float erf(float x) {
+  const float a = abs(x);
+  const float z = x * x;
+  float p = 7.889108887e-5f;
+  p = p * z + -8.020838095e-4f;
+  p = p * z + 5.189534982e-3f;
+  p = p * z + -2.685444441e-2f;
+  p = p * z + 0.1128360017f;
+  p = p * z + -0.3761262714f;
+  // The leading coefficient is 1 + 0.128379166, so that the final addition carries the rounding.
+  const float near_zero = x + x * (z * p + 0.128379166f);
+  const float t = select(a > 4.0f, 4.0f, a);
+  float q = -2.090984471e-5f;
+  q = q * t + 4.323061533e-4f;
+  q = q * t + -4.160541334e-3f;
+  q = q * t + 2.509153224e-2f;
+  q = q * t + -0.1082366708f;
+  q = q * t + -0.6333866028f;
+  q = q * t + -1.129495179f;
+  q = q * t + 1.705559821e-4f;
+  const float far = copy_sign(1.0f - exp(q), x);
+  return select(a < 0.95f, near_zero, select(x == x, far, x));
+}
+
+// Float functions that lose digits near zero are computed in double, whose spare bits absorb the
+// cancellation.
+MT_INLINE double exp_in_double(float x) {
+  double c = x < -160.0f ? -160.0 : double(x);
+  c = c > 160.0 ? 160.0 : c;
+  constexpr double rounder = 6755399441055744.0;  // 1.5 * 2^52
+  const double shifted = c * 1.4426950408889634 + rounder;
+  const double r = c - (shifted - rounder) * 0.6931471805599453;
+  double p = 1.0 / 40320;
+  p = p * r + 1.0 / 5040;
+  p = p * r + 1.0 / 720;
+  p = p * r + 1.0 / 120;
+  p = p * r + 1.0 / 24;
+  p = p * r + 1.0 / 6;
+  p = p * r + 0.5;
+  p = p * r + 1.0;
+  p = p * r + 1.0;
+  const uint64_t n = std::bit_cast<uint64_t>(shifted) - std::bit_cast<uint64_t>(rounder);
+  return p * std::bit_cast<double>((n + 1023u) << 52);
+}
+
+MT_INLINE float expm1(float x) {
+  const double d = x;
+  const double series = d + d * d * (0.5 + d * (1.0 / 6 + d * (1.0 / 24)));
+  const float a = abs(x);
+  return a < 0.004f ? float(series) : float(exp_in_double(x) - 1.0);
+}
+
+MT_INLINE float log1p(float x) {
+  const double u = 1.0 + double(x);
+  const uint64_t bits = std::bit_cast<uint64_t>(u);
+  const uint64_t offset = bits - 0x3fe6a09e667f3bcdull;
+  const uint64_t mantissa = (offset & 0x000fffffffffffffull) + 0x3fe6a09e667f3bcdull;
+  // The exponent as a double without a 64-bit conversion, which SSE2 and AVX2 do not have.
+  const uint64_t biased = (offset + (uint64_t(1024) << 52)) >> 52;
+  const double e = std::bit_cast<double>(biased | 0x4330000000000000ull) - 4503599627371520.0;
+  const double f = std::bit_cast<double>(mantissa) - 1.0;
+  const double s = f / (2.0 + f), z = s * s;
+  double p = 2.0 / 13;
+  p = p * z + 2.0 / 11;
+  p = p * z + 2.0 / 9;
+  p = p * z + 2.0 / 7;
+  p = p * z + 2.0 / 5;
+  p = p * z + 2.0 / 3;
+  p = p * z + 2.0;
+  // What rounding 1 + x lost is added back to first order.
+  double value = s * p + e * 0.6931471805599453 + (double(x) - (u - 1.0)) / u;
+  value = x == kInfinity ? double(kInfinity) : value;
+  value = x == -1.0f ? -double(kInfinity) : value;
+  return x >= -1.0f ? (x == 0.0f ? x : float(value)) : kNaN;
+}
+
+// sin and cos for |x| < 1e6. The multiple of pi/2 is taken off in double, where 33 bits of pi/2 times the
+// multiple are exact; `quarter` shifts the phase (cos is sin a quarter turn ahead).
+MT_INLINE float sine_at(float x, uint32_t quarter) {
+  const double d = x;
+  constexpr double rounder = 6755399441055744.0;  // 1.5 * 2^52
+  const double n = (d * 0.6366197723675814 + rounder) - rounder;
+  const float r = float((d - n * 1.5707963267341256) - n * 6.077100506506192e-11);
+  const uint32_t turns = std::bit_cast<uint32_t>(float(n) + kRounder) + quarter;
+  const float z = r * r;
+  float s = -1.951729474e-4f;
+  s = s * z + 8.332178107e-3f;
+  s = s * z + -0.1666665494f;
+  s = r + r * (z * s);
+  float c = 2.443844411e-5f;
+  c = c * z + -1.388736744e-3f;
+  c = c * z + 4.166664686e-2f;
+  c = 1.0f + (z * -0.5f + z * (z * c));
+  const float value = select((turns & 1u) != 0, c, s);
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(value) ^ ((turns & 2u) << 30));
+}
+MT_INLINE float sin_usual(float x) { return sine_at(x, 0); }
+MT_INLINE float cos_usual(float x) { return sine_at(x, 1); }
+
+// Library versions for the remaining types; overloads keep functors free of type tests.
+MT_INLINE double exp(double x) { return std::exp(x); }
+MT_INLINE double log(double x) { return std::log(x); }
+MT_INLINE double tanh(double x) { return std::tanh(x); }
+MT_INLINE double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
+MT_INLINE double erf(double x) { return std::erf(x); }
+MT_INLINE double expm1(double x) { return std::expm1(x); }
+MT_INLINE double log1p(double x) { return std::log1p(x); }
+template <class R> std::complex<R> exp(std::complex<R> x) { return std::exp(x); }
+template <class R> std::complex<R> log(std::complex<R> x) { return std::log(x); }
+template <class R> std::complex<R> tanh(std::complex<R> x) { return std::tanh(x); }
+template <class R> std::complex<R> sigmoid(std::complex<R> x) { return R(1) / (R(1) + std::exp(-x)); }
+template <class R> std::complex<R> log1p(std::complex<R> x) {
+  // log|1+x| from hypot would lose digits for small x; half of log1p(2a + a^2 + b^2) does not.
+  const R a = x.real(), b = x.imag();
+  return {R(0.5) * std::log1p(R(2) * a + a * a + b * b), std::atan2(b, R(1) + a)};
+}
+template <class R> std::complex<R> expm1(std::complex<R> x) {
+  const R a = x.real(), b = x.imag(), half_sine = std::sin(b / 2);
+  return {std::expm1(a) * std::cos(b) - R(2) * half_sine * half_sine, std::exp(a) * std::sin(b)};
+}
+
+#undef MT_INLINE
+
+}  // namespace mt::kernels::math

@@ -1,0 +1,40 @@
+// The text of an OutOfMemoryError: what was asked, what there is, why it does not fit, and what would help.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+
+#include "runtime/upstream.h"
+
+namespace mt::runtime {
+
+struct OomFacts {
+  std::string device_name;  // "NPU"
+  int device_index = 0;
+  std::string conf_variable;  // the environment variable that advice names
+  std::string pool;           // "large" or "small": where the request belongs
+  size_t requested = 0;       // by the caller
+  size_t rounded = 0;         // the block it needs
+  size_t segment = 0;         // what the device was asked for
+  bool device_known = false;  // `device` could be read
+  MemoryInfo device;
+  size_t limit = 0;  // of this process; SIZE_MAX when there is none
+  size_t allocated = 0;
+  size_t reserved = 0;
+  size_t largest_free_small = 0;
+  size_t largest_free_large = 0;
+  size_t largest_free_other_stream = 0;  // in the request's pool, cached for another stream
+  size_t stranded = 0;                   // free bytes in segments that live blocks keep
+  size_t stranded_segments = 0;
+  size_t largest_stranded_segment = 0;     // its whole size
+  std::map<StreamHandle, size_t> pending;  // bytes given back that wait for a stream
+  bool max_split_is_set = false;
+  std::string driver_error;
+  std::string event_error;  // why blocks wait for a synchronisation, if recording an event failed
+};
+
+std::string oom_message(const OomFacts& facts);
+std::string format_size(size_t bytes);  // "20.00 MiB"
+
+}  // namespace mt::runtime

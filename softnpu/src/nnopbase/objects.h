@@ -1,0 +1,86 @@
+// The objects behind ACLNN's handles: tensors, scalars, arrays and lists.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "acl_abi.h"
+#include "runtime/export.h"
+
+namespace softnpu {
+
+// A copy of an array of numbers; short ones (every shape in practice) need no allocation.
+class Dims {
+ public:
+  static constexpr uint64_t kInline = 8;
+
+  Dims() {}
+  void assign(const int64_t* values, uint64_t count) {
+    int64_t* to = reserve(count);
+    for (uint64_t i = 0; i < count; ++i) to[i] = values[i];
+  }
+  // The strides of a contiguous tensor with these sizes.
+  void assign_contiguous(const int64_t* sizes, uint64_t count) {
+    int64_t* to = reserve(count);
+    int64_t stride = 1;
+    for (uint64_t i = count; i-- > 0;) {
+      to[i] = stride;
+      stride *= std::max<int64_t>(sizes[i], 1);
+    }
+  }
+  const int64_t* data() const { return long_ ? long_.get() : short_; }
+  int64_t* data() { return long_ ? long_.get() : short_; }
+  uint64_t size() const { return count_; }
+  int64_t operator[](uint64_t i) const { return data()[i]; }
+
+ private:
+  int64_t* reserve(uint64_t count) {
+    count_ = count;
+    if (count <= kInline && !long_) [[likely]]
+      return short_;
+    long_.reset(count > kInline ? new int64_t[count] : nullptr);
+    return data();
+  }
+
+  uint64_t count_ = 0;
+  int64_t short_[kInline];
+  std::unique_ptr<int64_t[]> long_;
+};
+
+}  // namespace softnpu
+
+struct aclTensor {
+  softnpu::Dims sizes, strides, storage_sizes;
+  int64_t offset;  // in elements
+  aclDataType type;
+  aclFormat format;
+  void* data;  // device address of the storage; not owned
+};
+
+struct aclScalar {
+  aclDataType type;
+  alignas(16) unsigned char value[16];
+};
+
+struct aclIntArray {
+  softnpu::Dims values;
+};
+
+struct aclFloatArray {
+  std::vector<float> values;
+};
+
+struct aclBoolArray {
+  std::vector<char> values;  // not bool: vector<bool> has no bytes to point to
+};
+
+struct aclTensorList {
+  std::vector<aclTensor*> values;
+};
+
+struct aclScalarList {
+  std::vector<aclScalar*> values;
+};

@@ -1,0 +1,101 @@
+// Largest and smallest elements with their positions, and clamping.
+#include "kernels/functors.h"
+#include "op_plans.h"
+#include "ops/family.h"
+#include "ops/shapes.h"
+
+namespace softnpu::ops {
+
+namespace k = mt::kernels;
+
+namespace {
+
+std::vector<bool> only(int dim, const Operand& of) {
+  std::vector<bool> chosen(size_t(of.ndim), false);
+  chosen[size_t(dim)] = true;
+  return chosen;
+}
+
+void require_elements(const Plan& plan, const Operand& in, int dim) {
+  if (in.sizes[dim] == 0)
+    plan.invalid("dim ", dim, " of shape ", shape_text(in), " has no elements to choose from");
+}
+
+void require_index(const Plan& plan, const Operand& index, const char* name) {
+  if (index.dtype != DType::int64)
+    plan.invalid("tensor '", name, "' is ", mt::info(index.dtype).name, ", wanted int64");
+}
+
+void arg_extremum(Plan& plan, bool largest, const aclTensor* self, int64_t dim, bool keepdim,
+                  const aclTensor* out) {
+  const Operand scalar_in = plan.input(self, "self"), given = plan.output(out, "out");
+  const Operand in = at_least_1d(scalar_in);
+  const int along = plan.dim(dim, in);
+  require_elements(plan, in, along);
+  require_index(plan, given, "out");
+  const bool keep = keepdim && scalar_in.ndim > 0;
+  const Operand to = family::kept_dims(plan, in, given, only(along, in), keep);
+  plan.run([=](const aclOpExecutor& e) { k::arg_reduce(largest, in.view(e), to.view(e), along); });
+}
+
+void extremum_dim(Plan& plan, bool largest, const aclTensor* self, int64_t dim, bool keepdim,
+                  const aclTensor* out, const aclTensor* indices) {
+  const Operand scalar_in = plan.input(self, "self"), given = plan.output(out, "out"),
+                given_index = plan.output(indices, "indices");
+  const Operand in = at_least_1d(scalar_in);
+  const int along = plan.dim(dim, in);
+  require_elements(plan, in, along);
+  require_index(plan, given_index, "indices");
+  if (given.dtype != in.dtype)
+    plan.invalid("tensor 'out' is ", mt::info(given.dtype).name, ", wanted ", mt::info(in.dtype).name);
+  const bool keep = keepdim && scalar_in.ndim > 0;
+  const Operand to = family::kept_dims(plan, in, given, only(along, in), keep),
+                index = family::kept_dims(plan, in, given_index, only(along, in), keep);
+  plan.run(
+      [=](const aclOpExecutor& e) { k::max_min_dim(largest, in.view(e), along, to.view(e), index.view(e)); });
+}
+
+}  // namespace
+
+void ArgMax(Plan& plan, const aclTensor* self, const int64_t dim, const bool keepdim, aclTensor* out) {
+  arg_extremum(plan, true, self, dim, keepdim, out);
+}
+void ArgMin(Plan& plan, const aclTensor* self, const int64_t dim, const bool keepdim, aclTensor* out) {
+  arg_extremum(plan, false, self, dim, keepdim, out);
+}
+void MaxDim(Plan& plan, const aclTensor* self, int64_t dim, bool keepdim, aclTensor* out,
+            aclTensor* indices) {
+  extremum_dim(plan, true, self, dim, keepdim, out, indices);
+}
+void MinDim(Plan& plan, const aclTensor* self, int64_t dim, bool keepdim, aclTensor* out,
+            aclTensor* indices) {
+  extremum_dim(plan, false, self, dim, keepdim, out, indices);
+}
+void Max(Plan& plan, const aclTensor* self, aclTensor* out) {
+  family::reduce<k::amax_op>(plan, self, nullptr, false, out);
+}
+void Min(Plan& plan, const aclTensor* self, aclTensor* out) {
+  family::reduce<k::amin_op>(plan, self, nullptr, false, out);
+}
+
+void Clamp(Plan& plan, const aclTensor* self, const aclScalar* clipValueMin, const aclScalar* clipValueMax,
+           aclTensor* out) {
+  const Operand in = plan.input(self, "self"), to = plan.output(out, "out");
+  plan.require_same_shape(in, "self", to, "out");
+  if (clipValueMin == nullptr && clipValueMax == nullptr)
+    plan.invalid("both limits are NULL, wanted at least one");
+  const bool has_low = clipValueMin != nullptr, has_high = clipValueMax != nullptr;
+  const Scalar low = has_low ? plan.scalar(clipValueMin, "clipValueMin") : Scalar(),
+               high = has_high ? plan.scalar(clipValueMax, "clipValueMax") : Scalar();
+  plan.run([=](const aclOpExecutor& e) {
+    const View result = to.view(e);
+    if (has_low) k::unary<k::clamp_min_op>(in.view(e), result, &low);
+    if (has_high) k::unary<k::clamp_max_op>(has_low ? result : in.view(e), result, &high);
+  });
+}
+
+void PowScalarTensor(Plan& plan, const aclScalar* self, const aclTensor* exponent, const aclTensor* out) {
+  family::binary<k::pow_op>(plan, self, exponent, std::array<Scalar, 0>{}, out);
+}
+
+}  // namespace softnpu::ops

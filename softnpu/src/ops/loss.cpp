@@ -1,0 +1,136 @@
+// Softmax, negative log likelihood, and their gradients.
+#include "kernels/loss.h"
+
+#include "kernels/copy.h"
+#include "kernels/softmax.h"
+#include "op_plans.h"
+#include "ops/shapes.h"
+
+namespace softnpu::ops {
+
+namespace k = mt::kernels;
+
+namespace {
+
+void softmax(Plan& plan, const aclTensor* self, int64_t dim, const aclTensor* out, bool log) {
+  const Operand in = at_least_1d(plan.input(self, "self")), to = at_least_1d(plan.output(out, "out"));
+  plan.require_same_shape(in, "self", to, "out");
+  const int along = plan.dim(dim, in);
+  plan.run([=](const aclOpExecutor& e) { k::softmax(in.view(e), to.view(e), along, log); });
+}
+
+void softmax_backward(Plan& plan, const aclTensor* gradOutput, const aclTensor* output, int64_t dim,
+                      const aclTensor* out, bool log) {
+  const Operand grad = at_least_1d(plan.input(gradOutput, "gradOutput")),
+                result = at_least_1d(plan.input(output, "output")), to = at_least_1d(plan.output(out, "out"));
+  plan.require_same_shape(grad, "gradOutput", result, "output");
+  plan.require_same_shape(grad, "gradOutput", to, "out");
+  const int along = plan.dim(dim, grad);
+  plan.run([=](const aclOpExecutor& e) {
+    k::softmax_backward(grad.view(e), result.view(e), to.view(e), along, log);
+  });
+}
+
+k::Reduction to_reduction(const Plan& plan, int64_t reduction) {
+  switch (reduction) {
+    case 0: return k::Reduction::none;
+    case 1: return k::Reduction::mean;
+    case 2: return k::Reduction::sum;
+    default: plan.invalid("reduction is ", reduction, ", wanted 0 (none), 1 (mean) or 2 (sum)");
+  }
+}
+
+// Class indices as int64, whichever integer type they came in.
+class Targets {
+ public:
+  Targets(const Operand& target, const aclOpExecutor& e) : view_(target.view(e)) {
+    if (target.dtype == DType::int64) return;
+    values_.resize(size_t(target.numel()));
+    stride_ = 1;
+    const View converted{values_.data(), target.sizes, &stride_, target.ndim, DType::int64};
+    k::copy(view_, converted);
+    view_ = converted;
+  }
+  const View& view() const { return view_; }
+
+ private:
+  View view_;
+  std::vector<int64_t> values_;
+  int64_t stride_ = 1;
+};
+
+// The shapes that the loss and its gradient have in common.
+void require_loss_shapes(const Plan& plan, const Operand& log_probs, const Operand& target,
+                         const std::optional<Operand>& weight) {
+  const int n = log_probs.ndim;
+  if (n != 1 && n != 2)
+    plan.invalid("tensor 'self' has shape ", shape_text(log_probs), ", wanted [N, C] or [C]");
+  if (n == 2) plan.require_shape(target, "target", {log_probs.sizes[0]});
+  else if (target.numel() != 1 || target.ndim > 1)
+    plan.invalid("tensor 'target' has shape ", shape_text(target), ", wanted one element");
+  if (!mt::is_integral(target.dtype, false))
+    plan.invalid("tensor 'target' is ", mt::info(target.dtype).name, ", wanted integers");
+  if (weight) plan.require_shape(*weight, "weight", {log_probs.sizes[n - 1]});
+}
+
+}  // namespace
+
+void Softmax(Plan& plan, const aclTensor* self, int64_t dim, aclTensor* out) {
+  softmax(plan, self, dim, out, false);
+}
+void LogSoftmax(Plan& plan, const aclTensor* self, int64_t dim, aclTensor* out) {
+  softmax(plan, self, dim, out, true);
+}
+
+void SoftmaxBackward(Plan& plan, const aclTensor* gradOutput, const aclTensor* output, int64_t dim,
+                     aclTensor* out) {
+  softmax_backward(plan, gradOutput, output, dim, out, false);
+}
+void LogSoftmaxBackward(Plan& plan, const aclTensor* gradOutput, const aclTensor* output, int64_t dim,
+                        aclTensor* out) {
+  softmax_backward(plan, gradOutput, output, dim, out, true);
+}
+
+void NLLLoss(Plan& plan, const aclTensor* self, const aclTensor* target, const aclTensor* weight,
+             int64_t reduction, int64_t ignoreIndex, aclTensor* out, aclTensor* totalWeightOut) {
+  const Operand log_probs = plan.input(self, "self"), classes = plan.input(target, "target");
+  const std::optional<Operand> weights = plan.optional_input(weight, "weight");
+  const Operand to = plan.output(out, "out"), total = plan.output(totalWeightOut, "totalWeightOut");
+  const k::Reduction how = to_reduction(plan, reduction);
+  require_loss_shapes(plan, log_probs, classes, weights);
+  const int64_t wanted = how == k::Reduction::none && log_probs.ndim == 2 ? log_probs.sizes[0] : 1;
+  if (to.numel() != wanted)
+    plan.invalid("tensor 'out' has shape ", shape_text(to), ", wanted ", wanted, " element(s)");
+  if (total.numel() != 1)
+    plan.invalid("tensor 'totalWeightOut' has shape ", shape_text(total), ", wanted one element");
+  plan.run([=](const aclOpExecutor& e) {
+    const Targets targets(classes, e);
+    const View w = weights ? weights->view(e) : View{};
+    k::nll_loss(log_probs.view(e), targets.view(), weights ? &w : nullptr, to.view(e), total.view(e), how,
+                ignoreIndex);
+  });
+}
+
+void NLLLossBackward(Plan& plan, const aclTensor* gradOutput, const aclTensor* self, const aclTensor* target,
+                     const aclTensor* weight, int64_t reduction, int64_t ignoreIndex,
+                     const aclTensor* totalWeight, aclTensor* out) {
+  const Operand grad = plan.input(gradOutput, "gradOutput"), log_probs = plan.input(self, "self"),
+                classes = plan.input(target, "target");
+  const std::optional<Operand> weights = plan.optional_input(weight, "weight");
+  const Operand total = plan.input(totalWeight, "totalWeight"), to = plan.output(out, "out");
+  const k::Reduction how = to_reduction(plan, reduction);
+  require_loss_shapes(plan, log_probs, classes, weights);
+  plan.require_same_shape(log_probs, "self", to, "out");
+  const int64_t wanted = how == k::Reduction::none && log_probs.ndim == 2 ? log_probs.sizes[0] : 1;
+  if (grad.numel() != wanted || total.numel() != 1)
+    plan.invalid("tensors 'gradOutput' and 'totalWeight' have shapes ", shape_text(grad), " and ",
+                 shape_text(total), ", wanted ", wanted, " and 1 element(s)");
+  plan.run([=](const aclOpExecutor& e) {
+    const Targets targets(classes, e);
+    const View w = weights ? weights->view(e) : View{};
+    k::nll_loss_backward(grad.view(e), targets.view(), weights ? &w : nullptr, total.view(e), to.view(e), how,
+                         ignoreIndex);
+  });
+}
+
+}  // namespace softnpu::ops

@@ -1,0 +1,191 @@
+// Matrix products.
+#include "kernels/matmul.h"
+
+#include "kernels/copy.h"
+#include "op_plans.h"
+
+namespace softnpu::ops {
+
+namespace k = mt::kernels;
+
+namespace {
+
+void require_same_dtype(const Plan& plan, const Operand& a, const Operand& b, const Operand& out) {
+  if (a.dtype != b.dtype || a.dtype != out.dtype)
+    plan.invalid("the matrices are ", mt::info(a.dtype).name, " and ", mt::info(b.dtype).name,
+                 " and the result is ", mt::info(out.dtype).name, "; they must be the same");
+}
+
+void require_product(const Plan& plan, const Operand& a, const Operand& b, const Operand& out) {
+  const int n = a.ndim;
+  if (a.sizes[n - 1] != b.sizes[n - 2])
+    plan.invalid("shapes ", shape_text(a), " and ", shape_text(b), " cannot be multiplied: ", a.sizes[n - 1],
+                 " columns, ", b.sizes[n - 2], " rows");
+  std::vector<int64_t> wanted(a.sizes, a.sizes + n - 1);
+  wanted.push_back(b.sizes[n - 1]);
+  plan.require_shape(out, "out", wanted);
+}
+
+// out = alpha * a @ b [+ beta * self], for matrices or equal batches of them.
+struct Product {
+  Operand a, b, out;
+  Scalar alpha, beta;
+  Operand self;
+  bool add;
+
+  void operator()(const aclOpExecutor& e) const {
+    const View result = out.view(e);
+    if (add) k::copy(self.view(e), result);
+    const Scalar keep = add ? beta : Scalar(int64_t(0));
+    if (out.ndim == 2) k::gemm(a.view(e), b.view(e), result, alpha, keep);
+    else k::bmm(a.view(e), b.view(e), result, alpha, keep);
+  }
+};
+
+void plain_product(Plan& plan, const aclTensor* self, const aclTensor* mat2, const aclTensor* out, int ndim) {
+  Product product;
+  product.a = plan.input(self, "self");
+  product.b = plan.input(mat2, "mat2");
+  product.out = plan.output(out, "out");
+  plan.require_ndim(product.a, "self", ndim);
+  plan.require_ndim(product.b, "mat2", ndim);
+  require_same_dtype(plan, product.a, product.b, product.out);
+  if (ndim == 3 && product.a.sizes[0] != product.b.sizes[0])
+    plan.invalid("batches of ", product.a.sizes[0], " and ", product.b.sizes[0], " matrices");
+  require_product(plan, product.a, product.b, product.out);
+  product.alpha = Scalar(int64_t(1));
+  product.self.ndim = 0;
+  product.add = false;
+  plan.run(product);
+}
+
+void added_product(Plan& plan, const aclTensor* self, const aclTensor* mat1, const aclTensor* mat2,
+                   const aclScalar* beta, const aclScalar* alpha, const aclTensor* out, int ndim) {
+  Product product;
+  product.self = plan.input(self, "self");
+  product.a = plan.input(mat1, "mat1");
+  product.b = plan.input(mat2, "mat2");
+  product.out = plan.output(out, "out");
+  product.alpha = plan.scalar(alpha, "alpha");
+  product.beta = plan.scalar(beta, "beta");
+  plan.require_ndim(product.a, "mat1", ndim);
+  plan.require_ndim(product.b, "mat2", ndim);
+  require_same_dtype(plan, product.a, product.b, product.out);
+  if (ndim == 3 && product.a.sizes[0] != product.b.sizes[0])
+    plan.invalid("batches of ", product.a.sizes[0], " and ", product.b.sizes[0], " matrices");
+  require_product(plan, product.a, product.b, product.out);
+  plan.require_broadcast(product.self, "self", product.out);
+  product.add = !product.beta.equals(0);  // with beta 0, NaN in self must not matter
+  plan.run(product);
+}
+
+}  // namespace
+
+void Mm(Plan& plan, const aclTensor* self, const aclTensor* mat2, aclTensor* out, int8_t) {
+  plain_product(plan, self, mat2, out, 2);
+}
+
+void BatchMatMul(Plan& plan, const aclTensor* self, const aclTensor* mat2, aclTensor* out, int8_t) {
+  plain_product(plan, self, mat2, out, 3);
+}
+
+void Addmm(Plan& plan, const aclTensor* self, const aclTensor* mat1, const aclTensor* mat2,
+           const aclScalar* beta, const aclScalar* alpha, aclTensor* out, int8_t) {
+  added_product(plan, self, mat1, mat2, beta, alpha, out, 2);
+}
+
+void InplaceAddmm(Plan& plan, const aclTensor* selfRef, const aclTensor* mat1, const aclTensor* mat2,
+                  const aclScalar* beta, const aclScalar* alpha, int8_t) {
+  added_product(plan, selfRef, mat1, mat2, beta, alpha, selfRef, 2);
+}
+
+void Baddbmm(Plan& plan, const aclTensor* self, const aclTensor* batch1, const aclTensor* batch2,
+             const aclScalar* beta, const aclScalar* alpha, aclTensor* out, int8_t) {
+  added_product(plan, self, batch1, batch2, beta, alpha, out, 3);
+}
+
+namespace {
+
+// Makes a vector a matrix: a row on the left side, a column on the right.
+Operand as_matrix(const Operand& operand, bool left) {
+  Operand matrix = operand;
+  if (operand.ndim != 1) return matrix;
+  matrix.ndim = 2;
+  const int own = left ? 1 : 0;
+  matrix.sizes[own] = operand.sizes[0], matrix.strides[own] = operand.strides[0];
+  matrix.sizes[1 - own] = 1, matrix.strides[1 - own] = operand.sizes[0] * operand.strides[0];
+  return matrix;
+}
+
+// Inserts the dimensions of size 1 that vectors on either side took away from the result.
+Operand result_matrix(const Operand& out, bool left_vector, bool right_vector) {
+  Operand matrix = out;
+  auto insert = [&](int at) {
+    for (int i = matrix.ndim; i > at; --i)
+      matrix.sizes[i] = matrix.sizes[i - 1], matrix.strides[i] = matrix.strides[i - 1];
+    matrix.sizes[at] = 1, matrix.strides[at] = 1;
+    ++matrix.ndim;
+  };
+  if (right_vector) insert(matrix.ndim);
+  if (left_vector) insert(matrix.ndim - 1);
+  return matrix;
+}
+
+// Every matrix of the result from the matrices of both sides that broadcast to it.
+struct BroadcastProduct {
+  Operand a, b, out;
+
+  static int64_t offset(const Operand& operand, int batch_dims, const int64_t* index) {
+    int64_t elements = 0;
+    const int own = operand.ndim - 2;
+    for (int i = 0; i < own; ++i) {
+      const int64_t at = index[batch_dims - own + i];
+      if (operand.sizes[i] != 1) elements += at * operand.strides[i];
+    }
+    return elements * int64_t(mt::itemsize(operand.dtype));
+  }
+
+  void operator()(const aclOpExecutor& e) const {
+    const int batch_dims = out.ndim - 2;
+    int64_t count = 1;
+    for (int i = 0; i < batch_dims; ++i) count *= out.sizes[i];
+    for (int64_t n = 0; n < count; ++n) {
+      int64_t index[kMaxDims], rest = n;
+      for (int i = batch_dims - 1; i >= 0; --i) index[i] = rest % out.sizes[i], rest /= out.sizes[i];
+      auto matrix = [&](const Operand& operand) {
+        const View whole = operand.view(e);
+        const int skip = operand.ndim - 2;
+        return View{static_cast<char*>(whole.data) + offset(operand, batch_dims, index), whole.sizes + skip,
+                    whole.strides + skip, 2, whole.dtype};
+      };
+      k::gemm(matrix(a), matrix(b), matrix(out), Scalar(int64_t(1)), Scalar(int64_t(0)));
+    }
+  }
+};
+
+}  // namespace
+
+void Matmul(Plan& plan, const aclTensor* self, const aclTensor* mat2, aclTensor* out, int8_t) {
+  const Operand left = plan.input(self, "self"), right = plan.input(mat2, "mat2"),
+                to = plan.output(out, "out");
+  if (left.ndim == 0 || right.ndim == 0) plan.invalid("a scalar cannot be multiplied as a matrix");
+  require_same_dtype(plan, left, right, to);
+  BroadcastProduct product{as_matrix(left, true), as_matrix(right, false), {}};
+  const Operand &a = product.a, &b = product.b;
+  const int taken = (left.ndim == 1) + (right.ndim == 1);
+  if (to.ndim + taken > kMaxDims || to.ndim + taken < 2) plan.invalid("'out' has shape ", shape_text(to));
+  product.out = result_matrix(to, left.ndim == 1, right.ndim == 1);
+  const Operand& c = product.out;
+  bool fits = c.ndim == std::max(a.ndim, b.ndim) && a.sizes[a.ndim - 1] == b.sizes[b.ndim - 2] &&
+              c.sizes[c.ndim - 2] == a.sizes[a.ndim - 2] && c.sizes[c.ndim - 1] == b.sizes[b.ndim - 1];
+  for (int i = 3; fits && i <= c.ndim; ++i) {
+    const int64_t in_a = i <= a.ndim ? a.sizes[a.ndim - i] : 1, in_b = i <= b.ndim ? b.sizes[b.ndim - i] : 1;
+    fits = (in_a == in_b || in_a == 1 || in_b == 1) && c.sizes[c.ndim - i] == (in_a == 1 ? in_b : in_a);
+  }
+  if (!fits)
+    plan.invalid("shapes ", shape_text(left), " and ", shape_text(right), " do not multiply to ",
+                 shape_text(to));
+  plan.run(product);
+}
+
+}  // namespace softnpu::ops

@@ -1,0 +1,187 @@
+// Copies and fills, synchronous and in a stream.
+#include <cstring>
+
+#include "runtime/device.h"
+#include "runtime/error.h"
+#include "runtime/hook.h"
+#include "runtime/memory.h"
+
+namespace softnpu {
+namespace {
+
+// Both ends of a checked copy, as addresses the CPU may use. For one row: height 1, pitches unused.
+struct Copy {
+  char* destination;
+  const char* source;
+  size_t width, height, destination_pitch, source_pitch;
+  bool pinned;  // every host end is pinned, so the copy may run later
+
+  void run() const {
+    for (size_t row = 0; row < height; ++row)
+      std::memmove(destination + row * destination_pitch, source + row * source_pitch, width);
+  }
+};
+
+enum class End { host, device, any };
+
+End destination_end(aclrtMemcpyKind kind) {
+  switch (kind) {
+    case ACL_MEMCPY_HOST_TO_HOST:
+    case ACL_MEMCPY_DEVICE_TO_HOST: return End::host;
+    case ACL_MEMCPY_DEFAULT: return End::any;
+    default: return End::device;
+  }
+}
+
+End source_end(aclrtMemcpyKind kind) {
+  switch (kind) {
+    case ACL_MEMCPY_DEVICE_TO_HOST:
+    case ACL_MEMCPY_DEVICE_TO_DEVICE:
+    case ACL_MEMCPY_INNER_DEVICE_TO_DEVICE:
+    case ACL_MEMCPY_INTER_DEVICE_TO_DEVICE: return End::device;
+    case ACL_MEMCPY_DEFAULT: return End::any;
+    default: return End::host;
+  }
+}
+
+// Checks one end and translates it; 0 or the recorded code.
+int translate(const char* function, const char* role, const void* address, uint64_t bytes, End wanted,
+              void** host) {
+  if (address == nullptr) return fail(ACL_ERROR_INVALID_PARAM, function, ": ", role, " is NULL");
+  const bool on_device = is_device_address(address);
+  if (wanted != End::any && on_device != (wanted == End::device))
+    return fail(ACL_ERROR_RT_PARAM_INVALID, function, ": ", role, " ", address, " is a ",
+                on_device ? "device" : "host", " address, but the copy kind says ",
+                on_device ? "host" : "device");
+  if (on_device && !is_live(address, bytes))
+    return fail(ACL_ERROR_RT_PARAM_INVALID, function, ": ", role, " ", address, " + ", bytes,
+                " bytes is not inside one live device allocation (freed, or too long)");
+  *host = on_device ? host_address(address) : const_cast<void*>(address);
+  return 0;
+}
+
+int check_peers(const char* function, const void* destination, const void* source) {
+  if (!is_device_address(destination) || !is_device_address(source)) return 0;
+  const int from = device_of(source), to = device_of(destination);
+  if (can_reach(from, to) || can_reach(to, from)) return 0;
+  return fail(ACL_ERROR_RT_PARAM_INVALID, function, ": the copy goes from device ", from, " to device ", to,
+              ", but peer access is not enabled; call aclrtDeviceEnablePeerAccess");
+}
+
+int plan_copy(const char* function, void* dst, size_t dpitch, const void* src, size_t spitch, size_t width,
+              size_t height, aclrtMemcpyKind kind, Copy* copy) {
+  if (kind < ACL_MEMCPY_HOST_TO_HOST || kind > ACL_MEMCPY_INTER_DEVICE_TO_DEVICE)
+    return fail(ACL_ERROR_INVALID_PARAM, function, ": kind is ", int(kind), ", which is no aclrtMemcpyKind");
+  void *to = nullptr, *from = nullptr;
+  const uint64_t dst_bytes = (height - 1) * dpitch + width, src_bytes = (height - 1) * spitch + width;
+  int code = translate(function, "dst", dst, dst_bytes, destination_end(kind), &to);
+  if (code == 0) code = translate(function, "src", src, src_bytes, source_end(kind), &from);
+  if (code == 0) code = check_peers(function, dst, src);
+  if (code != 0) return code;
+  const bool pinned = (is_device_address(dst) || is_pinned(dst, dst_bytes)) &&
+                      (is_device_address(src) || is_pinned(src, src_bytes));
+  *copy = {static_cast<char*>(to), static_cast<const char*>(from), width, height, dpitch, spitch, pinned};
+  return 0;
+}
+
+int check_2d(const char* function, size_t dpitch, size_t spitch, size_t width) {
+  if (width <= dpitch && width <= spitch) return 0;
+  return fail(ACL_ERROR_INVALID_PARAM, function, ": width ", width, " is larger than a pitch (dst ", dpitch,
+              ", src ", spitch, ")");
+}
+
+int check_capacity(const char* function, size_t count, size_t capacity) {
+  if (count <= capacity) return 0;
+  return fail(ACL_ERROR_INVALID_PARAM, function, ": count ", count, " is larger than the destination (",
+              capacity, " bytes)");
+}
+
+int copy_now(const char* function, void* dst, size_t dpitch, const void* src, size_t spitch, size_t width,
+             size_t height, aclrtMemcpyKind kind) {
+  Copy copy;
+  if (const int code = plan_copy(function, dst, dpitch, src, spitch, width, height, kind, &copy)) return code;
+  copy.run();
+  return ACL_SUCCESS;
+}
+
+int copy_in_stream(const char* function, void* dst, size_t dpitch, const void* src, size_t spitch,
+                   size_t width, size_t height, aclrtMemcpyKind kind, aclrtStream handle) {
+  if (kind == ACL_MEMCPY_HOST_TO_HOST)
+    return fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, function,
+                ": an asynchronous copy from host to host is not possible");
+  Copy copy;
+  int code = plan_copy(function, dst, dpitch, src, spitch, width, height, kind, &copy);
+  if (code != 0) return code;
+  Stream* stream = use_stream(function, handle, &code);
+  if (stream == nullptr) return code;
+  const uint64_t ticket = stream->submit(function, Task::Kind::work, [copy] { copy.run(); });
+  // The caller may change or free pageable memory right after the call, so the copy must be over by then.
+  if (!copy.pinned && !stream->is_own_thread()) stream->wait(ticket);
+  return ACL_SUCCESS;
+}
+
+int plan_fill(const char* function, void* address, size_t capacity, size_t count, void** host) {
+  if (const int code = check_capacity(function, count, capacity)) return code;
+  return translate(function, "devPtr", address, count, End::any, host);
+}
+
+}  // namespace
+}  // namespace softnpu
+
+using namespace softnpu;
+
+SOFTNPU_EXPORT aclError aclrtMemcpy(void* dst, size_t destMax, const void* src, size_t count,
+                                    aclrtMemcpyKind kind) {
+  SOFTNPU_ENTER(aclrtMemcpy, dst, destMax, src, count, kind);
+  if (count == 0) return ACL_SUCCESS;
+  if (const int code = check_capacity("aclrtMemcpy", count, destMax)) return code;
+  return copy_now("aclrtMemcpy", dst, count, src, count, count, 1, kind);
+}
+
+SOFTNPU_EXPORT aclError aclrtMemcpyAsync(void* dst, size_t destMax, const void* src, size_t count,
+                                         aclrtMemcpyKind kind, aclrtStream stream) {
+  SOFTNPU_ENTER(aclrtMemcpyAsync, dst, destMax, src, count, kind, stream);
+  if (count == 0) return ACL_SUCCESS;
+  if (const int code = check_capacity("aclrtMemcpyAsync", count, destMax)) return code;
+  return copy_in_stream("aclrtMemcpyAsync", dst, count, src, count, count, 1, kind, stream);
+}
+
+SOFTNPU_EXPORT aclError aclrtMemcpy2d(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width,
+                                      size_t height, aclrtMemcpyKind kind) {
+  SOFTNPU_ENTER(aclrtMemcpy2d, dst, dpitch, src, spitch, width, height, kind);
+  if (width == 0 || height == 0) return ACL_SUCCESS;
+  if (const int code = check_2d("aclrtMemcpy2d", dpitch, spitch, width)) return code;
+  return copy_now("aclrtMemcpy2d", dst, dpitch, src, spitch, width, height, kind);
+}
+
+SOFTNPU_EXPORT aclError aclrtMemcpy2dAsync(void* dst, size_t dpitch, const void* src, size_t spitch,
+                                           size_t width, size_t height, aclrtMemcpyKind kind,
+                                           aclrtStream stream) {
+  SOFTNPU_ENTER(aclrtMemcpy2dAsync, dst, dpitch, src, spitch, width, height, kind, stream);
+  if (width == 0 || height == 0) return ACL_SUCCESS;
+  if (const int code = check_2d("aclrtMemcpy2dAsync", dpitch, spitch, width)) return code;
+  return copy_in_stream("aclrtMemcpy2dAsync", dst, dpitch, src, spitch, width, height, kind, stream);
+}
+
+SOFTNPU_EXPORT aclError aclrtMemset(void* devPtr, size_t maxCount, int32_t value, size_t count) {
+  SOFTNPU_ENTER(aclrtMemset, devPtr, maxCount, value, count);
+  if (count == 0) return ACL_SUCCESS;
+  void* host = nullptr;
+  if (const int code = plan_fill("aclrtMemset", devPtr, maxCount, count, &host)) return code;
+  std::memset(host, value, count);
+  return ACL_SUCCESS;
+}
+
+SOFTNPU_EXPORT aclError aclrtMemsetAsync(void* devPtr, size_t maxCount, int32_t value, size_t count,
+                                         aclrtStream stream) {
+  SOFTNPU_ENTER(aclrtMemsetAsync, devPtr, maxCount, value, count, stream);
+  if (count == 0) return ACL_SUCCESS;
+  void* host = nullptr;
+  int code = plan_fill("aclrtMemsetAsync", devPtr, maxCount, count, &host);
+  if (code != 0) return code;
+  Stream* found = use_stream("aclrtMemsetAsync", stream, &code);
+  if (found == nullptr) return code;
+  found->submit("aclrtMemsetAsync", Task::Kind::work,
+                [host, value, count] { std::memset(host, value, count); });
+  return ACL_SUCCESS;
+}

@@ -1,0 +1,61 @@
+// Devices, contexts, and what is current in a thread.
+#pragma once
+
+#include <atomic>
+#include <bitset>
+#include <mutex>
+#include <set>
+
+#include "acl_abi.h"
+#include "runtime/config.h"
+#include "runtime/device_memory.h"
+#include "runtime/slot_table.h"
+#include "runtime/stream.h"
+
+namespace softnpu {
+
+struct Context {
+  int device;
+  bool primary;  // made by aclrtSetDevice
+  void* handle = nullptr;
+  void* default_stream_handle = nullptr;
+  std::mutex mutex;         // guards streams
+  std::set<void*> streams;  // handles of the streams created in it, the default stream excepted
+};
+
+struct Device {
+  DeviceMemory memory;
+  int references = 0;  // aclrtSetDevice minus aclrtResetDevice; guarded by devices_mutex
+  Context* primary = nullptr;
+  std::atomic<uint64_t> peers{0};  // bit n: copies to and from device n are enabled
+};
+
+// The table of devices. Opens it (reads the configuration, reserves addresses) on first use.
+SOFTNPU_SHARED Device& device(int index);
+// 0, or the recorded error code when the device cannot be used.
+int open_device(const char* function, int index);
+bool devices_open();
+
+using ContextTable = SlotTable<Context, 4096>;
+ContextTable& context_table();
+
+// The current context of the calling thread; nullptr with ACL_ERROR_RT_CONTEXT_NULL recorded when there is
+// none.
+Context* current_context(const char* function);
+// The current device, or -1 with the error recorded.
+int current_device(const char* function);
+
+// The stream of a handle (NULL: the default stream) if the calling thread may use it now; else nullptr and
+// *code.
+SOFTNPU_SHARED Stream* use_stream(const char* function, aclrtStream handle, int* code);
+
+// Destroys a context with its streams. Guarded by the caller.
+void destroy_context(Context* context, bool drop_tasks);
+
+// All streams of a device, the default streams included: waits for each; the first error, or 0.
+int synchronize_device(const char* function, int index, int64_t timeout_ns);
+
+// Whether memory of device `from` may be used by device `to`.
+SOFTNPU_SHARED bool can_reach(int from, int to);
+
+}  // namespace softnpu

@@ -1,0 +1,226 @@
+#include "runtime/stream.h"
+
+#include <pthread.h>
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "runtime/config.h"
+#include "runtime/error.h"
+#include "runtime/hook.h"
+
+namespace softnpu {
+namespace {
+
+constexpr int64_t kSpinForTask = 30'000;    // ns an idle stream spins before it sleeps: a wake-up costs more
+constexpr int64_t kSpinForResult = 10'000;  // ns a synchronisation spins before it sleeps
+constexpr int64_t kPoll = 5'000'000;        // ns between looks at "should this end?" while blocked
+
+std::atomic<bool> process_exiting{false};
+std::atomic<uint32_t> all_gates_closed{0};
+std::atomic<uint32_t> running_tasks{0};
+std::atomic<int32_t> next_stream_id{0};
+
+thread_local Stream* own_stream = nullptr;
+thread_local std::atomic<uint32_t>* own_stopping = nullptr;
+
+struct LiveStreams {
+  std::mutex mutex;
+  // Shared, so that a synchronisation of the device can hold on to a stream that another thread destroys.
+  std::map<Stream*, std::shared_ptr<Stream>> streams;
+};
+LiveStreams& live_streams() {
+  static auto* instance = new LiveStreams;
+  return *instance;
+}
+
+void park_forever() {
+  for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+}
+
+}  // namespace
+
+StreamTable& stream_table() {
+  static auto* instance = new StreamTable;
+  return *instance;
+}
+
+bool task_should_give_up() {
+  return process_exiting.load(std::memory_order_relaxed) ||
+         (own_stopping != nullptr && own_stopping->load(std::memory_order_relaxed) == 2);
+}
+
+void set_gate_of_all(bool closed) {
+  std::lock_guard lock(live_streams().mutex);
+  all_gates_closed.store(closed);
+  for (const auto& [stream, owner] : live_streams().streams) stream->set_gate(closed);
+}
+
+void park_all_streams() {
+  process_exiting.store(true);
+  // A kernel must not run while the process destroys its statics. A host callback may never return: do not
+  // wait for ever.
+  const int64_t end = now_ns() + 1'000'000'000;
+  while (running_tasks.load() != 0 && now_ns() < end)
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+}
+
+bool for_each_stream(int device, const std::function<void(Stream&)>& visit) {
+  if (own_stream != nullptr && own_stream->device == device) return false;
+  std::vector<std::shared_ptr<Stream>> streams;
+  {
+    std::lock_guard lock(live_streams().mutex);
+    for (const auto& [stream, owner] : live_streams().streams)
+      if (stream->device == device) streams.push_back(owner);
+  }
+  for (const auto& stream : streams) visit(*stream);
+  return true;
+}
+
+Stream::Stream(Context& owner, int device_id, uint32_t priority_value, uint32_t flag_bits)
+    : context(owner),
+      device(device_id),
+      id(next_stream_id.fetch_add(1)),
+      priority(priority_value),
+      flags(flag_bits) {}
+
+Stream* Stream::start(Context& owner, int device_id, uint32_t priority_value, uint32_t flag_bits) {
+  std::shared_ptr<Stream> stream(new Stream(owner, device_id, priority_value, flag_bits));
+  std::lock_guard lock(live_streams().mutex);
+  stream->gate_closed_.store(all_gates_closed.load());
+  try {
+    std::thread([raw = stream.get()] { raw->run(); }).detach();
+  } catch (const std::system_error&) { return nullptr; }
+  live_streams().streams.emplace(stream.get(), stream);
+  return stream.get();
+}
+
+bool Stream::is_own_thread() const { return own_stream == this; }
+
+void Stream::wait_for_space() { std::this_thread::sleep_for(std::chrono::microseconds(20)); }
+
+void Stream::rouse() {
+  consumer_.store(kAwake);
+  futex_wake_all(consumer_);
+}
+
+void Stream::set_gate(bool closed) {
+  gate_closed_.store(closed);
+  if (!closed) futex_wake_all(gate_closed_);
+}
+
+void Stream::run() {
+  own_stream = this;
+  own_stopping = &stopping_;
+  pthread_setname_np(pthread_self(), ("npu-stream-" + std::to_string(id)).substr(0, 15).c_str());
+  while (sleep_until_task()) {
+    while (gate_closed_.load() != 0 && !task_should_give_up()) futex_wait(gate_closed_, 1, kPoll);
+    execute(ring_.front());
+    finish_one();
+  }
+  // Nothing of *this may be touched after this store: stop() destroys it.
+  ended_.store(1);
+  futex_wake_all(ended_);
+}
+
+// False when the stream is to end and nothing is left to do.
+bool Stream::sleep_until_task() {
+  for (;;) {
+    if (process_exiting.load(std::memory_order_relaxed)) park_forever();
+    if (spin_until([&] { return ring_.has_task() || stopping_.load(std::memory_order_relaxed) != 0; },
+                   kSpinForTask)) {
+      if (ring_.has_task()) return true;
+      return false;
+    }
+    consumer_.store(kAsleep, std::memory_order_seq_cst);
+    if (ring_.has_task() || stopping_.load() != 0) {
+      consumer_.store(kAwake);
+      continue;
+    }
+    while (consumer_.load() == kAsleep) futex_wait(consumer_, kAsleep);
+  }
+}
+
+void Stream::execute(Task& task) {
+  running_tasks.fetch_add(1);
+  if (process_exiting.load()) {
+    running_tasks.fetch_sub(1);
+    park_forever();
+  }
+  const bool drop = stopping_.load(std::memory_order_relaxed) == 2;
+  try {
+    if (task.kind == Task::Kind::work && !drop) {
+      const uint32_t delay = config().delay_us.load(std::memory_order_relaxed);
+      if (delay != 0) std::this_thread::sleep_for(std::chrono::microseconds(delay));
+      if (const int code = hooked(kFaults) ? on_task(task.name) : 0; code != 0) {
+        task.invoke(task.payload, false);
+        throw TaskError(code, "failed on request (softnpu_fail or SOFTNPU_FAIL)");
+      }
+    }
+    task.invoke(task.payload, !drop);
+  } catch (const TaskError& error) {
+    keep_error(error.code, task.name, error.what());
+  } catch (const std::exception& error) {
+    keep_error(ACL_ERROR_RT_VECTOR_CORE_EXCEPTION, task.name, error.what());
+  }
+  running_tasks.fetch_sub(1);
+}
+
+void Stream::keep_error(int code, const char* name, const char* what) {
+  std::lock_guard lock(error_mutex_);
+  if (error_code_ != 0) return;  // the first one explains the rest
+  error_code_ = code;
+  error_message_ = std::string(name) + " failed on device " + std::to_string(device) + ", stream " +
+                   std::to_string(id) + ": " + what;
+}
+
+int Stream::take_error() {
+  std::lock_guard lock(error_mutex_);
+  const int code = std::exchange(error_code_, 0);
+  return code == 0 ? 0 : record_failure(code, std::exchange(error_message_, {}));
+}
+
+void Stream::finish_one() {
+  ring_.pop();
+  const uint64_t done = ring_.consumed();
+  completed_.store(done, std::memory_order_seq_cst);
+  if (done >= wait_target_.load(std::memory_order_seq_cst)) [[unlikely]] {
+    // Waiters with a later ticket register again; see wait().
+    wait_target_.store(~uint64_t(0));
+    wake_word_.fetch_add(1);
+    futex_wake_all(wake_word_);
+  }
+}
+
+bool Stream::wait(uint64_t ticket, int64_t timeout_ns) {
+  auto done = [&] { return completed_.load(std::memory_order_seq_cst) >= ticket; };
+  if (done()) return true;
+  const int64_t end = timeout_ns < 0 ? INT64_MAX : now_ns() + timeout_ns;
+  if (spin_until(done, timeout_ns < 0 ? kSpinForResult : std::min(timeout_ns, kSpinForResult))) return true;
+  for (;;) {
+    // The word is read before the target is set: if the consumer resets the target in between, the word has
+    // changed and the sleep returns at once.
+    const uint32_t word = wake_word_.load();
+    uint64_t target = wait_target_.load();
+    while (target > ticket && !wait_target_.compare_exchange_weak(target, ticket)) {}
+    if (done()) return true;
+    const int64_t left = end == INT64_MAX ? kForever : end - now_ns();
+    if (end != INT64_MAX && left <= 0) return false;
+    futex_wait(wake_word_, word, left);
+  }
+}
+
+void Stream::stop(bool drop) {
+  stopping_.store(drop ? 2 : 1);
+  if (drop) set_gate(false);
+  if (consumer_.load() == kAsleep) rouse();
+  while (ended_.load() == 0) futex_wait(ended_, 0);
+  std::lock_guard lock(live_streams().mutex);
+  live_streams().streams.erase(this);
+}
+
+}  // namespace softnpu

@@ -1,0 +1,106 @@
+// A stream: a thread that runs tasks in the order they were handed over.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "acl_abi.h"
+#include "runtime/export.h"
+#include "runtime/futex.h"
+#include "runtime/slot_table.h"
+#include "runtime/task_ring.h"
+
+namespace softnpu {
+
+struct Context;
+struct Reporter;
+
+// Thrown by a task: the code and the message that the next synchronisation of its stream returns.
+struct SOFTNPU_SHARED TaskError : std::runtime_error {
+  TaskError(int error_code, const std::string& message) : std::runtime_error(message), code(error_code) {}
+  int code;
+};
+
+class SOFTNPU_SHARED Stream {
+ public:
+  // Starts its thread and lives until stop(). nullptr when the system has no thread left.
+  static Stream* start(Context& owner, int device_id, uint32_t priority_value, uint32_t flag_bits);
+
+  // Hands a task over and returns its ticket. Waits while the ring is full, as a card's task queue does.
+  template <class Closure>
+  uint64_t submit(const char* name, Task::Kind kind, Closure closure) {
+    uint64_t ticket;
+    while (!ring_.try_push(name, kind, closure, &ticket)) wait_for_space();
+    if (consumer_.load(std::memory_order_seq_cst) != kAwake) [[unlikely]]
+      rouse();
+    return ticket;
+  }
+
+  // Waits until `ticket` tasks are done; false when `timeout_ns` passes first.
+  bool wait(uint64_t ticket, int64_t timeout_ns = kForever);
+  bool wait_for_all(int64_t timeout_ns = kForever) { return wait(ring_.pushed(), timeout_ns); }
+  bool idle() const { return completed_.load(std::memory_order_acquire) >= ring_.pushed(); }
+
+  // The first error since the last call: its code (0 if none), with the message recorded for this thread.
+  int take_error();
+
+  // Ends the thread and the stream: *this is gone afterwards. `drop` discards tasks that have not started.
+  void stop(bool drop);
+  void set_gate(bool closed);
+  bool is_own_thread() const;
+
+  Context& context;
+  const int device;
+  const int32_t id;
+  const uint32_t priority;
+  const uint32_t flags;
+  // Who runs the callbacks of aclrtLaunchCallback; guarded by callback.cpp's lock.
+  Reporter* reporter = nullptr;
+
+ private:
+  Stream(Context& owner, int device_id, uint32_t priority_value, uint32_t flag_bits);
+
+  enum ConsumerState : uint32_t { kAwake, kAsleep };
+
+  void wait_for_space();
+  void rouse();
+  void run();
+  bool sleep_until_task();
+  void execute(Task& task);
+  void keep_error(int code, const char* name, const char* what);
+  void finish_one();
+
+  TaskRing ring_;
+  std::atomic<uint32_t> consumer_{kAwake};
+  std::atomic<uint32_t> gate_closed_{0};
+  std::atomic<uint32_t> stopping_{0};  // 1 = after the queue is empty, 2 = now
+  std::atomic<uint32_t> ended_{0};
+  alignas(64) std::atomic<uint64_t> completed_{0};
+  std::atomic<uint64_t> wait_target_{~uint64_t(0)};  // the nearest ticket somebody sleeps for
+  std::atomic<uint32_t> wake_word_{0};
+  std::mutex error_mutex_;
+  int error_code_ = 0;
+  std::string error_message_;
+};
+
+using StreamTable = SlotTable<Stream, 2048>;
+StreamTable& stream_table();
+
+// For blocking waits inside tasks: true once the stream must end or the process is exiting.
+bool task_should_give_up();
+
+// Calls `visit` for every stream of a device; one that ends meanwhile stays valid during its visit. False,
+// visiting none, when called by a task of one of them: it would wait for itself.
+bool for_each_stream(int device, const std::function<void(Stream&)>& visit);
+
+// Closes or opens the gate of streams yet to be created and of all that exist.
+void set_gate_of_all(bool closed);
+
+// Stops all stream threads from starting tasks and waits briefly for those that run. Called at process exit.
+void park_all_streams();
+
+}  // namespace softnpu

@@ -1,0 +1,1 @@
+"""Devices other than the CPU: what the native backends need from Python."""

@@ -1,0 +1,375 @@
+"""The NPU's memory pools: the native caching allocator with the device calls it needs as Python attributes.
+
+The native pool is the truth. It calls ``_raw_malloc``, ``_raw_free``, ``_mem_get_info``, ``_sync_device``,
+``_record_event``, ``_event_complete`` and ``_release_event`` by attribute when it grows, shrinks or waits for
+another stream, and never when a cached block fits; so a program or a test may replace them on an object.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import threading
+import warnings
+from collections.abc import Iterator, MutableMapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ... import _C, _memory
+
+_native = _C._allocator
+
+# The first of these that is set counts.
+_CONF_VARIABLES = ("MINDTORCH_NPU_ALLOC_CONF", "PYTORCH_NPU_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
+
+_MALLOC_HUGE_FIRST = 0  # ACL_MEM_MALLOC_HUGE_FIRST
+_EVENT_COMPLETE = 1  # ACL_EVENT_RECORDED_STATUS_COMPLETE
+
+_lock = threading.RLock()
+_conf: Any = None  # the parsed configuration, an AllocConf
+_conf_source: tuple[str, str] = (_CONF_VARIABLES[0], "")
+_allocators: dict[int, NpuAllocator] = {}
+_pinned_pool: NpuPinnedPool | None = None
+stacks = _memory.StackTable()
+
+
+# --- configuration --------------------------------------------------------------------------------------
+
+
+def _read_conf() -> tuple[str, str]:
+    for name in _CONF_VARIABLES:
+        text = os.environ.get(name)
+        if text:
+            return name, text
+    return _CONF_VARIABLES[0], ""
+
+
+def _warn_unknown_keys(source: str, unknown: list[str]) -> None:
+    known = _native.alloc_conf_keys()
+    described = []
+    for key in unknown:
+        close = difflib.get_close_matches(key, known, n=1)
+        described.append(f"'{key}'" + (f" (did you mean '{close[0]}'?)" if close else ""))
+    warnings.warn(
+        f"{source}: unknown key {', '.join(described)} ignored. Known keys: {', '.join(known)}.",
+        UserWarning,
+        stacklevel=4,
+    )
+
+
+def _current_conf(force: bool = False) -> Any:
+    global _conf, _conf_source
+    with _lock:
+        if _conf is None or force:
+            source, text = _read_conf()
+            conf = _native.parse_alloc_conf(text, source)
+            _conf, _conf_source = conf, (source, text)
+            if conf.unknown:
+                _warn_unknown_keys(source, conf.unknown)
+            if conf.expandable_segments:
+                warnings.warn(
+                    f"{source}: expandable_segments:True has no effect; segments have a fixed size.",
+                    UserWarning,
+                    stacklevel=3,
+                )
+        return _conf
+
+
+def _load_alloc_conf(force: bool = False) -> dict[str, Any]:
+    """The settings given in the environment. They are read once; ``force`` reads them again, for allocators
+    made afterwards."""
+    return dict(_current_conf(force).values)
+
+
+def _reset_alloc_conf_for_test() -> None:
+    global _conf
+    with _lock:
+        _conf = None
+
+
+# --- views of the native pool ---------------------------------------------------------------------------
+
+
+@dataclass
+class Block:
+    """A cached piece of memory, as ``NpuAllocator._cached[pool]`` holds them. Stream None is the default."""
+
+    ptr: int
+    size: int
+    requested: int
+    pool: str
+    stream: int | None
+
+
+class _Statistics(MutableMapping[str, int]):
+    """The native counters by name. Writing sets the counter itself."""
+
+    def __init__(self, native: Any) -> None:
+        self._native = native
+
+    def __getitem__(self, key: str) -> int:
+        if key not in _STAT_NAMES:
+            raise KeyError(key)
+        return self._native.stat(key)
+
+    def __setitem__(self, key: str, value: int) -> None:
+        self._native.set_stat(key, value)
+
+    def __delitem__(self, key: str) -> None:
+        raise TypeError("allocator statistics cannot be deleted; set them to 0 instead")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(_STAT_NAMES))
+
+    def __len__(self) -> int:
+        return len(_STAT_NAMES)
+
+
+_STAT_NAMES = frozenset(_native.stat_names())
+
+
+class _CachedBlocks(Sequence[Block]):
+    """The free blocks of one pool, by stream, size and address."""
+
+    def __init__(self, native: Any, pool: str) -> None:
+        self._native = native
+        self._pool = pool
+
+    def _blocks(self) -> list[Block]:
+        return [
+            Block(ptr, size, 0, self._pool, stream or None)
+            for ptr, size, stream in self._native.cached_blocks(self._pool)
+        ]
+
+    def __len__(self) -> int:
+        return len(self._native.cached_blocks(self._pool))
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._blocks()[index]
+
+    def __iter__(self) -> Iterator[Block]:
+        return iter(self._blocks())
+
+    def append(self, block: Block) -> None:
+        """Takes over memory of the device as a cached segment of its own."""
+        self._native.adopt(block.ptr, block.size, block.stream, self._pool)
+
+
+# --- device memory --------------------------------------------------------------------------------------
+
+
+class _Event:
+    """An ACL event that returns to the pool of its allocator when the uses it marks are over."""
+
+    __slots__ = ("handle",)
+
+    def __init__(self, handle: int) -> None:
+        self.handle = handle
+
+
+class _AclHooks:
+    """The device calls of a memory pool, through ``runtime.acl``."""
+
+    def __init__(self, device_id: int) -> None:
+        self.device_id = device_id
+        self._spare_events: list[_Event] = []
+
+    def _acl(self) -> Any:
+        """The rt part of pyACL, with this pool's device current on the calling thread."""
+        from . import runtime
+
+        runtime.get_runtime(self.device_id).activate()
+        return runtime.acl.rt
+
+    @staticmethod
+    def _check(code: int, function: str) -> None:
+        if code != 0:
+            raise RuntimeError(f"{function} failed: {code}")
+
+    def _sync_device(self) -> None:
+        """Waits for all streams of the device, then lets the runtime free what it deferred."""
+        from . import runtime
+
+        self._check(self._acl().synchronize_device(), "acl.rt.synchronize_device")
+        runtime.get_runtime(self.device_id).synchronize()
+
+    def _mem_get_info(self) -> tuple[int, int]:
+        from . import runtime
+
+        return runtime.mem_get_info(self.device_id)
+
+    def _record_event(self, stream: int) -> Any:
+        rt = self._acl()
+        if self._spare_events:
+            event = self._spare_events.pop()
+        else:
+            handle, code = rt.create_event()
+            self._check(code, "acl.rt.create_event")
+            event = _Event(handle)
+        code = rt.record_event(event.handle, stream)
+        if code != 0:
+            self._spare_events.append(event)
+            self._check(code, "acl.rt.record_event")
+        return event
+
+    def _event_complete(self, event: Any) -> bool:
+        status, code = self._acl().query_event_status(event.handle)
+        self._check(code, "acl.rt.query_event_status")
+        return status == _EVENT_COMPLETE
+
+    def _release_event(self, event: Any) -> None:
+        if isinstance(event, _Event):
+            self._spare_events.append(event)
+
+
+class NpuAllocator(_AclHooks):
+    """The caching allocator of one NPU. Addresses and streams are integers; stream None is the default."""
+
+    def __init__(self, device_id: int = 0) -> None:
+        super().__init__(device_id)
+        conf = _current_conf()
+        self._conf_source = _conf_source
+        self._native = _native.CachingAllocator(self, device_id, conf, "NPU", _CONF_VARIABLES[0])
+        self._stats = _Statistics(self._native)
+        self._cached = {pool: _CachedBlocks(self._native, pool) for pool in ("small_pool", "large_pool")}
+
+    def _raw_malloc(self, size: int) -> tuple[int, int]:
+        ptr, code = self._acl().malloc(size, _MALLOC_HUGE_FIRST)
+        self._check(code, "acl.rt.malloc")
+        return ptr, size
+
+    def _raw_free(self, ptr: int) -> None:
+        self._check(self._acl().free(ptr), "acl.rt.free")
+
+    def malloc(self, size: int, stream: int | None = None) -> int:
+        """The address of at least ``size`` bytes for work on ``stream``; 0 for no bytes."""
+        return self._native.malloc(size, stream)
+
+    def free(self, ptr: int, stream: int | None = None) -> None:
+        """Gives memory of :meth:`malloc` back. ``stream`` is one that used it, if not its own."""
+        self._native.free(ptr, stream)
+
+    def record_stream(self, ptr: int, stream: int | None) -> None:
+        """Memory of :meth:`malloc` is used on ``stream``: after :meth:`free`, its reuse waits for that."""
+        self._native.record_stream(ptr, stream)
+
+    def empty_cache(self) -> None:
+        """Gives every segment without live blocks back to the device."""
+        self._native.empty_cache()
+
+    @property
+    def max_split_size(self) -> int:
+        return self._native.max_split_size
+
+    @max_split_size.setter
+    def max_split_size(self, size: int) -> None:
+        self._native.max_split_size = size
+
+    def _maybe_collect_garbage(self) -> None:
+        self._native.collect_garbage()
+
+    def _enforce_memory_fraction(self, size: int) -> None:
+        """Raises OutOfMemoryError if ``size`` more bytes would pass the limit of this process."""
+        self._native.check_limit(size)
+
+    def set_memory_fraction(self, fraction: float) -> None:
+        """The part of the device's memory that this process may reserve, from 0 to 1."""
+        self._native.set_memory_fraction(fraction)
+
+    def get_memory_fraction(self) -> float:
+        return self._native.settings()["per_process_memory_fraction"]
+
+    def set_memory_limit(self, size: int | None) -> None:
+        """The bytes that this process may reserve; None for no limit."""
+        self._native.set_memory_limit(size)
+
+    def memory_stats(self) -> dict[str, int]:
+        """All counters, sorted by name, as ``torch.cuda.memory_stats`` names them."""
+        return dict(sorted(self._native.stats().items()))
+
+    def reset_peak_memory_stats(self) -> None:
+        self._native.reset_peak_stats()
+
+    def reset_accumulated_memory_stats(self) -> None:
+        self._native.reset_accumulated_stats()
+
+    def record_memory_history(self, max_entries: int, with_stacks: bool = True, clear: bool = False) -> None:
+        """Keeps the last ``max_entries`` actions, with the Python stacks that caused them; 0 stops."""
+        self._native.set_stack_recorder(stacks.capture if with_stacks and max_entries else None)
+        self._native.record_history(max_entries, clear)
+
+    def snapshot(self, include_traces: bool = True) -> dict[str, Any]:
+        """Segments, blocks, history and settings of this device (see ``_memory.torch_snapshot``)."""
+        result = _memory.complete_snapshot(self._native.snapshot(include_traces), self.device_id, stacks)
+        source, text = self._conf_source
+        result["settings"][source] = text
+        return {"device": self.device_id, "allocator": "npu", **result}
+
+
+def get_allocator(device: Any = None) -> NpuAllocator:
+    """The allocator of a device (an index, a torch.device or None for device 0), made at the first call.
+
+    Native code that needs a device's allocator calls this too, so there is one per device.
+    """
+    index = getattr(device, "index", device)
+    index = 0 if index is None else int(index)
+    with _lock:
+        allocator = _allocators.get(index)
+        if allocator is None:
+            allocator = NpuAllocator(index)
+            allocator._native.register("npu", index)
+            _allocators[index] = allocator
+        return allocator
+
+
+# --- pinned host memory ---------------------------------------------------------------------------------
+
+
+class NpuPinnedPool(_AclHooks):
+    """Cached page-locked host memory, from which copies to the device are asynchronous."""
+
+    def __init__(self, device_id: int = 0) -> None:
+        super().__init__(device_id)
+        self._native = _native.PinnedPool(self, _current_conf())
+
+    def _raw_malloc(self, size: int) -> tuple[int, int]:
+        ptr, code = self._acl().malloc_host(size)
+        self._check(code, "acl.rt.malloc_host")
+        return ptr, size
+
+    def _raw_free(self, ptr: int) -> None:
+        self._check(self._acl().free_host(ptr), "acl.rt.free_host")
+
+    def malloc(self, size: int) -> int:
+        return self._native.malloc(size)
+
+    def free(self, ptr: int) -> None:
+        self._native.free(ptr)
+
+    def record_stream(self, ptr: int, stream: int | None) -> None:
+        """An asynchronous copy on ``stream`` reads or writes the memory at ``ptr``."""
+        self._native.record_stream(ptr, stream or 0)
+
+    def is_pinned(self, ptr: int) -> bool:
+        return self._native.is_pinned(ptr)
+
+    def empty_cache(self) -> None:
+        self._native.empty_cache()
+
+    def host_memory_stats(self) -> dict[str, int]:
+        return _memory.flat(self._native.stats())
+
+    def reset_peak_host_memory_stats(self) -> None:
+        self._native.reset_peak_stats()
+
+    def reset_accumulated_host_memory_stats(self) -> None:
+        self._native.reset_accumulated_stats()
+
+
+def get_pinned_pool() -> NpuPinnedPool:
+    """The process's pool of pinned memory, made at the first call."""
+    global _pinned_pool
+    with _lock:
+        if _pinned_pool is None:
+            _pinned_pool = NpuPinnedPool()
+        return _pinned_pool

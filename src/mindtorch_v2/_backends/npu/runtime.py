@@ -1,0 +1,131 @@
+"""The runtime of each NPU: its context, its default stream, waiting, and pointers to free when it is idle.
+
+``acl`` is the pyACL-shaped module through which everything here talks to the device; handles are plain
+integers that the native side uses too. Native code that reads data calls ``get_runtime(i).synchronize()``.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from ... import _C
+from . import acl_loader
+
+_npu = _C._npu
+_HBM_MEM = 1  # ACL_HBM_MEM
+
+acl: Any = _C._acl
+
+_lock = threading.RLock()
+_runtimes: dict[int, _Runtime] = {}
+
+
+def ensure_acl() -> Any:
+    """The ``acl`` module, with its libraries loaded. Raises RuntimeError if there is no NPU."""
+    global acl
+    acl_loader.load()
+    if acl is _C._acl:
+        acl = acl_loader.real_pyacl() or acl
+    return acl
+
+
+def _check(code: int, function: str) -> None:
+    if code != 0:
+        raise RuntimeError(_npu.error_text(code, function))
+
+
+class _Runtime:
+    """One device. The native side uses the same ``context`` and the same (default) ``stream``."""
+
+    def __init__(self) -> None:
+        self.initialized = False
+        self.device_id = -1
+        self.context: Any = None
+        self.stream: Any = None
+        self._opened = False  # by open(): the handles are the native side's
+        self._deferred: list[int] = []
+        self._lock = threading.Lock()
+
+    def open(self, device_id: int) -> None:
+        ensure_acl()
+        self.context, self.stream = _npu.open(device_id)
+        self.device_id = device_id
+        self._opened = self.initialized = True
+
+    def activate(self) -> None:
+        """Makes the device current for AscendCL on the calling thread."""
+        _npu.open(self.device_id)
+
+    def synchronize(self) -> None:
+        """Waits for the default stream, then frees what was deferred."""
+        if self._opened:
+            self.activate()
+        _check(acl.rt.synchronize_stream(self.stream), "aclrtSynchronizeStream")
+        self._free_deferred()
+
+    def synchronize_device(self) -> None:
+        """Waits for all streams of the device, then frees what was deferred."""
+        _npu.synchronize_device(self.device_id)
+        self._free_deferred()
+
+    def defer_free(self, ptr: int) -> None:
+        """Frees device memory at the next :meth:`synchronize`, when nothing enqueued can use it any more."""
+        with self._lock:
+            self._deferred.append(ptr)
+
+    def _free_deferred(self) -> None:
+        if not self._deferred:
+            return
+        with self._lock:
+            pointers, self._deferred = self._deferred, []
+        for done, ptr in enumerate(pointers):
+            code = acl.rt.free(ptr)
+            if code != 0:
+                with self._lock:
+                    self._deferred[:0] = pointers[done + 1 :]
+                _check(code, "aclrtFree")
+
+
+def device_index(device: Any = None) -> int:
+    """The index of a device given as None (the current one), a number, "npu:1" or a torch.device."""
+    if device is None:
+        return int(_npu.current_device())
+    if isinstance(device, int):
+        if device < 0:
+            return int(_npu.current_device())
+        return device
+    parsed = _C.device(device) if isinstance(device, str) else device
+    if getattr(parsed, "type", None) != "npu":
+        raise ValueError(f"Expected an npu device, but got: {device}")
+    return int(_npu.current_device() if parsed.index is None else parsed.index)
+
+
+def get_runtime(device: Any = None) -> _Runtime:
+    """The runtime of a device, made ready at the first call."""
+    index = device if isinstance(device, int) and device >= 0 else device_index(device)
+    found = _runtimes.get(index)
+    if found is not None:
+        return found
+    with _lock:
+        found = _runtimes.get(index)
+        if found is None:
+            found = _Runtime()
+            found.open(index)
+            _runtimes[index] = found
+        return found
+
+
+def mem_get_info(device: Any = None) -> tuple[int, int]:
+    """Free and total bytes of the device's memory."""
+    get_runtime(device).activate()
+    free, total, code = acl.rt.get_mem_info(_HBM_MEM)
+    _check(code, "aclrtGetMemInfo")
+    return free, total
+
+
+def _synchronize(device: int) -> None:
+    get_runtime(device).synchronize()
+
+
+_npu.set_hooks(prepare=ensure_acl, synchronize=_synchronize)

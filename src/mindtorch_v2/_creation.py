@@ -1,0 +1,105 @@
+"""Tensors from Python data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import _C
+from ._C import Tensor
+from ._functions import empty
+
+
+def _shape(data: Any) -> list[int]:
+    """The shape of nested sequences, read along their first elements."""
+    shape = []
+    while isinstance(data, (list, tuple)):
+        shape.append(len(data))
+        if len(data) == 0:
+            break
+        data = data[0]
+    if isinstance(data, Tensor):
+        shape += data.shape
+    return shape
+
+
+_RANK = {bool: 0, int: 1, float: 2, complex: 3}
+
+
+def _natural_dtype(data: Any) -> _C.dtype:
+    """The dtype PyTorch gives to Python numbers: the highest kind among them."""
+    rank, stack = -1, [data]
+    own: _C.dtype | None = None
+    while stack:
+        value = stack.pop()
+        if isinstance(value, (list, tuple)):
+            stack.extend(value)
+        elif isinstance(value, Tensor):
+            own = value.dtype if own is None else _C.promote_types(own, value.dtype)
+        elif hasattr(value, "dtype"):  # a numpy scalar
+            found = getattr(_C, value.dtype.name)
+            own = found if own is None else _C.promote_types(own, found)
+        else:
+            kind = next((k for k in _RANK if type(value) is k), None) or next(
+                (k for k in (bool, int, float, complex) if isinstance(value, k)), None
+            )
+            if kind is None:
+                raise TypeError(f"new(): invalid data type '{type(value).__name__}'")
+            rank = max(rank, _RANK[kind])
+    default = _C.get_default_dtype()
+    numbers = [_C.bool, _C.int64, default, _C.complex128 if default is _C.float64 else _C.complex64]
+    if rank < 0:
+        return default if own is None else own
+    return numbers[rank] if own is None else _C.promote_types(own, numbers[rank])
+
+
+def _is_array(data: Any) -> bool:
+    return hasattr(data, "__array_interface__")
+
+
+def _from_array(data: Any) -> Tensor:
+    if not getattr(data, "flags", None) or any(s < 0 for s in getattr(data, "strides", ())) or not data.flags.writeable:
+        import numpy
+
+        data = numpy.array(data)
+    return _C.from_numpy(data)
+
+
+def tensor(
+    data: Any,
+    *,
+    dtype: _C.dtype | None = None,
+    device: _C.device | str | int | None = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A new tensor with a copy of `data`: numbers, nested sequences, an array or a tensor."""
+    target = _C._get_default_device() if device is None else _C.device(device)
+    if isinstance(data, Tensor):
+        where = data.device if device is None else target
+        made = _C._functions._to_copy(data.detach(), dtype=dtype, device=where)
+    elif _is_array(data):
+        shared = _from_array(data)
+        made = _C._functions._to_copy(shared, dtype=dtype, device=target)
+    else:
+        made = empty(_shape(data), dtype=dtype or _natural_dtype(data), device="cpu")
+        _C._fill_from_list(made, data)
+        if target.type != "cpu":
+            made = _C._functions._to_copy(made, device=target)
+    if pin_memory:
+        made = made.pin_memory()
+    return made.requires_grad_(requires_grad) if requires_grad else made
+
+
+def as_tensor(data: Any, dtype: _C.dtype | None = None, device: _C.device | str | int | None = None) -> Tensor:
+    """`data` as a tensor, without copying where its memory can be shared."""
+    if isinstance(data, Tensor):
+        return data.to(device=data.device if device is None else device, dtype=dtype or data.dtype)
+    if _is_array(data):
+        shared = _from_array(data)
+        return shared.to(device=_C._get_default_device() if device is None else device, dtype=dtype or shared.dtype)
+    return tensor(data, dtype=dtype, device=device)
+
+
+def scalar_tensor(s: float, **options: Any) -> Tensor:
+    """A 0-dim tensor with the value `s`."""
+    return tensor(s, **{"dtype": _C.get_default_dtype(), **options})

@@ -1,0 +1,98 @@
+"""The random number generator of the CPU, and seeding of all of them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+
+from . import _C
+from ._C import Generator, Tensor
+
+default_generator: Generator = _C._default_generator("cpu")
+
+
+def _state_tensor(generator: Generator) -> Tensor:
+    from ._functions import empty
+
+    state = generator._state()
+    tensor = empty(len(state), dtype=_C.uint8)
+    tensor._storage_handle().buffer()[:] = state
+    return tensor
+
+
+def _state_bytes(state: Tensor) -> bytes:
+    if not isinstance(state, Tensor) or state.dtype is not _C.uint8 or state.device.type != "cpu":
+        raise TypeError("expected a torch.ByteTensor on the CPU, as get_rng_state() returns")
+    return bytes(state.contiguous().clone()._storage_handle().buffer())
+
+
+def _get_state(self: Generator) -> Tensor:
+    """The generator's state, as a ByteTensor in PyTorch's layout."""
+    return _state_tensor(self)
+
+
+def _set_state(self: Generator, new_state: Tensor) -> None:
+    """Restores a state from get_state()."""
+    self._set_state(_state_bytes(new_state))
+
+
+def _seed(self: Generator) -> int:
+    """Seeds from the operating system and returns the seed."""
+    value = int.from_bytes(os.urandom(8), "little")
+    self.manual_seed(value)
+    return value
+
+
+for _name, _method in {"get_state": _get_state, "set_state": _set_state, "seed": _seed}.items():
+    setattr(Generator, _name, _method)
+
+
+def manual_seed(seed: int) -> Generator:
+    """Seeds the generators of all devices."""
+    seed = int(seed)
+    from . import npu
+
+    npu.manual_seed_all(seed)
+    return default_generator.manual_seed(seed)
+
+
+def seed() -> int:
+    """Seeds the generators of all devices from the operating system and returns the seed."""
+    value = int.from_bytes(os.urandom(8), "little")
+    manual_seed(value)
+    return value
+
+
+def initial_seed() -> int:
+    """The seed the CPU generator started from."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> Tensor:
+    """The state of the CPU generator."""
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state: Tensor) -> None:
+    """Restores the CPU generator's state."""
+    default_generator.set_state(new_state)
+
+
+@contextlib.contextmanager
+def fork_rng(devices: list[int] | None = None, enabled: bool = True) -> Iterator[None]:
+    """Random numbers drawn inside leave no trace outside."""
+    if not enabled:
+        yield
+        return
+    from . import npu
+
+    indices = list(devices) if devices is not None else (list(range(npu.device_count())) if npu.is_initialized() else [])
+    state = get_rng_state()
+    device_states = [npu.get_rng_state(i) for i in indices]
+    try:
+        yield
+    finally:
+        set_rng_state(state)
+        for index, device_state in zip(indices, device_states, strict=True):
+            npu.set_rng_state(device_state, index)

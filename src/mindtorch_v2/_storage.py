@@ -1,0 +1,422 @@
+"""UntypedStorage: the bytes that tensors view.
+
+A Python object around the native handle (`_C.StorageBase`). What reads or writes the bytes goes through a
+tensor over them, so that it works alike on every device.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
+
+import mindtorch_v2 as torch
+
+from . import _C
+
+
+class StorageConversions:
+    """``float()``, ``int()``, …: a typed copy of the elements. What both storage classes share."""
+
+    def _converted(self, dtype: torch.dtype) -> Any:
+        raise NotImplementedError
+
+    def double(self) -> Any:
+        return self._converted(torch.float64)
+
+    def float(self) -> Any:
+        return self._converted(torch.float32)
+
+    def half(self) -> Any:
+        return self._converted(torch.float16)
+
+    def bfloat16(self) -> Any:
+        return self._converted(torch.bfloat16)
+
+    def long(self) -> Any:
+        return self._converted(torch.int64)
+
+    def int(self) -> Any:
+        return self._converted(torch.int32)
+
+    def short(self) -> Any:
+        return self._converted(torch.int16)
+
+    def char(self) -> Any:
+        return self._converted(torch.int8)
+
+    def byte(self) -> Any:
+        return self._converted(torch.uint8)
+
+    def bool(self) -> Any:
+        return self._converted(torch.bool)
+
+    def complex_double(self) -> Any:
+        return self._converted(torch.complex128)
+
+    def complex_float(self) -> Any:
+        return self._converted(torch.complex64)
+
+
+class UntypedStorage(StorageConversions):
+    """A block of bytes on a device: ``UntypedStorage(8)``, ``UntypedStorage([1, 2, 3], device="cpu")``."""
+
+    _handle: Any
+    is_sparse = False
+
+    def __init__(self, *args: Any, device: Any = None) -> None:
+        if len(args) > 1:
+            given = ", ".join(type(arg).__name__ for arg in args)
+            raise TypeError(
+                f"torch.UntypedStorage() received an invalid combination of arguments - got ({given}), "
+                "but expected "
+                "one of:\n * (*, torch.device device = None)\n * (int size, *, torch.device device = None)\n"
+                " * (object sequence, *, torch.device device = None)\n"
+            )
+        content = args[0] if args else 0
+        if isinstance(content, int):
+            self._handle = _C.StorageBase.new(content, _device(device))
+            return
+        if not isinstance(content, (Sequence, bytes, bytearray, memoryview)):
+            raise RuntimeError(
+                f"torch.UntypedStorage(): Expected a sequence type, but got {type(content).__name__}"
+            )
+        data = bytes(_byte(value) for value in content)
+        made = _from_bytes(data).to(device=_device(device))
+        self._handle = made._handle
+
+    @classmethod
+    def _wrap(cls, handle: Any) -> Self:
+        storage = cls.__new__(cls)
+        storage._handle = handle
+        return storage
+
+    @classmethod
+    def from_file(cls, filename: str, shared: bool = False, nbytes: int = 0) -> Self:
+        """The bytes of a file, mapped. ``shared``: writes reach the file, which grows to ``nbytes``
+        if need be.
+        """
+        return cls._wrap(_C.StorageBase.from_file(filename, shared, nbytes))
+
+    @classmethod
+    def from_buffer(
+        cls,
+        buffer: Any,
+        byte_order: str | None = None,
+        count: int = -1,
+        offset: int = 0,
+        *,
+        dtype: torch.dtype,
+    ) -> Self:
+        """A copy of ``count`` elements of ``buffer`` after ``offset`` bytes, turned to this machine's
+        byte order.
+        """
+        if byte_order is None and dtype.itemsize > 1:
+            raise RuntimeError("function missing required argument 'byte_order' (pos 2)")
+        data = bytes(memoryview(buffer).cast("B"))
+        size = dtype.itemsize
+        if not 0 <= offset <= len(data):
+            raise ValueError(
+                f"offset must be non-negative and no greater than buffer length ({len(data)}) , but got "
+                f"{offset}"
+            )
+        rest = len(data) - offset
+        if count < 0:
+            if rest % size:
+                raise ValueError(f"buffer size ({rest}) must be a multiple of element size ({size})")
+            count = rest // size
+        if count * size > rest:
+            raise ValueError(
+                f"buffer has only {rest // size} elements after offset {offset}, but specified a size of "
+                f"{count}"
+            )
+        storage = cls._wrap(_from_bytes(data[offset : offset + count * size])._handle)
+        if byte_order not in (None, "native", "little", "big"):
+            raise ValueError(f"invalid byte_order '{byte_order}' (expected 'big', 'little', or 'native')")
+        if byte_order == "big":  # every machine we run on is little endian
+            storage.byteswap(dtype)
+        return storage
+
+    # --- what it is
+
+    @property
+    def device(self) -> Any:
+        return self._handle.device
+
+    @property
+    def is_cuda(self) -> bool:
+        return bool(self.device.type == "cuda")
+
+    @property
+    def is_npu(self) -> bool:
+        return bool(self.device.type == "npu")
+
+    def get_device(self) -> int:
+        return -1 if self.device.index is None else int(self.device.index)
+
+    def nbytes(self) -> int:
+        return int(self._handle.nbytes())
+
+    def size(self) -> int:
+        return self.nbytes()
+
+    def __len__(self) -> int:
+        return self.nbytes()
+
+    def element_size(self) -> int:
+        return 1
+
+    def data_ptr(self) -> int:
+        """The address of the first byte; a meta storage has none and raises RuntimeError."""
+        return int(self._handle.data_ptr())
+
+    def untyped(self) -> UntypedStorage:
+        return self
+
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """The class's name, or a typed storage with the bytes converted."""
+        if dtype is None:
+            return "torch.storage.UntypedStorage"
+        from ._storage_typed import storage_dtype
+
+        return self._converted(storage_dtype(dtype))
+
+    # --- bytes
+
+    def _bytes(self) -> torch.Tensor:
+        if self.device.type == "meta":
+            raise NotImplementedError("Not available for 'meta' device type")
+        return _C.tensor_from_storage(self._handle, torch.uint8, 0, [self.nbytes()], [1])
+
+    def tolist(self) -> list[Any]:
+        return self._bytes().cpu().tolist()  # type: ignore[no-any-return]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.tolist())
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            start, stop = self._bounds(index)
+            return type(self)._wrap(_window(self._handle, start, max(0, stop - start)))
+        return self._bytes()[self._position(index)].item()
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise RuntimeError(
+                f"can only set storage content with a int types, but got {_name(value)} instead"
+            )
+        if isinstance(index, slice):
+            start, stop = self._bounds(index)
+            self._bytes()[start:stop].fill_(value & 255)
+        else:
+            self._bytes()[self._position(index)].fill_(value & 255)
+
+    def _bounds(self, index: slice) -> tuple[int, int]:
+        start, stop, step = index.indices(self.nbytes())
+        if step != 1:
+            raise RuntimeError(f"Trying to slice with a step of {step}, but only a step of 1 is supported")
+        return start, stop
+
+    def _position(self, index: Any) -> int:
+        try:
+            position = operator.index(index)
+        except TypeError:
+            raise TypeError(f"can't index a torch.UntypedStorage with {_name(index)}") from None
+        return wrap_index(position, self.nbytes())
+
+    def fill_(self, value: Any) -> Self:
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise RuntimeError(f"fill_ expects int, but got {_name(value)}")
+        self._bytes().fill_(value & 255)
+        return self
+
+    def copy_(self, source: Any, non_blocking: bool | None = None) -> Self:
+        source = source.untyped()
+        if source.nbytes() != self.nbytes():
+            raise RuntimeError(
+                f"size does not match, self was {self.nbytes()} bytes but src was {source.nbytes()} bytes"
+            )
+        self._handle.copy_from(source._handle, bool(non_blocking))
+        return self
+
+    def byteswap(self, dtype: torch.dtype) -> None:
+        """Reverses the bytes of every element (of every part of a complex one), in place."""
+        size = dtype.itemsize // 2 if dtype.is_complex else dtype.itemsize
+        if self.nbytes() % size:
+            raise RuntimeError(f"byteswap: {self.nbytes()} bytes are not a whole number of {dtype} elements")
+        data = self.cpu().tobytes()
+        swapped = bytearray(len(data))
+        for position in range(size):
+            swapped[position::size] = data[size - 1 - position :: size]
+        self.copy_(_from_bytes(bytes(swapped)))
+
+    def tobytes(self) -> bytes:
+        return bytes(self.cpu()._handle.buffer())
+
+    # --- size and place
+
+    def resizable(self) -> bool:
+        return bool(self._handle.resizable())
+
+    def resize_(self, size: int) -> Self:
+        self._handle.resize(size)
+        return self
+
+    def new(self) -> UntypedStorage:
+        return UntypedStorage(device=self.device)
+
+    def clone(self) -> UntypedStorage:
+        return UntypedStorage(self.nbytes(), device=self.device).copy_(self)
+
+    def __copy__(self) -> UntypedStorage:
+        return self.clone()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> UntypedStorage:
+        # Tensors that shared the storage share its copy, wherever the walk meets them.
+        key: Any = ("storage", id(self) if self.device.type == "meta" else self.data_ptr())
+        if key not in memo:
+            memo[key] = self.clone()
+        return memo[key]  # type: ignore[no-any-return]
+
+    def to(self, *, device: Any, non_blocking: bool = False) -> UntypedStorage:
+        device = _device(device)
+        if device.type == self.device.type and device.index in (None, self.device.index):
+            return self
+        return UntypedStorage(self.nbytes(), device=device).copy_(self, non_blocking)
+
+    def cpu(self) -> UntypedStorage:
+        return self.to(device="cpu")
+
+    def npu(self, device: Any = None, non_blocking: bool = False) -> UntypedStorage:
+        return self.to(device="npu" if device is None else device, non_blocking=non_blocking)
+
+    def pin_memory(self, device: Any = None) -> UntypedStorage:
+        """A copy in host memory that the device can read asynchronously; itself when it is there already."""
+        if self.device.type != "cpu":
+            raise TypeError(f"cannot pin '{self.type()}' only CPU memory can be pinned")
+        return self if self.is_pinned() else self._bytes().pin_memory().untyped_storage()
+
+    def is_pinned(self, device: Any = None) -> bool:
+        return bool(self._handle.is_pinned())
+
+    # --- sharing
+
+    def is_shared(self) -> bool:
+        return bool(self._handle.is_shared())
+
+    def share_memory_(self) -> Self:
+        """Moves the bytes to memory that other processes can map, and lets `multiprocessing` pass
+        them by name.
+        """
+        _pass_shared_storage_by_name()
+        if self.device.type == "cpu":
+            self._handle.share_memory()
+        return self
+
+    def filename(self) -> str | None:
+        """The file or shared-memory object behind the bytes."""
+        name: str | None = self._handle.filename()
+        return name
+
+    def __reduce__(self) -> Any:
+        return _rebuild_from_bytes, (self.tobytes(), str(self.device))
+
+    # --- comparison and text
+
+    def _converted(self, dtype: torch.dtype) -> Any:
+        from ._storage_typed import TypedStorage
+
+        return TypedStorage(wrap_storage=self, dtype=torch.uint8)._converted(dtype)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both are the same block of memory."""
+        return isinstance(other, UntypedStorage) and bool(self._handle.same(other._handle))
+
+    def __hash__(self) -> int:
+        # The only thing about a storage that never changes: its size and address do, when it is resized.
+        return hash(str(self.device))
+
+    def __repr__(self) -> str:
+        return describe(self, f"torch.storage.UntypedStorage(device={self.device})")
+
+    __str__ = __repr__
+
+
+def describe(storage: Any, title: str) -> str:
+    """The text of both classes: one element a line, then what it is."""
+    lines = "..." if storage.device.type == "meta" else " " + "\n ".join(str(x) for x in storage.tolist())
+    return f"{lines}\n[{title} of size {len(storage)}]"
+
+
+def wrap_index(position: int, size: int) -> int:
+    if not -size <= position < size:
+        raise IndexError(f"index {position} out of range for storage of size {size}")
+    return position % size
+
+
+def _device(device: Any) -> Any:
+    return torch.device("cpu" if device is None else device)
+
+
+def _name(value: Any) -> str:
+    kind = type(value)
+    return kind.__name__ if kind.__module__ == "builtins" else f"torch.storage.{kind.__name__}"
+
+
+def _byte(value: Any) -> int:
+    return operator.index(value) & 255
+
+
+def _from_bytes(data: bytes) -> UntypedStorage:
+    storage = UntypedStorage(len(data))
+    storage._handle.buffer()[:] = data
+    return storage
+
+
+class _Window:
+    """Part of a storage's memory, described as numpy describes an array; keeps the storage alive."""
+
+    def __init__(self, handle: Any, start: int, nbytes: int) -> None:
+        self._handle = handle
+        self.shape = (nbytes,)
+        self.strides = (1,)
+        self.dtype = "uint8"
+        self.__array_interface__ = {"typestr": "|u1", "data": (handle.data_ptr() + start, False)}
+
+
+def _window(handle: Any, start: int, nbytes: int) -> Any:
+    if handle.device.type != "cpu":
+        raise NotImplementedError(
+            f"a slice of a storage shares its memory, which works on the CPU only, got {handle.device}; "
+            "slice a "
+            "tensor over the storage instead"
+        )
+    return _C.from_numpy(_Window(handle, start, nbytes))._storage_handle()
+
+
+def _rebuild_from_bytes(data: bytes, device: str) -> UntypedStorage:
+    return _from_bytes(data).to(device=device)
+
+
+# --- multiprocessing
+
+
+def _pass_shared_storage_by_name() -> None:
+    """Teaches `multiprocessing` once; imported late because most programs never share."""
+    from multiprocessing.reduction import ForkingPickler
+
+    ForkingPickler.register(UntypedStorage, _reduce_for_process)
+
+
+def _reduce_for_process(storage: UntypedStorage) -> Any:
+    name = storage.filename()
+    if storage.device.type != "cpu" or not storage.is_shared() or name is None:
+        return storage.__reduce__()
+    return _rebuild_from_name, (name, storage.nbytes())
+
+
+def _rebuild_from_name(name: str, nbytes: int) -> UntypedStorage:
+    # Shared-memory objects have a name of one part ("/mindtorch_…") and live where the system keeps them.
+    path = f"/dev/shm{name}" if name.startswith("/mindtorch_") else name
+    _pass_shared_storage_by_name()
+    return UntypedStorage.from_file(path, shared=True, nbytes=nbytes)

@@ -1,0 +1,319 @@
+"""TypedStorage: a storage with a dtype, and the names it had per dtype (FloatStorage, …)."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import mindtorch_v2 as torch
+
+from . import _C
+from ._storage import StorageConversions, UntypedStorage, describe, wrap_index
+
+_USAGE = """TypedStorage.__init__ received an invalid combination of arguments. Expected one of:
+ * (*, torch.device device, torch.dtype dtype)
+ * (int size, *, torch.device device, torch.dtype dtype)
+ * (Sequence data, *, torch.device device, torch.dtype dtype)
+ * (*, UntypedStorage wrap_storage, torch.dtype dtype)
+"""
+
+
+class TypedStorage(StorageConversions):
+    is_sparse = False
+
+    def __init__(
+        self,
+        *args: Any,
+        wrap_storage: UntypedStorage | None = None,
+        dtype: Any = None,
+        device: Any = None,
+        _internal: bool | None = None,
+    ) -> None:
+        self._dtype = dtype
+        if wrap_storage is not None:
+            if args:
+                raise RuntimeError(
+                    _USAGE + "No positional arguments should be given when using 'wrap_storage'"
+                )
+            if dtype is None:
+                raise RuntimeError(_USAGE + "Argument 'dtype' must be specified")
+            if not isinstance(wrap_storage, UntypedStorage):
+                raise TypeError(
+                    _USAGE + f"Argument 'wrap_storage' must be UntypedStorage, but got {type(wrap_storage)}"
+                )
+            if device is not None:
+                raise RuntimeError(
+                    _USAGE + "Argument 'device' should not be specified when 'wrap_storage' is given"
+                )
+            self._untyped_storage = wrap_storage
+            return
+        if len(args) > 1:
+            raise RuntimeError(_USAGE + "Too many positional arguments")
+        self._dtype = torch.get_default_dtype() if dtype is None else dtype
+        content = args[0] if args else 0
+        if isinstance(content, int):
+            self._untyped_storage = UntypedStorage(content * self._dtype.itemsize, device=device)
+        elif isinstance(content, Sequence) and not isinstance(content, str):
+            values = torch.tensor(content, dtype=self._dtype, device="cpu" if device is None else device)
+            self._untyped_storage = values.untyped_storage()
+        else:
+            raise TypeError(_USAGE + f"Argument type not recognized: {type(content)}")
+
+    @classmethod
+    def from_file(cls, filename: str, shared: bool = False, size: int = 0) -> TypedStorage:
+        """``size`` elements of a file, mapped; see UntypedStorage.from_file."""
+        dtype = cls._legacy_dtype()
+        untyped = UntypedStorage.from_file(filename, shared, size * dtype.itemsize)
+        return TypedStorage(wrap_storage=untyped, dtype=dtype)
+
+    @classmethod
+    def from_buffer(cls, *args: Any, dtype: Any = None, **kwargs: Any) -> TypedStorage:
+        dtype = cls._legacy_dtype() if dtype is None else dtype
+        return TypedStorage(
+            wrap_storage=UntypedStorage.from_buffer(*args, dtype=dtype, **kwargs), dtype=dtype
+        )
+
+    @classmethod
+    def _legacy_dtype(cls) -> Any:
+        return torch.get_default_dtype()
+
+    # --- what it is
+
+    @property
+    def dtype(self) -> Any:
+        return self._dtype
+
+    @property
+    def device(self) -> Any:
+        return self._untyped_storage.device
+
+    @property
+    def is_cuda(self) -> bool:
+        return self._untyped_storage.is_cuda
+
+    @property
+    def is_npu(self) -> bool:
+        return self._untyped_storage.is_npu
+
+    def get_device(self) -> int:
+        return self._untyped_storage.get_device()
+
+    def untyped(self) -> UntypedStorage:
+        return self._untyped_storage
+
+    def untyped_storage(self) -> UntypedStorage:
+        return self._untyped_storage
+
+    def nbytes(self) -> int:
+        return self._untyped_storage.nbytes()
+
+    def element_size(self) -> int:
+        return int(self._dtype.itemsize)
+
+    def size(self) -> int:
+        return self.nbytes() // self.element_size()
+
+    def __len__(self) -> int:
+        return self.size()
+
+    def data_ptr(self) -> int:
+        return self._untyped_storage.data_ptr()
+
+    def pickle_storage_type(self) -> str:
+        """The name that PyTorch's file format uses for this dtype."""
+        return _LEGACY_NAMES[self._dtype.name]
+
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        if dtype is None:
+            where = "" if self.device.type in ("cpu", "meta") else f"{self.device.type}."
+            return f"torch.{where}{self.pickle_storage_type()}"
+        return self._converted(storage_dtype(dtype))
+
+    # --- elements
+
+    def _elements(self) -> torch.Tensor:
+        if self.device.type == "meta":
+            raise NotImplementedError("Not available for 'meta' device type")
+        return _C.tensor_from_storage(self._untyped_storage._handle, self._dtype, 0, [self.size()], [1])
+
+    def tolist(self) -> list[Any]:
+        return self._elements().cpu().tolist()  # type: ignore[no-any-return]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.tolist())
+
+    def _position(self, index: Any) -> int:
+        try:
+            position = operator.index(index)
+        except TypeError:
+            raise TypeError(f"can't index a {self.type()} with {type(index).__name__}") from None
+        return wrap_index(position, self.size())
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
+        return self._elements()[self._position(index)].item()
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        position = index if isinstance(index, slice) else self._position(index)
+        self._elements()[position].fill_(value)
+
+    def fill_(self, value: Any) -> TypedStorage:
+        self._elements().fill_(value)
+        return self
+
+    def copy_(self, source: Any, non_blocking: bool | None = None) -> TypedStorage:
+        """Copies the bytes of ``source``, or its values where the dtype differs and the length agrees."""
+        if isinstance(source, TypedStorage) and source.dtype != self._dtype and source.size() == self.size():
+            self._elements().copy_(source._elements())
+        else:
+            self._untyped_storage.copy_(source.untyped(), non_blocking)
+        return self
+
+    def _converted(self, dtype: Any) -> TypedStorage:
+        if dtype == self._dtype:
+            return self
+        return TypedStorage(wrap_storage=self._elements().to(dtype).untyped_storage(), dtype=dtype)
+
+    # --- size and place
+
+    def _over(self, untyped: UntypedStorage) -> TypedStorage:
+        return (
+            self
+            if untyped is self._untyped_storage
+            else TypedStorage(wrap_storage=untyped, dtype=self._dtype)
+        )
+
+    def resizable(self) -> bool:
+        return self._untyped_storage.resizable()
+
+    def resize_(self, size: int) -> TypedStorage:
+        self._untyped_storage.resize_(size * self.element_size())
+        return self
+
+    def clone(self) -> TypedStorage:
+        return self._over(self._untyped_storage.clone())
+
+    def __copy__(self) -> TypedStorage:
+        return self.clone()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> TypedStorage:
+        return self._over(self._untyped_storage.__deepcopy__(memo))
+
+    def to(self, *, device: Any, non_blocking: bool = False) -> TypedStorage:
+        return self._over(self._untyped_storage.to(device=device, non_blocking=non_blocking))
+
+    def cpu(self) -> TypedStorage:
+        return self._over(self._untyped_storage.cpu())
+
+    def npu(self, device: Any = None, non_blocking: bool = False) -> TypedStorage:
+        return self._over(self._untyped_storage.npu(device, non_blocking))
+
+    def pin_memory(self, device: Any = None) -> TypedStorage:
+        return self._over(self._untyped_storage.pin_memory(device))
+
+    def is_pinned(self, device: Any = None) -> bool:
+        return self._untyped_storage.is_pinned(device)
+
+    def is_shared(self) -> bool:
+        return self._untyped_storage.is_shared()
+
+    def share_memory_(self) -> TypedStorage:
+        self._untyped_storage.share_memory_()
+        return self
+
+    def filename(self) -> str | None:
+        return self._untyped_storage.filename()
+
+    def __reduce__(self) -> Any:
+        return _rebuild_typed, (self._untyped_storage, self._dtype.name)
+
+    # --- comparison and text
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TypedStorage):
+            return False
+        return self._dtype == other._dtype and self._untyped_storage == other._untyped_storage
+
+    def __hash__(self) -> int:
+        return hash(self._untyped_storage)
+
+    def __repr__(self) -> str:
+        return describe(self, f"torch.storage.TypedStorage(dtype={self._dtype}, device={self.device})")
+
+    __str__ = __repr__
+
+
+def _rebuild_typed(untyped: UntypedStorage, dtype: str) -> TypedStorage:
+    return TypedStorage(wrap_storage=untyped, dtype=getattr(torch, dtype))
+
+
+_LEGACY_NAMES = {
+    "float64": "DoubleStorage",
+    "float32": "FloatStorage",
+    "float16": "HalfStorage",
+    "bfloat16": "BFloat16Storage",
+    "int64": "LongStorage",
+    "int32": "IntStorage",
+    "int16": "ShortStorage",
+    "int8": "CharStorage",
+    "uint8": "ByteStorage",
+    "bool": "BoolStorage",
+    "complex128": "ComplexDoubleStorage",
+    "complex64": "ComplexFloatStorage",
+}
+
+
+class _PerDtype(type):
+    """``isinstance(storage, FloatStorage)`` asks for the dtype: there are no instances of
+    FloatStorage itself.
+    """
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        dtype = cls.__dict__.get("dtype")
+        return type(instance) is TypedStorage and instance.dtype == dtype
+
+
+class _LegacyStorage(TypedStorage, metaclass=_PerDtype):
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        for name in set(kwargs) - {"wrap_storage"}:
+            raise RuntimeError(
+                f"{cls}.__new__ received an invalid combination of arguments. Expected one of:\n * no "
+                "arguments\n"
+                " * (int size)\n * (Sequence data)\n * (*, UntypedStorage wrap_storage)\n"
+                f"Keyword argument '{name}' cannot be specified"
+            )
+        return TypedStorage(*args, dtype=cls._legacy_dtype(), **kwargs)
+
+    @classmethod
+    def _legacy_dtype(cls) -> Any:
+        return cls.__dict__["dtype"]
+
+
+def _legacy_class(name: str, dtype: Any) -> Any:
+    return _PerDtype(name, (_LegacyStorage,), {"dtype": dtype, "__module__": "torch"})
+
+
+DoubleStorage = _legacy_class("DoubleStorage", torch.float64)
+FloatStorage = _legacy_class("FloatStorage", torch.float32)
+HalfStorage = _legacy_class("HalfStorage", torch.float16)
+BFloat16Storage = _legacy_class("BFloat16Storage", torch.bfloat16)
+LongStorage = _legacy_class("LongStorage", torch.int64)
+IntStorage = _legacy_class("IntStorage", torch.int32)
+ShortStorage = _legacy_class("ShortStorage", torch.int16)
+CharStorage = _legacy_class("CharStorage", torch.int8)
+ByteStorage = _legacy_class("ByteStorage", torch.uint8)
+BoolStorage = _legacy_class("BoolStorage", torch.bool)
+ComplexDoubleStorage = _legacy_class("ComplexDoubleStorage", torch.complex128)
+ComplexFloatStorage = _legacy_class("ComplexFloatStorage", torch.complex64)
+
+
+def storage_dtype(name: Any) -> Any:
+    """The dtype that a storage class, its name ("torch.FloatStorage") or a dtype stands for."""
+    if isinstance(name, str):
+        found = [dtype for dtype, legacy in _LEGACY_NAMES.items() if name == f"torch.{legacy}"]
+        if not found:
+            raise ValueError(f"{name!r} names no storage type: expected a name such as 'torch.FloatStorage'")
+        return getattr(torch, found[0])
+    return name.__dict__["dtype"] if isinstance(name, _PerDtype) else name

@@ -1,0 +1,394 @@
+"""The parts of Tensor that are written in Python: conversions, printing, pickling, backward.
+
+Number slots and operators are native and must stay so: one Python dunder among them would slow down all of them.
+"""
+
+from __future__ import annotations
+
+import copyreg
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from . import _C, _functions
+from ._backends.common import convert
+from ._C import Tensor
+from ._storage import UntypedStorage
+from ._storage_typed import TypedStorage
+from ._tensor_str import _str
+from ._types import strided
+
+_LEGACY_NAMES = {
+    "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "uint8": "Byte", "int8": "Char",
+    "int16": "Short", "int32": "Int", "int64": "Long", "bool": "Bool", "complex64": "ComplexFloat",
+    "complex128": "ComplexDouble", "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
+}  # fmt: skip
+
+
+def _method(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Makes a function a method of Tensor."""
+    setattr(Tensor, function.__name__, function)
+    return function
+
+
+# ---- construction and identity ------------------------------------------------------------------------------------
+
+
+def _legacy_new(*args: Any, device: Any = None) -> Tensor:
+    """Tensor(2, 3) is uninitialised, Tensor([1, 2]) holds values, both of the default dtype."""
+    from ._creation import tensor
+
+    dtype = _C.get_default_dtype()
+    if not args:
+        return _functions.empty(0, dtype=dtype, device=device)
+    if len(args) == 1 and isinstance(args[0], Tensor):
+        return args[0].detach().to(dtype=dtype)
+    if len(args) == 1 and not isinstance(args[0], int) and type(args[0]).__name__ != "Size":
+        return tensor(args[0], dtype=dtype, device=device)
+    return _functions.empty(*args, dtype=dtype, device=device)
+
+
+Tensor._legacy_new = staticmethod(_legacy_new)
+Tensor.__module__ = "mindtorch_v2"
+Tensor.layout = property(lambda self: strided)
+Tensor.is_cuda = property(lambda self: False)
+Tensor.H = property(lambda self: self.t())
+Tensor.retains_grad = property(lambda self: self._retains_grad())
+
+
+@_method
+def __repr__(self: Tensor, *, tensor_contents: str | None = None) -> str:  # noqa: N807
+    return _str(self)
+
+
+@_method
+def __format__(self: Tensor, spec: str) -> str:  # noqa: N807
+    if self.dim() == 0 and not self.is_meta:
+        return format(self.item(), spec)
+    return object.__format__(self, spec)
+
+
+@_method
+def __iter__(self: Tensor) -> Iterator[Tensor]:  # noqa: N807
+    if self.dim() == 0:
+        raise TypeError("iteration over a 0-d tensor")
+    return iter(self.unbind(0))
+
+
+@_method
+def __contains__(self: Tensor, element: Any) -> bool:  # noqa: N807
+    if not isinstance(element, (Tensor, bool, int, float, complex)):
+        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
+    return bool((self == element).any().item())
+
+
+@_method
+def __complex__(self: Tensor) -> complex:  # noqa: N807
+    return complex(self.item())
+
+
+# ---- to and from -----------------------------------------------------------------------------------------------------
+
+
+@_method
+def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """A tensor of another dtype or on another device; itself if it already is that."""
+    return convert.to(self, *args, **kwargs)
+
+
+@_method
+def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
+    return convert.to(self, device="cpu", memory_format=memory_format)
+
+
+@_method
+def npu(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
+    target = "npu" if device is None else device
+    return convert.to(self, device=target, non_blocking=non_blocking, memory_format=memory_format)
+
+
+def _dtype_method(name: str, dtype: _C.dtype) -> None:
+    def cast(self: Tensor, memory_format: Any = None) -> Tensor:
+        return convert.to(self, dtype, memory_format=memory_format)
+
+    cast.__name__ = name
+    cast.__doc__ = f"self.to(torch.{dtype.name})."
+    setattr(Tensor, name, cast)
+
+
+for _name, _dtype in {
+    "float": _C.float32, "double": _C.float64, "half": _C.float16, "bfloat16": _C.bfloat16, "int": _C.int32,
+    "long": _C.int64, "short": _C.int16, "char": _C.int8, "byte": _C.uint8, "bool": _C.bool, "cfloat": _C.complex64,
+    "cdouble": _C.complex128,
+}.items():  # fmt: skip
+    _dtype_method(_name, _dtype)
+
+
+def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
+    """The legacy type name, or a converted tensor if a dtype is given."""
+    if dtype is not None:
+        return convert.to(self, dtype=dtype, non_blocking=non_blocking)
+    place = "" if self.device.type == "cpu" else f"{self.device.type}."
+    return f"torch.{place}{_LEGACY_NAMES[self.dtype.name]}Tensor"
+
+
+Tensor.type = _type
+
+
+@_method
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    return convert.to(self, dtype=other.dtype, device=other.device)
+
+
+class _Memory:
+    """What numpy asks an object for to share its memory; keeps the tensor alive."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self._tensor = tensor
+        self.__array_interface__ = _C._array_interface(tensor)
+
+
+@_method
+def numpy(self: Tensor, *, force: bool = False) -> Any:
+    """A numpy array over the same memory; with force=True a detached copy on the host if it must be one."""
+    import numpy as np
+
+    source = self
+    if force:
+        source = self.detach().cpu()
+    elif self.requires_grad:
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+    if source.numel() == 0:
+        return np.empty(tuple(source.shape), dtype=_C._array_interface(source)["typestr"])
+    return np.asarray(_Memory(source))
+
+
+@_method
+def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:  # noqa: N807
+    array = self.numpy()
+    if dtype is not None:
+        array = array.astype(dtype, copy=False)
+    return array.copy() if copy else array
+
+
+@_method
+def pin_memory(self: Tensor, device: Any = None) -> Tensor:
+    """A copy in pinned host memory."""
+    from . import npu as module
+
+    return module.pin_memory(self)
+
+
+@_method
+def is_pinned(self: Tensor, device: Any = None) -> bool:
+    return self._storage_handle().is_pinned()
+
+
+# ---- storage ---------------------------------------------------------------------------------------------------------
+
+
+@_method
+def untyped_storage(self: Tensor) -> UntypedStorage:
+    return UntypedStorage._wrap(self._storage_handle())
+
+
+@_method
+def storage(self: Tensor) -> TypedStorage:
+    return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype, _internal=True)
+
+
+@_method
+def share_memory_(self: Tensor) -> Tensor:
+    self._storage_handle().share_memory()
+    return self
+
+
+@_method
+def is_shared(self: Tensor) -> bool:
+    return self._storage_handle().is_shared()
+
+
+@_method
+def record_stream(self: Tensor, stream: Any) -> None:
+    """The memory is also used on `stream`: it is not given to others before that work is done."""
+    from . import npu as module
+
+    module._record_stream(self, stream)
+
+
+# ---- autograd --------------------------------------------------------------------------------------------------------
+
+
+@_method
+def backward(
+    self: Tensor, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
+) -> None:
+    """Adds this tensor's gradients to the `.grad` of the leaves it was computed from."""
+    if inputs is not None:
+        inputs = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+        if not inputs:
+            raise RuntimeError("'inputs' argument to `backward()` cannot be empty.")
+    _C._backward([self], [gradient], inputs or [], create_graph if retain_graph is None else retain_graph, create_graph)
+
+
+class _NodeHookHandle:
+    """Removes a hook from the node it was registered on."""
+
+    def __init__(self, node: _C.Node, identity: int) -> None:
+        self._node, self.id = node, identity
+
+    def remove(self) -> None:
+        self._node._remove_hook(self.id)
+
+    def __enter__(self) -> _NodeHookHandle:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.remove()
+
+
+@_method
+def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> _NodeHookHandle:
+    """Calls `hook` with this tensor's gradient each time it is computed; what it returns takes its place."""
+    return _NodeHookHandle(*self._register_hook(hook))
+
+
+def _node_register(name: str, native: str) -> None:
+    def register(self: _C.Node, hook: Callable[..., Any]) -> _NodeHookHandle:
+        return _NodeHookHandle(self, getattr(self, native)(hook))
+
+    register.__name__ = name
+    setattr(_C.Node, name, register)
+
+
+_node_register("register_hook", "_register_hook")
+_node_register("register_prehook", "_register_prehook")
+
+
+# ---- shapes ----------------------------------------------------------------------------------------------------------
+
+
+@_method
+def view_as(self: Tensor, other: Tensor) -> Tensor:
+    return self.view(other.shape)
+
+
+@_method
+def expand_as(self: Tensor, other: Tensor) -> Tensor:
+    return self.expand(other.shape)
+
+
+@_method
+def reshape_as(self: Tensor, other: Tensor) -> Tensor:
+    return self.reshape(other.shape)
+
+
+@_method
+def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    from ._creation import tensor
+
+    return tensor(data, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
+
+
+def _factory_method(name: str, function: Callable[..., Tensor]) -> None:
+    def make(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, **options: Any) -> Tensor:
+        return function(*args, dtype=dtype or self.dtype, device=device or self.device, **options)
+
+    make.__name__ = name
+    setattr(Tensor, name, make)
+
+
+for _name in ("empty", "zeros", "ones", "full"):
+    _factory_method(f"new_{_name}", getattr(_functions, _name))
+
+
+# ---- copying and pickling ----------------------------------------------------------------------------------------------
+
+
+def _rebuild_tensor(storage: UntypedStorage, dtype: _C.dtype, offset: int, size: Any, stride: Any, requires_grad: bool) -> Tensor:
+    made = _C.tensor_from_storage(storage._handle, dtype, offset, list(size), list(stride))
+    return made.requires_grad_(requires_grad) if requires_grad else made
+
+
+@_method
+def __reduce_ex__(self: Tensor, protocol: int) -> Any:  # noqa: N807
+    if not self.is_leaf:
+        raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment")
+    args = (self.untyped_storage(), self.dtype, self.storage_offset(), tuple(self.size()), self.stride(), self.requires_grad)
+    return (_rebuild_tensor, args)
+
+
+@_method
+def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:  # noqa: N807
+    if id(self) in memo:
+        return memo[id(self)]
+    if not self.is_leaf:
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  "
+            "If you were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage."
+        )
+    # Tensors that share a storage share its copy.
+    key = self._storage_handle().data_ptr() if not self.is_meta else id(self)
+    storage = memo.get(("storage", key))
+    if storage is None:
+        storage = self.untyped_storage().clone()
+        memo["storage", key] = storage
+    made = _C.tensor_from_storage(storage._handle, self.dtype, self.storage_offset(), list(self.size()), list(self.stride()))
+    made.requires_grad_(self.requires_grad)
+    if self.grad is not None:
+        made.grad = self.grad.__deepcopy__(memo)
+    memo[id(self)] = made
+    return made
+
+
+copyreg.pickle(_C.dtype, lambda dtype: (getattr, (_C, dtype.name)))
+
+
+# ---- functions that need no operator ---------------------------------------------------------------------------------
+
+
+def is_tensor(obj: Any) -> bool:
+    """Whether `obj` is a Tensor."""
+    return isinstance(obj, Tensor)
+
+
+def is_floating_point(input: Tensor) -> bool:  # noqa: A002
+    """Whether the dtype is a floating-point one."""
+    return input.is_floating_point()
+
+
+def numel(input: Tensor) -> int:  # noqa: A002
+    """The number of elements."""
+    return input.numel()
+
+
+def result_type(tensor1: Any, tensor2: Any) -> _C.dtype:
+    """The dtype arithmetic between the two gives."""
+    if isinstance(tensor1, Tensor):
+        return _C._result_type(tensor1, tensor2)
+    if isinstance(tensor2, Tensor):
+        return _C._result_type(tensor2, tensor1)
+    from ._creation import tensor
+
+    return _C.promote_types(tensor(tensor1).dtype, tensor(tensor2).dtype)
+
+
+def equal(input: Tensor, other: Tensor) -> bool:  # noqa: A002
+    """Whether size and all elements are the same."""
+    return input.shape == other.shape and bool((input == other).all().item())
+
+
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:  # noqa: A002
+    """Whether |input - other| <= atol + rtol * |other| everywhere."""
+    close = ((input - other).abs() <= atol + rtol * other.abs()) | (input == other)
+    if equal_nan:
+        close = close | (_functions.isnan(input) & _functions.isnan(other))
+    return bool(close.all().item())
+
+
+Tensor.equal = equal
+Tensor.allclose = allclose
+for _name, _target in {
+    "multiply": "mul", "subtract": "sub", "divide": "div", "absolute": "abs", "negative": "neg", "clip": "clamp",
+    "multiply_": "mul_", "subtract_": "sub_", "divide_": "div_", "swapaxes": "transpose",
+}.items():  # fmt: skip
+    setattr(Tensor, _name, getattr(Tensor, _target))

@@ -1,0 +1,213 @@
+"""Tensors as text, in PyTorch's layout."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import mindtorch_v2 as torch
+
+
+@dataclass
+class PrintOptions:
+    precision: int = 4
+    threshold: float = 1000
+    edgeitems: int = 3
+    linewidth: int = 80
+    sci_mode: bool | None = None
+
+
+_options = PrintOptions()
+
+_PROFILES: dict[str, dict[str, Any]] = {
+    "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
+    "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
+    "full": {"precision": 4, "threshold": math.inf, "edgeitems": 3, "linewidth": 80},
+}
+
+
+def set_printoptions(
+    precision: int | None = None,
+    threshold: float | None = None,
+    edgeitems: int | None = None,
+    linewidth: int | None = None,
+    profile: str | None = None,
+    sci_mode: bool | None = None,
+) -> None:
+    """How tensors print. A profile sets all but ``sci_mode``; ``sci_mode=None`` lets the values decide."""
+    global _options
+    changes: dict[str, Any] = {}
+    if profile is not None:
+        if profile not in _PROFILES:
+            raise ValueError(f"unknown print profile {profile!r}: use one of {', '.join(sorted(_PROFILES))}")
+        changes.update(_PROFILES[profile])
+    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
+    changes.update((name, value) for name, value in given.items() if value is not None)
+    _options = replace(_options, **changes, sci_mode=sci_mode)
+
+
+def get_printoptions() -> dict[str, Any]:
+    return asdict(_options)
+
+
+@contextlib.contextmanager
+def printoptions(**options: Any) -> Iterator[None]:
+    """Print options for the length of a ``with``."""
+    global _options
+    saved = _options
+    set_printoptions(**{**asdict(saved), **options})
+    try:
+        yield
+    finally:
+        _options = saved
+
+
+class _NumberFormat:
+    """One format for all the real numbers of a tensor, so that they line up."""
+
+    def __init__(self, values: list[Any], floating: bool) -> None:
+        self.floating = floating
+        self.integers = True  # all are whole: printed as "3."
+        self.scientific = False
+        self.width = 1
+        if not floating:
+            self.width = max((len(f"{value}") for value in values), default=1)
+            return
+        values = [value for value in values if math.isfinite(value) and value != 0]
+        if values:
+            magnitudes = [abs(value) for value in values]
+            low, high = min(magnitudes), max(magnitudes)
+            self.integers = all(value == math.ceil(value) for value in values)
+            self.scientific = high / low > 1000 or high > 1e8 or (low < 1e-4 and not self.integers)
+            if _options.sci_mode is not None:
+                self.scientific = _options.sci_mode
+            self.width = max(len(self._body(value)) for value in values)
+
+    def _body(self, value: Any) -> str:
+        if not self.floating:
+            return f"{value}"
+        if self.scientific:
+            return f"{value:.{_options.precision}e}"
+        if self.integers:
+            return f"{value:.0f}." if math.isfinite(value) else f"{value:.0f}"
+        return f"{value:.{_options.precision}f}"
+
+    def __call__(self, value: Any) -> str:
+        return self._body(value).rjust(self.width)
+
+
+class _ComplexFormat:
+    def __init__(self, values: list[complex]) -> None:
+        self.real = _NumberFormat([value.real for value in values], floating=True)
+        self.imaginary = _NumberFormat([value.imag for value in values], floating=True)
+        self.width = self.real.width + self.imaginary.width + 1
+
+    def __call__(self, value: complex) -> str:
+        imaginary = (self.imaginary(value.imag) + "j").lstrip()
+        sign = "" if imaginary[0] in "+-" else "+"
+        return self.real(value.real) + sign + imaginary
+
+
+_Format = _NumberFormat | _ComplexFormat
+
+
+def _flat(nested: Any) -> list[Any]:
+    if not isinstance(nested, list):
+        return [nested]
+    return [value for row in nested for value in _flat(row)]
+
+
+def _edges(tensor: torch.Tensor) -> torch.Tensor:
+    """The corners of a tensor that is too long to print; cut where it lives, so that little is copied."""
+    keep = _options.edgeitems
+    for dim, size in enumerate(tensor.shape):
+        if size > 2 * keep:
+            ends = [tensor.narrow(dim, 0, keep), tensor.narrow(dim, size - keep, keep)]
+            tensor = torch.cat(ends, dim)
+    return tensor
+
+
+def _layout(nested: Any, shape: tuple[int, ...], cut: bool, indent: int, form: _Format) -> str:
+    """Brackets and line breaks. ``shape`` is the whole tensor's; ``nested`` holds its edges when ``cut``."""
+    if not shape:
+        return form(nested)
+    keep = _options.edgeitems
+    cut_here = cut and shape[0] > 2 * keep
+    if len(shape) == 1:
+        cells = [form(value) for value in nested]
+        if cut_here:
+            cells = [*cells[:keep], " ...", *cells[keep:]] if keep else ["..."]
+        per_line = max(1, (_options.linewidth - indent) // (form.width + 2))
+        lines = [", ".join(cells[start : start + per_line]) for start in range(0, len(cells), per_line)]
+        return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
+    rows = [_layout(row, shape[1:], cut, indent + 1, form) for row in nested]
+    if cut_here:
+        rows = [*rows[:keep], "...", *rows[keep:]]
+    return "[" + ("," + "\n" * (len(shape) - 1) + " " * (indent + 1)).join(rows) + "]"
+
+
+def _contents(tensor: torch.Tensor, indent: int) -> str:
+    cut = tensor.numel() > _options.threshold
+    shown = _edges(tensor) if cut else tensor
+    if shown.dtype.is_floating_point and shown.dtype != torch.float64:
+        shown = shown.float()
+    nested = shown.tolist()
+    values = _flat(nested)
+    form: _Format
+    if tensor.dtype.is_complex:
+        form = _ComplexFormat(values)
+    else:
+        form = _NumberFormat(values, tensor.dtype.is_floating_point)
+    return _layout(nested, tuple(tensor.shape), cut, indent, form)
+
+
+def _with_suffixes(text: str, suffixes: list[str], indent: int) -> str:
+    """Appends ``, suffix`` to the last line, or starts a new one where it would pass the line width."""
+    used = len(text) - text.rfind("\n") + 1
+    for suffix in suffixes:
+        if used + len(suffix) + 2 > _options.linewidth:
+            text += ",\n" + " " * indent + suffix
+            used = indent + len(suffix)
+        else:
+            text += ", " + suffix
+            used += len(suffix) + 2
+    return text + ")"
+
+
+def _is_default_device(device: Any) -> bool:
+    return bool(device.type == "cpu")
+
+
+def _str(self: Any, *, tensor_contents: str | None = None) -> str:
+    """``repr`` of a tensor. ``tensor_contents`` replaces the numbers, for subclasses with their own."""
+    plain = type(self).__name__ in ("Tensor", "Parameter", "Buffer")
+    prefix = "tensor(" if plain else f"{type(self).__name__}("
+    indent = len(prefix)
+    tensor = self.detach()
+    suffixes = []
+    if not _is_default_device(tensor.device):
+        suffixes.append(f"device='{tensor.device}'")
+    default = torch.get_default_dtype()
+    default_complex = torch.complex128 if default == torch.float64 else torch.complex64
+    if tensor.is_meta or tensor.numel() == 0:
+        if tensor.is_meta or tensor.dim() != 1:
+            suffixes.append(f"size={tuple(tensor.shape)}")
+        if tensor.dtype != default:
+            suffixes.append(f"dtype={tensor.dtype}")
+        contents = "..." if tensor.is_meta else "[]"
+    else:
+        if _options.edgeitems == 0:  # a cut tensor shows no element from which to guess its shape
+            suffixes.append(f"size={tuple(tensor.shape)}")
+        if tensor.dtype not in (default, default_complex, torch.int64, torch.bool):
+            suffixes.append(f"dtype={tensor.dtype}")
+        contents = "" if tensor_contents is not None else _contents(tensor, indent)
+    if tensor_contents is not None:
+        contents = tensor_contents
+    if self.grad_fn is not None:
+        suffixes.append(f"grad_fn=<{self.grad_fn.name().rsplit('::', 1)[-1]}>")
+    elif self.requires_grad:
+        suffixes.append("requires_grad=True")
+    return _with_suffixes(prefix + contents, suffixes, indent)

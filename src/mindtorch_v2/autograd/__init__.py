@@ -1,0 +1,72 @@
+"""Gradients: backward, grad, and the modes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .. import _C
+from .._C import Node, Tensor
+from . import grad_mode
+from .grad_mode import enable_grad, no_grad, set_grad_enabled
+
+__all__ = ["Node", "backward", "enable_grad", "grad", "grad_mode", "no_grad", "set_grad_enabled"]
+
+_Tensors = Tensor | Sequence[Tensor]
+
+
+def _as_list(value: Any, what: str) -> list[Any]:
+    if isinstance(value, Tensor):
+        return [value]
+    if not isinstance(value, (list, tuple)):
+        raise TypeError(f"{what}: wanted a Tensor or a sequence of them, got {type(value).__name__}")
+    return list(value)
+
+
+def _grad_list(grads: Any, count: int) -> list[Any]:
+    if grads is None:
+        return [None] * count
+    out = _as_list(grads, "grad_tensors")
+    if len(out) != count:
+        raise RuntimeError(f"got {count} tensors and {len(out)} gradients")
+    return out
+
+
+def backward(
+    tensors: _Tensors,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: _Tensors | None = None,
+) -> None:
+    """Adds the gradients of `tensors` to the `.grad` of the leaves (of `inputs`, if given)."""
+    roots = _as_list(tensors, "tensors")
+    leaves = [] if inputs is None else _as_list(inputs, "inputs")
+    if inputs is not None and not leaves:
+        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    keep = create_graph if retain_graph is None else retain_graph
+    _C._backward(roots, _grad_list(grad_tensors, len(roots)), leaves, keep, create_graph)
+
+
+def grad(
+    outputs: _Tensors,
+    inputs: _Tensors,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor | None, ...]:
+    """The gradients of `outputs` with respect to `inputs`; `.grad` is left alone."""
+    if is_grads_batched:
+        raise NotImplementedError("is_grads_batched=True needs vmap, which is not supported yet")
+    roots, wanted = _as_list(outputs, "outputs"), _as_list(inputs, "inputs")
+    keep = create_graph if retain_graph is None else retain_graph
+    unused = materialize_grads if allow_unused is None else allow_unused
+    found = _C._grad(roots, _grad_list(grad_outputs, len(roots)), wanted, keep, create_graph, unused)
+    if materialize_grads:
+        from .._functions import zeros_like
+
+        found = [zeros_like(x) if g is None else g for g, x in zip(found, wanted, strict=True)]
+    return tuple(found)

@@ -1,0 +1,88 @@
+"""no_grad, enable_grad and set_grad_enabled: context managers and decorators."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from .. import _C
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+class _GradMode:
+    """Sets the mode on entry and restores it on exit; may be entered again and again."""
+
+    def __init__(self, mode: bool) -> None:
+        self._mode = mode
+        self._previous: list[bool] = []
+
+    def __enter__(self) -> None:
+        self._previous.append(_C.is_grad_enabled())
+        _C._set_grad_enabled(self._mode)
+
+    def __exit__(self, *exception: object) -> None:
+        _C._set_grad_enabled(self._previous.pop())
+
+    def __call__(self, function: _F) -> _F:
+        mode = self._mode
+        if inspect.isgeneratorfunction(function):
+            raise TypeError("no_grad cannot decorate a generator function; put it inside the function instead")
+
+        @functools.wraps(function)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            previous = _C.is_grad_enabled()
+            _C._set_grad_enabled(mode)
+            try:
+                return function(*args, **kwargs)
+            finally:
+                _C._set_grad_enabled(previous)
+
+        return wrapped  # type: ignore[return-value]
+
+
+class no_grad(_GradMode):  # noqa: N801 - PyTorch's name
+    """Nothing inside is recorded for backward."""
+
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+        self = super().__new__(cls)
+        if function is None:
+            return self
+        self.__init__()  # type: ignore[misc] - used as a bare decorator: @no_grad
+        return self(function)
+
+    def __init__(self) -> None:
+        super().__init__(False)
+
+
+class enable_grad(_GradMode):  # noqa: N801 - PyTorch's name
+    """Records again inside a no_grad block."""
+
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+        self = super().__new__(cls)
+        if function is None:
+            return self
+        self.__init__()  # type: ignore[misc]
+        return self(function)
+
+    def __init__(self) -> None:
+        super().__init__(True)
+
+
+class set_grad_enabled(_GradMode):  # noqa: N801 - PyTorch's name
+    """Takes effect at once; as a context manager, until its end."""
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__(mode)
+        self._before = _C.is_grad_enabled()
+        _C._set_grad_enabled(mode)
+
+    def __enter__(self) -> None:
+        self._previous.append(self._before)
+        _C._set_grad_enabled(self._mode)
+
+    def __call__(self, function: _F) -> _F:
+        _C._set_grad_enabled(self._before)
+        return super().__call__(function)

@@ -1,0 +1,258 @@
+"""The functions behind the modules. Those that are one operator are that operator; the rest is composed."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import mindtorch_v2 as torch
+
+from .. import _functions
+
+linear = _functions.linear
+
+_REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
+
+
+def _reduction_number(name: str) -> int:
+    if name not in _REDUCTIONS:
+        raise ValueError(f"{name} is not a valid value for reduction")
+    return _REDUCTIONS[name]
+
+
+def _reduction_name(
+    size_average: bool | None, reduce: bool | None, reduction: str, stacklevel: int = 3
+) -> str:
+    """``reduction``, or what the two arguments that came before it ask for."""
+    if size_average is None and reduce is None:
+        return reduction
+    if reduce is False:
+        name = "none"
+    else:
+        name = "sum" if size_average is False else "mean"
+    warnings.warn(
+        f"size_average and reduce args will be deprecated, please use reduction='{name}' instead.",
+        stacklevel=stacklevel,
+    )
+    return name
+
+
+# --- activations
+
+
+def relu(input: torch.Tensor, inplace: bool = False) -> torch.Tensor:
+    return input.relu_() if inplace else _functions.relu(input)
+
+
+def relu_(input: torch.Tensor) -> torch.Tensor:
+    return input.relu_()
+
+
+def sigmoid(input: torch.Tensor) -> torch.Tensor:
+    return input.sigmoid()
+
+
+def tanh(input: torch.Tensor) -> torch.Tensor:
+    return input.tanh()
+
+
+def _implicit_dimension(name: str, ndim: int, stacklevel: int) -> int:
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as "
+        "an argument.",
+        stacklevel=stacklevel,
+    )
+    return 0 if ndim in (0, 1, 3) else 1
+
+
+def softmax(
+    input: torch.Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: torch.dtype | None = None
+) -> torch.Tensor:
+    if dim is None:
+        dim = _implicit_dimension("softmax", input.dim(), _stacklevel)
+    return input.softmax(dim) if dtype is None else input.softmax(dim, dtype=dtype)
+
+
+def log_softmax(
+    input: torch.Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: torch.dtype | None = None
+) -> torch.Tensor:
+    if dim is None:
+        dim = _implicit_dimension("log_softmax", input.dim(), _stacklevel)
+    return input.log_softmax(dim) if dtype is None else input.log_softmax(dim, dtype=dtype)
+
+
+def dropout(
+    input: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> torch.Tensor:
+    if not 0.0 <= p <= 1.0:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    if p == 0 or not training or input.numel() == 0:
+        return input
+    if p == 1:
+        kept = torch.zeros_like(input)
+    else:
+        with torch.no_grad():
+            kept = torch.empty_like(input).bernoulli_(1 - p).div_(1 - p)
+    return input.mul_(kept) if inplace else input * kept
+
+
+# --- losses
+
+
+def _reduce(values: torch.Tensor, reduction: str) -> torch.Tensor:
+    _reduction_number(reduction)
+    if reduction == "mean":
+        return values.mean()
+    return values.sum() if reduction == "sum" else values
+
+
+def mse_loss(
+    input: torch.Tensor,
+    target: torch.Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: torch.Tensor | None = None,
+) -> torch.Tensor:
+    if target.size() != input.size():
+        warnings.warn(
+            f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). "
+            "This will "
+            "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
+            stacklevel=2,
+        )
+    reduction = _reduction_name(size_average, reduce, reduction)
+    squares = (input - target).square()
+    if weight is None:
+        return _reduce(squares, reduction)
+    if weight.size() != input.size():
+        raise ValueError("Weights and input must have the same size.")
+    weighted = squares * weight
+    if reduction == "mean":
+        return weighted.sum() / weight.sum()
+    return _reduce(weighted, reduction)
+
+
+def _check_target(input: torch.Tensor, target: torch.Tensor) -> None:
+    """The shapes of a batch and its classes; for a single sample the operator checks."""
+    if input.dim() < 2:
+        return
+    batch = target.size(0) if target.dim() else 0
+    if input.size(0) != batch:
+        raise ValueError(f"Expected input batch_size ({input.size(0)}) to match target batch_size ({batch}).")
+    if input.dim() == 2 and target.dim() > 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    wanted = [input.size(0), *input.shape[2:]]
+    if list(target.shape) != wanted:
+        raise RuntimeError(f"Expected target size {wanted}, got {list(target.shape)}")
+
+
+def nll_loss(
+    input: torch.Tensor,
+    target: torch.Tensor,
+    weight: torch.Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> torch.Tensor:
+    """Minus the given log-probability of each target class: (N, C, …) with classes (N, …)."""
+    number = _reduction_number(_reduction_name(size_average, reduce, reduction))
+    _check_target(input, target)
+    return _functions.nll_loss(input, target, weight, number, ignore_index)
+
+
+def cross_entropy(
+    input: torch.Tensor,
+    target: torch.Tensor,
+    weight: torch.Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> torch.Tensor:
+    """``log_softmax`` then ``nll_loss``. The target holds classes, or, in the input's shape,
+    probabilities.
+    """
+    reduction = _reduction_name(size_average, reduce, reduction)
+    number = _reduction_number(reduction)
+    if target.shape == input.shape:
+        return _probability_loss(input, target, weight, ignore_index, reduction, label_smoothing)
+    _check_target(input, target)
+    if label_smoothing == 0.0:
+        return _functions.cross_entropy_loss(input, target, weight, number, ignore_index)
+    _check_smoothing(label_smoothing)
+    log_probabilities = log_softmax(input, 0 if input.dim() == 1 else 1)
+    loss = nll_loss(log_probabilities, target, weight, ignore_index=ignore_index, reduction=reduction)
+    spread = _smoothing_loss(log_probabilities, target, weight, ignore_index, reduction)
+    classes = input.size(0 if input.dim() == 1 else 1)
+    return loss * (1 - label_smoothing) + spread * (label_smoothing / classes)
+
+
+def _check_smoothing(label_smoothing: float) -> None:
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
+
+
+def _per_class(weight: torch.Tensor, input: torch.Tensor, class_dim: int) -> torch.Tensor:
+    shape = [1] * input.dim()
+    shape[class_dim] = -1
+    return weight.reshape(shape)
+
+
+def _smoothing_loss(
+    log_probabilities: torch.Tensor,
+    target: torch.Tensor,
+    weight: torch.Tensor | None,
+    ignore_index: int,
+    reduction: str,
+) -> torch.Tensor:
+    """The part of the loss that every class gets alike; ``mean`` divides as nll_loss does."""
+    class_dim = 0 if log_probabilities.dim() == 1 else 1
+    values = log_probabilities
+    if weight is not None:
+        values = values * _per_class(weight, values, class_dim)
+    ignored = target == ignore_index
+    values = (-values.sum(class_dim)).masked_fill(ignored, 0)
+    if reduction == "none":
+        return values
+    if reduction == "sum":
+        return values.sum()
+    # The weights of the targets, summed: a loss whose log-probabilities are all -1.
+    minus_one = torch.full_like(log_probabilities.detach(), -1)
+    return values.sum() / nll_loss(minus_one, target, weight, ignore_index=ignore_index, reduction="sum")
+
+
+def _probability_loss(
+    input: torch.Tensor,
+    target: torch.Tensor,
+    weight: torch.Tensor | None,
+    ignore_index: int,
+    reduction: str,
+    label_smoothing: float,
+) -> torch.Tensor:
+    if not target.is_floating_point():
+        raise RuntimeError(
+            f"Expected floating point type for target with class probabilities, got {target.dtype}"
+        )
+    if ignore_index >= 0:
+        raise RuntimeError("ignore_index is not supported for floating point target")
+    class_dim = 0 if input.dim() == 1 else 1
+    classes = input.size(class_dim)
+    if weight is not None and (weight.dim() != 1 or weight.numel() != classes):
+        raise RuntimeError(
+            "cross_entropy: weight tensor should be defined either for all "
+            f"{classes} classes or no classes but got weight tensor of shape: {list(weight.shape)}"
+        )
+    if label_smoothing != 0.0:
+        _check_smoothing(label_smoothing)
+        target = target * (1 - label_smoothing) + label_smoothing / classes
+    products = log_softmax(input, class_dim) * target
+    if weight is not None:
+        products = products * _per_class(weight, input, class_dim)
+    loss = -products.sum(class_dim)
+    if reduction == "none":
+        return loss
+    samples = math.prod(input.shape) // classes if classes else 0
+    return loss.sum() / samples if reduction == "mean" else loss.sum()

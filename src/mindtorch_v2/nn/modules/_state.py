@@ -1,0 +1,271 @@
+"""A module's state as a flat dictionary, and loading it back."""
+
+from __future__ import annotations
+
+import warnings
+from collections import OrderedDict, namedtuple
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import mindtorch_v2 as torch
+
+from ...utils.hooks import RemovableHandle, add_hook
+from ..parameter import Parameter
+
+if TYPE_CHECKING:
+    from .module import Module
+
+EXTRA_STATE = "_extra_state"
+
+
+class _IncompatibleKeys(namedtuple("_IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
+    """What ``load_state_dict`` could not match."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        if not self.missing_keys and not self.unexpected_keys:
+            return "<All keys matched successfully>"
+        return super().__repr__()
+
+    __str__ = __repr__
+
+
+class ModuleState:
+    """The part of ``Module`` that saves and loads. Only ``Module`` derives from it."""
+
+    _version: int = 1  # of the layout; kept in the state's metadata so that later versions can convert
+    _modules: dict[str, Module | None]
+    _parameters: dict[str, Parameter | None]
+    _buffers: dict[str, torch.Tensor | None]
+    _non_persistent_buffers_set: set[str]
+    _state_dict_hooks: OrderedDict[int, Callable[..., Any]]
+    _state_dict_pre_hooks: OrderedDict[int, Callable[..., Any]]
+    _load_state_dict_pre_hooks: OrderedDict[int, tuple[Callable[..., Any], bool]]
+    _load_state_dict_post_hooks: OrderedDict[int, Callable[..., Any]]
+
+    # --- hooks
+
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """``hook(module, prefix, keep_vars)`` runs before the module's state is collected."""
+        return add_hook(self._state_dict_pre_hooks, hook)
+
+    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """``hook(module, state_dict, prefix, local_metadata)`` may edit the collected state in place."""
+
+        def in_place(module: Any, state: Any, prefix: str, metadata: Any) -> None:
+            if hook(module, state, prefix, metadata) is not None:
+                raise RuntimeError("state_dict post-hook must return None")
+
+        return add_hook(self._state_dict_hooks, in_place)
+
+    def _register_state_dict_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """As the post hook, but what it returns (unless None) replaces the state."""
+        return add_hook(self._state_dict_hooks, hook)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """``hook(module, state_dict, prefix, local_metadata, strict, missing, unexpected, errors)``."""
+        return self._register_load_state_dict_pre_hook(hook, with_module=True)
+
+    def _register_load_state_dict_pre_hook(
+        self, hook: Callable[..., Any], with_module: bool = False
+    ) -> RemovableHandle:
+        # The flag is stored with the hook, so that a deep copy passes the copy and not this module.
+        return add_hook(self._load_state_dict_pre_hooks, (hook, with_module))
+
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """``hook(module, incompatible_keys)`` may edit the lists of keys in place."""
+        return add_hook(self._load_state_dict_post_hooks, hook)
+
+    # --- saving
+
+    def get_extra_state(self) -> Any:
+        raise RuntimeError(
+            "Reached a code path in Module.get_extra_state() that should never be called. "
+            "Override it together with set_extra_state() to keep state that is not a tensor."
+        )
+
+    def set_extra_state(self, state: Any) -> None:
+        raise RuntimeError(
+            "Reached a code path in Module.set_extra_state() that should never be called. "
+            "Override it together with get_extra_state() to keep state that is not a tensor."
+        )
+
+    def _local_state(self) -> dict[str, torch.Tensor]:
+        state: dict[str, Any] = dict(self._parameters)
+        state.update((k, v) for k, v in self._buffers.items() if k not in self._non_persistent_buffers_set)
+        return {name: value for name, value in state.items() if value is not None}
+
+    def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
+        for name, value in self._local_state().items():
+            destination[prefix + name] = value if keep_vars else value.detach()
+        if type(self).get_extra_state is not ModuleState.get_extra_state:
+            destination[prefix + EXTRA_STATE] = self.get_extra_state()
+
+    def state_dict(
+        self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
+    ) -> dict[str, Any]:
+        """Parameters and persistent buffers of the tree by dotted name. Without ``keep_vars`` they
+        are detached.
+        """
+        if args:
+            warnings.warn(
+                "Positional args are being deprecated, use kwargs instead. "
+                "state_dict(destination=..., prefix=..., keep_vars=...)",
+                FutureWarning,
+                stacklevel=2,
+            )
+            given = (*args, *(destination, prefix, keep_vars)[len(args) :])
+            destination, prefix, keep_vars = given
+        if destination is None:
+            destination = OrderedDict()
+            destination._metadata = OrderedDict()
+        metadata = {"version": self._version}
+        if hasattr(destination, "_metadata"):
+            destination._metadata[prefix[:-1]] = metadata
+        for hook in self._state_dict_pre_hooks.values():
+            hook(self, prefix, keep_vars)
+        self._save_to_state_dict(destination, prefix, keep_vars)
+        for name, child in self._modules.items():
+            if child is not None:
+                child.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+        for hook in self._state_dict_hooks.values():
+            replaced = hook(self, destination, prefix, metadata)
+            if replaced is not None:
+                destination = replaced
+        return destination  # type: ignore[no-any-return]
+
+    # --- loading
+
+    def _load_from_state_dict(
+        self,
+        state_dict: dict[str, Any],
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        """Takes this module's own entries (not its children's) and notes what is missing, left over
+        or wrong.
+        """
+        for hook, with_module in self._load_state_dict_pre_hooks.values():
+            first = (self,) if with_module else ()
+            hook(
+                *first, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+            )
+        local = self._local_state()
+        assign = local_metadata.get("assign_to_params_buffers", False)
+        for name, current in local.items():
+            key = prefix + name
+            if key in state_dict:
+                error = self._load_entry(name, current, key, state_dict[key], assign)
+                if error:
+                    error_msgs.append(error)
+            elif strict:
+                missing_keys.append(key)
+        extra_key = prefix + EXTRA_STATE
+        if type(self).set_extra_state is not ModuleState.set_extra_state:
+            if extra_key in state_dict:
+                self.set_extra_state(state_dict[extra_key])
+            elif strict:
+                missing_keys.append(extra_key)
+        elif strict and extra_key in state_dict:
+            unexpected_keys.append(extra_key)
+        if strict:
+            for key in state_dict:
+                if key.startswith(prefix) and key != extra_key:
+                    name, dot, _ = key[len(prefix) :].partition(".")
+                    if name not in (self._modules if dot else local):
+                        unexpected_keys.append(key)
+
+    def _load_entry(self, name: str, current: torch.Tensor, key: str, value: Any, assign: bool) -> str | None:
+        """Copies (or assigns) one tensor; returns what went wrong, because all errors are reported
+        together.
+        """
+        if not isinstance(value, torch.Tensor):
+            return (
+                f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object '
+                f"from checkpoint but received {type(value)}"
+            )
+        if current.dim() == 0 and value.dim() == 1 and value.numel() == 1:
+            value = value[0]  # files written before there were 0-dim tensors
+        if value.shape != current.shape:
+            return (
+                f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, the "
+                "shape in "
+                f"current model is {current.shape}."
+            )
+        if current.is_meta and not value.is_meta and not assign:
+            warnings.warn(
+                f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in "
+                "the current "
+                "model, which is a no-op. (Did you mean to pass `assign=True` to assign items in the state "
+                "dictionary to their corresponding key in the module instead of copying them in place?)",
+                stacklevel=6,
+            )
+        try:
+            with torch.no_grad():
+                if not assign:
+                    current.copy_(value)
+                elif not isinstance(current, Parameter):
+                    setattr(self, name, value)
+                elif isinstance(value, Parameter):
+                    setattr(self, name, value.requires_grad_(current.requires_grad))
+                else:
+                    setattr(self, name, Parameter(value, current.requires_grad))
+        except (RuntimeError, TypeError, ValueError, NotImplementedError) as error:
+            return (
+                f'While copying the parameter named "{key}", whose dimensions in the model are '
+                f"{current.shape} and whose dimensions in the checkpoint are {value.shape}, "
+                f"an exception occurred : {error.args}."
+            )
+        return None
+
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> _IncompatibleKeys:
+        """Copies a state into this tree. ``strict``: the keys must be exactly ours. ``assign``: take
+        the tensors.
+        """
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
+        missing: list[str] = []
+        unexpected: list[str] = []
+        errors: list[str] = []
+        metadata = getattr(state_dict, "_metadata", None)
+        everything: Any = OrderedDict(state_dict)
+        if metadata is not None:
+            everything._metadata = metadata  # pre-hooks may look at it
+
+        def load(module: Any, state: dict[str, Any], prefix: str) -> None:
+            local_metadata = {} if metadata is None else dict(metadata.get(prefix[:-1], {}))
+            if assign:
+                local_metadata["assign_to_params_buffers"] = assign
+            module._load_from_state_dict(state, prefix, local_metadata, True, missing, unexpected, errors)
+            for name, child in module._modules.items():
+                if child is not None:
+                    path = f"{prefix}{name}."
+                    load(child, {k: v for k, v in state.items() if k.startswith(path)}, path)
+            incompatible = _IncompatibleKeys(missing, unexpected)
+            for hook in module._load_state_dict_post_hooks.values():
+                if hook(module, incompatible) is not None:
+                    raise RuntimeError(
+                        "Hooks registered with ``register_load_state_dict_post_hook`` are not expected "
+                        "to return "
+                        "new values, if incompatible_keys need to be modified, it should be done inplace."
+                    )
+
+        load(self, everything, "")
+        if strict:
+            listings = []
+            for title, keys in (("Missing", missing), ("Unexpected", unexpected)):
+                if keys:
+                    names = ", ".join(f'"{key}"' for key in keys)
+                    listings.append(f"{title} key(s) in state_dict: {names}. ")
+            errors = listings + errors
+        if errors:
+            details = "\n\t".join(errors)
+            raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{details}")
+        return _IncompatibleKeys(missing, unexpected)

@@ -1,0 +1,62 @@
+"""Handles of registered hooks."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections import OrderedDict
+from collections.abc import MutableMapping
+from typing import Any
+
+_next_id = itertools.count()
+
+
+class RemovableHandle:
+    """Takes one hook out of the table it was registered in; also a context manager that does so at its end.
+
+    The table is held weakly: a handle kept somewhere does not keep the module or optimizer alive. Other
+    tables that note something about the hook by its id (that it wants keyword arguments, say) are given as
+    ``extra``.
+    """
+
+    def __init__(self, hooks: MutableMapping[int, Any], *, extra: Any = None) -> None:
+        self.id = next(_next_id)
+        self._hooks = weakref.ref(hooks)
+        tables = [] if extra is None else extra if isinstance(extra, list) else [extra]
+        self._extra = tuple(weakref.ref(table) for table in tables)
+
+    def remove(self) -> None:
+        for reference in (self._hooks, *self._extra):
+            table = reference()
+            if table is not None and self.id in table:
+                del table[self.id]
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return (self._hooks(), self.id, tuple(reference() for reference in self._extra))
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        hooks, self.id, extra = state
+        self._hooks = _reference(hooks)
+        self._extra = tuple(_reference(table) for table in extra)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.remove()
+
+
+def _reference(table: Any) -> weakref.ref[Any]:
+    # A table that was gone when the handle was pickled comes back as an empty one that is gone at once.
+    return weakref.ref(OrderedDict() if table is None else table)
+
+
+def add_hook(
+    hooks: OrderedDict[int, Any], hook: Any, *, extra: Any = None, prepend: bool = False
+) -> RemovableHandle:
+    """Registers ``hook`` in a table that runs in its order. (A plain dict cannot be referred to weakly.)"""
+    handle = RemovableHandle(hooks, extra=extra)
+    hooks[handle.id] = hook
+    if prepend:
+        hooks.move_to_end(handle.id, last=False)
+    return handle

@@ -1,0 +1,105 @@
+#include <cstdint>
+#include <limits>
+
+#include "check.h"
+#include "kernels/elementwise.h"
+#include "kernels/functors.h"
+
+using namespace mt;
+using namespace mt::kernels;
+
+namespace {
+
+// Distance in units of the last place between a float and the exact value.
+double ulps(float got, double exact) {
+  if (std::isnan(exact)) return std::isnan(got) ? 0 : 1e9;
+  const float nearest = float(exact);
+  if (std::isinf(nearest) || nearest == 0.0f)
+    return got == nearest ? 0 : std::fabs(double(got) - exact) < 2e-45 ? 1 : 1e9;
+  int exponent;
+  std::frexp(exact, &exponent);
+  return std::fabs(double(got) - exact) / std::ldexp(1.0, std::max(exponent - 24, -149));
+}
+
+template <class Op>
+void check_accuracy(double (*exact)(double), float low, float high, double limit) {
+  constexpr int64_t n = 200000;
+  Array<float> in({n}, std::function<float(int64_t)>(
+                           [&](int64_t i) { return low + (high - low) * float(i) / float(n - 1); }));
+  Array<float> out({n});
+  unary<Op>(in.view(), out.view());
+  double worst = 0;
+  float at = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const double distance = ulps(out[i], exact(double(in[i])));
+    if (distance > worst) worst = distance, at = in[i];
+  }
+  if (worst > limit) std::printf("  %s(%.9g) is %.3f ulp off\n", Op::name, at, worst);
+  CHECK(worst <= limit);
+}
+
+template <class Op>
+float at(float x) {
+  Array<float> in({1}, x), out({1});
+  unary<Op>(in.view(), out.view());
+  return out[0];
+}
+
+double exact_sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+}  // namespace
+
+TEST("float elementary functions are within two units of the last place") {
+  check_accuracy<exp_op>(std::exp, -87.0f, 88.7f, 2);
+  check_accuracy<exp_op>(std::exp, -104.0f, -87.0f, 2);
+  check_accuracy<exp_op>(std::exp, -1.0f, 1.0f, 2);
+  check_accuracy<log_op>(std::log, 1e-3f, 10.0f, 2);
+  check_accuracy<log_op>(std::log, 0.5f, 1.5f, 2);
+  check_accuracy<log_op>(std::log, 1.0f, 1e30f, 2);
+  check_accuracy<log_op>(std::log, 0.0f, 1e-37f, 2);
+  check_accuracy<tanh_op>(std::tanh, -10.0f, 10.0f, 2);
+  check_accuracy<tanh_op>(std::tanh, -0.7f, 0.7f, 2);
+  check_accuracy<sigmoid_op>(exact_sigmoid, -20.0f, 20.0f, 3);
+  check_accuracy<erf_op>(std::erf, -5.0f, 5.0f, 2);
+  check_accuracy<erf_op>(std::erf, -1.1f, 1.1f, 2);
+  check_accuracy<expm1_op>(std::expm1, -20.0f, 80.0f, 1);
+  check_accuracy<expm1_op>(std::expm1, -0.01f, 0.01f, 1);
+  check_accuracy<log1p_op>(std::log1p, -0.99f, 100.0f, 1);
+  check_accuracy<log1p_op>(std::log1p, -1e-6f, 1e-6f, 1);
+  check_accuracy<sin_op>(std::sin, -100.0f, 100.0f, 2);
+  check_accuracy<cos_op>(std::cos, -100.0f, 100.0f, 2);
+}
+
+TEST("float elementary functions are right for zeros, infinities, NaN and overflow") {
+  CHECK(at<exp_op>(0.0f) == 1.0f);
+  CHECK(at<exp_op>(kInf) == kInf && at<exp_op>(1000.0f) == kInf && at<exp_op>(88.73f) == kInf);
+  CHECK(at<exp_op>(-kInf) == 0.0f && at<exp_op>(-1000.0f) == 0.0f);
+  CHECK(std::isnan(at<exp_op>(kNan)));
+  CHECK(at<log_op>(1.0f) == 0.0f && at<log_op>(0.0f) == -kInf && at<log_op>(-0.0f) == -kInf &&
+        at<log_op>(kInf) == kInf);
+  CHECK(std::isnan(at<log_op>(-1.0f)) && std::isnan(at<log_op>(kNan)) && std::isnan(at<log_op>(-kInf)));
+  CHECK(at<tanh_op>(kInf) == 1.0f && at<tanh_op>(-kInf) == -1.0f && std::isnan(at<tanh_op>(kNan)));
+  CHECK(at<tanh_op>(-0.0f) == 0.0f && std::signbit(at<tanh_op>(-0.0f)));
+  CHECK(at<sigmoid_op>(kInf) == 1.0f && at<sigmoid_op>(-kInf) == 0.0f && std::isnan(at<sigmoid_op>(kNan)));
+  CHECK(at<erf_op>(kInf) == 1.0f && at<erf_op>(-kInf) == -1.0f && std::isnan(at<erf_op>(kNan)) &&
+        at<erf_op>(0.0f) == 0.0f);
+  CHECK(at<expm1_op>(kInf) == kInf && at<expm1_op>(-kInf) == -1.0f && std::isnan(at<expm1_op>(kNan)) &&
+        at<expm1_op>(100.0f) == kInf);
+  CHECK(at<log1p_op>(kInf) == kInf && at<log1p_op>(-1.0f) == -kInf && std::isnan(at<log1p_op>(-2.0f)) &&
+        std::isnan(at<log1p_op>(kNan)));
+  CHECK(at<log1p_op>(1e-30f) == 1e-30f && at<expm1_op>(1e-30f) == 1e-30f);
+  CHECK(std::isnan(at<sin_op>(kInf)) && std::isnan(at<cos_op>(kNan)) && at<cos_op>(0.0f) == 1.0f);
+  CHECK(at<sin_op>(1e30f) == std::sin(1e30f) && at<cos_op>(-3e8f) == std::cos(-3e8f));
+  CHECK(at<relu_op>(-2.0f) == 0.0f && std::isnan(at<relu_op>(kNan)));
+}
+
+TEST("the same value gives the same result wherever it stands in a row") {
+  // The vector body and the scalar rest of a loop must agree, or results would depend on the shape.
+  for (int64_t n : {1, 3, 7, 8, 15, 17, 31}) {
+    Array<float> in({n}, 1.2345f), out({n});
+    unary<exp_op>(in.view(), out.view());
+    for (int64_t i = 0; i < n; ++i) CHECK(out[i] == at<exp_op>(1.2345f));
+  }
+}

@@ -1,0 +1,115 @@
+#include "check.h"
+#include "kernels/matmul.h"
+#include "kernels/types.h"
+
+using namespace mt;
+using namespace mt::kernels;
+
+namespace {
+
+template <class T>
+Array<T> matrix(int64_t rows, int64_t columns, int layout) {
+  Array<T> a({rows, columns},
+             std::function<T(int64_t)>([](int64_t i) { return cast<T>(float((i * 7) % 11 - 5)); }));
+  if (layout == 1) {  // column-major
+    a.strides = {1, rows};
+  } else if (layout == 2) {  // every second element of every row
+    a.data.resize(size_t(rows * columns * 2));
+    for (size_t i = 0; i < a.data.size(); ++i) a.data[i] = cast<T>(float(i % 9) - 4.0f);
+    a.strides = {columns * 2, 2};
+  } else if (layout == 3) {  // rows that repeat
+    a.strides = {0, 1};
+  }
+  return a;
+}
+
+template <class T>
+T& element(Array<T>& a, int64_t i, int64_t j) {
+  return a[i * a.strides[0] + j * a.strides[1]];
+}
+
+template <class T>
+void check_product(int64_t m, int64_t n, int64_t k, int la, int lb, int lc) {
+  using W = std::conditional_t<is_complex_v<T>, complex128, double>;
+  Array<T> a = matrix<T>(m, k, la), b = matrix<T>(k, n, lb), c = matrix<T>(m, n, lc);
+  Array<T> before = c;
+  gemm(a.view(), b.view(), c.view(), Scalar(int64_t(2)), Scalar(int64_t(-1)));
+  bool fine = true;
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
+      W sum = 0;
+      for (int64_t p = 0; p < k; ++p) sum += cast<W>(element(a, i, p)) * cast<W>(element(b, p, j));
+      const T wanted = cast<T>(W(2.0) * sum - cast<W>(element(before, i, j)));
+      fine &= cast<W>(element(c, i, j)) == cast<W>(wanted);
+    }
+  }
+  if (!fine)
+    std::printf("  %s %ldx%ldx%ld layouts %d %d %d\n", info(dtype_of<T>).name, long(m), long(n), long(k), la,
+                lb, lc);
+  CHECK(fine);
+}
+
+}  // namespace
+
+TEST("products are exact on small integers in every dtype, layout and size class") {
+  for (int64_t m : {1, 4, 20}) {
+    for (int64_t k : {1, 5, 33}) {
+      for (int la : {0, 1, 2, 3}) {
+        for (int lb : {0, 1, 2, 3}) {
+          for (int lc : {0, 1, 2}) {
+            check_product<float>(m, 17, k, la, lb, lc);
+            check_product<double>(m, 1, k, la, lb, lc);
+          }
+        }
+      }
+      check_product<complex64>(m, 9, k, 0, 1, 1);
+      check_product<complex128>(m, 9, k, 1, 0, 0);
+      check_product<int64_t>(m, 9, k, 1, 2, 1);
+      check_product<int32_t>(m, 600, k, 0, 0, 0);
+      check_product<Half>(m, 9, k, 1, 0, 2);
+      check_product<BFloat16>(m, 3, 5, 1, 0, 2);
+    }
+  }
+}
+
+TEST("beta zero does not read the result and an empty inner dimension gives beta times it") {
+  Array<float> a({20, 20}, 1.0f), b({20, 20}, 1.0f), c({20, 20}, NAN);
+  gemm(a.view(), b.view(), c.view(), Scalar(1.0), Scalar(0.0));
+  CHECK(c[0] == 20 && c[399] == 20);
+  Array<float> x({2, 0}), y({0, 3}), z({2, 3}, 4.0f);
+  gemm(x.view(), y.view(), z.view(), Scalar(1.0), Scalar(0.5));
+  CHECK(z[0] == 2 && z[5] == 2);
+  gemm(x.view(), y.view(), z.view(), Scalar(1.0), Scalar(0.0));
+  CHECK(z[3] == 0);
+  Array<float> none({0, 3}), out({0, 3}), square({3, 3});
+  gemm(none.view(), square.view(), out.view(), Scalar(1.0), Scalar(0.0));
+}
+
+TEST("integer products wrap") {
+  Array<uint8_t> a({1, 3}, uint8_t(100)), b({3, 1}, uint8_t(100)), c({1, 1});
+  gemm(a.view(), b.view(), c.view(), Scalar(int64_t(1)), Scalar(int64_t(0)));
+  CHECK(c[0] == uint8_t(30000));
+}
+
+TEST("batches multiply matrix by matrix, with expanded operands") {
+  Array<float> a({6, 3, 4}, std::function<float(int64_t)>([](int64_t i) { return float(i % 5); })),
+      b({1, 4, 2}, 1.0f), c({6, 3, 2});
+  b.sizes[0] = 6, b.strides[0] = 0;
+  bmm(a.view(), b.view(), c.view(), Scalar(1.0), Scalar(0.0));
+  for (int64_t i = 0; i < 6; ++i)
+    CHECK(c[i * 6] == a[i * 12] + a[i * 12 + 1] + a[i * 12 + 2] + a[i * 12 + 3]);
+  Array<double> x({4, 70, 70}, 0.5), y({4, 70, 70}, 2.0), z({4, 70, 70});
+  bmm(x.view(), y.view(), z.view(), Scalar(1.0), Scalar(0.0));
+  CHECK(z[0] == 70 && z[19599] == 70);
+}
+
+TEST("shapes and dtypes that do not fit are refused") {
+  Array<float> a({2, 3}), b({4, 5}), c({2, 5});
+  CHECK_FAILS(gemm(a.view(), b.view(), c.view(), Scalar(1.0), Scalar(0.0)),
+              "mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)");
+  Array<double> d({3, 5});
+  CHECK_FAILS(gemm(a.view(), d.view(), c.view(), Scalar(1.0), Scalar(0.0)), "same dtype");
+  Array<char> f({3, 3}), g({3, 3});
+  CHECK_FAILS(gemm(f.view(), f.view(), g.view(), Scalar(int64_t(1)), Scalar(int64_t(0))),
+              "not implemented for 'Bool'");
+}

@@ -1,0 +1,90 @@
+"""What goes wrong, and how the next step still works."""
+
+import pytest
+
+import mindtorch_v2 as torch
+from mindtorch_v2 import softnpu
+from mindtorch_v2._backends.npu import aclnn, ops
+
+
+@pytest.fixture(autouse=True)
+def no_faults_left():
+    yield
+    softnpu.clear()
+    torch.npu.synchronize()
+
+
+def test_an_error_names_the_function_the_code_and_its_meaning():
+    x = torch.ones(4, device="npu")
+    softnpu.fail("aclnnAddGetWorkspaceSize", 1, 161002)
+    with pytest.raises(
+        RuntimeError, match="aclnnAddGetWorkspaceSize failed with error 161002 .*ACLNN_ERR_PARAM_INVALID"
+    ):
+        x + x
+    assert (x + x).tolist() == [2.0] * 4
+
+
+def test_a_failing_launch_leaves_nothing_behind():
+    x = torch.ones(4, device="npu")
+    allocated = torch.npu.memory_allocated()
+    softnpu.fail("aclnnAdd", 1, 361001)
+    with pytest.raises(RuntimeError, match="aclnnAdd failed with error 361001"):
+        x + x
+    assert torch.npu.memory_allocated() == allocated
+
+
+def test_an_operator_that_fails_on_the_device_is_reported_at_the_next_wait():
+    x = torch.ones(4, device="npu")
+    torch.npu.synchronize()
+    softnpu.fail("task:aclnnAdd", 1, 507015)
+    x + x
+    with pytest.raises(RuntimeError, match="507015.*ACL_ERROR_RT_AICORE_EXCEPTION"):
+        torch.npu.synchronize()
+    torch.npu.synchronize()
+    assert (x + x).tolist() == [2.0] * 4
+
+
+def test_a_device_that_does_not_exist_is_named():
+    with pytest.raises(RuntimeError, match="Invalid NPU device index 5"):
+        torch.ones(1, device="npu:5")
+
+
+def test_mixed_devices_are_refused():
+    with pytest.raises(RuntimeError, match="same device"):
+        torch.ones(3, device="npu") + torch.ones(3)
+
+
+def test_any_operator_of_the_table_can_be_called_by_name():
+    a, b = torch.tensor([1.0, 2.0], device="npu"), torch.tensor([10.0, 20.0], device="npu")
+    out = torch.empty(2, device="npu")
+    aclnn.add(a, b, 2, out)
+    assert out.tolist() == [21.0, 42.0]
+    aclnn.call("aclnnInplaceCopy", out, a)
+    assert out.tolist() == [1.0, 2.0]
+
+
+def test_an_operator_called_with_the_wrong_arguments_says_what_it_takes():
+    x = torch.ones(2, device="npu")
+    with pytest.raises(TypeError, match=r"aclnnAdd takes 4 arguments \(aclTensor\* self"):
+        aclnn.add(x, x)
+    with pytest.raises(TypeError, match="argument 'other' must fit aclTensor"):
+        aclnn.add(x, "text", 1, x)
+
+
+def test_an_unknown_operator_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no_such_operator"):
+        aclnn.no_such_operator  # noqa: B018
+    with pytest.raises(AttributeError, match="Did you mean aclnnAdd"):
+        aclnn.call("aclnnAd")
+
+
+def test_the_operator_library_can_be_asked_what_it_has():
+    assert ops.is_available("aclnnAdd")
+    assert not ops.is_available("aclnnNoSuchOperator")
+
+
+def test_unsupported_types_are_refused_by_the_operator():
+    x = torch.ones(4, device="npu")
+    out = torch.empty(3, device="npu")
+    with pytest.raises(RuntimeError, match="aclnnAddGetWorkspaceSize failed"):
+        aclnn.add(x, x, 1, out)

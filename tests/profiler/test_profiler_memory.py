@@ -1,0 +1,106 @@
+"""profile_memory=True: the NPU's memory around operators, and every allocation."""
+
+import json
+
+import pytest
+
+import mindtorch_v2 as torch
+from mindtorch_v2.profiler import profile, record_function
+
+BEFORE, AFTER, DELTA = (f"npu_memory_allocated_{name}" for name in ("before", "after", "delta"))
+needs_npu = pytest.mark.skipif(not torch.npu.is_available(), reason="no NPU, hardware or software")
+BYTES = 256 * 256 * 4
+
+pytestmark = needs_npu
+
+
+def event(prof, name):
+    return next(e for e in prof.events() if e.name == name)
+
+
+def test_before_and_after_are_the_allocators_own_numbers():
+    x = torch.ones((256, 256), device="npu")
+    before = torch.npu.memory_allocated()
+    with profile(profile_memory=True) as prof:
+        y = x + x
+    add = event(prof, "aten::add")
+    assert add.metadata == {BEFORE: before, AFTER: before + BYTES, DELTA: BYTES}
+    assert torch.npu.memory_allocated() == before + BYTES
+    assert add[DELTA] == BYTES and DELTA in add and add["device_type"] == "NPU"
+    del y
+
+
+def test_a_factory_without_tensor_inputs_is_known_by_what_it_allocates():
+    with profile(profile_memory=True) as prof:
+        x = torch.empty((256, 256), device="npu")
+    empty = event(prof, "aten::empty")
+    assert empty["device_type"] == "NPU" and empty[DELTA] == BYTES
+    del x
+
+
+def test_operators_on_the_cpu_have_no_npu_fields():
+    with profile(profile_memory=True) as prof:
+        torch.ones((256, 256)) + 1
+    assert all(e.metadata == {} and e["device_type"] == "CPU" for e in prof.events())
+
+
+def test_without_profile_memory_nothing_of_memory_is_recorded():
+    x = torch.ones((256, 256), device="npu")
+    with profile() as prof:
+        x + x
+    assert event(prof, "aten::add").metadata == {}
+    assert event(prof, "aten::add")["device_type"] == "NPU"
+    assert all(e.device_memory_usage == 0 for e in prof.events())
+
+
+def test_memory_usage_counts_what_was_allocated_inside():
+    x = torch.ones((256, 256), device="npu")
+    with profile(profile_memory=True) as prof:
+        with record_function("block"):
+            y = x + x
+            z = y * y
+    block = event(prof, "block")
+    assert block.device_memory_usage == 2 * BYTES
+    assert block.self_device_memory_usage == 0
+    assert event(prof, "aten::add").self_device_memory_usage == BYTES
+    table = prof.key_averages().table(sort_by="self_npu_memory_usage")
+    assert "Self NPU Mem" in table and "512.00 KB" in table
+    del y, z
+
+
+def test_frees_outside_operators_are_events_of_their_own():
+    x = torch.ones((256, 256), device="npu")
+    with profile(profile_memory=True) as prof:
+        del x
+    freed = [e for e in prof.events() if e.name == "[memory]"]
+    assert [e.device_memory_usage for e in freed] == [-BYTES]
+
+
+def test_traces_hold_every_allocation_as_an_instant(tmp_path):
+    x = torch.ones((256, 256), device="npu")
+    with profile(profile_memory=True) as prof:
+        y = x + x
+        del y
+    path = tmp_path / "trace.json"
+    prof.export_chrome_trace(path)
+    trace = json.loads(path.read_text())
+    instants = [e for e in trace["traceEvents"] if e["name"] == "[memory]"]
+    sizes = [e["args"]["Bytes"] for e in instants]
+    assert BYTES in sizes and -BYTES in sizes
+    for e in instants:
+        assert e["ph"] == "i" and e["cat"] == "cpu_instant_event"
+        assert e["args"]["Device Type"] == 20 and e["args"]["Device Id"] == 0
+        assert e["args"]["Total Allocated"] <= e["args"]["Total Reserved"]
+    assert trace["profile_memory"] == 1
+    assert [p["id"] for p in trace["deviceProperties"]] == [0]
+    assert trace["deviceProperties"][0]["totalGlobalMem"] > 0
+
+
+def test_the_allocator_is_left_unwatched_after_the_profile():
+    with profile(profile_memory=True) as prof:
+        pass
+    torch.ones((256, 256), device="npu") + 1
+    assert len(prof.events()) == 0
+    with profile() as after:
+        torch.ones((256, 256), device="npu")
+    assert all(e.name != "[memory]" for e in after.events())

@@ -1,0 +1,263 @@
+#include <pthread.h>
+
+#include <atomic>
+#include <thread>
+
+#include "check.h"
+
+namespace {
+
+struct StreamHandle {
+  StreamHandle() { OK(aclrtCreateStream(&handle)); }
+  ~StreamHandle() {
+    if (handle != nullptr) aclrtDestroyStreamForce(handle);
+  }
+  operator aclrtStream() const { return handle; }
+  aclrtStream handle = nullptr;
+};
+
+struct EventHandle {
+  EventHandle() { OK(aclrtCreateEvent(&handle)); }
+  ~EventHandle() { aclrtDestroyEvent(handle); }
+  operator aclrtEvent() const { return handle; }
+  aclrtEvent handle = nullptr;
+};
+
+bool done(aclrtStream stream) {
+  aclrtStreamStatus status;
+  OK(aclrtStreamQuery(stream, &status));
+  return status == ACL_STREAM_STATUS_COMPLETE;
+}
+
+bool reached(aclrtEvent event) {
+  aclrtEventRecordedStatus status;
+  OK(aclrtQueryEventStatus(event, &status));
+  return status == ACL_EVENT_RECORDED_STATUS_COMPLETE;
+}
+
+// Appends to a log from within a stream.
+struct Step {
+  std::vector<int>* log;
+  int number;
+};
+void append(void* step) {
+  auto* s = static_cast<Step*>(step);
+  s->log->push_back(s->number);
+}
+
+}  // namespace
+
+TEST("tasks of a stream run in the order of their launches") {
+  StreamHandle stream;
+  std::vector<int> log;
+  std::vector<Step> steps;
+  for (int i = 0; i < 5000; ++i) steps.push_back({&log, i});
+  for (Step& step : steps) OK(aclrtLaunchHostFunc(stream, append, &step));
+  OK(aclrtSynchronizeStream(stream));
+  CHECK_EQUAL(log.size(), steps.size());
+  for (int i = 0; i < 5000; ++i) CHECK_EQUAL(log[size_t(i)], i);
+}
+
+TEST("launches from many threads all arrive, each thread's in its order") {
+  StreamHandle stream;
+  std::vector<int> log;
+  std::vector<Step> steps;
+  for (int i = 0; i < 4000; ++i) steps.push_back({&log, i});
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      OK(aclrtSetDevice(0));
+      for (int i = 0; i < 1000; ++i) OK(aclrtLaunchHostFunc(stream, append, &steps[size_t(t * 1000 + i)]));
+    });
+  for (std::thread& thread : threads) thread.join();
+  OK(aclrtSynchronizeStream(stream));
+  CHECK_EQUAL(log.size(), 4000u);
+  int last[4] = {-1, -1, -1, -1};
+  for (const int number : log) {
+    CHECK(number % 1000 > last[number / 1000]);
+    last[number / 1000] = number % 1000;
+  }
+}
+
+TEST("work is asynchronous: a closed gate holds it and the launch returns") {
+  StreamHandle stream;
+  Floats buffer(16);
+  softnpu_gate(stream, 1);
+  OK(aclrtMemsetAsync(buffer.data(), buffer.bytes(), 0, buffer.bytes(), stream));
+  CHECK(!done(stream));
+  FAILS(aclrtSynchronizeStreamWithTimeout(stream, 1), 507046, "not done in time");
+  softnpu_gate(stream, 0);
+  OK(aclrtSynchronizeStream(stream));
+  CHECK(done(stream));
+}
+
+TEST("a stream waits for an event of another stream") {
+  StreamHandle first, second;
+  EventHandle event;
+  std::vector<int> log;
+  Step one{&log, 1}, two{&log, 2};
+  softnpu_gate(first, 1);
+  OK(aclrtLaunchHostFunc(first, append, &one));
+  OK(aclrtRecordEvent(event, first));
+  OK(aclrtStreamWaitEvent(second, event));
+  OK(aclrtLaunchHostFunc(second, append, &two));
+  CHECK(!reached(event));
+  FAILS(aclrtSynchronizeStreamWithTimeout(second, 2), 507046, "not done in time");
+  softnpu_gate(first, 0);
+  OK(aclrtSynchronizeStream(second));
+  CHECK((log == std::vector<int>{1, 2}));
+}
+
+TEST("recording an event again makes a new version; a waiter keeps the one it saw") {
+  StreamHandle first, second;
+  EventHandle event;
+  OK(aclrtRecordEvent(event, first));
+  OK(aclrtSynchronizeEvent(event));
+  softnpu_gate(second, 1);
+  OK(aclrtStreamWaitEvent(second, event));  // of the version already reached
+  softnpu_gate(first, 1);
+  OK(aclrtRecordEvent(event, first));
+  CHECK(!reached(event));
+  softnpu_gate(second, 0);
+  OK(aclrtSynchronizeStream(second));
+  CHECK(!reached(event));
+  FAILS(aclrtSynchronizeEventWithTimeout(event, 1), 507047, "not reached");
+  softnpu_gate(first, 0);
+  OK(aclrtSynchronizeEvent(event));
+}
+
+TEST("elapsed time needs two reached events in order") {
+  StreamHandle stream;
+  EventHandle start, end;
+  float ms = -1;
+  FAILS(aclrtEventElapsedTime(&ms, start, end), 107006, "never recorded");
+  OK(aclrtRecordEvent(start, stream));
+  OK(aclrtSynchronizeEvent(start));
+  softnpu_gate(stream, 1);
+  OK(aclrtRecordEvent(end, stream));
+  FAILS(aclrtEventElapsedTime(&ms, start, end), 507006, "synchronise first");
+  softnpu_gate(stream, 0);
+  OK(aclrtSynchronizeStream(stream));
+  OK(aclrtEventElapsedTime(&ms, start, end));
+  CHECK(ms >= 0);
+  FAILS(aclrtEventElapsedTime(&ms, end, start), 107007, "before the start");
+}
+
+TEST("events of the extended kind obey their flags") {
+  aclrtEvent timing = nullptr;
+  FAILS(aclrtCreateEventExWithFlag(&timing, 0), 100000, "ACL_EVENT_SYNC");
+  OK(aclrtCreateEventExWithFlag(&timing, ACL_EVENT_TIME_LINE));
+  StreamHandle stream;
+  OK(aclrtRecordEvent(timing, stream));
+  FAILS(aclrtStreamWaitEvent(stream, timing), 107000, "ACL_EVENT_SYNC");
+  OK(aclrtDestroyEvent(timing));
+  FAILS(aclrtRecordEvent(timing, stream), 107000, "destroyed");
+}
+
+TEST("a destroyed or made-up stream is refused") {
+  aclrtStream stream = nullptr;
+  OK(aclrtCreateStreamWithConfig(&stream, 2, ACL_STREAM_FAST_LAUNCH));
+  uint32_t priority = 0, flags = 0;
+  OK(aclrtStreamGetPriority(stream, &priority));
+  OK(aclrtStreamGetFlags(stream, &flags));
+  CHECK_EQUAL(priority, 2u);
+  CHECK_EQUAL(flags, uint32_t(ACL_STREAM_FAST_LAUNCH));
+  OK(aclrtDestroyStream(stream));
+  FAILS(aclrtSynchronizeStream(stream), 107000, "destroyed");
+  FAILS(aclrtDestroyStream(stream), 107000, "destroyed");
+  int local = 0;
+  FAILS(aclrtSynchronizeStream(&local), 107000, "is not one");
+}
+
+TEST("a stream of another device is refused until its device is set") {
+  StreamHandle stream;
+  OK(aclrtSetDevice(1));
+  FAILS(aclrtSynchronizeStream(stream), 107003, "belongs to device 0");
+  OK(aclrtResetDevice(1));
+  OK(aclrtSetDevice(0));
+  OK(aclrtSynchronizeStream(stream));
+}
+
+TEST("destroying a stream by force drops what has not started, and frees those who wait for it") {
+  StreamHandle other;
+  EventHandle event;
+  aclrtStream stream = nullptr;
+  OK(aclrtCreateStream(&stream));
+  std::vector<int> log;
+  Step never{&log, 1};
+  softnpu_gate(stream, 1);
+  OK(aclrtLaunchHostFunc(stream, append, &never));
+  OK(aclrtRecordEvent(event, stream));
+  OK(aclrtStreamWaitEvent(other, event));
+  OK(aclrtDestroyStreamForce(stream));
+  OK(aclrtSynchronizeStream(other));
+  CHECK(log.size() <= 1);
+}
+
+TEST("an asynchronous copy of pageable memory is over when the call returns") {
+  StreamHandle stream;
+  Floats buffer({1, 2, 3, 4});
+  float host[4] = {};
+  softnpu_set_delay(1000);
+  OK(aclrtMemcpyAsync(host, 16, buffer.data(), 16, ACL_MEMCPY_DEVICE_TO_HOST, stream));
+  CHECK_EQUAL(host[3], 4.0f);
+}
+
+TEST("an asynchronous copy of pinned memory waits for its turn") {
+  StreamHandle stream;
+  Floats buffer({1, 2, 3, 4});
+  void* pinned = nullptr;
+  OK(aclrtMallocHost(&pinned, 16));
+  static_cast<float*>(pinned)[3] = -1;
+  softnpu_gate(stream, 1);
+  OK(aclrtMemcpyAsync(pinned, 16, buffer.data(), 16, ACL_MEMCPY_DEVICE_TO_HOST, stream));
+  CHECK_EQUAL(static_cast<float*>(pinned)[3], -1.0f);
+  softnpu_gate(stream, 0);
+  OK(aclrtSynchronizeStream(stream));
+  CHECK_EQUAL(static_cast<float*>(pinned)[3], 4.0f);
+  FAILS(aclrtMemcpyAsync(pinned, 16, pinned, 16, ACL_MEMCPY_HOST_TO_HOST, stream), 207000, "host to host");
+  OK(aclrtFreeHost(pinned));
+}
+
+TEST("callbacks run in the thread that subscribed") {
+  StreamHandle stream;
+  std::vector<int> log;
+  Step step{&log, 7};
+  FAILS(aclrtLaunchCallback(append, &step, ACL_CALLBACK_BLOCK, stream), 107015, "aclrtSubscribeReport");
+  OK(aclrtSubscribeReport(uint64_t(pthread_self()), stream));
+  FAILS(aclrtProcessReport(1), 507012, "no callback");
+  OK(aclrtLaunchCallback(append, &step, ACL_CALLBACK_BLOCK, stream));
+  CHECK_EQUAL(log.size(), 0u);
+  OK(aclrtProcessReport(10000));
+  OK(aclrtSynchronizeStream(stream));
+  CHECK((log == std::vector<int>{7}));
+  OK(aclrtUnSubscribeReport(uint64_t(pthread_self()), stream));
+}
+
+TEST("a callback that waits for its own stream is told so") {
+  StreamHandle stream;
+  struct Result {
+    aclrtStream stream;
+    std::atomic<int> code;
+  } result{stream, 0};
+  OK(aclrtLaunchHostFunc(
+      stream,
+      [](void* argument) {
+        auto* r = static_cast<Result*>(argument);
+        aclrtSetDevice(0);
+        r->code = aclrtSynchronizeStream(r->stream);
+      },
+      &result));
+  OK(aclrtSynchronizeStream(stream));
+  CHECK_EQUAL(result.code.load(), 107000);
+}
+
+TEST("the device is synchronised over all of its streams") {
+  StreamHandle first, second;
+  std::vector<int> one_log, two_log;
+  Step one{&one_log, 1}, two{&two_log, 2};
+  OK(aclrtLaunchHostFunc(first, append, &one));
+  OK(aclrtLaunchHostFunc(second, append, &two));
+  OK(aclrtSynchronizeDevice());
+  CHECK_EQUAL(one_log.size() + two_log.size(), 2u);
+}
