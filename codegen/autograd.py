@@ -27,18 +27,26 @@ class Saved:
 
 
 def node_names(rows: list[Row]) -> dict[str, str]:
-    """PyTorch's names: AddBackward0 for the first overload of add, AddBackward1 for the next."""
+    """PyTorch's names: AddBackward0 for the first overload of add, AddBackward1 for the next. The overload with a
+    number has its tensor twin's name, because PyTorch makes a tensor of the number."""
     counts: Counter[str] = Counter()
     names = {}
     for row in rows:
-        if row.grad:
-            base = "".join(part.capitalize() for part in row.cpp_name.strip("_").split("_"))
-            names[row.name] = f"{base}Backward{counts[base]}"
-            counts[base] += 1
+        if not row.grad:
+            continue
+        base = "".join(part.capitalize() for part in row.cpp_name.strip("_").split("_"))
+        if row.scalar_variant:
+            counts[base] -= 1
+        names[row.name] = f"{base}Backward{counts[base]}"
+        counts[base] += 1
     return names
 
 
 _NAMES: dict[str, str] = {}
+
+
+def _struct(row: Row) -> str:
+    return _NAMES[row.name] + ("Number" if row.scalar_variant else "")
 
 
 def prepare(rows: list[Row]) -> None:
@@ -135,7 +143,7 @@ def node_struct(row: Row) -> str:
     released = [f"{s.name}.release();" for s in [*before.values(), *after.values()] if s.release]
     name = _NAMES[row.name]
     lines = [
-        f"struct {name} final : autograd::Node {{",
+        f"struct {_struct(row)} final : autograd::Node {{",
         *members,
         f'  const char* name() const override {{ return "{name}"; }}',
         "  void apply(autograd::Grads grads, autograd::Grads out, uint64_t wanted) override;",
@@ -146,7 +154,7 @@ def node_struct(row: Row) -> str:
 
 
 def node_apply(row: Row) -> str:
-    lines = [f"void {_NAMES[row.name]}::apply(autograd::Grads grads, autograd::Grads out, [[maybe_unused]] uint64_t wanted) {{"]
+    lines = [f"void {_struct(row)}::apply(autograd::Grads grads, autograd::Grads out, [[maybe_unused]] uint64_t wanted) {{"]
     lines.append("    const Tensor& grad = grads[0];")
     lines.append("    if (!grad.defined()) return;")
     index = 0
@@ -161,7 +169,7 @@ def node_apply(row: Row) -> str:
 
 def _create(row: Row, outputs_known: bool) -> list[str]:
     before, _ = _all_needs(row)
-    lines = [f"    {_NAMES[row.name]}* node;", "    ref = autograd::new_node(node);"]
+    lines = [f"    {_struct(row)}* node;", "    ref = autograd::new_node(node);"]
     for argument in row.schema.arguments:
         if argument.type == "Tensor[]":
             lines.append(f"    for (const Tensor& t : {argument.name}) autograd::connect(node->edges, t);")
@@ -201,7 +209,7 @@ def record_inplace(row: Row, target: str, run: str) -> list[str]:
     _, after = _all_needs(row)
     lines = [
         "  autograd::NodeRef ref;",
-        f"  [[maybe_unused]] {_NAMES[row.name]}* history = nullptr;",
+        f"  [[maybe_unused]] {_struct(row)}* history = nullptr;",
         f"  if (autograd::any_needs_grad({_differentiable_inputs(row)})) {{",
         *_create(row, False),
         "    history = node;",

@@ -137,9 +137,8 @@ def _callable(name: str, rows: list[Row], method: bool, suffix: str = "") -> str
         lines.append(f"Parameter {identifier}_{i}[] = {{{', '.join(_parameter(row, a, method) for a in arguments)}}};")
         text = signature_text(row, arguments, method)
         signatures.append(f'{{"{text}", {identifier}_{i}, {len(arguments)}, {positional}}}')
-    self_name = "self" if method else "[[maybe_unused]] module"
     lines += [
-        f"PyObject* {identifier}(PyObject* {self_name}, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {{",
+        f"PyObject* {identifier}({'PyObject* self' if method else 'PyObject*'}, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {{",
         f'  static const Overloads overloads("{name}", {{{", ".join(signatures)}}});',
         "  return guarded([&]() -> PyObject* {",
         "    Bound b;",

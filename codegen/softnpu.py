@@ -225,7 +225,7 @@ def generate_shard(operators: dict, single_calls: dict, shard: int) -> str:
 
 
 def family_body(row, params: list[tuple[str, str]]) -> str:
-    """The call of the family's template for one ACLNN operator; roles come from the types of its parameters."""
+    """The call of the family's template for one ACLNN operator; roles come from parameter types."""
     out = params[-1][1]
     if "aclTensor" not in params[-1][0]:
         raise ValueError(f"{row.source}: the last parameter of {row.npu.function} is not the result")
@@ -242,7 +242,8 @@ def family_body(row, params: list[tuple[str, str]]) -> str:
                     kinds[wanted] = name
         if None in kinds.values():
             raise ValueError(f"{row.source}: {row.npu.function} has no dimensions and keepDims to reduce by")
-        return f"family::reduce<{functor}>(plan, {params[0][1]}, {kinds['aclIntArray']}, {kinds['bool']}, {out});"
+        how = f"{kinds['aclIntArray']}, {kinds['bool']}"
+        return f"family::reduce<{functor}>(plan, {params[0][1]}, {how}, {out});"
     sides = 2 if row.family == "binary" else 1
     operands = ", ".join(name for _, name in params[:sides])
     for kind, name in params[sides:-1]:

@@ -202,3 +202,13 @@ def test_the_default_dtype_is_not_named():
 def test_an_unknown_profile_is_refused():
     with pytest.raises(ValueError, match="fancy"):
         torch.set_printoptions(profile="fancy")
+
+
+def test_a_device_is_named_and_only_the_edges_of_a_long_tensor_are_copied():
+    x = torch.arange(1200.0, device="npu").reshape(40, 30)
+    on_host = repr(x.cpu())
+    assert repr(x) == on_host[:-1] + ", device='npu:0')"
+    before = torch.npu.memory_stats()["allocated_bytes.all.allocated"]
+    repr(x)
+    used = torch.npu.memory_stats()["allocated_bytes.all.allocated"] - before
+    assert used < x.nbytes

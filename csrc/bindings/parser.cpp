@@ -53,7 +53,7 @@ bool accepts(const Parameter& p, PyObject* o) {
     case Kind::dim_list: return is_integer(o) || is_int_list(o);
     case Kind::dtype: return is_dtype_like(o);
     case Kind::device: return is_device_like(o);
-    case Kind::layout: return true;  // checked when read: only strided exists
+    case Kind::layout: case Kind::any: return true;  // whoever reads it checks
     case Kind::memory_format: return PyLong_Check(o);
     case Kind::generator: return Py_TYPE(o) == g_generator_type || PyType_IsSubtype(Py_TYPE(o), g_generator_type);
   }
@@ -166,7 +166,10 @@ TensorOptions Bound::options(int i) const {
 
 Overloads::Overloads(const char* name, std::initializer_list<Signature> signatures) : name_(name), signatures_(signatures) {
   for (Signature& s : signatures_)
-    for (int i = 0; i < s.count; ++i) s.parameters[i].interned = PyUnicode_InternFromString(s.parameters[i].name);
+    for (int i = 0; i < s.count; ++i) {
+      s.parameters[i].interned = PyUnicode_InternFromString(s.parameters[i].name);
+      if (!s.parameters[i].optional) s.required |= 1u << i;
+    }
 }
 
 int Overloads::match(Bound& bound, PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) const {
@@ -178,49 +181,52 @@ int Overloads::match(Bound& bound, PyObject* self, PyObject* const* args, Py_ssi
 
 bool Overloads::fits(const Signature& s, Bound& bound, PyObject* self, PyObject* const* args, Py_ssize_t count,
                      PyObject* keywords) const {
-  for (int i = 0; i < s.count; ++i) bound.slot_[i] = nullptr;
   bound.spread_at_ = -1;
+  uint32_t filled = 0;
   int at = 0;
-  if (self) bound.slot_[at++] = self;
+  if (self) {
+    bound.slot_[at++] = self;
+    filled = 1;
+  }
   const int first = at;
   for (Py_ssize_t i = 0; i < count; ++i, ++at) {
     if (at >= s.positional) return false;
     const Parameter& p = s.parameters[at];
+    bound.slot_[at] = args[i];
+    filled |= 1u << at;
     // x.view(2, 3): a leading list of ints may be spread over the remaining positions.
     if (at == first && p.kind == Kind::int_list && is_integer(args[i])) {
-      for (Py_ssize_t k = i; k < count; ++k)
+      for (Py_ssize_t k = i + 1; k < count; ++k)
         if (!is_integer(args[k])) return false;
       bound.spread_ = args + i;
       bound.spread_count_ = count - i;
       bound.spread_at_ = at;
-      bound.slot_[at] = args[i];
       break;
     }
     if (!accepts(p, args[i])) return false;
-    bound.slot_[at] = args[i];
   }
   if (keywords) {
     const Py_ssize_t n = PyTuple_GET_SIZE(keywords);
     for (Py_ssize_t k = 0; k < n; ++k) {
       PyObject* name = PyTuple_GET_ITEM(keywords, k);
       int found = -1;
-      for (int i = first; i < s.count && found < 0; ++i)
-        if (s.parameters[i].interned == name) found = i;
+      for (int i = first; i < s.count; ++i) {
+        if (s.parameters[i].interned != name) continue;
+        found = i;
+        break;
+      }
       if (found < 0) {
         const char* text = canonical(PyUnicode_AsUTF8(name));
         for (int i = first; i < s.count && found < 0; ++i)
           if (std::strcmp(s.parameters[i].name, text) == 0) found = i;
       }
-      if (found < 0 || bound.slot_[found] || !accepts(s.parameters[found], args[count + k])) return false;
+      if (found < 0 || (filled >> found & 1) || !accepts(s.parameters[found], args[count + k])) return false;
       bound.slot_[found] = args[count + k];
+      filled |= 1u << found;
     }
   }
-  for (int i = first; i < s.count; ++i)
-    if (!bound.slot_[i] && !s.parameters[i].optional) {
-      // zeros(): no sizes at all is a 0-dim tensor; view() is an error that says so.
-      return false;
-    }
-  return true;
+  bound.filled_ = filled;
+  return (s.required & ~filled) == 0;
 }
 
 void Overloads::set_error(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) const {

@@ -10,7 +10,7 @@
 namespace mt::bindings {
 
 enum class Kind : uint8_t {
-  tensor, tensor_list, number, integer, real, boolean, int_list, dim_list, dtype, device, layout, memory_format, generator
+  tensor, tensor_list, number, integer, real, boolean, int_list, dim_list, dtype, device, layout, memory_format, generator, any
 };
 
 struct Parameter {
@@ -27,28 +27,30 @@ struct Signature {
   Parameter* parameters;
   int count;
   int positional;    // how many may be given by position
+  uint32_t required = 0;  // bit i: parameter i has no default
 };
 
-// The values of one call, by parameter index; null where the default applies.
+// The values of one call, by parameter index. Slots whose bit is not set are undefined: the default applies.
 class Bound {
  public:
   static constexpr int kMax = 16;
 
   PyObject* at(int i) const { return slot_[i]; }
-  bool given(int i) const { return slot_[i] && slot_[i] != Py_None; }
+  bool passed(int i) const { return filled_ >> i & 1; }
+  bool given(int i) const { return passed(i) && slot_[i] != Py_None; }
 
   const Tensor& tensor(int i) const { return given(i) ? tensor_of(slot_[i]) : kUndefined; }
   std::vector<Tensor> tensors(int i) const;
   Scalar number(int i) const;
-  Scalar number(int i, Scalar fallback) const { return slot_[i] ? number(i) : fallback; }
+  Scalar number(int i, Scalar fallback) const { return passed(i) ? number(i) : fallback; }
   std::optional<Scalar> number_or_none(int i) const { return given(i) ? std::optional(number(i)) : std::nullopt; }
   int64_t integer(int i) const;
-  int64_t integer(int i, int64_t fallback) const { return slot_[i] ? integer(i) : fallback; }
+  int64_t integer(int i, int64_t fallback) const { return passed(i) ? integer(i) : fallback; }
   std::optional<int64_t> integer_or_none(int i) const { return given(i) ? std::optional(integer(i)) : std::nullopt; }
   double real(int i) const;
-  double real(int i, double fallback) const { return slot_[i] ? real(i) : fallback; }
+  double real(int i, double fallback) const { return passed(i) ? real(i) : fallback; }
   bool boolean(int i) const;
-  bool boolean(int i, bool fallback) const { return slot_[i] ? boolean(i) : fallback; }
+  bool boolean(int i, bool fallback) const { return passed(i) ? boolean(i) : fallback; }
   Dims ints(int i) const;
   DimList dims(int i) const { return given(i) ? DimList(ints(i)) : DimList(); }
   DType dtype(int i) const { return dtype_of_object(slot_[i]); }
@@ -67,9 +69,10 @@ class Bound {
   friend class Overloads;
   static const Tensor kUndefined;
   PyObject* slot_[kMax];
-  PyObject* const* spread_ = nullptr;  // ints given one by one: x.view(2, 3)
-  Py_ssize_t spread_count_ = 0;
-  int spread_at_ = -1;
+  uint32_t filled_;
+  int spread_at_;
+  PyObject* const* spread_;  // ints given one by one: x.view(2, 3)
+  Py_ssize_t spread_count_;
 };
 
 class Overloads {

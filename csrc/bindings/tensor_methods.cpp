@@ -1,5 +1,5 @@
 // Methods of Tensor that are no operators.
-#include "autograd/node.h"
+#include "autograd/engine.h"
 #include "bindings/node_object.h"
 #include "bindings/parser.h"
 #include "bindings/storage_object.h"
@@ -114,6 +114,43 @@ PyObject* get_retains_grad(PyObject* self, PyObject*) {
   return PyBool_FromLong(state && state->retains_grad);
 }
 
+std::vector<Tensor> inputs_of(PyObject* inputs) {
+  std::vector<Tensor> out;
+  if (inputs == Py_None) return out;
+  if (is_tensor(inputs)) return {tensor_of(inputs)};
+  PyObject* items = PySequence_Fast(inputs, "'inputs' must be a Tensor or a sequence of Tensors");
+  if (!items) throw PythonError();
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items); ++i) {
+    PyObject* item = PySequence_Fast_GET_ITEM(items, i);
+    if (is_tensor(item)) out.push_back(tensor_of(item));
+  }
+  const bool all = Py_ssize_t(out.size()) == PySequence_Fast_GET_SIZE(items);
+  Py_DECREF(items);
+  MT_CHECK_AS(type, all, "'inputs' must be a Tensor or a sequence of Tensors");
+  MT_CHECK(!out.empty(), "'inputs' argument to `backward()` cannot be empty.");
+  return out;
+}
+
+PyObject* backward(PyObject* self, FastArgs args, Py_ssize_t count, PyObject* names) {
+  return guarded([&]() -> PyObject* {
+    static Parameter parameters[] = {{"self", Kind::tensor, false, false, false},
+                                     {"gradient", Kind::tensor, true, true, false},
+                                     {"retain_graph", Kind::boolean, true, true, false},
+                                     {"create_graph", Kind::boolean, true, false, false},
+                                     {"inputs", Kind::any, true, true, false}};
+    static const Overloads overloads(
+        "backward", {{"(Tensor gradient = None, bool retain_graph = None, bool create_graph = False, Tensors inputs = None)",
+                      parameters, 5, 5}});
+    Bound b;
+    if (overloads.match(b, self, args, count, names) < 0) return nullptr;
+    const std::vector<Tensor> inputs = b.given(4) ? inputs_of(b.at(4)) : std::vector<Tensor>();
+    const bool create = b.boolean(3, false);
+    const Tensor& gradient = b.tensor(1);
+    autograd::backward({&tensor_of(self), 1}, {&gradient, 1}, inputs, {b.given(2) ? b.boolean(2) : create, create, true});
+    Py_RETURN_NONE;
+  });
+}
+
 // Returns (node handle, id) for the removable handle that Python makes of it.
 PyObject* register_hook(PyObject* self, PyObject* callable) {
   return guarded([&]() -> PyObject* {
@@ -170,6 +207,7 @@ void add_methods(std::vector<PyMethodDef>& methods) {
       {"tolist", tolist, METH_NOARGS, nullptr},
       {"requires_grad_", fast(requires_grad_), METH_FASTCALL | METH_KEYWORDS, nullptr},
       {"detach_", detach_, METH_NOARGS, nullptr},
+      {"backward", fast(backward), METH_FASTCALL | METH_KEYWORDS, nullptr},
       {"retain_grad", retain_grad, METH_NOARGS, nullptr},
       {"_retains_grad", get_retains_grad, METH_NOARGS, nullptr},
       {"_register_hook", register_hook, METH_O, nullptr},

@@ -42,10 +42,24 @@ int64_t extent(IntList sizes, IntList strides) {
 
 void (*release_python_object)(void* object) = nullptr;
 
+// A node's destructor releases the nodes it leads to. A chain of a million must not become a million stack
+// frames, so nodes that die while another is being destroyed wait in a list.
 void GraphNode::destroy(GraphNode* node) {
-  const size_t block = node->block;
-  node->~GraphNode();
-  host_free(node, block);
+  ThreadState& thread = thread_state();
+  if (thread.destroying_nodes) {
+    node->next_dead = static_cast<GraphNode*>(thread.dead_nodes);
+    thread.dead_nodes = node;
+    return;
+  }
+  thread.destroying_nodes = true;
+  while (node) {
+    const size_t block = node->block;
+    node->~GraphNode();
+    host_free(node, block);
+    node = static_cast<GraphNode*>(thread.dead_nodes);
+    if (node) thread.dead_nodes = node->next_dead;
+  }
+  thread.destroying_nodes = false;
 }
 
 TensorImpl::~TensorImpl() {
@@ -154,6 +168,10 @@ Tensor tensor_over(StorageRef storage, DType dtype, IntList sizes, IntList strid
   impl->offset = offset;
   impl->refresh();
   return Tensor::adopt(impl);
+}
+
+Tensor tensor_over(StorageRef storage, DType dtype, size_t ndim) {
+  return Tensor::adopt(new_impl(std::move(storage), dtype, ndim));
 }
 
 Tensor shallow_copy(const Tensor& tensor, bool own_version) {

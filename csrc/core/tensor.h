@@ -27,6 +27,7 @@ struct GraphNode {
   virtual ~GraphNode() = default;
   static void destroy(GraphNode* node);
   uint32_t block = 0;  // bytes of its host block
+  GraphNode* next_dead = nullptr;
 };
 using GraphNodeRef = Ref<GraphNode>;
 
@@ -141,6 +142,8 @@ Tensor new_tensor(IntList sizes, DType dtype, Device device);
 Tensor new_tensor_strided(IntList sizes, IntList strides, DType dtype, Device device);
 // A tensor over an existing storage, outside every graph.
 Tensor tensor_over(StorageRef storage, DType dtype, IntList sizes, IntList strides, int64_t offset);
+// The same with geometry left for the caller to fill in.
+Tensor tensor_over(StorageRef storage, DType dtype, size_t ndim);
 // A second tensor on the same storage with the same geometry, outside every graph.
 Tensor shallow_copy(const Tensor& tensor, bool own_version = false);
 // A 0-dim CPU tensor that takes part in promotion as a Python number does.

@@ -10,9 +10,8 @@ namespace mt {
 
 struct ThreadState {
   bool grad_enabled = true;
-  bool inference = false;
-  bool no_grad_for_views = false;
-  uint32_t observers = 0;  // profilers and other watchers of operators; 0 on the fast path
+  bool destroying_nodes = false;  // see GraphNode::destroy
+  void* dead_nodes = nullptr;
   int current_npu = 0;     // index of the current accelerator device
   void* npu_stream = nullptr;  // handle of the current stream on that device, null = default
   SmallLists small;

@@ -1,6 +1,21 @@
 #include "core/views.h"
 
 namespace mt::views {
+namespace {
+
+// A contiguous window of `ndim` dims on all of self's elements; the caller fills in sizes and strides.
+Tensor blank_window(const Tensor& self, size_t ndim) {
+  Tensor out = tensor_over(self.storage_ref(), self.dtype(), ndim);
+  out.impl()->offset = self.offset();
+  out.impl()->numel = self.numel();
+  if (self.impl()->own_version) [[unlikely]] {
+    out.impl()->own_version = self.impl()->own_version;
+    out.impl()->version = self.impl()->version;
+  }
+  return out;
+}
+
+}  // namespace
 
 Tensor window(const Tensor& self, IntList sizes, IntList strides, int64_t offset) {
   Tensor out = tensor_over(self.storage_ref(), self.dtype(), sizes, strides, offset);
@@ -13,29 +28,35 @@ Tensor window(const Tensor& self, IntList sizes, IntList strides, int64_t offset
 
 Tensor alias(const Tensor& self) { return shallow_copy(self); }
 
-Dims infer_size(IntList shape, int64_t numel) {
-  Dims out(shape);
+void infer_size_into(IntList shape, int64_t numel, int64_t* out) {
   int64_t known = 1, hole = -1;
   for (size_t i = 0; i < shape.size(); ++i) {
-    if (shape[i] == -1) {
+    out[i] = shape[i];
+    if (shape[i] >= 0) [[likely]] {
+      MT_CHECK(!__builtin_mul_overflow(known, shape[i], &known), "shape '", to_string(shape), "' is too large");
+    } else {
+      MT_CHECK(shape[i] == -1, "invalid shape dimension ", shape[i], " at index ", i, " of shape ", to_string(shape));
       MT_CHECK(hole < 0, "only one dimension can be inferred");
       hole = int64_t(i);
-    } else {
-      MT_CHECK(shape[i] >= 0, "invalid shape dimension ", shape[i], " at index ", i, " of shape ", to_string(shape));
-      MT_CHECK(!__builtin_mul_overflow(known, shape[i], &known), "shape '", to_string(shape), "' is too large");
     }
   }
+  if (hole < 0 && known == numel) [[likely]]
+    return;
   if (hole >= 0) {
     MT_CHECK(known != 0, "cannot reshape tensor of ", numel, " elements into shape ", to_string(shape),
              " because the unspecified dimension size -1 can be any value and is ambiguous");
     if (numel % known == 0) {
-      out[size_t(hole)] = numel / known;
-      return out;
+      out[hole] = numel / known;
+      return;
     }
-  } else if (known == numel) {
-    return out;
   }
   fail(ErrorKind::runtime, "shape '", to_string(shape), "' is invalid for input of size ", numel);
+}
+
+Dims infer_size(IntList shape, int64_t numel) {
+  Dims out(shape.size());
+  infer_size_into(shape, numel, out.data());
+  return out;
 }
 
 std::optional<Dims> view_strides(const Tensor& self, IntList shape) {
@@ -69,6 +90,12 @@ std::optional<Dims> view_strides(const Tensor& self, IntList shape) {
 }
 
 Tensor view(const Tensor& self, IntList size) {
+  if (self.is_contiguous()) [[likely]] {
+    Tensor out = blank_window(self, size.size());
+    infer_size_into(size, self.numel(), out.impl()->sizes());
+    contiguous_strides(out.sizes(), out.impl()->strides());
+    return out;
+  }
   const Dims shape = infer_size(size, self.numel());
   const auto strides = view_strides(self, shape);
   MT_CHECK(strides, "view size is not compatible with input tensor's size and stride (at least one dimension spans "

@@ -135,12 +135,13 @@ void uniform(const View& out, double low, double high, Mt19937& generator) {
         float* data = out.as<float>();
         draw_floats(data, numel, generator);
         if (from == 0.0f && width == 1.0f) return;
-        for (int64_t i = 0; i < numel; ++i) data[i] = data[i] * width + from;
+        // One rounding, as a fused multiply-add has: a double holds the product of two floats exactly.
+        for (int64_t i = 0; i < numel; ++i) data[i] = float(double(data[i]) * double(width) + double(from));
         return;
       }
     }
     fill_serially<T>(out, [&] {
-      const T value = cast<T>(draw_uniform<T>(generator) * width + from);
+      const T value = cast<T>(C(double(draw_uniform<T>(generator)) * double(width) + double(from)));
       return is_half_v<T> && C(value) == excluded ? cast<T>(from) : value;
     });
   });

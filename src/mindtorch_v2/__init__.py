@@ -54,8 +54,20 @@ from ._creation import as_tensor, scalar_tensor, tensor
 from ._defaults import get_default_device, set_default_device, set_default_dtype
 from ._random import default_generator, fork_rng, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from ._storage import UntypedStorage
-from ._storage_typed import TypedStorage
-from ._tensor_str import set_printoptions
+from ._storage_typed import (
+    BFloat16Storage,
+    BoolStorage,
+    ByteStorage,
+    CharStorage,
+    DoubleStorage,
+    FloatStorage,
+    HalfStorage,
+    IntStorage,
+    LongStorage,
+    ShortStorage,
+    TypedStorage,
+)
+from ._tensor_str import get_printoptions, printoptions, set_printoptions
 from . import _tensor
 from ._tensor import allclose, equal, is_floating_point, is_tensor, numel, result_type
 from . import autograd

@@ -198,7 +198,7 @@ def storage(self: Tensor) -> TypedStorage:
 
 @_method
 def share_memory_(self: Tensor) -> Tensor:
-    self._storage_handle().share_memory()
+    self.untyped_storage().share_memory_()
     return self
 
 
@@ -216,18 +216,6 @@ def record_stream(self: Tensor, stream: Any) -> None:
 
 
 # ---- autograd --------------------------------------------------------------------------------------------------------
-
-
-@_method
-def backward(
-    self: Tensor, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
-) -> None:
-    """Adds this tensor's gradients to the `.grad` of the leaves it was computed from."""
-    if inputs is not None:
-        inputs = [inputs] if isinstance(inputs, Tensor) else list(inputs)
-        if not inputs:
-            raise RuntimeError("'inputs' argument to `backward()` cannot be empty.")
-    _C._backward([self], [gradient], inputs or [], create_graph if retain_graph is None else retain_graph, create_graph)
 
 
 class _NodeHookHandle:
@@ -340,7 +328,11 @@ def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:  # noqa: N807
     return made
 
 
-copyreg.pickle(_C.dtype, lambda dtype: (getattr, (_C, dtype.name)))
+def _dtype_named(name: str) -> _C.dtype:
+    return getattr(_C, name)
+
+
+copyreg.pickle(_C.dtype, lambda dtype: (_dtype_named, (dtype.name,)))
 
 
 # ---- functions that need no operator ---------------------------------------------------------------------------------

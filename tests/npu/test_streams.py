@@ -81,11 +81,11 @@ def test_wait_stream_orders_work_across_streams():
 def test_a_wait_keeps_the_version_of_the_event_it_saw():
     first, second = torch.npu.Stream(), torch.npu.Stream()
     event = first.record_event()
-    second.wait_event(event)
+    first.synchronize()
     with softnpu.gate(first.npu_stream):
-        with torch.npu.stream(first):
-            torch.ones(4, device="npu")
-        event.record(first)
+        with softnpu.gate(second.npu_stream):
+            second.wait_event(event)
+            event.record(first)
         second.synchronize()  # would hang if it waited for the second recording
         assert not event.query()
     event.synchronize()

@@ -136,18 +136,34 @@ std::string load_acl(const std::string& folder) {
   return {};
 }
 
+namespace {
+// What the library has to say about the last failure on this thread.
+std::string recent_message() {
+  const AclApi* api = g_acl.load(std::memory_order_acquire);
+  const char* message = api ? api->aclGetRecentErrMsg() : nullptr;
+  return message && *message ? join_text(": ", message) : std::string();
+}
+
+std::string sentence(std::string text) {
+  if (text.back() != '.' && text.back() != '\n') text += ".";
+  return text;
+}
+}  // namespace
+
 void fail_acl(int code, const char* function, const char* suffix) {
-  std::string text = join_text(function, suffix, " failed with error ", code);
   const CodeText* known = nullptr;
   for (const CodeText& entry : kCodes)
     if (entry.code == code) known = &entry;
+  std::string text = join_text(function, suffix, " failed with error ", code);
   if (known) text += join_text(" (", known->name, ": ", known->meaning, ")");
-  const AclApi* api = g_acl.load(std::memory_order_acquire);
-  const char* message = api ? api->aclGetRecentErrMsg() : nullptr;
-  if (message && *message) text += join_text(": ", message);
-  if (text.back() != '.' && text.back() != '\n') text += ".";
-  text += join_text(" ", known ? known->next_step : "Look the code up in CANN's error code reference.");
-  throw Error(ErrorKind::runtime, text);
+  text = sentence(text + recent_message());
+  throw Error(ErrorKind::runtime,
+              text + " " + (known ? known->next_step : "Look the code up in CANN's error code reference."));
+}
+
+void fail_null(const char* function) {
+  throw Error(ErrorKind::runtime,
+              sentence(join_text(function, " failed: it returned no object", recent_message())));
 }
 
 }  // namespace mt::npu

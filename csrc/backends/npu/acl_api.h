@@ -71,7 +71,7 @@ struct AclApi {
   MT_ACL_REQUIRED(X)
   MT_ACL_OPTIONAL(X)
 #undef X
-  std::string folder;        // where the libraries were taken from; empty: the system's search path
+  std::string folder;       // where the libraries were taken from; empty: the system's search path
   std::string loaded_from;  // of libascendcl.so
 };
 
@@ -95,6 +95,8 @@ void* find_symbol(const char* name);
 
 // Throws for a code that is not 0: the function, the code's name and meaning, the library's message, what to do.
 [[noreturn, gnu::cold]] void fail_acl(int code, const char* function, const char* suffix = "");
+// For a function that returned no object.
+[[noreturn, gnu::cold]] void fail_null(const char* function);
 inline void check(int code, const char* function) {
   if (code != 0) [[unlikely]]
     fail_acl(code, function);

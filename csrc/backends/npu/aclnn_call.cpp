@@ -58,7 +58,7 @@ aclTensor* make_tensor(const Tensor& tensor) {
   aclTensor* made = acl().aclCreateTensor(impl.sizes(), impl.ndim, kTypes[int(impl.dtype)], impl.strides(),
                                           impl.offset, format_of(impl.ndim), &elements, 1, storage.data);
   if (!made) [[unlikely]]
-    fail_acl(ACL_ERROR_BAD_ALLOC, "aclCreateTensor");
+    fail_null("aclCreateTensor");
   return made;
 }
 
@@ -86,7 +86,7 @@ aclScalar* make_scalar(const Scalar& value) {
     }
   }
   if (!made) [[unlikely]]
-    fail_acl(ACL_ERROR_BAD_ALLOC, "aclCreateScalar");
+    fail_null("aclCreateScalar");
   return made;
 }
 
@@ -104,7 +104,7 @@ aclTensorList* make_tensor_list(TensorList tensors) {
   aclTensorList* list = acl().aclCreateTensorList(elements.data(), elements.size());
   if (!list) {
     destroy();
-    fail_acl(ACL_ERROR_BAD_ALLOC, "aclCreateTensorList");
+    fail_null("aclCreateTensorList");
   }
   return list;
 }

@@ -78,7 +78,8 @@ struct Argument<const aclIntArray*, A> {
     if constexpr (std::is_same_v<A, DimList>) numbers = list.dims();
     else numbers = list;
     const aclIntArray* array = acl().aclCreateIntArray(numbers.data(), numbers.size());
-    MT_CHECK(array, "aclCreateIntArray failed for ", to_string(numbers));
+    if (!array) [[unlikely]]
+      fail_null("aclCreateIntArray");
     return array;
   }
 };

@@ -7,10 +7,10 @@ from typing import Any
 
 from .. import _C
 from .._C import Node, Tensor
-from . import grad_mode
+from . import grad_mode, profiler
 from .grad_mode import enable_grad, no_grad, set_grad_enabled
 
-__all__ = ["Node", "backward", "enable_grad", "grad", "grad_mode", "no_grad", "set_grad_enabled"]
+__all__ = ["Node", "backward", "enable_grad", "grad", "grad_mode", "no_grad", "profiler", "set_grad_enabled"]
 
 _Tensors = Tensor | Sequence[Tensor]
 

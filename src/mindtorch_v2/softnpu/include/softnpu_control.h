@@ -1,4 +1,4 @@
-/* Control of the software NPU, for tests and for tools. Exported by its libascendcl.so; the real library has none
+/* Control of the software NPU, for tests and for tools. Exported by its libascendcl.so; the real one has none
  * of these, so a program that wants to run on both looks them up with dlsym.
  *
  * The same settings by environment, read once, before the first call:
@@ -15,27 +15,27 @@
 extern "C" {
 #endif
 
-/* Device count and memory per device in bytes. Only before the first use of a device: afterwards returns 0. */
+/* Device count, and memory per device in bytes. Returns 0 when it is too late: a device was used already. */
 int softnpu_set_devices(uint32_t count);
 int softnpu_set_memory(uint64_t bytes_per_device);
 /* The name aclrtGetSocName answers ("Ascend910B1"). */
 void softnpu_set_soc(const char* name);
 
-/* Makes calls of `function` return `code`: the nth call from now (1 = the next) and the count-1 calls after it;
- * count -1 means always. "*" matches every call except those that give something back (aclrtFree, aclDestroy...,
- * aclrtDestroy..., aclrtReset..., aclFinalize), which fail only by name. "task:aclnnAdd" or "task:*" fails the
- * operator on the device instead, so that the next synchronisation reports it. A function that returns a pointer
- * returns NULL. */
+/* Makes calls of `function` return `code`: the nth call from now (1 = the next) and the count-1 calls after;
+ * count -1 means always. "*" matches every call except those that give something back (aclrtFree,
+ * aclDestroy..., aclrtDestroy..., aclrtReset..., aclFinalize), which fail only by name. "task:aclnnAdd" or
+ * "task:*" fails the operator on the device instead, so that the next synchronisation reports it. A
+ * function that returns a pointer returns NULL. */
 void softnpu_fail(const char* function, uint64_t nth, int code, int64_t count);
 void softnpu_fail_clear(void);
-/* How many of the rules given to softnpu_fail have made a call fail since the last softnpu_fail_clear. */
+/* How many calls and tasks have failed on request since the last softnpu_fail_clear. */
 uint64_t softnpu_failures(void);
 
-/* Counts the calls that softnpu_fail("*", ...) can reach. Resetting starts the count; it costs nothing before. */
+/* Counts the calls that softnpu_fail("*", ...) can reach, from the first reset on. */
 void softnpu_calls_reset(void);
 uint64_t softnpu_calls(void);
 
-/* Writes one JSON object per call (function, args, thread, time) to a file; NULL stops. 0 if it cannot be opened. */
+/* Writes one JSON object per call (function, args, thread, time) to a file; NULL stops. 0 if it cannot open. */
 int softnpu_trace(const char* path);
 
 /* Microseconds that every operator and copy takes longer. */
@@ -43,7 +43,7 @@ void softnpu_set_delay(uint32_t microseconds);
 /* Fills fresh and freed device memory with bytes that are NaN (0xFF) and a huge negative number (0xFE). */
 void softnpu_set_poison(int on);
 
-/* A closed gate holds back the work of a stream (NULL: of every stream) until it is opened: tests control time
+/* A closed gate holds back the work of a stream (NULL: of every stream) until it opens: tests control time
  * with it instead of sleeping. At most 1024 tasks can wait in a stream; launching more blocks the caller. */
 void softnpu_gate(void* stream, int closed);
 

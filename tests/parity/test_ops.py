@@ -1,0 +1,238 @@
+"""Every row of the operator table against PyTorch: values, variants, shape rule and gradient.
+
+Rows, not files: a new row is tested here as soon as it is in the table (operators with arguments of their own need
+samples in tests/opcases_named.py; a test says so).
+"""
+
+import numpy as np
+import pytest
+import torch
+from opcases import (
+    CALLABLE,
+    FLOATS,
+    ROWS,
+    VALUELESS,
+    as_numpy,
+    assert_close,
+    cases,
+    dtype_name,
+    has_cell,
+    make,
+    ours,
+    samples,
+    strides,
+    tensors_of,
+)
+
+import mindtorch_v2
+
+DEVICES = ("cpu", "npu")
+# PyTorch computes these for every dtype, we for fewer, or it has no CPU kernel for a dtype that we have.
+_NO_KERNEL = ("not implemented for", "not supported on CPU", "not support", "does not support")
+
+
+def theirs(row):
+    """The same operator in PyTorch: its public function, or the one below it."""
+    if "function" not in row.variants:
+        return lambda first, *args, **kwargs: getattr(first, row.cpp_name)(*args, **kwargs)
+    return getattr(torch, row.cpp_name, None) or getattr(torch.ops.aten, row.cpp_name)
+
+
+def attempt(call, device="cpu"):
+    """(result, None) or (None, exception). An operator that fails on the NPU says so at the next synchronisation."""
+    try:
+        result = call()
+        if device == "npu":
+            mindtorch_v2.npu.synchronize()
+        return result, None
+    except (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError) as error:
+        return None, error
+
+
+def parameters(selected, devices=DEVICES):
+    """Cases of the rows that the table gives to the device; the holes are tested by test_holes_are_announced."""
+    return [
+        pytest.param(name, device, dtype, number, id=f"{name}-{device}-{dtype}-{number}")
+        for name, dtype, number in selected
+        for device in devices
+        if has_cell(ROWS[name], device)
+    ]
+
+
+def same_failure(expected, failure, context):
+    """PyTorch refused: so do we, with the same type, unless it merely lacks a kernel."""
+    if any(text in str(expected) for text in _NO_KERNEL):
+        return
+    assert failure is not None, f"{context}: PyTorch raises {type(expected).__name__}: {expected}"
+    assert type(failure) is type(expected), f"{context}: got {failure!r}, PyTorch raises {expected!r}"
+
+
+def compare(got, wanted, values=True, geometry=True, loosen=1.0):
+    got, wanted = tensors_of(got), tensors_of(wanted)
+    assert len(got) == len(wanted)
+    for mine, other in zip(got, wanted, strict=True):
+        assert tuple(mine.shape) == tuple(other.shape)
+        assert dtype_name(mine) == dtype_name(other)
+        if geometry:
+            assert strides(mine) == strides(other)
+        if values:
+            assert_close(as_numpy(mine), as_numpy(other), dtype_name(other), loosen)
+
+
+def _piece(row):
+    return row.cpp_name.endswith("_backward")
+
+
+def test_every_row_has_samples():
+    assert all(samples(row.name) for row in CALLABLE)
+
+
+@pytest.mark.parametrize("name", [r.name for r in CALLABLE if hasattr(torch.ops.aten, r.cpp_name)])
+def test_argument_names_are_pytorchs(name):
+    packet = getattr(torch.ops.aten, ROWS[name].cpp_name)
+    known = {a.name for overload in packet.overloads() for a in getattr(packet, overload)._schema.arguments}
+    assert {a.name for a in ROWS[name].schema.arguments} <= known | {"split_size"}
+
+
+@pytest.mark.parametrize("name", [r.name for r in CALLABLE if not has_cell(r, "npu")])
+def test_holes_are_announced(name):
+    args, kwargs = samples(name)[2].build(mindtorch_v2, "npu", "float32")
+    with pytest.raises(NotImplementedError, match="no kernel for that device"):
+        ours(ROWS[name])(*args, **kwargs)
+
+
+@pytest.mark.parametrize("name, device, dtype, number", parameters(cases()))
+def test_forward(name, device, dtype, number):
+    row, sample = ROWS[name], samples(name)[number]
+    args, kwargs = sample.build(torch, "cpu", dtype)
+    wanted, expected = attempt(lambda: theirs(row)(*args, **kwargs))
+    args, kwargs = sample.build(mindtorch_v2, device, dtype)
+    if row.factory:
+        kwargs["device"] = device
+    got, failure = attempt(lambda: ours(row)(*args, **kwargs), device)
+    if expected is not None:
+        return same_failure(expected, failure, name)
+    if failure is not None:
+        raise failure
+    assert all(t.device.type == device for t in tensors_of(got))
+    # PyTorch gives the pieces of backward formulas whatever layout suits it; nobody sees it.
+    compare(got, wanted, values=name not in VALUELESS, geometry=not _piece(row))
+
+
+def _writable(selected):
+    """Without samples whose first operand is expanded: writing to those is an error (test_errors.py)."""
+    return [case for case in selected if samples(case[0])[case[2]].args[0].layout != "expanded"]
+
+
+@pytest.mark.parametrize("name, device, dtype, number", parameters(_writable(cases("inplace"))))
+def test_in_place(name, device, dtype, number):
+    row, sample = ROWS[name], samples(name)[number]
+    args, kwargs = sample.build(torch, "cpu", dtype)
+    wanted, expected = attempt(lambda: getattr(args[0], row.cpp_name + "_")(*args[1:], **kwargs))
+    args, kwargs = sample.build(mindtorch_v2, device, dtype)
+    version = args[0]._version
+    got, failure = attempt(lambda: getattr(args[0], row.cpp_name + "_")(*args[1:], **kwargs), device)
+    if expected is not None:
+        return same_failure(expected, failure, f"{name}_")
+    if failure is not None:
+        raise failure
+    assert got is args[0]
+    assert got._version == version + 1
+    compare(got, wanted)
+
+
+@pytest.mark.parametrize("name, device, dtype, number", parameters(cases("out", ("float32", "int64"))))
+def test_out(name, device, dtype, number):
+    row, sample = ROWS[name], samples(name)[number]
+    args, kwargs = sample.build(torch, "cpu", dtype)
+    wanted, expected = attempt(lambda: theirs(row)(*args, **kwargs))
+    if expected is not None:
+        pytest.skip("no result to compare with; test_forward compares the failure")
+    args, kwargs = sample.build(mindtorch_v2, device, dtype)
+    result_dtype = getattr(mindtorch_v2, dtype_name(wanted))
+    # Of the right size but another layout, which is kept; and empty, which is resized.
+    columns = mindtorch_v2.zeros(tuple(reversed(wanted.shape)), dtype=result_dtype, device=device)
+    kept = columns.permute(*reversed(range(columns.dim()))) if columns.dim() > 1 else columns
+    geometry = kept.stride()
+    assert ours(row)(*args, **kwargs, out=kept) is kept
+    assert kept.stride() == geometry
+    compare(kept, wanted, geometry=False)
+    resized = mindtorch_v2.empty(0, dtype=result_dtype, device=device)
+    ours(row)(*args, **kwargs, out=resized)
+    compare(resized, wanted, geometry=False)
+
+
+@pytest.mark.parametrize("name, device, dtype, number", parameters(cases(None, ("float32", "int64")), ("meta",)))
+def test_meta(name, device, dtype, number):
+    row, sample = ROWS[name], samples(name)[number]
+    args, kwargs = sample.build(torch, device, dtype)
+    if row.factory:
+        kwargs["device"] = device
+    wanted, expected = attempt(lambda: theirs(row)(*args, **kwargs))
+    args, kwargs = sample.build(mindtorch_v2, device, dtype)
+    if row.factory:
+        kwargs["device"] = device
+    got, failure = attempt(lambda: ours(row)(*args, **kwargs))
+    if expected is not None:
+        return same_failure(expected, failure, name)
+    if failure is not None:
+        raise failure
+    assert all(t.device.type == device for t in tensors_of(got))
+    compare(got, wanted, values=False, geometry=not _piece(row))
+
+
+# PyTorch can differentiate these, our table not yet.
+_NO_GRADIENT_YET = {"prod"}
+
+
+def _differentiable(selected):
+    return [case for case in selected if not samples(case[0])[case[2]].forward_only and not ROWS[case[0]].factory
+            and case[0] not in _NO_GRADIENT_YET]
+
+
+def _gradients(lib, call, sample, device, dtype):
+    """Gradients of sum(result * fixed numbers) for every floating input."""
+    args, kwargs = sample.build(lib, device, dtype, grad=True)
+    inputs = [a for v in args for a in (v if isinstance(v, list) else [v]) if isinstance(a, lib.Tensor) and a.requires_grad]
+    if not inputs:
+        return None
+    results = [r for r in tensors_of(call(*args, **kwargs)) if r.requires_grad]
+    if not results:
+        return []
+    rng = np.random.default_rng(5)
+    directions = []
+    for r in results:
+        drawn = np.round(rng.uniform(-1, 1, tuple(r.shape)) * 64) / 64
+        directions.append(lib.from_numpy(np.array(drawn)).to(r.dtype).to(device))
+    lib.autograd.backward(results, directions)
+    return [a.grad for a in inputs]
+
+
+@pytest.mark.parametrize("name", sorted(_NO_GRADIENT_YET))
+def test_a_row_listed_as_lacking_its_gradient_lacks_it(name):
+    assert not ROWS[name].grad and ROWS[name].family != "composite"
+
+
+@pytest.mark.parametrize("name, device, dtype, number", parameters(_differentiable(cases(None, ("float32", "float64")))))
+def test_gradient(name, device, dtype, number):
+    row, sample = ROWS[name], samples(name)[number]
+    if row.family == "inplace":
+        pytest.skip("writes to a leaf; test_autograd.py has in-place graphs")
+    wanted, expected = attempt(lambda: _gradients(torch, theirs(row), sample, "cpu", dtype))
+    if expected is not None:
+        pytest.skip("test_forward compares the failure")
+    got = _gradients(mindtorch_v2, ours(row), sample, device, dtype)
+    if wanted is None:
+        pytest.skip("no floating input")
+    assert len(got) == len(wanted), "differentiable in one library only"
+    for mine, other in zip(got, wanted, strict=True):
+        assert (mine is None) == (other is None)
+        if mine is not None:
+            compare(mine, other, geometry=False, loosen=10)
+            assert mine.device.type == device
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_the_samples_are_alike_in_both_libraries(dtype):
+    for array in samples("add.Tensor")[7].arrays() + samples("exp")[8].arrays():
+        compare(make(mindtorch_v2, array, "cpu", dtype), make(torch, array, "cpu", dtype))
