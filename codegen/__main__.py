@@ -25,7 +25,8 @@ def _outputs(rows: list[Row]) -> dict[str, str]:
         "npu/npu_kernels.cpp": backends.npu_source(rows),
         "bindings/functions.cpp": bindings.functions_source(rows),
         "bindings/methods.cpp": bindings.methods_source(rows),
-        "python/_C.pyi": docs.stub(rows),
+        "python/_C/__init__.pyi": docs.native_stub(rows),
+        "python/_C/_functions.pyi": docs.functions_stub(rows),
         "docs/support_matrix.md": docs.support_matrix(rows),
     }
     for family in _TEMPLATE_FAMILIES:

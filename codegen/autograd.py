@@ -27,8 +27,8 @@ class Saved:
 
 
 def node_names(rows: list[Row]) -> dict[str, str]:
-    """PyTorch's names: AddBackward0 for the first overload of add, AddBackward1 for the next. The overload with a
-    number has its tensor twin's name, because PyTorch makes a tensor of the number."""
+    """PyTorch's names: AddBackward0 for the first overload of add, AddBackward1 for the next. The overload
+    with a number has its tensor twin's name, because PyTorch makes a tensor of the number."""
     counts: Counter[str] = Counter()
     names = {}
     for row in rows:
@@ -76,25 +76,51 @@ def _rewritten(formula: str) -> str:
 def _save_argument(argument: Argument) -> Saved:
     name = argument.name
     if argument.type in ("Tensor", "Tensor?"):
-        return Saved(f"{name}_", "autograd::SavedTensor", f"node->{name}_.save({name});",
-                     f"const Tensor {name} = {name}_.unpack(*this);", True)
-    return Saved(f"{name}_", kept_type(argument), f"node->{name}_ = {kept_type(argument)}({name});", f"const auto& {name} = {name}_;")
+        return Saved(
+            f"{name}_",
+            "autograd::SavedTensor",
+            f"node->{name}_.save({name});",
+            f"const Tensor {name} = {name}_.unpack(*this);",
+            True,
+        )
+    return Saved(
+        f"{name}_",
+        kept_type(argument),
+        f"node->{name}_ = {kept_type(argument)}({name});",
+        f"const auto& {name} = {name}_;",
+    )
 
 
 def _save_attribute(name: str, attribute: str, is_list: bool) -> Saved:
     member = f"{name}_{attribute}"
     if is_list:
-        return Saved(f"{member}_", "std::vector<Dims>",
-                     f"for (const Tensor& t : {name}) node->{member}_.push_back(Dims(t.sizes()));",
-                     f"const auto& {member} = {member}_;")
-    value = f"autograd::OutputMeta{{Dims({name}.sizes()), {name}.dtype(), {name}.device()}}" if attribute == "meta" \
+        return Saved(
+            f"{member}_",
+            "std::vector<Dims>",
+            f"for (const Tensor& t : {name}) node->{member}_.push_back(Dims(t.sizes()));",
+            f"const auto& {member} = {member}_;",
+        )
+    value = (
+        f"autograd::OutputMeta{{Dims({name}.sizes()), {name}.dtype(), {name}.device()}}"
+        if attribute == "meta"
         else f"{_ATTRIBUTE_TYPES[attribute]}({name}.{attribute}())"
-    return Saved(f"{member}_", _ATTRIBUTE_TYPES[attribute], f"node->{member}_ = {value};", f"const auto& {member} = {member}_;")
+    )
+    return Saved(
+        f"{member}_",
+        _ATTRIBUTE_TYPES[attribute],
+        f"node->{member}_ = {value};",
+        f"const auto& {member} = {member}_;",
+    )
 
 
 def _save_result(row: Row, name: str, index: int) -> Saved:
-    return Saved(f"{name}_", "autograd::SavedTensor", f"node->{name}_.save_output({{result}}, {index});",
-                 f"const Tensor {name} = {name}_.unpack(*this);", True)
+    return Saved(
+        f"{name}_",
+        "autograd::SavedTensor",
+        f"node->{name}_.save_output({{result}}, {index});",
+        f"const Tensor {name} = {name}_.unpack(*this);",
+        True,
+    )
 
 
 def _needs(row: Row, formula: str) -> tuple[list[Saved], list[Saved]]:
@@ -134,7 +160,12 @@ def _formula_block(row: Row, argument: Argument, index: str) -> list[str]:
             "      for (size_t i = 0; i < parts.size(); ++i) out[i] = std::move(parts[i]);",
             "    }",
         ]
-    return [f"    if (autograd::wants(wanted, {index})) {{", *loads, f"      out[{index}] = {_rewritten(formula)};", "    }"]
+    return [
+        f"    if (autograd::wants(wanted, {index})) {{",
+        *loads,
+        f"      out[{index}] = {_rewritten(formula)};",
+        "    }",
+    ]
 
 
 def node_struct(row: Row) -> str:
@@ -154,7 +185,10 @@ def node_struct(row: Row) -> str:
 
 
 def node_apply(row: Row) -> str:
-    lines = [f"void {_struct(row)}::apply(autograd::Grads grads, autograd::Grads out, [[maybe_unused]] uint64_t wanted) {{"]
+    lines = [
+        f"void {_struct(row)}::apply(autograd::Grads grads, autograd::Grads out, "
+        "[[maybe_unused]] uint64_t wanted) {"
+    ]
     lines.append("    const Tensor& grad = grads[0];")
     lines.append("    if (!grad.defined()) return;")
     index = 0
@@ -175,7 +209,11 @@ def _create(row: Row, outputs_known: bool) -> list[str]:
             lines.append(f"    for (const Tensor& t : {argument.name}) autograd::connect(node->edges, t);")
         elif argument.is_tensor:
             connected = argument.name in row.grad
-            lines.append(f"    autograd::connect(node->edges, {argument.name});" if connected else "    node->edges.add_none();")
+            lines.append(
+                f"    autograd::connect(node->edges, {argument.name});"
+                if connected
+                else "    node->edges.add_none();"
+            )
     return lines + [f"    {s.store}" for s in before.values()]
 
 
@@ -188,7 +226,11 @@ def record(row: Row, outputs: list[str]) -> list[str]:
     if not row.grad:
         return []
     _, after = _all_needs(row)
-    lines = [f"  if (autograd::any_needs_grad({_differentiable_inputs(row)})) {{", "    autograd::NodeRef ref;", *_create(row, True)]
+    lines = [
+        f"  if (autograd::any_needs_grad({_differentiable_inputs(row)})) {{",
+        "    autograd::NodeRef ref;",
+        *_create(row, True),
+    ]
     lines += [f"    autograd::set_history({o}, node);" for o in outputs]
     for name, saved in after.items():
         result = name.rstrip("_")
@@ -201,8 +243,8 @@ def record_inplace(row: Row, target: str, run: str) -> list[str]:
     bump = f"  {target}.bump_version();"
     if not row.grad:
         return [
-            f'  MT_CHECK(!autograd::any_needs_grad({tensor_names(row)}), "{row.cpp_name}: an in-place result without a '
-            'gradient formula cannot be written where a gradient is required");',
+            f'  MT_CHECK(!autograd::any_needs_grad({tensor_names(row)}), "{row.cpp_name}: an in-place result '
+            'without a gradient formula cannot be written where a gradient is required");',
             run,
             bump,
         ] if row.family != "inplace" or target == "self" else [run, bump]  # fmt: skip

@@ -35,7 +35,7 @@ def _parameters(row: Row) -> str:
 
 
 def _unused_allowed(row: Row) -> str:
-    """The parameter list of a cell, which need not read every argument (keepdim is in out's shape already)."""
+    """The parameter list of a cell, which need not read every argument (keepdim is in out's shape)."""
     return "[[maybe_unused]] " + _parameters(row).replace(", ", ", [[maybe_unused]] ")
 
 
@@ -56,19 +56,29 @@ def _cpu_body(row: Row) -> str:
         compute = f"infer::compute_type({first}, {second}, {rule(row)})"
         tail = f", {params}" if row.family == "binary" else ""
         if row.scalar_variant:
-            return (f"{scalars}  const DType compute = {compute};\n  const NumberView number({second}, compute);\n"
-                    f"  kernels::{row.family}<kernels::{row.cpu}>(view({first}), number.view, view(out), compute{tail});")
-        return (f"{scalars}  kernels::{row.family}<kernels::{row.cpu}>(view({first}), view({second}), view(out), "
-                f"{compute}{tail});")
+            return (
+                f"{scalars}  const DType compute = {compute};\n"
+                f"  const NumberView number({second}, compute);\n"
+                f"  kernels::{row.family}<kernels::{row.cpu}>"
+                f"(view({first}), number.view, view(out), compute{tail});"
+            )
+        return (
+            f"{scalars}  kernels::{row.family}<kernels::{row.cpu}>(view({first}), view({second}), view(out), "
+            f"{compute}{tail});"
+        )
     if row.family == "reduce":
         return f"  reduce_over(kernels::reduce<kernels::{row.cpu}>, self, dim, out);"
-    names = [a.name for a in arguments] + ([] if writes_in_place(row) else [r.name for r in row.schema.returns])
+    names = [a.name for a in arguments] + (
+        [] if writes_in_place(row) else [r.name for r in row.schema.returns]
+    )
     return f"  cpu::{row.cpu}({', '.join(names)});"
 
 
 def cpu_header(rows: list[Row]) -> str:
     by_hand = sorted({
-        f"void {r.cpu}({_parameters(r)});" for r in rows if has_table(r) and r.cpu and r.family in ("kernel", "inplace")
+        f"void {r.cpu}({_parameters(r)});"
+        for r in rows
+        if has_table(r) and r.cpu and r.family in ("kernel", "inplace")
     })  # fmt: skip
     return "\n".join([
         BANNER + "#pragma once\n",
@@ -92,7 +102,9 @@ def cpu_source(rows: list[Row]) -> str:
             work = r.schema.returns[0].name
         inputs = [a.name for a in r.schema.arguments if a.type == "Tensor"]
         size = f"{inputs[0]}.numel()" if r.family == "reduce" and inputs else f"{work}.numel()"
-        functions.append(f"void run_{r.id}({_unused_allowed(r)}) {{\n  HostWork work({size});\n{_cpu_body(r)}\n}}\n")
+        functions.append(
+            f"void run_{r.id}({_unused_allowed(r)}) {{\n  HostWork work({size});\n{_cpu_body(r)}\n}}\n"
+        )
     return "\n".join([
         BANNER,
         '#include "backends/cpu/view.h"',
@@ -126,18 +138,24 @@ def _npu_arguments(row: Row, call: VendorCall) -> str:
         elif text in names or text.lstrip("-").isdigit() or text in [r.name for r in row.schema.returns]:
             out.append(text)
         else:
-            raise ValueError(f"{row.source}: {call.function} is given {text!r}, which is no argument, result or number")
+            raise ValueError(
+                f"{row.source}: {call.function} is given {text!r}, which is no argument, result or number"
+            )
     return ", ".join(out)
 
 
 def _npu_body(row: Row) -> str:
     target = row.target if writes_in_place(row) else row.schema.returns[0].name
     if isinstance(row.npu, str):
-        names = [a.name for a in row.schema.arguments] + ([] if writes_in_place(row) else [r.name for r in row.schema.returns])
+        names = [a.name for a in row.schema.arguments] + (
+            [] if writes_in_place(row) else [r.name for r in row.schema.returns]
+        )
         return f"  npu::{row.npu}({', '.join(names)});"
     assert row.npu is not None
-    return (f"  static aclnn::Function<decltype({row.npu.function}GetWorkspaceSize)> f(\"{row.npu.function}\");\n"
-            f"  aclnn::call(f, {target}.device(), {_npu_arguments(row, row.npu)});")
+    return (
+        f'  static aclnn::Function<decltype({row.npu.function}GetWorkspaceSize)> f("{row.npu.function}");\n'
+        f"  aclnn::call(f, {target}.device(), {_npu_arguments(row, row.npu)});"
+    )
 
 
 def npu_header(rows: list[Row]) -> str:

@@ -10,9 +10,10 @@ from .schema import Argument
 from .table import Row
 
 _KINDS = {
-    "Tensor": "tensor", "Tensor?": "tensor", "Tensor[]": "tensor_list", "Scalar": "number", "Scalar?": "number",
-    "int": "integer", "int?": "integer", "float": "real", "bool": "boolean", "int[]": "int_list",
-    "int[1]": "dim_list", "int[1]?": "dim_list", "ScalarType": "dtype", "ScalarType?": "dtype", "Device?": "device",
+    "Tensor": "tensor", "Tensor?": "tensor", "Tensor[]": "tensor_list", "Scalar": "number",
+    "Scalar?": "number", "int": "integer", "int?": "integer", "float": "real", "bool": "boolean",
+    "int[]": "int_list", "int[1]": "dim_list", "int[1]?": "dim_list", "ScalarType": "dtype",
+    "ScalarType?": "dtype", "Device?": "device",
     "MemoryFormat": "memory_format", "MemoryFormat?": "memory_format", "Generator?": "generator",
 }  # fmt: skip
 _PYTHON_TYPES = {
@@ -22,10 +23,12 @@ _PYTHON_TYPES = {
     "MemoryFormat": "torch.memory_format", "Tensor[]": "tuple of Tensors",
 }  # fmt: skip
 _READERS = {
-    "Tensor": "tensor", "Tensor?": "tensor", "Tensor[]": "tensors", "Scalar": "number", "Scalar?": "number_or_none",
+    "Tensor": "tensor", "Tensor?": "tensor", "Tensor[]": "tensors", "Scalar": "number",
+    "Scalar?": "number_or_none",
     "int": "integer", "int?": "integer_or_none", "float": "real", "bool": "boolean", "int[]": "ints",
     "int[1]": "dims", "int[1]?": "dims", "ScalarType": "dtype", "ScalarType?": "dtype_or_none",
-    "Device?": "device_or_none", "MemoryFormat": "format", "MemoryFormat?": "format_or_none", "Generator?": "generator",
+    "Device?": "device_or_none", "MemoryFormat": "format", "MemoryFormat?": "format_or_none",
+    "Generator?": "generator",
 }  # fmt: skip
 _WITH_FALLBACK = ("Scalar", "int", "float", "bool", "MemoryFormat")
 _OPTIONS = (
@@ -40,7 +43,14 @@ _BINARY_SLOTS = {
     "__or__": "or", "__xor__": "xor",
 }  # fmt: skip
 _UNARY_SLOTS = {"__neg__": "negative", "__abs__": "absolute", "__invert__": "invert"}
-_COMPARE = {"__eq__": "Py_EQ", "__ne__": "Py_NE", "__lt__": "Py_LT", "__le__": "Py_LE", "__gt__": "Py_GT", "__ge__": "Py_GE"}
+_COMPARE = {
+    "__eq__": "Py_EQ",
+    "__ne__": "Py_NE",
+    "__lt__": "Py_LT",
+    "__le__": "Py_LE",
+    "__gt__": "Py_GT",
+    "__ge__": "Py_GE",
+}
 _COMMUTATIVE = ("__add__", "__mul__", "__and__", "__or__", "__xor__")
 _INCLUDES = (
     '#include "bindings/parser.h"\n#include "bindings/results.h"\n#include "bindings/tensor_object.h"\n'
@@ -75,7 +85,9 @@ def signature_text(row: Row, arguments: list[Argument], method: bool) -> str:
             parts.append("*")
             star = True
         default = f" = {a.default}" if a.default is not None else ""
-        parts.append(f"{_PYTHON_TYPES.get(a.type, a.type.rstrip('?'))} {_python_name(row, a, method)}{default}")
+        parts.append(
+            f"{_PYTHON_TYPES.get(a.type, a.type.rstrip('?'))} {_python_name(row, a, method)}{default}"
+        )
     return f"({', '.join(parts)})"
 
 
@@ -84,8 +96,10 @@ def _parameter(row: Row, a: Argument, method: bool) -> str:
         return "true" if value else "false"
 
     nullable = a.type.endswith("?") or a.type == "Layout"
-    return (f'{{"{_python_name(row, a, method)}", Kind::{_kind(a)}, {flag(a.default is not None)}, {flag(nullable)}, '
-            f"{flag(a.keyword_only)}}}")
+    return (
+        f'{{"{_python_name(row, a, method)}", Kind::{_kind(a)}, {flag(a.default is not None)}, '
+        f"{flag(nullable)}, {flag(a.keyword_only)}}}"
+    )
 
 
 def _value(a: Argument, i: int) -> str:
@@ -101,8 +115,10 @@ def _result(row: Row, call: str) -> str:
         return f"return wrap_list({call});"
     if len(returns) > 1:
         fields = ", ".join(f'"{r.name}"' for r in returns)
-        return (f'static PyTypeObject* type = return_type("torch.return_types.{row.cpp_name}", {{{fields}}});\n'
-                f"        return wrap_named(type, {call});")
+        return (
+            f'static PyTypeObject* type = return_type("torch.return_types.{row.cpp_name}", {{{fields}}});\n'
+            f"        return wrap_named(type, {call});"
+        )
     return f"return wrap({call});"
 
 
@@ -111,18 +127,28 @@ def _case(row: Row, index: int, suffix: str) -> list[str]:
     values = [_value(a, i) for i, a in enumerate(row.schema.arguments)]
     lines = [f"      case {index}: {{"]
     if row.family == "inplace" or suffix:
-        target = [a.name for a in row.schema.arguments].index(row.target if row.family == "inplace" else row.schema.arguments[0].name)
-        lines += [f"        ops::{row.cpp_name}{suffix}({', '.join(values)});", f"        return returned(b.at({target}));"]
+        target = [a.name for a in row.schema.arguments].index(
+            row.target if row.family == "inplace" else row.schema.arguments[0].name
+        )
+        lines += [
+            f"        ops::{row.cpp_name}{suffix}({', '.join(values)});",
+            f"        return returned(b.at({target}));",
+        ]
     elif row.factory:
         at = len(row.schema.arguments)
-        lines += [f"        const TensorOptions options = b.options({at});",
-                  f"        return wrap_made(ops::{row.cpp_name}({', '.join([*values, 'options'])}), options);"]
+        lines += [
+            f"        const TensorOptions options = b.options({at});",
+            f"        return wrap_made(ops::{row.cpp_name}({', '.join([*values, 'options'])}), options);",
+        ]
     else:
         if "out" in row.variants:
             at = len(arguments) - 1
-            lines += [f"        if (b.given({at})) {{",
-                      f"          ops::{row.cpp_name}_out({', '.join([*values, f'b.tensor({at})'])});",
-                      f"          return returned(b.at({at}));", "        }"]
+            lines += [
+                f"        if (b.given({at})) {{",
+                f"          ops::{row.cpp_name}_out({', '.join([*values, f'b.tensor({at})'])});",
+                f"          return returned(b.at({at}));",
+                "        }",
+            ]
         lines.append("        " + _result(row, f"ops::{row.cpp_name}({', '.join(values)})"))
     return [*lines, "      }"]
 
@@ -134,11 +160,14 @@ def _callable(name: str, rows: list[Row], method: bool, suffix: str = "") -> str
     for i, row in enumerate(rows):
         arguments = python_arguments(row, suffix)
         positional = sum(not a.keyword_only for a in arguments)
-        lines.append(f"Parameter {identifier}_{i}[] = {{{', '.join(_parameter(row, a, method) for a in arguments)}}};")
+        lines.append(
+            f"Parameter {identifier}_{i}[] = {{{', '.join(_parameter(row, a, method) for a in arguments)}}};"
+        )
         text = signature_text(row, arguments, method)
         signatures.append(f'{{"{text}", {identifier}_{i}, {len(arguments)}, {positional}}}')
     lines += [
-        f"PyObject* {identifier}({'PyObject* self' if method else 'PyObject*'}, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {{",
+        f"PyObject* {identifier}({'PyObject* self' if method else 'PyObject*'}, PyObject* const* args, "
+        "Py_ssize_t count, PyObject* keywords) {",
         f'  static const Overloads overloads("{name}", {{{", ".join(signatures)}}});',
         "  return guarded([&]() -> PyObject* {",
         "    Bound b;",
@@ -159,7 +188,10 @@ def _by_name(rows: list[Row], variant: str) -> dict[str, list[Row]]:
 
 def _table(names: list[str], prefix: str) -> list[str]:
     cast = "reinterpret_cast<PyCFunction>(reinterpret_cast<void*>({}))"
-    return [f'    {{"{n}", {cast.format(f"{prefix}_{n}")}, METH_FASTCALL | METH_KEYWORDS, nullptr}},' for n in names]
+    return [
+        f'    {{"{n}", {cast.format(f"{prefix}_{n}")}, METH_FASTCALL | METH_KEYWORDS, nullptr}},'
+        for n in names
+    ]
 
 
 def functions_source(rows: list[Row]) -> str:
@@ -203,7 +235,9 @@ def _binary_slot(row: Row, number_row: Row | None, special: str) -> str:
 }}
 """
     if "inplace" in row.variants:
-        inplace_number = f"else if (is_number(b)) ops::{name}_(tensor_of(a), number_from(b));" if number_row else ""
+        inplace_number = (
+            f"else if (is_number(b)) ops::{name}_(tensor_of(a), number_from(b));" if number_row else ""
+        )
         text += f"""PyObject* slot_inplace_{slot}(PyObject* a, PyObject* b) {{
   return guarded([&]() -> PyObject* {{
     if (is_tensor(b)) ops::{name}_(tensor_of(a), tensor_of(b));
@@ -231,16 +265,20 @@ _POWER = """PyObject* slot_power(PyObject* a, PyObject* b, PyObject*) {
 
 
 def _unary_slot(row: Row) -> str:
-    return (f"PyObject* slot_{_UNARY_SLOTS[row.special or '']}(PyObject* self) {{\n"
-            f"  return guarded([&] {{ return wrap(ops::{row.cpp_name}(tensor_of(self))); }});\n}}\n")
+    return (
+        f"PyObject* slot_{_UNARY_SLOTS[row.special or '']}(PyObject* self) {{\n"
+        f"  return guarded([&] {{ return wrap(ops::{row.cpp_name}(tensor_of(self))); }});\n}}\n"
+    )
 
 
 def _compare_slot(rows: dict[str, Row]) -> str:
     cases = []
     for special, operation in _COMPARE.items():
         name = rows[special].cpp_name
-        cases.append(f"      case {operation}: return is_tensor(b) ? wrap(ops::{name}(x, tensor_of(b))) : "
-                     f"wrap(ops::{name}(x, number_from(b)));")
+        cases.append(
+            f"      case {operation}: return is_tensor(b) ? wrap(ops::{name}(x, tensor_of(b))) : "
+            f"wrap(ops::{name}(x, number_from(b)));"
+        )
     body = "\n".join(cases)
     return f"""PyObject* slot_compare(PyObject* a, PyObject* b, int operation) {{
   return guarded([&]() -> PyObject* {{

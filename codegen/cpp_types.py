@@ -42,7 +42,9 @@ def default_value(argument: Argument) -> str | None:
     if text is None:
         return None
     if text == "None":
-        return {"Tensor?": "Tensor()", "Generator?": "nullptr", "int[1]?": "DimList()"}.get(argument.type, "std::nullopt")
+        return {"Tensor?": "Tensor()", "Generator?": "nullptr", "int[1]?": "DimList()"}.get(
+            argument.type, "std::nullopt"
+        )
     if text == "[]":
         return "DimList()" if argument.type == "int[1]" else "IntList()"
     if text == "contiguous_format":

@@ -46,7 +46,7 @@ def _split(text: str) -> list[str]:
     """Split at commas that are not inside brackets."""
     parts, depth, start = [], 0, 0
     for i, ch in enumerate(text):
-        depth += ch in "([" 
+        depth += ch in "(["
         depth -= ch in ")]"
         if ch == "," and depth == 0:
             parts.append(text[start:i].strip())

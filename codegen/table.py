@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -15,7 +16,7 @@ FAMILIES = ("unary", "predicate", "binary", "compare", "reduce", "kernel", "inpl
 _ELEMENTWISE = ("unary", "predicate", "binary", "compare")
 _KEYS = {
     "op", "family", "variants", "dtype", "cpu", "npu", "kernel", "infer", "view", "composite", "grad",
-    "scalar", "scalar_overload", "special", "differentiable", "factory", "self",
+    "scalar", "scalar_overload", "special", "differentiable", "factory", "self", "check",
 }  # fmt: skip
 _CALL = re.compile(r"^(\w+)\((.*)\)$")
 
@@ -39,6 +40,7 @@ class Row:
     npu: VendorCall | str | None = None  # ACLNN call, or a function of backends/npu
     kernel: str | None = None  # one function for every device (core/…), for ops that dispatch on two devices
     infer: str | None = None
+    check: str | None = None  # a function of infer/ that refuses bad values before anything is allocated
     view: str | None = None
     composite: str | None = None
     grad: dict[str, str] = field(default_factory=dict)
@@ -73,7 +75,7 @@ def _vendor_call(text: str) -> VendorCall:
     return VendorCall(match[1], tuple(a.strip() for a in match[2].split(",") if a.strip()))
 
 
-def _npu_cell(cell: str | dict | None) -> VendorCall | str | None:
+def _npu_cell(cell: str | dict[str, str] | None) -> VendorCall | str | None:
     if cell is None:
         return None
     if isinstance(cell, dict):
@@ -87,7 +89,7 @@ def _default_variants(family: str) -> list[str]:
     return ["function", "method", "out"] if family == "reduce" else ["function", "method"]
 
 
-def _rows(entry: dict, defaults: dict, source: str) -> list[Row]:
+def _rows(entry: dict[str, Any], defaults: dict[str, Any], source: str) -> list[Row]:
     cell = {**defaults, **entry}
     unknown = set(cell) - _KEYS
     if unknown:
@@ -110,6 +112,7 @@ def _rows(entry: dict, defaults: dict, source: str) -> list[Row]:
         npu=_npu_cell(cell.get("npu")),
         kernel=cell.get("kernel"),
         infer=cell.get("infer"),
+        check=cell.get("check"),
         view=cell.get("view"),
         composite=cell.get("composite"),
         grad={k: str(v) for k, v in cell.get("grad", {}).items()},
@@ -126,8 +129,11 @@ def _rows(entry: dict, defaults: dict, source: str) -> list[Row]:
 
 def _takes_number(row: Row) -> bool:
     """Operators people write with a number on the right; the pieces of formulas are not among them."""
-    return "method" in row.variants and row.schema.name not in ("maximum", "minimum", "atan2") and \
-        not row.schema.name.startswith("logical_")
+    return (
+        "method" in row.variants
+        and row.schema.name not in ("maximum", "minimum", "atan2")
+        and not row.schema.name.startswith("logical_")
+    )
 
 
 def _scalar_row(row: Row, call: str | None, overload: str) -> Row:

@@ -59,7 +59,8 @@ void AccumulateGrad::apply(Grads grads, Grads, uint64_t) {
   } else if (!grad_mode() && sole_owner(grads[0]) && grads[0].is_contiguous() == leaf.is_contiguous()) {
     grad = std::move(grads[0]);
   } else {
-    grad = ops::clone(grads[0], leaf.is_contiguous() ? std::optional(MemoryFormat::contiguous) : std::nullopt);
+    grad =
+        ops::clone(grads[0], leaf.is_contiguous() ? std::optional(MemoryFormat::contiguous) : std::nullopt);
   }
 }
 

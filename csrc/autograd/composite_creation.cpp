@@ -8,12 +8,15 @@ namespace mt::composite {
 namespace {
 
 Device device_of(const TensorOptions& options) {
-  MT_CHECK_AS(not_implemented, !options.pin_memory, "pin_memory=True is not supported by tensor factories yet; call "
+  MT_CHECK_AS(not_implemented, !options.pin_memory,
+              "pin_memory=True is not supported by tensor factories yet; call "
               ".pin_memory() on the result");
   return resolve_device(options.device_or_default());
 }
 
-Tensor blank(IntList size, DType dtype, const TensorOptions& options) { return new_tensor(size, dtype, device_of(options)); }
+Tensor blank(IntList size, DType dtype, const TensorOptions& options) {
+  return new_tensor(size, dtype, device_of(options));
+}
 
 TensorOptions like(const Tensor& self, const TensorOptions& options) {
   TensorOptions out = options;
@@ -40,12 +43,17 @@ int64_t arange_length(const Scalar& start, const Scalar& end, const Scalar& step
 
 }  // namespace
 
-Tensor empty(IntList size, const TensorOptions& options) { return blank(size, options.dtype_or_default(), options); }
+Tensor empty(IntList size, const TensorOptions& options) {
+  return blank(size, options.dtype_or_default(), options);
+}
 
 Tensor empty_strided(IntList size, IntList stride, const TensorOptions& options) {
-  MT_CHECK(size.size() == stride.size(), "dimensionality of sizes (", size.size(), ") must match dimensionality of strides (",
-           stride.size(), ")");
-  for (int64_t s : stride) MT_CHECK(s >= 0, "Tensors with negative strides are not currently supported. (got strides: ", to_string(stride), ")");
+  MT_CHECK(size.size() == stride.size(), "dimensionality of sizes (", size.size(),
+           ") must match dimensionality of strides (", stride.size(), ")");
+  for (int64_t s : stride)
+    MT_CHECK(s >= 0,
+             "Tensors with negative strides are not currently supported. (got strides: ", to_string(stride),
+             ")");
   return new_tensor_strided(size, stride, options.dtype_or_default(), device_of(options));
 }
 
@@ -70,11 +78,14 @@ Tensor full(IntList size, const Scalar& fill_value, const TensorOptions& options
 Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, const TensorOptions& options) {
   const bool integral = start.is_integral() && end.is_integral() && step.is_integral();
   const int64_t length = arange_length(start, end, step);
-  Tensor out = blank(IntList(&length, 1), options.dtype.value_or(integral ? DType::int64 : default_dtype()), options);
+  Tensor out =
+      blank(IntList(&length, 1), options.dtype.value_or(integral ? DType::int64 : default_dtype()), options);
   if (length) ops::_arange(start, end, step, out);
   return out;
 }
-Tensor arange(const Scalar& start, const Scalar& end, const TensorOptions& options) { return arange(start, end, 1, options); }
+Tensor arange(const Scalar& start, const Scalar& end, const TensorOptions& options) {
+  return arange(start, end, 1, options);
+}
 Tensor arange(const Scalar& end, const TensorOptions& options) { return arange(0, end, 1, options); }
 
 Tensor rand(IntList size, Generator* generator, const TensorOptions& options) {
@@ -122,7 +133,8 @@ Tensor ones_like(const Tensor& self, std::optional<MemoryFormat> format, const T
   ops::fill_(out, 1);
   return out;
 }
-Tensor full_like(const Tensor& self, const Scalar& fill_value, std::optional<MemoryFormat> format, const TensorOptions& options) {
+Tensor full_like(const Tensor& self, const Scalar& fill_value, std::optional<MemoryFormat> format,
+                 const TensorOptions& options) {
   Tensor out = empty_like(self, format, options);
   ops::fill_(out, fill_value);
   return out;

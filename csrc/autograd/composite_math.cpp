@@ -33,29 +33,32 @@ Tensor where(const Tensor& condition, const Scalar& self, const Tensor& other) {
   return ops::where(condition, number_beside(self, other), other);
 }
 Tensor masked_fill(const Tensor& self, const Tensor& mask, const Scalar& value) {
-  MT_CHECK(mask.dtype() == DType::boolean, "masked_fill_ only supports boolean masks, but got mask with dtype ",
-           info(mask.dtype()).name);
+  MT_CHECK(mask.dtype() == DType::boolean,
+           "masked_fill_ only supports boolean masks, but got mask with dtype ", info(mask.dtype()).name);
   Tensor number = new_tensor({}, self.dtype(), self.device());
   ops::fill_(number, value);
   return ops::where(mask, number, self);
 }
 
 Tensor mv(const Tensor& self, const Tensor& vec) {
-  MT_CHECK(self.dim() == 2 && vec.dim() == 1, "vector + matrix @ vector expected, got ", 1, ", ", self.dim(), ", ", vec.dim());
+  MT_CHECK(self.dim() == 2 && vec.dim() == 1, "vector + matrix @ vector expected, got ", 1, ", ", self.dim(),
+           ", ", vec.dim());
   return ops::squeeze(ops::mm(self, ops::unsqueeze(vec, 1)), 1);
 }
 
 Tensor dot(const Tensor& self, const Tensor& tensor) {
-  MT_CHECK(self.dim() == 1 && tensor.dim() == 1, "1D tensors expected, but got ", self.dim(), "D and ", tensor.dim(), "D tensors");
-  MT_CHECK(self.numel() == tensor.numel(), "inconsistent tensor size, expected tensor [", self.numel(), "] and src [",
-           tensor.numel(), "] to have the same number of elements, but got ", self.numel(), " and ", tensor.numel(),
-           " elements respectively");
+  MT_CHECK(self.dim() == 1 && tensor.dim() == 1, "1D tensors expected, but got ", self.dim(), "D and ",
+           tensor.dim(), "D tensors");
+  MT_CHECK(self.numel() == tensor.numel(), "inconsistent tensor size, expected tensor [", self.numel(),
+           "] and src [", tensor.numel(), "] to have the same number of elements, but got ", self.numel(),
+           " and ", tensor.numel(), " elements respectively");
   return ops::mm(ops::unsqueeze(self, 0), ops::unsqueeze(tensor, 1)).reshape({});
 }
 
 Tensor matmul(const Tensor& self, const Tensor& other) {
   const int64_t a = self.dim(), b = other.dim();
-  MT_CHECK(a > 0 && b > 0, "both arguments to matmul need to be at least 1D, but they are ", a, "D and ", b, "D");
+  MT_CHECK(a > 0 && b > 0, "both arguments to matmul need to be at least 1D, but they are ", a, "D and ", b,
+           "D");
   if (a == 2 && b == 2) return ops::mm(self, other);
   if (a == 1 && b == 1) return ops::dot(self, other);
   if (a == 2 && b == 1) return ops::mv(self, other);
@@ -98,23 +101,28 @@ Tensor log_softmax(const Tensor& self, int64_t dim, std::optional<DType> dtype) 
   return ops::_log_softmax(dtype && *dtype != self.dtype() ? ops::_to_copy(self, dtype) : self, dim, false);
 }
 
-Tensor nll_loss(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore_index) {
-  if (self.dim() <= 2) return std::get<0>(ops::nll_loss_forward(self, target, weight, reduction, ignore_index));
+Tensor nll_loss(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction,
+                int64_t ignore_index) {
+  if (self.dim() <= 2)
+    return std::get<0>(ops::nll_loss_forward(self, target, weight, reduction, ignore_index));
   // [N, C, d1, …]: every position is a row of its own.
   Dims order;
   order.push_back(0);
   for (int64_t i = 2; i < self.dim(); ++i) order.push_back(i);
   order.push_back(1);
   const Tensor rows = ops::permute(self, order).reshape(Dims{-1, self.sizes()[1]});
-  const Tensor loss = std::get<0>(ops::nll_loss_forward(rows, target.reshape(Dims{-1}), weight, reduction, ignore_index));
+  const Tensor loss =
+      std::get<0>(ops::nll_loss_forward(rows, target.reshape(Dims{-1}), weight, reduction, ignore_index));
   return reduction == 0 ? loss.reshape(target.sizes()) : loss;
 }
 
 Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction,
                           int64_t ignore_index, double label_smoothing) {
   MT_CHECK_AS(not_implemented, label_smoothing == 0.0 && !is_floating(target.dtype()),
-              "cross_entropy_loss: class probabilities and label smoothing are composed in nn.functional.cross_entropy");
-  return ops::nll_loss(ops::log_softmax(self, self.dim() == 1 ? 0 : 1), target, weight, reduction, ignore_index);
+              "cross_entropy_loss: class probabilities and label smoothing are composed in "
+              "nn.functional.cross_entropy");
+  return ops::nll_loss(ops::log_softmax(self, self.dim() == 1 ? 0 : 1), target, weight, reduction,
+                       ignore_index);
 }
 
 }  // namespace mt::composite

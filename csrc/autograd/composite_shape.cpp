@@ -31,15 +31,17 @@ Tensor narrow(const Tensor& self, int64_t dim, int64_t start, int64_t length) {
   MT_CHECK(self.dim() > 0, "narrow() cannot be applied to a 0-dim tensor.");
   MT_CHECK(length >= 0, "narrow(): length must be non-negative.");
   const int64_t size = self.size(dim);
-  MT_CHECK_AS(index, start >= -size && start <= size, "start out of range (expected to be in range of [", -size, ", ", size,
-              "], but got ", start, ")");
+  MT_CHECK_AS(index, start >= -size && start <= size, "start out of range (expected to be in range of [",
+              -size, ", ", size, "], but got ", start, ")");
   if (start < 0) start += size;
-  MT_CHECK(start + length <= size, "start (", start, ") + length (", length, ") exceeds dimension size (", size, ").");
+  MT_CHECK(start + length <= size, "start (", start, ") + length (", length, ") exceeds dimension size (",
+           size, ").");
   return ops::slice(self, dim, start, start + length, 1);
 }
 
 Tensor contiguous(const Tensor& self, std::optional<MemoryFormat> format) {
-  MT_CHECK(format != MemoryFormat::preserve, "preserve memory format is unsupported by the contiguous operator");
+  MT_CHECK(format != MemoryFormat::preserve,
+           "preserve memory format is unsupported by the contiguous operator");
   return self.is_contiguous(*format) ? self : ops::clone(self, format);
 }
 
@@ -55,7 +57,8 @@ std::vector<Tensor> split_with_sizes(const Tensor& self, IntList split_size, int
   int64_t at = 0;
   std::vector<Tensor> out;
   for (int64_t length : split_size) {
-    MT_CHECK(length >= 0, "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes=",
+    MT_CHECK(length >= 0,
+             "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes=",
              to_string(split_size));
     out.push_back(ops::slice(self, dim, at, at + length, 1));
     at += length;
@@ -69,7 +72,8 @@ std::vector<Tensor> split(const Tensor& self, int64_t split_size, int64_t dim) {
   MT_CHECK(self.dim() > 0, "split expects at least a 1-dimensional tensor");
   MT_CHECK(split_size >= 0, "split expects split_size be non-negative, but got split_size=", split_size);
   const int64_t size = self.size(dim);
-  MT_CHECK(split_size > 0 || size == 0, "split_size can only be 0 if dimension size is 0, but got dimension size of ", size);
+  MT_CHECK(split_size > 0 || size == 0,
+           "split_size can only be 0 if dimension size is 0, but got dimension size of ", size);
   std::vector<Tensor> out;
   int64_t at = 0;
   do {
@@ -93,8 +97,9 @@ Tensor stack(TensorList tensors, int64_t dim) {
   const int64_t at = wrap_dim(dim, tensors[0].dim() + 1);
   std::vector<Tensor> rows;
   for (size_t i = 0; i < tensors.size(); ++i) {
-    MT_CHECK(std::ranges::equal(tensors[i].sizes(), tensors[0].sizes()), "stack expects each tensor to be equal size, but got ",
-             to_string(tensors[0].sizes()), " at entry 0 and ", to_string(tensors[i].sizes()), " at entry ", i);
+    MT_CHECK(std::ranges::equal(tensors[i].sizes(), tensors[0].sizes()),
+             "stack expects each tensor to be equal size, but got ", to_string(tensors[0].sizes()),
+             " at entry 0 and ", to_string(tensors[i].sizes()), " at entry ", i);
     rows.push_back(ops::unsqueeze(tensors[i], at));
   }
   return ops::cat(rows, at);

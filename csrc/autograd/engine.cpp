@@ -24,7 +24,8 @@ struct Capture {
 
 class Pass {
  public:
-  explicit Pass(const BackwardOptions& options) : options_(options), embedded_(g_embedded, std::try_to_lock) {}
+  explicit Pass(const BackwardOptions& options)
+      : options_(options), embedded_(g_embedded, std::try_to_lock) {}
   ~Pass() {
     for (Node* node : visited_)
       if (embedded_) node->pass = PassState();
@@ -37,6 +38,7 @@ class Pass {
 
  private:
   PassState& state(Node* node) { return embedded_ ? node->pass : map_[node]; }
+  void see(Node* node);
   void count_edges();
   void mark_needed();
   void push(Node* node);
@@ -101,11 +103,13 @@ void Pass::add_root(const Tensor& root, const Tensor& grad) {
     MT_CHECK(root.numel() == 1, "grad can be implicitly created only for scalar outputs");
     seed = ops::ones_like(root, std::nullopt, TensorOptions{});
   } else {
-    MT_CHECK(std::ranges::equal(seed.sizes(), root.sizes()), "Mismatch in shape: grad_output[", roots_.size(), "] has a shape of ",
-             to_string(seed.sizes()), " and output[", roots_.size(), "] has a shape of ", to_string(root.sizes()), ".");
+    MT_CHECK(std::ranges::equal(seed.sizes(), root.sizes()), "Mismatch in shape: grad_output[", roots_.size(),
+             "] has a shape of ", to_string(seed.sizes()), " and output[", roots_.size(), "] has a shape of ",
+             to_string(root.sizes()), ".");
   }
   roots_.push_back(NodeRef::share(node));
   const uint32_t input = root.impl()->grad_fn ? root.impl()->output_nr : 0;
+  see(node);
   accumulate(state(node).slot(input), std::move(seed));
 }
 
@@ -115,14 +119,15 @@ void Pass::capture(const Tensor& input, Tensor* into) {
   captures_.push_back({node, input.impl()->grad_fn ? input.impl()->output_nr : 0, into});
 }
 
+// Nodes seen are put back as they were when the pass ends, however it ends.
+void Pass::see(Node* node) {
+  PassState& s = state(node);
+  if (s.seen) return;
+  s.seen = true;
+  visited_.push_back(node);
+}
+
 void Pass::count_edges() {
-  auto see = [this](Node* node) {
-    PassState& s = state(node);
-    if (s.seen) return;
-    s.seen = true;
-    visited_.push_back(node);
-  };
-  for (NodeRef& root : roots_) see(static_cast<Node*>(root.get()));
   for (size_t at = 0; at < visited_.size(); ++at) {
     const EdgeList& edges = visited_[at]->edges;
     for (size_t i = 0; i < edges.size(); ++i) {
@@ -178,7 +183,8 @@ void Pass::run_node(Node* node) {
     const auto pre = node->hooks->pre;
     for (const auto& hook : pre) {
       if (!in_[hook.input].defined()) continue;
-      if (Tensor changed = hook.call(in_[hook.input]); changed.defined()) in_[hook.input] = std::move(changed);
+      if (Tensor changed = hook.call(in_[hook.input]); changed.defined())
+        in_[hook.input] = std::move(changed);
     }
   }
   for (const Capture& c : captures_)
@@ -189,7 +195,8 @@ void Pass::run_node(Node* node) {
   uint64_t wanted = 0;
   for (size_t i = 0; i < n; ++i) {
     const Node* next = node->edges[i].node;
-    if (next && (captures_.empty() || state(node->edges[i].node).needed)) wanted |= i < 64 ? uint64_t(1) << i : 0;
+    if (next && (captures_.empty() || state(node->edges[i].node).needed))
+      wanted |= i < 64 ? uint64_t(1) << i : 0;
   }
   const bool accumulates = n == 0;
   if (any && (wanted || n > 64 || (accumulates && captures_.empty()))) {
@@ -251,7 +258,8 @@ void backward(TensorList roots, TensorList grads, TensorList inputs, const Backw
   }
 }
 
-std::vector<Tensor> grad(TensorList roots, TensorList grads, TensorList inputs, const BackwardOptions& options) {
+std::vector<Tensor> grad(TensorList roots, TensorList grads, TensorList inputs,
+                         const BackwardOptions& options) {
   std::vector<Tensor> found(inputs.size());
   {
     Pass pass(options);
@@ -260,7 +268,8 @@ std::vector<Tensor> grad(TensorList roots, TensorList grads, TensorList inputs, 
     pass.run(true);
   }
   for (const Tensor& g : found)
-    MT_CHECK(g.defined() || options.allow_unused, "One of the differentiated Tensors appears to not have been used in the graph. "
+    MT_CHECK(g.defined() || options.allow_unused,
+             "One of the differentiated Tensors appears to not have been used in the graph. "
              "Set allow_unused=True if this is the desired behavior.");
   return found;
 }

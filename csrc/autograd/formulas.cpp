@@ -32,7 +32,8 @@ Tensor to_like(const Tensor& grad, const autograd::OutputMeta& like) {
 
 Tensor pow_backward_self(const Tensor& grad, const Tensor& self, const Scalar& exponent) {
   if (exponent.equals(0)) return zeros_like(grad);
-  const Scalar less = exponent.is_integral() ? Scalar(exponent.to<int64_t>() - 1) : Scalar(exponent.to<double>() - 1);
+  const Scalar less =
+      exponent.is_integral() ? Scalar(exponent.to<int64_t>() - 1) : Scalar(exponent.to<double>() - 1);
   return grad * (ops::pow(self, less) * exponent);
 }
 
@@ -41,7 +42,8 @@ Tensor pow_backward_self(const Tensor& grad, const Tensor& self, const Tensor& e
   return where(ops::eq(exponent, Scalar(0)), Scalar(0), grad * slope);
 }
 
-Tensor pow_backward_exponent(const Tensor& grad, const Tensor& self, const Tensor& exponent, const Tensor& result) {
+Tensor pow_backward_exponent(const Tensor& grad, const Tensor& self, const Tensor& exponent,
+                             const Tensor& result) {
   // 0 ** positive has slope 0, where the formula would say 0 * -inf.
   const Tensor flat = ops::logical_and(ops::eq(self, Scalar(0)), ops::ge(exponent, Scalar(0)));
   return where(flat, Scalar(0), grad * (result * ops::log(self)));
@@ -67,20 +69,37 @@ Scalar reduced_count(IntList sizes, const DimList& dim) {
   return Scalar(count);
 }
 
-Tensor reduce_extremum_backward(const Tensor& grad, const Tensor& self, const Tensor& result, const DimList& dim, bool keepdim) {
+Tensor reduce_extremum_backward(const Tensor& grad, const Tensor& self, const Tensor& result,
+                                const DimList& dim, bool keepdim) {
   const Tensor hit = ops::eq(self, unreduce(result, self.sizes(), dim, keepdim));
   const Tensor share = ops::sum(hit, dim, true, grad.dtype());
   return where(hit, unreduce(grad, self.sizes(), dim, keepdim) / share, Scalar(0));
 }
 
-Tensor value_selecting_backward(const Tensor& grad, int64_t dim, const Tensor& indices, IntList sizes, bool keepdim) {
+Tensor prod_backward(const Tensor& grad, const Tensor& self, const Tensor& result, const DimList& dim,
+                     bool keepdim) {
+  // The derivative is the product of the others: result / self, except in slices that hold a zero. With one zero
+  // only its own place has a derivative, the product of the rest; with two there is none.
+  const Tensor zero = ops::eq(self, Scalar(0));
+  const Tensor zeros = ops::sum(zero, dim, true, std::nullopt);
+  const Tensor without = where(zero, Scalar(1), self);
+  const Tensor others = ops::expand(ops::prod(without, dim, true, std::nullopt), self.sizes(), false);
+  const Tensor plain = unreduce(result, self.sizes(), dim, keepdim) / without;
+  const Tensor at_zero = where(ops::eq(zeros, Scalar(1)), others, Scalar(0));
+  return unreduce(grad, self.sizes(), dim, keepdim) *
+         where(zero, at_zero, where(ops::eq(zeros, Scalar(0)), plain, Scalar(0)));
+}
+
+Tensor value_selecting_backward(const Tensor& grad, int64_t dim, const Tensor& indices, IntList sizes,
+                                bool keepdim) {
   if (sizes.empty()) return grad;
   const Tensor kept = keepdim ? grad : ops::unsqueeze(grad, dim);
   const Tensor at = keepdim ? indices : ops::unsqueeze(indices, dim);
   const int64_t d = wrap_dim(dim, int64_t(sizes.size()));
   Dims shape(sizes.size(), 1);
   shape[size_t(d)] = sizes[size_t(d)];
-  const Tensor positions = ops::arange(Scalar(sizes[size_t(d)]), {DType::int64, grad.device()}).reshape(shape);
+  const Tensor positions =
+      ops::arange(Scalar(sizes[size_t(d)]), {DType::int64, grad.device()}).reshape(shape);
   return where(ops::eq(positions, at), kept, Scalar(0));
 }
 
@@ -112,7 +131,8 @@ Tensor diagonal_backward(const Tensor& grad, IntList sizes, int64_t offset, int6
 Tensor as_strided_backward(const Tensor& grad, const Tensor& self, IntList size, IntList stride,
                            std::optional<int64_t> storage_offset) {
   MT_CHECK_AS(not_implemented, !overlaps(size, stride) && !overlaps(self.sizes(), self.strides()),
-              "as_strided: the gradient of overlapping memory (a stride of 0) is not supported; use expand() or clone() first");
+              "as_strided: the gradient of overlapping memory (a stride of 0) is not supported; use expand() "
+              "or clone() first");
   const int64_t room = int64_t(self.storage().nbytes / self.itemsize());
   Tensor memory = ops::zeros(IntList{&room, 1}, {grad.dtype(), grad.device()});
   ops::copy_(ops::as_strided(memory, size, stride, storage_offset.value_or(self.offset())), grad, false);
@@ -134,8 +154,10 @@ std::vector<Tensor> cat_backward(const Tensor& grad, const std::vector<Dims>& si
   return out;
 }
 
-Tensor softmax_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& output, int64_t dim) {
-  return grad_output * grad - sum(output * grad_output, dim, true) * grad - grad_output * sum(output * grad, dim, true);
+Tensor softmax_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& output,
+                               int64_t dim) {
+  return grad_output * grad - sum(output * grad_output, dim, true) * grad -
+         grad_output * sum(output * grad, dim, true);
 }
 
 }  // namespace mt::formulas

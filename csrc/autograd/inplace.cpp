@@ -69,7 +69,8 @@ class WindowOfBase final : public Node {
     if (!grads[0].defined()) return;
     Tensor whole = ops::empty_strided(base_.sizes, base_.strides, {grads[0].dtype(), grads[0].device()});
     ops::zero_(whole);
-    ops::copy_(ops::as_strided(whole, view_.sizes, view_.strides, view_.offset - base_.offset), grads[0], false);
+    ops::copy_(ops::as_strided(whole, view_.sizes, view_.strides, view_.offset - base_.offset), grads[0],
+               false);
     out[0] = whole;
   }
 
@@ -112,14 +113,18 @@ Node* current_grad_fn(const Tensor& tensor) {
 void check_inplace(const Tensor& self) {
   if (!grad_mode()) return;
   const TensorImpl* impl = self.impl();
-  MT_CHECK(!(impl->requires_grad && !impl->grad_fn), "a leaf Variable that requires grad is being used in an in-place operation.");
+  MT_CHECK(!(impl->requires_grad && !impl->grad_fn),
+           "a leaf Variable that requires grad is being used in an in-place operation.");
   if (!impl->base) return;
   MT_CHECK(!(impl->base->requires_grad && !impl->base->grad_fn),
            "a view of a leaf Variable that requires grad is being used in an in-place operation.");
   MT_CHECK(impl->tracks_base || !(self.requires_grad() || impl->base->grad_fn),
-           "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use "
-           "case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the "
-           "inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if "
+           "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given "
+           "that this use "
+           "case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the "
+           "view and the "
+           "inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or "
+           "both outside (if "
            "you want the inplace to be tracked).");
 }
 

@@ -69,17 +69,23 @@ void SavedTensor::save_output(const Tensor& tensor, uint32_t output) {
 }
 
 Tensor SavedTensor::unpack(Node& node) const {
-  MT_CHECK(!freed_, "Trying to backward through the graph a second time (or directly access saved tensors after they have "
-           "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
-           "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if you "
-           "need to access saved tensors after calling backward.");
+  MT_CHECK(
+      !freed_,
+      "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+      "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
+      "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or "
+      "if you "
+      "need to access saved tensors after calling backward.");
   if (!tensor_.defined()) return Tensor();
   const uint32_t now = tensor_.version();
-  MT_CHECK(now == version_, "one of the variables needed for gradient computation has been modified by an inplace operation: [",
-           info(tensor_.dtype()).legacy, "Tensor ", to_string(tensor_.sizes()), "]",
-           is_output_ ? join_text(", which is output ", output_, " of ", node.name(), ",") : std::string(), " is at version ",
-           now, "; expected version ", version_, " instead. Hint: enable anomaly detection to find the operation that failed "
-           "to compute its gradient, with torch.autograd.set_detect_anomaly(True).");
+  MT_CHECK(
+      now == version_,
+      "one of the variables needed for gradient computation has been modified by an inplace operation: [",
+      info(tensor_.dtype()).legacy, "Tensor ", to_string(tensor_.sizes()), "]",
+      is_output_ ? join_text(", which is output ", output_, " of ", node.name(), ",") : std::string(),
+      " is at version ", now, "; expected version ", version_,
+      " instead. Hint: enable anomaly detection to find the operation that failed "
+      "to compute its gradient, with torch.autograd.set_detect_anomaly(True).");
   if (!is_output_ || !grad_mode()) return tensor_;
   // Double backward: give the saved output its edge back.
   Tensor out = shallow_copy(tensor_);
@@ -93,7 +99,9 @@ LeafState::~LeafState() {
   if (accumulator) static_cast<AccumulateGrad*>(accumulator.get())->forget_variable();
 }
 
-LeafState* find_leaf_state(const Tensor& tensor) { return static_cast<LeafState*>(tensor.impl()->grad_state); }
+LeafState* find_leaf_state(const Tensor& tensor) {
+  return static_cast<LeafState*>(tensor.impl()->grad_state);
+}
 
 LeafState& leaf_state(const Tensor& tensor) {
   TensorImpl* impl = tensor.impl();
@@ -125,7 +133,8 @@ void set_history(const Tensor& output, Node* node) {
     return;
   }
   MT_CHECK_AS(not_implemented, !is_complex(output.dtype()), node->name(),
-              ": gradients of complex tensors are not supported yet; detach() the inputs or use real and imaginary parts");
+              ": gradients of complex tensors are not supported yet; detach() the inputs or use real and "
+              "imaginary parts");
   TensorImpl* impl = output.impl();
   impl->output_nr = node->add_output(output);
   NodeRef::retain(node);

@@ -47,7 +47,7 @@ struct OutputMeta {
 };
 
 using Grads = std::span<Tensor>;
-using GradHook = std::function<Tensor(const Tensor&)>;              // undefined result: keep the gradient
+using GradHook = std::function<Tensor(const Tensor&)>;  // undefined result: keep the gradient
 using PostHook = std::function<void(Grads grad_inputs, Grads grad_outputs)>;
 
 struct NodeHooks {
@@ -87,7 +87,7 @@ class Node : public GraphNode {
 
   uint64_t sequence;  // creation order; the engine runs the newest ready node first
   void* stream = nullptr;
-  Device device;      // where its forward ran
+  Device device;  // where its forward ran
   EdgeList edges;
   uint32_t outputs = 0;
   OutputMeta first_output;
@@ -114,9 +114,9 @@ Ref<GraphNode> new_node(T*& typed, Args&&... args) {
 // A tensor kept for backward, with the version it had.
 class SavedTensor {
  public:
-  void save(const Tensor& tensor);               // an input
+  void save(const Tensor& tensor);                          // an input
   void save_output(const Tensor& tensor, uint32_t output);  // an output: kept without its edge to the node
-  Tensor unpack(Node& node) const;               // throws if it was freed or changed since
+  Tensor unpack(Node& node) const;                          // throws if it was freed or changed since
   void release() { tensor_ = Tensor(), freed_ = true; }
 
  private:
@@ -135,8 +135,8 @@ struct LeafState final : GradState {
   std::shared_ptr<LeafState*> token;  // lets retain_grad's hook find this state while it lives
   ~LeafState() override;
 };
-LeafState& leaf_state(const Tensor& tensor);          // created on first use
-LeafState* find_leaf_state(const Tensor& tensor);     // null when there is none
+LeafState& leaf_state(const Tensor& tensor);       // created on first use
+LeafState* find_leaf_state(const Tensor& tensor);  // null when there is none
 
 // Edge to whatever produced `tensor`: its node, its accumulator, or nothing.
 void connect(EdgeList& edges, const Tensor& tensor);
@@ -144,7 +144,9 @@ Node* gradient_node(const Tensor& tensor);  // creates the accumulator of a leaf
 Node* current_grad_fn(const Tensor& tensor);  // regenerated for a view whose base was written in place
 
 inline bool grad_mode() { return thread_state().grad_enabled; }
-inline bool needs_grad(const Tensor& t) { return t.defined() && t.requires_grad() && is_differentiable(t.dtype()); }
+inline bool needs_grad(const Tensor& t) {
+  return t.defined() && t.requires_grad() && is_differentiable(t.dtype());
+}
 inline bool needs_grad(TensorList list) {
   for (const Tensor& t : list)
     if (needs_grad(t)) return true;
@@ -155,9 +157,9 @@ bool any_needs_grad(const T&... tensors) {
   return grad_mode() && (needs_grad(tensors) || ...);
 }
 
-void set_history(const Tensor& output, Node* node);      // fresh results
-void check_inplace(const Tensor& self);                  // before an in-place write
-void rebase_history(const Tensor& self, NodeRef&& node); // after an in-place write
-void as_view(const Tensor& base, const Tensor& view);    // remembers what the view is a view of
+void set_history(const Tensor& output, Node* node);       // fresh results
+void check_inplace(const Tensor& self);                   // before an in-place write
+void rebase_history(const Tensor& self, NodeRef&& node);  // after an in-place write
+void as_view(const Tensor& base, const Tensor& view);     // remembers what the view is a view of
 
 }  // namespace mt::autograd

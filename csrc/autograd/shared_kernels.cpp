@@ -14,7 +14,9 @@ void copy(const Tensor& self, const Tensor& src, bool non_blocking) {
   copy_between(same_shape ? src : views::expand(src, self.sizes(), true), self, non_blocking);
 }
 
-void clone(const Tensor& self, std::optional<MemoryFormat>, const Tensor& out) { copy_between(self, out, false); }
+void clone(const Tensor& self, std::optional<MemoryFormat>, const Tensor& out) {
+  copy_between(self, out, false);
+}
 
 void to_copy(const Tensor& self, std::optional<DType>, std::optional<Device>, bool non_blocking,
              std::optional<MemoryFormat>, const Tensor& out) {

@@ -10,16 +10,22 @@ namespace {
 constexpr Category category_of(DType t) {
   switch (t) {
     case DType::boolean: return Category::boolean;
-    case DType::float16: case DType::bfloat16: case DType::float32: case DType::float64:
-      return Category::floating;
-    case DType::complex64: case DType::complex128: return Category::complex;
+    case DType::float16:
+    case DType::bfloat16:
+    case DType::float32:
+    case DType::float64: return Category::floating;
+    case DType::complex64:
+    case DType::complex128: return Category::complex;
     default: return Category::integral;
   }
 }
 
 constexpr bool is_signed_type(DType t) {
   switch (t) {
-    case DType::uint8: case DType::uint16: case DType::uint32: case DType::uint64:
+    case DType::uint8:
+    case DType::uint16:
+    case DType::uint32:
+    case DType::uint64:
     case DType::boolean: return false;
     default: return true;
   }
@@ -30,8 +36,9 @@ DType promote_integral(DType a, DType b) {
   if (x.is_signed == y.is_signed) return x.itemsize >= y.itemsize ? a : b;
   const DType unsigned_type = x.is_signed ? b : a, signed_type = x.is_signed ? a : b;
   if (unsigned_type == DType::uint8) return signed_type == DType::int8 ? DType::int16 : signed_type;
-  fail(ErrorKind::runtime, "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote ",
-       info(a).name, " and ", info(b).name);
+  fail(ErrorKind::runtime,
+       "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote ", info(a).name,
+       " and ", info(b).name);
 }
 
 DType promote_floating(DType a, DType b) {
@@ -46,12 +53,19 @@ DType to_complex(DType t) {
 }  // namespace
 
 const DTypeInfo kDTypeInfo[kDTypeCount] = {
-#define X(name, type, legacy)                                                        \
-  {DType::name == DType::boolean ? "bool" : #name, legacy, uint8_t(sizeof(type)),     \
-   category_of(DType::name), is_signed_type(DType::name)},
+#define X(name, type, legacy)                                                                               \
+  {DType::name == DType::boolean ? "bool" : #name, legacy, uint8_t(sizeof(type)), category_of(DType::name), \
+   is_signed_type(DType::name)},
     MT_FORALL_DTYPES(X)
 #undef X
 };
+
+const char* c_name(DType t) {
+  static constexpr const char* names[kDTypeCount] = {
+      "uint8_t", "int8_t", "int16_t", "int", "int64_t", "c10::Half", "float", "double", "c10::complex<float>",
+      "c10::complex<double>", "bool", "c10::BFloat16", "uint16_t", "uint32_t", "uint64_t"};
+  return names[int(t)];
+}
 
 DType promote(DType a, DType b) {
   if (a == b) return a;

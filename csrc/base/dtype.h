@@ -13,36 +13,40 @@ using complex64 = std::complex<float>;
 using complex128 = std::complex<double>;
 
 // name, C++ type, PyTorch's legacy name (used in its error messages)
-#define MT_FORALL_DTYPES(X)            \
-  X(uint8, uint8_t, "Byte")            \
-  X(int8, int8_t, "Char")              \
-  X(int16, int16_t, "Short")           \
-  X(int32, int32_t, "Int")             \
-  X(int64, int64_t, "Long")            \
-  X(float16, ::mt::Half, "Half")       \
-  X(float32, float, "Float")           \
-  X(float64, double, "Double")         \
+#define MT_FORALL_DTYPES(X)                        \
+  X(uint8, uint8_t, "Byte")                        \
+  X(int8, int8_t, "Char")                          \
+  X(int16, int16_t, "Short")                       \
+  X(int32, int32_t, "Int")                         \
+  X(int64, int64_t, "Long")                        \
+  X(float16, ::mt::Half, "Half")                   \
+  X(float32, float, "Float")                       \
+  X(float64, double, "Double")                     \
   X(complex64, ::mt::complex64, "ComplexFloat")    \
   X(complex128, ::mt::complex128, "ComplexDouble") \
-  X(boolean, bool, "Bool")             \
-  X(bfloat16, ::mt::BFloat16, "BFloat16") \
-  X(uint16, uint16_t, "UInt16")        \
-  X(uint32, uint32_t, "UInt32")        \
+  X(boolean, bool, "Bool")                         \
+  X(bfloat16, ::mt::BFloat16, "BFloat16")          \
+  X(uint16, uint16_t, "UInt16")                    \
+  X(uint32, uint32_t, "UInt32")                    \
   X(uint64, uint64_t, "UInt64")
 
 enum class DType : uint8_t {
 #define X(name, type, legacy) name,
   MT_FORALL_DTYPES(X)
 #undef X
-  count_
+      count_
 };
 inline constexpr int kDTypeCount = int(DType::count_);
 
 template <DType> struct dtype_to_type;
 template <class T> struct type_to_dtype;
-#define X(name, type, legacy)                                                     \
-  template <> struct dtype_to_type<DType::name> { using type_ = type; };          \
-  template <> struct type_to_dtype<type> { static constexpr DType value = DType::name; };
+#define X(name, type, legacy)                     \
+  template <> struct dtype_to_type<DType::name> { \
+    using type_ = type;                           \
+  };                                              \
+  template <> struct type_to_dtype<type> {        \
+    static constexpr DType value = DType::name;   \
+  };
 MT_FORALL_DTYPES(X)
 #undef X
 template <class T> inline constexpr DType dtype_of = type_to_dtype<T>::value;
@@ -66,6 +70,7 @@ inline constexpr uint8_t kItemSize[kDTypeCount] = {
 #undef X
 };
 inline constexpr size_t itemsize(DType t) { return kItemSize[int(t)]; }
+const char* c_name(DType t);  // "int8_t", for messages
 inline Category category(DType t) { return info(t).category; }
 inline bool is_floating(DType t) { return category(t) == Category::floating; }
 inline bool is_complex(DType t) { return category(t) == Category::complex; }

@@ -31,16 +31,16 @@ template <class... Parts>
 }
 
 // check(condition, "parts of", " a message") throws RuntimeError, as PyTorch's TORCH_CHECK does.
-#define MT_CHECK(condition, ...)                                                  \
-  do {                                                                            \
-    if (!(condition)) [[unlikely]]                                                \
-      ::mt::fail(::mt::ErrorKind::runtime, __VA_ARGS__);                          \
+#define MT_CHECK(condition, ...)                         \
+  do {                                                   \
+    if (!(condition)) [[unlikely]]                       \
+      ::mt::fail(::mt::ErrorKind::runtime, __VA_ARGS__); \
   } while (0)
 
-#define MT_CHECK_AS(kind_name, condition, ...)                                    \
-  do {                                                                            \
-    if (!(condition)) [[unlikely]]                                                \
-      ::mt::fail(::mt::ErrorKind::kind_name, __VA_ARGS__);                        \
+#define MT_CHECK_AS(kind_name, condition, ...)             \
+  do {                                                     \
+    if (!(condition)) [[unlikely]]                         \
+      ::mt::fail(::mt::ErrorKind::kind_name, __VA_ARGS__); \
   } while (0)
 
 }  // namespace mt

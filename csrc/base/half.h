@@ -27,8 +27,8 @@ struct Half {
     const uint16_t sign = uint16_t((word >> 16) & 0x8000u);
     const uint32_t magnitude = word & 0x7fffffffu;
     if (magnitude > 0x7f800000u) return uint16_t(sign | 0x7e00u);
-    if (magnitude >= 0x477ff000u) return uint16_t(sign | 0x7c00u);  // rounds to infinity
-    if (magnitude < 0x38800000u) {                                  // subnormal half or zero
+    if (magnitude >= 0x477ff000u) return uint16_t(sign | 0x7c00u);   // rounds to infinity
+    if (magnitude < 0x38800000u) {                                   // subnormal half or zero
       const float shifted = std::bit_cast<float>(magnitude) + 0.5f;  // the adder does the rounding
       return uint16_t(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000u));
     }

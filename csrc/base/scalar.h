@@ -60,4 +60,8 @@ class Scalar {
   Category category_;
 };
 
+// Whether a number can be stored in a dtype without overflow. As in PyTorch, small negative numbers may wrap into
+// unsigned types, and infinities are at home in every floating type.
+bool fits(const Scalar& value, DType dtype);
+
 }  // namespace mt

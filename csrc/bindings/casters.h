@@ -25,7 +25,9 @@ struct type_caster<mt::Tensor> {
     value = mt::bindings::tensor_of(source.ptr());
     return true;
   }
-  static handle from_cpp(const mt::Tensor& tensor, rv_policy, cleanup_list*) noexcept { return mt::bindings::wrap(tensor); }
+  static handle from_cpp(const mt::Tensor& tensor, rv_policy, cleanup_list*) noexcept {
+    return mt::bindings::wrap(tensor);
+  }
 };
 
 template <>
@@ -36,7 +38,9 @@ struct type_caster<mt::DType> {
     value = mt::bindings::dtype_of_object(source.ptr());
     return true;
   }
-  static handle from_cpp(mt::DType dtype, rv_policy, cleanup_list*) noexcept { return mt::bindings::dtype_object(dtype); }
+  static handle from_cpp(mt::DType dtype, rv_policy, cleanup_list*) noexcept {
+    return mt::bindings::dtype_object(dtype);
+  }
 };
 
 template <>
@@ -47,7 +51,9 @@ struct type_caster<mt::Device> {
     value = mt::bindings::device_from_object(source.ptr());
     return true;
   }
-  static handle from_cpp(mt::Device device, rv_policy, cleanup_list*) noexcept { return mt::bindings::device_object(device); }
+  static handle from_cpp(mt::Device device, rv_policy, cleanup_list*) noexcept {
+    return mt::bindings::device_object(device);
+  }
 };
 
 }  // namespace nanobind::detail

@@ -28,14 +28,11 @@ void set_python_error() {
   } catch (const Error& error) {
     PyErr_SetString(python_type(error.kind()), error.what());
   } catch (const PythonError&) {
-    if (!PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "an error was reported without a Python exception");
-  } catch (nanobind::python_error& error) {
-    error.restore();
-  } catch (const std::bad_alloc&) {
+    if (!PyErr_Occurred())
+      PyErr_SetString(PyExc_SystemError, "an error was reported without a Python exception");
+  } catch (nanobind::python_error& error) { error.restore(); } catch (const std::bad_alloc&) {
     PyErr_SetString(PyExc_MemoryError, "the host is out of memory");
-  } catch (const std::exception& error) {
-    PyErr_SetString(PyExc_RuntimeError, error.what());
-  }
+  } catch (const std::exception& error) { PyErr_SetString(PyExc_RuntimeError, error.what()); }
 }
 
 }  // namespace mt::bindings

@@ -23,10 +23,13 @@ bool is_index_integer(PyObject* o) {
 }
 
 [[noreturn]] void fail_index(PyObject* item) {
-  if (is_tensor(item) || PyList_Check(item) || PyBool_Check(item) || PySequence_Check(item))
+  const bool text = PyUnicode_Check(item) || PyBytes_Check(item);
+  if (!text && (is_tensor(item) || PyList_Check(item) || PyBool_Check(item) || PySequence_Check(item)))
     fail(ErrorKind::not_implemented, "indexing with ", is_tensor(item) ? "a tensor" : Py_TYPE(item)->tp_name,
          " is not supported yet; ints, slices, None and ... are");
-  fail(ErrorKind::index, "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got ",
+  fail(ErrorKind::index,
+       "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
+       "(got ",
        Py_TYPE(item)->tp_name, ")");
 }
 
@@ -67,7 +70,8 @@ Tensor index(const Tensor& self, Items index) {
       changed = true;
     } else if (is_index_integer(item)) {
       const int64_t at = integer_from(item), size = out.sizes()[size_t(dim)];
-      MT_CHECK_AS(index, at >= -size && at < size, "index ", at, " is out of bounds for dimension ", i, " with size ", size);
+      MT_CHECK_AS(index, at >= -size && at < size, "index ", at, " is out of bounds for dimension ", i,
+                  " with size ", size);
       out = ops::select(out, dim, at);
       changed = true;
     } else {
@@ -93,7 +97,8 @@ int assign_subscript(PyObject* self, PyObject* key, PyObject* value) {
       while (source.dim() > target.dim() && source.sizes()[0] == 1) source = ops::squeeze(source, 0);
       ops::copy_(target, source, false);
     } else {
-      MT_CHECK_AS(type, is_number(value), "can't assign a ", Py_TYPE(value)->tp_name, " to a torch.", info(target.dtype()).legacy, "Tensor");
+      MT_CHECK_AS(type, is_number(value), "can't assign a ", Py_TYPE(value)->tp_name, " to a torch.",
+                  info(target.dtype()).legacy, "Tensor");
       ops::fill_(target, number_from(value));
     }
     return 0;

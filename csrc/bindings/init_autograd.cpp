@@ -34,12 +34,14 @@ nb::list next_functions(const NodeHandle& self) {
   nb::list out;
   const autograd::EdgeList& edges = self.get()->edges;
   for (size_t i = 0; i < edges.size(); ++i)
-    out.append(nb::make_tuple(edges[i].node ? nb::steal(wrap_node(edges[i].node)) : nb::none(), edges[i].input));
+    out.append(
+        nb::make_tuple(edges[i].node ? nb::steal(wrap_node(edges[i].node)) : nb::none(), edges[i].input));
   return out;
 }
 
 uint64_t register_node_hook(NodeHandle& self, nb::object callable) {
-  return self.get()->add_post_hook([held = hold(callable.ptr())](autograd::Grads inputs, autograd::Grads outputs) {
+  return self.get()->add_post_hook([held = hold(callable.ptr())](autograd::Grads inputs,
+                                                                 autograd::Grads outputs) {
     const nb::gil_scoped_acquire gil;
     nb::object result = nb::borrow(held.get())(tuple_of(inputs), tuple_of(outputs));
     if (result.is_none()) return;
@@ -53,8 +55,8 @@ uint64_t register_node_hook(NodeHandle& self, nb::object callable) {
 
 uint64_t register_node_prehook(NodeHandle& self, nb::object callable) {
   // Seen as one hook per input; PyTorch passes the tuple of all gradients, of which nodes here mostly have one.
-  MT_CHECK_AS(not_implemented, self.get()->outputs <= 1, "register_prehook on a node with ", self.get()->outputs,
-              " outputs is not supported yet; register hooks on its output tensors");
+  MT_CHECK_AS(not_implemented, self.get()->outputs <= 1, "register_prehook on a node with ",
+              self.get()->outputs, " outputs is not supported yet; register hooks on its output tensors");
   return self.get()->add_pre_hook(0, [held = hold(callable.ptr())](const Tensor& grad) {
     const nb::gil_scoped_acquire gil;
     nb::object result = nb::borrow(held.get())(nb::make_tuple(nb::steal(wrap(grad))));
@@ -74,9 +76,12 @@ autograd::GradHook python_grad_hook(PyObject* callable) {
     const nb::gil_scoped_acquire gil;
     nb::object result = nb::borrow(held.get())(nb::steal(wrap(grad)));
     if (result.is_none()) return Tensor();
-    MT_CHECK_AS(type, is_tensor(result.ptr()), "expected Variable, but hook returned '", Py_TYPE(result.ptr())->tp_name, "'");
+    MT_CHECK_AS(type, is_tensor(result.ptr()), "expected Variable, but hook returned '",
+                Py_TYPE(result.ptr())->tp_name, "'");
     const Tensor& changed = tensor_of(result.ptr());
     MT_CHECK(std::ranges::equal(changed.sizes(), grad.sizes()), "hook has changed the size of value");
+    MT_CHECK(changed.dtype() == grad.dtype(), "hook has changed the type of value (was torch.", info(grad.dtype()).legacy,
+             "Tensor got torch.", info(changed.dtype()).legacy, "Tensor)");
     return changed;
   };
 }
@@ -89,16 +94,21 @@ void init_autograd(nb::module_& m) {
       .def("_register_hook", register_node_hook)
       .def("_register_prehook", register_node_prehook)
       .def("_remove_hook", [](NodeHandle& self, uint64_t id) { self.get()->remove_hook(id); })
-      .def("__eq__", [](const NodeHandle& a, nb::object b) { return nb::isinstance<NodeHandle>(b) && nb::cast<NodeHandle&>(b).get() == a.get(); })
+      .def("__eq__",
+           [](const NodeHandle& a, nb::object b) {
+             return nb::isinstance<NodeHandle>(b) && nb::cast<NodeHandle&>(b).get() == a.get();
+           })
       .def("__hash__", [](const NodeHandle& self) { return reinterpret_cast<uintptr_t>(self.get()); })
-      .def("__repr__", [](const NodeHandle& self) { return join_text("<", self.get()->name(), " object at ", static_cast<void*>(self.get()), ">"); });
+      .def("__repr__", [](const NodeHandle& self) {
+        return join_text("<", self.get()->name(), " object at ", static_cast<void*>(self.get()), ">");
+      });
 
-  m.def("_backward", [](std::vector<Tensor> roots, std::vector<Tensor> grads, std::vector<Tensor> inputs, bool retain_graph,
-                        bool create_graph) {
+  m.def("_backward", [](std::vector<Tensor> roots, std::vector<Tensor> grads, std::vector<Tensor> inputs,
+                        bool retain_graph, bool create_graph) {
     autograd::backward(roots, grads, inputs, options_of(retain_graph, create_graph, true));
   });
-  m.def("_grad", [](std::vector<Tensor> roots, std::vector<Tensor> grads, std::vector<Tensor> inputs, bool retain_graph,
-                    bool create_graph, bool allow_unused) {
+  m.def("_grad", [](std::vector<Tensor> roots, std::vector<Tensor> grads, std::vector<Tensor> inputs,
+                    bool retain_graph, bool create_graph, bool allow_unused) {
     return autograd::grad(roots, grads, inputs, options_of(retain_graph, create_graph, allow_unused));
   });
   m.def("is_grad_enabled", [] { return thread_state().grad_enabled; });

@@ -13,7 +13,9 @@ namespace nb = nanobind;
 
 namespace mt::bindings {
 
-PyObject* wrap_storage_handle(const StorageRef& storage) { return nb::cast(StorageHandle{storage}).release().ptr(); }
+PyObject* wrap_storage_handle(const StorageRef& storage) {
+  return nb::cast(StorageHandle{storage}).release().ptr();
+}
 
 namespace {
 
@@ -29,18 +31,20 @@ Tensor bytes_of(const StorageRef& storage) {
 }
 
 void copy_from(StorageHandle& self, const StorageHandle& other, bool non_blocking) {
-  MT_CHECK(self.ref->nbytes == other.ref->nbytes, "storage sizes differ: cannot copy ", other.ref->nbytes, " bytes into ",
-           self.ref->nbytes);
+  MT_CHECK(self.ref->nbytes == other.ref->nbytes, "storage sizes differ: cannot copy ", other.ref->nbytes,
+           " bytes into ", self.ref->nbytes);
   ops::copy_(bytes_of(self.ref), bytes_of(other.ref), non_blocking);
 }
 
 uintptr_t data_pointer(const StorageHandle& self) {
-  MT_CHECK(!self.ref->device.is_meta(), "Attempted to access the data pointer on a meta storage, which has no data");
+  MT_CHECK(!self.ref->device.is_meta(),
+           "Attempted to access the data pointer on a meta storage, which has no data");
   return reinterpret_cast<uintptr_t>(self.ref->data);
 }
 
 nb::object memory(const StorageHandle& self) {
-  MT_CHECK(self.ref->device.is_cpu(), "only CPU storage can be seen as host memory, got ", to_string(self.ref->device));
+  MT_CHECK(self.ref->device.is_cpu(), "only CPU storage can be seen as host memory, got ",
+           to_string(self.ref->device));
   static char nothing;
   char* data = self.ref->nbytes ? static_cast<char*>(self.ref->data) : &nothing;
   PyObject* view = PyMemoryView_FromMemory(data, Py_ssize_t(self.ref->nbytes), PyBUF_WRITE);
@@ -48,19 +52,24 @@ nb::object memory(const StorageHandle& self) {
   return nb::steal(view);
 }
 
-Tensor tensor_from_storage(const StorageHandle& storage, DType dtype, int64_t offset, std::vector<int64_t> size,
-                           std::vector<int64_t> stride) {
+Tensor tensor_from_storage(const StorageHandle& storage, DType dtype, int64_t offset,
+                           std::vector<int64_t> size, std::vector<int64_t> stride) {
   const int64_t count = int64_t(storage.ref->nbytes / itemsize(dtype)), one = 1;
   const Tensor whole = tensor_over(storage.ref, dtype, IntList(&count, 1), IntList(&one, 1), 0);
   return views::as_strided(whole, size, stride, offset);
 }
 
 const DType* dtype_of_format(char kind, size_t size) {
-  static constexpr DType all[] = {DType::uint8, DType::int8, DType::int16, DType::int32, DType::int64, DType::float16, DType::float32,
-                                  DType::float64, DType::complex64, DType::complex128, DType::boolean, DType::uint16, DType::uint32,
-                                  DType::uint64};
+  static constexpr DType all[] = {DType::uint8,     DType::int8,       DType::int16,   DType::int32,
+                                  DType::int64,     DType::float16,    DType::float32, DType::float64,
+                                  DType::complex64, DType::complex128, DType::boolean, DType::uint16,
+                                  DType::uint32,    DType::uint64};
   for (const DType& t : all) {
-    const char own = t == DType::boolean ? 'b' : is_complex(t) ? 'c' : is_floating(t) ? 'f' : info(t).is_signed ? 'i' : 'u';
+    const char own = t == DType::boolean ? 'b'
+                     : is_complex(t)     ? 'c'
+                     : is_floating(t)    ? 'f'
+                     : info(t).is_signed ? 'i'
+                                         : 'u';
     if (own == kind && itemsize(t) == size) return &t;
   }
   return nullptr;
@@ -70,12 +79,17 @@ const DType* dtype_of_format(char kind, size_t size) {
 Tensor from_numpy(nb::object array) {
   const nb::object interface = array.attr("__array_interface__");
   const std::string type = nb::cast<std::string>(interface["typestr"]);
-  MT_CHECK_AS(type, type.size() >= 3 && (type[0] != '>' || itemsize(DType::uint8) == size_t(std::stoi(type.substr(2)))),
-              "given numpy array has byte order different from the native byte order. Conversion between byte orders is currently "
-              "not supported.");
+  MT_CHECK_AS(
+      type,
+      type.size() >= 3 && (type[0] != '>' || itemsize(DType::uint8) == size_t(std::stoi(type.substr(2)))),
+      "given numpy array has byte order different from the native byte order. Conversion between byte orders "
+      "is currently "
+      "not supported.");
   const DType* dtype = dtype_of_format(type[1], size_t(std::stoi(type.substr(2))));
-  MT_CHECK_AS(type, dtype, "can't convert np.ndarray of type ", nb::cast<std::string>(nb::str(array.attr("dtype"))),
-              ". The only supported types are: float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, "
+  MT_CHECK_AS(type, dtype, "can't convert np.ndarray of type ",
+              nb::str(nb::object(array.attr("dtype"))).c_str(),
+              ". The only supported types are: float64, float32, float16, complex64, complex128, int64, "
+              "int32, int16, int8, uint64, "
               "uint32, uint16, uint8, and bool.");
   Dims sizes, strides;
   int64_t reach = 0;
@@ -83,9 +97,13 @@ Tensor from_numpy(nb::object array) {
   for (nb::handle n : nb::tuple(array.attr("shape"))) sizes.push_back(nb::cast<int64_t>(n));
   for (nb::handle s : nb::tuple(array.attr("strides"))) {
     const int64_t bytes = nb::cast<int64_t>(s);
-    MT_CHECK_AS(value, bytes >= 0, "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
-                "currently supported. (You can probably work around this by making a copy of your array  with array.copy().) ");
-    MT_CHECK_AS(value, bytes % size == 0, "given numpy array strides not a multiple of the element byte size. Copy the numpy array to "
+    MT_CHECK_AS(
+        value, bytes >= 0,
+        "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
+        "currently supported. (You can probably work around this by making a copy of your array  with "
+        "array.copy().) ");
+    MT_CHECK_AS(value, bytes % size == 0,
+                "given numpy array strides not a multiple of the element byte size. Copy the numpy array to "
                 "reallocate the memory.");
     strides.push_back(bytes / size);
   }
@@ -95,11 +113,14 @@ Tensor from_numpy(nb::object array) {
     reach += (sizes[i] - 1) * strides[i];
   }
   void* data = reinterpret_cast<void*>(nb::cast<uintptr_t>(interface["data"][0]));
-  StorageRef storage = wrap_storage({DeviceType::cpu}, data, empty ? 0 : size_t(reach + 1) * size_t(size), [](Storage& s) {
-    const PyGILState_STATE gil = PyGILState_Ensure();
-    Py_DECREF(static_cast<PyObject*>(s.context));
-    PyGILState_Release(gil);
-  }, array.inc_ref().ptr());
+  StorageRef storage = wrap_storage(
+      {DeviceType::cpu}, data, empty ? 0 : size_t(reach + 1) * size_t(size),
+      [](Storage& s) {
+        const PyGILState_STATE gil = PyGILState_Ensure();
+        Py_DECREF(static_cast<PyObject*>(s.context));
+        PyGILState_Release(gil);
+      },
+      array.inc_ref().ptr());
   storage->resizable = false;
   return tensor_over(std::move(storage), *dtype, sizes, strides, 0);
 }
@@ -110,7 +131,11 @@ nb::dict array_interface(const Tensor& t) {
               " device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.");
   MT_CHECK_AS(type, t.dtype() != DType::bfloat16, "Got unsupported ScalarType BFloat16");
   const DType d = t.dtype();
-  const char kind = d == DType::boolean ? 'b' : is_complex(d) ? 'c' : is_floating(d) ? 'f' : info(d).is_signed ? 'i' : 'u';
+  const char kind = d == DType::boolean ? 'b'
+                    : is_complex(d)     ? 'c'
+                    : is_floating(d)    ? 'f'
+                    : info(d).is_signed ? 'i'
+                                        : 'u';
   nb::list shape, strides;
   for (int64_t s : t.sizes()) shape.append(s);
   for (int64_t s : t.strides()) strides.append(s * int64_t(t.itemsize()));
@@ -129,6 +154,8 @@ void fill_from_list(const Tensor& t, nb::handle data) {
   auto store = [&](auto&& self, PyObject* level, char* at, size_t dim) -> void {
     if (dim == ndim) {
       const Scalar value = number_from(level);
+      MT_CHECK(is_floating(t.dtype()) || fits(value, t.dtype()), "value cannot be converted to type ", c_name(t.dtype()),
+               " without overflow");
       switch (t.dtype()) {
 #define X(name, type, legacy) \
   case DType::name: *reinterpret_cast<type*>(at) = value.to<type>(); break;
@@ -142,7 +169,8 @@ void fill_from_list(const Tensor& t, nb::handle data) {
     if (!items) throw PythonError();
     const nb::object keep = nb::steal(items);
     const Py_ssize_t n = PySequence_Fast_GET_SIZE(items);
-    MT_CHECK_AS(value, n == t.sizes()[dim], "expected sequence of length ", t.sizes()[dim], " at dim ", dim, " (got ", n, ")");
+    MT_CHECK_AS(value, n == t.sizes()[dim], "expected sequence of length ", t.sizes()[dim], " at dim ", dim,
+                " (got ", n, ")");
     const int64_t step = t.strides()[dim] * int64_t(t.itemsize());
     for (Py_ssize_t i = 0; i < n; ++i) self(self, PySequence_Fast_GET_ITEM(items, i), at + i * step, dim + 1);
   };
@@ -154,26 +182,36 @@ void fill_from_list(const Tensor& t, nb::handle data) {
 void init_storage(nb::module_& m) {
   nb::class_<StorageHandle>(m, "StorageBase")
       .def_static("new", new_handle, nb::arg("nbytes"), nb::arg("device"))
-      .def_static("from_file", [](const std::string& path, bool shared, int64_t nbytes) { return StorageHandle{map_file(path, shared, nbytes)}; },
-                  nb::arg("path"), nb::arg("shared"), nb::arg("nbytes"))
+      .def_static(
+          "from_file",
+          [](const std::string& path, bool shared, int64_t nbytes) {
+            return StorageHandle{map_file(path, shared, nbytes)};
+          },
+          nb::arg("path"), nb::arg("shared"), nb::arg("nbytes"))
       .def("nbytes", [](const StorageHandle& self) { return self.ref->nbytes; })
       .def("data_ptr", data_pointer)
       .def_prop_ro("device", [](const StorageHandle& self) { return self.ref->device; })
-      .def("resize", [](StorageHandle& self, int64_t n) {
-        MT_CHECK(n >= 0, "storage size must be non-negative, got ", n);
-        resize_storage(*self.ref, size_t(n));
-      })
+      .def("resize",
+           [](StorageHandle& self, int64_t n) {
+             MT_CHECK(n >= 0, "storage size must be non-negative, got ", n);
+             resize_storage(*self.ref, size_t(n));
+           })
       .def("resizable", [](const StorageHandle& self) { return self.ref->resizable; })
       .def("share_memory", [](StorageHandle& self) { move_to_shared_memory(*self.ref); })
-      .def("is_shared", [](const StorageHandle& self) { return self.ref->shared || self.ref->device.is_npu(); })
+      .def("is_shared",
+           [](const StorageHandle& self) { return self.ref->shared || self.ref->device.is_npu(); })
       .def("is_pinned", [](const StorageHandle& self) { return self.ref->pinned; })
-      .def("filename", [](const StorageHandle& self) { return self.ref->filename ? std::optional(*self.ref->filename) : std::nullopt; })
+      .def("filename",
+           [](const StorageHandle& self) {
+             return self.ref->filename ? std::optional(*self.ref->filename) : std::nullopt;
+           })
       .def("buffer", memory)
       .def("copy_from", copy_from)
+      .def_prop_ro("_cdata", [](const StorageHandle& self) { return reinterpret_cast<uintptr_t>(self.ref.get()); })
       .def("use_count", [](const StorageHandle& self) { return self.ref->refs.load(); })
       .def("same", [](const StorageHandle& a, const StorageHandle& b) { return a.ref == b.ref; });
   m.def("tensor_from_storage", tensor_from_storage);
-  m.def("from_numpy", from_numpy);
+  m.def("_from_array", from_numpy);
   m.def("_array_interface", array_interface);
   m.def("_fill_from_list", fill_from_list);
   m.def("_shallow_copy", [](const Tensor& t) { return shallow_copy(t); });

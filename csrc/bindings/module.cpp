@@ -24,15 +24,14 @@ void* release_gil() { return PyGILState_Check() ? PyEval_SaveThread() : nullptr;
 void take_gil(void* state) { PyEval_RestoreThread(static_cast<PyThreadState*>(state)); }
 
 void init_errors(nb::module_& m) {
-  g_out_of_memory_error = PyErr_NewExceptionWithDoc(
-      "mindtorch_v2.OutOfMemoryError", "A device has no memory left for an allocation.", PyExc_RuntimeError, nullptr);
+  g_out_of_memory_error = PyErr_NewExceptionWithDoc("mindtorch_v2.OutOfMemoryError",
+                                                    "A device has no memory left for an allocation.",
+                                                    PyExc_RuntimeError, nullptr);
   m.attr("OutOfMemoryError") = nb::borrow(g_out_of_memory_error);
   nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
     try {
       std::rethrow_exception(pointer);
-    } catch (const Error&) {
-      set_python_error();
-    } catch (const PythonError&) {
+    } catch (const Error&) { set_python_error(); } catch (const PythonError&) {
       set_python_error();
     }
   });
@@ -46,7 +45,8 @@ void init_settings(nb::module_& m) {
   m.def("promote_types", promote);
   m.def("can_cast", can_cast, nb::arg("from_"), nb::arg("to"));
   m.def("_result_type", [](const Tensor& a, nb::object b) {
-    return is_tensor(b.ptr()) ? infer::result_type(a, tensor_of(b.ptr())) : infer::result_type(a, number_from(b.ptr()));
+    return is_tensor(b.ptr()) ? infer::result_type(a, tensor_of(b.ptr()))
+                              : infer::result_type(a, number_from(b.ptr()));
   });
   m.def("get_num_threads", kernels::get_num_threads);
   m.def("set_num_threads", kernels::set_num_threads);

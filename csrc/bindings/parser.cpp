@@ -12,8 +12,8 @@ bool is_exact_number(PyObject* o) { return PyFloat_CheckExact(o) || PyLong_Check
 
 // numpy's scalars and the like: numbers that are no containers.
 bool is_foreign_number(PyObject* o) {
-  return (PyIndex_Check(o) || (Py_TYPE(o)->tp_as_number && Py_TYPE(o)->tp_as_number->nb_float)) && !PySequence_Check(o) &&
-         !PyUnicode_Check(o);
+  return (PyIndex_Check(o) || (Py_TYPE(o)->tp_as_number && Py_TYPE(o)->tp_as_number->nb_float)) &&
+         !PySequence_Check(o) && !PyUnicode_Check(o);
 }
 
 bool is_integer(PyObject* o) {
@@ -46,16 +46,19 @@ bool accepts(const Parameter& p, PyObject* o) {
     case Kind::number: return is_number(o);
     case Kind::integer: return is_integer(o);
     case Kind::real: return is_number(o) && !PyComplex_Check(o);
-    case Kind::boolean: return PyBool_Check(o) || (is_tensor(o) && tensor_of(o).dtype() == DType::boolean) ||
-                               std::strcmp(Py_TYPE(o)->tp_name, "numpy.bool") == 0 ||
-                               std::strcmp(Py_TYPE(o)->tp_name, "numpy.bool_") == 0;
+    case Kind::boolean:
+      return PyBool_Check(o) || (is_tensor(o) && tensor_of(o).dtype() == DType::boolean) ||
+             std::strcmp(Py_TYPE(o)->tp_name, "numpy.bool") == 0 ||
+             std::strcmp(Py_TYPE(o)->tp_name, "numpy.bool_") == 0;
     case Kind::int_list: return is_int_list(o);
     case Kind::dim_list: return is_integer(o) || is_int_list(o);
     case Kind::dtype: return is_dtype_like(o);
     case Kind::device: return is_device_like(o);
-    case Kind::layout: case Kind::any: return true;  // whoever reads it checks
+    case Kind::layout:
+    case Kind::any: return true;  // whoever reads it checks
     case Kind::memory_format: return PyLong_Check(o);
-    case Kind::generator: return Py_TYPE(o) == g_generator_type || PyType_IsSubtype(Py_TYPE(o), g_generator_type);
+    case Kind::generator:
+      return Py_TYPE(o) == g_generator_type || PyType_IsSubtype(Py_TYPE(o), g_generator_type);
   }
   return false;
 }
@@ -74,7 +77,8 @@ const char* canonical(const char* name) {
 bool is_number(PyObject* o) {
   if (is_exact_number(o)) [[likely]]
     return true;
-  if (is_tensor(o)) return tensor_of(o).dim() == 0 && !tensor_of(o).requires_grad() && tensor_of(o).device().is_cpu();
+  if (is_tensor(o))
+    return tensor_of(o).dim() == 0 && !tensor_of(o).requires_grad() && tensor_of(o).device().is_cpu();
   return PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o) || is_foreign_number(o);
 }
 
@@ -140,7 +144,8 @@ Dims Bound::ints(int i) const {
     out.push_back(integer_from(o));
     return out;
   }
-  for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(o); ++k) out.push_back(integer_from(PySequence_Fast_GET_ITEM(o, k)));
+  for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(o); ++k)
+    out.push_back(integer_from(PySequence_Fast_GET_ITEM(o, k)));
   return out;
 }
 
@@ -160,11 +165,13 @@ TensorOptions Bound::options(int i) const {
   o.pin_memory = given(i + 3) && boolean(i + 3);
   o.requires_grad = given(i + 4) && boolean(i + 4);
   if (o.requires_grad)
-    MT_CHECK(is_differentiable(o.dtype_or_default()), "Only Tensors of floating point and complex dtype can require gradients");
+    MT_CHECK(is_differentiable(o.dtype_or_default()),
+             "Only Tensors of floating point and complex dtype can require gradients");
   return o;
 }
 
-Overloads::Overloads(const char* name, std::initializer_list<Signature> signatures) : name_(name), signatures_(signatures) {
+Overloads::Overloads(const char* name, std::initializer_list<Signature> signatures)
+    : name_(name), signatures_(signatures) {
   for (Signature& s : signatures_)
     for (int i = 0; i < s.count; ++i) {
       s.parameters[i].interned = PyUnicode_InternFromString(s.parameters[i].name);
@@ -172,15 +179,16 @@ Overloads::Overloads(const char* name, std::initializer_list<Signature> signatur
     }
 }
 
-int Overloads::match(Bound& bound, PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) const {
+int Overloads::match(Bound& bound, PyObject* self, PyObject* const* args, Py_ssize_t count,
+                     PyObject* keywords) const {
   for (size_t i = 0; i < signatures_.size(); ++i)
     if (fits(signatures_[i], bound, self, args, count, keywords)) return int(i);
   set_error(self, args, count, keywords);
   return -1;
 }
 
-bool Overloads::fits(const Signature& s, Bound& bound, PyObject* self, PyObject* const* args, Py_ssize_t count,
-                     PyObject* keywords) const {
+bool Overloads::fits(const Signature& s, Bound& bound, PyObject* self, PyObject* const* args,
+                     Py_ssize_t count, PyObject* keywords) const {
   bound.spread_at_ = -1;
   uint32_t filled = 0;
   int at = 0;
@@ -240,14 +248,16 @@ void Overloads::set_error(PyObject* self, PyObject* const* args, Py_ssize_t coun
   got += ")";
   std::string wanted;
   for (const Signature& s : signatures_) wanted += join_text("\n * ", s.text);
-  PyErr_Format(PyExc_TypeError, "%s() received an invalid combination of arguments - got %s, but expected %s:%s%s", name_,
+  PyErr_Format(PyExc_TypeError,
+               "%s() received an invalid combination of arguments - got %s, but expected %s:%s%s", name_,
                got.c_str(), signatures_.size() == 1 ? "" : "one of", wanted.c_str(), self ? "" : "");
 }
 
 PyObject* wrap_list(std::vector<Tensor>&& tensors) {
   PyObject* tuple = PyTuple_New(Py_ssize_t(tensors.size()));
   if (!tuple) throw PythonError();
-  for (size_t i = 0; i < tensors.size(); ++i) PyTuple_SET_ITEM(tuple, Py_ssize_t(i), wrap(std::move(tensors[i])));
+  for (size_t i = 0; i < tensors.size(); ++i)
+    PyTuple_SET_ITEM(tuple, Py_ssize_t(i), wrap(std::move(tensors[i])));
   return tuple;
 }
 

@@ -10,14 +10,27 @@
 namespace mt::bindings {
 
 enum class Kind : uint8_t {
-  tensor, tensor_list, number, integer, real, boolean, int_list, dim_list, dtype, device, layout, memory_format, generator, any
+  tensor,
+  tensor_list,
+  number,
+  integer,
+  real,
+  boolean,
+  int_list,
+  dim_list,
+  dtype,
+  device,
+  layout,
+  memory_format,
+  generator,
+  any
 };
 
 struct Parameter {
   const char* name;
   Kind kind;
-  bool optional;      // has a default
-  bool nullable;      // takes None
+  bool optional;  // has a default
+  bool nullable;  // takes None
   bool keyword_only;
   PyObject* interned = nullptr;
 };
@@ -26,7 +39,7 @@ struct Signature {
   const char* text;  // for error messages: "(Tensor input, Tensor other, *, Number alpha)"
   Parameter* parameters;
   int count;
-  int positional;    // how many may be given by position
+  int positional;         // how many may be given by position
   uint32_t required = 0;  // bit i: parameter i has no default
 };
 
@@ -43,10 +56,14 @@ class Bound {
   std::vector<Tensor> tensors(int i) const;
   Scalar number(int i) const;
   Scalar number(int i, Scalar fallback) const { return passed(i) ? number(i) : fallback; }
-  std::optional<Scalar> number_or_none(int i) const { return given(i) ? std::optional(number(i)) : std::nullopt; }
+  std::optional<Scalar> number_or_none(int i) const {
+    return given(i) ? std::optional(number(i)) : std::nullopt;
+  }
   int64_t integer(int i) const;
   int64_t integer(int i, int64_t fallback) const { return passed(i) ? integer(i) : fallback; }
-  std::optional<int64_t> integer_or_none(int i) const { return given(i) ? std::optional(integer(i)) : std::nullopt; }
+  std::optional<int64_t> integer_or_none(int i) const {
+    return given(i) ? std::optional(integer(i)) : std::nullopt;
+  }
   double real(int i) const;
   double real(int i, double fallback) const { return passed(i) ? real(i) : fallback; }
   bool boolean(int i) const;
@@ -54,9 +71,13 @@ class Bound {
   Dims ints(int i) const;
   DimList dims(int i) const { return given(i) ? DimList(ints(i)) : DimList(); }
   DType dtype(int i) const { return dtype_of_object(slot_[i]); }
-  std::optional<DType> dtype_or_none(int i) const { return given(i) ? std::optional(dtype(i)) : std::nullopt; }
+  std::optional<DType> dtype_or_none(int i) const {
+    return given(i) ? std::optional(dtype(i)) : std::nullopt;
+  }
   Device device(int i) const { return device_from_object(slot_[i]); }
-  std::optional<Device> device_or_none(int i) const { return given(i) ? std::optional(device(i)) : std::nullopt; }
+  std::optional<Device> device_or_none(int i) const {
+    return given(i) ? std::optional(device(i)) : std::nullopt;
+  }
   std::optional<MemoryFormat> format_or_none(int i) const;
   std::optional<MemoryFormat> format(int i, MemoryFormat fallback) const {
     return given(i) ? format_or_none(i) : std::optional(fallback);
@@ -96,7 +117,7 @@ inline PyObject* returned(PyObject* object) {
   Py_INCREF(object);
   return object;
 }
-PyObject* wrap_list(std::vector<Tensor>&& tensors);   // a tuple
+PyObject* wrap_list(std::vector<Tensor>&& tensors);  // a tuple
 PyObject* scalar_object(const Scalar& value);
 
 }  // namespace mt::bindings

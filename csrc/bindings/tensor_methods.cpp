@@ -14,24 +14,34 @@ PyObject* dim_or_all(PyObject* self, FastArgs args, Py_ssize_t count, PyObject* 
   return guarded([&]() -> PyObject* {
     const Tensor& t = tensor_of(self);
     const Py_ssize_t given = count + (names ? PyTuple_GET_SIZE(names) : 0);
-    MT_CHECK_AS(type, given <= 1, strides ? "stride" : "size", "() takes at most 1 argument (dim), got ", given);
+    MT_CHECK_AS(type, given <= 1, strides ? "stride" : "size", "() takes at most 1 argument (dim), got ",
+                given);
     if (given == 1 && args[0] != Py_None)
       return PyLong_FromLongLong(strides ? t.stride(integer_from(args[0])) : t.size(integer_from(args[0])));
     if (!strides) return size_object(t.sizes());
     PyObject* tuple = PyTuple_New(Py_ssize_t(t.dim()));
-    for (size_t i = 0; i < size_t(t.dim()); ++i) PyTuple_SET_ITEM(tuple, Py_ssize_t(i), PyLong_FromLongLong(t.strides()[i]));
+    for (size_t i = 0; i < size_t(t.dim()); ++i)
+      PyTuple_SET_ITEM(tuple, Py_ssize_t(i), PyLong_FromLongLong(t.strides()[i]));
     return tuple;
   });
 }
-PyObject* size(PyObject* self, FastArgs args, Py_ssize_t count, PyObject* names) { return dim_or_all(self, args, count, names, false); }
-PyObject* stride(PyObject* self, FastArgs args, Py_ssize_t count, PyObject* names) { return dim_or_all(self, args, count, names, true); }
+PyObject* size(PyObject* self, FastArgs args, Py_ssize_t count, PyObject* names) {
+  return dim_or_all(self, args, count, names, false);
+}
+PyObject* stride(PyObject* self, FastArgs args, Py_ssize_t count, PyObject* names) {
+  return dim_or_all(self, args, count, names, true);
+}
 
 PyObject* dim(PyObject* self, PyObject*) { return PyLong_FromLongLong(tensor_of(self).dim()); }
 PyObject* numel(PyObject* self, PyObject*) { return PyLong_FromLongLong(tensor_of(self).numel()); }
 PyObject* element_size(PyObject* self, PyObject*) { return PyLong_FromSize_t(tensor_of(self).itemsize()); }
 PyObject* storage_offset(PyObject* self, PyObject*) { return PyLong_FromLongLong(tensor_of(self).offset()); }
-PyObject* is_floating_point(PyObject* self, PyObject*) { return PyBool_FromLong(is_floating(tensor_of(self).dtype())); }
-PyObject* is_complex_method(PyObject* self, PyObject*) { return PyBool_FromLong(is_complex(tensor_of(self).dtype())); }
+PyObject* is_floating_point(PyObject* self, PyObject*) {
+  return PyBool_FromLong(is_floating(tensor_of(self).dtype()));
+}
+PyObject* is_complex_method(PyObject* self, PyObject*) {
+  return PyBool_FromLong(is_complex(tensor_of(self).dtype()));
+}
 PyObject* is_same_size(PyObject* self, PyObject* other) {
   return guarded([&]() -> PyObject* {
     MT_CHECK_AS(type, is_tensor(other), "is_same_size(): wanted a Tensor, got ", Py_TYPE(other)->tp_name);
@@ -52,16 +62,27 @@ PyObject* is_contiguous(PyObject* self, FastArgs args, Py_ssize_t count, PyObjec
   });
 }
 
+// uint64 has values no Scalar holds.
+PyObject* element_object(const void* data, DType dtype) {
+  if (dtype == DType::uint64) return PyLong_FromUnsignedLongLong(*static_cast<const uint64_t*>(data));
+  return scalar_object(read_scalar(data, dtype));
+}
+
 PyObject* item_method(PyObject* self, PyObject*) {
-  return guarded([&] { return scalar_object(item(tensor_of(self))); });
+  return guarded([&] {
+    const Tensor& t = tensor_of(self);
+    if (t.device().is_cpu() && t.numel() == 1) return element_object(t.data(), t.dtype());
+    return scalar_object(item(t));
+  });
 }
 
 PyObject* list_level(const char* data, const Tensor& t, size_t dim) {
-  if (dim == size_t(t.dim())) return scalar_object(read_scalar(data, t.dtype()));
+  if (dim == size_t(t.dim())) return element_object(data, t.dtype());
   const int64_t n = t.sizes()[dim], step = t.strides()[dim] * int64_t(t.itemsize());
   PyObject* list = PyList_New(Py_ssize_t(n));
   if (!list) throw PythonError();
-  for (int64_t i = 0; i < n; ++i) PyList_SET_ITEM(list, Py_ssize_t(i), list_level(data + i * step, t, dim + 1));
+  for (int64_t i = 0; i < n; ++i)
+    PyList_SET_ITEM(list, Py_ssize_t(i), list_level(data + i * step, t, dim + 1));
   return list;
 }
 PyObject* tolist(PyObject* self, PyObject*) {
@@ -102,10 +123,13 @@ PyObject* retain_grad(PyObject* self, PyObject*) {
     state.retains_grad = true;
     // The hook must not keep the tensor alive (the tensor owns the node); the graph may outlive the tensor.
     state.token = std::make_shared<autograd::LeafState*>(&state);
-    autograd::current_grad_fn(t)->add_pre_hook(t.impl()->output_nr, [token = std::weak_ptr(state.token)](const Tensor& grad) {
-      if (const auto alive = token.lock()) (*alive)->grad = grad;
-      return Tensor();
-    }, true);
+    autograd::current_grad_fn(t)->add_pre_hook(
+        t.impl()->output_nr,
+        [token = std::weak_ptr(state.token)](const Tensor& grad) {
+          if (const auto alive = token.lock()) (*alive)->grad = grad;
+          return Tensor();
+        },
+        true);
     Py_RETURN_NONE;
   });
 }
@@ -138,15 +162,16 @@ PyObject* backward(PyObject* self, FastArgs args, Py_ssize_t count, PyObject* na
                                      {"retain_graph", Kind::boolean, true, true, false},
                                      {"create_graph", Kind::boolean, true, false, false},
                                      {"inputs", Kind::any, true, true, false}};
-    static const Overloads overloads(
-        "backward", {{"(Tensor gradient = None, bool retain_graph = None, bool create_graph = False, Tensors inputs = None)",
-                      parameters, 5, 5}});
+    static const Overloads overloads("backward", {{"(Tensor gradient = None, bool retain_graph = None, bool "
+                                                   "create_graph = False, Tensors inputs = None)",
+                                                   parameters, 5, 5}});
     Bound b;
     if (overloads.match(b, self, args, count, names) < 0) return nullptr;
     const std::vector<Tensor> inputs = b.given(4) ? inputs_of(b.at(4)) : std::vector<Tensor>();
     const bool create = b.boolean(3, false);
     const Tensor& gradient = b.tensor(1);
-    autograd::backward({&tensor_of(self), 1}, {&gradient, 1}, inputs, {b.given(2) ? b.boolean(2) : create, create, true});
+    autograd::backward({&tensor_of(self), 1}, {&gradient, 1}, inputs,
+                       {b.given(2) ? b.boolean(2) : create, create, true});
     Py_RETURN_NONE;
   });
 }
@@ -172,11 +197,13 @@ PyObject* make_subclass(PyObject* type, PyObject* args) {
   int requires_grad = 0;
   if (!PyArg_ParseTuple(args, "OO|p:_make_subclass", &cls, &data, &requires_grad)) return nullptr;
   return guarded([&]() -> PyObject* {
-    MT_CHECK_AS(type, PyType_Check(cls) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), g_tensor_type),
+    MT_CHECK_AS(type,
+                PyType_Check(cls) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), g_tensor_type),
                 "_make_subclass: cls must be a subclass of Tensor");
     MT_CHECK_AS(type, is_tensor(data), "_make_subclass: data must be a Tensor, got ", Py_TYPE(data)->tp_name);
     Tensor t = shallow_copy(tensor_of(data));
-    MT_CHECK(!requires_grad || is_differentiable(t.dtype()), "Only Tensors of floating point and complex dtype can require gradients");
+    MT_CHECK(!requires_grad || is_differentiable(t.dtype()),
+             "Only Tensors of floating point and complex dtype can require gradients");
     t.impl()->requires_grad = requires_grad;
     (void)type;
     return wrap_as(reinterpret_cast<PyTypeObject*>(cls), std::move(t));
@@ -184,7 +211,9 @@ PyObject* make_subclass(PyObject* type, PyObject* args) {
 }
 
 template <class F>
-PyCFunction fast(F* function) { return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function)); }
+PyCFunction fast(F* function) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function));
+}
 
 }  // namespace
 

@@ -106,8 +106,9 @@ Py_ssize_t length(PyObject* self) {
 int truth(PyObject* self) {
   const Tensor& t = tensor_of(self);
   if (t.numel() != 1) {
-    PyErr_SetString(PyExc_RuntimeError, t.numel() == 0 ? "Boolean value of Tensor with no values is ambiguous"
-                                                       : "Boolean value of Tensor with more than one value is ambiguous");
+    PyErr_SetString(PyExc_RuntimeError,
+                    t.numel() == 0 ? "Boolean value of Tensor with no values is ambiguous"
+                                   : "Boolean value of Tensor with more than one value is ambiguous");
     return -1;
   }
   return guarded_int([&] { return int(item(t).to<bool>()); });

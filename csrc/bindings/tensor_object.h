@@ -16,8 +16,7 @@
 namespace mt::bindings {
 
 struct TensorObject {
-  PyObject_HEAD
-  TensorImpl* impl;
+  PyObject_HEAD TensorImpl* impl;
   PyObject* dict;
   PyObject* weakrefs;
 };
@@ -56,11 +55,11 @@ PyObject* wrap_as(PyTypeObject* type, Tensor&& tensor);
 bool create_tensor_type(PyObject* module);
 
 // Tables the type is made of.
-extern PyMethodDef* generated_methods();           // generated/bindings/methods.cpp
+extern PyMethodDef* generated_methods();  // generated/bindings/methods.cpp
 void add_generated_slots(std::vector<PyType_Slot>& slots);
-void add_methods(std::vector<PyMethodDef>& methods);     // tensor_methods.cpp
-extern PyGetSetDef tensor_properties[];                  // tensor_properties.cpp
-PyObject* subscript(PyObject* self, PyObject* index);    // indexing.cpp
+void add_methods(std::vector<PyMethodDef>& methods);   // tensor_methods.cpp
+extern PyGetSetDef tensor_properties[];                // tensor_properties.cpp
+PyObject* subscript(PyObject* self, PyObject* index);  // indexing.cpp
 int assign_subscript(PyObject* self, PyObject* index, PyObject* value);
 
 }  // namespace mt::bindings

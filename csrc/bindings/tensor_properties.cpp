@@ -25,7 +25,9 @@ PyObject* get_is_npu(PyObject* self, void*) { return PyBool_FromLong(self_of(sel
 PyObject* get_is_meta(PyObject* self, void*) { return PyBool_FromLong(self_of(self).device().is_meta()); }
 PyObject* get_false(PyObject*, void*) { Py_RETURN_FALSE; }
 PyObject* get_version(PyObject* self, void*) { return PyLong_FromUnsignedLong(self_of(self).version()); }
-PyObject* get_output_nr(PyObject* self, void*) { return PyLong_FromUnsignedLong(self_of(self).impl()->output_nr); }
+PyObject* get_output_nr(PyObject* self, void*) {
+  return PyLong_FromUnsignedLong(self_of(self).impl()->output_nr);
+}
 PyObject* get_requires_grad(PyObject* self, void*) { return PyBool_FromLong(self_of(self).requires_grad()); }
 
 int set_requires_grad(PyObject* self, PyObject* value, void*) {
@@ -33,9 +35,11 @@ int set_requires_grad(PyObject* self, PyObject* value, void*) {
     MT_CHECK(value && PyBool_Check(value), "requires_grad must be a bool");
     const Tensor& t = self_of(self);
     const bool wanted = value == Py_True;
-    MT_CHECK(t.is_leaf() || wanted, "you can only change requires_grad flags of leaf variables. If you want to use a computed "
+    MT_CHECK(t.is_leaf() || wanted,
+             "you can only change requires_grad flags of leaf variables. If you want to use a computed "
              "variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach().");
-    MT_CHECK(!wanted || is_differentiable(t.dtype()), "only Tensors of floating point and complex dtype can require gradients");
+    MT_CHECK(!wanted || is_differentiable(t.dtype()),
+             "only Tensors of floating point and complex dtype can require gradients");
     if (t.is_leaf()) t.impl()->requires_grad = wanted;
     return 0;
   });
@@ -56,7 +60,8 @@ int set_grad(PyObject* self, PyObject* value, void*) {
       if (autograd::LeafState* state = autograd::find_leaf_state(t)) state->grad = Tensor();
       return 0;
     }
-    MT_CHECK_AS(type, is_tensor(value), "assigned grad expected to be a Tensor or None but got grad of type ", Py_TYPE(value)->tp_name);
+    MT_CHECK_AS(type, is_tensor(value), "assigned grad expected to be a Tensor or None but got grad of type ",
+                Py_TYPE(value)->tp_name);
     const Tensor& grad = tensor_of(value);
     MT_CHECK(!grad.same(t), "can't assign Variable as its own grad");
     MT_CHECK(grad.device() == t.device(), "assigned grad has data located on a different device");
@@ -88,7 +93,8 @@ PyObject* get_data(PyObject* self, void*) {
 
 int set_data(PyObject* self, PyObject* value, void*) {
   return guarded_int([&] {
-    MT_CHECK_AS(type, value && is_tensor(value), "Variable data has to be a tensor, but got ", value ? Py_TYPE(value)->tp_name : "nothing");
+    MT_CHECK_AS(type, value && is_tensor(value), "Variable data has to be a tensor, but got ",
+                value ? Py_TYPE(value)->tp_name : "nothing");
     const Tensor& t = self_of(self);
     const Tensor from = shallow_copy(tensor_of(value));
     MT_CHECK(from.dtype() == t.dtype() || !t.requires_grad() || is_differentiable(from.dtype()),

@@ -28,7 +28,8 @@ PyObject* dtype_itemsize(PyObject* self, void*) { return PyLong_FromSize_t(items
 PyObject* dtype_is_floating(PyObject* self, void*) { return PyBool_FromLong(is_floating(value_of(self))); }
 PyObject* dtype_is_complex(PyObject* self, void*) { return PyBool_FromLong(is_complex(value_of(self))); }
 PyObject* dtype_is_signed(PyObject* self, void*) { return PyBool_FromLong(info(value_of(self)).is_signed); }
-PyMethodDef dtype_methods[] = {{"__reduce__", dtype_reduce, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+PyMethodDef dtype_methods[] = {{"__reduce__", dtype_reduce, METH_NOARGS, nullptr},
+                               {nullptr, nullptr, 0, nullptr}};
 PyGetSetDef dtype_properties[] = {
     {"name", dtype_name, nullptr, nullptr, nullptr},
     {"itemsize", dtype_itemsize, nullptr, nullptr, nullptr},
@@ -45,27 +46,34 @@ PyObject* device_repr(PyObject* self) {
   return PyUnicode_FromFormat("device(type='%s', index=%d)", name_of(d.type), int(d.index));
 }
 PyObject* device_str(PyObject* self) { return PyUnicode_FromString(to_string(device_value(self)).c_str()); }
-PyObject* device_type(PyObject* self, void*) { return PyUnicode_FromString(name_of(device_value(self).type)); }
+PyObject* device_type(PyObject* self, void*) {
+  return PyUnicode_FromString(name_of(device_value(self).type));
+}
 PyObject* device_index(PyObject* self, void*) {
   const Device d = device_value(self);
   if (d.index < 0) Py_RETURN_NONE;
   return PyLong_FromLong(d.index);
 }
-Py_hash_t device_hash(PyObject* self) { return Py_hash_t(int(device_value(self).type) * 1000 + device_value(self).index + 7); }
+Py_hash_t device_hash(PyObject* self) {
+  return Py_hash_t(int(device_value(self).type) * 1000 + device_value(self).index + 7);
+}
 PyObject* device_compare(PyObject* a, PyObject* b, int operation) {
-  if (Py_TYPE(a) != g_device_type || Py_TYPE(b) != g_device_type || (operation != Py_EQ && operation != Py_NE))
+  if (Py_TYPE(a) != g_device_type || Py_TYPE(b) != g_device_type ||
+      (operation != Py_EQ && operation != Py_NE))
     Py_RETURN_NOTIMPLEMENTED;
   return PyBool_FromLong((device_value(a) == device_value(b)) == (operation == Py_EQ));
 }
 PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"type", "index", nullptr};
   PyObject *type = nullptr, *index = Py_None;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", const_cast<char**>(names), &type, &index)) return nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", const_cast<char**>(names), &type, &index))
+    return nullptr;
   return guarded([&]() -> PyObject* {
     Device device = device_from_object(type);
     if (index != Py_None) {
-      MT_CHECK(device.index < 0, "type (string) must not include an index because index was passed explicitly: ",
-               to_string(device));
+      MT_CHECK(
+          device.index < 0,
+          "type (string) must not include an index because index was passed explicitly: ", to_string(device));
       const long value = PyLong_AsLong(index);
       if (value == -1 && PyErr_Occurred()) throw PythonError();
       MT_CHECK(value >= 0 && value < 128, "Device index must not be negative, got ", value);
@@ -77,9 +85,11 @@ PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
 PyObject* device_reduce(PyObject* self, PyObject*) {
   const Device d = device_value(self);
   PyObject* type = reinterpret_cast<PyObject*>(g_device_type);
-  return d.index < 0 ? Py_BuildValue("O(s)", type, name_of(d.type)) : Py_BuildValue("O(si)", type, name_of(d.type), int(d.index));
+  return d.index < 0 ? Py_BuildValue("O(s)", type, name_of(d.type))
+                     : Py_BuildValue("O(si)", type, name_of(d.type), int(d.index));
 }
-PyMethodDef device_methods[] = {{"__reduce__", device_reduce, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+PyMethodDef device_methods[] = {{"__reduce__", device_reduce, METH_NOARGS, nullptr},
+                                {nullptr, nullptr, 0, nullptr}};
 PyGetSetDef device_properties[] = {
     {"type", device_type, nullptr, nullptr, nullptr},
     {"index", device_index, nullptr, nullptr, nullptr},
@@ -101,9 +111,11 @@ PyObject* wrap_generator(PyTypeObject* type, GeneratorRef generator) {
 PyObject* generator_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"device", nullptr};
   PyObject* device = nullptr;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:Generator", const_cast<char**>(names), &device)) return nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:Generator", const_cast<char**>(names), &device))
+    return nullptr;
   return guarded([&] {
-    const Device d = resolve_device(device && device != Py_None ? device_from_object(device) : Device{DeviceType::cpu});
+    const Device d =
+        resolve_device(device && device != Py_None ? device_from_object(device) : Device{DeviceType::cpu});
     return wrap_generator(type, GeneratorRef::adopt(generator_factory(d.type).create(d)));
   });
 }
@@ -156,7 +168,8 @@ PyGetSetDef generator_properties[] = {{"device", generator_device, nullptr, null
 PyObject* default_generator(PyObject*, PyObject* device) {
   return guarded([&] {
     const Device d = resolve_device(device_from_object(device));
-    return wrap_generator(g_generator_type, GeneratorRef::share(generator_factory(d.type).default_generator(d)));
+    return wrap_generator(g_generator_type,
+                          GeneratorRef::share(generator_factory(d.type).default_generator(d)));
   });
 }
 PyObject* set_size_type(PyObject*, PyObject* type) {
@@ -207,7 +220,9 @@ DType dtype_of_object(PyObject* o) {
   fail(ErrorKind::type, "dtype must be torch.dtype, not ", Py_TYPE(o)->tp_name);
 }
 
-bool is_device_like(PyObject* o) { return Py_TYPE(o) == g_device_type || PyUnicode_Check(o) || PyLong_Check(o); }
+bool is_device_like(PyObject* o) {
+  return Py_TYPE(o) == g_device_type || PyUnicode_Check(o) || PyLong_Check(o);
+}
 
 Device device_from_object(PyObject* o) {
   if (Py_TYPE(o) == g_device_type) return device_value(o);
@@ -217,7 +232,8 @@ Device device_from_object(PyObject* o) {
     MT_CHECK(index >= 0 && index < 128, "Device index must not be negative, got ", index);
     return {DeviceType::npu, int8_t(index)};
   }
-  MT_CHECK_AS(type, PyUnicode_Check(o), "device must be a torch.device, a string or an index, not ", Py_TYPE(o)->tp_name);
+  MT_CHECK_AS(type, PyUnicode_Check(o), "device must be a torch.device, a string or an index, not ",
+              Py_TYPE(o)->tp_name);
   Py_ssize_t length;
   const char* text = PyUnicode_AsUTF8AndSize(o, &length);
   if (!text) throw PythonError();
@@ -229,7 +245,8 @@ PyObject* size_object(IntList sizes) {
   auto* type = reinterpret_cast<PyTypeObject*>(g_size_type);
   PyObject* tuple = type->tp_alloc(type, Py_ssize_t(sizes.size()));
   if (!tuple) throw PythonError();
-  for (size_t i = 0; i < sizes.size(); ++i) PyTuple_SET_ITEM(tuple, Py_ssize_t(i), PyLong_FromLongLong(sizes[i]));
+  for (size_t i = 0; i < sizes.size(); ++i)
+    PyTuple_SET_ITEM(tuple, Py_ssize_t(i), PyLong_FromLongLong(sizes[i]));
   return tuple;
 }
 
@@ -238,16 +255,20 @@ bool create_value_types(PyObject* module) {
                                {Py_tp_methods, dtype_methods},
                                {Py_tp_getset, dtype_properties},
                                {0, nullptr}};
-  g_dtype_type = make_type("mindtorch_v2.dtype", sizeof(DTypeObject), dtype_slots, Py_TPFLAGS_DISALLOW_INSTANTIATION);
-  PyType_Slot device_slots[] = {{Py_tp_repr, slot(device_repr)},    {Py_tp_str, slot(device_str)},
-                                {Py_tp_hash, slot(device_hash)},    {Py_tp_richcompare, slot(device_compare)},
-                                {Py_tp_new, slot(device_new)},      {Py_tp_methods, device_methods},
-                                {Py_tp_getset, device_properties},  {0, nullptr}};
+  g_dtype_type =
+      make_type("mindtorch_v2.dtype", sizeof(DTypeObject), dtype_slots, Py_TPFLAGS_DISALLOW_INSTANTIATION);
+  PyType_Slot device_slots[] = {{Py_tp_repr, slot(device_repr)},   {Py_tp_str, slot(device_str)},
+                                {Py_tp_hash, slot(device_hash)},   {Py_tp_richcompare, slot(device_compare)},
+                                {Py_tp_new, slot(device_new)},     {Py_tp_methods, device_methods},
+                                {Py_tp_getset, device_properties}, {0, nullptr}};
   g_device_type = make_type("mindtorch_v2.device", sizeof(DeviceObject), device_slots, 0);
-  PyType_Slot generator_slots[] = {{Py_tp_dealloc, slot(generator_dealloc)}, {Py_tp_new, slot(generator_new)},
-                                   {Py_tp_methods, generator_methods},       {Py_tp_getset, generator_properties},
+  PyType_Slot generator_slots[] = {{Py_tp_dealloc, slot(generator_dealloc)},
+                                   {Py_tp_new, slot(generator_new)},
+                                   {Py_tp_methods, generator_methods},
+                                   {Py_tp_getset, generator_properties},
                                    {0, nullptr}};
-  g_generator_type = make_type("mindtorch_v2.Generator", sizeof(GeneratorObject), generator_slots, Py_TPFLAGS_BASETYPE);
+  g_generator_type =
+      make_type("mindtorch_v2.Generator", sizeof(GeneratorObject), generator_slots, Py_TPFLAGS_BASETYPE);
   if (!g_dtype_type || !g_device_type || !g_generator_type) return false;
   for (int i = 0; i < kDTypeCount; ++i) {
     auto* object = PyObject_New(DTypeObject, g_dtype_type);

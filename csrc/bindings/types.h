@@ -10,16 +10,13 @@
 namespace mt::bindings {
 
 struct DTypeObject {
-  PyObject_HEAD
-  DType value;
+  PyObject_HEAD DType value;
 };
 struct DeviceObject {
-  PyObject_HEAD
-  Device value;
+  PyObject_HEAD Device value;
 };
 struct GeneratorObject {
-  PyObject_HEAD
-  Generator* value;  // owned
+  PyObject_HEAD Generator* value;  // owned
 };
 
 extern PyTypeObject* g_dtype_type;
@@ -28,11 +25,11 @@ extern PyTypeObject* g_generator_type;
 
 PyObject* dtype_object(DType dtype);  // a new reference to the singleton
 PyObject* device_object(Device device);
-DType dtype_of_object(PyObject* object);       // throws TypeError; Python's float, int, bool count too
+DType dtype_of_object(PyObject* object);  // throws TypeError; Python's float, int, bool count too
 bool is_dtype_like(PyObject* object);
-bool is_device_like(PyObject* object);         // a device, a string, or an index
+bool is_device_like(PyObject* object);  // a device, a string, or an index
 Device device_from_object(PyObject* object);
-PyObject* size_object(IntList sizes);          // torch.Size
+PyObject* size_object(IntList sizes);  // torch.Size
 
 bool create_value_types(PyObject* module);
 

@@ -34,7 +34,8 @@ Device parse_device(const std::string& text) {
     const char *first = text.data() + colon + 1, *last = text.data() + text.size();
     int index = -1;
     const auto [end, error] = std::from_chars(first, last, index);
-    MT_CHECK(error == std::errc() && end == last && index >= 0 && index < 128 && (*first != '0' || last - first == 1),
+    MT_CHECK(error == std::errc() && end == last && index >= 0 && index < 128 &&
+                 (*first != '0' || last - first == 1),
              "Invalid device string: '", text, "'");
     device.index = int8_t(index);
   }

@@ -20,7 +20,7 @@ struct Device {
 };
 
 const char* name_of(DeviceType type);
-std::string to_string(Device device);       // "npu:0", "cpu"
+std::string to_string(Device device);          // "npu:0", "cpu"
 Device parse_device(const std::string& text);  // throws PyTorch's RuntimeError for bad text
 
 }  // namespace mt

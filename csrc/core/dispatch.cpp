@@ -18,7 +18,8 @@ Device resolve_device(Device device) {
     MT_CHECK(hooks.resolve, "device '", to_string(device), "': the NPU backend is not part of this build");
     return hooks.resolve(device);
   }
-  MT_CHECK(device.index <= 0, "invalid device ordinal ", int(device.index), " for device type ", name_of(device.type));
+  MT_CHECK(device.index <= 0, "invalid device ordinal ", int(device.index), " for device type ",
+           name_of(device.type));
   return {device.type, int8_t(-1)};
 }
 

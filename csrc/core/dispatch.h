@@ -20,8 +20,10 @@ struct KernelTable {
   }
 
   [[noreturn, gnu::cold, gnu::noinline]] void fail_missing(Device device) const {
-    fail(ErrorKind::not_implemented, "Could not run '", name, "' with a tensor on device '", to_string(device),
-         "': the operator has no kernel for that device (see docs/support_matrix.md). Move the tensor to 'cpu', "
+    fail(ErrorKind::not_implemented, "Could not run '", name, "' with a tensor on device '",
+         to_string(device),
+         "': the operator has no kernel for that device (see docs/support_matrix.md). Move the tensor to "
+         "'cpu', "
          "or add the cell to the operator's row in ops/.");
   }
 };

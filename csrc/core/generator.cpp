@@ -7,7 +7,9 @@ namespace {
 GeneratorFactory g_factories[kDeviceTypes];
 }
 
-void register_generator_factory(DeviceType type, GeneratorFactory factory) { g_factories[int(type)] = factory; }
+void register_generator_factory(DeviceType type, GeneratorFactory factory) {
+  g_factories[int(type)] = factory;
+}
 
 const GeneratorFactory& generator_factory(DeviceType type) {
   const GeneratorFactory& factory = g_factories[int(type)];

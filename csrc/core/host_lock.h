@@ -7,7 +7,7 @@
 namespace mt {
 
 struct HostLock {
-  void* (*release)() = nullptr;       // null result: the lock was not held
+  void* (*release)() = nullptr;  // null result: the lock was not held
   void (*reacquire)(void*) = nullptr;
 };
 extern HostLock g_host_lock;

@@ -10,33 +10,18 @@
 
 #include <cstddef>
 
+#include "core/thread_state.h"
+
 namespace mt {
 
 inline constexpr size_t kHostAlignment = 64;
-inline constexpr size_t kSmallClass = 64;         // bytes per small class
-inline constexpr int kSmallClasses = 65;          // classes 0 … 4096 bytes
 inline constexpr unsigned kSmallListLimit = 256;  // blocks kept per class and thread
-
-struct FreeBlock {
-  FreeBlock* next;
-};
-
-struct SmallLists {
-  FreeBlock* head[kSmallClasses] = {};
-  unsigned count[kSmallClasses] = {};
-};
 
 // Slow paths: a list that is empty or full, and sizes above the small classes.
 void* host_allocate_slow(size_t bytes);
 void host_free_slow(void* block, size_t bytes);
 void host_empty_cache();
 size_t host_cached_bytes();
-
-}  // namespace mt
-
-#include "core/thread_state.h"
-
-namespace mt {
 
 inline void* host_allocate(size_t bytes) {
   const size_t slot = (bytes + kSmallClass - 1) / kSmallClass;

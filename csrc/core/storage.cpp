@@ -122,10 +122,12 @@ StorageRef map_file(const std::string& path, bool shared, int64_t nbytes) {
   }
   void* data = nullptr;
   if (size > 0) {
-    data = mmap(nullptr, size_t(size), PROT_READ | PROT_WRITE, shared ? MAP_SHARED : MAP_PRIVATE, file.value, 0);
+    data =
+        mmap(nullptr, size_t(size), PROT_READ | PROT_WRITE, shared ? MAP_SHARED : MAP_PRIVATE, file.value, 0);
     if (data == MAP_FAILED) fail_system("unable to mmap " + std::to_string(size) + " bytes from file", path);
   }
-  auto storage = wrap_storage({DeviceType::cpu}, data, size_t(size), size > 0 ? release_mapping : nullptr, nullptr);
+  auto storage =
+      wrap_storage({DeviceType::cpu}, data, size_t(size), size > 0 ? release_mapping : nullptr, nullptr);
   storage->resizable = false;
   storage->shared = shared;
   storage->filename = new std::string(path);

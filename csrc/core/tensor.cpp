@@ -24,7 +24,8 @@ template <class T>
 Scalar number(T value) {
   if constexpr (std::is_same_v<T, bool>) return Scalar(value);
   else if constexpr (std::is_integral_v<T>) return Scalar(int64_t(value));
-  else if constexpr (std::is_same_v<T, complex64> || std::is_same_v<T, complex128>) return Scalar(complex128(value));
+  else if constexpr (std::is_same_v<T, complex64> || std::is_same_v<T, complex128>)
+    return Scalar(complex128(value));
   else return Scalar(double(value));
 }
 
@@ -70,6 +71,8 @@ TensorImpl::~TensorImpl() {
 }
 
 void TensorImpl::destroy(TensorImpl* impl) {
+  // A sole owner releases without counting down; whoever still knows the address (a leaf's accumulator) reads 0.
+  impl->refs.store(0, std::memory_order_relaxed);
   if (impl->owns_python_object) release_python_object(impl->python_object);
   impl->~TensorImpl();
   host_free(impl, sizeof(TensorImpl));
@@ -128,14 +131,15 @@ int64_t checked_numel(IntList sizes) {
     else overflow |= __builtin_mul_overflow(n, s, &n);
   }
   if (zero) return 0;
-  MT_CHECK(!overflow && n <= (int64_t(1) << 59), "Storage size calculation overflowed with sizes=", to_string(sizes));
+  MT_CHECK(!overflow && n <= (int64_t(1) << 59),
+           "Storage size calculation overflowed with sizes=", to_string(sizes));
   return n;
 }
 
 int64_t wrap_dim(int64_t dim, int64_t ndim) {
   const int64_t range = ndim == 0 ? 1 : ndim;
-  MT_CHECK_AS(index, dim >= -range && dim < range, "Dimension out of range (expected to be in range of [", -range, ", ",
-              range - 1, "], but got ", dim, ")");
+  MT_CHECK_AS(index, dim >= -range && dim < range, "Dimension out of range (expected to be in range of [",
+              -range, ", ", range - 1, "], but got ", dim, ")");
   return dim < 0 ? dim + range : dim;
 }
 
@@ -157,7 +161,8 @@ Tensor new_tensor(IntList sizes, DType dtype, Device device) {
 Tensor new_tensor_strided(IntList sizes, IntList strides, DType dtype, Device device) {
   checked_numel(sizes);
   const int64_t reach = extent(sizes, strides);
-  MT_CHECK(reach >= 0, "empty_strided: strides ", to_string(strides), " reach before the start of the storage");
+  MT_CHECK(reach >= 0, "empty_strided: strides ", to_string(strides),
+           " reach before the start of the storage");
   return tensor_over(new_storage(device, size_t(reach) * itemsize(dtype)), dtype, sizes, strides, 0);
 }
 
@@ -190,9 +195,10 @@ Tensor shallow_copy(const Tensor& tensor, bool own_version) {
 }
 
 Tensor wrapped_scalar(const Scalar& value) {
-  const DType dtype = value.is_floating() ? DType::float64
-                      : value.is_complex() ? DType::complex128
-                      : value.category() == Category::boolean ? DType::boolean : DType::int64;
+  const DType dtype = value.is_floating()                     ? DType::float64
+                      : value.is_complex()                    ? DType::complex128
+                      : value.category() == Category::boolean ? DType::boolean
+                                                              : DType::int64;
   Tensor t = new_tensor({}, dtype, {DeviceType::cpu});
   switch (dtype) {
     case DType::float64: *t.data<double>() = value.to<double>(); break;

@@ -47,22 +47,22 @@ struct TensorImpl {
   std::atomic<uint32_t> refs{1};
   DType dtype = DType::float32;
   Device device;
-  bool requires_grad = false;      // asked for by the user (leaves)
+  bool requires_grad = false;  // asked for by the user (leaves)
   bool contiguous = true;
-  bool wrapped_number = false;     // came from a Python number: takes part in promotion as one
-  bool inference = false;          // made in inference mode
-  bool owns_python_object = false; // see Note [Python identity] in bindings/tensor_object.h
-  bool tracks_base = true;         // a differentiable view: in-place writes reach the base's history
+  bool wrapped_number = false;      // came from a Python number: takes part in promotion as one
+  bool inference = false;           // made in inference mode
+  bool owns_python_object = false;  // see Note [Python identity] in bindings/tensor_object.h
+  bool tracks_base = true;          // a differentiable view: in-place writes reach the base's history
   uint8_t ndim = 0;
   StorageRef storage;
   int64_t offset = 0;  // in elements
   int64_t numel = 1;
   GraphNode* grad_fn = nullptr;  // owned
   uint32_t output_nr = 0;
-  uint32_t view_version = 0;     // version at which grad_fn of a view was computed
+  uint32_t view_version = 0;                 // version at which grad_fn of a view was computed
   std::atomic<uint32_t>* version = nullptr;  // the storage's, or own_version's
   Ref<OwnVersion> own_version;
-  TensorImpl* base = nullptr;    // the tensor this is a view of; owned
+  TensorImpl* base = nullptr;       // the tensor this is a view of; owned
   GradState* grad_state = nullptr;  // owned
   void* python_object = nullptr;
 
@@ -72,8 +72,8 @@ struct TensorImpl {
   const int64_t* sizes() const { return ndim <= kInline ? inline_ : heap_; }
   const int64_t* strides() const { return ndim <= kInline ? inline_ + kInline : heap_ + ndim; }
 
-  void set_ndim(size_t n);   // sizes and strides are undefined afterwards
-  void refresh();            // recompute numel and contiguous after sizes or strides changed
+  void set_ndim(size_t n);  // sizes and strides are undefined afterwards
+  void refresh();           // recompute numel and contiguous after sizes or strides changed
   static void destroy(TensorImpl* impl);
 
   TensorImpl() = default;
@@ -116,9 +116,13 @@ class Tensor {
   size_t nbytes() const { return size_t(numel()) * itemsize(); }
   Storage& storage() const { return *impl_->storage; }
   const StorageRef& storage_ref() const { return impl_->storage; }
-  void* data() const { return static_cast<char*>(impl_->storage->data) + impl_->offset * int64_t(itemsize()); }
+  void* data() const {
+    return static_cast<char*>(impl_->storage->data) + impl_->offset * int64_t(itemsize());
+  }
   template <class T>
-  T* data() const { return static_cast<T*>(data()); }
+  T* data() const {
+    return static_cast<T*>(data());
+  }
 
   uint32_t version() const { return impl_->version->load(std::memory_order_relaxed); }
   void bump_version() const { impl_->version->fetch_add(1, std::memory_order_relaxed); }
@@ -152,9 +156,9 @@ Tensor wrapped_scalar(const Scalar& value);
 Scalar read_scalar(const void* data, DType dtype);
 
 void contiguous_strides(IntList sizes, int64_t* strides);
-int64_t checked_numel(IntList sizes);  // throws for negative sizes and overflow
+int64_t checked_numel(IntList sizes);         // throws for negative sizes and overflow
 int64_t wrap_dim(int64_t dim, int64_t ndim);  // throws IndexError with PyTorch's wording
-std::string to_string(IntList list);   // "[2, 3]"
+std::string to_string(IntList list);          // "[2, 3]"
 
 DType default_dtype();
 void set_default_dtype(DType dtype);

@@ -2,17 +2,28 @@
 // into a process that is already running; a dynamic one costs ten times as much to read).
 #pragma once
 
-#include <cstdint>
-
-#include "core/host_memory.h"
+#include <cstddef>
 
 namespace mt {
+
+// Free lists of small host blocks. Note [Host memory] in host_memory.h.
+inline constexpr size_t kSmallClass = 64;  // bytes per small class
+inline constexpr int kSmallClasses = 65;   // classes 0 … 4096 bytes
+
+struct FreeBlock {
+  FreeBlock* next;
+};
+
+struct SmallLists {
+  FreeBlock* head[kSmallClasses] = {};
+  unsigned count[kSmallClasses] = {};
+};
 
 struct ThreadState {
   bool grad_enabled = true;
   bool destroying_nodes = false;  // see GraphNode::destroy
   void* dead_nodes = nullptr;
-  int current_npu = 0;     // index of the current accelerator device
+  int current_npu = 0;         // index of the current accelerator device
   void* npu_stream = nullptr;  // handle of the current stream on that device, null = default
   SmallLists small;
 };

@@ -33,9 +33,11 @@ void infer_size_into(IntList shape, int64_t numel, int64_t* out) {
   for (size_t i = 0; i < shape.size(); ++i) {
     out[i] = shape[i];
     if (shape[i] >= 0) [[likely]] {
-      MT_CHECK(!__builtin_mul_overflow(known, shape[i], &known), "shape '", to_string(shape), "' is too large");
+      MT_CHECK(!__builtin_mul_overflow(known, shape[i], &known), "shape '", to_string(shape),
+               "' is too large");
     } else {
-      MT_CHECK(shape[i] == -1, "invalid shape dimension ", shape[i], " at index ", i, " of shape ", to_string(shape));
+      MT_CHECK(shape[i] == -1, "invalid shape dimension ", shape[i], " at index ", i, " of shape ",
+               to_string(shape));
       MT_CHECK(hole < 0, "only one dimension can be inferred");
       hole = int64_t(i);
     }
@@ -98,16 +100,18 @@ Tensor view(const Tensor& self, IntList size) {
   }
   const Dims shape = infer_size(size, self.numel());
   const auto strides = view_strides(self, shape);
-  MT_CHECK(strides, "view size is not compatible with input tensor's size and stride (at least one dimension spans "
-                    "across two contiguous subspaces). Use .reshape(...) instead.");
+  MT_CHECK(strides,
+           "view size is not compatible with input tensor's size and stride (at least one dimension spans "
+           "across two contiguous subspaces). Use .reshape(...) instead.");
   return window(self, shape, *strides, self.offset());
 }
 
 Tensor permute(const Tensor& self, IntList dims) {
   const size_t n = size_t(self.dim());
-  MT_CHECK(dims.size() == n, "permute(sparse_coo): number of dimensions in the tensor input does not match the length "
-                             "of the desired ordering of dimensions i.e. input.dim() = ", n,
-           " is not equal to len(dims) = ", dims.size());
+  MT_CHECK(dims.size() == n,
+           "permute(sparse_coo): number of dimensions in the tensor input does not match the length "
+           "of the desired ordering of dimensions i.e. input.dim() = ",
+           n, " is not equal to len(dims) = ", dims.size());
   Dims sizes(n), strides(n);
   uint64_t seen = 0;
   for (size_t i = 0; i < n; ++i) {
@@ -137,8 +141,8 @@ Tensor t(const Tensor& self) {
 
 Tensor expand(const Tensor& self, IntList size, bool) {
   const int64_t n = int64_t(size.size()), lead = n - self.dim();
-  MT_CHECK(lead >= 0, "expand(", info(self.dtype()).legacy, "Tensor{", to_string(self.sizes()), "}, size=",
-           to_string(size), "): the number of sizes provided (", n,
+  MT_CHECK(lead >= 0, "expand(", info(self.dtype()).legacy, "Tensor{", to_string(self.sizes()),
+           "}, size=", to_string(size), "): the number of sizes provided (", n,
            ") must be greater or equal to the number of dimensions in the tensor (", self.dim(), ")");
   Dims sizes(size), strides(size.size());
   for (int64_t i = 0; i < n; ++i) {
@@ -146,13 +150,14 @@ Tensor expand(const Tensor& self, IntList size, bool) {
     const int64_t had = fresh ? 1 : self.sizes()[size_t(i - lead)];
     int64_t& want = sizes[size_t(i)];
     if (want == -1) {
-      MT_CHECK(!fresh, "The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension ", i);
+      MT_CHECK(!fresh,
+               "The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension ", i);
       want = had;
     }
     MT_CHECK(want >= 0, "The expanded size of the tensor (", want, ") isn't allowed to be negative");
-    MT_CHECK(want == had || had == 1, "The expanded size of the tensor (", want, ") must match the existing size (", had,
-             ") at non-singleton dimension ", i, ".  Target sizes: ", to_string(size),
-             ".  Tensor sizes: ", to_string(self.sizes()));
+    MT_CHECK(want == had || had == 1, "The expanded size of the tensor (", want,
+             ") must match the existing size (", had, ") at non-singleton dimension ", i,
+             ".  Target sizes: ", to_string(size), ".  Tensor sizes: ", to_string(self.sizes()));
     strides[size_t(i)] = fresh || (had == 1 && want != 1) ? 0 : self.strides()[size_t(i - lead)];
   }
   return window(self, sizes, strides, self.offset());
@@ -185,15 +190,16 @@ Tensor select(const Tensor& self, int64_t dim, int64_t index) {
   MT_CHECK_AS(index, self.dim() > 0, "select() cannot be applied to a 0-dim tensor.");
   const size_t d = size_t(wrap_dim(dim, self.dim()));
   const int64_t size = self.sizes()[d];
-  MT_CHECK_AS(index, index >= -size && index < size, "select(): index ", index, " out of range for tensor of size ",
-              to_string(self.sizes()), " at dimension ", dim);
+  MT_CHECK_AS(index, index >= -size && index < size, "select(): index ", index,
+              " out of range for tensor of size ", to_string(self.sizes()), " at dimension ", dim);
   Dims sizes(self.sizes()), strides(self.strides());
   const int64_t offset = self.offset() + (index < 0 ? index + size : index) * strides[d];
   sizes.erase(d), strides.erase(d);
   return window(self, sizes, strides, offset);
 }
 
-Tensor slice(const Tensor& self, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {
+Tensor slice(const Tensor& self, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end,
+             int64_t step) {
   MT_CHECK(self.dim() > 0, "slice() cannot be applied to a 0-dim tensor.");
   MT_CHECK_AS(value, step > 0, "slice step must be positive");
   const size_t d = size_t(wrap_dim(dim, self.dim()));
@@ -208,8 +214,8 @@ Tensor slice(const Tensor& self, int64_t dim, std::optional<int64_t> start, std:
 }
 
 Tensor as_strided(const Tensor& self, IntList size, IntList stride, std::optional<int64_t> storage_offset) {
-  MT_CHECK(size.size() == stride.size(), "mismatch in length of strides and shape: got ", size.size(), " sizes and ",
-           stride.size(), " strides");
+  MT_CHECK(size.size() == stride.size(), "mismatch in length of strides and shape: got ", size.size(),
+           " sizes and ", stride.size(), " strides");
   checked_numel(size);
   const int64_t offset = storage_offset.value_or(self.offset());
   MT_CHECK(offset >= 0, "Tensor: invalid storage offset ", offset);
@@ -220,11 +226,12 @@ Tensor as_strided(const Tensor& self, IntList size, IntList stride, std::optiona
              to_string(stride));
     empty |= size[i] == 0;
     int64_t reach;
-    overflow |= __builtin_mul_overflow(size[i] - 1, stride[i], &reach) || __builtin_add_overflow(last, reach, &last);
+    overflow |=
+        __builtin_mul_overflow(size[i] - 1, stride[i], &reach) || __builtin_add_overflow(last, reach, &last);
   }
   const int64_t room = int64_t(self.storage().nbytes / self.itemsize());
-  MT_CHECK(empty || (!overflow && last < room), "setStorage: sizes ", to_string(size), ", strides ", to_string(stride),
-           ", storage offset ", offset, ", and itemsize ", self.itemsize(),
+  MT_CHECK(empty || (!overflow && last < room), "setStorage: sizes ", to_string(size), ", strides ",
+           to_string(stride), ", storage offset ", offset, ", and itemsize ", self.itemsize(),
            " are out of bounds for storage of size ", self.storage().nbytes);
   return window(self, size, stride, offset);
 }
@@ -234,9 +241,11 @@ Tensor diagonal(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) 
   MT_CHECK(a != b, "diagonal dimensions cannot be identical ", dim1, ", ", dim2);
   Dims sizes(self.sizes()), strides(self.strides());
   const int64_t rows = sizes[size_t(a)], columns = sizes[size_t(b)];
-  const int64_t length = std::max<int64_t>(offset >= 0 ? std::min(rows, columns - offset) : std::min(rows + offset, columns), 0);
+  const int64_t length =
+      std::max<int64_t>(offset >= 0 ? std::min(rows, columns - offset) : std::min(rows + offset, columns), 0);
   const int64_t step = strides[size_t(a)] + strides[size_t(b)];
-  const int64_t start = length == 0 ? 0 : (offset >= 0 ? offset * strides[size_t(b)] : -offset * strides[size_t(a)]);
+  const int64_t start =
+      length == 0 ? 0 : (offset >= 0 ? offset * strides[size_t(b)] : -offset * strides[size_t(a)]);
   sizes.erase(size_t(std::max(a, b))), strides.erase(size_t(std::max(a, b)));
   sizes.erase(size_t(std::min(a, b))), strides.erase(size_t(std::min(a, b)));
   sizes.push_back(length), strides.push_back(step);

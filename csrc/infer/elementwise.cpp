@@ -12,7 +12,8 @@ bool is_dense(const Tensor& t) {
   SmallVector<uint8_t, 8> order;
   for (uint8_t d = 0; d < t.dim(); ++d)
     if (t.sizes()[d] != 1) order.push_back(d);
-  std::sort(order.begin(), order.end(), [&](uint8_t a, uint8_t b) { return t.strides()[a] < t.strides()[b]; });
+  std::sort(order.begin(), order.end(),
+            [&](uint8_t a, uint8_t b) { return t.strides()[a] < t.strides()[b]; });
   int64_t expected = 1;
   for (uint8_t d : order) {
     if (t.strides()[d] != expected) return false;
@@ -22,7 +23,8 @@ bool is_dense(const Tensor& t) {
 }
 
 bool same_sizes(const Tensor& a, IntList sizes) {
-  return size_t(a.dim()) == sizes.size() && std::memcmp(a.impl()->sizes(), sizes.data(), sizes.size() * 8) == 0;
+  return size_t(a.dim()) == sizes.size() &&
+         std::memcmp(a.impl()->sizes(), sizes.data(), sizes.size() * 8) == 0;
 }
 
 // PyTorch lets dimensioned tensors outrank 0-dim ones, and those outrank Python numbers, within a category.
@@ -35,7 +37,8 @@ struct Ranks {
   }
   static DType natural(DType t) {
     if (t == DType::float64) return default_dtype();
-    if (t == DType::complex128) return default_dtype() == DType::float64 ? DType::complex128 : DType::complex64;
+    if (t == DType::complex128)
+      return default_dtype() == DType::float64 ? DType::complex128 : DType::complex64;
     return t;
   }
   static std::optional<DType> over(std::optional<DType> high, std::optional<DType> low) {
@@ -55,6 +58,7 @@ DType apply_rule(DType t, Rule rule) {
   switch (rule) {
     case Rule::to_float: return float_if_integral(t);
     case Rule::boolean: return DType::boolean;
+    case Rule::numeric: return t == DType::boolean ? DType::int64 : t;
     default: return t;
   }
 }
@@ -71,14 +75,43 @@ void Output::prepare(IntList sizes, DType dtype, Device device, const Tensor* li
   }
 }
 
+void check_written_once(const Tensor& t) {
+  for (size_t i = 0; i < size_t(t.dim()); ++i)
+    MT_CHECK(t.strides()[i] != 0 || t.sizes()[i] <= 1,
+             "unsupported operation: more than one element of the written-to tensor refers to a single "
+             "memory location. "
+             "Please clone() the tensor before performing the operation.");
+}
+
+void refuse_partial_overlap(const Tensor& written, const Tensor& read) {
+  const bool same_window = written.offset() == read.offset() && std::ranges::equal(written.sizes(), read.sizes()) &&
+                           std::ranges::equal(written.strides(), read.strides());
+  if (same_window || written.numel() == 0 || read.numel() == 0) return;
+  // Windows with holes may interleave without touching; whether they do is too costly to find out.
+  if (!is_dense(written) || !is_dense(read)) return;
+  MT_CHECK(written.offset() + written.numel() <= read.offset() || read.offset() + read.numel() <= written.offset(),
+           "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+           "location. Please clone() the tensor before performing the operation.");
+}
+
+void check_fits(const Tensor& self, const Scalar& value) {
+  MT_CHECK(fits(value, self.dtype()), "value cannot be converted to type ", c_name(self.dtype()), " without overflow");
+}
+
+void check_power(const Tensor& self, const Scalar& exponent) {
+  MT_CHECK(!(is_integral(self.dtype(), true) && exponent.is_integral() && exponent.to<int64_t>() < 0),
+           "Integers to negative integer powers are not allowed.");
+}
+
 void Output::prepare_existing(IntList sizes, DType dtype, Device device) {
-  MT_CHECK(can_cast(dtype, tensor_.dtype()), "result type ", info(dtype).legacy, " can't be cast to the desired output type ",
-           info(tensor_.dtype()).legacy);
-  MT_CHECK(tensor_.device() == device, "Expected all tensors to be on the same device, but found at least two devices, ",
+  MT_CHECK(can_cast(dtype, tensor_.dtype()), "result type ", info(dtype).legacy,
+           " can't be cast to the desired output type ", info(tensor_.dtype()).legacy);
+  MT_CHECK(tensor_.device() == device,
+           "Expected all tensors to be on the same device, but found at least two devices, ",
            to_string(device), " and ", to_string(tensor_.device()), "!");
-  if (same_sizes(tensor_, sizes)) return;
-  MT_CHECK(mode_ == Mode::out, "output with shape ", to_string(tensor_.sizes()), " doesn't match the broadcast shape ",
-           to_string(sizes));
+  if (same_sizes(tensor_, sizes)) return check_written_once(tensor_);
+  MT_CHECK(mode_ == Mode::out, "output with shape ", to_string(tensor_.sizes()),
+           " doesn't match the broadcast shape ", to_string(sizes));
   const size_t needed = size_t(checked_numel(sizes)) * tensor_.itemsize();
   TensorImpl* impl = tensor_.impl();
   const size_t begin = size_t(impl->offset) * tensor_.itemsize();
@@ -132,7 +165,8 @@ void check_same_device(std::initializer_list<const Tensor*> tensors) {
   for (const Tensor* t : tensors) {
     if (!t || !t->defined()) continue;
     if (!first) first = t;
-    MT_CHECK(first->device() == t->device(), "Expected all tensors to be on the same device, but found at least two devices, ",
+    MT_CHECK(first->device() == t->device(),
+             "Expected all tensors to be on the same device, but found at least two devices, ",
              to_string(first->device()), " and ", to_string(t->device()), "!");
   }
 }
@@ -170,16 +204,20 @@ void binary(const Tensor& a, const Scalar& b, Rule rule, Output& out) {
 
 void where(const Tensor& condition, const Tensor& self, const Tensor& other, Output& out) {
   MT_CHECK(condition.dtype() == DType::boolean || condition.dtype() == DType::uint8,
-           "where expected condition to be a boolean tensor, but got a tensor with dtype ", info(condition.dtype()).legacy);
+           "where expected condition to be a boolean tensor, but got a tensor with dtype ",
+           info(condition.dtype()).legacy);
   check_same_device({&condition, &self, &other});
   const Dims sizes = broadcast(condition.sizes(), broadcast(self.sizes(), other.sizes()));
   out.prepare(sizes, result_type(self, other), self.device());
 }
 
 void copy_into(const Tensor& self, const Tensor& src, bool) {
+  check_written_once(self);
+  check_no_partial_overlap(self, src);
   const Dims sizes = broadcast(self.sizes(), src.sizes());
   MT_CHECK(same_sizes(self, sizes), "The size of tensor a (", to_string(self.sizes()),
-           ") must match the size of tensor b (", to_string(src.sizes()), "): the source of copy_ does not broadcast to it");
+           ") must match the size of tensor b (", to_string(src.sizes()),
+           "): the source of copy_ does not broadcast to it");
 }
 
 }  // namespace mt::infer

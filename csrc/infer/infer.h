@@ -8,11 +8,11 @@
 
 namespace mt::infer {
 
-enum class Rule : uint8_t { same, promote, to_float, boolean, sum, floating, with_scalar };
+enum class Rule : uint8_t { same, promote, to_float, boolean, numeric, sum, floating, with_scalar };
 
 class Output {
  public:
-  Output() = default;                                              // a fresh tensor
+  Output() = default;  // a fresh tensor
   static Output inplace(const Tensor& self) { return {self, Mode::inplace}; }
   static Output into(const Tensor& out) { return {out, Mode::out}; }
 
@@ -48,6 +48,17 @@ Dims broadcast(IntList a, IntList b);
 // Makes a 0-dim CPU operand meet the other's device; anything else on two devices is an error.
 void bring_together(const Tensor*& a, const Tensor*& b, Tensor& moved);
 void check_same_device(std::initializer_list<const Tensor*> tensors);
+// In-place writes through overlapping memory (an expanded dimension) have no meaning.
+void check_written_once(const Tensor& t);
+void refuse_partial_overlap(const Tensor& written, const Tensor& read);
+inline void check_no_partial_overlap(const Tensor& written, const Tensor& read) {
+  if (written.impl()->storage == read.impl()->storage && written.impl() != read.impl()) [[unlikely]]
+    refuse_partial_overlap(written, read);
+}
+// A number that the dtype cannot hold is an error where one value fills a tensor.
+void check_fits(const Tensor& self, const Scalar& value);
+void check_power(const Tensor& self, const Scalar& exponent);
+inline void check_power(const Tensor&, const Tensor&) {}  // exponents of a tensor are not read on the host
 Dims reduced_shape(IntList sizes, const DimList& dims, bool keepdim);
 uint64_t dim_mask(const DimList& dims, int64_t ndim);  // bit d set: dimension d is reduced
 
@@ -56,7 +67,8 @@ void unary(const Tensor& self, Rule rule, Output& out);
 void unary(const Tensor& self, const Scalar& number, Rule rule, Output& out);
 void binary(const Tensor& a, const Tensor& b, Rule rule, Output& out);
 void binary(const Tensor& a, const Scalar& b, Rule rule, Output& out);
-void reduce(const Tensor& self, const DimList& dim, bool keepdim, std::optional<DType> dtype, Rule rule, Output& out);
+void reduce(const Tensor& self, const DimList& dim, bool keepdim, std::optional<DType> dtype, Rule rule,
+            Output& out);
 
 // ---- single operators (the table's `infer:` column) ----
 void arg_reduce(const Tensor& self, std::optional<int64_t> dim, bool keepdim, Output& out);
@@ -64,11 +76,12 @@ void extremum_dim(const Tensor& self, int64_t dim, bool keepdim, Output& values,
 void cat(TensorList tensors, int64_t dim, Output& out);
 void mm(const Tensor& self, const Tensor& mat2, Output& out);
 void bmm(const Tensor& self, const Tensor& mat2, Output& out);
-void addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha, Output& out);
+void addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
+           const Scalar& alpha, Output& out);
 void softmax(const Tensor& self, int64_t dim, bool half_to_float, Output& out);
 void softmax_backward(const Tensor& grad, const Tensor& output, int64_t dim, DType input_dtype, Output& out);
-void nll_loss(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore_index,
-              Output& output, Output& total_weight);
+void nll_loss(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction,
+              int64_t ignore_index, Output& output, Output& total_weight);
 void nll_loss_backward(const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& weight,
                        int64_t reduction, int64_t ignore_index, const Tensor& total_weight, Output& out);
 void clone(const Tensor& self, std::optional<MemoryFormat> format, Output& out);

@@ -185,8 +185,10 @@ DenseLoop loop_of(const ElementwiseKernel& kernel, DType& compute) {
 
 void run_unary(const ElementwiseKernel& kernel, bool to_bool, const View& in, const View& out,
                const Scalar* params) {
+  // With parameters the result's dtype is what input and numbers met in: clamp of integers by 0.5 is floating.
   DType compute = in.dtype;
-  if (!contains(kernel.domain, compute) && contains(kernel.domain, out.dtype) && !to_bool)
+  if (!to_bool && contains(kernel.domain, out.dtype) &&
+      (kernel.parameters || !contains(kernel.domain, compute)))
     compute = out.dtype;
   const DenseLoop loop = loop_of(kernel, compute);
   const View* operands[] = {&in};

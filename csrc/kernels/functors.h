@@ -114,7 +114,7 @@ MT_BINARY(bitwise_xor_op, integral_bool, a ^ b)
 // Backward formulas worth one pass instead of three: a is the gradient, b the saved input or output.
 MT_BINARY_PARAMS(threshold_backward_op, 1, real, b <= p[0] ? T(0) : a)
 MT_BINARY(tanh_backward_op, inexact, math::mul(a, T(1) - math::mul(b, b)))
-MT_BINARY(sigmoid_backward_op, inexact, math::mul(a, math::mul(T(1) - b, b)))
+MT_BINARY(sigmoid_backward_op, inexact, math::mul(math::mul(a, T(1) - b), b))
 
 // ---- comparisons (two operands, bool result) ----
 MT_COMPARE(eq_op, every, a == b)

@@ -69,7 +69,8 @@ void nll_loss(const View& log_probs, const View& target, const View* weight, con
       if (reduction == Reduction::none) out.as<T>()[i * out_stride] = cast<T>(C(loss));
     }
     if (reduction == Reduction::none) {
-      *total_weight.as<T>() = cast<T>(C(0));
+      // Only a single sample reports its weight; a batch of separate losses has no total.
+      *total_weight.as<T>() = cast<T>(C(log_probs.ndim == 1 ? weights : 0));
       return;
     }
     *out.as<T>() = cast<T>(C(reduction == Reduction::mean ? sum / weights : sum));

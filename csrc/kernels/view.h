@@ -16,7 +16,9 @@ struct View {
   DType dtype;
 
   template <class T>
-  T* as() const { return static_cast<T*>(data); }
+  T* as() const {
+    return static_cast<T*>(data);
+  }
 
   int64_t numel() const {
     int64_t n = 1;

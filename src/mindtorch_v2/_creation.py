@@ -57,11 +57,24 @@ def _is_array(data: Any) -> bool:
 
 
 def _from_array(data: Any) -> Tensor:
-    if not getattr(data, "flags", None) or any(s < 0 for s in getattr(data, "strides", ())) or not data.flags.writeable:
+    if (
+        not getattr(data, "flags", None)
+        or any(s < 0 for s in getattr(data, "strides", ()))
+        or not data.flags.writeable
+    ):
         import numpy
 
         data = numpy.array(data)
-    return _C.from_numpy(data)
+    return _C._from_array(data)
+
+
+def from_numpy(ndarray: Any) -> Tensor:
+    """A tensor over the memory of a numpy array."""
+    import numpy
+
+    if not isinstance(ndarray, numpy.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    return _C._from_array(ndarray)
 
 
 def tensor(
@@ -90,13 +103,17 @@ def tensor(
     return made.requires_grad_(requires_grad) if requires_grad else made
 
 
-def as_tensor(data: Any, dtype: _C.dtype | None = None, device: _C.device | str | int | None = None) -> Tensor:
+def as_tensor(
+    data: Any, dtype: _C.dtype | None = None, device: _C.device | str | int | None = None
+) -> Tensor:
     """`data` as a tensor, without copying where its memory can be shared."""
     if isinstance(data, Tensor):
         return data.to(device=data.device if device is None else device, dtype=dtype or data.dtype)
     if _is_array(data):
         shared = _from_array(data)
-        return shared.to(device=_C._get_default_device() if device is None else device, dtype=dtype or shared.dtype)
+        return shared.to(
+            device=_C._get_default_device() if device is None else device, dtype=dtype or shared.dtype
+        )
     return tensor(data, dtype=dtype, device=device)
 
 

@@ -1,14 +1,28 @@
 """The operators of the table as functions, plus PyTorch's other names for some of them."""
 
+from typing import TYPE_CHECKING
+
 from ._C import _functions as _native
 
-__all__ = [name for name in dir(_native) if not name.startswith("__")]
-globals().update({name: getattr(_native, name) for name in __all__})
+if TYPE_CHECKING:  # what the update below brings
+    from ._C._functions import *  # noqa: F403
 
-_ALIASES = {
-    "concat": "cat", "concatenate": "cat", "multiply": "mul", "subtract": "sub", "divide": "div",
-    "true_divide": "div", "negative": "neg", "absolute": "abs", "clip": "clamp", "swapaxes": "transpose",
-    "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "not_equal": "ne",
-}  # fmt: skip
-globals().update({name: globals()[target] for name, target in _ALIASES.items()})
-__all__ += list(_ALIASES)
+concat = concatenate = _native.cat
+multiply = _native.mul
+subtract = _native.sub
+divide = true_divide = _native.div
+negative = _native.neg
+absolute = _native.abs
+clip = _native.clamp
+swapaxes = _native.transpose
+greater = _native.gt
+greater_equal = _native.ge
+less = _native.lt
+less_equal = _native.le
+not_equal = _native.ne
+
+_operators = {name: value for name, value in vars(_native).items() if not name.startswith("__")}
+_other_names = [name for name in globals() if name[0] != "_" and name != "TYPE_CHECKING"]
+# __all__ also holds the operators whose names begin with an underscore. It is set unseen by type checkers:
+# they take a list that they cannot read for an empty one.
+globals().update(_operators, __all__=[*_operators, *_other_names])

@@ -87,7 +87,11 @@ def fork_rng(devices: list[int] | None = None, enabled: bool = True) -> Iterator
         return
     from . import npu
 
-    indices = list(devices) if devices is not None else (list(range(npu.device_count())) if npu.is_initialized() else [])
+    indices = (
+        list(devices)
+        if devices is not None
+        else (list(range(npu.device_count())) if npu.is_initialized() else [])
+    )
     state = get_rng_state()
     device_states = [npu.get_rng_state(i) for i in indices]
     try:

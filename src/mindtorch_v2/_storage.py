@@ -7,12 +7,16 @@ tensor over them, so that it works alike on every device.
 from __future__ import annotations
 
 import operator
+import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 import mindtorch_v2 as torch
 
 from . import _C
+
+# Objects by the address of their native storage, which each keeps alive.
+_live: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 
 class StorageConversions:
@@ -87,8 +91,13 @@ class UntypedStorage(StorageConversions):
 
     @classmethod
     def _wrap(cls, handle: Any) -> Self:
-        storage = cls.__new__(cls)
-        storage._handle = handle
+        """The object of a native storage: one per storage while it lives, so that pickle and copy see
+        sharing."""
+        storage = _live.get(handle._cdata)
+        if storage is None or type(storage) is not cls:
+            storage = cls.__new__(cls)
+            storage._handle = handle
+            _live[handle._cdata] = storage
         return storage
 
     @classmethod
@@ -333,8 +342,7 @@ class UntypedStorage(StorageConversions):
         return isinstance(other, UntypedStorage) and bool(self._handle.same(other._handle))
 
     def __hash__(self) -> int:
-        # The only thing about a storage that never changes: its size and address do, when it is resized.
-        return hash(str(self.device))
+        return hash(self._handle._cdata)
 
     def __repr__(self) -> str:
         return describe(self, f"torch.storage.UntypedStorage(device={self.device})")
@@ -391,7 +399,7 @@ def _window(handle: Any, start: int, nbytes: int) -> Any:
             "slice a "
             "tensor over the storage instead"
         )
-    return _C.from_numpy(_Window(handle, start, nbytes))._storage_handle()
+    return _C._from_array(_Window(handle, start, nbytes))._storage_handle()
 
 
 def _rebuild_from_bytes(data: bytes, device: str) -> UntypedStorage:

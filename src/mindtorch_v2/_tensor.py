@@ -1,10 +1,12 @@
 """The parts of Tensor that are written in Python: conversions, printing, pickling, backward.
 
-Number slots and operators are native and must stay so: one Python dunder among them would slow down all of them.
+Number slots and operators are native and must stay so: one Python dunder among them would slow down all of
+them. Type checkers know the methods added here from codegen/stub_native.pyi.
 """
 
 from __future__ import annotations
 
+import copy
 import copyreg
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -18,9 +20,10 @@ from ._tensor_str import _str
 from ._types import strided
 
 _LEGACY_NAMES = {
-    "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "uint8": "Byte", "int8": "Char",
-    "int16": "Short", "int32": "Int", "int64": "Long", "bool": "Bool", "complex64": "ComplexFloat",
-    "complex128": "ComplexDouble", "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
+    "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "uint8": "Byte",
+    "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long", "bool": "Bool",
+    "complex64": "ComplexFloat", "complex128": "ComplexDouble", "uint16": "UInt16", "uint32": "UInt32",
+    "uint64": "UInt64",
 }  # fmt: skip
 
 
@@ -30,7 +33,7 @@ def _method(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-# ---- construction and identity ------------------------------------------------------------------------------------
+# ---- construction and identity -----------------------------------------------------------------------
 
 
 def _legacy_new(*args: Any, device: Any = None) -> Tensor:
@@ -47,46 +50,52 @@ def _legacy_new(*args: Any, device: Any = None) -> Tensor:
     return _functions.empty(*args, dtype=dtype, device=device)
 
 
-Tensor._legacy_new = staticmethod(_legacy_new)
-Tensor.__module__ = "mindtorch_v2"
-Tensor.layout = property(lambda self: strided)
-Tensor.is_cuda = property(lambda self: False)
-Tensor.H = property(lambda self: self.t())
-Tensor.retains_grad = property(lambda self: self._retains_grad())
+_attributes: dict[str, Any] = {
+    "__module__": "mindtorch_v2",
+    "_legacy_new": staticmethod(_legacy_new),
+    "layout": property(lambda self: strided),
+    "is_cuda": property(lambda self: False),
+    "H": property(lambda self: self.t()),
+    "retains_grad": property(lambda self: self._retains_grad()),
+}
+for _name, _value in _attributes.items():
+    setattr(Tensor, _name, _value)
 
 
 @_method
-def __repr__(self: Tensor, *, tensor_contents: str | None = None) -> str:  # noqa: N807
+def __repr__(self: Tensor, *, tensor_contents: str | None = None) -> str:
     return _str(self)
 
 
 @_method
-def __format__(self: Tensor, spec: str) -> str:  # noqa: N807
+def __format__(self: Tensor, spec: str) -> str:
     if self.dim() == 0 and not self.is_meta:
         return format(self.item(), spec)
     return object.__format__(self, spec)
 
 
 @_method
-def __iter__(self: Tensor) -> Iterator[Tensor]:  # noqa: N807
+def __iter__(self: Tensor) -> Iterator[Tensor]:
     if self.dim() == 0:
         raise TypeError("iteration over a 0-d tensor")
     return iter(self.unbind(0))
 
 
 @_method
-def __contains__(self: Tensor, element: Any) -> bool:  # noqa: N807
+def __contains__(self: Tensor, element: Any) -> bool:
     if not isinstance(element, (Tensor, bool, int, float, complex)):
-        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
+        raise RuntimeError(
+            f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
+        )
     return bool((self == element).any().item())
 
 
 @_method
-def __complex__(self: Tensor) -> complex:  # noqa: N807
+def __complex__(self: Tensor) -> complex:
     return complex(self.item())
 
 
-# ---- to and from -----------------------------------------------------------------------------------------------------
+# ---- to and from -------------------------------------------------------------------------------------
 
 
 @_method
@@ -117,8 +126,8 @@ def _dtype_method(name: str, dtype: _C.dtype) -> None:
 
 for _name, _dtype in {
     "float": _C.float32, "double": _C.float64, "half": _C.float16, "bfloat16": _C.bfloat16, "int": _C.int32,
-    "long": _C.int64, "short": _C.int16, "char": _C.int8, "byte": _C.uint8, "bool": _C.bool, "cfloat": _C.complex64,
-    "cdouble": _C.complex128,
+    "long": _C.int64, "short": _C.int16, "char": _C.int8, "byte": _C.uint8, "bool": _C.bool,
+    "cfloat": _C.complex64, "cdouble": _C.complex128,
 }.items():  # fmt: skip
     _dtype_method(_name, _dtype)
 
@@ -129,9 +138,6 @@ def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
         return convert.to(self, dtype=dtype, non_blocking=non_blocking)
     place = "" if self.device.type == "cpu" else f"{self.device.type}."
     return f"torch.{place}{_LEGACY_NAMES[self.dtype.name]}Tensor"
-
-
-Tensor.type = _type
 
 
 @_method
@@ -156,14 +162,16 @@ def numpy(self: Tensor, *, force: bool = False) -> Any:
     if force:
         source = self.detach().cpu()
     elif self.requires_grad:
-        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        raise RuntimeError(
+            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+        )
     if source.numel() == 0:
         return np.empty(tuple(source.shape), dtype=_C._array_interface(source)["typestr"])
     return np.asarray(_Memory(source))
 
 
 @_method
-def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:  # noqa: N807
+def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
     array = self.numpy()
     if dtype is not None:
         array = array.astype(dtype, copy=False)
@@ -183,7 +191,7 @@ def is_pinned(self: Tensor, device: Any = None) -> bool:
     return self._storage_handle().is_pinned()
 
 
-# ---- storage ---------------------------------------------------------------------------------------------------------
+# ---- storage -----------------------------------------------------------------------------------------
 
 
 @_method
@@ -215,7 +223,7 @@ def record_stream(self: Tensor, stream: Any) -> None:
     module._record_stream(self, stream)
 
 
-# ---- autograd --------------------------------------------------------------------------------------------------------
+# ---- autograd ----------------------------------------------------------------------------------------
 
 
 class _NodeHookHandle:
@@ -252,7 +260,7 @@ _node_register("register_hook", "_register_hook")
 _node_register("register_prehook", "_register_prehook")
 
 
-# ---- shapes ----------------------------------------------------------------------------------------------------------
+# ---- shapes ------------------------------------------------------------------------------------------
 
 
 @_method
@@ -271,7 +279,9 @@ def reshape_as(self: Tensor, other: Tensor) -> Tensor:
 
 
 @_method
-def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def new_tensor(
+    self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     from ._creation import tensor
 
     return tensor(data, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
@@ -289,30 +299,44 @@ for _name in ("empty", "zeros", "ones", "full"):
     _factory_method(f"new_{_name}", getattr(_functions, _name))
 
 
-# ---- copying and pickling ----------------------------------------------------------------------------------------------
+# ---- copying and pickling ----------------------------------------------------------------------------
 
 
-def _rebuild_tensor(storage: UntypedStorage, dtype: _C.dtype, offset: int, size: Any, stride: Any, requires_grad: bool) -> Tensor:
+def _rebuild_tensor(
+    storage: UntypedStorage, dtype: _C.dtype, offset: int, size: Any, stride: Any, requires_grad: bool
+) -> Tensor:
     made = _C.tensor_from_storage(storage._handle, dtype, offset, list(size), list(stride))
     return made.requires_grad_(requires_grad) if requires_grad else made
 
 
 @_method
-def __reduce_ex__(self: Tensor, protocol: int) -> Any:  # noqa: N807
+def __reduce_ex__(self: Tensor, protocol: int) -> Any:
     if not self.is_leaf:
-        raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment")
-    args = (self.untyped_storage(), self.dtype, self.storage_offset(), tuple(self.size()), self.stride(), self.requires_grad)
-    return (_rebuild_tensor, args)
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol "
+            "at the moment"
+        )
+    args = (
+        self.untyped_storage(),
+        self.dtype,
+        self.storage_offset(),
+        tuple(self.size()),
+        self.stride(),
+        self.requires_grad,
+    )
+    return (_rebuild_tensor, args, self.__dict__ or None)
 
 
 @_method
-def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:  # noqa: N807
-    if id(self) in memo:
-        return memo[id(self)]
+def __deepcopy__(self: Tensor, memo: dict[Any, Any]) -> Tensor:
+    known: Tensor | None = memo.get(id(self))
+    if known is not None:
+        return known
     if not self.is_leaf:
         raise RuntimeError(
-            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  "
-            "If you were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage."
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol "
+            "at the moment.  If you were attempting to deepcopy a module, this may be because of a "
+            "torch.nn.utils.weight_norm usage."
         )
     # Tensors that share a storage share its copy.
     key = self._storage_handle().data_ptr() if not self.is_meta else id(self)
@@ -320,22 +344,26 @@ def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:  # noqa: N807
     if storage is None:
         storage = self.untyped_storage().clone()
         memo["storage", key] = storage
-    made = _C.tensor_from_storage(storage._handle, self.dtype, self.storage_offset(), list(self.size()), list(self.stride()))
+    made = _C.tensor_from_storage(
+        storage._handle, self.dtype, self.storage_offset(), list(self.size()), list(self.stride())
+    )
     made.requires_grad_(self.requires_grad)
     if self.grad is not None:
         made.grad = self.grad.__deepcopy__(memo)
     memo[id(self)] = made
+    made.__dict__.update(copy.deepcopy(self.__dict__, memo))
     return made
 
 
 def _dtype_named(name: str) -> _C.dtype:
-    return getattr(_C, name)
+    dtype: _C.dtype = getattr(_C, name)
+    return dtype
 
 
 copyreg.pickle(_C.dtype, lambda dtype: (_dtype_named, (dtype.name,)))
 
 
-# ---- functions that need no operator ---------------------------------------------------------------------------------
+# ---- functions that need no operator -----------------------------------------------------------------
 
 
 def is_tensor(obj: Any) -> bool:
@@ -343,12 +371,12 @@ def is_tensor(obj: Any) -> bool:
     return isinstance(obj, Tensor)
 
 
-def is_floating_point(input: Tensor) -> bool:  # noqa: A002
+def is_floating_point(input: Tensor) -> bool:
     """Whether the dtype is a floating-point one."""
     return input.is_floating_point()
 
 
-def numel(input: Tensor) -> int:  # noqa: A002
+def numel(input: Tensor) -> int:
     """The number of elements."""
     return input.numel()
 
@@ -364,12 +392,14 @@ def result_type(tensor1: Any, tensor2: Any) -> _C.dtype:
     return _C.promote_types(tensor(tensor1).dtype, tensor(tensor2).dtype)
 
 
-def equal(input: Tensor, other: Tensor) -> bool:  # noqa: A002
+def equal(input: Tensor, other: Tensor) -> bool:
     """Whether size and all elements are the same."""
     return input.shape == other.shape and bool((input == other).all().item())
 
 
-def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:  # noqa: A002
+def allclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> bool:
     """Whether |input - other| <= atol + rtol * |other| everywhere."""
     close = ((input - other).abs() <= atol + rtol * other.abs()) | (input == other)
     if equal_nan:
@@ -377,10 +407,10 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-
     return bool(close.all().item())
 
 
-Tensor.equal = equal
-Tensor.allclose = allclose
+for _name, _function in {"type": _type, "equal": equal, "allclose": allclose}.items():
+    setattr(Tensor, _name, _function)
 for _name, _target in {
-    "multiply": "mul", "subtract": "sub", "divide": "div", "absolute": "abs", "negative": "neg", "clip": "clamp",
-    "multiply_": "mul_", "subtract_": "sub_", "divide_": "div_", "swapaxes": "transpose",
+    "multiply": "mul", "subtract": "sub", "divide": "div", "absolute": "abs", "negative": "neg",
+    "clip": "clamp", "multiply_": "mul_", "subtract_": "sub_", "divide_": "div_", "swapaxes": "transpose",
 }.items():  # fmt: skip
     setattr(Tensor, _name, getattr(Tensor, _target))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from . import _C
 
 
-class memory_format(int):  # noqa: N801 - PyTorch's name
+class memory_format(int):
     """The order of a tensor's dimensions in memory. Native code reads the number."""
 
     _name: str
@@ -28,7 +28,7 @@ channels_last = memory_format(2, "channels_last")
 channels_last_3d = memory_format(3, "channels_last_3d")
 
 
-class layout:  # noqa: N801 - PyTorch's name
+class layout:
     """How a tensor stores its elements; only strided exists here."""
 
     def __init__(self, name: str) -> None:
@@ -51,14 +51,17 @@ _FLOATS = {  # bits, eps, max, tiny, resolution
 }
 
 
-class finfo:  # noqa: N801 - PyTorch's name
+class finfo:
     """Limits of a floating-point dtype; of its real type for a complex one."""
 
-    def __init__(self, type: _C.dtype | None = None) -> None:  # noqa: A002
+    def __init__(self, type: _C.dtype | None = None) -> None:
         dtype = _C.get_default_dtype() if type is None else type
         name = {"complex64": "float32", "complex128": "float64"}.get(dtype.name, dtype.name)
         if name not in _FLOATS:
-            raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{dtype.name}'")
+            raise TypeError(
+                "torch.finfo() requires a floating point input type. "
+                f"Use torch.iinfo to handle '{dtype.name}'"
+            )
         self.dtype = name
         self.bits, self.eps, self.max, self.tiny, self.resolution = _FLOATS[name]
         self.min = -self.max
@@ -71,12 +74,14 @@ class finfo:  # noqa: N801 - PyTorch's name
         )
 
 
-class iinfo:  # noqa: N801 - PyTorch's name
+class iinfo:
     """Limits of an integer dtype."""
 
-    def __init__(self, type: _C.dtype) -> None:  # noqa: A002
+    def __init__(self, type: _C.dtype) -> None:
         if type.is_floating_point or type.is_complex or type.name == "bool":
-            raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type.name}'")
+            raise TypeError(
+                f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type.name}'"
+            )
         self.dtype = type.name
         self.bits = type.itemsize * 8
         self.max = 2 ** (self.bits - 1) - 1 if type.is_signed else 2**self.bits - 1

@@ -6,7 +6,7 @@ Importing this touches no driver; the first use of a device does. See ``docs/npu
 from __future__ import annotations
 
 import warnings
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from . import _C, _device_module
 from ._backends.npu import acl_loader, allocator, creation
@@ -65,7 +65,7 @@ def set_device(device: Any) -> None:
 class device(_device_module.DeviceContextBase):
     """Makes a device current inside a ``with`` block."""
 
-    _native = _npu
+    _native: ClassVar[Any] = _npu
 
     @staticmethod
     def _index(device: Any) -> int:
@@ -186,7 +186,7 @@ def stream_priority_range() -> tuple[int, int]:
 class Event(_device_module.EventBase):
     """A mark in a stream of an NPU."""
 
-    _native = _npu
+    _native: ClassVar[Any] = _npu
     _type = "npu"
 
     @staticmethod
@@ -197,7 +197,7 @@ class Event(_device_module.EventBase):
 class Stream(_device_module.StreamBase):
     """A queue of work on an NPU. Work in one stream runs in order; streams run beside each other."""
 
-    _native = _npu
+    _native: ClassVar[Any] = _npu
     _type = "npu"
     _event_class = Event
 
@@ -221,7 +221,7 @@ class ExternalStream(Stream):
 class StreamContext(_device_module.StreamContextBase):
     """Selects a stream inside a ``with`` block."""
 
-    _native = _npu
+    _native: ClassVar[Any] = _npu
 
 
 def stream(stream: Stream | None) -> StreamContext:
@@ -294,7 +294,7 @@ def empty_cache() -> None:
         _get_allocator(index).empty_cache()
 
 
-def pin_memory(tensor: Any) -> Any:
+def pin_memory(tensor: _C.Tensor) -> _C.Tensor:
     """A copy of a CPU tensor in pinned memory, from which copies with ``non_blocking=True`` do not wait."""
     return creation.pin_memory(tensor)
 

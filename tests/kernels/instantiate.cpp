@@ -7,9 +7,10 @@ namespace mt::kernels {
 
 #define UNARY(op) template void unary<op>(const View&, const View&, const Scalar*);
 UNARY(neg_op)
-UNARY(abs_op) UNARY(exp_op) UNARY(log_op) UNARY(tanh_op) UNARY(sigmoid_op) UNARY(erf_op) UNARY(expm1_op)
-    UNARY(log1p_op) UNARY(round_op) UNARY(relu_op) UNARY(clamp_op) UNARY(sign_op) UNARY(pow_scalar_op)
-        UNARY(bitwise_not_op) UNARY(sin_op) UNARY(cos_op)
+UNARY(abs_op)
+UNARY(exp_op) UNARY(log_op) UNARY(tanh_op) UNARY(sigmoid_op) UNARY(erf_op) UNARY(expm1_op) UNARY(log1p_op)
+    UNARY(round_op) UNARY(relu_op) UNARY(clamp_op) UNARY(sign_op) UNARY(pow_scalar_op) UNARY(bitwise_not_op)
+        UNARY(sin_op) UNARY(cos_op)
 #define PREDICATE(op) template void predicate<op>(const View&, const View&);
             PREDICATE(isnan_op) PREDICATE(logical_not_op)
 #define BINARY(op) template void binary<op>(const View&, const View&, const View&, DType, const Scalar*);

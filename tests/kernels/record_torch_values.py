@@ -1,6 +1,6 @@
-"""Writes torch_values.h: what PyTorch's CPU generator gives, for test_random.cpp. Run with PyTorch 2.13 installed:
+"""Writes torch_values.h: what PyTorch's CPU generator gives, for test_random.cpp. Run with PyTorch 2.13:
 
-    python record_torch_values.py > torch_values.h
+python record_torch_values.py > torch_values.h
 """
 
 import torch
@@ -18,7 +18,8 @@ def seeded(seed=7):
 
 
 types = {"float": torch.float32, "double": torch.float64, "half": torch.float16, "bfloat16": torch.bfloat16}
-print(f"// Written by record_torch_values.py with PyTorch {torch.__version__.split('+')[0]}; manual_seed(7) before each line.")
+version = torch.__version__.split("+")[0]
+print(f"// Written by record_torch_values.py with PyTorch {version}; manual_seed(7) before each line.")
 print("#pragma once\n\n#include <cstdint>\n\nnamespace torch_values {\n")
 for name, dtype in types.items():
     seeded()
@@ -37,7 +38,13 @@ seeded()
 numbers("bernoulli", torch.empty(20).bernoulli_(0.4))
 seeded()
 numbers("bernoulli_tensor", torch.bernoulli(torch.full((10,), 0.4)))
-for name, low, high in (("small", -5, 5), ("middle", 0, (1 << 28) - 1), ("large", 0, 1 << 28), ("huge", -(1 << 62), 1 << 62)):
+RANGES = (
+    ("small", -5, 5),
+    ("middle", 0, (1 << 28) - 1),
+    ("large", 0, 1 << 28),
+    ("huge", -(1 << 62), 1 << 62),
+)
+for name, low, high in RANGES:
     seeded()
     numbers(f"ints_{name}", torch.randint(low, high, (4,)))
 for name in ("uint8", "int32", "int64"):
@@ -52,7 +59,9 @@ state = bytes(torch.get_rng_state().tolist())
 total = 0
 for byte in state:
     total = (total * 31 + byte) % (1 << 32)
-print("// After randn(1) and rand(700): the state's bytes folded with h = h * 31 + byte, and the next numbers.")
+print(
+    "// After randn(1) and rand(700): the state's bytes folded with h = h * 31 + byte, and the next numbers."
+)
 print(f"inline constexpr uint32_t state_hash = {total}u;")
 numbers("after_state", torch.cat([torch.randn(1), torch.rand(3)]))
 print("\n}  // namespace torch_values")

@@ -39,7 +39,10 @@ class Step:
 @pytest.fixture
 def step():
     made = Step()
+    gc.collect()
+    gc.freeze()  # what the other tests left behind need not be searched after every step
     yield made
+    gc.unfreeze()
     softnpu.clear()
     torch.npu.synchronize()
 

@@ -1,7 +1,7 @@
 """Every row of the operator table against PyTorch: values, variants, shape rule and gradient.
 
-Rows, not files: a new row is tested here as soon as it is in the table (operators with arguments of their own need
-samples in tests/opcases_named.py; a test says so).
+Rows, not files: a new row is tested here as soon as it is in the table (operators with arguments of their own
+need samples in tests/opcases_named.py; a test says so).
 """
 
 import numpy as np
@@ -39,7 +39,7 @@ def theirs(row):
 
 
 def attempt(call, device="cpu"):
-    """(result, None) or (None, exception). An operator that fails on the NPU says so at the next synchronisation."""
+    """(result, None) or (None, exception). What fails on the NPU says so at the next synchronisation."""
     try:
         result = call()
         if device == "npu":
@@ -50,7 +50,7 @@ def attempt(call, device="cpu"):
 
 
 def parameters(selected, devices=DEVICES):
-    """Cases of the rows that the table gives to the device; the holes are tested by test_holes_are_announced."""
+    """Cases of the rows that the table gives to the device; test_holes_are_announced has the others."""
     return [
         pytest.param(name, device, dtype, number, id=f"{name}-{device}-{dtype}-{number}")
         for name, dtype, number in selected
@@ -119,12 +119,17 @@ def test_forward(name, device, dtype, number):
     compare(got, wanted, values=name not in VALUELESS, geometry=not _piece(row))
 
 
+_IN_PLACE_DTYPES = ("float32", "int64", "float16", "uint8", "bool")
+
+
 def _writable(selected):
     """Without samples whose first operand is expanded: writing to those is an error (test_errors.py)."""
     return [case for case in selected if samples(case[0])[case[2]].args[0].layout != "expanded"]
 
 
-@pytest.mark.parametrize("name, device, dtype, number", parameters(_writable(cases("inplace"))))
+@pytest.mark.parametrize(
+    "name, device, dtype, number", parameters(_writable(cases("inplace", _IN_PLACE_DTYPES)))
+)
 def test_in_place(name, device, dtype, number):
     row, sample = ROWS[name], samples(name)[number]
     args, kwargs = sample.build(torch, "cpu", dtype)
@@ -146,9 +151,11 @@ def test_out(name, device, dtype, number):
     row, sample = ROWS[name], samples(name)[number]
     args, kwargs = sample.build(torch, "cpu", dtype)
     wanted, expected = attempt(lambda: theirs(row)(*args, **kwargs))
-    if expected is not None:
-        pytest.skip("no result to compare with; test_forward compares the failure")
     args, kwargs = sample.build(mindtorch_v2, device, dtype)
+    if expected is not None:
+        out = mindtorch_v2.zeros(0, dtype=getattr(mindtorch_v2, dtype), device=device)
+        _, failure = attempt(lambda: ours(row)(*args, **kwargs, out=out), device)
+        return same_failure(expected, failure, f"{name} with out=")
     result_dtype = getattr(mindtorch_v2, dtype_name(wanted))
     # Of the right size but another layout, which is kept; and empty, which is resized.
     columns = mindtorch_v2.zeros(tuple(reversed(wanted.shape)), dtype=result_dtype, device=device)
@@ -162,40 +169,49 @@ def test_out(name, device, dtype, number):
     compare(resized, wanted, geometry=False)
 
 
-@pytest.mark.parametrize("name, device, dtype, number", parameters(cases(None, ("float32", "int64")), ("meta",)))
+@pytest.mark.parametrize(
+    "name, device, dtype, number", parameters(cases(None, ("float32", "int64")), ("meta",))
+)
 def test_meta(name, device, dtype, number):
+    """The shape rule by itself gives what PyTorch computes. Its own meta kernels and CPU disagree in places;
+    we have one rule, so the CPU is the reference."""
     row, sample = ROWS[name], samples(name)[number]
-    args, kwargs = sample.build(torch, device, dtype)
-    if row.factory:
-        kwargs["device"] = device
+    args, kwargs = sample.build(torch, "cpu", dtype)
     wanted, expected = attempt(lambda: theirs(row)(*args, **kwargs))
     args, kwargs = sample.build(mindtorch_v2, device, dtype)
     if row.factory:
         kwargs["device"] = device
     got, failure = attempt(lambda: ours(row)(*args, **kwargs))
     if expected is not None:
-        return same_failure(expected, failure, name)
+        if "ZeroDivision" not in str(expected):  # that is in the values, which meta does not have
+            same_failure(expected, failure, name)
+        return
     if failure is not None:
         raise failure
     assert all(t.device.type == device for t in tensors_of(got))
     compare(got, wanted, values=False, geometry=not _piece(row))
 
 
-# PyTorch can differentiate these, our table not yet.
-_NO_GRADIENT_YET = {"prod"}
-
-
 def _differentiable(selected):
-    return [case for case in selected if not samples(case[0])[case[2]].forward_only and not ROWS[case[0]].factory
-            and case[0] not in _NO_GRADIENT_YET]
+    """Calls with a floating input, which are no writes (test_autograd.py has graphs with those)."""
+    out = []
+    for name, dtype, number in selected:
+        row, sample = ROWS[name], samples(name)[number]
+        floating = any(a.differentiable and (a.dtype or dtype) in FLOATS for a in sample.arrays())
+        if floating and not sample.forward_only and not row.factory and row.family != "inplace":
+            out.append((name, dtype, number))
+    return out
 
 
 def _gradients(lib, call, sample, device, dtype):
     """Gradients of sum(result * fixed numbers) for every floating input."""
     args, kwargs = sample.build(lib, device, dtype, grad=True)
-    inputs = [a for v in args for a in (v if isinstance(v, list) else [v]) if isinstance(a, lib.Tensor) and a.requires_grad]
-    if not inputs:
-        return None
+    inputs = [
+        a
+        for v in args
+        for a in (v if isinstance(v, list) else [v])
+        if isinstance(a, lib.Tensor) and a.requires_grad
+    ]
     results = [r for r in tensors_of(call(*args, **kwargs)) if r.requires_grad]
     if not results:
         return []
@@ -208,22 +224,20 @@ def _gradients(lib, call, sample, device, dtype):
     return [a.grad for a in inputs]
 
 
-@pytest.mark.parametrize("name", sorted(_NO_GRADIENT_YET))
-def test_a_row_listed_as_lacking_its_gradient_lacks_it(name):
-    assert not ROWS[name].grad and ROWS[name].family != "composite"
-
-
-@pytest.mark.parametrize("name, device, dtype, number", parameters(_differentiable(cases(None, ("float32", "float64")))))
+@pytest.mark.parametrize(
+    "name, device, dtype, number", parameters(_differentiable(cases(None, ("float32", "float64"))))
+)
 def test_gradient(name, device, dtype, number):
     row, sample = ROWS[name], samples(name)[number]
-    if row.family == "inplace":
-        pytest.skip("writes to a leaf; test_autograd.py has in-place graphs")
     wanted, expected = attempt(lambda: _gradients(torch, theirs(row), sample, "cpu", dtype))
+    got, failure = attempt(lambda: _gradients(mindtorch_v2, ours(row), sample, device, dtype), device)
+    if expected is not None and "derivative for" in str(expected):
+        assert got == [] or failure is not None, "PyTorch has no derivative"
+        return
     if expected is not None:
-        pytest.skip("test_forward compares the failure")
-    got = _gradients(mindtorch_v2, ours(row), sample, device, dtype)
-    if wanted is None:
-        pytest.skip("no floating input")
+        return same_failure(expected, failure, name)
+    if failure is not None:
+        raise failure
     assert len(got) == len(wanted), "differentiable in one library only"
     for mine, other in zip(got, wanted, strict=True):
         assert (mine is None) == (other is None)

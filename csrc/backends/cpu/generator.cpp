@@ -22,7 +22,8 @@ CpuGenerator& default_generator() {
 CpuGenerator& generator_or_default(Generator* generator) {
   if (!generator) return default_generator();
   auto* own = dynamic_cast<CpuGenerator*>(generator);
-  MT_CHECK(own, "Expected a 'cpu' device type for generator but found '", name_of(generator->device().type), "'");
+  MT_CHECK(own, "Expected a 'cpu' device type for generator but found '", name_of(generator->device().type),
+           "'");
   return *own;
 }
 

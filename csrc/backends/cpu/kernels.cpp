@@ -1,8 +1,8 @@
 // Operators whose CPU kernel is more than a functor of its family.
+#include "generated/cpu/kernels.h"
 #include "backends/cpu/generator.h"
 #include "backends/cpu/view.h"
 #include "core/views.h"
-#include "generated/cpu/kernels.h"
 #include "kernels/elementwise.h"
 #include "kernels/loss.h"
 #include "kernels/matmul.h"
@@ -40,8 +40,8 @@ void extremum(bool max, const Tensor& self, int64_t dim, const Tensor& values, c
 
 }  // namespace
 
-void reduce_over(void (*kernel)(const kernels::View&, const kernels::View&), const Tensor& self, const DimList& dim,
-                 const Tensor& out) {
+void reduce_over(void (*kernel)(const kernels::View&, const kernels::View&), const Tensor& self,
+                 const DimList& dim, const Tensor& out) {
   uint64_t mask = 0;
   for (int64_t d : dim.dims()) mask |= uint64_t(1) << wrap_dim(d, self.dim());
   if (dim.all()) mask = ~uint64_t(0);
@@ -56,8 +56,12 @@ void reduce_over(void (*kernel)(const kernels::View&, const kernels::View&), con
   kernel(view(self), {out.data(), sizes.data(), strides.data(), int(self.dim()), out.dtype()});
 }
 
-void argmax(const Tensor& self, std::optional<int64_t> dim, bool, const Tensor& out) { arg_extremum(true, self, dim, out); }
-void argmin(const Tensor& self, std::optional<int64_t> dim, bool, const Tensor& out) { arg_extremum(false, self, dim, out); }
+void argmax(const Tensor& self, std::optional<int64_t> dim, bool, const Tensor& out) {
+  arg_extremum(true, self, dim, out);
+}
+void argmin(const Tensor& self, std::optional<int64_t> dim, bool, const Tensor& out) {
+  arg_extremum(false, self, dim, out);
+}
 void max_dim(const Tensor& self, int64_t dim, bool, const Tensor& values, const Tensor& indices) {
   extremum(true, self, dim, values, indices);
 }
@@ -76,11 +80,15 @@ void cat(TensorList tensors, int64_t dim, const Tensor& out) {
   }
 }
 
-void mm(const Tensor& self, const Tensor& mat2, const Tensor& out) { kernels::gemm(view(self), view(mat2), view(out), 1, 0); }
-void bmm(const Tensor& self, const Tensor& mat2, const Tensor& out) { kernels::bmm(view(self), view(mat2), view(out), 1, 0); }
+void mm(const Tensor& self, const Tensor& mat2, const Tensor& out) {
+  kernels::gemm(view(self), view(mat2), view(out), 1, 0);
+}
+void bmm(const Tensor& self, const Tensor& mat2, const Tensor& out) {
+  kernels::bmm(view(self), view(mat2), view(out), 1, 0);
+}
 
-void addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha,
-           const Tensor& out) {
+void addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
+           const Scalar& alpha, const Tensor& out) {
   if (!beta.equals(0) && !out.same(self)) kernels::copy(view(self), view(out));
   kernels::gemm(view(mat1), view(mat2), view(out), alpha, beta);
 }
@@ -102,17 +110,18 @@ void log_softmax_backward(const Tensor& grad, const Tensor& output, int64_t dim,
   kernels::softmax_backward(view(at_least_1d(grad)), view(y), view(at_least_1d(out)), wrapped(y, dim), true);
 }
 
-void nll_loss(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore_index,
-              const Tensor& output, const Tensor& total_weight) {
+void nll_loss(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction,
+              int64_t ignore_index, const Tensor& output, const Tensor& total_weight) {
   const kernels::View w = weight.defined() ? view(weight) : kernels::View{};
-  kernels::nll_loss(view(self), view(target), weight.defined() ? &w : nullptr, view(output), view(total_weight),
-                    kernels::Reduction(reduction), ignore_index);
+  kernels::nll_loss(view(self), view(target), weight.defined() ? &w : nullptr, view(output),
+                    view(total_weight), kernels::Reduction(reduction), ignore_index);
 }
-void nll_loss_backward(const Tensor& grad, const Tensor&, const Tensor& target, const Tensor& weight, int64_t reduction,
-                       int64_t ignore_index, const Tensor& total_weight, const Tensor& out) {
+void nll_loss_backward(const Tensor& grad, const Tensor&, const Tensor& target, const Tensor& weight,
+                       int64_t reduction, int64_t ignore_index, const Tensor& total_weight,
+                       const Tensor& out) {
   const kernels::View w = weight.defined() ? view(weight) : kernels::View{};
-  kernels::nll_loss_backward(view(grad), view(target), weight.defined() ? &w : nullptr, view(total_weight), view(out),
-                             kernels::Reduction(reduction), ignore_index);
+  kernels::nll_loss_backward(view(grad), view(target), weight.defined() ? &w : nullptr, view(total_weight),
+                             view(out), kernels::Reduction(reduction), ignore_index);
 }
 
 void where(const Tensor& condition, const Tensor& self, const Tensor& other, const Tensor& out) {
@@ -143,7 +152,8 @@ void bernoulli(const Tensor& self, double p, Generator* generator) {
 void random_from(const Tensor& self, int64_t from, std::optional<int64_t> to, Generator* generator) {
   CpuGenerator& g = generator_or_default(generator);
   std::lock_guard lock(g.mutex);
-  MT_CHECK(!to || from < *to, "random_ expects 'from' to be less than 'to', but got from=", from, " >= to=", to.value_or(0));
+  MT_CHECK(!to || from < *to, "random_ expects 'from' to be less than 'to', but got from=", from,
+           " >= to=", to.value_or(0));
   kernels::random_ints(view(self), from, to.value_or(INT64_MAX), g.engine);
 }
 void randperm(int64_t, const Tensor& out, Generator* generator) {

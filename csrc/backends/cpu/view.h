@@ -28,7 +28,7 @@ struct NumberView {
 };
 
 // Runs a reduction with `out` seen in the shape kernels expect: every dim of `self`, 1 where reduced.
-void reduce_over(void (*kernel)(const kernels::View&, const kernels::View&), const Tensor& self, const DimList& dim,
-                 const Tensor& out);
+void reduce_over(void (*kernel)(const kernels::View&, const kernels::View&), const Tensor& self,
+                 const DimList& dim, const Tensor& out);
 
 }  // namespace mt::cpu

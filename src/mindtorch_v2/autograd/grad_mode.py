@@ -29,7 +29,9 @@ class _GradMode:
     def __call__(self, function: _F) -> _F:
         mode = self._mode
         if inspect.isgeneratorfunction(function):
-            raise TypeError("no_grad cannot decorate a generator function; put it inside the function instead")
+            raise TypeError(
+                "no_grad cannot decorate a generator function; put it inside the function instead"
+            )
 
         @functools.wraps(function)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
@@ -43,35 +45,35 @@ class _GradMode:
         return wrapped  # type: ignore[return-value]
 
 
-class no_grad(_GradMode):  # noqa: N801 - PyTorch's name
+class no_grad(_GradMode):
     """Nothing inside is recorded for backward."""
 
     def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
         self = super().__new__(cls)
         if function is None:
             return self
-        self.__init__()  # type: ignore[misc] - used as a bare decorator: @no_grad
+        cls.__init__(self)  # used as a bare decorator: @no_grad
         return self(function)
 
     def __init__(self) -> None:
         super().__init__(False)
 
 
-class enable_grad(_GradMode):  # noqa: N801 - PyTorch's name
+class enable_grad(_GradMode):
     """Records again inside a no_grad block."""
 
     def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
         self = super().__new__(cls)
         if function is None:
             return self
-        self.__init__()  # type: ignore[misc]
+        cls.__init__(self)
         return self(function)
 
     def __init__(self) -> None:
         super().__init__(True)
 
 
-class set_grad_enabled(_GradMode):  # noqa: N801 - PyTorch's name
+class set_grad_enabled(_GradMode):
     """Takes effect at once; as a context manager, until its end."""
 
     def __init__(self, mode: bool) -> None:

@@ -10,7 +10,13 @@ from ..._C import Tensor
 
 def _parse(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """The three spellings: to(dtype, …), to(device, dtype, …), to(other, …)."""
-    wanted: dict[str, Any] = {"device": None, "dtype": None, "non_blocking": False, "copy": False, "memory_format": None}
+    wanted: dict[str, Any] = {
+        "device": None,
+        "dtype": None,
+        "non_blocking": False,
+        "copy": False,
+        "memory_format": None,
+    }
     names = ["device", "dtype", "non_blocking", "copy"]
     rest = list(args)
     if rest and isinstance(rest[0], Tensor):
@@ -39,8 +45,15 @@ def to(tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     dtype = tensor.dtype if wanted["dtype"] is None else wanted["dtype"]
     same_device = device.type == tensor.device.type and device.index in (None, tensor.device.index)
     memory_format = wanted["memory_format"]
-    if same_device and dtype is tensor.dtype and not wanted["copy"] and (
-        memory_format is None or int(memory_format) == 1 or tensor.is_contiguous(memory_format=memory_format)
+    if (
+        same_device
+        and dtype is tensor.dtype
+        and not wanted["copy"]
+        and (
+            memory_format is None
+            or int(memory_format) == 1
+            or tensor.is_contiguous(memory_format=memory_format)
+        )
     ):
         return tensor
     if same_device:

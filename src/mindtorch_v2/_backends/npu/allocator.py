@@ -110,7 +110,7 @@ class _Statistics(MutableMapping[str, int]):
     def __getitem__(self, key: str) -> int:
         if key not in _STAT_NAMES:
             raise KeyError(key)
-        return self._native.stat(key)
+        return int(self._native.stat(key))
 
     def __setitem__(self, key: str, value: int) -> None:
         self._native.set_stat(key, value)
@@ -215,7 +215,7 @@ class _AclHooks:
     def _event_complete(self, event: Any) -> bool:
         status, code = self._acl().query_event_status(event.handle)
         self._check(code, "acl.rt.query_event_status")
-        return status == _EVENT_COMPLETE
+        return bool(status == _EVENT_COMPLETE)
 
     def _release_event(self, event: Any) -> None:
         if isinstance(event, _Event):
@@ -277,7 +277,7 @@ class NpuAllocator(_AclHooks):
         self._native.set_memory_fraction(fraction)
 
     def get_memory_fraction(self) -> float:
-        return self._native.settings()["per_process_memory_fraction"]
+        return float(self._native.settings()["per_process_memory_fraction"])
 
     def set_memory_limit(self, size: int | None) -> None:
         """The bytes that this process may reserve; None for no limit."""

@@ -7,7 +7,7 @@ from typing import Any
 from ... import _C
 
 
-def pin_memory(tensor: Any) -> Any:
+def pin_memory(tensor: _C.Tensor) -> _C.Tensor:
     """A copy of a CPU tensor in pinned memory; the tensor itself if it is there already."""
     return _C._npu.pin_memory(tensor)
 

@@ -38,7 +38,7 @@ class ModuleConversion:
                 new_gradient = None if gradient is None else fn(gradient)
             if (data.device.type == "meta") == (parameter.device.type == "meta"):
                 parameter.data = data
-                if gradient is not None:
+                if gradient is not None and new_gradient is not None:
                     gradient.data = new_gradient
             else:
                 replacement = Parameter(data, parameter.requires_grad)
@@ -85,7 +85,8 @@ class ModuleConversion:
         return self._apply(lambda tensor: tensor.npu(device))
 
     def cuda(self, device: Any = None) -> Self:
-        return self._apply(lambda tensor: tensor.cuda(device))
+        # Tensors have no cuda(); the AttributeError that says so is the answer.
+        return self._apply(lambda tensor: tensor.cuda(device))  # type: ignore[attr-defined]
 
     def type(self, dst_type: Any) -> Self:
         return self._apply(lambda tensor: tensor.type(dst_type))
@@ -122,11 +123,12 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, 
     device = kwargs.get("device")
     dtype = kwargs.get("dtype")
     example = kwargs.get("tensor", kwargs.get("other"))
-    if rest and isinstance(rest[0], torch.Tensor):
+    first = rest[0] if rest else ()
+    if isinstance(first, torch.Tensor):
         example = rest.pop(0)
-    elif rest and isinstance(rest[0], torch.dtype):
+    elif isinstance(first, torch.dtype):
         dtype = rest.pop(0)
-    elif rest and (rest[0] is None or isinstance(rest[0], (str, int, torch.device))):
+    elif first is None or isinstance(first, (str, int, torch.device)):
         device = rest.pop(0)
         if rest and (rest[0] is None or isinstance(rest[0], torch.dtype)):
             dtype = rest.pop(0)

@@ -135,4 +135,5 @@ class ModuleTraversal:
         owner, name = self._owner_of(target)
         if name not in owner._buffers:
             raise AttributeError(f"`{name}` is not a buffer")
-        return getattr(owner, name)
+        buffer: torch.Tensor = getattr(owner, name)
+        return buffer

@@ -1,0 +1,169 @@
+"""The same seed gives PyTorch's values on the CPU, and the generator's state can be exchanged with it."""
+
+import numpy as np
+import pytest
+import torch
+
+import mindtorch_v2
+
+# 15 and 16 lie on either side of PyTorch's vectorised path for normal numbers; 5000 crosses several refills.
+_SIZES = [(), (1,), (3,), (15,), (16,), (17,), (4, 5), (625,), (5000,), (0,)]
+
+
+def agree(both, draw):
+    theirs, ours = (draw(lib) for lib in both)
+    assert str(ours.dtype) == str(theirs.dtype)
+    a, b = (t.float() if "bfloat16" in str(t.dtype) else t for t in (ours, theirs))
+    np.testing.assert_array_equal(a.numpy(), b.numpy())
+
+
+_DRAWS = {
+    "rand": lambda lib, s: lib.rand(s),
+    "rand double": lambda lib, s: lib.rand(s, dtype=lib.float64),
+    "rand half": lambda lib, s: lib.rand(s, dtype=lib.float16),
+    "rand bfloat16": lambda lib, s: lib.rand(s, dtype=lib.bfloat16),
+    "randint": lambda lib, s: lib.randint(10, s),
+    "randint low high": lambda lib, s: lib.randint(-5, 1000, s),
+    "randint above 32 bits": lambda lib, s: lib.randint(2**40, s),
+    "randint float": lambda lib, s: lib.randint(0, 7, s, dtype=lib.float32),
+    "randint uint8": lambda lib, s: lib.randint(0, 255, s, dtype=lib.uint8),
+    "uniform_": lambda lib, s: lib.empty(s).uniform_(-2, 5),
+    "uniform_ double": lambda lib, s: lib.empty(s, dtype=lib.float64).uniform_(-2, 5),
+    "bernoulli_": lambda lib, s: lib.empty(s).bernoulli_(0.3),
+    "bernoulli_ double": lambda lib, s: lib.empty(s, dtype=lib.float64).bernoulli_(0.7),
+    "bernoulli_ int": lambda lib, s: lib.empty(s, dtype=lib.int64).bernoulli_(0.5),
+    "random_": lambda lib, s: lib.empty(s, dtype=lib.int32).random_(3, 90),
+    "rand_like": lambda lib, s: lib.rand_like(lib.empty(s)),
+    "transposed": lambda lib, s: lib.empty((4, 5)).t().uniform_(),
+}
+
+
+@pytest.mark.parametrize("shape", _SIZES, ids=str)
+@pytest.mark.parametrize("name", list(_DRAWS))
+def test_the_values_are_pytorchs(both, name, shape):
+    agree(both, lambda lib: _DRAWS[name](lib, shape))
+
+
+# Cosine and logarithm are rounded differently in the last place, so these are close instead of equal.
+_NORMAL = {
+    "randn": lambda lib, s: lib.randn(s),
+    "randn double": lambda lib, s: lib.randn(s, dtype=lib.float64),
+    "normal_": lambda lib, s: lib.empty(s).normal_(2, 3),
+    "randn_like": lambda lib, s: lib.randn_like(lib.empty(s)),
+    "randn half": lambda lib, s: lib.randn(s, dtype=lib.float16),
+    "transposed": lambda lib, s: lib.empty((4, 5)).t().normal_(),
+    "strided": lambda lib, s: lib.empty((40, 2))[:, 0].normal_(),
+}
+
+
+@pytest.mark.parametrize("shape", _SIZES, ids=str)
+@pytest.mark.parametrize("name", list(_NORMAL))
+def test_the_normal_values_are_pytorchs(both, name, shape):
+    theirs, ours = (_NORMAL[name](lib, shape).float() for lib in both)
+    tolerance = 1e-3 if "half" in name else 2e-6
+    np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 10, 1000, 30000])
+def test_permutations_are_pytorchs(both, n):
+    agree(both, lambda lib: lib.randperm(n))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 42, 2**31, 2**63, 2**64 - 1, -1])
+def test_every_seed_is_taken_alike(seed):
+    torch.manual_seed(seed)
+    mindtorch_v2.manual_seed(seed)
+    agree((torch, mindtorch_v2), lambda lib: lib.rand(5))
+    assert mindtorch_v2.initial_seed() == torch.initial_seed()
+
+
+def test_draws_of_all_kinds_in_a_row_keep_in_step(both):
+    for _ in range(3):
+        for name in ("rand", "randint", "bernoulli_", "uniform_ double"):
+            agree(both, lambda lib, name=name: _DRAWS[name](lib, (7,)))
+        # Odd counts of normal numbers leave one behind in the generator for the next call.
+        for shape in ((1,), (3,), (), (16,), (5,)):
+            theirs, ours = (lib.randn(shape) for lib in both)
+            np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=2e-6, atol=2e-6)
+        agree(both, lambda lib: lib.randperm(11))
+
+
+@pytest.mark.parametrize("sizes", [(3, 4), (100, 50)])
+def test_linear_starts_from_pytorchs_parameters(both, sizes):
+    theirs, ours = (lib.nn.Linear(*sizes) for lib in both)
+    assert ours.weight.tolist() == theirs.weight.tolist()
+    assert ours.bias.tolist() == theirs.bias.tolist()
+
+
+def test_states_can_be_exchanged(both):
+    for lib in both:
+        lib.rand(3), lib.randn(1)
+    theirs, ours = (lib.get_rng_state() for lib in both)
+    assert ours.numel() == theirs.numel()
+    wanted = torch.cat([torch.rand(5), torch.randn(5)])
+    mindtorch_v2.rand(100)
+    mindtorch_v2.set_rng_state(mindtorch_v2.from_numpy(theirs.numpy().copy()))
+    got = mindtorch_v2.cat([mindtorch_v2.rand(5), mindtorch_v2.randn(5)])
+    np.testing.assert_allclose(got.numpy(), wanted.numpy(), rtol=2e-6)
+    torch.rand(100)
+    torch.set_rng_state(torch.from_numpy(ours.numpy().copy()))
+    np.testing.assert_allclose(torch.cat([torch.rand(5), torch.randn(5)]).numpy(), wanted.numpy(), rtol=2e-6)
+
+
+def test_a_state_puts_the_generator_back(both):
+    _, ours = both
+    state = ours.get_rng_state()
+    first = ours.rand(4).tolist()
+    ours.set_rng_state(state)
+    assert ours.rand(4).tolist() == first
+
+
+def test_a_bad_state_is_refused(both):
+    for lib in both:
+        with pytest.raises((RuntimeError, TypeError)):
+            lib.set_rng_state(lib.zeros(10, dtype=lib.uint8))
+        with pytest.raises((RuntimeError, TypeError)):
+            lib.set_rng_state(lib.zeros(5056))
+    agree(both, lambda lib: lib.rand(3))
+
+
+def test_a_generator_of_ones_own(both):
+    agree(both, lambda lib: lib.rand(5, generator=lib.Generator().manual_seed(7)))
+    agree(both, lambda lib: lib.randperm(9, generator=lib.Generator().manual_seed(7)))
+    agree(both, lambda lib: lib.empty(5).uniform_(generator=lib.Generator().manual_seed(7)))
+    agree(both, lambda lib: lib.randint(0, 9, (5,), generator=lib.Generator().manual_seed(7)))
+    agree(both, lambda lib: lib.rand(3))  # the default one was not touched
+
+
+def test_the_npus_numbers_have_the_right_distribution():
+    mindtorch_v2.npu.manual_seed(3)
+    uniform = mindtorch_v2.rand(20000, device="npu").cpu().numpy()
+    normal = mindtorch_v2.randn(20000, device="npu").cpu().numpy()
+    coins = mindtorch_v2.empty(20000, device="npu").bernoulli_(0.3).cpu().numpy()
+    assert 0 <= uniform.min() and uniform.max() < 1
+    assert abs(uniform.mean() - 0.5) < 0.01 and abs(uniform.var() - 1 / 12) < 0.003
+    assert abs(normal.mean()) < 0.03 and abs(normal.std() - 1) < 0.03
+    assert set(np.unique(coins)) == {0.0, 1.0} and abs(coins.mean() - 0.3) < 0.02
+    mindtorch_v2.npu.manual_seed(3)
+    assert np.array_equal(mindtorch_v2.rand(20000, device="npu").cpu().numpy(), uniform)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda lib: lib.empty(2).uniform_(2, 1),
+        lambda lib: lib.empty(2).normal_(0, -1),
+        lambda lib: lib.empty(2).bernoulli_(1.5),
+        lambda lib: lib.randint(5, 5, (2,)),
+        lambda lib: lib.randint(0, (2,)),
+        lambda lib: lib.randperm(-1),
+        lambda lib: lib.rand(2, dtype=lib.int32),
+        lambda lib: lib.empty(2, dtype=lib.int64).uniform_(),
+        lambda lib: lib.empty(2, dtype=lib.uint8).random_(0, 1000),
+    ],
+)
+def test_bad_parameters_are_refused_alike(draw):
+    with pytest.raises(Exception) as wanted:
+        draw(torch)
+    with pytest.raises(type(wanted.value)):
+        draw(mindtorch_v2)

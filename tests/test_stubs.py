@@ -1,0 +1,88 @@
+"""The stubs of the native module say what the module has: no more, no less, with the parameters it takes."""
+
+import ast
+import importlib
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+import mindtorch_v2 as torch
+
+FOLDER = Path(torch.__file__).parent / "_C"
+STUBS = sorted(FOLDER.rglob("*.pyi"))
+TYPING_ONLY = {"Number", "DeviceLike"}  # names for annotations, which exist in stubs alone
+
+
+def module_name(path):
+    parts = ["mindtorch_v2", "_C", *path.relative_to(FOLDER).with_suffix("").parts]
+    return ".".join(part for part in parts if part != "__init__")
+
+
+def definitions(body):
+    """The functions, classes and attributes that a stub declares, by name; overloads as a list."""
+    found = {}
+    for node in body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            found.setdefault(node.name, []).append(node)
+        elif isinstance(node, ast.AnnAssign):
+            found.setdefault(node.target.id, []).append(node)
+        elif isinstance(node, ast.ImportFrom) and node.module is None:  # from . import rt as rt
+            for alias in node.names:
+                if alias.asname == alias.name:
+                    found.setdefault(alias.name, []).append(node)
+    return found
+
+
+def own_names(thing):
+    """What `thing` itself has, without the dunders that Python adds to everything."""
+    return {name for name in vars(thing) if not name.startswith("__")}
+
+
+def parameters(function):
+    given = function.args
+    return [a.arg for a in [*given.posonlyargs, *given.args, *given.kwonlyargs]]
+
+
+def compare_parameters(where, declared, native):
+    """nanobind keeps signatures; parameters without a name are called arg or arg0 there."""
+    signatures = getattr(native, "__nb_signature__", None)
+    if signatures is None or len(signatures) != 1 or len(declared) != 1:
+        return
+    text = re.sub(r"\\\d+", "...", signatures[0][0])  # \0 stands for a default value
+    wanted = parameters(ast.parse(f"{text}: ...").body[0])
+    got = parameters(declared[0])
+    assert len(got) == len(wanted), f"{where}: the stub has parameters {got}, the module {wanted}"
+    for mine, theirs in zip(got, wanted, strict=True):
+        assert re.fullmatch(r"arg\d*", theirs) or mine == theirs, f"{where}: {mine} is {theirs} in the module"
+
+
+def compare(where, declared, native):
+    stub_names = {name for name in declared if not name.startswith("__")}
+    # Aliases such as _dtype, and type variables, are private to the stub.
+    missing = stub_names - own_names(native) - TYPING_ONLY - {"_dtype", "_device"}
+    assert not missing, f"{where}: the stub declares what does not exist: {sorted(missing)}"
+    unknown = own_names(native) - stub_names
+    assert not unknown, f"{where}: the stub lacks {sorted(unknown)}"
+    for name, nodes in declared.items():
+        if name in TYPING_ONLY or name.startswith("__"):
+            continue
+        native_member = inspect.getattr_static(native, name, None)
+        if isinstance(nodes[0], ast.ClassDef):
+            compare(f"{where}.{name}", definitions(nodes[0].body), native_member)
+        elif isinstance(nodes[0], ast.FunctionDef):
+            compare_parameters(f"{where}.{name}", nodes, getattr(native_member, "__func__", native_member))
+
+
+@pytest.mark.parametrize("path", STUBS, ids=module_name)
+def test_stub_matches_the_module(path):
+    name = module_name(path)
+    compare(name, definitions(ast.parse(path.read_text()).body), importlib.import_module(name))
+
+
+def test_every_native_module_has_a_stub():
+    names = {module_name(path) for path in STUBS}
+    for name in sorted(names):
+        inner = inspect.getmembers(importlib.import_module(name), inspect.ismodule)
+        assert {f"{name}.{member}" for member, _ in inner} <= names
