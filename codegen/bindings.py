@@ -54,7 +54,7 @@ _COMPARE = {
 _COMMUTATIVE = ("__add__", "__mul__", "__and__", "__or__", "__xor__")
 _INCLUDES = (
     '#include "bindings/parser.h"\n#include "bindings/results.h"\n#include "bindings/tensor_object.h"\n'
-    '#include "generated/ops/ops.h"\n\nnamespace mt::bindings {\nnamespace {\n'
+    '#include "generated/ops/ops.h"\n#include "infer/infer.h"\n\nnamespace mt::bindings {\nnamespace {\n'
 )
 
 
@@ -265,9 +265,11 @@ _POWER = """PyObject* slot_power(PyObject* a, PyObject* b, PyObject*) {
 
 
 def _unary_slot(row: Row) -> str:
+    # Python's ~ refuses with a TypeError what bitwise_not() has no kernel for.
+    check = "infer::check_inversion(tensor_of(self)); " if row.special == "__invert__" else ""
     return (
         f"PyObject* slot_{_UNARY_SLOTS[row.special or '']}(PyObject* self) {{\n"
-        f"  return guarded([&] {{ return wrap(ops::{row.cpp_name}(tensor_of(self))); }});\n}}\n"
+        f"  return guarded([&] {{ {check}return wrap(ops::{row.cpp_name}(tensor_of(self))); }});\n}}\n"
     )
 
 

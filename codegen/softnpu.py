@@ -234,14 +234,18 @@ def generate_shard(operators: Operators, single_calls: dict[str, Any], shard: in
 
 def family_body(function: str, row: Row, params: list[tuple[str, str]]) -> str:
     """The call of the family's template for one ACLNN operator; roles come from parameter types."""
-    out = params[-1][1]
+
+    def argument(param: tuple[str, str]) -> str:
+        return f'Argument{{{param[1]}, "{param[1]}"}}'
+
+    out = argument(params[-1])
     if "aclTensor" not in params[-1][0]:
         raise ValueError(f"{row.source}: the last parameter of {function} is not the result")
     functor = f"mt::kernels::{row.cpu}"
     if row.family == "predicate":
-        return f"family::predicate<{functor}>(plan, {params[0][1]}, {out});"
+        return f"family::predicate<{functor}>(plan, {argument(params[0])}, {out});"
     if row.family == "compare":
-        return f"family::compare<{functor}>(plan, {params[0][1]}, {params[1][1]}, {out});"
+        return f"family::compare<{functor}>(plan, {argument(params[0])}, {argument(params[1])}, {out});"
     if row.family == "reduce":
         kinds: dict[str, str | None] = {"aclIntArray": None, "bool": None}
         for kind, name in params[1:-1]:
@@ -251,9 +255,9 @@ def family_body(function: str, row: Row, params: list[tuple[str, str]]) -> str:
         if None in kinds.values():
             raise ValueError(f"{row.source}: {function} has no dimensions and keepDims to reduce by")
         how = f"{kinds['aclIntArray']}, {kinds['bool']}"
-        return f"family::reduce<{functor}>(plan, {params[0][1]}, {how}, {out});"
+        return f"family::reduce<{functor}>(plan, {argument(params[0])}, {how}, {out});"
     sides = 2 if row.family == "binary" else 1
-    operands = ", ".join(name for _, name in params[:sides])
+    operands = ", ".join(argument(param) for param in params[:sides])
     for kind, name in params[sides:-1]:
         if "aclScalar" not in kind:
             raise ValueError(f"{row.source}: parameter {name} of {function} is {kind}, wanted a scalar")
@@ -296,6 +300,9 @@ def generate_families(operators: Operators) -> str:
         '#include "ops/family.h"',
         "",
         "namespace softnpu::ops {",
+        "",
+        "using family::Argument;",
+        "",
     ]
     for name, row in family_rows(operators).items():
         params = [split_param(param) for param in operators[name]]

@@ -287,6 +287,11 @@ def _unary(row: Row) -> list[Sample]:
     return out
 
 
+def _is_refused(row: Row, boolean: bool) -> bool:
+    """Subtraction wants no booleans; every other operator takes them as 0 and 1."""
+    return boolean and row.cpp_name == "sub"
+
+
 def _binary(row: Row) -> list[Sample]:
     kind = domain(row)
     rest = tuple(0.5 for a in row.schema.arguments[2:] if a.type == "Scalar" and a.default is None)
@@ -302,7 +307,8 @@ def _binary(row: Row) -> list[Sample]:
     if row.cpp_name.endswith("_backward"):  # a piece of a formula: its operands come from one forward call
         return out
     for other, shape in _MIXED:
-        out.append(Sample((Array((2, 3), values=kind), Array(shape, dtype=other, values="nonzero", seed=1))))
+        operands = (Array((2, 3), values=kind), Array(shape, dtype=other, values="nonzero", seed=1))
+        out.append(Sample(operands, refused=_is_refused(row, other == "bool")))
     out.append(Sample((Array((24, 1), values="special"), Array((24,), values="special")), forward_only=True))
     return out
 
@@ -313,7 +319,8 @@ def _binary_number(row: Row) -> list[Sample]:
     for i, (s, layout) in enumerate(_SHAPES):
         for number in _NUMBERS if i < 3 else _NUMBERS[2:3] if row.cpp_name not in _BITWISE else _NUMBERS[:1]:
             for extra in _extra(row, 2) if i < 2 else [{}]:
-                out.append(Sample((Array(s, layout=layout, values=kind), number), extra))
+                operands = (Array(s, layout=layout, values=kind), number)
+                out.append(Sample(operands, extra, refused=_is_refused(row, number is True)))
     out.append(Sample((Array((24,), values="special"), 2), forward_only=True))
     return out
 

@@ -52,6 +52,8 @@ Tensor dot(const Tensor& self, const Tensor& tensor) {
   MT_CHECK(self.numel() == tensor.numel(), "inconsistent tensor size, expected tensor [", self.numel(),
            "] and src [", tensor.numel(), "] to have the same number of elements, but got ", self.numel(),
            " and ", tensor.numel(), " elements respectively");
+  if (self.dtype() == DType::boolean && tensor.dtype() == DType::boolean)
+    return ops::any(ops::logical_and(self, tensor), DimList(), false);
   return ops::mm(ops::unsqueeze(self, 0), ops::unsqueeze(tensor, 1)).reshape({});
 }
 

@@ -34,7 +34,7 @@ Tensor narrow(const Tensor& self, int64_t dim, int64_t start, int64_t length) {
   MT_CHECK_AS(index, start >= -size && start <= size, "start out of range (expected to be in range of [",
               -size, ", ", size, "], but got ", start, ")");
   if (start < 0) start += size;
-  MT_CHECK(start + length <= size, "start (", start, ") + length (", length, ") exceeds dimension size (",
+  MT_CHECK(length <= size - start, "start (", start, ") + length (", length, ") exceeds dimension size (",
            size, ").");
   return ops::slice(self, dim, start, start + length, 1);
 }
@@ -54,17 +54,23 @@ std::vector<Tensor> unbind(const Tensor& self, int64_t dim) {
 
 std::vector<Tensor> split_with_sizes(const Tensor& self, IntList split_size, int64_t dim) {
   MT_CHECK(self.dim() > 0, "split expects at least a 1-dimensional tensor");
-  int64_t at = 0;
-  std::vector<Tensor> out;
+  int64_t total = 0;
+  bool overflow = false;
   for (int64_t length : split_size) {
     MT_CHECK(length >= 0,
              "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes=",
              to_string(split_size));
+    overflow |= __builtin_add_overflow(total, length, &total);
+  }
+  MT_CHECK(!overflow && total == self.size(dim), "split_with_sizes expects split_sizes to sum exactly to ",
+           self.size(dim), " (input tensor's size at dimension ", dim,
+           "), but got split_sizes=", to_string(split_size));
+  std::vector<Tensor> out;
+  int64_t at = 0;
+  for (int64_t length : split_size) {
     out.push_back(ops::slice(self, dim, at, at + length, 1));
     at += length;
   }
-  MT_CHECK(at == self.size(dim), "split_with_sizes expects split_sizes to sum exactly to ", self.size(dim),
-           " (input tensor's size at dimension ", dim, "), but got split_sizes=", to_string(split_size));
   return out;
 }
 
@@ -79,7 +85,7 @@ std::vector<Tensor> split(const Tensor& self, int64_t split_size, int64_t dim) {
   do {
     const int64_t length = std::min(split_size, size - at);
     out.push_back(ops::slice(self, dim, at, at + length, 1));
-    at += split_size;
+    at += length;
   } while (at < size);
   return out;
 }
@@ -87,7 +93,7 @@ std::vector<Tensor> split(const Tensor& self, int64_t split_size, int64_t dim) {
 std::vector<Tensor> chunk(const Tensor& self, int64_t chunks, int64_t dim) {
   MT_CHECK(self.dim() > 0, "chunk expects at least a 1-dimensional tensor");
   MT_CHECK(chunks > 0, "chunk expects `chunks` to be greater than 0, got: ", chunks);
-  const int64_t size = self.size(dim), each = (size + chunks - 1) / chunks;
+  const int64_t size = self.size(dim), each = size / chunks + (size % chunks != 0);
   if (each == 0) return split_with_sizes(self, Dims(size_t(chunks), 0), dim);
   return split(self, each, dim);
 }

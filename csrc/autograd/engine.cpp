@@ -43,6 +43,8 @@ class Pass {
   void mark_needed();
   void push(Node* node);
   Node* pop();
+  void call_pre_hooks(Node* node);
+  void take_captures(Node* node);
   void run_node(Node* node);
   void deliver(Node* from, const Edge& edge, Tensor&& grad);
   void enter_stream(Node* node);
@@ -169,6 +171,19 @@ void Pass::deliver(Node* from, const Edge& edge, Tensor&& grad) {
   if (--target.pending == 0) push(edge.node);
 }
 
+void Pass::call_pre_hooks(Node* node) {
+  const auto pre = node->hooks->pre;  // a copy: a hook may remove itself or others
+  for (const auto& hook : pre) {
+    if (!in_[hook.input].defined()) continue;
+    if (Tensor changed = hook.call(in_[hook.input]); changed.defined()) in_[hook.input] = std::move(changed);
+  }
+}
+
+void Pass::take_captures(Node* node) {
+  for (const Capture& c : captures_)
+    if (c.node == node) *c.into = in_[c.input];
+}
+
 void Pass::run_node(Node* node) {
   PassState& s = state(node);
   in_.resize(std::max<uint32_t>(node->outputs, 1));
@@ -178,26 +193,19 @@ void Pass::run_node(Node* node) {
     any |= in_[i].defined();
   }
   enter_stream(node);
-  if (node->hooks) [[unlikely]] {
-    // A hook may remove itself or others: walk a copy.
-    const auto pre = node->hooks->pre;
-    for (const auto& hook : pre) {
-      if (!in_[hook.input].defined()) continue;
-      if (Tensor changed = hook.call(in_[hook.input]); changed.defined())
-        in_[hook.input] = std::move(changed);
-    }
-  }
-  for (const Capture& c : captures_)
-    if (c.node == node) *c.into = in_[c.input];
-
   const size_t n = node->edges.size();
   out_.assign(n, Tensor());
   uint64_t wanted = 0;
   for (size_t i = 0; i < n; ++i) {
-    const Node* next = node->edges[i].node;
-    if (next && (captures_.empty() || state(node->edges[i].node).needed))
-      wanted |= i < 64 ? uint64_t(1) << i : 0;
+    Node* next = node->edges[i].node;
+    if (next && (captures_.empty() || state(next).needed)) wanted |= i < 64 ? uint64_t(1) << i : 0;
   }
+  // A gradient asked for with grad() is taken as it arrives when the pass goes on from here, and as the hooks
+  // left it when it ends here: PyTorch's order.
+  if (wanted) take_captures(node);
+  if (node->hooks) [[unlikely]]
+    call_pre_hooks(node);
+  if (!wanted) take_captures(node);
   const bool accumulates = n == 0;
   if (any && (wanted || n > 64 || (accumulates && captures_.empty()))) {
     node->apply(in_, out_, wanted);
@@ -267,10 +275,10 @@ std::vector<Tensor> grad(TensorList roots, TensorList grads, TensorList inputs,
     for (size_t i = 0; i < inputs.size(); ++i) pass.capture(inputs[i], &found[i]);
     pass.run(true);
   }
-  for (const Tensor& g : found)
-    MT_CHECK(g.defined() || options.allow_unused,
-             "One of the differentiated Tensors appears to not have been used in the graph. "
-             "Set allow_unused=True if this is the desired behavior.");
+  for (size_t i = 0; i < found.size(); ++i)
+    MT_CHECK(found[i].defined() || options.allow_unused, "The differentiated Tensor at index ", i,
+             " appears to not have been used in the graph. Set allow_unused=True if this is the desired "
+             "behavior.");
   return found;
 }
 

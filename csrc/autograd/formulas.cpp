@@ -128,15 +128,14 @@ Tensor diagonal_backward(const Tensor& grad, IntList sizes, int64_t offset, int6
   return whole;
 }
 
-Tensor as_strided_backward(const Tensor& grad, const Tensor& self, IntList size, IntList stride,
+Tensor as_strided_backward(const Tensor& grad, const autograd::Geometry& self, IntList size, IntList stride,
                            std::optional<int64_t> storage_offset) {
-  MT_CHECK_AS(not_implemented, !overlaps(size, stride) && !overlaps(self.sizes(), self.strides()),
+  MT_CHECK_AS(not_implemented, !overlaps(size, stride) && !overlaps(self.sizes, self.strides),
               "as_strided: the gradient of overlapping memory (a stride of 0) is not supported; use expand() "
               "or clone() first");
-  const int64_t room = int64_t(self.storage().nbytes / self.itemsize());
-  Tensor memory = ops::zeros(IntList{&room, 1}, {grad.dtype(), grad.device()});
-  ops::copy_(ops::as_strided(memory, size, stride, storage_offset.value_or(self.offset())), grad, false);
-  return ops::as_strided(memory, self.sizes(), self.strides(), self.offset());
+  Tensor memory = ops::zeros(IntList{&self.room, 1}, {grad.dtype(), grad.device()});
+  ops::copy_(ops::as_strided(memory, size, stride, storage_offset.value_or(self.offset)), grad, false);
+  return ops::as_strided(memory, self.sizes, self.strides, self.offset);
 }
 
 std::vector<Tensor> cat_backward(const Tensor& grad, const std::vector<Dims>& sizes, int64_t dim) {

@@ -47,7 +47,7 @@ Tensor select_backward(const Tensor& grad, IntList sizes, int64_t dim, int64_t i
 Tensor slice_backward(const Tensor& grad, IntList sizes, int64_t dim, std::optional<int64_t> start,
                       std::optional<int64_t> end, int64_t step);
 Tensor diagonal_backward(const Tensor& grad, IntList sizes, int64_t offset, int64_t dim1, int64_t dim2);
-Tensor as_strided_backward(const Tensor& grad, const Tensor& self, IntList size, IntList stride,
+Tensor as_strided_backward(const Tensor& grad, const autograd::Geometry& self, IntList size, IntList stride,
                            std::optional<int64_t> storage_offset);
 std::vector<Tensor> cat_backward(const Tensor& grad, const std::vector<Dims>& sizes, int64_t dim);
 Tensor softmax_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& output,

@@ -13,17 +13,10 @@
 namespace mt::autograd {
 namespace {
 
-struct Window {
-  Dims sizes, strides;
-  int64_t offset;
-};
-
-Window window_of(const Tensor& t) { return {Dims(t.sizes()), Dims(t.strides()), t.offset()}; }
-
 class CopySlices final : public Node {
  public:
   CopySlices(const Tensor& base, const Tensor& view, NodeRef&& write)
-      : base_(window_of(base)), view_(window_of(view)), write_(std::move(write)) {
+      : base_(geometry_of(base)), view_(geometry_of(view)), write_(std::move(write)) {
     connect(edges, base);
     Node* inner = this->write();
     for (size_t i = 1; i < inner->edges.size(); ++i) {
@@ -54,14 +47,14 @@ class CopySlices final : public Node {
 
  private:
   Node* write() { return static_cast<Node*>(write_.get()); }
-  Window base_, view_;
+  Geometry base_, view_;
   NodeRef write_;
 };
 
 // The history of a view, derived from its base's present one.
 class WindowOfBase final : public Node {
  public:
-  WindowOfBase(const Tensor& base, const Tensor& view) : base_(window_of(base)), view_(window_of(view)) {
+  WindowOfBase(const Tensor& base, const Tensor& view) : base_(geometry_of(base)), view_(geometry_of(view)) {
     connect(edges, base);
   }
   const char* name() const override { return "AsStridedBackward0"; }
@@ -75,7 +68,7 @@ class WindowOfBase final : public Node {
   }
 
  private:
-  Window base_, view_;
+  Geometry base_, view_;
 };
 
 void replace_grad_fn(const Tensor& tensor, Node* node, uint32_t output) {

@@ -9,8 +9,6 @@ namespace mt::autograd {
 namespace {
 std::atomic<uint64_t> g_sequence{1};
 std::atomic<uint64_t> g_hook_id{1};
-
-OutputMeta meta_of(const Tensor& t) { return {Dims(t.sizes()), t.dtype(), t.device()}; }
 }  // namespace
 
 EdgeList::~EdgeList() {

@@ -46,6 +46,18 @@ struct OutputMeta {
   Device device;
 };
 
+inline OutputMeta meta_of(const Tensor& t) { return {Dims(t.sizes()), t.dtype(), t.device()}; }
+
+// Where a tensor lies in its storage.
+struct Geometry {
+  Dims sizes, strides;
+  int64_t offset = 0;
+  int64_t room = 0;  // elements the storage holds
+};
+inline Geometry geometry_of(const Tensor& t) {
+  return {Dims(t.sizes()), Dims(t.strides()), t.offset(), int64_t(t.storage().nbytes / t.itemsize())};
+}
+
 using Grads = std::span<Tensor>;
 using GradHook = std::function<Tensor(const Tensor&)>;  // undefined result: keep the gradient
 using PostHook = std::function<void(Grads grad_inputs, Grads grad_outputs)>;

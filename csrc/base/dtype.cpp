@@ -61,9 +61,21 @@ const DTypeInfo kDTypeInfo[kDTypeCount] = {
 };
 
 const char* c_name(DType t) {
-  static constexpr const char* names[kDTypeCount] = {
-      "uint8_t", "int8_t", "int16_t", "int", "int64_t", "c10::Half", "float", "double", "c10::complex<float>",
-      "c10::complex<double>", "bool", "c10::BFloat16", "uint16_t", "uint32_t", "uint64_t"};
+  static constexpr const char* names[kDTypeCount] = {"unsigned char",
+                                                     "signed char",
+                                                     "short",
+                                                     "int",
+                                                     "long int",
+                                                     "c10::Half",
+                                                     "float",
+                                                     "double",
+                                                     "c10::complex<float>",
+                                                     "c10::complex<double>",
+                                                     "bool",
+                                                     "c10::BFloat16",
+                                                     "uint16_t",
+                                                     "uint32_t",
+                                                     "uint64_t"};
   return names[int(t)];
 }
 

@@ -70,7 +70,7 @@ inline constexpr uint8_t kItemSize[kDTypeCount] = {
 #undef X
 };
 inline constexpr size_t itemsize(DType t) { return kItemSize[int(t)]; }
-const char* c_name(DType t);  // "int8_t", for messages
+const char* c_name(DType t);  // "unsigned char", for messages
 inline Category category(DType t) { return info(t).category; }
 inline bool is_floating(DType t) { return category(t) == Category::floating; }
 inline bool is_complex(DType t) { return category(t) == Category::complex; }

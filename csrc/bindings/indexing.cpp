@@ -52,6 +52,10 @@ Tensor index(const Tensor& self, Items index) {
   int64_t consumed = 0;
   for (Py_ssize_t i = 0; i < index.count; ++i)
     consumed += index.items[i] != Py_None && index.items[i] != Py_Ellipsis;
+  MT_CHECK_AS(index, consumed == 0 || self.dim() > 0,
+              "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ "
+              "to convert "
+              "a 0-dim tensor to a number");
   MT_CHECK_AS(index, consumed <= self.dim(), "too many indices for tensor of dimension ", self.dim());
   Tensor out = self;
   int64_t dim = 0;
@@ -95,7 +99,8 @@ int assign_subscript(PyObject* self, PyObject* key, PyObject* value) {
       // Leading dims of size 1 in the value are dropped, as numpy does.
       Tensor source = tensor_of(value);
       while (source.dim() > target.dim() && source.sizes()[0] == 1) source = ops::squeeze(source, 0);
-      ops::copy_(target, source, false);
+      const bool same = std::ranges::equal(source.sizes(), target.sizes());
+      ops::copy_(target, same ? source : ops::expand(source, target.sizes(), true), false);
     } else {
       MT_CHECK_AS(type, is_number(value), "can't assign a ", Py_TYPE(value)->tp_name, " to a torch.",
                   info(target.dtype()).legacy, "Tensor");

@@ -63,6 +63,33 @@ bool accepts(const Parameter& p, PyObject* o) {
   return false;
 }
 
+const char* kind_name(Kind kind) {
+  switch (kind) {
+    case Kind::tensor: return "Tensor";
+    case Kind::tensor_list: return "tuple of Tensors";
+    case Kind::number: return "Number";
+    case Kind::integer: return "int";
+    case Kind::real: return "float";
+    case Kind::boolean: return "bool";
+    case Kind::int_list:
+    case Kind::dim_list: return "tuple of ints";
+    case Kind::dtype: return "torch.dtype";
+    case Kind::device: return "torch.device";
+    case Kind::layout: return "torch.layout";
+    case Kind::memory_format: return "torch.memory_format";
+    case Kind::generator: return "torch.Generator";
+    default: return "another type";
+  }
+}
+
+const char* type_name(PyObject* o) { return is_tensor(o) ? "Tensor" : Py_TYPE(o)->tp_name; }
+
+int parameter_named(const Signature& s, const char* name) {
+  for (int i = 0; i < s.count; ++i)
+    if (std::strcmp(s.parameters[i].name, name) == 0) return i;
+  return -1;
+}
+
 // numpy's names for PyTorch's parameters.
 const char* canonical(const char* name) {
   if (std::strcmp(name, "axis") == 0) return "dim";
@@ -238,8 +265,18 @@ bool Overloads::fits(const Signature& s, Bound& bound, PyObject* self, PyObject*
 }
 
 void Overloads::set_error(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) const {
-  std::string got = "(";
   const Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
+  for (Py_ssize_t k = 0; k < named; ++k) {
+    const char* name = PyUnicode_AsUTF8(PyTuple_GET_ITEM(keywords, k));
+    bool known = false;
+    for (const Signature& s : signatures_) known |= parameter_named(s, canonical(name)) >= (self ? 1 : 0);
+    if (!known) {
+      PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%s'", name_, name);
+      return;
+    }
+  }
+  if (signatures_.size() == 1 && set_single_error(signatures_[0], self, args, count, keywords)) return;
+  std::string got = "(";
   for (Py_ssize_t i = 0; i < count + named; ++i) {
     if (i) got += ", ";
     if (i >= count) got += std::string(PyUnicode_AsUTF8(PyTuple_GET_ITEM(keywords, i - count))) + "=";
@@ -249,8 +286,52 @@ void Overloads::set_error(PyObject* self, PyObject* const* args, Py_ssize_t coun
   std::string wanted;
   for (const Signature& s : signatures_) wanted += join_text("\n * ", s.text);
   PyErr_Format(PyExc_TypeError,
-               "%s() received an invalid combination of arguments - got %s, but expected %s:%s%s", name_,
-               got.c_str(), signatures_.size() == 1 ? "" : "one of", wanted.c_str(), self ? "" : "");
+               "%s() received an invalid combination of arguments - got %s, but expected %s:%s\n", name_,
+               got.c_str(), signatures_.size() == 1 ? "this" : "one of", wanted.c_str());
+}
+
+// With one overload the first thing wrong can be named.
+bool Overloads::set_single_error(const Signature& s, PyObject* self, PyObject* const* args, Py_ssize_t count,
+                                 PyObject* keywords) const {
+  const int first = self ? 1 : 0;
+  if (count > s.positional - first && s.parameters[first].kind != Kind::int_list) {
+    PyErr_Format(PyExc_TypeError, "%s() takes %d positional argument%s but %zd were given", name_,
+                 s.positional - first, s.positional - first == 1 ? "" : "s", count);
+    return true;
+  }
+  uint32_t filled = self ? 1 : 0;
+  for (Py_ssize_t i = 0; i < count && first + i < s.positional; ++i) {
+    const Parameter& p = s.parameters[first + i];
+    filled |= 1u << (first + i);
+    if (accepts(p, args[i]) || (i == 0 && p.kind == Kind::int_list && is_integer(args[i]))) continue;
+    PyErr_Format(PyExc_TypeError, "%s(): argument '%s' (position %zd) must be %s, not %s", name_, p.name,
+                 i + 1, kind_name(p.kind), type_name(args[i]));
+    return true;
+  }
+  const Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
+  for (Py_ssize_t k = 0; k < named; ++k) {
+    const int at = parameter_named(s, canonical(PyUnicode_AsUTF8(PyTuple_GET_ITEM(keywords, k))));
+    const Parameter& p = s.parameters[at];
+    if (filled >> at & 1) {
+      PyErr_Format(PyExc_TypeError, "%s() got multiple values for argument '%s'", name_, p.name);
+      return true;
+    }
+    filled |= 1u << at;
+    if (accepts(p, args[count + k])) continue;
+    PyErr_Format(PyExc_TypeError, "%s(): argument '%s' must be %s, not %s", name_, p.name, kind_name(p.kind),
+                 type_name(args[count + k]));
+    return true;
+  }
+  std::string missing;
+  int absent = 0;
+  for (int i = first; i < s.count; ++i) {
+    if (!((s.required & ~filled) >> i & 1)) continue;
+    missing += join_text(absent++ ? ", " : "", '"', s.parameters[i].name, '"');
+  }
+  if (!absent) return false;
+  PyErr_Format(PyExc_TypeError, "%s() missing %d required positional arguments: %s", name_, absent,
+               missing.c_str());
+  return true;
 }
 
 PyObject* wrap_list(std::vector<Tensor>&& tensors) {

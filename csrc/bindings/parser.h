@@ -105,6 +105,8 @@ class Overloads {
  private:
   bool fits(const Signature& signature, Bound& bound, PyObject* self, PyObject* const* args, Py_ssize_t count,
             PyObject* keywords) const;
+  bool set_single_error(const Signature& signature, PyObject* self, PyObject* const* args, Py_ssize_t count,
+                        PyObject* keywords) const;
   void set_error(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) const;
   const char* name_;
   std::vector<Signature> signatures_;

@@ -126,7 +126,8 @@ PyObject* retain_grad(PyObject* self, PyObject*) {
     autograd::current_grad_fn(t)->add_pre_hook(
         t.impl()->output_nr,
         [token = std::weak_ptr(state.token)](const Tensor& grad) {
-          if (const auto alive = token.lock()) (*alive)->grad = grad;
+          if (const auto alive = token.lock())
+            (*alive)->grad = (*alive)->grad.defined() ? ops::add((*alive)->grad, grad) : grad;
           return Tensor();
         },
         true);

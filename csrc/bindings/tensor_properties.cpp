@@ -65,8 +65,12 @@ int set_grad(PyObject* self, PyObject* value, void*) {
     const Tensor& grad = tensor_of(value);
     MT_CHECK(!grad.same(t), "can't assign Variable as its own grad");
     MT_CHECK(grad.device() == t.device(), "assigned grad has data located on a different device");
-    MT_CHECK(grad.dtype() == t.dtype(), "assigned grad has data of a different type");
-    MT_CHECK(std::ranges::equal(grad.sizes(), t.sizes()), "assigned grad has data of a different size");
+    MT_CHECK(grad.dtype() == t.dtype(), "attempting to assign a gradient with dtype '", c_name(grad.dtype()),
+             "' to a tensor with grad_dtype '", info(t.dtype()).legacy,
+             "'. The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype).");
+    MT_CHECK(std::ranges::equal(grad.sizes(), t.sizes()), "attempting to assign a gradient of size '",
+             to_string(grad.sizes()), "' to a tensor of size '", to_string(t.sizes()),
+             "'. Please ensure that the gradient and the tensor are the same size");
     autograd::leaf_state(t).grad = grad;
     return 0;
   });

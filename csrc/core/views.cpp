@@ -160,6 +160,7 @@ Tensor expand(const Tensor& self, IntList size, bool) {
              ".  Target sizes: ", to_string(size), ".  Tensor sizes: ", to_string(self.sizes()));
     strides[size_t(i)] = fresh || (had == 1 && want != 1) ? 0 : self.strides()[size_t(i - lead)];
   }
+  checked_numel(sizes);
   return window(self, sizes, strides, self.offset());
 }
 
@@ -207,9 +208,9 @@ Tensor slice(const Tensor& self, int64_t dim, std::optional<int64_t> start, std:
   auto clip = [size](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + size : at, 0, size); };
   const int64_t first = clip(start.value_or(0)), last = std::max(clip(end.value_or(size)), first);
   Dims sizes(self.sizes()), strides(self.strides());
-  sizes[d] = (last - first + step - 1) / step;
+  sizes[d] = last > first ? 1 + (last - first - 1) / step : 0;
   const int64_t offset = self.offset() + first * strides[d];
-  strides[d] *= step;
+  if (sizes[d] > 1) strides[d] *= step;  // a huge step would overflow, and one element needs none
   return window(self, sizes, strides, offset);
 }
 
@@ -241,6 +242,7 @@ Tensor diagonal(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) 
   MT_CHECK(a != b, "diagonal dimensions cannot be identical ", dim1, ", ", dim2);
   Dims sizes(self.sizes()), strides(self.strides());
   const int64_t rows = sizes[size_t(a)], columns = sizes[size_t(b)];
+  offset = std::clamp(offset, -rows, columns);
   const int64_t length =
       std::max<int64_t>(offset >= 0 ? std::min(rows, columns - offset) : std::min(rows + offset, columns), 0);
   const int64_t step = strides[size_t(a)] + strides[size_t(b)];

@@ -76,6 +76,7 @@ void Output::prepare(IntList sizes, DType dtype, Device device, const Tensor* li
 }
 
 void check_written_once(const Tensor& t) {
+  if (t.numel() == 0) return;
   for (size_t i = 0; i < size_t(t.dim()); ++i)
     MT_CHECK(t.strides()[i] != 0 || t.sizes()[i] <= 1,
              "unsupported operation: more than one element of the written-to tensor refers to a single "
@@ -84,18 +85,62 @@ void check_written_once(const Tensor& t) {
 }
 
 void refuse_partial_overlap(const Tensor& written, const Tensor& read) {
-  const bool same_window = written.offset() == read.offset() && std::ranges::equal(written.sizes(), read.sizes()) &&
+  const bool same_window = written.offset() == read.offset() &&
+                           std::ranges::equal(written.sizes(), read.sizes()) &&
                            std::ranges::equal(written.strides(), read.strides());
   if (same_window || written.numel() == 0 || read.numel() == 0) return;
   // Windows with holes may interleave without touching; whether they do is too costly to find out.
   if (!is_dense(written) || !is_dense(read)) return;
-  MT_CHECK(written.offset() + written.numel() <= read.offset() || read.offset() + read.numel() <= written.offset(),
-           "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
-           "location. Please clone() the tensor before performing the operation.");
+  MT_CHECK(
+      written.offset() + written.numel() <= read.offset() || read.offset() + read.numel() <= written.offset(),
+      "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+      "memory "
+      "location. Please clone() the tensor before performing the operation.");
 }
 
 void check_fits(const Tensor& self, const Scalar& value) {
-  MT_CHECK(fits(value, self.dtype()), "value cannot be converted to type ", c_name(self.dtype()), " without overflow");
+  MT_CHECK(fits(value, self.dtype()), "value cannot be converted to type ", c_name(self.dtype()),
+           " without overflow");
+}
+
+void check_alpha(DType result, const Scalar& alpha) {
+  MT_CHECK(alpha.category() != Category::boolean || result == DType::boolean,
+           "Boolean alpha only supported for Boolean results.");
+  MT_CHECK(is_differentiable(result) || alpha.is_integral(),
+           "For integral input tensors, argument alpha must not be a floating point number.");
+  MT_CHECK(is_complex(result) || !alpha.is_complex(),
+           "For non-complex input tensors, argument alpha must not be a complex number.");
+}
+
+void check_subtraction(bool left, bool right) {
+  MT_CHECK(!(left && right),
+           "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+           "`logical_xor()` operator instead.");
+  MT_CHECK(!left && !right,
+           "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert "
+           "a mask, use the `~` or `logical_not()` operator instead.");
+}
+
+void check_random_range(const Tensor& self, int64_t from, std::optional<int64_t> to, const Generator*) {
+  MT_CHECK(!to || from < *to, "random_ expects 'from' to be less than 'to', but got from=", from,
+           " >= to=", to.value_or(0));
+  if (!is_integral(self.dtype(), true)) return;
+  auto outside = [&](int64_t v) {
+    return v < 0 ? !info(self.dtype()).is_signed : !fits(Scalar(v), self.dtype());
+  };
+  MT_CHECK(!outside(from), "from is out of bounds for ", c_name(self.dtype()));
+  MT_CHECK(!to || !outside(*to - 1), "to - 1 is out of bounds for ", c_name(self.dtype()));
+}
+
+void check_negation(const Tensor& self) {
+  MT_CHECK(self.dtype() != DType::boolean,
+           "Negation, the `-` operator, on a bool tensor is not supported. If you are trying "
+           "to invert a mask, use the `~` or `logical_not()` operator instead.");
+}
+
+void check_inversion(const Tensor& self) {
+  MT_CHECK_AS(type, is_integral(self.dtype(), true),
+              "~ (operator.invert) is only implemented on integer and Boolean-type tensors");
 }
 
 void check_power(const Tensor& self, const Scalar& exponent) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "core/dispatch.h"
+#include "core/generator.h"
 
 namespace mt::infer {
 
@@ -57,6 +58,26 @@ inline void check_no_partial_overlap(const Tensor& written, const Tensor& read) 
 }
 // A number that the dtype cannot hold is an error where one value fills a tensor.
 void check_fits(const Tensor& self, const Scalar& value);
+// What arithmetic refuses of booleans, and of an alpha that does not suit its operands.
+void check_alpha(DType result, const Scalar& alpha);
+void check_subtraction(bool left, bool right);
+template <class B>
+void check_add(const Tensor& self, const B& other, const Scalar& alpha) {
+  if (alpha.category() != Category::integral || !alpha.equals(1))
+    check_alpha(result_type(self, other), alpha);
+}
+inline bool is_boolean(const Tensor& t) { return t.dtype() == DType::boolean; }
+inline bool is_boolean(const Scalar& s) { return s.category() == Category::boolean; }
+template <class B>
+void check_sub(const Tensor& self, const B& other, const Scalar& alpha) {
+  if (is_boolean(self) || is_boolean(other)) [[unlikely]]
+    check_subtraction(is_boolean(self), is_boolean(other));
+  check_add(self, other, alpha);
+}
+void check_random_range(const Tensor& self, int64_t from, std::optional<int64_t> to,
+                        const Generator* generator);
+void check_negation(const Tensor& self);
+void check_inversion(const Tensor& self);
 void check_power(const Tensor& self, const Scalar& exponent);
 inline void check_power(const Tensor&, const Tensor&) {}  // exponents of a tensor are not read on the host
 Dims reduced_shape(IntList sizes, const DimList& dims, bool keepdim);

@@ -101,9 +101,8 @@ void cat(TensorList tensors, int64_t dim, Output& out) {
 namespace {
 
 void check_same_dtype(const Tensor& a, const Tensor& b) {
-  MT_CHECK(a.dtype() == b.dtype(),
-           "expected m1 and m2 to have the same dtype, but got: ", info(a.dtype()).legacy,
-           " != ", info(b.dtype()).legacy);
+  MT_CHECK(a.dtype() == b.dtype(), "expected m1 and m2 to have the same dtype, but got: ", c_name(a.dtype()),
+           " != ", c_name(b.dtype()));
 }
 
 }  // namespace
@@ -150,8 +149,8 @@ void addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Sca
 
 void softmax(const Tensor& self, int64_t dim, bool half_to_float, Output& out) {
   wrap_dim(dim, self.dim());
-  MT_CHECK(is_floating(self.dtype()), "\"softmax_lastdim_kernel_impl\" not implemented for '",
-           info(self.dtype()).legacy, "'");
+  MT_CHECK_AS(not_implemented, is_floating(self.dtype()),
+              "\"softmax_lastdim_kernel_impl\" not implemented for '", info(self.dtype()).legacy, "'");
   out.prepare(self.sizes(), half_to_float ? DType::float32 : self.dtype(), self.device());
 }
 
@@ -169,7 +168,7 @@ void check_nll(const Tensor& self, const Tensor& target, const Tensor& weight) {
   MT_CHECK(self.dim() > 0 && self.dim() <= 2, "input tensor should be 1D or 2D");
   MT_CHECK(target.dim() <= 1, "0D or 1D target tensor expected, multi-target not supported");
   check_same_device({&self, &target, &weight});
-  MT_CHECK(target.dtype() == DType::int64, "expected scalar type Long but found ",
+  MT_CHECK(target.dtype() == DType::int64, "expected target dtype to be Long or Byte, but got ",
            info(target.dtype()).legacy);
   const bool flat = self.dim() == 1 && target.dim() == 0;
   MT_CHECK(flat || self.sizes()[0] == target.numel(), "size mismatch (got input: ", to_string(self.sizes()),

@@ -1,4 +1,5 @@
 #include "kernels/elementwise.h"
+#include "kernels/compute_dtype.h"
 
 #include <algorithm>
 
@@ -185,11 +186,8 @@ DenseLoop loop_of(const ElementwiseKernel& kernel, DType& compute) {
 
 void run_unary(const ElementwiseKernel& kernel, bool to_bool, const View& in, const View& out,
                const Scalar* params) {
-  // With parameters the result's dtype is what input and numbers met in: clamp of integers by 0.5 is floating.
-  DType compute = in.dtype;
-  if (!to_bool && contains(kernel.domain, out.dtype) &&
-      (kernel.parameters || !contains(kernel.domain, compute)))
-    compute = out.dtype;
+  DType compute =
+      to_bool ? in.dtype : unary_compute_dtype(kernel.domain, kernel.parameters, in.dtype, out.dtype);
   const DenseLoop loop = loop_of(kernel, compute);
   const View* operands[] = {&in};
   run_elementwise(loop, compute, to_bool ? DType::boolean : compute, out, operands, &compute, 1,

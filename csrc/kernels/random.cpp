@@ -120,6 +120,18 @@ uint64_t draw_below(uint64_t range, Mt19937& generator) {
 
 }  // namespace
 
+namespace {
+
+// x * width + from with one rounding, as PyTorch's build has it.
+template <class C>
+C scaled(C x, C width, C from) {
+  if constexpr (std::is_same_v<C, double>) return std::fma(x, width, from);
+  else
+    return C(double(x) * double(width) + double(from));  // a double holds the product of two floats exactly
+}
+
+}  // namespace
+
 void uniform(const View& out, double low, double high, Mt19937& generator) {
   MT_CHECK(low <= high, "uniform_ expects to return a [from, to) range, but found from=", low,
            " > to=", high);
@@ -141,7 +153,7 @@ void uniform(const View& out, double low, double high, Mt19937& generator) {
       }
     }
     fill_serially<T>(out, [&] {
-      const T value = cast<T>(C(double(draw_uniform<T>(generator)) * double(width) + double(from)));
+      const T value = cast<T>(scaled<C>(draw_uniform<T>(generator), width, from));
       return is_half_v<T> && C(value) == excluded ? cast<T>(from) : value;
     });
   });

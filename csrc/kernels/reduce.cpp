@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "kernels/compute_dtype.h"
 #include "kernels/convert.h"
 #include "kernels/iterate.h"
 #include "kernels/parallel.h"
@@ -174,9 +175,7 @@ void run_in_pieces(const Reduction& job, int64_t pieces) {
 }
 
 DType compute_type(const ReduceKernel& kernel, const View& in, const View& out) {
-  const bool narrows = is_differentiable(in.dtype) && is_integral(out.dtype, false);
-  const bool only_out = !contains(kernel.domain, in.dtype) && contains(kernel.domain, out.dtype);
-  const DType compute = narrows || only_out ? out.dtype : in.dtype;
+  const DType compute = reduce_compute_dtype(kernel.domain, in.dtype, out.dtype);
   if (!contains(kernel.domain, compute)) [[unlikely]]
     fail_unsupported(kernel.name, in.dtype);
   return compute == DType::float16 || compute == DType::bfloat16 ? DType::float32 : compute;

@@ -43,7 +43,11 @@ def _natural_dtype(data: Any) -> _C.dtype:
                 (k for k in (bool, int, float, complex) if isinstance(value, k)), None
             )
             if kind is None:
-                raise TypeError(f"new(): invalid data type '{type(value).__name__}'")
+                if isinstance(data, str):
+                    raise TypeError("new(): invalid data type 'str'")
+                if isinstance(value, str):
+                    raise ValueError("too many dimensions 'str'")
+                raise RuntimeError(f"Could not infer dtype of {type(value).__name__}")
             rank = max(rank, _RANK[kind])
     default = _C.get_default_dtype()
     numbers = [_C.bool, _C.int64, default, _C.complex128 if default is _C.float64 else _C.complex64]
@@ -100,6 +104,8 @@ def tensor(
             made = _C._functions._to_copy(made, device=target)
     if pin_memory:
         made = made.pin_memory()
+    if requires_grad and not (made.is_floating_point() or made.is_complex()):
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return made.requires_grad_(requires_grad) if requires_grad else made
 
 

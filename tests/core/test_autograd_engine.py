@@ -171,7 +171,7 @@ def _in_place_cases():
             plain = all(
                 a.dtype is None and a.layout != "expanded" and np.prod(a.shape) < 100 for a in sample.arrays()
             )
-            if fits and plain and not sample.forward_only:
+            if fits and plain and not (sample.forward_only or sample.refused):
                 out.append((row.name, number))
     return out
 

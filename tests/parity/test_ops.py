@@ -123,7 +123,7 @@ _IN_PLACE_DTYPES = ("float32", "int64", "float16", "uint8", "bool")
 
 
 def _writable(selected):
-    """Without samples whose first operand is expanded: writing to those is an error (test_errors.py)."""
+    """Without samples whose first operand is expanded: writing to those is an error."""
     return [case for case in selected if samples(case[0])[case[2]].args[0].layout != "expanded"]
 
 

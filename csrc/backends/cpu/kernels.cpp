@@ -13,6 +13,12 @@
 namespace mt::cpu {
 namespace {
 
+// Products of booleans have no meaning that people agree on; PyTorch refuses them unless there is nothing to compute.
+void check_product(const Tensor& out) {
+  MT_CHECK_AS(not_implemented, out.dtype() != DType::boolean || out.numel() == 0,
+              "\"addmm_impl_cpu_\" not implemented for 'Bool'");
+}
+
 int wrapped(const Tensor& t, int64_t dim) { return int(wrap_dim(dim, t.dim())); }
 
 // A 0-dim tensor seen with one dimension, for kernels that work along one.
@@ -81,14 +87,17 @@ void cat(TensorList tensors, int64_t dim, const Tensor& out) {
 }
 
 void mm(const Tensor& self, const Tensor& mat2, const Tensor& out) {
+  check_product(out);
   kernels::gemm(view(self), view(mat2), view(out), 1, 0);
 }
 void bmm(const Tensor& self, const Tensor& mat2, const Tensor& out) {
+  check_product(out);
   kernels::bmm(view(self), view(mat2), view(out), 1, 0);
 }
 
 void addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
            const Scalar& alpha, const Tensor& out) {
+  check_product(out);
   if (!beta.equals(0) && !out.same(self)) kernels::copy(view(self), view(out));
   kernels::gemm(view(mat1), view(mat2), view(out), alpha, beta);
 }
@@ -152,8 +161,6 @@ void bernoulli(const Tensor& self, double p, Generator* generator) {
 void random_from(const Tensor& self, int64_t from, std::optional<int64_t> to, Generator* generator) {
   CpuGenerator& g = generator_or_default(generator);
   std::lock_guard lock(g.mutex);
-  MT_CHECK(!to || from < *to, "random_ expects 'from' to be less than 'to', but got from=", from,
-           " >= to=", to.value_or(0));
   kernels::random_ints(view(self), from, to.value_or(INT64_MAX), g.engine);
 }
 void randperm(int64_t, const Tensor& out, Generator* generator) {

@@ -53,6 +53,7 @@ void Arange(Plan& plan, const aclScalar* start, const aclScalar* end, const aclS
                by = plan.scalar(step, "step");
   const Operand to = plan.output(out, "out");
   plan.require_ndim(to, "out", 1);
+  plan.require_dtype(to, "out", domains::every_numeric);
   if (by.equals(0)) plan.invalid("step is 0");
   const bool whole = first.is_integral() && last.is_integral() && by.is_integral();
   int64_t count;
@@ -100,6 +101,7 @@ void SWhere(Plan& plan, const aclTensor* condition, const aclTensor* self, const
             aclTensor* out) {
   const Operand which = plan.input(condition, "condition"), a = plan.input(self, "self"),
                 b = plan.input(other, "other"), to = plan.output(out, "out");
+  plan.require_dtype(which, "condition", k::dtype_set(DType::boolean, DType::uint8));
   plan.require_broadcast(which, "condition", to);
   plan.require_broadcast(a, "self", to);
   plan.require_broadcast(b, "other", to);

@@ -7,6 +7,7 @@
 namespace softnpu::ops {
 
 namespace k = mt::kernels;
+using family::Argument;
 
 namespace {
 
@@ -21,18 +22,16 @@ void require_elements(const Plan& plan, const Operand& in, int dim) {
     plan.invalid("dim ", dim, " of shape ", shape_text(in), " has no elements to choose from");
 }
 
-void require_index(const Plan& plan, const Operand& index, const char* name) {
-  if (index.dtype != DType::int64)
-    plan.invalid("tensor '", name, "' is ", mt::info(index.dtype).name, ", wanted int64");
-}
+constexpr DTypeSet kIndex = k::dtype_set(DType::int64);
 
 void arg_extremum(Plan& plan, bool largest, const aclTensor* self, int64_t dim, bool keepdim,
                   const aclTensor* out) {
   const Operand scalar_in = plan.input(self, "self"), given = plan.output(out, "out");
   const Operand in = at_least_1d(scalar_in);
   const int along = plan.dim(dim, in);
+  plan.require_dtype(in, "self", domains::every_ordered);
+  plan.require_dtype(given, "out", kIndex);
   require_elements(plan, in, along);
-  require_index(plan, given, "out");
   const bool keep = keepdim && scalar_in.ndim > 0;
   const Operand to = family::kept_dims(plan, in, given, only(along, in), keep);
   plan.run([=](const aclOpExecutor& e) { k::arg_reduce(largest, in.view(e), to.view(e), along); });
@@ -44,10 +43,10 @@ void extremum_dim(Plan& plan, bool largest, const aclTensor* self, int64_t dim, 
                 given_index = plan.output(indices, "indices");
   const Operand in = at_least_1d(scalar_in);
   const int along = plan.dim(dim, in);
+  plan.require_dtype(in, "self", domains::every_ordered);
+  plan.require_same_dtype(given, "out", in, "self");
+  plan.require_dtype(given_index, "indices", kIndex);
   require_elements(plan, in, along);
-  require_index(plan, given_index, "indices");
-  if (given.dtype != in.dtype)
-    plan.invalid("tensor 'out' is ", mt::info(given.dtype).name, ", wanted ", mt::info(in.dtype).name);
   const bool keep = keepdim && scalar_in.ndim > 0;
   const Operand to = family::kept_dims(plan, in, given, only(along, in), keep),
                 index = family::kept_dims(plan, in, given_index, only(along, in), keep);
@@ -72,10 +71,10 @@ void MinDim(Plan& plan, const aclTensor* self, int64_t dim, bool keepdim, aclTen
   extremum_dim(plan, false, self, dim, keepdim, out, indices);
 }
 void Max(Plan& plan, const aclTensor* self, aclTensor* out) {
-  family::reduce<k::amax_op>(plan, self, nullptr, false, out);
+  family::reduce<k::amax_op>(plan, Argument{self, "self"}, nullptr, false, Argument{out, "out"});
 }
 void Min(Plan& plan, const aclTensor* self, aclTensor* out) {
-  family::reduce<k::amin_op>(plan, self, nullptr, false, out);
+  family::reduce<k::amin_op>(plan, Argument{self, "self"}, nullptr, false, Argument{out, "out"});
 }
 
 void Clamp(Plan& plan, const aclTensor* self, const aclScalar* clipValueMin, const aclScalar* clipValueMax,
@@ -87,6 +86,10 @@ void Clamp(Plan& plan, const aclTensor* self, const aclScalar* clipValueMin, con
   const bool has_low = clipValueMin != nullptr, has_high = clipValueMax != nullptr;
   const Scalar low = has_low ? plan.scalar(clipValueMin, "clipValueMin") : Scalar(),
                high = has_high ? plan.scalar(clipValueMax, "clipValueMax") : Scalar();
+  if (has_low) family::require_unary<k::clamp_min_op>(plan, in, "self", to, "out");
+  // The upper limit is applied to the result where there is a lower one.
+  if (has_high)
+    family::require_unary<k::clamp_max_op>(plan, has_low ? to : in, has_low ? "out" : "self", to, "out");
   plan.run([=](const aclOpExecutor& e) {
     const View result = to.view(e);
     if (has_low) k::unary<k::clamp_min_op>(in.view(e), result, &low);
@@ -95,7 +98,8 @@ void Clamp(Plan& plan, const aclTensor* self, const aclScalar* clipValueMin, con
 }
 
 void PowScalarTensor(Plan& plan, const aclScalar* self, const aclTensor* exponent, const aclTensor* out) {
-  family::binary<k::pow_op>(plan, self, exponent, std::array<Scalar, 0>{}, out);
+  family::binary<k::pow_op>(plan, Argument{self, "self"}, Argument{exponent, "exponent"},
+                            std::array<Scalar, 0>{}, Argument{out, "out"});
 }
 
 }  // namespace softnpu::ops

@@ -14,6 +14,8 @@ namespace {
 
 void softmax(Plan& plan, const aclTensor* self, int64_t dim, const aclTensor* out, bool log) {
   const Operand in = at_least_1d(plan.input(self, "self")), to = at_least_1d(plan.output(out, "out"));
+  plan.require_dtype(in, "self", domains::floating);
+  plan.require_dtype(to, "out", domains::floating);
   plan.require_same_shape(in, "self", to, "out");
   const int along = plan.dim(dim, in);
   plan.run([=](const aclOpExecutor& e) { k::softmax(in.view(e), to.view(e), along, log); });
@@ -23,6 +25,9 @@ void softmax_backward(Plan& plan, const aclTensor* gradOutput, const aclTensor* 
                       const aclTensor* out, bool log) {
   const Operand grad = at_least_1d(plan.input(gradOutput, "gradOutput")),
                 result = at_least_1d(plan.input(output, "output")), to = at_least_1d(plan.output(out, "out"));
+  plan.require_dtype(grad, "gradOutput", domains::floating);
+  plan.require_dtype(result, "output", domains::floating);
+  plan.require_dtype(to, "out", domains::floating);
   plan.require_same_shape(grad, "gradOutput", result, "output");
   plan.require_same_shape(grad, "gradOutput", to, "out");
   const int along = plan.dim(dim, grad);
@@ -59,17 +64,18 @@ class Targets {
   int64_t stride_ = 1;
 };
 
-// The shapes that the loss and its gradient have in common.
-void require_loss_shapes(const Plan& plan, const Operand& log_probs, const Operand& target,
-                         const std::optional<Operand>& weight) {
+// What the loss and its gradient ask of their operands in common.
+void require_loss_operands(const Plan& plan, const Operand& log_probs, const Operand& target,
+                           const std::optional<Operand>& weight) {
+  plan.require_dtype(log_probs, "self", domains::floating);
+  plan.require_dtype(target, "target", domains::integral | domains::wide_unsigned);
+  if (weight) plan.require_same_dtype(*weight, "weight", log_probs, "self");
   const int n = log_probs.ndim;
   if (n != 1 && n != 2)
     plan.invalid("tensor 'self' has shape ", shape_text(log_probs), ", wanted [N, C] or [C]");
   if (n == 2) plan.require_shape(target, "target", {log_probs.sizes[0]});
   else if (target.numel() != 1 || target.ndim > 1)
     plan.invalid("tensor 'target' has shape ", shape_text(target), ", wanted one element");
-  if (!mt::is_integral(target.dtype, false))
-    plan.invalid("tensor 'target' is ", mt::info(target.dtype).name, ", wanted integers");
   if (weight) plan.require_shape(*weight, "weight", {log_probs.sizes[n - 1]});
 }
 
@@ -97,7 +103,9 @@ void NLLLoss(Plan& plan, const aclTensor* self, const aclTensor* target, const a
   const std::optional<Operand> weights = plan.optional_input(weight, "weight");
   const Operand to = plan.output(out, "out"), total = plan.output(totalWeightOut, "totalWeightOut");
   const k::Reduction how = to_reduction(plan, reduction);
-  require_loss_shapes(plan, log_probs, classes, weights);
+  require_loss_operands(plan, log_probs, classes, weights);
+  plan.require_same_dtype(to, "out", log_probs, "self");
+  plan.require_same_dtype(total, "totalWeightOut", log_probs, "self");
   const int64_t wanted = how == k::Reduction::none && log_probs.ndim == 2 ? log_probs.sizes[0] : 1;
   if (to.numel() != wanted)
     plan.invalid("tensor 'out' has shape ", shape_text(to), ", wanted ", wanted, " element(s)");
@@ -119,7 +127,10 @@ void NLLLossBackward(Plan& plan, const aclTensor* gradOutput, const aclTensor* s
   const std::optional<Operand> weights = plan.optional_input(weight, "weight");
   const Operand total = plan.input(totalWeight, "totalWeight"), to = plan.output(out, "out");
   const k::Reduction how = to_reduction(plan, reduction);
-  require_loss_shapes(plan, log_probs, classes, weights);
+  require_loss_operands(plan, log_probs, classes, weights);
+  plan.require_same_dtype(grad, "gradOutput", log_probs, "self");
+  plan.require_same_dtype(total, "totalWeight", log_probs, "self");
+  plan.require_same_dtype(to, "out", log_probs, "self");
   plan.require_same_shape(log_probs, "self", to, "out");
   const int64_t wanted = how == k::Reduction::none && log_probs.ndim == 2 ? log_probs.sizes[0] : 1;
   if (grad.numel() != wanted || total.numel() != 1)

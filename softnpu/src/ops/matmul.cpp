@@ -10,7 +10,10 @@ namespace k = mt::kernels;
 
 namespace {
 
-void require_same_dtype(const Plan& plan, const Operand& a, const Operand& b, const Operand& out) {
+void require_dtypes(const Plan& plan, const Operand& a, const char* name, const Operand& b,
+                    const Operand& out) {
+  // A product without elements needs no kernel, so that (as on the CPU) it may be of any dtype.
+  if (out.numel() != 0) plan.require_dtype(a, name, domains::numeric);
   if (a.dtype != b.dtype || a.dtype != out.dtype)
     plan.invalid("the matrices are ", mt::info(a.dtype).name, " and ", mt::info(b.dtype).name,
                  " and the result is ", mt::info(out.dtype).name, "; they must be the same");
@@ -49,7 +52,7 @@ void plain_product(Plan& plan, const aclTensor* self, const aclTensor* mat2, con
   product.out = plan.output(out, "out");
   plan.require_ndim(product.a, "self", ndim);
   plan.require_ndim(product.b, "mat2", ndim);
-  require_same_dtype(plan, product.a, product.b, product.out);
+  require_dtypes(plan, product.a, "self", product.b, product.out);
   if (ndim == 3 && product.a.sizes[0] != product.b.sizes[0])
     plan.invalid("batches of ", product.a.sizes[0], " and ", product.b.sizes[0], " matrices");
   require_product(plan, product.a, product.b, product.out);
@@ -70,7 +73,7 @@ void added_product(Plan& plan, const aclTensor* self, const aclTensor* mat1, con
   product.beta = plan.scalar(beta, "beta");
   plan.require_ndim(product.a, "mat1", ndim);
   plan.require_ndim(product.b, "mat2", ndim);
-  require_same_dtype(plan, product.a, product.b, product.out);
+  require_dtypes(plan, product.a, "mat1", product.b, product.out);
   if (ndim == 3 && product.a.sizes[0] != product.b.sizes[0])
     plan.invalid("batches of ", product.a.sizes[0], " and ", product.b.sizes[0], " matrices");
   require_product(plan, product.a, product.b, product.out);
@@ -169,7 +172,7 @@ void Matmul(Plan& plan, const aclTensor* self, const aclTensor* mat2, aclTensor*
   const Operand left = plan.input(self, "self"), right = plan.input(mat2, "mat2"),
                 to = plan.output(out, "out");
   if (left.ndim == 0 || right.ndim == 0) plan.invalid("a scalar cannot be multiplied as a matrix");
-  require_same_dtype(plan, left, right, to);
+  require_dtypes(plan, left, "self", right, to);
   BroadcastProduct product{as_matrix(left, true), as_matrix(right, false), {}};
   const Operand &a = product.a, &b = product.b;
   const int taken = (left.ndim == 1) + (right.ndim == 1);

@@ -52,6 +52,16 @@ std::string shape_text(const Operand& operand) {
   return text + "]";
 }
 
+std::string dtypes_text(DTypeSet dtypes) {
+  std::vector<const char*> names;
+  for (int i = 0; i < mt::kDTypeCount; ++i)
+    if (mt::kernels::contains(dtypes, DType(i))) names.push_back(mt::info(DType(i)).name);
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i)
+    text += std::string(i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + names[i];
+  return text;
+}
+
 Operand Plan::tensor_argument(const aclTensor* tensor, const char* name, bool output) {
   const Operand operand = add_operand(tensor, name, output, 0);
   ++executor_.parameters;
@@ -195,6 +205,18 @@ void Plan::require_broadcast(const Operand& operand, const char* name, const Ope
 void Plan::require_ndim(const Operand& operand, const char* name, int ndim) const {
   if (operand.ndim != ndim) [[unlikely]]
     invalid("tensor '", name, "' has shape ", shape_text(operand), ", wanted ", ndim, " dimensions");
+}
+
+void Plan::require_same_dtype(const Operand& a, const char* a_name, const Operand& b,
+                              const char* b_name) const {
+  if (a.dtype != b.dtype) [[unlikely]]
+    invalid("tensor '", a_name, "' is ", mt::info(a.dtype).name, " but '", b_name, "' is ",
+            mt::info(b.dtype).name, "; they must be the same");
+}
+
+void Plan::refuse_dtype(const Operand& operand, const char* name, DTypeSet wanted) const {
+  invalid("not implemented for '", mt::info(operand.dtype).legacy, "': tensor '", name, "' is ",
+          mt::info(operand.dtype).name, ", wanted ", dtypes_text(wanted));
 }
 
 void Plan::refuse_unimplemented() const {

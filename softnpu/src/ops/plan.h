@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "kernels/types.h"
 #include "kernels/view.h"
 #include "nnopbase/executor.h"
 #include "nnopbase/objects.h"
@@ -21,7 +22,9 @@ namespace softnpu::ops {
 using mt::Category;
 using mt::DType;
 using mt::Scalar;
+using mt::kernels::DTypeSet;
 using mt::kernels::View;
+namespace domains = mt::kernels::domains;
 
 inline constexpr int kMaxDims = 8;  // as on the card
 
@@ -55,6 +58,8 @@ struct Operand {
 
 // The sizes as text, for messages: "[2, 3]".
 std::string shape_text(const Operand& operand);
+// The names of the dtypes, for messages: "float16, float32 or float64".
+std::string dtypes_text(DTypeSet dtypes);
 inline bool same_shape(const Operand& a, const Operand& b) {
   return a.ndim == b.ndim && std::equal(a.sizes, a.sizes + a.ndim, b.sizes);
 }
@@ -79,6 +84,12 @@ class Plan {
   void require_shape(const Operand& operand, const char* name, const std::vector<int64_t>& wanted) const;
   void require_broadcast(const Operand& operand, const char* name, const Operand& to) const;
   void require_ndim(const Operand& operand, const char* name, int ndim) const;
+  // Like the card, the software NPU refuses a dtype here: what reaches the stream has a kernel.
+  void require_dtype(const Operand& operand, const char* name, DTypeSet wanted) const {
+    if (!mt::kernels::contains(wanted, operand.dtype)) [[unlikely]]
+      refuse_dtype(operand, name, wanted);
+  }
+  void require_same_dtype(const Operand& a, const char* a_name, const Operand& b, const char* b_name) const;
 
   template <class... Parts>
   [[noreturn, gnu::cold, gnu::noinline]] void invalid(const Parts&... parts) const {
@@ -94,6 +105,7 @@ class Plan {
 
  private:
   Operand tensor_argument(const aclTensor* tensor, const char* name, bool output);
+  [[noreturn]] void refuse_dtype(const Operand& operand, const char* name, DTypeSet wanted) const;
   Operand add_operand(const aclTensor* tensor, const char* name, bool output, uint32_t element);
 
   aclOpExecutor& executor_;

@@ -20,16 +20,12 @@ uint64_t key(uint64_t seed, uint64_t offset) {
   return z ^ (z >> 31);
 }
 
-void require_floating(const Plan& plan, const Operand& to) {
-  if (!mt::is_floating(to.dtype))
-    plan.invalid("tensor 'selfRef' is ", mt::info(to.dtype).name, ", wanted a floating type");
-}
-
 }  // namespace
 
 void InplaceUniform(Plan& plan, const aclTensor* selfRef, double from, double to, uint64_t seed,
                     uint64_t offset) {
   const Operand result = plan.output(selfRef, "selfRef");
+  plan.require_dtype(result, "selfRef", domains::floating);
   if (!(from <= to)) plan.invalid("from is ", from, " and to is ", to, ", wanted from <= to");
   plan.run(
       [=](const aclOpExecutor& e) { k::philox_uniform(result.view(e), from, to, key(seed, offset), 0); });
@@ -38,7 +34,7 @@ void InplaceUniform(Plan& plan, const aclTensor* selfRef, double from, double to
 void InplaceNormal(Plan& plan, const aclTensor* selfRef, float mean, float std, int64_t seed,
                    int64_t offset) {
   const Operand result = plan.output(selfRef, "selfRef");
-  require_floating(plan, result);
+  plan.require_dtype(result, "selfRef", domains::floating);
   if (!(std >= 0)) plan.invalid("std is ", std, ", wanted at least 0");
   plan.run([=](const aclOpExecutor& e) {
     k::philox_normal(result.view(e), mean, std, key(uint64_t(seed), uint64_t(offset)), 0);
@@ -48,6 +44,7 @@ void InplaceNormal(Plan& plan, const aclTensor* selfRef, float mean, float std, 
 void InplaceBernoulli(Plan& plan, const aclTensor* selfRef, const aclScalar* prob, int64_t seed,
                       int64_t offset) {
   const Operand result = plan.output(selfRef, "selfRef");
+  plan.require_dtype(result, "selfRef", domains::ordered);
   const double p = plan.scalar(prob, "prob").to<double>();
   if (!(p >= 0 && p <= 1)) plan.invalid("prob is ", p, ", wanted 0 to 1");
   plan.run([=](const aclOpExecutor& e) {
@@ -58,6 +55,7 @@ void InplaceBernoulli(Plan& plan, const aclTensor* selfRef, const aclScalar* pro
 void InplaceRandom(Plan& plan, const aclTensor* selfRef, int64_t from, int64_t to, int64_t seed,
                    int64_t offset) {
   const Operand result = plan.output(selfRef, "selfRef");
+  plan.require_dtype(result, "selfRef", domains::ordered);
   if (from >= to) plan.invalid("from is ", from, " and to is ", to, ", wanted from < to");
   plan.run([=](const aclOpExecutor& e) {
     k::philox_random(result.view(e), from, to, key(uint64_t(seed), uint64_t(offset)), 0);
@@ -66,6 +64,7 @@ void InplaceRandom(Plan& plan, const aclTensor* selfRef, int64_t from, int64_t t
 
 void Randperm(Plan& plan, int64_t n, int64_t seed, int64_t offset, aclTensor* out) {
   const Operand result = plan.output(out, "out");
+  plan.require_dtype(result, "out", domains::real);
   plan.require_shape(result, "out", {n});
   plan.run([=](const aclOpExecutor& e) {
     k::Mt19937 generator(key(uint64_t(seed), uint64_t(offset)));
