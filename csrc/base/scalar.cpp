@@ -11,7 +11,8 @@ bool fits_integral(const Scalar& value) {
   constexpr auto low = std::numeric_limits<T>::lowest(), high = std::numeric_limits<T>::max();
   if (value.is_integral()) {
     const int64_t v = value.to<int64_t>();
-    if constexpr (std::is_unsigned_v<T>) return v < 0 ? uint64_t(-(v + 1)) < uint64_t(high) : uint64_t(v) <= high;
+    if constexpr (std::is_unsigned_v<T>)
+      return v < 0 ? uint64_t(-(v + 1)) < uint64_t(high) : uint64_t(v) <= high;
     else return v >= low && v <= high;
   }
   const double v = value.to<double>();
@@ -29,7 +30,8 @@ bool fits_floating(const Scalar& value, double high) {
 bool fits(const Scalar& value, DType dtype) {
   if (value.is_complex()) {
     const complex128 z = value.to<complex128>();
-    if (is_complex(dtype)) return fits(Scalar(z.real()), DType::float64) && fits(Scalar(z.imag()), DType::float64);
+    if (is_complex(dtype))
+      return fits(Scalar(z.real()), DType::float64) && fits(Scalar(z.imag()), DType::float64);
     return z.imag() == 0 && fits(Scalar(z.real()), dtype);
   }
   switch (dtype) {

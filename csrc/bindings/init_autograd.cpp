@@ -80,8 +80,8 @@ autograd::GradHook python_grad_hook(PyObject* callable) {
                 Py_TYPE(result.ptr())->tp_name, "'");
     const Tensor& changed = tensor_of(result.ptr());
     MT_CHECK(std::ranges::equal(changed.sizes(), grad.sizes()), "hook has changed the size of value");
-    MT_CHECK(changed.dtype() == grad.dtype(), "hook has changed the type of value (was torch.", info(grad.dtype()).legacy,
-             "Tensor got torch.", info(changed.dtype()).legacy, "Tensor)");
+    MT_CHECK(changed.dtype() == grad.dtype(), "hook has changed the type of value (was torch.",
+             info(grad.dtype()).legacy, "Tensor got torch.", info(changed.dtype()).legacy, "Tensor)");
     return changed;
   };
 }

@@ -154,8 +154,8 @@ void fill_from_list(const Tensor& t, nb::handle data) {
   auto store = [&](auto&& self, PyObject* level, char* at, size_t dim) -> void {
     if (dim == ndim) {
       const Scalar value = number_from(level);
-      MT_CHECK(is_floating(t.dtype()) || fits(value, t.dtype()), "value cannot be converted to type ", c_name(t.dtype()),
-               " without overflow");
+      MT_CHECK(is_floating(t.dtype()) || fits(value, t.dtype()), "value cannot be converted to type ",
+               c_name(t.dtype()), " without overflow");
       switch (t.dtype()) {
 #define X(name, type, legacy) \
   case DType::name: *reinterpret_cast<type*>(at) = value.to<type>(); break;
@@ -207,7 +207,8 @@ void init_storage(nb::module_& m) {
            })
       .def("buffer", memory)
       .def("copy_from", copy_from)
-      .def_prop_ro("_cdata", [](const StorageHandle& self) { return reinterpret_cast<uintptr_t>(self.ref.get()); })
+      .def_prop_ro("_cdata",
+                   [](const StorageHandle& self) { return reinterpret_cast<uintptr_t>(self.ref.get()); })
       .def("use_count", [](const StorageHandle& self) { return self.ref->refs.load(); })
       .def("same", [](const StorageHandle& a, const StorageHandle& b) { return a.ref == b.ref; });
   m.def("tensor_from_storage", tensor_from_storage);
