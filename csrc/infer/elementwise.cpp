@@ -1,5 +1,3 @@
-#include <cstring>
-
 #include "core/views.h"
 #include "infer/infer.h"
 
@@ -22,9 +20,14 @@ bool is_dense(const Tensor& t) {
   return true;
 }
 
-bool same_sizes(const Tensor& a, IntList sizes) {
-  return size_t(a.dim()) == sizes.size() &&
-         std::memcmp(a.impl()->sizes(), sizes.data(), sizes.size() * 8) == 0;
+// A loop, not memcmp: the usual two or three dims are compared before a call would have been made.
+inline bool same_sizes(const Tensor& a, IntList sizes) {
+  const size_t n = sizes.size();
+  if (size_t(a.dim()) != n) return false;
+  const int64_t* own = a.impl()->sizes();
+  for (size_t i = 0; i < n; ++i)
+    if (own[i] != sizes[i]) return false;
+  return true;
 }
 
 // PyTorch lets dimensioned tensors outrank 0-dim ones, and those outrank Python numbers, within a category.
@@ -69,9 +72,9 @@ void Output::prepare(IntList sizes, DType dtype, Device device, const Tensor* li
   if (mode_ != Mode::fresh) [[unlikely]]
     return prepare_existing(sizes, dtype, device);
   if (like && !like->is_contiguous() && same_sizes(*like, sizes) && is_dense(*like)) {
-    tensor_ = new_tensor_strided(sizes, like->strides(), dtype, device);
+    fresh_ = new_tensor_strided(sizes, like->strides(), dtype, device);
   } else {
-    tensor_ = new_tensor(sizes, dtype, device);
+    fresh_ = new_tensor(sizes, dtype, device);
   }
 }
 
@@ -149,17 +152,18 @@ void check_power(const Tensor& self, const Scalar& exponent) {
 }
 
 void Output::prepare_existing(IntList sizes, DType dtype, Device device) {
-  MT_CHECK(can_cast(dtype, tensor_.dtype()), "result type ", info(dtype).legacy,
-           " can't be cast to the desired output type ", info(tensor_.dtype()).legacy);
-  MT_CHECK(tensor_.device() == device,
+  const Tensor& target = *existing_;
+  MT_CHECK(can_cast(dtype, target.dtype()), "result type ", info(dtype).legacy,
+           " can't be cast to the desired output type ", info(target.dtype()).legacy);
+  MT_CHECK(target.device() == device,
            "Expected all tensors to be on the same device, but found at least two devices, ",
-           to_string(device), " and ", to_string(tensor_.device()), "!");
-  if (same_sizes(tensor_, sizes)) return check_written_once(tensor_);
-  MT_CHECK(mode_ == Mode::out, "output with shape ", to_string(tensor_.sizes()),
+           to_string(device), " and ", to_string(target.device()), "!");
+  if (same_sizes(target, sizes)) return check_written_once(target);
+  MT_CHECK(mode_ == Mode::out, "output with shape ", to_string(target.sizes()),
            " doesn't match the broadcast shape ", to_string(sizes));
-  const size_t needed = size_t(checked_numel(sizes)) * tensor_.itemsize();
-  TensorImpl* impl = tensor_.impl();
-  const size_t begin = size_t(impl->offset) * tensor_.itemsize();
+  const size_t needed = size_t(checked_numel(sizes)) * target.itemsize();
+  TensorImpl* impl = target.impl();
+  const size_t begin = size_t(impl->offset) * target.itemsize();
   if (begin + needed > impl->storage->nbytes) resize_storage(*impl->storage, begin + needed);
   impl->set_ndim(sizes.size());
   std::copy(sizes.begin(), sizes.end(), impl->sizes());
@@ -167,9 +171,7 @@ void Output::prepare_existing(IntList sizes, DType dtype, Device device) {
   impl->refresh();
 }
 
-DType result_type(const Tensor& a, const Tensor& b) {
-  if (a.dtype() == b.dtype() && !a.impl()->wrapped_number && !b.impl()->wrapped_number) [[likely]]
-    return a.dtype();
+DType promoted_type(const Tensor& a, const Tensor& b) {
   Ranks ranks;
   ranks.add(a), ranks.add(b);
   return ranks.result();

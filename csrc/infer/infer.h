@@ -19,21 +19,24 @@ class Output {
 
   // `like`: a tensor whose dense, permuted strides the result takes over; may be null.
   void prepare(IntList sizes, DType dtype, Device device, const Tensor* like = nullptr);
-  bool fresh() const { return mode_ == Mode::fresh; }
-  const Tensor& tensor() const { return tensor_; }
-  Tensor take() { return std::move(tensor_); }
+  Tensor take() { return std::move(fresh_); }
 
  private:
   enum class Mode : uint8_t { fresh, inplace, out };
-  Output(const Tensor& tensor, Mode mode) : tensor_(tensor), mode_(mode) {}
+  Output(const Tensor& tensor, Mode mode) : existing_(&tensor), mode_(mode) {}
   void prepare_existing(IntList sizes, DType dtype, Device device);
 
-  Tensor tensor_;
+  Tensor fresh_;
+  const Tensor* existing_ = nullptr;  // the caller's; not counted, because it outlives the call
   Mode mode_ = Mode::fresh;
 };
 
 // ---- dtypes ----
-DType result_type(const Tensor& a, const Tensor& b);
+DType promoted_type(const Tensor& a, const Tensor& b);
+inline DType result_type(const Tensor& a, const Tensor& b) {
+  const bool plain = !a.impl()->wrapped_number && !b.impl()->wrapped_number;
+  return plain && a.dtype() == b.dtype() ? a.dtype() : promoted_type(a, b);
+}
 DType result_type(const Tensor& a, const Scalar& b);
 DType result_type(TensorList tensors);
 inline DType float_if_integral(DType t) { return is_integral(t, true) ? default_dtype() : t; }
