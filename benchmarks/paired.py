@@ -2,43 +2,19 @@
 
     python benchmarks/paired.py [--blocks 300]
 
-A shared machine may run at half its speed for a while. Blocks of about a millisecond see the same speed on both
-sides, so the median of their ratios is steady where medians of whole runs are not.
+A shared machine may run at half its speed for a while. Blocks of about a millisecond see the same speed on
+both sides, so the median of their ratios is steady where medians of whole runs are not.
 """
 
 import argparse
 import statistics
 import time
 from collections.abc import Callable
-from typing import Any
 
 import torch
+from host import host_cases
 
 import mindtorch_v2
-
-Cases = dict[str, Callable[[], object]]
-
-
-def cases(lib: Any) -> Cases:
-    a, b = lib.randn(16), lib.randn(16)
-    accumulator = lib.zeros(16)
-    leaf = lib.randn(16, requires_grad=True)
-    matrix = lib.randn(4, 4)
-    return {
-        "host.add": lambda: a + b,
-        "host.add_scalar": lambda: a + 1.0,
-        "host.add_": lambda: accumulator.add_(b),
-        "host.relu": lambda: lib.relu(a),
-        "host.sum": lambda: a.sum(),
-        "host.matmul": lambda: matrix @ matrix,
-        "host.view": lambda: matrix.view(16),
-        "host.transpose": lambda: matrix.t(),
-        "host.empty": lambda: lib.empty(16, device="cpu"),
-        "host.index": lambda: matrix[1],
-        "host.softmax": lambda: lib.softmax(matrix, -1),
-        "host.add_grad": lambda: leaf + b,
-        "host.backward3": lambda: (leaf * b + b).sum().backward(),
-    }
 
 
 def block(function: Callable[[], object], calls: int) -> float:
@@ -52,13 +28,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--blocks", type=int, default=300, help="pairs of blocks per case")
     blocks = parser.parse_args().blocks
-    reference, candidate = cases(torch), cases(mindtorch_v2)
+    candidates = dict(host_cases(mindtorch_v2, "cpu"))
     print(f"{'case':16} {'torch µs':>10} {'ours µs':>10} {'ratio':>7}   (medians of {blocks} pairs)")
-    for name in reference:
-        graph = name in ("host.add_grad", "host.backward3")
+    for name, theirs in host_cases(torch, "cpu"):
+        graph = name in ("add_grad", "backward3")
         torch.set_grad_enabled(graph)
         mindtorch_v2.set_grad_enabled(graph)
-        theirs, ours = reference[name], candidate[name]
+        ours = candidates[name]
         calls = max(10, int(1000 / max(block(theirs, 200), 0.1)))
         pairs = [(block(theirs, calls), block(ours, calls)) for _ in range(blocks)]
         ratio = statistics.median(mine / other for other, mine in pairs)
