@@ -16,7 +16,7 @@ BUILD := build/dev
 ASAN_BUILD := build/asan
 TSAN_BUILD := build/tsan
 STUBS := build/stubs
-STUB_FILES := _C/__init__.pyi _C/_functions.pyi
+STUB_FILES := $(addprefix _C/,__init__.pyi _functions.pyi _linalg.pyi _fft.pyi _special.pyi _nn.pyi)
 ASAN_SITE := $(CURDIR)/$(ASAN_BUILD)/site
 # What runs under the sanitizer besides the C++ tests: everything that is not about speed or PyTorch.
 ASAN_TESTS ?= tests

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from . import autograd, backends, bindings, dispatch, docs
-from .table import Row, load_table
+from .table import MODULES, Row, load_table, stems
 
 _TEMPLATE_FAMILIES = ("unary", "predicate", "binary", "compare", "reduce")
 
@@ -14,21 +14,33 @@ _TEMPLATE_FAMILIES = ("unary", "predicate", "binary", "compare", "reduce")
 def _outputs(rows: list[Row]) -> dict[str, str]:
     autograd.prepare(rows)
     files = {
-        "ops/ops.h": dispatch.header(rows),
-        "ops/tables.h": dispatch.tables_header(rows),
-        "ops/ops.cpp": dispatch.source(rows),
-        "autograd/nodes.h": autograd.nodes_header(rows),
-        "autograd/nodes.cpp": autograd.nodes_source(rows),
+        "ops/ops.h": dispatch.umbrella(rows),
         "cpu/kernels.h": backends.cpu_header(rows),
-        "cpu/cpu_kernels.cpp": backends.cpu_source(rows),
+        "cpu/register.cpp": backends.register_all(rows, "cpu"),
         "npu/kernels.h": backends.npu_header(rows),
-        "npu/npu_kernels.cpp": backends.npu_source(rows),
-        "bindings/functions.cpp": bindings.functions_source(rows),
-        "bindings/methods.cpp": bindings.methods_source(rows),
+        "npu/register.cpp": backends.register_all(rows, "npu"),
+        "bindings/index.cpp": bindings.index_source(rows),
         "python/_C/__init__.pyi": docs.native_stub(rows),
-        "python/_C/_functions.pyi": docs.functions_stub(rows),
+        "python/_C/_functions.pyi": docs.functions_stub(rows, ""),
         "docs/support_matrix.md": docs.support_matrix(rows),
     }
+    for module in MODULES:
+        files[f"python/_C/_{module}.pyi"] = docs.functions_stub(rows, module)
+    for stem, text in bindings.functions_sources(rows).items():
+        files[f"bindings/{stem}_functions.cpp"] = text
+    for stem, text in bindings.methods_sources(rows).items():
+        files[f"bindings/{stem}_methods.cpp"] = text
+    for stem in stems(rows):
+        own = [row for row in rows if row.file == stem]
+        files |= {
+            f"ops/{stem}.h": dispatch.header(own),
+            f"ops/{stem}_tables.h": dispatch.tables_header(own),
+            f"ops/{stem}.cpp": dispatch.source(own, stem),
+            f"autograd/{stem}.h": autograd.nodes_header(own),
+            f"autograd/{stem}.cpp": autograd.nodes_source(own, stem),
+            f"cpu/{stem}.cpp": backends.cpu_source(own, stem),
+            f"npu/{stem}.cpp": backends.npu_source(own, stem),
+        }
     for family in _TEMPLATE_FAMILIES:
         files[f"kernels/{family}.cpp"] = backends.kernel_instantiations(rows, family)
     return files

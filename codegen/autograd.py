@@ -80,6 +80,14 @@ def _rewritten(formula: str) -> str:
 
 def _save_argument(argument: Argument) -> Saved:
     name = argument.name
+    if argument.is_tensor_list:
+        return Saved(
+            f"{name}_",
+            "autograd::SavedList",
+            f"node->{name}_.save({name});",
+            f"const std::vector<Tensor> {name} = {name}_.unpack(*this);",
+            True,
+        )
     if argument.type in ("Tensor", "Tensor?"):
         return Saved(
             f"{name}_",
@@ -130,7 +138,7 @@ def _needs(row: Row, formula: str) -> tuple[list[Saved], list[Saved]]:
     types = {a.name: a for a in row.schema.arguments}
     before = []
     for name, attribute in dict.fromkeys(_attributes(formula)):
-        before.append(_save_attribute(name, attribute, types[name].type == "Tensor[]"))
+        before.append(_save_attribute(name, attribute, types[name].is_tensor_list))
     before += [_save_argument(a) for a in row.schema.arguments if _mentions(plain, a.name)]
     outputs = _output_names(row)
     after = [_save_result(row, name, i) for i, name in enumerate(outputs) if _mentions(plain, name)]
@@ -149,22 +157,50 @@ def _all_needs(row: Row) -> tuple[dict[str, Saved], dict[str, Saved]]:
     return before, after
 
 
-def _formula_block(row: Row, argument: Argument, index: str) -> list[str]:
-    formula = row.grad[argument.name]
+def _edge_positions(row: Row) -> dict[str, str]:
+    """Where the edges of each tensor argument begin; those behind a list are counted when it runs."""
+    positions, constant, lists = {}, 0, ""
+    for argument in row.schema.arguments:
+        if argument.is_tensor:
+            positions[argument.name] = f"{constant}{lists}"
+        if argument.type == "Tensor[]":
+            lists += f" + {argument.name}_count"
+        elif argument.is_tensor:
+            constant += 1
+    return positions
+
+
+def _formula_block(row: Row, names: tuple[str, ...], formula: str) -> list[str]:
+    types = {a.name: a for a in row.schema.arguments}
+    positions = _edge_positions(row)
     before, after = _needs(row, formula)
     loads = [f"      {s.load}" for s in [*before, *after]]
-    if argument.type == "Tensor[]":
+    if types[names[0]].type == "Tensor[]":
+        at = positions[names[0]]
         return [
             "    {",
             *loads,
             f"      std::vector<Tensor> parts = {_rewritten(formula)};",
-            "      for (size_t i = 0; i < parts.size(); ++i) out[i] = std::move(parts[i]);",
+            f"      for (size_t i = 0; i < parts.size(); ++i) out[{at} + i] = std::move(parts[i]);",
+            "    }",
+        ]
+    wanted = [f"autograd::wants(wanted, {positions[name]})" for name in names]
+    if len(names) == 1:
+        return [
+            f"    if ({wanted[0]}) {{",
+            *loads,
+            f"      out[{positions[names[0]]}] = {_rewritten(formula)};",
             "    }",
         ]
     return [
-        f"    if (autograd::wants(wanted, {index})) {{",
+        f"    if ({' || '.join(wanted)}) {{",
+        f"      [[maybe_unused]] const std::array<bool, {len(names)}> needs{{{', '.join(wanted)}}};",
         *loads,
-        f"      out[{index}] = {_rewritten(formula)};",
+        f"      auto made = {_rewritten(formula)};",
+        *[
+            f"      if (needs[{i}]) out[{positions[name]}] = std::get<{i}>(std::move(made));"
+            for i, name in enumerate(names)
+        ],
         "    }",
     ]
 
@@ -172,6 +208,7 @@ def _formula_block(row: Row, argument: Argument, index: str) -> list[str]:
 def node_struct(row: Row) -> str:
     before, after = _all_needs(row)
     members = [f"  {s.type} {s.name};" for s in [*before.values(), *after.values()]]
+    members += [f"  size_t {a.name}_count = 0;" for a in row.schema.arguments if a.type == "Tensor[]"]
     released = [f"{s.name}.release();" for s in [*before.values(), *after.values()] if s.release]
     name = _NAMES[row.name]
     lines = [
@@ -190,16 +227,25 @@ def node_apply(row: Row) -> str:
         f"void {_struct(row)}::apply(autograd::Grads grads, autograd::Grads out, "
         "[[maybe_unused]] uint64_t wanted) {"
     ]
-    lines.append("    const Tensor& grad = grads[0];")
-    lines.append("    if (!grad.defined()) return;")
-    index = 0
-    for argument in row.schema.arguments:
-        if not argument.is_tensor:
-            continue
-        if argument.name in row.grad:
-            lines += _formula_block(row, argument, str(index))
-        index += 1
+    lines += _incoming(row)
+    for names, formula in row.formulas:
+        lines += _formula_block(row, names, formula)
     return "\n".join([*lines, "}", ""])
+
+
+def _incoming(row: Row) -> list[str]:
+    """The gradients of the outputs: `grad` is the first one's, `grad_values` the one of `values`."""
+    text = " ".join(formula for _, formula in row.formulas)
+    lines, used = [], []
+    if _mentions(text, "grad"):
+        lines.append("    const Tensor& grad = grads[0];")
+        used.append("grad")
+    for i, name in enumerate(_output_names(row)):
+        if _mentions(text, f"grad_{name}") and f"grad_{name}" not in {a.name for a in row.schema.arguments}:
+            lines.append(f"    const Tensor grad_{name} = autograd::gradient_of_output(grads, {i});")
+            used.append(f"grad_{name}")
+    undefined = " && ".join(f"!{name}.defined()" for name in used)
+    return [*lines, f"    if ({undefined}) return;"] if used else lines
 
 
 def _store(row: Row, saved: Saved, written: str | None) -> str:
@@ -220,6 +266,7 @@ def _create(row: Row, written: str | None) -> list[str]:
     for argument in row.schema.arguments:
         if argument.type == "Tensor[]":
             lines.append(f"    for (const Tensor& t : {argument.name}) autograd::connect(node->edges, t);")
+            lines.append(f"    node->{argument.name}_count = {argument.name}.size();")
         elif argument.is_tensor:
             connected = argument.name in row.grad
             lines.append(
@@ -237,7 +284,13 @@ def _differentiable_inputs(row: Row) -> str:
 def record(row: Row, outputs: list[str]) -> list[str]:
     """Statements that attach the node to fresh results."""
     if not row.grad:
-        return []
+        inputs = tensor_names(row)
+        if not inputs or not row.differentiable or row.family in ("compare", "predicate"):
+            return []
+        return [
+            f"  if (autograd::any_needs_grad({inputs})) [[unlikely]]",
+            f'    autograd::set_not_implemented({{{", ".join("&" + o for o in outputs)}}}, "aten::{row.cpp_name}", {inputs});',
+        ]
     _, after = _all_needs(row)
     lines = [
         f"  if (autograd::any_needs_grad({_differentiable_inputs(row)})) {{",
@@ -290,10 +343,10 @@ def nodes_header(rows: list[Row]) -> str:
     ])  # fmt: skip
 
 
-def nodes_source(rows: list[Row]) -> str:
+def nodes_source(rows: list[Row], stem: str) -> str:
     return "\n".join([
         _BANNER,
-        '#include "generated/autograd/nodes.h"\n',
+        f'#include "generated/autograd/{stem}.h"\n',
         '#include "autograd/formulas.h"\n',
         "namespace mt::ops {",
         "using namespace mt::formulas;\n",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from .cpp_types import kernel_parameters
 from .dispatch import BANNER, has_table, rule, writes_in_place
-from .table import Row, VendorCall
+from .table import Row, VendorCall, stems
 
 _SIGNATURES = {
     "unary": "(const View&, const View&, const Scalar*)",
@@ -26,6 +26,20 @@ def kernel_instantiations(rows: list[Row], family: str) -> str:
         "namespace mt::kernels {\n",
         *[f"template void {family}<{functor}>{_SIGNATURES[family]};" for functor in functors],
         "\n}  // namespace mt::kernels",
+        "",
+    ])  # fmt: skip
+
+
+def register_all(rows: list[Row], device: str) -> str:
+    """The function that fills the device's cells, file by file."""
+    return "\n".join([
+        BANNER,
+        f'#include "generated/{device}/kernels.h"\n',
+        f"namespace mt::{device} {{\n",
+        f"void register_{device}_kernels() {{",
+        *[f"  register_{stem}_kernels();" for stem in stems(rows)],
+        "}\n",
+        f"}}  // namespace mt::{device}",
         "",
     ])  # fmt: skip
 
@@ -87,13 +101,14 @@ def cpu_header(rows: list[Row]) -> str:
         "// Written by hand in csrc/backends/cpu/.",
         "namespace mt::cpu {\n",
         *by_hand,
-        "\nvoid register_cpu_kernels();",
+        "\nvoid register_cpu_kernels();  // calls those of the files",
+        *[f"void register_{stem}_kernels();" for stem in stems(rows)],
         "\n}  // namespace mt::cpu",
         "",
     ])  # fmt: skip
 
 
-def cpu_source(rows: list[Row]) -> str:
+def cpu_source(rows: list[Row], stem: str) -> str:
     rows = [r for r in rows if has_table(r) and r.cpu]
     functions = []
     for r in rows:
@@ -110,7 +125,7 @@ def cpu_source(rows: list[Row]) -> str:
         '#include "backends/cpu/view.h"',
         '#include "core/host_lock.h"',
         '#include "generated/cpu/kernels.h"',
-        '#include "generated/ops/tables.h"',
+        f'#include "generated/ops/{stem}_tables.h"',
         '#include "infer/infer.h"',
         '#include "kernels/elementwise.h"',
         '#include "kernels/functors.h"',
@@ -119,7 +134,7 @@ def cpu_source(rows: list[Row]) -> str:
         "namespace {\n",
         *functions,
         "}  // namespace\n",
-        "void register_cpu_kernels() {",
+        f"void register_{stem}_kernels() {{",
         *[f"  table::{r.id}.cell[int(DeviceType::cpu)] = run_{r.id};" for r in rows],
         "}\n",
         "}  // namespace mt::cpu",
@@ -167,25 +182,26 @@ def npu_header(rows: list[Row]) -> str:
         "// Written by hand in csrc/backends/npu/.",
         "namespace mt::npu {\n",
         *by_hand,
-        "\nvoid register_npu_kernels();",
+        "\nvoid register_npu_kernels();  // calls those of the files",
+        *[f"void register_{stem}_kernels();" for stem in stems(rows)],
         "\n}  // namespace mt::npu",
         "",
     ])  # fmt: skip
 
 
-def npu_source(rows: list[Row]) -> str:
+def npu_source(rows: list[Row], stem: str) -> str:
     rows = [r for r in rows if has_table(r) and r.npu]
     functions = [f"void run_{r.id}({_unused_allowed(r)}) {{\n{_npu_body(r)}\n}}\n" for r in rows]
     return "\n".join([
         BANNER,
         '#include "backends/npu/aclnn_call.h"',
         '#include "generated/npu/kernels.h"',
-        '#include "generated/ops/tables.h"\n',
+        f'#include "generated/ops/{stem}_tables.h"\n',
         "namespace mt::npu {",
         "namespace {\n",
         *functions,
         "}  // namespace\n",
-        "void register_npu_kernels() {",
+        f"void register_{stem}_kernels() {{",
         *[f"  table::{r.id}.cell[int(DeviceType::npu)] = run_{r.id};" for r in rows],
         "}\n",
         "}  // namespace mt::npu",

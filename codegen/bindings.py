@@ -7,13 +7,16 @@ from collections import defaultdict
 from .cpp_types import default_value
 from .dispatch import BANNER
 from .schema import Argument
-from .table import Row
+from .table import Row, stems
 
 _KINDS = {
     "Tensor": "tensor", "Tensor?": "tensor", "Tensor[]": "tensor_list", "Scalar": "number",
     "Scalar?": "number", "int": "integer", "int?": "integer", "float": "real", "bool": "boolean",
     "int[]": "int_list", "int[1]": "dim_list", "int[1]?": "dim_list", "ScalarType": "dtype",
-    "ScalarType?": "dtype", "Device?": "device",
+    "ScalarType?": "dtype", "Device?": "device", "Tensor?[]": "optional_tensor_list",
+    "Tensor[]?": "tensor_list", "float?": "real", "float[]": "real_list", "float[]?": "real_list",
+    "bool?": "boolean", "str": "text", "str?": "text", "int[]?": "int_list", "int[N]": "dim_list",
+    "int[N]?": "dim_list", "Layout": "layout",
     "MemoryFormat": "memory_format", "MemoryFormat?": "memory_format", "Generator?": "generator",
 }  # fmt: skip
 _PYTHON_TYPES = {
@@ -21,6 +24,9 @@ _PYTHON_TYPES = {
     "int[1]?": "int or tuple of ints", "ScalarType?": "torch.dtype", "ScalarType": "torch.dtype",
     "Device?": "torch.device", "Generator?": "torch.Generator", "MemoryFormat?": "torch.memory_format",
     "MemoryFormat": "torch.memory_format", "Tensor[]": "tuple of Tensors",
+    "Tensor[]?": "tuple of Tensors", "Tensor?[]": "tuple of Tensors", "float[]": "tuple of floats",
+    "float[]?": "tuple of floats", "int[]?": "tuple of ints", "int[N]": "int or tuple of ints",
+    "int[N]?": "int or tuple of ints",
 }  # fmt: skip
 _READERS = {
     "Tensor": "tensor", "Tensor?": "tensor", "Tensor[]": "tensors", "Scalar": "number",
@@ -28,15 +34,18 @@ _READERS = {
     "int": "integer", "int?": "integer_or_none", "float": "real", "bool": "boolean", "int[]": "ints",
     "int[1]": "dims", "int[1]?": "dims", "ScalarType": "dtype", "ScalarType?": "dtype_or_none",
     "Device?": "device_or_none", "MemoryFormat": "format", "MemoryFormat?": "format_or_none",
-    "Generator?": "generator",
+    "Generator?": "generator", "Tensor?[]": "optional_tensors", "float?": "real_or_none",
+    "float[]": "reals", "float[]?": "reals_or_none", "bool?": "boolean_or_none", "str": "text",
+    "str?": "text_or_none", "int[]?": "ints_or_none", "int[N]": "sized_ints", "int[N]?": "sized_ints_or_none",
 }  # fmt: skip
-_WITH_FALLBACK = ("Scalar", "int", "float", "bool", "MemoryFormat")
+_WITH_FALLBACK = ("Scalar", "int", "float", "bool", "MemoryFormat", "str", "int[N]")
 _OPTIONS = (
     Argument("dtype", "ScalarType?", "None", True), Argument("layout", "Layout", "None", True),
     Argument("device", "Device?", "None", True), Argument("pin_memory", "bool?", "None", True),
     Argument("requires_grad", "bool?", "None", True),
 )  # fmt: skip
 _OUT = Argument("out", "Tensor?", "None", True)
+_OUTS = Argument("out", "Tensor[]?", "None", True)  # of operators with several results
 _BINARY_SLOTS = {
     "__add__": "add", "__sub__": "subtract", "__mul__": "multiply", "__truediv__": "true_divide",
     "__floordiv__": "floor_divide", "__mod__": "remainder", "__matmul__": "matrix_multiply", "__and__": "and",
@@ -52,14 +61,24 @@ _COMPARE = {
     "__ge__": "Py_GE",
 }
 _COMMUTATIVE = ("__add__", "__mul__", "__and__", "__or__", "__xor__")
-_INCLUDES = (
-    '#include "bindings/parser.h"\n#include "bindings/results.h"\n#include "bindings/tensor_object.h"\n'
-    '#include "generated/ops/ops.h"\n#include "infer/infer.h"\n\nnamespace mt::bindings {\nnamespace {\n'
-)
+
+
+def _includes(stems: list[str]) -> str:
+    """Only the operators that the file binds, so that a new row elsewhere does not compile it again."""
+    return "\n".join([
+        '#include "bindings/parser.h"',
+        '#include "bindings/python_op.h"',
+        '#include "bindings/results.h"',
+        '#include "bindings/tensor_object.h"',
+        *[f'#include "generated/ops/{stem}.h"' for stem in stems],
+        '#include "infer/infer.h"\n',
+        "namespace mt::bindings {",
+        "namespace {\n",
+    ])  # fmt: skip
 
 
 def _kind(argument: Argument) -> str:
-    return {"Layout": "layout", "bool?": "boolean"}.get(argument.type) or _KINDS[argument.type]
+    return _KINDS[argument.kind]
 
 
 def _python_name(row: Row, argument: Argument, method: bool) -> str:
@@ -72,7 +91,7 @@ def python_arguments(row: Row, suffix: str = "") -> list[Argument]:
     if row.factory:
         arguments += _OPTIONS
     if "out" in row.variants and not suffix:
-        arguments.append(_OUT)
+        arguments.append(_OUT if len(row.schema.returns) == 1 else _OUTS)
     return arguments
 
 
@@ -86,7 +105,7 @@ def signature_text(row: Row, arguments: list[Argument], method: bool) -> str:
             star = True
         default = f" = {a.default}" if a.default is not None else ""
         parts.append(
-            f"{_PYTHON_TYPES.get(a.type, a.type.rstrip('?'))} {_python_name(row, a, method)}{default}"
+            f"{_PYTHON_TYPES.get(a.kind, a.type.rstrip('?'))} {_python_name(row, a, method)}{default}"
         )
     return f"({', '.join(parts)})"
 
@@ -103,10 +122,15 @@ def _parameter(row: Row, a: Argument, method: bool) -> str:
 
 
 def _value(a: Argument, i: int) -> str:
-    reader = _READERS[a.type]
-    if a.default is not None and a.type in _WITH_FALLBACK:
-        return f"b.{reader}({i}, {default_value(a)})"
-    return f"b.{reader}({i})"
+    values = [str(i)]
+    if a.list_length > 1:
+        values.append(str(a.list_length))
+    default = default_value(a)
+    if default is not None and default != "IntList()":
+        named_dims = a.type == "int[1]" and default != "DimList()"
+        if a.kind in _WITH_FALLBACK or named_dims:
+            values.append(default)
+    return f"b.{_READERS[a.kind]}({', '.join(values)})"
 
 
 def _result(row: Row, call: str) -> str:
@@ -122,10 +146,56 @@ def _result(row: Row, call: str) -> str:
     return f"return wrap({call});"
 
 
+def _out_call(row: Row, values: list[str], at: int) -> list[str]:
+    """out= was given: one tensor, or a tuple of as many as there are results."""
+    returns = row.schema.returns
+    if len(returns) == 1:
+        return [
+            f"        if (b.given({at})) {{",
+            f"          ops::{row.cpp_name}_out({', '.join([*values, f'b.tensor({at})'])});",
+            f"          return returned(b.at({at}));",
+            "        }",
+        ]
+    outs = [f"outs[{i}]" for i in range(len(returns))]
+    fields = ", ".join(f'"{r.name}"' for r in returns)
+    return [
+        f"        if (b.given({at})) {{",
+        f"          const std::vector<Tensor> outs = b.out_tensors({at}, {len(returns)});",
+        f"          ops::{row.cpp_name}_out({', '.join([*values, *outs])});",
+        f'          static PyTypeObject* type = return_type("torch.return_types.{row.cpp_name}", {{{fields}}});',
+        f"          return wrap_named(type, {{{', '.join(outs)}}});",
+        "        }",
+    ]
+
+
+def _python_case(row: Row, suffix: str) -> list[str]:
+    """An operator composed in Python: the parser's values go to its function by name."""
+    module, _, function = str(row.python).rpartition(".")
+    names = ", ".join(f'"{a.name}"' for a in row.schema.arguments)
+    returns = row.schema.returns
+    lines = [
+        f'        static PythonOp op("{module}", "{function}", "aten::{row.cpp_name}{suffix}", {{{names}}});',
+    ]
+    if suffix:
+        return [*lines, "        return op.in_place(b);"]
+    if "out" in row.variants:
+        at = len(row.schema.arguments)
+        lines.append(f"        if (b.given({at})) return op.into(b, {at}, {len(returns)});")
+    if len(returns) > 1 and all(r.name for r in returns):
+        fields = ", ".join(f'"{r.name}"' for r in returns)
+        lines.append(
+            f'        static PyTypeObject* type = return_type("torch.return_types.{row.cpp_name}", {{{fields}}});'
+        )
+        return [*lines, "        return op.named(b, type);"]
+    return [*lines, "        return op.call(b);"]
+
+
 def _case(row: Row, index: int, suffix: str) -> list[str]:
     arguments = python_arguments(row, suffix)
     values = [_value(a, i) for i, a in enumerate(row.schema.arguments)]
     lines = [f"      case {index}: {{"]
+    if row.family == "python":
+        return [*lines, *_python_case(row, suffix), "      }"]
     if row.family == "inplace" or suffix:
         target = [a.name for a in row.schema.arguments].index(
             row.target if row.family == "inplace" else row.schema.arguments[0].name
@@ -142,13 +212,7 @@ def _case(row: Row, index: int, suffix: str) -> list[str]:
         ]
     else:
         if "out" in row.variants:
-            at = len(arguments) - 1
-            lines += [
-                f"        if (b.given({at})) {{",
-                f"          ops::{row.cpp_name}_out({', '.join([*values, f'b.tensor({at})'])});",
-                f"          return returned(b.at({at}));",
-                "        }",
-            ]
+            lines += _out_call(row, values, len(arguments) - 1)
         lines.append("        " + _result(row, f"ops::{row.cpp_name}({', '.join(values)})"))
     return [*lines, "      }"]
 
@@ -186,31 +250,54 @@ def _by_name(rows: list[Row], variant: str) -> dict[str, list[Row]]:
     return groups
 
 
-def _table(names: list[str], prefix: str) -> list[str]:
-    cast = "reinterpret_cast<PyCFunction>(reinterpret_cast<void*>({}))"
-    return [
-        f'    {{"{n}", {cast.format(f"{prefix}_{n}")}, METH_FASTCALL | METH_KEYWORDS, nullptr}},'
-        for n in names
-    ]
+def _entry(python_name: str, identifier: str) -> str:
+    cast = f"reinterpret_cast<PyCFunction>(reinterpret_cast<void*>({identifier}))"
+    return f'{{"{python_name}", {cast}, METH_FASTCALL | METH_KEYWORDS, nullptr}}'
 
 
-def functions_source(rows: list[Row]) -> str:
-    groups = _by_name(rows, "function")
-    inplace = {f"{name}_": group for name, group in _by_name(rows, "inplace").items()}
-    names = [*groups, *inplace]
-    return "\n".join([
-        BANNER,
-        _INCLUDES,
-        *[_callable(name, group, method=False) for name, group in groups.items()],
-        *[_callable(name, group, method=False, suffix="_") for name, group in inplace.items()],
-        "PyMethodDef table[] = {",
-        *_table(names, "function"),
-        "    {nullptr, nullptr, 0, nullptr},\n};\n",
-        "}  // namespace\n",
-        "PyMethodDef* generated_functions() { return table; }\n",
-        "}  // namespace mt::bindings",
-        "",
-    ])  # fmt: skip
+def callable_names(group: list[Row]) -> list[str]:
+    """The names under which Python finds a group of overloads."""
+    return [group[0].public_name, *dict.fromkeys(alias for row in group for alias in row.aliases)]
+
+
+def _sources(rows: list[Row], method: bool) -> dict[str, str]:
+    """By file of the table: its operators as functions or methods. Overloads go with the first of them."""
+    word = "method" if method else "function"
+    plain = {name: (group, "") for name, group in _by_name(rows, word).items()}
+    inplace = {f"{name}_": (group, "_") for name, group in _by_name(rows, "inplace").items()}
+    by_file: dict[str, dict[str, tuple[list[Row], str]]] = {stem: {} for stem in stems(rows)}
+    for name, (group, suffix) in [*plain.items(), *inplace.items()]:
+        by_file[group[0].file][name] = (group, suffix)
+    sources = {}
+    for stem, callables in by_file.items():
+        used = sorted({row.file for group, _ in callables.values() for row in group})
+        adds = []
+        for name, (group, suffix) in callables.items():
+            table = "methods" if method else f'tables["{group[0].module}"]'
+            adds += [
+                f"  {table}.push_back({_entry(other + suffix, f'{word}_{name}')});" for other in callable_names(group)
+            ]
+        parameter = "std::vector<PyMethodDef>& methods" if method else "FunctionTables& tables"
+        sources[stem] = "\n".join([
+            BANNER,
+            _includes(used),
+            *[_callable(name, group, method, suffix) for name, (group, suffix) in callables.items()],
+            "}  // namespace\n",
+            f"void add_{stem}_{word}s([[maybe_unused]] {parameter}) {{",
+            *adds,
+            "}\n",
+            "}  // namespace mt::bindings",
+            "",
+        ])  # fmt: skip
+    return sources
+
+
+def functions_sources(rows: list[Row]) -> dict[str, str]:
+    return _sources(rows, method=False)
+
+
+def methods_sources(rows: list[Row]) -> dict[str, str]:
+    return _sources(rows, method=True)
 
 
 def _binary_slot(row: Row, number_row: Row | None, special: str) -> str:
@@ -318,21 +405,27 @@ def _slots(rows: list[Row]) -> tuple[list[str], list[str]]:
     return definitions, entries
 
 
-def methods_source(rows: list[Row]) -> str:
-    groups = _by_name(rows, "method")
-    inplace = {f"{name}_": group for name, group in _by_name(rows, "inplace").items()}
+def index_source(rows: list[Row]) -> str:
+    """What the files add, in one place, and the number slots of the Tensor type."""
     slots, entries = _slots(rows)
+    used = sorted({row.file for row in rows if row.special})
+    declarations = [
+        f"void add_{stem}_functions(FunctionTables& tables);\n"
+        f"void add_{stem}_methods(std::vector<PyMethodDef>& methods);"
+        for stem in stems(rows)
+    ]
     return "\n".join([
         BANNER,
-        _INCLUDES,
-        *[_callable(name, group, method=True) for name, group in groups.items()],
-        *[_callable(name, group, method=True, suffix="_") for name, group in inplace.items()],
+        _includes(used),
         *slots,
-        "PyMethodDef table[] = {",
-        *_table([*groups, *inplace], "method"),
-        "    {nullptr, nullptr, 0, nullptr},\n};\n",
         "}  // namespace\n",
-        "PyMethodDef* generated_methods() { return table; }\n",
+        *declarations,
+        "\nvoid add_generated_functions(FunctionTables& tables) {",
+        *[f"  add_{stem}_functions(tables);" for stem in stems(rows)],
+        "}",
+        "void add_generated_methods(std::vector<PyMethodDef>& methods) {",
+        *[f"  add_{stem}_methods(methods);" for stem in stems(rows)],
+        "}",
         "void add_generated_slots(std::vector<PyType_Slot>& slots) {",
         *entries,
         "}\n",

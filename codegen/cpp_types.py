@@ -8,13 +8,23 @@ _PARAMETER = {
     "Tensor": "const Tensor&",
     "Tensor?": "const Tensor&",
     "Tensor[]": "TensorList",
+    "Tensor?[]": "TensorList",
     "Scalar": "const Scalar&",
     "Scalar?": "const std::optional<Scalar>&",
     "int": "int64_t",
     "int?": "std::optional<int64_t>",
     "float": "double",
+    "float?": "std::optional<double>",
+    "float[]": "std::span<const double>",
+    "float[]?": "const std::optional<std::vector<double>>&",
     "bool": "bool",
+    "bool?": "std::optional<bool>",
+    "str": "std::string_view",
+    "str?": "std::optional<std::string_view>",
     "int[]": "IntList",
+    "int[]?": "const OptionalInts&",
+    "int[N]": "IntList",
+    "int[N]?": "const OptionalInts&",
     "int[1]": "const DimList&",
     "int[1]?": "const DimList&",
     "ScalarType": "DType",
@@ -24,11 +34,18 @@ _PARAMETER = {
     "MemoryFormat?": "std::optional<MemoryFormat>",
     "Generator?": "Generator*",
 }
-_KEPT = {"IntList": "Dims", "const Scalar&": "Scalar", "const DimList&": "DimList"}
+_KEPT = {
+    "IntList": "Dims",
+    "const Scalar&": "Scalar",
+    "const DimList&": "DimList",
+    "std::string_view": "std::string",
+    "std::optional<std::string_view>": "std::optional<std::string>",
+    "std::span<const double>": "std::vector<double>",
+}
 
 
 def parameter_type(argument: Argument) -> str:
-    return _PARAMETER[argument.type]
+    return _PARAMETER[argument.kind]
 
 
 def kept_type(argument: Argument) -> str:
@@ -46,7 +63,12 @@ def default_value(argument: Argument) -> str | None:
             argument.type, "std::nullopt"
         )
     if text == "[]":
-        return "DimList()" if argument.type == "int[1]" else "IntList()"
+        return {"int[1]": "DimList()", "float[]": "std::span<const double>()"}.get(argument.type, "IntList()")
+    if argument.list_length:
+        numbers = text.strip("[]") if text.startswith("[") else ", ".join([text] * argument.list_length)
+        return f"DimList(Dims{{{numbers}}})" if argument.list_length == 1 else f"Dims{{{numbers}}}"
+    if argument.type in ("str", "str?"):
+        return '"' + text.strip("\"'") + '"'
     if text == "contiguous_format":
         return "MemoryFormat::contiguous"
     if argument.type == "Scalar":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .bindings import python_arguments
+from .bindings import callable_names, python_arguments
 from .schema import Argument
 from .table import ROOT, Row, VendorCall
 
@@ -10,7 +10,10 @@ from .table import ROOT, Row, VendorCall
 _STUB_TYPES = {
     "Tensor": "Tensor", "Tensor?": "Tensor | None", "Tensor[]": "Sequence[Tensor]", "Scalar": "Number",
     "Scalar?": "Number | None", "int": "_int", "int?": "_int | None", "float": "_float", "bool": "_bool",
-    "bool?": "_bool | None", "int[]": "Sequence[_int]", "int[1]": "_int | Sequence[_int]",
+    "bool?": "_bool | None", "str": "str", "str?": "str | None", "float?": "_float | None",
+    "float[]": "Sequence[_float]", "float[]?": "Sequence[_float] | None", "Tensor?[]": "Sequence[Tensor | None]",
+    "Tensor[]?": "Sequence[Tensor] | None", "int[]?": "Sequence[_int] | None",
+    "int[N]": "_int | Sequence[_int]", "int[N]?": "_int | Sequence[_int] | None", "int[]": "Sequence[_int]", "int[1]": "_int | Sequence[_int]",
     "int[1]?": "_int | Sequence[_int] | None", "ScalarType": "_dtype", "ScalarType?": "_dtype | None",
     "Device?": "DeviceLike | None", "MemoryFormat": "_int", "MemoryFormat?": "_int | None",
     "Generator?": "Generator | None", "Layout": "object",
@@ -35,7 +38,7 @@ def _stub_argument(argument: Argument, method: bool) -> str:
     if name == "from":  # a keyword: positional only
         name = "from_"
     default = " = ..." if argument.default is not None else ""
-    return f"{name}: {_STUB_TYPES[argument.type]}{default}"
+    return f"{name}: {_STUB_TYPES[argument.kind]}{default}"
 
 
 def _can_spread(arguments: list[Argument]) -> bool:
@@ -72,7 +75,8 @@ def _definitions(rows: list[Row], variant: str, method: bool) -> list[str]:
             groups.setdefault(row.cpp_name, []).append(row)
     suffix = "_" if variant == "inplace" else ""
     lines = []
-    for name, group in groups.items():
+    named = {name: group for group in groups.values() for name in callable_names(group)}
+    for name, group in named.items():
         made = [
             f"def {name}{suffix}({signature}) -> {_result_type(row)}: ..."
             for row in group
@@ -94,14 +98,15 @@ def native_stub(rows: list[Row]) -> str:
     return f"{_BANNER.format(' and codegen/stub_native.pyi')}\n{body}"
 
 
-def functions_stub(rows: list[Row]) -> str:
-    """The stub of the operators as functions."""
+def functions_stub(rows: list[Row], module: str) -> str:
+    """The stub of the operators of one module as functions."""
+    rows = [row for row in rows if row.module == module]
     functions = [*_definitions(rows, "function", False), *_definitions(rows, "inplace", False)]
     return "\n".join([_BANNER.format("") + _FUNCTIONS_HEADER, *functions, ""])
 
 
 def _cell(row: Row, device: str) -> str:
-    if row.family in ("view", "composite") or row.kernel:
+    if row.family in ("view", "composite", "python") or row.kernel:
         return "yes"
     if device == "meta":
         return "yes"
@@ -122,7 +127,7 @@ def support_matrix(rows: list[Row]) -> str:
         "|---|---|---|---|---|---|",
     ]
     for row in rows:
-        if row.family == "composite":
+        if row.family in ("composite", "python"):
             gradient = "through its parts"
         else:
             gradient = ", ".join(row.grad) if row.grad else "—"

@@ -26,6 +26,21 @@ class Argument:
         return self.type in ("Tensor", "Tensor?", "Tensor[]")
 
     @property
+    def is_tensor_list(self) -> bool:
+        return self.type in ("Tensor[]", "Tensor?[]")
+
+    @property
+    def list_length(self) -> int:
+        """3 for `int[3]`, a list for which one int may stand; 0 for other types."""
+        match = re.fullmatch(r"int\[(\d)\]\??", self.type)
+        return int(match[1]) if match else 0
+
+    @property
+    def kind(self) -> str:
+        """The type by which the generators look things up: lists of two, three… ints are one kind."""
+        return re.sub(r"int\[[2-9]\]", "int[N]", self.type)
+
+    @property
     def optional(self) -> bool:
         return self.type.endswith("?")
 

@@ -12,11 +12,15 @@ import yaml
 from .schema import Argument, Schema, SchemaError, parse_schema
 
 ROOT = Path(__file__).resolve().parent.parent
-FAMILIES = ("unary", "predicate", "binary", "compare", "reduce", "kernel", "inplace", "view", "composite")
+FAMILIES = (
+    "unary", "predicate", "binary", "compare", "reduce", "kernel", "inplace", "view", "composite", "python",
+)  # fmt: skip
+MODULES = ("linalg", "fft", "special", "nn")
 _ELEMENTWISE = ("unary", "predicate", "binary", "compare")
 _KEYS = {
     "op", "family", "variants", "dtype", "cpu", "npu", "kernel", "infer", "view", "composite", "grad",
-    "scalar", "scalar_overload", "special", "differentiable", "factory", "self", "check",
+    "scalar", "scalar_overload", "special", "differentiable", "factory", "self", "check", "python", "module",
+    "aliases",
 }  # fmt: skip
 _CALL = re.compile(r"^(\w+)\((.*)\)$")
 
@@ -43,7 +47,13 @@ class Row:
     check: str | None = None  # a function of infer/ that refuses bad values before anything is allocated
     view: str | None = None
     composite: str | None = None
-    grad: dict[str, str] = field(default_factory=dict)
+    python: str | None = None  # "shape.rot90": a function of src/mindtorch_v2/_composed/shape.py
+    module: str = ""  # the namespace it lives in, with its prefix in the name: torch.linalg for linalg_inv
+    aliases: tuple[str, ...] = ()  # other names of the same callable
+    file: str = ""  # the stem of its file in ops/
+    grad: dict[str, str] = field(default_factory=dict)  # one entry per argument
+    # The same as (arguments, formula); a formula for several arguments gives a tuple or an array.
+    formulas: tuple[tuple[tuple[str, ...], str], ...] = ()
     special: str | None = None
     differentiable: bool = True
     factory: bool = False
@@ -62,6 +72,11 @@ class Row:
     def id(self) -> str:
         """A C++ identifier for this overload."""
         return self.schema.full_name.replace(".", "_")
+
+    @property
+    def public_name(self) -> str:
+        """The name in its module: `inv` for linalg_inv."""
+        return self.cpp_name.removeprefix(f"{self.module}_") if self.module else self.cpp_name
 
     @property
     def elementwise(self) -> bool:
@@ -83,7 +98,14 @@ def _npu_cell(cell: str | dict[str, str] | None) -> VendorCall | str | None:
     return _vendor_call(cell)
 
 
-def _default_variants(family: str) -> list[str]:
+def _formulas(cell: dict[str, Any]) -> tuple[tuple[tuple[str, ...], str], ...]:
+    """`grad:` with `a, b: formula` split into its arguments."""
+    return tuple((tuple(n.strip() for n in names.split(",")), str(text)) for names, text in cell.items())
+
+
+def _default_variants(family: str, module: str) -> list[str]:
+    if module:  # torch.linalg and the like have functions only
+        return ["function", "out"] if family in (*_ELEMENTWISE, "reduce") else ["function"]
     if family in _ELEMENTWISE:
         return ["function", "method", "inplace", "out"]
     return ["function", "method", "out"] if family == "reduce" else ["function", "method"]
@@ -99,13 +121,19 @@ def _rows(entry: dict[str, Any], defaults: dict[str, Any], source: str) -> list[
     if family not in FAMILIES:
         raise SchemaError(f"{source}: unknown family {family!r}; known: {', '.join(FAMILIES)}")
     names = {a.name for a in schema.arguments}
-    for name in cell.get("grad", {}):
-        if name not in names:
-            raise SchemaError(f"{source}: grad for {name!r}, which is no argument of {schema.full_name}")
+    formulas = _formulas(cell.get("grad", {}))
+    for group, _ in formulas:
+        for name in group:
+            if name not in names:
+                raise SchemaError(f"{source}: grad for {name!r}, which is no argument of {schema.full_name}")
+    if cell.get("module", "") not in ("", *MODULES):
+        raise SchemaError(f"{source}: module {cell['module']!r}; known: {', '.join(MODULES)}")
+    if ("python" in cell) != (family == "python"):
+        raise SchemaError(f"{source}: {schema.full_name}: family python and the key python: go together")
     row = Row(
         schema=schema,
         family=family,
-        variants=tuple(cell.get("variants") or _default_variants(family)),
+        variants=tuple(cell.get("variants") or _default_variants(family, cell.get("module", ""))),
         source=f"{source}: {schema.full_name}",
         dtype=cell.get("dtype", "same" if family in ("unary", "reduce") else "promote"),
         cpu=cell.get("cpu"),
@@ -115,7 +143,12 @@ def _rows(entry: dict[str, Any], defaults: dict[str, Any], source: str) -> list[
         check=cell.get("check"),
         view=cell.get("view"),
         composite=cell.get("composite"),
-        grad={k: str(v) for k, v in cell.get("grad", {}).items()},
+        python=cell.get("python"),
+        module=cell.get("module", ""),
+        aliases=tuple(cell.get("aliases", ())),
+        file=Path(source).stem,
+        grad={name: text for group, text in formulas for name in group},
+        formulas=formulas,
         special=cell.get("special"),
         differentiable=cell.get("differentiable", True),
         factory=cell.get("factory", False),
@@ -145,8 +178,14 @@ def _scalar_row(row: Row, call: str | None, overload: str) -> Row:
         schema=schema,
         npu=_vendor_call(call) if call else None,
         grad={k: v for k, v in row.grad.items() if k == first.name},
+        formulas=tuple((names, text) for names, text in row.formulas if names == (first.name,)),
         scalar_variant=True,
     )
+
+
+def stems(rows: list[Row]) -> list[str]:
+    """The files of the table, in order; generated code is split by them."""
+    return list(dict.fromkeys(row.file for row in rows))
 
 
 def load_table(folder: Path = ROOT / "ops") -> list[Row]:

@@ -1,6 +1,8 @@
 // The vocabulary of the table's backward formulas: arithmetic on tensors and the larger pieces.
 #pragma once
 
+#include <array>
+
 #include "autograd/node.h"
 #include "generated/ops/ops.h"
 

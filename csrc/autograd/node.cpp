@@ -93,6 +93,18 @@ Tensor SavedTensor::unpack(Node& node) const {
   return out;
 }
 
+void SavedList::save(TensorList tensors) {
+  tensors_.resize(tensors.size());
+  for (size_t i = 0; i < tensors.size(); ++i)
+    if (tensors[i].defined()) tensors_[i].save(tensors[i]);
+}
+
+std::vector<Tensor> SavedList::unpack(Node& node) const {
+  std::vector<Tensor> out;
+  for (const SavedTensor& t : tensors_) out.push_back(t.unpack(node));
+  return out;
+}
+
 LeafState::~LeafState() {
   if (accumulator) static_cast<AccumulateGrad*>(accumulator.get())->forget_variable();
 }
@@ -142,6 +154,27 @@ void set_history(const Tensor& output, Node* node) {
     node->device = impl->device;
     node->stream = device_hooks(DeviceType::npu).current_stream(impl->device);
   }
+}
+
+namespace {
+
+class NotImplemented final : public Node {
+ public:
+  explicit NotImplemented(const char* op) : op_(op) {}
+  const char* name() const override { return "NotImplemented"; }
+  void apply(Grads, Grads, uint64_t) override {
+    fail(ErrorKind::not_implemented, "derivative for ", op_, " is not implemented");
+  }
+
+ private:
+  const char* op_;
+};
+
+}  // namespace
+
+NodeRef not_implemented_node(const char* op) {
+  NotImplemented* node;
+  return new_node(node, op);
 }
 
 }  // namespace mt::autograd

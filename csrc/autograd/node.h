@@ -139,6 +139,19 @@ class SavedTensor {
   bool freed_ = false;
 };
 
+// The same for a list, some of whose tensors may be undefined.
+class SavedList {
+ public:
+  void save(TensorList tensors);
+  std::vector<Tensor> unpack(Node& node) const;
+  void release() {
+    for (SavedTensor& t : tensors_) t.release();
+  }
+
+ private:
+  std::vector<SavedTensor> tensors_;
+};
+
 // Gradient, accumulator and hooks of a tensor.
 struct LeafState final : GradState {
   Tensor grad;
@@ -152,6 +165,10 @@ LeafState* find_leaf_state(const Tensor& tensor);  // null when there is none
 
 // Edge to whatever produced `tensor`: its node, its accumulator, or nothing.
 void connect(EdgeList& edges, const Tensor& tensor);
+inline void connect_all(EdgeList& edges, const Tensor& tensor) { connect(edges, tensor); }
+inline void connect_all(EdgeList& edges, TensorList tensors) {
+  for (const Tensor& t : tensors) connect(edges, t);
+}
 Node* gradient_node(const Tensor& tensor);  // creates the accumulator of a leaf; null if no grad is required
 Node* current_grad_fn(const Tensor& tensor);  // regenerated for a view whose base was written in place
 
@@ -170,6 +187,19 @@ bool any_needs_grad(const T&... tensors) {
 }
 
 void set_history(const Tensor& output, Node* node);       // fresh results
+// Results of an operator without formulas: backward says so instead of leaving a gradient out.
+NodeRef not_implemented_node(const char* op);
+template <class... T>
+void set_not_implemented(std::initializer_list<const Tensor*> outputs, const char* op, const T&... inputs) {
+  const NodeRef ref = not_implemented_node(op);
+  Node* node = static_cast<Node*>(ref.get());
+  (connect_all(node->edges, inputs), ...);
+  for (const Tensor* output : outputs) set_history(*output, node);
+}
+// Undefined for an output that took no part.
+inline Tensor gradient_of_output(Grads grads, size_t output) {
+  return output < grads.size() ? grads[output] : Tensor();
+}
 void check_inplace(const Tensor& self);                   // before an in-place write
 void rebase_history(const Tensor& self, NodeRef&& node);  // after an in-place write
 void as_view(const Tensor& base, const Tensor& view);     // remembers what the view is a view of

@@ -11,7 +11,6 @@ namespace nb = nanobind;
 
 namespace mt::bindings {
 
-PyMethodDef* generated_functions();
 void init_autograd(nb::module_& m);
 void init_storage(nb::module_& m);
 void init_allocator(nb::module_& m);
@@ -35,6 +34,18 @@ void init_errors(nb::module_& m) {
       set_python_error();
     }
   });
+}
+
+// The operators as functions: those of torch itself in _functions, the others in _linalg, _fft, …
+void init_functions(nb::module_& m) {
+  static FunctionTables tables;  // the interpreter keeps pointers into it
+  add_generated_functions(tables);
+  for (auto& [name, functions] : tables) {
+    const std::string module = name.empty() ? "_functions" : "_" + name;
+    functions.push_back({nullptr, nullptr, 0, nullptr});
+    nb::module_ made = m.def_submodule(module.c_str(), "Operators as functions.");
+    if (PyModule_AddFunctions(made.ptr(), functions.data()) < 0) throw nb::python_error();
+  }
 }
 
 void init_settings(nb::module_& m) {
@@ -62,8 +73,7 @@ NB_MODULE(_C, m) {
   nb::set_leak_warnings(false);  // tensors and types of a module that is never unloaded are not leaks
   init_errors(m);
   if (!create_value_types(m.ptr()) || !create_tensor_type(m.ptr())) throw nb::python_error();
-  nb::module_ functions = m.def_submodule("_functions", "The operators as functions.");
-  if (PyModule_AddFunctions(functions.ptr(), generated_functions()) < 0) throw nb::python_error();
+  init_functions(m);
   mt::g_host_lock = {release_gil, take_gil};
   init_settings(m);
   init_autograd(m);

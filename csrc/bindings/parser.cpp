@@ -38,11 +38,32 @@ bool is_tensor_list(PyObject* o) {
   return true;
 }
 
+bool is_optional_tensor_list(PyObject* o) {
+  if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
+  const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    PyObject* item = PySequence_Fast_GET_ITEM(o, i);
+    if (item != Py_None && !is_tensor(item)) return false;
+  }
+  return true;
+}
+
+bool is_real_list(PyObject* o) {
+  if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
+  const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
+  for (Py_ssize_t i = 0; i < n; ++i)
+    if (!is_number(PySequence_Fast_GET_ITEM(o, i))) return false;
+  return true;
+}
+
 bool accepts(const Parameter& p, PyObject* o) {
   if (o == Py_None) return p.nullable;
   switch (p.kind) {
     case Kind::tensor: return is_tensor(o);
     case Kind::tensor_list: return is_tensor_list(o);
+    case Kind::optional_tensor_list: return is_optional_tensor_list(o);
+    case Kind::real_list: return is_real_list(o);
+    case Kind::text: return PyUnicode_Check(o);
     case Kind::number: return is_number(o);
     case Kind::integer: return is_integer(o);
     case Kind::real: return is_number(o) && !PyComplex_Check(o);
@@ -66,7 +87,10 @@ bool accepts(const Parameter& p, PyObject* o) {
 const char* kind_name(Kind kind) {
   switch (kind) {
     case Kind::tensor: return "Tensor";
+    case Kind::optional_tensor_list:
     case Kind::tensor_list: return "tuple of Tensors";
+    case Kind::real_list: return "tuple of floats";
+    case Kind::text: return "str";
     case Kind::number: return "Number";
     case Kind::integer: return "int";
     case Kind::real: return "float";
@@ -141,8 +165,40 @@ std::vector<Tensor> Bound::tensors(int i) const {
   std::vector<Tensor> out;
   if (!given(i)) return out;
   const Py_ssize_t n = PySequence_Fast_GET_SIZE(slot_[i]);
-  for (Py_ssize_t k = 0; k < n; ++k) out.push_back(tensor_of(PySequence_Fast_GET_ITEM(slot_[i], k)));
+  for (Py_ssize_t k = 0; k < n; ++k) {
+    PyObject* item = PySequence_Fast_GET_ITEM(slot_[i], k);
+    out.push_back(item == Py_None ? Tensor() : tensor_of(item));
+  }
   return out;
+}
+
+std::vector<Tensor> Bound::out_tensors(int i, int count) const {
+  std::vector<Tensor> out = tensors(i);
+  MT_CHECK_AS(type, int(out.size()) == count, "out: expected a tuple of ", count, " tensors, got ", out.size());
+  return out;
+}
+
+PyObject* Bound::object(int i) const {
+  if (i != spread_at_) return returned(slot_[i]);
+  PyObject* tuple = PyTuple_New(spread_count_);
+  if (!tuple) throw PythonError();
+  for (Py_ssize_t k = 0; k < spread_count_; ++k) PyTuple_SET_ITEM(tuple, k, returned(spread_[k]));
+  return tuple;
+}
+
+std::vector<double> Bound::reals(int i) const {
+  std::vector<double> out;
+  if (!given(i)) return out;
+  for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(slot_[i]); ++k)
+    out.push_back(number_from(PySequence_Fast_GET_ITEM(slot_[i], k)).to<double>());
+  return out;
+}
+
+std::string_view Bound::text(int i) const {
+  Py_ssize_t size = 0;
+  const char* chars = PyUnicode_AsUTF8AndSize(slot_[i], &size);
+  if (!chars) throw PythonError();
+  return {chars, size_t(size)};
 }
 
 Scalar Bound::number(int i) const { return number_from(slot_[i]); }
@@ -173,6 +229,13 @@ Dims Bound::ints(int i) const {
   }
   for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(o); ++k)
     out.push_back(integer_from(PySequence_Fast_GET_ITEM(o, k)));
+  return out;
+}
+
+Dims Bound::sized_ints(int i, int length) const {
+  Dims out = ints(i);
+  const bool single = !PyTuple_Check(slot_[i]) && !PyList_Check(slot_[i]);
+  while (single && int(out.size()) < length) out.push_back(out[0]);
   return out;
 }
 

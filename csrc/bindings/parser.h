@@ -23,6 +23,9 @@ enum class Kind : uint8_t {
   layout,
   memory_format,
   generator,
+  optional_tensor_list,
+  real_list,
+  text,
   any
 };
 
@@ -54,6 +57,9 @@ class Bound {
 
   const Tensor& tensor(int i) const { return given(i) ? tensor_of(slot_[i]) : kUndefined; }
   std::vector<Tensor> tensors(int i) const;
+  std::vector<Tensor> optional_tensors(int i) const { return tensors(i); }  // None: undefined
+  std::vector<Tensor> out_tensors(int i, int count) const;                  // out= of several results
+  PyObject* object(int i) const;                                            // as Python passed it; a new reference
   Scalar number(int i) const;
   Scalar number(int i, Scalar fallback) const { return passed(i) ? number(i) : fallback; }
   std::optional<Scalar> number_or_none(int i) const {
@@ -68,8 +74,31 @@ class Bound {
   double real(int i, double fallback) const { return passed(i) ? real(i) : fallback; }
   bool boolean(int i) const;
   bool boolean(int i, bool fallback) const { return passed(i) ? boolean(i) : fallback; }
+  std::optional<bool> boolean_or_none(int i) const {
+    return given(i) ? std::optional(boolean(i)) : std::nullopt;
+  }
+  std::optional<double> real_or_none(int i) const { return given(i) ? std::optional(real(i)) : std::nullopt; }
+  std::vector<double> reals(int i) const;
+  std::optional<std::vector<double>> reals_or_none(int i) const {
+    return given(i) ? std::optional(reals(i)) : std::nullopt;
+  }
+  std::string_view text(int i) const;
+  std::string_view text(int i, std::string_view fallback) const { return passed(i) ? text(i) : fallback; }
+  std::optional<std::string_view> text_or_none(int i) const {
+    return given(i) ? std::optional(text(i)) : std::nullopt;
+  }
   Dims ints(int i) const;
+  OptionalInts ints_or_none(int i) const { return given(i) ? OptionalInts(ints(i)) : std::nullopt; }
+  // Lists of `length` ints, for which one int may stand.
+  Dims sized_ints(int i, int length) const;
+  Dims sized_ints(int i, int length, Dims fallback) const {
+    return given(i) ? sized_ints(i, length) : fallback;
+  }
+  OptionalInts sized_ints_or_none(int i, int length) const {
+    return given(i) ? OptionalInts(sized_ints(i, length)) : std::nullopt;
+  }
   DimList dims(int i) const { return given(i) ? DimList(ints(i)) : DimList(); }
+  DimList dims(int i, DimList fallback) const { return given(i) ? DimList(ints(i)) : fallback; }
   DType dtype(int i) const { return dtype_of_object(slot_[i]); }
   std::optional<DType> dtype_or_none(int i) const {
     return given(i) ? std::optional(dtype(i)) : std::nullopt;

@@ -187,7 +187,7 @@ PyObject* wrap_as(PyTypeObject* type, Tensor&& tensor) {
 
 bool create_tensor_type(PyObject* module) {
   static std::vector<PyMethodDef> methods;
-  for (PyMethodDef* m = generated_methods(); m->ml_name; ++m) methods.push_back(*m);
+  add_generated_methods(methods);
   add_methods(methods);
   methods.push_back({nullptr, nullptr, 0, nullptr});
   static std::vector<PyGetSetDef> properties;

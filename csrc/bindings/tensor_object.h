@@ -11,6 +11,10 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <map>
+#include <string>
+#include <vector>
+
 #include "core/tensor.h"
 
 namespace mt::bindings {
@@ -55,7 +59,9 @@ PyObject* wrap_as(PyTypeObject* type, Tensor&& tensor);
 bool create_tensor_type(PyObject* module);
 
 // Tables the type is made of.
-extern PyMethodDef* generated_methods();  // generated/bindings/methods.cpp
+using FunctionTables = std::map<std::string, std::vector<PyMethodDef>>;  // by module: "", "linalg", …
+void add_generated_functions(FunctionTables& tables);                     // generated/bindings/index.cpp
+void add_generated_methods(std::vector<PyMethodDef>& methods);
 void add_generated_slots(std::vector<PyType_Slot>& slots);
 void add_methods(std::vector<PyMethodDef>& methods);   // tensor_methods.cpp
 extern PyGetSetDef tensor_properties[];                // tensor_properties.cpp

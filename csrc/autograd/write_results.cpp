@@ -1,0 +1,21 @@
+#include "autograd/write_results.h"
+
+#include "generated/ops/ops.h"
+#include "infer/infer.h"
+
+namespace mt::composite {
+
+const Tensor& write_back(const Tensor& self, const Tensor& result) {
+  infer::Output::inplace(self).prepare(result.sizes(), result.dtype(), result.device());
+  if (!self.same(result)) ops::copy_(self, result, false);
+  return self;
+}
+
+void write_out(const Tensor& out, const Tensor& result) {
+  infer::Output::into(out).prepare(result.sizes(), result.dtype(), result.device());
+  if (out.same(result)) return;
+  if (!out.device().is_meta()) copy_between(result, out, false);
+  out.bump_version();
+}
+
+}  // namespace mt::composite

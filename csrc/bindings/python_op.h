@@ -1,0 +1,27 @@
+// Operators composed in Python: src/mindtorch_v2/_composed/. The parser reads their arguments as it does for every
+// operator, so overloads, keywords and error messages are the same.
+#pragma once
+
+#include "bindings/parser.h"
+
+namespace mt::bindings {
+
+class PythonOp {
+ public:
+  // The function `function` of _composed/<module>.py, which takes its arguments by the schema's names.
+  PythonOp(const char* module, const char* function, const char* name, std::initializer_list<const char*> names);
+
+  PyObject* call(const Bound& bound) const;
+  PyObject* named(const Bound& bound, PyTypeObject* type) const;  // a tuple with names
+  PyObject* in_place(const Bound& bound) const;                   // over the first argument
+  PyObject* into(const Bound& bound, int out, int results) const; // over out=
+
+ private:
+  const char* module_;
+  const char* function_;
+  OpInfo info_;
+  std::vector<PyObject*> names_;
+  mutable PyObject* callable_ = nullptr;  // found at the first call; kept for the life of the process
+};
+
+}  // namespace mt::bindings

@@ -1,0 +1,5 @@
+"""Operators composed of others in Python: the `python:` cells of the table, one file per family.
+
+Each function takes its arguments by the names of its row's schema; the native parser has checked them. It is
+found at the first call, so that nothing here is imported before it is needed.
+"""
