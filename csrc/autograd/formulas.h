@@ -3,6 +3,14 @@
 
 #include <array>
 
+#include "autograd/formulas_activation.h"
+#include "autograd/formulas_complex.h"
+#include "autograd/formulas_index.h"
+#include "autograd/formulas_linalg.h"
+#include "autograd/formulas_nn.h"
+#include "autograd/formulas_reduce.h"
+#include "autograd/formulas_shape.h"
+#include "autograd/formulas_special.h"
 #include "autograd/node.h"
 #include "generated/ops/ops.h"
 

@@ -118,3 +118,12 @@ void copy_into(const Tensor& self, const Tensor& src, bool non_blocking);
 Dims strides_for(IntList sizes, MemoryFormat format);
 
 }  // namespace mt::infer
+
+#include "infer/rules_activation.h"
+#include "infer/rules_complex.h"
+#include "infer/rules_index.h"
+#include "infer/rules_linalg.h"
+#include "infer/rules_nn.h"
+#include "infer/rules_reduce.h"
+#include "infer/rules_shape.h"
+#include "infer/rules_special.h"

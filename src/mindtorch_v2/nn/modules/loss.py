@@ -5,6 +5,7 @@ from __future__ import annotations
 import mindtorch_v2 as torch
 
 from .. import functional as F
+from ..functional._reduction import reduction_name
 from .module import Module
 
 
@@ -15,7 +16,7 @@ class _Loss(Module):
         self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
     ) -> None:
         super().__init__()
-        self.reduction = F._reduction_name(size_average, reduce, reduction)
+        self.reduction = reduction_name(size_average, reduce, reduction)
 
 
 class _WeightedLoss(_Loss):

@@ -1,4 +1,4 @@
-"""The functions behind the modules. Those that are one operator are that operator; the rest is composed."""
+"""Losses."""
 
 from __future__ import annotations
 
@@ -7,100 +7,15 @@ import warnings
 
 import mindtorch_v2 as torch
 
-from .. import _functions
+from ... import _functions
+from ._reduction import reduction_name, reduction_number
+from .activation import log_softmax
 
-linear = _functions.linear
-
-_REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
-
-
-def _reduction_number(name: str) -> int:
-    if name not in _REDUCTIONS:
-        raise ValueError(f"{name} is not a valid value for reduction")
-    return _REDUCTIONS[name]
-
-
-def _reduction_name(
-    size_average: bool | None, reduce: bool | None, reduction: str, stacklevel: int = 3
-) -> str:
-    """``reduction``, or what the two arguments that came before it ask for."""
-    if size_average is None and reduce is None:
-        return reduction
-    if reduce is False:
-        name = "none"
-    else:
-        name = "sum" if size_average is False else "mean"
-    warnings.warn(
-        f"size_average and reduce args will be deprecated, please use reduction='{name}' instead.",
-        stacklevel=stacklevel,
-    )
-    return name
-
-
-# --- activations
-
-
-def relu(input: torch.Tensor, inplace: bool = False) -> torch.Tensor:
-    return input.relu_() if inplace else _functions.relu(input)
-
-
-def relu_(input: torch.Tensor) -> torch.Tensor:
-    return input.relu_()
-
-
-def sigmoid(input: torch.Tensor) -> torch.Tensor:
-    return input.sigmoid()
-
-
-def tanh(input: torch.Tensor) -> torch.Tensor:
-    return input.tanh()
-
-
-def _implicit_dimension(name: str, ndim: int, stacklevel: int) -> int:
-    warnings.warn(
-        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as "
-        "an argument.",
-        stacklevel=stacklevel,
-    )
-    return 0 if ndim in (0, 1, 3) else 1
-
-
-def softmax(
-    input: torch.Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: torch.dtype | None = None
-) -> torch.Tensor:
-    if dim is None:
-        dim = _implicit_dimension("softmax", input.dim(), _stacklevel)
-    return input.softmax(dim) if dtype is None else input.softmax(dim, dtype=dtype)
-
-
-def log_softmax(
-    input: torch.Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: torch.dtype | None = None
-) -> torch.Tensor:
-    if dim is None:
-        dim = _implicit_dimension("log_softmax", input.dim(), _stacklevel)
-    return input.log_softmax(dim) if dtype is None else input.log_softmax(dim, dtype=dtype)
-
-
-def dropout(
-    input: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
-) -> torch.Tensor:
-    if not 0.0 <= p <= 1.0:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-    if p == 0 or not training or input.numel() == 0:
-        return input
-    if p == 1:
-        kept = torch.zeros_like(input)
-    else:
-        with torch.no_grad():
-            kept = torch.empty_like(input).bernoulli_(1 - p).div_(1 - p)
-    return input.mul_(kept) if inplace else input * kept
-
-
-# --- losses
+__all__ = ["cross_entropy", "mse_loss", "nll_loss"]
 
 
 def _reduce(values: torch.Tensor, reduction: str) -> torch.Tensor:
-    _reduction_number(reduction)
+    reduction_number(reduction)
     if reduction == "mean":
         return values.mean()
     return values.sum() if reduction == "sum" else values
@@ -121,7 +36,7 @@ def mse_loss(
             "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
             stacklevel=2,
         )
-    reduction = _reduction_name(size_average, reduce, reduction)
+    reduction = reduction_name(size_average, reduce, reduction)
     squares = (input - target).square()
     if weight is None:
         return _reduce(squares, reduction)
@@ -157,7 +72,7 @@ def nll_loss(
     reduction: str = "mean",
 ) -> torch.Tensor:
     """Minus the given log-probability of each target class: (N, C, …) with classes (N, …)."""
-    number = _reduction_number(_reduction_name(size_average, reduce, reduction))
+    number = reduction_number(reduction_name(size_average, reduce, reduction))
     _check_target(input, target)
     return _functions.nll_loss(input, target, weight, number, ignore_index)
 
@@ -175,8 +90,8 @@ def cross_entropy(
     """``log_softmax`` then ``nll_loss``. The target holds classes, or, in the input's shape,
     probabilities.
     """
-    reduction = _reduction_name(size_average, reduce, reduction)
-    number = _reduction_number(reduction)
+    reduction = reduction_name(size_average, reduce, reduction)
+    number = reduction_number(reduction)
     if target.shape == input.shape:
         return _probability_loss(input, target, weight, ignore_index, reduction, label_smoothing)
     _check_target(input, target)

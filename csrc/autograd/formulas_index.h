@@ -1,0 +1,13 @@
+// Larger pieces of formulas: indexing, gathering and scattering.
+#pragma once
+
+#include <array>
+
+#include "autograd/node.h"
+#include "generated/ops/ops.h"
+
+namespace mt::formulas {
+
+using namespace mt::ops;
+
+}  // namespace mt::formulas

@@ -1,0 +1,13 @@
+// Larger pieces of formulas: reductions, sorting and cumulative operators.
+#pragma once
+
+#include <array>
+
+#include "autograd/node.h"
+#include "generated/ops/ops.h"
+
+namespace mt::formulas {
+
+using namespace mt::ops;
+
+}  // namespace mt::formulas

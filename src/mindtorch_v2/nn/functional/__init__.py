@@ -1,0 +1,14 @@
+"""The functions behind the modules, by area: one operator where there is one, the rest composed."""
+
+from .activation import *  # noqa: F403
+from .attention import *  # noqa: F403
+from .convolution import *  # noqa: F403
+from .distance import *  # noqa: F403
+from .dropout import *  # noqa: F403
+from .embedding import *  # noqa: F403
+from .linear import *  # noqa: F403
+from .loss import *  # noqa: F403
+from .normalization import *  # noqa: F403
+from .padding import *  # noqa: F403
+from .pooling import *  # noqa: F403
+from .vision import *  # noqa: F403

@@ -1,0 +1,30 @@
+"""`reduction=` of the losses."""
+
+from __future__ import annotations
+
+import warnings
+
+_REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
+
+
+def reduction_number(name: str) -> int:
+    if name not in _REDUCTIONS:
+        raise ValueError(f"{name} is not a valid value for reduction")
+    return _REDUCTIONS[name]
+
+
+def reduction_name(
+    size_average: bool | None, reduce: bool | None, reduction: str, stacklevel: int = 3
+) -> str:
+    """``reduction``, or what the two arguments that came before it ask for."""
+    if size_average is None and reduce is None:
+        return reduction
+    if reduce is False:
+        name = "none"
+    else:
+        name = "sum" if size_average is False else "mean"
+    warnings.warn(
+        f"size_average and reduce args will be deprecated, please use reduction='{name}' instead.",
+        stacklevel=stacklevel,
+    )
+    return name

@@ -1,0 +1,3 @@
+"""Attention."""
+
+__all__: list[str] = []

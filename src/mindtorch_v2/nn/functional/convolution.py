@@ -1,0 +1,3 @@
+"""Convolutions."""
+
+__all__: list[str] = []

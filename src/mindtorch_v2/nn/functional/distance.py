@@ -1,0 +1,3 @@
+"""Distances and similarities."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Embeddings and one-hot vectors."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Normalisation."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Padding."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Pooling."""
+
+__all__: list[str] = []

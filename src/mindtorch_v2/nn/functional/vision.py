@@ -1,0 +1,3 @@
+"""Interpolation, sampling grids, folding and shuffling of pixels."""
+
+__all__: list[str] = []
