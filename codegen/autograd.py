@@ -287,9 +287,10 @@ def record(row: Row, outputs: list[str]) -> list[str]:
         inputs = tensor_names(row)
         if not inputs or not row.differentiable or row.family in ("compare", "predicate"):
             return []
+        results = ", ".join(f"&{o}" for o in outputs)
         return [
             f"  if (autograd::any_needs_grad({inputs})) [[unlikely]]",
-            f'    autograd::set_not_implemented({{{", ".join("&" + o for o in outputs)}}}, "aten::{row.cpp_name}", {inputs});',
+            f'    autograd::set_not_implemented({{{results}}}, "aten::{row.cpp_name}", {inputs});',
         ]
     _, after = _all_needs(row)
     lines = [

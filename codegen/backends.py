@@ -58,8 +58,9 @@ def _cpu_body(row: Row) -> str:
     numbers = [a.name for a in arguments if a.type == "Scalar"]
     if row.scalar_variant:
         numbers = numbers[1:]
-    scalars = f"  const Scalar params[] = {{{', '.join(numbers)}}};\n" if numbers else ""
-    params = "params" if numbers else "nullptr"
+    several = len(numbers) > 1
+    scalars = f"  const Scalar params[] = {{{', '.join(numbers)}}};\n" if several else ""
+    params = "params" if several else f"&{numbers[0]}" if numbers else "nullptr"
     first = arguments[0].name
     if row.family == "unary":
         return f"{scalars}  kernels::unary<kernels::{row.cpu}>(view(self), view(out), {params});"

@@ -7,7 +7,7 @@ from collections import defaultdict
 from .cpp_types import default_value
 from .dispatch import BANNER
 from .schema import Argument
-from .table import Row, stems
+from .table import MODULES, Row, stems
 
 _KINDS = {
     "Tensor": "tensor", "Tensor?": "tensor", "Tensor[]": "tensor_list", "Scalar": "number",
@@ -66,6 +66,7 @@ _COMMUTATIVE = ("__add__", "__mul__", "__and__", "__or__", "__xor__")
 def _includes(stems: list[str]) -> str:
     """Only the operators that the file binds, so that a new row elsewhere does not compile it again."""
     return "\n".join([
+        '#include "bindings/overrides.h"',
         '#include "bindings/parser.h"',
         '#include "bindings/python_op.h"',
         '#include "bindings/results.h"',
@@ -239,7 +240,7 @@ def _callable(name: str, rows: list[Row], method: bool, suffix: str = "") -> str
     ]
     for i, row in enumerate(rows):
         lines += _case(row, i, suffix)
-    return "\n".join([*lines, "      default: return nullptr;", "    }", "  });", "}", ""])
+    return "\n".join([*lines, "      default: return b.overridden();", "    }", "  });", "}", ""])
 
 
 def _by_name(rows: list[Row], variant: str) -> dict[str, list[Row]]:
@@ -275,7 +276,8 @@ def _sources(rows: list[Row], method: bool) -> dict[str, str]:
         for name, (group, suffix) in callables.items():
             table = "methods" if method else f'tables["{group[0].module}"]'
             adds += [
-                f"  {table}.push_back({_entry(other + suffix, f'{word}_{name}')});" for other in callable_names(group)
+                f"  {table}.push_back({_entry(other + suffix, f'{word}_{name}')});"
+                for other in callable_names(group)
             ]
         parameter = "std::vector<PyMethodDef>& methods" if method else "FunctionTables& tables"
         sources[stem] = "\n".join([
@@ -300,6 +302,15 @@ def methods_sources(rows: list[Row]) -> dict[str, str]:
     return _sources(rows, method=True)
 
 
+def _ask(a: str, b: str, name: str) -> str:
+    """Subclasses with a __torch_function__ are asked first."""
+    condition = f"maybe_overridden({a})" + (f" || maybe_overridden({b})" if b != "nullptr" else "")
+    return (
+        f"    if ({condition}) [[unlikely]]\n"
+        f"      if (PyObject* done = call_slot_override({name}, {a}, {b})) return done;"
+    )
+
+
 def _binary_slot(row: Row, number_row: Row | None, special: str) -> str:
     name, slot = row.cpp_name, _BINARY_SLOTS[special]
     number = f"if (is_number(b)) return wrap(ops::{name}(x, number_from(b)));" if number_row else ""
@@ -310,6 +321,7 @@ def _binary_slot(row: Row, number_row: Row | None, special: str) -> str:
     reflected_line = f"    if (is_number(a)) {reflected}" if special != "__matmul__" else ""
     text = f"""PyObject* slot_{slot}(PyObject* a, PyObject* b) {{
   return guarded([&]() -> PyObject* {{
+{_ask("a", "b", f'"{special}"')}
     if (is_tensor(a)) {{
       const Tensor& x = tensor_of(a);
       if (is_tensor(b)) return wrap(ops::{name}(x, tensor_of(b)));
@@ -325,8 +337,10 @@ def _binary_slot(row: Row, number_row: Row | None, special: str) -> str:
         inplace_number = (
             f"else if (is_number(b)) ops::{name}_(tensor_of(a), number_from(b));" if number_row else ""
         )
+        inplace = special.replace("__", "__i", 1)
         text += f"""PyObject* slot_inplace_{slot}(PyObject* a, PyObject* b) {{
   return guarded([&]() -> PyObject* {{
+{_ask("a", "b", f'"{inplace}"')}
     if (is_tensor(b)) ops::{name}_(tensor_of(a), tensor_of(b));
     {inplace_number}
     else Py_RETURN_NOTIMPLEMENTED;
@@ -339,6 +353,8 @@ def _binary_slot(row: Row, number_row: Row | None, special: str) -> str:
 
 _POWER = """PyObject* slot_power(PyObject* a, PyObject* b, PyObject*) {
   return guarded([&]() -> PyObject* {
+    if (maybe_overridden(a) || maybe_overridden(b)) [[unlikely]]
+      if (PyObject* done = call_slot_override("__pow__", a, b)) return done;
     if (is_tensor(a)) {
       if (is_tensor(b)) return wrap(ops::pow(tensor_of(a), tensor_of(b)));
       if (is_number(b)) return wrap(ops::pow(tensor_of(a), number_from(b)));
@@ -356,7 +372,8 @@ def _unary_slot(row: Row) -> str:
     check = "infer::check_inversion(tensor_of(self)); " if row.special == "__invert__" else ""
     return (
         f"PyObject* slot_{_UNARY_SLOTS[row.special or '']}(PyObject* self) {{\n"
-        f"  return guarded([&] {{ {check}return wrap(ops::{row.cpp_name}(tensor_of(self))); }});\n}}\n"
+        f"  return guarded([&]() -> PyObject* {{\n{_ask('self', 'nullptr', chr(34) + str(row.special) + chr(34))}\n"
+        f"    {check}return wrap(ops::{row.cpp_name}(tensor_of(self)));\n  }});\n}}\n"
     )
 
 
@@ -369,8 +386,11 @@ def _compare_slot(rows: dict[str, Row]) -> str:
             f"wrap(ops::{name}(x, number_from(b)));"
         )
     body = "\n".join(cases)
+    specials = ", ".join(f'"{name}"' for name in ("__lt__", "__le__", "__eq__", "__ne__", "__gt__", "__ge__"))
     return f"""PyObject* slot_compare(PyObject* a, PyObject* b, int operation) {{
+  static constexpr const char* names[] = {{{specials}}};  // in the order of Py_LT …
   return guarded([&]() -> PyObject* {{
+{_ask("a", "b", "names[operation]")}
     if (!is_tensor(b) && !is_number(b)) Py_RETURN_NOTIMPLEMENTED;
     const Tensor& x = tensor_of(a);
     switch (operation) {{
@@ -421,6 +441,7 @@ def index_source(rows: list[Row]) -> str:
         "}  // namespace\n",
         *declarations,
         "\nvoid add_generated_functions(FunctionTables& tables) {",
+        *[f'  tables["{module}"];  // exists even without functions' for module in MODULES],
         *[f"  add_{stem}_functions(tables);" for stem in stems(rows)],
         "}",
         "void add_generated_methods(std::vector<PyMethodDef>& methods) {",

@@ -22,13 +22,28 @@ struct Capture {
   Tensor* into;
 };
 
+// The lists of a pass. A thread keeps those of its last one, so that the next allocates nothing.
+struct Lists {
+  std::vector<Node*> visited;
+  std::vector<Node*> ready;  // heap, newest first
+  std::vector<NodeRef> roots;
+  std::vector<Tensor> in, out;
+
+  void clear() { visited.clear(), ready.clear(), roots.clear(), in.clear(), out.clear(); }
+};
+thread_local std::unique_ptr<Lists> t_lists;
+
 class Pass {
  public:
   explicit Pass(const BackwardOptions& options)
-      : options_(options), embedded_(g_embedded, std::try_to_lock) {}
+      : options_(options),
+        embedded_(g_embedded, std::try_to_lock),
+        lists_(t_lists ? std::move(t_lists) : std::make_unique<Lists>()) {}
   ~Pass() {
-    for (Node* node : visited_)
-      if (embedded_) node->pass = PassState();
+    if (embedded_)
+      for (Node* node : visited_) node->pass.reset();
+    lists_->clear();
+    t_lists = std::move(lists_);
   }
 
   void add_root(const Tensor& root, const Tensor& grad);
@@ -46,29 +61,32 @@ class Pass {
   void call_pre_hooks(Node* node);
   void take_captures(Node* node);
   void run_node(Node* node);
+  void apply_watched(Node* node, uint64_t wanted);
   void deliver(Node* from, const Edge& edge, Tensor&& grad);
   void enter_stream(Node* node);
 
   BackwardOptions options_;
   std::unique_lock<std::mutex> embedded_;
   std::unordered_map<Node*, PassState> map_;
-  std::vector<Node*> visited_;
-  std::vector<Node*> ready_;  // heap, newest first
-  std::vector<NodeRef> roots_;
+  std::unique_ptr<Lists> lists_;
+  std::vector<Node*>& visited_ = lists_->visited;
+  std::vector<Node*>& ready_ = lists_->ready;
+  std::vector<NodeRef>& roots_ = lists_->roots;
+  std::vector<Tensor>&in_ = lists_->in, &out_ = lists_->out;
   std::vector<Capture> captures_;
   std::vector<std::pair<Device, void*>> used_streams_;
-  std::vector<Tensor> in_, out_;
 };
 
 bool older(const Node* a, const Node* b) { return a->sequence < b->sequence; }
 
 void Pass::push(Node* node) {
   ready_.push_back(node);
+  if (ready_.size() == 1) return;
   std::push_heap(ready_.begin(), ready_.end(), older);
 }
 
 Node* Pass::pop() {
-  std::pop_heap(ready_.begin(), ready_.end(), older);
+  if (ready_.size() > 1) std::pop_heap(ready_.begin(), ready_.end(), older);
   Node* node = ready_.back();
   ready_.pop_back();
   return node;
@@ -184,6 +202,22 @@ void Pass::take_captures(Node* node) {
     if (c.node == node) *c.into = in_[c.input];
 }
 
+// Note [Anomaly mode] in node.h.
+void Pass::apply_watched(Node* node, uint64_t wanted) {
+  try {
+    node->apply(in_, out_, wanted);
+    for (size_t i = 0; i < out_.size() && g_anomaly.check_nan; ++i) {
+      if (!out_[i].defined() || out_[i].device().is_meta()) continue;
+      const Tensor found = ops::any(ops::isnan(out_[i]), DimList(), false);
+      MT_CHECK(!item(found).to<bool>(), "Function '", node->name(), "' returned nan values in its ", i,
+               "th output.");
+    }
+  } catch (...) {
+    g_anomaly.report(*node);
+    throw;
+  }
+}
+
 void Pass::run_node(Node* node) {
   PassState& s = state(node);
   in_.resize(std::max<uint32_t>(node->outputs, 1));
@@ -208,7 +242,9 @@ void Pass::run_node(Node* node) {
   if (!wanted) take_captures(node);
   const bool accumulates = n == 0;
   if (any && (wanted || n > 64 || (accumulates && captures_.empty()))) {
-    node->apply(in_, out_, wanted);
+    if (g_anomaly.on.load(std::memory_order_relaxed)) [[unlikely]]
+      apply_watched(node, wanted);
+    else node->apply(in_, out_, wanted);
     if (node->hooks) [[unlikely]] {
       const auto post = node->hooks->post;
       for (const auto& [id, call] : post) call(out_, in_);

@@ -104,8 +104,14 @@ Node* current_grad_fn(const Tensor& tensor) {
 }
 
 void check_inplace(const Tensor& self) {
-  if (!grad_mode()) return;
   const TensorImpl* impl = self.impl();
+  if (impl->storage->inference) [[unlikely]]
+    MT_CHECK(thread_state().inference,
+             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone "
+             "to get a "
+             "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more "
+             "details.");
+  if (!grad_mode()) return;
   MT_CHECK(!(impl->requires_grad && !impl->grad_fn),
            "a leaf Variable that requires grad is being used in an in-place operation.");
   if (!impl->base) return;

@@ -23,7 +23,12 @@ void EdgeList::push(Edge edge) {
 
 void EdgeList::add(NodeRef&& node, uint32_t input) { push({static_cast<Node*>(node.detach()), input}); }
 
-Node::Node() : sequence(g_sequence.fetch_add(1, std::memory_order_relaxed)) {}
+AnomalyMode g_anomaly;
+
+Node::Node() : sequence(g_sequence.fetch_add(1, std::memory_order_relaxed)) {
+  if (g_anomaly.on.load(std::memory_order_relaxed)) [[unlikely]]
+    forward_stack = std::make_unique<std::string>(g_anomaly.capture_stack());
+}
 Node::~Node() = default;
 
 uint32_t Node::add_output(const Tensor& tensor) {
@@ -54,16 +59,64 @@ void Node::remove_hook(uint64_t id) {
   std::erase_if(hooks->post, [id](const auto& h) { return h.first == id; });
 }
 
+namespace {
+
+void refuse_inference(const Tensor& tensor) {
+  MT_CHECK(
+      !tensor.storage().inference,
+      "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode "
+      "in "
+      "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and "
+      "use it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`.");
+}
+
+}  // namespace
+
 void SavedTensor::save(const Tensor& tensor) {
+  if (!tensor.defined()) return;
+  if (tensor.storage().inference) [[unlikely]]
+    refuse_inference(tensor);
+  if (void* packer = thread_state().packer) [[unlikely]]
+    return pack(tensor, *static_cast<SavedTensorPacker*>(packer));
   tensor_ = tensor;
-  version_ = tensor.defined() ? tensor.version() : 0;
+  version_ = tensor.version();
+}
+
+void SavedTensor::pack(const Tensor& tensor, SavedTensorPacker& packer) {
+  Node* node = gradient_node(tensor);
+  packed_ = packer.pack(tensor);
+  if (!node) return;
+  packed_->node = NodeRef::share(node);
+  packed_->leaf = tensor.is_leaf();
+  packed_->output = packed_->leaf ? 0 : tensor.impl()->output_nr;
+}
+
+Tensor SavedTensor::unpacked(Node& node) const {
+  Tensor out = packed_->unpack();
+  if (!grad_mode() || (!is_output_ && !packed_->node)) return out;
+  out = shallow_copy(out);
+  if (packed_->leaf) {
+    out.impl()->requires_grad = true;
+    leaf_state(out).accumulator = packed_->node;
+    leaf_state(out).owns_accumulator = false;
+  } else {
+    Node* producer = is_output_ ? &node : static_cast<Node*>(packed_->node.get());
+    NodeRef::retain(producer);
+    out.impl()->grad_fn = producer;
+    out.impl()->output_nr = is_output_ ? output_ : packed_->output;
+  }
+  return out;
 }
 
 void SavedTensor::save_output(const Tensor& tensor, uint32_t output) {
-  tensor_ = shallow_copy(tensor);
-  version_ = tensor.version();
   output_ = output;
   is_output_ = true;
+  if (void* packer = thread_state().packer) [[unlikely]] {
+    packed_ = static_cast<SavedTensorPacker*>(packer)->pack(tensor);
+    return;
+  }
+  tensor_ = shallow_copy(tensor);
+  version_ = tensor.version();
 }
 
 Tensor SavedTensor::unpack(Node& node) const {
@@ -74,6 +127,7 @@ Tensor SavedTensor::unpack(Node& node) const {
       "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or "
       "if you "
       "need to access saved tensors after calling backward.");
+  if (packed_) return unpacked(node);
   if (!tensor_.defined()) return Tensor();
   const uint32_t now = tensor_.version();
   MT_CHECK(
@@ -106,7 +160,7 @@ std::vector<Tensor> SavedList::unpack(Node& node) const {
 }
 
 LeafState::~LeafState() {
-  if (accumulator) static_cast<AccumulateGrad*>(accumulator.get())->forget_variable();
+  if (accumulator && owns_accumulator) static_cast<AccumulateGrad*>(accumulator.get())->forget_variable();
 }
 
 LeafState* find_leaf_state(const Tensor& tensor) {

@@ -80,12 +80,28 @@ struct PassState {
   bool needed = true;
   std::vector<Tensor> more;  // gradients of inputs 1…
   Tensor first;              // gradient of input 0
+  void reset() {
+    pending = 0, seen = false, needed = true;
+    if (!more.empty()) more.clear();
+    if (first.defined()) first = Tensor();
+  }
   Tensor& slot(uint32_t input) {
     if (input == 0) return first;
     if (more.size() < input) more.resize(input);
     return more[input - 1];
   }
 };
+
+// Note [Anomaly mode]
+// While it is on, nodes remember the Python stack of their forward, errors in backward report it, and gradients are
+// searched for NaN. The bindings supply the two functions, because the stack is Python's.
+struct AnomalyMode {
+  std::atomic<bool> on{false};
+  bool check_nan = true;
+  std::string (*capture_stack)() = nullptr;
+  void (*report)(const Node& node) = nullptr;  // called while the error is in flight
+};
+extern AnomalyMode g_anomaly;
 
 class Node : public GraphNode {
  public:
@@ -105,6 +121,7 @@ class Node : public GraphNode {
   OutputMeta first_output;
   std::vector<OutputMeta> more_outputs;
   std::unique_ptr<NodeHooks> hooks;
+  std::unique_ptr<std::string> forward_stack;  // Note [Anomaly mode]
   PassState pass;
 
   const OutputMeta& output_meta(uint32_t i) const { return i == 0 ? first_output : more_outputs[i - 1]; }
@@ -123,16 +140,38 @@ Ref<GraphNode> new_node(T*& typed, Args&&... args) {
   return NodeRef::adopt(typed);
 }
 
+// Note [Saved tensor hooks]
+// torch.autograd.graph.saved_tensors_hooks lets a program keep something else than the tensor: a copy on the host, or
+// a recipe. While a packer is set for the thread, what would be saved goes through it; the edge that the tensor had
+// is kept beside, so that double backward still finds its way.
+class PackedTensor {
+ public:
+  virtual ~PackedTensor() = default;
+  virtual Tensor unpack() = 0;
+  NodeRef node;  // what produced it, or the accumulator of a leaf
+  uint32_t output = 0;
+  bool leaf = false;
+};
+class SavedTensorPacker {
+ public:
+  virtual ~SavedTensorPacker() = default;
+  virtual std::unique_ptr<PackedTensor> pack(const Tensor& tensor) = 0;
+};
+
 // A tensor kept for backward, with the version it had.
 class SavedTensor {
  public:
   void save(const Tensor& tensor);                          // an input
   void save_output(const Tensor& tensor, uint32_t output);  // an output: kept without its edge to the node
   Tensor unpack(Node& node) const;                          // throws if it was freed or changed since
-  void release() { tensor_ = Tensor(), freed_ = true; }
+  void release() { tensor_ = Tensor(), packed_.reset(), freed_ = true; }
 
  private:
+  void pack(const Tensor& tensor, SavedTensorPacker& packer);
+  Tensor unpacked(Node& node) const;
+
   Tensor tensor_;
+  std::unique_ptr<PackedTensor> packed_;
   uint32_t version_ = 0;
   uint32_t output_ = 0;
   bool is_output_ = false;
@@ -156,6 +195,7 @@ class SavedList {
 struct LeafState final : GradState {
   Tensor grad;
   NodeRef accumulator;
+  bool owns_accumulator = true;  // false for what hooks unpacked: it feeds the accumulator of another leaf
   bool retains_grad = false;
   std::shared_ptr<LeafState*> token;  // lets retain_grad's hook find this state while it lives
   ~LeafState() override;
@@ -186,7 +226,7 @@ bool any_needs_grad(const T&... tensors) {
   return grad_mode() && (needs_grad(tensors) || ...);
 }
 
-void set_history(const Tensor& output, Node* node);       // fresh results
+void set_history(const Tensor& output, Node* node);  // fresh results
 // Results of an operator without formulas: backward says so instead of leaving a gradient out.
 NodeRef not_implemented_node(const char* op);
 template <class... T>

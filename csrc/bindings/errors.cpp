@@ -14,6 +14,7 @@ PyObject* python_type(ErrorKind kind) {
     case ErrorKind::value: return PyExc_ValueError;
     case ErrorKind::index: return PyExc_IndexError;
     case ErrorKind::not_implemented: return PyExc_NotImplementedError;
+    case ErrorKind::buffer: return PyExc_BufferError;
     case ErrorKind::overflow: return PyExc_OverflowError;
     case ErrorKind::out_of_memory: return g_out_of_memory_error ? g_out_of_memory_error : PyExc_RuntimeError;
     default: return PyExc_RuntimeError;

@@ -92,6 +92,17 @@ void init_autograd(nb::module_& m) {
       .def_prop_ro("next_functions", [](const NodeHandle& self) { return nb::tuple(next_functions(self)); })
       .def("_sequence_nr", [](const NodeHandle& self) { return self.get()->sequence; })
       .def("_register_hook", register_node_hook)
+      .def("__getattr__",
+           [](const NodeHandle& self, const char* name) {
+             // The node of a Function shows what its context holds, as in PyTorch, where the two are one.
+             PyObject* context = context_of(self.get());
+             if (!context) {
+               PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute '%s'", self.get()->name(),
+                            name);
+               throw nb::python_error();
+             }
+             return nb::borrow(context).attr(name);
+           })
       .def("_register_prehook", register_node_prehook)
       .def("_remove_hook", [](NodeHandle& self, uint64_t id) { self.get()->remove_hook(id); })
       .def("__eq__",

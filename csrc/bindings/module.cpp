@@ -1,6 +1,7 @@
 // mindtorch_v2._C: everything native.
 #include "backends/cpu/cpu.h"
 #include "bindings/casters.h"
+#include "bindings/overrides.h"
 #include "bindings/parser.h"
 #include "core/host_lock.h"
 #include "core/host_memory.h"
@@ -12,6 +13,8 @@ namespace nb = nanobind;
 namespace mt::bindings {
 
 void init_autograd(nb::module_& m);
+void init_dlpack(nb::module_& m);
+void init_python_node(nb::module_& m);
 void init_storage(nb::module_& m);
 void init_allocator(nb::module_& m);
 void init_profiler(nb::module_& m);
@@ -45,6 +48,9 @@ void init_functions(nb::module_& m) {
     functions.push_back({nullptr, nullptr, 0, nullptr});
     nb::module_ made = m.def_submodule(module.c_str(), "Operators as functions.");
     if (PyModule_AddFunctions(made.ptr(), functions.data()) < 0) throw nb::python_error();
+    for (const PyMethodDef& f : functions)
+      if (f.ml_name)
+        remember_function(name.empty() ? f.ml_name : name + "_" + f.ml_name, made.attr(f.ml_name).ptr());
   }
 }
 
@@ -59,6 +65,12 @@ void init_settings(nb::module_& m) {
     return is_tensor(b.ptr()) ? infer::result_type(a, tensor_of(b.ptr()))
                               : infer::result_type(a, number_from(b.ptr()));
   });
+  m.def("_set_overrides_enabled",
+        [](bool on) { return std::exchange(thread_state().overrides_enabled, on); });
+  // Types whose __torch_function__ is this one are treated as plain tensors.
+  m.def("_disabled_torch_function_impl", [](nb::object function, nb::object, nb::tuple args,
+                                            nb::dict kwargs) { return function(*args, **kwargs); });
+  m.def("_wants_override", [](nb::handle object) { return wants_override(object.ptr()); });
   m.def("get_num_threads", kernels::get_num_threads);
   m.def("set_num_threads", kernels::set_num_threads);
   m.def("_host_empty_cache", host_empty_cache);
@@ -77,6 +89,8 @@ NB_MODULE(_C, m) {
   mt::g_host_lock = {release_gil, take_gil};
   init_settings(m);
   init_autograd(m);
+  init_python_node(m);
+  init_dlpack(m);
   init_storage(m);
   init_allocator(m);
   init_profiler(m);

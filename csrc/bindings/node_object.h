@@ -12,6 +12,7 @@ struct NodeHandle {
 };
 
 PyObject* wrap_node(autograd::Node* node);
+PyObject* context_of(autograd::Node* node);  // borrowed: the ctx of a Function's node, or null
 // A Python callable as a hook: takes the GIL, passes the gradient, takes back a tensor or None.
 autograd::GradHook python_grad_hook(PyObject* callable);
 

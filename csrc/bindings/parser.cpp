@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "bindings/overrides.h"
+
 namespace mt::bindings {
 
 const Tensor Bound::kUndefined;
@@ -54,6 +56,11 @@ bool is_real_list(PyObject* o) {
   for (Py_ssize_t i = 0; i < n; ++i)
     if (!is_number(PySequence_Fast_GET_ITEM(o, i))) return false;
   return true;
+}
+
+// Kinds under which a tensor of another type may hide.
+bool holds_tensors(Kind kind) {
+  return kind == Kind::tensor || kind == Kind::tensor_list || kind == Kind::optional_tensor_list;
 }
 
 bool accepts(const Parameter& p, PyObject* o) {
@@ -174,7 +181,8 @@ std::vector<Tensor> Bound::tensors(int i) const {
 
 std::vector<Tensor> Bound::out_tensors(int i, int count) const {
   std::vector<Tensor> out = tensors(i);
-  MT_CHECK_AS(type, int(out.size()) == count, "out: expected a tuple of ", count, " tensors, got ", out.size());
+  MT_CHECK_AS(type, int(out.size()) == count, "out: expected a tuple of ", count, " tensors, got ",
+              out.size());
   return out;
 }
 
@@ -250,6 +258,7 @@ Generator* Bound::generator(int i) const {
 
 TensorOptions Bound::options(int i) const {
   TensorOptions o;
+  if (!(filled_ >> i & 31)) return o;
   if (given(i)) o.dtype = dtype(i);
   if (given(i + 2)) o.device = device(i + 2);
   o.pin_memory = given(i + 3) && boolean(i + 3);
@@ -271,15 +280,23 @@ Overloads::Overloads(const char* name, std::initializer_list<Signature> signatur
 
 int Overloads::match(Bound& bound, PyObject* self, PyObject* const* args, Py_ssize_t count,
                      PyObject* keywords) const {
-  for (size_t i = 0; i < signatures_.size(); ++i)
-    if (fits(signatures_[i], bound, self, args, count, keywords)) return int(i);
-  set_error(self, args, count, keywords);
+  for (size_t i = 0; i < signatures_.size(); ++i) {
+    if (!fits(signatures_[i], bound, self, args, count, keywords)) continue;
+    if (bound.subclass_) [[unlikely]] {
+      bound.overridden_ = call_override(name_, self, args, count, keywords);
+      if (bound.overridden_) return -1;
+    }
+    return int(i);
+  }
+  bound.overridden_ = call_override(name_, self, args, count, keywords);
+  if (!bound.overridden_) set_error(self, args, count, keywords);
   return -1;
 }
 
 bool Overloads::fits(const Signature& s, Bound& bound, PyObject* self, PyObject* const* args,
                      Py_ssize_t count, PyObject* keywords) const {
   bound.spread_at_ = -1;
+  bound.subclass_ = self && Py_TYPE(self) != g_tensor_type;
   uint32_t filled = 0;
   int at = 0;
   if (self) {
@@ -301,7 +318,10 @@ bool Overloads::fits(const Signature& s, Bound& bound, PyObject* self, PyObject*
       bound.spread_at_ = at;
       break;
     }
+    if (p.kind == Kind::tensor && Py_TYPE(args[i]) == g_tensor_type) [[likely]]
+      continue;
     if (!accepts(p, args[i])) return false;
+    bound.subclass_ |= holds_tensors(p.kind);
   }
   if (keywords) {
     const Py_ssize_t n = PyTuple_GET_SIZE(keywords);
@@ -319,6 +339,7 @@ bool Overloads::fits(const Signature& s, Bound& bound, PyObject* self, PyObject*
           if (std::strcmp(s.parameters[i].name, text) == 0) found = i;
       }
       if (found < 0 || (filled >> found & 1) || !accepts(s.parameters[found], args[count + k])) return false;
+      bound.subclass_ |= holds_tensors(s.parameters[found].kind) && Py_TYPE(args[count + k]) != g_tensor_type;
       bound.slot_[found] = args[count + k];
       filled |= 1u << found;
     }

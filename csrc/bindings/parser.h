@@ -52,6 +52,8 @@ class Bound {
   static constexpr int kMax = 16;
 
   PyObject* at(int i) const { return slot_[i]; }
+  // What a __torch_function__ gave instead of the operator; null with the Python error set when the call failed.
+  PyObject* overridden() const { return overridden_; }
   bool passed(int i) const { return filled_ >> i & 1; }
   bool given(int i) const { return passed(i) && slot_[i] != Py_None; }
 
@@ -59,7 +61,7 @@ class Bound {
   std::vector<Tensor> tensors(int i) const;
   std::vector<Tensor> optional_tensors(int i) const { return tensors(i); }  // None: undefined
   std::vector<Tensor> out_tensors(int i, int count) const;                  // out= of several results
-  PyObject* object(int i) const;                                            // as Python passed it; a new reference
+  PyObject* object(int i) const;  // as Python passed it; a new reference
   Scalar number(int i) const;
   Scalar number(int i, Scalar fallback) const { return passed(i) ? number(i) : fallback; }
   std::optional<Scalar> number_or_none(int i) const {
@@ -119,6 +121,8 @@ class Bound {
   friend class Overloads;
   static const Tensor kUndefined;
   PyObject* slot_[kMax];
+  PyObject* overridden_ = nullptr;
+  bool subclass_;  // a tensor of another type than Tensor is among the arguments
   uint32_t filled_;
   int spread_at_;
   PyObject* const* spread_;  // ints given one by one: x.view(2, 3)
@@ -128,7 +132,8 @@ class Bound {
 class Overloads {
  public:
   Overloads(const char* name, std::initializer_list<Signature> signatures);
-  // Index of the first signature the call fits, or -1 with TypeError set. `self` is null for functions.
+  // Index of the first signature the call fits, or -1: bound.overridden() is the result then, or null with the
+  // error set. `self` is null for functions.
   int match(Bound& bound, PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) const;
 
  private:

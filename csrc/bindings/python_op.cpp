@@ -46,7 +46,8 @@ PyObject* PythonOp::call(const Bound& bound) const {
     passed.push_back(names_[i]);
   }
   Py_DECREF(std::exchange(names.object, owned(PyTuple_New(Py_ssize_t(passed.size())))));
-  for (size_t i = 0; i < passed.size(); ++i) PyTuple_SET_ITEM(names.object, Py_ssize_t(i), returned(passed[i]));
+  for (size_t i = 0; i < passed.size(); ++i)
+    PyTuple_SET_ITEM(names.object, Py_ssize_t(i), returned(passed[i]));
   PyObject* result = PyObject_Vectorcall(callable_, values.data(), 0, names.object);
   for (PyObject* value : values) Py_DECREF(value);
   return owned(result);

@@ -9,12 +9,13 @@ namespace mt::bindings {
 class PythonOp {
  public:
   // The function `function` of _composed/<module>.py, which takes its arguments by the schema's names.
-  PythonOp(const char* module, const char* function, const char* name, std::initializer_list<const char*> names);
+  PythonOp(const char* module, const char* function, const char* name,
+           std::initializer_list<const char*> names);
 
   PyObject* call(const Bound& bound) const;
-  PyObject* named(const Bound& bound, PyTypeObject* type) const;  // a tuple with names
-  PyObject* in_place(const Bound& bound) const;                   // over the first argument
-  PyObject* into(const Bound& bound, int out, int results) const; // over out=
+  PyObject* named(const Bound& bound, PyTypeObject* type) const;   // a tuple with names
+  PyObject* in_place(const Bound& bound) const;                    // over the first argument
+  PyObject* into(const Bound& bound, int out, int results) const;  // over out=
 
  private:
   const char* module_;

@@ -167,7 +167,7 @@ PyObject* backward(PyObject* self, FastArgs args, Py_ssize_t count, PyObject* na
                                                    "create_graph = False, Tensors inputs = None)",
                                                    parameters, 5, 5}});
     Bound b;
-    if (overloads.match(b, self, args, count, names) < 0) return nullptr;
+    if (overloads.match(b, self, args, count, names) < 0) return b.overridden();
     const std::vector<Tensor> inputs = b.given(4) ? inputs_of(b.at(4)) : std::vector<Tensor>();
     const bool create = b.boolean(3, false);
     const Tensor& gradient = b.tensor(1);
@@ -211,6 +211,16 @@ PyObject* make_subclass(PyObject* type, PyObject* args) {
   });
 }
 
+// The same tensor, history and all, as an object of a subclass.
+PyObject* as_subclass(PyObject* self, PyObject* cls) {
+  return guarded([&]() -> PyObject* {
+    MT_CHECK_AS(type,
+                PyType_Check(cls) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), g_tensor_type),
+                "as_subclass: cls must be a subclass of Tensor");
+    return wrap_as(reinterpret_cast<PyTypeObject*>(cls), ops::alias(tensor_of(self)));
+  });
+}
+
 template <class F>
 PyCFunction fast(F* function) {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function));
@@ -242,6 +252,7 @@ void add_methods(std::vector<PyMethodDef>& methods) {
       {"_retains_grad", get_retains_grad, METH_NOARGS, nullptr},
       {"_register_hook", register_hook, METH_O, nullptr},
       {"_storage_handle", untyped, METH_NOARGS, nullptr},
+      {"as_subclass", as_subclass, METH_O, nullptr},
       {"_make_subclass", make_subclass, METH_VARARGS | METH_STATIC, nullptr},
   };
   methods.insert(methods.end(), std::begin(own), std::end(own));

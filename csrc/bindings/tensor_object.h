@@ -60,7 +60,7 @@ bool create_tensor_type(PyObject* module);
 
 // Tables the type is made of.
 using FunctionTables = std::map<std::string, std::vector<PyMethodDef>>;  // by module: "", "linalg", …
-void add_generated_functions(FunctionTables& tables);                     // generated/bindings/index.cpp
+void add_generated_functions(FunctionTables& tables);                    // generated/bindings/index.cpp
 void add_generated_methods(std::vector<PyMethodDef>& methods);
 void add_generated_slots(std::vector<PyType_Slot>& slots);
 void add_methods(std::vector<PyMethodDef>& methods);   // tensor_methods.cpp

@@ -234,11 +234,17 @@ Device device_from_object(PyObject* o) {
   }
   MT_CHECK_AS(type, PyUnicode_Check(o), "device must be a torch.device, a string or an index, not ",
               Py_TYPE(o)->tp_name);
+  // A program names few devices, as constants of its code: the last string is remembered and kept alive.
+  static PyObject* last_text = nullptr;
+  static Device last_device;
+  if (o == last_text) return last_device;
   Py_ssize_t length;
   const char* text = PyUnicode_AsUTF8AndSize(o, &length);
   if (!text) throw PythonError();
-  if (length == 3 && std::memcmp(text, "cpu", 3) == 0) return {DeviceType::cpu};
-  return parse_device(std::string(text, size_t(length)));
+  const Device device = parse_device(std::string(text, size_t(length)));
+  Py_INCREF(o);
+  Py_XDECREF(std::exchange(last_text, o));
+  return last_device = device;
 }
 
 PyObject* size_object(IntList sizes) {

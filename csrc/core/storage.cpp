@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "core/host_memory.h"
+#include "core/thread_state.h"
 
 namespace mt {
 namespace {
@@ -23,6 +24,7 @@ Storage* new_header(Device device, size_t nbytes, size_t block) {
   auto* storage = new (host_allocate(block)) Storage;
   storage->header = uint32_t(block);
   storage->device = device;
+  storage->inference = thread_state().inference;
   storage->nbytes = nbytes;
   return storage;
 }

@@ -17,9 +17,10 @@ struct Storage {
   size_t nbytes = 0;
   Device device;
   bool resizable = true;
-  bool shared = false;  // host memory that other processes can map
-  bool pinned = false;  // host memory the device can copy from asynchronously
-  uint32_t header = 0;  // bytes of the host block that holds this header (and the data, when inline)
+  bool shared = false;     // host memory that other processes can map
+  bool inference = false;  // made in inference mode: autograd must not see it
+  bool pinned = false;     // host memory the device can copy from asynchronously
+  uint32_t header = 0;     // bytes of the host block that holds this header (and the data, when inline)
   // Returns `data` to whoever gave it. Null when the data is inline, borrowed or absent (meta).
   void (*release)(Storage&) = nullptr;
   void* context = nullptr;          // belongs to `release`: an allocator's block, an owner's object

@@ -50,7 +50,6 @@ struct TensorImpl {
   bool requires_grad = false;  // asked for by the user (leaves)
   bool contiguous = true;
   bool wrapped_number = false;      // came from a Python number: takes part in promotion as one
-  bool inference = false;           // made in inference mode
   bool owns_python_object = false;  // see Note [Python identity] in bindings/tensor_object.h
   bool tracks_base = true;          // a differentiable view: in-place writes reach the base's history
   uint8_t ndim = 0;

@@ -21,6 +21,9 @@ struct SmallLists {
 
 struct ThreadState {
   bool grad_enabled = true;
+  bool inference = false;         // inside torch.inference_mode()
+  bool overrides_enabled = true;  // __torch_function__ of subclasses is asked
+  void* packer = nullptr;         // autograd::SavedTensorPacker of saved_tensors_hooks
   bool destroying_nodes = false;  // see GraphNode::destroy
   void* dead_nodes = nullptr;
   int current_npu = 0;         // index of the current accelerator device

@@ -79,6 +79,8 @@ void Output::prepare(IntList sizes, DType dtype, Device device, const Tensor* li
 }
 
 void check_written_once(const Tensor& t) {
+  if (t.is_contiguous()) [[likely]]
+    return;
   if (t.numel() == 0) return;
   for (size_t i = 0; i < size_t(t.dim()); ++i)
     MT_CHECK(t.strides()[i] != 0 || t.sizes()[i] <= 1,
@@ -153,7 +155,7 @@ void check_power(const Tensor& self, const Scalar& exponent) {
 
 void Output::prepare_existing(IntList sizes, DType dtype, Device device) {
   const Tensor& target = *existing_;
-  MT_CHECK(can_cast(dtype, target.dtype()), "result type ", info(dtype).legacy,
+  MT_CHECK(dtype == target.dtype() || can_cast(dtype, target.dtype()), "result type ", info(dtype).legacy,
            " can't be cast to the desired output type ", info(target.dtype()).legacy);
   MT_CHECK(target.device() == device,
            "Expected all tensors to be on the same device, but found at least two devices, ",

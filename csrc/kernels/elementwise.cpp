@@ -123,15 +123,21 @@ void staged_row(char* const* data, const int64_t* strides, int64_t n, const void
   });
 }
 
+// One element, maybe expanded.
 bool is_single(const View& view) {
+  if (view.dense >= 0) [[likely]]
+    return view.dense == 1;
   for (int i = 0; i < view.ndim; ++i) {
-    if (view.sizes[i] != 1) return false;
+    if (view.sizes[i] != 1 && view.strides[i] != 0) return false;
   }
   return true;
 }
 
 // Whether `in` has the shape and the (dense) layout of `out`.
 bool same_layout(const View& in, const View& out) {
+  // What broadcasts to a shape and has as many elements has that shape, up to leading ones.
+  if (in.dense >= 0 && out.dense >= 0) [[likely]]
+    return in.dense == out.dense;
   if (in.ndim != out.ndim) return false;
   for (int i = 0; i < out.ndim; ++i) {
     if (in.sizes[i] != out.sizes[i] || (in.strides[i] != out.strides[i] && in.sizes[i] != 1)) return false;
@@ -145,6 +151,24 @@ DenseLoop loop_of(const ElementwiseKernel& kernel, DType& compute) {
     fail_unsupported(kernel.name, compute);
   if (compute == DType::float16 || compute == DType::bfloat16) compute = DType::float32;
   return kernel.loops[cpu_level][int(compute)];
+}
+
+// Dense results with operands that are dense, single elements or neither.
+[[gnu::noinline]] void run_mixed(DenseLoop loop, DType result, const View& out, const View* const* in,
+                                 const DType* in_types, int inputs, const void* parameters) {
+  int64_t numel;
+  if (is_dense(out, numel) && out.dtype == result) {
+    bool constant[kMaxInputs], any_constant = false, simple = true;
+    for (int i = 0; i < inputs; ++i) {
+      constant[i] = !same_layout(*in[i], out);
+      any_constant |= constant[i];
+      simple = simple && in[i]->dtype == in_types[i] &&
+               (!constant[i] || (in[i]->ndim <= out.ndim && is_single(*in[i])));
+    }
+    if (simple && any_constant) return run_with_constant(loop, out, in, constant, inputs, numel, parameters);
+    if (simple) return run_dense_parallel(loop, out, in, inputs, numel, parameters);
+  }
+  run_staged(loop, result, out, in, in_types, inputs, parameters);
 }
 
 // Small dense calls are the common case and must cost nanoseconds: they are decided here, everything else is
@@ -161,25 +185,15 @@ DenseLoop loop_of(const ElementwiseKernel& kernel, DType& compute) {
     if (compute == DType::float32 && parameters == 1) *reinterpret_cast<float*>(stored) = params->to<float>();
     else store_parameters(params, parameters, compute, stored);
   }
-  int64_t numel;
-  if (is_dense(out, numel) && out.dtype == result) [[likely]] {
-    const char* source[kMaxInputs];
-    bool constant[kMaxInputs], any_constant = false, simple = true;
-    for (int i = 0; i < inputs; ++i) {
-      source[i] = in[i]->as<char>();
-      constant[i] = !same_layout(*in[i], out);
-      any_constant |= constant[i];
-      simple = simple && in[i]->dtype == in_types[i] &&
-               (!constant[i] || (in[i]->ndim <= out.ndim && is_single(*in[i])));
-    }
-    if (simple) [[likely]] {
-      if (any_constant) return run_with_constant(loop, out, in, constant, inputs, numel, stored);
-      if (numel <= kGrain) [[likely]]
-        return loop(out.as<char>(), source, numel, stored);
-      return run_dense_parallel(loop, out, in, inputs, numel, stored);
-    }
+  bool uniform = uint64_t(out.dense) <= uint64_t(kGrain) && out.dtype == result;
+  const char* source[kMaxInputs];
+  for (int i = 0; i < inputs; ++i) {
+    source[i] = in[i]->as<char>();
+    uniform = uniform && in[i]->dense == out.dense && in[i]->dtype == in_types[i];
   }
-  run_staged(loop, result, out, in, in_types, inputs, stored);
+  if (uniform) [[likely]]
+    return loop(out.as<char>(), source, out.dense, stored);
+  run_mixed(loop, result, out, in, in_types, inputs, stored);
 }
 
 }  // namespace

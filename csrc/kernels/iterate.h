@@ -33,6 +33,10 @@ void for_each_row_in(const Plan& plan, int64_t begin, int64_t end, RowFunction r
 
 // Whether elements lie one after the other in row-major order; `numel` receives their number.
 inline bool is_dense(const View& view, int64_t& numel) {
+  if (view.dense >= 0) [[likely]] {
+    numel = view.dense;
+    return true;
+  }
   int64_t expected = 1;
   for (int i = view.ndim - 1; i >= 0; --i) {
     if (view.sizes[i] != 1 && view.strides[i] != expected) return false;

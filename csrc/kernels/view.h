@@ -14,6 +14,9 @@ struct View {
   const int64_t* strides;  // in elements, not owned; may be 0 or negative
   int ndim;
   DType dtype;
+  // The number of elements where whoever made the view knows that they lie one after the other in row-major order:
+  // most calls are decided by it, without a look at sizes and strides. -1: not known.
+  int64_t dense = -1;
 
   template <class T>
   T* as() const {

@@ -29,7 +29,10 @@ from ._C import (
     int16 as int16,
     int32 as int32,
     int64 as int64,
+    is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled,
+    is_anomaly_enabled as is_anomaly_enabled,
     is_grad_enabled as is_grad_enabled,
+    is_inference_mode_enabled as is_inference_mode_enabled,
     promote_types as promote_types,
     set_num_threads as set_num_threads,
     uint8 as uint8,
@@ -101,9 +104,12 @@ from ._tensor import (
 from . import autograd as autograd
 from .autograd.grad_mode import (
     enable_grad as enable_grad,
+    inference_mode as inference_mode,
     no_grad as no_grad,
     set_grad_enabled as set_grad_enabled,
 )
+from . import overrides as overrides, utils as utils
+from .utils.dlpack import from_dlpack as from_dlpack, to_dlpack as to_dlpack
 from . import nn as nn, npu as npu, optim as optim, profiler as profiler
 
 half, float, double = float16, float32, float64

@@ -179,6 +179,29 @@ def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
 
 
 @_method
+def __dlpack__(
+    self: Tensor,
+    *,
+    stream: Any = -1,
+    max_version: tuple[int, int] | None = None,
+    dl_device: Any = None,
+    copy: bool | None = None,
+) -> Any:
+    tensor = self.clone() if copy else self
+    return _C._to_dlpack(tensor, max_version is not None and max_version[0] >= 1)
+
+
+@_method
+def __dlpack_device__(self: Tensor) -> tuple[int, int]:
+    return (12, self.device.index or 0) if self.is_npu else (1, 0)
+
+
+@_method
+def is_inference(self: Tensor) -> bool:
+    return _C._is_inference(self)
+
+
+@_method
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:
     """A copy in pinned host memory."""
     from . import npu as module

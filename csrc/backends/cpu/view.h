@@ -8,7 +8,8 @@
 namespace mt::cpu {
 
 inline kernels::View view(const Tensor& t) {
-  return {t.data(), t.impl()->sizes(), t.impl()->strides(), int(t.dim()), t.dtype()};
+  return {t.data(),     t.impl()->sizes(), t.impl()->strides(),
+          int(t.dim()), t.dtype(),         t.is_contiguous() ? t.numel() : -1};
 }
 
 // A number in the dtype a kernel computes in, as a 0-dim operand.
@@ -16,7 +17,7 @@ struct NumberView {
   alignas(16) char bytes[16];
   kernels::View view;
 
-  NumberView(const Scalar& value, DType dtype) : view{bytes, nullptr, nullptr, 0, dtype} {
+  NumberView(const Scalar& value, DType dtype) : view{bytes, nullptr, nullptr, 0, dtype, 1} {
     switch (dtype) {
 #define X(name, type, legacy) \
   case DType::name: *reinterpret_cast<type*>(bytes) = value.to<type>(); break;

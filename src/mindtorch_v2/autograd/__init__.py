@@ -7,10 +7,32 @@ from typing import Any
 
 from .. import _C
 from .._C import Node, Tensor
-from . import grad_mode, profiler
-from .grad_mode import enable_grad, no_grad, set_grad_enabled
+from . import anomaly_mode, function, grad_mode, graph, profiler
+from .anomaly_mode import detect_anomaly, set_detect_anomaly
+from .function import Function
+from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from .gradcheck import gradcheck, gradgradcheck
 
-__all__ = ["Node", "backward", "enable_grad", "grad", "grad_mode", "no_grad", "profiler", "set_grad_enabled"]
+__all__ = [
+    "Function",
+    "Node",
+    "anomaly_mode",
+    "backward",
+    "detect_anomaly",
+    "enable_grad",
+    "function",
+    "functional",
+    "grad",
+    "grad_mode",
+    "gradcheck",
+    "gradgradcheck",
+    "graph",
+    "inference_mode",
+    "no_grad",
+    "profiler",
+    "set_detect_anomaly",
+    "set_grad_enabled",
+]
 
 _Tensors = Tensor | Sequence[Tensor]
 
@@ -70,3 +92,11 @@ def grad(
 
         found = [zeros_like(x) if g is None else g for g, x in zip(found, wanted, strict=True)]
     return tuple(found)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "functional":  # needs the whole package, so it comes when it is asked for
+        import importlib
+
+        return importlib.import_module(".functional", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -88,3 +88,36 @@ class set_grad_enabled(_GradMode):
     def __call__(self, function: _F) -> _F:
         _C._set_grad_enabled(self._before)
         return super().__call__(function)
+
+
+class inference_mode(_GradMode):
+    """no_grad, and what is made inside can never take part in autograd."""
+
+    def __new__(cls, mode: bool | Callable[..., Any] = True) -> Any:
+        self = super().__new__(cls)
+        if isinstance(mode, bool):
+            return self
+        cls.__init__(self)  # used as a bare decorator: @inference_mode
+        return self(mode)
+
+    def __init__(self, mode: bool = True) -> None:
+        super().__init__(False)
+        self.mode = mode
+        self._outer: list[bool] = []
+
+    def __enter__(self) -> None:
+        self._outer.append(_C._set_inference_mode(self.mode))
+        self._previous.append(_C.is_grad_enabled())
+        _C._set_grad_enabled(not self.mode)
+
+    def __exit__(self, *exception: object) -> None:
+        super().__exit__(*exception)
+        _C._set_inference_mode(self._outer.pop())
+
+    def __call__(self, function: _F) -> _F:
+        @functools.wraps(function)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            with inference_mode(self.mode):
+                return function(*args, **kwargs)
+
+        return wrapped  # type: ignore[return-value]

@@ -11,6 +11,8 @@ import mindtorch_v2 as torch
 class Parameter(torch.Tensor):
     """A tensor that a module trains: assigned to a module's attribute, it joins ``module.parameters()``."""
 
+    __torch_function__ = torch._C._disabled_torch_function_impl
+
     def __new__(cls, data: torch.Tensor | None = None, requires_grad: bool = True) -> Parameter:
         if data is None:
             data = torch.empty(0)
@@ -38,6 +40,8 @@ class Parameter(torch.Tensor):
 
 class Buffer(torch.Tensor):
     """A tensor that belongs to a module's state but is not trained; assigning it registers a buffer."""
+
+    __torch_function__ = torch._C._disabled_torch_function_impl
 
     persistent: bool
 

@@ -1,0 +1,264 @@
+// torch.autograd.Function, saved tensor hooks and anomaly mode: the parts of autograd whose content is Python.
+#include "autograd/engine.h"
+#include "bindings/casters.h"
+#include "bindings/node_object.h"
+#include "bindings/parser.h"
+#include "generated/ops/ops.h"
+
+namespace nb = nanobind;
+
+namespace mt::bindings {
+namespace {
+
+// The backward of a Function. It owns the context; the context finds its node through a link that does not own,
+// because two owners would never die.
+struct PythonNode;
+struct NodeLink {
+  std::shared_ptr<PythonNode*> node;
+};
+
+struct PythonNode final : autograd::Node {
+  PyObject* context = nullptr;  // owned
+  std::string title;
+  std::vector<int> edge_of_argument;  // -1 for arguments that are no tensors
+  std::vector<autograd::SavedTensor> saved;
+  std::shared_ptr<PythonNode*> link = std::make_shared<PythonNode*>(this);
+  bool freed = false;
+
+  ~PythonNode() override {
+    *link = nullptr;
+    if (!context || !Py_IsInitialized()) return;
+    const nb::gil_scoped_acquire gil;
+    Py_DECREF(context);
+  }
+  const char* name() const override { return title.c_str(); }
+  void release_saved() override {
+    for (autograd::SavedTensor& s : saved) s.release();
+    freed = true;
+  }
+  void apply(autograd::Grads grads, autograd::Grads out, uint64_t) override;
+  nb::object arguments_for(autograd::Grads grads) const;
+};
+
+nb::object PythonNode::arguments_for(autograd::Grads grads) const {
+  const bool materialize = nb::cast<bool>(nb::borrow(context).attr("_materialize_grads"));
+  nb::list list;
+  for (size_t i = 0; i < grads.size(); ++i) {
+    const autograd::OutputMeta& meta = output_meta(uint32_t(i));
+    if (grads[i].defined() || !materialize) list.append(nb::steal(wrap(grads[i])));
+    else list.append(nb::steal(wrap(ops::zeros(meta.sizes, {meta.dtype, meta.device}))));
+  }
+  return nb::tuple(list);
+}
+
+void PythonNode::apply(autograd::Grads grads, autograd::Grads out, uint64_t) {
+  const nb::gil_scoped_acquire gil;
+  nb::object made = nb::borrow(context).attr("_run_backward")(*nb::tuple(arguments_for(grads)));
+  nb::tuple results = nb::isinstance<nb::tuple>(made) ? nb::borrow<nb::tuple>(made) : nb::make_tuple(made);
+  size_t count = results.size();
+  while (count > edge_of_argument.size() && results[count - 1].is_none()) --count;
+  MT_CHECK(count == edge_of_argument.size(), "function ", title,
+           " returned an incorrect number of gradients (expected ", edge_of_argument.size(), ", got ",
+           results.size(), ")");
+  for (size_t i = 0; i < count; ++i) {
+    nb::handle grad = results[i];
+    if (grad.is_none()) continue;
+    const int edge = edge_of_argument[i];
+    MT_CHECK(edge >= 0, "function ", title, " returned a gradient different from None at position ", i + 1,
+             ", but the corresponding forward input was not a Variable");
+    MT_CHECK_AS(type, is_tensor(grad.ptr()), "expected Variable or None (got ", Py_TYPE(grad.ptr())->tp_name,
+                ")");
+    out[size_t(edge)] = tensor_of(grad.ptr());
+  }
+}
+
+bool contains(const std::vector<Tensor>& list, const Tensor& t) {
+  return std::ranges::any_of(list, [&](const Tensor& other) { return other.same(t); });
+}
+
+struct Attached {
+  NodeLink link;
+  std::vector<nb::object> outputs;
+};
+
+// Gives the outputs of a Function's forward their history. `arguments` holds None for what is no tensor.
+Attached attach_function(nb::object context, std::string title, const std::vector<nb::object>& arguments,
+                         const std::vector<nb::object>& outputs, const std::vector<Tensor>& to_save,
+                         const std::vector<Tensor>& dirty, const std::vector<Tensor>& constant) {
+  PythonNode* node;
+  const autograd::NodeRef ref = autograd::new_node(node);
+  node->context = context.inc_ref().ptr();
+  node->title = std::move(title);
+  std::vector<Tensor> inputs;
+  for (const nb::object& argument : arguments) {
+    if (!is_tensor(argument.ptr())) {
+      node->edge_of_argument.push_back(-1);
+      continue;
+    }
+    node->edge_of_argument.push_back(int(node->edges.size()));
+    inputs.push_back(tensor_of(argument.ptr()));
+    autograd::connect(node->edges, inputs.back());
+  }
+  for (const Tensor& t : dirty)
+    MT_CHECK(contains(inputs, t), "mark_dirty only accepts input tensors, but argument is not an input");
+  Attached attached{{node->link}, {}};
+  std::vector<Tensor> made;
+  for (const nb::object& output : outputs) {
+    if (!is_tensor(output.ptr())) {
+      attached.outputs.push_back(output);
+      continue;
+    }
+    Tensor t = tensor_of(output.ptr());
+    const bool is_dirty = contains(dirty, t);
+    if (contains(inputs, t) && !is_dirty) t = ops::alias(ops::detach(t));  // a result of its own
+    if (contains(constant, t)) node->add_output(t);
+    else if (is_dirty) {
+      if (t.is_leaf())
+        MT_CHECK(!t.impl()->requires_grad,
+                 "a leaf Variable that requires grad is being used in an "
+                 "in-place operation.");
+      autograd::rebase_history(t, autograd::NodeRef(ref));
+    } else if (t.is_leaf() || !t.requires_grad()) autograd::set_history(t, node);
+    made.push_back(t);
+    attached.outputs.push_back(t.same(tensor_of(output.ptr())) ? output : nb::steal(wrap(t)));
+  }
+  node->saved.resize(to_save.size());
+  for (size_t i = 0; i < to_save.size(); ++i) {
+    if (!to_save[i].defined()) continue;
+    uint32_t at = 0;
+    while (at < made.size() && !made[at].same(to_save[i])) ++at;
+    const bool own_result = at < made.size() && to_save[i].impl()->grad_fn == node;
+    if (own_result) node->saved[i].save_output(to_save[i], to_save[i].impl()->output_nr);
+    else node->saved[i].save(to_save[i]);
+  }
+  return attached;
+}
+
+std::vector<Tensor> saved_of(const NodeLink& link) {
+  PythonNode* node = *link.node;
+  MT_CHECK(node, "the graph of this context is gone, and its saved tensors with it");
+  std::vector<Tensor> out;
+  for (const autograd::SavedTensor& s : node->saved) out.push_back(s.unpack(*node));
+  return out;
+}
+
+// ---- saved tensor hooks ----
+
+struct PythonPacked final : autograd::PackedTensor {
+  PyObject *value, *unpacker;  // owned
+  PythonPacked(PyObject* v, PyObject* u) : value(v), unpacker(u) { Py_INCREF(unpacker); }
+  ~PythonPacked() override {
+    if (!Py_IsInitialized()) return;
+    const nb::gil_scoped_acquire gil;
+    Py_DECREF(value), Py_DECREF(unpacker);
+  }
+  Tensor unpack() override {
+    const nb::gil_scoped_acquire gil;
+    struct Restore {
+      bool grad_enabled = std::exchange(thread_state().grad_enabled, false);
+      ~Restore() { thread_state().grad_enabled = grad_enabled; }
+    } restore;
+    nb::object made = nb::borrow(unpacker)(nb::borrow(value));
+    MT_CHECK_AS(type, is_tensor(made.ptr()),
+                "Output of saved tensor unpack_hook expected to be a Tensor but got a "
+                "result of type ",
+                Py_TYPE(made.ptr())->tp_name);
+    return tensor_of(made.ptr());
+  }
+};
+
+struct PythonPacker final : autograd::SavedTensorPacker {
+  nb::object pack_hook, unpack_hook;
+  std::unique_ptr<autograd::PackedTensor> pack(const Tensor& tensor) override {
+    const nb::gil_scoped_acquire gil;
+    void* outer =
+        std::exchange(thread_state().packer, nullptr);  // what the hook itself saves is not packed again
+    struct Restore {
+      void* packer;
+      bool grad_enabled = std::exchange(thread_state().grad_enabled, false);
+      ~Restore() { thread_state().packer = packer, thread_state().grad_enabled = grad_enabled; }
+    } restore{outer};
+    nb::object value = pack_hook(nb::steal(wrap(shallow_copy(tensor))));
+    return std::make_unique<PythonPacked>(value.release().ptr(), unpack_hook.ptr());
+  }
+};
+
+struct PackerStack {
+  std::vector<std::unique_ptr<PythonPacker>> packers;
+  std::string disabled;  // why hooks may not be used now
+};
+thread_local PackerStack t_packers;
+
+void push_packer(nb::object pack, nb::object unpack) {
+  MT_CHECK(t_packers.disabled.empty(), t_packers.disabled);
+  auto packer = std::make_unique<PythonPacker>();
+  packer->pack_hook = std::move(pack);
+  packer->unpack_hook = std::move(unpack);
+  thread_state().packer = static_cast<autograd::SavedTensorPacker*>(packer.get());
+  t_packers.packers.push_back(std::move(packer));
+}
+void pop_packer() {
+  t_packers.packers.pop_back();
+  thread_state().packer = t_packers.packers.empty()
+                              ? nullptr
+                              : static_cast<autograd::SavedTensorPacker*>(t_packers.packers.back().get());
+}
+
+// ---- anomaly mode ----
+
+std::string python_stack() {
+  const nb::gil_scoped_acquire gil;
+  nb::object lines = nb::module_::import_("traceback").attr("format_stack")();
+  return nb::cast<std::string>(nb::str("").attr("join")(lines));
+}
+
+void report_anomaly(const autograd::Node& node) {
+  const nb::gil_scoped_acquire gil;
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  std::string text = join_text("Error detected in ", node.name(), ". ");
+  if (node.forward_stack) text += "Traceback of forward call that caused the error:\n" + *node.forward_stack;
+  else
+    text +=
+        "No forward pass information available. Enable detect anomaly during forward pass for more "
+        "information.";
+  if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0)
+    PyErr_Clear();  // the first error is the one to raise
+  PyErr_Restore(type, value, trace);
+}
+
+}  // namespace
+
+PyObject* context_of(autograd::Node* node) {
+  auto* python = dynamic_cast<PythonNode*>(node);
+  return python ? python->context : nullptr;
+}
+
+void init_python_node(nb::module_& m) {
+  nb::class_<NodeLink>(m, "_NodeLink").def("saved", saved_of);
+  m.def("_attach_function", [](nb::object context, std::string title, std::vector<nb::object> arguments,
+                               std::vector<nb::object> outputs, std::vector<Tensor> to_save,
+                               std::vector<Tensor> dirty, std::vector<Tensor> constant) {
+    Attached made = attach_function(context, std::move(title), arguments, outputs, to_save, dirty, constant);
+    return std::make_pair(made.link, made.outputs);
+  });
+  m.def("_push_saved_tensors_hooks", push_packer);
+  m.def("_pop_saved_tensors_hooks", pop_packer);
+  m.def("_disable_saved_tensors_hooks", [](std::string why) {
+    MT_CHECK(t_packers.packers.empty() || why.empty(), why);
+    return std::exchange(t_packers.disabled, std::move(why));
+  });
+  autograd::g_anomaly.capture_stack = python_stack;
+  autograd::g_anomaly.report = report_anomaly;
+  m.def("is_anomaly_enabled", [] { return autograd::g_anomaly.on.load(); });
+  m.def("is_anomaly_check_nan_enabled", [] { return autograd::g_anomaly.check_nan; });
+  m.def("_set_anomaly_enabled", [](bool on, bool check_nan) {
+    autograd::g_anomaly.check_nan = check_nan;
+    autograd::g_anomaly.on = on;
+  });
+  m.def("is_inference_mode_enabled", [] { return thread_state().inference; });
+  m.def("_is_inference", [](const Tensor& t) { return t.storage().inference; });
+  m.def("_set_inference_mode", [](bool on) { return std::exchange(thread_state().inference, on); });
+}
+
+}  // namespace mt::bindings

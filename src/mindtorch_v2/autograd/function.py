@@ -1,0 +1,164 @@
+"""Operators with a backward of their own, written in Python: ``torch.autograd.Function``."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from .. import _C
+from .._C import Tensor
+from .grad_mode import no_grad
+
+__all__ = ["Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]
+
+
+class FunctionCtx:
+    """What ``forward`` leaves for ``backward``."""
+
+    needs_input_grad: tuple[bool, ...] = ()
+    _materialize_grads = True
+    _to_save: tuple[Tensor | None, ...] = ()
+    _dirty: tuple[Tensor, ...] = ()
+    _constant: tuple[Tensor, ...] = ()
+    _link: Any = None
+    _function: type[Function]
+
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
+        """Keeps tensors for backward; they come back as ``ctx.saved_tensors``, checked for changes."""
+        for tensor in tensors:
+            if tensor is not None and not isinstance(tensor, Tensor):
+                raise TypeError(
+                    f"save_for_backward can only save variables, but argument is of type {type(tensor).__name__}"
+                )
+        self._to_save = tensors
+
+    def save_for_forward(self, *tensors: Tensor | None) -> None:
+        """For ``jvp``, which forward-mode differentiation would call; kept so that such code runs."""
+        self._saved_for_forward = tensors
+
+    def mark_dirty(self, *tensors: Tensor) -> None:
+        """Names the inputs that forward has changed in place; each must also be returned."""
+        self._dirty = tensors
+
+    def mark_non_differentiable(self, *tensors: Tensor) -> None:
+        self._constant = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether backward gets zeros (True) or None for outputs that nothing depends on."""
+        self._materialize_grads = value
+
+    @property
+    def saved_tensors(self) -> tuple[Tensor | None, ...]:
+        return self._to_save if self._link is None else tuple(self._link.saved())
+
+    def _run_backward(self, *grads: Tensor | None) -> Any:
+        return self._function.backward(self, *grads)
+
+
+class _FunctionMeta(type):
+    """Gives every Function a context type that bears its name, which graphs and errors show."""
+
+    _context_type: type[FunctionCtx]
+
+    def __init__(cls, name: str, bases: tuple[type, ...], attributes: dict[str, Any]) -> None:
+        super().__init__(name, bases, attributes)
+        cls._context_type = type(f"{name}Backward", (FunctionCtx,), {"_function": cls})
+
+
+class Function(metaclass=_FunctionMeta):
+    """Subclass it with static methods ``forward`` and ``backward`` and call ``apply``."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise RuntimeError(
+            f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should "
+            "invoke them on the class itself. Instantiating an autograd function will raise an error in a future "
+            "version of PyTorch."
+        )
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
+            "backward mode AD."
+        )
+
+    vjp = backward
+
+    @staticmethod
+    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
+        )
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Runs forward and records backward as one node of the graph."""
+        ctx = cls._context_type()
+        needs = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
+        ctx.needs_input_grad = needs
+        recorded = _C.is_grad_enabled() and any(needs)
+        with no_grad():
+            if cls.setup_context is Function.setup_context:
+                output = cls.forward(ctx, *args, **kwargs)
+            else:
+                output = cls.forward(*args, **kwargs)
+                cls.setup_context(ctx, args, output)
+        if not recorded:
+            return output
+        outputs = output if isinstance(output, tuple) else (output,)
+        ctx._link, made = _C._attach_function(
+            ctx,
+            f"{cls.__name__}Backward",
+            [a if isinstance(a, Tensor) else None for a in args],
+            list(outputs),
+            list(ctx._to_save),
+            list(ctx._dirty),
+            list(ctx._constant),
+        )
+        ctx._to_save = ctx._dirty = ctx._constant = ()
+        return tuple(made) if isinstance(output, tuple) else made[0]
+
+
+class InplaceFunction(Function):
+    """A Function that may work in place; the name is kept for programs that use it."""
+
+
+class _Twice(Function):
+    """Passes its tensors on and fails when it is differentiated."""
+
+    @staticmethod
+    def forward(ctx: Any, *tensors: Tensor) -> tuple[Tensor, ...]:
+        return tuple(t.detach() for t in tensors)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        raise RuntimeError(
+            "trying to differentiate twice a function that was marked with @once_differentiable"
+        )
+
+
+def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """For a ``backward`` that cannot itself be differentiated."""
+
+    @functools.wraps(backward)
+    def wrapped(ctx: Any, *args: Any) -> Any:
+        with no_grad():
+            made = backward(ctx, *args)
+        if not _C.is_grad_enabled() or not any(isinstance(a, Tensor) and a.requires_grad for a in args):
+            return made
+        outputs = made if isinstance(made, tuple) else (made,)
+        tensors = [t.detach().requires_grad_() for t in outputs if isinstance(t, Tensor)]
+        marked = iter(_Twice.apply(*tensors)) if tensors else iter(())
+        marked_outputs = tuple(next(marked) if isinstance(t, Tensor) else t for t in outputs)
+        return marked_outputs if isinstance(made, tuple) else marked_outputs[0]
+
+    return wrapped
