@@ -409,8 +409,7 @@ def allclose(
 
 for _name, _function in {"type": _type, "equal": equal, "allclose": allclose}.items():
     setattr(Tensor, _name, _function)
-for _name, _target in {
-    "multiply": "mul", "subtract": "sub", "divide": "div", "absolute": "abs", "negative": "neg",
-    "clip": "clamp", "multiply_": "mul_", "subtract_": "sub_", "divide_": "div_", "swapaxes": "transpose",
-}.items():  # fmt: skip
+setattr(Tensor, "swapaxes", Tensor.transpose)  # noqa: B010 - type checkers know it from the stub
+# Python 2's names, which PyTorch still has.
+for _name, _target in {"__rdiv__": "__rtruediv__", "__div__": "__truediv__", "__idiv__": "__itruediv__"}.items():
     setattr(Tensor, _name, getattr(Tensor, _target))
