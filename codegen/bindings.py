@@ -279,7 +279,8 @@ def _sources(rows: list[Row], method: bool) -> dict[str, str]:
         for name, (group, suffix) in callables.items():
             table = "methods" if method else f'tables["{group[0].module}"]'
             adds += [
-                f"  {table}.push_back({_entry(other + suffix, f'{word}_{name}')});" for other in callable_names(group)
+                f"  {table}.push_back({_entry(other + suffix, f'{word}_{name}')});"
+                for other in callable_names(group)
             ]
         parameter = "std::vector<PyMethodDef>& methods" if method else "FunctionTables& tables"
         sources[stem] = "\n".join([

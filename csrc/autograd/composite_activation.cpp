@@ -29,7 +29,8 @@ Tensor divide(const Tensor& self, const Tensor& other, std::optional<std::string
   if (!rounding_mode) return ops::div(self, other);
   if (*rounding_mode == "floor") return ops::_div_floor(self, other);
   MT_CHECK(*rounding_mode == "trunc",
-           "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '", *rounding_mode, "'");
+           "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '", *rounding_mode,
+           "'");
   return ops::_div_trunc(self, other);
 }
 Tensor divide(const Tensor& self, const Scalar& other, std::optional<std::string_view> rounding_mode) {
@@ -58,17 +59,36 @@ Tensor float_power(const Tensor& self, const Scalar& exponent) {
   return ops::pow(as_type(self, widest(is_complex(self.dtype()) || exponent.is_complex())), exponent);
 }
 Tensor float_power(const Scalar& self, const Tensor& exponent) {
-  return ops::pow(wrapped_scalar(self), as_type(exponent, widest(is_complex(exponent.dtype()) || self.is_complex())));
+  return ops::pow(wrapped_scalar(self),
+                  as_type(exponent, widest(is_complex(exponent.dtype()) || self.is_complex())));
 }
 
 // A number on the left is a 0-dim tensor that does not outrank the right side's dtype.
+Tensor add(const Scalar& self, const Tensor& other, const Scalar& alpha) {
+  return ops::add(wrapped_scalar(self), other, alpha);
+}
+Tensor sub(const Scalar& self, const Tensor& other, const Scalar& alpha) {
+  return ops::sub(wrapped_scalar(self), other, alpha);
+}
+Tensor mul(const Scalar& self, const Tensor& other) { return ops::mul(other, self); }
+Tensor divide(const Scalar& self, const Tensor& other) { return ops::div(wrapped_scalar(self), other); }
+Tensor divide(const Scalar& self, const Tensor& other, std::optional<std::string_view> rounding_mode) {
+  return divide(wrapped_scalar(self), other, rounding_mode);
+}
+Tensor floor_divide(const Scalar& self, const Tensor& other) {
+  return ops::floor_divide(wrapped_scalar(self), other);
+}
 Tensor power(const Scalar& self, const Tensor& exponent) { return ops::pow(wrapped_scalar(self), exponent); }
-Tensor remainder(const Scalar& self, const Tensor& other) { return ops::remainder(wrapped_scalar(self), other); }
+Tensor remainder(const Scalar& self, const Tensor& other) {
+  return ops::remainder(wrapped_scalar(self), other);
+}
 Tensor xlogy(const Scalar& self, const Tensor& other) { return ops::xlogy(wrapped_scalar(self), other); }
 Tensor bitwise_and(const Scalar& self, const Tensor& other) {
   return ops::bitwise_and(wrapped_scalar(self), other);
 }
-Tensor bitwise_or(const Scalar& self, const Tensor& other) { return ops::bitwise_or(wrapped_scalar(self), other); }
+Tensor bitwise_or(const Scalar& self, const Tensor& other) {
+  return ops::bitwise_or(wrapped_scalar(self), other);
+}
 Tensor bitwise_xor(const Scalar& self, const Tensor& other) {
   return ops::bitwise_xor(wrapped_scalar(self), other);
 }
@@ -128,8 +148,8 @@ Tensor prelu(const Tensor& self, const Tensor& weight) {
   MT_CHECK(channels == count,
            "Mismatch of parameter numbers and input channel size. Found parameter numbers = ", count,
            " and channel size = ", channels, ".");
-  MT_CHECK(weight.dim() <= 1, "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = ",
-           weight.dim());
+  MT_CHECK(weight.dim() <= 1,
+           "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = ", weight.dim());
   Dims shape(size_t(self.dim()), 1);
   shape[1] = count;
   return ops::_prelu_kernel(self, weight.reshape(shape));
@@ -140,7 +160,8 @@ Tensor glu(const Tensor& self, int64_t dim) {
   const int64_t d = wrap_dim(dim, self.dim());
   const int64_t length = self.sizes()[size_t(d)];
   MT_CHECK(length % 2 == 0, "Halving dimension must be even, but dimension ", d, " is size ", length);
-  const Tensor value = ops::slice(self, d, 0, length / 2, 1), gate = ops::slice(self, d, length / 2, length, 1);
+  const Tensor value = ops::slice(self, d, 0, length / 2, 1),
+               gate = ops::slice(self, d, length / 2, length, 1);
   return ops::mul(value, ops::sigmoid(gate));
 }
 

@@ -57,12 +57,13 @@ void addcmul(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, c
 }
 
 void addcdiv(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, const Scalar&, Output& out) {
-  MT_CHECK(!(is_integral(tensor1.dtype(), true) && is_integral(tensor2.dtype(), true)),
-           "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform "
-           "a true division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input "
-           "+ value * torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value "
-           "* tensor1 / tensor2) for float inputs. The future addcdiv behavior is just the latter "
-           "implementation: (input + value * tensor1 / tensor2), for all dtypes.");
+  MT_CHECK(
+      !(is_integral(tensor1.dtype(), true) && is_integral(tensor2.dtype(), true)),
+      "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform "
+      "a true division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input "
+      "+ value * torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value "
+      "* tensor1 / tensor2) for float inputs. The future addcdiv behavior is just the latter "
+      "implementation: (input + value * tensor1 / tensor2), for all dtypes.");
   prepare_ternary(self, tensor1, tensor2, out);
 }
 
@@ -88,6 +89,11 @@ void nan_to_num(const Tensor& self, std::optional<double>, std::optional<double>
 void logit(const Tensor& self, std::optional<double>, Output& out) { unary(self, Rule::to_float, out); }
 
 void round_decimals(const Tensor& self, int64_t, Output& out) { unary(self, Rule::same, out); }
+
+void nextafter(const Tensor& self, const Tensor& other, Output& out) {
+  check_same_device({&self, &other});
+  binary(self, other, Rule::promote, out);
+}
 
 void check_isposinf(const Tensor& self) { check_infinity_test(self, "isposinf"); }
 void check_isneginf(const Tensor& self) { check_infinity_test(self, "isneginf"); }
@@ -118,10 +124,11 @@ void gelu_backward(const Tensor& grad, const Tensor& self, std::string_view appr
 
 void elu_backward(const Tensor& grad, const Scalar& alpha, const Scalar&, const Scalar&, bool is_result,
                   const Tensor& self_or_result, Output& out) {
-  MT_CHECK(!is_result || alpha.to<double>() >= 0,
-           "In-place elu backward calculation is triggered with a negative slope which is not supported. This "
-           "is caused by calling in-place forward function with a negative slope, please call out-of-place "
-           "version instead.");
+  MT_CHECK(
+      !is_result || alpha.to<double>() >= 0,
+      "In-place elu backward calculation is triggered with a negative slope which is not supported. This "
+      "is caused by calling in-place forward function with a negative slope, please call out-of-place "
+      "version instead.");
   check_same_device({&grad, &self_or_result});
   binary(grad, self_or_result, Rule::promote, out);
 }

@@ -9,8 +9,10 @@ namespace mt::infer {
 
 // ---- elementwise ----
 DType ternary_type(const Tensor& a, const Tensor& b, const Tensor& c);
-void addcmul(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value, Output& out);
-void addcdiv(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value, Output& out);
+void addcmul(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value,
+             Output& out);
+void addcdiv(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value,
+             Output& out);
 void lerp(const Tensor& self, const Tensor& end, const Tensor& weight, Output& out);
 void check_lerp(const Tensor& self, const Tensor& end, const Scalar& weight);
 void frexp(const Tensor& self, Output& mantissa, Output& exponent);
@@ -18,6 +20,7 @@ void nan_to_num(const Tensor& self, std::optional<double> nan, std::optional<dou
                 std::optional<double> neginf, Output& out);
 void logit(const Tensor& self, std::optional<double> eps, Output& out);
 void round_decimals(const Tensor& self, int64_t decimals, Output& out);
+void nextafter(const Tensor& self, const Tensor& other, Output& out);
 void check_isposinf(const Tensor& self);
 void check_isneginf(const Tensor& self);
 void check_heaviside(const Tensor& self, const Tensor& values);

@@ -227,6 +227,15 @@ template <class T> MT_INLINE T logit(T x, T margin) {
   return log(inside / (T(1) - inside));
 }
 
+// The neighbour of a half type towards b; its bits count up with the magnitude.
+template <class H> MT_INLINE float next_half(float a, float b) {
+  if (a == b || is_nan(a) || is_nan(b)) return is_nan(a) ? a : b;
+  H next = a;
+  if (a == 0) next.bits = b > 0 ? 1 : 0x8001;
+  else next.bits = uint16_t((b > a) == (a > 0) ? next.bits + 1 : next.bits - 1);
+  return float(next);
+}
+
 template <class T> MT_INLINE T greatest_divisor(T a, T b) {
   while (a != 0) {
     const T rest = a == T(-1) ? T(0) : T(b % a);

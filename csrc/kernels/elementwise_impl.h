@@ -30,8 +30,8 @@ void run_unary(const ElementwiseKernel& kernel, bool to_bool, const View& in, co
                const Scalar* params);
 void run_binary(const ElementwiseKernel& kernel, bool to_bool, const View& a, const View& b, const View& out,
                 DType compute, const Scalar* params);
-void run_ternary(const ElementwiseKernel& kernel, const View& a, const View& b, const View& c, const View& out,
-                 DType compute, const Scalar* params);
+void run_ternary(const ElementwiseKernel& kernel, const View& a, const View& b, const View& c,
+                 const View& out, DType compute, const Scalar* params);
 
 namespace detail {
 

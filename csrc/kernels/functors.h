@@ -62,13 +62,13 @@ namespace mt::kernels {
 #define MT_BINARY(NAME, DOMAIN, ...) MT_BINARY_AS(T, NAME, 0, DOMAIN, __VA_ARGS__)
 #define MT_COMPARE(NAME, DOMAIN, ...) MT_BINARY_AS(bool, NAME, 0, DOMAIN, __VA_ARGS__)
 
-#define MT_TERNARY(NAME, PARAMETERS, DOMAIN, ...)                                                  \
-  struct NAME {                                                                                    \
-    MT_FUNCTOR_HEAD(NAME, PARAMETERS, DOMAIN)                                                      \
-    template <class T>                                                                             \
-    [[gnu::always_inline]] static inline T apply(T a, T b, T c, [[maybe_unused]] const T* p) {     \
-      return T(__VA_ARGS__);                                                                       \
-    }                                                                                              \
+#define MT_TERNARY(NAME, PARAMETERS, DOMAIN, ...)                                              \
+  struct NAME {                                                                                \
+    MT_FUNCTOR_HEAD(NAME, PARAMETERS, DOMAIN)                                                  \
+    template <class T>                                                                         \
+    [[gnu::always_inline]] static inline T apply(T a, T b, T c, [[maybe_unused]] const T* p) { \
+      return T(__VA_ARGS__);                                                                   \
+    }                                                                                          \
   };
 
 // ---- unary ----
@@ -117,7 +117,7 @@ MT_UNARY(frac_op, floating, x - math::trunc(x))
 MT_UNARY(sgn_op, any, math::direction(x))
 // p[0] is a power of ten; p[1] says whether digits before the point go (divide first) or behind it.
 MT_UNARY_PARAMS(round_decimals_op, 2, floating,
-                p[1] != T(0) ? math::round_even(x / p[0]) * p[0] : math::round_even(x* p[0]) / p[0])
+                p[1] != T(0) ? math::round_even(x / p[0]) * p[0] : math::round_even(x * p[0]) / p[0])
 MT_UNARY(frexp_mantissa_op, floating, math::split_exponent(x).first)
 MT_UNARY(frexp_exponent_op, floating, math::split_exponent(x).second)
 // p: what stands for NaN, infinity and minus infinity.
@@ -162,6 +162,8 @@ MT_BINARY(logaddexp_op, floating, math::log_add_exp(a, b))
 MT_BINARY(logaddexp2_op, floating, math::log_add_exp2(a, b))
 MT_BINARY(xlogy_op, inexact, math::x_log_y(a, b))
 MT_BINARY(nextafter_op, single_double, std::nextafter(a, b))
+MT_BINARY(nextafter_half_op, floating, math::next_half<Half>(float(a), float(b)))
+MT_BINARY(nextafter_bfloat16_op, floating, math::next_half<BFloat16>(float(a), float(b)))
 MT_BINARY(gcd_op, integral, math::greatest_divisor(a, b))
 MT_BINARY(lcm_op, integral, math::least_multiple(a, b))
 MT_BINARY(left_shift_op, integral, math::shift_left(a, b))

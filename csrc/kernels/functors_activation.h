@@ -45,9 +45,7 @@ template <class T> MT_INLINE T softplus(T x, T beta, T threshold) {
   const T curved = log1p(exp(scaled)) / beta;
   return scaled > threshold ? x : curved;
 }
-template <class T> MT_INLINE T log_sigmoid(T x) {
-  return (x < T(0) ? x : T(0)) - log1p(exp(-absolute(x)));
-}
+template <class T> MT_INLINE T log_sigmoid(T x) { return (x < T(0) ? x : T(0)) - log1p(exp(-absolute(x))); }
 template <class T> MT_INLINE T elu(T x, T alpha, T scale, T input_scale) {
   const T below = expm1(x * input_scale) * (alpha * scale);
   return x > T(0) ? x * scale : below;

@@ -15,6 +15,9 @@ template void unary<round_decimals_op>(const View&, const View&, const Scalar*);
 template void binary<elu_backward_op>(const View&, const View&, const View&, DType, const Scalar*);
 template void binary<gelu_backward_op>(const View&, const View&, const View&, DType, const Scalar*);
 template void binary<gelu_tanh_backward_op>(const View&, const View&, const View&, DType, const Scalar*);
+template void binary<nextafter_bfloat16_op>(const View&, const View&, const View&, DType, const Scalar*);
+template void binary<nextafter_half_op>(const View&, const View&, const View&, DType, const Scalar*);
+template void binary<nextafter_op>(const View&, const View&, const View&, DType, const Scalar*);
 
 template void ternary<addcdiv_op>(const View&, const View&, const View&, const View&, DType, const Scalar*);
 template void ternary<addcmul_op>(const View&, const View&, const View&, const View&, DType, const Scalar*);

@@ -65,6 +65,15 @@ void round_decimals(const Tensor& self, int64_t decimals, const Tensor& out) {
   kernels::unary<kernels::round_decimals_op>(view(self), view(out), params);
 }
 
+// Half types compute in float, whose neighbours are not theirs: each has a functor of its own.
+void nextafter(const Tensor& self, const Tensor& other, const Tensor& out) {
+  const DType compute = infer::result_type(self, other);
+  const kernels::View a = view(self), b = view(other), to = view(out);
+  if (compute == DType::float16) return kernels::binary<kernels::nextafter_half_op>(a, b, to, compute);
+  if (compute == DType::bfloat16) return kernels::binary<kernels::nextafter_bfloat16_op>(a, b, to, compute);
+  kernels::binary<kernels::nextafter_op>(a, b, to, compute);
+}
+
 void gelu(const Tensor& self, std::string_view approximate, const Tensor& out) {
   if (approximate == "none") kernels::unary<kernels::gelu_op>(view(self), view(out));
   else kernels::unary<kernels::gelu_tanh_op>(view(self), view(out));
