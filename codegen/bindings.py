@@ -49,9 +49,9 @@ _OUTS = Argument("out", "Tensor[]?", "None", True)  # of operators with several 
 _BINARY_SLOTS = {
     "__add__": "add", "__sub__": "subtract", "__mul__": "multiply", "__truediv__": "true_divide",
     "__floordiv__": "floor_divide", "__mod__": "remainder", "__matmul__": "matrix_multiply", "__and__": "and",
-    "__or__": "or", "__xor__": "xor",
+    "__or__": "or", "__xor__": "xor", "__lshift__": "lshift", "__rshift__": "rshift",
 }  # fmt: skip
-_UNARY_SLOTS = {"__neg__": "negative", "__abs__": "absolute", "__invert__": "invert"}
+_UNARY_SLOTS = {"__neg__": "negative", "__pos__": "positive", "__abs__": "absolute", "__invert__": "invert"}
 _COMPARE = {
     "__eq__": "Py_EQ",
     "__ne__": "Py_NE",
@@ -265,7 +265,11 @@ def _sources(rows: list[Row], method: bool) -> dict[str, str]:
     """By file of the table: its operators as functions or methods. Overloads go with the first of them."""
     word = "method" if method else "function"
     plain = {name: (group, "") for name, group in _by_name(rows, word).items()}
-    inplace = {f"{name}_": (group, "_") for name, group in _by_name(rows, "inplace").items()}
+    inplace = {
+        f"{name}_": (group, "_")
+        for name, group in _by_name(rows, "inplace").items()
+        if not (method and group[0].module)  # torch._C._nn.elu_ is no method
+    }
     by_file: dict[str, dict[str, tuple[list[Row], str]]] = {stem: {} for stem in stems(rows)}
     for name, (group, suffix) in [*plain.items(), *inplace.items()]:
         by_file[group[0].file][name] = (group, suffix)

@@ -271,11 +271,14 @@ def _composite(row: Row) -> str:
     ]
     if "inplace" in row.variants:
         first = row.schema.arguments[0].name
+        rest = ", ".join(["before", *arguments[1:]])
         lines += [
             f"const Tensor& {row.cpp_name}_({parameters(row.schema)}) {{",
             _scope(row, "_"),
             f"  autograd::check_inplace({first});",
-            f"  return composite::write_back({first}, {call});",
+            f"  const Tensor before = composite::before_write({first}, "
+            f"autograd::any_needs_grad({autograd.tensor_names(row)}));",
+            f"  return composite::write_back({first}, composite::{row.composite}({rest}));",
             "}",
             "",
         ]

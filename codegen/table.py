@@ -155,18 +155,17 @@ def _rows(entry: dict[str, Any], defaults: dict[str, Any], source: str) -> list[
         target=cell.get("self", "self"),
     )
     rows = [row]
-    if family in ("binary", "compare") and len(schema.arguments) >= 2 and _takes_number(row):
+    if family in ("binary", "compare") and len(schema.arguments) >= 2 and _takes_number(row, cell):
         rows.append(_scalar_row(row, cell.get("scalar"), cell.get("scalar_overload", "Scalar")))
     return rows
 
 
-def _takes_number(row: Row) -> bool:
-    """Operators people write with a number on the right; the pieces of formulas are not among them."""
-    return (
-        "method" in row.variants
-        and row.schema.name not in ("maximum", "minimum", "atan2")
-        and not row.schema.name.startswith("logical_")
-    )
+def _takes_number(row: Row, cell: dict[str, Any]) -> bool:
+    """Whether PyTorch has the operator with a number on the right: it names the overload for two tensors
+    `Tensor` then (floor_divide is the exception). `scalar_overload: null` says that it has its own row."""
+    if "scalar_overload" in cell and cell["scalar_overload"] is None:
+        return False
+    return row.schema.overload.startswith("Tensor") or "scalar" in cell
 
 
 def _scalar_row(row: Row, call: str | None, overload: str) -> Row:

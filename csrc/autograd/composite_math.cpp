@@ -20,17 +20,17 @@ Tensor min_all(const Tensor& self) { return ops::amin(self, DimList(), false); }
 Tensor maximum(const Tensor& self, const Tensor& other) { return ops::maximum(self, other); }
 Tensor minimum(const Tensor& self, const Tensor& other) { return ops::minimum(self, other); }
 
-Tensor clamp(const Tensor& self, const std::optional<Scalar>& min, const std::optional<Scalar>& max) {
-  MT_CHECK(min || max, "torch.clamp: At least one of 'min' or 'max' must not be None");
-  if (!max) return ops::clamp_min(self, *min);
-  return ops::clamp_max(min ? ops::clamp_min(self, *min) : self, *max);
-}
-
 Tensor where(const Tensor& condition, const Tensor& self, const Scalar& other) {
   return ops::where(condition, self, number_beside(other, self));
 }
 Tensor where(const Tensor& condition, const Scalar& self, const Tensor& other) {
   return ops::where(condition, number_beside(self, other), other);
+}
+Tensor where(const Tensor& condition, const Scalar& self, const Scalar& other) {
+  const DType dtype = promote(self.natural_dtype(default_dtype()), other.natural_dtype(default_dtype()));
+  Tensor yes = new_tensor({}, dtype, condition.device()), no = new_tensor({}, dtype, condition.device());
+  ops::fill_(yes, self), ops::fill_(no, other);
+  return ops::where(condition, yes, no);
 }
 Tensor masked_fill(const Tensor& self, const Tensor& mask, const Scalar& value) {
   MT_CHECK(mask.dtype() == DType::boolean,

@@ -14,6 +14,8 @@ void copy(const Tensor& self, const Tensor& src, bool non_blocking) {
   copy_between(same_shape ? src : views::expand(src, self.sizes(), true), self, non_blocking);
 }
 
+void fill_with(const Tensor& self, const Tensor& value) { copy(self, value, false); }
+
 void clone(const Tensor& self, std::optional<MemoryFormat>, const Tensor& out) {
   copy_between(self, out, false);
 }

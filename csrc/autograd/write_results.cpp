@@ -5,6 +5,10 @@
 
 namespace mt::composite {
 
+Tensor before_write(const Tensor& self, bool needs_grad) {
+  return needs_grad ? ops::clone(self, std::nullopt) : self;
+}
+
 const Tensor& write_back(const Tensor& self, const Tensor& result) {
   infer::Output::inplace(self).prepare(result.sizes(), result.dtype(), result.device());
   if (!self.same(result)) ops::copy_(self, result, false);

@@ -5,6 +5,8 @@
 
 namespace mt::composite {
 
+// What an in-place composite computes from: `self`, or a copy where the backward pass may read it after the write.
+Tensor before_write(const Tensor& self, bool needs_grad);
 // Writes `result` over `self`, with its history; shape and dtype must suit.
 const Tensor& write_back(const Tensor& self, const Tensor& result);
 // Writes `result` into the caller's out=, which is resized if need be.

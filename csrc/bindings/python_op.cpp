@@ -31,7 +31,7 @@ PythonOp::PythonOp(const char* module, const char* function, const char* name,
   for (const char* n : names) names_.push_back(owned(PyUnicode_InternFromString(n)));
 }
 
-PyObject* PythonOp::call(const Bound& bound) const {
+PyObject* PythonOp::call(const Bound& bound, PyObject* first) const {
   if (!callable_) {
     const std::string path = std::string("mindtorch_v2._composed.") + module_;
     Holder module{owned(PyImport_ImportModule(path.c_str()))};
@@ -42,7 +42,7 @@ PyObject* PythonOp::call(const Bound& bound) const {
   std::vector<PyObject*> values, passed;
   for (size_t i = 0; i < names_.size(); ++i) {
     if (!bound.passed(int(i))) continue;
-    values.push_back(bound.object(int(i)));
+    values.push_back(i == 0 && first ? returned(first) : bound.object(int(i)));
     passed.push_back(names_[i]);
   }
   Py_DECREF(std::exchange(names.object, owned(PyTuple_New(Py_ssize_t(passed.size())))));
@@ -65,7 +65,12 @@ PyObject* PythonOp::named(const Bound& bound, PyTypeObject* type) const {
 PyObject* PythonOp::in_place(const Bound& bound) const {
   const Tensor& self = tensor_of(bound.at(0));
   autograd::check_inplace(self);
-  Holder made{call(bound)};
+  bool needs_grad = false;
+  for (size_t i = 0; i < names_.size(); ++i)
+    if (bound.given(int(i)) && is_tensor(bound.at(int(i))))
+      needs_grad |= autograd::any_needs_grad(tensor_of(bound.at(int(i))));
+  Holder before{wrap(composite::before_write(self, needs_grad))};
+  Holder made{call(bound, before.object)};
   composite::write_back(self, expect_tensor(made.object, info_.name));
   return returned(bound.at(0));
 }

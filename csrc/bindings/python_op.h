@@ -12,7 +12,8 @@ class PythonOp {
   PythonOp(const char* module, const char* function, const char* name,
            std::initializer_list<const char*> names);
 
-  PyObject* call(const Bound& bound) const;
+  // `first`, if given, takes the place of the first argument.
+  PyObject* call(const Bound& bound, PyObject* first = nullptr) const;
   PyObject* named(const Bound& bound, PyTypeObject* type) const;   // a tuple with names
   PyObject* in_place(const Bound& bound) const;                    // over the first argument
   PyObject* into(const Bound& bound, int out, int results) const;  // over out=

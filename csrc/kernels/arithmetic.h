@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "kernels/types.h"
 #include "kernels/vector_math.h"
@@ -159,6 +160,100 @@ template <class T> MT_INLINE T power_scalar(T x, T exponent) {
     if (exponent == T(-2)) return T(1) / (x * x);
   }
   return power(x, exponent);
+}
+
+// x / |x|, and 0 for 0.
+template <class T> MT_INLINE T direction(T x) {
+  if constexpr (is_complex_v<T>) {
+    const auto length = std::abs(x);
+    return length == 0 ? T(0) : x / length;
+  } else {
+    return sign(x);
+  }
+}
+template <class T> MT_INLINE bool is_real(T x) {
+  if constexpr (is_complex_v<T>) return x.imag() == 0;
+  else return true;
+}
+template <class T> MT_INLINE bool sign_bit(T x) {
+  if constexpr (std::is_floating_point_v<T>) return std::signbit(x);
+  else if constexpr (std::is_signed_v<T>) return x < 0;
+  else return false;
+}
+template <class T> MT_INLINE std::pair<T, T> split_exponent(T x) {
+  int exponent = 0;
+  const T mantissa = std::frexp(x, &exponent);
+  return {mantissa, T(exponent)};
+}
+template <class T> MT_INLINE T nan_to_num(T x, const T* p) {
+  if constexpr (is_complex_v<T>) {
+    using R = typename T::value_type;
+    const R parts[] = {p[0].real(), p[1].real(), p[2].real()};
+    return T(nan_to_num(x.real(), parts), nan_to_num(x.imag(), parts));
+  } else {
+    const T finite = is_inf(x) ? (x > 0 ? p[1] : p[2]) : x;
+    return is_nan(x) ? p[0] : finite;
+  }
+}
+// a + weight * (b - a), from the nearer end, so that weight 1 gives b itself.
+template <class T> MT_INLINE T interpolate(T a, T b, T weight) {
+  bool near_start;
+  if constexpr (is_complex_v<T>) near_start = std::norm(weight) < 0.25;
+  else near_start = std::fabs(weight) < T(0.5);
+  const T step = b - a;
+  return near_start ? a + mul(weight, step) : b - mul(step, T(1) - weight);
+}
+template <class T> MT_INLINE T sinc(T x) {
+  const T turn = x * T(3.14159265358979323846);
+  return x == T(0) ? T(1) : std::sin(turn) / turn;
+}
+template <class T> MT_INLINE T x_log_y(T x, T y) {
+  const T product = mul(x, math::log(y));
+  return is_nan(y) ? y : x == T(0) ? T(0) : product;
+}
+// The larger one and what the smaller one adds to it; equal infinities have no difference.
+template <class T> MT_INLINE T log_add_exp(T a, T b) {
+  const T rest = log1p(exp(-absolute(a - b)));
+  return a == b && is_inf(a) ? a : maximum(a, b) + rest;
+}
+template <class T> MT_INLINE T log_add_exp2(T a, T b) {
+  const T rest = log1p(exp2(-absolute(a - b))) * T(1.4426950408889634);
+  return a == b && is_inf(a) ? a : maximum(a, b) + rest;
+}
+// A negative margin means none: what is outside [0, 1] is NaN then.
+template <class T> MT_INLINE T logit(T x, T margin) {
+  const T low = margin, high = T(1) - margin;
+  const T inside = margin < T(0) ? x : x < low ? low : x > high ? high : x;
+  return log(inside / (T(1) - inside));
+}
+
+// The neighbour of a half type towards b; its bits count up with the magnitude.
+template <class H> MT_INLINE float next_half(float a, float b) {
+  if (a == b || is_nan(a) || is_nan(b)) return is_nan(a) ? a : b;
+  H next = a;
+  if (a == 0) next.bits = b > 0 ? 1 : 0x8001;
+  else next.bits = uint16_t((b > a) == (a > 0) ? next.bits + 1 : next.bits - 1);
+  return float(next);
+}
+
+template <class T> MT_INLINE T greatest_divisor(T a, T b) {
+  while (a != 0) {
+    const T rest = a == T(-1) ? T(0) : T(b % a);
+    b = a;
+    a = rest;
+  }
+  return absolute(b);
+}
+template <class T> MT_INLINE T least_multiple(T a, T b) {
+  const T divisor = greatest_divisor(a, b);
+  return divisor == 0 ? T(0) : absolute(mul(truncating_divide(a, divisor), b));
+}
+// Shifts by more bits than there are (or fewer than none) move everything out.
+template <class T> MT_INLINE T shift_left(T a, T b) {
+  return b < 0 || b >= T(8 * sizeof(T)) ? T(0) : T(wrapping_t<T>(a) << b);
+}
+template <class T> MT_INLINE T shift_right(T a, T b) {
+  return b < 0 || b >= T(8 * sizeof(T)) ? (a < 0 ? T(-1) : T(0)) : T(a >> b);
 }
 
 #undef MT_INLINE

@@ -217,6 +217,14 @@ void run_binary(const ElementwiseKernel& kernel, bool to_bool, const View& a, co
                   kernel.parameters, params);
 }
 
+void run_ternary(const ElementwiseKernel& kernel, const View& a, const View& b, const View& c,
+                 const View& out, DType compute, const Scalar* params) {
+  const DenseLoop loop = loop_of(kernel, compute);
+  const View* operands[] = {&a, &b, &c};
+  const DType types[] = {compute, compute, compute};
+  run_elementwise(loop, compute, compute, out, operands, types, 3, kernel.parameters, params);
+}
+
 namespace {
 
 // Selecting only moves bytes, so one loop per element size is enough.

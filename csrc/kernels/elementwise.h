@@ -13,6 +13,9 @@ template <class Op> void predicate(const View& in, const View& out);
 // Operands are converted to `compute` first; the result to out's dtype last.
 template <class Op>
 void binary(const View& a, const View& b, const View& out, DType compute, const Scalar* params = nullptr);
+template <class Op>
+void ternary(const View& a, const View& b, const View& c, const View& out, DType compute,
+             const Scalar* params = nullptr);
 template <class Op> void compare(const View& a, const View& b, const View& out, DType compute);
 // out = cond ? a : b; cond is converted to bool, a and b to out's dtype.
 void where(const View& cond, const View& a, const View& b, const View& out);

@@ -30,12 +30,14 @@ void run_unary(const ElementwiseKernel& kernel, bool to_bool, const View& in, co
                const Scalar* params);
 void run_binary(const ElementwiseKernel& kernel, bool to_bool, const View& a, const View& b, const View& out,
                 DType compute, const Scalar* params);
+void run_ternary(const ElementwiseKernel& kernel, const View& a, const View& b, const View& c,
+                 const View& out, DType compute, const Scalar* params);
 
 namespace detail {
 
 // The pragma says that iterations do not depend on each other, which holds even when the result is one of the
 // operands (in-place); without it the compiler would guard against overlap and take the scalar loop then.
-template <class Op, class T, bool kBinary, bool kToBool>
+template <class Op, class T, int kInputs, bool kToBool>
 struct Loop {
   using C = T;
   using R = std::conditional_t<kToBool, bool, T>;
@@ -46,7 +48,12 @@ struct Loop {
     for (int i = 0; i < Op::parameters; ++i) p[i] = static_cast<const C*>(parameters)[i];
     R* out = reinterpret_cast<R*>(out_bytes);
     const T* a = reinterpret_cast<const T*>(in[0]);
-    if constexpr (kBinary) {
+    if constexpr (kInputs == 3) {
+      const T* b = reinterpret_cast<const T*>(in[1]);
+      const T* c = reinterpret_cast<const T*>(in[2]);
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i) out[i] = cast<R>(Op::apply(C(a[i]), C(b[i]), C(c[i]), p));
+    } else if constexpr (kInputs == 2) {
       const T* b = reinterpret_cast<const T*>(in[1]);
 #pragma GCC ivdep
       for (int64_t i = 0; i < n; ++i) out[i] = cast<R>(Op::apply(C(a[i]), C(b[i]), p));
@@ -82,9 +89,9 @@ struct Loop {
 };
 
 // Complex arithmetic gains nothing from wider vectors here, so it is compiled once; AVX-512 pays for float.
-template <class Op, class T, bool kBinary, bool kToBool>
+template <class Op, class T, int kInputs, bool kToBool>
 constexpr DenseLoop loop_for(int level) {
-  using L = Loop<Op, T, kBinary, kToBool>;
+  using L = Loop<Op, T, kInputs, kToBool>;
   if constexpr (!contains(Op::domain, dtype_of<T>) || is_half_v<T>) return nullptr;
   else if constexpr (is_complex_v<T> || !kHasLevels) return &L::base;
   else if constexpr (std::is_same_v<T, float>)
@@ -92,18 +99,18 @@ constexpr DenseLoop loop_for(int level) {
   else return level == 0 ? &L::base : &L::wide;
 }
 
-template <class Op, bool kBinary, bool kToBool>
+template <class Op, int kInputs, bool kToBool>
 inline constexpr ElementwiseKernel kernel_of = {Op::name,
                                                 Op::parameters,
                                                 Op::domain,
                                                 {
-#define X(name, type, legacy) loop_for<Op, type, kBinary, kToBool>(0),
+#define X(name, type, legacy) loop_for<Op, type, kInputs, kToBool>(0),
                                                     {MT_FORALL_DTYPES(X)},
 #undef X
-#define X(name, type, legacy) loop_for<Op, type, kBinary, kToBool>(1),
+#define X(name, type, legacy) loop_for<Op, type, kInputs, kToBool>(1),
                                                     {MT_FORALL_DTYPES(X)},
 #undef X
-#define X(name, type, legacy) loop_for<Op, type, kBinary, kToBool>(2),
+#define X(name, type, legacy) loop_for<Op, type, kInputs, kToBool>(2),
                                                     {MT_FORALL_DTYPES(X)},
 #undef X
                                                 }};
@@ -113,20 +120,26 @@ inline constexpr ElementwiseKernel kernel_of = {Op::name,
 template <class Op>
 void unary(const View& in, const View& out, const Scalar* params) {
   static_assert(Op::parameters <= kMaxParameters);
-  run_unary(detail::kernel_of<Op, false, false>, false, in, out, params);
+  run_unary(detail::kernel_of<Op, 1, false>, false, in, out, params);
 }
 template <class Op>
 void predicate(const View& in, const View& out) {
-  run_unary(detail::kernel_of<Op, false, true>, true, in, out, nullptr);
+  run_unary(detail::kernel_of<Op, 1, true>, true, in, out, nullptr);
 }
 template <class Op>
 void binary(const View& a, const View& b, const View& out, DType compute, const Scalar* params) {
   static_assert(Op::parameters <= kMaxParameters);
-  run_binary(detail::kernel_of<Op, true, false>, false, a, b, out, compute, params);
+  run_binary(detail::kernel_of<Op, 2, false>, false, a, b, out, compute, params);
+}
+template <class Op>
+void ternary(const View& a, const View& b, const View& c, const View& out, DType compute,
+             const Scalar* params) {
+  static_assert(Op::parameters <= kMaxParameters);
+  run_ternary(detail::kernel_of<Op, 3, false>, a, b, c, out, compute, params);
 }
 template <class Op>
 void compare(const View& a, const View& b, const View& out, DType compute) {
-  run_binary(detail::kernel_of<Op, true, true>, true, a, b, out, compute, nullptr);
+  run_binary(detail::kernel_of<Op, 2, true>, true, a, b, out, compute, nullptr);
 }
 
 }  // namespace mt::kernels

@@ -143,8 +143,11 @@ MT_INLINE float expm1(float x) {
   return a < 0.004f ? float(series) : float(exp_in_double(x) - 1.0);
 }
 
-MT_INLINE float log1p(float x) {
-  const double u = 1.0 + double(x);
+// log(m * 2^e) as e ln 2 + log m, both in double; for normal numbers.
+struct LogParts {
+  double exponent, mantissa;
+};
+MT_INLINE LogParts log_in_double(double u) {
   const uint64_t bits = std::bit_cast<uint64_t>(u);
   const uint64_t offset = bits - 0x3fe6a09e667f3bcdull;
   const uint64_t mantissa = (offset & 0x000fffffffffffffull) + 0x3fe6a09e667f3bcdull;
@@ -160,11 +163,46 @@ MT_INLINE float log1p(float x) {
   p = p * z + 2.0 / 5;
   p = p * z + 2.0 / 3;
   p = p * z + 2.0;
+  return {e, s * p};
+}
+
+MT_INLINE float log1p(float x) {
+  const double u = 1.0 + double(x);
+  const LogParts parts = log_in_double(u);
   // What rounding 1 + x lost is added back to first order.
-  double value = s * p + e * 0.6931471805599453 + (double(x) - (u - 1.0)) / u;
+  double value = parts.mantissa + parts.exponent * 0.6931471805599453 + (double(x) - (u - 1.0)) / u;
   value = x == kInfinity ? double(kInfinity) : value;
   value = x == -1.0f ? -double(kInfinity) : value;
   return x >= -1.0f ? (x == 0.0f ? x : float(value)) : kNaN;
+}
+
+// Computed in double, so that the logarithms of powers of two and ten come out whole.
+MT_INLINE float log_of_base(float x, double per_exponent, double per_log) {
+  const LogParts parts = log_in_double(double(x));
+  float value = float(parts.exponent * per_exponent + parts.mantissa * per_log);
+  value = select(x == kInfinity, kInfinity, value);
+  value = select(x == 0.0f, -kInfinity, value);
+  return select(x >= 0.0f, value, kNaN);
+}
+MT_INLINE float log2(float x) { return log_of_base(x, 1.0, 1.4426950408889634); }
+MT_INLINE float log10(float x) { return log_of_base(x, 0.3010299956639812, 0.4342944819032518); }
+
+// 2^n * exp(r ln 2) with |r| <= 1/2; the whole part is exact.
+MT_INLINE float exp2(float x) {
+  float c = select(x < -152.0f, -152.0f, x);
+  c = select(c > 130.0f, 130.0f, c);
+  const float shifted = c + kRounder;
+  const float r = (c - (shifted - kRounder)) * 0.693147181f;
+  float p = 1.395047075e-3f;
+  p = p * r + 8.368883028e-3f;
+  p = p * r + 4.16662061e-2f;
+  p = p * r + 0.1666651889f;
+  p = p * r + 0.5000000095f;
+  p = (p * r) * r + r + 1.0f;
+  const int32_t whole = int32_t(std::bit_cast<uint32_t>(shifted) - std::bit_cast<uint32_t>(kRounder));
+  const int32_t first = whole >> 1, second = whole - first;
+  return p * std::bit_cast<float>(uint32_t(first + 127) << 23) *
+         std::bit_cast<float>(uint32_t(second + 127) << 23);
 }
 
 // sin and cos for |x| < 1e6. The multiple of pi/2 is taken off in double, where 33 bits of pi/2 times the
@@ -193,6 +231,9 @@ MT_INLINE float cos_usual(float x) { return sine_at(x, 1); }
 // Library versions for the remaining types; overloads keep functors free of type tests.
 MT_INLINE double exp(double x) { return std::exp(x); }
 MT_INLINE double log(double x) { return std::log(x); }
+MT_INLINE double exp2(double x) { return std::exp2(x); }
+MT_INLINE double log2(double x) { return std::log2(x); }
+MT_INLINE double log10(double x) { return std::log10(x); }
 MT_INLINE double tanh(double x) { return std::tanh(x); }
 MT_INLINE double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 MT_INLINE double erf(double x) { return std::erf(x); }
@@ -200,6 +241,9 @@ MT_INLINE double expm1(double x) { return std::expm1(x); }
 MT_INLINE double log1p(double x) { return std::log1p(x); }
 template <class R> std::complex<R> exp(std::complex<R> x) { return std::exp(x); }
 template <class R> std::complex<R> log(std::complex<R> x) { return std::log(x); }
+template <class R> std::complex<R> exp2(std::complex<R> x) { return std::exp(x * R(0.6931471805599453)); }
+template <class R> std::complex<R> log2(std::complex<R> x) { return std::log(x) / R(0.6931471805599453); }
+template <class R> std::complex<R> log10(std::complex<R> x) { return std::log10(x); }
 template <class R> std::complex<R> tanh(std::complex<R> x) { return std::tanh(x); }
 template <class R> std::complex<R> sigmoid(std::complex<R> x) { return R(1) / (R(1) + std::exp(-x)); }
 template <class R> std::complex<R> log1p(std::complex<R> x) {

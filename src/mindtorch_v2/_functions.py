@@ -8,18 +8,7 @@ if TYPE_CHECKING:  # what the update below brings
     from ._C._functions import *  # noqa: F403
 
 concat = concatenate = _native.cat
-multiply = _native.mul
-subtract = _native.sub
-divide = true_divide = _native.div
-negative = _native.neg
-absolute = _native.abs
-clip = _native.clamp
 swapaxes = _native.transpose
-greater = _native.gt
-greater_equal = _native.ge
-less = _native.lt
-less_equal = _native.le
-not_equal = _native.ne
 
 _operators = {name: value for name, value in vars(_native).items() if not name.startswith("__")}
 _other_names = [name for name in globals() if name[0] != "_" and name != "TYPE_CHECKING"]

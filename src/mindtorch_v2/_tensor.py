@@ -386,6 +386,12 @@ def _dtype_named(name: str) -> _C.dtype:
 copyreg.pickle(_C.dtype, lambda dtype: (_dtype_named, (dtype.name,)))
 
 
+@_method
+def where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
+    """torch.where(condition, self, other)."""
+    return _functions.where(condition, self, other)
+
+
 # ---- functions that need no operator -----------------------------------------------------------------
 
 
@@ -424,16 +430,16 @@ def allclose(
     input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> bool:
     """Whether |input - other| <= atol + rtol * |other| everywhere."""
-    close = ((input - other).abs() <= atol + rtol * other.abs()) | (input == other)
-    if equal_nan:
-        close = close | (_functions.isnan(input) & _functions.isnan(other))
-    return bool(close.all().item())
+    return bool(_functions.isclose(input, other, rtol, atol, equal_nan).all().item())
 
 
 for _name, _function in {"type": _type, "equal": equal, "allclose": allclose}.items():
     setattr(Tensor, _name, _function)
+setattr(Tensor, "swapaxes", Tensor.transpose)  # noqa: B010 - type checkers know it from the stub
+# Python 2's names, which PyTorch still has.
 for _name, _target in {
-    "multiply": "mul", "subtract": "sub", "divide": "div", "absolute": "abs", "negative": "neg",
-    "clip": "clamp", "multiply_": "mul_", "subtract_": "sub_", "divide_": "div_", "swapaxes": "transpose",
-}.items():  # fmt: skip
+    "__rdiv__": "__rtruediv__",
+    "__div__": "__truediv__",
+    "__idiv__": "__itruediv__",
+}.items():
     setattr(Tensor, _name, getattr(Tensor, _target))

@@ -1,0 +1,26 @@
+"""Elementwise operators that are too rare for native code."""
+
+from __future__ import annotations
+
+import mindtorch_v2 as torch
+
+
+def where_true(condition: torch.Tensor) -> list[torch.Tensor]:
+    """The indices of what is true, one tensor per dimension."""
+    return list(torch.nonzero(condition, as_tuple=True))
+
+
+def rrelu(
+    self: torch.Tensor,
+    lower: float = 1 / 8,
+    upper: float = 1 / 3,
+    training: bool = False,
+    generator: torch.Generator | None = None,
+) -> torch.Tensor:
+    """Leaky relu whose slopes are drawn from [lower, upper]; outside training it is their mean."""
+    if lower > upper:
+        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
+    if not training:
+        return torch._C._nn.leaky_relu(self, (lower + upper) / 2)
+    slopes = torch.empty_like(self).uniform_(lower, upper, generator=generator)
+    return torch.where(self > 0, self, self * slopes)
