@@ -155,7 +155,8 @@ def _rows(entry: dict[str, Any], defaults: dict[str, Any], source: str) -> list[
         target=cell.get("self", "self"),
     )
     rows = [row]
-    if family in ("binary", "compare") and len(schema.arguments) >= 2 and _takes_number(row):
+    numbered = _takes_number(row) or "scalar_overload" in cell
+    if family in ("binary", "compare") and len(schema.arguments) >= 2 and numbered:
         rows.append(_scalar_row(row, cell.get("scalar"), cell.get("scalar_overload", "Scalar")))
     return rows
 
@@ -164,7 +165,7 @@ def _takes_number(row: Row) -> bool:
     """Operators people write with a number on the right; the pieces of formulas are not among them."""
     return (
         "method" in row.variants
-        and row.schema.name not in ("maximum", "minimum", "atan2")
+        and row.schema.name not in ("maximum", "minimum", "atan2", "igamma", "igammac")
         and not row.schema.name.startswith("logical_")
     )
 

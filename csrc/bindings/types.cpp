@@ -10,6 +10,7 @@ namespace mt::bindings {
 PyTypeObject* g_dtype_type = nullptr;
 PyTypeObject* g_device_type = nullptr;
 PyTypeObject* g_generator_type = nullptr;
+PyObject* g_strided = nullptr;
 
 namespace {
 
@@ -177,9 +178,15 @@ PyObject* set_size_type(PyObject*, PyObject* type) {
   g_size_type = type;
   Py_RETURN_NONE;
 }
+PyObject* set_strided(PyObject*, PyObject* layout) {
+  Py_INCREF(layout);
+  g_strided = layout;
+  Py_RETURN_NONE;
+}
 PyMethodDef module_functions[] = {
     {"_default_generator", default_generator, METH_O, nullptr},
     {"_set_size_type", set_size_type, METH_O, nullptr},
+    {"_set_strided", set_strided, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -177,3 +177,5 @@ MT_REDUCE(any_op, any, truth, true, false, a | b, a)
 MT_REDUCE(all_op, any, truth, true, true, a& b, a)
 
 }  // namespace mt::kernels
+
+#include "kernels/functors_special.h"

@@ -219,6 +219,38 @@ void exponential(const View& out, double rate, Mt19937& generator) {
   });
 }
 
+void cauchy(const View& out, double median, double sigma, Mt19937& generator) {
+  MT_CHECK(sigma > 0, "cauchy_ expects sigma > 0.0, but found sigma=", sigma);
+  dispatch<domains::floating>(out.dtype, "cauchy", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    fill_serially<T>(out, [&] {
+      return cast<T>(median + sigma * std::tan(std::numbers::pi * (generator.uniform_double() - 0.5)));
+    });
+  });
+}
+
+void log_normal(const View& out, double mean, double deviation, Mt19937& generator) {
+  MT_CHECK(deviation > 0, "log_normal_ expects std > 0.0, but found std=", deviation);
+  dispatch<domains::floating>(out.dtype, "log_normal", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    fill_serially<T>(out, [&] { return cast<T>(std::exp(generator.normal_double() * deviation + mean)); });
+  });
+}
+
+void geometric(const View& out, double probability, Mt19937& generator) {
+  MT_CHECK(probability > 0 && probability < 1,
+           "geometric_ expects p to be in (0, 1), but got p=", probability);
+  dispatch<domains::real>(out.dtype, "geometric", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const double failure = std::log1p(-probability);
+    fill_serially<T>(out, [&] {
+      const double trials = std::ceil(std::log(generator.uniform_double()) / failure);
+      return std::isfinite(trials) || !std::is_integral_v<T> ? cast<T>(trials)
+                                                             : std::numeric_limits<T>::max();
+    });
+  });
+}
+
 void random_ints(const View& out, int64_t low, int64_t high, Mt19937& generator) {
   MT_CHECK(low < high, "random_ expects 'from' to be less than 'to', but got from=", low, " >= to=", high);
   const uint64_t range = uint64_t(high) - uint64_t(low);

@@ -45,6 +45,7 @@ inline constexpr DTypeSet integral =
 inline constexpr DTypeSet wide_unsigned = dtype_set(DType::uint16, DType::uint32, DType::uint64);
 inline constexpr DTypeSet floating =
     dtype_set(DType::float16, DType::bfloat16, DType::float32, DType::float64);
+inline constexpr DTypeSet wide_floating = dtype_set(DType::float32, DType::float64);  // no half types
 inline constexpr DTypeSet complex = dtype_set(DType::complex64, DType::complex128);
 inline constexpr DTypeSet integral_bool = integral | boolean;
 inline constexpr DTypeSet inexact = floating | complex;

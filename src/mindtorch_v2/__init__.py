@@ -53,7 +53,6 @@ from ._types import (
 from ._creation import (
     as_tensor as as_tensor,
     from_numpy as from_numpy,
-    scalar_tensor as scalar_tensor,
     tensor as tensor,
 )
 from ._defaults import (
@@ -104,7 +103,15 @@ from .autograd.grad_mode import (
     no_grad as no_grad,
     set_grad_enabled as set_grad_enabled,
 )
-from . import nn as nn, npu as npu, optim as optim, profiler as profiler
+from . import (
+    nn as nn,
+    npu as npu,
+    optim as optim,
+    profiler as profiler,
+    random as random,
+    signal as signal,
+    special as special,
+)
 
 half, float, double = float16, float32, float64
 cfloat, cdouble = complex64, complex128
