@@ -155,19 +155,17 @@ def _rows(entry: dict[str, Any], defaults: dict[str, Any], source: str) -> list[
         target=cell.get("self", "self"),
     )
     rows = [row]
-    numbered = _takes_number(row) or "scalar_overload" in cell
-    if family in ("binary", "compare") and len(schema.arguments) >= 2 and numbered:
+    if family in ("binary", "compare") and len(schema.arguments) >= 2 and _takes_number(row, cell):
         rows.append(_scalar_row(row, cell.get("scalar"), cell.get("scalar_overload", "Scalar")))
     return rows
 
 
-def _takes_number(row: Row) -> bool:
-    """Operators people write with a number on the right; the pieces of formulas are not among them."""
-    return (
-        "method" in row.variants
-        and row.schema.name not in ("maximum", "minimum", "atan2", "igamma", "igammac")
-        and not row.schema.name.startswith("logical_")
-    )
+def _takes_number(row: Row, cell: dict[str, Any]) -> bool:
+    """Whether PyTorch has the operator with a number on the right: it names the overload for two tensors
+    `Tensor` then; elsewhere `scalar_overload` says so. `scalar_overload: null`: that one has its own row."""
+    if "scalar_overload" in cell:
+        return cell["scalar_overload"] is not None
+    return row.schema.overload.startswith("Tensor") or "scalar" in cell
 
 
 def _scalar_row(row: Row, call: str | None, overload: str) -> Row:

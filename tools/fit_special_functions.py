@@ -1,7 +1,7 @@
 """Chebyshev coefficients of the special functions: writes csrc/kernels/special_coefficients.h.
 
-Each entry is a smooth function of t in [-1, 1], sampled with 60 digits at Chebyshev points; coefficients below
-the last place of a double are dropped. Needs mpmath:
+Each entry is a smooth function of t in [-1, 1], sampled with 60 digits at Chebyshev points; coefficients
+below the last place of a double are dropped. Needs mpmath:
 
     python tools/fit_special_functions.py > csrc/kernels/special_coefficients.h
 """
@@ -78,7 +78,7 @@ def scaled_k(order: int) -> Function:
     return f
 
 
-# ---- Airy function: amplitude and phase for negative arguments, decay for positive ones ---------------------
+# ---- Airy function: amplitude and phase for negative arguments, decay for positive ones --------------------
 
 AIRY_LEFT = mp.mpf(16) / 3  # zeta = 2/3 |x|^1.5 at x = -4
 AIRY_RIGHT = mp.mpf(2) * 2 ** mp.mpf(1.5) / 3  # at x = 2

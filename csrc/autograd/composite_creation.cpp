@@ -233,6 +233,13 @@ Tensor triu_indices(int64_t row, int64_t col, int64_t offset, const TensorOption
 
 Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, const TensorOptions& options) {
   const bool integral = start.is_integral() && end.is_integral() && step.is_integral();
+  if (!integral && options.dtype && is_integral(*options.dtype, false)) {
+    // Integers are counted in whole steps; only int64 also cuts off where the range ends.
+    MT_CHECK(step.is_complex() || std::abs(step.to<double>()) >= 1, "step must be nonzero");
+    if (*options.dtype == DType::int64 && !start.is_complex() && !end.is_complex() &&
+        std::isfinite(start.to<double>()) && std::isfinite(end.to<double>()))
+      return arange(start.to<int64_t>(), end.to<int64_t>(), step.to<int64_t>(), options);
+  }
   const int64_t length = arange_length(start, end, step);
   Tensor out =
       blank(IntList(&length, 1), options.dtype.value_or(integral ? DType::int64 : default_dtype()), options);

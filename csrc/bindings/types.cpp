@@ -122,10 +122,16 @@ PyObject* generator_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
 }
 PyObject* generator_manual_seed(PyObject* self, PyObject* seed) {
   return guarded([&]() -> PyObject* {
+    MT_CHECK(PyIndex_Check(seed), "manual_seed expected a long, but got ", Py_TYPE(seed)->tp_name);
     PyObject* number = PyNumber_Index(seed);
     if (!number) throw PythonError();
-    const uint64_t value = PyLong_AsUnsignedLongLongMask(number);  // negative seeds wrap, as in PyTorch
+    // From -2^63 to 2^64 - 1; negative seeds wrap, as in PyTorch.
+    int overflow = 0;
+    uint64_t value = uint64_t(PyLong_AsLongLongAndOverflow(number, &overflow));
+    if (overflow > 0) value = PyLong_AsUnsignedLongLong(number);
     Py_DECREF(number);
+    if (PyErr_Occurred()) PyErr_Clear(), overflow = -1;
+    MT_CHECK_AS(value, overflow >= 0, "Overflow when unpacking long long");
     Generator& g = generator_value(self);
     std::lock_guard lock(g.mutex);
     g.set_seed(value);

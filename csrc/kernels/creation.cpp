@@ -15,7 +15,13 @@ void linspace(const View& out, const Scalar& start, const Scalar& end) {
     // Integers: the ends are whole numbers of the dtype, what lies between them is cut off.
     using C = std::conditional_t<std::is_integral_v<T>, double, compute_t<T>>;
     const C first = cast<C>(start.to<T>()), last = cast<C>(end.to<T>());
-    const C step = steps > 1 ? (last - first) / C(double(steps - 1)) : C(0);
+    // Half types round after every operation, as in PyTorch; for the others this changes nothing.
+    const auto rounded = [](C value) {
+      if constexpr (is_half_v<T>) return C(T(value));
+      else return value;
+    };
+    const auto place = [&](int64_t i) { return rounded(C(double(i))); };
+    const C step = steps > 1 ? rounded(rounded(last - first) / place(steps - 1)) : C(0);
     const int64_t half = steps / 2;
     T* data = out.as<T>();
     // From both ends towards the middle, so that both are exact.
@@ -23,7 +29,7 @@ void linspace(const View& out, const Scalar& start, const Scalar& end) {
       for (int64_t i = begin; i < stop; ++i) {
         const bool early = i < half || steps == 1;
         data[i * stride] =
-            cast<T>(early ? first + step * C(double(i)) : last - step * C(double(steps - 1 - i)));
+            cast<T>(early ? first + rounded(step * place(i)) : last - rounded(step * place(steps - 1 - i)));
       }
     });
   });

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -46,13 +47,17 @@ double draw_poisson(double rate, Mt19937& generator) {
   return rate >= 10 ? poisson_by_rejection(rate, generator) : poisson_by_product(rate, generator);
 }
 
+// Binomial numbers: as in PyTorch, what depends on count and p alone is rounded to their type, the rest is double.
+
 // Few successes: sums of the waiting times between them.
-double binomial_by_waiting(double count, double p, Mt19937& generator) {
-  const double failure = std::log1p(-p);
-  double passed = 0, successes = 0;
+template <class T>
+T binomial_by_waiting(T count, T p, Mt19937& generator) {
+  const T failure = std::log1p(-p);
+  double passed = 0;
+  T successes = 0;
   while (true) {
-    passed += std::ceil(std::log(generator.uniform_double()) / failure);
-    if (!(passed <= count)) return successes;
+    passed += std::ceil(std::log(generator.uniform_double()) / double(failure));
+    if (!(passed <= double(count))) return successes;
     successes += 1;
   }
 }
@@ -69,28 +74,31 @@ double stirling_tail(double k) {
 }
 
 // Hörmann's BTRS (1993), for p <= 0.5 and count * p >= 10.
-double binomial_by_rejection(double count, double p, Mt19937& generator) {
+template <class T>
+T binomial_by_rejection(T count, T p, Mt19937& generator) {
   const double deviation = std::sqrt(count * p * (1 - p)), b = 1.15 + 2.53 * deviation;
   const double a = -0.0873 + 0.0248 * b + 0.01 * p, c = count * p + 0.5, accepted = 0.92 - 4.2 / b;
   const double odds = p / (1 - p), alpha = (2.83 + 5.1 / b) * deviation, mode = std::floor((count + 1) * p);
+  const double n = double(count);
   while (true) {
     const double u = generator.uniform_double() - 0.5, v = generator.uniform_double();
     const double distance = 0.5 - std::abs(u), k = std::floor((2 * a / distance + b) * u + c);
-    if (distance >= 0.07 && v <= accepted) return k;
-    if (k < 0 || k > count) continue;
-    const double bound = (mode + 0.5) * std::log((mode + 1) / (odds * (count - mode + 1))) +
-                         (count + 1) * std::log((count - mode + 1) / (count - k + 1)) +
-                         (k + 0.5) * std::log(odds * (count - k + 1) / (k + 1)) + stirling_tail(mode) +
-                         stirling_tail(count - mode) - stirling_tail(k) - stirling_tail(count - k);
-    if (std::log(v * alpha / (a / (distance * distance) + b)) <= bound) return k;
+    if (distance >= 0.07 && v <= accepted) return T(k);
+    if (k < 0 || k > n) continue;
+    const double bound = (mode + 0.5) * std::log((mode + 1) / (odds * (n - mode + 1))) +
+                         (n + 1) * std::log((n - mode + 1) / (n - k + 1)) +
+                         (k + 0.5) * std::log(odds * (n - k + 1) / (k + 1)) + stirling_tail(mode) +
+                         stirling_tail(n - mode) - stirling_tail(k) - stirling_tail(n - k);
+    if (std::log(v * alpha / (a / (distance * distance) + b)) <= bound) return T(k);
   }
 }
 
-double draw_binomial(double count, double p, Mt19937& generator) {
-  if (std::isnan(count) || std::isnan(p)) return std::nan("");
+template <class T>
+T draw_binomial(T count, T p, Mt19937& generator) {
+  if (std::isnan(count) || std::isnan(p)) return std::numeric_limits<T>::quiet_NaN();
   if (count <= 0 || p <= 0) return 0;
   if (p >= 1 || std::isinf(count)) return count;
-  if (p > 0.5) return count - draw_binomial(count, 1 - p, generator);
+  if (p > T(0.5)) return count - draw_binomial<T>(count, 1 - p, generator);
   return count * p >= 10 ? binomial_by_rejection(count, p, generator)
                          : binomial_by_waiting(count, p, generator);
 }
@@ -160,12 +168,11 @@ void poisson(const View& rates, const View& out, Mt19937& generator) {
 }
 
 void binomial(const View& counts, const View& probabilities, const View& out, Mt19937& generator) {
-  dispatch<domains::floating>(out.dtype, "binomial_cpu", [&](auto tag) {
+  dispatch<domains::wide_floating>(out.dtype, "binomial_cpu", [&](auto tag) {
     using T = typename decltype(tag)::type;
     const int64_t n = out.numel();
     for (int64_t i = 0; i < n; ++i)
-      out.as<T>()[i] =
-          cast<T>(draw_binomial(double(counts.as<T>()[i]), double(probabilities.as<T>()[i]), generator));
+      out.as<T>()[i] = cast<T>(draw_binomial(counts.as<T>()[i], probabilities.as<T>()[i], generator));
   });
 }
 

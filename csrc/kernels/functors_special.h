@@ -9,27 +9,23 @@ namespace mt::kernels {
 
 namespace special {
 
-// A degree that arrives as an element: its whole part; what is no number has no polynomial (negative: 0).
-inline int64_t degree(double n) {
-  if (!(n > -1)) return -1;
-  return n < 9e18 ? int64_t(n) : int64_t(9e18);
-}
-template <class T> inline constexpr int64_t kHermiteLimit = sizeof(T) == 8 ? 512 : 128;
+// A degree that arrives as an element: its whole part; what is no such number has no polynomial (negative: 0).
+inline int64_t degree(double n) { return n > -1 && n < 0x1p63 ? int64_t(n) : -1; }
 
 }  // namespace special
 
 #define MT_SPECIAL(NAME, DOMAIN, FUNCTION) MT_UNARY(NAME, DOMAIN, special::FUNCTION(double(x)))
 #define MT_POLYNOMIAL(NAME, FUNCTION) \
-  MT_BINARY(NAME, wide_floating, special::FUNCTION(double(a), special::degree(double(b))))
+  MT_BINARY(NAME, wide_floating, special::FUNCTION(a, special::degree(double(b))))
 #define MT_SHIFTED_POLYNOMIAL(NAME, FUNCTION) \
-  MT_BINARY(NAME, wide_floating, special::FUNCTION(2 * double(a) - 1, special::degree(double(b))))
+  MT_BINARY(NAME, wide_floating, special::FUNCTION(T(a + a - T(1)), special::degree(double(b))))
 
 MT_SPECIAL(i0_op, floating, i0)
 MT_SPECIAL(i0e_op, floating, i0e)
 MT_SPECIAL(i1_op, floating, i1)
 MT_SPECIAL(i1e_op, floating, i1e)
 MT_SPECIAL(entr_op, floating, entr)
-MT_SPECIAL(ndtr_op, wide_floating, ndtr)
+MT_SPECIAL(ndtr_op, floating, ndtr)
 MT_SPECIAL(ndtri_op, wide_floating, ndtri)
 MT_SPECIAL(log_ndtr_op, wide_floating, log_ndtr)
 MT_SPECIAL(erfcx_op, wide_floating, erfcx)
@@ -63,10 +59,8 @@ MT_SHIFTED_POLYNOMIAL(shifted_chebyshev_polynomial_v_op, chebyshev_v)
 MT_SHIFTED_POLYNOMIAL(shifted_chebyshev_polynomial_w_op, chebyshev_w)
 MT_POLYNOMIAL(laguerre_polynomial_l_op, laguerre_l)
 MT_POLYNOMIAL(legendre_polynomial_p_op, legendre_p)
-MT_BINARY(hermite_polynomial_h_op, wide_floating,
-          special::hermite_h(double(a), special::degree(double(b)), special::kHermiteLimit<T>))
-MT_BINARY(hermite_polynomial_he_op, wide_floating,
-          special::hermite_he(double(a), special::degree(double(b)), special::kHermiteLimit<T>))
+MT_POLYNOMIAL(hermite_polynomial_h_op, hermite_h)
+MT_POLYNOMIAL(hermite_polynomial_he_op, hermite_he)
 
 #undef MT_SPECIAL
 #undef MT_POLYNOMIAL

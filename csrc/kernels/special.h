@@ -1,4 +1,4 @@
-// Special functions of doubles. Every floating dtype computes in double here: these are series and fits of a
+// Special functions. All but the polynomials compute in double for every dtype: these are series and fits of a
 // dozen or more terms, whose cost does not come from the width of the numbers.
 #pragma once
 
@@ -37,15 +37,15 @@ double igamma(double a, double x);        // regularised incomplete gamma functi
 double igammac(double a, double x);       // and upper
 double igamma_slope(double a, double x);  // d igamma / dx
 
-// ---- special_polynomial.cpp: orthogonal polynomials of degree n, 0 for a negative one ----
-double chebyshev_t(double x, int64_t n);
-double chebyshev_u(double x, int64_t n);
-double chebyshev_v(double x, int64_t n);
-double chebyshev_w(double x, int64_t n);
-// `limit`: the degree above which PyTorch gives nan, because the numbers outgrow the dtype.
-double hermite_h(double x, int64_t n, int64_t limit);
-double hermite_he(double x, int64_t n, int64_t limit);
-double laguerre_l(double x, int64_t n);
-double legendre_p(double x, int64_t n);
+// ---- special_polynomial.cpp: orthogonal polynomials of degree n, 0 for a negative one. They compute in T (float
+// or double), so that what outgrows a float does so where it does in PyTorch. ----
+template <class T> T chebyshev_t(T x, int64_t n);
+template <class T> T chebyshev_u(T x, int64_t n);
+template <class T> T chebyshev_v(T x, int64_t n);
+template <class T> T chebyshev_w(T x, int64_t n);
+template <class T> T hermite_h(T x, int64_t n);
+template <class T> T hermite_he(T x, int64_t n);
+template <class T> T laguerre_l(T x, int64_t n);
+template <class T> T legendre_p(T x, int64_t n);
 
 }  // namespace mt::kernels::special

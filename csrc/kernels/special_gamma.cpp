@@ -125,11 +125,12 @@ double upper_near_peak(double a, double x) {
 
 // Arguments at the edges of the domain; true with the lower function in `value`.
 bool at_edge(double a, double x, double& value) {
-  if (!(a >= 0 && x >= 0)) value = kNan;
+  if (a < 0 || x < 0) value = kNan;
   else if (a == 0) value = x > 0 ? 1 : kNan;
   else if (x == 0) value = 0;
   else if (std::isinf(a)) value = std::isinf(x) ? kNan : 0;
   else if (std::isinf(x)) value = 1;
+  else if (std::isnan(a) || std::isnan(x)) value = kNan;
   else return false;
   return true;
 }
@@ -137,11 +138,13 @@ bool at_edge(double a, double x, double& value) {
 }  // namespace
 
 double zeta(double x, double q) {
-  if (std::isnan(x) || std::isnan(q) || x < 1) return kNan;
   if (x == 1) return kInfinity;
-  if (q > 0) return std::isinf(x) || std::isinf(q) ? kNan : zeta_positive(x, q);
-  if (q == std::floor(q)) return kInfinity;
-  if (x != std::floor(x) || std::isinf(x)) return kNan;
+  if (x < 1 || std::isnan(q)) return kNan;
+  if (q <= 0 && q == std::floor(q)) return kInfinity;
+  if (std::isnan(x) || q == kInfinity) return kNan;
+  if (std::isinf(x)) return q == 1 ? 1 : q > 0 && q < 1 ? kInfinity : kNan;
+  if (q > 0) return zeta_positive(x, q);
+  if (x != std::floor(x)) return kNan;
   // Terms with a negative base, taken from the other end: their distances from zero are f, f + 1, … -q.
   const double f = -q - std::floor(-q);
   const double negative = zeta_positive(x, f) - zeta_positive(x, 1 - q);

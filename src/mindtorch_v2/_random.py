@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from . import _C
 from ._C import Generator, Tensor
@@ -51,9 +51,24 @@ def _clone_state(self: Generator) -> Generator:
     return clone
 
 
+def _rebuild_generator(device: str, state: bytes) -> Generator:
+    generator = Generator(device)
+    generator._set_state(state)
+    return generator
+
+
+def _reduce(self: Generator) -> tuple[Callable[[str, bytes], Generator], tuple[str, bytes]]:
+    """Pickled with its state."""
+    return _rebuild_generator, (str(self.device), self._state())
+
+
 for _name, _method in {
-    "get_state": _get_state, "set_state": _set_state, "seed": _seed, "clone_state": _clone_state,
-}.items():  # fmt: skip
+    "get_state": _get_state,
+    "set_state": _set_state,
+    "seed": _seed,
+    "clone_state": _clone_state,
+    "__reduce__": _reduce,
+}.items():
     setattr(Generator, _name, _method)
 
 
@@ -90,10 +105,10 @@ def set_rng_state(new_state: Tensor) -> None:
 
 @contextlib.contextmanager
 def fork_rng(
-    devices: Iterable[int] | None = None, enabled: bool = True, device_type: str = "npu"
+    devices: Iterable[int] | None = None, enabled: bool = True, device_type: str | None = None
 ) -> Iterator[None]:
     """Random numbers drawn inside leave no trace outside."""
-    if device_type not in ("npu", "cpu"):
+    if device_type not in (None, "npu", "cpu"):
         raise RuntimeError(f"torch has no module of `{device_type}`: its generators cannot be forked")
     if not enabled:
         yield

@@ -130,8 +130,13 @@ def test_arange_refuses_what_has_no_order():
 
 
 def test_factories_work_on_meta():
-    for made in (torch.linspace(0, 1, 5, device="meta"), torch.eye(5, device="meta")[0],
-                 torch.tril_indices(5, 1, device="meta")[0], torch.hann_window(5, device="meta")):  # fmt: skip
+    made_on_meta = [
+        torch.linspace(0, 1, 5, device="meta"),
+        torch.eye(5, device="meta")[0],
+        torch.tril_indices(5, 1, device="meta")[0],
+        torch.hann_window(5, device="meta"),
+    ]
+    for made in made_on_meta:
         assert made.is_meta and made.shape == (5,)
 
 

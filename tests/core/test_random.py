@@ -1,5 +1,7 @@
 """Random tensors: errors, generators, and dropout. Equality with PyTorch's values is in tests/parity."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -23,7 +25,7 @@ _BAD = [
     (lambda: torch.multinomial(torch.zeros(3), 1), r"sum of probabilities <= 0"),
     (lambda: torch.multinomial(-torch.ones(3), 1), "contains either `inf`, `nan` or element < 0"),
     (lambda: torch.multinomial(-torch.ones(3), 2, True), "probability entry < 0"),
-    (lambda: torch.multinomial(torch.ones(2, 0), 1, True), ""),
+    (lambda: torch.multinomial(torch.ones(2, 0), 1, True), "no categories"),
     (lambda: torch.poisson(torch.tensor([-1.0])), "expected rate to be non-negative"),
     (lambda: torch.binomial(torch.ones(2), torch.ones(3)), "must match"),
     (lambda: torch.normal(torch.ones(2), -torch.ones(2)), "normal expects all elements of std >= 0.0"),
@@ -118,3 +120,30 @@ def test_draws_work_on_meta_and_with_out():
 def test_complex_tensors_are_filled_in_both_parts():
     z = torch.randn(2000, dtype=torch.complex64).numpy()
     assert abs(z.real.var() - 0.5) < 0.06 and abs(z.imag.var() - 0.5) < 0.06
+
+
+def test_a_generator_is_pickled_with_its_state():
+    ours = torch.Generator().manual_seed(5)
+    torch.rand(3, generator=ours)
+    copy = pickle.loads(pickle.dumps(ours))
+    assert torch.rand(3, generator=copy).tolist() == torch.rand(3, generator=ours).tolist()
+
+
+def test_seeds_have_64_bits():
+    assert torch.Generator().manual_seed(-1).initial_seed() == 2**64 - 1
+    for seed in (2**64, -(2**63) - 1):
+        with pytest.raises(ValueError, match="Overflow when unpacking long long"):
+            torch.Generator().manual_seed(seed)
+    with pytest.raises(RuntimeError, match="manual_seed expected a long, but got float"):
+        torch.Generator().manual_seed(1.5)
+
+
+def test_numbers_without_an_upper_end_stay_in_the_dtype():
+    for dtype, end in (
+        (torch.uint8, 2**8),
+        (torch.int16, 2**15),
+        (torch.float32, 2**24 + 1),
+        (torch.bool, 2),
+    ):
+        drawn = torch.empty(2000, dtype=dtype).random_(0, None).to(torch.float64).numpy()
+        assert drawn.min() >= 0 and end * 0.5 <= drawn.max() < end

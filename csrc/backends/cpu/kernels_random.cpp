@@ -78,9 +78,7 @@ void geometric(const Tensor& self, double p, Generator* generator) {
   with(generator, [&](kernels::Mt19937& engine) { kernels::geometric(view(self), p, engine); });
 }
 void random_from(const Tensor& self, int64_t from, std::optional<int64_t> to, Generator* generator) {
-  with(generator, [&](kernels::Mt19937& engine) {
-    kernels::random_ints(view(self), from, to.value_or(INT64_MAX), engine);
-  });
+  with(generator, [&](kernels::Mt19937& engine) { kernels::random_ints(view(self), from, to, engine); });
 }
 void random_to(const Tensor& self, int64_t to, Generator* generator) { random_from(self, 0, to, generator); }
 void random_full(const Tensor& self, Generator* generator) {

@@ -23,7 +23,8 @@ def _window(
     dtype = options.pop("dtype", None) or torch.get_default_dtype()
     if not dtype.is_floating_point:
         raise RuntimeError(
-            f"{name} expects floating point dtypes, got: TensorOptions(dtype={_C_NAMES.get(dtype.name, dtype.name)}, "
+            f"{name} expects floating point dtypes, got: "
+            f"TensorOptions(dtype={_C_NAMES.get(dtype.name, dtype.name)}, "
             "device=cpu, layout=Strided (default), requires_grad=false (default), pinned_memory=false, "
             "memory_format=(nullopt))"
         )

@@ -11,8 +11,8 @@ from .._types import layout as Layout
 from .._types import strided
 
 __all__ = [
-    "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming",
-    "hann", "kaiser", "nuttall",
+    "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming",
+    "hamming", "hann", "kaiser", "nuttall",
 ]  # fmt: skip
 
 
@@ -52,7 +52,8 @@ def _trivial(
 
 
 def exponential(
-    M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True, dtype: torch.dtype | None = None,
+    M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True,
+    dtype: torch.dtype | None = None,
     layout: Layout = strided, device: torch.device | str | None = None, requires_grad: bool = False,
 ) -> torch.Tensor:  # fmt: skip
     """exp(-|n - center| / tau)."""
@@ -83,7 +84,8 @@ def cosine(
 
 
 def gaussian(
-    M: int, *, std: float = 1.0, sym: bool = True, dtype: torch.dtype | None = None, layout: Layout = strided,
+    M: int, *, std: float = 1.0, sym: bool = True,
+    dtype: torch.dtype | None = None, layout: Layout = strided,
     device: torch.device | str | None = None, requires_grad: bool = False,
 ) -> torch.Tensor:  # fmt: skip
     """A bell curve."""
@@ -99,7 +101,8 @@ def gaussian(
 
 
 def kaiser(
-    M: int, *, beta: float = 12.0, sym: bool = True, dtype: torch.dtype | None = None, layout: Layout = strided,
+    M: int, *, beta: float = 12.0, sym: bool = True,
+    dtype: torch.dtype | None = None, layout: Layout = strided,
     device: torch.device | str | None = None, requires_grad: bool = False,
 ) -> torch.Tensor:  # fmt: skip
     """A Bessel function over a half circle."""
@@ -156,7 +159,8 @@ def bartlett(
 
 
 def general_cosine(
-    M: int, *, a: Iterable[float], sym: bool = True, dtype: torch.dtype | None = None, layout: Layout = strided,
+    M: int, *, a: Iterable[float], sym: bool = True,
+    dtype: torch.dtype | None = None, layout: Layout = strided,
     device: torch.device | str | None = None, requires_grad: bool = False,
 ) -> torch.Tensor:  # fmt: skip
     """a[0] - a[1] cos(x) + a[2] cos(2x) - …"""
@@ -175,7 +179,8 @@ def general_cosine(
 
 
 def general_hamming(
-    M: int, *, alpha: float = 0.54, sym: bool = True, dtype: torch.dtype | None = None, layout: Layout = strided,
+    M: int, *, alpha: float = 0.54, sym: bool = True,
+    dtype: torch.dtype | None = None, layout: Layout = strided,
     device: torch.device | str | None = None, requires_grad: bool = False,
 ) -> torch.Tensor:  # fmt: skip
     """alpha less a cosine of amplitude 1 - alpha."""
@@ -188,5 +193,6 @@ def nuttall(
     device: torch.device | str | None = None, requires_grad: bool = False,
 ) -> torch.Tensor:  # fmt: skip
     """Three cosines, with the weakest side lobes of these."""
-    return general_cosine(M, a=[0.3635819, 0.4891775, 0.1365995, 0.0106411], sym=sym, dtype=dtype, layout=layout,
-                          device=device, requires_grad=requires_grad)  # fmt: skip
+    weights = [0.3635819, 0.4891775, 0.1365995, 0.0106411]
+    return general_cosine(M, a=weights, sym=sym, dtype=dtype, layout=layout, device=device,
+                          requires_grad=requires_grad)  # fmt: skip

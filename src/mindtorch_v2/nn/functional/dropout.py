@@ -8,6 +8,13 @@ import mindtorch_v2 as torch
 
 __all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout"]
 
+_DEPRECATED = (
+    "{name}: Received a {dim}-D input to {name}, which is deprecated and will result in an error in a future "
+    "release. To retain the behavior and silence this warning, please use dropout instead. Note that {name} "
+    "exists to provide channel-wise dropout on inputs with {spatial} spatial dimensions, a channel "
+    "dimension, and an optional batch dimension (i.e. {dims} inputs)."
+)
+
 
 def _check(p: float) -> None:
     if p < 0.0 or p > 1.0:
@@ -57,18 +64,15 @@ def dropout2d(
     _check(p)
     if input.dim() not in (3, 4):
         warnings.warn(
-            f"dropout2d: Received a {input.dim()}-D input to dropout2d, which is deprecated and will result in an "
-            "error in a future release. To retain the behavior and silence this warning, please use dropout instead. "
-            "Note that dropout2d exists to provide channel-wise dropout on inputs with 2 spatial dimensions, a "
-            "channel dimension, and an optional batch dimension (i.e. 3D or 4D inputs).",
-            stacklevel=2,
+            _DEPRECATED.format(name="dropout2d", dim=input.dim(), spatial=2, dims="3D or 4D"), stacklevel=2
         )
     if input.dim() == 3:
         warnings.warn(
-            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is "
-            "desired - input is interpreted as shape (N, C, L), where C is the channel dim. This behavior will change "
-            "in a future release to interpret the input as one without a batch dimension, i.e. shape (C, H, W). To "
-            "maintain the 1D channel-wise dropout behavior, please switch to using dropout1d instead.",
+            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior "
+            "is desired - input is interpreted as shape (N, C, L), where C is the channel dim. This behavior "
+            "will change in a future release to interpret the input as one without a batch dimension, i.e. "
+            "shape (C, H, W). To maintain the 1D channel-wise dropout behavior, please switch to using "
+            "dropout1d instead.",
             stacklevel=2,
         )
     return _channels(input, p, training, inplace, unbatched=False)
@@ -80,11 +84,7 @@ def dropout3d(
     _check(p)
     if input.dim() not in (4, 5):
         warnings.warn(
-            f"dropout3d: Received a {input.dim()}-D input to dropout3d, which is deprecated and will result in an "
-            "error in a future release. To retain the behavior and silence this warning, please use dropout instead. "
-            "Note that dropout3d exists to provide channel-wise dropout on inputs with 3 spatial dimensions, a "
-            "channel dimension, and an optional batch dimension (i.e. 4D or 5D inputs).",
-            stacklevel=2,
+            _DEPRECATED.format(name="dropout3d", dim=input.dim(), spatial=3, dims="4D or 5D"), stacklevel=2
         )
     return _channels(input, p, training, inplace, unbatched=input.dim() == 4)
 
