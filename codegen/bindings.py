@@ -193,10 +193,10 @@ def _python_case(row: Row, suffix: str) -> list[str]:
 
 def _case(row: Row, index: int, suffix: str) -> list[str]:
     arguments = python_arguments(row, suffix)
-    values = [_value(a, i) for i, a in enumerate(row.schema.arguments)]
     lines = [f"      case {index}: {{"]
     if row.family == "python":
         return [*lines, *_python_case(row, suffix), "      }"]
+    values = [_value(a, i) for i, a in enumerate(row.schema.arguments)]
     if row.family == "inplace" or suffix:
         target = [a.name for a in row.schema.arguments].index(
             row.target if row.family == "inplace" else row.schema.arguments[0].name
@@ -207,10 +207,18 @@ def _case(row: Row, index: int, suffix: str) -> list[str]:
         ]
     elif row.factory:
         at = len(row.schema.arguments)
-        lines += [
-            f"        const TensorOptions options = b.options({at});",
-            f"        return wrap_made(ops::{row.cpp_name}({', '.join([*values, 'options'])}), options);",
-        ]
+        call = f"ops::{row.cpp_name}({', '.join([*values, 'options'])})"
+        lines.append(f"        TensorOptions options = b.options({at});")
+        if "out" in row.variants:
+            into = at + len(_OPTIONS)
+            lines += [
+                f"        if (b.given({into})) {{",
+                f"          take_options_of(b.tensor({into}), options);",
+                f"          write_made(b.tensor({into}), {call}, options);",
+                f"          return returned(b.at({into}));",
+                "        }",
+            ]
+        lines.append(f"        return wrap_made({call}, options);")
     else:
         if "out" in row.variants:
             lines += _out_call(row, values, len(arguments) - 1)

@@ -40,7 +40,7 @@ def _declaration(row: Row) -> list[str]:
     lines = [f"{return_type(schema)} {name}({parameters(schema, defaults=True, extra=extra)});"]
     if "inplace" in row.variants:
         lines.append(f"const Tensor& {name}_({parameters(schema, defaults=True)});")
-    if "out" in row.variants:
+    if "out" in row.variants and not row.factory:  # a factory's out= is the bindings' business
         lines.append(f"{_out_type(row)} {name}_out({parameters(schema, extra=_out_parameters(row))});")
     return lines
 
@@ -282,7 +282,7 @@ def _composite(row: Row) -> str:
             "}",
             "",
         ]
-    if "out" in row.variants:
+    if "out" in row.variants and not row.factory:
         names = out_names(row)
         lines += _out_opening(row)
         if len(names) == 1:

@@ -162,9 +162,9 @@ def _rows(entry: dict[str, Any], defaults: dict[str, Any], source: str) -> list[
 
 def _takes_number(row: Row, cell: dict[str, Any]) -> bool:
     """Whether PyTorch has the operator with a number on the right: it names the overload for two tensors
-    `Tensor` then (floor_divide is the exception). `scalar_overload: null` says that it has its own row."""
-    if "scalar_overload" in cell and cell["scalar_overload"] is None:
-        return False
+    `Tensor` then; elsewhere `scalar_overload` says so. `scalar_overload: null`: that one has its own row."""
+    if "scalar_overload" in cell:
+        return cell["scalar_overload"] is not None
     return row.schema.overload.startswith("Tensor") or "scalar" in cell
 
 

@@ -82,7 +82,7 @@ bool accepts(const Parameter& p, PyObject* o) {
     case Kind::dim_list: return is_integer(o) || is_int_list(o);
     case Kind::dtype: return is_dtype_like(o);
     case Kind::device: return is_device_like(o);
-    case Kind::layout:
+    case Kind::layout: return o == g_strided;
     case Kind::any: return true;  // whoever reads it checks
     case Kind::memory_format: return PyLong_Check(o);
     case Kind::generator:

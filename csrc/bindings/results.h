@@ -18,10 +18,22 @@ PyObject* wrap_named(PyTypeObject* type, std::tuple<T...>&& results) {
   return std::apply([type](auto&&... t) { return wrap_named(type, {t...}); }, std::move(results));
 }
 
-// A factory's result, with requires_grad set as asked.
+// A copy in pinned memory; takes the reference over.
+PyObject* pinned(PyObject* tensor);
+
+// A factory's result, pinned and with requires_grad set as asked.
 inline PyObject* wrap_made(Tensor&& tensor, const TensorOptions& options) {
+  if (options.pin_memory) [[unlikely]] {
+    PyObject* made = pinned(wrap(std::move(tensor)));
+    tensor_of(made).impl()->requires_grad = options.requires_grad;
+    return made;
+  }
   tensor.impl()->requires_grad = options.requires_grad;
   return wrap(std::move(tensor));
 }
+
+// out= of a factory decides dtype and device; options that say otherwise are refused.
+void take_options_of(const Tensor& out, TensorOptions& options);
+void write_made(const Tensor& out, const Tensor& made, const TensorOptions& options);
 
 }  // namespace mt::bindings

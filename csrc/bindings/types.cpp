@@ -10,6 +10,7 @@ namespace mt::bindings {
 PyTypeObject* g_dtype_type = nullptr;
 PyTypeObject* g_device_type = nullptr;
 PyTypeObject* g_generator_type = nullptr;
+PyObject* g_strided = nullptr;
 
 namespace {
 
@@ -121,10 +122,16 @@ PyObject* generator_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
 }
 PyObject* generator_manual_seed(PyObject* self, PyObject* seed) {
   return guarded([&]() -> PyObject* {
+    MT_CHECK(PyIndex_Check(seed), "manual_seed expected a long, but got ", Py_TYPE(seed)->tp_name);
     PyObject* number = PyNumber_Index(seed);
     if (!number) throw PythonError();
-    const uint64_t value = PyLong_AsUnsignedLongLongMask(number);  // negative seeds wrap, as in PyTorch
+    // From -2^63 to 2^64 - 1; negative seeds wrap, as in PyTorch.
+    int overflow = 0;
+    uint64_t value = uint64_t(PyLong_AsLongLongAndOverflow(number, &overflow));
+    if (overflow > 0) value = PyLong_AsUnsignedLongLong(number);
     Py_DECREF(number);
+    if (PyErr_Occurred()) PyErr_Clear(), overflow = -1;
+    MT_CHECK_AS(value, overflow >= 0, "Overflow when unpacking long long");
     Generator& g = generator_value(self);
     std::lock_guard lock(g.mutex);
     g.set_seed(value);
@@ -177,9 +184,15 @@ PyObject* set_size_type(PyObject*, PyObject* type) {
   g_size_type = type;
   Py_RETURN_NONE;
 }
+PyObject* set_strided(PyObject*, PyObject* layout) {
+  Py_INCREF(layout);
+  g_strided = layout;
+  Py_RETURN_NONE;
+}
 PyMethodDef module_functions[] = {
     {"_default_generator", default_generator, METH_O, nullptr},
     {"_set_size_type", set_size_type, METH_O, nullptr},
+    {"_set_strided", set_strided, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 

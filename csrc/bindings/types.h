@@ -22,6 +22,7 @@ struct GeneratorObject {
 extern PyTypeObject* g_dtype_type;
 extern PyTypeObject* g_device_type;
 extern PyTypeObject* g_generator_type;
+extern PyObject* g_strided;  // torch.strided, the only layout there is
 
 PyObject* dtype_object(DType dtype);  // a new reference to the singleton
 PyObject* device_object(Device device);

@@ -245,3 +245,4 @@ MT_REDUCE(all_op, any, truth, true, true, a& b, a)
 }  // namespace mt::kernels
 
 #include "kernels/functors_activation.h"
+#include "kernels/functors_special.h"

@@ -113,6 +113,18 @@ void normal_dense_half(T* data, int64_t n, float mean, float deviation, Mt19937&
   }
 }
 
+// The largest integer up to which T holds every integer.
+template <class T>
+constexpr uint64_t largest_exact() {
+  if constexpr (std::is_same_v<T, bool>) return 1;
+  else if constexpr (std::is_integral_v<T>) return uint64_t(std::numeric_limits<T>::max());
+  else
+    return uint64_t(1) << (std::is_same_v<T, double>  ? 53
+                           : std::is_same_v<T, float> ? 24
+                           : std::is_same_v<T, Half>  ? 11
+                                                      : 8);
+}
+
 // PyTorch draws 64 bits once the range reaches 2^28, which keeps the bias of the remainder below 2^-36.
 uint64_t draw_below(uint64_t range, Mt19937& generator) {
   return range >= (uint64_t(1) << 28) ? generator.random64() % range : generator.random32() % range;
@@ -219,29 +231,59 @@ void exponential(const View& out, double rate, Mt19937& generator) {
   });
 }
 
-void random_ints(const View& out, int64_t low, int64_t high, Mt19937& generator) {
-  MT_CHECK(low < high, "random_ expects 'from' to be less than 'to', but got from=", low, " >= to=", high);
-  const uint64_t range = uint64_t(high) - uint64_t(low);
+void cauchy(const View& out, double median, double sigma, Mt19937& generator) {
+  MT_CHECK(sigma > 0, "cauchy_ expects sigma > 0.0, but found sigma=", sigma);
+  dispatch<domains::floating>(out.dtype, "cauchy", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    fill_serially<T>(out, [&] {
+      return cast<T>(median + sigma * std::tan(std::numbers::pi * (generator.uniform_double() - 0.5)));
+    });
+  });
+}
+
+void log_normal(const View& out, double mean, double deviation, Mt19937& generator) {
+  MT_CHECK(deviation > 0, "log_normal_ expects std > 0.0, but found std=", deviation);
+  dispatch<domains::floating>(out.dtype, "log_normal", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    fill_serially<T>(out, [&] { return cast<T>(std::exp(generator.normal_double() * deviation + mean)); });
+  });
+}
+
+void geometric(const View& out, double probability, Mt19937& generator) {
+  MT_CHECK(probability > 0 && probability < 1,
+           "geometric_ expects p to be in (0, 1), but got p=", probability);
+  dispatch<domains::real>(out.dtype, "geometric", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const double failure = std::log1p(-probability);
+    fill_serially<T>(out, [&] {
+      const double trials = std::ceil(std::log(generator.uniform_double()) / failure);
+      return std::isfinite(trials) || !std::is_integral_v<T> ? cast<T>(trials)
+                                                             : std::numeric_limits<T>::max();
+    });
+  });
+}
+
+void random_ints(const View& out, int64_t low, std::optional<int64_t> high, Mt19937& generator) {
+  MT_CHECK(!high || low < *high, "random_ expects 'from' to be less than 'to', but got from=", low,
+           " >= to=", high.value_or(0));
   dispatch<domains::ordered>(out.dtype, "random_from_to", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    fill_serially<T>(out, [&] { return cast<T>(int64_t(draw_below(range, generator) + uint64_t(low))); });
+    const uint64_t end = high ? uint64_t(*high) : largest_exact<T>() + 1;
+    const uint64_t range = end - uint64_t(low);  // 0: all 64 bits
+    fill_serially<T>(out, [&] {
+      const uint64_t drawn = range ? draw_below(range, generator) : generator.random64();
+      return cast<T>(int64_t(drawn + uint64_t(low)));
+    });
   });
 }
 
 void random_full(const View& out, Mt19937& generator) {
   dispatch<domains::ordered>(out.dtype, "random", [&](auto tag) {
     using T = typename decltype(tag)::type;
+    constexpr bool wide = std::is_same_v<T, double> || std::is_same_v<T, int64_t>;
     fill_serially<T>(out, [&] {
-      if constexpr (std::is_same_v<T, bool>) return T(generator.random32() & 1);
-      else if constexpr (std::is_same_v<T, double>)
-        return T(generator.random64() % ((uint64_t(1) << 53) + 1));
-      else if constexpr (std::is_same_v<T, int64_t>) return T(generator.random64() % (uint64_t(1) << 63));
-      else if constexpr (std::is_integral_v<T>)
-        return T(generator.random32() % (uint64_t(std::numeric_limits<T>::max()) + 1));
-      else {
-        constexpr int digits = std::is_same_v<T, float> ? 24 : std::is_same_v<T, Half> ? 11 : 8;
-        return T(float(generator.random32() % ((uint64_t(1) << digits) + 1)));
-      }
+      const uint64_t bits = wide ? generator.random64() : generator.random32();
+      return cast<T>(int64_t(bits % (largest_exact<T>() + 1)));
     });
   });
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "kernels/mt19937.h"
 #include "kernels/view.h"
@@ -15,8 +16,12 @@ void bernoulli(const View& out, double probability, Mt19937& generator);
 // Element i is 1 with the probability probabilities[i] (same shape, floating).
 void bernoulli(const View& out, const View& probabilities, Mt19937& generator);
 void exponential(const View& out, double rate, Mt19937& generator);
-// Integers in [low, high).
-void random_ints(const View& out, int64_t low, int64_t high, Mt19937& generator);
+void cauchy(const View& out, double median, double sigma, Mt19937& generator);
+void log_normal(const View& out, double mean, double deviation, Mt19937& generator);
+// The number of trials up to the first success.
+void geometric(const View& out, double probability, Mt19937& generator);
+// Integers in [low, high); without `high` up to the largest that the dtype represents exactly.
+void random_ints(const View& out, int64_t low, std::optional<int64_t> high, Mt19937& generator);
 // Integers from 0 to the largest the dtype represents exactly: Tensor.random_() without arguments.
 void random_full(const View& out, Mt19937& generator);
 // A permutation of 0 … n-1, n = number of elements; out has one dimension.

@@ -56,7 +56,6 @@ from ._types import (
 from ._creation import (
     as_tensor as as_tensor,
     from_numpy as from_numpy,
-    scalar_tensor as scalar_tensor,
     tensor as tensor,
 )
 from ._defaults import (
@@ -110,7 +109,15 @@ from .autograd.grad_mode import (
 )
 from . import overrides as overrides, utils as utils
 from .utils.dlpack import from_dlpack as from_dlpack, to_dlpack as to_dlpack
-from . import nn as nn, npu as npu, optim as optim, profiler as profiler
+from . import (
+    nn as nn,
+    npu as npu,
+    optim as optim,
+    profiler as profiler,
+    random as random,
+    signal as signal,
+    special as special,
+)
 
 half, float, double = float16, float32, float64
 cfloat, cdouble = complex64, complex128

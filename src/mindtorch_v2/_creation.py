@@ -121,8 +121,3 @@ def as_tensor(
             device=_C._get_default_device() if device is None else device, dtype=dtype or shared.dtype
         )
     return tensor(data, dtype=dtype, device=device)
-
-
-def scalar_tensor(s: float, **options: Any) -> Tensor:
-    """A 0-dim tensor with the value `s`."""
-    return tensor(s, **{"dtype": _C.get_default_dtype(), **options})

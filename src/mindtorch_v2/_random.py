@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from . import _C
 from ._C import Generator, Tensor
@@ -44,7 +44,31 @@ def _seed(self: Generator) -> int:
     return value
 
 
-for _name, _method in {"get_state": _get_state, "set_state": _set_state, "seed": _seed}.items():
+def _clone_state(self: Generator) -> Generator:
+    """A generator of its own that goes on from this one's state."""
+    clone = Generator(self.device)
+    clone._set_state(self._state())
+    return clone
+
+
+def _rebuild_generator(device: str, state: bytes) -> Generator:
+    generator = Generator(device)
+    generator._set_state(state)
+    return generator
+
+
+def _reduce(self: Generator) -> tuple[Callable[[str, bytes], Generator], tuple[str, bytes]]:
+    """Pickled with its state."""
+    return _rebuild_generator, (str(self.device), self._state())
+
+
+for _name, _method in {
+    "get_state": _get_state,
+    "set_state": _set_state,
+    "seed": _seed,
+    "clone_state": _clone_state,
+    "__reduce__": _reduce,
+}.items():
     setattr(Generator, _name, _method)
 
 
@@ -80,8 +104,12 @@ def set_rng_state(new_state: Tensor) -> None:
 
 
 @contextlib.contextmanager
-def fork_rng(devices: list[int] | None = None, enabled: bool = True) -> Iterator[None]:
+def fork_rng(
+    devices: Iterable[int] | None = None, enabled: bool = True, device_type: str | None = None
+) -> Iterator[None]:
     """Random numbers drawn inside leave no trace outside."""
+    if device_type not in (None, "npu", "cpu"):
+        raise RuntimeError(f"torch has no module of `{device_type}`: its generators cannot be forked")
     if not enabled:
         yield
         return

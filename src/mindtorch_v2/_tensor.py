@@ -310,18 +310,6 @@ def new_tensor(
     return tensor(data, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
 
 
-def _factory_method(name: str, function: Callable[..., Tensor]) -> None:
-    def make(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, **options: Any) -> Tensor:
-        return function(*args, dtype=dtype or self.dtype, device=device or self.device, **options)
-
-    make.__name__ = name
-    setattr(Tensor, name, make)
-
-
-for _name in ("empty", "zeros", "ones", "full"):
-    _factory_method(f"new_{_name}", getattr(_functions, _name))
-
-
 # ---- copying and pickling ----------------------------------------------------------------------------
 
 

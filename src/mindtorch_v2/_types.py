@@ -42,6 +42,7 @@ class layout:
 
 
 strided = layout("strided")
+_C._set_strided(strided)
 
 _FLOATS = {  # bits, eps, max, tiny, resolution
     "float16": (16, 2.0**-10, 65504.0, 2.0**-14, 1e-3),

@@ -35,6 +35,19 @@ _DRAWS = {
     "random_": lambda lib, s: lib.empty(s, dtype=lib.int32).random_(3, 90),
     "rand_like": lambda lib, s: lib.rand_like(lib.empty(s)),
     "transposed": lambda lib, s: lib.empty((4, 5)).t().uniform_(),
+    "random_ full": lambda lib, s: lib.empty(s, dtype=lib.int16).random_(),
+    "random_ without an end": lambda lib, s: lib.empty(s).random_(5, None),
+    "bernoulli of a tensor": lambda lib, s: lib.bernoulli(lib.full(s, 0.3)),
+    "bernoulli_ by a tensor": lambda lib, s: lib.empty(s, dtype=lib.int32).bernoulli_(lib.full(s, 0.3)),
+    "geometric_": lambda lib, s: lib.empty(s).geometric_(0.2),
+    "poisson of few": lambda lib, s: lib.poisson(lib.full(s, 3.0)),
+    "poisson of many": lambda lib, s: lib.poisson(lib.full(s, 40.0)),
+    "binomial": lambda lib, s: lib.binomial(lib.full(s, 50.0), lib.full(s, 0.4)),
+    "multinomial": lambda lib, s: lib.multinomial(lib.arange(1.0, 40.0), 20),
+    "multinomial with replacement": lambda lib, s: lib.multinomial(lib.arange(1.0, 40.0), 200, True),
+    "randint_like": lambda lib, s: lib.randint_like(lib.empty(s), 3, 90),
+    "dropout": lambda lib, s: lib.nn.functional.dropout(lib.ones(s), 0.3),
+    "dropout2d": lambda lib, s: lib.nn.functional.dropout2d(lib.ones(7, 5, 2, 2), 0.3),
 }
 
 
@@ -53,6 +66,11 @@ _NORMAL = {
     "randn half": lambda lib, s: lib.randn(s, dtype=lib.float16),
     "transposed": lambda lib, s: lib.empty((4, 5)).t().normal_(),
     "strided": lambda lib, s: lib.empty((40, 2))[:, 0].normal_(),
+    "normal of tensors": lambda lib, s: lib.normal(lib.ones(s), lib.full(s, 2.0)),
+    "exponential_": lambda lib, s: lib.empty(s).exponential_(2.0),
+    "cauchy_": lambda lib, s: lib.empty(s).cauchy_(1.0, 2.0),
+    "log_normal_": lambda lib, s: lib.empty(s).log_normal_(0.1, 0.5),
+    "alpha_dropout": lambda lib, s: lib.nn.functional.alpha_dropout(lib.ones(s), 0.3, True),
 }
 
 

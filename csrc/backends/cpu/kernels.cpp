@@ -1,12 +1,11 @@
 // Operators whose CPU kernel is more than a functor of its family.
 #include "generated/cpu/kernels.h"
-#include "backends/cpu/generator.h"
 #include "backends/cpu/view.h"
 #include "core/views.h"
+#include "kernels/creation.h"
 #include "kernels/elementwise.h"
 #include "kernels/loss.h"
 #include "kernels/matmul.h"
-#include "kernels/random.h"
 #include "kernels/reduce.h"
 #include "kernels/softmax.h"
 
@@ -142,31 +141,11 @@ void zero(const Tensor& self) { kernels::fill(view(self), 0); }
 void arange(const Scalar& start, const Scalar&, const Scalar& step, const Tensor& out) {
   kernels::arange(view(out), start, step);
 }
-
-void uniform(const Tensor& self, double from, double to, Generator* generator) {
-  CpuGenerator& g = generator_or_default(generator);
-  std::lock_guard lock(g.mutex);
-  kernels::uniform(view(self), from, to, g.engine);
+void linspace(const Scalar& start, const Scalar& end, const Tensor& out) {
+  kernels::linspace(view(out), start, end);
 }
-void normal(const Tensor& self, double mean, double std, Generator* generator) {
-  CpuGenerator& g = generator_or_default(generator);
-  std::lock_guard lock(g.mutex);
-  kernels::normal(view(self), mean, std, g.engine);
-}
-void bernoulli(const Tensor& self, double p, Generator* generator) {
-  CpuGenerator& g = generator_or_default(generator);
-  std::lock_guard lock(g.mutex);
-  kernels::bernoulli(view(self), p, g.engine);
-}
-void random_from(const Tensor& self, int64_t from, std::optional<int64_t> to, Generator* generator) {
-  CpuGenerator& g = generator_or_default(generator);
-  std::lock_guard lock(g.mutex);
-  kernels::random_ints(view(self), from, to.value_or(INT64_MAX), g.engine);
-}
-void randperm(int64_t, const Tensor& out, Generator* generator) {
-  CpuGenerator& g = generator_or_default(generator);
-  std::lock_guard lock(g.mutex);
-  kernels::randperm(view(out), g.engine);
+void triangle_indices(int64_t row, int64_t col, int64_t offset, bool upper, const Tensor& out) {
+  kernels::triangle_indices(view(out), row, col, offset, upper);
 }
 
 }  // namespace mt::cpu

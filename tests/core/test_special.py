@@ -1,0 +1,126 @@
+"""Special functions: known values, edges and errors."""
+
+import math
+
+import numpy as np
+import pytest
+
+import mindtorch_v2 as torch
+
+inf, nan = math.inf, math.nan
+
+
+def values(function, *arguments):
+    return function(*[torch.tensor(a, dtype=torch.float64) for a in arguments]).tolist()
+
+
+# From tables with 15 digits.
+_KNOWN = [
+    ("i0e", [1.0], 0.465759607593640),
+    ("i1", [1.0], 0.565159103992485),
+    ("bessel_j0", [10.0], -0.245935764451348),
+    ("bessel_j1", [10.0], 0.0434727461688614),
+    ("bessel_y0", [1.0], 0.0882569642156769),
+    ("bessel_y1", [10.0], 0.249015424206954),
+    ("modified_bessel_k0", [1.0], 0.421024438240708),
+    ("modified_bessel_k1", [3.0], 0.0401564311281942),
+    ("airy_ai", [-5.0], 0.350761009024114),
+    ("airy_ai", [3.0], 0.00659113935746072),
+    ("erfcx", [2.0], 0.255395676310506),
+    ("ndtri", [0.975], 1.95996398454005),
+    ("log_ndtr", [-40.0], -804.608442013754),
+    ("zeta", [3.0, 1.0], 1.20205690315959),
+    ("zeta", [2.0, -0.5], 8.93480220054468),
+    ("gammainc", [2.0, 3.0], 0.800851726528544),
+    ("gammaincc", [100.0, 120.0], 0.0278637398905207),
+    ("legendre_polynomial_p", [0.5, 5.0], 0.08984375),
+    ("hermite_polynomial_he", [2.0, 4.0], -5.0),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments", "wanted"), _KNOWN, ids=lambda v: str(v))
+def test_the_value_is_the_tables(name, arguments, wanted):
+    assert values(getattr(torch.special, name), *arguments) == pytest.approx(wanted, rel=2e-13)
+
+
+def test_edges_of_the_domain_are_pytorchs():
+    x = [inf, -inf, nan, 0.0, -1.0]
+    wanted = {
+        "i0e": [0, 0, nan, 1, 0.46575960759364043],
+        "bessel_y0": [nan, nan, nan, -inf, nan],
+        "modified_bessel_k1": [0, nan, nan, inf, nan],
+        "spherical_bessel_j0": [0, 0, nan, 1, math.sin(1)],
+        "entr": [-inf, -inf, nan, 0, -inf],
+        "erfcx": [0, inf, nan, 1, 5.00898008076228],
+        "ndtri": [nan, nan, nan, -inf, nan],
+        "airy_ai": [nan, nan, nan, 0.355028053887817, 0.535560883292352],
+    }
+    for name, numbers in wanted.items():
+        np.testing.assert_allclose(values(getattr(torch.special, name), x), numbers, rtol=1e-13, err_msg=name)
+
+
+def test_incomplete_gamma_functions_have_their_edges():
+    a, x = [0.0, 0.0, 1.0, -1.0, 1.0, inf, 1.0, inf], [0.0, 1.0, 0.0, 1.0, -1.0, 1.0, inf, inf]
+    np.testing.assert_array_equal(values(torch.igamma, a, x), [nan, 1, 0, nan, nan, 0, 1, nan])
+    np.testing.assert_array_equal(values(torch.igammac, a, x), [nan, 0, 1, nan, nan, 1, 0, nan])
+
+
+def test_incomplete_gamma_functions_add_up_to_one_for_huge_arguments():
+    a = [1e5, 1e7, 1e10, 1e15]
+    lower, upper = values(torch.igamma, a, a), values(torch.igammac, a, a)
+    np.testing.assert_allclose(np.add(lower, upper), 1, rtol=1e-12)
+    assert all(0.5 < p < 0.501 for p in lower)
+
+
+def test_polynomials_take_a_number_on_either_side():
+    x = torch.tensor([0.5, 2.0])
+    assert torch.special.chebyshev_polynomial_t(x, 3).tolist() == [-1.0, 26.0]
+    assert torch.special.chebyshev_polynomial_t(2, torch.tensor([0.0, 1.0, 2.0])).tolist() == [1.0, 2.0, 7.0]
+    assert torch.special.zeta(2, torch.tensor([1.0])).item() == pytest.approx(math.pi**2 / 6)
+
+
+def test_polynomials_of_negative_or_no_degree_are_zero():
+    for degree in (-1.0, nan, -inf):
+        assert torch.special.laguerre_polynomial_l(torch.tensor([0.3]), degree).tolist() == [0.0]
+    assert math.isnan(torch.special.hermite_polynomial_h(torch.tensor([0.5]), 1000).item())
+
+
+def test_integers_become_floats_except_where_pytorch_refuses():
+    assert torch.i0(torch.tensor([0])).dtype is torch.float32
+    with pytest.raises(NotImplementedError):
+        torch.igamma(torch.tensor([1]), torch.tensor([1]))
+    with pytest.raises(NotImplementedError):
+        torch.special.bessel_j0(torch.ones(1, dtype=torch.float16))
+
+
+def test_out_and_meta_work():
+    out = torch.empty(0)
+    assert torch.special.i1e(torch.zeros(2), out=out) is out and out.tolist() == [0, 0]
+    assert torch.special.erfcx(torch.ones(3, device="meta")).shape == (3,)
+
+
+def test_what_cannot_be_differentiated_says_so():
+    for name, function in (("igamma: input", torch.igamma), ("zeta", torch.special.zeta)):
+        a = torch.full((2,), 2.0, requires_grad=True)
+        with pytest.raises(NotImplementedError, match=f"the derivative for '{name}' is not implemented."):
+            function(a, torch.ones(2)).sum().backward()
+    assert not torch.special.bessel_j0(torch.ones(2, requires_grad=True)).requires_grad
+
+
+def test_slopes_at_zero_are_finite():
+    for name, slope in (("i1", 0.5), ("i1e", 0.5)):
+        x = torch.zeros(1, dtype=torch.float64, requires_grad=True)
+        getattr(torch.special, name)(x).backward()
+        assert x.grad.item() == slope
+    x = torch.zeros(1, requires_grad=True)
+    torch.special.xlog1py(x, torch.tensor([-2.0])).backward()
+    assert x.grad.item() == 0
+
+
+def test_polygamma_refuses_negative_orders():
+    with pytest.raises(RuntimeError, match=r"polygamma\(n, x\) does not support negative n."):
+        torch.polygamma(-1, torch.ones(2))
+    assert torch.polygamma(1, torch.ones(1, dtype=torch.float64)).item() == pytest.approx(
+        math.pi**2 / 6, rel=1e-14
+    )
+    assert torch.ones(1).polygamma(2).item() == pytest.approx(-2.4041138)
