@@ -142,9 +142,6 @@ void set_history(const Tensor& output, Node* node) {
     node->add_output(output);
     return;
   }
-  MT_CHECK_AS(not_implemented, !is_complex(output.dtype()), node->name(),
-              ": gradients of complex tensors are not supported yet; detach() the inputs or use real and "
-              "imaginary parts");
   TensorImpl* impl = output.impl();
   impl->output_nr = node->add_output(output);
   NodeRef::retain(node);

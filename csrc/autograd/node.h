@@ -53,9 +53,11 @@ struct Geometry {
   Dims sizes, strides;
   int64_t offset = 0;
   int64_t room = 0;  // elements the storage holds
+  DType dtype = DType::float32;
 };
 inline Geometry geometry_of(const Tensor& t) {
-  return {Dims(t.sizes()), Dims(t.strides()), t.offset(), int64_t(t.storage().nbytes / t.itemsize())};
+  return {Dims(t.sizes()), Dims(t.strides()), t.offset(), int64_t(t.storage().nbytes / t.itemsize()),
+          t.dtype()};
 }
 
 using Grads = std::span<Tensor>;
@@ -186,7 +188,7 @@ bool any_needs_grad(const T&... tensors) {
   return grad_mode() && (needs_grad(tensors) || ...);
 }
 
-void set_history(const Tensor& output, Node* node);       // fresh results
+void set_history(const Tensor& output, Node* node);  // fresh results
 // Results of an operator without formulas: backward says so instead of leaving a gradient out.
 NodeRef not_implemented_node(const char* op);
 template <class... T>

@@ -93,7 +93,10 @@ from . import _tensor as _tensor
 from ._tensor import (
     allclose as allclose,
     equal as equal,
+    is_complex as is_complex,
+    is_conj as is_conj,
     is_floating_point as is_floating_point,
+    is_neg as is_neg,
     is_tensor as is_tensor,
     numel as numel,
     result_type as result_type,
@@ -104,7 +107,7 @@ from .autograd.grad_mode import (
     no_grad as no_grad,
     set_grad_enabled as set_grad_enabled,
 )
-from . import nn as nn, npu as npu, optim as optim, profiler as profiler
+from . import fft as fft, nn as nn, npu as npu, optim as optim, profiler as profiler
 
 half, float, double = float16, float32, float64
 cfloat, cdouble = complex64, complex128
