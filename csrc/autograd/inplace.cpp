@@ -109,6 +109,8 @@ Node* current_grad_fn(const Tensor& tensor) {
     if (base.requires_grad() && base.impl()->grad_fn) {
       WindowOfBase* node;
       const NodeRef ref = new_node(node, base, tensor);
+      node->sequence =
+          static_cast<Node*>(base.impl()->grad_fn)->sequence + 1;  // older than whoever asks for it
       replace_grad_fn(tensor, node, node->add_output(tensor));
     }
   }

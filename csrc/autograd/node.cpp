@@ -23,7 +23,8 @@ void EdgeList::push(Edge edge) {
 
 void EdgeList::add(NodeRef&& node, uint32_t input) { push({static_cast<Node*>(node.detach()), input}); }
 
-Node::Node() : sequence(g_sequence.fetch_add(1, std::memory_order_relaxed)) {}
+// In steps of two: the number between is for a view's history that is made later but belongs right after its base's.
+Node::Node() : sequence(g_sequence.fetch_add(2, std::memory_order_relaxed)) {}
 Node::~Node() = default;
 
 uint32_t Node::add_output(const Tensor& tensor) {
