@@ -14,6 +14,8 @@ namespace mt::kernels {
 namespace {
 
 constexpr int64_t kMaxLanes = 16;
+constexpr int64_t kLongLine =
+    64;  // a line at least this long, with its numbers side by side, is its own lane
 constexpr int64_t kPlaneBytes =
     65536;  // a plane larger than this gets fewer lanes, so that it stays in cache
 
@@ -78,8 +80,9 @@ void for_each_group(const View& in, const View& out, int dim, int64_t room, F&& 
   const int64_t in_unit = is_complex(in.dtype) ? 2 : 1, out_unit = is_complex(out.dtype) ? 2 : 1;
   // Lines that interleave share cache lines, so at least a few of them go together.
   const int64_t fewest = outer.in[0] == 1 ? 8 : 1;
+  const bool alone = in.strides[dim] == 1 && out.strides[dim] == 1 && room >= kLongLine;
   const int64_t wanted = std::clamp<int64_t>(kPlaneBytes / (room * int64_t(sizeof(T))), fewest, kMaxLanes);
-  const int64_t lanes = std::min(wanted, outer.sizes[0]);
+  const int64_t lanes = alone ? 1 : std::min(wanted, outer.sizes[0]);
   const int64_t per_row = (outer.sizes[0] + lanes - 1) / lanes;
   int64_t groups = per_row;
   for (int d = 1; d < outer.count; ++d) groups *= outer.sizes[d];
@@ -114,6 +117,28 @@ void store(const T* plane, int64_t n, int64_t lanes, T scale, T* out, int64_t st
     for (int64_t q = 0; q < lanes; ++q) out[i * step + q * line] = plane[i * lanes + q] * scale;
 }
 
+// Complex numbers into planes and back; their imaginary parts are `apart` from the real ones.
+template <class T>
+void load(const Group<T>& g, int64_t n, Planes<T> planes, int64_t apart = 1) {
+  if (g.lanes == 1 && g.in_step == 2 && apart == 1) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) planes.re[i] = g.in[2 * i], planes.im[i] = g.in[2 * i + 1];
+    return;
+  }
+  load(g.in, g.in_step, g.in_line, n, g.lanes, planes.re);
+  load(g.in + apart, g.in_step, g.in_line, n, g.lanes, planes.im);
+}
+template <class T>
+void store(Planes<T> planes, int64_t n, T scale, const Group<T>& g, int64_t apart = 1) {
+  if (g.lanes == 1 && g.out_step == 2 && apart == 1) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i)
+      g.out[2 * i] = planes.re[i] * scale, g.out[2 * i + 1] = planes.im[i] * scale;
+    return;
+  }
+  store(planes.re, n, g.lanes, scale, g.out, g.out_step, g.out_line);
+  store(planes.im, n, g.lanes, scale, g.out + apart, g.out_step, g.out_line);
+}
 template <class T>
 Planes<T> run(const FftPlan<T>& plan, Buffers<T>& buffers, int64_t lanes, bool forward) {
   if (forward) return plan.run(buffers.data, buffers.work, lanes);
@@ -126,38 +151,71 @@ void complex_lines(const View& in, const View& out, int dim, bool forward, T sca
   const auto plan = FftPlan<T>::of(n);
   const bool real = !is_complex(in.dtype);
   for_each_group<T>(in, out, dim, plan->room(), [&](const Group<T>& g, Buffers<T>& buffers) {
-    load(g.in, g.in_step, g.in_line, n, g.lanes, buffers.data.re);
-    if (real) std::fill_n(buffers.data.im, n * g.lanes, T(0));
-    else load(g.in + 1, g.in_step, g.in_line, n, g.lanes, buffers.data.im);
-    const Planes<T> made = run(*plan, buffers, g.lanes, forward);
-    store(made.re, n, g.lanes, scale, g.out, g.out_step, g.out_line);
-    store(made.im, n, g.lanes, scale, g.out + 1, g.out_step, g.out_line);
+    if (real) {
+      load(g.in, g.in_step, g.in_line, n, g.lanes, buffers.data.re);
+      std::fill_n(buffers.data.im, n * g.lanes, T(0));
+    } else {
+      load(g, n, buffers.data);
+    }
+    store(run(*plan, buffers, g.lanes, forward), n, scale, g);
   });
 }
 
 // Note [Halves]: n real numbers, n even, are transformed as n/2 complex ones z = even + i odd. Z and its mirror image
 // separate into the transforms E and O of the even and the odd ones, and X[k] = E[k] + exp(-2 pi i k / n) O[k].
+// Rows k and n/2 - k meet; a single lane runs along k, several run along the lanes.
+template <class F>
+void for_each_meeting(int64_t first, int64_t half, int64_t lanes, F&& f) {
+  if (lanes == 1) {
+#pragma GCC ivdep
+    for (int64_t k = first; k < half; ++k) f(k, k, half - k);
+    return;
+  }
+  for (int64_t k = first; k < half; ++k)
+#pragma GCC ivdep
+    for (int64_t q = 0; q < lanes; ++q) f(k, k * lanes + q, (half - k) * lanes + q);
+}
+
+// X, rows 0 to n/2, twice as large.
+template <class T>
+void join_halves(Planes<T> z, Planes<T> to, const HalfTurn<T>& turn, int64_t half, int64_t lanes) {
+  const T *cosine = turn.re.data(), *sine = turn.im.data();
+  for_each_meeting(1, half, lanes, [=](int64_t k, int64_t here, int64_t there) {
+    const T a = z.re[here], b = z.im[here], x = z.re[there], y = z.im[there];
+    to.re[here] = a + x + (b + y) * cosine[k] - (x - a) * sine[k];
+    to.im[here] = b - y + (b + y) * sine[k] + (x - a) * cosine[k];
+  });
+  for (int64_t q = 0; q < lanes; ++q) {
+    to.re[q] = 2 * (z.re[q] + z.im[q]), to.re[half * lanes + q] = 2 * (z.re[q] - z.im[q]);
+    to.im[q] = to.im[half * lanes + q] = 0;
+  }
+}
+
+// The other way: Z = E + i O from X, again twice as large.
+template <class T>
+void split_halves(Planes<T> x, Planes<T> to, const HalfTurn<T>& turn, int64_t half, int64_t lanes) {
+  const T *cosine = turn.re.data(), *sine = turn.im.data();
+  for (int64_t q = 0; q < lanes; ++q) x.im[q] = x.im[half * lanes + q] = 0;
+  for_each_meeting(0, half, lanes, [=](int64_t k, int64_t here, int64_t there) {
+    const T odd_re = x.re[here] - x.re[there], odd_im = x.im[here] + x.im[there];
+    to.re[here] = x.re[here] + x.re[there] + odd_re * sine[k] - odd_im * cosine[k];
+    to.im[here] = x.im[here] - x.im[there] + odd_re * cosine[k] + odd_im * sine[k];
+  });
+}
+
 template <class T>
 void even_real_lines(const View& in, const View& out, int dim, T scale) {
   const int64_t n = in.sizes[dim], half = n / 2;
   const auto plan = FftPlan<T>::of(half);
   const auto turn = HalfTurn<T>::of(n);
-  for_each_group<T>(in, out, dim, plan->room(), [&](const Group<T>& g, Buffers<T>& buffers) {
-    load(g.in, 2 * g.in_step, g.in_line, half, g.lanes, buffers.data.re);
-    load(g.in + g.in_step, 2 * g.in_step, g.in_line, half, g.lanes, buffers.data.im);
+  for_each_group<T>(in, out, dim, plan->room() + 1, [&](const Group<T>& g, Buffers<T>& buffers) {
+    Group<T> pairs = g;  // neighbours as the parts of complex numbers
+    pairs.in_step *= 2;
+    load(pairs, half, buffers.data, g.in_step);
     const Planes<T> z = run(*plan, buffers, g.lanes, true);
-    const T weight = scale / 2;
-    for (int64_t k = 0; k <= half; ++k) {
-      const T c = turn->re[size_t(k)], s = turn->im[size_t(k)];
-      const int64_t here = k % half * g.lanes, there = (half - k) % half * g.lanes;
-      for (int64_t q = 0; q < g.lanes; ++q) {
-        const T a = z.re[here + q], b = z.im[here + q], x = z.re[there + q], y = z.im[there + q];
-        const T even_re = a + x, even_im = b - y, odd_re = b + y, odd_im = x - a;
-        T* at = g.out + k * g.out_step + q * g.out_line;
-        at[0] = weight * (even_re + odd_re * c - odd_im * s);
-        at[1] = weight * (even_im + odd_re * s + odd_im * c);
-      }
-    }
+    const Planes<T> joined = z.re == buffers.data.re ? buffers.work : buffers.data;
+    join_halves(z, joined, *turn, half, g.lanes);
+    store(joined, half + 1, scale / 2, g);
   });
 }
 
@@ -168,33 +226,21 @@ void odd_real_lines(const View& in, const View& out, int dim, T scale) {
   for_each_group<T>(in, out, dim, plan->room(), [&](const Group<T>& g, Buffers<T>& buffers) {
     load(g.in, g.in_step, g.in_line, n, g.lanes, buffers.data.re);
     std::fill_n(buffers.data.im, n * g.lanes, T(0));
-    const Planes<T> made = run(*plan, buffers, g.lanes, true);
-    store(made.re, n / 2 + 1, g.lanes, scale, g.out, g.out_step, g.out_line);
-    store(made.im, n / 2 + 1, g.lanes, scale, g.out + 1, g.out_step, g.out_line);
+    store(run(*plan, buffers, g.lanes, true), n / 2 + 1, scale, g);
   });
 }
 
-// Note [Halves] the other way: Z = E + i O from X and its mirror image.
 template <class T>
 void even_inverse_lines(const View& in, const View& out, int dim, T scale) {
   const int64_t n = out.sizes[dim], half = n / 2;
   const auto plan = FftPlan<T>::of(half);
   const auto turn = HalfTurn<T>::of(n);
-  for_each_group<T>(in, out, dim, plan->room(), [&](const Group<T>& g, Buffers<T>& buffers) {
-    for (int64_t k = 0; k < half; ++k) {
-      const T c = turn->re[size_t(k)], s = -turn->im[size_t(k)];
-      for (int64_t q = 0; q < g.lanes; ++q) {
-        const T* here = g.in + k * g.in_step + q * g.in_line;
-        const T* there = g.in + (half - k) * g.in_step + q * g.in_line;
-        const T a = here[0], b = k ? here[1] : T(0), x = there[0], y = k ? there[1] : T(0);
-        const T odd_re = a - x, odd_im = b + y;
-        buffers.data.re[k * g.lanes + q] = a + x - (odd_re * s + odd_im * c);
-        buffers.data.im[k * g.lanes + q] = b - y + (odd_re * c - odd_im * s);
-      }
-    }
-    const Planes<T> z = run(*plan, buffers, g.lanes, false);
-    store(z.re, half, g.lanes, scale, g.out, 2 * g.out_step, g.out_line);
-    store(z.im, half, g.lanes, scale, g.out + g.out_step, 2 * g.out_step, g.out_line);
+  for_each_group<T>(in, out, dim, plan->room() + 1, [&](const Group<T>& g, Buffers<T>& buffers) {
+    load(g, half + 1, buffers.work);
+    split_halves(buffers.work, buffers.data, *turn, half, g.lanes);
+    Group<T> pairs = g;
+    pairs.out_step *= 2;
+    store(run(*plan, buffers, g.lanes, false), half, scale, pairs, g.out_step);
   });
 }
 
@@ -204,8 +250,7 @@ void odd_inverse_lines(const View& in, const View& out, int dim, T scale) {
   const auto plan = FftPlan<T>::of(n);
   for_each_group<T>(in, out, dim, plan->room(), [&](const Group<T>& g, Buffers<T>& buffers) {
     const Planes<T> x = buffers.data;
-    load(g.in, g.in_step, g.in_line, n / 2 + 1, g.lanes, x.re);
-    load(g.in + 1, g.in_step, g.in_line, n / 2 + 1, g.lanes, x.im);
+    load(g, n / 2 + 1, x);
     std::fill_n(x.im, g.lanes, T(0));
     for (int64_t k = 1; k <= n / 2; ++k)
       for (int64_t q = 0; q < g.lanes; ++q) {

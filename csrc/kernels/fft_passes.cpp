@@ -49,12 +49,11 @@ template <class T> MT_INLINE void butterfly(Number<T> (&x)[5]) {
 template <class T, int R>
 MT_INLINE void pass(const Step<T>& step) {
   const int64_t groups = step.groups, stride = step.stride;
-  const T* twiddles = step.twiddles;
-  for (int64_t p = 0; p < groups; ++p, twiddles += 2 * (R - 1)) {
+  for (int64_t p = 0; p < groups; ++p) {
     const T *from_re = step.from.re + stride * p, *from_im = step.from.im + stride * p;
     T *to_re = step.to.re + stride * R * p, *to_im = step.to.im + stride * R * p;
     T w[2 * (R - 1)];
-    for (int k = 0; k < 2 * (R - 1); ++k) w[k] = twiddles[k];
+    for (int k = 0; k < 2 * (R - 1); ++k) w[k] = step.twiddles[k * groups + p];
 #pragma GCC ivdep
     for (int64_t q = 0; q < stride; ++q) {
       Number<T> x[R];
@@ -69,13 +68,37 @@ MT_INLINE void pass(const Step<T>& step) {
   }
 }
 
+// The same with a stride of 1, the first pass over a single signal: the loop runs across groups instead.
+template <class T, int R>
+MT_INLINE void pass_across(const Step<T>& step) {
+  const int64_t groups = step.groups;
+  const T *from_re = step.from.re, *from_im = step.from.im, *w = step.twiddles;
+  T *to_re = step.to.re, *to_im = step.to.im;
+#pragma GCC ivdep
+  for (int64_t p = 0; p < groups; ++p) {
+    Number<T> x[R];
+    for (int j = 0; j < R; ++j) x[j] = {from_re[p + groups * j], from_im[p + groups * j]};
+    butterfly(x);
+    to_re[R * p] = x[0].re, to_im[R * p] = x[0].im;
+    for (int k = 1; k < R; ++k) {
+      const Number<T> y = x[k].times(w[(2 * k - 2) * groups + p], w[(2 * k - 1) * groups + p]);
+      to_re[R * p + k] = y.re, to_im[R * p + k] = y.im;
+    }
+  }
+}
+
+template <class T, int R>
+MT_INLINE void any_pass(const Step<T>& step) {
+  if (step.stride == 1) pass_across<T, R>(step);
+  else pass<T, R>(step);
+}
+
 // Any radix, by the definition: sums grow in `to` one input at a time.
 template <class T>
 MT_INLINE void plain_pass(const Step<T>& step) {
   const int64_t groups = step.groups, stride = step.stride;
   const int radix = step.radix;
-  const T* twiddles = step.twiddles;
-  for (int64_t p = 0; p < groups; ++p, twiddles += 2 * (radix - 1)) {
+  for (int64_t p = 0; p < groups; ++p) {
     for (int k = 0; k < radix; ++k) {
       T *to_re = step.to.re + stride * (radix * p + k), *to_im = step.to.im + stride * (radix * p + k);
       std::copy_n(step.from.re + stride * p, stride, to_re);
@@ -91,7 +114,7 @@ MT_INLINE void plain_pass(const Step<T>& step) {
         }
       }
       if (k == 0) continue;
-      const T c = twiddles[2 * k - 2], s = twiddles[2 * k - 1];
+      const T c = step.twiddles[(2 * k - 2) * groups + p], s = step.twiddles[(2 * k - 1) * groups + p];
 #pragma GCC ivdep
       for (int64_t q = 0; q < stride; ++q) {
         const Number<T> y = Number<T>{to_re[q], to_im[q]}.times(c, s);
@@ -104,10 +127,10 @@ MT_INLINE void plain_pass(const Step<T>& step) {
 template <class T>
 MT_INLINE void run_body(const Step<T>& step) {
   switch (step.radix) {
-    case 2: return pass<T, 2>(step);
-    case 3: return pass<T, 3>(step);
-    case 4: return pass<T, 4>(step);
-    case 5: return pass<T, 5>(step);
+    case 2: return any_pass<T, 2>(step);
+    case 3: return any_pass<T, 3>(step);
+    case 4: return any_pass<T, 4>(step);
+    case 5: return any_pass<T, 5>(step);
     default: return plain_pass<T>(step);
   }
 }

@@ -90,10 +90,12 @@ void FftPlan<T>::prepare_passes(const std::vector<int>& radices) {
   int64_t left = length_;
   for (int radix : radices) {
     Pass pass{radix, left / radix, {}, {}};
-    pass.twiddles.resize(size_t(2 * pass.groups * (radix - 1)));
-    T* at = pass.twiddles.data();
-    for (int64_t p = 0; p < pass.groups; ++p)
-      for (int64_t k = 1; k < radix; ++k, at += 2) root(p * k, left, at[0], at[1]);
+    const int64_t groups = pass.groups;
+    pass.twiddles.resize(size_t(2 * groups * (radix - 1)));
+    for (int64_t k = 1; k < radix; ++k) {
+      T* at = pass.twiddles.data() + 2 * groups * (k - 1);
+      for (int64_t p = 0; p < groups; ++p) root(p * k, left, at[p], at[groups + p]);
+    }
     pass.roots.resize(size_t(2 * radix));
     for (int k = 0; k < radix; ++k) root(k, radix, pass.roots[size_t(2 * k)], pass.roots[size_t(2 * k + 1)]);
     left = pass.groups;

@@ -36,7 +36,7 @@ class FftPlan {
   struct Pass {
     int radix;
     int64_t groups;           // length left after this pass
-    std::vector<T> twiddles;  // for each group, cos and sin for outputs 1 … radix - 1
+    std::vector<T> twiddles;  // for outputs 1 … radix - 1, the cos of every group, then the sin
     std::vector<T> roots;     // cos and sin of the radix's own roots, for radices without code of their own
   };
   void prepare_passes(const std::vector<int>& radices);
