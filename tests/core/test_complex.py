@@ -210,3 +210,17 @@ def test_adjoint_conjugates_and_turns():
     z = complex_tensor(2, 3, 4)
     np.testing.assert_array_equal(z.mH.numpy(), np.conj(z.numpy().transpose(0, 2, 1)))
     np.testing.assert_array_equal(z[0].H.numpy(), np.conj(z.numpy()[0].T))
+
+
+def test_whole_powers_of_zero_have_values():
+    z = torch.tensor([0j, 1 + 2j])
+    assert (z**0).tolist() == [1, 1]
+    assert (z**2).tolist() == [0, -3 + 4j]
+
+
+def test_a_number_with_an_imaginary_part_is_no_float():
+    assert float(torch.tensor(2 + 0j)) == 2.0
+    assert complex(torch.tensor(1 + 2j)) == 1 + 2j
+    for kind in (float, int):
+        with pytest.raises(RuntimeError, match="without overflow"):
+            kind(torch.tensor(1 + 2j))

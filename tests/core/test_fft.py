@@ -187,3 +187,70 @@ def test_spectra_of_real_signals_pass_gradients_back():
     (torch.fft.rfft(x) * weight).real.sum().backward()
     matrix = np.exp(-2j * np.pi * np.outer(np.arange(5), np.arange(8)) / 8)
     np.testing.assert_allclose(x.grad.numpy(), (weight.numpy() @ matrix).real, atol=1e-12)
+
+
+# ---- short-time transforms ---------------------------------------------------------------------------
+
+
+def hann(n):
+    return torch.from_numpy(np.hanning(n + 1)[:-1].copy())
+
+
+def test_stft_transforms_windowed_pieces():
+    x = signal(2, 40, real=True)
+    got = torch.stft(torch.from_numpy(x), 8, hop_length=3, window=hann(8), center=False, return_complex=True)
+    pieces = np.stack([x[:, at : at + 8] for at in range(0, 33, 3)], 1) * hann(8).numpy()
+    assert_close(got, np.fft.rfft(pieces).transpose(0, 2, 1))
+
+
+def test_a_short_window_stands_in_the_middle_of_the_transform():
+    x = signal(40, real=True)
+    got = torch.stft(torch.from_numpy(x), 8, win_length=4, window=hann(4), center=False, return_complex=True)
+    window = np.concatenate([np.zeros(2), hann(4).numpy(), np.zeros(2)])
+    pieces = np.stack([x[at : at + 8] for at in range(0, 33, 2)]) * window
+    assert_close(got, np.fft.rfft(pieces).T)
+
+
+def test_a_centred_signal_is_reflected_at_its_ends():
+    x = signal(40, real=True)
+    got = torch.stft(torch.from_numpy(x), 8, window=hann(8), return_complex=True)
+    wide = torch.from_numpy(np.pad(x, 4, mode="reflect"))
+    assert_close(got, torch.stft(wide, 8, window=hann(8), center=False, return_complex=True).numpy())
+
+
+@pytest.mark.parametrize("normalized", [False, True])
+def test_istft_gives_the_signal_back(normalized):
+    x = torch.from_numpy(signal(2, 50, real=True))
+    spectrum = torch.stft(x, 10, hop_length=5, window=hann(10), normalized=normalized, return_complex=True)
+    back = torch.istft(spectrum, 10, hop_length=5, window=hann(10), normalized=normalized, length=50)
+    assert_close(back, x.numpy())
+    z = torch.from_numpy(signal(50))
+    both_sides = torch.stft(z, 10, hop_length=5, window=hann(10))
+    assert_close(torch.istft(both_sides, 10, hop_length=5, window=hann(10), return_complex=True), z.numpy())
+
+
+def test_stft_asks_how_real_signals_shall_come_back():
+    with pytest.raises(RuntimeError, match="stft requires the return_complex parameter be given"):
+        torch.stft(torch.ones(40), 8)
+    with pytest.warns(UserWarning, match="return_complex=False is deprecated"):
+        assert torch.stft(torch.ones(40), 8, return_complex=False).shape == (5, 21, 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_fft": 50}, "expected 0 < n_fft < 40, but got n_fft=50"),
+        ({"n_fft": 8, "hop_length": 0}, "expected hop_length > 0, but got hop_length=0"),
+        ({"n_fft": 8, "win_length": 9}, "expected 0 < win_length <= n_fft, but got win_length=9"),
+        ({"n_fft": 8, "window": torch.ones(4)}, "expected a 1D window tensor of size equal to win_length=8"),
+    ],
+)
+def test_stft_names_the_option_that_is_wrong(options, message):
+    with pytest.raises(RuntimeError, match=message):
+        torch.stft(torch.ones(40), center=False, return_complex=True, **options)
+
+
+def test_istft_refuses_windows_that_leave_gaps():
+    spectrum = torch.stft(torch.ones(40), 8, return_complex=True)
+    with pytest.raises(RuntimeError, match="window overlap add min: 1"):
+        torch.istft(spectrum, 8, window=torch.zeros(8))
