@@ -93,7 +93,7 @@ Node* Pass::pop() {
 }
 
 // Makes a gradient fit the output it belongs to: the engine sums over broadcast dims and casts, so that
-// formulas need not.
+// formulas need not. A real input of a complex operator keeps the real part of its gradient.
 Tensor fit(Tensor&& grad, const Node& node, uint32_t input) {
   const OutputMeta& meta = node.output_meta(input);
   if (std::ranges::equal(grad.sizes(), IntList(meta.sizes))) [[likely]] {
@@ -121,11 +121,20 @@ void Pass::add_root(const Tensor& root, const Tensor& grad) {
   Tensor seed = grad;
   if (!seed.defined()) {
     MT_CHECK(root.numel() == 1, "grad can be implicitly created only for scalar outputs");
+    MT_CHECK(!is_complex(root.dtype()),
+             "grad can be implicitly created only for real scalar outputs but got torch.",
+             info(root.dtype()).name);
     seed = ops::ones_like(root, std::nullopt, TensorOptions{});
   } else {
     MT_CHECK(std::ranges::equal(seed.sizes(), root.sizes()), "Mismatch in shape: grad_output[", roots_.size(),
              "] has a shape of ", to_string(seed.sizes()), " and output[", roots_.size(), "] has a shape of ",
              to_string(root.sizes()), ".");
+    MT_CHECK(
+        is_complex(seed.dtype()) == is_complex(root.dtype()),
+        "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
+        "dtype: grad_output[",
+        roots_.size(), "] has a dtype of torch.", info(seed.dtype()).name, " and output[", roots_.size(),
+        "] has a dtype of torch.", info(root.dtype()).name, ".");
   }
   roots_.push_back(NodeRef::share(node));
   const uint32_t input = root.impl()->grad_fn ? root.impl()->output_nr : 0;

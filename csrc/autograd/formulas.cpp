@@ -32,21 +32,24 @@ Tensor to_like(const Tensor& grad, const autograd::OutputMeta& like) {
 
 Tensor pow_backward_self(const Tensor& grad, const Tensor& self, const Scalar& exponent) {
   if (exponent.equals(0)) return zeros_like(grad);
-  const Scalar less =
-      exponent.is_integral() ? Scalar(exponent.to<int64_t>() - 1) : Scalar(exponent.to<double>() - 1);
-  return grad * (ops::pow(self, less) * exponent);
+  const Scalar less = exponent.is_integral()  ? Scalar(exponent.to<int64_t>() - 1)
+                      : exponent.is_complex() ? Scalar(exponent.to<complex128>() - 1.0)
+                                              : Scalar(exponent.to<double>() - 1);
+  return grad * conjugate(ops::pow(self, less) * exponent);
 }
 
 Tensor pow_backward_self(const Tensor& grad, const Tensor& self, const Tensor& exponent) {
   const Tensor slope = exponent * ops::pow(self, ops::sub(exponent, Scalar(1)));
-  return where(ops::eq(exponent, Scalar(0)), Scalar(0), grad * slope);
+  return where(ops::eq(exponent, Scalar(0)), Scalar(0), grad * conjugate(slope));
 }
 
 Tensor pow_backward_exponent(const Tensor& grad, const Tensor& self, const Tensor& exponent,
                              const Tensor& result) {
   // 0 ** positive has slope 0, where the formula would say 0 * -inf.
-  const Tensor flat = ops::logical_and(ops::eq(self, Scalar(0)), ops::ge(exponent, Scalar(0)));
-  return where(flat, Scalar(0), grad * (result * ops::log(self)));
+  const Tensor flat = ops::logical_and(ops::eq(self, Scalar(0)), ops::ge(ops::real(exponent), Scalar(0)));
+  const Tensor base =
+      is_complex(result.dtype()) && !is_complex(self.dtype()) ? ops::_to_copy(self, result.dtype()) : self;
+  return where(flat, Scalar(0), grad * conjugate(result * ops::log(base)));
 }
 
 Tensor extremum_backward(const Tensor& grad, const Tensor& self, const Tensor& other, const Tensor& lost) {
@@ -87,7 +90,7 @@ Tensor prod_backward(const Tensor& grad, const Tensor& self, const Tensor& resul
   const Tensor plain = unreduce(result, self.sizes(), dim, keepdim) / without;
   const Tensor at_zero = where(ops::eq(zeros, Scalar(1)), others, Scalar(0));
   return unreduce(grad, self.sizes(), dim, keepdim) *
-         where(zero, at_zero, where(ops::eq(zeros, Scalar(0)), plain, Scalar(0)));
+         conjugate(where(zero, at_zero, where(ops::eq(zeros, Scalar(0)), plain, Scalar(0))));
 }
 
 Tensor value_selecting_backward(const Tensor& grad, int64_t dim, const Tensor& indices, IntList sizes,

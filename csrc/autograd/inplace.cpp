@@ -13,6 +13,19 @@
 namespace mt::autograd {
 namespace {
 
+// The window `view` had on `base`, on a tensor that lies like `base` in a storage of its own. A view may see the
+// parts of complex numbers, or pairs of reals as complex numbers; its offset and strides then count its own elements.
+Tensor window_on(const Tensor& whole, const Geometry& base, const Geometry& view) {
+  if (is_complex(base.dtype) == is_complex(view.dtype))
+    return ops::as_strided(whole, view.sizes, view.strides, view.offset - base.offset);
+  if (is_complex(base.dtype))
+    return ops::as_strided(ops::view_as_real(whole), view.sizes, view.strides, view.offset - 2 * base.offset);
+  Dims sizes(view.sizes), strides(view.strides);
+  for (int64_t& stride : strides) stride *= 2;
+  sizes.push_back(2), strides.push_back(1);
+  return ops::view_as_complex(ops::as_strided(whole, sizes, strides, 2 * view.offset - base.offset));
+}
+
 class CopySlices final : public Node {
  public:
   CopySlices(const Tensor& base, const Tensor& view, NodeRef&& write)
@@ -32,7 +45,7 @@ class CopySlices final : public Node {
     if (!grads[0].defined()) return;
     Tensor whole = ops::empty_strided(base_.sizes, base_.strides, {grads[0].dtype(), grads[0].device()});
     ops::copy_(whole, grads[0], false);
-    const Tensor part = ops::as_strided(whole, view_.sizes, view_.strides, view_.offset - base_.offset);
+    const Tensor part = window_on(whole, base_, view_);
     Node* inner = write();
     std::vector<Tensor> into(1), made(inner->edges.size());
     into[0] = ops::clone(part, std::nullopt);
@@ -60,10 +73,9 @@ class WindowOfBase final : public Node {
   const char* name() const override { return "AsStridedBackward0"; }
   void apply(Grads grads, Grads out, uint64_t) override {
     if (!grads[0].defined()) return;
-    Tensor whole = ops::empty_strided(base_.sizes, base_.strides, {grads[0].dtype(), grads[0].device()});
+    Tensor whole = ops::empty_strided(base_.sizes, base_.strides, {base_.dtype, grads[0].device()});
     ops::zero_(whole);
-    ops::copy_(ops::as_strided(whole, view_.sizes, view_.strides, view_.offset - base_.offset), grads[0],
-               false);
+    ops::copy_(window_on(whole, base_, view_), grads[0], false);
     out[0] = whole;
   }
 
@@ -97,6 +109,8 @@ Node* current_grad_fn(const Tensor& tensor) {
     if (base.requires_grad() && base.impl()->grad_fn) {
       WindowOfBase* node;
       const NodeRef ref = new_node(node, base, tensor);
+      node->sequence =
+          static_cast<Node*>(base.impl()->grad_fn)->sequence + 1;  // older than whoever asks for it
       replace_grad_fn(tensor, node, node->add_output(tensor));
     }
   }

@@ -25,7 +25,8 @@ void EdgeList::add(NodeRef&& node, uint32_t input) { push({static_cast<Node*>(no
 
 AnomalyMode g_anomaly;
 
-Node::Node() : sequence(g_sequence.fetch_add(1, std::memory_order_relaxed)) {
+// In steps of two: the number between is for a view's history that is made later but belongs right after its base's.
+Node::Node() : sequence(g_sequence.fetch_add(2, std::memory_order_relaxed)) {
   if (g_anomaly.on.load(std::memory_order_relaxed)) [[unlikely]]
     forward_stack = std::make_unique<std::string>(g_anomaly.capture_stack());
 }
@@ -196,9 +197,6 @@ void set_history(const Tensor& output, Node* node) {
     node->add_output(output);
     return;
   }
-  MT_CHECK_AS(not_implemented, !is_complex(output.dtype()), node->name(),
-              ": gradients of complex tensors are not supported yet; detach() the inputs or use real and "
-              "imaginary parts");
   TensorImpl* impl = output.impl();
   impl->output_nr = node->add_output(output);
   NodeRef::retain(node);

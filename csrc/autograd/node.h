@@ -53,9 +53,11 @@ struct Geometry {
   Dims sizes, strides;
   int64_t offset = 0;
   int64_t room = 0;  // elements the storage holds
+  DType dtype = DType::float32;
 };
 inline Geometry geometry_of(const Tensor& t) {
-  return {Dims(t.sizes()), Dims(t.strides()), t.offset(), int64_t(t.storage().nbytes / t.itemsize())};
+  return {Dims(t.sizes()), Dims(t.strides()), t.offset(), int64_t(t.storage().nbytes / t.itemsize()),
+          t.dtype()};
 }
 
 using Grads = std::span<Tensor>;

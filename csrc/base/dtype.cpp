@@ -46,10 +46,6 @@ DType promote_floating(DType a, DType b) {
   return itemsize(a) >= itemsize(b) ? a : b;
 }
 
-DType to_complex(DType t) {
-  return t == DType::float64 || t == DType::complex128 ? DType::complex128 : DType::complex64;
-}
-
 }  // namespace
 
 const DTypeInfo kDTypeInfo[kDTypeCount] = {
@@ -85,7 +81,7 @@ DType promote(DType a, DType b) {
   if (ca != cb) {
     const DType high = ca > cb ? a : b, low = ca > cb ? b : a;
     if (category(high) != Category::complex || category(low) != Category::floating) return high;
-    return to_complex(itemsize(low) * 2 > itemsize(high) ? low : high);
+    return complex_type(itemsize(low) * 2 > itemsize(high) ? low : high);
   }
   switch (ca) {
     case Category::integral: return promote_integral(a, b);

@@ -79,6 +79,14 @@ inline bool is_integral(DType t, bool include_bool) {
 }
 inline bool is_differentiable(DType t) { return is_floating(t) || is_complex(t); }
 
+// The type of a complex type's parts (other types: themselves), and the complex type with room for a type.
+inline DType real_type(DType t) {
+  return t == DType::complex64 ? DType::float32 : t == DType::complex128 ? DType::float64 : t;
+}
+inline DType complex_type(DType t) {
+  return t == DType::float64 || t == DType::complex128 ? DType::complex128 : DType::complex64;
+}
+
 // The type two operands of equal priority meet in (torch.promote_types).
 DType promote(DType a, DType b);
 // Whether a result of type `from` may be written to a tensor of type `to` (torch.can_cast).

@@ -114,15 +114,23 @@ int truth(PyObject* self) {
   return guarded_int([&] { return int(item(t).to<bool>()); });
 }
 
+// The one element, which must not lose an imaginary part.
+Scalar real_item(PyObject* self, const char* type) {
+  const Scalar value = item(tensor_of(self));
+  MT_CHECK(!value.is_complex() || value.to<complex128>().imag() == 0, "value cannot be converted to type ",
+           type, " without overflow");
+  return value;
+}
+
 PyObject* to_int(PyObject* self) {
   return guarded([&]() -> PyObject* {
-    const Scalar value = item(tensor_of(self));
+    const Scalar value = real_item(self, "int64_t");
     if (!value.is_floating()) return PyLong_FromLongLong(value.to<int64_t>());
     return PyLong_FromDouble(value.to<double>());
   });
 }
 PyObject* to_float(PyObject* self) {
-  return guarded([&] { return PyFloat_FromDouble(item(tensor_of(self)).to<double>()); });
+  return guarded([&] { return PyFloat_FromDouble(real_item(self, "double").to<double>()); });
 }
 PyObject* to_index(PyObject* self) {
   const Tensor& t = tensor_of(self);

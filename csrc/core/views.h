@@ -21,6 +21,9 @@ Tensor slice(const Tensor& self, int64_t dim, std::optional<int64_t> start, std:
              int64_t step);
 Tensor as_strided(const Tensor& self, IntList size, IntList stride, std::optional<int64_t> storage_offset);
 Tensor diagonal(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2);
+// Complex numbers as pairs of reals in a last dimension, and back.
+Tensor view_as_real(const Tensor& self);
+Tensor view_as_complex(const Tensor& self);
 
 // Replaces one -1 by what the element count asks for.
 Dims infer_size(IntList shape, int64_t numel);

@@ -61,6 +61,8 @@ DType apply_rule(DType t, Rule rule) {
   switch (rule) {
     case Rule::to_float: return float_if_integral(t);
     case Rule::boolean: return DType::boolean;
+    case Rule::to_real: return real_type(t);
+    case Rule::to_real_float: return real_type(float_if_integral(t));
     case Rule::numeric: return t == DType::boolean ? DType::int64 : t;
     default: return t;
   }
@@ -232,6 +234,8 @@ void bring_together(const Tensor*& a, const Tensor*& b, Tensor& moved) {
 }
 
 void unary(const Tensor& self, Rule rule, Output& out) {
+  if (rule == Rule::to_real && is_complex(self.dtype()) && out.is_inplace()) [[unlikely]]
+    fail(ErrorKind::runtime, "In-place abs is not supported for complex tensors.");
   out.prepare(self.sizes(), apply_rule(self.dtype(), rule), self.device(), &self);
 }
 

@@ -9,7 +9,7 @@
 
 namespace mt::infer {
 
-enum class Rule : uint8_t { same, promote, to_float, boolean, numeric, sum, floating, with_scalar };
+enum class Rule : uint8_t { same, promote, to_float, boolean, numeric, sum, floating, with_scalar, to_real, to_real_float };
 
 class Output {
  public:
@@ -20,6 +20,7 @@ class Output {
   // `like`: a tensor whose dense, permuted strides the result takes over; may be null.
   void prepare(IntList sizes, DType dtype, Device device, const Tensor* like = nullptr);
   Tensor take() { return std::move(fresh_); }
+  bool is_inplace() const { return mode_ == Mode::inplace; }
 
  private:
   enum class Mode : uint8_t { fresh, inplace, out };

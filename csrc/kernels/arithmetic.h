@@ -144,6 +144,11 @@ template <class T> MT_INLINE T power(T base, T exponent) {
       base = mul(base, base);
     }
     return result;
+  } else if constexpr (is_complex_v<T>) {
+    // The library goes through the logarithm, which has no value at 0 and costs digits elsewhere.
+    if (exponent == T(0)) return T(1);
+    if (exponent == T(2)) return mul(base, base);
+    return std::pow(base, exponent);
   } else {
     return std::pow(base, exponent);
   }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "kernels/arithmetic.h"
+#include "kernels/complex_math.h"
 #include "kernels/erf_gamma.h"
 #include "kernels/types.h"
 #include "kernels/vector_math.h"
@@ -75,6 +76,9 @@ namespace mt::kernels {
 MT_UNARY(neg_op, numeric, math::neg(x))
 MT_UNARY(abs_op, any, math::absolute(x))
 MT_UNARY(sign_op, ordered, math::sign(x))
+MT_UNARY(sgn_op, any, math::phase(x))
+MT_UNARY(angle_op, inexact, math::angle(x))
+MT_UNARY(conj_physical_op, any, math::conjugate(x))
 MT_UNARY(square_op, numeric, math::mul(x, x))
 MT_UNARY(reciprocal_op, inexact, math::reciprocal(x))
 MT_UNARY(sqrt_op, inexact, math::sqrt(x))
@@ -175,8 +179,8 @@ MT_BINARY(bitwise_xor_op, integral_bool, a ^ b)
 
 // Backward formulas worth one pass instead of three: a is the gradient, b the saved input or output.
 MT_BINARY_PARAMS(threshold_backward_op, 1, real, b <= p[0] ? T(0) : a)
-MT_BINARY(tanh_backward_op, inexact, math::mul(a, T(1) - math::mul(b, b)))
-MT_BINARY(sigmoid_backward_op, inexact, math::mul(math::mul(a, T(1) - b), b))
+MT_BINARY(tanh_backward_op, inexact, math::mul(a, math::conjugate(T(1) - math::mul(b, b))))
+MT_BINARY(sigmoid_backward_op, inexact, math::mul(math::mul(a, math::conjugate(T(1) - b)), math::conjugate(b)))
 
 // ---- three operands ----
 MT_TERNARY(addcmul_op, 1, numeric, math::add(a, math::mul(p[0], math::mul(b, c))))

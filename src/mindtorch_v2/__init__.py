@@ -95,7 +95,10 @@ from . import _tensor as _tensor
 from ._tensor import (
     allclose as allclose,
     equal as equal,
+    is_complex as is_complex,
+    is_conj as is_conj,
     is_floating_point as is_floating_point,
+    is_neg as is_neg,
     is_tensor as is_tensor,
     numel as numel,
     result_type as result_type,
@@ -110,6 +113,7 @@ from .autograd.grad_mode import (
 from . import overrides as overrides, utils as utils
 from .utils.dlpack import from_dlpack as from_dlpack, to_dlpack as to_dlpack
 from . import (
+    fft as fft,
     nn as nn,
     npu as npu,
     optim as optim,

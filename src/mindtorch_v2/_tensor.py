@@ -50,12 +50,39 @@ def _legacy_new(*args: Any, device: Any = None) -> Tensor:
     return _functions.empty(*args, dtype=dtype, device=device)
 
 
+def _hermitian(self: Tensor, name: str) -> Tensor:
+    """The conjugate of the transposed matrix (`H`), or of each of a batch of them (`mH`)."""
+    dims = self.dim()
+    if name == "H" and dims not in (0, 2):
+        hint = " For batches of matrices, consider using tensor.mH" if dims > 2 else ""
+        raise RuntimeError(
+            f"tensor.H is only supported on matrices (2-D tensors). Got {dims}-D tensor.{hint}"
+        )
+    if dims == 1:
+        raise RuntimeError("tensor.mH is only supported on matrices or batches of matrices. Got 1-D tensor.")
+    return self.adjoint()
+
+
+def _as_source(self: Tensor, value: Any) -> Tensor:
+    """What is assigned to a part of a complex tensor: a tensor, or a number for all elements."""
+    from ._creation import tensor
+
+    return value if isinstance(value, Tensor) else tensor(value, device=self.device)
+
+
 _attributes: dict[str, Any] = {
     "__module__": "mindtorch_v2",
     "_legacy_new": staticmethod(_legacy_new),
     "layout": property(lambda self: strided),
     "is_cuda": property(lambda self: False),
-    "H": property(lambda self: self.t()),
+    "H": property(lambda self: _hermitian(self, "H")),
+    "mH": property(lambda self: _hermitian(self, "mH")),
+    "real": property(
+        _functions.real, lambda self, value: _functions.real(self).copy_(_as_source(self, value))
+    ),
+    "imag": property(
+        _functions.imag, lambda self, value: _functions.imag(self).copy_(_as_source(self, value))
+    ),
     "retains_grad": property(lambda self: self._retains_grad()),
 }
 for _name, _value in _attributes.items():
@@ -393,6 +420,21 @@ def is_floating_point(input: Tensor) -> bool:
     return input.is_floating_point()
 
 
+def is_complex(input: Tensor) -> bool:
+    """Whether the dtype is a complex one."""
+    return input.is_complex()
+
+
+def is_conj(input: Tensor) -> bool:
+    """Whether a conjugation is still to be done: never, because conj() does it at once."""
+    return False
+
+
+def is_neg(input: Tensor) -> bool:
+    """Whether a negation is still to be done: never."""
+    return False
+
+
 def numel(input: Tensor) -> int:
     """The number of elements."""
     return input.numel()
@@ -421,7 +463,13 @@ def allclose(
     return bool(_functions.isclose(input, other, rtol, atol, equal_nan).all().item())
 
 
-for _name, _function in {"type": _type, "equal": equal, "allclose": allclose}.items():
+for _name, _function in {
+    "type": _type,
+    "equal": equal,
+    "allclose": allclose,
+    "is_conj": is_conj,
+    "is_neg": is_neg,
+}.items():
     setattr(Tensor, _name, _function)
 setattr(Tensor, "swapaxes", Tensor.transpose)  # noqa: B010 - type checkers know it from the stub
 # Python 2's names, which PyTorch still has.

@@ -1,0 +1,61 @@
+// Transforms of one length, prepared once and kept.
+//
+// Note [Lanes]: several signals are transformed side by side. Real and imaginary parts lie in two planes of
+// [length][lanes], so that every loop runs along memory and vectorises, and a backward transform is a forward one with
+// the planes exchanged.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace mt::kernels {
+
+template <class T>
+struct Planes {
+  T* re;
+  T* im;
+  Planes exchanged() const { return {im, re}; }
+};
+
+// A length whose prime factors are small is split into passes over them, from one buffer into another that comes out
+// in order (Stockham). Other lengths become a convolution, done by transforms of a convenient longer length (Bluestein).
+template <class T>
+class FftPlan {
+ public:
+  explicit FftPlan(int64_t length);
+  static std::shared_ptr<const FftPlan> of(int64_t length);  // kept for the next time
+
+  // X[k] = sum over j of x[j] exp(-2 pi i j k / n). Both buffers have room for room() * lanes numbers per plane; the
+  // result is in the one returned.
+  Planes<T> run(Planes<T> data, Planes<T> work, int64_t lanes) const;
+  int64_t length() const { return length_; }
+  int64_t room() const { return inner_ ? inner_->length() : length_; }
+
+ private:
+  struct Pass {
+    int radix;
+    int64_t groups;           // length left after this pass
+    std::vector<T> twiddles;  // for outputs 1 … radix - 1, the cos of every group, then the sin
+    std::vector<T> roots;     // cos and sin of the radix's own roots, for radices without code of their own
+  };
+  void prepare_passes(const std::vector<int>& radices);
+  void prepare_convolution();
+  Planes<T> run_passes(Planes<T> data, Planes<T> work, int64_t lanes) const;
+  Planes<T> run_convolution(Planes<T> data, Planes<T> work, int64_t lanes) const;
+
+  int64_t length_;
+  std::vector<Pass> passes_;
+  std::shared_ptr<const FftPlan> inner_;  // of the convolution
+  std::vector<T> chirp_re_, chirp_im_, kernel_re_, kernel_im_;
+};
+
+// exp(-2 pi i k / n) for k = 0 … n/2: what joins the halves of a real transform.
+template <class T>
+struct HalfTurn {
+  std::vector<T> re, im;
+  explicit HalfTurn(int64_t n);
+  static std::shared_ptr<const HalfTurn> of(int64_t n);
+};
+
+}  // namespace mt::kernels
