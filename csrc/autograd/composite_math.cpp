@@ -32,13 +32,6 @@ Tensor where(const Tensor& condition, const Tensor& self, const Scalar& other) {
 Tensor where(const Tensor& condition, const Scalar& self, const Tensor& other) {
   return ops::where(condition, number_beside(self, other), other);
 }
-Tensor masked_fill(const Tensor& self, const Tensor& mask, const Scalar& value) {
-  MT_CHECK(mask.dtype() == DType::boolean,
-           "masked_fill_ only supports boolean masks, but got mask with dtype ", info(mask.dtype()).name);
-  Tensor number = new_tensor({}, self.dtype(), self.device());
-  ops::fill_(number, value);
-  return ops::where(mask, number, self);
-}
 
 Tensor mv(const Tensor& self, const Tensor& vec) {
   MT_CHECK(self.dim() == 2 && vec.dim() == 1, "vector + matrix @ vector expected, got ", 1, ", ", self.dim(),

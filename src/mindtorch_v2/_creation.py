@@ -123,6 +123,14 @@ def as_tensor(
     return tensor(data, dtype=dtype, device=device)
 
 
+def _index_tensor(sequence: Any) -> Tensor:
+    """What a list or an array means inside x[...]."""
+    if _is_array(sequence):
+        return _from_array(sequence)
+    made = tensor(sequence if isinstance(sequence, (list, tuple, str)) else list(sequence))
+    return made if made.numel() and not made.is_floating_point() else made.long()
+
+
 def scalar_tensor(s: float, **options: Any) -> Tensor:
     """A 0-dim tensor with the value `s`."""
     return tensor(s, **{"dtype": _C.get_default_dtype(), **options})
