@@ -121,9 +121,10 @@ def segment_reduce(
     if (lengths is None) == (offsets is None):
         raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
     axis = axis % data.dim()
+    skipped = None  # what lies before the first run
     if lengths is None:
         assert offsets is not None
-        lengths = offsets[..., 1:] - offsets[..., :-1]
+        lengths, skipped = offsets[..., 1:] - offsets[..., :-1], offsets[..., :1]
     if lengths.dim() != axis + 1 or lengths.shape[:axis] != data.shape[:axis]:
         raise RuntimeError(
             "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1)"
@@ -136,23 +137,26 @@ def segment_reduce(
                 "segment_reduce(): Expected all rows of lengths along axis to sum to "
                 "data.size(lengths.dim()-1) when !unsafe."
             )
+    before = torch.zeros_like(lengths[..., :1]) if skipped is None else skipped
+    after = data.shape[axis] - lengths.sum(-1, keepdim=True) - before
+    runs = torch.cat([before, lengths, after], -1).long()
     rest = data.shape[axis + 1 :]
-    rows = data.reshape(-1, *rest)
-    flat = lengths.reshape(-1).long()
-    segment = torch.repeat_interleave(torch.arange(flat.numel(), device=data.device), flat)
+    segment = torch.repeat_interleave(torch.arange(runs.numel(), device=data.device), runs.reshape(-1))
     start = torch.full(
-        (flat.numel(), *rest), _start_of(reduce, initial), dtype=data.dtype, device=data.device
+        (runs.numel(), *rest), _start_of(reduce, initial), dtype=data.dtype, device=data.device
     )
+    rows = data.reshape(-1, *rest)
     if reduce in ("sum", "mean"):
         out = start.index_add(0, segment, rows)
     else:
         name = {"max": "amax", "min": "amin", "prod": "prod"}[reduce]
         out = start.index_reduce(0, segment, rows, name, include_self=True)
+    out = out.reshape(*runs.shape, *rest).narrow(axis, 1, lengths.shape[-1])
     if reduce == "mean":
-        count = flat.reshape(-1, *[1] * len(rest))
+        count = lengths.reshape(*lengths.shape, *[1] * len(rest))
         empty = math.nan if initial is None else initial
         out = torch.where(count > 0, out / count, torch.full_like(out, empty))
-    return out.reshape(*lengths.shape, *rest)
+    return out.contiguous()
 
 
 def _start_of(reduce: str, initial: float | None) -> float:
