@@ -26,19 +26,6 @@ Tensor where(const Tensor& condition, const Tensor& self, const Scalar& other) {
 Tensor where(const Tensor& condition, const Scalar& self, const Tensor& other) {
   return ops::where(condition, number_beside(self, other), other);
 }
-Tensor where(const Tensor& condition, const Scalar& self, const Scalar& other) {
-  const DType dtype = promote(self.natural_dtype(default_dtype()), other.natural_dtype(default_dtype()));
-  Tensor yes = new_tensor({}, dtype, condition.device()), no = new_tensor({}, dtype, condition.device());
-  ops::fill_(yes, self), ops::fill_(no, other);
-  return ops::where(condition, yes, no);
-}
-Tensor masked_fill(const Tensor& self, const Tensor& mask, const Scalar& value) {
-  MT_CHECK(mask.dtype() == DType::boolean,
-           "masked_fill_ only supports boolean masks, but got mask with dtype ", info(mask.dtype()).name);
-  Tensor number = new_tensor({}, self.dtype(), self.device());
-  ops::fill_(number, value);
-  return ops::where(mask, number, self);
-}
 
 Tensor mv(const Tensor& self, const Tensor& vec) {
   MT_CHECK(self.dim() == 2 && vec.dim() == 1, "vector + matrix @ vector expected, got ", 1, ", ", self.dim(),

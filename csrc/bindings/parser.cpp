@@ -115,12 +115,6 @@ const char* kind_name(Kind kind) {
 
 const char* type_name(PyObject* o) { return is_tensor(o) ? "Tensor" : Py_TYPE(o)->tp_name; }
 
-int parameter_named(const Signature& s, const char* name) {
-  for (int i = 0; i < s.count; ++i)
-    if (std::strcmp(s.parameters[i].name, name) == 0) return i;
-  return -1;
-}
-
 // numpy's names for PyTorch's parameters.
 const char* canonical(const char* name) {
   if (std::strcmp(name, "axis") == 0) return "dim";
@@ -128,6 +122,14 @@ const char* canonical(const char* name) {
   if (std::strcmp(name, "x") == 0) return "input";
   if (std::strcmp(name, "x2") == 0) return "other";
   return name;
+}
+
+// A parameter by its own name, or by the one numpy has for it.
+int parameter_named(const Signature& s, const char* name) {
+  for (const char* wanted : {name, canonical(name)})
+    for (int i = 0; i < s.count; ++i)
+      if (std::strcmp(s.parameters[i].name, wanted) == 0) return i;
+  return -1;
 }
 
 }  // namespace
@@ -334,9 +336,8 @@ bool Overloads::fits(const Signature& s, Bound& bound, PyObject* self, PyObject*
         break;
       }
       if (found < 0) {
-        const char* text = canonical(PyUnicode_AsUTF8(name));
-        for (int i = first; i < s.count && found < 0; ++i)
-          if (std::strcmp(s.parameters[i].name, text) == 0) found = i;
+        found = parameter_named(s, PyUnicode_AsUTF8(name));
+        if (found < first) found = -1;
       }
       if (found < 0 || (filled >> found & 1) || !accepts(s.parameters[found], args[count + k])) return false;
       bound.subclass_ |= holds_tensors(s.parameters[found].kind) && Py_TYPE(args[count + k]) != g_tensor_type;
@@ -353,7 +354,7 @@ void Overloads::set_error(PyObject* self, PyObject* const* args, Py_ssize_t coun
   for (Py_ssize_t k = 0; k < named; ++k) {
     const char* name = PyUnicode_AsUTF8(PyTuple_GET_ITEM(keywords, k));
     bool known = false;
-    for (const Signature& s : signatures_) known |= parameter_named(s, canonical(name)) >= (self ? 1 : 0);
+    for (const Signature& s : signatures_) known |= parameter_named(s, name) >= (self ? 1 : 0);
     if (!known) {
       PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%s'", name_, name);
       return;
@@ -394,7 +395,7 @@ bool Overloads::set_single_error(const Signature& s, PyObject* self, PyObject* c
   }
   const Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
   for (Py_ssize_t k = 0; k < named; ++k) {
-    const int at = parameter_named(s, canonical(PyUnicode_AsUTF8(PyTuple_GET_ITEM(keywords, k))));
+    const int at = parameter_named(s, PyUnicode_AsUTF8(PyTuple_GET_ITEM(keywords, k)));
     const Parameter& p = s.parameters[at];
     if (filled >> at & 1) {
       PyErr_Format(PyExc_TypeError, "%s() got multiple values for argument '%s'", name_, p.name);

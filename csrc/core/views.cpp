@@ -193,10 +193,21 @@ Tensor select(const Tensor& self, int64_t dim, int64_t index) {
   const int64_t size = self.sizes()[d];
   MT_CHECK_AS(index, index >= -size && index < size, "select(): index ", index,
               " out of range for tensor of size ", to_string(self.sizes()), " at dimension ", dim);
-  Dims sizes(self.sizes()), strides(self.strides());
-  const int64_t offset = self.offset() + (index < 0 ? index + size : index) * strides[d];
-  sizes.erase(d), strides.erase(d);
-  return window(self, sizes, strides, offset);
+  // Written into the new tensor at once: x[i] is the most common view of all.
+  const size_t ndim = size_t(self.dim());
+  Tensor out = blank_window(self, ndim - 1);
+  TensorImpl* impl = out.impl();
+  const int64_t *sizes = self.impl()->sizes(), *strides = self.impl()->strides();
+  int64_t *to_sizes = impl->sizes(), *to_strides = impl->strides();
+  for (size_t from = 0, to = 0; from < ndim; ++from) {
+    if (from == d) continue;
+    to_sizes[to] = sizes[from];
+    to_strides[to++] = strides[from];
+  }
+  impl->offset += (index < 0 ? index + size : index) * strides[d];
+  if (d == 0 && self.is_contiguous()) impl->numel /= size;
+  else impl->refresh();
+  return out;
 }
 
 Tensor slice(const Tensor& self, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end,

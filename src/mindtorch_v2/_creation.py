@@ -121,3 +121,12 @@ def as_tensor(
             device=_C._get_default_device() if device is None else device, dtype=dtype or shared.dtype
         )
     return tensor(data, dtype=dtype, device=device)
+
+
+def _index_tensor(sequence: Any) -> Tensor:
+    """What a list or an array means inside x[...]."""
+    if _is_array(sequence):
+        return _from_array(sequence)
+    made = tensor(sequence if isinstance(sequence, (list, tuple, str)) else list(sequence))
+    return made if made.numel() and not made.is_floating_point() else made.long()
+

@@ -133,7 +133,7 @@ def test_assigning_a_tensor_broadcasts_and_casts():
         ((Ellipsis, Ellipsis), IndexError),
         (slice(None, None, -1), ValueError),
         (slice(None, None, 0), ValueError),
-        ("a", IndexError),
+        ("a", TypeError),
         (1.5, IndexError),
         (slice("a", None), TypeError),
     ],

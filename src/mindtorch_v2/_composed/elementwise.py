@@ -5,11 +5,6 @@ from __future__ import annotations
 import mindtorch_v2 as torch
 
 
-def where_true(condition: torch.Tensor) -> list[torch.Tensor]:
-    """The indices of what is true, one tensor per dimension."""
-    return list(torch.nonzero(condition, as_tuple=True))
-
-
 def rrelu(
     self: torch.Tensor,
     lower: float = 1 / 8,

@@ -1,0 +1,15 @@
+// Order in terms of other operators.
+#include "generated/ops/ops.h"
+
+namespace mt::composite {
+
+Tensor argsort(const Tensor& self, int64_t dim, bool descending) {
+  return std::get<1>(ops::sort(self, dim, descending));
+}
+Tensor argsort(const Tensor& self, bool, int64_t dim, bool descending) {
+  return argsort(self, dim, descending);
+}
+
+Tensor msort(const Tensor& self) { return std::get<0>(ops::sort(self, int64_t(0), false)); }
+
+}  // namespace mt::composite

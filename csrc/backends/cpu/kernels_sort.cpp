@@ -1,0 +1,96 @@
+// Sorting, selecting and searching along a dimension.
+#include "backends/cpu/view.h"
+#include "core/views.h"
+#include "generated/cpu/kernels.h"
+#include "kernels/sort.h"
+
+namespace mt::cpu {
+namespace {
+
+Tensor at_least_1d(const Tensor& t) { return t.dim() == 0 ? views::unsqueeze(t, 0) : t; }
+
+// A line-wise kernel's operands: 0-dim tensors get a dimension, results that lost theirs get it back.
+struct Lines {
+  Tensor in, values, indices;
+  int dim;
+  Lines(const Tensor& self, int64_t d, const Tensor& v, const Tensor& i)
+      : in(at_least_1d(self)), dim(int(wrap_dim(d, in.dim()))) {
+    auto shaped = [&](const Tensor& t) { return t.dim() == in.dim() ? t : views::unsqueeze(t, dim); };
+    values = shaped(v);
+    indices = shaped(i);
+  }
+};
+
+}  // namespace
+
+void sort(const Tensor& self, int64_t dim, bool descending, const Tensor& values, const Tensor& indices) {
+  const Lines l(self, dim, values, indices);
+  kernels::sort(view(l.in), l.dim, descending, view(l.values), view(l.indices));
+}
+void sort_stable(const Tensor& self, std::optional<bool>, int64_t dim, bool descending, const Tensor& values,
+                 const Tensor& indices) {
+  sort(self, dim, descending, values, indices);
+}
+void topk(const Tensor& self, int64_t k, int64_t dim, bool largest, bool, const Tensor& values,
+          const Tensor& indices) {
+  if (self.dim() == 0 && k == 0) return;
+  const Lines l(self, dim, values, indices);
+  kernels::topk(view(l.in), l.dim, k, largest, view(l.values), view(l.indices));
+}
+void kthvalue(const Tensor& self, int64_t k, int64_t dim, bool, const Tensor& values, const Tensor& indices) {
+  const Lines l(self, dim, values, indices);
+  kernels::kth_value(view(l.in), l.dim, k - 1, view(l.values), view(l.indices));
+}
+void median_dim(const Tensor& self, int64_t dim, bool, const Tensor& values, const Tensor& indices) {
+  const Lines l(self, dim, values, indices);
+  kernels::median(view(l.in), l.dim, false, view(l.values), view(l.indices));
+}
+void nanmedian_dim(const Tensor& self, int64_t dim, bool, const Tensor& values, const Tensor& indices) {
+  const Lines l(self, dim, values, indices);
+  kernels::median(view(l.in), l.dim, true, view(l.values), view(l.indices));
+}
+void mode(const Tensor& self, int64_t dim, bool, const Tensor& values, const Tensor& indices) {
+  const Lines l(self, dim, values, indices);
+  kernels::mode(view(l.in), l.dim, view(l.values), view(l.indices));
+}
+
+namespace {
+
+void median_of_all(const Tensor& self, bool ignore_nan, const Tensor& out) {
+  if (self.numel() == 0) {  // integers have no NaN: PyTorch gives the lowest one
+    const Scalar nothing = is_floating(self.dtype()) ? Scalar(std::numeric_limits<double>::quiet_NaN())
+                                                     : Scalar(std::numeric_limits<int64_t>::min());
+    return kernels::fill(view(out), nothing);
+  }
+  const Tensor dense = new_tensor(Dims{self.numel()}, self.dtype(), self.device());
+  kernels::copy(view(self), view(views::view(dense, self.sizes())));
+  const Tensor index = new_tensor(Dims{1}, DType::int64, self.device());
+  kernels::median(view(dense), 0, ignore_nan, view(at_least_1d(out)), view(index));
+}
+
+}  // namespace
+
+void median(const Tensor& self, const Tensor& out) { median_of_all(self, false, out); }
+void nanmedian(const Tensor& self, const Tensor& out) { median_of_all(self, true, out); }
+
+void cummax(const Tensor& self, int64_t dim, const Tensor& values, const Tensor& indices) {
+  const Lines l(self, dim, values, indices);
+  kernels::running_extremum(true, view(l.in), l.dim, view(l.values), view(l.indices));
+}
+void cummin(const Tensor& self, int64_t dim, const Tensor& values, const Tensor& indices) {
+  const Lines l(self, dim, values, indices);
+  kernels::running_extremum(false, view(l.in), l.dim, view(l.values), view(l.indices));
+}
+
+void row_order(const Tensor& rows, const Tensor& out) { kernels::row_order(view(rows), view(out)); }
+
+void search_sorted(const Tensor& boundaries, const Tensor& values, const Tensor& sorter, bool right, bool,
+                   const Tensor& out) {
+  const kernels::View order = sorter.defined() ? view(sorter) : kernels::View{};
+  const Tensor result = out.is_contiguous() ? out : new_tensor(out.sizes(), out.dtype(), out.device());
+  kernels::search_sorted(view(boundaries), sorter.defined() ? &order : nullptr, view(values), right,
+                         view(result));
+  if (!result.same(out)) kernels::copy(view(result), view(out));
+}
+
+}  // namespace mt::cpu

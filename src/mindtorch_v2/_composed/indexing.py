@@ -1,0 +1,165 @@
+"""Indexing and embeddings in terms of other operators."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import mindtorch_v2 as torch
+from mindtorch_v2 import Tensor
+
+
+def where_receiver(self: Tensor, condition: Tensor, other: Tensor | float) -> Tensor:
+    return torch.where(condition, self, other)
+
+
+def nonzero(self: Tensor, as_tuple: bool) -> Tensor | tuple[Tensor, ...]:
+    return tuple(torch.where(self)) if as_tuple else torch.nonzero(self)
+
+
+def count_nonzero(self: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
+    dims = list(range(self.dim())) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    return (self != 0).sum(dims, dtype=torch.int64) if dims else (self != 0).long()
+
+
+def masked_index(self: Tensor, mask: Tensor, indices: Sequence[Tensor | None], fill: complex) -> Tensor:
+    """self[indices] where the mask is true, else `fill`; indices under a false mask may lie outside."""
+    if self.numel() == 0:
+        return torch._unsafe_index(self, indices).masked_fill(~mask, fill)
+    inside = [
+        None if i is None else i.clamp(-self.shape[d], self.shape[d] - 1) for d, i in enumerate(indices)
+    ]
+    return torch._unsafe_index(self, inside).masked_fill(~mask, fill)
+
+
+def masked_index_put_accumulate(
+    self: Tensor, mask: Tensor, indices: Sequence[Tensor | None], values: Tensor
+) -> Tensor:
+    """Adds the values whose mask is true to self[indices]."""
+    if self.numel() == 0:
+        return self.clone()
+    inside = [
+        None if i is None else i.clamp(-self.shape[d], self.shape[d] - 1) for d, i in enumerate(indices)
+    ]
+    return torch._unsafe_index_put(self, inside, values.masked_fill(~mask, 0), accumulate=True)
+
+
+def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """The coordinates of flat positions in a tensor of the given shape."""
+    if indices.is_floating_point() or indices.is_complex() or indices.dtype == torch.bool:
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    if any(size < 0 for size in sizes):
+        raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
+    out, step = [], math.prod(sizes)
+    for size in sizes:
+        step = step // size if size else 0
+        out.append((indices // step) % size if step and size else torch.zeros_like(indices))
+    return tuple(out)
+
+
+def one_hot(self: Tensor, num_classes: int = -1) -> Tensor:
+    """A 1 at each index along a new last dimension, 0 elsewhere."""
+    if self.dtype != torch.int64:
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    if self.numel() == 0:
+        if num_classes <= 0:
+            raise RuntimeError("Can not infer total number of classes from empty tensor.")
+        return torch.empty((*self.shape, num_classes), dtype=torch.int64, device=self.device)
+    if self.min().item() < 0:
+        raise RuntimeError("Class values must be non-negative.")
+    highest = int(self.max().item())
+    if num_classes == -1:
+        num_classes = highest + 1
+    elif num_classes <= highest:
+        raise RuntimeError(
+            "num_classes should be positive"
+            if num_classes < 1
+            else "Class values must be smaller than num_classes."
+        )
+    flat = torch.zeros((*self.shape, num_classes), dtype=torch.int64, device=self.device)
+    return flat.scatter_(-1, self.unsqueeze(-1), 1)
+
+
+def embedding_renorm_(self: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
+    """Scales the rows that are looked up down to max_norm where their norm is larger."""
+    with torch.no_grad():
+        rows = torch.unique(indices.reshape(-1))
+        found = self.index_select(0, rows)
+        size = found.abs()
+        if norm_type == math.inf:
+            norms = size.amax(1, keepdim=True)
+        else:
+            norms = (size**norm_type).sum(1, keepdim=True) ** (1.0 / norm_type)
+        scale = torch.where(norms > max_norm, max_norm / (norms + 1e-7), torch.ones_like(norms))
+        self.index_copy_(0, rows.long(), found * scale)
+    return self
+
+
+_EMPTY_SEGMENT = {"sum": 0.0, "mean": math.nan, "max": -math.inf, "min": math.inf, "prod": 1.0}
+
+
+def segment_reduce(
+    data: Tensor,
+    reduce: str,
+    lengths: Tensor | None = None,
+    indices: Tensor | None = None,
+    offsets: Tensor | None = None,
+    axis: int = 0,
+    unsafe: bool = False,
+    initial: float | None = None,
+) -> Tensor:
+    """One value for each run of slices along `axis`; runs are given by lengths or by where they start."""
+    if reduce not in _EMPTY_SEGMENT:
+        raise RuntimeError(
+            f"segment_reduce(): Expected reduce to be one of max, mean, min, prod or sum, got {reduce}"
+        )
+    if data.numel() == 0:
+        raise RuntimeError("segment_reduce(): Expected data to be non-empty.")
+    if indices is not None:
+        raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
+    if (lengths is None) == (offsets is None):
+        raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
+    axis = axis % data.dim()
+    skipped = None  # what lies before the first run
+    if lengths is None:
+        assert offsets is not None
+        lengths, skipped = offsets[..., 1:] - offsets[..., :-1], offsets[..., :1]
+    if lengths.dim() != axis + 1 or lengths.shape[:axis] != data.shape[:axis]:
+        raise RuntimeError(
+            "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1)"
+        )
+    if not unsafe:
+        if lengths.numel() and lengths.min().item() < 0:
+            raise RuntimeError("lengths contains negative value!")
+        if not bool((lengths.sum(-1) == data.shape[axis]).all().item()):
+            raise RuntimeError(
+                "segment_reduce(): Expected all rows of lengths along axis to sum to "
+                "data.size(lengths.dim()-1) when !unsafe."
+            )
+    before = torch.zeros_like(lengths[..., :1]) if skipped is None else skipped
+    after = data.shape[axis] - lengths.sum(-1, keepdim=True) - before
+    runs = torch.cat([before, lengths, after], -1).long()
+    rest = data.shape[axis + 1 :]
+    segment = torch.repeat_interleave(torch.arange(runs.numel(), device=data.device), runs.reshape(-1))
+    start = torch.full(
+        (runs.numel(), *rest), _start_of(reduce, initial), dtype=data.dtype, device=data.device
+    )
+    rows = data.reshape(-1, *rest)
+    if reduce in ("sum", "mean"):
+        out = start.index_add(0, segment, rows)
+    else:
+        name = {"max": "amax", "min": "amin", "prod": "prod"}[reduce]
+        out = start.index_reduce(0, segment, rows, name, include_self=True)
+    out = out.reshape(*runs.shape, *rest).narrow(axis, 1, lengths.shape[-1])
+    if reduce == "mean":
+        count = lengths.reshape(*lengths.shape, *[1] * len(rest))
+        empty = math.nan if initial is None else initial
+        out = torch.where(count > 0, out / count, torch.full_like(out, empty))
+    return out.contiguous()
+
+
+def _start_of(reduce: str, initial: float | None) -> float:
+    if initial is not None:
+        return initial
+    return 0.0 if reduce == "mean" else _EMPTY_SEGMENT[reduce]

@@ -1,0 +1,248 @@
+"""x[...], gather and scatter: what OpInfo does not show. Values are numpy's."""
+
+import numpy as np
+import pytest
+
+import mindtorch_v2 as torch
+
+GRID = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
+
+
+def grid():
+    return torch.tensor(GRID.copy())
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        (0,),
+        (slice(1, 3), ..., -1),
+        (None, 1, None, slice(0, 4, 2)),
+        ([0, 2],),
+        ([0, 2], slice(None), [1, 1]),
+        (slice(None), [0, 2], [1, 1]),
+        ([[0, 1], [2, 2]], 1),
+        (slice(1, 3), None, [0, 1, -1]),
+        (slice(0, 1), ..., [1, 2]),
+        (..., [True, False, True, False, True]),
+        (np.array([2, 0]), np.array([[1], [3]])),
+        (np.int64(2), np.array([0, 3])),
+        (True, 1),
+        (False,),
+        (np.ones((3, 4), dtype=bool), slice(1, 3)),
+        ([],),
+    ],
+    ids=repr,
+)
+def test_reading_agrees_with_numpy(key):
+    wanted = GRID[tuple(np.array(k, dtype=np.int64) if isinstance(k, list) and not k else k for k in key)]
+    np.testing.assert_array_equal(grid()[key].numpy(), wanted)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        ([0, 2],),
+        (slice(None), [0, 2], [1, 1]),
+        (..., [1, 3]),
+        (GRID > 30,),
+        ([0, 2], slice(None), [1, 4]),
+        (1,),
+    ],
+    ids=lambda k: str(type(k[0])),
+)
+def test_writing_agrees_with_numpy(key):
+    mine, theirs = grid(), GRID.copy()
+    mine[key] = -1
+    theirs[key] = -1
+    np.testing.assert_array_equal(mine.numpy(), theirs)
+
+
+def test_a_list_of_lists_counts_as_a_tuple():
+    assert grid()[[[0, 1], [2, 3]]].shape == (2, 5)
+
+
+def test_separated_indices_come_first():
+    x = grid()
+    at = torch.tensor([0, 1])
+    assert x[at, :, at].shape == (2, 4)
+    assert x[:, at, at].shape == (3, 2)
+
+
+def test_an_int_is_a_view_and_does_not_count_as_an_index_tensor():
+    assert grid()[0, :, [1, 2]].shape == (4, 2)  # numpy: (2, 4)
+
+
+def test_index_tensors_may_be_int32_uint8_or_bool():
+    x = grid()
+    assert torch.equal(x[torch.tensor([1], dtype=torch.int32)], x[1:2])
+    assert torch.equal(x[torch.tensor([1, 0, 1], dtype=torch.uint8)], x[[0, 2]])
+    assert torch.equal(x[torch.tensor([True, False, True])], x[[0, 2]])
+
+
+def test_a_zero_dim_tensor_takes_a_boolean_index():
+    assert torch.tensor(3.0)[True].shape == (1,)
+    assert torch.tensor(3.0)[torch.tensor(False)].shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("index", "error", "text"),
+    [
+        (lambda x: x[torch.tensor([5])], IndexError, "index 5 is out of bounds for dimension 0 with size 3"),
+        (
+            lambda x: x[torch.tensor([-4])],
+            IndexError,
+            "index -4 is out of bounds for dimension 0 with size 3",
+        ),
+        (
+            lambda x: x[torch.tensor([0, 1]), torch.tensor([0, 1, 2])],
+            IndexError,
+            "could not be broadcast together",
+        ),
+        (lambda x: x[torch.tensor([1.0])], IndexError, "must be long, int, byte or bool"),
+        (lambda x: x[torch.ones(2, 4).bool()], IndexError, r"shape of the mask \[2, 4\] at index 0"),
+        (lambda x: x[0, 0, 0, 0], IndexError, "too many indices for tensor of dimension 3"),
+        (lambda x: x[torch.zeros(3, 4, 5, 1).bool()], IndexError, "too many indices"),
+        (lambda x: x[1.0], IndexError, "only integers, slices"),
+        (lambda x: x["a"], TypeError, "invalid data type 'str'"),
+        (lambda x: torch.tensor(1.0)[0], IndexError, "invalid index of a 0-dim tensor"),
+        (lambda x: torch.zeros(0, 3)[torch.tensor([0])], IndexError, "dimension with size 0"),
+        (
+            lambda x: x.gather(1, torch.full((3, 1, 1), 9)),
+            RuntimeError,
+            "index 9 is out of bounds for dimension 1",
+        ),
+        (lambda x: x.index_select(0, torch.tensor([9])), RuntimeError, "id=9 axis_dim=3"),
+        (lambda x: x.scatter(0, torch.full((1, 1, 1), -1), 0.0), RuntimeError, "index -1 is out of bounds"),
+        (
+            lambda x: x.take(torch.tensor([60])),
+            IndexError,
+            "tried to access index 60 on a tensor of 60 elements",
+        ),
+        (lambda x: x.index_copy(0, torch.tensor([3]), x[:1]), IndexError, "index 3 is out of bounds"),
+        (lambda x: torch.embedding(x[0], torch.tensor([4])), IndexError, "index out of range in self"),
+        (lambda x: x.index_put((torch.tensor([0]),), torch.zeros(3)), RuntimeError, "cannot be broadcast"),
+        (lambda x: x.index_add(0, torch.tensor([0]), x), RuntimeError, "Number of indices"),
+        (
+            lambda x: x.scatter_reduce(0, torch.zeros_like(x).long(), x, "most"),
+            RuntimeError,
+            "either sum, prod",
+        ),
+        (lambda x: x.masked_scatter(x > -1, torch.zeros(2)), RuntimeError, "number of ones in mask"),
+        (
+            lambda x: torch.repeat_interleave(x, torch.tensor([1, -1, 2]), 0),
+            RuntimeError,
+            "can not be negative",
+        ),
+        (
+            lambda x: torch.repeat_interleave(x, torch.tensor([1, 1, 2]), 0, output_size=9),
+            RuntimeError,
+            "does not match",
+        ),
+    ],
+)
+def test_bad_indices_are_refused(index, error, text):
+    with pytest.raises(error, match=text):
+        index(grid())
+
+
+def test_a_failed_write_says_what_does_not_fit():
+    x = grid()
+    with pytest.raises(RuntimeError, match="source and destination dtypes match, got Float"):
+        x[torch.tensor([0])] = torch.zeros(5, dtype=torch.int64)
+    with pytest.raises(TypeError, match="can't assign a list"):
+        x[0] = [1, 2, 3]
+
+
+def test_repeated_indices_add_up_when_accumulating():
+    x = torch.zeros(3)
+    x.index_put_((torch.tensor([1, 1, 2]),), torch.ones(3), accumulate=True)
+    assert x.tolist() == [0, 2, 1]
+    assert torch.zeros(3).scatter_add(0, torch.tensor([1, 1, 2]), torch.ones(3)).tolist() == [0, 2, 1]
+    assert torch.zeros(3).put_(torch.tensor([-1, -1]), torch.ones(2), accumulate=True).tolist() == [0, 0, 2]
+
+
+def test_writing_through_an_index_reaches_the_base_of_a_view():
+    x = grid()
+    x[:, 1:3][torch.tensor([0]), torch.tensor([1])] = -7
+    assert x[0, 2].tolist() == [-7] * 5
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x, at: x.__setitem__(at, x),
+        lambda x, at: x.scatter_(0, at, x),
+        lambda x, at: x.index_add_(0, at, x),
+        lambda x, at: torch.gather(x, 0, at, out=x),
+        lambda x, at: torch.index_select(x, 0, at, out=x),
+    ],
+)
+def test_a_tensor_is_not_read_while_it_is_written(write):
+    with pytest.raises(RuntimeError, match="refer to a single memory location"):
+        write(torch.arange(5.0), torch.tensor([4, 3, 2, 1, 0]))
+
+
+def test_gradients_flow_through_reading_and_writing():
+    x = grid().requires_grad_(True)
+    value = torch.ones(2, 5, requires_grad=True)
+    y = x * 1
+    y[torch.tensor([0, 2]), 1] = value * 3
+    y[torch.tensor([0, 0])].sum().backward()
+    assert value.grad.tolist() == [[6] * 5, [0] * 5]
+    assert x.grad[0, 0].tolist() == [2] * 5 and x.grad[0, 1].tolist() == [0] * 5
+
+
+def test_a_mask_of_a_graph_keeps_its_gradient():
+    x = torch.tensor([1.0, -2.0, 3.0], requires_grad=True)
+    (x[x > 0] ** 2).sum().backward()
+    assert x.grad.tolist() == [2, 0, 6]
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_sums_do_not_depend_on_threads(threads):
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        torch.manual_seed(0)
+        source = torch.rand(20000, 8)
+        at = torch.randint(0, 50, (20000,))
+        wanted = np.zeros((50, 8), dtype=np.float32)
+        for i, row in zip(at.numpy(), source.numpy(), strict=True):
+            wanted[i] += row
+        np.testing.assert_array_equal(torch.zeros(50, 8).index_add(0, at, source).numpy(), wanted)
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_shapes_are_known_on_meta():
+    x = torch.empty(3, 4, device="meta")
+    at = torch.empty(2, 4, dtype=torch.int64, device="meta")
+    assert x.gather(0, at).shape == (2, 4)
+    assert x.scatter_add(0, at, torch.empty(2, 4, device="meta")).shape == (3, 4)
+    assert x[torch.empty(5, dtype=torch.int64, device="meta")].shape == (5, 4)
+    assert x.index_select(1, torch.empty(7, dtype=torch.int64, device="meta")).shape == (3, 7)
+
+
+def test_strided_operands_and_results_work():
+    x = grid().transpose(0, 2)
+    at = torch.tensor([4, 0])
+    np.testing.assert_array_equal(x[at].numpy(), GRID.T[[4, 0]].transpose(0, 1, 2))
+    out = torch.zeros(4, 2, 3).transpose(0, 1)
+    torch.index_select(x, 0, at, out=out)
+    np.testing.assert_array_equal(out.numpy(), GRID.T[[4, 0]])
+
+
+def test_padding_gets_no_gradient_in_an_embedding():
+    weight = torch.rand(4, 2).requires_grad_(True)
+    torch.nn.functional.embedding(torch.tensor([0, 1, 1, 3]), weight, padding_idx=-1).sum().backward()
+    assert weight.grad.tolist() == [[1, 1], [2, 2], [0, 0], [0, 0]]
+
+
+def test_nonzero_gives_coordinates_or_a_tuple_of_them():
+    x = torch.tensor([[0, 1], [2, 0]])
+    assert torch.nonzero(x).tolist() == [[0, 1], [1, 0]]
+    assert [t.tolist() for t in torch.nonzero(x, as_tuple=True)] == [[0, 1], [1, 0]]
+    assert [t.tolist() for t in torch.where(x > 0)] == [[0, 1], [1, 0]]
+    assert torch.nonzero_static(x, size=3, fill_value=-5).tolist() == [[0, 1], [1, 0], [-5, -5]]
+    assert torch.tensor(5).nonzero().shape == (1, 0)
