@@ -89,6 +89,19 @@ from ._tensor_str import (
     printoptions as printoptions,
     set_printoptions as set_printoptions,
 )
+from ._shape_functions import (
+    atleast_1d as atleast_1d,
+    atleast_2d as atleast_2d,
+    atleast_3d as atleast_3d,
+    block_diag as block_diag,
+    broadcast_shapes as broadcast_shapes,
+    broadcast_tensors as broadcast_tensors,
+    cartesian_prod as cartesian_prod,
+    cdist as cdist,
+    is_nonzero as is_nonzero,
+    is_same_size as is_same_size,
+    meshgrid as meshgrid,
+)
 from . import _tensor as _tensor
 from ._tensor import (
     allclose as allclose,
@@ -104,7 +117,7 @@ from .autograd.grad_mode import (
     no_grad as no_grad,
     set_grad_enabled as set_grad_enabled,
 )
-from . import nn as nn, npu as npu, optim as optim, profiler as profiler
+from . import masked as masked, nn as nn, npu as npu, optim as optim, profiler as profiler
 
 half, float, double = float16, float32, float64
 cfloat, cdouble = complex64, complex128

@@ -7,14 +7,12 @@ from ._C import _functions as _native
 if TYPE_CHECKING:  # what the update below brings
     from ._C._functions import *  # noqa: F403
 
-concat = concatenate = _native.cat
 multiply = _native.mul
 subtract = _native.sub
 divide = true_divide = _native.div
 negative = _native.neg
 absolute = _native.abs
 clip = _native.clamp
-swapaxes = _native.transpose
 greater = _native.gt
 greater_equal = _native.ge
 less = _native.lt

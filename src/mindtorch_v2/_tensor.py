@@ -50,12 +50,21 @@ def _legacy_new(*args: Any, device: Any = None) -> Tensor:
     return _functions.empty(*args, dtype=dtype, device=device)
 
 
+def _conjugate_transpose(self: Tensor) -> Tensor:
+    if self.dim() not in (0, 2):
+        raise RuntimeError(
+            f"tensor.H is only supported on matrices (2-D tensors). Got {self.dim()}-D tensor."
+        )
+    return self.adjoint()
+
+
 _attributes: dict[str, Any] = {
     "__module__": "mindtorch_v2",
     "_legacy_new": staticmethod(_legacy_new),
     "layout": property(lambda self: strided),
     "is_cuda": property(lambda self: False),
-    "H": property(lambda self: self.t()),
+    "H": property(lambda self: _conjugate_transpose(self)),
+    "mH": property(lambda self: self.adjoint()),
     "retains_grad": property(lambda self: self._retains_grad()),
 }
 for _name, _value in _attributes.items():
@@ -264,18 +273,31 @@ _node_register("register_prehook", "_register_prehook")
 
 
 @_method
-def view_as(self: Tensor, other: Tensor) -> Tensor:
-    return self.view(other.shape)
+def set_(
+    self: Tensor,
+    source: Any = None,
+    storage_offset: int = 0,
+    size: Any = None,
+    stride: Any = None,
+) -> Tensor:
+    """Makes this tensor a window on another one's storage, or on a storage."""
+    if source is None:
+        return self._set_window(_functions.empty(0, dtype=self.dtype, device=self.device))
+    if isinstance(source, Tensor) and size is None:
+        return self._set_window(source)
+    dtype = source.dtype if isinstance(source, (Tensor, TypedStorage)) else self.dtype
+    holder = source if isinstance(source, UntypedStorage) else source.untyped_storage()
+    if size is None:
+        size = [holder.nbytes() // dtype.itemsize]
+    if stride is None or len(stride) == 0:
+        stride = _functions.empty(list(size), device="meta").stride()
+    window = _C.tensor_from_storage(holder._handle, dtype, storage_offset, list(size), list(stride))
+    return self._set_window(window)
 
 
 @_method
-def expand_as(self: Tensor, other: Tensor) -> Tensor:
-    return self.expand(other.shape)
-
-
-@_method
-def reshape_as(self: Tensor, other: Tensor) -> Tensor:
-    return self.reshape(other.shape)
+def is_nonzero(self: Tensor) -> bool:
+    return bool(self)
 
 
 @_method
@@ -411,6 +433,6 @@ for _name, _function in {"type": _type, "equal": equal, "allclose": allclose}.it
     setattr(Tensor, _name, _function)
 for _name, _target in {
     "multiply": "mul", "subtract": "sub", "divide": "div", "absolute": "abs", "negative": "neg",
-    "clip": "clamp", "multiply_": "mul_", "subtract_": "sub_", "divide_": "div_", "swapaxes": "transpose",
+    "clip": "clamp", "multiply_": "mul_", "subtract_": "sub_", "divide_": "div_",
 }.items():  # fmt: skip
     setattr(Tensor, _name, getattr(Tensor, _target))
