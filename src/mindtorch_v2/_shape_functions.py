@@ -131,7 +131,6 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
         t.reshape([-1 if i == j else 1 for j in range(len(items))]).expand(shape) for i, t in enumerate(items)
     ]
     if swapped:
-        grids = [grid.transpose(0, 1) for grid in grids]
         grids[0], grids[1] = grids[1], grids[0]
     return tuple(grids)
 

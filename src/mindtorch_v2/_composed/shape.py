@@ -51,8 +51,15 @@ def chunk_cat(tensors: Sequence[Tensor], dim: int, num_chunks: int) -> Tensor:
         raise RuntimeError("_chunk_cat expects positive num_chunks")
     if len(tensors) == 0:
         raise RuntimeError("_chunk_cat expects a non-empty input tensor list")
-    if dim < 0 or any(dim >= t.dim() for t in tensors):
-        raise RuntimeError("_chunk_cat expects dim to be a non-negative dimension of every tensor")
+    if any(t.dtype != tensors[0].dtype for t in tensors):
+        raise RuntimeError("_chunk_cat expects all input tensors with the same dtype")
+    if dim < 0 and any(t.dim() != tensors[0].dim() for t in tensors):
+        raise RuntimeError("_chunk_cat expects non-negative dim when input tensors have different ndims")
+    for tensor in tensors:
+        tensor.size(dim)  # refuses a dimension that is not there
+    dim %= max(tensors[0].dim(), 1)
+    if any(t.shape[:dim] != tensors[0].shape[:dim] for t in tensors):
+        raise RuntimeError("_chunk_cat expects same sizes of 0,...,dim-1 dimensions for all tensors")
     pieces = []
     for tensor in tensors:
         if tensor.numel() == 0:
@@ -124,7 +131,7 @@ def tensor_split(
             indices = given.tolist()
     if indices is not None:
         return _split_points(self, indices, dim)
-    count = 0 if sections is None else sections
+    count = 0 if sections is None else int(sections)
     if count <= 0:
         raise RuntimeError(f"number of sections must be larger than 0, got {count}")
     each, longer = divmod(self.size(dim), count)
