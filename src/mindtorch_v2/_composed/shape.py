@@ -236,6 +236,8 @@ def sum_to_size(self: Tensor, size: Sequence[int]) -> Tensor:
     )
     if not fits:
         raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(self.shape)}}}.")
+    if len(size) == 0:
+        return self.sum()
     dims = [i for i in range(self.dim()) if i < lead or (size[i - lead] == 1 and self.size(i) != 1)]
     return (self.sum(dims, keepdim=True) if dims else self).view(list(size))
 

@@ -13,8 +13,8 @@ from .module import Module
 
 @dataclass
 class LinearCrossEntropyOptions:
-    """How ``linear_cross_entropy`` may save memory by working through the batch in pieces. The result does not
-    depend on it; here the batch is always worked through at once.
+    """How ``linear_cross_entropy`` may save memory by working through the batch in pieces. The result does
+    not depend on it; here the batch is always worked through at once.
     """
 
     allow_retain_graph: bool = False
