@@ -51,12 +51,15 @@ void as_strided_sum(const Tensor& self, int64_t room, IntList size, IntList stri
            "as_strided: a gradient of size ", to_string(self.sizes()), " for a window of size ",
            to_string(size));
   int64_t last = offset;
+  bool overflow = false;
   for (size_t i = 0; i < size.size(); ++i) {
     MT_CHECK(stride[i] >= 0, "as_strided: negative strides are not supported, got ", to_string(stride));
-    last += (size[i] - 1) * stride[i];
+    int64_t reach;
+    overflow |=
+        __builtin_mul_overflow(size[i] - 1, stride[i], &reach) || __builtin_add_overflow(last, reach, &last);
   }
-  MT_CHECK(self.numel() == 0 || (offset >= 0 && last < room), "as_strided: the window reaches element ", last,
-           " of a memory of ", room);
+  MT_CHECK(self.numel() == 0 || (!overflow && offset >= 0 && last < room),
+           "as_strided: the window reaches element ", last, " of a memory of ", room);
   out.prepare(IntList(&room, 1), self.dtype(), self.device());
 }
 
@@ -68,10 +71,10 @@ Dims padded_sizes(IntList sizes, IntList pad) {
   Dims out(sizes);
   for (size_t i = 0; i < pad.size() / 2; ++i) {
     int64_t& size = out[sizes.size() - 1 - i];
-    const bool overflow = __builtin_add_overflow(size, pad[2 * i], &size) ||
-                          __builtin_add_overflow(size, pad[2 * i + 1], &size);
-    MT_CHECK(!overflow, "The input size plus padding ", pad[2 * i], " and ", pad[2 * i + 1],
-             " does not fit into an integer");
+    constexpr int64_t limit = int64_t(1) << 60;
+    for (int64_t p : pad.subspan(2 * i, 2))
+      MT_CHECK(p > -limit && p < limit, "padding of ", p, " elements is too large");
+    size += pad[2 * i] + pad[2 * i + 1];
     MT_CHECK(size >= 0, "The input size ", sizes[sizes.size() - 1 - i], ", plus negative padding ",
              pad[2 * i], " and ", pad[2 * i + 1],
              " resulted in a negative output size, which is invalid. Check dimension ", sizes.size() - 1 - i,
@@ -159,7 +162,7 @@ void im2col(const Tensor& self, IntList kernel_size, IntList dilation, IntList p
             Output& out) {
   const IntList sizes = self.sizes();
   bool valid = sizes.size() == 3 || sizes.size() == 4;
-  for (size_t i = 1; i < sizes.size(); ++i) valid &= sizes[i] > 0 || (i == 0 && sizes.size() == 4);
+  for (size_t i = 1; i < sizes.size(); ++i) valid &= sizes[i] > 0;  // only a batch may be empty
   MT_CHECK(
       valid && (sizes.size() == 4 || sizes[0] > 0),
       "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "

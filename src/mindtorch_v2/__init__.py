@@ -102,7 +102,13 @@ from ._shape_functions import (
     is_same_size as is_same_size,
     meshgrid as meshgrid,
 )
-from . import _tensor as _tensor
+from . import _tensor as _tensor, _tensor_queries as _tensor_queries
+from ._tensor_queries import (
+    get_device as get_device,
+    is_distributed as is_distributed,
+    is_inference as is_inference,
+    is_signed as is_signed,
+)
 from ._tensor import (
     allclose as allclose,
     equal as equal,

@@ -23,20 +23,14 @@ Tensor batched(const Tensor& t) {
   return views::view(d, Dims{batch, d.size(-2), d.size(-1)});
 }
 
-// A dense result for a kernel that wants one; copied to `out` if that is not dense itself.
-class DenseResult {
- public:
-  explicit DenseResult(const Tensor& out)
-      : out_(out), dense_(out.is_contiguous() ? out : new_tensor(out.sizes(), out.dtype(), out.device())) {}
-  ~DenseResult() {
-    if (!dense_.same(out_)) kernels::copy(cpu::view(dense_), cpu::view(out_));
-  }
-  const Tensor& tensor() const { return dense_; }
-
- private:
-  const Tensor& out_;
-  Tensor dense_;
-};
+// Runs a kernel that wants a dense result; copies it to `out` if that is not dense itself.
+template <class F>
+void into_dense(const Tensor& out, F&& kernel) {
+  if (out.is_contiguous()) return kernel(out);
+  const Tensor result = new_tensor(out.sizes(), out.dtype(), out.device());
+  kernel(result);
+  kernels::copy(view(result), view(out));
+}
 
 Tensor long_targets(const Tensor& targets) {
   if (targets.dtype() == DType::int64) return targets;
@@ -48,47 +42,48 @@ Tensor long_targets(const Tensor& targets) {
 }  // namespace
 
 void cdist_forward(const Tensor& x1, const Tensor& x2, double p, const Tensor& out) {
-  const DenseResult result(out);
-  kernels::cdist(view(batched(x1)), view(batched(x2)), p, view(batched(result.tensor())));
+  into_dense(out, [&](const Tensor& result) {
+    kernels::cdist(view(batched(x1)), view(batched(x2)), p, view(batched(result)));
+  });
 }
 
 void cdist_backward(const Tensor& grad, const Tensor& x1, const Tensor& x2, double p, const Tensor& distances,
                     const Tensor& out) {
-  const DenseResult result(out);
-  kernels::cdist_backward(view(batched(grad)), view(batched(x1)), view(batched(x2)), p,
-                          view(batched(distances)), view(batched(result.tensor())));
+  into_dense(out, [&](const Tensor& result) {
+    kernels::cdist_backward(view(batched(grad)), view(batched(x1)), view(batched(x2)), p,
+                            view(batched(distances)), view(batched(result)));
+  });
 }
 
 void pdist_forward(const Tensor& self, double p, const Tensor& out) {
-  const DenseResult result(out);
-  kernels::pdist(view(dense(self)), p, view(result.tensor()));
+  into_dense(out, [&](const Tensor& result) { kernels::pdist(view(dense(self)), p, view(result)); });
 }
 
 void pdist_backward(const Tensor& grad, const Tensor& self, double p, const Tensor& distances,
                     const Tensor& out) {
-  const DenseResult result(out);
-  kernels::pdist_backward(view(dense(grad)), view(dense(self)), p, view(dense(distances)),
-                          view(result.tensor()));
+  into_dense(out, [&](const Tensor& result) {
+    kernels::pdist_backward(view(dense(grad)), view(dense(self)), p, view(dense(distances)), view(result));
+  });
 }
 
 void ctc_loss_forward(const Tensor& log_probs, const Tensor& targets, IntList input_lengths,
                       IntList target_lengths, int64_t blank, bool zero_infinity, const Tensor& loss,
                       const Tensor& log_alpha) {
   const Tensor labels = long_targets(targets);
-  const DenseResult alpha(log_alpha);
-  kernels::ctc_loss(
-      {view(log_probs), view(labels), input_lengths.data(), target_lengths.data(), blank, zero_infinity},
-      view(loss), view(alpha.tensor()));
+  const kernels::CtcProblem problem{view(log_probs),       view(labels), input_lengths.data(),
+                                    target_lengths.data(), blank,        zero_infinity};
+  into_dense(log_alpha, [&](const Tensor& alpha) { kernels::ctc_loss(problem, view(loss), view(alpha)); });
 }
 
 void ctc_loss_backward(const Tensor& grad, const Tensor& log_probs, const Tensor& targets,
                        IntList input_lengths, IntList target_lengths, const Tensor&, const Tensor& log_alpha,
                        int64_t blank, bool zero_infinity, const Tensor& out) {
   const Tensor labels = long_targets(targets);
-  const DenseResult result(out);
-  kernels::ctc_loss_backward(
-      {view(log_probs), view(labels), input_lengths.data(), target_lengths.data(), blank, zero_infinity},
-      view(grad), view(dense(log_alpha)), view(result.tensor()));
+  const kernels::CtcProblem problem{view(log_probs),       view(labels), input_lengths.data(),
+                                    target_lengths.data(), blank,        zero_infinity};
+  into_dense(out, [&](const Tensor& result) {
+    kernels::ctc_loss_backward(problem, view(grad), view(dense(log_alpha)), view(result));
+  });
 }
 
 }  // namespace mt::cpu
