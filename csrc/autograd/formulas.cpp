@@ -4,9 +4,19 @@
 
 namespace mt::formulas {
 namespace {
+// Whether two elements of a window may be one in memory: some stride does not reach past what smaller ones span.
 bool overlaps(IntList sizes, IntList strides) {
-  for (size_t i = 0; i < sizes.size(); ++i)
-    if (sizes[i] > 1 && strides[i] == 0) return true;
+  std::vector<std::pair<int64_t, int64_t>> dims;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] == 0) return false;
+    if (sizes[i] > 1) dims.push_back({strides[i], sizes[i]});
+  }
+  std::sort(dims.begin(), dims.end());
+  int64_t reach = 0;
+  for (const auto& [stride, size] : dims) {
+    if (stride <= reach) return true;
+    reach += stride * (size - 1);
+  }
   return false;
 }
 }  // namespace
@@ -133,11 +143,21 @@ Tensor diagonal_backward(const Tensor& grad, IntList sizes, int64_t offset, int6
 
 Tensor as_strided_backward(const Tensor& grad, const autograd::Geometry& self, IntList size, IntList stride,
                            std::optional<int64_t> storage_offset) {
-  MT_CHECK_AS(not_implemented, !overlaps(size, stride) && !overlaps(self.sizes, self.strides),
-              "as_strided: the gradient of overlapping memory (a stride of 0) is not supported; use expand() "
-              "or clone() first");
-  Tensor memory = ops::zeros(IntList{&self.room, 1}, {grad.dtype(), grad.device()});
-  ops::copy_(ops::as_strided(memory, size, stride, storage_offset.value_or(self.offset)), grad, false);
+  // Elements that were read several times get the sum of their gradients; if several elements of self are one in
+  // memory, they share it.
+  const int64_t offset = storage_offset.value_or(self.offset);
+  Tensor memory;
+  if (overlaps(size, stride)) {
+    memory = ops::_as_strided_sum(grad, self.room, size, stride, offset);
+  } else {
+    memory = ops::zeros(IntList{&self.room, 1}, {grad.dtype(), grad.device()});
+    ops::copy_(ops::as_strided(memory, size, stride, offset), grad, false);
+  }
+  if (overlaps(self.sizes, self.strides)) {
+    const Tensor ones = ops::ones(self.sizes, {grad.dtype(), grad.device()});
+    const Tensor count = ops::_as_strided_sum(ones, self.room, self.sizes, self.strides, self.offset);
+    memory = memory / ops::clamp_min(count, Scalar(1));
+  }
   return ops::as_strided(memory, self.sizes, self.strides, self.offset);
 }
 

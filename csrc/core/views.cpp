@@ -106,6 +106,43 @@ Tensor view(const Tensor& self, IntList size) {
   return window(self, shape, *strides, self.offset());
 }
 
+Tensor view(const Tensor& self, DType dtype) {
+  const int64_t had = int64_t(self.itemsize()), has = int64_t(itemsize(dtype));
+  Dims sizes(self.sizes()), strides(self.strides());
+  int64_t offset = self.offset();
+  if (had != has) {
+    const size_t n = sizes.size();
+    MT_CHECK(n > 0, "self.dim() cannot be 0 to view ", info(self.dtype()).legacy, " as ", info(dtype).legacy,
+             " (different element sizes)");
+    MT_CHECK(strides[n - 1] == 1, "self.stride(-1) must be 1 to view ", info(self.dtype()).legacy, " as ",
+             info(dtype).legacy, " (different element sizes), but got ", strides[n - 1]);
+    const int64_t ratio = std::max(had, has) / std::min(had, has);
+    if (had > has) {
+      for (size_t i = 0; i + 1 < n; ++i) strides[i] *= ratio;
+      sizes[n - 1] *= ratio;
+      offset *= ratio;
+    } else {
+      MT_CHECK(sizes[n - 1] % ratio == 0, "self.size(-1) must be divisible by ", ratio, " to view ",
+               info(self.dtype()).legacy, " as ", info(dtype).legacy, " (different element sizes), but got ",
+               sizes[n - 1]);
+      MT_CHECK(offset % ratio == 0, "self.storage_offset() must be divisible by ", ratio, " to view ",
+               info(self.dtype()).legacy, " as ", info(dtype).legacy, " (different element sizes), but got ",
+               offset);
+      for (size_t i = 0; i + 1 < n; ++i) {
+        MT_CHECK(strides[i] % ratio == 0, "self.stride(", i, ") must be divisible by ", ratio, " to view ",
+                 info(self.dtype()).legacy, " as ", info(dtype).legacy,
+                 " (different element sizes), but got ", strides[i]);
+        strides[i] /= ratio;
+      }
+      sizes[n - 1] /= ratio;
+      offset /= ratio;
+    }
+  }
+  Tensor out = window(self, sizes, strides, offset);
+  out.impl()->dtype = dtype;
+  return out;
+}
+
 Tensor permute(const Tensor& self, IntList dims) {
   const size_t n = size_t(self.dim());
   MT_CHECK(dims.size() == n,
@@ -176,6 +213,21 @@ Tensor squeeze(const Tensor& self, int64_t dim) {
   if (self.dim() == 0 || self.sizes()[d] != 1) return alias(self);
   Dims sizes(self.sizes()), strides(self.strides());
   sizes.erase(d), strides.erase(d);
+  return window(self, sizes, strides, self.offset());
+}
+
+Tensor squeeze(const Tensor& self, IntList dims) {
+  uint64_t mask = 0;
+  for (int64_t dim : dims) {
+    const int64_t d = wrap_dim(dim, self.dim());
+    MT_CHECK(!(mask >> d & 1), "dim ", d, " appears multiple times in the list of dims");
+    mask |= uint64_t(1) << d;
+  }
+  Dims sizes, strides;
+  for (size_t i = 0; i < size_t(self.dim()); ++i) {
+    if ((mask >> i & 1) && self.sizes()[i] == 1) continue;
+    sizes.push_back(self.sizes()[i]), strides.push_back(self.strides()[i]);
+  }
   return window(self, sizes, strides, self.offset());
 }
 
@@ -263,6 +315,22 @@ Tensor diagonal(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) 
   sizes.erase(size_t(std::min(a, b))), strides.erase(size_t(std::min(a, b)));
   sizes.push_back(length), strides.push_back(step);
   return window(self, sizes, strides, self.offset() + start);
+}
+
+Tensor unfold(const Tensor& self, int64_t dimension, int64_t size, int64_t step) {
+  const size_t d = size_t(wrap_dim(dimension, self.dim()));
+  const int64_t room = self.dim() == 0 ? 1 : self.sizes()[d];
+  MT_CHECK(size >= 0, "size is ", size, " but must be >= 0");
+  MT_CHECK(size <= room, "maximum size for tensor at dimension ", d, " is ", room, " but size is ", size);
+  MT_CHECK(step > 0, "step is ", step, " but must be > 0");
+  Dims sizes(self.sizes()), strides(self.strides());
+  const int64_t stride = self.dim() == 0 ? 1 : strides[d];
+  if (self.dim() > 0) {
+    sizes[d] = (room - size) / step + 1;
+    if (sizes[d] > 1) strides[d] *= step;  // one piece needs none, and a huge step would overflow
+  }
+  sizes.push_back(size), strides.push_back(stride);
+  return window(self, sizes, strides, self.offset());
 }
 
 }  // namespace mt::views

@@ -9,12 +9,15 @@ Tensor window(const Tensor& self, IntList sizes, IntList strides, int64_t offset
 
 Tensor alias(const Tensor& self);
 Tensor view(const Tensor& self, IntList size);
+// The same bytes as elements of another dtype; the last dimension grows or shrinks with their size.
+Tensor view(const Tensor& self, DType dtype);
 Tensor permute(const Tensor& self, IntList dims);
 Tensor transpose(const Tensor& self, int64_t dim0, int64_t dim1);
 Tensor t(const Tensor& self);
 Tensor expand(const Tensor& self, IntList size, bool implicit);
 Tensor squeeze(const Tensor& self);
 Tensor squeeze(const Tensor& self, int64_t dim);
+Tensor squeeze(const Tensor& self, IntList dims);
 Tensor unsqueeze(const Tensor& self, int64_t dim);
 Tensor select(const Tensor& self, int64_t dim, int64_t index);
 Tensor slice(const Tensor& self, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end,
@@ -24,6 +27,8 @@ Tensor diagonal(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2);
 // Complex numbers as pairs of reals in a last dimension, and back.
 Tensor view_as_real(const Tensor& self);
 Tensor view_as_complex(const Tensor& self);
+// Overlapping pieces of a dimension; their elements become a new last dimension.
+Tensor unfold(const Tensor& self, int64_t dimension, int64_t size, int64_t step);
 
 // Replaces one -1 by what the element count asks for.
 Dims infer_size(IntList shape, int64_t numel);

@@ -73,14 +73,15 @@ void cat(TensorList tensors, int64_t dim, Output& out) {
   MT_CHECK_AS(value, !tensors.empty(), "torch.cat(): expected a non-empty list of Tensors");
   // Legacy: 1-D empty tensors are skipped whatever the others' shape.
   const Tensor* first = nullptr;
-  for (const Tensor& t : tensors) {
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const Tensor& t = tensors[i];
+    MT_CHECK(t.dim() > 0, "zero-dimensional tensor (at position ", i, ") cannot be concatenated");
     MT_CHECK(t.device() == tensors[0].device(),
              "Expected all tensors to be on the same device, but found at least two devices, ",
              to_string(tensors[0].device()), " and ", to_string(t.device()), "!");
     if (!first && !(t.dim() == 1 && t.numel() == 0)) first = &t;
   }
   if (!first) first = &tensors[0];
-  MT_CHECK(first->dim() > 0, "zero-dimensional tensor (at position 0) cannot be concatenated");
   const size_t d = size_t(wrap_dim(dim, first->dim()));
   Dims sizes(first->sizes());
   sizes[d] = 0;

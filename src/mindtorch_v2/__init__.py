@@ -91,7 +91,26 @@ from ._tensor_str import (
     printoptions as printoptions,
     set_printoptions as set_printoptions,
 )
-from . import _tensor as _tensor
+from ._shape_functions import (
+    atleast_1d as atleast_1d,
+    atleast_2d as atleast_2d,
+    atleast_3d as atleast_3d,
+    block_diag as block_diag,
+    broadcast_shapes as broadcast_shapes,
+    broadcast_tensors as broadcast_tensors,
+    cartesian_prod as cartesian_prod,
+    cdist as cdist,
+    is_nonzero as is_nonzero,
+    is_same_size as is_same_size,
+    meshgrid as meshgrid,
+)
+from . import _tensor as _tensor, _tensor_queries as _tensor_queries
+from ._tensor_queries import (
+    get_device as get_device,
+    is_distributed as is_distributed,
+    is_inference as is_inference,
+    is_signed as is_signed,
+)
 from ._tensor import (
     allclose as allclose,
     equal as equal,
@@ -114,6 +133,7 @@ from . import overrides as overrides, utils as utils
 from .utils.dlpack import from_dlpack as from_dlpack, to_dlpack as to_dlpack
 from . import (
     fft as fft,
+    masked as masked,
     nn as nn,
     npu as npu,
     optim as optim,

@@ -7,8 +7,6 @@ from ._C import _functions as _native
 if TYPE_CHECKING:  # what the update below brings
     from ._C._functions import *  # noqa: F403
 
-concat = concatenate = _native.cat
-swapaxes = _native.transpose
 
 _operators = {name: value for name, value in vars(_native).items() if not name.startswith("__")}
 _other_names = [name for name in globals() if name[0] != "_" and name != "TYPE_CHECKING"]

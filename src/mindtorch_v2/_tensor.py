@@ -314,18 +314,31 @@ _node_register("register_prehook", "_register_prehook")
 
 
 @_method
-def view_as(self: Tensor, other: Tensor) -> Tensor:
-    return self.view(other.shape)
+def set_(
+    self: Tensor,
+    source: Any = None,
+    storage_offset: int = 0,
+    size: Any = None,
+    stride: Any = None,
+) -> Tensor:
+    """Makes this tensor a window on another one's storage, or on a storage."""
+    if source is None:
+        return self._set_window(_functions.empty(0, dtype=self.dtype, device=self.device))
+    if isinstance(source, Tensor) and size is None:
+        return self._set_window(source)
+    dtype = source.dtype if isinstance(source, (Tensor, TypedStorage)) else self.dtype
+    holder = source if isinstance(source, UntypedStorage) else source.untyped_storage()
+    if size is None:
+        size = [holder.nbytes() // dtype.itemsize]
+    if stride is None or len(stride) == 0:
+        stride = _functions.empty(list(size), device="meta").stride()
+    window = _C.tensor_from_storage(holder._handle, dtype, storage_offset, list(size), list(stride))
+    return self._set_window(window)
 
 
 @_method
-def expand_as(self: Tensor, other: Tensor) -> Tensor:
-    return self.expand(other.shape)
-
-
-@_method
-def reshape_as(self: Tensor, other: Tensor) -> Tensor:
-    return self.reshape(other.shape)
+def is_nonzero(self: Tensor) -> bool:
+    return bool(self)
 
 
 @_method
@@ -471,7 +484,6 @@ for _name, _function in {
     "is_neg": is_neg,
 }.items():
     setattr(Tensor, _name, _function)
-setattr(Tensor, "swapaxes", Tensor.transpose)  # noqa: B010 - type checkers know it from the stub
 # Python 2's names, which PyTorch still has.
 for _name, _target in {
     "__rdiv__": "__rtruediv__",

@@ -6,9 +6,12 @@ from .convolution import *  # noqa: F403
 from .distance import *  # noqa: F403
 from .dropout import *  # noqa: F403
 from .embedding import *  # noqa: F403
+from .embedding_loss import *  # noqa: F403
 from .linear import *  # noqa: F403
 from .loss import *  # noqa: F403
 from .normalization import *  # noqa: F403
 from .padding import *  # noqa: F403
 from .pooling import *  # noqa: F403
+from .regression_loss import *  # noqa: F403
 from .vision import *  # noqa: F403
+from .windows import *  # noqa: F403

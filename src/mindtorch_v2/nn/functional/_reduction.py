@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mindtorch_v2 import Tensor
 
 _REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 
@@ -11,6 +15,13 @@ def reduction_number(name: str) -> int:
     if name not in _REDUCTIONS:
         raise ValueError(f"{name} is not a valid value for reduction")
     return _REDUCTIONS[name]
+
+
+def reduce_values(values: Tensor, reduction: str) -> Tensor:
+    reduction_number(reduction)
+    if reduction == "mean":
+        return values.mean()
+    return values.sum() if reduction == "sum" else values
 
 
 def reduction_name(

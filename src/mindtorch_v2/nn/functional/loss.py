@@ -1,51 +1,26 @@
-"""Losses."""
+"""Losses of classes: the likelihood of targets, margins between scores, sequences of labels."""
 
 from __future__ import annotations
 
 import math
-import warnings
+from collections.abc import Sequence
 
 import mindtorch_v2 as torch
 
 from ... import _functions
-from ._reduction import reduction_name, reduction_number
+from ._reduction import reduce_values, reduction_name, reduction_number
 from .activation import log_softmax
+from .linear import linear
 
-__all__ = ["cross_entropy", "mse_loss", "nll_loss"]
-
-
-def _reduce(values: torch.Tensor, reduction: str) -> torch.Tensor:
-    reduction_number(reduction)
-    if reduction == "mean":
-        return values.mean()
-    return values.sum() if reduction == "sum" else values
-
-
-def mse_loss(
-    input: torch.Tensor,
-    target: torch.Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-    weight: torch.Tensor | None = None,
-) -> torch.Tensor:
-    if target.size() != input.size():
-        warnings.warn(
-            f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). "
-            "This will "
-            "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
-            stacklevel=2,
-        )
-    reduction = reduction_name(size_average, reduce, reduction)
-    squares = (input - target).square()
-    if weight is None:
-        return _reduce(squares, reduction)
-    if weight.size() != input.size():
-        raise ValueError("Weights and input must have the same size.")
-    weighted = squares * weight
-    if reduction == "mean":
-        return weighted.sum() / weight.sum()
-    return _reduce(weighted, reduction)
+__all__ = [
+    "cross_entropy",
+    "ctc_loss",
+    "linear_cross_entropy",
+    "multi_margin_loss",
+    "multilabel_margin_loss",
+    "multilabel_soft_margin_loss",
+    "nll_loss",
+]
 
 
 def _check_target(input: torch.Tensor, target: torch.Tensor) -> None:
@@ -171,3 +146,177 @@ def _probability_loss(
         return loss
     samples = math.prod(input.shape) // classes if classes else 0
     return loss.sum() / samples if reduction == "mean" else loss.sum()
+
+
+def linear_cross_entropy(
+    input: torch.Tensor,
+    linear_weight: torch.Tensor,
+    target: torch.Tensor,
+    *,
+    linear_bias: torch.Tensor | None = None,
+    weight: torch.Tensor | None = None,
+    reduction: str = "mean",
+    ignore_index: int | None = None,
+    label_smoothing: float = 0.0,
+    options: object = None,
+) -> torch.Tensor:
+    """``cross_entropy`` of ``linear``. A weight of more than two dimensions gives scores for each of the
+    further ones. ``options`` say how PyTorch may save memory; the result is the same.
+    """
+    classes, *places, features = linear_weight.shape
+    if input.dim() > 0 and input.size(-1) != features:
+        raise RuntimeError(
+            f"linear_cross_entropy: input has {input.size(-1)} features, but linear_weight {features}"
+        )
+    if places and input.dim() != 2:
+        raise RuntimeError("linear_cross_entropy: a weight of several dimensions requires a batch of inputs")
+    bias = None if linear_bias is None else linear_bias.reshape(-1)
+    scores = linear(input, linear_weight.reshape(-1, features), bias)
+    if places:
+        scores = scores.reshape([input.size(0), classes, *places])
+    return cross_entropy(
+        scores,
+        target,
+        weight=weight,
+        reduction=reduction,
+        ignore_index=-100 if ignore_index is None else ignore_index,
+        label_smoothing=label_smoothing,
+    )
+
+
+def _check_classes(target: torch.Tensor) -> None:
+    if target.dtype != torch.int64:
+        raise RuntimeError(f"expected scalar type Long but found {target.type().split('.')[-1][:-6]}")
+
+
+def multi_margin_loss(
+    input: torch.Tensor,
+    target: torch.Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: torch.Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> torch.Tensor:
+    """What the target's score lacks to exceed each other class's by the margin."""
+    reduction = reduction_name(size_average, reduce, reduction)
+    if p not in (1, 2):
+        raise ValueError("only p == 1 and p == 2 supported")
+    if weight is not None and weight.dim() != 1:
+        raise ValueError("weight must be one-dimensional")
+    if input.dim() > 2 or (input.dim() == 2 and input.size(1) == 0):
+        raise RuntimeError(
+            "Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
+            f"{list(input.shape)}"
+        )
+    scores = input if input.dim() == 2 else input.reshape(1, -1)
+    samples, classes = scores.shape
+    if target.dim() > 1 or target.numel() != samples:
+        raise RuntimeError(
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples "
+            f"(batch size). Expected target size [{samples}], but got {list(target.shape)}. Input has shape "
+            f"{list(input.shape)}."
+        )
+    _check_classes(target)
+    if weight is not None and weight.numel() != classes:
+        raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.shape)}")
+    labels = target.reshape(samples, 1)
+    if not labels.is_meta and bool(((labels < 0) | (labels >= classes)).any()):
+        raise RuntimeError("target out of range")
+    chosen = labels == torch.arange(classes, device=input.device)
+    own = scores.masked_fill(~chosen, 0).sum(1, keepdim=True)
+    lack = (margin - own + scores).clamp_min(0).masked_fill(chosen, 0)
+    if p == 2:
+        lack = lack * lack
+    if weight is not None:
+        lack = lack * (chosen * weight).sum(1, keepdim=True)
+    loss = lack.sum(1) / classes
+    return reduce_values(loss if target.dim() == 1 else loss.reshape([]), reduction)
+
+
+def multilabel_margin_loss(
+    input: torch.Tensor,
+    target: torch.Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> torch.Tensor:
+    """The margins between the scores of the target classes, listed up to the first -1, and all others."""
+    reduction = reduction_name(size_average, reduce, reduction)
+    if input.dim() > 2 or (input.dim() == 2 and input.size(1) == 0):
+        raise RuntimeError(
+            "Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
+            f"{list(input.shape)}"
+        )
+    if target.shape != input.shape:
+        raise RuntimeError(
+            f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}"
+        )
+    _check_classes(target)
+    scores, labels = (t if t.dim() == 2 else t.reshape(1, -1) for t in (input, target))
+    classes = scores.size(1)
+    if not labels.is_meta and bool(((labels < -1) | (labels >= classes)).any()):
+        raise RuntimeError("argument #2 'target' is out of range")
+    position = torch.arange(classes, device=input.device)
+    listed = position < torch.where(labels < 0, position, classes).amin(1, keepdim=True)
+    # [sample, place in the list, class]
+    hit = (labels.unsqueeze(2) == position) & listed.unsqueeze(2)
+    own = scores.unsqueeze(1).masked_fill(~hit, 0).sum(2, keepdim=True)
+    counted = listed.unsqueeze(2) & ~hit.any(1, keepdim=True)
+    lack = (1 - own + scores.unsqueeze(1)).clamp_min(0).masked_fill(~counted, 0)
+    loss = lack.sum([1, 2]) / classes
+    return reduce_values(loss if input.dim() == 2 else loss.reshape([]), reduction)
+
+
+def multilabel_soft_margin_loss(
+    input: torch.Tensor,
+    target: torch.Tensor,
+    weight: torch.Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> torch.Tensor:
+    """The binary cross entropy of each class, averaged over the classes."""
+    reduction = reduction_name(size_average, reduce, reduction)
+    size = input.abs()
+    both = (-size).exp().log1p()
+    values = target * (both + (size - input) * 0.5) + (1 - target) * (both + (size + input) * 0.5)
+    if weight is not None:
+        values = values * weight
+    return reduce_values(values.sum(-1) / input.size(-1), reduction)
+
+
+def _lengths(value: torch.Tensor | Sequence[int], name: str) -> list[int]:
+    if not isinstance(value, torch.Tensor):
+        return [int(n) for n in value]
+    if value.is_floating_point() or value.is_complex() or value.dtype == torch.bool:
+        raise RuntimeError(f"{name} must be integral")
+    return [int(n) for n in value.reshape(-1).tolist()]
+
+
+def ctc_loss(
+    log_probs: torch.Tensor,
+    targets: torch.Tensor,
+    input_lengths: torch.Tensor | Sequence[int],
+    target_lengths: torch.Tensor | Sequence[int],
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> torch.Tensor:
+    """Minus the log-probability of label sequences of unknown alignment: (T, N, C), or (T, C) for one."""
+    reduction_number(reduction)
+    inputs, labels = _lengths(input_lengths, "input_lengths"), _lengths(target_lengths, "target_lengths")
+    single = log_probs.dim() == 2
+    if single:
+        log_probs = log_probs.unsqueeze(1)
+        targets = targets.unsqueeze(0) if targets.dim() == 1 else targets
+    if targets.is_floating_point():
+        targets = targets.to(torch.int64)
+    loss = _functions._ctc_loss(log_probs, targets, inputs, labels, blank, zero_infinity)[0]
+    if reduction == "mean":
+        divisor = torch.tensor([max(n, 1) for n in labels], dtype=loss.dtype, device=loss.device)
+        return (loss / divisor).mean()
+    if reduction == "sum":
+        return loss.sum()
+    return loss.squeeze(0) if single else loss

@@ -1,3 +1,7 @@
 """Padding."""
 
-__all__: list[str] = []
+from ..._C import _nn
+
+__all__ = ["pad"]
+
+pad = _nn.pad

@@ -1,0 +1,129 @@
+"""Methods of Tensor that say what it is, and the rarer ones that change its values from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from . import _C, _functions
+from ._C import Tensor
+from ._storage_typed import TypedStorage
+
+# Other kinds of device and layout that PyTorch has; no tensor here is one.
+_NEVER = (
+    "is_ipu", "is_maia", "is_mkldnn", "is_mps", "is_mtia", "is_nested", "is_sparse_csr", "is_vulkan",
+    "is_xla", "is_xpu",
+)  # fmt: skip
+
+
+def is_signed(input: Tensor) -> bool:
+    """Whether the dtype has negative values."""
+    return input.dtype.is_signed
+
+
+def is_inference(input: Tensor) -> bool:
+    """Whether it was made in inference mode."""
+    return input._is_inference()
+
+
+def is_distributed(input: Tensor) -> bool:
+    """Whether its values lie in several processes: never."""
+    return False
+
+
+def get_device(input: Tensor) -> int:
+    """The index of its device; -1 on the host."""
+    return -1 if input.device.index is None else input.device.index
+
+
+def is_set_to(self: Tensor, tensor: Tensor) -> bool:
+    """Whether both are the same window on the same storage."""
+    return (
+        self.untyped_storage().data_ptr() == tensor.untyped_storage().data_ptr()
+        and self.storage_offset() == tensor.storage_offset()
+        and self.shape == tensor.shape
+        and self.stride() == tensor.stride()
+    )
+
+
+def dim_order(self: Tensor) -> tuple[int, ...]:
+    """The dimensions from the outermost in memory to the innermost."""
+    strides = self.stride()
+    return tuple(sorted(range(self.dim()), key=lambda d: (-strides[d], d)))
+
+
+def to_dense(self: Tensor, dtype: _C.dtype | None = None, *, masked_grad: bool | None = None) -> Tensor:
+    """The tensor itself, since every one is dense."""
+    return self if dtype is None else self.to(dtype)
+
+
+def as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
+    """A tensor of a class of its own on the same storage."""
+    return Tensor._make_subclass(cls, self)
+
+
+def storage_type(self: Tensor) -> type[TypedStorage]:
+    """The class of its typed storage."""
+    return type(self.storage())
+
+
+def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
+    """The constructor of old: sizes, or data, in this tensor's dtype."""
+    if len(args) == 1 and isinstance(args[0], (list, tuple)) and type(args[0]).__name__ != "Size":
+        return self.new_tensor(args[0], device=device)
+    return self.new_empty(*(args or (0,)), device=device)
+
+
+def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tensor:
+    """Fills the main diagonal; `wrap` starts it anew below in matrices that are taller than wide."""
+    if self.dim() < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if self.dim() > 2 and len(set(self.shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    step = sum(self.stride())
+    self.as_strided((min(self.shape),), (step,)).fill_(fill_value)
+    height, width = self.shape[0], self.shape[1]
+    if wrap and self.dim() == 2:
+        for top in range(width + 1, height, width + 1):
+            self[top:].diagonal().fill_(fill_value)
+    return self
+
+
+def _on_host(tensor: Tensor, name: str) -> None:
+    if not tensor.is_cpu:
+        raise TypeError(f"{name} is only implemented on CPU tensors")
+    if tensor.requires_grad:
+        raise RuntimeError(
+            f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead."
+        )
+
+
+def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
+    """Replaces each element by what the function makes of it. Slow: it is called for every one."""
+    _on_host(self, "apply_")
+    values = [callable(value) for value in self.reshape(-1).tolist()]
+    return self.copy_(self.new_tensor(values).reshape(self.shape))
+
+
+def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
+    """Replaces each element by a function of it and the other tensor's."""
+    _on_host(self, "map_")
+    other = tensor.expand(self.shape).reshape(-1).tolist()
+    values = [callable(a, b) for a, b in zip(self.reshape(-1).tolist(), other, strict=True)]
+    return self.copy_(self.new_tensor(values).reshape(self.shape))
+
+
+def __reversed__(self: Tensor) -> Tensor:
+    return self if self.dim() == 0 else _functions.flip(self, (0,))
+
+
+for _name in _NEVER:
+    setattr(Tensor, _name, property(lambda self: False))
+for _method in (
+    is_signed, is_inference, is_distributed, get_device, is_set_to, dim_order, to_dense, as_subclass,
+    storage_type, new, fill_diagonal_, apply_, map_, __reversed__,
+):  # fmt: skip
+    setattr(Tensor, _method.__name__, _method)
+setattr(Tensor, "const_data_ptr", Tensor.data_ptr)  # noqa: B010 - the type checker knows no such method
+setattr(Tensor, "_is_view", lambda self: self._base is not None)  # noqa: B010
+setattr(Tensor, "_typed_storage", Tensor.storage)  # noqa: B010

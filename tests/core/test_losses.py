@@ -1,0 +1,158 @@
+"""Losses and distances without PyTorch beside them: what is refused, and the edges of their gradients."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+import mindtorch_v2 as torch
+import mindtorch_v2.nn.functional as F
+
+
+def test_the_cross_entropy_of_certain_probabilities_stays_finite():
+    x = torch.tensor([0.0, 1.0, 0.0, 1.0], requires_grad=True)
+    target = torch.tensor([0.0, 1.0, 1.0, 0.0])
+    loss = F.binary_cross_entropy(x, target, reduction="none")
+    assert loss.tolist() == [0, 0, 100, 100]
+    loss.sum().backward()
+    assert x.grad.tolist()[:2] == [0, 0] and all(math.isfinite(g) for g in x.grad.tolist())
+
+
+def test_large_scores_do_not_overflow():
+    x = torch.tensor([1000.0, -1000.0, 0.0], requires_grad=True)
+    loss = F.binary_cross_entropy_with_logits(x, torch.tensor([0.0, 1.0, 1.0]), reduction="none")
+    assert loss.tolist() == pytest.approx([1000, 1000, math.log(2)])
+    loss.sum().backward()
+    assert x.grad.tolist() == pytest.approx([1, -1, -0.5])
+
+
+def test_nothing_times_its_logarithm_is_nothing():
+    target = torch.tensor([0.0, 1.0], requires_grad=True)
+    loss = F.kl_div(torch.zeros(2), target, reduction="sum")
+    assert loss.item() == 0
+    loss.backward()
+    assert target.grad.tolist() == [0, 1]
+
+
+def test_the_distance_of_equal_points_has_no_slope():
+    x = torch.zeros(2, 3, requires_grad=True)
+    torch.cdist(x, torch.zeros(2, 3)).sum().backward()
+    F.pdist(x).sum().backward()
+    assert x.grad.tolist() == [[0] * 3] * 2
+
+
+@pytest.mark.parametrize("p", [0.0, 0.5, 1.0, 2.0, 3.0, math.inf])
+def test_distances_are_norms_of_differences(p):
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 4, 3)), rng.normal(size=(2, 5, 3))
+    differences = np.abs(a[:, :, None] - b[:, None])
+    if p == 0:
+        expected = (differences != 0).sum(-1)
+    elif math.isinf(p):
+        expected = differences.max(-1)
+    else:
+        expected = (differences**p).sum(-1) ** (1 / p)
+    assert np.allclose(torch.cdist(torch.tensor(a), torch.tensor(b), p).numpy(), expected)
+    pairs = torch.pdist(torch.tensor(a[0]), p).numpy()
+    whole = torch.cdist(torch.tensor(a[0]), torch.tensor(a[0]), p).numpy()
+    assert np.allclose(pairs, whole[np.triu_indices(4, 1)])
+
+
+def ctc_by_enumeration(probabilities, labels):
+    """The sum over all paths that collapse to the labels."""
+    steps, classes = probabilities.shape
+    total = 0.0
+    for path in np.ndindex(*[classes] * steps):
+        kept = [c for i, c in enumerate(path) if c != 0 and (i == 0 or path[i - 1] != c)]
+        if kept == labels:
+            total += np.prod([probabilities[t, c] for t, c in enumerate(path)])
+    return -math.log(total)
+
+
+@pytest.mark.parametrize("labels", [[1], [1, 2], [1, 1], [2, 1]])
+def test_ctc_sums_over_all_alignments(labels):
+    rng = np.random.default_rng(1)
+    scores = torch.tensor(rng.normal(size=(4, 1, 3)))
+    log_probs = scores.log_softmax(2)
+    loss = F.ctc_loss(log_probs, torch.tensor([labels]), [4], [len(labels)], reduction="sum")
+    assert loss.item() == pytest.approx(ctc_by_enumeration(log_probs.exp().numpy()[:, 0], labels))
+
+
+def test_ctc_of_an_impossible_target_is_infinite_or_left_out():
+    log_probs = torch.zeros(1, 1, 3).log_softmax(2).requires_grad_()
+    target = torch.tensor([[1, 2]])
+    assert math.isinf(F.ctc_loss(log_probs, target, (1,), (2,), reduction="sum").item())
+    loss = F.ctc_loss(log_probs, target, (1,), (2,), reduction="sum", zero_infinity=True)
+    loss.backward()
+    assert loss.item() == 0 and log_probs.grad.tolist() == [[[0, 0, 0]]]
+
+
+@pytest.mark.parametrize(
+    "targets, inputs, lengths, blank, message",
+    [
+        (torch.ones(2, 2, dtype=torch.int64), (4, 5), (2, 2), 0, "at most 4, but got value 5"),
+        (torch.ones(2, 2, dtype=torch.int64), (4, 4), (2, 3), 0, "size at least 3 at dimension 1"),
+        (torch.ones(2, 2, dtype=torch.int64), (4, 4), (2,), 0, "target_lengths must be of size batch_size"),
+        (torch.ones(2, 2, dtype=torch.int64), (4, 4), (2, 2), 3, "blank must be in label range"),
+        (torch.ones(3, dtype=torch.int64), (4, 4), (2, 2), 0, "size 4 at dimension 0, but got size 3"),
+    ],
+)
+def test_ctc_refuses_lengths_that_are_not_there(targets, inputs, lengths, blank, message):
+    with pytest.raises(RuntimeError, match=message):
+        F.ctc_loss(torch.zeros(4, 2, 3), targets, inputs, lengths, blank)
+
+
+def test_ctc_refuses_labels_that_are_no_classes():
+    with pytest.raises(IndexError, match="out of bounds"):
+        F.ctc_loss(torch.zeros(4, 1, 3), torch.tensor([[1, 7]]), (4,), (2,))
+
+
+@pytest.mark.parametrize(
+    "call, error, message",
+    [
+        (lambda x, y: F.smooth_l1_loss(x, y, beta=-1), RuntimeError, "negative values for beta"),
+        (lambda x, y: F.huber_loss(x, y, delta=0), RuntimeError, "non-positive values for delta"),
+        (lambda x, y: F.l1_loss(x, y, weight=x[0]), ValueError, "Weights and input must have the same size"),
+        (lambda x, y: F.binary_cross_entropy(x, y[0]), ValueError, "Using a target size"),
+        (lambda x, y: F.binary_cross_entropy(x * 3, y), RuntimeError, "all elements of input should be"),
+        (lambda x, y: F.gaussian_nll_loss(x, y, -x), ValueError, "var has negative entry"),
+        (lambda x, y: F.gaussian_nll_loss(x, y, torch.ones(5)), ValueError, "var is of incorrect size"),
+        (lambda x, y: F.poisson_nll_loss(x, y, reduction="all"), ValueError, "all is not a valid value"),
+        (lambda x, y: F.margin_ranking_loss(x, y, x[0]), RuntimeError, "should have same dimension"),
+        (lambda x, y: F.cosine_embedding_loss(x, y, x), RuntimeError, "0D or 1D target tensor expected"),
+        (lambda x, y: F.triplet_margin_loss(x, y, x, margin=-1), ValueError, "margin must be greater than 0"),
+        (lambda x, y: F.multi_margin_loss(x, torch.tensor([0, 9])), RuntimeError, "target out of range"),
+        (
+            lambda x, y: F.multi_margin_loss(x, torch.tensor([0, 1]), p=3),
+            ValueError,
+            "only p == 1 and p == 2",
+        ),
+        (
+            lambda x, y: F.multilabel_margin_loss(x, torch.tensor([[0, 9, -1]] * 2)),
+            RuntimeError,
+            "is out of range",
+        ),
+        (lambda x, y: torch.cdist(x, y[:, :2]), RuntimeError, "the same number of columns"),
+        (lambda x, y: torch.cdist(x[0], y), RuntimeError, "at least 2D tensors, X1 got: 1D"),
+        (lambda x, y: torch.cdist(x, y, -1.0), RuntimeError, "non-negative p values"),
+        (
+            lambda x, y: torch.cdist(x, y, compute_mode="fast"),
+            ValueError,
+            "not a valid value for compute_mode",
+        ),
+        (lambda x, y: F.pdist(x[0]), RuntimeError, "pdist only supports 2D tensors"),
+    ],
+)
+def test_losses_refuse_what_they_cannot_mean(call, error, message):
+    x = torch.tensor([[0.2, 0.4, 0.9], [0.1, 0.5, 0.3]])
+    with pytest.raises(error, match=message):
+        call(x, x.flip(0))
+
+
+def test_a_target_of_another_size_is_worth_a_warning():
+    with pytest.warns(UserWarning, match="Using a target size"):
+        F.l1_loss(torch.zeros(2, 3), torch.zeros(3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        F.l1_loss(torch.zeros(3), torch.zeros(3))
