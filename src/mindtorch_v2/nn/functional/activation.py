@@ -8,7 +8,7 @@ import mindtorch_v2 as torch
 
 from ... import _functions
 
-__all__ = ["log_softmax", "relu", "relu_", "sigmoid", "softmax", "tanh"]
+__all__ = ["log_softmax", "relu", "relu_", "sigmoid", "softmax", "softmin", "tanh"]
 
 
 def relu(input: torch.Tensor, inplace: bool = False) -> torch.Tensor:
@@ -50,3 +50,11 @@ def log_softmax(
     if dim is None:
         dim = _implicit_dimension("log_softmax", input.dim(), _stacklevel)
     return input.log_softmax(dim) if dtype is None else input.log_softmax(dim, dtype=dtype)
+
+
+def softmin(
+    input: torch.Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: torch.dtype | None = None
+) -> torch.Tensor:
+    if dim is None:
+        dim = _implicit_dimension("softmin", input.dim(), _stacklevel)
+    return (-input).softmax(dim) if dtype is None else (-input).softmax(dim, dtype=dtype)
