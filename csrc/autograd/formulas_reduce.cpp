@@ -1,4 +1,5 @@
 #include <cmath>
+#include <limits>
 
 #include "autograd/formulas.h"
 
@@ -8,6 +9,12 @@ namespace {
 // Elements seen by one result, less the correction (1 unless given).
 double freedom(IntList sizes, const DimList& dim, const std::optional<Scalar>& correction) {
   return reduced_count(sizes, dim).to<double>() - correction.value_or(Scalar(1)).to<double>();
+}
+
+double lowest_number(DType dtype) {
+  if (dtype == DType::float16) return -65504;
+  const bool twice = dtype == DType::float64 || dtype == DType::complex128;
+  return twice ? std::numeric_limits<double>::lowest() : double(std::numeric_limits<float>::lowest()) * 0.99;
 }
 
 // x / |x|, and 0 at 0.
@@ -79,8 +86,10 @@ namespace {
 Tensor running_log_backward(const Tensor& grad, const Tensor& self, const Tensor& result, int64_t dim,
                             Tensor (*gather)(const Tensor&, int64_t)) {
   const Tensor size = ops::abs(grad);
+  // The logarithm of a gradient that is not there: finite, because differences of infinities would be NaN.
+  const Scalar absent(lowest_number(grad.dtype()));
   const auto part = [&](const Tensor& belongs) {
-    const Tensor terms = where(belongs, ops::log(size), Scalar(-INFINITY)) - result;
+    const Tensor terms = where(belongs, ops::log(size), absent) - result;
     return ops::exp(gather(terms, dim) + self);
   };
   return part(ops::gt(grad, Scalar(0))) - part(ops::lt(grad, Scalar(0)));

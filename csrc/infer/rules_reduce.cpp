@@ -20,6 +20,7 @@ void check_extremum(const char* name, const Tensor& self, const DimList& dim) {
 }
 
 void check_position(const char* name, const Tensor& self, std::optional<int64_t> dim) {
+  MT_CHECK(self.dtype() != DType::boolean, name, "(): does not support bool input");
   if (dim) return check_extremum(name, self, DimList(*dim));
   MT_CHECK_AS(index, self.numel() != 0, name,
               "(): Expected reduction dim to be specified for input.numel() == 0.");
@@ -49,6 +50,11 @@ void check_argmin(const Tensor& self, std::optional<int64_t> dim, bool) {
 }
 void check_max_dim(const Tensor& self, int64_t dim, bool) { check_extremum("max", self, DimList(dim)); }
 void check_min_dim(const Tensor& self, int64_t dim, bool) { check_extremum("min", self, DimList(dim)); }
+void check_max_all(const Tensor& self) { check_extremum("max", self, DimList()); }
+void check_min_all(const Tensor& self) { check_extremum("min", self, DimList()); }
+void check_std_mean(const Tensor& self, const DimList&, const std::optional<Scalar>&, bool) {
+  check_deviation("std_mean", self);
+}
 void check_nansum(const Tensor& self, const DimList&, bool, std::optional<DType>) {
   MT_CHECK(!is_complex(self.dtype()), "nansum on CPU does not support complex inputs");
 }

@@ -12,6 +12,10 @@ void check_argmax(const Tensor& self, std::optional<int64_t> dim, bool keepdim);
 void check_argmin(const Tensor& self, std::optional<int64_t> dim, bool keepdim);
 void check_max_dim(const Tensor& self, int64_t dim, bool keepdim);
 void check_min_dim(const Tensor& self, int64_t dim, bool keepdim);
+void check_max_all(const Tensor& self);
+void check_min_all(const Tensor& self);
+void check_std_mean(const Tensor& self, const DimList& dim, const std::optional<Scalar>& correction,
+                    bool keepdim);
 void check_nansum(const Tensor& self, const DimList& dim, bool keepdim, std::optional<DType> dtype);
 
 DType real_dtype_of(DType dtype);  // float32 for complex64; the others as they are

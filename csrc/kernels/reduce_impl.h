@@ -43,9 +43,9 @@ template <class Op, class A, class T>
 template <class Op, class T>
 struct ReduceLoopsOf {
   using A = typename Op::template accumulator<T>;
-  // Independent partial results: as many as fill four 256-bit registers, which hides the latency of an
+  // Independent partial results: as many as fill eight 256-bit registers, which hides the latency of an
   // addition.
-  static constexpr int kLanes = is_complex_v<A> ? 4 : std::min<int>(128 / sizeof(A), 64);
+  static constexpr int kLanes = is_complex_v<A> ? 4 : std::min<int>(256 / sizeof(A), 64);
 
   static void identity(void* accumulators, int64_t n) {
     std::fill_n(static_cast<A*>(accumulators), n, Op::template identity<A>());
@@ -93,6 +93,7 @@ struct ReduceLoopsOf {
     columns_body(x, stride, lines, n, a);
   }
   MT_WIDE static void row_wide(const char* x, int64_t n, void* a) { row_body(x, n, a); }
+  MT_WIDEST static void row_widest(const char* x, int64_t n, void* a) { row_body(x, n, a); }
   MT_WIDE static void columns_wide(const char* x, int64_t stride, int64_t lines, int64_t n, void* a) {
     columns_body(x, stride, lines, n, a);
   }
@@ -112,12 +113,16 @@ struct ReduceLoopsOf {
     if constexpr (kWide) return &row_wide;
     else return &row;
   }
+  static constexpr auto widest_row() {
+    if constexpr (kHasLevels && std::is_same_v<T, float>) return &row_widest;
+    else return wide_row();
+  }
   static constexpr auto wide_columns() {
     if constexpr (kWide) return &columns_wide;
     else return &columns;
   }
   static constexpr ReduceLoops loops = {
-      dtype_of<A>, identity, {row, wide_row(), wide_row()}, {columns, wide_columns(), wide_columns()},
+      dtype_of<A>, identity, {row, wide_row(), widest_row()}, {columns, wide_columns(), wide_columns()},
       merge,       finish};
 };
 

@@ -23,7 +23,7 @@ def norm(
         return _linalg().matrix_norm(input, p, matrix, keepdim, dtype=dtype, out=out)
     if isinstance(p, str):
         if p != "fro":
-            raise RuntimeError(f"only valid string values are 'fro' and 'nuc', found {p}")
+            raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
         if isinstance(dim, Sequence) and len(dim) > 2:
             raise ValueError(f"Expected at most 2 dimensions for a Frobenius norm, got {len(dim)}")
     order = 2.0 if p is None or p == "fro" else p

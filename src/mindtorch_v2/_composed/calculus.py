@@ -118,9 +118,9 @@ def _gradient_dims(self: Tensor, spacing: object, dim: int | Sequence[int] | Non
                 f"{len(spacing)}"
             )
         raise RuntimeError(
-            "torch.gradient expected spacing to be unspecified, a scalar or it's spacing and dim arguments to "
-            f"have the same length, but got a spacing argument of length {len(spacing)} and a dim argument of "
-            f"length {len(dims)}."
+            "torch.gradient expected spacing to be unspecified, a scalar or it's spacing and dim arguments "
+            f"to have the same length, but got a spacing argument of length {len(spacing)} and a dim "
+            f"argument of length {len(dims)}."
         )
     return dims
 
@@ -201,8 +201,8 @@ def gradient(
         if isinstance(step, Tensor):
             if step.dim() != 1:
                 raise RuntimeError(
-                    "torch.gradient expected each element of spacing to have one dimension, but got an element "
-                    f"with {step.dim()} dimensions!"
+                    "torch.gradient expected each element of spacing to have one dimension, but got an "
+                    f"element with {step.dim()} dimensions!"
                 )
             results.append(_located_gradient(self, step, d, edge_order))
         else:

@@ -33,8 +33,8 @@ def instance_norm(
     if batch == 1 and variances is not None:
         variances = variances.clone()
     result = torch.batch_norm(
-        input.reshape(1, batch * channels, *input.shape[2:]), per_sample(weight), per_sample(bias), means, variances,
-        use_input_stats, momentum, eps, cudnn_enabled,
+        input.reshape(1, batch * channels, *input.shape[2:]), per_sample(weight), per_sample(bias), means,
+        variances, use_input_stats, momentum, eps, cudnn_enabled,
     )  # fmt: skip
     if use_input_stats:
         with torch.no_grad():

@@ -38,7 +38,8 @@ def renorm(self: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
 def _observations(self: Tensor, name: str) -> Tensor:
     if self.dim() > 2:
         raise RuntimeError(
-            f"{name}(): expected input to have two or fewer dimensions but got an input with {self.dim()} dimensions"
+            f"{name}(): expected input to have two or fewer dimensions but got an input with {self.dim()} "
+            "dimensions"
         )
     return self.reshape(1, -1) if self.dim() < 2 else self
 
@@ -46,7 +47,8 @@ def _observations(self: Tensor, name: str) -> Tensor:
 def _check_weights(name: str, weights: Tensor, count: int) -> None:
     if weights.dim() > 1:
         raise RuntimeError(
-            f"cov(): expected {name} to have one or fewer dimensions but got {name} with {weights.dim()} dimensions"
+            f"cov(): expected {name} to have one or fewer dimensions but got {name} with {weights.dim()} "
+            "dimensions"
         )
     kind = _legacy_name(weights.dtype)
     if name == "fweights" and (
@@ -100,7 +102,8 @@ def cov(
     free = norm.item() if isinstance(norm, Tensor) else norm
     if free <= 0:
         warnings.warn(
-            "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.",
+            "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of "
+            "observations.",
             stacklevel=2,
         )
         norm = norm * 0
@@ -135,7 +138,8 @@ def _check_quantile(name: str, self: Tensor, q: Tensor | float, interpolation: s
         raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
     if interpolation not in _INTERPOLATIONS:
         raise RuntimeError(
-            f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
+            f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got "
+            f"{interpolation}"
         )
     if not isinstance(q, Tensor):
         if not 0 <= q <= 1:
