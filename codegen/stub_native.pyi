@@ -313,6 +313,13 @@ class Tensor:
     def _base(self) -> Tensor | None: ...
     def requires_grad_(self, requires_grad: _bool = True) -> Self: ...
     def detach_(self) -> Self: ...
+    def norm(
+        self,
+        p: _float | str | None = "fro",
+        dim: _int | Sequence[_int] | None = None,
+        keepdim: _bool = False,
+        dtype: dtype | None = None,
+    ) -> Tensor: ...
     def backward(
         self,
         gradient: Tensor | None = None,

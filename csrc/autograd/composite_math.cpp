@@ -15,8 +15,14 @@ Tensor number_beside(const Scalar& value, const Tensor& like) {
 
 }  // namespace
 
-Tensor max_all(const Tensor& self) { return ops::amax(self, DimList(), false); }
-Tensor min_all(const Tensor& self) { return ops::amin(self, DimList(), false); }
+Tensor max_all(const Tensor& self) {
+  infer::check_max_all(self);
+  return ops::amax(self, DimList(), false);
+}
+Tensor min_all(const Tensor& self) {
+  infer::check_min_all(self);
+  return ops::amin(self, DimList(), false);
+}
 Tensor maximum(const Tensor& self, const Tensor& other) { return ops::maximum(self, other); }
 Tensor minimum(const Tensor& self, const Tensor& other) { return ops::minimum(self, other); }
 

@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <tuple>
 
+#include "bindings/parser.h"
 #include "bindings/tensor_object.h"
 #include "core/dispatch.h"
 
@@ -16,6 +17,12 @@ PyObject* wrap_named(PyTypeObject* type, std::initializer_list<Tensor> values);
 template <class... T>
 PyObject* wrap_named(PyTypeObject* type, std::tuple<T...>&& results) {
   return std::apply([type](auto&&... t) { return wrap_named(type, {t...}); }, std::move(results));
+}
+
+// Results without names.
+template <class... T>
+PyObject* wrap_tuple(std::tuple<T...>&& results) {
+  return std::apply([](auto&&... t) { return wrap_list({std::move(t)...}); }, std::move(results));
 }
 
 // A copy in pinned memory; takes the reference over.

@@ -33,12 +33,19 @@ void run_reduce(const ReduceKernel& kernel, const View& in, const View& out);
 
 namespace detail {
 
+// An element as the accumulator takes it: converted, unless the functor says what it contributes.
+template <class Op, class A, class T>
+[[gnu::always_inline]] inline A loaded(T x) {
+  if constexpr (requires { Op::template load<A>(x); }) return Op::template load<A>(x);
+  else return cast<A>(x);
+}
+
 template <class Op, class T>
 struct ReduceLoopsOf {
   using A = typename Op::template accumulator<T>;
-  // Independent partial results: as many as fill four 256-bit registers, which hides the latency of an
+  // Independent partial results: as many as fill eight 256-bit registers, which hides the latency of an
   // addition.
-  static constexpr int kLanes = is_complex_v<A> ? 4 : std::min<int>(128 / sizeof(A), 64);
+  static constexpr int kLanes = is_complex_v<A> ? 4 : std::min<int>(256 / sizeof(A), 64);
 
   static void identity(void* accumulators, int64_t n) {
     std::fill_n(static_cast<A*>(accumulators), n, Op::template identity<A>());
@@ -49,16 +56,16 @@ struct ReduceLoopsOf {
     int64_t i = 0;
     if (n >= kLanes) {
       A lanes[kLanes];
-      for (int l = 0; l < kLanes; ++l) lanes[l] = cast<A>(x[l]);
+      for (int l = 0; l < kLanes; ++l) lanes[l] = loaded<Op, A>(x[l]);
       for (i = kLanes; i + kLanes <= n; i += kLanes) {
-        for (int l = 0; l < kLanes; ++l) lanes[l] = Op::combine(lanes[l], cast<A>(x[i + l]));
+        for (int l = 0; l < kLanes; ++l) lanes[l] = Op::combine(lanes[l], loaded<Op, A>(x[i + l]));
       }
       for (int width = kLanes / 2; width > 0; width /= 2) {
         for (int l = 0; l < width; ++l) lanes[l] = Op::combine(lanes[l], lanes[l + width]);
       }
       total = Op::combine(total, lanes[0]);
     }
-    for (; i < n; ++i) total = Op::combine(total, cast<A>(x[i]));
+    for (; i < n; ++i) total = Op::combine(total, loaded<Op, A>(x[i]));
     *static_cast<A*>(accumulator) = total;
   }
   // Four lines at a time: accumulators are wider than elements, so loading and storing them would dominate.
@@ -71,14 +78,14 @@ struct ReduceLoopsOf {
       const T *x0 = line(l), *x1 = line(l + 1), *x2 = line(l + 2), *x3 = line(l + 3);
 #pragma GCC ivdep
       for (int64_t i = 0; i < n; ++i) {
-        a[i] = Op::combine(Op::combine(a[i], Op::combine(cast<A>(x0[i]), cast<A>(x1[i]))),
-                           Op::combine(cast<A>(x2[i]), cast<A>(x3[i])));
+        a[i] = Op::combine(Op::combine(a[i], Op::combine(loaded<Op, A>(x0[i]), loaded<Op, A>(x1[i]))),
+                           Op::combine(loaded<Op, A>(x2[i]), loaded<Op, A>(x3[i])));
       }
     }
     for (; l < lines; ++l) {
       const T* x = line(l);
 #pragma GCC ivdep
-      for (int64_t i = 0; i < n; ++i) a[i] = Op::combine(a[i], cast<A>(x[i]));
+      for (int64_t i = 0; i < n; ++i) a[i] = Op::combine(a[i], loaded<Op, A>(x[i]));
     }
   }
   static void row(const char* x, int64_t n, void* a) { row_body(x, n, a); }
@@ -86,6 +93,7 @@ struct ReduceLoopsOf {
     columns_body(x, stride, lines, n, a);
   }
   MT_WIDE static void row_wide(const char* x, int64_t n, void* a) { row_body(x, n, a); }
+  MT_WIDEST static void row_widest(const char* x, int64_t n, void* a) { row_body(x, n, a); }
   MT_WIDE static void columns_wide(const char* x, int64_t stride, int64_t lines, int64_t n, void* a) {
     columns_body(x, stride, lines, n, a);
   }
@@ -105,12 +113,16 @@ struct ReduceLoopsOf {
     if constexpr (kWide) return &row_wide;
     else return &row;
   }
+  static constexpr auto widest_row() {
+    if constexpr (kHasLevels && std::is_same_v<T, float>) return &row_widest;
+    else return wide_row();
+  }
   static constexpr auto wide_columns() {
     if constexpr (kWide) return &columns_wide;
     else return &columns;
   }
   static constexpr ReduceLoops loops = {
-      dtype_of<A>, identity, {row, wide_row(), wide_row()}, {columns, wide_columns(), wide_columns()},
+      dtype_of<A>, identity, {row, wide_row(), widest_row()}, {columns, wide_columns(), wide_columns()},
       merge,       finish};
 };
 

@@ -6,14 +6,14 @@
 #include "kernels/convert.h"
 #include "kernels/cpu_features.h"
 #include "kernels/iterate.h"
+#include "kernels/normalize_rows.h"
 #include "kernels/parallel.h"
-#include "kernels/reduce_impl.h"
 #include "kernels/types.h"
 
 namespace mt::kernels {
 namespace {
 
-constexpr int64_t kBlock = 256;  // terms of a sum made at a time: they stay in the first-level cache
+constexpr int64_t kBlock = 512;  // terms of a sum made at a time: they stay in the first-level cache
 
 // Sum of term(i) for i < n; the terms go through a block so that making them and adding them up both
 // vectorise.
@@ -25,26 +25,56 @@ template <class C, class Term>
     const int64_t count = std::min(kBlock, n - begin);
 #pragma GCC ivdep
     for (int64_t i = 0; i < count; ++i) block[i] = term(begin + i);
-    detail::ReduceLoopsOf<sum_op, C>::row_body(reinterpret_cast<const char*>(block), count, &total);
+    total += sum_of<C>(count, [&](int64_t i) { return block[i]; });
   }
   return C(total);
 }
+
+// The largest number of a row. NaN is passed over: its exponential makes every result of the row NaN anyway.
+template <class C>
+[[gnu::always_inline]] inline C row_top(const C* x, int64_t n) {
+  constexpr int kLanes = 256 / sizeof(C);
+  C top = -std::numeric_limits<C>::infinity();
+  int64_t i = 0;
+  if (n >= kLanes) {
+    C lanes[kLanes];
+    for (int l = 0; l < kLanes; ++l) lanes[l] = top;
+    for (; i + kLanes <= n; i += kLanes) {
+      for (int l = 0; l < kLanes; ++l) lanes[l] = x[i + l] > lanes[l] ? x[i + l] : lanes[l];
+    }
+    for (int l = 0; l < kLanes; ++l) top = lanes[l] > top ? lanes[l] : top;
+  }
+  for (; i < n; ++i) top = x[i] > top ? x[i] : top;
+  return top;
+}
+
+// exp(x) for x <= 0, without the ends of the range: what would be subnormal is 0.
+[[gnu::always_inline]] inline double exp_below(double x) { return math::exp(x); }
+[[gnu::always_inline]] inline float exp_below(float x) { return math::exp_below(x); }
 
 template <class C>
 struct Rows {
   // x and y may be the same memory.
   [[gnu::always_inline]] static inline void forward_body(const C* x, C* y, int64_t n, bool log) {
-    C top = -std::numeric_limits<C>::infinity();
-    detail::ReduceLoopsOf<amax_op, C>::row_body(reinterpret_cast<const char*>(x), n, &top);
+    const C top = row_top(x, n);
     if (log) {
       // The maximum goes first: adding it to the shift would drop the shift's digits when the maximum is
       // large.
-      const C shift = math::log(row_sum<C>(n, [=](int64_t i) { return math::exp(x[i] - top); }));
+      const C shift = math::log(row_sum<C>(n, [=](int64_t i) { return exp_below(x[i] - top); }));
 #pragma GCC ivdep
       for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - top) - shift;
       return;
     }
-    const C scale = C(1) / row_sum<C>(n, [=](int64_t i) { return y[i] = math::exp(x[i] - top); });
+    double total = 0;
+    for (int64_t begin = 0; begin < n; begin += kBlock) {
+      const int64_t count = std::min(kBlock, n - begin);
+      const C* from = x + begin;
+      C* to = y + begin;
+#pragma GCC ivdep
+      for (int64_t i = 0; i < count; ++i) to[i] = exp_below(from[i] - top);
+      total += sum_of<C>(count, [=](int64_t i) { return to[i]; });
+    }
+    const C scale = C(1 / total);
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; ++i) y[i] *= scale;
   }

@@ -50,6 +50,23 @@ MT_INLINE float exp(float x) {
          std::bit_cast<float>(uint32_t(second + 127) << 23);
 }
 
+// exp(x) for x <= 0 in one step of scaling: results that would be subnormal are 0. NaN stays NaN.
+MT_INLINE float exp_below(float x) {
+  const float c = select(x < -87.0f, -87.0f, x);
+  const float shifted = c * 1.44269504f + kRounder;
+  const float n = shifted - kRounder;
+  float r = c - n * 0.693359375f;
+  r = r + n * 2.12194440e-4f;
+  float p = 1.395047075e-3f;
+  p = p * r + 8.368883028e-3f;
+  p = p * r + 4.16662061e-2f;
+  p = p * r + 0.1666651889f;
+  p = p * r + 0.5000000095f;
+  p = (p * r) * r + r + 1.0f;
+  const uint32_t whole = std::bit_cast<uint32_t>(shifted) - std::bit_cast<uint32_t>(kRounder);
+  return select(x < -87.0f, 0.0f, p * std::bit_cast<float>((whole + 127) << 23));
+}
+
 // log(m * 2^e) with m in [sqrt(1/2), sqrt(2)): s = f/(2+f) turns log(1+f) into an odd series in s.
 MT_INLINE float log(float x) {
   const bool tiny = x < 1.17549435e-38f;

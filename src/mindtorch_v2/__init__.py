@@ -122,6 +122,7 @@ from ._tensor import (
     numel as numel,
     result_type as result_type,
 )
+from ._norm import norm as norm
 from . import autograd as autograd
 from .autograd.grad_mode import (
     enable_grad as enable_grad,

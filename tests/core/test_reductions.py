@@ -1,0 +1,198 @@
+"""Reductions, running reductions and norms: what the comparison with PyTorch's samples does not show."""
+
+import math
+
+import numpy as np
+import pytest
+
+import mindtorch_v2 as torch
+
+INF, NAN = math.inf, math.nan
+vector_norm = torch._C._linalg.vector_norm
+
+
+def numbers(*shape, seed=0):
+    return torch.from_numpy(np.random.default_rng(seed).standard_normal(shape).astype(np.float32))
+
+
+@pytest.mark.parametrize("name", ["amax", "amin", "max", "min"])
+def test_an_extremum_of_nothing_names_the_operator_called(name):
+    with pytest.raises(RuntimeError, match=rf"^{name}\(\): Expected reduction dim to be specified"):
+        getattr(torch, name)(torch.empty(0))
+    with pytest.raises(IndexError, match=rf"^{name}\(\): Expected reduction dim 0 to have non-zero size"):
+        getattr(torch, name)(torch.empty(0, 2), 0)
+
+
+def test_an_extremum_over_another_dimension_of_an_empty_tensor_is_empty():
+    assert torch.amax(torch.empty(0, 2), 1).shape == (0,)
+    assert torch.max(torch.empty(0, 2), 1).indices.shape == (0,)
+
+
+def test_argmax_refuses_booleans_and_finds_the_first_nan():
+    with pytest.raises(RuntimeError, match=r"argmax\(\): does not support bool input"):
+        torch.argmax(torch.tensor([True, False]))
+    assert torch.argmax(torch.tensor([1.0, NAN, 3.0, NAN])).item() == 1
+
+
+def test_variance_takes_any_correction_and_never_divides_by_less_than_nothing():
+    x = numbers(3, 4)
+    expected = ((x.numpy() - x.numpy().mean(0)) ** 2).sum(0) / 2.5
+    np.testing.assert_allclose(torch.var(x, 0, correction=0.5).numpy(), expected, rtol=1e-5)
+    assert torch.var(x, 0, correction=5).isnan().logical_not().all()
+    assert torch.var(torch.ones(())).isnan()
+
+
+def test_variance_of_numbers_far_from_zero_keeps_its_digits():
+    x = torch.tensor([1e8 + i for i in range(1000)], dtype=torch.float64)
+    assert torch.var(x).item() == pytest.approx(np.arange(1000).var(ddof=1), rel=1e-12)
+    assert torch.var(x.reshape(500, 2).t(), 1)[0].item() == pytest.approx(np.arange(0, 1000, 2).var(ddof=1))
+
+
+def test_variance_of_many_elements_in_any_layout_agrees():
+    x = np.random.default_rng(1).standard_normal((40, 50, 60))
+    t = torch.from_numpy(x)
+    for dims in [(0,), (1,), (2,), (0, 2), (0, 1, 2)]:
+        np.testing.assert_allclose(torch.var(t, dims).numpy(), x.var(dims, ddof=1), rtol=1e-12)
+        turned = t.permute(2, 0, 1)
+        np.testing.assert_allclose(
+            torch.var(turned, dims).numpy(), x.transpose(2, 0, 1).var(dims, ddof=1), rtol=1e-12
+        )
+
+
+def test_variance_and_mean_come_as_a_plain_tuple():
+    result = torch.var_mean(numbers(3, 4), 1)
+    assert type(result) is tuple and len(result) == 2
+
+
+def test_variance_refuses_integers():
+    with pytest.raises(RuntimeError, match="std and var only support floating point and complex dtypes"):
+        torch.var(torch.ones(3, dtype=torch.int64))
+    with pytest.raises(RuntimeError, match="std_mean only support"):
+        torch.std_mean(torch.ones(3, dtype=torch.int64))
+
+
+def test_the_slope_of_a_deviation_at_zero_is_zero():
+    x = torch.ones(3, requires_grad=True)
+    torch.std(x).backward()
+    assert x.grad.tolist() == [0, 0, 0]
+
+
+def test_only_the_gradient_of_the_mean_flows_when_only_the_mean_is_used():
+    x = torch.ones(4, requires_grad=True)
+    torch.std_mean(x)[1].backward()
+    assert x.grad.tolist() == [0.25] * 4
+
+
+def test_running_sums_run_in_place_along_any_stride_and_keep_the_dtype():
+    x = torch.arange(6, dtype=torch.int32).reshape(2, 3)
+    assert x.t().cumsum_(1).tolist() == [[0, 3], [1, 5], [2, 7]]
+    assert x.tolist() == [[0, 1, 2], [3, 5, 7]]
+    assert torch.cumsum(x, 0).dtype == torch.int64
+
+
+def test_running_sums_of_a_number_are_the_number_and_check_their_dimension():
+    assert torch.cumsum(torch.tensor(3.0), 0).item() == 3
+    with pytest.raises(IndexError, match="Dimension out of range"):
+        torch.cumsum(torch.ones(2, 3), 2)
+
+
+def test_running_sums_over_many_lines_agree_with_numpy():
+    x = np.random.default_rng(2).standard_normal((300, 200)).astype(np.float32)
+    for dim in (0, 1):
+        np.testing.assert_allclose(
+            torch.cumsum(torch.from_numpy(x), dim).numpy(),
+            x.astype(np.float64).cumsum(dim),
+            rtol=1e-4,
+            atol=1e-4,
+        )
+
+
+def test_running_products_with_zeros_have_the_gradient_of_their_factors():
+    x = torch.tensor([2.0, 0.0, 3.0, 0.0, 4.0], requires_grad=True)
+    torch.cumprod(x, 0).backward(torch.ones(5))
+    # 1 + x1 + x1 x2 + …, and x0 + x0 x2 at the first zero; behind it nothing moves.
+    assert x.grad.tolist() == [1, 8, 0, 0, 0]
+
+
+def test_logcumsumexp_starts_at_minus_infinity_and_can_be_differentiated_twice():
+    assert torch.logcumsumexp(torch.tensor([-INF, 1.0, INF]), 0).tolist() == [-INF, 1.0, INF]
+    x = torch.tensor([0.5, -1.0, 2.0], dtype=torch.float64, requires_grad=True)
+
+    def slope(values):
+        total = torch.logcumsumexp(values, 0).sum()
+        return torch.autograd.grad(total, values, create_graph=True)[0].square().sum()
+
+    second = torch.autograd.grad(slope(x), x)[0]
+    for i in range(3):
+        step = torch.zeros(3, dtype=torch.float64)
+        step[i] = 1e-6
+        up = slope((x.detach() + step).requires_grad_())
+        down = slope((x.detach() - step).requires_grad_())
+        assert second[i].item() == pytest.approx(((up - down) / 2e-6).item(), abs=1e-6)
+
+
+def test_logsumexp_is_finite_for_large_numbers_and_follows_infinities():
+    assert torch.logsumexp(torch.tensor([1000.0, 1000.0]), 0).item() == pytest.approx(1000 + math.log(2))
+    assert torch.logsumexp(torch.tensor([-INF, -INF]), 0).item() == -INF
+    assert torch.logsumexp(torch.empty(0, 3), 0).tolist() == [-INF] * 3
+
+
+@pytest.mark.parametrize("order", [0, 1, 2, 3, 0.5, -1, INF, -INF])
+def test_vector_norms_agree_with_numpy(order):
+    x = numbers(5, 7)
+    expected = np.linalg.norm(x.numpy().astype(np.float64), order, axis=1)
+    np.testing.assert_allclose(vector_norm(x, order, 1).numpy(), expected, rtol=1e-5)
+
+
+def test_a_norm_without_an_identity_refuses_to_reduce_nothing():
+    with pytest.raises(RuntimeError, match="cannot compute the inf norm on an empty tensor"):
+        vector_norm(torch.ones(2, 0), INF)
+    assert vector_norm(torch.ones(2, 0)).item() == 0
+
+
+def test_norm_takes_names_numbers_and_none():
+    x = numbers(3, 4)
+    assert torch.norm(x).item() == pytest.approx(np.linalg.norm(x.numpy()))
+    assert x.norm(None).item() == x.norm(2).item()
+    with pytest.raises(RuntimeError, match="Order foo not supported"):
+        torch.norm(x, "foo")
+
+
+def test_the_norm_of_zeros_has_a_gradient_of_zeros():
+    for order in (1, 2, 3, INF):
+        x = torch.zeros(2, requires_grad=True)
+        vector_norm(x, order).backward()
+        assert x.grad.tolist() == [0, 0]
+
+
+def test_sums_that_skip_nan_have_no_gradient_there():
+    x = torch.tensor([1.0, NAN, 2.0], requires_grad=True)
+    y = torch.nansum(x)
+    y.backward()
+    assert y.item() == 3 and x.grad.tolist() == [1, 0, 1]
+    assert torch.nanmean(x).item() == 1.5
+
+
+def test_softmax_gives_exact_zeros_and_nan_where_they_belong():
+    assert torch.softmax(torch.tensor([-INF, 0.0]), 0).tolist() == [0, 1]
+    assert torch.softmax(torch.tensor([NAN, 0.0]), 0).isnan().all()
+    assert torch.softmax(torch.tensor([-INF, -INF]), 0).isnan().all()
+    assert torch._safe_softmax(torch.tensor([-INF, -INF]), 0).tolist() == [0, 0]
+
+
+def test_softmax_in_long_rows_sums_to_one():
+    x = numbers(3, 5000) * 20
+    np.testing.assert_allclose(torch.softmax(x, 1).sum(1).numpy(), 1, rtol=1e-5)
+
+
+def test_results_on_meta_have_shape_and_dtype_only():
+    x = torch.empty(3, 4, device="meta")
+    assert torch.var(x, 1).shape == (3,) and torch.cumsum(x, 0).shape == (3, 4)
+    assert torch.aminmax(x, dim=0, keepdim=True).max.shape == (1, 4)
+    assert torch.hash_tensor(x).dtype == torch.uint64
+
+
+def test_differences_of_booleans_are_exclusive_or():
+    assert torch.diff(torch.tensor([True, False, False])).tolist() == [True, False]
+    with pytest.raises(RuntimeError, match="order must be non-negative but got -1"):
+        torch.diff(torch.ones(3), n=-1)
