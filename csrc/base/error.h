@@ -7,7 +7,7 @@
 
 namespace mt {
 
-enum class ErrorKind { runtime, type, value, index, not_implemented, out_of_memory, overflow };
+enum class ErrorKind { runtime, type, value, index, not_implemented, out_of_memory, overflow, linear_algebra };
 
 class Error : public std::runtime_error {
  public:

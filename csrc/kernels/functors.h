@@ -65,6 +65,10 @@ namespace mt::kernels {
 MT_UNARY(neg_op, numeric, math::neg(x))
 MT_UNARY(abs_op, any, math::absolute(x))
 MT_UNARY(sign_op, ordered, math::sign(x))
+MT_UNARY(conj_physical_op, any, [&] {
+  if constexpr (is_complex_v<T>) return std::conj(x);
+  else return x;
+}())
 MT_UNARY(square_op, numeric, math::mul(x, x))
 MT_UNARY(reciprocal_op, inexact, math::reciprocal(x))
 MT_UNARY(sqrt_op, inexact, math::sqrt(x))
