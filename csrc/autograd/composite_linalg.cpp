@@ -144,9 +144,11 @@ Tensor logdet(const Tensor& self) {
 
 Tensor linalg_matrix_power(const Tensor& self, int64_t n) {
   infer::check_square(self, "linalg.matrix_power");
-  if (n == 0)
-    return ops::clone(ops::expand(identity_beside(rows_of(self), self), self.sizes(), false),
-                      MemoryFormat::contiguous);
+  if (n == 0) {  // a constant, but part of the graph as in PyTorch
+    const Tensor out = ops::clone(self, std::nullopt);
+    ops::copy_(out, identity_beside(rows_of(self), self), false);
+    return out;
+  }
   if (n == 1) return ops::clone(self, std::nullopt);
   Tensor power = n < 0 ? linalg_inv(self) : self, result;
   for (uint64_t left = n < 0 ? uint64_t(0) - uint64_t(n) : uint64_t(n); left != 0; left >>= 1) {

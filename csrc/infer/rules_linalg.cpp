@@ -258,8 +258,6 @@ void linalg_ormqr(const Tensor& self, const Tensor& tau, const Tensor& other, bo
   MT_CHECK(tau.dim() >= 1 && size >= tau.sizes().back(), name, ": other.shape[", side_name,
            "] must be greater than or equal to tau.shape[-1]");
   MT_CHECK(size == rows_of(self), name, ": other.shape[", side_name, "] must be equal to input.shape[-2]");
-  MT_CHECK(tau.sizes().back() <= columns_of(self), name,
-           ": tau.shape[-1] must be less than or equal to input.shape[-1]");
   MT_CHECK(tau.sizes().back() == std::min(size, columns_of(self)), name,
            ": tau.shape[-1] must be equal to min(other.shape[", side_name, "], input.shape[-1])");
   MT_CHECK(self.dim() - tau.dim() == 1, name,

@@ -206,8 +206,8 @@ def einsum(*args: Any) -> Tensor:
     """Sums of products by Einstein's convention, as PyTorch's: einsum("ij,jk->ik", a, b)."""
     if len(args) < 2:
         raise ValueError(
-            "einsum(): must specify the equation string and at least one operand, or at least one operand and "
-            "its subscripts list"
+            "einsum(): must specify the equation string and at least one operand, or at least one operand "
+            "and its subscripts list"
         )
     if isinstance(args[0], str):
         equation, operands = args[0], list(args[1:])

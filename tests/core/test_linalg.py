@@ -213,7 +213,7 @@ def test_einsum_takes_lists_of_numbers_and_broadcasts_ones():
             "ij,jk",
             "subscript j has size 2 for operand 1 which does not broadcast with previously seen size 3",
         ),
-        ("ij->ii,", "fewer operands|invalid subscript"),
+        ("ij,jk->ii", "output subscript i appears more than once in the output"),
         ("i1,jk", "invalid subscript given at index 1"),
         ("i,jk", "number of subscripts in the equation \\(1\\) does not match"),
         ("ij,jk,k", "fewer operands were provided"),

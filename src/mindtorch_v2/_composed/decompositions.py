@@ -25,6 +25,18 @@ def real_dtype(dtype: torch.dtype) -> torch.dtype:
     return {torch.complex64: torch.float32, torch.complex128: torch.float64}.get(dtype, dtype)
 
 
+_LEGACY = {
+    torch.uint8: "Byte", torch.int8: "Char", torch.int16: "Short", torch.int32: "Int", torch.int64: "Long",
+    torch.bool: "Bool", torch.float16: "Half", torch.bfloat16: "BFloat16", torch.float32: "Float",
+    torch.float64: "Double", torch.complex64: "ComplexFloat", torch.complex128: "ComplexDouble",
+}  # fmt: skip
+
+
+def legacy_name(dtype: torch.dtype) -> str:
+    """The dtype as PyTorch's older messages spell it."""
+    return _LEGACY.get(dtype, str(dtype))
+
+
 def _wants_gradient(*tensors: Tensor) -> bool:
     return torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
 
@@ -50,7 +62,7 @@ def householder_product(input: Tensor, tau: Tensor) -> Tensor:
         return torch._linalg_householder_product(input, tau)
     torch._linalg_householder_product(input.detach(), tau.detach())  # its checks
     rows, columns = input.shape[-2:]
-    start = identity(rows, input)[:, :columns].expand(input.shape)
+    start = identity(rows, input)[:, :columns] + input * 0  # part of the graph even without reflections
     return _reflect(input, tau, start, list(range(tau.size(-1)))[::-1], False)
 
 
@@ -81,10 +93,12 @@ def lstsq(
     if self.dtype != b.dtype:
         raise RuntimeError(
             f"{name}: Expected input and other to have the same dtype, but got input's dtype "
-            f"{self.dtype} and other's dtype {b.dtype}"
+            f"{legacy_name(self.dtype)} and other's dtype {legacy_name(b.dtype)}"
         )
     if not (self.is_floating_point() or self.is_complex()):
-        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {self.dtype}")
+        raise RuntimeError(
+            f"{name}: Expected a floating point or complex tensor as input. Got {legacy_name(self.dtype)}"
+        )
     difference = self.dim() - b.dim()
     if not 0 <= difference <= 1:
         raise RuntimeError(
@@ -105,11 +119,11 @@ def lstsq(
     solution, rank, values = torch._linalg_lstsq(self.detach(), right.detach(), rcond, driver)
     if _wants_gradient(self, b):  # the minimal solution, as an expression that can be differentiated
         solution = torch.linalg.pinv(self) @ right
-    residuals = torch.zeros(0, dtype=real_dtype(self.dtype), device=self.device)
+    residuals = solution.reshape(-1)[:0].abs()
     # With deficient rank a matrix of the batch has none, and so neither has the batch.
     if rows > columns and driver != "gelsy":
         if driver == "gels" or bool((rank == columns).all()):
-            misses = (self.detach() @ solution.detach() - right.detach()).abs()
+            misses = (self @ solution - right).abs()
             residuals = (misses * misses).sum(-2)
     return (solution.squeeze(-1) if vector else solution), residuals, rank, values
 

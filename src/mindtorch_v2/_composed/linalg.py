@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import mindtorch_v2 as torch
 
-from .decompositions import identity
+from .decompositions import identity, legacy_name
 
 if TYPE_CHECKING:
     from mindtorch_v2 import Tensor
@@ -30,14 +30,9 @@ def _in_dtype(self: Tensor, dtype: torch.dtype | None, name: str) -> Tensor:
     kind = dtype if dtype is not None else self.dtype
     if not (kind.is_floating_point or kind.is_complex):
         raise RuntimeError(
-            f"{name}: Expected a floating point or complex tensor as input. Got {_legacy(kind)}"
+            f"{name}: Expected a floating point or complex tensor as input. Got {legacy_name(kind)}"
         )
     return self if dtype is None else self.to(dtype)
-
-
-def _legacy(dtype: torch.dtype) -> str:
-    names = {torch.uint8: "Byte", torch.int8: "Char", torch.int16: "Short", torch.int32: "Int"}
-    return {**names, torch.int64: "Long", torch.bool: "Bool"}.get(dtype, str(dtype))
 
 
 def vector_norm(
@@ -68,16 +63,17 @@ def vector_norm(
     if ord == 1:
         return size.sum(dims, keepdim)
     if ord == 2:
-        return _length(size, dims, keepdim)
-    return size.pow(ord).sum(dims, keepdim).pow(1.0 / ord)
+        return _root((size * size).sum(dims, keepdim), 0.5)
+    return _root(size.pow(ord).sum(dims, keepdim), 1.0 / ord)
 
 
-def _length(size: Tensor, dims: Sequence[int], keepdim: bool) -> Tensor:
-    """The Euclidean norm, whose gradient at zero is taken to be zero."""
-    squares = (size * size).sum(list(dims), keepdim)
-    zero = squares == 0
+def _root(total: Tensor, exponent: float) -> Tensor:
+    """total ** exponent, whose gradient at zero is taken to be zero."""
+    if exponent < 0:
+        return total.pow(exponent)
+    zero = total == 0
     return torch.where(
-        zero, torch.zeros_like(squares), torch.where(zero, torch.ones_like(squares), squares).sqrt()
+        zero, torch.zeros_like(total), torch.where(zero, torch.ones_like(total), total).pow(exponent)
     )
 
 
@@ -106,8 +102,7 @@ def matrix_norm(
         if ord == "nuc":
             out = values.sum(-1)
         else:
-            _refuse_empty(values.size(-1), name, ord)
-            out = values.amax(-1) if ord > 0 else values.amin(-1)
+            out = _largest(values, -1) if ord > 0 else values.amin(-1)
         if keepdim:
             for d in sorted((rows, columns)):
                 out = out.unsqueeze(d)
@@ -116,14 +111,13 @@ def matrix_norm(
         raise RuntimeError(f"{name}: Order {ord} not supported.")
     summed, kept = (rows, columns) if abs(ord) == 1 else (columns, rows)
     sums = x.abs().sum(summed, True)
-    _refuse_empty(sums.size(kept), name, ord)
-    out = sums.amax(kept, True) if ord > 0 else sums.amin(kept, True)
+    out = _largest(sums, kept, True) if ord > 0 else sums.amin(kept, True)
     return out if keepdim else _without(out, rows, columns)
 
 
-def _refuse_empty(size: int, name: str, ord: Order) -> None:
-    if size == 0:
-        raise IndexError(f"{name}: the norm of order {ord} of a matrix without elements has no value")
+def _largest(values: Tensor, dim: int, keepdim: bool = False) -> Tensor:
+    """The largest of values that are not negative: of none, 0."""
+    return values.amax(dim, keepdim) if values.size(dim) else values.sum(dim, keepdim)
 
 
 def _without(x: Tensor, rows: int, columns: int) -> Tensor:
@@ -243,7 +237,7 @@ def matrix_exp(self: Tensor) -> Tensor:
         raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
     if not (self.is_floating_point() or self.is_complex()):
         raise RuntimeError(
-            f"{name}: Expected a floating point or complex tensor as input. Got {_legacy(self.dtype)}"
+            f"{name}: Expected a floating point or complex tensor as input. Got {legacy_name(self.dtype)}"
         )
     n = self.size(-1)
     if self.size(-2) != n:
@@ -252,12 +246,14 @@ def matrix_exp(self: Tensor) -> Tensor:
         )
     if self.numel() == 0:
         return self.clone()
+    wider = {torch.float32: torch.float64, torch.complex64: torch.complex128}.get(self.dtype)
+    if wider is not None:  # repeated squaring doubles the error each time
+        return matrix_exp(self.to(wider)).to(self.dtype)
     size = self.detach().abs().sum(-1).amax(-1)
     squarings = ((size.clamp_min(1e-30).log() / math.log(2.0)).ceil() + 1).clamp_min(0).clamp_max(1000)
     times = squarings.unsqueeze(-1).unsqueeze(-1)
     small = self / torch.pow(torch.full_like(times, 2.0), times)
-    # (1/2)^k / k! is below the rounding of float64 at k = 14, of float32 at k = 8.
-    terms = 15 if self.dtype in (torch.float64, torch.complex128) else 9
+    terms = 15  # (1/2)^k / k! is below the rounding of float64 at k = 14
     one = identity(n, self).expand(self.shape)
     out = one + small / terms
     for k in range(terms - 1, 0, -1):
@@ -304,6 +300,8 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
         raise RuntimeError("N must be greater than 1.")
     if not (x.is_floating_point() or x.is_complex()):
         x = x.to(torch.int64)
+    if x.dim() == 0:
+        x = x.reshape(1)
     columns = [torch.ones_like(x)]
     for _ in range(count - 1):
         columns.append(columns[-1] * x)
