@@ -36,6 +36,8 @@ Tensor where(const Tensor& condition, const Scalar& self, const Tensor& other) {
 Tensor mv(const Tensor& self, const Tensor& vec) {
   MT_CHECK(self.dim() == 2 && vec.dim() == 1, "vector + matrix @ vector expected, got ", 1, ", ", self.dim(),
            ", ", vec.dim());
+  MT_CHECK(self.sizes()[1] == vec.numel(), "size mismatch, got input (", self.sizes()[0], "), mat (",
+           self.sizes()[0], "x", self.sizes()[1], "), vec (", vec.numel(), ")");
   return ops::squeeze(ops::mm(self, ops::unsqueeze(vec, 1)), 1);
 }
 
@@ -45,6 +47,8 @@ Tensor dot(const Tensor& self, const Tensor& tensor) {
   MT_CHECK(self.numel() == tensor.numel(), "inconsistent tensor size, expected tensor [", self.numel(),
            "] and src [", tensor.numel(), "] to have the same number of elements, but got ", self.numel(),
            " and ", tensor.numel(), " elements respectively");
+  MT_CHECK(self.dtype() == tensor.dtype(), "dot : expected both vectors to have same dtype, but found ",
+           info(self.dtype()).legacy, " and ", info(tensor.dtype()).legacy);
   if (self.dtype() == DType::boolean && tensor.dtype() == DType::boolean)
     return ops::any(ops::logical_and(self, tensor), DimList(), false);
   return ops::mm(ops::unsqueeze(self, 0), ops::unsqueeze(tensor, 1)).reshape({});
@@ -60,9 +64,10 @@ Tensor matmul(const Tensor& self, const Tensor& other) {
   if (a == 1 && b == 2) return ops::squeeze(ops::mm(ops::unsqueeze(self, 0), other), 0);
   if (b <= 2 && a >= 3) {  // fold the batch into the rows
     Dims shape(self.sizes());
-    const Tensor rows = self.reshape(Dims{-1, shape.back()});
-    const Tensor product = b == 1 ? ops::mv(rows, other) : ops::mm(rows, other);
+    const int64_t k = shape.back();
     shape.resize(shape.size() - 1);
+    const Tensor rows = self.reshape(Dims{checked_numel(shape), k});
+    const Tensor product = b == 1 ? ops::mv(rows, other) : ops::mm(rows, other);
     if (b == 2) shape.push_back(other.sizes()[1]);
     return product.reshape(shape);
   }

@@ -7,7 +7,9 @@
 
 namespace mt {
 
-enum class ErrorKind { runtime, type, value, index, not_implemented, out_of_memory, overflow, buffer };
+enum class ErrorKind {
+  runtime, type, value, index, not_implemented, out_of_memory, overflow, buffer, linear_algebra
+};
 
 class Error : public std::runtime_error {
  public:

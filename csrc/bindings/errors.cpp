@@ -5,6 +5,7 @@
 namespace mt::bindings {
 
 PyObject* g_out_of_memory_error = nullptr;
+PyObject* g_linear_algebra_error = nullptr;
 
 namespace {
 
@@ -17,6 +18,8 @@ PyObject* python_type(ErrorKind kind) {
     case ErrorKind::buffer: return PyExc_BufferError;
     case ErrorKind::overflow: return PyExc_OverflowError;
     case ErrorKind::out_of_memory: return g_out_of_memory_error ? g_out_of_memory_error : PyExc_RuntimeError;
+    case ErrorKind::linear_algebra:
+      return g_linear_algebra_error ? g_linear_algebra_error : PyExc_RuntimeError;
     default: return PyExc_RuntimeError;
   }
 }

@@ -30,6 +30,10 @@ void init_errors(nb::module_& m) {
                                                     "A device has no memory left for an allocation.",
                                                     PyExc_RuntimeError, nullptr);
   m.attr("OutOfMemoryError") = nb::borrow(g_out_of_memory_error);
+  g_linear_algebra_error = PyErr_NewExceptionWithDoc(
+      "mindtorch_v2.linalg.LinAlgError",
+      "A matrix that the operation is not defined for, such as a singular one.", PyExc_RuntimeError, nullptr);
+  m.attr("_LinAlgError") = nb::borrow(g_linear_algebra_error);
   nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
     try {
       std::rethrow_exception(pointer);

@@ -123,6 +123,17 @@ from ._tensor import (
     result_type as result_type,
 )
 from ._norm import norm as norm
+from ._contractions import (
+    chain_matmul as chain_matmul,
+    einsum as einsum,
+    tensordot as tensordot,
+)
+from ._lowrank import (
+    lu as lu,
+    pca_lowrank as pca_lowrank,
+    svd_lowrank as svd_lowrank,
+)
+from . import linalg as linalg
 from . import autograd as autograd
 from .autograd.grad_mode import (
     enable_grad as enable_grad,

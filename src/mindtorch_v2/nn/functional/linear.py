@@ -2,6 +2,7 @@
 
 from ... import _functions
 
-__all__ = ["linear"]
+__all__ = ["bilinear", "linear"]
 
+bilinear = _functions.bilinear
 linear = _functions.linear

@@ -1,0 +1,273 @@
+"""Linear algebra beyond values: what it refuses, what it writes into, empty and strided matrices."""
+
+import numpy as np
+import pytest
+
+import mindtorch_v2 as torch
+
+RNG = np.random.default_rng(0)
+
+
+def matrix(*shape: int, dtype: str = "float64") -> torch.Tensor:
+    return torch.from_numpy(RNG.standard_normal(shape).astype(dtype))
+
+
+def positive(n: int) -> torch.Tensor:
+    a = RNG.standard_normal((n, n))
+    return torch.from_numpy(a @ a.T + n * np.eye(n))
+
+
+def close(actual: torch.Tensor, wanted: np.ndarray) -> None:
+    np.testing.assert_allclose(actual.detach().numpy(), wanted, rtol=1e-9, atol=1e-9)
+
+
+def slope(function, x: torch.Tensor) -> None:
+    """The gradient of function(x).sum() along a random direction against a difference quotient."""
+    direction = matrix(*x.shape)
+    leaf = x.clone().requires_grad_()
+    function(leaf).sum().backward()
+    step = 1e-6
+    difference = (function(x + direction * step).sum() - function(x - direction * step).sum()).item() / (
+        2 * step
+    )
+    assert (leaf.grad * direction).sum().item() == pytest.approx(difference, rel=1e-5, abs=1e-6)
+
+
+def test_a_singular_matrix_raises_linalg_error_with_its_place_in_the_batch():
+    batch = torch.stack([torch.ones(2, 2) + torch.tensor([[1.0, 0.0], [0.0, 1.0]]), torch.zeros(2, 2)])
+    with pytest.raises(
+        torch.linalg.LinAlgError, match=r"linalg.inv: \(Batch element 1\): The diagonal element 1"
+    ):
+        torch.linalg.inv(batch)
+
+
+def test_linalg_error_is_a_runtime_error():
+    assert issubclass(torch.linalg.LinAlgError, RuntimeError)
+
+
+def test_the_ex_functions_report_instead_of_raising():
+    _, info = torch.linalg.inv_ex(torch.zeros(2, 2))
+    assert info.dtype == torch.int32 and info.item() == 1
+    with pytest.raises(torch.linalg.LinAlgError, match="linalg.inv_ex"):
+        torch.linalg.inv_ex(torch.zeros(2, 2), check_errors=True)
+
+
+def test_a_matrix_that_is_not_positive_definite_names_the_minor():
+    with pytest.raises(torch.linalg.LinAlgError, match="leading minor of order 2"):
+        torch.linalg.cholesky(torch.tensor([[1.0, 2.0], [2.0, 1.0]]))
+
+
+@pytest.mark.parametrize("name", ["inv", "det", "cholesky", "eigh", "eig", "slogdet", "matrix_exp"])
+def test_matrices_that_are_not_square_are_refused(name):
+    with pytest.raises(
+        RuntimeError, match="must be batches of square matrices, but they are 2 by 3 matrices"
+    ):
+        getattr(torch.linalg, name)(torch.zeros(2, 3))
+
+
+@pytest.mark.parametrize("name", ["inv", "det", "qr", "svd"])
+def test_integers_are_refused_by_name(name):
+    with pytest.raises(RuntimeError, match=f"linalg.{name}: Expected a floating point or complex tensor"):
+        getattr(torch.linalg, name)(torch.zeros(2, 2, dtype=torch.int64))
+
+
+def test_pivots_out_of_range_never_reach_lapack():
+    bad = torch.tensor([7, 9], dtype=torch.int32)
+    with pytest.raises(RuntimeError, match="ivots given to lu_solve"):
+        torch.linalg.lu_solve(torch.ones(2, 2), bad, torch.ones(2, 1))
+    with pytest.raises(RuntimeError, match="pivots passed to lu_unpack"):
+        torch.lu_unpack(torch.ones(2, 2), bad)
+    with pytest.raises(RuntimeError, match="ivots given to ldl_solve"):
+        torch.linalg.ldl_solve(torch.ones(2, 2), bad, torch.ones(2, 1))
+
+
+def test_values_that_are_not_finite_raise_instead_of_looping():
+    bad = torch.full((3, 3), float("nan"))
+    with pytest.raises(torch.linalg.LinAlgError, match="non-finite"):
+        torch.linalg.svd(bad)
+    with pytest.raises(torch.linalg.LinAlgError, match="failed to converge"):
+        torch.linalg.eigh(bad)
+    with pytest.raises(RuntimeError, match="infs or NaNs"):
+        torch.linalg.eig(bad)
+
+
+def test_matrices_without_elements_work():
+    assert torch.linalg.inv(torch.zeros(0, 0)).shape == (0, 0)
+    assert torch.linalg.det(torch.zeros(2, 0, 0)).tolist() == [1.0, 1.0]
+    u, s, vh = torch.linalg.svd(torch.zeros(3, 0))
+    assert u.shape == (3, 3) and s.shape == (0,) and vh.shape == (0, 0)
+    q, r = torch.linalg.qr(torch.zeros(3, 0), mode="complete")
+    assert q.tolist() == np.eye(3).tolist() and r.shape == (3, 0)
+    assert torch.linalg.solve(torch.zeros(0, 2, 2), torch.zeros(0, 2, 1)).shape == (0, 2, 1)
+    assert torch.linalg.matrix_rank(torch.zeros(0, 3)).item() == 0
+    assert torch.mm(torch.zeros(2, 0), torch.zeros(0, 3)).tolist() == [[0.0] * 3] * 2
+
+
+def test_any_strides_are_taken():
+    a = matrix(8, 6, 4)[::2, ::2].transpose(1, 2)  # 4 x 4 x 3
+    u, s, vh = torch.linalg.svd(a, full_matrices=False)
+    close((u * s.unsqueeze(-2)) @ vh, a.numpy())
+    square = matrix(5, 10)[:, ::2].transpose(0, 1)
+    close(torch.linalg.inv(square), np.linalg.inv(square.numpy()))
+
+
+def test_a_batch_broadcasts_against_one_right_hand_side():
+    a, b = matrix(3, 4, 4), matrix(4, 2)
+    close(torch.linalg.solve(a, b), np.stack([np.linalg.solve(m, b.numpy()) for m in a.numpy()]))
+
+
+def test_solving_from_the_right_is_solving_the_transpose():
+    a, b = matrix(4, 4), matrix(2, 4)
+    close(torch.linalg.solve(a, b, left=False) @ a, b.numpy())
+
+
+def test_lu_puts_the_matrix_together_again():
+    for shape in [(4, 4), (5, 3), (3, 5)]:
+        a = matrix(2, *shape)
+        p, lower, upper = torch.linalg.lu(a)
+        close(p @ lower @ upper, a.numpy())
+
+
+def test_ldl_solves_what_it_factored():
+    a, b = positive(4) - 6 * torch.ones(4, 4), matrix(4, 2)
+    close(a @ torch.linalg.ldl_solve(*torch.linalg.ldl_factor(a), b), b.numpy())
+
+
+def test_eigenvectors_of_a_real_matrix_are_complex():
+    values, vectors = torch.linalg.eig(torch.tensor([[0.0, 1.0], [-1.0, 0.0]]))
+    assert values.dtype == torch.complex64 and vectors.dtype == torch.complex64
+    assert sorted(values.numpy().imag.tolist()) == [-1.0, 1.0]
+
+
+def test_out_is_resized_and_written():
+    out, a = torch.zeros(1, dtype=torch.float64), positive(3)
+    assert torch.linalg.inv(a, out=out) is out
+    close(out, np.linalg.inv(a.numpy()))
+    q, r = torch.empty(0, dtype=torch.float64), torch.empty(0, dtype=torch.float64)
+    torch.linalg.qr(a, out=(q, r))
+    close(q @ r, a.numpy())
+
+
+def test_out_of_another_dtype_is_converted_or_refused_but_never_overrun():
+    out = torch.zeros(2, 2, dtype=torch.float64)
+    torch.linalg.inv(torch.tensor([[2.0, 0.0], [0.0, 4.0]]), out=out)
+    assert out.tolist() == [[0.5, 0.0], [0.0, 0.25]]
+    with pytest.raises(RuntimeError):
+        torch.linalg.inv(torch.tensor([[2.0, 0.0], [0.0, 4.0]]), out=torch.zeros(2, 2, dtype=torch.int64))
+
+
+def test_baddbmm_in_place_adds_to_self_and_beta_zero_ignores_nan():
+    a, b = matrix(2, 3, 4), matrix(2, 4, 5)
+    total = torch.full((2, 3, 5), float("nan"), dtype=torch.float64)
+    assert total.baddbmm_(a, b, beta=0) is total
+    close(total, a.numpy() @ b.numpy())
+    close(
+        torch.addmv(torch.full((3,), float("nan"), dtype=torch.float64), a[0], b[0, :, 0], beta=0),
+        (a.numpy() @ b.numpy())[0, :, 0],
+    )
+
+
+def test_a_product_in_place_may_read_what_it_writes():
+    x = matrix(1, 3, 3)
+    wanted = x.numpy() + x.numpy() @ x.numpy()
+    x.baddbmm_(x, x)
+    close(x, wanted)
+
+
+def test_shapes_are_known_on_meta():
+    a = torch.empty(2, 5, 3, device="meta")
+    u, s, vh = torch.linalg.svd(a)
+    assert (u.shape, s.shape, vh.shape) == ((2, 5, 5), (2, 3), (2, 3, 3))
+    assert torch.linalg.inv(torch.empty(4, 4, device="meta")).shape == (4, 4)
+    assert torch.linalg.eig(torch.empty(4, 4, device="meta"))[0].dtype == torch.complex64
+
+
+@pytest.mark.parametrize(
+    "equation, shapes",
+    [
+        ("ij,jk", [(2, 3), (3, 4)]),
+        ("ii->i", [(3, 3)]),
+        ("bij,bjk->bik", [(2, 3, 4), (2, 4, 5)]),
+        ("ij,kj,lk->il", [(2, 3), (4, 3), (5, 4)]),
+        ("...ij,...jk->...ik", [(2, 1, 3, 4), (5, 4, 3)]),
+        ("i,j->ji", [(2,), (3,)]),
+        ("ij->", [(2, 3)]),
+        ("ijk,ijk->j", [(2, 3, 4), (2, 3, 4)]),
+    ],
+)
+def test_einsum_agrees_with_numpy(equation, shapes):
+    operands = [matrix(*shape) for shape in shapes]
+    close(torch.einsum(equation, *operands), np.einsum(equation, *(x.numpy() for x in operands)))
+
+
+def test_einsum_takes_lists_of_numbers_and_broadcasts_ones():
+    a, b = matrix(2, 3), matrix(3, 4)
+    close(torch.einsum(a, [0, 1], b, [1, 2], [0, 2]), a.numpy() @ b.numpy())
+    close(torch.einsum("ij,jk->ik", matrix(2, 1) * 0 + 1, b), np.tile(b.numpy().sum(0), (2, 1)))
+
+
+@pytest.mark.parametrize(
+    "equation, message",
+    [
+        (
+            "ij,jk",
+            "subscript j has size 2 for operand 1 which does not broadcast with previously seen size 3",
+        ),
+        ("ij,jk->ii", "output subscript i appears more than once in the output"),
+        ("i1,jk", "invalid subscript given at index 1"),
+        ("i,jk", "number of subscripts in the equation \\(1\\) does not match"),
+        ("ij,jk,k", "fewer operands were provided"),
+    ],
+)
+def test_einsum_explains_what_is_wrong(equation, message):
+    with pytest.raises(RuntimeError, match=message):
+        torch.einsum(equation, torch.zeros(2, 3), torch.zeros(2, 3))
+
+
+def test_multi_dot_takes_vectors_at_its_ends():
+    v, a, b = matrix(3), matrix(3, 4), matrix(4)
+    close(torch.linalg.multi_dot([v, a, b]), v.numpy() @ a.numpy() @ b.numpy())
+
+
+def test_gradients_of_decompositions_follow_difference_quotients():
+    square = matrix(3, 3) + 3 * torch.from_numpy(np.eye(3))
+    weight, tall = matrix(3, 3), matrix(5, 3)
+    slope(torch.linalg.inv, square)
+    slope(lambda a: torch.linalg.lu_factor(a)[0], square)
+    slope(lambda a: torch.linalg.lu(a)[1] * 2, tall)
+    slope(lambda a: torch.linalg.lu(a)[2] * 2, tall.transpose(0, 1))
+    slope(lambda a: torch.linalg.qr(a)[0] * tall, tall + 1)
+    slope(lambda a: torch.linalg.qr(a)[1] * 2, matrix(3, 5))
+    slope(lambda a: torch.linalg.svd(a, full_matrices=False)[0].abs(), tall)
+    slope(lambda a: torch.linalg.eigh(a + a.transpose(0, 1))[1].abs() * weight, square)
+    slope(lambda a: torch.linalg.cholesky(a @ a.transpose(0, 1) + 1) * weight, square)
+    slope(torch.linalg.pinv, tall)
+    slope(torch.linalg.matrix_exp, square)
+    slope(torch.linalg.det, torch.from_numpy(np.diag([1.0, 2.0, 0.0])))
+
+
+def test_gradients_can_be_differentiated_again():
+    a = (matrix(3, 3) + 3 * torch.from_numpy(np.eye(3))).requires_grad_()
+    (first,) = torch.autograd.grad(torch.linalg.det(a), a, create_graph=True)
+    (second,) = torch.autograd.grad((first * first).sum(), a)
+    step, direction = 1e-6, matrix(3, 3)
+
+    def squared(m):
+        m = m.detach().requires_grad_()
+        (g,) = torch.autograd.grad(torch.linalg.det(m), m)
+        return (g * g).sum().item()
+
+    difference = (squared(a + direction * step) - squared(a - direction * step)) / (2 * step)
+    assert (second * direction).sum().item() == pytest.approx(difference, rel=1e-5)
+
+
+def test_complex_matrices_are_inverted_solved_and_decomposed():
+    z = RNG.standard_normal((3, 3)) + 1j * RNG.standard_normal((3, 3))
+    a = torch.from_numpy(z)
+    close(torch.linalg.inv(a), np.linalg.inv(z))
+    close(torch.linalg.solve(a, a[:, :1], left=True), np.linalg.solve(z, z[:, :1]))
+    values, vectors = torch.linalg.eigh(torch.from_numpy(z + z.conj().T))
+    assert values.dtype == torch.float64
+    close(values, np.linalg.eigvalsh(z + z.conj().T))
+    u, s, vh = torch.linalg.svd(a)
+    close((u * s.to(u.dtype)) @ vh, z)
