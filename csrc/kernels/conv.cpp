@@ -10,20 +10,13 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/conv_tiles.h"
 #include "kernels/copy.h"
-#include "kernels/iterate.h"
+#include "kernels/packed_rows.h"
 #include "kernels/parallel.h"
 #include "kernels/types.h"
 
 namespace mt::kernels {
 namespace {
-
-// Memory that is not cleared.
-template <class T>
-std::unique_ptr<T[]> block_of(int64_t n) {
-  return std::unique_ptr<T[]>(new T[size_t(std::max<int64_t>(n, 1))]);
-}
 
 // A convolution's sizes, per group.
 struct Geometry {
@@ -102,47 +95,6 @@ void pad(const View& wide, const Geometry& g, int64_t n, int64_t first_channel, 
     }
   }
 }
-
-// Rows of a matrix cut into blocks of 8, 4, 2 and 1, each block stored [length, rows].
-template <class T>
-class PackedRows {
- public:
-  // element(row, i)
-  template <class F>
-  PackedRows(const ConvTiles<T>& tiles, int64_t rows, int64_t length, F&& element)
-      : tiles_(tiles), length_(length), data_(block_of<T>(rows * length)) {
-    for (int64_t row = 0; row < rows;) {
-      int choice = 0;
-      while (!tiles.product[choice] || ConvTiles<T>::kRowChoices[choice] > rows - row) ++choice;
-      blocks_.push_back({row, choice});
-      const int count = ConvTiles<T>::kRowChoices[choice];
-      T* to = data_.get() + row * length;
-      for (int64_t i = 0; i < length; ++i) {
-        for (int r = 0; r < count; ++r) *to++ = element(row + r, i);
-      }
-      row += count;
-    }
-  }
-
-  // f(first row, rows, tile): the product of each block with the columns at `b`.
-  template <class F>
-  void multiply(const T* b, const int64_t* offsets, T* tile, F&& f) const {
-    for (const Block& block : blocks_) {
-      tiles_.product[block.choice](data_.get() + block.row * length_, b, offsets, length_, tile);
-      f(block.row, ConvTiles<T>::kRowChoices[block.choice]);
-    }
-  }
-
- private:
-  struct Block {
-    int64_t row;
-    int choice;
-  };
-  const ConvTiles<T>& tiles_;
-  int64_t length_;
-  std::unique_ptr<T[]> data_;
-  std::vector<Block> blocks_;
-};
 
 // The outputs [first, first + count) as runs within rows: f(row of outputs, column, run, place in the range).
 template <class F>
@@ -451,23 +403,23 @@ class Converted {
   std::array<int64_t, 5> strides_{};
 };
 
-// Calls f with the views in a type that there are tiles for: half types convolve in float and are rounded once.
+// Calls f with the views in a type that there are tiles for: half types convolve in float and are rounded once,
+// integers in 64 bits.
 template <class F>
 void in_tile_type(const char* name, const View& a, const View& b, const View* bias, const View& out, F&& f) {
-  constexpr DTypeSet domain =
-      domains::inexact | dtype_set(DType::int64);
-  dispatch<domain>(out.dtype, name, [&](auto tag) {
+  dispatch<domains::numeric>(out.dtype, name, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    if constexpr (is_half_v<T>) {
-      Converted left(a, DType::float32), right(b, DType::float32), result(out, DType::float32);
+    using C = std::conditional_t<is_half_v<T>, float, std::conditional_t<std::is_integral_v<T>, uint64_t, T>>;
+    if constexpr (is_half_v<T> || (std::is_integral_v<T> && sizeof(T) < sizeof(C))) {
+      constexpr DType wider = is_half_v<T> ? DType::float32 : DType::int64;
+      Converted left(a, wider), right(b, wider), shift(bias ? *bias : b, wider), result(out, wider);
       copy(a, left.view);
       copy(b, right.view);
-      Converted shift(bias ? *bias : b, DType::float32);
       if (bias) copy(*bias, shift.view);
-      f(type_tag<float>{}, left.view, right.view, bias ? &shift.view : nullptr, result.view);
+      f(type_tag<C>{}, left.view, right.view, bias ? &shift.view : nullptr, result.view);
       copy(result.view, out);
     } else {
-      f(type_tag<std::conditional_t<std::is_integral_v<T>, uint64_t, T>>{}, a, b, bias, out);
+      f(type_tag<C>{}, a, b, bias, out);
     }
   });
 }

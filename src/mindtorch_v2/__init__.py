@@ -104,7 +104,7 @@ from .autograd.grad_mode import (
     no_grad as no_grad,
     set_grad_enabled as set_grad_enabled,
 )
-from . import nn as nn, npu as npu, optim as optim, profiler as profiler
+from . import nn as nn, npu as npu, ops as ops, optim as optim, profiler as profiler
 
 half, float, double = float16, float32, float64
 cfloat, cdouble = complex64, complex128
