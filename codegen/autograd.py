@@ -96,10 +96,14 @@ def _save_argument(argument: Argument) -> Saved:
             f"const Tensor {name} = {name}_.unpack(*this);",
             True,
         )
+    if argument.type == "float[]":  # a span, from which no vector is made in one step
+        store = f"node->{name}_.assign({name}.begin(), {name}.end());"
+    else:
+        store = f"node->{name}_ = {kept_type(argument)}({name});"
     return Saved(
         f"{name}_",
         kept_type(argument),
-        f"node->{name}_ = {kept_type(argument)}({name});",
+        store,
         f"const auto& {name} = {name}_;",
     )
 

@@ -10,12 +10,6 @@ Tensor sinc_backward(const Tensor& grad, const Tensor& self, const Tensor& resul
   return where(ops::eq(self, Scalar(0)), Scalar(0), grad * slope);
 }
 
-Tensor sgn_backward(const Tensor& grad, const Tensor& self, const Tensor& result) {
-  MT_CHECK_AS(not_implemented, !is_complex(self.dtype()) && !is_complex(result.dtype()),
-              "the gradient of sgn is implemented for real tensors only");
-  return zeros_like(grad);
-}
-
 Tensor copysign_backward(const Tensor& grad, const Tensor& self, const Tensor& result) {
   return where(ops::eq(self, Scalar(0)), Scalar(0), grad * (result / self));
 }

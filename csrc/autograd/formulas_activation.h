@@ -15,7 +15,6 @@ Tensor scaled(const Tensor& grad, const Scalar& factor);
 Tensor operator>(const Tensor& a, const Scalar& b);
 
 Tensor sinc_backward(const Tensor& grad, const Tensor& self, const Tensor& result);
-Tensor sgn_backward(const Tensor& grad, const Tensor& self, const Tensor& result);
 Tensor copysign_backward(const Tensor& grad, const Tensor& self, const Tensor& result);
 Tensor xlogy_backward_self(const Tensor& grad, const Tensor& self, const Tensor& other);
 Tensor xlogy_backward_self(const Tensor& grad, const Tensor& self, const Scalar& other);

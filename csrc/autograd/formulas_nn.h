@@ -10,4 +10,11 @@ namespace mt::formulas {
 
 using namespace mt::ops;
 
+// The sizes behind batch and channels.
+Dims spatial_sizes(IntList sizes);
+Tensor sum_per_channel(const Tensor& grad);
+Tensor avg_pool_of(const Tensor& grad, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode,
+                   bool count_include_pad, std::optional<int64_t> divisor_override);
+Tensor adaptive_avg_pool_of(const Tensor& grad, IntList sizes, int64_t spatial);
+
 }  // namespace mt::formulas

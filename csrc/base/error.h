@@ -8,7 +8,15 @@
 namespace mt {
 
 enum class ErrorKind {
-  runtime, type, value, index, not_implemented, out_of_memory, overflow, buffer, linear_algebra
+  runtime,
+  type,
+  value,
+  index,
+  not_implemented,
+  out_of_memory,
+  overflow,
+  buffer,
+  linear_algebra
 };
 
 class Error : public std::runtime_error {

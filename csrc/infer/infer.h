@@ -9,7 +9,18 @@
 
 namespace mt::infer {
 
-enum class Rule : uint8_t { same, promote, to_float, boolean, numeric, sum, floating, with_scalar, to_real, to_real_float };
+enum class Rule : uint8_t {
+  same,
+  promote,
+  to_float,
+  boolean,
+  numeric,
+  sum,
+  floating,
+  with_scalar,
+  to_real,
+  to_real_float
+};
 
 class Output {
  public:

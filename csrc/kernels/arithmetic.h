@@ -167,19 +167,6 @@ template <class T> MT_INLINE T power_scalar(T x, T exponent) {
   return power(x, exponent);
 }
 
-// x / |x|, and 0 for 0.
-template <class T> MT_INLINE T direction(T x) {
-  if constexpr (is_complex_v<T>) {
-    const auto length = std::abs(x);
-    return length == 0 ? T(0) : x / length;
-  } else {
-    return sign(x);
-  }
-}
-template <class T> MT_INLINE bool is_real(T x) {
-  if constexpr (is_complex_v<T>) return x.imag() == 0;
-  else return true;
-}
 template <class T> MT_INLINE bool sign_bit(T x) {
   if constexpr (std::is_floating_point_v<T>) return std::signbit(x);
   else if constexpr (std::is_signed_v<T>) return x < 0;

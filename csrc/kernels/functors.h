@@ -118,7 +118,6 @@ MT_UNARY(ceil_op, real, math::ceil(x))
 MT_UNARY(round_op, real, math::round_even(x))
 MT_UNARY(trunc_op, real, math::trunc(x))
 MT_UNARY(frac_op, floating, x - math::trunc(x))
-MT_UNARY(sgn_op, any, math::direction(x))
 // p[0] is a power of ten; p[1] says whether digits before the point go (divide first) or behind it.
 MT_UNARY_PARAMS(round_decimals_op, 2, floating,
                 p[1] != T(0) ? math::round_even(x / p[0]) * p[0] : math::round_even(x * p[0]) / p[0])
@@ -180,7 +179,8 @@ MT_BINARY(bitwise_xor_op, integral_bool, a ^ b)
 // Backward formulas worth one pass instead of three: a is the gradient, b the saved input or output.
 MT_BINARY_PARAMS(threshold_backward_op, 1, real, b <= p[0] ? T(0) : a)
 MT_BINARY(tanh_backward_op, inexact, math::mul(a, math::conjugate(T(1) - math::mul(b, b))))
-MT_BINARY(sigmoid_backward_op, inexact, math::mul(math::mul(a, math::conjugate(T(1) - b)), math::conjugate(b)))
+MT_BINARY(sigmoid_backward_op, inexact,
+          math::mul(math::mul(a, math::conjugate(T(1) - b)), math::conjugate(b)))
 
 // ---- three operands ----
 MT_TERNARY(addcmul_op, 1, numeric, math::add(a, math::mul(p[0], math::mul(b, c))))

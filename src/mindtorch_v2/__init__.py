@@ -148,6 +148,7 @@ from . import (
     masked as masked,
     nn as nn,
     npu as npu,
+    ops as ops,
     optim as optim,
     profiler as profiler,
     random as random,

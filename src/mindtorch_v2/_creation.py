@@ -129,4 +129,3 @@ def _index_tensor(sequence: Any) -> Tensor:
         return _from_array(sequence)
     made = tensor(sequence if isinstance(sequence, (list, tuple, str)) else list(sequence))
     return made if made.numel() and not made.is_floating_point() else made.long()
-

@@ -184,15 +184,6 @@ def narrow_at(self: Tensor, dim: int, start: Tensor, length: int) -> Tensor:
 # ---- turning and repeating ---------------------------------------------------------------------------
 
 
-def adjoint(self: Tensor) -> Tensor:
-    if self.dim() == 1:
-        raise RuntimeError(
-            "tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor."
-        )
-    turned = self if self.dim() == 0 else self.transpose(-2, -1)
-    return turned.conj() if self.is_complex() else turned
-
-
 def fliplr(self: Tensor) -> Tensor:
     if self.dim() < 2:
         raise RuntimeError("Input must be >= 2-d.")

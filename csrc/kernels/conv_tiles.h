@@ -1,0 +1,30 @@
+// The two inner products of convolution, over tiles that stay in registers. Inputs are reached through tables of
+// offsets, so that a padded image serves as the matrix of its patches without being unrolled.
+#pragma once
+
+#include <cstdint>
+
+namespace mt::kernels {
+
+template <class T>
+struct ConvTiles {
+  static constexpr int kRowChoices[] = {8, 4, 2, 1};
+  static constexpr int kOuterRows = 6;
+
+  // c[rows, columns] = sum over i of a[i, rows] * b[offsets[i] + (0 … columns - 1)]; c is dense.
+  using Product = void (*)(const T* a, const T* b, const int64_t* offsets, int64_t length, T* c);
+  Product product[4];  // for 8 (null where there are too few registers), 4, 2 and 1 rows
+  int64_t columns;
+
+  // c[r, width] += sum over p of x[offsets[r] + p] * y[p, width] for six r; rows of y and c are `leading` apart.
+  using Outer = void (*)(const T* x, const int64_t* offsets, const T* y, int64_t count, T* c,
+                         int64_t leading);
+  Outer outer_wide, outer_narrow;
+  int64_t wide, narrow;
+};
+
+// The tiles for this machine; float, double, uint64_t (integers wrap) and the complex types.
+template <class T>
+const ConvTiles<T>& conv_tiles();
+
+}  // namespace mt::kernels

@@ -1,0 +1,83 @@
+// Matrix products on the calling thread, on the tiles of convolution: for kernels that split their work themselves.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "kernels/conv_tiles.h"
+
+namespace mt::kernels {
+
+// Memory that is not cleared.
+template <class T>
+std::unique_ptr<T[]> block_of(int64_t n) {
+  return std::unique_ptr<T[]>(new T[size_t(std::max<int64_t>(n, 1))]);
+}
+
+// Rows of a matrix cut into blocks of 8, 4, 2 and 1, each block stored [length, rows].
+template <class T>
+class PackedRows {
+ public:
+  // element(row, i)
+  template <class F>
+  PackedRows(const ConvTiles<T>& tiles, int64_t rows, int64_t length, F&& element)
+      : tiles_(tiles), length_(length), data_(block_of<T>(rows * length)) {
+    for (int64_t row = 0; row < rows;) {
+      int choice = 0;
+      while (!tiles.product[choice] || ConvTiles<T>::kRowChoices[choice] > rows - row) ++choice;
+      blocks_.push_back({row, choice});
+      const int count = ConvTiles<T>::kRowChoices[choice];
+      T* to = data_.get() + row * length;
+      for (int64_t i = 0; i < length; ++i) {
+        for (int r = 0; r < count; ++r) *to++ = element(row + r, i);
+      }
+      row += count;
+    }
+  }
+
+  // f(first row, rows, tile): the product of each block with the columns at `b`.
+  template <class F>
+  void multiply(const T* b, const int64_t* offsets, T* tile, F&& f) const {
+    for (const Block& block : blocks_) {
+      tiles_.product[block.choice](data_.get() + block.row * length_, b, offsets, length_, tile);
+      f(block.row, ConvTiles<T>::kRowChoices[block.choice]);
+    }
+  }
+
+ private:
+  struct Block {
+    int64_t row;
+    int choice;
+  };
+  const ConvTiles<T>& tiles_;
+  int64_t length_;
+  std::unique_ptr<T[]> data_;
+  std::vector<Block> blocks_;
+};
+
+// c[rows, n] = (c +) a[rows, length] @ b[length, n]. Behind b there must be room for a tile's columns.
+template <class T>
+void multiply(const PackedRows<T>& a, const T* b, int64_t length, int64_t leading, int64_t n, T* c,
+              int64_t c_leading, bool accumulate) {
+  const int64_t columns = conv_tiles<T>().columns;
+  std::vector<int64_t> offsets(static_cast<size_t>(length));
+  for (size_t i = 0; i < offsets.size(); ++i) offsets[i] = int64_t(i) * leading;
+  const auto tile = block_of<T>(8 * columns);
+  for (int64_t first = 0; first < n; first += columns) {
+    const int64_t count = std::min(columns, n - first);
+    a.multiply(b + first, offsets.data(), tile.get(), [&](int64_t row, int rows) {
+      for (int r = 0; r < rows; ++r) {
+        const T* from = tile.get() + r * columns;
+        T* to = c + (row + r) * c_leading + first;
+        if (accumulate) {
+          for (int64_t i = 0; i < count; ++i) to[i] += from[i];
+        } else {
+          std::copy_n(from, count, to);
+        }
+      }
+    });
+  }
+}
+
+}  // namespace mt::kernels

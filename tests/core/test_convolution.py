@@ -1,0 +1,175 @@
+"""Convolutions: what they refuse, and the corners that samples of values do not reach."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import mindtorch_v2 as torch
+import mindtorch_v2.nn.functional as F
+from mindtorch_v2 import nn
+
+
+def _random(*shape: int, seed: int = 0) -> torch.Tensor:
+    return torch.tensor(np.random.default_rng(seed).standard_normal(shape).astype(np.float32))
+
+
+def _by_loops(x, w, stride, padding, dilation, groups):
+    """A convolution of two dimensions, written down."""
+    x = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (padding, padding), (padding, padding)))
+    n, _, height, width = x.shape
+    out_channels, in_channels, kh, kw = w.shape
+    oh = (height - dilation * (kh - 1) - 1) // stride + 1
+    ow = (width - dilation * (kw - 1) - 1) // stride + 1
+    out = np.zeros((n, out_channels, oh, ow))
+    per_group = out_channels // groups
+    for m, i, j in itertools.product(range(out_channels), range(oh), range(ow)):
+        first = m // per_group * in_channels
+        patch = x[
+            :,
+            first : first + in_channels,
+            i * stride : i * stride + dilation * (kh - 1) + 1 : dilation,
+            j * stride : j * stride + dilation * (kw - 1) + 1 : dilation,
+        ]
+        out[:, m, i, j] = (patch * w[m]).sum((1, 2, 3))
+    return out
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3])
+@pytest.mark.parametrize("padding", [0, 2])
+@pytest.mark.parametrize("dilation", [1, 2])
+@pytest.mark.parametrize("groups", [1, 2, 4])
+def test_every_option_gives_what_loops_give(stride, padding, dilation, groups):
+    x, w = _random(2, 4, 9, 11), _random(12, 4 // groups, 3, 2, seed=1)
+    got = F.conv2d(x, w, None, stride, padding, dilation, groups).numpy()
+    wanted = _by_loops(x.numpy(), w.numpy(), stride, padding, dilation, groups)
+    np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("channels", [1, 3, 17, 70])
+def test_channel_counts_that_fill_no_tile_are_right(channels):
+    x, w = _random(1, channels, 6, 50), _random(channels, channels, 3, 3, seed=1)
+    np.testing.assert_allclose(
+        F.conv2d(x, w, padding=1).numpy(), _by_loops(x.numpy(), w.numpy(), 1, 1, 1, 1), rtol=1e-3, atol=1e-3
+    )
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+def test_the_gradients_are_transposes_of_the_convolution(stride):
+    x, w = _random(2, 6, 8, 7).requires_grad_(), _random(4, 3, 3, 3, seed=1).requires_grad_()
+    out = F.conv2d(x, w, None, stride, 1, 1, 2)
+    direction = _random(*out.shape, seed=2)
+    dx, dw = torch.autograd.grad(out, [x, w], direction)
+    # A bilinear map: <conv(a, w), d> = <a, dx> for every a, and likewise for the weight.
+    a, b = _random(*x.shape, seed=3), _random(*w.shape, seed=4)
+    left = (F.conv2d(a, w.detach(), None, stride, 1, 1, 2) * direction).sum().item()
+    assert left == pytest.approx((a * dx).sum().item(), rel=1e-3, abs=1e-3)
+    left = (F.conv2d(x.detach(), b, None, stride, 1, 1, 2) * direction).sum().item()
+    assert left == pytest.approx((b * dw).sum().item(), rel=1e-3, abs=1e-3)
+
+
+def test_the_gradient_can_be_differentiated_again():
+    x, w = _random(1, 2, 5, 5).double().requires_grad_(), _random(3, 2, 3, 3).double().requires_grad_()
+    (dx,) = torch.autograd.grad(F.conv2d(x, w).square().sum(), x, create_graph=True)
+    (second,) = torch.autograd.grad(dx.square().sum(), w)
+    step = 1e-6
+    shifted = w.detach().clone()
+    shifted[1, 0, 2, 1] += step
+
+    def value(weight: torch.Tensor) -> float:
+        inner = x.detach().clone().requires_grad_()
+        (g,) = torch.autograd.grad(F.conv2d(inner, weight).square().sum(), inner)
+        return g.square().sum().item()
+
+    assert second[1, 0, 2, 1].item() == pytest.approx((value(shifted) - value(w.detach())) / step, rel=1e-3)
+
+
+def test_same_padding_keeps_the_size_also_of_even_kernels():
+    for kernel, dilation in [(2, 1), (3, 1), (4, 3), (5, 2)]:
+        out = F.conv1d(_random(1, 1, 13), _random(1, 1, kernel), padding="same", dilation=dilation)
+        assert out.shape == (1, 1, 13)
+    line = torch.arange(5.0).reshape(1, 1, 5)
+    assert F.conv1d(line, torch.ones(1, 1, 2), padding="same").flatten().tolist() == [1, 3, 5, 7, 4]
+
+
+def test_a_transposed_convolution_undoes_the_shape():
+    for stride, dilation, extra in [(1, 1, 0), (2, 1, 1), (3, 2, 2)]:
+        x = _random(2, 4, 5, 6)
+        out = F.conv_transpose2d(x, _random(4, 3, 3, 3), None, stride, 1, extra, 1, dilation)
+        assert F.conv2d(out, _random(1, 3, 3, 3), None, stride, 1, dilation).shape[2:] == x.shape[2:]
+
+
+def test_an_image_without_batch_gives_one_without_batch():
+    x, w = _random(3, 6, 6), _random(2, 3, 3, 3)
+    assert torch.equal(F.conv2d(x, w), F.conv2d(x.unsqueeze(0), w)[0])
+
+
+def test_an_empty_batch_gives_an_empty_result_and_a_zero_gradient():
+    w = _random(2, 3, 3, 3).requires_grad_()
+    out = F.conv2d(torch.zeros(0, 3, 5, 5), w)
+    assert out.shape == (0, 2, 3, 3)
+    out.sum().backward()
+    assert w.grad.abs().sum().item() == 0
+
+
+def test_strided_inputs_need_no_copy_by_the_caller():
+    x = _random(4, 10, 12, 3)
+    w = _random(5, 3, 3, 3)
+    view = x.permute(0, 3, 2, 1)
+    assert torch.equal(F.conv2d(view, w), F.conv2d(view.contiguous(), w))
+
+
+def test_half_types_convolve_in_float():
+    x, w = _random(1, 64, 6, 6), _random(8, 64, 3, 3)
+    wanted = F.conv2d(x.bfloat16().float(), w.bfloat16().float()).bfloat16()
+    assert torch.equal(F.conv2d(x.bfloat16(), w.bfloat16()), wanted)
+
+
+def test_integers_convolve_exactly():
+    x = torch.arange(16).reshape(1, 1, 4, 4)
+    assert F.conv2d(x, torch.ones(1, 1, 2, 2, dtype=torch.int64)).tolist()[0][0][0] == [10, 14, 18]
+
+
+def test_meta_tensors_get_shapes_only():
+    out = F.conv2d(torch.empty(2, 3, 8, 8, device="meta"), torch.empty(4, 3, 3, 3, device="meta"), stride=2)
+    assert out.shape == (2, 4, 3, 3) and out.device.type == "meta"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x, w: F.conv2d(x, w.double()), r"Input type \(torch.FloatTensor\) and weight type"),
+        (lambda x, w: F.conv2d(x, w[:, :3]), "to have 3 channels, but got 4 channels instead"),
+        (lambda x, w: F.conv2d(x, w, torch.zeros(5)), "expected bias to be 1-dimensional with 6 elements"),
+        (lambda x, w: F.conv2d(x, w, padding=-1), "negative padding is not supported"),
+        (lambda x, w: F.conv2d(x, w, stride=0), "non-positive stride is not supported"),
+        (lambda x, w: F.conv2d(x, w, dilation=0), "non-positive dilation is not supported"),
+        (lambda x, w: F.conv2d(x, w, groups=0), "non-positive groups is not supported"),
+        (lambda x, w: F.conv2d(x, w, dilation=9), "Kernel size can't be greater than actual input size"),
+        (lambda x, w: F.conv2d(x[0, 0], w), "Expected 3D .unbatched. or 4D .batched. input to conv2d"),
+        (lambda x, w: F.conv2d(x, w, padding="same", stride=2), "not supported for strided convolutions"),
+        (lambda x, w: F.conv2d(x, w, padding="most"), "Invalid padding string"),
+        (lambda x, w: F.conv_transpose2d(x, w[:4], output_padding=2), "output padding must be smaller"),
+        (lambda x, w: F.conv_transpose2d(x, w), "to have 6 channels, but got 4 channels instead"),
+    ],
+)
+def test_bad_arguments_are_refused_in_pytorchs_words(call, message):
+    with pytest.raises(RuntimeError, match=message):
+        call(_random(2, 4, 5, 5), _random(6, 4, 3, 3))
+
+
+def test_modules_have_pytorchs_shapes_and_text():
+    conv = nn.Conv2d(4, 6, (3, 2), stride=2, padding=1, groups=2, bias=False)
+    assert conv.weight.shape == (6, 2, 3, 2) and conv.bias is None
+    assert (
+        repr(conv) == "Conv2d(4, 6, kernel_size=(3, 2), stride=(2, 2), padding=(1, 1), groups=2, bias=False)"
+    )
+    back = nn.ConvTranspose2d(4, 6, 3, stride=2)
+    assert back.weight.shape == (4, 6, 3, 3)
+    assert back(_random(1, 4, 4, 4), output_size=(10, 10)).shape == (1, 6, 10, 10)
+    with pytest.raises(ValueError, match="valid sizes range from"):
+        back(_random(1, 4, 4, 4), output_size=(20, 20))
+    with pytest.raises(ValueError, match="in_channels must be divisible by groups"):
+        nn.Conv1d(3, 4, 3, groups=2)
