@@ -17,13 +17,6 @@ double lowest_number(DType dtype) {
   return twice ? std::numeric_limits<double>::lowest() : double(std::numeric_limits<float>::lowest()) * 0.99;
 }
 
-// x / |x|, and 0 at 0.
-Tensor direction(const Tensor& x) {
-  if (!is_complex(x.dtype())) return ops::sign(x);
-  const Tensor length = ops::abs(x);
-  return x / where(ops::eq(length, Scalar(0)), Scalar(1), length);
-}
-
 }  // namespace
 
 Tensor variance_backward(const Tensor& grad, const Tensor& self, const DimList& dim,

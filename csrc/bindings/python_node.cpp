@@ -257,7 +257,6 @@ void init_python_node(nb::module_& m) {
     autograd::g_anomaly.on = on;
   });
   m.def("is_inference_mode_enabled", [] { return thread_state().inference; });
-  m.def("_is_inference", [](const Tensor& t) { return t.storage().inference; });
   m.def("_set_inference_mode", [](bool on) { return std::exchange(thread_state().inference, on); });
 }
 

@@ -43,7 +43,7 @@ PyObject* is_complex_method(PyObject* self, PyObject*) {
   return PyBool_FromLong(is_complex(tensor_of(self).dtype()));
 }
 PyObject* is_inference(PyObject* self, PyObject*) {
-  return PyBool_FromLong(tensor_of(self).impl()->inference);
+  return PyBool_FromLong(tensor_of(self).storage().inference);
 }
 PyObject* is_same_size(PyObject* self, PyObject* other) {
   return guarded([&]() -> PyObject* {
@@ -243,7 +243,7 @@ void add_methods(std::vector<PyMethodDef>& methods) {
       {"storage_offset", storage_offset, METH_NOARGS, nullptr},
       {"is_floating_point", is_floating_point, METH_NOARGS, nullptr},
       {"is_complex", is_complex_method, METH_NOARGS, nullptr},
-      {"_is_inference", is_inference, METH_NOARGS, nullptr},
+      {"is_inference", is_inference, METH_NOARGS, nullptr},
       {"is_same_size", is_same_size, METH_O, nullptr},
       {"data_ptr", data_ptr, METH_NOARGS, nullptr},
       {"is_contiguous", fast(is_contiguous), METH_FASTCALL | METH_KEYWORDS, nullptr},

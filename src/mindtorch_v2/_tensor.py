@@ -224,11 +224,6 @@ def __dlpack_device__(self: Tensor) -> tuple[int, int]:
 
 
 @_method
-def is_inference(self: Tensor) -> bool:
-    return _C._is_inference(self)
-
-
-@_method
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:
     """A copy in pinned host memory."""
     from . import npu as module

@@ -23,7 +23,7 @@ def is_signed(input: Tensor) -> bool:
 
 def is_inference(input: Tensor) -> bool:
     """Whether it was made in inference mode."""
-    return input._is_inference()
+    return input.is_inference()
 
 
 def is_distributed(input: Tensor) -> bool:
@@ -55,11 +55,6 @@ def dim_order(self: Tensor) -> tuple[int, ...]:
 def to_dense(self: Tensor, dtype: _C.dtype | None = None, *, masked_grad: bool | None = None) -> Tensor:
     """The tensor itself, since every one is dense."""
     return self if dtype is None else self.to(dtype)
-
-
-def as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
-    """A tensor of a class of its own on the same storage."""
-    return Tensor._make_subclass(cls, self)
 
 
 def storage_type(self: Tensor) -> type[TypedStorage]:
@@ -120,8 +115,7 @@ def __reversed__(self: Tensor) -> Tensor:
 for _name in _NEVER:
     setattr(Tensor, _name, property(lambda self: False))
 for _method in (
-    is_signed, is_inference, is_distributed, get_device, is_set_to, dim_order, to_dense, as_subclass,
-    storage_type, new, fill_diagonal_, apply_, map_, __reversed__,
+    is_signed, is_distributed, get_device, is_set_to, dim_order, to_dense, storage_type, new, fill_diagonal_, apply_, map_, __reversed__,
 ):  # fmt: skip
     setattr(Tensor, _method.__name__, _method)
 setattr(Tensor, "const_data_ptr", Tensor.data_ptr)  # noqa: B010 - the type checker knows no such method
