@@ -115,7 +115,8 @@ def __reversed__(self: Tensor) -> Tensor:
 for _name in _NEVER:
     setattr(Tensor, _name, property(lambda self: False))
 for _method in (
-    is_signed, is_distributed, get_device, is_set_to, dim_order, to_dense, storage_type, new, fill_diagonal_, apply_, map_, __reversed__,
+    is_signed, is_distributed, get_device, is_set_to, dim_order, to_dense, storage_type,
+    new, fill_diagonal_, apply_, map_, __reversed__,
 ):  # fmt: skip
     setattr(Tensor, _method.__name__, _method)
 setattr(Tensor, "const_data_ptr", Tensor.data_ptr)  # noqa: B010 - the type checker knows no such method
