@@ -88,6 +88,7 @@ from ._tensor_str import (
     printoptions as printoptions,
     set_printoptions as set_printoptions,
 )
+from ._buffers import asarray as asarray, from_file as from_file, frombuffer as frombuffer
 from . import _tensor as _tensor
 from ._tensor import (
     allclose as allclose,
