@@ -44,8 +44,8 @@ def frombuffer(
     if count < 0:
         if (length - offset) % size:
             raise ValueError(
-                f"buffer length ({length - offset} bytes) after offset ({offset} bytes) must be a multiple of "
-                f"element size ({size})"
+                f"buffer length ({length - offset} bytes) after offset ({offset} bytes) must be a multiple "
+                f"of element size ({size})"
             )
         count = (length - offset) // size
     taken = numpy.frombuffer(memory, dtype=numpy.uint8, count=count * size, offset=offset)
