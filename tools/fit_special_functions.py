@@ -66,6 +66,26 @@ def y1_rest(x: mp.mpf) -> mp.mpf:
     return (mp.bessely(1, x) - 2 / mp.pi * (mp.log(x) * mp.besselj(1, x) - 1 / x)) / x
 
 
+def scaled_i_low(order: int) -> Function:
+    """exp(-x) I(x) / x^order for 0 <= x <= 8 in t = x/4 - 1."""
+
+    def f(t: mp.mpf) -> mp.mpf:
+        x = max(4 * (t + 1), mp.mpf(10) ** -30)
+        return mp.exp(-x) * mp.besseli(order, x) / x**order
+
+    return f
+
+
+def scaled_i_high(order: int) -> Function:
+    """sqrt(x) exp(-x) I(x) for x >= 8 in t = 16/x - 1."""
+
+    def f(t: mp.mpf) -> mp.mpf:
+        x = 16 / max(t + 1, mp.mpf(10) ** -12)
+        return mp.sqrt(x) * mp.exp(-x) * mp.besseli(order, x)
+
+    return f
+
+
 def scaled_k(order: int) -> Function:
     """sqrt(x) exp(x) K(x) for x >= 2 in t = 4/x - 1."""
 
@@ -127,6 +147,10 @@ FITS: dict[str, Function] = {
     "bessel_0_sine": asymptotic(0, True),
     "bessel_1_cosine": asymptotic(1, False),
     "bessel_1_sine": asymptotic(1, True),
+    "bessel_i0_low": scaled_i_low(0),
+    "bessel_i0_high": scaled_i_high(0),
+    "bessel_i1_low": scaled_i_low(1),
+    "bessel_i1_high": scaled_i_high(1),
     "bessel_k0_high": scaled_k(0),
     "bessel_k1_high": scaled_k(1),
     "airy_decay": airy_decay,

@@ -87,9 +87,7 @@ int64_t arange_length(const Scalar& start, const Scalar& end, const Scalar& step
 
 Tensor empty(IntList size, std::optional<MemoryFormat> format, const TensorOptions& options) {
   if (!format || *format == MemoryFormat::contiguous) return blank(size, options.dtype_or_default(), options);
-  MT_CHECK(
-      *format != MemoryFormat::preserve,
-      "empty(): the preserve memory format has nothing to preserve; pass contiguous_format or channels_last");
+  MT_CHECK(*format != MemoryFormat::preserve, "unsupported memory format Preserve");
   for (int64_t s : size) MT_CHECK(s >= 0, "empty: Dimension size must be non-negative.");
   return new_tensor_strided(size, infer::strides_for(size, *format), options.dtype_or_default(),
                             device_of(options));
@@ -235,7 +233,7 @@ Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, const 
   const bool integral = start.is_integral() && end.is_integral() && step.is_integral();
   if (!integral && options.dtype && is_integral(*options.dtype, false)) {
     // Integers are counted in whole steps; only int64 also cuts off where the range ends.
-    MT_CHECK(step.is_complex() || std::abs(step.to<double>()) >= 1, "step must be nonzero");
+    MT_CHECK_AS(value, step.is_complex() || std::abs(step.to<double>()) >= 1, "step must be nonzero");
     if (*options.dtype == DType::int64 && !start.is_complex() && !end.is_complex() &&
         std::isfinite(start.to<double>()) && std::isfinite(end.to<double>()))
       return arange(start.to<int64_t>(), end.to<int64_t>(), step.to<int64_t>(), options);

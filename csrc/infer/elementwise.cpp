@@ -163,6 +163,7 @@ void check_random_range(const Tensor& self, int64_t from, std::optional<int64_t>
            " >= to=", to.value_or(0));
   if (!is_integral(self.dtype(), true)) return;
   auto outside = [&](int64_t v) {
+    if (self.dtype() == DType::boolean) return v < 0 || v > 1;
     return v < 0 ? !info(self.dtype()).is_signed : !fits(Scalar(v), self.dtype());
   };
   MT_CHECK(!outside(from), "from is out of bounds for ", c_name(self.dtype()));

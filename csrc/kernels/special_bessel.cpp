@@ -13,26 +13,13 @@ using std::numbers::egamma;
 using std::numbers::pi;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kSeriesEnd = 20;  // from here on the asymptotic series of I reach full precision
 
-// sum of (x²/4)^k / (k! (k + order)!): all terms are positive, so nothing cancels.
+// sum of (x²/4)^k / (k! (k + order)!), for small x.
 double i_series(double x, int order) {
   const double q = x * x / 4;
   double term = 1, sum = 1;
   for (int k = 1; k < 200 && term > sum * 1e-17; ++k) {
     term *= q / (double(k) * (k + order));
-    sum += term;
-  }
-  return sum;
-}
-
-// exp(-x) I(x) sqrt(2 pi x) for large x.
-double i_asymptotic(double x, int order) {
-  const double m = 4.0 * order * order;
-  double term = 1, sum = 1;
-  for (int k = 1; k < 40 && std::abs(term) > 1e-17; ++k) {
-    const double odd = 2 * k - 1;
-    term *= (odd * odd - m) / (8 * k * x);
     sum += term;
   }
   return sum;
@@ -101,24 +88,18 @@ double grown(double x, double scaled) {
 
 double i0e(double x) {
   x = std::abs(x);
-  if (x <= kSeriesEnd) return i_series(x, 0) * std::exp(-x);
-  return i_asymptotic(x, 0) / std::sqrt(2 * pi * x);
-}
-double i0(double x) {
-  x = std::abs(x);
-  if (x <= kSeriesEnd) return i_series(x, 0);
-  return x == kInfinity ? kNan : grown(x, i0e(x));  // as PyTorch has it
+  if (x == 0) return 1;
+  return x <= 8 ? fitted(coefficients::bessel_i0_low, x / 4 - 1)
+                : fitted(coefficients::bessel_i0_high, 16 / x - 1) / std::sqrt(x);
 }
 double i1e(double x) {
   const double a = std::abs(x);
-  if (a <= kSeriesEnd) return x / 2 * i_series(a, 1) * std::exp(-a);
-  return std::copysign(i_asymptotic(a, 1) / std::sqrt(2 * pi * a), x);
+  if (a <= 8) return x * fitted(coefficients::bessel_i1_low, a / 4 - 1);
+  return std::copysign(fitted(coefficients::bessel_i1_high, 16 / a - 1) / std::sqrt(a), x);
 }
-double i1(double x) {
-  const double a = std::abs(x);
-  if (a <= kSeriesEnd) return x / 2 * i_series(a, 1);
-  return a == kInfinity ? kNan : grown(a, i1e(x));
-}
+// At infinity these are nan, as in PyTorch.
+double i0(double x) { return std::isinf(x) ? kNan : grown(std::abs(x), i0e(x)); }
+double i1(double x) { return std::isinf(x) ? kNan : grown(std::abs(x), i1e(x)); }
 
 double bessel_j0(double x) {
   x = std::abs(x);

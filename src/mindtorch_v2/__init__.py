@@ -91,6 +91,7 @@ from ._tensor_str import (
     printoptions as printoptions,
     set_printoptions as set_printoptions,
 )
+from ._buffers import asarray as asarray, from_file as from_file, frombuffer as frombuffer
 from ._shape_functions import (
     atleast_1d as atleast_1d,
     atleast_2d as atleast_2d,

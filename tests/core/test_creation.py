@@ -156,3 +156,50 @@ def test_windows_refuse_bad_parameters():
         torch.signal.windows.gaussian(3, std=-1)
     with pytest.raises(ValueError, match="expects float32 or float64 dtypes"):
         torch.signal.windows.hann(3, dtype=torch.float16)
+
+
+def test_frombuffer_shares_memory():
+    buffer = bytearray(b"abcdefghij")
+    made = torch.frombuffer(buffer, dtype=torch.int16, count=2, offset=2)
+    buffer[2] = 0
+    assert made.tolist() == [0x6400, 0x6665]
+    assert torch.frombuffer(buffer, dtype=torch.bfloat16).shape == (5,)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dtype": torch.int32}, r"buffer length \(10 bytes\) after offset \(0 bytes\) must be a multiple"),
+        ({"dtype": torch.int16, "count": 0}, r"both buffer length \(10\) and count \(0\) must not be 0"),
+        ({"dtype": torch.int16, "offset": 10}, "must be non-negative and no greater than buffer length"),
+        ({"dtype": torch.int16, "offset": -1}, "must be non-negative and no greater than buffer length"),
+        ({"dtype": torch.int16, "count": 9}, "must not be greater than actual buffer length"),
+    ],
+)
+def test_frombuffer_stays_inside_the_buffer(options, message):
+    with pytest.raises(ValueError, match=message):
+        torch.frombuffer(bytearray(10), **options)
+
+
+def test_frombuffer_refuses_what_is_no_buffer():
+    with pytest.raises(ValueError, match="object does not implement Python buffer protocol."):
+        torch.frombuffer(3, dtype=torch.int16)
+
+
+def test_asarray_shares_where_it_can():
+    array, ours = np.arange(3), torch.ones(2)
+    assert torch.asarray(array).data_ptr() == array.ctypes.data
+    assert torch.asarray(ours) is ours and torch.asarray(ours, copy=True).data_ptr() != ours.data_ptr()
+    assert torch.asarray([1, 2.0]).tolist() == [1.0, 2.0] and torch.asarray(5).tolist() == 5
+    with pytest.raises(ValueError, match="can't alias tensor with dtype 'Float' into dtype 'Double'."):
+        torch.asarray(ours, dtype=torch.float64, copy=False)
+    with pytest.raises(ValueError, match="can't alias arbitrary sequence into a tensor."):
+        torch.asarray([1], copy=False)
+
+
+def test_a_file_is_mapped(tmp_path):
+    path = tmp_path / "numbers.bin"
+    np.arange(5, dtype=np.float32).tofile(path)
+    assert torch.from_file(str(path), size=5).tolist() == [0, 1, 2, 3, 4]
+    torch.from_file(str(path), shared=True, size=5).fill_(7)
+    assert np.fromfile(path, dtype=np.float32).tolist() == [7] * 5
