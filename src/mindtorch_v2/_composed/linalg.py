@@ -35,48 +35,6 @@ def _in_dtype(self: Tensor, dtype: torch.dtype | None, name: str) -> Tensor:
     return self if dtype is None else self.to(dtype)
 
 
-def vector_norm(
-    self: Tensor,
-    ord: float | int = 2,
-    dim: int | Sequence[int] | None = None,
-    keepdim: bool = False,
-    dtype: torch.dtype | None = None,
-) -> Tensor:
-    x = _in_dtype(self, dtype, "linalg.vector_norm")
-    dims = list(range(x.dim())) if dim is None else [dim] if isinstance(dim, int) else list(dim)
-    dims = _wrapped(dims or range(x.dim()), x.dim())
-    if x.dim() == 0:
-        return (x != 0).to(x.dtype) if ord == 0 else x.abs()
-    empty = any(x.size(d) == 0 for d in dims)
-    if empty and (ord < 0 or ord == math.inf):
-        raise RuntimeError(
-            f"linalg.vector_norm cannot compute the {float(ord)} norm on an empty tensor because the "
-            "operation does not have an identity"
-        )
-    size = x.abs()
-    if ord == math.inf:
-        return size.amax(dims, keepdim)
-    if ord == -math.inf:
-        return size.amin(dims, keepdim)
-    if ord == 0:
-        return (x != 0).to(size.dtype).sum(dims, keepdim)
-    if ord == 1:
-        return size.sum(dims, keepdim)
-    if ord == 2:
-        return _root((size * size).sum(dims, keepdim), 0.5)
-    return _root(size.pow(ord).sum(dims, keepdim), 1.0 / ord)
-
-
-def _root(total: Tensor, exponent: float) -> Tensor:
-    """total ** exponent, whose gradient at zero is taken to be zero."""
-    if exponent < 0:
-        return total.pow(exponent)
-    zero = total == 0
-    return torch.where(
-        zero, torch.zeros_like(total), torch.where(zero, torch.ones_like(total), total).pow(exponent)
-    )
-
-
 def matrix_norm(
     self: Tensor,
     ord: Order = "fro",
@@ -102,7 +60,7 @@ def matrix_norm(
         if ord == "nuc":
             out = values.sum(-1)
         else:
-            out = _largest(values, -1) if ord > 0 else values.amin(-1)
+            out = _largest(values, -1) if ord == 2 else values.amin(-1)
         if keepdim:
             for d in sorted((rows, columns)):
                 out = out.unsqueeze(d)
