@@ -49,16 +49,16 @@ Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Sc
   check_vector(vec2, "addr", "vec2");
   const int64_t sizes[] = {vec1.numel(), vec2.numel()};
   check_expands(self.sizes(), sizes);
-  const DType meeting = infer::result_type(ops::expand(self, sizes, false), outer(vec1, vec2));
-  MT_CHECK(meeting != DType::boolean || (beta.is_integral() && alpha.is_integral()),
-           "Boolean beta and alpha only supported for Boolean results.");
+  Tensor product = outer(vec1, vec2);
+  const DType meeting = infer::result_type(ops::expand(self, sizes, false), product);
   if (meeting == DType::boolean) {
-    const Tensor product = alpha.equals(0) ? ops::zeros(sizes, {meeting, self.device()}) : outer(vec1, vec2);
+    MT_CHECK(beta.is_integral() && alpha.is_integral(),
+             "Boolean beta and alpha only supported for Boolean results.");
+    if (alpha.equals(0)) product = ops::zeros_like(product);
     return beta.equals(0) ? product : ops::logical_or(product, self);
   }
   MT_CHECK(is_differentiable(meeting) || (beta.is_integral() && alpha.is_integral()),
            "For integral input tensors, argument beta and alpha must not be floating point numbers.");
-  Tensor product = outer(vec1, vec2);
   if (!alpha.equals(1)) product = ops::mul(product, alpha);
   if (product.dtype() != meeting) product = ops::_to_copy(product, meeting);
   if (beta.equals(0)) return product;  // self may hold anything, NaN too

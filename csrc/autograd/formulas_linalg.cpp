@@ -248,6 +248,8 @@ Tensor qr_backward(const Tensor& grad_q, const Tensor& grad_r, const Tensor& Q, 
 
 Tensor svd_backward(const Tensor& grad_u, const Tensor& grad_s, const Tensor& grad_vh, const Tensor& full_u,
                     const Tensor& S, const Tensor& full_vh) {
+  MT_CHECK(full_u.dim() >= 2,
+           "svd: the gradient needs the singular vectors, which compute_uv=False leaves out");
   const int64_t k = S.sizes().back(), m = rows_of(full_u), n = columns_of(full_vh);
   const auto first_columns = [&](const Tensor& x) { return x.defined() ? ops::slice(x, -1, 0, k, 1) : x; };
   const auto first_rows = [&](const Tensor& x) { return x.defined() ? ops::slice(x, -2, 0, k, 1) : x; };

@@ -98,13 +98,15 @@ template <class T> T conjugate(T x) {
   else return x;
 }
 
-// The other triangle made the mirror image of the one that is read.
+// The other triangle made the mirror image of the one that is read; a hermitian matrix has a real diagonal.
 template <class T> void mirror(ColumnMajor<T>& a, bool upper) {
-  for (int64_t j = 0; j < a.columns(); ++j)
+  for (int64_t j = 0; j < a.columns(); ++j) {
+    a.at(j, j) = T(std::real(a.at(j, j)));
     for (int64_t i = j + 1; i < a.rows(); ++i) {
       if (upper) a.at(i, j) = conjugate(a.at(j, i));
       else a.at(j, i) = conjugate(a.at(i, j));
     }
+  }
 }
 
 template <class T> bool all_finite(ColumnMajor<T>& a) {

@@ -246,6 +246,23 @@ def test_gradients_of_decompositions_follow_difference_quotients():
     slope(torch.linalg.det, torch.from_numpy(np.diag([1.0, 2.0, 0.0])))
 
 
+def test_gradients_of_solves_follow_difference_quotients():
+    square, right = matrix(3, 3) + 3 * torch.from_numpy(np.eye(3)), matrix(3, 2)
+    _, pivots = torch.linalg.lu_factor(square)
+    slope(lambda a: torch.linalg.solve(a, right), square)
+    slope(lambda a: torch.linalg.solve(a, right.transpose(0, 1), left=False), square)
+    slope(lambda a: torch.triangular_solve(right, a)[0], square)
+    slope(lambda a: torch.triangular_solve(right, a, upper=False, transpose=True)[0], square)
+    slope(lambda a: torch.linalg.solve_triangular(a, right, upper=False, unitriangular=True), square)
+    slope(lambda a: torch.linalg.lu_solve(a, pivots, right), square)
+    slope(lambda a: torch.linalg.lu_solve(a, pivots, right, adjoint=True), square)
+    slope(lambda a: torch.linalg.lu_solve(a, pivots, right.transpose(0, 1), left=False), square)
+    for upper in (False, True):
+        slope(lambda a, u=upper: torch.cholesky_solve(right, a, upper=u), square)
+        slope(lambda a, u=upper: torch.cholesky_inverse(a, upper=u), square)
+    slope(lambda a: torch.linalg.lstsq(a, matrix(5, 2) * 0 + 1).solution, matrix(5, 3))
+
+
 def test_gradients_can_be_differentiated_again():
     a = (matrix(3, 3) + 3 * torch.from_numpy(np.eye(3))).requires_grad_()
     (first,) = torch.autograd.grad(torch.linalg.det(a), a, create_graph=True)

@@ -22,6 +22,7 @@ class Mirrored {
     }
     view_.data = data;
     view_.strides = strides_.data();
+    view_.dense = -1;
   }
   Mirrored(const Mirrored&) = delete;
   Mirrored& operator=(const Mirrored&) = delete;

@@ -35,16 +35,6 @@ def _in_dtype(self: Tensor, dtype: torch.dtype | None, name: str) -> Tensor:
     return self if dtype is None else self.to(dtype)
 
 
-def _root(total: Tensor, exponent: float) -> Tensor:
-    """total ** exponent, whose gradient at zero is taken to be zero."""
-    if exponent < 0:
-        return total.pow(exponent)
-    zero = total == 0
-    return torch.where(
-        zero, torch.zeros_like(total), torch.where(zero, torch.ones_like(total), total).pow(exponent)
-    )
-
-
 def matrix_norm(
     self: Tensor,
     ord: Order = "fro",
@@ -70,7 +60,7 @@ def matrix_norm(
         if ord == "nuc":
             out = values.sum(-1)
         else:
-            out = _largest(values, -1) if ord > 0 else values.amin(-1)
+            out = _largest(values, -1) if ord == 2 else values.amin(-1)
         if keepdim:
             for d in sorted((rows, columns)):
                 out = out.unsqueeze(d)
