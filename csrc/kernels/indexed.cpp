@@ -71,21 +71,39 @@ struct Extremum {
   }
 };
 
+// One thread's share of the places written to, where rows of the source may meet in one.
+struct Share {
+  const Lookup* lookup;
+  uint64_t part = 0, parts = 1;
+  bool owns(int64_t offset) const {
+    return parts == 1 ||
+           (uint64_t(offset) * 0x9E3779B97F4A7C15u >> 32) % parts == part;  // spreads any pattern
+  }
+};
+
 // Operands: table, index, source.
 template <class T, class Op>
 void scatter_row(char* const* data, const int64_t* strides, int64_t n, const void* context) {
-  const Lookup& lookup = *static_cast<const Lookup*>(context);
+  const Share& share = *static_cast<const Share*>(context);
   auto join = [](char* target, const char* source) {
     T& slot = *reinterpret_cast<T*>(target);
     slot = Op::template join<T>(slot, *reinterpret_cast<const T*>(source));
   };
   if (strides[1] == 0) {
-    char* target = data[0] + lookup.at(index_at(data[1]));
+    const int64_t offset = share.lookup->at(index_at(data[1]));
+    if (!share.owns(offset)) return;
+    char* target = data[0] + offset;
+    constexpr int64_t item = sizeof(T);
+    if (strides[0] == item && strides[2] == item) {  // the compiler makes vectors of this one
+      for (int64_t i = 0; i < n; ++i) join(target + i * item, data[2] + i * item);
+      return;
+    }
     for (int64_t i = 0; i < n; ++i) join(target + i * strides[0], data[2] + i * strides[2]);
     return;
   }
   for (int64_t i = 0; i < n; ++i)
-    join(data[0] + i * strides[0] + lookup.at(index_at(data[1] + i * strides[1])), data[2] + i * strides[2]);
+    join(data[0] + i * strides[0] + share.lookup->at(index_at(data[1] + i * strides[1])),
+         data[2] + i * strides[2]);
 }
 
 RowFunction gather_of(size_t item) {
@@ -157,12 +175,28 @@ void scatter(const View& table, const Lookup& lookup, const View& source, Combin
   make_plan(plan, operands, 3);
   if (plan.numel == 0) return;
   const RowFunction row = scatter_of(table.dtype, combine);
-  // Threads share out a dimension along which the table moves, so that no two of them ever write to one place.
-  int shared = -1;
-  for (int d = 0; d < plan.ndim; ++d)
-    if (plan.strides[0][d] != 0 && (shared < 0 || plan.sizes[d] > plan.sizes[shared])) shared = d;
-  if (shared < 0 || plan.numel <= kLookupGrain) {
-    for_each_row_in(plan, 0, plan.numel, row, &lookup);
+  const Share whole{&lookup};
+  const int threads = get_num_threads();
+  if (plan.numel <= kLookupGrain || threads == 1 || in_parallel_region()) {
+    for_each_row_in(plan, 0, plan.numel, row, &whole);
+    return;
+  }
+  // No two threads may write to one place. They share out an outer dimension along which the table moves; if there is
+  // none but each index stands for a row, every thread takes the rows whose place is its own.
+  int shared = 0;
+  for (int d = 1; d < plan.ndim; ++d)
+    if (plan.strides[0][d] != 0 && (shared == 0 || plan.sizes[d] > plan.sizes[shared])) shared = d;
+  if (shared == 0 && (plan.strides[0][0] == 0 || plan.strides[1][0] != 0)) {
+    for_each_row_in(plan, 0, plan.numel, row, &whole);
+    return;
+  }
+  if (shared == 0) {
+    parallel_for(0, threads, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t part = begin; part < end; ++part) {
+        const Share share{&lookup, uint64_t(part), uint64_t(threads)};
+        for_each_row_in(plan, 0, plan.numel, row, &share);
+      }
+    });
     return;
   }
   const int64_t width = plan.sizes[shared], each = plan.numel / width;
@@ -171,7 +205,7 @@ void scatter(const View& table, const Lookup& lookup, const View& source, Combin
     part.sizes[shared] = end - begin;
     part.numel = each * (end - begin);
     for (int o = 0; o < part.operands; ++o) part.data[o] += begin * part.strides[o][shared];
-    for_each_row_in(part, 0, part.numel, row, &lookup);
+    for_each_row_in(part, 0, part.numel, row, &whole);
   });
 }
 

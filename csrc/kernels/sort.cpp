@@ -146,19 +146,43 @@ void sort(const View& in, int dim, bool descending, const View& values, const Vi
   });
 }
 
+namespace {
+
+// The k smallest entries of a line, in order. Few of many: a heap of the best so far, which most elements never enter.
+template <class T>
+void smallest(const char* line, int64_t stride, int64_t n, bool flip, int64_t k, Room<order_key_t<T>>& room) {
+  using K = order_key_t<T>;
+  Entry<K>* best = room.data();
+  if (k * 16 > n) {
+    read_line<T>(line, stride, n, flip, best);
+    if (k < n) std::nth_element(best, best + k - 1, best + n, stable_less<K>);
+    std::sort(best, best + k, stable_less<K>);
+    return;
+  }
+  const K mask = flip ? K(~K(0)) : K(0);
+  read_line<T>(line, stride, k, flip, best);
+  std::make_heap(best, best + k, stable_less<K>);
+  for (int64_t i = k; i < n; ++i) {
+    const K key = K(order_key(read<T>(line + i * stride)) ^ mask);
+    if (key >= best[0].key) continue;  // an equal one came earlier
+    std::pop_heap(best, best + k, stable_less<K>);
+    best[k - 1] = {key, uint32_t(i)};
+    std::push_heap(best, best + k, stable_less<K>);
+  }
+  std::sort_heap(best, best + k, stable_less<K>);
+}
+
+}  // namespace
+
 void topk(const View& in, int dim, int64_t k, bool largest, const View& values, const View& indices) {
   if (k == 0) return;
   dispatch<domains::every_ordered>(in.dtype, "topk_cpu", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    using K = order_key_t<T>;
     const Line<T> shape(in, dim, values, indices);
     for_each_line(in, values, indices, dim, [&](const char* line, char* value, char* index) {
-      Room<K> room(shape.n);
-      Entry<K>* entries = room.data();
-      read_line<T>(line, shape.stride, shape.n, largest, entries);
-      if (k < shape.n) std::nth_element(entries, entries + k - 1, entries + shape.n, stable_less<K>);
-      std::sort(entries, entries + k, stable_less<K>);
-      for (int64_t i = 0; i < k; ++i) shape.write(line, value, index, i, entries[i].index);
+      Room<order_key_t<T>> room(k * 16 > shape.n ? shape.n : k);
+      smallest<T>(line, shape.stride, shape.n, largest, k, room);
+      for (int64_t i = 0; i < k; ++i) shape.write(line, value, index, i, room[i].index);
     });
   });
 }

@@ -150,14 +150,14 @@ void reduce_into(const Tensor& out, const Along& along, const kernels::View& src
                      NumberView(identity(reduce, out.dtype()), out.dtype()).view, Combine::write);
   kernels::scatter(view(along.table), along.lookup, src, combine_of(reduce));
   if (reduce != "mean") return;
-  const Tensor counts = new_tensor(out.sizes(), out.dtype(), out.device());
+  const Tensor counts = new_tensor(out.sizes(), DType::int64, out.device());  // narrow types count too few
   kernels::fill(view(counts), include_self ? 1 : 0);
   const Along tally(counts, along.lookup.dim, along.index, refuse_scatter);
-  kernels::scatter(view(tally.table), tally.lookup, NumberView(1, out.dtype()).view, Combine::add);
+  kernels::scatter(view(tally.table), tally.lookup, NumberView(1, DType::int64).view, Combine::add);
   if (!include_self) {  // places that nobody wrote to keep their value
     const Tensor touched = new_tensor(out.sizes(), DType::boolean, out.device());
     kernels::copy(view(counts), view(touched));
-    kernels::where(view(touched), view(counts), NumberView(1, out.dtype()).view, view(counts));
+    kernels::where(view(touched), view(counts), NumberView(1, DType::int64).view, view(counts));
   }
   if (is_integral(out.dtype(), true))
     kernels::binary<kernels::floor_divide_op>(view(out), view(counts), view(out), out.dtype());
@@ -172,7 +172,6 @@ struct Several {
   Several(const Tensor& self, TensorList indices) {
     const infer::Indexing plan = infer::indexing(self, indices);
     table = views::window(self, plan.sizes, plan.table_strides, self.offset());
-    // An empty tensor has nothing at offset 0: any index into it must fail.
     const int64_t item = int64_t(self.itemsize());
     int position = 0;
     auto lookup_of = [&](size_t d, const Tensor& at) {
@@ -182,7 +181,6 @@ struct Several {
       const Tensor at = as_long(indices[size_t(plan.dims[0])]);
       index = in_result(at, plan);
       lookup = lookup_of(size_t(plan.dims[0]), index);
-      lookup.dim = int(plan.dims[0]);
       return;
     }
     const Tensor offsets = new_tensor(plan.index_sizes, DType::int64, self.device());
