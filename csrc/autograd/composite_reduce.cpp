@@ -69,11 +69,11 @@ Tensor dist(const Tensor& self, const Tensor& other, const Scalar& p) {
 }
 
 Tensor safe_softmax(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
-  // Rows of nothing but -inf are rows of zeros instead of NaN.
+  // Rows of nothing but -inf are rows of zeros instead of NaN; they go in as zeros, so that no NaN comes back either.
   const Tensor x = to_dtype(self, dtype);
   const Tensor masked =
       ops::all(ops::eq(ops::detach(x), Scalar(-std::numeric_limits<double>::infinity())), DimList(dim), true);
-  return ops::where(masked, Scalar(0), ops::_softmax(x, dim, false));
+  return ops::where(masked, Scalar(0), ops::_softmax(ops::where(masked, Scalar(0), x), dim, false));
 }
 
 Tensor layer_norm(const Tensor& input, IntList normalized_shape, const Tensor& weight, const Tensor& bias,
