@@ -220,6 +220,20 @@ _DOMAIN = {
     "sqrt": "positive",
     "rsqrt": "positive",
     "log1p": "positive",
+    "log2": "positive",
+    "log10": "positive",
+    "acosh": "nonzero",
+    "acos": "unit",
+    "asin": "unit",
+    "atanh": "unit",
+    "erfinv": "unit",
+    "lgamma": "positive",
+    "digamma": "positive",
+    "xlogy": "positive",
+    "copysign": "nonzero",
+    "lerp": "positive",
+    "_div_floor": "nonzero",
+    "_div_trunc": "nonzero",
     "reciprocal": "nonzero",
     "pow": "positive",
     "div": "nonzero",
@@ -281,6 +295,8 @@ def _unary(row: Row) -> list[Sample]:
     numbers: list[tuple[Any, ...]] = [()]
     if len(row.schema.arguments) == 2:
         numbers = [(1,), (0.5,)]
+    elif needed := sum(a.default is None for a in row.schema.arguments[1:]):
+        numbers = [(0.5,) * needed]
     kind = domain(row)
     out = [Sample((Array(s, layout=layout, values=kind), *n)) for s, layout in _SHAPES for n in numbers]
     out.append(Sample((Array((24,), values="special"), *numbers[0]), forward_only=True))
@@ -289,7 +305,7 @@ def _unary(row: Row) -> list[Sample]:
 
 def _is_refused(row: Row, boolean: bool) -> bool:
     """Subtraction wants no booleans; every other operator takes them as 0 and 1."""
-    return boolean and row.cpp_name == "sub"
+    return boolean and row.cpp_name in ("sub", "rsub")
 
 
 def _binary(row: Row) -> list[Sample]:
@@ -307,9 +323,10 @@ def _binary(row: Row) -> list[Sample]:
     if row.cpp_name.endswith("_backward"):  # a piece of a formula: its operands come from one forward call
         return out
     for other, shape in _MIXED:
-        operands = (Array((2, 3), values=kind), Array(shape, dtype=other, values="nonzero", seed=1))
+        operands = (Array((2, 3), values=kind), Array(shape, dtype=other, values="nonzero", seed=1), *rest)
         out.append(Sample(operands, refused=_is_refused(row, other == "bool")))
-    out.append(Sample((Array((24, 1), values="special"), Array((24,), values="special")), forward_only=True))
+    special = (Array((24, 1), values="special"), Array((24,), values="special"), *rest)
+    out.append(Sample(special, forward_only=True))
     return out
 
 
@@ -325,7 +342,7 @@ def _binary_number(row: Row) -> list[Sample]:
     return out
 
 
-_BITWISE = ("bitwise_and", "bitwise_or", "bitwise_xor")
+_BITWISE = ("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift")
 
 
 def _reduce(row: Row) -> list[Sample]:
@@ -408,7 +425,8 @@ def ours(row: Row) -> Callable[..., Any]:
     import mindtorch_v2
 
     if "function" in row.variants:
-        return getattr(mindtorch_v2._C._functions, row.cpp_name)
+        module = getattr(mindtorch_v2._C, f"_{row.module or 'functions'}")
+        return getattr(module, row.public_name)
     return lambda first, *args, **kwargs: getattr(first, row.cpp_name)(*args, **kwargs)
 
 

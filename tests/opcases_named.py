@@ -413,4 +413,25 @@ VIEW = {
     ],
 }
 
-NAMED: dict[str, list[Sample]] = {**COPY, **CREATION, **MATMUL, **RANDOM, **REDUCE, **SOFTMAX, **VIEW}
+_SHAPES = [((3,), (3,)), ((2, 3), (3,)), ((2, 1), (4,)), ((0, 3), (1, 3)), ((), ()), ((37, 65), (37, 65))]
+
+
+def _pairs(*tail: Any, dtype: str | None = None, **options: Any) -> list[Sample]:
+    """Two tensors of one dtype that broadcast, and what follows them."""
+    return [
+        Sample((_array(*a, dtype=dtype, **options), _array(*b, dtype=dtype, seed=1, **options), *tail))
+        for a, b in _SHAPES
+    ]
+
+
+ELEMENTWISE = {
+    "gcd": _pairs(dtype="int64"),
+    "lcm": _pairs(dtype="int64"),
+    "heaviside": _pairs(),
+    "lerp.Scalar": _pairs(0.25),
+    "leaky_relu_backward": _pairs(0.1, False),
+}
+
+NAMED: dict[str, list[Sample]] = {
+    **COPY, **CREATION, **ELEMENTWISE, **MATMUL, **RANDOM, **REDUCE, **SOFTMAX, **VIEW,
+}  # fmt: skip

@@ -41,7 +41,7 @@ inline double digamma(double x) {
   double reflected = 0.0;
   if (x < 0.0) {
     const double rest = x - std::trunc(x);
-    if (rest == 0.0) return std::nan("");
+    if (!(rest < 0.0)) return std::nan("");  // whole numbers and -infinity
     reflected = -kPi / std::tan(kPi * rest);
     x = 1.0 - x;
   }

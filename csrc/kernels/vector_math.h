@@ -28,70 +28,106 @@ MT_INLINE float copy_sign(float magnitude, float sign) {
 }
 MT_INLINE float abs(float x) { return std::bit_cast<float>(std::bit_cast<uint32_t>(x) & 0x7fffffffu); }
 
-// exp(x) = 2^n * exp(r) with n the nearest integer to x/ln 2; 2^n is applied in two halves so that results
-// may be subnormal. Clamping first makes overflow give infinity and underflow zero; NaN passes the
+// exp(x) = 2^n * exp(r) with n the nearest integer to x/ln 2, applied by adding n to the exponent bits of exp(r).
+// Results below 2^-100 are made 2^64 times too large first, so that they may be subnormal in the end; NaN passes the
 // comparisons.
-MT_INLINE float exp(float x) {
-  float c = select(x < -104.0f, -104.0f, x);
-  c = select(c > 89.0f, 89.0f, c);
-  const float shifted = c * 1.44269504f + kRounder;
+struct Exponent {
+  float r;
+  int32_t n;
+};
+MT_INLINE Exponent split_for_exp(float x) {
+  const float shifted = x * 1.44269504f + kRounder;
   const float n = shifted - kRounder;
-  float r = c - n * 0.693359375f;
+  float r = x - n * 0.693359375f;
   r = r + n * 2.12194440e-4f;
+  return {r, int32_t(std::bit_cast<uint32_t>(shifted) << 23)};
+}
+MT_INLINE float exp_of_rest(float r) {
   float p = 1.395047075e-3f;
   p = p * r + 8.368883028e-3f;
   p = p * r + 4.16662061e-2f;
   p = p * r + 0.1666651889f;
   p = p * r + 0.5000000095f;
-  p = (p * r) * r + r + 1.0f;
-  const int32_t whole = int32_t(std::bit_cast<uint32_t>(shifted) - std::bit_cast<uint32_t>(kRounder));
-  const int32_t first = whole >> 1, second = whole - first;
-  return p * std::bit_cast<float>(uint32_t(first + 127) << 23) *
-         std::bit_cast<float>(uint32_t(second + 127) << 23);
+  return (p * r) * r + r + 1.0f;
+}
+// For x between -87 and 88.
+MT_INLINE float exp_of_moderate(float x) {
+  const Exponent parts = split_for_exp(x);
+  return std::bit_cast<float>(std::bit_cast<int32_t>(exp_of_rest(parts.r)) + parts.n);
+}
+MT_INLINE float exp(float x) {
+  const float c = select(x < -104.0f, -104.0f, x);
+  const Exponent parts = split_for_exp(c);
+  const bool small = c < -69.0f;
+  const int32_t bits = std::bit_cast<int32_t>(exp_of_rest(parts.r)) + parts.n + (small ? 64 << 23 : 0);
+  const float value = std::bit_cast<float>(bits) * select(small, 5.42101086e-20f, 1.0f);
+  return select(c > 88.7228394f, kInfinity, value);
 }
 
 // exp(x) for x <= 0 in one step of scaling: results that would be subnormal are 0. NaN stays NaN.
 MT_INLINE float exp_below(float x) {
-  const float c = select(x < -87.0f, -87.0f, x);
-  const float shifted = c * 1.44269504f + kRounder;
-  const float n = shifted - kRounder;
-  float r = c - n * 0.693359375f;
-  r = r + n * 2.12194440e-4f;
-  float p = 1.395047075e-3f;
-  p = p * r + 8.368883028e-3f;
-  p = p * r + 4.16662061e-2f;
-  p = p * r + 0.1666651889f;
-  p = p * r + 0.5000000095f;
-  p = (p * r) * r + r + 1.0f;
-  const uint32_t whole = std::bit_cast<uint32_t>(shifted) - std::bit_cast<uint32_t>(kRounder);
-  return select(x < -87.0f, 0.0f, p * std::bit_cast<float>((whole + 127) << 23));
+  const Exponent parts = split_for_exp(select(x < -87.0f, -87.0f, x));
+  const float scale = std::bit_cast<float>(parts.n + (127 << 23));
+  return select(x < -87.0f, 0.0f, exp_of_rest(parts.r) * scale);
 }
 
-// log(m * 2^e) with m in [sqrt(1/2), sqrt(2)): s = f/(2+f) turns log(1+f) into an odd series in s.
-MT_INLINE float log(float x) {
+// log(1 + f) + e ln 2 for 1 + f in [sqrt(1/2), sqrt(2)): f - f^2/2 and a polynomial for the rest.
+MT_INLINE float log_of_parts(float f, float e) {
+  float p = -0.07634518358f;
+  p = p * f + 0.1276167262f;
+  p = p * f + -0.1316022035f;
+  p = p * f + 0.1420174798f;
+  p = p * f + -0.1662335259f;
+  p = p * f + 0.2000122714f;
+  p = p * f + -0.2500082117f;
+  p = p * f + 0.3333333171f;
+  const float square = f * f;
+  float result = (f * square) * p + e * -2.12194440e-4f;
+  result = (result - 0.5f * square) + f;
+  return result + e * 0.693359375f;
+}
+// Subtracting the bits of sqrt(1/2) puts the boundary between exponents there instead of at 1.
+struct Mantissa {
+  float f, e;
+};
+MT_INLINE Mantissa split_for_log(float x) {
   const bool tiny = x < 1.17549435e-38f;
   const float scaled = select(tiny, x * 8388608.0f, x);
-  const uint32_t bits = std::bit_cast<uint32_t>(scaled);
-  // Subtracting the bits of sqrt(1/2) puts the exponent boundary there instead of at 1.
-  const uint32_t offset = bits - 0x3f3504f3u;
+  const uint32_t offset = std::bit_cast<uint32_t>(scaled) - 0x3f3504f3u;
   const float e = float(int32_t(offset) >> 23) - select(tiny, 23.0f, 0.0f);
-  const float f = std::bit_cast<float>((offset & 0x007fffffu) + 0x3f3504f3u) - 1.0f;
-  const float s = f / (2.0f + f);
-  const float z = s * s;
-  float p = 0.2358216271f;
-  p = p * z + 0.2853730785f;
-  p = p * z + 0.400003352f;
-  p = p * z + 0.6666666565f;
-  const float half_square = 0.5f * f * f;
-  float result = s * (half_square + z * p) + e * -2.12194440e-4f;
-  result = (result - half_square) + f;
-  result = result + e * 0.693359375f;
-  result = select(x == kInfinity, kInfinity, result);
-  result = select(x == 0.0f, -kInfinity, result);
-  return select(x >= 0.0f, result, kNaN);
+  return {std::bit_cast<float>((offset & 0x007fffffu) + 0x3f3504f3u) - 1.0f, e};
+}
+MT_INLINE float log_at_edges(float x, float value) {
+  value = select(x < kInfinity, value, x);  // infinity and NaN
+  value = select(x == 0.0f, -kInfinity, value);
+  return select(x < 0.0f, kNaN, value);
+}
+MT_INLINE float log(float x) {
+  const Mantissa parts = split_for_log(x);
+  return log_at_edges(x, log_of_parts(parts.f, parts.e));
+}
+MT_INLINE float log2(float x) {
+  const Mantissa parts = split_for_log(x);
+  return log_at_edges(x, parts.e + log_of_parts(parts.f, 0.0f) * 1.44269504f);
+}
+// With 2^e the power of two next to 1 + x, (1 + x) / 2^e - 1 is x / 2^e + (1 / 2^e - 1), which rounds once.
+MT_INLINE float log1p(float x) {
+  const float u = 1.0f + x;
+  const uint32_t offset = std::bit_cast<uint32_t>(u) - 0x3f3504f3u;
+  const int32_t e = int32_t(offset) >> 23;
+  const float scale = std::bit_cast<float>((127 - e) << 23);
+  // For large x, where 1 does not count any more, the scale may underflow: there f is read off the bits.
+  const float of_bits = std::bit_cast<float>((offset & 0x007fffffu) + 0x3f3504f3u) - 1.0f;
+  const float f = select(x > 1e9f, of_bits, x * scale + (scale - 1.0f));
+  float result = log_of_parts(f, float(e));
+  result = select(x < kInfinity, result, x);
+  result = select(x == -1.0f, -kInfinity, result);
+  result = select(x == 0.0f, x, result);  // keeps the sign of zero
+  return select(x < -1.0f, kNaN, result);
 }
 
-// Near zero an odd polynomial keeps relative accuracy; elsewhere 1 - 2/(exp(2|x|) + 1).
+// Near zero an odd polynomial keeps relative accuracy; elsewhere (1 - e) / (1 + e) with e = exp(-2|x|), which is 1
+// in float from 10 on.
 MT_INLINE float tanh(float x) {
   const float a = abs(x);
   const float z = x * x;
@@ -101,7 +137,8 @@ MT_INLINE float tanh(float x) {
   p = p * z + 0.1333149113f;
   p = p * z + -0.3333328392f;
   const float near_zero = x + x * (z * p);
-  const float far = 1.0f - 2.0f / (exp(2.0f * a) + 1.0f);
+  const float e = exp_of_moderate(-2.0f * select(a > 10.0f, 10.0f, a));
+  const float far = 1.0f - (e + e) / (1.0f + e);
   return copy_sign(select(a < 0.625f, near_zero, far), x);  // also keeps the sign of zero
 }
 
@@ -183,53 +220,35 @@ MT_INLINE LogParts log_in_double(double u) {
   return {e, s * p};
 }
 
-MT_INLINE float log1p(float x) {
-  const double u = 1.0 + double(x);
-  const LogParts parts = log_in_double(u);
-  // What rounding 1 + x lost is added back to first order.
-  double value = parts.mantissa + parts.exponent * 0.6931471805599453 + (double(x) - (u - 1.0)) / u;
-  value = x == kInfinity ? double(kInfinity) : value;
-  value = x == -1.0f ? -double(kInfinity) : value;
-  return x >= -1.0f ? (x == 0.0f ? x : float(value)) : kNaN;
-}
-
-// Computed in double, so that the logarithms of powers of two and ten come out whole.
-MT_INLINE float log_of_base(float x, double per_exponent, double per_log) {
+// In double, so that the logarithms of powers of ten come out whole.
+MT_INLINE float log10(float x) {
   const LogParts parts = log_in_double(double(x));
-  float value = float(parts.exponent * per_exponent + parts.mantissa * per_log);
-  value = select(x == kInfinity, kInfinity, value);
-  value = select(x == 0.0f, -kInfinity, value);
-  return select(x >= 0.0f, value, kNaN);
+  const float value = float(parts.exponent * 0.3010299956639812 + parts.mantissa * 0.4342944819032518);
+  return log_at_edges(x, value);
 }
-MT_INLINE float log2(float x) { return log_of_base(x, 1.0, 1.4426950408889634); }
-MT_INLINE float log10(float x) { return log_of_base(x, 0.3010299956639812, 0.4342944819032518); }
 
 // 2^n * exp(r ln 2) with |r| <= 1/2; the whole part is exact.
 MT_INLINE float exp2(float x) {
   float c = select(x < -152.0f, -152.0f, x);
   c = select(c > 130.0f, 130.0f, c);
   const float shifted = c + kRounder;
-  const float r = (c - (shifted - kRounder)) * 0.693147181f;
-  float p = 1.395047075e-3f;
-  p = p * r + 8.368883028e-3f;
-  p = p * r + 4.16662061e-2f;
-  p = p * r + 0.1666651889f;
-  p = p * r + 0.5000000095f;
-  p = (p * r) * r + r + 1.0f;
+  const float p = exp_of_rest((c - (shifted - kRounder)) * 0.693147181f);
   const int32_t whole = int32_t(std::bit_cast<uint32_t>(shifted) - std::bit_cast<uint32_t>(kRounder));
   const int32_t first = whole >> 1, second = whole - first;
   return p * std::bit_cast<float>(uint32_t(first + 127) << 23) *
          std::bit_cast<float>(uint32_t(second + 127) << 23);
 }
 
-// sin and cos for |x| < 1e6. The multiple of pi/2 is taken off in double, where 33 bits of pi/2 times the
-// multiple are exact; `quarter` shifts the phase (cos is sin a quarter turn ahead).
+// sin and cos for |x| < 1e4. The multiple of pi/2 is taken off in four parts: the first ones are short enough for
+// their products to be exact. `quarter` shifts the phase (cos is sin a quarter turn ahead).
 MT_INLINE float sine_at(float x, uint32_t quarter) {
-  const double d = x;
-  constexpr double rounder = 6755399441055744.0;  // 1.5 * 2^52
-  const double n = (d * 0.6366197723675814 + rounder) - rounder;
-  const float r = float((d - n * 1.5707963267341256) - n * 6.077100506506192e-11);
-  const uint32_t turns = std::bit_cast<uint32_t>(float(n) + kRounder) + quarter;
+  const float shifted = x * 0.636619772f + kRounder;
+  const float n = shifted - kRounder;
+  float r = x - n * 1.5703125f;
+  r = r - n * 4.83751296997e-4f;
+  r = r - n * 7.54953362047e-8f;
+  r = r - n * 2.56334406826e-12f;
+  const uint32_t turns = std::bit_cast<uint32_t>(shifted) + quarter;
   const float z = r * r;
   float s = -1.951729474e-4f;
   s = s * z + 8.332178107e-3f;
@@ -245,9 +264,57 @@ MT_INLINE float sine_at(float x, uint32_t quarter) {
 MT_INLINE float sin_usual(float x) { return sine_at(x, 0); }
 MT_INLINE float cos_usual(float x) { return sine_at(x, 1); }
 
+// Beyond 1 the arc of 1/x is taken off a quarter turn.
+MT_INLINE float atan(float x) {
+  const float a = abs(x);
+  const bool steep = a > 1.0f;
+  const float t = select(steep, 1.0f / a, a);
+  const float z = t * t;
+  float p = -0.001793593885f;
+  p = p * z + 0.01091448099f;
+  p = p * z + -0.03117761297f;
+  p = p * z + 0.0579573595f;
+  p = p * z + -0.08403436648f;
+  p = p * z + 0.109521811f;
+  p = p * z + -0.1426424079f;
+  p = p * z + 0.199985482f;
+  p = p * z + -0.3333329909f;
+  const float arc = t + t * (z * p);
+  const float value = select(steep, 1.57079637f - arc + -4.37113883e-8f, arc);
+  return copy_sign(select(x == x, value, x), x);
+}
+
+// asin up to 1/2; beyond, asin(sqrt((1 - a) / 2)), which asin(a) is a quarter turn minus twice of. The root is taken
+// in both cases, because one inside a select would become a branch.
+MT_INLINE float half_arc(float a) {
+  const float z = select(a > 0.5f, 0.5f - 0.5f * a, a * a);
+  const float t = std::sqrt(z);
+  float p = 0.03751645084f;
+  p = p * z + 0.01443860436f;
+  p = p * z + 0.03180771856f;
+  p = p * z + 0.04451695516f;
+  p = p * z + 0.07500504185f;
+  p = p * z + 0.1666665999f;
+  return t + t * (z * p);
+}
+MT_INLINE float asin(float x) {
+  const float a = abs(x), arc = half_arc(a);
+  return copy_sign(select(a > 0.5f, 1.57079637f - (2.0f * arc + 4.37113883e-8f), select(a < 1e-4f, a, arc)),
+                   x);
+}
+MT_INLINE float acos(float x) {
+  const float a = abs(x), arc = half_arc(a);
+  const float twice = 2.0f * arc;
+  const float steep = select(x < 0.0f, 3.14159274f - (twice + 8.74227766e-8f), twice);
+  return select(a > 0.5f, steep, 1.57079637f - (copy_sign(arc, x) + 4.37113883e-8f));
+}
+
 // Library versions for the remaining types; overloads keep functors free of type tests.
 MT_INLINE double exp(double x) { return std::exp(x); }
 MT_INLINE double log(double x) { return std::log(x); }
+MT_INLINE double atan(double x) { return std::atan(x); }
+MT_INLINE double asin(double x) { return std::asin(x); }
+MT_INLINE double acos(double x) { return std::acos(x); }
 MT_INLINE double exp2(double x) { return std::exp2(x); }
 MT_INLINE double log2(double x) { return std::log2(x); }
 MT_INLINE double log10(double x) { return std::log10(x); }
@@ -258,6 +325,9 @@ MT_INLINE double expm1(double x) { return std::expm1(x); }
 MT_INLINE double log1p(double x) { return std::log1p(x); }
 template <class R> std::complex<R> exp(std::complex<R> x) { return std::exp(x); }
 template <class R> std::complex<R> log(std::complex<R> x) { return std::log(x); }
+template <class R> std::complex<R> atan(std::complex<R> x) { return std::atan(x); }
+template <class R> std::complex<R> asin(std::complex<R> x) { return std::asin(x); }
+template <class R> std::complex<R> acos(std::complex<R> x) { return std::acos(x); }
 template <class R> std::complex<R> exp2(std::complex<R> x) { return std::exp(x * R(0.6931471805599453)); }
 template <class R> std::complex<R> log2(std::complex<R> x) { return std::log(x) / R(0.6931471805599453); }
 template <class R> std::complex<R> log10(std::complex<R> x) { return std::log10(x); }

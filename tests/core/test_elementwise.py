@@ -1,0 +1,254 @@
+"""Elementwise operators and activations: what comparing values with PyTorch does not show."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import mindtorch_v2 as torch
+import mindtorch_v2.nn.functional as F
+
+
+def test_aliases_are_the_same_callable_with_the_same_in_place_form():
+    x = torch.tensor([0.25, -0.5])
+    for name, alias in [("acos", "arccos"), ("neg", "negative"), ("trunc", "fix"), ("clamp", "clip")]:
+        arguments = (0.0,) if name == "clamp" else ()
+        expected = getattr(x, name)(*arguments)
+        assert torch.equal(getattr(torch, alias)(x, *arguments), expected)
+        assert torch.equal(getattr(x.clone(), f"{alias}_")(*arguments), expected)
+
+
+def test_clamp_refuses_to_have_no_bound():
+    with pytest.raises(RuntimeError, match="At least one of 'min' or 'max' must not be None"):
+        torch.clamp(torch.ones(2))
+
+
+def test_clamp_with_a_lower_bound_above_the_upper_gives_the_upper():
+    x = torch.tensor([-1.0, 0.0, 5.0], requires_grad=True)
+    y = x.clamp(3, 1)
+    y.sum().backward()
+    assert y.tolist() == [1, 1, 1] and x.grad.tolist() == [0, 0, 0]
+
+
+def test_clamp_of_integers_by_a_fraction_promotes():
+    assert torch.clamp(torch.tensor([0, 3]), 0.5).tolist() == [0.5, 3]
+
+
+def test_clamp_with_tensors_broadcasts_and_gives_the_bounds_their_gradient():
+    x = torch.tensor([[0.0, 1.0, 2.0]], requires_grad=True)
+    low = torch.tensor([[0.5], [1.5]], requires_grad=True)
+    torch.clamp(x, low).sum().backward()
+    assert x.grad.tolist() == [[0, 1, 2]] and low.grad.tolist() == [[1], [2]]
+
+
+def test_division_rounds_as_asked():
+    a, b = torch.tensor([7.0, -7.0]), torch.tensor([2.0, 2.0])
+    assert torch.div(a, b, rounding_mode="trunc").tolist() == [3, -3]
+    assert torch.div(a, 2, rounding_mode="floor").tolist() == [3, -4]
+    assert torch.div(a.long(), 2, rounding_mode="floor").dtype == torch.int64
+    with pytest.raises(RuntimeError, match="one of None, 'trunc', or 'floor' but found 'up'"):
+        torch.div(a, b, rounding_mode="up")
+
+
+def test_integer_division_by_zero_raises_in_every_rounding_mode():
+    one, zero = torch.tensor([1]), torch.tensor([0])
+    for mode in ("trunc", "floor"):
+        with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+            torch.div(one, zero, rounding_mode=mode)
+
+
+def test_the_smallest_integer_divided_by_minus_one_does_not_trap():
+    smallest = torch.tensor([-(2**63)])
+    assert torch.div(smallest, torch.tensor([-1]), rounding_mode="trunc").tolist() == [-(2**63)]
+    assert torch.gcd(smallest, torch.tensor([-1])).tolist() == [1]
+
+
+def test_a_number_may_stand_on_the_left_of_arithmetic():
+    x = torch.tensor([1, 2])
+    assert torch.add(1, x).tolist() == [2, 3] and torch.sub(5, x, alpha=2).tolist() == [3, 1]
+    assert torch.mul(2, x).tolist() == [2, 4] and torch.div(2, x).tolist() == [2.0, 1.0]
+    assert torch.pow(2, x).tolist() == [2, 4] and torch.remainder(5, x).tolist() == [0, 1]
+
+
+def test_operators_without_a_number_overload_refuse_numbers():
+    for name in ("fmax", "hypot", "gcd", "logaddexp", "heaviside"):
+        with pytest.raises(TypeError):
+            getattr(torch, name)(torch.ones(2), 2)
+
+
+def test_shifts_beyond_the_width_move_everything_out():
+    x = torch.tensor([-8, 8])
+    assert (x << 64).tolist() == [0, 0] and (x >> 70).tolist() == [-1, 0]
+    assert (x << -1).tolist() == [0, 0] and (x >> 2).tolist() == [-2, 2]
+    assert (1 << torch.tensor([3])).tolist() == [8]
+    with pytest.raises(NotImplementedError):
+        torch.ones(2) << 1
+
+
+def test_in_place_composites_keep_what_backward_reads():
+    x = torch.tensor([0.5, 2.0], requires_grad=True)
+    y = x * 1
+    y.ldexp_(torch.tensor([1.0, 2.0]))
+    y.clamp_(torch.tensor([0.0, 0.0]), torch.tensor([5.0, 5.0]))
+    y.sum().backward()
+    assert y.tolist() == [1, 5] and x.grad.tolist() == [2, 0]
+
+
+def test_out_is_resized_and_returned():
+    out = torch.empty(0)
+    assert torch.addcmul(torch.ones(3), torch.ones(3), torch.ones(3), value=2, out=out) is out
+    assert out.tolist() == [3, 3, 3]
+    mantissa, exponent = torch.empty(0), torch.empty(0, dtype=torch.int32)
+    torch.frexp(torch.tensor([3.0]), out=(mantissa, exponent))
+    assert mantissa.tolist() == [0.75] and exponent.tolist() == [2]
+
+
+def test_addcdiv_of_integers_is_refused():
+    whole = torch.ones(2, dtype=torch.int64)
+    with pytest.raises(RuntimeError, match="Integer division with addcdiv is no longer supported"):
+        torch.addcdiv(whole, whole, whole)
+
+
+def test_lerp_wants_one_dtype_and_reaches_its_end_exactly():
+    a, b = torch.tensor([0.1]), torch.tensor([0.7])
+    assert torch.lerp(a, b, 1.0).tolist() == b.tolist()
+    with pytest.raises(RuntimeError, match="expected dtype float for `end` but got dtype double"):
+        torch.lerp(a, b.double(), 0.5)
+
+
+def test_three_operands_broadcast_on_meta_too():
+    x = torch.empty(2, 1, device="meta")
+    y = torch.addcmul(x, torch.empty(3, device="meta"), torch.empty(1, 3, device="meta"))
+    assert y.shape == (2, 3) and y.device.type == "meta"
+
+
+def test_comparisons_of_infinity_refuse_complex_numbers():
+    with pytest.raises(RuntimeError, match="isposinf does not support complex inputs"):
+        torch.isposinf(torch.zeros(1, dtype=torch.complex64))
+
+
+def test_nan_to_num_uses_the_limits_of_the_dtype():
+    x = torch.tensor([math.nan, math.inf, -math.inf], dtype=torch.float16)
+    assert torch.nan_to_num(x).tolist() == [0, 65504, -65504]
+    assert torch.nan_to_num(x, nan=1, posinf=2, neginf=3).tolist() == [1, 2, 3]
+    assert torch.nan_to_num(torch.tensor([7])).tolist() == [7]
+
+
+def test_neighbours_of_half_types_are_their_own():
+    one = torch.ones(1, dtype=torch.bfloat16)
+    assert torch.nextafter(one, one * 2).item() == 1 + 2**-7
+    assert torch.nextafter(one.half(), -one.half()).item() == 1 - 2**-11
+    assert torch.nextafter(one.half() * 0, one.half()).item() == 2**-24
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_erfinv_undoes_erf(dtype):
+    x = torch.tensor(np.linspace(-0.999, 0.999, 401)).to(getattr(torch, dtype))
+    back = torch.erf(torch.erfinv(x)).numpy()
+    np.testing.assert_allclose(back, x.numpy(), rtol=2e-6 if dtype == "float32" else 1e-14)
+    edges = torch.erfinv(torch.tensor([1.0, -1.0, 2.0])).tolist()
+    assert edges[:2] == [math.inf, -math.inf] and math.isnan(edges[2])
+
+
+def test_digamma_is_the_slope_of_lgamma():
+    x = torch.tensor([-2.5, 0.3, 1.0, 4.0, 50.0], dtype=torch.float64, requires_grad=True)
+    torch.lgamma(x).sum().backward()
+    step = 1e-6
+    slope = (torch.lgamma(x.detach() + step) - torch.lgamma(x.detach() - step)) / (2 * step)
+    np.testing.assert_allclose(x.grad.numpy(), slope.numpy(), rtol=1e-7)
+    assert math.isclose(torch.digamma(torch.tensor(1.0, dtype=torch.float64)).item(), -0.5772156649015329)
+
+
+def test_logarithms_of_whole_powers_are_whole():
+    assert torch.log2(torch.tensor([2.0**k for k in range(-140, 128)])).tolist() == list(range(-140, 128))
+    assert torch.log10(torch.tensor([10.0**k for k in range(11)])).tolist() == list(range(11))
+
+
+def test_vector_functions_are_right_at_the_edges():
+    x = torch.tensor([math.inf, -math.inf, math.nan, -0.0, 3e38, -200.0])
+    with np.errstate(all="ignore"):
+        for name in ("exp", "log", "log1p", "tanh", "sin", "cos", "arctan", "arcsin", "arccos", "exp2"):
+            wanted = getattr(np, name)(x.numpy().astype(np.float64)).astype(np.float32)
+            np.testing.assert_allclose(getattr(torch, name)(x).numpy(), wanted, rtol=1e-6, err_msg=name)
+
+
+def test_isclose_and_allclose_want_one_dtype_and_sensible_tolerances():
+    with pytest.raises(RuntimeError, match="Float did not match Double"):
+        torch.isclose(torch.ones(1), torch.ones(1).double())
+    with pytest.raises(RuntimeError, match="rtol must be greater than or equal to zero"):
+        torch.allclose(torch.ones(1), torch.ones(1), rtol=-1)
+    assert torch.isclose(torch.tensor([math.inf]), torch.tensor([math.inf])).tolist() == [True]
+
+
+def test_fill_with_a_tensor_takes_its_gradient_and_only_a_single_value():
+    value = torch.tensor(2.0, requires_grad=True)
+    torch.zeros(2, 3).fill_(value).sum().backward()
+    assert value.grad.item() == 6
+    with pytest.raises(RuntimeError, match="fill_ only supports 0-dimension value tensor"):
+        torch.zeros(2).fill_(torch.ones(2))
+
+
+def test_gelu_names_its_approximations():
+    with pytest.raises(RuntimeError, match="approximate argument must be either none or tanh."):
+        F.gelu(torch.ones(1), approximate="sigmoid")
+
+
+def test_glu_wants_an_even_dimension():
+    with pytest.raises(RuntimeError, match="Halving dimension must be even, but dimension 1 is size 3"):
+        F.glu(torch.ones(2, 3))
+
+
+def test_prelu_wants_a_weight_per_channel():
+    with pytest.raises(RuntimeError, match="Found parameter numbers = 2 and channel size = 3"):
+        F.prelu(torch.ones(2, 3), torch.ones(2))
+
+
+def test_softshrink_and_hardtanh_refuse_bad_bounds():
+    with pytest.raises(RuntimeError, match=r"lambda must be in range \[0, 3.40282e\+38\]"):
+        F.softshrink(torch.ones(1), -1)
+    with pytest.raises(ValueError, match="min_val cannot be greater than max_val"):
+        F.hardtanh(torch.ones(1), 2, 1)
+
+
+@pytest.mark.parametrize("name", ["relu6", "leaky_relu", "elu", "selu", "celu", "silu", "mish", "hardswish"])
+def test_activations_in_place_have_the_gradient_of_their_other_form(name):
+    x = torch.tensor([-2.0, -0.3, 0.7, 4.0], requires_grad=True)
+    getattr(F, name)(x).sum().backward()
+    expected = x.grad.tolist()
+    x.grad = None
+    y = x * 1
+    assert getattr(F, name)(y, inplace=True) is y
+    y.sum().backward()
+    assert x.grad.tolist() == expected
+
+
+@pytest.mark.parametrize("name", ["silu", "mish", "gelu", "softplus", "elu", "hardswish"])
+def test_second_derivatives_match_differences_of_the_first(name):
+    def slope(at):
+        x = torch.tensor(at, dtype=torch.float64, requires_grad=True)
+        (first,) = torch.autograd.grad(getattr(F, name)(x).sum(), x, create_graph=True)
+        return x, first
+
+    points = [-2.1, -0.4, 0.6, 2.2]
+    x, first = slope(points)
+    (second,) = torch.autograd.grad(first.sum(), x)
+    step = 1e-6
+    high, low = slope([p + step for p in points])[1], slope([p - step for p in points])[1]
+    wanted = ((high - low) / (2 * step)).detach().numpy()
+    np.testing.assert_allclose(second.numpy(), wanted, rtol=1e-6, atol=1e-8)
+
+
+def test_rrelu_draws_its_slopes_between_the_bounds_in_training():
+    x = torch.full((1000,), -1.0)
+    y = F.rrelu(x, 0.2, 0.4, training=True)
+    assert -0.4 <= y.min().item() < y.max().item() <= -0.2
+    with pytest.raises(RuntimeError, match="Lower bound should be less than or equal to the upper bound"):
+        F.rrelu(x, 0.5, 0.1)
+
+
+def test_empty_and_single_values_go_through_everything():
+    for name in ("gelu", "silu", "softplus", "hardshrink", "logsigmoid"):
+        assert getattr(F, name)(torch.empty(0, 3)).shape == (0, 3)
+        assert getattr(F, name)(torch.tensor(0.5)).shape == ()
