@@ -106,7 +106,7 @@ Tensor view(const Tensor& self, IntList size) {
   return window(self, shape, *strides, self.offset());
 }
 
-Tensor view(const Tensor& self, DType dtype) {
+Tensor view_as_dtype(const Tensor& self, DType dtype) {
   const int64_t had = int64_t(self.itemsize()), has = int64_t(itemsize(dtype));
   Dims sizes(self.sizes()), strides(self.strides());
   int64_t offset = self.offset();

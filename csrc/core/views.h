@@ -10,7 +10,7 @@ Tensor window(const Tensor& self, IntList sizes, IntList strides, int64_t offset
 Tensor alias(const Tensor& self);
 Tensor view(const Tensor& self, IntList size);
 // The same bytes as elements of another dtype; the last dimension grows or shrinks with their size.
-Tensor view(const Tensor& self, DType dtype);
+Tensor view_as_dtype(const Tensor& self, DType dtype);
 Tensor permute(const Tensor& self, IntList dims);
 Tensor transpose(const Tensor& self, int64_t dim0, int64_t dim1);
 Tensor t(const Tensor& self);

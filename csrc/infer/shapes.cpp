@@ -96,7 +96,21 @@ void cat(TensorList tensors, int64_t dim, Output& out) {
                " in the list.");
     sizes[d] += t.sizes()[d];
   }
-  out.prepare(sizes, result_type(tensors), first->device());
+  const DType dtype = result_type(tensors);
+  if (!first->is_contiguous() && (sizes.size() == 4 || sizes.size() == 5)) {
+    // Joined images stay channels-last if all of them are.
+    const MemoryFormat format =
+        sizes.size() == 4 ? MemoryFormat::channels_last : MemoryFormat::channels_last_3d;
+    const bool all = std::ranges::all_of(tensors, [&](const Tensor& t) {
+      return (t.dim() == 1 && t.numel() == 0) || (t.is_contiguous(format) && !t.is_contiguous());
+    });
+    if (all) {
+      const Tensor pattern =
+          tensor_over(new_storage({DeviceType::meta}, 0), dtype, sizes, strides_for(sizes, format), 0);
+      return out.prepare(sizes, dtype, first->device(), &pattern);
+    }
+  }
+  out.prepare(sizes, dtype, first->device());
 }
 
 namespace {

@@ -6,8 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from . import _functions
-from ._C import Tensor
+from ._C import Tensor, _functions
 from ._size import Size
 
 __all__ = [
@@ -142,7 +141,8 @@ def cartesian_prod(*tensors: Any) -> Tensor:
         if tensor.dim() != 1:
             raise RuntimeError(f"Expect a 1D vector, but got shape {list(tensor.shape)}")
     if len(items) == 1:
-        return items[0]
+        only: Tensor = items[0]
+        return only
     return _functions.stack([grid.reshape(-1) for grid in meshgrid(items, indexing="ij")], 1)
 
 

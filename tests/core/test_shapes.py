@@ -211,7 +211,8 @@ def test_channels_last_is_kept():
     x = torch.ones(2, 3, 4, 5).contiguous(memory_format=torch.channels_last)
     assert x.stride() == (60, 1, 15, 3) and x.is_contiguous(memory_format=torch.channels_last)
     assert x.clone().stride() == x.double().stride() == (x + 1).stride() == x.stride()
-    assert x.contiguous().is_contiguous()
+    assert torch.cat([x, x], 1).is_contiguous(memory_format=torch.channels_last)
+    assert torch.cat([x, x.contiguous()]).is_contiguous() and x.contiguous().is_contiguous()
     with pytest.raises(RuntimeError, match="required rank 4"):
         x[0].contiguous(memory_format=torch.channels_last)
 
@@ -237,6 +238,28 @@ def test_channels_last_is_kept():
 def test_meta_tensors_have_shapes(call, shape):
     result = call(torch.empty(2, 3, device="meta"))
     assert result.is_meta and result.shape == shape
+
+
+# ---- questions -----------------------------------------------------------------------------------
+
+
+def test_a_tensor_answers_questions_about_itself():
+    x = counted(2, 3)
+    assert x.is_signed() and not x.to(torch.uint8).is_signed()
+    assert x.t().dim_order() == (1, 0) and x.get_device() == -1
+    assert x.is_set_to(x.view(2, 3)) and not x.is_set_to(x.t())
+    assert not x.is_inference() and not x.is_mkldnn and x.to_dense() is x
+    assert [t.item() for t in reversed(counted(3))] == [2, 1, 0]
+    assert torch.is_nonzero(torch.tensor(2)) and torch.is_same_size(x, x)
+    with pytest.raises(RuntimeError, match="more than one value is ambiguous"):
+        torch.is_nonzero(x)
+
+
+def test_values_changed_from_python():
+    x = torch.zeros(5, 2)
+    assert x.fill_diagonal_(1, wrap=True).tolist() == [[1, 0], [0, 1], [0, 0], [1, 0], [0, 1]]
+    assert counted(3).apply_(lambda v: v * v).tolist() == [0, 1, 4]
+    assert counted(3).map_(counted(3), lambda a, b: a + b).tolist() == [0, 2, 4]
 
 
 # ---- functions of several tensors ----------------------------------------------------------------

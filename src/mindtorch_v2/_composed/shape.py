@@ -134,6 +134,8 @@ def tensor_split(
     count = 0 if sections is None else int(sections)
     if count <= 0:
         raise RuntimeError(f"number of sections must be larger than 0, got {count}")
+    if count >= 1 << 24:
+        raise RuntimeError(f"{count} sections are too many")
     each, longer = divmod(self.size(dim), count)
     points = [i * each + min(i, longer) for i in range(1, count)]
     return _split_points(self, points, dim)
@@ -389,7 +391,7 @@ def unsqueeze_copy(self: Tensor, dim: int) -> Tensor:
 
 
 def view_copy(self: Tensor, size: Sequence[int] | None = None, dtype: torch.dtype | None = None) -> Tensor:
-    return _copy(self.view(dtype) if size is None else self.view(size))
+    return _copy(self.view(size) if size is not None else self if dtype is None else self.view(dtype))
 
 
 # ---- windows, replaced in a copy ---------------------------------------------------------------------

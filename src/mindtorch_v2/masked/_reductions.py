@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import mindtorch_v2 as torch
 
 from ._mask import Dims, converted, dims_of, filled, full_mask, highest, lowest
@@ -64,11 +66,11 @@ def amin(
     return _over_dims(filled(values, mask, highest(values.dtype)), dim, bool(keepdim), torch.amin)
 
 
-def _over_dims(values: _Tensor, dim: Dims, keepdim: bool, reduce: object) -> _Tensor:
+def _over_dims(values: _Tensor, dim: Dims, keepdim: bool, reduce: Callable[..., _Tensor]) -> _Tensor:
     dims = dims_of(values, dim)
     if not dims:
         return values.clone()
-    return reduce(values, dims, keepdim=keepdim)  # type: ignore[operator]
+    return reduce(values, dims, keepdim=keepdim)
 
 
 def argmax(

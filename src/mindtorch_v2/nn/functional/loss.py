@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import mindtorch_v2 as torch
 
-from ... import _functions
+from ..._C import _functions
 from ._reduction import reduce_values, reduction_name, reduction_number
 from .activation import log_softmax
 from .linear import linear

@@ -7,7 +7,7 @@ import warnings
 
 import mindtorch_v2 as torch
 
-from ... import _functions
+from ..._C import _functions
 from ._reduction import reduce_values, reduction_name, reduction_number
 
 __all__ = [
