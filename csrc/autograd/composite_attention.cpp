@@ -11,21 +11,24 @@ namespace {
 
 void check_inputs(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask,
                   double dropout_p, bool is_causal) {
-  MT_CHECK(query.dtype() == key.dtype() && query.dtype() == value.dtype(),
-           "Expected query, key, and value to have the same dtype, but got query.dtype: ",
-           c_name(query.dtype()), " key.dtype: ", c_name(key.dtype()), " and value.dtype: ",
-           c_name(value.dtype()), " instead.");
+  MT_CHECK(
+      query.dtype() == key.dtype() && query.dtype() == value.dtype(),
+      "Expected query, key, and value to have the same dtype, but got query.dtype: ", c_name(query.dtype()),
+      " key.dtype: ", c_name(key.dtype()), " and value.dtype: ", c_name(value.dtype()), " instead.");
   infer::check_same_device({&query, &key, &value, &mask});
   MT_CHECK(query.dim() >= 2 && key.dim() >= 2 && value.dim() >= 2,
            "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: ",
            query.dim(), " key.dim: ", key.dim(), " and value.dim: ", value.dim(), " instead.");
   if (mask.defined()) {
-    MT_CHECK(mask.dtype() == DType::boolean || mask.dtype() == query.dtype() || mask.dtype() == DType::float32,
-             "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: ",
-             c_name(mask.dtype()), " and  query.dtype: ", c_name(query.dtype()), " instead.");
-    MT_CHECK(!is_causal, "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True");
+    MT_CHECK(
+        mask.dtype() == DType::boolean || mask.dtype() == query.dtype() || mask.dtype() == DType::float32,
+        "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: ",
+        c_name(mask.dtype()), " and  query.dtype: ", c_name(query.dtype()), " instead.");
+    MT_CHECK(!is_causal,
+             "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True");
   }
-  MT_CHECK(dropout_p >= 0 && dropout_p <= 1, "dropout probability has to be between 0 and 1, but got ", dropout_p);
+  MT_CHECK(dropout_p >= 0 && dropout_p <= 1, "dropout probability has to be between 0 and 1, but got ",
+           dropout_p);
 }
 
 // Whether the kernel takes them as they are: [B, H, L, E] with equal batches (and heads, unless they are shared).
@@ -77,8 +80,9 @@ Tensor composed(const Tensor& query, const Tensor& key, const Tensor& value, con
                 double dropout_p, bool is_causal, double scale, bool shared_heads) {
   Tensor keys = key, values = value;
   if (shared_heads) {
-    MT_CHECK(query.dim() >= 3 && key.dim() >= 3 && value.dim() >= 3 && key.size(-3) > 0 && value.size(-3) > 0 &&
-                 query.size(-3) % key.size(-3) == 0 && query.size(-3) % value.size(-3) == 0,
+    MT_CHECK(query.dim() >= 3 && key.dim() >= 3 && value.dim() >= 3 && key.size(-3) > 0 &&
+                 value.size(-3) > 0 && query.size(-3) % key.size(-3) == 0 &&
+                 query.size(-3) % value.size(-3) == 0,
              "Number of heads in key and value must divide the number of heads in query");
     keys = repeated_heads(key, query.size(-3) / key.size(-3));
     values = repeated_heads(value, query.size(-3) / value.size(-3));

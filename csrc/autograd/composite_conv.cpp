@@ -21,6 +21,10 @@ Tensor transposed_convolution(const Tensor& input, const Tensor& weight, const T
     MT_CHECK(output_padding[d] >= 0, "negative output_padding is not supported");
     MT_CHECK(stride[d] > 0, "non-positive stride is not supported");
     MT_CHECK(dilation[d] > 0, "non-positive dilation is not supported");
+    constexpr int64_t limit = int64_t(1) << 31;  // keeps the output's size within 64 bits
+    MT_CHECK(stride[d] < limit && padding[d] > -limit && padding[d] < limit && dilation[d] < limit &&
+                 output_padding[d] < limit,
+             "convolution: stride, padding, dilation or output_padding is too large");
     if (output_padding[d] < stride[d] || output_padding[d] < dilation[d]) continue;
     std::string got;
     const std::pair<const char*, IntList> lists[] = {
@@ -66,8 +70,8 @@ Tensor forward(const Tensor& input, const Tensor& weight, const Tensor& bias, In
   Dims zeros(n, 0);
   if (padding == "valid") return forward(input, weight, bias, steps, zeros, spread, groups, spatial);
   MT_CHECK(padding == "same", "Invalid padding string: '", padding, "'");
-  MT_CHECK(weight.dim() == spatial + 2 && spread.size() == n,
-           "weight of size ", to_string(weight.sizes()), " does not belong to conv", spatial, "d");
+  MT_CHECK(weight.dim() == spatial + 2 && spread.size() == n, "weight of size ", to_string(weight.sizes()),
+           " does not belong to conv", spatial, "d");
   for (int64_t s : steps) MT_CHECK(s == 1, "padding='same' is not supported for strided convolutions");
   for (size_t d = 0; d < n; ++d) zeros[d] = (spread[d] * (weight.sizes()[2 + d] - 1) + 1) / 2;
   Tensor out = forward(input, weight, bias, steps, zeros, spread, groups, spatial);
@@ -80,7 +84,8 @@ Tensor forward(const Tensor& input, const Tensor& weight, const Tensor& bias, In
 }
 
 Tensor transposed(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride,
-                  IntList padding, IntList output_padding, int64_t groups, IntList dilation, int64_t spatial) {
+                  IntList padding, IntList output_padding, int64_t groups, IntList dilation,
+                  int64_t spatial) {
   const size_t n = size_t(spatial);
   return batched(input, "conv_transpose", spatial, [&](const Tensor& x) {
     return ops::convolution(x, weight, bias, filled(stride, n), filled(padding, n), filled(dilation, n), true,
@@ -100,8 +105,8 @@ Tensor convolution(const Tensor& input, const Tensor& weight, const Tensor& bias
   const std::pair<const char*, IntList> lists[] = {
       {"stride", steps}, {"padding", zeros}, {"dilation", spread}, {"output_padding", extra}};
   for (const auto& [name, list] : lists)
-    MT_CHECK(list.size() == spatial, "expected ", name, " to be a single integer value or a list of ", spatial,
-             " values to match the convolution dimensions, but got ", name, "=", to_string(list));
+    MT_CHECK(list.size() == spatial, "expected ", name, " to be a single integer value or a list of ",
+             spatial, " values to match the convolution dimensions, but got ", name, "=", to_string(list));
   return transposed_convolution(input, weight, bias, steps, zeros, spread, extra, groups);
 }
 
@@ -150,8 +155,8 @@ Tensor conv_tbc(const Tensor& self, const Tensor& weight, const Tensor& bias, in
   MT_CHECK(self.dim() == 3, "Input must have 3 dims: time, batch, in_channel");
   MT_CHECK(weight.dim() == 3, "Weight tensor must have 3 dims: kernel_width, in_channels, out_channels.");
   MT_CHECK(bias.dim() == 1, "Bias must be 1-D");
-  const Tensor out = ops::conv1d(ops::permute(self, Dims{1, 2, 0}), ops::permute(weight, Dims{2, 1, 0}), bias,
-                                 1, pad, 1, 1);
+  const Tensor out =
+      ops::conv1d(ops::permute(self, Dims{1, 2, 0}), ops::permute(weight, Dims{2, 1, 0}), bias, 1, pad, 1, 1);
   return ops::permute(out, Dims{2, 0, 1});
 }
 

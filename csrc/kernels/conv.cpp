@@ -22,11 +22,11 @@ namespace {
 struct Geometry {
   int64_t batch, groups, in_channels, out_channels;
   std::array<int64_t, 3> in, out, kernel, padded, stride, padding, dilation;
-  int64_t taps, length;           // of the kernel; of a patch
-  int64_t plane, positions;       // elements of a padded channel; of an output channel
+  int64_t taps, length;      // of the kernel; of a patch
+  int64_t plane, positions;  // elements of a padded channel; of an output channel
   bool unit_stride;
-  std::vector<int64_t> offsets;   // of each element of a patch in the padded image
-  std::vector<int64_t> starts;    // of each output's patch; rows of outputs only where the stride is 1
+  std::vector<int64_t> offsets;  // of each element of a patch in the padded image
+  std::vector<int64_t> starts;   // of each output's patch; rows of outputs only where the stride is 1
 
   Geometry(const View& wide, const View& weight, const View& narrow, const ConvOptions& options)
       : batch(wide.sizes[0]),
@@ -144,14 +144,14 @@ class Forward {
       for (int64_t b = begin; b < end; ++b) {
         const int64_t depth = b / blocks, first = b % blocks * tiles_.columns;
         const int64_t count = std::min(tiles_.columns, g_.flat() - first);
-        weights_[size_t(group)].multiply(
-            image + depth * g_.padded[1] * g_.padded[2] + first, g_.offsets.data(), tile.get(),
-            [&](int64_t row, int rows) {
-              for_each_run(first, count, g_.padded[2], g_.out[2],
-                           [&](int64_t y, int64_t x, int64_t run, int64_t at) {
-                             store(n, group, row, rows, depth, y, x, run, tile.get() + at);
-                           });
-            });
+        weights_[size_t(group)].multiply(image + depth * g_.padded[1] * g_.padded[2] + first,
+                                         g_.offsets.data(), tile.get(), [&](int64_t row, int rows) {
+                                           for_each_run(first, count, g_.padded[2], g_.out[2],
+                                                        [&](int64_t y, int64_t x, int64_t run, int64_t at) {
+                                                          store(n, group, row, rows, depth, y, x, run,
+                                                                tile.get() + at);
+                                                        });
+                                         });
       }
     });
   }
@@ -173,18 +173,17 @@ class Forward {
                      });
         weights_[size_t(group)].multiply(
             patches.get(), offsets.data(), tile.get(), [&](int64_t row, int rows) {
-              for_each_run(first, count, g_.out[2], g_.out[2],
-                           [&](int64_t y, int64_t x, int64_t run, int64_t at) {
-                             store(n, group, row, rows, y / g_.out[1], y % g_.out[1], x, run,
-                                   tile.get() + at);
-                           });
+              for_each_run(
+                  first, count, g_.out[2], g_.out[2], [&](int64_t y, int64_t x, int64_t run, int64_t at) {
+                    store(n, group, row, rows, y / g_.out[1], y % g_.out[1], x, run, tile.get() + at);
+                  });
             });
       }
     });
   }
 
-  void store(int64_t n, int64_t group, int64_t row, int rows, int64_t depth, int64_t y, int64_t x, int64_t run,
-             const T* tile) const {
+  void store(int64_t n, int64_t group, int64_t row, int rows, int64_t depth, int64_t y, int64_t x,
+             int64_t run, const T* tile) const {
     for (int r = 0; r < rows; ++r, tile += tiles_.columns) {
       const int64_t channel = group * g_.out_channels + row + r;
       const int64_t* s = narrow_.strides;
@@ -213,7 +212,8 @@ void flatten(const View& narrow, const Geometry& g, int64_t n, int64_t first_cha
 
 // Every element of a patch times every output, added up where the patches lie in the padded image.
 template <class T>
-void transposed(const View& narrow, const View& weight, const View* bias, const View& wide, const Geometry& g) {
+void transposed(const View& narrow, const View& weight, const View* bias, const View& wide,
+                const Geometry& g) {
   const ConvTiles<T>& tiles = conv_tiles<T>();
   std::vector<int64_t> lines(static_cast<size_t>(g.out_channels));
   for (size_t i = 0; i < lines.size(); ++i) lines[i] = int64_t(i) * g.positions;
@@ -259,8 +259,8 @@ void transposed(const View& narrow, const View& weight, const View* bias, const 
           const T shift = bias ? bias->as<T>()[channel * bias->strides[0]] : T(0);
           for (int64_t i = 0; i < g.in[0]; ++i) {
             for (int64_t j = 0; j < g.in[1]; ++j) {
-              const T* from = image.get() + c * g.plane +
-                              g.at(i + g.padding[0], j + g.padding[1], g.padding[2]);
+              const T* from =
+                  image.get() + c * g.plane + g.at(i + g.padding[0], j + g.padding[1], g.padding[2]);
               T* to = const_cast<T*>(row_of<T>(wide, n, channel, i, j));
               for (int64_t k = 0; k < g.in[2]; ++k) to[k * wide.strides[4]] = from[k] + shift;
             }
@@ -299,7 +299,8 @@ class WeightGradient {
       }
       parts[size_t(begin)] = std::move(part);
     });
-    parallel_for(0, g_.groups * g_.out_channels, std::max<int64_t>(1, kGrain / std::max<int64_t>(g_.length, 1)),
+    parallel_for(0, g_.groups * g_.out_channels,
+                 std::max<int64_t>(1, kGrain / std::max<int64_t>(g_.length, 1)),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t channel = begin; channel < end; ++channel) write(parts, channel);
                  });
@@ -388,7 +389,8 @@ class WeightGradient {
 // A dense tensor of another dtype with a view's sizes.
 class Converted {
  public:
-  Converted(const View& like, DType dtype) : memory_(block_of<char>(like.numel() * int64_t(itemsize(dtype)))) {
+  Converted(const View& like, DType dtype)
+      : memory_(block_of<char>(like.numel() * int64_t(itemsize(dtype)))) {
     int64_t step = 1;
     for (int i = like.ndim - 1; i >= 0; --i) {
       strides_[size_t(i)] = step;

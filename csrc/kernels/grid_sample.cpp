@@ -51,7 +51,8 @@ Position<C> padded(Position<C> p, int64_t size, GridOptions options) {
 // What is too far away to be an index is outside in any case.
 template <class C>
 int64_t to_index(C at) {
-  const bool sane = at > C(std::numeric_limits<int32_t>::min()) && at < C(std::numeric_limits<int32_t>::max());
+  const bool sane =
+      at > C(std::numeric_limits<int32_t>::min()) && at < C(std::numeric_limits<int32_t>::max());
   return sane ? int64_t(at) : -100;
 }
 
@@ -163,14 +164,16 @@ void forward(const View& in, const View& grid, const View& out, GridOptions opti
   using C = compute_t<T>;
   parallel_for(0, out.sizes[0], 1, [&](int64_t begin, int64_t end) {
     for (int64_t n = begin; n < end; ++n) {
-      for_each_position<T>(in, grid, out, n, options, [&](auto&, int64_t to, const Term<C>* terms, int count) {
-        for (int64_t c = 0; c < out.sizes[1]; ++c) {
-          const T* source = in.as<T>() + n * in.strides[0] + c * in.strides[1];
-          C sum = 0;
-          for (int i = 0; i < count; ++i) sum += terms[i].weight * C(source[terms[i].offset]);
-          out.as<T>()[to + c * out.strides[1]] = cast<T>(sum);
-        }
-      });
+      for_each_position<T>(in, grid, out, n, options,
+                           [&](auto&, int64_t to, const Term<C>* terms, int count) {
+                             for (int64_t c = 0; c < out.sizes[1]; ++c) {
+                               const T* source = in.as<T>() + n * in.strides[0] + c * in.strides[1];
+                               C sum = 0;
+                               for (int i = 0; i < count; ++i)
+                                 sum += terms[i].weight * C(source[terms[i].offset]);
+                               out.as<T>()[to + c * out.strides[1]] = cast<T>(sum);
+                             }
+                           });
     }
   });
 }
@@ -232,8 +235,9 @@ void backward(const View& grad, const View& in, const View& grid, const View& gr
 }  // namespace
 
 void grid_sample(const View& in, const View& grid, const View& out, GridOptions options) {
-  dispatch<domains::floating>(in.dtype, "grid_sampler",
-                              [&](auto tag) { forward<typename decltype(tag)::type>(in, grid, out, options); });
+  dispatch<domains::floating>(in.dtype, "grid_sampler", [&](auto tag) {
+    forward<typename decltype(tag)::type>(in, grid, out, options);
+  });
 }
 
 void grid_sample_backward(const View& grad, const View& in, const View& grid, const View& grad_in,

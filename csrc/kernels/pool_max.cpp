@@ -101,12 +101,12 @@ Windows fractional_windows(int64_t in, int64_t out, int64_t kernel, const View& 
     using C = compute_t<T>;
     const C spread = out > 1 ? C(in - kernel) / C(out - 1) : C(0);
     for (int64_t plane = 0; plane < planes; ++plane) {
-      const C sample = C(samples.as<T>()[plane / samples.sizes[1] * samples.strides[0] +
-                                         plane % samples.sizes[1] * samples.strides[1] +
-                                         dim * samples.strides[2]]);
+      const C sample =
+          C(samples.as<T>()[plane / samples.sizes[1] * samples.strides[0] +
+                            plane % samples.sizes[1] * samples.strides[1] + dim * samples.strides[2]]);
       for (int64_t o = 0; o < out; ++o) {
-        const int64_t start = o == out - 1 ? in - kernel
-                                           : int64_t((C(o) + sample) * spread) - int64_t(sample * spread);
+        const int64_t start =
+            o == out - 1 ? in - kernel : int64_t((C(o) + sample) * spread) - int64_t(sample * spread);
         windows.start.push_back(std::clamp<int64_t>(start, 0, in - kernel));
       }
     }
@@ -138,7 +138,8 @@ void max_pool(const View& in, const View& out, const View& indices, int spatial,
 
 void plane_scatter(const View& values, const View& indices, const View& out, int spatial, bool accumulate) {
   const Planes from(values, spatial), places(indices, spatial), to(out, spatial);
-  const std::vector<int64_t> from_at = offsets_of(from), place_at = offsets_of(places), to_at = offsets_of(to);
+  const std::vector<int64_t> from_at = offsets_of(from), place_at = offsets_of(places),
+                             to_at = offsets_of(to);
   dispatch<domains::numeric>(values.dtype, "max_unpool", [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;
@@ -162,7 +163,8 @@ void plane_scatter(const View& values, const View& indices, const View& out, int
 
 void plane_gather(const View& in, const View& indices, const View& out, int spatial) {
   const Planes from(in, spatial), places(indices, spatial), to(out, spatial);
-  const std::vector<int64_t> from_at = offsets_of(from), place_at = offsets_of(places), to_at = offsets_of(to);
+  const std::vector<int64_t> from_at = offsets_of(from), place_at = offsets_of(places),
+                             to_at = offsets_of(to);
   dispatch<domains::numeric>(in.dtype, "max_unpool_backward", [&](auto tag) {
     using T = typename decltype(tag)::type;
     parallel_for(0, to.count, planes_per_range(to.numel), [&](int64_t first, int64_t last) {

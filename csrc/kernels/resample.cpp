@@ -107,8 +107,7 @@ void run(const View& in, const View& out, const std::vector<Taps>& taps, bool tr
                      std::swap(current, other);
                    }
                    T* target = to.at<T>(plane);
-                   for_each_in_plane(
-                       to, [&](int64_t at) { target[at] = leave<T>(*current++, to_integer); });
+                   for_each_in_plane(to, [&](int64_t at) { target[at] = leave<T>(*current++, to_integer); });
                  }
                });
 }

@@ -22,8 +22,8 @@ struct Taps {
 enum class Interpolation { nearest, nearest_exact, linear, cubic, linear_smoothed, cubic_smoothed };
 
 // Windows of `kernel` inputs. `divisor` 0 divides by the window's size, with or without the padding in it.
-Taps window_taps(int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t padding,
-                 bool count_padding, int64_t divisor);
+Taps window_taps(int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t padding, bool count_padding,
+                 int64_t divisor);
 // `out` windows that cover the input as evenly as integers allow.
 Taps adaptive_taps(int64_t in, int64_t out);
 // `scale` is the factor the user gave, 0 for none. `single`: positions are computed in float, which decides

@@ -112,8 +112,8 @@ bool Taps::identity() const {
   return true;
 }
 
-Taps window_taps(int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t padding,
-                 bool count_padding, int64_t divisor) {
+Taps window_taps(int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t padding, bool count_padding,
+                 int64_t divisor) {
   Taps taps(in, out, std::min(kernel, in));
   for (int64_t o = 0; o < out; ++o) {
     const int64_t start = o * stride - padding, end = std::min(start + kernel, in + padding);

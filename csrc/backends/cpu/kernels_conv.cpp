@@ -44,9 +44,8 @@ void convolve_transposed(const Tensor& input, const Tensor& weight, const Tensor
                          IntList stride, IntList padding, IntList dilation, int64_t groups,
                          const Tensor& out) {
   const kernels::View shift = bias.defined() ? view(bias) : kernels::View{};
-  kernels::convolve_transposed(FiveDims(input).view, FiveDims(weight).view,
-                               bias.defined() ? &shift : nullptr, FiveDims(out).view,
-                               options(stride, padding, dilation, groups));
+  kernels::convolve_transposed(FiveDims(input).view, FiveDims(weight).view, bias.defined() ? &shift : nullptr,
+                               FiveDims(out).view, options(stride, padding, dilation, groups));
 }
 
 void convolve_weight(const Tensor& input, const Tensor& grad_output, IntList, IntList stride, IntList padding,
