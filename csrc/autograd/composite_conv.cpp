@@ -21,6 +21,10 @@ Tensor transposed_convolution(const Tensor& input, const Tensor& weight, const T
     MT_CHECK(output_padding[d] >= 0, "negative output_padding is not supported");
     MT_CHECK(stride[d] > 0, "non-positive stride is not supported");
     MT_CHECK(dilation[d] > 0, "non-positive dilation is not supported");
+    constexpr int64_t limit = int64_t(1) << 31;  // keeps the output's size within 64 bits
+    MT_CHECK(stride[d] < limit && padding[d] > -limit && padding[d] < limit && dilation[d] < limit &&
+                 output_padding[d] < limit,
+             "convolution: stride, padding, dilation or output_padding is too large");
     if (output_padding[d] < stride[d] || output_padding[d] < dilation[d]) continue;
     std::string got;
     const std::pair<const char*, IntList> lists[] = {

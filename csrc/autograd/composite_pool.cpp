@@ -1,4 +1,6 @@
 // Pooling and interpolation in terms of their kernels.
+#include <cmath>
+
 #include "generated/ops/ops.h"
 #include "infer/infer.h"
 
@@ -8,6 +10,8 @@ namespace {
 // A list for one dimension as one for two, the first of which is left alone.
 Dims behind(int64_t first, const DimList& list) {
   if (list.dims().empty()) return {};
+  MT_CHECK(list.dims().size() == 1, "pooling of one dimension takes an int or a list of one int, but got ",
+           to_string(list.dims()));
   return {first, list.dims()[0]};
 }
 
@@ -28,6 +32,23 @@ Tensor interpolated(const Tensor& self, IntList size, const char* mode, bool ali
   std::vector<double> factors;
   for (const auto& scale : scales) factors.push_back(scale.value_or(0.0));
   return ops::_interpolate(self, size, mode, align_corners, factors);
+}
+
+// Sizes given, or computed from factors: one of the two.
+Tensor interpolated_by(const Tensor& input, const OptionalInts& size, const char* mode, bool align_corners,
+                       const std::optional<std::vector<double>>& factors) {
+  MT_CHECK(bool(size) != bool(factors), "Must specify exactly one of output_size and scale_factors");
+  const size_t spatial = size_t(std::max<int64_t>(input.dim() - 2, 0));
+  if (size) return ops::_interpolate(input, *size, mode, align_corners, std::vector<double>(spatial, 0.0));
+  MT_CHECK(factors->size() == spatial, "It is expected scale_factors of size ", spatial, ", but got size ",
+           factors->size());
+  Dims scaled;
+  for (size_t i = 0; i < spatial; ++i) {
+    const double wanted = std::floor(double(input.sizes()[2 + i]) * (*factors)[i]);
+    MT_CHECK(wanted >= 0 && wanted < 2147483648.0, "scale_factors: a size of ", wanted, " is out of range");
+    scaled.push_back(int64_t(wanted));
+  }
+  return ops::_interpolate(input, scaled, mode, align_corners, *factors);
 }
 
 }  // namespace
@@ -52,10 +73,6 @@ Tensor max_pool2d(const Tensor& self, IntList kernel_size, IntList stride, IntLi
 Tensor max_pool3d(const Tensor& self, IntList kernel_size, IntList stride, IntList padding, IntList dilation,
                   bool ceil_mode) {
   return std::get<0>(ops::max_pool3d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode));
-}
-Tensor max_pool2d_with_indices_backward(const Tensor& grad_output, const Tensor& self, IntList, IntList,
-                                        IntList, IntList, bool, const Tensor& indices) {
-  return ops::_plane_scatter(grad_output, indices, self.sizes(), 2, true);
 }
 
 Tensor avg_pool1d(const Tensor& self, const DimList& kernel_size, const DimList& stride,
@@ -129,6 +146,15 @@ MT_UPSAMPLE_2D(upsample_bicubic2d, "cubic")
 MT_UPSAMPLE_2D(upsample_bilinear2d_aa, "linear-aa")
 MT_UPSAMPLE_2D(upsample_bicubic2d_aa, "cubic-aa")
 #undef MT_UPSAMPLE_2D
+
+Tensor upsample_bilinear2d_aa(const Tensor& input, const OptionalInts& size, bool align_corners,
+                              const std::optional<std::vector<double>>& scale_factors) {
+  return interpolated_by(input, size, "linear-aa", align_corners, scale_factors);
+}
+Tensor upsample_bicubic2d_aa(const Tensor& input, const OptionalInts& size, bool align_corners,
+                             const std::optional<std::vector<double>>& scale_factors) {
+  return interpolated_by(input, size, "cubic-aa", align_corners, scale_factors);
+}
 
 Tensor upsample_linear1d(const Tensor& self, const DimList& size, bool align_corners,
                          std::optional<double> scale) {

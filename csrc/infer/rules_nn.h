@@ -14,14 +14,16 @@ void convolve_weight(const Tensor& input, const Tensor& grad_output, IntList ker
                      IntList padding, IntList dilation, int64_t groups, Output& out);
 
 // ---- pooling ----
+// One number stands for every dimension.
+Dims window_list(IntList list, size_t spatial);
 int64_t pooled_size(int64_t in, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation,
                     bool ceil_mode);
 void avg_pool2d(const Tensor& self, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode,
                 bool count_include_pad, std::optional<int64_t> divisor_override, Output& out);
 void avg_pool3d(const Tensor& self, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode,
                 bool count_include_pad, std::optional<int64_t> divisor_override, Output& out);
-void avg_pool_backward(const Tensor& grad_output, IntList input_size, IntList kernel_size, IntList stride,
-                       IntList padding, bool ceil_mode, bool count_include_pad,
+void avg_pool_backward(const Tensor& grad_output, IntList input_size, int64_t spatial, IntList kernel_size,
+                       IntList stride, IntList padding, bool ceil_mode, bool count_include_pad,
                        std::optional<int64_t> divisor_override, Output& out);
 void adaptive_avg_pool2d(const Tensor& self, IntList output_size, Output& out);
 void adaptive_avg_pool3d(const Tensor& self, IntList output_size, Output& out);
@@ -36,6 +38,9 @@ void fractional_max_pool2d(const Tensor& self, IntList kernel_size, IntList outp
                            const Tensor& random_samples, Output& out, Output& indices);
 void fractional_max_pool3d(const Tensor& self, IntList kernel_size, IntList output_size,
                            const Tensor& random_samples, Output& out, Output& indices);
+void max_pool2d_backward(const Tensor& grad_output, const Tensor& self, IntList kernel_size, IntList stride,
+                         IntList padding, IntList dilation, bool ceil_mode, const Tensor& indices,
+                         Output& out);
 void plane_scatter(const Tensor& values, const Tensor& indices, IntList size, int64_t spatial,
                    bool accumulate, Output& out);
 void plane_gather(const Tensor& self, const Tensor& indices, int64_t spatial, Output& out);

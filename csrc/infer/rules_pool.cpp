@@ -39,10 +39,17 @@ void check_rank(const Tensor& self, size_t spatial) {
            "D (batch mode) tensor expected for input");
 }
 
-Dims pooled(const Tensor& self, IntList kernel, IntList stride, IntList padding, IntList dilation,
-            bool ceil_mode) {
-  const size_t spatial = kernel.size();
-  const IntList steps = stride.empty() ? kernel : stride;
+Dims pooled(const char* name, size_t spatial, const Tensor& self, IntList kernel_size, IntList stride,
+            IntList padding_size, IntList dilation_size, bool ceil_mode) {
+  const auto checked = [&](IntList list, const char* what) {
+    MT_CHECK(list.size() == 1 || list.size() == spatial, name, spatial, "d: ", what,
+             " a single int, or a tuple of ", spatial == 2 ? "two" : "three", " ints");
+    return window_list(list, spatial);
+  };
+  const Dims kernel = checked(kernel_size, "kernel_size must either be");
+  const Dims steps = stride.empty() ? kernel : checked(stride, "stride must either be omitted,");
+  const Dims padding = checked(padding_size, "padding must either be");
+  const Dims dilation = checked(dilation_size, "dilation must be either");
   check_rank(self, spatial);
   for (int64_t s : steps) MT_CHECK(s != 0, "stride should not be zero");
   for (int64_t s : steps) MT_CHECK(s > 0, "stride should be greater than zero, but got ", named("d", steps));
@@ -75,21 +82,21 @@ Dims pooled(const Tensor& self, IntList kernel, IntList stride, IntList padding,
   return with_spatial(sizes, out);
 }
 
-void prepare_average(const Tensor& self, IntList kernel, IntList stride, IntList padding, bool ceil_mode,
-                     std::optional<int64_t> divisor, Output& out) {
+void prepare_average(size_t spatial, const Tensor& self, IntList kernel, IntList stride, IntList padding,
+                     bool ceil_mode, std::optional<int64_t> divisor, Output& out) {
   MT_CHECK(!divisor || *divisor != 0, "divisor must be not zero");
-  const Dims ones(kernel.size(), 1);
-  const Dims sizes = pooled(self, kernel, stride, padding, ones, ceil_mode);
+  const int64_t one[] = {1};
+  const Dims sizes = pooled("avg_pool", spatial, self, kernel, stride, padding, one, ceil_mode);
   MT_CHECK_AS(not_implemented, is_floating(self.dtype()) || self.dtype() == DType::int64, "\"avg_pool",
-              kernel.size(), "d\" not implemented for '", info(self.dtype()).legacy, "'");
+              spatial, "d\" not implemented for '", info(self.dtype()).legacy, "'");
   out.prepare(sizes, self.dtype(), self.device());
 }
 
-void prepare_maximum(const Tensor& self, IntList kernel, IntList stride, IntList padding, IntList dilation,
-                     bool ceil_mode, Output& out, Output& indices) {
-  const Dims sizes = pooled(self, kernel, stride, padding, dilation, ceil_mode);
+void prepare_maximum(size_t spatial, const Tensor& self, IntList kernel, IntList stride, IntList padding,
+                     IntList dilation, bool ceil_mode, Output& out, Output& indices) {
+  const Dims sizes = pooled("max_pool", spatial, self, kernel, stride, padding, dilation, ceil_mode);
   MT_CHECK_AS(not_implemented, !is_complex(self.dtype()) && self.dtype() != DType::boolean, "\"max_pool",
-              kernel.size(), "d\" not implemented for '", info(self.dtype()).legacy, "'");
+              spatial, "d\" not implemented for '", info(self.dtype()).legacy, "'");
   out.prepare(sizes, self.dtype(), self.device());
   indices.prepare(sizes, DType::int64, self.device());
 }
@@ -152,6 +159,10 @@ void fractional(const Tensor& self, IntList kernel, IntList output_size, const T
 
 }  // namespace
 
+Dims window_list(IntList list, size_t spatial) {
+  return list.size() == 1 ? Dims(spatial, list[0]) : Dims(list);
+}
+
 int64_t pooled_size(int64_t in, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation,
                     bool ceil_mode) {
   const int64_t room = in + 2 * padding - dilation * (kernel - 1) - 1 + (ceil_mode ? stride - 1 : 0);
@@ -163,15 +174,20 @@ int64_t pooled_size(int64_t in, int64_t kernel, int64_t stride, int64_t padding,
 
 void avg_pool2d(const Tensor& self, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode,
                 bool, std::optional<int64_t> divisor_override, Output& out) {
-  prepare_average(self, kernel_size, stride, padding, ceil_mode, divisor_override, out);
+  prepare_average(2, self, kernel_size, stride, padding, ceil_mode, divisor_override, out);
 }
 void avg_pool3d(const Tensor& self, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode,
                 bool, std::optional<int64_t> divisor_override, Output& out) {
-  prepare_average(self, kernel_size, stride, padding, ceil_mode, divisor_override, out);
+  prepare_average(3, self, kernel_size, stride, padding, ceil_mode, divisor_override, out);
 }
-void avg_pool_backward(const Tensor& grad_output, IntList input_size, IntList, IntList, IntList, bool, bool,
-                       std::optional<int64_t>, Output& out) {
+void avg_pool_backward(const Tensor& grad_output, IntList input_size, int64_t, IntList, IntList, IntList,
+                       bool, bool, std::optional<int64_t>, Output& out) {
   out.prepare(input_size, grad_output.dtype(), grad_output.device());
+}
+
+void max_pool2d_backward(const Tensor& grad_output, const Tensor& self, IntList, IntList, IntList, IntList,
+                         bool, const Tensor& indices, Output& out) {
+  plane_scatter(grad_output, indices, self.sizes(), 2, true, out);
 }
 
 void adaptive_avg_pool2d(const Tensor& self, IntList output_size, Output& out) {
@@ -186,11 +202,11 @@ void adaptive_avg_pool_backward(const Tensor& grad_output, IntList input_size, i
 
 void max_pool2d(const Tensor& self, IntList kernel_size, IntList stride, IntList padding, IntList dilation,
                 bool ceil_mode, Output& out, Output& indices) {
-  prepare_maximum(self, kernel_size, stride, padding, dilation, ceil_mode, out, indices);
+  prepare_maximum(2, self, kernel_size, stride, padding, dilation, ceil_mode, out, indices);
 }
 void max_pool3d(const Tensor& self, IntList kernel_size, IntList stride, IntList padding, IntList dilation,
                 bool ceil_mode, Output& out, Output& indices) {
-  prepare_maximum(self, kernel_size, stride, padding, dilation, ceil_mode, out, indices);
+  prepare_maximum(3, self, kernel_size, stride, padding, dilation, ceil_mode, out, indices);
 }
 
 void adaptive_max_pool2d(const Tensor& self, IntList output_size, Output& out, Output& indices) {
@@ -262,6 +278,9 @@ void interpolate(const Tensor& self, IntList output_size, std::string_view mode,
            ") output (", listed(output_size), ")");
   MT_CHECK(self.sizes()[1] != 0, "Non-empty ", spatial + 2,
            "D data tensor expected but got a tensor with sizes ", to_string(self.sizes()));
+  for (double scale : scales)
+    MT_CHECK(!(scale > 0) || (scale > 1e-9 && scale < 1e9), "interpolate: a scale factor of ", scale,
+             " is out of range");
   const bool bytes = self.dtype() == DType::uint8;
   MT_CHECK_AS(not_implemented, is_floating(self.dtype()) || bytes, "\"upsample_", mode, spatial,
               "d\" not implemented for '", info(self.dtype()).legacy, "'");

@@ -177,10 +177,10 @@ class Attention {
                  C* scores) const {
     const Head<T> query(query_, batch, head);
     const C scale = C(options_.scale);
-    const PackedRows<C> packed(conv_tiles<C>(), rows, width_, [&](int64_t row, int64_t i) {
-      return cast<C>(query.at(first + row, i)) * scale;
-    });
-    multiply(packed, turned_keys, width_, keys_, seen, scores, seen, false);
+    const auto scaled = block_of<C>(rows * width_);
+    query.copy(scaled.get(), first, rows, false);
+    for (int64_t i = 0; i < rows * width_; ++i) scaled[size_t(i)] *= scale;
+    multiply<C>({scaled.get(), width_, 1}, rows, turned_keys, width_, keys_, seen, scores, seen, false);
     constexpr C hidden = -std::numeric_limits<C>::infinity();
     for (int64_t r = 0; r < rows; ++r) {
       C* row = scores + r * seen;
@@ -213,9 +213,7 @@ class Attention {
       totals[r] = ScoreRow<C>::kExp[cpu_level](scores + r * seen, seen, &top);
       logsumexp.as<C>()[row_place(logsumexp, batch, head, first + r)] = top + std::log(totals[r]);
     }
-    const PackedRows<C> packed(conv_tiles<C>(), rows, seen,
-                               [&](int64_t row, int64_t i) { return scores[row * seen + i]; });
-    multiply(packed, values, seen, out_width_, out_width_, sums, out_width_, false);
+    multiply<C>({scores, seen, 1}, rows, values, seen, out_width_, out_width_, sums, out_width_, false);
     const Head<T> to(out, batch, head);
     for (int64_t r = 0; r < rows; ++r) {
       const C factor = totals[r] == C(0) ? C(0) : C(1) / totals[r];
@@ -235,11 +233,9 @@ class Attention {
     Head<T>(query_, batch, head).copy(b.queries.get(), first, rows, false);
     Head<T>(grad, batch, head).copy(b.grads.get(), first, rows, false);
     // The gradient of a probability, then of its score: p * (slope - sum of p * slope over the row).
-    const ConvTiles<C>& tiles = conv_tiles<C>();
     const C* grads = b.grads.get();
-    multiply(PackedRows<C>(tiles, rows, out_width_,
-                           [&](int64_t row, int64_t i) { return grads[row * out_width_ + i]; }),
-             b.turned_values.get(), out_width_, keys_, seen, slopes, seen, false);
+    multiply<C>({grads, out_width_, 1}, rows, b.turned_values.get(), out_width_, keys_, seen, slopes, seen,
+                false);
     const Head<T> result(out, batch, head);
     for (int64_t r = 0; r < rows; ++r) {
       C dot = 0;
@@ -249,13 +245,13 @@ class Attention {
       C *slope = slopes + r * seen, *probability = p + r * seen;
       for (int64_t j = 0; j < seen; ++j) slope[j] = probability[j] * (slope[j] - dot) * scale;
     }
-    multiply(PackedRows<C>(tiles, rows, seen, [&](int64_t row, int64_t i) { return slopes[row * seen + i]; }),
-             b.keys.get(), seen, width_, width_, b.grad_queries.get(), width_, false);
+    multiply<C>({slopes, seen, 1}, rows, b.keys.get(), seen, width_, width_, b.grad_queries.get(), width_,
+                false);
     store(b.grad_queries.get(), Head<T>(grad_query, batch, head), first, rows);
-    multiply(PackedRows<C>(tiles, seen, rows, [&](int64_t row, int64_t i) { return slopes[i * seen + row]; }),
-             b.queries.get(), rows, width_, width_, b.grad_keys.get(), width_, true);
-    multiply(PackedRows<C>(tiles, seen, rows, [&](int64_t row, int64_t i) { return p[i * seen + row]; }),
-             b.grads.get(), rows, out_width_, out_width_, b.grad_values.get(), out_width_, true);
+    multiply<C>({slopes, 1, seen}, seen, b.queries.get(), rows, width_, width_, b.grad_keys.get(), width_,
+                true);
+    multiply<C>({p, 1, seen}, seen, grads, rows, out_width_, out_width_, b.grad_values.get(), out_width_,
+                true);
   }
 
   const View &query_, &key_, &value_, *mask_;

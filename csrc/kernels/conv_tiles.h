@@ -1,5 +1,5 @@
-// The two inner products of convolution, over tiles that stay in registers. Inputs are reached through tables of
-// offsets, so that a padded image serves as the matrix of its patches without being unrolled.
+// The inner products of convolution and attention, over tiles that stay in registers. Images are reached through
+// tables of offsets, so that a padded one serves as the matrix of its patches without being unrolled.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,11 @@ struct ConvTiles {
   using Product = void (*)(const T* a, const T* b, const int64_t* offsets, int64_t length, T* c);
   Product product[4];  // for 8 (null where there are too few registers), 4, 2 and 1 rows
   int64_t columns;
+
+  // c[rows, columns] = sum over i of a[r * row_stride + i * step] * b[i * leading + (0 … columns - 1)].
+  using Dense = void (*)(const T* a, int64_t row_stride, int64_t step, const T* b, int64_t leading,
+                         int64_t length, T* c);
+  Dense dense[4], dense_narrow[4];  // with `columns` and with `narrow` columns
 
   // c[r, width] += sum over p of x[offsets[r] + p] * y[p, width] for six r; rows of y and c are `leading` apart.
   using Outer = void (*)(const T* x, const int64_t* offsets, const T* y, int64_t count, T* c,

@@ -1,6 +1,7 @@
 // Pooling, interpolation and sampling on the CPU: tables of windows from the options, then one kernel.
 #include "backends/cpu/view.h"
 #include "generated/cpu/kernels.h"
+#include "infer/infer.h"
 #include "kernels/grid_sample.h"
 #include "kernels/pool_max.h"
 #include "kernels/resample.h"
@@ -13,11 +14,13 @@ using kernels::Taps;
 IntList last(const Tensor& t, size_t count) { return t.sizes().subspan(t.sizes().size() - count); }
 IntList last(IntList sizes, size_t count) { return sizes.subspan(sizes.size() - count); }
 
-std::vector<Taps> average_taps(IntList in, IntList out, IntList kernel, IntList stride, IntList padding,
-                               bool count_padding, std::optional<int64_t> divisor) {
-  const IntList steps = stride.empty() ? kernel : stride;
+std::vector<Taps> average_taps(IntList in, IntList out, IntList kernel_size, IntList stride,
+                               IntList padding_size, bool count_padding, std::optional<int64_t> divisor) {
+  const size_t n = in.size();
+  const Dims kernel = infer::window_list(kernel_size, n), padding = infer::window_list(padding_size, n);
+  const Dims steps = stride.empty() ? kernel : infer::window_list(stride, n);
   std::vector<Taps> taps;
-  for (size_t i = 0; i < kernel.size(); ++i) {
+  for (size_t i = 0; i < n; ++i) {
     // A given divisor divides once, whatever the number of dimensions.
     const int64_t divide = !divisor ? 0 : i == 0 ? *divisor : 1;
     taps.push_back(
@@ -26,9 +29,8 @@ std::vector<Taps> average_taps(IntList in, IntList out, IntList kernel, IntList 
   return taps;
 }
 
-void average(const Tensor& self, IntList kernel, IntList stride, IntList padding, bool count_padding,
-             std::optional<int64_t> divisor, const Tensor& out) {
-  const size_t n = kernel.size();
+void average(size_t n, const Tensor& self, IntList kernel, IntList stride, IntList padding,
+             bool count_padding, std::optional<int64_t> divisor, const Tensor& out) {
   kernels::resample(
       view(self), view(out),
       average_taps(last(self, n), last(out, n), kernel, stride, padding, count_padding, divisor),
@@ -61,10 +63,12 @@ std::vector<Taps> interpolation_taps(IntList in, IntList out, std::string_view m
   return taps;
 }
 
-void maximum(const Tensor& self, IntList kernel, IntList stride, IntList padding, IntList dilation,
-             const Tensor& out, const Tensor& indices) {
-  const size_t n = kernel.size();
-  const IntList in = last(self, n), made = last(out, n), steps = stride.empty() ? kernel : stride;
+void maximum(size_t n, const Tensor& self, IntList kernel_size, IntList stride, IntList padding_size,
+             IntList dilation_size, const Tensor& out, const Tensor& indices) {
+  const IntList in = last(self, n), made = last(out, n);
+  const Dims kernel = infer::window_list(kernel_size, n), padding = infer::window_list(padding_size, n);
+  const Dims steps = stride.empty() ? kernel : infer::window_list(stride, n);
+  const Dims dilation = infer::window_list(dilation_size, n);
   kernels::WindowSet windows;
   for (size_t i = 0; i < n; ++i)
     windows[3 - n + i] = kernels::fixed_windows(in[i], made[i], kernel[i], steps[i], padding[i], dilation[i]);
@@ -79,16 +83,16 @@ kernels::GridOptions grid_options(int64_t mode, int64_t padding, bool align_corn
 
 void avg_pool2d(const Tensor& self, IntList kernel_size, IntList stride, IntList padding, bool,
                 bool count_include_pad, std::optional<int64_t> divisor_override, const Tensor& out) {
-  average(self, kernel_size, stride, padding, count_include_pad, divisor_override, out);
+  average(2, self, kernel_size, stride, padding, count_include_pad, divisor_override, out);
 }
 void avg_pool3d(const Tensor& self, IntList kernel_size, IntList stride, IntList padding, bool,
                 bool count_include_pad, std::optional<int64_t> divisor_override, const Tensor& out) {
-  average(self, kernel_size, stride, padding, count_include_pad, divisor_override, out);
+  average(3, self, kernel_size, stride, padding, count_include_pad, divisor_override, out);
 }
-void avg_pool_backward(const Tensor& grad_output, IntList input_size, IntList kernel_size, IntList stride,
-                       IntList padding, bool, bool count_include_pad, std::optional<int64_t> divisor_override,
-                       const Tensor& out) {
-  const size_t n = kernel_size.size();
+void avg_pool_backward(const Tensor& grad_output, IntList input_size, int64_t spatial, IntList kernel_size,
+                       IntList stride, IntList padding, bool, bool count_include_pad,
+                       std::optional<int64_t> divisor_override, const Tensor& out) {
+  const size_t n = size_t(spatial);
   kernels::resample_transposed(view(grad_output), view(out),
                                average_taps(last(input_size, n), last(grad_output, n), kernel_size, stride,
                                             padding, count_include_pad, divisor_override));
@@ -107,11 +111,11 @@ void adaptive_avg_pool_backward(const Tensor& grad_output, IntList input_size, i
 
 void max_pool2d(const Tensor& self, IntList kernel_size, IntList stride, IntList padding, IntList dilation,
                 bool, const Tensor& out, const Tensor& indices) {
-  maximum(self, kernel_size, stride, padding, dilation, out, indices);
+  maximum(2, self, kernel_size, stride, padding, dilation, out, indices);
 }
 void max_pool3d(const Tensor& self, IntList kernel_size, IntList stride, IntList padding, IntList dilation,
                 bool, const Tensor& out, const Tensor& indices) {
-  maximum(self, kernel_size, stride, padding, dilation, out, indices);
+  maximum(3, self, kernel_size, stride, padding, dilation, out, indices);
 }
 
 void adaptive_max_pool(const Tensor& self, IntList output_size, const Tensor& out, const Tensor& indices) {
@@ -138,6 +142,10 @@ void fractional_max_pool(const Tensor& self, IntList kernel_size, IntList output
 void plane_scatter(const Tensor& values, const Tensor& indices, IntList, int64_t spatial, bool accumulate,
                    const Tensor& out) {
   kernels::plane_scatter(view(values), view(indices), view(out), int(spatial), accumulate);
+}
+void max_pool2d_backward(const Tensor& grad_output, const Tensor&, IntList, IntList, IntList, IntList, bool,
+                         const Tensor& indices, const Tensor& out) {
+  kernels::plane_scatter(view(grad_output), view(indices), view(out), 2, true);
 }
 void plane_gather(const Tensor& self, const Tensor& indices, int64_t spatial, const Tensor& out) {
   kernels::plane_gather(view(self), view(indices), view(out), int(spatial));

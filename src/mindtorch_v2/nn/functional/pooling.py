@@ -44,10 +44,45 @@ __all__ = [
 
 Pair = tuple[torch.Tensor, torch.Tensor]
 
-avg_pool1d = _functions.avg_pool1d
-avg_pool2d = _nn.avg_pool2d
-avg_pool3d = _nn.avg_pool3d
 adaptive_avg_pool1d = _functions.adaptive_avg_pool1d
+
+
+def avg_pool1d(
+    input: torch.Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> torch.Tensor:
+    stride = () if stride is None else stride
+    return _functions.avg_pool1d(input, kernel_size, stride, padding, ceil_mode, count_include_pad)
+
+
+def avg_pool2d(
+    input: torch.Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> torch.Tensor:
+    stride = () if stride is None else stride
+    return _nn.avg_pool2d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+
+def avg_pool3d(
+    input: torch.Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> torch.Tensor:
+    stride = () if stride is None else stride
+    return _nn.avg_pool3d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
 def _listed(value: Any, dims: int) -> list[Any]:
