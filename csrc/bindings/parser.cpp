@@ -245,7 +245,6 @@ Dims Bound::ints(int i) const {
 Dims Bound::sized_ints(int i, int length) const {
   if (!given(i)) return {};  // the default is an empty list
   Dims out = ints(i);
-  if (!given(i)) return out;
   const bool single = !PyTuple_Check(slot_[i]) && !PyList_Check(slot_[i]);
   while (single && int(out.size()) < length) out.push_back(out[0]);
   return out;
