@@ -70,6 +70,8 @@ DeviceLike: TypeAlias = device | str | _int
 class OutOfMemoryError(RuntimeError): ...
 
 bfloat16: dtype
+float8_e4m3fn: dtype
+float8_e5m2: dtype
 bool: dtype
 complex64: dtype
 complex128: dtype

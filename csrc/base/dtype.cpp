@@ -12,6 +12,8 @@ constexpr Category category_of(DType t) {
     case DType::boolean: return Category::boolean;
     case DType::float16:
     case DType::bfloat16:
+    case DType::float8_e4m3fn:
+    case DType::float8_e5m2:
     case DType::float32:
     case DType::float64: return Category::floating;
     case DType::complex64:
@@ -71,12 +73,17 @@ const char* c_name(DType t) {
                                                      "c10::BFloat16",
                                                      "uint16_t",
                                                      "uint32_t",
-                                                     "uint64_t"};
+                                                     "uint64_t",
+                                                     "c10::Float8_e4m3fn",
+                                                     "c10::Float8_e5m2"};
   return names[int(t)];
 }
 
 DType promote(DType a, DType b) {
   if (a == b) return a;
+  MT_CHECK(!is_float8(a) && !is_float8(b),
+           "Promotion for Float8 Types is not supported, attempted to promote ", info(a).legacy, " and ",
+           info(b).legacy);
   const Category ca = category(a), cb = category(b);
   if (ca != cb) {
     const DType high = ca > cb ? a : b, low = ca > cb ? b : a;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/float8.h"
 #include "base/half.h"
 
 namespace mt {
@@ -13,22 +14,24 @@ using complex64 = std::complex<float>;
 using complex128 = std::complex<double>;
 
 // name, C++ type, PyTorch's legacy name (used in its error messages)
-#define MT_FORALL_DTYPES(X)                        \
-  X(uint8, uint8_t, "Byte")                        \
-  X(int8, int8_t, "Char")                          \
-  X(int16, int16_t, "Short")                       \
-  X(int32, int32_t, "Int")                         \
-  X(int64, int64_t, "Long")                        \
-  X(float16, ::mt::Half, "Half")                   \
-  X(float32, float, "Float")                       \
-  X(float64, double, "Double")                     \
-  X(complex64, ::mt::complex64, "ComplexFloat")    \
-  X(complex128, ::mt::complex128, "ComplexDouble") \
-  X(boolean, bool, "Bool")                         \
-  X(bfloat16, ::mt::BFloat16, "BFloat16")          \
-  X(uint16, uint16_t, "UInt16")                    \
-  X(uint32, uint32_t, "UInt32")                    \
-  X(uint64, uint64_t, "UInt64")
+#define MT_FORALL_DTYPES(X)                           \
+  X(uint8, uint8_t, "Byte")                           \
+  X(int8, int8_t, "Char")                             \
+  X(int16, int16_t, "Short")                          \
+  X(int32, int32_t, "Int")                            \
+  X(int64, int64_t, "Long")                           \
+  X(float16, ::mt::Half, "Half")                      \
+  X(float32, float, "Float")                          \
+  X(float64, double, "Double")                        \
+  X(complex64, ::mt::complex64, "ComplexFloat")       \
+  X(complex128, ::mt::complex128, "ComplexDouble")    \
+  X(boolean, bool, "Bool")                            \
+  X(bfloat16, ::mt::BFloat16, "BFloat16")             \
+  X(uint16, uint16_t, "UInt16")                       \
+  X(uint32, uint32_t, "UInt32")                       \
+  X(uint64, uint64_t, "UInt64")                       \
+  X(float8_e4m3fn, ::mt::Float8E4M3, "Float8_e4m3fn") \
+  X(float8_e5m2, ::mt::Float8E5M2, "Float8_e5m2")
 
 enum class DType : uint8_t {
 #define X(name, type, legacy) name,
@@ -77,6 +80,7 @@ inline bool is_complex(DType t) { return category(t) == Category::complex; }
 inline bool is_integral(DType t, bool include_bool) {
   return category(t) == Category::integral || (include_bool && t == DType::boolean);
 }
+inline bool is_float8(DType t) { return t == DType::float8_e4m3fn || t == DType::float8_e5m2; }
 inline bool is_differentiable(DType t) { return is_floating(t) || is_complex(t); }
 
 // The type of a complex type's parts (other types: themselves), and the complex type with room for a type.

@@ -1,4 +1,4 @@
-// Sixteen- and eight-bit floating point: storage types that convert to and from float.
+// Sixteen-bit floating point: storage types that convert to and from float.
 // Arithmetic happens in float (see `compute_t` in kernels/types.h), so none is defined here.
 #pragma once
 

@@ -34,7 +34,8 @@ class Scalar {
       return is_integral() ? value_.i != 0 : value_.d[0] != 0;
     } else if constexpr (std::is_integral_v<T>) {
       return is_integral() ? T(value_.i) : T(int64_t(value_.d[0]));
-    } else if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
+    } else if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16> ||
+                         std::is_same_v<T, Float8E4M3> || std::is_same_v<T, Float8E5M2>) {
       return T(to<float>());
     } else {
       return is_integral() ? T(value_.i) : T(value_.d[0]);

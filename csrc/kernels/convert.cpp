@@ -154,7 +154,7 @@ void repeat(const char* element, size_t itemsize, char* target, int64_t n) {
 }
 
 void store_scalar(const Scalar& value, DType dtype, void* target) {
-  dispatch<domains::every>(dtype, "fill", [&](auto tag) {
+  dispatch<domains::stored>(dtype, "fill", [&](auto tag) {
     using T = typename decltype(tag)::type;
     *static_cast<T*>(target) = value.to<T>();
   });

@@ -20,12 +20,20 @@ template <> struct compute_of<Half> {
 template <> struct compute_of<BFloat16> {
   using type = float;
 };
+template <> struct compute_of<Float8E4M3> {
+  using type = float;
+};
+template <> struct compute_of<Float8E5M2> {
+  using type = float;
+};
 template <class T> using compute_t = typename compute_of<T>::type;
 
 template <class T> inline constexpr bool is_complex_v = false;
 template <class R> inline constexpr bool is_complex_v<std::complex<R>> = true;
 template <class T>
 inline constexpr bool is_half_v = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
+template <class T>
+inline constexpr bool is_float8_v = std::is_same_v<T, Float8E4M3> || std::is_same_v<T, Float8E5M2>;
 template <class T>
 inline constexpr bool is_integer_v = std::is_integral_v<T> && !std::is_same_v<T, bool>;
 
@@ -52,6 +60,8 @@ inline constexpr DTypeSet inexact = floating | complex;
 inline constexpr DTypeSet numeric = integral | inexact;  // no bool
 inline constexpr DTypeSet any = numeric | boolean;
 inline constexpr DTypeSet every = any | wide_unsigned;  // also uint16/32/64
+inline constexpr DTypeSet stored =
+    every | dtype_set(DType::float8_e4m3fn, DType::float8_e5m2);  // what can be filled, copied and cast
 inline constexpr DTypeSet every_numeric = numeric | wide_unsigned;
 inline constexpr DTypeSet real = integral | floating;  // no bool, no complex
 inline constexpr DTypeSet ordered = real | boolean;    // no complex
@@ -64,7 +74,7 @@ template <class To, class From>
 [[gnu::always_inline]] inline To cast(From v) {
   if constexpr (std::is_same_v<To, From>) {
     return v;
-  } else if constexpr (is_half_v<From>) {
+  } else if constexpr (is_half_v<From> || is_float8_v<From>) {
     return cast<To>(float(v));
   } else if constexpr (is_complex_v<From> && is_complex_v<To>) {
     using R = typename To::value_type;
@@ -76,7 +86,7 @@ template <class To, class From>
   } else if constexpr (is_complex_v<To>) {
     using R = typename To::value_type;
     return To(R(v), R(0));
-  } else if constexpr (is_half_v<To>) {
+  } else if constexpr (is_half_v<To> || is_float8_v<To>) {
     return To(float(v));
   } else if constexpr (std::is_floating_point_v<From> && is_integer_v<To> && !std::is_same_v<To, int32_t> &&
                        !std::is_same_v<To, int64_t>) {

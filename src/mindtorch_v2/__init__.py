@@ -20,6 +20,8 @@ from ._C import (
     complex128 as complex128,
     device as device,
     dtype as dtype,
+    float8_e4m3fn as float8_e4m3fn,
+    float8_e5m2 as float8_e5m2,
     float16 as float16,
     float32 as float32,
     float64 as float64,
