@@ -16,7 +16,7 @@ void arg_reduce(Function& f, const Tensor& self, std::optional<int64_t> dim, boo
     return;
   }
   const int64_t all[] = {self.numel()};
-  aclnn::call(f, out.device(), views::view(contiguous(self), all), 0, false, views::view(out, {}));
+  aclnn::call(f, out.device(), views::view(contiguous(self), all), 0, false, views::view(out, IntList{}));
 }
 
 }  // namespace
