@@ -133,9 +133,9 @@ def functions_stub(rows: list[Row], module: str) -> str:
 
 
 def _cell(row: Row, device: str) -> str:
-    if row.family in ("view", "composite", "python") or row.kernel:
-        return "yes"
-    if device == "meta":
+    if row.family in ("composite", "python"):
+        return "its parts"
+    if row.family == "view" or row.kernel or device == "meta":
         return "yes"
     cell = row.cpu if device == "cpu" else row.npu
     if cell is None:
@@ -149,13 +149,14 @@ def support_matrix(rows: list[Row]) -> str:
         "",
         "Generated from the operator table. A dash is a hole: calling the operator there raises "
         "NotImplementedError.",
+        "An operator made of others runs where its parts do.",
         "",
         "| operator | variants | cpu | npu | meta | gradient |",
         "|---|---|---|---|---|---|",
     ]
     for row in rows:
         if row.family in ("composite", "python"):
-            gradient = "through its parts"
+            gradient = "its parts"
         else:
             gradient = ", ".join(row.grad) if row.grad else "—"
         devices = " | ".join(_cell(row, device) for device in ("cpu", "npu", "meta"))
