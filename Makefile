@@ -34,6 +34,7 @@ CONFIGURE = CXX=$$(tools/find_compiler) $(CMAKE) -S . -G Ninja -DPython_EXECUTAB
 define MAKE_STUBS
 rm -rf $(STUBS)
 $(PY) -m codegen --out $(STUBS)
+$(VENV)/bin/ruff check --quiet --select I --fix $(addprefix $(STUBS)/python/,$(STUB_FILES))
 $(VENV)/bin/ruff format --quiet $(addprefix $(STUBS)/python/,$(STUB_FILES))
 endef
 

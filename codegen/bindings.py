@@ -134,7 +134,7 @@ def _value(a: Argument, i: int) -> str:
     return f"b.{_READERS[a.kind]}({', '.join(values)})"
 
 
-def _plain_tuple(row: Row) -> bool:
+def plain_tuple(row: Row) -> bool:
     """Results that PyTorch does not name are called result0, result1… in the table."""
     return len(row.schema.returns) > 1 and row.schema.returns[0].name == "result0"
 
@@ -143,7 +143,7 @@ def _result(row: Row, call: str) -> str:
     returns = row.schema.returns
     if returns[0].type == "Tensor[]":
         return f"return wrap_list({call});"
-    if _plain_tuple(row):
+    if plain_tuple(row):
         return f"return wrap_tuple({call});"
     if len(returns) > 1:
         fields = ", ".join(f'"{r.name}"' for r in returns)
@@ -189,7 +189,7 @@ def _python_case(row: Row, suffix: str) -> list[str]:
     if "out" in row.variants:
         at = len(row.schema.arguments)
         lines.append(f"        if (b.given({at})) return op.into(b, {at}, {len(returns)});")
-    if len(returns) > 1 and not _plain_tuple(row):
+    if len(returns) > 1 and not plain_tuple(row):
         fields = ", ".join(f'"{r.name}"' for r in returns)
         lines.append(
             f'        static PyTypeObject* type = return_type("torch.return_types.{row.cpp_name}", {{{fields}}});'

@@ -126,11 +126,8 @@ from ._tensor import (
     result_type as result_type,
 )
 from ._norm import norm as norm
-from ._contractions import (
-    chain_matmul as chain_matmul,
-    einsum as einsum,
-    tensordot as tensordot,
-)
+from ._contractions import chain_matmul as chain_matmul, einsum as einsum
+from ._contractions import tensordot as tensordot  # type: ignore[assignment] # `dims` is one argument here
 from ._lowrank import (
     lu as lu,
     pca_lowrank as pca_lowrank,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import ModuleType
 
 from . import _C
 from ._C import Tensor
@@ -19,21 +18,16 @@ def norm(
 ) -> Tensor:
     """The p-norm over `dim` (all dimensions when None); "fro" is 2, "nuc" the sum of the singular values."""
     if p == "nuc":
-        matrix = tuple(range(input.dim())) if dim is None else dim
-        return _linalg().matrix_norm(input, p, matrix, keepdim, dtype=dtype, out=out)
+        matrix = range(input.dim()) if dim is None else [dim] if isinstance(dim, int) else dim
+        return _C._linalg.matrix_norm(input, "nuc", tuple(matrix), keepdim, dtype=dtype, out=out)
     if isinstance(p, str):
         if p != "fro":
             raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
         if isinstance(dim, Sequence) and len(dim) > 2:
             raise ValueError(f"Expected at most 2 dimensions for a Frobenius norm, got {len(dim)}")
-    order = 2.0 if p is None or p == "fro" else p
+        p = 2.0
+    order = 2.0 if p is None else p
     return _C._linalg.vector_norm(input, order, dim, keepdim, dtype=dtype, out=out)
-
-
-def _linalg() -> ModuleType:
-    from . import linalg  # late, because it is built on this package
-
-    return linalg
 
 
 def _norm_method(
@@ -47,4 +41,4 @@ def _norm_method(
 
 
 _norm_method.__name__ = "norm"
-Tensor.norm = _norm_method
+setattr(Tensor, "norm", _norm_method)  # noqa: B010 - a method of the native type

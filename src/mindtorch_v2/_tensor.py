@@ -63,11 +63,11 @@ def _hermitian(self: Tensor, name: str) -> Tensor:
     return self.adjoint()
 
 
-def _as_source(self: Tensor, value: Any) -> Tensor:
-    """What is assigned to a part of a complex tensor: a tensor, or a number for all elements."""
+def _set_part(part: Tensor, value: Any) -> None:
+    """Assigns to the real or imaginary part of a tensor: a tensor, or a number for all elements."""
     from ._creation import tensor
 
-    return value if isinstance(value, Tensor) else tensor(value, device=self.device)
+    part.copy_(value if isinstance(value, Tensor) else tensor(value, device=part.device))
 
 
 _attributes: dict[str, Any] = {
@@ -77,12 +77,8 @@ _attributes: dict[str, Any] = {
     "is_cuda": property(lambda self: False),
     "H": property(lambda self: _hermitian(self, "H")),
     "mH": property(lambda self: _hermitian(self, "mH")),
-    "real": property(
-        _functions.real, lambda self, value: _functions.real(self).copy_(_as_source(self, value))
-    ),
-    "imag": property(
-        _functions.imag, lambda self, value: _functions.imag(self).copy_(_as_source(self, value))
-    ),
+    "real": property(_functions.real, lambda self, value: _set_part(_functions.real(self), value)),
+    "imag": property(_functions.imag, lambda self, value: _set_part(_functions.imag(self), value)),
     "retains_grad": property(lambda self: self._retains_grad()),
 }
 for _name, _value in _attributes.items():

@@ -119,6 +119,6 @@ for _method in (
     new, fill_diagonal_, apply_, map_, __reversed__,
 ):  # fmt: skip
     setattr(Tensor, _method.__name__, _method)
-setattr(Tensor, "const_data_ptr", Tensor.data_ptr)  # noqa: B010 - the type checker knows no such method
+setattr(Tensor, "const_data_ptr", Tensor.data_ptr)  # noqa: B010 - a method of the native type
 setattr(Tensor, "_is_view", lambda self: self._base is not None)  # noqa: B010
 setattr(Tensor, "_typed_storage", Tensor.storage)  # noqa: B010

@@ -3,9 +3,8 @@ from builtins import bool as _bool
 from builtins import float as _float
 from builtins import int as _int
 from collections.abc import Sequence
-from typing import overload
 
-from . import DeviceLike, Generator, Number, Tensor
+from . import DeviceLike, Tensor
 from . import dtype as _dtype
 
 def fft(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import mindtorch_v2 as torch
+from mindtorch_v2._C import _functions as _native
 
 if TYPE_CHECKING:
     from mindtorch_v2 import Tensor
@@ -59,8 +60,8 @@ def _reflect(reflectors: Tensor, tau: Tensor, matrix: Tensor, order: list[int], 
 
 def householder_product(input: Tensor, tau: Tensor) -> Tensor:
     if not _wants_gradient(input, tau):
-        return torch._linalg_householder_product(input, tau)
-    torch._linalg_householder_product(input.detach(), tau.detach())  # its checks
+        return _native._linalg_householder_product(input, tau)
+    _native._linalg_householder_product(input.detach(), tau.detach())  # its checks
     rows, columns = input.shape[-2:]
     start = identity(rows, input)[:, :columns] + input * 0  # part of the graph even without reflections
     return _reflect(input, tau, start, list(range(tau.size(-1)))[::-1], False)
@@ -72,8 +73,8 @@ def orgqr(self: Tensor, input2: Tensor) -> Tensor:
 
 def ormqr(self: Tensor, input2: Tensor, input3: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
     if not _wants_gradient(self, input2, input3):
-        return torch._linalg_ormqr(self, input2, input3, left, transpose)
-    torch._linalg_ormqr(self.detach(), input2.detach(), input3.detach(), left, transpose)  # its checks
+        return _native._linalg_ormqr(self, input2, input3, left, transpose)
+    _native._linalg_ormqr(self.detach(), input2.detach(), input3.detach(), left, transpose)  # its checks
     order = list(range(input2.size(-1)))
     if left:
         return _reflect(self, input2, input3, order if transpose else order[::-1], transpose)
@@ -116,7 +117,7 @@ def lstsq(
     rows, columns = self.shape[-2:]
     if rcond is None:
         rcond = torch.finfo(real_dtype(self.dtype)).eps * max(rows, columns)
-    solution, rank, values = torch._linalg_lstsq(self.detach(), right.detach(), rcond, driver)
+    solution, rank, values = _native._linalg_lstsq(self.detach(), right.detach(), rcond, driver)
     if _wants_gradient(self, b):  # the minimal solution, as an expression that can be differentiated
         solution = torch.linalg.pinv(self) @ right
     residuals = solution.reshape(-1)[:0].abs()
@@ -157,10 +158,10 @@ def pinv(
 ) -> Tensor:
     if self.dim() < 2 or not (self.is_floating_point() or self.is_complex()):
         zero = torch.zeros((), dtype=torch.float64, device=self.device)
-        return torch._linalg_pinv(self, zero, zero, hermitian)  # which refuses it
+        return _native._linalg_pinv(self, zero, zero, hermitian)  # which refuses it
     if rcond is not None:
         rtol = rcond
-    return torch._linalg_pinv(self, *_tolerances(self, atol, rtol), hermitian)
+    return _native._linalg_pinv(self, *_tolerances(self, atol, rtol), hermitian)
 
 
 def pinverse(self: Tensor, rcond: float = 1e-15) -> Tensor:

@@ -6,6 +6,7 @@ import warnings
 
 import mindtorch_v2 as torch
 from mindtorch_v2 import Tensor
+from mindtorch_v2._C import _functions as _native
 
 _NONE, _BY_ROOT_N, _BY_N = 0, 1, 2  # normalizations of the transforms
 
@@ -106,9 +107,9 @@ def stft(
         pieces = pieces * _centred(signal.new_ones(length), n_fft)
     mode = _BY_ROOT_N if normalized else _NONE
     if is_complex:
-        spectrum = torch._fft_c2c(pieces, [pieces.dim() - 1], mode, True)
+        spectrum = _native._fft_c2c(pieces, [pieces.dim() - 1], mode, True)
     else:
-        spectrum = torch._fft_r2c(pieces, [pieces.dim() - 1], mode, onesided)
+        spectrum = _native._fft_r2c(pieces, [pieces.dim() - 1], mode, onesided)
     spectrum = spectrum.transpose(-2, -1)
     return torch.view_as_real(spectrum) if return_complex is False else spectrum
 
@@ -175,10 +176,10 @@ def istft(
     spectrum = (self if self.dim() == 3 else self.unsqueeze(0)).transpose(1, 2)
     mode = _BY_ROOT_N if normalized else _BY_N
     if return_complex:
-        pieces = torch._fft_c2c(spectrum, [2], mode, False)
+        pieces = _native._fft_c2c(spectrum, [2], mode, False)
     else:
         half = spectrum if onesided else spectrum.narrow(2, 0, n_fft // 2 + 1)
-        pieces = torch._fft_c2r(half, [2], mode, n_fft)
+        pieces = _native._fft_c2r(half, [2], mode, n_fft)
     covered = n_fft + hop * (frames - 1)
     signal = torch.unfold_backward(pieces * shape, [pieces.shape[0], covered], 1, n_fft, hop)
     squares = (shape * shape).expand(1, frames, n_fft)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import mindtorch_v2 as torch
 from mindtorch_v2 import Tensor
+from mindtorch_v2._C import _functions as _native
 
 
 def where_receiver(self: Tensor, condition: Tensor, other: Tensor | float) -> Tensor:
@@ -25,11 +26,11 @@ def count_nonzero(self: Tensor, dim: int | Sequence[int] | None = None) -> Tenso
 def masked_index(self: Tensor, mask: Tensor, indices: Sequence[Tensor | None], fill: complex) -> Tensor:
     """self[indices] where the mask is true, else `fill`; indices under a false mask may lie outside."""
     if self.numel() == 0:
-        return torch._unsafe_index(self, indices).masked_fill(~mask, fill)
+        return _native._unsafe_index(self, indices).masked_fill(~mask, fill)
     inside = [
         None if i is None else i.clamp(-self.shape[d], self.shape[d] - 1) for d, i in enumerate(indices)
     ]
-    return torch._unsafe_index(self, inside).masked_fill(~mask, fill)
+    return _native._unsafe_index(self, inside).masked_fill(~mask, fill)
 
 
 def masked_index_put_accumulate(
@@ -41,7 +42,7 @@ def masked_index_put_accumulate(
     inside = [
         None if i is None else i.clamp(-self.shape[d], self.shape[d] - 1) for d, i in enumerate(indices)
     ]
-    return torch._unsafe_index_put(self, inside, values.masked_fill(~mask, 0), accumulate=True)
+    return _native._unsafe_index_put(self, inside, values.masked_fill(~mask, 0), accumulate=True)
 
 
 def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import mindtorch_v2 as torch
 from mindtorch_v2 import Tensor
+from mindtorch_v2._C import _functions as _native
 
 Unique = Tensor | tuple[Tensor, ...]
 
@@ -24,7 +25,7 @@ def _search(
         )
     dtype = torch.result_type(boundaries, values)
     order = None if sorter is None else sorter.contiguous()
-    return torch._search_sorted(
+    return _native._search_sorted(
         boundaries.to(dtype).contiguous(), values.to(dtype).contiguous(), order, right, out_int32
     )
 
@@ -164,7 +165,7 @@ def _unique(self: Tensor, dim: int | None, ordered: bool, inverse: bool, counts:
         else:
             rows = _rows(self, dim)
             if ordered:
-                order = torch._row_order(rows)
+                order = _native._row_order(rows)
                 rows = rows[order]
             starts, extra = _finish(_changes(rows), order, rows.shape[:1], inverse, counts)
             out = self.index_select(dim, starts if order is None else order[starts])

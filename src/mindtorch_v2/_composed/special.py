@@ -6,13 +6,14 @@ import math
 
 import mindtorch_v2 as torch
 from mindtorch_v2 import Tensor
+from mindtorch_v2._C import _functions as _native
 
 
 def polygamma(n: int, self: Tensor) -> Tensor:
     """The n-th derivative of digamma."""
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
-    return torch.digamma(self) if n == 0 else torch._polygamma(self, n)
+    return torch.digamma(self) if n == 0 else _native._polygamma(self, n)
 
 
 def mvlgamma(self: Tensor, p: int) -> Tensor:

@@ -78,18 +78,17 @@ def cov(
     if self.dtype == torch.bool:
         raise RuntimeError("cov(): bool dtype is not supported for input")
     count = values.size(1)
-    weights = None
+    weights = fweights
     if fweights is not None:
         _check_weights("fweights", fweights, count)
-        weights = fweights
     if aweights is not None:
         _check_weights("aweights", aweights, count)
-        weights = aweights if weights is None else fweights * aweights
+        weights = aweights if fweights is None else fweights * aweights
     if not (values.is_floating_point() or values.is_complex()):
         values = values.to(torch.get_default_dtype())
     if weights is None:
-        total, center = count, values.mean(1, keepdim=True)
-        norm = total - correction
+        center = values.mean(1, keepdim=True)
+        norm: int | Tensor = count - correction
     else:
         total = weights.sum()
         if count and total.item() == 0:

@@ -158,18 +158,15 @@ def multi_head_attention_forward(
         raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
 
     if use_separate_proj_weight:
-        weights = {
-            "q_proj_weight": q_proj_weight,
-            "k_proj_weight": k_proj_weight,
-            "v_proj_weight": v_proj_weight,
-        }
-        for name, weight in weights.items():
+        weights = []
+        for name, weight in (("q", q_proj_weight), ("k", k_proj_weight), ("v", v_proj_weight)):
             if weight is None:
-                raise AssertionError(f"use_separate_proj_weight is True but {name} is None")
+                raise AssertionError(f"use_separate_proj_weight is True but {name}_proj_weight is None")
+            weights.append(weight)
         biases = [None] * 3 if in_proj_bias is None else in_proj_bias.chunk(3)
         q, k, v = (
             linear(x, weight, bias)
-            for x, weight, bias in zip((query, key, value), weights.values(), biases, strict=True)
+            for x, weight, bias in zip((query, key, value), weights, biases, strict=True)
         )
     else:
         if in_proj_weight is None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
-from ... import _functions
+from ..._C import _functions
 from . import pooling
 
 __all__ = ["affine_grid", "grid_sample", "interpolate", "upsample", "upsample_bilinear", "upsample_nearest"]
