@@ -73,6 +73,8 @@ class OutOfMemoryError(RuntimeError): ...
 class _LinAlgError(RuntimeError): ...
 
 bfloat16: dtype
+float8_e4m3fn: dtype
+float8_e5m2: dtype
 bool: dtype
 complex64: dtype
 complex128: dtype
