@@ -228,7 +228,7 @@ def node_struct(row: Row) -> str:
 
 def node_apply(row: Row) -> str:
     lines = [
-        f"void {_struct(row)}::apply(autograd::Grads grads, autograd::Grads out, "
+        f"void {_struct(row)}::apply([[maybe_unused]] autograd::Grads grads, [[maybe_unused]] autograd::Grads out, "
         "[[maybe_unused]] uint64_t wanted) {"
     ]
     lines += _incoming(row)

@@ -20,7 +20,7 @@ int64_t channel_grain(const ChannelLayout& layout) {
 
 // Calls f(first_row, last_row, piece) over rows of channels, cut in pieces whose number depends on sizes only.
 template <class F>
-void over_row_pieces(int64_t rows, int64_t channels, int64_t pieces, F f) {
+void over_row_pieces(int64_t rows, int64_t pieces, F f) {
   const int64_t step = (rows + pieces - 1) / pieces;
   parallel_for(0, pieces, 1, [&](int64_t first, int64_t last) {
     for (int64_t p = first; p < last; ++p) f(std::min(p * step, rows), std::min((p + 1) * step, rows), p);
@@ -44,7 +44,7 @@ void column_moments(const RowReader<C>& x, int64_t rows, int64_t channels, doubl
   std::vector<double> partial(size_t(pieces * channels));
   const auto pass = [&](auto term, double* totals) {
     std::fill(partial.begin(), partial.end(), 0.0);
-    over_row_pieces(rows, channels, pieces, [&](int64_t begin, int64_t end, int64_t piece) {
+    over_row_pieces(rows, pieces, [&](int64_t begin, int64_t end, int64_t piece) {
       std::vector<C> buffer(size_t(x.direct ? 0 : channels));
       double* sums = partial.data() + piece * channels;
       for (int64_t r = begin; r < end; ++r) {
@@ -144,7 +144,7 @@ void channel_products(const View& grad, const View& in, const ChannelLayout& lay
       const int64_t rows = layout.batch * space, pieces = row_pieces(rows, channels);
       std::vector<double> partial_sums(size_t(pieces * channels)),
           partial_products(size_t(pieces * channels));
-      over_row_pieces(rows, channels, pieces, [&](int64_t begin, int64_t end, int64_t piece) {
+      over_row_pieces(rows, pieces, [&](int64_t begin, int64_t end, int64_t piece) {
         std::vector<C> grads(size_t(g.direct ? 0 : channels)), inputs(size_t(x.direct ? 0 : channels));
         double* s = partial_sums.data() + piece * channels;
         double* p = partial_products.data() + piece * channels;

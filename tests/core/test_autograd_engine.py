@@ -83,6 +83,8 @@ def test_formula_agrees_with_finite_differences(name, number):
             data[index] = value - _STEP
             below = objective()
             data[index] = value
+            if not np.isfinite(above - below):
+                continue  # outside the domain, too
             assert (above - below) / (2 * _STEP) == pytest.approx(analytic[index], rel=1e-4, abs=1e-6)
 
 
@@ -145,6 +147,8 @@ def test_the_gradient_of_a_gradient_agrees_with_finite_differences(name):
             data[index] = value - _STEP
             below = first_order().item()
             data[index] = value
+            if not np.isfinite(above - below):
+                continue  # outside the domain, too
             assert (above - below) / (2 * _STEP) == pytest.approx(analytic[index].item(), rel=1e-3, abs=1e-5)
 
 

@@ -20,14 +20,8 @@ def test_every_byte_survives_the_way_to_float_and_back(dtype):
 
 def test_e4m3fn_rounds_to_nearest_even_and_ends_at_448():
     values = torch.tensor([0.0, 1.0, 1.0625, 1.1875, -2.5, 448.0, 463.9, 500.0, 2**-9, 2**-10, math.inf])
-    assert values.to(E4M3).float().tolist()[:7] == [0, 1, 1, 1.25, -2.5, 448, 448]
-    assert [math.isnan(v) for v in values.to(E4M3).float().tolist()] == [False] * 7 + [
-        True,
-        False,
-        False,
-        True,
-    ]
-    assert values.to(E4M3).float().tolist()[8:10] == [2**-9, 0]
+    assert values.to(E4M3).float().tolist() == [0, 1, 1, 1.25, -2.5, 448, 448, 448, 2**-9, 0, 448]
+    assert math.isnan(torch.tensor(math.nan).to(E4M3).float().item())
 
 
 def test_e5m2_has_infinities_and_subnormals():
