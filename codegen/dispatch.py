@@ -1,4 +1,4 @@
-"""ops.h and ops.cpp: the operators as C++ functions (infer, run, record history) and their kernel tables."""
+"""generated/ops: the operators as C++ functions (infer, run, record history) and their kernel tables."""
 
 from __future__ import annotations
 

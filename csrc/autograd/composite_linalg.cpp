@@ -10,8 +10,6 @@ namespace mt::composite {
 
 using formulas::adjoint_of;
 using formulas::identity_beside;
-using formulas::lower_part;
-using formulas::upper_part;
 
 namespace {
 
@@ -86,8 +84,8 @@ Triple lu_unpack(const Tensor& LU_data, const Tensor& LU_pivots, bool unpack_dat
   if (unpack_pivots) P = ops::_linalg_permutation(LU_pivots, m, LU_data.dtype());
   if (unpack_data) {
     const Tensor ones = ops::slice(identity_beside(std::max(m, k), LU_data), 1, 0, k, 1);
-    L = ops::add(lower_part(ops::slice(LU_data, -1, 0, k, 1), -1), ones);
-    U = upper_part(ops::slice(LU_data, -2, 0, k, 1), 0);
+    L = ops::add(ops::tril(ops::slice(LU_data, -1, 0, k, 1), -1), ones);
+    U = ops::triu(ops::slice(LU_data, -2, 0, k, 1), 0);
   } else {
     L = nothing(), U = nothing();
   }

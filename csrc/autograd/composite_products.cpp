@@ -1,11 +1,10 @@
 // Products of vectors and matrices in terms of mm, bmm and addmm.
+#include "autograd/formulas_complex.h"
 #include "generated/ops/ops.h"
 #include "infer/infer.h"
 
 namespace mt::composite {
 namespace {
-
-Tensor conjugate_of(const Tensor& t) { return is_complex(t.dtype()) ? ops::conj_physical(t) : t; }
 
 // What is added to a product must expand to the product's shape.
 void check_expands(IntList own, IntList target) {
@@ -98,8 +97,8 @@ Tensor linalg_vecdot(const Tensor& x, const Tensor& y, int64_t dim) {
   MT_CHECK(x.dtype() == y.dtype(),
            "linalg.vecdot: Expected x and y to have the same dtype, but found x of type ",
            info(x.dtype()).legacy, " and y of type ", info(y.dtype()).legacy, " instead");
-  if (x.dim() == 1 && y.dim() == 1) return ops::dot(conjugate_of(x), y);
-  const Tensor products = ops::mul(conjugate_of(x), y);
+  if (x.dim() == 1 && y.dim() == 1) return ops::dot(formulas::conjugate(x), y);
+  const Tensor products = ops::mul(formulas::conjugate(x), y);
   return ops::sum(products, DimList(dim), false, x.dtype());
 }
 

@@ -8,8 +8,6 @@
 namespace mt::formulas {
 namespace {
 
-Tensor conjugate_of(const Tensor& t) { return is_complex(t.dtype()) ? ops::conj_physical(t) : t; }
-
 int64_t rows_of(const Tensor& a) { return a.sizes()[size_t(a.dim() - 2)]; }
 int64_t columns_of(const Tensor& a) { return a.sizes()[size_t(a.dim() - 1)]; }
 
@@ -46,26 +44,10 @@ Tensor skew(const Tensor& x) { return x - adjoint_of(x); }
 
 }  // namespace
 
-Tensor adjoint_of(const Tensor& matrix) { return conjugate_of(ops::transpose(matrix, -2, -1)); }
-
-Tensor lower_part(const Tensor& matrix, int64_t diagonal) {
-  return where(ops::le(diagonal_numbers(matrix), Scalar(diagonal)), matrix, Scalar(0));
-}
-Tensor upper_part(const Tensor& matrix, int64_t diagonal) {
-  return where(ops::ge(diagonal_numbers(matrix), Scalar(diagonal)), matrix, Scalar(0));
-}
+Tensor adjoint_of(const Tensor& matrix) { return conjugate(ops::transpose(matrix, -2, -1)); }
 
 Tensor identity_beside(int64_t n, const Tensor& like) {
-  const int64_t sizes[] = {n, n};
-  Tensor out = ops::zeros(sizes, {like.dtype(), like.device()});
-  ops::fill_(ops::diagonal(out, 0, 0, 1), Scalar(1));
-  return out;
-}
-
-Tensor diagonal_matrix(const Tensor& vector) {
-  Dims sizes(vector.sizes());
-  sizes.push_back(sizes.back());
-  return diagonal_backward(vector, sizes, 0, -2, -1);
+  return ops::eye(n, TensorOptions{like.dtype(), like.device()});
 }
 
 // ---- LU ----
@@ -77,9 +59,9 @@ Tensor lu_factor_backward(const Tensor& grad, const Tensor& LU, const Tensor& pi
   if (LU.numel() == 0) return zeros_like(LU);
   const Tensor corner = ops::slice(ops::slice(LU, -2, 0, k, 1), -1, 0, k, 1);
   const Tensor grad_corner = ops::slice(ops::slice(grad, -2, 0, k, 1), -1, 0, k, 1);
-  const Tensor L1 = lower_part(corner, -1) + identity_beside(k, LU), U1 = upper_part(corner, 0);
-  Tensor below = ops::matmul(adjoint_of(L1), lower_part(grad_corner, -1));
-  Tensor above = ops::matmul(upper_part(grad_corner, 0), adjoint_of(U1));
+  const Tensor L1 = ops::tril(corner, -1) + identity_beside(k, LU), U1 = ops::triu(corner, 0);
+  Tensor below = ops::matmul(adjoint_of(L1), ops::tril(grad_corner, -1));
+  Tensor above = ops::matmul(ops::triu(grad_corner, 0), adjoint_of(U1));
   Tensor rest;  // the gradient of the part of P^T A outside the corner
   if (m > n) {
     const Tensor L2 = ops::slice(LU, -2, k, m, 1), grad_l2 = ops::slice(grad, -2, k, m, 1);
@@ -90,7 +72,7 @@ Tensor lu_factor_backward(const Tensor& grad, const Tensor& LU, const Tensor& pi
     below = below - ops::matmul(grad_u2, adjoint_of(U2));
     rest = solve_lower_adjoint(L1, grad_u2, true);
   }
-  const Tensor inner = lower_part(below, -1) + upper_part(above, 0);
+  const Tensor inner = ops::tril(below, -1) + ops::triu(above, 0);
   Tensor permuted = solve_lower_adjoint(L1, solve_upper_adjoint_right(inner, U1), true);
   if (rest.defined()) {
     const Tensor parts[] = {permuted, rest};
@@ -104,13 +86,13 @@ Tensor lu_solve_backward(const Tensor& grad, const Tensor& X, const Tensor& LU, 
                          bool left, bool adjoint) {
   if (!left) return lu_solve_backward(adjoint_of(grad), adjoint_of(X), LU, pivots, true, !adjoint);
   const int64_t n = rows_of(LU);
-  const Tensor L = lower_part(LU, -1) + identity_beside(n, LU), U = upper_part(LU, 0);
+  const Tensor L = ops::tril(LU, -1) + identity_beside(n, LU), U = ops::triu(LU, 0);
   if (!adjoint) {  // X = U^-1 L^-1 P^T B
     const Tensor after_u = ops::_linalg_solve_triangular(adjoint_of(U), grad, false, true, false);
     const Tensor grad_u = -ops::matmul(after_u, adjoint_of(X));
     const Tensor after_l = solve_lower_adjoint(L, after_u, true);
     const Tensor grad_l = -ops::matmul(after_l, adjoint_of(ops::matmul(U, X)));
-    return lower_part(grad_l, -1) + upper_part(grad_u, 0);
+    return ops::tril(grad_l, -1) + ops::triu(grad_u, 0);
   }
   // X = P Z with Z = L^-H Y and Y = U^-H B.
   const Tensor turn = ops::transpose(ops::_linalg_permutation(pivots, n, LU.dtype()), -2, -1);
@@ -118,7 +100,7 @@ Tensor lu_solve_backward(const Tensor& grad, const Tensor& X, const Tensor& LU, 
   const Tensor grad_y = ops::_linalg_solve_triangular(L, ops::matmul(turn, grad), false, true, true);
   const Tensor grad_l = -ops::matmul(Z, adjoint_of(grad_y));
   const Tensor grad_u = -ops::matmul(Y, adjoint_of(solve_upper(U, grad_y)));
-  return lower_part(grad_l, -1) + upper_part(grad_u, 0);
+  return ops::tril(grad_l, -1) + ops::triu(grad_u, 0);
 }
 
 std::array<Tensor, 2> solve_backward(const Tensor& grad, const Tensor& X, const Tensor& A, const Tensor& B,
@@ -146,7 +128,7 @@ Tensor det_backward(const Tensor& grad, const Tensor& determinant, const Tensor&
   const auto over_matrix = [](const Tensor& x) { return ops::unsqueeze(ops::unsqueeze(x, -1), -1); };
   if (autograd::grad_mode()) {
     const Tensor inverse = std::get<0>(ops::_linalg_inverse(A));
-    return over_matrix(grad * conjugate_of(determinant)) * adjoint_of(inverse);
+    return over_matrix(grad * conjugate(determinant)) * adjoint_of(inverse);
   }
   // A zero in U is moved by the smallest step, so that the adjugate of a matrix of rank n - 1 comes out.
   const int64_t n = rows_of(LU);
@@ -158,8 +140,8 @@ Tensor det_backward(const Tensor& grad, const Tensor& determinant, const Tensor&
   const Tensor places = ops::arange(Scalar(int64_t(1)), Scalar(n + 1), {DType::int32, A.device()});
   const Tensor exchanges = ops::sum(ops::ne(pivots, places), DimList(-1), false, std::nullopt);
   const Tensor sign = Scalar(1) - ops::remainder(exchanges, Scalar(2)) * Scalar(2);
-  const Tensor factor = over_matrix(grad * conjugate_of(moved) * sign);
-  return ops::_linalg_lu_solve(LU + diagonal_matrix(missing), pivots, factor * identity_beside(n, A), true,
+  const Tensor factor = over_matrix(grad * conjugate(moved) * sign);
+  return ops::_linalg_lu_solve(LU + ops::diag_embed(missing), pivots, factor * identity_beside(n, A), true,
                                true);
 }
 
@@ -168,8 +150,8 @@ Tensor slogdet_backward(const Tensor& grad_sign, const Tensor& grad_log, const T
                         const Tensor& LU, const Tensor& pivots) {
   Tensor g = grad_log;
   if (grad_sign.defined() && is_complex(A.dtype())) {
-    const Tensor turn = conjugate_of(grad_sign) * sign;
-    g = sum_of(g, (conjugate_of(turn) - turn) / Scalar(2));
+    const Tensor turn = conjugate(grad_sign) * sign;
+    g = sum_of(g, (conjugate(turn) - turn) / Scalar(2));
   }
   if (!g.defined() || A.numel() == 0) return zeros_like(A);
   const Tensor identity = identity_beside(rows_of(A), A);
@@ -182,8 +164,8 @@ Tensor slogdet_backward(const Tensor& grad_sign, const Tensor& grad_log, const T
 
 Tensor cholesky_backward(const Tensor& grad, const Tensor& factor, bool upper) {
   const Tensor L = upper ? adjoint_of(factor) : factor, g = upper ? adjoint_of(grad) : grad;
-  const Tensor product = lower_part(ops::matmul(adjoint_of(L), g), 0);
-  const Tensor mirrored = product + adjoint_of(lower_part(product, -1));
+  const Tensor product = ops::tril(ops::matmul(adjoint_of(L), g), 0);
+  const Tensor mirrored = product + adjoint_of(ops::tril(product, -1));
   const Tensor left = solve_lower_adjoint(L, mirrored, false);
   return ops::_linalg_solve_triangular(L, left, false, false, false) * Scalar(0.5);
 }
@@ -195,7 +177,7 @@ std::array<Tensor, 2> solve_triangular_backward(const Tensor& grad, const Tensor
   std::array<Tensor, 2> out;
   if (needs[0]) {
     const Tensor whole = left ? -ops::matmul(grad_b, adjoint_of(X)) : -ops::matmul(adjoint_of(X), grad_b);
-    out[0] = upper ? upper_part(whole, unit ? 1 : 0) : lower_part(whole, unit ? -1 : 0);
+    out[0] = upper ? ops::triu(whole, unit ? 1 : 0) : ops::tril(whole, unit ? -1 : 0);
   }
   if (needs[1]) out[1] = grad_b;
   return out;
@@ -233,12 +215,12 @@ Tensor qr_backward(const Tensor& grad_q, const Tensor& grad_r, const Tensor& Q, 
   Tensor inner;
   if (grad_r.defined()) inner = ops::matmul(grad_r, adjoint_of(R));
   if (grad_q.defined()) inner = sum_of(inner, -ops::matmul(adjoint_of(Q), grad_q));
-  const Tensor upper = upper_part(inner, 0);
-  const Tensor symmetric = upper + adjoint_of(upper_part(inner, 1));
+  const Tensor upper = ops::triu(inner, 0);
+  const Tensor symmetric = upper + adjoint_of(ops::triu(inner, 1));
   // The diagonal of a hermitian matrix is real.
   const Tensor diagonal = ops::diagonal(upper, 0, -2, -1);
   const Tensor real = is_complex(upper.dtype())
-                          ? symmetric + diagonal_matrix((conjugate_of(diagonal) - diagonal) / Scalar(2))
+                          ? symmetric + ops::diag_embed((conjugate(diagonal) - diagonal) / Scalar(2))
                           : symmetric;
   const Tensor whole = sum_of(grad_q, ops::matmul(Q, real));
   return solve_upper_adjoint_right(whole, R);
@@ -264,7 +246,7 @@ Tensor svd_backward(const Tensor& grad_u, const Tensor& grad_s, const Tensor& gr
     const Tensor turned = ops::matmul(adjoint_of(U), gu), twist = skew(turned);
     middle = twist / gap * by_column;
     if (is_complex(U.dtype()))
-      middle = middle + diagonal_matrix(ops::diagonal(twist, 0, -2, -1) / (S * Scalar(2)));
+      middle = middle + ops::diag_embed(ops::diagonal(twist, 0, -2, -1) / (S * Scalar(2)));
     if (m > k) outside = ops::matmul((gu - ops::matmul(U, turned)) / by_column, Vh);
   }
   if (gvh.defined()) {
@@ -272,7 +254,7 @@ Tensor svd_backward(const Tensor& grad_u, const Tensor& grad_s, const Tensor& gr
     middle = sum_of(middle, by_row * (skew(adjoint_of(turned)) / gap));
     if (n > k) outside = sum_of(outside, ops::matmul(U, (gvh - ops::matmul(turned, Vh)) / by_row));
   }
-  if (grad_s.defined()) middle = middle + diagonal_matrix(grad_s);
+  if (grad_s.defined()) middle = middle + ops::diag_embed(grad_s);
   return sum_of(ops::matmul(U, ops::matmul(middle, Vh)), outside);
 }
 
@@ -290,7 +272,7 @@ Tensor eigh_backward(const Tensor& grad_values, const Tensor& grad_vectors, cons
   const Tensor Vh = adjoint_of(V);
   if (!grad_vectors.defined()) return ops::matmul(V * ops::unsqueeze(grad_values, -2), Vh);
   Tensor inner = without_diagonal(ops::matmul(Vh, grad_vectors) / differences(values));
-  if (grad_values.defined()) inner = inner + diagonal_matrix(grad_values);
+  if (grad_values.defined()) inner = inner + ops::diag_embed(grad_values);
   return ops::matmul(V, ops::matmul(inner, Vh));
 }
 
@@ -301,10 +283,10 @@ Tensor eig_backward(const Tensor& grad_values, const Tensor& grad_vectors, const
     return std::get<0>(ops::_linalg_solve(Vh, ops::unsqueeze(grad_values, -1) * Vh, true));
   // Vectors of length one: what lengthens them is taken out.
   const Tensor turned = ops::matmul(Vh, grad_vectors), along = ops::diagonal(turned, 0, -2, -1);
-  const Tensor real = (along + conjugate_of(along)) / Scalar(2);
+  const Tensor real = (along + conjugate(along)) / Scalar(2);
   const Tensor across = turned - ops::matmul(Vh, V * ops::unsqueeze(real, -2));
-  Tensor inner = without_diagonal(across / conjugate_of(differences(values)));
-  if (grad_values.defined()) inner = inner + diagonal_matrix(grad_values);
+  Tensor inner = without_diagonal(across / conjugate(differences(values)));
+  if (grad_values.defined()) inner = inner + ops::diag_embed(grad_values);
   return std::get<0>(ops::_linalg_solve(Vh, ops::matmul(inner, Vh), true));
 }
 

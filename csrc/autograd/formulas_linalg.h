@@ -12,14 +12,8 @@ namespace mt::formulas {
 
 using namespace mt::ops;
 
-inline Scalar conjugate_number(const Scalar& x) {
-  return x.is_complex() ? Scalar(std::conj(x.to<complex128>())) : x;
-}
-Tensor adjoint_of(const Tensor& matrix);                    // conjugate transpose
-Tensor lower_part(const Tensor& matrix, int64_t diagonal);  // entries on and below a diagonal, zero elsewhere
-Tensor upper_part(const Tensor& matrix, int64_t diagonal);
+Tensor adjoint_of(const Tensor& matrix);  // conjugate transpose
 Tensor identity_beside(int64_t n, const Tensor& like);
-Tensor diagonal_matrix(const Tensor& vector);
 
 Tensor lu_factor_backward(const Tensor& grad, const Tensor& LU, const Tensor& pivots);
 Tensor lu_solve_backward(const Tensor& grad, const Tensor& X, const Tensor& LU, const Tensor& pivots,

@@ -15,19 +15,7 @@ namespace {
 struct Bytes16 {
   uint64_t low, high;
 };
-template <size_t Size> struct unit;
-template <> struct unit<1> {
-  using type = uint8_t;
-};
-template <> struct unit<2> {
-  using type = uint16_t;
-};
-template <> struct unit<4> {
-  using type = uint32_t;
-};
-template <> struct unit<8> {
-  using type = uint64_t;
-};
+template <size_t Size> struct unit : unsigned_of<Size> {};
 template <> struct unit<16> {
   using type = Bytes16;
 };

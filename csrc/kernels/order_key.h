@@ -8,19 +8,6 @@
 
 namespace mt::kernels {
 
-template <size_t Bytes> struct unsigned_of;
-template <> struct unsigned_of<1> {
-  using type = uint8_t;
-};
-template <> struct unsigned_of<2> {
-  using type = uint16_t;
-};
-template <> struct unsigned_of<4> {
-  using type = uint32_t;
-};
-template <> struct unsigned_of<8> {
-  using type = uint64_t;
-};
 template <class T> using order_key_t = typename unsigned_of<sizeof(T)>::type;
 
 // All NaNs share the largest key, and -0 has the key of 0.

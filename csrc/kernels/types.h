@@ -28,6 +28,21 @@ template <> struct compute_of<Float8E5M2> {
 };
 template <class T> using compute_t = typename compute_of<T>::type;
 
+// The unsigned integer of a width.
+template <size_t Bytes> struct unsigned_of;
+template <> struct unsigned_of<1> {
+  using type = uint8_t;
+};
+template <> struct unsigned_of<2> {
+  using type = uint16_t;
+};
+template <> struct unsigned_of<4> {
+  using type = uint32_t;
+};
+template <> struct unsigned_of<8> {
+  using type = uint64_t;
+};
+
 template <class T> inline constexpr bool is_complex_v = false;
 template <class R> inline constexpr bool is_complex_v<std::complex<R>> = true;
 template <class T>

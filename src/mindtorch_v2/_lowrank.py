@@ -22,11 +22,6 @@ def lu(
     return out
 
 
-def _adjoint(matrix: Tensor) -> Tensor:
-    turned = matrix.transpose(-2, -1)
-    return turned.conj() if matrix.is_complex() else turned
-
-
 def _approximate_basis(A: Tensor, q: int, niter: int, M: Tensor | None) -> Tensor:
     """An orthonormal basis of about the range of A, from products with random vectors."""
 
@@ -34,7 +29,7 @@ def _approximate_basis(A: Tensor, q: int, niter: int, M: Tensor | None) -> Tenso
         return A @ X if M is None else A @ X - M @ X
 
     def times_adjoint(X: Tensor) -> Tensor:
-        return _adjoint(A) @ X if M is None else _adjoint(A) @ X - _adjoint(M) @ X
+        return A.mH @ X if M is None else A.mH @ X - M.mH @ X
 
     start = _native.randn(A.size(-1), q, dtype=A.dtype, device=A.device)
     Q = _native_linalg.qr(times(start))[0]
@@ -52,11 +47,11 @@ def svd_lowrank(
     if M is not None:
         M = M.expand(A.shape)
     wide = A.size(-2) < A.size(-1)
-    tall, shift = (_adjoint(A), None if M is None else _adjoint(M)) if wide else (A, M)
+    tall, shift = (A.mH, None if M is None else M.mH) if wide else (A, M)
     Q = _approximate_basis(tall, q, niter, shift)
-    B = _adjoint(Q) @ (tall if shift is None else tall - shift)
+    B = Q.mH @ (tall if shift is None else tall - shift)
     U, S, Vh = _native_linalg.svd(B, full_matrices=False)
-    left, right = Q @ U, _adjoint(Vh)
+    left, right = Q @ U, Vh.mH
     return (right, S, left) if wide else (left, S, right)
 
 

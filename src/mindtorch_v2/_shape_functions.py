@@ -193,11 +193,7 @@ def cdist(
 
 def is_nonzero(input: Tensor) -> bool:
     """Whether the one element is not zero."""
-    if input.numel() == 0:
-        raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
-    if input.numel() > 1:
-        raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
-    return bool(input.item())
+    return input.is_nonzero()
 
 
 def is_same_size(input: Tensor, other: Tensor) -> bool:

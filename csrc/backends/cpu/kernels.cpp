@@ -20,9 +20,6 @@ void check_product(const Tensor& out) {
 
 int wrapped(const Tensor& t, int64_t dim) { return int(wrap_dim(dim, t.dim())); }
 
-// A 0-dim tensor seen with one dimension, for kernels that work along one.
-Tensor at_least_1d(const Tensor& t) { return t.dim() == 0 ? views::unsqueeze(t, 0) : t; }
-
 // `out` with the reduced dimension put back, whatever keepdim was.
 Tensor with_dim(const Tensor& out, const Tensor& self, int dim) {
   return out.dim() == self.dim() ? out : views::unsqueeze(out, dim);
@@ -43,23 +40,21 @@ void extremum(bool max, const Tensor& self, int64_t dim, const Tensor& values, c
   kernels::max_min_dim(max, view(in), d, view(v), view(i));
 }
 
+Tensor copied(const Tensor& t, DType dtype) {
+  Tensor copy = new_tensor(t.sizes(), dtype, t.device());
+  kernels::copy(view(t), view(copy));
+  return copy;
+}
+
 }  // namespace
 
-void reduce_over(void (*kernel)(const kernels::View&, const kernels::View&), const Tensor& self,
-                 const DimList& dim, const Tensor& out) {
-  uint64_t mask = 0;
-  for (int64_t d : dim.dims()) mask |= uint64_t(1) << wrap_dim(d, self.dim());
-  if (dim.all()) mask = ~uint64_t(0);
-  Dims sizes(size_t(self.dim())), strides(size_t(self.dim()));
-  const bool kept = out.dim() == self.dim();
-  for (size_t i = 0, o = 0; i < size_t(self.dim()); ++i) {
-    const bool reduced = mask >> i & 1;
-    sizes[i] = reduced ? 1 : self.sizes()[i];
-    strides[i] = reduced ? 0 : out.strides()[o];
-    o += kept || !reduced;
-  }
-  kernel(view(self), {out.data(), sizes.data(), strides.data(), int(self.dim()), out.dtype()});
+Tensor at_least_1d(const Tensor& t) { return t.dim() == 0 ? views::unsqueeze(t, 0) : t; }
+
+Tensor dense(const Tensor& t) { return t.defined() ? dense(t, t.dtype()) : t; }
+Tensor dense(const Tensor& t, DType dtype) {
+  return t.is_contiguous() && t.dtype() == dtype ? t : copied(t, dtype);
 }
+Tensor as_long(const Tensor& t) { return t.dtype() == DType::int64 ? t : copied(t, DType::int64); }
 
 void argmax(const Tensor& self, std::optional<int64_t> dim, bool, const Tensor& out) {
   arg_extremum(true, self, dim, out);

@@ -8,13 +8,6 @@
 namespace mt::cpu {
 namespace {
 
-Tensor dense(const Tensor& t) {
-  if (t.is_contiguous()) return t;
-  const Tensor copy = new_tensor(t.sizes(), t.dtype(), t.device());
-  kernels::copy(view(t), view(copy));
-  return copy;
-}
-
 // Leading dimensions joined into one batch.
 Tensor batched(const Tensor& t) {
   const Tensor d = dense(t);
@@ -30,13 +23,6 @@ void into_dense(const Tensor& out, F&& kernel) {
   const Tensor result = new_tensor(out.sizes(), out.dtype(), out.device());
   kernel(result);
   kernels::copy(view(result), view(out));
-}
-
-Tensor long_targets(const Tensor& targets) {
-  if (targets.dtype() == DType::int64) return targets;
-  const Tensor copy = new_tensor(targets.sizes(), DType::int64, targets.device());
-  kernels::copy(view(targets), view(copy));
-  return copy;
 }
 
 }  // namespace
@@ -69,7 +55,7 @@ void pdist_backward(const Tensor& grad, const Tensor& self, double p, const Tens
 void ctc_loss_forward(const Tensor& log_probs, const Tensor& targets, IntList input_lengths,
                       IntList target_lengths, int64_t blank, bool zero_infinity, const Tensor& loss,
                       const Tensor& log_alpha) {
-  const Tensor labels = long_targets(targets);
+  const Tensor labels = as_long(targets);
   const kernels::CtcProblem problem{view(log_probs),       view(labels), input_lengths.data(),
                                     target_lengths.data(), blank,        zero_infinity};
   into_dense(log_alpha, [&](const Tensor& alpha) { kernels::ctc_loss(problem, view(loss), view(alpha)); });
@@ -78,7 +64,7 @@ void ctc_loss_forward(const Tensor& log_probs, const Tensor& targets, IntList in
 void ctc_loss_backward(const Tensor& grad, const Tensor& log_probs, const Tensor& targets,
                        IntList input_lengths, IntList target_lengths, const Tensor&, const Tensor& log_alpha,
                        int64_t blank, bool zero_infinity, const Tensor& out) {
-  const Tensor labels = long_targets(targets);
+  const Tensor labels = as_long(targets);
   const kernels::CtcProblem problem{view(log_probs),       view(labels), input_lengths.data(),
                                     target_lengths.data(), blank,        zero_infinity};
   into_dense(out, [&](const Tensor& result) {

@@ -13,22 +13,6 @@ namespace {
 using kernels::Combine;
 using kernels::Lookup;
 
-Tensor at_least_1d(const Tensor& t) { return t.dim() == 0 ? views::unsqueeze(t, 0) : t; }
-
-Tensor as_long(const Tensor& index) {
-  if (index.dtype() == DType::int64) return index;
-  Tensor made = new_tensor(index.sizes(), DType::int64, index.device());
-  kernels::copy(view(index), view(made));
-  return made;
-}
-
-Tensor dense(const Tensor& t) {
-  if (t.is_contiguous()) return t;
-  Tensor made = new_tensor(t.sizes(), t.dtype(), t.device());
-  kernels::copy(view(t), view(made));
-  return made;
-}
-
 Tensor flat(const Tensor& t) {
   const int64_t size = t.numel(), one = 1;
   return views::window(t, {&size, 1}, {&one, 1}, t.offset());

@@ -11,13 +11,6 @@ namespace {
 
 using kernels::ChannelLayout;
 
-Tensor dense(const Tensor& t) {
-  if (!t.defined() || t.is_contiguous()) return t;
-  const Tensor copy = new_tensor(t.sizes(), t.dtype(), t.device());
-  kernels::copy(view(t), view(copy));
-  return copy;
-}
-
 // An optional tensor as a kernel takes it.
 struct OptionalView {
   Tensor tensor;

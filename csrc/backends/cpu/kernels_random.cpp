@@ -30,14 +30,6 @@ struct Pairs {
   }
 };
 
-// `t` itself where it is dense in row-major order, otherwise a copy that is.
-Tensor dense(const Tensor& t, DType dtype) {
-  if (t.is_contiguous() && t.dtype() == dtype) return t;
-  Tensor copy = new_tensor(t.sizes(), dtype, t.device());
-  kernels::copy(view(t), view(copy));
-  return copy;
-}
-
 }  // namespace
 
 void uniform(const Tensor& self, double from, double to, Generator* generator) {

@@ -86,6 +86,11 @@ void running(kernels::Running operation, const Tensor& self, int64_t dim, const 
 
 }  // namespace
 
+void reduce_over(void (*kernel)(const kernels::View&, const kernels::View&), const Tensor& self,
+                 const DimList& dim, const Tensor& out) {
+  kernel(view(self), KeptView(self, dim, out).view);
+}
+
 void var(const Tensor& self, const DimList& dim, const std::optional<Scalar>& correction, bool,
          const Tensor& out) {
   spread(self, dim, correction, out, nullptr, false);

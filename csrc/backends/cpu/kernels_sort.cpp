@@ -7,8 +7,6 @@
 namespace mt::cpu {
 namespace {
 
-Tensor at_least_1d(const Tensor& t) { return t.dim() == 0 ? views::unsqueeze(t, 0) : t; }
-
 // A line-wise kernel's operands: 0-dim tensors get a dimension, results that lost theirs get it back.
 struct Lines {
   Tensor in, values, indices;

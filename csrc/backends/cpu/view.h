@@ -28,6 +28,16 @@ struct NumberView {
   }
 };
 
+// A 0-dim tensor seen with one dimension, for kernels that work along one.
+Tensor at_least_1d(const Tensor& t);
+
+// `t` itself where it is dense in row-major order, and of the dtype if one is given; otherwise a copy that is.
+Tensor dense(const Tensor& t);
+Tensor dense(const Tensor& t, DType dtype);
+
+// Indices and classes as int64.
+Tensor as_long(const Tensor& t);
+
 // Runs a reduction with `out` seen in the shape kernels expect: every dim of `self`, 1 where reduced.
 void reduce_over(void (*kernel)(const kernels::View&, const kernels::View&), const Tensor& self,
                  const DimList& dim, const Tensor& out);

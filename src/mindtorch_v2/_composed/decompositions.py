@@ -11,17 +11,6 @@ if TYPE_CHECKING:
     from mindtorch_v2 import Tensor
 
 
-def adjoint(matrix: Tensor) -> Tensor:
-    turned = matrix.transpose(-2, -1)
-    return turned.conj() if matrix.is_complex() else turned
-
-
-def identity(n: int, like: Tensor) -> Tensor:
-    out = torch.zeros(n, n, dtype=like.dtype, device=like.device)
-    out.diagonal().fill_(1)
-    return out
-
-
 def real_dtype(dtype: torch.dtype) -> torch.dtype:
     return {torch.complex64: torch.float32, torch.complex128: torch.float64}.get(dtype, dtype)
 
@@ -54,7 +43,7 @@ def _reflect(reflectors: Tensor, tau: Tensor, matrix: Tensor, order: list[int], 
         factor = tau[..., i].unsqueeze(-1).unsqueeze(-1)
         if conjugate and factor.is_complex():
             factor = factor.conj()
-        matrix = matrix - factor * (v @ (adjoint(v) @ matrix))
+        matrix = matrix - factor * (v @ (v.mH @ matrix))
     return matrix
 
 
@@ -63,7 +52,9 @@ def householder_product(input: Tensor, tau: Tensor) -> Tensor:
         return _native._linalg_householder_product(input, tau)
     _native._linalg_householder_product(input.detach(), tau.detach())  # its checks
     rows, columns = input.shape[-2:]
-    start = identity(rows, input)[:, :columns] + input * 0  # part of the graph even without reflections
+    start = (
+        torch.eye(rows, columns, dtype=input.dtype, device=input.device) + input * 0
+    )  # part of the graph even without reflections
     return _reflect(input, tau, start, list(range(tau.size(-1)))[::-1], False)
 
 
@@ -79,8 +70,8 @@ def ormqr(self: Tensor, input2: Tensor, input3: Tensor, left: bool = True, trans
     if left:
         return _reflect(self, input2, input3, order if transpose else order[::-1], transpose)
     # C Q = (Q^H C^H)^H
-    turned = _reflect(self, input2, adjoint(input3), order[::-1] if transpose else order, not transpose)
-    return adjoint(turned)
+    turned = _reflect(self, input2, input3.mH, order[::-1] if transpose else order, not transpose)
+    return turned.mH
 
 
 def lstsq(

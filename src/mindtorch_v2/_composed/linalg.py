@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import mindtorch_v2 as torch
 
-from .decompositions import identity, legacy_name
+from .decompositions import legacy_name
 
 if TYPE_CHECKING:
     from mindtorch_v2 import Tensor
@@ -212,7 +212,7 @@ def matrix_exp(self: Tensor) -> Tensor:
     times = squarings.unsqueeze(-1).unsqueeze(-1)
     small = self / torch.pow(torch.full_like(times, 2.0), times)
     terms = 15  # (1/2)^k / k! is below the rounding of float64 at k = 14
-    one = identity(n, self).expand(self.shape)
+    one = torch.eye(n, dtype=self.dtype, device=self.device).expand(self.shape)
     out = one + small / terms
     for k in range(terms - 1, 0, -1):
         out = one + (small @ out) / k

@@ -132,6 +132,18 @@ def upsample_bilinear(input: torch.Tensor, size: Any = None, scale_factor: Any =
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
 
 
+def _corners(align_corners: bool | None) -> bool:
+    """``align_corners``, with a warning to those who have not said what they want."""
+    if align_corners is None:
+        warnings.warn(
+            "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. "
+            "Please specify align_corners=True if the old behavior is desired. See the documentation of "
+            "grid_sample for details.",
+            stacklevel=3,
+        )
+    return bool(align_corners)
+
+
 def grid_sample(
     input: torch.Tensor,
     grid: torch.Tensor,
@@ -149,28 +161,12 @@ def grid_sample(
             "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', "
             f"but got: '{padding_mode}'"
         )
-    if align_corners is None:
-        warnings.warn(
-            "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. "
-            "Please specify align_corners=True if the old behavior is desired. See the documentation of "
-            "grid_sample for details.",
-            stacklevel=2,
-        )
-        align_corners = False
-    return _functions.grid_sampler(
-        input, grid, _SAMPLE_MODES[mode], _PADDING_MODES[padding_mode], align_corners
-    )
+    corners = _corners(align_corners)
+    return _functions.grid_sampler(input, grid, _SAMPLE_MODES[mode], _PADDING_MODES[padding_mode], corners)
 
 
 def affine_grid(theta: torch.Tensor, size: Any, align_corners: bool | None = None) -> torch.Tensor:
-    if align_corners is None:
-        warnings.warn(
-            "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. "
-            "Please specify align_corners=True if the old behavior is desired. See the documentation of "
-            "grid_sample for details.",
-            stacklevel=2,
-        )
-        align_corners = False
+    corners = _corners(align_corners)
     if not theta.is_floating_point():
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
     if len(size) not in (4, 5):
@@ -186,4 +182,4 @@ def affine_grid(theta: torch.Tensor, size: Any, align_corners: bool | None = Non
         )
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
-    return _functions.affine_grid_generator(theta, list(size), align_corners)
+    return _functions.affine_grid_generator(theta, list(size), corners)
