@@ -67,6 +67,8 @@ def test_formula_agrees_with_finite_differences(name, number):
                 float((as_numpy(m) * as_numpy(d)).sum()) for m, d in zip(kept, directions, strict=True)
             )
 
+    if not np.isfinite(objective()):
+        return  # a number of the sample lies outside the domain
     for x in inputs:
         if x.grad is None:  # not a path to the result
             continue
@@ -75,8 +77,6 @@ def test_formula_agrees_with_finite_differences(name, number):
         for index in np.ndindex(*x.shape):
             if 0 in x.stride() and x.numel() > 1:
                 break  # writing one element of an expanded input would move several
-            if not np.isfinite(analytic[index]):
-                continue  # outside the domain
             value = data[index].item()
             data[index] = value + _STEP
             above = objective()

@@ -38,7 +38,8 @@ def full_name(op: Any) -> str:
     return f"{op.name}.{op.variant_test_name}" if op.variant_test_name else op.name
 
 
-OPS = {full_name(op): op for op in op_db}
+# Some need another device (none of their dtypes is the CPU's).
+OPS = {full_name(op): op for op in op_db if op.supported_dtypes("cpu") and "jiterator" not in op.name}
 
 
 def choose(op: Any, dtype: torch.dtype, count: int, grad: bool = False) -> list[Any]:
@@ -120,40 +121,46 @@ def translated(op: Any, lib: Any) -> Callable[..., Any]:
 # ---- arguments and results -----------------------------------------------------------------------
 
 
-def to_lib(value: Any, lib: Any, device: str = "cpu") -> Any:
-    """A PyTorch argument as the other library's."""
-    if isinstance(value, torch.Tensor):
-        return _tensor(value, lib, device)
-    if isinstance(value, _SETTINGS):
-        return getattr(lib, str(value).removeprefix("torch."))
-    if isinstance(value, torch.device):
-        return lib.device(device if value.type == "cpu" else str(value))
-    if isinstance(value, torch.Generator):
-        return lib.Generator().manual_seed(value.initial_seed())
-    if isinstance(value, slice):
-        return slice(*(to_lib(v, lib, device) for v in (value.start, value.stop, value.step)))
-    if isinstance(value, dict):
-        return {k: to_lib(v, lib, device) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        parts = [to_lib(v, lib, device) for v in value]
-        return parts if isinstance(value, list) else tuple(parts)
-    if callable(value):
-        return rebind(value, lib)
-    return value
+class Translator:
+    """PyTorch's arguments as another library's: what was one tensor is one tensor there."""
 
+    def __init__(self, lib: Any, device: str = "cpu") -> None:
+        self.lib, self.device = lib, device
+        self.made: dict[int, Any] = {}
 
-def _tensor(x: torch.Tensor, lib: Any, device: str) -> Any:
-    if x.layout is not torch.strided:
-        raise Untranslatable(str(x.layout))
-    dtype = getattr(lib, str(x.dtype).removeprefix("torch."))
-    plain = x.detach().resolve_conj().resolve_neg()
-    span = 1 + sum((n - 1) * s for n, s in zip(plain.shape, plain.stride(), strict=True)) if x.numel() else 0
-    flat = plain.as_strided((span,), (1,)).clone()
-    if x.dtype in (torch.bfloat16, torch.complex32):
-        flat = flat.to(torch.float32 if x.dtype is torch.bfloat16 else torch.complex64)
-    made = lib.from_numpy(flat.numpy()).to(dtype).to(device)
-    made = made.as_strided(tuple(plain.shape), plain.stride(), 0)
-    return made.requires_grad_() if x.requires_grad else made
+    def __call__(self, value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            if id(value) not in self.made:
+                self.made[id(value)] = self._tensor(value)
+            return self.made[id(value)]
+        if isinstance(value, _SETTINGS):
+            return getattr(self.lib, str(value).removeprefix("torch."))
+        if isinstance(value, torch.device):
+            return self.lib.device(self.device if value.type == "cpu" else str(value))
+        if isinstance(value, torch.Generator):
+            return self.lib.Generator().manual_seed(value.initial_seed())
+        if isinstance(value, torch.nn.Module):  # a distance function
+            return getattr(self.lib.nn, type(value).__name__)()
+        if isinstance(value, slice):
+            return slice(*map(self, (value.start, value.stop, value.step)))
+        if isinstance(value, dict):
+            return {k: self(v) for k, v in value.items()}
+        if isinstance(value, list | tuple):
+            return [self(v) for v in value] if isinstance(value, list) else tuple(map(self, value))
+        return rebind(value, self.lib) if callable(value) else value
+
+    def _tensor(self, x: torch.Tensor) -> Any:
+        if x.layout is not torch.strided:
+            raise Untranslatable(str(x.layout))
+        plain = x.detach().resolve_conj().resolve_neg()
+        # The whole storage, for operators that look beyond the tensor.
+        whole = plain.as_strided((plain.untyped_storage().nbytes() // plain.element_size(),), (1,), 0).clone()
+        if x.dtype is torch.bfloat16:
+            whole = whole.float()
+        dtype = getattr(self.lib, str(x.dtype).removeprefix("torch."))
+        made = self.lib.from_numpy(whole.numpy()).to(dtype).to(self.device)
+        made = made.as_strided(tuple(plain.shape), plain.stride(), plain.storage_offset())
+        return made.requires_grad_() if x.requires_grad else made
 
 
 def leaves(value: Any) -> Iterator[Any]:
@@ -172,9 +179,9 @@ def as_array(value: Any) -> np.ndarray:
     if not hasattr(value, "detach"):
         return np.asarray(value)
     host = value.detach().cpu().resolve_conj().resolve_neg()
-    if str(host.dtype).endswith(("bfloat16", "complex32")):
-        host = host.float() if str(host.dtype).endswith("bfloat16") else host.to(torch.complex64)
-    return host.numpy()
+    if str(host.dtype).endswith("bfloat16"):
+        host = host.float()
+    return host.numpy(force=True)  # PyTorch has tensors of zeros without memory
 
 
 _TOLERANCE = {

@@ -7,7 +7,7 @@ import torch
 import mindtorch_v2
 
 # 15 and 16 lie on either side of PyTorch's vectorised path for normal numbers; 5000 crosses several refills.
-_SIZES = [(), (1,), (3,), (15,), (16,), (17,), (4, 5), (625,), (5000,), (0,)]
+_SIZES = [(), (1,), (3,), (15,), (16,), (17,), (4, 5), (625,), (1000,), (5000,), (0,)]
 
 
 def agree(both, draw):
@@ -82,7 +82,74 @@ def test_the_normal_values_are_pytorchs(both, name, shape):
     np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize("n", [0, 1, 2, 10, 1000, 30000])
+def _every_other(lib, s, dtype):
+    """A tensor whose elements lie apart, in two dimensions and out of order."""
+    n = max(1, int(np.prod(s)))
+    return lib.zeros((n, 4), dtype=dtype).t()[::2]
+
+
+_WRITES = {
+    "uniform_": lambda x: x.uniform_(-1, 3),
+    "normal_": lambda x: x.normal_(1, 2),
+    "bernoulli_": lambda x: x.bernoulli_(0.4),
+    "exponential_": lambda x: x.exponential_(1.5),
+    "random_": lambda x: x.random_(0, 50),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(1,), (15,), (16,), (17,), (1000,)], ids=str)
+@pytest.mark.parametrize("name", list(_WRITES))
+def test_strided_tensors_are_filled_in_pytorchs_order(both, name, shape, dtype):
+    theirs, ours = (_WRITES[name](_every_other(lib, shape, getattr(lib, dtype))) for lib in both)
+    np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=2e-6, atol=2e-6)
+
+
+_INITS = {
+    "uniform_": lambda init, x: init.uniform_(x, -1, 2),
+    "normal_": lambda init, x: init.normal_(x, 1, 2),
+    "xavier_uniform_": lambda init, x: init.xavier_uniform_(x, 2.0),
+    "xavier_normal_": lambda init, x: init.xavier_normal_(x),
+    "kaiming_uniform_": lambda init, x: init.kaiming_uniform_(x, a=0.5),
+    "kaiming_normal_": lambda init, x: init.kaiming_normal_(x, mode="fan_out", nonlinearity="relu"),
+}
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 5), (4, 4), (17, 1), (20, 50)], ids=str)
+@pytest.mark.parametrize("name", list(_INITS))
+def test_initial_weights_are_pytorchs(both, name, shape):
+    theirs, ours = (_INITS[name](lib.nn.init, lib.zeros(shape)) for lib in both)
+    np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("layer", ["Conv2d", "ConvTranspose1d"])
+def test_layers_start_from_pytorchs_parameters(both, layer):
+    theirs, ours = (getattr(lib.nn, layer)(3, 4, 3) for lib in both)
+    wanted = dict(theirs.named_parameters())
+    for name, value in ours.named_parameters():
+        np.testing.assert_allclose(
+            value.detach().numpy(), wanted[name].detach().numpy(), rtol=2e-6, atol=2e-6
+        )
+
+
+def test_a_fork_leaves_the_generator_as_it_was(both):
+    for lib in both:
+        lib.rand(3)
+        with lib.random.fork_rng():
+            lib.manual_seed(99)
+            lib.rand(100)
+    agree(both, lambda lib: lib.rand(17))
+
+
+@pytest.mark.parametrize(
+    "rows, columns, drawn, again", [(1, 5, 1, False), (3, 17, 9, False), (2, 16, 1000, True)]
+)
+def test_multinomial_rows_are_pytorchs(both, rows, columns, drawn, again):
+    weights = np.random.default_rng(0).uniform(0.1, 1, (rows, columns)).astype("float32")
+    agree(both, lambda lib: lib.multinomial(lib.from_numpy(weights.copy()), drawn, again))
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 10, 15, 16, 17, 1000, 30000])
 def test_permutations_are_pytorchs(both, n):
     agree(both, lambda lib: lib.randperm(n))
 

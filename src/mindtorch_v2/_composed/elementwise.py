@@ -17,5 +17,11 @@ def rrelu(
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
         return torch._C._nn.leaky_relu(self, (lower + upper) / 2)
-    slopes = torch.empty_like(self).uniform_(lower, upper, generator=generator)
-    return torch.where(self > 0, self, self * slopes)
+    if self.device.type != "cpu":
+        drawn = torch.empty_like(self).uniform_(lower, upper, generator=generator)
+        return torch.where(self > 0, self, self * drawn)
+    # PyTorch's values: drawn in double precision, and only where a slope is needed.
+    bent = self <= 0
+    slopes = torch.empty(int(torch.count_nonzero(bent)), dtype=torch.float64)
+    slopes.uniform_(lower, upper, generator=generator)
+    return self * torch.ones_like(self).masked_scatter(bent, slopes.to(self.dtype))

@@ -24,8 +24,8 @@ def filled(input: torch.Tensor, mask: torch.Tensor | None, value: float) -> torc
 
 
 def lowest(dtype: torch.dtype) -> float:
-    """What every value of the dtype is at least."""
-    if dtype.is_floating_point:
+    """What every value of the dtype is at least (for complex numbers: the real part, which logsumexp compares)."""
+    if dtype.is_floating_point or dtype.is_complex:
         return float("-inf")
     return 0 if dtype == torch.bool else torch.iinfo(dtype).min
 

@@ -176,7 +176,7 @@ def _variance(
     distance = values - centre
     squares = (distance.abs() if distance.is_complex() else distance).square()
     freedom = (_count(values, dim, keepdim, mask) - correction).clamp_min(0)
-    return sum(squares, dim, keepdim=keepdim, mask=mask) / freedom
+    return (sum(squares, dim, keepdim=keepdim, mask=mask) / freedom).to(values.dtype)
 
 
 def var(
