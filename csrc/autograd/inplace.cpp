@@ -49,7 +49,9 @@ class CopySlices final : public Node {
     Node* inner = write();
     std::vector<Tensor> into(1), made(inner->edges.size());
     into[0] = ops::clone(part, std::nullopt);
-    inner->apply(into, made, wanted | 1);
+    // Where the window had no history, the write saved nothing for it.
+    const bool had_history = inner->edges.size() > 0 && inner->edges[0].node;
+    inner->apply(into, made, had_history ? wanted : wanted & ~uint64_t(1));
     if (wants(wanted, 0)) {
       if (!made.empty() && made[0].defined()) ops::copy_(part, made[0], false);
       else ops::zero_(part);

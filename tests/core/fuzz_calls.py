@@ -38,6 +38,7 @@ _STRINGS = (
     "nearest", "bilinear", "floor", "trunc", "prod", "amax", "ij", "reduced", "complete", "r", "", "rubbish", "ortho",
     "forward", "tanh", "left", "right", "U", "L",
 )  # fmt: skip
+_VALUES = ("zero", "one", "small", "positive", "wild")
 _FORMATS = ("contiguous_format", "channels_last", "channels_last_3d", "preserve_format")
 
 
@@ -94,8 +95,8 @@ class Plan:
         return self.draw.choice(types)
 
     def _int(self) -> int:
-        if self.draw.random() < 0.1:
-            # A legal size of billions is not an error but hours.
+        if self.draw.random() < 0.1 and "polynomial" not in self.row.name:
+            # A legal size of billions is not an error but hours, and so is a polynomial of that degree.
             return self.draw.choice(_HUGE[2:] if self.row.factory else _HUGE)
         return self.draw.choice((-5, -2, -1, 0, 0, 1, 1, 2, 2, 3, 4, 7))
 
@@ -113,7 +114,7 @@ class Plan:
             shape,
             self.dtype if self.dtype and self.draw.random() < 0.8 else self.draw.choice(_DTYPES),
             self.device if self.draw.random() < 0.95 else "cpu",
-            self.draw.choice(("zero", "one", "small", "positive", "wild")),
+            self.draw.choice(_VALUES[:4] if "polynomial" in self.row.name else _VALUES),
             self.draw.choice(("plain", "plain", "transpose", "slice", "expand")),
             self.draw.random() < 0.4,
             self.draw.randrange(1000),

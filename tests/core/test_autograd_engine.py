@@ -213,6 +213,14 @@ def test_in_place_has_the_functions_gradient(name, number, device):
         np.testing.assert_allclose(by_write, by_function, rtol=1e-6, atol=1e-6)
 
 
+def test_a_write_to_a_window_without_history_passes_the_gradient_to_its_other_operand():
+    other = torch.full((2,), 4.0, requires_grad=True)
+    base = torch.full((2, 2), 3.0)
+    base[0].hypot_(other)
+    base.sum().backward()
+    assert other.grad.tolist() == pytest.approx([0.8, 0.8])
+
+
 # ---- depth and threads ---------------------------------------------------------------------------
 
 DEPTH = 100_000

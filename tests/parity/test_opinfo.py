@@ -158,6 +158,7 @@ def test_op(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for key, check in _checks(name):
+            key = name if name in _HOLES else key
             if key not in _HOLES:
                 check()
             elif not unsolved.get(key):

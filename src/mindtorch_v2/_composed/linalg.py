@@ -260,7 +260,5 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
         x = x.to(torch.int64)
     if x.dim() == 0:
         x = x.reshape(1)
-    columns = [torch.ones_like(x)]
-    for _ in range(count - 1):
-        columns.append(columns[-1] * x)
-    return torch.stack(columns, -1)
+    repeated = x.unsqueeze(-1).expand([*x.shape, count - 1])
+    return torch.cat([torch.ones_like(x).unsqueeze(-1), repeated.cumprod(-1)], -1)
