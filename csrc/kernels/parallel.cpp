@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <exception>
@@ -20,6 +21,13 @@ namespace {
 
 thread_local bool inside_region = false;
 
+// How many processors this process may use.
+int processors() {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0) return std::max(1, CPU_COUNT(&allowed));
+  return std::max(1, int(std::thread::hardware_concurrency()));
+}
+
 int default_threads() {
   for (const char* name : {"MINDTORCH_NUM_THREADS", "OMP_NUM_THREADS"}) {
     const char* text = std::getenv(name);
@@ -27,9 +35,7 @@ int default_threads() {
     const int count = std::atoi(text);
     if (count >= 1) return std::min(count, 1024);
   }
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0) return std::max(1, CPU_COUNT(&allowed));
-  return std::max(1u, std::thread::hardware_concurrency());
+  return processors();
 }
 
 std::atomic<int> thread_count{0};  // 0: not asked yet
@@ -58,9 +64,34 @@ struct Job {
   }
 };
 
+// Note [Waiting awake]
+// Waking a thread that sleeps costs some 30 microseconds, as long as a sum over a megabyte. Loops come in bursts, so
+// whoever waits looks again and again for a while before going to sleep: a worker for the next job, the caller for
+// the last worker. With more threads than processors that would take time from those with work, so then nobody does.
+constexpr auto kAwake = std::chrono::microseconds(100);
+
+inline void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+template <class Condition>
+void look_out_for(Condition condition) {
+  const auto until = std::chrono::steady_clock::now() + kAwake;
+  do {
+    for (int i = 0; i < 32; ++i) {
+      if (condition()) return;
+      relax();
+    }
+  } while (std::chrono::steady_clock::now() < until);
+}
+
 class Pool {
  public:
-  explicit Pool(int workers) {
+  explicit Pool(int workers) : stays_awake_(workers < processors()) {
     for (int i = 0; i < workers; ++i) threads_.emplace_back([this] { serve(); });
   }
   ~Pool() {
@@ -77,21 +108,30 @@ class Pool {
     {
       std::lock_guard lock(mutex_);
       job_ = &job;
-      ++generation_;
+      generation_.store(generation_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
     }
     wake_.notify_all();
     job.work();
     // Workers that have not picked the job up no longer may; those inside it must leave before it dies.
+    {
+      std::lock_guard lock(mutex_);
+      job_ = nullptr;
+    }
+    if (stays_awake_) look_out_for([this] { return active_.load(std::memory_order_acquire) == 0; });
     std::unique_lock lock(mutex_);
-    job_ = nullptr;
-    idle_.wait(lock, [this] { return active_ == 0; });
+    idle_.wait(lock, [this] { return active_.load(std::memory_order_relaxed) == 0; });
   }
 
  private:
   void serve() {
     uint64_t seen = 0;
-    std::unique_lock lock(mutex_);
     for (;;) {
+      if (stays_awake_)
+        look_out_for([&] {
+          return generation_.load(std::memory_order_acquire) != seen ||
+                 stopping_.load(std::memory_order_relaxed);
+        });
+      std::unique_lock lock(mutex_);
       wake_.wait(lock, [&] { return stopping_ || (job_ && generation_ != seen); });
       if (stopping_) return;
       seen = generation_;
@@ -104,13 +144,15 @@ class Pool {
     }
   }
 
+  const bool stays_awake_;
   std::vector<std::thread> threads_;
   std::mutex mutex_;
   std::condition_variable wake_, idle_;
   Job* job_ = nullptr;
-  uint64_t generation_ = 0;
-  int active_ = 0;
-  bool stopping_ = false;
+  // Written under the mutex; read without it by those that look out.
+  std::atomic<uint64_t> generation_ = 0;
+  std::atomic<int> active_ = 0;
+  std::atomic<bool> stopping_ = false;
 };
 
 // The pool lives on the heap and is never destroyed at exit: worker threads may outlive static destructors.
