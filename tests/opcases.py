@@ -464,7 +464,8 @@ def as_numpy(tensor: Any) -> np.ndarray:
     host = tensor.detach().cpu()
     if str(host.dtype).endswith("bfloat16"):
         host = host.float()
-    return host.numpy() if host.dim() else np.array(host.item(), dtype=host.numpy().dtype)
+    values = host.numpy(force=True)  # PyTorch has tensors of zeros without memory
+    return values if host.dim() else np.array(host.item(), dtype=values.dtype)
 
 
 def dtype_name(tensor: Any) -> str:
