@@ -68,10 +68,42 @@ def attempt(call, device="cpu"):
         return None, error
 
 
-def parameters(selected, devices=DEVICES):
+# What is known to differ, by row, device, dtype and sample. One that comes to agree fails here, and leaves the list.
+_KNOWN = {
+    **{
+        ("hardtanh", "cpu", "uint8", n): "negative limits are accepted for unsigned types" for n in (2, 8, 11)
+    },
+    ("bmm", "cpu", "bool", 3): "no kernel for bool",
+    ("bmm", "npu", "bool", 3): "no kernel for bool",
+    ("addmm", "cpu", "bool", 3): "refused with another exception",
+    ("signbit", "cpu", "bfloat16", 11): "a conversion to bfloat16 keeps the sign of NaN, PyTorch's does not",
+    (
+        "copysign.Tensor",
+        "cpu",
+        "bfloat16",
+        19,
+    ): "a conversion to bfloat16 keeps the sign of NaN, PyTorch's does not",
+    ("special_ndtr", "cpu", "float16", 2): "PyTorch rounds to half on the way",
+    ("special_airy_ai", "cpu", "float64", 7): "PyTorch's is off by more than the tolerance",
+}
+
+
+def _marks(*case):
+    reason = _KNOWN.get(case)
+    return [pytest.mark.xfail(strict=True, reason=reason)] if reason else []
+
+
+def parameters(selected, devices=DEVICES, values=True):
     """Cases of the rows that the table gives to the device; test_holes_are_announced has the others."""
     return [
-        pytest.param(name, device, dtype, number, id=f"{name}-{device}-{dtype}-{number}")
+        pytest.param(
+            name,
+            device,
+            dtype,
+            number,
+            id=f"{name}-{device}-{dtype}-{number}",
+            marks=_marks(name, device, dtype, number) if values else (),
+        )
         for name, dtype, number in selected
         for device in devices
         if has_cell(ROWS[name], device) and name in _SHARED and (device != "npu" or dtype in _NPU_DTYPES)
@@ -110,7 +142,9 @@ def _piece(row):
 def test_argument_names_are_pytorchs(name):
     packet = getattr(torch.ops.aten, ROWS[name].cpp_name)
     known = {a.name for overload in packet.overloads() for a in getattr(packet, overload)._schema.arguments}
-    assert {a.name for a in ROWS[name].schema.arguments} <= known | {"split_size"}
+    # `x` of the youngest special functions is `self` here; Python adds requires_grad= and as_tuple= itself.
+    allowed = known | {"split_size", "requires_grad", "as_tuple"} | ({"self"} if "x" in known else set())
+    assert {a.name for a in ROWS[name].schema.arguments} <= allowed
 
 
 @pytest.mark.parametrize("name", [r.name for r in sampled() if not has_cell(r, "npu")])
@@ -255,7 +289,8 @@ def _gradients(lib, call, sample, device, dtype):
 
 
 @pytest.mark.parametrize(
-    "name, device, dtype, number", parameters(_differentiable(cases(None, ("float32", "float64"))))
+    "name, device, dtype, number",
+    parameters(_differentiable(cases(None, ("float32", "float64"))), values=False),
 )
 def test_gradient(name, device, dtype, number):
     row, sample = ROWS[name], samples(name)[number]
