@@ -33,14 +33,14 @@ MT_INLINE float abs(float x) { return std::bit_cast<float>(std::bit_cast<uint32_
 // comparisons.
 struct Exponent {
   float r;
-  int32_t n;
+  uint32_t n;  // at the exponent's place; unsigned, because it wraps for what is out of range
 };
 MT_INLINE Exponent split_for_exp(float x) {
   const float shifted = x * 1.44269504f + kRounder;
   const float n = shifted - kRounder;
   float r = x - n * 0.693359375f;
   r = r + n * 2.12194440e-4f;
-  return {r, int32_t(std::bit_cast<uint32_t>(shifted) << 23)};
+  return {r, std::bit_cast<uint32_t>(shifted) << 23};
 }
 MT_INLINE float exp_of_rest(float r) {
   float p = 1.395047075e-3f;
@@ -53,13 +53,13 @@ MT_INLINE float exp_of_rest(float r) {
 // For x between -87 and 88.
 MT_INLINE float exp_of_moderate(float x) {
   const Exponent parts = split_for_exp(x);
-  return std::bit_cast<float>(std::bit_cast<int32_t>(exp_of_rest(parts.r)) + parts.n);
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(exp_of_rest(parts.r)) + parts.n);
 }
 MT_INLINE float exp(float x) {
   const float c = select(x < -104.0f, -104.0f, x);
   const Exponent parts = split_for_exp(c);
   const bool small = c < -69.0f;
-  const int32_t bits = std::bit_cast<int32_t>(exp_of_rest(parts.r)) + parts.n + (small ? 64 << 23 : 0);
+  const uint32_t bits = std::bit_cast<uint32_t>(exp_of_rest(parts.r)) + parts.n + (small ? 64u << 23 : 0u);
   const float value = std::bit_cast<float>(bits) * select(small, 5.42101086e-20f, 1.0f);
   return select(c > 88.7228394f, kInfinity, value);
 }
@@ -67,7 +67,7 @@ MT_INLINE float exp(float x) {
 // exp(x) for x <= 0 in one step of scaling: results that would be subnormal are 0. NaN stays NaN.
 MT_INLINE float exp_below(float x) {
   const Exponent parts = split_for_exp(select(x < -87.0f, -87.0f, x));
-  const float scale = std::bit_cast<float>(parts.n + (127 << 23));
+  const float scale = std::bit_cast<float>(parts.n + (127u << 23));
   return select(x < -87.0f, 0.0f, exp_of_rest(parts.r) * scale);
 }
 
