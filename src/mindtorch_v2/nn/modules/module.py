@@ -259,7 +259,7 @@ class Module(ModuleTraversal, ModuleConversion, ModuleState):
                 changed = self._call_forward_hook(key, hook, args, kwargs, result)
                 if changed is not None:
                     result = changed
-        except Exception:
+        except Exception:  # not swallowed: the hooks that must run do, then it is raised again
             for key, hook in list(self._forward_hooks.items()):
                 if key in self._forward_hooks_always_called and key not in done:
                     try:
