@@ -1,8 +1,12 @@
 #include "kernels/blas.h"
 
+#include <algorithm>
 #include <limits>
+#include <mutex>
+#include <utility>
 
 #include "base/error.h"
+#include "kernels/parallel.h"
 
 // OpenBLAS as the pip package scipy-openblas32 ships it (names carry a prefix), or a system OpenBLAS with
 // MT_BLAS_PLAIN_NAMES defined. The few prototypes are declared here so that no header search is needed.
@@ -38,10 +42,10 @@ int narrow(int64_t value) {
   return int(value);
 }
 
-}  // namespace
-
+// One block of a product, on the calling thread.
 template <class T>
-void gemm(int64_t m, int64_t n, int64_t k, T alpha, Matrix a, Matrix b, T beta, T* c, int64_t leading) {
+void block_product(int64_t m, int64_t n, int64_t k, T alpha, Matrix a, Matrix b, T beta, T* c,
+                   int64_t leading) {
   const int ta = a.transposed ? kTransposed : kPlain, tb = b.transposed ? kTransposed : kPlain;
   const int im = narrow(m), in = narrow(n), ik = narrow(k);
   const int lda = narrow(a.leading), ldb = narrow(b.leading), ldc = narrow(leading);
@@ -58,6 +62,61 @@ void gemm(int64_t m, int64_t n, int64_t k, T alpha, Matrix a, Matrix b, T beta, 
   }
 }
 
+// Note [One pool]
+// OpenBLAS runs on the thread that calls it, and a large product is cut into a grid of blocks for the pool of
+// kernels/parallel.h: two pools of threads would take the cores from each other, and OpenBLAS's own wait for one another
+// several times per product.
+[[maybe_unused]] const bool one_thread = (MT_BLAS(openblas_set_num_threads)(1), true);
+
+struct Grid {
+  int64_t rows, columns;
+};
+
+// Each block packs its rows of a and its columns of b, so the best grid has the shortest sides.
+Grid best_grid(int64_t m, int64_t n, int64_t threads) {
+  Grid best{1, threads};
+  double shortest = std::numeric_limits<double>::infinity();
+  for (int64_t rows = 1; rows <= threads; ++rows) {
+    if (threads % rows != 0) continue;
+    const double side = double(m) / double(rows) + double(n) / double(threads / rows);
+    if (side < shortest) best = {rows, threads / rows}, shortest = side;
+  }
+  return best;
+}
+
+constexpr int64_t kBlockSide = 32;                    // sides are multiples of it: whole tiles of the kernels
+constexpr int64_t kWorkPerThread = int64_t(1) << 20;  // multiplications worth waking a thread for
+
+const void* advanced(const Matrix& matrix, int64_t row, int64_t column, size_t size) {
+  if (matrix.transposed) std::swap(row, column);
+  return static_cast<const char*>(matrix.data) + (row * matrix.leading + column) * int64_t(size);
+}
+
+}  // namespace
+
+template <class T>
+void gemm(int64_t m, int64_t n, int64_t k, T alpha, Matrix a, Matrix b, T beta, T* c, int64_t leading) {
+  const int64_t useful = in_parallel_region() ? 1 : m * n * k / kWorkPerThread;
+  const int64_t threads = std::clamp<int64_t>(useful, 1, get_num_threads());
+  if (threads == 1) return block_product<T>(m, n, k, alpha, a, b, beta, c, leading);
+  const Grid grid = best_grid(m, n, threads);
+  const auto side = [](int64_t length, int64_t parts) {
+    const int64_t part = (length + parts - 1) / parts;
+    return (part + kBlockSide - 1) / kBlockSide * kBlockSide;
+  };
+  const int64_t height = side(m, grid.rows), width = side(n, grid.columns);
+  parallel_for(0, grid.rows * grid.columns, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t row = i / grid.columns * height, column = i % grid.columns * width;
+      const int64_t rows = std::min(height, m - row), columns = std::min(width, n - column);
+      if (rows <= 0 || columns <= 0) continue;
+      block_product<T>(rows, columns, k, alpha, {advanced(a, row, 0, sizeof(T)), a.leading, a.transposed},
+                       {advanced(b, 0, column, sizeof(T)), b.leading, b.transposed}, beta,
+                       c + row * leading + column, leading);
+    }
+  });
+}
+
 template void gemm(int64_t, int64_t, int64_t, float, Matrix, Matrix, float, float*, int64_t);
 template void gemm(int64_t, int64_t, int64_t, double, Matrix, Matrix, double, double*, int64_t);
 template void gemm(int64_t, int64_t, int64_t, std::complex<float>, Matrix, Matrix, std::complex<float>,
@@ -65,6 +124,18 @@ template void gemm(int64_t, int64_t, int64_t, std::complex<float>, Matrix, Matri
 template void gemm(int64_t, int64_t, int64_t, std::complex<double>, Matrix, Matrix, std::complex<double>,
                    std::complex<double>*, int64_t);
 
-void set_num_threads(int count) { MT_BLAS(openblas_set_num_threads)(count); }
+namespace {
+std::mutex users_mutex;
+int users = 0;
+}  // namespace
+
+AllThreads::AllThreads() {
+  std::lock_guard lock(users_mutex);
+  if (users++ == 0) MT_BLAS(openblas_set_num_threads)(get_num_threads());
+}
+AllThreads::~AllThreads() {
+  std::lock_guard lock(users_mutex);
+  if (--users == 0) MT_BLAS(openblas_set_num_threads)(1);
+}
 
 }  // namespace mt::kernels::blas

@@ -16,6 +16,13 @@ struct Matrix {
 template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, T alpha, Matrix a, Matrix b, T beta, T* c, int64_t leading);
 
-void set_num_threads(int count);
+// While it lives, OpenBLAS uses its own threads: for LAPACK, whose loops are not ours to split. See Note [One pool].
+class AllThreads {
+ public:
+  AllThreads();
+  ~AllThreads();
+  AllThreads(const AllThreads&) = delete;
+  AllThreads& operator=(const AllThreads&) = delete;
+};
 
 }  // namespace mt::kernels::blas

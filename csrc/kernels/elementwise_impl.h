@@ -7,6 +7,9 @@
 // combination would need, and the extra pass stays in the first-level cache.
 #pragma once
 
+#include <algorithm>
+#include <bit>
+
 #include "kernels/cpu_features.h"
 #include "kernels/elementwise.h"
 #include "kernels/types.h"
@@ -57,15 +60,17 @@ struct Loop {
       const T* b = reinterpret_cast<const T*>(in[1]);
 #pragma GCC ivdep
       for (int64_t i = 0; i < n; ++i) out[i] = cast<R>(Op::apply(C(a[i]), C(b[i]), p));
-    } else if constexpr (std::is_same_v<T, float> && requires { &Op::is_usual; }) {
-      // A branch-free version that holds for usual arguments only (see MT_UNARY_USUAL), checked block by
-      // block.
-      constexpr int64_t block = 64;
+    } else if constexpr (std::is_same_v<T, float> && requires { Op::usual_limit; }) {
+      // A shorter version that holds for usual arguments only (see MT_UNARY_USUAL), checked block by block. As
+      // integers without the sign, floats have the same order, and NaN is beyond infinity.
+      constexpr int64_t block = 256;
+      constexpr uint32_t limit = std::bit_cast<uint32_t>(Op::usual_limit);
       for (int64_t begin = 0; begin < n; begin += block) {
         const int64_t end = begin + block < n ? begin + block : n;
-        int unusual = 0;
-        for (int64_t i = begin; i < end; ++i) unusual |= !Op::is_usual(a[i]);
-        if (unusual) {
+        uint32_t largest = 0;
+        for (int64_t i = begin; i < end; ++i)
+          largest = std::max(largest, std::bit_cast<uint32_t>(a[i]) & 0x7fffffffu);
+        if (largest >= limit) {
           for (int64_t i = begin; i < end; ++i) out[i] = cast<R>(Op::apply(C(a[i]), p));
         } else {
 #pragma GCC ivdep

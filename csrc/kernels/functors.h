@@ -31,15 +31,15 @@ namespace mt::kernels {
 
 // For float, USUAL is a branch-free version that holds where |x| < LIMIT; loops use it for blocks of such
 // arguments.
-#define MT_UNARY_USUAL(NAME, DOMAIN, LIMIT, USUAL, ...)                                          \
-  struct NAME {                                                                                  \
-    MT_FUNCTOR_HEAD(NAME, 0, DOMAIN)                                                             \
-    template <class T>                                                                           \
-    [[gnu::always_inline]] static inline T apply(T x, const T*) {                                \
-      return T(__VA_ARGS__);                                                                     \
-    }                                                                                            \
-    [[gnu::always_inline]] static inline bool is_usual(float x) { return math::abs(x) < LIMIT; } \
-    [[gnu::always_inline]] static inline float apply_usual(float x) { return USUAL; }            \
+#define MT_UNARY_USUAL(NAME, DOMAIN, LIMIT, USUAL, ...)                               \
+  struct NAME {                                                                       \
+    MT_FUNCTOR_HEAD(NAME, 0, DOMAIN)                                                  \
+    template <class T>                                                                \
+    [[gnu::always_inline]] static inline T apply(T x, const T*) {                     \
+      return T(__VA_ARGS__);                                                          \
+    }                                                                                 \
+    static constexpr float usual_limit = LIMIT;                                       \
+    [[gnu::always_inline]] static inline float apply_usual(float x) { return USUAL; } \
   };
 
 #define MT_PREDICATE(NAME, DOMAIN, ...)                                               \
@@ -83,7 +83,7 @@ MT_UNARY(square_op, numeric, math::mul(x, x))
 MT_UNARY(reciprocal_op, inexact, math::reciprocal(x))
 MT_UNARY(sqrt_op, inexact, math::sqrt(x))
 MT_UNARY(rsqrt_op, inexact, math::rsqrt(x))
-MT_UNARY(exp_op, inexact, math::exp(x))
+MT_UNARY_USUAL(exp_op, inexact, 87.0f, math::exp_of_moderate(x), math::exp(x))
 MT_UNARY(expm1_op, inexact, math::expm1(x))
 MT_UNARY(log_op, inexact, math::log(x))
 MT_UNARY(log1p_op, inexact, math::log1p(x))
@@ -200,7 +200,8 @@ MT_COMPARE(logical_xor_op, any, (a != T(0)) ^ (b != T(0)))
 
 // ---- reductions ----
 // What a reduction accumulates in, by element type:
-//   wide:    double for all real floating types, complex128, int64 — sums keep every digit float has
+//   wide:    double for all real floating types, complex128, int64 — sums keep the digits float has; a few
+//            terms at a time are added up in float first, see Note [Short sums]
 //   product: int64 for integers, otherwise the compute type
 //   same:    the compute type
 //   truth:   bool
@@ -233,6 +234,7 @@ template <class A> constexpr A highest_value() {
 #define MT_REDUCE(NAME, DOMAIN, KIND, EMPTY, IDENTITY, COMBINE, FINISH)                                \
   struct NAME {                                                                                        \
     MT_FUNCTOR_HEAD(NAME, 0, DOMAIN)                                                                   \
+    static constexpr Accumulate kind = Accumulate::KIND;                                               \
     static constexpr bool empty_allowed = EMPTY;                                                       \
     template <class T> using accumulator = decltype(accumulator_of<T, Accumulate::KIND>());            \
     template <class A> static A identity() { return A(IDENTITY); }                                     \
@@ -244,6 +246,7 @@ template <class A> constexpr A highest_value() {
 #define MT_REDUCE_OF(NAME, DOMAIN, KIND, EMPTY, LOAD, IDENTITY, COMBINE, FINISH)                           \
   struct NAME {                                                                                            \
     MT_FUNCTOR_HEAD(NAME, 0, DOMAIN)                                                                       \
+    static constexpr Accumulate kind = Accumulate::KIND;                                                   \
     static constexpr bool empty_allowed = EMPTY;                                                           \
     template <class T> using accumulator = decltype(accumulator_of<T, Accumulate::KIND>());                \
     template <class A, class T> [[gnu::always_inline]] static inline A load(T x) { return cast<A>(LOAD); } \

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "kernels/blas.h"
 #include "kernels/iterate.h"
 #include "kernels/lapack.h"
 #include "kernels/parallel.h"
@@ -86,9 +87,12 @@ template <class T> std::vector<T> load_vector(const View& view) {
 template <class F> void for_each_matrix(int64_t batch, const View& matrix, F&& f) {
   const int64_t rows = matrix.sizes[matrix.ndim - 2], columns = matrix.sizes[matrix.ndim - 1];
   const int64_t work = std::max<int64_t>(1, rows * columns * std::min(rows, columns));
-  const int64_t grain =
-      work > (int64_t(1) << 20) ? std::max<int64_t>(1, batch) : std::max<int64_t>(1, 4 * kGrain / work);
-  parallel_for(0, batch, grain, [&](int64_t begin, int64_t end) {
+  if (work > (int64_t(1) << 20)) {
+    const blas::AllThreads threads;
+    for (int64_t i = 0; i < batch; ++i) f(i);
+    return;
+  }
+  parallel_for(0, batch, std::max<int64_t>(1, 4 * kGrain / work), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) f(i);
   });
 }

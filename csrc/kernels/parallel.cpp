@@ -9,12 +9,12 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
 
 #include "base/error.h"
-#include "kernels/blas.h"
 
 namespace mt::kernels {
 namespace {
@@ -40,28 +40,54 @@ int default_threads() {
 
 std::atomic<int> thread_count{0};  // 0: not asked yet
 
-// One loop handed to the pool: threads take ranges from `next` until none is left.
+// Note [Shares]
+// A loop is cut into one share per thread, and a share into pieces. A thread takes the pieces of its own share in order,
+// then what is left of the others': the next loop over the same tensor finds each part in the cache of the core that used
+// it last, and a core that is busy with other work does not hold the loop up. Every other loop takes the pieces from the
+// last to the first, so that it begins with what the loop before it left in the cache; a loop that always began at the
+// front would find tensors larger than the cache always gone.
+constexpr int kPiecesPerShare = 8;
+
+struct alignas(64) Share {  // a cache line each: threads count pieces without disturbing one another
+  int64_t begin, end;
+  std::atomic<int64_t> taken;  // pieces
+};
+
+// One loop handed to the pool.
 struct Job {
-  int64_t end, step;
   detail::RangeFunction function;
   void* callable;
-  std::atomic<int64_t> next;
+  Share* shares;
+  int count;
+  int64_t step;
+  bool backwards;
   std::mutex error_mutex;
   std::exception_ptr error;
 
-  void work() {
+  void work(int thread) {
     inside_region = true;
-    for (int64_t begin; (begin = next.fetch_add(step)) < end;) {
+    for (int i = 0; i < count; ++i) take(shares[(thread + i) % count]);
+    inside_region = false;
+  }
+
+ private:
+  void take(Share& share) {
+    const int64_t pieces = (share.end - share.begin + step - 1) / step;
+    // Looking before counting keeps the line of a finished share unwritten.
+    while (share.taken.load(std::memory_order_relaxed) < pieces) {
+      const int64_t turn = share.taken.fetch_add(1);
+      if (turn >= pieces) return;
+      const int64_t begin = share.begin + (backwards ? pieces - 1 - turn : turn) * step;
       try {
-        function(begin, std::min(begin + step, end), callable);
+        function(begin, std::min(begin + step, share.end), callable);
       } catch (...) {
         std::lock_guard lock(error_mutex);
         if (!error) error = std::current_exception();
-        next.store(end);  // the remaining ranges are pointless
+        for (int i = 0; i < count; ++i) shares[i].taken.store(kStopped);  // the rest is pointless
       }
     }
-    inside_region = false;
   }
+  static constexpr int64_t kStopped = int64_t(1) << 62;
 };
 
 // Note [Waiting awake]
@@ -91,8 +117,8 @@ void look_out_for(Condition condition) {
 
 class Pool {
  public:
-  explicit Pool(int workers) : stays_awake_(workers < processors()) {
-    for (int i = 0; i < workers; ++i) threads_.emplace_back([this] { serve(); });
+  explicit Pool(int workers) : stays_awake_(workers < processors()), shares_(new Share[workers + 1]) {
+    for (int i = 0; i < workers; ++i) threads_.emplace_back([this, i] { serve(i + 1); });
   }
   ~Pool() {
     {
@@ -103,6 +129,7 @@ class Pool {
     for (auto& thread : threads_) thread.join();
   }
   int workers() const { return int(threads_.size()); }
+  Share* shares() { return shares_.get(); }  // one per thread, the caller's first
 
   void run(Job& job) {
     {
@@ -111,7 +138,7 @@ class Pool {
       generation_.store(generation_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
     }
     wake_.notify_all();
-    job.work();
+    job.work(0);
     // Workers that have not picked the job up no longer may; those inside it must leave before it dies.
     {
       std::lock_guard lock(mutex_);
@@ -123,7 +150,7 @@ class Pool {
   }
 
  private:
-  void serve() {
+  void serve(int thread) {
     uint64_t seen = 0;
     for (;;) {
       if (stays_awake_)
@@ -138,7 +165,7 @@ class Pool {
       Job& job = *job_;
       ++active_;
       lock.unlock();
-      job.work();
+      job.work(thread);
       lock.lock();
       if (--active_ == 0) idle_.notify_one();
     }
@@ -146,6 +173,7 @@ class Pool {
 
   const bool stays_awake_;
   std::vector<std::thread> threads_;
+  std::unique_ptr<Share[]> shares_;
   std::mutex mutex_;
   std::condition_variable wake_, idle_;
   Job* job_ = nullptr;
@@ -159,6 +187,7 @@ class Pool {
 struct Shared {
   std::mutex busy;  // held by the one caller that uses the pool; others run their loop themselves
   Pool* pool = nullptr;
+  bool backwards = false;  // the direction of the last loop
 };
 Shared* shared = nullptr;
 std::once_flag shared_once;
@@ -190,7 +219,6 @@ int get_num_threads() {
 void set_num_threads(int count) {
   MT_CHECK(count > 0, "Expected positive number of threads, got ", count);
   thread_count.store(count);
-  blas::set_num_threads(count);
 }
 
 bool in_parallel_region() { return inside_region; }
@@ -209,9 +237,17 @@ void detail::parallel_for(int64_t begin, int64_t end, int64_t grain, RangeFuncti
         state.pool = nullptr;
       }
       if (!state.pool) state.pool = new Pool(workers);
-      // A few ranges per thread even out cores that are busy with other work.
-      const int64_t pieces = std::min<int64_t>(most, int64_t(threads) * 4);
-      Job job{end, (length + pieces - 1) / pieces, function, callable, {begin}, {}, {}};
+      Share* shares = state.pool->shares();
+      const int64_t per_share = (length + threads - 1) / threads;
+      for (int i = 0; i < threads; ++i) {
+        shares[i].begin = std::min(begin + i * per_share, end);
+        shares[i].end = std::min(begin + (i + 1) * per_share, end);
+        shares[i].taken.store(0, std::memory_order_relaxed);
+      }
+      const int64_t step =
+          std::max((per_share + kPiecesPerShare - 1) / kPiecesPerShare, std::min(grain, per_share));
+      state.backwards = !state.backwards;
+      Job job{function, callable, shares, threads, step, state.backwards, {}, {}};
       state.pool->run(job);
       if (job.error) std::rethrow_exception(job.error);
       return;

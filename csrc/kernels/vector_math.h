@@ -48,7 +48,8 @@ MT_INLINE float exp_of_rest(float r) {
   p = p * r + 4.16662061e-2f;
   p = p * r + 0.1666651889f;
   p = p * r + 0.5000000095f;
-  return (p * r) * r + r + 1.0f;
+  p = p * r + 1.0f;
+  return p * r + 1.0f;
 }
 // For x between -87 and 88.
 MT_INLINE float exp_of_moderate(float x) {
