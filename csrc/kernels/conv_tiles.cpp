@@ -73,6 +73,41 @@ MT_INLINE void dense_body(const T* a, int64_t row_stride, int64_t step, const T*
 }
 
 template <class T, class V, class Unaligned, int Rows, int Vectors>
+MT_INLINE void block_body(const T* a, const T* b, int64_t leading, int64_t length, const T* next,
+                          int64_t next_step, T alpha, T beta, T* c, int64_t c_leading) {
+  constexpr int lanes = int(sizeof(V) / sizeof(T));
+  const T* line = c;
+#pragma GCC unroll 8
+  for (int r = 0; r < Rows; ++r, line += c_leading) {
+#pragma GCC unroll 8
+    for (int v = 0; v < Vectors; ++v) __builtin_prefetch(line + v * lanes, 1);
+  }
+  V sums[Rows][Vectors] = {};
+  for (int64_t i = 0; i < length; ++i, a += Rows, b += leading, next += next_step) {
+    V x[Vectors];
+    __builtin_prefetch(next, 0, 2);
+#pragma GCC unroll 8
+    for (int v = 0; v < Vectors; ++v) x[v] = *reinterpret_cast<const Unaligned*>(b + v * lanes);
+#pragma GCC unroll 8
+    for (int r = 0; r < Rows; ++r) {
+#pragma GCC unroll 8
+      for (int v = 0; v < Vectors; ++v) sums[r][v] += a[r] * x[v];
+    }
+  }
+  // The addresses are computed again: kept over the loop, they would take registers from the sums.
+  asm volatile("" : "+r"(c), "+r"(c_leading));
+#pragma GCC unroll 8
+  for (int r = 0; r < Rows; ++r, c += c_leading) {
+#pragma GCC unroll 8
+    for (int v = 0; v < Vectors; ++v) {
+      Unaligned& to = *reinterpret_cast<Unaligned*>(c + v * lanes);
+      if (beta == T(0)) to = alpha * sums[r][v];
+      else to = alpha * sums[r][v] + beta * to;
+    }
+  }
+}
+
+template <class T, class V, class Unaligned, int Rows, int Vectors>
 MT_INLINE void outer_body(const T* x, const int64_t* offsets, const T* y, int64_t count, T* c,
                           int64_t leading) {
   constexpr int lanes = int(sizeof(V) / sizeof(T));
@@ -125,6 +160,11 @@ MT_INLINE void outer_body(const T* x, const int64_t* offsets, const T* y, int64_
                                  int64_t leading) {                                                         \
       outer_body<T, V, U, ConvTiles<T>::kOuterRows, Vectors>(x, offsets, y, n, c, leading);                 \
     }                                                                                                       \
+    template <int Rows, int Vectors>                                                                        \
+    attributes static void block(const T* a, const T* b, int64_t leading, int64_t n, const T* next,         \
+                                 int64_t next_step, T alpha, T beta, T* c, int64_t c_leading) {             \
+      block_body<T, V, U, Rows, Vectors>(a, b, leading, n, next, next_step, alpha, beta, c, c_leading);     \
+    }                                                                                                       \
   };
 
 #if defined(__x86_64__)
@@ -136,6 +176,13 @@ MT_TILE_LEVEL(Widest, MT_WIDEST, 64, 4)
 constexpr bool kManyRegisters = true;
 MT_TILE_LEVEL(Baseline, , 16, 4)
 #endif
+
+template <class T, class Level, int Rows, int Choice>
+void add_blocks(ConvTiles<T>& tiles) {
+  tiles.block[Choice][0] = Level::template block<Rows, 1>;
+  tiles.block[Choice][1] = Level::template block<Rows, 2>;
+  tiles.block[Choice][2] = Level::template block<Rows, 3>;
+}
 
 template <class T, class Level>
 ConvTiles<T> table(bool many_registers) {
@@ -157,6 +204,12 @@ ConvTiles<T> table(bool many_registers) {
   tiles.outer_narrow = Level::template outer<1>;
   tiles.wide = Level::wide * Level::lanes;
   tiles.narrow = Level::lanes;
+  if constexpr (std::is_floating_point_v<T>) {
+    if (many_registers) add_blocks<T, Level, 8, 0>(tiles);
+    add_blocks<T, Level, 4, 1>(tiles);
+    add_blocks<T, Level, 2, 2>(tiles);
+    add_blocks<T, Level, 1, 3>(tiles);
+  }
   return tiles;
 }
 

@@ -6,6 +6,7 @@
 #include "kernels/arithmetic.h"
 #include "kernels/blas.h"
 #include "kernels/copy.h"
+#include "kernels/gemm.h"
 #include "kernels/parallel.h"
 #include "kernels/types.h"
 
@@ -103,8 +104,18 @@ View transposed(const View& view, int64_t* sizes, int64_t* strides) {
 }
 
 template <class T>
+Operand<T> as_operand(const View& view) {
+  return {view.as<std::remove_const_t<T>>(), view.strides[0], view.strides[1]};
+}
+
+template <class T>
 void blas_product(const View& a, const View& b, const View& out, Shape s, T alpha, T beta) {
   if (s.m * s.n * s.k <= kTinyProduct) return tiny_product(a, b, out, s, alpha, beta);
+  if constexpr (std::is_floating_point_v<T>) {
+    if (worth_packing(s.m, s.n, s.k))
+      return packed_product<T>(s.m, s.n, s.k, alpha, as_operand<const T>(a), as_operand<const T>(b), beta,
+                               as_operand<T>(out));
+  }
   const bool rows_dense =
       (out.strides[1] == 1 || s.n == 1) && (out.strides[0] >= std::max<int64_t>(1, s.n) || s.m == 1);
   const bool columns_dense =
@@ -190,7 +201,7 @@ void product(const View& a, const View& b, const View& out, Shape s, const Scala
   if (s.m == 0 || s.n == 0) return;
   dispatch<domains::numeric>(out.dtype, name, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    if (s.k == 0) return scale<T>(out, beta.to<T>());
+    if (s.k == 0 || alpha.to<compute_t<T>>() == compute_t<T>(0)) return scale<T>(out, beta.to<T>());
     if constexpr (is_half_v<T>) half_product<T>(a, b, out, s, alpha.to<float>(), beta.to<float>());
     else if constexpr (std::is_integral_v<T>) integer_product<T>(a, b, out, s, alpha.to<T>(), beta.to<T>());
     else blas_product<T>(a, b, out, s, alpha.to<T>(), beta.to<T>());

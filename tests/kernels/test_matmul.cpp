@@ -1,5 +1,6 @@
 #include "check.h"
 #include "kernels/matmul.h"
+#include "kernels/parallel.h"
 #include "kernels/types.h"
 
 using namespace mt;
@@ -83,6 +84,74 @@ TEST("beta zero does not read the result and an empty inner dimension gives beta
   CHECK(z[3] == 0);
   Array<float> none({0, 3}), out({0, 3}), square({3, 3});
   gemm(none.view(), square.view(), out.view(), Scalar(1.0), Scalar(0.0));
+}
+
+TEST(
+    "packed products are exact on small integers in every layout, also where tiles and slices do not come "
+    "out even") {
+  for (int la : {0, 1, 2, 3}) {
+    for (int lb : {0, 1, 2, 3}) {
+      for (int lc : {0, 1, 2}) check_product<float>(67, 59, 270, la, lb, lc);
+    }
+  }
+  struct Size {
+    int64_t m, n, k;
+  };
+  // Few rows, few columns, a short and a long inner dimension, whole tiles, and one more or less than those.
+  for (const Size& s :
+       {Size{1, 2100, 513}, Size{3, 500, 700}, Size{8, 960, 140}, Size{2100, 1, 513}, Size{500, 9, 300},
+        Size{64, 192, 256}, Size{65, 193, 257}, Size{129, 47, 255}, Size{700, 800, 2}}) {
+    for (int la : {0, 1}) {
+      for (int lb : {0, 1}) {
+        check_product<float>(s.m, s.n, s.k, la, lb, la);
+        check_product<double>(s.m, s.n, s.k, la, lb, lb);
+      }
+    }
+  }
+}
+
+TEST("a product too large to be packed at once is multiplied in slabs") {
+  check_product<float>(2, 30, 70000, 0, 0, 0);
+  check_product<float>(66, 4100, 12, 0, 1, 0);
+  Array<float> a({65, 1100}, 1.0f), b({1100, 4100}, 2.0f), c({65, 4100}, 3.0f);
+  for (int64_t p = 0; p < 1100; ++p) b[p * 4100 + 4090] = float(p % 7);
+  gemm(a.view(), b.view(), c.view(), Scalar(1.0), Scalar(1.0));
+  CHECK(c[0] == 2203 && c[64 * 4100 + 4099] == 2203 && c[64 * 4100 + 4090] == 3 + 3297);
+}
+
+TEST("infinities and NaN reach the elements they belong to and no others") {
+  const int64_t m = 67, n = 59, k = 300;
+  Array<float> a({m, k}, 1.0f), b({k, n}, 0.0f), c({m, n}, NAN);
+  a[3 * k + 280] = INFINITY;  // row 3 meets zeros: NaN
+  a[66 * k + 1] = NAN;        // the last row
+  b[7 * n + 58] = INFINITY;   // the last column: infinite, or NaN in those rows
+  gemm(a.view(), b.view(), c.view(), Scalar(1.0), Scalar(0.0));
+  bool fine = true;
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
+      const float x = c[i * n + j];
+      fine &= i == 3 || i == 66 ? std::isnan(x) : j == 58 ? x == INFINITY : x == 0;
+    }
+  }
+  CHECK(fine);
+  gemm(a.view(), b.view(), c.view(), Scalar(0.0), Scalar(0.0));  // as in BLAS, nothing is multiplied
+  CHECK(c[3 * n] == 0 && c[66 * n + 58] == 0);
+}
+
+TEST("a product is the same to the last bit on any number of threads") {
+  const int before = get_num_threads();
+  const auto value = std::function<float(int64_t)>([](int64_t i) { return 1.0f / float(i % 1013 + 3); });
+  for (const auto& [m, n] : {std::pair<int64_t, int64_t>{300, 210}, {20, 900}, {900, 20}}) {
+    Array<float> a({m, 700}, value), b({700, n}, value), first({m, n}), again({m, n});
+    set_num_threads(1);
+    gemm(a.view(), b.view(), first.view(), Scalar(0.7), Scalar(0.0));
+    for (int threads : {2, 3, 7}) {
+      set_num_threads(threads);
+      gemm(a.view(), b.view(), again.view(), Scalar(0.7), Scalar(0.0));
+      CHECK(first.data == again.data);
+    }
+  }
+  set_num_threads(before);
 }
 
 TEST("integer products wrap") {

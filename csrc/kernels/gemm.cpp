@@ -1,0 +1,252 @@
+#include "kernels/gemm.h"
+
+#include <algorithm>
+
+#include "kernels/conv_tiles.h"
+#include "kernels/pack.h"
+#include "kernels/parallel.h"
+#include "kernels/thread_buffer.h"
+
+namespace mt::kernels {
+namespace {
+
+// Note [Packed products]
+// c is cut into tiles that stay in registers while a slice of k is added up. For that both factors are copied into panels
+// that a tile reads from front to back. With many rows b is packed once, by all threads, into memory they share, and a
+// by the thread that uses it, a block of rows at a time. A panel of b stays in the first cache while the rows of the block
+// pass by it, the block in the second; while a panel is in use the next one is fetched, because all of it is needed at
+// once. With few rows (one block) it is the other way round: a is packed once, and each panel of b by the thread that
+// uses it, because nobody else will; where there are rows for one tile only, a panel of b that lies along memory is read
+// where it is. With few columns, the transposed product has few rows.
+//
+// The pieces that threads take are blocks of rows, cut into groups of panels where there are few blocks. There are many
+// more pieces than threads, so that a core that is slowed down takes fewer of them. No sum is split: the result does not
+// depend on the number of threads.
+//
+// Up to about a hundred rows and columns OpenBLAS multiplies without packing, which is faster.
+constexpr int64_t kWorthPacking = int64_t(1) << 20;  // multiplications
+constexpr int64_t kDepth = 256;                      // of a slice
+constexpr int64_t kBlockRows = 64;                   // of a block
+constexpr int64_t kFewColumns = 32;                  // fewer would leave registers empty
+constexpr int64_t kRowsAhead = 16;                   // fetched ahead of a panel that is read in place
+constexpr int64_t kPiecesPerThread = 8;
+constexpr int64_t kGroupPanels = 4;  // at least, with many rows: each group packs its rows of a again
+constexpr int64_t kWorkPerThread = int64_t(1) << 20;  // multiplications worth waking a thread for
+// What is packed of b at a time; a larger one is taken in slabs.
+constexpr int64_t kSlabBytes = int64_t(16) << 20, kSlabColumns = 4080;
+
+int64_t parts_of(int64_t length, int64_t part) { return (length + part - 1) / part; }
+int64_t round_up(int64_t length, int64_t unit) { return parts_of(length, unit) * unit; }
+
+thread_local ThreadBuffer shared_buffer,
+    own_buffer;  // what all threads of a product read, and what one packs for itself
+
+template <class T>
+class Product {
+ public:
+  Product(int64_t m, int64_t n, int64_t k, T alpha, Operand<const T> a, Operand<const T> b, T beta,
+          Operand<T> c)
+      : m_(m),
+        n_(n),
+        k_(k),
+        alpha_(alpha),
+        beta_(beta),
+        a_(a),
+        b_(b),
+        c_(c),
+        depth_(parts_of(k, parts_of(k, kDepth))) {
+    const int64_t useful = in_parallel_region() ? 1 : m * n * k / kWorkPerThread;
+    threads_ = std::clamp<int64_t>(useful, 1, get_num_threads());
+  }
+
+  void run() const {
+    if (m_ <= kBlockRows) {
+      const int64_t height = slab_height(kBlockRows);
+      for (int64_t row = 0; row < k_; row += height) few_rows({0, n_, row, std::min(k_, row + height)});
+      return;
+    }
+    const int64_t width = kSlabColumns / tiles_.columns * tiles_.columns;
+    const int64_t height = slab_height(std::min(width, round_up(n_, tiles_.narrow)));
+    for (int64_t column = 0; column < n_; column += width) {
+      for (int64_t row = 0; row < k_; row += height)
+        many_rows({column, std::min(n_, column + width), row, std::min(k_, row + height)});
+    }
+  }
+
+ private:
+  struct Slab {  // of b
+    int64_t column, end_column, row, end_row;
+  };
+  struct Panel {
+    int64_t column, count, vectors, width;  // `count` columns, padded to `width`, which is so many `vectors`
+  };
+  struct Columns {  // a slice of a panel, as tiles read it
+    const T* data;
+    int64_t leading;
+    const T* next;  // to fetch for what comes after: `fetch` elements a row
+    int64_t fetch;
+  };
+  static constexpr int kRows = ConvTiles<T>::kRowChoices[0];
+  static constexpr int64_t kWidest = 3 * 64 / int64_t(sizeof(T));  // columns of the widest tile
+
+  // Rows of a slab with so many columns.
+  int64_t slab_height(int64_t columns) const {
+    return std::max<int64_t>(1, kSlabBytes / int64_t(sizeof(T)) / columns / depth_) * depth_;
+  }
+  Panel panel(const Slab& slab, int64_t index) const {
+    const int64_t column = slab.column + index * tiles_.columns;
+    const int64_t count = std::min(tiles_.columns, slab.end_column - column);
+    const int64_t vectors = parts_of(count, tiles_.narrow);
+    return {column, count, vectors, vectors * tiles_.narrow};
+  }
+  T beta_at(int64_t row) const { return row == 0 ? beta_ : T(1); }
+  // Calls f(i) for all pieces, on as many threads as the work is worth.
+  template <class F>
+  void for_pieces(int64_t pieces, F&& f) const {
+    parallel_for(0, pieces, threads_ < get_num_threads() ? parts_of(pieces, threads_) : 1,
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t i = begin; i < end; ++i) f(i);
+                 });
+  }
+
+  void many_rows(Slab slab) const {
+    const int64_t columns = slab.end_column - slab.column, padded = round_up(columns, tiles_.narrow);
+    const int64_t panels = parts_of(columns, tiles_.columns);
+    const int64_t slices = parts_of(slab.end_row - slab.row, depth_);
+    T* packed = shared_buffer.room<T>(padded * (slab.end_row - slab.row));
+    // The panels of a slice lie one after the other, then those of the next slice.
+    const auto place = [&](int64_t at, int64_t index, int64_t length) {
+      return packed + (at - slab.row) * padded + index * tiles_.columns * length;
+    };
+    for_pieces(slices * panels, [&](int64_t i) {
+      const int64_t at = slab.row + i / panels * depth_, length = std::min(depth_, slab.end_row - at);
+      pack_columns(panel(slab, i % panels), at, length, place(at, i % panels, length));
+    });
+    const int64_t wanted = threads_ == 1 ? 1 : threads_ * kPiecesPerThread;
+    const int64_t height = round_up(parts_of(m_, parts_of(m_, kBlockRows)), kRows);
+    const int64_t blocks = parts_of(m_, height);
+    const int64_t groups =
+        std::clamp<int64_t>(parts_of(wanted, blocks), 1, std::max<int64_t>(1, panels / kGroupPanels));
+    for_pieces(blocks * groups, [&](int64_t i) {
+      const int64_t row = i % blocks * height, end_row = std::min(m_, row + height), group = i / blocks;
+      T* rows = own_buffer.room<T>(height * depth_);
+      for (int64_t at = slab.row; at < slab.end_row; at += depth_) {
+        const int64_t length = std::min(depth_, slab.end_row - at);
+        pack_rows(row, end_row, at, length, rows);
+        for (int64_t p = group * panels / groups; p < (group + 1) * panels / groups; ++p) {
+          const Panel columns = panel(slab, p);
+          const T* data = place(at, p, length);
+          multiply(row, end_row, rows, columns,
+                   {data, columns.width, data + columns.width * length,
+                    parts_of(columns.width * kRows, end_row - row)},
+                   length, beta_at(at));
+        }
+      }
+    });
+  }
+
+  void few_rows(Slab slab) const {
+    T* packed = shared_buffer.room<T>(m_ * (slab.end_row - slab.row));
+    for_pieces(parts_of(slab.end_row - slab.row, depth_), [&](int64_t i) {
+      const int64_t at = slab.row + i * depth_;
+      pack_rows(0, m_, at, std::min(depth_, slab.end_row - at), packed + (at - slab.row) * m_);
+    });
+    for_pieces(parts_of(slab.end_column - slab.column, tiles_.columns), [&](int64_t i) {
+      const Panel columns = panel(slab, i);
+      const bool in_place = m_ <= kRows && b_.column_stride == 1 && columns.count == columns.width;
+      T* copy = own_buffer.room<T>(columns.width * depth_);
+      for (int64_t at = slab.row; at < slab.end_row; at += depth_) {
+        const int64_t length = std::min(depth_, slab.end_row - at);
+        Columns right{copy, columns.width, copy, 0};
+        if (in_place) {
+          const T* data = b_.at(at, columns.column);
+          right = {data, b_.row_stride, data + kRowsAhead * b_.row_stride, b_.row_stride};
+        } else {
+          pack_columns(columns, at, length, copy);
+        }
+        multiply(0, m_, packed + (at - slab.row) * m_, columns, right, length, beta_at(at));
+      }
+    });
+  }
+
+  void pack_columns(const Panel& columns, int64_t at, int64_t length, T* target) const {
+    pack_panel(b_.at(at, columns.column), b_.column_stride, b_.row_stride, columns.count, length, target,
+               columns.width);
+  }
+
+  // In blocks of as many rows as the tiles that will read them.
+  void pack_rows(int64_t row, int64_t end_row, int64_t at, int64_t length, T* target) const {
+    for (int64_t i = row; i < end_row;) {
+      const int rows = ConvTiles<T>::kRowChoices[choice(end_row - i)];
+      pack_panel(a_.at(i, at), a_.row_stride, a_.column_stride, rows, length, target, rows);
+      i += rows, target += rows * length;
+    }
+  }
+
+  // The columns of one panel in rows [row, end_row) of c; `left` is packed.
+  void multiply(int64_t row, int64_t end_row, const T* left, const Panel& columns, Columns right,
+                int64_t length, T beta) const {
+    for (int64_t i = row; i < end_row;) {
+      const int which = choice(end_row - i), rows = ConvTiles<T>::kRowChoices[which];
+      const auto tile = tiles_.block[which][columns.vectors - 1];
+      T* to = c_.at(i, columns.column);
+      if (c_.column_stride == 1 && columns.count == columns.width) {
+        tile(left, right.data, right.leading, length, right.next, right.fetch, alpha_, beta, to,
+             c_.row_stride);
+      } else {  // the padding must not reach c
+        T edge[kRows * kWidest];
+        tile(left, right.data, right.leading, length, right.next, right.fetch, alpha_, T(0), edge,
+             columns.width);
+        if (c_.row_stride == 1)
+          add(edge, 1, columns.width, columns.count, rows, beta, to, c_.column_stride, 1);
+        else add(edge, columns.width, 1, rows, columns.count, beta, to, c_.row_stride, c_.column_stride);
+      }
+      i += rows, left += rows * length, right.next += length * right.fetch;
+    }
+  }
+
+  // to[i, j] = from[i, j] + beta * to[i, j]; neighbours in j should lie together.
+  static void add(const T* from, int64_t from_row, int64_t from_step, int64_t rows, int64_t count, T beta,
+                  T* to, int64_t to_row, int64_t to_step) {
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j < count; ++j) {
+        const T sum = from[i * from_row + j * from_step];
+        T& element = to[i * to_row + j * to_step];
+        element = beta == T(0) ? sum : sum + beta * element;
+      }
+    }
+  }
+
+  int choice(int64_t rows) const {
+    int which = 0;
+    while (!tiles_.block[which][0] || ConvTiles<T>::kRowChoices[which] > rows) ++which;
+    return which;
+  }
+
+  const ConvTiles<T>& tiles_ = conv_tiles<T>();
+  const int64_t m_, n_, k_;
+  const T alpha_, beta_;
+  const Operand<const T> a_, b_;
+  const Operand<T> c_;
+  const int64_t depth_;
+  int64_t threads_;
+};
+
+}  // namespace
+
+bool worth_packing(int64_t m, int64_t n, int64_t k) { return m * n * k > kWorthPacking; }
+
+template <class T>
+void packed_product(int64_t m, int64_t n, int64_t k, T alpha, Operand<const T> a, Operand<const T> b, T beta,
+                    Operand<T> c) {
+  const bool turn = (n < kFewColumns && n < m) || (c.column_stride != 1 && c.row_stride == 1);
+  if (turn) Product<T>(n, m, k, alpha, b.transposed(), a.transposed(), beta, c.transposed()).run();
+  else Product<T>(m, n, k, alpha, a, b, beta, c).run();
+}
+
+template void packed_product(int64_t, int64_t, int64_t, float, Operand<const float>, Operand<const float>,
+                             float, Operand<float>);
+template void packed_product(int64_t, int64_t, int64_t, double, Operand<const double>, Operand<const double>,
+                             double, Operand<double>);
+
+}  // namespace mt::kernels

@@ -1,0 +1,14 @@
+// Panels of a matrix stored as the tiles of a product read them: what one step needs lies together.
+#pragma once
+
+#include <cstdint>
+
+namespace mt::kernels {
+
+// target[i, r] = source[r * lane_stride + i * step] for r < lanes and i < length; rows of target are `width` elements, and
+// those behind the lanes become zero.
+template <class T>
+void pack_panel(const T* source, int64_t lane_stride, int64_t step, int64_t lanes, int64_t length, T* target,
+                int64_t width);
+
+}  // namespace mt::kernels
