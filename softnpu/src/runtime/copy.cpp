@@ -1,6 +1,7 @@
 // Copies and fills, synchronous and in a stream.
 #include <cstring>
 
+#include "runtime/capture.h"
 #include "runtime/device.h"
 #include "runtime/error.h"
 #include "runtime/hook.h"
@@ -98,6 +99,7 @@ int check_capacity(const char* function, size_t count, size_t capacity) {
 
 int copy_now(const char* function, void* dst, size_t dpitch, const void* src, size_t spitch, size_t width,
              size_t height, aclrtMemcpyKind kind) {
+  if (const int code = check_capture_mode(function, ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT)) return code;
   Copy copy;
   if (const int code = plan_copy(function, dst, dpitch, src, spitch, width, height, kind, &copy)) return code;
   copy.run();
@@ -114,6 +116,10 @@ int copy_in_stream(const char* function, void* dst, size_t dpitch, const void* s
   if (code != 0) return code;
   Stream* stream = use_stream(function, handle, &code);
   if (stream == nullptr) return code;
+  // Pageable memory makes it a synchronous copy, which cannot be part of a capture.
+  if (!copy.pinned && ((code = check_capture_mode(function, ACL_ERROR_RT_CAPTURE_MODE_BLOCK_ASYNC)) != 0 ||
+                       (code = refuse_captured(function, *stream)) != 0))
+    return code;
   const uint64_t ticket = stream->submit(function, Task::Kind::work, [copy] { copy.run(); });
   // The caller may change or free pageable memory right after the call, so the copy must be over by then.
   if (!copy.pinned && !stream->is_own_thread()) stream->wait(ticket);
@@ -166,6 +172,7 @@ SOFTNPU_EXPORT aclError aclrtMemcpy2dAsync(void* dst, size_t dpitch, const void*
 SOFTNPU_EXPORT aclError aclrtMemset(void* devPtr, size_t maxCount, int32_t value, size_t count) {
   SOFTNPU_ENTER(aclrtMemset, devPtr, maxCount, value, count);
   if (count == 0) return ACL_SUCCESS;
+  if (const int code = check_capture_mode("aclrtMemset", ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT)) return code;
   void* host = nullptr;
   if (const int code = plan_fill("aclrtMemset", devPtr, maxCount, count, &host)) return code;
   std::memset(host, value, count);

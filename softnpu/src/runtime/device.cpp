@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "runtime/capture.h"
 #include "runtime/error.h"
 #include "runtime/hook.h"
 #include "softnpu_control.h"
@@ -115,7 +116,10 @@ void destroy_context(Context* context, bool drop_tasks) {
   }
   handles.push_back(context->default_stream_handle);
   for (void* handle : handles) {
-    if (Stream* stream = stream_table().remove(handle)) stream->stop(drop_tasks);
+    if (Stream* stream = stream_table().remove(handle)) {
+      leave_capture(*stream);
+      stream->stop(drop_tasks);
+    }
   }
   delete context;
 }
@@ -125,6 +129,8 @@ int synchronize_device(const char* function, int index, int64_t timeout_ns) {
   int first_error = 0;
   bool late = false;
   const bool waited = for_each_stream(index, [&](Stream& stream) {
+    if (first_error == 0) first_error = refuse_captured(function, stream);
+    if (stream.recording()) return;
     const int64_t left = timeout_ns < 0 ? kForever : std::max<int64_t>(end - now_ns(), 0);
     late = late || !stream.wait_for_all(left);
     if (first_error == 0) first_error = stream.take_error();

@@ -123,12 +123,13 @@ bool DeviceMemory::take(uint64_t alignment, const Block& block, uintptr_t* begin
   return true;
 }
 
-void* DeviceMemory::allocate(uint64_t requested) {
+void* DeviceMemory::allocate(uint64_t requested, uint64_t* generation) {
   if (requested > capacity_) return nullptr;
   const uint64_t size = (requested + kGranularity - 1) / kGranularity * kGranularity;
   uintptr_t begin;
-  uint64_t generation;
-  if (!take(kGranularity, {requested, size, false}, &begin, &generation)) return nullptr;
+  uint64_t ignored;
+  if (!take(kGranularity, {requested, size, false}, &begin, generation == nullptr ? &ignored : generation))
+    return nullptr;
   return reinterpret_cast<void*>(begin);
 }
 
@@ -146,7 +147,7 @@ bool DeviceMemory::give_back(uintptr_t begin, bool physical, uint64_t generation
     std::unique_lock lock(mutex_);
     const auto block = blocks_.find(begin);
     if (block == blocks_.end() || block->second.physical != physical) return false;
-    if (physical && generation != generation_) return false;
+    if (generation != kAnyGeneration && generation != generation_) return false;
     size = block->second.reserved;
     blocks_.erase(block);
     forget_live_memory();
@@ -160,7 +161,9 @@ bool DeviceMemory::give_back(uintptr_t begin, bool physical, uint64_t generation
   return true;
 }
 
-bool DeviceMemory::release(void* address) { return give_back(uintptr_t(address), false, 0); }
+bool DeviceMemory::release(void* address, uint64_t generation) {
+  return give_back(uintptr_t(address), false, generation);
+}
 
 void DeviceMemory::release_physical(uint64_t offset, uint64_t generation) {
   give_back(base_ + offset, true, generation);

@@ -65,15 +65,17 @@ class DeviceMemory {
     uint64_t reserved;   // rounded up; what counts towards the limit
     bool physical;       // without an address of its own: only mappings show it
   };
+  static constexpr uint64_t kAnyGeneration = ~uint64_t(0);
 
   // False with a reason when the system gives no memory file.
   bool open(int index, uintptr_t base, uintptr_t range, uint64_t capacity, std::string* problem);
   // nullptr when the limit is reached or no hole is large enough.
-  void* allocate(uint64_t requested);
+  void* allocate(uint64_t requested, uint64_t* generation = nullptr);
   // Memory to be mapped elsewhere: its offset in file(), and the generation it belongs to; false as above.
   bool allocate_physical(uint64_t size, uint64_t alignment, uint64_t* offset, uint64_t* generation);
   void release_physical(uint64_t offset, uint64_t generation);
-  bool release(void* address);
+  // False when no allocation begins there, or none of that generation: release_all has ended it.
+  bool release(void* address, uint64_t generation = kAnyGeneration);
   void release_all();
 
   // The allocation that holds `address`: its begin and block; false if none does.

@@ -26,7 +26,6 @@ std::atomic<uint32_t> running_tasks{0};
 std::atomic<int32_t> next_stream_id{0};
 
 thread_local Stream* own_stream = nullptr;
-thread_local std::atomic<uint32_t>* own_stopping = nullptr;
 
 struct LiveStreams {
   std::mutex mutex;
@@ -49,9 +48,10 @@ StreamTable& stream_table() {
   return *instance;
 }
 
+Stream* current_stream() { return own_stream; }
+
 bool task_should_give_up() {
-  return process_exiting.load(std::memory_order_relaxed) ||
-         (own_stopping != nullptr && own_stopping->load(std::memory_order_relaxed) == 2);
+  return process_exiting.load(std::memory_order_relaxed) || (own_stream != nullptr && own_stream->dropping());
 }
 
 void set_gate_of_all(bool closed) {
@@ -115,7 +115,6 @@ void Stream::set_gate(bool closed) {
 
 void Stream::run() {
   own_stream = this;
-  own_stopping = &stopping_;
   pthread_setname_np(pthread_self(), ("npu-stream-" + std::to_string(id)).substr(0, 15).c_str());
   while (sleep_until_task()) {
     while (gate_closed_.load() != 0 && !task_should_give_up()) futex_wait(gate_closed_, 1, kPoll);
@@ -151,23 +150,45 @@ void Stream::execute(Task& task) {
     running_tasks.fetch_sub(1);
     park_forever();
   }
-  const bool drop = stopping_.load(std::memory_order_relaxed) == 2;
+  perform(task.name, task.kind, !dropping(), task.invoke, task.payload);
+  running_tasks.fetch_sub(1);
+}
+
+void Stream::perform(const char* name, Task::Kind kind, bool execute, void (*invoke)(void*, bool),
+                     void* payload) {
   try {
-    if (task.kind == Task::Kind::work && !drop) {
+    if (kind == Task::Kind::work && execute) {
       const uint32_t delay = config().delay_us.load(std::memory_order_relaxed);
       if (delay != 0) std::this_thread::sleep_for(std::chrono::microseconds(delay));
-      if (const int code = hooked(kFaults) ? on_task(task.name) : 0; code != 0) {
-        task.invoke(task.payload, false);
+      if (const int code = hooked(kFaults) ? on_task(name) : 0; code != 0) {
+        invoke(payload, false);
         throw TaskError(code, "failed on request (softnpu_fail or SOFTNPU_FAIL)");
       }
     }
-    task.invoke(task.payload, !drop);
+    invoke(payload, execute);
   } catch (const TaskError& error) {
-    keep_error(error.code, task.name, error.what());
+    keep_error(error.code, name, error.what());
   } catch (const std::exception& error) {
-    keep_error(ACL_ERROR_RT_VECTOR_CORE_EXCEPTION, task.name, error.what());
+    keep_error(ACL_ERROR_RT_VECTOR_CORE_EXCEPTION, name, error.what());
   }
-  running_tasks.fetch_sub(1);
+}
+
+bool Stream::dropping() const {
+  return stopping_.load(std::memory_order_relaxed) == 2 ||
+         completed_.load(std::memory_order_relaxed) < aborted_.load(std::memory_order_relaxed);
+}
+
+uint64_t Stream::abort(int code, const char* reason) {
+  const uint64_t last = ring_.pushed();
+  {
+    std::lock_guard lock(error_mutex_);  // errors of what is discarded do not matter any more
+    error_code_ = code;
+    error_message_ = std::string(reason) + ": the tasks of device " + std::to_string(device) + ", stream " +
+                     std::to_string(id) + " were discarded";
+  }
+  uint64_t before = aborted_.load();
+  while (before < last && !aborted_.compare_exchange_weak(before, last)) {}
+  return last;
 }
 
 void Stream::keep_error(int code, const char* name, const char* what) {
