@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <mutex>
@@ -117,6 +118,7 @@ bool DeviceMemory::take(uint64_t alignment, const Block& block, uintptr_t* begin
     if (block.reserved > capacity_ - used_ || !holes_.take(block.reserved, alignment, begin)) return false;
     blocks_.emplace(*begin, block);
     used_ += block.reserved;
+    peak_ = std::max(peak_, used_);
     *generation = generation_;
   }
   if (config().poison.load(std::memory_order_relaxed)) fill(*begin, block.reserved, 0xFF);
@@ -195,6 +197,11 @@ bool DeviceMemory::find(const void* address, uintptr_t* begin, Block* block) con
 uint64_t DeviceMemory::used() const {
   std::shared_lock lock(mutex_);
   return used_;
+}
+
+uint64_t DeviceMemory::peak() const {
+  std::shared_lock lock(mutex_);
+  return peak_;
 }
 
 void DeviceMemory::return_pages(uintptr_t begin, uint64_t bytes) const {

@@ -82,6 +82,7 @@ class DeviceMemory {
   bool find(const void* address, uintptr_t* begin, Block* block) const;
   uint64_t capacity() const { return capacity_; }
   uint64_t used() const;
+  uint64_t peak() const;
   int file() const { return file_; }
   uint64_t offset_of(const void* address) const { return uintptr_t(address) - base_; }
 
@@ -95,6 +96,7 @@ class DeviceMemory {
   int file_ = -1;
   uint64_t capacity_ = 0;
   uint64_t used_ = 0;
+  uint64_t peak_ = 0;
   uint64_t generation_ = 0;  // counts release_all: what was allocated before is gone
   std::map<uintptr_t, Block> blocks_;
   AddressHoles holes_;

@@ -46,7 +46,7 @@ void EventVersion::reach() {
     uint64_t before = event.reached.load();
     while (before < sequence_ && !event.reached.compare_exchange_weak(before, sequence_)) {}
     event.word.fetch_add(1);
-    futex_wake_all(event.word, FutexScope::processes);
+    futex_wake_all(event.word, kBetweenProcesses);
     return;
   }
   time_ns_ = now_ns();
@@ -61,7 +61,7 @@ bool EventVersion::wait(int64_t timeout_ns) {
       state_.compare_exchange_strong(pending, kPendingWithSleepers);
       return uint32_t(kPendingWithSleepers);
     };
-    return wait_until(ready, announce, state_, FutexScope::process, timeout_ns);
+    return wait_until(ready, announce, state_, kBetweenThreads, timeout_ns);
   }
   auto look = [&] {
     const uint32_t word = shared_->event.word.load();
@@ -70,7 +70,7 @@ bool EventVersion::wait(int64_t timeout_ns) {
                                                   ", which shares the event, has ended");
     return word;
   };
-  return wait_until(ready, look, shared_->event.word, FutexScope::processes, timeout_ns);
+  return wait_until(ready, look, shared_->event.word, kBetweenProcesses, timeout_ns);
 }
 
 void EventFlag::raise() {
@@ -79,7 +79,7 @@ void EventFlag::raise() {
 }
 
 bool EventFlag::wait(int64_t timeout_ns) {
-  return wait_until([&] { return set.load() != 0; }, [] { return 0u; }, set, FutexScope::process, timeout_ns);
+  return wait_until([&] { return set.load() != 0; }, [] { return 0u; }, set, kBetweenThreads, timeout_ns);
 }
 
 std::shared_ptr<EventVersion> Event::version() const {

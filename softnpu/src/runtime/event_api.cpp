@@ -338,7 +338,7 @@ SOFTNPU_EXPORT aclError aclrtGetEventAvailNum(uint32_t* eventCount) {
   if (eventCount == nullptr)
     return fail(ACL_ERROR_INVALID_PARAM, "aclrtGetEventAvailNum: eventCount is NULL");
   if (current_context("aclrtGetEventAvailNum") == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
-  *eventCount = uint32_t(65536 - event_table().live());
+  *eventCount = uint32_t(EventTable::capacity() - event_table().live());
   return ACL_SUCCESS;
 }
 

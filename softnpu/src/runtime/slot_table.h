@@ -13,6 +13,8 @@ namespace softnpu {
 template <class T, size_t kCapacity>
 class SlotTable {
  public:
+  static constexpr size_t capacity() { return kCapacity; }
+
   // nullptr when the table is full; the caller keeps the object then.
   void* insert(T* object) {
     std::lock_guard lock(mutex_);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/config.h"
+#include "runtime/device.h"
 #include "runtime/error.h"
 #include "runtime/hook.h"
 
@@ -150,7 +151,8 @@ void Stream::execute(Task& task) {
     running_tasks.fetch_sub(1);
     park_forever();
   }
-  perform(task.name, task.kind, !dropping(), task.invoke, task.payload);
+  const bool stopped = context.stopped_by.load(std::memory_order_relaxed) != 0;
+  perform(task.name, task.kind, !stopped && !dropping(), task.invoke, task.payload);
   running_tasks.fetch_sub(1);
 }
 
@@ -195,12 +197,18 @@ void Stream::keep_error(int code, const char* name, const char* what) {
   std::lock_guard lock(error_mutex_);
   if (error_code_ != 0) return;  // the first one explains the rest
   error_code_ = code;
+  if (context.stops_on_failure.load()) context.stopped_by.store(code);
   error_message_ = std::string(name) + " failed on device " + std::to_string(device) + ", stream " +
                    std::to_string(id) + ": " + what;
 }
 
 int Stream::take_error() {
   std::lock_guard lock(error_mutex_);
+  const int stopped = context.stopped_by.load();
+  if (stopped != 0)
+    return error_code_ != 0 ? record_failure(error_code_, error_message_)
+                            : fail(stopped, "stream ", id, " of device ", device,
+                                   " stopped: a task of its context failed (aclrtSetStreamFailureMode)");
   const int code = std::exchange(error_code_, 0);
   return code == 0 ? 0 : record_failure(code, std::exchange(error_message_, {}));
 }

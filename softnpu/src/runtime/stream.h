@@ -78,6 +78,13 @@ class SOFTNPU_SHARED Stream {
   // Runs a task, in the stream's thread: what it throws becomes the stream's error.
   void perform(const char* name, Task::Kind kind, bool execute, void (*invoke)(void*, bool), void* payload);
 
+  // What remembers modes that have no meaning in software, and the one that has: stop at the first failure.
+  std::atomic<uint64_t> failure_mode{0};
+  std::atomic<uint32_t> overflow_switch{0};
+  std::atomic<uint32_t> custom_tag{0};
+  std::atomic<uint32_t> cache_op_info{0};
+  std::atomic<uint32_t> core_limits[2] = {0, 0};  // by aclrtDevResLimitType; 0: that of the device
+
   // Whether tasks are recorded instead of run; see capture.h.
   bool recording() const { return recording_.load(std::memory_order_acquire); }
   void set_recording(bool on) { recording_.store(on, std::memory_order_release); }
@@ -124,13 +131,13 @@ class SOFTNPU_SHARED Stream {
 };
 
 using StreamTable = SlotTable<Stream, 2048>;
-StreamTable& stream_table();
+SOFTNPU_SHARED StreamTable& stream_table();
 
-// The stream whose thread this is, or nullptr.
+// The stream whose thread this is, nullptr on a thread of the program.
 Stream* current_stream();
 
 // For blocking waits inside tasks: true once the stream must end or the process is exiting.
-bool task_should_give_up();
+SOFTNPU_SHARED bool task_should_give_up();
 
 // Calls `visit` for every stream of a device; one that ends meanwhile stays valid during its visit. False,
 // visiting none, when called by a task of one of them: it would wait for itself.

@@ -101,6 +101,26 @@ SOFTNPU_EXPORT aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, in
                      timeout < 0 ? kForever : timeout * 1000000LL);
 }
 
+SOFTNPU_EXPORT aclError aclrtStreamAbort(aclrtStream stream) {
+  SOFTNPU_ENTER(aclrtStreamAbort, stream);
+  int code = 0;
+  Stream* found = use_stream("aclrtStreamAbort", stream, &code);
+  if (found == nullptr) return code;
+  if (found->is_own_thread())
+    return fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtStreamAbort: called from a callback of the stream");
+  found->wait(found->abort(ACL_ERROR_RT_STREAM_ABORT, "aclrtStreamAbort"));
+  return ACL_SUCCESS;
+}
+
+SOFTNPU_EXPORT aclError aclrtGetStreamAvailableNum(uint32_t* streamCount) {
+  SOFTNPU_ENTER(aclrtGetStreamAvailableNum);
+  if (streamCount == nullptr)
+    return fail(ACL_ERROR_INVALID_PARAM, "aclrtGetStreamAvailableNum: streamCount is NULL");
+  if (current_context("aclrtGetStreamAvailableNum") == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
+  *streamCount = uint32_t(StreamTable::capacity() - stream_table().live());
+  return ACL_SUCCESS;
+}
+
 SOFTNPU_EXPORT aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus* status) {
   SOFTNPU_ENTER(aclrtStreamQuery, stream);
   if (status == nullptr) return fail(ACL_ERROR_INVALID_PARAM, "aclrtStreamQuery: status is NULL");

@@ -103,7 +103,8 @@ std::string VirtualAddresses::unmap(void* address) {
   return {};
 }
 
-std::string VirtualAddresses::map_anywhere(std::shared_ptr<PhysicalMemory> memory, void** address) {
+std::string VirtualAddresses::map_anywhere(std::shared_ptr<PhysicalMemory> memory, void** address,
+                                           uint64_t* generation) {
   const uint64_t inside_page = memory->offset % page_bytes();
   const uint64_t bytes = (inside_page + memory->size + page_bytes() - 1) / page_bytes() * page_bytes();
   void* begin = nullptr;
@@ -112,6 +113,7 @@ std::string VirtualAddresses::map_anywhere(std::shared_ptr<PhysicalMemory> memor
   {
     std::unique_lock lock(mutex_);
     problem = map_pages(uintptr_t(begin), std::move(memory));
+    *generation = generation_;
   }
   if (!problem.empty()) {
     release(begin);
@@ -121,7 +123,11 @@ std::string VirtualAddresses::map_anywhere(std::shared_ptr<PhysicalMemory> memor
   return {};
 }
 
-void VirtualAddresses::unmap_anywhere(void* address) {
+void VirtualAddresses::unmap_anywhere(void* address, uint64_t generation) {
+  {
+    std::shared_lock lock(mutex_);
+    if (generation != generation_) return;
+  }
   void* begin = reinterpret_cast<void*>(uintptr_t(address) / page_bytes() * page_bytes());
   unmap(begin);
   release(begin);
@@ -130,6 +136,7 @@ void VirtualAddresses::unmap_anywhere(void* address) {
 void VirtualAddresses::release_all() {
   Mappings ended;  // given back without the lock
   std::unique_lock lock(mutex_);
+  ++generation_;
   ended = mappings_;
   while (!mappings_.empty()) unmap_pages(mappings_.cbegin());
   for (const auto& [begin, size] : reservations_) holes_.insert(begin, size);

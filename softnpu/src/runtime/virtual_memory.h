@@ -39,10 +39,11 @@ class VirtualAddresses {
   std::string release(void* address);
   std::string map(void* address, std::shared_ptr<PhysicalMemory> memory);
   std::string unmap(void* address);
-  // A fresh address for a piece of a file that need not begin at a page.
-  std::string map_anywhere(std::shared_ptr<PhysicalMemory> memory, void** address);
+  // A fresh address for a piece of a file that need not begin at a page, good until release_all: it begins a
+  // new generation.
+  std::string map_anywhere(std::shared_ptr<PhysicalMemory> memory, void** address, uint64_t* generation);
   // Undoes map_anywhere.
-  void unmap_anywhere(void* address);
+  void unmap_anywhere(void* address, uint64_t generation);
   void release_all();
 
   // The part around an address that is mapped without a gap.
@@ -64,6 +65,7 @@ class VirtualAddresses {
   mutable std::shared_mutex mutex_;
   uintptr_t begin_ = 0;
   uintptr_t bytes_ = 0;
+  uint64_t generation_ = 0;
   AddressHoles holes_;
   std::map<uintptr_t, uint64_t> reservations_;  // begin -> size
   Mappings mappings_;
