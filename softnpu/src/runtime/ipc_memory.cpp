@@ -105,12 +105,8 @@ SOFTNPU_EXPORT aclError aclrtIpcMemImportByKey(void** devPtr, const char* key, u
     *devPtr = known->second.address;
     return ACL_SUCCESS;
   }
-  auto memory = std::make_shared<PhysicalMemory>();
-  memory->device = index;
-  memory->offset = found->offset;
-  memory->size = found->size;
-  memory->foreign = open_memory_file(found.name().pid, "softnpu-device-" + std::to_string(found->device));
-  if (memory->foreign == nullptr)
+  auto memory = PhysicalMemory::borrow(found, index);
+  if (memory == nullptr)
     return fail(ACL_ERROR_RT_IPC_ERROR, "aclrtIpcMemImportByKey: the memory of process ", found.name().pid,
                 " cannot be opened");
   Import made{nullptr, index, 0, 1, found};

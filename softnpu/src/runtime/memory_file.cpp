@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <map>
@@ -11,6 +12,11 @@ namespace softnpu {
 
 MemoryFile::~MemoryFile() {
   if (descriptor_ >= 0) close(descriptor_);
+}
+
+uint64_t MemoryFile::size() const {
+  struct stat about;
+  return fstat(descriptor_, &about) == 0 ? uint64_t(about.st_size) : 0;
 }
 
 std::shared_ptr<MemoryFile> open_memory_file(pid_t pid, const std::string& name) {

@@ -15,6 +15,7 @@ class MemoryFile {
   MemoryFile(const MemoryFile&) = delete;
   ~MemoryFile();
   int descriptor() const { return descriptor_; }
+  uint64_t size() const;  // 0 when it cannot be found out
 
  private:
   int descriptor_;

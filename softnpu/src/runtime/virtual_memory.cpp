@@ -15,6 +15,19 @@ PhysicalMemory::~PhysicalMemory() {
   if (foreign == nullptr) softnpu::device(device).memory.release_physical(offset, generation);
 }
 
+std::shared_ptr<PhysicalMemory> PhysicalMemory::borrow(const Export& lent, int device) {
+  auto memory = std::make_shared<PhysicalMemory>();
+  memory->foreign = open_memory_file(lent.name().pid, "softnpu-device-" + std::to_string(lent->device));
+  if (memory->foreign == nullptr) return nullptr;
+  memory->device = device;
+  memory->offset = lent->offset;
+  memory->size = lent->size;
+  // The table belongs to the other process: a piece that is not in its file would crash this one.
+  const uint64_t all = memory->foreign->size();
+  if (memory->offset > all || memory->size > all - memory->offset) return nullptr;
+  return memory;
+}
+
 int PhysicalMemory::file() const {
   return foreign == nullptr ? softnpu::device(device).memory.file() : foreign->descriptor();
 }

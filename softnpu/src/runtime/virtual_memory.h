@@ -11,12 +11,15 @@
 #include "acl_abi.h"
 #include "runtime/address_holes.h"
 #include "runtime/memory_file.h"
+#include "runtime/process_exports.h"
 
 namespace softnpu {
 
 // A piece of a device's memory file, of this process or of another one.
 struct PhysicalMemory {
   ~PhysicalMemory();
+  // What another process lends, for use by a device of this one; nullptr when it cannot be opened.
+  static std::shared_ptr<PhysicalMemory> borrow(const Export& lent, int device);
 
   std::shared_ptr<MemoryFile> foreign;  // empty: of this process
   int device = 0;

@@ -274,6 +274,8 @@ SOFTNPU_EXPORT aclError aclrtMemExportToShareableHandle(aclrtDrvMemHandle handle
   if (handleType != ACL_MEM_HANDLE_TYPE_NONE || flags > ACL_RT_VMM_EXPORT_FLAG_DISABLE_PID_VALIDATION)
     return fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtMemExportToShareableHandle: handleType is ",
                 int(handleType), " and flags ", flags, ", wanted 0 and 0 or 1");
+  static std::mutex mutex;  // two threads that export the same handle: one of them succeeds
+  std::lock_guard lock(mutex);
   if (found->lent || found->memory->foreign != nullptr)
     return fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtMemExportToShareableHandle: ", handle,
                 found->lent ? " is exported already" : " was imported, so it cannot be exported");
@@ -317,19 +319,15 @@ SOFTNPU_EXPORT aclError aclrtMemImportFromShareableHandle(uint64_t shareableHand
   if (!found->admits(getpid()))
     return fail(ACL_ERROR_RT_NO_PERMISSION, "aclrtMemImportFromShareableHandle: process ", getpid(),
                 " was not admitted; see aclrtMemSetPidToShareableHandle");
-  auto physical = std::make_shared<PhysicalMemory>();
-  physical->device = deviceId;
-  physical->offset = found->offset;
-  physical->size = found->size;
-  physical->foreign = open_memory_file(found.name().pid, "softnpu-device-" + std::to_string(found->device));
+  auto physical = PhysicalMemory::borrow(found, deviceId);
+  if (physical == nullptr)
+    return fail(ACL_ERROR_RT_IPC_ERROR, "aclrtMemImportFromShareableHandle: the memory of process ",
+                found.name().pid, " cannot be opened");
   physical->prop = {ACL_MEM_HANDLE_TYPE_NONE,
                     ACL_MEM_ALLOCATION_TYPE_PINNED,
                     ACL_HBM_MEM_HUGE,
                     {uint32_t(deviceId), ACL_MEM_LOCATION_TYPE_DEVICE},
                     0};
-  if (physical->foreign == nullptr)
-    return fail(ACL_ERROR_RT_IPC_ERROR, "aclrtMemImportFromShareableHandle: the memory of process ",
-                found.name().pid, " cannot be opened");
   auto made = std::make_unique<PhysicalHandle>();
   made->asked = physical->size;
   made->memory = std::move(physical);
