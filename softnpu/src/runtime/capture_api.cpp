@@ -98,6 +98,9 @@ SOFTNPU_EXPORT aclError aclmdlRICaptureToModelRIBegin(aclrtStream stream, aclmdl
   if (!graph->body)
     return fail(ACL_ERROR_RT_PARAM_INVALID, "aclmdlRICaptureToModelRIBegin: model ", graph->id,
                 " is not one of a conditional task (aclmdlRIAddCondTask)");
+  if (graph->size() != 0)
+    return fail(ACL_ERROR_RT_MODEL_CAPTURED, "aclmdlRICaptureToModelRIBegin: model ", graph->id,
+                " has been captured already");
   return begin_capture("aclmdlRICaptureToModelRIBegin", stream, std::move(graph), mode);
 }
 

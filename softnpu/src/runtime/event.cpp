@@ -36,13 +36,13 @@ EventTable& event_table() {
 }
 
 bool EventVersion::reached() const {
-  if (shared_) return shared_->event.reached.load(std::memory_order_acquire) >= sequence_;
+  if (shared_ != nullptr) return (*shared_)->event.reached.load(std::memory_order_acquire) >= sequence_;
   return state_.load(std::memory_order_acquire) == kReached;
 }
 
 void EventVersion::reach() {
-  if (shared_) {
-    SharedEvent& event = shared_->event;
+  if (shared_ != nullptr) {
+    SharedEvent& event = (*shared_)->event;
     uint64_t before = event.reached.load();
     while (before < sequence_ && !event.reached.compare_exchange_weak(before, sequence_)) {}
     event.word.fetch_add(1);
@@ -55,7 +55,7 @@ void EventVersion::reach() {
 
 bool EventVersion::wait(int64_t timeout_ns) {
   auto ready = [&] { return reached(); };
-  if (!shared_) {
+  if (shared_ == nullptr) {
     auto announce = [&] {
       uint32_t pending = kPending;
       state_.compare_exchange_strong(pending, kPendingWithSleepers);
@@ -64,13 +64,14 @@ bool EventVersion::wait(int64_t timeout_ns) {
     return wait_until(ready, announce, state_, kBetweenThreads, timeout_ns);
   }
   auto look = [&] {
-    const uint32_t word = shared_->event.word.load();
-    if (kill(shared_.name().pid, 0) != 0 && errno == ESRCH && !ready())
-      throw TaskError(ACL_ERROR_RT_IPC_ERROR, "process " + std::to_string(shared_.name().pid) +
-                                                  ", which shares the event, has ended");
+    const uint32_t word = (*shared_)->event.word.load();
+    const pid_t owner = shared_->row().name().pid;
+    if (kill(owner, 0) != 0 && errno == ESRCH && !ready())
+      throw TaskError(ACL_ERROR_RT_IPC_ERROR,
+                      "process " + std::to_string(owner) + ", which shares the event, has ended");
     return word;
   };
-  return wait_until(ready, look, shared_->event.word, kBetweenProcesses, timeout_ns);
+  return wait_until(ready, look, (*shared_)->event.word, kBetweenProcesses, timeout_ns);
 }
 
 void EventFlag::raise() {
@@ -83,8 +84,8 @@ bool EventFlag::wait(int64_t timeout_ns) {
 }
 
 std::shared_ptr<EventVersion> Event::version() const {
-  if (shared) {
-    const uint64_t sequence = shared->event.recorded.load();
+  if (shared != nullptr) {
+    const uint64_t sequence = (*shared)->event.recorded.load();
     return sequence == 0 ? nullptr : std::make_shared<EventVersion>(shared, sequence);
   }
   std::lock_guard lock(mutex_);
@@ -92,7 +93,8 @@ std::shared_ptr<EventVersion> Event::version() const {
 }
 
 std::shared_ptr<EventVersion> Event::record() {
-  if (shared) return std::make_shared<EventVersion>(shared, shared->event.recorded.fetch_add(1) + 1);
+  if (shared != nullptr)
+    return std::make_shared<EventVersion>(shared, (*shared)->event.recorded.fetch_add(1) + 1);
   auto version = std::make_shared<EventVersion>();
   set_version(version);
   return version;

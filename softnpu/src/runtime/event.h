@@ -17,7 +17,8 @@ class EventVersion {
  public:
   EventVersion() = default;
   // Of an event that processes share.
-  EventVersion(Export shared, uint64_t sequence) : shared_(std::move(shared)), sequence_(sequence) {}
+  EventVersion(std::shared_ptr<Borrowed> shared, uint64_t sequence)
+      : shared_(std::move(shared)), sequence_(sequence) {}
   // Recorded in a capture: it is never reached, it only says what waits for what.
   EventVersion(std::shared_ptr<Capture> in, Clock at)
       : capture(std::move(in)), seen(std::move(at)), captured(true) {}
@@ -37,7 +38,7 @@ class EventVersion {
   enum State : uint32_t { kPending, kPendingWithSleepers, kReached };
   std::atomic<uint32_t> state_{kPending};
   int64_t time_ns_ = 0;
-  Export shared_;
+  std::shared_ptr<Borrowed> shared_;
   uint64_t sequence_ = 0;
 };
 
@@ -68,8 +69,8 @@ struct Event {
   const uint32_t flags;  // ACL_EVENT_...; what the event may be used for
   const EventKind kind;
   uint32_t id = 0;
-  std::shared_ptr<EventFlag> flag;  // of an external event
-  Export shared;                    // of an event that processes share, from the start
+  std::shared_ptr<EventFlag> flag;   // of an external event
+  std::shared_ptr<Borrowed> shared;  // of an event that processes share, from the start
   // Tasks that wait for the event and are not done; tasks own the counter too.
   std::shared_ptr<std::atomic<uint32_t>> waiting = std::make_shared<std::atomic<uint32_t>>(0);
 

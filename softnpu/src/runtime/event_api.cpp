@@ -80,9 +80,10 @@ aclError create(const char* function, aclrtEvent* handle, uint32_t flags, EventK
   event->id = next_event_id.fetch_add(1, std::memory_order_relaxed);
   if (event->interprocess()) {
     std::string problem;
-    event->shared = Export::create(&problem);
-    if (!event->shared) return fail(ACL_ERROR_RT_NO_EVENT_RESOURCE, function, ": ", problem);
-    event->shared->open_to_all = 1;
+    Export row = Export::create(&problem);
+    if (!row) return fail(ACL_ERROR_RT_NO_EVENT_RESOURCE, function, ": ", problem);
+    row->open_to_all = 1;
+    event->shared = std::make_shared<Borrowed>(std::move(row));
   }
   *handle = event_table().insert(event.get());
   if (*handle == nullptr)
@@ -171,7 +172,7 @@ SOFTNPU_EXPORT aclError aclrtDestroyEvent(aclrtEvent event) {
   if (found == nullptr)
     return fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtDestroyEvent: the event ", event,
                 " is not one, or was destroyed");
-  if (found->shared && found->shared.is_own()) found->shared.end();
+  if (found->shared != nullptr && found->shared->row().is_own()) found->shared->row().end();
   delete found;  // tasks hold the versions they need
   return ACL_SUCCESS;
 }
@@ -352,7 +353,7 @@ SOFTNPU_EXPORT aclError aclrtIpcGetEventHandle(aclrtEvent event, aclrtIpcEventHa
     return fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtIpcGetEventHandle: event ", found->id,
                 " was created without ACL_EVENT_IPC");
   *handle = {};
-  found->shared.name().text().copy(handle->reserved, sizeof handle->reserved - 1);
+  found->shared->row().name().text().copy(handle->reserved, sizeof handle->reserved - 1);
   return ACL_SUCCESS;
 }
 
@@ -366,8 +367,10 @@ SOFTNPU_EXPORT aclError aclrtIpcOpenEventHandle(aclrtIpcEventHandle handle, aclr
     return fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtIpcOpenEventHandle: the handle is not one of an event");
   std::string problem;
   auto opened = std::make_unique<Event>(ACL_EVENT_IPC, EventKind::extended);
-  opened->shared = Export::find(name, &problem);
-  if (!opened->shared) return fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtIpcOpenEventHandle: ", problem);
+  Export row = Export::find(name, &problem);
+  if (row) opened->shared = std::make_shared<Borrowed>(std::move(row));
+  if (opened->shared == nullptr || !Export::find(name, &problem))  // its owner may just have ended it
+    return fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtIpcOpenEventHandle: ", problem);
   opened->id = next_event_id.fetch_add(1, std::memory_order_relaxed);
   *event = event_table().insert(opened.get());
   if (*event == nullptr)

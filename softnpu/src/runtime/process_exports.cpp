@@ -133,7 +133,7 @@ ExportRecord* Export::operator->() const { return table_->rows() + name_.index; 
 
 bool Export::is_own() const { return name_.pid == getpid(); }
 
-void Export::end() {
+void Export::end() const {
   uint32_t serial = name_.serial;
   (*this)->serial.compare_exchange_strong(serial, 0);
 }

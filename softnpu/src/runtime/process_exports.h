@@ -66,11 +66,24 @@ class Export {
   const ExportName& name() const { return name_; }
   bool is_own() const;
   // Ends the row: its name is not found any more.
-  void end();
+  void end() const;
 
  private:
   std::shared_ptr<ExportTable> table_;
   ExportName name_;
+};
+
+// A row that is being used: it is not given to anything else, even when its owner has ended it.
+class Borrowed {
+ public:
+  explicit Borrowed(Export row) : row_(std::move(row)) { row_->borrowers.fetch_add(1); }
+  Borrowed(const Borrowed&) = delete;
+  ~Borrowed() { row_->borrowers.fetch_sub(1); }
+  ExportRecord* operator->() const { return row_.operator->(); }
+  const Export& row() const { return row_; }
+
+ private:
+  Export row_;
 };
 
 }  // namespace softnpu

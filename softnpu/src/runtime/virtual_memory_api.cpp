@@ -14,9 +14,9 @@ constexpr uint64_t kHugePage = uint64_t(2) << 20, kGiantPage = uint64_t(1) << 30
 // A handle of aclrtMallocPhysical: one of the owners of the memory, besides what is mapped.
 struct PhysicalHandle {
   std::shared_ptr<PhysicalMemory> memory;
-  uint64_t asked;   // bytes, before rounding up
-  Export lent;      // once exported
-  Export borrowed;  // when imported
+  uint64_t asked;                      // bytes, before rounding up
+  Export lent;                         // once exported
+  std::unique_ptr<Borrowed> borrowed;  // when imported
 };
 using PhysicalTable = SlotTable<PhysicalHandle, 131072>;
 PhysicalTable& physical_table() {
@@ -25,31 +25,35 @@ PhysicalTable& physical_table() {
 }
 
 // Memory that was given back while other processes had borrowed it: kept until the last of them is done.
-struct Lent {
-  std::mutex mutex;
-  std::vector<std::pair<Export, std::shared_ptr<PhysicalMemory>>> kept;
+struct Kept {
+  std::unique_ptr<Borrowed> row;  // so that it names nothing else meanwhile
+  std::shared_ptr<PhysicalMemory> memory;
 };
-Lent& lent() {
-  static auto* instance = new Lent;
+struct KeptMemory {
+  std::mutex mutex;
+  std::vector<Kept> entries;
+};
+KeptMemory& kept_memory() {
+  static auto* instance = new KeptMemory;
   return *instance;
 }
 
 void give_back_what_is_not_borrowed() {
-  std::vector<std::pair<Export, std::shared_ptr<PhysicalMemory>>> ended;  // destroyed without the lock
-  std::lock_guard lock(lent().mutex);
-  std::erase_if(lent().kept, [&](auto& entry) {
-    if (entry.first->borrowers.load() != 0) return false;
+  std::vector<Kept> ended;  // destroyed without the lock
+  std::lock_guard lock(kept_memory().mutex);
+  std::erase_if(kept_memory().entries, [&](Kept& entry) {
+    if ((*entry.row)->borrowers.load() > 1) return false;
     ended.push_back(std::move(entry));
     return true;
   });
 }
 
 void end_handle(PhysicalHandle* handle) {
-  if (handle->borrowed) handle->borrowed->borrowers.fetch_sub(1);
   if (handle->lent) {
+    Kept kept{std::make_unique<Borrowed>(handle->lent), handle->memory};
     handle->lent.end();
-    std::lock_guard lock(lent().mutex);
-    lent().kept.emplace_back(handle->lent, handle->memory);
+    std::lock_guard lock(kept_memory().mutex);
+    kept_memory().entries.push_back(std::move(kept));
   }
   delete handle;
   give_back_what_is_not_borrowed();
@@ -331,15 +335,11 @@ SOFTNPU_EXPORT aclError aclrtMemImportFromShareableHandle(uint64_t shareableHand
   auto made = std::make_unique<PhysicalHandle>();
   made->asked = physical->size;
   made->memory = std::move(physical);
-  made->borrowed = found;
   // Counted first, then looked at again: the lender either sees the count or has ended the row before.
-  found->borrowers.fetch_add(1);
-  int code = 0;
+  made->borrowed = std::make_unique<Borrowed>(found);
   if (!Export::find(found.name(), &problem))
-    code = fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtMemImportFromShareableHandle: ", problem);
-  else code = insert_handle("aclrtMemImportFromShareableHandle", std::move(made), handle);
-  if (code != 0) found->borrowers.fetch_sub(1);
-  return code;
+    return fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtMemImportFromShareableHandle: ", problem);
+  return insert_handle("aclrtMemImportFromShareableHandle", std::move(made), handle);
 }
 
 SOFTNPU_EXPORT aclError aclrtDeviceGetBareTgid(int32_t* pid) {
