@@ -157,3 +157,55 @@ TEST("poison makes fresh and freed memory recognisable") {
   CHECK_EQUAL(int(bytes[0]), 0xFF);
   CHECK_EQUAL(int(bytes[63]), 0xFF);
 }
+
+TEST("a batch of copies goes in all directions and tells which one failed") {
+  Floats device({1, 2}), other(2);
+  float host[2] = {5, 6}, back[2] = {};
+  void* to[3] = {device.data(), other.data(), back};
+  void* from[3] = {host, device.data(), other.data()};
+  size_t sizes[3] = {8, 8, 8}, first = 0, failed = 0;
+  aclrtMemcpyBatchAttr attribute = {};
+  OK(aclrtMemcpyBatch(to, sizes, from, sizes, 3, &attribute, &first, 1, &failed));
+  CHECK_EQUAL(failed, SIZE_MAX);
+  CHECK_EQUAL(back[1], 6.0f);
+  size_t small[3] = {8, 4, 8};
+  FAILS(aclrtMemcpyBatchAsync(to, small, from, sizes, 3, &attribute, &first, 1, &failed, nullptr), 100000,
+        "larger than the destination");
+  CHECK_EQUAL(failed, 1u);
+  first = 3;
+  FAILS(aclrtMemcpyBatch(to, sizes, from, sizes, 3, &attribute, &first, 1, &failed), 107000, "less than 3");
+  FAILS(aclrtMemcpyBatch(to, sizes, from, sizes, 0, &attribute, &first, 1, &failed), 107000, "at least 1");
+}
+
+TEST("host memory is pinned by configuration and by registration") {
+  aclrtMallocAttribute attribute = {ACL_RT_MEM_ATTR_MODULE_ID, {}};
+  aclrtMallocConfig config = {&attribute, 1};
+  void* pinned = nullptr;
+  OK(aclrtMallocHostWithCfg(&pinned, 64, &config));
+  aclrtPtrAttributes attributes;
+  OK(aclrtPointerGetAttributes(pinned, &attributes));
+  CHECK_EQUAL(int(attributes.location.type), int(ACL_MEM_LOCATION_TYPE_HOST));
+  OK(aclrtFreeHost(pinned));
+  attribute.attr = aclrtMallocAttrType(9);
+  FAILS(aclrtMallocHostWithCfg(&pinned, 64, &config), 107000, "type 9");
+  std::vector<char> own(4096);
+  OK(aclrtHostRegisterV2(own.data(), own.size(), ACL_HOST_REG_PINNED));
+  FAILS(aclrtHostRegisterV2(own.data(), own.size(), ACL_HOST_REG_PINNED), 507910, "already");
+  FAILS(aclrtHostRegisterV2(own.data(), own.size(), 1), 107000, "ACL_HOST_REG_");
+  OK(aclrtHostUnregister(own.data()));
+  FAILS(aclrtHostUnregister(own.data()), 507911, "not registered");
+}
+
+TEST("usage of memory has a peak") {
+  aclrtMemUsageInfo usage = {};
+  size_t count = 0;
+  void* memory = nullptr;
+  OK(aclrtMalloc(&memory, 8 << 20, ACL_MEM_MALLOC_HUGE_FIRST));
+  OK(aclrtGetMemUsageInfo(0, &usage, 1, &count));
+  CHECK_EQUAL(count, 1u);
+  CHECK_EQUAL(usage.curMemSize, softnpu_live_bytes(0));
+  OK(aclrtFree(memory));
+  const uint64_t before = usage.curMemSize;
+  OK(aclrtGetMemUsageInfo(0, &usage, 1, &count));
+  CHECK(usage.memPeakSize >= before && usage.curMemSize < before);
+}

@@ -4,48 +4,7 @@
 #include <thread>
 
 #include "check.h"
-
-namespace {
-
-struct StreamHandle {
-  StreamHandle() { OK(aclrtCreateStream(&handle)); }
-  ~StreamHandle() {
-    if (handle != nullptr) aclrtDestroyStreamForce(handle);
-  }
-  operator aclrtStream() const { return handle; }
-  aclrtStream handle = nullptr;
-};
-
-struct EventHandle {
-  EventHandle() { OK(aclrtCreateEvent(&handle)); }
-  ~EventHandle() { aclrtDestroyEvent(handle); }
-  operator aclrtEvent() const { return handle; }
-  aclrtEvent handle = nullptr;
-};
-
-bool done(aclrtStream stream) {
-  aclrtStreamStatus status;
-  OK(aclrtStreamQuery(stream, &status));
-  return status == ACL_STREAM_STATUS_COMPLETE;
-}
-
-bool reached(aclrtEvent event) {
-  aclrtEventRecordedStatus status;
-  OK(aclrtQueryEventStatus(event, &status));
-  return status == ACL_EVENT_RECORDED_STATUS_COMPLETE;
-}
-
-// Appends to a log from within a stream.
-struct Step {
-  std::vector<int>* log;
-  int number;
-};
-void append(void* step) {
-  auto* s = static_cast<Step*>(step);
-  s->log->push_back(s->number);
-}
-
-}  // namespace
+#include "handles.h"
 
 TEST("tasks of a stream run in the order of their launches") {
   StreamHandle stream;
@@ -260,4 +219,154 @@ TEST("the device is synchronised over all of its streams") {
   OK(aclrtLaunchHostFunc(second, append, &two));
   OK(aclrtSynchronizeDevice());
   CHECK_EQUAL(one_log.size() + two_log.size(), 2u);
+}
+
+TEST("an event that is reset is as if it had not been recorded; who waits keeps waiting for what it saw") {
+  StreamHandle first, second, third;
+  aclrtEvent event = nullptr;
+  OK(aclrtCreateEventWithFlag(&event, ACL_EVENT_SYNC));
+  aclrtEventWaitStatus waits;
+  OK(aclrtQueryEventWaitStatus(event, &waits));
+  CHECK_EQUAL(int(waits), int(ACL_EVENT_WAIT_STATUS_COMPLETE));
+  softnpu_gate(first, 1);
+  OK(aclrtRecordEvent(event, first));
+  OK(aclrtStreamWaitEvent(second, event));
+  OK(aclrtResetEvent(event, second));
+  CHECK(!reached(event));
+  OK(aclrtStreamWaitEvent(third, event));
+  OK(aclrtSynchronizeStream(third));
+  FAILS(aclrtSynchronizeStreamWithTimeout(second, 1), 507046, "not done in time");
+  OK(aclrtQueryEventWaitStatus(event, &waits));
+  CHECK_EQUAL(int(waits), int(ACL_EVENT_WAIT_STATUS_NOT_READY));
+  softnpu_gate(first, 0);
+  OK(aclrtSynchronizeStream(second));
+  OK(aclrtQueryEventWaitStatus(event, &waits));
+  CHECK_EQUAL(int(waits), int(ACL_EVENT_WAIT_STATUS_COMPLETE));
+  OK(aclrtDestroyEvent(event));
+  EventHandle plain;
+  FAILS(aclrtResetEvent(plain, first), 107000, "cannot be reset");
+}
+
+TEST("a wait for an event can have a limit") {
+  StreamHandle first, second;
+  EventHandle event;
+  softnpu_gate(first, 1);
+  OK(aclrtRecordEvent(event, first));
+  OK(aclrtStreamWaitEventWithTimeout(second, event, 1));
+  FAILS(aclrtSynchronizeStream(second), 107019, "not reached in time");
+  FAILS(aclrtStreamWaitEventWithTimeout(second, event, -1), 100000, "milliseconds");
+}
+
+TEST("timestamps of events are in the order of the stream") {
+  StreamHandle stream;
+  EventHandle first, second;
+  uint64_t early = 0, late = 0;
+  FAILS(aclrtEventGetTimestamp(first, &early), 107006, "never recorded");
+  OK(aclrtRecordEvent(first, stream));
+  OK(aclrtRecordEvent(second, stream));
+  OK(aclrtSynchronizeStream(stream));
+  OK(aclrtEventGetTimestamp(first, &early));
+  OK(aclrtEventGetTimestamp(second, &late));
+  CHECK(early <= late && early > 0);
+}
+
+TEST("an event of the extended kind that was never recorded counts as complete") {
+  aclrtEvent event = nullptr;
+  OK(aclrtCreateEventExWithFlag(&event, ACL_EVENT_SYNC));
+  CHECK(reached(event));
+  OK(aclrtDestroyEvent(event));
+}
+
+TEST("aborting a stream discards its tasks, says so once, and leaves it usable") {
+  StreamHandle stream, other;
+  EventHandle event;
+  std::vector<int> log;
+  Step lost{&log, 1}, kept{&log, 2};
+  softnpu_gate(stream, 1);
+  OK(aclrtLaunchHostFunc(stream, append, &lost));
+  OK(aclrtRecordEvent(event, stream));
+  OK(aclrtStreamWaitEvent(other, event));
+  OK(aclrtStreamAbort(stream));
+  OK(aclrtSynchronizeStream(other));  // not left behind
+  softnpu_gate(stream, 0);
+  OK(aclrtLaunchHostFunc(stream, append, &kept));
+  FAILS(aclrtSynchronizeStream(stream), 107023, "discarded");
+  OK(aclrtSynchronizeStream(stream));
+  CHECK((log == std::vector<int>{2}));
+}
+
+TEST("aborting the tasks of a device frees streams that wait for each other") {
+  StreamHandle first, second;
+  EventHandle event;
+  std::vector<int> log;
+  Step step{&log, 3};
+  softnpu_gate(first, 1);
+  OK(aclrtRecordEvent(event, first));
+  OK(aclrtStreamWaitEvent(second, event));
+  OK(aclrtDeviceTaskAbort(0, 0));
+  FAILS(aclrtSynchronizeStream(second), 107022, "aclrtDeviceTaskAbort");
+  softnpu_gate(first, 0);
+  FAILS(aclrtSynchronizeStream(first), 107022, "aclrtDeviceTaskAbort");
+  OK(aclrtSynchronizeStream(first));
+  OK(aclrtLaunchHostFunc(first, append, &step));
+  OK(aclrtSynchronizeStream(first));
+  CHECK_EQUAL(log.size(), 1u);
+  FAILS(aclrtDeviceTaskAbort(5, 0), 107001, "there are 2");
+  aclrtSynchronizeDevice();  // the default stream reports as well
+}
+
+TEST("a context that stops on failure runs nothing after one, and says why each time") {
+  aclrtContext context = nullptr, before = nullptr;
+  OK(aclrtGetCurrentContext(&before));
+  OK(aclrtCreateContext(&context, 1));
+  aclrtStream stream = nullptr, other = nullptr;
+  OK(aclrtCreateStream(&stream));
+  OK(aclrtCreateStream(&other));
+  FAILS(aclrtSetStreamFailureMode(stream, 2), 107000, "stop on failure");
+  OK(aclrtSetStreamFailureMode(stream, 1));
+  void* memory = nullptr;
+  OK(aclrtMalloc(&memory, 64, ACL_MEM_MALLOC_HUGE_FIRST));
+  std::vector<int> log;
+  Step step{&log, 1};
+  softnpu_fail("task:aclrtMemsetAsync", 1, 507015, 1);
+  OK(aclrtMemsetAsync(memory, 64, 0, 64, stream));
+  OK(aclrtLaunchHostFunc(stream, append, &step));
+  FAILS(aclrtSynchronizeStream(stream), 507015, "aclrtMemsetAsync failed");
+  FAILS(aclrtSynchronizeStream(stream), 507015, "aclrtMemsetAsync failed");
+  OK(aclrtLaunchHostFunc(other, append, &step));
+  FAILS(aclrtSynchronizeStream(other), 507015, "stopped");
+  CHECK_EQUAL(log.size(), 0u);
+  OK(aclrtFree(memory));
+  OK(aclrtDestroyContext(context));
+  OK(aclrtSetCurrentContext(before));
+}
+
+TEST("a stream waits for a value that another one writes") {
+  StreamHandle first, second;
+  std::vector<int> log;
+  Step step{&log, 1};
+  void* word = nullptr;
+  OK(aclrtMalloc(&word, 64, ACL_MEM_MALLOC_HUGE_FIRST));
+  OK(aclrtMemset(word, 64, 0, 64));
+  OK(aclrtValueWait(word, 3, ACL_STREAM_WAIT_VALUE_GEQ, second));
+  OK(aclrtLaunchHostFunc(second, append, &step));
+  OK(aclrtValueWrite(word, 2, 0, first));
+  OK(aclrtSynchronizeStream(first));
+  CHECK(!done(second));
+  OK(aclrtValueWrite(word, 4, 0, first));
+  OK(aclrtSynchronizeStream(second));
+  CHECK_EQUAL(log.size(), 1u);
+  uint64_t value = 0;
+  OK(aclrtMemcpy(&value, 8, word, 8, ACL_MEMCPY_DEVICE_TO_HOST));
+  CHECK_EQUAL(value, 4u);
+  OK(aclrtValueWait(word, 4, ACL_STREAM_WAIT_VALUE_EQ, second));
+  OK(aclrtValueWait(word, 5, ACL_STREAM_WAIT_VALUE_AND, second));
+  OK(aclrtValueWait(word, 5, ACL_STREAM_WAIT_VALUE_NOR, second));
+  OK(aclrtSynchronizeStream(second));
+  FAILS(aclrtValueWait(word, 5, 4, second), 107000, "wanted 0 to 3");
+  FAILS(aclrtValueWrite(static_cast<char*>(word) + 4, 0, 0, second), 107000, "multiple of 8");
+  FAILS(aclrtCmoAsync(word, 4096, ACL_RT_CMO_TYPE_PREFETCH, second), 107000, "live device");
+  OK(aclrtCmoAsync(word, 64, ACL_RT_CMO_TYPE_PREFETCH, second));
+  OK(aclrtFree(word));
+  FAILS(aclrtValueWrite(word, 0, 0, second), 107000, "live device");
 }

@@ -35,6 +35,7 @@ std::map<uint64_t, Reporter*>& reporters() {
 }
 
 void deliver(Reporter* reporter, const Callback& callback) {
+  if (callback.done != nullptr) callback.done->store(0);  // a captured one is delivered again
   {
     std::lock_guard lock(reporters_mutex);
     reporter->callbacks.push_back(callback);

@@ -1,6 +1,7 @@
 // Copies and fills, synchronous and in a stream.
 #include <cstring>
 
+#include "runtime/capture.h"
 #include "runtime/device.h"
 #include "runtime/error.h"
 #include "runtime/hook.h"
@@ -98,6 +99,7 @@ int check_capacity(const char* function, size_t count, size_t capacity) {
 
 int copy_now(const char* function, void* dst, size_t dpitch, const void* src, size_t spitch, size_t width,
              size_t height, aclrtMemcpyKind kind) {
+  if (const int code = check_capture_mode(function, ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT)) return code;
   Copy copy;
   if (const int code = plan_copy(function, dst, dpitch, src, spitch, width, height, kind, &copy)) return code;
   copy.run();
@@ -114,6 +116,10 @@ int copy_in_stream(const char* function, void* dst, size_t dpitch, const void* s
   if (code != 0) return code;
   Stream* stream = use_stream(function, handle, &code);
   if (stream == nullptr) return code;
+  // Pageable memory makes it a synchronous copy, which cannot be part of a capture.
+  if (!copy.pinned && ((code = check_capture_mode(function, ACL_ERROR_RT_CAPTURE_MODE_BLOCK_ASYNC)) != 0 ||
+                       (code = refuse_captured(function, *stream)) != 0))
+    return code;
   const uint64_t ticket = stream->submit(function, Task::Kind::work, [copy] { copy.run(); });
   // The caller may change or free pageable memory right after the call, so the copy must be over by then.
   if (!copy.pinned && !stream->is_own_thread()) stream->wait(ticket);
@@ -146,6 +152,81 @@ SOFTNPU_EXPORT aclError aclrtMemcpyAsync(void* dst, size_t destMax, const void* 
   return copy_in_stream("aclrtMemcpyAsync", dst, count, src, count, count, 1, kind, stream);
 }
 
+// Asynchronous where the memory allows it, synchronous otherwise: what aclrtMemcpyAsync does here anyway.
+SOFTNPU_EXPORT aclError aclrtMemcpyAsyncWithCondition(void* dst, size_t destMax, const void* src,
+                                                      size_t count, aclrtMemcpyKind kind,
+                                                      aclrtStream stream) {
+  SOFTNPU_ENTER(aclrtMemcpyAsyncWithCondition, dst, destMax, src, count, kind, stream);
+  if (count == 0) return ACL_SUCCESS;
+  if (const int code = check_capacity("aclrtMemcpyAsyncWithCondition", count, destMax)) return code;
+  return copy_in_stream("aclrtMemcpyAsyncWithCondition", dst, count, src, count, count, 1, kind, stream);
+}
+
+namespace {
+
+// The arrays of a batch. Directions follow from the addresses; the attributes only have to be in range.
+struct Batch {
+  void** dsts;
+  size_t* capacities;
+  void** srcs;
+  size_t* sizes;
+  size_t count;
+
+  int check(const char* function, const aclrtMemcpyBatchAttr* attrs, const size_t* indexes, size_t attr_count,
+            size_t* failed) const {
+    if (dsts == nullptr || capacities == nullptr || srcs == nullptr || sizes == nullptr ||
+        failed == nullptr || attrs == nullptr || indexes == nullptr)
+      return fail(ACL_ERROR_INVALID_PARAM, function, ": an array is NULL");
+    *failed = SIZE_MAX;
+    if (count == 0 || attr_count == 0 || attr_count > count)
+      return fail(ACL_ERROR_RT_PARAM_INVALID, function, ": numBatches is ", count, " and numAttrs ",
+                  attr_count, ", wanted at least 1 and not more attributes than copies");
+    for (size_t i = 0; i < attr_count; ++i)
+      if (indexes[i] >= count)
+        return fail(ACL_ERROR_RT_PARAM_INVALID, function, ": attrsIndexes[", i, "] is ", indexes[i],
+                    ", wanted less than ", count);
+    return 0;
+  }
+
+  template <class CopyOne>
+  int each(const char* function, size_t* failed, const CopyOne& copy_one) const {
+    for (size_t i = 0; i < count; ++i) {
+      int code = sizes[i] == 0 ? 0 : check_capacity(function, sizes[i], capacities[i]);
+      if (code == 0 && sizes[i] != 0) code = copy_one(dsts[i], srcs[i], sizes[i]);
+      if (code == 0) continue;
+      *failed = i;
+      return code;
+    }
+    return ACL_SUCCESS;
+  }
+};
+
+}  // namespace
+
+SOFTNPU_EXPORT aclError aclrtMemcpyBatch(void** dsts, size_t* destMaxs, void** srcs, size_t* sizes,
+                                         size_t numBatches, aclrtMemcpyBatchAttr* attrs, size_t* attrsIndexes,
+                                         size_t numAttrs, size_t* failIndex) {
+  SOFTNPU_ENTER(aclrtMemcpyBatch, numBatches, numAttrs);
+  const Batch batch{dsts, destMaxs, srcs, sizes, numBatches};
+  if (const int code = batch.check("aclrtMemcpyBatch", attrs, attrsIndexes, numAttrs, failIndex)) return code;
+  return batch.each("aclrtMemcpyBatch", failIndex, [](void* to, const void* from, size_t size) {
+    return copy_now("aclrtMemcpyBatch", to, size, from, size, size, 1, ACL_MEMCPY_DEFAULT);
+  });
+}
+
+SOFTNPU_EXPORT aclError aclrtMemcpyBatchAsync(void** dsts, size_t* destMaxs, void** srcs, size_t* sizes,
+                                              size_t numBatches, aclrtMemcpyBatchAttr* attrs,
+                                              size_t* attrsIndexes, size_t numAttrs, size_t* failIndex,
+                                              aclrtStream stream) {
+  SOFTNPU_ENTER(aclrtMemcpyBatchAsync, numBatches, numAttrs, stream);
+  const Batch batch{dsts, destMaxs, srcs, sizes, numBatches};
+  if (const int code = batch.check("aclrtMemcpyBatchAsync", attrs, attrsIndexes, numAttrs, failIndex))
+    return code;
+  return batch.each("aclrtMemcpyBatchAsync", failIndex, [&](void* to, const void* from, size_t size) {
+    return copy_in_stream("aclrtMemcpyBatchAsync", to, size, from, size, size, 1, ACL_MEMCPY_DEFAULT, stream);
+  });
+}
+
 SOFTNPU_EXPORT aclError aclrtMemcpy2d(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width,
                                       size_t height, aclrtMemcpyKind kind) {
   SOFTNPU_ENTER(aclrtMemcpy2d, dst, dpitch, src, spitch, width, height, kind);
@@ -166,6 +247,7 @@ SOFTNPU_EXPORT aclError aclrtMemcpy2dAsync(void* dst, size_t dpitch, const void*
 SOFTNPU_EXPORT aclError aclrtMemset(void* devPtr, size_t maxCount, int32_t value, size_t count) {
   SOFTNPU_ENTER(aclrtMemset, devPtr, maxCount, value, count);
   if (count == 0) return ACL_SUCCESS;
+  if (const int code = check_capture_mode("aclrtMemset", ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT)) return code;
   void* host = nullptr;
   if (const int code = plan_fill("aclrtMemset", devPtr, maxCount, count, &host)) return code;
   std::memset(host, value, count);

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "runtime/capture.h"
 #include "runtime/error.h"
 #include "runtime/hook.h"
 #include "softnpu_control.h"
@@ -23,9 +24,13 @@ int open_all(const char* function) {
   if (settings.devices > 0 && !reserve_address_space(settings.devices, settings.memory, &problem))
     return fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, function, ": ", problem);
   devices = new Device[settings.devices];
-  const uintptr_t part = uintptr_t(1) << address_space.device_shift;
-  for (uint32_t i = 0; i < settings.devices; ++i)
-    devices[i].memory.open(address_space.base + i * part, part, settings.memory);
+  const uintptr_t part = uintptr_t(1) << address_space.device_shift, memory = address_space.memory_bytes;
+  for (uint32_t i = 0; i < settings.devices; ++i) {
+    const uintptr_t base = address_space.base + i * part;
+    if (!devices[i].memory.open(int(i), base, memory, settings.memory, &problem))
+      return fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, function, ": ", problem);
+    devices[i].addresses.open(base + memory, base + part);
+  }
   opened.store(true, std::memory_order_release);
   return 0;
 }
@@ -38,7 +43,7 @@ int check_index(const char* function, int index) {
 
 // nullptr with *code when the system has no handle or thread left.
 Context* create_context(const char* function, int index, bool primary, int* code) {
-  auto* context = new Context{.device = index, .primary = primary, .mutex = {}, .streams = {}};
+  auto* context = new Context(index, primary);
   context->handle = context_table().insert(context);
   if (context->handle != nullptr) {
     if (Stream* stream = Stream::start(*context, index, 0, 0)) {
@@ -111,7 +116,10 @@ void destroy_context(Context* context, bool drop_tasks) {
   }
   handles.push_back(context->default_stream_handle);
   for (void* handle : handles) {
-    if (Stream* stream = stream_table().remove(handle)) stream->stop(drop_tasks);
+    if (Stream* stream = stream_table().remove(handle)) {
+      leave_capture(*stream);
+      stream->stop(drop_tasks);
+    }
   }
   delete context;
 }
@@ -121,6 +129,8 @@ int synchronize_device(const char* function, int index, int64_t timeout_ns) {
   int first_error = 0;
   bool late = false;
   const bool waited = for_each_stream(index, [&](Stream& stream) {
+    if (first_error == 0) first_error = refuse_captured(function, stream);
+    if (stream.recording()) return;
     const int64_t left = timeout_ns < 0 ? kForever : std::max<int64_t>(end - now_ns(), 0);
     late = late || !stream.wait_for_all(left);
     if (first_error == 0) first_error = stream.take_error();
@@ -179,6 +189,8 @@ aclError reset_device(const char* function, int32_t index, bool force) {
   if (ending != nullptr) {
     destroy_context(ending, force);
     devices[index].peers.store(0);
+    devices[index].addresses.release_all();
+    release_physical_handles(index);
     devices[index].memory.release_all();
   }
   return ACL_SUCCESS;
@@ -261,6 +273,18 @@ SOFTNPU_EXPORT aclError aclrtCtxGetCurrentDefaultStream(aclrtStream* stream) {
   return ACL_SUCCESS;
 }
 
+SOFTNPU_EXPORT aclError aclrtGetPrimaryCtxState(int32_t deviceId, uint32_t* flags, int32_t* active) {
+  SOFTNPU_ENTER(aclrtGetPrimaryCtxState, deviceId);
+  if (active == nullptr) return fail(ACL_ERROR_INVALID_PARAM, "aclrtGetPrimaryCtxState: active is NULL");
+  std::lock_guard lock(devices_mutex);
+  int code = open_all("aclrtGetPrimaryCtxState");
+  if (code == 0) code = check_index("aclrtGetPrimaryCtxState", deviceId);
+  if (code != 0) return code;
+  if (flags != nullptr) *flags = 0;
+  *active = devices[deviceId].primary != nullptr;
+  return ACL_SUCCESS;
+}
+
 SOFTNPU_EXPORT aclError aclrtSynchronizeDevice(void) {
   SOFTNPU_ENTER(aclrtSynchronizeDevice);
   const int index = current_device("aclrtSynchronizeDevice");
@@ -277,6 +301,33 @@ SOFTNPU_EXPORT aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
                 ", wanted milliseconds or -1");
   return synchronize_device("aclrtSynchronizeDeviceWithTimeout", index,
                             timeout < 0 ? kForever : timeout * 1000000LL);
+}
+
+// The device goes on with what is launched afterwards; the streams report once that they lost tasks.
+SOFTNPU_EXPORT aclError aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout) {
+  SOFTNPU_ENTER(aclrtDeviceTaskAbort, deviceId, timeout);
+  if (const int code = open_device("aclrtDeviceTaskAbort", deviceId)) return code;
+  const int64_t end = timeout == 0 ? INT64_MAX : now_ns() + timeout * 1000000LL;
+  std::vector<std::pair<Stream*, uint64_t>> last;
+  bool late = false;
+  auto abort = [&](Stream& stream) {
+    stream.context.stopped_by.store(0);
+    last.emplace_back(&stream, stream.abort(ACL_ERROR_RT_DEVICE_TASK_ABORT, "aclrtDeviceTaskAbort"));
+  };
+  // All of them are told before any is waited for: one may stand still for another.
+  bool done = for_each_stream(deviceId, abort);
+  done = done && for_each_stream(deviceId, [&](Stream& stream) {
+           for (const auto& [told, ticket] : last)
+             if (told == &stream)
+               late = late || !stream.wait(
+                                  ticket, end == INT64_MAX ? kForever : std::max<int64_t>(end - now_ns(), 0));
+         });
+  if (!done)
+    return fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtDeviceTaskAbort: called from a callback of the device");
+  if (late)
+    return fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, "aclrtDeviceTaskAbort: a task of device ", deviceId,
+                " did not end in time");
+  return ACL_SUCCESS;
 }
 
 SOFTNPU_EXPORT int softnpu_set_devices(uint32_t count) {

@@ -11,22 +11,38 @@
 #include "runtime/device_memory.h"
 #include "runtime/slot_table.h"
 #include "runtime/stream.h"
+#include "runtime/virtual_memory.h"
 
 namespace softnpu {
 
+inline constexpr int kSysParamOptions = ACL_OPT_ENABLE_KERNEL_EARLY_START + 1;
+inline constexpr int64_t kOptionNotSet = INT64_MIN;
+
 struct Context {
+  Context(int device_index, bool is_primary) : device(device_index), primary(is_primary) {
+    for (auto& option : options) option.store(kOptionNotSet);
+  }
+
   int device;
   bool primary;  // made by aclrtSetDevice
   void* handle = nullptr;
   void* default_stream_handle = nullptr;
-  std::mutex mutex;         // guards streams
+  // After a failure in a context with a stream that stops at failures (aclrtSetStreamFailureMode), no task runs
+  // any more; the code is what every synchronisation returns.
+  std::atomic<bool> stops_on_failure{false};
+  std::atomic<int> stopped_by{0};
+  std::atomic<int64_t> options[kSysParamOptions];  // aclrtCtxSetSysParamOpt; kOptionNotSet where never called
+  std::mutex mutex;                                // guards streams
   std::set<void*> streams;  // handles of the streams created in it, the default stream excepted
 };
 
 struct Device {
   DeviceMemory memory;
+  VirtualAddresses addresses;
   int references = 0;  // aclrtSetDevice minus aclrtResetDevice; guarded by devices_mutex
   Context* primary = nullptr;
+  std::atomic<uint32_t> core_limits[2] = {0, 0};  // aclrtSetDeviceResLimit, by type; 0: the hardware's
+  std::atomic<int32_t> saturation{ACL_RT_OVERFLOW_MODE_INFNAN};
   std::atomic<uint64_t> peers{0};  // bit n: copies to and from device n are enabled
 };
 

@@ -7,13 +7,11 @@
 #include "runtime/device.h"
 #include "runtime/element_size.h"
 #include "runtime/error.h"
+#include "runtime/hardware.h"
 #include "runtime/hook.h"
 
 namespace softnpu {
 namespace {
-
-// Core counts of an Ascend 910B1; programs size their work by them.
-constexpr int64_t kCubeCores = 24, kVectorCores = 48, kCpuCores = 6, kL2Bytes = 192 << 20;
 
 int check_device(const char* function, int64_t index, const void* result) {
   if (result == nullptr) return fail(ACL_ERROR_INVALID_PARAM, function, ": the result pointer is NULL");
@@ -89,6 +87,37 @@ SOFTNPU_EXPORT aclError aclrtGetDeviceUtilizationRate(int32_t deviceId,
   return ACL_SUCCESS;
 }
 
+SOFTNPU_EXPORT aclError aclrtGetMemUsageInfo(int32_t deviceId, aclrtMemUsageInfo* memUsageInfo,
+                                             size_t inputNum, size_t* outputNum) {
+  SOFTNPU_ENTER(aclrtGetMemUsageInfo, deviceId, inputNum);
+  if (outputNum == nullptr) return fail(ACL_ERROR_INVALID_PARAM, "aclrtGetMemUsageInfo: outputNum is NULL");
+  if (const int code = check_device("aclrtGetMemUsageInfo", deviceId, memUsageInfo)) return code;
+  *outputNum = inputNum == 0 ? 0 : 1;
+  if (inputNum == 0) return ACL_SUCCESS;
+  const DeviceMemory& memory = device(deviceId).memory;
+  *memUsageInfo = {};
+  std::snprintf(memUsageInfo->name, sizeof memUsageInfo->name, "APP");
+  memUsageInfo->curMemSize = memory.used();
+  memUsageInfo->memPeakSize = memory.peak();
+  return ACL_SUCCESS;
+}
+
+// The same for a device in every process of a machine, as programs tell devices apart by it.
+SOFTNPU_EXPORT aclError aclrtDeviceGetUuid(int32_t deviceId, aclrtUuid* uuid) {
+  SOFTNPU_ENTER(aclrtDeviceGetUuid, deviceId);
+  if (const int code = check_device("aclrtDeviceGetUuid", deviceId, uuid)) return code;
+  *uuid = {};
+  std::snprintf(uuid->bytes, sizeof uuid->bytes, "softnpu-%07d", deviceId);
+  return ACL_SUCCESS;
+}
+
+SOFTNPU_EXPORT aclError aclrtGetLogicDevIdByUserDevId(const int32_t userDevid, int32_t* const logicDevId) {
+  SOFTNPU_ENTER(aclrtGetLogicDevIdByUserDevId, userDevid);
+  if (const int code = check_device("aclrtGetLogicDevIdByUserDevId", userDevid, logicDevId)) return code;
+  *logicDevId = userDevid;
+  return ACL_SUCCESS;
+}
+
 SOFTNPU_EXPORT aclError aclrtDeviceCanAccessPeer(int32_t* canAccessPeer, int32_t deviceId,
                                                  int32_t peerDeviceId) {
   SOFTNPU_ENTER(aclrtDeviceCanAccessPeer, deviceId, peerDeviceId);
@@ -118,6 +147,14 @@ SOFTNPU_EXPORT aclError aclrtDeviceDisablePeerAccess(int32_t peerDeviceId) {
   if (mine < 0) return ACL_ERROR_RT_CONTEXT_NULL;
   if (const int code = open_device("aclrtDeviceDisablePeerAccess", peerDeviceId)) return code;
   device(mine).peers.fetch_and(~(uint64_t(1) << peerDeviceId));
+  return ACL_SUCCESS;
+}
+
+SOFTNPU_EXPORT aclError aclrtDevicePeerAccessStatus(int32_t deviceId, int32_t peerDeviceId, int32_t* status) {
+  SOFTNPU_ENTER(aclrtDevicePeerAccessStatus, deviceId, peerDeviceId);
+  if (const int code = check_device("aclrtDevicePeerAccessStatus", deviceId, status)) return code;
+  if (const int code = open_device("aclrtDevicePeerAccessStatus", peerDeviceId)) return code;
+  *status = deviceId != peerDeviceId && can_reach(peerDeviceId, deviceId);
   return ACL_SUCCESS;
 }
 

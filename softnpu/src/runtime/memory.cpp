@@ -43,6 +43,41 @@ aclError allocate(const char* function, void** address, size_t size, uint64_t pa
   return ACL_SUCCESS;
 }
 
+// Attributes (module, device, kind of address) have no meaning in software; they must be known ones.
+int check_config(const char* function, const aclrtMallocConfig* config) {
+  if (config == nullptr) return 0;
+  if (config->attrs == nullptr && config->numAttrs != 0)
+    return fail(ACL_ERROR_INVALID_PARAM, function, ": attrs is NULL, but numAttrs is ", config->numAttrs);
+  for (size_t i = 0; i < config->numAttrs; ++i)
+    if (config->attrs[i].attr < ACL_RT_MEM_ATTR_MODULE_ID || config->attrs[i].attr > ACL_RT_MEM_ATTR_VA_FLAG)
+      return fail(ACL_ERROR_RT_PARAM_INVALID, function, ": attribute ", i, " is of type ",
+                  int(config->attrs[i].attr), ", wanted 1 to 3");
+  return 0;
+}
+
+aclError allocate_host(const char* function, void** address, size_t size) {
+  if (address == nullptr) return fail(ACL_ERROR_INVALID_PARAM, function, ": hostPtr is NULL");
+  if (size == 0) return fail(ACL_ERROR_INVALID_PARAM, function, ": size is 0, wanted at least 1");
+  void* got = size > SIZE_MAX / 2 ? nullptr : std::aligned_alloc(64, round_up(size, 64));
+  if (got == nullptr)
+    return fail(ACL_ERROR_RT_MEMORY_ALLOCATION, function, ": the host has no ", size, " bytes");
+  std::unique_lock lock(pinned().mutex);
+  pinned().ranges[uintptr_t(got)] = {size, false};
+  *address = got;
+  return ACL_SUCCESS;
+}
+
+int register_host(const char* function, void* address, uint64_t size) {
+  if (address == nullptr || size == 0)
+    return fail(ACL_ERROR_INVALID_PARAM, function, ": ptr must be set and size at least 1");
+  if (is_device_address(address))
+    return fail(ACL_ERROR_RT_PARAM_INVALID, function, ": ", address, " is a device address");
+  std::unique_lock lock(pinned().mutex);
+  if (!pinned().ranges.emplace(uintptr_t(address), PinnedRanges::Range{size, true}).second)
+    return fail(ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED, function, ": ", address, " is registered already");
+  return ACL_SUCCESS;
+}
+
 aclError release(const char* function, void* address) {
   if (address == nullptr) return fail(ACL_ERROR_INVALID_PARAM, function, ": devPtr is NULL");
   if (!is_device_address(address) || !device(device_of(address)).memory.release(address))
@@ -94,17 +129,22 @@ SOFTNPU_EXPORT aclError aclrtFreeWithDevSync(void* devPtr) {
   return release("aclrtFreeWithDevSync", devPtr);
 }
 
+SOFTNPU_EXPORT aclError aclrtMallocWithCfg(void** devPtr, size_t size, aclrtMemMallocPolicy policy,
+                                           aclrtMallocConfig* cfg) {
+  SOFTNPU_ENTER(aclrtMallocWithCfg, size, policy);
+  if (const int code = check_config("aclrtMallocWithCfg", cfg)) return code;
+  return allocate("aclrtMallocWithCfg", devPtr, size, 32);
+}
+
 SOFTNPU_EXPORT aclError aclrtMallocHost(void** hostPtr, size_t size) {
   SOFTNPU_ENTER(aclrtMallocHost, size);
-  if (hostPtr == nullptr) return fail(ACL_ERROR_INVALID_PARAM, "aclrtMallocHost: hostPtr is NULL");
-  if (size == 0) return fail(ACL_ERROR_INVALID_PARAM, "aclrtMallocHost: size is 0, wanted at least 1");
-  void* got = size > SIZE_MAX / 2 ? nullptr : std::aligned_alloc(64, round_up(size, 64));
-  if (got == nullptr)
-    return fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "aclrtMallocHost: the host has no ", size, " bytes");
-  std::unique_lock lock(pinned().mutex);
-  pinned().ranges[uintptr_t(got)] = {size, false};
-  *hostPtr = got;
-  return ACL_SUCCESS;
+  return allocate_host("aclrtMallocHost", hostPtr, size);
+}
+
+SOFTNPU_EXPORT aclError aclrtMallocHostWithCfg(void** ptr, uint64_t size, aclrtMallocConfig* cfg) {
+  SOFTNPU_ENTER(aclrtMallocHostWithCfg, size);
+  if (const int code = check_config("aclrtMallocHostWithCfg", cfg)) return code;
+  return allocate_host("aclrtMallocHostWithCfg", ptr, size);
 }
 
 SOFTNPU_EXPORT aclError aclrtFreeHost(void* hostPtr) {
@@ -123,16 +163,20 @@ SOFTNPU_EXPORT aclError aclrtFreeHost(void* hostPtr) {
 SOFTNPU_EXPORT aclError aclrtHostRegister(void* ptr, uint64_t size, aclrtHostRegisterType type,
                                           void** devPtr) {
   SOFTNPU_ENTER(aclrtHostRegister, ptr, size, type);
-  if (ptr == nullptr || size == 0 || devPtr == nullptr)
-    return fail(ACL_ERROR_INVALID_PARAM, "aclrtHostRegister: ptr and devPtr must be set and size at least 1");
-  if (is_device_address(ptr))
-    return fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtHostRegister: ", ptr, " is a device address");
-  std::unique_lock lock(pinned().mutex);
-  if (!pinned().ranges.emplace(uintptr_t(ptr), PinnedRanges::Range{size, true}).second)
-    return fail(ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED, "aclrtHostRegister: ", ptr,
-                " is registered already");
+  if (devPtr == nullptr) return fail(ACL_ERROR_INVALID_PARAM, "aclrtHostRegister: devPtr is NULL");
+  if (const int code = register_host("aclrtHostRegister", ptr, size)) return code;
   *devPtr = ptr;
   return ACL_SUCCESS;
+}
+
+SOFTNPU_EXPORT aclError aclrtHostRegisterV2(void* ptr, uint64_t size, uint32_t flag) {
+  SOFTNPU_ENTER(aclrtHostRegisterV2, ptr, size, flag);
+  constexpr uint32_t known =
+      ACL_HOST_REG_MAPPED | ACL_HOST_REG_IOMEMORY | ACL_HOST_REG_READONLY | ACL_HOST_REG_PINNED;
+  if (flag == 0 || (flag & ~known) != 0)
+    return fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtHostRegisterV2: flag is ", flag,
+                ", wanted a combination of ACL_HOST_REG_...");
+  return register_host("aclrtHostRegisterV2", ptr, size);
 }
 
 SOFTNPU_EXPORT aclError aclrtHostUnregister(void* ptr) {
@@ -161,13 +205,12 @@ SOFTNPU_EXPORT aclError aclrtMemGetAddressRange(void* ptr, void** pbase, size_t*
   SOFTNPU_ENTER(aclrtMemGetAddressRange, ptr);
   if (pbase == nullptr || psize == nullptr)
     return fail(ACL_ERROR_INVALID_PARAM, "aclrtMemGetAddressRange: pbase and psize must not be NULL");
-  uintptr_t begin;
-  DeviceMemory::Block block;
-  if (!is_device_address(ptr) || !device(device_of(ptr)).memory.find(ptr, &begin, &block))
+  uintptr_t begin, end;
+  if (!find_live(ptr, &begin, &end))
     return fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtMemGetAddressRange: ", ptr,
                 " is not in a live device allocation");
   *pbase = reinterpret_cast<void*>(begin);
-  *psize = block.requested;
+  *psize = end - begin;
   return ACL_SUCCESS;
 }
 

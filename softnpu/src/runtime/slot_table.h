@@ -13,6 +13,8 @@ namespace softnpu {
 template <class T, size_t kCapacity>
 class SlotTable {
  public:
+  static constexpr size_t capacity() { return kCapacity; }
+
   // nullptr when the table is full; the caller keeps the object then.
   void* insert(T* object) {
     std::lock_guard lock(mutex_);
@@ -45,6 +47,21 @@ class SlotTable {
     --live_;
     free_.push_back(size_t(static_cast<std::atomic<T*>*>(handle) - slots_));
     return object;
+  }
+
+  // Takes out every object that `chosen` holds for and hands it to `take`.
+  template <class Chosen, class Take>
+  void remove_if(const Chosen& chosen, const Take& take) {
+    size_t used;
+    {
+      std::lock_guard lock(mutex_);
+      used = used_;
+    }
+    for (size_t i = 0; i < used; ++i) {
+      T* object = slots_[i].load(std::memory_order_acquire);
+      if (object == nullptr || !chosen(*object)) continue;
+      if (T* removed = remove(&slots_[i])) take(removed);
+    }
   }
 
   size_t live() const {

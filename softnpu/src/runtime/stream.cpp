@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/config.h"
+#include "runtime/device.h"
 #include "runtime/error.h"
 #include "runtime/hook.h"
 
@@ -26,7 +27,6 @@ std::atomic<uint32_t> running_tasks{0};
 std::atomic<int32_t> next_stream_id{0};
 
 thread_local Stream* own_stream = nullptr;
-thread_local std::atomic<uint32_t>* own_stopping = nullptr;
 
 struct LiveStreams {
   std::mutex mutex;
@@ -49,9 +49,10 @@ StreamTable& stream_table() {
   return *instance;
 }
 
+Stream* current_stream() { return own_stream; }
+
 bool task_should_give_up() {
-  return process_exiting.load(std::memory_order_relaxed) ||
-         (own_stopping != nullptr && own_stopping->load(std::memory_order_relaxed) == 2);
+  return process_exiting.load(std::memory_order_relaxed) || (own_stream != nullptr && own_stream->dropping());
 }
 
 void set_gate_of_all(bool closed) {
@@ -115,7 +116,6 @@ void Stream::set_gate(bool closed) {
 
 void Stream::run() {
   own_stream = this;
-  own_stopping = &stopping_;
   pthread_setname_np(pthread_self(), ("npu-stream-" + std::to_string(id)).substr(0, 15).c_str());
   while (sleep_until_task()) {
     while (gate_closed_.load() != 0 && !task_should_give_up()) futex_wait(gate_closed_, 1, kPoll);
@@ -151,35 +151,64 @@ void Stream::execute(Task& task) {
     running_tasks.fetch_sub(1);
     park_forever();
   }
-  const bool drop = stopping_.load(std::memory_order_relaxed) == 2;
+  const bool stopped = context.stopped_by.load(std::memory_order_relaxed) != 0;
+  perform(task.name, task.kind, !stopped && !dropping(), task.invoke, task.payload);
+  running_tasks.fetch_sub(1);
+}
+
+void Stream::perform(const char* name, Task::Kind kind, bool execute, void (*invoke)(void*, bool),
+                     void* payload) {
   try {
-    if (task.kind == Task::Kind::work && !drop) {
+    if (kind == Task::Kind::work && execute) {
       const uint32_t delay = config().delay_us.load(std::memory_order_relaxed);
       if (delay != 0) std::this_thread::sleep_for(std::chrono::microseconds(delay));
-      if (const int code = hooked(kFaults) ? on_task(task.name) : 0; code != 0) {
-        task.invoke(task.payload, false);
+      if (const int code = hooked(kFaults) ? on_task(name) : 0; code != 0) {
+        invoke(payload, false);
         throw TaskError(code, "failed on request (softnpu_fail or SOFTNPU_FAIL)");
       }
     }
-    task.invoke(task.payload, !drop);
+    invoke(payload, execute);
   } catch (const TaskError& error) {
-    keep_error(error.code, task.name, error.what());
+    keep_error(error.code, name, error.what());
   } catch (const std::exception& error) {
-    keep_error(ACL_ERROR_RT_VECTOR_CORE_EXCEPTION, task.name, error.what());
+    keep_error(ACL_ERROR_RT_VECTOR_CORE_EXCEPTION, name, error.what());
   }
-  running_tasks.fetch_sub(1);
+}
+
+bool Stream::dropping() const {
+  return stopping_.load(std::memory_order_relaxed) == 2 ||
+         completed_.load(std::memory_order_relaxed) < aborted_.load(std::memory_order_relaxed);
+}
+
+uint64_t Stream::abort(int code, const char* reason) {
+  const uint64_t last = ring_.pushed();
+  {
+    std::lock_guard lock(error_mutex_);  // errors of what is discarded do not matter any more
+    error_code_ = code;
+    error_message_ = std::string(reason) + ": the tasks of device " + std::to_string(device) + ", stream " +
+                     std::to_string(id) + " were discarded";
+  }
+  uint64_t before = aborted_.load();
+  while (before < last && !aborted_.compare_exchange_weak(before, last)) {}
+  return last;
 }
 
 void Stream::keep_error(int code, const char* name, const char* what) {
   std::lock_guard lock(error_mutex_);
   if (error_code_ != 0) return;  // the first one explains the rest
   error_code_ = code;
+  if (context.stops_on_failure.load()) context.stopped_by.store(code);
   error_message_ = std::string(name) + " failed on device " + std::to_string(device) + ", stream " +
                    std::to_string(id) + ": " + what;
 }
 
 int Stream::take_error() {
   std::lock_guard lock(error_mutex_);
+  const int stopped = context.stopped_by.load();
+  if (stopped != 0)
+    return error_code_ != 0 ? record_failure(error_code_, error_message_)
+                            : fail(stopped, "stream ", id, " of device ", device,
+                                   " stopped: a task of its context failed (aclrtSetStreamFailureMode)");
   const int code = std::exchange(error_code_, 0);
   return code == 0 ? 0 : record_failure(code, std::exchange(error_message_, {}));
 }

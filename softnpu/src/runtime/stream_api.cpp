@@ -1,4 +1,5 @@
 // The C functions about streams.
+#include "runtime/capture.h"
 #include "runtime/device.h"
 #include "runtime/error.h"
 #include "runtime/hook.h"
@@ -35,6 +36,9 @@ aclError destroy(const char* function, aclrtStream handle, bool drop_tasks) {
     return fail(ACL_ERROR_RT_PARAM_INVALID, function, ": stream ", stream->id,
                 " cannot be destroyed by its own "
                 "callback");
+  if (!drop_tasks)
+    if (const int code = refuse_captured(function, *stream)) return code;
+  leave_capture(*stream);
   if (stream_table().remove(handle) == nullptr)
     return fail(ACL_ERROR_RT_PARAM_INVALID, function, ": the stream ", handle, " was destroyed");
   {
@@ -52,6 +56,7 @@ aclError synchronize(const char* function, aclrtStream handle, int64_t timeout_n
   if (stream->is_own_thread())
     return fail(ACL_ERROR_RT_PARAM_INVALID, function,
                 ": called from a callback of the stream it would wait for");
+  if (const int captured = refuse_captured(function, *stream)) return captured;
   if (!stream->wait_for_all(timeout_ns))
     return fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, function, ": stream ", stream->id, " was not done in time");
   return stream->take_error();
@@ -96,12 +101,33 @@ SOFTNPU_EXPORT aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, in
                      timeout < 0 ? kForever : timeout * 1000000LL);
 }
 
+SOFTNPU_EXPORT aclError aclrtStreamAbort(aclrtStream stream) {
+  SOFTNPU_ENTER(aclrtStreamAbort, stream);
+  int code = 0;
+  Stream* found = use_stream("aclrtStreamAbort", stream, &code);
+  if (found == nullptr) return code;
+  if (found->is_own_thread())
+    return fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtStreamAbort: called from a callback of the stream");
+  found->wait(found->abort(ACL_ERROR_RT_STREAM_ABORT, "aclrtStreamAbort"));
+  return ACL_SUCCESS;
+}
+
+SOFTNPU_EXPORT aclError aclrtGetStreamAvailableNum(uint32_t* streamCount) {
+  SOFTNPU_ENTER(aclrtGetStreamAvailableNum);
+  if (streamCount == nullptr)
+    return fail(ACL_ERROR_INVALID_PARAM, "aclrtGetStreamAvailableNum: streamCount is NULL");
+  if (current_context("aclrtGetStreamAvailableNum") == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
+  *streamCount = uint32_t(StreamTable::capacity() - stream_table().live());
+  return ACL_SUCCESS;
+}
+
 SOFTNPU_EXPORT aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus* status) {
   SOFTNPU_ENTER(aclrtStreamQuery, stream);
   if (status == nullptr) return fail(ACL_ERROR_INVALID_PARAM, "aclrtStreamQuery: status is NULL");
   int code = 0;
   const Stream* found = use_stream("aclrtStreamQuery", stream, &code);
   if (found == nullptr) return code;
+  if ((code = refuse_captured("aclrtStreamQuery", *found)) != 0) return code;
   *status = found->idle() ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
   return ACL_SUCCESS;
 }
