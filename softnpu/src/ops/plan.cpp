@@ -74,12 +74,18 @@ std::optional<Operand> Plan::optional_input(const aclTensor* tensor, const char*
   return std::nullopt;
 }
 
-std::vector<Operand> Plan::inputs(const aclTensorList* list, const char* name) {
+std::optional<Operand> Plan::optional_output(const aclTensor* tensor, const char* name) {
+  if (tensor != nullptr) return tensor_argument(tensor, name, true);
+  ++executor_.parameters;
+  return std::nullopt;
+}
+
+std::vector<Operand> Plan::list_argument(const aclTensorList* list, const char* name, bool output) {
   if (list == nullptr)
     throw PlanError(ACLNN_ERR_PARAM_NULLPTR, mt::join_text(executor_.name, ": ", name, " is NULL"));
   std::vector<Operand> operands;
   for (uint32_t i = 0; i < list->values.size(); ++i)
-    operands.push_back(add_operand(list->values[i], name, false, i));
+    operands.push_back(add_operand(list->values[i], name, output, i));
   ++executor_.parameters;
   return operands;
 }
@@ -147,6 +153,14 @@ Scalar Plan::scalar(const aclScalar* scalar, const char* name) const {
     case ACL_COMPLEX128: return Scalar(read<mt::complex128>(bytes));
     default: invalid("scalar '", name, "' has data type ", int(scalar->type), ", which is no number");
   }
+}
+
+std::vector<Scalar> Plan::scalars(const aclScalarList* list, const char* name) const {
+  if (list == nullptr)
+    throw PlanError(ACLNN_ERR_PARAM_NULLPTR, mt::join_text(executor_.name, ": ", name, " is NULL"));
+  std::vector<Scalar> numbers;
+  for (const aclScalar* value : list->values) numbers.push_back(scalar(value, name));
+  return numbers;
 }
 
 DType Plan::dtype(aclDataType type, const char* name) const {

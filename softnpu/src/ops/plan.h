@@ -72,8 +72,15 @@ class Plan {
   Operand output(const aclTensor* tensor, const char* name) { return tensor_argument(tensor, name, true); }
   // An argument that may be NULL still counts as a parameter.
   std::optional<Operand> optional_input(const aclTensor* tensor, const char* name);
-  std::vector<Operand> inputs(const aclTensorList* list, const char* name);
+  std::optional<Operand> optional_output(const aclTensor* tensor, const char* name);
+  std::vector<Operand> inputs(const aclTensorList* list, const char* name) {
+    return list_argument(list, name, false);
+  }
+  std::vector<Operand> outputs(const aclTensorList* list, const char* name) {
+    return list_argument(list, name, true);
+  }
   Scalar scalar(const aclScalar* scalar, const char* name) const;
+  std::vector<Scalar> scalars(const aclScalarList* list, const char* name) const;
   DType dtype(aclDataType type, const char* name) const;
   // -ndim <= dim < ndim, made non-negative. A scalar counts as one dimension.
   int dim(int64_t dim, const Operand& of) const;
@@ -105,6 +112,7 @@ class Plan {
 
  private:
   Operand tensor_argument(const aclTensor* tensor, const char* name, bool output);
+  std::vector<Operand> list_argument(const aclTensorList* list, const char* name, bool output);
   [[noreturn]] void refuse_dtype(const Operand& operand, const char* name, DTypeSet wanted) const;
   Operand add_operand(const aclTensor* tensor, const char* name, bool output, uint32_t element);
 
