@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/copy.h"
+#include "ops/elements.h"
 #include "ops/shapes.h"
 #include "ops/shorthand.h"
 

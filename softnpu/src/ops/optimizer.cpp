@@ -6,7 +6,7 @@
 #include "kernels/copy.h"
 #include "op_plans.h"
 #include "ops/foreach.h"
-#include "ops/shapes.h"
+#include "ops/elements.h"
 
 namespace softnpu::ops {
 
