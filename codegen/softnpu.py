@@ -294,6 +294,9 @@ def family_rows(operators: Operators) -> dict[str, Row]:
             continue
         if len(set(call.arguments)) != len(call.arguments):
             continue  # isnan(x) is aclnnNeTensor(x, x): it uses an operator, it does not define it
+        flags = {a.name for a in row.schema.arguments if a.type == "bool"}
+        if any(text.isdigit() or (text in flags and row.family == "binary") for text in call.arguments):
+            continue  # modes and flags choose between functors: such an operator is written by hand
         if call.function not in operators:
             raise ValueError(f"{row.source}: the ABI has no operator {call.function}")
         if len(call.arguments) != len(operators[call.function]):

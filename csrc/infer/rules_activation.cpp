@@ -1,5 +1,4 @@
-#include <limits>
-
+#include "base/limits.h"
 #include "infer/infer.h"
 
 namespace mt::infer {
@@ -27,15 +26,6 @@ void check_lerp_type(const Tensor& self, const Tensor& other, const char* name) 
 
 void check_infinity_test(const Tensor& self, const char* name) {
   MT_CHECK(!is_complex(self.dtype()), name, " does not support complex inputs.");
-}
-
-double largest(DType t) {
-  switch (t) {
-    case DType::float16: return 65504.0;
-    case DType::float64: return std::numeric_limits<double>::max();
-    case DType::bfloat16: return 3.3895313892515355e38;
-    default: return std::numeric_limits<float>::max();
-  }
 }
 
 void check_approximation(std::string_view approximate) {
@@ -134,7 +124,7 @@ void elu_backward(const Tensor& grad, const Scalar& alpha, const Scalar&, const 
 }
 
 void check_softshrink(const Tensor& self, const Scalar& lambd) {
-  const double value = lambd.to<double>(), limit = largest(self.dtype());
+  const double value = lambd.to<double>(), limit = largest_finite(self.dtype());
   MT_CHECK(value >= 0 && value <= limit, "lambda must be in range [0, ", limit, "] for input dtype ",
            info(self.dtype()).legacy, ", but found ", value);
 }

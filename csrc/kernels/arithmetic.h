@@ -213,6 +213,11 @@ template <class T> MT_INLINE T log_add_exp2(T a, T b) {
   return a == b && is_inf(a) ? a : maximum(a, b) + rest;
 }
 // A negative margin means none: what is outside [0, 1] is NaN then.
+template <class T> MT_INLINE bool is_close(T a, T b, const T* p) {
+  const T error = std::fabs(a - b);
+  return a == b || (p[2] != T(0) && is_nan(a) && is_nan(b)) ||
+         (std::isfinite(error) && error <= p[1] + std::fabs(p[0] * b));
+}
 template <class T> MT_INLINE T logit(T x, T margin) {
   const T low = margin, high = T(1) - margin;
   const T inside = margin < T(0) ? x : x < low ? low : x > high ? high : x;

@@ -46,6 +46,16 @@ template <class T> MT_INLINE T softplus(T x, T beta, T threshold) {
   return scaled > threshold ? x : curved;
 }
 template <class T> MT_INLINE T log_sigmoid(T x) { return (x < T(0) ? x : T(0)) - log1p(exp(-absolute(x))); }
+// What logit passes on: nothing where it clamps its argument, and where it does not, NaN outside [0, 1].
+template <class T> MT_INLINE T logit_slope(T x, T eps) {
+  if (eps < T(0) && (x < T(0) || x > T(1))) return std::numeric_limits<T>::quiet_NaN();
+  if (eps >= T(0) && (x < eps || x > T(1) - eps)) return T(0);
+  return T(1) / (x * (T(1) - x));
+}
+template <class T> MT_INLINE T swish_slope(T x, T beta) {
+  const T s = sigmoid(beta * x);
+  return s * (T(1) + beta * x * (T(1) - s));
+}
 template <class T> MT_INLINE T elu(T x, T alpha, T scale, T input_scale) {
   const T below = expm1(x * input_scale) * (alpha * scale);
   return x > T(0) ? x * scale : below;
@@ -75,7 +85,17 @@ MT_UNARY_PARAMS(hardshrink_op, 1, floating, x >= -p[0] && x <= p[0] ? T(0) : x)
 MT_UNARY_PARAMS(softshrink_op, 1, floating, x > p[0] ? x - p[0] : x < -p[0] ? x + p[0] : x != x ? x : T(0))
 MT_UNARY_PARAMS(softplus_op, 2, floating, math::softplus(x, p[0], p[1]))
 MT_UNARY_PARAMS(threshold_op, 2, real, x <= p[0] ? p[1] : x)
+MT_UNARY_PARAMS(swish_op, 1, floating, x* math::sigmoid(p[0] * x))
+MT_UNARY_PARAMS(shrink_op, 2, floating, x > p[0] ? x - p[1] : x < -p[0] ? x + p[1] : x != x ? x : T(0))
+MT_UNARY(softsign_op, floating, x / (T(1) + math::absolute(x)))
+MT_UNARY(squared_relu_op, floating, x < T(0) ? T(0) : x * x)
 MT_BINARY(prelu_op, floating, a > T(0) ? a : a * b)
+// Two halves of a tensor, one of which opens or closes the other.
+MT_BINARY(glu_op, floating, a* math::sigmoid(b))
+MT_BINARY(swiglu_op, floating, a* math::sigmoid(a) * b)
+MT_BINARY(geglu_op, floating, a * b * math::normal_cumulative(b))
+MT_BINARY(geglu_tanh_op, floating, a* T(0.5) * b * (T(1) + math::tanh(math::gelu_inner(b))))
+MT_BINARY_PARAMS(fatrelu_mul_op, 1, floating, a > p[0] ? a * b : T(0))
 
 MT_BINARY(silu_backward_op, inexact, math::mul(a, math::silu_slope(b)))
 MT_BINARY(mish_backward_op, floating, a* math::mish_slope(b))
@@ -87,6 +107,21 @@ MT_BINARY_PARAMS(leaky_relu_backward_op, 1, floating, b > T(0) ? a : a * p[0])
 MT_BINARY_PARAMS(elu_backward_op, 4, floating, a* math::elu_slope(b, p))
 MT_BINARY_PARAMS(hardtanh_backward_op, 2, real, b <= p[0] || b >= p[1] ? T(0) : a)
 MT_BINARY_PARAMS(shrink_backward_op, 1, floating, b >= -p[0] && b <= p[0] ? T(0) : a)
+MT_BINARY(log_sigmoid_backward_op, floating, a* math::sigmoid(-b))
+MT_BINARY(softsign_backward_op, floating, a / ((T(1) + math::absolute(b)) * (T(1) + math::absolute(b))))
+MT_BINARY_PARAMS(swish_backward_op, 1, floating, a* math::swish_slope(b, p[0]))
+MT_BINARY_PARAMS(logit_backward_op, 1, floating, a* math::logit_slope(b, p[0]))
+MT_BINARY(prelu_weight_backward_op, floating, b > T(0) ? T(0) : a * b)
 MT_BINARY_PARAMS(softplus_backward_op, 2, floating, b* p[0] > p[1] ? a : a * math::sigmoid(b * p[0]))
+
+// Derivatives with respect to one of two operands b and c; a is the gradient.
+MT_TERNARY(prelu_backward_op, 0, floating, b > T(0) ? a : a * c)
+MT_TERNARY(glu_value_backward_op, 0, floating, a* math::sigmoid(c))
+MT_TERNARY(glu_gate_backward_op, 0, floating, a * b * math::sigmoid(c) * (T(1) - math::sigmoid(c)))
+MT_TERNARY(swiglu_gate_backward_op, 0, floating, a * c * math::silu_slope(b))
+MT_TERNARY(swiglu_value_backward_op, 0, floating, a * b * math::sigmoid(b))
+MT_TERNARY(geglu_gate_backward_op, 0, floating,
+           a * b * (math::normal_cumulative(c) + c * math::normal_density(c)))
+MT_TERNARY(geglu_tanh_gate_backward_op, 0, floating, a * b * math::gelu_tanh_slope(c))
 
 }  // namespace mt::kernels

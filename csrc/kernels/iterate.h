@@ -11,7 +11,7 @@
 namespace mt::kernels {
 
 inline constexpr int kMaxDims = 64;
-inline constexpr int kMaxOperands = 4;
+inline constexpr int kMaxOperands = 5;
 
 struct Plan {
   int ndim;  // at least 1; dimension 0 is the innermost

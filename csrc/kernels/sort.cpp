@@ -5,8 +5,10 @@
 #include <vector>
 
 #include "kernels/arithmetic.h"
+#include "kernels/copy.h"
 #include "kernels/lines.h"
 #include "kernels/order_key.h"
+#include "kernels/owned.h"
 
 namespace mt::kernels {
 namespace {
@@ -221,6 +223,20 @@ void median(const View& in, int dim, bool ignore_nan, const View& values, const 
       shape.write(line, value, index, 0, entries[middle].index);
     });
   });
+}
+
+void median_of_all(const View& in, bool ignore_nan, const View& value) {
+  const int64_t numel = in.numel(), one = 1;
+  if (numel == 0) {
+    const Scalar nothing = is_floating(in.dtype) ? Scalar(std::numeric_limits<double>::quiet_NaN())
+                                                 : Scalar(std::numeric_limits<int64_t>::min());
+    return fill(value, nothing);
+  }
+  const Owned dense(in, in.dtype);
+  copy(in, dense.view());
+  int64_t place;
+  median(View{dense.view().data, &numel, &one, 1, in.dtype}, 0, ignore_nan,
+         View{value.data, &one, &one, 1, value.dtype}, View{&place, &one, &one, 1, DType::int64});
 }
 
 void mode(const View& in, int dim, const View& values, const View& indices) {

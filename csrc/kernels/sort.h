@@ -14,6 +14,8 @@ void topk(const View& in, int dim, int64_t k, bool largest, const View& values, 
 void kth_value(const View& in, int dim, int64_t k, const View& values, const View& indices);
 // The lower of the two middle elements. NaN if there is one, or with ignore_nan only if there is nothing else.
 void median(const View& in, int dim, bool ignore_nan, const View& values, const View& indices);
+// The same of all elements together; without any it is NaN, or the lowest integer. `value` has one element.
+void median_of_all(const View& in, bool ignore_nan, const View& value);
 // The most frequent value, the smallest of several, and where it is found last.
 void mode(const View& in, int dim, const View& values, const View& indices);
 // The largest (smallest) so far and where it is; the last of equals.

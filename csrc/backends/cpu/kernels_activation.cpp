@@ -1,30 +1,14 @@
 // Elementwise operators whose arguments are more than tensors and numbers in order.
 #include <cmath>
-#include <limits>
 
 #include "backends/cpu/view.h"
+#include "base/limits.h"
 #include "generated/cpu/kernels.h"
 #include "infer/infer.h"
 #include "kernels/elementwise.h"
 #include "kernels/functors.h"
 
 namespace mt::cpu {
-namespace {
-
-template <class T> constexpr double highest() { return double(std::numeric_limits<T>::max()); }
-
-// The largest finite value, which stands for infinity where nan_to_num is told nothing else.
-double largest_finite(DType dtype) {
-  switch (dtype) {
-    case DType::float16: return 65504.0;
-    case DType::bfloat16: return 3.3895313892515355e38;
-    case DType::float32:
-    case DType::complex64: return highest<float>();
-    default: return highest<double>();
-  }
-}
-
-}  // namespace
 
 void addcmul(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value,
              const Tensor& out) {

@@ -1,6 +1,4 @@
 // Variances, norms, hashes and running sums on the CPU.
-#include <cmath>
-
 #include "backends/cpu/view.h"
 #include "core/views.h"
 #include "generated/cpu/kernels.h"
@@ -9,6 +7,7 @@
 #include "kernels/elementwise_impl.h"
 #include "kernels/functors.h"
 #include "kernels/moments.h"
+#include "kernels/norms.h"
 #include "kernels/reduce_impl.h"
 
 namespace mt::cpu {
@@ -124,60 +123,13 @@ void reverse_logcumsumexp(const Tensor& self, int64_t dim, const Tensor& out) {
   running(kernels::Running::log_sum_exp, self, dim, out, true);
 }
 
-void logsumexp(const Tensor& self, const DimList& dim, bool keepdim, const Tensor& out) {
-  if (self.numel() == 0) return kernels::fill(view(out), -INFINITY);
-  const DType wide =
-      out.dtype() == DType::float16 || out.dtype() == DType::bfloat16 ? DType::float32 : out.dtype();
-  const Tensor terms = new_tensor(self.sizes(), wide, self.device());
-  kernels::copy(view(self), view(terms));
-  // The largest (real part) is taken out, so that nothing overflows; an infinite one stays in.
-  const Tensor real = is_complex(wide) ? views::select(as_real(terms), -1, 0) : terms;
-  const Tensor top = new_tensor(infer::reduced_shape(self.sizes(), dim, true), real.dtype(), self.device());
-  reduce_over(kernels::reduce<kernels::amax_op>, real, dim, top);
-  const auto keep_finite = [&](auto* values) {
-    for (int64_t i = 0; i < top.numel(); ++i)
-      if (std::isinf(values[i])) values[i] = 0;
-  };
-  if (top.dtype() == DType::float64) keep_finite(top.data<double>());
-  else keep_finite(top.data<float>());
-  Tensor shift = new_tensor(top.sizes(), wide, self.device());
-  kernels::copy(view(top), view(shift));
-  const Scalar one[] = {Scalar(1)};
-  kernels::binary<kernels::sub_op>(view(terms), view(shift), view(terms), wide, one);
-  kernels::unary<kernels::exp_op>(view(terms), view(terms), nullptr);
-  if (!keepdim) shift = views::view(shift, infer::reduced_shape(self.sizes(), dim, false));
-  const Tensor total = new_tensor(shift.sizes(), wide, self.device());
-  reduce_over(kernels::reduce<kernels::sum_op>, terms, dim, total);
-  kernels::unary<kernels::log_op>(view(total), view(total), nullptr);
-  kernels::binary<kernels::add_op>(view(total), view(shift), view(out), wide, one);
+void logsumexp(const Tensor& self, const DimList& dim, bool, const Tensor& out) {
+  kernels::log_sum_exp(view(self), KeptView(self, dim, out).view);
 }
 
 void vector_norm(const Tensor& self, const Scalar& ord, const DimList& dim, bool, std::optional<DType>,
                  const Tensor& out) {
-  const double p = ord.to<double>();
-  const auto reduce_by = [&](void (*kernel)(const kernels::View&, const kernels::View&)) {
-    reduce_over(kernel, self, dim, out);
-  };
-  if (p == 0) return reduce_by(kernels::reduce<kernels::norm_zero_op>);
-  if (p == 1) return reduce_by(kernels::reduce<kernels::norm_one_op>);
-  if (p == 2) return reduce_by(kernels::reduce<kernels::norm_two_op>);
-  if (std::isinf(p))
-    return reduce_by(p > 0 ? kernels::reduce<kernels::norm_max_op> : kernels::reduce<kernels::norm_min_op>);
-  // Other orders are rare: the powers are made first, in double.
-  const DType wide = is_complex(self.dtype()) ? DType::complex128 : DType::float64;
-  Tensor sizes = new_tensor(self.sizes(), wide, self.device());
-  kernels::unary<kernels::abs_op>(view(self), view(sizes), nullptr);
-  if (is_complex(wide)) {
-    const Tensor real = new_tensor(self.sizes(), DType::float64, self.device());
-    kernels::copy(view(sizes), view(real));
-    sizes = real;
-  }
-  const Scalar power[] = {Scalar(p)}, inverse[] = {Scalar(1 / p)};
-  kernels::unary<kernels::pow_scalar_op>(view(sizes), view(sizes), power);
-  const Tensor total = new_tensor(out.sizes(), DType::float64, out.device());
-  reduce_over(kernels::reduce<kernels::sum_op>, sizes, dim, total);
-  kernels::unary<kernels::pow_scalar_op>(view(total), view(total), inverse);
-  kernels::copy(view(total), view(out));
+  kernels::vector_norm(view(self), KeptView(self, dim, out).view, ord.to<double>());
 }
 
 void hash_tensor(const Tensor& self, const DimList& dim, bool, int64_t, const Tensor& out) {

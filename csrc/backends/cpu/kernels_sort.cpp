@@ -52,24 +52,8 @@ void mode(const Tensor& self, int64_t dim, bool, const Tensor& values, const Ten
   kernels::mode(view(l.in), l.dim, view(l.values), view(l.indices));
 }
 
-namespace {
-
-void median_of_all(const Tensor& self, bool ignore_nan, const Tensor& out) {
-  if (self.numel() == 0) {  // integers have no NaN: PyTorch gives the lowest one
-    const Scalar nothing = is_floating(self.dtype()) ? Scalar(std::numeric_limits<double>::quiet_NaN())
-                                                     : Scalar(std::numeric_limits<int64_t>::min());
-    return kernels::fill(view(out), nothing);
-  }
-  const Tensor dense = new_tensor(Dims{self.numel()}, self.dtype(), self.device());
-  kernels::copy(view(self), view(views::view(dense, self.sizes())));
-  const Tensor index = new_tensor(Dims{1}, DType::int64, self.device());
-  kernels::median(view(dense), 0, ignore_nan, view(at_least_1d(out)), view(index));
-}
-
-}  // namespace
-
-void median(const Tensor& self, const Tensor& out) { median_of_all(self, false, out); }
-void nanmedian(const Tensor& self, const Tensor& out) { median_of_all(self, true, out); }
+void median(const Tensor& self, const Tensor& out) { kernels::median_of_all(view(self), false, view(out)); }
+void nanmedian(const Tensor& self, const Tensor& out) { kernels::median_of_all(view(self), true, view(out)); }
 
 void cummax(const Tensor& self, int64_t dim, const Tensor& values, const Tensor& indices) {
   const Lines l(self, dim, values, indices);

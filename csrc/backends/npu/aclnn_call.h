@@ -108,6 +108,11 @@ template <size_t N> struct Argument<const char*, char[N]> {
   const char* value;
   explicit Argument(const char (&text)[N]) : value(text) {}
 };
+// Some functions take text without const; none writes to it.
+template <size_t N> struct Argument<char*, char[N]> {
+  char* value;
+  explicit Argument(const char (&text)[N]) : value(const_cast<char*>(text)) {}
+};
 
 using Launch = aclnnStatus(void*, uint64_t, aclOpExecutor*, aclrtStream);
 

@@ -1,4 +1,6 @@
+// Elementwise operators whose ACLNN form differs from PyTorch's.
 #include "backends/npu/aclnn_call.h"
+#include "base/limits.h"
 #include "generated/npu/kernels.h"
 
 namespace mt::npu {
@@ -7,6 +9,37 @@ namespace mt::npu {
 void clamp(const Tensor& self, const Scalar& min, const Scalar& max, const Tensor& out) {
   static aclnn::Function<decltype(aclnnClampGetWorkspaceSize)> f("aclnnClamp");
   aclnn::call(f, out.device(), self, min, max, out);
+}
+
+void gelu(const Tensor& self, std::string_view approximate, const Tensor& out) {
+  static aclnn::Function<decltype(aclnnGeluV2GetWorkspaceSize)> f("aclnnGeluV2");
+  aclnn::call(f, out.device(), self, approximate == "none" ? 0 : 1, out);
+}
+void gelu_backward(const Tensor& grad, const Tensor& self, std::string_view approximate, const Tensor& out) {
+  static aclnn::Function<decltype(aclnnGeluBackwardV2GetWorkspaceSize)> f("aclnnGeluBackwardV2");
+  if (approximate == "none") aclnn::call(f, out.device(), grad, self, "none", out);
+  else aclnn::call(f, out.device(), grad, self, "tanh", out);
+}
+
+// What is not given is the largest finite number of the dtype, which fits a float for all but double.
+void nan_to_num(const Tensor& self, std::optional<double> nan, std::optional<double> posinf,
+                std::optional<double> neginf, const Tensor& out) {
+  static aclnn::Function<decltype(aclnnNanToNumGetWorkspaceSize)> f("aclnnNanToNum");
+  const double limit = largest_finite(self.dtype());
+  MT_CHECK_AS(
+      not_implemented, self.dtype() != DType::float64 || (posinf && neginf),
+      "npu: nan_to_num of float64 needs posinf and neginf, whose defaults are beyond the operator's float");
+  aclnn::call(f, out.device(), self, nan.value_or(0.0), posinf.value_or(limit), neginf.value_or(-limit), out);
+}
+
+void logit(const Tensor& self, std::optional<double> eps, const Tensor& out) {
+  static aclnn::Function<decltype(aclnnLogitGetWorkspaceSize)> f("aclnnLogit");
+  aclnn::call(f, out.device(), self, eps.value_or(-1.0), out);
+}
+
+void linspace(const Scalar& start, const Scalar& end, const Tensor& out) {
+  static aclnn::Function<decltype(aclnnLinspaceGetWorkspaceSize)> f("aclnnLinspace");
+  aclnn::call(f, out.device(), start, end, out.numel(), out);
 }
 
 }  // namespace mt::npu

@@ -19,6 +19,14 @@ void arg_reduce(Function& f, const Tensor& self, std::optional<int64_t> dim, boo
   aclnn::call(f, out.device(), views::view(contiguous(self), all), 0, false, views::view(out, IntList{}));
 }
 
+// ACLNN takes a whole number for what PyTorch allows to be any.
+int64_t whole(const std::optional<Scalar>& correction) {
+  const double value = correction.value_or(Scalar(1)).to<double>();
+  MT_CHECK_AS(not_implemented, value == double(int64_t(value)), "npu: a correction of ", value,
+              " is not supported, wanted a whole number");
+  return int64_t(value);
+}
+
 }  // namespace
 
 void argmax(const Tensor& self, std::optional<int64_t> dim, bool keepdim, const Tensor& out) {
@@ -29,6 +37,48 @@ void argmax(const Tensor& self, std::optional<int64_t> dim, bool keepdim, const 
 void argmin(const Tensor& self, std::optional<int64_t> dim, bool keepdim, const Tensor& out) {
   static aclnn::Function<decltype(aclnnArgMinGetWorkspaceSize)> f("aclnnArgMin");
   arg_reduce(f, self, dim, keepdim, out);
+}
+
+// There is one operator for all elements and one for a single dimension; several dimensions go one after the other.
+void prod(const Tensor& self, const DimList& dim, bool keepdim, std::optional<DType>, const Tensor& out) {
+  static aclnn::Function<decltype(aclnnProdGetWorkspaceSize)> all("aclnnProd");
+  static aclnn::Function<decltype(aclnnProdDimGetWorkspaceSize)> one("aclnnProdDim");
+  const Dims dims = aclnn::dims(dim, self.dim());
+  if (dims.size() == size_t(self.dim())) {
+    aclnn::call(all, out.device(), self, out.dtype(), views::view(out, IntList{}));
+    return;
+  }
+  Tensor rest = self;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const bool last = i + 1 == dims.size();
+    Dims shape(rest.sizes());
+    shape[size_t(dims[i])] = 1;
+    Tensor kept =
+        last ? (keepdim ? out : views::view(out, shape)) : new_tensor(shape, out.dtype(), out.device());
+    aclnn::call(one, out.device(), rest, dims[i], true, out.dtype(), kept);
+    rest = kept;
+  }
+}
+
+void var(const Tensor& self, const DimList& dim, const std::optional<Scalar>& correction, bool keepdim,
+         const Tensor& out) {
+  static aclnn::Function<decltype(aclnnVarCorrectionGetWorkspaceSize)> f("aclnnVarCorrection");
+  aclnn::call(f, out.device(), self, aclnn::dims(dim, self.dim()), whole(correction), keepdim, out);
+}
+void std_dev(const Tensor& self, const DimList& dim, const std::optional<Scalar>& correction, bool keepdim,
+             const Tensor& out) {
+  static aclnn::Function<decltype(aclnnStdGetWorkspaceSize)> f("aclnnStd");
+  aclnn::call(f, out.device(), self, aclnn::dims(dim, self.dim()), whole(correction), keepdim, out);
+}
+void var_mean(const Tensor& self, const DimList& dim, const std::optional<Scalar>& correction, bool keepdim,
+              const Tensor& out, const Tensor& mean) {
+  static aclnn::Function<decltype(aclnnVarMeanGetWorkspaceSize)> f("aclnnVarMean");
+  aclnn::call(f, out.device(), self, aclnn::dims(dim, self.dim()), whole(correction), keepdim, out, mean);
+}
+void std_mean(const Tensor& self, const DimList& dim, const std::optional<Scalar>& correction, bool keepdim,
+              const Tensor& out, const Tensor& mean) {
+  static aclnn::Function<decltype(aclnnStdMeanCorrectionGetWorkspaceSize)> f("aclnnStdMeanCorrection");
+  aclnn::call(f, out.device(), self, aclnn::dims(dim, self.dim()), whole(correction), keepdim, out, mean);
 }
 
 }  // namespace mt::npu

@@ -164,6 +164,25 @@ void compare(Plan& plan, Argument<Left> self, Argument<Right> other, Argument<ac
   });
 }
 
+// Three tensors that broadcast and meet in one dtype.
+template <class Op, size_t N>
+void ternary(Plan& plan, Argument<aclTensor> first, Argument<aclTensor> second, Argument<aclTensor> third,
+             const std::array<Scalar, N>& params, Argument<aclTensor> out) {
+  const Operand a = plan.input(first.handle, first.name), b = plan.input(second.handle, second.name),
+                c = plan.input(third.handle, third.name), result = plan.output(out.handle, out.name);
+  const DType compute = mt::promote(mt::promote(a.dtype, b.dtype), c.dtype);
+  if (!mt::kernels::contains(Op::domain, compute)) [[unlikely]]
+    refuse_domain(plan, Op::name, Op::domain, compute, "tensors '", first.name, "', '", second.name,
+                  "' and '", third.name, "' meet in ", mt::info(compute).name);
+  plan.require_broadcast(a, first.name, result);
+  plan.require_broadcast(b, second.name, result);
+  plan.require_broadcast(c, third.name, result);
+  plan.run([=](const aclOpExecutor& executor) {
+    mt::kernels::ternary<Op>(a.view(executor), b.view(executor), c.view(executor), result.view(executor),
+                             compute, params.data());
+  });
+}
+
 // `out` seen with the dimensions of `in`, size 1 where reduced; it may or may not have kept those.
 inline Operand kept_dims(const Plan& plan, const Operand& in, const Operand& out,
                          const std::vector<bool>& reduced, bool keep) {

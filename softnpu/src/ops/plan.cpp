@@ -68,18 +68,47 @@ Operand Plan::tensor_argument(const aclTensor* tensor, const char* name, bool ou
   return operand;
 }
 
+std::optional<Operand> Plan::optional_output(const aclTensor* tensor, const char* name) {
+  if (tensor != nullptr) return tensor_argument(tensor, name, true);
+  ++executor_.parameters;
+  return std::nullopt;
+}
+
 std::optional<Operand> Plan::optional_input(const aclTensor* tensor, const char* name) {
   if (tensor != nullptr) return tensor_argument(tensor, name, false);
   ++executor_.parameters;
   return std::nullopt;
 }
 
-std::vector<Operand> Plan::inputs(const aclTensorList* list, const char* name) {
+const aclTensorList& Plan::required_list(const aclTensorList* list, const char* name) const {
   if (list == nullptr)
     throw PlanError(ACLNN_ERR_PARAM_NULLPTR, mt::join_text(executor_.name, ": ", name, " is NULL"));
+  return *list;
+}
+
+std::vector<Operand> Plan::inputs(const aclTensorList* list, const char* name) {
   std::vector<Operand> operands;
-  for (uint32_t i = 0; i < list->values.size(); ++i)
+  for (uint32_t i = 0; i < required_list(list, name).values.size(); ++i)
     operands.push_back(add_operand(list->values[i], name, false, i));
+  ++executor_.parameters;
+  return operands;
+}
+
+std::vector<Operand> Plan::outputs(const aclTensorList* list, const char* name) {
+  std::vector<Operand> operands;
+  for (uint32_t i = 0; i < required_list(list, name).values.size(); ++i)
+    operands.push_back(add_operand(list->values[i], name, true, i));
+  ++executor_.parameters;
+  return operands;
+}
+
+std::vector<std::optional<Operand>> Plan::optional_inputs(const aclTensorList* list, const char* name) {
+  std::vector<std::optional<Operand>> operands;
+  for (uint32_t i = 0; i < required_list(list, name).values.size(); ++i) {
+    const aclTensor* tensor = list->values[i];
+    operands.push_back(tensor == nullptr ? std::nullopt
+                                         : std::optional<Operand>(add_operand(tensor, name, false, i)));
+  }
   ++executor_.parameters;
   return operands;
 }
@@ -175,6 +204,14 @@ std::vector<bool> Plan::dims(const aclIntArray* dims, const Operand& of) const {
     chosen[size_t(index)] = true;
   }
   return chosen;
+}
+
+std::vector<Scalar> Plan::scalars(const aclScalarList* list, const char* name) const {
+  if (list == nullptr)
+    throw PlanError(ACLNN_ERR_PARAM_NULLPTR, mt::join_text(executor_.name, ": ", name, " is NULL"));
+  std::vector<Scalar> numbers;
+  for (const aclScalar* value : list->values) numbers.push_back(scalar(value, name));
+  return numbers;
 }
 
 void Plan::require_same_shape(const Operand& a, const char* a_name, const Operand& b,

@@ -71,14 +71,19 @@ class Plan {
   Operand input(const aclTensor* tensor, const char* name) { return tensor_argument(tensor, name, false); }
   Operand output(const aclTensor* tensor, const char* name) { return tensor_argument(tensor, name, true); }
   // An argument that may be NULL still counts as a parameter.
+  std::optional<Operand> optional_output(const aclTensor* tensor, const char* name);
   std::optional<Operand> optional_input(const aclTensor* tensor, const char* name);
   std::vector<Operand> inputs(const aclTensorList* list, const char* name);
+  std::vector<Operand> outputs(const aclTensorList* list, const char* name);
+  // Entries may be NULL, the list may not.
+  std::vector<std::optional<Operand>> optional_inputs(const aclTensorList* list, const char* name);
   Scalar scalar(const aclScalar* scalar, const char* name) const;
   DType dtype(aclDataType type, const char* name) const;
   // -ndim <= dim < ndim, made non-negative. A scalar counts as one dimension.
   int dim(int64_t dim, const Operand& of) const;
   // The dimensions of an array, made non-negative, without repetition; none or NULL means all.
   std::vector<bool> dims(const aclIntArray* dims, const Operand& of) const;
+  std::vector<Scalar> scalars(const aclScalarList* list, const char* name) const;
 
   void require_same_shape(const Operand& a, const char* a_name, const Operand& b, const char* b_name) const;
   void require_shape(const Operand& operand, const char* name, const std::vector<int64_t>& wanted) const;
@@ -106,6 +111,7 @@ class Plan {
  private:
   Operand tensor_argument(const aclTensor* tensor, const char* name, bool output);
   [[noreturn]] void refuse_dtype(const Operand& operand, const char* name, DTypeSet wanted) const;
+  const aclTensorList& required_list(const aclTensorList* list, const char* name) const;
   Operand add_operand(const aclTensor* tensor, const char* name, bool output, uint32_t element);
 
   aclOpExecutor& executor_;

@@ -1,0 +1,73 @@
+#include "kernels/norms.h"
+
+#include <cmath>
+
+#include "kernels/copy.h"
+#include "kernels/elementwise_impl.h"
+#include "kernels/functors.h"
+#include "kernels/owned.h"
+#include "kernels/reduce_impl.h"
+
+namespace mt::kernels {
+
+void vector_norm(const View& in, const View& out, double p) {
+  if (p == 0) return reduce<norm_zero_op>(in, out);
+  if (p == 1) return reduce<norm_one_op>(in, out);
+  if (p == 2) return reduce<norm_two_op>(in, out);
+  if (std::isinf(p)) return p > 0 ? reduce<norm_max_op>(in, out) : reduce<norm_min_op>(in, out);
+  // Other orders are rare: the powers are made first, in double.
+  const Owned powers(in, DType::float64);
+  if (is_complex(in.dtype)) {
+    const Owned magnitudes(in, DType::complex128);
+    unary<abs_op>(in, magnitudes.view());
+    copy(magnitudes.view(), powers.view());
+  } else {
+    unary<abs_op>(in, powers.view());
+  }
+  const Scalar power(p), inverse(1 / p);
+  unary<pow_scalar_op>(powers.view(), powers.view(), &power);
+  const Owned total(out, DType::float64);
+  reduce<sum_op>(powers.view(), total.view());
+  unary<pow_scalar_op>(total.view(), total.view(), &inverse);
+  copy(total.view(), out);
+}
+
+void log_sum_exp(const View& in, const View& out) {
+  if (in.numel() == 0) return fill(out, Scalar(-INFINITY));
+  const bool half = out.dtype == DType::float16 || out.dtype == DType::bfloat16;
+  const DType wide = half ? DType::float32 : out.dtype;
+  const Owned terms(in, wide);
+  copy(in, terms.view());
+  // The largest (real part) is taken out; an infinite one stays in.
+  std::vector<int64_t> strides;
+  const View real = is_complex(wide) ? part_of(terms.view(), 0, strides) : terms.view();
+  const Owned top(out, real.dtype);
+  reduce<amax_op>(real, top.view());
+  const auto keep_finite = [&](auto* values) {
+    for (int64_t i = 0; i < top.view().dense; ++i)
+      if (std::isinf(values[i])) values[i] = 0;
+  };
+  if (real.dtype == DType::float64) keep_finite(top.view().as<double>());
+  else keep_finite(top.view().as<float>());
+  const Owned shift(out, wide), total(out, wide);
+  copy(top.view(), shift.view());
+  const Scalar one(1);
+  binary<sub_op>(terms.view(), shift.view(), terms.view(), wide, &one);
+  unary<exp_op>(terms.view(), terms.view());
+  reduce<sum_op>(terms.view(), total.view());
+  unary<log_op>(total.view(), total.view());
+  binary<add_op>(total.view(), shift.view(), out, wide, &one);
+}
+
+void renorm(const View& in, const View& out, double p, int dim, double max_norm) {
+  std::vector<int64_t> sizes(size_t(in.ndim), 1);
+  sizes[size_t(dim)] = in.sizes[dim];
+  const Owned factors(sizes.data(), in.ndim, DType::float64);
+  vector_norm(in, factors.view(), p);
+  double* values = factors.view().as<double>();
+  for (int64_t i = 0; i < factors.view().dense; ++i)
+    values[i] = values[i] > max_norm ? max_norm / (values[i] + 1e-7) : 1.0;
+  binary<mul_op>(in, factors.view(), out, is_complex(in.dtype) ? DType::complex128 : DType::float64);
+}
+
+}  // namespace mt::kernels

@@ -1,0 +1,162 @@
+// Tensors from numbers, diagonals, and the parts of complex numbers.
+#include "kernels/creation.h"
+
+#include <cmath>
+
+#include "kernels/copy.h"
+#include "kernels/owned.h"
+#include "op_plans.h"
+#include "ops/shorthand.h"
+
+namespace softnpu::ops {
+
+namespace {
+
+// The elements [0, 0], [1, 1], ... of a matrix, `rows` of them.
+Operand diagonal_of(const Operand& matrix, int64_t length) {
+  Operand seen = matrix;
+  seen.ndim = 1;
+  seen.sizes[0] = length;
+  seen.strides[0] = 0;
+  for (int i = 0; i < matrix.ndim; ++i) seen.strides[0] += matrix.strides[i];
+  return seen;
+}
+
+// The real (0) or imaginary (1) parts of a complex tensor, as real numbers.
+Operand part_of(const Operand& complex, int part) {
+  Operand seen = complex;
+  seen.dtype = complex.dtype == DType::complex64 ? DType::float32 : DType::float64;
+  for (int i = 0; i < complex.ndim; ++i) seen.strides[i] *= 2;
+  seen.offset += part * int64_t(mt::itemsize(seen.dtype));
+  return seen;
+}
+
+void require_vector(const Plan& plan, const Operand& out, int64_t steps) {
+  if (steps < 0) plan.invalid("steps is ", steps, ", wanted at least 0");
+  plan.require_shape(out, "out", {steps});
+}
+
+void real_parts(Plan& plan, const aclTensor* self, const aclTensor* out) {
+  const Operand in = plan.input(self, "self"), to = plan.output(out, "out");
+  plan.require_same_shape(in, "self", to, "out");
+  const Operand real = mt::is_complex(in.dtype) ? part_of(in, 0) : in;
+  plan.require_same_dtype(to, "out", real, "the real part of self");
+  plan.run([real, to](const aclOpExecutor& e) { k::copy(real.view(e), to.view(e)); });
+}
+
+}  // namespace
+
+void Range(Plan& plan, const aclScalar* start, const aclScalar* end, const aclScalar* step, aclTensor* out) {
+  const Scalar first = plan.scalar(start, "start"), last = plan.scalar(end, "end"),
+               by = plan.scalar(step, "step");
+  const Operand to = plan.output(out, "out");
+  plan.require_ndim(to, "out", 1);
+  plan.require_dtype(to, "out", domains::real);
+  if (by.equals(0)) plan.invalid("step is 0");
+  const double count = std::floor((last.to<double>() - first.to<double>()) / by.to<double>()) + 1;
+  if (!(count >= 0) || double(to.sizes[0]) != count)
+    plan.invalid("from ", first.to<double>(), " to ", last.to<double>(), " in steps of ", by.to<double>(),
+                 " are ", count, " values, but 'out' has ", to.sizes[0]);
+  plan.run([to, first, by](const aclOpExecutor& e) { k::arange(to.view(e), first, by); });
+}
+
+void Linspace(Plan& plan, const aclScalar* start, const aclScalar* end, int64_t steps, aclTensor* out) {
+  const Scalar first = plan.scalar(start, "start"), last = plan.scalar(end, "end");
+  const Operand to = plan.output(out, "out");
+  require_vector(plan, to, steps);
+  plan.require_dtype(to, "out", domains::numeric);
+  plan.run([=](const aclOpExecutor& e) { k::linspace(to.view(e), first, last); });
+}
+
+void LogSpace(Plan& plan, const aclScalar* start, const aclScalar* end, int64_t steps, double base,
+              const aclTensor* result) {
+  const Scalar first = plan.scalar(start, "start"), last = plan.scalar(end, "end");
+  const Operand to = plan.output(result, "result");
+  require_vector(plan, to, steps);
+  plan.require_dtype(to, "result", domains::real);
+  plan.run([=](const aclOpExecutor& e) {
+    const k::Owned exponents(to.sizes, to.ndim, DType::float64);
+    k::linspace(exponents.view(), first, last);
+    double power = base;
+    k::binary<k::pow_op>(View{&power, nullptr, nullptr, 0, DType::float64}, exponents.view(), to.view(e),
+                         DType::float64);
+  });
+}
+
+void Eye(Plan& plan, int64_t n, int64_t m, aclTensor* out) {
+  const Operand to = plan.output(out, "out");
+  plan.require_shape(to, "out", {n, m});
+  const Operand ones = diagonal_of(to, std::min(n, m));
+  plan.run([to, ones](const aclOpExecutor& e) {
+    k::fill(to.view(e), Scalar(int64_t(0)));
+    k::fill(ones.view(e), Scalar(int64_t(1)));
+  });
+}
+
+// A tall matrix may have its diagonal begin again below, after an empty row.
+void InplaceFillDiagonal(Plan& plan, aclTensor* selfRef, const aclScalar* fillValue, bool wrap) {
+  const Operand to = plan.output(selfRef, "selfRef");
+  const Scalar value = plan.scalar(fillValue, "fillValue");
+  if (to.ndim < 2)
+    plan.invalid("tensor 'selfRef' has shape ", shape_text(to), ", wanted at least 2 dimensions");
+  int64_t length = to.sizes[0];
+  for (int i = 1; i < to.ndim; ++i) {
+    if (to.ndim > 2 && to.sizes[i] != to.sizes[0])
+      plan.invalid("tensor 'selfRef' has shape ", shape_text(to), ", wanted equal sizes");
+    length = std::min(length, to.sizes[i]);
+  }
+  std::vector<Operand> diagonals;
+  const int64_t columns = to.sizes[1];
+  const bool again = wrap && to.ndim == 2 && length > 0;
+  for (int64_t row = 0; row < (again ? to.sizes[0] : 1); row += columns + 1) {
+    diagonals.push_back(diagonal_of(to, again ? std::min(columns, to.sizes[0] - row) : length));
+    diagonals.back().offset += row * to.strides[0] * int64_t(mt::itemsize(to.dtype));
+  }
+  plan.run([diagonals, value](const aclOpExecutor& e) {
+    for (const Operand& diagonal : diagonals) k::fill(diagonal.view(e), value);
+  });
+}
+
+void Complex(Plan& plan, const aclTensor* real, const aclTensor* imag, aclTensor* out) {
+  const Operand a = plan.input(real, "real"), b = plan.input(imag, "imag"), to = plan.output(out, "out");
+  plan.require_dtype(to, "out", domains::complex);
+  plan.require_dtype(a, "real", domains::floating);
+  plan.require_same_dtype(b, "imag", a, "real");
+  plan.require_broadcast(a, "real", to);
+  plan.require_broadcast(b, "imag", to);
+  const Operand first = part_of(to, 0), second = part_of(to, 1);
+  plan.run([=](const aclOpExecutor& e) {
+    k::copy(a.view(e), first.view(e));
+    k::copy(b.view(e), second.view(e));
+  });
+}
+
+void Polar(Plan& plan, const aclTensor* input, const aclTensor* angle, aclTensor* out) {
+  const Operand size = plan.input(input, "input"), turn = plan.input(angle, "angle"),
+                to = plan.output(out, "out");
+  plan.require_dtype(to, "out", domains::complex);
+  plan.require_dtype(size, "input", domains::floating);
+  plan.require_same_dtype(turn, "angle", size, "input");
+  plan.require_broadcast(size, "input", to);
+  plan.require_broadcast(turn, "angle", to);
+  const Operand first = part_of(to, 0), second = part_of(to, 1);
+  plan.run([=](const aclOpExecutor& e) {
+    const View real = first.view(e), imaginary = second.view(e), radius = size.view(e), phase = turn.view(e);
+    k::unary<k::cos_op>(phase, real);
+    k::binary<k::mul_op>(radius, real, real, real.dtype);
+    k::unary<k::sin_op>(phase, imaginary);
+    k::binary<k::mul_op>(radius, imaginary, imaginary, imaginary.dtype);
+  });
+}
+
+void Real(Plan& plan, const aclTensor* self, aclTensor* out) { real_parts(plan, self, out); }
+void RealV2(Plan& plan, const aclTensor* self, aclTensor* out) { real_parts(plan, self, out); }
+
+void TensorMove(Plan& plan, const aclTensor* x, aclTensor* y) {
+  const Operand from = plan.input(x, "x"), to = plan.output(y, "y");
+  plan.require_same_shape(from, "x", to, "y");
+  plan.require_same_dtype(from, "x", to, "y");
+  plan.run([from, to](const aclOpExecutor& e) { k::copy(from.view(e), to.view(e)); });
+}
+
+}  // namespace softnpu::ops

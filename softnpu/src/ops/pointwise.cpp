@@ -1,0 +1,191 @@
+// Elementwise arithmetic beyond the rows of the operator table: three operands, numbers on the left, rounding modes.
+#include <cmath>
+
+#include "kernels/copy.h"
+#include "op_plans.h"
+#include "ops/shorthand.h"
+
+namespace softnpu::ops {
+
+namespace {
+
+template <class Op>
+void addc(Plan& plan, const aclTensor* self, const aclTensor* tensor1, const aclTensor* tensor2,
+          const aclScalar* value, const aclTensor* out) {
+  family::ternary<Op>(
+      plan, family::Argument<aclTensor>{self, "self"}, family::Argument<aclTensor>{tensor1, "tensor1"},
+      family::Argument<aclTensor>{tensor2, "tensor2"}, std::array<Scalar, 1>{plan.scalar(value, "value")},
+      family::Argument<aclTensor>{out, "out"});
+}
+
+void lerp(Plan& plan, const aclTensor* self, const aclTensor* end, const aclTensor* weight,
+          const aclTensor* out) {
+  family::ternary<k::lerp_op>(plan, family::Argument<aclTensor>{self, "self"},
+                              family::Argument<aclTensor>{end, "end"},
+                              family::Argument<aclTensor>{weight, "weight"}, std::array<Scalar, 0>{},
+                              family::Argument<aclTensor>{out, "out"});
+}
+
+template <class Right>
+void divide(Plan& plan, const aclTensor* self, const Right* other, int64_t mode, const aclTensor* out) {
+  switch (mode) {
+    case 0: return binary<k::div_op>(plan, self, other, out);
+    case 1: return binary<k::trunc_divide_op>(plan, self, other, out);
+    case 2: return binary<k::floor_divide_op>(plan, self, other, out);
+    default: plan.invalid("mode is ", mode, ", wanted 0 (true division), 1 (truncate) or 2 (floor)");
+  }
+}
+
+// Integers have neither NaN nor infinity: they are copied.
+void nan_to_num(Plan& plan, const aclTensor* self, float nan, float posinf, float neginf,
+                const aclTensor* out) {
+  const Operand in = plan.input(self, "self"), to = plan.output(out, "out");
+  plan.require_same_shape(in, "self", to, "out");
+  plan.require_dtype(in, "self", domains::any);
+  const std::array<Scalar, 3> params{Scalar(double(nan)), Scalar(double(posinf)), Scalar(double(neginf))};
+  const bool whole = mt::is_integral(in.dtype, true);
+  if (!whole) family::require_unary<k::nan_to_num_op>(plan, in, "self", to, "out");
+  plan.run([=](const aclOpExecutor& e) {
+    if (whole) k::copy(in.view(e), to.view(e));
+    else k::unary<k::nan_to_num_op>(in.view(e), to.view(e), params.data());
+  });
+}
+
+void round_decimals(Plan& plan, const aclTensor* self, int64_t decimals, const aclTensor* out) {
+  if (decimals == 0) return unary<k::round_op>(plan, self, out);
+  unary<k::round_decimals_op>(plan, self, out, std::pow(10.0, std::fabs(double(decimals))), decimals < 0);
+}
+
+void clamp_tensor(Plan& plan, const aclTensor* self, const aclTensor* low, const aclTensor* high,
+                  const aclTensor* out) {
+  const Operand in = plan.input(self, "self");
+  const std::optional<Operand> least = plan.optional_input(low, "clipValueMin"),
+                               most = plan.optional_input(high, "clipValueMax");
+  const Operand to = plan.output(out, "out");
+  if (!least && !most) plan.invalid("both limits are NULL, wanted at least one");
+  DType compute = in.dtype;
+  for (const auto& [limit, name] : {std::pair(&least, "clipValueMin"), std::pair(&most, "clipValueMax")}) {
+    if (!*limit) continue;
+    compute = mt::promote(compute, (*limit)->dtype);
+    plan.require_broadcast(**limit, name, to);
+  }
+  plan.require_broadcast(in, "self", to);
+  if (!k::contains(k::maximum_op::domain, compute))
+    family::refuse_domain(plan, "clamp", k::maximum_op::domain, compute, "tensor 'self' is ",
+                          mt::info(in.dtype).name);
+  plan.run([=](const aclOpExecutor& e) {
+    const View result = to.view(e);
+    if (least) k::binary<k::maximum_op>(in.view(e), least->view(e), result, compute);
+    if (most) k::binary<k::minimum_op>(least ? result : in.view(e), most->view(e), result, compute);
+  });
+}
+
+}  // namespace
+
+void Addcmul(Plan& plan, const aclTensor* self, const aclTensor* tensor1, const aclTensor* tensor2,
+             const aclScalar* value, aclTensor* out) {
+  addc<k::addcmul_op>(plan, self, tensor1, tensor2, value, out);
+}
+void InplaceAddcmul(Plan& plan, const aclTensor* selfRef, const aclTensor* tensor1, const aclTensor* tensor2,
+                    const aclScalar* value) {
+  addc<k::addcmul_op>(plan, selfRef, tensor1, tensor2, value, selfRef);
+}
+void Addcdiv(Plan& plan, const aclTensor* self, const aclTensor* tensor1, const aclTensor* tensor2,
+             const aclScalar* value, const aclTensor* out) {
+  addc<k::addcdiv_op>(plan, self, tensor1, tensor2, value, out);
+}
+void InplaceAddcdiv(Plan& plan, const aclTensor* selfRef, const aclTensor* tensor1, const aclTensor* tensor2,
+                    const aclScalar* value) {
+  addc<k::addcdiv_op>(plan, selfRef, tensor1, tensor2, value, selfRef);
+}
+
+void Lerp(Plan& plan, const aclTensor* self, const aclTensor* end, const aclTensor* weight, aclTensor* out) {
+  lerp(plan, self, end, weight, out);
+}
+void InplaceLerp(Plan& plan, aclTensor* selfRef, const aclTensor* end, const aclTensor* weight) {
+  lerp(plan, selfRef, end, weight, selfRef);
+}
+
+void AddRelu(Plan& plan, const aclTensor* self, const aclTensor* other, aclScalar* alpha, aclTensor* out) {
+  binary<k::add_relu_op>(plan, self, other, out, plan.scalar(alpha, "alpha"));
+}
+void InplaceAddRelu(Plan& plan, aclTensor* selfRef, const aclTensor* other, aclScalar* alpha) {
+  binary<k::add_relu_op>(plan, selfRef, other, selfRef, plan.scalar(alpha, "alpha"));
+}
+void AddV3(Plan& plan, const aclScalar* self, const aclTensor* other, const aclScalar* alpha,
+           aclTensor* out) {
+  binary<k::add_op>(plan, self, other, out, plan.scalar(alpha, "alpha"));
+}
+
+void DivMod(Plan& plan, const aclTensor* self, const aclTensor* other, int mode, aclTensor* out) {
+  divide(plan, self, other, mode, out);
+}
+void DivMods(Plan& plan, const aclTensor* self, const aclScalar* other, int mode, aclTensor* out) {
+  divide(plan, self, other, mode, out);
+}
+void InplaceDivMod(Plan& plan, aclTensor* selfRef, const aclTensor* other, int mode) {
+  divide(plan, selfRef, other, mode, selfRef);
+}
+void InplaceDivMods(Plan& plan, aclTensor* selfRef, const aclScalar* other, int mode) {
+  divide(plan, selfRef, other, mode, selfRef);
+}
+void DivV3(Plan& plan, const aclTensor* self, const aclTensor* other, int64_t mode, aclTensor* out) {
+  divide(plan, self, other, mode, out);
+}
+void RealDiv(Plan& plan, const aclTensor* self, const aclTensor* other, aclTensor* out) {
+  binary<k::div_op>(plan, self, other, out);
+}
+void FloorDiv(Plan& plan, const aclTensor* self_x, const aclTensor* self_y, aclTensor* out) {
+  binary<k::floor_divide_op>(plan, self_x, self_y, out);
+}
+void TruncateDiv(Plan& plan, const aclTensor* x1, const aclTensor* x2, aclTensor* out) {
+  binary<k::trunc_divide_op>(plan, x1, x2, out);
+}
+void TruncateMod(Plan& plan, const aclTensor* x1, const aclTensor* x2, aclTensor* out) {
+  binary<k::fmod_op>(plan, x1, x2, out);
+}
+void RemainderScalarTensor(Plan& plan, const aclScalar* self, const aclTensor* other, aclTensor* out) {
+  binary<k::remainder_op>(plan, self, other, out);
+}
+void XLogYScalarSelf(Plan& plan, const aclScalar* self, const aclTensor* other, aclTensor* out) {
+  binary<k::xlogy_op>(plan, self, other, out);
+}
+void Xlog1py(Plan& plan, const aclTensor* x, const aclTensor* y, const aclTensor* z) {
+  binary<k::xlog1py_op>(plan, x, y, z);
+}
+void Pow2(Plan& plan, const aclTensor* x1, const aclTensor* x2, aclTensor* out) {
+  binary<k::pow_op>(plan, x1, x2, out);
+}
+void MulNoNan(Plan& plan, const aclTensor* x, const aclTensor* y, const aclTensor* z) {
+  binary<k::mul_no_nan_op>(plan, x, y, z);
+}
+void BitwiseAndTensorOut(Plan& plan, const aclTensor* self, const aclTensor* other, aclTensor* out) {
+  binary<k::bitwise_and_op>(plan, self, other, out);
+}
+void InplaceBitwiseAndTensorOut(Plan& plan, const aclTensor* self, const aclTensor* other) {
+  binary<k::bitwise_and_op>(plan, self, other, self);
+}
+
+void ClampTensor(Plan& plan, const aclTensor* self, const aclTensor* clipValueMin,
+                 const aclTensor* clipValueMax, aclTensor* out) {
+  clamp_tensor(plan, self, clipValueMin, clipValueMax, out);
+}
+
+void NanToNum(Plan& plan, const aclTensor* self, float nan, float posinf, float neginf, aclTensor* out) {
+  nan_to_num(plan, self, nan, posinf, neginf, out);
+}
+void InplaceNanToNum(Plan& plan, aclTensor* selfRef, float nan, float posinf, float neginf) {
+  nan_to_num(plan, selfRef, nan, posinf, neginf, selfRef);
+}
+void RoundDecimals(Plan& plan, const aclTensor* self, int64_t decimals, aclTensor* out) {
+  round_decimals(plan, self, decimals, out);
+}
+void InplaceRoundDecimals(Plan& plan, aclTensor* selfRef, int64_t decimals) {
+  round_decimals(plan, selfRef, decimals, selfRef);
+}
+
+void AsinhV2(Plan& plan, const aclTensor* x, const aclTensor* out) { unary<k::asinh_op>(plan, x, out); }
+void CoshV2(Plan& plan, const aclTensor* self, aclTensor* out) { unary<k::cosh_op>(plan, self, out); }
+void Ndtri(Plan& plan, const aclTensor* self, aclTensor* out) { unary<k::ndtri_op>(plan, self, out); }
+
+}  // namespace softnpu::ops

@@ -1,0 +1,259 @@
+// Reductions beyond the rows of the operator table: products, norms, moments, extremes of both kinds, medians.
+#include "kernels/moments.h"
+#include "kernels/norms.h"
+#include "kernels/sort.h"
+#include "op_plans.h"
+#include "ops/shapes.h"
+#include "ops/shorthand.h"
+
+namespace softnpu::ops {
+
+using family::Argument;
+using family::kept_dims;
+
+namespace {
+
+void require_result_dtype(const Plan& plan, aclDataType type, const Operand& out) {
+  const DType wanted = plan.dtype(type, "dtype");
+  if (wanted != out.dtype)
+    plan.invalid("dtype is ", mt::info(wanted).name, " but tensor 'out' is ", mt::info(out.dtype).name);
+}
+
+std::vector<bool> one_dim(const Plan& plan, int64_t dim, const Operand& of) {
+  const int along = plan.dim(dim, of);
+  std::vector<bool> chosen(size_t(of.ndim), false);
+  if (of.ndim > 0) chosen[size_t(along)] = true;
+  return chosen;
+}
+std::vector<bool> all_dims(const Operand& of) { return std::vector<bool>(size_t(of.ndim), true); }
+
+// A result of one element, whatever its shape, as the reduction of all dimensions.
+Operand of_everything(const Plan& plan, const Operand& in, const Operand& out) {
+  if (out.numel() != 1) plan.invalid("tensor 'out' has shape ", shape_text(out), ", wanted one element");
+  Operand seen = out;
+  seen.ndim = 0;
+  return kept_dims(plan, in, seen, all_dims(in), false);
+}
+
+template <class Op>
+void require_reducible(const Plan& plan, const Operand& in, const Operand& out) {
+  const DType compute = k::reduce_compute_dtype(Op::domain, in.dtype, out.dtype);
+  if (!k::contains(Op::domain, compute))
+    family::refuse_domain(plan, Op::name, Op::domain, in.dtype, "tensor 'self' is ", mt::info(in.dtype).name,
+                          " and 'out' is ", mt::info(out.dtype).name);
+  if (!Op::empty_allowed && in.numel() == 0 && out.numel() != 0)
+    plan.invalid("tensor 'self' of shape ", shape_text(in), " has no elements to choose from");
+}
+
+void norm(Plan& plan, const Operand& in, double p, const std::vector<bool>& dims, bool keep,
+          const Operand& out) {
+  plan.require_dtype(in, "self", domains::inexact);
+  plan.require_dtype(out, "out", domains::floating);
+  const Operand to = kept_dims(plan, in, out, dims, keep);
+  if (p < 0 && in.numel() == 0 && to.numel() != 0)
+    plan.invalid("tensor 'self' of shape ", shape_text(in), " has no elements, and order ", p, " needs some");
+  plan.run([=](const aclOpExecutor& e) { k::vector_norm(in.view(e), to.view(e), p); });
+}
+
+void spread(Plan& plan, const aclTensor* self, const aclIntArray* dim, double correction, bool keep,
+            bool root, const aclTensor* out, const aclTensor* mean_out, bool with_mean) {
+  const Operand in = plan.input(self, "self"), given = plan.output(out, "out");
+  plan.require_dtype(in, "self", domains::real);
+  plan.require_dtype(given, "out", domains::floating);
+  const std::vector<bool> dims = plan.dims(dim, in);
+  const Operand to = kept_dims(plan, in, given, dims, keep);
+  Operand center = to;
+  if (with_mean) {
+    const Operand given_mean = plan.output(mean_out, "meanOut");
+    plan.require_dtype(given_mean, "meanOut", domains::floating);
+    center = kept_dims(plan, in, given_mean, dims, keep);
+  }
+  plan.run([=](const aclOpExecutor& e) {
+    const View mean = center.view(e);
+    k::moments(in.view(e), to.view(e), with_mean ? &mean : nullptr, correction, root);
+  });
+}
+
+void both_extremes(Plan& plan, const Operand& in, const std::vector<bool>& dims, bool keep,
+                   const aclTensor* min_out, const aclTensor* max_out) {
+  const Operand low = plan.output(min_out, "minOut"), high = plan.output(max_out, "maxOut");
+  plan.require_same_dtype(low, "minOut", in, "self");
+  plan.require_same_dtype(high, "maxOut", in, "self");
+  require_reducible<k::amax_op>(plan, in, high);
+  const Operand least = kept_dims(plan, in, low, dims, keep), most = kept_dims(plan, in, high, dims, keep);
+  plan.run([=](const aclOpExecutor& e) {
+    k::reduce<k::amin_op>(in.view(e), least.view(e));
+    k::reduce<k::amax_op>(in.view(e), most.view(e));
+  });
+}
+
+void median_of_all(Plan& plan, const aclTensor* self, bool ignore_nan, const aclTensor* out) {
+  const Operand in = plan.input(self, "self"), given = plan.output(out, "out");
+  plan.require_dtype(in, "self", domains::real);
+  plan.require_same_dtype(given, "out", in, "self");
+  const Operand to = of_everything(plan, in, given);
+  plan.run([=](const aclOpExecutor& e) { k::median_of_all(in.view(e), ignore_nan, to.view(e)); });
+}
+
+void median_along(Plan& plan, const aclTensor* self, int64_t dim, bool keep, bool ignore_nan,
+                  const aclTensor* values, const aclTensor* indices) {
+  const Operand given = plan.input(self, "self"), value = plan.output(values, "valuesOut"),
+                index = plan.output(indices, "indicesOut");
+  const Operand in = at_least_1d(given);
+  const int along = plan.dim(dim, in);
+  plan.require_dtype(in, "self", domains::real);
+  plan.require_same_dtype(value, "valuesOut", in, "self");
+  plan.require_dtype(index, "indicesOut", k::dtype_set(DType::int64));
+  if (in.sizes[along] == 0 && value.numel() != 0)
+    plan.invalid("dim ", dim, " of shape ", shape_text(in), " has no elements to choose from");
+  const std::vector<bool> dims = one_dim(plan, dim, in);
+  keep = keep && given.ndim > 0;
+  const Operand to = kept_dims(plan, in, value, dims, keep), place = kept_dims(plan, in, index, dims, keep);
+  plan.run(
+      [=](const aclOpExecutor& e) { k::median(in.view(e), along, ignore_nan, to.view(e), place.view(e)); });
+}
+
+void renorm(Plan& plan, const aclTensor* self, const aclScalar* p, int64_t dim, const aclScalar* max_norm,
+            const aclTensor* out) {
+  const Operand in = plan.input(self, "self"), to = plan.output(out, "out");
+  plan.require_dtype(in, "self", domains::floating);
+  plan.require_same_dtype(to, "out", in, "self");
+  plan.require_same_shape(in, "self", to, "out");
+  if (in.ndim < 2) plan.invalid("tensor 'self' has shape ", shape_text(in), ", wanted at least 2 dimensions");
+  const int along = plan.dim(dim, in);
+  const double order = plan.scalar(p, "p").to<double>(),
+               limit = plan.scalar(max_norm, "maxNorm").to<double>();
+  if (!(order > 0) || !(limit >= 0))
+    plan.invalid("p is ", order, " and maxNorm is ", limit, ", wanted p > 0 and maxNorm >= 0");
+  plan.run([=](const aclOpExecutor& e) { k::renorm(in.view(e), to.view(e), order, along, limit); });
+}
+
+// Where no dimensions are given these mean either all of them or none.
+template <class Op>
+void reduce_unless_empty(Plan& plan, const aclTensor* self, const aclIntArray* dims, bool keep, bool noop,
+                         const aclTensor* out) {
+  if (noop && (dims == nullptr || dims->values.size() == 0)) {
+    const Operand in = plan.input(self, "self"), to = plan.output(out, "out");
+    require_reducible<Op>(plan, in, to);
+    plan.require_same_shape(in, "self", to, "out");
+    return plan.run([in, to](const aclOpExecutor& e) { k::reduce<Op>(in.view(e), to.view(e)); });
+  }
+  family::reduce<Op>(plan, Argument<aclTensor>{self, "self"}, dims, keep, Argument<aclTensor>{out, "out"});
+}
+
+}  // namespace
+
+void Prod(Plan& plan, const aclTensor* self, const aclDataType dtype, aclTensor* out) {
+  const Operand in = plan.input(self, "self"), given = plan.output(out, "out");
+  require_result_dtype(plan, dtype, given);
+  require_reducible<k::prod_op>(plan, in, given);
+  const Operand to = of_everything(plan, in, given);
+  plan.run([=](const aclOpExecutor& e) { k::reduce<k::prod_op>(in.view(e), to.view(e)); });
+}
+void ProdDim(Plan& plan, const aclTensor* self, int64_t dim, bool keepDim, const aclDataType dtype,
+             aclTensor* out) {
+  const Operand in = plan.input(self, "self"), given = plan.output(out, "out");
+  require_result_dtype(plan, dtype, given);
+  require_reducible<k::prod_op>(plan, in, given);
+  const Operand to = kept_dims(plan, in, given, one_dim(plan, dim, in), keepDim);
+  plan.run([=](const aclOpExecutor& e) { k::reduce<k::prod_op>(in.view(e), to.view(e)); });
+}
+void MeanV2(Plan& plan, const aclTensor* self, const aclIntArray* dim, bool keepDim, bool noopWithEmptyAxes,
+            aclTensor* out) {
+  reduce_unless_empty<k::mean_op>(plan, self, dim, keepDim, noopWithEmptyAxes, out);
+}
+void MaxV2(Plan& plan, const aclTensor* self, const aclIntArray* dims, bool keepDims, bool noopWithEmptyDims,
+           aclTensor* out) {
+  reduce_unless_empty<k::amax_op>(plan, self, dims, keepDims, noopWithEmptyDims, out);
+}
+
+void Norm(Plan& plan, const aclTensor* self, const aclScalar* pScalar, const aclIntArray* dim, bool keepdim,
+          aclTensor* out) {
+  const Operand in = plan.input(self, "self"), to = plan.output(out, "out");
+  const double p = pScalar == nullptr ? 2.0 : plan.scalar(pScalar, "pScalar").to<double>();
+  norm(plan, in, p, plan.dims(dim, in), keepdim, to);
+}
+void LinalgVectorNorm(Plan& plan, const aclTensor* self, const aclScalar* ord, const aclIntArray* dims,
+                      bool keepDims, const aclDataType dtype, aclTensor* out) {
+  const Operand in = plan.input(self, "self"), to = plan.output(out, "out");
+  require_result_dtype(plan, dtype, to);
+  norm(plan, in, plan.scalar(ord, "ord").to<double>(), plan.dims(dims, in), keepDims, to);
+}
+void LogSumExp(Plan& plan, const aclTensor* self, const aclIntArray* dim, bool keepDim, aclTensor* out) {
+  const Operand in = plan.input(self, "self"), given = plan.output(out, "out");
+  plan.require_dtype(in, "self", domains::ordered);
+  plan.require_dtype(given, "out", domains::floating);
+  const Operand to = kept_dims(plan, in, given, plan.dims(dim, in), keepDim);
+  plan.run([=](const aclOpExecutor& e) { k::log_sum_exp(in.view(e), to.view(e)); });
+}
+void Renorm(Plan& plan, const aclTensor* self, const aclScalar* p, int64_t dim, const aclScalar* maxNorm,
+            aclTensor* out) {
+  renorm(plan, self, p, dim, maxNorm, out);
+}
+void InplaceRenorm(Plan& plan, aclTensor* selfRef, const aclScalar* p, int64_t dim,
+                   const aclScalar* maxNorm) {
+  renorm(plan, selfRef, p, dim, maxNorm, selfRef);
+}
+
+void Var(Plan& plan, const aclTensor* self, const aclIntArray* dim, bool unbiased, bool keepdim,
+         aclTensor* out) {
+  spread(plan, self, dim, unbiased ? 1 : 0, keepdim, false, out, nullptr, false);
+}
+void VarCorrection(Plan& plan, const aclTensor* self, const aclIntArray* dim, int64_t correction,
+                   bool keepdim, aclTensor* out) {
+  spread(plan, self, dim, double(correction), keepdim, false, out, nullptr, false);
+}
+void VarMean(Plan& plan, const aclTensor* self, const aclIntArray* dim, int64_t correction, bool keepdim,
+             aclTensor* varOut, aclTensor* meanOut) {
+  spread(plan, self, dim, double(correction), keepdim, false, varOut, meanOut, true);
+}
+void Std(Plan& plan, const aclTensor* self, const aclIntArray* dim, const int64_t correction, bool keepdim,
+         aclTensor* out) {
+  spread(plan, self, dim, double(correction), keepdim, true, out, nullptr, false);
+}
+void StdMeanCorrection(Plan& plan, const aclTensor* self, const aclIntArray* dim, int64_t correction,
+                       bool keepdim, aclTensor* stdOut, aclTensor* meanOut) {
+  spread(plan, self, dim, double(correction), keepdim, true, stdOut, meanOut, true);
+}
+
+void Aminmax(Plan& plan, const aclTensor* self, const aclIntArray* dim, bool keepDim, aclTensor* minOut,
+             aclTensor* maxOut) {
+  const Operand in = plan.input(self, "self");
+  both_extremes(plan, in, plan.dims(dim, in), keepDim, minOut, maxOut);
+}
+void AminmaxAll(Plan& plan, const aclTensor* self, aclTensor* minOut, aclTensor* maxOut) {
+  const Operand in = plan.input(self, "self");
+  both_extremes(plan, in, all_dims(in), false, minOut, maxOut);
+}
+void AminmaxDim(Plan& plan, const aclTensor* self, const int64_t dim, bool keepDim, aclTensor* minOut,
+                aclTensor* maxOut) {
+  const Operand in = plan.input(self, "self");
+  both_extremes(plan, in, one_dim(plan, dim, in), keepDim, minOut, maxOut);
+}
+
+void Median(Plan& plan, const aclTensor* self, aclTensor* valuesOut) {
+  median_of_all(plan, self, false, valuesOut);
+}
+void NanMedian(Plan& plan, const aclTensor* self, aclTensor* out) { median_of_all(plan, self, true, out); }
+void MedianDim(Plan& plan, const aclTensor* self, int64_t dim, bool keepDim, aclTensor* valuesOut,
+               aclTensor* indicesOut) {
+  median_along(plan, self, dim, keepDim, false, valuesOut, indicesOut);
+}
+void NanMedianDim(Plan& plan, const aclTensor* self, int64_t dim, bool keepDim, aclTensor* valuesOut,
+                  aclTensor* indicesOut) {
+  median_along(plan, self, dim, keepDim, true, valuesOut, indicesOut);
+}
+
+void Trace(Plan& plan, const aclTensor* self, aclTensor* out) {
+  const Operand in = plan.input(self, "self"), given = plan.output(out, "out");
+  plan.require_ndim(in, "self", 2);
+  Operand diagonal = in;
+  diagonal.ndim = 1;
+  diagonal.sizes[0] = std::min(in.sizes[0], in.sizes[1]);
+  diagonal.strides[0] = in.strides[0] + in.strides[1];
+  require_reducible<k::sum_op>(plan, diagonal, given);
+  const Operand to = of_everything(plan, diagonal, given);
+  plan.run([=](const aclOpExecutor& e) { k::reduce<k::sum_op>(diagonal.view(e), to.view(e)); });
+}
+
+}  // namespace softnpu::ops
