@@ -15,7 +15,6 @@ enum class BagMode { sum, mean, max };
 struct BagOptions {
   BagMode mode;
   int64_t padding;                // a row that counts nothing, or -1
-  bool last_offset;               // the offsets end with the number of indices
   const View* weights = nullptr;  // of each index; for sums
 };
 
