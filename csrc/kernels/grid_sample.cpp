@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "kernels/dense.h"
 #include "kernels/parallel.h"
 #include "kernels/types.h"
 
@@ -245,6 +246,37 @@ void grid_sample_backward(const View& grad, const View& in, const View& grid, co
   dispatch<domains::floating>(in.dtype, "grid_sampler_backward", [&](auto tag) {
     backward<typename decltype(tag)::type>(grad, in, grid, grad_in, grad_grid, options);
   });
+}
+
+void affine_grid(const View& theta, const View& grid, bool align_corners) {
+  const int64_t batch = theta.sizes[0], dims = theta.sizes[1];
+  const DenseInput<double> maps(theta);
+  const DenseOutput<double> to(grid);
+  const int64_t positions = batch ? to.numel() / batch / dims : 0;
+  // From -1 to 1, at the pixels' centres or including the corners.
+  const auto coordinate = [&](int64_t i, int64_t size) {
+    if (size <= 1) return 0.0;
+    const double even = -1 + 2 * double(i) / double(size - 1);
+    return align_corners ? even : even * double(size - 1) / double(size);
+  };
+  for (int64_t n = 0; n < batch; ++n) {
+    const double* map = maps.data() + n * dims * (dims + 1);
+    for (int64_t p = 0; p < positions; ++p) {
+      double at[3];
+      int64_t rest = p;
+      for (int64_t d = 0; d < dims; ++d) {
+        const int64_t size = grid.sizes[dims - d];
+        at[d] = coordinate(rest % size, size);
+        rest /= size;
+      }
+      for (int64_t row = 0; row < dims; ++row) {
+        double sum = map[row * (dims + 1) + dims];
+        for (int64_t d = 0; d < dims; ++d) sum += map[row * (dims + 1) + d] * at[d];
+        to[(n * positions + p) * dims + row] = sum;
+      }
+    }
+  }
+  to.store();
 }
 
 }  // namespace mt::kernels

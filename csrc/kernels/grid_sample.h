@@ -20,4 +20,8 @@ void grid_sample(const View& in, const View& grid, const View& out, GridOptions 
 void grid_sample_backward(const View& grad, const View& in, const View& grid, const View& grad_in,
                           const View& grad_grid, GridOptions options);
 
+// The positions of an image of `sizes` (two or three) after an affine map: theta [N, dims, dims + 1] ->
+// grid [N, sizes..., dims], the last dimension's coordinate first.
+void affine_grid(const View& theta, const View& grid, bool align_corners);
+
 }  // namespace mt::kernels

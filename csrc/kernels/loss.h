@@ -16,4 +16,18 @@ void nll_loss(const View& log_probs, const View& target, const View* weight, con
 void nll_loss_backward(const View& grad_out, const View& target, const View* weight, const View& total_weight,
                        const View& grad_in, Reduction reduction, int64_t ignore_index);
 
+// Cross entropy of log-probabilities [N, C] whose targets are smoothed: of each sample's probability, `smoothing` is
+// spread evenly over all classes.
+struct SmoothedTargets {
+  View classes;        // int64 [N]
+  const View* weight;  // [C], or null
+  double smoothing;
+  int64_t ignore_index;
+};
+void smoothed_nll_loss(const View& log_probs, const SmoothedTargets& targets, Reduction reduction,
+                       const View& out);
+// The gradient in the scores that the log-probabilities were made from. grad is [N] for Reduction::none, else one element.
+void smoothed_nll_loss_backward(const View& grad, const View& log_probs, const SmoothedTargets& targets,
+                                Reduction reduction, const View& grad_scores);
+
 }  // namespace mt::kernels

@@ -4,6 +4,7 @@
 #include "kernels/copy.h"
 #include "kernels/softmax.h"
 #include "op_plans.h"
+#include "ops/arguments.h"
 #include "ops/shapes.h"
 
 namespace softnpu::ops {
@@ -34,15 +35,6 @@ void softmax_backward(Plan& plan, const aclTensor* gradOutput, const aclTensor* 
   plan.run([=](const aclOpExecutor& e) {
     k::softmax_backward(grad.view(e), result.view(e), to.view(e), along, log);
   });
-}
-
-k::Reduction to_reduction(const Plan& plan, int64_t reduction) {
-  switch (reduction) {
-    case 0: return k::Reduction::none;
-    case 1: return k::Reduction::mean;
-    case 2: return k::Reduction::sum;
-    default: plan.invalid("reduction is ", reduction, ", wanted 0 (none), 1 (mean) or 2 (sum)");
-  }
 }
 
 // Class indices as int64, whichever integer type they came in.
@@ -102,7 +94,7 @@ void NLLLoss(Plan& plan, const aclTensor* self, const aclTensor* target, const a
   const Operand log_probs = plan.input(self, "self"), classes = plan.input(target, "target");
   const std::optional<Operand> weights = plan.optional_input(weight, "weight");
   const Operand to = plan.output(out, "out"), total = plan.output(totalWeightOut, "totalWeightOut");
-  const k::Reduction how = to_reduction(plan, reduction);
+  const k::Reduction how = reduction_of(plan, reduction);
   require_loss_operands(plan, log_probs, classes, weights);
   plan.require_same_dtype(to, "out", log_probs, "self");
   plan.require_same_dtype(total, "totalWeightOut", log_probs, "self");
@@ -126,7 +118,7 @@ void NLLLossBackward(Plan& plan, const aclTensor* gradOutput, const aclTensor* s
                 classes = plan.input(target, "target");
   const std::optional<Operand> weights = plan.optional_input(weight, "weight");
   const Operand total = plan.input(totalWeight, "totalWeight"), to = plan.output(out, "out");
-  const k::Reduction how = to_reduction(plan, reduction);
+  const k::Reduction how = reduction_of(plan, reduction);
   require_loss_operands(plan, log_probs, classes, weights);
   plan.require_same_dtype(grad, "gradOutput", log_probs, "self");
   plan.require_same_dtype(total, "totalWeight", log_probs, "self");
@@ -141,6 +133,100 @@ void NLLLossBackward(Plan& plan, const aclTensor* gradOutput, const aclTensor* s
     const View w = weights ? weights->view(e) : View{};
     k::nll_loss_backward(grad.view(e), targets.view(), weights ? &w : nullptr, total.view(e), to.view(e), how,
                          ignoreIndex);
+  });
+}
+
+namespace {
+
+// [N, C, H, W] seen as [N, H, W, C] in dense memory, whose rows are samples.
+class PixelRows {
+ public:
+  PixelRows(const Operand& scores, const aclOpExecutor& e, k::Access access)
+      : turned_(permuted(scores, {0, 2, 3, 1})), dense_(turned_.view(e), scores.dtype, access) {
+    sizes_[0] = turned_.sizes[0] * turned_.sizes[1] * turned_.sizes[2], sizes_[1] = turned_.sizes[3];
+    strides_[0] = turned_.sizes[3], strides_[1] = 1;
+  }
+  PixelRows(const PixelRows&) = delete;
+  PixelRows& operator=(const PixelRows&) = delete;
+  View view() const { return {dense_.view().data, sizes_, strides_, 2, dense_.view().dtype}; }
+  void store() const { dense_.store(); }
+
+ private:
+  Operand turned_;
+  k::Dense dense_;
+  int64_t sizes_[2], strides_[2];
+};
+
+// One number for each pixel, in a row.
+class PixelList {
+ public:
+  PixelList(const Operand& pixels, const aclOpExecutor& e, DType dtype, k::Access access)
+      : dense_(pixels.view(e), dtype, access), size_(dense_.numel()) {}
+  PixelList(const PixelList&) = delete;
+  PixelList& operator=(const PixelList&) = delete;
+  View view() const { return {dense_.view().data, &size_, &stride_, 1, dense_.view().dtype}; }
+  void store() const { dense_.store(); }
+
+ private:
+  k::Dense dense_;
+  int64_t size_, stride_ = 1;
+};
+
+void require_pixel_loss(const Plan& plan, const Operand& log_probs, const Operand& target,
+                        const std::optional<Operand>& weight, const Operand& loss, const char* loss_name,
+                        k::Reduction how, const Operand& total) {
+  plan.require_ndim(log_probs, "self", 4);
+  plan.require_dtype(log_probs, "self", domains::floating);
+  plan.require_dtype(target, "target", domains::integral);
+  plan.require_shape(target, "target", {log_probs.sizes[0], log_probs.sizes[2], log_probs.sizes[3]});
+  if (weight) plan.require_same_dtype(*weight, "weight", log_probs, "self");
+  if (weight) plan.require_shape(*weight, "weight", {log_probs.sizes[1]});
+  plan.require_same_dtype(loss, loss_name, log_probs, "self");
+  plan.require_same_dtype(total, "totalWeight", log_probs, "self");
+  if (how == k::Reduction::none) plan.require_same_shape(loss, loss_name, target, "target");
+  else if (loss.numel() != 1)
+    plan.invalid("tensor '", loss_name, "' has shape ", shape_text(loss), ", wanted one element");
+  if (total.numel() != 1)
+    plan.invalid("tensor 'totalWeight' has shape ", shape_text(total), ", wanted one element");
+}
+
+}  // namespace
+
+void NLLLoss2d(Plan& plan, const aclTensor* self, const aclTensor* target, const aclTensor* weight,
+               int64_t reduction, int64_t ignoreIndex, aclTensor* out, aclTensor* totalWeightOut) {
+  const Operand log_probs = plan.input(self, "self"), classes = plan.input(target, "target");
+  const std::optional<Operand> weights = plan.optional_input(weight, "weight");
+  const Operand to = plan.output(out, "out"), total = plan.output(totalWeightOut, "totalWeightOut");
+  const k::Reduction how = reduction_of(plan, reduction);
+  require_pixel_loss(plan, log_probs, classes, weights, to, "out", how, total);
+  plan.run([=](const aclOpExecutor& e) {
+    const PixelRows rows(log_probs, e, k::Access::read);
+    const PixelList named(classes, e, DType::int64, k::Access::read),
+        losses(to, e, to.dtype, k::Access::write);
+    const OptionalView w(weights, e);
+    k::nll_loss(rows.view(), named.view(), w.get(), losses.view(), total.view(e), how, ignoreIndex);
+    losses.store();
+  });
+}
+
+void NLLLoss2dBackward(Plan& plan, const aclTensor* gradOutput, const aclTensor* self,
+                       const aclTensor* target, const aclTensor* weight, int64_t reduction,
+                       int64_t ignoreIndex, aclTensor* totalWeight, aclTensor* out) {
+  const Operand grad = plan.input(gradOutput, "gradOutput"), log_probs = plan.input(self, "self"),
+                classes = plan.input(target, "target");
+  const std::optional<Operand> weights = plan.optional_input(weight, "weight");
+  const Operand total = plan.input(totalWeight, "totalWeight"), to = plan.output(out, "out");
+  const k::Reduction how = reduction_of(plan, reduction);
+  require_pixel_loss(plan, log_probs, classes, weights, grad, "gradOutput", how, total);
+  plan.require_same_shape(log_probs, "self", to, "out");
+  plan.require_same_dtype(to, "out", log_probs, "self");
+  plan.run([=](const aclOpExecutor& e) {
+    const PixelRows rows(to, e, k::Access::write);
+    const PixelList named(classes, e, DType::int64, k::Access::read),
+        grads(grad, e, grad.dtype, k::Access::read);
+    const OptionalView w(weights, e);
+    k::nll_loss_backward(grads.view(), named.view(), w.get(), total.view(e), rows.view(), how, ignoreIndex);
+    rows.store();
   });
 }
 

@@ -1,0 +1,109 @@
+// Rotary position embeddings.
+#include "kernels/rotary.h"
+
+#include "op_plans.h"
+#include "ops/arguments.h"
+
+namespace softnpu::ops {
+
+namespace k = mt::kernels;
+
+namespace {
+
+k::Rotation rotation_of(const Plan& plan, int64_t mode) {
+  if (mode < 0 || mode > 3)
+    plan.invalid("mode is ", mode, ", wanted 0 (half), 1 (interleave), 2 (quarter) or 3 (interleave-half)");
+  return k::Rotation(mode);
+}
+k::Rotation rotation_of(const Plan& plan, std::string_view mode) {
+  if (mode == "half") return k::Rotation::half;
+  if (mode == "interleave") return k::Rotation::neighbours;
+  if (mode == "quarter") return k::Rotation::quarter;
+  plan.invalid("rotaryMode is '", mode, "', wanted 'half', 'interleave' or 'quarter'");
+}
+
+void require_angles(const Plan& plan, const Operand& x, const Operand& cos, const Operand& sin,
+                    k::Rotation rotation) {
+  plan.require_dtype(x, "x", domains::floating);
+  plan.require_dtype(cos, "cos", domains::floating);
+  plan.require_same_shape(cos, "cos", sin, "sin");
+  plan.require_same_dtype(cos, "cos", sin, "sin");
+  plan.require_broadcast(cos, "cos", x);
+  const int64_t unit = rotation == k::Rotation::quarter ? 4 : 2;
+  if (x.ndim == 0 || x.sizes[x.ndim - 1] % unit != 0)
+    plan.invalid("tensor 'x' has shape ", shape_text(x), ", whose last dimension must be a multiple of ",
+                 unit);
+}
+
+void rotate(Plan& plan, const aclTensor* x, const aclTensor* cos, const aclTensor* sin, k::Rotation rotation,
+            const aclTensor* out) {
+  const Operand in = plan.input(x, "x"), c = plan.input(cos, "cos"), s = plan.input(sin, "sin"),
+                to = plan.output(out, "out");
+  require_angles(plan, in, c, s, rotation);
+  plan.require_dtype(to, "out", domains::floating);
+  plan.require_same_shape(in, "x", to, "out");
+  plan.run(
+      [=](const aclOpExecutor& e) { k::rotary(in.view(e), c.view(e), s.view(e), rotation, to.view(e)); });
+}
+
+// In place, the first part of each row where the angles are fewer.
+void rotate_both(Plan& plan, const aclTensor* queryRef, const aclTensor* keyRef, const aclTensor* cos,
+                 const aclTensor* sin, int64_t layout, k::Rotation rotation) {
+  Operand query = plan.output(queryRef, "queryRef"), key = plan.output(keyRef, "keyRef");
+  const Operand c = plan.input(cos, "cos"), s = plan.input(sin, "sin");
+  if (layout < 1 || layout > 4) plan.invalid("layout is ", layout, ", wanted 1 to 4");
+  for (Operand* operand : {&query, &key}) {
+    if (operand->ndim < 1 || c.ndim < 1 || operand->sizes[operand->ndim - 1] < c.sizes[c.ndim - 1])
+      plan.invalid("tensors 'queryRef', 'keyRef' and 'cos' have shapes ", shape_text(query), ", ",
+                   shape_text(key), " and ", shape_text(c), ", whose last dimensions do not fit");
+    *operand = narrowed(*operand, operand->ndim - 1, 0, c.sizes[c.ndim - 1]);
+    require_angles(plan, *operand, c, s, rotation);
+  }
+  plan.run([=](const aclOpExecutor& e) {
+    k::rotary(query.view(e), c.view(e), s.view(e), rotation, query.view(e));
+    k::rotary(key.view(e), c.view(e), s.view(e), rotation, key.view(e));
+  });
+}
+
+}  // namespace
+
+void RotaryPositionEmbedding(Plan& plan, const aclTensor* x, const aclTensor* cos, const aclTensor* sin,
+                             int64_t mode, aclTensor* out) {
+  rotate(plan, x, cos, sin, rotation_of(plan, mode), out);
+}
+void RotaryPositionEmbeddingGrad(Plan& plan, const aclTensor* dy, const aclTensor* cos, const aclTensor* sin,
+                                 const aclTensor* xOptional, int64_t mode, const aclTensor* dxOut,
+                                 const aclTensor* dcosOut, const aclTensor* dsinOut) {
+  const Operand grad = plan.input(dy, "dy"), c = plan.input(cos, "cos"), s = plan.input(sin, "sin");
+  const std::optional<Operand> x = unless_empty(plan.optional_input(xOptional, "x"));
+  const Operand dx = plan.output(dxOut, "dxOut");
+  const std::optional<Operand> dc = unless_empty(optional_output(plan, dcosOut, "dcosOut")),
+                               ds = unless_empty(optional_output(plan, dsinOut, "dsinOut"));
+  const k::Rotation rotation = rotation_of(plan, mode);
+  require_angles(plan, grad, c, s, rotation);
+  plan.require_same_shape(grad, "dy", dx, "dxOut");
+  if (x) plan.require_same_shape(grad, "dy", *x, "x");
+  // Without x there are no gradients of the angles.
+  if (x && dc) plan.require_same_shape(*dc, "dcosOut", c, "cos");
+  if (x && ds) plan.require_same_shape(*ds, "dsinOut", s, "sin");
+  plan.run([=](const aclOpExecutor& e) {
+    const OptionalView values(x, e), to_cos(x ? dc : std::nullopt, e), to_sin(x ? ds : std::nullopt, e);
+    k::rotary_backward(grad.view(e), c.view(e), s.view(e), values.get(), rotation, dx.view(e), to_cos.get(),
+                       to_sin.get());
+  });
+}
+
+void ApplyRotaryPosEmb(Plan& plan, aclTensor* queryRef, aclTensor* keyRef, const aclTensor* cos,
+                       const aclTensor* sin, int64_t layout) {
+  rotate_both(plan, queryRef, keyRef, cos, sin, layout, k::Rotation::half);
+}
+void ApplyRotaryPosEmbV2(Plan& plan, aclTensor* queryRef, aclTensor* keyRef, const aclTensor* cos,
+                         const aclTensor* sin, int64_t layout, char* rotaryMode) {
+  rotate_both(plan, queryRef, keyRef, cos, sin, layout, rotation_of(plan, text_of(rotaryMode, "half")));
+}
+void InterleaveRope(Plan& plan, const aclTensor* x, const aclTensor* cos, const aclTensor* sin,
+                    aclTensor* out) {
+  rotate(plan, x, cos, sin, k::Rotation::neighbours_to_halves, out);
+}
+
+}  // namespace softnpu::ops
