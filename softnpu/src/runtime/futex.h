@@ -15,15 +15,19 @@ namespace softnpu {
 
 inline constexpr int64_t kForever = -1;
 
+// Who may sleep on a word: threads of this process, or of all that map the same memory.
+enum FutexScope { kBetweenThreads = FUTEX_PRIVATE_FLAG, kBetweenProcesses = 0 };
+
 // Returns when woken, when the word no longer holds `expected`, after `timeout_ns`, or for no reason at all.
-inline void futex_wait(std::atomic<uint32_t>& word, uint32_t expected, int64_t timeout_ns = kForever) {
+inline void futex_wait(std::atomic<uint32_t>& word, uint32_t expected, int64_t timeout_ns = kForever,
+                       FutexScope scope = kBetweenThreads) {
   timespec limit{time_t(timeout_ns / 1000000000), long(timeout_ns % 1000000000)};
-  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAIT_PRIVATE, expected,
+  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAIT | scope, expected,
           timeout_ns < 0 ? nullptr : &limit, nullptr, 0);
 }
 
-inline void futex_wake_all(std::atomic<uint32_t>& word) {
-  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+inline void futex_wake_all(std::atomic<uint32_t>& word, FutexScope scope = kBetweenThreads) {
+  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAKE | scope, INT_MAX, nullptr, nullptr, 0);
 }
 
 inline void cpu_relax() {

@@ -88,10 +88,10 @@ class SOFTNPU_SHARED Stream {
 };
 
 using StreamTable = SlotTable<Stream, 2048>;
-StreamTable& stream_table();
+SOFTNPU_SHARED StreamTable& stream_table();
 
 // For blocking waits inside tasks: true once the stream must end or the process is exiting.
-bool task_should_give_up();
+SOFTNPU_SHARED bool task_should_give_up();
 
 // Calls `visit` for every stream of a device; one that ends meanwhile stays valid during its visit. False,
 // visiting none, when called by a task of one of them: it would wait for itself.

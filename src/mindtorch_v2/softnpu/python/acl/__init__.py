@@ -1,0 +1,1 @@
+"""pyACL's names and conventions over the libascendcl of this process."""
