@@ -93,7 +93,7 @@ HcclResult Communicator::error(std::string* reason) const {
 }
 
 Operation::~Operation() {
-  if (pending_) comm->fail(HCCL_E_INTERNAL, std::string(name) + " was dropped before it could run");
+  if (pending_) comm->fail(HCCL_E_SUSPENDING, std::string(name) + " was dropped before it could run");
 }
 
 void Operation::put_on(Stream& stream, std::unique_ptr<Operation> self) {

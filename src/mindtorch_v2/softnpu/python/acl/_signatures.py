@@ -73,8 +73,8 @@ def ctype(kind: str) -> Any:
 
 
 def bind(library: ctypes.CDLL, name: str, result: str, parameters: list[str]) -> Any:
-    """The function with its signature set; AttributeError when the library lacks it."""
+    """The function with its signature set, of a variadic one the fixed part; AttributeError when it is missing."""
     function = getattr(library, name)
     function.restype = ctype(result)
-    function.argtypes = [ctype(split(parameter)[0]) for parameter in parameters]
+    function.argtypes = [ctype(split(parameter)[0]) for parameter in parameters if parameter != "..."]
     return function
