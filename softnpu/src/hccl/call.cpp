@@ -55,8 +55,8 @@ std::unique_ptr<Collective> Call::collective(Collective::Pattern pattern, const 
 
 void Call::launch(std::unique_ptr<Operation> operation) const {
   if (in_group()) return add_to_group(stream_, std::move(operation));
-  Operation& ready = *operation;
-  ready.put_on(*stream_table().find(stream_), std::move(operation));
+  if (Stream* stream = stream_table().find(stream_)) return Operation::put_on(*stream, std::move(operation));
+  refuse(HCCL_E_PARA, "the stream was destroyed during the call");
 }
 
 }  // namespace softnpu::hccl

@@ -110,6 +110,7 @@ void Collective::announce() {
     for (uint32_t to = 0; to < comm->ranks(); ++to)
       lengths[to] = send.empty() ? 0 : send[send.size() == 1 ? 0 : to].bytes;
   });
+  rounds_ = 0;
   collect([&](uint32_t rank, const char* slot) { compare(rank, slot, &rounds_); });
 }
 

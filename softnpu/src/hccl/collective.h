@@ -40,12 +40,13 @@ class Collective : public Operation {
   Collective(std::shared_ptr<Communicator> communicator, const char* operation_name, Pattern how,
              Signature what);
 
-  void take_tickets() override { ticket_ = comm->collectives.take_ticket(); }
-  void run() override;
-
   std::vector<Block> send, receive;
   // Whether this rank wants the result of `combine`.
   bool wants_result = true;
+
+ protected:
+  void take_tickets() override { ticket_ = comm->collectives.take_ticket(); }
+  void run() override;
 
  private:
   void announce();

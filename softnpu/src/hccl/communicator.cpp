@@ -93,19 +93,34 @@ HcclResult Communicator::error(std::string* reason) const {
 }
 
 Operation::~Operation() {
-  if (pending_) comm->fail(HCCL_E_SUSPENDING, std::string(name) + " was dropped before it could run");
+  if (pending_.load()) comm->fail(HCCL_E_SUSPENDING, std::string(name) + " was dropped before it could run");
 }
 
-void Operation::put_on(Stream& stream, std::unique_ptr<Operation> self) {
-  // Tickets and places in the stream must have the same order, or two operations could wait for each other.
-  std::lock_guard lock(comm->submit_mutex);
-  take_tickets();
-  pending_ = true;
-  stream.submit(name, Task::Kind::work, [owned = std::move(self)] { owned->execute(); });
+void Operation::put_on(Stream& stream, std::shared_ptr<Operation> operation) {
+  Operation& self = *operation;
+  // Tickets and places in a stream must have the same order, or two operations could wait for each other.
+  std::lock_guard lock(self.comm->submit_mutex);
+  self.state_.store(kSubmitting);
+  self.pending_.store(true);
+  const uint64_t place = stream.submit(self.name, Task::Kind::work, [operation] { operation->execute(); });
+  if (place == 0) {  // recorded in a graph: it will not run now
+    self.pending_.store(false);
+    self.state_.store(kWithoutTickets);
+    return;
+  }
+  std::lock_guard tickets_lock(self.comm->tickets_mutex);
+  self.take_tickets();
+  self.state_.store(kWithTickets);
 }
 
 void Operation::execute() {
-  pending_ = false;
+  // The caller is between two lines of put_on: not for long, and it waits for nothing there.
+  while (state_.load() == kSubmitting) cpu_relax();
+  pending_.store(false);
+  if (state_.exchange(kWithoutTickets) != kWithTickets) {
+    std::lock_guard lock(comm->tickets_mutex);
+    take_tickets();
+  }
   try {
     run();
   } catch (const Failure& failure) {

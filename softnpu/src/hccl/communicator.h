@@ -14,11 +14,10 @@
 
 namespace softnpu::hccl {
 
-// Operations that must run in the order of their calls, although they may be on different streams. A ticket is
-// taken when an operation is put on its stream.
+// Operations that must run one after the other, although they may be on different streams.
 class Turnstile {
  public:
-  uint32_t take_ticket() { return tickets_++; }  // under the communicator's lock
+  uint32_t take_ticket() { return tickets_++; }  // under the communicator's tickets_mutex
   bool is_turn(uint32_t ticket) const { return turn.load() == ticket; }
   void advance() { turn.fetch_add(1); }
 
@@ -73,7 +72,8 @@ class Communicator {
   const std::string name;
   const uint32_t exec_timeout;
 
-  std::mutex submit_mutex;  // held while an operation takes its tickets and goes to its stream
+  std::mutex submit_mutex;   // held while an operation goes to its stream and takes its tickets
+  std::mutex tickets_mutex;  // held while an operation takes its tickets
   Turnstile collectives;
   std::vector<Turnstile> sends, receives;  // by the other rank
   uint32_t round = 0;                      // of collectives; only the one whose turn it is changes it
@@ -89,6 +89,10 @@ class Communicator {
 };
 
 // Work of a communicator on a stream: a collective, or a batch of sends and receives.
+//
+// Note [Tickets]
+// Two ranks must run the operations of a communicator in the same order, so each takes a ticket when it is called,
+// and runs when the ticket's turn has come. One that is recorded in a graph takes a new one whenever it is replayed.
 class Operation {
  public:
   Operation(std::shared_ptr<Communicator> communicator, const char* operation_name)
@@ -97,20 +101,27 @@ class Operation {
   // One that was put on a stream but dropped can never be completed by the other ranks.
   virtual ~Operation();
 
-  virtual void take_tickets() = 0;
-  virtual void run() = 0;
   // Adds the work of an operation on the same communicator and stream that belongs to the same group; false when
   // the two cannot be one.
   virtual bool merge(Operation&) { return false; }
 
-  void put_on(Stream& stream, std::unique_ptr<Operation> self);
+  static void put_on(Stream& stream, std::shared_ptr<Operation> operation);
 
   const std::shared_ptr<Communicator> comm;
   const char* const name;
 
+ protected:
+  virtual void take_tickets() = 0;
+  // May be called again, after new tickets were taken.
+  virtual void run() = 0;
+
  private:
+  enum State : uint32_t { kSubmitting, kWithTickets, kWithoutTickets };
+
   void execute();
-  bool pending_ = false;
+
+  std::atomic<uint32_t> state_{kWithoutTickets};
+  std::atomic<bool> pending_{false};
 };
 
 // The communicator of a handle; a Failure when there is none.

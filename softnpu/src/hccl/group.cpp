@@ -55,8 +55,7 @@ SOFTNPU_EXPORT HcclResult HcclGroupEnd(void) {
                                    std::string(call.operation->name) + ": its stream was destroyed");
         refuse(HCCL_E_PARA, "the stream of ", call.operation->name, " was destroyed inside the group");
       }
-      Operation& ready = *call.operation;
-      ready.put_on(*stream, std::move(call.operation));
+      Operation::put_on(*stream, std::move(call.operation));
     }
   });
 }

@@ -136,11 +136,12 @@ bool Transfers::merge(Operation& other) {
 
 void Transfers::run() {
   std::atomic<uint32_t>& doorbell = comm->segment().self().doorbell;
+  std::vector<Transfer> moving = items;
   int64_t last_move = now_ns();
   for (;;) {
     const uint32_t seen = doorbell.load();
     bool moved = false, all_done = true;
-    for (Transfer& item : items) {
+    for (Transfer& item : moving) {
       moved = item.advance(*comm) || moved;
       all_done = all_done && item.done();
     }
@@ -152,7 +153,7 @@ void Transfers::run() {
     if (spin_until([&] { return doorbell.load() != seen; }, kSpin)) continue;
     futex_wait(doorbell, seen, kPoll, kBetweenProcesses);
     if (doorbell.load() != seen) continue;
-    for (const Transfer& item : items)
+    for (const Transfer& item : moving)
       if (!item.done()) comm->check_health(item.peer(), name, last_move);
   }
 }

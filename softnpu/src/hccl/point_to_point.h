@@ -46,11 +46,13 @@ class Transfers : public Operation {
  public:
   using Operation::Operation;
 
-  void take_tickets() override;
-  void run() override;
   bool merge(Operation& other) override;
 
   std::vector<Transfer> items;
+
+ protected:
+  void take_tickets() override;
+  void run() override;
 };
 
 }  // namespace softnpu::hccl
