@@ -20,7 +20,7 @@ from .._backends.npu import acl_loader
 
 __all__ = [
     "calls", "clear", "fail", "failures", "gate", "library_folder", "live_bytes", "live_events",
-    "live_streams", "set_delay", "set_poison", "start_counting", "trace", "use",
+    "live_streams", "python_folder", "set_delay", "set_poison", "start_counting", "trace", "use",
 ]  # fmt: skip
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -29,6 +29,11 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 def library_folder() -> Path:
     """Where libascendcl.so, libnnopbase.so and libopapi.so are: for LD_LIBRARY_PATH of other ACL programs."""
     return acl_loader.software_folder()
+
+
+def python_folder() -> Path:
+    """Where a module ``acl`` with pyACL's functions is: for PYTHONPATH of programs that import it."""
+    return Path(__file__).resolve().parent / "python"
 
 
 @cache
