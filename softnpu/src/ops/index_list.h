@@ -4,7 +4,7 @@
 #include <deque>
 
 #include "ops/advanced_index.h"
-#include "ops/shapes.h"
+#include "ops/views.h"
 
 namespace softnpu::ops {
 

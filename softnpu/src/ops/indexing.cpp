@@ -2,7 +2,7 @@
 #include "op_plans.h"
 #include "ops/advanced_index.h"
 #include "ops/index_list.h"
-#include "ops/shapes.h"
+#include "ops/views.h"
 
 namespace softnpu::ops {
 

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "ops/shapes.h"
+#include "ops/views.h"
 
 namespace softnpu::ops {
 

@@ -2,7 +2,7 @@
 #include "kernels/indexed.h"
 #include "op_plans.h"
 #include "ops/lookup.h"
-#include "ops/shapes.h"
+#include "ops/views.h"
 #include "ops/temporary.h"
 
 namespace softnpu::ops {

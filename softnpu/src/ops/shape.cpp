@@ -1,7 +1,7 @@
 // Tensors put together, taken apart, turned and repeated: copies between views.
 #include "kernels/copy.h"
 #include "op_plans.h"
-#include "ops/shapes.h"
+#include "ops/views.h"
 #include "ops/temporary.h"
 
 namespace softnpu::ops {

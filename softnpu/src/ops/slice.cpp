@@ -4,7 +4,7 @@
 #include "kernels/accumulate.h"
 #include "kernels/copy.h"
 #include "op_plans.h"
-#include "ops/shapes.h"
+#include "ops/views.h"
 #include "ops/temporary.h"
 
 namespace softnpu::ops {

@@ -3,7 +3,7 @@
 
 #include "op_plans.h"
 #include "ops/lookup.h"
-#include "ops/shapes.h"
+#include "ops/views.h"
 #include "ops/temporary.h"
 
 namespace softnpu::ops {

@@ -3,7 +3,7 @@
 
 #include "kernels/copy.h"
 #include "op_plans.h"
-#include "ops/shapes.h"
+#include "ops/views.h"
 
 namespace softnpu::ops {
 
