@@ -120,7 +120,8 @@ void Mm(Plan& plan, const aclTensor* self, const aclTensor* mat2, aclTensor* out
 }
 
 // Private formats hold plain data here, so that the WeightNz forms are the plain ones.
-void BatchMatMul(Plan& plan, const aclTensor* self, const aclTensor* mat2, aclTensor* out, int8_t cubeMathType) {
+void BatchMatMul(Plan& plan, const aclTensor* self, const aclTensor* mat2, aclTensor* out,
+                 int8_t cubeMathType) {
   plain_product(plan, self, mat2, out, 3, cubeMathType);
 }
 void BatchMatMulWeightNz(Plan& plan, const aclTensor* self, const aclTensor* mat2, aclTensor* out,

@@ -20,8 +20,8 @@ void Mv(Plan& plan, const aclTensor* self, const aclTensor* vec, aclTensor* out,
   product.run(plan);
 }
 
-void Addmv(Plan& plan, const aclTensor* self, const aclTensor* mat, const aclTensor* vec, const aclScalar* alpha,
-           const aclScalar* beta, aclTensor* out, int8_t cubeMathType) {
+void Addmv(Plan& plan, const aclTensor* self, const aclTensor* mat, const aclTensor* vec,
+           const aclScalar* alpha, const aclScalar* beta, aclTensor* out, int8_t cubeMathType) {
   require_cube_math_type(plan, cubeMathType);
   Product product;
   const Operand added = plan.input(self, "self");
@@ -101,8 +101,8 @@ void add_batch(Plan& plan, const aclTensor* self, const aclTensor* batch1, const
     const View result = to.view(e);
     const bool add = !keep.equals(0);
     if (add && added.slot != to.slot) k::copy(added.view(e), result);
-    k::gemm({a.view().data, a_sizes, a_strides, 2, to.dtype}, {b.view().data, b_sizes, b_strides, 2, to.dtype},
-            result, scale, add ? keep : Scalar(0));
+    k::gemm({a.view().data, a_sizes, a_strides, 2, to.dtype},
+            {b.view().data, b_sizes, b_strides, 2, to.dtype}, result, scale, add ? keep : Scalar(0));
   });
 }
 
@@ -179,7 +179,8 @@ void transposed_product(Plan& plan, const aclTensor* x1, const aclTensor* x2, co
   const Operand to = plan.output(out, "out");
   if (plan.integers(permY, "permY") != std::vector<int64_t>{1, 0, 2}) plan.invalid("permY must be {1, 0, 2}");
   const int64_t batch = a.sizes[0], rows = a.sizes[1], columns = b.sizes[2];
-  if (groups < 1 || batch % groups != 0) plan.invalid("batchSplitFactor is ", groups, " for a batch of ", batch);
+  if (groups < 1 || batch % groups != 0)
+    plan.invalid("batchSplitFactor is ", groups, " for a batch of ", batch);
   plan.require_ndim(to, "out", 3);
   const int64_t each = batch / groups;
   if (groups == 1) {
@@ -213,18 +214,19 @@ void TransposeBatchMatMul(Plan& plan, const aclTensor* x1, const aclTensor* x2, 
   transposed_product(plan, x1, x2, bias, scale, permX1, permX2, permY, cubeMathType, batchSplitFactor, out);
 }
 void TransposeBatchMatMulWeightNz(Plan& plan, const aclTensor* x1, const aclTensor* x2, const aclTensor* bias,
-                                  const aclTensor* scale, const aclIntArray* permX1, const aclIntArray* permX2,
-                                  const aclIntArray* permY, int8_t cubeMathType, const int32_t batchSplitFactor,
-                                  aclTensor* out) {
+                                  const aclTensor* scale, const aclIntArray* permX1,
+                                  const aclIntArray* permX2, const aclIntArray* permY, int8_t cubeMathType,
+                                  const int32_t batchSplitFactor, aclTensor* out) {
   transposed_product(plan, x1, x2, bias, scale, permX1, permX2, permY, cubeMathType, batchSplitFactor, out);
 }
 
 // x1 @ x2 + bias, and what fusedOpType says with it: nothing, relu, or x3 added or multiplied.
-void FusedMatmul(Plan& plan, const aclTensor* x1, const aclTensor* x2, const aclTensor* bias, const aclTensor* x3,
-                 const char* fusedOpType, int8_t cubeMathType, const aclTensor* y) {
+void FusedMatmul(Plan& plan, const aclTensor* x1, const aclTensor* x2, const aclTensor* bias,
+                 const aclTensor* x3, const char* fusedOpType, int8_t cubeMathType, const aclTensor* y) {
   require_cube_math_type(plan, cubeMathType);
   const Operand a = plan.input(x1, "x1"), b = plan.input(x2, "x2");
-  const std::optional<Operand> shift = plan.optional_input(bias, "bias"), other = plan.optional_input(x3, "x3");
+  const std::optional<Operand> shift = plan.optional_input(bias, "bias"),
+                               other = plan.optional_input(x3, "x3");
   const Operand to = plan.output(y, "y");
   const std::string_view how = fusedOpType == nullptr ? "" : fusedOpType;
   if (how != "" && how != "relu" && how != "add" && how != "mul")
