@@ -63,6 +63,7 @@ void plain_product(Plan& plan, const aclTensor* self, const aclTensor* mat2, con
                    int8_t cubeMathType) {
   require_cube_math_type(plan, cubeMathType);
   Product product;
+  product.a_name = "self";
   product.a = plan.input(self, "self");
   product.b = plan.input(mat2, "mat2");
   product.out = plan.output(out, "out");
@@ -95,7 +96,7 @@ const aclTensor* required(Plan& plan, const aclTensor* out) {
 
 void Product::run(Plan& plan) const {
   plan.require_ndim(b, "mat2", a.ndim);
-  require_dtypes(plan, a, "mat1", b, out);
+  require_dtypes(plan, a, a_name, b, out);
   require_product(plan, a, b, out);
   if (self) plan.require_broadcast(*self, "self", out);
   plan.run([product = *this](const aclOpExecutor& e) { multiply(product, e); });

@@ -10,6 +10,7 @@ struct Product {
   Operand a, b, out;
   std::optional<Operand> self;
   Scalar alpha = Scalar(1), beta = Scalar(1);
+  const char* a_name = "mat1";  // for messages
 
   // Refuses what does not multiply, and leaves the product to the stream.
   void run(Plan& plan) const;
