@@ -112,6 +112,16 @@ void philox_bernoulli(const View& out, double probability, uint64_t seed, uint64
   });
 }
 
+void philox_exponential(const View& out, double rate, uint64_t seed, uint64_t offset) {
+  dispatch<domains::floating>(out.dtype, "exponential", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    fill_pairs<T>(out, seed, offset, [&](const Words& words, T& first, T& second) {
+      first = cast<T>(-std::log1p(-unit_double(words.pair(0))) / rate);
+      second = cast<T>(-std::log1p(-unit_double(words.pair(1))) / rate);
+    });
+  });
+}
+
 void philox_random(const View& out, int64_t low, int64_t high, uint64_t seed, uint64_t offset) {
   MT_CHECK(low < high, "random_ expects 'from' to be less than 'to', but got from=", low, " >= to=", high);
   const uint64_t range = uint64_t(high) - uint64_t(low);

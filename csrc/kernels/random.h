@@ -32,6 +32,7 @@ void randperm(const View& out, Mt19937& generator);
 uint64_t philox_blocks(const View& out);
 void philox_uniform(const View& out, double low, double high, uint64_t seed, uint64_t offset);
 void philox_normal(const View& out, double mean, double deviation, uint64_t seed, uint64_t offset);
+void philox_exponential(const View& out, double rate, uint64_t seed, uint64_t offset);
 void philox_bernoulli(const View& out, double probability, uint64_t seed, uint64_t offset);
 void philox_random(const View& out, int64_t low, int64_t high, uint64_t seed, uint64_t offset);
 

@@ -61,6 +61,44 @@ void random_from(const Tensor& self, int64_t from, std::optional<int64_t> to, Ge
   aclnn::call(f, self.device(), self, from, end, seed, offset);
 }
 
+void random_to(const Tensor& self, int64_t to, Generator* generator) { random_from(self, 0, to, generator); }
+void random_full(const Tensor& self, Generator* generator) {
+  if (self.numel() == 0) return;
+  const auto [seed, offset] = take(generator, self);
+  static aclnn::Function<decltype(aclnnInplaceRandomWithoutFromToGetWorkspaceSize)> f(
+      "aclnnInplaceRandomWithoutFromTo");
+  aclnn::call(f, self.device(), self, seed, offset);
+}
+
+void exponential(const Tensor& self, double lambd, Generator* generator) {
+  if (self.numel() == 0) return;
+  const auto [seed, offset] = take(generator, self);
+  static aclnn::Function<decltype(aclnnSimThreadExponentialGetWorkspaceSize)> f("aclnnSimThreadExponential");
+  aclnn::call(f, self.device(), self, self.numel(), lambd, seed, offset);
+}
+
+void bernoulli_tensor(const Tensor& self, const Tensor& p, Generator* generator) {
+  if (self.numel() == 0) return;
+  const auto [seed, offset] = take(generator, self);
+  static aclnn::Function<decltype(aclnnInplaceBernoulliTensorGetWorkspaceSize)> f(
+      "aclnnInplaceBernoulliTensor");
+  aclnn::call(f, self.device(), self, p, seed, offset);
+}
+void bernoulli_self(const Tensor& self, Generator* generator, const Tensor& out) {
+  bernoulli_tensor(out, self, generator);
+}
+void bernoulli_p(const Tensor&, double p, Generator* generator, const Tensor& out) {
+  bernoulli(out, p, generator);
+}
+
+void multinomial(const Tensor& self, int64_t samples, bool replacement, Generator* generator,
+                 const Tensor& out) {
+  if (out.numel() == 0) return;
+  const auto [seed, offset] = take(generator, out);
+  static aclnn::Function<decltype(aclnnMultinomialGetWorkspaceSize)> f("aclnnMultinomial");
+  aclnn::call(f, out.device(), self, samples, replacement, seed, offset, out);
+}
+
 void randperm(int64_t n, const Tensor& out, Generator* generator) {
   if (n == 0) return;
   const auto [seed, offset] = take(generator, out);

@@ -3,6 +3,8 @@
 
 #include "kernels/copy.h"
 #include "op_plans.h"
+#include "ops/product.h"
+#include "ops/temporary.h"
 
 namespace softnpu::ops {
 
@@ -24,87 +26,130 @@ void require_product(const Plan& plan, const Operand& a, const Operand& b, const
   if (a.sizes[n - 1] != b.sizes[n - 2])
     plan.invalid("shapes ", shape_text(a), " and ", shape_text(b), " cannot be multiplied: ", a.sizes[n - 1],
                  " columns, ", b.sizes[n - 2], " rows");
+  if (n == 3 && a.sizes[0] != b.sizes[0])
+    plan.invalid("batches of ", a.sizes[0], " and ", b.sizes[0], " matrices");
   std::vector<int64_t> wanted(a.sizes, a.sizes + n - 1);
   wanted.push_back(b.sizes[n - 1]);
   plan.require_shape(out, "out", wanted);
 }
 
-// out = alpha * a @ b [+ beta * self], for matrices or equal batches of them.
-struct Product {
-  Operand a, b, out;
-  Scalar alpha, beta;
-  Operand self;
-  bool add;
-
-  void operator()(const aclOpExecutor& e) const {
-    const View result = out.view(e);
-    if (add) k::copy(self.view(e), result);
-    const Scalar keep = add ? beta : Scalar(int64_t(0));
-    if (out.ndim == 2) k::gemm(a.view(e), b.view(e), result, alpha, keep);
-    else k::bmm(a.view(e), b.view(e), result, alpha, keep);
+// A factor in the memory of the result is copied first, because the product is written as it is made.
+class Factor {
+ public:
+  Factor(const Operand& operand, const Operand& out, const aclOpExecutor& e) : view_(operand.view(e)) {
+    if (e.slot(operand.slot).address != e.slot(out.slot).address || view_.numel() == 0) return;
+    copy_.emplace(view_, view_.dtype);
+    k::copy(view_, copy_->view());
+    view_ = copy_->view();
   }
+  const View& view() const { return view_; }
+
+ private:
+  View view_;
+  std::optional<Temporary> copy_;
 };
 
-void plain_product(Plan& plan, const aclTensor* self, const aclTensor* mat2, const aclTensor* out, int ndim) {
+void multiply(const Product& product, const aclOpExecutor& e) {
+  const View result = product.out.view(e);
+  const Factor a(product.a, product.out, e), b(product.b, product.out, e);
+  const bool add = product.self && !product.beta.equals(0);  // with beta 0, NaN in self must not matter
+  if (add) k::copy(product.self->view(e), result);
+  const Scalar keep = add ? product.beta : Scalar(0);
+  if (product.out.ndim == 2) k::gemm(a.view(), b.view(), result, product.alpha, keep);
+  else k::bmm(a.view(), b.view(), result, product.alpha, keep);
+}
+
+void plain_product(Plan& plan, const aclTensor* self, const aclTensor* mat2, const aclTensor* out, int ndim,
+                   int8_t cubeMathType) {
+  require_cube_math_type(plan, cubeMathType);
   Product product;
+  product.a_name = "self";
   product.a = plan.input(self, "self");
   product.b = plan.input(mat2, "mat2");
   product.out = plan.output(out, "out");
   plan.require_ndim(product.a, "self", ndim);
-  plan.require_ndim(product.b, "mat2", ndim);
-  require_dtypes(plan, product.a, "self", product.b, product.out);
-  if (ndim == 3 && product.a.sizes[0] != product.b.sizes[0])
-    plan.invalid("batches of ", product.a.sizes[0], " and ", product.b.sizes[0], " matrices");
-  require_product(plan, product.a, product.b, product.out);
-  product.alpha = Scalar(int64_t(1));
-  product.self.ndim = 0;
-  product.add = false;
-  plan.run(product);
+  product.run(plan);
 }
 
 void added_product(Plan& plan, const aclTensor* self, const aclTensor* mat1, const aclTensor* mat2,
-                   const aclScalar* beta, const aclScalar* alpha, const aclTensor* out, int ndim) {
+                   const aclScalar* beta, const aclScalar* alpha, const aclTensor* out, int ndim,
+                   int8_t cubeMathType) {
+  require_cube_math_type(plan, cubeMathType);
   Product product;
-  product.self = plan.input(self, "self");
+  product.self = out == nullptr ? plan.output(self, "selfRef") : plan.input(self, "self");
   product.a = plan.input(mat1, "mat1");
   product.b = plan.input(mat2, "mat2");
-  product.out = plan.output(out, "out");
+  product.out = out == nullptr ? *product.self : plan.output(out, "out");
   product.alpha = plan.scalar(alpha, "alpha");
   product.beta = plan.scalar(beta, "beta");
   plan.require_ndim(product.a, "mat1", ndim);
-  plan.require_ndim(product.b, "mat2", ndim);
-  require_dtypes(plan, product.a, "mat1", product.b, product.out);
-  if (ndim == 3 && product.a.sizes[0] != product.b.sizes[0])
-    plan.invalid("batches of ", product.a.sizes[0], " and ", product.b.sizes[0], " matrices");
-  require_product(plan, product.a, product.b, product.out);
-  plan.require_broadcast(product.self, "self", product.out);
-  product.add = !product.beta.equals(0);  // with beta 0, NaN in self must not matter
-  plan.run(product);
+  product.run(plan);
+}
+
+// Out-of-place operators must be given a result; NULL means in place only inside this file.
+const aclTensor* required(Plan& plan, const aclTensor* out) {
+  if (out == nullptr) plan.output(out, "out");
+  return out;
 }
 
 }  // namespace
 
-void Mm(Plan& plan, const aclTensor* self, const aclTensor* mat2, aclTensor* out, int8_t) {
-  plain_product(plan, self, mat2, out, 2);
+void Product::run(Plan& plan) const {
+  plan.require_ndim(b, "mat2", a.ndim);
+  require_dtypes(plan, a, a_name, b, out);
+  require_product(plan, a, b, out);
+  if (self) plan.require_broadcast(*self, "self", out);
+  plan.run([product = *this](const aclOpExecutor& e) { multiply(product, e); });
 }
 
-void BatchMatMul(Plan& plan, const aclTensor* self, const aclTensor* mat2, aclTensor* out, int8_t) {
-  plain_product(plan, self, mat2, out, 3);
+void require_cube_math_type(const Plan& plan, int8_t cubeMathType) {
+  if (cubeMathType < 0 || cubeMathType > 3)
+    plan.invalid("cubeMathType is ", int(cubeMathType), ", wanted 0 to 3");
+}
+
+Operand as_row(const Plan& plan, const Operand& vector, const char* name) {
+  plan.require_ndim(vector, name, 1);
+  return with_dim(plan, vector, 0, 1, vector.sizes[0] * vector.strides[0]);
+}
+Operand as_column(const Plan& plan, const Operand& vector, const char* name) {
+  plan.require_ndim(vector, name, 1);
+  return with_dim(plan, vector, 1, 1, 1);
+}
+
+void Mm(Plan& plan, const aclTensor* self, const aclTensor* mat2, aclTensor* out, int8_t cubeMathType) {
+  plain_product(plan, self, mat2, out, 2, cubeMathType);
+}
+
+// Private formats hold plain data here, so that the WeightNz forms are the plain ones.
+void BatchMatMul(Plan& plan, const aclTensor* self, const aclTensor* mat2, aclTensor* out,
+                 int8_t cubeMathType) {
+  plain_product(plan, self, mat2, out, 3, cubeMathType);
+}
+void BatchMatMulWeightNz(Plan& plan, const aclTensor* self, const aclTensor* mat2, aclTensor* out,
+                         int8_t cubeMathType) {
+  plain_product(plan, self, mat2, out, 3, cubeMathType);
 }
 
 void Addmm(Plan& plan, const aclTensor* self, const aclTensor* mat1, const aclTensor* mat2,
-           const aclScalar* beta, const aclScalar* alpha, aclTensor* out, int8_t) {
-  added_product(plan, self, mat1, mat2, beta, alpha, out, 2);
+           const aclScalar* beta, const aclScalar* alpha, aclTensor* out, int8_t cubeMathType) {
+  added_product(plan, self, mat1, mat2, beta, alpha, required(plan, out), 2, cubeMathType);
 }
-
+void AddmmWeightNz(Plan& plan, const aclTensor* self, const aclTensor* mat1, const aclTensor* mat2,
+                   const aclScalar* beta, const aclScalar* alpha, aclTensor* out, int8_t cubeMathType) {
+  added_product(plan, self, mat1, mat2, beta, alpha, required(plan, out), 2, cubeMathType);
+}
 void InplaceAddmm(Plan& plan, const aclTensor* selfRef, const aclTensor* mat1, const aclTensor* mat2,
-                  const aclScalar* beta, const aclScalar* alpha, int8_t) {
-  added_product(plan, selfRef, mat1, mat2, beta, alpha, selfRef, 2);
+                  const aclScalar* beta, const aclScalar* alpha, int8_t cubeMathType) {
+  added_product(plan, selfRef, mat1, mat2, beta, alpha, nullptr, 2, cubeMathType);
 }
 
 void Baddbmm(Plan& plan, const aclTensor* self, const aclTensor* batch1, const aclTensor* batch2,
-             const aclScalar* beta, const aclScalar* alpha, aclTensor* out, int8_t) {
-  added_product(plan, self, batch1, batch2, beta, alpha, out, 3);
+             const aclScalar* beta, const aclScalar* alpha, aclTensor* out, int8_t cubeMathType) {
+  added_product(plan, self, batch1, batch2, beta, alpha, required(plan, out), 3, cubeMathType);
+}
+void InplaceBaddbmm(Plan& plan, const aclTensor* selfRef, const aclTensor* batch1, const aclTensor* batch2,
+                    const aclScalar* beta, const aclScalar* alpha, int8_t cubeMathType) {
+  added_product(plan, selfRef, batch1, batch2, beta, alpha, nullptr, 3, cubeMathType);
 }
 
 namespace {
@@ -166,9 +211,9 @@ struct BroadcastProduct {
   }
 };
 
-}  // namespace
-
-void Matmul(Plan& plan, const aclTensor* self, const aclTensor* mat2, aclTensor* out, int8_t) {
+void broadcast_product(Plan& plan, const aclTensor* self, const aclTensor* mat2, const aclTensor* out,
+                       int8_t cubeMathType) {
+  require_cube_math_type(plan, cubeMathType);
   const Operand left = plan.input(self, "self"), right = plan.input(mat2, "mat2"),
                 to = plan.output(out, "out");
   if (left.ndim == 0 || right.ndim == 0) plan.invalid("a scalar cannot be multiplied as a matrix");
@@ -189,6 +234,16 @@ void Matmul(Plan& plan, const aclTensor* self, const aclTensor* mat2, aclTensor*
     plan.invalid("shapes ", shape_text(left), " and ", shape_text(right), " do not multiply to ",
                  shape_text(to));
   plan.run(product);
+}
+
+}  // namespace
+
+void Matmul(Plan& plan, const aclTensor* self, const aclTensor* mat2, aclTensor* out, int8_t cubeMathType) {
+  broadcast_product(plan, self, mat2, out, cubeMathType);
+}
+void MatmulWeightNz(Plan& plan, const aclTensor* self, const aclTensor* mat2, aclTensor* out,
+                    int8_t cubeMathType) {
+  broadcast_product(plan, self, mat2, out, cubeMathType);
 }
 
 }  // namespace softnpu::ops
