@@ -57,6 +57,39 @@ void check_equal(const A& got, const B& wanted, const char* text, const char* fi
 // Runs `body` in a forked child and returns its wait status; a child that takes too long is killed (-1).
 int run_in_child(const std::function<void()>& body);
 
+// A program of this file that runs in a process of its own: `CHILD_PROGRAM(echo) { ... }`, started by
+// ChildProcess("echo"). It talks with its parent in lines: child_says, child_hears.
+struct ChildProgram {
+  const char* name;
+  void (*body)();
+};
+std::vector<ChildProgram>& child_programs();
+#define CHILD_PROGRAM(name)                             \
+  static void child_##name();                           \
+  static const bool child_registered_##name = [] {      \
+    child_programs().push_back({#name, &child_##name}); \
+    return true;                                        \
+  }();                                                  \
+  static void child_##name()
+void child_says(const std::string& line);
+std::string child_hears();
+
+class ChildProcess {
+ public:
+  explicit ChildProcess(const char* name);
+  ChildProcess(const ChildProcess&) = delete;
+  ~ChildProcess();
+  void say(const std::string& line);
+  std::string hear();  // throws when the child has ended
+  int pid() const { return pid_; }
+  // Waits for its end; its exit status, or -1 if a signal ended it.
+  int join();
+
+ private:
+  int pid_ = -1;
+  int to_child_ = -1, from_child_ = -1;
+};
+
 // A device buffer of floats with host copies in and out.
 class Floats {
  public:

@@ -23,9 +23,13 @@ int open_all(const char* function) {
   if (settings.devices > 0 && !reserve_address_space(settings.devices, settings.memory, &problem))
     return fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, function, ": ", problem);
   devices = new Device[settings.devices];
-  const uintptr_t part = uintptr_t(1) << address_space.device_shift;
-  for (uint32_t i = 0; i < settings.devices; ++i)
-    devices[i].memory.open(address_space.base + i * part, part, settings.memory);
+  const uintptr_t part = uintptr_t(1) << address_space.device_shift, memory = address_space.memory_bytes;
+  for (uint32_t i = 0; i < settings.devices; ++i) {
+    const uintptr_t base = address_space.base + i * part;
+    if (!devices[i].memory.open(int(i), base, memory, settings.memory, &problem))
+      return fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, function, ": ", problem);
+    devices[i].addresses.open(base + memory, base + part);
+  }
   opened.store(true, std::memory_order_release);
   return 0;
 }
@@ -179,6 +183,8 @@ aclError reset_device(const char* function, int32_t index, bool force) {
   if (ending != nullptr) {
     destroy_context(ending, force);
     devices[index].peers.store(0);
+    devices[index].addresses.release_all();
+    release_physical_handles(index);
     devices[index].memory.release_all();
   }
   return ACL_SUCCESS;

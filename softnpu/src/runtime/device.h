@@ -11,6 +11,7 @@
 #include "runtime/device_memory.h"
 #include "runtime/slot_table.h"
 #include "runtime/stream.h"
+#include "runtime/virtual_memory.h"
 
 namespace softnpu {
 
@@ -25,6 +26,7 @@ struct Context {
 
 struct Device {
   DeviceMemory memory;
+  VirtualAddresses addresses;
   int references = 0;  // aclrtSetDevice minus aclrtResetDevice; guarded by devices_mutex
   Context* primary = nullptr;
   std::atomic<uint64_t> peers{0};  // bit n: copies to and from device n are enabled

@@ -1,5 +1,6 @@
 #include "runtime/device_memory.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -19,47 +20,58 @@ namespace {
 constexpr uint64_t kGranularity = 512;
 // Pages of a freed block this large go back to the system; smaller ones are likely to be used again soon.
 constexpr uint64_t kReturnPagesFrom = uint64_t(1) << 20;
+// A device has 2^5 times as many addresses as memory, where the system allows it: allocators that reserve
+// ranges reserve several as large as the whole memory.
+constexpr int kMostExtraBits = 5;
 
-std::atomic<uint64_t> free_epoch{1};  // changes whenever an allocation ends
+std::atomic<uint64_t> live_epoch{1};  // changes whenever memory stops being live
 
 void fill(uintptr_t address, uint64_t bytes, int value) {
   std::memset(host_address(reinterpret_cast<void*>(address)), value, bytes);
 }
 
-void return_pages(uintptr_t address, uint64_t bytes) {
-  static const uintptr_t page = uintptr_t(sysconf(_SC_PAGESIZE));
-  const uintptr_t mirror = address + address_space.mirror_delta;
-  const uintptr_t first = (mirror + page - 1) / page * page, last = (mirror + bytes) / page * page;
-  if (last > first) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+uintptr_t reserve(uint64_t bytes) {
+  void* range = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (range == MAP_FAILED) return 0;
+  madvise(range, bytes, MADV_DONTDUMP);
+  return uintptr_t(range);
 }
 
 }  // namespace
+
+uintptr_t page_bytes() {
+  static const uintptr_t page = uintptr_t(sysconf(_SC_PAGESIZE));
+  return page;
+}
 
 bool reserve_address_space(uint32_t devices, uint64_t capacity, std::string* problem) {
   // Twice the capacity, so that fragmentation of addresses is not what ends a program: a card maps pages
   // anywhere.
   int shift = 21;
   while ((uint64_t(1) << shift) < 2 * capacity) ++shift;
-  const uint64_t bytes = uint64_t(devices) << shift;
-  auto reserve = [&](int protection) {
-    void* range = mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (range == MAP_FAILED) {
-      *problem = "cannot reserve " + std::to_string(bytes >> 20) + " MiB of addresses for " +
-                 std::to_string(devices) + " device(s): " + std::strerror(errno) +
-                 "; set SOFTNPU_MEMORY or SOFTNPU_DEVICES lower, or raise the limit (ulimit -v)";
-      return uintptr_t(0);
+  for (int extra = kMostExtraBits; extra >= 0; --extra) {
+    const uint64_t bytes = uint64_t(devices) << (shift + extra);
+    const uintptr_t visible = reserve(bytes);
+    const uintptr_t mirror = visible == 0 ? 0 : reserve(bytes);
+    if (mirror != 0) {
+      address_space = {visible, bytes, shift + extra, ptrdiff_t(mirror - visible), uintptr_t(1) << shift};
+      return true;
     }
-    madvise(range, bytes, MADV_DONTDUMP);
-    return uintptr_t(range);
-  };
-  const uintptr_t visible = reserve(PROT_NONE);
-  if (visible == 0) return false;
-  const uintptr_t mirror = reserve(PROT_READ | PROT_WRITE);
-  if (mirror == 0) {
-    munmap(reinterpret_cast<void*>(visible), bytes);
-    return false;
+    if (visible != 0) munmap(reinterpret_cast<void*>(visible), bytes);
   }
-  address_space = {visible, bytes, shift, ptrdiff_t(mirror - visible)};
+  *problem = "cannot reserve " + std::to_string((uint64_t(devices) << shift) >> 20) +
+             " MiB of addresses for " + std::to_string(devices) + " device(s): " + std::strerror(errno) +
+             "; set SOFTNPU_MEMORY or SOFTNPU_DEVICES lower, or raise the limit (ulimit -v)";
+  return false;
+}
+
+bool find_live(const void* address, uintptr_t* begin, uintptr_t* end) {
+  if (!is_device_address(address)) return false;
+  const Device& owner = device(device_of(address));
+  if (owner.addresses.owns(address)) return owner.addresses.find(address, begin, end);
+  DeviceMemory::Block block;
+  if (!owner.memory.find(address, begin, &block)) return false;
+  *end = *begin + block.requested;
   return true;
 }
 
@@ -71,65 +83,96 @@ bool is_live(const void* address, uint64_t bytes) {
   thread_local Seen seen[8] = {};
   const uintptr_t at = uintptr_t(address);
   Seen& mine = seen[(at >> 21) & 7];
-  const uint64_t epoch = free_epoch.load(std::memory_order_acquire);
-  if (mine.epoch != epoch || at < mine.begin || at >= mine.end) {
-    DeviceMemory::Block block;
-    uintptr_t begin;
-    if (!is_device_address(address) || !device(device_of(address)).memory.find(address, &begin, &block))
-      return false;
-    mine = {epoch, begin, begin + block.requested};
-  }
-  return bytes <= mine.end - at;
+  const uint64_t epoch = live_epoch.load(std::memory_order_acquire);
+  if (mine.epoch == epoch && at >= mine.begin && at < mine.end && bytes <= mine.end - at) return true;
+  // A mapped range may have grown since it was seen, so "too long" is asked again as well.
+  uintptr_t begin, end;
+  if (!find_live(address, &begin, &end)) return false;
+  mine = {epoch, begin, end};
+  return bytes <= end - at;
 }
 
-void DeviceMemory::open(uintptr_t base, uintptr_t range, uint64_t capacity) {
+void forget_live_memory() { live_epoch.fetch_add(1, std::memory_order_release); }
+
+bool DeviceMemory::open(int index, uintptr_t base, uintptr_t range, uint64_t capacity, std::string* problem) {
   std::unique_lock lock(mutex_);
+  base_ = base;
   capacity_ = capacity;
-  insert_hole(base, range);
+  file_ = memfd_create(("softnpu-device-" + std::to_string(index)).c_str(), MFD_CLOEXEC);
+  void* mirror = host_address(reinterpret_cast<void*>(base));
+  if (file_ < 0 || ftruncate(file_, off_t(range)) != 0 ||
+      mmap(mirror, range, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file_, 0) !=
+          mirror) {
+    *problem = "cannot make the memory of device " + std::to_string(index) + ": " + std::strerror(errno);
+    return false;
+  }
+  madvise(mirror, range, MADV_DONTDUMP);
+  holes_.insert(base, range);
+  return true;
+}
+
+bool DeviceMemory::take(uint64_t alignment, const Block& block, uintptr_t* begin, uint64_t* generation) {
+  {
+    std::unique_lock lock(mutex_);
+    if (block.reserved > capacity_ - used_ || !holes_.take(block.reserved, alignment, begin)) return false;
+    blocks_.emplace(*begin, block);
+    used_ += block.reserved;
+    *generation = generation_;
+  }
+  if (config().poison.load(std::memory_order_relaxed)) fill(*begin, block.reserved, 0xFF);
+  return true;
 }
 
 void* DeviceMemory::allocate(uint64_t requested) {
   if (requested > capacity_) return nullptr;
   const uint64_t size = (requested + kGranularity - 1) / kGranularity * kGranularity;
-  std::unique_lock lock(mutex_);
-  if (size > capacity_ - used_) return nullptr;
-  const auto fit = holes_by_size_.lower_bound({size, 0});
-  if (fit == holes_by_size_.end()) return nullptr;
-  const auto [hole_size, begin] = *fit;
-  erase_hole(holes_.find(begin));
-  if (hole_size > size) insert_hole(begin + size, hole_size - size);
-  blocks_.emplace(begin, Block{requested, size});
-  used_ += size;
-  lock.unlock();
-  if (config().poison.load(std::memory_order_relaxed)) fill(begin, size, 0xFF);
+  uintptr_t begin;
+  uint64_t generation;
+  if (!take(kGranularity, {requested, size, false}, &begin, &generation)) return nullptr;
   return reinterpret_cast<void*>(begin);
 }
 
-bool DeviceMemory::release(void* address) {
+bool DeviceMemory::allocate_physical(uint64_t size, uint64_t alignment, uint64_t* offset,
+                                     uint64_t* generation) {
+  uintptr_t begin;
+  if (!take(alignment, {size, size, true}, &begin, generation)) return false;
+  *offset = begin - base_;
+  return true;
+}
+
+bool DeviceMemory::give_back(uintptr_t begin, bool physical, uint64_t generation) {
   uint64_t size;
   {
     std::unique_lock lock(mutex_);
-    const auto block = blocks_.find(uintptr_t(address));
-    if (block == blocks_.end()) return false;
+    const auto block = blocks_.find(begin);
+    if (block == blocks_.end() || block->second.physical != physical) return false;
+    if (physical && generation != generation_) return false;
     size = block->second.reserved;
     blocks_.erase(block);
-    free_epoch.fetch_add(1, std::memory_order_release);
+    forget_live_memory();
   }
   // Before the addresses can be handed out again, and without the lock: both can take a while.
-  if (config().poison.load(std::memory_order_relaxed)) fill(uintptr_t(address), size, 0xFE);
-  else if (size >= kReturnPagesFrom) return_pages(uintptr_t(address), size);
+  if (config().poison.load(std::memory_order_relaxed)) fill(begin, size, 0xFE);
+  else if (size >= kReturnPagesFrom) return_pages(begin, size);
   std::unique_lock lock(mutex_);
   used_ -= size;
-  insert_hole(uintptr_t(address), size);
+  holes_.insert(begin, size);
   return true;
+}
+
+bool DeviceMemory::release(void* address) { return give_back(uintptr_t(address), false, 0); }
+
+void DeviceMemory::release_physical(uint64_t offset, uint64_t generation) {
+  give_back(base_ + offset, true, generation);
 }
 
 void DeviceMemory::release_all() {
   std::unique_lock lock(mutex_);
-  free_epoch.fetch_add(1, std::memory_order_release);
+  forget_live_memory();
+  ++generation_;
   for (const auto& [begin, block] : blocks_) {
     return_pages(begin, block.reserved);
-    insert_hole(begin, block.reserved);
+    holes_.insert(begin, block.reserved);
   }
   blocks_.clear();
   used_ = 0;
@@ -140,7 +183,7 @@ bool DeviceMemory::find(const void* address, uintptr_t* begin, Block* block) con
   auto after = blocks_.upper_bound(uintptr_t(address));
   if (after == blocks_.begin()) return false;
   --after;
-  if (uintptr_t(address) - after->first >= after->second.requested) return false;
+  if (after->second.physical || uintptr_t(address) - after->first >= after->second.requested) return false;
   *begin = after->first;
   *block = after->second;
   return true;
@@ -151,29 +194,11 @@ uint64_t DeviceMemory::used() const {
   return used_;
 }
 
-// Adds a hole and merges it with its neighbours.
-void DeviceMemory::insert_hole(uintptr_t begin, uint64_t size) {
-  auto next = holes_.lower_bound(begin);
-  if (next != holes_.end() && begin + size == next->first) {
-    size += next->second;
-    const auto merged = next++;
-    erase_hole(merged);
-  }
-  if (next != holes_.begin()) {
-    const auto before = std::prev(next);
-    if (before->first + before->second == begin) {
-      begin = before->first;
-      size += before->second;
-      erase_hole(before);
-    }
-  }
-  holes_.emplace(begin, size);
-  holes_by_size_.emplace(size, begin);
-}
-
-void DeviceMemory::erase_hole(std::map<uintptr_t, uint64_t>::iterator hole) {
-  holes_by_size_.erase({hole->second, hole->first});
-  holes_.erase(hole);
+void DeviceMemory::return_pages(uintptr_t begin, uint64_t bytes) const {
+  const uintptr_t page = page_bytes(), offset = begin - base_;
+  const uintptr_t first = (offset + page - 1) / page * page, last = (offset + bytes) / page * page;
+  if (last > first)
+    fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, off_t(first), off_t(last - first));
 }
 
 }  // namespace softnpu

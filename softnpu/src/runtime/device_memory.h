@@ -6,16 +6,20 @@
 // second holds the bytes; the software NPU adds a constant (`mirror_delta`) to go from one to the other. Each
 // device owns a power-of-two part of the range, so the device of an address is a shift. Pages cost nothing
 // until they are used.
+//
+// The part of a device begins with its memory, whose bytes are those of an anonymous file (memfd): another
+// process can map the same bytes. The rest is for addresses without memory of their own: ranges reserved by
+// the program and memory of other processes, whose mirror is mapped onto pieces of such files
+// (virtual_memory.h).
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <map>
-#include <set>
 #include <shared_mutex>
 #include <string>
-#include <utility>
 
+#include "runtime/address_holes.h"
 #include "runtime/export.h"
 
 namespace softnpu {
@@ -25,6 +29,7 @@ struct AddressSpace {
   uintptr_t bytes = 0;
   int device_shift = 0;
   ptrdiff_t mirror_delta = 0;
+  uintptr_t memory_bytes = 0;  // of a device's part: what lies behind belongs to VirtualMemory
 };
 extern SOFTNPU_SHARED AddressSpace address_space;
 
@@ -42,9 +47,15 @@ inline void* host_address(const void* address) {
   return reinterpret_cast<void*>(uintptr_t(address) + address_space.mirror_delta);
 }
 
-// Whether [address, address + bytes) lies in one live allocation. Cheap when asked again about the same
-// allocation: each thread remembers the last ones until any memory is freed.
+// Whether [address, address + bytes) is live device memory: inside one allocation, or mapped without a gap.
+// Cheap when asked again about the same allocation: each thread remembers the last ones until any memory ends.
 SOFTNPU_SHARED bool is_live(const void* address, uint64_t bytes);
+// The live allocation or gapless mapping around an address; false if there is none.
+bool find_live(const void* address, uintptr_t* begin, uintptr_t* end);
+// To be called after any memory has stopped being live.
+void forget_live_memory();
+
+uintptr_t page_bytes();
 
 // The memory of one device: best fit over its part of the address range, with a limit on the bytes in use.
 class DeviceMemory {
@@ -52,11 +63,16 @@ class DeviceMemory {
   struct Block {
     uint64_t requested;  // what bounds are checked against
     uint64_t reserved;   // rounded up; what counts towards the limit
+    bool physical;       // without an address of its own: only mappings show it
   };
 
-  void open(uintptr_t base, uintptr_t range, uint64_t capacity);
+  // False with a reason when the system gives no memory file.
+  bool open(int index, uintptr_t base, uintptr_t range, uint64_t capacity, std::string* problem);
   // nullptr when the limit is reached or no hole is large enough.
   void* allocate(uint64_t requested);
+  // Memory to be mapped elsewhere: its offset in file(), and the generation it belongs to; false as above.
+  bool allocate_physical(uint64_t size, uint64_t alignment, uint64_t* offset, uint64_t* generation);
+  void release_physical(uint64_t offset, uint64_t generation);
   bool release(void* address);
   void release_all();
 
@@ -64,17 +80,22 @@ class DeviceMemory {
   bool find(const void* address, uintptr_t* begin, Block* block) const;
   uint64_t capacity() const { return capacity_; }
   uint64_t used() const;
+  int file() const { return file_; }
+  uint64_t offset_of(const void* address) const { return uintptr_t(address) - base_; }
 
  private:
-  void insert_hole(uintptr_t begin, uint64_t size);
-  void erase_hole(std::map<uintptr_t, uint64_t>::iterator hole);
+  bool take(uint64_t alignment, const Block& block, uintptr_t* begin, uint64_t* generation);
+  bool give_back(uintptr_t begin, bool physical, uint64_t generation);
+  void return_pages(uintptr_t begin, uint64_t bytes) const;
 
   mutable std::shared_mutex mutex_;
+  uintptr_t base_ = 0;
+  int file_ = -1;
   uint64_t capacity_ = 0;
   uint64_t used_ = 0;
+  uint64_t generation_ = 0;  // counts release_all: what was allocated before is gone
   std::map<uintptr_t, Block> blocks_;
-  std::map<uintptr_t, uint64_t> holes_;
-  std::set<std::pair<uint64_t, uintptr_t>> holes_by_size_;
+  AddressHoles holes_;
 };
 
 }  // namespace softnpu

@@ -152,6 +152,21 @@ SOFTNPU_EXPORT aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) {
   return ACL_SUCCESS;
 }
 
+// Whoever waits already holds the version it waits for, so that forgetting it at once is the same as in turn.
+SOFTNPU_EXPORT aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
+  SOFTNPU_ENTER(aclrtResetEvent, event, stream);
+  int code = 0;
+  Event* found = find_event("aclrtResetEvent", event, &code);
+  if (found == nullptr) return code;
+  if (found->extended || (found->flags & ACL_EVENT_SYNC) == 0)
+    return fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtResetEvent: event ", found->id,
+                " cannot be reset: wanted one of aclrtCreateEventWithFlag with ACL_EVENT_SYNC");
+  if (use_stream("aclrtResetEvent", stream, &code) == nullptr) return code;
+  std::lock_guard lock(found->mutex);
+  found->current = nullptr;
+  return ACL_SUCCESS;
+}
+
 SOFTNPU_EXPORT aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus* status) {
   SOFTNPU_ENTER(aclrtQueryEventStatus, event);
   if (status == nullptr) return fail(ACL_ERROR_INVALID_PARAM, "aclrtQueryEventStatus: status is NULL");

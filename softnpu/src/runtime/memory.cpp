@@ -161,13 +161,12 @@ SOFTNPU_EXPORT aclError aclrtMemGetAddressRange(void* ptr, void** pbase, size_t*
   SOFTNPU_ENTER(aclrtMemGetAddressRange, ptr);
   if (pbase == nullptr || psize == nullptr)
     return fail(ACL_ERROR_INVALID_PARAM, "aclrtMemGetAddressRange: pbase and psize must not be NULL");
-  uintptr_t begin;
-  DeviceMemory::Block block;
-  if (!is_device_address(ptr) || !device(device_of(ptr)).memory.find(ptr, &begin, &block))
+  uintptr_t begin, end;
+  if (!find_live(ptr, &begin, &end))
     return fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtMemGetAddressRange: ", ptr,
                 " is not in a live device allocation");
   *pbase = reinterpret_cast<void*>(begin);
-  *psize = block.requested;
+  *psize = end - begin;
   return ACL_SUCCESS;
 }
 

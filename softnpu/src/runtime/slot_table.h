@@ -47,6 +47,21 @@ class SlotTable {
     return object;
   }
 
+  // Takes out every object that `chosen` holds for and hands it to `take`.
+  template <class Chosen, class Take>
+  void remove_if(const Chosen& chosen, const Take& take) {
+    size_t used;
+    {
+      std::lock_guard lock(mutex_);
+      used = used_;
+    }
+    for (size_t i = 0; i < used; ++i) {
+      T* object = slots_[i].load(std::memory_order_acquire);
+      if (object == nullptr || !chosen(*object)) continue;
+      if (T* removed = remove(&slots_[i])) take(removed);
+    }
+  }
+
   size_t live() const {
     std::lock_guard lock(mutex_);
     return live_;
