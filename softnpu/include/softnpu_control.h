@@ -53,6 +53,10 @@ uint64_t softnpu_live_bytes(int32_t device);
 uint64_t softnpu_live_streams(void);
 uint64_t softnpu_live_events(void);
 
+/* Whether an ACLNN operator ("aclnnAdd") computes; every other one of the ABI refuses in its first phase. Exported by
+ * libopapi.so. */
+int softnpu_implements(const char* operator_name);
+
 #ifdef __cplusplus
 }
 #endif

@@ -5,7 +5,7 @@
 #include "infer/infer.h"
 #include "kernels/elementwise.h"
 #include "kernels/functors.h"
-#include "kernels/indexed.h"
+#include "kernels/indexed_reduce.h"
 
 namespace mt::cpu {
 namespace {
@@ -101,51 +101,15 @@ void scatter_into(const Tensor& out, int64_t dim, const Tensor& index, const Ten
   scatter_into(out, dim, index, view(from), combine);
 }
 
-// What a reduction begins with where the old value does not count.
-Scalar identity(std::string_view reduce, DType dtype) {
-  if (reduce == "prod") return Scalar(1);
-  if (reduce == "sum" || reduce == "mean") return Scalar(0);
-  const bool lowest = reduce == "amax";
-  if (is_floating(dtype))
-    return Scalar(lowest ? -std::numeric_limits<double>::infinity()
-                         : std::numeric_limits<double>::infinity());
-  Scalar limit(0);
-  kernels::dispatch<kernels::domains::every_ordered>(dtype, "scatter_reduce", [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    if constexpr (std::is_same_v<T, bool>) limit = Scalar(!lowest);
-    else if constexpr (std::is_integral_v<T>)
-      limit = Scalar(int64_t(lowest ? std::numeric_limits<T>::lowest() : std::numeric_limits<T>::max()));
-  });
-  return limit;
-}
-
 Combine combine_of(std::string_view reduce) {
-  if (reduce == "prod" || reduce == "multiply") return Combine::multiply;
-  if (reduce == "amax") return Combine::max;
-  if (reduce == "amin") return Combine::min;
-  return Combine::add;
+  return reduce == "multiply" ? Combine::multiply : Combine::add;
 }
 
 // `along` places `src` into `out`, which holds the old values.
 void reduce_into(const Tensor& out, const Along& along, const kernels::View& src, std::string_view reduce,
                  bool include_self) {
-  if (!include_self)
-    kernels::scatter(view(along.table), along.lookup,
-                     NumberView(identity(reduce, out.dtype()), out.dtype()).view, Combine::write);
-  kernels::scatter(view(along.table), along.lookup, src, combine_of(reduce));
-  if (reduce != "mean") return;
-  const Tensor counts = new_tensor(out.sizes(), DType::int64, out.device());  // narrow types count too few
-  kernels::fill(view(counts), include_self ? 1 : 0);
-  const Along tally(counts, along.lookup.dim, along.index, refuse_scatter);
-  kernels::scatter(view(tally.table), tally.lookup, NumberView(1, DType::int64).view, Combine::add);
-  if (!include_self) {  // places that nobody wrote to keep their value
-    const Tensor touched = new_tensor(out.sizes(), DType::boolean, out.device());
-    kernels::copy(view(counts), view(touched));
-    kernels::where(view(touched), view(counts), NumberView(1, DType::int64).view, view(counts));
-  }
-  if (is_integral(out.dtype(), true))
-    kernels::binary<kernels::floor_divide_op>(view(out), view(counts), view(out), out.dtype());
-  else kernels::binary<kernels::div_op>(view(out), view(counts), view(out), out.dtype());
+  kernels::scatter_reduce(view(at_least_1d(out)), view(along.table), along.lookup, src,
+                          kernels::meeting_of(reduce), include_self);
 }
 
 // The offsets of several index tensors together, in bytes; one of them alone needs no table.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -50,6 +51,21 @@ class Dims {
   std::unique_ptr<int64_t[]> long_;
 };
 
+// The shape of a result that depends on values: known once the operator has run. The handle and the executor share
+// it, so that a handle destroyed too early is not written to.
+class LateShape {
+ public:
+  void set(const int64_t* sizes, uint64_t count) {
+    sizes_.assign(sizes, count);
+    known_.store(true, std::memory_order_release);
+  }
+  const Dims* known() const { return known_.load(std::memory_order_acquire) ? &sizes_ : nullptr; }
+
+ private:
+  Dims sizes_;
+  std::atomic<bool> known_{false};
+};
+
 }  // namespace softnpu
 
 struct aclTensor {
@@ -58,6 +74,19 @@ struct aclTensor {
   aclDataType type;
   aclFormat format;
   void* data;  // device address of the storage; not owned
+  std::shared_ptr<softnpu::LateShape>
+      late;  // of the operator whose result this is, if its shape depends on values
+
+  // Takes over the shape that such an operator has found by now. A contiguous tensor stays contiguous.
+  void adopt_late_shape() {
+    const softnpu::Dims* found = late ? late->known() : nullptr;
+    if (found == nullptr) return;
+    softnpu::Dims contiguous;
+    contiguous.assign_contiguous(sizes.data(), sizes.size());
+    const bool keep = !std::equal(strides.data(), strides.data() + strides.size(), contiguous.data());
+    sizes.assign(found->data(), found->size());
+    if (!keep) strides.assign_contiguous(found->data(), found->size());
+  }
 };
 
 struct aclScalar {

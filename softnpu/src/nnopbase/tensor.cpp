@@ -32,7 +32,14 @@ bool fill_tensor(const char* function, aclTensor* tensor, const int64_t* sizes, 
   tensor->type = type;
   tensor->format = format;
   tensor->data = data;
+  tensor->late.reset();
   return true;
+}
+
+// Questions about the shape of a result come after the operator that found it.
+const aclTensor* up_to_date(const aclTensor* tensor) {
+  if (tensor != nullptr && tensor->late) const_cast<aclTensor*>(tensor)->adopt_late_shape();
+  return tensor;
 }
 
 aclnnStatus missing(const char* function) {
@@ -192,7 +199,8 @@ SOFTNPU_EXPORT aclnnStatus aclDestroyScalarList(const aclScalarList* array) {
 SOFTNPU_EXPORT aclnnStatus aclGetViewShape(const aclTensor* tensor, int64_t** viewDims,
                                            uint64_t* viewDimsNum) {
   SOFTNPU_ENTER(aclGetViewShape, tensor);
-  return copy_dims("aclGetViewShape", tensor == nullptr ? nullptr : &tensor->sizes, viewDims, viewDimsNum);
+  return copy_dims("aclGetViewShape", up_to_date(tensor) == nullptr ? nullptr : &tensor->sizes, viewDims,
+                   viewDimsNum);
 }
 
 SOFTNPU_EXPORT aclnnStatus aclGetStorageShape(const aclTensor* tensor, int64_t** storageDims,
@@ -205,8 +213,8 @@ SOFTNPU_EXPORT aclnnStatus aclGetStorageShape(const aclTensor* tensor, int64_t**
 SOFTNPU_EXPORT aclnnStatus aclGetViewStrides(const aclTensor* tensor, int64_t** stridesValue,
                                              uint64_t* stridesNum) {
   SOFTNPU_ENTER(aclGetViewStrides, tensor);
-  return copy_dims("aclGetViewStrides", tensor == nullptr ? nullptr : &tensor->strides, stridesValue,
-                   stridesNum);
+  return copy_dims("aclGetViewStrides", up_to_date(tensor) == nullptr ? nullptr : &tensor->strides,
+                   stridesValue, stridesNum);
 }
 
 SOFTNPU_EXPORT aclnnStatus aclGetViewOffset(const aclTensor* tensor, int64_t* offset) {

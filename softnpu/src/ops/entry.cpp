@@ -1,8 +1,12 @@
 #include "ops/entry.h"
 
+#include <algorithm>
+#include <string_view>
+
 #include "runtime/device.h"
 #include "runtime/error.h"
 #include "runtime/hook.h"
+#include "softnpu_control.h"
 
 namespace softnpu::ops {
 namespace {
@@ -101,3 +105,12 @@ aclnnStatus refuse_call(const char* name) {
 }
 
 }  // namespace softnpu::ops
+
+SOFTNPU_EXPORT int softnpu_implements(const char* operator_name) {
+  using softnpu::ops::OperatorEntry;
+  const OperatorEntry* end = softnpu::ops::kOperators + softnpu::ops::kOperatorCount;
+  const OperatorEntry* found =
+      std::lower_bound(softnpu::ops::kOperators, end, std::string_view(operator_name),
+                       [](const OperatorEntry& entry, std::string_view name) { return entry.name < name; });
+  return found != end && std::string_view(found->name) == operator_name && found->implemented;
+}

@@ -30,6 +30,14 @@ aclnnStatus plan_operator(const OperatorNames& names, uint64_t* workspace_size, 
                           PlanFunction plan);
 aclnnStatus launch_operator(const char* name, void* workspace, uint64_t workspace_size,
                             aclOpExecutor* executor, aclrtStream stream);
+// Every two-phase operator of the ABI, sorted by name.
+struct OperatorEntry {
+  const char* name;
+  bool implemented;
+};
+extern const OperatorEntry kOperators[];
+extern const size_t kOperatorCount;
+
 // For the functions of the table that are no two-phase operators and not implemented.
 aclnnStatus refuse_call(const char* name);
 

@@ -74,12 +74,35 @@ std::optional<Operand> Plan::optional_input(const aclTensor* tensor, const char*
   return std::nullopt;
 }
 
-std::vector<Operand> Plan::inputs(const aclTensorList* list, const char* name) {
+const aclTensorList& Plan::required_list(const aclTensorList* list, const char* name) const {
   if (list == nullptr)
     throw PlanError(ACLNN_ERR_PARAM_NULLPTR, mt::join_text(executor_.name, ": ", name, " is NULL"));
+  return *list;
+}
+
+std::vector<Operand> Plan::inputs(const aclTensorList* list, const char* name) {
   std::vector<Operand> operands;
-  for (uint32_t i = 0; i < list->values.size(); ++i)
+  for (uint32_t i = 0; i < required_list(list, name).values.size(); ++i)
     operands.push_back(add_operand(list->values[i], name, false, i));
+  ++executor_.parameters;
+  return operands;
+}
+
+std::vector<Operand> Plan::outputs(const aclTensorList* list, const char* name) {
+  std::vector<Operand> operands;
+  for (uint32_t i = 0; i < required_list(list, name).values.size(); ++i)
+    operands.push_back(add_operand(list->values[i], name, true, i));
+  ++executor_.parameters;
+  return operands;
+}
+
+std::vector<std::optional<Operand>> Plan::optional_inputs(const aclTensorList* list, const char* name) {
+  std::vector<std::optional<Operand>> operands;
+  for (uint32_t i = 0; i < required_list(list, name).values.size(); ++i) {
+    const aclTensor* tensor = list->values[i];
+    operands.push_back(tensor == nullptr ? std::nullopt
+                                         : std::optional<Operand>(add_operand(tensor, name, false, i)));
+  }
   ++executor_.parameters;
   return operands;
 }
@@ -87,6 +110,8 @@ std::vector<Operand> Plan::inputs(const aclTensorList* list, const char* name) {
 Operand Plan::add_operand(const aclTensor* tensor, const char* name, bool output, uint32_t element) {
   if (tensor == nullptr) [[unlikely]]
     throw PlanError(ACLNN_ERR_PARAM_NULLPTR, mt::join_text(executor_.name, ": tensor '", name, "' is NULL"));
+  if (tensor->late) [[unlikely]]
+    const_cast<aclTensor*>(tensor)->adopt_late_shape();
   Operand operand;
   if (tensor->sizes.size() > kMaxDims) [[unlikely]]
     invalid("tensor '", name, "' has ", tensor->sizes.size(), " dimensions, wanted at most ", kMaxDims);
@@ -147,6 +172,12 @@ Scalar Plan::scalar(const aclScalar* scalar, const char* name) const {
     case ACL_COMPLEX128: return Scalar(read<mt::complex128>(bytes));
     default: invalid("scalar '", name, "' has data type ", int(scalar->type), ", which is no number");
   }
+}
+
+std::vector<int64_t> Plan::integers(const aclIntArray* array, const char* name) const {
+  if (array == nullptr)
+    throw PlanError(ACLNN_ERR_PARAM_NULLPTR, mt::join_text(executor_.name, ": array '", name, "' is NULL"));
+  return {array->values.data(), array->values.data() + array->values.size()};
 }
 
 DType Plan::dtype(aclDataType type, const char* name) const {

@@ -73,7 +73,11 @@ class Plan {
   // An argument that may be NULL still counts as a parameter.
   std::optional<Operand> optional_input(const aclTensor* tensor, const char* name);
   std::vector<Operand> inputs(const aclTensorList* list, const char* name);
+  std::vector<Operand> outputs(const aclTensorList* list, const char* name);
+  // Entries may be NULL, the list may not.
+  std::vector<std::optional<Operand>> optional_inputs(const aclTensorList* list, const char* name);
   Scalar scalar(const aclScalar* scalar, const char* name) const;
+  std::vector<int64_t> integers(const aclIntArray* array, const char* name) const;
   DType dtype(aclDataType type, const char* name) const;
   // -ndim <= dim < ndim, made non-negative. A scalar counts as one dimension.
   int dim(int64_t dim, const Operand& of) const;
@@ -106,6 +110,7 @@ class Plan {
  private:
   Operand tensor_argument(const aclTensor* tensor, const char* name, bool output);
   [[noreturn]] void refuse_dtype(const Operand& operand, const char* name, DTypeSet wanted) const;
+  const aclTensorList& required_list(const aclTensorList* list, const char* name) const;
   Operand add_operand(const aclTensor* tensor, const char* name, bool output, uint32_t element);
 
   aclOpExecutor& executor_;

@@ -97,6 +97,18 @@ def call(name: str, *args: Any, runtime: Any = None) -> None:
         runtime.synchronize()
 
 
+def call_for_shapes(name: str, *args: Any) -> list[tuple[int, ...]]:
+    """Runs an operator whose results' sizes depend on data, waits, and returns the shape of every tensor argument.
+
+    Such an operator (``aclnnNonzero``, ``aclnnMaskedSelect``) gets results of the largest size that is possible and
+    says in their descriptors how much of them it filled.
+    """
+    runtime = _runtime_of(name, args)
+    shapes: list[tuple[int, ...]] = []
+    _launch(name, args, runtime, shapes)
+    return shapes
+
+
 def __getattr__(attribute: str) -> Callable[..., None]:
     name = _names().get(attribute.replace("_", "").lower()) if not attribute.startswith("__") else None
     if name is None:
@@ -247,8 +259,32 @@ def _converted(name: str, args: Sequence[Any]) -> Iterator[tuple[list[Any], list
         yield types, values
 
 
-def _launch(name: str, args: Sequence[Any], runtime: Any) -> None:
-    """Both phases of an operator: plan, workspace from the caching allocator, launch on current stream."""
+@cache
+def _delete_array() -> Any:
+    """C++'s delete[]: ACL allocates the shapes it returns with new[] and leaves them to the caller."""
+    function = ctypes.CDLL("libstdc++.so.6")._ZdaPv
+    function.argtypes, function.restype = (_pointer,), None
+    return function
+
+
+def _shape_of(handle: int) -> tuple[int, ...]:
+    dims, count = ctypes.POINTER(ctypes.c_int64)(), ctypes.c_uint64(0)
+    read = _function("aclGetViewShape", _pointer, _pointer, _pointer)
+    code = read(handle, ctypes.addressof(dims), ctypes.addressof(count))
+    if code != 0:
+        raise RuntimeError(_npu.error_text(code, "aclGetViewShape"))
+    shape = tuple(dims[: count.value])
+    _delete_array()(dims)
+    return shape
+
+
+def _launch(
+    name: str, args: Sequence[Any], runtime: Any, shapes: list[tuple[int, ...]] | None = None
+) -> None:
+    """Both phases of an operator: plan, workspace from the caching allocator, launch on current stream.
+
+    With `shapes`, it waits and appends the shapes that the tensors' descriptors have then.
+    """
     runtime.activate()
     stream = _npu.current_stream(runtime.device_id)
     with _converted(name, args) as (types, values):
@@ -270,3 +306,9 @@ def _launch(name: str, args: Sequence[Any], runtime: Any) -> None:
             pool.free(workspace)  # the stream runs in order, so its next user comes after this operator
         if code != 0:
             raise RuntimeError(_npu.error_text(code, name))
+        if shapes is not None:
+            runtime.synchronize()
+            tensors = zip(signature(name), values, strict=True)
+            shapes += [
+                _shape_of(value) for parameter, value in tensors if parameter.type == "aclTensor*" and value
+            ]

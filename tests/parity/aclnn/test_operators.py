@@ -1,0 +1,35 @@
+"""Every operator of the software NPU, over its dtypes and over views, against PyTorch's values."""
+
+import ctypes
+import importlib
+from pathlib import Path
+
+import pytest
+
+import mindtorch_v2
+from mindtorch_v2 import softnpu
+from mindtorch_v2._backends.npu import aclnn
+
+from .harness import CASES, Case, run
+
+for _file in sorted(Path(__file__).parent.glob("cases_*.py")):
+    importlib.import_module(f".{_file.stem}", __package__)
+
+_RUNS = [(case, dtype, layout) for case in CASES for dtype in case.dtypes for layout in case.layouts]
+
+
+def implemented() -> list[str]:
+    mindtorch_v2.npu.init()
+    library = ctypes.CDLL(str(softnpu.library_folder() / "libopapi.so"))
+    return [name for name in aclnn.operators() if library.softnpu_implements(name.encode())]
+
+
+@pytest.mark.parametrize(("case", "dtype", "layout"), _RUNS, ids=[c.label(d, y) for c, d, y in _RUNS])
+def test_an_operator_gives_pytorchs_values(case: Case, dtype, layout):
+    run(case, dtype, layout)
+
+
+def test_every_case_is_of_an_operator_that_computes():
+    able = set(implemented())
+    unable = sorted({case.operator for case in CASES if case.operator not in able})
+    assert not unable, f"there are cases of operators that the software NPU does not implement: {unable}"
