@@ -116,6 +116,24 @@ TEST("a view copy writes only the view") {
   CHECK(to.read() == wanted);
 }
 
+TEST("transpositions and slices of the old interface give what their numbers say") {
+  Floats from({0, 1, 2, 3, 4, 5}), out(size_t(6)), part(size_t(2));
+  const Argument source(ACL_FLOAT, {2, 3}, from.data(), 24), turned(ACL_FLOAT, {3, 2}, out.data(), 24);
+  const HostIntegers order({1, 0}), begin({0, 0}), end({2, -1}), steps({1, 2}), rest({-1, 1});
+  OK(execute("Transpose", {&source, &order.argument}, turned));
+  const std::vector<float> transposed = {0, 3, 1, 4, 2, 5}, first_column = {0, 3};
+  CHECK(out.read() == transposed);
+  const Argument column(ACL_FLOAT, {2, 1}, part.data(), 8);
+  OK(execute("StridedSlice", {&source, &begin.argument, &end.argument, &steps.argument}, column));
+  CHECK(part.read() == first_column);
+  OK(execute("Slice", {&source, &begin.argument, &rest.argument}, column));
+  CHECK(part.read() == first_column);
+  FAILS(execute("Slice", {&source, &begin.argument, &end.argument}, column), ACLNN_ERR_PARAM_INVALID,
+        "cannot be broadcast");
+  const HostIntegers wrong({0, 7});
+  FAILS(execute("Transpose", {&source, &wrong.argument}, turned), ACL_ERROR_INVALID_PARAM, "no dimension 7");
+}
+
 TEST("old random numbers depend on key and counter only") {
   Floats first(size_t(4096)), again(size_t(4096)), other(size_t(4096));
   const HostIntegers shape({4096}), key({7}), counter({0, 3}), next({0, 4}), algorithm({1});

@@ -21,9 +21,11 @@ struct Refused : std::runtime_error {
 struct Destroy {
   void operator()(const aclTensor* tensor) const { aclDestroyTensor(tensor); }
   void operator()(const aclScalar* scalar) const { aclDestroyScalar(scalar); }
+  void operator()(const aclIntArray* array) const { aclDestroyIntArray(array); }
 };
 using Tensor = std::unique_ptr<aclTensor, Destroy>;
 using Number = std::unique_ptr<aclScalar, Destroy>;
+using IntArray = std::unique_ptr<aclIntArray, Destroy>;
 
 Number number(double value);
 
@@ -40,6 +42,7 @@ class Call {
 
   // Whether an optional input is there.
   bool has_input(size_t index) const;
+  size_t output_count() const { return outputs_.size(); }
   const aclTensorDesc& input_desc(size_t index) const;
   const aclTensorDesc& output_desc(size_t index) const;
   Tensor input(size_t index) const;
@@ -84,6 +87,7 @@ class Call {
   }
   static aclTensor* handle(const Tensor& tensor) { return tensor.get(); }
   static const aclScalar* handle(const Number& scalar) { return scalar.get(); }
+  static const aclIntArray* handle(const IntArray& array) { return array.get(); }
 
   const Argument& at(std::span<const Argument> arguments, size_t index, const char* kind) const;
   Tensor tensor(const Argument& argument, const std::vector<int64_t>& sizes,
