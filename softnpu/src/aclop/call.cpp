@@ -98,6 +98,16 @@ std::vector<int64_t> Call::integers(size_t index) const {
   return values;
 }
 
+Number Call::host_number(size_t index) const {
+  const Argument& argument = at(inputs_, index, "input");
+  if (argument.desc->placement == ACL_MEMTYPE_DEVICE) return nullptr;
+  if (argument.buffer->data == nullptr || argument.buffer->bytes < aclDataTypeSize(argument.desc->type))
+    refuse("the buffer of input ", index, " is too short for a value");
+  Number value(aclCreateScalar(argument.buffer->data, argument.desc->type));
+  if (value == nullptr) check(ACL_ERROR_INVALID_PARAM);
+  return value;
+}
+
 void Call::check(int status) const {
   if (status == 0) return;
   const char* message = aclGetRecentErrMsg();

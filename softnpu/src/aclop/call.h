@@ -57,6 +57,9 @@ class Call {
   // The values of an input of integers, such as a shape. One on the device is waited for and copied.
   std::vector<int64_t> integers(size_t index) const;
 
+  // The one value of an input in the host's memory; nullptr for one on the device.
+  Number host_number(size_t index) const;
+
   template <class Value>
   Value attribute(const char* name, Value otherwise) const {
     if (attributes_ == nullptr) return otherwise;

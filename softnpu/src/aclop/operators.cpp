@@ -130,7 +130,10 @@ void reshape(const Call& call) {
 
 // dims, value -> y
 void fill(const Call& call) {
-  call.run(aclnnInplaceCopyGetWorkspaceSize, aclnnInplaceCopy, call.output(0), call.input_as(1, {}, {}, 0));
+  if (const Number value = call.host_number(1))
+    call.run(aclnnInplaceFillScalarGetWorkspaceSize, aclnnInplaceFillScalar, call.output(0), value);
+  else
+    call.run(aclnnInplaceCopyGetWorkspaceSize, aclnnInplaceCopy, call.output(0), call.input_as(1, {}, {}, 0));
 }
 
 void mish(const Call& call) { call.run(aclnnMishGetWorkspaceSize, aclnnMish, call.input(0), call.output(0)); }
