@@ -1,5 +1,5 @@
-// The loops of normalisations over dense memory of floating dtypes; half types are computed in float. What they have
-// in common (running statistics, groups, the arithmetic per channel) is composed from them by the backend.
+// Normalisations of floating dtypes; half types are computed in float. Batch and group normalisation take any strides;
+// the loops they and others are composed from work on dense memory.
 #pragma once
 
 #include "kernels/view.h"
@@ -32,5 +32,38 @@ void channel_products(const View& grad, const View& in, const ChannelLayout& lay
 // out = grad * a + in * b + c, by channel.
 void channel_blend(const View& grad, const View& in, const View& out, const ChannelLayout& layout,
                    const double* a, const double* b, const double* c);
+
+// Each row divided by the root of its mean square, times weight (+ offset, as some models store weight - 1). Dense;
+// rstd receives one over the root.
+void rms_norm(const View& in, const View* weight, double offset, const View& out, const View& rstd,
+              int64_t rows, int64_t length, double eps);
+void rms_norm_backward(const View& grad, const View& in, const View& rstd, const View* weight, double offset,
+                       const View* grad_in, const View* grad_weight, int64_t rows, int64_t length);
+
+struct BatchNormOptions {
+  bool training;
+  double momentum, eps;
+};
+
+// in is [batch, channels, space...]. Parameters and statistics have one element per channel, of any floating dtype; all
+// but in and out may be null. Statistics of the batch are used and saved, and the running ones updated, if training.
+void batch_norm(const View& in, const View* weight, const View* bias, const View* running_mean,
+                const View* running_var, BatchNormOptions options, const View& out, const View* save_mean,
+                const View* save_invstd);
+// mean and spread are the saved mean and one over the deviation if training, the running mean and variance else.
+void batch_norm_backward(const View& grad, const View& in, const View* weight, const View& mean,
+                         const View& spread, BatchNormOptions options, const View* grad_in,
+                         const View* grad_weight, const View* grad_bias);
+
+// in is dense in row-major order: batch x channels x space elements; mean and rstd have batch x groups. The results of
+// the backward pass may be null.
+struct GroupNormShape {
+  int64_t batch, channels, space, groups;
+};
+void group_norm(const View& in, const View* weight, const View* bias, const GroupNormShape& shape, double eps,
+                const View& out, const View* mean, const View* rstd);
+void group_norm_backward(const View& grad, const View& in, const View& mean, const View& rstd,
+                         const View* weight, const GroupNormShape& shape, const View* grad_in,
+                         const View* grad_weight, const View* grad_bias);
 
 }  // namespace mt::kernels

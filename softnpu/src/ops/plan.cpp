@@ -250,6 +250,10 @@ void Plan::refuse_dtype(const Operand& operand, const char* name, DTypeSet wante
           mt::info(operand.dtype).name, ", wanted ", dtypes_text(wanted));
 }
 
+void Plan::null_argument(const char* name) const {
+  throw PlanError(ACLNN_ERR_PARAM_NULLPTR, mt::join_text(executor_.name, ": '", name, "' is NULL"));
+}
+
 void Plan::refuse_unimplemented() const {
   throw PlanError(ACLNN_ERR_INNER_FIND_KERNEL_ERROR,
                   mt::join_text(executor_.name, ": this operator is not implemented by the software NPU"));

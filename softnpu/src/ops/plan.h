@@ -99,6 +99,7 @@ class Plan {
   [[noreturn, gnu::cold, gnu::noinline]] void invalid(const Parts&... parts) const {
     throw PlanError(ACLNN_ERR_PARAM_INVALID, mt::join_text(executor_.name, ": ", parts...));
   }
+  [[noreturn]] void null_argument(const char* name) const;
   [[noreturn]] void refuse_unimplemented() const;
 
   // What the stream will do: closure(const aclOpExecutor&), which makes views of its operands with it.
