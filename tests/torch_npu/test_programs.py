@@ -11,27 +11,26 @@ def assert_close(got: list[float], wanted: list[float], tolerance: float) -> Non
 
 
 @pytest.mark.parametrize("optimizer", ["SGD", "AdamW", "RMSprop"])
-def test_a_small_network_trains_as_on_the_cpu(run_program, on_cpu, optimizer: str) -> None:
-    npu, cpu = run_program("train_mlp", "npu", optimizer), on_cpu("train_mlp", "cpu", optimizer)
+def test_a_small_network_trains_as_on_the_cpu(run_on_both, optimizer: str) -> None:
+    npu, cpu = run_on_both("train_mlp", optimizer)
     assert_close(npu["losses"], cpu["losses"], 1e-4)
     assert npu["losses"][-1] < 0.7 * npu["losses"][0]
 
 
-def test_a_residual_convolutional_network_trains_as_on_the_cpu(run_program, on_cpu) -> None:
-    npu, cpu = run_program("train_convnet", "npu"), on_cpu("train_convnet", "cpu")
+def test_a_residual_convolutional_network_trains_as_on_the_cpu(run_on_both) -> None:
+    npu, cpu = run_on_both("train_convnet")
     assert_close(npu["losses"], cpu["losses"], 1e-3)
     assert npu["accuracy"] == pytest.approx(cpu["accuracy"], abs=0.03)
 
 
-def test_a_transformer_trains_as_on_the_cpu(run_program, on_cpu) -> None:
-    npu = run_program("train_transformer", "npu", 0.0, "float32")
-    assert_close(npu["losses"], on_cpu("train_transformer", "cpu", 0.0, "float32")["losses"], 1e-3)
+def test_a_transformer_trains_as_on_the_cpu(run_on_both) -> None:
+    npu, cpu = run_on_both("train_transformer", 0.0, "float32")
+    assert_close(npu["losses"], cpu["losses"], 1e-3)
     assert npu["losses"][-1] < 0.7 * npu["losses"][0]
 
 
-def test_a_transformer_under_autocast_trains_as_on_the_cpu(run_program, on_cpu) -> None:
-    npu = run_program("train_transformer", "npu", 0.0, "bfloat16")
-    cpu = on_cpu("train_transformer", "cpu", 0.0, "bfloat16")
+def test_a_transformer_under_autocast_trains_as_on_the_cpu(run_on_both) -> None:
+    npu, cpu = run_on_both("train_transformer", 0.0, "bfloat16")
     assert npu["logits"] == cpu["logits"] == "torch.bfloat16"
     assert_close(npu["losses"], cpu["losses"], 3e-2)
 
@@ -44,10 +43,8 @@ def test_a_transformer_with_dropout_learns_and_drops_the_right_share(run_program
     assert npu["dropped"] == pytest.approx(0.1, abs=0.004)
 
 
-def test_training_goes_on_after_loading_as_if_nothing_had_happened(
-    run_program, on_cpu, tmp_path: Path
-) -> None:
-    npu, cpu = run_program("save_load", "npu", tmp_path), on_cpu("save_load", "cpu", tmp_path)
+def test_training_goes_on_after_loading_as_if_nothing_had_happened(run_on_both, tmp_path: Path) -> None:
+    npu, cpu = run_on_both("save_load", tmp_path)
     assert npu["after_loading"] == npu["losses"]
     assert npu["devices"] == ["npu"]
     assert npu["inputs_equal"]
@@ -61,7 +58,12 @@ def test_a_program_recovers_from_out_of_memory(run_program) -> None:
     assert npu["sum"] == 0
 
 
-def test_two_processes_train_together(run_program, on_cpu) -> None:
-    npu, cpu = run_program("ddp", "hccl", SOFTNPU_DEVICES="2"), on_cpu("ddp", "gloo")
+def test_memory_of_expandable_segments_gives_the_same_losses(run_on_both) -> None:
+    npu, cpu = run_on_both("train_mlp", "Adam", PYTORCH_NPU_ALLOC_CONF="expandable_segments:True")
+    assert_close(npu["losses"], cpu["losses"], 1e-4)
+
+
+def test_two_processes_train_together(run_on_both) -> None:
+    npu, cpu = run_on_both("ddp", devices=("hccl", "gloo"), SOFTNPU_DEVICES="2")
     assert npu["weights_agree"]
     assert_close(npu["losses"], cpu["losses"], 1e-4)

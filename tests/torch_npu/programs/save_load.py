@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-device, path = sys.argv[1], Path(sys.argv[2]) / "checkpoint.pt"
+device, path = sys.argv[1], Path(sys.argv[2]) / f"{sys.argv[1]}.pt"
 
 torch.manual_seed(0)
 inputs, targets = torch.randn(10, 8, 6).to(device), torch.randn(10, 8, 2).to(device)
