@@ -12,6 +12,7 @@ PYTEST ?=
 
 VENV := $(CURDIR)/.venv
 PARITY_VENV := $(CURDIR)/.venv-parity
+TORCH_NPU_VENV := $(CURDIR)/.venv-torch-npu
 BUILD := build/dev
 ASAN_BUILD := build/asan
 TSAN_BUILD := build/tsan
@@ -43,12 +44,13 @@ LOCK := flock
 
 export MINDTORCH_NPU := soft
 
-.PHONY: help build demo test parity bench lint format stubs asan tsan clean
+.PHONY: help build demo test parity torch-npu bench lint format stubs asan tsan clean
 
 help:
 	@echo "make demo    train a small network on the software NPU"
 	@echo "make test    C++ and Python tests (no PyTorch needed)"
 	@echo "make parity  compare with PyTorch 2.13.0, which is installed for it"
+	@echo "make torch-npu  run Huawei's torch_npu 2.13.0, which is installed for it, on the software NPU"
 	@echo "make bench   host and kernel times beside PyTorch's"
 	@echo "make lint    ruff, mypy, clang-format;  make format applies them"
 	@echo "make stubs   write the generated stub and support matrix into the source tree"
@@ -85,6 +87,13 @@ $(PARITY_VENV)/.ready: pyproject.toml $(VENV)/.ready
 	  $$($(PARITY_VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/shared.pth
 	@touch $@
 
+# torch_npu has an environment of its own: where it is installed, PyTorch loads it at every import.
+$(TORCH_NPU_VENV)/.ready: pyproject.toml $(VENV)/.ready
+	$(PY) -m venv --without-pip $(TORCH_NPU_VENV)
+	$(PY) tools/requirements.py torch-npu test > $(TORCH_NPU_VENV)/requirements.txt
+	$(PIP) --python $(TORCH_NPU_VENV)/bin/python install -r $(TORCH_NPU_VENV)/requirements.txt
+	@touch $@
+
 # --- builds -------------------------------------------------------------------------------------------------------
 
 $(BUILD)/.configured: $(VENV)/.ready
@@ -110,10 +119,13 @@ demo: build
 
 test: build
 	$(CTEST) --test-dir $(BUILD)
-	$(PY) -m pytest tests --ignore=tests/parity $(PYTEST)
+	$(PY) -m pytest tests --ignore=tests/parity --ignore=tests/torch_npu $(PYTEST)
 
 parity: build $(PARITY_VENV)/.ready
 	$(PARITY_VENV)/bin/python -m pytest tests/parity $(PYTEST)
+
+torch-npu: build $(TORCH_NPU_VENV)/.ready
+	$(PY) -m mindtorch_v2 softnpu run -- $(TORCH_NPU_VENV)/bin/python -m pytest tests/torch_npu $(PYTEST)
 
 bench: build $(PARITY_VENV)/.ready
 	$(PARITY_VENV)/bin/python benchmarks/paired.py
@@ -150,12 +162,12 @@ asan: $(ASAN_BUILD)/.configured
 	compiler=$$(tools/find_compiler) && \
 	LD_PRELOAD="$$($$compiler -print-file-name=libasan.so) $$($$compiler -print-file-name=libstdc++.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc PYTHONPATH=$(ASAN_SITE) \
-	$(PY) -m pytest $(ASAN_TESTS) --ignore=tests/parity $(PYTEST)
+	$(PY) -m pytest $(ASAN_TESTS) --ignore=tests/parity --ignore=tests/torch_npu $(PYTEST)
 
 tsan: $(TSAN_BUILD)/.configured
 	$(LOCK) $(TSAN_BUILD)/lock $(CMAKE) --build $(TSAN_BUILD) -j $(JOBS)
 	$(CTEST) --test-dir $(TSAN_BUILD)
 
 clean:
-	rm -rf build $(VENV) $(PARITY_VENV)
+	rm -rf build $(VENV) $(PARITY_VENV) $(TORCH_NPU_VENV)
 	find src -name '*.so' -delete

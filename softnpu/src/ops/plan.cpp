@@ -178,6 +178,11 @@ Scalar Plan::scalar(const aclScalar* scalar, const char* name) const {
   }
 }
 
+std::vector<int64_t> Plan::integers(const aclIntArray* array, const char* name) const {
+  if (array == nullptr) null_argument(name);
+  return {array->values.data(), array->values.data() + array->values.size()};
+}
+
 DType Plan::dtype(aclDataType type, const char* name) const {
   DType result;
   if (!to_dtype(type, &result))

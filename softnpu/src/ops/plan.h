@@ -78,6 +78,7 @@ class Plan {
   // Entries may be NULL, the list may not.
   std::vector<std::optional<Operand>> optional_inputs(const aclTensorList* list, const char* name);
   Scalar scalar(const aclScalar* scalar, const char* name) const;
+  std::vector<int64_t> integers(const aclIntArray* array, const char* name) const;
   DType dtype(aclDataType type, const char* name) const;
   // -ndim <= dim < ndim, made non-negative. A scalar counts as one dimension.
   int dim(int64_t dim, const Operand& of) const;
