@@ -215,7 +215,7 @@ Tensor fft_ifftshift(const Tensor& self, const DimList& dim) { return rolled(sel
 
 Tensor fft_fftfreq(int64_t n, double d, const TensorOptions& options) {
   const TensorOptions own = frequency_options("fftfreq", options);
-  const int64_t positive = (n + 1) / 2;
+  const int64_t positive = n - n / 2;
   const Tensor halves[] = {ops::arange(Scalar(0), Scalar(positive), own),
                            ops::arange(Scalar(positive - n), Scalar(0), own)};
   return ops::mul(ops::cat(halves, 0), Scalar(1.0 / (double(n) * d)));

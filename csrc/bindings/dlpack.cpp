@@ -126,12 +126,11 @@ Tensor imported(Managed* managed) {
   const int64_t count = checked_numel(sizes);
   if (d.strides) strides = Dims(IntList(d.strides, size_t(d.ndim)));
   else contiguous_strides(sizes, strides.data());
-  int64_t reach = count ? 1 : 0;
   for (size_t i = 0; i < sizes.size() && count; ++i) {
     MT_CHECK(strides[i] >= 0 || sizes[i] <= 1,
              "from_dlpack: negative strides are not supported; copy the array");
-    reach += (sizes[i] - 1) * strides[i];
   }
+  const int64_t reach = checked_reach(sizes, strides, 0, itemsize(dtype));
   const Device device{d.device.type == kCpu ? DeviceType::cpu : DeviceType::npu,
                       int8_t(d.device.type == kCpu ? -1 : d.device.id)};
   StorageRef storage = wrap_storage(

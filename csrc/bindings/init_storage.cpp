@@ -92,7 +92,6 @@ Tensor from_numpy(nb::object array) {
               "int32, int16, int8, uint64, "
               "uint32, uint16, uint8, and bool.");
   Dims sizes, strides;
-  int64_t reach = 0;
   const int64_t size = int64_t(itemsize(*dtype));
   for (nb::handle n : nb::tuple(array.attr("shape"))) sizes.push_back(nb::cast<int64_t>(n));
   for (nb::handle s : nb::tuple(array.attr("strides"))) {
@@ -107,14 +106,10 @@ Tensor from_numpy(nb::object array) {
                 "reallocate the memory.");
     strides.push_back(bytes / size);
   }
-  bool empty = false;
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    empty |= sizes[i] == 0;
-    reach += (sizes[i] - 1) * strides[i];
-  }
+  const int64_t reach = checked_reach(sizes, strides, 0, size_t(size));
   void* data = reinterpret_cast<void*>(nb::cast<uintptr_t>(interface["data"][0]));
   StorageRef storage = wrap_storage(
-      {DeviceType::cpu}, data, empty ? 0 : size_t(reach + 1) * size_t(size),
+      {DeviceType::cpu}, data, size_t(reach) * size_t(size),
       [](Storage& s) {
         const PyGILState_STATE gil = PyGILState_Ensure();
         Py_DECREF(static_cast<PyObject*>(s.context));

@@ -52,9 +52,10 @@ void init_functions(nb::module_& m) {
     functions.push_back({nullptr, nullptr, 0, nullptr});
     nb::module_ made = m.def_submodule(module.c_str(), "Operators as functions.");
     if (PyModule_AddFunctions(made.ptr(), functions.data()) < 0) throw nb::python_error();
+    // A row is named for its module (linalg_inv is linalg.inv), but for those of nn.
+    const std::string prefix = name.empty() || name == "nn" ? "" : name + "_";
     for (const PyMethodDef& f : functions)
-      if (f.ml_name)
-        remember_function(name.empty() ? f.ml_name : name + "_" + f.ml_name, made.attr(f.ml_name).ptr());
+      if (f.ml_name) remember_function(prefix + f.ml_name, made.attr(f.ml_name).ptr());
   }
 }
 
@@ -74,7 +75,18 @@ void init_settings(nb::module_& m) {
   // Types whose __torch_function__ is this one are treated as plain tensors.
   m.def("_disabled_torch_function_impl", [](nb::object function, nb::object, nb::tuple args,
                                             nb::dict kwargs) { return function(*args, **kwargs); });
-  m.def("_wants_override", [](nb::handle object) { return wants_override(object.ptr()); });
+  m.def("_somebody_asks", [](nb::tuple objects) { return somebody_asks(objects.ptr()); });
+  m.def("_ask_for",
+        [](nb::object function, const char* name, nb::tuple objects, nb::tuple args, nb::dict kwargs) {
+          return nb::steal(ask_for(function.ptr(), name, objects.ptr(), args.ptr(), kwargs.ptr()));
+        });
+  m.def("_set_function_modes", set_function_modes);
+  std::vector<PyMethodDef> own;
+  add_methods(own);
+  nb::set names;
+  for (const PyMethodDef& method : own) names.add(nb::str(method.ml_name));
+  m.attr("_own_methods") = names;
+  m.def("_set_mode_handler", [](nb::object handler) { set_mode_handler(handler.ptr()); });
   m.def("get_num_threads", kernels::get_num_threads);
   m.def("set_num_threads", kernels::set_num_threads);
   m.def("_host_empty_cache", host_empty_cache);

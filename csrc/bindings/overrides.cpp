@@ -36,11 +36,16 @@ struct Owned {
   Owned(const Owned&) = delete;
 };
 
+PyObject* g_mode_handler = nullptr;
+int g_threads_with_modes = 0;  // under the GIL
+
 // The arguments to ask: one per type, a subclass before what it derives from.
 class Asked {
  public:
+  // A function written in Python also names the type of plain tensors to those who are asked, as PyTorch does.
+  explicit Asked(bool plain_too = false) : plain_too_(plain_too) {}
   void consider(PyObject* o) {
-    if (!wants_override(o)) return;
+    if (!enabled_ || (!wants_override(o) && !(plain_too_ && Py_TYPE(o) == g_tensor_type))) return;
     size_t at = list_.size();
     for (size_t i = 0; i < list_.size(); ++i) {
       if (Py_TYPE(list_[i]) == Py_TYPE(o)) return;
@@ -56,8 +61,11 @@ class Asked {
     }
   }
   const std::vector<PyObject*>& list() const { return list_; }
+  bool nobody() const { return list_.empty() && !thread_state().function_modes; }
 
  private:
+  bool plain_too_;
+  bool enabled_ = thread_state().overrides_enabled;
   std::vector<PyObject*> list_;
 };
 
@@ -66,15 +74,63 @@ PyObject* ask(const Asked& asked, PyObject* function, const char* name, PyObject
   for (size_t i = 0; i < asked.list().size(); ++i)
     PyTuple_SET_ITEM(types.object, Py_ssize_t(i),
                      returned(reinterpret_cast<PyObject*>(Py_TYPE(asked.list()[i]))));
+  if (thread_state().function_modes) {
+    Owned result(PyObject_CallFunctionObjArgs(g_mode_handler, function, types.object, args, kwargs, nullptr));
+    if (result.object != Py_NotImplemented) return returned(result.object);
+  }
   for (PyObject* o : asked.list()) {
     Owned method(PyObject_GetAttr(reinterpret_cast<PyObject*>(Py_TYPE(o)), attribute_name()));
     Owned result(PyObject_CallFunctionObjArgs(method.object, function, types.object, args, kwargs, nullptr));
     if (result.object != Py_NotImplemented) return returned(result.object);
   }
-  PyErr_Format(PyExc_TypeError,
-               "no implementation found for 'torch.%s' on types that implement __torch_function__: %R", name,
-               types.object);
+  std::string lines;
+  for (PyObject* o : asked.list()) {
+    Owned text(PyObject_Repr(reinterpret_cast<PyObject*>(Py_TYPE(o))));
+    lines += std::string("\n  - tensor subclass ") + PyUnicode_AsUTF8(text.object);
+  }
+  PyErr_Format(
+      PyExc_TypeError,
+      "Multiple dispatch failed for '%s'; all __torch_function__ handlers returned NotImplemented:\n%s", name,
+      lines.c_str());
   throw PythonError();
+}
+
+// Functions that Python's syntax has another name for are given by the method's.
+std::string method_for(const std::string& special) {
+  static const std::map<std::string, std::string> methods = {{"__add__", "add"},
+                                                             {"__radd__", "add"},
+                                                             {"__sub__", "sub"},
+                                                             {"__mul__", "mul"},
+                                                             {"__rmul__", "mul"},
+                                                             {"__truediv__", "div"},
+                                                             {"__rtruediv__", "__rdiv__"},
+                                                             {"__mod__", "remainder"},
+                                                             {"__pow__", "pow"},
+                                                             {"__rand__", "bitwise_and"},
+                                                             {"__ror__", "bitwise_or"},
+                                                             {"__rxor__", "bitwise_xor"},
+                                                             {"__matmul__", "matmul"},
+                                                             {"__ne__", "ne"},
+                                                             {"__lt__", "lt"},
+                                                             {"__le__", "le"},
+                                                             {"__gt__", "gt"},
+                                                             {"__ge__", "ge"},
+                                                             {"__iadd__", "add_"},
+                                                             {"__isub__", "sub_"},
+                                                             {"__imul__", "mul_"},
+                                                             {"__itruediv__", "div_"},
+                                                             {"__imod__", "remainder_"},
+                                                             {"__ifloordiv__", "floor_divide_"},
+                                                             {"__ipow__", "pow_"},
+                                                             {"__neg__", "neg"},
+                                                             {"__pos__", "positive"},
+                                                             {"__abs__", "abs"}};
+  const auto found = methods.find(special);
+  return found == methods.end() ? special : found->second;
+}
+
+Owned tensor_method(const std::string& name) {
+  return Owned(PyObject_GetAttrString(reinterpret_cast<PyObject*>(g_tensor_type), name.c_str()));
 }
 
 }  // namespace
@@ -92,12 +148,11 @@ bool wants_override(PyObject* o) {
 
 PyObject* call_override(const char* name, PyObject* self, PyObject* const* args, Py_ssize_t count,
                         PyObject* keywords) {
-  if (!thread_state().overrides_enabled) return nullptr;
   const Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
   Asked asked;
   if (self) asked.consider(self);
   for (Py_ssize_t i = 0; i < count + named; ++i) asked.consider_deep(args[i]);
-  if (asked.list().empty()) return nullptr;
+  if (asked.nobody()) return nullptr;
   const Py_ssize_t own = self ? 1 : 0;
   Owned positional(PyTuple_New(count + own));
   if (self) PyTuple_SET_ITEM(positional.object, 0, returned(self));
@@ -106,30 +161,54 @@ PyObject* call_override(const char* name, PyObject* self, PyObject* const* args,
   for (Py_ssize_t i = 0; i < named; ++i)
     if (PyDict_SetItem(kwargs.object, PyTuple_GET_ITEM(keywords, i), args[count + i]) < 0)
       throw PythonError();
+  const std::string public_name = std::string(self ? "torch.Tensor." : "torch.") + name;
   if (self) {
-    Owned function(PyObject_GetAttrString(reinterpret_cast<PyObject*>(g_tensor_type), name));
-    return ask(asked, function.object, name, positional.object, kwargs.object);
+    const Owned function = tensor_method(name);
+    return ask(asked, function.object, public_name.c_str(), positional.object, kwargs.object);
   }
   const auto found = functions().find(name);
   MT_CHECK(found != functions().end(), name, ": has no public function for __torch_function__ to be given");
-  return ask(asked, found->second, name, positional.object, kwargs.object);
+  return ask(asked, found->second, public_name.c_str(), positional.object, kwargs.object);
 }
 
 PyObject* call_slot_override(const char* special, PyObject* a, PyObject* b) {
-  if (!thread_state().overrides_enabled) return nullptr;
   Asked asked;
   asked.consider(a);
   if (b) asked.consider(b);
-  if (asked.list().empty()) return nullptr;
+  if (asked.nobody()) return nullptr;
   std::string name = special;
   if (b && !is_tensor(a)) {  // 1 + x arrives as (1, x)
     name = "__r" + name.substr(2);
     std::swap(a, b);
   }
-  Owned function(PyObject_GetAttrString(reinterpret_cast<PyObject*>(g_tensor_type), name.c_str()));
+  name = method_for(name);
+  const Owned function = tensor_method(name);
   Owned args(b ? PyTuple_Pack(2, a, b) : PyTuple_Pack(1, a));
   Owned kwargs(PyDict_New());
-  return ask(asked, function.object, name.c_str(), args.object, kwargs.object);
+  return ask(asked, function.object, ("torch.Tensor." + name).c_str(), args.object, kwargs.object);
 }
+
+bool somebody_asks(PyObject* objects) {
+  Asked asked;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(objects); ++i)
+    asked.consider_deep(PyTuple_GET_ITEM(objects, i));
+  return !asked.nobody();
+}
+
+PyObject* ask_for(PyObject* function, const char* name, PyObject* objects, PyObject* args, PyObject* kwargs) {
+  Asked asked(true);
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(objects); ++i)
+    asked.consider_deep(PyTuple_GET_ITEM(objects, i));
+  return ask(asked, function, name, args, kwargs);
+}
+
+int set_function_modes(int count) {
+  const int before = std::exchange(thread_state().function_modes, count);
+  g_threads_with_modes += (count > 0) - (before > 0);
+  g_plain_type = g_threads_with_modes ? nullptr : g_tensor_type;
+  return before;
+}
+
+void set_mode_handler(PyObject* handler) { Py_XSETREF(g_mode_handler, returned(handler)); }
 
 }  // namespace mt::bindings

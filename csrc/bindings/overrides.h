@@ -19,7 +19,17 @@ PyObject* call_override(const char* name, PyObject* self, PyObject* const* args,
 // The same for an operator of Python's syntax: Tensor.__add__ with (a, b).
 PyObject* call_slot_override(const char* special, PyObject* a, PyObject* b);
 
-inline bool maybe_overridden(PyObject* o) { return Py_TYPE(o) != g_tensor_type && is_tensor(o); }
+inline bool maybe_overridden(PyObject* o) { return Py_TYPE(o) != g_plain_type && is_tensor(o); }
+
+// Whether this thread's modes, or one of the objects (or of what a list among them holds), want to be asked.
+bool somebody_asks(PyObject* objects);
+// Asks them for the result of a function written in Python; an error if all decline.
+PyObject* ask_for(PyObject* function, const char* name, PyObject* objects, PyObject* args, PyObject* kwargs);
+
+// Function modes (overrides.TorchFunctionMode): how many this thread has, and what asks the innermost.
+// Returns the number before.
+int set_function_modes(int count);
+void set_mode_handler(PyObject* handler);
 
 // Fills the table that finds a function's Python object by its operator's name.
 void remember_function(const std::string& name, PyObject* function);

@@ -299,7 +299,7 @@ int Overloads::match(Bound& bound, PyObject* self, PyObject* const* args, Py_ssi
 bool Overloads::fits(const Signature& s, Bound& bound, PyObject* self, PyObject* const* args,
                      Py_ssize_t count, PyObject* keywords) const {
   bound.spread_at_ = -1;
-  bound.subclass_ = self && Py_TYPE(self) != g_tensor_type;
+  bound.subclass_ = self ? Py_TYPE(self) != g_plain_type : !g_plain_type;
   uint32_t filled = 0;
   int at = 0;
   if (self) {
@@ -321,7 +321,7 @@ bool Overloads::fits(const Signature& s, Bound& bound, PyObject* self, PyObject*
       bound.spread_at_ = at;
       break;
     }
-    if (p.kind == Kind::tensor && Py_TYPE(args[i]) == g_tensor_type) [[likely]]
+    if (p.kind == Kind::tensor && Py_TYPE(args[i]) == g_plain_type) [[likely]]
       continue;
     if (!accepts(p, args[i])) return false;
     bound.subclass_ |= holds_tensors(p.kind);
@@ -341,7 +341,7 @@ bool Overloads::fits(const Signature& s, Bound& bound, PyObject* self, PyObject*
         if (found < first) found = -1;
       }
       if (found < 0 || (filled >> found & 1) || !accepts(s.parameters[found], args[count + k])) return false;
-      bound.subclass_ |= holds_tensors(s.parameters[found].kind) && Py_TYPE(args[count + k]) != g_tensor_type;
+      bound.subclass_ |= holds_tensors(s.parameters[found].kind) && Py_TYPE(args[count + k]) != g_plain_type;
       bound.slot_[found] = args[count + k];
       filled |= 1u << found;
     }

@@ -26,6 +26,9 @@ struct TensorObject {
 };
 
 extern PyTypeObject* g_tensor_type;
+// The type whose objects nobody needs to be asked about: Tensor itself, or null while a function mode is on anywhere
+// (see overrides.h). One comparison decides both.
+extern PyTypeObject* g_plain_type;
 
 inline bool is_tensor(PyObject* object) {
   return Py_TYPE(object) == g_tensor_type || PyType_IsSubtype(Py_TYPE(object), g_tensor_type);

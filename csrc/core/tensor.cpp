@@ -29,14 +29,11 @@ Scalar number(T value) {
   else return Scalar(double(value));
 }
 
-// One past the highest element a window can touch, relative to element 0.
-int64_t extent(IntList sizes, IntList strides) {
-  int64_t last = 0;
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    if (sizes[i] == 0) return 0;
-    last += (sizes[i] - 1) * strides[i];
-  }
-  return last + 1;
+template <class T>
+Scalar number_at(const void* data) {
+  // A tensor of bools that is a view of other numbers may hold any byte.
+  if constexpr (std::is_same_v<T, bool>) return number(*static_cast<const unsigned char*>(data) != 0);
+  else return number(*static_cast<const T*>(data));
 }
 
 }  // namespace
@@ -118,7 +115,8 @@ void contiguous_strides(IntList sizes, int64_t* strides) {
   int64_t step = 1;
   for (size_t i = sizes.size(); i-- > 0;) {
     strides[i] = step;
-    step *= std::max<int64_t>(sizes[i], 1);
+    // A tensor without elements may have sizes whose product wraps around; nobody goes along such strides.
+    step = int64_t(uint64_t(step) * uint64_t(std::max<int64_t>(sizes[i], 1)));
   }
 }
 
@@ -134,6 +132,21 @@ int64_t checked_numel(IntList sizes) {
   MT_CHECK(!overflow && n <= (int64_t(1) << 59),
            "Storage size calculation overflowed with sizes=", to_string(sizes));
   return n;
+}
+
+int64_t checked_reach(IntList sizes, IntList strides, int64_t offset, size_t item) {
+  int64_t last = offset, step, bytes;
+  bool overflow = false;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] == 0) return 0;
+    overflow |=
+        __builtin_mul_overflow(sizes[i] - 1, strides[i], &step) || __builtin_add_overflow(last, step, &last);
+  }
+  overflow = overflow || __builtin_add_overflow(last, 1, &last) ||
+             __builtin_mul_overflow(last, int64_t(item), &bytes);
+  MT_CHECK(!overflow, "Storage size calculation overflowed with sizes=", to_string(sizes),
+           " and strides=", to_string(strides));
+  return last;
 }
 
 int64_t wrap_dim(int64_t dim, int64_t ndim) {
@@ -160,7 +173,7 @@ Tensor new_tensor(IntList sizes, DType dtype, Device device) {
 
 Tensor new_tensor_strided(IntList sizes, IntList strides, DType dtype, Device device) {
   checked_numel(sizes);
-  const int64_t reach = extent(sizes, strides);
+  const int64_t reach = checked_reach(sizes, strides, 0, itemsize(dtype));
   MT_CHECK(reach >= 0, "empty_strided: strides ", to_string(strides),
            " reach before the start of the storage");
   return tensor_over(new_storage(device, size_t(reach) * itemsize(dtype)), dtype, sizes, strides, 0);
@@ -213,7 +226,7 @@ Tensor wrapped_scalar(const Scalar& value) {
 Scalar read_scalar(const void* data, DType dtype) {
   switch (dtype) {
 #define X(name, type, legacy) \
-  case DType::name: return number(*static_cast<const type*>(data));
+  case DType::name: return number_at<type>(data);
     MT_FORALL_DTYPES(X)
 #undef X
     default: fail(ErrorKind::runtime, "read_scalar: unknown dtype");

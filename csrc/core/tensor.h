@@ -156,7 +156,9 @@ Tensor wrapped_scalar(const Scalar& value);
 Scalar read_scalar(const void* data, DType dtype);
 
 void contiguous_strides(IntList sizes, int64_t* strides);
-int64_t checked_numel(IntList sizes);         // throws for negative sizes and overflow
+int64_t checked_numel(IntList sizes);  // throws for negative sizes and overflow
+// How many elements of the storage a window reaches over, 0 if it is empty; throws if bytes of `item` each overflow.
+int64_t checked_reach(IntList sizes, IntList strides, int64_t offset, size_t item);
 int64_t wrap_dim(int64_t dim, int64_t ndim);  // throws IndexError with PyTorch's wording
 std::string to_string(IntList list);          // "[2, 3]"
 

@@ -23,6 +23,7 @@ struct ThreadState {
   bool grad_enabled = true;
   bool inference = false;         // inside torch.inference_mode()
   bool overrides_enabled = true;  // __torch_function__ of subclasses is asked
+  int function_modes = 0;         // TorchFunctionModes that this thread is inside of
   void* packer = nullptr;         // autograd::SavedTensorPacker of saved_tensors_hooks
   bool destroying_nodes = false;  // see GraphNode::destroy
   void* dead_nodes = nullptr;

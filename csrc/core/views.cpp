@@ -283,20 +283,14 @@ Tensor as_strided(const Tensor& self, IntList size, IntList stride, std::optiona
   checked_numel(size);
   const int64_t offset = storage_offset.value_or(self.offset());
   MT_CHECK(offset >= 0, "Tensor: invalid storage offset ", offset);
-  int64_t last = offset;
-  bool empty = false, overflow = false;
-  for (size_t i = 0; i < size.size(); ++i) {
-    MT_CHECK(stride[i] >= 0, "as_strided: Negative strides are not supported at the moment, got strides: ",
+  for (const int64_t step : stride) {
+    MT_CHECK(step >= 0, "as_strided: Negative strides are not supported at the moment, got strides: ",
              to_string(stride));
-    empty |= size[i] == 0;
-    int64_t reach;
-    overflow |=
-        __builtin_mul_overflow(size[i] - 1, stride[i], &reach) || __builtin_add_overflow(last, reach, &last);
   }
   const int64_t room = int64_t(self.storage().nbytes / self.itemsize());
-  MT_CHECK(empty || (!overflow && last < room), "setStorage: sizes ", to_string(size), ", strides ",
-           to_string(stride), ", storage offset ", offset, ", and itemsize ", self.itemsize(),
-           " are out of bounds for storage of size ", self.storage().nbytes);
+  MT_CHECK(checked_reach(size, stride, offset, self.itemsize()) <= room, "setStorage: sizes ",
+           to_string(size), ", strides ", to_string(stride), ", storage offset ", offset, ", and itemsize ",
+           self.itemsize(), " are out of bounds for storage of size ", self.storage().nbytes);
   return window(self, size, stride, offset);
 }
 

@@ -24,7 +24,7 @@ void align(Plan& plan, const View* const* operands) {
   plan.numel = 1;
   for (int back = 1; back <= shape.ndim; ++back) {
     const int64_t size = shape.sizes[shape.ndim - back];
-    plan.numel *= size;
+    plan.numel = int64_t(uint64_t(plan.numel) * uint64_t(size));  // sizes beside a zero may be of any size
     const bool keep = size != 1;
     if (keep) plan.sizes[plan.ndim] = size;
     for (int o = 0; o < plan.operands; ++o) {
@@ -34,7 +34,7 @@ void align(Plan& plan, const View* const* operands) {
       if (d >= 0 && view.sizes[d] != 1) {
         MT_CHECK(view.sizes[d] == size, "operand of size ", view.sizes[d], " cannot be broadcast to size ",
                  size, " at dimension ", shape.ndim - back, " of the result");
-        stride = view.strides[d] * int64_t(itemsize(view.dtype));
+        stride = int64_t(uint64_t(view.strides[d]) * itemsize(view.dtype));
       }
       if (keep) plan.strides[o][plan.ndim] = stride;
     }

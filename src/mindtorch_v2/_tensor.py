@@ -474,6 +474,10 @@ for _name, _function in {
     "is_conj": is_conj,
     "is_neg": is_neg,
 }.items():
+    _function.__name__, _function.__qualname__ = (
+        _name,
+        f"Tensor.{_name}",
+    )  # some have another here, beside a builtin's
     setattr(Tensor, _name, _function)
 # Python 2's names, which PyTorch still has.
 for _name, _target in {

@@ -1,8 +1,17 @@
-"""``__torch_function__``: how subclasses of Tensor, and other types, take part in operators."""
+"""``__torch_function__``: how subclasses of Tensor, other types, and modes take part in operators.
+
+Note [Asked only when somebody listens]
+Operators written in C++ see from the type of an argument whether somebody wants to be asked. Attributes, and functions
+written in Python, could only find out at a cost for everyone. So they are given a wrapper that asks, but only once
+there is somebody to ask: a subclass of Tensor gets wrapped attributes when it is defined, Tensor itself while a mode is
+on, and functions with the first of either.
+"""
 
 from __future__ import annotations
 
 import functools
+import threading
+import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -10,16 +19,80 @@ from . import _C
 from ._C import Tensor
 
 __all__ = [
+    "BaseTorchFunctionMode",
+    "DisableTorchFunction",
     "DisableTorchFunctionSubclass",
+    "TorchFunctionMode",
     "get_default_nowrap_functions",
+    "get_ignored_functions",
+    "get_overridable_functions",
     "handle_torch_function",
     "has_torch_function",
+    "has_torch_function_unary",
+    "has_torch_function_variadic",
     "is_tensor_like",
+    "is_tensor_method_or_property",
+    "resolve_name",
+    "wrap_torch_function",
 ]
 
 
+# ---- asking --------------------------------------------------------------------------------------
+
+
+def has_torch_function(relevant_args: Iterable[Any]) -> bool:
+    """Whether a mode is on, or one of the arguments has a __torch_function__ that is to be asked."""
+    return _C._somebody_asks(tuple(relevant_args))
+
+
+def has_torch_function_unary(arg: Any) -> bool:
+    """``has_torch_function`` of one argument."""
+    return _C._somebody_asks((arg,))
+
+
+def has_torch_function_variadic(*args: Any) -> bool:
+    """``has_torch_function`` of the arguments."""
+    return _C._somebody_asks(args)
+
+
+def handle_torch_function(
+    public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any, **kwargs: Any
+) -> Any:
+    """Asks modes, then the arguments that want to be asked, subclasses first, for the result of ``public_api``."""
+    return _C._ask_for(public_api, _full_name(public_api), tuple(relevant_args), args, kwargs)
+
+
+def is_tensor_like(inp: Any) -> bool:
+    """Whether ``inp`` is a Tensor or has a __torch_function__."""
+    return isinstance(inp, Tensor) or hasattr(type(inp), "__torch_function__")
+
+
+def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[..., Callable[..., Any]]:
+    """Makes a function ask first; ``dispatcher`` takes its arguments and returns those that may be asked."""
+
+    def wrap(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def asking(*args: Any, **kwargs: Any) -> Any:
+            relevant = tuple(dispatcher(*args, **kwargs))
+            if _C._somebody_asks(relevant):
+                return _C._ask_for(asking, _full_name(asking), relevant, args, kwargs)
+            return function(*args, **kwargs)
+
+        return asking
+
+    return wrap
+
+
+def _full_name(function: Any) -> str:
+    label = getattr(function, "__name__", repr(function))
+    if label in ("__get__", "__set__"):
+        return f"torch.Tensor.{function.__self__.__name__}.{label}"
+    module = (getattr(function, "__module__", None) or "torch").replace("mindtorch_v2", "torch")
+    return f"{module}.{label}"
+
+
 class DisableTorchFunctionSubclass:
-    """Inside, subclasses are treated as plain tensors."""
+    """Inside, subclasses are treated as plain tensors; modes are still asked."""
 
     def __init__(self) -> None:
         self._previous: list[bool] = []
@@ -31,14 +104,29 @@ class DisableTorchFunctionSubclass:
         _C._set_overrides_enabled(self._previous.pop())
 
 
+class DisableTorchFunction(DisableTorchFunctionSubclass):
+    """Inside, nobody is asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._modes: list[int] = []
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self._modes.append(_C._set_function_modes(0))
+
+    def __exit__(self, *exception: object) -> None:
+        _C._set_function_modes(self._modes.pop())
+        super().__exit__(*exception)
+
+
+# ---- what a subclass does if it says nothing else ------------------------------------------------
+
+
 @functools.cache
 def get_default_nowrap_functions() -> set[Callable[..., Any]]:
     """Functions whose results the default implementation leaves as they are."""
-    return {
-        getattr(Tensor, name)
-        for name in ("_base", "grad", "_grad")
-        if getattr(Tensor, name, None) is not None
-    }
+    return {Tensor.__dict__[name].__get__ for name in ("_base", "grad")}
 
 
 def _converted(value: Any, cls: type[Tensor]) -> Any:
@@ -66,35 +154,279 @@ def _default_torch_function(
     return made if func in get_default_nowrap_functions() else _converted(made, cls)
 
 
-def has_torch_function(relevant_args: Iterable[Any]) -> bool:
-    """Whether one of the arguments has a __torch_function__ that is to be asked."""
-    return any(_C._wants_override(a) for a in relevant_args)
+# ---- wrappers of attributes ----------------------------------------------------------------------
+
+# What makes, names or compares objects themselves, and what asking is made of.
+_NOT_ASKED = frozenset({
+    "__class__", "__delattr__", "__dict__", "__doc__", "__getattribute__", "__hash__", "__init_subclass__",
+    "__module__", "__new__", "__setattr__", "__torch_function__", "_legacy_new", "_make_subclass", "_register_hook",
+    "_retains_grad", "_storage_handle", "as_subclass",
+})  # fmt: skip
+# Slots of Python's syntax that no operator stands behind; the others ask in C++.
+_SYNTAX = (
+    "__getitem__", "__setitem__", "__delitem__", "__len__", "__bool__", "__int__", "__float__", "__index__",
+)  # fmt: skip
 
 
-def handle_torch_function(
-    public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any, **kwargs: Any
-) -> Any:
-    """Asks the arguments that want to be asked, subclasses first, for the result of ``public_api``."""
-    asked: list[Any] = []
-    for arg in relevant_args:
-        if not _C._wants_override(arg) or any(type(arg) is type(other) for other in asked):
+@functools.cache
+def _wrapped_attributes() -> dict[str, Any]:
+    """By name: what takes the place of an attribute of Tensor that does not ask by itself."""
+    made: dict[str, Any] = {}
+    for name, value in list(vars(Tensor).items()):
+        if name in _NOT_ASKED:
             continue
-        at = next((i for i, other in enumerate(asked) if issubclass(type(arg), type(other))), len(asked))
-        asked.insert(at, arg)
-    types = tuple(type(a) for a in asked)
-    for arg in asked:
-        result = type(arg).__torch_function__(public_api, types, args, kwargs)
-        if result is not NotImplemented:
-            return result
-    name = f"{public_api.__module__}.{public_api.__name__}"
-    raise TypeError(
-        f"no implementation found for '{name}' on types that implement __torch_function__: {list(types)}"
-    )
+        if isinstance(value, property):
+            named = _NamedProperty(name, value)
+            setattr(Tensor, name, named)
+            made[name] = _AskingProperty(name, named)
+        elif isinstance(value, types.GetSetDescriptorType):
+            made[name] = _AskingProperty(name, value)
+        elif isinstance(value, types.FunctionType) or name in _C._own_methods or name in _SYNTAX:
+            made[name] = _asking_method(name, value)
+    return made
 
 
-def is_tensor_like(inp: Any) -> bool:
-    """Whether ``inp`` is a Tensor or has a __torch_function__."""
-    return isinstance(inp, Tensor) or hasattr(type(inp), "__torch_function__")
+class _NamedProperty(property):
+    """A property that knows its name, as those written in C do: who is asked for a getter wants to know whose."""
+
+    def __init__(self, name: str, plain: property) -> None:
+        super().__init__(plain.fget, plain.fset, plain.fdel, plain.__doc__)
+        self.__name__ = name
+
+
+class _AskingProperty:
+    """A property whose getter and setter are functions that can be asked for."""
+
+    def __init__(self, name: str, plain: Any) -> None:
+        self.__name__ = name
+        self.__doc__ = plain.__doc__
+        self._plain = plain
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self._plain
+        if _C._somebody_asks((instance,)):
+            get = self._plain.__get__
+            return _C._ask_for(get, f"torch.Tensor.{self.__name__}.__get__", (instance,), (instance,), {})
+        return self._plain.__get__(instance, owner)
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        if _C._somebody_asks((instance, value)):
+            put, name = self._plain.__set__, f"torch.Tensor.{self.__name__}.__set__"
+            _C._ask_for(put, name, (instance, value), (instance, value), {})
+        else:
+            self._plain.__set__(instance, value)
+
+    def __delete__(self, instance: Any) -> None:
+        self._plain.__delete__(instance)
+
+
+def _asking_method(name: str, plain: Any) -> Any:
+    @functools.wraps(plain)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        relevant = (self, *args, *kwargs.values())
+        if _C._somebody_asks(relevant):
+            return _C._ask_for(plain, f"torch.Tensor.{name}", relevant, (self, *args), kwargs)
+        return plain(self, *args, **kwargs)
+
+    return method
+
+
+def _init_subclass(cls: type[Tensor], /, **options: Any) -> None:
+    super(Tensor, cls).__init_subclass__(**options)
+    if cls.__torch_function__ is _C._disabled_torch_function_impl:
+        return
+    _wrap_functions()
+    for name, wrapper in _wrapped_attributes().items():
+        # Only what comes from Tensor itself: a class in between may have its own.
+        owner = next(base for base in cls.__mro__ if name in vars(base))
+        if owner is Tensor:
+            setattr(cls, name, wrapper)
+
+
+# ---- wrappers of functions -----------------------------------------------------------------------
+
+# Functions of torch that are about settings, seeds, types or numbers of elements rather than values of tensors.
+_NOT_OPERATORS = frozenset({
+    "as_tensor", "asarray", "broadcast_shapes", "fork_rng", "from_dlpack", "from_file", "from_numpy", "frombuffer",
+    "get_default_device", "get_printoptions", "get_rng_state", "initial_seed", "is_tensor", "manual_seed",
+    "printoptions", "seed", "set_default_device", "set_default_dtype", "set_printoptions", "set_rng_state", "tensor",
+    "to_dlpack",
+})  # fmt: skip
+# With a mode on, these ask as well, although no argument of theirs is a tensor.
+_CREATING = ("as_tensor", "asarray", "tensor")
+
+
+@functools.cache
+def _wrap_functions() -> None:
+    """Once: public functions written in Python ask from now on."""
+    import mindtorch_v2 as torch
+    import mindtorch_v2.nn.functional as functional
+
+    for module in (torch, functional):
+        for name, value in list(vars(module).items()):
+            if name.startswith("_") or not isinstance(value, types.FunctionType):
+                continue
+            if module is functional or name not in _NOT_OPERATORS or name in _CREATING:
+                setattr(
+                    module, name, _asking_function(value, only_modes=module is torch and name in _CREATING)
+                )
+
+
+def _asking_function(plain: Callable[..., Any], only_modes: bool) -> Callable[..., Any]:
+    @functools.wraps(plain)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        relevant = () if only_modes else (*args, *kwargs.values())
+        if _C._somebody_asks(relevant):
+            return _C._ask_for(function, _full_name(function), relevant, args, kwargs)
+        return plain(*args, **kwargs)
+
+    return function
+
+
+# ---- modes ---------------------------------------------------------------------------------------
+
+
+class _Modes(threading.local):
+    def __init__(self) -> None:
+        self.stack: list[TorchFunctionMode] = []
+
+
+_modes = _Modes()
+_anywhere = 0  # modes that are on, over all threads
+_lock = threading.Lock()
+
+
+class TorchFunctionMode:
+    """While it is on (a context manager), every operator of this thread asks its ``__torch_function__`` first.
+
+    The mode is off inside its own ``__torch_function__``, so that it may call the function it was given.
+    """
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: tuple[type, ...],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        raise NotImplementedError
+
+    def __enter__(self) -> TorchFunctionMode:
+        _switch(1)
+        _modes.stack.append(self)
+        _C._set_function_modes(len(_modes.stack))
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        _modes.stack.pop()
+        _C._set_function_modes(len(_modes.stack))
+        _switch(-1)
+
+    @classmethod
+    def push(cls, *args: Any, **kwargs: Any) -> TorchFunctionMode:
+        """``cls(*args, **kwargs)``, for a ``with`` statement."""
+        return cls(*args, **kwargs)
+
+
+class BaseTorchFunctionMode(TorchFunctionMode):
+    """A mode that changes nothing."""
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: tuple[type, ...],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        return func(*args, **(kwargs or {}))
+
+
+def _switch(change: int) -> None:
+    """Tensor's own attributes ask while a mode is on in any thread."""
+    global _anywhere
+    with _lock:
+        before, _anywhere = _anywhere, _anywhere + change
+        if before == 0:
+            _wrap_functions()
+            _plain_attributes.update({name: vars(Tensor)[name] for name in _wrapped_attributes()})
+            for name, wrapper in _wrapped_attributes().items():
+                setattr(Tensor, name, wrapper)
+        elif _anywhere == 0:
+            for name, plain in _plain_attributes.items():
+                setattr(Tensor, name, plain)
+
+
+_plain_attributes: dict[str, Any] = {}
+
+
+def _ask_mode(
+    func: Callable[..., Any], types: tuple[type, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    mode = _modes.stack.pop()
+    _C._set_function_modes(len(_modes.stack))
+    try:
+        return mode.__torch_function__(func, types, args, kwargs)
+    finally:
+        _modes.stack.append(mode)
+        _C._set_function_modes(len(_modes.stack))
+
+
+# ---- what there is to override -------------------------------------------------------------------
+
+
+def get_ignored_functions() -> set[Callable[..., Any]]:
+    """Public functions that never ask."""
+    import mindtorch_v2 as torch
+
+    found = {getattr(torch, name) for name in _NOT_OPERATORS}
+    return found | {value for name in _NOT_ASKED if callable(value := getattr(Tensor, name, None))}
+
+
+def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
+    """The functions that ask, by the module or class they are in."""
+    import mindtorch_v2 as torch
+
+    ignored = get_ignored_functions()
+    spaces: dict[Any, list[Callable[..., Any]]] = {}
+    for space in (torch, torch.nn.functional, torch.linalg, torch.fft, torch.special, Tensor):
+        found: list[Callable[..., Any]] = []
+        for name in dir(space):
+            value = getattr(space, name)
+            if isinstance(value, (types.GetSetDescriptorType, property)):
+                found.append(value.__get__)
+            elif callable(value) and not isinstance(value, type) and not name.startswith("_C"):
+                if (space is Tensor or not name.startswith("_")) and value not in ignored:
+                    found.append(value)
+        spaces[space] = found
+    return spaces
+
+
+def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
+    """Whether a function is a method of Tensor, or reads or writes one of its properties."""
+    return getattr(func, "__name__", "") == "__get__" or func in get_overridable_functions()[Tensor]
+
+
+def resolve_name(f: Callable[..., Any]) -> str | None:
+    """The public name of a function that asks: ``'torch.Tensor.add'``."""
+    import mindtorch_v2 as torch
+
+    spaces = (
+        (Tensor, "torch.Tensor"), (torch, "torch"), (torch.nn.functional, "torch.nn.functional"),
+        (torch.linalg, "torch.linalg"), (torch.fft, "torch.fft"), (torch.special, "torch.special"),
+    )  # fmt: skip
+    for space, label in spaces:
+        for name in dir(space):
+            value = getattr(space, name)
+            if value is f:
+                return f"{label}.{name}"
+            if isinstance(value, (types.GetSetDescriptorType, property)) and value.__get__ == f:
+                return f"{label}.{name}.__get__"
+    return None
 
 
 setattr(Tensor, "__torch_function__", classmethod(_default_torch_function))  # noqa: B010 - it becomes a method
+setattr(Tensor, "__init_subclass__", classmethod(_init_subclass))  # noqa: B010
+_C.DisableTorchFunction = DisableTorchFunction
+_C.DisableTorchFunctionSubclass = DisableTorchFunctionSubclass
+_C._set_mode_handler(_ask_mode)
