@@ -46,8 +46,7 @@ thread_local ThreadBuffer shared_buffer, own_buffer;
 template <class T>
 class Product {
  public:
-  Product(int64_t m, int64_t n, int64_t k, T alpha, Operand<const T> a, Operand<const T> b, T beta,
-          Operand<T> c)
+  Product(int64_t m, int64_t n, int64_t k, T alpha, Factor a, Factor b, T beta, Result<T> c)
       : m_(m),
         n_(n),
         k_(k),
@@ -135,7 +134,7 @@ class Product {
       for (int64_t at = slab.row; at < slab.end_row; at += depth_) {
         const int64_t length = std::min(depth_, slab.end_row - at);
         if (!rows_in_place_) pack_rows(row, end_row, at, length, rows);
-        const T* left = rows_in_place_ ? a_.at(row, at) : rows;
+        const T* left = rows_in_place_ ? a_.template at<T>(row, at) : rows;
         for (int64_t p = group * panels / groups; p < (group + 1) * panels / groups; ++p) {
           const Panel columns = panel(slab, p);
           const T* data = place(at, p, length);
@@ -158,35 +157,46 @@ class Product {
     }
     for_pieces(parts_of(slab.end_column - slab.column, tiles_.columns), [&](int64_t i) {
       const Panel columns = panel(slab, i);
-      const bool in_place = m_ <= kRows && b_.column_stride == 1 && columns.count == columns.width;
+      const bool in_place =
+          m_ <= kRows && b_.column_stride == 1 && b_.dtype == dtype_of<T> && columns.count == columns.width;
       T* copy = own_buffer.room<T>(columns.width * depth_);
       for (int64_t at = slab.row; at < slab.end_row; at += depth_) {
         const int64_t length = std::min(depth_, slab.end_row - at);
         Columns right{copy, columns.width, copy, 0};
         if (in_place) {
-          const T* data = b_.at(at, columns.column);
+          const T* data = b_.template at<T>(at, columns.column);
           right = {data, b_.row_stride, data + kRowsAhead * b_.row_stride, b_.row_stride};
         } else {
           pack_columns(columns, at, length, copy);
         }
-        const T* left = rows_in_place_ ? a_.at(0, at) : packed + (at - slab.row) * m_;
+        const T* left = rows_in_place_ ? a_.template at<T>(0, at) : packed + (at - slab.row) * m_;
         multiply(0, m_, left, columns, right, length, beta_at(at));
       }
     });
   }
 
   void pack_columns(const Panel& columns, int64_t at, int64_t length, T* target) const {
-    pack_panel(b_.at(at, columns.column), b_.column_stride, b_.row_stride, columns.count, length, target,
-               columns.width);
+    pack(b_.transposed(), columns.column, at, columns.count, length, target, columns.width);
   }
 
   // In blocks of as many rows as the tiles that will read them.
   void pack_rows(int64_t row, int64_t end_row, int64_t at, int64_t length, T* target) const {
     for (int64_t i = row; i < end_row;) {
       const int rows = ConvTiles<T>::kRowChoices[choice(end_row - i)];
-      pack_panel(a_.at(i, at), a_.row_stride, a_.column_stride, rows, length, target, rows);
+      pack(a_, i, at, rows, length, target, rows);
       i += rows, target += rows * length;
     }
+  }
+
+  // Rows become lanes.
+  static void pack(const Factor& from, int64_t row, int64_t column, int64_t lanes, int64_t length, T* target,
+                   int64_t width) {
+    if (from.dtype == dtype_of<T>)
+      return pack_panel(from.template at<T>(row, column), from.row_stride, from.column_stride, lanes, length,
+                        target, width);
+    const int64_t offset = row * from.row_stride + column * from.column_stride;
+    pack_converted(from.dtype, static_cast<const char*>(from.data) + offset * int64_t(itemsize(from.dtype)),
+                   from.row_stride, from.column_stride, lanes, length, target, width);
   }
 
   // The columns of one panel in rows [row, end_row) of c; `left` is packed or in place.
@@ -233,10 +243,10 @@ class Product {
   const ConvTiles<T>& tiles_ = conv_tiles<T>();
   const int64_t m_, n_, k_;
   const T alpha_, beta_;
-  const Operand<const T> a_, b_;
-  const Operand<T> c_;
+  const Factor a_, b_;
+  const Result<T> c_;
   const int64_t depth_;
-  const bool rows_in_place_ = a_.column_stride == 1;
+  const bool rows_in_place_ = a_.column_stride == 1 && a_.dtype == dtype_of<T>;
   int64_t threads_;
 };
 
@@ -245,8 +255,7 @@ class Product {
 bool worth_packing(int64_t m, int64_t n, int64_t k) { return m * n * k > kWorthPacking; }
 
 template <class T>
-void packed_product(int64_t m, int64_t n, int64_t k, T alpha, Operand<const T> a, Operand<const T> b, T beta,
-                    Operand<T> c) {
+void packed_product(int64_t m, int64_t n, int64_t k, T alpha, Factor a, Factor b, T beta, Result<T> c) {
   const bool few_columns = n < m && (a.column_stride == 1 ? n <= kFewest : n < kFewColumns);
   const bool few_rows = m < n && b.row_stride == 1 && m > kFewest && m <= kFewRows;
   const bool turn = few_columns || few_rows || (c.column_stride != 1 && c.row_stride == 1);
@@ -254,9 +263,7 @@ void packed_product(int64_t m, int64_t n, int64_t k, T alpha, Operand<const T> a
   else Product<T>(m, n, k, alpha, a, b, beta, c).run();
 }
 
-template void packed_product(int64_t, int64_t, int64_t, float, Operand<const float>, Operand<const float>,
-                             float, Operand<float>);
-template void packed_product(int64_t, int64_t, int64_t, double, Operand<const double>, Operand<const double>,
-                             double, Operand<double>);
+template void packed_product(int64_t, int64_t, int64_t, float, Factor, Factor, float, Result<float>);
+template void packed_product(int64_t, int64_t, int64_t, double, Factor, Factor, double, Result<double>);
 
 }  // namespace mt::kernels
