@@ -1,5 +1,5 @@
-// The inner products of convolution and attention, over tiles that stay in registers. Images are reached through
-// tables of offsets, so that a padded one serves as the matrix of its patches without being unrolled.
+// The inner products of convolution, attention and matrix products, over tiles that stay in registers. Images are
+// reached through tables of offsets, so that a padded one serves as the matrix of its patches without being unrolled.
 #pragma once
 
 #include <cstdint>

@@ -223,10 +223,10 @@ void bmm(const View& a, const View& b, const View& out, const Scalar& alpha, con
     return View{view.as<char>() + i * view.strides[0] * int64_t(itemsize(view.dtype)), view.sizes + 1,
                 view.strides + 1, 2, view.dtype};
   };
-  // Small products are spread over threads here; large ones one after the other, each on all threads of BLAS.
+  // Products too small to be worth two threads are spread over them here; larger ones follow one another, each on all.
   const int64_t work = std::max<int64_t>(1, s.m * s.n * s.k);
   const int64_t grain =
-      work > (int64_t(1) << 18) ? std::max<int64_t>(batch, 1) : std::max<int64_t>(1, 8 * kGrain / work);
+      work > (int64_t(1) << 21) ? std::max<int64_t>(batch, 1) : std::max<int64_t>(1, 8 * kGrain / work);
   parallel_for(0, batch, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
       product(matrix(a, i), matrix(b, i), matrix(out, i), s, alpha, beta, "bmm");
