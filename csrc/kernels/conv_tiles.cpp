@@ -72,9 +72,9 @@ MT_INLINE void dense_body(const T* a, int64_t row_stride, int64_t step, const T*
   }
 }
 
-template <class T, class V, class Unaligned, int Rows, int Vectors>
-MT_INLINE void block_body(const T* a, const T* b, int64_t leading, int64_t length, const T* next,
-                          int64_t next_step, T alpha, T beta, T* c, int64_t c_leading) {
+template <class T, class V, class Unaligned, int Rows, int Vectors, bool Packed>
+MT_INLINE void block_body(const T* a, int64_t row_stride, const T* b, int64_t leading, int64_t length,
+                          const T* next, int64_t next_step, T alpha, T beta, T* c, int64_t c_leading) {
   constexpr int lanes = int(sizeof(V) / sizeof(T));
   const T* line = c;
 #pragma GCC unroll 8
@@ -83,6 +83,9 @@ MT_INLINE void block_body(const T* a, const T* b, int64_t leading, int64_t lengt
     for (int v = 0; v < Vectors; ++v) __builtin_prefetch(line + v * lanes, 1);
   }
   V sums[Rows][Vectors] = {};
+  const T* rows[Rows];
+#pragma GCC unroll 8
+  for (int r = 0; r < Rows; ++r) rows[r] = a + r * row_stride;
   for (int64_t i = 0; i < length; ++i, a += Rows, b += leading, next += next_step) {
     V x[Vectors];
     __builtin_prefetch(next, 0, 2);
@@ -90,8 +93,9 @@ MT_INLINE void block_body(const T* a, const T* b, int64_t leading, int64_t lengt
     for (int v = 0; v < Vectors; ++v) x[v] = *reinterpret_cast<const Unaligned*>(b + v * lanes);
 #pragma GCC unroll 8
     for (int r = 0; r < Rows; ++r) {
+      const T factor = Packed ? a[r] : rows[r][i];
 #pragma GCC unroll 8
-      for (int v = 0; v < Vectors; ++v) sums[r][v] += a[r] * x[v];
+      for (int v = 0; v < Vectors; ++v) sums[r][v] += factor * x[v];
     }
   }
   // The addresses are computed again: kept over the loop, they would take registers from the sums.
@@ -139,32 +143,34 @@ MT_INLINE void outer_body(const T* x, const int64_t* offsets, const T* y, int64_
 
 // One set of tiles per machine level. Rows * vectors sums, the inputs and one factor fill the registers: 32 with
 // AVX-512 and NEON, 16 below.
-#define MT_TILE_LEVEL(level, attributes, bytes, outer_vectors)                                              \
-  template <class T>                                                                                        \
-  struct level {                                                                                            \
-    using V = typename Register<T, bytes>::type;                                                            \
-    using U = typename Register<T, bytes>::unaligned;                                                       \
-    static constexpr int64_t lanes = int64_t(sizeof(V) / sizeof(T));                                        \
-    static constexpr int wide = outer_vectors;                                                              \
-    template <int Rows>                                                                                     \
-    attributes static void product(const T* a, const T* b, const int64_t* offsets, int64_t n, T* c) {       \
-      product_body<T, V, U, Rows, 3>(a, b, offsets, n, c);                                                  \
-    }                                                                                                       \
-    template <int Rows, int Vectors>                                                                        \
-    attributes static void dense(const T* a, int64_t row_stride, int64_t step, const T* b, int64_t leading, \
-                                 int64_t n, T* c) {                                                         \
-      dense_body<T, V, U, Rows, Vectors>(a, row_stride, step, b, leading, n, c);                            \
-    }                                                                                                       \
-    template <int Vectors>                                                                                  \
-    attributes static void outer(const T* x, const int64_t* offsets, const T* y, int64_t n, T* c,           \
-                                 int64_t leading) {                                                         \
-      outer_body<T, V, U, ConvTiles<T>::kOuterRows, Vectors>(x, offsets, y, n, c, leading);                 \
-    }                                                                                                       \
-    template <int Rows, int Vectors>                                                                        \
-    attributes static void block(const T* a, const T* b, int64_t leading, int64_t n, const T* next,         \
-                                 int64_t next_step, T alpha, T beta, T* c, int64_t c_leading) {             \
-      block_body<T, V, U, Rows, Vectors>(a, b, leading, n, next, next_step, alpha, beta, c, c_leading);     \
-    }                                                                                                       \
+#define MT_TILE_LEVEL(level, attributes, bytes, outer_vectors)                                               \
+  template <class T>                                                                                         \
+  struct level {                                                                                             \
+    using V = typename Register<T, bytes>::type;                                                             \
+    using U = typename Register<T, bytes>::unaligned;                                                        \
+    static constexpr int64_t lanes = int64_t(sizeof(V) / sizeof(T));                                         \
+    static constexpr int wide = outer_vectors;                                                               \
+    template <int Rows>                                                                                      \
+    attributes static void product(const T* a, const T* b, const int64_t* offsets, int64_t n, T* c) {        \
+      product_body<T, V, U, Rows, 3>(a, b, offsets, n, c);                                                   \
+    }                                                                                                        \
+    template <int Rows, int Vectors>                                                                         \
+    attributes static void dense(const T* a, int64_t row_stride, int64_t step, const T* b, int64_t leading,  \
+                                 int64_t n, T* c) {                                                          \
+      dense_body<T, V, U, Rows, Vectors>(a, row_stride, step, b, leading, n, c);                             \
+    }                                                                                                        \
+    template <int Vectors>                                                                                   \
+    attributes static void outer(const T* x, const int64_t* offsets, const T* y, int64_t n, T* c,            \
+                                 int64_t leading) {                                                          \
+      outer_body<T, V, U, ConvTiles<T>::kOuterRows, Vectors>(x, offsets, y, n, c, leading);                  \
+    }                                                                                                        \
+    template <int Rows, int Vectors, bool Packed>                                                            \
+    attributes static void block(const T* a, int64_t row_stride, const T* b, int64_t leading, int64_t n,     \
+                                 const T* next, int64_t next_step, T alpha, T beta, T* c,                    \
+                                 int64_t c_leading) {                                                        \
+      block_body<T, V, U, Rows, Vectors, Packed>(a, row_stride, b, leading, n, next, next_step, alpha, beta, \
+                                                 c, c_leading);                                              \
+    }                                                                                                        \
   };
 
 #if defined(__x86_64__)
@@ -177,11 +183,19 @@ constexpr bool kManyRegisters = true;
 MT_TILE_LEVEL(Baseline, , 16, 4)
 #endif
 
-template <class T, class Level, int Rows, int Choice>
-void add_blocks(ConvTiles<T>& tiles) {
-  tiles.block[Choice][0] = Level::template block<Rows, 1>;
-  tiles.block[Choice][1] = Level::template block<Rows, 2>;
-  tiles.block[Choice][2] = Level::template block<Rows, 3>;
+template <class T, class Level, bool Packed, int Rows>
+void add_blocks(typename ConvTiles<T>::Block* blocks) {
+  blocks[0] = Level::template block<Rows, 1, Packed>;
+  blocks[1] = Level::template block<Rows, 2, Packed>;
+  blocks[2] = Level::template block<Rows, 3, Packed>;
+}
+
+template <class T, class Level, bool Packed>
+void add_blocks(ConvTiles<T>& tiles, bool many_registers) {
+  if (many_registers) add_blocks<T, Level, Packed, 8>(tiles.block[Packed][0]);
+  add_blocks<T, Level, Packed, 4>(tiles.block[Packed][1]);
+  add_blocks<T, Level, Packed, 2>(tiles.block[Packed][2]);
+  add_blocks<T, Level, Packed, 1>(tiles.block[Packed][3]);
 }
 
 template <class T, class Level>
@@ -205,10 +219,8 @@ ConvTiles<T> table(bool many_registers) {
   tiles.wide = Level::wide * Level::lanes;
   tiles.narrow = Level::lanes;
   if constexpr (std::is_floating_point_v<T>) {
-    if (many_registers) add_blocks<T, Level, 8, 0>(tiles);
-    add_blocks<T, Level, 4, 1>(tiles);
-    add_blocks<T, Level, 2, 2>(tiles);
-    add_blocks<T, Level, 1, 3>(tiles);
+    add_blocks<T, Level, false>(tiles, many_registers);
+    add_blocks<T, Level, true>(tiles, many_registers);
   }
   return tiles;
 }

@@ -1,5 +1,5 @@
-// The inner products of convolution and attention, over tiles that stay in registers. Images are reached through
-// tables of offsets, so that a padded one serves as the matrix of its patches without being unrolled.
+// The inner products of convolution, attention and matrix products, over tiles that stay in registers. Images are
+// reached through tables of offsets, so that a padded one serves as the matrix of its patches without being unrolled.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +27,13 @@ struct ConvTiles {
   Outer outer_wide, outer_narrow;
   int64_t wide, narrow;
 
-  // c[rows, columns] = alpha * (sum over i of a[i, rows] * b[i * leading + (0 … columns - 1)]) + beta * c; with
-  // beta == 0, c is not read. Meanwhile the cache is told that next[i * next_step] will be wanted. For 8 (null as
-  // above), 4, 2 and 1 rows and 1, 2 or 3 times `narrow` columns; float and double only.
-  using Block = void (*)(const T* a, const T* b, int64_t leading, int64_t length, const T* next,
-                         int64_t next_step, T alpha, T beta, T* c, int64_t c_leading);
-  Block block[4][3];
+  // c[rows, columns] = alpha * (sum over i of a(row, i) * b[i * leading + (0 … columns - 1)]) + beta * c; with beta == 0,
+  // c is not read. a(row, i) is a[row * row_stride + i], or a[i, rows] if packed. Meanwhile the cache is told that
+  // next[i * next_step] will be wanted. Indices: packed; 8 (null as above), 4, 2 and 1 rows; 1, 2 or 3 times `narrow`
+  // columns. Float and double only.
+  using Block = void (*)(const T* a, int64_t row_stride, const T* b, int64_t leading, int64_t length,
+                         const T* next, int64_t next_step, T alpha, T beta, T* c, int64_t c_leading);
+  Block block[2][4][3];
 };
 
 // The tiles for this machine; float, double, uint64_t (integers wrap) and the complex types.

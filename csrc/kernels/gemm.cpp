@@ -11,13 +11,13 @@ namespace mt::kernels {
 namespace {
 
 // Note [Packed products]
-// c is cut into tiles that stay in registers while a slice of k is added up. For that both factors are copied into panels
-// that a tile reads from front to back. With many rows b is packed once, by all threads, into memory they share, and a
-// by the thread that uses it, a block of rows at a time. A panel of b stays in the first cache while the rows of the block
-// pass by it, the block in the second; while a panel is in use the next one is fetched, because all of it is needed at
-// once. With few rows (one block) it is the other way round: a is packed once, and each panel of b by the thread that
-// uses it, because nobody else will; where there are rows for one tile only, a panel of b that lies along memory is read
-// where it is. With few columns, the transposed product has few rows.
+// c is cut into tiles that stay in registers while a slice of k is added up. For that b is copied into panels that a tile
+// reads from front to back. a is read where it is if its rows lie along memory; else it is packed as well, for the rows
+// of a tile each. With many rows b is packed once, by all threads, into memory they share, and a by the thread that uses
+// it, a block of rows at a time. A panel of b stays in the first cache while the rows of the block pass by it, the block
+// in the second; while a panel is in use the next one is fetched, because all of it is needed at once. With few rows (one
+// block) it is the other way round: a is packed once, and each panel of b by the thread that uses it, because nobody else
+// will; where there are rows for one tile only, a panel of b that lies along memory is read where it is.
 //
 // The pieces that threads take are blocks of rows, cut into groups of panels where there are few blocks. There are many
 // more pieces than threads, so that a core that is slowed down takes fewer of them. No sum is split: the result does not
@@ -27,10 +27,12 @@ namespace {
 constexpr int64_t kWorthPacking = int64_t(1) << 20;  // multiplications
 constexpr int64_t kDepth = 256;                      // of a slice
 constexpr int64_t kBlockRows = 64;                   // of a block
-constexpr int64_t kFewColumns = 32;                  // fewer would leave registers empty
-constexpr int64_t kRowsAhead = 16;                   // fetched ahead of a panel that is read in place
+// Thin products are turned (the transposed one is computed) up to these sizes, found by measuring: a vector or so is
+// fastest as rows; a few more as columns if the large matrix can be read in place as rows, and as rows if it cannot.
+constexpr int64_t kFewest = 4, kFewRows = 16, kFewColumns = 32;
+constexpr int64_t kRowsAhead = 16;  // fetched ahead of a panel that is read in place
 constexpr int64_t kPiecesPerThread = 8;
-constexpr int64_t kGroupPanels = 4;  // at least, with many rows: each group packs its rows of a again
+constexpr int64_t kGroupPanels = 4;  // at least, with many rows: each group goes over its rows of a again
 constexpr int64_t kWorkPerThread = int64_t(1) << 20;  // multiplications worth waking a thread for
 // What is packed of b at a time; a larger one is taken in slabs.
 constexpr int64_t kSlabBytes = int64_t(16) << 20, kSlabColumns = 4080;
@@ -38,14 +40,13 @@ constexpr int64_t kSlabBytes = int64_t(16) << 20, kSlabColumns = 4080;
 int64_t parts_of(int64_t length, int64_t part) { return (length + part - 1) / part; }
 int64_t round_up(int64_t length, int64_t unit) { return parts_of(length, unit) * unit; }
 
-thread_local ThreadBuffer shared_buffer,
-    own_buffer;  // what all threads of a product read, and what one packs for itself
+// What all threads of a product read, and what a thread packs for itself.
+thread_local ThreadBuffer shared_buffer, own_buffer;
 
 template <class T>
 class Product {
  public:
-  Product(int64_t m, int64_t n, int64_t k, T alpha, Operand<const T> a, Operand<const T> b, T beta,
-          Operand<T> c)
+  Product(int64_t m, int64_t n, int64_t k, T alpha, Factor a, Factor b, T beta, Result<T> c)
       : m_(m),
         n_(n),
         k_(k),
@@ -129,14 +130,15 @@ class Product {
         std::clamp<int64_t>(parts_of(wanted, blocks), 1, std::max<int64_t>(1, panels / kGroupPanels));
     for_pieces(blocks * groups, [&](int64_t i) {
       const int64_t row = i % blocks * height, end_row = std::min(m_, row + height), group = i / blocks;
-      T* rows = own_buffer.room<T>(height * depth_);
+      T* rows = rows_in_place_ ? nullptr : own_buffer.room<T>(height * depth_);
       for (int64_t at = slab.row; at < slab.end_row; at += depth_) {
         const int64_t length = std::min(depth_, slab.end_row - at);
-        pack_rows(row, end_row, at, length, rows);
+        if (!rows_in_place_) pack_rows(row, end_row, at, length, rows);
+        const T* left = rows_in_place_ ? a_.template at<T>(row, at) : rows;
         for (int64_t p = group * panels / groups; p < (group + 1) * panels / groups; ++p) {
           const Panel columns = panel(slab, p);
           const T* data = place(at, p, length);
-          multiply(row, end_row, rows, columns,
+          multiply(row, end_row, left, columns,
                    {data, columns.width, data + columns.width * length,
                     parts_of(columns.width * kRows, end_row - row)},
                    length, beta_at(at));
@@ -146,62 +148,77 @@ class Product {
   }
 
   void few_rows(Slab slab) const {
-    T* packed = shared_buffer.room<T>(m_ * (slab.end_row - slab.row));
-    for_pieces(parts_of(slab.end_row - slab.row, depth_), [&](int64_t i) {
-      const int64_t at = slab.row + i * depth_;
-      pack_rows(0, m_, at, std::min(depth_, slab.end_row - at), packed + (at - slab.row) * m_);
-    });
+    T* packed = rows_in_place_ ? nullptr : shared_buffer.room<T>(m_ * (slab.end_row - slab.row));
+    if (packed) {
+      for_pieces(parts_of(slab.end_row - slab.row, depth_), [&](int64_t i) {
+        const int64_t at = slab.row + i * depth_;
+        pack_rows(0, m_, at, std::min(depth_, slab.end_row - at), packed + (at - slab.row) * m_);
+      });
+    }
     for_pieces(parts_of(slab.end_column - slab.column, tiles_.columns), [&](int64_t i) {
       const Panel columns = panel(slab, i);
-      const bool in_place = m_ <= kRows && b_.column_stride == 1 && columns.count == columns.width;
+      const bool in_place =
+          m_ <= kRows && b_.column_stride == 1 && b_.dtype == dtype_of<T> && columns.count == columns.width;
       T* copy = own_buffer.room<T>(columns.width * depth_);
       for (int64_t at = slab.row; at < slab.end_row; at += depth_) {
         const int64_t length = std::min(depth_, slab.end_row - at);
         Columns right{copy, columns.width, copy, 0};
         if (in_place) {
-          const T* data = b_.at(at, columns.column);
+          const T* data = b_.template at<T>(at, columns.column);
           right = {data, b_.row_stride, data + kRowsAhead * b_.row_stride, b_.row_stride};
         } else {
           pack_columns(columns, at, length, copy);
         }
-        multiply(0, m_, packed + (at - slab.row) * m_, columns, right, length, beta_at(at));
+        const T* left = rows_in_place_ ? a_.template at<T>(0, at) : packed + (at - slab.row) * m_;
+        multiply(0, m_, left, columns, right, length, beta_at(at));
       }
     });
   }
 
   void pack_columns(const Panel& columns, int64_t at, int64_t length, T* target) const {
-    pack_panel(b_.at(at, columns.column), b_.column_stride, b_.row_stride, columns.count, length, target,
-               columns.width);
+    pack(b_.transposed(), columns.column, at, columns.count, length, target, columns.width);
   }
 
   // In blocks of as many rows as the tiles that will read them.
   void pack_rows(int64_t row, int64_t end_row, int64_t at, int64_t length, T* target) const {
     for (int64_t i = row; i < end_row;) {
       const int rows = ConvTiles<T>::kRowChoices[choice(end_row - i)];
-      pack_panel(a_.at(i, at), a_.row_stride, a_.column_stride, rows, length, target, rows);
+      pack(a_, i, at, rows, length, target, rows);
       i += rows, target += rows * length;
     }
   }
 
-  // The columns of one panel in rows [row, end_row) of c; `left` is packed.
+  // Rows become lanes.
+  static void pack(const Factor& from, int64_t row, int64_t column, int64_t lanes, int64_t length, T* target,
+                   int64_t width) {
+    if (from.dtype == dtype_of<T>)
+      return pack_panel(from.template at<T>(row, column), from.row_stride, from.column_stride, lanes, length,
+                        target, width);
+    const int64_t offset = row * from.row_stride + column * from.column_stride;
+    pack_converted(from.dtype, static_cast<const char*>(from.data) + offset * int64_t(itemsize(from.dtype)),
+                   from.row_stride, from.column_stride, lanes, length, target, width);
+  }
+
+  // The columns of one panel in rows [row, end_row) of c; `left` is packed or in place.
   void multiply(int64_t row, int64_t end_row, const T* left, const Panel& columns, Columns right,
                 int64_t length, T beta) const {
     for (int64_t i = row; i < end_row;) {
       const int which = choice(end_row - i), rows = ConvTiles<T>::kRowChoices[which];
-      const auto tile = tiles_.block[which][columns.vectors - 1];
+      const auto tile = tiles_.block[!rows_in_place_][which][columns.vectors - 1];
       T* to = c_.at(i, columns.column);
       if (c_.column_stride == 1 && columns.count == columns.width) {
-        tile(left, right.data, right.leading, length, right.next, right.fetch, alpha_, beta, to,
-             c_.row_stride);
+        tile(left, a_.row_stride, right.data, right.leading, length, right.next, right.fetch, alpha_, beta,
+             to, c_.row_stride);
       } else {  // the padding must not reach c
         T edge[kRows * kWidest];
-        tile(left, right.data, right.leading, length, right.next, right.fetch, alpha_, T(0), edge,
-             columns.width);
+        tile(left, a_.row_stride, right.data, right.leading, length, right.next, right.fetch, alpha_, T(0),
+             edge, columns.width);
         if (c_.row_stride == 1)
           add(edge, 1, columns.width, columns.count, rows, beta, to, c_.column_stride, 1);
         else add(edge, columns.width, 1, rows, columns.count, beta, to, c_.row_stride, c_.column_stride);
       }
-      i += rows, left += rows * length, right.next += length * right.fetch;
+      left += rows_in_place_ ? rows * a_.row_stride : rows * length;
+      i += rows, right.next += length * right.fetch;
     }
   }
 
@@ -219,16 +236,17 @@ class Product {
 
   int choice(int64_t rows) const {
     int which = 0;
-    while (!tiles_.block[which][0] || ConvTiles<T>::kRowChoices[which] > rows) ++which;
+    while (!tiles_.block[0][which][0] || ConvTiles<T>::kRowChoices[which] > rows) ++which;
     return which;
   }
 
   const ConvTiles<T>& tiles_ = conv_tiles<T>();
   const int64_t m_, n_, k_;
   const T alpha_, beta_;
-  const Operand<const T> a_, b_;
-  const Operand<T> c_;
+  const Factor a_, b_;
+  const Result<T> c_;
   const int64_t depth_;
+  const bool rows_in_place_ = a_.column_stride == 1 && a_.dtype == dtype_of<T>;
   int64_t threads_;
 };
 
@@ -237,16 +255,15 @@ class Product {
 bool worth_packing(int64_t m, int64_t n, int64_t k) { return m * n * k > kWorthPacking; }
 
 template <class T>
-void packed_product(int64_t m, int64_t n, int64_t k, T alpha, Operand<const T> a, Operand<const T> b, T beta,
-                    Operand<T> c) {
-  const bool turn = (n < kFewColumns && n < m) || (c.column_stride != 1 && c.row_stride == 1);
+void packed_product(int64_t m, int64_t n, int64_t k, T alpha, Factor a, Factor b, T beta, Result<T> c) {
+  const bool few_columns = n < m && (a.column_stride == 1 ? n <= kFewest : n < kFewColumns);
+  const bool few_rows = m < n && b.row_stride == 1 && m > kFewest && m <= kFewRows;
+  const bool turn = few_columns || few_rows || (c.column_stride != 1 && c.row_stride == 1);
   if (turn) Product<T>(n, m, k, alpha, b.transposed(), a.transposed(), beta, c.transposed()).run();
   else Product<T>(m, n, k, alpha, a, b, beta, c).run();
 }
 
-template void packed_product(int64_t, int64_t, int64_t, float, Operand<const float>, Operand<const float>,
-                             float, Operand<float>);
-template void packed_product(int64_t, int64_t, int64_t, double, Operand<const double>, Operand<const double>,
-                             double, Operand<double>);
+template void packed_product(int64_t, int64_t, int64_t, float, Factor, Factor, float, Result<float>);
+template void packed_product(int64_t, int64_t, int64_t, double, Factor, Factor, double, Result<double>);
 
 }  // namespace mt::kernels

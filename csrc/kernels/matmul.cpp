@@ -103,18 +103,15 @@ View transposed(const View& view, int64_t* sizes, int64_t* strides) {
   return {view.data, sizes, strides, 2, view.dtype};
 }
 
-template <class T>
-Operand<T> as_operand(const View& view) {
-  return {view.as<std::remove_const_t<T>>(), view.strides[0], view.strides[1]};
-}
+Factor as_factor(const View& view) { return {view.data, view.strides[0], view.strides[1], view.dtype}; }
 
 template <class T>
 void blas_product(const View& a, const View& b, const View& out, Shape s, T alpha, T beta) {
   if (s.m * s.n * s.k <= kTinyProduct) return tiny_product(a, b, out, s, alpha, beta);
   if constexpr (std::is_floating_point_v<T>) {
     if (worth_packing(s.m, s.n, s.k))
-      return packed_product<T>(s.m, s.n, s.k, alpha, as_operand<const T>(a), as_operand<const T>(b), beta,
-                               as_operand<T>(out));
+      return packed_product<T>(s.m, s.n, s.k, alpha, as_factor(a), as_factor(b), beta,
+                               {out.as<T>(), out.strides[0], out.strides[1]});
   }
   const bool rows_dense =
       (out.strides[1] == 1 || s.n == 1) && (out.strides[0] >= std::max<int64_t>(1, s.n) || s.m == 1);
@@ -136,16 +133,19 @@ void blas_product(const View& a, const View& b, const View& out, Shape s, T alph
   copy(dense_out.over(out), out);
 }
 
-// Half types multiply in float on BLAS; one rounding at the end.
+// Half types multiply in float; one rounding at the end.
 template <class T>
 void half_product(const View& a, const View& b, const View& out, Shape s, float alpha, float beta) {
   Dense<float> left, right, result;
-  left.make(a);
-  right.make(b);
-  if (beta == 0.0f) result.make_uninitialised(out);
-  else result.make(out);
+  float* sums = beta == 0.0f ? result.make_uninitialised(out) : result.make(out);
   const View c = result.over(out);
-  blas_product<float>(left.over(a), right.over(b), c, s, alpha, beta);
+  if (worth_packing(s.m, s.n, s.k)) {
+    packed_product<float>(s.m, s.n, s.k, alpha, as_factor(a), as_factor(b), beta, {sums, s.n, 1});
+  } else {
+    left.make(a);
+    right.make(b);
+    blas_product<float>(left.over(a), right.over(b), c, s, alpha, beta);
+  }
   copy(c, out);
 }
 
@@ -223,10 +223,10 @@ void bmm(const View& a, const View& b, const View& out, const Scalar& alpha, con
     return View{view.as<char>() + i * view.strides[0] * int64_t(itemsize(view.dtype)), view.sizes + 1,
                 view.strides + 1, 2, view.dtype};
   };
-  // Small products are spread over threads here; large ones one after the other, each on all threads of BLAS.
+  // Products too small to be worth two threads are spread over them here; larger ones follow one another, each on all.
   const int64_t work = std::max<int64_t>(1, s.m * s.n * s.k);
   const int64_t grain =
-      work > (int64_t(1) << 18) ? std::max<int64_t>(batch, 1) : std::max<int64_t>(1, 8 * kGrain / work);
+      work > (int64_t(1) << 21) ? std::max<int64_t>(batch, 1) : std::max<int64_t>(1, 8 * kGrain / work);
   parallel_for(0, batch, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
       product(matrix(a, i), matrix(b, i), matrix(out, i), s, alpha, beta, "bmm");

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/convert.h"
+#include "kernels/thread_buffer.h"
+
 namespace mt::kernels {
 namespace {
 
@@ -86,7 +89,31 @@ void pack_panel(const T* source, int64_t lane_stride, int64_t step, int64_t lane
   for (int64_t i = 0; i < length; ++i) std::fill_n(target + i * width + lanes, width - lanes, T(0));
 }
 
+template <class T>
+void pack_converted(DType dtype, const char* source, int64_t lane_stride, int64_t step, int64_t lanes,
+                    int64_t length, T* target, int64_t width) {
+  const Converter convert = converter(dtype, dtype_of<T>);
+  const int64_t size = int64_t(itemsize(dtype)), line = int64_t(sizeof(T));
+  if (lane_stride == 1) {
+    for (int64_t i = 0; i < length; ++i) {
+      T* row = target + i * width;
+      convert(source + i * step * size, size, reinterpret_cast<char*>(row), line, lanes);
+      std::fill(row + lanes, row + width, T(0));
+    }
+    return;
+  }
+  thread_local ThreadBuffer buffer;
+  T* converted = buffer.room<T>(lanes * length);
+  for (int64_t r = 0; r < lanes; ++r) {
+    convert(source + r * lane_stride * size, step * size, reinterpret_cast<char*>(converted + r * length),
+            line, length);
+  }
+  pack_panel<T>(converted, length, 1, lanes, length, target, width);
+}
+
 template void pack_panel(const float*, int64_t, int64_t, int64_t, int64_t, float*, int64_t);
 template void pack_panel(const double*, int64_t, int64_t, int64_t, int64_t, double*, int64_t);
+template void pack_converted(DType, const char*, int64_t, int64_t, int64_t, int64_t, float*, int64_t);
+template void pack_converted(DType, const char*, int64_t, int64_t, int64_t, int64_t, double*, int64_t);
 
 }  // namespace mt::kernels

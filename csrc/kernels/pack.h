@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "base/dtype.h"
+
 namespace mt::kernels {
 
 // target[i, r] = source[r * lane_stride + i * step] for r < lanes and i < length; rows of target are `width` elements, and
@@ -10,5 +12,10 @@ namespace mt::kernels {
 template <class T>
 void pack_panel(const T* source, int64_t lane_stride, int64_t step, int64_t lanes, int64_t length, T* target,
                 int64_t width);
+
+// The same from another dtype, converted on the way.
+template <class T>
+void pack_converted(DType dtype, const char* source, int64_t lane_stride, int64_t step, int64_t lanes,
+                    int64_t length, T* target, int64_t width);
 
 }  // namespace mt::kernels

@@ -94,6 +94,10 @@ TEST(
       for (int lc : {0, 1, 2}) check_product<float>(67, 59, 270, la, lb, lc);
     }
   }
+  for (int layout : {0, 1, 2}) {
+    check_product<Half>(67, 59, 270, layout, 2 - layout, 0);
+    check_product<BFloat16>(5, 700, 300, layout, layout, 1);
+  }
   struct Size {
     int64_t m, n, k;
   };
