@@ -77,9 +77,11 @@ void Collective::collect(const Read& read) {
   futex_wake_all(segment.self().consumed, kBetweenProcesses);
 }
 
-void Collective::run() {
+void Collective::run(bool with_tickets) {
   Turnstile& turnstile = comm->collectives;
-  comm->wait(turnstile.turn, kBetweenThreads, comm->rank(), name, [&] { return turnstile.is_turn(ticket_); });
+  const uint32_t ticket = with_tickets ? ticket_ : Turnstile::kNoTicket;
+  comm->wait(turnstile.word, kBetweenThreads, comm->rank(), name,
+             [&] { return turnstile.try_enter(ticket); });
   announce();
   switch (pattern_) {
     case Pattern::barrier: break;
@@ -88,8 +90,7 @@ void Collective::run() {
     case Pattern::reduce: run_split(); break;
     case Pattern::combine: run_combine(); break;
   }
-  turnstile.advance();
-  futex_wake_all(turnstile.turn);
+  turnstile.leave(ticket);
 }
 
 uint64_t Collective::share_bytes() const { return kSlotBytes / comm->ranks() / 64 * 64; }

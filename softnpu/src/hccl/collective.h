@@ -46,7 +46,7 @@ class Collective : public Operation {
 
  protected:
   void take_tickets() override { ticket_ = comm->collectives.take_ticket(); }
-  void run() override;
+  void run(bool with_tickets) override;
 
  private:
   void announce();

@@ -108,7 +108,6 @@ void Operation::put_on(Stream& stream, std::shared_ptr<Operation> operation) {
     self.state_.store(kWithoutTickets);
     return;
   }
-  std::lock_guard tickets_lock(self.comm->tickets_mutex);
   self.take_tickets();
   self.state_.store(kWithTickets);
 }
@@ -117,12 +116,8 @@ void Operation::execute() {
   // The caller is between two lines of put_on: not for long, and it waits for nothing there.
   while (state_.load() == kSubmitting) cpu_relax();
   pending_.store(false);
-  if (state_.exchange(kWithoutTickets) != kWithTickets) {
-    std::lock_guard lock(comm->tickets_mutex);
-    take_tickets();
-  }
   try {
-    run();
+    run(state_.exchange(kWithoutTickets) == kWithTickets);
   } catch (const Failure& failure) {
     comm->fail(failure.code, failure.what());
     throw TaskError(runtime_code(failure.code), failure.what());

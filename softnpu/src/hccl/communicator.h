@@ -14,16 +14,27 @@
 
 namespace softnpu::hccl {
 
-// Operations that must run one after the other, although they may be on different streams.
+// Lets operations through one at a time, those with a ticket in the order of their tickets (see Note [Tickets]).
 class Turnstile {
  public:
-  uint32_t take_ticket() { return tickets_++; }  // under the communicator's tickets_mutex
-  bool is_turn(uint32_t ticket) const { return turn.load() == ticket; }
-  void advance() { turn.fetch_add(1); }
+  static constexpr uint32_t kNoTicket = ~0u;
 
-  std::atomic<uint32_t> turn{0};
+  uint32_t take_ticket() { return tickets_++ & kTickets; }  // under the communicator's submit_mutex
+  bool try_enter(uint32_t ticket) {
+    uint32_t seen = word.load();
+    if ((seen & kInside) != 0 || (ticket != kNoTicket && seen >> 1 != ticket)) return false;
+    return word.compare_exchange_strong(seen, seen | kInside);
+  }
+  void leave(uint32_t ticket) {
+    const uint32_t turn = word.load() >> 1;
+    word.store((ticket == kNoTicket ? turn : (turn + 1) & kTickets) << 1);
+    futex_wake_all(word);
+  }
+
+  std::atomic<uint32_t> word{0};  // whose turn it is, and in the lowest bit whether somebody is inside
 
  private:
+  static constexpr uint32_t kInside = 1, kTickets = 0x3fffffff;
   uint32_t tickets_ = 0;
 };
 
@@ -72,8 +83,7 @@ class Communicator {
   const std::string name;
   const uint32_t exec_timeout;
 
-  std::mutex submit_mutex;   // held while an operation goes to its stream and takes its tickets
-  std::mutex tickets_mutex;  // held while an operation takes its tickets
+  std::mutex submit_mutex;  // held while an operation goes to its stream and takes its tickets
   Turnstile collectives;
   std::vector<Turnstile> sends, receives;  // by the other rank
   uint32_t round = 0;                      // of collectives; only the one whose turn it is changes it
@@ -92,7 +102,8 @@ class Communicator {
 //
 // Note [Tickets]
 // Two ranks must run the operations of a communicator in the same order, so each takes a ticket when it is called,
-// and runs when the ticket's turn has come. One that is recorded in a graph takes a new one whenever it is replayed.
+// and runs when the ticket's turn has come, on whichever stream. One that was recorded in a graph has none: it runs
+// when its stream comes to it, and only its place in the stream orders it.
 class Operation {
  public:
   Operation(std::shared_ptr<Communicator> communicator, const char* operation_name)
@@ -112,8 +123,8 @@ class Operation {
 
  protected:
   virtual void take_tickets() = 0;
-  // May be called again, after new tickets were taken.
-  virtual void run() = 0;
+  // May be called again, then without tickets.
+  virtual void run(bool with_tickets) = 0;
 
  private:
   enum State : uint32_t { kSubmitting, kWithTickets, kWithoutTickets };

@@ -49,7 +49,7 @@ void Transfer::take_ticket(Communicator& comm) { ticket_ = turnstile(comm).take_
 bool Transfer::advance(Communicator& comm) {
   if (phase_ == Phase::done) return false;
   if (phase_ == Phase::waiting_for_turn) {
-    if (!turnstile(comm).is_turn(ticket_)) return false;
+    if (!turnstile(comm).try_enter(ticket_)) return false;
     phase_ = Phase::header;
   }
   Segment& segment = comm.segment();
@@ -59,7 +59,7 @@ bool Transfer::advance(Communicator& comm) {
                            : advance_receive(comm, channel, segment.channel_bytes());
   if (moved) ring(segment.member(peer_));
   if (done()) {
-    turnstile(comm).advance();
+    turnstile(comm).leave(ticket_);
     ring(segment.self());  // another stream of this rank may wait for its turn
   }
   return moved;
@@ -134,9 +134,12 @@ bool Transfers::merge(Operation& other) {
   return true;
 }
 
-void Transfers::run() {
+void Transfers::run(bool with_tickets) {
   std::atomic<uint32_t>& doorbell = comm->segment().self().doorbell;
   std::vector<Transfer> moving = items;
+  if (!with_tickets) {
+    for (Transfer& item : moving) item.forget_ticket();
+  }
   int64_t last_move = now_ns();
   for (;;) {
     const uint32_t seen = doorbell.load();

@@ -15,6 +15,7 @@ class Transfer {
   Transfer(Direction which, uint32_t other, char* buffer, uint64_t elements, HcclDataType element_type);
 
   void take_ticket(Communicator& comm);
+  void forget_ticket() { ticket_ = Turnstile::kNoTicket; }
   // Moves what can be moved now; whether anything was.
   bool advance(Communicator& comm);
   bool done() const { return phase_ == Phase::done; }
@@ -52,7 +53,7 @@ class Transfers : public Operation {
 
  protected:
   void take_tickets() override;
-  void run() override;
+  void run(bool with_tickets) override;
 };
 
 }  // namespace softnpu::hccl
