@@ -67,6 +67,11 @@ template <class T> MT_INLINE T elu_slope(T b, const T* p) {
   return b <= T(0) ? (p[3] != T(0) ? of_result : of_input) : p[1];
 }
 
+template <class T> MT_INLINE T clipped_swiglu(T gate, T value, const T* p) {
+  const T x = clamp_max(gate, p[1]), y = clamp_max(clamp_min(value, -p[1]), p[1]);
+  return x * sigmoid(p[0] * x) * (y + p[2]);
+}
+
 #undef MT_INLINE
 
 }  // namespace math
@@ -95,6 +100,8 @@ MT_BINARY(glu_op, floating, a* math::sigmoid(b))
 MT_BINARY(swiglu_op, floating, a* math::sigmoid(a) * b)
 MT_BINARY(geglu_op, floating, a * b * math::normal_cumulative(b))
 MT_BINARY(geglu_tanh_op, floating, a* T(0.5) * b * (T(1) + math::tanh(math::gelu_inner(b))))
+// p: the slope of the gate, the limit of both halves (the gate's upper one only), and what is added to the value.
+MT_BINARY_PARAMS(clipped_swiglu_op, 3, floating, math::clipped_swiglu(a, b, p))
 MT_BINARY_PARAMS(fatrelu_mul_op, 1, floating, a > p[0] ? a * b : T(0))
 
 MT_BINARY(silu_backward_op, inexact, math::mul(a, math::silu_slope(b)))

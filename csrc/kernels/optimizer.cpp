@@ -66,7 +66,8 @@ constexpr unsigned bit(int i) { return 1u << i; }
   square = s.beta2 * square + (1 - s.beta2) * g * g;
   if (largest) *largest = std::max(*largest, square);
   const double spread = std::sqrt((largest ? *largest : square) / s.correction2) + s.epsilon;
-  parameter -= s.rate * (mean / s.correction1) / spread;
+  const double ahead = s.nesterov ? s.beta1 * mean + (1 - s.beta1) * g : mean;
+  parameter -= s.rate * (ahead / s.correction1) / spread;
 }
 
 }  // namespace

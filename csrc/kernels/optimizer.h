@@ -11,6 +11,7 @@ struct AdamStep {
   double correction1, correction2;  // 1 - beta^t
   bool decoupled;                   // weight decay acts on the parameter (AdamW) and not on the gradient
   bool maximize;
+  bool nesterov = false;  // the mean is looked at one step ahead
 };
 // `largest` (amsgrad) may be null. With a `scale` other than 1 the gradient is divided by it, in memory too.
 void adam(const View& parameter, const View& gradient, const View& mean, const View& square,

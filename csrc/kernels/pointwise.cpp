@@ -19,6 +19,7 @@ template void unary<squared_relu_op>(const View&, const View&, const Scalar*);
 template void unary<swish_op>(const View&, const View&, const Scalar*);
 
 template void binary<add_relu_op>(const View&, const View&, const View&, DType, const Scalar*);
+template void binary<clipped_swiglu_op>(const View&, const View&, const View&, DType, const Scalar*);
 template void binary<elu_backward_op>(const View&, const View&, const View&, DType, const Scalar*);
 template void binary<fatrelu_mul_op>(const View&, const View&, const View&, DType, const Scalar*);
 template void binary<geglu_op>(const View&, const View&, const View&, DType, const Scalar*);

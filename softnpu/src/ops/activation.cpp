@@ -3,6 +3,7 @@
 
 #include "kernels/copy.h"
 #include "kernels/owned.h"
+#include "kernels/random.h"
 #include "op_plans.h"
 #include "ops/shorthand.h"
 
@@ -57,7 +58,44 @@ Operand per_channel(const Plan& plan, const Operand& weight, const Operand& in) 
   return seen;
 }
 
+// In training every negative element gets a slope of its own, which the noise remembers (1 for the others); else
+// they share the middle of the range.
+void random_leaky_relu(Plan& plan, const aclTensor* self, const aclTensor* noise, const aclScalar* lower,
+                       const aclScalar* upper, bool training, int64_t seed, int64_t offset,
+                       const aclTensor* out) {
+  const double low = plan.scalar(lower, "lower").to<double>(),
+               high = plan.scalar(upper, "upper").to<double>();
+  if (!(low <= high)) plan.invalid("lower is ", low, " and upper is ", high, ", wanted lower <= upper");
+  if (!training) return unary<k::leaky_relu_op>(plan, self, out, (low + high) / 2);
+  const Operand in = plan.input(self, "self"), slopes = plan.output(noise, "noise"),
+                to = plan.output(out, "out");
+  plan.require_dtype(in, "self", domains::floating);
+  plan.require_same_dtype(slopes, "noise", in, "self");
+  plan.require_same_dtype(to, "out", in, "self");
+  plan.require_same_shape(in, "self", slopes, "noise");
+  plan.require_same_shape(in, "self", to, "out");
+  plan.run([=](const aclOpExecutor& e) {
+    const View x = in.view(e), result = to.view(e), slope = slopes.view(e);
+    const k::Owned positive(x, DType::boolean), drawn(x, x.dtype);
+    double zero = 0, one = 1;
+    k::compare<k::gt_op>(x, View{&zero, nullptr, nullptr, 0, DType::float64}, positive.view(), x.dtype);
+    // The offset counts calls, not numbers, for callers that raise it by one.
+    k::philox_uniform(drawn.view(), low, high, uint64_t(seed), uint64_t(offset) << 24);
+    k::where(positive.view(), View{&one, nullptr, nullptr, 0, DType::float64}, drawn.view(), slope);
+    k::binary<k::mul_op>(x, slope, result, x.dtype);
+  });
+}
+
 }  // namespace
+
+void RReluWithNoise(Plan& plan, const aclTensor* self, const aclTensor* noise, const aclScalar* lower,
+                    const aclScalar* upper, bool training, int64_t seed, int64_t offset, aclTensor* out) {
+  random_leaky_relu(plan, self, noise, lower, upper, training, seed, offset, out);
+}
+void InplaceRReluWithNoise(Plan& plan, const aclTensor* self, const aclTensor* noise, const aclScalar* lower,
+                           const aclScalar* upper, bool training, int64_t seed, int64_t offset) {
+  random_leaky_relu(plan, self, noise, lower, upper, training, seed, offset, self);
+}
 
 void Gelu(Plan& plan, const aclTensor* self, aclTensor* out) { gelu(plan, self, false, out); }
 void GeluV2(Plan& plan, const aclTensor* x, int64_t approximate, aclTensor* y) {
@@ -143,6 +181,10 @@ void HardswishBackwardV2(Plan& plan, const aclTensor* gradOutput, const aclTenso
 void ThresholdV2(Plan& plan, const aclTensor* self, const aclScalar* threshold, const aclScalar* value,
                  aclTensor* out) {
   unary<k::threshold_op>(plan, self, out, plan.scalar(threshold, "threshold"), plan.scalar(value, "value"));
+}
+void ReluGradV4(Plan& plan, const aclTensor* gradOutput, const aclTensor* self, const aclScalar* threshold,
+                aclTensor* out) {
+  backward<k::threshold_backward_op>(plan, gradOutput, self, out, plan.scalar(threshold, "threshold"));
 }
 void Softsign(Plan& plan, const aclTensor* self, const aclTensor* out) {
   unary<k::softsign_op>(plan, self, out);

@@ -157,6 +157,44 @@ void GeluMul(Plan& plan, const aclTensor* input, char* approximateOptional, cons
   else gated<k::geglu_op>(plan, input, -1, out, true);
 }
 
+// With a group index only the first rows, as many as its elements add up to, are computed.
+void ClippedSwiglu(Plan& plan, const aclTensor* x, const aclTensor* groupIndexOptional, int64_t dim,
+                   double alpha, double limit, double bias, bool interleaved, const aclTensor* out) {
+  const Operand in = plan.input(x, "x");
+  const std::optional<Operand> groups = plan.optional_input(groupIndexOptional, "groupIndexOptional");
+  const Operand to = plan.output(out, "out");
+  plan.require_dtype(in, "x", domains::floating);
+  Halves halves = halves_of(plan, in, "x", dim);
+  plan.require_same_shape(to, "out", halves.first, "half of x");
+  if (interleaved) {  // even and odd entries in place of first and last
+    if (halves.dim != in.ndim - 1)
+      plan.invalid("interleaved halves along dim ", dim, " of shape ", shape_text(in),
+                   ", wanted the last dim");
+    halves.second = halves.first;
+    halves.second.offset += in.strides[halves.dim] * int64_t(mt::itemsize(in.dtype));
+    halves.first.strides[halves.dim] *= 2;
+    halves.second.strides[halves.dim] *= 2;
+  }
+  if (groups) {
+    plan.require_dtype(*groups, "groupIndexOptional", domains::integral);
+    if (halves.dim == 0 || groups->ndim != 1)
+      plan.invalid("groups of shape ", shape_text(*groups), " along dim ", dim, " of shape ", shape_text(in),
+                   ", wanted a vector, and halves of the rows");
+  }
+  const std::array<Scalar, 3> params{Scalar(alpha), Scalar(limit), Scalar(bias)};
+  plan.run([=](const aclOpExecutor& e) {
+    Operand gate = halves.first, value = halves.second, result = to;
+    if (groups) {
+      int64_t rows = 0;
+      for (int64_t i = 0; i < groups->sizes[0]; ++i) rows += element(groups->view(e), i).to<int64_t>();
+      if (rows < 0 || rows > to.sizes[0])
+        mt::fail(mt::ErrorKind::value, "the groups have ", rows, " rows, but 'x' has ", to.sizes[0]);
+      gate.sizes[0] = value.sizes[0] = result.sizes[0] = rows;
+    }
+    k::binary<k::clipped_swiglu_op>(gate.view(e), value.view(e), result.view(e), in.dtype, params.data());
+  });
+}
+
 void FatreluMul(Plan& plan, const aclTensor* input, const aclTensor* threshold, const aclTensor* out) {
   const Operand in = plan.input(input, "input"), limit = plan.input(threshold, "threshold"),
                 to = plan.output(out, "out");

@@ -5,8 +5,8 @@
 
 #include "kernels/copy.h"
 #include "op_plans.h"
-#include "ops/foreach.h"
 #include "ops/elements.h"
+#include "ops/foreach.h"
 
 namespace softnpu::ops {
 
@@ -149,6 +149,29 @@ void ApplyAdamWV2(Plan& plan, aclTensor* varRef, aclTensor* mRef, aclTensor* vRe
                            true,
                            maximize};
     run_adam(s, rule, amsgrad, 1.0, e);
+  });
+}
+
+// Adam as TensorFlow has it: epsilon is added before the correction of the squares, which the rate makes up for.
+void ApplyAdam(Plan& plan, aclTensor* varRef, const aclTensor* m, const aclTensor* v,
+               const aclTensor* beta1Power, const aclTensor* beta2Power, const aclTensor* lr,
+               const aclTensor* beta1, const aclTensor* beta2, const aclTensor* epsilon,
+               const aclTensor* grad, bool, bool useNesterov) {
+  AdamState s{plan.output(varRef, "varRef"), plan.output(m, "m"), plan.output(v, "v"), std::nullopt, {}};
+  enum { kPower1, kPower2, kRate, kBeta1, kBeta2, kEpsilon };
+  std::vector<Operand> numbers;
+  for (const auto& [tensor, name] :
+       {std::pair(beta1Power, "beta1Power"), std::pair(beta2Power, "beta2Power"), std::pair(lr, "lr"),
+        std::pair(beta1, "beta1"), std::pair(beta2, "beta2"), std::pair(epsilon, "epsilon")})
+    numbers.push_back(number_of(plan, tensor, name));
+  s.gradient = plan.input(grad, "grad");
+  require_state(plan, s, false);
+  plan.run([=](const aclOpExecutor& e) {
+    const auto value = [&](int which) { return value_of(numbers[size_t(which)], e); };
+    const double rate = value(kRate) * std::sqrt(1 - value(kPower2)) / (1 - value(kPower1));
+    const k::AdamStep step{rate, value(kBeta1), value(kBeta2), value(kEpsilon), 0, 1,
+                           1,    false,         false,         useNesterov};
+    run_adam(s, step, false, 1.0, e);
   });
 }
 

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "kernels/copy.h"
+#include "kernels/owned.h"
 #include "op_plans.h"
 #include "ops/shorthand.h"
 
@@ -80,7 +81,43 @@ void clamp_tensor(Plan& plan, const aclTensor* self, const aclTensor* low, const
   });
 }
 
+// All tensors of a list in one, pair by pair.
+template <class Op>
+void fold(Plan& plan, const aclTensorList* tensors, const aclTensor* out) {
+  const std::vector<Operand> parts = plan.inputs(tensors, "tensors");
+  const Operand to = plan.output(out, "out");
+  if (parts.empty()) plan.invalid("list 'tensors' is empty");
+  DType compute = parts[0].dtype;
+  for (const Operand& part : parts) {
+    plan.require_broadcast(part, "tensors", to);
+    compute = mt::promote(compute, part.dtype);
+  }
+  if (!k::contains(Op::domain, compute))
+    family::refuse_domain(plan, Op::name, Op::domain, compute, "the tensors meet in ",
+                          mt::info(compute).name);
+  plan.run([parts, to, compute](const aclOpExecutor& e) {
+    const Scalar one(int64_t(1));
+    // A total of its own: the result may be one of the tensors, and half types would round at every step.
+    const bool half = compute == DType::float16 || compute == DType::bfloat16;
+    const k::Owned total(to.sizes, to.ndim, half ? DType::float32 : compute);
+    k::copy(parts[0].view(e), total.view());
+    for (size_t i = 1; i < parts.size(); ++i)
+      k::binary<Op>(total.view(), parts[i].view(e), total.view(), total.view().dtype, &one);
+    k::copy(total.view(), to.view(e));
+  });
+}
+
 }  // namespace
+
+void AddN(Plan& plan, const aclTensorList* tensors, aclTensor* out) { fold<k::add_op>(plan, tensors, out); }
+void Sum(Plan& plan, const aclTensorList* tensors, aclTensor* out) { fold<k::add_op>(plan, tensors, out); }
+void SumV2(Plan& plan, const aclTensorList* tensors, aclTensor* out) { fold<k::add_op>(plan, tensors, out); }
+void MaxN(Plan& plan, const aclTensorList* tensors, aclTensor* out) {
+  fold<k::maximum_op>(plan, tensors, out);
+}
+void MinN(Plan& plan, const aclTensorList* tensors, aclTensor* out) {
+  fold<k::minimum_op>(plan, tensors, out);
+}
 
 void Addcmul(Plan& plan, const aclTensor* self, const aclTensor* tensor1, const aclTensor* tensor2,
              const aclScalar* value, aclTensor* out) {
@@ -115,6 +152,17 @@ void InplaceAddRelu(Plan& plan, aclTensor* selfRef, const aclTensor* other, aclS
 void AddV3(Plan& plan, const aclScalar* self, const aclTensor* other, const aclScalar* alpha,
            aclTensor* out) {
   binary<k::add_op>(plan, self, other, out, plan.scalar(alpha, "alpha"));
+}
+
+void AssignSub(Plan& plan, const aclTensor* var, const aclTensor* value, const aclTensor* varOut) {
+  binary<k::sub_op>(plan, var, value, varOut, 1);
+}
+void AxpyV2(Plan& plan, const aclTensor* self, const aclTensor* other, const aclTensor* alpha,
+            aclTensor* out) {
+  family::ternary<k::addcmul_op>(plan, family::Argument<aclTensor>{self, "self"},
+                                 family::Argument<aclTensor>{other, "other"},
+                                 family::Argument<aclTensor>{alpha, "alpha"},
+                                 std::array<Scalar, 1>{Scalar(1)}, family::Argument<aclTensor>{out, "out"});
 }
 
 void DivMod(Plan& plan, const aclTensor* self, const aclTensor* other, int mode, aclTensor* out) {

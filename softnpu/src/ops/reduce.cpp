@@ -1,6 +1,8 @@
 // Reductions beyond the rows of the operator table: products, norms, moments, extremes of both kinds, medians.
+#include "kernels/copy.h"
 #include "kernels/moments.h"
 #include "kernels/norms.h"
+#include "kernels/owned.h"
 #include "kernels/sort.h"
 #include "op_plans.h"
 #include "ops/shapes.h"
@@ -185,6 +187,22 @@ void LogSumExp(Plan& plan, const aclTensor* self, const aclIntArray* dim, bool k
   plan.require_dtype(given, "out", domains::floating);
   const Operand to = kept_dims(plan, in, given, plan.dims(dim, in), keepDim);
   plan.run([=](const aclOpExecutor& e) { k::log_sum_exp(in.view(e), to.view(e)); });
+}
+// The logarithm of a sum; with no dimensions and noopWithEmptyAxes, of every element.
+void ReduceLogSum(Plan& plan, const aclTensor* data, const aclIntArray* axes, bool keepDims,
+                  bool noopWithEmptyAxes, aclTensor* reduce) {
+  const Operand in = plan.input(data, "data"), given = plan.output(reduce, "reduce");
+  plan.require_dtype(in, "data", domains::floating);
+  plan.require_same_dtype(given, "reduce", in, "data");
+  const bool none = noopWithEmptyAxes && (axes == nullptr || axes->values.size() == 0);
+  const std::vector<bool> dims = none ? std::vector<bool>(size_t(in.ndim), false) : plan.dims(axes, in);
+  const Operand to = kept_dims(plan, in, given, dims, keepDims);
+  plan.run([=](const aclOpExecutor& e) {
+    const k::Owned total(to.sizes, to.ndim, DType::float64);
+    k::reduce<k::sum_op>(in.view(e), total.view());
+    k::unary<k::log_op>(total.view(), total.view());
+    k::copy(total.view(), to.view(e));
+  });
 }
 void Renorm(Plan& plan, const aclTensor* self, const aclScalar* p, int64_t dim, const aclScalar* maxNorm,
             aclTensor* out) {

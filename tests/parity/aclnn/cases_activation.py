@@ -3,7 +3,7 @@
 import torch
 import torch.nn.functional as F
 
-from .harness import FLOATS, FLOATS_AND_DOUBLE, OUT, AnyResult, Inplace, case
+from .harness import FLOATS, FLOATS_AND_DOUBLE, OUT, AnyResult, Check, Inplace, case
 
 # What the operator takes after its tensor, and what PyTorch calls it.
 FORWARD = {
@@ -259,3 +259,70 @@ def what_exceeds_a_threshold_times_the_second_half(make):
     x, limit = make(4, 6), torch.tensor([0.5], dtype=make.dtype)
     a, b = halves(x, -1)
     return [x, limit, OUT], torch.where(a > limit, a, 0) * b
+
+
+@case("aclnnClippedSwiglu", dtypes=FLOATS, tolerance=4)
+def both_halves_clipped_before_one_opens_the_other(make):
+    def expected(x, interleaved):
+        wide = x.double()
+        gate, value = (wide[..., ::2], wide[..., 1::2]) if interleaved else halves(wide, -1)
+        gate, value = gate.clamp(max=1.5), value.clamp(-1.5, 1.5)
+        return (gate * torch.sigmoid(1.702 * gate) * (value + 1)).to(x.dtype)
+
+    x = make(4, 6)
+    for interleaved in (False, True):
+        yield [x, None, -1, 1.702, 1.5, 1.0, interleaved, OUT], expected(x, interleaved)
+    # Groups of 1 and 2 rows: the last row is left as it was.
+    result = expected(x, False)
+    result[3] = 7
+    before = torch.full_like(result, 7)
+    yield [x, torch.tensor([1, 2]), -1, 1.702, 1.5, 1.0, False, Inplace(before)], result
+
+
+@case("aclnnReluGradV4", dtypes=FLOATS)
+def the_gradient_of_what_exceeds_a_threshold(make):
+    grad, x = make(3, 4), make(3, 4)
+    return [grad, x, 0.5, OUT], torch.where(x > 0.5, grad, 0)
+
+
+# ---- random slopes ---------------------------------------------------------------------------------
+
+
+@case("aclnnRReluWithNoise", "aclnnInplaceRReluWithNoise", dtypes=FLOATS)
+def without_training_the_slope_is_in_the_middle(make, operator):
+    x = make(3, 4)
+    noise = torch.zeros_like(x)
+    out = [] if "Inplace" in operator else [OUT]
+    self = Inplace(x) if "Inplace" in operator else x
+    return [self, noise, 0.1, 0.3, False, 1, 0, *out], F.leaky_relu(x, 0.2)
+
+
+@case("aclnnRReluWithNoise", dtypes=FLOATS)
+def in_training_every_negative_element_has_a_slope_of_its_own(make):
+    x = make(40, 50)
+    seen = {}
+
+    def look_at_slopes(slopes):
+        seen["slopes"] = slopes.double()
+        negative = seen["slopes"][x <= 0]
+        assert ((negative >= 0.1 - 1e-3) & (negative <= 0.3 + 1e-3)).all()
+        assert negative.unique().numel() > 20
+        assert (slopes[x > 0] == 1).all()
+
+    def look_at_result(result):
+        torch.testing.assert_close(result.double(), x.double() * seen["slopes"], rtol=1e-2, atol=1e-2)
+
+    shape = tuple(x.shape)
+    return (
+        [
+            x,
+            Check(shape, x.dtype, look_at_slopes),
+            0.1,
+            0.3,
+            True,
+            1,
+            0,
+            Check(shape, x.dtype, look_at_result),
+        ],
+        (None, None),
+    )

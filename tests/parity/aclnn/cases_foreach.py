@@ -386,3 +386,46 @@ def the_scale_grows_and_backs_off(make):
         new_scale, new_count = scale.clone(), count.clone()
         torch._amp_update_scale_(new_scale, new_count, torch.tensor([found]), 2.0, 0.5, 5)
         yield [scale, count, torch.tensor([found]), 2.0, 0.5, 5, OUT, OUT], (new_scale, new_count)
+
+
+@case("aclnnApplyAdam", dtypes=FLOATS, tolerance=4)
+def a_step_of_adam_that_may_look_ahead(make):
+    p, g, m, v, _ = adam_state(make, 3, 4)
+    numbers = [torch.tensor([n], dtype=torch.float32) for n in (0.81, 0.98, 0.1, 0.9, 0.99, 1e-3)]
+    for nesterov in (False, True):
+        mean = 0.9 * m.double() + 0.1 * g.double()
+        square = 0.99 * v.double() + 0.01 * g.double() ** 2
+        rate = 0.1 * (1 - 0.98) ** 0.5 / (1 - 0.81)
+        step = 0.9 * mean + 0.1 * g.double() if nesterov else mean
+        new = p.double() - rate * step / (square.sqrt() + 1e-3)
+        yield (
+            [Inplace(p), Inplace(m), Inplace(v), *numbers, g, False, nesterov],
+            tuple(t.to(make.dtype) for t in (new, mean, square)),
+        )
+
+
+# ---- a list in one tensor --------------------------------------------------------------------------
+
+
+@case(
+    "aclnnAddN",
+    "aclnnSum",
+    "aclnnSumV2",
+    "aclnnMaxN",
+    "aclnnMinN",
+    dtypes=(*FLOATS, torch.int32),
+    tolerance=2,
+)
+def a_list_folded_into_one_tensor(make, operator):
+    x = [make(3, 4), make(4), make(3, 4)]
+    function = torch.maximum if "Max" in operator else torch.minimum if "Min" in operator else torch.add
+    total = function(function(x[0].double(), x[1].double()), x[2].double()).to(make.dtype)
+    return [x, OUT], total
+
+
+@case("aclnnAssignSub", "aclnnAxpyV2", dtypes=FLOATS)
+def a_tensor_less_or_plus_another(make, operator):
+    a, b, factor = make(3, 4), make(3, 4), make(1)
+    if operator == "aclnnAssignSub":
+        return [a, b, OUT], a - b
+    return [a, b, factor, OUT], (a.double() + factor.double() * b.double()).to(make.dtype)

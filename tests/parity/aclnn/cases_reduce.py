@@ -291,3 +291,12 @@ def counts_of_values(make):
         weights = make(20, dtype=dtype)
         expected = torch.bincount(x, weights)
         yield [x, weights, 0, OUT], expected
+
+
+@case("aclnnReduceLogSum", dtypes=FLOATS, tolerance=4)
+def the_logarithm_of_a_sum(make):
+    x = make.positive(2, 3, 4)
+    for dims, keep in DIMS:
+        expected = torch.log(torch.sum(x.double(), over(dims), keepdim=keep)).to(x.dtype)
+        yield [x, dims, keep, False, OUT], expected
+    yield [x, [], False, True, OUT], torch.log(x)
