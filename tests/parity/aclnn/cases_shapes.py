@@ -59,12 +59,6 @@ def a_permutation_and_a_shape(make):
     yield [x, [1, 0], [6, 4], False, OUT], x.reshape(6, 4).permute(1, 0)
 
 
-@case("aclnnTensorMove", dtypes=ALL)
-def a_plain_copy(make):
-    x = make(3, 4)
-    return [x, OUT], x
-
-
 @case("aclnnExpand", "aclnnExpandv", dtypes=ALL)
 def a_broadcast_made_real(make):
     x = make(3, 1)
