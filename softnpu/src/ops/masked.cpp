@@ -1,5 +1,6 @@
 // Elements chosen by a mask, and where elements are not zero.
 #include "kernels/elementwise.h"
+#include "kernels/functors.h"
 #include "kernels/indexed.h"
 #include "op_plans.h"
 #include "ops/late_output.h"
@@ -119,6 +120,22 @@ void InplaceMaskedScatter(Plan& plan, aclTensor* selfRef, const aclTensor* mask,
     const int64_t count = places.count(), one = 1;
     k::scatter(flat.table, flat.lookup, {values.view().data, &count, &one, 1, to.dtype}, k::Combine::write);
     if (old.view().data != target.data) k::copy(old.view(), target);
+  });
+}
+
+void MaskedScale(Plan& plan, const aclTensor* self, const aclTensor* mask, float scale, aclTensor* out) {
+  const Operand in = plan.input(self, "self"), which = plan.input(mask, "mask"), to = plan.output(out, "out");
+  plan.require_dtype(in, "self", domains::floating);
+  plan.require_dtype(to, "out", domains::floating);
+  plan.require_same_shape(to, "out", in, "self");
+  plan.require_same_shape(which, "mask", in, "self");
+  plan.run([=](const aclOpExecutor& e) {
+    const DType compute = to.dtype == DType::float64 ? DType::float64 : DType::float32;
+    const View from = in.view(e);
+    const Temporary kept(from, compute);
+    const NumberView factor(Scalar(double(scale)), compute);
+    k::binary<k::mul_op>(from, which.view(e), kept.view(), compute);
+    k::binary<k::mul_op>(kept.view(), factor.view, to.view(e), compute);
   });
 }
 

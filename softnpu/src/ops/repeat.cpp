@@ -2,8 +2,8 @@
 #include "kernels/indexed.h"
 #include "op_plans.h"
 #include "ops/lookup.h"
-#include "ops/views.h"
 #include "ops/temporary.h"
+#include "ops/views.h"
 
 namespace softnpu::ops {
 

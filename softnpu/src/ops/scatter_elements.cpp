@@ -148,4 +148,52 @@ void InplaceScatterUpdate(Plan& plan, aclTensor* data, const aclTensor* indices,
   });
 }
 
+// Tensor b of the list gets batch b of the updates, from position indice[b] on along `axis`; with two columns the second is
+// how many entries. A mask leaves out tensors.
+void ScatterList(Plan& plan, aclTensorList* varRef, const aclTensor* indice, const aclTensor* updates,
+                 const aclTensor* maskOptional, char* reduceOptional, int64_t axis) {
+  const std::vector<Operand> targets = plan.outputs(varRef, "varRef");
+  const Operand at = plan.input(indice, "indice"), from = plan.input(updates, "updates");
+  const std::optional<Operand> chosen = plan.optional_input(maskOptional, "maskOptional");
+  if (reduceOptional != nullptr && std::string_view(reduceOptional) != "update")
+    plan.invalid("reduce is '", reduceOptional, "', wanted 'update'");
+  plan.require_dtype(at, "indice", kIndexDTypes);
+  const int64_t count = int64_t(targets.size());
+  const bool pairs = at.ndim == 2 && at.sizes[1] == 2;
+  if ((at.ndim != 1 && !pairs) || at.sizes[0] != count || from.ndim == 0 || from.sizes[0] != count)
+    plan.invalid("there are ", count, " tensors, indice of shape ", shape_text(at), " and updates of ",
+                 shape_text(from));
+  if (chosen) {
+    plan.require_dtype(*chosen, "maskOptional", k::dtype_set(DType::uint8, DType::boolean));
+    plan.require_shape(*chosen, "maskOptional", {count});
+  }
+  const Operand each = without_dim(sliced(from, 0, 0, 1), 0);
+  const int along = plan.dim(axis, each);
+  for (const Operand& target : targets) {
+    plan.require_same_dtype(target, "varRef", from, "updates");
+    require_inside(plan, each, "updates", target, "varRef", -1);
+    for (int i = 0; i < each.ndim; ++i)
+      if (i != along && each.sizes[i] != target.sizes[i])
+        plan.invalid("updates of shape ", shape_text(each), " do not fit a tensor of shape ",
+                     shape_text(target));
+  }
+  plan.run([=](const aclOpExecutor& e) {
+    const ReadAs longs(at.view(e), DType::int64);
+    std::optional<ReadAs> mask;
+    if (chosen) mask.emplace(chosen->view(e), DType::uint8);
+    for (int64_t b = 0; b < count; ++b) {
+      if (mask && mask->view().as<uint8_t>()[b] == 0) continue;
+      const int64_t* index = longs.view().as<int64_t>() + (pairs ? 2 * b : b);
+      const Operand& target = targets[size_t(b)];
+      const int64_t length = pairs ? index[1] : each.sizes[along];
+      MT_CHECK(index[0] >= 0 && length >= 0 && length <= each.sizes[along] &&
+                   index[0] <= target.sizes[along] - length,
+               length, " entries at ", index[0], " do not fit a tensor of shape ", shape_text(target));
+      const Operand part = sliced(without_dim(sliced(from, 0, b, 1), 0), along, 0, length),
+                    place = sliced(target, along, index[0], length);
+      k::copy(part.view(e), place.view(e));
+    }
+  });
+}
+
 }  // namespace softnpu::ops

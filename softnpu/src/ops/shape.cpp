@@ -1,8 +1,8 @@
 // Tensors put together, taken apart, turned and repeated: copies between views.
 #include "kernels/copy.h"
 #include "op_plans.h"
-#include "ops/views.h"
 #include "ops/temporary.h"
+#include "ops/views.h"
 
 namespace softnpu::ops {
 
@@ -170,13 +170,6 @@ void ConfusionTranspose(Plan& plan, const aclTensor* x, const aclIntArray* perm,
     const ReadAs dense = dense_input(first.view(e));
     k::copy({dense.view().data, last.sizes, last.strides, last.ndim, in.dtype}, to.view(e));
   });
-}
-
-void TensorMove(Plan& plan, const aclTensor* x, aclTensor* y) {
-  const Operand from = plan.input(x, "x"), to = plan.output(y, "y");
-  plan.require_same_dtype(from, "x", to, "y");
-  plan.require_same_shape(from, "x", to, "y");
-  copy_between(plan, from, to);
 }
 
 namespace {

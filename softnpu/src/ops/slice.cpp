@@ -4,8 +4,8 @@
 #include "kernels/accumulate.h"
 #include "kernels/copy.h"
 #include "op_plans.h"
-#include "ops/views.h"
 #include "ops/temporary.h"
+#include "ops/views.h"
 
 namespace softnpu::ops {
 

@@ -3,8 +3,8 @@
 
 #include "op_plans.h"
 #include "ops/lookup.h"
-#include "ops/views.h"
 #include "ops/temporary.h"
+#include "ops/views.h"
 
 namespace softnpu::ops {
 

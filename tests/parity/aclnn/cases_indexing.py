@@ -2,7 +2,7 @@
 
 import torch
 
-from .harness import ALL, NUMBERS, OUT, Inplace, Sized, case
+from .harness import ALL, FLOATS_AND_DOUBLE, NUMBERS, OUT, Inplace, Sized, case
 
 
 @case("aclnnIndexSelect", dtypes=ALL)
@@ -284,3 +284,24 @@ def the_interval_each_value_falls_into(make):
     bounds, values = make(6).sort(-1).values, make(4, 5)
     yield [values, bounds, False, False, OUT], torch.bucketize(values, bounds)
     yield [values, bounds, True, True, OUT], torch.bucketize(values, bounds, out_int32=True, right=True)
+
+
+@case("aclnnMaskedScale", dtypes=FLOATS_AND_DOUBLE)
+def what_a_mask_keeps_is_scaled(make):
+    x, mask = make(4, 5), make(4, 5, dtype=torch.bool)
+    yield [x, mask, 2.0, OUT], x * mask * 2.0
+    yield [x, mask.to(torch.uint8), 0.5, OUT], x * mask * 0.5
+
+
+@case("aclnnScatterList", dtypes=NUMBERS)
+def a_list_of_caches_gets_new_entries(make):
+    caches, new = [make(2, 6, 4) for _ in range(3)], make(3, 2, 2, 4)
+    at, mask = torch.tensor([4, 0, 2]), torch.tensor([1, 0, 1], dtype=torch.uint8)
+    written = [cache.clone() for cache in caches]
+    for b in (0, 2):
+        written[b][:, at[b] : at[b] + 2] = new[b]
+    yield [[Inplace(cache) for cache in caches], at, new, mask, "update", -2], tuple(written)
+    pairs, shorter = torch.tensor([[1, 2], [5, 1], [3, 0]]), [cache.clone() for cache in caches]
+    for b, (start, length) in enumerate(pairs.tolist()):
+        shorter[b][:, start : start + length] = new[b, :, :length]
+    yield [[Inplace(cache) for cache in caches], pairs, new, None, None, -2], tuple(shorter)

@@ -59,12 +59,6 @@ def a_permutation_and_a_shape(make):
     yield [x, [1, 0], [6, 4], False, OUT], x.reshape(6, 4).permute(1, 0)
 
 
-@case("aclnnTensorMove", dtypes=ALL)
-def a_plain_copy(make):
-    x = make(3, 4)
-    return [x, OUT], x
-
-
 @case("aclnnExpand", "aclnnExpandv", dtypes=ALL)
 def a_broadcast_made_real(make):
     x = make(3, 1)
@@ -314,3 +308,23 @@ def the_different_neighbours(make):
         [rows, True, True, 0, Sized(6, 6), OUT, Sized(6)],
         torch.unique_consecutive(rows, return_inverse=True, return_counts=True, dim=0),
     )
+
+
+@case("aclnnApplyTopKTopP", dtypes=FLOATS_AND_DOUBLE[:3])
+def the_logits_that_sampling_considers(make):
+    logits = torch.randperm(24, generator=make.generator).view(3, 8).to(make.dtype) / 4
+    k, p = torch.tensor([3, 8, 1], dtype=torch.int32), torch.tensor([0.9, 0.5, 0.7]).to(make.dtype)
+    yield [logits, None, k, OUT], _likeliest(logits, None, k)
+    yield [logits, p, None, OUT], _likeliest(logits, p, None)
+    yield [logits, p, k, OUT], _likeliest(logits, p, k)
+
+
+def _likeliest(logits, p, k):
+    values, order = logits.float().sort(dim=-1, stable=True)
+    if k is not None:
+        values = values.masked_fill(values < values.gather(1, 8 - k.long()[:, None]), -torch.inf)
+    if p is not None:
+        gone = values.softmax(-1).cumsum(-1) <= 1 - p.float()[:, None]
+        gone[:, -1] = False
+        values = values.masked_fill(gone, -torch.inf)
+    return torch.empty_like(values).scatter_(1, order, values).to(logits)
