@@ -211,9 +211,9 @@ class _AskingProperty:
         return self._plain.__get__(instance, owner)
 
     def __set__(self, instance: Any, value: Any) -> None:
-        if _C._somebody_asks((instance, value)):
+        if _C._somebody_asks((instance,)):
             put, name = self._plain.__set__, f"torch.Tensor.{self.__name__}.__set__"
-            _C._ask_for(put, name, (instance, value), (instance, value), {})
+            _C._ask_for(put, name, (instance,), (instance, value), {})
         else:
             self._plain.__set__(instance, value)
 
