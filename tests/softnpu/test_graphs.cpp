@@ -381,7 +381,7 @@ TEST("a graph prints its tasks") {
   text << std::ifstream(path).rdbuf();
   std::remove(path.c_str());
   CHECK(text.str().find("\"name\": \"aclnnInplaceAdds\"") != std::string::npos);
-  CHECK(text.str().find("\"task type\": \"kernel\"") != std::string::npos);
+  CHECK(text.str().find("\"Task Type\": \"KERNEL\"") != std::string::npos);
   FAILS(aclmdlRIDebugJsonPrint(model, "/nowhere/at/all.json", 0), 107009, "cannot write");
   OK(aclmdlRISetName(model, "a model"));
   char name[5];

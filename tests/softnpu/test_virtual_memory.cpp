@@ -1,5 +1,6 @@
 #include <cstring>
 #include <numeric>
+#include <thread>
 
 #include "check.h"
 
@@ -67,6 +68,20 @@ TEST("reserved addresses are no memory until something is mapped") {
 }
 
 TEST("a range can be larger than the memory of the device") { Range range(size_t(256) << 20); }
+
+TEST("addresses can be reserved before a device is set, and belong to the first one") {
+  void* range = nullptr;
+  std::thread([&] { OK(aclrtReserveMemAddress(&range, kPage, 0, nullptr, 1)); }).join();
+  Physical here;
+  OK(aclrtMapMem(range, kPage, 0, here, 0));
+  OK(aclrtUnmapMem(range));
+  const aclrtPhysicalMemProp prop = huge_pages(1);
+  aclrtDrvMemHandle there = nullptr;
+  OK(aclrtMallocPhysical(&there, kPage, &prop, 0));
+  FAILS(aclrtMapMem(range, kPage, 0, there, 0), 207000, "reserved on device 0");
+  OK(aclrtFreePhysical(there));
+  OK(aclrtReleaseMemAddress(range));
+}
 
 TEST("copies and operators run across the mappings of several handles") {
   Range range(4 * kPage);

@@ -86,6 +86,11 @@ int current_device(const char* function) {
   return context == nullptr ? -1 : context->device;
 }
 
+int device_or_none() {
+  const Context* context = context_table().find(thread_context);
+  return context == nullptr ? -1 : context->device;
+}
+
 Stream* use_stream(const char* function, aclrtStream handle, int* code) {
   Context* context = current_context(function);
   if (context == nullptr) {

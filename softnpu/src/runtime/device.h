@@ -61,6 +61,9 @@ Context* current_context(const char* function);
 // The current device, or -1 with the error recorded.
 int current_device(const char* function);
 
+// The current device, or -1 without an error.
+int device_or_none();
+
 // The stream of a handle (NULL: the default stream) if the calling thread may use it now; else nullptr and
 // *code.
 SOFTNPU_SHARED Stream* use_stream(const char* function, aclrtStream handle, int* code);

@@ -15,13 +15,11 @@ std::atomic<uint32_t> next_graph_id{0};
 
 const char* type_text(aclmdlRITaskType type) {
   switch (type) {
-    case ACL_MODEL_RI_TASK_KERNEL: return "kernel";
-    case ACL_MODEL_RI_TASK_EVENT_RECORD: return "event record";
-    case ACL_MODEL_RI_TASK_EVENT_WAIT: return "event wait";
-    case ACL_MODEL_RI_TASK_EVENT_RESET: return "event reset";
-    case ACL_MODEL_RI_TASK_VALUE_WRITE: return "value write";
-    case ACL_MODEL_RI_TASK_VALUE_WAIT: return "value wait";
-    default: return "other";
+    case ACL_MODEL_RI_TASK_KERNEL: return "KERNEL";
+    case ACL_MODEL_RI_TASK_EVENT_RECORD: return "EVENT_RECORD";
+    case ACL_MODEL_RI_TASK_EVENT_WAIT: return "EVENT_WAIT";
+    case ACL_MODEL_RI_TASK_EVENT_RESET: return "EVENT_RESET";
+    default: return "DEFAULT";
   }
 }
 
@@ -80,17 +78,17 @@ std::vector<const char*> Graph::names(const std::vector<size_t>& nodes) const {
 // In the format of chrome://tracing: a row per recorded stream, a box per task.
 std::string Graph::json() const {
   std::ostringstream out;
-  out << "{\"traceEvents\": [";
+  out << "[";
   std::lock_guard lock(nodes_mutex_);
   for (size_t i = 0; i < nodes_.size(); ++i) {
     const GraphNode& node = nodes_[i];
     out << (i == 0 ? "\n" : ",\n") << "  {\"name\": " << json_text(node.name)
         << ", \"ph\": \"X\", \"ts\": " << i << ", \"dur\": 1, \"pid\": \"device " << device << ", model "
-        << id << "\", \"tid\": \"stream " << node.stream << "\", \"args\": {\"model id\": " << id
-        << ", \"stream id\": " << node.stream << ", \"task id\": " << i << ", \"task type\": \""
+        << id << "\", \"tid\": \"stream " << node.stream << "\", \"args\": {\"Model Id\": " << id
+        << ", \"Stream Id\": " << node.stream << ", \"Task Id\": " << i << ", \"Task Type\": \""
         << type_text(node.type) << "\"}}";
   }
-  out << "\n]}\n";
+  out << "\n]\n";
   return out.str();
 }
 

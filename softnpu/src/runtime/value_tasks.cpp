@@ -39,7 +39,7 @@ SOFTNPU_EXPORT aclError aclrtValueWrite(void* devAddr, uint64_t value, uint32_t 
   int code = 0;
   Stream* found = use_stream("aclrtValueWrite", stream, &code);
   if (found == nullptr) return code;
-  found->submit("aclrtValueWrite", Task::Kind::work,
+  found->submit("aclrtValueWrite", Task::Kind::order,
                 [word = static_cast<uint64_t*>(host_address(devAddr)), value] {
                   __atomic_store_n(word, value, __ATOMIC_RELEASE);
                 });

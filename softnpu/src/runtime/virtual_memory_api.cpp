@@ -184,8 +184,9 @@ SOFTNPU_EXPORT aclError aclrtReserveMemAddress(void** virPtr, size_t size, size_
                                                uint64_t flags) {
   SOFTNPU_ENTER(aclrtReserveMemAddress, size, alignment, expectPtr, flags);
   if (virPtr == nullptr) return fail(ACL_ERROR_INVALID_PARAM, "aclrtReserveMemAddress: virPtr is NULL");
-  const int index = current_device("aclrtReserveMemAddress");
-  if (index < 0) return ACL_ERROR_RT_CONTEXT_NULL;
+  // On a card, addresses belong to no device. Here they do: to the current one, or to the first.
+  const int current = device_or_none(), index = std::max(current, 0);
+  if (const int code = open_device("aclrtReserveMemAddress", index)) return code;
   if (size == 0 || alignment != 0 || flags > 1)
     return fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtReserveMemAddress: size is ", size, ", alignment ",
                 alignment, " and flags ", flags,
@@ -223,6 +224,10 @@ SOFTNPU_EXPORT aclError aclrtMapMem(void* virPtr, size_t size, size_t offset, ac
                 found->asked, " bytes; all of it must be mapped");
   VirtualAddresses* addresses = find_addresses("aclrtMapMem", virPtr, &code);
   if (addresses == nullptr) return code;
+  if (device_of(virPtr) != found->memory->device)
+    return fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "aclrtMapMem: the addresses were reserved on device ",
+                device_of(virPtr), ", the memory is of device ", found->memory->device,
+                "; with the software NPU, set the memory's device before aclrtReserveMemAddress");
   const std::string problem = addresses->map(virPtr, found->memory);
   if (problem.empty()) return ACL_SUCCESS;
   return fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtMapMem: ", virPtr, " ", problem);
