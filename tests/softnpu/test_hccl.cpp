@@ -96,3 +96,14 @@ TEST("a stream of another device than the communicator's is refused") {
                       pair.comms[1], pair.streams[1]),
         HCCL_E_PARA, "sendBuf is on device 0, the communicator on device 1");
 }
+
+TEST("a communicator of no device, of one twice, or of one that does not exist is refused") {
+  HcclComm comms[2] = {};
+  int32_t twice[2] = {1, 1}, missing[2] = {0, 2};
+  FAILS(HcclCommInitAll(0, twice, comms), HCCL_E_PARA, "ndev is 0");
+  FAILS(HcclCommInitAll(2, twice, comms), HCCL_E_PARA, "devices names a device twice");
+  FAILS(HcclCommInitAll(2, missing, comms), HCCL_E_PARA, "device 2 does not exist; there are 2");
+  FAILS(HcclCommInitAll(2, nullptr, comms), HCCL_E_PTR, "devices is NULL");
+  FAILS(HcclCommDestroy(comms), HCCL_E_PARA, "is not one, or was destroyed");
+  FAILS(HcclGroupEnd(), HCCL_E_PARA, "there was no HcclGroupStart");
+}

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hccl_rank import CODES, HcclError, Rank, hccl_type, reduction
+from hccl_rank import CODES, HcclError, Rank, counts, hccl_type, reduction
 from rank_processes import Ranks
 
 FLOAT = hccl_type("float32")
@@ -108,6 +108,39 @@ def test_a_receive_of_another_length_than_the_send_fails_on_both_sides(ranks: Ra
         assert "rank 0 sends 8 elements of float32 to rank 1, which wants to receive 6 of float32" in str(
             error
         )
+
+
+def gather_wrong_lengths(rank: Rank) -> None:
+    """Rank 1 sends two elements, where rank 0 expects three."""
+    lengths = [1, 3] if rank.rank == 0 else [1, 2]
+    send, receive = rank.buffer(np.ones(3, np.float32)), rank.buffer(np.ones(4, np.float32))
+    rank.call.HcclAllGatherV(
+        send.address,
+        rank.rank + 1,
+        receive.address,
+        counts(lengths),
+        counts([0, 1]),
+        FLOAT,
+        rank.comm,
+        rank.stream,
+    )
+    rank.synchronize()
+
+
+def test_a_rank_that_sends_less_than_another_expects_is_named(ranks: Ranks) -> None:
+    ranks.start(gather_wrong_lengths)
+    first = failure(ranks.answers()[0])
+    assert "HcclAllGatherV: rank 1 sends 8 bytes to rank 0, which expects 12 bytes" in first.message
+
+
+def exchange_in_place(rank: Rank) -> None:
+    buffer = rank.buffer(np.ones(8, np.float32))
+    rank.call.HcclAlltoAll(buffer.address, 2, FLOAT, buffer.address + 4, 2, FLOAT, rank.comm, rank.stream)
+
+
+def test_an_exchange_between_overlapping_buffers_is_refused(ranks: Ranks) -> None:
+    with pytest.raises(HcclError, match="sendBuf and recvBuf overlap"):
+        ranks.run(exchange_in_place)
 
 
 def test_a_rank_that_is_late_is_waited_for_as_long_as_the_time_limit_says() -> None:

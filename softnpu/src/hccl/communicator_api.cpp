@@ -131,6 +131,7 @@ SOFTNPU_EXPORT HcclResult HcclCommInitAll(uint32_t ndev, int32_t* devices, HcclC
   return guarded("HcclCommInitAll", [&] {
     require_pointer(devices, "devices");
     require_pointer(comms, "comms");
+    if (ndev == 0) refuse(HCCL_E_PARA, "ndev is 0, wanted at least 1");
     if (std::set<int32_t>(devices, devices + ndev).size() != ndev)
       refuse(HCCL_E_PARA, "devices names a device twice");
     uint32_t count = 0;
