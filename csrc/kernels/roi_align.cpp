@@ -18,7 +18,8 @@ struct Sample {
 
 Sample sample_at(double y, double x, int64_t height, int64_t width) {
   Sample s{};
-  if (y < -1 || y > double(height) || x < -1 || x > double(width)) return s;
+  if (!(y >= -1 && y <= double(height) && x >= -1 && x <= double(width)))
+    return s;  // NaN lies nowhere either
   y = std::max(y, 0.0), x = std::max(x, 0.0);
   int64_t top = int64_t(y), left = int64_t(x);
   const auto clamp = [](int64_t& low, double& position, int64_t size) {
@@ -53,8 +54,11 @@ void for_each_sample(const View& boxes, const RoiOptions& options, int64_t image
     double wide = b[3] * options.scale - shift - left, high = b[4] * options.scale - shift - top;
     if (!options.aligned) wide = std::max(wide, 1.0), high = std::max(high, 1.0);
     const double step_y = high / double(bins_down), step_x = wide / double(bins_across);
-    const int64_t down = options.samples > 0 ? options.samples : int64_t(std::ceil(step_y)),
-                  across = options.samples > 0 ? options.samples : int64_t(std::ceil(step_x));
+    const auto samples_in = [&](double size) {
+      if (options.samples > 0) return options.samples;
+      return std::isfinite(size) && size > 0 ? int64_t(std::ceil(std::min(size, 1e6))) : int64_t(0);
+    };
+    const int64_t down = samples_in(step_y), across = samples_in(step_x);
     for (int64_t bin = 0; bin < bins_down * bins_across; ++bin) {
       const int64_t row = bin / bins_across, column = bin % bins_across;
       for (int64_t i = 0; i < down * across; ++i) {
@@ -87,6 +91,9 @@ void roi_align(const View& images, const View& boxes, const RoiOptions& options,
                         to = options.maximum ? std::max(to, C(value)) : to + C(value / double(count));
                       }
                     });
+    // A bin without samples has no largest one.
+    for (int64_t i = 0; options.maximum && i < y.numel(); ++i)
+      if (y[i] == -std::numeric_limits<C>::infinity()) y[i] = 0;
     y.store();
   });
 }

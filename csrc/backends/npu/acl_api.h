@@ -49,10 +49,12 @@ namespace mt::npu {
   X(aclCreateTensor)             \
   X(aclCreateScalar)             \
   X(aclCreateIntArray)           \
+  X(aclCreateBoolArray)          \
   X(aclCreateTensorList)         \
   X(aclDestroyTensor)            \
   X(aclDestroyScalar)            \
   X(aclDestroyIntArray)          \
+  X(aclDestroyBoolArray)         \
   X(aclDestroyTensorList)        \
   X(aclDestroyAclOpExecutor)
 

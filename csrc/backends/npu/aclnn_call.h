@@ -7,6 +7,7 @@
 // right after the launch, because the stream runs in order. Nothing here waits for the device.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <tuple>
 #include <type_traits>
@@ -82,6 +83,17 @@ struct Argument<const aclIntArray*, A> {
       fail_null("aclCreateIntArray");
     return array;
   }
+};
+
+template <size_t N>
+struct Argument<const aclBoolArray*, std::array<bool, N>> {
+  const aclBoolArray* value;
+  explicit Argument(const std::array<bool, N>& flags) : value(acl().aclCreateBoolArray(flags.data(), N)) {
+    if (!value) [[unlikely]]
+      fail_null("aclCreateBoolArray");
+  }
+  ~Argument() { acl().aclDestroyBoolArray(value); }
+  Argument(const Argument&) = delete;
 };
 
 template <class P>

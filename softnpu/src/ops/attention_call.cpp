@@ -93,7 +93,9 @@ void require_part(const Plan& plan, const Operand& whole, const char* name, cons
 Sparsity Sparsity::checked(const Plan& plan, int64_t mode, int64_t before, int64_t after, bool masked) {
   if (mode < 0 || mode > 5) plan.invalid("sparseMode is ", mode, ", the software NPU supports 0 to 5");
   if ((mode == 1 || mode == 5) && !masked) plan.invalid("sparseMode ", mode, " needs attenMask");
-  return {mode, before, after, masked};
+  // Farther than any sequence is long, and far from overflow.
+  constexpr int64_t far = int64_t(1) << 40;
+  return {mode, std::clamp(before, -far, far), std::clamp(after, -far, far), masked};
 }
 
 void Sparsity::apply(k::FusedAttention& problem, int64_t length, int64_t keys) const {

@@ -1,6 +1,8 @@
 // Rotary position embeddings.
 #include "kernels/rotary.h"
 
+#include <array>
+
 #include "op_plans.h"
 #include "ops/arguments.h"
 
@@ -104,6 +106,96 @@ void ApplyRotaryPosEmbV2(Plan& plan, aclTensor* queryRef, aclTensor* keyRef, con
 void InterleaveRope(Plan& plan, const aclTensor* x, const aclTensor* cos, const aclTensor* sin,
                     aclTensor* out) {
   rotate(plan, x, cos, sin, k::Rotation::neighbours_to_halves, out);
+}
+
+namespace {
+
+// Row p of the cache holds the cosines and then the sines of position p, one for each pair.
+struct AngleCache {
+  Operand positions, cache;
+  int64_t head_size;
+  bool halves;  // pairs lie half a row apart; else they are neighbours
+
+  int64_t width() const { return cache.sizes[1]; }
+
+  // The angles of the tokens, each for both numbers of its pair: [tokens, 1, width].
+  void read(const aclOpExecutor& e, const k::Temporary& cos, const k::Temporary& sin) const {
+    const k::DenseInput<int64_t> at(positions.view(e));
+    const k::DenseInput<float> rows(cache.view(e));
+    const int64_t pairs = width() / 2;
+    for (int64_t t = 0; t < at.numel(); ++t) {
+      if (at[t] < 0 || at[t] >= cache.sizes[0])
+        mt::fail(mt::ErrorKind::index, "position ", at[t], " is out of range for a cache of ", cache.sizes[0],
+                 " rows");
+      for (int64_t i = 0; i < width(); ++i) {
+        const int64_t pair = halves ? i % pairs : i / 2;
+        cos.view().as<float>()[t * width() + i] = rows[at[t] * width() + pair];
+        sin.view().as<float>()[t * width() + i] = rows[at[t] * width() + pairs + pair];
+      }
+    }
+  }
+  // [tokens, heads * head size] seen as [tokens, heads, head size].
+  Operand heads_of(const Plan& plan, const Operand& tensor, const char* name) const {
+    plan.require_ndim(tensor, name, 2);
+    plan.require_dtype(tensor, name, domains::floating);
+    if (tensor.sizes[0] != positions.numel() || tensor.sizes[1] % head_size != 0)
+      plan.invalid("tensor '", name, "' has shape ", shape_text(tensor), ", wanted ", positions.numel(),
+                   " tokens with heads of ", head_size);
+    Operand result = unsqueezed(tensor, 1);
+    result.sizes[1] = tensor.sizes[1] / head_size, result.strides[1] = tensor.strides[1] * head_size;
+    result.sizes[2] = head_size;
+    return result;
+  }
+};
+
+void rotate_by_cache(Plan& plan, const aclTensor* positions, const aclTensor* queryIn, const aclTensor* keyIn,
+                     const aclTensor* cosSinCache, const aclIntArray* mropeSection, int64_t headSize,
+                     bool isNeoxStyle, const aclTensor* queryOut, const aclTensor* keyOut) {
+  const Operand places = plan.input(positions, "positions"), query = plan.input(queryIn, "queryIn"),
+                key = plan.input(keyIn, "keyIn"), cache = plan.input(cosSinCache, "cosSinCache"),
+                to_query = plan.output(queryOut, "queryOut"), to_key = plan.output(keyOut, "keyOut");
+  for (const int64_t part : optional_list(mropeSection))
+    if (part != 0) plan.invalid("mropeSection is not supported by the software NPU");
+  plan.require_ndim(places, "positions", 1);
+  plan.require_dtype(places, "positions", k::dtype_set(DType::int32, DType::int64));
+  plan.require_ndim(cache, "cosSinCache", 2);
+  plan.require_dtype(cache, "cosSinCache", domains::floating);
+  if (headSize < 1 || cache.sizes[1] % 2 != 0 || cache.sizes[1] > headSize)
+    plan.invalid("tensor 'cosSinCache' has shape ", shape_text(cache), ", wanted pairs for at most ",
+                 headSize, " numbers");
+  plan.require_same_shape(query, "queryIn", to_query, "queryOut");
+  plan.require_same_shape(key, "keyIn", to_key, "keyOut");
+  const AngleCache angles{places, cache, headSize, isNeoxStyle};
+  struct Turn {
+    Operand from, to;
+  };
+  const std::array turns{
+      Turn{angles.heads_of(plan, query, "queryIn"), angles.heads_of(plan, to_query, "queryOut")},
+      Turn{angles.heads_of(plan, key, "keyIn"), angles.heads_of(plan, to_key, "keyOut")}};
+  plan.run([=](const aclOpExecutor& e) {
+    const std::vector<int64_t> shape{places.numel(), 1, angles.width()};
+    const k::Temporary cos(shape, DType::float32), sin(shape, DType::float32);
+    angles.read(e, cos, sin);
+    for (const Turn& turn : turns) {
+      // What lies beyond the angles stays as it is.
+      const int64_t rest = headSize - angles.width();
+      k::copy(narrowed(turn.from, 2, angles.width(), rest).view(e),
+              narrowed(turn.to, 2, angles.width(), rest).view(e));
+      k::rotary(narrowed(turn.from, 2, 0, angles.width()).view(e), cos.view(), sin.view(),
+                isNeoxStyle ? k::Rotation::half : k::Rotation::neighbours,
+                narrowed(turn.to, 2, 0, angles.width()).view(e));
+    }
+  });
+}
+
+}  // namespace
+
+void RopeWithSinCosCache(Plan& plan, const aclTensor* positions, const aclTensor* queryIn,
+                         const aclTensor* keyIn, const aclTensor* cosSinCache,
+                         const aclIntArray* mropeSection, int64_t headSize, bool isNeoxStyle,
+                         aclTensor* queryOut, aclTensor* keyOut) {
+  rotate_by_cache(plan, positions, queryIn, keyIn, cosSinCache, mropeSection, headSize, isNeoxStyle, queryOut,
+                  keyOut);
 }
 
 }  // namespace softnpu::ops

@@ -4,6 +4,8 @@ import math
 
 import torch
 
+from mindtorch_v2._backends.npu import aclnn
+
 from .harness import FLOATS, FLOATS_AND_DOUBLE, OUT, AnyResult, Inplace, case
 from .reference import exact, gradients, packed_bits, wide
 
@@ -480,3 +482,119 @@ def query_and_key_turned_in_place(make, operator):
 def neighbours_turned_into_halves(make):
     x, cos, sin = make(2, 3, 4, 8), make(2, 1, 4, 8), make(2, 1, 4, 8)
     return [x, cos, sin, OUT], exact(lambda *t: _rotary(*t, 3), x, cos, sin, dtype=make.dtype)
+
+
+# ---- versions that only have more parameters -------------------------------------------------------
+
+
+def _filled(operator, values):
+    """Arguments by their names; what is not named is absent or 0."""
+    arguments = []
+    for parameter in aclnn.signature(operator):
+        name = parameter.name.removesuffix("Optional")
+        pointer = parameter.type.endswith("*")
+        arguments.append(values.get(name, None if pointer else False if parameter.type == "bool" else 0))
+    unknown = set(values) - {p.name.removesuffix("Optional") for p in aclnn.signature(operator)}
+    assert unknown <= _ALTERNATIVES, f"{operator} has no parameters {sorted(unknown)}"
+    return arguments
+
+
+# Names that some of the versions have under another name, or not at all.
+_ALTERNATIVES = {
+    "key",
+    "keyIn",
+    "actualSeqLengthsKv",
+    "actualSeqLengths",
+    "pseType",
+    "preTokens",
+    "nextTokens",
+    "dsinkOut",
+}
+_COMMON = {
+    "scaleValue": 0.25, "keepProb": 1.0, "preTokens": FAR, "nextTokens": FAR, "headNum": HEADS, "pseType": 1,
+}  # fmt: skip
+
+
+@case("aclnnFlashAttentionScoreV4", dtypes=FLOATS, tolerance=4)
+def attention_of_the_fourth_version(make, operator):
+    query, key, value = _tensors(make)
+    out, top, total = _attend(*map(wide, (query, key, value)), 0.25)
+    values = {**_COMMON, "query": query, "key": key, "value": value, "inputLayout": "BNSD"}
+    values |= {"softmaxMaxOut": OUT, "softmaxSumOut": OUT, "softmaxOutOut": NOTHING, "attentionOutOut": OUT}
+    return _filled(operator, values), (_statistic(top), _statistic(total), out.to(make.dtype))
+
+
+@case("aclnnFlashAttentionScoreGradV3", "aclnnFlashAttentionScoreGradV4", dtypes=FLOATS, tolerance=16)
+def the_gradients_of_attention_with_a_sink(make, operator):
+    query, key, value = _tensors(make)
+    grad, sink = make(BATCH, HEADS, QUERIES, WIDTH, low=-1, high=1), make(HEADS, dtype=torch.float32)
+    out, top, total = _attend(*map(wide, (query, key, value)), 0.25, sink=wide(sink))
+    made = gradients(
+        lambda q, k, v, s: _attend(q, k, v, 0.25, sink=s)[0], grad, query, key, value, sink, dtype=make.dtype
+    )
+    values = {**_COMMON, "query": query, "keyIn": key, "value": value, "dy": grad, "inputLayout": "BNSD"}
+    values |= {
+        "softmaxMax": _statistic(top),
+        "softmaxSum": _statistic(total),
+        "attentionIn": out.to(make.dtype),
+    }
+    values |= {"sinkIn": sink, "dqOut": OUT, "dkOut": OUT, "dvOut": OUT, "dsinkOut": OUT}
+    return _filled(operator, values), made
+
+
+@case(
+    *(f"aclnnFlashAttentionVarLenScoreV{version}" for version in (3, 4, 5)),
+    *(f"aclnnFlashAttentionUnpaddingScoreGradV{version}" for version in (3, 4, 5)),
+    dtypes=FLOATS,
+    tolerance=16,
+)
+def attention_of_packed_sequences_in_later_versions(make, operator):
+    ends, key_ends, query, key, value, parts = _packed(make)
+    grad = make(9, HEADS, WIDTH)
+    out, top, total = _attend_packed(*map(wide, (query, key, value)), parts)
+    values = {**_COMMON, "query": query, "value": value, "inputLayout": "TND"}
+    values |= {"actualSeqQLen": ends, "actualSeqKvLen": key_ends}
+    if "Grad" not in operator:
+        values |= {"key": key, "softmaxMaxOut": OUT, "softmaxSumOut": OUT, "softmaxOutOut": NOTHING}
+        values["attentionOutOut"] = OUT
+        return _filled(operator, values), (_statistic(top), _statistic(total), out.to(make.dtype))
+    made = gradients(lambda *t: _attend_packed(*t, parts)[0], grad, query, key, value, dtype=make.dtype)
+    values |= {"keyIn": key, "dy": grad, "softmaxMax": _statistic(top), "softmaxSum": _statistic(total)}
+    values |= {"attentionIn": out.to(make.dtype), "dqOut": OUT, "dkOut": OUT, "dvOut": OUT}
+    return _filled(operator, values), made
+
+
+@case(
+    "aclnnPromptFlashAttentionV2",
+    *(f"aclnnIncreFlashAttentionV{version}" for version in (2, 3)),
+    "aclnnFusedInferAttentionScore",
+    *(f"aclnnFusedInferAttentionScoreV{version}" for version in (3, 4, 5)),
+    dtypes=FLOATS,
+    tolerance=4,
+)
+def attention_of_inference_in_other_versions(make, operator):
+    query, key, value = _tensors(make)
+    if "Incre" in operator:
+        query = query[:, :, :1]
+    listed = "Prompt" not in operator
+    values = {"query": query, "key": [key] if listed else key, "value": [value] if listed else value}
+    values |= {"numHeads": HEADS, "numKeyValueHeads": GROUPS, "scaleValue": 0.25, "inputLayout": "BNSD"}
+    values |= {"attentionOut": OUT, "preTokens": FAR, "nextTokens": FAR}
+    out, _, _ = _attend(*map(wide, (query, key, value)), 0.25)
+    return _filled(operator, values), out.to(make.dtype)
+
+
+@case("aclnnRopeWithSinCosCache", dtypes=FLOATS, tolerance=4)
+def query_and_key_turned_by_their_positions(make):
+    positions, query, key, cache = make.index(5, below=7), make(5, 3 * 8), make(5, 8), make(7, 6)
+    cos, sin = (part[positions].double() for part in cache.double().chunk(2, 1))
+    for halves in (True, False):
+        angles = [
+            (torch.cat((x, x), 1) if halves else x.repeat_interleave(2, 1))[:, None] for x in (cos, sin)
+        ]
+        made = []
+        for x in (query, key):
+            heads = wide(x).unflatten(1, (-1, 8))
+            turned = _rotary(heads[..., :6], *angles, 0 if halves else 1)
+            made.append(torch.cat((turned, heads[..., 6:]), -1).flatten(1).to(make.dtype))
+        yield [positions, query, key, cache, [], 8, halves, OUT, OUT], tuple(made)

@@ -275,3 +275,37 @@ def the_gradient_of_softmax_over_the_last_dimension(make):
     out, grad = exact(lambda x: F.softmax(x, -1), make(3, 5), dtype=make.dtype), make(3, 5)
     wanted = exact(lambda g, y: y * (g - (g * y).sum(-1, keepdim=True)), grad, out, dtype=make.dtype)
     return [out, grad, OUT], wanted
+
+
+@case("aclnnLogSoftmax", dtypes=FLOATS_AND_DOUBLE, tolerance=2)
+def the_logarithm_of_softmax(make):
+    x = make(3, 5)
+    return [x, -1, OUT], exact(lambda x: F.log_softmax(x, -1), x, dtype=make.dtype)
+
+
+@case("aclnnSoftmaxBackward", "aclnnLogSoftmaxBackward", dtypes=FLOATS_AND_DOUBLE, tolerance=4)
+def the_gradients_of_softmax_and_its_logarithm(make, operator):
+    log = "Log" in operator
+    out = exact(lambda x: F.log_softmax(x, 0) if log else F.softmax(x, 0), make(3, 5), dtype=make.dtype)
+    grad = make(3, 5)
+    backward = aten._log_softmax_backward_data if log else aten._softmax_backward_data
+    wanted = exact(lambda g, y: backward(g, y, 0, torch.float64), grad, out, dtype=make.dtype)
+    return [grad, out, 0, OUT], wanted
+
+
+@case("aclnnNLLLoss", dtypes=FLOATS_AND_DOUBLE, tolerance=4)
+def the_likelihood_of_classes(make):
+    x, w = make(4, 5), make(5, low=0.1, high=1)
+    for number in range(3):
+        made = aten.nll_loss_forward(wide(x), _CLASSES, wide(w), number, -100)
+        yield [x, _CLASSES, w, number, -100, OUT, OUT], rounded(made, make.dtype)
+
+
+@case("aclnnNLLLossBackward", dtypes=FLOATS_AND_DOUBLE, tolerance=4)
+def the_gradient_of_the_likelihood_of_classes(make):
+    x, w = make(4, 5), make(5, low=0.1, high=1)
+    for number in range(3):
+        out, total = rounded(aten.nll_loss_forward(wide(x), _CLASSES, wide(w), number, -100), make.dtype)
+        grad = make(*out.shape)
+        wanted = aten.nll_loss_backward(*map(wide, (grad, x)), _CLASSES, wide(w), number, -100, wide(total))
+        yield [grad, x, _CLASSES, w, number, -100, total, OUT], wanted.to(make.dtype)

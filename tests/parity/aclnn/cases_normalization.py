@@ -367,3 +367,14 @@ def slices_that_are_too_long_are_shortened(make, operator):
             yield [Inplace(x), p, 1, 4.0], wanted
         else:
             yield [x, p, 1, 4.0, OUT], wanted
+
+
+@case("aclnnAdaLayerNorm", "aclnnAdaLayerNormV2", dtypes=FLOATS_AND_DOUBLE, tolerance=8)
+def layer_normalisation_that_each_sample_scales(make, operator):
+    x, w, b, scale, shift = make(3, 4, 10), make(10), make(10), make(3, 10), make(3, 10)
+    out = F.layer_norm(wide(x), [10], wide(w), wide(b), EPS)
+    out = (out * (1 + wide(scale)[:, None]) + wide(shift)[:, None]).to(make.dtype)
+    if operator.endswith("V2"):
+        statistics = rounded(_row_statistics(wide(x)), _statistics(make))
+        return [x, scale, shift, w, b, EPS, OUT, OUT, OUT], (out, *statistics)
+    return [x, scale, shift, w, b, EPS, OUT], out
