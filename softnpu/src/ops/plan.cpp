@@ -1,6 +1,7 @@
 #include "ops/plan.h"
 
 #include "runtime/device_memory.h"
+#include "sanitizer/sanitizer.h"
 
 namespace softnpu::ops {
 namespace {
@@ -118,10 +119,20 @@ Operand Plan::add_operand(const aclTensor* tensor, const char* name, bool output
                   output};
   // The card would fault later, in the kernel; here the message can still name the argument.
   if (!empty && (first < 0 || !is_live(static_cast<char*>(tensor->data) + slot.first_byte,
-                                       uint64_t(slot.bytes)))) [[unlikely]]
+                                       uint64_t(slot.bytes)))) [[unlikely]] {
+    if (sanitizer::on())
+      sanitizer::refused(executor_.name, name, static_cast<char*>(tensor->data) + slot.first_byte,
+                         uint64_t(slot.bytes), output);
     invalid("tensor '", name, "' of shape ", shape_text(operand), ", offset ", tensor->offset, ", address ",
             tensor->data, " is not inside one live device allocation (freed, a host address, or too short)");
+  }
   operand.slot = executor_.add_slot(slot);
+  if (sanitizer::on()) [[unlikely]]
+    executor_.views.push_back({name,
+                               operand.offset,
+                               itemsize,
+                               {operand.sizes, operand.sizes + operand.ndim},
+                               {operand.strides, operand.strides + operand.ndim}});
   return operand;
 }
 

@@ -9,6 +9,7 @@
 
 #include "runtime/config.h"
 #include "runtime/device.h"
+#include "sanitizer/sanitizer.h"
 
 namespace softnpu {
 
@@ -93,7 +94,11 @@ void* DeviceMemory::allocate(uint64_t requested) {
   const uint64_t size = (requested + kGranularity - 1) / kGranularity * kGranularity;
   std::unique_lock lock(mutex_);
   if (size > capacity_ - used_) return nullptr;
-  const auto fit = holes_by_size_.lower_bound({size, 0});
+  auto fit = holes_by_size_.lower_bound({size, 0});
+  while (fit == holes_by_size_.end() && !quarantine_.empty()) {
+    end_quarantine();
+    fit = holes_by_size_.lower_bound({size, 0});
+  }
   if (fit == holes_by_size_.end()) return nullptr;
   const auto [hole_size, begin] = *fit;
   erase_hole(holes_.find(begin));
@@ -120,8 +125,22 @@ bool DeviceMemory::release(void* address) {
   else if (size >= kReturnPagesFrom) return_pages(uintptr_t(address), size);
   std::unique_lock lock(mutex_);
   used_ -= size;
-  insert_hole(uintptr_t(address), size);
+  if (sanitizer::keeps_freed_addresses()) {
+    quarantine_.emplace_back(uintptr_t(address), size);
+    quarantined_ += size;
+    while (quarantined_ > capacity_ / 2) end_quarantine();
+  } else {
+    insert_hole(uintptr_t(address), size);
+  }
   return true;
+}
+
+// The block that was freed first can be handed out again.
+void DeviceMemory::end_quarantine() {
+  const auto [begin, size] = quarantine_.front();
+  quarantine_.pop_front();
+  quarantined_ -= size;
+  insert_hole(begin, size);
 }
 
 void DeviceMemory::release_all() {
@@ -132,6 +151,7 @@ void DeviceMemory::release_all() {
     insert_hole(begin, block.reserved);
   }
   blocks_.clear();
+  while (!quarantine_.empty()) end_quarantine();
   used_ = 0;
 }
 

@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <set>
 #include <shared_mutex>
@@ -68,6 +69,7 @@ class DeviceMemory {
  private:
   void insert_hole(uintptr_t begin, uint64_t size);
   void erase_hole(std::map<uintptr_t, uint64_t>::iterator hole);
+  void end_quarantine();
 
   mutable std::shared_mutex mutex_;
   uint64_t capacity_ = 0;
@@ -75,6 +77,9 @@ class DeviceMemory {
   std::map<uintptr_t, Block> blocks_;
   std::map<uintptr_t, uint64_t> holes_;
   std::set<std::pair<uint64_t, uintptr_t>> holes_by_size_;
+  // Freed blocks whose addresses stay unused for a while, so that the sanitizer can tell their use.
+  std::deque<std::pair<uintptr_t, uint64_t>> quarantine_;
+  uint64_t quarantined_ = 0;
 };
 
 }  // namespace softnpu

@@ -3,6 +3,8 @@
 #include "runtime/device.h"
 #include "runtime/error.h"
 #include "runtime/hook.h"
+#include "runtime/schedule.h"
+#include "sanitizer/sanitizer.h"
 #include "softnpu_control.h"
 
 namespace softnpu {
@@ -60,8 +62,21 @@ aclError synchronize(const char* function, aclrtEvent handle, int64_t timeout_ns
   const auto version = event->version();
   if (version == nullptr)
     return fail(ACL_ERROR_RT_PARAM_INVALID, function, ": event ", event->id, " was never recorded");
-  if (version->wait(timeout_ns)) return ACL_SUCCESS;
+  if (version->wait(timeout_ns)) {
+    sanitizer::host_reached(version->stamp);
+    return ACL_SUCCESS;
+  }
   return fail(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, function, ": event ", event->id, " was not reached in time");
+}
+
+// Whether the event's last recording is reached, for a program that asks.
+bool query(const Event& event) {
+  if (schedule::on()) [[unlikely]]
+    schedule::poll();
+  const auto version = event.version();
+  if (version == nullptr || !version->reached()) return false;
+  sanitizer::host_reached(version->stamp);
+  return true;
 }
 
 aclError stream_wait(const char* function, aclrtStream stream, aclrtEvent handle) {
@@ -74,6 +89,7 @@ aclError stream_wait(const char* function, aclrtStream stream, aclrtEvent handle
   Stream* waiting = use_stream(function, stream, &code);
   if (waiting == nullptr) return code;
   auto version = event->version();
+  if (version != nullptr) sanitizer::stream_waits(*waiting, version->stamp);
   if (version == nullptr || version->reached()) return ACL_SUCCESS;  // nothing to wait for
   waiting->submit(function, Task::Kind::order, [version = std::move(version)] { version->wait(kForever); });
   return ACL_SUCCESS;
@@ -92,6 +108,20 @@ void EventVersion::reach() {
 }
 
 bool EventVersion::wait(int64_t timeout_ns) {
+  if (!schedule::on()) [[likely]]
+    return wait_until_reached(timeout_ns);
+  Stream* stream = current_stream();
+  if (stream == nullptr) {
+    const schedule::Demand demand([this] { return reached(); });
+    return wait_until_reached(timeout_ns);
+  }
+  schedule::begin_event_wait(*stream, *this);
+  const bool done = wait_until_reached(timeout_ns);
+  schedule::end_event_wait(*stream);
+  return done;
+}
+
+bool EventVersion::wait_until_reached(int64_t timeout_ns) {
   if (spin_until([&] { return reached(); }, timeout_ns < 0 ? kSpin : std::min(timeout_ns, kSpin)))
     return true;
   const int64_t end = timeout_ns < 0 ? INT64_MAX : now_ns() + timeout_ns;
@@ -144,6 +174,8 @@ SOFTNPU_EXPORT aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) {
   Stream* recording = use_stream("aclrtRecordEvent", stream, &code);
   if (recording == nullptr) return code;
   auto version = std::make_shared<EventVersion>();
+  if (sanitizer::on()) [[unlikely]]
+    version->stamp = sanitizer::stamp(*recording);
   {
     std::lock_guard lock(found->mutex);
     found->current = version;
@@ -158,9 +190,7 @@ SOFTNPU_EXPORT aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecord
   int code = 0;
   Event* found = find_event("aclrtQueryEventStatus", event, &code);
   if (found == nullptr) return code;
-  const auto version = found->version();
-  *status = version != nullptr && version->reached() ? ACL_EVENT_RECORDED_STATUS_COMPLETE
-                                                     : ACL_EVENT_RECORDED_STATUS_NOT_READY;
+  *status = query(*found) ? ACL_EVENT_RECORDED_STATUS_COMPLETE : ACL_EVENT_RECORDED_STATUS_NOT_READY;
   return ACL_SUCCESS;
 }
 
@@ -170,8 +200,7 @@ SOFTNPU_EXPORT aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus* stat
   int code = 0;
   Event* found = find_event("aclrtQueryEvent", event, &code);
   if (found == nullptr) return code;
-  const auto version = found->version();
-  *status = version != nullptr && version->reached() ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
+  *status = query(*found) ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
   return ACL_SUCCESS;
 }
 

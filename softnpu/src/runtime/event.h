@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "runtime/slot_table.h"
+#include "sanitizer/clock.h"
 
 namespace softnpu {
 
@@ -19,7 +20,11 @@ class EventVersion {
   // False when `timeout_ns` passes first, or when the waiting task must give up.
   bool wait(int64_t timeout_ns);
 
+  sanitizer::Stamp stamp;  // what comes before it; set before anybody can see the version
+
  private:
+  bool wait_until_reached(int64_t timeout_ns);
+
   enum State : uint32_t { kPending, kPendingWithSleepers, kReached };
   std::atomic<uint32_t> state_{kPending};
   int64_t time_ns_ = 0;

@@ -11,6 +11,7 @@
 #include "acl_abi.h"
 #include "runtime/export.h"
 #include "runtime/futex.h"
+#include "runtime/hook.h"
 #include "runtime/slot_table.h"
 #include "runtime/task_ring.h"
 
@@ -41,7 +42,11 @@ class SOFTNPU_SHARED Stream {
   }
 
   // Waits until `ticket` tasks are done; false when `timeout_ns` passes first.
-  bool wait(uint64_t ticket, int64_t timeout_ns = kForever);
+  bool wait(uint64_t ticket, int64_t timeout_ns = kForever) {
+    if (hooked(kSanitize | kSchedule)) [[unlikely]]
+      return wait_watched(ticket, timeout_ns);
+    return wait_until_done(ticket, timeout_ns);
+  }
   bool wait_for_all(int64_t timeout_ns = kForever) { return wait(ring_.pushed(), timeout_ns); }
   bool idle() const { return completed_.load(std::memory_order_acquire) >= ring_.pushed(); }
 
@@ -67,6 +72,8 @@ class SOFTNPU_SHARED Stream {
   enum ConsumerState : uint32_t { kAwake, kAsleep };
 
   void wait_for_space();
+  bool wait_until_done(uint64_t ticket, int64_t timeout_ns);
+  bool wait_watched(uint64_t ticket, int64_t timeout_ns);
   void rouse();
   void run();
   bool sleep_until_task();
@@ -89,6 +96,9 @@ class SOFTNPU_SHARED Stream {
 
 using StreamTable = SlotTable<Stream, 2048>;
 StreamTable& stream_table();
+
+// The stream whose thread this is, nullptr on a thread of the program.
+Stream* current_stream();
 
 // For blocking waits inside tasks: true once the stream must end or the process is exiting.
 bool task_should_give_up();
