@@ -20,8 +20,11 @@ extern "C" {
 /* Device count, and memory per device in bytes. Returns 0 when it is too late: a device was used already. */
 int softnpu_set_devices(uint32_t count);
 int softnpu_set_memory(uint64_t bytes_per_device);
-/* The name aclrtGetSocName answers ("Ascend910B1"). */
-void softnpu_set_soc(const char* name);
+/* The chip it passes for ("Ascend910B1", or short "910B1"): what aclrtGetSocName says, core counts, the cache, and
+ * whether there is bfloat16. Best before the first use: programs ask once. Returns 0 for a name that is not one
+ * of softnpu_socs(), a list separated by ", ". */
+int softnpu_set_soc(const char* name);
+const char* softnpu_socs(void);
 
 /* Makes calls of `function` return `code`: the nth call from now (1 = the next) and the count-1 calls after;
  * count -1 means always. "*" matches every call except those that give something back (aclrtFree,

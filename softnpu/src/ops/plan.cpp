@@ -1,5 +1,6 @@
 #include "ops/plan.h"
 
+#include "runtime/config.h"
 #include "runtime/device_memory.h"
 #include "sanitizer/sanitizer.h"
 
@@ -94,6 +95,10 @@ Operand Plan::add_operand(const aclTensor* tensor, const char* name, bool output
   if (!to_dtype(tensor->type, &operand.dtype)) [[unlikely]]
     invalid("tensor '", name, "' has data type ", int(tensor->type),
             ", which the software NPU does not support");
+  if (operand.dtype == DType::bfloat16 && !config().soc.load(std::memory_order_relaxed)->bfloat16)
+      [[unlikely]]
+    invalid("tensor '", name, "' is bfloat16, which ", config().soc.load()->name,
+            " does not have; wanted float16");
   operand.ndim = int16_t(tensor->sizes.size());
   const int64_t itemsize = int64_t(mt::itemsize(operand.dtype));
   int64_t first = tensor->offset, last = tensor->offset;  // elements

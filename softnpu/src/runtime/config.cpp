@@ -65,7 +65,10 @@ Config* read_environment() {
   c->poison = read_number(*c, "SOFTNPU_POISON", 0, 1, "0 or 1") == 1;
   if (const char* text = std::getenv("SOFTNPU_MEMORY"))
     if (!parse_size(text, &c->memory)) complain(*c, "SOFTNPU_MEMORY", text, "a size such as 2GiB or 512MiB");
-  if (const char* text = std::getenv("SOFTNPU_SOC")) c->soc = text;
+  if (const char* text = std::getenv("SOFTNPU_SOC")) {
+    if (const Soc* soc = find_soc(text)) c->soc = soc;
+    else complain(*c, "SOFTNPU_SOC", text, soc_names());
+  }
   if (const char* text = std::getenv("SOFTNPU_TRACE"))
     if (softnpu_trace(text) == 0)
       complain(*c, "SOFTNPU_TRACE", text, "the path of a file that can be written");

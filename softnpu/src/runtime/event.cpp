@@ -115,9 +115,9 @@ bool EventVersion::wait(int64_t timeout_ns) {
     const schedule::Demand demand([this] { return reached(); });
     return wait_until_reached(timeout_ns);
   }
-  schedule::begin_event_wait(*stream, *this);
+  schedule::stand_still(*stream, this);
   const bool done = wait_until_reached(timeout_ns);
-  schedule::end_event_wait(*stream);
+  schedule::move_on(*stream);
   return done;
 }
 

@@ -16,14 +16,14 @@ namespace {
 constexpr auto kSilence = std::chrono::milliseconds(200);
 constexpr auto kPoll = std::chrono::milliseconds(5);
 
-enum class Place { free, held, offering, running, waiting };
+enum class Place { free, offering, running, waiting };
 
 struct Lane {
   Stream* stream;
   Place place = Place::free;
-  const EventVersion* event = nullptr;
-  uint64_t tasks = 0;  // finished so far
-  uint64_t draw = 0;   // how often its priority was drawn again
+  const EventVersion* event = nullptr;  // it waits for; nullptr: for a gate
+  uint64_t tasks = 0;                   // finished so far
+  uint64_t draw = 0;                    // how often its priority was drawn again
 };
 
 // Never destroyed: stream threads wait in it while the process ends.
@@ -56,9 +56,8 @@ uint64_t mix(uint64_t a, uint64_t b, uint64_t c) {
 
 bool at_rest(const Lane& lane) {
   switch (lane.place) {
-    case Place::held:
     case Place::offering: return true;
-    case Place::waiting: return !lane.event->reached();
+    case Place::waiting: return lane.event == nullptr || !lane.event->reached();
     case Place::free: return lane.stream->idle();
     case Place::running: return false;
   }
@@ -156,11 +155,8 @@ void finished(Stream& stream) {
   s.changed.notify_all();
 }
 
-void held_by_gate(Stream& stream) { move_to(stream, Place::held); }
-void begin_event_wait(Stream& stream, const EventVersion& version) {
-  move_to(stream, Place::waiting, &version);
-}
-void end_event_wait(Stream& stream) { move_to(stream, Place::free); }
+void stand_still(Stream& stream, const EventVersion* until) { move_to(stream, Place::waiting, until); }
+void move_on(Stream& stream) { move_to(stream, Place::free); }
 
 Demand::Demand(std::function<bool()> is_satisfied) : satisfied(std::move(is_satisfied)), listed_(on()) {
   if (!listed_) return;

@@ -36,10 +36,9 @@ void remove(Stream& stream);
 // For the stream's thread, around its tasks.
 void wait_for_turn(Stream& stream);
 void finished(Stream& stream);
-void held_by_gate(Stream& stream);
-// Around a wait for an event, on a stream's thread.
-void begin_event_wait(Stream& stream, const EventVersion& version);
-void end_event_wait(Stream& stream);
+// Around a wait on the stream's thread: for an event, or (nullptr) for something only the outside can end.
+void stand_still(Stream& stream, const EventVersion* until);
+void move_on(Stream& stream);
 
 // While it lives and `satisfied` does not hold, tasks run. For a thread that waits.
 class Demand {

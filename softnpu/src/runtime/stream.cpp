@@ -131,8 +131,9 @@ void Stream::run() {
   pthread_setname_np(pthread_self(), ("npu-stream-" + std::to_string(id)).substr(0, 15).c_str());
   while (sleep_until_task()) {
     const bool scheduled = schedule::on();
-    if (scheduled && gate_closed_.load() != 0) schedule::held_by_gate(*this);
+    if (scheduled && gate_closed_.load() != 0) schedule::stand_still(*this, nullptr);
     while (gate_closed_.load() != 0 && !task_should_give_up()) futex_wait(gate_closed_, 1, kPoll);
+    if (scheduled) schedule::move_on(*this);
     if (scheduled && ring_.front().kind == Task::Kind::work) schedule::wait_for_turn(*this);
     execute(ring_.front());
     finish_one();

@@ -96,8 +96,10 @@ void Reporter::tell(const Report& report) {
   auto side = [](const OperationPointer& operation) {
     return operation ? text(operation->name, "@", operation->stream, "|") : std::string("|");
   };
+  // Two operations that race in place do so by reading and by writing: one report.
+  const bool by_argument = report.argument != nullptr && report.defect != Defect::race;
   const std::string key = text(int(report.defect), "|", side(report.operation),
-                               report.argument == nullptr ? "" : report.argument, "|", side(report.other));
+                               by_argument ? report.argument : "", "|", side(report.other));
   if (!told_.insert(key).second) return;
   ++count_;
   std::fputs(readable(report).c_str(), stderr);

@@ -116,8 +116,9 @@ class Examination {
   void read(const Access& access, bool hands_on) {
     const Runs runs(access);
     if (runs.empty()) return;
-    Allocation* allocation = reach(access, runs);
-    if (allocation != nullptr && !hands_on && checks(kUninitialised))
+    Allocation* allocation = find(runs.span());
+    const bool sound = allocation == nullptr || check_address(access, runs.span());
+    if (allocation != nullptr && sound && !hands_on && checks(kUninitialised))
       check_written(access, runs, *allocation);
     follow(access, runs, allocation);
   }
@@ -126,7 +127,8 @@ class Examination {
   void write(const Access& access, const Access* source) {
     const Runs runs(access);
     if (runs.empty()) return;
-    Allocation* allocation = reach(access, runs);
+    Allocation* allocation = find(runs.span());
+    if (allocation != nullptr) check_address(access, runs.span());
     if (allocation != nullptr && checks(kUninitialised)) {
       if (source == nullptr || !copy_written(*source, access, *allocation))
         runs.for_each([&](Run run) { set_written(*allocation, run); });
@@ -135,28 +137,30 @@ class Examination {
   }
 
  private:
-  // The known, live allocation that holds the whole access, which is reported if it should not be used.
-  Allocation* reach(const Access& access, const Runs& runs) {
-    if (!is_device_address(reinterpret_cast<const void*>(runs.span().begin))) return nullptr;
-    Allocation* allocation = state().allocations.find(runs.span().begin);
+  // The live allocation that holds the whole range, padding included; nullptr if it is not known.
+  static Allocation* find(Run range) {
+    if (!is_device_address(reinterpret_cast<const void*>(range.begin))) return nullptr;
+    Allocation* allocation = state().allocations.find(range.begin);
     if (allocation == nullptr || !allocation->live()) return nullptr;
-    if (allocation->offset(runs.span().end) > allocation->usable) return nullptr;
-    if (checks(kAddress)) {
-      if (const auto defect = state().allocations.examine(runs.span())) {
-        const Run span = runs.span();
-        state().reporter.tell({.defect = defect->defect,
-                               .sentence = use_text(*operation_, access, span.end - span.begin, span.begin) +
-                                           "; " + defect->where,
-                               .advice = {},
-                               .bytes = span,
-                               .memory = defect->memory,
-                               .operation = operation_,
-                               .argument = access.argument,
-                               .wrote = access.write,
-                               .other = nullptr});
-      }
-    }
-    return allocation;
+    return allocation->offset(range.end) > allocation->usable ? nullptr : allocation;
+  }
+
+  // False, and told, if the range is not the program's to use.
+  bool check_address(const Access& access, Run range) {
+    if (!checks(kAddress)) return true;
+    const auto defect = state().allocations.examine(range);
+    if (!defect) return true;
+    state().reporter.tell({.defect = defect->defect,
+                           .sentence = use_text(*operation_, access, range.end - range.begin, range.begin) +
+                                       "; " + defect->where,
+                           .advice = {},
+                           .bytes = range,
+                           .memory = defect->memory,
+                           .operation = operation_,
+                           .argument = access.argument,
+                           .wrote = access.write,
+                           .other = nullptr});
+    return false;
   }
 
   void check_written(const Access& access, const Runs& runs, Allocation& allocation) {
@@ -318,7 +322,9 @@ void refused(const char* name, const char* argument, const void* address, uint64
   State& s = state();
   std::lock_guard lock(s.mutex);
   const Run range{uintptr_t(address), uintptr_t(address) + bytes};
-  const auto defect = s.allocations.examine(range);
+  auto defect = s.allocations.examine(range);
+  if (!is_device_address(address))
+    defect = AddressDefect{Defect::out_of_bounds, "that is no device address", {}};
   if (!defect) return;
   s.reporter.tell(
       {.defect = defect->defect,
