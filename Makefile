@@ -71,6 +71,9 @@ $(VENV)/.ready: pyproject.toml tools/requirements.py | $(VENV)/bin/python
 	$(PY) tools/requirements.py build run test > $(VENV)/requirements.txt
 	$(PIP) install -r $(VENV)/requirements.txt
 	echo $(CURDIR)/src > $(SITE_PACKAGES)/mindtorch_v2_in_place.pth
+	@# What an installation would make of [project.scripts].
+	printf '%s\n' '#!$(PY)' 'import sys' 'from mindtorch_v2._cli import main' 'sys.exit(main())' > $(VENV)/bin/mindtorch
+	chmod +x $(VENV)/bin/mindtorch
 	@touch $@
 
 $(VENV)/.lint-ready: pyproject.toml $(VENV)/.ready

@@ -115,6 +115,14 @@ Tensor fit(Tensor&& grad, const Node& node, uint32_t input) {
   return std::move(grad);
 }
 
+// For a gradient made on one stream and used by a node of another: the node's work comes after what made it, and the
+// memory is not reused before the node's stream is done with it.
+void hand_over(const Tensor& grad, const Node& to, void* from) {
+  const DeviceHooks& hooks = device_hooks(DeviceType::npu);
+  hooks.wait(to.device, to.stream, from);
+  if (grad.device().is_npu()) hooks.record_stream(grad, to.stream);
+}
+
 void Pass::add_root(const Tensor& root, const Tensor& grad) {
   Node* node = gradient_node(root);
   MT_CHECK(node, "element ", roots_.size(), " of tensors does not require grad and does not have a grad_fn");
@@ -139,7 +147,11 @@ void Pass::add_root(const Tensor& root, const Tensor& grad) {
   roots_.push_back(NodeRef::share(node));
   const uint32_t input = root.impl()->grad_fn ? root.impl()->output_nr : 0;
   see(node);
-  accumulate(state(node).slot(input), std::move(seed));
+  Tensor& slot = state(node).slot(input);
+  accumulate(slot, std::move(seed));
+  if (!node->device.is_npu()) return;
+  void* here = device_hooks(DeviceType::npu).current_stream(node->device);
+  if (here != node->stream) hand_over(slot, *node, here);
 }
 
 void Pass::capture(const Tensor& input, Tensor* into) {
@@ -191,9 +203,16 @@ void Pass::deliver(Node* from, const Edge& edge, Tensor&& grad) {
   PassState& target = state(edge.node);
   if (grad.defined()) {
     grad = fit(std::move(grad), *edge.node, edge.input);
-    if (edge.node->device.is_npu() && from->device.is_npu() && from->stream != edge.node->stream)
-      device_hooks(DeviceType::npu).wait(edge.node->device, edge.node->stream, from->stream);
+    const bool crosses =
+        edge.node->device.is_npu() && from->device.is_npu() && from->stream != edge.node->stream;
+    if (crosses) [[unlikely]] {
+      // What is there already belongs to the node's stream, so the sum is made there.
+      hand_over(grad, *edge.node, from->stream);
+      enter_stream(edge.node);
+    }
     accumulate(target.slot(edge.input), std::move(grad));
+    if (crosses) [[unlikely]]
+      enter_stream(from);
   }
   if (--target.pending == 0) push(edge.node);
 }

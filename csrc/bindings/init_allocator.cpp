@@ -11,6 +11,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "backends/npu/acl_api.h"
 #include "base/error.h"
 #include "bindings/allocators.h"
 #include "bindings/python_upstream.h"
@@ -45,6 +46,17 @@ bool is_small_pool(const std::string& pool) {
   return pool == "small_pool";
 }
 
+// The software NPU's sanitizer knows allocations; the pieces we hand out of them it must be told.
+void mark_memory_for_sanitizer(CachingAllocator& allocator) {
+  if (!npu::acl_is_loaded()) return;
+  const auto sanitizing = reinterpret_cast<int (*)()>(npu::find_symbol("softnpu_sanitizing"));
+  if (!sanitizing || !sanitizing()) return;
+  MemoryMarks marks;
+  marks.used = reinterpret_cast<decltype(marks.used)>(npu::find_symbol("softnpu_mark_used"));
+  marks.free = reinterpret_cast<decltype(marks.free)>(npu::find_symbol("softnpu_mark_free"));
+  allocator.set_memory_marks(marks);
+}
+
 // Native code holds Blocks; Python holds addresses, so this class keeps the way back for what Python
 // allocated.
 class PythonAllocator {
@@ -53,7 +65,9 @@ class PythonAllocator {
                   const std::string& conf_variable)
       : native_(std::make_shared<CachingAllocator>(
             std::make_shared<PythonUpstream>(owner.ptr()),
-            AllocatorIdentity{device_name, device_index, conf_variable}, conf.allocator)) {}
+            AllocatorIdentity{device_name, device_index, conf_variable}, conf.allocator)) {
+    mark_memory_for_sanitizer(*native_);
+  }
 
   CachingAllocator& native() { return *native_; }
   const std::shared_ptr<CachingAllocator>& shared() { return native_; }

@@ -65,6 +65,8 @@ struct DeviceHooks {
   void* (*current_stream)(Device device) = nullptr;
   void (*set_stream)(Device device, void* stream) = nullptr;
   void (*wait)(Device device, void* waiting_stream, void* finished_stream) = nullptr;
+  void (*record_stream)(const Tensor& tensor,
+                        void* stream) = nullptr;  // its memory is used by that stream too
 };
 void register_device_hooks(DeviceType type, DeviceHooks hooks);
 const DeviceHooks& device_hooks(DeviceType type);

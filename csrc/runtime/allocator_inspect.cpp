@@ -85,8 +85,16 @@ void CachingAllocator::set_memory_observer(std::function<void(const MemoryEvent&
   set_watchers(changed);
 }
 
+void CachingAllocator::set_memory_marks(MemoryMarks marks) {
+  Turn turn(*this);
+  const auto now = watchers_.load();
+  Watchers changed = now ? *now : Watchers{};
+  changed.marks = marks;
+  set_watchers(changed);
+}
+
 void CachingAllocator::set_watchers(const Watchers& watchers) {
-  const bool any = watchers.record_stack || watchers.memory_event;
+  const bool any = watchers.record_stack || watchers.memory_event || watchers.marks.used;
   watchers_.store(any ? std::make_shared<const Watchers>(watchers) : nullptr);
   update_observed();
 }
@@ -108,6 +116,11 @@ void CachingAllocator::update_observed() {
 uint64_t CachingAllocator::current_stack() {
   const auto watchers = watchers_.load();
   return watchers && watchers->record_stack ? watchers->record_stack() : 0;
+}
+
+MemoryMarks CachingAllocator::memory_marks() {
+  const auto watchers = watchers_.load();
+  return watchers ? watchers->marks : MemoryMarks{};
 }
 
 void CachingAllocator::tell_watchers(const MemoryEvent& event) {

@@ -63,6 +63,7 @@ Block* CachingAllocator::allocate(size_t bytes, StreamHandle stream) {
     const AllocatorStats now = stats();
     tell_watchers({block->ptr, int64_t(block->size), now.allocated_bytes.all.current,
                    now.reserved_bytes.all.current, stream});
+    if (const MemoryMarks marks = memory_marks(); marks.used) marks.used(block->address(), bytes);
   }
   return block;
 }
@@ -119,6 +120,10 @@ void CachingAllocator::free(Block* block) {
   if (!block) return;
   const bool observed = observed_.load(std::memory_order_relaxed);
   const uint64_t stack = observed ? current_stack() : 0;
+  if (observed) [[unlikely]] {
+    // While the block is still the caller's: a moment later another thread may have it.
+    if (const MemoryMarks marks = memory_marks(); marks.free) marks.free(block->address(), block->requested);
+  }
   MemoryEvent event{};
   bool wait = false;
   {

@@ -35,10 +35,17 @@ struct MemoryEvent {
   StreamHandle stream;
 };
 
+// A memory checker's functions: these bytes now belong to somebody, or to nobody. Null for none.
+struct MemoryMarks {
+  void (*used)(const void* address, uint64_t bytes) = nullptr;
+  void (*free)(const void* address, uint64_t bytes) = nullptr;
+};
+
 // Called outside the allocator's lock, from the allocating thread.
 struct Watchers {
   std::function<uint64_t()> record_stack;                // an id for the current stack, 0 for none
   std::function<void(const MemoryEvent&)> memory_event;  // the profiler
+  MemoryMarks marks;                                     // the software NPU's sanitizer
 };
 
 struct AllocatorIdentity {
@@ -88,6 +95,7 @@ class CachingAllocator {
   // An empty function takes the watcher away.
   void set_stack_recorder(std::function<uint64_t()> record_stack);
   void set_memory_observer(std::function<void(const MemoryEvent&)> memory_event);
+  void set_memory_marks(MemoryMarks marks);
   // History of the last `max_entries` actions; 0 stops recording.
   void record_history(size_t max_entries, bool clear);
 
@@ -143,6 +151,7 @@ class CachingAllocator {
   void wait_for_other_streams(Block* block);
   uint64_t current_stack();
   void tell_watchers(const MemoryEvent& event);
+  MemoryMarks memory_marks();
   void set_watchers(const Watchers& watchers);
   void update_observed();
 

@@ -55,14 +55,14 @@ TEST("comparisons write booleans and a cast turns them into numbers") {
 }
 
 TEST("products of matrices, with and without an addend") {
-  Floats a({1, 2, 3, 4, 5, 6}), b({1, 0, 0, 1, 1, 1}), bias({10, 20}), out(4);
+  Floats a({1, 2, 3, 4, 5, 6}), b({1, 0, 0, 1, 1, 1}), bias({10, 20}), out(4), tall(6);
   LAUNCH(aclnnMm, View(a.data(), {2, 3}), View(b.data(), {3, 2}), View(out.data(), {2, 2}), int8_t(0));
   check_close(out.read(), {4, 5, 10, 11});
   LAUNCH(aclnnAddmm, View(bias.data(), {2}), View(a.data(), {2, 3}), View(b.data(), {3, 2}), Number(1.0),
          Number(2.0), View(out.data(), {2, 2}), int8_t(0));
   check_close(out.read(), {18, 30, 30, 42});
   LAUNCH(aclnnMatmul, View(a.data(), {3, 1, 2}), View(b.data(), {2, 2}, ACL_FLOAT, {1, 2}),
-         View(out.data(), {3, 1, 2}), int8_t(0));
+         View(tall.data(), {3, 1, 2}), int8_t(0));
 }
 
 TEST("matmul of vectors and batches follows numpy") {

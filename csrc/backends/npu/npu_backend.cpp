@@ -62,6 +62,7 @@ void register_npu_backend() {
   hooks.wait = [](Device device, void* waiting, void* finished) {
     make_wait(device.index, or_default(device, waiting), or_default(device, finished));
   };
+  hooks.record_stream = [](const Tensor& tensor, void* stream) { record_stream(tensor.storage(), stream); };
   register_device_hooks(DeviceType::npu, hooks);
   register_generator_factory(
       DeviceType::npu,

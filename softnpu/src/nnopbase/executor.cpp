@@ -88,6 +88,7 @@ void give_executor(aclOpExecutor* executor) {
   executor->repeatable = executor->addresses_changed = false;
   executor->parameters = executor->slot_count = 0;
   executor->more_slots.clear();
+  executor->views.clear();
   push_chain(executor, executor);
 }
 
@@ -95,6 +96,7 @@ aclOpExecutor* copy_executor(const aclOpExecutor& original) {
   aclOpExecutor* copy = take_executor(original.name);
   for (uint32_t i = 0; i < original.slot_count; ++i) copy->add_slot(original.slot(i));
   copy->parameters = original.parameters;
+  copy->views = original.views;
   if (original.type != nullptr) {
     original.type->copy(original.closure, copy->closure);
     copy->type = original.type;

@@ -24,6 +24,13 @@ struct TensorSlot {
   bool output;
 };
 
+// The view of a slot, kept while the sanitizer is on.
+struct SlotView {
+  const char* argument;
+  int64_t offset, itemsize;  // bytes
+  std::vector<int64_t> sizes, strides;
+};
+
 struct ClosureType {
   void (*run)(const void* closure, const aclOpExecutor& executor);
   void (*copy)(const void* from, void* to);
@@ -44,7 +51,8 @@ struct aclOpExecutor {
   uint32_t slot_count = 0;
   softnpu::TensorSlot inline_slots[kInlineSlots];
   std::vector<softnpu::TensorSlot> more_slots;
-  aclOpExecutor* next = nullptr;  // in the pool
+  std::vector<softnpu::SlotView> views;  // one per slot, or none
+  aclOpExecutor* next = nullptr;         // in the pool
   alignas(16) unsigned char closure[kClosureBytes];
 
   softnpu::TensorSlot& slot(uint32_t index) {

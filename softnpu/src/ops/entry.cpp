@@ -6,6 +6,7 @@
 #include "runtime/device.h"
 #include "runtime/error.h"
 #include "runtime/hook.h"
+#include "sanitizer/sanitizer.h"
 #include "softnpu_control.h"
 
 namespace softnpu::ops {
@@ -43,7 +44,9 @@ int check_addresses(const char* name, const aclOpExecutor& executor, int device)
     const TensorSlot& slot = executor.slot(i);
     if (slot.bytes == 0) continue;
     const char* first = static_cast<const char*>(slot.address) + slot.first_byte;
-    if (executor.addresses_changed && !is_live(first, uint64_t(slot.bytes)))
+    const bool live = !executor.addresses_changed || is_live(first, uint64_t(slot.bytes));
+    if (!live && sanitizer::on()) sanitizer::refused(name, nullptr, first, uint64_t(slot.bytes), slot.output);
+    if (!live)
       return fail(ACLNN_ERR_PARAM_INVALID, name, ": tensor ", i, " at address ", slot.address, " needs ",
                   slot.bytes, " bytes of live device memory");
     if (!can_reach(device_of(first), device))
@@ -51,6 +54,18 @@ int check_addresses(const char* name, const aclOpExecutor& executor, int device)
                   " but the stream is on device ", device);
   }
   return 0;
+}
+
+void tell_launch(const char* name, const aclOpExecutor& executor, const Stream& stream) {
+  // No views: the operator was planned before the sanitizer was on.
+  if (executor.type == nullptr || executor.views.size() != executor.slot_count) return;
+  std::vector<sanitizer::Access> accesses;
+  for (uint32_t i = 0; i < executor.slot_count; ++i) {
+    const SlotView& view = executor.views[i];
+    accesses.push_back({static_cast<const char*>(executor.slot(i).address) + view.offset, view.itemsize,
+                        executor.slot(i).output, view.argument, view.sizes, view.strides});
+  }
+  sanitizer::operation(name, &stream, accesses, sanitizer::Effect::computes);
 }
 
 }  // namespace
@@ -92,6 +107,8 @@ aclnnStatus launch_operator(const char* name, void* workspace, uint64_t workspac
   if (found == nullptr) return ACLNN_ERR_RUNTIME_ERROR;
   used.get()->addresses_changed = executor->addresses_changed;
   if ((code = check_addresses(name, *used.get(), found->device)) != 0) return code;
+  if (sanitizer::on()) [[unlikely]]
+    tell_launch(name, *used.get(), *found);
   found->submit(name, Task::Kind::work, [owner = std::move(used)] {
     const aclOpExecutor& running = *owner.get();
     if (running.type != nullptr) running.type->run(running.closure, running);

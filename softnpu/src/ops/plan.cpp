@@ -1,6 +1,8 @@
 #include "ops/plan.h"
 
+#include "runtime/config.h"
 #include "runtime/device_memory.h"
+#include "sanitizer/sanitizer.h"
 
 namespace softnpu::ops {
 namespace {
@@ -122,6 +124,10 @@ Operand Plan::add_operand(const aclTensor* tensor, const char* name, bool output
   if (!to_dtype(tensor->type, &operand.dtype)) [[unlikely]]
     invalid("tensor '", name, "' has data type ", int(tensor->type),
             ", which the software NPU does not support");
+  if (operand.dtype == DType::bfloat16 && !config().soc.load(std::memory_order_relaxed)->bfloat16)
+      [[unlikely]]
+    invalid("tensor '", name, "' is bfloat16, which ", config().soc.load()->name,
+            " does not have; wanted float16");
   operand.ndim = int16_t(tensor->sizes.size());
   const int64_t itemsize = int64_t(mt::itemsize(operand.dtype));
   int64_t first = tensor->offset, last = tensor->offset;  // elements
@@ -147,10 +153,20 @@ Operand Plan::add_operand(const aclTensor* tensor, const char* name, bool output
                   output};
   // The card would fault later, in the kernel; here the message can still name the argument.
   if (!empty && (first < 0 || !is_live(static_cast<char*>(tensor->data) + slot.first_byte,
-                                       uint64_t(slot.bytes)))) [[unlikely]]
+                                       uint64_t(slot.bytes)))) [[unlikely]] {
+    if (sanitizer::on())
+      sanitizer::refused(executor_.name, name, static_cast<char*>(tensor->data) + slot.first_byte,
+                         uint64_t(slot.bytes), output);
     invalid("tensor '", name, "' of shape ", shape_text(operand), ", offset ", tensor->offset, ", address ",
             tensor->data, " is not inside one live device allocation (freed, a host address, or too short)");
+  }
   operand.slot = executor_.add_slot(slot);
+  if (sanitizer::on()) [[unlikely]]
+    executor_.views.push_back({name,
+                               operand.offset,
+                               itemsize,
+                               {operand.sizes, operand.sizes + operand.ndim},
+                               {operand.strides, operand.strides + operand.ndim}});
   return operand;
 }
 

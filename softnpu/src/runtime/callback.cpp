@@ -10,6 +10,8 @@
 #include "runtime/device.h"
 #include "runtime/error.h"
 #include "runtime/hook.h"
+#include "runtime/schedule.h"
+#include "sanitizer/sanitizer.h"
 
 namespace softnpu {
 
@@ -17,6 +19,7 @@ struct Callback {
   aclrtCallback function;
   void* argument;
   std::shared_ptr<std::atomic<uint32_t>> done;  // set when the stream waits for it
+  sanitizer::Stamp before;
 };
 
 // The queue of one subscribed thread. Never freed: a task may still point to it.
@@ -56,7 +59,11 @@ SOFTNPU_EXPORT aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn
   int code = 0;
   Stream* found = use_stream("aclrtLaunchHostFunc", stream, &code);
   if (found == nullptr) return code;
-  found->submit("aclrtLaunchHostFunc", Task::Kind::order, [fn, args] { fn(args); });
+  sanitizer::Stamp before = sanitizer::on() ? sanitizer::stamp(*found) : nullptr;
+  found->submit("aclrtLaunchHostFunc", Task::Kind::order, [fn, args, before = std::move(before)] {
+    fn(args);
+    sanitizer::host_reached(before);
+  });
   return ACL_SUCCESS;
 }
 
@@ -75,7 +82,7 @@ SOFTNPU_EXPORT aclError aclrtLaunchCallback(aclrtCallback fn, void* userData,
   if (reporter == nullptr)
     return fail(ACL_ERROR_RT_STREAM_NO_CB_REG, "aclrtLaunchCallback: no thread is subscribed to stream ",
                 found->id, "; call aclrtSubscribeReport first");
-  Callback callback{fn, userData, nullptr};
+  Callback callback{fn, userData, nullptr, sanitizer::on() ? sanitizer::stamp(*found) : nullptr};
   if (blockType == ACL_CALLBACK_BLOCK) callback.done = std::make_shared<std::atomic<uint32_t>>(0);
   found->submit("aclrtLaunchCallback", Task::Kind::order,
                 [reporter, callback = std::move(callback)] { deliver(reporter, callback); });
@@ -124,12 +131,14 @@ SOFTNPU_EXPORT aclError aclrtProcessReport(int32_t timeout) {
     return fail(ACL_ERROR_RT_THREAD_SUBSCRIBE, "aclrtProcessReport: this thread is subscribed to no stream");
   Reporter* reporter = found->second;
   auto arrived = [&] { return !reporter->callbacks.empty(); };
+  const schedule::Demand demand([&] { return false; });
   if (timeout < 0) callback_added.wait(lock, arrived);
   else if (!callback_added.wait_for(lock, std::chrono::milliseconds(timeout), arrived))
     return fail(ACL_ERROR_RT_REPORT_TIMEOUT, "aclrtProcessReport: no callback within ", timeout, " ms");
   const Callback callback = reporter->callbacks.front();
   reporter->callbacks.pop_front();
   lock.unlock();
+  sanitizer::host_reached(callback.before);
   callback.function(callback.argument);
   if (callback.done != nullptr) {
     callback.done->store(1);

@@ -5,6 +5,7 @@
 #include <sstream>
 #include <vector>
 
+#include "sanitizer/sanitizer.h"
 #include "softnpu_control.h"
 
 namespace softnpu {
@@ -64,10 +65,21 @@ Config* read_environment() {
   c->poison = read_number(*c, "SOFTNPU_POISON", 0, 1, "0 or 1") == 1;
   if (const char* text = std::getenv("SOFTNPU_MEMORY"))
     if (!parse_size(text, &c->memory)) complain(*c, "SOFTNPU_MEMORY", text, "a size such as 2GiB or 512MiB");
-  if (const char* text = std::getenv("SOFTNPU_SOC")) c->soc = text;
+  if (const char* text = std::getenv("SOFTNPU_SOC")) {
+    if (const Soc* soc = find_soc(text)) c->soc = soc;
+    else complain(*c, "SOFTNPU_SOC", text, soc_names());
+  }
   if (const char* text = std::getenv("SOFTNPU_TRACE"))
     if (softnpu_trace(text) == 0)
       complain(*c, "SOFTNPU_TRACE", text, "the path of a file that can be written");
+  if (const char* text = std::getenv("SOFTNPU_SANITIZE_LOG"))
+    if (softnpu_sanitize_log(text) == 0)
+      complain(*c, "SOFTNPU_SANITIZE_LOG", text, "the path of a file that can be written");
+  if (const char* text = std::getenv("SOFTNPU_SANITIZE"))
+    if (softnpu_sanitize(text) == 0)
+      complain(*c, "SOFTNPU_SANITIZE", text, "1, 0, or a list of address, uninitialised and race");
+  if (std::getenv("SOFTNPU_SCHEDULE") != nullptr)
+    softnpu_schedule(read_number(*c, "SOFTNPU_SCHEDULE", 0, UINT64_MAX, "a number, the seed"), 1);
   read_faults(*c);
   return c;
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "runtime/export.h"
+#include "runtime/soc.h"
 
 namespace softnpu {
 
@@ -14,7 +15,7 @@ inline constexpr uint32_t kMaxDevices = 64;
 struct Config {
   uint32_t devices = 1;
   uint64_t memory = uint64_t(8) << 30;  // bytes per device
-  std::string soc = "Ascend910B1";
+  std::atomic<const Soc*> soc{find_soc("910B1")};
   std::atomic<uint32_t> delay_us{0};
   std::atomic<bool> poison{false};
   std::string problem;  // the first setting that could not be read; aclInit and aclrtSetDevice report it

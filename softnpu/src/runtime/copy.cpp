@@ -6,6 +6,7 @@
 #include "runtime/error.h"
 #include "runtime/hook.h"
 #include "runtime/memory.h"
+#include "sanitizer/sanitizer.h"
 
 namespace softnpu {
 namespace {
@@ -54,7 +55,9 @@ int translate(const char* function, const char* role, const void* address, uint6
     return fail(ACL_ERROR_RT_PARAM_INVALID, function, ": ", role, " ", address, " is a ",
                 on_device ? "device" : "host", " address, but the copy kind says ",
                 on_device ? "host" : "device");
-  if (on_device && !is_live(address, bytes))
+  const bool live = !on_device || is_live(address, bytes);
+  if (!live && sanitizer::on()) sanitizer::refused(function, role, address, bytes, role[0] == 'd');
+  if (!live)
     return fail(ACL_ERROR_RT_PARAM_INVALID, function, ": ", role, " ", address, " + ", bytes,
                 " bytes is not inside one live device allocation (freed, or too long)");
   *host = on_device ? host_address(address) : const_cast<void*>(address);
@@ -85,6 +88,23 @@ int plan_copy(const char* function, void* dst, size_t dpitch, const void* src, s
   return 0;
 }
 
+// Tells the sanitizer about a copy that is about to happen; on the host if there is no stream.
+void tell_copy(const char* function, const Stream* stream, const void* dst, const void* src,
+               const Copy& copy) {
+  using sanitizer::Access;
+  if (sanitizer::on()) [[unlikely]]
+    sanitizer::operation(function, stream,
+                         {Access::rows(src, copy.width, copy.height, copy.source_pitch, false),
+                          Access::rows(dst, copy.width, copy.height, copy.destination_pitch, true)},
+                         sanitizer::Effect::copies);
+}
+
+void tell_fill(const char* function, const Stream* stream, const void* address, size_t count) {
+  if (sanitizer::on()) [[unlikely]]
+    sanitizer::operation(function, stream, {sanitizer::Access::rows(address, count, 1, count, true)},
+                         sanitizer::Effect::computes);
+}
+
 int check_2d(const char* function, size_t dpitch, size_t spitch, size_t width) {
   if (width <= dpitch && width <= spitch) return 0;
   return fail(ACL_ERROR_INVALID_PARAM, function, ": width ", width, " is larger than a pitch (dst ", dpitch,
@@ -102,6 +122,7 @@ int copy_now(const char* function, void* dst, size_t dpitch, const void* src, si
   if (const int code = check_capture_mode(function, ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT)) return code;
   Copy copy;
   if (const int code = plan_copy(function, dst, dpitch, src, spitch, width, height, kind, &copy)) return code;
+  tell_copy(function, nullptr, dst, src, copy);
   copy.run();
   return ACL_SUCCESS;
 }
@@ -120,6 +141,7 @@ int copy_in_stream(const char* function, void* dst, size_t dpitch, const void* s
   if (!copy.pinned && ((code = check_capture_mode(function, ACL_ERROR_RT_CAPTURE_MODE_BLOCK_ASYNC)) != 0 ||
                        (code = refuse_captured(function, *stream)) != 0))
     return code;
+  tell_copy(function, stream, dst, src, copy);
   const uint64_t ticket = stream->submit(function, Task::Kind::work, [copy] { copy.run(); });
   // The caller may change or free pageable memory right after the call, so the copy must be over by then.
   if (!copy.pinned && !stream->is_own_thread()) stream->wait(ticket);
@@ -250,6 +272,7 @@ SOFTNPU_EXPORT aclError aclrtMemset(void* devPtr, size_t maxCount, int32_t value
   if (const int code = check_capture_mode("aclrtMemset", ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT)) return code;
   void* host = nullptr;
   if (const int code = plan_fill("aclrtMemset", devPtr, maxCount, count, &host)) return code;
+  tell_fill("aclrtMemset", nullptr, devPtr, count);
   std::memset(host, value, count);
   return ACL_SUCCESS;
 }
@@ -263,6 +286,7 @@ SOFTNPU_EXPORT aclError aclrtMemsetAsync(void* devPtr, size_t maxCount, int32_t 
   if (code != 0) return code;
   Stream* found = use_stream("aclrtMemsetAsync", stream, &code);
   if (found == nullptr) return code;
+  tell_fill("aclrtMemsetAsync", found, devPtr, count);
   found->submit("aclrtMemsetAsync", Task::Kind::work,
                 [host, value, count] { std::memset(host, value, count); });
   return ACL_SUCCESS;

@@ -5,6 +5,7 @@
 #include "runtime/capture.h"
 #include "runtime/error.h"
 #include "runtime/hook.h"
+#include "sanitizer/sanitizer.h"
 #include "softnpu_control.h"
 
 namespace softnpu {
@@ -194,6 +195,11 @@ aclError reset_device(const char* function, int32_t index, bool force) {
   if (ending != nullptr) {
     destroy_context(ending, force);
     devices[index].peers.store(0);
+    if (sanitizer::on()) [[unlikely]] {
+      const uintptr_t part = uintptr_t(1) << address_space.device_shift;
+      const uintptr_t begin = address_space.base + uintptr_t(index) * part;
+      sanitizer::device_reset(function, begin, begin + part);
+    }
     devices[index].addresses.release_all();
     release_physical_handles(index);
     devices[index].memory.release_all();

@@ -11,6 +11,7 @@
 
 #include "runtime/config.h"
 #include "runtime/device.h"
+#include "sanitizer/sanitizer.h"
 
 namespace softnpu {
 
@@ -115,7 +116,13 @@ bool DeviceMemory::open(int index, uintptr_t base, uintptr_t range, uint64_t cap
 bool DeviceMemory::take(uint64_t alignment, const Block& block, uintptr_t* begin, uint64_t* generation) {
   {
     std::unique_lock lock(mutex_);
-    if (block.reserved > capacity_ - used_ || !holes_.take(block.reserved, alignment, begin)) return false;
+    if (block.reserved > capacity_ - used_) return false;
+    bool taken = holes_.take(block.reserved, alignment, begin);
+    while (!taken && !quarantine_.empty()) {
+      end_quarantine();
+      taken = holes_.take(block.reserved, alignment, begin);
+    }
+    if (!taken) return false;
     blocks_.emplace(*begin, block);
     used_ += block.reserved;
     peak_ = std::max(peak_, used_);
@@ -159,8 +166,22 @@ bool DeviceMemory::give_back(uintptr_t begin, bool physical, uint64_t generation
   else if (size >= kReturnPagesFrom) return_pages(begin, size);
   std::unique_lock lock(mutex_);
   used_ -= size;
-  holes_.insert(begin, size);
+  if (sanitizer::keeps_freed_addresses()) {
+    quarantine_.emplace_back(begin, size);
+    quarantined_ += size;
+    while (quarantined_ > capacity_ / 2) end_quarantine();
+  } else {
+    holes_.insert(begin, size);
+  }
   return true;
+}
+
+// The block that was freed first can be handed out again.
+void DeviceMemory::end_quarantine() {
+  const auto [begin, size] = quarantine_.front();
+  quarantine_.pop_front();
+  quarantined_ -= size;
+  holes_.insert(begin, size);
 }
 
 bool DeviceMemory::release(void* address, uint64_t generation) {
@@ -180,6 +201,7 @@ void DeviceMemory::release_all() {
     holes_.insert(begin, block.reserved);
   }
   blocks_.clear();
+  while (!quarantine_.empty()) end_quarantine();
   used_ = 0;
 }
 

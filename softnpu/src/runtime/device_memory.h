@@ -15,6 +15,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <shared_mutex>
 #include <string>
@@ -90,6 +91,7 @@ class DeviceMemory {
   bool take(uint64_t alignment, const Block& block, uintptr_t* begin, uint64_t* generation);
   bool give_back(uintptr_t begin, bool physical, uint64_t generation);
   void return_pages(uintptr_t begin, uint64_t bytes) const;
+  void end_quarantine();
 
   mutable std::shared_mutex mutex_;
   uintptr_t base_ = 0;
@@ -100,6 +102,9 @@ class DeviceMemory {
   uint64_t generation_ = 0;  // counts release_all: what was allocated before is gone
   std::map<uintptr_t, Block> blocks_;
   AddressHoles holes_;
+  // Freed blocks whose addresses stay unused for a while, so that the sanitizer can tell their use.
+  std::deque<std::pair<uintptr_t, uint64_t>> quarantine_;
+  uint64_t quarantined_ = 0;
 };
 
 }  // namespace softnpu

@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "runtime/futex.h"
+#include "runtime/schedule.h"
 #include "runtime/stream.h"
 
 namespace softnpu {
@@ -54,6 +55,20 @@ void EventVersion::reach() {
 }
 
 bool EventVersion::wait(int64_t timeout_ns) {
+  if (!schedule::on()) [[likely]]
+    return wait_until_reached(timeout_ns);
+  Stream* stream = current_stream();
+  if (stream == nullptr) {
+    const schedule::Demand demand([this] { return reached(); });
+    return wait_until_reached(timeout_ns);
+  }
+  schedule::stand_still(*stream, this);
+  const bool done = wait_until_reached(timeout_ns);
+  schedule::move_on(*stream);
+  return done;
+}
+
+bool EventVersion::wait_until_reached(int64_t timeout_ns) {
   auto ready = [&] { return reached(); };
   if (shared_ == nullptr) {
     auto announce = [&] {
@@ -92,10 +107,11 @@ std::shared_ptr<EventVersion> Event::version() const {
   return current_;
 }
 
-std::shared_ptr<EventVersion> Event::record() {
+std::shared_ptr<EventVersion> Event::record(sanitizer::Stamp stamp) {
   if (shared != nullptr)
     return std::make_shared<EventVersion>(shared, (*shared)->event.recorded.fetch_add(1) + 1);
   auto version = std::make_shared<EventVersion>();
+  version->stamp = std::move(stamp);
   set_version(version);
   return version;
 }

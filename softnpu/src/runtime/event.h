@@ -9,6 +9,7 @@
 #include "runtime/capture.h"
 #include "runtime/process_exports.h"
 #include "runtime/slot_table.h"
+#include "sanitizer/clock.h"
 
 namespace softnpu {
 
@@ -33,8 +34,11 @@ class EventVersion {
   const std::weak_ptr<Capture> capture;
   const Clock seen;
   const bool captured = false;
+  sanitizer::Stamp stamp;  // what comes before it; set before anybody can see the version
 
  private:
+  bool wait_until_reached(int64_t timeout_ns);
+
   enum State : uint32_t { kPending, kPendingWithSleepers, kReached };
   std::atomic<uint32_t> state_{kPending};
   int64_t time_ns_ = 0;
@@ -63,7 +67,7 @@ struct Event {
   // The last recording, or nullptr.
   std::shared_ptr<EventVersion> version() const;
   // A new one, which `reach` of a task is to complete.
-  std::shared_ptr<EventVersion> record();
+  std::shared_ptr<EventVersion> record(sanitizer::Stamp stamp);
   void set_version(std::shared_ptr<EventVersion> version);
 
   const uint32_t flags;  // ACL_EVENT_...; what the event may be used for

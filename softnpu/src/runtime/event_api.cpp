@@ -3,6 +3,8 @@
 #include "runtime/error.h"
 #include "runtime/event.h"
 #include "runtime/hook.h"
+#include "runtime/schedule.h"
+#include "sanitizer/sanitizer.h"
 #include "softnpu_control.h"
 
 namespace softnpu {
@@ -110,9 +112,21 @@ aclError synchronize(const char* function, aclrtEvent handle, int64_t timeout_ns
   if (version == nullptr)
     return fail(ACL_ERROR_RT_PARAM_INVALID, function, ": event ", event->id, " was never recorded");
   try {
-    if (version->wait(timeout_ns)) return ACL_SUCCESS;
+    if (version->wait(timeout_ns)) {
+      sanitizer::host_reached(version->stamp);
+      return ACL_SUCCESS;
+    }
   } catch (const TaskError& error) { return fail(error.code, function, ": ", error.what()); }
   return fail(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, function, ": event ", event->id, " was not reached in time");
+}
+
+// Whether a recording is reached, for a program that asks.
+bool reached_for_host(const EventVersion& version) {
+  if (schedule::on()) [[unlikely]]
+    schedule::poll();
+  if (!version.reached()) return false;
+  sanitizer::host_reached(version.stamp);
+  return true;
 }
 
 aclError stream_wait(const char* function, aclrtStream stream, aclrtEvent handle, int64_t limit_ns) {
@@ -131,6 +145,7 @@ aclError stream_wait(const char* function, aclrtStream stream, aclrtEvent handle
     return ACL_SUCCESS;
   }
   auto version = event->version();
+  if (version != nullptr) sanitizer::stream_waits(*waiting, version->stamp);
   if (version == nullptr || version->reached()) return ACL_SUCCESS;  // nothing to wait for
   waiting->submit(function, Task::Kind::order, Waiting<EventVersion>(std::move(version), *event, limit_ns));
   return ACL_SUCCESS;
@@ -189,7 +204,8 @@ SOFTNPU_EXPORT aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) {
     recording->submit("aclrtRecordEvent", Task::Kind::order, [flag = found->flag] { flag->raise(); });
     return ACL_SUCCESS;
   }
-  recording->submit("aclrtRecordEvent", Task::Kind::order, Recording(found->record()));
+  sanitizer::Stamp stamp = sanitizer::on() ? sanitizer::stamp(*recording) : nullptr;
+  recording->submit("aclrtRecordEvent", Task::Kind::order, Recording(found->record(std::move(stamp))));
   return ACL_SUCCESS;
 }
 
@@ -219,7 +235,7 @@ SOFTNPU_EXPORT aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecord
   if (found == nullptr) return code;
   const auto version = found->version();
   // An event of the extended kind that was never recorded has nothing to wait for.
-  const bool done = version == nullptr ? found->kind == EventKind::extended : version->reached();
+  const bool done = version == nullptr ? found->kind == EventKind::extended : reached_for_host(*version);
   *status = done ? ACL_EVENT_RECORDED_STATUS_COMPLETE : ACL_EVENT_RECORDED_STATUS_NOT_READY;
   return ACL_SUCCESS;
 }
@@ -231,7 +247,8 @@ SOFTNPU_EXPORT aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus* stat
   const Event* found = find_plain_event("aclrtQueryEvent", event, false, &code);
   if (found == nullptr) return code;
   const auto version = found->version();
-  *status = version != nullptr && version->reached() ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
+  *status = version != nullptr && reached_for_host(*version) ? ACL_EVENT_STATUS_COMPLETE
+                                                             : ACL_EVENT_STATUS_NOT_READY;
   return ACL_SUCCESS;
 }
 

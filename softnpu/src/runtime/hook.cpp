@@ -10,6 +10,7 @@
 #include "acl_abi.h"
 #include "runtime/config.h"
 #include "runtime/error.h"
+#include "sanitizer/sanitizer.h"
 #include "softnpu_control.h"
 
 namespace softnpu {
@@ -101,6 +102,7 @@ int on_call(const char* function, CallKind kind, const std::string& args) {
         ACL_ERROR_RT_DRV_INTERNAL_ERROR, function,
         ": this process was forked after the device was used; start it with spawn, or fork before the "
         "first use");
+  if (hooked(kSanitize)) sanitizer::begin_call();
   if (hooked(kTrace)) trace_line(function, args);
   if (hooked(kCount) && kind == CallKind::ordinary) hooks().calls.fetch_add(1);
   if (!hooked(kFaults)) return 0;

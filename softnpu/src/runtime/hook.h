@@ -1,5 +1,5 @@
-// The one gate that every exported function passes: fault injection, the call trace, the call counter, and
-// the refusal to work in a forked child. When none is on, it costs one load and one branch.
+// The one gate that every exported function passes: fault injection, the call trace, the call counter, the
+// sanitizer, and the refusal to work in a forked child. When none is on, it costs one load and one branch.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 
 namespace softnpu {
 
-enum HookFlag : uint32_t { kFaults = 1, kTrace = 2, kCount = 4, kForked = 8 };
+enum HookFlag : uint32_t { kFaults = 1, kTrace = 2, kCount = 4, kForked = 8, kSanitize = 16, kSchedule = 32 };
 
 extern SOFTNPU_SHARED std::atomic<uint32_t> hook_flags;
 

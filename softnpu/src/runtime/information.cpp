@@ -7,11 +7,12 @@
 #include "runtime/device.h"
 #include "runtime/element_size.h"
 #include "runtime/error.h"
-#include "runtime/hardware.h"
 #include "runtime/hook.h"
 
 namespace softnpu {
 namespace {
+
+const Soc& soc() { return *config().soc.load(std::memory_order_relaxed); }
 
 int check_device(const char* function, int64_t index, const void* result) {
   if (result == nullptr) return fail(ACL_ERROR_INVALID_PARAM, function, ": the result pointer is NULL");
@@ -23,7 +24,7 @@ int check_device(const char* function, int64_t index, const void* result) {
 
 using namespace softnpu;
 
-SOFTNPU_EXPORT const char* aclrtGetSocName(void) { return config().soc.c_str(); }
+SOFTNPU_EXPORT const char* aclrtGetSocName(void) { return soc().name; }
 
 SOFTNPU_EXPORT aclError aclrtGetVersion(int32_t* majorVersion, int32_t* minorVersion, int32_t* patchVersion) {
   SOFTNPU_ENTER(aclrtGetVersion);
@@ -44,12 +45,12 @@ SOFTNPU_EXPORT aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr,
   SOFTNPU_ENTER(aclrtGetDeviceInfo, deviceId, attr);
   if (const int code = check_device("aclrtGetDeviceInfo", deviceId, value)) return code;
   switch (attr) {
-    case ACL_DEV_ATTR_AICPU_CORE_NUM: *value = kCpuCores; break;
+    case ACL_DEV_ATTR_AICPU_CORE_NUM: *value = soc().cpu_cores; break;
     case ACL_DEV_ATTR_AICORE_CORE_NUM:
-    case ACL_DEV_ATTR_CUBE_CORE_NUM: *value = kCubeCores; break;
-    case ACL_DEV_ATTR_VECTOR_CORE_NUM: *value = kVectorCores; break;
+    case ACL_DEV_ATTR_CUBE_CORE_NUM: *value = soc().cube_cores; break;
+    case ACL_DEV_ATTR_VECTOR_CORE_NUM: *value = soc().vector_cores; break;
     case ACL_DEV_ATTR_TOTAL_GLOBAL_MEM_SIZE: *value = int64_t(device(int(deviceId)).memory.capacity()); break;
-    case ACL_DEV_ATTR_L2_CACHE_SIZE: *value = kL2Bytes; break;
+    case ACL_DEV_ATTR_L2_CACHE_SIZE: *value = soc().l2_bytes; break;
     case ACL_DEV_ATTR_PHY_CHIP_ID: *value = deviceId; break;
     case ACL_DEV_ATTR_IS_VIRTUAL: *value = 0; break;
     default:
@@ -63,9 +64,9 @@ SOFTNPU_EXPORT aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo 
   SOFTNPU_ENTER(aclGetDeviceCapability, deviceId, deviceInfo);
   if (const int code = check_device("aclGetDeviceCapability", deviceId, value)) return code;
   switch (deviceInfo) {
-    case ACL_DEVICE_INFO_AI_CORE_NUM: *value = kCubeCores; break;
-    case ACL_DEVICE_INFO_VECTOR_CORE_NUM: *value = kVectorCores; break;
-    case ACL_DEVICE_INFO_L2_SIZE: *value = kL2Bytes; break;
+    case ACL_DEVICE_INFO_AI_CORE_NUM: *value = soc().cube_cores; break;
+    case ACL_DEVICE_INFO_VECTOR_CORE_NUM: *value = soc().vector_cores; break;
+    case ACL_DEVICE_INFO_L2_SIZE: *value = soc().l2_bytes; break;
     default:
       return fail(ACL_ERROR_INVALID_PARAM, "aclGetDeviceCapability: ", int(deviceInfo),
                   " is no aclDeviceInfo");

@@ -9,6 +9,7 @@
 #include "runtime/device.h"
 #include "runtime/error.h"
 #include "runtime/hook.h"
+#include "sanitizer/sanitizer.h"
 
 namespace softnpu {
 namespace {
@@ -39,6 +40,8 @@ aclError allocate(const char* function, void** address, size_t size, uint64_t pa
   if (got == nullptr)
     return fail(ACL_ERROR_RT_MEMORY_ALLOCATION, function, ": device ", index, " is out of memory: asked for ",
                 size, " bytes, in use ", memory.used(), " of ", memory.capacity(), " (SOFTNPU_MEMORY)");
+  if (sanitizer::on()) [[unlikely]]
+    sanitizer::allocated(function, got, size, round_up(size, 32) + padding);
   *address = got;
   return ACL_SUCCESS;
 }
@@ -80,6 +83,8 @@ int register_host(const char* function, void* address, uint64_t size) {
 
 aclError release(const char* function, void* address) {
   if (address == nullptr) return fail(ACL_ERROR_INVALID_PARAM, function, ": devPtr is NULL");
+  if (sanitizer::on()) [[unlikely]]
+    sanitizer::freed(function, address);
   if (!is_device_address(address) || !device(device_of(address)).memory.release(address))
     return fail(ACL_ERROR_RT_PARAM_INVALID, function, ": ", address,
                 " is not the start of a live device allocation (freed twice, or never allocated?)");
@@ -154,6 +159,8 @@ SOFTNPU_EXPORT aclError aclrtFreeHost(void* hostPtr) {
   if (found == pinned().ranges.end() || found->second.registered)
     return fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtFreeHost: ", hostPtr,
                 " was not allocated by aclrtMallocHost, or was freed");
+  if (sanitizer::on()) [[unlikely]]
+    sanitizer::freed_host("aclrtFreeHost", hostPtr, found->second.bytes);
   pinned().ranges.erase(found);
   lock.unlock();
   std::free(hostPtr);

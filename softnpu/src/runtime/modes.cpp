@@ -1,8 +1,8 @@
 // Modes and limits that a program sets and asks for. Most have no meaning in software: they are checked and
 // remembered. One has: a stream that stops at the first failure.
+#include "runtime/config.h"
 #include "runtime/device.h"
 #include "runtime/error.h"
-#include "runtime/hardware.h"
 #include "runtime/hook.h"
 
 namespace softnpu {
@@ -26,7 +26,8 @@ int check_resource(const char* function, aclrtDevResLimitType type) {
 }
 
 uint32_t hardware_cores(aclrtDevResLimitType type) {
-  return uint32_t(type == ACL_RT_DEV_RES_CUBE_CORE ? kCubeCores : kVectorCores);
+  const Soc& soc = *config().soc.load(std::memory_order_relaxed);
+  return uint32_t(type == ACL_RT_DEV_RES_CUBE_CORE ? soc.cube_cores : soc.vector_cores);
 }
 
 int check_cores(const char* function, aclrtDevResLimitType type, uint32_t value) {

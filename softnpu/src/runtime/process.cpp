@@ -63,10 +63,6 @@ SOFTNPU_EXPORT aclError aclFinalizeReference(uint64_t* refCount) {
   return ACL_SUCCESS;
 }
 
-SOFTNPU_EXPORT void softnpu_set_soc(const char* name) {
-  if (name != nullptr) config().soc = name;
-}
-
 SOFTNPU_EXPORT void softnpu_set_delay(uint32_t microseconds) { config().delay_us.store(microseconds); }
 
 SOFTNPU_EXPORT void softnpu_set_poison(int on) { config().poison.store(on != 0); }

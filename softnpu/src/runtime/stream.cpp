@@ -13,6 +13,8 @@
 #include "runtime/device.h"
 #include "runtime/error.h"
 #include "runtime/hook.h"
+#include "runtime/schedule.h"
+#include "sanitizer/sanitizer.h"
 
 namespace softnpu {
 namespace {
@@ -93,16 +95,24 @@ Stream* Stream::start(Context& owner, int device_id, uint32_t priority_value, ui
   std::shared_ptr<Stream> stream(new Stream(owner, device_id, priority_value, flag_bits));
   std::lock_guard lock(live_streams().mutex);
   stream->gate_closed_.store(all_gates_closed.load());
+  schedule::add(*stream);
   try {
     std::thread([raw = stream.get()] { raw->run(); }).detach();
-  } catch (const std::system_error&) { return nullptr; }
+  } catch (const std::system_error&) {
+    schedule::remove(*stream);
+    return nullptr;
+  }
   live_streams().streams.emplace(stream.get(), stream);
   return stream.get();
 }
 
 bool Stream::is_own_thread() const { return own_stream == this; }
 
-void Stream::wait_for_space() { std::this_thread::sleep_for(std::chrono::microseconds(20)); }
+void Stream::wait_for_space() {
+  const schedule::Demand demand(
+      [this] { return ring_.pushed() - completed_.load(std::memory_order_acquire) < TaskRing::kSlots; });
+  std::this_thread::sleep_for(std::chrono::microseconds(20));
+}
 
 void Stream::rouse() {
   consumer_.store(kAwake);
@@ -118,9 +128,14 @@ void Stream::run() {
   own_stream = this;
   pthread_setname_np(pthread_self(), ("npu-stream-" + std::to_string(id)).substr(0, 15).c_str());
   while (sleep_until_task()) {
+    const bool scheduled = schedule::on();
+    if (scheduled && gate_closed_.load() != 0) schedule::stand_still(*this, nullptr);
     while (gate_closed_.load() != 0 && !task_should_give_up()) futex_wait(gate_closed_, 1, kPoll);
+    if (scheduled) schedule::move_on(*this);
+    if (scheduled && ring_.front().kind == Task::Kind::work) schedule::wait_for_turn(*this);
     execute(ring_.front());
     finish_one();
+    if (scheduled) schedule::finished(*this);
   }
   // Nothing of *this may be touched after this store: stop() destroys it.
   ended_.store(1);
@@ -225,7 +240,15 @@ void Stream::finish_one() {
   }
 }
 
-bool Stream::wait(uint64_t ticket, int64_t timeout_ns) {
+bool Stream::wait_watched(uint64_t ticket, int64_t timeout_ns) {
+  const sanitizer::Stamp seen = sanitizer::on() ? sanitizer::stamp(*this) : nullptr;
+  const schedule::Demand demand([&] { return completed_.load(std::memory_order_acquire) >= ticket; });
+  if (!wait_until_done(ticket, timeout_ns)) return false;
+  sanitizer::host_reached(seen);
+  return true;
+}
+
+bool Stream::wait_until_done(uint64_t ticket, int64_t timeout_ns) {
   auto done = [&] { return completed_.load(std::memory_order_seq_cst) >= ticket; };
   if (done()) return true;
   const int64_t end = timeout_ns < 0 ? INT64_MAX : now_ns() + timeout_ns;
@@ -247,7 +270,13 @@ void Stream::stop(bool drop) {
   stopping_.store(drop ? 2 : 1);
   if (drop) set_gate(false);
   if (consumer_.load() == kAsleep) rouse();
-  while (ended_.load() == 0) futex_wait(ended_, 0);
+  {
+    const schedule::Demand demand([this] { return ended_.load() != 0; });
+    while (ended_.load() == 0) futex_wait(ended_, 0);
+  }
+  schedule::remove(*this);
+  if (sanitizer::on()) [[unlikely]]
+    sanitizer::stream_ended(*this);
   std::lock_guard lock(live_streams().mutex);
   live_streams().streams.erase(this);
 }

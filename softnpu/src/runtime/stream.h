@@ -12,6 +12,7 @@
 #include "acl_abi.h"
 #include "runtime/export.h"
 #include "runtime/futex.h"
+#include "runtime/hook.h"
 #include "runtime/repeatable_task.h"
 #include "runtime/slot_table.h"
 #include "runtime/task_ring.h"
@@ -57,7 +58,11 @@ class SOFTNPU_SHARED Stream {
   }
 
   // Waits until `ticket` tasks are done; false when `timeout_ns` passes first.
-  bool wait(uint64_t ticket, int64_t timeout_ns = kForever);
+  bool wait(uint64_t ticket, int64_t timeout_ns = kForever) {
+    if (hooked(kSanitize | kSchedule)) [[unlikely]]
+      return wait_watched(ticket, timeout_ns);
+    return wait_until_done(ticket, timeout_ns);
+  }
   bool wait_for_all(int64_t timeout_ns = kForever) { return wait(ring_.pushed(), timeout_ns); }
   bool idle() const { return completed_.load(std::memory_order_acquire) >= ring_.pushed(); }
 
@@ -108,6 +113,8 @@ class SOFTNPU_SHARED Stream {
   // False when nothing records any more.
   bool record(const char* name, Task::Kind kind, std::shared_ptr<RepeatableTask>& task);
   void wait_for_space();
+  bool wait_until_done(uint64_t ticket, int64_t timeout_ns);
+  bool wait_watched(uint64_t ticket, int64_t timeout_ns);
   void rouse();
   void run();
   bool sleep_until_task();

@@ -3,6 +3,8 @@
 #include "runtime/device.h"
 #include "runtime/error.h"
 #include "runtime/hook.h"
+#include "runtime/schedule.h"
+#include "sanitizer/sanitizer.h"
 #include "softnpu_control.h"
 
 namespace softnpu {
@@ -128,7 +130,12 @@ SOFTNPU_EXPORT aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus* 
   const Stream* found = use_stream("aclrtStreamQuery", stream, &code);
   if (found == nullptr) return code;
   if ((code = refuse_captured("aclrtStreamQuery", *found)) != 0) return code;
-  *status = found->idle() ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
+  if (schedule::on()) [[unlikely]]
+    schedule::poll();
+  const sanitizer::Stamp seen = sanitizer::on() ? sanitizer::stamp(*found) : nullptr;
+  const bool idle = found->idle();
+  if (idle) sanitizer::host_reached(seen);
+  *status = idle ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
   return ACL_SUCCESS;
 }
 

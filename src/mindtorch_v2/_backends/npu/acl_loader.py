@@ -90,7 +90,7 @@ def _load_hardware() -> str:
     return problem
 
 
-def _find() -> tuple[Kind | None, str]:
+def look() -> tuple[Kind | None, str]:
     """The NPU there is, or None and the reason."""
     global _kind
     with _lock:
@@ -109,12 +109,12 @@ def _find() -> tuple[Kind | None, str]:
 
 def find() -> Kind | None:
     """Which NPU can be used, None if there is none."""
-    return _find()[0]
+    return look()[0]
 
 
 def load() -> Kind:
     """Loads the libraries. Raises an error that names both ways to get an NPU when there is none."""
-    kind, problem = _find()
+    kind, problem = look()
     if kind is None:
         raise RuntimeError(
             f"No NPU is available: {problem}. For a card, install CANN and source its set_env.sh so that "
