@@ -45,7 +45,15 @@ double optional_number(const Plan& plan, const aclScalar* scalar, const char* na
 // The weight of prelu, one number or one per channel (dimension 1), in the shape of what it multiplies.
 Operand per_channel(const Plan& plan, const Operand& weight, const Operand& in) {
   const int64_t channels = in.ndim > 1 ? in.sizes[1] : 1;
-  if (weight.numel() != 1 && (weight.ndim != 1 || weight.sizes[0] != channels))
+  // PyTorch shapes the weight for broadcasting: [1, C, 1, 1] is as good as [C].
+  int64_t stride = 0;
+  bool fits = weight.numel() == 1 || weight.numel() == channels;
+  for (int i = 0; i < weight.ndim; ++i) {
+    if (weight.sizes[i] == 1) continue;
+    fits = fits && weight.sizes[i] == channels;
+    stride = weight.strides[i];
+  }
+  if (!fits)
     plan.invalid("tensor 'weight' has shape ", shape_text(weight), ", wanted one element or [", channels,
                  "]");
   Operand seen = weight;
@@ -53,9 +61,22 @@ Operand per_channel(const Plan& plan, const Operand& weight, const Operand& in) 
   for (int i = 0; i < in.ndim; ++i) {
     const bool channel = i == 1 && weight.numel() != 1;
     seen.sizes[i] = channel ? channels : 1;
-    seen.strides[i] = channel ? weight.strides[0] : 0;
+    seen.strides[i] = channel ? stride : 0;
   }
   return seen;
+}
+
+// A gradient whose operands come in another order than gradient, input, result.
+template <class Op>
+void slope_times_gradient(Plan& plan, const Operand& grad, const Operand& in, const Operand& out,
+                          const Scalar& number = Scalar()) {
+  plan.require_dtype(in, "the input", Op::domain);
+  plan.require_same_dtype(grad, "the gradient", in, "the input");
+  plan.require_same_shape(grad, "the gradient", in, "the input");
+  plan.require_same_shape(in, "the input", out, "the result");
+  plan.run([=](const aclOpExecutor& e) {
+    k::binary<Op>(grad.view(e), in.view(e), out.view(e), in.dtype, &number);
+  });
 }
 
 // In training every negative element gets a slope of its own, which the noise remembers (1 for the others); else
@@ -66,7 +87,6 @@ void random_leaky_relu(Plan& plan, const aclTensor* self, const aclTensor* noise
   const double low = plan.scalar(lower, "lower").to<double>(),
                high = plan.scalar(upper, "upper").to<double>();
   if (!(low <= high)) plan.invalid("lower is ", low, " and upper is ", high, ", wanted lower <= upper");
-  if (!training) return unary<k::leaky_relu_op>(plan, self, out, (low + high) / 2);
   const Operand in = plan.input(self, "self"), slopes = plan.output(noise, "noise"),
                 to = plan.output(out, "out");
   plan.require_dtype(in, "self", domains::floating);
@@ -74,6 +94,11 @@ void random_leaky_relu(Plan& plan, const aclTensor* self, const aclTensor* noise
   plan.require_same_dtype(to, "out", in, "self");
   plan.require_same_shape(in, "self", slopes, "noise");
   plan.require_same_shape(in, "self", to, "out");
+  if (!training) {
+    const Scalar middle((low + high) / 2);
+    return plan.run(
+        [=](const aclOpExecutor& e) { k::unary<k::leaky_relu_op>(in.view(e), to.view(e), &middle); });
+  }
   plan.run([=](const aclOpExecutor& e) {
     const View x = in.view(e), result = to.view(e), slope = slopes.view(e);
     const k::Owned positive(x, DType::boolean), drawn(x, x.dtype);
@@ -97,7 +122,8 @@ void InplaceRReluWithNoise(Plan& plan, const aclTensor* self, const aclTensor* n
   random_leaky_relu(plan, self, noise, lower, upper, training, seed, offset, self);
 }
 
-void Gelu(Plan& plan, const aclTensor* self, aclTensor* out) { gelu(plan, self, false, out); }
+// The first versions have the formula with tanh, whatever PyTorch was asked for; the second take a choice.
+void Gelu(Plan& plan, const aclTensor* self, aclTensor* out) { gelu(plan, self, true, out); }
 void GeluV2(Plan& plan, const aclTensor* x, int64_t approximate, aclTensor* y) {
   if (approximate != 0 && approximate != 1)
     plan.invalid("approximate is ", approximate, ", wanted 0 (none) or 1 (tanh)");
@@ -105,7 +131,7 @@ void GeluV2(Plan& plan, const aclTensor* x, int64_t approximate, aclTensor* y) {
 }
 void GeluBackward(Plan& plan, const aclTensor* gradOutput, const aclTensor* self,
                   const aclTensor* gradInput) {
-  gelu_backward(plan, gradOutput, self, false, gradInput);
+  gelu_backward(plan, gradOutput, self, true, gradInput);
 }
 void GeluBackwardV2(Plan& plan, const aclTensor* gradOutput, const aclTensor* self, char* approximate,
                     aclTensor* gradInput) {
@@ -211,19 +237,23 @@ void LeakyReluBackward(Plan& plan, const aclTensor* gradOutput, const aclTensor*
 }
 
 // The buffer is the CPU's way to hand e^-|x| to the gradient; here, as on the card, nothing is kept in it.
-void LogSigmoidForward(Plan& plan, const aclTensor* self, aclTensor* out, aclTensor*) {
+void LogSigmoidForward(Plan& plan, const aclTensor* self, aclTensor* out, aclTensor* buffer) {
   unary<k::log_sigmoid_op>(plan, self, out);
+  plan.optional_output(buffer, "buffer");
 }
-void LogSigmoidBackward(Plan& plan, const aclTensor* gradOutput, const aclTensor* self, const aclTensor*,
-                        aclTensor* gradInput) {
-  backward<k::log_sigmoid_backward_op>(plan, gradOutput, self, gradInput);
+void LogSigmoidBackward(Plan& plan, const aclTensor* gradOutput, const aclTensor* self,
+                        const aclTensor* buffer, aclTensor* gradInput) {
+  const Operand grad = plan.input(gradOutput, "gradOutput"), in = plan.input(self, "self");
+  plan.optional_input(buffer, "buffer");
+  slope_times_gradient<k::log_sigmoid_backward_op>(plan, grad, in, plan.output(gradInput, "gradInput"));
 }
 
 void Logit(Plan& plan, const aclTensor* input, double eps, const aclTensor* out) {
   unary<k::logit_op>(plan, input, out, eps);
 }
 void LogitGrad(Plan& plan, const aclTensor* x, const aclTensor* dy, double eps, const aclTensor* out) {
-  backward<k::logit_backward_op>(plan, dy, x, out, eps);
+  const Operand in = plan.input(x, "x"), grad = plan.input(dy, "dy");
+  slope_times_gradient<k::logit_backward_op>(plan, grad, in, plan.output(out, "out"), Scalar(eps));
 }
 
 void Prelu(Plan& plan, const aclTensor* self, const aclTensor* weight, aclTensor* out) {
@@ -251,10 +281,10 @@ void PreluBackward(Plan& plan, const aclTensor* gradOutput, const aclTensor* sel
     plan.invalid("tensor 'gradWeight' has shape ", shape_text(to_slope), " but 'weight' has ",
                  shape_text(slope));
   plan.run([=](const aclOpExecutor& e) {
-    k::ternary<k::prelu_backward_op>(grad.view(e), in.view(e), seen.view(e), to.view(e), in.dtype);
     const k::Owned shares(in.sizes, in.ndim, in.dtype == DType::float64 ? DType::float64 : DType::float32);
     k::binary<k::prelu_weight_backward_op>(grad.view(e), in.view(e), shares.view(), shares.view().dtype);
     k::reduce<k::sum_op>(shares.view(), total.view(e));
+    k::ternary<k::prelu_backward_op>(grad.view(e), in.view(e), seen.view(e), to.view(e), in.dtype);
   });
 }
 

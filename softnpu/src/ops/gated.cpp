@@ -42,18 +42,23 @@ void gated(Plan& plan, const aclTensor* self, int64_t dim, const aclTensor* out,
 struct GatedGradient {
   Operand grad;
   Halves in, out;
+  std::optional<Operand> activated;  // what the forward kept of the gate
 };
 
+// `kept` says whether the operator takes what the forward kept.
 GatedGradient gradient_of(Plan& plan, const aclTensor* grad, const aclTensor* self, int64_t dim,
-                          const aclTensor* out) {
-  const Operand given = plan.input(grad, "gradOutput"), in = plan.input(self, "self"),
-                to = plan.output(out, "out");
+                          const aclTensor* out, bool kept = false, const aclTensor* activated = nullptr) {
+  const Operand given = plan.input(grad, "gradOutput"), in = plan.input(self, "self");
+  std::optional<Operand> gate;
+  if (kept) gate = plan.input(activated, "gelu");
+  const Operand to = plan.output(out, "out");
   plan.require_dtype(in, "self", domains::floating);
   plan.require_dtype(given, "gradOutput", domains::floating);
   plan.require_dtype(to, "out", domains::floating);
   plan.require_same_shape(in, "self", to, "out");
-  const GatedGradient result{given, halves_of(plan, in, "self", dim), halves_of(plan, to, "out", dim)};
+  const GatedGradient result{given, halves_of(plan, in, "self", dim), halves_of(plan, to, "out", dim), gate};
   plan.require_same_shape(given, "gradOutput", result.in.first, "half of self");
+  if (gate) plan.require_same_shape(*gate, "gelu", result.in.first, "half of self");
   return result;
 }
 
@@ -101,14 +106,12 @@ void geglu(Plan& plan, const aclTensor* self, int64_t dim, int64_t approximate, 
 
 void geglu_backward(Plan& plan, const aclTensor* grad, const aclTensor* self, const aclTensor* gelu,
                     int64_t dim, int64_t approximate, bool activate_left, const aclTensor* out) {
-  GatedGradient g = gradient_of(plan, grad, self, dim, out);
-  const Operand activated = plan.input(gelu, "gelu");
-  plan.require_same_shape(activated, "gelu", g.in.first, "half of self");
+  GatedGradient g = gradient_of(plan, grad, self, dim, out, true, gelu);
   if (activate_left) std::swap(g.in.first, g.in.second), std::swap(g.out.first, g.out.second);
   const bool tanh = is_tanh(plan, approximate);
   plan.run([=](const aclOpExecutor& e) {
     const View given = g.grad.view(e), value = g.in.first.view(e), gate = g.in.second.view(e);
-    k::binary<k::mul_op>(given, activated.view(e), g.out.first.view(e), value.dtype);
+    k::binary<k::mul_op>(given, g.activated->view(e), g.out.first.view(e), value.dtype);
     const auto slope =
         tanh ? k::ternary<k::geglu_tanh_gate_backward_op> : k::ternary<k::geglu_gate_backward_op>;
     slope(given, value, gate, g.out.second.view(e), value.dtype, nullptr);

@@ -13,7 +13,7 @@ FORWARD = {
     "EluV2": ([1.5, 1.2, 0.7], lambda x: torch._C._nn.elu(x, 1.5, 1.2, 0.7)),
     "FastGelu": ([], lambda x: x * torch.sigmoid(1.702 * x)),
     "FastGeluV2": ([], lambda x: x * torch.sigmoid(1.702 * x)),
-    "Gelu": ([], F.gelu),
+    "Gelu": ([], lambda x: F.gelu(x, approximate="tanh")),
     "HardShrink": ([0.5], F.hardshrink),
     "Hardshrink": ([0.5], F.hardshrink),
     "Hardsigmoid": ([], F.hardsigmoid),
@@ -92,7 +92,7 @@ def slope(function, grad, x):
 
 BACKWARD = {
     "FastGeluBackward": ([], FORWARD["FastGelu"][1]),
-    "GeluBackward": ([], F.gelu),
+    "GeluBackward": ([], lambda x: F.gelu(x, approximate="tanh")),
     "HardshrinkBackward": ([0.5], F.hardshrink),
     # Not F.hardsigmoid, whose gradient in double has float's digits of 1/6.
     "HardsigmoidBackward": ([], lambda x: torch.clamp(x + 3, 0, 6) / 6),
@@ -176,6 +176,8 @@ def a_slope_for_all_or_for_each_channel(make):
     x = make(2, 3, 4)
     for weight in (make(1), make(3)):
         yield [x, weight, OUT], F.prelu(x, weight)
+        shaped = weight.reshape(1, -1, 1)
+        yield [x, shaped, OUT], F.prelu(x, weight)
 
 
 @case("aclnnPreluBackward", dtypes=FLOATS, tolerance=4)
