@@ -28,10 +28,12 @@ inline std::vector<int64_t> list_for(const Plan& plan, const aclIntArray* array,
     plan.invalid("'", name, "' has ", values.size(), " numbers, wanted 1 or ", count);
   return values;
 }
+// Sizes of windows and their like: from `least` up, and small enough for arithmetic.
 inline void require_at_least(const Plan& plan, const std::vector<int64_t>& values, const char* name,
                              int64_t least) {
   for (const int64_t value : values)
-    if (value < least) plan.invalid("'", name, "' holds ", value, ", wanted at least ", least);
+    if (value < least || value > INT32_MAX)
+      plan.invalid("'", name, "' holds ", value, ", wanted ", least, " to ", INT32_MAX);
 }
 
 // Whether the result at `index` is asked for; no mask asks for all.

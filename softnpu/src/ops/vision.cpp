@@ -115,8 +115,9 @@ void AffineGrid(Plan& plan, const aclTensor* theta, const aclIntArray* size, boo
 namespace {
 
 void require_boxes(const Plan& plan, const Operand& images, const Operand& boxes, const Operand& pooled,
-                   int64_t pooled_height, int64_t pooled_width) {
+                   int64_t pooled_height, int64_t pooled_width, int64_t samples) {
   plan.require_ndim(images, "self", 4);
+  if (samples > 1000) plan.invalid("samplingRatio is ", samples, ", wanted at most 1000");
   plan.require_dtype(images, "self", domains::floating);
   plan.require_dtype(boxes, "boxes", domains::floating);
   plan.require_ndim(boxes, "boxes", 2);
@@ -131,7 +132,7 @@ void RoiAlignV2(Plan& plan, const aclTensor* self, const aclTensor* boxes, int64
                 aclTensor* out) {
   const Operand images = plan.input(self, "self"), regions = plan.input(boxes, "boxes"),
                 to = plan.output(out, "out");
-  require_boxes(plan, images, regions, to, pooledHeight, pooledWidth);
+  require_boxes(plan, images, regions, to, pooledHeight, pooledWidth, samplingRatio);
   plan.require_shape(regions, "boxes", {regions.sizes[0], 5});
   const k::RoiOptions options{spatialScale, samplingRatio, aligned, false};
   plan.run(
@@ -144,7 +145,7 @@ void RoiAlignV2Backward(Plan& plan, const aclTensor* gradOutput, const aclTensor
   const Operand grad = plan.input(gradOutput, "gradOutput"), regions = plan.input(boxes, "boxes"),
                 to = plan.output(gradInput, "gradInput");
   plan.require_shape(to, "gradInput", int_list(plan, inputShape, "inputShape"));
-  require_boxes(plan, to, regions, grad, pooledHeight, pooledWidth);
+  require_boxes(plan, to, regions, grad, pooledHeight, pooledWidth, samplingRatio);
   plan.require_shape(regions, "boxes", {regions.sizes[0], 5});
   const k::RoiOptions options{spatialScale, samplingRatio, aligned, false};
   plan.run([=](const aclOpExecutor& e) {
@@ -158,7 +159,7 @@ void RoiAlign(Plan& plan, const aclTensor* self, const aclTensor* rois, const ac
               aclTensor* out) {
   const Operand images = plan.input(self, "self"), regions = plan.input(rois, "rois"),
                 numbers = plan.input(batchIndices, "batchIndices"), to = plan.output(out, "out");
-  require_boxes(plan, images, regions, to, outputHeight, outputWidth);
+  require_boxes(plan, images, regions, to, outputHeight, outputWidth, samplingRatio);
   plan.require_shape(regions, "rois", {regions.sizes[0], 4});
   plan.require_shape(numbers, "batchIndices", {regions.sizes[0]});
   plan.require_dtype(numbers, "batchIndices", domains::integral);
