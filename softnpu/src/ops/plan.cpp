@@ -74,21 +74,31 @@ std::optional<Operand> Plan::optional_input(const aclTensor* tensor, const char*
   return std::nullopt;
 }
 
-std::vector<Operand> Plan::list_argument(const aclTensorList* list, const char* name, bool output) {
+const aclTensorList& Plan::required_list(const aclTensorList* list, const char* name) const {
   if (list == nullptr)
     throw PlanError(ACLNN_ERR_PARAM_NULLPTR, mt::join_text(executor_.name, ": ", name, " is NULL"));
+  return *list;
+}
+
+std::vector<Operand> Plan::inputs(const aclTensorList* list, const char* name) {
   std::vector<Operand> operands;
-  for (uint32_t i = 0; i < list->values.size(); ++i)
-    operands.push_back(add_operand(list->values[i], name, output, i));
+  for (uint32_t i = 0; i < required_list(list, name).values.size(); ++i)
+    operands.push_back(add_operand(list->values[i], name, false, i));
+  ++executor_.parameters;
+  return operands;
+}
+
+std::vector<Operand> Plan::outputs(const aclTensorList* list, const char* name) {
+  std::vector<Operand> operands;
+  for (uint32_t i = 0; i < required_list(list, name).values.size(); ++i)
+    operands.push_back(add_operand(list->values[i], name, true, i));
   ++executor_.parameters;
   return operands;
 }
 
 std::vector<std::optional<Operand>> Plan::optional_inputs(const aclTensorList* list, const char* name) {
-  if (list == nullptr)
-    throw PlanError(ACLNN_ERR_PARAM_NULLPTR, mt::join_text(executor_.name, ": ", name, " is NULL"));
   std::vector<std::optional<Operand>> operands;
-  for (uint32_t i = 0; i < list->values.size(); ++i) {
+  for (uint32_t i = 0; i < required_list(list, name).values.size(); ++i) {
     const aclTensor* tensor = list->values[i];
     operands.push_back(tensor == nullptr ? std::nullopt
                                          : std::optional<Operand>(add_operand(tensor, name, false, i)));

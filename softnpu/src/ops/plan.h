@@ -72,12 +72,8 @@ class Plan {
   Operand output(const aclTensor* tensor, const char* name) { return tensor_argument(tensor, name, true); }
   // An argument that may be NULL still counts as a parameter.
   std::optional<Operand> optional_input(const aclTensor* tensor, const char* name);
-  std::vector<Operand> inputs(const aclTensorList* list, const char* name) {
-    return list_argument(list, name, false);
-  }
-  std::vector<Operand> outputs(const aclTensorList* list, const char* name) {
-    return list_argument(list, name, true);
-  }
+  std::vector<Operand> inputs(const aclTensorList* list, const char* name);
+  std::vector<Operand> outputs(const aclTensorList* list, const char* name);
   // Entries may be NULL, the list may not.
   std::vector<std::optional<Operand>> optional_inputs(const aclTensorList* list, const char* name);
   Scalar scalar(const aclScalar* scalar, const char* name) const;
@@ -113,8 +109,8 @@ class Plan {
 
  private:
   Operand tensor_argument(const aclTensor* tensor, const char* name, bool output);
-  std::vector<Operand> list_argument(const aclTensorList* list, const char* name, bool output);
   [[noreturn]] void refuse_dtype(const Operand& operand, const char* name, DTypeSet wanted) const;
+  const aclTensorList& required_list(const aclTensorList* list, const char* name) const;
   Operand add_operand(const aclTensor* tensor, const char* name, bool output, uint32_t element);
 
   aclOpExecutor& executor_;
