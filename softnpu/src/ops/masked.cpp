@@ -50,16 +50,18 @@ struct FlatTable {
   }
 };
 
-void masked_fill(Plan& plan, const aclTensor* selfRef, const aclTensor* mask, const Operand* value,
-                 const Scalar& number) {
+// With a tensor of one element, or with a number.
+void masked_fill(Plan& plan, const aclTensor* selfRef, const aclTensor* mask, const aclTensor* value,
+                 const std::optional<Scalar>& number) {
   const Operand to = plan.output(selfRef, "selfRef"), which = plan.input(mask, "mask");
   plan.require_dtype(which, "mask", kMask);
   plan.require_dtype(to, "selfRef", domains::every);
   plan.require_broadcast(which, "mask", to);
-  const std::optional<Operand> element = value == nullptr ? std::nullopt : std::optional<Operand>(*value);
+  std::optional<Operand> element;
+  if (!number) element = single_element(plan, plan.input(value, "value"), "value");
   plan.run([=](const aclOpExecutor& e) {
     const View target = to.view(e);
-    const NumberView constant(element ? Scalar(0) : number, to.dtype);
+    const NumberView constant(number.value_or(Scalar(0)), to.dtype);
     k::where(which.view(e), element ? element->view(e) : constant.view, target, target);
   });
 }
@@ -70,8 +72,7 @@ void InplaceMaskedFillScalar(Plan& plan, aclTensor* selfRef, const aclTensor* ma
   masked_fill(plan, selfRef, mask, nullptr, plan.scalar(value, "value"));
 }
 void InplaceMaskedFillTensor(Plan& plan, aclTensor* selfRef, const aclTensor* mask, const aclTensor* value) {
-  const Operand element = single_element(plan, plan.input(value, "value"), "value");
-  masked_fill(plan, selfRef, mask, &element, Scalar(0));
+  masked_fill(plan, selfRef, mask, value, std::nullopt);
 }
 
 void MaskedSelect(Plan& plan, const aclTensor* self, const aclTensor* mask, aclTensor* out) {

@@ -22,14 +22,17 @@ struct Destination {
 };
 const Destination kInPlace(true);
 
-// `out` starts with self's values.
+// `out` starts with self's values. It is the operator's last parameter, so it is taken when the others have been.
 struct Target {
   Operand self, out;
 
   Target(Plan& plan, const aclTensor* from, const Destination& to)
       : self(at_least_1d(to.in_place ? plan.output(from, "selfRef") : plan.input(from, "self"))), out(self) {
-    if (!to.in_place) out = at_least_1d(plan.output(to.tensor, "out"));
-    plan.require_dtype(out, "out", kElements);
+    plan.require_dtype(self, "self", kElements);
+  }
+  void take_out(Plan& plan, const Destination& to) {
+    if (to.in_place) return;
+    out = at_least_1d(plan.output(to.tensor, "out"));
     plan.require_same_dtype(out, "out", self, "self");
     plan.require_same_shape(out, "out", self, "self");
   }
@@ -54,16 +57,16 @@ struct Indexed {
   int along;
 
   Indexed(Plan& plan, const Target& target, int64_t dim, const aclTensor* indices)
-      : index(at_least_1d(plan.input(indices, "index"))), along(plan.dim(dim, target.out)) {
+      : index(at_least_1d(plan.input(indices, "index"))), along(plan.dim(dim, target.self)) {
     plan.require_dtype(index, "index", kIndexDTypes);
-    require_inside(plan, index, "index", target.out, "self", along);
+    require_inside(plan, index, "index", target.self, "self", along);
   }
 };
 
 // The part of the source that the index covers.
 Operand source_of(Plan& plan, const aclTensor* src, const Target& target, const Operand& index) {
   Operand source = at_least_1d(plan.input(src, "src"));
-  plan.require_same_dtype(source, "src", target.out, "self");
+  plan.require_same_dtype(source, "src", target.self, "self");
   require_inside(plan, index, "index", source, "src", -1);
   if (index.ndim == source.ndim) std::copy(index.sizes, index.sizes + index.ndim, source.sizes);
   return source;
@@ -71,9 +74,10 @@ Operand source_of(Plan& plan, const aclTensor* src, const Target& target, const 
 
 void scatter_tensor(Plan& plan, const aclTensor* self, int64_t dim, const aclTensor* indices,
                     const aclTensor* src, k::Combine combine, const Destination& out) {
-  const Target target(plan, self, out);
+  Target target(plan, self, out);
   const Indexed indexed(plan, target, dim, indices);
   const Operand source = source_of(plan, src, target, indexed.index);
+  target.take_out(plan, out);
   plan.run([=](const aclOpExecutor& e) {
     const View result = target.start(e);
     if (indexed.index.numel() == 0) return;
@@ -85,9 +89,10 @@ void scatter_tensor(Plan& plan, const aclTensor* self, int64_t dim, const aclTen
 
 void scatter_number(Plan& plan, const aclTensor* self, int64_t dim, const aclTensor* indices,
                     const aclScalar* value, k::Combine combine, const Destination& out) {
-  const Target target(plan, self, out);
+  Target target(plan, self, out);
   const Indexed indexed(plan, target, dim, indices);
   const Scalar number = plan.scalar(value, "value");
+  target.take_out(plan, out);
   plan.run([=](const aclOpExecutor& e) {
     const View result = target.start(e);
     if (indexed.index.numel() == 0) return;
@@ -106,11 +111,12 @@ void reduce_meeting(Plan& plan, const aclTensor* self, int64_t dim, const aclTen
                  ", wanted 0 (none), 1 (sum), 2 (product), 3 (maximum), 4 (minimum) or 5 (mean)");
   if (reduce == 0) return scatter_tensor(plan, self, dim, indices, src, k::Combine::write, out);
   const k::Meeting meeting = kMeetings[reduce - 1];
-  const Target target(plan, self, out);
+  Target target(plan, self, out);
   if (meeting != k::Meeting::sum && meeting != k::Meeting::product)
-    plan.require_dtype(target.out, "out", domains::every_ordered);
+    plan.require_dtype(target.self, "self", domains::every_ordered);
   const Indexed indexed(plan, target, dim, indices);
   const Operand source = source_of(plan, src, target, indexed.index);
+  target.take_out(plan, out);
   plan.run([=](const aclOpExecutor& e) {
     const View result = target.start(e);
     if (indexed.index.numel() == 0) return;
@@ -123,16 +129,17 @@ void reduce_meeting(Plan& plan, const aclTensor* self, int64_t dim, const aclTen
 // A vector of indices, each for a slice of the source along `dim`.
 void slices(Plan& plan, const aclTensor* self, int64_t dim, const aclTensor* indices, const aclTensor* src,
             const Scalar& alpha, k::Combine combine, const Destination& out) {
-  const Target target(plan, self, out);
+  Target target(plan, self, out);
   const Operand index = plan.input(indices, "index"), source = at_least_1d(plan.input(src, "source"));
-  const int along = plan.dim(dim, target.out);
+  const int along = plan.dim(dim, target.self);
   plan.require_dtype(index, "index", kIndexDTypes);
-  plan.require_same_dtype(source, "source", target.out, "self");
+  plan.require_same_dtype(source, "source", target.self, "self");
   if (index.ndim > 1)
     plan.invalid("tensor 'index' has shape ", shape_text(index), ", wanted at most one dimension");
-  std::vector<int64_t> sizes(target.out.sizes, target.out.sizes + target.out.ndim);
+  std::vector<int64_t> sizes(target.self.sizes, target.self.sizes + target.self.ndim);
   sizes[size_t(along)] = index.numel();
   plan.require_shape(source, "source", sizes);
+  target.take_out(plan, out);
   plan.run([=](const aclOpExecutor& e) {
     const View result = target.start(e);
     if (index.numel() == 0) return;
@@ -153,8 +160,8 @@ void slices(Plan& plan, const aclTensor* self, int64_t dim, const aclTensor* ind
 // The same value into every slice that an index names: a tensor, or numbers of the host.
 void fill_slices(Plan& plan, const aclTensor* self, int64_t dim, const aclTensor* indices,
                  const aclIntArray* array, const aclScalar* value, const Destination& out) {
-  const Target target(plan, self, out);
-  const int along = plan.dim(dim, target.out);
+  Target target(plan, self, out);
+  const int along = plan.dim(dim, target.self);
   const Scalar number = plan.scalar(value, "value");
   std::optional<Operand> index;
   std::vector<int64_t> numbers;
@@ -166,10 +173,11 @@ void fill_slices(Plan& plan, const aclTensor* self, int64_t dim, const aclTensor
     if (index->ndim > 1)
       plan.invalid("tensor 'index' has shape ", shape_text(*index), ", wanted at most one dimension");
   }
-  const int64_t size = target.out.sizes[along];
+  const int64_t size = target.self.sizes[along];
   for (int64_t i : numbers)
     if (i < -size || i >= size)
       plan.invalid("index ", i, " is out of bounds for dimension ", along, " with size ", size);
+  target.take_out(plan, out);
   plan.run([=](const aclOpExecutor& e) {
     const View result = target.start(e);
     const int64_t count = int64_t(numbers.size()), one = 1;

@@ -1,7 +1,6 @@
 // Parts of a tensor at regular distances, and windows on its elements.
 #include <bit>
 
-#include "kernels/accumulate.h"
 #include "kernels/copy.h"
 #include "op_plans.h"
 #include "ops/temporary.h"
@@ -216,28 +215,6 @@ void ViewCopy(Plan& plan, const aclTensor* dst, const aclTensor* dst_size, const
         {values.view().as<char>() + from_start * item, source.sizes, source.strides, source.ndim, to.dtype},
         {result.view().as<char>() + to_start * item, target.sizes, target.strides, target.ndim, to.dtype});
     k::copy(result.view(), whole);
-  });
-}
-
-// Windows of `size` elements at every `step`-th place were taken along `dim`; their gradients add up.
-void UnfoldGrad(Plan& plan, const aclTensor* gradOut, const aclIntArray* inputSizes, int64_t dim,
-                int64_t size, int64_t step, const aclTensor* gradIn) {
-  const Operand grad = plan.input(gradOut, "gradOut"), to = plan.output(gradIn, "gradIn");
-  plan.require_shape(to, "gradIn", plan.integers(inputSizes, "inputSizes"));
-  plan.require_dtype(to, "gradIn", domains::floating);
-  plan.require_same_dtype(grad, "gradOut", to, "gradIn");
-  const Operand whole = at_least_1d(to);
-  const int along = plan.dim(dim, whole);
-  if (size < 1 || step < 1 || size > whole.sizes[along])
-    plan.invalid("size is ", size, " and step is ", step, " for shape ", shape_text(whole), " along dim ",
-                 along);
-  Operand windows = with_dim(plan, whole, whole.ndim, size, whole.strides[along]);
-  windows.sizes[along] = (whole.sizes[along] - size) / step + 1;
-  windows.strides[along] *= step;
-  plan.require_same_shape(grad, "gradOut", windows, "the windows");
-  plan.run([=](const aclOpExecutor& e) {
-    k::fill(whole.view(e), 0);
-    k::add_into(grad.view(e), windows.view(e), step < size);
   });
 }
 

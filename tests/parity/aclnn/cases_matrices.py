@@ -222,3 +222,25 @@ def distances_within_a_set_of_rows(make):
     x = make(5, 3)
     for p in (1.0, 2.0, float("inf")):
         yield [x, p, OUT], torch.pdist(x, p)
+
+
+@case("aclnnEinsum", dtypes=PRODUCTS, tolerance=16)
+def sums_of_products_by_letters(make):
+    a, b, c, square = make(3, 4), make(4, 5), make(5, 2), make(2, 3, 3)
+    batch, other = make(2, 3, 4), make(2, 4, 5)
+    yield _einsum("ij,jk->ik", a, b)
+    yield _einsum("ij,jk->ki", a, b)
+    yield _einsum("ij->j", a)
+    yield _einsum("ij->ji", a)
+    yield _einsum("bij,bjk->bik", batch, other)
+    yield _einsum("bij,bjk->ki", batch, other)
+    yield _einsum("ij,kl->ikl", a, c)
+    yield _einsum("bii->bi", square)
+    yield _einsum("bii->", square)
+    yield _einsum("ij,jk,kl->il", a, b, c)
+    yield _einsum("ij,ij->i", a, a)
+
+
+def _einsum(equation, *tensors):
+    exact = [t.double() if t.is_floating_point() else t for t in tensors]
+    return [list(tensors), equation, OUT], torch.einsum(equation, *exact).to(tensors[0])

@@ -175,16 +175,6 @@ def a_window_copied_to_another(make):
     return [target, *numbers[:3], source, *numbers[3:], OUT], wanted
 
 
-@case("aclnnUnfoldGrad", dtypes=FLOATS_AND_DOUBLE, tolerance=2)
-def gradients_of_windows_add_up(make):
-    for size, step in ((3, 2), (2, 2), (2, 3)):
-        x = torch.zeros(3, 8, 2, dtype=torch.float64, requires_grad=True)
-        windows = x.unfold(1, size, step)
-        grad = make(*windows.shape)
-        windows.backward(grad.double())
-        yield [grad, [3, 8, 2], 1, size, step, OUT], x.grad.to(grad)
-
-
 @case("aclnnTril", "aclnnTriu", "aclnnInplaceTril", "aclnnInplaceTriu", dtypes=ALL)
 def triangles(make, operator):
     x = make(2, 4, 5)
