@@ -218,6 +218,29 @@ void norm_root(const Call& call) {
            call.output(0));
 }
 
+// grad, x1, x2, cdist -> gradient of x1. All four come expanded to [..., P, R, M]: a distance of each of P points
+// to each of R others, repeated for each of M coordinates.
+void cdist_gradient(const Call& call) {
+  const View whole(call, 0);
+  const size_t count = whole.sizes.size();
+  if (count < 3) call.refuse("input 0 has ", count, " dimensions, wanted at least 3");
+  for (size_t i = 1; i < 4; ++i)
+    if (call.input_desc(i).sizes != whole.sizes) call.refuse("input ", i, " has another shape than input 0");
+  auto without = [&](size_t dim) {
+    View view = whole;
+    view.sizes.erase(view.sizes.begin() + ptrdiff_t(dim));
+    view.strides.erase(view.strides.begin() + ptrdiff_t(dim));
+    return view;
+  };
+  const View distances = without(count - 1), points = without(count - 2), others = without(count - 3);
+  const Order order(call);
+  call.run(aclnnCdistBackwardGetWorkspaceSize, aclnnCdistBackward,
+           call.input_as(0, distances.sizes, distances.strides, 0),
+           call.input_as(1, points.sizes, points.strides, 0),
+           call.input_as(2, others.sizes, others.strides, 0),
+           call.input_as(3, distances.sizes, distances.strides, 0), float(order.p), call.output(0));
+}
+
 }  // namespace
 
 Operator find_operator(std::string_view type) {
@@ -227,6 +250,7 @@ Operator find_operator(std::string_view type) {
       {"BatchMatMulV2", batch_matmul},
       {"BroadcastTo", copy},
       {"Cast", copy},
+      {"CdistGrad", cdist_gradient},
       {"ConfusionTransposeD", transpose_and_reshape},
       {"Fill", fill},
       {"Identity", copy},
