@@ -159,10 +159,11 @@ SOFTNPU_EXPORT aclError aclrtFreeHost(void* hostPtr) {
   if (found == pinned().ranges.end() || found->second.registered)
     return fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtFreeHost: ", hostPtr,
                 " was not allocated by aclrtMallocHost, or was freed");
-  if (sanitizer::on()) [[unlikely]]
-    sanitizer::freed_host("aclrtFreeHost", hostPtr, found->second.bytes);
+  const uint64_t bytes = found->second.bytes;
   pinned().ranges.erase(found);
   lock.unlock();
+  if (sanitizer::on()) [[unlikely]]
+    sanitizer::freed_host("aclrtFreeHost", hostPtr, bytes);
   std::free(hostPtr);
   return ACL_SUCCESS;
 }
@@ -192,7 +193,11 @@ SOFTNPU_EXPORT aclError aclrtHostUnregister(void* ptr) {
   const auto found = pinned().ranges.find(uintptr_t(ptr));
   if (found == pinned().ranges.end() || !found->second.registered)
     return fail(ACL_ERROR_HOST_MEMORY_NOT_REGISTERED, "aclrtHostUnregister: ", ptr, " is not registered");
+  const uint64_t bytes = found->second.bytes;
   pinned().ranges.erase(found);
+  lock.unlock();
+  if (sanitizer::on()) [[unlikely]]
+    sanitizer::freed_host("aclrtHostUnregister", ptr, bytes);
   return ACL_SUCCESS;
 }
 
