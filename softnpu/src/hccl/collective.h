@@ -47,6 +47,10 @@ class Collective : public Operation {
  protected:
   void take_tickets() override { ticket_ = comm->collectives.take_ticket(); }
   void run(bool with_tickets) override;
+  void for_each_part(const Visit& visit) const override {
+    for (const Block& block : send) visit(block.data, block.bytes, false);
+    for (const Block& block : receive) visit(block.data, block.bytes, true);
+  }
 
  private:
   void announce();

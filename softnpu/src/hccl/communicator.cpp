@@ -1,4 +1,6 @@
 #include "hccl/communicator.h"
+#include "runtime/device_memory.h"
+#include "sanitizer/sanitizer.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -98,6 +100,15 @@ Operation::~Operation() {
 
 void Operation::put_on(Stream& stream, std::shared_ptr<Operation> operation) {
   Operation& self = *operation;
+  if (sanitizer::on() && !stream.recording()) [[unlikely]] {
+    std::vector<sanitizer::Access> accesses;
+    self.for_each_part([&](const char* data, uint64_t bytes, bool write) {
+      if (bytes != 0)
+        accesses.push_back(
+            sanitizer::Access::rows(data - address_space.mirror_delta, bytes, 1, bytes, write));
+    });
+    sanitizer::operation(self.name, &stream, accesses, sanitizer::Effect::computes);
+  }
   // Tickets and places in a stream must have the same order, or two operations could wait for each other.
   std::lock_guard lock(self.comm->submit_mutex);
   self.state_.store(kSubmitting);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -123,6 +124,9 @@ class Operation {
 
  protected:
   virtual void take_tickets() = 0;
+  // Calls visit(data, bytes, write) for every part of this rank's memory that the operation uses.
+  using Visit = std::function<void(const char* data, uint64_t bytes, bool write)>;
+  virtual void for_each_part(const Visit& visit) const = 0;
   // May be called again, then without tickets.
   virtual void run(bool with_tickets) = 0;
 

@@ -20,6 +20,9 @@ class Transfer {
   bool advance(Communicator& comm);
   bool done() const { return phase_ == Phase::done; }
   uint32_t peer() const { return peer_; }
+  bool receives() const { return direction_ == Direction::receive; }
+  const char* data() const { return data_; }
+  uint64_t bytes_left() const { return left_; }
 
  private:
   enum class Phase { waiting_for_turn, header, data, acknowledgement, done };
@@ -54,6 +57,9 @@ class Transfers : public Operation {
  protected:
   void take_tickets() override;
   void run(bool with_tickets) override;
+  void for_each_part(const Visit& visit) const override {
+    for (const Transfer& item : items) visit(item.data(), item.bytes_left(), item.receives());
+  }
 };
 
 }  // namespace softnpu::hccl

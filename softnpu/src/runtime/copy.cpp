@@ -88,11 +88,16 @@ int plan_copy(const char* function, void* dst, size_t dpitch, const void* src, s
   return 0;
 }
 
+// What a capture records does not run now, so the sanitizer is not told.
+bool to_be_told(const Stream* stream) {
+  return sanitizer::on() && !(stream != nullptr && stream->recording());
+}
+
 // Tells the sanitizer about a copy that is about to happen; on the host if there is no stream.
 void tell_copy(const char* function, const Stream* stream, const void* dst, const void* src,
                const Copy& copy) {
   using sanitizer::Access;
-  if (sanitizer::on()) [[unlikely]]
+  if (to_be_told(stream)) [[unlikely]]
     sanitizer::operation(function, stream,
                          {Access::rows(src, copy.width, copy.height, copy.source_pitch, false),
                           Access::rows(dst, copy.width, copy.height, copy.destination_pitch, true)},
@@ -100,7 +105,7 @@ void tell_copy(const char* function, const Stream* stream, const void* dst, cons
 }
 
 void tell_fill(const char* function, const Stream* stream, const void* address, size_t count) {
-  if (sanitizer::on()) [[unlikely]]
+  if (to_be_told(stream)) [[unlikely]]
     sanitizer::operation(function, stream, {sanitizer::Access::rows(address, count, 1, count, true)},
                          sanitizer::Effect::computes);
 }
