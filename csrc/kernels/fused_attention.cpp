@@ -161,7 +161,7 @@ void backward(const FusedAttention& problem, const View& grad, const View& out, 
               const View& sum, const FusedAttentionGradients& to) {
   const Heads<C> h(problem);
   const DenseInput<C> dy(grad), y(out), tops(top), sums(sum);
-  const int64_t repeat = h.rows * h.heads ? tops.numel() / (h.rows * h.heads) : 1;
+  const int64_t repeat = h.rows > 0 && h.heads > 0 ? tops.numel() / (h.rows * h.heads) : 1;
   const DenseOutput<C> dq(to.query), dk(to.key), dv(to.value);
   dk.fill(0);
   dv.fill(0);
