@@ -8,8 +8,6 @@ import sys
 import textwrap
 from pathlib import Path
 
-import pytest
-
 SOFTNPU = Path(__file__).resolve().parents[2] / "src" / "mindtorch_v2" / "softnpu"
 START = """
     import acl, numpy as np

@@ -36,6 +36,7 @@ from ._settings import (
 
 __all__ = [
     "calls", "clear", "delayed", "fail", "failing", "failures", "gate", "library_folder", "live_bytes",
-    "live_events", "live_streams", "mark_free", "mark_used", "poisoned", "python_folder", "sanitize", "sanitizer_reports",
-    "scheduled", "set_delay", "set_poison", "set_schedule", "set_soc", "socs", "start_counting", "trace", "use",
+    "live_events", "live_streams", "mark_free", "mark_used", "poisoned", "python_folder", "sanitize",
+    "sanitizer_reports", "scheduled", "set_delay", "set_poison", "set_schedule", "set_soc", "socs",
+    "start_counting", "trace", "use",
 ]  # fmt: skip
