@@ -148,9 +148,9 @@ void convolution_backward(Plan& plan, const ConvolutionShape& how, const Operand
     }
     if (db) {
       // The sum over everything but the channels.
-      Operand channels = *db;
+      Operand channels = unsqueezed(*db, 0);
       for (int i = 0; i < 3; ++i) channels = unsqueezed(channels, channels.ndim);
-      k::reduce<k::sum_op>(dy.view(e), unsqueezed(channels, 0).view(e));
+      k::reduce<k::sum_op>(dy.view(e), channels.view(e));
     }
   });
 }

@@ -123,14 +123,14 @@ void EmbeddingBag(Plan& plan, const aclTensor* weight, const aclTensor* indices,
     plan.invalid("tensor 'bagSize' has shape ", shape_text(*sizes), ", wanted ", bags, " elements");
   if (places && mode == 2) plan.require_shape(*places, "maxIndices", {bags, table.sizes[1]});
   plan.run([=](const aclOpExecutor& e) {
-    const OptionalView factors(weights, e), to_owners(owners, e),
-        from_places(mode == 2 ? places : std::nullopt, e);
+    const std::optional<Operand> found = mode == 2 ? places : std::nullopt;
+    const OptionalView factors(weights, e), to_owners(owners, e), to_places(found, e);
     std::optional<Operand> counted = sizes;
     if (counted) counted->sizes[0] = bags;
     const OptionalView to_sizes(counted, e);
     k::embedding_bag(table.view(e), named.view(e), starts.view(e),
                      {k::BagMode(mode), paddingIdx, factors.get()}, to.view(e), to_owners.get(),
-                     to_sizes.get(), from_places.get());
+                     to_sizes.get(), to_places.get());
     if (places && mode != 2) k::fill(places->view(e), 0);
   });
 }

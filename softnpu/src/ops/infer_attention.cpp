@@ -92,7 +92,10 @@ void run(const InferCall& c, const aclOpExecutor& e) {
     const int64_t rows = c.rows(b);
     const Operand whole = c.out.at(b);
     // Rows beyond a sequence's length are 0.
-    if (rows < whole.sizes[1]) k::fill(narrowed(whole, 1, rows, whole.sizes[1] - rows).view(e), 0);
+    if (rows < whole.sizes[1]) {
+      const Operand beyond = narrowed(whole, 1, rows, whole.sizes[1] - rows);
+      k::fill(beyond.view(e), 0);
+    }
     const int64_t count = c.table ? c.key_lengths[size_t(b)] : c.key_count(b);
     const DType dtype = c.query.dtype();
     const int64_t stored = c.table ? count : 0;

@@ -43,7 +43,7 @@ int64_t Operand::numel() const {
   return n;
 }
 
-View Operand::view(const aclOpExecutor& executor) const {
+View Operand::view(const aclOpExecutor& executor) const& {
   char* base = static_cast<char*>(host_address(executor.slot(slot).address));
   return {base + offset, sizes, strides, ndim, dtype};
 }

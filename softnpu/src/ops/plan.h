@@ -53,7 +53,9 @@ struct Operand {
   }
 
   int64_t numel() const;
-  View view(const aclOpExecutor& executor) const;
+  // Points into the operand, which must live as long as the view.
+  View view(const aclOpExecutor& executor) const&;
+  View view(const aclOpExecutor& executor) const&& = delete;
 };
 
 // The sizes as text, for messages: "[2, 3]".

@@ -59,7 +59,9 @@ void ThnnFusedLstmCellBackward(Plan& plan, const aclTensor* gradHyOptional, cons
     const OptionalView first(dh, e), second(dc, e);
     k::lstm_cell_backward(first.get(), second.get(), cell.view(e), after.view(e), gates.view(e),
                           to_gates.view(e), to_cell.view(e));
-    if (to_bias) k::reduce<k::sum_op>(to_gates.view(e), unsqueezed(*to_bias, 0).view(e));
+    if (!to_bias) return;
+    const Operand row = unsqueezed(*to_bias, 0);
+    k::reduce<k::sum_op>(to_gates.view(e), row.view(e));
   });
 }
 

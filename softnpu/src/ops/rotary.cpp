@@ -179,11 +179,13 @@ void rotate_by_cache(Plan& plan, const aclTensor* positions, const aclTensor* qu
     for (const Turn& turn : turns) {
       // What lies beyond the angles stays as it is.
       const int64_t rest = headSize - angles.width();
-      k::copy(narrowed(turn.from, 2, angles.width(), rest).view(e),
-              narrowed(turn.to, 2, angles.width(), rest).view(e));
-      k::rotary(narrowed(turn.from, 2, 0, angles.width()).view(e), cos.view(), sin.view(),
-                isNeoxStyle ? k::Rotation::half : k::Rotation::neighbours,
-                narrowed(turn.to, 2, 0, angles.width()).view(e));
+      const Operand kept = narrowed(turn.from, 2, angles.width(), rest),
+                    to_kept = narrowed(turn.to, 2, angles.width(), rest),
+                    turned = narrowed(turn.from, 2, 0, angles.width()),
+                    to_turned = narrowed(turn.to, 2, 0, angles.width());
+      k::copy(kept.view(e), to_kept.view(e));
+      k::rotary(turned.view(e), cos.view(), sin.view(),
+                isNeoxStyle ? k::Rotation::half : k::Rotation::neighbours, to_turned.view(e));
     }
   });
 }
