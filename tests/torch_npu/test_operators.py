@@ -40,7 +40,6 @@ BY_TORCH_NPU = {
     "nn.functional.pad.replicate_negative": "padding is not negative on the NPU",
     "sparse.mm.reduce": "no sparse tensors",
     "sparse.sampled_addmm": "no sparse tensors",
-    "stft": "aclStft is an operator of a card's own library",
     "tensor_split": "wants its indices on the CPU",
     "to": "no channels_last",
     "torch._scaled_mm": "no float8",
