@@ -31,7 +31,7 @@ DROPS = {
     "nn.functional.multi_head_attention_forward": "training",
 }
 
-# Where torch_npu differs from PyTorch on the CPU. The reasons come from what it asks the libraries for, not from a card.
+# Where torch_npu differs from PyTorch on the CPU. The reasons come from its calls and results here, not from a card.
 BY_TORCH_NPU = {
     "as_strided.partial_views": "copying to the device makes the storage dense",
     "chalf": "complex32 is no dtype of the NPU",
