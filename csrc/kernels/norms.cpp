@@ -59,15 +59,4 @@ void log_sum_exp(const View& in, const View& out) {
   binary<add_op>(total.view(), shift.view(), out, wide, &one);
 }
 
-void renorm(const View& in, const View& out, double p, int dim, double max_norm) {
-  std::vector<int64_t> sizes(size_t(in.ndim), 1);
-  sizes[size_t(dim)] = in.sizes[dim];
-  const Owned factors(sizes.data(), in.ndim, DType::float64);
-  vector_norm(in, factors.view(), p);
-  double* values = factors.view().as<double>();
-  for (int64_t i = 0; i < factors.view().dense; ++i)
-    values[i] = values[i] > max_norm ? max_norm / (values[i] + 1e-7) : 1.0;
-  binary<mul_op>(in, factors.view(), out, is_complex(in.dtype) ? DType::complex128 : DType::float64);
-}
-
 }  // namespace mt::kernels

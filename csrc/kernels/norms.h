@@ -9,7 +9,5 @@ namespace mt::kernels {
 void vector_norm(const View& in, const View& out, double p);
 // log(sum(exp(in))), with the largest element taken out first so that nothing overflows.
 void log_sum_exp(const View& in, const View& out);
-// Scales down the slices along `dim` whose p-norm exceeds max_norm. `out` has in's shape and dtype and may be `in`.
-void renorm(const View& in, const View& out, double p, int dim, double max_norm);
 
 }  // namespace mt::kernels

@@ -12,6 +12,7 @@ def test_the_device_says_what_it_is() -> None:
     assert torch.npu.get_device_name(0).startswith("Ascend910B")
     properties = torch.npu.get_device_properties(0)
     assert properties.name == torch.npu.get_device_name(0)
+    torch.npu.set_device(0)  # the runtime tells the memory of the device that is set
     free, total = torch.npu.mem_get_info()
     assert 0 < free <= total
     assert properties.total_memory == total

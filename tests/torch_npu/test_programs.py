@@ -58,6 +58,15 @@ def test_a_program_recovers_from_out_of_memory(run_program) -> None:
     assert npu["sum"] == 0
 
 
+@pytest.mark.parametrize(
+    "program", [("train_mlp", "npu", "SGD"), ("train_transformer", "npu", 0.1, "float16")]
+)
+def test_the_sanitizer_finds_nothing_in_a_right_program(run_program, tmp_path: Path, program) -> None:
+    log = tmp_path / "reports.jsonl"
+    run_program(*program, SOFTNPU_SANITIZE="1", SOFTNPU_SANITIZE_LOG=str(log))
+    assert not log.exists() or log.read_text() == ""
+
+
 def test_memory_of_expandable_segments_gives_the_same_losses(run_on_both) -> None:
     npu, cpu = run_on_both("train_mlp", "Adam", PYTORCH_NPU_ALLOC_CONF="expandable_segments:True")
     assert_close(npu["losses"], cpu["losses"], 1e-4)

@@ -115,21 +115,6 @@ void median_along(Plan& plan, const aclTensor* self, int64_t dim, bool keep, boo
       [=](const aclOpExecutor& e) { k::median(in.view(e), along, ignore_nan, to.view(e), place.view(e)); });
 }
 
-void renorm(Plan& plan, const aclTensor* self, const aclScalar* p, int64_t dim, const aclScalar* max_norm,
-            const aclTensor* out) {
-  const Operand in = plan.input(self, "self"), to = plan.output(out, "out");
-  plan.require_dtype(in, "self", domains::floating);
-  plan.require_same_dtype(to, "out", in, "self");
-  plan.require_same_shape(in, "self", to, "out");
-  if (in.ndim < 2) plan.invalid("tensor 'self' has shape ", shape_text(in), ", wanted at least 2 dimensions");
-  const int along = plan.dim(dim, in);
-  const double order = plan.scalar(p, "p").to<double>(),
-               limit = plan.scalar(max_norm, "maxNorm").to<double>();
-  if (!(order > 0) || !(limit >= 0))
-    plan.invalid("p is ", order, " and maxNorm is ", limit, ", wanted p > 0 and maxNorm >= 0");
-  plan.run([=](const aclOpExecutor& e) { k::renorm(in.view(e), to.view(e), order, along, limit); });
-}
-
 // Where no dimensions are given these mean either all of them or none.
 template <class Op>
 void reduce_unless_empty(Plan& plan, const aclTensor* self, const aclIntArray* dims, bool keep, bool noop,
@@ -203,14 +188,6 @@ void ReduceLogSum(Plan& plan, const aclTensor* data, const aclIntArray* axes, bo
     k::unary<k::log_op>(total.view(), total.view());
     k::copy(total.view(), to.view(e));
   });
-}
-void Renorm(Plan& plan, const aclTensor* self, const aclScalar* p, int64_t dim, const aclScalar* maxNorm,
-            aclTensor* out) {
-  renorm(plan, self, p, dim, maxNorm, out);
-}
-void InplaceRenorm(Plan& plan, aclTensor* selfRef, const aclScalar* p, int64_t dim,
-                   const aclScalar* maxNorm) {
-  renorm(plan, selfRef, p, dim, maxNorm, selfRef);
 }
 
 void Var(Plan& plan, const aclTensor* self, const aclIntArray* dim, bool unbiased, bool keepdim,

@@ -154,17 +154,6 @@ def the_logarithm_of_a_sum_of_exponentials(make):
     yield [x + 100, [2], False, OUT], torch.logsumexp(x + 100, [2])
 
 
-@case("aclnnRenorm", "aclnnInplaceRenorm", dtypes=FLOATS, tolerance=4)
-def slices_no_longer_than_a_limit(make, operator):
-    x = make(3, 4, 2)
-    for order, dim in [(2.0, 0), (1.0, 1)]:
-        expected = torch.renorm(x, order, dim, 4.0)
-        yield (
-            ([Inplace(x), order, dim, 4.0] if "Inplace" in operator else [x, order, dim, 4.0, OUT]),
-            expected,
-        )
-
-
 @case("aclnnVar", dtypes=FLOATS_AND_DOUBLE, tolerance=4)
 def a_variance(make):
     x = make(2, 3, 4)
