@@ -172,12 +172,14 @@ void Im2colBackward(Plan& plan, const aclTensor* gradOutput, const aclIntArray* 
 // The gradient of windows that slide along one dimension.
 void UnfoldGrad(Plan& plan, const aclTensor* gradOut, const aclIntArray* inputSizes, int64_t dim,
                 int64_t size, int64_t step, const aclTensor* gradIn) {
-  const Operand grad = plan.input(gradOut, "gradOut"), to = plan.output(gradIn, "gradIn");
-  plan.require_shape(to, "gradIn", int_list(plan, inputSizes, "inputSizes"));
-  plan.require_dtype(grad, "gradOut", domains::floating);
-  plan.require_same_dtype(grad, "gradOut", to, "gradIn");
+  const Operand given = plan.input(gradOut, "gradOut"), result = plan.output(gradIn, "gradIn");
+  plan.require_shape(result, "gradIn", int_list(plan, inputSizes, "inputSizes"));
+  plan.require_dtype(given, "gradOut", domains::floating);
+  plan.require_same_dtype(given, "gradOut", result, "gradIn");
+  // The windows of a scalar are one vector.
+  const Operand to = at_least_1d(result), grad = result.ndim == 0 ? unsqueezed(given, 0) : given;
   const int along = plan.dim(dim, to);
-  if (size < 1 || step < 1 || to.ndim == 0 || size > to.sizes[along])
+  if (size < 1 || step < 1 || size > to.sizes[along])
     plan.invalid("size is ", size, " and step is ", step, " along dim ", dim, " of shape ", shape_text(to));
   std::vector<int64_t> windows = sizes_of(to);
   windows[size_t(along)] = (windows[size_t(along)] - size) / step + 1;
