@@ -3,6 +3,7 @@
 #include "kernels/edges.h"
 #include "op_plans.h"
 #include "ops/arguments.h"
+#include "ops/shapes.h"
 
 namespace softnpu::ops {
 
