@@ -82,7 +82,7 @@ class OptionalView {
   OptionalView(const std::optional<Operand>& operand, const aclOpExecutor& executor) {
     if (operand) view_ = operand->view(executor), present_ = true;
   }
-  OptionalView(std::optional<Operand>&&, const aclOpExecutor&) = delete;  // the view points into it
+  OptionalView(const std::optional<Operand>&&, const aclOpExecutor&) = delete;  // the view points into it
   const View* get() const { return present_ ? &view_ : nullptr; }
 
  private:

@@ -89,9 +89,9 @@ void RotaryPositionEmbeddingGrad(Plan& plan, const aclTensor* dy, const aclTenso
   if (x && dc) plan.require_same_shape(*dc, "dcosOut", c, "cos");
   if (x && ds) plan.require_same_shape(*ds, "dsinOut", s, "sin");
   plan.run([=](const aclOpExecutor& e) {
-    const OptionalView values(x, e), to_cos(x ? dc : std::nullopt, e), to_sin(x ? ds : std::nullopt, e);
-    k::rotary_backward(grad.view(e), c.view(e), s.view(e), values.get(), rotation, dx.view(e), to_cos.get(),
-                       to_sin.get());
+    const OptionalView values(x, e), to_cos(dc, e), to_sin(ds, e);
+    k::rotary_backward(grad.view(e), c.view(e), s.view(e), values.get(), rotation, dx.view(e),
+                       x ? to_cos.get() : nullptr, x ? to_sin.get() : nullptr);
   });
 }
 
