@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..softnpu import library_folder
+from ..softnpu import lib_folder
 from ..softnpu._settings import parse_bytes
 
 _FAULT = re.compile(r"(task:)?[A-Za-z0-9_*]+:[1-9]\d*:[1-9]\d*(:(\d+|always))?")
@@ -111,7 +111,7 @@ def settings(parsed: argparse.Namespace) -> dict[str, str]:
 
 def environment(parsed: argparse.Namespace, current: Mapping[str, str]) -> dict[str, str]:
     """What the program needs besides its own environment."""
-    folder = library_folder()
+    folder = lib_folder()
     if not (folder / "libascendcl.so").exists():
         raise ValueError(f"this installation lacks {folder / 'libascendcl.so'}; build it with 'make build'")
     changes = {"LD_LIBRARY_PATH": _first(folder, current.get("LD_LIBRARY_PATH")), "MINDTORCH_NPU": "soft"}

@@ -19,7 +19,7 @@ from ._faults import (
     start_counting,
     trace,
 )
-from ._library import library_folder, python_folder
+from ._library import lib_folder, python_folder
 from ._sanitizer import mark_free, mark_used, sanitize, sanitizer_reports
 from ._settings import (
     delayed,
@@ -35,7 +35,7 @@ from ._settings import (
 )
 
 __all__ = [
-    "calls", "clear", "delayed", "fail", "failing", "failures", "gate", "library_folder", "live_bytes",
+    "calls", "clear", "delayed", "fail", "failing", "failures", "gate", "lib_folder", "live_bytes",
     "live_events", "live_streams", "mark_free", "mark_used", "poisoned", "python_folder", "sanitize",
     "sanitizer_reports", "scheduled", "set_delay", "set_poison", "set_schedule", "set_soc", "socs",
     "start_counting", "trace", "use",

@@ -45,7 +45,7 @@ def python_folder() -> Path:
     return Path(__file__).resolve().parent / "python"
 
 
-def library_folder() -> Path:
+def lib_folder() -> Path:
     """Where libascendcl.so and the other libraries are: for LD_LIBRARY_PATH of other ACL programs."""
     return acl_loader.software_folder()
 
@@ -54,7 +54,7 @@ def library_folder() -> Path:
 def library() -> Any:
     """The loaded library. Raises if the software NPU was not asked for."""
     acl_loader.load_software_libraries()
-    loaded = ctypes.CDLL(str(library_folder() / "libascendcl.so"))
+    loaded = ctypes.CDLL(str(lib_folder() / "libascendcl.so"))
     for name, result, *parameters in _FUNCTIONS:
         function = getattr(loaded, name)
         function.restype, function.argtypes = result, parameters

@@ -20,7 +20,7 @@ _RUNS = [(case, dtype, layout) for case in CASES for dtype in case.dtypes for la
 
 def implemented() -> list[str]:
     mindtorch_v2.npu.init()
-    library = ctypes.CDLL(str(softnpu.library_folder() / "libopapi.so"))
+    library = ctypes.CDLL(str(softnpu.lib_folder() / "libopapi.so"))
     return [name for name in aclnn.operators() if library.softnpu_implements(name.encode())]
 
 
