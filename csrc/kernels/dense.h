@@ -8,6 +8,7 @@
 
 #include "kernels/copy.h"
 #include "kernels/iterate.h"
+#include "kernels/temporary.h"
 
 namespace mt::kernels {
 
@@ -92,28 +93,6 @@ class Broadcast {
 
  private:
   std::vector<int64_t> strides_;
-  View view_;
-};
-
-// Dense memory that nobody else sees.
-class Temporary {
- public:
-  Temporary(std::vector<int64_t> sizes, DType dtype) : sizes_(std::move(sizes)), strides_(sizes_.size()) {
-    int64_t numel = 1;
-    for (size_t i = sizes_.size(); i-- > 0;) {
-      strides_[i] = numel;
-      numel *= sizes_[i];
-    }
-    memory_.reset(new std::max_align_t[size_t(numel) * itemsize(dtype) / sizeof(std::max_align_t) + 1]);
-    view_ = {memory_.get(), sizes_.data(), strides_.data(), int(sizes_.size()), dtype, numel};
-  }
-  Temporary(const Temporary&) = delete;
-  Temporary& operator=(const Temporary&) = delete;
-  const View& view() const { return view_; }
-
- private:
-  std::vector<int64_t> sizes_, strides_;
-  std::unique_ptr<std::max_align_t[]> memory_;
   View view_;
 };
 

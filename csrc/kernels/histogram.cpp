@@ -6,14 +6,14 @@
 
 #include "base/error.h"
 #include "kernels/copy.h"
-#include "kernels/owned.h"
+#include "kernels/temporary.h"
 
 namespace mt::kernels {
 namespace {
 
 // All elements as numbers of one dtype, one after the other.
-Owned dense_copy(const View& in, DType dtype) {
-  Owned made(in, dtype);
+Temporary dense_copy(const View& in, DType dtype) {
+  Temporary made(in, dtype);
   copy(in, made.view());
   return made;
 }
@@ -27,7 +27,7 @@ void store(const std::vector<double>& counts, const View& out) {
 
 void histogram(const View& in, const View& out, double low, double high) {
   MT_CHECK(out.ndim == 1 && out.sizes[0] > 0, "histc: the result must be a vector with at least one bin");
-  const Owned values = dense_copy(in, DType::float64);
+  const Temporary values = dense_copy(in, DType::float64);
   const double *begin = values.view().as<double>(), *end = begin + values.view().dense;
   if (low == high && begin != end) {
     const auto [least, most] = std::minmax_element(begin, end);
@@ -48,8 +48,8 @@ void histogram(const View& in, const View& out, double low, double high) {
 
 void count_values(const View& in, const View* weights, const View& out) {
   MT_CHECK(in.ndim == 1 && out.ndim == 1, "bincount: the input and the result must be vectors");
-  const Owned values = dense_copy(in, DType::int64),
-              shares = dense_copy(weights ? *weights : in, DType::float64);
+  const Temporary values = dense_copy(in, DType::int64),
+                  shares = dense_copy(weights ? *weights : in, DType::float64);
   std::vector<double> counts(size_t(out.sizes[0]), 0.0);
   for (int64_t i = 0; i < in.sizes[0]; ++i) {
     const int64_t value = values.view().as<int64_t>()[i];

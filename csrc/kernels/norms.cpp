@@ -2,11 +2,12 @@
 
 #include <cmath>
 
+#include "kernels/complex_parts.h"
 #include "kernels/copy.h"
 #include "kernels/elementwise_impl.h"
 #include "kernels/functors.h"
-#include "kernels/owned.h"
 #include "kernels/reduce_impl.h"
+#include "kernels/temporary.h"
 
 namespace mt::kernels {
 
@@ -16,9 +17,9 @@ void vector_norm(const View& in, const View& out, double p) {
   if (p == 2) return reduce<norm_two_op>(in, out);
   if (std::isinf(p)) return p > 0 ? reduce<norm_max_op>(in, out) : reduce<norm_min_op>(in, out);
   // Other orders are rare: the powers are made first, in double.
-  const Owned powers(in, DType::float64);
+  const Temporary powers(in, DType::float64);
   if (is_complex(in.dtype)) {
-    const Owned magnitudes(in, DType::complex128);
+    const Temporary magnitudes(in, DType::complex128);
     unary<abs_op>(in, magnitudes.view());
     copy(magnitudes.view(), powers.view());
   } else {
@@ -26,7 +27,7 @@ void vector_norm(const View& in, const View& out, double p) {
   }
   const Scalar power(p), inverse(1 / p);
   unary<pow_scalar_op>(powers.view(), powers.view(), &power);
-  const Owned total(out, DType::float64);
+  const Temporary total(out, DType::float64);
   reduce<sum_op>(powers.view(), total.view());
   unary<pow_scalar_op>(total.view(), total.view(), &inverse);
   copy(total.view(), out);
@@ -36,12 +37,12 @@ void log_sum_exp(const View& in, const View& out) {
   if (in.numel() == 0) return fill(out, Scalar(-INFINITY));
   const bool half = out.dtype == DType::float16 || out.dtype == DType::bfloat16;
   const DType wide = half ? DType::float32 : out.dtype;
-  const Owned terms(in, wide);
+  const Temporary terms(in, wide);
   copy(in, terms.view());
   // The largest (real part) is taken out; an infinite one stays in.
   std::vector<int64_t> strides;
   const View real = is_complex(wide) ? part_of(terms.view(), 0, strides) : terms.view();
-  const Owned top(out, real.dtype);
+  const Temporary top(out, real.dtype);
   reduce<amax_op>(real, top.view());
   const auto keep_finite = [&](auto* values) {
     for (int64_t i = 0; i < top.view().dense; ++i)
@@ -49,7 +50,7 @@ void log_sum_exp(const View& in, const View& out) {
   };
   if (real.dtype == DType::float64) keep_finite(top.view().as<double>());
   else keep_finite(top.view().as<float>());
-  const Owned shift(out, wide), total(out, wide);
+  const Temporary shift(out, wide), total(out, wide);
   copy(top.view(), shift.view());
   const Scalar one(1);
   binary<sub_op>(terms.view(), shift.view(), terms.view(), wide, &one);

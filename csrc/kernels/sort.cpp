@@ -8,7 +8,7 @@
 #include "kernels/copy.h"
 #include "kernels/lines.h"
 #include "kernels/order_key.h"
-#include "kernels/owned.h"
+#include "kernels/temporary.h"
 
 namespace mt::kernels {
 namespace {
@@ -232,7 +232,7 @@ void median_of_all(const View& in, bool ignore_nan, const View& value) {
                                                  : Scalar(std::numeric_limits<int64_t>::min());
     return fill(value, nothing);
   }
-  const Owned dense(in, in.dtype);
+  const Temporary dense(in, in.dtype);
   copy(in, dense.view());
   int64_t place;
   median(View{dense.view().data, &numel, &one, 1, in.dtype}, 0, ignore_nan,

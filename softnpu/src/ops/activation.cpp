@@ -2,8 +2,8 @@
 #include <cstring>
 
 #include "kernels/copy.h"
-#include "kernels/owned.h"
 #include "kernels/random.h"
+#include "kernels/temporary.h"
 #include "op_plans.h"
 #include "ops/shorthand.h"
 
@@ -101,7 +101,7 @@ void random_leaky_relu(Plan& plan, const aclTensor* self, const aclTensor* noise
   }
   plan.run([=](const aclOpExecutor& e) {
     const View x = in.view(e), result = to.view(e), slope = slopes.view(e);
-    const k::Owned positive(x, DType::boolean), drawn(x, x.dtype);
+    const k::Temporary positive(x, DType::boolean), drawn(x, x.dtype);
     double zero = 0, one = 1;
     k::compare<k::gt_op>(x, View{&zero, nullptr, nullptr, 0, DType::float64}, positive.view(), x.dtype);
     // The offset counts calls, not numbers, for callers that raise it by one.
@@ -281,7 +281,8 @@ void PreluBackward(Plan& plan, const aclTensor* gradOutput, const aclTensor* sel
     plan.invalid("tensor 'gradWeight' has shape ", shape_text(to_slope), " but 'weight' has ",
                  shape_text(slope));
   plan.run([=](const aclOpExecutor& e) {
-    const k::Owned shares(in.sizes, in.ndim, in.dtype == DType::float64 ? DType::float64 : DType::float32);
+    const k::Temporary shares(in.sizes, in.ndim,
+                              in.dtype == DType::float64 ? DType::float64 : DType::float32);
     k::binary<k::prelu_weight_backward_op>(grad.view(e), in.view(e), shares.view(), shares.view().dtype);
     k::reduce<k::sum_op>(shares.view(), total.view(e));
     k::ternary<k::prelu_backward_op>(grad.view(e), in.view(e), seen.view(e), to.view(e), in.dtype);

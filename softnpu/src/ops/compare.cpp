@@ -1,6 +1,6 @@
 // Comparisons with more than an answer per element: closeness, equality of tensors, membership.
 #include "kernels/copy.h"
-#include "kernels/owned.h"
+#include "kernels/temporary.h"
 #include "op_plans.h"
 #include "ops/shorthand.h"
 
@@ -59,7 +59,7 @@ void Equal(Plan& plan, const aclTensor* self, const aclTensor* other, aclTensor*
   const bool comparable = same_shape(a, b);
   plan.run([=](const aclOpExecutor& e) {
     if (!comparable) return k::fill(to.view(e), Scalar(false));
-    const k::Owned same(a.sizes, a.ndim, DType::boolean);
+    const k::Temporary same(a.sizes, a.ndim, DType::boolean);
     k::compare<k::eq_op>(a.view(e), b.view(e), same.view(), a.dtype);
     const std::vector<int64_t> ones(size_t(a.ndim), 1), zeros(size_t(a.ndim), 0);
     k::reduce<k::all_op>(same.view(), View{to.view(e).data, ones.data(), zeros.data(), a.ndim, to.dtype});
@@ -88,7 +88,7 @@ void IsInScalarTensor(Plan& plan, const aclScalar* element, const aclTensor* tes
   plan.require_dtype(among, "testElements", k::eq_op::domain);
   plan.run([=](const aclOpExecutor& e) {
     const Number number(wanted, compute);
-    const k::Owned hits(among.sizes, among.ndim, DType::boolean);
+    const k::Temporary hits(among.sizes, among.ndim, DType::boolean);
     k::compare<k::eq_op>(among.view(e), number.view, hits.view(), compute);
     bool found = false;
     for (int64_t i = 0; i < hits.view().dense; ++i) found = found || hits.view().as<bool>()[i];

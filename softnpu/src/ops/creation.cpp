@@ -3,8 +3,9 @@
 
 #include <cmath>
 
+#include "kernels/complex_parts.h"
 #include "kernels/copy.h"
-#include "kernels/owned.h"
+#include "kernels/temporary.h"
 #include "op_plans.h"
 #include "ops/shorthand.h"
 
@@ -75,7 +76,7 @@ void LogSpace(Plan& plan, const aclScalar* start, const aclScalar* end, int64_t 
   require_vector(plan, to, steps);
   plan.require_dtype(to, "result", domains::real);
   plan.run([=](const aclOpExecutor& e) {
-    const k::Owned exponents(to.sizes, to.ndim, DType::float64);
+    const k::Temporary exponents(to.sizes, to.ndim, DType::float64);
     k::linspace(exponents.view(), first, last);
     double power = base;
     k::binary<k::pow_op>(View{&power, nullptr, nullptr, 0, DType::float64}, exponents.view(), to.view(e),

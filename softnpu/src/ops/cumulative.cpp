@@ -3,8 +3,8 @@
 
 #include "kernels/copy.h"
 #include "kernels/histogram.h"
-#include "kernels/owned.h"
 #include "kernels/sort.h"
+#include "kernels/temporary.h"
 #include "op_plans.h"
 #include "ops/shapes.h"
 
@@ -51,7 +51,7 @@ void running_extremum(Plan& plan, bool max, const aclTensor* self, int64_t dim, 
   plan.run([=](const aclOpExecutor& e) {
     if (place.dtype == DType::int64)
       return k::running_extremum(max, in.view(e), along, to.view(e), place.view(e));
-    const k::Owned wide(in.sizes, in.ndim, DType::int64);
+    const k::Temporary wide(in.sizes, in.ndim, DType::int64);
     k::running_extremum(max, in.view(e), along, to.view(e), wide.view());
     k::copy(wide.view(), place.view(e));
   });
@@ -84,7 +84,7 @@ void CumsumV2(Plan& plan, const aclTensor* self, int64_t dim, bool exclusive, bo
   if (reverse)
     edge.offset += (r.out.sizes[r.dim] - 1) * r.out.strides[r.dim] * int64_t(mt::itemsize(r.out.dtype));
   plan.run([=](const aclOpExecutor& e) {
-    const k::Owned terms(from.sizes, from.ndim, from.dtype);
+    const k::Temporary terms(from.sizes, from.ndim, from.dtype);
     k::copy(from.view(e), terms.view());
     k::cumulative(k::Running::sum, terms.view(), to.view(e), r.dim, reverse);
     k::fill(edge.view(e), Scalar(int64_t(0)));

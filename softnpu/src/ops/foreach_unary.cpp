@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "kernels/norms.h"
-#include "kernels/owned.h"
+#include "kernels/temporary.h"
 #include "op_plans.h"
 #include "ops/foreach.h"
 
@@ -150,7 +150,7 @@ void ForeachNonFiniteCheckAndUnscale(Plan& plan, const aclTensorList* scaledGrad
     bool finite = true;
     for (const Operand& grad : grads) {
       const View values = grad.view(e);
-      const k::Owned sound(values, DType::boolean);
+      const k::Temporary sound(values, DType::boolean);
       k::predicate<k::isfinite_op>(values, sound.view());
       for (int64_t i = 0; i < sound.view().dense; ++i) finite = finite && sound.view().as<bool>()[i];
       const foreach::NumberView number(scale, grad.dtype);

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "kernels/copy.h"
-#include "kernels/owned.h"
+#include "kernels/temporary.h"
 #include "op_plans.h"
 #include "ops/shorthand.h"
 
@@ -99,7 +99,7 @@ void fold(Plan& plan, const aclTensorList* tensors, const aclTensor* out) {
     const Scalar one(int64_t(1));
     // A total of its own: the result may be one of the tensors, and half types would round at every step.
     const bool half = compute == DType::float16 || compute == DType::bfloat16;
-    const k::Owned total(to.sizes, to.ndim, half ? DType::float32 : compute);
+    const k::Temporary total(to.sizes, to.ndim, half ? DType::float32 : compute);
     k::copy(parts[0].view(e), total.view());
     for (size_t i = 1; i < parts.size(); ++i)
       k::binary<Op>(total.view(), parts[i].view(e), total.view(), total.view().dtype, &one);

@@ -7,6 +7,7 @@
 #include "kernels/functors.h"
 #include "op_plans.h"
 #include "ops/lookup.h"
+#include "ops/random_key.h"
 #include "ops/temporary.h"
 #include "ops/views.h"
 
@@ -15,16 +16,6 @@ namespace softnpu::ops {
 namespace k = mt::kernels;
 
 namespace {
-
-// Programs raise the offset by an amount of their own from call to call. Mixing it into the key instead of
-// the counter makes the numbers of two calls independent however little they raise it. (The mixer is
-// splitmix64's.)
-uint64_t mixed(uint64_t seed, uint64_t offset) {
-  uint64_t z = seed + (offset + 1) * 0x9E3779B97F4A7C15u;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
-}
 
 // The seed and the offset: numbers of the host, or (while a graph is recorded) tensors that are read when the operator
 // runs, with an offset of the operator's own to add.
@@ -40,8 +31,8 @@ class RandomState {
   }
 
   uint64_t key(const aclOpExecutor& e) const {
-    if (!seed_tensor_) return mixed(seed_, offset_);
-    return mixed(read(*seed_tensor_, e), read(*offset_tensor_, e) + offset_);
+    if (!seed_tensor_) return random_key(seed_, offset_);
+    return random_key(read(*seed_tensor_, e), read(*offset_tensor_, e) + offset_);
   }
 
  private:

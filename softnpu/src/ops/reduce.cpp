@@ -2,8 +2,8 @@
 #include "kernels/copy.h"
 #include "kernels/moments.h"
 #include "kernels/norms.h"
-#include "kernels/owned.h"
 #include "kernels/sort.h"
+#include "kernels/temporary.h"
 #include "op_plans.h"
 #include "ops/shapes.h"
 #include "ops/shorthand.h"
@@ -183,7 +183,7 @@ void ReduceLogSum(Plan& plan, const aclTensor* data, const aclIntArray* axes, bo
   const std::vector<bool> dims = none ? std::vector<bool>(size_t(in.ndim), false) : plan.dims(axes, in);
   const Operand to = kept_dims(plan, in, given, dims, keepDims);
   plan.run([=](const aclOpExecutor& e) {
-    const k::Owned total(to.sizes, to.ndim, DType::float64);
+    const k::Temporary total(to.sizes, to.ndim, DType::float64);
     k::reduce<k::sum_op>(in.view(e), total.view());
     k::unary<k::log_op>(total.view(), total.view());
     k::copy(total.view(), to.view(e));

@@ -6,39 +6,12 @@
 
 #include "kernels/copy.h"
 #include "kernels/iterate.h"
+#include "kernels/temporary.h"
 #include "ops/plan.h"
 
 namespace softnpu::ops {
 
-// A dense tensor that lives as long as this object.
-class Temporary {
- public:
-  Temporary(const int64_t* sizes, int ndim, DType dtype) {
-    int64_t numel = 1;
-    for (int i = ndim - 1; i >= 0; --i) {
-      sizes_[i] = sizes[i];
-      strides_[i] = numel;
-      numel *= sizes[i];
-    }
-    memory_.reset(new Block[size_t(numel) * mt::itemsize(dtype) / sizeof(Block) + 1]);
-    view_ = {memory_.get(), sizes_, strides_, ndim, dtype, numel};
-  }
-  Temporary(std::initializer_list<int64_t> sizes, DType dtype)
-      : Temporary(sizes.begin(), int(sizes.size()), dtype) {}
-  Temporary(const View& like, DType dtype) : Temporary(like.sizes, like.ndim, dtype) {}
-  Temporary(const Temporary&) = delete;
-  Temporary& operator=(const Temporary&) = delete;
-
-  const View& view() const { return view_; }
-
- private:
-  struct alignas(16) Block {
-    unsigned char bytes[16];
-  };
-  int64_t sizes_[kMaxDims], strides_[kMaxDims];
-  std::unique_ptr<Block[]> memory_;
-  View view_;
-};
+using mt::kernels::Temporary;
 
 // An input in a dtype and, if asked for, dense: itself where it already is so, otherwise a copy.
 class ReadAs {
