@@ -163,7 +163,7 @@ asan: $(ASAN_BUILD)/.configured
 	rm -rf $(ASAN_SITE) && mkdir -p $(ASAN_SITE) && cp -r src/mindtorch_v2 $(ASAN_SITE)/
 	$(CMAKE) --install $(ASAN_BUILD) --prefix $(ASAN_SITE) > $(ASAN_BUILD)/install.log
 	compiler=$$(tools/find_compiler) && \
-	LD_PRELOAD="$$($$compiler -print-file-name=libasan.so) $$($$compiler -print-file-name=libstdc++.so)" \
+	LD_PRELOAD="$$($$compiler -print-file-name=libasan.so) $$($$compiler -print-file-name=libstdc++.so.6)" \
 	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
 	PYTHONPATH=$(ASAN_SITE) $(PY) -m pytest $(ASAN_TESTS) --ignore=tests/parity --ignore=tests/torch_npu $(PYTEST)
 

@@ -34,6 +34,8 @@ HEADER_TOP = """\
 // * Every two-phase operator X has `XGetWorkspaceSize` and `X`. The type of a function pointer to load at run
 //   time is `decltype(&aclnnAddGetWorkspaceSize)`; including this header links nothing.
 // * The sizes and field offsets of structures are asserted, for LP64.
+// * In C++ an enumeration is given its type: a caller may pass a value that has no name, which must be an error
+//   that the callee can report and not undefined behaviour.
 #pragma once
 
 #include <stdbool.h>
@@ -44,8 +46,10 @@ HEADER_TOP = """\
 #include <cstddef>
 extern "C" {
 #define ACL_ABI_ASSERT(condition) static_assert(condition, "ABI layout")
+#define ACL_ABI_ENUM : int
 #else
 #define ACL_ABI_ASSERT(condition) _Static_assert(condition, "ABI layout")
+#define ACL_ABI_ENUM
 #endif
 """
 
@@ -59,8 +63,10 @@ HCCL_HEADER_TOP = """\
 #ifdef __cplusplus
 extern "C" {
 #define ACL_ABI_ASSERT(condition) static_assert(condition, "ABI layout")
+#define ACL_ABI_ENUM : int
 #else
 #define ACL_ABI_ASSERT(condition) _Static_assert(condition, "ABI layout")
+#define ACL_ABI_ENUM
 #endif
 """
 
@@ -69,6 +75,7 @@ HEADER_END = """
 }  // extern "C"
 #endif
 #undef ACL_ABI_ASSERT
+#undef ACL_ABI_ENUM
 """
 
 # The parameter declarations of each operator, by its name.
@@ -158,7 +165,7 @@ def enum_text(enums: dict[str, dict[str, int]]) -> list[str]:
     out = []
     for name, values in enums.items():
         body = ", ".join(f"{key} = {value}" for key, value in values.items())
-        out.append(f"typedef enum {name} {{ {body} }} {name};")
+        out.append(f"typedef enum {name} ACL_ABI_ENUM {{ {body} }} {name};")
     return out
 
 

@@ -115,8 +115,9 @@ class Tensor {
   size_t nbytes() const { return size_t(numel()) * itemsize(); }
   Storage& storage() const { return *impl_->storage; }
   const StorageRef& storage_ref() const { return impl_->storage; }
+  // In unsigned numbers, which may wrap: an empty tensor may have any offset at all.
   void* data() const {
-    return static_cast<char*>(impl_->storage->data) + impl_->offset * int64_t(itemsize());
+    return reinterpret_cast<void*>(uintptr_t(impl_->storage->data) + uint64_t(impl_->offset) * itemsize());
   }
   template <class T>
   T* data() const {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -11,7 +12,8 @@ from typing import Any
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
-SOFTNPU = ROOT / "src" / "mindtorch_v2" / "softnpu"
+# Of the package that is installed, which under a sanitizer is a copy.
+SOFTNPU = Path(importlib.util.find_spec("mindtorch_v2").origin).parent / "softnpu"
 sys.path.insert(0, str(SOFTNPU / "python"))
 
 from acl import _signatures  # noqa: E402

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
-SOFTNPU = Path(__file__).resolve().parents[2] / "src" / "mindtorch_v2" / "softnpu"
+SOFTNPU = Path(importlib.util.find_spec("mindtorch_v2").origin).parent / "softnpu"
 START = """
     import acl, numpy as np
     def ok(*results):
