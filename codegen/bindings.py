@@ -383,6 +383,17 @@ _POWER = """PyObject* slot_power(PyObject* a, PyObject* b, PyObject*) {
     Py_RETURN_NOTIMPLEMENTED;
   });
 }
+
+PyObject* slot_inplace_power(PyObject* a, PyObject* b, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    if (maybe_overridden(a) || maybe_overridden(b)) [[unlikely]]
+      if (PyObject* done = call_slot_override("__ipow__", a, b)) return done;
+    if (is_tensor(b)) ops::pow_(tensor_of(a), tensor_of(b));
+    else if (is_number(b)) ops::pow_(tensor_of(a), number_from(b));
+    else Py_RETURN_NOTIMPLEMENTED;
+    return returned(a);
+  });
+}
 """
 
 
@@ -440,6 +451,7 @@ def _slots(rows: list[Row]) -> tuple[list[str], list[str]]:
         entry(f"nb_{slot}", f"slot_{slot}")
     definitions += [_POWER, _compare_slot(special)]
     entry("nb_power", "slot_power")
+    entry("nb_inplace_power", "slot_inplace_power")
     entry("tp_richcompare", "slot_compare")
     return definitions, entries
 

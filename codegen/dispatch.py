@@ -170,8 +170,12 @@ def _infer_call(row: Row, outputs: list[str]) -> str:
     return f"  infer::{row.infer}({', '.join([*values, outs])});"
 
 
-def _run(row: Row, outputs: list[str], device_of: str) -> str:
-    values = ", ".join([*_values(row), *outputs])
+def _run(row: Row, outputs: list[str], device_of: str, existing: bool = False) -> str:
+    arguments = _values(row)
+    if row.reads_ahead and existing:
+        tensors = {a.name for a in row.schema.arguments if a.type == "Tensor"} - {*outputs}
+        arguments = [f"{name}_apart" if name in tensors else name for name in arguments]
+    values = ", ".join([*arguments, *outputs])
     if row.kernel:
         return f"  shared_kernels::{row.kernel}({values});"
     return (
@@ -196,7 +200,10 @@ def _function(row: Row) -> str:
 def _overlap_checks(row: Row, target: str) -> list[str]:
     """Operands that share part of the written memory would be read after they were overwritten."""
     names = [a.name for a in row.schema.arguments if a.type == "Tensor" and a.name != target]
-    return [f"  infer::check_no_partial_overlap({target}, {name});" for name in names]
+    lines = [f"  infer::check_no_partial_overlap({target}, {name});" for name in names]
+    if row.reads_ahead:
+        lines += [f"  const Tensor {name}_apart = composite::apart({target}, {name});" for name in names]
+    return lines
 
 
 def _inplace(row: Row) -> str:
@@ -206,7 +213,7 @@ def _inplace(row: Row) -> str:
     lines.append(f"  infer::Output slot = infer::Output::inplace({first});")
     lines.append(_infer(row, ["slot"]))
     lines += _overlap_checks(row, first)
-    lines += autograd.record_inplace(row, first, _run(row, [first], first))
+    lines += autograd.record_inplace(row, first, _run(row, [first], first, existing=True))
     return "\n".join([*lines, f"  return {first};", "}", ""])
 
 
@@ -232,7 +239,7 @@ def _out(row: Row) -> str:
     lines.append(_infer(row, [f"{name}_slot" for name in names]))
     for name in names:
         lines += _overlap_checks(row, name)
-    lines.append(_run(row, names, names[0]))
+    lines.append(_run(row, names, names[0], existing=True))
     lines += [f"  {name}.bump_version();" for name in names]
     return "\n".join([*lines, *_out_closing(row)])
 

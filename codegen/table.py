@@ -20,7 +20,7 @@ _ELEMENTWISE = ("unary", "predicate", "binary", "compare")
 _KEYS = {
     "op", "family", "variants", "dtype", "cpu", "npu", "kernel", "infer", "view", "composite", "grad",
     "scalar", "scalar_overload", "special", "differentiable", "factory", "self", "check", "python", "module",
-    "aliases",
+    "aliases", "reads_ahead",
 }  # fmt: skip
 _CALL = re.compile(r"^(\w+)\((.*)\)$")
 
@@ -44,6 +44,7 @@ class Row:
     npu: VendorCall | str | None = None  # ACLNN call, or a function of backends/npu
     kernel: str | None = None  # one function for every device (core/…), for ops that dispatch on two devices
     infer: str | None = None
+    reads_ahead: bool = False  # an operand in the memory that is written is copied first
     check: str | None = None  # a function of infer/ that refuses bad values before anything is allocated
     view: str | None = None
     composite: str | None = None
@@ -140,6 +141,7 @@ def _rows(entry: dict[str, Any], defaults: dict[str, Any], source: str) -> list[
         npu=_npu_cell(cell.get("npu")),
         kernel=cell.get("kernel"),
         infer=cell.get("infer"),
+        reads_ahead=cell.get("reads_ahead", False),
         check=cell.get("check"),
         view=cell.get("view"),
         composite=cell.get("composite"),

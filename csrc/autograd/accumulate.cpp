@@ -21,6 +21,19 @@ bool sole_owner(const Tensor& t) {
          t.storage().refs.load(std::memory_order_acquire) == 1;
 }
 
+// `grad` itself, if nobody else holds it or its memory and it has the leaf's layout; else undefined. A formula may have
+// made it by turning what it computed: then that tensor is the view's alone, and the view becomes one without a base.
+Tensor taken_over(Tensor& grad, const Tensor& leaf) {
+  if (grad_mode() || grad.is_contiguous() != leaf.is_contiguous()) return Tensor();
+  if (sole_owner(grad)) return std::move(grad);
+  const TensorImpl* impl = grad.impl();
+  const bool owns_base = impl->base && impl->refs.load(std::memory_order_acquire) == 1 &&
+                         impl->base->refs.load(std::memory_order_acquire) == 1 &&
+                         grad.storage().refs.load(std::memory_order_acquire) == 2 &&
+                         grad.storage().nbytes == grad.nbytes();
+  return owns_base ? shallow_copy(grad) : Tensor();
+}
+
 }  // namespace
 
 AccumulateGrad::AccumulateGrad(const Tensor& variable) : variable_(variable.impl()) {
@@ -56,8 +69,8 @@ void AccumulateGrad::apply(Grads grads, Grads, uint64_t) {
   if (grad.defined()) {
     if (grad_mode()) grad = ops::add(grad, grads[0]);
     else ops::add_(grad, grads[0]);
-  } else if (!grad_mode() && sole_owner(grads[0]) && grads[0].is_contiguous() == leaf.is_contiguous()) {
-    grad = std::move(grads[0]);
+  } else if (Tensor taken = taken_over(grads[0], leaf); taken.defined()) {
+    grad = std::move(taken);
   } else {
     grad =
         ops::clone(grads[0], leaf.is_contiguous() ? std::optional(MemoryFormat::contiguous) : std::nullopt);

@@ -44,6 +44,10 @@ Tensor skew(const Tensor& x) { return x - adjoint_of(x); }
 
 }  // namespace
 
+Tensor product_laid_out(const Tensor& a, const Tensor& b, bool turned) {
+  return turned ? ops::t(ops::mm(ops::t(b), ops::t(a))) : ops::mm(a, b);
+}
+
 Tensor adjoint_of(const Tensor& matrix) { return conjugate(ops::transpose(matrix, -2, -1)); }
 
 Tensor identity_beside(int64_t n, const Tensor& like) {

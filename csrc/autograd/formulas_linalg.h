@@ -12,6 +12,9 @@ namespace mt::formulas {
 
 using namespace mt::ops;
 
+// a @ b, by columns if `turned`: a gradient in the layout of what it belongs to need not be copied at the leaf.
+Tensor product_laid_out(const Tensor& a, const Tensor& b, bool turned);
+
 Tensor adjoint_of(const Tensor& matrix);  // conjugate transpose
 Tensor identity_beside(int64_t n, const Tensor& like);
 

@@ -60,6 +60,11 @@ inline Geometry geometry_of(const Tensor& t) {
           t.dtype()};
 }
 
+// A matrix that lies in memory by columns: the weight of a linear layer, as the product gets it.
+inline bool turned(const Tensor& t) {
+  return t.dim() == 2 && t.strides()[0] == 1 && t.strides()[1] >= std::max<int64_t>(t.sizes()[0], 2);
+}
+
 using Grads = std::span<Tensor>;
 using GradHook = std::function<Tensor(const Tensor&)>;  // undefined result: keep the gradient
 using PostHook = std::function<void(Grads grad_inputs, Grads grad_outputs)>;

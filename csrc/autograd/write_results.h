@@ -1,4 +1,5 @@
-// In-place and out= variants of operators that are written in terms of others: the result is made, then moved.
+// In-place and out= variants: of operators that are written in terms of others, where the result is made, then moved,
+// and of kernels that cannot write over what they read.
 #pragma once
 
 #include "core/dispatch.h"
@@ -11,5 +12,9 @@ Tensor before_write(const Tensor& self, bool needs_grad);
 const Tensor& write_back(const Tensor& self, const Tensor& result);
 // Writes `result` into the caller's out=, which is resized if need be.
 void write_out(const Tensor& out, const Tensor& result);
+
+// `read`, or a copy of it if writing to `written` may change it: for kernels that read an operand after they have
+// written a part of their result.
+Tensor apart(const Tensor& written, const Tensor& read);
 
 }  // namespace mt::composite

@@ -1,5 +1,6 @@
 // x[...]: ints, slices, None and Ellipsis are a chain of views; index tensors, masks and sequences are collected on the
 // way and applied to what the views leave, in one step.
+#include "bindings/owned.h"
 #include "bindings/parser.h"
 #include "core/views.h"
 #include "generated/ops/ops.h"
@@ -10,11 +11,6 @@ namespace {
 struct Items {
   PyObject* const* items;
   Py_ssize_t count;
-};
-
-struct Holder {
-  PyObject* object;
-  ~Holder() { Py_XDECREF(object); }
 };
 
 bool is_text(PyObject* o) { return PyUnicode_Check(o) || PyBytes_Check(o); }
@@ -51,12 +47,10 @@ bool is_mask(const Tensor& t) { return t.dtype() == DType::boolean || t.dtype() 
 // Sequences and arrays as index tensors, by the rules of _creation.py.
 Tensor tensor_from(PyObject* sequence) {
   static PyObject* convert = [] {
-    Holder module{PyImport_ImportModule("mindtorch_v2._creation")};
-    return module.object ? PyObject_GetAttrString(module.object, "_index_tensor") : nullptr;
+    const Owned module(PyImport_ImportModule("mindtorch_v2._creation"));
+    return Owned(PyObject_GetAttrString(module.object, "_index_tensor")).release();
   }();
-  if (!convert) throw PythonError();
-  Holder made{PyObject_CallOneArg(convert, sequence)};
-  if (!made.object) throw PythonError();
+  const Owned made(PyObject_CallOneArg(convert, sequence));
   return tensor_of(made.object);
 }
 
@@ -68,8 +62,7 @@ Tensor flag_index(bool value, Device device) {
 std::optional<int64_t> slice_bound(PyObject* o) {
   if (o == Py_None) return std::nullopt;
   if (PyLong_Check(o)) return int64_t(PyNumber_AsSsize_t(o, nullptr));  // clips huge bounds
-  Holder number{PyNumber_Index(o)};
-  if (!number.object) throw PythonError();
+  const Owned number(PyNumber_Index(o));
   return int64_t(PyNumber_AsSsize_t(number.object, nullptr));
 }
 

@@ -1,4 +1,5 @@
 // The engine, modes and hooks in Python.
+#include "autograd/accumulate.h"
 #include "autograd/engine.h"
 #include "bindings/casters.h"
 #include "bindings/node_object.h"
@@ -86,6 +87,15 @@ autograd::GradHook python_grad_hook(PyObject* callable) {
   };
 }
 
+autograd::PostHook python_accumulated_hook(PyObject* callable, autograd::AccumulateGrad* node) {
+  return [held = hold(callable), node](autograd::Grads, autograd::Grads) {
+    const Tensor leaf = node->variable();
+    if (!leaf.defined()) return;
+    const nb::gil_scoped_acquire gil;
+    nb::borrow(held.get())(nb::steal(wrap(leaf)));
+  };
+}
+
 void init_autograd(nb::module_& m) {
   nb::class_<NodeHandle>(m, "Node")
       .def("name", [](const NodeHandle& self) { return self.get()->name(); })
@@ -93,8 +103,11 @@ void init_autograd(nb::module_& m) {
       .def("_sequence_nr", [](const NodeHandle& self) { return self.get()->sequence; })
       .def("_register_hook", register_node_hook)
       .def("__getattr__",
-           [](const NodeHandle& self, const char* name) {
+           [](const NodeHandle& self, const char* name) -> nb::object {
              // The node of a Function shows what its context holds, as in PyTorch, where the two are one.
+             if (auto* leaf = dynamic_cast<autograd::AccumulateGrad*>(self.get());
+                 leaf && std::string_view(name) == "variable")
+               return nb::steal(wrap(leaf->variable()));
              PyObject* context = context_of(self.get());
              if (!context) {
                PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute '%s'", self.get()->name(),

@@ -1,6 +1,6 @@
 #include "bindings/overrides.h"
 
-#include "bindings/errors.h"
+#include "bindings/owned.h"
 #include "bindings/parser.h"
 
 namespace mt::bindings {
@@ -18,23 +18,11 @@ PyObject* attribute_name() {
 
 PyObject* disabled_implementation() {
   static PyObject* found = [] {
-    PyObject* module = PyImport_ImportModule("mindtorch_v2._C");
-    PyObject* function = module ? PyObject_GetAttrString(module, "_disabled_torch_function_impl") : nullptr;
-    Py_XDECREF(module);
-    if (!function) throw PythonError();
-    return function;
+    const Owned module(PyImport_ImportModule("mindtorch_v2._C"));
+    return Owned(PyObject_GetAttrString(module.object, "_disabled_torch_function_impl")).release();
   }();
   return found;
 }
-
-struct Owned {
-  PyObject* object;
-  explicit Owned(PyObject* o) : object(o) {
-    if (!o) throw PythonError();
-  }
-  ~Owned() { Py_DECREF(object); }
-  Owned(const Owned&) = delete;
-};
 
 PyObject* g_mode_handler = nullptr;
 int g_threads_with_modes = 0;  // under the GIL

@@ -2,15 +2,11 @@
 
 #include "autograd/node.h"
 #include "autograd/write_results.h"
+#include "bindings/owned.h"
 #include "core/observe.h"
 
 namespace mt::bindings {
 namespace {
-
-PyObject* owned(PyObject* object) {
-  if (!object) throw PythonError();
-  return object;
-}
 
 const Tensor& expect_tensor(PyObject* object, const char* name) {
   MT_CHECK_AS(type, is_tensor(object), name, ": composed in Python, gave a ", Py_TYPE(object)->tp_name,
@@ -18,48 +14,50 @@ const Tensor& expect_tensor(PyObject* object, const char* name) {
   return tensor_of(object);
 }
 
-struct Holder {
-  PyObject* object;
-  ~Holder() { Py_XDECREF(object); }
-};
+// The results of an operator that has several: exactly `count`.
+Owned expect_results(const Owned& made, Py_ssize_t count, const char* name) {
+  Owned items(PySequence_Fast(made.object, "an operator with several results gave no tuple"));
+  MT_CHECK_AS(type, PySequence_Fast_GET_SIZE(items.object) == count, name, ": composed in Python, gave ",
+              PySequence_Fast_GET_SIZE(items.object), " results where ", count, " belong");
+  return items;
+}
 
 }  // namespace
 
 PythonOp::PythonOp(const char* module, const char* function, const char* name,
                    std::initializer_list<const char*> names)
     : module_(module), function_(function), info_{name, ""} {
-  for (const char* n : names) names_.push_back(owned(PyUnicode_InternFromString(n)));
+  for (const char* n : names) names_.push_back(Owned(PyUnicode_InternFromString(n)).release());
 }
 
 PyObject* PythonOp::call(const Bound& bound, PyObject* first) const {
   if (!callable_) {
     const std::string path = std::string("mindtorch_v2._composed.") + module_;
-    Holder module{owned(PyImport_ImportModule(path.c_str()))};
-    callable_ = owned(PyObject_GetAttrString(module.object, function_));
+    const Owned module(PyImport_ImportModule(path.c_str()));
+    callable_ = Owned(PyObject_GetAttrString(module.object, function_)).release();
   }
   OpScope scope(info_, {});
-  Holder names{owned(PyTuple_New(0))};
+  std::vector<Owned> kept;
   std::vector<PyObject*> values, passed;
   for (size_t i = 0; i < names_.size(); ++i) {
     if (!bound.passed(int(i))) continue;
-    values.push_back(i == 0 && first ? returned(first) : bound.object(int(i)));
+    kept.emplace_back(i == 0 && first ? returned(first) : bound.object(int(i)));
+    values.push_back(kept.back().object);
     passed.push_back(names_[i]);
   }
-  Py_DECREF(std::exchange(names.object, owned(PyTuple_New(Py_ssize_t(passed.size())))));
+  const Owned names(PyTuple_New(Py_ssize_t(passed.size())));
   for (size_t i = 0; i < passed.size(); ++i)
     PyTuple_SET_ITEM(names.object, Py_ssize_t(i), returned(passed[i]));
-  PyObject* result = PyObject_Vectorcall(callable_, values.data(), 0, names.object);
-  for (PyObject* value : values) Py_DECREF(value);
-  return owned(result);
+  return Owned(PyObject_Vectorcall(callable_, values.data(), 0, names.object)).release();
 }
 
 PyObject* PythonOp::named(const Bound& bound, PyTypeObject* type) const {
-  Holder made{call(bound)};
-  Holder items{owned(PySequence_Fast(made.object, "an operator with several results gave no tuple"))};
-  PyObject* result = owned(PyStructSequence_New(type));
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.object); ++i)
-    PyStructSequence_SetItem(result, i, returned(PySequence_Fast_GET_ITEM(items.object, i)));
-  return result;
+  Owned result(PyStructSequence_New(type));
+  const Owned made(call(bound));
+  const Owned items = expect_results(made, Py_SIZE(result.object), info_.name);
+  for (Py_ssize_t i = 0; i < Py_SIZE(result.object); ++i)
+    PyStructSequence_SetItem(result.object, i, returned(PySequence_Fast_GET_ITEM(items.object, i)));
+  return result.release();
 }
 
 PyObject* PythonOp::in_place(const Bound& bound) const {
@@ -69,8 +67,8 @@ PyObject* PythonOp::in_place(const Bound& bound) const {
   for (size_t i = 0; i < names_.size(); ++i)
     if (bound.given(int(i)) && is_tensor(bound.at(int(i))))
       needs_grad |= autograd::any_needs_grad(tensor_of(bound.at(int(i))));
-  Holder before{wrap(composite::before_write(self, needs_grad))};
-  Holder made{call(bound, before.object)};
+  const Owned before(wrap(composite::before_write(self, needs_grad)));
+  const Owned made(call(bound, before.object));
   composite::write_back(self, expect_tensor(made.object, info_.name));
   return returned(bound.at(0));
 }
@@ -83,7 +81,7 @@ PyObject* PythonOp::into(const Bound& bound, int out, int results) const {
   };
   for (int i = 0; i < out; ++i)
     if (bound.given(i) && is_tensor(bound.at(i))) refuse_gradient(tensor_of(bound.at(i)));
-  Holder made{call(bound)};
+  const Owned made(call(bound));
   if (results == 1) {
     const Tensor& target = bound.tensor(out);
     refuse_gradient(target);
@@ -91,7 +89,7 @@ PyObject* PythonOp::into(const Bound& bound, int out, int results) const {
     return returned(bound.at(out));
   }
   const std::vector<Tensor> targets = bound.out_tensors(out, results);
-  Holder items{owned(PySequence_Fast(made.object, "an operator with several results gave no tuple"))};
+  const Owned items = expect_results(made, results, info_.name);
   for (int i = 0; i < results; ++i) {
     refuse_gradient(targets[size_t(i)]);
     composite::write_out(targets[size_t(i)],

@@ -193,6 +193,18 @@ PyObject* register_hook(PyObject* self, PyObject* callable) {
   });
 }
 
+PyObject* register_accumulated_hook(PyObject* self, PyObject* callable) {
+  return guarded([&]() -> PyObject* {
+    const Tensor& t = tensor_of(self);
+    MT_CHECK(t.requires_grad(), "cannot register a hook on a tensor that doesn't require gradient");
+    MT_CHECK(t.is_leaf(), "post accumulate grad hooks cannot be registered on non-leaf tensors");
+    auto* node = static_cast<autograd::AccumulateGrad*>(autograd::gradient_node(t));
+    const uint64_t id = node->add_post_hook(python_accumulated_hook(callable, node));
+    PyObject* handle = wrap_node(node);
+    return Py_BuildValue("(NK)", handle, static_cast<unsigned long long>(id));
+  });
+}
+
 PyObject* untyped(PyObject* self, PyObject*) {
   return guarded([&] { return wrap_storage_handle(tensor_of(self).storage_ref()); });
 }
@@ -256,6 +268,7 @@ void add_methods(std::vector<PyMethodDef>& methods) {
       {"retain_grad", retain_grad, METH_NOARGS, nullptr},
       {"_retains_grad", get_retains_grad, METH_NOARGS, nullptr},
       {"_register_hook", register_hook, METH_O, nullptr},
+      {"_register_accumulated_hook", register_accumulated_hook, METH_O, nullptr},
       {"_storage_handle", untyped, METH_NOARGS, nullptr},
       {"as_subclass", as_subclass, METH_O, nullptr},
       {"_make_subclass", make_subclass, METH_VARARGS | METH_STATIC, nullptr},

@@ -45,33 +45,6 @@ MT_INLINE void product_body(const T* a, const T* b, const int64_t* offsets, int6
   }
 }
 
-template <class T, class V, class Unaligned, int Rows, int Vectors>
-MT_INLINE void dense_body(const T* a, int64_t row_stride, int64_t step, const T* b, int64_t leading,
-                          int64_t length, T* c) {
-  constexpr int lanes = int(sizeof(V) / sizeof(T));
-  const T* rows[Rows];
-#pragma GCC unroll 8
-  for (int r = 0; r < Rows; ++r) rows[r] = a + r * row_stride;
-  V sums[Rows][Vectors] = {};
-  int64_t at = 0;
-  for (int64_t i = 0; i < length; ++i, at += step, b += leading) {
-    V x[Vectors];
-#pragma GCC unroll 8
-    for (int v = 0; v < Vectors; ++v) x[v] = *reinterpret_cast<const Unaligned*>(b + v * lanes);
-#pragma GCC unroll 8
-    for (int r = 0; r < Rows; ++r) {
-#pragma GCC unroll 8
-      for (int v = 0; v < Vectors; ++v) sums[r][v] += rows[r][at] * x[v];
-    }
-  }
-#pragma GCC unroll 8
-  for (int r = 0; r < Rows; ++r) {
-#pragma GCC unroll 8
-    for (int v = 0; v < Vectors; ++v)
-      *reinterpret_cast<Unaligned*>(c + (r * Vectors + v) * lanes) = sums[r][v];
-  }
-}
-
 template <class T, class V, class Unaligned, int Rows, int Vectors, bool Packed>
 MT_INLINE void block_body(const T* a, int64_t row_stride, const T* b, int64_t leading, int64_t length,
                           const T* next, int64_t next_step, T alpha, T beta, T* c, int64_t c_leading) {
@@ -154,11 +127,6 @@ MT_INLINE void outer_body(const T* x, const int64_t* offsets, const T* y, int64_
     attributes static void product(const T* a, const T* b, const int64_t* offsets, int64_t n, T* c) {        \
       product_body<T, V, U, Rows, 3>(a, b, offsets, n, c);                                                   \
     }                                                                                                        \
-    template <int Rows, int Vectors>                                                                         \
-    attributes static void dense(const T* a, int64_t row_stride, int64_t step, const T* b, int64_t leading,  \
-                                 int64_t n, T* c) {                                                          \
-      dense_body<T, V, U, Rows, Vectors>(a, row_stride, step, b, leading, n, c);                             \
-    }                                                                                                        \
     template <int Vectors>                                                                                   \
     attributes static void outer(const T* x, const int64_t* offsets, const T* y, int64_t n, T* c,            \
                                  int64_t leading) {                                                          \
@@ -205,14 +173,6 @@ ConvTiles<T> table(bool many_registers) {
   tiles.product[1] = Level::template product<4>;
   tiles.product[2] = Level::template product<2>;
   tiles.product[3] = Level::template product<1>;
-  tiles.dense[0] = many_registers ? Level::template dense<8, 3> : nullptr;
-  tiles.dense[1] = Level::template dense<4, 3>;
-  tiles.dense[2] = Level::template dense<2, 3>;
-  tiles.dense[3] = Level::template dense<1, 3>;
-  tiles.dense_narrow[0] = Level::template dense<8, 1>;
-  tiles.dense_narrow[1] = Level::template dense<4, 1>;
-  tiles.dense_narrow[2] = Level::template dense<2, 1>;
-  tiles.dense_narrow[3] = Level::template dense<1, 1>;
   tiles.columns = 3 * Level::lanes;
   tiles.outer_wide = Level::template outer<Level::wide>;
   tiles.outer_narrow = Level::template outer<1>;

@@ -16,11 +16,6 @@ struct ConvTiles {
   Product product[4];  // for 8 (null where there are too few registers), 4, 2 and 1 rows
   int64_t columns;
 
-  // c[rows, columns] = sum over i of a[r * row_stride + i * step] * b[i * leading + (0 … columns - 1)].
-  using Dense = void (*)(const T* a, int64_t row_stride, int64_t step, const T* b, int64_t leading,
-                         int64_t length, T* c);
-  Dense dense[4], dense_narrow[4];  // with `columns` and with `narrow` columns
-
   // c[r, width] += sum over p of x[offsets[r] + p] * y[p, width] for six r; rows of y and c are `leading` apart.
   using Outer = void (*)(const T* x, const int64_t* offsets, const T* y, int64_t count, T* c,
                          int64_t leading);

@@ -1,4 +1,4 @@
-// Matrix products on the calling thread, on the tiles of convolution: for kernels that split their work themselves.
+// Rows of a matrix in the order in which the tiles of convolution read them.
 #pragma once
 
 #include <algorithm>
@@ -55,42 +55,5 @@ class PackedRows {
   std::unique_ptr<T[]> data_;
   std::vector<Block> blocks_;
 };
-
-// A matrix of any strides.
-template <class T>
-struct Strided {
-  const T* data;
-  int64_t row_stride, step;
-};
-
-// c[rows, n] = (c +) a[rows, length] @ b[length, n]. Behind b there must be room for a tile's columns.
-template <class T>
-void multiply(Strided<T> a, int64_t rows, const T* b, int64_t length, int64_t leading, int64_t n, T* c,
-              int64_t c_leading, bool accumulate) {
-  const ConvTiles<T>& tiles = conv_tiles<T>();
-  const auto tile = block_of<T>(8 * tiles.columns);
-  for (int64_t first = 0; first < n;) {
-    // Less than three registers full: one at a time wastes less.
-    const bool narrow = n - first <= 2 * tiles.narrow;
-    const int64_t columns = narrow ? tiles.narrow : tiles.columns, count = std::min(columns, n - first);
-    const auto& products = narrow ? tiles.dense_narrow : tiles.dense;
-    for (int64_t row = 0; row < rows;) {
-      int choice = 0;
-      while (!products[choice] || ConvTiles<T>::kRowChoices[choice] > rows - row) ++choice;
-      products[choice](a.data + row * a.row_stride, a.row_stride, a.step, b + first, leading, length,
-                       tile.get());
-      for (int r = 0; r < ConvTiles<T>::kRowChoices[choice]; ++r, ++row) {
-        const T* from = tile.get() + r * columns;
-        T* to = c + row * c_leading + first;
-        if (accumulate) {
-          for (int64_t i = 0; i < count; ++i) to[i] += from[i];
-        } else {
-          std::copy_n(from, count, to);
-        }
-      }
-    }
-    first += count;
-  }
-}
 
 }  // namespace mt::kernels

@@ -49,8 +49,6 @@ template <class C>
 }
 
 // exp(x) for x <= 0, without the ends of the range: what would be subnormal is 0.
-[[gnu::always_inline]] inline double exp_below(double x) { return math::exp(x); }
-[[gnu::always_inline]] inline float exp_below(float x) { return math::exp_below(x); }
 
 template <class C>
 struct Rows {
@@ -60,7 +58,7 @@ struct Rows {
     if (log) {
       // The maximum goes first: adding it to the shift would drop the shift's digits when the maximum is
       // large.
-      const C shift = math::log(row_sum<C>(n, [=](int64_t i) { return exp_below(x[i] - top); }));
+      const C shift = math::log(row_sum<C>(n, [=](int64_t i) { return math::exp_below(x[i] - top); }));
 #pragma GCC ivdep
       for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - top) - shift;
       return;
@@ -71,7 +69,7 @@ struct Rows {
       const C* from = x + begin;
       C* to = y + begin;
 #pragma GCC ivdep
-      for (int64_t i = 0; i < count; ++i) to[i] = exp_below(from[i] - top);
+      for (int64_t i = 0; i < count; ++i) to[i] = math::exp_below(from[i] - top);
       total += sum_of<C>(count, [=](int64_t i) { return to[i]; });
     }
     const C scale = C(1 / total);

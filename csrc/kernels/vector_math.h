@@ -166,7 +166,7 @@ MT_INLINE float erf(float x) {
   q = q * t + -0.6333866028f;
   q = q * t + -1.129495179f;
   q = q * t + 1.705559821e-4f;
-  const float far = copy_sign(1.0f - exp(q), x);
+  const float far = copy_sign(1.0f - exp_of_moderate(q), x);
   return select(a < 0.95f, near_zero, select(x == x, far, x));
 }
 
@@ -312,6 +312,7 @@ MT_INLINE float acos(float x) {
 
 // Library versions for the remaining types; overloads keep functors free of type tests.
 MT_INLINE double exp(double x) { return std::exp(x); }
+MT_INLINE double exp_below(double x) { return std::exp(x); }
 MT_INLINE double log(double x) { return std::log(x); }
 MT_INLINE double atan(double x) { return std::atan(x); }
 MT_INLINE double asin(double x) { return std::asin(x); }

@@ -289,6 +289,12 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> _Nod
     return _NodeHookHandle(*self._register_hook(hook))
 
 
+@_method
+def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], None]) -> _NodeHookHandle:
+    """Calls `hook` with this leaf each time a gradient has been added to its `.grad`."""
+    return _NodeHookHandle(*self._register_accumulated_hook(hook))
+
+
 def _node_register(name: str, native: str) -> None:
     def register(self: _C.Node, hook: Callable[..., Any]) -> _NodeHookHandle:
         return _NodeHookHandle(self, getattr(self, native)(hook))

@@ -436,3 +436,40 @@ def test_products_with_vectors():
     assert functional.hvp(lambda t: (t**3).sum(), x, v)[1].tolist() == [6, -12]
     with pytest.raises(RuntimeError, match="v has invalid size"):
         functional.vjp(lambda t: t**2, x, v[:1])
+
+
+def test_a_leaf_tells_when_its_gradient_has_been_added():
+    x = torch.ones(2, requires_grad=True)
+    seen = []
+    handle = x.register_post_accumulate_grad_hook(lambda leaf: seen.append((leaf is x, leaf.grad.tolist())))
+    (x * 2).sum().backward()
+    (x * 3).sum().backward()
+    assert seen == [(True, [2, 2]), (True, [5, 5])]
+    handle.remove()
+    x.sum().backward()
+    assert len(seen) == 2
+    assert (x * 1).grad_fn.next_functions[0][0].variable is x
+
+
+def test_such_a_hook_may_take_the_gradient_away():
+    x = torch.ones(2, requires_grad=True)
+
+    def step(leaf):
+        with torch.no_grad():
+            leaf -= 0.1 * leaf.grad
+        leaf.grad = None
+
+    x.register_post_accumulate_grad_hook(step)
+    (x * 2).sum().backward()
+    assert x.grad is None and torch.allclose(x, torch.full((2,), 0.8))
+
+
+def test_such_a_hook_belongs_to_leaves_that_want_gradients():
+    with pytest.raises(
+        RuntimeError, match="cannot register a hook on a tensor that doesn't require gradient"
+    ):
+        torch.ones(2).register_post_accumulate_grad_hook(print)
+    with pytest.raises(
+        RuntimeError, match="post accumulate grad hooks cannot be registered on non-leaf tensors"
+    ):
+        (torch.ones(2, requires_grad=True) * 2).register_post_accumulate_grad_hook(print)

@@ -1,0 +1,76 @@
+// Matrix products on the calling thread, for kernels that split their work themselves.
+#pragma once
+
+#include <algorithm>
+
+#include "kernels/conv_tiles.h"
+#include "kernels/pack.h"
+
+namespace mt::kernels {
+
+// A matrix of any strides.
+template <class T>
+struct Strided {
+  const T* data;
+  int64_t row_stride, step;
+};
+
+// The columns of `n` that whole registers take.
+template <class T>
+int64_t padded(int64_t n) {
+  const int64_t lanes = conv_tiles<T>().narrow;
+  return (n + lanes - 1) / lanes * lanes;
+}
+
+// c[rows, n] = alpha * a[rows, length] @ b[length, n] + beta * c. Rows of b and c are read and written up to column
+// padded(n): they must have that room, and what lies in it afterwards has no meaning.
+template <class T>
+void multiply(Strided<T> a, int64_t rows, const T* b, int64_t b_leading, int64_t length, int64_t n, T alpha,
+              T beta, T* c, int64_t c_leading) {
+  constexpr int64_t kChunk = 64;
+  const ConvTiles<T>& tiles = conv_tiles<T>();
+  const bool packed = a.step != 1;
+  if (packed && length > kChunk) {
+    for (int64_t first = 0; first < length; first += kChunk) {
+      const int64_t part = std::min(kChunk, length - first);
+      multiply({a.data + first * a.step, a.row_stride, a.step}, rows, b + first * b_leading, b_leading, part,
+               n, alpha, first == 0 ? beta : T(1), c, c_leading);
+    }
+    return;
+  }
+  const auto rows_from = [&](int64_t row) {  // which of the tiles is next
+    int choice = 0;
+    while (!tiles.block[packed][choice][0] || ConvTiles<T>::kRowChoices[choice] > rows - row) ++choice;
+    return choice;
+  };
+  const auto columns_from = [&](int64_t first) {  // how many registers wide it is: four are two and two
+    const int64_t wanted = (n - first + tiles.narrow - 1) / tiles.narrow;
+    return wanted == 4 ? 2 : std::min<int64_t>(wanted, 3);
+  };
+  const auto tile = [&](const T* left, int choice, int64_t vectors, int64_t row, int64_t first) {
+    tiles.block[packed][choice][vectors - 1](left, a.row_stride, b + first, b_leading, length, b + first, 0,
+                                             alpha, beta, c + row * c_leading + first, c_leading);
+  };
+  if (!packed) {  // a stripe of b stays in the first cache while all rows pass
+    for (int64_t first = 0, vectors; first < n; first += vectors * tiles.narrow) {
+      vectors = columns_from(first);
+      for (int64_t row = 0, choice; row < rows; row += ConvTiles<T>::kRowChoices[choice]) {
+        choice = rows_from(row);
+        tile(a.data + row * a.row_stride, int(choice), vectors, row, first);
+      }
+    }
+    return;
+  }
+  T lines[8 * kChunk];
+  for (int64_t row = 0, count; row < rows; row += count) {
+    const int choice = rows_from(row);
+    count = ConvTiles<T>::kRowChoices[choice];
+    pack_panel(a.data + row * a.row_stride, a.row_stride, a.step, count, length, lines, count);
+    for (int64_t first = 0, vectors; first < n; first += vectors * tiles.narrow) {
+      vectors = columns_from(first);
+      tile(lines, choice, vectors, row, first);
+    }
+  }
+}
+
+}  // namespace mt::kernels

@@ -1,0 +1,74 @@
+"""Matrix products: their in-place and out= forms, also where the result lies over an operand."""
+
+import pytest
+
+import mindtorch_v2 as torch
+
+DEVICES = ["cpu", "npu"]
+
+
+def matrices(device, *shape):
+    torch.manual_seed(3)
+    return torch.randn(*shape).to(device), torch.randn(*shape).to(device)
+
+
+def same(got, wanted):
+    return torch.allclose(got.cpu(), wanted.cpu(), rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("n", [5, 300])
+def test_a_product_can_be_written_over_its_operands(device, n):
+    a, b = matrices(device, n, n)
+    for function, wanted in (
+        (lambda x: torch.mm(x, b, out=x), a @ b),
+        (lambda x: torch.mm(b, x, out=x), b @ a),
+        (lambda x: torch.mm(x, x, out=x), a @ a),
+        (lambda x: torch.addmm(x, x, b, out=x), a + a @ b),
+        (lambda x: torch.addmm(b, x, x, out=x), b + a @ a),
+        (lambda x: x.addmm_(x, x), a + a @ a),
+        (lambda x: torch.matmul(x, b, out=x), a @ b),
+    ):
+        x = a.clone()
+        assert function(x) is x
+        assert same(x, wanted)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_product_of_batches_can_be_written_over_its_operands(device):
+    a, b = matrices(device, 3, 40, 40)
+    x = a.clone()
+    assert torch.bmm(x, b, out=x) is x and same(x, a @ b)
+    x = a.clone()
+    assert x.baddbmm_(x, x) is x and same(x, a + a @ a)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_addmm_in_place_scales_and_has_gradients(device):
+    a, b = matrices(device, 4, 4)
+    leaf = torch.ones(4, 4, device=device, requires_grad=True)
+    x = leaf * 2
+    version = x._version
+    x.addmm_(a, b, beta=3, alpha=0.5)
+    assert x._version == version + 1 and same(x, 6 * torch.ones(4, 4) + 0.5 * (a @ b).cpu())
+    x.sum().backward()
+    assert same(leaf.grad, torch.full((4, 4), 6.0))
+
+
+def test_products_take_out():
+    v, w = torch.arange(3.0), torch.tensor([2.0, 0.0, 1.0])
+    out = torch.empty(())
+    assert torch.dot(v, w, out=out) is out and out.item() == 2
+    out = torch.empty(2)
+    assert torch.mv(torch.ones(2, 3), v, out=out) is out and out.tolist() == [3, 3]
+
+
+def test_a_power_in_place_keeps_the_tensor():
+    x = torch.tensor([2.0, 3.0])
+    same_tensor = x
+    x **= 2
+    assert x is same_tensor and x.tolist() == [4, 9]
+    x **= torch.tensor([0.5, 1.0])
+    assert x is same_tensor and x.tolist() == [2, 9]
+    with pytest.raises(TypeError):
+        x **= "2"
