@@ -19,19 +19,29 @@ class CheckpointError(RuntimeError):
     """The second run of a checkpointed function did not save what the first one did."""
 
 
-class _RandomState:
-    """The generators as they were, so that the second run draws the same numbers."""
+class _Surroundings:
+    """The generators and autocast as they were, so that the second run computes what the first one did."""
 
-    def __init__(self, enabled: bool) -> None:
-        self.state = torch.get_rng_state() if enabled else None
+    def __init__(self, preserve_random: bool) -> None:
+        self.random = torch.get_rng_state() if preserve_random else None
+        self.casts = [
+            (
+                device,
+                torch.get_autocast_dtype(device),
+                torch.is_autocast_enabled(device),
+                torch.is_autocast_cache_enabled(),
+            )
+            for device in ("cpu", "npu")
+        ]
 
     @contextlib.contextmanager
     def replayed(self) -> Any:
-        if self.state is None:
-            yield
-            return
-        with torch.fork_rng():
-            torch.set_rng_state(self.state)
+        with contextlib.ExitStack() as stack:
+            for device, dtype, enabled, cache in self.casts:
+                stack.enter_context(torch.autocast(device, dtype, enabled, cache))
+            if self.random is not None:
+                stack.enter_context(torch.fork_rng())
+                torch.set_rng_state(self.random)
             yield
 
 
@@ -41,7 +51,7 @@ class _Reentrant(Function):
     @staticmethod
     def forward(ctx: Any, run: Callable[..., Any], preserve: bool, *args: Any) -> Any:
         ctx.run = run
-        ctx.random = _RandomState(preserve)
+        ctx.surroundings = _Surroundings(preserve)
         ctx.others = [None if isinstance(a, torch.Tensor) else a for a in args]
         ctx.places = [i for i, a in enumerate(args) if isinstance(a, torch.Tensor)]
         ctx.save_for_backward(*(args[i] for i in ctx.places))
@@ -52,7 +62,7 @@ class _Reentrant(Function):
         args = list(ctx.others)
         for place, saved in zip(ctx.places, ctx.saved_tensors, strict=True):
             args[place] = saved.detach().requires_grad_(saved.requires_grad)
-        with torch.enable_grad(), ctx.random.replayed():
+        with torch.enable_grad(), ctx.surroundings.replayed():
             outputs = ctx.run(*args)
         if not isinstance(outputs, tuple):
             outputs = (outputs,)
@@ -73,7 +83,7 @@ class _Frame:
 
     def __init__(self, run: Callable[[], Any], preserve: bool) -> None:
         self.run = run
-        self.random = _RandomState(preserve)
+        self.surroundings = _Surroundings(preserve)
         self.count = 0
         self.kept: list[torch.Tensor] | None = None
 
@@ -103,7 +113,7 @@ class _Frame:
             kept.append(tensor.detach())
             return kept[-1]
 
-        with torch.enable_grad(), self.random.replayed(), saved_tensors_hooks(keep, lambda t: t):
+        with torch.enable_grad(), self.surroundings.replayed(), saved_tensors_hooks(keep, lambda t: t):
             self.run()
         if len(kept) != self.count:
             raise CheckpointError(
