@@ -1,10 +1,12 @@
 """Operators over lists and the fused steps of optimizers."""
 
+import json
+
 import numpy as np
 import pytest
 
 import mindtorch_v2 as torch
-from mindtorch_v2 import optim
+from mindtorch_v2 import optim, softnpu
 
 
 def test_one_call_over_a_list_is_one_operator_in_a_profile():
@@ -165,3 +167,22 @@ def test_other_parameters_can_be_swapped_in():
         optimizer.step()
     assert other.tolist() == pytest.approx([-0.95, -0.95]) and param.tolist() == [0.5, 0.5]
     assert optimizer.param_groups[0]["params"][0] is param
+
+
+def launches(path):
+    """The operators that the software NPU was asked to run."""
+    names = [json.loads(line)["function"] for line in path.read_text().splitlines()]
+    return [name for name in names if name.startswith("aclnn") and not name.endswith("GetWorkspaceSize")]
+
+
+def test_the_npu_does_a_list_in_one_launch(tmp_path):
+    alike = [torch.ones(3, device="npu"), torch.ones(2, 2, device="npu")]
+    mixed = [torch.ones(3, device="npu"), torch.ones(2, dtype=torch.float16, device="npu")]
+    torch.npu.synchronize()
+    with softnpu.trace(tmp_path / "alike.jsonl"):
+        torch._foreach_mul_(alike, 2)
+    with softnpu.trace(tmp_path / "mixed.jsonl"):
+        torch._foreach_mul_(mixed, 2)
+    assert launches(tmp_path / "alike.jsonl") == ["aclnnForeachMulScalarV2"]
+    assert launches(tmp_path / "mixed.jsonl") == ["aclnnMuls", "aclnnMuls"]
+    assert [t.sum().item() for t in (*alike, *mixed)] == [6.0, 8.0, 6.0, 4.0]
