@@ -1,4 +1,5 @@
 // The engine, modes and hooks in Python.
+#include "autograd/accumulate.h"
 #include "autograd/engine.h"
 #include "bindings/casters.h"
 #include "bindings/node_object.h"
@@ -93,7 +94,12 @@ void init_autograd(nb::module_& m) {
       .def("_sequence_nr", [](const NodeHandle& self) { return self.get()->sequence; })
       .def("_register_hook", register_node_hook)
       .def("__getattr__",
-           [](const NodeHandle& self, const char* name) {
+           [](const NodeHandle& self, const char* name) -> nb::object {
+             if (auto* leaf = dynamic_cast<autograd::AccumulateGrad*>(self.get());
+                 leaf && std::string_view(name) == "variable") {
+               const Tensor variable = leaf->variable();
+               return variable.defined() ? nb::steal(wrap(variable)) : nb::none();
+             }
              // The node of a Function shows what its context holds, as in PyTorch, where the two are one.
              PyObject* context = context_of(self.get());
              if (!context) {

@@ -7,7 +7,10 @@ import mindtorch_v2 as torch
 # `x as x` says that x is part of the namespace.
 from math import e as e, inf as inf, nan as nan, pi as pi
 
-from ._version import __version__ as __version__
+from typing import TYPE_CHECKING, Any
+
+from . import version as version
+from ._version import __version__ as _own_version
 from . import _C as _C
 from ._C import (
     Generator as Generator,
@@ -88,6 +91,20 @@ from ._storage_typed import (
     ShortStorage as ShortStorage,
     TypedStorage as TypedStorage,
 )
+from ._legacy_types import (
+    BFloat16Tensor as BFloat16Tensor,
+    BoolTensor as BoolTensor,
+    ByteTensor as ByteTensor,
+    CharTensor as CharTensor,
+    DoubleTensor as DoubleTensor,
+    FloatTensor as FloatTensor,
+    HalfTensor as HalfTensor,
+    IntTensor as IntTensor,
+    LongTensor as LongTensor,
+    ShortTensor as ShortTensor,
+    set_default_tensor_type as set_default_tensor_type,
+    tensortype as tensortype,
+)
 from ._tensor_str import (
     get_printoptions as get_printoptions,
     printoptions as printoptions,
@@ -126,6 +143,7 @@ from ._tensor import (
     result_type as result_type,
 )
 from ._norm import norm as norm
+from ._compile import compile as compile
 from ._contractions import chain_matmul as chain_matmul, einsum as einsum
 from ._contractions import tensordot as tensordot  # type: ignore[assignment] # `dims` is one argument here
 from ._lowrank import (
@@ -155,6 +173,57 @@ from . import (
     signal as signal,
     special as special,
 )
+
+for _kind in (dtype, device, Generator, Size, OutOfMemoryError, memory_format, layout, finfo, iinfo):
+    _kind.__module__ = __name__
+
+# Programs that say `import torch` check PyTorch's version. Note [Under the name torch] in _as_torch.
+if __name__ == "torch":
+    from .torch_version import TorchVersion
+
+    __version__: str = TorchVersion(version.__version__)
+else:
+    __version__ = _own_version
+
+if TYPE_CHECKING:
+    from . import (
+        _dynamo as _dynamo,
+        backends as backends,
+        compiler as compiler,
+        cpu as cpu,
+        cuda as cuda,
+        distributed as distributed,
+        distributions as distributions,
+        func as func,
+        futures as futures,
+        hub as hub,
+        jit as jit,
+        library as library,
+        testing as testing,
+        torch_version as torch_version,
+        types as types,
+        xpu as xpu,
+    )
+    from .func import vmap as vmap
+
+# Namespaces that few programs use: loaded when first asked for, so that importing the package stays fast.
+_LAZY_MODULES = {
+    "_dynamo", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "func", "futures", "hub", "jit",
+    "library", "testing", "torch_version", "types", "xpu",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY_MODULES:
+        from importlib import import_module
+
+        return import_module(f"{__name__}.{name}")
+    if name == "vmap":
+        from .func import vmap
+
+        return vmap
+    raise AttributeError(f"module 'torch' has no attribute '{name}'")
+
 
 half, float, double = float16, float32, float64
 cfloat, cdouble = complex64, complex128

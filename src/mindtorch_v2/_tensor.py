@@ -71,7 +71,7 @@ def _set_part(part: Tensor, value: Any) -> None:
 
 
 _attributes: dict[str, Any] = {
-    "__module__": "mindtorch_v2",
+    "__module__": __package__,
     "_legacy_new": staticmethod(_legacy_new),
     "layout": property(lambda self: strided),
     "is_cuda": property(lambda self: False),
@@ -156,8 +156,14 @@ for _name, _dtype in {
 
 
 def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """The legacy type name, or a converted tensor if a dtype is given."""
+    """The legacy type name, or a converted tensor if a dtype or a legacy type is given."""
     if dtype is not None:
+        if not isinstance(dtype, _C.dtype):
+            from . import _legacy_types
+
+            kind = _legacy_types.find(dtype) if isinstance(dtype, str) else dtype
+            if isinstance(kind, _legacy_types.tensortype):
+                return convert.to(self, dtype=kind.dtype, device="cpu", non_blocking=non_blocking)
         return convert.to(self, dtype=dtype, non_blocking=non_blocking)
     place = "" if self.device.type == "cpu" else f"{self.device.type}."
     return f"torch.{place}{_LEGACY_NAMES[self.dtype.name]}Tensor"
