@@ -1,5 +1,7 @@
 """Neural networks: modules, their parameters, and the functions they call."""
 
+from typing import TYPE_CHECKING, Any
+
 from . import functional as functional
 from . import init as init
 from . import modules as modules
@@ -10,5 +12,13 @@ from .modules import LinearCrossEntropyOptions as LinearCrossEntropyOptions
 from .modules import Module as Module
 from .parameter import Buffer as Buffer
 from .parameter import Parameter as Parameter
-from .parameter import UninitializedBuffer as UninitializedBuffer
-from .parameter import UninitializedParameter as UninitializedParameter
+
+if TYPE_CHECKING:
+    from .parameter import UninitializedBuffer as UninitializedBuffer
+    from .parameter import UninitializedParameter as UninitializedParameter
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("UninitializedBuffer", "UninitializedParameter"):  # Note [Why these are loaded late]
+        return getattr(parameter, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

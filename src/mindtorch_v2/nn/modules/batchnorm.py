@@ -9,7 +9,7 @@ from mindtorch_v2 import Tensor
 
 from .. import functional as F
 from .. import init
-from ..parameter import Parameter, UninitializedBuffer, UninitializedParameter
+from ..parameter import Parameter
 from .lazy import LazyModuleMixin
 from .module import Module
 
@@ -223,9 +223,6 @@ class SyncBatchNorm(_BatchNorm):
 class _LazyNormBase(LazyModuleMixin, _NormBase):
     """Takes the number of features from the first input."""
 
-    weight: UninitializedParameter
-    bias: UninitializedParameter
-
     def __init__(
         self,
         eps: float = 1e-5,
@@ -237,6 +234,8 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
         *,
         bias: bool = True,
     ) -> None:
+        from .._uninitialized import UninitializedBuffer, UninitializedParameter
+
         # No parameters and no statistics yet: those of zero features would be of no use.
         super().__init__(0, eps, momentum, False, False, device, dtype)
         self.affine = affine

@@ -11,7 +11,7 @@ from mindtorch_v2 import Tensor
 
 from .. import functional as F
 from .. import init
-from ..parameter import Parameter, UninitializedParameter
+from ..parameter import Parameter
 from .lazy import LazyModuleMixin
 from .module import Module
 from .utils import _ntuple, _reverse_repeat_tuple
@@ -321,6 +321,8 @@ class _LazyConvXdMixin(LazyModuleMixin):
     bias: Any
 
     def __init__(self, out_channels: int, kernel_size: Any, *args: Any, **options: Any) -> None:
+        from .._uninitialized import UninitializedParameter
+
         device, dtype = options.get("device"), options.get("dtype")
         names = self._option_names()
         options = {**dict(zip(names, args, strict=False)), **options}

@@ -10,7 +10,7 @@ from mindtorch_v2 import Tensor
 
 from .. import functional as F
 from .. import init
-from ..parameter import Parameter, UninitializedParameter
+from ..parameter import Parameter
 from .lazy import LazyModuleMixin
 from .module import Module
 
@@ -123,6 +123,8 @@ class LazyLinear(LazyModuleMixin, Linear):
     cls_to_become = Linear
 
     def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+        from .._uninitialized import UninitializedParameter
+
         # The base class makes the attributes; its empty parameters draw nothing.
         super().__init__(0, 0, False)
         self.out_features = out_features

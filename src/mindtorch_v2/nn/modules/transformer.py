@@ -56,6 +56,11 @@ def _get_activation_fn(activation: str) -> Callable[[Tensor], Tensor]:
     raise RuntimeError(f"activation should be relu/gelu, not {activation}")
 
 
+def _is(function: Any, other: Any) -> bool:
+    """Whether two functions are one, with or without the part that asks for overrides."""
+    return getattr(function, "__wrapped__", function) is getattr(other, "__wrapped__", other)
+
+
 def _get_clones(module: Module, N: int) -> ModuleList:
     return ModuleList([copy.deepcopy(module) for _ in range(N)])
 
@@ -99,7 +104,7 @@ class TransformerEncoderLayer(_Layer):
         nhead: int,
         dim_feedforward: int = 2048,
         dropout: float = 0.1,
-        activation: Activation = F.relu,
+        activation: Activation = "relu",
         layer_norm_eps: float = 1e-5,
         batch_first: bool = False,
         norm_first: bool = False,
@@ -120,7 +125,7 @@ class TransformerEncoderLayer(_Layer):
         self.dropout2 = Dropout(dropout)
         function = _get_activation_fn(activation) if isinstance(activation, str) else activation
         # 1 and 2 name relu and gelu; 0 is any other.
-        self.activation_relu_or_gelu = 1 if function is F.relu else 2 if function is F.gelu else 0
+        self.activation_relu_or_gelu = 1 if _is(function, F.relu) else 2 if _is(function, F.gelu) else 0
         self.activation = function
 
     def forward(
@@ -160,7 +165,7 @@ class TransformerDecoderLayer(_Layer):
         nhead: int,
         dim_feedforward: int = 2048,
         dropout: float = 0.1,
-        activation: Activation = F.relu,
+        activation: Activation = "relu",
         layer_norm_eps: float = 1e-5,
         batch_first: bool = False,
         norm_first: bool = False,
@@ -367,7 +372,7 @@ class Transformer(Module):
         num_decoder_layers: int = 6,
         dim_feedforward: int = 2048,
         dropout: float = 0.1,
-        activation: Activation = F.relu,
+        activation: Activation = "relu",
         custom_encoder: Any = None,
         custom_decoder: Any = None,
         layer_norm_eps: float = 1e-5,
