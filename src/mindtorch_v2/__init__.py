@@ -200,6 +200,7 @@ if TYPE_CHECKING:
         jit as jit,
         library as library,
         testing as testing,
+        torch_npu as torch_npu,
         torch_version as torch_version,
         types as types,
         xpu as xpu,
@@ -209,7 +210,7 @@ if TYPE_CHECKING:
 # Namespaces that few programs use: loaded when first asked for, so that importing the package stays fast.
 _LAZY_MODULES = {
     "_dynamo", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "func", "futures", "hub", "jit",
-    "library", "testing", "torch_version", "types", "xpu",
+    "library", "testing", "torch_npu", "torch_version", "types", "xpu",
 }  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # Second names of modules, and what they are names of.
-_ALIASES = {"mindtorch_v2": "torch", "torch_npu": "torch.torch_npu"}
+_ALIASES = {"mindtorch_v2": "torch", "torch_npu.npu": "torch.npu", "torch_npu": "torch.torch_npu"}
 
 
 class _Alias:
@@ -48,10 +48,10 @@ class Finder:
             return importlib.util.spec_from_file_location(
                 name, os.path.join(PACKAGE, "__init__.py"), submodule_search_locations=[PACKAGE]
             )
-        top, dot, rest = name.partition(".")
-        if top not in _ALIASES:
+        alias = next((a for a in _ALIASES if name == a or name.startswith(a + ".")), None)
+        if alias is None:
             return None
-        real = importlib.util.find_spec(_ALIASES[top] + dot + rest)
+        real = importlib.util.find_spec(_ALIASES[alias] + name[len(alias) :])
         if real is None:
             return None
         loader: Any = _Alias(real)
