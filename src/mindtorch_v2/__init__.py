@@ -5,6 +5,7 @@ import mindtorch_v2 as torch
 
 # ruff: noqa: I001 - the order matters, because some modules use the names above them
 # `x as x` says that x is part of the namespace.
+import typing as _typing
 from math import e as e, inf as inf, nan as nan, pi as pi
 
 from ._version import __version__ as __version__
@@ -80,6 +81,8 @@ from ._storage_typed import (
     BoolStorage as BoolStorage,
     ByteStorage as ByteStorage,
     CharStorage as CharStorage,
+    ComplexDoubleStorage as ComplexDoubleStorage,
+    ComplexFloatStorage as ComplexFloatStorage,
     DoubleStorage as DoubleStorage,
     FloatStorage as FloatStorage,
     HalfStorage as HalfStorage,
@@ -159,3 +162,19 @@ from . import (
 half, float, double = float16, float32, float64
 cfloat, cdouble = complex64, complex128
 short, int, long = int16, int32, int64
+
+
+_LOADED_WHEN_USED = {"load": "serialization", "save": "serialization"}
+_MODULES_LOADED_WHEN_USED = ("multiprocessing", "serialization", "storage")
+
+
+def __getattr__(name: str) -> _typing.Any:
+    import importlib
+
+    if name in _MODULES_LOADED_WHEN_USED:
+        return importlib.import_module(f".{name}", __name__)
+    if name in _LOADED_WHEN_USED:
+        found = getattr(importlib.import_module(f".{_LOADED_WHEN_USED[name]}", __name__), name)
+        globals()[name] = found
+        return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

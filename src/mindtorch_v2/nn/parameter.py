@@ -7,6 +7,8 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
+from .. import _utils
+
 
 class Parameter(torch.Tensor):
     """A tensor that a module trains: assigned to a module's attribute, it joins ``module.parameters()``."""
@@ -35,7 +37,11 @@ class Parameter(torch.Tensor):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         # The empty dictionary is where PyTorch's format keeps hooks; they are never saved.
-        return _rebuild_parameter, (self.detach(), self.requires_grad, OrderedDict())
+        args: tuple[Any, ...] = (self.data, self.requires_grad, OrderedDict())
+        state = _utils._get_obj_state(self)
+        if not state:
+            return _utils._rebuild_parameter, args
+        return _utils._rebuild_parameter_with_state, (*args, state)
 
 
 class Buffer(torch.Tensor):
@@ -64,14 +70,7 @@ class Buffer(torch.Tensor):
         return result
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return _rebuild_buffer, (self.detach(), self.requires_grad, self.persistent)
-
-
-def _rebuild_parameter(data: torch.Tensor, requires_grad: bool, backward_hooks: Any) -> Parameter:
-    return Parameter(data, requires_grad)
-
-
-def _rebuild_buffer(data: torch.Tensor, requires_grad: bool, persistent: bool) -> Buffer:
-    buffer = Buffer(data, persistent=persistent)
-    buffer.requires_grad_(requires_grad)
-    return buffer
+        # In a file a buffer is a tensor with these attributes, as PyTorch's buffers are.
+        function, args = _utils._parts(self)
+        state = {"persistent": self.persistent, "_is_buffer": True}
+        return torch._tensor._rebuild_from_type_v2, (function, torch.Tensor, args, state)
