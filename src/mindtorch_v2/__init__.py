@@ -83,6 +83,8 @@ from ._storage_typed import (
     BoolStorage as BoolStorage,
     ByteStorage as ByteStorage,
     CharStorage as CharStorage,
+    ComplexDoubleStorage as ComplexDoubleStorage,
+    ComplexFloatStorage as ComplexFloatStorage,
     DoubleStorage as DoubleStorage,
     FloatStorage as FloatStorage,
     HalfStorage as HalfStorage,
@@ -144,6 +146,37 @@ from ._tensor import (
 )
 from ._norm import norm as norm
 from ._compile import compile as compile
+from ._settings import (
+    SymBool as SymBool,
+    SymFloat as SymFloat,
+    SymInt as SymInt,
+    _check as _check,
+    _check_index as _check_index,
+    _check_is_size as _check_is_size,
+    _check_type as _check_type,
+    _check_value as _check_value,
+    are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
+    compiled_with_cxx11_abi as compiled_with_cxx11_abi,
+    get_deterministic_debug_mode as get_deterministic_debug_mode,
+    get_device_module as get_device_module,
+    get_float32_matmul_precision as get_float32_matmul_precision,
+    get_num_interop_threads as get_num_interop_threads,
+    is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled,
+    is_storage as is_storage,
+    is_warn_always_enabled as is_warn_always_enabled,
+    set_deterministic_debug_mode as set_deterministic_debug_mode,
+    set_float32_matmul_precision as set_float32_matmul_precision,
+    set_flush_denormal as set_flush_denormal,
+    set_num_interop_threads as set_num_interop_threads,
+    set_warn_always as set_warn_always,
+    sym_float as sym_float,
+    sym_int as sym_int,
+    sym_max as sym_max,
+    sym_min as sym_min,
+    sym_not as sym_not,
+    typename as typename,
+    use_deterministic_algorithms as use_deterministic_algorithms,
+)
 from ._contractions import chain_matmul as chain_matmul, einsum as einsum
 from ._contractions import tensordot as tensordot  # type: ignore[assignment] # `dims` is one argument here
 from ._lowrank import (
@@ -199,6 +232,9 @@ if TYPE_CHECKING:
         hub as hub,
         jit as jit,
         library as library,
+        multiprocessing as multiprocessing,
+        serialization as serialization,
+        storage as storage,
         testing as testing,
         torch_npu as torch_npu,
         torch_version as torch_version,
@@ -206,26 +242,46 @@ if TYPE_CHECKING:
         xpu as xpu,
     )
     from .func import vmap as vmap
+    from .serialization import load as load, save as save
 
 # Namespaces that few programs use: loaded when first asked for, so that importing the package stays fast.
 _LAZY_MODULES = {
-    "_dynamo", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "func", "futures", "hub", "jit",
-    "library", "testing", "torch_npu", "torch_version", "types", "xpu",
-}  # fmt: skip
+    "_dynamo",
+    "backends",
+    "compiler",
+    "cpu",
+    "cuda",
+    "distributed",
+    "distributions",
+    "func",
+    "futures",
+    "hub",
+    "jit",
+    "library",
+    "multiprocessing",
+    "serialization",
+    "storage",
+    "testing",
+    "torch_npu",
+    "torch_version",
+    "types",
+    "xpu",
+}
+_LAZY_NAMES = {"load": "serialization", "save": "serialization", "vmap": "func"}
 
 
 def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
     if name in _LAZY_MODULES:
-        from importlib import import_module
-
         return import_module(f"{__name__}.{name}")
-    if name == "vmap":
-        from .func import vmap
-
-        return vmap
+    if name in _LAZY_NAMES:
+        found = globals()[name] = getattr(import_module(f"{__name__}.{_LAZY_NAMES[name]}"), name)
+        return found
     raise AttributeError(f"module 'torch' has no attribute '{name}'")
 
 
+newaxis = None
 half, float, double = float16, float32, float64
 cfloat, cdouble = complex64, complex128
 short, int, long = int16, int32, int64

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import mindtorch_v2 as torch
 
+from .. import _utils
+
 if TYPE_CHECKING:
     from ._uninitialized import UninitializedBuffer as UninitializedBuffer
     from ._uninitialized import UninitializedParameter as UninitializedParameter
@@ -64,11 +66,11 @@ class Parameter(torch.Tensor, metaclass=_ParameterMeta):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         # The empty dictionary is where PyTorch's format keeps hooks; they are never saved.
-        attributes = {name: value for name, value in self.__dict__.items() if name != "_backward_hooks"}
-        arguments: tuple[Any, ...] = (self.detach(), self.requires_grad, OrderedDict())
-        if not attributes:
-            return _rebuild_parameter, arguments
-        return _rebuild_parameter_with_state, (*arguments, attributes)
+        args: tuple[Any, ...] = (self.data, self.requires_grad, OrderedDict())
+        state = _utils._get_obj_state(self)
+        if not state:
+            return _utils._rebuild_parameter, args
+        return _utils._rebuild_parameter_with_state, (*args, state)
 
 
 class _BufferMeta(type):
@@ -93,18 +95,6 @@ class Buffer(torch.Tensor, metaclass=_BufferMeta):
         made.persistent = persistent
         made._is_buffer = True
         return made  # type: ignore[no-any-return]
-
-
-def _rebuild_parameter(data: torch.Tensor, requires_grad: bool, backward_hooks: Any) -> Parameter:
-    return Parameter(data, requires_grad)
-
-
-def _rebuild_parameter_with_state(
-    data: torch.Tensor, requires_grad: bool, backward_hooks: Any, state: dict[str, Any]
-) -> Parameter:
-    parameter = Parameter(data, requires_grad)
-    parameter.__dict__.update(state)
-    return parameter
 
 
 def is_lazy(param: Any) -> bool:
