@@ -9,6 +9,7 @@ from typing import Any
 from . import _C
 from ._C import Tensor
 from ._creation import _from_array, _is_array, tensor
+from ._functions import empty
 from ._storage import UntypedStorage
 
 
@@ -90,6 +91,9 @@ def asarray(
         shared = obj
     elif _is_array(obj):
         shared = _from_array(obj)
+    elif isinstance(obj, UntypedStorage):
+        kind = _C.get_default_dtype() if dtype is None else dtype
+        shared = empty(0, dtype=kind, device=obj.device).set_(obj)
     elif not isinstance(obj, (str, Sequence)) or isinstance(obj, (bytes, bytearray, memoryview)):
         try:
             memoryview(obj)

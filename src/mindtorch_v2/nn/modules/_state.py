@@ -35,7 +35,7 @@ class ModuleState:
     """The part of ``Module`` that saves and loads. Only ``Module`` derives from it."""
 
     _version: int = 1  # of the layout; kept in the state's metadata so that later versions can convert
-    _modules: dict[str, Module | None]
+    _modules: dict[str, Any]  # of Module, which programs evaluate annotations without
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, torch.Tensor | None]
     _non_persistent_buffers_set: set[str]

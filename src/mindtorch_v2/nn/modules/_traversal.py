@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class ModuleTraversal:
     """The part of ``Module`` that finds things in the tree. Only ``Module`` derives from it."""
 
-    _modules: dict[str, Module | None]
+    _modules: dict[str, Any]  # of Module, which programs evaluate annotations without
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, torch.Tensor | None]
 
