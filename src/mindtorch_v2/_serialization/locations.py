@@ -69,7 +69,7 @@ def restorer(map_location: Any) -> Callable[[Any, str], Any]:
 
 
 def is_meta(map_location: Any) -> bool:
-    return isinstance(map_location, (str, torch.device)) and torch.device(map_location).type == "meta"
+    return isinstance(map_location, (str, torch.device)) and str(map_location) == "meta"
 
 
 def _device_of(location: str, kind: str) -> Any:
