@@ -273,6 +273,8 @@ _LAZY_NAMES = {"load": "serialization", "save": "serialization", "vmap": "func"}
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
+    if name == "torch":  # PyTorch has it, because it imports itself
+        return import_module(__name__)
     if name in _LAZY_MODULES:
         return import_module(f"{__name__}.{name}")
     if name in _LAZY_NAMES:

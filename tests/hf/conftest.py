@@ -9,7 +9,7 @@ import pytest
 os.environ["HF_HUB_OFFLINE"] = "1"
 sys.path.insert(0, str(Path(__file__).parent))
 
-import torch  # noqa: E402
+import torch
 
 if torch.__path__ != __import__("mindtorch_v2").__path__:
     raise pytest.UsageError("tests/hf run on mindtorch_v2: mindtorch run -m pytest tests/hf")

@@ -12,8 +12,8 @@ import numpy
 import torch
 
 sys.path.insert(0, str(Path(__file__).parent))
-from checks import sums  # noqa: E402 - beside this file
-from tiny_models import MODELS, results  # noqa: E402
+from checks import sums
+from tiny_models import MODELS, results
 
 
 def main() -> None:

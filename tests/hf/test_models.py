@@ -76,11 +76,15 @@ def test_sampling_follows_the_seed(name, device):
     drawn = []
     for _ in range(2):
         torch.manual_seed(5)
-        drawn.append(model.generate(**prompt, max_new_tokens=6, do_sample=True, top_k=20, top_p=0.9, temperature=0.8))
+        drawn.append(
+            model.generate(**prompt, max_new_tokens=6, do_sample=True, top_k=20, top_p=0.9, temperature=0.8)
+        )
     assert torch.equal(*drawn) and drawn[0].shape[0] == 2
 
 
-@pytest.mark.parametrize("processor", ["min_p", "typical_p", "epsilon_cutoff", "eta_cutoff", "repetition_penalty"])
+@pytest.mark.parametrize(
+    "processor", ["min_p", "typical_p", "epsilon_cutoff", "eta_cutoff", "repetition_penalty"]
+)
 def test_every_way_to_choose_the_next_token_works(processor, device):
     model, inputs = build("gpt2").to(device), batch("gpt2", device)
     value = {"min_p": 0.05, "typical_p": 0.9, "repetition_penalty": 1.3}.get(processor, 3e-4)
@@ -92,7 +96,9 @@ def test_a_static_cache_gives_the_tokens_of_a_growing_one(device):
     model, inputs = build("llama").to(device), batch("llama", device)
     prompt = {key: inputs[key] for key in ("input_ids", "attention_mask")}
     growing = model.generate(**prompt, max_new_tokens=5, do_sample=False)
-    assert torch.equal(growing, model.generate(**prompt, max_new_tokens=5, do_sample=False, cache_implementation="static"))
+    assert torch.equal(
+        growing, model.generate(**prompt, max_new_tokens=5, do_sample=False, cache_implementation="static")
+    )
 
 
 def test_new_tokens_get_embeddings_like_the_old_ones():

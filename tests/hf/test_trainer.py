@@ -28,7 +28,9 @@ def arguments(folder, device, **settings):
 
 
 def test_twenty_steps_lower_the_loss_and_training_goes_on_from_a_checkpoint(device, tmp_path):
-    trainer = Trainer(build("gpt2"), arguments(tmp_path, device), train_dataset=Sequences(), eval_dataset=Sequences())
+    trainer = Trainer(
+        build("gpt2"), arguments(tmp_path, device), train_dataset=Sequences(), eval_dataset=Sequences()
+    )
     assert trainer.args.device.type == device
     trainer.train()
     losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]

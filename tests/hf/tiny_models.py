@@ -1,4 +1,4 @@
-"""Small Hugging Face models from configurations, with weights and inputs that numpy draws, so that any torch has them."""
+"""Small Hugging Face models from configurations, with weights and inputs that numpy draws: the same for any torch."""
 
 from __future__ import annotations
 
@@ -35,7 +35,12 @@ def build(name: str, attention: str = "sdpa") -> torch.nn.Module:
         settings |= {"pad_token_id": 0, "eos_token_id": 2, "decoder_start_token_id": 0}
         model = transformers.T5ForConditionalGeneration(transformers.T5Config(**settings))
     else:
-        settings |= {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 37}
+        settings |= {
+            "hidden_size": 32,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 4,
+            "intermediate_size": 37,
+        }
         settings |= {"image_size": 16, "patch_size": 4, "num_labels": 3}
         model = transformers.ViTForImageClassification(transformers.ViTConfig(**settings))
     _fill(model)

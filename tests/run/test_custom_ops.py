@@ -74,13 +74,29 @@ def test_a_mutating_operator_changes_its_argument():
     [
         (lambda x: scaled_sum(x), RuntimeError, "is missing value for argument 'others'"),
         (lambda x: scaled_sum(1, []), RuntimeError, "Expected a value of type 'Tensor' for argument 'x'"),
-        (lambda x: scaled_sum(x, [], "a"), RuntimeError, "Expected a value of type 'float' for argument 'scale'"),
+        (
+            lambda x: scaled_sum(x, [], "a"),
+            RuntimeError,
+            "Expected a value of type 'float' for argument 'scale'",
+        ),
         (lambda x: scaled_sum(x, [], 1.0, 2), RuntimeError, "takes 3 positional argument"),
         (lambda x: scaled_sum(x, [], more=2), RuntimeError, "Unknown keyword argument 'more'"),
-        (lambda x: torch.ops.tests.nothing, AttributeError, "'_OpNamespace' 'tests' object has no attribute 'nothing'"),
+        (
+            lambda x: torch.ops.tests.nothing,
+            AttributeError,
+            "'_OpNamespace' 'tests' object has no attribute 'nothing'",
+        ),
         (lambda x: torch.library.custom_op("x", abs, mutates_args=()), ValueError, "namespace::name"),
-        (lambda x: torch.library.define("tests::bad", "Tensor"), ValueError, "wanted '\\(Tensor x, int k=1\\)"),
-        (lambda x: torch.library.register_fake("tests::none", abs), RuntimeError, "There is no operator 'tests::none'"),
+        (
+            lambda x: torch.library.define("tests::bad", "Tensor"),
+            ValueError,
+            "wanted '\\(Tensor x, int k=1\\)",
+        ),
+        (
+            lambda x: torch.library.register_fake("tests::none", abs),
+            RuntimeError,
+            "There is no operator 'tests::none'",
+        ),
     ],
 )
 def test_what_does_not_fit_the_schema_is_refused(call, error, text):

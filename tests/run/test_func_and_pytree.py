@@ -11,7 +11,12 @@ Point = namedtuple("Point", "x y")
 
 
 def test_containers_come_apart_and_together_again():
-    tree = {"a": [1, (2, None)], "b": OrderedDict(c=Point(3, 4)), "d": deque([5], maxlen=2), "e": defaultdict(int, f=6)}
+    tree = {
+        "a": [1, (2, None)],
+        "b": OrderedDict(c=Point(3, 4)),
+        "d": deque([5], maxlen=2),
+        "e": defaultdict(int, f=6),
+    }
     leaves, spec = pytree.tree_flatten(tree)
     assert leaves == [1, 2, None, 3, 4, 5, 6]
     assert spec.unflatten(leaves) == tree and pytree.tree_structure(tree) == spec and spec.num_leaves == 7

@@ -9,11 +9,22 @@ import mindtorch_v2 as torch
 
 
 def test_cuda_is_absent_in_pytorchs_words():
-    assert (torch.cuda.is_available(), torch.cuda.device_count(), torch.cuda.is_initialized()) == (False, 0, False)
+    assert (torch.cuda.is_available(), torch.cuda.device_count(), torch.cuda.is_initialized()) == (
+        False,
+        0,
+        False,
+    )
     assert torch.cuda.memory_allocated() == 0 and torch.cuda.get_rng_state_all() == []
     torch.cuda.manual_seed_all(3)
     torch.cuda.empty_cache()
-    for name in ("init", "current_device", "synchronize", "get_device_name", "mem_get_info", "current_stream"):
+    for name in (
+        "init",
+        "current_device",
+        "synchronize",
+        "get_device_name",
+        "mem_get_info",
+        "current_stream",
+    ):
         with pytest.raises(AssertionError, match="^Torch not compiled with CUDA enabled$"):
             getattr(torch.cuda, name)()
     with pytest.raises(AssertionError, match="^Torch not compiled with XPU enabled$"):
@@ -36,7 +47,10 @@ def test_legacy_types_are_types_whose_instances_are_tensors_of_a_dtype():
     made = torch.FloatTensor([1, 2])
     assert isinstance(made, torch.FloatTensor) and not isinstance(made, torch.LongTensor)
     assert made.dtype is torch.float32 and torch.LongTensor(2, 3).shape == (2, 3)
-    assert made.type(torch.LongTensor).dtype is torch.int64 and made.type("torch.HalfTensor").dtype is torch.float16
+    assert (
+        made.type(torch.LongTensor).dtype is torch.int64
+        and made.type("torch.HalfTensor").dtype is torch.float16
+    )
     assert isinstance(torch.FloatTensor | None, object) and type(torch.FloatTensor) is torch.tensortype
     with pytest.raises(ValueError, match="invalid type: 'torch.NoTensor'"):
         made.type("torch.NoTensor")
@@ -49,7 +63,11 @@ def test_a_device_is_the_default_inside_a_with_block_of_its_thread():
     with torch.device("meta"):
         with torch.device("cpu"):
             assert torch.ones(1).device.type == "cpu"
-        assert torch.empty(2).is_meta and torch.tensor([1.0]).is_meta and torch.get_default_device().type == "meta"
+        assert (
+            torch.empty(2).is_meta
+            and torch.tensor([1.0]).is_meta
+            and torch.get_default_device().type == "meta"
+        )
         thread = threading.Thread(target=lambda: seen.append(torch.ones(1).device.type))
         thread.start()
         thread.join()
@@ -88,7 +106,9 @@ def test_marks_for_torchscript_pass_through():
     def ignored(x):
         return x
 
-    assert scripted(1) == 2 and ignored(3) == 3 and not torch.jit.is_scripting() and not torch.jit.is_tracing()
+    assert (
+        scripted(1) == 2 and ignored(3) == 3 and not torch.jit.is_scripting() and not torch.jit.is_tracing()
+    )
     assert torch.jit.isinstance([1, 2], list[int]) and not torch.jit.isinstance([1, "a"], list[int])
     with pytest.raises(NotImplementedError, match="there is no TorchScript here"):
         torch.jit.trace(scripted, (1,))
@@ -123,7 +143,9 @@ def test_settings_are_kept_and_bad_ones_refused():
 
 
 def test_a_timer_measures_what_it_is_told():
-    timer = torch.utils.benchmark.Timer("y = x + x", globals={"x": torch.ones(3)}, label="add", sub_label="small")
+    timer = torch.utils.benchmark.Timer(
+        "y = x + x", globals={"x": torch.ones(3)}, label="add", sub_label="small"
+    )
     measured = timer.timeit(20)
     assert measured.number_per_run == 20 and measured.median > 0
     assert "add: small" in repr(measured) and "1 measurement, 20 runs , 1 thread" in repr(measured)

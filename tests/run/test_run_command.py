@@ -84,7 +84,10 @@ def test_processes_that_the_program_starts_have_the_same_torch(tmp_path):
 def test_modules_and_commands_run_too_and_keep_their_options(tmp_path):
     (tmp_path / "inside.py").write_text("import sys, torch; print(__name__, torch.pi > 3, sys.argv[1:])")
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
-    assert run("-m", "inside", "-q", "--npu", "x", PYTHONPATH=path).stdout == "__main__ True ['-q', '--npu', 'x']\n"
+    assert (
+        run("-m", "inside", "-q", "--npu", "x", PYTHONPATH=path).stdout
+        == "__main__ True ['-q', '--npu', 'x']\n"
+    )
     assert run("-c", "import sys; print(sys.argv)", "a", "-c").stdout == "['-c', 'a', '-c']\n"
 
 
@@ -124,7 +127,9 @@ def test_a_sitecustomize_of_the_environment_still_runs(tmp_path):
 
 
 def test_the_command_itself_works_inside_a_program():
-    inside = "import subprocess, sys; print(subprocess.run([sys.executable, '-m', 'mindtorch_v2', 'run', '-c', "
+    inside = (
+        "import subprocess, sys; print(subprocess.run([sys.executable, '-m', 'mindtorch_v2', 'run', '-c', "
+    )
     inside += "'import torch; print(torch.__version__)'], capture_output=True, text=True).stdout)"
     assert run("-c", inside).stdout.strip() == "2.13.0"
 

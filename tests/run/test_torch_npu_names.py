@@ -28,7 +28,11 @@ def test_fusion_attention_is_attention(masked):
     q, k, v = leaf(2, 4, 5, 8), leaf(2, 4, 6, 8), leaf(2, 4, 6, 8)
     hidden = torch.ones(5, 6, dtype=torch.bool).triu(1).npu() if masked else None
     out = torch_npu.npu_fusion_attention(q, k, v, 4, "BNSD", scale=0.3, atten_mask=hidden)[0]
-    same(out, F.scaled_dot_product_attention(q, k, v, None if hidden is None else ~hidden, scale=0.3), [q, k, v])
+    same(
+        out,
+        F.scaled_dot_product_attention(q, k, v, None if hidden is None else ~hidden, scale=0.3),
+        [q, k, v],
+    )
 
 
 def test_layouts_of_fusion_attention_are_the_same_attention():

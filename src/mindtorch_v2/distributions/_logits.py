@@ -27,16 +27,17 @@ class ProbsOrLogits:
     """Gives a distribution the attributes ``probs`` and ``logits``, whichever it was made with."""
 
     _is_binary = True
-    _probs_name, _logits_name = "probs", "logits"
 
     def __getattr__(self, name: str) -> Any:
         known = self.__dict__
-        if name == "probs" and "logits" in known:
-            made = logits_to_probs(known["logits"], self._is_binary)
-        elif name == "logits" and "probs" in known:
-            made = probs_to_logits(known["probs"], self._is_binary)
-        else:
-            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        with torch.enable_grad():
+            if name == "probs" and "logits" in known:
+                made = logits_to_probs(known["logits"], self._is_binary)
+            elif name == "logits" and "probs" in known:
+                made = probs_to_logits(known["probs"], self._is_binary)
+            else:
+                raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        known[name] = made
         return made
 
     @property

@@ -6,6 +6,7 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
+from ..nn import functional
 from . import constraints
 from ._standard_gamma import standard_gamma
 from .distribution import Distribution
@@ -26,6 +27,16 @@ class Dirichlet(Distribution):
     @property
     def mean(self) -> Any:
         return self.concentration / self.concentration.sum(-1, True)
+
+    @property
+    def mode(self) -> Any:
+        lowered = (self.concentration - 1).clamp(min=0.0)
+        found = lowered / lowered.sum(-1, True)
+        flat = (self.concentration < 1).all(dim=-1)
+        if flat.any():  # all of the weight is then on one corner
+            corner = functional.one_hot(found[flat].argmax(dim=-1), self.concentration.shape[-1])
+            found = found.masked_scatter(flat.unsqueeze(-1).expand_as(found), corner.to(found))
+        return found
 
     @property
     def variance(self) -> Any:

@@ -8,6 +8,7 @@ import mindtorch_v2 as torch
 
 from .._size import Size
 from . import constraints
+from .binomial import Binomial
 from .categorical import Categorical
 from .distribution import Distribution, broadcast_all
 
@@ -58,6 +59,14 @@ class Multinomial(Distribution):
         drawn = drawn.permute(*range(1, drawn.dim()), 0)
         counts = torch.zeros(self._extended_shape(sample_shape), dtype=torch.int64, device=drawn.device)
         return counts.scatter_add_(-1, drawn, torch.ones_like(drawn)).type_as(self.probs)
+
+    def entropy(self) -> Any:
+        counts = torch.arange(1.0, self.total_count + 1, device=self.probs.device).to(self.probs)
+        counts = counts.view((-1,) + (1,) * self.probs.dim())
+        chances = Binomial(self.total_count, self.probs, validate_args=False).log_prob(counts).exp()
+        repeated = (chances * torch.lgamma(counts + 1)).sum([0, -1])
+        orders = torch.lgamma(self.probs.new_tensor(self.total_count + 1.0))
+        return self.total_count * self._categorical.entropy() - orders + repeated
 
     def log_prob(self, value: Any) -> Any:
         self._check(value)

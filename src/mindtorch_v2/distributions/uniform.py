@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import mindtorch_v2 as torch
@@ -13,14 +14,15 @@ from .distribution import Distribution, broadcast_all
 class Uniform(Distribution):
     """Values in [low, high), all equally likely."""
 
-    arg_constraints = {"low": constraints.dependent, "high": constraints.dependent}
     has_rsample = True
 
     def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
         self.low, self.high = broadcast_all(low, high)
         super().__init__(self.low.shape, validate_args=validate_args)
-        if self._validate_args and not torch.lt(self.low, self.high).all():
-            raise ValueError("Uniform is not defined when low>= high")
+
+    @property
+    def arg_constraints(self) -> Any:
+        return {"low": constraints.less_than(self.high), "high": constraints.greater_than(self.low)}
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> Any:
@@ -29,6 +31,10 @@ class Uniform(Distribution):
     @property
     def mean(self) -> Any:
         return (self.high + self.low) / 2
+
+    @property
+    def mode(self) -> Any:
+        return torch.full_like(self.high, math.nan)
 
     @property
     def stddev(self) -> Any:

@@ -51,8 +51,7 @@ class _Level:
             if node is None or node in seen:
                 continue
             seen.add(node)
-            variable = getattr(node, "variable", None)
-            if variable is not None and id(variable) not in self._leaves:
+            if node.name() == "AccumulateGrad" and id(node.variable) not in self._leaves:
                 return True
             nodes += [parent for parent, _ in node.next_functions]
         return False

@@ -13,7 +13,7 @@ from ...utils.hooks import RemovableHandle, add_hook
 from ..parameter import Parameter
 
 if TYPE_CHECKING:
-    from .module import Module
+    pass
 
 EXTRA_STATE = "_extra_state"
 

@@ -70,6 +70,7 @@ class Module(ModuleTraversal, ModuleConversion, ModuleState, ModuleHooks):
     dump_patches: bool = False
     call_super_init: bool = False  # True: Module.__init__ passes its arguments on to the next class (mixins)
     training: bool
+    _modules: dict[str, Module | None]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if not self.call_super_init:
