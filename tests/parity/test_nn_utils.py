@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+import torch.nn.utils.prune  # noqa: F401 - PyTorch does not import it by itself
 
 
 def same(ours, theirs, rtol=1e-5, atol=1e-6):

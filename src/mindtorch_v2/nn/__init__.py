@@ -1,5 +1,6 @@
 """Neural networks: modules, their parameters, and the functions they call."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from . import functional as functional
@@ -12,11 +13,20 @@ from .parameter import Buffer as Buffer
 from .parameter import Parameter as Parameter
 
 if TYPE_CHECKING:
+    from . import attention as attention
+    from . import common_types as common_types
+    from . import grad as grad
+    from . import parallel as parallel
+    from .parallel import DataParallel as DataParallel
     from .parameter import UninitializedBuffer as UninitializedBuffer
     from .parameter import UninitializedParameter as UninitializedParameter
 
 
 def __getattr__(name: str) -> Any:
+    if name in ("attention", "common_types", "grad", "parallel"):  # loaded when they are asked for
+        return import_module(f".{name}", __name__)
+    if name == "DataParallel":
+        return import_module(".parallel", __name__).DataParallel
     if name in ("UninitializedBuffer", "UninitializedParameter"):  # Note [Why these are loaded late]
         return getattr(parameter, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

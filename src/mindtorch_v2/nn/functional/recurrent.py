@@ -8,40 +8,63 @@ from typing import Any
 import mindtorch_v2 as torch
 from mindtorch_v2 import Tensor
 
+from ...autograd.function import Function
 from .dropout import dropout
 from .linear import linear
 
-# One step: the input's part of the gates, the state before (its first tensor is the hidden one), the weights of
-# the hidden state -> the state after.
+# One step: the input's part of the gates, the state before (its first tensor is the hidden one), what the layer
+# has for its hidden state (see `prepared`) -> the state after.
 State = tuple[Tensor, ...]
-Step = Callable[[Tensor, State, Sequence[Any]], State]
+Hidden = tuple[Tensor, Tensor | None, Tensor | None]
+Step = Callable[[Tensor, State, Hidden], State]
 
 
-def _lstm_step(gates: Tensor, state: State, weights: Sequence[Any]) -> State:
-    """``weights``: those of the hidden state, their bias or None, and the projection or None."""
+class _Apart(Function):
+    """The slices of a tensor. Their gradients come together in one step; those of `unbind` and `split` are
+    added up one by one, each as large as the whole, which for a long sequence is most of the work.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor, dim: int, sizes: list[int] | None) -> tuple[Tensor, ...]:
+        ctx.dim, ctx.sizes = dim, sizes
+        return tuple(tensor.unbind(dim) if sizes is None else tensor.split(sizes, dim))
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        join = torch.stack if ctx.sizes is None else torch.cat
+        return join(gradients, ctx.dim), None, None
+
+
+def _parts(gates: Tensor, count: int) -> tuple[Tensor, ...]:
+    cut = gates.unflatten(1, (count, -1))
+    return _Apart.apply(cut, 1, None) if cut.requires_grad else cut.unbind(1)
+
+
+def _lstm_step(gates: Tensor, state: State, own: Hidden) -> State:
     hidden, cell = state
-    weight, bias, projection = weights
-    into, forget, fresh, out = (gates + linear(hidden, weight, bias)).chunk(4, 1)
-    cell = forget.sigmoid() * cell + into.sigmoid() * fresh.tanh()
+    weight, _, projection = own
+    into, forget, fresh, out = _parts(torch.addmm(gates, hidden, weight), 4)
+    cell = torch.addcmul(forget.sigmoid() * cell, into.sigmoid(), fresh.tanh())
     hidden = out.sigmoid() * cell.tanh()
     return (hidden if projection is None else linear(hidden, projection)), cell
 
 
-def _gru_step(gates: Tensor, state: State, weights: Sequence[Any]) -> State:
+def _gru_step(gates: Tensor, state: State, own: Hidden) -> State:
     (hidden,) = state
-    weight, bias, _ = weights
-    reset, update, fresh = gates.chunk(3, 1)
-    hidden_reset, hidden_update, hidden_fresh = linear(hidden, weight, bias).chunk(3, 1)
-    new = (fresh + (reset + hidden_reset).sigmoid() * hidden_fresh).tanh()
-    return ((hidden - new) * (update + hidden_update).sigmoid() + new,)
+    weight, bias, _ = own
+    reset, update, fresh = _parts(gates, 3)
+    ours = hidden.mm(weight) if bias is None else torch.addmm(bias, hidden, weight)
+    our_reset, our_update, our_fresh = _parts(ours, 3)
+    new = torch.addcmul(fresh, (reset + our_reset).sigmoid(), our_fresh).tanh()
+    return (torch.addcmul(new, hidden - new, (update + our_update).sigmoid()),)
 
 
-def _tanh_step(gates: Tensor, state: State, weights: Sequence[Any]) -> State:
-    return ((gates + linear(state[0], weights[0], weights[1])).tanh(),)
+def _tanh_step(gates: Tensor, state: State, own: Hidden) -> State:
+    return (torch.addmm(gates, state[0], own[0]).tanh(),)
 
 
-def _relu_step(gates: Tensor, state: State, weights: Sequence[Any]) -> State:
-    return ((gates + linear(state[0], weights[0], weights[1])).relu(),)
+def _relu_step(gates: Tensor, state: State, own: Hidden) -> State:
+    return (torch.addmm(gates, state[0], own[0]).relu(),)
 
 
 STEPS: dict[str, Step] = {
@@ -52,29 +75,39 @@ STEPS: dict[str, Step] = {
 }
 
 
-def _run_padded(
-    step: Step, gates: Tensor, state: State, weights: Sequence[Any], reverse: bool
-) -> tuple[Tensor, State]:
+def prepared(mode: str, input: Tensor, weights: Sequence[Any]) -> tuple[Tensor, Hidden]:
+    """What is the same for all steps: the input's part of the gates, and the layer's own for the hidden state.
+
+    A GRU multiplies a part of the hidden state's gates, so there its bias stays apart; elsewhere the two biases
+    are one.
+    """
+    weight, hidden_weight, bias, hidden_bias, projection = weights
+    if mode != "GRU" and bias is not None:
+        bias, hidden_bias = bias + hidden_bias, None
+    return linear(input, weight, bias), (hidden_weight.t(), hidden_bias, projection)
+
+
+def _run_padded(step: Step, gates: Tensor, state: State, own: Hidden, reverse: bool) -> tuple[Tensor, State]:
     """All steps of (T, B, …) in one direction: the outputs and the last state."""
     outputs = []
-    steps = gates.unbind(0)
+    steps = _Apart.apply(gates, 0, None)
     for now in reversed(steps) if reverse else steps:
-        state = step(now, state, weights)
+        state = step(now, state, own)
         outputs.append(state[0])
     return torch.stack(outputs[::-1] if reverse else outputs), state
 
 
 def _run_packed(
-    step: Step, gates: Tensor, state: State, weights: Sequence[Any], sizes: list[int]
+    step: Step, gates: Tensor, state: State, own: Hidden, sizes: list[int]
 ) -> tuple[Tensor, State]:
     """As `_run_padded` over a packed sequence, whose batch gets smaller as sequences end."""
     outputs = []
     ended: list[State] = []
-    for now, size in zip(gates.split(sizes), sizes, strict=True):
+    for now, size in zip(_Apart.apply(gates, 0, sizes), sizes, strict=True):
         if size < state[0].size(0):
             ended.append(tuple(s[size:] for s in state))
             state = tuple(s[:size] for s in state)
-        state = step(now, state, weights)
+        state = step(now, state, own)
         outputs.append(state[0])
     ended.append(state)
     last = tuple(torch.cat(parts[::-1]) for parts in zip(*ended, strict=True))
@@ -82,16 +115,16 @@ def _run_packed(
 
 
 def _run_packed_backwards(
-    step: Step, gates: Tensor, start: State, weights: Sequence[Any], sizes: list[int]
+    step: Step, gates: Tensor, start: State, own: Hidden, sizes: list[int]
 ) -> tuple[Tensor, State]:
     """From the last step to the first: sequences join as they begin, each with its own first state."""
     outputs = []
     state = tuple(s[: sizes[-1]] for s in start)
-    for now, size in zip(reversed(gates.split(sizes)), reversed(sizes), strict=True):
+    for now, size in zip(reversed(_Apart.apply(gates, 0, sizes)), reversed(sizes), strict=True):
         running = state[0].size(0)
         if size > running:
             state = tuple(torch.cat([s, first[running:size]]) for s, first in zip(state, start, strict=True))
-        state = step(now, state, weights)
+        state = step(now, state, own)
         outputs.append(state[0])
     return torch.cat(outputs[::-1]), state
 
@@ -119,10 +152,8 @@ def recurrent(
         outputs = []
         for direction in range(directions):
             place = layer * directions + direction
-            weight, hidden_weight, bias, hidden_bias, projection = weights[place]
-            own = hidden_weight, hidden_bias, projection
+            gates, own = prepared(mode, input, weights[place])
             start = tuple(s[place] for s in state)
-            gates = linear(input, weight, bias)
             if sizes is None:
                 made, end = _run_padded(step, gates, start, own, reverse=direction == 1)
             elif direction == 0:

@@ -8,9 +8,8 @@ from typing import Any
 import mindtorch_v2 as torch
 from mindtorch_v2 import Tensor
 
-from .. import functional as F
 from .. import init
-from ..functional.recurrent import STEPS
+from ..functional.recurrent import STEPS, prepared
 from ..parameter import Parameter
 from .module import Module
 
@@ -97,8 +96,9 @@ class RNNCellBase(Module):
                 raise RuntimeError(
                     f"hidden0 has inconsistent hidden_size: got {tensor.size(-1)}, expected {self.hidden_size}"
                 )
-        gates = F.linear(input, self.weight_ih, self.bias_ih)
-        made = STEPS[mode](gates, state, (self.weight_hh, self.bias_hh, None))
+        weights = (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh, None)
+        gates, own = prepared(mode, input, weights)
+        made = STEPS[mode](gates, state, own)
         return tuple(tensor.squeeze(0) for tensor in made) if alone else made
 
 
