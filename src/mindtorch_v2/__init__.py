@@ -77,7 +77,7 @@ from ._random import (
     seed as seed,
     set_rng_state as set_rng_state,
 )
-from ._storage import UntypedStorage as UntypedStorage
+from ._storage import UntypedStorage as UntypedStorage, is_storage as is_storage
 from ._storage_typed import (
     BFloat16Storage as BFloat16Storage,
     BoolStorage as BoolStorage,

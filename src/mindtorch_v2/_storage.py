@@ -361,6 +361,13 @@ class UntypedStorage(StorageConversions):
 UntypedStorage.__module__ = "mindtorch_v2.storage"  # where people and files know it
 
 
+def is_storage(obj: Any) -> bool:
+    """Whether `obj` is a storage, typed or not."""
+    from ._storage_typed import TypedStorage
+
+    return isinstance(obj, (UntypedStorage, TypedStorage))
+
+
 def describe(storage: Any, title: str) -> str:
     """The text of both classes: one element a line, then what it is."""
     lines = "..." if storage.device.type == "meta" else " " + "\n ".join(str(x) for x in storage.tolist())

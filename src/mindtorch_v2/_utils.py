@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import copyreg
 import sys
-import traceback
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
@@ -180,6 +179,8 @@ class ExceptionWrapper:
     """An exception of another thread or process: its type, its traceback as text, and where it was."""
 
     def __init__(self, exc_info: Any = None, where: str = "in background") -> None:
+        import traceback  # late, because importing it takes longer than most of the package
+
         kind, error, trace = sys.exc_info() if exc_info is None else exc_info
         self.exc_type: Any = kind
         self.exc_msg = "".join(traceback.format_exception(kind, error, trace))

@@ -231,6 +231,57 @@ def test_a_mapped_file_is_read_on_demand_and_private_unless_asked(tmp_path):
         torch.load(path, mmap=True)
 
 
+def tar_file():
+    """What PyTorch wrote before 0.2: a tensor and a view of its second half."""
+    import struct
+    import tarfile
+
+    def number(value):
+        return pickle.dumps(value, 2)
+
+    def named(key, other, kind):
+        """(key, other, torch.<kind>), pickled."""
+        return (
+            b"\x80\x02"
+            + b"".join(number(v)[2:-1] for v in (key, other))
+            + f"ctorch\n{kind}\n".encode()
+            + b"\x87."
+        )
+
+    values = struct.pack("<q4f", 4, 0.0, 1.0, 2.0, 3.0)
+    members = {
+        "sys_info": number({}),
+        "pickle": b"\x80\x02}(X\x01\x00\x00\x00aK\x07QX\x01\x00\x00\x00bK\x08Qu.",
+        "storages": number(1) + named(5, "cpu", "FloatStorage") + values + number([(6, 5, 2, 2)]),
+        "tensors": number(2)
+        + named(7, 5, "FloatTensor") + struct.pack("<i4x5q", 2, 2, 2, 2, 1, 0)
+        + named(8, 6, "FloatTensor") + struct.pack("<i4x3q", 1, 2, 1, 0),
+    }  # fmt: skip
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:", format=tarfile.PAX_FORMAT) as tar:
+        for name, data in members.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(data)
+            tar.addfile(entry, io.BytesIO(data))
+    return buffer.getvalue()
+
+
+def test_the_oldest_files_are_read_when_trusted(tmp_path):
+    path = tmp_path / "old.pt"
+    path.write_bytes(tar_file())
+    with pytest.raises(
+        RuntimeError, match="Cannot use ``weights_only=True`` with files saved in the legacy .tar format"
+    ):
+        torch.load(path)
+    loaded = torch.load(path, weights_only=False)
+    assert loaded["a"].tolist() == [[0.0, 1.0], [2.0, 3.0]] and loaded["b"].tolist() == [2.0, 3.0]
+    loaded["a"][1, 0] = 9.0
+    assert loaded["b"][0] == 9.0
+    path.write_bytes(tar_file()[:1500])
+    with pytest.raises(RuntimeError, match="tar archive cannot be read"):
+        torch.load(path, weights_only=False)
+
+
 # --- options
 
 

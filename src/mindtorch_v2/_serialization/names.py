@@ -11,6 +11,9 @@ import struct
 from types import FunctionType
 from typing import Any
 
+from .._storage_typed import _LEGACY_NAMES as STORAGE_NAMES
+from .._tensor import _LEGACY_NAMES as TENSOR_NAMES
+
 _OURS = __name__.split(".", 1)[0]
 
 # What PyTorch and torch_npu keep elsewhere, or kept elsewhere in older versions.
@@ -51,6 +54,13 @@ def resolve(module: str, name: str) -> Any:
                 break
             continue
         return found
+    if (
+        module in ("torch", "torch.cuda", "torch.npu")
+        and name.removesuffix("Tensor") in TENSOR_NAMES.values()
+    ):
+        import mindtorch_v2 as torch
+
+        return torch.Tensor  # files from before 0.4 name the type, which their storages have as well
     raise AttributeError(
         f"the file refers to {module}.{name}, which mindtorch_v2 does not have; if the object matters, save its "
         "state_dict() instead of the object itself"
@@ -114,11 +124,9 @@ def storage_type(name: str) -> StorageType | None:
     """The type that a name such as ``FloatStorage`` means; None for other names."""
     import mindtorch_v2 as torch
 
-    from .._storage_typed import _LEGACY_NAMES
-
     if name == "UntypedStorage":
         return StorageType(torch.uint8)
-    for dtype, legacy in _LEGACY_NAMES.items():
+    for dtype, legacy in STORAGE_NAMES.items():
         if legacy == name:
             return StorageType(getattr(torch, dtype))
     return None

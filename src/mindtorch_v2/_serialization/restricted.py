@@ -98,8 +98,9 @@ def allowed_by_default() -> dict[str, Any]:
         "torch.storage.TypedStorage": torch.TypedStorage,
         "torch._tensor._rebuild_from_type_v2": _tensor._rebuild_from_type_v2,
     }
-    for dtype in _tensor._LEGACY_NAMES:
+    for dtype, legacy in _tensor._LEGACY_NAMES.items():
         allowed[f"torch.{dtype}"] = getattr(torch, dtype)
+        allowed[f"torch.{legacy}Tensor"] = torch.Tensor
     for name in _LEGACY_NAMES.values():
         for place in ("torch", "torch.cuda", "torch.npu"):
             allowed[f"{place}.{name}"] = storage_type(name)

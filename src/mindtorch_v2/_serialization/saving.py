@@ -138,9 +138,7 @@ def _container_id(kind: type, seen: set[type]) -> tuple[Any, ...] | None:
     return ("module", kind, source_file, source)
 
 
-def _dump(base: Any, file: Any, protocol: int, persistent_id: Callable[[Any], Any], obj: Any) -> None:
-    class Pickler(base):  # type: ignore[misc]
-        def persistent_id(self, item: Any) -> Any:
-            return persistent_id(item)
-
-    Pickler(file, protocol=protocol).dump(obj)
+def _dump(kind: Any, file: Any, protocol: int, persistent_id: Callable[[Any], Any], obj: Any) -> None:
+    pickler = kind(file, protocol=protocol)
+    pickler.persistent_id = persistent_id
+    pickler.dump(obj)

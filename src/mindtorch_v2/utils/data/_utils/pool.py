@@ -10,6 +10,7 @@ import signal
 import threading
 import time
 import warnings
+from multiprocessing.util import register_after_fork
 from typing import Any
 
 from ...._utils import ExceptionWrapper
@@ -17,6 +18,10 @@ from .channel import Channel
 from .pin_memory import pin_memory
 from .status import MP_STATUS_CHECK_INTERVAL
 from .worker import WorkerSettings, worker_loop
+
+
+def _close(channel: Channel) -> None:
+    channel.socket.close()
 
 
 class WorkerPool:
@@ -46,6 +51,8 @@ class WorkerPool:
 
     def _start(self, context: Any, settings: WorkerSettings, worker_id: int) -> None:
         ours, theirs = Channel.pair()
+        # A worker must not keep our end open: its closing is how workers learn that this process has ended.
+        register_after_fork(ours, _close)
         process = context.Process(target=worker_loop, args=(settings, worker_id, theirs), daemon=True)
         try:
             process.start()
