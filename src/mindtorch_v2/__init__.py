@@ -162,7 +162,6 @@ from ._settings import (
     get_float32_matmul_precision as get_float32_matmul_precision,
     get_num_interop_threads as get_num_interop_threads,
     is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled,
-    is_storage as is_storage,
     is_warn_always_enabled as is_warn_always_enabled,
     set_deterministic_debug_mode as set_deterministic_debug_mode,
     set_float32_matmul_precision as set_float32_matmul_precision,

@@ -7,8 +7,6 @@ from types import ModuleType
 from typing import Any
 
 from . import _C
-from ._storage import UntypedStorage
-from ._storage_typed import TypedStorage
 
 _deterministic = {"mode": False, "warn_only": False}
 _precision = "highest"
@@ -116,11 +114,6 @@ def get_device_module(device: Any = None) -> ModuleType:
             f"Device '{kind}' does not have a corresponding module registered as 'torch.{kind}'."
         )
     return found
-
-
-def is_storage(obj: Any) -> bool:
-    """Whether an object is a storage."""
-    return isinstance(obj, (UntypedStorage, TypedStorage))
 
 
 def typename(obj: Any, /) -> str:
