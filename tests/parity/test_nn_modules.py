@@ -3,11 +3,12 @@
 import copy
 import pickle
 
-import mindtorch_v2
 import numpy as np
 import pytest
 import torch
 from torch.testing._internal.common_modules import module_db
+
+import mindtorch_v2
 
 # Enough to meet every option; some modules have hundreds of inputs that differ in one of them.
 MOST_INPUTS = 24
