@@ -25,6 +25,7 @@ from ._serialization.locations import default_restore_location as default_restor
 from ._serialization.locations import location_tag as location_tag
 from ._serialization.locations import register_package as register_package
 from ._serialization.names import StorageType as StorageType
+from ._serialization.safetensors import load_safetensors
 from ._serialization.saving import MAGIC_NUMBER as MAGIC_NUMBER
 from ._serialization.saving import PROTOCOL_VERSION as PROTOCOL_VERSION
 from ._serialization.saving import save_legacy, save_zip
@@ -359,14 +360,7 @@ def _load_safetensors(path: str, map_location: Any) -> Any:
             f"Loading safetensors file with {kind} map_location is not supported. Use a device string or "
             "torch.device instead."
         )
-    try:
-        from safetensors.torch import load_file  # type: ignore[import-not-found, unused-ignore]
-    except ImportError as error:
-        raise RuntimeError(
-            "Attempting to load a safetensors file but safetensors is not installed. Please install safetensors "
-            "with: pip install safetensors"
-        ) from error
-    return load_file(path, device="cpu" if map_location is None else str(map_location))
+    return load_safetensors(path, "cpu" if map_location is None else map_location)
 
 
 def _get_layout(name: str) -> layout:

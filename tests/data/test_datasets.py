@@ -220,3 +220,10 @@ def test_the_global_generator_of_python_is_left_alone():
     random.seed(1)
     list(data.DataLoader(range(10), shuffle=True))
     assert random.random() == expected
+
+
+def test_the_profiler_shows_the_wait_for_a_batch():
+    with torch.profiler.profile() as profile:
+        list(data.DataLoader(range(3)))
+    names = [event.key for event in profile.key_averages()]
+    assert "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__" in names

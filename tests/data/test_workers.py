@@ -157,6 +157,21 @@ def test_the_init_function_runs_in_the_worker():
         list(data.DataLoader(Planes(), num_workers=2, worker_init_fn=broken))
 
 
+def test_a_worker_that_cannot_start_says_so_for_every_batch():
+    class Broken(data.IterableDataset):
+        def __iter__(self):
+            raise OSError("no such stream")
+
+    loader = data.DataLoader(Broken(), num_workers=1, persistent_workers=True)
+    for _ in range(2):
+        iterator = iter(loader)
+        for _ in range(3):
+            with pytest.raises(
+                OSError, match="Caught OSError in DataLoader worker process 0(.|\n)*no such stream"
+            ):
+                next(iterator)
+
+
 def test_an_error_in_a_worker_is_raised_here_with_its_traceback():
     loader = data.DataLoader(Failing(), batch_size=2, num_workers=2)
     with pytest.raises(KeyError) as caught:

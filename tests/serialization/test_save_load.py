@@ -462,3 +462,46 @@ def test_the_calls_of_safetensors_work(tmp_path):
     assert x.untyped_storage().nbytes() == 6 and x.untyped_storage().data_ptr() == x.data_ptr()
     assert x.to("cpu").device.type == "cpu" and str(x.dtype).split(".")[-1] == "float16"
     assert ctypes.string_at(x.data_ptr(), 6) == x.untyped_storage().tobytes()
+
+
+def safetensors(tensors, **change):
+    """A file of that format; ``change`` replaces entries of the header."""
+    import json
+    import struct
+
+    header, data = {"__metadata__": {"format": "pt"}}, b""
+    for name, (kind, shape, content) in tensors.items():
+        header[name] = {"dtype": kind, "shape": shape, "data_offsets": [len(data), len(data) + len(content)]}
+        data += content
+    header.update(change)
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def test_a_safetensors_file_is_loaded_by_its_name(tmp_path):
+    path = tmp_path / "x.safetensors"
+    x, y = torch.arange(6.0).reshape(2, 3), torch.arange(3).to(torch.bfloat16)
+    content = {
+        "x": ("F32", [2, 3], x.untyped_storage().tobytes()),
+        "y": ("BF16", [3], y.untyped_storage().tobytes()),
+        "none": ("I64", [0, 2], b""),
+    }
+    path.write_bytes(safetensors(content))
+    for device in ("cpu", torch.device("npu:0")):
+        loaded = torch.load(path, map_location=device)
+        assert loaded["x"].tolist() == x.tolist() and loaded["y"].dtype is torch.bfloat16
+        assert loaded["none"].shape == (0, 2) and loaded["x"].device.type == torch.device(device).type
+    with pytest.raises(RuntimeError, match="dict map_location is not supported"):
+        torch.load(path, map_location={})
+    whole = path.read_bytes()
+    for damaged in (
+        b"", whole[:4], whole[:40], whole[:-1], b"\xff" * 8 + whole[8:], b"\x08" + bytes(7) + b"not json",
+        safetensors(content, z={"dtype": "F32", "shape": [1 << 40], "data_offsets": [0, 1 << 42]}),
+        safetensors(content, z={"dtype": "F32", "shape": [-1], "data_offsets": [4, 0]}),
+        safetensors(content, z={"dtype": "F32", "shape": [2], "data_offsets": [0, 4]}),
+        safetensors(content, z={"dtype": "F31", "shape": [1], "data_offsets": [0, 4]}),
+        safetensors(content, z=3),
+    ):  # fmt: skip
+        path.write_bytes(damaged)
+        with pytest.raises(RuntimeError, match="is not a complete safetensors file"):
+            torch.load(path)

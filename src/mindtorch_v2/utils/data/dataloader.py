@@ -232,6 +232,7 @@ class _BaseDataLoaderIter:
         self._base_seed = new_seed(loader.generator)
         self._persistent_workers = loader.persistent_workers
         self._num_yielded = 0
+        self._profile_name = f"enumerate(DataLoader)#{type(self).__name__}.__next__"
 
     @staticmethod
     def _can_pin(loader: DataLoader[Any]) -> bool:
@@ -262,7 +263,8 @@ class _BaseDataLoaderIter:
         raise NotImplementedError
 
     def __next__(self) -> Any:
-        data = self._next_data()
+        with torch.profiler.record_function(self._profile_name):
+            data = self._next_data()
         self._num_yielded += 1
         promised = self._IterableDataset_len_called
         if (

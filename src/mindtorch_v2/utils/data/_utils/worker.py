@@ -79,7 +79,8 @@ def worker_loop(settings: WorkerSettings, worker_id: int, channel: Any) -> None:
         _worker_info = WorkerInfo(
             worker_id, settings.num_workers, settings.base_seed + worker_id, settings.dataset
         )
-        failure, epoch, fetcher = _start(settings, worker_id, where)
+        init_failure, _ = _tried(lambda: settings.init_fn and settings.init_fn(worker_id), where)
+        epoch, failure, fetcher = -1, None, None
         while True:
             if not channel.wait(MP_STATUS_CHECK_INTERVAL):
                 if os.getppid() != parent:  # the loader's process is gone
@@ -87,9 +88,11 @@ def worker_loop(settings: WorkerSettings, worker_id: int, channel: Any) -> None:
                 continue
             wanted_epoch, task, index = channel.receive()
             if wanted_epoch != epoch:
-                epoch, fetcher = wanted_epoch, settings.fetcher()
+                epoch, failure = wanted_epoch, init_failure
+                if failure is None:
+                    failure, fetcher = _tried(settings.fetcher, where)
             if failure is not None:
-                data, failure = failure, None
+                data = failure
             elif fetcher is None:  # its stream has ended
                 continue
             else:
@@ -102,13 +105,12 @@ def worker_loop(settings: WorkerSettings, worker_id: int, channel: Any) -> None:
         return  # the loader is done with us, or is being stopped itself
 
 
-def _start(settings: WorkerSettings, worker_id: int, where: str) -> tuple[Any, int, Any]:
+def _tried(function: Callable[[], Any], where: str) -> tuple[ExceptionWrapper | None, Any]:
+    """What went wrong, or what came out."""
     try:
-        if settings.init_fn is not None:
-            settings.init_fn(worker_id)
-        return None, 0, settings.fetcher()
+        return None, function()
     except Exception:  # noqa: BLE001 - the loader raises it
-        return ExceptionWrapper(where=where), 0, None
+        return ExceptionWrapper(where=where), None
 
 
 def _fetched(settings: WorkerSettings, fetcher: Any, index: Any, where: str) -> Any:
