@@ -56,3 +56,14 @@ def test_modules_are_called_with_other_parameters():
     parameters, _ = torch.func.stack_module_state([module, torch.nn.Linear(2, 1)])
     both = torch.vmap(lambda p, x: torch.func.functional_call(module, p, x), in_dims=(0, None))
     assert both(parameters, torch.ones(1, 2)).shape == (2, 1, 1)
+
+
+def test_a_scan_gives_the_running_results_of_an_associative_function():
+    from mindtorch_v2._higher_order_ops.associative_scan import associative_scan
+
+    x = torch.arange(1.0, 8.0)
+    assert associative_scan(lambda a, b: a * b, x, 0).tolist() == x.cumprod(0).tolist()
+    assert associative_scan(lambda a, b: a + b, x, 0, reverse=True).tolist() == x.flip(0).cumsum(0).flip(0).tolist()
+    gates, values = torch.full((1, 4), 0.5), torch.ones(1, 4)
+    first, second = associative_scan(lambda a, b: (a[0] * b[0], b[0] * a[1] + b[1]), (gates, values), 1)
+    assert second.tolist() == [[1.0, 1.5, 1.75, 1.875]] and first[0, 3].item() == 0.0625
