@@ -227,13 +227,14 @@ def save(
             return
         save_zip(
             obj,
-            file.write,
+            file,
             archive_name(f),
             pickle_module,
             pickle_protocol,
             crc32=_options.crc32,
             alignment=_ALIGNMENT,
             skip_data=_loading.skip_data,
+            fresh=is_path(f),
             byte_order=not _disable_byteorder_record,
         )
 

@@ -327,6 +327,27 @@ def test_skipped_data_leaves_room_for_it():
     assert torch.load(hollow).tolist() == [0.0] * 100
 
 
+def test_an_archive_of_more_than_four_gigabytes_is_written_and_mapped(tmp_path):
+    """Of which hardly any are on the disk: the data is skipped."""
+    path = tmp_path / "big.pt"
+    value = [torch.ones(7), torch.empty((1 << 30) + 5), torch.empty(0), torch.ones(3)]
+    with torch.serialization.skip_data():
+        torch.save(value, path)
+    assert path.stat().st_size > 1 << 32 and path.stat().st_blocks * 512 < 1 << 24
+    assert zipfile.ZipFile(path).getinfo("big/data/1").file_size == value[1].nbytes
+    assert [x.shape for x in torch.load(path, mmap=True)] == [x.shape for x in value]
+
+
+def test_a_file_that_takes_a_few_bytes_at_a_time_gets_all_of_them():
+    class Slow(_Stream):
+        def write(self, data):
+            return super().write(bytes(data[:100]))
+
+    stream = Slow()
+    torch.save(torch.arange(100.0), stream)
+    assert torch.load(io.BytesIO(stream.data)).tolist() == list(range(100))
+
+
 def test_another_place_for_storages_can_be_registered():
     from mindtorch_v2._serialization import locations
 

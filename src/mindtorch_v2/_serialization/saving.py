@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import io
+import os
 import struct
 import sys
 import warnings
@@ -66,7 +67,7 @@ def host_bytes(storage: UntypedStorage) -> tuple[UntypedStorage, memoryview]:
 
 def save_zip(
     obj: Any,
-    write: Callable[[Any], Any],
+    file: Any,
     archive: str,
     pickle_module: Any,
     protocol: int,
@@ -74,12 +75,15 @@ def save_zip(
     crc32: bool,
     alignment: int,
     skip_data: bool,
+    fresh: bool,
     byte_order: bool,
 ) -> None:
     storages = _Storages(lambda storage, count: str(count))
     buffer = io.BytesIO()
     _dump(pickler_class(pickle_module), buffer, protocol, storages.persistent_id, obj)
-    archive_writer = ZipWriter(write, archive, crc32, alignment)
+    # In a new file what is skipped reads as zeros and takes no room.
+    skip = (lambda size: file.seek(size, os.SEEK_CUR)) if fresh and file.seekable() else None
+    archive_writer = ZipWriter(file.write, archive, crc32, alignment, skip)
     archive_writer.record("data.pkl", buffer.getvalue())
     archive_writer.record(".format_version", b"1")
     archive_writer.record(".storage_alignment", str(alignment).encode())

@@ -26,10 +26,21 @@ def _hash_combine(seed: int, value: int) -> int:
 
 
 class ZipWriter:
-    """``write`` is called with the bytes in order; nothing is ever changed once written."""
+    """``write`` is called with the bytes in order; nothing is ever changed once written.
 
-    def __init__(self, write: Callable[[Any], Any], archive: str, crc32: bool, alignment: int) -> None:
+    ``skip(n)``, where the file can, leaves out n bytes that are zero.
+    """
+
+    def __init__(
+        self,
+        write: Callable[[Any], Any],
+        archive: str,
+        crc32: bool,
+        alignment: int,
+        skip: Callable[[int], Any] | None = None,
+    ) -> None:
         self._write = write
+        self._skip = skip
         self._archive = archive
         self._crc32 = crc32
         self._alignment = alignment
@@ -38,9 +49,14 @@ class ZipWriter:
         self._names_hash = 0
         self._data_hash = 0
 
-    def _emit(self, data: Any) -> None:
-        self._write(data)
+    def _emit(self, data: bytes | memoryview) -> None:
         self._position += len(data)
+        rest = memoryview(data)
+        while rest:
+            written = self._write(rest)
+            if not isinstance(written, int):  # not every file object counts
+                return
+            rest = rest[written:]  # an unbuffered one may stop half way
 
     def record(self, name: str, data: bytes | memoryview) -> None:
         self._record(name, len(data), lambda: self._data(data))
@@ -53,10 +69,11 @@ class ZipWriter:
         full_name = f"{self._archive}/{name}".encode()
         offset = self._position
         flags = _UTF8_NAME | (_HAS_DESCRIPTOR if size else 0)
-        wide = self._wide_fields(size, offset)
+        # The header is written before the data, so one of its sizes is not known yet.
+        early, wide = self._wide_fields(size, 0, offset), self._wide_fields(size, size, offset)
         header_end = offset + 30 + len(full_name) + 4 + len(wide)
         padding = -header_end % self._alignment
-        extra = wide + b"FB" + struct.pack("<H", padding) + b"Z" * padding
+        extra = early + b"FB" + struct.pack("<H", padding) + b"Z" * padding
         self._emit(
             struct.pack("<IHHHHHIIIHH", 0x04034B50, 0, flags, 0, 0, 0, 0, 0, 0, len(full_name), len(extra))
             + full_name
@@ -80,11 +97,11 @@ class ZipWriter:
         self._data_hash = _hash_combine(self._data_hash, crc)
 
     @staticmethod
-    def _wide_fields(size: int, offset: int) -> bytes:
+    def _wide_fields(size: int, compressed: int, offset: int) -> bytes:
         """The zip64 field: sizes and offset as far as 32 bits cannot hold them."""
         fields = b""
         if size >= _UINT32_MAX:
-            fields += struct.pack("<QQ", size, size)
+            fields += struct.pack("<QQ", size, compressed)
         if offset >= _UINT32_MAX:
             fields += struct.pack("<Q", offset)
         return struct.pack("<HH", 1, len(fields)) + fields if fields else b""
@@ -99,6 +116,10 @@ class ZipWriter:
         return crc
 
     def _zeros(self, size: int) -> int:
+        if self._skip is not None:
+            self._skip(size)
+            self._position += size
+            return 0
         zeros = bytes(min(size, _CHUNK))
         for start in range(0, size, _CHUNK):
             self._emit(zeros[: min(_CHUNK, size - start)])
@@ -127,5 +148,5 @@ class ZipWriter:
                 min(size, _UINT32_MAX),
                 min(start, _UINT32_MAX),
                 0,
-            )
+            )  # fmt: skip
         )
