@@ -63,7 +63,10 @@ def test_a_scan_gives_the_running_results_of_an_associative_function():
 
     x = torch.arange(1.0, 8.0)
     assert associative_scan(lambda a, b: a * b, x, 0).tolist() == x.cumprod(0).tolist()
-    assert associative_scan(lambda a, b: a + b, x, 0, reverse=True).tolist() == x.flip(0).cumsum(0).flip(0).tolist()
+    assert (
+        associative_scan(lambda a, b: a + b, x, 0, reverse=True).tolist()
+        == x.flip(0).cumsum(0).flip(0).tolist()
+    )
     gates, values = torch.full((1, 4), 0.5), torch.ones(1, 4)
     first, second = associative_scan(lambda a, b: (a[0] * b[0], b[0] * a[1] + b[1]), (gates, values), 1)
     assert second.tolist() == [[1.0, 1.5, 1.75, 1.875]] and first[0, 3].item() == 0.0625
