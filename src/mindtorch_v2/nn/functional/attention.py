@@ -137,7 +137,10 @@ def multi_head_attention_forward(
             key_padding_mask = key_padding_mask.unsqueeze(0)
     length, batch, width = query.shape
     if is_causal and attn_mask is None:
-        raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
+        raise RuntimeError(
+            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
+            "`generate_square_subsequent_mask` to create this mask."
+        )
     padding = _additive_mask(key_padding_mask, "key_padding_mask", query.dtype)
     if is_causal and padding is None and not need_weights:
         mask = None  # the kernel knows what is hidden

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import mindtorch_v2 as torch
 
 from ...utils.hooks import RemovableHandle, add_hook
-from ..parameter import Parameter
+from ..parameter import Parameter, is_lazy
 
 if TYPE_CHECKING:
     pass
@@ -189,7 +189,9 @@ class ModuleState:
                 f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object '
                 f"from checkpoint but received {type(value)}"
             )
-        if current.dim() == 0 and value.dim() == 1 and value.numel() == 1:
+        if is_lazy(current):  # and so is the value, or the shape would have been taken from it
+            return None
+        if current.dim() == 0 and value.shape == (1,):
             value = value[0]  # files written before there were 0-dim tensors
         if value.shape != current.shape:
             return (

@@ -320,27 +320,14 @@ class _LazyConvXdMixin(LazyModuleMixin):
     weight: Any
     bias: Any
 
-    def __init__(self, out_channels: int, kernel_size: Any, *args: Any, **options: Any) -> None:
+    def _leave_open(self, out_channels: int, bias: bool, device: Any, dtype: Any) -> None:
+        """After the base class made the attributes, with no channels and so no draws."""
         from .._uninitialized import UninitializedParameter
 
-        device, dtype = options.get("device"), options.get("dtype")
-        names = self._option_names()
-        options = {**dict(zip(names, args, strict=False)), **options}
-        bias = options.pop("bias", True)
-        # The base class makes the attributes; its parameters, of no channels, draw nothing.
-        super().__init__(0, 0, kernel_size, bias=False, **options)
         self.out_channels = out_channels
         self.weight = UninitializedParameter(device=device, dtype=dtype)
         if bias:
             self.bias = UninitializedParameter(device=device, dtype=dtype)
-
-    @classmethod
-    def _option_names(cls) -> tuple[str, ...]:
-        if issubclass(cls, _ConvTransposeNd):
-            middle: tuple[str, ...] = ("output_padding", "groups", "bias", "dilation")
-        else:
-            middle = ("dilation", "groups", "bias")
-        return ("stride", "padding", *middle, "padding_mode", "device", "dtype")
 
     def reset_parameters(self) -> None:
         if not self.has_uninitialized_params() and self.in_channels != 0:
@@ -369,37 +356,89 @@ class _LazyConvXdMixin(LazyModuleMixin):
         return int(input.shape[1] if input.dim() == with_batch else input.shape[0])
 
 
-class LazyConv1d(_LazyConvXdMixin, Conv1d):
+class _LazyForward(_LazyConvXdMixin, _Forward):
+    def __init__(
+        self,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype
+        )
+        self._leave_open(out_channels, bias, device, dtype)
+
+
+class _LazyTransposed(_LazyConvXdMixin, _ConvTransposeNd):
+    def __init__(
+        self,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Any = 1,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            0,
+            0,
+            kernel_size,
+            stride,
+            padding,
+            output_padding,
+            groups,
+            False,
+            dilation,
+            padding_mode,
+            device,
+            dtype,
+        )
+        self._leave_open(out_channels, bias, device, dtype)
+
+
+class LazyConv1d(_LazyForward, Conv1d):
     """A Conv1d that takes ``in_channels`` from its first input."""
 
     cls_to_become = Conv1d
 
 
-class LazyConv2d(_LazyConvXdMixin, Conv2d):
+class LazyConv2d(_LazyForward, Conv2d):
     """A Conv2d that takes ``in_channels`` from its first input."""
 
     cls_to_become = Conv2d
 
 
-class LazyConv3d(_LazyConvXdMixin, Conv3d):
+class LazyConv3d(_LazyForward, Conv3d):
     """A Conv3d that takes ``in_channels`` from its first input."""
 
     cls_to_become = Conv3d
 
 
-class LazyConvTranspose1d(_LazyConvXdMixin, ConvTranspose1d):
+class LazyConvTranspose1d(_LazyTransposed, ConvTranspose1d):
     """A ConvTranspose1d that takes ``in_channels`` from its first input."""
 
     cls_to_become = ConvTranspose1d
 
 
-class LazyConvTranspose2d(_LazyConvXdMixin, ConvTranspose2d):
+class LazyConvTranspose2d(_LazyTransposed, ConvTranspose2d):
     """A ConvTranspose2d that takes ``in_channels`` from its first input."""
 
     cls_to_become = ConvTranspose2d
 
 
-class LazyConvTranspose3d(_LazyConvXdMixin, ConvTranspose3d):
+class LazyConvTranspose3d(_LazyTransposed, ConvTranspose3d):
     """A ConvTranspose3d that takes ``in_channels`` from its first input."""
 
     cls_to_become = ConvTranspose3d
