@@ -166,3 +166,27 @@ def test_futures_carry_results_and_errors():
         failed.wait()
     with pytest.raises(RuntimeError, match="can only be marked completed once"):
         failed.set_result(1)
+
+
+def test_weights_are_downloaded_once_and_checked(tmp_path, monkeypatch, capsys):
+    import hashlib
+
+    served = tmp_path / "served"
+    served.mkdir()
+    torch.save({"w": torch.ones(2)}, served / "plain.pt")
+    digest = hashlib.sha256((served / "plain.pt").read_bytes()).hexdigest()
+    named = served / f"model-{digest[:8]}.pt"
+    named.write_bytes((served / "plain.pt").read_bytes())
+    wrong = served / "model-00000000.pt"
+    wrong.write_bytes(named.read_bytes())
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path / "home"))
+    assert torch.hub.get_dir() == str(tmp_path / "home" / "hub")
+    for _ in range(2):
+        assert torch.hub.load_state_dict_from_url(named.as_uri(), check_hash=True)["w"].tolist() == [1, 1]
+    assert capsys.readouterr().err.count("Downloading") == 1
+    with pytest.raises(RuntimeError, match="invalid hash value"):
+        torch.hub.load_state_dict_from_url(wrong.as_uri(), check_hash=True)
+    kept = [path.name for path in (tmp_path / "home" / "hub" / "checkpoints").iterdir()]
+    assert kept == [named.name]
+    with pytest.raises(NotImplementedError, match="install the package that has the model"):
+        torch.hub.load("owner/repository", "model")
