@@ -74,15 +74,19 @@ def collate_tensor_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -
     first = batch[0]
     if worker.get_worker_info() is None:
         return torch.stack(batch, 0)
-    shape = [len(batch), *first.size()]
     count = len(batch) * first.numel()
     nbytes = count * first.element_size()
-    if nbytes < SMALL_BYTES or first.device.type != "cpu":
+    alike = first.device.type == "cpu" and all(
+        sample.dtype is first.dtype and sample.shape == first.shape and not sample.requires_grad
+        for sample in batch
+    )
+    if nbytes < SMALL_BYTES or first.dim() == 0 or not alike:
         return torch.stack(batch, 0)
     # The loader's process maps this memory, so the samples are copied once only.
     storage = UntypedStorage._new_shared(nbytes)
-    out = _C.tensor_from_storage(storage._handle, first.dtype, 0, [count], [1]).view(shape)
-    return torch.stack(batch, 0, out=out)
+    out = _C.tensor_from_storage(storage._handle, first.dtype, 0, [count], [1])
+    torch.cat(batch, 0, out=out.view(len(batch) * first.size(0), *first.shape[1:]))
+    return out.view(len(batch), *first.shape)
 
 
 def collate_numpy_array_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
