@@ -39,6 +39,17 @@ CASES = {
     ),
     "LogNormal": (lambda t, d: d.LogNormal(t.tensor([0.0, 1.0]), 0.5), [0.5, 2.0]),
     "HalfNormal": (lambda t, d: d.HalfNormal(t.tensor([0.5, 1.0])), [0.5, 2.0]),
+    "Pareto": (lambda t, d: d.Pareto(t.tensor([0.5, 1.0]), 3.0), [0.7, 2.0]),
+    "Weibull": (lambda t, d: d.Weibull(t.tensor([0.5, 1.0]), t.tensor([2.0, 3.0])), [0.7, 2.0]),
+    "HalfCauchy": (lambda t, d: d.HalfCauchy(t.tensor([0.5, 1.0])), [0.5, 2.0]),
+    "RelaxedBernoulli": (lambda t, d: d.RelaxedBernoulli(t.tensor(0.7), t.tensor([0.3, 0.8])), [0.5, 0.2]),
+    "RelaxedOneHotCategorical": (
+        lambda t, d: d.RelaxedOneHotCategorical(t.tensor(0.7), t.tensor([0.3, 0.7])), [[0.5, 0.5]],
+    ),
+    "LowRankMultivariateNormal": (
+        lambda t, d: d.LowRankMultivariateNormal(t.zeros(2), t.tensor([[1.0], [0.5]]), t.tensor([0.5, 1.0])),
+        [[0.5, 0.2]],
+    ),
     "Independent": (lambda t, d: d.Independent(d.Normal(t.zeros(2, 3), 1.0), 1), [[0.5, 2.0, 1.0]] * 2),
     "a transformed one": (
         lambda t, d: d.TransformedDistribution(
@@ -139,3 +150,22 @@ def test_bad_arguments_get_pytorchs_errors(make):
             make(torch.distributions, torch)
         texts.append(f"{error.type.__name__}: {error.value}".replace("mindtorch_v2", "torch"))
     assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("registry", ["transform_to", "biject_to"])
+@pytest.mark.parametrize(
+    "name", ["real", "positive", "unit_interval", "simplex", "lower_cholesky", "boolean"]
+)
+def test_sets_are_reached_by_pytorchs_transforms(registry, name):
+    texts = []
+    for torch in (mindtorch_v2, pytorch):
+        try:
+            transform = getattr(torch.distributions, registry)(getattr(torch.distributions.constraints, name))
+            texts.append((repr(transform), transform(torch.tensor([[0.3, 1.0], [0.2, -1.0]])).tolist()))
+        except NotImplementedError as error:
+            texts.append(str(error))
+    if "StickBreaking" in str(texts[1]) or isinstance(texts[1], str):
+        assert "Cannot transform" in texts[0]
+    else:
+        assert texts[0][0] == texts[1][0]
+        assert sum(texts[0][1], []) == pytest.approx(sum(texts[1][1], []), abs=1e-5)

@@ -7,18 +7,22 @@ from .binomial import Binomial as Binomial
 from .categorical import Categorical as Categorical
 from .cauchy import Cauchy as Cauchy
 from .chi2 import Chi2 as Chi2
+from .constraint_registry import biject_to as biject_to
+from .constraint_registry import transform_to as transform_to
 from .dirichlet import Dirichlet as Dirichlet
 from .distribution import Distribution as Distribution
 from .exponential import Exponential as Exponential
 from .gamma import Gamma as Gamma
 from .geometric import Geometric as Geometric
 from .gumbel import Gumbel as Gumbel
+from .half_cauchy import HalfCauchy as HalfCauchy
 from .half_normal import HalfNormal as HalfNormal
 from .independent import Independent as Independent
 from .kl import kl_divergence as kl_divergence
 from .kl import register_kl as register_kl
 from .laplace import Laplace as Laplace
 from .log_normal import LogNormal as LogNormal
+from .lowrank_multivariate_normal import LowRankMultivariateNormal as LowRankMultivariateNormal
 from .mixture_same_family import MixtureSameFamily as MixtureSameFamily
 from .multinomial import Multinomial as Multinomial
 from .multivariate_normal import MultivariateNormal as MultivariateNormal
@@ -30,7 +34,10 @@ from .one_hot_categorical import (
 from .one_hot_categorical import (
     OneHotCategoricalStraightThrough as OneHotCategoricalStraightThrough,
 )
+from .pareto import Pareto as Pareto
 from .poisson import Poisson as Poisson
+from .relaxed_bernoulli import RelaxedBernoulli as RelaxedBernoulli
+from .relaxed_categorical import RelaxedOneHotCategorical as RelaxedOneHotCategorical
 from .studentT import StudentT as StudentT
 from .transformed_distribution import TransformedDistribution as TransformedDistribution
 from .transforms import (
@@ -45,6 +52,7 @@ from .transforms import (
 from .transforms import (
     ExpTransform as ExpTransform,
 )
+from .transforms import LowerCholeskyTransform as LowerCholeskyTransform
 from .transforms import (
     PowerTransform as PowerTransform,
 )
@@ -67,3 +75,4 @@ from .transforms import (
     identity_transform as identity_transform,
 )
 from .uniform import Uniform as Uniform
+from .weibull import Weibull as Weibull

@@ -87,6 +87,3 @@ class TransformedDistribution(Distribution):
 
     def icdf(self, value: Any) -> Any:
         return self._transformed(self.base_dist.icdf(self._monotone(value)))
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}()"

@@ -132,6 +132,9 @@ class ComposeTransform(Transform):
             x = following
         return total if self.parts else torch.zeros_like(x)
 
+    def __repr__(self) -> str:
+        return "ComposeTransform(\n    " + ",\n    ".join(map(repr, self.parts)) + "\n)"
+
 
 identity_transform = ComposeTransform([])
 
@@ -281,3 +284,17 @@ class SoftmaxTransform(Transform):
 
     def _inverse(self, y: Any) -> Any:
         return y.log()
+
+
+class LowerCholeskyTransform(Transform):
+    """Matrices to lower triangular ones with a positive diagonal, by exponentials on it."""
+
+    domain = constraints.independent(constraints.real, 2)
+    codomain = constraints.lower_cholesky
+    event_dim = 2
+
+    def _call(self, x: Any) -> Any:
+        return x.tril(-1) + x.diagonal(dim1=-2, dim2=-1).exp().diag_embed()
+
+    def _inverse(self, y: Any) -> Any:
+        return y.tril(-1) + y.diagonal(dim1=-2, dim2=-1).log().diag_embed()
