@@ -60,3 +60,42 @@ def test_a_module_does_on_the_npu_what_it_does_on_the_cpu(name):
     for value, other in zip(outputs, wanted, strict=True):
         assert value.device.type == "npu" or isinstance(inputs[0], torch.nn.utils.rnn.PackedSequence)
         np.testing.assert_allclose(value.detach().cpu().numpy(), other.detach().numpy(), 1e-4, 1e-5)
+
+
+# What these compute depends on values, which meta tensors do not have.
+NEEDS_VALUES = {
+    "AdaptiveLogSoftmaxWithLoss", "CTCLoss", "EmbeddingBag-max", "EmbeddingBag-mean", "EmbeddingBag-sum",
+    "TransformerDecoder",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name not in NEEDS_VALUES])
+@pytest.mark.filterwarnings("ignore")
+def test_a_module_made_on_meta_knows_its_shapes_and_is_given_memory_later(name):
+    module, inputs = made(name)
+    wanted = [value.shape for value in tensors(module(*inputs), torch.Tensor)]
+    torch.set_default_device("meta")
+    try:
+        module, inputs = made(name)
+    finally:
+        torch.set_default_device("cpu")
+    assert [value.shape for value in tensors(module(*inputs), torch.Tensor)] == wanted
+    assert all(value.is_meta for value in module.state_dict().values())
+    module.to_empty(device="cpu")
+    assert not any(value.is_meta for value in module.state_dict().values())
+
+
+def whole(value):
+    """Whether a value has no dtype to change: None, and tensors of classes or flags."""
+    return value is None or (isinstance(value, torch.Tensor) and not value.is_floating_point())
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64], ids=str)
+@pytest.mark.parametrize("name", [name for name in CASES if name != "CTCLoss"])  # float32 and float64 only
+@pytest.mark.filterwarnings("ignore")
+def test_a_module_runs_in_another_dtype(name, dtype):
+    module, inputs = made(name)
+    module.to(dtype)
+    inputs = [value if whole(value) else value.to(dtype=dtype) for value in inputs]
+    output = tensors(module(*inputs), torch.Tensor)[0]
+    assert output.dtype in (dtype, torch.int64)

@@ -108,3 +108,9 @@ class UninitializedBuffer(UninitializedTensorMixin, torch.Tensor):  # type: igno
         made.persistent = persistent  # type: ignore[attr-defined]
         made._is_buffer = True  # type: ignore[attr-defined]
         return made
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        # A module replaces its buffers by what moving them gives, which must stay open as well.
+        result = super().__torch_function__(func, types, args, kwargs)
+        return result.as_subclass(cls) if type(result) is torch.Tensor else result

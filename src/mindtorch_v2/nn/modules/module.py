@@ -219,10 +219,17 @@ class Module(ModuleTraversal, ModuleConversion, ModuleState, ModuleHooks):
 
     def __getattr__(self, name: str) -> Any:
         # Reached only when the usual lookup found nothing.
+        # Written out, because programs come here for every weight they read.
         tables = self.__dict__
-        for table in ("_parameters", "_buffers", "_modules"):
-            if table in tables and name in tables[table]:
-                return tables[table][name]
+        found = tables.get("_parameters")
+        if found is not None and name in found:
+            return found[name]
+        found = tables.get("_modules")
+        if found is not None and name in found:
+            return found[name]
+        found = tables.get("_buffers")
+        if found is not None and name in found:
+            return found[name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __delattr__(self, name: str) -> None:

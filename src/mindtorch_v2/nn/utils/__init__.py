@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from . import parametrizations as parametrizations
     from . import parametrize as parametrize
     from . import prune as prune
+    from . import stateless as stateless
 
 # What few programs need is loaded when it is asked for: the name, and the file that has it.
 _LATER = {
@@ -44,7 +45,7 @@ _LATER = {
     "fuse_linear_bn_weights": "fusion",
     "skip_init": "init",
 }
-_MODULES = ("fusion", "init", "memory_format", "parametrizations", "parametrize", "prune")
+_MODULES = ("fusion", "init", "memory_format", "parametrizations", "parametrize", "prune", "stateless")
 
 
 def __getattr__(name: str) -> Any:

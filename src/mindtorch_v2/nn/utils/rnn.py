@@ -137,7 +137,7 @@ def pack_padded_sequence(
             )
         lengths = lengths.to(torch.int64)
     else:
-        lengths = torch.tensor(list(lengths), dtype=torch.int64)
+        lengths = torch.tensor(list(lengths), dtype=torch.int64, device="cpu")
     sorted_indices: Tensor | None = None
     if not enforce_sorted:
         lengths, order = torch.sort(lengths, descending=True)
@@ -168,7 +168,7 @@ def pack_padded_sequence(
         if step == len(running) or running[step] != running[start]:
             pieces.append(steps[start:step, : running[start]].reshape(-1, *steps.shape[2:]))
             start = step
-    return PackedSequence(torch.cat(pieces), torch.tensor(running), sorted_indices, None)
+    return PackedSequence(torch.cat(pieces), torch.tensor(running, device="cpu"), sorted_indices, None)
 
 
 def pad_packed_sequence(
@@ -197,7 +197,7 @@ def pad_packed_sequence(
     padded = empty.index_copy(0, places, data).reshape(steps, sizes[0], *data.shape[1:])
     if batch_first:
         padded = padded.transpose(0, 1)
-    lengths = torch.tensor(counts)
+    lengths = torch.tensor(counts, device="cpu")
     if sequence.unsorted_indices is not None:
         padded = padded.index_select(0 if batch_first else 1, sequence.unsorted_indices)
         lengths = lengths[sequence.unsorted_indices.cpu()]
@@ -237,7 +237,7 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool 
 
 def pack_sequence(sequences: list[Tensor], enforce_sorted: bool = True) -> PackedSequence:
     """Packs sequences, the longest first unless ``enforce_sorted`` is False."""
-    lengths = torch.tensor([sequence.size(0) for sequence in sequences])
+    lengths = torch.tensor([sequence.size(0) for sequence in sequences], device="cpu")
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 
 
