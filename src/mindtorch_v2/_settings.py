@@ -143,8 +143,18 @@ class SymBool:
     """A truth value that is not known yet, when PyTorch traces a program; here every one is known."""
 
 
+class _Graph:
+    """A TorchScript graph, as annotations of export functions name it (``torch._C.Graph``); there are none."""
+
+
+def _log_api_usage_once(event: str) -> None:
+    """Libraries tell PyTorch which of their classes are used; nobody counts here."""
+
+
 for _kind in (SymInt, SymFloat, SymBool):
     _kind.__module__ = __package__
+setattr(_C, "Graph", _Graph)  # noqa: B010 - type checkers need not know these
+setattr(_C, "_log_api_usage_once", _log_api_usage_once)  # noqa: B010
 
 
 def sym_int(a: Any) -> int:

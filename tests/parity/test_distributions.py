@@ -50,6 +50,7 @@ CASES = {
         lambda t, d: d.LowRankMultivariateNormal(t.zeros(2), t.tensor([[1.0], [0.5]]), t.tensor([0.5, 1.0])),
         [[0.5, 0.2]],
     ),
+    "Wishart": (lambda t, d: d.Wishart(t.tensor(3.5), covariance(t)), [[[2.0, 0.3], [0.3, 1.0]]]),
     "Independent": (lambda t, d: d.Independent(d.Normal(t.zeros(2, 3), 1.0), 1), [[0.5, 2.0, 1.0]] * 2),
     "a transformed one": (
         lambda t, d: d.TransformedDistribution(
@@ -63,7 +64,7 @@ CASES = {
     ),
 }  # fmt: skip
 # Drawn by rejection, or through multinomial counts: the same distribution, not always the same numbers.
-OWN_SAMPLES = {"Gamma", "Chi2", "Beta", "Dirichlet", "StudentT", "NegativeBinomial"}
+OWN_SAMPLES = {"Wishart", "Gamma", "Chi2", "Beta", "Dirichlet", "StudentT", "NegativeBinomial"}
 
 
 def facts(name, torch):

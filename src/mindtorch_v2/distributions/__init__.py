@@ -76,3 +76,4 @@ from .transforms import (
 )
 from .uniform import Uniform as Uniform
 from .weibull import Weibull as Weibull
+from .wishart import Wishart as Wishart

@@ -15,7 +15,7 @@ def _times_vector(matrix: Any, vector: Any) -> Any:
     return torch.matmul(matrix, vector.unsqueeze(-1)).squeeze(-1)
 
 
-def _cholesky_of_inverse(matrix: Any) -> Any:
+def cholesky_of_inverse(matrix: Any) -> Any:
     """The lower triangular L with L L^T the inverse, from the factor of the flipped matrix."""
     flipped = torch.linalg.cholesky(torch.flip(matrix, (-2, -1)))
     triangular = torch.transpose(torch.flip(flipped, (-2, -1)), -2, -1)
@@ -69,7 +69,7 @@ class MultivariateNormal(Distribution):
         elif name == "covariance_matrix":
             self._unbroadcasted_scale_tril = torch.linalg.cholesky(matrix)
         else:
-            self._unbroadcasted_scale_tril = _cholesky_of_inverse(matrix)
+            self._unbroadcasted_scale_tril = cholesky_of_inverse(matrix)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         made = super().expand(batch_shape, _instance)
