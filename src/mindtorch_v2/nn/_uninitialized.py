@@ -59,6 +59,12 @@ class UninitializedTensorMixin:
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if id(self) not in memo:
+            kind: Any = type(self)
+            memo[id(self)] = kind(self.requires_grad, self.device, self.dtype)
+        return memo[id(self)]
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         return type(self), (self.requires_grad,)
 
@@ -85,14 +91,6 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: igno
         data = torch.empty(0, device=device, dtype=dtype)
         made: Self = torch.Tensor._make_subclass(cls, data, requires_grad)
         return made
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        known: Self | None = memo.get(id(self))
-        if known is not None:
-            return known
-        result = type(self)(self.requires_grad, self.data.device, self.data.dtype)
-        memo[id(self)] = result
-        return result
 
 
 class UninitializedBuffer(UninitializedTensorMixin, torch.Tensor):  # type: ignore[misc]
