@@ -178,3 +178,7 @@ def __getattr__(name: str) -> _typing.Any:
         globals()[name] = found
         return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LOADED_WHEN_USED, *_MODULES_LOADED_WHEN_USED})

@@ -138,6 +138,22 @@ def test_whole_modules_cross_over():
         assert loaded[0].weight.tolist() == model[0].weight.tolist()
 
 
+def test_classes_have_the_names_that_files_know_them_by():
+    wrong = []
+    for package in ("nn", "optim"):
+        ours, theirs = getattr(mindtorch_v2, package), getattr(torch, package)
+        for name, value in vars(theirs).items():
+            own = getattr(ours, name, None)
+            if (
+                isinstance(value, type)
+                and isinstance(own, type)
+                and issubclass(value, (torch.nn.Module, torch.optim.Optimizer))
+            ):
+                if own.__module__.removeprefix("mindtorch_v2") != value.__module__.removeprefix("torch"):
+                    wrong.append((name, own.__module__, value.__module__))
+    assert not wrong
+
+
 def test_a_generator_goes_on_where_it_was():
     for writer, reader in [(torch, mindtorch_v2), (mindtorch_v2, torch)]:
         generator = writer.Generator().manual_seed(7)
