@@ -2,6 +2,7 @@
 
 import gc
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -294,14 +295,19 @@ PROGRAM = """
 
 
 def gone(pids):
-    """Whether the processes end, soon: they are not our children, so we can only look."""
-    import time
-
-    for _ in range(300):
-        if not any(os.path.exists(f"/proc/{pid}") for pid in pids):
-            return True
-        time.sleep(0.05)
-    return False
+    """Whether the processes, which are not our children, end."""
+    for pid in pids:
+        try:
+            descriptor = os.pidfd_open(pid)
+        except ProcessLookupError:
+            continue
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        ended = poll.poll(30_000)
+        os.close(descriptor)
+        if not ended:
+            return False
+    return True
 
 
 @pytest.mark.parametrize(("pin", "keep"), [(False, False), (True, True)])

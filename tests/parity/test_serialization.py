@@ -187,6 +187,20 @@ def test_what_weights_only_refuses_is_refused_in_the_same_words(value):
     assert messages[:2] == messages[2:]
 
 
+@pytest.mark.parametrize(
+    ("make", "advice"),
+    [
+        (lambda: torch.ones(2).to_sparse(), "sparse tensors; save tensor.to_dense"),
+        (lambda: torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8), "quantized tensors; save"),
+        (lambda: torch.ones(2).to(torch.float8_e4m3fnuz), "this dtype; save tensor.float"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_kinds_of_tensors_we_do_not_have_are_named(make, advice):
+    with pytest.raises(NotImplementedError, match=advice):
+        mindtorch_v2.load(io.BytesIO(saved(torch, make())))
+
+
 def test_refusals_of_arguments_are_the_same(tmp_path):
     data = saved(torch, torch.ones(2))
     calls = [

@@ -42,16 +42,13 @@ def resolve(module: str, name: str) -> Any:
     """The object of ours that ``torch…`` and a name in a file mean."""
     module = _MOVED_MODULES.get(module, module)
     path = module.split(".")[1:]
-    # A class may live in another file of the same package here, and its package has it too.
-    for length in range(len(path), -1, -1):
-        place = ".".join([_OURS, *path[:length]])
+    # A class may live in another file here; then a package around it has it too.
+    for length in [len(path), *range(len(path) - 1, 0, -1)]:
         try:
-            found: Any = importlib.import_module(place)
+            found: Any = importlib.import_module(".".join([_OURS, *path[:length]]))
             for part in name.split("."):
                 found = getattr(found, part)
         except (ModuleNotFoundError, AttributeError):
-            if length == len(path) and len(path) < 2:
-                break
             continue
         return found
     if (
