@@ -257,6 +257,25 @@ def test_many_tensors_in_one_batch_arrive():
     assert [x[0].item() for x in batch] == list(range(450))
 
 
+def test_shared_memory_goes_with_the_batches():
+    """By name, because names can be counted."""
+    before = mp.get_sharing_strategy()
+    mp.set_sharing_strategy("file_system")
+    try:
+        iterator = iter(data.DataLoader(Planes(), batch_size=4, num_workers=2))
+        prefixes = tuple(f"mindtorch_{process.pid}_" for process in iterator._workers)
+        batches = list(iterator)  # the workers, and their share of the memory, are gone
+
+        def names():
+            return [name for name in os.listdir("/dev/shm") if name.startswith(prefixes)]
+
+        assert len(names()) == len(batches)
+        del batches
+        assert names() == []
+    finally:
+        mp.set_sharing_strategy(before)
+
+
 def test_descriptors_do_not_pile_up():
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(2):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import pickle
 import struct
+from functools import cache
 from types import FunctionType
 from typing import Any
 
@@ -68,6 +69,7 @@ def is_torch_name(module: str) -> bool:
     return module.split(".", 1)[0] in ("torch", "torch_npu")
 
 
+@cache
 def pickler_class(pickle_module: Any) -> Any:
     """The module's Pickler, in Python where there is one, because only that lets us choose the names written."""
     base = pickle._Pickler if pickle_module is pickle else pickle_module.Pickler
@@ -93,6 +95,7 @@ def pickler_class(pickle_module: Any) -> Any:
     return Pickler
 
 
+@cache
 def unpickler_class(pickle_module: Any) -> Any:
     class Unpickler(pickle_module.Unpickler):  # type: ignore[misc]
         def find_class(self, module: str, name: str) -> Any:
