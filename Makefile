@@ -53,7 +53,7 @@ help:
 	@echo "make parity  compare with PyTorch 2.13.0, which is installed for it"
 	@echo "make torch-npu  run Huawei's torch_npu 2.13.0, which is installed for it, on the software NPU"
 	@echo "make hf      run Hugging Face's transformers, which is installed for it, with 'mindtorch run'"
-	@echo "make bench   host and kernel times beside PyTorch's"
+	@echo "make bench   host and kernel times, and loading of data, beside PyTorch's"
 	@echo "make lint    ruff, mypy, clang-format;  make format applies them"
 	@echo "make stubs   write the generated stub and support matrix into the source tree"
 	@echo "make asan    tests under the address and undefined-behaviour sanitizers;  make tsan: C++ tests, threads"
@@ -148,6 +148,7 @@ hf: build $(HF_VENV)/.ready
 bench: build $(PARITY_VENV)/.ready
 	$(PARITY_VENV)/bin/python benchmarks/paired.py
 	$(PARITY_VENV)/bin/python benchmarks/host.py --cases ew,mm,train
+	$(PARITY_VENV)/bin/python benchmarks/dataloader.py
 
 lint: $(VENV)/.lint-ready
 	$(VENV)/bin/ruff check

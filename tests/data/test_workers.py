@@ -2,6 +2,7 @@
 
 import gc
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -256,6 +257,25 @@ def test_many_tensors_in_one_batch_arrive():
     assert [x[0].item() for x in batch] == list(range(450))
 
 
+def test_shared_memory_goes_with_the_batches():
+    """By name, because names can be counted."""
+    before = mp.get_sharing_strategy()
+    mp.set_sharing_strategy("file_system")
+    try:
+        iterator = iter(data.DataLoader(Planes(), batch_size=4, num_workers=2))
+        prefixes = tuple(f"mindtorch_{process.pid}_" for process in iterator._workers)
+        batches = list(iterator)  # the workers, and their share of the memory, are gone
+
+        def names():
+            return [name for name in os.listdir("/dev/shm") if name.startswith(prefixes)]
+
+        assert len(names()) == len(batches)
+        del batches
+        assert names() == []
+    finally:
+        mp.set_sharing_strategy(before)
+
+
 def test_descriptors_do_not_pile_up():
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(2):
@@ -294,14 +314,19 @@ PROGRAM = """
 
 
 def gone(pids):
-    """Whether the processes end, soon: they are not our children, so we can only look."""
-    import time
-
-    for _ in range(300):
-        if not any(os.path.exists(f"/proc/{pid}") for pid in pids):
-            return True
-        time.sleep(0.05)
-    return False
+    """Whether the processes, which are not our children, end."""
+    for pid in pids:
+        try:
+            descriptor = os.pidfd_open(pid)
+        except ProcessLookupError:
+            continue
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        ended = poll.poll(30_000)
+        os.close(descriptor)
+        if not ended:
+            return False
+    return True
 
 
 @pytest.mark.parametrize(("pin", "keep"), [(False, False), (True, True)])

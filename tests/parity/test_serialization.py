@@ -138,6 +138,22 @@ def test_whole_modules_cross_over():
         assert loaded[0].weight.tolist() == model[0].weight.tolist()
 
 
+def test_classes_have_the_names_that_files_know_them_by():
+    wrong = []
+    for package in ("nn", "optim"):
+        ours, theirs = getattr(mindtorch_v2, package), getattr(torch, package)
+        for name, value in vars(theirs).items():
+            own = getattr(ours, name, None)
+            if (
+                isinstance(value, type)
+                and isinstance(own, type)
+                and issubclass(value, (torch.nn.Module, torch.optim.Optimizer))
+            ):
+                if own.__module__.removeprefix("mindtorch_v2") != value.__module__.removeprefix("torch"):
+                    wrong.append((name, own.__module__, value.__module__))
+    assert not wrong
+
+
 def test_a_generator_goes_on_where_it_was():
     for writer, reader in [(torch, mindtorch_v2), (mindtorch_v2, torch)]:
         generator = writer.Generator().manual_seed(7)
@@ -169,6 +185,20 @@ def test_what_weights_only_refuses_is_refused_in_the_same_words(value):
         names = library.serialization.get_unsafe_globals_in_checkpoint(io.BytesIO(data))
         messages.append(sorted(names))
     assert messages[:2] == messages[2:]
+
+
+@pytest.mark.parametrize(
+    ("make", "advice"),
+    [
+        (lambda: torch.ones(2).to_sparse(), "sparse tensors; save tensor.to_dense"),
+        (lambda: torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8), "quantized tensors; save"),
+        (lambda: torch.ones(2).to(torch.float8_e4m3fnuz), "this dtype; save tensor.float"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_kinds_of_tensors_we_do_not_have_are_named(make, advice):
+    with pytest.raises(NotImplementedError, match=advice):
+        mindtorch_v2.load(io.BytesIO(saved(torch, make())))
 
 
 def test_refusals_of_arguments_are_the_same(tmp_path):

@@ -12,6 +12,7 @@ from collections import OrderedDict
 import pytest
 
 import mindtorch_v2 as torch
+from mindtorch_v2._serialization.names import unpickler_class
 
 DTYPES = (
     "float32 float64 float16 bfloat16 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool complex64 complex128 "
@@ -406,6 +407,12 @@ def test_a_subclass_keeps_its_type_and_attributes():
     with torch.serialization.safe_globals([Tagged]):
         assert type(through(x)) is Tagged
     assert type(copy.deepcopy(x)) is Tagged and pickle.loads(pickle.dumps(x)).tag == "a"
+
+
+def test_a_name_we_do_not_have_is_told():
+    for name in (b"torch.fx.graph_module\nGraphModule", b"torch\nno_such_function"):
+        with pytest.raises(AttributeError, match="mindtorch_v2 does not have; if the object matters"):
+            unpickler_class(pickle)(io.BytesIO(b"\x80\x02c" + name + b"\n.")).load()
 
 
 def test_environment_variables_force_one_way(monkeypatch):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import pickle
 import struct
+from functools import cache
 from types import FunctionType
 from typing import Any
 
@@ -42,16 +43,13 @@ def resolve(module: str, name: str) -> Any:
     """The object of ours that ``torch…`` and a name in a file mean."""
     module = _MOVED_MODULES.get(module, module)
     path = module.split(".")[1:]
-    # A class may live in another file of the same package here, and its package has it too.
-    for length in range(len(path), -1, -1):
-        place = ".".join([_OURS, *path[:length]])
+    # A class may live in another file here; then a package around it has it too.
+    for length in [len(path), *range(len(path) - 1, 0, -1)]:
         try:
-            found: Any = importlib.import_module(place)
+            found: Any = importlib.import_module(".".join([_OURS, *path[:length]]))
             for part in name.split("."):
                 found = getattr(found, part)
         except (ModuleNotFoundError, AttributeError):
-            if length == len(path) and len(path) < 2:
-                break
             continue
         return found
     if (
@@ -71,6 +69,7 @@ def is_torch_name(module: str) -> bool:
     return module.split(".", 1)[0] in ("torch", "torch_npu")
 
 
+@cache
 def pickler_class(pickle_module: Any) -> Any:
     """The module's Pickler, in Python where there is one, because only that lets us choose the names written."""
     base = pickle._Pickler if pickle_module is pickle else pickle_module.Pickler
@@ -96,6 +95,7 @@ def pickler_class(pickle_module: Any) -> Any:
     return Pickler
 
 
+@cache
 def unpickler_class(pickle_module: Any) -> Any:
     class Unpickler(pickle_module.Unpickler):  # type: ignore[misc]
         def find_class(self, module: str, name: str) -> Any:

@@ -110,6 +110,21 @@ def allowed_by_default() -> dict[str, Any]:
     return allowed
 
 
+# What PyTorch allows as well, and we do not have: by name, and what to do about it.
+_MISSING = {
+    "torch._utils._rebuild_sparse_tensor": "sparse tensors; save tensor.to_dense()",
+    "torch._utils._rebuild_qtensor": "quantized tensors; save tensor.dequantize()",
+    "torch._utils._rebuild_nested_tensor": "nested tensors; save tensor.to_padded_tensor(0)",
+    "torch._utils._rebuild_wrapper_subclass": "tensors without a storage; save what they wrap",
+} | {
+    f"torch.{name}": "this dtype; save tensor.float()"
+    for name in (
+        "complex32 float8_e4m3fnuz float8_e5m2fnuz float8_e8m0fnu float4_e2m1fn_x2 qint8 quint8 qint32 quint4x2 "
+        "quint2x4 QInt8Storage QUInt8Storage QInt32Storage QUInt4x2Storage QUInt2x4Storage"
+    ).split()
+}
+
+
 def _global_name(readline: Callable[[], bytes]) -> tuple[str, str]:
     """The module and name after a GLOBAL opcode, with Python 2's names translated."""
     lines = []
@@ -193,6 +208,9 @@ class Unpickler:
             self._stack.append(self._allowed[full_name])
         elif full_name in self._by_user:
             self._stack.append(self._by_user[full_name])
+        elif full_name in _MISSING:
+            reason = f"the file has {full_name}: mindtorch_v2 does not have {_MISSING[full_name]} instead"
+            raise ArchiveError(NotImplementedError(reason))
         else:
             raise _unsupported(full_name)
 
@@ -328,7 +346,7 @@ class Unpickler:
 
 
 class ArchiveError(Exception):
-    """Carries an error about the archive (a missing record, a bad checksum) out of the machine unchanged."""
+    """Carries an error that is not about the pickle (a missing record, a bad checksum) out of the machine unchanged."""
 
     def __init__(self, reason: Exception) -> None:
         super().__init__(str(reason))

@@ -11,6 +11,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import mindtorch_v2 as torch
+
 from .._storage import UntypedStorage
 from .._storage_typed import _LEGACY_NAMES, TypedStorage
 from .locations import location_tag
@@ -36,15 +38,13 @@ class _Storages:
         self.found: dict[str, tuple[UntypedStorage, int]] = {}  # with the bytes per element
 
     def persistent_id(self, obj: Any) -> tuple[Any, ...] | None:
-        import mindtorch_v2 as torch
-
+        if not isinstance(obj, (TypedStorage, UntypedStorage)):  # nearly always
+            return None
         if isinstance(obj, TypedStorage):
             storage, dtype = obj.untyped(), obj.dtype
             kind: Any = getattr(torch, _LEGACY_NAMES[dtype.name])
-        elif isinstance(obj, UntypedStorage):
-            storage, dtype, kind = obj, torch.uint8, UntypedStorage
         else:
-            return None
+            storage, dtype, kind = obj, torch.uint8, UntypedStorage
         identity = storage._handle._cdata
         if storage.device.type != "meta" and storage.nbytes():
             if self._dtypes.setdefault(storage.data_ptr(), dtype) != dtype:

@@ -4,7 +4,8 @@ Note [Sending a storage]
 ``file_descriptor``: the memory has no name; its descriptor is sent beside the pickle, through a socket that the sending
 process serves (multiprocessing's own mechanism), so the sender must live until the receiver has unpickled. Nothing can
 be left behind. ``file_system``: the memory has a name, which is sent; there is no limit of open descriptors, but a
-killed process leaves the object in /dev/shm. A file that was mapped (`from_file(shared=True)`) is sent as its path.
+killed process, or a message that nobody receives, leaves the object in /dev/shm. A file that was mapped
+(`from_file(shared=True)`) is sent as its path.
 """
 
 from __future__ import annotations

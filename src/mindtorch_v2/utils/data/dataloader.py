@@ -240,13 +240,13 @@ class _BaseDataLoaderIter:
             warnings.warn(
                 "pin_memory_device is deprecated, the current accelerator will be used as the device,ignore "
                 f"pin_memory_device='{loader.pin_memory_device}'.",
-                stacklevel=5,
+                stacklevel=6,
             )
         if not torch.npu.is_available():
             warnings.warn(
                 "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be "
                 "used.",
-                stacklevel=5,
+                stacklevel=6,
             )
             return False
         return True

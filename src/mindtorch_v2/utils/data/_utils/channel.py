@@ -29,22 +29,27 @@ _HEADER = struct.Struct("<QI")  # bytes of the pickle, number of descriptors
 _AT_ONCE = 200  # descriptors in one call; the kernel takes 253
 
 
-class _Pickler(ForkingPickler):
-    def __init__(self, file: io.BytesIO) -> None:
-        super().__init__(file, pickle.HIGHEST_PROTOCOL)
-        self.descriptors: list[int] = []
-        self._kept: list[UntypedStorage] = []  # their descriptors are open until all is sent
-        self.dispatch_table = {**self.dispatch_table, UntypedStorage: self._reduce_storage}
+def _pickled(message: Any) -> tuple[memoryview, list[int], list[UntypedStorage]]:
+    """The pickle, the descriptors that go with it, and the storages that keep them open."""
+    descriptors: list[int] = []
+    kept: list[UntypedStorage] = []
 
-    def _reduce_storage(self, storage: UntypedStorage) -> Any:
+    # Not a method of a pickler: the two would keep each other, and the batch, until the next garbage collection.
+    def reduce(storage: UntypedStorage) -> Any:
         if storage.device.type == "cpu" and not storage.is_shared() and storage.nbytes() < SMALL_BYTES:
             return storage.__reduce__()
         handle = shared(storage)._handle
         if handle.descriptor() < 0:
             return reduce_storage(storage)
-        self._kept.append(storage)
-        self.descriptors.append(handle.descriptor())
-        return _take, (len(self.descriptors) - 1, handle.nbytes())
+        kept.append(storage)
+        descriptors.append(handle.descriptor())
+        return _take, (len(descriptors) - 1, handle.nbytes())
+
+    buffer = io.BytesIO()
+    pickler = ForkingPickler(buffer, pickle.HIGHEST_PROTOCOL)
+    pickler.dispatch_table = {**pickler.dispatch_table, UntypedStorage: reduce}
+    pickler.dump(message)
+    return buffer.getbuffer(), descriptors, kept
 
 
 _arrived = threading.local()
@@ -82,10 +87,7 @@ class Channel:
 
     def send(self, message: Any) -> None:
         """Sends a message; waits until the other side has room for it."""
-        buffer = io.BytesIO()
-        pickler = _Pickler(buffer)
-        pickler.dump(message)
-        descriptors, payload = pickler.descriptors, buffer.getbuffer()
+        payload, descriptors, kept = _pickled(message)
         header = _HEADER.pack(len(payload), len(descriptors))
         if not descriptors:
             self.socket.sendall(header + payload)
@@ -94,6 +96,7 @@ class Channel:
         for start in range(_AT_ONCE, len(descriptors), _AT_ONCE):
             socket.send_fds(self.socket, [b"+"], descriptors[start : start + _AT_ONCE])
         self.socket.sendall(payload)
+        del kept  # the descriptors are the other side's as well now
 
     def post(self, message: Any) -> None:
         """Sends a message without shared memory; what there is no room for stays until flush()."""
