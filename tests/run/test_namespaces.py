@@ -190,3 +190,61 @@ def test_weights_are_downloaded_once_and_checked(tmp_path, monkeypatch, capsys):
     assert kept == [named.name]
     with pytest.raises(NotImplementedError, match="install the package that has the model"):
         torch.hub.load("owner/repository", "model")
+
+
+def test_devices_of_others_can_be_named_but_not_used():
+    device = torch.device("cuda", 1)
+    assert device == torch.device("cuda:1") and (device.type, device.index) == ("cuda", 1)
+    assert device != torch.ones(1).device and repr(device) == "device(type='cuda', index=1)"
+    for use in (
+        lambda: torch.ones(1, device=device),
+        lambda: torch.ones(1).to("cuda"),
+        lambda: torch.nn.Linear(1, 1, device="cuda"),
+        lambda: torch.Generator("cuda"),
+        lambda: torch.set_default_device("cuda"),
+    ):
+        with pytest.raises(AssertionError, match="^Torch not compiled with CUDA enabled$"):
+            use()
+    with pytest.raises(RuntimeError, match="not linked with support for mps devices"):
+        torch.ones(1, device="mps")
+    with pytest.raises(RuntimeError, match="at start of device string: gpu"):
+        torch.device("gpu")
+
+
+def test_a_tensor_of_any_device_can_be_a_number():
+    for device in ("cpu", "npu"):
+        assert torch.full((2,), torch.tensor(3.5, device=device)).tolist() == [3.5, 3.5]
+        assert torch.arange(torch.tensor(3, device=device)).tolist() == [0, 1, 2]
+    with pytest.raises(TypeError, match="must be Number, not Tensor"):
+        torch.full((2,), torch.tensor([1.0]))
+
+
+def test_generators_are_in_the_mode_only_while_they_run():
+    @torch.no_grad()
+    def walk():
+        sent = yield torch.is_grad_enabled()
+        try:
+            yield sent, torch.is_grad_enabled()
+        except ValueError:
+            yield "caught", torch.is_grad_enabled()
+        return "end"
+
+    steps = walk()
+    assert next(steps) is False and torch.is_grad_enabled()
+    assert steps.send(5) == (5, False) and steps.throw(ValueError()) == ("caught", False)
+    with pytest.raises(StopIteration) as stop:
+        next(steps)
+    assert stop.value.value == "end" and torch.is_grad_enabled()
+
+
+def test_annotations_of_classes_can_be_evaluated():
+    import typing
+
+    for name in ("Module", "Linear", "Sequential", "ModuleDict", "MultiheadAttention"):
+        assert "training" in typing.get_type_hints(getattr(torch.nn, name))
+
+
+def test_a_leafs_node_knows_its_tensor():
+    leaf = torch.ones(2, requires_grad=True)
+    ((node, _),) = leaf.view(2).grad_fn.next_functions
+    assert node.name() == "AccumulateGrad" and node.variable is leaf
