@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import mindtorch_v2 as torch
 
@@ -140,6 +141,12 @@ def multi_head_attention_forward(
         raise RuntimeError(
             "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
             "`generate_square_subsequent_mask` to create this mask."
+        )
+    if key_padding_mask is not None and attn_mask is not None and key_padding_mask.dtype != attn_mask.dtype:
+        warnings.warn(
+            "Support for mismatched key_padding_mask and attn_mask is deprecated. Use same type for both "
+            "instead.",
+            stacklevel=4,
         )
     padding = _additive_mask(key_padding_mask, "key_padding_mask", query.dtype)
     if is_causal and padding is None and not need_weights:
