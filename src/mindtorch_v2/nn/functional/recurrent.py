@@ -8,7 +8,7 @@ from typing import Any
 import mindtorch_v2 as torch
 from mindtorch_v2 import Tensor
 
-from ...autograd.function import Function
+from ._pieces import pieces
 from .dropout import dropout
 from .linear import linear
 
@@ -19,25 +19,8 @@ Hidden = tuple[Tensor, Tensor | None, Tensor | None]
 Step = Callable[[Tensor, State, Hidden], State]
 
 
-class _Apart(Function):
-    """The slices of a tensor. Their gradients come together in one step; those of `unbind` and `split` are
-    added up one by one, each as large as the whole, which for a long sequence is most of the work.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, tensor: Tensor, dim: int, sizes: list[int] | None) -> tuple[Tensor, ...]:
-        ctx.dim, ctx.sizes = dim, sizes
-        return tuple(tensor.unbind(dim) if sizes is None else tensor.split(sizes, dim))
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Any:
-        join = torch.stack if ctx.sizes is None else torch.cat
-        return join(gradients, ctx.dim), None, None
-
-
 def _parts(gates: Tensor, count: int) -> tuple[Tensor, ...]:
-    cut = gates.unflatten(1, (count, -1))
-    return _Apart.apply(cut, 1, None) if cut.requires_grad else cut.unbind(1)
+    return pieces(gates.unflatten(1, (count, -1)), 1)
 
 
 def _lstm_step(gates: Tensor, state: State, own: Hidden) -> State:
@@ -90,7 +73,7 @@ def prepared(mode: str, input: Tensor, weights: Sequence[Any]) -> tuple[Tensor, 
 def _run_padded(step: Step, gates: Tensor, state: State, own: Hidden, reverse: bool) -> tuple[Tensor, State]:
     """All steps of (T, B, …) in one direction: the outputs and the last state."""
     outputs = []
-    steps = _Apart.apply(gates, 0, None)
+    steps = pieces(gates, 0)
     for now in reversed(steps) if reverse else steps:
         state = step(now, state, own)
         outputs.append(state[0])
@@ -103,7 +86,7 @@ def _run_packed(
     """As `_run_padded` over a packed sequence, whose batch gets smaller as sequences end."""
     outputs = []
     ended: list[State] = []
-    for now, size in zip(_Apart.apply(gates, 0, sizes), sizes, strict=True):
+    for now, size in zip(pieces(gates, 0, sizes), sizes, strict=True):
         if size < state[0].size(0):
             ended.append(tuple(s[size:] for s in state))
             state = tuple(s[:size] for s in state)
@@ -120,7 +103,7 @@ def _run_packed_backwards(
     """From the last step to the first: sequences join as they begin, each with its own first state."""
     outputs = []
     state = tuple(s[: sizes[-1]] for s in start)
-    for now, size in zip(reversed(_Apart.apply(gates, 0, sizes)), reversed(sizes), strict=True):
+    for now, size in zip(reversed(pieces(gates, 0, sizes)), reversed(sizes), strict=True):
         running = state[0].size(0)
         if size > running:
             state = tuple(torch.cat([s, first[running:size]]) for s, first in zip(state, start, strict=True))
