@@ -48,6 +48,19 @@ def test_vmap_is_the_loop_it_stands_for():
     assert torch.equal(per_sample(torch.ones(4), x), x)
 
 
+@pytest.mark.parametrize("device", ["cpu", "npu"])
+def test_random_numbers_inside_vmap_are_what_was_asked_for(device):
+    x = torch.zeros(3, device=device)
+
+    def noisy(v):
+        return v + torch.rand((), device=device)
+
+    assert len(set(torch.vmap(noisy, randomness="same")(x).tolist())) == 1
+    assert len(set(torch.vmap(noisy, randomness="different")(x).tolist())) == 3
+    with pytest.raises(RuntimeError, match="randomness error mode"):
+        torch.vmap(noisy)(x)
+
+
 def test_modules_are_called_with_other_parameters():
     module = torch.nn.Linear(2, 1)
     zeros = {name: torch.zeros_like(p) for name, p in module.named_parameters()}

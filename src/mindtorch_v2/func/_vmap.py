@@ -105,18 +105,25 @@ class _Randomness:
                 f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {kind}"
             )
         self.kind = kind
-        self.state: Any = None if kind == "different" else torch.get_rng_state()
+        self.states: Any = None if kind == "different" else _generator_states()
 
     def before(self) -> None:
         if self.kind == "same":
-            torch.set_rng_state(self.state)
+            torch.set_rng_state(self.states[0])
+            if len(self.states) > 1:
+                torch.npu.set_rng_state_all(self.states[1:])
 
     def after(self) -> None:
-        if self.kind == "error" and not torch.equal(torch.get_rng_state(), self.state):
+        if self.kind == "error" and not all(map(torch.equal, self.states, _generator_states())):
             raise RuntimeError(
                 "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
                 "'different' randomness flags on vmap or perform the randomness operation out of vmap"
             )
+
+
+def _generator_states() -> list[Tensor]:
+    """Of the CPU, and of each NPU once one is in use."""
+    return [torch.get_rng_state(), *(torch.npu.get_rng_state_all() if torch.npu.is_initialized() else [])]
 
 
 def vmap(
