@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from . import autograd, backends, bindings, dispatch, docs
+from . import autocast, autograd, backends, bindings, dispatch, docs
 from .table import MODULES, Row, load_table, stems
 
 _TEMPLATE_FAMILIES = ("unary", "predicate", "binary", "compare", "reduce")
 
 
 def _outputs(rows: list[Row]) -> dict[str, str]:
+    autocast.check(rows)
     autograd.prepare(rows)
     files = {
         "ops/ops.h": dispatch.umbrella(rows),

@@ -93,7 +93,7 @@ def cpu_header(rows: list[Row]) -> str:
     by_hand = sorted({
         f"void {r.cpu}({_parameters(r)});"
         for r in rows
-        if has_table(r) and r.cpu and r.family in ("kernel", "inplace")
+        if has_table(r) and r.cpu and r.family in ("kernel", "inplace", "lists")
     })  # fmt: skip
     return "\n".join([
         BANNER + "#pragma once\n",
@@ -114,6 +114,9 @@ def cpu_source(rows: list[Row], stem: str) -> str:
     functions = []
     for r in rows:
         work = "out" if not writes_in_place(r) else r.target
+        if r.family == "lists":
+            functions.append(f"void run_{r.id}({_unused_allowed(r)}) {{\n{_cpu_body(r)}\n}}\n")
+            continue
         if not writes_in_place(r):
             work = r.schema.returns[0].name
         inputs = [a.name for a in r.schema.arguments if a.type == "Tensor"]
@@ -162,6 +165,8 @@ def _npu_arguments(row: Row, call: VendorCall) -> str:
 
 def _npu_body(row: Row) -> str:
     target = row.target if writes_in_place(row) else row.schema.returns[0].name
+    if row.family in ("foreach", "lists"):
+        target = "self[0]"
     if isinstance(row.npu, str):
         names = [a.name for a in row.schema.arguments] + (
             [] if writes_in_place(row) else [r.name for r in row.schema.returns]

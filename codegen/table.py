@@ -14,13 +14,14 @@ from .schema import Argument, Schema, SchemaError, parse_schema
 ROOT = Path(__file__).resolve().parent.parent
 FAMILIES = (
     "unary", "predicate", "binary", "compare", "reduce", "kernel", "inplace", "view", "composite", "python",
+    "foreach", "lists",
 )  # fmt: skip
 MODULES = ("linalg", "fft", "special", "nn")
 _ELEMENTWISE = ("unary", "predicate", "binary", "compare")
 _KEYS = {
     "op", "family", "variants", "dtype", "cpu", "npu", "kernel", "infer", "view", "composite", "grad",
     "scalar", "scalar_overload", "special", "differentiable", "factory", "self", "check", "python", "module",
-    "aliases",
+    "aliases", "each",
 }  # fmt: skip
 _CALL = re.compile(r"^(\w+)\((.*)\)$")
 
@@ -46,6 +47,9 @@ class Row:
     infer: str | None = None
     check: str | None = None  # a function of infer/ that refuses bad values before anything is allocated
     view: str | None = None
+    each: str | None = (
+        None  # "add(self, other, alpha)": what a foreach operator calls for each entry of its lists
+    )
     composite: str | None = None
     python: str | None = None  # "shape.rot90": a function of src/mindtorch_v2/_composed/shape.py
     module: str = ""  # the namespace it lives in, with its prefix in the name: torch.linalg for linalg_inv
@@ -106,6 +110,8 @@ def _formulas(cell: dict[str, Any]) -> tuple[tuple[tuple[str, ...], str], ...]:
 def _default_variants(family: str, module: str) -> list[str]:
     if module:  # torch.linalg and the like have functions only
         return ["function", "out"] if family in (*_ELEMENTWISE, "reduce") else ["function"]
+    if family in ("foreach", "lists"):
+        return ["function", "inplace"] if family == "foreach" else ["function"]
     if family in _ELEMENTWISE:
         return ["function", "method", "inplace", "out"]
     return ["function", "method", "out"] if family == "reduce" else ["function", "method"]
@@ -130,6 +136,10 @@ def _rows(entry: dict[str, Any], defaults: dict[str, Any], source: str) -> list[
         raise SchemaError(f"{source}: module {cell['module']!r}; known: {', '.join(MODULES)}")
     if ("python" in cell) != (family == "python"):
         raise SchemaError(f"{source}: {schema.full_name}: family python and the key python: go together")
+    if ("each" in cell) != (family == "foreach"):
+        raise SchemaError(f"{source}: {schema.full_name}: family foreach and the key each: go together")
+    if (not schema.returns) != (family == "lists"):
+        raise SchemaError(f"{source}: {schema.full_name}: family lists and the result () go together")
     row = Row(
         schema=schema,
         family=family,
@@ -142,6 +152,7 @@ def _rows(entry: dict[str, Any], defaults: dict[str, Any], source: str) -> list[
         infer=cell.get("infer"),
         check=cell.get("check"),
         view=cell.get("view"),
+        each=cell.get("each"),
         composite=cell.get("composite"),
         python=cell.get("python"),
         module=cell.get("module", ""),

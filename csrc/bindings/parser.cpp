@@ -203,6 +203,13 @@ std::vector<double> Bound::reals(int i) const {
   return out;
 }
 
+std::vector<Scalar> Bound::numbers(int i) const {
+  std::vector<Scalar> out;
+  for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(slot_[i]); ++k)
+    out.push_back(number_from(PySequence_Fast_GET_ITEM(slot_[i], k)));
+  return out;
+}
+
 std::string_view Bound::text(int i) const {
   Py_ssize_t size = 0;
   const char* chars = PyUnicode_AsUTF8AndSize(slot_[i], &size);

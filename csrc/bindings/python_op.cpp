@@ -26,8 +26,8 @@ struct Holder {
 }  // namespace
 
 PythonOp::PythonOp(const char* module, const char* function, const char* name,
-                   std::initializer_list<const char*> names)
-    : module_(module), function_(function), info_{name, ""} {
+                   std::initializer_list<const char*> names, autocast::Policies policies)
+    : module_(module), function_(function), info_{name, ""}, policies_(policies) {
   for (const char* n : names) names_.push_back(owned(PyUnicode_InternFromString(n)));
 }
 
@@ -38,11 +38,23 @@ PyObject* PythonOp::call(const Bound& bound, PyObject* first) const {
     callable_ = owned(PyObject_GetAttrString(module.object, function_));
   }
   OpScope scope(info_, {});
+  if (autocast::active()) [[unlikely]] {
+    std::vector<Tensor> tensors;
+    for (size_t i = 0; i < names_.size(); ++i)
+      if (bound.given(int(i)) && is_tensor(bound.at(int(i)))) tensors.push_back(bound.tensor(int(i)));
+    const autocast::Cast cast(function_, policies_, {}, {tensors});
+    if (cast.applies()) return run(bound, first, &cast);
+  }
+  return run(bound, first, nullptr);
+}
+
+PyObject* PythonOp::run(const Bound& bound, PyObject* first, const autocast::Cast* cast) const {
   Holder names{owned(PyTuple_New(0))};
   std::vector<PyObject*> values, passed;
   for (size_t i = 0; i < names_.size(); ++i) {
     if (!bound.passed(int(i))) continue;
-    values.push_back(i == 0 && first ? returned(first) : bound.object(int(i)));
+    if (cast && is_tensor(bound.at(int(i)))) values.push_back(wrap((*cast)(bound.tensor(int(i)))));
+    else values.push_back(i == 0 && first ? returned(first) : bound.object(int(i)));
     passed.push_back(names_[i]);
   }
   Py_DECREF(std::exchange(names.object, owned(PyTuple_New(Py_ssize_t(passed.size())))));

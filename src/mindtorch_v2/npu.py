@@ -349,3 +349,19 @@ def get_rng_state_all() -> list[Any]:
 def set_rng_state_all(new_states: list[Any]) -> None:
     for index, state in enumerate(new_states):
         set_rng_state(state, index)
+
+
+# --- mixed precision ------------------------------------------------------------------------------------
+
+
+def get_amp_supported_dtype() -> list[Any]:
+    """The dtypes that ``torch.autocast("npu")`` knows."""
+    return [_C.float16, _C.bfloat16, _C.float32]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "amp":  # loaded when it is asked for
+        from .amp import npu as amp
+
+        return amp
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -144,6 +144,7 @@ class device_of(device):
 
 
 # They take their names from above.
+from . import amp as amp  # noqa: E402
 from . import memory as memory  # noqa: E402
 from . import nvtx as nvtx  # noqa: E402
 from . import random as random  # noqa: E402

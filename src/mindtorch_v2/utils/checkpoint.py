@@ -60,21 +60,31 @@ def set_device_states(
         torch.npu.set_rng_state(state, index)
 
 
-class _RandomState:
-    """The generators as they were, so that the second run draws the same numbers."""
+class _Surroundings:
+    """The generators and autocast as they were, so that the second run computes what the first one did."""
 
-    def __init__(self, enabled: bool, args: Any) -> None:
-        self.state = torch.get_rng_state() if enabled else None
-        self.devices, self.device_states = get_device_states(args) if enabled else ([], [])
+    def __init__(self, preserve_random: bool, args: Any) -> None:
+        self.random = torch.get_rng_state() if preserve_random else None
+        self.devices, self.device_states = get_device_states(args) if preserve_random else ([], [])
+        self.casts = [
+            (
+                device,
+                torch.get_autocast_dtype(device),
+                torch.is_autocast_enabled(device),
+                torch.is_autocast_cache_enabled(),
+            )
+            for device in ("cpu", "npu")
+        ]
 
     @contextlib.contextmanager
     def replayed(self) -> Any:
-        if self.state is None:
-            yield
-            return
-        with torch.fork_rng(devices=self.devices):
-            torch.set_rng_state(self.state)
-            set_device_states(self.devices, self.device_states)
+        with contextlib.ExitStack() as stack:
+            for device, dtype, enabled, cache in self.casts:
+                stack.enter_context(torch.autocast(device, dtype, enabled, cache))
+            if self.random is not None:
+                stack.enter_context(torch.fork_rng(devices=self.devices))
+                torch.set_rng_state(self.random)
+                set_device_states(self.devices, self.device_states)
             yield
 
 
@@ -84,7 +94,7 @@ class _Reentrant(Function):
     @staticmethod
     def forward(ctx: Any, run: Callable[..., Any], preserve: bool, *args: Any) -> Any:
         ctx.run = run
-        ctx.random = _RandomState(preserve, args)
+        ctx.surroundings = _Surroundings(preserve, args)
         ctx.others = [None if isinstance(a, torch.Tensor) else a for a in args]
         ctx.places = [i for i, a in enumerate(args) if isinstance(a, torch.Tensor)]
         ctx.save_for_backward(*(args[i] for i in ctx.places))
@@ -95,7 +105,7 @@ class _Reentrant(Function):
         args = list(ctx.others)
         for place, saved in zip(ctx.places, ctx.saved_tensors, strict=True):
             args[place] = saved.detach().requires_grad_(saved.requires_grad)
-        with torch.enable_grad(), ctx.random.replayed():
+        with torch.enable_grad(), ctx.surroundings.replayed():
             outputs = ctx.run(*args)
         if not isinstance(outputs, tuple):
             outputs = (outputs,)
@@ -118,8 +128,10 @@ class _Enough(Exception):
 class _Frame:
     """One checkpointed call: the first run leaves numbered places, the second fills them all at once."""
 
-    def __init__(self, run: Callable[[], Any], random: _RandomState, check: bool, early_stop: bool) -> None:
-        self.run, self.random, self.check, self.early_stop = run, random, check, early_stop
+    def __init__(
+        self, run: Callable[[], Any], surroundings: _Surroundings, check: bool, early_stop: bool
+    ) -> None:
+        self.run, self.surroundings, self.check, self.early_stop = run, surroundings, check, early_stop
         self.count = 0
         self.kept: list[torch.Tensor] | None = None
 
@@ -151,7 +163,7 @@ class _Frame:
                 raise _Enough
             return kept[-1]
 
-        with torch.enable_grad(), self.random.replayed(), saved_tensors_hooks(keep, lambda t: t):
+        with torch.enable_grad(), self.surroundings.replayed(), saved_tensors_hooks(keep, lambda t: t):
             with contextlib.suppress(_Enough):
                 self.run()
         if len(kept) != self.count:
@@ -218,9 +230,9 @@ def checkpoint(
         with second:
             function(*args, **kwargs)
 
-    random = _RandomState(preserve_rng_state, (args, kwargs))
+    surroundings = _Surroundings(preserve_rng_state, (args, kwargs))
     stop = early_stop if _early_stop is None else _early_stop
-    frame = _Frame(again, random, determinism_check == "default", stop)
+    frame = _Frame(again, surroundings, determinism_check == "default", stop)
     with saved_tensors_hooks(frame.pack, frame.unpack), first:
         return function(*args, **kwargs)
 
