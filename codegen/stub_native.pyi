@@ -562,3 +562,8 @@ class Tensor:
 # --- results with names
 
 results: NamedTuple
+
+# Set from Python, in _settings.py.
+class Graph: ...
+
+def _log_api_usage_once(event: str) -> None: ...

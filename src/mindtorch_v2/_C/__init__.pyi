@@ -2008,3 +2008,8 @@ class _to_input_to_weight_to_bias(NamedTuple):
 class _values_indices(NamedTuple):
     values: Tensor
     indices: Tensor
+
+# Set from Python, in _settings.py.
+class Graph: ...
+
+def _log_api_usage_once(event: str) -> None: ...
