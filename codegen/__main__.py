@@ -15,6 +15,8 @@ def _outputs(rows: list[Row]) -> dict[str, str]:
     autograd.prepare(rows)
     files = {
         "ops/ops.h": dispatch.umbrella(rows),
+        "ops/compositions.h": backends.compositions_header(rows),
+        "ops/compositions.cpp": backends.compositions_source(rows),
         "cpu/kernels.h": backends.cpu_header(rows),
         "cpu/register.cpp": backends.register_all(rows, "cpu"),
         "npu/kernels.h": backends.npu_header(rows),

@@ -3,9 +3,9 @@ instantiations of the elementwise templates that both the CPU and the software N
 
 from __future__ import annotations
 
-from .cpp_types import kernel_parameters
+from .cpp_types import kernel_parameters, parameters, return_type
 from .dispatch import BANNER, has_table, rule, writes_in_place
-from .table import Row, VendorCall, stems
+from .table import Composition, Row, VendorCall, stems
 
 _SIGNATURES = {
     "unary": "(const View&, const View&, const Scalar*)",
@@ -167,7 +167,7 @@ def _npu_body(row: Row) -> str:
             [] if writes_in_place(row) else [r.name for r in row.schema.returns]
         )
         return f"  npu::{row.npu}({', '.join(names)});"
-    assert row.npu is not None
+    assert isinstance(row.npu, VendorCall)
     return (
         f'  static aclnn::Function<decltype({row.npu.function}GetWorkspaceSize)> f("{row.npu.function}");\n'
         f"  aclnn::call(f, {target}.device(), {_npu_arguments(row, row.npu)});"
@@ -191,7 +191,7 @@ def npu_header(rows: list[Row]) -> str:
 
 
 def npu_source(rows: list[Row], stem: str) -> str:
-    rows = [r for r in rows if has_table(r) and r.npu]
+    rows = [r for r in rows if has_table(r) and r.npu and not isinstance(r.npu, Composition)]
     functions = [f"void run_{r.id}({_unused_allowed(r)}) {{\n{_npu_body(r)}\n}}\n" for r in rows]
     return "\n".join([
         BANNER,
@@ -206,5 +206,64 @@ def npu_source(rows: list[Row], stem: str) -> str:
         *[f"  table::{r.id}.cell[int(DeviceType::npu)] = run_{r.id};" for r in rows],
         "}\n",
         "}  // namespace mt::npu",
+        "",
+    ])  # fmt: skip
+
+
+def _composed(rows: list[Row]) -> list[tuple[Row, str]]:
+    """The rows whose cell is made of other operators, with the function that makes it."""
+    return [(r, r.npu.function) for r in rows if has_table(r) and isinstance(r.npu, Composition)]
+
+
+def compositions_header(rows: list[Row]) -> str:
+    declarations = sorted({
+        f"{'void' if writes_in_place(r) else return_type(r.schema)} {function}({parameters(r.schema)});"
+        for r, function in _composed(rows)
+    })  # fmt: skip
+    return "\n".join([
+        BANNER + "#pragma once\n",
+        '#include "core/dispatch.h"',
+        '#include "core/generator.h"\n',
+        "// Cells made of other operators, written by hand in csrc/autograd/composition_*.cpp.",
+        "namespace mt::composition {\n",
+        *declarations,
+        "\nvoid register_compositions();",
+        "\n}  // namespace mt::composition",
+        "",
+    ])  # fmt: skip
+
+
+def _composition_body(row: Row, function: str) -> str:
+    call = f"{function}({', '.join(a.name for a in row.schema.arguments)})"
+    if writes_in_place(row):
+        return f"  {call};"
+    names = [r.name for r in row.schema.returns]
+    if len(names) == 1:
+        return f"  copy_between({call}, {names[0]}, false);"
+    made = [f"made_{name}" for name in names]
+    copies = [f"  copy_between({m}, {name}, false);" for m, name in zip(made, names, strict=True)]
+    return "\n".join([f"  const auto [{', '.join(made)}] = {call};", *copies])
+
+
+def compositions_source(rows: list[Row]) -> str:
+    composed = _composed(rows)
+    functions = [
+        f"void run_{r.id}({_parameters(r)}) {{\n  const autograd::WithoutHistory guard;\n"
+        f"{_composition_body(r, function)}\n}}\n"
+        for r, function in composed
+    ]
+    return "\n".join([
+        BANNER,
+        '#include "autograd/without_history.h"',
+        '#include "generated/ops/compositions.h"',
+        *[f'#include "generated/ops/{stem}_tables.h"' for stem in stems([r for r, _ in composed])],
+        "\nnamespace mt::composition {",
+        "namespace {\n",
+        *functions,
+        "}  // namespace\n",
+        "void register_compositions() {",
+        *[f"  table::{r.id}.cell[int(DeviceType::npu)] = run_{r.id};" for r, _ in composed],
+        "}\n",
+        "}  // namespace mt::composition",
         "",
     ])  # fmt: skip

@@ -6,7 +6,7 @@ import re
 
 from .bindings import callable_names, plain_tuple, python_arguments
 from .schema import Argument
-from .table import ROOT, Row, VendorCall
+from .table import ROOT, Composition, Row, VendorCall
 
 # As codegen/stub_native.pyi names them.
 _STUB_TYPES = {
@@ -140,6 +140,8 @@ def _cell(row: Row, device: str) -> str:
     cell = row.cpu if device == "cpu" else row.npu
     if cell is None:
         return "—"
+    if isinstance(cell, Composition):
+        return "its parts"
     return f"`{cell.function}`" if isinstance(cell, VendorCall) else f"`{cell}`"
 
 

@@ -34,6 +34,13 @@ class VendorCall:
 
 
 @dataclass(frozen=True)
+class Composition:
+    """A cell made of other operators: a function of csrc/autograd/composition_*.cpp."""
+
+    function: str
+
+
+@dataclass(frozen=True)
 class Row:
     schema: Schema
     family: str
@@ -41,7 +48,9 @@ class Row:
     source: str  # "ops/binary.yaml: add.Tensor", for messages
     dtype: str = ""
     cpu: str | None = None  # functor of the family, or a function of backends/cpu
-    npu: VendorCall | str | None = None  # ACLNN call, or a function of backends/npu
+    npu: VendorCall | Composition | str | None = (
+        None  # ACLNN call, other operators, or a function of backends/npu
+    )
     kernel: str | None = None  # one function for every device (core/…), for ops that dispatch on two devices
     infer: str | None = None
     check: str | None = None  # a function of infer/ that refuses bad values before anything is allocated
@@ -90,11 +99,13 @@ def _vendor_call(text: str) -> VendorCall:
     return VendorCall(match[1], tuple(a.strip() for a in match[2].split(",") if a.strip()))
 
 
-def _npu_cell(cell: str | dict[str, str] | None) -> VendorCall | str | None:
+def _npu_cell(cell: str | dict[str, str] | None) -> VendorCall | Composition | str | None:
     if cell is None:
         return None
     if isinstance(cell, dict):
-        return cell["kernel"]
+        if len(cell) != 1 or not cell.keys() <= {"kernel", "composite"}:
+            raise SchemaError(f"{cell!r}: wanted an ACLNN call, {{kernel: name}} or {{composite: name}}")
+        return cell["kernel"] if "kernel" in cell else Composition(cell["composite"])
     return _vendor_call(cell)
 
 
@@ -168,14 +179,14 @@ def _takes_number(row: Row, cell: dict[str, Any]) -> bool:
     return row.schema.overload.startswith("Tensor") or "scalar" in cell
 
 
-def _scalar_row(row: Row, call: str | None, overload: str) -> Row:
+def _scalar_row(row: Row, cell: str | dict[str, str] | None, overload: str) -> Row:
     first, second, *rest = row.schema.arguments
     number = Argument(second.name, "Scalar")
     schema = replace(row.schema, overload=overload, arguments=(first, number, *rest))
     return replace(
         row,
         schema=schema,
-        npu=_vendor_call(call) if call else None,
+        npu=_npu_cell(cell),
         grad={k: v for k, v in row.grad.items() if k == first.name},
         formulas=tuple((names, text) for names, text in row.formulas if names == (first.name,)),
         scalar_variant=True,

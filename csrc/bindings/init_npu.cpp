@@ -12,6 +12,7 @@
 #include "bindings/casters.h"
 #include "bindings/python_upstream.h"
 #include "core/dispatch.h"
+#include "generated/ops/compositions.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -208,6 +209,7 @@ void init_npu(nb::module_& parent) {
       "What an error of AscendCL means.");
   init_acl(parent);
   npu::register_npu_backend();
+  composition::register_compositions();
 }
 
 }  // namespace mt::bindings
