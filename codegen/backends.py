@@ -3,9 +3,12 @@ instantiations of the elementwise templates that both the CPU and the software N
 
 from __future__ import annotations
 
+import functools
+import json
+
 from .cpp_types import kernel_parameters, parameters, return_type
 from .dispatch import BANNER, has_table, rule, writes_in_place
-from .table import Composition, Row, VendorCall, stems
+from .table import ROOT, Composition, Row, VendorCall, stems
 
 _SIGNATURES = {
     "unary": "(const View&, const View&, const Scalar*)",
@@ -160,6 +163,33 @@ def _npu_arguments(row: Row, call: VendorCall) -> str:
     return ", ".join(out)
 
 
+@functools.cache
+def _operators() -> dict[str, list[str]]:
+    """ACLNN operators and their parameters ("const aclTensor* self"), without the two that all of them have."""
+    operators: dict[str, list[str]] = json.loads((ROOT / "softnpu/abi/operators.json").read_text())[
+        "two_phase"
+    ]
+    return operators
+
+
+def _inplace_call(row: Row, call: VendorCall) -> VendorCall | None:
+    """The vendor's operator that writes over its first tensor, if it takes the rest as the other one does. It
+    wants one descriptor less."""
+    name = call.function.replace("aclnn", "aclnnInplace", 1)
+    kinds = [parameter.rpartition(" ")[0] for parameter in _operators()[call.function]]
+    if "inplace" not in row.variants or call.arguments[0] != "self" or call.arguments[-1] != "out":
+        return None
+    own = [parameter.rpartition(" ")[0] for parameter in _operators().get(name, [])]
+    return VendorCall(name, call.arguments[:-1]) if own[1:] == kinds[1:-1] and own else None
+
+
+def _vendor_lines(row: Row, call: VendorCall, target: str) -> list[str]:
+    return [
+        f'static aclnn::Function<decltype({call.function}GetWorkspaceSize)> f("{call.function}");',
+        f"return aclnn::call(f, {target}.device(), {_npu_arguments(row, call)});",
+    ]
+
+
 def _npu_body(row: Row) -> str:
     target = row.target if writes_in_place(row) else row.schema.returns[0].name
     if isinstance(row.npu, str):
@@ -168,10 +198,12 @@ def _npu_body(row: Row) -> str:
         )
         return f"  npu::{row.npu}({', '.join(names)});"
     assert isinstance(row.npu, VendorCall)
-    return (
-        f'  static aclnn::Function<decltype({row.npu.function}GetWorkspaceSize)> f("{row.npu.function}");\n'
-        f"  aclnn::call(f, {target}.device(), {_npu_arguments(row, row.npu)});"
-    )
+    lines = _vendor_lines(row, row.npu, target)
+    inplace = _inplace_call(row, row.npu)
+    if inplace:
+        over = "\n".join(f"    {line}" for line in _vendor_lines(row, inplace, target))
+        lines.insert(0, f"if (out.same(self)) {{\n{over}\n  }}")
+    return "\n".join(f"  {line}" for line in lines)
 
 
 def npu_header(rows: list[Row]) -> str:

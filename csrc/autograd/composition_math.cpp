@@ -129,13 +129,6 @@ Tensor nextafter(const Tensor& self, const Tensor& other) {
 
 // ---- special functions ----
 
-Tensor polygamma(const Tensor& self, const Scalar& n) {
-  const int64_t order = n.to<int64_t>();
-  MT_CHECK_AS(not_implemented, order <= 1, "polygamma(", order, ", x) is not implemented on ",
-              to_string(self.device()), ", only orders 0 and 1. Use x.cpu().");
-  return order == 0 ? ops::digamma(self) : trigamma(self);
-}
-
 Tensor entr(const Tensor& self) {
   return ops::where(ops::lt(self, Scalar(0)), Scalar(-kInfinity), ops::neg(ops::xlogy(self, self)));
 }

@@ -1,7 +1,8 @@
 """PyTorch's own operator database: every sample of an op gives PyTorch's values, shapes, dtypes and gradients.
 
 What is known not to work stands in opinfo_holes.txt with its reason (`name@dtype` for a dtype besides the main
-one); an entry that works is a failure too, so that the list stays what it says.
+one); an entry that works is a failure too, so that the list stays what it says. opinfo_npu_holes.txt lists what has no
+kernel on the npu.
 """
 
 import warnings
@@ -38,18 +39,30 @@ _ONE_DTYPE = {
     "argsort", "topk", "mode", "kthvalue", "grid_sampler_2d", "nn.functional.grid_sample", "div.trunc_rounding",
     "matrix_exp", "nn.functional.scaled_dot_product_attention",
 }  # fmt: skip
+# Random numbers are the cpu's only on the cpu.
+_DRAWN = {
+    "bernoulli", "cauchy", "exponential", "geometric", "log_normal", "multinomial", "nn.functional.alpha_dropout",
+    "nn.functional.dropout", "nn.functional.dropout2d", "nn.functional.dropout3d",
+    "nn.functional.feature_alpha_dropout", "nn.functional.multi_head_attention_forward", "nn.functional.rrelu",
+    "nn.functional.scaled_dot_product_attention", "normal", "pca_lowrank", "rand_like", "randint", "randint_like",
+    "randn", "randn_like", "svd_lowrank", "uniform",
+}  # fmt: skip
 _OTHER_DTYPES = (torch.int64, torch.complex64, torch.float16)
-_HOLES = dict(
-    line.split(None, 1)
-    for line in (Path(__file__).parent / "opinfo_holes.txt").read_text().splitlines()
-    if line and not line.startswith("#")
-)
 
 
-def _both(op, sample):
+def _listed(file):
+    lines = (Path(__file__).parent / file).read_text().splitlines()
+    return dict(line.split(None, 1) for line in lines if line and not line.startswith("#"))
+
+
+_HOLES = _listed("opinfo_holes.txt")
+_NPU_HOLES = _listed("opinfo_npu_holes.txt")
+
+
+def _both(op, sample, device="cpu"):
     """The result in PyTorch and in MindTorch, from the same seed; and MindTorch's arguments."""
     theirs = (sample.input, sample.args, sample.kwargs)
-    mine = Translator(mindtorch_v2)(theirs)
+    mine = Translator(mindtorch_v2, device)(theirs)
     results = []
     for lib, (first, args, kwargs) in ((torch, theirs), (mindtorch_v2, mine)):
         function = translated(op, lib)
@@ -73,11 +86,12 @@ def _translatable(samples):
         yield sample
 
 
-def _check_forward(op, dtype, count):
+def _check_forward(op, dtype, count, device="cpu"):
     loosen = 10 if op.name in _UP_TO_SIGNS or "svd" in op.name else 1
     for number, sample in enumerate(_translatable(choose(op, dtype, count))):
-        wanted, got, _ = _both(op, sample)
+        wanted, got, _ = _both(op, sample, device)
         valued = op.name not in _UNINITIALISED and sample.kwargs.get(_UNORDERED.get(op.name), True)
+        valued = valued and not (device == "npu" and op.name in _DRAWN)
         compare(got, wanted, f"{dtype} sample {number}", values=valued, loosen=loosen)
 
 
@@ -85,9 +99,9 @@ def _differentiable(lib, results):
     return [r for r in leaves(results) if isinstance(r, lib.Tensor) and r.requires_grad]
 
 
-def _check_gradient(op, count):
+def _check_gradient(op, count, device="cpu"):
     for number, sample in enumerate(_translatable(choose(op, torch.float32, count, grad=True))):
-        wanted, got, mine = _both(op, sample)
+        wanted, got, mine = _both(op, sample, device)
         theirs, ours = _differentiable(torch, wanted), _differentiable(mindtorch_v2, got)
         if "native" in op.name or "batch_norm" in op.name:  # PyTorch ignores the slopes of statistics
             theirs, ours = theirs[:1], ours[:1]
@@ -98,7 +112,7 @@ def _check_gradient(op, count):
             torch.from_numpy(np.asarray(rng.uniform(-1, 1, tuple(r.shape)))).to(r.dtype) for r in theirs
         ]
         expected = _gradients(torch, theirs, inputs, slopes)
-        found = _gradients(mindtorch_v2, ours, copies, Translator(mindtorch_v2)(slopes))
+        found = _gradients(mindtorch_v2, ours, copies, Translator(mindtorch_v2, device)(slopes))
         for x, y in zip(expected, found, strict=True):
             what = f"gradient of sample {number}"
             if x is None or y is None:  # no gradient and zeros mean the same
@@ -167,6 +181,28 @@ def test_op(name):
     assert not solved, f"{solved} work: take them out of opinfo_holes.txt"
 
 
+def _npu_checks(name):
+    op, main = OPS[name], _main_dtype(OPS[name])
+    yield lambda: _check_forward(op, main, 2, "npu")
+    if op.supports_autograd and main is torch.float32 and main in op.supported_backward_dtypes("cpu"):
+        if op.name not in _DRAWN:
+            yield lambda: _check_gradient(op, 1, "npu")
+
+
+@pytest.mark.parametrize("name", sorted(set(OPS) - set(_HOLES)))
+def test_op_on_the_npu(name):
+    """The npu gives PyTorch's results and gradients, or says that it has no kernel: nothing falls back."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if name not in _NPU_HOLES:
+            for check in _npu_checks(name):
+                check()
+            return
+        with pytest.raises(NotImplementedError, match="npu"):
+            for check in _npu_checks(name):
+                check()
+
+
 def _fails(check):
     try:
         check()
@@ -176,4 +212,4 @@ def _fails(check):
 
 
 def test_the_list_of_holes_names_operators():
-    assert {key.partition("@")[0] for key in _HOLES} <= set(OPS)
+    assert {key.partition("@")[0] for key in _HOLES} | set(_NPU_HOLES) <= set(OPS)

@@ -1,6 +1,8 @@
 #include "backends/npu/aclnn_call.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cmath>
 #include <string>
 
 #include "base/error.h"
@@ -89,6 +91,29 @@ aclScalar* make_scalar(const Scalar& value) {
   if (!made) [[unlikely]]
     fail_null("aclCreateScalar");
   return made;
+}
+
+const aclScalar* shared_scalar(const Scalar& value) {
+  static std::array<std::atomic<aclScalar*>, 4> kept{};
+  size_t slot;
+  if (value.category() == Category::integral) {
+    const int64_t number = value.to<int64_t>();
+    if (number != 0 && number != 1) return nullptr;
+    slot = size_t(number);
+  } else if (value.category() == Category::floating) {
+    const double number = value.to<double>();
+    if ((number != 0 && number != 1) || std::signbit(number)) return nullptr;
+    slot = number == 0 ? 2 : 3;
+  } else {
+    return nullptr;
+  }
+  aclScalar* found = kept[slot].load(std::memory_order_acquire);
+  if (found) [[likely]]
+    return found;
+  aclScalar* made = make_scalar(value);
+  if (kept[slot].compare_exchange_strong(found, made)) return made;
+  acl().aclDestroyScalar(made);  // another thread was faster
+  return found;
 }
 
 aclTensorList* make_tensor_list(TensorList tensors) {

@@ -23,6 +23,8 @@ namespace mt::npu::aclnn {
 aclDataType data_type(DType dtype);
 aclTensor* make_tensor(const Tensor& tensor);
 aclScalar* make_scalar(const Scalar& value);
+// A descriptor of 0 or 1 that lives as long as the process: what operators are given most often, and only read.
+const aclScalar* shared_scalar(const Scalar& value);  // null for other numbers
 aclTensorList* make_tensor_list(TensorList tensors);
 
 // The reduced dimensions, explicit and not negative; every one when `dim` names none.
@@ -57,13 +59,25 @@ template <class A>
 struct Argument<const aclScalar*, A> {
   const aclScalar* value;
   explicit Argument(const A& number) {
-    if constexpr (std::is_same_v<A, std::optional<Scalar>>) value = number ? make_scalar(*number) : nullptr;
-    else value = make_scalar(Scalar(number));
+    if constexpr (std::is_same_v<A, std::optional<Scalar>>) {
+      if (number) make(*number);
+      else value = nullptr;
+    } else {
+      make(Scalar(number));
+    }
   }
   ~Argument() {
-    if (value) acl().aclDestroyScalar(value);
+    if (own_) acl().aclDestroyScalar(value);
   }
   Argument(const Argument&) = delete;
+
+ private:
+  void make(const Scalar& number) {
+    value = shared_scalar(number);
+    own_ = !value;
+    if (own_) value = make_scalar(number);
+  }
+  bool own_ = false;
 };
 
 template <class A>

@@ -15,6 +15,14 @@ std::vector<Tensor> without_gaps(const Tensor& self, TensorList indices) {
   return list;
 }
 
+// PyTorch reads places from uint8 as well.
+Tensor as_places(const Tensor& index) {
+  if (index.dtype() == DType::int64 || index.dtype() == DType::int32) return index;
+  const Tensor places = new_tensor(index.sizes(), DType::int64, index.device());
+  copy(index, places, false);
+  return places;
+}
+
 int64_t scatter_code(std::string_view reduce) { return reduce == "multiply" ? 2 : 1; }
 
 int64_t reduce_code(std::string_view reduce) {
@@ -47,15 +55,14 @@ void index_put(const Tensor& self, TensorList indices, const Tensor& values, boo
   aclnn::call(f, self.device(), self, TensorList(list), values, accumulate, false);
 }
 
-// PyTorch reads places from uint8 as well.
 void gather(const Tensor& self, int64_t dim, const Tensor& index, bool, const Tensor& out) {
-  Tensor places = index;
-  if (index.dtype() != DType::int64 && index.dtype() != DType::int32) {
-    places = new_tensor(index.sizes(), DType::int64, index.device());
-    copy(index, places, false);
-  }
+  if (out.numel() == 0) return;
   static aclnn::Function<decltype(aclnnGatherGetWorkspaceSize)> f("aclnnGather");
-  aclnn::call(f, out.device(), self, dim, places, out);
+  aclnn::call(f, out.device(), self, dim, as_places(index), out);
+}
+void scatter_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, const Tensor& out) {
+  static aclnn::Function<decltype(aclnnScatterAddGetWorkspaceSize)> f("aclnnScatterAdd");
+  aclnn::call(f, out.device(), self, dim, as_places(index), src, out);
 }
 
 void scatter_with(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
