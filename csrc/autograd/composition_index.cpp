@@ -128,19 +128,31 @@ Tensor reverse_cumsum(const Tensor& self, int64_t dim) {
 
 namespace {
 
-// Sums of 1, 2, 4, … neighbours: the largest exponent is taken out in every step, so nothing overflows.
+// 0 where a maximum is the larger one's, which may be infinite.
+Tensor below(const Tensor& maximum, const Tensor& larger) {
+  return ops::where(ops::eq(maximum, larger), Scalar(0), ops::sub(maximum, larger));
+}
+
+// Sums over 1, 2, 4, … neighbours of exponentials, relative to the largest one: nothing overflows, and the logarithm
+// is taken once.
 Tensor log_sums(const Tensor& self, int64_t dim, bool reverse) {
   if (self.dim() == 0) return self;
   const int64_t length = self.size(dim);
-  Tensor sums = self;
+  Tensor maxima = self, sums = ops::ones_like(self);
   for (int64_t step = 1; step < length; step *= 2) {
-    const Tensor head = ops::narrow(sums, dim, 0, length - step),
-                 tail = ops::narrow(sums, dim, step, length - step);
-    const Tensor both = ops::logaddexp(head, tail);
-    const Tensor kept = ops::narrow(sums, dim, reverse ? length - step : 0, step);
-    sums = reverse ? ops::cat(std::array{both, kept}, dim) : ops::cat(std::array{kept, both}, dim);
+    const auto head = [&](const Tensor& t) { return ops::narrow(t, dim, 0, length - step); };
+    const auto tail = [&](const Tensor& t) { return ops::narrow(t, dim, step, length - step); };
+    const auto with_rest = [&](const Tensor& both, const Tensor& t) {
+      const Tensor rest = ops::narrow(t, dim, reverse ? length - step : 0, step);
+      return reverse ? ops::cat(std::array{both, rest}, dim) : ops::cat(std::array{rest, both}, dim);
+    };
+    const Tensor larger = ops::maximum(head(maxima), tail(maxima));
+    const Tensor both = ops::add(ops::mul(head(sums), ops::exp(below(head(maxima), larger))),
+                                 ops::mul(tail(sums), ops::exp(below(tail(maxima), larger))));
+    sums = with_rest(both, sums);
+    maxima = with_rest(larger, maxima);
   }
-  return sums;
+  return ops::add(maxima, ops::log(sums));
 }
 
 }  // namespace

@@ -86,39 +86,51 @@ def _translatable(samples):
         yield sample
 
 
-def _check_forward(op, dtype, count, device="cpu"):
-    loosen = 10 if op.name in _UP_TO_SIGNS or "svd" in op.name else 1
+def _check_forward(op, dtype, count):
     for number, sample in enumerate(_translatable(choose(op, dtype, count))):
-        wanted, got, _ = _both(op, sample, device)
-        valued = op.name not in _UNINITIALISED and sample.kwargs.get(_UNORDERED.get(op.name), True)
-        valued = valued and not (device == "npu" and op.name in _DRAWN)
-        compare(got, wanted, f"{dtype} sample {number}", values=valued, loosen=loosen)
+        wanted, got, _ = _both(op, sample)
+        _compare_results(op, sample, wanted, got, f"{dtype} sample {number}")
+
+
+def _compare_results(op, sample, wanted, got, what, drawn=False):
+    valued = op.name not in _UNINITIALISED and sample.kwargs.get(_UNORDERED.get(op.name), True) and not drawn
+    compare(got, wanted, what, values=valued, loosen=10 if op.name in _UP_TO_SIGNS or "svd" in op.name else 1)
+
+
+def _check_on_the_npu(op):
+    dtype, drawn = _main_dtype(op), op.name in _DRAWN
+    grad = op.supports_autograd and dtype is torch.float32 and dtype in op.supported_backward_dtypes("cpu")
+    for number, sample in enumerate(_translatable(choose(op, dtype, 2, grad=grad and not drawn))):
+        wanted, got, mine = _both(op, sample, "npu")
+        _compare_results(op, sample, wanted, got, f"sample {number}", drawn)
+        if grad and not drawn:
+            _compare_gradients(op, sample, wanted, got, mine, f"gradient of sample {number}", "npu")
 
 
 def _differentiable(lib, results):
     return [r for r in leaves(results) if isinstance(r, lib.Tensor) and r.requires_grad]
 
 
-def _check_gradient(op, count, device="cpu"):
+def _check_gradient(op, count):
     for number, sample in enumerate(_translatable(choose(op, torch.float32, count, grad=True))):
-        wanted, got, mine = _both(op, sample, device)
-        theirs, ours = _differentiable(torch, wanted), _differentiable(mindtorch_v2, got)
-        if "native" in op.name or "batch_norm" in op.name:  # PyTorch ignores the slopes of statistics
-            theirs, ours = theirs[:1], ours[:1]
-        inputs = [x for x in leaves((sample.input, sample.args, sample.kwargs)) if _wants(torch, x)]
-        copies = [x for x in leaves(mine) if _wants(mindtorch_v2, x)]
-        rng = np.random.default_rng(4)
-        slopes = [
-            torch.from_numpy(np.asarray(rng.uniform(-1, 1, tuple(r.shape)))).to(r.dtype) for r in theirs
-        ]
-        expected = _gradients(torch, theirs, inputs, slopes)
-        found = _gradients(mindtorch_v2, ours, copies, Translator(mindtorch_v2, device)(slopes))
-        for x, y in zip(expected, found, strict=True):
-            what = f"gradient of sample {number}"
-            if x is None or y is None:  # no gradient and zeros mean the same
-                assert not any(np.any(as_array(g)) for g in (x, y) if g is not None), what
-            else:
-                compare(y, x, what, loosen=10)
+        _compare_gradients(op, sample, *_both(op, sample), f"gradient of sample {number}")
+
+
+def _compare_gradients(op, sample, wanted, got, mine, what, device="cpu"):
+    theirs, ours = _differentiable(torch, wanted), _differentiable(mindtorch_v2, got)
+    if "native" in op.name or "batch_norm" in op.name:  # PyTorch ignores the slopes of statistics
+        theirs, ours = theirs[:1], ours[:1]
+    inputs = [x for x in leaves((sample.input, sample.args, sample.kwargs)) if _wants(torch, x)]
+    copies = [x for x in leaves(mine) if _wants(mindtorch_v2, x)]
+    rng = np.random.default_rng(4)
+    slopes = [torch.from_numpy(np.asarray(rng.uniform(-1, 1, tuple(r.shape)))).to(r.dtype) for r in theirs]
+    expected = _gradients(torch, theirs, inputs, slopes)
+    found = _gradients(mindtorch_v2, ours, copies, Translator(mindtorch_v2, device)(slopes))
+    for x, y in zip(expected, found, strict=True):
+        if x is None or y is None:  # no gradient and zeros mean the same
+            assert not any(np.any(as_array(g)) for g in (x, y) if g is not None), what
+        else:
+            compare(y, x, what, loosen=10)
 
 
 def _gradients(lib, results, inputs, slopes):
@@ -181,26 +193,16 @@ def test_op(name):
     assert not solved, f"{solved} work: take them out of opinfo_holes.txt"
 
 
-def _npu_checks(name):
-    op, main = OPS[name], _main_dtype(OPS[name])
-    yield lambda: _check_forward(op, main, 2, "npu")
-    if op.supports_autograd and main is torch.float32 and main in op.supported_backward_dtypes("cpu"):
-        if op.name not in _DRAWN:
-            yield lambda: _check_gradient(op, 1, "npu")
-
-
 @pytest.mark.parametrize("name", sorted(set(OPS) - set(_HOLES)))
 def test_op_on_the_npu(name):
     """The npu gives PyTorch's results and gradients, or says that it has no kernel: nothing falls back."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if name not in _NPU_HOLES:
-            for check in _npu_checks(name):
-                check()
+            _check_on_the_npu(OPS[name])
             return
         with pytest.raises(NotImplementedError, match="npu"):
-            for check in _npu_checks(name):
-                check()
+            _check_on_the_npu(OPS[name])
 
 
 def _fails(check):
