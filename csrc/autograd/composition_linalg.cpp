@@ -27,6 +27,12 @@ Tensor rows_in_order(const Tensor& matrix, const Tensor& order) {
 }
 Tensor adjoint_of(const Tensor& t) { return ops::conj_physical(ops::transpose(t, -2, -1)); }
 
+// What LAPACK compares pivots by: of complex numbers not the length, but the sum of both parts' sizes.
+Tensor weight_of(const Tensor& numbers) {
+  if (!is_complex(numbers.dtype())) return ops::abs(numbers);
+  return ops::sum(ops::abs(ops::view_as_real(numbers)), DimList(-1));
+}
+
 // Entries `first` (a number) and `second` (a place in each list) change places.
 Tensor swapped(const Tensor& list, const Tensor& numbers, int64_t first, const Tensor& second) {
   const Tensor place = ops::unsqueeze(second, -1);
@@ -64,8 +70,8 @@ std::tuple<Tensor, Tensor, Tensor> lu_factor(const Tensor& A, bool pivot) {
   for (int64_t k = 0; k < steps; ++k) {
     Tensor chosen = ops::full(batch, Scalar(k), TensorOptions{DType::int64, A.device()});
     if (pivot) {
-      const Tensor candidates = ops::abs(ops::select(ops::narrow(LU, -2, k, rows - k), -1, k));
-      chosen = ops::add(ops::argmax(candidates, -1), Scalar(k));
+      const Tensor candidates = ops::select(ops::narrow(LU, -2, k, rows - k), -1, k);
+      chosen = ops::add(ops::argmax(weight_of(candidates), -1), Scalar(k));
       const Tensor same = ops::expand(numbers, with_sizes(batch, {rows}));
       LU = rows_in_order(LU, swapped(same, numbers, k, chosen));
     }

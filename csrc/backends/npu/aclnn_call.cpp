@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cmath>
 #include <string>
 
@@ -57,7 +58,8 @@ aclTensor* make_tensor(const Tensor& tensor) {
   MT_CHECK(impl.device.is_npu(), "Expected all tensors to be on the same device, but found a tensor on '",
            to_string(impl.device), "' among the arguments of an NPU operator");
   const Storage& storage = *impl.storage;
-  const int64_t elements = int64_t(storage.nbytes / itemsize(impl.dtype));
+  // Sizes are powers of two; a division would cost as much as the rest of this function.
+  const int64_t elements = int64_t(storage.nbytes >> std::countr_zero(itemsize(impl.dtype)));
   aclTensor* made = acl().aclCreateTensor(impl.sizes(), impl.ndim, kTypes[int(impl.dtype)], impl.strides(),
                                           impl.offset, format_of(impl.ndim), &elements, 1, storage.data);
   if (!made) [[unlikely]]
