@@ -138,7 +138,8 @@ Tensor below(const Tensor& maximum, const Tensor& larger) {
 Tensor log_sums(const Tensor& self, int64_t dim, bool reverse) {
   if (self.dim() == 0) return self;
   const int64_t length = self.size(dim);
-  Tensor maxima = self, sums = ops::ones_like(self);
+  const bool half = self.dtype() == DType::float16 || self.dtype() == DType::bfloat16;
+  Tensor maxima = half ? ops::_to_copy(self, DType::float32) : self, sums = ops::ones_like(maxima);
   for (int64_t step = 1; step < length; step *= 2) {
     const auto head = [&](const Tensor& t) { return ops::narrow(t, dim, 0, length - step); };
     const auto tail = [&](const Tensor& t) { return ops::narrow(t, dim, step, length - step); };

@@ -17,6 +17,12 @@ Tensor number_beside(const Scalar& value, const Tensor& like) {
   return ops::full({}, value, TensorOptions{infer::result_type(like, value), like.device()});
 }
 
+// Half types as float, so that only the result is rounded to half.
+Tensor wide(const Tensor& self) {
+  const bool half = self.dtype() == DType::float16 || self.dtype() == DType::bfloat16;
+  return half ? ops::_to_copy(self, DType::float32) : self;
+}
+
 // Integers as the default float.
 Tensor floating(const Tensor& self) { return is_floating(self.dtype()) ? self : ops::mul(self, Scalar(1.0)); }
 
@@ -42,7 +48,7 @@ Tensor copysign(const Tensor& self, const Scalar& other) {
 
 // The larger leg is taken out of the root, so that no square overflows.
 Tensor hypot(const Tensor& self, const Tensor& other) {
-  const Tensor a = ops::abs(self), b = ops::abs(other);
+  const Tensor a = ops::abs(wide(self)), b = ops::abs(wide(other));
   const Tensor large = ops::maximum(a, b), small = ops::minimum(a, b);
   const Tensor ratio = ops::div(small, ops::where(ops::eq(large, Scalar(0)), Scalar(1), large));
   const Tensor root = ops::mul(large, ops::sqrt(ops::add(ops::mul(ratio, ratio), Scalar(1))));
@@ -134,13 +140,13 @@ Tensor entr(const Tensor& self) {
 }
 
 Tensor ndtr(const Tensor& self) {
-  return ops::mul(ops::erfc(ops::mul(self, Scalar(-std::sqrt(0.5)))), Scalar(0.5));
+  return ops::mul(ops::erfc(ops::mul(wide(self), Scalar(-std::sqrt(0.5)))), Scalar(0.5));
 }
 
 // Reflected to x >= 1/2, raised by six steps, then the asymptotic series.
 Tensor trigamma(const Tensor& self) {
-  const Tensor low = ops::lt(self, Scalar(0.5));
-  Tensor x = ops::where(low, ops::sub(Scalar(1), self), self);
+  const Tensor given = wide(self), low = ops::lt(given, Scalar(0.5));
+  Tensor x = ops::where(low, ops::sub(Scalar(1), given), given);
   Tensor sum = ops::zeros_like(x);
   for (int step = 0; step < 6; ++step) {
     sum = ops::add(sum, ops::reciprocal(ops::mul(x, x)));
@@ -152,7 +158,7 @@ Tensor trigamma(const Tensor& self) {
   tail = ops::add(ops::mul(tail, square), Scalar(1.0 / 6));
   tail = ops::mul(ops::mul(tail, square), inverse);
   sum = ops::add(sum, ops::add(ops::add(inverse, ops::mul(square, Scalar(0.5))), tail));
-  const Tensor sine = ops::sin(ops::mul(self, Scalar(kPi)));
+  const Tensor sine = ops::sin(ops::mul(given, Scalar(kPi)));
   const Tensor mirror = ops::div(Scalar(kPi * kPi), ops::mul(sine, sine));
   return ops::where(low, ops::sub(mirror, sum), sum);
 }
