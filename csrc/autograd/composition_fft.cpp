@@ -19,8 +19,8 @@ Parts parts_of(const Tensor& self) {
   return {ops::select(both, -1, 0), ops::select(both, -1, 1)};
 }
 
-// Cosines and sines of turns by j k / n for the rows j and columns k. The product is taken modulo n first, and from
-// the middle, so that the angle is exact to the last bit.
+// Cosines and sines of turns by j k / n for the rows j and columns k. The product is taken modulo n first, around 0,
+// so that the angle is rounded once and small.
 Parts waves(int64_t n, int64_t rows, int64_t columns, DType dtype, Device device) {
   const TensorOptions whole{DType::int64, device};
   const Tensor turns =

@@ -95,8 +95,31 @@ aclScalar* make_scalar(const Scalar& value) {
   return made;
 }
 
+aclIntArray* make_int_array(IntList numbers) {
+  aclIntArray* made = acl().aclCreateIntArray(numbers.data(), numbers.size());
+  if (!made) [[unlikely]]
+    fail_null("aclCreateIntArray");
+  return made;
+}
+
+namespace {
+
+// What is kept in the slot; made by the first who asks.
+template <class T, class Make, class Destroy>
+const T* kept(std::atomic<T*>& slot, const Make& make, const Destroy& destroy) {
+  T* found = slot.load(std::memory_order_acquire);
+  if (found) [[likely]]
+    return found;
+  T* made = make();
+  if (slot.compare_exchange_strong(found, made)) return made;
+  destroy(made);  // another thread was faster
+  return found;
+}
+
+}  // namespace
+
 const aclScalar* shared_scalar(const Scalar& value) {
-  static std::array<std::atomic<aclScalar*>, 4> kept{};
+  static std::array<std::atomic<aclScalar*>, 4> slots{};
   size_t slot;
   if (value.category() == Category::integral) {
     const int64_t number = value.to<int64_t>();
@@ -109,13 +132,15 @@ const aclScalar* shared_scalar(const Scalar& value) {
   } else {
     return nullptr;
   }
-  aclScalar* found = kept[slot].load(std::memory_order_acquire);
-  if (found) [[likely]]
-    return found;
-  aclScalar* made = make_scalar(value);
-  if (kept[slot].compare_exchange_strong(found, made)) return made;
-  acl().aclDestroyScalar(made);  // another thread was faster
-  return found;
+  return kept(slots[slot], [&] { return make_scalar(value); }, acl().aclDestroyScalar);
+}
+
+const aclIntArray* shared_int_array(IntList numbers) {
+  static std::array<std::atomic<aclIntArray*>, 5> slots{};
+  if (numbers.size() > 1) return nullptr;
+  if (!numbers.empty() && (numbers[0] < 0 || numbers[0] > 3)) return nullptr;
+  const size_t slot = numbers.empty() ? 0 : size_t(numbers[0]) + 1;
+  return kept(slots[slot], [&] { return make_int_array(numbers); }, acl().aclDestroyIntArray);
 }
 
 aclTensorList* make_tensor_list(TensorList tensors) {

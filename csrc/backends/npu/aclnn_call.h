@@ -23,8 +23,10 @@ namespace mt::npu::aclnn {
 aclDataType data_type(DType dtype);
 aclTensor* make_tensor(const Tensor& tensor);
 aclScalar* make_scalar(const Scalar& value);
-// A descriptor of 0 or 1 that lives as long as the process: what operators are given most often, and only read.
-const aclScalar* shared_scalar(const Scalar& value);  // null for other numbers
+// Descriptors of what operators are given most often, and only read, live as long as the process.
+const aclScalar* shared_scalar(const Scalar& value);   // of 0 and 1; null for other numbers
+const aclIntArray* shared_int_array(IntList numbers);  // of no or one dimension; null for other lists
+aclIntArray* make_int_array(IntList numbers);
 aclTensorList* make_tensor_list(TensorList tensors);
 
 // The reduced dimensions, explicit and not negative; every one when `dim` names none.
@@ -83,20 +85,21 @@ struct Argument<const aclScalar*, A> {
 template <class A>
 struct Argument<const aclIntArray*, A> {
   const aclIntArray* value;
-  explicit Argument(const A& list) : value(make(list)) {}
-  ~Argument() { acl().aclDestroyIntArray(value); }
-  Argument(const Argument&) = delete;
-
- private:
-  static const aclIntArray* make(const A& list) {
+  explicit Argument(const A& list) {
     IntList numbers;
     if constexpr (std::is_same_v<A, DimList>) numbers = list.dims();
     else numbers = list;
-    const aclIntArray* array = acl().aclCreateIntArray(numbers.data(), numbers.size());
-    if (!array) [[unlikely]]
-      fail_null("aclCreateIntArray");
-    return array;
+    value = shared_int_array(numbers);
+    own_ = !value;
+    if (own_) value = make_int_array(numbers);
   }
+  ~Argument() {
+    if (own_) acl().aclDestroyIntArray(value);
+  }
+  Argument(const Argument&) = delete;
+
+ private:
+  bool own_;
 };
 
 template <size_t N>
