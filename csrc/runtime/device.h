@@ -22,8 +22,9 @@ struct Stream {
 enum class CopyKind { host_to_device, device_to_host, device_to_device, host_to_host };
 
 struct EventOptions {
-  bool timing = false;       // elapsed_time() will be asked
-  bool cross_stream = true;  // a stream will wait on it
+  bool timing = false;        // elapsed_time() will be asked
+  bool cross_stream = true;   // a stream will wait on it
+  bool interprocess = false;  // another process will
 };
 
 // Functions throw mt::Error (with the vendor function, its code and its message) when the device refuses.

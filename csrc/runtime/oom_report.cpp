@@ -28,6 +28,14 @@ void add_advice(std::ostringstream& out, const OomFacts& f) {
   if (f.largest_free_other_stream >= f.rounded)
     out << " A large enough block is free on another stream; run the work on one stream or call "
            "empty_cache().";
+  // Where segments grow, free pieces of all of them make room together.
+  if (!f.expandable && f.can_expand && f.device_known && f.stranded > 0 &&
+      std::min(f.device.free, limited ? f.limit - std::min(f.limit, f.reserved) : kUnlimited) + f.stranded >=
+          f.rounded) {
+    out << " Free memory is enough, but in pieces: " << f.conf_variable
+        << "=expandable_segments:True lets segments grow instead.";
+    return;
+  }
   // max_split_size keeps a segment whole; that helps only if a segment large enough for this request was cut
   // up.
   if (f.largest_stranded_segment >= f.rounded && f.rounded > kSmallSize && !f.max_split_is_set)
@@ -73,6 +81,19 @@ std::string oom_message(const OomFacts& f) {
   if (f.stranded)
     out << " " << format_size(f.stranded) << " is free but stranded in " << f.stranded_segments
         << " segment(s) that hold live blocks.";
+  if (f.pins) {
+    out << " The one with the most (" << format_size(f.most_stranded_in_a_segment) << " free) is kept by "
+        << f.pins << " block(s) of together " << format_size(f.pinned_by);
+    if (f.pinned_at.empty()) {
+      out << "; _record_memory_history() would show where they were allocated.";
+    } else {
+      out << ", allocated at";
+      for (size_t i = 0; i < f.pinned_at.size(); ++i) out << (i ? "; " : " ") << f.pinned_at[i];
+      out << ".";
+    }
+  }
+  if (f.free_in_private_pools)
+    out << " " << format_size(f.free_in_private_pools) << " is free in private memory pools.";
   for (const auto& [stream, bytes] : f.pending)
     out << " " << format_size(bytes) << " was freed and waits for stream " << stream << ".";
   if (!f.event_error.empty()) out << " Recording an event failed: " << f.event_error << ".";

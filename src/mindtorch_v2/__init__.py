@@ -143,7 +143,9 @@ from .autograd.grad_mode import (
 )
 from . import overrides as overrides, utils as utils
 from .utils.dlpack import from_dlpack as from_dlpack, to_dlpack as to_dlpack
+from ._streams import Event as Event, Stream as Stream
 from . import (
+    accelerator as accelerator,
     fft as fft,
     masked as masked,
     nn as nn,

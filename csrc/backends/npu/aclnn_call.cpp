@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "backends/npu/launch_log.h"
 #include "base/error.h"
 
 namespace mt::npu::aclnn {
@@ -44,6 +45,7 @@ void enqueue(const char* name, Launch* function, void* workspace, uint64_t bytes
   const aclnnStatus status = function(workspace, bytes, executor, stream);  // the library frees the executor
   if (status != 0) [[unlikely]]
     fail_acl(status, name);
+  note_launch(name, stream);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "backends/npu/aclnn_call.h"
+#include "backends/npu/launch_log.h"
 #include "core/host_lock.h"
 
 namespace mt::npu {
@@ -17,10 +18,14 @@ void copy_on_device(const Tensor& from, const Tensor& to) {
   aclnn::call(f, to.device(), to, from);
 }
 
-void wait_for(int device, void* stream) { host_hooks().synchronize(device, stream); }
+void wait_for(int device, void* stream) {
+  report_wait();
+  host_hooks().synchronize(device, stream);
+}
 
 void copy_bytes_async(void* to, const void* from, size_t bytes, aclrtMemcpyKind kind, void* stream) {
   check(acl().aclrtMemcpyAsync(to, bytes, from, bytes, kind, stream), "aclrtMemcpyAsync");
+  note_launch("aclrtMemcpyAsync", stream);
 }
 
 void copy_bytes(void* to, const void* from, size_t bytes, aclrtMemcpyKind kind) {

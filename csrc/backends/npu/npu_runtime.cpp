@@ -5,12 +5,14 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "backends/npu/launch_log.h"
 #include "base/error.h"
 
 namespace mt::npu {
 
 thread_local int t_acl_device __attribute__((tls_model("initial-exec"))) = -1;
 bool g_launch_blocking = false;
+std::atomic<SyncDebugMode> g_sync_debug_mode{SyncDebugMode::off};
 std::array<std::atomic<void*>, kMaxDevices> g_default_streams{};
 
 namespace {
@@ -55,6 +57,8 @@ NpuRuntime& npu() {
   static auto* runtime = new NpuRuntime;  // never destroyed: tensors may be freed while the process ends
   return *runtime;
 }
+
+bool NpuRuntime::is_in_bad_fork() const { return g_forked; }
 
 void NpuRuntime::initialize() {
   if (is_initialized()) [[likely]] {
@@ -149,9 +153,18 @@ void NpuRuntime::set_device(int device) {
   state.current_npu = device;
 }
 
+void report_wait() {
+  switch (g_sync_debug_mode.load(std::memory_order_relaxed)) {
+    case SyncDebugMode::off: return;
+    case SyncDebugMode::warn: return g_hooks.warn("called a synchronizing NPU operation");
+    case SyncDebugMode::error: fail(ErrorKind::runtime, "called a synchronizing NPU operation");
+  }
+}
+
 void NpuRuntime::synchronize_device(int device) {
   activate(device);
   check(acl().aclrtSynchronizeDevice(), "aclrtSynchronizeDevice");
+  note_waited(nullptr);
 }
 
 runtime::MemoryInfo NpuRuntime::memory_info(int device) {

@@ -1,6 +1,9 @@
 // Streams and events of the NPU.
+#include <algorithm>
+#include <cstring>
 #include <unordered_map>
 
+#include "backends/npu/launch_log.h"
 #include "backends/npu/npu_runtime.h"
 #include "base/error.h"
 
@@ -40,6 +43,14 @@ class EventPool {
     std::lock_guard<std::mutex> guard(mutex_);
     spare_[key(kind_of(event))].push_back(event);
   }
+  void forget(void* event) {
+    std::lock_guard<std::mutex> guard(mutex_);
+    kinds_.erase(event);
+  }
+  bool is_interprocess(void* event) {
+    std::lock_guard<std::mutex> guard(mutex_);
+    return kind_of(event).flags == ACL_EVENT_IPC;
+  }
   int device_of(void* event) {
     std::lock_guard<std::mutex> guard(mutex_);
     return kind_of(event).device;
@@ -76,7 +87,7 @@ Stream NpuRuntime::default_stream(int device) {
 Stream NpuRuntime::create_stream(int device, int priority) {
   activate(device);
   aclrtStream stream = nullptr;
-  check(acl().aclrtCreateStreamWithConfig(&stream, uint32_t(priority < 0 ? 0 : priority),
+  check(acl().aclrtCreateStreamWithConfig(&stream, uint32_t(std::clamp(priority, 0, kPriorities - 1)),
                                           ACL_STREAM_FAST_LAUNCH | ACL_STREAM_FAST_SYNC),
         "aclrtCreateStreamWithConfig");
   return {device, next_stream_id_.fetch_add(1), runtime::StreamHandle(stream)};
@@ -84,7 +95,7 @@ Stream NpuRuntime::create_stream(int device, int priority) {
 
 Stream NpuRuntime::pooled_stream(int device, int priority) {
   activate(device);
-  StreamPool& pool = pools_[size_t(device)][priority < 0];
+  StreamPool& pool = pools_[size_t(device)][size_t(std::clamp(priority, 0, kPriorities - 1))];
   std::lock_guard<std::mutex> guard(mutex_);
   if (pool.streams.size() < kStreamsPerPool) {
     pool.streams.push_back(create_stream(device, priority));
@@ -99,8 +110,10 @@ void NpuRuntime::destroy_stream(const Stream& stream) {
 }
 
 void NpuRuntime::synchronize_stream(const Stream& stream) {
+  report_wait();
   activate(stream.device);
   check(acl().aclrtSynchronizeStream(handle_of(stream)), "aclrtSynchronizeStream");
+  note_waited(handle_of(stream));
 }
 
 bool NpuRuntime::stream_is_idle(const Stream& stream) {
@@ -114,7 +127,8 @@ EventHandle NpuRuntime::create_event(int device, EventOptions options) {
   activate(device);
   const uint32_t flags =
       (options.cross_stream ? ACL_EVENT_SYNC : 0) | (options.timing ? ACL_EVENT_TIME_LINE : 0);
-  const EventPool::Kind kind{device, flags ? flags : ACL_EVENT_SYNC};
+  // An event for other processes can be nothing else.
+  const EventPool::Kind kind{device, options.interprocess ? ACL_EVENT_IPC : flags ? flags : ACL_EVENT_SYNC};
   if (void* event = events().take(kind)) return EventHandle(event);
   aclrtEvent event = nullptr;
   check(acl().aclrtCreateEventExWithFlag(&event, kind.flags), "aclrtCreateEventExWithFlag");
@@ -122,7 +136,35 @@ EventHandle NpuRuntime::create_event(int device, EventOptions options) {
   return EventHandle(event);
 }
 
-void NpuRuntime::destroy_event(EventHandle event) { events().give(pointer(event)); }
+void NpuRuntime::destroy_event(EventHandle event) {
+  if (!events().is_interprocess(pointer(event))) return events().give(pointer(event));
+  // Others may hold it, so it is not used again.
+  events().forget(pointer(event));
+  check(acl().aclrtDestroyEvent(pointer(event)), "aclrtDestroyEvent");
+}
+
+std::string NpuRuntime::export_event(EventHandle event) {
+  MT_CHECK_AS(not_implemented, acl().aclrtIpcGetEventHandle,
+              "this AscendCL cannot share events between processes");
+  activate(events().device_of(pointer(event)));
+  aclrtIpcEventHandle shared{};
+  check(acl().aclrtIpcGetEventHandle(pointer(event), &shared), "aclrtIpcGetEventHandle");
+  return {shared.reserved, sizeof shared.reserved};
+}
+
+EventHandle NpuRuntime::import_event(int device, const std::string& bytes) {
+  activate(device);
+  MT_CHECK_AS(not_implemented, acl().aclrtIpcOpenEventHandle,
+              "this AscendCL cannot share events between processes");
+  aclrtIpcEventHandle shared{};
+  MT_CHECK_AS(value, bytes.size() == sizeof shared.reserved, "the handle of an event has ",
+              sizeof shared.reserved, " bytes, but this one has ", bytes.size());
+  std::memcpy(shared.reserved, bytes.data(), bytes.size());
+  aclrtEvent event = nullptr;
+  check(acl().aclrtIpcOpenEventHandle(shared, &event), "aclrtIpcOpenEventHandle");
+  events().add(event, {device, ACL_EVENT_IPC});
+  return EventHandle(event);
+}
 
 void NpuRuntime::record_event(EventHandle event, const Stream& stream) {
   activate(stream.device);

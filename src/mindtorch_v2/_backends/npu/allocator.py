@@ -11,16 +11,19 @@ import difflib
 import os
 import threading
 import warnings
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ... import _C, _memory
+from . import acl_loader
 
 _native = _C._allocator
 
 # The first of these that is set counts.
 _CONF_VARIABLES = ("MINDTORCH_NPU_ALLOC_CONF", "PYTORCH_NPU_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
+
+_NO_CACHING = "PYTORCH_NO_NPU_MEMORY_CACHING"  # set and not 0: every tensor asks the device
 
 _MALLOC_HUGE_FIRST = 0  # ACL_MEM_MALLOC_HUGE_FIRST
 _EVENT_COMPLETE = 1  # ACL_EVENT_RECORDED_STATUS_COMPLETE
@@ -30,6 +33,8 @@ _conf: Any = None  # the parsed configuration, an AllocConf
 _conf_source: tuple[str, str] = (_CONF_VARIABLES[0], "")
 _allocators: dict[int, NpuAllocator] = {}
 _pinned_pool: NpuPinnedPool | None = None
+# Called with every allocator before its first use: who watches, or replaces, the memory of all devices.
+_prepare: list[Callable[[NpuAllocator], None]] = []
 stacks = _memory.StackTable()
 
 
@@ -66,13 +71,44 @@ def _current_conf(force: bool = False) -> Any:
             _conf, _conf_source = conf, (source, text)
             if conf.unknown:
                 _warn_unknown_keys(source, conf.unknown)
-            if conf.expandable_segments:
-                warnings.warn(
-                    f"{source}: expandable_segments:True has no effect; segments have a fixed size.",
-                    UserWarning,
-                    stacklevel=3,
-                )
         return _conf
+
+
+def _conf_for_device() -> Any:
+    """The configuration, without what the device in use cannot do."""
+    conf = _current_conf()
+    if conf.expandable_segments and not _has_virtual_memory():
+        conf.expandable_segments = False
+        warnings.warn(
+            f"{_conf_source[0]}: expandable_segments:True has no effect; this AscendCL cannot map memory "
+            "behind reserved addresses, so segments have a fixed size.",
+            UserWarning,
+            stacklevel=4,
+        )
+    return conf
+
+
+def _has_virtual_memory() -> bool:
+    return acl_loader.find() is not None and bool(_C._npu.has_virtual_memory())
+
+
+def apply_settings(text: str) -> None:
+    """Replaces the settings, in the text form of the environment variable, of all allocators there are and will be."""
+    global _conf, _conf_source
+    with _lock:
+        source = "allocator settings"
+        conf = _native.parse_alloc_conf(text, source)
+        if conf.unknown:
+            known = ", ".join(_native.alloc_conf_keys())
+            raise ValueError(
+                f"{source}: unknown key {', '.join(map(repr, conf.unknown))}. Known keys: {known}."
+            )
+        _conf, _conf_source = conf, (_CONF_VARIABLES[0], text)
+        for allocator in _allocators.values():
+            allocator._native.configure(_conf_for_device())
+            allocator._conf_source = _conf_source
+        if _pinned_pool is not None:
+            _pinned_pool._native.configure(conf)
 
 
 def _load_alloc_conf(force: bool = False) -> dict[str, Any]:
@@ -227,10 +263,12 @@ class NpuAllocator(_AclHooks):
 
     def __init__(self, device_id: int = 0) -> None:
         super().__init__(device_id)
-        conf = _current_conf()
+        conf = _conf_for_device()
         self._conf_source = _conf_source
         self._native = _native.CachingAllocator(self, device_id, conf, "NPU", _CONF_VARIABLES[0])
         self._stats = _Statistics(self._native)
+        if os.environ.get(_NO_CACHING, "") not in ("", "0"):
+            self._native.set_caching(False)
         self._cached = {pool: _CachedBlocks(self._native, pool) for pool in ("small_pool", "large_pool")}
 
     def _raw_malloc(self, size: int) -> tuple[int, int]:
@@ -240,6 +278,21 @@ class NpuAllocator(_AclHooks):
 
     def _raw_free(self, ptr: int) -> None:
         self._check(self._acl().free(ptr), "acl.rt.free")
+
+    def _has_virtual_memory(self) -> bool:
+        return _has_virtual_memory()
+
+    def _reserve_addresses(self, size: int) -> int:
+        return int(_C._npu.reserve_addresses(self.device_id, size))
+
+    def _release_addresses(self, address: int) -> None:
+        _C._npu.release_addresses(self.device_id, address)
+
+    def _map_memory(self, address: int, size: int) -> int:
+        return int(_C._npu.map_memory(self.device_id, address, size))
+
+    def _unmap_memory(self, address: int, handle: int) -> None:
+        _C._npu.unmap_memory(self.device_id, address, handle)
 
     def malloc(self, size: int, stream: int | None = None) -> int:
         """The address of at least ``size`` bytes for work on ``stream``; 0 for no bytes."""
@@ -284,8 +337,11 @@ class NpuAllocator(_AclHooks):
         self._native.set_memory_limit(size)
 
     def memory_stats(self) -> dict[str, int]:
-        """All counters, sorted by name, as ``torch.cuda.memory_stats`` names them."""
-        return dict(sorted(self._native.stats().items()))
+        """All counters, sorted by name, as ``torch.cuda.memory_stats`` names them; private pools add theirs."""
+        stats = self._native.stats()
+        if pools := self._native.reserved_by_pools():
+            stats.update(_memory.flat({"reserved_bytes_by_private_pools": pools}))
+        return dict(sorted(stats.items()))
 
     def reset_peak_memory_stats(self) -> None:
         self._native.reset_peak_stats()
@@ -293,10 +349,21 @@ class NpuAllocator(_AclHooks):
     def reset_accumulated_memory_stats(self) -> None:
         self._native.reset_accumulated_stats()
 
-    def record_memory_history(self, max_entries: int, with_stacks: bool = True, clear: bool = False) -> None:
+    def record_memory_history(
+        self,
+        max_entries: int,
+        with_stacks: bool = True,
+        clear: bool = False,
+        skip_actions: Sequence[str] = (),
+    ) -> None:
         """Keeps the last ``max_entries`` actions, with the Python stacks that caused them; 0 stops."""
-        self._native.set_stack_recorder(stacks.capture if with_stacks and max_entries else None)
-        self._native.record_history(max_entries, clear)
+        self._native.record_history(max_entries, clear, list(skip_actions))
+        recorder = stacks.capture if with_stacks and max_entries else None
+        self._native.set_stack_recorder(recorder, stacks.describe)
+
+    def set_out_of_memory_observer(self, observer: Any) -> None:
+        """``observer(bytes, total, free)`` is called before an OutOfMemoryError is raised; None for nobody."""
+        self._native.set_out_of_memory_observer(observer)
 
     def snapshot(self, include_traces: bool = True) -> dict[str, Any]:
         """Segments, blocks, history and settings of this device (see ``_memory.torch_snapshot``)."""
@@ -317,6 +384,8 @@ def get_allocator(device: Any = None) -> NpuAllocator:
         allocator = _allocators.get(index)
         if allocator is None:
             allocator = NpuAllocator(index)
+            for prepare in _prepare:
+                prepare(allocator)
             allocator._native.register("npu", index)
             _allocators[index] = allocator
         return allocator
