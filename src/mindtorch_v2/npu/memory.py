@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import itertools
 import os
 import sys
@@ -174,6 +173,8 @@ class NPUPluggableAllocator(_NPUAllocator):
     ``void free(void* ptr, ssize_t size, int device, aclrtStream stream)``."""
 
     def __init__(self, path_to_so_file: str, alloc_fn_name: str, free_fn_name: str) -> None:
+        import ctypes  # slow to import, and seldom needed
+
         self._library = ctypes.CDLL(path_to_so_file)
         addresses = []
         for name in (alloc_fn_name, free_fn_name):
