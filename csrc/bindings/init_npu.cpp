@@ -10,6 +10,7 @@
 #include "backends/npu/launch_log.h"
 #include "backends/npu/npu_backend.h"
 #include "backends/npu/npu_runtime.h"
+#include "backends/npu/stream_device.h"
 #include "bindings/allocators.h"
 #include "bindings/casters.h"
 #include "bindings/python_upstream.h"
@@ -146,6 +147,7 @@ void add_devices(nb::module_& m) {
       },
       "Makes the device ready and current for AscendCL on this thread; returns its context and default "
       "stream.");
+  m.def("active_device", [] { return npu::t_acl_device; }, "AscendCL's device on this thread; -1 for none yet.");
   m.def("current_device", [] { return npu::npu().current_device(); });
   m.def("set_device", [](int device) { npu::npu().set_device(device); });
   m.def("synchronize_device", [](int device) { npu::npu().synchronize_device(device); }, WithoutGil());
@@ -242,6 +244,10 @@ void add_streams(nb::module_& m) {
   m.def("import_event", [](int device, const nb::bytes& bytes) {
     return npu::npu().import_event(device, {bytes.c_str(), bytes.size()});
   });
+  m.def(
+      "stream_device",
+      [](StreamHandle stream) { return npu::device_of_stream(reinterpret_cast<void*>(stream)); },
+      "The device of a stream; of one made elsewhere, the current one.");
   m.def(
       "note_waited", [](StreamHandle stream) { npu::note_waited(reinterpret_cast<void*>(stream)); },
       "Everything enqueued on the stream has ended well: a later failure is not one of it.");

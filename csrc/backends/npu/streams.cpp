@@ -5,6 +5,7 @@
 
 #include "backends/npu/launch_log.h"
 #include "backends/npu/npu_runtime.h"
+#include "backends/npu/stream_device.h"
 #include "base/error.h"
 
 namespace mt::npu {
@@ -75,9 +76,42 @@ EventPool& events() {
   return *pool;
 }
 
+// The devices of the streams made here.
+class StreamDevices {
+ public:
+  void add(void* stream, int device) {
+    std::lock_guard<std::mutex> guard(mutex_);
+    devices_[stream] = device;
+  }
+  void remove(void* stream) {
+    std::lock_guard<std::mutex> guard(mutex_);
+    devices_.erase(stream);
+  }
+  int find(void* stream, int otherwise) {
+    std::lock_guard<std::mutex> guard(mutex_);
+    const auto found = devices_.find(stream);
+    return found == devices_.end() ? otherwise : found->second;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<void*, int> devices_;
+};
+
+StreamDevices& stream_devices() {
+  static auto* devices = new StreamDevices;
+  return *devices;
+}
+
 void* pointer(EventHandle event) { return reinterpret_cast<void*>(event); }
 
 }  // namespace
+
+int device_of_stream(void* stream) {
+  for (int device = 0; device < kMaxDevices; ++device)
+    if (stream == NpuRuntime::default_stream_handle(device)) return device;
+  return stream_devices().find(stream, npu().current_device());
+}
 
 Stream NpuRuntime::default_stream(int device) {
   open(device);
@@ -90,6 +124,7 @@ Stream NpuRuntime::create_stream(int device, int priority) {
   check(acl().aclrtCreateStreamWithConfig(&stream, uint32_t(std::clamp(priority, 0, kPriorities - 1)),
                                           ACL_STREAM_FAST_LAUNCH | ACL_STREAM_FAST_SYNC),
         "aclrtCreateStreamWithConfig");
+  stream_devices().add(stream, device);
   return {device, next_stream_id_.fetch_add(1), runtime::StreamHandle(stream)};
 }
 
@@ -107,6 +142,7 @@ Stream NpuRuntime::pooled_stream(int device, int priority) {
 void NpuRuntime::destroy_stream(const Stream& stream) {
   activate(stream.device);
   check(acl().aclrtDestroyStream(handle_of(stream)), "aclrtDestroyStream");
+  stream_devices().remove(handle_of(stream));
 }
 
 void NpuRuntime::synchronize_stream(const Stream& stream) {

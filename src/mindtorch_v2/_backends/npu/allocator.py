@@ -197,10 +197,11 @@ class _CachedBlocks(Sequence[Block]):
 class _Event:
     """An ACL event that returns to the pool of its allocator when the uses it marks are over."""
 
-    __slots__ = ("handle",)
+    __slots__ = ("device", "handle")
 
-    def __init__(self, handle: int) -> None:
+    def __init__(self, handle: int, device: int) -> None:
         self.handle = handle
+        self.device = device
 
 
 class _AclHooks:
@@ -208,13 +209,13 @@ class _AclHooks:
 
     def __init__(self, device_id: int) -> None:
         self.device_id = device_id
-        self._spare_events: list[_Event] = []
+        self._spare_events: dict[int, list[_Event]] = {}
 
-    def _acl(self) -> Any:
-        """The rt part of pyACL, with this pool's device current on the calling thread."""
+    def _acl(self, device: int | None = None) -> Any:
+        """The rt part of pyACL, with a device (this pool's) current on the calling thread."""
         from . import runtime
 
-        runtime.get_runtime(self.device_id).activate()
+        runtime.get_runtime(self.device_id if device is None else device).activate()
         return runtime.acl.rt
 
     @staticmethod
@@ -234,28 +235,46 @@ class _AclHooks:
 
         return runtime.mem_get_info(self.device_id)
 
+    def _device_of(self, stream: int) -> int:
+        """The device of a stream that used the memory; the stream may belong to another one than the memory."""
+        return int(_C._npu.stream_device(stream)) if stream else self.device_id
+
+    # The caller is about to launch on the device that is active, so another one is active only inside.
+
     def _record_event(self, stream: int) -> Any:
-        rt = self._acl()
-        if self._spare_events:
-            event = self._spare_events.pop()
-        else:
-            handle, code = rt.create_event()
-            self._check(code, "acl.rt.create_event")
-            event = _Event(handle)
-        code = rt.record_event(event.handle, stream)
-        if code != 0:
-            self._spare_events.append(event)
-            self._check(code, "acl.rt.record_event")
-        return event
+        active, device = _C._npu.active_device(), self._device_of(stream)
+        rt = self._acl(device)
+        spare = self._spare_events.setdefault(device, [])
+        try:
+            if spare:
+                event = spare.pop()
+            else:
+                handle, code = rt.create_event()
+                self._check(code, "acl.rt.create_event")
+                event = _Event(handle, device)
+            code = rt.record_event(event.handle, stream)
+            if code != 0:
+                spare.append(event)
+                self._check(code, "acl.rt.record_event")
+            return event
+        finally:
+            self._activate_again(active, device)
 
     def _event_complete(self, event: Any) -> bool:
-        status, code = self._acl().query_event_status(event.handle)
+        active = _C._npu.active_device()
+        status, code = self._acl(event.device).query_event_status(event.handle)
+        self._activate_again(active, event.device)
         self._check(code, "acl.rt.query_event_status")
         return bool(status == _EVENT_COMPLETE)
 
+    @staticmethod
+    def _activate_again(device: int, instead_of: int) -> None:
+        if device not in (-1, instead_of):
+            _C._npu.open(device)
+
     def _release_event(self, event: Any) -> None:
         if isinstance(event, _Event):
-            self._spare_events.append(event)
+            self._spare_events.setdefault(event.device, []).append(event)
 
 
 class NpuAllocator(_AclHooks):
@@ -402,12 +421,27 @@ class NpuPinnedPool(_AclHooks):
         self._native = _native.PinnedPool(self, _current_conf())
 
     def _raw_malloc(self, size: int) -> tuple[int, int]:
+        active = _C._npu.active_device()
         ptr, code = self._acl().malloc_host(size)
+        self._activate_again(active, self.device_id)
         self._check(code, "acl.rt.malloc_host")
         return ptr, size
 
     def _raw_free(self, ptr: int) -> None:
-        self._check(self._acl().free_host(ptr), "acl.rt.free_host")
+        active = _C._npu.active_device()
+        code = self._acl().free_host(ptr)
+        self._activate_again(active, self.device_id)
+        self._check(code, "acl.rt.free_host")
+
+    def _sync_device(self) -> None:
+        """Waits for all streams of all devices: any of them may copy from pinned memory."""
+        from . import runtime
+
+        active, last = _C._npu.active_device(), -1
+        for last in sorted(runtime._runtimes):
+            self._check(self._acl(last).synchronize_device(), "acl.rt.synchronize_device")
+            runtime.get_runtime(last).synchronize()
+        self._activate_again(active, last)
 
     def malloc(self, size: int) -> int:
         return self._native.malloc(size)
