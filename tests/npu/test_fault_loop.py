@@ -117,10 +117,10 @@ def test_each_failing_call_of_a_step_is_survived_without_a_leak(step, tmp_path):
         settle()
         assert torch.npu.memory_allocated() == allocated, f"call {n} leaked tensor memory"
     assert failed + recovered + not_reached == calls
-    # Without an event for its pinned memory, a copy from the host waits for the device and goes on.
-    assert recovered <= events == 2
-    # How often events are asked whether they are complete depends on timing, so a step can be shorter.
-    assert not_reached <= events * 3
+    # Without an event for its pinned memory (made, then recorded), a copy from the host waits and goes on.
+    assert events == 2 and recovered <= 2 * events
+    # How often events are made and asked depends on timing, so a step can be shorter than the one counted.
+    assert not_reached < 0.1 * calls
     assert softnpu.live_bytes() == live
     assert softnpu.live_events() <= live_events + 64  # pooled
 
