@@ -5,6 +5,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
+#include "backends/npu/acl_error.h"
 #include "backends/npu/copy.h"
 #include "backends/npu/generator.h"
 #include "backends/npu/launch_log.h"
@@ -147,7 +148,9 @@ void add_devices(nb::module_& m) {
       },
       "Makes the device ready and current for AscendCL on this thread; returns its context and default "
       "stream.");
-  m.def("active_device", [] { return npu::t_acl_device; }, "AscendCL's device on this thread; -1 for none yet.");
+  m.def(
+      "active_device", [] { return npu::t_acl_device; },
+      "AscendCL's device on this thread; -1 for none yet.");
   m.def("current_device", [] { return npu::npu().current_device(); });
   m.def("set_device", [](int device) { npu::npu().set_device(device); });
   m.def("synchronize_device", [](int device) { npu::npu().synchronize_device(device); }, WithoutGil());
@@ -290,14 +293,8 @@ void init_npu(nb::module_& parent) {
     std::lock_guard<std::mutex> guard(generator.mutex);
     generator.set_seed(seed);
   });
-  m.def(
-      "error_text",
-      [](int code, const std::string& function) -> std::string {
-        try {
-          npu::fail_acl(code, function.c_str());
-        } catch (const Error& error) { return error.what(); }
-      },
-      "What an error of AscendCL means.");
+  m.def("error_text", &npu::describe_acl_error, "code"_a, "function"_a, "advice"_a = true,
+        "What an error of AscendCL means.");
   init_acl(parent);
   npu::register_npu_backend();
 }

@@ -36,6 +36,8 @@ void CachingAllocator::describe_stranded_memory(OomFacts& facts, std::vector<con
       bytes += block->size;
       if (block->is_free()) free += block->size;
       else live.push_back(block);
+      const size_t granule = block->small ? kSmallSegment : settings_.large_segment_size;
+      if (block->is_free()) facts.stranded_granules += block->size / granule * granule;
     }
     if (!free) continue;
     ++facts.stranded_segments;

@@ -28,12 +28,12 @@ void add_advice(std::ostringstream& out, const OomFacts& f) {
   if (f.largest_free_other_stream >= f.rounded)
     out << " A large enough block is free on another stream; run the work on one stream or call "
            "empty_cache().";
-  // Where segments grow, free pieces of all of them make room together.
-  if (!f.expandable && f.can_expand && f.device_known && f.stranded > 0 &&
-      std::min(f.device.free, limited ? f.limit - std::min(f.limit, f.reserved) : kUnlimited) + f.stranded >=
-          f.rounded) {
+  // Where segments grow, whole granules of free memory go back to the device and come again where they are needed.
+  const size_t within_limit = limited ? f.limit - std::min(f.limit, f.reserved) : kUnlimited;
+  if (!f.expandable && f.can_expand && f.device_known && f.stranded_granules > 0 &&
+      std::min(f.device.free, within_limit) + f.stranded_granules >= f.rounded) {
     out << " Free memory is enough, but in pieces: " << f.conf_variable
-        << "=expandable_segments:True lets segments grow instead.";
+        << "=expandable_segments:True lets segments grow and give back what is free in their middle.";
     return;
   }
   // max_split_size keeps a segment whole; that helps only if a segment large enough for this request was cut
@@ -59,6 +59,11 @@ std::string format_size(size_t bytes) {
   char text[48];
   if (bytes < 1024) std::snprintf(text, sizeof text, "%zu bytes", bytes);
   else std::snprintf(text, sizeof text, "%.2f %s", value, unit);
+  return text;
+}
+
+std::string as_sentence(std::string text) {
+  if (!text.empty() && text.back() != '.') text += '.';
   return text;
 }
 
@@ -96,8 +101,8 @@ std::string oom_message(const OomFacts& f) {
     out << " " << format_size(f.free_in_private_pools) << " is free in private memory pools.";
   for (const auto& [stream, bytes] : f.pending)
     out << " " << format_size(bytes) << " was freed and waits for stream " << stream << ".";
-  if (!f.event_error.empty()) out << " Recording an event failed: " << f.event_error << ".";
-  if (!f.driver_error.empty()) out << " The device said: " << f.driver_error << ".";
+  if (!f.event_error.empty()) out << " Recording an event failed: " << as_sentence(f.event_error);
+  if (!f.driver_error.empty()) out << " The device said: " << as_sentence(f.driver_error);
   add_advice(out, f);
   return out.str();
 }

@@ -26,6 +26,7 @@ struct OomFacts {
   size_t largest_free_large = 0;
   size_t largest_free_other_stream = 0;  // in the request's pool, cached for another stream
   size_t stranded = 0;                   // free bytes in segments that live blocks keep
+  size_t stranded_granules = 0;          // what of it could go back alone if segments grew
   size_t stranded_segments = 0;
   size_t largest_stranded_segment = 0;  // its whole size
   size_t most_stranded_in_a_segment = 0;
@@ -42,6 +43,7 @@ struct OomFacts {
 };
 
 std::string oom_message(const OomFacts& facts);
-std::string format_size(size_t bytes);  // "20.00 MiB"
+std::string format_size(size_t bytes);      // "20.00 MiB"
+std::string as_sentence(std::string text);  // with a full stop, if it has none
 
 }  // namespace mt::runtime

@@ -165,7 +165,8 @@ TEST("an out of memory error names what pins stranded memory") {
   const std::string text = testing::error_of([&] { pool.allocator.allocate(25 * kMiB, 0); });
   CHECK(text.find("kept by 1 block(s) of together 4.00 MiB, allocated at model.py:88 in forward") !=
         std::string::npos);
-  CHECK(text.find("expandable_segments:True") != std::string::npos);
+  // Pieces of less than 20 MiB could not go back alone, so growing segments would not help.
+  CHECK(text.find("expandable_segments:True") == std::string::npos);
 }
 
 TEST("an observer hears of an allocation before it fails") {

@@ -223,7 +223,6 @@ def test_the_error_names_who_pins_stranded_memory():
     )
     text = run(code, SOFTNPU_MEMORY=str(64 * MiB))
     assert "kept by 1 block(s) of together 4.00 MiB, allocated at <string>:4 in <listcomp>" in text
-    assert "MINDTORCH_NPU_ALLOC_CONF=expandable_segments:True" in text
 
 
 def test_history_keeps_labels_and_leaves_out_actions():

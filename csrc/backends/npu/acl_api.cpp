@@ -5,6 +5,7 @@
 #include <array>
 #include <mutex>
 
+#include "backends/npu/acl_error.h"
 #include "backends/npu/launch_log.h"
 #include "base/error.h"
 
@@ -156,16 +157,21 @@ std::string sentence(std::string text) {
 }
 }  // namespace
 
-void fail_acl(int code, const char* function, const char* suffix) {
+std::string describe_acl_error(int code, const std::string& function, bool advice) {
   const CodeText* known = nullptr;
   for (const CodeText& entry : kCodes)
     if (entry.code == code) known = &entry;
-  std::string text = join_text(function, suffix, " failed with error ", code);
+  std::string text = join_text(function, " failed with error ", code);
   if (known) text += join_text(" (", known->name, ": ", known->meaning, ")");
   text = sentence(text + recent_message());
   if (waits(function)) text += describe_launches(text);
-  throw Error(ErrorKind::runtime,
-              text + " " + (known ? known->next_step : "Look the code up in CANN's error code reference."));
+  if (advice)
+    text += join_text(" ", known ? known->next_step : "Look the code up in CANN's error code reference.");
+  return text;
+}
+
+void fail_acl(int code, const char* function, const char* suffix) {
+  throw Error(ErrorKind::runtime, describe_acl_error(code, join_text(function, suffix), true));
 }
 
 void fail_null(const char* function) {

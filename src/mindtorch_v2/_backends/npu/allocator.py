@@ -221,13 +221,14 @@ class _AclHooks:
     @staticmethod
     def _check(code: int, function: str) -> None:
         if code != 0:
-            raise RuntimeError(f"{function} failed: {code}")
+            # Without advice: what helps against a full device depends on the pools, which say it themselves.
+            raise RuntimeError(_C._npu.error_text(code, function, False))
 
     def _sync_device(self) -> None:
         """Waits for all streams of the device, then lets the runtime free what it deferred."""
         from . import runtime
 
-        self._check(self._acl().synchronize_device(), "acl.rt.synchronize_device")
+        self._check(self._acl().synchronize_device(), "aclrtSynchronizeDevice")
         runtime.get_runtime(self.device_id).synchronize()
 
     def _mem_get_info(self) -> tuple[int, int]:
@@ -250,12 +251,12 @@ class _AclHooks:
                 event = spare.pop()
             else:
                 handle, code = rt.create_event()
-                self._check(code, "acl.rt.create_event")
+                self._check(code, "aclrtCreateEventExWithFlag")
                 event = _Event(handle, device)
             code = rt.record_event(event.handle, stream)
             if code != 0:
                 spare.append(event)
-                self._check(code, "acl.rt.record_event")
+                self._check(code, "aclrtRecordEvent")
             return event
         finally:
             self._activate_again(active, device)
@@ -264,7 +265,7 @@ class _AclHooks:
         active = _C._npu.active_device()
         status, code = self._acl(event.device).query_event_status(event.handle)
         self._activate_again(active, event.device)
-        self._check(code, "acl.rt.query_event_status")
+        self._check(code, "aclrtQueryEventStatus")
         return bool(status == _EVENT_COMPLETE)
 
     @staticmethod
@@ -292,11 +293,11 @@ class NpuAllocator(_AclHooks):
 
     def _raw_malloc(self, size: int) -> tuple[int, int]:
         ptr, code = self._acl().malloc(size, _MALLOC_HUGE_FIRST)
-        self._check(code, "acl.rt.malloc")
+        self._check(code, "aclrtMalloc")
         return ptr, size
 
     def _raw_free(self, ptr: int) -> None:
-        self._check(self._acl().free(ptr), "acl.rt.free")
+        self._check(self._acl().free(ptr), "aclrtFree")
 
     def _has_virtual_memory(self) -> bool:
         return _has_virtual_memory()
@@ -424,14 +425,14 @@ class NpuPinnedPool(_AclHooks):
         active = _C._npu.active_device()
         ptr, code = self._acl().malloc_host(size)
         self._activate_again(active, self.device_id)
-        self._check(code, "acl.rt.malloc_host")
+        self._check(code, "aclrtMallocHost")
         return ptr, size
 
     def _raw_free(self, ptr: int) -> None:
         active = _C._npu.active_device()
         code = self._acl().free_host(ptr)
         self._activate_again(active, self.device_id)
-        self._check(code, "acl.rt.free_host")
+        self._check(code, "aclrtFreeHost")
 
     def _sync_device(self) -> None:
         """Waits for all streams of all devices: any of them may copy from pinned memory."""
@@ -439,7 +440,7 @@ class NpuPinnedPool(_AclHooks):
 
         active, last = _C._npu.active_device(), -1
         for last in sorted(runtime._runtimes):
-            self._check(self._acl(last).synchronize_device(), "acl.rt.synchronize_device")
+            self._check(self._acl(last).synchronize_device(), "aclrtSynchronizeDevice")
             runtime.get_runtime(last).synchronize()
         self._activate_again(active, last)
 
