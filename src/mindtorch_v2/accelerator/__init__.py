@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _C, npu
+from ..npu._absent import AbsentName
 from . import memory as memory
 from ._device import index_of, require
 from .memory import (
@@ -124,5 +125,5 @@ class device_index:
 
 def __getattr__(name: str) -> Any:
     if name == "Graph":
-        raise NotImplementedError("torch.accelerator.Graph: graphs of operators cannot be captured")
+        raise AbsentName("torch.accelerator.Graph: graphs of operators cannot be captured; run the operators")
     raise AttributeError(f"module 'torch.accelerator' has no attribute {name!r}")

@@ -286,5 +286,5 @@ def __getattr__(name: str) -> Any:
     if name in _legacy.DTYPES:
         return _legacy.make(name)
     if name in _absent.REASONS:
-        raise NotImplementedError(f"torch.npu.{name}: {_absent.REASONS[name]}")
+        raise _absent.AbsentName(f"torch.npu.{name}: {_absent.REASONS[name]}")
     raise AttributeError(f"module 'torch.npu' has no attribute {name!r}")

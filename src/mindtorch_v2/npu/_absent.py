@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+
+class AbsentName(AttributeError, NotImplementedError):
+    """A name that is known and not there. ``hasattr`` says False; who uses it reads what to use instead."""
+
+
 _GRAPHS = "graphs of operators cannot be captured; run the operators themselves"
 _GPU = "this belongs to CUDA and has no meaning on an NPU"
 _SMI = "AscendCL does not tell; ask npu-smi info"
