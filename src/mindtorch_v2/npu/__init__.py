@@ -279,6 +279,10 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
 def __getattr__(name: str) -> Any:
     if name.startswith("_"):  # submodules look here before they are imported
         raise AttributeError(f"module 'torch.npu' has no attribute {name!r}")
+    if name == "profiler":
+        from .. import profiler
+
+        return profiler
     if name == "default_generators":
         return random._default_generators()
     from . import _absent, _legacy

@@ -31,7 +31,7 @@ REASONS: dict[str, str] = {
     **dict.fromkeys(
         ("CudaError", "DeferredCudaCallError", "GreenContext", "check_error", "cudaStatus", "cudart",
          "current_blas_handle", "current_solver_handle", "get_gencode_flags", "jiterator", "nccl", "nvtx",
-         "profiler", "sparse", "tunable"),
+         "sparse", "tunable"),
         _GPU,
     ),
     "CUDAPluggableAllocator": "use torch.npu.NPUPluggableAllocator",
