@@ -112,15 +112,15 @@ def tables_header(rows: list[Row]) -> str:
     ])  # fmt: skip
 
 
-def _tensor_inputs(row: Row) -> str:
-    names = [f"&{a.name}" for a in row.schema.arguments if a.type in ("Tensor", "Tensor?")]
-    return "{" + ", ".join(names) + "}"
-
-
-def _scope(row: Row, suffix: str = "") -> str:
+def _scope(row: Row, suffix: str = "", outputs: tuple[str, ...] = ()) -> str:
+    """The observation point, with the arguments in the order in which PyTorch's profiler shows them."""
+    shown = [a.name for a in row.schema.arguments]
+    if row.factory:
+        shown += ["ObservedArgument()"] * 4  # dtype, layout, device, pin_memory
+    overload = "out" if outputs else row.schema.overload
     return (
-        f'  static constexpr OpInfo op{{"aten::{row.cpp_name}{suffix}", "{row.schema.overload}"}};\n'
-        f"  OpScope scope(op, {_tensor_inputs(row)});"
+        f'  static constexpr OpInfo op{{"aten::{row.cpp_name}{suffix}", "{overload}"}};\n'
+        f"  OpScope scope({', '.join(['op', *shown, *outputs])});"
     )
 
 
@@ -213,7 +213,7 @@ def _inplace(row: Row) -> str:
 def _out_opening(row: Row) -> list[str]:
     return [
         f"{_out_type(row)} {row.cpp_name}_out({parameters(row.schema, extra=_out_parameters(row))}) {{",
-        _scope(row),
+        _scope(row, outputs=tuple(out_names(row))),
         f"  MT_CHECK(!autograd::any_needs_grad({autograd.tensor_names(row, *out_names(row))}), "
         f'"{row.cpp_name}(): functions '
         "with out=... arguments don't support automatic differentiation, but one of the arguments requires "
@@ -320,6 +320,7 @@ def source(rows: list[Row], stem: str) -> str:
     return "\n".join([
         BANNER,
         '#include "autograd/node.h"',
+        '#include "core/observe.h"',
         '#include "core/views.h"',
         '#include "autograd/write_results.h"',
         f'#include "generated/autograd/{stem}.h"',

@@ -12,6 +12,7 @@
 #include "bindings/casters.h"
 #include "bindings/python_upstream.h"
 #include "core/dispatch.h"
+#include "core/observe_task.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -46,6 +47,7 @@ void synchronize(int device, void* stream) {
   if (interpreter_is_exiting()) fail(ErrorKind::runtime, "The device is not used while the process exits.");
   nb::gil_scoped_acquire gil;
   if (stream == npu::NpuRuntime::default_stream_handle(device)) {
+    TaskScope scope({TaskKind::stream_sync, "aclrtSynchronizeStream", "Stream Sync", device, stream});
     g_python->synchronize(device);
     return;
   }

@@ -2,7 +2,6 @@
 
 #include "autograd/node.h"
 #include "autograd/write_results.h"
-#include "core/observe.h"
 
 namespace mt::bindings {
 namespace {
@@ -31,13 +30,22 @@ PythonOp::PythonOp(const char* module, const char* function, const char* name,
   for (const char* n : names) names_.push_back(owned(PyUnicode_InternFromString(n)));
 }
 
+std::vector<ObservedArgument> PythonOp::shown_arguments(const Bound& bound) const {
+  std::vector<ObservedArgument> shown(names_.size());
+  for (size_t i = 0; i < names_.size(); ++i)
+    if (bound.given(int(i)) && is_tensor(bound.at(int(i)))) shown[i] = tensor_of(bound.at(int(i)));
+  return shown;
+}
+
 PyObject* PythonOp::call(const Bound& bound, PyObject* first) const {
   if (!callable_) {
     const std::string path = std::string("mindtorch_v2._composed.") + module_;
     Holder module{owned(PyImport_ImportModule(path.c_str()))};
     callable_ = owned(PyObject_GetAttrString(module.object, function_));
   }
-  OpScope scope(info_, {});
+  const std::vector<ObservedArgument> shown =
+      observer() ? shown_arguments(bound) : std::vector<ObservedArgument>();
+  OpScope scope(info_, ObservedArguments(shown));
   Holder names{owned(PyTuple_New(0))};
   std::vector<PyObject*> values, passed;
   for (size_t i = 0; i < names_.size(); ++i) {

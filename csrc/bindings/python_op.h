@@ -3,6 +3,7 @@
 #pragma once
 
 #include "bindings/parser.h"
+#include "core/observe.h"
 
 namespace mt::bindings {
 
@@ -19,6 +20,8 @@ class PythonOp {
   PyObject* into(const Bound& bound, int out, int results) const;  // over out=
 
  private:
+  std::vector<ObservedArgument> shown_arguments(const Bound& bound) const;
+
   const char* module_;
   const char* function_;
   OpInfo info_;

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "core/host_memory.h"
+#include "core/observe.h"
 #include "core/thread_state.h"
 
 namespace mt {
@@ -37,6 +38,14 @@ void allocate_host(Storage& storage, size_t nbytes) {
   storage.release = release_host;
 }
 
+// For the profiler: memory that came from host_allocate, behind the header or in a block of its own.
+[[gnu::noinline, gnu::cold]] void tell(Observer& observer, const Storage& storage, bool handed_out) {
+  const bool behind = storage.data == reinterpret_cast<const char*>(&storage) + kHeaderBytes;
+  if (!storage.device.is_cpu() || storage.nbytes == 0 || (storage.release != release_host && !behind)) return;
+  const auto bytes = int64_t(storage.nbytes);
+  observer.host_memory_changed(storage.data, handed_out ? bytes : -bytes);
+}
+
 void release_mapping(Storage& storage) { munmap(storage.data, storage.nbytes); }
 
 [[noreturn]] void fail_system(const std::string& what, const std::string& path) {
@@ -53,6 +62,8 @@ struct FileDescriptor {
 }  // namespace
 
 void Storage::destroy(Storage* storage) {
+  if (Observer* watching = observer()) [[unlikely]]
+    tell(*watching, *storage, false);
   if (storage->release) storage->release(*storage);
   delete storage->filename;
   const size_t block = storage->header;
@@ -63,13 +74,13 @@ void Storage::destroy(Storage* storage) {
 StorageRef new_storage(Device device, size_t nbytes) {
   if (device.type == DeviceType::cpu) {
     // Header and data in one block while that is small: one allocation, one cache line apart.
-    if (nbytes <= 2048) [[likely]] {
-      Storage* storage = new_header(device, nbytes, kHeaderBytes + nbytes);
-      storage->data = reinterpret_cast<char*>(storage) + kHeaderBytes;
-      return StorageRef::adopt(storage);
-    }
-    auto storage = StorageRef::adopt(new_header(device, nbytes, kHeaderBytes));
-    allocate_host(*storage, nbytes);
+    const bool together = nbytes <= 2048;
+    auto storage = StorageRef::adopt(new_header(device, nbytes, kHeaderBytes + (together ? nbytes : 0)));
+    if (together) [[likely]]
+      storage->data = reinterpret_cast<char*>(storage.get()) + kHeaderBytes;
+    else allocate_host(*storage, nbytes);
+    if (Observer* watching = observer()) [[unlikely]]
+      tell(*watching, *storage, true);
     return storage;
   }
   auto storage = StorageRef::adopt(new_header(device, nbytes, kHeaderBytes));

@@ -56,6 +56,7 @@ class DeviceRuntime {
   virtual void synchronize_event(EventHandle event) = 0;
   virtual void make_stream_wait(const Stream& stream, EventHandle event) = 0;
   virtual float elapsed_ms(EventHandle begin, EventHandle end) = 0;
+  virtual int64_t event_time_us(EventHandle event) = 0;  // on the device's clock
 
   // Raw memory, below the caching pools. Allocation returns 0 when the device has no room.
   virtual Address allocate(int device, size_t bytes) = 0;

@@ -9,6 +9,7 @@ import warnings
 from typing import Any, ClassVar, NamedTuple
 
 from . import _C, _device_module
+from . import profiler as profiler
 from ._backends.npu import acl_loader, allocator, creation
 from ._backends.npu import runtime as _runtime
 

@@ -35,6 +35,7 @@ namespace mt::npu {
   X(aclrtQueryEventStatus)       \
   X(aclrtSynchronizeEvent)       \
   X(aclrtEventElapsedTime)       \
+  X(aclrtEventGetTimestamp)      \
   X(aclrtMalloc)                 \
   X(aclrtFree)                   \
   X(aclrtMallocHost)             \

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "core/observe_task.h"
 
 namespace mt::npu::aclnn {
 namespace {
@@ -40,7 +41,8 @@ class Workspace {
 };
 
 void enqueue(const char* name, Launch* function, void* workspace, uint64_t bytes, aclOpExecutor* executor,
-             void* stream) {
+             int device, void* stream) {
+  TaskScope scope({TaskKind::kernel, "aclnnLaunch", name, device, stream});
   const aclnnStatus status = function(workspace, bytes, executor, stream);  // the library frees the executor
   if (status != 0) [[unlikely]]
     fail_acl(status, name);
@@ -135,7 +137,7 @@ Phases find_operator(const char* name) {
 void launch(const char* name, Launch* function, uint64_t workspace, aclOpExecutor* executor, int device) {
   void* stream = current_stream(device);
   if (workspace == 0) [[likely]] {
-    enqueue(name, function, nullptr, 0, executor, stream);
+    enqueue(name, function, nullptr, 0, executor, device, stream);
   } else {
     std::optional<Workspace> memory;
     try {
@@ -144,7 +146,7 @@ void launch(const char* name, Launch* function, uint64_t workspace, aclOpExecuto
       acl().aclDestroyAclOpExecutor(executor);  // only a launch would have freed it
       throw;
     }
-    enqueue(name, function, memory->address(), workspace, executor, stream);
+    enqueue(name, function, memory->address(), workspace, executor, device, stream);
   }
   if (g_launch_blocking) [[unlikely]]
     host_hooks().synchronize(device, stream);

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "core/observe_task.h"
 
 namespace mt::npu {
 
@@ -151,6 +152,7 @@ void NpuRuntime::set_device(int device) {
 
 void NpuRuntime::synchronize_device(int device) {
   activate(device);
+  TaskScope scope({TaskKind::device_sync, "aclrtSynchronizeDevice", "Context Sync", device});
   check(acl().aclrtSynchronizeDevice(), "aclrtSynchronizeDevice");
 }
 
@@ -190,6 +192,16 @@ void NpuRuntime::free_pinned(runtime::Address address) {
 }
 
 namespace {
+// What the profiler calls it.
+const char* copy_name(runtime::CopyKind kind) {
+  switch (kind) {
+    case runtime::CopyKind::host_to_device: return "Memcpy HtoD (Pinned -> Device)";
+    case runtime::CopyKind::device_to_host: return "Memcpy DtoH (Device -> Pinned)";
+    case runtime::CopyKind::device_to_device: return "Memcpy DtoD (Device -> Device)";
+    default: return "Memcpy HtoH (Pinned -> Pinned)";
+  }
+}
+
 aclrtMemcpyKind acl_kind(runtime::CopyKind kind) {
   switch (kind) {
     case runtime::CopyKind::host_to_device: return ACL_MEMCPY_HOST_TO_DEVICE;
@@ -210,6 +222,12 @@ void NpuRuntime::copy(runtime::Address to, runtime::Address from, size_t bytes, 
 void NpuRuntime::copy_async(runtime::Address to, runtime::Address from, size_t bytes, runtime::CopyKind kind,
                             const runtime::Stream& stream) {
   activate(stream.device);
+  TaskScope scope({.kind = TaskKind::copy,
+                   .call = "aclrtMemcpyAsync",
+                   .name = copy_name(kind),
+                   .device = stream.device,
+                   .stream = reinterpret_cast<void*>(stream.handle),
+                   .bytes = int64_t(bytes)});
   check(acl().aclrtMemcpyAsync(reinterpret_cast<void*>(to), bytes, reinterpret_cast<void*>(from), bytes,
                                acl_kind(kind), reinterpret_cast<void*>(stream.handle)),
         "aclrtMemcpyAsync");
@@ -217,6 +235,12 @@ void NpuRuntime::copy_async(runtime::Address to, runtime::Address from, size_t b
 
 void NpuRuntime::fill_async(runtime::Address to, uint8_t value, size_t bytes, const runtime::Stream& stream) {
   activate(stream.device);
+  TaskScope scope({.kind = TaskKind::fill,
+                   .call = "aclrtMemsetAsync",
+                   .name = "Memset (Device)",
+                   .device = stream.device,
+                   .stream = reinterpret_cast<void*>(stream.handle),
+                   .bytes = int64_t(bytes)});
   check(acl().aclrtMemsetAsync(reinterpret_cast<void*>(to), bytes, value, bytes,
                                reinterpret_cast<void*>(stream.handle)),
         "aclrtMemsetAsync");

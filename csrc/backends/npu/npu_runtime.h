@@ -58,6 +58,7 @@ class NpuRuntime final : public runtime::DeviceRuntime {
   void synchronize_event(runtime::EventHandle event) override;
   void make_stream_wait(const runtime::Stream& stream, runtime::EventHandle event) override;
   float elapsed_ms(runtime::EventHandle begin, runtime::EventHandle end) override;
+  int64_t event_time_us(runtime::EventHandle event) override;
 
   runtime::Address allocate(int device, size_t bytes) override;
   void free(int device, runtime::Address address) override;

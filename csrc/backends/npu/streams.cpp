@@ -3,6 +3,7 @@
 
 #include "backends/npu/npu_runtime.h"
 #include "base/error.h"
+#include "core/observe_task.h"
 
 namespace mt::npu {
 
@@ -100,6 +101,7 @@ void NpuRuntime::destroy_stream(const Stream& stream) {
 
 void NpuRuntime::synchronize_stream(const Stream& stream) {
   activate(stream.device);
+  TaskScope scope({TaskKind::stream_sync, "aclrtSynchronizeStream", "Stream Sync", stream.device, handle_of(stream)});
   check(acl().aclrtSynchronizeStream(handle_of(stream)), "aclrtSynchronizeStream");
 }
 
@@ -126,6 +128,8 @@ void NpuRuntime::destroy_event(EventHandle event) { events().give(pointer(event)
 
 void NpuRuntime::record_event(EventHandle event, const Stream& stream) {
   activate(stream.device);
+  TaskScope scope({TaskKind::record_event, "aclrtRecordEvent", "Event Record", stream.device, handle_of(stream),
+                   pointer(event)});
   check(acl().aclrtRecordEvent(pointer(event), handle_of(stream)), "aclrtRecordEvent");
 }
 
@@ -137,12 +141,17 @@ bool NpuRuntime::event_is_complete(EventHandle event) {
 }
 
 void NpuRuntime::synchronize_event(EventHandle event) {
-  activate(events().device_of(pointer(event)));
+  const int device = events().device_of(pointer(event));
+  activate(device);
+  TaskScope scope(
+      {TaskKind::event_sync, "aclrtSynchronizeEvent", "Event Sync", device, nullptr, pointer(event)});
   check(acl().aclrtSynchronizeEvent(pointer(event)), "aclrtSynchronizeEvent");
 }
 
 void NpuRuntime::make_stream_wait(const Stream& stream, EventHandle event) {
   activate(stream.device);
+  TaskScope scope({TaskKind::stream_wait, "aclrtStreamWaitEvent", "Stream Wait Event", stream.device,
+                   handle_of(stream), pointer(event)});
   check(acl().aclrtStreamWaitEvent(handle_of(stream), pointer(event)), "aclrtStreamWaitEvent");
 }
 
@@ -151,6 +160,13 @@ float NpuRuntime::elapsed_ms(EventHandle begin, EventHandle end) {
   float milliseconds = 0;
   check(acl().aclrtEventElapsedTime(&milliseconds, pointer(begin), pointer(end)), "aclrtEventElapsedTime");
   return milliseconds;
+}
+
+int64_t NpuRuntime::event_time_us(EventHandle event) {
+  activate(events().device_of(pointer(event)));
+  uint64_t time = 0;
+  check(acl().aclrtEventGetTimestamp(pointer(event), &time), "aclrtEventGetTimestamp");
+  return int64_t(time);
 }
 
 void make_wait(int device, void* waiting, void* finished) {

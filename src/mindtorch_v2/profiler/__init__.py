@@ -2,7 +2,8 @@
 
 from ._averages import FunctionEventAvg
 from ._event_list import EventList
-from ._events import DeviceType, FunctionEvent
+from ._function_event import FunctionEvent
+from ._kinds import DeviceType
 from ._record_function import record_function
 from .profiler import (
     ProfilerAction,
