@@ -9,6 +9,7 @@ more than 1 % off.
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -22,7 +23,7 @@ def record(folder: Path) -> None:
     import mindtorch_v2 as torch
 
     folder.mkdir(parents=True, exist_ok=True)
-    step = gpt_step(torch, "npu", layers=2, width=64, context=32, batch=2)
+    step = gpt_step(torch, "npu")
     step().item()
     plan = torch.profiler.schedule(wait=0, warmup=1, active=3, repeat=1)
     with torch.profiler.profile(schedule=plan, record_shapes=True) as prof:
@@ -37,6 +38,9 @@ def record(folder: Path) -> None:
 
 
 def compare(folder: Path) -> None:
+    # By default HTA cuts times to microseconds, against events that overlap by rounding. Ours do not, and tasks of
+    # the software NPU are a few microseconds long.
+    os.environ["HTA_DISABLE_NS_ROUNDING"] = "1"
     from hta.trace_analysis import TraceAnalysis
 
     ours = json.loads((folder / "key_averages.txt").read_text())
@@ -45,12 +49,15 @@ def compare(folder: Path) -> None:
         "COMPUTATION": sum(time for name, (time, _) in ours.items() if not is_memory[name]),
         "MEMORY": sum(time for name, (time, _) in ours.items() if is_memory[name]),
     }
-    analysis = TraceAnalysis(trace_files={0: str(folder / "rank0.json.gz")}, trace_dir=str(folder))
+    analysis = TraceAnalysis(
+        trace_files={0: str(folder / "rank0.json.gz")}, trace_dir=str(folder), include_last_profiler_step=True
+    )
     worst = 0.0
 
-    def line(what: str, mine: float, found: float) -> None:
+    def line(what: str, mine: float, found: float, cut: int = 0) -> None:
+        """`cut`: how many times HTA has cut to whole microseconds in the sum."""
         nonlocal worst
-        off = abs(found - mine) / mine
+        off = max(abs(found - mine) - cut, 0) / mine
         worst = max(worst, off)
         print(f"{what:60} {mine:14.1f} {found:14.1f} {100 * off:8.3f} %")
 
@@ -65,7 +72,8 @@ def compare(folder: Path) -> None:
     )
     for kind, found in zip(types["kernel_type"], types["sum"], strict=True):
         if kind in ours_by_type:
-            line(f"kernel breakdown: {kind}", ours_by_type[kind], float(found))
+            count = sum(count for name, (_, count) in ours.items() if is_memory[name] == (kind == "MEMORY"))
+            line(f"kernel breakdown: {kind}", ours_by_type[kind], float(found), cut=count)
     for name, found in zip(kernels["name"], kernels["sum (us)"], strict=True):
         if name in ours:
             line(f"kernel breakdown: {name}", ours[name][0], float(found))

@@ -8,6 +8,8 @@ import pytest
 import mindtorch_v2 as torch
 from mindtorch_v2.profiler import ProfilerAction, profile, record_function, schedule
 
+pytestmark = pytest.mark.filterwarnings("ignore:Profiler won't be using warmup")
+
 
 def names(prof):
     return [event.name for event in prof.events()]
@@ -199,6 +201,11 @@ def actions(count, **kwargs):
 )
 def test_a_schedule_says_what_each_step_does(kwargs, wanted):
     assert actions(8, **kwargs) == wanted
+
+
+def test_a_schedule_without_warmup_is_warned_about():
+    with pytest.warns(UserWarning, match="won't be using warmup"):
+        schedule(wait=1, warmup=0, active=1)
 
 
 @pytest.mark.parametrize(

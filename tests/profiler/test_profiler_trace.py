@@ -88,7 +88,7 @@ def test_gz_is_compressed(tmp_path):
 
 
 def test_steps_are_annotated_by_number(tmp_path):
-    with profile(schedule=schedule(wait=1, warmup=0, active=2, repeat=1)) as prof:
+    with profile(schedule=schedule(wait=0, warmup=1, active=2, repeat=1)) as prof:
         for _ in range(4):
             torch.ones(2) + 1
             prof.step()

@@ -100,7 +100,7 @@ class DeviceTracks:
             # On the stream's track it is the moment when the stream is idle; the call has the whole wait. Two
             # nanoseconds later, because readers add doubles that are half a nanosecond off.
             start_ns = max(start_ns, last_end.get((device, stream), 0) + 2)
-            end_ns = max(end_ns, start_ns)
+            end_ns = start_ns + 1
         args = (
             f'"cuda_sync_kind": "{name}", "stream": {stream}, "correlation": {correlation}, '
             f'"device": {device}, "context": 1'
@@ -124,7 +124,8 @@ class DeviceTracks:
                     spans[around, device, stream] = (min(first, start_ns), max(last, end_ns))
                 around = parents[around]
         for (index, device, stream), (first, last) in spans.items():
-            args = f'"External id": {index + 1}, "device": {device}, "stream": {stream}'
+            # Without a stream among the arguments, which would make it a task for analysers.
+            args = f'"External id": {index + 1}'
             # A nanosecond more on both sides, so that viewers nest the tasks inside.
             yield self._event(
                 "gpu_user_annotation", annotations[index], device, stream, first - 1, last + 1, args
