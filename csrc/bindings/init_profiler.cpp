@@ -7,12 +7,13 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 #include <map>
 #include <set>
 
+#include "backends/npu/npu_runtime.h"
 #include "base/dtype.h"
 #include "base/error.h"
-#include "backends/npu/npu_runtime.h"
 #include "bindings/python_stack.h"
 #include "profiler/recorder.h"
 #include "runtime/registry.h"
@@ -94,7 +95,7 @@ nb::object begin_scope(const std::string& name, bool module) {
 // Reads what encode_inputs wrote (profiler/inputs.h).
 class Decoder {
  public:
-  explicit Decoder(const int64_t* in) : in_(in) {}
+  explicit Decoder(const int64_t* in) : in_(in + 1) {}  // after the number of words
 
   nb::list all() {
     nb::list result;
@@ -131,8 +132,8 @@ class Decoder {
       case Kind::integers: return nb::make_tuple(tag, integers(*in_++));
       case Kind::text: {
         const int64_t bytes = *in_++;
-        nb::object text = nb::steal(
-            PyUnicode_DecodeUTF8(reinterpret_cast<const char*>(in_), Py_ssize_t(bytes), "replace"));
+        nb::object text =
+            nb::steal(PyUnicode_DecodeUTF8(reinterpret_cast<const char*>(in_), Py_ssize_t(bytes), "replace"));
         in_ += (bytes + 7) / 8;
         return nb::make_tuple(tag, text);
       }
@@ -145,12 +146,24 @@ class Decoder {
 
 nb::object known(int64_t bytes) { return bytes == kUnknown ? nb::none() : nb::object(nb::int_(bytes)); }
 
+// As bytes, which Python keeps one copy of what it reads from them by.
+nb::object inputs_of(const Event& event) {
+  if (!event.inputs) return nb::none();
+  return nb::bytes(reinterpret_cast<const char*>(event.inputs), size_t(event.inputs[0]) * sizeof(int64_t));
+}
+
+nb::list decode_inputs(const nb::bytes& inputs) {
+  std::vector<int64_t> words(inputs.size() / sizeof(int64_t));
+  MT_CHECK(words.size() >= 2, "decode_inputs: these are not inputs of an operator");
+  std::memcpy(words.data(), inputs.c_str(), words.size() * sizeof(int64_t));
+  return Decoder(words.data()).all();
+}
+
 nb::object data_of(const Event& event) {
   const auto before = event.memory_before.load(std::memory_order_relaxed);
   const auto after = event.memory_after.load(std::memory_order_relaxed);
   if (event.kind == EventKind::memory) return nb::make_tuple(event.bytes, after, event.total_reserved);
-  return nb::make_tuple(known(before), known(after), event.stack,
-                        event.inputs ? nb::object(Decoder(event.inputs).all()) : nb::none());
+  return nb::make_tuple(known(before), known(after), event.stack, inputs_of(event));
 }
 
 nb::tuple row(const Trace& trace, size_t thread, const Event& event, int64_t first_id) {
@@ -180,8 +193,7 @@ class StreamNumbers {
   int64_t operator()(int device, runtime::StreamHandle stream) {
     if (!stream) return -1;
     auto& known = streams_[device];
-    if (known.empty())
-      known.push_back(runtime::StreamHandle(npu::NpuRuntime::default_stream_handle(device)));
+    if (known.empty()) known.push_back(runtime::StreamHandle(npu::NpuRuntime::default_stream_handle(device)));
     const auto found = std::ranges::find(known, stream);
     if (found != known.end()) return found - known.begin() + 1;
     known.push_back(stream);
@@ -259,6 +271,7 @@ void init_profiler(nb::module_& parent) {
   m.def("recording", [] { return Recorder::get().recording(); });
   m.def("set_step", [](int32_t step) { Recorder::get().set_step(step); }, "step"_a);
   m.def("begin_scope", &begin_scope, "name"_a, "module"_a);
+  m.def("decode_inputs", &decode_inputs, "inputs"_a, "The arguments that a row has as bytes.");
   m.def("stack", &python_stack, "id"_a, "Tuples (file, line, function), the innermost first.");
 }
 

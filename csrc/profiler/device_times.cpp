@@ -10,10 +10,11 @@
 namespace mt::profiler {
 namespace {
 
-constexpr float kExactMs = 16;                     // up to here a float of milliseconds tells nanoseconds apart
-constexpr int kLooks = 5;                          // at the clock; the shortest counts
-constexpr int64_t kShortSession = 1'000'000'000;  // ns; drift is smaller than what a look at the clock is off by
-constexpr size_t kReadAt = 256, kReadEvery = 64;   // pending tasks
+constexpr float kExactMs = 16;  // up to here a float of milliseconds tells nanoseconds apart
+constexpr int kLooks = 5;       // at the clock; the shortest counts
+constexpr int64_t kShortSession =
+    1'000'000'000;  // ns; drift is smaller than what a look at the clock is off by
+constexpr size_t kReadAt = 256, kReadEvery = 64;  // pending tasks
 
 int64_t now_ns() {
   using namespace std::chrono;

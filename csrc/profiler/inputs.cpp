@@ -78,10 +78,11 @@ int64_t* encode(int64_t* out, const ObservedArgument& argument) {
 }  // namespace
 
 const int64_t* encode_inputs(Chunk& chunk, ObservedArguments arguments) {
-  size_t words = 1;
+  size_t words = 2;
   for (const ObservedArgument& argument : arguments) words += words_of(argument);
   auto* result = static_cast<int64_t*>(chunk.allocate(words * sizeof(int64_t)));
   int64_t* out = result;
+  *out++ = int64_t(words);
   *out++ = int64_t(arguments.size());
   for (const ObservedArgument& argument : arguments) out = encode(out, argument);
   return result;

@@ -6,7 +6,7 @@
 
 namespace mt::profiler {
 
-// Encoded: a count, then per argument a tag, which is a value of ObservedArgument::Kind, and
+// Encoded: how many words there are, this one included, how many arguments, then per argument a tag, which is a value of ObservedArgument::Kind, and
 //   tensor    dtype, dimensions, sizes, strides
 //   tensors   count, then as many tensors (each with its tag; undefined ones are `other`)
 //   boolean, integer, real (its bits)   one word

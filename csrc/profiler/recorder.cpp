@@ -269,7 +269,8 @@ void Recorder::end_scope(const OpenScope& scope) {
 
 void Recorder::close(Event& event) const {
   if (memory_.load(std::memory_order_relaxed))
-    event.memory_after.store(read_memory(event.npu.load(std::memory_order_relaxed)), std::memory_order_relaxed);
+    event.memory_after.store(read_memory(event.npu.load(std::memory_order_relaxed)),
+                             std::memory_order_relaxed);
   event.end_ns.store(now_ns(), std::memory_order_release);
 }
 
@@ -284,8 +285,7 @@ void Recorder::memory_changed(const MemoryChange& change) {
   ThreadBuffer* buffer = joined_thread();
   if (!buffer) return;
   // An operator without tensor inputs shows only here where it runs. A free says nothing: it may be anyone's.
-  if (change.bytes > 0 && change.npu >= 0)
-    ran_on(*buffer, change.npu, change.total_allocated - change.bytes);
+  if (change.bytes > 0 && change.npu >= 0) ran_on(*buffer, change.npu, change.total_allocated - change.bytes);
   Event* event = open_event(*buffer, EventKind::memory, "[memory]").event;
   event->npu.store(int8_t(change.npu), std::memory_order_relaxed);
   event->bytes = change.bytes;

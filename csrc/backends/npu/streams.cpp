@@ -101,7 +101,8 @@ void NpuRuntime::destroy_stream(const Stream& stream) {
 
 void NpuRuntime::synchronize_stream(const Stream& stream) {
   activate(stream.device);
-  TaskScope scope({TaskKind::stream_sync, "aclrtSynchronizeStream", "Stream Sync", stream.device, handle_of(stream)});
+  TaskScope scope(
+      {TaskKind::stream_sync, "aclrtSynchronizeStream", "Stream Sync", stream.device, handle_of(stream)});
   check(acl().aclrtSynchronizeStream(handle_of(stream)), "aclrtSynchronizeStream");
 }
 
@@ -128,8 +129,8 @@ void NpuRuntime::destroy_event(EventHandle event) { events().give(pointer(event)
 
 void NpuRuntime::record_event(EventHandle event, const Stream& stream) {
   activate(stream.device);
-  TaskScope scope({TaskKind::record_event, "aclrtRecordEvent", "Event Record", stream.device, handle_of(stream),
-                   pointer(event)});
+  TaskScope scope({TaskKind::record_event, "aclrtRecordEvent", "Event Record", stream.device,
+                   handle_of(stream), pointer(event)});
   check(acl().aclrtRecordEvent(pointer(event), handle_of(stream)), "aclrtRecordEvent");
 }
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import json
 from typing import Any
+
+from .. import _C
 
 _TENSOR, _TENSORS, _INTEGERS = 1, 2, 6  # tags, see csrc/profiler/inputs.h
 
@@ -15,6 +19,26 @@ TYPE_NAMES = {
 }  # fmt: skip
 
 Argument = tuple[Any, ...] | None
+_CACHED = 1 << 14  # programs call their operators with few different shapes
+
+
+@functools.lru_cache(maxsize=_CACHED)
+def decode(inputs: bytes) -> tuple[Argument, ...]:
+    """The arguments of a row of a native trace."""
+    return tuple(_C._profiler.decode_inputs(inputs))
+
+
+@functools.lru_cache(maxsize=_CACHED)
+def as_json(inputs: bytes) -> str:
+    """The fields that a trace has for them."""
+    arguments = decode(inputs)
+    fields = {
+        "Concrete Inputs": [text_of(given) for given in arguments],
+        "Input type": [type_of(given) for given in arguments],
+        "Input Strides": [strides_of(given) for given in arguments],
+        "Input Dims": [shape_of(given) for given in arguments],
+    }
+    return json.dumps(fields)[1:-1]
 
 
 def shape_of(argument: Argument) -> list[Any]:

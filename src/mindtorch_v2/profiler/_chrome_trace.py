@@ -16,7 +16,7 @@ from array import array
 from collections.abc import Iterator, Mapping
 from typing import IO, Any
 
-from ._arguments import shape_of, strides_of, text_of, type_of
+from ._arguments import as_json
 from ._device_tracks import DeviceTracks, instant, us
 from ._events import native_rows
 from ._function_event import memory_fields
@@ -160,34 +160,28 @@ class _Writer:
         )
 
     def _duration_event(self, index: int, row: tuple[Any, ...]) -> str:
-        kind, name, overload, _, _, _, parent, _, npu, number, (before, after, stack, arguments) = row
-        args: dict[str, Any] = {"External id": index + 1, "Record function id": 0}
+        kind, name, overload, _, _, _, parent, _, npu, number, (before, after, stack, inputs) = row
+        args = [f'"External id": {index + 1}, "Record function id": 0']
         if kind == EventKind.ANNOTATION:
             self._annotations[index] = name
         elif kind != EventKind.MODULE and number >= 0:
-            args["Sequence number"] = number
-            args["Fwd thread id"] = 0 if kind == EventKind.OPERATOR else self._forward_thread(number)
-        args["device_type"] = "NPU" if npu >= 0 else "CPU"
+            thread = 0 if kind == EventKind.OPERATOR else self._forward_thread(number)
+            args.append(f'"Sequence number": {number}, "Fwd thread id": {thread}')
+        args.append('"device_type": "NPU"' if npu >= 0 else '"device_type": "CPU"')
         if overload:
-            args["Overload name"] = overload
-        if arguments is not None:
-            args["Concrete Inputs"] = [text_of(given) for given in arguments]
-            args["Input type"] = [type_of(given) for given in arguments]
-            args["Input Strides"] = [strides_of(given) for given in arguments]
-            args["Input Dims"] = [shape_of(given) for given in arguments]
+            args.append(f'"Overload name": "{overload}"')
+        if inputs is not None:
+            args.append(as_json(inputs))
         if stack:
-            args["Call stack"] = ";".join(reversed(stack_of(stack)))
+            args.append(f'"Call stack": {self._text(";".join(reversed(stack_of(stack))))}')
         if self._module_paths:
-            self._add_module(index, kind, name, parent, args)
-        args |= memory_fields(npu, before, after)
-        args["Ev Idx"] = index
-        return self._duration(_CATEGORIES[EventKind(kind)], name, row, json.dumps(args))
-
-    def _add_module(self, index: int, kind: int, name: str, parent: int, args: dict[str, Any]) -> None:
-        path = self._module_paths.get(name) if kind == EventKind.MODULE else self._modules.get(parent)
-        if path:
-            self._modules[index] = path
-            args["Module Hierarchy"] = path
+            path = self._module_paths.get(name) if kind == EventKind.MODULE else self._modules.get(parent)
+            if path:
+                self._modules[index] = path
+                args.append(f'"Module Hierarchy": {self._text(path)}')
+        args += [f'"{field}": {value}' for field, value in memory_fields(npu, before, after).items()]
+        args.append(f'"Ev Idx": {index}')
+        return self._duration(_CATEGORIES[kind], name, row, "{" + ", ".join(args) + "}")
 
     def _forward_thread(self, number: int) -> int:
         found = self._forward.get(number)

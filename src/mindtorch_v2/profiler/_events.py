@@ -54,7 +54,7 @@ def build_events(
         if flops and kind == EventKind.OPERATOR:
             _count(event, flops_of(event.name, event._arguments))
         if not shapes:
-            event._arguments = []  # recorded for the formulas alone
+            event._arguments = ()  # recorded for the formulas alone
         by_id.append(event)
         result.append(event)
     attribute_memory(changes)

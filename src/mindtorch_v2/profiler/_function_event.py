@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from ._arguments import Argument, shape_of, strides_of, type_of, value_of
+from ._arguments import Argument, decode, shape_of, strides_of, type_of, value_of
 from ._format import format_time
 from ._kinds import STEP_PREFIX, DeviceType, EventKind, TaskKind
 from ._memory_use import MemoryUse
@@ -147,7 +147,7 @@ class FunctionEvent(FormattedTimesMixin):
         self.linked_correlation_id = 0
         self.device_resource_id = thread
         self.device_type = DeviceType.CPU
-        self._arguments: list[Argument] = []
+        self._arguments: tuple[Argument, ...] = ()
         self.activity_type = _ACTIVITIES.get(kind, "cpu_op") if isinstance(kind, EventKind) else ""
 
     @classmethod
@@ -170,9 +170,9 @@ class FunctionEvent(FormattedTimesMixin):
             else:
                 event.device_memory_usage = data[0]
             return event
-        event.memory_before, event.memory_after, _, arguments = data
-        if arguments is not None:
-            event._arguments = arguments
+        event.memory_before, event.memory_after, _, inputs = data
+        if inputs is not None:
+            event._arguments = decode(inputs)
         if kind in (EventKind.OPERATOR, EventKind.VISIT, EventKind.RUN):
             event.sequence_nr = number
         elif kind == EventKind.CALL:
