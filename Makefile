@@ -13,6 +13,7 @@ PYTEST ?=
 VENV := $(CURDIR)/.venv
 PARITY_VENV := $(CURDIR)/.venv-parity
 TORCH_NPU_VENV := $(CURDIR)/.venv-torch-npu
+HTA_VENV := $(CURDIR)/.venv-hta
 BUILD := build/dev
 ASAN_BUILD := build/asan
 TSAN_BUILD := build/tsan
@@ -44,13 +45,14 @@ LOCK := flock
 
 export MINDTORCH_NPU := soft
 
-.PHONY: help build demo test parity torch-npu bench lint format stubs asan tsan clean
+.PHONY: help build demo test parity torch-npu hta bench lint format stubs asan tsan clean
 
 help:
 	@echo "make demo    train a small network on the software NPU"
 	@echo "make test    C++ and Python tests (no PyTorch needed)"
 	@echo "make parity  compare with PyTorch 2.13.0, which is installed for it"
 	@echo "make torch-npu  run Huawei's torch_npu 2.13.0, which is installed for it, on the software NPU"
+	@echo "make hta     compare our traces with what HolisticTraceAnalysis, which is installed for it, finds in them"
 	@echo "make bench   host and kernel times beside PyTorch's"
 	@echo "make lint    ruff, mypy, clang-format;  make format applies them"
 	@echo "make stubs   write the generated stub and support matrix into the source tree"
@@ -97,6 +99,13 @@ $(TORCH_NPU_VENV)/.ready: pyproject.toml $(VENV)/.ready
 	$(PIP) --python $(TORCH_NPU_VENV)/bin/python install -r $(TORCH_NPU_VENV)/requirements.txt
 	@touch $@
 
+# HolisticTraceAnalysis brings notebooks and a data frame library along.
+$(HTA_VENV)/.ready: pyproject.toml $(VENV)/.ready
+	$(PY) -m venv --without-pip $(HTA_VENV)
+	$(PY) tools/requirements.py hta > $(HTA_VENV)/requirements.txt
+	$(PIP) --python $(HTA_VENV)/bin/python install -r $(HTA_VENV)/requirements.txt
+	@touch $@
+
 # --- builds -------------------------------------------------------------------------------------------------------
 
 $(BUILD)/.configured: $(VENV)/.ready
@@ -126,6 +135,10 @@ test: build
 
 parity: build $(PARITY_VENV)/.ready
 	$(PARITY_VENV)/bin/python -m pytest tests/parity $(PYTEST)
+
+hta: build $(HTA_VENV)/.ready
+	$(PY) tools/check_trace_with_hta.py record out/hta
+	$(HTA_VENV)/bin/python tools/check_trace_with_hta.py compare out/hta
 
 torch-npu: build $(TORCH_NPU_VENV)/.ready
 	$(PY) -m mindtorch_v2 softnpu run -- $(TORCH_NPU_VENV)/bin/python -m pytest tests/torch_npu $(PYTEST)

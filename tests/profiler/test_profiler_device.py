@@ -54,7 +54,7 @@ def test_a_task_begins_after_its_launch_and_after_the_task_before():
         assert task.time_range.start >= before.time_range.end
 
 
-def test_copies_fills_and_waits_are_events_of_their_own(tmp_path):
+def test_copies_and_waits_are_events_of_their_own(tmp_path):
     pinned = torch.ones(1024).pin_memory()
     side = torch.npu.Stream()
     with profile() as prof:
