@@ -310,6 +310,7 @@ bool Recorder::begin_task(const TaskInfo& info) {
     if (info.kind == TaskKind::record_event) recorded_[info.event] = correlation;
     else if (const auto found = recorded_.find(info.event); found != recorded_.end()) awaited = found->second;
   }
+  ran_on(*buffer, info.device, memory_.load(std::memory_order_relaxed) ? read_memory(info.device) : kUnknown);
   const auto [event, index] = open_event(*buffer, EventKind::call, info.call);
   event->number.store(correlation, std::memory_order_relaxed);
   event->npu.store(int8_t(info.device), std::memory_order_relaxed);

@@ -142,6 +142,14 @@ def test_tables_have_the_devices_columns():
     assert rows["aclnnMm"].self_device_time_total == pytest.approx(total)
 
 
+def test_a_factory_ran_where_its_work_went():
+    with profile() as prof:
+        torch.full((4,), 2.5, device="npu")
+        torch.ones(4).to("npu")
+    assert {e["device_type"] for e in prof.events() if e.name in ("aten::full", "aten::_to_copy")} == {"NPU"}
+    assert {e["device_type"] for e in prof.events() if e.name == "aten::ones"} == {"CPU"}
+
+
 def test_a_failed_launch_leaves_the_profiler_working():
     x = torch.ones(4, 4, device="npu")
     with profile() as prof:
