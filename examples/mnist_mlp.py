@@ -137,7 +137,13 @@ def record(trainer: Trainer, images: np.ndarray, labels: np.ndarray, folder: Pat
             with torch.profiler.record_function(f"training step {number}"):
                 trainer.step(inputs, targets)
     profile.export_chrome_trace(str(trace))
-    written = [(trace, "open it in https://ui.perfetto.dev or chrome://tracing")]
+    table = folder / "profile.txt"
+    order = "self_cpu_time_total" if memory is None else "self_device_time_total"
+    table.write_text(profile.key_averages().table(sort_by=order, row_limit=15))
+    written = [
+        (trace, "open it in https://ui.perfetto.dev or chrome://tracing"),
+        (table, "where the time went"),
+    ]
     if memory is not None:
         snapshot = folder / "memory_snapshot.pickle"
         memory._dump_snapshot(str(snapshot))
