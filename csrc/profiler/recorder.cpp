@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 
 #include "base/error.h"
 #include "profiler/inputs.h"
@@ -25,8 +24,8 @@ int64_t epoch_offset_ns() {
 
 const char* copy_name(Chunk& chunk, std::string_view name, std::string_view prefix = {}) {
   auto* text = static_cast<char*>(chunk.allocate(prefix.size() + name.size() + 1));
-  std::memcpy(text, prefix.data(), prefix.size());
-  std::memcpy(text + prefix.size(), name.data(), name.size());
+  prefix.copy(text, prefix.size());
+  name.copy(text + prefix.size(), name.size());
   text[prefix.size() + name.size()] = '\0';
   return text;
 }
