@@ -13,6 +13,8 @@ PYTEST ?=
 VENV := $(CURDIR)/.venv
 PARITY_VENV := $(CURDIR)/.venv-parity
 TORCH_NPU_VENV := $(CURDIR)/.venv-torch-npu
+HF_VENV := $(CURDIR)/.venv-hf
+HTA_VENV := $(CURDIR)/.venv-hta
 BUILD := build/dev
 ASAN_BUILD := build/asan
 TSAN_BUILD := build/tsan
@@ -44,14 +46,16 @@ LOCK := flock
 
 export MINDTORCH_NPU := soft
 
-.PHONY: help build demo test parity torch-npu bench lint format stubs asan tsan clean
+.PHONY: help build demo test parity torch-npu hf hta bench lint format stubs asan tsan clean
 
 help:
-	@echo "make demo    train a small network on the software NPU"
+	@echo "make demo    train a small GPT on the software NPU; writes a trace and pictures to demo_out"
 	@echo "make test    C++ and Python tests (no PyTorch needed)"
 	@echo "make parity  compare with PyTorch 2.13.0, which is installed for it"
 	@echo "make torch-npu  run Huawei's torch_npu 2.13.0, which is installed for it, on the software NPU"
-	@echo "make bench   host and kernel times beside PyTorch's"
+	@echo "make hf      run Hugging Face's transformers, which is installed for it, with 'mindtorch run'"
+	@echo "make hta     compare our traces with what HolisticTraceAnalysis, which is installed for it, finds in them"
+	@echo "make bench   host and kernel times, and loading of data, beside PyTorch's"
 	@echo "make lint    ruff, mypy, clang-format;  make format applies them"
 	@echo "make stubs   write the generated stub and support matrix into the source tree"
 	@echo "make asan    tests under the address and undefined-behaviour sanitizers;  make tsan: C++ tests, threads"
@@ -97,6 +101,23 @@ $(TORCH_NPU_VENV)/.ready: pyproject.toml $(VENV)/.ready
 	$(PIP) --python $(TORCH_NPU_VENV)/bin/python install -r $(TORCH_NPU_VENV)/requirements.txt
 	@touch $@
 
+# Hugging Face's libraries, and no PyTorch: accelerate asks for it, but what they get is this package under its name.
+$(HF_VENV)/.ready: pyproject.toml $(VENV)/.ready
+	$(PY) -m venv --without-pip $(HF_VENV)
+	$(PY) tools/requirements.py run hf test > $(HF_VENV)/requirements.txt
+	$(PIP) --python $(HF_VENV)/bin/python install -r $(HF_VENV)/requirements.txt
+	$(PY) tools/requirements.py hf-without-torch > $(HF_VENV)/requirements-without-torch.txt
+	$(PIP) --python $(HF_VENV)/bin/python install --no-deps -r $(HF_VENV)/requirements-without-torch.txt
+	echo $(CURDIR)/src > $$($(HF_VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/in_place.pth
+	@touch $@
+
+# HolisticTraceAnalysis brings notebooks and a data frame library along.
+$(HTA_VENV)/.ready: pyproject.toml $(VENV)/.ready
+	$(PY) -m venv --without-pip $(HTA_VENV)
+	$(PY) tools/requirements.py hta > $(HTA_VENV)/requirements.txt
+	$(PIP) --python $(HTA_VENV)/bin/python install -r $(HTA_VENV)/requirements.txt
+	@touch $@
+
 # --- builds -------------------------------------------------------------------------------------------------------
 
 $(BUILD)/.configured: $(VENV)/.ready
@@ -118,21 +139,29 @@ $(TSAN_BUILD)/.configured: $(VENV)/.ready
 # --- jobs ---------------------------------------------------------------------------------------------------------
 
 demo: build
-	$(PY) examples/mnist_mlp.py
+	$(PY) -m mindtorch_v2 run --npu soft examples/char_gpt.py --out demo_out
 
 test: build
 	$(CTEST) --test-dir $(BUILD)
-	$(PY) -m pytest tests --ignore=tests/parity --ignore=tests/torch_npu $(PYTEST)
+	$(PY) -m pytest tests --ignore=tests/parity --ignore=tests/torch_npu --ignore=tests/hf $(PYTEST)
 
 parity: build $(PARITY_VENV)/.ready
 	$(PARITY_VENV)/bin/python -m pytest tests/parity $(PYTEST)
 
+hta: build $(HTA_VENV)/.ready
+	$(PY) tools/check_trace_with_hta.py record out/hta
+	$(HTA_VENV)/bin/python tools/check_trace_with_hta.py compare out/hta
+
 torch-npu: build $(TORCH_NPU_VENV)/.ready
 	$(PY) -m mindtorch_v2 softnpu run -- $(TORCH_NPU_VENV)/bin/python -m pytest tests/torch_npu $(PYTEST)
+
+hf: build $(HF_VENV)/.ready
+	$(HF_VENV)/bin/python -m mindtorch_v2 run -m pytest tests/hf $(PYTEST)
 
 bench: build $(PARITY_VENV)/.ready
 	$(PARITY_VENV)/bin/python benchmarks/paired.py
 	$(PARITY_VENV)/bin/python benchmarks/host.py --cases ew,mm,train
+	$(PARITY_VENV)/bin/python benchmarks/dataloader.py
 
 lint: $(VENV)/.lint-ready
 	$(VENV)/bin/ruff check
@@ -165,12 +194,12 @@ asan: $(ASAN_BUILD)/.configured
 	compiler=$$(tools/find_compiler) && \
 	LD_PRELOAD="$$($$compiler -print-file-name=libasan.so) $$($$compiler -print-file-name=libstdc++.so.6)" \
 	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
-	PYTHONPATH=$(ASAN_SITE) $(PY) -m pytest $(ASAN_TESTS) --ignore=tests/parity --ignore=tests/torch_npu $(PYTEST)
+	PYTHONPATH=$(ASAN_SITE) $(PY) -m pytest $(ASAN_TESTS) --ignore=tests/parity --ignore=tests/torch_npu --ignore=tests/hf $(PYTEST)
 
 tsan: $(TSAN_BUILD)/.configured
 	$(LOCK) $(TSAN_BUILD)/lock $(CMAKE) --build $(TSAN_BUILD) -j $(JOBS)
 	$(CTEST) --test-dir $(TSAN_BUILD)
 
 clean:
-	rm -rf build $(VENV) $(PARITY_VENV) $(TORCH_NPU_VENV)
+	rm -rf build $(VENV) $(PARITY_VENV) $(TORCH_NPU_VENV) $(HF_VENV) $(HTA_VENV)
 	find src -name '*.so' -delete

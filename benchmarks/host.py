@@ -94,10 +94,30 @@ def training_cases(torch: Any, device: str) -> Iterator[Case]:
         yield f"mlp_{name}", step
 
 
+def optimizer_cases(torch: Any, device: str) -> Iterator[Case]:
+    width, words, length = 128, 512, 64
+    block = [(width,)] * 4 + [(3 * width, width), (3 * width,), (width, width), (width,)]
+    block += [(4 * width, width), (4 * width,), (width, 4 * width), (width,)]
+    gpt = [(words, width), (length, width), *block * 4, (width,), (width,)]
+    mlp = [(256, 784), (256,), (10, 256), (10,)]
+    for name, optimizer_class, shapes, options in (
+        ("adamw_gpt", torch.optim.AdamW, gpt, {}),
+        ("adamw_mlp", torch.optim.AdamW, mlp, {}),
+        ("sgd_mlp", torch.optim.SGD, mlp, {"lr": 0.1}),
+        ("sgd_momentum_gpt", torch.optim.SGD, gpt, {"lr": 0.1, "momentum": 0.9}),
+        ("adamw_small", torch.optim.AdamW, [(16,)] * 50, {}),
+    ):
+        params = [torch.randn(*shape, device=device).requires_grad_() for shape in shapes]
+        for param in params:
+            param.grad = torch.full_like(param, 1e-3)
+        yield name, optimizer_class(params, **options).step
+
+
 GROUPS: dict[str, Callable[[Any, str], Iterator[Case]]] = {
     "host": host_cases,
     "ew": elementwise_cases,
     "mm": matmul_cases,
+    "optim": optimizer_cases,
     "train": training_cases,
 }
 

@@ -8,7 +8,8 @@ function(mt_generate)
   set(manifest "${PROJECT_BINARY_DIR}/generated.manifest")
   file(MAKE_DIRECTORY "${out}")
 
-  file(GLOB inputs CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/ops/*.yaml" "${PROJECT_SOURCE_DIR}/codegen/*.py")
+  file(GLOB inputs CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/ops/*.yaml" "${PROJECT_SOURCE_DIR}/codegen/*.py"
+    "${PROJECT_SOURCE_DIR}/codegen/*.yaml")
   set_property(DIRECTORY "${PROJECT_SOURCE_DIR}" APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${inputs})
 
   file(REMOVE_RECURSE "${fresh}")

@@ -26,6 +26,8 @@ set_tests_properties(softnpu_plain_program PROPERTIES TIMEOUT 60)
 # Not a test: host time per call, printed.
 add_executable(softnpu_host EXCLUDE_FROM_ALL "${PROJECT_SOURCE_DIR}/benchmarks/softnpu_host.cpp")
 target_link_libraries(softnpu_host PRIVATE opapi nnopbase ascendcl)
+add_executable(allocator_hit EXCLUDE_FROM_ALL "${PROJECT_SOURCE_DIR}/benchmarks/allocator.cpp")
+target_link_libraries(allocator_hit PRIVATE mt_runtime)
 
 # Plain C programs with planted defects, and clean ones: what the sanitizer of the software NPU says about each.
 foreach(program planted clean scheduled)

@@ -5,16 +5,19 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from . import autograd, backends, bindings, dispatch, docs
+from . import autocast, autograd, backends, bindings, dispatch, docs
 from .table import MODULES, Row, load_table, stems
 
 _TEMPLATE_FAMILIES = ("unary", "predicate", "binary", "compare", "reduce")
 
 
 def _outputs(rows: list[Row]) -> dict[str, str]:
+    autocast.check(rows)
     autograd.prepare(rows)
     files = {
         "ops/ops.h": dispatch.umbrella(rows),
+        "ops/compositions.h": backends.compositions_header(rows),
+        "ops/compositions.cpp": backends.compositions_source(rows),
         "cpu/kernels.h": backends.cpu_header(rows),
         "cpu/register.cpp": backends.register_all(rows, "cpu"),
         "npu/kernels.h": backends.npu_header(rows),

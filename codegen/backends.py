@@ -3,9 +3,12 @@ instantiations of the elementwise templates that both the CPU and the software N
 
 from __future__ import annotations
 
-from .cpp_types import kernel_parameters
+import functools
+import json
+
+from .cpp_types import kernel_parameters, parameters, return_type
 from .dispatch import BANNER, has_table, rule, writes_in_place
-from .table import Row, VendorCall, stems
+from .table import ROOT, Composition, Row, VendorCall, stems
 
 _SIGNATURES = {
     "unary": "(const View&, const View&, const Scalar*)",
@@ -93,7 +96,7 @@ def cpu_header(rows: list[Row]) -> str:
     by_hand = sorted({
         f"void {r.cpu}({_parameters(r)});"
         for r in rows
-        if has_table(r) and r.cpu and r.family in ("kernel", "inplace")
+        if has_table(r) and r.cpu and r.family in ("kernel", "inplace", "lists")
     })  # fmt: skip
     return "\n".join([
         BANNER + "#pragma once\n",
@@ -114,6 +117,9 @@ def cpu_source(rows: list[Row], stem: str) -> str:
     functions = []
     for r in rows:
         work = "out" if not writes_in_place(r) else r.target
+        if r.family == "lists":
+            functions.append(f"void run_{r.id}({_unused_allowed(r)}) {{\n{_cpu_body(r)}\n}}\n")
+            continue
         if not writes_in_place(r):
             work = r.schema.returns[0].name
         inputs = [a.name for a in r.schema.arguments if a.type == "Tensor"]
@@ -160,18 +166,49 @@ def _npu_arguments(row: Row, call: VendorCall) -> str:
     return ", ".join(out)
 
 
+@functools.cache
+def _operators() -> dict[str, list[str]]:
+    """ACLNN operators and their parameters ("const aclTensor* self"), without the two that all of them have."""
+    operators: dict[str, list[str]] = json.loads((ROOT / "softnpu/abi/operators.json").read_text())[
+        "two_phase"
+    ]
+    return operators
+
+
+def _inplace_call(row: Row, call: VendorCall) -> VendorCall | None:
+    """The vendor's operator that writes over its first tensor, if it takes the rest as the other one does. It
+    wants one descriptor less."""
+    name = call.function.replace("aclnn", "aclnnInplace", 1)
+    kinds = [parameter.rpartition(" ")[0] for parameter in _operators()[call.function]]
+    if "inplace" not in row.variants or call.arguments[0] != "self" or call.arguments[-1] != "out":
+        return None
+    own = [parameter.rpartition(" ")[0] for parameter in _operators().get(name, [])]
+    return VendorCall(name, call.arguments[:-1]) if own[1:] == kinds[1:-1] and own else None
+
+
+def _vendor_lines(row: Row, call: VendorCall, target: str) -> list[str]:
+    return [
+        f'static aclnn::Function<decltype({call.function}GetWorkspaceSize)> f("{call.function}");',
+        f"return aclnn::call(f, {target}.device(), {_npu_arguments(row, call)});",
+    ]
+
+
 def _npu_body(row: Row) -> str:
     target = row.target if writes_in_place(row) else row.schema.returns[0].name
+    if row.family in ("foreach", "lists"):
+        target = "self[0]"
     if isinstance(row.npu, str):
         names = [a.name for a in row.schema.arguments] + (
             [] if writes_in_place(row) else [r.name for r in row.schema.returns]
         )
         return f"  npu::{row.npu}({', '.join(names)});"
-    assert row.npu is not None
-    return (
-        f'  static aclnn::Function<decltype({row.npu.function}GetWorkspaceSize)> f("{row.npu.function}");\n'
-        f"  aclnn::call(f, {target}.device(), {_npu_arguments(row, row.npu)});"
-    )
+    assert isinstance(row.npu, VendorCall)
+    lines = _vendor_lines(row, row.npu, target)
+    inplace = _inplace_call(row, row.npu)
+    if inplace:
+        over = "\n".join(f"    {line}" for line in _vendor_lines(row, inplace, target))
+        lines.insert(0, f"if (out.same(self)) {{\n{over}\n  }}")
+    return "\n".join(f"  {line}" for line in lines)
 
 
 def npu_header(rows: list[Row]) -> str:
@@ -191,7 +228,7 @@ def npu_header(rows: list[Row]) -> str:
 
 
 def npu_source(rows: list[Row], stem: str) -> str:
-    rows = [r for r in rows if has_table(r) and r.npu]
+    rows = [r for r in rows if has_table(r) and r.npu and not isinstance(r.npu, Composition)]
     functions = [f"void run_{r.id}({_unused_allowed(r)}) {{\n{_npu_body(r)}\n}}\n" for r in rows]
     return "\n".join([
         BANNER,
@@ -206,5 +243,64 @@ def npu_source(rows: list[Row], stem: str) -> str:
         *[f"  table::{r.id}.cell[int(DeviceType::npu)] = run_{r.id};" for r in rows],
         "}\n",
         "}  // namespace mt::npu",
+        "",
+    ])  # fmt: skip
+
+
+def _composed(rows: list[Row]) -> list[tuple[Row, str]]:
+    """The rows whose cell is made of other operators, with the function that makes it."""
+    return [(r, r.npu.function) for r in rows if has_table(r) and isinstance(r.npu, Composition)]
+
+
+def compositions_header(rows: list[Row]) -> str:
+    declarations = sorted({
+        f"{'void' if writes_in_place(r) else return_type(r.schema)} {function}({parameters(r.schema)});"
+        for r, function in _composed(rows)
+    })  # fmt: skip
+    return "\n".join([
+        BANNER + "#pragma once\n",
+        '#include "core/dispatch.h"',
+        '#include "core/generator.h"\n',
+        "// Cells made of other operators, written by hand in csrc/autograd/composition_*.cpp.",
+        "namespace mt::composition {\n",
+        *declarations,
+        "\nvoid register_compositions();",
+        "\n}  // namespace mt::composition",
+        "",
+    ])  # fmt: skip
+
+
+def _composition_body(row: Row, function: str) -> str:
+    call = f"{function}({', '.join(a.name for a in row.schema.arguments)})"
+    if writes_in_place(row):
+        return f"  {call};"
+    names = [r.name for r in row.schema.returns]
+    if len(names) == 1:
+        return f"  copy_between({call}, {names[0]}, false);"
+    made = [f"made_{name}" for name in names]
+    copies = [f"  copy_between({m}, {name}, false);" for m, name in zip(made, names, strict=True)]
+    return "\n".join([f"  const auto [{', '.join(made)}] = {call};", *copies])
+
+
+def compositions_source(rows: list[Row]) -> str:
+    composed = _composed(rows)
+    functions = [
+        f"void run_{r.id}({_parameters(r)}) {{\n  const autograd::WithoutHistory guard;\n"
+        f"{_composition_body(r, function)}\n}}\n"
+        for r, function in composed
+    ]
+    return "\n".join([
+        BANNER,
+        '#include "autograd/without_history.h"',
+        '#include "generated/ops/compositions.h"',
+        *[f'#include "generated/ops/{stem}_tables.h"' for stem in stems([r for r, _ in composed])],
+        "\nnamespace mt::composition {",
+        "namespace {\n",
+        *functions,
+        "}  // namespace\n",
+        "void register_compositions() {",
+        *[f"  table::{r.id}.cell[int(DeviceType::npu)] = run_{r.id};" for r, _ in composed],
+        "}\n",
+        "}  // namespace mt::composition",
         "",
     ])  # fmt: skip

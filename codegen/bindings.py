@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from . import autocast
 from .cpp_types import default_value
 from .dispatch import BANNER
 from .schema import Argument
@@ -18,6 +19,7 @@ _KINDS = {
     "bool?": "boolean", "str": "text", "str?": "text", "int[]?": "int_list", "int[N]": "dim_list",
     "int[N]?": "dim_list", "Layout": "layout",
     "MemoryFormat": "memory_format", "MemoryFormat?": "memory_format", "Generator?": "generator",
+    "Scalar[]": "real_list",
 }  # fmt: skip
 _PYTHON_TYPES = {
     "Scalar": "Number", "Scalar?": "Number", "int[]": "tuple of ints", "int[1]": "int or tuple of ints",
@@ -26,7 +28,7 @@ _PYTHON_TYPES = {
     "MemoryFormat": "torch.memory_format", "Tensor[]": "tuple of Tensors",
     "Tensor[]?": "tuple of Tensors", "Tensor?[]": "tuple of Tensors", "float[]": "tuple of floats",
     "float[]?": "tuple of floats", "int[]?": "tuple of ints", "int[N]": "int or tuple of ints",
-    "int[N]?": "int or tuple of ints",
+    "int[N]?": "int or tuple of ints", "Scalar[]": "tuple of Scalars",
 }  # fmt: skip
 _READERS = {
     "Tensor": "tensor", "Tensor?": "tensor", "Tensor[]": "tensors", "Scalar": "number",
@@ -37,6 +39,7 @@ _READERS = {
     "Generator?": "generator", "Tensor?[]": "optional_tensors", "float?": "real_or_none",
     "float[]": "reals", "float[]?": "reals_or_none", "bool?": "boolean_or_none", "str": "text",
     "str?": "text_or_none", "int[]?": "ints_or_none", "int[N]": "sized_ints", "int[N]?": "sized_ints_or_none",
+    "Scalar[]": "numbers",
 }  # fmt: skip
 _WITH_FALLBACK = ("Scalar", "int", "float", "bool", "MemoryFormat", "str", "int[N]")
 _OPTIONS = (
@@ -83,7 +86,9 @@ def _kind(argument: Argument) -> str:
 
 
 def _python_name(row: Row, argument: Argument, method: bool) -> str:
-    return "input" if argument.name == "self" and not method else argument.name
+    return (
+        "input" if argument.name == "self" and argument.type != "Tensor[]" and not method else argument.name
+    )
 
 
 def python_arguments(row: Row, suffix: str = "") -> list[Argument]:
@@ -181,8 +186,11 @@ def _python_case(row: Row, suffix: str) -> list[str]:
     module, _, function = str(row.python).rpartition(".")
     names = ", ".join(f'"{a.name}"' for a in row.schema.arguments)
     returns = row.schema.returns
+    cast = autocast.policies(row)
+    policies = f", {cast}" if cast and not suffix else ""
     lines = [
-        f'        static PythonOp op("{module}", "{function}", "aten::{row.cpp_name}{suffix}", {{{names}}});',
+        f'        static PythonOp op("{module}", "{function}", "aten::{row.cpp_name}{suffix}", {{{names}}}'
+        f"{policies});",
     ]
     if suffix:
         return [*lines, "        return op.in_place(b);"]
@@ -204,7 +212,9 @@ def _case(row: Row, index: int, suffix: str) -> list[str]:
     if row.family == "python":
         return [*lines, *_python_case(row, suffix), "      }"]
     values = [_value(a, i) for i, a in enumerate(row.schema.arguments)]
-    if row.family == "inplace" or suffix:
+    if row.family == "lists":
+        lines += [f"        ops::{row.cpp_name}({', '.join(values)});", "        Py_RETURN_NONE;"]
+    elif row.family == "inplace" or suffix:
         target = [a.name for a in row.schema.arguments].index(
             row.target if row.family == "inplace" else row.schema.arguments[0].name
         )
@@ -283,7 +293,8 @@ def _sources(rows: list[Row], method: bool) -> dict[str, str]:
     inplace = {
         f"{name}_": (group, "_")
         for name, group in _by_name(rows, "inplace").items()
-        if not (method and group[0].module)  # torch._C._nn.elu_ is no method
+        # torch._C._nn.elu_ and torch._foreach_add_ are no methods
+        if not (method and (group[0].module or group[0].family == "foreach"))
     }
     by_file: dict[str, dict[str, tuple[list[Row], str]]] = {stem: {} for stem in stems(rows)}
     for name, (group, suffix) in [*plain.items(), *inplace.items()]:

@@ -11,6 +11,7 @@ _PARAMETER = {
     "Tensor?[]": "TensorList",
     "Scalar": "const Scalar&",
     "Scalar?": "const std::optional<Scalar>&",
+    "Scalar[]": "std::span<const Scalar>",
     "int": "int64_t",
     "int?": "std::optional<int64_t>",
     "float": "double",
@@ -92,6 +93,8 @@ def parameters(schema: Schema, *, defaults: bool = False, extra: tuple[str, ...]
 
 
 def return_type(schema: Schema) -> str:
+    if not schema.returns:
+        return "void"
     if schema.returns[0].type == "Tensor[]":
         return "std::vector<Tensor>"
     if len(schema.returns) == 1:
@@ -100,5 +103,8 @@ def return_type(schema: Schema) -> str:
 
 
 def kernel_parameters(schema: Schema, with_outputs: bool) -> str:
-    outs = tuple(f"const Tensor& {r.name}" for r in schema.returns) if with_outputs else ()
+    outs = tuple(
+        f"TensorList {r.name}" if r.type == "Tensor[]" else f"const Tensor& {r.name}" for r in schema.returns
+    )
+    outs = outs if with_outputs else ()
     return parameters(schema, extra=outs)

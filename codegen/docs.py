@@ -6,7 +6,7 @@ import re
 
 from .bindings import callable_names, plain_tuple, python_arguments
 from .schema import Argument
-from .table import ROOT, Row, VendorCall
+from .table import ROOT, Composition, Row, VendorCall
 
 # As codegen/stub_native.pyi names them.
 _STUB_TYPES = {
@@ -19,7 +19,7 @@ _STUB_TYPES = {
     "int[]": "Sequence[_int]", "int[1]": "_int | Sequence[_int]",
     "int[1]?": "_int | Sequence[_int] | None", "ScalarType": "_dtype", "ScalarType?": "_dtype | None",
     "Device?": "DeviceLike | None", "MemoryFormat": "_int", "MemoryFormat?": "_int | None",
-    "Generator?": "Generator | None", "Layout": "object",
+    "Generator?": "Generator | None", "Layout": "object", "Scalar[]": "Sequence[Number]",
 }  # fmt: skip
 _NATIVE_STUB = ROOT / "codegen" / "stub_native.pyi"
 _PLACE_OF_OPERATORS = "    operators: ...\n"
@@ -39,7 +39,8 @@ _OWN_IMPORTS = {name: name for name in ("DeviceLike", "Generator", "Number", "Te
 
 
 def _stub_argument(argument: Argument, method: bool) -> str:
-    name = "input" if argument.name == "self" and not method else argument.name
+    renamed = argument.name == "self" and argument.type != "Tensor[]" and not method
+    name = "input" if renamed else argument.name
     if name == "from":  # a keyword: positional only
         name = "from_"
     default = " = ..." if argument.default is not None else ""
@@ -67,6 +68,8 @@ def _signatures(row: Row, method: bool, suffix: str) -> list[str]:
 
 def _result_type(row: Row) -> str:
     returns = row.schema.returns
+    if not returns:
+        return "None"
     if returns[0].type == "Tensor[]":
         return "tuple[Tensor, ...]"
     if len(returns) == 1:
@@ -92,7 +95,8 @@ def _definitions(rows: list[Row], variant: str, method: bool) -> list[str]:
     """One `def` per operator, or one per overload."""
     groups: dict[str, list[Row]] = {}
     for row in rows:
-        if variant in row.variants and not (method and row.module):  # torch._C._nn.elu_ is no method
+        # torch._C._nn.elu_ and torch._foreach_add_ are no methods
+        if variant in row.variants and not (method and (row.module or row.family == "foreach")):
             groups.setdefault(row.cpp_name, []).append(row)
     suffix = "_" if variant == "inplace" else ""
     lines = []
@@ -126,20 +130,22 @@ def functions_stub(rows: list[Row], module: str) -> str:
     rows = [row for row in rows if row.module == module]
     functions = [*_definitions(rows, "function", False), *_definitions(rows, "inplace", False)]
     used = set(re.findall(r"\w+", "\n".join(functions)))
-    own = {**_OWN_IMPORTS, **{_result_type(row): _result_type(row) for row in rows}}
+    own = {**_OWN_IMPORTS, **{_result_type(row): _result_type(row) for row in rows if row.schema.returns}}
     imports = [line for name, line in _IMPORTS.items() if name in used]
     imports += [f"from . import {line}" for name, line in sorted(own.items()) if name in used]
     return "\n".join([_BANNER.format(""), *imports, *functions, ""])
 
 
 def _cell(row: Row, device: str) -> str:
-    if row.family in ("composite", "python"):
+    if row.family in ("composite", "python", "foreach") and not (device == "npu" and row.npu):
         return "its parts"
     if row.family == "view" or row.kernel or device == "meta":
         return "yes"
     cell = row.cpu if device == "cpu" else row.npu
     if cell is None:
         return "—"
+    if isinstance(cell, Composition):
+        return "its parts"
     return f"`{cell.function}`" if isinstance(cell, VendorCall) else f"`{cell}`"
 
 
@@ -155,7 +161,7 @@ def support_matrix(rows: list[Row]) -> str:
         "|---|---|---|---|---|---|",
     ]
     for row in rows:
-        if row.family in ("composite", "python"):
+        if row.family in ("composite", "python", "foreach"):
             gradient = "its parts"
         else:
             gradient = ", ".join(row.grad) if row.grad else "—"

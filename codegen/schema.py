@@ -50,7 +50,7 @@ class Schema:
     name: str
     overload: str
     arguments: tuple[Argument, ...]
-    returns: tuple[Argument, ...] = field(default=())  # each a Tensor, or one "Tensor[]"
+    returns: tuple[Argument, ...] = field(default=())  # each a Tensor, one "Tensor[]", or none
 
     @property
     def full_name(self) -> str:
@@ -85,6 +85,8 @@ def _argument(text: str, keyword_only: bool) -> Argument:
 
 def _returns(text: str) -> tuple[Argument, ...]:
     text = _ALIAS.sub("", text).strip()
+    if text == "()":
+        return ()
     if text in ("Tensor", "Tensor[]"):
         return (Argument("out" if text == "Tensor" else "outs", text),)
     if not (text.startswith("(") and text.endswith(")")):

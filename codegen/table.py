@@ -14,13 +14,14 @@ from .schema import Argument, Schema, SchemaError, parse_schema
 ROOT = Path(__file__).resolve().parent.parent
 FAMILIES = (
     "unary", "predicate", "binary", "compare", "reduce", "kernel", "inplace", "view", "composite", "python",
+    "foreach", "lists",
 )  # fmt: skip
 MODULES = ("linalg", "fft", "special", "nn")
 _ELEMENTWISE = ("unary", "predicate", "binary", "compare")
 _KEYS = {
     "op", "family", "variants", "dtype", "cpu", "npu", "kernel", "infer", "view", "composite", "grad",
     "scalar", "scalar_overload", "special", "differentiable", "factory", "self", "check", "python", "module",
-    "aliases", "reads_ahead",
+    "aliases", "reads_ahead", "each",
 }  # fmt: skip
 _CALL = re.compile(r"^(\w+)\((.*)\)$")
 
@@ -34,6 +35,13 @@ class VendorCall:
 
 
 @dataclass(frozen=True)
+class Composition:
+    """A cell made of other operators: a function of csrc/autograd/composition_*.cpp."""
+
+    function: str
+
+
+@dataclass(frozen=True)
 class Row:
     schema: Schema
     family: str
@@ -41,12 +49,17 @@ class Row:
     source: str  # "ops/binary.yaml: add.Tensor", for messages
     dtype: str = ""
     cpu: str | None = None  # functor of the family, or a function of backends/cpu
-    npu: VendorCall | str | None = None  # ACLNN call, or a function of backends/npu
+    npu: VendorCall | Composition | str | None = (
+        None  # ACLNN call, other operators, or a function of backends/npu
+    )
     kernel: str | None = None  # one function for every device (core/…), for ops that dispatch on two devices
     infer: str | None = None
     reads_ahead: bool = False  # an operand in the memory that is written is copied first
     check: str | None = None  # a function of infer/ that refuses bad values before anything is allocated
     view: str | None = None
+    each: str | None = (
+        None  # "add(self, other, alpha)": what a foreach operator calls for each entry of its lists
+    )
     composite: str | None = None
     python: str | None = None  # "shape.rot90": a function of src/mindtorch_v2/_composed/shape.py
     module: str = ""  # the namespace it lives in, with its prefix in the name: torch.linalg for linalg_inv
@@ -91,11 +104,13 @@ def _vendor_call(text: str) -> VendorCall:
     return VendorCall(match[1], tuple(a.strip() for a in match[2].split(",") if a.strip()))
 
 
-def _npu_cell(cell: str | dict[str, str] | None) -> VendorCall | str | None:
+def _npu_cell(cell: str | dict[str, str] | None) -> VendorCall | Composition | str | None:
     if cell is None:
         return None
     if isinstance(cell, dict):
-        return cell["kernel"]
+        if len(cell) != 1 or not cell.keys() <= {"kernel", "composite"}:
+            raise SchemaError(f"{cell!r}: wanted an ACLNN call, {{kernel: name}} or {{composite: name}}")
+        return cell["kernel"] if "kernel" in cell else Composition(cell["composite"])
     return _vendor_call(cell)
 
 
@@ -107,6 +122,8 @@ def _formulas(cell: dict[str, Any]) -> tuple[tuple[tuple[str, ...], str], ...]:
 def _default_variants(family: str, module: str) -> list[str]:
     if module:  # torch.linalg and the like have functions only
         return ["function", "out"] if family in (*_ELEMENTWISE, "reduce") else ["function"]
+    if family in ("foreach", "lists"):
+        return ["function", "inplace"] if family == "foreach" else ["function"]
     if family in _ELEMENTWISE:
         return ["function", "method", "inplace", "out"]
     return ["function", "method", "out"] if family == "reduce" else ["function", "method"]
@@ -131,6 +148,10 @@ def _rows(entry: dict[str, Any], defaults: dict[str, Any], source: str) -> list[
         raise SchemaError(f"{source}: module {cell['module']!r}; known: {', '.join(MODULES)}")
     if ("python" in cell) != (family == "python"):
         raise SchemaError(f"{source}: {schema.full_name}: family python and the key python: go together")
+    if ("each" in cell) != (family == "foreach"):
+        raise SchemaError(f"{source}: {schema.full_name}: family foreach and the key each: go together")
+    if (not schema.returns) != (family == "lists"):
+        raise SchemaError(f"{source}: {schema.full_name}: family lists and the result () go together")
     row = Row(
         schema=schema,
         family=family,
@@ -144,6 +165,7 @@ def _rows(entry: dict[str, Any], defaults: dict[str, Any], source: str) -> list[
         reads_ahead=cell.get("reads_ahead", False),
         check=cell.get("check"),
         view=cell.get("view"),
+        each=cell.get("each"),
         composite=cell.get("composite"),
         python=cell.get("python"),
         module=cell.get("module", ""),
@@ -170,14 +192,14 @@ def _takes_number(row: Row, cell: dict[str, Any]) -> bool:
     return row.schema.overload.startswith("Tensor") or "scalar" in cell
 
 
-def _scalar_row(row: Row, call: str | None, overload: str) -> Row:
+def _scalar_row(row: Row, cell: str | dict[str, str] | None, overload: str) -> Row:
     first, second, *rest = row.schema.arguments
     number = Argument(second.name, "Scalar")
     schema = replace(row.schema, overload=overload, arguments=(first, number, *rest))
     return replace(
         row,
         schema=schema,
-        npu=_vendor_call(call) if call else None,
+        npu=_npu_cell(cell),
         grad={k: v for k, v in row.grad.items() if k == first.name},
         formulas=tuple((names, text) for names, text in row.formulas if names == (first.name,)),
         scalar_variant=True,

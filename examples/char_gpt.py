@@ -99,6 +99,9 @@ def record(step, device: str, folder: Path) -> None:
                 step(number)
     profile.export_chrome_trace(str(folder / "trace.json"))
     print(f"wrote {folder / 'trace.json'}: open it in https://ui.perfetto.dev or chrome://tracing")
+    order = "self_device_time_total" if memory else "self_cpu_time_total"
+    (folder / "profile.txt").write_text(profile.key_averages().table(sort_by=order, row_limit=15))
+    print(f"wrote {folder / 'profile.txt'}: where the time went")
     if memory:
         snapshot = memory._snapshot()
         memory._dump_snapshot(str(folder / "memory_snapshot.pickle"))
@@ -109,7 +112,7 @@ def record(step, device: str, folder: Path) -> None:
 
 
 def main() -> None:
-    parser = common.parser(__doc__, steps=300)
+    parser = common.parser(__doc__, steps=600)
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--out", type=Path, help="record three steps and write what they did there")
     options = parser.parse_args()

@@ -74,7 +74,7 @@ def main() -> None:
     options = common.parser(__doc__, steps=150).parse_args()
     torch.manual_seed(options.seed)
     model = small_resnet(len(SHAPES)).to(options.device)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9, weight_decay=5e-4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, weight_decay=5e-4)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, options.steps)
     pictures, labels = (torch.from_numpy(array) for array in draw_shapes(1024, options.seed))
 

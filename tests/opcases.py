@@ -443,14 +443,14 @@ def ours_in_place(row: Row) -> Callable[..., Any]:
     """The in-place variant: a method, or a function of the row's module."""
     import mindtorch_v2
 
-    if row.module:
+    if row.module or row.family == "foreach":
         return getattr(_module(mindtorch_v2, row), row.public_name + "_")
     return lambda first, *args, **kwargs: getattr(first, row.cpp_name + "_")(*args, **kwargs)
 
 
 def has_cell(row: Row, device: str) -> bool:
     """Whether the table gives the row a kernel on the device; where it does not, calling it is an error."""
-    if row.kernel or row.family in ("view", "composite", "python") or device == "meta":
+    if row.kernel or row.family in ("view", "composite", "python", "foreach") or device == "meta":
         return True
     return getattr(row, device) is not None
 

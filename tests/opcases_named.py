@@ -152,12 +152,14 @@ MATMUL = {
         Sample((_array(2, 4), _array(2, 3, seed=1), _array(3, 4, seed=2))),
         Sample((_array(4), _array(2, 3, seed=1), _array(3, 4, seed=2)), {"beta": 2, "alpha": 3}),
         Sample((_array(), _array(2, 3, seed=1), _array(3, 4, layout="transposed", seed=2)), {"beta": 0}),
-        Sample((_array(2, 1), _array(2, 0), _array(0, 4))),
+        Sample((_array(2, 1), _array(2, 0), _array(0, 4)), **_FLOAT_ONLY),
         Sample(
             (_array(4), _array(5, 3, layout="transposed", seed=1), _array(3, 4, seed=2)),
             {"alpha": 0.5},
             **_FLOAT_ONLY,
         ),
+        Sample((_array(3, 3), _array(3, 3, seed=1), _array(3, 3, seed=2)), {"beta": 3}),
+        Sample((_array(2, 5, layout="transposed"), _array(2, 1, seed=1), _array(1, 5, seed=2))),
     ],
     "matmul": [
         Sample((_array(3), _array(3, seed=1))),
@@ -176,10 +178,14 @@ MATMUL = {
         Sample((_array(5), _array(5, seed=1))),
         Sample((_array(0), _array(0))),
         Sample((_array(5, layout="sliced"), _array(5, seed=1))),
+        Sample((_array(1), _array(1, seed=1))),
+        Sample((_array(40), _array(40, layout="sliced", seed=1))),
     ],
     "mv": [
         Sample((_array(2, 3), _array(3, seed=1))),
         Sample((_array(4, 3, layout="transposed"), _array(3, layout="sliced", seed=1))),
+        Sample((_array(0, 3), _array(3, seed=1))),
+        Sample((_array(3, 3), _array(3, seed=1))),
     ],
     "linear": [
         Sample((_array(2, 3), _array(4, 3, seed=1), _array(4, seed=2)), **_FLOAT_ONLY),

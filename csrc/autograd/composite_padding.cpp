@@ -89,8 +89,14 @@ Tensor pad(const Tensor& self, IntList pad, std::string_view mode, std::optional
   MT_CHECK(!value || *value == 0, "Padding mode \"", mode, "\" doesn't take in value argument");
   const int64_t dims = int64_t(pad.size()) / 2;
   if (dims >= 1 && dims <= 3 && (self.dim() == dims + 1 || self.dim() == dims + 2)) {
-    if (mode == "reflect") return extend_last(self, pad, Edge::reflect, dims);
-    if (mode == "replicate") return extend_last(self, pad, Edge::replicate, dims);
+    if (mode == "reflect")
+      return dims == 1   ? ops::reflection_pad1d(self, pad)
+             : dims == 2 ? ops::reflection_pad2d(self, pad)
+                         : ops::reflection_pad3d(self, pad);
+    if (mode == "replicate")
+      return dims == 1   ? ops::replication_pad1d(self, pad)
+             : dims == 2 ? ops::replication_pad2d(self, pad)
+                         : ops::replication_pad3d(self, pad);
     if (mode == "circular") {
       // Without a batch dimension the last ones are padded all the same.
       if (self.dim() == dims + 2) return wrap_around(self, pad);

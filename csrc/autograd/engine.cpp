@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "autograd/accumulate.h"
+#include "core/observe.h"
 #include "generated/ops/ops.h"
 
 namespace mt::autograd {
@@ -60,7 +61,9 @@ class Pass {
   Node* pop();
   void call_pre_hooks(Node* node);
   void take_captures(Node* node);
+  void visit(Node* node);
   void run_node(Node* node);
+  void apply(Node* node, uint64_t wanted);
   void apply_watched(Node* node, uint64_t wanted);
   void deliver(Node* from, const Edge& edge, Tensor&& grad);
   void enter_stream(Node* node);
@@ -246,6 +249,45 @@ void Pass::apply_watched(Node* node, uint64_t wanted) {
   }
 }
 
+// What an observer sees of a node. Accumulators have no place in the order of operators.
+struct Seen {
+  explicit Seen(const Node& node) {
+    if (node.sequence == UINT64_MAX) return;
+    name = node.name();
+    sequence = node.sequence;
+  }
+  std::string_view name = "torch::autograd::AccumulateGrad";
+  std::optional<uint64_t> sequence;
+};
+
+// Ends what the observer was told of the beginning of, however it ends.
+struct Observed {
+  Observer* observer;
+  ~Observed() { observer->end(); }
+};
+
+void Pass::visit(Node* node) {
+  Observer* watching = observer();
+  if (!watching) [[likely]]
+    return run_node(node);
+  const Seen seen(*node);
+  watching->begin_visit(seen.name, seen.sequence);
+  Observed ending{watching};
+  run_node(node);
+}
+
+void Pass::apply(Node* node, uint64_t wanted) {
+  std::optional<Observed> ending;
+  if (Observer* watching = observer()) [[unlikely]] {
+    const Seen seen(*node);
+    watching->begin_run(seen.name, seen.sequence, in_);
+    ending.emplace(watching);
+  }
+  if (g_anomaly.on.load(std::memory_order_relaxed)) [[unlikely]]
+    return apply_watched(node, wanted);
+  node->apply(in_, out_, wanted);
+}
+
 void Pass::run_node(Node* node) {
   PassState& s = state(node);
   in_.resize(std::max<uint32_t>(node->outputs, 1));
@@ -270,9 +312,7 @@ void Pass::run_node(Node* node) {
   if (!wanted) take_captures(node);
   const bool accumulates = n == 0;
   if (any && (wanted || n > 64 || (accumulates && captures_.empty()))) {
-    if (g_anomaly.on.load(std::memory_order_relaxed)) [[unlikely]]
-      apply_watched(node, wanted);
-    else node->apply(in_, out_, wanted);
+    apply(node, wanted);
     if (node->hooks) [[unlikely]] {
       const auto post = node->hooks->post;
       for (const auto& [id, call] : post) call(out_, in_);
@@ -306,7 +346,7 @@ void Pass::run(bool only_captured) {
     Node* node = static_cast<Node*>(root.get());
     if (state(node).pending == 0 && std::ranges::find(ready_, node) == ready_.end()) push(node);
   }
-  while (!ready_.empty()) run_node(pop());
+  while (!ready_.empty()) visit(pop());
   // Whoever reads the gradients on the caller's stream comes after every stream that wrote them.
   for (const auto& [device, stream] : used_streams_)
     if (stream != restore.stream) device_hooks(device.type).wait(device, restore.stream, stream);

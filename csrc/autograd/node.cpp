@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "autograd/accumulate.h"
+#include "core/observe.h"
 
 namespace mt::autograd {
 namespace {
@@ -29,6 +30,8 @@ AnomalyMode g_anomaly;
 Node::Node() : sequence(g_sequence.fetch_add(2, std::memory_order_relaxed)) {
   if (g_anomaly.on.load(std::memory_order_relaxed)) [[unlikely]]
     forward_stack = std::make_unique<std::string>(g_anomaly.capture_stack());
+  if (Observer* watching = observer()) [[unlikely]]
+    watching->node_made(sequence);
 }
 Node::~Node() = default;
 

@@ -65,11 +65,13 @@ class PythonAllocator {
                   const std::string& conf_variable)
       : native_(std::make_shared<CachingAllocator>(
             std::make_shared<PythonUpstream>(owner.ptr()),
-            AllocatorIdentity{device_name, device_index, conf_variable}, conf.allocator)) {
+            AllocatorIdentity{device_name, device_index, conf_variable}, conf.allocator)),
+        device_(device_index) {
     mark_memory_for_sanitizer(*native_);
   }
 
   CachingAllocator& native() { return *native_; }
+  int device() const { return device_; }
   const std::shared_ptr<CachingAllocator>& shared() { return native_; }
 
   Address malloc(size_t bytes, const nb::object& stream) {
@@ -105,6 +107,7 @@ class PythonAllocator {
   }
 
   std::shared_ptr<CachingAllocator> native_;
+  const int device_;
   SpinLock lock_;
   std::unordered_map<Address, Block*> blocks_;
 };
@@ -141,6 +144,7 @@ nb::dict trace_dict(const TraceEntry& entry) {
   result["size"] = entry.size;
   result["stream"] = entry.stream;
   result["time_us"] = entry.time_us;
+  result["pool_id"] = nb::make_tuple(0, entry.pool);
   result["stack"] = entry.stack;
   return result;
 }
@@ -156,6 +160,8 @@ nb::dict settings_dict(const AllocatorSettings& settings) {
   result["large_segment_size"] = settings.large_segment_size;
   result["garbage_collection_threshold"] = settings.garbage_collection_threshold;
   result["per_process_memory_fraction"] = settings.memory_fraction;
+  result["expandable_segments"] = settings.expandable_segments;
+  result["multi_stream_lazy_reclaim"] = settings.lazy_reclaim;
   result["throw_on_npumalloc_oom"] = settings.reject_above_limit;
   result["roundup_power2_divisions"] = divisions;
   return result;
@@ -176,6 +182,8 @@ nb::dict snapshot_dict(CachingAllocator& allocator, bool include_traces) {
     segment["requested_size"] = state.requested;
     segment["stream"] = state.stream;
     segment["segment_type"] = state.small ? "small" : "large";
+    segment["segment_pool_id"] = nb::make_tuple(0, state.pool);
+    segment["is_expandable"] = state.expandable;
     segment["blocks"] = blocks;
     segments.append(segment);
   }
@@ -217,13 +225,123 @@ nb::dict pinned_stats_dict(const PinnedStats& stats) {
   return result;
 }
 
-void set_stack_recorder(PythonAllocator& self, nb::object recorder) {
+void set_stack_recorder(PythonAllocator& self, nb::object recorder, nb::object describe) {
   if (recorder.is_none()) return self.native().set_stack_recorder({});
-  self.native().set_stack_recorder([callable = share_callable(recorder)]() -> uint64_t {
-    if (interpreter_is_exiting()) return 0;
-    nb::gil_scoped_acquire gil;
-    return nb::cast<uint64_t>(nb::handle(callable.get())());
-  });
+  self.native().set_stack_recorder(
+      [callable = share_callable(recorder)]() -> uint64_t {
+        if (interpreter_is_exiting()) return 0;
+        nb::gil_scoped_acquire gil;
+        nb::error_scope pending;  // tensors die while an exception is on its way, too
+        try {
+          return nb::cast<uint64_t>(nb::handle(callable.get())());
+        } catch (nb::python_error& error) {
+          error.discard_as_unraisable("recording where memory is used");  // a destructor cannot throw
+          return 0;
+        }
+      },
+      [callable = share_callable(describe)](uint64_t stack) -> std::string {
+        if (interpreter_is_exiting()) return {};
+        nb::gil_scoped_acquire gil;
+        return nb::cast<std::string>(nb::handle(callable.get())(stack));
+      });
+}
+
+void record_history(PythonAllocator& self, size_t max_entries, bool clear,
+                    const std::vector<std::string>& skip_actions) {
+  uint32_t skipped = 0;
+  for (const std::string& name : skip_actions) {
+    int action = 0;
+    while (action < kTraceActions && name != trace_action_name(TraceAction(action))) ++action;
+    MT_CHECK_AS(value, action < kTraceActions, "skip_actions: there is no action '", name, "'.");
+    skipped |= uint32_t(1) << action;
+  }
+  self.native().record_history(max_entries, clear, skipped);
+}
+
+void set_out_of_memory_observer(PythonAllocator& self, nb::object observer) {
+  if (observer.is_none()) return self.native().set_out_of_memory_observer({});
+  self.native().set_out_of_memory_observer(
+      [callable = share_callable(observer)](size_t bytes, size_t total, size_t free) {
+        if (interpreter_is_exiting()) return;
+        nb::gil_scoped_acquire gil;
+        nb::handle(callable.get())(bytes, total, free);
+      });
+}
+
+// Functions of a shared library, by address:
+// void* allocate(ssize_t size, int device, aclrtStream stream), void free(void*, ssize_t, int, aclrtStream).
+class FunctionSource final : public RawSource {
+ public:
+  using Allocate = void*(ssize_t, int, void*);
+  using Free = void(void*, ssize_t, int, void*);
+  FunctionSource(Address allocate, Address free, int device)
+      : allocate_(reinterpret_cast<Allocate*>(allocate)),
+        free_(reinterpret_cast<Free*>(free)),
+        device_(device) {}
+
+  RawMemory allocate(size_t bytes, StreamHandle stream) override {
+    void* made = allocate_(ssize_t(bytes), device_, reinterpret_cast<void*>(stream));
+    if (!made) return {0, 0, "the pluggable allocator returned no memory"};
+    return {Address(made), bytes, {}};
+  }
+  void free(Address address, size_t bytes, StreamHandle stream) override {
+    free_(reinterpret_cast<void*>(address), ssize_t(bytes), device_, reinterpret_cast<void*>(stream));
+  }
+
+ private:
+  Allocate* allocate_;
+  Free* free_;
+  int device_;
+};
+
+using Functions = std::optional<std::pair<Address, Address>>;
+
+std::shared_ptr<RawSource> source_of(const Functions& functions, int device) {
+  if (!functions) return {};
+  return std::make_shared<FunctionSource>(functions->first, functions->second, device);
+}
+
+nb::dict reserved_by_pools(PythonAllocator& self) {
+  nb::dict result;
+  for (const auto& [id, stat] : self.native().reserved_by_pools()) {
+    nb::dict pool;
+    pool["all"] = stat_dict(stat.all);
+    pool["large_pool"] = stat_dict(stat.large);
+    pool["small_pool"] = stat_dict(stat.small);
+    result[join_text("0_", id).c_str()] = pool;
+  }
+  return result;
+}
+
+void add_pools(nb::class_<PythonAllocator>& type) {
+  using A = PythonAllocator;
+  const auto options = [](A& self, bool use_on_oom, bool no_split, const Functions& functions) {
+    return PoolOptions{use_on_oom, no_split, false, source_of(functions, self.device())};
+  };
+  type.def(
+          "begin_pool",
+          [options](A& self, int64_t id, bool use_on_oom, bool no_split, const Functions& functions) {
+            self.native().begin_pool(id, options(self, use_on_oom, no_split, functions));
+          },
+          "id"_a, "use_on_oom"_a, "no_split"_a, "functions"_a.none())
+      .def(
+          "retain_pool",
+          [options](A& self, int64_t id, bool use_on_oom, bool no_split, const Functions& functions) {
+            self.native().retain_pool(id, options(self, use_on_oom, no_split, functions));
+          },
+          "id"_a, "use_on_oom"_a, "no_split"_a, "functions"_a.none())
+      .def("end_pool", [](A& self, int64_t id) { self.native().end_pool(id); })
+      .def("release_pool", [](A& self, int64_t id) { self.native().release_pool(id); })
+      .def("empty_pool", [](A& self, int64_t id) { self.native().empty_pool(id); })
+      .def("pool_users", [](A& self, int64_t id) { return self.native().pool_users(id); })
+      .def("reserved_by_pools", &reserved_by_pools)
+      .def(
+          "set_caching",
+          [](A& self, bool on, const Functions& functions) {
+            self.native().set_caching(on, source_of(functions, self.device()));
+          },
+          "on"_a, "functions"_a.none() = nb::none())
+      .def("caching", [](A& self) { return self.native().caching(); });
 }
 
 // Native code may need the allocator of an NPU before Python has asked for it; both get the same one. The
@@ -245,7 +363,9 @@ void init_allocator(nb::module_& parent) {
       .def(nb::init<>())
       .def_ro("values", &AllocConf::values)
       .def_ro("unknown", &AllocConf::unknown)
-      .def_ro("expandable_segments", &AllocConf::expandable_segments);
+      .def_prop_rw(
+          "expandable_segments", [](const AllocConf& conf) { return conf.allocator.expandable_segments; },
+          [](AllocConf& conf, bool on) { conf.allocator.expandable_segments = on; });
   m.def(
       "parse_alloc_conf",
       [](const std::string& text, const std::string& source) { return parse_alloc_conf(text, source); },
@@ -255,7 +375,9 @@ void init_allocator(nb::module_& parent) {
   allocators("npu").set_factory(&make_npu_allocator);
 
   using A = PythonAllocator;
-  nb::class_<A>(m, "CachingAllocator", nb::is_weak_referenceable())
+  nb::class_<A> allocator(m, "CachingAllocator", nb::is_weak_referenceable());
+  add_pools(allocator);
+  allocator
       .def(nb::init<nb::object, int, const AllocConf&, const std::string&, const std::string&>(), "owner"_a,
            "device_index"_a, "conf"_a, "device_name"_a, "conf_variable"_a)
       .def("malloc", &A::malloc, "size"_a, "stream"_a = nb::none())
@@ -311,11 +433,10 @@ void init_allocator(nb::module_& parent) {
             self.native().adopt(address, bytes, stream_of(stream), is_small_pool(pool));
           },
           "address"_a, "size"_a, "stream"_a.none(), "pool"_a)
-      .def(
-          "record_history",
-          [](A& self, size_t max_entries, bool clear) { self.native().record_history(max_entries, clear); },
-          "max_entries"_a, "clear"_a = false)
-      .def("set_stack_recorder", &set_stack_recorder, "recorder"_a.none())
+      .def("record_history", &record_history, "max_entries"_a, "clear"_a = false,
+           "skip_actions"_a = std::vector<std::string>{})
+      .def("set_stack_recorder", &set_stack_recorder, "recorder"_a.none(), "describe"_a.none())
+      .def("set_out_of_memory_observer", &set_out_of_memory_observer, "observer"_a.none())
       .def("register", [](A& self, const std::string& device_type, int index) {
         allocators(device_type).set(index, self.shared());
       });

@@ -104,10 +104,12 @@ void init_autograd(nb::module_& m) {
       .def("_register_hook", register_node_hook)
       .def("__getattr__",
            [](const NodeHandle& self, const char* name) -> nb::object {
-             // The node of a Function shows what its context holds, as in PyTorch, where the two are one.
              if (auto* leaf = dynamic_cast<autograd::AccumulateGrad*>(self.get());
-                 leaf && std::string_view(name) == "variable")
-               return nb::steal(wrap(leaf->variable()));
+                 leaf && std::string_view(name) == "variable") {
+               const Tensor variable = leaf->variable();
+               return variable.defined() ? nb::steal(wrap(variable)) : nb::none();
+             }
+             // The node of a Function shows what its context holds, as in PyTorch, where the two are one.
              PyObject* context = context_of(self.get());
              if (!context) {
                PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute '%s'", self.get()->name(),

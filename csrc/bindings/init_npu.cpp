@@ -1,17 +1,23 @@
 // _C._npu: the NPU runtime for the Python modules. Streams and events are integers; errors are raised.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
+#include "backends/npu/acl_error.h"
 #include "backends/npu/copy.h"
 #include "backends/npu/generator.h"
+#include "backends/npu/launch_log.h"
 #include "backends/npu/npu_backend.h"
 #include "backends/npu/npu_runtime.h"
+#include "backends/npu/stream_device.h"
 #include "bindings/allocators.h"
 #include "bindings/casters.h"
 #include "bindings/python_upstream.h"
 #include "core/dispatch.h"
+#include "core/observe_task.h"
+#include "generated/ops/compositions.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -46,6 +52,7 @@ void synchronize(int device, void* stream) {
   if (interpreter_is_exiting()) fail(ErrorKind::runtime, "The device is not used while the process exits.");
   nb::gil_scoped_acquire gil;
   if (stream == npu::NpuRuntime::default_stream_handle(device)) {
+    TaskScope scope({TaskKind::stream_sync, "aclrtSynchronizeStream", "Stream Sync", device, stream});
     g_python->synchronize(device);
     return;
   }
@@ -53,10 +60,51 @@ void synchronize(int device, void* stream) {
   npu::npu().synchronize_stream({device, 0, StreamHandle(stream)});
 }
 
+// --- where Python is (Note [Launches and their lines]) ---
+
+npu::HostPosition position() {
+  if (!PyGILState_Check()) return {};
+  PyFrameObject* frame = PyEval_GetFrame();
+  if (!frame) return {};
+  return {PyFrame_GetCode(frame), PyFrame_GetLasti(frame)};
+}
+
+void drop_position(const npu::HostPosition& position) {
+  if (!interpreter_is_exiting()) Py_DECREF(static_cast<PyObject*>(position.code));
+}
+
+std::string describe_position(const npu::HostPosition& position) {
+  auto* code = static_cast<PyCodeObject*>(position.code);
+  const int line = PyCode_Addr2Line(code, position.instruction);
+  return join_text("at ", nb::str(nb::handle(code->co_filename)).c_str(), ":", line, " in ",
+                   nb::str(nb::handle(code->co_name)).c_str());
+}
+
+void with_lock(const std::function<void()>& body) {
+  if (interpreter_is_exiting()) return;
+  nb::gil_scoped_acquire gil;
+  body();
+}
+
+void warn(const char* text) {
+  if (interpreter_is_exiting()) return;
+  nb::gil_scoped_acquire gil;
+  if (PyErr_WarnEx(PyExc_UserWarning, text, 1) < 0) nb::raise_python_error();
+}
+
 void set_hooks(nb::object prepare_hook, nb::object synchronize_hook) {
   delete g_python;
   g_python = new PythonHooks{std::move(prepare_hook), std::move(synchronize_hook)};
-  npu::set_host_hooks({prepare, synchronize, npu_pinned_pool});
+  npu::HostHooks hooks;
+  hooks.prepare = prepare;
+  hooks.synchronize = synchronize;
+  hooks.pinned_pool = npu_pinned_pool;
+  hooks.position = position;
+  hooks.drop_position = drop_position;
+  hooks.describe_position = describe_position;
+  hooks.with_lock = with_lock;
+  hooks.warn = warn;
+  npu::set_host_hooks(hooks);
 }
 
 Tensor pin_memory(const Tensor& tensor) {
@@ -92,6 +140,7 @@ void add_devices(nb::module_& m) {
       "The address of a function of the libraries, 0 if they lack it.");
   m.def("probe", &probe);
   m.def("is_initialized", [] { return npu::npu().is_initialized(); });
+  m.def("is_in_bad_fork", [] { return npu::npu().is_in_bad_fork(); });
   m.def("device_count", [] { return npu::npu().device_count(); });
   m.def(
       "open",
@@ -102,6 +151,9 @@ void add_devices(nb::module_& m) {
       },
       "Makes the device ready and current for AscendCL on this thread; returns its context and default "
       "stream.");
+  m.def(
+      "active_device", [] { return npu::t_acl_device; },
+      "AscendCL's device on this thread; -1 for none yet.");
   m.def("current_device", [] { return npu::npu().current_device(); });
   m.def("set_device", [](int device) { npu::npu().set_device(device); });
   m.def("synchronize_device", [](int device) { npu::npu().synchronize_device(device); }, WithoutGil());
@@ -116,6 +168,17 @@ void add_devices(nb::module_& m) {
         return value;
       },
       "None where the driver does not tell.");
+  m.def(
+      "utilization",
+      [](int device) -> std::optional<std::array<int, 4>> {
+        aclrtUtilizationInfo used{};
+        npu::activate(device);
+        if (!acl().aclrtGetDeviceUtilizationRate || acl().aclrtGetDeviceUtilizationRate(device, &used) != 0)
+          return std::nullopt;
+        return std::array<int, 4>{used.cubeUtilization, used.vectorUtilization, used.aicpuUtilization,
+                                  used.memoryUtilization};
+      },
+      "Per cent of cube cores, vector cores, AI CPUs and memory; None where the driver does not tell.");
   m.def("can_access_peer", [](int device, int peer) {
     int32_t possible = 0;
     npu::activate(device);
@@ -145,6 +208,20 @@ void add_devices(nb::module_& m) {
       "None where the runtime cannot be asked.");
 }
 
+void add_virtual_memory(nb::module_& m) {
+  m.def("has_virtual_memory", [] { return npu::npu().has_virtual_memory(); });
+  m.def("reserve_addresses",
+        [](int device, size_t bytes) { return npu::npu().reserve_addresses(device, bytes); });
+  m.def("release_addresses",
+        [](int device, runtime::Address address) { npu::npu().release_addresses(device, address); });
+  m.def("map_memory", [](int device, runtime::Address address, size_t bytes) {
+    return npu::npu().map_memory(device, address, bytes);
+  });
+  m.def("unmap_memory", [](int device, runtime::Address address, runtime::MappingHandle memory) {
+    npu::npu().unmap_memory(device, address, memory);
+  });
+}
+
 void add_streams(nb::module_& m) {
   m.def("current_stream", [](int device) { return uintptr_t(npu::current_stream(device)); });
   m.def("set_stream", [](int device, uintptr_t stream) {
@@ -160,8 +237,28 @@ void add_streams(nb::module_& m) {
       WithoutGil());
   m.def("stream_is_idle",
         [](int device, StreamHandle stream) { return npu::npu().stream_is_idle({device, 0, stream}); });
-  m.def("create_event",
-        [](int device, bool timing) { return npu::npu().create_event(device, {timing, true}); });
+  m.def(
+      "create_event",
+      [](int device, bool timing, bool interprocess) {
+        return npu::npu().create_event(device, {timing, true, interprocess});
+      },
+      "device"_a, "timing"_a, "interprocess"_a = false);
+  m.def("export_event", [](runtime::EventHandle event) {
+    const std::string bytes = npu::npu().export_event(event);
+    return nb::bytes(bytes.data(), bytes.size());
+  });
+  m.def("import_event", [](int device, const nb::bytes& bytes) {
+    return npu::npu().import_event(device, {bytes.c_str(), bytes.size()});
+  });
+  m.def(
+      "stream_device",
+      [](StreamHandle stream) { return npu::device_of_stream(reinterpret_cast<void*>(stream)); },
+      "The device of a stream; of one made elsewhere, the current one.");
+  m.def(
+      "note_waited", [](StreamHandle stream) { npu::note_waited(reinterpret_cast<void*>(stream)); },
+      "Everything enqueued on the stream has ended well: a later failure is not one of it.");
+  m.def("sync_debug_mode", [] { return int(npu::g_sync_debug_mode.load()); });
+  m.def("set_sync_debug_mode", [](int mode) { npu::g_sync_debug_mode = npu::SyncDebugMode(mode); });
   m.def("destroy_event", [](runtime::EventHandle event) { npu::npu().destroy_event(event); });
   m.def("record_event", [](runtime::EventHandle event, int device, StreamHandle stream) {
     npu::npu().record_event(event, {device, 0, stream});
@@ -188,6 +285,7 @@ void init_npu(nb::module_& parent) {
   m.def("set_hooks", &set_hooks, "prepare"_a, "synchronize"_a);
   add_devices(m);
   add_streams(m);
+  add_virtual_memory(m);
   m.def("pin_memory", &pin_memory);
   m.def("is_pinned", [](const Tensor& tensor) { return tensor.storage().pinned; });
   m.def(
@@ -198,16 +296,11 @@ void init_npu(nb::module_& parent) {
     std::lock_guard<std::mutex> guard(generator.mutex);
     generator.set_seed(seed);
   });
-  m.def(
-      "error_text",
-      [](int code, const std::string& function) -> std::string {
-        try {
-          npu::fail_acl(code, function.c_str());
-        } catch (const Error& error) { return error.what(); }
-      },
-      "What an error of AscendCL means.");
+  m.def("error_text", &npu::describe_acl_error, "code"_a, "function"_a, "advice"_a = true,
+        "What an error of AscendCL means.");
   init_acl(parent);
   npu::register_npu_backend();
+  composition::register_compositions();
 }
 
 }  // namespace mt::bindings

@@ -1,4 +1,4 @@
-// _C._profiler: the recorder, and recorded traces as rows.
+// _C._profiler: the recorder, and recorded traces as rows for Python.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -6,10 +6,15 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cstring>
+#include <map>
 #include <set>
 
+#include "backends/npu/npu_runtime.h"
 #include "base/dtype.h"
 #include "base/error.h"
+#include "bindings/python_stack.h"
 #include "profiler/recorder.h"
 #include "runtime/registry.h"
 
@@ -27,9 +32,9 @@ using runtime::CachingAllocator;
 std::array<std::atomic<CachingAllocator*>, AllocatorRegistry::kMaxDevices> g_watched{};
 
 int64_t read_npu_memory(int npu) noexcept {
-  if (npu < 0 || npu >= int(g_watched.size())) return -1;
+  if (npu < 0 || npu >= int(g_watched.size())) return kUnknown;
   CachingAllocator* allocator = g_watched[npu].load(std::memory_order_acquire);
-  return allocator ? allocator->stats().allocated_bytes.all.current : -1;
+  return allocator ? allocator->stats().allocated_bytes.all.current : kUnknown;
 }
 
 void watch_memory(int npu) {
@@ -46,21 +51,25 @@ void unwatch_memory() {
     if (CachingAllocator* allocator = slot.exchange(nullptr)) allocator->set_memory_observer({});
 }
 
-void start(bool record_shapes, bool profile_memory, const std::vector<int>& npus) {
-  Recorder::get().start({record_shapes, profile_memory});
-  if (!profile_memory) return;
+uint64_t start(bool ops, bool tasks, bool shapes, bool memory, bool stacks, const std::vector<int>& npus) {
+  unwatch_memory();  // of a session that is taken over
+  const uint64_t session = Recorder::get().start(
+      {.ops = ops, .tasks = tasks, .shapes = shapes, .memory = memory, .stacks = stacks});
+  if (!memory) return session;
   try {
     for (int npu : npus) watch_memory(npu);
   } catch (...) {  // passed on; the session must not stay behind
-    Recorder::get().stop();
+    Recorder::get().stop(session);
     unwatch_memory();
     throw;
   }
+  return session;
 }
 
-Trace stop() {
-  Trace trace = Recorder::get().stop();
-  unwatch_memory();
+Trace stop(uint64_t session) {
+  nb::gil_scoped_release without_gil;  // it may wait for a device
+  Trace trace = Recorder::get().stop(session);
+  if (!trace.taken_over) unwatch_memory();
   return trace;
 }
 
@@ -77,46 +86,91 @@ class Scope {
   OpenScope open_;
 };
 
-nb::object begin_scope(const std::string& name) {
-  OpenScope open = Recorder::get().begin_scope(name);
+nb::object begin_scope(const std::string& name, bool module) {
+  OpenScope open = Recorder::get().begin_scope(name, module ? EventKind::module : EventKind::scope);
   if (!open.event) return nb::none();
   return nb::cast(Scope(std::move(open)));
 }
 
-nb::object inputs_of(const Event& event) {
-  const int64_t* in = event.inputs;
-  if (!in) return nb::none();
-  nb::list result;
-  const auto take = [&in](int64_t count) {
-    nb::list values;
-    for (int64_t i = 0; i < count; ++i) values.append(*in++);
-    return values;
-  };
-  for (int64_t left = *in++; left > 0; --left) {
-    const int64_t dtype = *in++;
-    if (dtype < 0) {
-      result.append(nb::none());
-      continue;
-    }
-    const int64_t ndim = *in++;
-    nb::list sizes = take(ndim);
-    nb::list strides = take(ndim);
-    result.append(nb::make_tuple(info(DType(dtype)).name, sizes, strides));
+// Reads what encode_inputs wrote (profiler/inputs.h).
+class Decoder {
+ public:
+  explicit Decoder(const int64_t* in) : in_(in + 1) {}  // after the number of words
+
+  nb::list all() {
+    nb::list result;
+    for (int64_t left = *in_++; left > 0; --left) result.append(one());
+    return result;
   }
-  return result;
+
+ private:
+  using Kind = ObservedArgument::Kind;
+
+  nb::list integers(int64_t count) {
+    nb::list values;
+    for (; count > 0; --count) values.append(*in_++);
+    return values;
+  }
+
+  nb::object one() {
+    const auto tag = *in_++;
+    switch (Kind(tag)) {
+      case Kind::tensor: {
+        const char* dtype = info(DType(*in_++)).name;
+        const int64_t ndim = *in_++;
+        nb::list sizes = integers(ndim), strides = integers(ndim);
+        return nb::make_tuple(tag, dtype, sizes, strides);
+      }
+      case Kind::tensors: {
+        nb::list tensors;
+        for (int64_t left = *in_++; left > 0; --left) tensors.append(one());
+        return nb::make_tuple(tag, tensors);
+      }
+      case Kind::boolean: return nb::make_tuple(tag, *in_++ != 0);
+      case Kind::integer: return nb::make_tuple(tag, *in_++);
+      case Kind::real: return nb::make_tuple(tag, std::bit_cast<double>(*in_++));
+      case Kind::integers: return nb::make_tuple(tag, integers(*in_++));
+      case Kind::text: {
+        const int64_t bytes = *in_++;
+        nb::object text =
+            nb::steal(PyUnicode_DecodeUTF8(reinterpret_cast<const char*>(in_), Py_ssize_t(bytes), "replace"));
+        in_ += (bytes + 7) / 8;
+        return nb::make_tuple(tag, text);
+      }
+      default: return nb::none();
+    }
+  }
+
+  const int64_t* in_;
+};
+
+nb::object known(int64_t bytes) { return bytes == kUnknown ? nb::none() : nb::object(nb::int_(bytes)); }
+
+// As bytes, which Python keeps one copy of what it reads from them by.
+nb::object inputs_of(const Event& event) {
+  if (!event.inputs) return nb::none();
+  return nb::bytes(reinterpret_cast<const char*>(event.inputs), size_t(event.inputs[0]) * sizeof(int64_t));
+}
+
+nb::list decode_inputs(const nb::bytes& inputs) {
+  std::vector<int64_t> words(inputs.size() / sizeof(int64_t));
+  MT_CHECK(words.size() >= 2, "decode_inputs: these are not inputs of an operator");
+  std::memcpy(words.data(), inputs.c_str(), words.size() * sizeof(int64_t));
+  return Decoder(words.data()).all();
 }
 
 nb::object data_of(const Event& event) {
+  const auto before = event.memory_before.load(std::memory_order_relaxed);
   const auto after = event.memory_after.load(std::memory_order_relaxed);
-  if (event.kind == EventKind::memory)
-    return nb::make_tuple(event.bytes, after, event.total_reserved, event.address);
-  return nb::make_tuple(event.memory_before.load(std::memory_order_relaxed), after, inputs_of(event));
+  if (event.kind == EventKind::memory) return nb::make_tuple(event.bytes, after, event.total_reserved);
+  return nb::make_tuple(known(before), known(after), event.stack, inputs_of(event));
 }
 
 nb::tuple row(const Trace& trace, size_t thread, const Event& event, int64_t first_id) {
   return nb::make_tuple(int(event.kind), event.name, event.overload, thread, event.start_ns,
                         trace.end_of(event), event.parent < 0 ? int64_t(-1) : first_id + event.parent,
-                        event.step, int(event.npu.load(std::memory_order_relaxed)), data_of(event));
+                        event.step, int(event.npu.load(std::memory_order_relaxed)),
+                        event.number.load(std::memory_order_relaxed), data_of(event));
 }
 
 nb::list rows(const Trace& trace, uint64_t begin, uint64_t end) {
@@ -132,6 +186,43 @@ nb::list rows(const Trace& trace, uint64_t begin, uint64_t end) {
   return result;
 }
 
+// Streams as small numbers, for people: a device's default stream is 1, the others count from 2 in the order of their
+// first use.
+class StreamNumbers {
+ public:
+  int64_t operator()(int device, runtime::StreamHandle stream) {
+    if (!stream) return -1;
+    auto& known = streams_[device];
+    if (known.empty()) known.push_back(runtime::StreamHandle(npu::NpuRuntime::default_stream_handle(device)));
+    const auto found = std::ranges::find(known, stream);
+    if (found != known.end()) return found - known.begin() + 1;
+    known.push_back(stream);
+    return int64_t(known.size());
+  }
+
+ private:
+  std::map<int, std::vector<runtime::StreamHandle>> streams_;
+};
+
+nb::list tasks(const Trace& trace) {
+  std::map<int32_t, std::pair<size_t, int64_t>> threads;  // by number: index, id of the first event
+  int64_t first = 0;
+  for (size_t i = 0; i < trace.threads.size(); ++i) {
+    threads[trace.threads[i].number] = {i, first};
+    first += trace.threads[i].count;
+  }
+  StreamNumbers number;
+  nb::list result;
+  for (const Task& task : trace.tasks) {
+    const auto [thread, first_id] = threads[task.thread];
+    result.append(nb::make_tuple(int(task.kind), task.call, task.name, task.device,
+                                 number(task.device, task.stream), task.bytes, task.correlation, task.awaited,
+                                 thread, task.op < 0 ? int64_t(-1) : first_id + task.op, task.launch_ns,
+                                 task.start_ns, task.end_ns));
+  }
+  return result;
+}
+
 std::vector<int> npus_of(const Trace& trace) {
   std::set<int> seen;
   for (const ThreadEvents& events : trace.threads)
@@ -139,6 +230,7 @@ std::vector<int> npus_of(const Trace& trace) {
       const int npu = events[i].npu.load(std::memory_order_relaxed);
       if (npu >= 0) seen.insert(npu);
     }
+  for (const Task& task : trace.tasks) seen.insert(task.device);
   return {seen.begin(), seen.end()};
 }
 
@@ -146,8 +238,10 @@ std::vector<int> npus_of(const Trace& trace) {
 
 void init_profiler(nb::module_& parent) {
   Recorder::get().set_memory_reader(&read_npu_memory);
+  Recorder::get().set_stack_reader(&python_stack_id);
+  Recorder::get().set_device_runtime(&npu::npu());
 
-  nb::module_ m = parent.def_submodule("_profiler", "Records operators, annotations and device memory.");
+  nb::module_ m = parent.def_submodule("_profiler", "Records operators, annotations, memory and NPU tasks.");
 
   nb::class_<Scope>(m, "Scope").def("end", &Scope::end);
   nb::class_<Trace>(m, "Trace")
@@ -155,8 +249,7 @@ void init_profiler(nb::module_& parent) {
       .def_ro("start_ns", &Trace::start_ns)
       .def_ro("stop_ns", &Trace::stop_ns)
       .def_ro("epoch_offset_ns", &Trace::epoch_offset_ns)
-      .def_prop_ro("record_shapes", [](const Trace& trace) { return trace.options.shapes; })
-      .def_prop_ro("profile_memory", [](const Trace& trace) { return trace.options.memory; })
+      .def_ro("taken_over", &Trace::taken_over)
       .def("threads",
            [](const Trace& trace) {
              nb::list result;  // (number, system id)
@@ -165,16 +258,21 @@ void init_profiler(nb::module_& parent) {
              return result;
            })
       .def("npus", &npus_of)
-      // Tuples of: kind (0 operator, 1 annotation, 2 memory), name, overload, index into threads(), start, end, id of
-      // the parent or -1, step, NPU or -1, and (memory before, memory after, inputs), or for memory
-      // (bytes, total allocated, total reserved, address).
-      .def("rows", &rows, "begin"_a, "end"_a);
+      // Tuples of: kind (EventKind), name, overload, index into threads(), start, end, id of the parent or -1, step,
+      // NPU or -1, number (Event::number), and (memory before, memory after, stack, arguments), or for memory
+      // (bytes, total allocated, total reserved).
+      .def("rows", &rows, "begin"_a, "end"_a)
+      // Tuples of: kind (TaskKind), call, name, device, stream or -1, bytes, correlation, awaited correlation or -1,
+      // index into threads(), id of the operator or -1, launch, start, end (both 0: unknown).
+      .def("tasks", &tasks);
 
-  m.def("start", &start, "record_shapes"_a, "profile_memory"_a, "npus"_a);
-  m.def("stop", &stop);
+  m.def("start", &start, "ops"_a, "tasks"_a, "shapes"_a, "memory"_a, "stacks"_a, "npus"_a);
+  m.def("stop", &stop, "session"_a);
   m.def("recording", [] { return Recorder::get().recording(); });
   m.def("set_step", [](int32_t step) { Recorder::get().set_step(step); }, "step"_a);
-  m.def("begin_scope", &begin_scope, "name"_a);
+  m.def("begin_scope", &begin_scope, "name"_a, "module"_a);
+  m.def("decode_inputs", &decode_inputs, "inputs"_a, "The arguments that a row has as bytes.");
+  m.def("stack", &python_stack, "id"_a, "Tuples (file, line, function), the innermost first.");
 }
 
 }  // namespace mt::bindings

@@ -6,6 +6,7 @@
 #include "bindings/casters.h"
 #include "bindings/parser.h"
 #include "bindings/storage_object.h"
+#include "core/shared_memory.h"
 #include "core/views.h"
 #include "generated/ops/ops.h"
 
@@ -19,9 +20,25 @@ PyObject* wrap_storage_handle(const StorageRef& storage) {
 
 namespace {
 
-StorageHandle new_handle(int64_t nbytes, Device device) {
+size_t checked_bytes(int64_t nbytes) {
   MT_CHECK(nbytes >= 0, "storage size must be non-negative, got ", nbytes);
-  return {new_storage(resolve_device(device), size_t(nbytes))};
+  return size_t(nbytes);
+}
+
+StorageHandle new_handle(int64_t nbytes, Device device) {
+  return {new_storage(resolve_device(device), checked_bytes(nbytes))};
+}
+
+StorageHandle new_shared(int64_t nbytes, bool named) {
+  return {new_shared_storage(checked_bytes(nbytes), named)};
+}
+
+StorageHandle from_descriptor(int descriptor, int64_t nbytes) {
+  return {map_descriptor(descriptor, checked_bytes(nbytes))};
+}
+
+StorageHandle from_shared_name(const std::string& name, int64_t nbytes) {
+  return {map_shared_name(name, checked_bytes(nbytes))};
 }
 
 // The bytes as one flat uint8 tensor: copies between devices are then ordinary tensor copies.
@@ -183,23 +200,28 @@ void init_storage(nb::module_& m) {
             return StorageHandle{map_file(path, shared, nbytes)};
           },
           nb::arg("path"), nb::arg("shared"), nb::arg("nbytes"))
+      .def_static("new_shared", new_shared, nb::arg("nbytes"), nb::arg("named"))
+      .def_static("from_descriptor", from_descriptor, nb::arg("descriptor"), nb::arg("nbytes"))
+      .def_static("from_shared_name", from_shared_name, nb::arg("name"), nb::arg("nbytes"))
       .def("nbytes", [](const StorageHandle& self) { return self.ref->nbytes; })
       .def("data_ptr", data_pointer)
       .def_prop_ro("device", [](const StorageHandle& self) { return self.ref->device; })
-      .def("resize",
-           [](StorageHandle& self, int64_t n) {
-             MT_CHECK(n >= 0, "storage size must be non-negative, got ", n);
-             resize_storage(*self.ref, size_t(n));
-           })
+      .def("resize", [](StorageHandle& self, int64_t n) { resize_storage(*self.ref, checked_bytes(n)); })
       .def("resizable", [](const StorageHandle& self) { return self.ref->resizable; })
-      .def("share_memory", [](StorageHandle& self) { move_to_shared_memory(*self.ref); })
+      .def("share_memory", [](StorageHandle& self, bool named) { move_to_shared_memory(*self.ref, named); })
       .def("is_shared",
            [](const StorageHandle& self) { return self.ref->shared || self.ref->device.is_npu(); })
       .def("is_pinned", [](const StorageHandle& self) { return self.ref->pinned; })
       .def("filename",
            [](const StorageHandle& self) {
-             return self.ref->filename ? std::optional(*self.ref->filename) : std::nullopt;
+             const SharedObject* object = self.ref->object;
+             return object && !object->name.empty() ? std::optional(object->name) : std::nullopt;
            })
+      .def("descriptor",
+           [](const StorageHandle& self) { return self.ref->object ? self.ref->object->descriptor : -1; })
+      .def("is_named",
+           [](const StorageHandle& self) { return self.ref->object && self.ref->object->counted; })
+      .def("count_name", [](const StorageHandle& self, int change) { count_shared_name(*self.ref, change); })
       .def("buffer", memory)
       .def("copy_from", copy_from)
       .def_prop_ro("_cdata",

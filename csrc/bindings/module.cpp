@@ -13,6 +13,7 @@ namespace nb = nanobind;
 namespace mt::bindings {
 
 void init_autograd(nb::module_& m);
+void init_autocast(nb::module_& m);
 void init_dlpack(nb::module_& m);
 void init_python_node(nb::module_& m);
 void init_storage(nb::module_& m);
@@ -105,6 +106,7 @@ NB_MODULE(_C, m) {
   mt::g_host_lock = {release_gil, take_gil};
   init_settings(m);
   init_autograd(m);
+  init_autocast(m);
   init_python_node(m);
   init_dlpack(m);
   init_storage(m);

@@ -137,8 +137,7 @@ int parameter_named(const Signature& s, const char* name) {
 bool is_number(PyObject* o) {
   if (is_exact_number(o)) [[likely]]
     return true;
-  if (is_tensor(o))
-    return tensor_of(o).dim() == 0 && !tensor_of(o).requires_grad() && tensor_of(o).device().is_cpu();
+  if (is_tensor(o)) return tensor_of(o).dim() == 0 && !tensor_of(o).requires_grad();
   return PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o) || is_foreign_number(o);
 }
 
@@ -201,6 +200,13 @@ std::vector<double> Bound::reals(int i) const {
   if (!given(i)) return out;
   for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(slot_[i]); ++k)
     out.push_back(number_from(PySequence_Fast_GET_ITEM(slot_[i], k)).to<double>());
+  return out;
+}
+
+std::vector<Scalar> Bound::numbers(int i) const {
+  std::vector<Scalar> out;
+  for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(slot_[i]); ++k)
+    out.push_back(number_from(PySequence_Fast_GET_ITEM(slot_[i], k)));
   return out;
 }
 

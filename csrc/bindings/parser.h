@@ -81,6 +81,7 @@ class Bound {
   }
   std::optional<double> real_or_none(int i) const { return given(i) ? std::optional(real(i)) : std::nullopt; }
   std::vector<double> reals(int i) const;
+  std::vector<Scalar> numbers(int i) const;
   std::optional<std::vector<double>> reals_or_none(int i) const {
     return given(i) ? std::optional(reals(i)) : std::nullopt;
   }

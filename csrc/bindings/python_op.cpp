@@ -3,7 +3,6 @@
 #include "autograd/node.h"
 #include "autograd/write_results.h"
 #include "bindings/owned.h"
-#include "core/observe.h"
 
 namespace mt::bindings {
 namespace {
@@ -25,9 +24,16 @@ Owned expect_results(const Owned& made, Py_ssize_t count, const char* name) {
 }  // namespace
 
 PythonOp::PythonOp(const char* module, const char* function, const char* name,
-                   std::initializer_list<const char*> names)
-    : module_(module), function_(function), info_{name, ""} {
+                   std::initializer_list<const char*> names, autocast::Policies policies)
+    : module_(module), function_(function), info_{name, ""}, policies_(policies) {
   for (const char* n : names) names_.push_back(Owned(PyUnicode_InternFromString(n)).release());
+}
+
+std::vector<ObservedArgument> PythonOp::shown_arguments(const Bound& bound) const {
+  std::vector<ObservedArgument> shown(names_.size());
+  for (size_t i = 0; i < names_.size(); ++i)
+    if (bound.given(int(i)) && is_tensor(bound.at(int(i)))) shown[i] = tensor_of(bound.at(int(i)));
+  return shown;
 }
 
 PyObject* PythonOp::call(const Bound& bound, PyObject* first) const {
@@ -36,12 +42,26 @@ PyObject* PythonOp::call(const Bound& bound, PyObject* first) const {
     const Owned module(PyImport_ImportModule(path.c_str()));
     callable_ = Owned(PyObject_GetAttrString(module.object, function_)).release();
   }
-  OpScope scope(info_, {});
+  const std::vector<ObservedArgument> shown =
+      observer() ? shown_arguments(bound) : std::vector<ObservedArgument>();
+  OpScope scope(info_, ObservedArguments(shown));
+  if (autocast::active()) [[unlikely]] {
+    std::vector<Tensor> tensors;
+    for (size_t i = 0; i < names_.size(); ++i)
+      if (bound.given(int(i)) && is_tensor(bound.at(int(i)))) tensors.push_back(bound.tensor(int(i)));
+    const autocast::Cast cast(function_, policies_, {}, {tensors});
+    if (cast.applies()) return run(bound, first, &cast);
+  }
+  return run(bound, first, nullptr);
+}
+
+PyObject* PythonOp::run(const Bound& bound, PyObject* first, const autocast::Cast* cast) const {
   std::vector<Owned> kept;
   std::vector<PyObject*> values, passed;
   for (size_t i = 0; i < names_.size(); ++i) {
     if (!bound.passed(int(i))) continue;
-    kept.emplace_back(i == 0 && first ? returned(first) : bound.object(int(i)));
+    if (cast && is_tensor(bound.at(int(i)))) kept.emplace_back(wrap((*cast)(bound.tensor(int(i)))));
+    else kept.emplace_back(i == 0 && first ? returned(first) : bound.object(int(i)));
     values.push_back(kept.back().object);
     passed.push_back(names_[i]);
   }

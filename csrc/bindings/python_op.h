@@ -2,7 +2,9 @@
 // operator, so overloads, keywords and error messages are the same.
 #pragma once
 
+#include "autograd/autocast.h"
 #include "bindings/parser.h"
+#include "core/observe.h"
 
 namespace mt::bindings {
 
@@ -10,7 +12,7 @@ class PythonOp {
  public:
   // The function `function` of _composed/<module>.py, which takes its arguments by the schema's names.
   PythonOp(const char* module, const char* function, const char* name,
-           std::initializer_list<const char*> names);
+           std::initializer_list<const char*> names, autocast::Policies policies = {});
 
   // `first`, if given, takes the place of the first argument.
   PyObject* call(const Bound& bound, PyObject* first = nullptr) const;
@@ -19,9 +21,13 @@ class PythonOp {
   PyObject* into(const Bound& bound, int out, int results) const;  // over out=
 
  private:
+  PyObject* run(const Bound& bound, PyObject* first, const autocast::Cast* cast) const;
+  std::vector<ObservedArgument> shown_arguments(const Bound& bound) const;
+
   const char* module_;
   const char* function_;
   OpInfo info_;
+  autocast::Policies policies_;
   std::vector<PyObject*> names_;
   mutable PyObject* callable_ = nullptr;  // found at the first call; kept for the life of the process
 };

@@ -11,6 +11,8 @@ namespace mt::bindings {
 
 using runtime::Address;
 using runtime::EventHandle;
+using runtime::Mapping;
+using runtime::MappingHandle;
 using runtime::MemoryInfo;
 using runtime::RawMemory;
 using runtime::StreamHandle;
@@ -41,6 +43,7 @@ template <class Body>
 auto with_python(Body body) {
   if (interpreter_is_exiting()) fail(ErrorKind::runtime, "The device is not used while the process exits.");
   nb::gil_scoped_acquire gil;
+  nb::error_scope pending;  // memory is given back while an exception is on its way, too
   try {
     return body();
   } catch (nb::python_error& error) {
@@ -112,6 +115,7 @@ bool PythonUpstream::event_is_complete(EventHandle event) {
 void PythonUpstream::release_event(EventHandle event) noexcept {
   if (interpreter_is_exiting()) return;
   nb::gil_scoped_acquire gil;
+  nb::error_scope pending;
   nb::object object = nb::steal(reinterpret_cast<PyObject*>(event));
   nb::object owner = nb::steal(PyObject_CallNoArgs(weak_owner_));
   if (!owner.is_valid() || owner.is_none()) {
@@ -120,6 +124,35 @@ void PythonUpstream::release_event(EventHandle event) noexcept {
   }
   nb::object done = nb::steal(PyObject_CallMethod(owner.ptr(), "_release_event", "O", object.ptr()));
   if (!done.is_valid()) PyErr_WriteUnraisable(owner.ptr());
+}
+
+bool PythonUpstream::has_virtual_memory() {
+  return with_python([&] { return nb::cast<bool>(hook(weak_owner_, "_has_virtual_memory")()); });
+}
+
+Address PythonUpstream::reserve(size_t bytes) {
+  return with_python([&] { return nb::cast<Address>(hook(weak_owner_, "_reserve_addresses")(bytes)); });
+}
+
+void PythonUpstream::unreserve(Address address) {
+  if (interpreter_is_exiting()) return;
+  with_python([&] { hook(weak_owner_, "_release_addresses")(address); });
+}
+
+Mapping PythonUpstream::map(Address address, size_t bytes) {
+  try {
+    return with_python([&]() -> Mapping {
+      return {nb::cast<MappingHandle>(hook(weak_owner_, "_map_memory")(address, bytes)), {}};
+    });
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::runtime) throw;
+    return {0, error.what()};
+  }
+}
+
+void PythonUpstream::unmap(Address address, MappingHandle handle) {
+  if (interpreter_is_exiting()) return;  // the system takes the memory back
+  with_python([&] { hook(weak_owner_, "_unmap_memory")(address, handle); });
 }
 
 void PythonUpstream::wait_for_turn(std::recursive_mutex& turn) {

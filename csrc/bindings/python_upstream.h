@@ -1,5 +1,6 @@
 // An upstream whose functions are attributes of a Python object: _raw_malloc, _raw_free, _mem_get_info,
-// _sync_device, _record_event, _event_complete and _release_event.
+// _sync_device, _record_event, _event_complete and _release_event; for segments that grow, _has_virtual_memory,
+// _reserve_addresses, _release_addresses, _map_memory and _unmap_memory.
 #pragma once
 
 #include <Python.h>
@@ -24,6 +25,11 @@ class PythonUpstream final : public runtime::Upstream {
   runtime::EventHandle record_event(runtime::StreamHandle stream) override;
   bool event_is_complete(runtime::EventHandle event) override;
   void release_event(runtime::EventHandle event) noexcept override;
+  bool has_virtual_memory() override;
+  runtime::Address reserve(size_t bytes) override;
+  void unreserve(runtime::Address address) override;
+  runtime::Mapping map(runtime::Address address, size_t bytes) override;
+  void unmap(runtime::Address address, runtime::MappingHandle handle) override;
   // Gives the GIL up while waiting: the thread whose turn it is needs it.
   void wait_for_turn(std::recursive_mutex& turn) override;
 

@@ -64,13 +64,14 @@ PyObject* device_compare(PyObject* a, PyObject* b, int operation) {
     Py_RETURN_NOTIMPLEMENTED;
   return PyBool_FromLong((device_value(a) == device_value(b)) == (operation == Py_EQ));
 }
+Device named_device(PyObject* object);
 PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"type", "index", nullptr};
   PyObject *type = nullptr, *index = Py_None;
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", const_cast<char**>(names), &type, &index))
     return nullptr;
   return guarded([&]() -> PyObject* {
-    Device device = device_from_object(type);
+    Device device = named_device(type);
     if (index != Py_None) {
       MT_CHECK(
           device.index < 0,
@@ -237,7 +238,10 @@ bool is_device_like(PyObject* o) {
   return Py_TYPE(o) == g_device_type || PyUnicode_Check(o) || PyLong_Check(o);
 }
 
-Device device_from_object(PyObject* o) {
+namespace {
+
+// The device that an object names, also one that no tensor can be on.
+Device named_device(PyObject* o) {
   if (Py_TYPE(o) == g_device_type) return device_value(o);
   if (PyLong_Check(o)) {
     const long index = PyLong_AsLong(o);
@@ -258,6 +262,21 @@ Device device_from_object(PyObject* o) {
   Py_INCREF(o);
   Py_XDECREF(std::exchange(last_text, o));
   return last_device = device;
+}
+
+}  // namespace
+
+Device device_from_object(PyObject* o) {
+  const Device device = named_device(o);
+  if (int(device.type) < kDeviceTypes) return device;
+  std::string name = name_of(device.type);
+  if (name == "cuda" || name == "xpu") {
+    for (char& letter : name) letter = char(std::toupper(letter));
+    PyErr_Format(PyExc_AssertionError, "Torch not compiled with %s enabled", name.c_str());
+  } else {
+    PyErr_Format(PyExc_RuntimeError, "PyTorch is not linked with support for %s devices", name.c_str());
+  }
+  throw PythonError();
 }
 
 PyObject* size_object(IntList sizes) {

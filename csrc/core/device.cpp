@@ -1,16 +1,24 @@
 #include "core/device.h"
 
 #include <charconv>
+#include <iterator>
 
 #include "base/error.h"
 
 namespace mt {
+namespace {
+
+// Devices that programs may name but that nothing here drives. No tensor is ever on one.
+constexpr const char* kForeign[] = {"cuda", "xpu", "mps", "hpu", "xla", "mtia"};
+
+}  // namespace
 
 const char* name_of(DeviceType type) {
   switch (type) {
     case DeviceType::cpu: return "cpu";
     case DeviceType::npu: return "npu";
-    default: return "meta";
+    case DeviceType::meta: return "meta";
+    default: return kForeign[int(type) - kDeviceTypes];
   }
 }
 
@@ -23,13 +31,15 @@ std::string to_string(Device device) {
 Device parse_device(const std::string& text) {
   const size_t colon = text.find(':');
   const std::string type = text.substr(0, colon);
-  Device device;
-  if (type == "cpu") device.type = DeviceType::cpu;
-  else if (type == "npu") device.type = DeviceType::npu;
-  else if (type == "meta") device.type = DeviceType::meta;
-  else if (type.empty()) fail(ErrorKind::runtime, "Device string must not be empty");
-  else
-    fail(ErrorKind::runtime, "Expected one of cpu, npu, meta device type at start of device string: ", text);
+  MT_CHECK(!type.empty(), "Device string must not be empty");
+  const int count = kDeviceTypes + int(std::size(kForeign));
+  int found = 0;
+  while (found < count && type != name_of(DeviceType(found))) ++found;
+  MT_CHECK(found < count,
+           "Expected one of cpu, npu, meta, cuda, xpu, mps, hpu, xla, mtia device type at start of device "
+           "string: ",
+           text);
+  Device device{DeviceType(found)};
   if (colon != std::string::npos) {
     const char *first = text.data() + colon + 1, *last = text.data() + text.size();
     int index = -1;

@@ -2,7 +2,6 @@
 // filled by the backends; an empty cell is a clear error, never a fallback.
 #pragma once
 
-#include "core/observe.h"
 #include "core/tensor.h"
 
 namespace mt {

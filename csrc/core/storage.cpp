@@ -1,16 +1,12 @@
 #include "core/storage.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstring>
 #include <new>
 
 #include "base/error.h"
 #include "core/host_memory.h"
+#include "core/observe.h"
+#include "core/shared_memory.h"
 #include "core/thread_state.h"
 
 namespace mt {
@@ -37,24 +33,21 @@ void allocate_host(Storage& storage, size_t nbytes) {
   storage.release = release_host;
 }
 
-void release_mapping(Storage& storage) { munmap(storage.data, storage.nbytes); }
-
-[[noreturn]] void fail_system(const std::string& what, const std::string& path) {
-  fail(ErrorKind::runtime, what, " <", path, ">: ", std::strerror(errno), " (", errno, ")");
+// For the profiler: memory that came from host_allocate, behind the header or in a block of its own.
+[[gnu::noinline, gnu::cold]] void tell(Observer& observer, const Storage& storage, bool handed_out) {
+  const bool behind = storage.data == reinterpret_cast<const char*>(&storage) + kHeaderBytes;
+  if (!storage.device.is_cpu() || storage.nbytes == 0 || (storage.release != release_host && !behind)) return;
+  const auto bytes = int64_t(storage.nbytes);
+  observer.host_memory_changed(storage.data, handed_out ? bytes : -bytes);
 }
-
-struct FileDescriptor {
-  int value;
-  ~FileDescriptor() {
-    if (value >= 0) close(value);
-  }
-};
 
 }  // namespace
 
 void Storage::destroy(Storage* storage) {
+  if (Observer* watching = observer()) [[unlikely]]
+    tell(*watching, *storage, false);
   if (storage->release) storage->release(*storage);
-  delete storage->filename;
+  delete storage->object;
   const size_t block = storage->header;
   storage->~Storage();
   host_free(storage, block);
@@ -63,13 +56,13 @@ void Storage::destroy(Storage* storage) {
 StorageRef new_storage(Device device, size_t nbytes) {
   if (device.type == DeviceType::cpu) {
     // Header and data in one block while that is small: one allocation, one cache line apart.
-    if (nbytes <= 2048) [[likely]] {
-      Storage* storage = new_header(device, nbytes, kHeaderBytes + nbytes);
-      storage->data = reinterpret_cast<char*>(storage) + kHeaderBytes;
-      return StorageRef::adopt(storage);
-    }
-    auto storage = StorageRef::adopt(new_header(device, nbytes, kHeaderBytes));
-    allocate_host(*storage, nbytes);
+    const bool together = nbytes <= 2048;
+    auto storage = StorageRef::adopt(new_header(device, nbytes, kHeaderBytes + (together ? nbytes : 0)));
+    if (together) [[likely]]
+      storage->data = reinterpret_cast<char*>(storage.get()) + kHeaderBytes;
+    else allocate_host(*storage, nbytes);
+    if (Observer* watching = observer()) [[unlikely]]
+      tell(*watching, *storage, true);
     return storage;
   }
   auto storage = StorageRef::adopt(new_header(device, nbytes, kHeaderBytes));
@@ -109,64 +102,6 @@ void resize_storage(Storage& storage, size_t nbytes) {
   std::swap(storage.context, grown->context);
   std::swap(storage.nbytes, grown->nbytes);
   storage.pinned = storage.shared = false;
-}
-
-StorageRef map_file(const std::string& path, bool shared, int64_t nbytes) {
-  FileDescriptor file{open(path.c_str(), shared ? O_RDWR | O_CREAT | O_CLOEXEC : O_RDONLY | O_CLOEXEC, 0600)};
-  if (file.value < 0) fail_system("unable to open file", path);
-  struct stat status;
-  if (fstat(file.value, &status) != 0) fail_system("unable to stat the file", path);
-  const int64_t size = nbytes > 0 ? nbytes : status.st_size;
-  if (size > status.st_size) {
-    MT_CHECK(shared, "unable to map file <", path, ">: it has ", int64_t(status.st_size), " bytes, ", size,
-             " were asked for; a private mapping cannot grow the file");
-    if (ftruncate(file.value, size) != 0) fail_system("unable to stretch file", path);
-  }
-  void* data = nullptr;
-  if (size > 0) {
-    data =
-        mmap(nullptr, size_t(size), PROT_READ | PROT_WRITE, shared ? MAP_SHARED : MAP_PRIVATE, file.value, 0);
-    if (data == MAP_FAILED) fail_system("unable to mmap " + std::to_string(size) + " bytes from file", path);
-  }
-  auto storage =
-      wrap_storage({DeviceType::cpu}, data, size_t(size), size > 0 ? release_mapping : nullptr, nullptr);
-  storage->resizable = false;
-  storage->shared = shared;
-  storage->filename = new std::string(path);
-  return storage;
-}
-
-void move_to_shared_memory(Storage& storage) {
-  if (storage.shared) return;
-  MT_CHECK(storage.device.is_cpu(), "share_memory_: only CPU storage can move to shared memory, got ",
-           to_string(storage.device));
-  static std::atomic<uint64_t> counter{0};
-  const std::string name =
-      "/mindtorch_" + std::to_string(getpid()) + "_" + std::to_string(counter.fetch_add(1));
-  FileDescriptor file{shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL, 0600)};
-  if (file.value < 0) fail_system("unable to open shared memory object", name);
-  const size_t size = std::max<size_t>(storage.nbytes, 1);
-  void* data = MAP_FAILED;
-  if (ftruncate(file.value, off_t(size)) == 0)
-    data = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file.value, 0);
-  if (data == MAP_FAILED) {
-    const int error = errno;
-    shm_unlink(name.c_str());
-    errno = error;
-    fail_system("unable to map shared memory object", name);
-  }
-  if (storage.nbytes) std::memcpy(data, storage.data, storage.nbytes);
-  if (storage.release) storage.release(storage);
-  storage.data = data;
-  storage.context = reinterpret_cast<void*>(intptr_t(getpid()));
-  storage.shared = true;
-  storage.resizable = false;
-  storage.filename = new std::string(name);
-  // The name lives as long as the storage in the process that made it; others keep their mapping.
-  storage.release = [](Storage& self) {
-    munmap(self.data, std::max<size_t>(self.nbytes, 1));
-    if (intptr_t(self.context) == getpid()) shm_unlink(self.filename->c_str());
-  };
 }
 
 void register_storage_factory(DeviceType type, StorageFactory factory) { g_factories[int(type)] = factory; }

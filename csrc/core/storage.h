@@ -3,12 +3,13 @@
 
 #include <atomic>
 #include <cstdint>
-#include <string>
 
 #include "core/device.h"
 #include "core/refcount.h"
 
 namespace mt {
+
+struct SharedObject;
 
 struct Storage {
   std::atomic<uint32_t> refs{1};
@@ -23,8 +24,8 @@ struct Storage {
   uint32_t header = 0;     // bytes of the host block that holds this header (and the data, when inline)
   // Returns `data` to whoever gave it. Null when the data is inline, borrowed or absent (meta).
   void (*release)(Storage&) = nullptr;
-  void* context = nullptr;          // belongs to `release`: an allocator's block, an owner's object
-  std::string* filename = nullptr;  // file-backed or shared memory
+  void* context = nullptr;         // belongs to `release`: an allocator's block, an owner's object
+  SharedObject* object = nullptr;  // what a file-backed or shared memory lies in (core/shared_memory.h)
 
   static void destroy(Storage* storage);
 };
@@ -36,9 +37,6 @@ StorageRef new_storage(Device device, size_t nbytes);
 StorageRef wrap_storage(Device device, void* data, size_t nbytes, void (*release)(Storage&), void* context);
 // Grows or shrinks in place, keeping the common prefix of the contents.
 void resize_storage(Storage& storage, size_t nbytes);
-// Host memory backed by a file or by a shared-memory object.
-StorageRef map_file(const std::string& path, bool shared, int64_t nbytes);
-void move_to_shared_memory(Storage& storage);
 
 // How a device type makes storage; the CPU and meta are built in, a backend registers its own.
 struct StorageFactory {

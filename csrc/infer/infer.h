@@ -135,6 +135,7 @@ Dims strides_for(IntList sizes, MemoryFormat format);
 #include "infer/rules_complex.h"
 #include "infer/rules_index.h"
 #include "infer/rules_linalg.h"
+#include "infer/rules_lists.h"
 #include "infer/rules_nn.h"
 #include "infer/rules_normalization.h"
 #include "infer/rules_reduce.h"

@@ -93,6 +93,7 @@ void staged_row(char* const* data, const int64_t* strides, int64_t n, const void
 [[gnu::noinline]] void run_with_constant(DenseLoop loop, const View& out, const View* const* in,
                                          const bool* constant, int inputs, int64_t numel,
                                          const void* parameters) {
+  if (numel == 0) return;  // a single element that is repeated no times may have no memory
   const auto range = [&](int64_t begin, int64_t end) {
     alignas(64) char block[kMaxInputs][kBlock * 16];
     const char* source[kMaxInputs];

@@ -249,6 +249,8 @@ int64_t count_nonzero(const View& in) {
 }
 
 int64_t nonzero(const View& in, const View& out) {
+  MT_CHECK(out.dtype == DType::int64, "nonzero_static: Expected out tensor to have scalar type Long but got ",
+           info(out.dtype).name);
   const int64_t numel = in.numel(), room = out.sizes[0], row = out.strides[0], column = out.strides[1];
   int64_t total = 0;
   dispatch<domains::every>(in.dtype, "nonzero", [&](auto tag) {

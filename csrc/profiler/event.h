@@ -9,7 +9,17 @@
 
 namespace mt::profiler {
 
-enum class EventKind : uint8_t { op, scope, memory };
+enum class EventKind : uint8_t {
+  op,
+  scope,   // an annotation
+  memory,  // an allocation or a free
+  visit,   // the backward pass visits a node
+  run,     // and runs it
+  module,  // the forward of an nn.Module
+  call,    // of the device's runtime
+};
+
+inline constexpr int64_t kUnknown = INT64_MIN;  // of memory that was not read
 
 // The thread that records an event is the only one that writes to it. A collector may read it at any time after it
 // was published (ThreadBuffer::publish): the fields that change later are atomic.
@@ -17,20 +27,21 @@ struct Event {
   int64_t start_ns = 0;            // steady clock
   std::atomic<int64_t> end_ns{0};  // 0 while open; written last, with release
   const char* name = nullptr;      // static, or in the chunk's arena
-  const char* overload = nullptr;
-  int32_t parent = -1;  // index among the thread's events
-  int32_t step = 0;     // of the profiler's schedule
+  const char* overload = "";
+  const int64_t* inputs = nullptr;  // see encode_inputs in inputs.h; null when shapes are not recorded
+  // Bytes allocated on `npu`, or on the host since the recording began. Of memory events: the total afterwards.
+  std::atomic<int64_t> memory_before{kUnknown};
+  std::atomic<int64_t> memory_after{kUnknown};
+  // Operators and nodes: the number of the (first) node made; -1 for none. Memory: the address.
+  // Calls: the number that what they launch on the device has too.
+  std::atomic<int64_t> number{-1};
+  int64_t bytes = 0;           // memory, positive: handed out; negative: given back
+  int64_t total_reserved = 0;  // memory
+  int32_t parent = -1;         // index among the thread's events
+  int32_t step = 0;            // of the profiler's schedule
+  uint32_t stack = 0;          // see StackReader in recorder.h; 0 for none
   EventKind kind = EventKind::op;
   std::atomic<int8_t> npu{-1};  // index of the NPU it ran on; -1 while none is known
-
-  // Operators and annotations.
-  const int64_t* inputs = nullptr;  // see encode_inputs in recorder.cpp; null when shapes are not recorded
-  std::atomic<int64_t> memory_before{-1};  // bytes allocated on `npu`; -1 when not read
-  std::atomic<int64_t> memory_after{-1};
-  // Memory events.
-  int64_t bytes = 0;           // positive: handed out; negative: given back
-  int64_t total_reserved = 0;  // memory_after holds the total allocated
-  uint64_t address = 0;
 };
 
 // A run of events with the variable-sized data they point to. It never moves, and it lives as long as anyone

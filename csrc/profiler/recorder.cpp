@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 
 #include "base/error.h"
+#include "profiler/inputs.h"
 
 namespace mt::profiler {
 namespace {
@@ -22,37 +22,42 @@ int64_t epoch_offset_ns() {
   return duration_cast<nanoseconds>(system_clock::now().time_since_epoch()).count() - now_ns();
 }
 
-// Count, then per input: dtype (-1 for an undefined tensor, which has nothing more), dimensions, sizes, strides.
-const int64_t* encode_inputs(Chunk& chunk, std::initializer_list<const Tensor*> inputs) {
-  size_t words = 1;
-  for (const Tensor* input : inputs) words += input->defined() ? 2 + 2 * size_t(input->dim()) : 1;
-  auto* result = static_cast<int64_t*>(chunk.allocate(words * sizeof(int64_t)));
-  int64_t* out = result;
-  *out++ = int64_t(inputs.size());
-  for (const Tensor* input : inputs) {
-    if (!input->defined()) {
-      *out++ = -1;
-      continue;
-    }
-    *out++ = int64_t(input->dtype());
-    *out++ = input->dim();
-    for (int64_t size : input->sizes()) *out++ = size;
-    for (int64_t stride : input->strides()) *out++ = stride;
-  }
-  return result;
-}
-
-const char* copy_name(Chunk& chunk, std::string_view name) {
-  auto* text = static_cast<char*>(chunk.allocate(name.size() + 1));
-  std::memcpy(text, name.data(), name.size());
-  text[name.size()] = '\0';
+const char* copy_name(Chunk& chunk, std::string_view name, std::string_view prefix = {}) {
+  auto* text = static_cast<char*>(chunk.allocate(prefix.size() + name.size() + 1));
+  prefix.copy(text, prefix.size());
+  name.copy(text + prefix.size(), name.size());
+  text[prefix.size() + name.size()] = '\0';
   return text;
 }
 
-int npu_of(std::initializer_list<const Tensor*> inputs) {
-  for (const Tensor* input : inputs)
-    if (input->defined() && input->device().is_npu()) return std::max<int>(input->device().index, 0);
+int npu_of(const Tensor& tensor) {
+  return tensor.defined() && tensor.device().is_npu() ? std::max<int>(tensor.device().index, 0) : -1;
+}
+
+int npu_of(ObservedArguments arguments) {
+  for (const ObservedArgument& argument : arguments) {
+    const auto* tensors = static_cast<const Tensor*>(argument.pointer);
+    const bool one = argument.kind == ObservedArgument::Kind::tensor;
+    const size_t count = one ? 1 : argument.kind == ObservedArgument::Kind::tensors ? argument.size : 0;
+    for (size_t i = 0; i < count; ++i)
+      if (const int npu = npu_of(tensors[i]); npu >= 0) return npu;
+  }
   return -1;
+}
+
+// The call to the device that this thread is in. While it is open, calls inside it (the profiler's own among them) are
+// not recorded.
+struct OpenTask {
+  bool open = false;
+  uint64_t session = 0;
+  Task task;
+  DeviceTimes::Events events;
+};
+thread_local OpenTask t_task;
+
+bool runs_on_stream(TaskKind kind) {
+  return kind == TaskKind::kernel || kind == TaskKind::copy || kind == TaskKind::fill ||
+         kind == TaskKind::stream_wait;
 }
 
 // Initial-exec, as thread_state.h says: it is read several times per operator.
@@ -87,27 +92,43 @@ Recorder& Recorder::get() {
   return *recorder;
 }
 
-void Recorder::start(RecordOptions options) {
+uint64_t Recorder::start(RecordOptions options) {
   std::lock_guard guard(mutex_);
-  MT_CHECK(!recording(),
-           "A profiler is recording already, and there is one recording at a time: stop the other "
-           "profiler first.");
+  if (recording()) {  // what it has so far is dropped
+    g_observer.store(nullptr, std::memory_order_release);
+    device_.finish();
+  }
   std::erase_if(buffers_, [](const auto& buffer) { return buffer->finished(); });
+  ops_.store(options.ops, std::memory_order_relaxed);
+  tasks_.store(options.tasks && device_.runtime(), std::memory_order_relaxed);
   shapes_.store(options.shapes, std::memory_order_relaxed);
   memory_.store(options.memory, std::memory_order_relaxed);
+  stacks_.store(options.stacks && stack_reader_.load(), std::memory_order_relaxed);
+  host_allocated_.store(0, std::memory_order_relaxed);
+  {
+    std::lock_guard recorded(recorded_mutex_);
+    recorded_.clear();  // what was recorded earlier is not in the trace
+  }
   current_ = Trace{};
   current_.options = options;
   current_.epoch_offset_ns = epoch_offset_ns();
   current_.start_ns = now_ns();
   session_.store(++last_session_, std::memory_order_release);
   g_observer.store(this, std::memory_order_release);
+  return last_session_;
 }
 
-Trace Recorder::stop() {
+Trace Recorder::stop(uint64_t session) {
   std::lock_guard guard(mutex_);
-  MT_CHECK(recording(), "No profiler is recording: start one before stopping it.");
+  if (session_.load(std::memory_order_relaxed) != session) {
+    Trace nothing;
+    nothing.taken_over = true;
+    nothing.epoch_offset_ns = epoch_offset_ns();
+    nothing.start_ns = nothing.stop_ns = now_ns();
+    return nothing;
+  }
   g_observer.store(nullptr, std::memory_order_release);
-  const uint64_t session = session_.exchange(0, std::memory_order_acq_rel);
+  session_.store(0, std::memory_order_release);
   current_.stop_ns = now_ns();
   for (const auto& buffer : buffers_) {
     if (buffer->session() != session) continue;
@@ -115,6 +136,7 @@ Trace Recorder::stop() {
     // Other threads let go of their chunks when they record again or end.
     if (buffer.get() == t_buffer) buffer->reset(0);
   }
+  if (tasks_.load(std::memory_order_relaxed)) current_.tasks = device_.finish();
   return std::move(current_);
 }
 
@@ -138,52 +160,101 @@ ThreadBuffer* Recorder::joined_thread() {
 }
 
 int64_t Recorder::read_memory(int npu) const {
+  if (npu < 0) return host_allocated_.load(std::memory_order_relaxed);
   const MemoryReader reader = memory_reader_.load(std::memory_order_relaxed);
-  return reader ? reader(npu) : -1;
+  return reader ? reader(npu) : kUnknown;
 }
 
-void Recorder::begin(const OpInfo& op, std::initializer_list<const Tensor*> inputs) {
+ThreadBuffer* Recorder::buffer_for_op() {
   ThreadBuffer* buffer = this_thread();
-  if (!buffer) return;
-  if (!joined_thread()) {
-    // The session ended between the operator's look at g_observer and here. Its end() will come all the same.
-    buffer->push({nullptr, -1, true});
-    return;
-  }
-  const ThreadBuffer::Open* outer = buffer->innermost();
+  if (!buffer) return nullptr;
+  // The session may have ended between the caller's look at g_observer and here. Its end() will come all the same.
+  if (joined_thread() && ops_.load(std::memory_order_relaxed)) return buffer;
+  buffer->push({nullptr, -1, true});
+  return nullptr;
+}
+
+// Not published, and without a start.
+ThreadBuffer::Slot Recorder::open_event(ThreadBuffer& buffer, EventKind kind, const char* name) {
+  const ThreadBuffer::Open* outer = buffer.innermost();
   const int32_t parent = outer && outer->event ? outer->index : -1;
-  const auto [event, index] = buffer->next();
-  event->name = op.name;
+  const ThreadBuffer::Slot slot = buffer.next();
+  slot.event->name = name;
+  slot.event->parent = parent;
+  slot.event->step = step_.load(std::memory_order_relaxed);
+  slot.event->kind = kind;
+  return slot;
+}
+
+void Recorder::begin(const OpInfo& op, ObservedArguments arguments) {
+  ThreadBuffer* buffer = buffer_for_op();
+  if (!buffer) return;
+  const auto [event, index] = open_event(*buffer, EventKind::op, op.name);
   event->overload = op.overload;
-  event->parent = parent;
-  event->step = step_.load(std::memory_order_relaxed);
-  event->kind = EventKind::op;
-  if (shapes_.load(std::memory_order_relaxed)) event->inputs = encode_inputs(*buffer->chunk(), inputs);
+  if (shapes_.load(std::memory_order_relaxed)) event->inputs = encode_inputs(*buffer->chunk(), arguments);
+  if (stacks_.load(std::memory_order_relaxed)) event->stack = stack_reader_.load(std::memory_order_relaxed)();
   buffer->push({event, index, true});
-  const int npu = npu_of(inputs);
-  if (npu >= 0) ran_on(*buffer, npu, memory_.load(std::memory_order_relaxed) ? read_memory(npu) : -1);
+  const bool memory = memory_.load(std::memory_order_relaxed);
+  if (memory) event->memory_before.store(read_memory(-1), std::memory_order_relaxed);
+  if (const int npu = npu_of(arguments); npu >= 0) ran_on(*buffer, npu, memory ? read_memory(npu) : kUnknown);
   event->start_ns = now_ns();
   buffer->publish();
 }
 
-void Recorder::end(const OpInfo&) {
+void Recorder::end() {
   ThreadBuffer* buffer = this_thread();
   if (!buffer) return;
   if (Event* event = buffer->pop_op()) close(*event);
 }
 
-OpenScope Recorder::begin_scope(std::string_view name) {
+// The operators that are open all led to the node.
+void Recorder::node_made(uint64_t sequence) {
+  ThreadBuffer* buffer = this_thread();
+  if (!buffer) return;
+  const std::vector<ThreadBuffer::Open>& open = buffer->open();
+  for (size_t i = open.size(); i-- > 0;) {
+    Event* event = open[i].event;
+    if (!event || event->kind == EventKind::run || event->kind == EventKind::visit) return;
+    if (event->kind != EventKind::op) continue;
+    if (event->number.load(std::memory_order_relaxed) >= 0) return;
+    event->number.store(int64_t(sequence), std::memory_order_relaxed);
+  }
+}
+
+void Recorder::begin_node(EventKind kind, std::string_view prefix, std::string_view name,
+                          std::optional<uint64_t> sequence, ObservedArguments arguments) {
+  ThreadBuffer* buffer = buffer_for_op();
+  if (!buffer) return;
+  const auto [event, index] = open_event(*buffer, kind, "");
+  event->name = copy_name(*buffer->chunk(), name, prefix);
+  if (sequence) event->number.store(int64_t(*sequence), std::memory_order_relaxed);
+  if (shapes_.load(std::memory_order_relaxed)) event->inputs = encode_inputs(*buffer->chunk(), arguments);
+  buffer->push({event, index, true});
+  if (memory_.load(std::memory_order_relaxed))
+    event->memory_before.store(read_memory(-1), std::memory_order_relaxed);
+  event->start_ns = now_ns();
+  buffer->publish();
+}
+
+void Recorder::begin_visit(std::string_view node, std::optional<uint64_t> sequence) {
+  begin_node(EventKind::visit, "autograd::engine::evaluate_function: ", node, sequence, {});
+}
+
+void Recorder::begin_run(std::string_view node, std::optional<uint64_t> sequence, TensorList gradients) {
+  if (!shapes_.load(std::memory_order_relaxed)) return begin_node(EventKind::run, "", node, sequence, {});
+  const std::vector<ObservedArgument> shown(gradients.begin(), gradients.end());
+  begin_node(EventKind::run, "", node, sequence, shown);
+}
+
+OpenScope Recorder::begin_scope(std::string_view name, EventKind kind) {
   ThreadBuffer* buffer = joined_thread();
-  if (!buffer) return {nullptr, nullptr};
-  const ThreadBuffer::Open* outer = buffer->innermost();
-  const int32_t parent = outer && outer->event ? outer->index : -1;
-  const auto [event, index] = buffer->next();
+  if (!buffer || !ops_.load(std::memory_order_relaxed)) return {nullptr, nullptr};
+  const auto [event, index] = open_event(*buffer, kind, "");
   event->name = copy_name(*buffer->chunk(), name);
-  event->overload = "";
-  event->parent = parent;
-  event->step = step_.load(std::memory_order_relaxed);
-  event->kind = EventKind::scope;
+  if (stacks_.load(std::memory_order_relaxed)) event->stack = stack_reader_.load(std::memory_order_relaxed)();
   buffer->push({event, index, false});
+  if (memory_.load(std::memory_order_relaxed))
+    event->memory_before.store(read_memory(-1), std::memory_order_relaxed);
   event->start_ns = now_ns();
   buffer->publish();
   return {buffer->chunk(), event};
@@ -196,34 +267,77 @@ void Recorder::end_scope(const OpenScope& scope) {
 }
 
 void Recorder::close(Event& event) const {
-  const int npu = event.npu.load(std::memory_order_relaxed);
-  if (npu >= 0 && memory_.load(std::memory_order_relaxed))
-    event.memory_after.store(read_memory(npu), std::memory_order_relaxed);
+  if (memory_.load(std::memory_order_relaxed))
+    event.memory_after.store(read_memory(event.npu.load(std::memory_order_relaxed)),
+                             std::memory_order_relaxed);
   event.end_ns.store(now_ns(), std::memory_order_release);
+}
+
+void Recorder::host_memory_changed(const void* address, int64_t bytes) {
+  if (!memory_.load(std::memory_order_relaxed)) return;
+  const int64_t total = host_allocated_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  memory_changed({-1, uint64_t(reinterpret_cast<uintptr_t>(address)), bytes, total, 0});
 }
 
 void Recorder::memory_changed(const MemoryChange& change) {
   if (!memory_.load(std::memory_order_relaxed)) return;
   ThreadBuffer* buffer = joined_thread();
   if (!buffer) return;
-  const ThreadBuffer::Open* outer = buffer->innermost();
-  const int32_t parent = outer && outer->event ? outer->index : -1;
   // An operator without tensor inputs shows only here where it runs. A free says nothing: it may be anyone's.
-  if (change.bytes > 0) ran_on(*buffer, change.npu, change.total_allocated - change.bytes);
-  Event* event = buffer->next().event;
-  event->name = "[memory]";
-  event->overload = "";
-  event->parent = parent;
-  event->step = step_.load(std::memory_order_relaxed);
-  event->kind = EventKind::memory;
+  if (change.bytes > 0 && change.npu >= 0) ran_on(*buffer, change.npu, change.total_allocated - change.bytes);
+  Event* event = open_event(*buffer, EventKind::memory, "[memory]").event;
   event->npu.store(int8_t(change.npu), std::memory_order_relaxed);
   event->bytes = change.bytes;
-  event->address = change.address;
+  event->number.store(int64_t(change.address), std::memory_order_relaxed);
   event->memory_after.store(change.total_allocated, std::memory_order_relaxed);
   event->total_reserved = change.total_reserved;
   event->start_ns = now_ns();
   event->end_ns.store(event->start_ns, std::memory_order_relaxed);
   buffer->publish();
+}
+
+bool Recorder::begin_task(const TaskInfo& info) {
+  if (t_task.open || !tasks_.load(std::memory_order_relaxed)) return false;
+  ThreadBuffer* buffer = joined_thread();
+  if (!buffer) return false;
+  t_task.open = true;
+  t_task.session = session_.load(std::memory_order_relaxed);
+  const int64_t correlation = last_correlation_.fetch_add(1, std::memory_order_relaxed) + 1;
+  int64_t awaited = -1;
+  if (info.event) {
+    std::lock_guard guard(recorded_mutex_);
+    if (info.kind == TaskKind::record_event) recorded_[info.event] = correlation;
+    else if (const auto found = recorded_.find(info.event); found != recorded_.end()) awaited = found->second;
+  }
+  ran_on(*buffer, info.device, memory_.load(std::memory_order_relaxed) ? read_memory(info.device) : kUnknown);
+  const auto [event, index] = open_event(*buffer, EventKind::call, info.call);
+  event->number.store(correlation, std::memory_order_relaxed);
+  event->npu.store(int8_t(info.device), std::memory_order_relaxed);
+  buffer->push({event, index, true});
+  t_task.task = {info.kind,  info.call,   info.name, info.device,      runtime::StreamHandle(info.stream),
+                 info.bytes, correlation, awaited,   buffer->number(), event->parent};
+  t_task.events = runs_on_stream(info.kind) ? device_.begin(info) : DeviceTimes::Events{};
+  event->start_ns = t_task.task.launch_ns = now_ns();
+  buffer->publish();
+  return true;
+}
+
+void Recorder::end_task() {
+  ThreadBuffer* buffer = this_thread();
+  Event* event = buffer ? buffer->pop_op() : nullptr;
+  if (event) close(*event);
+  Task& task = t_task.task;
+  const bool recorded = event && t_task.session == session_.load(std::memory_order_relaxed);
+  if (!recorded) {
+    device_.give_back(task.device, t_task.events);
+  } else if (runs_on_stream(task.kind)) {
+    device_.end(task, t_task.events);
+  } else if (task.kind != TaskKind::record_event) {
+    task.start_ns = event->start_ns;
+    task.end_ns = event->end_ns.load(std::memory_order_relaxed);
+    device_.add(task);
+  }
+  t_task.open = false;
 }
 
 // What is open on this thread runs on the NPU, as far as it is not known to already. Whoever learns it tells all

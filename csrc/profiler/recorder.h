@@ -1,4 +1,4 @@
-// Records operators, annotations and device memory, from every thread, into a trace.
+// Records operators, annotations, memory and the work of devices, from every thread, into a trace.
 //
 // The recorder is the Observer of core/observe.h while a session runs. It is one object that is never destroyed:
 // operators that were in flight when a session stopped still call end() on it. How threads record without a lock is
@@ -6,15 +6,20 @@
 #pragma once
 
 #include <string_view>
+#include <unordered_map>
 
 #include "core/observe.h"
+#include "profiler/device_times.h"
 #include "profiler/thread_buffer.h"
 
 namespace mt::profiler {
 
 struct RecordOptions {
-  bool shapes = false;  // sizes, strides and dtypes of tensor inputs
-  bool memory = false;  // NPU memory before and after, and every allocation told to memory_changed()
+  bool ops = true;      // operators, annotations, the backward pass
+  bool tasks = false;   // what devices do
+  bool shapes = false;  // arguments of operators
+  bool memory = false;  // memory before and after, every allocation and free
+  bool stacks = false;  // the Python stack of each operator
 };
 
 // What a session recorded. Event ids count through the threads, one after the other.
@@ -23,18 +28,22 @@ struct Trace {
   int64_t start_ns = 0;  // steady clock
   int64_t stop_ns = 0;
   int64_t epoch_offset_ns = 0;  // add to a steady time for the time since 1970
+  bool taken_over = false;      // another session was started before this one was stopped: nothing is here
   std::vector<ThreadEvents> threads;
+  std::vector<Task> tasks;  // by the time of their launch, as far as one thread goes
 
   uint64_t size() const;
   // Events still open at the stop, and those that ended after it, end with the session.
   int64_t end_of(const Event& event) const;
 };
 
-// The bytes handed out on an NPU now, -1 if it cannot say. Must not throw: it is called from destructors.
+// The bytes handed out on an NPU now, kUnknown if it cannot say. Must not throw: it is called from destructors.
 using MemoryReader = int64_t (*)(int npu) noexcept;
+// A number for the Python stack of the calling thread; 0 when there is none.
+using StackReader = uint32_t (*)() noexcept;
 
 struct MemoryChange {
-  int npu;
+  int npu;  // -1: the host
   uint64_t address;
   int64_t bytes;  // positive: handed out; negative: given back
   int64_t total_allocated;
@@ -51,20 +60,29 @@ class Recorder final : public Observer {
  public:
   static Recorder& get();
 
-  // Installed once by whoever knows the device's allocator.
+  // Installed once by whoever knows the device, its allocator, and Python.
   void set_memory_reader(MemoryReader reader) { memory_reader_.store(reader, std::memory_order_relaxed); }
+  void set_stack_reader(StackReader reader) { stack_reader_.store(reader, std::memory_order_relaxed); }
+  void set_device_runtime(runtime::DeviceRuntime* runtime) { device_.set_runtime(runtime); }
 
-  // One session at a time: starting a second throws.
-  void start(RecordOptions options);
-  Trace stop();
+  // One session at a time, which the number returned stands for. A new one takes over from one that runs: as in
+  // PyTorch, the older then ends with nothing.
+  uint64_t start(RecordOptions options);
+  Trace stop(uint64_t session);
   bool recording() const { return session_.load(std::memory_order_relaxed) != 0; }
   void set_step(int32_t step) { step_.store(step, std::memory_order_relaxed); }
 
-  void begin(const OpInfo& op, std::initializer_list<const Tensor*> inputs) override;
-  void end(const OpInfo& op) override;
+  void begin(const OpInfo& op, ObservedArguments arguments) override;
+  void end() override;
+  void node_made(uint64_t sequence) override;
+  void begin_visit(std::string_view node, std::optional<uint64_t> sequence) override;
+  void begin_run(std::string_view node, std::optional<uint64_t> sequence, TensorList gradients) override;
+  void host_memory_changed(const void* address, int64_t bytes) override;
+  bool begin_task(const TaskInfo& task) override;
+  void end_task() override;
 
-  // An event of null means that nothing is being recorded.
-  OpenScope begin_scope(std::string_view name);
+  // Annotations and modules. An event of null means that nothing is being recorded.
+  OpenScope begin_scope(std::string_view name, EventKind kind = EventKind::scope);
   void end_scope(const OpenScope& scope);
 
   // Called by the allocating thread.
@@ -76,20 +94,32 @@ class Recorder final : public Observer {
   ThreadBuffer* register_thread();
   // The thread's buffer, ready for the running session; null when none runs.
   ThreadBuffer* joined_thread();
+  // A buffer for an operator or node, whose end will come whatever happens; null when it is not recorded.
+  ThreadBuffer* buffer_for_op();
+  ThreadBuffer::Slot open_event(ThreadBuffer& buffer, EventKind kind, const char* name);
+  void begin_node(EventKind kind, std::string_view prefix, std::string_view name,
+                  std::optional<uint64_t> sequence, ObservedArguments arguments);
   int64_t read_memory(int npu) const;
   void close(Event& event) const;
   void ran_on(ThreadBuffer& buffer, int npu, int64_t memory_before);
 
   std::atomic<uint64_t> session_{0};  // 0: none
-  std::atomic<bool> shapes_{false}, memory_{false};
+  std::atomic<bool> ops_{true}, tasks_{false}, shapes_{false}, memory_{false}, stacks_{false};
   std::atomic<int32_t> step_{0};
+  std::atomic<int64_t> host_allocated_{0};  // since the session began
+  std::atomic<int64_t> last_correlation_{0};
   std::atomic<MemoryReader> memory_reader_{nullptr};
+  std::atomic<StackReader> stack_reader_{nullptr};
+  DeviceTimes device_;
 
   std::mutex mutex_;  // all below
   uint64_t last_session_ = 0;
   int32_t last_thread_ = 0;
   Trace current_;
   std::vector<std::shared_ptr<ThreadBuffer>> buffers_;
+
+  std::mutex recorded_mutex_;
+  std::unordered_map<const void*, int64_t> recorded_;  // correlation of the last recording of each event
 };
 
 }  // namespace mt::profiler

@@ -70,6 +70,7 @@ class ThreadBuffer {
 
   // --- by anyone ---
 
+  int32_t number() const { return number_; }
   uint64_t session() const { return session_.load(std::memory_order_acquire); }
   ThreadEvents events();
   // The thread is gone and will not record again.

@@ -97,6 +97,18 @@ ConfValue parse_divisions(const Item& item, AllocatorSettings& settings) {
 
 using Apply = std::function<ConfValue(const Item&, AllocConf&)>;
 
+ConfValue parse_reject(const Item& item, AllocConf& conf) {
+  return conf.allocator.reject_above_limit = item.boolean();
+}
+
+// The lock is always released during a device allocation; the key is known so that scripts can keep it.
+ConfValue parse_release_lock(const Item& item, AllocConf&) { return item.boolean(); }
+
+ConfValue set_segment_size(AllocConf& conf, int64_t mb) {
+  conf.allocator.large_segment_size = round_up(size_t(mb) * kMiB, kLargeRounding);
+  return mb;
+}
+
 const std::map<std::string_view, Apply>& known_keys() {
   static const std::map<std::string_view, Apply> keys = {
       {"max_split_size_mb",
@@ -113,9 +125,11 @@ const std::map<std::string_view, Apply>& known_keys() {
        }},
       {"large_segment_size_mb",
        [](const Item& item, AllocConf& conf) -> ConfValue {
-         const int64_t mb = item.mebibytes(11, "a whole number of MiB above 10");
-         conf.allocator.large_segment_size = round_up(size_t(mb) * kMiB, kLargeRounding);
-         return mb;
+         return set_segment_size(conf, item.mebibytes(11, "a whole number of MiB above 10"));
+       }},
+      {"segment_size_mb",
+       [](const Item& item, AllocConf& conf) -> ConfValue {
+         return set_segment_size(conf, item.integer(20, 512, "a whole number of MiB from 20 to 512"));
        }},
       {"garbage_collection_threshold",
        [](const Item& item, AllocConf& conf) -> ConfValue {
@@ -135,15 +149,23 @@ const std::map<std::string_view, Apply>& known_keys() {
        }},
       {"roundup_power2_divisions",
        [](const Item& item, AllocConf& conf) { return parse_divisions(item, conf.allocator); }},
-      {"throw_on_npumalloc_oom",
-       [](const Item& item, AllocConf& conf) -> ConfValue {
-         return conf.allocator.reject_above_limit = item.boolean();
-       }},
-      // The lock is always released during a device allocation; the key is known so that scripts can keep it.
-      {"release_lock_on_npumalloc", [](const Item& item, AllocConf&) -> ConfValue { return item.boolean(); }},
+      // Settings written for a GPU hold as well.
+      {"throw_on_npumalloc_oom", parse_reject},
+      {"throw_on_cudamalloc_oom", parse_reject},
+      {"release_lock_on_npumalloc", parse_release_lock},
+      {"release_lock_on_cudamalloc", parse_release_lock},
       {"expandable_segments",
        [](const Item& item, AllocConf& conf) -> ConfValue {
-         return conf.expandable_segments = item.boolean();
+         return conf.allocator.expandable_segments = item.boolean();
+       }},
+      {"multi_stream_lazy_reclaim",
+       [](const Item& item, AllocConf& conf) -> ConfValue {
+         return conf.allocator.lazy_reclaim = item.boolean();
+       }},
+      {"backend",
+       [](const Item& item, AllocConf&) -> ConfValue {
+         if (item.value != "native") item.bad("native, the only allocator there is");
+         return std::string(item.value);
        }},
       {"pinned_max_round_threshold_mb",
        [](const Item& item, AllocConf& conf) -> ConfValue {

@@ -24,6 +24,7 @@ inline constexpr size_t kSmallSegment = 2 * kMiB;      // what the small pool ta
 inline constexpr size_t kMinLargeRequest = 10 * kMiB;  // from here on a request gets a segment of its own
 inline constexpr size_t kLargeRounding = 2 * kMiB;     // whose size is a multiple of this
 inline constexpr size_t kRoundupIntervals = 16;        // [1 MiB, 2 MiB) … [32 GiB, ∞)
+inline constexpr size_t kMostLazyUses = 512;           // more uses by other streams are never left waiting
 
 struct AllocatorSettings {
   size_t max_split_size = kUnlimited;         // blocks of this size or more are never split
@@ -31,6 +32,8 @@ struct AllocatorSettings {
   size_t large_segment_size = 20 * kMiB;      // what the large pool takes for requests below 10 MiB
   double garbage_collection_threshold = 0;    // 0: off; else a part of the memory that may be used
   double memory_fraction = 1.0;               // the part of the device's memory this process may hold
+  bool expandable_segments = false;           // segments that grow in place, where the device can map memory
+  bool lazy_reclaim = false;                  // uses by other streams are looked at when nothing else fits
   bool reject_above_limit = false;            // fail at once above the limit instead of releasing caches
   std::array<uint32_t, kRoundupIntervals> roundup_divisions{};  // 0: off
 
@@ -45,12 +48,11 @@ struct PinnedSettings {
   size_t max_cached_size = kUnlimited;  // larger blocks go back to the system at once
 };
 
-using ConfValue = std::variant<bool, int64_t, double, std::map<std::string, int64_t>>;
+using ConfValue = std::variant<bool, int64_t, double, std::string, std::map<std::string, int64_t>>;
 
 struct AllocConf {
   AllocatorSettings allocator;
   PinnedSettings pinned;
-  bool expandable_segments = false;
   std::map<std::string, ConfValue> values;  // the known keys that were given
   std::vector<std::string> unknown;         // the others, in order
 };

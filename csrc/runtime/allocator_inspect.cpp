@@ -1,4 +1,6 @@
 // CachingAllocator: statistics, snapshots, history and watchers.
+#include <algorithm>
+
 #include "base/error.h"
 #include "runtime/caching_allocator.h"
 
@@ -10,6 +12,33 @@ BlockState state_of(const Block* block) {
                       : block->pending_events ? "active_pending_free"
                                               : "inactive";
   return {block->ptr, block->size, block->requested, state, block->stream, block->stack};
+}
+
+// The runs of memory in a list of blocks: one for a segment of fixed size, each mapped part of a growing one.
+void add_segments(const Block* first, std::vector<SegmentState>& result) {
+  bool open = false;
+  for (const Block* block = first; block; block = block->next) {
+    if (!block->mapped) {
+      open = false;
+      continue;
+    }
+    if (!open) {
+      SegmentState segment{};
+      segment.address = block->ptr;
+      segment.stream = block->stream;
+      segment.small = block->small;
+      segment.expandable = block->range != nullptr;
+      segment.pool = block->pool->id;
+      result.push_back(std::move(segment));
+      open = true;
+    }
+    SegmentState& segment = result.back();
+    segment.blocks.push_back(state_of(block));
+    segment.size += block->size;
+    segment.allocated += block->allocated ? block->size : 0;
+    segment.active += block->is_free() ? 0 : block->size;
+    segment.requested += block->is_free() ? 0 : block->requested;
+  }
 }
 
 }  // namespace
@@ -39,22 +68,16 @@ void CachingAllocator::reset_accumulated_stats() {
 Snapshot CachingAllocator::snapshot(bool include_trace) {
   Snapshot result;
   Guard guard(lock_);
-  for (const auto& [address, first] : segments_) {
-    SegmentState segment{};
-    segment.address = address;
-    segment.stream = first->stream;
-    segment.small = first->small;
-    for (const Block* block = first; block; block = block->next) {
-      segment.blocks.push_back(state_of(block));
-      segment.size += block->size;
-      segment.allocated += block->allocated ? block->size : 0;
-      segment.active += block->is_free() ? 0 : block->size;
-      segment.requested += block->is_free() ? 0 : block->requested;
-    }
-    result.segments.push_back(std::move(segment));
-  }
+  for (const auto& [address, first] : segments_) add_segments(first, result.segments);
+  const auto add_ranges = [&](const MemoryPool& pool) {
+    for (const auto& range : pool.ranges) add_segments(range->first, result.segments);
+  };
+  add_ranges(default_pool_);
+  for (const auto& [id, pool] : pools_) add_ranges(*pool);
+  std::sort(result.segments.begin(), result.segments.end(),
+            [](const SegmentState& a, const SegmentState& b) { return a.address < b.address; });
   // The entry ties the state above to a moment in the history.
-  trace(TraceAction::snapshot, 0, size_t(stats_.active_bytes.all.current), 0, 0);
+  trace(TraceAction::snapshot, 0, size_t(stats_.active_bytes.all.current), 0, 0, nullptr);
   if (include_trace) result.trace = trace_.in_order();
   result.trace_overflowed = trace_.overflowed();
   result.trace_max_entries = trace_.max_entries();
@@ -65,15 +88,25 @@ Snapshot CachingAllocator::snapshot(bool include_trace) {
 std::vector<BlockState> CachingAllocator::cached_blocks(bool small) {
   std::vector<BlockState> result;
   Guard guard(lock_);
-  tree(small).for_each([&](const Block* block) { result.push_back(state_of(block)); });
+  default_pool_.tree(small).for_each([&](const Block* block) { result.push_back(state_of(block)); });
   return result;
 }
 
-void CachingAllocator::set_stack_recorder(std::function<uint64_t()> record_stack) {
+void CachingAllocator::set_stack_recorder(std::function<uint64_t()> record_stack,
+                                          std::function<std::string(uint64_t)> describe_stack) {
   Turn turn(*this);
   const auto now = watchers_.load();
   Watchers changed = now ? *now : Watchers{};
   changed.record_stack = std::move(record_stack);
+  changed.describe_stack = std::move(describe_stack);
+  set_watchers(changed);
+}
+
+void CachingAllocator::set_out_of_memory_observer(std::function<void(size_t, size_t, size_t)> out_of_memory) {
+  Turn turn(*this);
+  const auto now = watchers_.load();
+  Watchers changed = now ? *now : Watchers{};
+  changed.out_of_memory = std::move(out_of_memory);
   set_watchers(changed);
 }
 
@@ -94,21 +127,24 @@ void CachingAllocator::set_memory_marks(MemoryMarks marks) {
 }
 
 void CachingAllocator::set_watchers(const Watchers& watchers) {
-  const bool any = watchers.record_stack || watchers.memory_event || watchers.marks.used;
+  const bool any =
+      watchers.record_stack || watchers.memory_event || watchers.marks.used || watchers.out_of_memory;
   watchers_.store(any ? std::make_shared<const Watchers>(watchers) : nullptr);
   update_observed();
 }
 
-void CachingAllocator::record_history(size_t max_entries, bool clear) {
+void CachingAllocator::record_history(size_t max_entries, bool clear, uint32_t skipped) {
   {
     Guard guard(lock_);
-    trace_.configure(max_entries, clear);
+    trace_.configure(max_entries, clear, skipped);
   }
   update_observed();
 }
 
 void CachingAllocator::update_observed() {
-  const bool watched = watchers_.load() != nullptr;
+  const auto watchers = watchers_.load();
+  // Who waits for an allocation to fail costs nothing while they succeed.
+  const bool watched = watchers && (watchers->record_stack || watchers->memory_event || watchers->marks.used);
   Guard guard(lock_);
   observed_.store(watched || trace_.enabled(), std::memory_order_relaxed);
 }

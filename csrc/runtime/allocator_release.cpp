@@ -15,7 +15,7 @@ namespace mt::runtime {
 // synchronised after its last use. `choose` runs twice: to see whether that is needed, and, if it was, on the
 // state afterwards.
 size_t CachingAllocator::release(const std::function<std::vector<Block*>()>& choose) {
-  const auto unsafe = [this](const Block* block) { return used_since_synchronize(block); };
+  const auto unsafe = [this](const Block* block) { return is_unsafe_to_release(block); };
   std::vector<Block*> chosen;
   bool must_wait;
   {
@@ -26,44 +26,77 @@ size_t CachingAllocator::release(const std::function<std::vector<Block*>()>& cho
   if (chosen.empty()) return 0;
   if (must_wait) synchronize_and_complete();
 
-  std::vector<Address> addresses;
-  size_t bytes = 0;
+  Returned returned;
   {
     Guard guard(lock_);
     chosen = choose();
     std::erase_if(chosen, unsafe);
     for (Block* block : chosen) {
-      tree(block->small).erase(block);
-      segments_.erase(block->ptr);
-      stats_.segment.decrease(block->small, 1);
-      stats_.reserved_bytes.decrease(block->small, int64_t(block->size));
-      if (block->size >= settings_.max_split_size) stats_.oversize_segments.decrease(1);
-      ++stats_.num_device_free;
-      trace(TraceAction::segment_free, block->ptr, block->size, block->stream, 0);
-      addresses.push_back(block->ptr);
-      bytes += block->size;
-      store_.recycle(block);
+      tree(block).erase(block);
+      if (block->range) unmap_whole_granules(block, returned);
+      else take_out(block, returned);
     }
+    drop_unused_pools();
   }
+  give_back(returned);
+  return returned.bytes;
+}
+
+// A whole segment of fixed size leaves its pool.
+void CachingAllocator::take_out(Block* block, Returned& returned) {
+  MemoryPool* pool = block->pool;
+  segments_.erase(block->ptr);
+  --pool->segments;
+  pool->reserved.decrease(block->small, int64_t(block->size));
+  stats_.segment.decrease(block->small, 1);
+  stats_.reserved_bytes.decrease(block->small, int64_t(block->size));
+  if (block->size >= settings_.max_split_size) stats_.oversize_segments.decrease(1);
+  ++stats_.num_device_free;
+  trace(TraceAction::segment_free, block->ptr, block->size, block->stream, 0, pool);
+  returned.segments.push_back({block->ptr, block->size, block->stream, pool->options.source});
+  returned.bytes += block->size;
+  store_.recycle(block);
+}
+
+void CachingAllocator::give_back(const Returned& returned) {
   // One address that the driver refuses must not keep the others.
   std::exception_ptr first_failure;
-  for (Address address : addresses) {
+  const auto attempt = [&](auto&& call) {
     try {
-      upstream_->free(address);
+      call();
     } catch (...) {
       if (!first_failure) first_failure = std::current_exception();
     }
-  }
+  };
+  for (const auto& segment : returned.segments)
+    attempt([&] {
+      if (segment.source) segment.source->free(segment.address, segment.size, segment.stream);
+      else upstream_->free(segment.address);
+    });
+  for (const auto& [address, mapping] : returned.mappings)
+    attempt([&, at = address, handle = mapping] { upstream_->unmap(at, handle); });
+  for (Address address : returned.ranges) attempt([&] { upstream_->unreserve(address); });
   if (first_failure) std::rethrow_exception(first_failure);
-  return bytes;
+}
+
+std::vector<Block*> CachingAllocator::whole_segments_of(MemoryPool& pool) {
+  std::vector<Block*> result;
+  for (bool small : {false, true})
+    pool.tree(small).for_each([&](Block* block) {
+      if (block->range ? block->range->whole_bytes(block) > 0 : !block->is_split()) result.push_back(block);
+    });
+  return result;
 }
 
 std::vector<Block*> CachingAllocator::whole_segments() {
-  std::vector<Block*> result;
-  for (bool small : {false, true})
-    tree(small).for_each([&](Block* block) {
-      if (!block->is_split()) result.push_back(block);
-    });
+  std::vector<Block*> result = whole_segments_of(default_pool_);
+  const auto add = [&](MemoryPool& pool) {
+    const std::vector<Block*> more = whole_segments_of(pool);
+    result.insert(result.end(), more.begin(), more.end());
+  };
+  add(direct_pool_);
+  for (const auto& [id, pool] : pools_)
+    if (pool->users == 0) add(*pool);
   return result;
 }
 
@@ -73,7 +106,7 @@ std::vector<Block*> CachingAllocator::oversize_blocks(const Request& request) {
   const size_t oversize = settings_.max_split_size;
   if (oversize == kUnlimited) return {};
   const size_t wanted = std::max(request.size, oversize);
-  FreeTree& free_blocks = tree(request.small);
+  FreeTree& free_blocks = request.pool->tree(request.small);
   if (Block* block = free_blocks.best_fit(request.stream, wanted); block && !block->is_split())
     return {block};
   std::vector<Block*> candidates;
@@ -107,7 +140,7 @@ std::vector<Block*> CachingAllocator::old_segments(size_t bytes_to_free) {
         continue;
       }
       total_age -= age;
-      bytes += block->size;
+      bytes += releasable_bytes(block);
       result.push_back(block);
     }
     candidates.swap(younger);
@@ -120,7 +153,7 @@ bool CachingAllocator::collect_garbage_in_turn() {
   if (threshold <= 0) return false;
   {
     Guard guard(lock_);
-    if (small_.count() + large_.count() == 0) return false;
+    if (whole_segments().empty()) return false;
   }
   size_t allowed = memory_limit();
   if (allowed == kUnlimited) allowed = upstream_->memory_info().total;

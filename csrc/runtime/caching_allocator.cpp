@@ -4,7 +4,6 @@
 #include <exception>
 
 #include "base/error.h"
-#include "runtime/oom_report.h"
 
 namespace mt::runtime {
 namespace {
@@ -13,7 +12,8 @@ constexpr size_t kLargestRequest = size_t(1) << 60;
 
 bool should_split(const AllocatorSettings& settings, const Block* block, size_t size) {
   const size_t rest = block->size - size;
-  if (block->small) return rest >= kMinBlockSize;
+  if (block->pool->options.no_split) return false;
+  if (block->small || block->range) return rest >= kMinBlockSize;
   return size < settings.max_split_size && rest > kSmallSize;
 }
 
@@ -22,6 +22,7 @@ bool should_split(const AllocatorSettings& settings, const Block* block, size_t 
 CachingAllocator::CachingAllocator(std::shared_ptr<Upstream> upstream, AllocatorIdentity identity,
                                    AllocatorSettings settings)
     : upstream_(std::move(upstream)), identity_(std::move(identity)) {
+  direct_pool_.options.direct = true;
   set_settings(settings);
 }
 
@@ -33,10 +34,9 @@ CachingAllocator::~CachingAllocator() {
 
 // --- the hot path ------------------------------------------------------------------------------------------
 
-CachingAllocator::Request CachingAllocator::make_request(size_t bytes, StreamHandle stream,
-                                                         uint64_t stack) const {
+CachingAllocator::Request CachingAllocator::make_request(size_t bytes, StreamHandle stream, uint64_t stack) {
   const size_t size = settings_.block_size(bytes);
-  return {bytes, size, stream, size <= kSmallSize, stack};
+  return {bytes, size, stream, size <= kSmallSize, stack, pool_of_this_thread()};
 }
 
 Block* CachingAllocator::allocate(size_t bytes, StreamHandle stream) {
@@ -51,7 +51,7 @@ Block* CachingAllocator::allocate(size_t bytes, StreamHandle stream) {
   Block* block = nullptr;
   {
     Guard guard(lock_);
-    if (pending_.empty()) [[likely]] {
+    if (pending_.empty() || (settings_.lazy_reclaim && pending_.count() <= kMostLazyUses)) [[likely]] {
       const Request request = make_request(bytes, stream, stack);
       block = take_cached(request);
       if (block) block = hand_out(block, request);
@@ -70,10 +70,14 @@ Block* CachingAllocator::allocate(size_t bytes, StreamHandle stream) {
 
 Block* CachingAllocator::take_cached(const Request& request) {
   ++tick_;
-  FreeTree& free_blocks = tree(request.small);
+  FreeTree& free_blocks = request.pool->tree(request.small);
   Block* block = free_blocks.best_fit(request.stream, request.size);
   if (!block) return nullptr;
-  if (!request.small) {
+  if (block->range) {
+    // The growing end is for what fits nowhere else.
+    if (block->can_grow())
+      if (Block* other = free_blocks.best_fit(request.stream, block->size, block->ptr + 1)) block = other;
+  } else if (!request.small) {
     // A block of max_split_size or more is kept for requests that need most of it.
     if (request.size < settings_.max_split_size) {
       if (block->size >= settings_.max_split_size) return nullptr;
@@ -91,14 +95,16 @@ Block* CachingAllocator::hand_out(Block* block, const Request& request) {
   if (should_split(settings_, block, request.size)) {
     Block* rest = split_block(store_, block, request.size);
     rest->cached_since = tick_;
-    tree(small).insert(rest);
-    if (was_split) {  // a free piece shrinks
+    tree(rest).insert(rest);
+    if (block->range) {
+      // Free pieces of a growing segment can be unmapped: they do not count as stuck.
+    } else if (was_split) {  // a free piece shrinks
       stats_.inactive_split_bytes.decrease(small, int64_t(block->size));
     } else {  // a whole segment becomes a live piece and a free one
       stats_.inactive_split.increase(small, 1);
       stats_.inactive_split_bytes.increase(small, int64_t(rest->size));
     }
-  } else if (was_split) {  // a free piece becomes live
+  } else if (was_split && !block->range) {  // a free piece becomes live
     stats_.inactive_split.decrease(small, 1);
     stats_.inactive_split_bytes.decrease(small, int64_t(block->size));
   }
@@ -112,7 +118,7 @@ Block* CachingAllocator::hand_out(Block* block, const Request& request) {
   stats_.active_bytes.increase(small, size);
   stats_.requested_bytes.increase(small, int64_t(request.requested));
   if (block->size >= settings_.max_split_size) stats_.oversize_allocations.increase(1);
-  trace(TraceAction::alloc, block->ptr, request.requested, block->stream, request.stack);
+  trace(TraceAction::alloc, block->ptr, request.requested, block->stream, request.stack, block->pool);
   return block;
 }
 
@@ -125,7 +131,7 @@ void CachingAllocator::free(Block* block) {
     if (const MemoryMarks marks = memory_marks(); marks.free) marks.free(block->address(), block->requested);
   }
   MemoryEvent event{};
-  bool wait = false;
+  bool wait = false, direct = false;
   {
     Guard guard(lock_);
     MT_CHECK(block->allocated, "The block at ", block->address(), " is freed twice.");
@@ -134,24 +140,27 @@ void CachingAllocator::free(Block* block) {
     stats_.allocation.decrease(block->small, 1);
     stats_.allocated_bytes.decrease(block->small, int64_t(block->size));
     if (block->size >= settings_.max_split_size) stats_.oversize_allocations.decrease(1);
-    trace(TraceAction::free_requested, block->ptr, block->requested, block->stream, stack);
+    trace(TraceAction::free_requested, block->ptr, block->requested, block->stream, stack, block->pool);
     if (observed) [[unlikely]]
       event = {block->ptr, -int64_t(block->size), stats_.allocated_bytes.all.current,
                stats_.reserved_bytes.all.current, block->stream};
     wait = !block->used_by.empty();
+    direct = block->pool->options.direct;
     if (wait) block->pending_events = uint32_t(block->used_by.size());
     else cache_block(block, stack);
   }
   if (wait) [[unlikely]]
     wait_for_other_streams(block);
+  if (direct) [[unlikely]]
+    release_directly();
   if (observed) [[unlikely]]
     tell_watchers(event);
 }
 
 void CachingAllocator::cache_block(Block* block, uint64_t stack) {
   const bool small = block->small;
-  FreeTree& free_blocks = tree(small);
-  trace(TraceAction::free_completed, block->ptr, block->requested, block->stream, stack);
+  FreeTree& free_blocks = tree(block);
+  trace(TraceAction::free_completed, block->ptr, block->requested, block->stream, stack, block->pool);
   stats_.active.decrease(small, 1);
   stats_.active_bytes.decrease(small, int64_t(block->size));
   stats_.requested_bytes.decrease(small, int64_t(block->requested));
@@ -172,6 +181,7 @@ void CachingAllocator::cache_block(Block* block, uint64_t stack) {
   }
   block->cached_since = tick_;
   free_blocks.insert(block);
+  if (block->range) return;  // its free pieces can be unmapped: they do not count as stuck
   if (block->is_split()) ++pieces, bytes += int64_t(block->size);
   if (pieces) stats_.inactive_split.change(small, pieces);
   if (bytes) stats_.inactive_split_bytes.change(small, bytes);
@@ -294,7 +304,7 @@ Block* CachingAllocator::allocate_slowly(size_t bytes, StreamHandle stream, uint
   }
   std::string refusal;
   if (settings_.reject_above_limit) {
-    const size_t segment = settings_.segment_size(request.size);
+    const size_t segment = segment_bytes(request);
     if (size_t(stats().reserved_bytes.all.current) + segment > memory_limit()) {
       {
         Guard guard(lock_);
@@ -313,18 +323,27 @@ Block* CachingAllocator::allocate_slowly(size_t bytes, StreamHandle stream, uint
     release([&] { return whole_segments(); });
     segment = grow(request, true, refusal);
   }
-  if (!segment) throw_out_of_memory(request, settings_.segment_size(request.size), refusal);
+  if (!segment) segment = last_resort(request);
+  if (!segment) throw_out_of_memory(request, segment_bytes(request), refusal);
   Guard guard(lock_);
   return hand_out(segment, request);
 }
 
 Block* CachingAllocator::grow(const Request& request, bool retry, std::string& refusal) {
-  const size_t bytes = settings_.segment_size(request.size);
+  const PoolOptions& pool = request.pool->options;
+  if (settings_.expandable_segments && !pool.source && !pool.no_split && !pool.direct) {
+    Block* block = expand(request, refusal);
+    Guard guard(lock_);
+    stats_.num_alloc_retries += retry;
+    stats_.num_ooms += !block;
+    return block;
+  }
+  const size_t bytes = segment_bytes(request);
   const size_t limit = memory_limit();
   const size_t reserved = size_t(stats().reserved_bytes.all.current);
   RawMemory raw;
   if (limit != kUnlimited && reserved + bytes > limit) raw.error = "the limit of this process is reached";
-  else raw = upstream_->allocate(bytes);
+  else raw = pool.source ? pool.source->allocate(bytes, request.stream) : upstream_->allocate(bytes);
   Guard guard(lock_);
   if (retry) ++stats_.num_alloc_retries;
   if (!raw.address) {
@@ -333,16 +352,20 @@ Block* CachingAllocator::grow(const Request& request, bool retry, std::string& r
     return nullptr;
   }
   ++stats_.num_device_alloc;
-  return add_segment(raw.address, std::max(raw.size, bytes), request.stream, request.small);
+  return add_segment(raw.address, std::max(raw.size, bytes), request);
 }
 
-Block* CachingAllocator::add_segment(Address address, size_t bytes, StreamHandle stream, bool small) {
-  Block* block = store_.make(address, bytes, stream, small);
+Block* CachingAllocator::add_segment(Address address, size_t bytes, const Request& request) {
+  MemoryPool* pool = request.pool;
+  const bool small = request.small;
+  Block* block = store_.make(address, bytes, request.stream, small, pool);
   segments_[address] = block;
+  ++pool->segments;
+  pool->reserved.increase(small, int64_t(bytes));
   stats_.segment.increase(small, 1);
   stats_.reserved_bytes.increase(small, int64_t(bytes));
   if (bytes >= settings_.max_split_size) stats_.oversize_segments.increase(1);
-  trace(TraceAction::segment_alloc, address, bytes, stream, 0);
+  trace(TraceAction::segment_alloc, address, bytes, request.stream, request.stack, pool);
   return block;
 }
 
@@ -352,57 +375,9 @@ void CachingAllocator::adopt(Address address, size_t bytes, StreamHandle stream,
   MT_CHECK_AS(value, address != 0 && bytes != 0, "adopt: expected an address and a size, got address ",
               address, " and ", bytes, " bytes.");
   MT_CHECK(!segments_.count(address), "adopt: the memory at address ", address, " is held already.");
-  Block* block = add_segment(address, bytes, stream, small);
+  Block* block = add_segment(address, bytes, {bytes, bytes, stream, small, 0, &default_pool_});
   block->cached_since = tick_;
-  tree(small).insert(block);
-}
-
-void CachingAllocator::throw_out_of_memory(const Request& request, size_t segment,
-                                           const std::string& refusal) {
-  OomFacts facts;
-  facts.device_name = identity_.device_name;
-  facts.device_index = identity_.device_index;
-  facts.conf_variable = identity_.conf_variable;
-  facts.pool = request.small ? "small" : "large";
-  facts.requested = request.requested;
-  facts.rounded = request.size;
-  facts.segment = segment;
-  facts.driver_error = refusal;
-  facts.limit = memory_limit();
-  try {
-    facts.device = upstream_->memory_info();
-    facts.device_known = true;
-  } catch (const std::exception& failure) {
-    facts.driver_error += join_text(facts.driver_error.empty() ? "" : "; ", failure.what());
-  }
-  Guard guard(lock_);
-  facts.allocated = size_t(stats_.allocated_bytes.all.current);
-  facts.reserved = size_t(stats_.reserved_bytes.all.current);
-  facts.stranded = size_t(stats_.inactive_split_bytes.all.current);
-  facts.max_split_is_set = settings_.max_split_size != kUnlimited;
-  facts.event_error = event_error_;
-  for (bool small : {false, true}) {
-    size_t& largest = small ? facts.largest_free_small : facts.largest_free_large;
-    tree(small).for_each([&](const Block* block) {
-      largest = std::max(largest, block->size);
-      if (small == request.small && block->stream != request.stream)
-        facts.largest_free_other_stream = std::max(facts.largest_free_other_stream, block->size);
-    });
-  }
-  for (const auto& [address, first] : segments_) {
-    if (!first->next) continue;
-    bool stranded = false;
-    size_t bytes = 0;
-    for (const Block* block = first; block; block = block->next) {
-      stranded |= block->is_free();
-      bytes += block->size;
-    }
-    facts.stranded_segments += stranded;
-    if (stranded) facts.largest_stranded_segment = std::max(facts.largest_stranded_segment, bytes);
-  }
-  pending_.for_each([&](const PendingUse& use) { facts.pending[use.stream] += use.block->size; });
-  trace(TraceAction::oom, facts.device.free, request.size, request.stream, request.stack);
-  throw Error(ErrorKind::out_of_memory, oom_message(facts));
+  tree(block).insert(block);
 }
 
 }  // namespace mt::runtime

@@ -22,8 +22,9 @@ struct Stream {
 enum class CopyKind { host_to_device, device_to_host, device_to_device, host_to_host };
 
 struct EventOptions {
-  bool timing = false;       // elapsed_time() will be asked
-  bool cross_stream = true;  // a stream will wait on it
+  bool timing = false;        // elapsed_time() will be asked
+  bool cross_stream = true;   // a stream will wait on it
+  bool interprocess = false;  // another process will
 };
 
 // Functions throw mt::Error (with the vendor function, its code and its message) when the device refuses.
@@ -56,6 +57,7 @@ class DeviceRuntime {
   virtual void synchronize_event(EventHandle event) = 0;
   virtual void make_stream_wait(const Stream& stream, EventHandle event) = 0;
   virtual float elapsed_ms(EventHandle begin, EventHandle end) = 0;
+  virtual int64_t event_time_us(EventHandle event) = 0;  // on the device's clock
 
   // Raw memory, below the caching pools. Allocation returns 0 when the device has no room.
   virtual Address allocate(int device, size_t bytes) = 0;

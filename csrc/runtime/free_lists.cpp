@@ -30,7 +30,7 @@ void BlockStore::grow() {
   }
 }
 
-Block* BlockStore::make(Address ptr, size_t size, StreamHandle stream, bool small) {
+Block* BlockStore::make(Address ptr, size_t size, StreamHandle stream, bool small, MemoryPool* pool) {
   if (!spare_) [[unlikely]]
     grow();
   Block* block = spare_;
@@ -39,6 +39,7 @@ Block* BlockStore::make(Address ptr, size_t size, StreamHandle stream, bool smal
   block->size = size;
   block->stream = stream;
   block->small = small;
+  block->pool = pool;
   return block;
 }
 
@@ -46,6 +47,8 @@ void BlockStore::recycle(Block* block) {
   // `used_by` keeps its capacity and is empty here; the priority stays with the object.
   block->requested = 0;
   block->previous = block->next = block->left = nullptr;
+  block->range = nullptr;
+  block->mapped = true;
   block->allocated = false;
   block->pending_events = 0;
   block->cached_since = block->last_used = block->stack = 0;
@@ -97,10 +100,10 @@ void FreeTree::erase(Block* block) {
   --count_;
 }
 
-Block* FreeTree::best_fit(StreamHandle stream, size_t size) const {
+Block* FreeTree::best_fit(StreamHandle stream, size_t size, Address lowest) const {
   Block* best = nullptr;
   for (Block* node = root_; node;) {
-    if (comes_before(node, stream, size, 0)) {
+    if (comes_before(node, stream, size, lowest)) {
       node = node->right;
     } else {
       best = node;
@@ -124,7 +127,9 @@ Block* FreeTree::largest_below(StreamHandle stream, size_t size) const {
 }
 
 Block* split_block(BlockStore& store, Block* block, size_t size) {
-  Block* rest = store.make(block->ptr + size, block->size - size, block->stream, block->small);
+  Block* rest = store.make(block->ptr + size, block->size - size, block->stream, block->small, block->pool);
+  rest->range = block->range;
+  rest->mapped = block->mapped;
   rest->last_used = block->last_used;
   rest->previous = block;
   rest->next = block->next;

@@ -11,6 +11,9 @@
 
 namespace mt::runtime {
 
+struct MemoryPool;      // memory_pool.h
+struct VirtualSegment;  // virtual_segment.h
+
 // A piece of a segment. The blocks of a segment form a list in address order; the first block object of a
 // segment stays the first until the segment goes (splitting and merging keep the front object).
 struct Block {
@@ -21,7 +24,10 @@ struct Block {
       0;  // the stream it was made for: only work of that stream may reuse it without waiting
   Block* previous = nullptr;
   Block* next = nullptr;
+  MemoryPool* pool = nullptr;
+  VirtualSegment* range = nullptr;  // the growing segment it belongs to, null in one of fixed size
   bool small = false;
+  bool mapped = true;           // false: addresses of a growing segment without memory behind them
   bool allocated = false;       // in a caller's hands
   uint32_t pending_events = 0;  // uses by other streams that must finish before it is free
   uint64_t cached_since = 0;  // the allocation count when it was last cached: its age for garbage collection
@@ -36,13 +42,15 @@ struct Block {
 
   void* address() const { return reinterpret_cast<void*>(ptr); }
   bool is_split() const { return previous || next; }
-  bool is_free() const { return !allocated && pending_events == 0; }
+  bool is_free() const { return mapped && !allocated && pending_events == 0; }
+  // The free end of a growing segment: what it can still become counts, not what it is.
+  bool can_grow() const { return next && !next->mapped; }
 };
 
 // Block objects without a heap allocation on the hot path: made in slabs and reused.
 class BlockStore {
  public:
-  Block* make(Address ptr, size_t size, StreamHandle stream, bool small);
+  Block* make(Address ptr, size_t size, StreamHandle stream, bool small, MemoryPool* pool);
   void recycle(Block* block);
 
  private:
@@ -58,8 +66,8 @@ class FreeTree {
  public:
   void insert(Block* block);
   void erase(Block* block);
-  // The smallest block of `stream` with at least `size` bytes; of equal ones the lowest address.
-  Block* best_fit(StreamHandle stream, size_t size) const;
+  // The smallest block of `stream` with at least `size` bytes; of equal ones the lowest address from `lowest` on.
+  Block* best_fit(StreamHandle stream, size_t size, Address lowest = 0) const;
   // The largest block of `stream` with fewer than `size` bytes.
   Block* largest_below(StreamHandle stream, size_t size) const;
   size_t count() const { return count_; }

@@ -28,6 +28,14 @@ void add_advice(std::ostringstream& out, const OomFacts& f) {
   if (f.largest_free_other_stream >= f.rounded)
     out << " A large enough block is free on another stream; run the work on one stream or call "
            "empty_cache().";
+  // Where segments grow, whole granules of free memory go back to the device and come again where they are needed.
+  const size_t within_limit = limited ? f.limit - std::min(f.limit, f.reserved) : kUnlimited;
+  if (!f.expandable && f.can_expand && f.device_known && f.stranded_granules > 0 &&
+      std::min(f.device.free, within_limit) + f.stranded_granules >= f.rounded) {
+    out << " Free memory is enough, but in pieces: " << f.conf_variable
+        << "=expandable_segments:True lets segments grow and give back what is free in their middle.";
+    return;
+  }
   // max_split_size keeps a segment whole; that helps only if a segment large enough for this request was cut
   // up.
   if (f.largest_stranded_segment >= f.rounded && f.rounded > kSmallSize && !f.max_split_is_set)
@@ -54,6 +62,11 @@ std::string format_size(size_t bytes) {
   return text;
 }
 
+std::string as_sentence(std::string text) {
+  if (!text.empty() && text.back() != '.') text += '.';
+  return text;
+}
+
 std::string oom_message(const OomFacts& f) {
   std::ostringstream out;
   // Callers look for " out of memory." in this first sentence.
@@ -73,10 +86,23 @@ std::string oom_message(const OomFacts& f) {
   if (f.stranded)
     out << " " << format_size(f.stranded) << " is free but stranded in " << f.stranded_segments
         << " segment(s) that hold live blocks.";
+  if (f.pins) {
+    out << " The one with the most (" << format_size(f.most_stranded_in_a_segment) << " free) is kept by "
+        << f.pins << " block(s) of together " << format_size(f.pinned_by);
+    if (f.pinned_at.empty()) {
+      out << "; _record_memory_history() would show where they were allocated.";
+    } else {
+      out << ", allocated at";
+      for (size_t i = 0; i < f.pinned_at.size(); ++i) out << (i ? "; " : " ") << f.pinned_at[i];
+      out << ".";
+    }
+  }
+  if (f.free_in_private_pools)
+    out << " " << format_size(f.free_in_private_pools) << " is free in private memory pools.";
   for (const auto& [stream, bytes] : f.pending)
     out << " " << format_size(bytes) << " was freed and waits for stream " << stream << ".";
-  if (!f.event_error.empty()) out << " Recording an event failed: " << f.event_error << ".";
-  if (!f.driver_error.empty()) out << " The device said: " << f.driver_error << ".";
+  if (!f.event_error.empty()) out << " Recording an event failed: " << as_sentence(f.event_error);
+  if (!f.driver_error.empty()) out << " The device said: " << as_sentence(f.driver_error);
   add_advice(out, f);
   return out.str();
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "runtime/upstream.h"
 
@@ -13,7 +14,6 @@ struct OomFacts {
   std::string device_name;  // "NPU"
   int device_index = 0;
   std::string conf_variable;  // the environment variable that advice names
-  std::string pool;           // "large" or "small": where the request belongs
   size_t requested = 0;       // by the caller
   size_t rounded = 0;         // the block it needs
   size_t segment = 0;         // what the device was asked for
@@ -26,15 +26,24 @@ struct OomFacts {
   size_t largest_free_large = 0;
   size_t largest_free_other_stream = 0;  // in the request's pool, cached for another stream
   size_t stranded = 0;                   // free bytes in segments that live blocks keep
+  size_t stranded_granules = 0;          // what of it could go back alone if segments grew
   size_t stranded_segments = 0;
-  size_t largest_stranded_segment = 0;     // its whole size
+  size_t largest_stranded_segment = 0;  // its whole size
+  size_t most_stranded_in_a_segment = 0;
+  size_t pins = 0;                     // the live blocks of that segment,
+  size_t pinned_by = 0;                // their bytes,
+  std::vector<std::string> pinned_at;  // and where they were allocated, if stacks are recorded
+  size_t free_in_private_pools = 0;
   std::map<StreamHandle, size_t> pending;  // bytes given back that wait for a stream
   bool max_split_is_set = false;
+  bool expandable = false;  // segments grow
+  bool can_expand = false;  // they could
   std::string driver_error;
   std::string event_error;  // why blocks wait for a synchronisation, if recording an event failed
 };
 
 std::string oom_message(const OomFacts& facts);
-std::string format_size(size_t bytes);  // "20.00 MiB"
+std::string format_size(size_t bytes);      // "20.00 MiB"
+std::string as_sentence(std::string text);  // with a full stop, if it has none
 
 }  // namespace mt::runtime

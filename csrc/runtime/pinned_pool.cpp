@@ -92,7 +92,7 @@ Address PinnedPool::allocate(size_t bytes) {
   MT_CHECK_AS(out_of_memory, raw.address, "Host out of memory. Tried to allocate ", format_size(bytes),
               " of pinned memory (rounded to ", format_size(size), "); ",
               format_size(size_t(stats_.active_bytes.current)),
-              " of pinned memory is in use. The driver said: ", raw.error, ".");
+              " of pinned memory is in use. The driver said: ", as_sentence(raw.error));
   auto piece = std::make_unique<Piece>();
   piece->address = raw.address;
   piece->size = size;

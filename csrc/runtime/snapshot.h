@@ -26,6 +26,8 @@ struct SegmentState {
   size_t requested = 0;
   StreamHandle stream;
   bool small;
+  bool expandable = false;  // a run of mapped memory in a growing segment
+  int64_t pool = 0;
   std::vector<BlockState> blocks;  // tile the segment, in address order
 };
 

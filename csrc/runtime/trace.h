@@ -16,9 +16,12 @@ enum class TraceAction : uint8_t {
   free_completed,
   segment_alloc,
   segment_free,
+  segment_map,
+  segment_unmap,
   snapshot,
   oom
 };
+inline constexpr int kTraceActions = int(TraceAction::oom) + 1;
 
 struct TraceEntry {
   TraceAction action;
@@ -27,13 +30,15 @@ struct TraceEntry {
   StreamHandle stream;
   int64_t time_us;  // since the epoch
   uint64_t stack;   // an id from the stack recorder, 0 for none
+  int64_t pool;     // 0: the default pool
 };
 
 class TraceLog {
  public:
   bool enabled() const { return max_entries_ != 0; }
-  // 0 entries: off. What was recorded is kept unless `clear`.
-  void configure(size_t max_entries, bool clear) {
+  // 0 entries: off. What was recorded is kept unless `clear`. Bit i of `skipped`: action i is not recorded.
+  void configure(size_t max_entries, bool clear, uint32_t skipped = 0) {
+    skipped_ = skipped;
     if (clear || (max_entries != 0 && max_entries < entries_.size()))
       entries_.clear(), oldest_ = 0, overflowed_ = false;
     if (max_entries != 0 && entries_.size() < max_entries && oldest_ != 0) {  // the ring grows: straighten it
@@ -42,11 +47,11 @@ class TraceLog {
     }
     max_entries_ = max_entries;
   }
-  void add(TraceAction action, Address address, size_t size, StreamHandle stream, uint64_t stack) {
+  // The time is filled in.
+  void add(TraceEntry entry) {
+    if (skipped_ >> uint32_t(entry.action) & 1) return;
     const auto now = std::chrono::system_clock::now().time_since_epoch();
-    const TraceEntry entry{
-        action, address, size, stream, std::chrono::duration_cast<std::chrono::microseconds>(now).count(),
-        stack};
+    entry.time_us = std::chrono::duration_cast<std::chrono::microseconds>(now).count();
     if (entries_.size() < max_entries_) {
       entries_.push_back(entry);
     } else {
@@ -67,6 +72,7 @@ class TraceLog {
   std::vector<TraceEntry> entries_;
   size_t max_entries_ = 0;
   size_t oldest_ = 0;
+  uint32_t skipped_ = 0;
   bool overflowed_ = false;
 };
 
@@ -77,6 +83,8 @@ inline const char* trace_action_name(TraceAction action) {
     case TraceAction::free_completed: return "free_completed";
     case TraceAction::segment_alloc: return "segment_alloc";
     case TraceAction::segment_free: return "segment_free";
+    case TraceAction::segment_map: return "segment_map";
+    case TraceAction::segment_unmap: return "segment_unmap";
     case TraceAction::snapshot: return "snapshot";
     case TraceAction::oom: return "oom";
   }

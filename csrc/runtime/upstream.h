@@ -10,8 +10,9 @@ namespace mt::runtime {
 
 // Handles are plain integers, as in pyACL, so that Python and C++ share them.
 using Address = uintptr_t;
-using StreamHandle = uintptr_t;  // 0 is the default stream
-using EventHandle = uintptr_t;   // 0 is no event
+using StreamHandle = uintptr_t;   // 0 is the default stream
+using EventHandle = uintptr_t;    // 0 is no event
+using MappingHandle = uintptr_t;  // 0 is no mapping
 
 struct MemoryInfo {
   size_t free = 0;
@@ -23,6 +24,12 @@ struct RawMemory {
   Address address = 0;  // 0: refused
   size_t size = 0;      // at least what was asked
   std::string error;    // what the driver said when it refused
+};
+
+// Memory of the device behind reserved addresses, or the reason why there is none.
+struct Mapping {
+  MappingHandle handle = 0;  // 0: refused
+  std::string error;
 };
 
 // Note [Pools never call upstream under their lock]
@@ -44,6 +51,14 @@ class Upstream {
   virtual EventHandle record_event(StreamHandle stream) = 0;
   virtual bool event_is_complete(EventHandle event) = 0;
   virtual void release_event(EventHandle event) noexcept = 0;
+
+  // Virtual memory, for segments that grow in place: addresses without memory, and memory put behind them. An
+  // upstream that has none reserves nothing (0).
+  virtual bool has_virtual_memory() { return false; }
+  virtual Address reserve(size_t) { return 0; }
+  virtual void unreserve(Address) {}
+  virtual Mapping map(Address, size_t) { return {0, "no virtual memory"}; }
+  virtual void unmap(Address, MappingHandle) {}
 
   virtual void wait_for_turn(std::recursive_mutex& turn) { turn.lock(); }
 };

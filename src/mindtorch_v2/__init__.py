@@ -7,7 +7,10 @@ import mindtorch_v2 as torch
 # `x as x` says that x is part of the namespace.
 from math import e as e, inf as inf, nan as nan, pi as pi
 
-from ._version import __version__ as __version__
+from typing import TYPE_CHECKING, Any
+
+from . import version as version
+from ._version import __version__ as _own_version
 from . import _C as _C
 from ._C import (
     Generator as Generator,
@@ -74,12 +77,14 @@ from ._random import (
     seed as seed,
     set_rng_state as set_rng_state,
 )
-from ._storage import UntypedStorage as UntypedStorage
+from ._storage import UntypedStorage as UntypedStorage, is_storage as is_storage
 from ._storage_typed import (
     BFloat16Storage as BFloat16Storage,
     BoolStorage as BoolStorage,
     ByteStorage as ByteStorage,
     CharStorage as CharStorage,
+    ComplexDoubleStorage as ComplexDoubleStorage,
+    ComplexFloatStorage as ComplexFloatStorage,
     DoubleStorage as DoubleStorage,
     FloatStorage as FloatStorage,
     HalfStorage as HalfStorage,
@@ -87,6 +92,20 @@ from ._storage_typed import (
     LongStorage as LongStorage,
     ShortStorage as ShortStorage,
     TypedStorage as TypedStorage,
+)
+from ._legacy_types import (
+    BFloat16Tensor as BFloat16Tensor,
+    BoolTensor as BoolTensor,
+    ByteTensor as ByteTensor,
+    CharTensor as CharTensor,
+    DoubleTensor as DoubleTensor,
+    FloatTensor as FloatTensor,
+    HalfTensor as HalfTensor,
+    IntTensor as IntTensor,
+    LongTensor as LongTensor,
+    ShortTensor as ShortTensor,
+    set_default_tensor_type as set_default_tensor_type,
+    tensortype as tensortype,
 )
 from ._tensor_str import (
     get_printoptions as get_printoptions,
@@ -126,6 +145,37 @@ from ._tensor import (
     result_type as result_type,
 )
 from ._norm import norm as norm
+from ._compile import compile as compile
+from ._settings import (
+    SymBool as SymBool,
+    SymFloat as SymFloat,
+    SymInt as SymInt,
+    _check as _check,
+    _check_index as _check_index,
+    _check_is_size as _check_is_size,
+    _check_type as _check_type,
+    _check_value as _check_value,
+    are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
+    compiled_with_cxx11_abi as compiled_with_cxx11_abi,
+    get_deterministic_debug_mode as get_deterministic_debug_mode,
+    get_device_module as get_device_module,
+    get_float32_matmul_precision as get_float32_matmul_precision,
+    get_num_interop_threads as get_num_interop_threads,
+    is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled,
+    is_warn_always_enabled as is_warn_always_enabled,
+    set_deterministic_debug_mode as set_deterministic_debug_mode,
+    set_float32_matmul_precision as set_float32_matmul_precision,
+    set_flush_denormal as set_flush_denormal,
+    set_num_interop_threads as set_num_interop_threads,
+    set_warn_always as set_warn_always,
+    sym_float as sym_float,
+    sym_int as sym_int,
+    sym_max as sym_max,
+    sym_min as sym_min,
+    sym_not as sym_not,
+    typename as typename,
+    use_deterministic_algorithms as use_deterministic_algorithms,
+)
 from ._contractions import chain_matmul as chain_matmul, einsum as einsum
 from ._contractions import tensordot as tensordot  # type: ignore[assignment] # `dims` is one argument here
 from ._lowrank import (
@@ -142,8 +192,29 @@ from .autograd.grad_mode import (
     set_grad_enabled as set_grad_enabled,
 )
 from . import overrides as overrides, utils as utils
+from . import amp as amp
+from .amp._state import (
+    autocast_decrement_nesting as autocast_decrement_nesting,
+    autocast_increment_nesting as autocast_increment_nesting,
+    clear_autocast_cache as clear_autocast_cache,
+    get_autocast_cpu_dtype as get_autocast_cpu_dtype,
+    get_autocast_dtype as get_autocast_dtype,
+    get_autocast_gpu_dtype as get_autocast_gpu_dtype,
+    is_autocast_cache_enabled as is_autocast_cache_enabled,
+    is_autocast_cpu_enabled as is_autocast_cpu_enabled,
+    is_autocast_enabled as is_autocast_enabled,
+    set_autocast_cache_enabled as set_autocast_cache_enabled,
+    set_autocast_cpu_dtype as set_autocast_cpu_dtype,
+    set_autocast_cpu_enabled as set_autocast_cpu_enabled,
+    set_autocast_dtype as set_autocast_dtype,
+    set_autocast_enabled as set_autocast_enabled,
+    set_autocast_gpu_dtype as set_autocast_gpu_dtype,
+)
+from .amp import GradScaler as GradScaler, autocast as autocast
 from .utils.dlpack import from_dlpack as from_dlpack, to_dlpack as to_dlpack
+from ._streams import Event as Event, Stream as Stream
 from . import (
+    accelerator as accelerator,
     fft as fft,
     masked as masked,
     nn as nn,
@@ -156,6 +227,87 @@ from . import (
     special as special,
 )
 
+for _kind in (dtype, device, Generator, Size, OutOfMemoryError, memory_format, layout, finfo, iinfo):
+    _kind.__module__ = __name__
+
+# Programs that say `import torch` check PyTorch's version. Note [Under the name torch] in _as_torch.
+if __name__ == "torch":
+    from .torch_version import TorchVersion
+
+    __version__: str = TorchVersion(version.__version__)
+else:
+    __version__ = _own_version
+
+if TYPE_CHECKING:
+    from . import (
+        _dynamo as _dynamo,
+        backends as backends,
+        compiler as compiler,
+        cpu as cpu,
+        cuda as cuda,
+        distributed as distributed,
+        distributions as distributions,
+        func as func,
+        futures as futures,
+        hub as hub,
+        jit as jit,
+        library as library,
+        multiprocessing as multiprocessing,
+        serialization as serialization,
+        storage as storage,
+        testing as testing,
+        torch_npu as torch_npu,
+        torch_version as torch_version,
+        types as types,
+        xpu as xpu,
+    )
+    from .func import vmap as vmap
+    from .serialization import load as load, save as save
+
+# Namespaces that few programs use: loaded when first asked for, so that importing the package stays fast.
+_LAZY_MODULES = {
+    "_dynamo",
+    "backends",
+    "compiler",
+    "cpu",
+    "cuda",
+    "distributed",
+    "distributions",
+    "func",
+    "futures",
+    "hub",
+    "jit",
+    "library",
+    "multiprocessing",
+    "serialization",
+    "storage",
+    "testing",
+    "torch_npu",
+    "torch_version",
+    "types",
+    "xpu",
+}
+_LAZY_NAMES = {"load": "serialization", "save": "serialization", "vmap": "func"}
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name == "torch":  # PyTorch has it, because it imports itself
+        return import_module(__name__)
+    if name in _LAZY_MODULES:
+        return import_module(f"{__name__}.{name}")
+    if name in _LAZY_NAMES:
+        found = globals()[name] = getattr(import_module(f"{__name__}.{_LAZY_NAMES[name]}"), name)
+        return found
+    raise AttributeError(f"module 'torch' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY_MODULES, *_LAZY_NAMES})
+
+
+newaxis = None
 half, float, double = float16, float32, float64
 cfloat, cdouble = complex64, complex128
 short, int, long = int16, int32, int64

@@ -10,6 +10,7 @@ from . import _C
 from ._C import Tensor
 from ._creation import _from_array, _is_array, tensor
 from ._storage import UntypedStorage
+from ._storage_typed import TypedStorage
 
 
 def _with_grad(made: Tensor, requires_grad: bool) -> Tensor:
@@ -90,6 +91,8 @@ def asarray(
         shared = obj
     elif _is_array(obj):
         shared = _from_array(obj)
+    elif isinstance(obj, (UntypedStorage, TypedStorage)) and copy is not False:
+        shared = _over_storage(obj, dtype)
     elif not isinstance(obj, (str, Sequence)) or isinstance(obj, (bytes, bytearray, memoryview)):
         try:
             memoryview(obj)
@@ -112,6 +115,15 @@ def asarray(
     if copy and made is shared:
         made = shared.clone()
     return made if made.requires_grad else _with_grad(made, requires_grad)
+
+
+def _over_storage(storage: UntypedStorage | TypedStorage, dtype: _C.dtype | None) -> Tensor:
+    """All of a storage; the bytes of an untyped one count as int64 unless told otherwise, as in PyTorch."""
+    own = storage.dtype if isinstance(storage, TypedStorage) else dtype or _C.int64
+    if dtype is not None and own is not dtype:
+        names = [_legacy_name(d) for d in (dtype, own)]
+        raise RuntimeError(f"Expected a Storage of type {names[0]} or an UntypedStorage, but got {names[1]}")
+    return _C.tensor_from_storage(storage.untyped()._handle, own, 0, [storage.nbytes() // own.itemsize], [1])
 
 
 def _legacy_name(dtype: _C.dtype) -> str:

@@ -27,28 +27,32 @@ _RANK = {bool: 0, int: 1, float: 2, complex: 3}
 
 def _natural_dtype(data: Any) -> _C.dtype:
     """The dtype PyTorch gives to Python numbers: the highest kind among them."""
-    rank, stack = -1, [data]
+    rank, level = -1, [data]
     own: _C.dtype | None = None
-    while stack:
-        value = stack.pop()
-        if isinstance(value, (list, tuple)):
-            stack.extend(value)
-        elif isinstance(value, Tensor):
-            own = value.dtype if own is None else _C.promote_types(own, value.dtype)
-        elif hasattr(value, "dtype"):  # a numpy scalar
-            found = getattr(_C, value.dtype.name)
-            own = found if own is None else _C.promote_types(own, found)
-        else:
-            kind = next((k for k in _RANK if type(value) is k), None) or next(
-                (k for k in (bool, int, float, complex) if isinstance(value, k)), None
-            )
-            if kind is None:
-                if isinstance(data, str):
-                    raise TypeError("new(): invalid data type 'str'")
-                if isinstance(value, str):
-                    raise ValueError("too many dimensions 'str'")
-                raise RuntimeError(f"Could not infer dtype of {type(value).__name__}")
-            rank = max(rank, _RANK[kind])
+    while level:
+        kinds = set(map(type, level))
+        if kinds <= _RANK.keys():  # most data ends in plain numbers, which need not be looked at one by one
+            rank = max(rank, *map(_RANK.__getitem__, kinds))
+            break
+        deeper: list[Any] = []
+        for value in level:
+            if isinstance(value, (list, tuple)):
+                deeper.extend(value)
+            elif isinstance(value, Tensor):
+                own = value.dtype if own is None else _C.promote_types(own, value.dtype)
+            elif hasattr(value, "dtype"):  # a numpy scalar
+                found = getattr(_C, value.dtype.name)
+                own = found if own is None else _C.promote_types(own, found)
+            else:
+                kind = next((k for k in _RANK if isinstance(value, k)), None)
+                if kind is None:
+                    if isinstance(data, str):
+                        raise TypeError("new(): invalid data type 'str'")
+                    if isinstance(value, str):
+                        raise ValueError("too many dimensions 'str'")
+                    raise RuntimeError(f"Could not infer dtype of {type(value).__name__}")
+                rank = max(rank, _RANK[kind])
+        level = deeper
     default = _C.get_default_dtype()
     numbers = [_C.bool, _C.int64, default, _C.complex128 if default is _C.float64 else _C.complex64]
     if rank < 0:

@@ -1,7 +1,7 @@
-"""What the modules of all accelerators share: streams, events, the device context and the memory functions.
+"""What the modules of all accelerators share: the stream and device contexts and the memory functions.
 
-A device module derives its classes from these, with ``_type`` (as in ``torch.device``) and ``_native`` (the
-functions of its runtime in ``_C``), and makes its memory functions from a :class:`MemoryFunctions`.
+A device module derives its classes from these, with ``_native`` (the functions of its runtime in ``_C``), and
+makes its memory functions from a :class:`MemoryFunctions`. Streams and events are in ``_streams.py``.
 """
 
 from __future__ import annotations
@@ -10,172 +10,22 @@ import sys
 from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
-from . import _C, _memory
+from . import _memory
 
 
-class StreamBase:
-    """A queue of work on a device. Streams are values: objects with the same handle are the same stream."""
-
-    _type: ClassVar[str]
-    _native: ClassVar[Any]
-    _event_class: ClassVar[type[EventBase]]
-
-    def __init__(self, device: Any = None, priority: int = 0, **known: Any) -> None:
-        self.device_index = self._index(device)
-        self.priority = priority
-        # A stream that exists already (the default one, someone else's) is wrapped, not made.
-        handle = known.pop("_handle", None)
-        if known:
-            raise TypeError(f"{type(self).__name__}() got unexpected arguments: {', '.join(known)}")
-        if handle is None:
-            handle = self._native.pooled_stream(self.device_index, priority)
-        self.handle: int = handle
-
-    @classmethod
-    def _index(cls, device: Any) -> int:
-        raise NotImplementedError
-
-    @classmethod
-    def _wrap(cls, device_index: int, handle: int) -> Any:
-        return cls(device_index, _handle=handle)
-
-    @property
-    def device(self) -> Any:
-        return _C.device(self._type, self.device_index)
-
-    @property
-    def stream_id(self) -> int:
-        return self.handle
-
-    def wait_event(self, event: EventBase) -> None:
-        """Work enqueued from now on runs after the event."""
-        event.wait(self)
-
-    def wait_stream(self, stream: StreamBase) -> None:
-        """Work enqueued from now on runs after everything that is in ``stream`` now."""
-        self.wait_event(stream.record_event())
-
-    def record_event(self, event: Any = None) -> Any:
-        """Marks the point the stream has reached, in ``event`` or in a new one."""
-        if event is None:
-            event = self._event_class()
-        event.record(self)
-        return event
-
-    def query(self) -> bool:
-        """Whether all work is done."""
-        return bool(self._native.stream_is_idle(self.device_index, self.handle))
-
-    def synchronize(self) -> None:
-        """Waits until all work is done."""
-        self._native.synchronize_stream(self.device_index, self.handle)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, StreamBase):
-            return NotImplemented
-        return (self._type, self.device_index, self.handle) == (other._type, other.device_index, other.handle)
-
-    def __hash__(self) -> int:
-        return hash((self._type, self.device_index, self.handle))
-
-    def __repr__(self) -> str:
-        return f"<torch.{self._type}.Stream device={self.device} {self._type}_stream={self.handle:#x}>"
-
-
-class EventBase:
-    """A mark in a stream. Recording it again makes a new mark; waits that were enqueued keep the old one."""
-
-    _native: ClassVar[Any]
-    _type: ClassVar[str]
-    _current_stream: ClassVar[Callable[..., Any]]
-
-    def __init__(
-        self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False
-    ) -> None:
-        self._handle = 0
-        if interprocess:
-            raise NotImplementedError(
-                f"torch.{self._type}.Event(interprocess=True): events cannot be shared between processes"
-            )
-        self.enable_timing = enable_timing
-        self.blocking = blocking
-        self.device_index: int | None = None
-
-    def record(self, stream: Any = None) -> None:
-        stream = self._stream_or_current(stream)
-        if not self._handle:
-            self._handle = self._native.create_event(stream.device_index, self.enable_timing)
-            self.device_index = stream.device_index
-        elif self.device_index != stream.device_index:
-            raise RuntimeError(
-                f"Event device {self.device_index} does not match recording stream's device "
-                f"{stream.device_index}."
-            )
-        self._native.record_event(self._handle, stream.device_index, stream.handle)
-
-    def wait(self, stream: Any = None) -> None:
-        """Makes a stream wait for the mark. An event that was never recorded is no reason to wait."""
-        stream = self._stream_or_current(stream)
-        if self._handle:
-            self._native.stream_wait_event(stream.device_index, stream.handle, self._handle)
-
-    def query(self) -> bool:
-        """Whether everything before the mark is done."""
-        return not self._handle or bool(self._native.event_is_complete(self._handle))
-
-    def synchronize(self) -> None:
-        """Waits until everything before the mark is done."""
-        if self._handle:
-            self._native.synchronize_event(self._handle)
-
-    def elapsed_time(self, end_event: EventBase) -> float:
-        """Milliseconds between this mark and ``end_event``."""
-        if not (self.enable_timing and end_event.enable_timing):
-            raise RuntimeError("Both events must be created with argument 'enable_timing=True'.")
-        if not (self._handle and end_event._handle):
-            raise RuntimeError("Both events must be recorded before calculating elapsed time.")
-        if not (self.query() and end_event.query()):
-            raise RuntimeError("Both events must be completed before calculating elapsed time.")
-        return float(self._native.elapsed_ms(self._handle, end_event._handle))
-
-    def _stream_or_current(self, stream: Any) -> Any:
-        return type(self)._current_stream() if stream is None else stream
-
-    @property
-    def device(self) -> Any:
-        return None if self.device_index is None else _C.device(self._type, self.device_index)
-
-    def __del__(self) -> None:
-        if getattr(self, "_handle", 0) and not sys.is_finalizing():
-            self._native.destroy_event(self._handle)
-
-    def __repr__(self) -> str:
-        state = f"{self._handle:#x}" if self._handle else "not recorded"
-        return f"<torch.{self._type}.Event {state}>"
-
-
-class StreamContextBase:
+class StreamContext:
     """``with torch.npu.stream(s):`` — work inside goes to the stream, on the stream's device."""
-
-    _native: ClassVar[Any]
 
     def __init__(self, stream: Any) -> None:
         self.stream = stream
 
     def __enter__(self) -> None:
-        if self.stream is None:
-            return
-        native = self._native
-        self._device = native.current_device()
-        native.set_device(self.stream.device_index)
-        self._previous = native.current_stream(self.stream.device_index)
-        native.set_stream(self.stream.device_index, self.stream.handle)
+        if self.stream is not None:
+            self.stream.__enter__()
 
     def __exit__(self, *error: object) -> None:
-        if self.stream is None:
-            return
-        self._native.set_stream(self.stream.device_index, self._previous)
-        self._native.set_device(self._device)
+        if self.stream is not None:
+            self.stream.__exit__(*error)
 
 
 class DeviceContextBase:
@@ -248,9 +98,16 @@ class MemoryFunctions:
             self.memory_stats(device), self._index_of(device), abbreviated, self._device_name
         )
 
-    def memory_snapshot(self, device: Any = None) -> dict[str, Any]:
-        """Segments, blocks, history and settings of one device's allocator."""
-        return dict(self._get_allocator(device).snapshot())
+    def memory_snapshot(
+        self, device: Any = None, mempool_id: tuple[int, int] | None = None, include_traces: bool = True
+    ) -> dict[str, Any]:
+        """Segments, blocks, history and settings of one device's allocator, or of one pool of it."""
+        if isinstance(device, tuple):  # torch.cuda's function takes the pool first
+            device, mempool_id = None, device
+        found = dict(self._get_allocator(device).snapshot(*([] if include_traces else [False])))
+        if mempool_id is not None:
+            found["segments"] = [s for s in found["segments"] if s["segment_pool_id"] == tuple(mempool_id)]
+        return found
 
     def _snapshot(self, device: Any = None) -> dict[str, Any]:
         """The state of all devices (or one) in PyTorch's schema."""
@@ -263,20 +120,42 @@ class MemoryFunctions:
 
     def _record_memory_history(
         self,
-        enabled: Literal["state", "all"] | None = "all",
+        enabled: Literal["state", "all"] | bool | None = "all",
         context: Literal["state", "alloc", "all"] | None = "all",
         stacks: Literal["python", "all"] = "all",
         max_entries: int = sys.maxsize,
         device: Any = None,
         clear_history: bool = False,
+        compile_context: bool = False,
+        global_record_annotations: bool = False,
+        skip_actions: list[str] | None = None,
     ) -> None:
-        """Records where memory is allocated: live blocks ("state") or every action ("all"). None stops."""
+        """Records where memory is allocated: live blocks ("state") or every action ("all"). None stops.
+        Stacks are Python's; nothing is compiled, so there is no compile context to record."""
+        if isinstance(enabled, bool):  # as it was called before PyTorch 2.1
+            enabled = "all" if enabled else None
         if enabled not in (None, "state", "all"):
             raise ValueError(f"enabled is {enabled!r}; wanted None, 'state' or 'all'")
+        if global_record_annotations:
+            raise NotImplementedError(
+                "global_record_annotations=True: use torch.profiler to record annotations with memory"
+            )
         entries = {None: 0, "state": 1, "all": max_entries}[enabled]
         indices = self._in_use() if device is None else [self._index_of(device)]
         for index in indices or [self._index_of(None)]:
-            self._get_allocator(index).record_memory_history(entries, context is not None, clear_history)
+            self._get_allocator(index).record_memory_history(
+                entries, context is not None, clear_history, skip_actions or []
+            )
+
+    def _allocation_traceback(self, data_ptr: int) -> list[dict[str, Any]] | None:
+        """Where the live block that holds an address was allocated; None if no block does."""
+        for index in self._in_use():
+            for segment in self._get_allocator(index).snapshot(False)["segments"]:
+                for block in segment["blocks"]:
+                    inside = block["address"] <= data_ptr < block["address"] + block["size"]
+                    if inside and block["state"] != "inactive":
+                        return list(block["frames"])
+        return None
 
     def set_per_process_memory_fraction(self, fraction: float, device: Any = None) -> None:
         """The part of the device's memory this process may take, from 0 to 1."""

@@ -6,6 +6,7 @@ for any device and for test doubles.
 
 from __future__ import annotations
 
+import os
 import pickle
 import sys
 import threading
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import CodeType, FrameType
 from typing import Any
 
+_PACKAGE = os.path.dirname(__file__) + os.sep
 _SIZE_UNITS = ["B  ", "KiB", "MiB", "GiB", "TiB", "PiB"]
 _COUNT_UNITS = [" ", "K", "M"]
 
@@ -116,13 +118,17 @@ def flat(stats: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return dict(sorted(result.items()))
 
 
+_Stack = tuple[tuple[CodeType, int], ...]
+
+
 class StackTable:
     """Python stacks by number. Equal stacks have one number, so a long history stays small."""
 
     def __init__(self) -> None:
-        self._ids: dict[tuple[tuple[CodeType, int], ...], int] = {}
-        self._stacks: list[tuple[tuple[CodeType, int], ...]] = [()]
+        self._ids: dict[tuple[_Stack, str], int] = {}
+        self._stacks: list[tuple[_Stack, str]] = [((), "")]
         self._lock = threading.Lock()
+        self.label = ""  # what the program says about its allocations: torch.npu.memory._set_memory_metadata
 
     def capture(self) -> int:
         """The number of the caller's stack, innermost frame first. Code objects stand for file and function,
@@ -132,7 +138,7 @@ class StackTable:
         while frame is not None:
             stack.append((frame.f_code, frame.f_lineno))
             frame = frame.f_back
-        key = tuple(stack)
+        key = (tuple(stack), self.label)
         number = self._ids.get(key)
         if number is None:
             with self._lock:
@@ -144,8 +150,20 @@ class StackTable:
     def frames(self, number: int) -> list[dict[str, Any]]:
         return [
             {"filename": code.co_filename, "line": line, "name": code.co_name}
-            for code, line in self._stacks[number]
+            for code, line in self._stacks[number][0]
         ]
+
+    def metadata(self, number: int) -> str:
+        return self._stacks[number][1]
+
+    def describe(self, number: int) -> str:
+        """The innermost line outside this package, else the innermost one: ``model.py:88 in forward``."""
+        stack = self._stacks[number][0]
+        if not stack:
+            return "an unknown line"
+        outside = (place for place in stack if not place[0].co_filename.startswith(_PACKAGE))
+        code, line = next(outside, stack[0])
+        return f"{code.co_filename}:{line} in {code.co_name}"
 
 
 def complete_snapshot(
@@ -171,8 +189,6 @@ def complete_snapshot(
             {
                 "device": device,
                 **segment,
-                "segment_pool_id": (0, 0),
-                "is_expandable": False,
                 "frames": [],
                 "blocks": blocks,
             }
@@ -180,7 +196,8 @@ def complete_snapshot(
     trace = []
     for entry in raw["trace"]:
         shown = {key: value for key, value in entry.items() if key != "stack"}
-        shown.update(pool_id=(0, 0), compile_context="N/A", user_metadata="", frames=frames(entry["stack"]))
+        metadata = stacks.metadata(entry["stack"]) if stacks is not None else ""
+        shown.update(compile_context="N/A", user_metadata=metadata, frames=frames(entry["stack"]))
         trace.append(shown)
     return {"segments": segments, "trace": trace, "settings": dict(raw["settings"])}
 

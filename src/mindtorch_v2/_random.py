@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from . import _C
 from ._C import Generator, Tensor
@@ -51,15 +51,15 @@ def _clone_state(self: Generator) -> Generator:
     return clone
 
 
-def _rebuild_generator(device: str, state: bytes) -> Generator:
-    generator = Generator(device)
-    generator._set_state(state)
-    return generator
-
-
-def _reduce(self: Generator) -> tuple[Callable[[str, bytes], Generator], tuple[str, bytes]]:
+def _reduce(self: Generator) -> tuple[type[Generator], tuple[_C.device], tuple[int, None, Tensor]]:
     """Pickled with its state."""
-    return _rebuild_generator, (str(self.device), self._state())
+    return Generator, (self.device,), (self.initial_seed(), None, _state_tensor(self))
+
+
+def _set_pickled_state(self: Generator, state: tuple[int, int | None, Tensor]) -> None:
+    seed, _, values = state
+    self.manual_seed(seed)
+    self._set_state(_state_bytes(values))
 
 
 for _name, _method in {
@@ -68,6 +68,7 @@ for _name, _method in {
     "seed": _seed,
     "clone_state": _clone_state,
     "__reduce__": _reduce,
+    "__setstate__": _set_pickled_state,
 }.items():
     setattr(Generator, _name, _method)
 

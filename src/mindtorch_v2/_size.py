@@ -38,4 +38,5 @@ class Size(tuple[int, ...]):
         return (Size, (tuple(self),))
 
 
+Size.__module__ = "mindtorch_v2"  # where people and files know it
 _C._set_size_type(Size)

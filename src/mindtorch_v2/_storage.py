@@ -314,13 +314,21 @@ class UntypedStorage(StorageConversions):
         return bool(self._handle.is_shared())
 
     def share_memory_(self) -> Self:
-        """Moves the bytes to memory that other processes can map, and lets `multiprocessing` pass
-        them by name.
-        """
-        _pass_shared_storage_by_name()
+        """Moves the bytes to memory that other processes can map, and lets `multiprocessing` pass it on."""
+        from .multiprocessing.reductions import shared
+
         if self.device.type == "cpu":
-            self._handle.share_memory()
+            shared(self)
         return self
+
+    @classmethod
+    def _new_shared(cls, size: int, *, device: Any = "cpu") -> Self:
+        """New bytes, all zero, that other processes can map."""
+        from .multiprocessing.reductions import get_sharing_strategy
+
+        if _device(device).type != "cpu":
+            raise RuntimeError(f"only host memory is shared between processes, got device {device}")
+        return cls._wrap(_C.StorageBase.new_shared(size, get_sharing_strategy() == "file_system"))
 
     def filename(self) -> str | None:
         """The file or shared-memory object behind the bytes."""
@@ -348,6 +356,16 @@ class UntypedStorage(StorageConversions):
         return describe(self, f"torch.storage.UntypedStorage(device={self.device})")
 
     __str__ = __repr__
+
+
+UntypedStorage.__module__ = "mindtorch_v2.storage"  # where people and files know it
+
+
+def is_storage(obj: Any) -> bool:
+    """Whether `obj` is a storage, typed or not."""
+    from ._storage_typed import TypedStorage
+
+    return isinstance(obj, (UntypedStorage, TypedStorage))
 
 
 def describe(storage: Any, title: str) -> str:
@@ -404,27 +422,3 @@ def _window(handle: Any, start: int, nbytes: int) -> Any:
 
 def _rebuild_from_bytes(data: bytes, device: str) -> UntypedStorage:
     return _from_bytes(data).to(device=device)
-
-
-# --- multiprocessing
-
-
-def _pass_shared_storage_by_name() -> None:
-    """Teaches `multiprocessing` once; imported late because most programs never share."""
-    from multiprocessing.reduction import ForkingPickler
-
-    ForkingPickler.register(UntypedStorage, _reduce_for_process)
-
-
-def _reduce_for_process(storage: UntypedStorage) -> Any:
-    name = storage.filename()
-    if storage.device.type != "cpu" or not storage.is_shared() or name is None:
-        return storage.__reduce__()
-    return _rebuild_from_name, (name, storage.nbytes())
-
-
-def _rebuild_from_name(name: str, nbytes: int) -> UntypedStorage:
-    # Shared-memory objects have a name of one part ("/mindtorch_…") and live where the system keeps them.
-    path = f"/dev/shm{name}" if name.startswith("/mindtorch_") else name
-    _pass_shared_storage_by_name()
-    return UntypedStorage.from_file(path, shared=True, nbytes=nbytes)

@@ -245,6 +245,9 @@ class TypedStorage(StorageConversions):
     __str__ = __repr__
 
 
+TypedStorage.__module__ = "mindtorch_v2.storage"  # where people and files know it
+
+
 def _rebuild_typed(untyped: UntypedStorage, dtype: str) -> TypedStorage:
     return TypedStorage(wrap_storage=untyped, dtype=getattr(torch, dtype))
 

@@ -11,7 +11,7 @@ import copyreg
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from . import _C, _functions
+from . import _C, _functions, _utils
 from ._backends.common import convert
 from ._C import Tensor
 from ._storage import UntypedStorage
@@ -71,7 +71,7 @@ def _set_part(part: Tensor, value: Any) -> None:
 
 
 _attributes: dict[str, Any] = {
-    "__module__": "mindtorch_v2",
+    "__module__": __package__,
     "_legacy_new": staticmethod(_legacy_new),
     "layout": property(lambda self: strided),
     "is_cuda": property(lambda self: False),
@@ -138,6 +138,12 @@ def npu(self: Tensor, device: Any = None, non_blocking: bool = False, memory_for
     return convert.to(self, device=target, non_blocking=non_blocking, memory_format=memory_format)
 
 
+@_method
+def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
+    """Raises as in a PyTorch without CUDA: no such device is driven here."""
+    raise AssertionError("Torch not compiled with CUDA enabled")
+
+
 def _dtype_method(name: str, dtype: _C.dtype) -> None:
     def cast(self: Tensor, memory_format: Any = None) -> Tensor:
         return convert.to(self, dtype, memory_format=memory_format)
@@ -156,8 +162,14 @@ for _name, _dtype in {
 
 
 def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """The legacy type name, or a converted tensor if a dtype is given."""
+    """The legacy type name, or a converted tensor if a dtype or a legacy type is given."""
     if dtype is not None:
+        if not isinstance(dtype, _C.dtype):
+            from . import _legacy_types
+
+            kind = _legacy_types.find(dtype) if isinstance(dtype, str) else dtype
+            if isinstance(kind, _legacy_types.tensortype):
+                return convert.to(self, dtype=kind.dtype, device="cpu", non_blocking=non_blocking)
         return convert.to(self, dtype=dtype, non_blocking=non_blocking)
     place = "" if self.device.type == "cpu" else f"{self.device.type}."
     return f"torch.{place}{_LEGACY_NAMES[self.dtype.name]}Tensor"
@@ -350,29 +362,28 @@ def new_tensor(
 # ---- copying and pickling ----------------------------------------------------------------------------
 
 
-def _rebuild_tensor(
-    storage: UntypedStorage, dtype: _C.dtype, offset: int, size: Any, stride: Any, requires_grad: bool
-) -> Tensor:
-    made = _C.tensor_from_storage(storage._handle, dtype, offset, list(size), list(stride))
-    return made.requires_grad_(requires_grad) if requires_grad else made
+def _rebuild_from_type_v2(function: Callable[..., Tensor], kind: type, args: Any, state: Any) -> Any:
+    """Rebuilds a tensor of a subclass, or with attributes of its own."""
+    made: Any = function(*args)
+    if kind is not Tensor:
+        made = made.as_subclass(kind)
+    if isinstance(state, dict) and state.get("_is_buffer"):
+        from .nn.parameter import Buffer
+
+        return Buffer(made, persistent=bool(state.get("persistent")))
+    if getattr(type(made), "__setstate__", None) is not None:
+        made.__setstate__(state)
+        return made
+    return _utils._set_obj_state(made, state)
 
 
 @_method
 def __reduce_ex__(self: Tensor, protocol: int) -> Any:
-    if not self.is_leaf:
-        raise RuntimeError(
-            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol "
-            "at the moment"
-        )
-    args = (
-        self.untyped_storage(),
-        self.dtype,
-        self.storage_offset(),
-        tuple(self.size()),
-        self.stride(),
-        self.requires_grad,
-    )
-    return (_rebuild_tensor, args, self.__dict__ or None)
+    function, args = _utils._parts(self)
+    state = _utils._get_obj_state(self)
+    if type(self) is Tensor and not state:
+        return function, args
+    return _rebuild_from_type_v2, (function, type(self), args, state)
 
 
 @_method
@@ -395,6 +406,8 @@ def __deepcopy__(self: Tensor, memo: dict[Any, Any]) -> Tensor:
     made = _C.tensor_from_storage(
         storage._handle, self.dtype, self.storage_offset(), list(self.size()), list(self.stride())
     )
+    if type(self) is not Tensor:
+        made = made.as_subclass(type(self))
     made.requires_grad_(self.requires_grad)
     if self.grad is not None:
         made.grad = self.grad.__deepcopy__(memo)
@@ -403,12 +416,8 @@ def __deepcopy__(self: Tensor, memo: dict[Any, Any]) -> Tensor:
     return made
 
 
-def _dtype_named(name: str) -> _C.dtype:
-    dtype: _C.dtype = getattr(_C, name)
-    return dtype
-
-
-copyreg.pickle(_C.dtype, lambda dtype: (_dtype_named, (dtype.name,)))
+# As a name of the package, which is how PyTorch's files have them.
+copyreg.pickle(_C.dtype, lambda dtype: dtype.name)
 
 
 @_method

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from . import _C
 
 
@@ -37,10 +39,14 @@ class layout:
     def __repr__(self) -> str:
         return f"torch.{self._name}"
 
-    def __reduce__(self) -> str:
-        return self._name
+    def __reduce__(self) -> tuple[Callable[[str], layout], tuple[str]]:
+        from .serialization import _get_layout
+
+        return _get_layout, (repr(self),)
 
 
+for _type in (memory_format, layout):
+    _type.__module__ = "mindtorch_v2"  # where people and files know them
 strided = layout("strided")
 _C._set_strided(strided)
 

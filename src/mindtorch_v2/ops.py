@@ -1,9 +1,9 @@
-"""``torch.ops.aten``: the operators by the names of their schemas, wherever else they live."""
+"""``torch.ops``: operators by the names of their schemas — ``aten`` is the library's own, others are registered."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from . import _C
 
@@ -27,21 +27,51 @@ class Operator:
         return f"<Operator(op='aten.{self._name}')>"
 
 
+def _find_native(name: str) -> Operator | None:
+    """An operator of the table. Those of a module carry its name as a prefix."""
+    for module in ("functions", "nn", "linalg", "fft", "special"):
+        functions = getattr(_C, f"_{module}", None)
+        prefix = f"{module}_"
+        found = getattr(functions, name, None)
+        if found is None and name.startswith(prefix):
+            found = getattr(functions, name.removeprefix(prefix), None)
+        if found is not None:
+            return Operator(name, found)
+    return None
+
+
 class _Namespace:
-    """Finds operators when they are first asked for. Those of a module carry its name as a prefix."""
+    """Finds operators when they are first asked for."""
 
-    def __getattr__(self, name: str) -> Operator:
-        for module in ("functions", "nn", "linalg", "fft", "special"):
-            functions = getattr(_C, f"_{module}", None)
-            prefix = f"{module}_"
-            found = getattr(functions, name, None)
-            if found is None and name.startswith(prefix):
-                found = getattr(functions, name.removeprefix(prefix), None)
-            if found is not None:
-                operator = Operator(name, found)
-                setattr(self, name, operator)
-                return operator
-        raise AttributeError(f"'_OpNamespace' 'aten' object has no attribute '{name}'")
+    def __init__(self, name: str) -> None:
+        self._namespace = name
+
+    def __getattr__(self, name: str) -> Any:
+        operator: Any = _find_native(name) if self._namespace == "aten" else self._registered(name)
+        if operator is None:
+            raise AttributeError(f"'_OpNamespace' '{self._namespace}' object has no attribute '{name}'")
+        setattr(self, name, operator)
+        return operator
+
+    def _registered(self, name: str) -> Any:
+        from ._library import custom_ops
+
+        return custom_ops.found(f"{self._namespace}::{name}")
 
 
-aten = _Namespace()
+aten = _Namespace("aten")
+
+
+def load_library(path: str) -> NoReturn:
+    """Raises: a library with PyTorch's operators is compiled against PyTorch."""
+    raise NotImplementedError(
+        f"torch.ops.load_library({path!r}): it is compiled against PyTorch's C++ library, which is not here; register "
+        "operators from Python with torch.library"
+    )
+
+
+def __getattr__(name: str) -> _Namespace:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    namespace = globals()[name] = _Namespace(name)
+    return namespace

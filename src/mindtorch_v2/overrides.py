@@ -248,10 +248,16 @@ def _init_subclass(cls: type[Tensor], /, **options: Any) -> None:
 
 # Functions of torch that are about settings, seeds, types or numbers of elements rather than values of tensors.
 _NOT_OPERATORS = frozenset({
-    "as_tensor", "asarray", "broadcast_shapes", "fork_rng", "from_dlpack", "from_file", "from_numpy", "frombuffer",
-    "get_default_device", "get_printoptions", "get_rng_state", "initial_seed", "is_tensor", "manual_seed",
-    "printoptions", "seed", "set_default_device", "set_default_dtype", "set_printoptions", "set_rng_state", "tensor",
-    "to_dlpack",
+    "are_deterministic_algorithms_enabled", "as_tensor", "asarray", "broadcast_shapes", "compile",
+    "compiled_with_cxx11_abi", "fork_rng", "from_dlpack", "from_file", "from_numpy", "frombuffer",
+    "get_default_device", "get_deterministic_debug_mode", "get_device_module", "get_float32_matmul_precision",
+    "get_num_interop_threads", "get_printoptions", "get_rng_state", "initial_seed",
+    "is_deterministic_algorithms_warn_only_enabled", "is_storage", "is_tensor", "is_warn_always_enabled",
+    "load", "manual_seed", "printoptions", "save", "seed", "set_default_device", "set_default_dtype",
+    "set_default_tensor_type", "set_deterministic_debug_mode", "set_float32_matmul_precision",
+    "set_flush_denormal", "set_num_interop_threads", "set_printoptions", "set_rng_state", "set_warn_always",
+    "sym_float", "sym_int", "sym_max", "sym_min", "sym_not", "tensor", "to_dlpack", "typename",
+    "use_deterministic_algorithms", "vmap",
 })  # fmt: skip
 # With a mode on, these ask as well, although no argument of theirs is a tensor.
 _CREATING = ("as_tensor", "asarray", "tensor")

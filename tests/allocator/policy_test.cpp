@@ -181,7 +181,11 @@ TEST("fragmentation is named, with advice that is legal") {
   f.allocator.free(middle);
   const std::string message = error_of([&] { f.allocator.allocate(80 * kMiB, 0); });
   CHECK(contains(message, "stranded in 1 segment"));
-  CHECK(contains(message, "MINDTORCH_NPU_ALLOC_CONF=max_split_size_mb:80 "));
+  CHECK(contains(message, "MINDTORCH_NPU_ALLOC_CONF=expandable_segments:True "));
+  f.device->virtual_memory = false;  // growing segments are no way out
+  const std::string other = error_of([&] { f.allocator.allocate(80 * kMiB, 0); });
+  CHECK(contains(other, "MINDTORCH_NPU_ALLOC_CONF=max_split_size_mb:80 "));
+  CHECK(!contains(other, "expandable_segments"));
   f.allocator.free(pin);
   f.allocator.free(last);
 }

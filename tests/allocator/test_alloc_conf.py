@@ -88,17 +88,51 @@ def test_variables_have_a_precedence(monkeypatch):
 
 def test_unknown_keys_give_one_warning_with_a_suggestion(monkeypatch):
     with pytest.warns(UserWarning) as caught:
-        conf = load(monkeypatch, "max_split_size:5,backend:native,max_split_size_mb:7")
+        conf = load(monkeypatch, "max_split_size:5,page_size:1g,max_split_size_mb:7")
     assert conf == {"max_split_size_mb": 7}
     assert len(caught) == 1
     text = str(caught[0].message)
-    assert "'backend'" in text
+    assert "'page_size'" in text
     assert "did you mean 'max_split_size_mb'?" in text
 
 
-def test_expandable_segments_say_that_they_have_no_effect(monkeypatch):
+def test_expandable_segments_say_so_where_they_have_no_effect(monkeypatch):
+    load(monkeypatch, "expandable_segments:True")
+    assert allocator.NpuAllocator()._native.settings()["expandable_segments"]
+    monkeypatch.setattr(allocator, "_has_virtual_memory", lambda: False)
+    load(monkeypatch, "expandable_segments:True")
     with pytest.warns(UserWarning, match="no effect"):
-        load(monkeypatch, "expandable_segments:True")
+        made = allocator.NpuAllocator()
+    assert not made._native.settings()["expandable_segments"]
+
+
+def test_keys_of_torch_npu_and_of_a_gpu_are_known(monkeypatch, recwarn):
+    text = (
+        "segment_size_mb:40,multi_stream_lazy_reclaim:True,backend:native,throw_on_cudamalloc_oom:True,"
+        "release_lock_on_cudamalloc:True,release_lock_on_npumalloc:False"
+    )
+    load(monkeypatch, text)
+    settings = allocator.NpuAllocator()._native.settings()
+    assert settings["large_segment_size"] == 40 << 20
+    assert settings["multi_stream_lazy_reclaim"] and settings["throw_on_npumalloc_oom"]
+    assert len(recwarn) == 0
+    with pytest.raises(ValueError, match="segment_size_mb must be a whole number of MiB from 20 to 512"):
+        load(monkeypatch, "segment_size_mb:600")
+
+
+def test_lazy_reclaim_looks_at_other_streams_only_when_nothing_fits(monkeypatch, make_device):
+    load(monkeypatch, "multi_stream_lazy_reclaim:True")
+    device = make_device(64 << 20)
+    asked = []
+    pool = device.attach(allocator.NpuAllocator())
+    pool._event_complete = lambda event: asked.append(event) or True
+    waiting, ready = pool.malloc(1000), pool.malloc(1000)
+    pool.free(waiting, 7)
+    pool.free(ready)
+    pool.free(pool.malloc(1000))
+    assert asked == []
+    pool.malloc(40 << 20)  # nothing cached fits: the other stream is asked before the device
+    assert len(asked) == 1
 
 
 def test_settings_reach_the_allocator(monkeypatch):

@@ -72,6 +72,46 @@ class UpstreamDouble : public mt::runtime::Upstream {
     events_.erase(event);
   }
 
+  bool has_virtual_memory() override { return virtual_memory; }
+  Address reserve(size_t bytes) override {
+    std::lock_guard<std::mutex> guard(mutex_);
+    if (!virtual_memory) return 0;
+    const Address address = next_range_;
+    next_range_ += bytes;
+    ranges_[address] = bytes;
+    return address;
+  }
+  void unreserve(Address address) override {
+    std::lock_guard<std::mutex> guard(mutex_);
+    const auto found = ranges_.find(address);
+    if (found == ranges_.end()) throw std::logic_error("gave back addresses that are not reserved");
+    const auto mapped = mapped_.lower_bound(address);
+    if (mapped != mapped_.end() && mapped->first < address + found->second)
+      throw std::logic_error("gave back addresses with memory behind them");
+    ranges_.erase(found);
+  }
+  mt::runtime::Mapping map(Address at, size_t bytes) override {
+    std::lock_guard<std::mutex> guard(mutex_);
+    ++calls.map;
+    const auto range = ranges_.upper_bound(at);
+    if (range == ranges_.begin() || at + bytes > std::prev(range)->first + std::prev(range)->second)
+      throw std::logic_error("mapped memory outside the reserved addresses");
+    if (mapped_.count(at)) throw std::logic_error("mapped the same addresses twice");
+    if (used_ + bytes > total_) return {0, "no memory left"};
+    used_ += bytes;
+    mapped_[at] = {next_mapping_, bytes};
+    return {next_mapping_++, {}};
+  }
+  void unmap(Address at, mt::runtime::MappingHandle handle) override {
+    std::lock_guard<std::mutex> guard(mutex_);
+    const auto found = mapped_.find(at);
+    if (found == mapped_.end() || found->second.first != handle)
+      throw std::logic_error("unmapped what is not mapped");
+    used_ -= found->second.second;
+    mapped_.erase(found);
+  }
+  size_t reserved_ranges() const { return ranges_.size(); }
+
   // The stream gets to where it is now.
   void finish(StreamHandle stream) {
     std::lock_guard<std::mutex> guard(mutex_);
@@ -83,11 +123,13 @@ class UpstreamDouble : public mt::runtime::Upstream {
 
   static constexpr Address kBase = 0x10000000;
   struct {
-    int allocate = 0, free = 0, memory_info = 0, synchronize = 0, record_event = 0, event_is_complete = 0;
+    int allocate = 0, free = 0, memory_info = 0, synchronize = 0, record_event = 0, event_is_complete = 0,
+        map = 0;
   } calls;
   int fail_next_allocations = 0;
   bool fail_events = false;
   bool always_complete = false;
+  bool virtual_memory = true;
 
  private:
   struct EventState {
@@ -98,6 +140,10 @@ class UpstreamDouble : public mt::runtime::Upstream {
   const size_t total_;
   size_t used_ = 0;
   std::map<Address, size_t> held_;
+  std::map<Address, size_t> ranges_;
+  std::map<Address, std::pair<mt::runtime::MappingHandle, size_t>> mapped_;
+  mt::runtime::MappingHandle next_mapping_ = 1;
+  Address next_range_ = Address(1) << 40;
   std::map<EventHandle, EventState> events_;
   EventHandle next_event_ = 1;
 };

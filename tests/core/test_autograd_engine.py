@@ -176,6 +176,12 @@ def test_the_npu_gives_the_cpus_gradient(name):
                 np.testing.assert_allclose(on_npu, on_cpu, rtol=1e-5, atol=1e-6)
 
 
+def _stretches(shape, to):
+    """Whether broadcasting makes the first shape the second."""
+    pairs = zip(reversed(shape), reversed(to), strict=False)
+    return len(shape) <= len(to) and all(a in (1, b) for a, b in pairs)
+
+
 def _in_place_cases():
     """Rows with in-place variant and derivatives, with samples whose result fits the first operand."""
     out = []
@@ -184,7 +190,7 @@ def _in_place_cases():
             continue
         for number, sample in enumerate(samples(row.name)):
             first, *others = [a.shape for a in sample.arrays()]
-            fits = all(np.broadcast_shapes(first, other) == first for other in others)
+            fits = all(_stretches(other, first) for other in others)
             plain = all(
                 a.dtype is None and a.layout != "expanded" and np.prod(a.shape) < 100 for a in sample.arrays()
             )

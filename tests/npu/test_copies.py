@@ -1,5 +1,9 @@
 """Copies between host and device: types, strides, pinned memory, and who waits."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -148,3 +152,47 @@ def test_storage_grows_and_keeps_its_contents():
     storage.resize_(8)
     assert storage.nbytes() == 8
     assert x.tolist() == [0, 1, 2, 3]
+
+
+TWO_DEVICES = """
+import mindtorch_v2 as torch
+from mindtorch_v2 import softnpu
+
+softnpu.use(devices=2, memory="256MiB")
+values = torch.arange(1000, dtype=torch.float32)
+first = values.to("npu:0")
+second = values.to("npu:1")  # the pool of pinned memory serves both devices
+assert second.tolist() == values.tolist() and torch.npu.current_device() == 0
+with softnpu.gate(torch.npu.default_stream(1).npu_stream):
+    held = values.to("npu:1")
+    del held
+    again = [values.to("npu:0") for _ in range(4)]  # must not overwrite what npu:1 has not read yet
+    late = (values * 2).to("npu:1")
+torch.npu.synchronize(1)
+assert late.tolist() == (values * 2).tolist()
+assert all(x.tolist() == values.tolist() for x in again)
+
+side = torch.npu.Stream("npu:1")
+shared = first.to("npu:1")
+shared.record_stream(side)
+first.record_stream(side)  # memory of npu:0 that a stream of npu:1 uses
+del shared, first
+assert (torch.ones(1000, device="npu:0") + 1).sum().item() == 2000
+assert (torch.ones(1000, device="npu:1") + 1).sum().item() == 2000
+
+storage = values.untyped_storage().npu(1)
+assert storage.device == torch.device("npu:1") and storage.cpu().tolist() == values.untyped_storage().tolist()
+there = torch.UntypedStorage(4000, device="npu:0").copy_(storage)
+assert there.cpu().tolist() == storage.cpu().tolist()
+assert values.to("npu:1").to("npu:0", non_blocking=True).tolist() == values.tolist()
+print("done")
+"""
+
+
+def test_pinned_memory_serves_the_streams_of_all_devices():
+    environment = {**os.environ, "MINDTORCH_NPU": "soft"}
+    result = subprocess.run(
+        [sys.executable, "-c", TWO_DEVICES], env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.strip() == "done"

@@ -192,3 +192,8 @@ def test_a_bad_device_argument_is_refused():
         torch.npu.synchronize("cpu")
     with pytest.raises(ValueError, match="0~1"):
         torch.npu.set_per_process_memory_fraction(1.5)
+
+
+def test_histc_counts_integers_on_the_device():
+    counted = torch.histc(torch.tensor([0, 2, 2, 3], dtype=torch.int32).npu(), bins=4, min=0, max=3)
+    assert counted.dtype is torch.int32 and counted.tolist() == [1, 0, 2, 1]

@@ -1,5 +1,7 @@
 """What goes wrong, and how the next step still works."""
 
+import inspect
+
 import pytest
 
 import mindtorch_v2 as torch
@@ -88,3 +90,48 @@ def test_unsupported_types_are_refused_by_the_operator():
     out = torch.empty(3, device="npu")
     with pytest.raises(RuntimeError, match="aclnnAddGetWorkspaceSize failed"):
         aclnn.add(x, x, 1, out)
+
+
+def test_a_failure_on_the_device_names_the_operator_and_the_line_that_launched_it():
+    x = torch.ones(4, device="npu")
+    torch.npu.synchronize()
+    x * x
+    softnpu.fail("task:aclnnAdd", 1, 507015)
+    x + x  # the line that the message must name
+    line = inspect.currentframe().f_lineno - 1
+    x * x
+    with pytest.raises(RuntimeError, match="aclnnAdd was launched at .*test_errors.py") as info:
+        torch.npu.synchronize()
+    assert f"test_errors.py:{line} in test_a_failure_on_the_device" in str(info.value)
+
+
+def test_lines_before_the_last_wait_are_not_suspected():
+    x = torch.ones(4, device="npu")
+    x + x
+    x.cpu()
+    softnpu.fail("task:aclnnAdd", 1, 507015)
+    x + x
+    line = inspect.currentframe().f_lineno - 1
+    with pytest.raises(RuntimeError) as info:
+        x.cpu()
+    assert str(info.value).count("test_errors.py") == 1 and f"test_errors.py:{line} " in str(info.value)
+
+
+def test_a_failure_in_a_backward_pass_names_the_line_that_started_it():
+    w = torch.ones(4, device="npu", requires_grad=True)
+    loss = w.exp().sum()
+    torch.npu.synchronize()
+    softnpu.fail("task:aclnnMul", 1, 507015)
+    loss.backward()
+    line = inspect.currentframe().f_lineno - 1
+    with pytest.raises(RuntimeError, match=rf"aclnnMul was launched at .*test_errors.py:{line} in"):
+        torch.npu.synchronize()
+
+
+def test_a_failed_synchronisation_of_which_nothing_is_known_lists_the_last_launches():
+    x = torch.ones(4, device="npu")
+    torch.npu.synchronize()
+    x + x
+    softnpu.fail("aclrtSynchronizeDevice", 1, 507899)
+    with pytest.raises(RuntimeError, match="newest first: aclnnAdd at .*test_errors.py"):
+        torch.npu.synchronize()

@@ -1,6 +1,7 @@
 """A small device that fills up: the error says so, and afterwards everything works."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -41,3 +42,37 @@ def test_a_full_device_of_64_mib_recovers():
     )
     assert result.returncode == 0, result.stderr
     assert result.stdout.split() == ["recovered", "0"]
+
+
+ADVICE = """
+import mindtorch_v2 as torch
+new = lambda mib: torch.empty(mib << 20, dtype=torch.uint8, device="npu")
+whole = new(120)
+del whole
+pin, middle, last = new(11), new(40), new(11)  # pieces of the segment of 120 MiB
+del middle
+try:
+    large = new(60)
+    print("fits")
+except torch.OutOfMemoryError as error:
+    print(error)
+"""
+
+
+def test_advice_that_is_followed_lets_the_request_succeed():
+    def run(conf):
+        environment = {
+            **os.environ, "MINDTORCH_NPU": "soft", "SOFTNPU_MEMORY": "128MiB", "MINDTORCH_NPU_ALLOC_CONF": conf,
+        }  # fmt: skip
+        return subprocess.run(
+            [sys.executable, "-c", ADVICE],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        ).stdout
+
+    advice = re.search(r"MINDTORCH_NPU_ALLOC_CONF=([a-z_]+:\w+)", run(""))
+    assert advice.group(1) == "expandable_segments:True"
+    assert run(advice.group(1)) == "fits\n"

@@ -1,5 +1,7 @@
 """Streams and events. Time is controlled with gates: a closed gate holds a stream's work back."""
 
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -134,3 +136,101 @@ def test_memory_used_by_another_stream_is_not_reused_before_that_stream_is_done(
     side.synchronize()
     with torch.npu.stream(side):
         assert y.tolist() == [2.0] * 256
+
+
+def test_torch_stream_and_event_are_those_of_the_device():
+    stream, event = torch.Stream("npu"), torch.Event("npu", enable_timing=True)
+    assert isinstance(stream, torch.npu.Stream) and isinstance(event, torch.npu.Event)
+    assert isinstance(torch.npu.Stream(), torch.Stream) and isinstance(torch.npu.Event(), torch.Event)
+    assert stream.device == torch.device("npu:0") and stream.native_handle == stream.npu_stream
+    assert torch.Stream(stream_id=stream.stream_id, device_index=0, device_type=stream.device_type) == stream
+    with stream:
+        assert torch.npu.current_stream() == stream
+        with torch.Stream("npu"):
+            assert torch.npu.current_stream() != stream
+        assert torch.npu.current_stream() == stream
+    assert torch.npu.current_stream() == torch.npu.default_stream()
+    stream.record_event(event)
+    event.synchronize()
+    assert event.query()
+
+
+def test_the_cpu_has_a_stream_that_is_always_idle():
+    stream, event = torch.Stream("cpu"), torch.Event("cpu")
+    stream.record_event(event)
+    stream.wait_event(event)
+    assert stream.query() and event.query() and stream.device == torch.device("cpu")
+    assert repr(stream).startswith("torch.Stream device_type=cpu")
+    with pytest.raises(RuntimeError, match="'meta' is not supported"):
+        torch.Stream("meta")
+
+
+def test_a_stream_that_other_code_made_can_be_used():
+    from mindtorch_v2._backends.npu import runtime
+
+    torch.npu.init()
+    handle, code = runtime.ensure_acl().rt.create_stream()
+    assert code == 0
+    stream = torch.npu.ExternalStream(handle)
+    with torch.npu.stream(stream):
+        y = torch.ones(4, device="npu") + 1
+        assert y.tolist() == [2.0] * 4
+    assert torch.npu.get_stream_from_external(handle) == stream
+    stream.synchronize()
+    del y
+    with pytest.raises(ValueError, match="handle of a stream"):
+        torch.npu.ExternalStream(0)
+
+
+def test_a_wait_inside_an_operator_can_be_made_a_warning_or_an_error():
+    x = torch.ones(4, device="npu")
+    try:
+        torch.npu.set_sync_debug_mode("warn")
+        assert torch.npu.get_sync_debug_mode() == 1
+        with pytest.warns(UserWarning, match="called a synchronizing NPU operation"):
+            x.sum().item()
+        torch.npu.set_sync_debug_mode("error")
+        y = x + x  # enqueues and returns
+        for wait in (x.cpu, x.tolist, torch.npu.current_stream().synchronize):
+            with pytest.raises(RuntimeError, match="called a synchronizing NPU operation"):
+                wait()
+        torch.npu.synchronize()  # waiting is what it is for
+    finally:
+        torch.npu.set_sync_debug_mode(0)
+    assert y.tolist() == [2.0] * 4
+    with pytest.raises(RuntimeError, match="expected one of `default`, `warn`, `error`"):
+        torch.npu.set_sync_debug_mode("loud")
+
+
+def test_streams_have_priorities():
+    high, low = torch.npu.Stream(priority=-1), torch.npu.Stream(priority=3)
+    assert (high.priority, low.priority) == (-1, 3) and high != low
+    assert torch.npu.Stream.priority_range() == torch.npu.stream_priority_range()
+
+
+WAITER = """
+import sys
+import mindtorch_v2 as torch
+event = torch.npu.Event.from_ipc_handle("npu:0", bytes.fromhex(sys.argv[1]))
+print("opened", flush=True)
+event.synchronize()
+print("passed", event.query())
+"""
+
+
+def test_an_event_is_waited_for_in_another_process():
+    event = torch.npu.Event(interprocess=True)
+    stream = torch.npu.Stream()
+    handle = event.ipc_handle().hex()
+    with softnpu.gate(stream.npu_stream):
+        event.record(stream)
+        assert not event.query()
+        command = [sys.executable, "-c", WAITER, handle]
+        waiter = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert waiter.stdout.readline() == "opened\n"
+    out, _ = waiter.communicate(timeout=60)
+    assert out == "passed True\n"
+    with pytest.raises(RuntimeError, match="interprocess=True"):
+        torch.npu.Event().ipc_handle()
+    with pytest.raises(RuntimeError, match="cannot measure time"):
+        torch.npu.Event(enable_timing=True, interprocess=True)

@@ -1,7 +1,8 @@
 """PyTorch's own operator database: every sample of an op gives PyTorch's values, shapes, dtypes and gradients.
 
 What is known not to work stands in opinfo_holes.txt with its reason (`name@dtype` for a dtype besides the main
-one); an entry that works is a failure too, so that the list stays what it says.
+one); an entry that works is a failure too, so that the list stays what it says. opinfo_npu_holes.txt lists what has no
+kernel on the npu.
 """
 
 import warnings
@@ -38,18 +39,30 @@ _ONE_DTYPE = {
     "argsort", "topk", "mode", "kthvalue", "grid_sampler_2d", "nn.functional.grid_sample", "div.trunc_rounding",
     "matrix_exp", "nn.functional.scaled_dot_product_attention",
 }  # fmt: skip
+# Random numbers are the cpu's only on the cpu.
+_DRAWN = {
+    "bernoulli", "cauchy", "exponential", "geometric", "log_normal", "multinomial", "nn.functional.alpha_dropout",
+    "nn.functional.dropout", "nn.functional.dropout2d", "nn.functional.dropout3d",
+    "nn.functional.feature_alpha_dropout", "nn.functional.multi_head_attention_forward", "nn.functional.rrelu",
+    "nn.functional.scaled_dot_product_attention", "normal", "pca_lowrank", "rand_like", "randint", "randint_like",
+    "randn", "randn_like", "svd_lowrank", "uniform",
+}  # fmt: skip
 _OTHER_DTYPES = (torch.int64, torch.complex64, torch.float16)
-_HOLES = dict(
-    line.split(None, 1)
-    for line in (Path(__file__).parent / "opinfo_holes.txt").read_text().splitlines()
-    if line and not line.startswith("#")
-)
 
 
-def _both(op, sample):
+def _listed(file):
+    lines = (Path(__file__).parent / file).read_text().splitlines()
+    return dict(line.split(None, 1) for line in lines if line and not line.startswith("#"))
+
+
+_HOLES = _listed("opinfo_holes.txt")
+_NPU_HOLES = _listed("opinfo_npu_holes.txt")
+
+
+def _both(op, sample, device="cpu"):
     """The result in PyTorch and in MindTorch, from the same seed; and MindTorch's arguments."""
     theirs = (sample.input, sample.args, sample.kwargs)
-    mine = Translator(mindtorch_v2)(theirs)
+    mine = Translator(mindtorch_v2, device)(theirs)
     results = []
     for lib, (first, args, kwargs) in ((torch, theirs), (mindtorch_v2, mine)):
         function = translated(op, lib)
@@ -74,11 +87,24 @@ def _translatable(samples):
 
 
 def _check_forward(op, dtype, count):
-    loosen = 10 if op.name in _UP_TO_SIGNS or "svd" in op.name else 1
     for number, sample in enumerate(_translatable(choose(op, dtype, count))):
         wanted, got, _ = _both(op, sample)
-        valued = op.name not in _UNINITIALISED and sample.kwargs.get(_UNORDERED.get(op.name), True)
-        compare(got, wanted, f"{dtype} sample {number}", values=valued, loosen=loosen)
+        _compare_results(op, sample, wanted, got, f"{dtype} sample {number}")
+
+
+def _compare_results(op, sample, wanted, got, what, drawn=False):
+    valued = op.name not in _UNINITIALISED and sample.kwargs.get(_UNORDERED.get(op.name), True) and not drawn
+    compare(got, wanted, what, values=valued, loosen=10 if op.name in _UP_TO_SIGNS or "svd" in op.name else 1)
+
+
+def _check_on_the_npu(op):
+    dtype, drawn = _main_dtype(op), op.name in _DRAWN
+    grad = op.supports_autograd and dtype is torch.float32 and dtype in op.supported_backward_dtypes("cpu")
+    for number, sample in enumerate(_translatable(choose(op, dtype, 2, grad=grad and not drawn))):
+        wanted, got, mine = _both(op, sample, "npu")
+        _compare_results(op, sample, wanted, got, f"sample {number}", drawn)
+        if grad and not drawn:
+            _compare_gradients(op, sample, wanted, got, mine, f"gradient of sample {number}", "npu")
 
 
 def _differentiable(lib, results):
@@ -87,24 +113,24 @@ def _differentiable(lib, results):
 
 def _check_gradient(op, count):
     for number, sample in enumerate(_translatable(choose(op, torch.float32, count, grad=True))):
-        wanted, got, mine = _both(op, sample)
-        theirs, ours = _differentiable(torch, wanted), _differentiable(mindtorch_v2, got)
-        if "native" in op.name or "batch_norm" in op.name:  # PyTorch ignores the slopes of statistics
-            theirs, ours = theirs[:1], ours[:1]
-        inputs = [x for x in leaves((sample.input, sample.args, sample.kwargs)) if _wants(torch, x)]
-        copies = [x for x in leaves(mine) if _wants(mindtorch_v2, x)]
-        rng = np.random.default_rng(4)
-        slopes = [
-            torch.from_numpy(np.asarray(rng.uniform(-1, 1, tuple(r.shape)))).to(r.dtype) for r in theirs
-        ]
-        expected = _gradients(torch, theirs, inputs, slopes)
-        found = _gradients(mindtorch_v2, ours, copies, Translator(mindtorch_v2)(slopes))
-        for x, y in zip(expected, found, strict=True):
-            what = f"gradient of sample {number}"
-            if x is None or y is None:  # no gradient and zeros mean the same
-                assert not any(np.any(as_array(g)) for g in (x, y) if g is not None), what
-            else:
-                compare(y, x, what, loosen=10)
+        _compare_gradients(op, sample, *_both(op, sample), f"gradient of sample {number}")
+
+
+def _compare_gradients(op, sample, wanted, got, mine, what, device="cpu"):
+    theirs, ours = _differentiable(torch, wanted), _differentiable(mindtorch_v2, got)
+    if "native" in op.name or "batch_norm" in op.name:  # PyTorch ignores the slopes of statistics
+        theirs, ours = theirs[:1], ours[:1]
+    inputs = [x for x in leaves((sample.input, sample.args, sample.kwargs)) if _wants(torch, x)]
+    copies = [x for x in leaves(mine) if _wants(mindtorch_v2, x)]
+    rng = np.random.default_rng(4)
+    slopes = [torch.from_numpy(np.asarray(rng.uniform(-1, 1, tuple(r.shape)))).to(r.dtype) for r in theirs]
+    expected = _gradients(torch, theirs, inputs, slopes)
+    found = _gradients(mindtorch_v2, ours, copies, Translator(mindtorch_v2, device)(slopes))
+    for x, y in zip(expected, found, strict=True):
+        if x is None or y is None:  # no gradient and zeros mean the same
+            assert not any(np.any(as_array(g)) for g in (x, y) if g is not None), what
+        else:
+            compare(y, x, what, loosen=10)
 
 
 def _gradients(lib, results, inputs, slopes):
@@ -167,6 +193,18 @@ def test_op(name):
     assert not solved, f"{solved} work: take them out of opinfo_holes.txt"
 
 
+@pytest.mark.parametrize("name", sorted(set(OPS) - set(_HOLES)))
+def test_op_on_the_npu(name):
+    """The npu gives PyTorch's results and gradients, or says that it has no kernel: nothing falls back."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if name not in _NPU_HOLES:
+            _check_on_the_npu(OPS[name])
+            return
+        with pytest.raises(NotImplementedError, match="npu"):
+            _check_on_the_npu(OPS[name])
+
+
 def _fails(check):
     try:
         check()
@@ -176,4 +214,4 @@ def _fails(check):
 
 
 def test_the_list_of_holes_names_operators():
-    assert {key.partition("@")[0] for key in _HOLES} <= set(OPS)
+    assert {key.partition("@")[0] for key in _HOLES} | set(_NPU_HOLES) <= set(OPS)

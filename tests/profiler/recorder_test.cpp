@@ -1,9 +1,11 @@
 // The recorder by itself: nesting, sessions, threads, memory. Ends with a non-zero status at the first failure.
 #include "profiler/recorder.h"
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <string>
 #include <thread>
 
@@ -31,6 +33,10 @@ int64_t g_memory = 1000;
 
 Recorder& recorder() { return Recorder::get(); }
 
+uint64_t g_session = 0;
+void start(RecordOptions options) { g_session = recorder().start(options); }
+Trace stop() { return recorder().stop(g_session); }
+
 Tensor on_npu(int8_t index) {
   return mt::tensor_over(mt::wrap_storage({mt::DeviceType::npu, index}, nullptr, 24, nullptr, nullptr),
                          mt::DType::float32, std::vector<int64_t>{2, 3}, std::vector<int64_t>{3, 1}, 0);
@@ -39,12 +45,12 @@ Tensor on_npu(int8_t index) {
 bool named(const Event& event, const char* name) { return std::strcmp(event.name, name) == 0; }
 
 void inner_operators_have_the_outer_one_as_parent() {
-  recorder().start({});
+  start({});
   {
-    OpScope outer(kOuter, {});
-    OpScope inner(kInner, {});
+    OpScope outer(kOuter);
+    OpScope inner(kInner);
   }
-  const Trace trace = recorder().stop();
+  const Trace trace = stop();
   CHECK(trace.size() == 2 && trace.threads.size() == 1);
   const Event &outer = trace.threads[0][0], &inner = trace.threads[0][1];
   CHECK(named(outer, "aten::outer") && outer.parent == -1);
@@ -55,34 +61,33 @@ void inner_operators_have_the_outer_one_as_parent() {
 }
 
 void nothing_is_recorded_outside_a_session() {
-  { OpScope op(kOuter, {}); }
+  { OpScope op(kOuter); }
   CHECK(recorder().begin_scope("label").event == nullptr);
-  recorder().start({});
-  CHECK(recorder().stop().size() == 0);
+  start({});
+  CHECK(stop().size() == 0);
 }
 
-void a_second_session_is_refused_and_the_first_goes_on() {
-  recorder().start({});
-  try {
-    recorder().start({});
-    CHECK(!"an error");
-  } catch (const mt::Error& error) {
-    CHECK(std::string(error.what()).find("recording already") != std::string::npos);
-  }
-  { OpScope op(kOuter, {}); }
-  CHECK(recorder().stop().size() == 1);
+void a_second_session_takes_over_and_the_first_ends_empty() {
+  const uint64_t first = recorder().start({});
+  { OpScope op(kOuter); }
+  const uint64_t second = recorder().start({});
+  { OpScope op(kInner); }
+  const Trace of_second = recorder().stop(second), of_first = recorder().stop(first);
+  CHECK(of_second.size() == 1 && named(of_second.threads[0][0], "aten::inner"));
+  CHECK(of_first.size() == 0 && of_first.taken_over && !of_second.taken_over);
+  CHECK(!recorder().recording());
 }
 
 void an_operator_open_at_the_stop_ends_with_the_session() {
-  recorder().start({});
+  start({});
   Trace first, second;
   {
-    OpScope outer(kOuter, {});
-    first = recorder().stop();
-    recorder().start({});
-    { OpScope inner(kInner, {}); }
+    OpScope outer(kOuter);
+    first = stop();
+    start({});
+    { OpScope inner(kInner); }
   }
-  second = recorder().stop();
+  second = stop();
   CHECK(first.size() == 1);
   CHECK(first.end_of(first.threads[0][0]) == first.stop_ns);
   CHECK(second.size() == 1);
@@ -90,14 +95,14 @@ void an_operator_open_at_the_stop_ends_with_the_session() {
 }
 
 void annotations_may_end_in_any_order_and_on_any_thread() {
-  recorder().start({});
+  start({});
   const OpenScope first = recorder().begin_scope("first");
   const OpenScope second = recorder().begin_scope("second");
   recorder().end_scope(first);
-  { OpScope op(kOuter, {}); }
+  { OpScope op(kOuter); }
   std::thread([&] { recorder().end_scope(second); }).join();
-  { OpScope op(kInner, {}); }
-  const Trace trace = recorder().stop();
+  { OpScope op(kInner); }
+  const Trace trace = stop();
   const ThreadEvents& events = trace.threads[0];
   CHECK(events.count == 4);
   CHECK(named(events[1], "second") && events[1].parent == 0);
@@ -105,33 +110,38 @@ void annotations_may_end_in_any_order_and_on_any_thread() {
   CHECK(named(events[3], "aten::inner") && events[3].parent == -1);
 }
 
-void shapes_are_kept_only_when_asked_for() {
+void arguments_are_kept_only_when_asked_for() {
+  using Kind = mt::ObservedArgument::Kind;
+  constexpr auto kOther = int64_t(Kind::other), kTensor = int64_t(Kind::tensor),
+                 kTensors = int64_t(Kind::tensors), kInteger = int64_t(Kind::integer),
+                 kBoolean = int64_t(Kind::boolean), kFloat = int64_t(mt::DType::float32);
   const Tensor tensor = on_npu(0);
   const Tensor undefined;
   for (bool shapes : {false, true}) {
-    recorder().start({.shapes = shapes});
-    { OpScope op(kOuter, {&tensor, &undefined}); }
-    const Trace trace = recorder().stop();
+    start({.shapes = shapes});
+    { OpScope op(kOuter, tensor, undefined, int64_t(7), mt::TensorList(&tensor, 1), true); }
+    const Trace trace = stop();
     const int64_t* in = trace.threads[0][0].inputs;
     CHECK((in != nullptr) == shapes);
     if (!shapes) continue;
-    const int64_t wanted[] = {2, int64_t(mt::DType::float32), 2, 2, 3, 3, 1, -1};
+    const int64_t wanted[] = {23,       5, kTensor, kFloat, 2, 2, 3, 3, 1, kOther,   kInteger, 7,
+                              kTensors, 1, kTensor, kFloat, 2, 2, 3, 3, 1, kBoolean, 1};
     CHECK(std::memcmp(in, wanted, sizeof(wanted)) == 0);
   }
 }
 
-void memory_is_read_around_operators_on_the_npu_only() {
-  recorder().set_memory_reader([](int npu) noexcept { return npu == 1 ? g_memory : int64_t(-1); });
+void memory_is_read_where_the_operator_runs() {
+  recorder().set_memory_reader([](int npu) noexcept { return npu == 1 ? g_memory : kUnknown; });
   const Tensor tensor = on_npu(1);
-  recorder().start({.memory = true});
+  start({.memory = true});
   {
-    OpScope outer(kOuter, {});
-    OpScope inner(kInner, {&tensor});
+    OpScope outer(kOuter);
+    OpScope inner(kInner, tensor);
     g_memory += 512;
     recorder().memory_changed({1, 64, 512, g_memory, 2048});
   }
-  { OpScope elsewhere(kOuter, {}); }
-  const Trace trace = recorder().stop();
+  { OpScope elsewhere(kOuter); }
+  const Trace trace = stop();
   const ThreadEvents& events = trace.threads[0];
   CHECK(events.count == 4);
   for (uint32_t i : {0u, 1u}) {
@@ -139,43 +149,169 @@ void memory_is_read_around_operators_on_the_npu_only() {
     CHECK(events[i].memory_after - events[i].memory_before == 512);
   }
   CHECK(events[2].kind == EventKind::memory && events[2].parent == 1 && events[2].bytes == 512);
-  CHECK(events[3].npu == -1 && events[3].memory_before == -1);
+  CHECK(events[3].npu == -1 && events[3].memory_before == 0 && events[3].memory_after == 0);
 }
 
 void an_operator_without_inputs_runs_where_it_allocates_and_not_where_it_frees() {
   recorder().set_memory_reader([](int) noexcept { return g_memory; });
-  recorder().start({.memory = true});
+  start({.memory = true});
   {
-    OpScope factory(kOuter, {});
+    OpScope factory(kOuter);
     g_memory += 1024;
     recorder().memory_changed({0, 64, 1024, g_memory, 2048});
   }
   {
-    OpScope elsewhere(kInner, {});
+    OpScope elsewhere(kInner);
     g_memory -= 1024;
     recorder().memory_changed({0, 64, -1024, g_memory, 2048});
   }
-  const Trace trace = recorder().stop();
+  const Trace trace = stop();
   const ThreadEvents& events = trace.threads[0];
   CHECK(events[0].npu == 0 && events[0].memory_after - events[0].memory_before == 1024);
   CHECK(events[2].npu == -1);
 }
 
+void host_memory_counts_from_the_start_of_the_session() {
+  start({.memory = true});
+  {
+    OpScope op(kOuter);
+    const Tensor made = mt::new_tensor(std::vector<int64_t>{16}, mt::DType::float32, {mt::DeviceType::cpu});
+  }
+  const Trace trace = stop();
+  const ThreadEvents& events = trace.threads[0];
+  CHECK(events.count == 3);
+  CHECK(events[1].kind == EventKind::memory && events[1].npu == -1 && events[1].bytes == 64);
+  CHECK(events[2].bytes == -64 && events[2].number == events[1].number);
+  CHECK(events[0].memory_before == 0 && events[0].memory_after == 0);
+}
+
+void the_operators_around_a_new_node_know_its_number() {
+  start({});
+  {
+    OpScope outer(kOuter);
+    OpScope inner(kInner);
+    recorder().node_made(12);
+    recorder().node_made(14);
+  }
+  { OpScope without(kInner); }
+  recorder().begin_visit("AddBackward0", 12);
+  recorder().end();
+  const Trace trace = stop();
+  const ThreadEvents& events = trace.threads[0];
+  CHECK(events[0].number == 12 && events[1].number == 12 && events[2].number == -1);
+  CHECK(named(events[3], "autograd::engine::evaluate_function: AddBackward0") && events[3].number == 12);
+}
+
+// A device whose clock is an hour behind and which needs 3 µs for what it is given.
+class ClockedDevice final : public mt::runtime::DeviceRuntime {
+ public:
+  static constexpr int64_t kBehind = 3'600'000'000'000, kTaskNs = 3000;
+  bool broken = false;
+
+  void work(int64_t ns) { free_at_ = std::max(free_at_, now()) + ns; }
+
+  const char* name() const override { return "test"; }
+  int device_count() override { return 1; }
+  int current_device() override { return 0; }
+  void set_device(int) override {}
+  void synchronize_device(int) override {}
+  mt::runtime::MemoryInfo memory_info(int) override { return {}; }
+  mt::runtime::Stream default_stream(int) override { return {0, 0, 1}; }
+  mt::runtime::Stream create_stream(int, int) override { return {0, 1, 2}; }
+  void destroy_stream(const mt::runtime::Stream&) override {}
+  void synchronize_stream(const mt::runtime::Stream&) override {}
+  bool stream_is_idle(const mt::runtime::Stream&) override { return true; }
+  mt::runtime::EventHandle create_event(int, mt::runtime::EventOptions) override { return ++last_event_; }
+  void destroy_event(mt::runtime::EventHandle) override {}
+  void record_event(mt::runtime::EventHandle event, const mt::runtime::Stream& stream) override {
+    MT_CHECK(!broken, "the device is gone");
+    times_[event] = (stream.handle == 2 ? now() : std::max(free_at_, now())) - kBehind;
+  }
+  bool event_is_complete(mt::runtime::EventHandle) override { return true; }
+  void synchronize_event(mt::runtime::EventHandle event) override {
+    while (now() < times_[event] + kBehind) std::this_thread::yield();
+  }
+  void make_stream_wait(const mt::runtime::Stream&, mt::runtime::EventHandle) override {}
+  float elapsed_ms(mt::runtime::EventHandle begin, mt::runtime::EventHandle end) override {
+    return float(double(times_[end] - times_[begin]) / 1e6);
+  }
+  int64_t event_time_us(mt::runtime::EventHandle event) override { return times_[event] / 1000; }
+  mt::runtime::Address allocate(int, size_t) override { return 0; }
+  void free(int, mt::runtime::Address) override {}
+  mt::runtime::Address allocate_pinned(size_t) override { return 0; }
+  void free_pinned(mt::runtime::Address) override {}
+  void copy(mt::runtime::Address, mt::runtime::Address, size_t, mt::runtime::CopyKind) override {}
+  void copy_async(mt::runtime::Address, mt::runtime::Address, size_t, mt::runtime::CopyKind,
+                  const mt::runtime::Stream&) override {}
+  void fill_async(mt::runtime::Address, uint8_t, size_t, const mt::runtime::Stream&) override {}
+
+ private:
+  static int64_t now() {
+    using namespace std::chrono;
+    return duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count();
+  }
+  uint64_t last_event_ = 0;
+  int64_t free_at_ = 0;
+  std::map<mt::runtime::EventHandle, int64_t> times_;
+};
+
+void launch(ClockedDevice& device, int64_t ns) {
+  mt::TaskScope task({mt::TaskKind::kernel, "aclnnLaunch", "aclnnAdd", 0, reinterpret_cast<void*>(1)});
+  device.work(ns);
+}
+
+void device_times_are_the_devices_on_the_hosts_clock() {
+  ClockedDevice device;
+  recorder().set_device_runtime(&device);
+  start({.tasks = true});
+  constexpr int kTasks = 600;  // more than are left unread
+  {
+    OpScope op(kOuter);
+    for (int i = 0; i < kTasks; ++i) launch(device, ClockedDevice::kTaskNs);
+  }
+  const Trace trace = stop();
+  recorder().set_device_runtime(nullptr);
+  CHECK(trace.tasks.size() == kTasks && trace.size() == 1 + kTasks);
+  int64_t last_end = 0, last_correlation = 0;
+  for (const Task& task : trace.tasks) {
+    CHECK(task.start_ns >= task.launch_ns && task.start_ns >= last_end && task.launch_ns >= trace.start_ns);
+    CHECK(task.correlation > last_correlation && task.op == 0);
+    last_end = task.end_ns;
+    last_correlation = task.correlation;
+  }
+  // The device was never idle for long, so most tasks took what they take; single ones may have begun late.
+  const int64_t all = trace.tasks.back().end_ns - trace.tasks.front().start_ns;
+  CHECK(all >= (kTasks - 2) * ClockedDevice::kTaskNs);
+}
+
+void tasks_of_a_failing_device_have_no_times() {
+  ClockedDevice device;
+  recorder().set_device_runtime(&device);
+  start({.tasks = true});
+  launch(device, 1000);
+  device.broken = true;
+  launch(device, 1000);
+  const Trace trace = stop();
+  recorder().set_device_runtime(nullptr);
+  CHECK(trace.tasks.size() == 2);
+  CHECK(trace.tasks[0].end_ns > trace.tasks[0].start_ns && trace.tasks[1].start_ns == 0);
+}
+
 void every_event_of_many_threads_arrives() {
   constexpr int kThreads = 4, kOps = 5000;  // several chunks each
-  recorder().start({.shapes = true});
+  start({.shapes = true});
   std::vector<std::thread> threads;
   const Tensor tensor = on_npu(0);
   for (int i = 0; i < kThreads; ++i)
     threads.emplace_back([&] {
       for (int op = 0; op < kOps; ++op) {
         const OpenScope scope = recorder().begin_scope("label");
-        { OpScope outer(kOuter, {&tensor}); }
+        { OpScope outer(kOuter, tensor); }
         recorder().end_scope(scope);
       }
     });
   for (std::thread& thread : threads) thread.join();
-  const Trace trace = recorder().stop();
+  const Trace trace = stop();
   CHECK(trace.threads.size() == kThreads);
   for (const ThreadEvents& events : trace.threads) {
     CHECK(events.count == 2 * kOps);
@@ -197,22 +333,22 @@ void sessions_may_start_and_stop_while_operators_run() {
     threads.emplace_back([&] {
       ++running;
       while (!done.load()) {
-        OpScope outer(kOuter, {});
-        OpScope inner(kInner, {&tensor});
+        OpScope outer(kOuter);
+        OpScope inner(kInner, tensor);
       }
     });
   while (running.load() < 3) std::this_thread::yield();
   uint64_t seen = 0;
   for (int session = 0; session < 200 || seen == 0; ++session) {
-    recorder().start({.shapes = true, .memory = true});
+    start({.shapes = true, .memory = true});
     std::this_thread::yield();
-    const Trace trace = recorder().stop();
+    const Trace trace = stop();
     for (const ThreadEvents& events : trace.threads)
       for (uint32_t i = 0; i < events.count; ++i, ++seen) {
         CHECK(events[i].parent < int32_t(i));
         CHECK(named(events[i], "aten::outer") || named(events[i], "aten::inner"));
         CHECK(events[i].start_ns <= trace.end_of(events[i]));
-        CHECK(events[i].inputs[0] == (named(events[i], "aten::inner") ? 1 : 0));
+        CHECK(events[i].inputs[1] == (named(events[i], "aten::inner") ? 1 : 0));
       }
   }
   done = true;
@@ -224,13 +360,17 @@ void sessions_may_start_and_stop_while_operators_run() {
 int main() {
   inner_operators_have_the_outer_one_as_parent();
   nothing_is_recorded_outside_a_session();
-  a_second_session_is_refused_and_the_first_goes_on();
+  a_second_session_takes_over_and_the_first_ends_empty();
   an_operator_open_at_the_stop_ends_with_the_session();
   annotations_may_end_in_any_order_and_on_any_thread();
-  shapes_are_kept_only_when_asked_for();
-  memory_is_read_around_operators_on_the_npu_only();
+  arguments_are_kept_only_when_asked_for();
+  memory_is_read_where_the_operator_runs();
   an_operator_without_inputs_runs_where_it_allocates_and_not_where_it_frees();
+  host_memory_counts_from_the_start_of_the_session();
+  the_operators_around_a_new_node_know_its_number();
+  device_times_are_the_devices_on_the_hosts_clock();
+  tasks_of_a_failing_device_have_no_times();
   every_event_of_many_threads_arrives();
   sessions_may_start_and_stop_while_operators_run();
-  std::printf("10 tests passed\n");
+  std::printf("14 tests passed\n");
 }

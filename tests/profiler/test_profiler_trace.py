@@ -44,9 +44,10 @@ def test_operators_and_annotations_have_categories_and_numeric_times(trace):
         assert event["pid"] == os.getpid() and event["tid"] == threading.get_native_id()
         assert isinstance(event["ts"], float) and isinstance(event["dur"], float)
     assert label["ts"] <= add["ts"] and add["ts"] + add["dur"] <= label["ts"] + label["dur"] + 0.001
-    assert add["args"]["Input Dims"] == [[2, 3], [3]]
-    assert add["args"]["Input Strides"] == [[3, 1], [1]]
-    assert add["args"]["Input type"] == ["float", "float"]
+    assert add["args"]["Input Dims"] == [[2, 3], [3], []]
+    assert add["args"]["Input Strides"] == [[3, 1], [1], []]
+    assert add["args"]["Input type"] == ["float", "float", "Scalar"]
+    assert add["args"]["Concrete Inputs"] == ["", "", "1"]
     assert add["args"]["device_type"] == "CPU"
 
 
@@ -87,7 +88,7 @@ def test_gz_is_compressed(tmp_path):
 
 
 def test_steps_are_annotated_by_number(tmp_path):
-    with profile(schedule=schedule(wait=1, warmup=0, active=2, repeat=1)) as prof:
+    with profile(schedule=schedule(wait=0, warmup=1, active=2, repeat=1)) as prof:
         for _ in range(4):
             torch.ones(2) + 1
             prof.step()

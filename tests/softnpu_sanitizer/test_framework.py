@@ -30,10 +30,10 @@ PLANTED = {
     "out_of_bounds_before_the_next_tensor": ("out of bounds", "aclrtMemset", None),
     "uninitialised_operand": ("uninitialised read", "aclnnAdds", None),
     "uninitialised_copy_to_the_host": ("uninitialised read", "aclrtMemcpy", None),
-    "race_without_wait_stream": ("race", "aclnnAdds", "aclnnMuls"),
+    "race_without_wait_stream": ("race", "aclnnAdds", "aclnnInplaceMuls"),
     "race_without_record_stream": ("race", "aclnnInplaceZero", "aclnnMuls"),
     "race_of_an_upload_and_its_use": ("race", "aclnnAdds", "aclrtMemcpyAsync"),
-    "race_of_the_host_and_an_operator": ("race", "aclrtMemcpy", "aclnnMuls"),
+    "race_of_the_host_and_an_operator": ("race", "aclrtMemcpy", "aclnnInplaceMuls"),
 }
 
 

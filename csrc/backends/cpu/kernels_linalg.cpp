@@ -16,23 +16,14 @@ Tensor in_batch_of(const Tensor& t, int64_t last, const Tensor& like, int64_t di
   return views::expand(t, sizes, true);
 }
 
-// A factor that lies in the memory of the result is copied first, because the product is written as it is made.
-Tensor apart(const Tensor& factor, const Tensor& out) {
-  if (factor.storage_ref() != out.storage_ref()) return factor;
-  const Tensor copy = new_tensor(factor.sizes(), factor.dtype(), factor.device());
-  kernels::copy(view(factor), view(copy));
-  return copy;
-}
-
 }  // namespace
 
 void baddbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,
              const Scalar& alpha, const Tensor& out) {
   MT_CHECK_AS(not_implemented, out.dtype() != DType::boolean || out.numel() == 0,
               "\"baddbmm_with_gemm\" not implemented for 'Bool'");
-  const Tensor left = apart(batch1, out), right = apart(batch2, out);
   if (!beta.equals(0) && !out.same(self)) kernels::copy(view(self), view(out));
-  kernels::bmm(view(left), view(right), view(out), alpha, beta);
+  kernels::bmm(view(batch1), view(batch2), view(out), alpha, beta);
 }
 
 void linalg_lu_factor(const Tensor& A, bool, const Tensor& LU, const Tensor& pivots, const Tensor& info) {

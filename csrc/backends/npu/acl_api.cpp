@@ -5,6 +5,8 @@
 #include <array>
 #include <mutex>
 
+#include "backends/npu/acl_error.h"
+#include "backends/npu/launch_log.h"
 #include "base/error.h"
 
 namespace mt::npu {
@@ -48,11 +50,11 @@ const CodeText kCodes[] = {
     CODE(ACL_ERROR_RT_NO_EVENT_RESOURCE, "no event is left", "Use fewer events."),
     CODE(ACL_ERROR_RT_INTERNAL_ERROR, "an error inside the runtime", "See the device log in ~/ascend/log."),
     CODE(ACL_ERROR_RT_AICORE_TIMEOUT, "an operator took too long",
-         "Run with ACL_LAUNCH_BLOCKING=1 to see which one."),
+         "ACL_LAUNCH_BLOCKING=1 shows the whole stack of the launch."),
     CODE(ACL_ERROR_RT_AICORE_EXCEPTION, "an operator failed on the device",
-         "Run with ACL_LAUNCH_BLOCKING=1 to see which one."),
+         "ACL_LAUNCH_BLOCKING=1 shows the whole stack of the launch."),
     CODE(ACL_ERROR_RT_VECTOR_CORE_EXCEPTION, "an operator failed on the device",
-         "Run with ACL_LAUNCH_BLOCKING=1 to see which one."),
+         "ACL_LAUNCH_BLOCKING=1 shows the whole stack of the launch."),
     CODE(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, "the stream did not finish in time",
          "Look for a wait on an event that nobody records."),
     CODE(ACL_ERROR_RT_LOST_HEARTBEAT, "the device does not answer", "Check it with npu-smi info."),
@@ -144,21 +146,32 @@ std::string recent_message() {
   return message && *message ? join_text(": ", message) : std::string();
 }
 
+// Failures on the device are reported by whoever waits next.
+bool waits(const std::string& function) {
+  return function.find("ynchronize") != std::string::npos || function == "aclrtMemcpy";
+}
+
 std::string sentence(std::string text) {
   if (text.back() != '.' && text.back() != '\n') text += ".";
   return text;
 }
 }  // namespace
 
-void fail_acl(int code, const char* function, const char* suffix) {
+std::string describe_acl_error(int code, const std::string& function, bool advice) {
   const CodeText* known = nullptr;
   for (const CodeText& entry : kCodes)
     if (entry.code == code) known = &entry;
-  std::string text = join_text(function, suffix, " failed with error ", code);
+  std::string text = join_text(function, " failed with error ", code);
   if (known) text += join_text(" (", known->name, ": ", known->meaning, ")");
   text = sentence(text + recent_message());
-  throw Error(ErrorKind::runtime,
-              text + " " + (known ? known->next_step : "Look the code up in CANN's error code reference."));
+  if (waits(function)) text += describe_launches(text);
+  if (advice)
+    text += join_text(" ", known ? known->next_step : "Look the code up in CANN's error code reference.");
+  return text;
+}
+
+void fail_acl(int code, const char* function, const char* suffix) {
+  throw Error(ErrorKind::runtime, describe_acl_error(code, join_text(function, suffix), true));
 }
 
 void fail_null(const char* function) {

@@ -35,6 +35,7 @@ namespace mt::npu {
   X(aclrtQueryEventStatus)       \
   X(aclrtSynchronizeEvent)       \
   X(aclrtEventElapsedTime)       \
+  X(aclrtEventGetTimestamp)      \
   X(aclrtMalloc)                 \
   X(aclrtFree)                   \
   X(aclrtMallocHost)             \
@@ -66,7 +67,15 @@ namespace mt::npu {
   X(aclGetDeviceCapability)            \
   X(aclrtDeviceDisablePeerAccess)      \
   X(aclrtDeviceGetStreamPriorityRange) \
-  X(aclrtGetDeviceUtilizationRate)
+  X(aclrtGetDeviceUtilizationRate)     \
+  X(aclrtReserveMemAddress)            \
+  X(aclrtReleaseMemAddress)            \
+  X(aclrtMallocPhysical)               \
+  X(aclrtFreePhysical)                 \
+  X(aclrtMapMem)                       \
+  X(aclrtUnmapMem)                     \
+  X(aclrtIpcGetEventHandle)            \
+  X(aclrtIpcOpenEventHandle)
 
 struct AclApi {
 #define X(name) decltype(&::name) name = nullptr;

@@ -1,9 +1,14 @@
 #include "backends/npu/aclnn_call.h"
 
 #include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cmath>
 #include <string>
 
+#include "backends/npu/launch_log.h"
 #include "base/error.h"
+#include "core/observe_task.h"
 
 namespace mt::npu::aclnn {
 namespace {
@@ -40,10 +45,12 @@ class Workspace {
 };
 
 void enqueue(const char* name, Launch* function, void* workspace, uint64_t bytes, aclOpExecutor* executor,
-             void* stream) {
+             int device, void* stream) {
+  TaskScope scope({TaskKind::kernel, "aclnnLaunch", name, device, stream});
   const aclnnStatus status = function(workspace, bytes, executor, stream);  // the library frees the executor
   if (status != 0) [[unlikely]]
     fail_acl(status, name);
+  note_launch(name, stream);
 }
 
 }  // namespace
@@ -55,7 +62,8 @@ aclTensor* make_tensor(const Tensor& tensor) {
   MT_CHECK(impl.device.is_npu(), "Expected all tensors to be on the same device, but found a tensor on '",
            to_string(impl.device), "' among the arguments of an NPU operator");
   const Storage& storage = *impl.storage;
-  const int64_t elements = int64_t(storage.nbytes / itemsize(impl.dtype));
+  // Sizes are powers of two; a division would cost as much as the rest of this function.
+  const int64_t elements = int64_t(storage.nbytes >> std::countr_zero(itemsize(impl.dtype)));
   aclTensor* made = acl().aclCreateTensor(impl.sizes(), impl.ndim, kTypes[int(impl.dtype)], impl.strides(),
                                           impl.offset, format_of(impl.ndim), &elements, 1, storage.data);
   if (!made) [[unlikely]]
@@ -89,6 +97,54 @@ aclScalar* make_scalar(const Scalar& value) {
   if (!made) [[unlikely]]
     fail_null("aclCreateScalar");
   return made;
+}
+
+aclIntArray* make_int_array(IntList numbers) {
+  aclIntArray* made = acl().aclCreateIntArray(numbers.data(), numbers.size());
+  if (!made) [[unlikely]]
+    fail_null("aclCreateIntArray");
+  return made;
+}
+
+namespace {
+
+// What is kept in the slot; made by the first who asks.
+template <class T, class Make, class Destroy>
+const T* kept(std::atomic<T*>& slot, const Make& make, const Destroy& destroy) {
+  T* found = slot.load(std::memory_order_acquire);
+  if (found) [[likely]]
+    return found;
+  T* made = make();
+  if (slot.compare_exchange_strong(found, made)) return made;
+  destroy(made);  // another thread was faster
+  return found;
+}
+
+}  // namespace
+
+const aclScalar* shared_scalar(const Scalar& value) {
+  static std::array<std::atomic<aclScalar*>, 4> slots{};
+  size_t slot;
+  if (value.category() == Category::integral) {
+    const int64_t number = value.to<int64_t>();
+    if (number != 0 && number != 1) return nullptr;
+    slot = size_t(number);
+  } else if (value.category() == Category::floating) {
+    const double number = value.to<double>();
+    if ((number != 0 && number != 1) || std::signbit(number)) return nullptr;
+    slot = number == 0 ? 2 : 3;
+  } else {
+    return nullptr;
+  }
+  return kept(slots[slot], [&] { return make_scalar(value); }, acl().aclDestroyScalar);
+}
+
+const aclIntArray* shared_int_array(IntList numbers) {
+  static std::array<std::atomic<aclIntArray*>, 5> slots{};
+  if (numbers.size() > 1) return nullptr;
+  if (!numbers.empty() && (numbers[0] < 0 || numbers[0] > 3)) return nullptr;
+  const size_t slot = numbers.empty() ? 0 : size_t(numbers[0]) + 1;
+  return kept(slots[slot], [&] { return make_int_array(numbers); }, acl().aclDestroyIntArray);
 }
 
 aclTensorList* make_tensor_list(TensorList tensors) {
@@ -135,7 +191,7 @@ Phases find_operator(const char* name) {
 void launch(const char* name, Launch* function, uint64_t workspace, aclOpExecutor* executor, int device) {
   void* stream = current_stream(device);
   if (workspace == 0) [[likely]] {
-    enqueue(name, function, nullptr, 0, executor, stream);
+    enqueue(name, function, nullptr, 0, executor, device, stream);
   } else {
     std::optional<Workspace> memory;
     try {
@@ -144,7 +200,7 @@ void launch(const char* name, Launch* function, uint64_t workspace, aclOpExecuto
       acl().aclDestroyAclOpExecutor(executor);  // only a launch would have freed it
       throw;
     }
-    enqueue(name, function, memory->address(), workspace, executor, stream);
+    enqueue(name, function, memory->address(), workspace, executor, device, stream);
   }
   if (g_launch_blocking) [[unlikely]]
     host_hooks().synchronize(device, stream);

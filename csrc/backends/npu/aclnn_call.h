@@ -23,6 +23,10 @@ namespace mt::npu::aclnn {
 aclDataType data_type(DType dtype);
 aclTensor* make_tensor(const Tensor& tensor);
 aclScalar* make_scalar(const Scalar& value);
+// Descriptors of what operators are given most often, and only read, live as long as the process.
+const aclScalar* shared_scalar(const Scalar& value);   // of 0 and 1; null for other numbers
+const aclIntArray* shared_int_array(IntList numbers);  // of no or one dimension; null for other lists
+aclIntArray* make_int_array(IntList numbers);
 aclTensorList* make_tensor_list(TensorList tensors);
 
 // The reduced dimensions, explicit and not negative; every one when `dim` names none.
@@ -57,32 +61,45 @@ template <class A>
 struct Argument<const aclScalar*, A> {
   const aclScalar* value;
   explicit Argument(const A& number) {
-    if constexpr (std::is_same_v<A, std::optional<Scalar>>) value = number ? make_scalar(*number) : nullptr;
-    else value = make_scalar(Scalar(number));
+    if constexpr (std::is_same_v<A, std::optional<Scalar>>) {
+      if (number) make(*number);
+      else value = nullptr;
+    } else {
+      make(Scalar(number));
+    }
   }
   ~Argument() {
-    if (value) acl().aclDestroyScalar(value);
+    if (own_) acl().aclDestroyScalar(value);
   }
   Argument(const Argument&) = delete;
+
+ private:
+  void make(const Scalar& number) {
+    value = shared_scalar(number);
+    own_ = !value;
+    if (own_) value = make_scalar(number);
+  }
+  bool own_ = false;
 };
 
 template <class A>
 struct Argument<const aclIntArray*, A> {
   const aclIntArray* value;
-  explicit Argument(const A& list) : value(make(list)) {}
-  ~Argument() { acl().aclDestroyIntArray(value); }
-  Argument(const Argument&) = delete;
-
- private:
-  static const aclIntArray* make(const A& list) {
+  explicit Argument(const A& list) {
     IntList numbers;
     if constexpr (std::is_same_v<A, DimList>) numbers = list.dims();
     else numbers = list;
-    const aclIntArray* array = acl().aclCreateIntArray(numbers.data(), numbers.size());
-    if (!array) [[unlikely]]
-      fail_null("aclCreateIntArray");
-    return array;
+    value = shared_int_array(numbers);
+    own_ = !value;
+    if (own_) value = make_int_array(numbers);
   }
+  ~Argument() {
+    if (own_) acl().aclDestroyIntArray(value);
+  }
+  Argument(const Argument&) = delete;
+
+ private:
+  bool own_;
 };
 
 template <size_t N>

@@ -3,7 +3,9 @@
 #include <cstring>
 
 #include "backends/npu/aclnn_call.h"
+#include "backends/npu/launch_log.h"
 #include "core/host_lock.h"
+#include "core/observe_task.h"
 
 namespace mt::npu {
 namespace {
@@ -17,13 +19,42 @@ void copy_on_device(const Tensor& from, const Tensor& to) {
   aclnn::call(f, to.device(), to, from);
 }
 
-void wait_for(int device, void* stream) { host_hooks().synchronize(device, stream); }
-
-void copy_bytes_async(void* to, const void* from, size_t bytes, aclrtMemcpyKind kind, void* stream) {
-  check(acl().aclrtMemcpyAsync(to, bytes, from, bytes, kind, stream), "aclrtMemcpyAsync");
+void wait_for(int device, void* stream) {
+  report_wait();
+  host_hooks().synchronize(device, stream);
 }
 
-void copy_bytes(void* to, const void* from, size_t bytes, aclrtMemcpyKind kind) {
+// What the profiler calls it. Asynchronous copies are of pinned memory.
+const char* copy_name(aclrtMemcpyKind kind, bool pinned) {
+  switch (kind) {
+    case ACL_MEMCPY_HOST_TO_DEVICE:
+      return pinned ? "Memcpy HtoD (Pinned -> Device)" : "Memcpy HtoD (Pageable -> Device)";
+    case ACL_MEMCPY_DEVICE_TO_HOST:
+      return pinned ? "Memcpy DtoH (Device -> Pinned)" : "Memcpy DtoH (Device -> Pageable)";
+    default: return "Memcpy DtoD (Device -> Device)";
+  }
+}
+
+void copy_bytes_async(void* to, const void* from, size_t bytes, aclrtMemcpyKind kind, int device,
+                      void* stream) {
+  TaskScope scope({.kind = TaskKind::copy,
+                   .call = "aclrtMemcpyAsync",
+                   .name = copy_name(kind, true),
+                   .device = device,
+                   .stream = stream,
+                   .bytes = int64_t(bytes)});
+  check(acl().aclrtMemcpyAsync(to, bytes, from, bytes, kind, stream), "aclrtMemcpyAsync");
+  note_launch("aclrtMemcpyAsync", stream);
+}
+
+// The stream is idle.
+void copy_bytes(void* to, const void* from, size_t bytes, aclrtMemcpyKind kind, int device, void* stream) {
+  TaskScope scope({.kind = TaskKind::host_copy,
+                   .call = "aclrtMemcpy",
+                   .name = copy_name(kind, false),
+                   .device = device,
+                   .stream = stream,
+                   .bytes = int64_t(bytes)});
   HostWork without_lock{int64_t(bytes)};
   check(acl().aclrtMemcpy(to, bytes, from, bytes, kind), "aclrtMemcpy");
 }
@@ -109,13 +140,13 @@ void upload_dense(const Tensor& from, const Tensor& to, bool non_blocking) {
   activate(device);
   void* stream = current_stream(device);
   if (from.storage().pinned && non_blocking && same_layout(from, to)) {
-    copy_bytes_async(to.data(), from.data(), bytes, ACL_MEMCPY_HOST_TO_DEVICE, stream);
+    copy_bytes_async(to.data(), from.data(), bytes, ACL_MEMCPY_HOST_TO_DEVICE, device, stream);
     host_hooks().pinned_pool().record_stream(runtime::Address(from.storage().data),
                                              runtime::StreamHandle(stream));
   } else if (bytes <= kStagingLimit) {
     Staging staging(bytes);
     copy_on_host(from, staging.as_tensor(to.sizes(), to.dtype()));
-    copy_bytes_async(to.data(), staging.data(), bytes, ACL_MEMCPY_HOST_TO_DEVICE, stream);
+    copy_bytes_async(to.data(), staging.data(), bytes, ACL_MEMCPY_HOST_TO_DEVICE, device, stream);
     staging.used_by(stream);
   } else {
     Tensor source = from;
@@ -124,7 +155,7 @@ void upload_dense(const Tensor& from, const Tensor& to, bool non_blocking) {
       copy_on_host(from, source);
     }
     wait_for(device, stream);
-    copy_bytes(to.data(), source.data(), bytes, ACL_MEMCPY_HOST_TO_DEVICE);
+    copy_bytes(to.data(), source.data(), bytes, ACL_MEMCPY_HOST_TO_DEVICE, device, stream);
   }
 }
 
@@ -144,16 +175,16 @@ void download(const Tensor& from, const Tensor& to, bool non_blocking) {
   const Tensor source = contiguous(from);
   void* stream = current_stream(device);
   if (non_blocking && to.storage().pinned && same_layout(source, to)) {
-    copy_bytes_async(to.data(), source.data(), to.nbytes(), ACL_MEMCPY_DEVICE_TO_HOST, stream);
+    copy_bytes_async(to.data(), source.data(), to.nbytes(), ACL_MEMCPY_DEVICE_TO_HOST, device, stream);
     host_hooks().pinned_pool().record_stream(runtime::Address(to.storage().data),
                                              runtime::StreamHandle(stream));
     return;
   }
   wait_for(device, stream);
   if (same_layout(source, to))
-    return copy_bytes(to.data(), source.data(), to.nbytes(), ACL_MEMCPY_DEVICE_TO_HOST);
+    return copy_bytes(to.data(), source.data(), to.nbytes(), ACL_MEMCPY_DEVICE_TO_HOST, device, stream);
   Tensor arrived = new_tensor(from.sizes(), from.dtype(), {DeviceType::cpu});
-  copy_bytes(arrived.data(), source.data(), source.nbytes(), ACL_MEMCPY_DEVICE_TO_HOST);
+  copy_bytes(arrived.data(), source.data(), source.nbytes(), ACL_MEMCPY_DEVICE_TO_HOST, device, stream);
   copy_on_host(arrived, to);
 }
 
@@ -196,7 +227,8 @@ void copy_between_devices(const Tensor& from, const Tensor& to) {
   void *source_stream = current_stream(source_device), *target_stream = current_stream(target_device);
   make_wait_across(source_device, source_stream, target_device, target_stream);
   activate(source_device);
-  copy_bytes_async(target.data(), source.data(), target.nbytes(), ACL_MEMCPY_DEVICE_TO_DEVICE, source_stream);
+  copy_bytes_async(target.data(), source.data(), target.nbytes(), ACL_MEMCPY_DEVICE_TO_DEVICE, source_device,
+                   source_stream);
   make_wait_across(target_device, target_stream, source_device, source_stream);
   if (!target.same(to)) copy_on_device(target, to);
 }
@@ -221,10 +253,10 @@ void copy(const Tensor& from, const Tensor& to, bool non_blocking) {
 Scalar item(const Tensor& tensor) {
   const int device = tensor.device().index;
   activate(device);
-  wait_for(device, current_stream(device));
+  void* stream = current_stream(device);
+  wait_for(device, stream);
   alignas(16) char value[16];
-  check(acl().aclrtMemcpy(value, sizeof(value), tensor.data(), tensor.itemsize(), ACL_MEMCPY_DEVICE_TO_HOST),
-        "aclrtMemcpy");
+  copy_bytes(value, tensor.data(), size_t(tensor.itemsize()), ACL_MEMCPY_DEVICE_TO_HOST, device, stream);
   return read_scalar(value, tensor.dtype());
 }
 

@@ -15,6 +15,14 @@ std::vector<Tensor> without_gaps(const Tensor& self, TensorList indices) {
   return list;
 }
 
+// PyTorch reads places from uint8 as well.
+Tensor as_places(const Tensor& index) {
+  if (index.dtype() == DType::int64 || index.dtype() == DType::int32) return index;
+  const Tensor places = new_tensor(index.sizes(), DType::int64, index.device());
+  copy(index, places, false);
+  return places;
+}
+
 int64_t scatter_code(std::string_view reduce) { return reduce == "multiply" ? 2 : 1; }
 
 int64_t reduce_code(std::string_view reduce) {
@@ -47,6 +55,16 @@ void index_put(const Tensor& self, TensorList indices, const Tensor& values, boo
   aclnn::call(f, self.device(), self, TensorList(list), values, accumulate, false);
 }
 
+void gather(const Tensor& self, int64_t dim, const Tensor& index, bool, const Tensor& out) {
+  if (out.numel() == 0) return;
+  static aclnn::Function<decltype(aclnnGatherGetWorkspaceSize)> f("aclnnGather");
+  aclnn::call(f, out.device(), self, dim, as_places(index), out);
+}
+void scatter_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, const Tensor& out) {
+  static aclnn::Function<decltype(aclnnScatterAddGetWorkspaceSize)> f("aclnnScatterAdd");
+  aclnn::call(f, out.device(), self, dim, as_places(index), src, out);
+}
+
 void scatter_with(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
                   std::string_view reduce, const Tensor& out) {
   static aclnn::Function<decltype(aclnnScatterGetWorkspaceSize)> f("aclnnScatter");
@@ -61,6 +79,18 @@ void scatter_reduce(const Tensor& self, int64_t dim, const Tensor& index, const 
                     std::string_view reduce, bool include_self, const Tensor& out) {
   static aclnn::Function<decltype(aclnnScatterReduceGetWorkspaceSize)> f("aclnnScatterReduce");
   aclnn::call(f, out.device(), self, dim, index, src, reduce_code(reduce), include_self, out);
+}
+
+// Complex numbers go by their parts, each a view.
+void unfold_backward(const Tensor& grad_in, IntList input_sizes, int64_t dim, int64_t size, int64_t step,
+                     const Tensor& out) {
+  static aclnn::Function<decltype(aclnnUnfoldGradGetWorkspaceSize)> f("aclnnUnfoldGrad");
+  if (!is_complex(out.dtype()))
+    return aclnn::call(f, out.device(), grad_in, input_sizes, dim, size, step, out);
+  const Tensor grads = views::view_as_real(grad_in), results = views::view_as_real(out);
+  for (int64_t part = 0; part < 2; ++part)
+    aclnn::call(f, out.device(), views::select(grads, -1, part), input_sizes, dim, size, step,
+                views::select(results, -1, part));
 }
 
 void put(const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate, const Tensor& out) {

@@ -1,7 +1,10 @@
 // Convolution, pooling, normalisation and interpolation: operators whose ACLNN form differs from the table's.
+#include <algorithm>
 #include <string_view>
 
 #include "backends/npu/aclnn_call.h"
+#include "backends/npu/copy.h"
+#include "core/views.h"
 #include "generated/npu/kernels.h"
 
 namespace mt::npu {
@@ -43,14 +46,39 @@ void convolve_transposed(const Tensor& input, const Tensor& weight, const Tensor
   aclnn::call(f, out.device(), input, weight, bias, stride, padding, dilation, true, extra, groups, out, 0);
 }
 
+namespace {
+
+// A transposed convolution may have more elements than the last window needs; convolving them again gives more windows
+// than there are gradients. Those that are missing are zero.
+Tensor for_all_windows(const Tensor& grad_output, const Tensor& input, const Tensor& weight, IntList stride,
+                       IntList padding, IntList dilation) {
+  Dims sizes(grad_output.sizes());
+  for (size_t i = 0; i < stride.size(); ++i)
+    sizes[2 + i] =
+        (input.sizes()[2 + i] + 2 * padding[i] - dilation[i] * (weight.sizes()[2 + i] - 1) - 1) / stride[i] +
+        1;
+  if (std::ranges::equal(sizes, grad_output.sizes())) return grad_output;
+  const Tensor all = new_tensor(sizes, grad_output.dtype(), grad_output.device());
+  MT_ACLNN(aclnnInplaceZero);
+  aclnn::call(f, all.device(), all);
+  Tensor part = all;
+  for (size_t i = 0; i < stride.size(); ++i)
+    part = views::slice(part, int64_t(2 + i), 0, grad_output.sizes()[2 + i], 1);
+  copy(grad_output, part, false);
+  return all;
+}
+
+}  // namespace
+
 // The operator wants the weight for its shape only, which the result has.
 void convolve_weight(const Tensor& input, const Tensor& grad_output, IntList, IntList stride, IntList padding,
                      IntList dilation, int64_t groups, const Tensor& out) {
   MT_ACLNN(aclnnConvolutionBackward);
   const Dims none(stride.size(), 0);
   const int64_t bias_size[] = {grad_output.sizes()[1]};
-  aclnn::call(f, out.device(), grad_output, input, out, IntList(bias_size), stride, padding, dilation, false,
-              none, groups, std::array{false, true, false}, 0, Tensor(), out, Tensor());
+  const Tensor grad = for_all_windows(grad_output, input, out, stride, padding, dilation);
+  aclnn::call(f, out.device(), grad, input, out, IntList(bias_size), stride, padding, dilation, false, none,
+              groups, std::array{false, true, false}, 0, Tensor(), out, Tensor());
 }
 
 void avg_pool2d(const Tensor& self, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode,
@@ -92,6 +120,44 @@ void adaptive_avg_pool_backward(const Tensor& grad_output, IntList, int64_t spat
   }
 }
 
+namespace {
+
+// Most operators say in int32 where a maximum was found; PyTorch in int64.
+template <class Call>
+void with_narrow_indices(const Tensor& indices, const Call& call) {
+  const Tensor narrow = new_tensor(indices.sizes(), DType::int32, indices.device());
+  call(narrow);
+  copy(narrow, indices, false);
+}
+
+}  // namespace
+
+void max_pool2d(const Tensor& self, IntList kernel_size, IntList stride, IntList padding, IntList dilation,
+                bool ceil_mode, const Tensor& out, const Tensor& indices) {
+  if (out.numel() == 0) return;
+  MT_ACLNN(aclnnMaxPool2dWithIndices);
+  with_narrow_indices(indices, [&](const Tensor& places) {
+    aclnn::call(f, out.device(), self, each(kernel_size, 2), each(stride, 2, kernel_size), each(padding, 2),
+                each(dilation, 2), ceil_mode, out, places);
+  });
+}
+void max_pool3d(const Tensor& self, IntList kernel_size, IntList stride, IntList padding, IntList dilation,
+                bool ceil_mode, const Tensor& out, const Tensor& indices) {
+  if (out.numel() == 0) return;
+  MT_ACLNN(aclnnMaxPool3dWithArgmax);
+  with_narrow_indices(indices, [&](const Tensor& places) {
+    aclnn::call(f, out.device(), self, each(kernel_size, 3), each(stride, 3, kernel_size), each(padding, 3),
+                each(dilation, 3), ceil_mode, out, places);
+  });
+}
+void adaptive_max_pool3d(const Tensor& self, IntList output_size, const Tensor& out, const Tensor& indices) {
+  if (out.numel() == 0) return;
+  MT_ACLNN(aclnnAdaptiveMaxPool3d);
+  with_narrow_indices(indices, [&](const Tensor& places) {
+    aclnn::call(f, out.device(), self, each(output_size, 3), out, places);
+  });
+}
+
 void layer_norm_backward(const Tensor& grad_output, const Tensor& input, IntList normalized_shape,
                          const Tensor& mean, const Tensor& rstd, const Tensor& weight, int64_t needs,
                          const Tensor& to_input, const Tensor& to_weight, const Tensor& to_bias) {
@@ -120,6 +186,10 @@ void batch_norm_backward(const Tensor& grad_output, const Tensor& input, const T
 
 namespace {
 
+// A line as a plane of one row, for operators that have no form for lines.
+Tensor raised(const Tensor& lines) { return views::unsqueeze(lines, -2); }
+Dims raised(IntList pad) { return {pad[0], pad[1], 0, 0}; }
+
 // Calls the operator of a mode (reflect, replicate, circular) and a number of dimensions.
 #define MT_EDGES(name, ...)                           \
   {                                                   \
@@ -141,6 +211,7 @@ void extend_edges(const Tensor& self, IntList pad, int64_t mode, const Tensor& o
   if (mode == 1 && dims == 1) MT_EDGES(aclnnReplicationPad1d, self, pad, out)
   if (mode == 1 && dims == 2) MT_EDGES(aclnnReplicationPad2d, self, pad, out)
   if (mode == 1 && dims == 3) MT_EDGES(aclnnReplicationPad3d, self, pad, out)
+  if (mode == 2 && dims == 1) MT_EDGES(aclnnCircularPad2d, raised(self), raised(pad), raised(out))
   if (mode == 2 && dims == 2) MT_EDGES(aclnnCircularPad2d, self, pad, out)
   if (mode == 2 && dims == 3) MT_EDGES(aclnnCircularPad3d, self, pad, out)
   fail_edges(mode, dims);
@@ -153,6 +224,8 @@ void extend_edges_backward(const Tensor& self, IntList pad, int64_t mode, const 
   if (mode == 1 && dims == 1) MT_EDGES(aclnnReplicationPad1dBackward, self, out, pad, out)
   if (mode == 1 && dims == 2) MT_EDGES(aclnnReplicationPad2dBackward, self, out, pad, out)
   if (mode == 1 && dims == 3) MT_EDGES(aclnnReplicationPad3dBackward, self, out, pad, out)
+  if (mode == 2 && dims == 1)
+    MT_EDGES(aclnnCircularPad2dBackward, raised(self), raised(out), raised(pad), raised(out))
   if (mode == 2 && dims == 2) MT_EDGES(aclnnCircularPad2dBackward, self, out, pad, out)
   if (mode == 2 && dims == 3) MT_EDGES(aclnnCircularPad3dBackward, self, out, pad, out)
   fail_edges(mode, dims);

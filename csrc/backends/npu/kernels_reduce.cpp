@@ -1,4 +1,6 @@
 // Reductions whose ACLNN form differs from PyTorch's.
+#include <cmath>
+
 #include "backends/npu/aclnn_call.h"
 #include "backends/npu/copy.h"
 #include "core/views.h"
@@ -19,12 +21,26 @@ void arg_reduce(Function& f, const Tensor& self, std::optional<int64_t> dim, boo
   aclnn::call(f, out.device(), views::view(contiguous(self), all), 0, false, views::view(out, IntList{}));
 }
 
-// ACLNN takes a whole number for what PyTorch allows to be any.
-int64_t whole(const std::optional<Scalar>& correction) {
-  const double value = correction.value_or(Scalar(1)).to<double>();
-  MT_CHECK_AS(not_implemented, value == double(int64_t(value)), "npu: a correction of ", value,
-              " is not supported, wanted a whole number");
-  return int64_t(value);
+// ACLNN takes a whole number for what PyTorch allows to be any: others divide afterwards, by what 0 has not.
+struct Correction {
+  int64_t whole;
+  double factor = 1;  // of the variance
+
+  Correction(const std::optional<Scalar>& correction, const Tensor& self, IntList dims) {
+    const double value = correction.value_or(Scalar(1)).to<double>();
+    whole = int64_t(value);
+    if (double(whole) == value) return;
+    whole = 0;
+    double count = 1;
+    for (int64_t d : dims) count *= double(self.sizes()[size_t(d)]);
+    factor = count / std::max(0.0, count - value);
+  }
+};
+
+void scale(const Tensor& tensor, double factor) {
+  if (factor == 1 || tensor.numel() == 0) return;
+  static aclnn::Function<decltype(aclnnInplaceMulsGetWorkspaceSize)> f("aclnnInplaceMuls");
+  aclnn::call(f, tensor.device(), tensor, Scalar(factor));
 }
 
 }  // namespace
@@ -63,22 +79,34 @@ void prod(const Tensor& self, const DimList& dim, bool keepdim, std::optional<DT
 void var(const Tensor& self, const DimList& dim, const std::optional<Scalar>& correction, bool keepdim,
          const Tensor& out) {
   static aclnn::Function<decltype(aclnnVarCorrectionGetWorkspaceSize)> f("aclnnVarCorrection");
-  aclnn::call(f, out.device(), self, aclnn::dims(dim, self.dim()), whole(correction), keepdim, out);
+  const Dims dims = aclnn::dims(dim, self.dim());
+  const Correction less(correction, self, dims);
+  aclnn::call(f, out.device(), self, dims, less.whole, keepdim, out);
+  scale(out, less.factor);
 }
 void std_dev(const Tensor& self, const DimList& dim, const std::optional<Scalar>& correction, bool keepdim,
              const Tensor& out) {
   static aclnn::Function<decltype(aclnnStdGetWorkspaceSize)> f("aclnnStd");
-  aclnn::call(f, out.device(), self, aclnn::dims(dim, self.dim()), whole(correction), keepdim, out);
+  const Dims dims = aclnn::dims(dim, self.dim());
+  const Correction less(correction, self, dims);
+  aclnn::call(f, out.device(), self, dims, less.whole, keepdim, out);
+  scale(out, std::sqrt(less.factor));
 }
 void var_mean(const Tensor& self, const DimList& dim, const std::optional<Scalar>& correction, bool keepdim,
               const Tensor& out, const Tensor& mean) {
   static aclnn::Function<decltype(aclnnVarMeanGetWorkspaceSize)> f("aclnnVarMean");
-  aclnn::call(f, out.device(), self, aclnn::dims(dim, self.dim()), whole(correction), keepdim, out, mean);
+  const Dims dims = aclnn::dims(dim, self.dim());
+  const Correction less(correction, self, dims);
+  aclnn::call(f, out.device(), self, dims, less.whole, keepdim, out, mean);
+  scale(out, less.factor);
 }
 void std_mean(const Tensor& self, const DimList& dim, const std::optional<Scalar>& correction, bool keepdim,
               const Tensor& out, const Tensor& mean) {
   static aclnn::Function<decltype(aclnnStdMeanCorrectionGetWorkspaceSize)> f("aclnnStdMeanCorrection");
-  aclnn::call(f, out.device(), self, aclnn::dims(dim, self.dim()), whole(correction), keepdim, out, mean);
+  const Dims dims = aclnn::dims(dim, self.dim());
+  const Correction less(correction, self, dims);
+  aclnn::call(f, out.device(), self, dims, less.whole, keepdim, out, mean);
+  scale(out, std::sqrt(less.factor));
 }
 
 }  // namespace mt::npu

@@ -24,10 +24,9 @@ void allocate(Storage& storage, size_t nbytes) {
 
 void copy_within(Storage& to, const Storage& from, size_t nbytes) {
   const int device = to.device.index;
-  activate(device);
-  check(acl().aclrtMemcpyAsync(to.data, nbytes, from.data, nbytes, ACL_MEMCPY_DEVICE_TO_DEVICE,
-                               current_stream(device)),
-        "aclrtMemcpyAsync");
+  npu().copy_async(runtime::Address(to.data), runtime::Address(from.data), nbytes,
+                   runtime::CopyKind::device_to_device,
+                   {device, 0, runtime::StreamHandle(current_stream(device))});
 }
 
 Device resolve(Device device) {

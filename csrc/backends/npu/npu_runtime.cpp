@@ -5,12 +5,15 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "backends/npu/launch_log.h"
 #include "base/error.h"
+#include "core/observe_task.h"
 
 namespace mt::npu {
 
 thread_local int t_acl_device __attribute__((tls_model("initial-exec"))) = -1;
 bool g_launch_blocking = false;
+std::atomic<SyncDebugMode> g_sync_debug_mode{SyncDebugMode::off};
 std::array<std::atomic<void*>, kMaxDevices> g_default_streams{};
 
 namespace {
@@ -55,6 +58,8 @@ NpuRuntime& npu() {
   static auto* runtime = new NpuRuntime;  // never destroyed: tensors may be freed while the process ends
   return *runtime;
 }
+
+bool NpuRuntime::is_in_bad_fork() const { return g_forked; }
 
 void NpuRuntime::initialize() {
   if (is_initialized()) [[likely]] {
@@ -149,9 +154,19 @@ void NpuRuntime::set_device(int device) {
   state.current_npu = device;
 }
 
+void report_wait() {
+  switch (g_sync_debug_mode.load(std::memory_order_relaxed)) {
+    case SyncDebugMode::off: return;
+    case SyncDebugMode::warn: return g_hooks.warn("called a synchronizing NPU operation");
+    case SyncDebugMode::error: fail(ErrorKind::runtime, "called a synchronizing NPU operation");
+  }
+}
+
 void NpuRuntime::synchronize_device(int device) {
   activate(device);
+  TaskScope scope({TaskKind::device_sync, "aclrtSynchronizeDevice", "Context Sync", device});
   check(acl().aclrtSynchronizeDevice(), "aclrtSynchronizeDevice");
+  note_waited(nullptr);
 }
 
 runtime::MemoryInfo NpuRuntime::memory_info(int device) {
@@ -190,6 +205,16 @@ void NpuRuntime::free_pinned(runtime::Address address) {
 }
 
 namespace {
+// What the profiler calls it.
+const char* copy_name(runtime::CopyKind kind) {
+  switch (kind) {
+    case runtime::CopyKind::host_to_device: return "Memcpy HtoD (Pinned -> Device)";
+    case runtime::CopyKind::device_to_host: return "Memcpy DtoH (Device -> Pinned)";
+    case runtime::CopyKind::device_to_device: return "Memcpy DtoD (Device -> Device)";
+    default: return "Memcpy HtoH (Pinned -> Pinned)";
+  }
+}
+
 aclrtMemcpyKind acl_kind(runtime::CopyKind kind) {
   switch (kind) {
     case runtime::CopyKind::host_to_device: return ACL_MEMCPY_HOST_TO_DEVICE;
@@ -210,6 +235,12 @@ void NpuRuntime::copy(runtime::Address to, runtime::Address from, size_t bytes, 
 void NpuRuntime::copy_async(runtime::Address to, runtime::Address from, size_t bytes, runtime::CopyKind kind,
                             const runtime::Stream& stream) {
   activate(stream.device);
+  TaskScope scope({.kind = TaskKind::copy,
+                   .call = "aclrtMemcpyAsync",
+                   .name = copy_name(kind),
+                   .device = stream.device,
+                   .stream = reinterpret_cast<void*>(stream.handle),
+                   .bytes = int64_t(bytes)});
   check(acl().aclrtMemcpyAsync(reinterpret_cast<void*>(to), bytes, reinterpret_cast<void*>(from), bytes,
                                acl_kind(kind), reinterpret_cast<void*>(stream.handle)),
         "aclrtMemcpyAsync");
@@ -217,6 +248,12 @@ void NpuRuntime::copy_async(runtime::Address to, runtime::Address from, size_t b
 
 void NpuRuntime::fill_async(runtime::Address to, uint8_t value, size_t bytes, const runtime::Stream& stream) {
   activate(stream.device);
+  TaskScope scope({.kind = TaskKind::fill,
+                   .call = "aclrtMemsetAsync",
+                   .name = "Memset (Device)",
+                   .device = stream.device,
+                   .stream = reinterpret_cast<void*>(stream.handle),
+                   .bytes = int64_t(bytes)});
   check(acl().aclrtMemsetAsync(reinterpret_cast<void*>(to), bytes, value, bytes,
                                reinterpret_cast<void*>(stream.handle)),
         "aclrtMemsetAsync");

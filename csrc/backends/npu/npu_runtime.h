@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -20,12 +21,24 @@ namespace mt::npu {
 
 inline constexpr int kMaxDevices = runtime::AllocatorRegistry::kMaxDevices;
 
-// What the Python side does for the device. Called on slow paths only; every function may take the GIL.
+// Where the host program is: a code object of Python, which the position keeps alive, and the instruction in it.
+struct HostPosition {
+  void* code = nullptr;
+  int instruction = 0;
+};
+
+// What the Python side does for the device. Called on slow paths only, `position` excepted; every function but
+// that one may take the GIL.
 struct HostHooks {
   void (*prepare)() = nullptr;  // loads the libraries or throws an error that says how
   void (*synchronize)(int device,
                       void* stream) = nullptr;  // waits for a stream of the device, without the GIL
   runtime::PinnedPool& (*pinned_pool)() = nullptr;
+  HostPosition (*position)() = nullptr;                  // none on a thread that does not hold the GIL
+  void (*drop_position)(const HostPosition&) = nullptr;  // with the GIL
+  std::string (*describe_position)(const HostPosition&) = nullptr;  // with the GIL
+  void (*with_lock)(const std::function<void()>&) = nullptr;        // runs it with the GIL
+  void (*warn)(const char* text) = nullptr;
 };
 void set_host_hooks(HostHooks hooks);
 const HostHooks& host_hooks();
@@ -58,6 +71,7 @@ class NpuRuntime final : public runtime::DeviceRuntime {
   void synchronize_event(runtime::EventHandle event) override;
   void make_stream_wait(const runtime::Stream& stream, runtime::EventHandle event) override;
   float elapsed_ms(runtime::EventHandle begin, runtime::EventHandle end) override;
+  int64_t event_time_us(runtime::EventHandle event) override;
 
   runtime::Address allocate(int device, size_t bytes) override;
   void free(int device, runtime::Address address) override;
@@ -69,8 +83,20 @@ class NpuRuntime final : public runtime::DeviceRuntime {
                   const runtime::Stream& stream) override;
   void fill_async(runtime::Address to, uint8_t value, size_t bytes, const runtime::Stream& stream) override;
 
+  // Memory behind reserved addresses, for segments that grow in place.
+  bool has_virtual_memory();
+  runtime::Address reserve_addresses(int device, size_t bytes);
+  void release_addresses(int device, runtime::Address address);
+  runtime::MappingHandle map_memory(int device, runtime::Address address, size_t bytes);
+  void unmap_memory(int device, runtime::Address address, runtime::MappingHandle memory);
+
+  // An event that another process can wait for, as bytes that open it there.
+  std::string export_event(runtime::EventHandle event);
+  runtime::EventHandle import_event(int device, const std::string& bytes);
+
   // Loads and initialises AscendCL; throws when there is no NPU. Called again it costs one load.
   void initialize();
+  bool is_in_bad_fork() const;  // this process is a fork of one that used the device
   bool is_initialized() const { return initialized_.load(std::memory_order_acquire); }
   // Makes the device ready: its context, its default stream. Throws for an index that does not exist.
   void open(int device);
@@ -92,8 +118,9 @@ class NpuRuntime final : public runtime::DeviceRuntime {
   std::atomic<bool> initialized_{false};
   std::atomic<int> count_{0};
   std::array<void*, kMaxDevices> contexts_{};
-  std::mutex mutex_;  // initialisation, and the pools below
-  std::array<std::array<StreamPool, 2>, kMaxDevices> pools_{};
+  std::mutex mutex_;                     // initialisation, and the pools below
+  static constexpr int kPriorities = 8;  // of AscendCL, 0 is the highest
+  std::array<std::array<StreamPool, kPriorities>, kMaxDevices> pools_{};
   std::atomic<int64_t> next_stream_id_{1};
 };
 
@@ -130,5 +157,10 @@ runtime::CachingAllocator& allocator(int device);
 
 // Every launch waits for its end (ACL_LAUNCH_BLOCKING=1 or ASCEND_LAUNCH_BLOCKING=1 when the device was initialised).
 extern bool g_launch_blocking;
+
+// What a wait inside an operator does besides (torch.npu.set_sync_debug_mode).
+enum class SyncDebugMode { off, warn, error };
+extern std::atomic<SyncDebugMode> g_sync_debug_mode;
+void report_wait();  // called where the host is about to wait for a stream
 
 }  // namespace mt::npu

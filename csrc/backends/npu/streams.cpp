@@ -1,8 +1,13 @@
 // Streams and events of the NPU.
+#include <algorithm>
+#include <cstring>
 #include <unordered_map>
 
+#include "backends/npu/launch_log.h"
 #include "backends/npu/npu_runtime.h"
+#include "backends/npu/stream_device.h"
 #include "base/error.h"
+#include "core/observe_task.h"
 
 namespace mt::npu {
 
@@ -40,6 +45,14 @@ class EventPool {
     std::lock_guard<std::mutex> guard(mutex_);
     spare_[key(kind_of(event))].push_back(event);
   }
+  void forget(void* event) {
+    std::lock_guard<std::mutex> guard(mutex_);
+    kinds_.erase(event);
+  }
+  bool is_interprocess(void* event) {
+    std::lock_guard<std::mutex> guard(mutex_);
+    return kind_of(event).flags == ACL_EVENT_IPC;
+  }
   int device_of(void* event) {
     std::lock_guard<std::mutex> guard(mutex_);
     return kind_of(event).device;
@@ -64,9 +77,42 @@ EventPool& events() {
   return *pool;
 }
 
+// The devices of the streams made here.
+class StreamDevices {
+ public:
+  void add(void* stream, int device) {
+    std::lock_guard<std::mutex> guard(mutex_);
+    devices_[stream] = device;
+  }
+  void remove(void* stream) {
+    std::lock_guard<std::mutex> guard(mutex_);
+    devices_.erase(stream);
+  }
+  int find(void* stream, int otherwise) {
+    std::lock_guard<std::mutex> guard(mutex_);
+    const auto found = devices_.find(stream);
+    return found == devices_.end() ? otherwise : found->second;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<void*, int> devices_;
+};
+
+StreamDevices& stream_devices() {
+  static auto* devices = new StreamDevices;
+  return *devices;
+}
+
 void* pointer(EventHandle event) { return reinterpret_cast<void*>(event); }
 
 }  // namespace
+
+int device_of_stream(void* stream) {
+  for (int device = 0; device < kMaxDevices; ++device)
+    if (stream == NpuRuntime::default_stream_handle(device)) return device;
+  return stream_devices().find(stream, npu().current_device());
+}
 
 Stream NpuRuntime::default_stream(int device) {
   open(device);
@@ -76,15 +122,16 @@ Stream NpuRuntime::default_stream(int device) {
 Stream NpuRuntime::create_stream(int device, int priority) {
   activate(device);
   aclrtStream stream = nullptr;
-  check(acl().aclrtCreateStreamWithConfig(&stream, uint32_t(priority < 0 ? 0 : priority),
+  check(acl().aclrtCreateStreamWithConfig(&stream, uint32_t(std::clamp(priority, 0, kPriorities - 1)),
                                           ACL_STREAM_FAST_LAUNCH | ACL_STREAM_FAST_SYNC),
         "aclrtCreateStreamWithConfig");
+  stream_devices().add(stream, device);
   return {device, next_stream_id_.fetch_add(1), runtime::StreamHandle(stream)};
 }
 
 Stream NpuRuntime::pooled_stream(int device, int priority) {
   activate(device);
-  StreamPool& pool = pools_[size_t(device)][priority < 0];
+  StreamPool& pool = pools_[size_t(device)][size_t(std::clamp(priority, 0, kPriorities - 1))];
   std::lock_guard<std::mutex> guard(mutex_);
   if (pool.streams.size() < kStreamsPerPool) {
     pool.streams.push_back(create_stream(device, priority));
@@ -96,11 +143,16 @@ Stream NpuRuntime::pooled_stream(int device, int priority) {
 void NpuRuntime::destroy_stream(const Stream& stream) {
   activate(stream.device);
   check(acl().aclrtDestroyStream(handle_of(stream)), "aclrtDestroyStream");
+  stream_devices().remove(handle_of(stream));
 }
 
 void NpuRuntime::synchronize_stream(const Stream& stream) {
+  report_wait();
   activate(stream.device);
+  TaskScope scope(
+      {TaskKind::stream_sync, "aclrtSynchronizeStream", "Stream Sync", stream.device, handle_of(stream)});
   check(acl().aclrtSynchronizeStream(handle_of(stream)), "aclrtSynchronizeStream");
+  note_waited(handle_of(stream));
 }
 
 bool NpuRuntime::stream_is_idle(const Stream& stream) {
@@ -114,7 +166,8 @@ EventHandle NpuRuntime::create_event(int device, EventOptions options) {
   activate(device);
   const uint32_t flags =
       (options.cross_stream ? ACL_EVENT_SYNC : 0) | (options.timing ? ACL_EVENT_TIME_LINE : 0);
-  const EventPool::Kind kind{device, flags ? flags : ACL_EVENT_SYNC};
+  // An event for other processes can be nothing else.
+  const EventPool::Kind kind{device, options.interprocess ? ACL_EVENT_IPC : flags ? flags : ACL_EVENT_SYNC};
   if (void* event = events().take(kind)) return EventHandle(event);
   aclrtEvent event = nullptr;
   check(acl().aclrtCreateEventExWithFlag(&event, kind.flags), "aclrtCreateEventExWithFlag");
@@ -122,10 +175,40 @@ EventHandle NpuRuntime::create_event(int device, EventOptions options) {
   return EventHandle(event);
 }
 
-void NpuRuntime::destroy_event(EventHandle event) { events().give(pointer(event)); }
+void NpuRuntime::destroy_event(EventHandle event) {
+  if (!events().is_interprocess(pointer(event))) return events().give(pointer(event));
+  // Others may hold it, so it is not used again.
+  events().forget(pointer(event));
+  check(acl().aclrtDestroyEvent(pointer(event)), "aclrtDestroyEvent");
+}
+
+std::string NpuRuntime::export_event(EventHandle event) {
+  MT_CHECK_AS(not_implemented, acl().aclrtIpcGetEventHandle,
+              "this AscendCL cannot share events between processes");
+  activate(events().device_of(pointer(event)));
+  aclrtIpcEventHandle shared{};
+  check(acl().aclrtIpcGetEventHandle(pointer(event), &shared), "aclrtIpcGetEventHandle");
+  return {shared.reserved, sizeof shared.reserved};
+}
+
+EventHandle NpuRuntime::import_event(int device, const std::string& bytes) {
+  activate(device);
+  MT_CHECK_AS(not_implemented, acl().aclrtIpcOpenEventHandle,
+              "this AscendCL cannot share events between processes");
+  aclrtIpcEventHandle shared{};
+  MT_CHECK_AS(value, bytes.size() == sizeof shared.reserved, "the handle of an event has ",
+              sizeof shared.reserved, " bytes, but this one has ", bytes.size());
+  std::memcpy(shared.reserved, bytes.data(), bytes.size());
+  aclrtEvent event = nullptr;
+  check(acl().aclrtIpcOpenEventHandle(shared, &event), "aclrtIpcOpenEventHandle");
+  events().add(event, {device, ACL_EVENT_IPC});
+  return EventHandle(event);
+}
 
 void NpuRuntime::record_event(EventHandle event, const Stream& stream) {
   activate(stream.device);
+  TaskScope scope({TaskKind::record_event, "aclrtRecordEvent", "Event Record", stream.device,
+                   handle_of(stream), pointer(event)});
   check(acl().aclrtRecordEvent(pointer(event), handle_of(stream)), "aclrtRecordEvent");
 }
 
@@ -137,12 +220,17 @@ bool NpuRuntime::event_is_complete(EventHandle event) {
 }
 
 void NpuRuntime::synchronize_event(EventHandle event) {
-  activate(events().device_of(pointer(event)));
+  const int device = events().device_of(pointer(event));
+  activate(device);
+  TaskScope scope(
+      {TaskKind::event_sync, "aclrtSynchronizeEvent", "Event Sync", device, nullptr, pointer(event)});
   check(acl().aclrtSynchronizeEvent(pointer(event)), "aclrtSynchronizeEvent");
 }
 
 void NpuRuntime::make_stream_wait(const Stream& stream, EventHandle event) {
   activate(stream.device);
+  TaskScope scope({TaskKind::stream_wait, "aclrtStreamWaitEvent", "Stream Wait Event", stream.device,
+                   handle_of(stream), pointer(event)});
   check(acl().aclrtStreamWaitEvent(handle_of(stream), pointer(event)), "aclrtStreamWaitEvent");
 }
 
@@ -151,6 +239,13 @@ float NpuRuntime::elapsed_ms(EventHandle begin, EventHandle end) {
   float milliseconds = 0;
   check(acl().aclrtEventElapsedTime(&milliseconds, pointer(begin), pointer(end)), "aclrtEventElapsedTime");
   return milliseconds;
+}
+
+int64_t NpuRuntime::event_time_us(EventHandle event) {
+  activate(events().device_of(pointer(event)));
+  uint64_t time = 0;
+  check(acl().aclrtEventGetTimestamp(pointer(event), &time), "aclrtEventGetTimestamp");
+  return int64_t(time);
 }
 
 void make_wait(int device, void* waiting, void* finished) {

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/norms.h"
+#include "kernels/optimizer.h"
 #include "kernels/temporary.h"
 #include "op_plans.h"
 #include "ops/foreach.h"
@@ -146,17 +147,9 @@ void ForeachNonFiniteCheckAndUnscale(Plan& plan, const aclTensorList* scaledGrad
     plan.invalid("'foundInf' and 'invScale' have shapes ", shape_text(found), " and ", shape_text(factor),
                  ", wanted one element each");
   plan.run([=](const aclOpExecutor& e) {
-    const Scalar scale = element(factor.view(e), 0);
-    bool finite = true;
-    for (const Operand& grad : grads) {
-      const View values = grad.view(e);
-      const k::Temporary sound(values, DType::boolean);
-      k::predicate<k::isfinite_op>(values, sound.view());
-      for (int64_t i = 0; i < sound.view().dense; ++i) finite = finite && sound.view().as<bool>()[i];
-      const foreach::NumberView number(scale, grad.dtype);
-      k::binary<k::mul_op>(values, number.view, values, grad.dtype);
-    }
-    if (!finite) k::fill(found.view(e), Scalar(1.0));
+    std::vector<View> values;
+    for (const Operand& grad : grads) values.push_back(grad.view(e));
+    if (k::unscale(values, element(factor.view(e), 0).to<double>())) k::fill(found.view(e), Scalar(1.0));
   });
 }
 

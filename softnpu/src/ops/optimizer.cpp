@@ -44,11 +44,18 @@ void require_state(const Plan& plan, const AdamState& s, bool amsgrad) {
   if (s.largest && amsgrad) require_like(plan, *s.largest, "the largest squares", s.parameter);
 }
 
-void run_adam(const AdamState& s, const k::AdamStep& step, bool amsgrad, double scale,
-              const aclOpExecutor& e) {
-  const View largest = amsgrad ? s.largest->view(e) : View{};
-  k::adam(s.parameter.view(e), s.gradient.view(e), s.mean.view(e), s.square.view(e),
-          amsgrad ? &largest : nullptr, step, scale);
+k::AdamTensors tensors_of(const AdamState& s, const k::AdamStep& step, bool amsgrad, const aclOpExecutor& e) {
+  return {s.parameter.view(e),
+          s.gradient.view(e),
+          s.mean.view(e),
+          s.square.view(e),
+          amsgrad ? s.largest->view(e) : View{},
+          step};
+}
+
+void run_adam(const AdamState& s, const k::AdamStep& step, bool amsgrad, const aclOpExecutor& e) {
+  const k::AdamTensors tensors = tensors_of(s, step, amsgrad, e);
+  k::adam({&tensors, 1}, amsgrad, 1.0);
 }
 
 // The lists of a fused optimizer, one entry per parameter.
@@ -81,14 +88,15 @@ void fused_adam(Plan& plan, const aclTensorList* params, const aclTensorList* gr
   }
   plan.run([=](const aclOpExecutor& e) {
     if (inf && value_of(*inf, e) == 1) return;
-    const double factor = scale ? value_of(*scale, e) : 1.0;
+    std::vector<k::AdamTensors> tensors;
     for (size_t i = 0; i < states.size(); ++i) {
       k::AdamStep step = rule;
       const double now = value_of(t[i], e) + 1;  // the steps before this one are counted
       step.correction1 = 1 - std::pow(rule.beta1, now);
       step.correction2 = 1 - std::pow(rule.beta2, now);
-      run_adam(states[i], step, amsgrad, factor, e);
+      tensors.push_back(tensors_of(states[i], step, amsgrad, e));
     }
+    k::adam(tensors, amsgrad, scale ? value_of(*scale, e) : 1.0);
   });
 }
 
@@ -122,7 +130,7 @@ void ApplyAdamW(Plan& plan, aclTensor* varRef, aclTensor* mRef, aclTensor* vRef,
                            1 - value(kPower2) * value(kBeta2),
                            true,
                            maximize};
-    run_adam(s, step, amsgrad, 1.0, e);
+    run_adam(s, step, amsgrad, e);
   });
 }
 
@@ -148,7 +156,7 @@ void ApplyAdamWV2(Plan& plan, aclTensor* varRef, aclTensor* mRef, aclTensor* vRe
                            1 - std::pow(double(beta2), now),
                            true,
                            maximize};
-    run_adam(s, rule, amsgrad, 1.0, e);
+    run_adam(s, rule, amsgrad, e);
   });
 }
 
@@ -171,7 +179,7 @@ void ApplyAdam(Plan& plan, aclTensor* varRef, const aclTensor* m, const aclTenso
     const double rate = value(kRate) * std::sqrt(1 - value(kPower2)) / (1 - value(kPower1));
     const k::AdamStep step{rate, value(kBeta1), value(kBeta2), value(kEpsilon), 0, 1,
                            1,    false,         false,         useNesterov};
-    run_adam(s, step, false, 1.0, e);
+    run_adam(s, step, false, e);
   });
 }
 
@@ -216,11 +224,10 @@ void FusedSgd(Plan& plan, const aclTensorList* paramsRef, const aclTensorList* g
   }
   const k::SgdStep step{lr, momentum, dampening, weightDecay, nesterov, maximize, isFirstStep};
   plan.run([=](const aclOpExecutor& e) {
-    const double factor = scale ? value_of(*scale, e) : 1.0;
-    for (size_t i = 0; i < p.size(); ++i) {
-      const View buffer = with_momentum ? buffers[i].view(e) : View{};
-      k::sgd(p[i].view(e), g[i].view(e), with_momentum ? &buffer : nullptr, step, factor);
-    }
+    std::vector<k::SgdTensors> tensors;
+    for (size_t i = 0; i < p.size(); ++i)
+      tensors.push_back({p[i].view(e), g[i].view(e), with_momentum ? buffers[i].view(e) : View{}});
+    k::sgd(tensors, with_momentum, step, scale ? value_of(*scale, e) : 1.0);
   });
 }
 
@@ -246,8 +253,9 @@ void ApplyFusedEmaAdam(Plan& plan, const aclTensor* grad, aclTensor* varRef, acl
                            biasCorrection ? 1 - std::pow(beta2, now) : 1.0,
                            mode == 1,
                            false};
-    k::adam_with_average(s.parameter.view(e), s.gradient.view(e), s.mean.view(e), s.square.view(e),
-                         average.view(e), rule, emaDecay);
+    k::AdamTensors tensors = tensors_of(s, rule, false, e);
+    tensors.largest = average.view(e);
+    k::adam_with_average(tensors, emaDecay);
   });
 }
 
@@ -264,17 +272,11 @@ void AmpUpdateScale(Plan& plan, const aclTensor* currentScale, const aclTensor* 
     plan.invalid("the results have shapes ", shape_text(new_scale), " and ", shape_text(new_tracker),
                  ", wanted one element each");
   plan.run([=](const aclOpExecutor& e) {
-    double now = value_of(scale, e);
-    int64_t successes = int64_t(value_of(tracker, e)) + 1;
-    if (value_of(found, e) != 0) {
-      now *= backoffFactor, successes = 0;
-    } else if (successes == growthInterval) {
-      const double grown = now * growthFactor;
-      if (std::isfinite(float(grown))) now = grown;
-      successes = 0;
-    }
-    k::fill(new_scale.view(e), Scalar(now));
-    k::fill(new_tracker.view(e), Scalar(successes));
+    const k::ScaleState made =
+        k::updated_scale({value_of(scale, e), int64_t(value_of(tracker, e))}, value_of(found, e) != 0,
+                         growthFactor, backoffFactor, growthInterval);
+    k::fill(new_scale.view(e), Scalar(made.scale));
+    k::fill(new_tracker.view(e), Scalar(made.successes));
   });
 }
 

@@ -198,9 +198,6 @@ void RemainderScalarTensor(Plan& plan, const aclScalar* self, const aclTensor* o
 void XLogYScalarSelf(Plan& plan, const aclScalar* self, const aclTensor* other, aclTensor* out) {
   binary<k::xlogy_op>(plan, self, other, out);
 }
-void Xlog1py(Plan& plan, const aclTensor* x, const aclTensor* y, const aclTensor* z) {
-  binary<k::xlog1py_op>(plan, x, y, z);
-}
 void Pow2(Plan& plan, const aclTensor* x1, const aclTensor* x2, aclTensor* out) {
   binary<k::pow_op>(plan, x1, x2, out);
 }
@@ -234,6 +231,5 @@ void InplaceRoundDecimals(Plan& plan, aclTensor* selfRef, int64_t decimals) {
 
 void AsinhV2(Plan& plan, const aclTensor* x, const aclTensor* out) { unary<k::asinh_op>(plan, x, out); }
 void CoshV2(Plan& plan, const aclTensor* self, aclTensor* out) { unary<k::cosh_op>(plan, self, out); }
-void Ndtri(Plan& plan, const aclTensor* self, aclTensor* out) { unary<k::ndtri_op>(plan, self, out); }
 
 }  // namespace softnpu::ops

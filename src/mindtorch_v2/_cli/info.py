@@ -44,6 +44,7 @@ def _run(parsed: argparse.Namespace) -> int:
         print(
             "\nNext: for a card, install CANN and source its set_env.sh. Without one, use the software NPU:\n"
             "  MINDTORCH_NPU=soft python program.py\n"
+            "  mindtorch run --npu soft program.py       (a PyTorch program, unchanged)\n"
             "  mindtorch softnpu run -- python program.py"
         )
         return 0

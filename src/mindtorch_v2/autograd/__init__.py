@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import _C
 from .._C import Node, Tensor
-from . import anomaly_mode, function, grad_mode, graph, profiler
+from . import anomaly_mode, function, grad_mode, graph
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .function import Function
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
@@ -30,6 +30,7 @@ __all__ = [
     "inference_mode",
     "no_grad",
     "profiler",
+    "profiler_util",
     "set_detect_anomaly",
     "set_grad_enabled",
 ]
@@ -95,8 +96,8 @@ def grad(
 
 
 def __getattr__(name: str) -> Any:
-    if name == "functional":  # needs the whole package, so it comes when it is asked for
+    if name in ("functional", "profiler", "profiler_util"):  # they need more, so they come when asked for
         import importlib
 
-        return importlib.import_module(".functional", __name__)
+        return importlib.import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

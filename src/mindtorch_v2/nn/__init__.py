@@ -1,101 +1,32 @@
 """Neural networks: modules, their parameters, and the functions they call."""
 
-from . import functional, init, modules, parameter
-from .modules import (
-    AdaptiveAvgPool1d,
-    AdaptiveAvgPool2d,
-    AdaptiveAvgPool3d,
-    AdaptiveMaxPool1d,
-    AdaptiveMaxPool2d,
-    AdaptiveMaxPool3d,
-    AvgPool1d,
-    AvgPool2d,
-    AvgPool3d,
-    Conv1d,
-    Conv2d,
-    Conv3d,
-    ConvTranspose1d,
-    ConvTranspose2d,
-    ConvTranspose3d,
-    CosineSimilarity,
-    CrossEntropyLoss,
-    Dropout,
-    Flatten,
-    Identity,
-    Linear,
-    LinearCrossEntropyOptions,
-    LogSoftmax,
-    LPPool1d,
-    LPPool2d,
-    LPPool3d,
-    MaxPool1d,
-    MaxPool2d,
-    MaxPool3d,
-    MaxUnpool1d,
-    MaxUnpool2d,
-    MaxUnpool3d,
-    Module,
-    ModuleDict,
-    ModuleList,
-    MSELoss,
-    NLLLoss,
-    PairwiseDistance,
-    ReLU,
-    Sequential,
-    Sigmoid,
-    Softmax,
-    Tanh,
-)
-from .parameter import Buffer, Parameter
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = [
-    "AdaptiveAvgPool1d",
-    "AdaptiveAvgPool2d",
-    "AdaptiveAvgPool3d",
-    "AdaptiveMaxPool1d",
-    "AdaptiveMaxPool2d",
-    "AdaptiveMaxPool3d",
-    "AvgPool1d",
-    "AvgPool2d",
-    "AvgPool3d",
-    "Buffer",
-    "CosineSimilarity",
-    "Conv1d",
-    "Conv2d",
-    "Conv3d",
-    "ConvTranspose1d",
-    "ConvTranspose2d",
-    "ConvTranspose3d",
-    "CrossEntropyLoss",
-    "Dropout",
-    "Flatten",
-    "Identity",
-    "LPPool1d",
-    "LPPool2d",
-    "LPPool3d",
-    "Linear",
-    "LinearCrossEntropyOptions",
-    "LogSoftmax",
-    "MSELoss",
-    "MaxPool1d",
-    "MaxPool2d",
-    "MaxPool3d",
-    "MaxUnpool1d",
-    "MaxUnpool2d",
-    "MaxUnpool3d",
-    "Module",
-    "ModuleDict",
-    "ModuleList",
-    "NLLLoss",
-    "PairwiseDistance",
-    "Parameter",
-    "ReLU",
-    "Sequential",
-    "Sigmoid",
-    "Softmax",
-    "Tanh",
-    "functional",
-    "init",
-    "modules",
-    "parameter",
-]
+from . import functional as functional
+from . import init as init
+from . import modules as modules
+from . import parameter as parameter
+from . import utils as utils
+from .modules import *  # noqa: F403
+from .parameter import Buffer as Buffer
+from .parameter import Parameter as Parameter
+
+if TYPE_CHECKING:
+    from . import attention as attention
+    from . import common_types as common_types
+    from . import grad as grad
+    from . import parallel as parallel
+    from .parallel import DataParallel as DataParallel
+    from .parameter import UninitializedBuffer as UninitializedBuffer
+    from .parameter import UninitializedParameter as UninitializedParameter
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("attention", "common_types", "grad", "parallel"):  # loaded when they are asked for
+        return import_module(f".{name}", __name__)
+    if name == "DataParallel":
+        return import_module(".parallel", __name__).DataParallel
+    if name in ("UninitializedBuffer", "UninitializedParameter"):  # Note [Why these are loaded late]
+        return getattr(parameter, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,8 +5,10 @@ The random ones draw in PyTorch's order and number, so that one seed gives PyTor
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import mindtorch_v2 as torch
@@ -134,3 +136,129 @@ def kaiming_normal_(
         return tensor
     std = calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
     return normal_(tensor, 0.0, std, generator)
+
+
+def trunc_normal_(
+    tensor: torch.Tensor,
+    mean: float = 0.0,
+    std: float = 1.0,
+    a: float = -2.0,
+    b: float = 2.0,
+    generator: Any = None,
+) -> torch.Tensor:
+    """Normal values between ``a`` and ``b``: what falls outside is drawn again."""
+    if tensor.is_meta:
+        return tensor
+    if mean < a - 2 * std or mean > b + 2 * std:
+        warnings.warn(
+            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be "
+            "incorrect.",
+            stacklevel=2,
+        )
+
+    def below(x: float) -> float:
+        """The share of the normal distribution below ``x``."""
+        return (1.0 + math.erf((x - mean) / std / math.sqrt(2.0))) / 2.0
+
+    # The bounds as the tensor's dtype has them, so that a value at a bound is not outside of it.
+    low, high = (float(torch.tensor(bound, dtype=tensor.dtype)) for bound in (a, b))
+    peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
+
+    def normal() -> tuple[torch.Tensor, torch.Tensor]:
+        values = torch.empty_like(tensor).normal_(mean, std, generator=generator)
+        return values, (values < low) | (values > high)
+
+    def proposed() -> tuple[torch.Tensor, torch.Tensor]:
+        """Even values, of which those are kept that a second draw puts under the density."""
+        values = torch.empty_like(tensor).uniform_(a, b, generator=generator)
+        density = ((values - mean) / std).pow(2).mul(-0.5).sub(peak)
+        return values, torch.empty_like(tensor).uniform_(generator=generator).log().gt(density)
+
+    # Most normal values lie within, or even ones are the better guess.
+    draw = normal if below(b) - below(a) > 0.3 else proposed
+    with torch.no_grad():
+        values, rejected = draw()
+        while bool(rejected.any()):
+            again, refused = draw()
+            values = torch.where(rejected, again, values)
+            rejected = rejected & refused
+        return tensor.copy_(values)
+
+
+def orthogonal_(tensor: torch.Tensor, gain: float = 1, generator: Any = None) -> torch.Tensor:
+    """Rows (or columns, whichever are fewer) at right angles to each other."""
+    if tensor.dim() < 2:
+        raise ValueError("Only tensors with 2 or more dimensions are supported")
+    if tensor.numel() == 0:
+        return tensor
+    rows = tensor.size(0)
+    columns = tensor.numel() // rows
+    with torch.no_grad():
+        values = torch.empty(rows, columns, dtype=tensor.dtype, device=tensor.device)
+        values.normal_(0, 1, generator=generator)
+        if rows < columns:
+            values = values.t()
+        orthogonal, upper = torch.linalg.qr(values)
+        # The signs of the diagonal make the choice of Q unique, and so uniform.
+        orthogonal = orthogonal * upper.diagonal().sign()
+        if rows < columns:
+            orthogonal = orthogonal.t()
+        return tensor.copy_(orthogonal.reshape(tensor.shape)).mul_(gain)
+
+
+def sparse_(tensor: torch.Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> torch.Tensor:
+    """Normal values, of which the share ``sparsity`` of every column is zero."""
+    if tensor.dim() != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    rows, columns = tensor.shape
+    zeros = math.ceil(sparsity * rows)
+    with torch.no_grad():
+        tensor.normal_(0, std, generator=generator)
+        for column in range(columns):
+            tensor[torch.randperm(rows)[:zeros], column] = 0
+    return tensor
+
+
+def dirac_(tensor: torch.Tensor, groups: int = 1) -> torch.Tensor:
+    """The kernel of a convolution that passes its channels on, as many as it can in each group."""
+    if tensor.dim() not in (3, 4, 5):
+        raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
+    if tensor.size(0) % groups != 0:
+        raise ValueError("dim 0 must be divisible by groups")
+    per_group = tensor.size(0) // groups
+    middle = [size // 2 for size in tensor.shape[2:]]
+    with torch.no_grad():
+        tensor.zero_()
+        for group in range(groups):
+            for channel in range(min(per_group, tensor.size(1))):
+                tensor[(group * per_group + channel, channel, *middle)] = 1
+    return tensor
+
+
+def _former(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    """The name that a function had before those that work in place got an underscore."""
+    name = function.__name__
+    before = name[:-1]
+
+    @functools.wraps(function)
+    def deprecated(*args: Any, **kwargs: Any) -> torch.Tensor:
+        warnings.warn(
+            f"`nn.init.{before}` is now deprecated in favor of `nn.init.{name}`.", FutureWarning, stacklevel=2
+        )
+        return function(*args, **kwargs)
+
+    deprecated.__name__ = before
+    return deprecated
+
+
+uniform = _former(uniform_)
+normal = _former(normal_)
+constant = _former(constant_)
+eye = _former(eye_)
+dirac = _former(dirac_)
+xavier_uniform = _former(xavier_uniform_)
+xavier_normal = _former(xavier_normal_)
+kaiming_uniform = _former(kaiming_uniform_)
+kaiming_normal = _former(kaiming_normal_)
+orthogonal = _former(orthogonal_)
+sparse = _former(sparse_)

@@ -1,25 +1,55 @@
-"""Tensors that a module owns."""
+"""Tensors that a module owns, and those whose shape is not known yet."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import mindtorch_v2 as torch
 
+from .. import _utils
 
-class Parameter(torch.Tensor):
+if TYPE_CHECKING:
+    from ._uninitialized import UninitializedBuffer as UninitializedBuffer
+    from ._uninitialized import UninitializedParameter as UninitializedParameter
+    from ._uninitialized import UninitializedTensorMixin as UninitializedTensorMixin
+
+__all__ = ["Buffer", "Parameter", "is_lazy"]
+
+
+class _ParameterMeta(type):
+    """Lets a tensor of any subclass be a Parameter, when it carries the mark."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        if cls is Parameter and isinstance(instance, torch.Tensor) and getattr(instance, "_is_param", False):
+            return True
+        return super().__instancecheck__(instance)
+
+
+class Parameter(torch.Tensor, metaclass=_ParameterMeta):
     """A tensor that a module trains: assigned to a module's attribute, it joins ``module.parameters()``."""
 
     __torch_function__ = torch._C._disabled_torch_function_impl
 
-    def __new__(cls, data: torch.Tensor | None = None, requires_grad: bool = True) -> Parameter:
+    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Self:
         if data is None:
             data = torch.empty(0)
         elif not isinstance(data, torch.Tensor):
             raise TypeError(f"Parameter: expected a Tensor, got {type(data).__name__}; use torch.tensor(...)")
-        made: Parameter = torch.Tensor._make_subclass(cls, data.detach(), requires_grad)
-        return made
+        if type(data) is torch.Tensor or isinstance(data, cls):
+            made: Self = torch.Tensor._make_subclass(cls, data.detach(), requires_grad)
+            return made
+        # A subclass of Tensor keeps its behaviour; the mark makes it a parameter.
+        marked = data.detach().requires_grad_(requires_grad)
+        if type(marked) is not type(data):
+            raise RuntimeError(
+                f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() "
+                f"returns an instance of the same type, but return type {type(marked).__name__} was found "
+                "instead. To use the type as a Parameter, please correct the detach() semantics defined by its "
+                "__torch_dispatch__() implementation."
+            )
+        marked._is_param = True
+        return marked  # type: ignore[no-any-return]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
         known: Parameter | None = memo.get(id(self))
@@ -27,6 +57,7 @@ class Parameter(torch.Tensor):
             return known
         data = self.detach().clone(memory_format=torch.preserve_format)
         result = type(self)(data, self.requires_grad)
+        result.__dict__.update(self.__dict__)
         memo[id(self)] = result
         return result
 
@@ -35,43 +66,46 @@ class Parameter(torch.Tensor):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         # The empty dictionary is where PyTorch's format keeps hooks; they are never saved.
-        return _rebuild_parameter, (self.detach(), self.requires_grad, OrderedDict())
+        args: tuple[Any, ...] = (self.data, self.requires_grad, OrderedDict())
+        state = _utils._get_obj_state(self)
+        if not state:
+            return _utils._rebuild_parameter, args
+        return _utils._rebuild_parameter_with_state, (*args, state)
 
 
-class Buffer(torch.Tensor):
-    """A tensor that belongs to a module's state but is not trained; assigning it registers a buffer."""
+class _BufferMeta(type):
+    def __instancecheck__(cls, instance: Any) -> bool:
+        if cls is Buffer:
+            return isinstance(instance, torch.Tensor) and bool(getattr(instance, "_is_buffer", False))
+        return super().__instancecheck__(instance)
 
-    __torch_function__ = torch._C._disabled_torch_function_impl
+
+class Buffer(torch.Tensor, metaclass=_BufferMeta):
+    """A tensor that belongs to a module's state but is not trained; assigning it registers a buffer.
+
+    What it makes is a plain tensor with a mark, so that its operators cost what any tensor's do.
+    """
 
     persistent: bool
 
-    def __new__(cls, data: torch.Tensor | None = None, *, persistent: bool = True) -> Buffer:
+    def __new__(cls, data: torch.Tensor | None = None, *, persistent: bool = True) -> Self:
         if data is None:
             data = torch.empty(0)
-        made: Buffer = torch.Tensor._make_subclass(cls, data.detach(), data.requires_grad)
+        made: Any = data.detach().requires_grad_(data.requires_grad)
         made.persistent = persistent
-        return made
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Buffer:
-        known: Buffer | None = memo.get(id(self))
-        if known is not None:
-            return known
-        result = type(self)(
-            self.detach().clone(memory_format=torch.preserve_format), persistent=self.persistent
-        )
-        result.requires_grad_(self.requires_grad)
-        memo[id(self)] = result
-        return result
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return _rebuild_buffer, (self.detach(), self.requires_grad, self.persistent)
+        made._is_buffer = True
+        return made  # type: ignore[no-any-return]
 
 
-def _rebuild_parameter(data: torch.Tensor, requires_grad: bool, backward_hooks: Any) -> Parameter:
-    return Parameter(data, requires_grad)
+def is_lazy(param: Any) -> bool:
+    """Whether ``param`` still has no shape."""
+    return getattr(type(param), "_uninitialized", False)
 
 
-def _rebuild_buffer(data: torch.Tensor, requires_grad: bool, persistent: bool) -> Buffer:
-    buffer = Buffer(data, persistent=persistent)
-    buffer.requires_grad_(requires_grad)
-    return buffer
+def __getattr__(name: str) -> Any:
+    # See Note [Why these are loaded late].
+    if name in ("UninitializedBuffer", "UninitializedParameter", "UninitializedTensorMixin"):
+        from . import _uninitialized
+
+        return getattr(_uninitialized, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,17 +6,30 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
-from .optimizer import Optimizer, check_flags, number, trainable, update_step
+from .._C import _functions
+from . import _lists as lists
+from .optimizer import (
+    ParamsT,
+    add_options,
+    check_betas,
+    check_fused,
+    check_not_negative,
+    check_rate,
+    counter,
+    make_steps_tensors,
+    number,
+    zeros_beside,
+)
 
 
-class Adam(Optimizer):
+class Adam(lists.ListOptimizer):
     """``decoupled_weight_decay`` shrinks the parameters directly (AdamW) instead of adding to the
     gradient.
     """
 
     def __init__(
         self,
-        params: Any,
+        params: ParamsT,
         lr: float | torch.Tensor = 1e-3,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float = 1e-8,
@@ -30,19 +43,22 @@ class Adam(Optimizer):
         fused: bool | None = None,
         decoupled_weight_decay: bool = False,
     ) -> None:
-        if isinstance(lr, torch.Tensor) and lr.numel() != 1:
-            raise ValueError("Tensor lr must be 1-element")
-        if not 0.0 <= number(lr):
-            raise ValueError(f"Invalid learning rate: {lr}")
-        if not 0.0 <= eps:
-            raise ValueError(f"Invalid epsilon value: {eps}")
-        for index, beta in enumerate(betas):
-            if not 0.0 <= number(beta) < 1.0:
-                raise ValueError(f"Invalid beta parameter at index {index}: {beta}")
-        if not 0.0 <= weight_decay:
-            raise ValueError(f"Invalid weight_decay value: {weight_decay}")
+        if isinstance(lr, torch.Tensor) and foreach and not capturable:
+            raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
+        check_rate(lr)
+        check_not_negative(eps=eps)
+        check_betas(betas)
+        check_not_negative(weight_decay=weight_decay)
         if isinstance(betas[0], torch.Tensor) != isinstance(betas[1], torch.Tensor):
             raise ValueError("betas must be either both floats or both Tensors")
+        for index, beta in enumerate(betas):
+            if isinstance(beta, torch.Tensor):
+                if foreach and not capturable:
+                    raise ValueError(
+                        f"betas[{index}] as a Tensor is not supported for capturable=False and foreach=True"
+                    )
+                if beta.numel() != 1:
+                    raise ValueError(f"Tensor betas[{index}] must be 1-element")
         defaults = {
             "lr": lr,
             "betas": betas,
@@ -57,75 +73,138 @@ class Adam(Optimizer):
             "decoupled_weight_decay": decoupled_weight_decay,
         }
         super().__init__(params, defaults)
-        check_flags(self, lr, foreach, fused, capturable)
+        check_fused(self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        for group in self.param_groups:
-            group.setdefault("amsgrad", False)
-            group.setdefault("maximize", False)
-            group.setdefault("foreach", None)
-            group.setdefault("capturable", False)
-            group.setdefault("differentiable", False)
-            group.setdefault("fused", None)
-            group.setdefault("decoupled_weight_decay", False)
-            for param in group["params"]:
-                kept = self.state.get(param)
-                if kept and not isinstance(kept["step"], torch.Tensor):  # a number in old files
-                    kept["step"] = torch.tensor(float(kept["step"]), dtype=torch.float32, device="cpu")
+        add_options(
+            self,
+            amsgrad=False,
+            maximize=False,
+            foreach=None,
+            capturable=False,
+            differentiable=False,
+            fused=None,
+            decoupled_weight_decay=False,
+        )
+        make_steps_tensors(self, "step")
 
-    def _state_of(self, param: torch.Tensor, amsgrad: bool) -> dict[str, Any]:
-        state: dict[str, Any] = self.state[param]
-        if not state:
-            # A tensor because PyTorch's state has one; on the host, where it is read at every step.
-            state["step"] = torch.tensor(0.0, dtype=torch.float32, device="cpu")
-            state["exp_avg"] = torch.zeros_like(param, memory_format=torch.preserve_format)
-            state["exp_avg_sq"] = torch.zeros_like(param, memory_format=torch.preserve_format)
-            if amsgrad:
-                state["max_exp_avg_sq"] = torch.zeros_like(param, memory_format=torch.preserve_format)
+    def _new_state(self, param: torch.Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        state = {
+            "step": counter(param, group),
+            "exp_avg": zeros_beside(param),
+            "exp_avg_sq": zeros_beside(param),
+        }
+        if group["amsgrad"]:
+            state["max_exp_avg_sq"] = zeros_beside(param)
         return state
 
-    @update_step
-    def step(self) -> None:
-        for group in self.param_groups:
-            if group["capturable"]:
-                raise RuntimeError(
-                    "Adam: capturable=True needs a device that captures graphs, which none here does; "
-                    "use capturable=False"
-                )
-            for param, gradient in trainable(group):
-                if param.is_complex():
-                    raise RuntimeError(
-                        f"Adam: parameters must be real, got {param.dtype}; keep the real and the "
-                        "imaginary part as "
-                        "two parameters"
-                    )
-                self._update(param, gradient, group)
+    def _update(
+        self,
+        params: lists.Tensors,
+        gradients: lists.Tensors,
+        states: list[dict[str, Any]],
+        group: dict[str, Any],
+    ) -> None:
+        beta1, beta2 = group["betas"]
+        adam(
+            params,
+            gradients,
+            lists.column(states, "exp_avg"),
+            lists.column(states, "exp_avg_sq"),
+            lists.column(states, "max_exp_avg_sq") if group["amsgrad"] else [],
+            lists.column(states, "step"),
+            foreach=group["foreach"],
+            capturable=group["capturable"],
+            differentiable=group["differentiable"],
+            fused=group["fused"],
+            grad_scale=getattr(self, "grad_scale", None),
+            found_inf=getattr(self, "found_inf", None),
+            decoupled_weight_decay=group["decoupled_weight_decay"],
+            amsgrad=group["amsgrad"],
+            beta1=beta1,
+            beta2=beta2,
+            lr=group["lr"],
+            weight_decay=group["weight_decay"],
+            eps=group["eps"],
+            maximize=group["maximize"],
+        )
 
-    def _update(self, param: torch.Tensor, gradient: torch.Tensor, group: dict[str, Any]) -> None:
-        state = self._state_of(param, group["amsgrad"])
-        lr = number(group["lr"])
-        beta1, beta2 = (number(beta) for beta in group["betas"])
-        weight_decay = group["weight_decay"]
-        if group["maximize"]:
-            gradient = -gradient
-        if weight_decay != 0:
-            if group["decoupled_weight_decay"]:
-                param.mul_(1 - lr * weight_decay)
-            else:
-                gradient = gradient.add(param, alpha=weight_decay)
 
-        state["step"] += 1
-        step = state["step"].item()
-        average, square_average = state["exp_avg"], state["exp_avg_sq"]
-        average.add_(gradient - average, alpha=1 - beta1)
-        square_average.mul_(beta2).add_(gradient * gradient, alpha=1 - beta2)
-        if group["amsgrad"]:
-            largest = state["max_exp_avg_sq"]
-            square_average = largest.copy_(torch.maximum(largest, square_average))
+def adam(
+    params: list[torch.Tensor],
+    grads: list[torch.Tensor],
+    exp_avgs: list[torch.Tensor],
+    exp_avg_sqs: list[torch.Tensor],
+    max_exp_avg_sqs: list[torch.Tensor],
+    state_steps: list[torch.Tensor],
+    foreach: bool | None = None,
+    capturable: bool = False,
+    differentiable: bool = False,
+    fused: bool | None = None,
+    grad_scale: torch.Tensor | None = None,
+    found_inf: torch.Tensor | None = None,
+    has_complex: bool = False,
+    decoupled_weight_decay: bool = False,
+    *,
+    amsgrad: bool,
+    beta1: float | torch.Tensor,
+    beta2: float | torch.Tensor,
+    lr: float | torch.Tensor,
+    weight_decay: float,
+    eps: float,
+    maximize: bool,
+) -> None:
+    """One step of Adam over lists of parameters and their state.
 
-        # Both averages start at zero; dividing by these takes that bias out.
-        correction1 = 1 - beta1**step
-        correction2 = 1 - beta2**step
-        spread = (square_average.sqrt() / correction2**0.5).add_(group["eps"])
-        param.add_(average / spread, alpha=-(lr / correction1))
+    On the host, and with ``fused``, the whole list is one kernel; ``foreach`` does not change what is computed.
+    """
+    lists.check_capturable(capturable, params, state_steps)
+    as_tensors = capturable or differentiable
+    params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs = lists.views_as_real(
+        params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs
+    )
+    if fused or (not as_tensors and lists.on_host(params)):
+        _functions._foreach_add_(state_steps, 1)
+        step = _functions._fused_adamw_ if decoupled_weight_decay else _functions._fused_adam_
+        for where in lists.by_device(params):
+            step(
+                lists.select(params, where),
+                lists.select(grads, where),
+                lists.select(exp_avgs, where),
+                lists.select(exp_avg_sqs, where),
+                lists.select(max_exp_avg_sqs, where),
+                lists.select(state_steps, where),
+                lr=lr,
+                beta1=number(beta1),
+                beta2=number(beta2),
+                weight_decay=weight_decay,
+                eps=eps,
+                amsgrad=amsgrad,
+                maximize=maximize,
+                grad_scale=grad_scale,
+                found_inf=found_inf,
+            )
+            lists.uncount(lists.select(state_steps, where), found_inf)
+        return
+
+    lr = lists.rate(lr, as_tensors)
+    if not as_tensors:
+        beta1, beta2 = number(beta1), number(beta2)
+    grads = lists.ascending(grads, maximize)
+    if decoupled_weight_decay:
+        lists.shrink_(params, lr, weight_decay)
+    else:
+        grads = lists.with_decay(grads, params, weight_decay)
+    steps = lists.next_steps(state_steps, as_tensors)
+    lists.average_(exp_avgs, grads, beta1)
+    lists.average_squares_(exp_avg_sqs, grads, beta2)
+    if amsgrad:
+        _functions._foreach_maximum_(max_exp_avg_sqs, exp_avg_sqs)
+        exp_avg_sqs = max_exp_avg_sqs
+    # Both averages start at zero; dividing by the corrections takes that bias out.
+    spreads = lists.divide(
+        list(_functions._foreach_sqrt(exp_avg_sqs)), [(1 - beta2**step) ** 0.5 for step in steps]
+    )
+    spreads = list(_functions._foreach_add(spreads, eps))
+    lists.add_quotients_(params, exp_avgs, spreads, [-(lr / (1 - beta1**step)) for step in steps])

@@ -5,24 +5,41 @@ from __future__ import annotations
 import functools
 import warnings
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import mindtorch_v2 as torch
 
 from ..nn.modules.module import clear_gradients, type_name
 from ..utils.hooks import RemovableHandle, add_hook
 
+ParamsT: TypeAlias = "Iterable[torch.Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, torch.Tensor]]"
+Function = TypeVar("Function", bound=Callable[..., Any])
 
-class _Required:
+# Hooks of all optimizers.
+_global_optimizer_pre_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+_global_optimizer_post_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+
+
+def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """``hook(optimizer, args, kwargs)`` before each step of every optimizer."""
+    return add_hook(_global_optimizer_pre_hooks, hook)
+
+
+def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """``hook(optimizer, args, kwargs)`` after each step of every optimizer."""
+    return add_hook(_global_optimizer_post_hooks, hook)
+
+
+class _RequiredParameter:
     """The default of an option that every group must give."""
 
     def __repr__(self) -> str:
         return "<required parameter>"
 
 
-required = _Required()
+required = _RequiredParameter()
 
 
 class Optimizer:
@@ -57,11 +74,43 @@ class Optimizer:
         self._optimizer_state_dict_post_hooks: OrderedDict[int, Any] = OrderedDict()
         self._optimizer_load_state_dict_pre_hooks: OrderedDict[int, Any] = OrderedDict()
         self._optimizer_load_state_dict_post_hooks: OrderedDict[int, Any] = OrderedDict()
+        self._patch_step_function()
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        if "step" in cls.__dict__:
-            cls.step = _with_hooks(cls.__dict__["step"])  # type: ignore[method-assign]
+    def _patch_step_function(self) -> None:
+        """Lets the class's step call the hooks. Wrappers that never call ``__init__`` have none to call."""
+        cls: Any = type(self)
+        if not getattr(cls.step, "hooked", False):
+            cls.step = self.profile_hook_step(cls.step)
+            cls.step.hooked = True
+
+    @staticmethod
+    def profile_hook_step(step: Callable[..., Any]) -> Callable[..., Any]:
+        """The step with its hooks around it, as one named range in a profile."""
+
+        @functools.wraps(step)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            self = args[0]
+            name = f"Optimizer.step#{type(self).__name__}.step"
+            with torch.profiler.record_function(name):
+                for hook in chain(
+                    _global_optimizer_pre_hooks.values(), list(self._optimizer_step_pre_hooks.values())
+                ):
+                    changed = hook(self, args, kwargs)
+                    if changed is not None:
+                        if not (isinstance(changed, tuple) and len(changed) == 2):
+                            raise RuntimeError(
+                                f"{step} must return None or a tuple of (new_args, new_kwargs), but got "
+                                f"{changed}."
+                            )
+                        args, kwargs = changed
+                result = step(*args, **kwargs)
+                for hook in chain(
+                    list(self._optimizer_step_post_hooks.values()), _global_optimizer_post_hooks.values()
+                ):
+                    hook(self, args, kwargs)
+            return result
+
+        return run
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """One update of all parameters. ``closure`` computes the loss again and returns it."""
@@ -246,56 +295,34 @@ class Optimizer:
         return "\n".join([*lines, ")"])
 
 
-def update_step(step: Callable[..., Any]) -> Callable[..., Any]:
-    """Runs a ``step`` outside autograd (unless the optimizer is ``differentiable``), its closure inside."""
+def _use_grad_for_differentiable(step: Function) -> Function:
+    """Runs a ``step`` outside autograd, unless its optimizer is ``differentiable``."""
 
     @functools.wraps(step)
-    def run(self: Optimizer, closure: Callable[[], Any] | None = None) -> Any:
-        loss = None
-        if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
-        if self.defaults.get("differentiable"):
-            step(self)
-        else:
-            with torch.no_grad():
-                step(self)
-        return loss
+    def run(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
+        with torch.set_grad_enabled(bool(self.defaults.get("differentiable"))):
+            return step(self, *args, **kwargs)
 
-    return run
+    return run  # type: ignore[return-value]
 
 
-def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
-    """The step with its hooks around it, as one named range in a profile."""
-
-    @functools.wraps(step)
-    def run(*args: Any, **kwargs: Any) -> Any:
-        self = args[0]
-        name = f"Optimizer.step#{type(self).__name__}.step"
-        with torch.profiler.record_function(name):
-            for hook in list(self._optimizer_step_pre_hooks.values()):
-                changed = hook(self, args, kwargs)
-                if changed is not None:
-                    if not (isinstance(changed, tuple) and len(changed) == 2):
-                        raise RuntimeError(
-                            f"{step} must return None or a tuple of (new_args, new_kwargs), but got "
-                            f"{changed}."
-                        )
-                    args, kwargs = changed
-            result = step(*args, **kwargs)
-            for hook in list(self._optimizer_step_post_hooks.values()):
-                hook(self, args, kwargs)
-        return result
-
-    return run
+def loss_of(closure: Callable[[], Any] | None) -> Any:
+    """What the closure of a step computes, with gradients on."""
+    if closure is None:
+        return None
+    with torch.enable_grad():
+        return closure()
 
 
-def trainable(group: dict[str, Any]) -> Iterable[tuple[torch.Tensor, torch.Tensor]]:
-    """The parameters of a group that have a gradient, with it."""
+def trainable(group: dict[str, Any]) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+    """The parameters of a group that have a gradient, and those gradients."""
+    params, gradients = [], []
     for param in group["params"]:
         gradient = param.grad
         if gradient is not None:
-            yield param, gradient
+            params.append(param)
+            gradients.append(gradient)
+    return params, gradients
 
 
 def number(value: Any) -> Any:
@@ -303,19 +330,95 @@ def number(value: Any) -> Any:
     return value.item() if isinstance(value, torch.Tensor) else value
 
 
-def check_flags(
-    optimizer: Optimizer, lr: Any, foreach: bool | None, fused: bool | None, capturable: bool
-) -> None:
-    """Combinations that PyTorch refuses. ``foreach`` and ``fused`` choose how, not what, is computed."""
-    if isinstance(lr, torch.Tensor):
-        if foreach and not capturable:
-            raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
-        if lr.numel() != 1:
-            raise ValueError("Tensor lr must be 1-element")
-    if fused and optimizer.defaults["differentiable"]:
+def check_rate(lr: Any) -> None:
+    if isinstance(lr, torch.Tensor) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
+    if not 0.0 <= lr:
+        raise ValueError(f"Invalid learning rate: {lr}")
+
+
+def check_betas(betas: Sequence[Any]) -> None:
+    for index, beta in enumerate(betas):
+        if not 0.0 <= beta < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {index}: {beta}")
+
+
+def check_not_negative(**options: Any) -> None:
+    """``eps`` is called epsilon in messages, as PyTorch does."""
+    for name, value in options.items():
+        if not 0.0 <= value:
+            raise ValueError(f"Invalid {'epsilon' if name == 'eps' else name} value: {value}")
+
+
+def check_fused(optimizer: Optimizer) -> None:
+    """Combinations that PyTorch refuses. A fused step also divides by a GradScaler's scale."""
+    options = optimizer.defaults
+    if not options["fused"]:
+        return
+    if options["differentiable"]:
         raise RuntimeError("`fused` does not support `differentiable`")
-    if fused and foreach:
+    if options["foreach"]:
         raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+    optimizer._step_supports_amp_scaling = True  # type: ignore[attr-defined]
+
+
+def add_options(optimizer: Optimizer, **defaults: Any) -> None:
+    """Options that states from older versions lack."""
+    for group in optimizer.param_groups:
+        for name, value in defaults.items():
+            group.setdefault(name, value)
+
+
+def make_steps_tensors(optimizer: Optimizer, *names: str) -> None:
+    """Counters were plain numbers in old files; a tensor stays where it is."""
+    for group in optimizer.param_groups:
+        for param in group["params"]:
+            state = optimizer.state.get(param)
+            for name in names:
+                if state and not isinstance(state[name], torch.Tensor):
+                    state[name] = counter(param, group, float(state[name]))
+
+
+def counter(param: torch.Tensor, group: dict[str, Any], value: float = 0.0) -> torch.Tensor:
+    """A number of the state. It lives on the host, where it is read at every step, except where a step must
+    not wait for the device."""
+    on_device = group.get("capturable") or group.get("fused")
+    return torch.tensor(
+        value, dtype=_get_scalar_dtype(bool(group.get("fused"))), device=param.device if on_device else "cpu"
+    )
+
+
+def zeros_beside(param: torch.Tensor) -> torch.Tensor:
+    return torch.zeros_like(param, memory_format=torch.preserve_format)
+
+
+def _get_scalar_dtype(is_fused: bool = False) -> torch.dtype:
+    """The dtype of counters."""
+    if is_fused or torch.get_default_dtype() != torch.float64:
+        return torch.float32
+    return torch.float64
+
+
+def _get_value(value: Any) -> Any:
+    return number(value)
+
+
+def _to_scalar(value: Any) -> Any:
+    """A tensor of one element without its dimensions; a number as it is."""
+    return value.squeeze() if isinstance(value, torch.Tensor) and value.dim() != 0 else value
+
+
+def _get_capturable_supported_devices(supports_xla: bool = True) -> list[str]:
+    """Devices on which ``capturable`` makes a difference."""
+    return ["npu"]
+
+
+def _get_foreach_kernels_supported_devices() -> list[str]:
+    return ["cpu", "npu"]
+
+
+def _get_fused_kernels_supported_devices() -> list[str]:
+    return ["cpu", "npu"]
 
 
 def _without(mapping: dict[str, Any], name: str) -> dict[str, Any]:

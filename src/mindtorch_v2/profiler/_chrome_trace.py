@@ -1,8 +1,10 @@
-"""Chrome traces in the shape of Kineto's, which Perfetto, chrome://tracing and TensorBoard read.
+"""Chrome traces in the shape of Kineto's, which Perfetto, chrome://tracing, TensorBoard and HolisticTraceAnalysis read.
 
-The file is written row by row, so a trace of any length needs little memory. Times are numbers in
-microseconds since ``baseTimeNanoseconds``, which keeps them small enough for the doubles of a browser to tell
-nanoseconds apart.
+The file is written row by row, so a trace of any length needs little memory. Times are numbers in microseconds since
+``baseTimeNanoseconds``, which keeps them small enough for the doubles of a browser to tell nanoseconds apart.
+
+Categories, and the names of runtime calls, are those that Kineto has for CUDA: analysers look for them. The name of
+the call that was really made is in ``args["call"]``.
 """
 
 from __future__ import annotations
@@ -10,23 +12,37 @@ from __future__ import annotations
 import gzip
 import json
 import os
+from array import array
 from collections.abc import Iterator, Mapping
 from typing import IO, Any
 
-from ._events import ANNOTATION, MEMORY, DeviceType, memory_fields, native_rows
+from ._arguments import as_json
+from ._device_tracks import DeviceTracks, instant, us
+from ._events import native_rows
+from ._function_event import memory_fields
+from ._kinds import DeviceType, EventKind
+from ._stacks import stack_of
 
 _BASE_INTERVAL_NS = 7_889_238 * 10**9  # a quarter of a year: what Kineto rounds the base time down to
 
-# The C++ names that PyTorch's traces have in "Input type".
-_TYPE_NAMES = {
-    "uint8": "unsigned char", "uint16": "unsigned short int", "uint32": "unsigned int",
-    "uint64": "unsigned long int", "int8": "signed char", "int16": "short int", "int32": "int",
-    "int64": "long int", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float",
-    "float64": "double", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+_CATEGORIES = {
+    EventKind.OPERATOR: "cpu_op", EventKind.VISIT: "cpu_op", EventKind.RUN: "cpu_op",
+    EventKind.ANNOTATION: "user_annotation", EventKind.MODULE: "python_function",
+}  # fmt: skip
+_RUNTIME_CALLS = {
+    "aclnnLaunch": "cudaLaunchKernel", "aclrtMemcpyAsync": "cudaMemcpyAsync", "aclrtMemcpy": "cudaMemcpy",
+    "aclrtMemsetAsync": "cudaMemsetAsync", "aclrtRecordEvent": "cudaEventRecord",
+    "aclrtStreamWaitEvent": "cudaStreamWaitEvent", "aclrtSynchronizeStream": "cudaStreamSynchronize",
+    "aclrtSynchronizeEvent": "cudaEventSynchronize", "aclrtSynchronizeDevice": "cudaDeviceSynchronize",
 }  # fmt: skip
 
 
-def write_chrome_trace(path: str | os.PathLike[str], trace: Any, metadata: Mapping[str, Any]) -> None:
+def write_chrome_trace(
+    path: str | os.PathLike[str],
+    trace: Any,
+    metadata: Mapping[str, Any],
+    module_paths: Mapping[str, str],
+) -> None:
     """Writes a native trace; compressed if ``path`` ends in ``.gz``. ``metadata`` joins the top level."""
     name = os.fspath(path)
     opened: IO[str] = (
@@ -35,16 +51,15 @@ def write_chrome_trace(path: str | os.PathLike[str], trace: Any, metadata: Mappi
         else open(name, "w", encoding="utf-8")
     )
     with opened as out:
-        _write(out, name, trace, metadata)
+        _write(out, name, trace, metadata, module_paths)
 
 
-def _write(out: IO[str], name: str, trace: Any, metadata: Mapping[str, Any]) -> None:
+def _write(
+    out: IO[str], name: str, trace: Any, metadata: Mapping[str, Any], module_paths: Mapping[str, str]
+) -> None:
     epoch_ns = trace.epoch_offset_ns
     base_ns = (trace.start_ns + epoch_ns) // _BASE_INTERVAL_NS * _BASE_INTERVAL_NS
     top: dict[str, Any] = {"schemaVersion": 1, "deviceProperties": _device_properties(trace.npus())}
-    for flag in ("record_shapes", "profile_memory"):
-        if getattr(trace, flag):
-            top[flag] = 1
     top |= metadata
     top |= {"displayTimeUnit": "ms", "baseTimeNanoseconds": base_ns}
     out.write("{\n")
@@ -52,7 +67,7 @@ def _write(out: IO[str], name: str, trace: Any, metadata: Mapping[str, Any]) -> 
         out.write(f"  {json.dumps(key)}: {json.dumps(value)},\n")
     out.write('  "traceEvents": [\n')
     separator = ""
-    for event in _trace_events(trace, base_ns - epoch_ns):
+    for event in _Writer(trace, base_ns - epoch_ns, module_paths).events():
         out.write(separator + event)
         separator = ",\n"
     out.write(f'\n  ],\n  "traceName": {json.dumps(name)}\n}}\n')
@@ -66,82 +81,137 @@ def _device_properties(npus: list[int]) -> list[dict[str, Any]]:
     result = []
     for index in npus:
         found = npu.get_device_properties(index)
-        result.append({"id": index, "name": found.name, "totalGlobalMem": found.total_memory})
+        result.append(
+            {
+                "id": index,
+                "name": found.name,
+                "totalGlobalMem": found.total_memory,
+                "numSms": found.cube_core_num,
+            }
+        )
     return result
 
 
-def _us(nanoseconds: int) -> str:
-    """Microseconds as a JSON number, exactly."""
-    return f"{nanoseconds // 1000}.{nanoseconds % 1000:03d}"
-
-
-def _trace_events(trace: Any, base_ns: int) -> Iterator[str]:
+class _Writer:
     """The events as JSON. ``base_ns`` is the steady time that becomes 0."""
-    pid = os.getpid()
-    threads = [system_id for _, system_id in trace.threads()]
-    yield from _names(pid, threads, trace.start_ns - base_ns)
-    for index, row in enumerate(native_rows(trace)):
-        write = _memory_event if row[0] == MEMORY else _duration_event
-        yield write(index, row, pid, threads[row[3]], base_ns)
-    start, stop = trace.start_ns - base_ns, trace.stop_ns - base_ns
-    yield (
-        '{"ph": "X", "cat": "Trace", "name": "PyTorch Profiler (0)", "pid": "Spans", '
-        f'"tid": "PyTorch Profiler", "ts": {_us(start)}, "dur": {_us(stop - start)}, '
-        '"args": {"Op count": 0}}'
-    )
-    yield _instant("Iteration Start: PyTorch Profiler", "g", "Traces", "Trace PyTorch Profiler", start)
-    yield _instant("Record Window End", "g", "", "", stop)
 
+    def __init__(self, trace: Any, base_ns: int, module_paths: Mapping[str, str]) -> None:
+        self._trace = trace
+        self._base_ns = base_ns
+        self._module_paths = module_paths
+        self._pid = os.getpid()
+        self._threads: list[tuple[int, int]] = trace.threads()  # (number, system id)
+        self._parents = array("q")
+        self._annotations: dict[int, str] = {}
+        self._modules: dict[int, str] = {}  # path of the module around, by event; only with modules
+        self._forward: dict[int, tuple[int, int]] = {}  # thread and start, by number of the node
+        self._quoted: dict[str, str] = {}
 
-def _names(pid: int, threads: list[int], start_ns: int) -> Iterator[str]:
-    def entry(name: str, tid: int, key: str, value: Any) -> str:
-        fields = {"name": name, "ph": "M", "pid": pid, "tid": tid, "args": {key: value}}
-        return f'{json.dumps(fields)[:-1]}, "ts": {_us(start_ns)}}}'
+    def events(self) -> Iterator[str]:
+        trace, base_ns = self._trace, self._base_ns
+        yield from self._names(trace.start_ns)
+        for index, row in enumerate(native_rows(trace)):
+            self._parents.append(row[6])
+            if row[0] == EventKind.MEMORY:
+                yield self._memory_event(index, row)
+            elif row[0] == EventKind.CALL:
+                yield self._call(row)
+            else:
+                yield self._duration_event(index, row)
+                yield from self._flow_to_backward(row)
+        tracks = DeviceTracks(trace.tasks(), self._pid, [system for _, system in self._threads], base_ns)
+        yield from tracks.events(self._parents, self._annotations)
+        start, stop = trace.start_ns - base_ns, trace.stop_ns - base_ns
+        yield (
+            '{"ph": "X", "cat": "Trace", "name": "PyTorch Profiler (0)", "pid": "Spans", '
+            f'"tid": "PyTorch Profiler", "ts": {us(start)}, "dur": {us(stop - start)}, '
+            '"args": {"Op count": 0}}'
+        )
+        yield instant("Iteration Start: PyTorch Profiler", "g", "Traces", "Trace PyTorch Profiler", start)
+        yield instant("Record Window End", "g", "", "", stop)
 
-    yield entry("process_name", 0, "name", "python")
-    yield entry("process_labels", 0, "labels", "CPU")
-    yield entry("process_sort_index", 0, "sort_index", pid)
-    for tid in threads:
-        yield entry("thread_name", tid, "name", f"thread {tid} (python)")
-        yield entry("thread_sort_index", tid, "sort_index", tid)
+    def _names(self, start_ns: int) -> Iterator[str]:
+        pid, time = self._pid, us(start_ns - self._base_ns)
 
+        def entry(name: str, tid: int, key: str, value: Any) -> str:
+            fields = {"name": name, "ph": "M", "pid": pid, "tid": tid, "args": {key: value}}
+            return f'{json.dumps(fields)[:-1]}, "ts": {time}}}'
 
-def _instant(name: str, scope: str, pid: str, tid: str, time_ns: int) -> str:
-    fields = {"ph": "i", "s": scope, "name": name, "pid": pid, "tid": tid}
-    return f'{json.dumps(fields)[:-1]}, "ts": {_us(time_ns)}}}'
+        yield entry("process_name", 0, "name", "python")
+        yield entry("process_labels", 0, "labels", "CPU")
+        yield entry("process_sort_index", 0, "sort_index", pid)
+        for _, tid in self._threads:
+            yield entry("thread_name", tid, "name", f"thread {tid} (python)")
+            yield entry("thread_sort_index", tid, "sort_index", tid)
 
+    def _text(self, name: str) -> str:
+        """JSON of a name; there are few of them."""
+        quoted = self._quoted.get(name)
+        if quoted is None:
+            quoted = self._quoted[name] = json.dumps(name)
+        return quoted
 
-def _duration_event(index: int, row: tuple[Any, ...], pid: int, tid: int, base_ns: int) -> str:
-    kind, name, overload, _, start_ns, end_ns, _, _, npu, (before, after, inputs) = row
-    args: dict[str, Any] = {"External id": index + 1, "Record function id": 0, "Ev Idx": index}
-    args["device_type"] = "NPU" if npu >= 0 else "CPU"
-    if overload:
-        args["Overload name"] = overload
-    if inputs is not None:
-        known: list[tuple[str, list[int], list[int]]] = [given or ("", [], []) for given in inputs]
-        args["Input Dims"] = [shape for _, shape, _ in known]
-        args["Input Strides"] = [strides for _, _, strides in known]
-        args["Input type"] = [_TYPE_NAMES.get(dtype, dtype) for dtype, _, _ in known]
-    args |= memory_fields(before, after)
-    category = "user_annotation" if kind == ANNOTATION else "cpu_op"
-    return (
-        f'{{"ph": "X", "cat": "{category}", "name": {json.dumps(name)}, "pid": {pid}, "tid": {tid}, '
-        f'"ts": {_us(start_ns - base_ns)}, "dur": {_us(end_ns - start_ns)}, "args": {json.dumps(args)}}}'
-    )
+    def _duration(self, category: str, name: str, row: tuple[Any, ...], args: str) -> str:
+        start_ns, end_ns = row[4], row[5]
+        return (
+            f'{{"ph": "X", "cat": "{category}", "name": {self._text(name)}, "pid": {self._pid}, '
+            f'"tid": {self._threads[row[3]][1]}, "ts": {us(start_ns - self._base_ns)}, '
+            f'"dur": {us(end_ns - start_ns)}, "args": {args}}}'
+        )
 
+    def _duration_event(self, index: int, row: tuple[Any, ...]) -> str:
+        kind, name, overload, _, _, _, parent, _, npu, number, (before, after, stack, inputs) = row
+        args = [f'"External id": {index + 1}, "Record function id": 0']
+        if kind == EventKind.ANNOTATION:
+            self._annotations[index] = name
+        elif kind != EventKind.MODULE and number >= 0:
+            thread = 0 if kind == EventKind.OPERATOR else self._forward_thread(number)
+            args.append(f'"Sequence number": {number}, "Fwd thread id": {thread}')
+        args.append('"device_type": "NPU"' if npu >= 0 else '"device_type": "CPU"')
+        if overload:
+            args.append(f'"Overload name": "{overload}"')
+        if inputs is not None:
+            args.append(as_json(inputs))
+        if stack:
+            args.append(f'"Call stack": {self._text(";".join(reversed(stack_of(stack))))}')
+        if self._module_paths:
+            path = self._module_paths.get(name) if kind == EventKind.MODULE else self._modules.get(parent)
+            if path:
+                self._modules[index] = path
+                args.append(f'"Module Hierarchy": {self._text(path)}')
+        args += [f'"{field}": {value}' for field, value in memory_fields(npu, before, after).items()]
+        args.append(f'"Ev Idx": {index}')
+        return self._duration(_CATEGORIES[kind], name, row, "{" + ", ".join(args) + "}")
 
-def _memory_event(index: int, row: tuple[Any, ...], pid: int, tid: int, base_ns: int) -> str:
-    npu, (size, allocated, reserved, address) = row[8], row[9]
-    args = {
-        "Total Reserved": reserved,
-        "Total Allocated": allocated,
-        "Bytes": size,
-        "Addr": address,
-        "Device Id": npu,
-        "Device Type": int(DeviceType.NPU),
-        "Ev Idx": index,
-    }
-    return (
-        f'{{"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": {pid}, "tid": {tid}, '
-        f'"ts": {_us(row[4] - base_ns)}, "args": {json.dumps(args)}}}'
-    )
+    def _forward_thread(self, number: int) -> int:
+        found = self._forward.get(number)
+        return self._threads[found[0]][0] if found else 0
+
+    def _flow_to_backward(self, row: tuple[Any, ...]) -> Iterator[str]:
+        """Arrows from the operator that made a node to the visit of the node."""
+        kind, thread, start_ns, number = row[0], row[3], row[4], row[9]
+        if kind == EventKind.OPERATOR and number >= 0:
+            self._forward[number] = (thread, start_ns)  # the innermost that made it comes last
+        elif kind == EventKind.VISIT and (made := self._forward.get(number)) is not None:
+            fields = f'"id": {number}, "pid": {self._pid}, "cat": "fwdbwd", "name": "fwdbwd"'
+            for phase, (at, time) in (("s", made), ("f", (thread, start_ns))):
+                end = ', "bp": "e"' if phase == "f" else ""
+                yield (
+                    f'{{"ph": "{phase}", {fields}, "tid": {self._threads[at][1]}, '
+                    f'"ts": {us(time - self._base_ns)}{end}}}'
+                )
+
+    def _call(self, row: tuple[Any, ...]) -> str:
+        name, parent, correlation = row[1], row[6], row[9]
+        args = f'{{"External id": {parent + 1}, "cbid": 0, "correlation": {correlation}, "call": "{name}"}}'
+        return self._duration("cuda_runtime", _RUNTIME_CALLS[name], row, args)
+
+    def _memory_event(self, index: int, row: tuple[Any, ...]) -> str:
+        npu, address, (size, allocated, reserved) = row[8], row[9], row[10]
+        kind = DeviceType.NPU if npu >= 0 else DeviceType.CPU
+        return (
+            '{"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", '
+            f'"pid": {self._pid}, "tid": {self._threads[row[3]][1]}, "ts": {us(row[4] - self._base_ns)}, '
+            f'"args": {{"Total Reserved": {reserved}, "Total Allocated": {allocated}, "Bytes": {size}, '
+            f'"Addr": {address}, "Device Id": {npu}, "Device Type": {int(kind)}, "Ev Idx": {index}}}}}'
+        )

@@ -1,20 +1,34 @@
-"""Lists of events: summed up by name, and printed as a table."""
+"""Lists of events: summed up by name, printed as a table, written as stacks."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
 from ._averages import FunctionEventAvg, average
-from ._table import build_table
+from ._table import TableOptions, build_table
+
+_STACK_METRICS = ("self_cpu_time_total", "self_cuda_time_total", "self_npu_time_total")
+# Characters that have a meaning in the file of stacks.
+_IN_STACKS = str.maketrans(" ;\t\n", "____")
 
 
 class EventList(list[Any]):
     """Events, or their averages, by start time."""
 
-    def __init__(self, events: Iterable[Any] = (), *, profile_memory: bool = False) -> None:
+    def __init__(
+        self,
+        events: Iterable[Any] = (),
+        *,
+        use_device: str | None = None,
+        profile_memory: bool = False,
+        with_flops: bool = False,
+    ) -> None:
         super().__init__(events)
+        self._use_device = use_device
         self._profile_memory = profile_memory
+        self._with_flops = with_flops
 
     @property
     def self_cpu_time_total(self) -> float:
@@ -26,44 +40,70 @@ class EventList(list[Any]):
         group_by_stack_n: int = 0,
         group_by_overload_name: bool = False,
     ) -> EventList:
-        """One row per operator name (and per shapes, and per overload, if asked)."""
-        if group_by_stack_n:
-            raise NotImplementedError(
-                f"key_averages(group_by_stack_n={group_by_stack_n}): stacks are not recorded yet; use 0"
-            )
-        averages = average(self, group_by_input_shapes, group_by_overload_name)
-        return EventList(averages, profile_memory=self._profile_memory)
+        """One row per operator name (and per shapes, innermost lines of the stack, and overload, if asked)."""
+        return EventList(
+            average(self, group_by_input_shapes, group_by_stack_n, group_by_overload_name),
+            use_device=self._use_device,
+            profile_memory=self._profile_memory,
+            with_flops=self._with_flops,
+        )
 
     def total_average(self) -> FunctionEventAvg:
         """Everything in one row."""
-        total = FunctionEventAvg("Total")
+        total = FunctionEventAvg()
         for event in self:
             total.add(event)
+            total.key = None
+        total.key = "Total"
         return total
 
     def table(
         self,
         sort_by: str | None = None,
         row_limit: int = 100,
-        max_src_column_width: int = 75,
-        max_name_column_width: int = 55,
-        max_shapes_column_width: int = 80,
+        max_src_column_width: int | None = 75,
+        max_name_column_width: int | None = 55,
+        max_shapes_column_width: int | None = 80,
         header: str | None = None,
         top_level_events_only: bool = False,
         time_unit: str | None = None,
+        *,
+        memory_details: bool = False,
     ) -> str:
-        """A table in PyTorch's layout, the largest ``sort_by`` ("cpu_time_total", "count", …) first."""
+        """A table in PyTorch's layout, the largest ``sort_by`` ("cpu_time_total", "npu_time_total", "count", …)
+        first. ``memory_details=True`` adds what each row allocated, freed of its own and of others', kept, and
+        its peak."""
         return build_table(
             self,
-            sort_by=sort_by,
-            row_limit=row_limit,
-            name_width=max_name_column_width,
-            shapes_width=max_shapes_column_width,
-            header=header,
-            top_level_events_only=top_level_events_only,
-            profile_memory=self._profile_memory,
-            time_unit=time_unit,
+            TableOptions(
+                sort_by=sort_by,
+                row_limit=row_limit,
+                source_width=max_src_column_width,
+                name_width=max_name_column_width,
+                shapes_width=max_shapes_column_width,
+                header=header,
+                top_level_events_only=top_level_events_only,
+                time_unit=time_unit,
+                profile_memory=self._profile_memory,
+                with_flops=self._with_flops,
+                memory_details=memory_details,
+            ),
         )
+
+    def supported_export_stacks_metrics(self) -> list[str]:
+        return list(_STACK_METRICS)
+
+    def export_stacks(self, path: str | os.PathLike[str], metric: str) -> None:
+        """Writes ``outer;inner microseconds`` lines, which flame graph tools read; needs ``with_stack=True``."""
+        if metric not in _STACK_METRICS:
+            raise ValueError(f"metric should be one of: {list(_STACK_METRICS)}")
+        attribute = metric.replace("cuda", "device").replace("npu", "device")
+        with open(path, "w", encoding="utf-8") as out:
+            for event in self:
+                value = int(getattr(event, attribute))
+                if event.stack and value > 0:
+                    frames = ";".join(entry.translate(_IN_STACKS) for entry in reversed(event.stack))
+                    out.write(f"{frames} {value}\n")
 
     def __str__(self) -> str:
         return self.table()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 _TIME_UNITS = {"us": 1.0, "ms": 1e3, "s": 1e6}
+_FLOPS_UNITS = ("FLOPs", "KFLOPs", "MFLOPs", "GFLOPs", "TFLOPs", "PFLOPs")
 
 
 def format_time(microseconds: float, unit: str | None = None) -> str:
@@ -26,7 +29,18 @@ def format_share(part: float, whole: float) -> str:
     return f"{100 * part / whole:.2f}%" if whole else "NaN"
 
 
-def shorten(text: str, width: int) -> str:
-    """One line of at most ``width`` characters."""
+def flops_unit(smallest: int) -> tuple[float, str]:
+    """The unit that shows the smallest count as a number above one: its size and name."""
+    step = min(int(math.log10(smallest) / 3), len(_FLOPS_UNITS) - 1)
+    return 10.0 ** (3 * step), _FLOPS_UNITS[step]
+
+
+def shorten(text: str, width: int | None) -> str:
+    """One line, cut where it does not fit."""
     line = text.encode("unicode_escape").decode("ascii") if not text.isprintable() else text
-    return line if len(line) <= width else line[: max(width - 3, 0)] + "..."
+    return line if width is None or len(line) < width - 3 else line[: width - 3] + "..."
+
+
+def shorten_front(path: str, width: int) -> str:
+    """The end of a path, which tells more than its beginning."""
+    return path if len(path) <= width else ("..." + path[len(path) - width + 3 :])[:width]

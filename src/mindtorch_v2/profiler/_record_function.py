@@ -30,7 +30,7 @@ class record_function:
         self._scope: Any = None
 
     def __enter__(self) -> record_function:
-        self._scope = _native.begin_scope(self.name)
+        self._scope = _native.begin_scope(self.name, False)
         return self
 
     def __exit__(

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import socket
+import warnings
+from collections.abc import Mapping
 from typing import Any
 
 from .. import _C
 from ._chrome_trace import write_chrome_trace
 from ._event_list import EventList
 from ._events import build_events
+from ._modules import ModuleWatch
 
 _native = _C._profiler
 
@@ -22,36 +26,79 @@ class Recording:
     """
 
     def __init__(
-        self, *, record_shapes: bool = False, profile_memory: bool = False, keep_all: bool = False
+        self,
+        *,
+        use_cpu: bool = True,
+        use_device: str | None = None,
+        record_shapes: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_flops: bool = False,
+        with_modules: bool = False,
+        acc_events: bool = False,
     ) -> None:
+        self.use_cpu = use_cpu
+        self.use_device = use_device
         self.record_shapes = record_shapes
         self.profile_memory = profile_memory
-        self.keep_all = keep_all  # events of earlier recordings stay
+        self.with_stack = with_stack
+        self.with_flops = with_flops
+        self.with_modules = with_modules
+        self.acc_events = acc_events  # events of earlier recordings stay
         self.metadata: dict[str, Any] = {}
-        self._recording = False
-        self._traces: list[Any] = []
+        self._session = 0  # 0: not recording
+        self._modules: ModuleWatch | None = None
+        self._traces: list[tuple[Any, Mapping[str, str]]] = []  # and the paths of modules
         self._events: EventList | None = None
 
     @property
     def recording(self) -> bool:
-        return self._recording
+        return self._session != 0
 
     def start(self) -> None:
-        _native.start(self.record_shapes, self.profile_memory, _watched_npus() if self.profile_memory else [])
-        self._recording = True
+        self._session = _native.start(
+            ops=self.use_cpu,
+            tasks=self.use_device is not None,
+            shapes=self.record_shapes or self.with_flops,
+            memory=self.profile_memory,
+            stacks=self.with_stack,
+            npus=_watched_npus() if self.profile_memory else [],
+        )
+        if self.with_modules:
+            self._modules = ModuleWatch()
+            self._modules.start()
 
     def stop(self) -> None:
-        self._recording = False
-        trace = _native.stop()
-        self._traces = [*self._traces, trace] if self.keep_all else [trace]
+        session, self._session = self._session, 0
+        modules, self._modules = self._modules, None
+        if modules is not None:
+            modules.stop()
+        trace = _native.stop(session)
+        if trace.taken_over:
+            warnings.warn(
+                "Another profiler was started while this one was recording, and took over: this one has no "
+                "events. Profile one thing at a time.",
+                stacklevel=3,
+            )
+        kept = self._traces if self.acc_events else []
+        self._traces = [*kept, (trace, modules.paths if modules is not None else {})]
         self._events = None
 
     def events(self) -> EventList:
         """What was recorded; nothing while the first recording is still going on."""
         if self._events is None:
-            self._events = EventList(profile_memory=self.profile_memory)
-            for trace in self._traces:
-                self._events += build_events(trace, self._traces[0].start_ns)
+            self._events = EventList(
+                use_device=self.use_device, profile_memory=self.profile_memory, with_flops=self.with_flops
+            )
+            for trace, paths in self._traces:
+                self._events += build_events(
+                    trace,
+                    self._traces[0][0].start_ns,
+                    use_device=self.use_device,
+                    shapes=self.record_shapes,
+                    flops=self.with_flops,
+                    module_paths=paths,
+                )
         return self._events
 
     def add_metadata(self, key: str, value: str) -> None:
@@ -70,7 +117,11 @@ class Recording:
         """Writes the last finished recording; ``.gz`` compresses."""
         if not self._traces:
             raise RuntimeError("export_chrome_trace(): nothing has been recorded; stop the profiler first")
-        write_chrome_trace(path, self._traces[-1], self.metadata)
+        flags = ("with_stack", "profile_memory", "record_shapes", "with_modules", "with_flops")
+        described: dict[str, Any] = {flag: 1 for flag in flags if getattr(self, flag)}
+        described["host_name"] = socket.gethostname()
+        trace, paths = self._traces[-1]
+        write_chrome_trace(path, trace, described | self.metadata, paths)
 
 
 def _watched_npus() -> list[int]:
@@ -86,7 +137,7 @@ def _watched_npus() -> list[int]:
 
 
 def refuse(function: str, **features: object) -> None:
-    """Features that PyTorch's profiler has and this one does not have yet are an error when asked for."""
+    """Features that PyTorch's profiler has and this one does not are an error when asked for."""
     for name, value in features.items():
         if value:
-            raise NotImplementedError(f"{function}({name}={value!r}) is not supported yet; leave {name} out")
+            raise NotImplementedError(f"{function}({name}={value!r}) is not supported; leave {name} out")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import mindtorch_v2 as torch
@@ -12,26 +12,79 @@ import mindtorch_v2 as torch
 from ..autograd.function import Function
 from ..autograd.graph import saved_tensors_hooks
 
-__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential"]
+__all__ = [
+    "CheckpointError", "DefaultDeviceType", "checkpoint", "checkpoint_sequential", "get_device_states",
+    "noop_context_fn", "set_checkpoint_early_stop", "set_device_states",
+]  # fmt: skip
+
+_early_stop: bool | None = None  # what set_checkpoint_early_stop says, None: what each call says
 
 
 class CheckpointError(RuntimeError):
     """The second run of a checkpointed function did not save what the first one did."""
 
 
-class _RandomState:
-    """The generators as they were, so that the second run draws the same numbers."""
+class DefaultDeviceType:
+    """The accelerator whose generators are restored, where no argument says which."""
 
-    def __init__(self, enabled: bool) -> None:
-        self.state = torch.get_rng_state() if enabled else None
+    _default = "npu"
+
+    @staticmethod
+    def set_device_type(device: str = "npu") -> None:
+        DefaultDeviceType._default = device
+
+    @staticmethod
+    def get_device_type() -> str:
+        return DefaultDeviceType._default
+
+
+def get_device_states(*args: Any) -> tuple[list[int], list[torch.Tensor]]:
+    """The accelerators that tensors among the arguments are on, and the states of their generators."""
+    from ._pytree import tree_leaves
+
+    found = sorted(
+        {
+            leaf.device.index or 0
+            for leaf in tree_leaves(args)
+            if isinstance(leaf, torch.Tensor) and leaf.is_npu
+        }
+    )
+    return found, [torch.npu.get_rng_state(index) for index in found]
+
+
+def set_device_states(
+    devices: Sequence[int], states: Sequence[torch.Tensor], *, device_type: str | None = None
+) -> None:
+    """Restores what :func:`get_device_states` returned."""
+    for index, state in zip(devices, states, strict=True):
+        torch.npu.set_rng_state(state, index)
+
+
+class _Surroundings:
+    """The generators and autocast as they were, so that the second run computes what the first one did."""
+
+    def __init__(self, preserve_random: bool, args: Any) -> None:
+        self.state = torch.get_rng_state() if preserve_random else None
+        self.devices, self.device_states = get_device_states(args) if preserve_random else ([], [])
+        self.casts = [
+            (
+                device,
+                torch.get_autocast_dtype(device),
+                torch.is_autocast_enabled(device),
+                torch.is_autocast_cache_enabled(),
+            )
+            for device in ("cpu", "npu")
+        ]
 
     @contextlib.contextmanager
     def replayed(self) -> Any:
-        if self.state is None:
-            yield
-            return
-        with torch.fork_rng():
-            torch.set_rng_state(self.state)
+        with contextlib.ExitStack() as stack:
+            for device, dtype, enabled, cache in self.casts:
+                stack.enter_context(torch.autocast(device, dtype, enabled, cache))
+            if self.state is not None:
+                stack.enter_context(torch.fork_rng(devices=self.devices))
+                torch.set_rng_state(self.state)
+                set_device_states(self.devices, self.device_states)
             yield
 
 
@@ -41,7 +94,7 @@ class _Reentrant(Function):
     @staticmethod
     def forward(ctx: Any, run: Callable[..., Any], preserve: bool, *args: Any) -> Any:
         ctx.run = run
-        ctx.random = _RandomState(preserve)
+        ctx.surroundings = _Surroundings(preserve, args)
         ctx.others = [None if isinstance(a, torch.Tensor) else a for a in args]
         ctx.places = [i for i, a in enumerate(args) if isinstance(a, torch.Tensor)]
         ctx.save_for_backward(*(args[i] for i in ctx.places))
@@ -52,7 +105,7 @@ class _Reentrant(Function):
         args = list(ctx.others)
         for place, saved in zip(ctx.places, ctx.saved_tensors, strict=True):
             args[place] = saved.detach().requires_grad_(saved.requires_grad)
-        with torch.enable_grad(), ctx.random.replayed():
+        with torch.enable_grad(), ctx.surroundings.replayed():
             outputs = ctx.run(*args)
         if not isinstance(outputs, tuple):
             outputs = (outputs,)
@@ -68,12 +121,17 @@ class _Reentrant(Function):
         return (None, None, *found)
 
 
+class _Enough(Exception):
+    """The second run has saved everything that backward needs."""
+
+
 class _Frame:
     """One checkpointed call: the first run leaves numbered places, the second fills them all at once."""
 
-    def __init__(self, run: Callable[[], Any], preserve: bool) -> None:
-        self.run = run
-        self.random = _RandomState(preserve)
+    def __init__(
+        self, run: Callable[[], Any], surroundings: _Surroundings, check: bool, early_stop: bool
+    ) -> None:
+        self.run, self.surroundings, self.check, self.early_stop = run, surroundings, check, early_stop
         self.count = 0
         self.kept: list[torch.Tensor] | None = None
 
@@ -88,7 +146,7 @@ class _Frame:
             self.fill()
         assert self.kept is not None
         found = self.kept[place]
-        if found.shape != shape or found.dtype != dtype:
+        if self.check and (found.shape != shape or found.dtype != dtype):
             raise CheckpointError(
                 "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than "
                 f"during the forward pass.\ntensor at position {place}:\nsaved metadata: {shape}, {dtype}\n"
@@ -101,10 +159,13 @@ class _Frame:
 
         def keep(tensor: torch.Tensor) -> torch.Tensor:
             kept.append(tensor.detach())
+            if self.early_stop and len(kept) == self.count:
+                raise _Enough
             return kept[-1]
 
-        with torch.enable_grad(), self.random.replayed(), saved_tensors_hooks(keep, lambda t: t):
-            self.run()
+        with torch.enable_grad(), self.surroundings.replayed(), saved_tensors_hooks(keep, lambda t: t):
+            with contextlib.suppress(_Enough):
+                self.run()
         if len(kept) != self.count:
             raise CheckpointError(
                 "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
@@ -114,11 +175,27 @@ class _Frame:
         self.kept = kept
 
 
+@contextlib.contextmanager
+def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
+    """Whether the second run stops as soon as everything is there, for all calls inside the ``with`` block."""
+    global _early_stop
+    before, _early_stop = _early_stop, enable
+    try:
+        yield
+    finally:
+        _early_stop = before
+
+
+def noop_context_fn() -> tuple[Any, Any]:
+    """Contexts for the two runs that do nothing."""
+    return contextlib.nullcontext(), contextlib.nullcontext()
+
+
 def checkpoint(
     function: Callable[..., Any],
     *args: Any,
     use_reentrant: bool | None = None,
-    context_fn: Callable[[], tuple[Any, Any]] | None = None,
+    context_fn: Callable[[], tuple[Any, Any]] = noop_context_fn,
     determinism_check: str = "default",
     debug: bool = False,
     preserve_rng_state: bool = True,
@@ -138,18 +215,24 @@ def checkpoint(
     if use_reentrant:
         if kwargs:
             raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
-        if context_fn is not None or debug:
+        if context_fn is not noop_context_fn or debug:
             raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
         return _Reentrant.apply(function, preserve_rng_state, *args)
     if not torch.is_grad_enabled():
         return function(*args, **kwargs)
-    first, second = context_fn() if context_fn else (contextlib.nullcontext(), contextlib.nullcontext())
+    if determinism_check not in ("default", "none"):
+        raise ValueError(
+            f"determinism_check should be one of ['default', 'none'], but got {determinism_check}"
+        )
+    first, second = context_fn()
 
     def again() -> None:
         with second:
             function(*args, **kwargs)
 
-    frame = _Frame(again, preserve_rng_state)
+    surroundings = _Surroundings(preserve_rng_state, (args, kwargs))
+    stop = early_stop if _early_stop is None else _early_stop
+    frame = _Frame(again, surroundings, determinism_check == "default", stop)
     with saved_tensors_hooks(frame.pack, frame.unpack), first:
         return function(*args, **kwargs)
 

@@ -42,9 +42,9 @@ def request_software() -> None:
 
 def software_is_requested() -> bool:
     text = os.environ.get(_VARIABLE, "")
-    if text not in ("", "soft", "hardware"):
+    if text not in ("", "soft", "hardware", "off"):
         raise ValueError(
-            f"{_VARIABLE} is '{text}'; it can be 'soft' (the software NPU) or 'hardware' (a card)"
+            f"{_VARIABLE} is '{text}'; it can be 'soft' (the software NPU), 'hardware' (a card) or 'off'"
         )
     return _software_requested or text == "soft"
 
@@ -97,6 +97,8 @@ def look() -> tuple[Kind | None, str]:
         if _kind is not None:
             return _kind, ""
         software = software_is_requested()
+        if os.environ.get(_VARIABLE) == "off" and not software:
+            return None, f"{_VARIABLE} is 'off'"
         problem = _load_software() if software else _load_hardware()
         if problem:
             return None, problem

@@ -11,16 +11,19 @@ import difflib
 import os
 import threading
 import warnings
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ... import _C, _memory
+from . import acl_loader
 
 _native = _C._allocator
 
 # The first of these that is set counts.
 _CONF_VARIABLES = ("MINDTORCH_NPU_ALLOC_CONF", "PYTORCH_NPU_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
+
+_NO_CACHING = "PYTORCH_NO_NPU_MEMORY_CACHING"  # set and not 0: every tensor asks the device
 
 _MALLOC_HUGE_FIRST = 0  # ACL_MEM_MALLOC_HUGE_FIRST
 _EVENT_COMPLETE = 1  # ACL_EVENT_RECORDED_STATUS_COMPLETE
@@ -30,6 +33,8 @@ _conf: Any = None  # the parsed configuration, an AllocConf
 _conf_source: tuple[str, str] = (_CONF_VARIABLES[0], "")
 _allocators: dict[int, NpuAllocator] = {}
 _pinned_pool: NpuPinnedPool | None = None
+# Called with every allocator before its first use: who watches, or replaces, the memory of all devices.
+_prepare: list[Callable[[NpuAllocator], None]] = []
 stacks = _memory.StackTable()
 
 
@@ -66,13 +71,44 @@ def _current_conf(force: bool = False) -> Any:
             _conf, _conf_source = conf, (source, text)
             if conf.unknown:
                 _warn_unknown_keys(source, conf.unknown)
-            if conf.expandable_segments:
-                warnings.warn(
-                    f"{source}: expandable_segments:True has no effect; segments have a fixed size.",
-                    UserWarning,
-                    stacklevel=3,
-                )
         return _conf
+
+
+def _conf_for_device() -> Any:
+    """The configuration, without what the device in use cannot do."""
+    conf = _current_conf()
+    if conf.expandable_segments and not _has_virtual_memory():
+        conf.expandable_segments = False
+        warnings.warn(
+            f"{_conf_source[0]}: expandable_segments:True has no effect; this AscendCL cannot map memory "
+            "behind reserved addresses, so segments have a fixed size.",
+            UserWarning,
+            stacklevel=4,
+        )
+    return conf
+
+
+def _has_virtual_memory() -> bool:
+    return acl_loader.find() is not None and bool(_C._npu.has_virtual_memory())
+
+
+def apply_settings(text: str) -> None:
+    """Replaces the settings, in the text form of the environment variable, of all allocators there are and will be."""
+    global _conf, _conf_source
+    with _lock:
+        source = "allocator settings"
+        conf = _native.parse_alloc_conf(text, source)
+        if conf.unknown:
+            known = ", ".join(_native.alloc_conf_keys())
+            raise ValueError(
+                f"{source}: unknown key {', '.join(map(repr, conf.unknown))}. Known keys: {known}."
+            )
+        _conf, _conf_source = conf, (_CONF_VARIABLES[0], text)
+        for allocator in _allocators.values():
+            allocator._native.configure(_conf_for_device())
+            allocator._conf_source = _conf_source
+        if _pinned_pool is not None:
+            _pinned_pool._native.configure(conf)
 
 
 def _load_alloc_conf(force: bool = False) -> dict[str, Any]:
@@ -161,10 +197,11 @@ class _CachedBlocks(Sequence[Block]):
 class _Event:
     """An ACL event that returns to the pool of its allocator when the uses it marks are over."""
 
-    __slots__ = ("handle",)
+    __slots__ = ("device", "handle")
 
-    def __init__(self, handle: int) -> None:
+    def __init__(self, handle: int, device: int) -> None:
         self.handle = handle
+        self.device = device
 
 
 class _AclHooks:
@@ -172,25 +209,26 @@ class _AclHooks:
 
     def __init__(self, device_id: int) -> None:
         self.device_id = device_id
-        self._spare_events: list[_Event] = []
+        self._spare_events: dict[int, list[_Event]] = {}
 
-    def _acl(self) -> Any:
-        """The rt part of pyACL, with this pool's device current on the calling thread."""
+    def _acl(self, device: int | None = None) -> Any:
+        """The rt part of pyACL, with a device (this pool's) current on the calling thread."""
         from . import runtime
 
-        runtime.get_runtime(self.device_id).activate()
+        runtime.get_runtime(self.device_id if device is None else device).activate()
         return runtime.acl.rt
 
     @staticmethod
     def _check(code: int, function: str) -> None:
         if code != 0:
-            raise RuntimeError(f"{function} failed: {code}")
+            # Without advice: what helps against a full device depends on the pools, which say it themselves.
+            raise RuntimeError(_C._npu.error_text(code, function, False))
 
     def _sync_device(self) -> None:
         """Waits for all streams of the device, then lets the runtime free what it deferred."""
         from . import runtime
 
-        self._check(self._acl().synchronize_device(), "acl.rt.synchronize_device")
+        self._check(self._acl().synchronize_device(), "aclrtSynchronizeDevice")
         runtime.get_runtime(self.device_id).synchronize()
 
     def _mem_get_info(self) -> tuple[int, int]:
@@ -198,28 +236,46 @@ class _AclHooks:
 
         return runtime.mem_get_info(self.device_id)
 
+    def _device_of(self, stream: int) -> int:
+        """The device of a stream that used the memory; the stream may belong to another one than the memory."""
+        return int(_C._npu.stream_device(stream)) if stream else self.device_id
+
+    # The caller is about to launch on the device that is active, so another one is active only inside.
+
     def _record_event(self, stream: int) -> Any:
-        rt = self._acl()
-        if self._spare_events:
-            event = self._spare_events.pop()
-        else:
-            handle, code = rt.create_event()
-            self._check(code, "acl.rt.create_event")
-            event = _Event(handle)
-        code = rt.record_event(event.handle, stream)
-        if code != 0:
-            self._spare_events.append(event)
-            self._check(code, "acl.rt.record_event")
-        return event
+        active, device = _C._npu.active_device(), self._device_of(stream)
+        rt = self._acl(device)
+        spare = self._spare_events.setdefault(device, [])
+        try:
+            if spare:
+                event = spare.pop()
+            else:
+                handle, code = rt.create_event()
+                self._check(code, "aclrtCreateEventExWithFlag")
+                event = _Event(handle, device)
+            code = rt.record_event(event.handle, stream)
+            if code != 0:
+                spare.append(event)
+                self._check(code, "aclrtRecordEvent")
+            return event
+        finally:
+            self._activate_again(active, device)
 
     def _event_complete(self, event: Any) -> bool:
-        status, code = self._acl().query_event_status(event.handle)
-        self._check(code, "acl.rt.query_event_status")
+        active = _C._npu.active_device()
+        status, code = self._acl(event.device).query_event_status(event.handle)
+        self._activate_again(active, event.device)
+        self._check(code, "aclrtQueryEventStatus")
         return bool(status == _EVENT_COMPLETE)
+
+    @staticmethod
+    def _activate_again(device: int, instead_of: int) -> None:
+        if device not in (-1, instead_of):
+            _C._npu.open(device)
 
     def _release_event(self, event: Any) -> None:
         if isinstance(event, _Event):
-            self._spare_events.append(event)
+            self._spare_events.setdefault(event.device, []).append(event)
 
 
 class NpuAllocator(_AclHooks):
@@ -227,19 +283,36 @@ class NpuAllocator(_AclHooks):
 
     def __init__(self, device_id: int = 0) -> None:
         super().__init__(device_id)
-        conf = _current_conf()
+        conf = _conf_for_device()
         self._conf_source = _conf_source
         self._native = _native.CachingAllocator(self, device_id, conf, "NPU", _CONF_VARIABLES[0])
         self._stats = _Statistics(self._native)
+        if os.environ.get(_NO_CACHING, "") not in ("", "0"):
+            self._native.set_caching(False)
         self._cached = {pool: _CachedBlocks(self._native, pool) for pool in ("small_pool", "large_pool")}
 
     def _raw_malloc(self, size: int) -> tuple[int, int]:
         ptr, code = self._acl().malloc(size, _MALLOC_HUGE_FIRST)
-        self._check(code, "acl.rt.malloc")
+        self._check(code, "aclrtMalloc")
         return ptr, size
 
     def _raw_free(self, ptr: int) -> None:
-        self._check(self._acl().free(ptr), "acl.rt.free")
+        self._check(self._acl().free(ptr), "aclrtFree")
+
+    def _has_virtual_memory(self) -> bool:
+        return _has_virtual_memory()
+
+    def _reserve_addresses(self, size: int) -> int:
+        return int(_C._npu.reserve_addresses(self.device_id, size))
+
+    def _release_addresses(self, address: int) -> None:
+        _C._npu.release_addresses(self.device_id, address)
+
+    def _map_memory(self, address: int, size: int) -> int:
+        return int(_C._npu.map_memory(self.device_id, address, size))
+
+    def _unmap_memory(self, address: int, handle: int) -> None:
+        _C._npu.unmap_memory(self.device_id, address, handle)
 
     def malloc(self, size: int, stream: int | None = None) -> int:
         """The address of at least ``size`` bytes for work on ``stream``; 0 for no bytes."""
@@ -284,8 +357,11 @@ class NpuAllocator(_AclHooks):
         self._native.set_memory_limit(size)
 
     def memory_stats(self) -> dict[str, int]:
-        """All counters, sorted by name, as ``torch.cuda.memory_stats`` names them."""
-        return dict(sorted(self._native.stats().items()))
+        """All counters, sorted by name, as ``torch.cuda.memory_stats`` names them; private pools add theirs."""
+        stats = self._native.stats()
+        if pools := self._native.reserved_by_pools():
+            stats.update(_memory.flat({"reserved_bytes_by_private_pools": pools}))
+        return dict(sorted(stats.items()))
 
     def reset_peak_memory_stats(self) -> None:
         self._native.reset_peak_stats()
@@ -293,10 +369,21 @@ class NpuAllocator(_AclHooks):
     def reset_accumulated_memory_stats(self) -> None:
         self._native.reset_accumulated_stats()
 
-    def record_memory_history(self, max_entries: int, with_stacks: bool = True, clear: bool = False) -> None:
+    def record_memory_history(
+        self,
+        max_entries: int,
+        with_stacks: bool = True,
+        clear: bool = False,
+        skip_actions: Sequence[str] = (),
+    ) -> None:
         """Keeps the last ``max_entries`` actions, with the Python stacks that caused them; 0 stops."""
-        self._native.set_stack_recorder(stacks.capture if with_stacks and max_entries else None)
-        self._native.record_history(max_entries, clear)
+        self._native.record_history(max_entries, clear, list(skip_actions))
+        recorder = stacks.capture if with_stacks and max_entries else None
+        self._native.set_stack_recorder(recorder, stacks.describe)
+
+    def set_out_of_memory_observer(self, observer: Any) -> None:
+        """``observer(bytes, total, free)`` is called before an OutOfMemoryError is raised; None for nobody."""
+        self._native.set_out_of_memory_observer(observer)
 
     def snapshot(self, include_traces: bool = True) -> dict[str, Any]:
         """Segments, blocks, history and settings of this device (see ``_memory.torch_snapshot``)."""
@@ -317,6 +404,8 @@ def get_allocator(device: Any = None) -> NpuAllocator:
         allocator = _allocators.get(index)
         if allocator is None:
             allocator = NpuAllocator(index)
+            for prepare in _prepare:
+                prepare(allocator)
             allocator._native.register("npu", index)
             _allocators[index] = allocator
         return allocator
@@ -333,12 +422,27 @@ class NpuPinnedPool(_AclHooks):
         self._native = _native.PinnedPool(self, _current_conf())
 
     def _raw_malloc(self, size: int) -> tuple[int, int]:
+        active = _C._npu.active_device()
         ptr, code = self._acl().malloc_host(size)
-        self._check(code, "acl.rt.malloc_host")
+        self._activate_again(active, self.device_id)
+        self._check(code, "aclrtMallocHost")
         return ptr, size
 
     def _raw_free(self, ptr: int) -> None:
-        self._check(self._acl().free_host(ptr), "acl.rt.free_host")
+        active = _C._npu.active_device()
+        code = self._acl().free_host(ptr)
+        self._activate_again(active, self.device_id)
+        self._check(code, "aclrtFreeHost")
+
+    def _sync_device(self) -> None:
+        """Waits for all streams of all devices: any of them may copy from pinned memory."""
+        from . import runtime
+
+        active, last = _C._npu.active_device(), -1
+        for last in sorted(runtime._runtimes):
+            self._check(self._acl(last).synchronize_device(), "aclrtSynchronizeDevice")
+            runtime.get_runtime(last).synchronize()
+        self._activate_again(active, last)
 
     def malloc(self, size: int) -> int:
         return self._native.malloc(size)

@@ -62,6 +62,8 @@ class _Runtime:
         if self._opened:
             self.activate()
         _check(acl.rt.synchronize_stream(self.stream), "aclrtSynchronizeStream")
+        if self._opened:
+            _npu.note_waited(self.stream)
         self._free_deferred()
 
     def synchronize_device(self) -> None:

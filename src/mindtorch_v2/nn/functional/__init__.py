@@ -15,3 +15,9 @@ from .pooling import *  # noqa: F403
 from .regression_loss import *  # noqa: F403
 from .vision import *  # noqa: F403
 from .windows import *  # noqa: F403
+
+for _name, _function in list(globals().items()):
+    # Pickled functions are found under the public name, whichever file they are written in.
+    if getattr(_function, "__module__", "").startswith(__name__ + "."):
+        _function.__module__ = __name__
+del _name, _function

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import mindtorch_v2 as torch
 
 from ..._C import _nn
+from ._pieces import pieces
 from .dropout import dropout
 from .linear import linear
 
@@ -81,7 +83,7 @@ def _packed_projection(
     """Query, key and value from one weight; one product where they are the same tensor."""
     width = query.size(-1)
     if query is key and key is value:
-        return list(linear(query, weight, bias).chunk(3, -1))
+        return list(pieces(linear(query, weight, bias).unflatten(-1, (3, -1)), -2))
     weights = weight.split([width, width, width])
     biases = [None] * 3 if bias is None else bias.split([width, width, width])
     return [linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases, strict=True)]
@@ -137,7 +139,16 @@ def multi_head_attention_forward(
             key_padding_mask = key_padding_mask.unsqueeze(0)
     length, batch, width = query.shape
     if is_causal and attn_mask is None:
-        raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
+        raise RuntimeError(
+            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
+            "`generate_square_subsequent_mask` to create this mask."
+        )
+    if key_padding_mask is not None and attn_mask is not None and key_padding_mask.dtype != attn_mask.dtype:
+        warnings.warn(
+            "Support for mismatched key_padding_mask and attn_mask is deprecated. Use same type for both "
+            "instead.",
+            stacklevel=4,
+        )
     padding = _additive_mask(key_padding_mask, "key_padding_mask", query.dtype)
     if is_causal and padding is None and not need_weights:
         mask = None  # the kernel knows what is hidden

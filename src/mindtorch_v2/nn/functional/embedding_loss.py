@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import mindtorch_v2 as torch
 
+from ...amp.autocast_mode import in_float32
 from ._reduction import reduce_values, reduction_name, reduction_number
 from .distance import pairwise_distance
 
@@ -27,6 +28,7 @@ def hinge_embedding_loss(
     reduction: str = "mean",
 ) -> torch.Tensor:
     """Distances of pairs that belong together (1), and what others (-1) lack to the margin."""
+    input, target = in_float32(input, target)
     reduction = reduction_name(size_average, reduce, reduction)
     apart = (margin - input).clamp_min(0).masked_fill(target == 1, 0)
     together = input.masked_fill(target == -1, 0)
@@ -43,6 +45,7 @@ def margin_ranking_loss(
     reduction: str = "mean",
 ) -> torch.Tensor:
     """What the first score lacks to exceed the second by the margin, or the reverse where target is -1."""
+    input1, input2, target = in_float32(input1, input2, target)
     reduction = reduction_name(size_average, reduce, reduction)
     if not input1.dim() == input2.dim() == target.dim():
         raise RuntimeError(
@@ -62,6 +65,7 @@ def cosine_embedding_loss(
     reduction: str = "mean",
 ) -> torch.Tensor:
     """How far the cosine of pairs that belong together (1) is from 1, and of others (-1) above the margin."""
+    input1, input2, target = in_float32(input1, input2, target)
     reduction = reduction_name(size_average, reduce, reduction)
     if target.dim() > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
@@ -104,6 +108,7 @@ def triplet_margin_loss(
     reduction: str = "mean",
 ) -> torch.Tensor:
     """What the negative lacks to be farther from the anchor than the positive by the margin."""
+    anchor, positive, negative = in_float32(anchor, positive, negative)
     reduction = reduction_name(size_average, reduce, reduction)
 
     def distance(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:

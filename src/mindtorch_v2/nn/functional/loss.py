@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import mindtorch_v2 as torch
 
 from ..._C import _functions
+from ...amp.autocast_mode import in_float32
 from ._reduction import reduce_values, reduction_name, reduction_number
 from .activation import log_softmax
 from .linear import linear
@@ -200,6 +201,7 @@ def multi_margin_loss(
     reduction: str = "mean",
 ) -> torch.Tensor:
     """What the target's score lacks to exceed each other class's by the margin."""
+    input, target = in_float32(input, target)
     reduction = reduction_name(size_average, reduce, reduction)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
@@ -243,6 +245,7 @@ def multilabel_margin_loss(
     reduction: str = "mean",
 ) -> torch.Tensor:
     """The margins between the scores of the target classes, listed up to the first -1, and all others."""
+    input, target = in_float32(input, target)
     reduction = reduction_name(size_average, reduce, reduction)
     if input.dim() > 2 or (input.dim() == 2 and input.size(1) == 0):
         raise RuntimeError(

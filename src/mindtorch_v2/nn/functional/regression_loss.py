@@ -8,6 +8,7 @@ import warnings
 import mindtorch_v2 as torch
 
 from ..._C import _functions
+from ...amp.autocast_mode import in_float32
 from ._reduction import reduce_values, reduction_name, reduction_number
 
 __all__ = [
@@ -57,6 +58,7 @@ def mse_loss(
     weight: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """The squared differences."""
+    input, target = in_float32(input, target)
     _warn_of_sizes(input, target)
     reduction = reduction_name(size_average, reduce, reduction)
     return _weighted((input - target).square(), input, weight, reduction)
@@ -71,6 +73,7 @@ def l1_loss(
     weight: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """The absolute differences."""
+    input, target = in_float32(input, target)
     _warn_of_sizes(input, target)
     reduction = reduction_name(size_average, reduce, reduction)
     return _weighted((input - target).abs(), input, weight, reduction)
@@ -85,6 +88,7 @@ def smooth_l1_loss(
     beta: float = 1.0,
 ) -> torch.Tensor:
     """Squared below ``beta``, absolute above it."""
+    input, target = in_float32(input, target)
     _warn_of_sizes(input, target)
     reduction = reduction_name(size_average, reduce, reduction)
     if beta < 0:
@@ -104,6 +108,7 @@ def huber_loss(
     weight: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """Squared below ``delta``, with the slope ``delta`` above it."""
+    input, target = in_float32(input, target)
     _warn_of_sizes(input, target)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
@@ -120,6 +125,7 @@ def soft_margin_loss(
     reduction: str = "mean",
 ) -> torch.Tensor:
     """The logistic loss of scores with targets 1 and -1."""
+    input, target = in_float32(input, target)
     reduction = reduction_name(size_average, reduce, reduction)
     return reduce_values((-target * input).exp().log1p(), reduction)
 
@@ -156,6 +162,7 @@ def binary_cross_entropy_with_logits(
     pos_weight: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """The cross entropy of the sigmoid of the scores."""
+    input, target = in_float32(input, target)
     reduction = reduction_name(size_average, reduce, reduction)
     if target.size() != input.size():
         raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
@@ -177,6 +184,7 @@ def kl_div(
     log_target: bool = False,
 ) -> torch.Tensor:
     """The divergence of probabilities (or their logarithms) from log-probabilities."""
+    input, target = in_float32(input, target)
     reduction = reduction_name(size_average, reduce, reduction)
     if reduction == "mean":
         warnings.warn(
@@ -210,6 +218,7 @@ def poisson_nll_loss(
     reduction: str = "mean",
 ) -> torch.Tensor:
     """The negative log likelihood of counts, given their expected number or its logarithm."""
+    input, target = in_float32(input, target)
     reduction = reduction_name(size_average, reduce, reduction)
     reduction_number(reduction)
     values = input.exp() - target * input if log_input else input - target * (input + eps).log()

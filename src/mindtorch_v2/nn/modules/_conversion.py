@@ -85,8 +85,7 @@ class ModuleConversion:
         return self._apply(lambda tensor: tensor.npu(device))
 
     def cuda(self, device: Any = None) -> Self:
-        # Tensors have no cuda(); the AttributeError that says so is the answer.
-        return self._apply(lambda tensor: tensor.cuda(device))  # type: ignore[attr-defined]
+        return self._apply(lambda tensor: tensor.cuda(device))
 
     def type(self, dst_type: Any) -> Self:
         return self._apply(lambda tensor: tensor.type(dst_type))

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import mindtorch_v2 as torch
 
 from ...utils.hooks import RemovableHandle, add_hook
-from ..parameter import Parameter
+from ..parameter import Parameter, is_lazy
 
 if TYPE_CHECKING:
-    from .module import Module
+    pass
 
 EXTRA_STATE = "_extra_state"
 
@@ -35,7 +35,7 @@ class ModuleState:
     """The part of ``Module`` that saves and loads. Only ``Module`` derives from it."""
 
     _version: int = 1  # of the layout; kept in the state's metadata so that later versions can convert
-    _modules: dict[str, Module | None]
+    _modules: dict[str, Any]  # of Module, which programs evaluate annotations without
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, torch.Tensor | None]
     _non_persistent_buffers_set: set[str]
@@ -189,7 +189,9 @@ class ModuleState:
                 f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object '
                 f"from checkpoint but received {type(value)}"
             )
-        if current.dim() == 0 and value.dim() == 1 and value.numel() == 1:
+        if is_lazy(current):  # and so is the value, or the shape would have been taken from it
+            return None
+        if current.dim() == 0 and value.shape == (1,):
             value = value[0]  # files written before there were 0-dim tensors
         if value.shape != current.shape:
             return (

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class ModuleTraversal:
     """The part of ``Module`` that finds things in the tree. Only ``Module`` derives from it."""
 
-    _modules: dict[str, Module | None]
+    _modules: dict[str, Any]  # of Module, which programs evaluate annotations without
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, torch.Tensor | None]
 
@@ -36,8 +36,8 @@ class ModuleTraversal:
                 path = f"{prefix}.{name}" if prefix else name
                 yield from child.named_modules(memo, path, remove_duplicate)
 
-    def modules(self) -> Iterator[Module]:
-        for _, module in self.named_modules():
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
+        for _, module in self.named_modules(remove_duplicate=remove_duplicate):
             yield module
 
     def named_children(self) -> Iterator[tuple[str, Module]]:

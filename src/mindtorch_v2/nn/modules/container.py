@@ -3,12 +3,31 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, Self
 
 from .module import Module, indent_lines
+from .parameter_containers import ParameterDict, ParameterList
+
+__all__ = ["Container", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
+
+
+class Container(Module):
+    """An older way to say Module."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        warnings.warn(
+            "`nn.Container` is deprecated. All of its functionality is now implemented in `nn.Module`. "
+            "Subclass that instead.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        super().__init__()
+        for name, module in kwargs.items():
+            self.add_module(name, module)
 
 
 class _Ordered(Module):
@@ -237,3 +256,8 @@ class ModuleDict(Module):
                     f"ModuleDict update sequence element #{position} has length {len(entry)}; 2 is required"
                 )
             self[entry[0]] = entry[1]
+
+
+# Files name these classes by the module that PyTorch has them in: this one.
+for _kind in (ParameterDict, ParameterList):
+    _kind.__module__ = __name__

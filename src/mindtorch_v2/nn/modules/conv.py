@@ -3,28 +3,45 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import mindtorch_v2 as torch
+from mindtorch_v2 import Tensor
 
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter
+from .lazy import LazyModuleMixin
 from .module import Module
+from .utils import _ntuple, _reverse_repeat_tuple
+
+__all__ = [
+    "Conv1d",
+    "Conv2d",
+    "Conv3d",
+    "ConvTranspose1d",
+    "ConvTranspose2d",
+    "ConvTranspose3d",
+    "LazyConv1d",
+    "LazyConv2d",
+    "LazyConv3d",
+    "LazyConvTranspose1d",
+    "LazyConvTranspose2d",
+    "LazyConvTranspose3d",
+]
 
 
-def _repeated(value: Any, dims: int) -> tuple[int, ...]:
-    return tuple(value) if isinstance(value, Sequence) else (value,) * dims
+class _ConvNd(Module):
+    """Parameters and options that all convolutions share. Sizes are tuples here, one number per dimension."""
 
-
-class _Convolution(Module):
-    """Parameters and options that all convolutions share."""
-
-    _dims: ClassVar[int]
-    _transposed: ClassVar[bool] = False
-    _function: ClassVar[Callable[..., torch.Tensor]]
-
+    in_channels: int
+    out_channels: int
+    kernel_size: tuple[int, ...]
+    stride: tuple[int, ...]
+    padding: Any
+    dilation: tuple[int, ...]
+    output_padding: tuple[int, ...]
     weight: Parameter
     bias: Parameter | None
 
@@ -32,16 +49,17 @@ class _Convolution(Module):
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size: Any,
-        stride: Any,
+        kernel_size: tuple[int, ...],
+        stride: tuple[int, ...],
         padding: Any,
-        dilation: Any,
-        output_padding: Any,
+        dilation: tuple[int, ...],
+        transposed: bool,
+        output_padding: tuple[int, ...],
         groups: int,
         bias: bool,
         padding_mode: str,
-        device: Any,
-        dtype: Any,
+        device: Any = None,
+        dtype: Any = None,
     ) -> None:
         super().__init__()
         if groups <= 0:
@@ -50,7 +68,6 @@ class _Convolution(Module):
             raise ValueError("in_channels must be divisible by groups")
         if out_channels % groups != 0:
             raise ValueError("out_channels must be divisible by groups")
-        stride = _repeated(stride, self._dims)
         if isinstance(padding, str):
             if padding not in ("same", "valid"):
                 raise ValueError(f"Invalid padding string {padding!r}, should be one of {{'valid', 'same'}}")
@@ -61,21 +78,19 @@ class _Convolution(Module):
             raise ValueError(f"padding_mode must be one of {modes}, but got padding_mode='{padding_mode}'")
         self.in_channels = in_channels
         self.out_channels = out_channels
-        self.kernel_size = _repeated(kernel_size, self._dims)
+        self.kernel_size = kernel_size
         self.stride = stride
-        self.padding = padding if isinstance(padding, str) else _repeated(padding, self._dims)
-        self.dilation = _repeated(dilation, self._dims)
-        self.transposed = self._transposed
-        self.output_padding = _repeated(output_padding, self._dims)
+        self.padding = padding
+        self.dilation = dilation
+        self.transposed = transposed
+        self.output_padding = output_padding
         self.groups = groups
         self.padding_mode = padding_mode
         self._reversed_padding_repeated_twice = self._both_sides()
         channels = (
-            (in_channels, out_channels // groups)
-            if self.transposed
-            else (out_channels, in_channels // groups)
+            (in_channels, out_channels // groups) if transposed else (out_channels, in_channels // groups)
         )
-        self.weight = Parameter(torch.empty((*channels, *self.kernel_size), device=device, dtype=dtype))
+        self.weight = Parameter(torch.empty((*channels, *kernel_size), device=device, dtype=dtype))
         if bias:
             self.bias = Parameter(torch.empty(out_channels, device=device, dtype=dtype))
         else:
@@ -84,13 +99,12 @@ class _Convolution(Module):
 
     def _both_sides(self) -> list[int]:
         """The padding as `pad` takes it: the last dimension first, before and after."""
+        if not isinstance(self.padding, str):
+            return list(_reverse_repeat_tuple(self.padding, 2))
         sides: list[int] = []
-        for d in reversed(range(self._dims)):
-            if isinstance(self.padding, str):
-                total = self.dilation[d] * (self.kernel_size[d] - 1) if self.padding == "same" else 0
-                sides += [total // 2, total - total // 2]
-            else:
-                sides += [self.padding[d]] * 2
+        for dilation, size in zip(reversed(self.dilation), reversed(self.kernel_size), strict=True):
+            total = dilation * (size - 1) if self.padding == "same" else 0
+            sides += [total // 2, total - total // 2]
         return sides
 
     def reset_parameters(self) -> None:
@@ -106,11 +120,11 @@ class _Convolution(Module):
         text = (
             f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
         )
-        if self.padding != (0,) * self._dims:
+        if self.padding != (0,) * len(self.padding):
             text += f", padding={self.padding}"
-        if self.dilation != (1,) * self._dims:
+        if self.dilation != (1,) * len(self.dilation):
             text += f", dilation={self.dilation}"
-        if self.output_padding != (0,) * self._dims:
+        if self.output_padding != (0,) * len(self.output_padding):
             text += f", output_padding={self.output_padding}"
         if self.groups != 1:
             text += f", groups={self.groups}"
@@ -121,7 +135,9 @@ class _Convolution(Module):
         return text
 
 
-class _Forward(_Convolution):
+class _Forward(_ConvNd):
+    _dims: ClassVar[int]
+
     def __init__(
         self,
         in_channels: int,
@@ -136,14 +152,16 @@ class _Forward(_Convolution):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
+        repeated = _ntuple(self._dims)
         super().__init__(
             in_channels,
             out_channels,
-            kernel_size,
-            stride,
-            padding,
-            dilation,
-            0,
+            repeated(kernel_size),
+            repeated(stride),
+            padding if isinstance(padding, str) else repeated(padding),
+            repeated(dilation),
+            False,
+            repeated(0),
             groups,
             bias,
             padding_mode,
@@ -151,39 +169,38 @@ class _Forward(_Convolution):
             dtype,
         )
 
-    def forward(self, input: torch.Tensor) -> torch.Tensor:
-        convolve = type(self)._function
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """The convolution with another weight and bias; subclasses that change the weight call it."""
+        convolve = (F.conv1d, F.conv2d, F.conv3d)[self._dims - 1]
         if self.padding_mode == "zeros":
-            return convolve(
-                input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups
-            )
+            return convolve(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
         padded = F.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode)
-        return convolve(padded, self.weight, self.bias, self.stride, 0, self.dilation, self.groups)
+        return convolve(padded, weight, bias, self.stride, 0, self.dilation, self.groups)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return self._conv_forward(input, self.weight, self.bias)
 
 
 class Conv1d(_Forward):
     """Slides a kernel over inputs of shape (N, C, L) or (C, L)."""
 
     _dims = 1
-    _function = staticmethod(F.conv1d)
 
 
 class Conv2d(_Forward):
     """Slides a kernel over inputs of shape (N, C, H, W) or (C, H, W)."""
 
     _dims = 2
-    _function = staticmethod(F.conv2d)
 
 
 class Conv3d(_Forward):
     """Slides a kernel over inputs of shape (N, C, D, H, W) or (C, D, H, W)."""
 
     _dims = 3
-    _function = staticmethod(F.conv3d)
 
 
-class _Transposed(_Convolution):
-    _transposed = True
+class _ConvTransposeNd(_ConvNd):
+    _dims: ClassVar[int]
 
     def __init__(
         self,
@@ -202,14 +219,16 @@ class _Transposed(_Convolution):
     ) -> None:
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
+        repeated = _ntuple(self._dims)
         super().__init__(
             in_channels,
             out_channels,
-            kernel_size,
-            stride,
-            padding,
-            dilation,
-            output_padding,
+            repeated(kernel_size),
+            repeated(stride),
+            repeated(padding),
+            repeated(dilation),
+            True,
+            repeated(output_padding),
             groups,
             bias,
             padding_mode,
@@ -217,11 +236,20 @@ class _Transposed(_Convolution):
             dtype,
         )
 
-    def _output_padding(self, input: torch.Tensor, output_size: Sequence[int] | None) -> tuple[int, ...]:
+    def _output_padding(
+        self,
+        input: Tensor,
+        output_size: Sequence[int] | None,
+        stride: Sequence[int],
+        padding: Sequence[int],
+        kernel_size: Sequence[int],
+        num_spatial_dims: int,
+        dilation: Sequence[int] | None = None,
+    ) -> Any:
         """What has to be added for the output to get the size asked for."""
         if output_size is None:
             return self.output_padding
-        dims = self._dims
+        dims = num_spatial_dims
         wanted = list(output_size)
         if len(wanted) == input.dim():
             wanted = wanted[-dims:]
@@ -231,49 +259,186 @@ class _Transposed(_Convolution):
                 f"{input.dim()} elements (got {len(output_size)})"
             )
         low = [
-            (input.size(d - dims) - 1) * self.stride[d]
-            - 2 * self.padding[d]
-            + self.dilation[d] * (self.kernel_size[d] - 1)
+            (input.size(d - dims) - 1) * stride[d]
+            - 2 * padding[d]
+            + (1 if dilation is None else dilation[d]) * (kernel_size[d] - 1)
             + 1
             for d in range(dims)
         ]
-        high = [low[d] + self.stride[d] - 1 for d in range(dims)]
+        high = [low[d] + stride[d] - 1 for d in range(dims)]
         if any(not low[d] <= wanted[d] <= high[d] for d in range(dims)):
             raise ValueError(
                 f"requested an output size of {output_size}, but valid sizes range from {low} to {high} "
                 f"(for an input of {input.size()[-dims:]})"
             )
-        return tuple(wanted[d] - low[d] for d in range(dims))
+        return [wanted[d] - low[d] for d in range(dims)]
 
-    def forward(self, input: torch.Tensor, output_size: Sequence[int] | None = None) -> torch.Tensor:
-        return type(self)._function(
+    def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
+        convolve = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)[self._dims - 1]
+        output_padding = self._output_padding(
+            input, output_size, self.stride, self.padding, self.kernel_size, self._dims, self.dilation
+        )
+        return convolve(
             input,
             self.weight,
             self.bias,
             self.stride,
             self.padding,
-            self._output_padding(input, output_size),
+            output_padding,
             self.groups,
             self.dilation,
         )
 
 
-class ConvTranspose1d(_Transposed):
+class ConvTranspose1d(_ConvTransposeNd):
     """The gradient of a Conv1d in its input, as a module of its own."""
 
     _dims = 1
-    _function = staticmethod(F.conv_transpose1d)
 
 
-class ConvTranspose2d(_Transposed):
+class ConvTranspose2d(_ConvTransposeNd):
     """The gradient of a Conv2d in its input, as a module of its own."""
 
     _dims = 2
-    _function = staticmethod(F.conv_transpose2d)
 
 
-class ConvTranspose3d(_Transposed):
+class ConvTranspose3d(_ConvTransposeNd):
     """The gradient of a Conv3d in its input, as a module of its own."""
 
     _dims = 3
-    _function = staticmethod(F.conv_transpose3d)
+
+
+class _LazyConvXdMixin(LazyModuleMixin):
+    """Takes ``in_channels`` from the first input."""
+
+    _dims: ClassVar[int]
+    in_channels: int
+    out_channels: int
+    groups: int
+    transposed: bool
+    kernel_size: tuple[int, ...]
+    weight: Any
+    bias: Any
+
+    def _leave_open(self, out_channels: int, bias: bool, device: Any, dtype: Any) -> None:
+        """After the base class made the attributes, with no channels and so no draws."""
+        from .._uninitialized import UninitializedParameter
+
+        self.out_channels = out_channels
+        self.weight = UninitializedParameter(device=device, dtype=dtype)
+        if bias:
+            self.bias = UninitializedParameter(device=device, dtype=dtype)
+
+    def reset_parameters(self) -> None:
+        if not self.has_uninitialized_params() and self.in_channels != 0:
+            super().reset_parameters()  # type: ignore[misc]
+
+    def initialize_parameters(self, input: Tensor, *args: Any, **kwargs: Any) -> None:
+        if not self.has_uninitialized_params():
+            return
+        self.in_channels = self._get_in_channels(input)
+        if self.in_channels % self.groups != 0:
+            raise ValueError("in_channels must be divisible by groups")
+        per_group = self.in_channels // self.groups, self.out_channels // self.groups
+        channels = (self.in_channels, per_group[1]) if self.transposed else (self.out_channels, per_group[0])
+        self.weight.materialize((*channels, *self.kernel_size))
+        if self.bias is not None:
+            self.bias.materialize((self.out_channels,))
+        self.reset_parameters()
+
+    def _get_in_channels(self, input: Tensor) -> int:
+        without, with_batch = self._dims + 1, self._dims + 2
+        if input.dim() not in (without, with_batch):
+            raise RuntimeError(
+                f"Expected {without}D (unbatched) or {with_batch}D (batched) input to "
+                f"{type(self).__name__}, but got input of size: {input.shape}"
+            )
+        return int(input.shape[1] if input.dim() == with_batch else input.shape[0])
+
+
+class _LazyForward(_LazyConvXdMixin, _Forward):
+    def __init__(
+        self,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype
+        )
+        self._leave_open(out_channels, bias, device, dtype)
+
+
+class _LazyTransposed(_LazyConvXdMixin, _ConvTransposeNd):
+    def __init__(
+        self,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Any = 1,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            0,
+            0,
+            kernel_size,
+            stride,
+            padding,
+            output_padding,
+            groups,
+            False,
+            dilation,
+            padding_mode,
+            device,
+            dtype,
+        )
+        self._leave_open(out_channels, bias, device, dtype)
+
+
+class LazyConv1d(_LazyForward, Conv1d):
+    """A Conv1d that takes ``in_channels`` from its first input."""
+
+    cls_to_become = Conv1d
+
+
+class LazyConv2d(_LazyForward, Conv2d):
+    """A Conv2d that takes ``in_channels`` from its first input."""
+
+    cls_to_become = Conv2d
+
+
+class LazyConv3d(_LazyForward, Conv3d):
+    """A Conv3d that takes ``in_channels`` from its first input."""
+
+    cls_to_become = Conv3d
+
+
+class LazyConvTranspose1d(_LazyTransposed, ConvTranspose1d):
+    """A ConvTranspose1d that takes ``in_channels`` from its first input."""
+
+    cls_to_become = ConvTranspose1d
+
+
+class LazyConvTranspose2d(_LazyTransposed, ConvTranspose2d):
+    """A ConvTranspose2d that takes ``in_channels`` from its first input."""
+
+    cls_to_become = ConvTranspose2d
+
+
+class LazyConvTranspose3d(_LazyTransposed, ConvTranspose3d):
+    """A ConvTranspose3d that takes ``in_channels`` from its first input."""
+
+    cls_to_become = ConvTranspose3d

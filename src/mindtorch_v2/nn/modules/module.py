@@ -1,31 +1,76 @@
 """Module: the base class of everything with parameters.
 
-Its three large concerns live beside it (`_traversal`, `_conversion`, `_state`); here is what a module is: its
-attributes, its hooks, its call and its text.
+Its four large concerns live beside it (`_traversal`, `_conversion`, `_state`, `_hooks`); here is what a module
+is: its attributes, its modes and its text.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any, Self
 
 import mindtorch_v2 as torch
 
-from ...utils.hooks import RemovableHandle, add_hook
-from ..parameter import Buffer, Parameter
+from ..parameter import Buffer, Parameter, is_lazy
 from ._conversion import ModuleConversion
-from ._state import ModuleState
+from ._hooks import (
+    ModuleHooks,
+    _global_backward_hooks,
+    _global_backward_pre_hooks,
+    _global_buffer_registration_hooks,
+    _global_forward_hooks,
+    _global_forward_hooks_always_called,
+    _global_forward_hooks_with_kwargs,
+    _global_forward_pre_hooks,
+    _global_module_registration_hooks,
+    _global_parameter_registration_hooks,
+    _has_any_global_hook,
+    register_module_backward_hook,
+    register_module_buffer_registration_hook,
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+    register_module_full_backward_hook,
+    register_module_full_backward_pre_hook,
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+)
+from ._state import EXTRA_STATE as _EXTRA_STATE_KEY_SUFFIX
+from ._state import ModuleState, _IncompatibleKeys
 from ._traversal import ModuleTraversal
 
+__all__ = [
+    "Module",
+    "_EXTRA_STATE_KEY_SUFFIX",
+    "_IncompatibleKeys",
+    "_global_backward_hooks",
+    "_global_backward_pre_hooks",
+    "_global_buffer_registration_hooks",
+    "_global_forward_hooks",
+    "_global_forward_hooks_always_called",
+    "_global_forward_hooks_with_kwargs",
+    "_global_forward_pre_hooks",
+    "_global_module_registration_hooks",
+    "_global_parameter_registration_hooks",
+    "_has_any_global_hook",
+    "register_module_backward_hook",
+    "register_module_buffer_registration_hook",
+    "register_module_forward_hook",
+    "register_module_forward_pre_hook",
+    "register_module_full_backward_hook",
+    "register_module_full_backward_pre_hook",
+    "register_module_module_registration_hook",
+    "register_module_parameter_registration_hook",
+]
 
-class Module(ModuleTraversal, ModuleConversion, ModuleState):
+
+class Module(ModuleTraversal, ModuleConversion, ModuleState, ModuleHooks):
     """Holds parameters, buffers and other modules as attributes and computes in ``forward``."""
 
     dump_patches: bool = False
     call_super_init: bool = False  # True: Module.__init__ passes its arguments on to the next class (mixins)
     training: bool
+    _modules: dict[str, Module | None]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if not self.call_super_init:
@@ -45,7 +90,9 @@ class Module(ModuleTraversal, ModuleConversion, ModuleState):
             _parameters={},
             _buffers={},
             _non_persistent_buffers_set=set(),
-            _modules={},
+            _backward_pre_hooks=OrderedDict(),
+            _backward_hooks=OrderedDict(),
+            _is_full_backward_hook=None,
             _forward_hooks=OrderedDict(),
             _forward_hooks_with_kwargs=OrderedDict(),
             _forward_hooks_always_called=OrderedDict(),
@@ -55,6 +102,7 @@ class Module(ModuleTraversal, ModuleConversion, ModuleState):
             _state_dict_pre_hooks=OrderedDict(),
             _load_state_dict_pre_hooks=OrderedDict(),
             _load_state_dict_post_hooks=OrderedDict(),
+            _modules={},
         )
         if self.call_super_init:
             super().__init__(*args, **kwargs)
@@ -87,14 +135,14 @@ class Module(ModuleTraversal, ModuleConversion, ModuleState):
                 f"cannot assign '{type_name(param)}' object to parameter '{name}' (torch.nn.Parameter or "
                 "None required)"
             )
-        if param is not None and param.grad_fn is not None:
+        if param is not None and not is_lazy(param) and param.grad_fn is not None:
             raise ValueError(
                 f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created "
                 "explicitly. "
                 f"To express '{name}' as a function of another Tensor, compute the value in the forward() "
                 "method."
             )
-        self._parameters[name] = param
+        self._parameters[name] = _replaced(self, name, param, _global_parameter_registration_hooks)
 
     def register_buffer(self, name: str, tensor: torch.Tensor | None, persistent: bool = True) -> None:
         """A tensor that moves with the module. ``persistent``: it is also part of ``state_dict``."""
@@ -104,7 +152,7 @@ class Module(ModuleTraversal, ModuleConversion, ModuleState):
                 f"cannot assign '{type_name(tensor)}' object to buffer '{name}' (torch Tensor or None "
                 "required)"
             )
-        self._buffers[name] = tensor
+        self._buffers[name] = _replaced(self, name, tensor, _global_buffer_registration_hooks)
         if persistent:
             self._non_persistent_buffers_set.discard(name)
         else:
@@ -114,7 +162,7 @@ class Module(ModuleTraversal, ModuleConversion, ModuleState):
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{type_name(module)} is not a Module subclass")
         self._check_new_name("module", name, "_modules")
-        self._modules[name] = module
+        self._modules[name] = _replaced(self, name, module, _global_module_registration_hooks)
 
     def register_module(self, name: str, module: Module | None) -> None:
         self.add_module(name, module)
@@ -139,7 +187,7 @@ class Module(ModuleTraversal, ModuleConversion, ModuleState):
             if "_modules" not in tables:
                 raise AttributeError("cannot assign module before Module.__init__() call")
             self._forget(name, keep="_modules")
-            self._modules[name] = value
+            self._modules[name] = _replaced(self, name, value, _global_module_registration_hooks)
         elif isinstance(value, Buffer):
             if "_buffers" not in tables:
                 raise AttributeError("cannot assign buffer before Module.__init__() call")
@@ -158,23 +206,30 @@ class Module(ModuleTraversal, ModuleConversion, ModuleState):
                     f"cannot assign '{type_name(value)}' as child module '{name}' (torch.nn.Module or "
                     "None expected)"
                 )
-            self._modules[name] = None
+            self._modules[name] = _replaced(self, name, None, _global_module_registration_hooks)
         elif name in tables.get("_buffers", ()):
             if value is not None and not isinstance(value, torch.Tensor):
                 raise TypeError(
                     f"cannot assign '{type_name(value)}' as buffer '{name}' "
                     "(torch.nn.Buffer, torch.Tensor or None expected)"
                 )
-            self._buffers[name] = value
+            self._buffers[name] = _replaced(self, name, value, _global_buffer_registration_hooks)
         else:
             super().__setattr__(name, value)
 
     def __getattr__(self, name: str) -> Any:
         # Reached only when the usual lookup found nothing.
+        # Written out, because programs come here for every weight they read.
         tables = self.__dict__
-        for table in ("_parameters", "_buffers", "_modules"):
-            if table in tables and name in tables[table]:
-                return tables[table][name]
+        found = tables.get("_parameters")
+        if found is not None and name in found:
+            return found[name]
+        found = tables.get("_modules")
+        if found is not None and name in found:
+            return found[name]
+        found = tables.get("_buffers")
+        if found is not None and name in found:
+            return found[name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __delattr__(self, name: str) -> None:
@@ -192,92 +247,23 @@ class Module(ModuleTraversal, ModuleConversion, ModuleState):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        # Files of older versions lack the tables that came later.
+        for name in _HOOK_TABLES:
+            self.__dict__.setdefault(name, OrderedDict())
+        self.__dict__.setdefault("_non_persistent_buffers_set", set())
+        self.__dict__.setdefault("_is_full_backward_hook", None)
 
-    # --- hooks and the call
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__.copy()
 
-    def register_forward_pre_hook(
-        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
-    ) -> RemovableHandle:
-        """``hook(module, args)`` before ``forward``; what it returns replaces the arguments.
-
-        With ``with_kwargs`` it is ``hook(module, args, kwargs)``, returning None or ``(args, kwargs)``.
-        """
-        handle = add_hook(
-            self._forward_pre_hooks, hook, extra=self._forward_pre_hooks_with_kwargs, prepend=prepend
+    def _replicate_for_data_parallel(self) -> Self:
+        """A copy with tables of its own and the same children; its parameters are replaced one by one."""
+        replica = type(self).__new__(type(self))
+        replica.__dict__.update(self.__dict__)
+        replica.__dict__.update(
+            _parameters={}, _buffers=self._buffers.copy(), _modules=self._modules.copy(), _is_replica=True
         )
-        if with_kwargs:
-            self._forward_pre_hooks_with_kwargs[handle.id] = True
-        return handle
-
-    def register_forward_hook(
-        self,
-        hook: Callable[..., Any],
-        *,
-        prepend: bool = False,
-        with_kwargs: bool = False,
-        always_call: bool = False,
-    ) -> RemovableHandle:
-        """``hook(module, args, output)`` after ``forward``; what it returns (unless None) replaces the
-        output.
-
-        ``always_call``: also when ``forward`` raised, with None for the output.
-        """
-        extra = [self._forward_hooks_with_kwargs, self._forward_hooks_always_called]
-        handle = add_hook(self._forward_hooks, hook, extra=extra, prepend=prepend)
-        if with_kwargs:
-            self._forward_hooks_with_kwargs[handle.id] = True
-        if always_call:
-            self._forward_hooks_always_called[handle.id] = True
-        return handle
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._forward_hooks or self._forward_pre_hooks:
-            return self._call_with_hooks(args, kwargs)
-        return self.forward(*args, **kwargs)
-
-    def _call_with_hooks(self, args: Any, kwargs: dict[str, Any]) -> Any:
-        done: set[int] = set()
-        result = None
-        try:
-            for key, hook in list(self._forward_pre_hooks.items()):
-                if key in self._forward_pre_hooks_with_kwargs:
-                    changed = hook(self, args, kwargs)
-                    if changed is not None:
-                        if not (isinstance(changed, tuple) and len(changed) == 2):
-                            raise RuntimeError(
-                                "forward pre-hook must return None or a tuple of (new_args, new_kwargs), "
-                                f"but got {changed}."
-                            )
-                        args, kwargs = changed
-                else:
-                    changed = hook(self, args)
-                    if changed is not None:
-                        args = changed if isinstance(changed, tuple) else (changed,)
-            result = self.forward(*args, **kwargs)
-            for key, hook in list(self._forward_hooks.items()):
-                done.add(key)
-                changed = self._call_forward_hook(key, hook, args, kwargs, result)
-                if changed is not None:
-                    result = changed
-        except Exception:  # not swallowed: the hooks that must run do, then it is raised again
-            for key, hook in list(self._forward_hooks.items()):
-                if key in self._forward_hooks_always_called and key not in done:
-                    try:
-                        self._call_forward_hook(key, hook, args, kwargs, result)
-                    except Exception as error:  # noqa: BLE001 - the first exception is the one to raise
-                        warnings.warn(
-                            "module forward hook with ``always_call=True`` raised an exception that was "
-                            "silenced as "
-                            f"another error was raised in forward: {error}",
-                            stacklevel=3,
-                        )
-            raise
-        return result
-
-    def _call_forward_hook(self, key: int, hook: Any, args: Any, kwargs: dict[str, Any], result: Any) -> Any:
-        if key in self._forward_hooks_with_kwargs:
-            return hook(self, args, kwargs, result)
-        return hook(self, args, result)
+        return replica
 
     # --- modes
 
@@ -317,6 +303,30 @@ class Module(ModuleTraversal, ModuleConversion, ModuleState):
             return f"{self._get_name()}({own})"
         body = "\n  ".join(lines + children)
         return f"{self._get_name()}(\n  {body}\n)"
+
+
+_HOOK_TABLES = (
+    "_backward_pre_hooks",
+    "_backward_hooks",
+    "_forward_hooks",
+    "_forward_hooks_with_kwargs",
+    "_forward_hooks_always_called",
+    "_forward_pre_hooks",
+    "_forward_pre_hooks_with_kwargs",
+    "_state_dict_hooks",
+    "_state_dict_pre_hooks",
+    "_load_state_dict_pre_hooks",
+    "_load_state_dict_post_hooks",
+)
+
+
+def _replaced(module: Module, name: str, value: Any, hooks: OrderedDict[int, Callable[..., Any]]) -> Any:
+    """``value``, or what the hooks on registration put in its place."""
+    for hook in hooks.values():
+        changed = hook(module, name, value)
+        if changed is not None:
+            value = changed
+    return value
 
 
 def clear_gradients(parameters: Iterable[torch.Tensor], set_to_none: bool) -> None:

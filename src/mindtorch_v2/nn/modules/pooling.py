@@ -8,9 +8,17 @@ import mindtorch_v2 as torch
 
 from .. import functional as F
 from .module import Module
+from .utils import _ntuple
+
+__all__ = [
+    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
+    "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "FractionalMaxPool2d", "FractionalMaxPool3d",
+    "LPPool1d", "LPPool2d", "LPPool3d", "MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d",
+    "MaxUnpool3d",
+]  # fmt: skip
 
 
-class _MaxPool(Module):
+class _MaxPoolNd(Module):
     _dims: ClassVar[int]
 
     def __init__(
@@ -49,19 +57,19 @@ class _MaxPool(Module):
         )
 
 
-class MaxPool1d(_MaxPool):
+class MaxPool1d(_MaxPoolNd):
     """The largest of each window of (N, C, L)."""
 
     _dims = 1
 
 
-class MaxPool2d(_MaxPool):
+class MaxPool2d(_MaxPoolNd):
     """The largest of each window of (N, C, H, W)."""
 
     _dims = 2
 
 
-class MaxPool3d(_MaxPool):
+class MaxPool3d(_MaxPoolNd):
     """The largest of each window of (N, C, D, H, W)."""
 
     _dims = 3
@@ -95,7 +103,7 @@ class AvgPool1d(Module):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
-class _AvgPool(Module):
+class _AvgPoolNd(Module):
     _dims: ClassVar[int]
 
     def __init__(
@@ -131,19 +139,19 @@ class _AvgPool(Module):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
-class AvgPool2d(_AvgPool):
+class AvgPool2d(_AvgPoolNd):
     """The mean of each window of (N, C, H, W)."""
 
     _dims = 2
 
 
-class AvgPool3d(_AvgPool):
+class AvgPool3d(_AvgPoolNd):
     """The mean of each window of (N, C, D, H, W)."""
 
     _dims = 3
 
 
-class _AdaptiveAvgPool(Module):
+class _AdaptiveAvgPoolNd(Module):
     _dims: ClassVar[int]
 
     def __init__(self, output_size: Any) -> None:
@@ -158,25 +166,25 @@ class _AdaptiveAvgPool(Module):
         return f"output_size={self.output_size}"
 
 
-class AdaptiveAvgPool1d(_AdaptiveAvgPool):
+class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
     """Means over as many windows as the output has places."""
 
     _dims = 1
 
 
-class AdaptiveAvgPool2d(_AdaptiveAvgPool):
+class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
     """Means over as many windows as the output has places."""
 
     _dims = 2
 
 
-class AdaptiveAvgPool3d(_AdaptiveAvgPool):
+class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
     """Means over as many windows as the output has places."""
 
     _dims = 3
 
 
-class _AdaptiveMaxPool(Module):
+class _AdaptiveMaxPoolNd(Module):
     _dims: ClassVar[int]
 
     def __init__(self, output_size: Any, return_indices: bool = False) -> None:
@@ -192,34 +200,33 @@ class _AdaptiveMaxPool(Module):
         return f"output_size={self.output_size}"
 
 
-class AdaptiveMaxPool1d(_AdaptiveMaxPool):
+class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
     """Maxima over as many windows as the output has places."""
 
     _dims = 1
 
 
-class AdaptiveMaxPool2d(_AdaptiveMaxPool):
+class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
     """Maxima over as many windows as the output has places."""
 
     _dims = 2
 
 
-class AdaptiveMaxPool3d(_AdaptiveMaxPool):
+class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
     """Maxima over as many windows as the output has places."""
 
     _dims = 3
 
 
-class _MaxUnpool(Module):
+class _MaxUnpoolNd(Module):
     _dims: ClassVar[int]
 
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
         super().__init__()
-        repeated = [
-            tuple(value) if isinstance(value, (tuple, list)) else (value,) * self._dims
-            for value in (kernel_size, kernel_size if stride is None else stride, padding)
-        ]
-        self.kernel_size, self.stride, self.padding = repeated
+        repeated = _ntuple(self._dims)
+        self.kernel_size = repeated(kernel_size)
+        self.stride = repeated(kernel_size if stride is None else stride)
+        self.padding = repeated(padding)
 
     def forward(self, input: torch.Tensor, indices: torch.Tensor, output_size: Any = None) -> torch.Tensor:
         unpool = (F.max_unpool1d, F.max_unpool2d, F.max_unpool3d)[self._dims - 1]
@@ -229,25 +236,25 @@ class _MaxUnpool(Module):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
-class MaxUnpool1d(_MaxUnpool):
+class MaxUnpool1d(_MaxUnpoolNd):
     """Puts maxima back where MaxPool1d found them; the rest is zero."""
 
     _dims = 1
 
 
-class MaxUnpool2d(_MaxUnpool):
+class MaxUnpool2d(_MaxUnpoolNd):
     """Puts maxima back where MaxPool2d found them; the rest is zero."""
 
     _dims = 2
 
 
-class MaxUnpool3d(_MaxUnpool):
+class MaxUnpool3d(_MaxUnpoolNd):
     """Puts maxima back where MaxPool3d found them; the rest is zero."""
 
     _dims = 3
 
 
-class _LPPool(Module):
+class _LPPoolNd(Module):
     _dims: ClassVar[int]
 
     def __init__(
@@ -270,19 +277,73 @@ class _LPPool(Module):
         )
 
 
-class LPPool1d(_LPPool):
+class LPPool1d(_LPPoolNd):
     """The p-norm of each window of (N, C, L)."""
 
     _dims = 1
 
 
-class LPPool2d(_LPPool):
+class LPPool2d(_LPPoolNd):
     """The p-norm of each window of (N, C, H, W)."""
 
     _dims = 2
 
 
-class LPPool3d(_LPPool):
+class LPPool3d(_LPPoolNd):
     """The p-norm of each window of (N, C, D, H, W)."""
+
+    _dims = 3
+
+
+class _FractionalMaxPoolNd(Module):
+    """Maxima over windows whose places are drawn at random; give the size of the output or its ratio."""
+
+    _dims: ClassVar[int]
+    _random_samples: torch.Tensor | None
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        output_size: Any = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        _random_samples: torch.Tensor | None = None,
+    ) -> None:
+        super().__init__()
+        repeated = _ntuple(self._dims)
+        self.kernel_size = repeated(kernel_size)
+        self.return_indices = return_indices
+        self.register_buffer("_random_samples", _random_samples)
+        self.output_size = None if output_size is None else repeated(output_size)
+        self.output_ratio = None if output_ratio is None else repeated(output_ratio)
+        if output_size is None and output_ratio is None:
+            raise ValueError(
+                f"FractionalMaxPool{self._dims}d requires specifying either an output size, or a pooling ratio"
+            )
+        if output_size is not None and output_ratio is not None:
+            raise ValueError("only one of output_size and output_ratio may be specified")
+        if self.output_ratio is not None and not all(0 < ratio < 1 for ratio in self.output_ratio):
+            raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
+
+    def forward(self, input: torch.Tensor) -> Any:
+        pool = F.fractional_max_pool2d if self._dims == 2 else F.fractional_max_pool3d
+        return pool(
+            input,
+            self.kernel_size,
+            self.output_size,
+            self.output_ratio,
+            self.return_indices,
+            _random_samples=self._random_samples,
+        )
+
+
+class FractionalMaxPool2d(_FractionalMaxPoolNd):
+    """Maxima over randomly placed windows of (N, C, H, W) or (C, H, W)."""
+
+    _dims = 2
+
+
+class FractionalMaxPool3d(_FractionalMaxPoolNd):
+    """Maxima over randomly placed windows of (N, C, D, H, W) or (C, D, H, W)."""
 
     _dims = 3

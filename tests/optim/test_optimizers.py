@@ -295,3 +295,90 @@ def test_a_parameter_belongs_to_one_group_once():
         optim.SGD([{"params": [param]}, {"params": [param]}])
     with pytest.warns(UserWarning, match="duplicate parameters"):
         optim.SGD([param, param])
+
+
+# --- all of them
+
+ALL = "Adadelta Adafactor Adagrad Adam Adamax AdamW ASGD NAdam RAdam RMSprop Rprop SGD Muon".split()
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("way", ["pickle", "deepcopy"])
+def test_copies_go_on_as_the_original_would(name, way):
+    param = torch.tensor([[1.0, -2.0], [3.0, 0.5]], requires_grad=True)
+    optimizer = getattr(optim, name)([param], lr=0.1)
+    param.grad = torch.tensor([[0.5, 1.0], [-1.0, 2.0]])
+    optimizer.step()
+    twin = pickle.loads(pickle.dumps(optimizer)) if way == "pickle" else copy.deepcopy(optimizer)
+    (copied,) = twin.param_groups[0]["params"]
+    assert copied is not param
+    copied.grad = param.grad.clone()
+    optimizer.step()
+    twin.step()
+    assert copied.tolist() == param.tolist()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_loss_falls_on_both_devices(name):
+    for device in ("cpu", "npu"):
+        param = torch.tensor([[1.0, -2.0], [3.0, 0.5]], device=device, requires_grad=True)
+        optimizer = getattr(optim, name)([param], lr=0.05)
+        losses = []
+        for _ in range(5):
+            optimizer.zero_grad()
+            loss = (param * param).sum()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        assert losses[-1] < losses[0]
+
+
+def test_hooks_of_all_optimizers_surround_each_step():
+    seen = []
+    before = optim.optimizer.register_optimizer_step_pre_hook(lambda *args: seen.append("before"))
+    after = optim.optimizer.register_optimizer_step_post_hook(lambda *args: seen.append("after"))
+    try:
+        param = parameter()
+        run(optim.SGD([param]), param, GRADIENTS[:1])
+    finally:
+        before.remove()
+        after.remove()
+    run(optim.SGD([param]), param, GRADIENTS[:1])
+    assert seen == ["before", "after"]
+
+
+def test_a_step_outside_may_use_the_decorator_for_gradients():
+    class Halving(optim.Optimizer):
+        def __init__(self, params, differentiable=False):
+            super().__init__(params, {"differentiable": differentiable})
+
+        @optim.optimizer._use_grad_for_differentiable
+        def step(self, closure=None):
+            assert torch.is_grad_enabled() == self.defaults["differentiable"]
+            for param in self.param_groups[0]["params"]:
+                param.mul_(0.5)
+
+    param = parameter()
+    Halving([param]).step()
+    assert param.tolist() == [0.5, -1.0, 1.5]
+    start = parameter()
+    halved = start.clone()
+    Halving([halved], differentiable=True).step()
+    halved.sum().backward()
+    assert start.grad.tolist() == [0.5, 0.5, 0.5]
+
+
+def test_a_wrapper_that_never_calls_init_may_step():
+    class Wrapper(optim.Optimizer):
+        def __init__(self, inner):
+            self.inner = inner
+
+        def step(self, closure=None):
+            return self.inner.step(closure)
+
+    param, seen = parameter(), []
+    inner = optim.SGD([param], lr=1.0)
+    inner.register_step_post_hook(lambda *args: seen.append(1))
+    param.grad = torch.ones(3)
+    Wrapper(inner).step()
+    assert param.tolist() == [0.0, -3.0, 2.0] and seen == [1]

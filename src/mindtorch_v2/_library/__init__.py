@@ -1,0 +1,1 @@
+"""Operators that programs register themselves; the public names are in ``torch.library``."""

@@ -1,0 +1,1 @@
+"""The parts of torch.serialization: archives, pickles and where storages go."""

@@ -1,0 +1,201 @@
+"""How pickled tensors are taken apart and rebuilt, and how an exception travels between processes and threads.
+
+Names and arguments are PyTorch's: they are what its files refer to.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import sys
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+from . import _C
+from ._C import Tensor
+
+# Dtypes whose storages PyTorch saves untyped, with the dtype beside them.
+_SAVED_UNTYPED = ("uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2")
+
+# ---- taking apart ------------------------------------------------------------------------------------
+
+
+def _parts(tensor: Tensor) -> tuple[Callable[..., Tensor], tuple[Any, ...]]:
+    """The function that rebuilds a plain tensor, and its arguments."""
+    if tensor.is_meta:
+        return _rebuild_meta_tensor_no_storage, (
+            tensor.dtype, tuple(tensor.size()), tensor.stride(), tensor.requires_grad
+        )  # fmt: skip
+    # The empty dictionary is where PyTorch's format keeps hooks; they are never saved.
+    window: tuple[Any, ...] = (
+        tensor.storage_offset(), tuple(tensor.size()), tensor.stride(), tensor.requires_grad, OrderedDict()
+    )  # fmt: skip
+    if tensor.dtype.name in _SAVED_UNTYPED:
+        return _rebuild_tensor_v3, (tensor.untyped_storage(), *window, tensor.dtype)
+    return _rebuild_tensor_v2, (tensor.storage(), *window)
+
+
+def _get_obj_state(obj: Any) -> Any:
+    """What a tensor carries besides its values: attributes, slots, or what its __getstate__ gives."""
+    if getattr(type(obj), "__getstate__", None) is not object.__getstate__:
+        return obj.__getstate__()
+    slots = copyreg._slotnames(type(obj))  # type: ignore[attr-defined]
+    if not slots:
+        return obj.__dict__
+    return obj.__dict__, {name: getattr(obj, name) for name in slots if hasattr(obj, name)}
+
+
+def _set_obj_state(obj: Any, state: Any) -> Any:
+    attributes, slots = state if isinstance(state, tuple) else (state, None)
+    if isinstance(state, tuple) and len(state) != 2:
+        raise RuntimeError(f"Invalid serialized state: {state}")
+    for values in (attributes, slots):
+        for name, value in (values or {}).items():
+            if not isinstance(name, str) or name.startswith("__"):
+                raise RuntimeError(f"a pickled tensor cannot set the attribute {name!r}")
+            setattr(obj, name, value)
+    return obj
+
+
+# ---- rebuilding --------------------------------------------------------------------------------------
+
+
+def _over(storage: Any, dtype: Any, offset: int, size: Any, stride: Any) -> Tensor:
+    return _C.tensor_from_storage(storage.untyped()._handle, dtype, offset, list(size), list(stride))
+
+
+def _rebuild_tensor(storage: Any, storage_offset: int, size: Any, stride: Any) -> Tensor:
+    return _over(storage, storage.dtype, storage_offset, size, stride)
+
+
+def _finish(made: Tensor, requires_grad: bool, metadata: dict[str, Any] | None) -> Tensor:
+    for name in metadata or {}:
+        if name == "conj":
+            made = made.conj()
+        elif name == "neg":
+            made = made.neg()
+        elif name.startswith("npu_format_/") and name not in ("npu_format_/ND", "npu_format_/NCHW"):
+            raise NotImplementedError(
+                f"the tensor was saved in the NPU's private format {name.split('/')[1]}; convert it with "
+                "torch_npu.npu_format_cast(tensor, 2) before saving"
+            )
+    return made.requires_grad_(True) if requires_grad else made
+
+
+def _rebuild_tensor_v2(
+    storage: Any,
+    storage_offset: int,
+    size: Any,
+    stride: Any,
+    requires_grad: bool,
+    backward_hooks: Any,
+    metadata: dict[str, Any] | None = None,
+) -> Tensor:
+    return _finish(_rebuild_tensor(storage, storage_offset, size, stride), requires_grad, metadata)
+
+
+def _rebuild_tensor_v3(
+    storage: Any,
+    storage_offset: int,
+    size: Any,
+    stride: Any,
+    requires_grad: bool,
+    backward_hooks: Any,
+    dtype: Any,
+    metadata: dict[str, Any] | None = None,
+) -> Tensor:
+    return _finish(_over(storage, dtype, storage_offset, size, stride), requires_grad, metadata)
+
+
+def _rebuild_npu_tensor(
+    storage: Any,
+    storage_offset: int,
+    size: Any,
+    stride: Any,
+    requires_grad: bool,
+    backward_hooks: Any,
+    npu_storage_info: Any,
+) -> Tensor:
+    """Files of old versions of torch_npu: values on the host, meant for the current NPU."""
+    made = _rebuild_tensor(storage, storage_offset, size, stride)
+    return _finish(made.to(_target_device("npu")), requires_grad, None)
+
+
+def _rebuild_meta_tensor_no_storage(dtype: Any, size: Any, stride: Any, requires_grad: bool) -> Tensor:
+    from ._functions import empty_strided
+
+    return _finish(empty_strided(list(size), list(stride), dtype=dtype, device="meta"), requires_grad, None)
+
+
+def _target_device(saved: str) -> Any:
+    """Where a tensor without a storage in the file goes: torch.load's map_location, else where it was."""
+    from .serialization import _loading
+
+    wanted = _loading.map_location
+    if wanted is None:
+        return saved
+    if isinstance(wanted, dict):
+        return wanted.get(saved, saved)
+    if isinstance(wanted, (str, _C.device)):
+        return wanted
+    raise RuntimeError(
+        "Callable map_location not supported with _rebuild_wrapper_subclass or _rebuild_device_tensor_from_numpy"
+    )
+
+
+def _rebuild_device_tensor_from_cpu_tensor(
+    data: Tensor, dtype: Any, device: str, requires_grad: bool
+) -> Tensor:
+    return _finish(data.to(dtype=dtype, device=_target_device(device)), requires_grad, None)
+
+
+def _rebuild_device_tensor_from_numpy(data: Any, dtype: Any, device: str, requires_grad: bool) -> Tensor:
+    from ._creation import from_numpy
+
+    return _rebuild_device_tensor_from_cpu_tensor(from_numpy(data), dtype, device, requires_grad)
+
+
+def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: Any) -> Any:
+    from .nn.parameter import Parameter
+
+    return Parameter(data, requires_grad)
+
+
+def _rebuild_parameter_with_state(data: Tensor, requires_grad: bool, backward_hooks: Any, state: Any) -> Any:
+    return _set_obj_state(_rebuild_parameter(data, requires_grad, backward_hooks), state)
+
+
+# ---- exceptions that travel --------------------------------------------------------------------------
+
+
+class KeyErrorMessage(str):
+    """A text whose repr() is itself: KeyError shows the repr() of what it is given."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class ExceptionWrapper:
+    """An exception of another thread or process: its type, its traceback as text, and where it was."""
+
+    def __init__(self, exc_info: Any = None, where: str = "in background") -> None:
+        import traceback  # late, because importing it takes longer than most of the package
+
+        kind, error, trace = sys.exc_info() if exc_info is None else exc_info
+        self.exc_type: Any = kind
+        self.exc_msg = "".join(traceback.format_exception(kind, error, trace))
+        self.where = where
+
+    def reraise(self) -> None:
+        """Raises an exception of the same type, whose text has the original traceback."""
+        message = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
+        if self.exc_type is KeyError:
+            message = KeyErrorMessage(message)
+        elif getattr(self.exc_type, "message", None):
+            # Such types take their text by keyword.
+            raise self.exc_type(message=message)
+        try:
+            error = self.exc_type(message)
+        except Exception:  # noqa: BLE001 - the type wants other arguments, so another type carries the text
+            raise RuntimeError(message) from None
+        raise error

@@ -1,0 +1,80 @@
+"""This thread's autocast, as functions of ``torch``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import _C
+
+__all__ = [
+    "autocast_decrement_nesting",
+    "autocast_increment_nesting",
+    "clear_autocast_cache",
+    "get_autocast_cpu_dtype",
+    "get_autocast_dtype",
+    "get_autocast_gpu_dtype",
+    "is_autocast_cache_enabled",
+    "is_autocast_cpu_enabled",
+    "is_autocast_enabled",
+    "set_autocast_cache_enabled",
+    "set_autocast_cpu_dtype",
+    "set_autocast_cpu_enabled",
+    "set_autocast_dtype",
+    "set_autocast_enabled",
+    "set_autocast_gpu_dtype",
+]
+
+autocast_increment_nesting = _C.autocast_increment_nesting
+autocast_decrement_nesting = _C.autocast_decrement_nesting
+clear_autocast_cache = _C.clear_autocast_cache
+is_autocast_cache_enabled = _C.is_autocast_cache_enabled
+set_autocast_cache_enabled = _C.set_autocast_cache_enabled
+
+# What functions that name no device mean: PyTorch's are about its GPU.
+_ACCELERATOR = "npu"
+
+
+def is_autocast_enabled(device_type: str = _ACCELERATOR) -> bool:
+    """Whether autocast is on for a device in this thread."""
+    return bool(_C._is_autocast_enabled(device_type))
+
+
+def set_autocast_enabled(*args: Any, **kwargs: Any) -> None:
+    """``set_autocast_enabled(device_type, enabled)``; with ``enabled`` alone, for the accelerator."""
+    values = [*args, *kwargs.values()]
+    if len(values) == 1:
+        values = [_ACCELERATOR, *values]
+    _C._set_autocast_enabled(*values)
+
+
+def get_autocast_dtype(device_type: str) -> Any:
+    """The lower precision of a device."""
+    return _C._get_autocast_dtype(device_type)
+
+
+def set_autocast_dtype(device_type: str, dtype: Any) -> None:
+    _C._set_autocast_dtype(device_type, dtype)
+
+
+def is_autocast_cpu_enabled() -> bool:
+    return is_autocast_enabled("cpu")
+
+
+def set_autocast_cpu_enabled(enabled: bool) -> None:
+    set_autocast_enabled("cpu", enabled)
+
+
+def get_autocast_cpu_dtype() -> Any:
+    return get_autocast_dtype("cpu")
+
+
+def set_autocast_cpu_dtype(dtype: Any) -> None:
+    set_autocast_dtype("cpu", dtype)
+
+
+def get_autocast_gpu_dtype() -> Any:
+    return get_autocast_dtype(_ACCELERATOR)
+
+
+def set_autocast_gpu_dtype(dtype: Any) -> None:
+    set_autocast_dtype(_ACCELERATOR, dtype)

@@ -1,0 +1,83 @@
+"""CUDA's settings. There is no CUDA here: they can be written and read, and change nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+matmul = SimpleNamespace(
+    allow_tf32=False,
+    allow_fp16_reduced_precision_reduction=True,
+    allow_bf16_reduced_precision_reduction=True,
+    fp32_precision="none",
+)
+
+_attention = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True}
+
+
+def is_built() -> bool:
+    """Whether the library is compiled with CUDA: no."""
+    return False
+
+
+def is_flash_attention_available() -> bool:
+    """Whether CUDA's flash attention is compiled in: no."""
+    return False
+
+
+def flash_sdp_enabled() -> bool:
+    """Whether scaled_dot_product_attention may use flash attention on CUDA."""
+    return _attention["flash"]
+
+
+def enable_flash_sdp(enabled: bool) -> None:
+    """Sets :func:`flash_sdp_enabled`."""
+    _attention["flash"] = bool(enabled)
+
+
+def mem_efficient_sdp_enabled() -> bool:
+    """Whether scaled_dot_product_attention may use the memory-efficient kernel on CUDA."""
+    return _attention["mem_efficient"]
+
+
+def enable_mem_efficient_sdp(enabled: bool) -> None:
+    """Sets :func:`mem_efficient_sdp_enabled`."""
+    _attention["mem_efficient"] = bool(enabled)
+
+
+def math_sdp_enabled() -> bool:
+    """Whether scaled_dot_product_attention may be composed of other operators on CUDA."""
+    return _attention["math"]
+
+
+def enable_math_sdp(enabled: bool) -> None:
+    """Sets :func:`math_sdp_enabled`."""
+    _attention["math"] = bool(enabled)
+
+
+def cudnn_sdp_enabled() -> bool:
+    """Whether scaled_dot_product_attention may use cuDNN on CUDA."""
+    return _attention["cudnn"]
+
+
+def enable_cudnn_sdp(enabled: bool) -> None:
+    """Sets :func:`cudnn_sdp_enabled`."""
+    _attention["cudnn"] = bool(enabled)
+
+
+@contextmanager
+def sdp_kernel(
+    enable_flash: bool = True,
+    enable_math: bool = True,
+    enable_mem_efficient: bool = True,
+    enable_cudnn: bool = True,
+) -> Iterator[None]:
+    """Sets the four choices inside a ``with`` block."""
+    before = dict(_attention)
+    wanted = {"flash": enable_flash, "mem_efficient": enable_mem_efficient}
+    _attention.update(wanted, math=enable_math, cudnn=enable_cudnn)
+    try:
+        yield
+    finally:
+        _attention.update(before)

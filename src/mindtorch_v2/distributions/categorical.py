@@ -1,0 +1,72 @@
+"""The categorical distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import mindtorch_v2 as torch
+
+from .._size import Size
+from . import constraints
+from ._logits import ProbsOrLogits, check_one
+from .distribution import Distribution
+
+
+class Categorical(ProbsOrLogits, Distribution):
+    """An index, with the probability at that place of ``probs``."""
+
+    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    has_enumerate_support = True
+    _is_binary = False
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        check_one(probs, logits)
+        if probs is not None:
+            if probs.dim() < 1:
+                raise ValueError("`probs` parameter must be at least one-dimensional.")
+            self.probs = probs / probs.sum(-1, keepdim=True)
+        else:
+            if logits.dim() < 1:
+                raise ValueError("`logits` parameter must be at least one-dimensional.")
+            self.logits = logits - logits.logsumexp(dim=-1, keepdim=True)
+        self._num_events = self._param.size()[-1]
+        super().__init__(self._param.size()[:-1], validate_args=validate_args)
+
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
+    def support(self) -> Any:
+        return constraints.integer_interval(0, self._num_events - 1)
+
+    @property
+    def param_shape(self) -> Size:
+        return Size(self._param.size())
+
+    @property
+    def mean(self) -> Any:
+        return torch.full(self._extended_shape(), math.nan, dtype=self.probs.dtype, device=self.probs.device)
+
+    @property
+    def mode(self) -> Any:
+        return self.probs.argmax(dim=-1)
+
+    variance = mean
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        count = math.prod(sample_shape)
+        rows = self.probs.detach().reshape(-1, self._num_events)
+        drawn = torch.multinomial(rows, count, True).T
+        return drawn.reshape(self._extended_shape(sample_shape))
+
+    def log_prob(self, value: Any) -> Any:
+        self._check(value)
+        value, log_pmf = torch.broadcast_tensors(value.long().unsqueeze(-1), self.logits)
+        return log_pmf.gather(-1, value[..., :1]).squeeze(-1)
+
+    def entropy(self) -> Any:
+        logits = torch.clamp(self.logits, min=torch.finfo(self.logits.dtype).min)
+        return -(logits * self.probs).sum(-1)
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        values = torch.arange(self._num_events, dtype=torch.long, device=self._param.device)
+        values = values.view((-1,) + (1,) * len(self._batch_shape))
+        return values.expand((-1, *self._batch_shape)) if expand else values

@@ -1,0 +1,29 @@
+"""``torch.func``: functions of functions — gradients, Jacobians, mapping over a dimension, stateless modules."""
+
+from ._derivatives import (
+    grad as grad,
+)
+from ._derivatives import (
+    grad_and_value as grad_and_value,
+)
+from ._derivatives import (
+    hessian as hessian,
+)
+from ._derivatives import (
+    jacfwd as jacfwd,
+)
+from ._derivatives import (
+    jacrev as jacrev,
+)
+from ._derivatives import (
+    jvp as jvp,
+)
+from ._derivatives import (
+    linearize as linearize,
+)
+from ._derivatives import (
+    vjp as vjp,
+)
+from ._modules import functional_call as functional_call
+from ._modules import stack_module_state as stack_module_state
+from ._vmap import vmap as vmap

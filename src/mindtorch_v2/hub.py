@@ -1,0 +1,125 @@
+"""``torch.hub``: files and weights from the network, kept in a folder."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import re
+import sys
+import tempfile
+import zipfile
+from typing import Any, NoReturn
+from urllib.parse import urlparse
+from urllib.request import Request, urlopen
+
+_folder: str | None = None
+_HASH = re.compile(r"-([a-f0-9]*)\.")
+_CHUNK = 1 << 17
+
+
+def get_dir() -> str:
+    """Where downloads are kept: set_dir's folder, ``$TORCH_HOME/hub``, or ``~/.cache/torch/hub``."""
+    return os.path.join(_get_torch_home(), "hub") if _folder is None else _folder
+
+
+def _get_torch_home() -> str:
+    cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
+    return os.path.expanduser(os.environ.get("TORCH_HOME", os.path.join(cache, "torch")))
+
+
+def set_dir(d: str | os.PathLike[str]) -> None:
+    """Sets the folder of :func:`get_dir`."""
+    global _folder
+    _folder = os.path.expanduser(d)
+
+
+def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, progress: bool = True) -> None:
+    """Downloads a file; it appears under its name only when it is complete and its SHA-256 begins as wanted."""
+    destination = os.path.expanduser(dst)
+    digest = hashlib.sha256()
+    request = Request(url, headers={"User-Agent": "torch.hub"})
+    part = tempfile.NamedTemporaryFile(
+        dir=os.path.dirname(destination) or ".", prefix=os.path.basename(destination) + ".", delete=False
+    )
+    try:
+        with part, urlopen(request) as answer:
+            total, done = int(answer.headers.get("Content-Length") or 0), 0
+            while chunk := answer.read(_CHUNK):
+                part.write(chunk)
+                digest.update(chunk)
+                done += len(chunk)
+                if progress and total and sys.stderr.isatty():
+                    sys.stderr.write(f"\r{os.path.basename(destination)}: {100 * done // total}%")
+            if progress and total and sys.stderr.isatty():
+                sys.stderr.write("\n")
+        if hash_prefix is not None and not digest.hexdigest().startswith(hash_prefix):
+            raise RuntimeError(
+                f'invalid hash value (expected "{hash_prefix}", got "{digest.hexdigest()[: len(hash_prefix)]}")'
+            )
+        os.replace(part.name, destination)
+    finally:
+        if os.path.exists(part.name):
+            os.remove(part.name)
+
+
+def load_state_dict_from_url(
+    url: str,
+    model_dir: str | None = None,
+    map_location: Any = None,
+    progress: bool = True,
+    check_hash: bool = False,
+    file_name: str | None = None,
+    weights_only: bool = False,
+) -> Any:
+    """Loads what :func:`torch.load` finds at an address, downloading it once."""
+    import mindtorch_v2 as torch
+
+    if os.getenv("TORCH_MODEL_ZOO"):
+        raise RuntimeError("TORCH_MODEL_ZOO is not read any more; set TORCH_HOME")
+    folder = os.path.join(get_dir(), "checkpoints") if model_dir is None else model_dir
+    try:
+        os.makedirs(folder)
+    except OSError as error:
+        if error.errno != errno.EEXIST:
+            raise
+    name = os.path.basename(urlparse(url).path) if file_name is None else file_name
+    path = os.path.join(folder, name)
+    if not os.path.exists(path):
+        sys.stderr.write(f'Downloading: "{url}" to {path}\n')
+        match = _HASH.search(name) if check_hash else None
+        download_url_to_file(url, path, match[1] if match else None, progress)
+    if zipfile.is_zipfile(path) and _holds_one_file(path):
+        with zipfile.ZipFile(path) as archive:
+            member = archive.infolist()[0].filename
+            archive.extract(member, folder)
+        path = os.path.join(folder, member)
+    return torch.load(path, map_location=map_location, weights_only=weights_only)
+
+
+def _holds_one_file(path: str) -> bool:
+    """A zipped checkpoint, as opposed to the zip format of torch.save."""
+    with zipfile.ZipFile(path) as archive:
+        return len(archive.infolist()) == 1
+
+
+def _no_repositories(name: str) -> NoReturn:
+    raise NotImplementedError(
+        f"torch.hub.{name}: code is not fetched from repositories; install the package that has the model, and load "
+        "weights with torch.hub.load_state_dict_from_url"
+    )
+
+
+def load(repo_or_dir: str, model: str, *args: Any, **kwargs: Any) -> NoReturn:
+    """Raises NotImplementedError: code is not fetched from the network."""
+    _no_repositories("load")
+
+
+def list(github: str, *args: Any, **kwargs: Any) -> NoReturn:
+    """Raises NotImplementedError: code is not fetched from the network."""
+    _no_repositories("list")
+
+
+def help(github: str, model: str, *args: Any, **kwargs: Any) -> NoReturn:
+    """Raises NotImplementedError: code is not fetched from the network."""
+    _no_repositories("help")

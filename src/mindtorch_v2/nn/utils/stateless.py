@@ -1,0 +1,33 @@
+"""Calling a module with other parameters than its own: the older name of `torch.func.functional_call`."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import mindtorch_v2 as torch
+
+__all__ = ["functional_call"]
+
+
+def functional_call(
+    module: Any,
+    parameters_and_buffers: dict[str, Any],
+    args: Any = None,
+    kwargs: dict[str, Any] | None = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Any:
+    """``torch.func.functional_call``."""
+    warnings.warn(
+        "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be removed in a "
+        "future version of PyTorch. Please use `torch.func.functional_call` instead which is a drop-in "
+        "replacement.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    namespace: Any = torch
+    return namespace.func.functional_call(
+        module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict
+    )

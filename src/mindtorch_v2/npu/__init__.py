@@ -1,0 +1,307 @@
+"""``torch.npu``: the Ascend NPU as a device — streams, events, memory, properties, random numbers.
+
+Importing this touches no driver; the first use of a device does. See ``docs/npu.md``.
+"""
+
+from __future__ import annotations
+
+import gc
+import warnings
+from typing import Any, ClassVar, NamedTuple
+
+from .. import _C, _device_module
+from .._backends.npu import acl_loader, allocator
+from .._backends.npu import runtime as _runtime
+from . import memory, random, streams
+from ._permissions import config, conv, matmul
+from .memory import *  # noqa: F403
+from .random import *  # noqa: F403
+from .streams import *  # noqa: F403
+
+__all__ = [
+    "OutOfMemoryError", "can_device_access_peer", "config", "conv", "current_device", "device", "device_count",
+    "device_of", "disable_peer_access", "enable_peer_access", "get_amp_supported_dtype", "get_arch_list",
+    "get_device_capability",
+    "get_device_name", "get_device_properties", "get_soc_version", "get_task_queue_enable", "has_half",
+    "has_magma", "init", "ipc_collect", "is_available", "is_bf16_supported", "is_initialized",
+    "is_jit_compile_false", "is_tf32_supported", "matmul", "memory", "memory_usage", "random", "set_compile_mode",
+    "set_device", "set_task_queue_enable", "streams", "synchronize", "utilization", *memory.__all__,
+    *random.__all__, *streams.__all__,
+]  # fmt: skip
+
+_npu = _C._npu
+
+OutOfMemoryError = _C.OutOfMemoryError
+_allocation_traceback = memory._allocation_traceback
+_dump_snapshot = memory._dump_snapshot
+_record_memory_history = memory._record_memory_history
+_snapshot = memory._snapshot
+_record_stream = streams._record_stream
+
+_CUBE_CORES, _VECTOR_CORES, _L2_BYTES = 102, 201, 302  # attributes of aclrtGetDeviceInfo
+# Chips without bfloat16; all later ones have it.
+_WITHOUT_BF16 = ("Ascend310", "Ascend910A", "Ascend910ProA", "Ascend910PremiumA")
+
+
+def _get_allocator(device: Any = None) -> Any:
+    return allocator.get_allocator(_get_device_index(device))
+
+
+def _get_device_index(device: Any = None, optional: bool = True) -> int:
+    if device is None and not optional:
+        raise ValueError("a device is wanted: a number, 'npu:0' or torch.device('npu', 0)")
+    return _runtime.device_index(device)
+
+
+# --- devices --------------------------------------------------------------------------------------------
+
+
+def init() -> None:
+    """Loads the libraries and counts the devices. Everything else does it when needed."""
+    _npu.device_count()
+
+
+_lazy_init = init
+
+
+def _lazy_call(callable: Any, **kwargs: Any) -> None:
+    """Calls a function once NPUs are in use: now, because asking for them is enough to start them."""
+    init()
+    callable()
+
+
+def _is_in_bad_fork() -> bool:
+    """Whether this process is a fork of one that used an NPU, and so cannot use it itself."""
+    return bool(_npu.is_in_bad_fork())
+
+
+def is_initialized() -> bool:
+    """Whether an NPU has been used in this process."""
+    return bool(_npu.is_initialized())
+
+
+def is_available() -> bool:
+    """Whether there is an NPU: a card, or the software NPU if it was asked for."""
+    return acl_loader.find() is not None
+
+
+def device_count() -> int:
+    """How many NPUs there are."""
+    return int(_npu.device_count()) if is_available() else 0
+
+
+def current_device() -> int:
+    """The index of this thread's current device."""
+    init()
+    return int(_npu.current_device())
+
+
+def set_device(device: Any) -> None:
+    """Makes a device this thread's current one. A negative number changes nothing."""
+    if not (isinstance(device, int) and device < 0):
+        _npu.set_device(_get_device_index(device))
+
+
+class device(_device_module.DeviceContextBase):
+    """Makes a device current inside a ``with`` block."""
+
+    _native: ClassVar[Any] = _npu
+
+    @staticmethod
+    def _index(device: Any) -> int:
+        return _get_device_index(device)
+
+
+class device_of(device):
+    """Makes the device of a tensor or storage current inside a ``with`` block; nothing for one on the CPU."""
+
+    def __init__(self, obj: Any) -> None:
+        super().__init__(obj.device if obj.device.type == "npu" else None)
+
+
+def synchronize(device: Any = None) -> None:
+    """Waits for all streams of a device."""
+    _runtime.get_runtime(_get_device_index(device)).synchronize_device()
+
+
+class _NPUDeviceProperties(NamedTuple):
+    name: str
+    total_memory: int
+    cube_core_num: int
+    vector_core_num: int
+    L2_cache_size: int
+    major: int | None = None
+    minor: int | None = None
+    is_multi_gpu_board: bool | None = None
+    is_integrated: bool | None = None
+    multi_processor_count: int | None = None
+    max_threads_per_multi_processor: int | None = None
+    warp_size: int | None = None
+    regs_per_multiprocessor: int | None = None
+    gcnArchName: str | None = None
+    uuid: str = ""
+
+    def __repr__(self) -> str:
+        return (
+            f"_NPUDeviceProperties(name='{self.name}', total_memory={self.total_memory >> 20}MB, "
+            f"cube_core_num={self.cube_core_num}, vector_core_num={self.vector_core_num}, uuid={self.uuid}, "
+            f"L2_cache_size={self.L2_cache_size >> 20}MB)"
+        )
+
+
+def get_device_properties(device: Any = None) -> _NPUDeviceProperties:
+    """Name, memory and cores of a device."""
+    index = _get_device_index(device)
+    _, total = memory.mem_get_info(index)
+    return _NPUDeviceProperties(
+        name=_npu.soc_name(),
+        total_memory=total,
+        cube_core_num=_npu.device_info(index, _CUBE_CORES) or 0,
+        vector_core_num=_npu.device_info(index, _VECTOR_CORES) or 0,
+        L2_cache_size=_npu.device_info(index, _L2_BYTES) or 0,
+    )
+
+
+def _get_device_name(device: Any = None) -> str:
+    _runtime.get_runtime(_get_device_index(device))
+    return str(_npu.soc_name())
+
+
+def get_device_name(device: Any = None) -> str:
+    """The name of the chip, such as "Ascend910B1"."""
+    return _get_device_name(device)
+
+
+def _get_device_capability(device: Any = None) -> tuple[int, int]:
+    _runtime.get_runtime(_get_device_index(device))
+    return (0, 0)
+
+
+def get_device_capability(device: Any = None) -> tuple[int, int]:
+    """(0, 0): NPUs have no compute capability. Ask for :func:`get_device_name` instead."""
+    return _get_device_capability(device)
+
+
+def can_device_access_peer(device_id: int, peer_device_id: int) -> bool:
+    """Whether a device can reach the memory of another one."""
+    count = device_count()
+    for index in (device_id, peer_device_id):
+        if not 0 <= index < count:
+            warnings.warn(
+                f"can_device_access_peer({device_id}, {peer_device_id}): there is no npu:{index}, "
+                f"only {count} device(s)",
+                stacklevel=2,
+            )
+            return False
+    return device_id != peer_device_id and bool(_npu.can_access_peer(device_id, peer_device_id))
+
+
+def enable_peer_access(peer_device_id: int) -> None:
+    """Lets the current device reach the memory of another one."""
+    count = device_count()
+    if not 0 <= peer_device_id < count:
+        raise RuntimeError(f"enable_peer_access({peer_device_id}): no such NPU, there are {count} device(s)")
+    _npu.enable_peer_access(peer_device_id)
+
+
+def disable_peer_access(peer_device_id: int) -> None:
+    """Takes :func:`enable_peer_access` back."""
+    _npu.disable_peer_access(peer_device_id)
+
+
+def get_arch_list() -> list[str]:
+    """The chips that this process can use: the one that there is."""
+    return [_get_device_name()] if is_available() else []
+
+
+def get_soc_version() -> str:
+    """The name of the chip."""
+    return _get_device_name()
+
+
+def utilization(device: Any = None) -> int:
+    """How busy the cube cores were lately, in per cent."""
+    return int(_utilization(device)[0])
+
+
+def memory_usage(device: Any = None) -> int:
+    """How busy the memory was lately, in per cent."""
+    return int(_utilization(device)[3])
+
+
+def _utilization(device: Any) -> Any:
+    found = _npu.utilization(_get_device_index(device))
+    if found is None:
+        raise RuntimeError("the driver does not tell how busy the device is; ask npu-smi info")
+    return found
+
+
+def ipc_collect() -> None:
+    """Gives memory back that was lent to other processes and is not used any more."""
+    gc.collect()
+
+
+def is_tf32_supported() -> bool:
+    """False: TF32 is a format of GPUs."""
+    return False
+
+
+def set_compile_mode(jit_compile: bool = False) -> None:
+    """Operators are never compiled while the program runs, so only False can be set."""
+    if jit_compile:
+        raise NotImplementedError(
+            "torch.npu.set_compile_mode(jit_compile=True): operators are compiled ahead"
+        )
+
+
+def is_jit_compile_false() -> bool:
+    return True
+
+
+def set_task_queue_enable(mode: int) -> None:
+    """Operators are enqueued by the thread that calls them, so only 0 can be set."""
+    if mode != 0:
+        raise NotImplementedError(f"torch.npu.set_task_queue_enable({mode}): there is no queue in between")
+
+
+def get_task_queue_enable() -> int:
+    return 0
+
+
+has_half = True
+has_magma = False
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Whether the chip computes in bfloat16."""
+    return not get_device_name().startswith(_WITHOUT_BF16)
+
+
+# --- mixed precision ------------------------------------------------------------------------------------
+
+
+def get_amp_supported_dtype() -> list[Any]:
+    """The dtypes that ``torch.autocast("npu")`` knows."""
+    return [_C.float16, _C.bfloat16, _C.float32]
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("_"):  # submodules look here before they are imported
+        raise AttributeError(f"module 'torch.npu' has no attribute {name!r}")
+    if name == "profiler":
+        from .. import profiler
+
+        return profiler
+    if name == "amp":
+        from ..amp import npu as amp
+
+        return amp
+    if name == "default_generators":
+        return random._default_generators()
+    from . import _absent, _legacy
+
+    if name in _legacy.DTYPES:
+        return _legacy.make(name)
+    if name in _absent.REASONS:
+        raise _absent.AbsentName(f"torch.npu.{name}: {_absent.REASONS[name]}")
+    raise AttributeError(f"module 'torch.npu' has no attribute {name!r}")

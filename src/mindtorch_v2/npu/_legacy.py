@@ -1,0 +1,49 @@
+"""``torch.npu.FloatTensor``, ``torch.npu.FloatStorage`` and their like: classes of one dtype on an NPU."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from .. import _C
+from .._size import Size
+from .._storage_typed import TypedStorage
+
+_NAMES = {
+    "BFloat16": _C.bfloat16, "Bool": _C.bool, "Byte": _C.uint8, "Char": _C.int8, "ComplexDouble": _C.complex128,
+    "ComplexFloat": _C.complex64, "Double": _C.float64, "Float": _C.float32, "Half": _C.float16, "Int": _C.int32,
+    "Long": _C.int64, "Short": _C.int16,
+}  # fmt: skip
+DTYPES = {f"{name}Storage": dtype for name, dtype in _NAMES.items()} | {
+    f"{name}Tensor": dtype for name, dtype in _NAMES.items() if not name.startswith("Complex")
+}
+
+
+class _OfOneDtype(type):
+    """Instances are tensors (or storages) of the class's dtype that lie on an NPU."""
+
+    _dtype: Any
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        kind = TypedStorage if cls.__name__.endswith("Storage") else _C.Tensor
+        return isinstance(instance, kind) and instance.device.type == "npu" and instance.dtype == cls._dtype
+
+    def __call__(cls, *args: Any, **known: Any) -> Any:
+        known = {"device": "npu", **known}
+        if cls.__name__.endswith("Storage"):
+            return TypedStorage(*args, dtype=cls._dtype, **known)
+        from .. import empty, tensor  # not there yet while the package is imported
+
+        if not args:
+            return empty(0, dtype=cls._dtype, **known)
+        if len(args) == 1 and not isinstance(args[0], (int, Size)):
+            return tensor(args[0], dtype=cls._dtype, **known)
+        return empty(*args, dtype=cls._dtype, **known)
+
+
+@cache
+def make(name: str) -> Any:
+    """The class of a name in ``DTYPES``."""
+    made = _OfOneDtype(name, (), {"__module__": "torch.npu", "__doc__": f"A {name} on an NPU."})
+    made._dtype = DTYPES[name]
+    return made

@@ -1,0 +1,340 @@
+"""Recorded events as objects with PyTorch's attributes, which can also be read as mappings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from ._arguments import Argument, decode, shape_of, strides_of, type_of, value_of
+from ._format import format_time
+from ._kinds import STEP_PREFIX, DeviceType, EventKind, TaskKind
+from ._memory_use import MemoryUse
+
+_ACTIVITIES = {
+    EventKind.ANNOTATION: "user_annotation", EventKind.MEMORY: "cpu_instant_event",
+    EventKind.MODULE: "python_function", EventKind.CALL: "cuda_runtime",
+}  # fmt: skip
+_TASK_ACTIVITIES = {
+    TaskKind.KERNEL: "kernel", TaskKind.COPY: "gpu_memcpy", TaskKind.HOST_COPY: "gpu_memcpy",
+    TaskKind.FILL: "gpu_memset",
+}  # fmt: skip
+_FUNCTION, _BACKWARD_FUNCTION, _USER_SCOPE = 0, 1, 7  # PyTorch's RecordScope
+
+
+class Interval:
+    """Start and end in microseconds since the recording began."""
+
+    __slots__ = ("start", "end")
+
+    def __init__(self, start: float, end: float) -> None:
+        self.start = start
+        self.end = end
+
+    def elapsed_us(self) -> float:
+        return self.end - self.start
+
+    def __repr__(self) -> str:
+        return f"Interval(start={self.start}, end={self.end})"
+
+
+class Kernel(NamedTuple):
+    """A task that an operator launched; the duration is in microseconds."""
+
+    name: str
+    device: int
+    duration: float
+
+
+class FormattedTimesMixin:
+    """Averages and texts, from the totals that events and averages of them have."""
+
+    __slots__ = ()
+    count: int
+    cpu_time_total: float
+    self_cpu_time_total: float
+    device_time_total: float
+    self_device_time_total: float
+
+    @property
+    def cpu_time(self) -> float:
+        return self.cpu_time_total / self.count if self.count else 0.0
+
+    @property
+    def device_time(self) -> float:
+        return self.device_time_total / self.count if self.count else 0.0
+
+    @property
+    def cpu_time_str(self) -> str:
+        return format_time(self.cpu_time)
+
+    @property
+    def cpu_time_total_str(self) -> str:
+        return format_time(self.cpu_time_total)
+
+    @property
+    def self_cpu_time_total_str(self) -> str:
+        return format_time(self.self_cpu_time_total)
+
+    @property
+    def device_time_str(self) -> str:
+        return format_time(self.device_time)
+
+    @property
+    def device_time_total_str(self) -> str:
+        return format_time(self.device_time_total)
+
+    @property
+    def self_device_time_total_str(self) -> str:
+        return format_time(self.self_device_time_total)
+
+
+class FunctionEvent(FormattedTimesMixin):
+    """An operator, an annotation, a call of the device's runtime, or a task of the device.
+
+    ``device_type`` is the clock of the event, as in PyTorch: the host's for operators on every device, the
+    device's for its tasks. ``event["device_type"]`` is where it ran: "CPU" or "NPU".
+    """
+
+    __slots__ = (
+        "_arguments", "activity_type", "cpu_children", "cpu_memory_usage", "cpu_parent", "device_memory_usage",
+        "device_resource_id", "device_type", "duration_ns", "flops", "fwd_thread", "id", "kernels", "kind",
+        "linked_correlation_id", "memory", "memory_after", "memory_before", "module_hierarchy", "name", "npu",
+        "overload_name", "sequence_nr", "stack", "step", "thread", "time_range", "trace_name", "use_device",
+    )  # fmt: skip
+
+    count = 1
+    node_id = -1
+    is_async = False
+    is_remote = False
+    is_legacy = False
+
+    def __init__(
+        self,
+        event_id: int,
+        kind: EventKind | TaskKind,
+        name: str,
+        thread: int,
+        start_ns: int,
+        end_ns: int,
+        *,
+        npu: int,
+        use_device: str | None,
+    ) -> None:
+        self.id = event_id
+        self.kind = kind
+        self.trace_name = name
+        self.name = name
+        self.thread = thread
+        self.time_range = Interval(start_ns / 1000, end_ns / 1000)
+        self.duration_ns = end_ns - start_ns
+        self.npu = npu
+        self.use_device = use_device
+        self.overload_name = ""
+        self.step = 0
+        self.cpu_parent: FunctionEvent | None = None
+        self.cpu_children: list[FunctionEvent] = []
+        self.kernels: list[Kernel] = []
+        self.cpu_memory_usage = 0
+        self.device_memory_usage = 0
+        self.memory: MemoryUse | None = None  # with profile_memory=True, of what allocated or freed
+        self.memory_before: int | None = None
+        self.memory_after: int | None = None
+        self.flops = 0
+        self.stack: tuple[str, ...] = ()
+        self.module_hierarchy = ""
+        self.sequence_nr = -1
+        self.fwd_thread: int | None = None
+        self.linked_correlation_id = 0
+        self.device_resource_id = thread
+        self.device_type = DeviceType.CPU
+        self._arguments: tuple[Argument, ...] = ()
+        self.activity_type = _ACTIVITIES.get(kind, "cpu_op") if isinstance(kind, EventKind) else ""
+
+    @classmethod
+    def from_row(
+        cls, event_id: int, row: tuple[Any, ...], thread: int, base_ns: int, use_device: str | None
+    ) -> FunctionEvent:
+        """An event of the host: a row of ``Trace.rows()``."""
+        kind, name, overload, _, start_ns, end_ns, _, step, npu, number, data = row
+        event = cls(
+            event_id, EventKind(kind), name, thread, start_ns - base_ns, end_ns - base_ns,
+            npu=npu, use_device=use_device,
+        )  # fmt: skip
+        if kind == EventKind.ANNOTATION and name.startswith(STEP_PREFIX):
+            event.name = "ProfilerStep*"  # steps share one row of key_averages()
+        event.overload_name = overload
+        event.step = step
+        if kind == EventKind.MEMORY:
+            if npu < 0:
+                event.cpu_memory_usage = data[0]
+            else:
+                event.device_memory_usage = data[0]
+            return event
+        event.memory_before, event.memory_after, _, inputs = data
+        if inputs is not None:
+            event._arguments = decode(inputs)
+        if kind in (EventKind.OPERATOR, EventKind.VISIT, EventKind.RUN):
+            event.sequence_nr = number
+        elif kind == EventKind.CALL:
+            event.linked_correlation_id = number
+        return event
+
+    @classmethod
+    def from_task(
+        cls, event_id: int, task: tuple[Any, ...], thread: int, base_ns: int, use_device: str | None
+    ) -> FunctionEvent:
+        """What a device did: a row of ``Trace.tasks()``."""
+        kind, _, name, device, stream, _, correlation, _, _, _, _, start_ns, end_ns = task
+        event = cls(
+            event_id, TaskKind(kind), name, thread, start_ns - base_ns, end_ns - base_ns,
+            npu=device, use_device=use_device,
+        )  # fmt: skip
+        event.device_type = DeviceType.NPU
+        event.device_resource_id = stream
+        event.linked_correlation_id = correlation
+        event.activity_type = _TASK_ACTIVITIES.get(TaskKind(kind), "cuda_sync")
+        return event
+
+    # --- what it is ---
+
+    @property
+    def key(self) -> str:
+        return self.name
+
+    @property
+    def scope(self) -> int:
+        if self.kind is EventKind.RUN:
+            return _BACKWARD_FUNCTION
+        return _USER_SCOPE if self.kind is EventKind.ANNOTATION else _FUNCTION
+
+    @property
+    def is_user_annotation(self) -> bool:
+        return self.kind is EventKind.ANNOTATION
+
+    @property
+    def is_python_function(self) -> bool:
+        return self.kind is EventKind.MODULE
+
+    @property
+    def device_index(self) -> int:
+        return self.npu
+
+    @property
+    def external_id(self) -> int:
+        return self.id + 1
+
+    # --- arguments ---
+
+    @property
+    def input_shapes(self) -> list[list[Any]]:
+        """Sizes of every argument, as far as it is a tensor, with ``record_shapes=True``."""
+        return [shape_of(argument) for argument in self._arguments]
+
+    @property
+    def input_strides(self) -> list[list[Any]]:
+        return [strides_of(argument) for argument in self._arguments]
+
+    @property
+    def input_dtypes(self) -> list[str]:
+        """C++ names of the tensors' types, as in PyTorch; "Scalar" and "ScalarList" for numbers."""
+        return [type_of(argument) for argument in self._arguments]
+
+    @property
+    def concrete_inputs(self) -> list[Any]:
+        """Values of the arguments that are numbers or texts; None for the others."""
+        return [value_of(argument) for argument in self._arguments]
+
+    # --- times, in microseconds ---
+
+    @property
+    def cpu_time_total(self) -> float:  # type: ignore[override]
+        return self.time_range.elapsed_us() if self.device_type is DeviceType.CPU else 0.0
+
+    @property
+    def self_cpu_time_total(self) -> float:  # type: ignore[override]
+        return self.cpu_time_total - sum(child.cpu_time_total for child in self.cpu_children)
+
+    @property
+    def device_time_total(self) -> float:  # type: ignore[override]
+        if self.device_type is not DeviceType.CPU:
+            return self.time_range.elapsed_us()
+        return self.self_device_time_total + sum(child.device_time_total for child in self.cpu_children)
+
+    @property
+    def self_device_time_total(self) -> float:  # type: ignore[override]
+        if self.device_type is not DeviceType.CPU:
+            return self.time_range.elapsed_us()
+        return float(sum(kernel.duration for kernel in self.kernels))
+
+    # --- memory, in bytes ---
+
+    @property
+    def self_cpu_memory_usage(self) -> int:
+        return self.cpu_memory_usage - sum(child.cpu_memory_usage for child in self.cpu_children)
+
+    @property
+    def self_device_memory_usage(self) -> int:
+        return self.device_memory_usage - sum(child.device_memory_usage for child in self.cpu_children)
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """Memory before and after, under ``profile_memory=True``."""
+        return memory_fields(self.npu, self.memory_before, self.memory_after)
+
+    # --- as a mapping ---
+
+    @property
+    def _mapping(self) -> dict[str, Any]:
+        if isinstance(self.kind, TaskKind):
+            kind = "task"
+        else:
+            kind = {EventKind.ANNOTATION: "scope", EventKind.MODULE: "scope", EventKind.CALL: "call"}.get(
+                self.kind, "op"
+            )
+        return {
+            "name": self.trace_name,
+            "kind": kind,
+            "step": self.step,
+            "device_type": "NPU" if self.npu >= 0 else "CPU",
+            "duration_ns": self.duration_ns,
+            "start_us": self.time_range.start,
+            "thread": self.thread,
+            **self.metadata,
+        }
+
+    def __getitem__(self, key: str) -> Any:
+        return self._mapping[key]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._mapping
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._mapping)
+
+    def keys(self) -> Iterable[str]:
+        return self._mapping.keys()
+
+    def get(self, key: str, default: Any = None) -> Any:
+        return self._mapping.get(key, default)
+
+    def __repr__(self) -> str:
+        return (
+            f"<FunctionEvent id={self.id} name={self.name} overload_name={self.overload_name} "
+            f"device_type={self.device_type.name} cpu_time={self.cpu_time_str} "
+            f"start_us={self.time_range.start} end_us={self.time_range.end} "
+            f"cpu_children={[child.id for child in self.cpu_children]} npu_time={self.device_time_str} "
+            f"thread={self.thread} input_shapes={self.input_shapes} cpu_memory_usage={self.cpu_memory_usage} "
+            f"npu_memory_usage={self.device_memory_usage} seq_nr={self.sequence_nr}>"
+        )
+
+
+def memory_fields(npu: int, before: int | None, after: int | None) -> dict[str, int]:
+    """The three fields of an event whose memory was read; none for others."""
+    if before is None or after is None:
+        return {}
+    device = "npu" if npu >= 0 else "cpu"
+    return {
+        f"{device}_memory_allocated_before": before,
+        f"{device}_memory_allocated_after": after,
+        f"{device}_memory_allocated_delta": after - before,
+    }

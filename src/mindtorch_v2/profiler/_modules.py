@@ -1,0 +1,84 @@
+"""``with_modules=True``: calls of modules as events, and the path of the module that an operator ran in."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from .. import _C
+
+_native = _C._profiler
+
+
+_watches: list[ModuleWatch] = []  # the newest records
+_original: Any = None  # Module.__call__, while it is exchanged
+
+
+def _recorded_call(module: Any, /, *args: Any, **kwargs: Any) -> Any:
+    call, watch = _original, _watches[-1] if _watches else None
+    if watch is None:  # the recording ended while this call was on its way
+        return type(module).__call__(module, *args, **kwargs)
+    with watch.inside(module):
+        return call(module, *args, **kwargs)
+
+
+class ModuleWatch:
+    """While it is on, every call of a module is an event ``nn.Module: Linear_0``.
+
+    The call of ``Module`` is exchanged for the time of a recording, so that modules pay nothing at other times.
+    """
+
+    def __init__(self) -> None:
+        self.paths: dict[str, str] = {}  # of events' names: "GPT.blocks.0.attention"
+        self._names: dict[int, str] = {}
+        self._kept: list[Any] = []  # ids stay theirs while the module lives
+        self._counts: dict[str, int] = {}
+        self._lock = threading.Lock()
+        self._thread = threading.local()
+
+    def start(self) -> None:
+        global _original
+        from ..nn import Module
+
+        if not _watches:
+            _original = Module.__call__
+            Module.__call__ = _recorded_call  # type: ignore[method-assign, assignment]
+        _watches.append(self)
+
+    def stop(self) -> None:
+        from ..nn import Module
+
+        _watches.remove(self)
+        if not _watches:
+            Module.__call__ = _original  # type: ignore[method-assign]
+
+    @contextlib.contextmanager
+    def inside(self, module: Any) -> Iterator[None]:
+        outer = getattr(self._thread, "module", None)
+        scope = _native.begin_scope(self._name(module, outer), True)
+        self._thread.module = module
+        try:
+            yield
+        finally:
+            self._thread.module = outer
+            if scope is not None:
+                scope.end()
+
+    def _name(self, module: Any, outer: Any) -> str:
+        with self._lock:
+            name = self._names.get(id(module))
+            if name is None:
+                kind = type(module).__name__
+                number = self._counts[kind] = self._counts.get(kind, -1) + 1
+                name = self._names[id(module)] = f"nn.Module: {kind}_{number}"
+                self._kept.append(module)
+                self.paths[name] = self._path(module, outer, kind)
+            return name
+
+    def _path(self, module: Any, outer: Any, kind: str) -> str:
+        if outer is None:
+            return kind
+        inside = next((name for name, found in outer.named_modules() if found is module), None)
+        return f"{self.paths[self._names[id(outer)]]}.{inside or kind}"

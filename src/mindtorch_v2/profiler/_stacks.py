@@ -1,0 +1,27 @@
+"""Python stacks of events: numbers in the native trace, texts here."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+
+from .. import _C
+
+_PACKAGE = os.path.dirname(os.path.dirname(__file__))
+
+
+@functools.lru_cache(maxsize=65536)
+def stack_of(number: int) -> tuple[str, ...]:
+    """``file(line): function``, the innermost first, without the package's own frames at the top."""
+    frames = _C._profiler.stack(number)
+    while frames and frames[0][0].startswith(_PACKAGE):
+        frames = frames[1:]
+    return tuple(f"{_shown(file)}({line}): {function}" for file, line, function in frames)
+
+
+@functools.lru_cache(maxsize=4096)
+def _shown(file: str) -> str:
+    """The path from the entry of ``sys.path`` that it was imported from, as PyTorch shows it."""
+    inside = [entry for entry in sys.path if entry and file.startswith(entry.rstrip(os.sep) + os.sep)]
+    return file[len(max(inside, key=len).rstrip(os.sep)) + 1 :] if inside else file

@@ -1,0 +1,6 @@
+"""``torch.testing``: comparing results, and making inputs."""
+
+from ._comparison import assert_close as assert_close
+from ._creation import make_tensor as make_tensor
+
+__all__ = ["assert_close", "make_tensor"]

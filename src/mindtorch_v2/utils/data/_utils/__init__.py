@@ -1,0 +1,8 @@
+"""The parts of the DataLoader."""
+
+from ...._utils import ExceptionWrapper as ExceptionWrapper
+from . import collate as collate
+from . import fetch as fetch
+from . import pin_memory as pin_memory
+from . import worker as worker
+from .status import MP_STATUS_CHECK_INTERVAL as MP_STATUS_CHECK_INTERVAL

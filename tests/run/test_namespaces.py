@@ -1,0 +1,250 @@
+"""The namespaces that libraries look at: what is absent says so in PyTorch's words, what is there works."""
+
+import threading
+import warnings
+
+import pytest
+
+import mindtorch_v2 as torch
+
+
+def test_cuda_is_absent_in_pytorchs_words():
+    assert (torch.cuda.is_available(), torch.cuda.device_count(), torch.cuda.is_initialized()) == (
+        False,
+        0,
+        False,
+    )
+    assert torch.cuda.memory_allocated() == 0 and torch.cuda.get_rng_state_all() == []
+    torch.cuda.manual_seed_all(3)
+    torch.cuda.empty_cache()
+    for name in (
+        "init",
+        "current_device",
+        "synchronize",
+        "get_device_name",
+        "mem_get_info",
+        "current_stream",
+    ):
+        with pytest.raises(AssertionError, match="^Torch not compiled with CUDA enabled$"):
+            getattr(torch.cuda, name)()
+    with pytest.raises(AssertionError, match="^Torch not compiled with XPU enabled$"):
+        torch.xpu.synchronize()
+    with pytest.raises(AssertionError, match="^Torch not compiled with CUDA enabled$"):
+        torch.ones(1).cuda()
+    with pytest.raises(RuntimeError, match="torch.cuda.Stream requires CUDA support"):
+        torch.cuda.Stream()
+    assert torch.cuda.Stream | None  # good for annotations
+
+
+def test_versions_compare_by_their_numbers():
+    version = torch.torch_version.TorchVersion("2.13.0")
+    assert version > "2.9" and version >= (2, 13) and version == "2.13" and version < "2.13.1"
+    assert torch.torch_version.TorchVersion("2.13.0a0+git1") < version and version != "nonsense"
+    assert torch.version.__version__ == "2.13.0" and torch.version.cuda is None
+
+
+def test_legacy_types_are_types_whose_instances_are_tensors_of_a_dtype():
+    made = torch.FloatTensor([1, 2])
+    assert isinstance(made, torch.FloatTensor) and not isinstance(made, torch.LongTensor)
+    assert made.dtype is torch.float32 and torch.LongTensor(2, 3).shape == (2, 3)
+    assert (
+        made.type(torch.LongTensor).dtype is torch.int64
+        and made.type("torch.HalfTensor").dtype is torch.float16
+    )
+    assert isinstance(torch.FloatTensor | None, object) and type(torch.FloatTensor) is torch.tensortype
+    with pytest.raises(ValueError, match="invalid type: 'torch.NoTensor'"):
+        made.type("torch.NoTensor")
+    with pytest.raises(TypeError, match="expected a CPU tensor of dtype torch.float32"):
+        torch.FloatTensor(made.long())
+
+
+def test_a_device_is_the_default_inside_a_with_block_of_its_thread():
+    seen = []
+    with torch.device("meta"):
+        with torch.device("cpu"):
+            assert torch.ones(1).device.type == "cpu"
+        assert (
+            torch.empty(2).is_meta
+            and torch.tensor([1.0]).is_meta
+            and torch.get_default_device().type == "meta"
+        )
+        thread = threading.Thread(target=lambda: seen.append(torch.ones(1).device.type))
+        thread.start()
+        thread.join()
+    assert seen == ["cpu"]
+    assert torch.ones(1).device.type == "cpu"
+    torch.set_default_device("meta")
+    try:
+        assert torch.zeros(3).is_meta
+    finally:
+        torch.set_default_device(None)
+
+
+def test_compile_runs_eagerly_and_warns_once(monkeypatch):
+    monkeypatch.setattr(torch._compile, "_told", False)
+    with pytest.warns(UserWarning, match="no compiler"):
+        double = torch.compile(lambda x: x * 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        module = torch.nn.Linear(2, 2)
+        assert torch.compile(module) is module
+
+        @torch.compile(fullgraph=True)
+        def triple(x):
+            return x * 3
+
+    assert double(2) == 4 and triple(2) == 6
+    assert not torch.compiler.is_compiling() and not isinstance(module, torch._dynamo.OptimizedModule)
+
+
+def test_marks_for_torchscript_pass_through():
+    @torch.jit.script
+    def scripted(x):
+        return x + 1
+
+    @torch.jit.ignore
+    def ignored(x):
+        return x
+
+    assert (
+        scripted(1) == 2 and ignored(3) == 3 and not torch.jit.is_scripting() and not torch.jit.is_tracing()
+    )
+    assert torch.jit.isinstance([1, 2], list[int]) and not torch.jit.isinstance([1, "a"], list[int])
+    with pytest.raises(NotImplementedError, match="there is no TorchScript here"):
+        torch.jit.trace(scripted, (1,))
+
+
+def test_distributed_says_it_is_not_available():
+    assert not torch.distributed.is_available() and not torch.distributed.is_initialized()
+    from mindtorch_v2.distributed.tensor import DTensor
+
+    assert not isinstance(torch.ones(1), DTensor)
+    with pytest.raises(NotImplementedError, match="runs in one process"):
+        torch.distributed.init_process_group("gloo")
+    with pytest.raises(AttributeError, match=r"is_available\(\) is False"):
+        torch.distributed.all_reduce  # noqa: B018 - asking is what is tested
+
+
+def test_settings_are_kept_and_bad_ones_refused():
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    try:
+        assert torch.are_deterministic_algorithms_enabled() and torch.get_deterministic_debug_mode() == 1
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert torch.get_float32_matmul_precision() == "highest"
+    with pytest.warns(UserWarning, match="has no effect"):
+        torch.set_float32_matmul_precision("low")
+    with torch.backends.cudnn.flags(benchmark=True):
+        assert torch.backends.cudnn.benchmark
+    assert not torch.backends.cudnn.benchmark and not torch.backends.mps.is_available()
+    assert torch.get_device_module("npu") is torch.npu and torch.get_device_module("cpu") is torch.cpu
+    with pytest.raises(NotImplementedError, match="torch.library.custom_op"):
+        torch.utils.cpp_extension.load("name", [])
+
+
+def test_a_timer_measures_what_it_is_told():
+    timer = torch.utils.benchmark.Timer(
+        "y = x + x", globals={"x": torch.ones(3)}, label="add", sub_label="small"
+    )
+    measured = timer.timeit(20)
+    assert measured.number_per_run == 20 and measured.median > 0
+    assert "add: small" in repr(measured) and "1 measurement, 20 runs , 1 thread" in repr(measured)
+    assert len(timer.blocked_autorange(min_run_time=0.01).times) >= 1
+    with pytest.raises(ValueError, match="only a `str` stmt"):
+        torch.utils.benchmark.Timer(lambda: None)
+
+
+def test_futures_carry_results_and_errors():
+    future = torch.futures.Future()
+    later = future.then(lambda f: f.value() + 1)
+    together = torch.futures.collect_all([future, later])
+    future.set_result(1)
+    assert (future.wait(), later.wait(), together.done()) == (1, 2, True)
+    failed = torch.futures.Future()
+    failed.set_exception(ValueError("no"))
+    with pytest.raises(ValueError, match="no"):
+        failed.wait()
+    with pytest.raises(RuntimeError, match="can only be marked completed once"):
+        failed.set_result(1)
+
+
+def test_weights_are_downloaded_once_and_checked(tmp_path, monkeypatch, capsys):
+    import hashlib
+
+    served = tmp_path / "served"
+    served.mkdir()
+    torch.save({"w": torch.ones(2)}, served / "plain.pt")
+    digest = hashlib.sha256((served / "plain.pt").read_bytes()).hexdigest()
+    named = served / f"model-{digest[:8]}.pt"
+    named.write_bytes((served / "plain.pt").read_bytes())
+    wrong = served / "model-00000000.pt"
+    wrong.write_bytes(named.read_bytes())
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path / "home"))
+    assert torch.hub.get_dir() == str(tmp_path / "home" / "hub")
+    for _ in range(2):
+        assert torch.hub.load_state_dict_from_url(named.as_uri(), check_hash=True)["w"].tolist() == [1, 1]
+    assert capsys.readouterr().err.count("Downloading") == 1
+    with pytest.raises(RuntimeError, match="invalid hash value"):
+        torch.hub.load_state_dict_from_url(wrong.as_uri(), check_hash=True)
+    kept = [path.name for path in (tmp_path / "home" / "hub" / "checkpoints").iterdir()]
+    assert kept == [named.name]
+    with pytest.raises(NotImplementedError, match="install the package that has the model"):
+        torch.hub.load("owner/repository", "model")
+
+
+def test_devices_of_others_can_be_named_but_not_used():
+    device = torch.device("cuda", 1)
+    assert device == torch.device("cuda:1") and (device.type, device.index) == ("cuda", 1)
+    assert device != torch.ones(1).device and repr(device) == "device(type='cuda', index=1)"
+    for use in (
+        lambda: torch.ones(1, device=device),
+        lambda: torch.ones(1).to("cuda"),
+        lambda: torch.nn.Linear(1, 1, device="cuda"),
+        lambda: torch.Generator("cuda"),
+        lambda: torch.set_default_device("cuda"),
+    ):
+        with pytest.raises(AssertionError, match="^Torch not compiled with CUDA enabled$"):
+            use()
+    with pytest.raises(RuntimeError, match="not linked with support for mps devices"):
+        torch.ones(1, device="mps")
+    with pytest.raises(RuntimeError, match="at start of device string: gpu"):
+        torch.device("gpu")
+
+
+def test_a_tensor_of_any_device_can_be_a_number():
+    for device in ("cpu", "npu"):
+        assert torch.full((2,), torch.tensor(3.5, device=device)).tolist() == [3.5, 3.5]
+        assert torch.arange(torch.tensor(3, device=device)).tolist() == [0, 1, 2]
+    with pytest.raises(TypeError, match="must be Number, not Tensor"):
+        torch.full((2,), torch.tensor([1.0]))
+
+
+def test_generators_are_in_the_mode_only_while_they_run():
+    @torch.no_grad()
+    def walk():
+        sent = yield torch.is_grad_enabled()
+        try:
+            yield sent, torch.is_grad_enabled()
+        except ValueError:
+            yield "caught", torch.is_grad_enabled()
+        return "end"
+
+    steps = walk()
+    assert next(steps) is False and torch.is_grad_enabled()
+    assert steps.send(5) == (5, False) and steps.throw(ValueError()) == ("caught", False)
+    with pytest.raises(StopIteration) as stop:
+        next(steps)
+    assert stop.value.value == "end" and torch.is_grad_enabled()
+
+
+def test_annotations_of_classes_can_be_evaluated():
+    import typing
+
+    for name in ("Module", "Linear", "Sequential", "ModuleDict", "MultiheadAttention"):
+        assert "training" in typing.get_type_hints(getattr(torch.nn, name))
+
+
+def test_a_leafs_node_knows_its_tensor():
+    leaf = torch.ones(2, requires_grad=True)
+    ((node, _),) = leaf.view(2).grad_fn.next_functions
+    assert node.name() == "AccumulateGrad" and node.variable is leaf
