@@ -293,6 +293,8 @@ def run(program, **options):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # A suite that a shell runs in the background is told to ignore Ctrl-C, and would hand that on.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         **options,
     )
 
