@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import common
 import torch
+from torch import library
 
 
-@torch.library.custom_op("example::softclip", mutates_args=())
+@library.custom_op("example::softclip", mutates_args=())
 def softclip(x: torch.Tensor, limit: float) -> torch.Tensor:
     """`x` where it is small, and never more than `limit` in size."""
     return limit * torch.tanh(x / limit)

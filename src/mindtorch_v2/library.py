@@ -1,4 +1,4 @@
-"""``torch.library``: operators of one's own, for cpu, npu and meta, with gradients."""
+"""Operators of one's own (``from torch import library``), for cpu, npu and meta, with gradients."""
 
 from __future__ import annotations
 
@@ -189,18 +189,16 @@ def fallthrough_kernel() -> NoReturn:
 
 def get_ctx() -> NoReturn:
     """Raises: sizes that are only known at run time have no symbols here."""
-    raise NotImplementedError(
-        "torch.library.get_ctx: there are no symbolic sizes; return an empty result instead"
-    )
+    raise NotImplementedError("get_ctx: there are no symbolic sizes; return an empty result instead")
 
 
 def triton_op(
     name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: Any, schema: Any = None
 ) -> Any:
     """Raises: Triton kernels cannot be launched."""
-    raise NotImplementedError("torch.library.triton_op: Triton kernels cannot be launched; use custom_op")
+    raise NotImplementedError("triton_op: Triton kernels cannot be launched; use custom_op")
 
 
 def wrap_triton(triton_kernel: Callable[..., Any], /) -> Any:
     """Raises: Triton kernels cannot be launched."""
-    raise NotImplementedError("torch.library.wrap_triton: Triton kernels cannot be launched; use custom_op")
+    raise NotImplementedError("wrap_triton: Triton kernels cannot be launched; use custom_op")

@@ -66,7 +66,7 @@ def load_library(path: str) -> NoReturn:
     """Raises: a library with PyTorch's operators is compiled against PyTorch."""
     raise NotImplementedError(
         f"torch.ops.load_library({path!r}): it is compiled against PyTorch's C++ library, which is not here; register "
-        "operators from Python with torch.library"
+        "operators from Python (from torch import library)"
     )
 
 

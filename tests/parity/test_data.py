@@ -58,14 +58,14 @@ class Draws:
     """Random numbers of all three generators, so that seeds are compared too."""
 
     def __init__(self, library):
-        self.library = library
+        self.torch = library
 
     def __len__(self):
         return 13
 
     def __getitem__(self, index):
         return (
-            self.library.rand(50, 50) + index,
+            self.torch.rand(50, 50) + index,
             {"python": random.random(), "numpy": numpy.random.random(), "index": index},
         )
 

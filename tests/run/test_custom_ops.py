@@ -1,12 +1,12 @@
-"""``torch.library``: operators registered from Python, on cpu, npu and meta, with gradients."""
+"""Operators registered from Python, on cpu, npu and meta, with gradients."""
 
 import pytest
 
 import mindtorch_v2 as torch
-from mindtorch_v2 import Tensor
+from mindtorch_v2 import Tensor, library
 
 
-@torch.library.custom_op("tests::scaled_sum", mutates_args=())
+@library.custom_op("tests::scaled_sum", mutates_args=())
 def scaled_sum(x: Tensor, others: list[Tensor], scale: float = 2.0) -> Tensor:
     """scale * (x + the others)"""
     return scale * sum(others, x)
@@ -41,9 +41,9 @@ def test_on_meta_the_fake_implementation_runs():
 
 
 def test_kernels_are_chosen_by_device():
-    torch.library.define("tests::where_am_i", "(Tensor x) -> int")
-    torch.library.impl("tests::where_am_i", "cpu", lambda x: 1)
-    torch.library.register_kernel("tests::where_am_i", "npu", lambda x: 2)
+    library.define("tests::where_am_i", "(Tensor x) -> int")
+    library.impl("tests::where_am_i", "cpu", lambda x: 1)
+    library.register_kernel("tests::where_am_i", "npu", lambda x: 2)
     assert torch.ops.tests.where_am_i(torch.ones(1)) == 1
     assert torch.ops.tests.where_am_i(torch.ones(1, device="npu")) == 2
     with pytest.raises(NotImplementedError, match="no fake impl or Meta kernel registered"):
@@ -51,16 +51,16 @@ def test_kernels_are_chosen_by_device():
 
 
 def test_a_composite_kernel_is_differentiated_through_its_parts():
-    library = torch.library.Library("tests", "FRAGMENT")
-    assert library.define("cube(Tensor x) -> Tensor") == "cube"
-    library.impl("cube", lambda x: x * x * x)
+    fragment = library.Library("tests", "FRAGMENT")
+    assert fragment.define("cube(Tensor x) -> Tensor") == "cube"
+    fragment.impl("cube", lambda x: x * x * x)
     x = torch.tensor(2.0, requires_grad=True)
     torch.ops.tests.cube(x).backward()
     assert x.grad.item() == 12
 
 
 def test_a_mutating_operator_changes_its_argument():
-    @torch.library.custom_op("tests::fill", mutates_args={"x"})
+    @library.custom_op("tests::fill", mutates_args={"x"})
     def fill(x: Tensor, value: float) -> None:
         x.fill_(value)
 
@@ -86,14 +86,14 @@ def test_a_mutating_operator_changes_its_argument():
             AttributeError,
             "'_OpNamespace' 'tests' object has no attribute 'nothing'",
         ),
-        (lambda x: torch.library.custom_op("x", abs, mutates_args=()), ValueError, "namespace::name"),
+        (lambda x: library.custom_op("x", abs, mutates_args=()), ValueError, "namespace::name"),
         (
-            lambda x: torch.library.define("tests::bad", "Tensor"),
+            lambda x: library.define("tests::bad", "Tensor"),
             ValueError,
             "wanted '\\(Tensor x, int k=1\\)",
         ),
         (
-            lambda x: torch.library.register_fake("tests::none", abs),
+            lambda x: library.register_fake("tests::none", abs),
             RuntimeError,
             "There is no operator 'tests::none'",
         ),
@@ -105,11 +105,11 @@ def test_what_does_not_fit_the_schema_is_refused(call, error, text):
 
 
 def test_results_must_be_new_and_backward_needs_a_formula():
-    @torch.library.custom_op("tests::same", mutates_args=())
+    @library.custom_op("tests::same", mutates_args=())
     def same(x: Tensor) -> Tensor:
         return x
 
-    @torch.library.custom_op("tests::copy", mutates_args=())
+    @library.custom_op("tests::copy", mutates_args=())
     def copy(x: Tensor) -> Tensor:
         return x.clone()
 

@@ -138,7 +138,7 @@ def test_settings_are_kept_and_bad_ones_refused():
         assert torch.backends.cudnn.benchmark
     assert not torch.backends.cudnn.benchmark and not torch.backends.mps.is_available()
     assert torch.get_device_module("npu") is torch.npu and torch.get_device_module("cpu") is torch.cpu
-    with pytest.raises(NotImplementedError, match="torch.library.custom_op"):
+    with pytest.raises(NotImplementedError, match="custom_op"):
         torch.utils.cpp_extension.load("name", [])
 
 

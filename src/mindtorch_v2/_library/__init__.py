@@ -1,1 +1,1 @@
-"""Operators that programs register themselves; the public names are in ``torch.library``."""
+"""Operators that programs register themselves; the public names are in ``library`` of ``torch``."""

@@ -26,7 +26,7 @@ def find(name: str) -> CustomOperator:
     """The operator called ``ns::name``."""
     if name not in _operators:
         raise RuntimeError(
-            f"There is no operator '{name}'; define it first with torch.library.define or custom_op."
+            f"There is no operator '{name}'; define it first with define or custom_op (from torch import library)."
         )
     return _operators[name]
 
@@ -117,7 +117,7 @@ class CustomOperator:
         if place == "meta":
             return NotImplementedError(
                 f"{self._name}: attempted to run this operator with Meta tensors, but there was no fake impl or Meta "
-                "kernel registered. Add one with torch.library.register_fake."
+                "kernel registered. Add one with register_fake."
             )
         shown = {"cpu": "CPU", "npu": "PrivateUse1"}.get(place, place.upper())
         there = ", ".join(
@@ -125,7 +125,7 @@ class CustomOperator:
         )
         return NotImplementedError(
             f"Could not run '{self._name}' with arguments from the '{shown}' backend. '{self._name}' is only available "
-            f"for these backends: [{there}]. Add a kernel with torch.library.register_kernel."
+            f"for these backends: [{there}]. Add a kernel with register_kernel."
         )
 
     def _check_fresh(self, inputs: list[Tensor], result: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 _INSTEAD = (
     "C++ extensions are compiled against PyTorch's C++ library, which is not here. Register an operator from "
-    "Python with torch.library.custom_op, or exchange tensors with native code by DLPack or numpy."
+    "Python with custom_op (from torch import library), or exchange tensors with native code by DLPack or numpy."
 )
 
 
