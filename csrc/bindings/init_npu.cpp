@@ -14,6 +14,7 @@
 #include "backends/npu/stream_device.h"
 #include "bindings/allocators.h"
 #include "bindings/casters.h"
+#include "bindings/python_frame.h"
 #include "bindings/python_upstream.h"
 #include "core/dispatch.h"
 #include "core/observe_task.h"
@@ -64,9 +65,8 @@ void synchronize(int device, void* stream) {
 
 npu::HostPosition position() {
   if (!PyGILState_Check()) return {};
-  PyFrameObject* frame = PyEval_GetFrame();
-  if (!frame) return {};
-  return {PyFrame_GetCode(frame), PyFrame_GetLasti(frame)};
+  const CodePosition here = code_position();
+  return {here.code, here.instruction};
 }
 
 void drop_position(const npu::HostPosition& position) {

@@ -2,6 +2,7 @@
 
 #include "nnopbase/objects.h"
 #include "runtime/error.h"
+#include "runtime/fetch_ahead.h"
 #include "runtime/hook.h"
 
 namespace softnpu {
@@ -13,13 +14,29 @@ struct OwnList {
   aclOpExecutor* first;
   bool ended;
 };
-thread_local OwnList own = {};
+thread_local OwnList own SOFTNPU_QUICK_TLS = {};
 
 void push_chain(aclOpExecutor* first, aclOpExecutor* last) {
   last->next = returned.load(std::memory_order_relaxed);
   while (!returned.compare_exchange_weak(last->next, first, std::memory_order_release,
                                          std::memory_order_relaxed)) {}
 }
+
+// With only a few executors a program whose operators run at once would always be given one that another core
+// has just touched.
+constexpr int kMadeAtOnce = 32;
+
+aclOpExecutor* new_chain(int count) {
+  aclOpExecutor* first = nullptr;
+  for (int i = 0; i < count; ++i) {
+    auto* executor = new aclOpExecutor;
+    executor->next = std::exchange(first, executor);
+  }
+  return first;
+}
+
+// What an operator with a few small operands writes.
+constexpr size_t kFetchedBytes = 896;
 
 // A thread that ends leaves its executors to the others.
 struct Cleanup {
@@ -64,7 +81,7 @@ aclOpExecutor* take_executor(const char* name) {
   aclOpExecutor* executor = own.first;
   if (executor == nullptr) [[unlikely]] {
     executor = returned.exchange(nullptr, std::memory_order_acquire);
-    if (executor == nullptr) executor = new aclOpExecutor;
+    if (executor == nullptr) executor = new_chain(own.ended ? 1 : kMadeAtOnce);
     if (own.ended) {  // the list would not be handed on: keep only the one that is needed
       if (executor->next != nullptr) {
         aclOpExecutor* last = executor->next;
@@ -77,6 +94,8 @@ aclOpExecutor* take_executor(const char* name) {
     }
   }
   own.first = executor->next;
+  // Its lines lie in the cache of the core that ran it last; they come over while this one is being used.
+  if (own.first != nullptr) fetch_ahead(own.first, kFetchedBytes);
   executor->next = nullptr;
   executor->name = name;
   return executor;
@@ -94,7 +113,7 @@ void give_executor(aclOpExecutor* executor) {
 
 aclOpExecutor* copy_executor(const aclOpExecutor& original) {
   aclOpExecutor* copy = take_executor(original.name);
-  for (uint32_t i = 0; i < original.slot_count; ++i) copy->add_slot(original.slot(i));
+  for (uint32_t i = 0; i < original.slot_count; ++i) copy->new_slot() = original.slot(i);
   copy->parameters = original.parameters;
   copy->views = original.views;
   if (original.type != nullptr) {

@@ -39,12 +39,13 @@ struct ClosureType {
 
 }  // namespace softnpu
 
-struct aclOpExecutor {
+struct alignas(64) aclOpExecutor {
   static constexpr size_t kClosureBytes = 1536;
   static constexpr uint32_t kInlineSlots = 8;
 
   const char* name = nullptr;
   const softnpu::ClosureType* type = nullptr;  // nullptr: nothing to do (no elements)
+  aclOpExecutor* next = nullptr;               // in the pool
   bool repeatable = false;
   bool addresses_changed = false;
   uint32_t parameters = 0;
@@ -52,7 +53,6 @@ struct aclOpExecutor {
   softnpu::TensorSlot inline_slots[kInlineSlots];
   std::vector<softnpu::TensorSlot> more_slots;
   std::vector<softnpu::SlotView> views;  // one per slot, or none
-  aclOpExecutor* next = nullptr;         // in the pool
   alignas(16) unsigned char closure[kClosureBytes];
 
   softnpu::TensorSlot& slot(uint32_t index) {
@@ -61,15 +61,15 @@ struct aclOpExecutor {
   const softnpu::TensorSlot& slot(uint32_t index) const {
     return const_cast<aclOpExecutor*>(this)->slot(index);
   }
-  uint32_t add_slot(const softnpu::TensorSlot& added) {
-    if (slot_count < kInlineSlots) inline_slots[slot_count] = added;
-    else more_slots.push_back(added);
-    return slot_count++;
+  // A further slot, for the caller to fill in.
+  softnpu::TensorSlot& new_slot() {
+    const uint32_t index = slot_count++;
+    return index < kInlineSlots ? inline_slots[index] : more_slots.emplace_back();
   }
 
-  template <class Closure>
-  void set_closure(Closure&& given) {
-    using Stored = std::decay_t<Closure>;
+  template <class Make>
+  void make_closure(const Make& make) {
+    using Stored = std::invoke_result_t<Make>;
     static_assert(sizeof(Stored) <= kClosureBytes && alignof(Stored) <= 16);
     static constexpr softnpu::ClosureType kType{
         [](const void* stored, const aclOpExecutor& executor) {
@@ -77,7 +77,7 @@ struct aclOpExecutor {
         },
         [](const void* from, void* to) { new (to) Stored(*static_cast<const Stored*>(from)); },
         [](void* stored) { static_cast<Stored*>(stored)->~Stored(); }};
-    new (closure) Stored(std::forward<Closure>(given));
+    new (closure) Stored(make());
     type = &kType;
   }
 };

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <new>
 
+#include "runtime/export.h"
+
 namespace softnpu {
 
 template <class T>
@@ -27,7 +29,7 @@ class ObjectPool {
   struct List {
     Node* first;
     size_t count;
-    bool ended;
+    bool armed, ended;
   };
   struct Cleanup {
     void arm() {}
@@ -39,7 +41,7 @@ class ObjectPool {
       list.ended = true;
     }
   };
-  static inline thread_local List list = {};
+  static inline thread_local List list SOFTNPU_QUICK_TLS = {};
   static inline thread_local Cleanup cleanup;
 
   static void* take() {
@@ -56,7 +58,10 @@ class ObjectPool {
       ::operator delete(memory);
       return;
     }
-    if (list.count == 0) cleanup.arm();
+    if (!list.armed) [[unlikely]] {
+      list.armed = true;
+      cleanup.arm();
+    }
     list.first = new (memory) Node{list.first};
     ++list.count;
   }

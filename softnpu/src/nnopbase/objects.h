@@ -13,16 +13,23 @@
 
 namespace softnpu {
 
+// For a few numbers: a loop would become a call of memmove, which costs more than they do.
+inline void copy_few(const int64_t* from, uint64_t count, int64_t* to) {
+  if (count > 0) to[0] = from[0];
+  if (count > 1) to[1] = from[1];
+  if (count > 2) to[2] = from[2];
+  if (count > 3) to[3] = from[3];
+  if (count > 4) [[unlikely]]
+    std::copy(from + 4, from + count, to + 4);
+}
+
 // A copy of an array of numbers; short ones (every shape in practice) need no allocation.
 class Dims {
  public:
   static constexpr uint64_t kInline = 8;
 
   Dims() {}
-  void assign(const int64_t* values, uint64_t count) {
-    int64_t* to = reserve(count);
-    for (uint64_t i = 0; i < count; ++i) to[i] = values[i];
-  }
+  void assign(const int64_t* values, uint64_t count) { copy_few(values, count, reserve(count)); }
   // The strides of a contiguous tensor with these sizes.
   void assign_contiguous(const int64_t* sizes, uint64_t count) {
     int64_t* to = reserve(count);

@@ -11,9 +11,10 @@ namespace {
 constexpr uint64_t kMaxDims =
     64;  // far beyond what any operator takes; keeps a garbage count from being believed
 
-bool fill_tensor(const char* function, aclTensor* tensor, const int64_t* sizes, uint64_t ndim,
-                 aclDataType type, const int64_t* strides, int64_t offset, aclFormat format,
-                 const int64_t* storage, uint64_t storage_ndim, void* data) {
+[[gnu::always_inline]] inline bool fill_tensor(const char* function, aclTensor* tensor, const int64_t* sizes,
+                                               uint64_t ndim, aclDataType type, const int64_t* strides,
+                                               int64_t offset, aclFormat format, const int64_t* storage,
+                                               uint64_t storage_ndim, void* data) {
   if ((sizes == nullptr && ndim != 0) || (storage == nullptr && storage_ndim != 0)) {
     fail(ACLNN_ERR_PARAM_NULLPTR, function, ": dimensions are NULL but their number is ", ndim, " and ",
          storage_ndim);

@@ -11,11 +11,7 @@ using family::Argument;
 
 namespace {
 
-std::vector<bool> only(int dim, const Operand& of) {
-  std::vector<bool> chosen(size_t(of.ndim), false);
-  chosen[size_t(dim)] = true;
-  return chosen;
-}
+DimSet only(int dim) { return DimSet().set(size_t(dim)); }
 
 void require_elements(const Plan& plan, const Operand& in, int dim) {
   if (in.sizes[dim] == 0)
@@ -33,7 +29,7 @@ void arg_extremum(Plan& plan, bool largest, const aclTensor* self, int64_t dim, 
   plan.require_dtype(given, "out", kIndex);
   require_elements(plan, in, along);
   const bool keep = keepdim && scalar_in.ndim > 0;
-  const Operand to = family::kept_dims(plan, in, given, only(along, in), keep);
+  const Operand to = family::kept_dims(plan, in, given, only(along), keep);
   plan.run([=](const aclOpExecutor& e) { k::arg_reduce(largest, in.view(e), to.view(e), along); });
 }
 
@@ -48,8 +44,8 @@ void extremum_dim(Plan& plan, bool largest, const aclTensor* self, int64_t dim, 
   plan.require_dtype(given_index, "indices", kIndex);
   require_elements(plan, in, along);
   const bool keep = keepdim && scalar_in.ndim > 0;
-  const Operand to = family::kept_dims(plan, in, given, only(along, in), keep),
-                index = family::kept_dims(plan, in, given_index, only(along, in), keep);
+  const Operand to = family::kept_dims(plan, in, given, only(along), keep),
+                index = family::kept_dims(plan, in, given_index, only(along), keep);
   plan.run(
       [=](const aclOpExecutor& e) { k::max_min_dim(largest, in.view(e), along, to.view(e), index.view(e)); });
 }

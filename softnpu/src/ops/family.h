@@ -34,10 +34,7 @@ struct Side {
   bool is_tensor;
 
   static Side of(Plan& plan, Argument<aclTensor> argument) {
-    Side side;
-    side.tensor = plan.input(argument.handle, argument.name);
-    side.is_tensor = true;
-    return side;
+    return {plan.input(argument.handle, argument.name), {}, true};
   }
   static Side of(Plan& plan, Argument<aclScalar> argument) {
     Side side;
@@ -116,8 +113,10 @@ void unary(Plan& plan, Argument<aclTensor> self, const std::array<Scalar, N>& pa
   const Operand in = plan.input(self.handle, self.name), result = plan.output(out.handle, out.name);
   require_unary<Op>(plan, in, self.name, result, out.name);
   plan.require_same_shape(in, self.name, result, out.name);
-  plan.run([in, result, params](const aclOpExecutor& executor) {
-    mt::kernels::unary<Op>(in.view(executor), result.view(executor), params.data());
+  plan.run_made([&] {
+    return [in, result, params](const aclOpExecutor& executor) {
+      mt::kernels::unary<Op>(in.view(executor), result.view(executor), params.data());
+    };
   });
 }
 
@@ -128,8 +127,10 @@ void predicate(Plan& plan, Argument<aclTensor> self, Argument<aclTensor> out) {
     refuse_domain(plan, Op::name, Op::domain, in.dtype, "tensor '", self.name, "' is ",
                   mt::info(in.dtype).name);
   plan.require_same_shape(in, self.name, result, out.name);
-  plan.run([in, result](const aclOpExecutor& executor) {
-    mt::kernels::predicate<Op>(in.view(executor), result.view(executor));
+  plan.run_made([&] {
+    return [in, result](const aclOpExecutor& executor) {
+      mt::kernels::predicate<Op>(in.view(executor), result.view(executor));
+    };
   });
 }
 
@@ -143,10 +144,12 @@ void binary(Plan& plan, Argument<Left> self, Argument<Right> other, const std::a
   if (!mt::is_differentiable(compute) && mt::is_differentiable(result.dtype)) compute = result.dtype;
   require_binary<Op>(plan, compute, a, self.name, b, other.name);
   require_sides(plan, a, self.name, b, other.name, result, out.name);
-  plan.run([a, b, result, compute, params](const aclOpExecutor& executor) {
-    alignas(16) char left[16], right[16];
-    mt::kernels::binary<Op>(a.view(executor, compute, left), b.view(executor, compute, right),
-                            result.view(executor), compute, params.data());
+  plan.run_made([&] {
+    return [a, b, result, compute, params](const aclOpExecutor& executor) {
+      alignas(16) char left[16], right[16];
+      mt::kernels::binary<Op>(a.view(executor, compute, left), b.view(executor, compute, right),
+                              result.view(executor), compute, params.data());
+    };
   });
 }
 
@@ -157,10 +160,12 @@ void compare(Plan& plan, Argument<Left> self, Argument<Right> other, Argument<ac
   const DType compute = promoted(a, b);
   require_binary<Op>(plan, compute, a, self.name, b, other.name);
   require_sides(plan, a, self.name, b, other.name, result, out.name);
-  plan.run([a, b, result, compute](const aclOpExecutor& executor) {
-    alignas(16) char left[16], right[16];
-    mt::kernels::compare<Op>(a.view(executor, compute, left), b.view(executor, compute, right),
-                             result.view(executor), compute);
+  plan.run_made([&] {
+    return [a, b, result, compute](const aclOpExecutor& executor) {
+      alignas(16) char left[16], right[16];
+      mt::kernels::compare<Op>(a.view(executor, compute, left), b.view(executor, compute, right),
+                               result.view(executor), compute);
+    };
   });
 }
 
@@ -177,15 +182,16 @@ void ternary(Plan& plan, Argument<aclTensor> first, Argument<aclTensor> second, 
   plan.require_broadcast(a, first.name, result);
   plan.require_broadcast(b, second.name, result);
   plan.require_broadcast(c, third.name, result);
-  plan.run([=](const aclOpExecutor& executor) {
-    mt::kernels::ternary<Op>(a.view(executor), b.view(executor), c.view(executor), result.view(executor),
-                             compute, params.data());
+  plan.run_made([&] {
+    return [=](const aclOpExecutor& executor) {
+      mt::kernels::ternary<Op>(a.view(executor), b.view(executor), c.view(executor), result.view(executor),
+                               compute, params.data());
+    };
   });
 }
 
 // `out` seen with the dimensions of `in`, size 1 where reduced; it may or may not have kept those.
-inline Operand kept_dims(const Plan& plan, const Operand& in, const Operand& out,
-                         const std::vector<bool>& reduced, bool keep) {
+inline Operand kept_dims(const Plan& plan, const Operand& in, const Operand& out, DimSet reduced, bool keep) {
   Operand kept = out;
   int next = 0;
   kept.ndim = in.ndim;
@@ -217,8 +223,10 @@ void reduce(Plan& plan, Argument<aclTensor> self, const aclIntArray* dims, bool 
     refuse_domain(plan, Op::name, Op::domain, in.dtype, "tensor '", self.name, "' is ",
                   mt::info(in.dtype).name, " and '", out.name, "' is ", mt::info(given.dtype).name);
   const Operand result = kept_dims(plan, in, given, plan.dims(dims, in), keep);
-  plan.run([in, result](const aclOpExecutor& executor) {
-    mt::kernels::reduce<Op>(in.view(executor), result.view(executor));
+  plan.run_made([&] {
+    return [in, result](const aclOpExecutor& executor) {
+      mt::kernels::reduce<Op>(in.view(executor), result.view(executor));
+    };
   });
 }
 

@@ -48,9 +48,9 @@ View Operand::view(const aclOpExecutor& executor) const& {
   return {base + offset, sizes, strides, ndim, dtype};
 }
 
-std::string shape_text(const Operand& operand) {
+std::string shape_text(const int64_t* sizes, int ndim) {
   std::string text = "[";
-  for (int i = 0; i < operand.ndim; ++i) text += (i == 0 ? "" : ", ") + std::to_string(operand.sizes[i]);
+  for (int i = 0; i < ndim; ++i) text += (i == 0 ? "" : ", ") + std::to_string(sizes[i]);
   return text + "]";
 }
 
@@ -62,12 +62,6 @@ std::string dtypes_text(DTypeSet dtypes) {
   for (size_t i = 0; i < names.size(); ++i)
     text += std::string(i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + names[i];
   return text;
-}
-
-Operand Plan::tensor_argument(const aclTensor* tensor, const char* name, bool output) {
-  const Operand operand = add_operand(tensor, name, output, 0);
-  ++executor_.parameters;
-  return operand;
 }
 
 std::optional<Operand> Plan::optional_output(const aclTensor* tensor, const char* name) {
@@ -91,7 +85,7 @@ const aclTensorList& Plan::required_list(const aclTensorList* list, const char* 
 std::vector<Operand> Plan::inputs(const aclTensorList* list, const char* name) {
   std::vector<Operand> operands;
   for (uint32_t i = 0; i < required_list(list, name).values.size(); ++i)
-    operands.push_back(add_operand(list->values[i], name, false, i));
+    operands.push_back(add_operand(list->values[i], name, false, i, executor_.parameters));
   ++executor_.parameters;
   return operands;
 }
@@ -99,7 +93,7 @@ std::vector<Operand> Plan::inputs(const aclTensorList* list, const char* name) {
 std::vector<Operand> Plan::outputs(const aclTensorList* list, const char* name) {
   std::vector<Operand> operands;
   for (uint32_t i = 0; i < required_list(list, name).values.size(); ++i)
-    operands.push_back(add_operand(list->values[i], name, true, i));
+    operands.push_back(add_operand(list->values[i], name, true, i, executor_.parameters));
   ++executor_.parameters;
   return operands;
 }
@@ -109,58 +103,49 @@ std::vector<std::optional<Operand>> Plan::optional_inputs(const aclTensorList* l
   for (uint32_t i = 0; i < required_list(list, name).values.size(); ++i) {
     const aclTensor* tensor = list->values[i];
     operands.push_back(tensor == nullptr ? std::nullopt
-                                         : std::optional<Operand>(add_operand(tensor, name, false, i)));
+                                         : std::optional<Operand>(
+                                               add_operand(tensor, name, false, i, executor_.parameters)));
   }
   ++executor_.parameters;
   return operands;
 }
 
-Operand Plan::add_operand(const aclTensor* tensor, const char* name, bool output, uint32_t element) {
-  if (tensor == nullptr) [[unlikely]]
-    throw PlanError(ACLNN_ERR_PARAM_NULLPTR, mt::join_text(executor_.name, ": tensor '", name, "' is NULL"));
+Operand Plan::add_operand(const aclTensor* tensor, const char* name, bool output, uint32_t element,
+                          uint32_t parameter) {
   Operand operand;
-  if (tensor->sizes.size() > kMaxDims) [[unlikely]]
-    invalid("tensor '", name, "' has ", tensor->sizes.size(), " dimensions, wanted at most ", kMaxDims);
-  if (!to_dtype(tensor->type, &operand.dtype)) [[unlikely]]
-    invalid("tensor '", name, "' has data type ", int(tensor->type),
-            ", which the software NPU does not support");
-  if (operand.dtype == DType::bfloat16 && !config().soc.load(std::memory_order_relaxed)->bfloat16)
+  if (tensor == nullptr || tensor->sizes.size() > kMaxDims || !to_dtype(tensor->type, &operand.dtype) ||
+      (operand.dtype == DType::bfloat16 && !config().soc.load(std::memory_order_relaxed)->bfloat16))
       [[unlikely]]
-    invalid("tensor '", name, "' is bfloat16, which ", config().soc.load()->name,
-            " does not have; wanted float16");
-  operand.ndim = int16_t(tensor->sizes.size());
+    refuse_tensor(tensor, name);
+  const int ndim = int(tensor->sizes.size());
+  const int64_t *sizes = tensor->sizes.data(), *strides = tensor->strides.data();
   const int64_t itemsize = int64_t(mt::itemsize(operand.dtype));
   int64_t first = tensor->offset, last = tensor->offset;  // elements
   bool empty = false;
-  for (int i = 0; i < operand.ndim; ++i) {
-    const int64_t size = tensor->sizes[uint64_t(i)], stride = tensor->strides[uint64_t(i)];
-    if (size < 0) [[unlikely]]
-      invalid("tensor '", name, "' has the negative size ", size);
+  for (int i = 0; i < ndim; ++i) {
+    const int64_t size = sizes[i], stride = strides[i];
     operand.sizes[i] = size;
     operand.strides[i] = stride;
     empty = empty || size == 0;
     int64_t reach;
-    if (__builtin_mul_overflow(std::max<int64_t>(size - 1, 0), stride, &reach) ||
+    if (size < 0 || __builtin_mul_overflow(std::max<int64_t>(size - 1, 0), stride, &reach) ||
         __builtin_add_overflow(stride > 0 ? last : first, reach, stride > 0 ? &last : &first)) [[unlikely]]
-      invalid("tensor '", name, "': its sizes and strides overflow 64 bits");
+      refuse_tensor(tensor, name);
   }
+  operand.ndim = int16_t(ndim);
   operand.offset = tensor->offset * itemsize;
-  TensorSlot slot{tensor->data,
-                  first * itemsize,
-                  empty ? 0 : (last - first + 1) * itemsize,
-                  element,
-                  uint16_t(executor_.parameters),
-                  output};
+  operand.slot = executor_.slot_count;
+  TensorSlot& slot = executor_.new_slot();
+  slot.address = tensor->data;
+  slot.first_byte = first * itemsize;
+  slot.bytes = empty ? 0 : (last - first + 1) * itemsize;
+  slot.element = element;
+  slot.parameter = uint16_t(parameter);
+  slot.output = output;
   // The card would fault later, in the kernel; here the message can still name the argument.
-  if (!empty && (first < 0 || !is_live(static_cast<char*>(tensor->data) + slot.first_byte,
-                                       uint64_t(slot.bytes)))) [[unlikely]] {
-    if (sanitizer::on())
-      sanitizer::refused(executor_.name, name, static_cast<char*>(tensor->data) + slot.first_byte,
-                         uint64_t(slot.bytes), output);
-    invalid("tensor '", name, "' of shape ", shape_text(operand), ", offset ", tensor->offset, ", address ",
-            tensor->data, " is not inside one live device allocation (freed, a host address, or too short)");
-  }
-  operand.slot = executor_.add_slot(slot);
+  if (!empty && (first < 0 || !is_live(static_cast<char*>(slot.address) + slot.first_byte,
+                                       uint64_t(slot.bytes)))) [[unlikely]]
+    refuse_memory(tensor, name, slot);
   if (sanitizer::on()) [[unlikely]]
     executor_.views.push_back({name,
                                operand.offset,
@@ -168,6 +153,33 @@ Operand Plan::add_operand(const aclTensor* tensor, const char* name, bool output
                                {operand.sizes, operand.sizes + operand.ndim},
                                {operand.strides, operand.strides + operand.ndim}});
   return operand;
+}
+
+// What is wrong with the descriptor.
+void Plan::refuse_tensor(const aclTensor* tensor, const char* name) const {
+  if (tensor == nullptr)
+    throw PlanError(ACLNN_ERR_PARAM_NULLPTR, mt::join_text(executor_.name, ": tensor '", name, "' is NULL"));
+  DType dtype;
+  if (tensor->sizes.size() > kMaxDims)
+    invalid("tensor '", name, "' has ", tensor->sizes.size(), " dimensions, wanted at most ", kMaxDims);
+  if (!to_dtype(tensor->type, &dtype))
+    invalid("tensor '", name, "' has data type ", int(tensor->type),
+            ", which the software NPU does not support");
+  if (dtype == DType::bfloat16 && !config().soc.load(std::memory_order_relaxed)->bfloat16)
+    invalid("tensor '", name, "' is bfloat16, which ", config().soc.load()->name,
+            " does not have; wanted float16");
+  for (uint64_t i = 0; i < tensor->sizes.size(); ++i)
+    if (tensor->sizes[i] < 0) invalid("tensor '", name, "' has the negative size ", tensor->sizes[i]);
+  invalid("tensor '", name, "': its sizes and strides overflow 64 bits");
+}
+
+void Plan::refuse_memory(const aclTensor* tensor, const char* name, const TensorSlot& slot) const {
+  if (sanitizer::on())
+    sanitizer::refused(executor_.name, name, static_cast<char*>(slot.address) + slot.first_byte,
+                       uint64_t(slot.bytes), slot.output);
+  invalid("tensor '", name, "' of shape ", shape_text(tensor->sizes.data(), int(tensor->sizes.size())),
+          ", offset ", tensor->offset, ", address ", tensor->data,
+          " is not inside one live device allocation (freed, a host address, or too short)");
 }
 
 Scalar Plan::scalar(const aclScalar* scalar, const char* name) const {
@@ -214,10 +226,10 @@ int Plan::dim(int64_t dim, const Operand& of) const {
   return int(dim < 0 ? dim + count : dim);
 }
 
-std::vector<bool> Plan::dims(const aclIntArray* dims, const Operand& of) const {
+DimSet Plan::dims(const aclIntArray* dims, const Operand& of) const {
   const bool all = dims == nullptr || dims->values.size() == 0;
-  std::vector<bool> chosen(size_t(of.ndim), all);
-  if (all) return chosen;
+  if (all) return DimSet().set();
+  DimSet chosen;
   for (uint64_t i = 0; i < dims->values.size(); ++i) {
     const int index = dim(dims->values[i], of);
     if (of.ndim == 0) continue;

@@ -5,6 +5,7 @@
 // turns that into the status code and the message.
 #pragma once
 
+#include <bitset>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -27,6 +28,7 @@ using mt::kernels::View;
 namespace domains = mt::kernels::domains;
 
 inline constexpr int kMaxDims = 8;  // as on the card
+using DimSet = std::bitset<kMaxDims>;
 
 struct PlanError : std::runtime_error {
   PlanError(int status_code, const std::string& message) : std::runtime_error(message), status(status_code) {}
@@ -47,8 +49,9 @@ struct Operand {
   Operand() {}
   Operand(const Operand& other) { *this = other; }
   Operand& operator=(const Operand& other) {
-    for (int i = 0; i < other.ndim; ++i) sizes[i] = other.sizes[i], strides[i] = other.strides[i];
     offset = other.offset, slot = other.slot, ndim = other.ndim, dtype = other.dtype;
+    copy_few(other.sizes, uint64_t(ndim), sizes);
+    copy_few(other.strides, uint64_t(ndim), strides);
     return *this;
   }
 
@@ -59,7 +62,8 @@ struct Operand {
 };
 
 // The sizes as text, for messages: "[2, 3]".
-std::string shape_text(const Operand& operand);
+std::string shape_text(const int64_t* sizes, int ndim);
+inline std::string shape_text(const Operand& operand) { return shape_text(operand.sizes, operand.ndim); }
 // The names of the dtypes, for messages: "float16, float32 or float64".
 std::string dtypes_text(DTypeSet dtypes);
 inline bool same_shape(const Operand& a, const Operand& b) {
@@ -85,7 +89,7 @@ class Plan {
   // -ndim <= dim < ndim, made non-negative. A scalar counts as one dimension.
   int dim(int64_t dim, const Operand& of) const;
   // The dimensions of an array, made non-negative, without repetition; none or NULL means all.
-  std::vector<bool> dims(const aclIntArray* dims, const Operand& of) const;
+  DimSet dims(const aclIntArray* dims, const Operand& of) const;
   std::vector<Scalar> scalars(const aclScalarList* list, const char* name) const;
 
   void require_same_shape(const Operand& a, const char* a_name, const Operand& b, const char* b_name) const;
@@ -109,14 +113,26 @@ class Plan {
   // What the stream will do: closure(const aclOpExecutor&), which makes views of its operands with it.
   template <class Closure>
   void run(Closure&& closure) {
-    executor_.set_closure(std::forward<Closure>(closure));
+    run_made([&]() -> std::decay_t<Closure> { return std::forward<Closure>(closure); });
+  }
+  // The same with the closure made where it stays, so that its operands are copied once.
+  template <class Make>
+  void run_made(const Make& make) {
+    executor_.make_closure(make);
   }
 
  private:
-  Operand tensor_argument(const aclTensor* tensor, const char* name, bool output);
+  Operand tensor_argument(const aclTensor* tensor, const char* name, bool output) {
+    ++executor_.parameters;
+    return add_operand(tensor, name, output, 0, executor_.parameters - 1);
+  }
   [[noreturn]] void refuse_dtype(const Operand& operand, const char* name, DTypeSet wanted) const;
   const aclTensorList& required_list(const aclTensorList* list, const char* name) const;
-  Operand add_operand(const aclTensor* tensor, const char* name, bool output, uint32_t element);
+  Operand add_operand(const aclTensor* tensor, const char* name, bool output, uint32_t element,
+                      uint32_t parameter);
+  [[noreturn, gnu::cold]] void refuse_tensor(const aclTensor* tensor, const char* name) const;
+  [[noreturn, gnu::cold]] void refuse_memory(const aclTensor* tensor, const char* name,
+                                             const TensorSlot& slot) const;
 
   aclOpExecutor& executor_;
 };

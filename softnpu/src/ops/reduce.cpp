@@ -21,20 +21,16 @@ void require_result_dtype(const Plan& plan, aclDataType type, const Operand& out
     plan.invalid("dtype is ", mt::info(wanted).name, " but tensor 'out' is ", mt::info(out.dtype).name);
 }
 
-std::vector<bool> one_dim(const Plan& plan, int64_t dim, const Operand& of) {
-  const int along = plan.dim(dim, of);
-  std::vector<bool> chosen(size_t(of.ndim), false);
-  if (of.ndim > 0) chosen[size_t(along)] = true;
-  return chosen;
+DimSet one_dim(const Plan& plan, int64_t dim, const Operand& of) {
+  return DimSet().set(size_t(plan.dim(dim, of)));
 }
-std::vector<bool> all_dims(const Operand& of) { return std::vector<bool>(size_t(of.ndim), true); }
 
 // A result of one element, whatever its shape, as the reduction of all dimensions.
 Operand of_everything(const Plan& plan, const Operand& in, const Operand& out) {
   if (out.numel() != 1) plan.invalid("tensor 'out' has shape ", shape_text(out), ", wanted one element");
   Operand seen = out;
   seen.ndim = 0;
-  return kept_dims(plan, in, seen, all_dims(in), false);
+  return kept_dims(plan, in, seen, DimSet().set(), false);
 }
 
 template <class Op>
@@ -47,8 +43,7 @@ void require_reducible(const Plan& plan, const Operand& in, const Operand& out) 
     plan.invalid("tensor 'self' of shape ", shape_text(in), " has no elements to choose from");
 }
 
-void norm(Plan& plan, const Operand& in, double p, const std::vector<bool>& dims, bool keep,
-          const Operand& out) {
+void norm(Plan& plan, const Operand& in, double p, DimSet dims, bool keep, const Operand& out) {
   plan.require_dtype(in, "self", domains::inexact);
   plan.require_dtype(out, "out", domains::floating);
   const Operand to = kept_dims(plan, in, out, dims, keep);
@@ -62,7 +57,7 @@ void spread(Plan& plan, const aclTensor* self, const aclIntArray* dim, double co
   const Operand in = plan.input(self, "self"), given = plan.output(out, "out");
   plan.require_dtype(in, "self", domains::real);
   plan.require_dtype(given, "out", domains::floating);
-  const std::vector<bool> dims = plan.dims(dim, in);
+  const DimSet dims = plan.dims(dim, in);
   const Operand to = kept_dims(plan, in, given, dims, keep);
   Operand center = to;
   if (with_mean) {
@@ -76,8 +71,8 @@ void spread(Plan& plan, const aclTensor* self, const aclIntArray* dim, double co
   });
 }
 
-void both_extremes(Plan& plan, const Operand& in, const std::vector<bool>& dims, bool keep,
-                   const aclTensor* min_out, const aclTensor* max_out) {
+void both_extremes(Plan& plan, const Operand& in, DimSet dims, bool keep, const aclTensor* min_out,
+                   const aclTensor* max_out) {
   const Operand low = plan.output(min_out, "minOut"), high = plan.output(max_out, "maxOut");
   plan.require_same_dtype(low, "minOut", in, "self");
   plan.require_same_dtype(high, "maxOut", in, "self");
@@ -108,7 +103,7 @@ void median_along(Plan& plan, const aclTensor* self, int64_t dim, bool keep, boo
   plan.require_dtype(index, "indicesOut", k::dtype_set(DType::int64));
   if (in.sizes[along] == 0 && value.numel() != 0)
     plan.invalid("dim ", dim, " of shape ", shape_text(in), " has no elements to choose from");
-  const std::vector<bool> dims = one_dim(plan, dim, in);
+  const DimSet dims = one_dim(plan, dim, in);
   keep = keep && given.ndim > 0;
   const Operand to = kept_dims(plan, in, value, dims, keep), place = kept_dims(plan, in, index, dims, keep);
   plan.run(
@@ -180,7 +175,7 @@ void ReduceLogSum(Plan& plan, const aclTensor* data, const aclIntArray* axes, bo
   plan.require_dtype(in, "data", domains::floating);
   plan.require_same_dtype(given, "reduce", in, "data");
   const bool none = noopWithEmptyAxes && (axes == nullptr || axes->values.size() == 0);
-  const std::vector<bool> dims = none ? std::vector<bool>(size_t(in.ndim), false) : plan.dims(axes, in);
+  const DimSet dims = none ? DimSet() : plan.dims(axes, in);
   const Operand to = kept_dims(plan, in, given, dims, keepDims);
   plan.run([=](const aclOpExecutor& e) {
     const k::Temporary total(to.sizes, to.ndim, DType::float64);
@@ -218,7 +213,7 @@ void Aminmax(Plan& plan, const aclTensor* self, const aclIntArray* dim, bool kee
 }
 void AminmaxAll(Plan& plan, const aclTensor* self, aclTensor* minOut, aclTensor* maxOut) {
   const Operand in = plan.input(self, "self");
-  both_extremes(plan, in, all_dims(in), false, minOut, maxOut);
+  both_extremes(plan, in, DimSet().set(), false, minOut, maxOut);
 }
 void AminmaxDim(Plan& plan, const aclTensor* self, const int64_t dim, bool keepDim, aclTensor* minOut,
                 aclTensor* maxOut) {

@@ -16,6 +16,8 @@
 namespace softnpu {
 
 AddressSpace address_space;
+constinit thread_local LiveMemory live_seen[kLiveSeen] SOFTNPU_QUICK_TLS = {};
+std::atomic<uint64_t> live_epoch{1};
 
 namespace {
 
@@ -25,8 +27,6 @@ constexpr uint64_t kReturnPagesFrom = uint64_t(1) << 20;
 // A device has 2^5 times as many addresses as memory, where the system allows it: allocators that reserve
 // ranges reserve several as large as the whole memory.
 constexpr int kMostExtraBits = 5;
-
-std::atomic<uint64_t> live_epoch{1};  // changes whenever memory stops being live
 
 void fill(uintptr_t address, uint64_t bytes, int value) {
   std::memset(host_address(reinterpret_cast<void*>(address)), value, bytes);
@@ -77,21 +77,13 @@ bool find_live(const void* address, uintptr_t* begin, uintptr_t* end) {
   return true;
 }
 
-bool is_live(const void* address, uint64_t bytes) {
-  struct Seen {
-    uint64_t epoch;
-    uintptr_t begin, end;
-  };
-  thread_local Seen seen[8] = {};
-  const uintptr_t at = uintptr_t(address);
-  Seen& mine = seen[(at >> 21) & 7];
+// A mapped range may have grown since it was seen, so "too long" is asked again as well.
+bool is_live_unseen(const void* address, uint64_t bytes, LiveMemory& seen) {
   const uint64_t epoch = live_epoch.load(std::memory_order_acquire);
-  if (mine.epoch == epoch && at >= mine.begin && at < mine.end && bytes <= mine.end - at) return true;
-  // A mapped range may have grown since it was seen, so "too long" is asked again as well.
   uintptr_t begin, end;
   if (!find_live(address, &begin, &end)) return false;
-  mine = {epoch, begin, end};
-  return bytes <= end - at;
+  seen = {epoch, begin, end};
+  return bytes <= end - uintptr_t(address);
 }
 
 void forget_live_memory() { live_epoch.fetch_add(1, std::memory_order_release); }

@@ -50,7 +50,22 @@ inline void* host_address(const void* address) {
 
 // Whether [address, address + bytes) is live device memory: inside one allocation, or mapped without a gap.
 // Cheap when asked again about the same allocation: each thread remembers the last ones until any memory ends.
-SOFTNPU_SHARED bool is_live(const void* address, uint64_t bytes);
+struct LiveMemory {
+  uint64_t epoch;
+  uintptr_t begin, end;
+};
+inline constexpr size_t kLiveSeen = 4;
+extern SOFTNPU_SHARED constinit thread_local LiveMemory live_seen[kLiveSeen] SOFTNPU_QUICK_TLS;
+extern SOFTNPU_SHARED std::atomic<uint64_t> live_epoch;  // changes whenever memory stops being live
+SOFTNPU_SHARED bool is_live_unseen(const void* address, uint64_t bytes, LiveMemory& seen);
+inline bool is_live(const void* address, uint64_t bytes) {
+  const uintptr_t at = uintptr_t(address);
+  LiveMemory& seen = live_seen[(at >> 21) % kLiveSeen];
+  if (seen.epoch == live_epoch.load(std::memory_order_acquire) && at >= seen.begin && at < seen.end &&
+      bytes <= seen.end - at) [[likely]]
+    return true;
+  return is_live_unseen(address, bytes, seen);
+}
 // The live allocation or gapless mapping around an address; false if there is none.
 bool find_live(const void* address, uintptr_t* begin, uintptr_t* end);
 // To be called after any memory has stopped being live.

@@ -20,6 +20,7 @@ namespace softnpu {
 namespace {
 
 constexpr int64_t kSpinForTask = 30'000;    // ns an idle stream spins before it sleeps: a wake-up costs more
+constexpr int64_t kBetweenLooks = 2'000;    // ns an idle stream lets pass before it looks for a task again
 constexpr int64_t kSpinForResult = 10'000;  // ns a synchronisation spins before it sleeps
 constexpr int64_t kPoll = 5'000'000;        // ns between looks at "should this end?" while blocked
 
@@ -142,15 +143,27 @@ void Stream::run() {
   futex_wake_all(ended_);
 }
 
+// Looking at a slot takes its line away from the core that is about to fill it, so an idle stream looks seldom
+// and finds several tasks then, unless somebody waits for it. False when there is none for a while.
+bool Stream::look_for_task() {
+  int64_t now = now_ns();
+  const int64_t end = now + kSpinForTask;
+  for (;;) {
+    if (ring_.has_task() || stopping_.load(std::memory_order_relaxed) != 0) return true;
+    if (now >= end) return false;
+    const int64_t look = now + kBetweenLooks;
+    do {
+      cpu_relax();
+      now = now_ns();
+    } while (now < look && waiting_.load(std::memory_order_relaxed) == 0);
+  }
+}
+
 // False when the stream is to end and nothing is left to do.
 bool Stream::sleep_until_task() {
   for (;;) {
     if (process_exiting.load(std::memory_order_relaxed)) park_forever();
-    if (spin_until([&] { return ring_.has_task() || stopping_.load(std::memory_order_relaxed) != 0; },
-                   kSpinForTask)) {
-      if (ring_.has_task()) return true;
-      return false;
-    }
+    if (look_for_task()) return ring_.has_task();
     consumer_.store(kAsleep, std::memory_order_seq_cst);
     if (ring_.has_task() || stopping_.load() != 0) {
       consumer_.store(kAwake);
@@ -251,6 +264,11 @@ bool Stream::wait_watched(uint64_t ticket, int64_t timeout_ns) {
 bool Stream::wait_until_done(uint64_t ticket, int64_t timeout_ns) {
   auto done = [&] { return completed_.load(std::memory_order_seq_cst) >= ticket; };
   if (done()) return true;
+  struct Waiting {
+    std::atomic<uint32_t>& count;
+    explicit Waiting(std::atomic<uint32_t>& waiting) : count(waiting) { ++count; }
+    ~Waiting() { --count; }
+  } waiting(waiting_);
   const int64_t end = timeout_ns < 0 ? INT64_MAX : now_ns() + timeout_ns;
   if (spin_until(done, timeout_ns < 0 ? kSpinForResult : std::min(timeout_ns, kSpinForResult))) return true;
   for (;;) {

@@ -118,6 +118,7 @@ class SOFTNPU_SHARED Stream {
   void rouse();
   void run();
   bool sleep_until_task();
+  bool look_for_task();
   void execute(Task& task);
   void keep_error(int code, const char* name, const char* what);
   void finish_one();
@@ -132,6 +133,7 @@ class SOFTNPU_SHARED Stream {
   alignas(64) std::atomic<uint64_t> completed_{0};
   std::atomic<uint64_t> wait_target_{~uint64_t(0)};  // the nearest ticket somebody sleeps for
   std::atomic<uint32_t> wake_word_{0};
+  std::atomic<uint32_t> waiting_{0};  // threads inside wait()
   std::mutex error_mutex_;
   int error_code_ = 0;
   std::string error_message_;

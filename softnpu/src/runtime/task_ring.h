@@ -10,6 +10,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "runtime/fetch_ahead.h"
+
 namespace softnpu {
 
 struct Task {
@@ -58,6 +60,7 @@ class TaskRing {
         // Sequentially consistent with Stream's check for a sleeping consumer: one of the two sees the other.
         slot.turn.store(position + 1, std::memory_order_seq_cst);
         *ticket = position + 1;
+        fetch_ahead(&slots_[(position + 1) % kSlots], kCacheLine);
         return true;
       }
       if (turn < position) return false;
