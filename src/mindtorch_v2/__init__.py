@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from . import version as version
 from ._version import __version__ as _own_version
-from . import _C as _C
+from ._blas_threads import none_of_its_own as _no_blas_threads
+
+with _no_blas_threads():
+    from . import _C as _C
 from ._C import (
     Generator as Generator,
     OutOfMemoryError as OutOfMemoryError,
