@@ -26,7 +26,10 @@ constexpr int64_t kPoll = 5'000'000;        // ns between looks at "should this 
 
 std::atomic<bool> process_exiting{false};
 std::atomic<uint32_t> all_gates_closed{0};
-std::atomic<uint32_t> running_tasks{0};
+// A cache line of its own: every task is counted, and a launch reads what lies around.
+struct alignas(64) RunningTasks {
+  std::atomic<uint32_t> count{0};
+} running_tasks;
 std::atomic<int32_t> next_stream_id{0};
 
 thread_local Stream* own_stream = nullptr;
@@ -69,7 +72,7 @@ void park_all_streams() {
   // A kernel must not run while the process destroys its statics. A host callback may never return: do not
   // wait for ever.
   const int64_t end = now_ns() + 1'000'000'000;
-  while (running_tasks.load() != 0 && now_ns() < end)
+  while (running_tasks.count.load() != 0 && now_ns() < end)
     std::this_thread::sleep_for(std::chrono::microseconds(100));
 }
 
@@ -174,14 +177,14 @@ bool Stream::sleep_until_task() {
 }
 
 void Stream::execute(Task& task) {
-  running_tasks.fetch_add(1);
+  running_tasks.count.fetch_add(1);
   if (process_exiting.load()) {
-    running_tasks.fetch_sub(1);
+    running_tasks.count.fetch_sub(1);
     park_forever();
   }
   const bool stopped = context.stopped_by.load(std::memory_order_relaxed) != 0;
   perform(task.name, task.kind, !stopped && !dropping(), task.invoke, task.payload);
-  running_tasks.fetch_sub(1);
+  running_tasks.count.fetch_sub(1);
 }
 
 void Stream::perform(const char* name, Task::Kind kind, bool execute, void (*invoke)(void*, bool),
