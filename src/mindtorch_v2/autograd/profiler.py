@@ -2,22 +2,45 @@
 
 from __future__ import annotations
 
-import os
+import warnings
+from collections.abc import Callable, Iterable
 from types import TracebackType
+from typing import Any, NoReturn
 
-from ..profiler import DeviceType, EventList, FunctionEvent, FunctionEventAvg, record_function
-from ..profiler._recording import Recording, refuse
+from .. import _C
+from ..profiler import (
+    DeviceType,
+    EventList,
+    FunctionEvent,
+    FunctionEventAvg,
+    ProfilerActivity,
+    kineto_available,
+    record_function,
+)
+from ..profiler._config import _ExperimentalConfig, checked
+from ..profiler._recording import Recording
 
 __all__ = [
     "DeviceType",
     "EventList",
     "FunctionEvent",
     "FunctionEventAvg",
+    "ProfilerActivity",
+    "_ExperimentalConfig",
     "emit_itt",
     "emit_nvtx",
+    "kineto_available",
+    "load_nvprof",
+    "parse_nvprof_trace",
     "profile",
     "record_function",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "_is_profiler_enabled":  # programs look at it before they spend time on names
+        return _C._profiler.recording()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class profile(Recording):
@@ -38,13 +61,20 @@ class profile(Recording):
         use_cpu: bool = True,
         experimental_config: object | None = None,
         acc_events: bool = False,
+        custom_trace_id_callback: Callable[[], str] | None = None,
+        post_processing_timeout_s: float | None = None,
     ) -> None:
-        refuse("profile", experimental_config=experimental_config)
-        if use_device not in (None, "npu", "cuda"):
-            raise ValueError(f"profile(use_device={use_device!r}): the devices are 'npu' (or 'cuda', for it)")
+        checked(experimental_config)
+        if use_cuda:
+            warnings.warn(
+                "The attribute `use_cuda` will be deprecated soon, please use ``use_device = 'cuda'`` instead.",
+                FutureWarning,
+                stacklevel=2,
+            )
+            use_device = "cuda"
         super().__init__(
             use_cpu=use_cpu,
-            use_device="npu" if use_device or use_cuda else None,
+            use_device=_device(use_device),
             record_shapes=record_shapes,
             profile_memory=profile_memory,
             with_stack=with_stack,
@@ -54,6 +84,8 @@ class profile(Recording):
         )
         self.enabled = enabled
         self.entered = False
+        self.custom_trace_id_callback = custom_trace_id_callback
+        self.post_processing_timeout_s = post_processing_timeout_s
 
     def __enter__(self) -> profile | None:
         if not self.enabled:
@@ -61,6 +93,8 @@ class profile(Recording):
         if self.entered:
             raise RuntimeError("Profiler context manager is not reentrant")
         self.entered = True
+        if self.custom_trace_id_callback is not None:
+            self.add_metadata("trace_id", self.custom_trace_id_callback())
         self.start()
         return self
 
@@ -115,14 +149,49 @@ class profile(Recording):
             time_unit,
         )
 
-    def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
-        self.function_events.export_stacks(path, metric)
+    def toggle_collection_dynamic(self, enabled: bool, activities: Iterable[ProfilerActivity]) -> None:
+        """Leaves ``activities`` out of the recording from here on, or takes them in again."""
+        chosen = set(activities)
+        device = bool(chosen & {ProfilerActivity.NPU, ProfilerActivity.CUDA})
+        self.collect(enabled, cpu=ProfilerActivity.CPU in chosen, device=device)
 
     def __repr__(self) -> str:
         return repr(self.events()) if self._traces else "<unfinished torch.autograd.profile>"
 
     def __str__(self) -> str:
         return self.table() if self._traces else "<unfinished torch.autograd.profile>"
+
+
+def _device(wanted: str | None) -> str | None:
+    """The NPU, also for programs written for CUDA; a warning for devices that are not there."""
+    if wanted is None:
+        return None
+    if wanted not in ("npu", "cuda", "privateuseone"):
+        warnings.warn(f"The {wanted} is not a valid device option.", stacklevel=3)
+        return None
+    from .. import npu
+
+    if npu.is_available():
+        return "npu"
+    name = wanted.upper()
+    warnings.warn(f"{name} is not available, disabling {name} profiling", stacklevel=3)
+    return None
+
+
+def load_nvprof(path: str) -> NoReturn:
+    """Not offered: files of NVIDIA's nvprof have nothing to do with these devices."""
+    _no_nvprof("load_nvprof")
+
+
+def parse_nvprof_trace(path: str) -> NoReturn:
+    """Not offered, like :func:`load_nvprof`."""
+    _no_nvprof("parse_nvprof_trace")
+
+
+def _no_nvprof(name: str) -> NoReturn:
+    raise NotImplementedError(
+        f"{name}: files of NVIDIA's nvprof are not read. Use torch.profiler.profile and export_chrome_trace()."
+    )
 
 
 class _Emit:

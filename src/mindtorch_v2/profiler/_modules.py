@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 from .. import _C
@@ -20,8 +18,15 @@ def _recorded_call(module: Any, /, *args: Any, **kwargs: Any) -> Any:
     call, watch = _original, _watches[-1] if _watches else None
     if watch is None:  # the recording ended while this call was on its way
         return type(module).__call__(module, *args, **kwargs)
-    with watch.inside(module):
+    outer = getattr(watch.thread, "module", None)
+    scope = _native.begin_scope(watch.name(module, outer), True)
+    watch.thread.module = module
+    try:
         return call(module, *args, **kwargs)
+    finally:
+        watch.thread.module = outer
+        if scope is not None:
+            scope.end()
 
 
 class ModuleWatch:
@@ -36,7 +41,7 @@ class ModuleWatch:
         self._kept: list[Any] = []  # ids stay theirs while the module lives
         self._counts: dict[str, int] = {}
         self._lock = threading.Lock()
-        self._thread = threading.local()
+        self.thread = threading.local()  # the module that runs in it
 
     def start(self) -> None:
         global _original
@@ -54,19 +59,7 @@ class ModuleWatch:
         if not _watches:
             Module.__call__ = _original  # type: ignore[method-assign]
 
-    @contextlib.contextmanager
-    def inside(self, module: Any) -> Iterator[None]:
-        outer = getattr(self._thread, "module", None)
-        scope = _native.begin_scope(self._name(module, outer), True)
-        self._thread.module = module
-        try:
-            yield
-        finally:
-            self._thread.module = outer
-            if scope is not None:
-                scope.end()
-
-    def _name(self, module: Any, outer: Any) -> str:
+    def name(self, module: Any, outer: Any) -> str:
         with self._lock:
             name = self._names.get(id(module))
             if name is None:

@@ -14,6 +14,7 @@ from ._chrome_trace import write_chrome_trace
 from ._event_list import EventList
 from ._events import build_events
 from ._modules import ModuleWatch
+from ._python_calls import ThreadWatch
 
 _native = _C._profiler
 
@@ -48,12 +49,18 @@ class Recording:
         self.metadata: dict[str, Any] = {}
         self._session = 0  # 0: not recording
         self._modules: ModuleWatch | None = None
+        self._threads: ThreadWatch | None = None
         self._traces: list[tuple[Any, Mapping[str, str]]] = []  # and the paths of modules
         self._events: EventList | None = None
 
     @property
     def recording(self) -> bool:
         return self._session != 0
+
+    @property
+    def finished(self) -> bool:
+        """Whether something has been recorded and stopped."""
+        return bool(self._traces)
 
     def start(self) -> None:
         self._session = _native.start(
@@ -64,15 +71,21 @@ class Recording:
             stacks=self.with_stack,
             npus=_watched_npus() if self.profile_memory else [],
         )
-        if self.with_modules:
+        if self.with_modules or self.with_stack:
             self._modules = ModuleWatch()
             self._modules.start()
+        if self.with_stack:
+            self._threads = ThreadWatch()
+            self._threads.start()
 
     def stop(self) -> None:
         session, self._session = self._session, 0
         modules, self._modules = self._modules, None
         if modules is not None:
             modules.stop()
+        threads, self._threads = self._threads, None
+        if threads is not None:
+            threads.stop()
         trace = _native.stop(session)
         if trace.taken_over:
             warnings.warn(
@@ -101,7 +114,22 @@ class Recording:
                 )
         return self._events
 
+    def collect(self, enable: bool, *, cpu: bool, device: bool) -> None:
+        """Leaves operators or what the device does out of the running recording, or takes them in again."""
+        if self.recording:
+            _native.collect(enable, ops=cpu and self.use_cpu, tasks=device and self.use_device is not None)
+
+    def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
+        if not self.with_stack:
+            raise AssertionError("export_stacks() requires with_stack=True")
+        self.events().export_stacks(path, metric)
+
     def add_metadata(self, key: str, value: str) -> None:
+        if not isinstance(value, str):
+            raise TypeError(
+                f"add_metadata({key!r}): the value must be a str, got {type(value).__name__}; "
+                "add_metadata_json() takes numbers and lists as JSON text"
+            )
         self.metadata[key] = value
 
     def add_metadata_json(self, key: str, value: str) -> None:
@@ -134,10 +162,3 @@ def _watched_npus() -> list[int]:
     for index in indices:
         allocator.get_allocator(index)
     return list(indices)
-
-
-def refuse(function: str, **features: object) -> None:
-    """Features that PyTorch's profiler has and this one does not are an error when asked for."""
-    for name, value in features.items():
-        if value:
-            raise NotImplementedError(f"{function}({name}={value!r}) is not supported; leave {name} out")
