@@ -53,10 +53,14 @@ def test_what_runs_when_the_recording_begins_is_around_everything():
 
 
 def test_the_profiler_itself_is_not_shown():
+    model, x = torch.nn.Sequential(torch.nn.ReLU()), torch.ones(2)
     with profile(with_stack=True) as prof:
         with record_function("mine"):
-            outer(torch.ones(2))
-    assert not [e.name for e in calls(prof) if "profiler/profiler.py" in e.name or "_recording.py" in e.name]
+            model(x)
+    mine = next(e for e in prof.events() if e.is_user_annotation)
+    assert [e.name for e in mine.cpu_children] == ["nn.Module: Sequential_0"]
+    beside = [e.name for e in mine.cpu_parent.cpu_children if e.is_python_function]
+    assert beside == []
 
 
 def test_without_stacks_nothing_is_watched():

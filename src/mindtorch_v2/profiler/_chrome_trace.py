@@ -189,8 +189,10 @@ class _Writer:
             path = self._module_paths.get(name) if kind == EventKind.MODULE else self._modules.get(parent)
             if path:
                 self._modules[index] = path
+            if path and kind != EventKind.PYTHON:
                 args.append(f'"Module Hierarchy": {self._text(path)}')
-        args += [f'"{field}": {value}' for field, value in memory_fields(npu, before, after).items()]
+        if kind != EventKind.PYTHON:
+            args += [f'"{field}": {value}' for field, value in memory_fields(npu, before, after).items()]
         args.append(f'"Ev Idx": {index}')
         return self._duration(_CATEGORIES[kind], name, row, "{" + ", ".join(args) + "}")
 

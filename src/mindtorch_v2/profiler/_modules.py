@@ -36,9 +36,9 @@ class ModuleWatch:
     """
 
     def __init__(self) -> None:
-        self.paths: dict[str, str] = {}  # of events' names: "GPT.blocks.0.attention"
         self._names: dict[int, str] = {}
-        self._kept: list[Any] = []  # ids stay theirs while the module lives
+        # Modules with the one that called them first. An id stays theirs while the module lives.
+        self._kept: list[tuple[Any, Any]] = []
         self._counts: dict[str, int] = {}
         self._lock = threading.Lock()
         self.thread = threading.local()  # the module that runs in it
@@ -66,12 +66,16 @@ class ModuleWatch:
                 kind = type(module).__name__
                 number = self._counts[kind] = self._counts.get(kind, -1) + 1
                 name = self._names[id(module)] = f"nn.Module: {kind}_{number}"
-                self._kept.append(module)
-                self.paths[name] = self._path(module, outer, kind)
+                self._kept.append((module, outer))
             return name
 
-    def _path(self, module: Any, outer: Any, kind: str) -> str:
-        if outer is None:
-            return kind
-        inside = next((name for name, found in outer.named_modules() if found is module), None)
-        return f"{self.paths[self._names[id(outer)]]}.{inside or kind}"
+    def paths(self) -> dict[str, str]:
+        """Where the modules are, by the names of their events: ``GPT.blocks.0.attention``."""
+        found: dict[str, str] = {}
+        for module, outer in self._kept:  # the outer one comes first
+            path = type(module).__name__
+            if outer is not None:
+                inside = next((name for name, each in outer.named_modules() if each is module), path)
+                path = f"{found[self._names[id(outer)]]}.{inside}"
+            found[self._names[id(module)]] = path
+        return found

@@ -48,8 +48,7 @@ class Recording:
         self.acc_events = acc_events  # events of earlier recordings stay
         self.metadata: dict[str, Any] = {}
         self._session = 0  # 0: not recording
-        self._modules: ModuleWatch | None = None
-        self._threads: ThreadWatch | None = None
+        self._watches: list[ModuleWatch | ThreadWatch] = []
         self._traces: list[tuple[Any, Mapping[str, str]]] = []  # and the paths of modules
         self._events: EventList | None = None
 
@@ -63,30 +62,36 @@ class Recording:
         return bool(self._traces)
 
     def start(self) -> None:
-        self._session = _native.start(
-            ops=self.use_cpu,
-            tasks=self.use_device is not None,
-            shapes=self.record_shapes or self.with_flops,
-            memory=self.profile_memory,
-            stacks=self.with_stack,
-            npus=_watched_npus() if self.profile_memory else [],
-        )
+        watches: list[ModuleWatch | ThreadWatch] = []
         if self.with_modules or self.with_stack:
-            self._modules = ModuleWatch()
-            self._modules.start()
+            watches.append(ModuleWatch())
         if self.with_stack:
-            self._threads = ThreadWatch()
-            self._threads.start()
+            watches.append(ThreadWatch())
+        for watch in watches:
+            watch.start()
+        try:
+            self._session = _native.start(
+                ops=self.use_cpu,
+                tasks=self.use_device is not None,
+                shapes=self.record_shapes or self.with_flops,
+                memory=self.profile_memory,
+                stacks=self.with_stack,
+                npus=_watched_npus() if self.profile_memory else [],
+            )
+        except BaseException:
+            for watch in watches:
+                watch.stop()
+            raise
+        self._watches = watches
 
     def stop(self) -> None:
         session, self._session = self._session, 0
-        modules, self._modules = self._modules, None
-        if modules is not None:
-            modules.stop()
-        threads, self._threads = self._threads, None
-        if threads is not None:
-            threads.stop()
-        trace = _native.stop(session)
+        watches, self._watches = self._watches, []
+        try:
+            trace = _native.stop(session)
+        finally:
+            for watch in watches:
+                watch.stop()
         if trace.taken_over:
             warnings.warn(
                 "Another profiler was started while this one was recording, and took over: this one has no "
@@ -94,7 +99,8 @@ class Recording:
                 stacklevel=3,
             )
         kept = self._traces if self.acc_events else []
-        self._traces = [*kept, (trace, modules.paths if modules is not None else {})]
+        paths = next((watch.paths() for watch in watches if isinstance(watch, ModuleWatch)), {})
+        self._traces = [*kept, (trace, paths)]
         self._events = None
 
     def events(self) -> EventList:
