@@ -130,9 +130,9 @@ class Picture:
             f'<rect x="{left:.1f}" y="{top}" width="{width:.1f}" height="{ROW - 2}" rx="2" fill="{fill}">'
             f"<title>{escape(event['name'])}: {event['dur']:.1f} µs</title></rect>"
         )
-        name = event["name"].removeprefix("aten::").removeprefix("aclnn").removeprefix("nn.Module: ")
+        name = event["args"].get("call", event["name"]).removeprefix("aten::").removeprefix("aclnn").removeprefix("nn.Module: ")
         name = name.replace("autograd::engine::evaluate_function: ", "").replace("torch::autograd::", "")
-        letters = int((width - 6) / LETTER)
+        letters = int((width - 9) / LETTER)
         if letters >= min(len(name), 5):
             text = name if len(name) <= letters else name[: letters - 1] + "…"
             self.parts.append(
@@ -210,7 +210,7 @@ class Picture:
                 f'<rect x="{x:.0f}" y="{self.y - 6}" width="12" height="12" rx="2" fill="{fill}"/>'
                 f'<text x="{x + 17:.0f}" y="{self.y + 4}" fill="#52606d">{name}</text>'
             )
-            x += 36 + len(name) * 6.2
+            x += 40 + len(name) * 5.6
         self.y += 18
 
     def draw(self, title: str) -> str:
