@@ -130,7 +130,9 @@ class Picture:
             f'<rect x="{left:.1f}" y="{top}" width="{width:.1f}" height="{ROW - 2}" rx="2" fill="{fill}">'
             f"<title>{escape(event['name'])}: {event['dur']:.1f} µs</title></rect>"
         )
-        name = event["args"].get("call", event["name"]).removeprefix("aten::").removeprefix("aclnn").removeprefix("nn.Module: ")
+        name = event["args"].get("call", event["name"])
+        for prefix in ("aten::", "aclnn", "nn.Module: "):
+            name = name.removeprefix(prefix)
         name = name.replace("autograd::engine::evaluate_function: ", "").replace("torch::autograd::", "")
         letters = int((width - 9) / LETTER)
         if letters >= min(len(name), 5):

@@ -283,6 +283,10 @@ void init_profiler(nb::module_& parent) {
   m.def(
       "collect", [](bool enable, bool ops, bool tasks) { Recorder::get().collect(enable, ops, tasks); },
       "enable"_a, "ops"_a, "tasks"_a);
+  m.def("forget", [] {
+    Recorder::get().forget();
+    unwatch_python_calls();
+  });
   m.def("hide_calls", &hide_python_calls, "places"_a, "Calls in files that begin so are not recorded.");
   m.def("watch_calls_here", &watch_python_calls_here, "The calling thread reports its Python calls.");
   m.def("begin_scope", &begin_scope, "name"_a, "module"_a);

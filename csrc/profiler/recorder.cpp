@@ -141,6 +141,11 @@ Trace Recorder::stop(uint64_t session) {
   return std::move(current_);
 }
 
+void Recorder::forget() {
+  g_observer.store(nullptr, std::memory_order_release);
+  session_.store(0, std::memory_order_release);
+}
+
 void Recorder::collect(bool enable, bool ops, bool tasks) {
   std::lock_guard guard(mutex_);
   if (ops) ops_.store(enable, std::memory_order_relaxed);

@@ -71,6 +71,9 @@ class Recorder final : public Observer {
   Trace stop(uint64_t session);
   // Leaves operators, or what devices do, out of the running session, or takes them in again.
   void collect(bool enable, bool ops, bool tasks);
+  // After a fork, in the child: what was recorded belongs to the parent. Takes no lock, which a thread that is not here
+  // any more may hold.
+  void forget();
   bool recording() const { return session_.load(std::memory_order_relaxed) != 0; }
   void set_step(int32_t step) { step_.store(step, std::memory_order_relaxed); }
 

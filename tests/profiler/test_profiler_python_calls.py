@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import sys
 import threading
 
@@ -165,3 +166,39 @@ def test_generators_are_called_each_time_they_go_on():
     with profile(with_stack=True) as prof:
         assert list(numbers()) == [1, 2]
     assert len(named(prof, ": numbers")) == 3
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_child_does_not_record():
+    with profile(with_stack=True):
+        child = os.fork()
+        if child == 0:
+            recording = torch.autograd._profiler_enabled() or sys.getprofile() is not None
+            outer(torch.ones(2))
+            os._exit(1 if recording else 0)
+        assert os.waitpid(child, 0)[1] == 0
+        assert torch.autograd._profiler_enabled()
+
+
+def test_threads_may_run_python_while_recordings_begin_and_end():
+    done = threading.Event()
+
+    def work():
+        while not done.is_set():
+            outer(torch.ones(2))
+
+    workers = [threading.Thread(target=work) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    try:
+        for _ in range(20):
+            with profile(with_stack=True) as prof:
+                outer(torch.ones(2))
+            events = prof.events()
+            assert named(prof, ": outer")
+            assert all(e.cpu_parent is None or e.cpu_parent.thread == e.thread for e in events)
+    finally:
+        done.set()
+        for worker in workers:
+            worker.join()
+    assert sys.getprofile() is None

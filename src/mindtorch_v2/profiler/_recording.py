@@ -17,6 +17,7 @@ from ._modules import ModuleWatch
 from ._python_calls import ThreadWatch
 
 _native = _C._profiler
+os.register_at_fork(after_in_child=_native.forget)
 
 
 class Recording:
