@@ -110,6 +110,15 @@ def test_the_parts_of_a_recording_can_be_called_one_by_one():
     assert "aten::add" in names and "aten::mul" not in names
 
 
+def test_the_recorder_inside_has_the_sums_that_tutorials_print():
+    prof = recorded()
+    assert prof.profiler.self_cpu_time_total == prof.events().self_cpu_time_total > 0
+    assert prof.profiler.total_average().count == len(prof.events())
+    assert prof.profiler.function_events is prof.events()
+    assert str(prof.profiler) == prof.profiler.table()
+    assert str(torch.profiler._KinetoProfile(activities=CPU)._recording).startswith("<unfinished")
+
+
 def test_collection_can_be_switched_off_and_on_again():
     with profile() as prof:
         x = torch.ones(2, device="npu")

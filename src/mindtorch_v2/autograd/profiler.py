@@ -104,62 +104,11 @@ class profile(Recording):
         if self.recording:
             self.stop()
 
-    @property
-    def function_events(self) -> EventList:
-        if not self._traces:
-            raise RuntimeError("Profiler didn't finish running")
-        return self.events()
-
-    @property
-    def self_cpu_time_total(self) -> float:
-        return self.function_events.self_cpu_time_total
-
-    def key_averages(
-        self,
-        group_by_input_shape: bool = False,
-        group_by_stack_n: int = 0,
-        group_by_overload_name: bool = False,
-    ) -> EventList:
-        return self.function_events.key_averages(
-            group_by_input_shape, group_by_stack_n, group_by_overload_name
-        )
-
-    def total_average(self) -> FunctionEventAvg:
-        return self.function_events.total_average()
-
-    def table(
-        self,
-        sort_by: str | None = None,
-        row_limit: int = 100,
-        max_src_column_width: int | None = 75,
-        max_name_column_width: int | None = 55,
-        max_shapes_column_width: int | None = 80,
-        header: str | None = None,
-        top_level_events_only: bool = False,
-        time_unit: str | None = None,
-    ) -> str:
-        return self.function_events.table(
-            sort_by,
-            row_limit,
-            max_src_column_width,
-            max_name_column_width,
-            max_shapes_column_width,
-            header,
-            top_level_events_only,
-            time_unit,
-        )
-
     def toggle_collection_dynamic(self, enabled: bool, activities: Iterable[ProfilerActivity]) -> None:
         """Leaves ``activities`` out of the recording from here on, or takes them in again."""
         chosen = set(activities)
         device = bool(chosen & {ProfilerActivity.NPU, ProfilerActivity.CUDA})
         self.collect(enabled, cpu=ProfilerActivity.CPU in chosen, device=device)
-
-    def __repr__(self) -> str:
-        return repr(self.events()) if self._traces else "<unfinished torch.autograd.profile>"
-
-    def __str__(self) -> str:
-        return self.table() if self._traces else "<unfinished torch.autograd.profile>"
 
 
 def _device(wanted: str | None) -> str | None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .. import _C
+from ._averages import FunctionEventAvg
 from ._chrome_trace import write_chrome_trace
 from ._event_list import EventList
 from ._events import build_events
@@ -120,6 +121,57 @@ class Recording:
                     module_paths=paths,
                 )
         return self._events
+
+    @property
+    def function_events(self) -> EventList:
+        if not self._traces:
+            raise RuntimeError("Profiler didn't finish running")
+        return self.events()
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        return self.function_events.self_cpu_time_total
+
+    def key_averages(
+        self,
+        group_by_input_shape: bool = False,
+        group_by_stack_n: int = 0,
+        group_by_overload_name: bool = False,
+    ) -> EventList:
+        return self.function_events.key_averages(
+            group_by_input_shape, group_by_stack_n, group_by_overload_name
+        )
+
+    def total_average(self) -> FunctionEventAvg:
+        return self.function_events.total_average()
+
+    def table(
+        self,
+        sort_by: str | None = None,
+        row_limit: int = 100,
+        max_src_column_width: int | None = 75,
+        max_name_column_width: int | None = 55,
+        max_shapes_column_width: int | None = 80,
+        header: str | None = None,
+        top_level_events_only: bool = False,
+        time_unit: str | None = None,
+    ) -> str:
+        return self.function_events.table(
+            sort_by,
+            row_limit,
+            max_src_column_width,
+            max_name_column_width,
+            max_shapes_column_width,
+            header,
+            top_level_events_only,
+            time_unit,
+        )
+
+    def __repr__(self) -> str:
+        return repr(self.events()) if self._traces else "<unfinished torch.autograd.profile>"
+
+    def __str__(self) -> str:
+        return self.table() if self._traces else "<unfinished torch.autograd.profile>"
 
     def collect(self, enable: bool, *, cpu: bool, device: bool) -> None:
         """Leaves operators or what the device does out of the running recording, or takes them in again."""
