@@ -316,8 +316,10 @@ void Recorder::memory_changed(const MemoryChange& change) {
   ThreadBuffer* buffer = joined_thread();
   if (!buffer) return;
   // An operator without tensor inputs shows only here where it runs. A free says nothing: it may be anyone's.
-  if (change.bytes > 0 && change.npu >= 0) ran_on(*buffer, change.npu, change.total_allocated - change.bytes);
-  Event* event = open_event(*buffer, EventKind::memory, "[memory]").event;
+  const int64_t before = change.total_allocated - (change.address ? change.bytes : 0);
+  if (change.bytes > 0 && change.npu >= 0) ran_on(*buffer, change.npu, before);
+  const char* name = change.address ? "[memory]" : "[OutOfMemory]";
+  Event* event = open_event(*buffer, EventKind::memory, name).event;
   event->npu.store(int8_t(change.npu), std::memory_order_relaxed);
   event->bytes = change.bytes;
   event->number.store(int64_t(change.address), std::memory_order_relaxed);

@@ -43,9 +43,9 @@ using MemoryReader = int64_t (*)(int npu) noexcept;
 using StackReader = uint32_t (*)() noexcept;
 
 struct MemoryChange {
-  int npu;  // -1: the host
-  uint64_t address;
-  int64_t bytes;  // positive: handed out; negative: given back
+  int npu;           // -1: the host
+  uint64_t address;  // 0: it could not be had
+  int64_t bytes;     // positive: handed out; negative: given back
   int64_t total_allocated;
   int64_t total_reserved;
 };

@@ -5,9 +5,7 @@ from ..profiler._format import format_memory as _format_memory
 from ..profiler._format import format_share as _format_time_share
 from ..profiler._format import format_time as _format_time
 from ..profiler._function_event import FormattedTimesMixin, Interval, Kernel
-
-MEMORY_EVENT_NAME = "[memory]"
-OUT_OF_MEMORY_EVENT_NAME = "[OutOfMemory]"
+from ..profiler._kinds import MEMORY_EVENT_NAME, OUT_OF_MEMORY_EVENT_NAME
 
 __all__ = [
     "DeviceType",

@@ -231,7 +231,7 @@ class _Writer:
         npu, address, (size, allocated, reserved) = row[8], row[9], row[10]
         kind = DeviceType.NPU if npu >= 0 else DeviceType.CPU
         return (
-            '{"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", '
+            f'{{"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "{row[1]}", '
             f'"pid": {self._pid}, "tid": {self._threads[row[3]][1]}, "ts": {us(row[4] - self._base_ns)}, '
             f'"args": {{"Total Reserved": {reserved}, "Total Allocated": {allocated}, "Bytes": {size}, '
             f'"Addr": {address}, "Device Id": {npu}, "Device Type": {int(kind)}, "Ev Idx": {index}}}}}'

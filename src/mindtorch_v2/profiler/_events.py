@@ -7,7 +7,7 @@ from typing import Any
 
 from ._flops import SHOWN_IN, flops_of
 from ._function_event import FunctionEvent, Kernel
-from ._kinds import WORK, EventKind
+from ._kinds import MEMORY_EVENT_NAME, WORK, EventKind
 from ._memory_use import attribute_memory
 from ._python_calls import call_name, module_number
 from ._stacks import stack_of
@@ -40,11 +40,13 @@ def build_events(
     for event_id, row in enumerate(native_rows(trace)):
         kind, parent = row[0], row[6]
         outer = by_id[parent] if parent >= 0 else None
-        if kind == EventKind.MEMORY:
+        if kind == EventKind.MEMORY and row[1] == MEMORY_EVENT_NAME:
             changes.append((row[4], row[8], row[9], row[10][0], outer))
             if outer is not None:
                 by_id.append(None)  # it is part of what it happened in
                 continue
+        elif kind == EventKind.MEMORY:
+            outer = None  # an allocation that failed is no memory of what wanted it
         event = FunctionEvent.from_row(event_id, row, numbers[row[3]], base_ns, use_device)
         if kind not in (EventKind.MEMORY, EventKind.CALL):
             event.stack = stack_of(row[10][2])

@@ -85,3 +85,5 @@ class RecordScope(enum.IntEnum):
 
 
 STEP_PREFIX = "ProfilerStep#"
+MEMORY_EVENT_NAME = "[memory]"
+OUT_OF_MEMORY_EVENT_NAME = "[OutOfMemory]"  # an allocation that failed
