@@ -18,8 +18,10 @@ using profiler::Recorder;
 
 // Names of what was called, by code object and line and by native method and type. They and the code objects are kept
 // for ever, because recorded events point to them. Guarded by the GIL. An empty name is not shown.
-std::map<std::pair<PyCodeObject*, int>, std::string> g_functions;
-std::map<std::pair<const PyMethodDef*, PyTypeObject*>, std::string> g_methods;
+using FunctionNames = std::map<std::pair<PyCodeObject*, int>, std::string>;
+using MethodNames = std::map<std::pair<const PyMethodDef*, PyTypeObject*>, std::string>;
+FunctionNames& g_functions = *new FunctionNames;
+MethodNames& g_methods = *new MethodNames;
 
 std::string_view text_of(PyObject* text) {
   Py_ssize_t size = 0;
