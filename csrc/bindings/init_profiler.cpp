@@ -58,7 +58,7 @@ void unwatch() {
 }
 
 uint64_t start(bool ops, bool tasks, bool shapes, bool memory, bool stacks, const std::vector<int>& npus) {
-  unwatch();  // of a session that is taken over
+  unwatch();  // of a recording that is taken over
   const uint64_t session = Recorder::get().start(
       {.ops = ops, .tasks = tasks, .shapes = shapes, .memory = memory, .stacks = stacks});
   try {

@@ -69,7 +69,7 @@ class Recorder final : public Observer {
   // PyTorch, the older then ends with nothing.
   uint64_t start(RecordOptions options);
   Trace stop(uint64_t session);
-  // Leaves operators, or what devices do, out of the running session, or takes them in again.
+  // Leaves operators, or what devices do, out of the running recording, or takes them in again.
   void collect(bool enable, bool ops, bool tasks);
   // After a fork, in the child: what was recorded belongs to the parent. Takes no lock, which a thread that is not here
   // any more may hold.
@@ -93,12 +93,12 @@ class Recorder final : public Observer {
   // Calls of Python functions. The name lives for ever. `frame` tells a call from the others
   // that are open on this thread.
   void begin_call(const char* name, const void* frame) { open_call(name, frame, 0); }
-  // One that was already going on when the session began.
+  // One that was already going on when the recording began.
   void add_caller(const char* name, const void* frame) {
     open_call(name, frame, started_ns_.load(std::memory_order_relaxed));
   }
   void end_call(const void* frame);
-  // True when this thread's first call of the session is about to be recorded: its callers come before it.
+  // True when this thread's first call of the recording is about to be recorded: its callers come before it.
   bool wants_callers();
 
   // Called by the allocating thread.

@@ -74,7 +74,7 @@ class ThreadBuffer {
     for (size_t i = open_.size(); i >= place; --i)
       if (open_[i - 1].frame) close(*open_[i - 1].event), open_.erase(open_.begin() + ptrdiff_t(i - 1));
   }
-  // True once per session: what called the first Python call that is seen has yet to be recorded.
+  // True once per recording: what called the first Python call that is seen has yet to be recorded.
   bool first_call() { return !std::exchange(seen_call_, true); }
   std::vector<Open>& open() { return open_; }
   const std::shared_ptr<Chunk>& chunk() const { return chunk_; }
