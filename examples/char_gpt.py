@@ -132,10 +132,12 @@ def main() -> None:
     def step(_):
         starts = torch.randint(len(data) - config.context, (options.batch,))
         window = torch.stack([data[s : s + config.context + 1] for s in starts]).to(options.device)
-        scores = model(window[:, :-1])
-        loss = F.cross_entropy(scores.flatten(0, 1), window[:, 1:].flatten())
+        with torch.profiler.record_function("forward"):
+            scores = model(window[:, :-1])
+            loss = F.cross_entropy(scores.flatten(0, 1), window[:, 1:].flatten())
         optimizer.zero_grad()
-        loss.backward()
+        with torch.profiler.record_function("backward"):
+            loss.backward()
         optimizer.step()
         return loss.detach()
 

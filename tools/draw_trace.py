@@ -1,24 +1,34 @@
-"""Draws a stretch of an exported trace as an SVG picture: a row per depth of each thread, a row per stream.
+"""Draws a stretch of an exported trace as an SVG picture: host threads, NPU streams, launches and NPU memory.
 
-    python tools/draw_trace.py trace.json docs/trace.svg --from "ProfilerStep#2" --width 1200
+    python tools/draw_trace.py trace.json docs/trace.svg --from "training step 1" --title "A training step"
 
-`--from` names the event whose time is drawn; without it, the whole trace is.
+`--from` names the annotation to draw: from its begin on the host to the end of its tasks on the NPU. Without it the
+whole trace is drawn.
 """
 
 import argparse
 import gzip
 import json
-import zlib
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
-ROW, GAP, LEFT, TOP = 18, 10, 150, 26
-COLOURS = {
-    "user_annotation": "#8ecae6", "gpu_user_annotation": "#8ecae6", "cpu_op": "#a3c585", "cuda_runtime": "#d9d9d9",
-    "kernel": "#f4a261", "gpu_memcpy": "#e9c46a", "gpu_memset": "#e9c46a", "cuda_sync": "#e5989b",
-    "python_function": "#cdb4db",
+WIDTH, LEFT, RIGHT, TOP = 1200, 96, 16, 66
+ROW, GAP, MEMORY_HEIGHT, DEEPEST = 19, 22, 64, 4
+LETTER = 5.9  # the width of one, of the texts inside boxes
+MOST_ARROWS = 48
+# What is drawn: colour of the box and of its text, and what the legend calls it.
+KINDS = {
+    "user_annotation": ("#2f6690", "#ffffff", "annotation"),
+    "gpu_user_annotation": ("#2f6690", "#ffffff", None),
+    "python_function": ("#b8a1d9", "#2b2140", "module"),
+    "cpu_op": ("#7fb685", "#12331a", "operator on the host"),
+    "cuda_runtime": ("#b9bec6", "#30343a", "launch"),
+    "kernel": ("#ef8354", "#43170a", "NPU task"),
+    "gpu_memcpy": ("#e0b84c", "#40330a", "copy"),
+    "gpu_memset": ("#e0b84c", "#40330a", None),
 }  # fmt: skip
+NPU_MEMORY = 20  # the device type of NPU allocations
 
 Event = dict[str, Any]
 
@@ -29,87 +39,211 @@ def load(path: str) -> list[Event]:
         return list(json.load(file)["traceEvents"])
 
 
-def track_names(events: list[Event]) -> dict[tuple[Any, Any], str]:
-    devices = {e["pid"]: e["args"]["labels"] for e in events if e["name"] == "process_labels"}
-    return {
-        (e["pid"], e["tid"]): f"{devices.get(e['pid'], '')} {e['args']['name']}"
-        for e in events
-        if e["name"] == "thread_name"
-    }
+def end_of(event: Event) -> float:
+    return float(event["ts"] + event["dur"])
 
 
-def depths(events: list[Event]) -> list[tuple[int, Event]]:
-    """Events of one track with how many others they lie in."""
-    result, ends = [], []
-    for event in sorted(events, key=lambda e: (e["ts"], -e["dur"])):
-        while ends and event["ts"] >= ends[-1]:
-            ends.pop()
-        result.append((len(ends), event))
-        ends.append(event["ts"] + event["dur"])
-    return result
+def window(events: list[Event], name: str | None) -> tuple[float, float]:
+    timed = [e for e in events if e["ph"] == "X" and e.get("cat") in KINDS]
+    chosen = [e for e in timed if e["name"] == name] if name else timed
+    if not chosen:
+        raise SystemExit(f"no event is called {name!r}")
+    return min(e["ts"] for e in chosen), max(map(end_of, chosen))
 
 
-def shade(event: Event) -> str:
-    """The category's colour, a little different for each name."""
-    colour = COLOURS.get(event["cat"], "#cccccc")
-    shift = zlib.crc32(event["name"].encode()) % 41 - 20
-    parts = (max(0, min(255, int(colour[i : i + 2], 16) + shift)) for i in (1, 3, 5))
-    return "#" + "".join(f"{part:02x}" for part in parts)
+class Picture:
+    """Collects the parts from the top down; `y` is how far it has come."""
 
+    def __init__(self, events: list[Event], begin: float, end: float) -> None:
+        self.events = events
+        self.begin, self.end = begin, end
+        self.scale = (WIDTH - LEFT - RIGHT) / (end - begin)
+        self.y = TOP
+        self.parts: list[str] = []
+        self.used: set[str] = set()
+        self.places: dict[tuple[Any, Any], int] = {}  # of tracks
+        self.devices = {e["pid"] for e in events if e.get("cat") == "kernel"}
 
-def draw(events: list[Event], begin: float, end: float, width: int) -> str:
-    names = track_names(events)
-    scale = (width - LEFT - 10) / (end - begin)
-    shown = [e for e in events if e["ph"] == "X" and e.get("cat") in COLOURS]
-    shown = [e for e in shown if e["ts"] < end and e["ts"] + e["dur"] > begin]
-    body, y = [], TOP
-    for track in sorted({(e["pid"], e["tid"]) for e in shown}, key=lambda t: (t[0] in range(64), str(t))):
-        if track not in names:
-            continue
-        rows = depths([e for e in shown if (e["pid"], e["tid"]) == track])
-        body.append(f'<text x="6" y="{y + 13}" font-weight="bold">{escape(names[track])}</text>')
-        for depth, event in rows:
-            left = LEFT + max(event["ts"] - begin, 0) * scale
-            right = LEFT + min(event["ts"] + event["dur"] - begin, end - begin) * scale
-            wide = max(right - left, 0.6)
-            top = y + depth * ROW
-            title = escape(f"{event['name']}: {event['dur']:.1f} µs")
-            body.append(
-                f'<rect x="{left:.1f}" y="{top}" width="{wide:.1f}" height="{ROW - 2}" fill="{shade(event)}">'
-                f"<title>{title}</title></rect>"
+    def x(self, time: float) -> float:
+        return LEFT + (min(max(time, self.begin), self.end) - self.begin) * self.scale
+
+    # --- boxes ---
+
+    def tracks(self) -> list[tuple[tuple[Any, Any], list[Event]]]:
+        found: dict[tuple[Any, Any], list[Event]] = {}
+        for event in self.events:
+            if event["ph"] == "X" and event.get("cat") in KINDS:
+                if event["ts"] < self.end and end_of(event) > self.begin:
+                    found.setdefault((event["pid"], event["tid"]), []).append(event)
+        return sorted(found.items(), key=lambda item: (item[0][0] in self.devices, str(item[0])))
+
+    def label(self, lines: list[str], height: int) -> None:
+        top = self.y + height / 2 - 7 * (len(lines) - 1) + 4
+        for place, line in enumerate(lines):
+            weight = "600" if place == 0 else "400"
+            self.parts.append(
+                f'<text x="{LEFT - 10}" y="{top + 14 * place:.0f}" text-anchor="end" font-weight="{weight}" '
+                f'fill="{"#1f2933" if place == 0 else "#7b8794"}">{escape(line)}</text>'
             )
-            letters = int(wide / 6.2)
-            if letters >= 4:
-                text = event["name"] if len(event["name"]) <= letters else event["name"][: letters - 1] + "…"
-                body.append(f'<text x="{left + 2:.1f}" y="{top + 12}">{escape(text)}</text>')
-        y += (max(depth for depth, _ in rows) + 1) * ROW + GAP
-    caption = f"{(end - begin) / 1000:.2f} ms"
-    return "\n".join([
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{y}" '
-        'font-family="monospace" font-size="10">',
-        f'<rect width="{width}" height="{y}" fill="white"/>',
-        f'<text x="{LEFT}" y="16" fill="#555">{caption} from left to right</text>',
-        *body,
-        "</svg>",
-        "",
-    ])  # fmt: skip
+
+    def track(self, track: tuple[Any, Any], events: list[Event]) -> None:
+        rows: list[list[Event]] = []
+        open_ends: list[float] = []
+        for event in sorted(events, key=lambda e: (e["ts"], -e["dur"])):
+            while open_ends and event["ts"] >= open_ends[-1]:
+                open_ends.pop()
+            depth = len(open_ends)
+            open_ends.append(end_of(event))
+            if depth < DEEPEST:
+                while len(rows) <= depth:
+                    rows.append([])
+                rows[depth].append(event)
+        height = len(rows) * ROW
+        on_device = track[0] in self.devices
+        lines = [f"NPU {track[0]}", f"stream {track[1]}"] if on_device else ["host", "Python thread"]
+        self.label(lines, height)
+        self.places[track] = self.y if on_device else self.y + height
+        for depth, row in enumerate(rows):
+            self.boxes(row, self.y + depth * ROW)
+        self.y += height + GAP
+
+    def boxes(self, row: list[Event], top: int) -> None:
+        """Neighbours that are too narrow to tell apart become one box."""
+        previous: tuple[float, float, str] | None = None
+        for event in row:
+            left, right = self.x(event["ts"]), self.x(end_of(event))
+            category = event["cat"]
+            self.used.add(category)
+            if right - left >= 1.2:
+                self.box(left, right, top, event)
+                previous = None
+            elif previous is None or left - previous[1] > 0.6 or previous[2] != category:
+                self.parts.append(
+                    f'<rect x="{left:.1f}" y="{top}" width="0.8" height="{ROW - 2}" fill="{KINDS[category][0]}"/>'
+                )
+                previous = (left, left + 0.8, category)
+
+    def box(self, left: float, right: float, top: int, event: Event) -> None:
+        fill, ink, _ = KINDS[event["cat"]]
+        width = max(right - left - 0.6, 0.6)
+        self.parts.append(
+            f'<rect x="{left:.1f}" y="{top}" width="{width:.1f}" height="{ROW - 2}" rx="2" fill="{fill}">'
+            f"<title>{escape(event['name'])}: {event['dur']:.1f} µs</title></rect>"
+        )
+        name = event["args"].get("call", event["name"])
+        for prefix in ("aten::", "aclnn", "nn.Module: "):
+            name = name.removeprefix(prefix)
+        name = name.replace("autograd::engine::evaluate_function: ", "").replace("torch::autograd::", "")
+        letters = int((width - 9) / LETTER)
+        if letters >= min(len(name), 5):
+            text = name if len(name) <= letters else name[: letters - 1] + "…"
+            self.parts.append(
+                f'<text x="{left + 4:.1f}" y="{top + 12.5}" font-size="10" fill="{ink}">{escape(text)}</text>'
+            )
+
+    # --- what connects and surrounds them ---
+
+    def arrows(self) -> None:
+        """From a launch on the host to its task, for some of them."""
+        ends = {e["id"]: e for e in self.events if e["ph"] == "f" and e.get("cat") == "ac2g"}
+        pairs = []
+        for start in (e for e in self.events if e["ph"] == "s" and e.get("cat") == "ac2g"):
+            end = ends.get(start["id"])
+            if end and self.begin <= start["ts"] and end["ts"] <= self.end:
+                pairs.append((start, end))
+        for start, end in pairs[:: max(1, len(pairs) // MOST_ARROWS)]:
+            tracks = (start["pid"], start["tid"]), (end["pid"], end["tid"])
+            if tracks[0] not in self.places or tracks[1] not in self.places:
+                continue
+            (x0, y0), (x1, y1) = (
+                (self.x(e["ts"]), self.places[t]) for e, t in zip((start, end), tracks, strict=True)
+            )
+            middle = (y0 + y1) / 2
+            self.parts.append(
+                f'<path d="M{x0:.1f} {y0} C{x0:.1f} {middle:.0f} {x1:.1f} {middle:.0f} {x1:.1f} {y1}" '
+                'fill="none" stroke="#7b8794" stroke-width="0.7" opacity="0.45"/>'
+            )
+
+    def memory(self) -> None:
+        changes = [
+            (e["ts"], e["args"]["Total Allocated"])
+            for e in self.events
+            if e["name"] == "[memory]" and e["args"]["Device Type"] == NPU_MEMORY
+        ]
+        changes = sorted(c for c in changes if self.begin <= c[0] <= self.end)
+        if not changes:
+            return
+        low, high = min(c[1] for c in changes), max(c[1] for c in changes)
+        bottom = self.y + MEMORY_HEIGHT
+
+        def height(size: float) -> float:
+            return bottom - 4 - (size - low) / max(high - low, 1) * (MEMORY_HEIGHT - 10)
+
+        points = [f"{LEFT},{bottom}", f"{LEFT},{height(changes[0][1]):.1f}"]
+        last = changes[0][1]
+        for time, size in changes:
+            x = self.x(time)
+            points += [f"{x:.1f},{height(last):.1f}", f"{x:.1f},{height(size):.1f}"]
+            last = size
+        points += [f"{WIDTH - RIGHT},{height(last):.1f}", f"{WIDTH - RIGHT},{bottom}"]
+        self.label(["NPU memory", f"{low / 2**20:.1f} – {high / 2**20:.1f} MiB"], MEMORY_HEIGHT)
+        self.parts.append(f'<polygon points="{" ".join(points)}" fill="#4a9bb5" opacity="0.75"/>')
+        self.y = bottom + GAP
+
+    def axis(self) -> list[str]:
+        span = self.end - self.begin
+        step = next(s for s in (10**n * m for n in range(9) for m in (1, 2, 5)) if span / s <= 12)
+        parts = []
+        for place in range(int(span / step) + 1):
+            x = self.x(self.begin + place * step)
+            text = f"{place * step / 1000:g} ms" if span >= 1000 else f"{place * step:g} µs"
+            parts.append(
+                f'<path d="M{x:.1f} {TOP - 8} V{self.y - GAP + 4}" stroke="#e4e7eb" stroke-width="1"/>'
+                f'<text x="{x:.1f}" y="{TOP - 13}" text-anchor="middle" fill="#7b8794">{text}</text>'
+            )
+        return parts
+
+    def legend(self) -> None:
+        x = float(LEFT)
+        for category, (fill, _, name) in KINDS.items():
+            if name is None or category not in self.used:
+                continue
+            self.parts.append(
+                f'<rect x="{x:.0f}" y="{self.y - 6}" width="12" height="12" rx="2" fill="{fill}"/>'
+                f'<text x="{x + 17:.0f}" y="{self.y + 4}" fill="#52606d">{name}</text>'
+            )
+            x += 40 + len(name) * 5.6
+        self.y += 18
+
+    def draw(self, title: str) -> str:
+        for track, events in self.tracks():
+            self.track(track, events)
+        self.memory()
+        axis = self.axis()
+        self.arrows()
+        self.legend()
+        return "\n".join([
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {self.y}" width="{WIDTH}" '
+            f'height="{self.y}" font-family="Helvetica, Arial, sans-serif" font-size="11">',
+            f'<rect width="{WIDTH}" height="{self.y}" rx="8" fill="#ffffff"/>',
+            f'<text x="16" y="26" font-size="15" font-weight="600" fill="#1f2933">{escape(title)}</text>',
+            *axis,
+            *self.parts,
+            "</svg>",
+            "",
+        ])  # fmt: skip
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("trace")
     parser.add_argument("picture")
-    parser.add_argument("--from", dest="frame", help="name of the event whose time is drawn")
-    parser.add_argument("--width", type=int, default=1200)
+    parser.add_argument("--from", dest="frame", help="name of the annotation to draw")
+    parser.add_argument("--title", default="")
     options = parser.parse_args()
     events = load(options.trace)
-    timed = [e for e in events if e["ph"] == "X" and e.get("cat") in COLOURS]
-    frames = [e for e in timed if e["name"] == options.frame] if options.frame else timed
-    if not frames:
-        parser.error(f"no event is called {options.frame!r}")
-    begin = min(e["ts"] for e in frames)
-    end = max(e["ts"] + e["dur"] for e in frames)
-    Path(options.picture).write_text(draw(events, begin, end, options.width), encoding="utf-8")
+    begin, end = window(events, options.frame)
+    Path(options.picture).write_text(Picture(events, begin, end).draw(options.title), encoding="utf-8")
 
 
 if __name__ == "__main__":

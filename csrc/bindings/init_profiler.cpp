@@ -14,6 +14,7 @@
 #include "backends/npu/npu_runtime.h"
 #include "base/dtype.h"
 #include "base/error.h"
+#include "bindings/python_calls.h"
 #include "bindings/python_stack.h"
 #include "profiler/recorder.h"
 #include "runtime/registry.h"
@@ -51,25 +52,34 @@ void unwatch_memory() {
     if (CachingAllocator* allocator = slot.exchange(nullptr)) allocator->set_memory_observer({});
 }
 
+void unwatch() {
+  unwatch_memory();
+  unwatch_python_calls();
+}
+
 uint64_t start(bool ops, bool tasks, bool shapes, bool memory, bool stacks, const std::vector<int>& npus) {
-  unwatch_memory();  // of a session that is taken over
+  unwatch();  // of a recording that is taken over
   const uint64_t session = Recorder::get().start(
       {.ops = ops, .tasks = tasks, .shapes = shapes, .memory = memory, .stacks = stacks});
-  if (!memory) return session;
   try {
-    for (int npu : npus) watch_memory(npu);
+    if (memory)
+      for (int npu : npus) watch_memory(npu);
+    if (ops && stacks) watch_python_calls();
   } catch (...) {  // passed on; the session must not stay behind
     Recorder::get().stop(session);
-    unwatch_memory();
+    unwatch();
     throw;
   }
   return session;
 }
 
 Trace stop(uint64_t session) {
-  nb::gil_scoped_release without_gil;  // it may wait for a device
-  Trace trace = Recorder::get().stop(session);
-  if (!trace.taken_over) unwatch_memory();
+  Trace trace;
+  {
+    nb::gil_scoped_release without_gil;  // it may wait for a device
+    trace = Recorder::get().stop(session);
+  }
+  if (!trace.taken_over) unwatch();
   return trace;
 }
 
@@ -270,6 +280,15 @@ void init_profiler(nb::module_& parent) {
   m.def("stop", &stop, "session"_a);
   m.def("recording", [] { return Recorder::get().recording(); });
   m.def("set_step", [](int32_t step) { Recorder::get().set_step(step); }, "step"_a);
+  m.def(
+      "collect", [](bool enable, bool ops, bool tasks) { Recorder::get().collect(enable, ops, tasks); },
+      "enable"_a, "ops"_a, "tasks"_a);
+  m.def("forget", [] {
+    Recorder::get().forget();
+    unwatch_python_calls();
+  });
+  m.def("hide_calls", &hide_python_calls, "places"_a, "Calls in files that begin so are not recorded.");
+  m.def("watch_calls_here", &watch_python_calls_here, "The calling thread reports its Python calls.");
   m.def("begin_scope", &begin_scope, "name"_a, "module"_a);
   m.def("decode_inputs", &decode_inputs, "inputs"_a, "The arguments that a row has as bytes.");
   m.def("stack", &python_stack, "id"_a, "Tuples (file, line, function), the innermost first.");

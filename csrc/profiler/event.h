@@ -17,6 +17,7 @@ enum class EventKind : uint8_t {
   run,     // and runs it
   module,  // the forward of an nn.Module
   call,    // of the device's runtime
+  python,  // a call of a Python function, or of a native one from Python
 };
 
 inline constexpr int64_t kUnknown = INT64_MIN;  // of memory that was not read

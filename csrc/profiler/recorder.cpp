@@ -113,6 +113,7 @@ uint64_t Recorder::start(RecordOptions options) {
   current_.options = options;
   current_.epoch_offset_ns = epoch_offset_ns();
   current_.start_ns = now_ns();
+  started_ns_.store(current_.start_ns, std::memory_order_relaxed);
   session_.store(++last_session_, std::memory_order_release);
   g_observer.store(this, std::memory_order_release);
   return last_session_;
@@ -136,8 +137,19 @@ Trace Recorder::stop(uint64_t session) {
     // Other threads let go of their chunks when they record again or end.
     if (buffer.get() == t_buffer) buffer->reset(0);
   }
-  if (tasks_.load(std::memory_order_relaxed)) current_.tasks = device_.finish();
+  if (current_.options.tasks && device_.runtime()) current_.tasks = device_.finish();
   return std::move(current_);
+}
+
+void Recorder::forget() {
+  g_observer.store(nullptr, std::memory_order_release);
+  session_.store(0, std::memory_order_release);
+}
+
+void Recorder::collect(bool enable, bool ops, bool tasks) {
+  std::lock_guard guard(mutex_);
+  if (ops) ops_.store(enable, std::memory_order_relaxed);
+  if (tasks) tasks_.store(enable && device_.runtime(), std::memory_order_relaxed);
 }
 
 ThreadBuffer* Recorder::this_thread() { return t_buffer ? t_buffer : register_thread(); }
@@ -266,6 +278,26 @@ void Recorder::end_scope(const OpenScope& scope) {
   close(*scope.event);
 }
 
+void Recorder::open_call(const char* name, const void* frame, int64_t start_ns) {
+  ThreadBuffer* buffer = joined_thread();
+  if (!buffer || !ops_.load(std::memory_order_relaxed)) return;
+  const auto [event, index] = open_event(*buffer, EventKind::python, name);
+  buffer->push({event, index, false, frame});
+  if (memory_.load(std::memory_order_relaxed))
+    event->memory_before.store(read_memory(-1), std::memory_order_relaxed);
+  event->start_ns = start_ns ? start_ns : now_ns();
+  buffer->publish();
+}
+
+void Recorder::end_call(const void* frame) {
+  if (t_buffer) t_buffer->pop_call(frame, [this](Event& event) { close(event); });
+}
+
+bool Recorder::wants_callers() {
+  ThreadBuffer* buffer = joined_thread();
+  return buffer && buffer->first_call();
+}
+
 void Recorder::close(Event& event) const {
   if (memory_.load(std::memory_order_relaxed))
     event.memory_after.store(read_memory(event.npu.load(std::memory_order_relaxed)),
@@ -284,8 +316,10 @@ void Recorder::memory_changed(const MemoryChange& change) {
   ThreadBuffer* buffer = joined_thread();
   if (!buffer) return;
   // An operator without tensor inputs shows only here where it runs. A free says nothing: it may be anyone's.
-  if (change.bytes > 0 && change.npu >= 0) ran_on(*buffer, change.npu, change.total_allocated - change.bytes);
-  Event* event = open_event(*buffer, EventKind::memory, "[memory]").event;
+  const int64_t before = change.total_allocated - (change.address ? change.bytes : 0);
+  if (change.bytes > 0 && change.npu >= 0) ran_on(*buffer, change.npu, before);
+  const char* name = change.address ? "[memory]" : "[OutOfMemory]";
+  Event* event = open_event(*buffer, EventKind::memory, name).event;
   event->npu.store(int8_t(change.npu), std::memory_order_relaxed);
   event->bytes = change.bytes;
   event->number.store(int64_t(change.address), std::memory_order_relaxed);

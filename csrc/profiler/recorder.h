@@ -19,7 +19,7 @@ struct RecordOptions {
   bool tasks = false;   // what devices do
   bool shapes = false;  // arguments of operators
   bool memory = false;  // memory before and after, every allocation and free
-  bool stacks = false;  // the Python stack of each operator
+  bool stacks = false;  // the Python stack of each operator, and Python calls
 };
 
 // What a session recorded. Event ids count through the threads, one after the other.
@@ -43,9 +43,9 @@ using MemoryReader = int64_t (*)(int npu) noexcept;
 using StackReader = uint32_t (*)() noexcept;
 
 struct MemoryChange {
-  int npu;  // -1: the host
-  uint64_t address;
-  int64_t bytes;  // positive: handed out; negative: given back
+  int npu;           // -1: the host
+  uint64_t address;  // 0: it could not be had
+  int64_t bytes;     // positive: handed out; negative: given back
   int64_t total_allocated;
   int64_t total_reserved;
 };
@@ -69,6 +69,11 @@ class Recorder final : public Observer {
   // PyTorch, the older then ends with nothing.
   uint64_t start(RecordOptions options);
   Trace stop(uint64_t session);
+  // Leaves operators, or what devices do, out of the running recording, or takes them in again.
+  void collect(bool enable, bool ops, bool tasks);
+  // After a fork, in the child: what was recorded belongs to the parent. Takes no lock, which a thread that is not here
+  // any more may hold.
+  void forget();
   bool recording() const { return session_.load(std::memory_order_relaxed) != 0; }
   void set_step(int32_t step) { step_.store(step, std::memory_order_relaxed); }
 
@@ -85,6 +90,17 @@ class Recorder final : public Observer {
   OpenScope begin_scope(std::string_view name, EventKind kind = EventKind::scope);
   void end_scope(const OpenScope& scope);
 
+  // Calls of Python functions. The name lives for ever. `frame` tells a call from the others
+  // that are open on this thread.
+  void begin_call(const char* name, const void* frame) { open_call(name, frame, 0); }
+  // One that was already going on when the recording began.
+  void add_caller(const char* name, const void* frame) {
+    open_call(name, frame, started_ns_.load(std::memory_order_relaxed));
+  }
+  void end_call(const void* frame);
+  // True when this thread's first call of the recording is about to be recorded: its callers come before it.
+  bool wants_callers();
+
   // Called by the allocating thread.
   void memory_changed(const MemoryChange& change);
 
@@ -96,6 +112,7 @@ class Recorder final : public Observer {
   ThreadBuffer* joined_thread();
   // A buffer for an operator or node, whose end will come whatever happens; null when it is not recorded.
   ThreadBuffer* buffer_for_op();
+  void open_call(const char* name, const void* frame, int64_t start_ns);
   ThreadBuffer::Slot open_event(ThreadBuffer& buffer, EventKind kind, const char* name);
   void begin_node(EventKind kind, std::string_view prefix, std::string_view name,
                   std::optional<uint64_t> sequence, ObservedArguments arguments);
@@ -106,6 +123,7 @@ class Recorder final : public Observer {
   std::atomic<uint64_t> session_{0};  // 0: none
   std::atomic<bool> ops_{true}, tasks_{false}, shapes_{false}, memory_{false}, stacks_{false};
   std::atomic<int32_t> step_{0};
+  std::atomic<int64_t> started_ns_{0};
   std::atomic<int64_t> host_allocated_{0};  // since the session began
   std::atomic<int64_t> last_correlation_{0};
   std::atomic<MemoryReader> memory_reader_{nullptr};

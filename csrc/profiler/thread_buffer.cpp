@@ -35,6 +35,7 @@ void ThreadBuffer::reset(uint64_t session) {
   // What is open now belongs to an earlier session; operators stay on the stack, so that their ends find their begin.
   std::erase_if(open_, [](const Open& open) { return !open.is_op; });
   for (Open& open : open_) open.event = nullptr;
+  seen_call_ = false;
   std::lock_guard guard(mutex_);
   chunks_.clear();
   chunk_.reset();

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "profiler/event.h"
@@ -39,6 +40,7 @@ class ThreadBuffer {
     Event* event;  // null when nothing is recorded for it
     int32_t index;
     bool is_op;
+    const void* frame = nullptr;  // of a Python call: what tells it from others
   };
   struct Slot {
     Event* event;
@@ -63,6 +65,17 @@ class ThreadBuffer {
   // Operators of a thread end in reverse order of their begin; annotations may be closed in any order.
   Event* pop_op();
   void remove(const Event* event);
+  // Takes the Python call off, with those inside it whose end was not seen; `close` gets their events.
+  template <class Close>
+  void pop_call(const void* frame, Close&& close) {
+    size_t place = open_.size();
+    while (place > 0 && open_[place - 1].frame != frame) --place;
+    if (place == 0) return;  // it began before the recording, or is not shown
+    for (size_t i = open_.size(); i >= place; --i)
+      if (open_[i - 1].frame) close(*open_[i - 1].event), open_.erase(open_.begin() + ptrdiff_t(i - 1));
+  }
+  // True once per recording: what called the first Python call that is seen has yet to be recorded.
+  bool first_call() { return !std::exchange(seen_call_, true); }
   std::vector<Open>& open() { return open_; }
   const std::shared_ptr<Chunk>& chunk() const { return chunk_; }
 
@@ -88,6 +101,7 @@ class ThreadBuffer {
   uint32_t count_ = 0;
   std::shared_ptr<Chunk> chunk_;
   std::vector<Open> open_;
+  bool seen_call_ = false;
 
   std::mutex mutex_;
   std::vector<std::shared_ptr<Chunk>> chunks_;  // guarded by mutex_

@@ -89,6 +89,9 @@ void CachingAllocator::throw_out_of_memory(const Request& request, size_t segmen
   if (watchers && watchers->describe_stack)
     for (size_t i = 0; i < std::min<size_t>(stacks.size(), 3); ++i)
       facts.pinned_at.push_back(watchers->describe_stack(stacks[i]));
+  if (watchers && watchers->memory_event)
+    watchers->memory_event(
+        {0, int64_t(request.size), int64_t(facts.allocated), int64_t(facts.reserved), request.stream});
   if (watchers && watchers->out_of_memory)
     watchers->out_of_memory(request.size, facts.device.total, facts.device.free);
   throw Error(ErrorKind::out_of_memory, oom_message(facts));

@@ -36,8 +36,8 @@ namespace mt::runtime {
 struct OomFacts;  // oom_report.h
 
 struct MemoryEvent {
-  Address address;
-  int64_t bytes;  // positive: handed out; negative: given back
+  Address address;  // 0: it could not be had
+  int64_t bytes;    // positive: handed out; negative: given back
   int64_t total_allocated;
   int64_t total_reserved;
   StreamHandle stream;

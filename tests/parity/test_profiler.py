@@ -93,6 +93,17 @@ def test_schedules_do_the_same_in_every_step(skip_first_wait):
         lambda library: library.profiler.profile(schedule=5),
         lambda library: library.profiler.profile().stop(),
         lambda library: profiled(library).events().export_stacks("unused", "beauty"),
+        lambda library: profiled(library).export_stacks("unused"),
+        lambda library: profiled(library).key_averages().table(sort_by="beauty"),
+        lambda library: library.profiler.profile(activities=["CPU"]),
+        lambda library: library.profiler._KinetoProfile(
+            activities=[library.profiler.ProfilerActivity.CPU] * 2
+        ),
+        lambda library: library.profiler._KinetoProfile().start_trace(),
+        lambda library: library.profiler._KinetoProfile().stop_trace(),
+        lambda library: profiled(
+            library, experimental_config=library.profiler._ExperimentalConfig(trace_only=True)
+        ).events(),
     ],
 )
 def test_errors_are_of_the_same_type_and_wording(call):
@@ -115,6 +126,113 @@ def test_events_have_the_same_numbers():
             if name == "block" and attribute in ("input_shapes", "concrete_inputs", "input_dtypes"):
                 continue  # PyTorch shows the text that comes with an annotation as an argument
             assert getattr(second, attribute) == getattr(first, attribute), (name, attribute)
+
+
+# Of the table, of what Kineto knows of CUDA's kernels, and of how PyTorch builds its lists.
+INTERNAL = {
+    "append_cpu_child", "append_kernel", "set_cpu_parent", "self_cpu_percent", "total_cpu_percent",
+    "total_device_percent",
+}  # fmt: skip
+
+
+def names_of(thing):
+    return {name for name in dir(thing) if not name.startswith("__")}
+
+
+def test_events_have_the_same_attributes():
+    theirs, ours = (profiled(library, **CPU_ONLY) for library in LIBRARIES)
+    assert names_of(theirs.events()[0]) - INTERNAL <= names_of(ours.events()[0])
+    assert names_of(theirs.key_averages()[0]) - INTERNAL <= names_of(ours.key_averages()[0])
+    assert {n for n in names_of(theirs.events()) if not n.startswith("_")} <= names_of(ours.events())
+
+
+def without_numbers(text):
+    """And without what PyTorch leaves out, or counts where there is nothing to count: overloads, sequence numbers."""
+    return re.sub(r"-?[\d.]+(us|ms)?\b", "number", text.replace("overload_name=Tensor", "overload_name="))
+
+
+def test_events_are_written_the_same():
+    for name in ("aten::mul", "block"):
+        theirs, ours = (
+            without_numbers(
+                repr(next(e for e in prof.events() if e.name == name))
+                + repr(next(a for a in prof.key_averages() if a.key == name))
+            )
+            for prof in (profiled(library, **CPU_ONLY) for library in LIBRARIES)
+        )
+        assert ours == theirs
+
+
+@pytest.mark.parametrize(
+    "old", ["cuda_time", "cuda_time_total", "self_cuda_time_total", "self_cuda_memory_usage", "metadata_json"]
+)
+def test_older_attributes_warn_in_the_same_words(old):
+    warned = []
+    for library in LIBRARIES:
+        with pytest.warns(FutureWarning) as caught:
+            value = getattr(profiled(library).events()[0], old)
+        warned.append((str(caught[0].message), value))
+    assert warned[0] == warned[1]
+
+
+@pytest.mark.parametrize("options", [{"use_cuda": True}, {"use_device": "abacus"}])
+def test_the_older_profiler_warns_in_the_same_words(options):
+    warned = []
+    for library in LIBRARIES:
+        with pytest.warns() as caught:
+            library.autograd.profiler.profile(**options)
+        warned.append((caught[0].category, str(caught[0].message)))
+    assert warned[0] == warned[1]
+
+
+def called_inside(x):
+    return x * 2
+
+
+def called_outside(x):
+    return called_inside(x) + sorted([2, 1])[0]
+
+
+def test_python_calls_are_the_same_events_in_each_other():
+    recorded = []
+    for library in LIBRARIES:
+        x = library.ones(2)
+        activities = [library.profiler.ProfilerActivity.CPU]
+        with library.profiler.profile(activities=activities, with_stack=True) as prof:
+            called_outside(x)
+        events = prof.events()
+        own = [e for e in events if e.is_python_function and Path(__file__).name in e.name]
+        by_id = {e.python_id: e.name for e in events if e.is_python_function}
+        recorded.append(
+            [
+                (
+                    e.name,
+                    e.activity_type,
+                    by_id[e.python_parent_id].split(":")[-1],
+                    e.python_module_id,
+                    e.scope,
+                )
+                for e in own
+            ]
+        )
+        (operator,) = (e for e in events if e.name == "aten::mul")
+        inside = next(e for e in own if e.name.endswith(": called_inside"))
+        assert inside.python_id in (operator.cpu_parent.python_id, operator.cpu_parent.python_parent_id)
+        assert "<built-in function sorted>" in {e.name for e in events}
+    ours, theirs = recorded[1], recorded[0]
+    assert [row[0].rpartition("/")[2] for row in ours] == [row[0].rpartition("/")[2] for row in theirs]
+    assert [row[1:] for row in ours] == [row[1:] for row in theirs]
+
+
+def test_enumerations_have_the_same_members():
+    for name in ("ProfilerActivity", "RecordScope", "DeviceType", "ProfilerAction"):
+        theirs, ours = (getattr(library.profiler, name) for library in LIBRARIES)
+        for member in theirs.__members__:
+            if member == "DEVICE_STOPPED":
+                continue  # for profilers of devices that stop by themselves
+            first, second = theirs.__members__[member], ours.__members__[member]
+            assert first.value == second.value
+            assert str(first) == str(second) or member == "PrivateUse1"
 
 
 def test_backward_is_recorded_under_the_same_names():

@@ -44,6 +44,41 @@ Tensor on_npu(int8_t index) {
 
 bool named(const Event& event, const char* name) { return std::strcmp(event.name, name) == 0; }
 
+void python_calls_are_around_what_they_do() {
+  int outer_frame = 0, inner_frame = 0, other_frame = 0;
+  start({});
+  CHECK(recorder().wants_callers() && !recorder().wants_callers());
+  recorder().add_caller("main", &outer_frame);
+  recorder().begin_call("function", &inner_frame);
+  { OpScope op(kInner); }
+  recorder().begin_call("not ended", &other_frame);
+  recorder().end_call(&inner_frame);
+  recorder().end_call(&other_frame);  // gone with the one around it
+  { OpScope op(kOuter); }
+  const Trace trace = stop();
+  CHECK(trace.size() == 5);
+  const ThreadEvents& events = trace.threads[0];
+  CHECK(named(events[0], "main") && events[0].start_ns == trace.start_ns && events[0].parent == -1);
+  CHECK(named(events[1], "function") && events[1].kind == EventKind::python && events[1].parent == 0);
+  CHECK(named(events[2], "aten::inner") && events[2].parent == 1);
+  CHECK(named(events[3], "not ended") && events[3].parent == 1);
+  CHECK(trace.end_of(events[3]) <= trace.end_of(events[1]) && trace.end_of(events[1]) < trace.stop_ns);
+  CHECK(named(events[4], "aten::outer") && events[4].parent == 0);
+  CHECK(trace.end_of(events[0]) == trace.stop_ns);
+}
+
+void what_is_left_out_is_not_recorded() {
+  start({});
+  recorder().collect(false, true, false);
+  {
+    OpScope outer(kOuter);
+    recorder().collect(true, true, false);
+    OpScope inner(kInner);
+  }
+  const Trace trace = stop();
+  CHECK(trace.size() == 1 && named(trace.threads[0][0], "aten::inner") && trace.threads[0][0].parent == -1);
+}
+
 void inner_operators_have_the_outer_one_as_parent() {
   start({});
   {
@@ -358,6 +393,8 @@ void sessions_may_start_and_stop_while_operators_run() {
 }  // namespace
 
 int main() {
+  python_calls_are_around_what_they_do();
+  what_is_left_out_is_not_recorded();
   inner_operators_have_the_outer_one_as_parent();
   nothing_is_recorded_outside_a_session();
   a_second_session_takes_over_and_the_first_ends_empty();

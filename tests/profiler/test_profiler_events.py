@@ -114,6 +114,7 @@ def test_a_second_profiler_takes_over_and_the_first_ends_with_nothing():
     assert "aten::add" in names(after)
 
 
+@pytest.mark.filterwarnings("ignore:Warning. Profiler clears events")
 def test_a_profiler_can_be_used_again():
     prof = profile()
     for operator in ("exp", "log"):
@@ -362,7 +363,7 @@ def test_a_table_is_sorted_cut_and_totalled():
 def test_a_table_refuses_to_sort_by_what_it_does_not_have():
     with profile() as prof:
         torch.ones(2) + 1
-    with pytest.raises(AttributeError, match="must be one of count, cpu_time"):
+    with pytest.raises(AttributeError, match="no attribute 'beauty'"):
         prof.key_averages().table(sort_by="beauty")
 
 

@@ -130,3 +130,20 @@ def test_the_allocator_is_left_unwatched_after_the_profile():
     with profile() as after:
         torch.ones((256, 256), device="npu")
     assert all(e.name != "[memory]" for e in after.events())
+
+
+def test_an_allocation_that_failed_is_an_event_of_its_own(tmp_path):
+    size = torch.npu.get_device_properties(0).total_memory
+    with profile(profile_memory=True) as prof:
+        x = torch.ones(256, device="npu")
+        with pytest.raises(torch.OutOfMemoryError):
+            torch.empty(2 * size, dtype=torch.uint8, device="npu")
+    (failed,) = (e for e in prof.events() if e.name == "[OutOfMemory]")
+    assert failed.device_memory_usage == 2 * size and failed.cpu_parent is None
+    assert event(prof, "aten::empty").self_device_memory_usage == 0
+    prof.export_chrome_trace(tmp_path / "trace.json")
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    (instant,) = (e for e in events if e["name"] == "[OutOfMemory]")
+    assert instant["args"]["Bytes"] == 2 * size
+    assert instant["args"]["Total Allocated"] == torch.npu.memory_allocated()
+    del x

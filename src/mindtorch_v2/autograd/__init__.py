@@ -100,4 +100,6 @@ def __getattr__(name: str) -> Any:
         import importlib
 
         return importlib.import_module(f".{name}", __name__)
+    if name == "_profiler_enabled":
+        return _C._profiler.recording
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

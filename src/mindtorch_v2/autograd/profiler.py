@@ -2,22 +2,45 @@
 
 from __future__ import annotations
 
-import os
+import warnings
+from collections.abc import Callable, Iterable
 from types import TracebackType
+from typing import Any, NoReturn
 
-from ..profiler import DeviceType, EventList, FunctionEvent, FunctionEventAvg, record_function
-from ..profiler._recording import Recording, refuse
+from .. import _C
+from ..profiler import (
+    DeviceType,
+    EventList,
+    FunctionEvent,
+    FunctionEventAvg,
+    ProfilerActivity,
+    kineto_available,
+    record_function,
+)
+from ..profiler._config import _ExperimentalConfig, checked
+from ..profiler._recording import Recording
 
 __all__ = [
     "DeviceType",
     "EventList",
     "FunctionEvent",
     "FunctionEventAvg",
+    "ProfilerActivity",
+    "_ExperimentalConfig",
     "emit_itt",
     "emit_nvtx",
+    "kineto_available",
+    "load_nvprof",
+    "parse_nvprof_trace",
     "profile",
     "record_function",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "_is_profiler_enabled":  # programs look at it before they spend time on names
+        return _C._profiler.recording()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class profile(Recording):
@@ -38,13 +61,20 @@ class profile(Recording):
         use_cpu: bool = True,
         experimental_config: object | None = None,
         acc_events: bool = False,
+        custom_trace_id_callback: Callable[[], str] | None = None,
+        post_processing_timeout_s: float | None = None,
     ) -> None:
-        refuse("profile", experimental_config=experimental_config)
-        if use_device not in (None, "npu", "cuda"):
-            raise ValueError(f"profile(use_device={use_device!r}): the devices are 'npu' (or 'cuda', for it)")
+        checked(experimental_config)
+        if use_cuda:
+            warnings.warn(
+                "The attribute `use_cuda` will be deprecated soon, please use ``use_device = 'cuda'`` instead.",
+                FutureWarning,
+                stacklevel=2,
+            )
+            use_device = "cuda"
         super().__init__(
             use_cpu=use_cpu,
-            use_device="npu" if use_device or use_cuda else None,
+            use_device=_device(use_device),
             record_shapes=record_shapes,
             profile_memory=profile_memory,
             with_stack=with_stack,
@@ -54,6 +84,8 @@ class profile(Recording):
         )
         self.enabled = enabled
         self.entered = False
+        self.custom_trace_id_callback = custom_trace_id_callback
+        self.post_processing_timeout_s = post_processing_timeout_s
 
     def __enter__(self) -> profile | None:
         if not self.enabled:
@@ -61,6 +93,8 @@ class profile(Recording):
         if self.entered:
             raise RuntimeError("Profiler context manager is not reentrant")
         self.entered = True
+        if self.custom_trace_id_callback is not None:
+            self.add_metadata("trace_id", self.custom_trace_id_callback())
         self.start()
         return self
 
@@ -70,59 +104,43 @@ class profile(Recording):
         if self.recording:
             self.stop()
 
-    @property
-    def function_events(self) -> EventList:
-        if not self._traces:
-            raise RuntimeError("Profiler didn't finish running")
-        return self.events()
+    def toggle_collection_dynamic(self, enabled: bool, activities: Iterable[ProfilerActivity]) -> None:
+        """Leaves ``activities`` out of the recording from here on, or takes them in again."""
+        chosen = set(activities)
+        device = bool(chosen & {ProfilerActivity.NPU, ProfilerActivity.CUDA})
+        self.collect(enabled, cpu=ProfilerActivity.CPU in chosen, device=device)
 
-    @property
-    def self_cpu_time_total(self) -> float:
-        return self.function_events.self_cpu_time_total
 
-    def key_averages(
-        self,
-        group_by_input_shape: bool = False,
-        group_by_stack_n: int = 0,
-        group_by_overload_name: bool = False,
-    ) -> EventList:
-        return self.function_events.key_averages(
-            group_by_input_shape, group_by_stack_n, group_by_overload_name
-        )
+def _device(wanted: str | None) -> str | None:
+    """The NPU, also for programs written for CUDA; a warning for devices that are not there."""
+    if wanted is None:
+        return None
+    if wanted not in ("npu", "cuda", "privateuseone"):
+        warnings.warn(f"The {wanted} is not a valid device option.", stacklevel=3)
+        return None
+    from .. import npu
 
-    def total_average(self) -> FunctionEventAvg:
-        return self.function_events.total_average()
+    if npu.is_available():
+        return "npu"
+    name = wanted.upper()
+    warnings.warn(f"{name} is not available, disabling {name} profiling", stacklevel=3)
+    return None
 
-    def table(
-        self,
-        sort_by: str | None = None,
-        row_limit: int = 100,
-        max_src_column_width: int | None = 75,
-        max_name_column_width: int | None = 55,
-        max_shapes_column_width: int | None = 80,
-        header: str | None = None,
-        top_level_events_only: bool = False,
-        time_unit: str | None = None,
-    ) -> str:
-        return self.function_events.table(
-            sort_by,
-            row_limit,
-            max_src_column_width,
-            max_name_column_width,
-            max_shapes_column_width,
-            header,
-            top_level_events_only,
-            time_unit,
-        )
 
-    def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
-        self.function_events.export_stacks(path, metric)
+def load_nvprof(path: str) -> NoReturn:
+    """Not offered: files of NVIDIA's nvprof have nothing to do with these devices."""
+    _no_nvprof("load_nvprof")
 
-    def __repr__(self) -> str:
-        return repr(self.events()) if self._traces else "<unfinished torch.autograd.profile>"
 
-    def __str__(self) -> str:
-        return self.table() if self._traces else "<unfinished torch.autograd.profile>"
+def parse_nvprof_trace(path: str) -> NoReturn:
+    """Not offered, like :func:`load_nvprof`."""
+    _no_nvprof("parse_nvprof_trace")
+
+
+def _no_nvprof(name: str) -> NoReturn:
+    raise NotImplementedError(
+        f"{name}: files of NVIDIA's nvprof are not read. Use torch.profiler.profile and export_chrome_trace()."
+    )
 
 
 class _Emit:

@@ -147,5 +147,6 @@ class device_of(device):
 from . import amp as amp  # noqa: E402
 from . import memory as memory  # noqa: E402
 from . import nvtx as nvtx  # noqa: E402
+from . import profiler as profiler  # noqa: E402
 from . import random as random  # noqa: E402
 from . import streams as streams  # noqa: E402

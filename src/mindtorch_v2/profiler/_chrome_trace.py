@@ -21,6 +21,7 @@ from ._device_tracks import DeviceTracks, instant, us
 from ._events import native_rows
 from ._function_event import memory_fields
 from ._kinds import DeviceType, EventKind
+from ._python_calls import call_name, module_number
 from ._stacks import stack_of
 
 _BASE_INTERVAL_NS = 7_889_238 * 10**9  # a quarter of a year: what Kineto rounds the base time down to
@@ -28,6 +29,7 @@ _BASE_INTERVAL_NS = 7_889_238 * 10**9  # a quarter of a year: what Kineto rounds
 _CATEGORIES = {
     EventKind.OPERATOR: "cpu_op", EventKind.VISIT: "cpu_op", EventKind.RUN: "cpu_op",
     EventKind.ANNOTATION: "user_annotation", EventKind.MODULE: "python_function",
+    EventKind.PYTHON: "python_function",
 }  # fmt: skip
 _RUNTIME_CALLS = {
     "aclnnLaunch": "cudaLaunchKernel", "aclrtMemcpyAsync": "cudaMemcpyAsync", "aclrtMemcpy": "cudaMemcpy",
@@ -102,6 +104,8 @@ class _Writer:
         self._pid = os.getpid()
         self._threads: list[tuple[int, int]] = trace.threads()  # (number, system id)
         self._parents = array("q")
+        self._calls = array("q")  # the Python call around each event; 0 for none
+        self._python_calls = 0
         self._annotations: dict[int, str] = {}
         self._modules: dict[int, str] = {}  # path of the module around, by event; only with modules
         self._forward: dict[int, tuple[int, int]] = {}  # thread and start, by number of the node
@@ -113,8 +117,10 @@ class _Writer:
         for index, row in enumerate(native_rows(trace)):
             self._parents.append(row[6])
             if row[0] == EventKind.MEMORY:
+                self._calls.append(0)
                 yield self._memory_event(index, row)
             elif row[0] == EventKind.CALL:
+                self._calls.append(0)
                 yield self._call(row)
             else:
                 yield self._duration_event(index, row)
@@ -161,10 +167,15 @@ class _Writer:
 
     def _duration_event(self, index: int, row: tuple[Any, ...]) -> str:
         kind, name, overload, _, _, _, parent, _, npu, number, (before, after, stack, inputs) = row
-        args = [f'"External id": {index + 1}, "Record function id": 0']
+        if kind in (EventKind.PYTHON, EventKind.MODULE):
+            name = call_name(name)
+            args = [self._call_args(kind, name, parent)]
+        else:
+            self._calls.append(self._calls[parent] if parent >= 0 else 0)
+            args = [f'"External id": {index + 1}, "Record function id": 0']
         if kind == EventKind.ANNOTATION:
             self._annotations[index] = name
-        elif kind != EventKind.MODULE and number >= 0:
+        elif kind in (EventKind.OPERATOR, EventKind.VISIT, EventKind.RUN) and number >= 0:
             thread = 0 if kind == EventKind.OPERATOR else self._forward_thread(number)
             args.append(f'"Sequence number": {number}, "Fwd thread id": {thread}')
         args.append('"device_type": "NPU"' if npu >= 0 else '"device_type": "CPU"')
@@ -178,10 +189,20 @@ class _Writer:
             path = self._module_paths.get(name) if kind == EventKind.MODULE else self._modules.get(parent)
             if path:
                 self._modules[index] = path
+            if path and kind != EventKind.PYTHON:
                 args.append(f'"Module Hierarchy": {self._text(path)}')
-        args += [f'"{field}": {value}' for field, value in memory_fields(npu, before, after).items()]
+        if kind != EventKind.PYTHON:
+            args += [f'"{field}": {value}' for field, value in memory_fields(npu, before, after).items()]
         args.append(f'"Ev Idx": {index}')
         return self._duration(_CATEGORIES[kind], name, row, "{" + ", ".join(args) + "}")
+
+    def _call_args(self, kind: EventKind, name: str, parent: int) -> str:
+        """How calls of Python functions refer to each other."""
+        self._python_calls += 1
+        around = self._calls[parent] if parent >= 0 else 0
+        self._calls.append(self._python_calls)
+        args = f'"Python parent id": {around or "null"}, "Python id": {self._python_calls}'
+        return f'{args}, "Python module id": {module_number(name)}' if kind == EventKind.MODULE else args
 
     def _forward_thread(self, number: int) -> int:
         found = self._forward.get(number)
@@ -210,7 +231,7 @@ class _Writer:
         npu, address, (size, allocated, reserved) = row[8], row[9], row[10]
         kind = DeviceType.NPU if npu >= 0 else DeviceType.CPU
         return (
-            '{"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", '
+            f'{{"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "{row[1]}", '
             f'"pid": {self._pid}, "tid": {self._threads[row[3]][1]}, "ts": {us(row[4] - self._base_ns)}, '
             f'"args": {{"Total Reserved": {reserved}, "Total Allocated": {allocated}, "Bytes": {size}, '
             f'"Addr": {address}, "Device Id": {npu}, "Device Type": {int(kind)}, "Ev Idx": {index}}}}}'

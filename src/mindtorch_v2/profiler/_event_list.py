@@ -105,5 +105,12 @@ class EventList(list[Any]):
                     frames = ";".join(entry.translate(_IN_STACKS) for entry in reversed(event.stack))
                     out.write(f"{frames} {value}\n")
 
+    def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
+        """Not offered for lists, which have lost the order and the links of what was recorded."""
+        raise NotImplementedError(
+            "EventList.export_chrome_trace(): export the profiler that recorded the events, with "
+            "prof.export_chrome_trace(path)"
+        )
+
     def __str__(self) -> str:
         return self.table()

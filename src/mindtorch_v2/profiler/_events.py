@@ -7,10 +7,12 @@ from typing import Any
 
 from ._flops import SHOWN_IN, flops_of
 from ._function_event import FunctionEvent, Kernel
-from ._kinds import WORK, EventKind
+from ._kinds import MEMORY_EVENT_NAME, WORK, EventKind
 from ._memory_use import attribute_memory
+from ._python_calls import call_name, module_number
 from ._stacks import stack_of
 
+_FORWARD_TO_BACKWARD = 1  # Kineto's type of an arrow
 _BATCH = 4096  # rows that are read from a native trace at once
 
 
@@ -34,17 +36,25 @@ def build_events(
     by_id: list[FunctionEvent | None] = []
     result: list[FunctionEvent] = []
     changes: list[tuple[int, int, int, int, FunctionEvent | None]] = []
+    calls = 0
     for event_id, row in enumerate(native_rows(trace)):
         kind, parent = row[0], row[6]
         outer = by_id[parent] if parent >= 0 else None
-        if kind == EventKind.MEMORY:
+        if kind == EventKind.MEMORY and row[1] == MEMORY_EVENT_NAME:
             changes.append((row[4], row[8], row[9], row[10][0], outer))
             if outer is not None:
                 by_id.append(None)  # it is part of what it happened in
                 continue
+        elif kind == EventKind.MEMORY:
+            outer = None  # an allocation that failed is no memory of what wanted it
         event = FunctionEvent.from_row(event_id, row, numbers[row[3]], base_ns, use_device)
         if kind not in (EventKind.MEMORY, EventKind.CALL):
             event.stack = stack_of(row[10][2])
+        while outer is not None and outer.time_range.end < event.time_range.end:
+            outer = outer.cpu_parent  # an annotation that was opened in one function and closed in another
+        if event.is_python_function:
+            calls += 1
+            _number(event, calls, outer)
         event.cpu_parent = outer
         if outer is not None:
             outer.cpu_children.append(event)
@@ -65,6 +75,18 @@ def build_events(
     return result
 
 
+def _number(event: FunctionEvent, number: int, outer: FunctionEvent | None) -> None:
+    """The numbers by which calls of Python functions refer to each other."""
+    while outer is not None and not outer.is_python_function:
+        outer = outer.cpu_parent
+    event.python_id = number
+    event.python_parent_id = outer.python_id if outer is not None else -1
+    if event.kind is EventKind.MODULE:
+        event.python_module_id = module_number(event.name)
+    else:
+        event.name = event.trace_name = call_name(event.name)
+
+
 def _count(event: FunctionEvent, flops: int) -> None:
     shown_in = SHOWN_IN.get(event.name)
     target: FunctionEvent | None = event
@@ -76,9 +98,11 @@ def _count(event: FunctionEvent, flops: int) -> None:
 def _link_backward(events: list[FunctionEvent]) -> None:
     """Nodes know the thread of their forward; what runs inside them has the stack of the forward."""
     forward: dict[int, FunctionEvent] = {}
+    innermost: dict[int, FunctionEvent] = {}
     for event in events:
         if event.kind is EventKind.OPERATOR and event.sequence_nr >= 0:
             forward.setdefault(event.sequence_nr, event)
+            innermost[event.sequence_nr] = event
     for event in events:
         outer = event.cpu_parent
         if event.kind in (EventKind.VISIT, EventKind.RUN):
@@ -87,6 +111,10 @@ def _link_backward(events: list[FunctionEvent]) -> None:
                 event.fwd_thread = made_by.thread
                 event.stack = made_by.stack
                 event.module_hierarchy = made_by.module_hierarchy
+                start = innermost[event.sequence_nr]
+                start.flow_start = True
+                for end in (start, event):
+                    end.flow_id, end.flow_type = event.sequence_nr, _FORWARD_TO_BACKWARD
         elif outer is not None and outer.kind is EventKind.RUN:
             event.stack = outer.stack
             event.module_hierarchy = outer.module_hierarchy

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from ._arguments import Argument, decode, shape_of, strides_of, type_of, value_of
 from ._format import format_time
-from ._kinds import STEP_PREFIX, DeviceType, EventKind, TaskKind
+from ._kinds import STEP_PREFIX, DeviceType, EventKind, RecordScope, TaskKind
 from ._memory_use import MemoryUse
 
 _ACTIVITIES = {
     EventKind.ANNOTATION: "user_annotation", EventKind.MEMORY: "cpu_instant_event",
-    EventKind.MODULE: "python_function", EventKind.CALL: "cuda_runtime",
+    EventKind.MODULE: "python_function", EventKind.PYTHON: "python_function", EventKind.CALL: "cuda_runtime",
+}  # fmt: skip
+_KIND_NAMES = {
+    EventKind.ANNOTATION: "scope", EventKind.MODULE: "scope", EventKind.PYTHON: "scope", EventKind.CALL: "call",
 }  # fmt: skip
 _TASK_ACTIVITIES = {
     TaskKind.KERNEL: "kernel", TaskKind.COPY: "gpu_memcpy", TaskKind.HOST_COPY: "gpu_memcpy",
     TaskKind.FILL: "gpu_memset",
 }  # fmt: skip
-_FUNCTION, _BACKWARD_FUNCTION, _USER_SCOPE = 0, 1, 7  # PyTorch's RecordScope
 
 
 class Interval:
@@ -64,6 +67,13 @@ class FormattedTimesMixin:
         return self.device_time_total / self.count if self.count else 0.0
 
     @property
+    def cuda_time(self) -> float:
+        warnings.warn(
+            "`cuda_time` is deprecated, please use `device_time` instead.", FutureWarning, stacklevel=2
+        )
+        return self.device_time
+
+    @property
     def cpu_time_str(self) -> str:
         return format_time(self.cpu_time)
 
@@ -97,9 +107,10 @@ class FunctionEvent(FormattedTimesMixin):
 
     __slots__ = (
         "_arguments", "activity_type", "cpu_children", "cpu_memory_usage", "cpu_parent", "device_memory_usage",
-        "device_resource_id", "device_type", "duration_ns", "flops", "fwd_thread", "id", "kernels", "kind",
-        "linked_correlation_id", "memory", "memory_after", "memory_before", "module_hierarchy", "name", "npu",
-        "overload_name", "sequence_nr", "stack", "step", "thread", "time_range", "trace_name", "use_device",
+        "device_resource_id", "device_type", "duration_ns", "flops", "flow_id", "flow_start", "flow_type",
+        "fwd_thread", "id", "kernels", "kind", "linked_correlation_id", "memory", "memory_after", "memory_before",
+        "module_hierarchy", "name", "npu", "overload_name", "python_id", "python_module_id", "python_parent_id",
+        "sequence_nr", "stack", "step", "thread", "time_range", "trace_name", "use_device",
     )  # fmt: skip
 
     count = 1
@@ -107,6 +118,8 @@ class FunctionEvent(FormattedTimesMixin):
     is_async = False
     is_remote = False
     is_legacy = False
+    event_metadata = None  # of Kineto's, which knows CUDA's kernels more closely
+    _metadata_json = ""
 
     def __init__(
         self,
@@ -143,7 +156,11 @@ class FunctionEvent(FormattedTimesMixin):
         self.stack: tuple[str, ...] = ()
         self.module_hierarchy = ""
         self.sequence_nr = -1
-        self.fwd_thread: int | None = None
+        self.fwd_thread = 0  # of a node of the backward pass: where its forward ran
+        self.flow_id = 0  # of an arrow from forward to backward (type 1): the number of the node
+        self.flow_type = 0
+        self.flow_start = False
+        self.python_id = self.python_parent_id = self.python_module_id = -1  # of calls of Python functions
         self.linked_correlation_id = 0
         self.device_resource_id = thread
         self.device_type = DeviceType.CPU
@@ -204,8 +221,8 @@ class FunctionEvent(FormattedTimesMixin):
     @property
     def scope(self) -> int:
         if self.kind is EventKind.RUN:
-            return _BACKWARD_FUNCTION
-        return _USER_SCOPE if self.kind is EventKind.ANNOTATION else _FUNCTION
+            return RecordScope.BACKWARD_FUNCTION.value
+        return (RecordScope.USER_SCOPE if self.kind is EventKind.ANNOTATION else RecordScope.FUNCTION).value
 
     @property
     def is_user_annotation(self) -> bool:
@@ -213,7 +230,7 @@ class FunctionEvent(FormattedTimesMixin):
 
     @property
     def is_python_function(self) -> bool:
-        return self.kind is EventKind.MODULE
+        return self.kind is EventKind.MODULE or self.kind is EventKind.PYTHON
 
     @property
     def device_index(self) -> int:
@@ -238,6 +255,14 @@ class FunctionEvent(FormattedTimesMixin):
     def input_dtypes(self) -> list[str]:
         """C++ names of the tensors' types, as in PyTorch; "Scalar" and "ScalarList" for numbers."""
         return [type_of(argument) for argument in self._arguments]
+
+    structured_input_shapes = input_shapes
+    structured_input_strides = input_strides
+
+    @property
+    def kwinputs(self) -> dict[str, Any]:
+        """Arguments are recorded by position."""
+        return {}
 
     @property
     def concrete_inputs(self) -> list[Any]:
@@ -281,6 +306,28 @@ class FunctionEvent(FormattedTimesMixin):
         """Memory before and after, under ``profile_memory=True``."""
         return memory_fields(self.npu, self.memory_before, self.memory_after)
 
+    # --- older names, which PyTorch warns about ---
+
+    @property
+    def cuda_time_total(self) -> float:
+        _deprecated("cuda_time_total", "device_time_total")
+        return self.device_time_total
+
+    @property
+    def self_cuda_time_total(self) -> float:
+        _deprecated("self_cuda_time_total", "self_device_time_total")
+        return self.self_device_time_total
+
+    @property
+    def self_cuda_memory_usage(self) -> int:
+        _deprecated("self_cuda_memory_usage", "self_device_memory_usage")
+        return self.self_device_memory_usage
+
+    @property
+    def metadata_json(self) -> str:
+        _deprecated("metadata_json", "event_metadata")
+        return self._metadata_json
+
     # --- as a mapping ---
 
     @property
@@ -288,9 +335,7 @@ class FunctionEvent(FormattedTimesMixin):
         if isinstance(self.kind, TaskKind):
             kind = "task"
         else:
-            kind = {EventKind.ANNOTATION: "scope", EventKind.MODULE: "scope", EventKind.CALL: "call"}.get(
-                self.kind, "op"
-            )
+            kind = _KIND_NAMES.get(self.kind, "op")
         return {
             "name": self.trace_name,
             "kind": kind,
@@ -318,14 +363,21 @@ class FunctionEvent(FormattedTimesMixin):
         return self._mapping.get(key, default)
 
     def __repr__(self) -> str:
+        device = self.use_device
         return (
             f"<FunctionEvent id={self.id} name={self.name} overload_name={self.overload_name} "
-            f"device_type={self.device_type.name} cpu_time={self.cpu_time_str} "
+            f"device_type={self.device_type} node_id={self.node_id} cpu_time={self.cpu_time_str} "
             f"start_us={self.time_range.start} end_us={self.time_range.end} "
-            f"cpu_children={[child.id for child in self.cpu_children]} npu_time={self.device_time_str} "
-            f"thread={self.thread} input_shapes={self.input_shapes} cpu_memory_usage={self.cpu_memory_usage} "
-            f"npu_memory_usage={self.device_memory_usage} seq_nr={self.sequence_nr}>"
+            f"cpu_children={[child.id for child in self.cpu_children]} {device}_time={self.device_time_str} "
+            f"name={self.name} thread={self.thread} input_shapes={self.input_shapes} "
+            f"cpu_memory_usage={self.cpu_memory_usage} {device}_memory_usage={self.device_memory_usage} "
+            f"is_async={self.is_async} is_remote={self.is_remote} seq_nr={self.sequence_nr} "
+            f"is_legacy={self.is_legacy}>"
         )
+
+
+def _deprecated(name: str, instead: str) -> None:
+    warnings.warn(f"`{name}` is deprecated. Use `{instead}` instead.", FutureWarning, stacklevel=3)
 
 
 def memory_fields(npu: int, before: int | None, after: int | None) -> dict[str, int]:

@@ -15,6 +15,7 @@ class EventKind(enum.IntEnum):
     RUN = 4  # and runs it
     MODULE = 5
     CALL = 6  # of the device's runtime
+    PYTHON = 7  # a call of a Python function
 
 
 class TaskKind(enum.IntEnum):
@@ -40,7 +41,49 @@ class DeviceType(enum.IntEnum):
 
     CPU = 0
     CUDA = 1
+    MKLDNN = 2
+    OPENGL = 3
+    OPENCL = 4
+    IDEEP = 5
+    HIP = 6
+    FPGA = 7
+    MAIA = 8
+    XLA = 9
+    Vulkan = 10
+    Metal = 11
+    XPU = 12
+    MPS = 13
+    Meta = 14
+    HPU = 15
+    VE = 16
+    Lazy = 17
+    IPU = 18
+    MTIA = 19
     NPU = 20
+    PrivateUse1 = 20
+
+    def __str__(self) -> str:
+        return f"DeviceType.{self.name}"
+
+
+class RecordScope(enum.IntEnum):
+    """PyTorch's numbers for what an event of the host is (``event.scope``)."""
+
+    FUNCTION = 0
+    BACKWARD_FUNCTION = 1
+    TORCHSCRIPT_FUNCTION = 2
+    KERNEL_FUNCTION_DTYPE = 3
+    CUSTOM_CLASS = 4
+    BUILD_FEATURE = 5
+    LITE_INTERPRETER = 6
+    USER_SCOPE = 7
+    STATIC_RUNTIME_OP = 8
+    STATIC_RUNTIME_MODEL = 9
+
+    def __str__(self) -> str:
+        return f"RecordScope.{self.name}"
 
 
 STEP_PREFIX = "ProfilerStep#"
+MEMORY_EVENT_NAME = "[memory]"
+OUT_OF_MEMORY_EVENT_NAME = "[OutOfMemory]"  # an allocation that failed

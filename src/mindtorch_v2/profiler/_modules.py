@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 from .. import _C
@@ -20,8 +18,15 @@ def _recorded_call(module: Any, /, *args: Any, **kwargs: Any) -> Any:
     call, watch = _original, _watches[-1] if _watches else None
     if watch is None:  # the recording ended while this call was on its way
         return type(module).__call__(module, *args, **kwargs)
-    with watch.inside(module):
+    outer = getattr(watch.thread, "module", None)
+    scope = _native.begin_scope(watch.name(module, outer), True)
+    watch.thread.module = module
+    try:
         return call(module, *args, **kwargs)
+    finally:
+        watch.thread.module = outer
+        if scope is not None:
+            scope.end()
 
 
 class ModuleWatch:
@@ -31,12 +36,12 @@ class ModuleWatch:
     """
 
     def __init__(self) -> None:
-        self.paths: dict[str, str] = {}  # of events' names: "GPT.blocks.0.attention"
         self._names: dict[int, str] = {}
-        self._kept: list[Any] = []  # ids stay theirs while the module lives
+        # Modules with the one that called them first. An id stays theirs while the module lives.
+        self._kept: list[tuple[Any, Any]] = []
         self._counts: dict[str, int] = {}
         self._lock = threading.Lock()
-        self._thread = threading.local()
+        self.thread = threading.local()  # the module that runs in it
 
     def start(self) -> None:
         global _original
@@ -54,31 +59,23 @@ class ModuleWatch:
         if not _watches:
             Module.__call__ = _original  # type: ignore[method-assign]
 
-    @contextlib.contextmanager
-    def inside(self, module: Any) -> Iterator[None]:
-        outer = getattr(self._thread, "module", None)
-        scope = _native.begin_scope(self._name(module, outer), True)
-        self._thread.module = module
-        try:
-            yield
-        finally:
-            self._thread.module = outer
-            if scope is not None:
-                scope.end()
-
-    def _name(self, module: Any, outer: Any) -> str:
+    def name(self, module: Any, outer: Any) -> str:
         with self._lock:
             name = self._names.get(id(module))
             if name is None:
                 kind = type(module).__name__
                 number = self._counts[kind] = self._counts.get(kind, -1) + 1
                 name = self._names[id(module)] = f"nn.Module: {kind}_{number}"
-                self._kept.append(module)
-                self.paths[name] = self._path(module, outer, kind)
+                self._kept.append((module, outer))
             return name
 
-    def _path(self, module: Any, outer: Any, kind: str) -> str:
-        if outer is None:
-            return kind
-        inside = next((name for name, found in outer.named_modules() if found is module), None)
-        return f"{self.paths[self._names[id(outer)]]}.{inside or kind}"
+    def paths(self) -> dict[str, str]:
+        """Where the modules are, by the names of their events: ``GPT.blocks.0.attention``."""
+        found: dict[str, str] = {}
+        for module, outer in self._kept:  # the outer one comes first
+            path = type(module).__name__
+            if outer is not None:
+                inside = next((name for name, each in outer.named_modules() if each is module), path)
+                path = f"{found[self._names[id(outer)]]}.{inside}"
+            found[self._names[id(module)]] = path
+        return found

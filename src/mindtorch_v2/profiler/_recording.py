@@ -10,12 +10,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from .. import _C
+from ._averages import FunctionEventAvg
 from ._chrome_trace import write_chrome_trace
 from ._event_list import EventList
 from ._events import build_events
 from ._modules import ModuleWatch
+from ._python_calls import ThreadWatch
 
 _native = _C._profiler
+os.register_at_fork(after_in_child=_native.forget)
 
 
 class Recording:
@@ -47,7 +50,7 @@ class Recording:
         self.acc_events = acc_events  # events of earlier recordings stay
         self.metadata: dict[str, Any] = {}
         self._session = 0  # 0: not recording
-        self._modules: ModuleWatch | None = None
+        self._watches: list[ModuleWatch | ThreadWatch] = []
         self._traces: list[tuple[Any, Mapping[str, str]]] = []  # and the paths of modules
         self._events: EventList | None = None
 
@@ -55,25 +58,42 @@ class Recording:
     def recording(self) -> bool:
         return self._session != 0
 
+    @property
+    def finished(self) -> bool:
+        """Whether something has been recorded and stopped."""
+        return bool(self._traces)
+
     def start(self) -> None:
-        self._session = _native.start(
-            ops=self.use_cpu,
-            tasks=self.use_device is not None,
-            shapes=self.record_shapes or self.with_flops,
-            memory=self.profile_memory,
-            stacks=self.with_stack,
-            npus=_watched_npus() if self.profile_memory else [],
-        )
-        if self.with_modules:
-            self._modules = ModuleWatch()
-            self._modules.start()
+        watches: list[ModuleWatch | ThreadWatch] = []
+        if self.with_modules or self.with_stack:
+            watches.append(ModuleWatch())
+        if self.with_stack:
+            watches.append(ThreadWatch())
+        for watch in watches:
+            watch.start()
+        try:
+            self._session = _native.start(
+                ops=self.use_cpu,
+                tasks=self.use_device is not None,
+                shapes=self.record_shapes or self.with_flops,
+                memory=self.profile_memory,
+                stacks=self.with_stack,
+                npus=_watched_npus() if self.profile_memory else [],
+            )
+        except BaseException:
+            for watch in watches:
+                watch.stop()
+            raise
+        self._watches = watches
 
     def stop(self) -> None:
         session, self._session = self._session, 0
-        modules, self._modules = self._modules, None
-        if modules is not None:
-            modules.stop()
-        trace = _native.stop(session)
+        watches, self._watches = self._watches, []
+        try:
+            trace = _native.stop(session)
+        finally:
+            for watch in watches:
+                watch.stop()
         if trace.taken_over:
             warnings.warn(
                 "Another profiler was started while this one was recording, and took over: this one has no "
@@ -81,7 +101,8 @@ class Recording:
                 stacklevel=3,
             )
         kept = self._traces if self.acc_events else []
-        self._traces = [*kept, (trace, modules.paths if modules is not None else {})]
+        paths = next((watch.paths() for watch in watches if isinstance(watch, ModuleWatch)), {})
+        self._traces = [*kept, (trace, paths)]
         self._events = None
 
     def events(self) -> EventList:
@@ -101,7 +122,73 @@ class Recording:
                 )
         return self._events
 
+    @property
+    def function_events(self) -> EventList:
+        if not self._traces:
+            raise RuntimeError("Profiler didn't finish running")
+        return self.events()
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        return self.function_events.self_cpu_time_total
+
+    def key_averages(
+        self,
+        group_by_input_shape: bool = False,
+        group_by_stack_n: int = 0,
+        group_by_overload_name: bool = False,
+    ) -> EventList:
+        return self.function_events.key_averages(
+            group_by_input_shape, group_by_stack_n, group_by_overload_name
+        )
+
+    def total_average(self) -> FunctionEventAvg:
+        return self.function_events.total_average()
+
+    def table(
+        self,
+        sort_by: str | None = None,
+        row_limit: int = 100,
+        max_src_column_width: int | None = 75,
+        max_name_column_width: int | None = 55,
+        max_shapes_column_width: int | None = 80,
+        header: str | None = None,
+        top_level_events_only: bool = False,
+        time_unit: str | None = None,
+    ) -> str:
+        return self.function_events.table(
+            sort_by,
+            row_limit,
+            max_src_column_width,
+            max_name_column_width,
+            max_shapes_column_width,
+            header,
+            top_level_events_only,
+            time_unit,
+        )
+
+    def __repr__(self) -> str:
+        return repr(self.events()) if self._traces else "<unfinished torch.autograd.profile>"
+
+    def __str__(self) -> str:
+        return self.table() if self._traces else "<unfinished torch.autograd.profile>"
+
+    def collect(self, enable: bool, *, cpu: bool, device: bool) -> None:
+        """Leaves operators or what the device does out of the running recording, or takes them in again."""
+        if self.recording:
+            _native.collect(enable, ops=cpu and self.use_cpu, tasks=device and self.use_device is not None)
+
+    def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
+        if not self.with_stack:
+            raise AssertionError("export_stacks() requires with_stack=True")
+        self.events().export_stacks(path, metric)
+
     def add_metadata(self, key: str, value: str) -> None:
+        if not isinstance(value, str):
+            raise TypeError(
+                f"add_metadata({key!r}): the value must be a str, got {type(value).__name__}; "
+                "add_metadata_json() takes numbers and lists as JSON text"
+            )
         self.metadata[key] = value
 
     def add_metadata_json(self, key: str, value: str) -> None:
@@ -134,10 +221,3 @@ def _watched_npus() -> list[int]:
     for index in indices:
         allocator.get_allocator(index)
     return list(indices)
-
-
-def refuse(function: str, **features: object) -> None:
-    """Features that PyTorch's profiler has and this one does not are an error when asked for."""
-    for name, value in features.items():
-        if value:
-            raise NotImplementedError(f"{function}({name}={value!r}) is not supported; leave {name} out")

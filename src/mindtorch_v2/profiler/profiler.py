@@ -6,28 +6,27 @@ import enum
 import os
 import socket
 import time
-import uuid
 import warnings
 from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any
 
 from .. import _C
-from ._event_list import EventList
+from ._execution_trace import ExecutionTraceObserver
 from ._kinds import STEP_PREFIX
+from ._kineto_profile import ProfilerActivity, _KinetoProfile, supported_activities
 from ._record_function import record_function
-from ._recording import Recording, refuse
+
+__all__ = [
+    "ProfilerAction",
+    "ProfilerActivity",
+    "profile",
+    "schedule",
+    "supported_activities",
+    "tensorboard_trace_handler",
+]
 
 _native = _C._profiler
-
-
-class ProfilerActivity(enum.Enum):
-    """What to record: ``CPU`` is operators, which the host runs for tensors on every device; ``NPU`` is what
-    the NPU does. ``CUDA`` is taken for the NPU, for programs that were written for another device."""
-
-    CPU = 0
-    CUDA = 2
-    NPU = 3
 
 
 class ProfilerAction(enum.Enum):
@@ -40,14 +39,6 @@ class ProfilerAction(enum.Enum):
 
 
 _RECORDING = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
-_DEVICE_ACTIVITIES = {ProfilerActivity.NPU, ProfilerActivity.CUDA}
-
-
-def supported_activities() -> set[ProfilerActivity]:
-    """The activities that can be recorded here."""
-    from .. import npu
-
-    return {ProfilerActivity.CPU, ProfilerActivity.NPU} if npu.is_available() else {ProfilerActivity.CPU}
 
 
 def schedule(
@@ -85,9 +76,13 @@ def _always(step: int) -> ProfilerAction:
 
 
 def tensorboard_trace_handler(
-    dir_name: str | os.PathLike[str], worker_name: str | None = None, use_gzip: bool = False
+    dir_name: str | os.PathLike[str],
+    worker_name: str | None = None,
+    use_gzip: bool = False,
+    use_python_export: bool = False,
 ) -> Callable[[profile], None]:
-    """For ``on_trace_ready``: writes each trace to ``dir_name`` under the name that TensorBoard looks for."""
+    """For ``on_trace_ready``: writes each trace to ``dir_name`` under the name that TensorBoard looks for.
+    ``use_python_export`` changes nothing: there is one way to write a trace."""
 
     def handle(prof: profile) -> None:
         try:
@@ -101,7 +96,7 @@ def tensorboard_trace_handler(
     return handle
 
 
-class profile:
+class profile(_KinetoProfile):
     """Records what happens inside it::
 
         with torch.profiler.profile(profile_memory=True) as prof:
@@ -117,58 +112,52 @@ class profile:
     def __init__(
         self,
         *,
-        activities: Iterable[ProfilerActivity] | None = None,
+        activities: Iterable[ProfilerActivity | dict[ProfilerActivity, list[str]]] | None = None,
         schedule: Callable[[int], ProfilerAction] | None = None,
-        on_trace_ready: Callable[[profile], Any] | None = None,
+        on_trace_ready: Callable[..., Any] | None = None,
         record_shapes: bool = False,
         profile_memory: bool = False,
         with_stack: bool = False,
         with_flops: bool = False,
         with_modules: bool = False,
         experimental_config: object | None = None,
-        execution_trace_observer: object | None = None,
+        execution_trace_observer: Any = None,
         acc_events: bool = False,
         use_cuda: bool | None = None,
         custom_trace_id_callback: Callable[[], str] | None = None,
+        post_processing_timeout_s: float | None = None,
     ) -> None:
-        refuse(
-            "profile",
-            experimental_config=experimental_config,
-            execution_trace_observer=execution_trace_observer,
-        )
-        self.activities = set(supported_activities() if activities is None else activities)
+        chosen = list(supported_activities() if activities is None else activities)
         if use_cuda is not None:
             warnings.warn(
                 "`use_cuda` is deprecated, use `activities` argument instead", FutureWarning, stacklevel=2
             )
-            (self.activities.add if use_cuda else self.activities.discard)(ProfilerActivity.NPU)
-        if not self.activities & set(ProfilerActivity):
+            if use_cuda and ProfilerActivity.CUDA not in chosen:
+                chosen.append(ProfilerActivity.CUDA)
+            elif not use_cuda:
+                chosen = [each for each in chosen if each is not ProfilerActivity.CUDA]
+        if not any(isinstance(each, ProfilerActivity | dict) for each in chosen):
             raise AssertionError("No valid profiler activities found")
-        self.schedule = schedule or _always
-        self.record_steps = schedule is not None
-        self.on_trace_ready = on_trace_ready
-        self.record_shapes = record_shapes
-        self.profile_memory = profile_memory
-        self.with_stack = with_stack
-        self.with_flops = with_flops
-        self.with_modules = with_modules
-        self.acc_events = acc_events
-        self.custom_trace_id_callback = custom_trace_id_callback
-        self.use_device = "npu" if self.activities & _DEVICE_ACTIVITIES else None
-        self.step_num = 0
-        self.current_action = self.schedule(0)
-        self.profiler: Recording | None = None  # from the first recorded step on
-        self._recording = Recording(
-            use_cpu=ProfilerActivity.CPU in self.activities,
-            use_device=self.use_device,
+        super().__init__(
+            activities=chosen,
             record_shapes=record_shapes,
             profile_memory=profile_memory,
             with_stack=with_stack,
             with_flops=with_flops,
             with_modules=with_modules,
+            experimental_config=experimental_config,
+            execution_trace_observer=execution_trace_observer
+            or ExecutionTraceObserver.build_execution_trace_obs_from_env(),
             acc_events=acc_events,
+            custom_trace_id_callback=custom_trace_id_callback,
+            post_processing_timeout_s=post_processing_timeout_s,
         )
-        self._step_annotation: record_function | None = None
+        self.schedule = schedule or _always
+        self.record_steps = schedule is not None
+        self.on_trace_ready = on_trace_ready
+        self.step_num = 0
+        self.current_action = self.schedule(0)
+        self.step_rec_fn: record_function | None = None
 
     # --- control ---
 
@@ -180,6 +169,8 @@ class profile:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+        if self.execution_trace_observer is not None:
+            self.execution_trace_observer.cleanup()
 
     def start(self) -> None:
         self._change(ProfilerAction.NONE, self.current_action)
@@ -200,7 +191,7 @@ class profile:
         if self.profiler is None and self.current_action in _RECORDING:
             raise AssertionError("Profiler must be initialized before stopping trace")
         if self._recording.recording:
-            self._stop_trace()
+            self.stop_trace()
             self._trace_ready()
 
     def _change(self, before: ProfilerAction, after: ProfilerAction) -> None:
@@ -214,78 +205,26 @@ class profile:
         if self._recording.recording and (
             before is ProfilerAction.RECORD_AND_SAVE or after not in _RECORDING
         ):
-            self._stop_trace()
+            self.stop_trace()
             if before is ProfilerAction.RECORD_AND_SAVE:
                 self._trace_ready()
         if after in _RECORDING and before is not ProfilerAction.RECORD:
-            self._start_trace()
+            self.prepare_trace()
+            self.start_trace()
 
     def _enter_step(self) -> None:
         _native.set_step(self.step_num)
         if self.record_steps:
-            self._step_annotation = record_function(f"{STEP_PREFIX}{self.step_num}").__enter__()
+            self.step_rec_fn = record_function(f"{STEP_PREFIX}{self.step_num}").__enter__()
 
     def _leave_step(self) -> None:
-        annotation, self._step_annotation = self._step_annotation, None
+        annotation, self.step_rec_fn = self.step_rec_fn, None
         if annotation is not None:
             annotation.__exit__(None, None, None)
-
-    def _start_trace(self) -> None:
-        callback = self.custom_trace_id_callback
-        self.add_metadata("trace_id", callback() if callback else uuid.uuid4().hex.upper())
-        self._recording.start()
-        self.profiler = self._recording
-
-    def _stop_trace(self) -> None:
-        self._recording.stop()
 
     def _trace_ready(self) -> None:
         if self.on_trace_ready is not None:
             self.on_trace_ready(self)
-
-    # --- results ---
-
-    def _recorded(self, purpose: str) -> Recording:
-        if self.profiler is None:
-            raise AssertionError(
-                f"Profiler must be initialized before {purpose}: nothing has been recorded. Start the "
-                "profiler, and if it has a schedule, call step() often enough to reach an active step."
-            )
-        return self.profiler
-
-    def events(self) -> EventList:
-        """The operators and annotations of the last cycle (of all cycles with ``acc_events=True``)."""
-        return self._recorded("accessing events").events()
-
-    def key_averages(
-        self,
-        group_by_input_shape: bool = False,
-        group_by_stack_n: int = 0,
-        group_by_overload_name: bool = False,
-    ) -> EventList:
-        """The events summed up by name; see :meth:`EventList.table`."""
-        events = self._recorded("getting key averages").events()
-        return events.key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
-
-    def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
-        """Writes the last cycle for Perfetto, chrome://tracing or TensorBoard; ``.gz`` compresses."""
-        self._recorded("exporting chrome trace").export_chrome_trace(path)
-
-    def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
-        """Writes stacks and times for flame graph tools; needs ``with_stack=True``."""
-        self._recorded("exporting stacks").events().export_stacks(path, metric)
-
-    def add_metadata(self, key: str, value: str) -> None:
-        """Text for the top level of the exported trace."""
-        self._recording.add_metadata(key, value)
-
-    def add_metadata_json(self, key: str, value: str) -> None:
-        """JSON text for the top level of the exported trace."""
-        self._recording.add_metadata_json(key, value)
-
-    def preset_metadata_json(self, key: str, value: str) -> None:
-        """As :meth:`add_metadata_json`; may be called before the profiler is started."""
-        self._recording.add_metadata_json(key, value)
 
     def set_custom_trace_id_callback(self, callback: Callable[[], str]) -> None:
         """``callback`` names the traces that begin from now on."""
