@@ -78,10 +78,11 @@ class WorkerPool:
 
     # --- talking
 
-    def post(self, worker_id: int, message: Any) -> None:
-        """Gives a worker something to do; never waits for it."""
+    def post(self, worker_id: int, epoch: int, task: int, index: Any) -> None:
+        """Gives a worker something to do, and the memory we no longer use; never waits for it."""
+        channel = self._channels[worker_id]
         try:
-            self._channels[worker_id].post(message)
+            channel.post((epoch, task, index, channel.lent.unused()))
         except (BrokenPipeError, ConnectionResetError):
             raise self._ended(worker_id) from None
 
@@ -179,6 +180,7 @@ class WorkerPool:
             self._thread.join()
         for channel in self._channels:
             channel.socket.close()
+            channel.lent.forget()
         limit = time.monotonic() + MP_STATUS_CHECK_INTERVAL
         for process in self._processes:
             process.join(max(0.0, limit - time.monotonic()))
