@@ -1,11 +1,11 @@
 """Shared memory that goes to the loader with a batch and comes back to its worker when the batch is gone.
 
 Note [Blocks that come back]
-New shared memory costs a worker more than filling it: the system has to find and clear every page. So a worker keeps the
-blocks its batches lie in. The loader maps a block for every batch that arrives in it, sees from the storage's count when
-nobody uses it any more, and says so with the next task; then the worker writes the next batch there. What either process
-passes on to a third, or has when it forks, never comes back, because others may still read it (`returnable`). Both sides
-forget a block after 32 tasks, so that batches which the program keeps cost nothing but themselves.
+New shared memory costs a worker more than filling it: the system has to find and clear every page. So a worker keeps
+the blocks its batches lie in. The loader maps a block for every batch that arrives in it, sees from the storage's count
+when nobody uses it any more, and says so with the next task; then the worker writes the next batch there. What either
+process passes on to a third, or has when it forks, never comes back, because others may still read it (`returnable`).
+Both sides forget a block after 32 tasks, so that batches which the program keeps cost nothing but themselves.
 """
 
 from __future__ import annotations
