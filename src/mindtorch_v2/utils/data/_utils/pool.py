@@ -30,6 +30,9 @@ class WorkerPool:
     def __init__(self, context: Any, settings: WorkerSettings, pin_device: int | None) -> None:
         self._owner = os.getpid()
         self._closed = False
+        self._waiting = (
+            threading.Lock()
+        )  # of two threads that wait for a process, one would not learn how it ended
         self._processes: list[Any] = []
         self._channels: list[Channel] = []
         self._poll = select.poll()
@@ -130,7 +133,8 @@ class WorkerPool:
     def _ended(self, worker_id: int) -> RuntimeError:
         process = self._processes[worker_id]
         if not self._closed:
-            process.join(MP_STATUS_CHECK_INTERVAL)
+            with self._waiting:
+                process.join(MP_STATUS_CHECK_INTERVAL)
         code = process.exitcode
         if code is not None and code < 0:
             hint = ""
