@@ -233,7 +233,7 @@ View rounded(const View& view, DType half, char* memory) {
   const View* operands[] = {&first, &second};
   const DType types[] = {compute, compute};
   Scalar factors[kMaxParameters];
-  if (kernel.rounds_parameters) {
+  if (kernel.rounds_parameters && params) {
     for (int i = 0; i < kernel.parameters; ++i) factors[i] = rounded(params[i], half);
     params = factors;
   }
