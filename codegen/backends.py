@@ -76,7 +76,7 @@ def _cpu_body(row: Row) -> str:
         if row.scalar_variant:
             return (
                 f"{scalars}  const DType compute = {compute};\n"
-                f"  const NumberView number({second}, compute);\n"
+                f"  const NumberView number({second}, number_dtype(compute));\n"
                 f"  kernels::{row.family}<kernels::{row.cpu}>"
                 f"(view({first}), number.view, view(out), compute{tail});"
             )

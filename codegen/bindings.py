@@ -346,6 +346,8 @@ def _binary_slot(row: Row, number_row: Row | None, special: str) -> str:
     number = f"if (is_number(b)) return wrap(ops::{name}(x, number_from(b)));" if number_row else ""
     if special in _COMMUTATIVE and number_row:
         reflected = f"return wrap(ops::{name}(tensor_of(b), number_from(a)));"
+    elif special == "__truediv__":  # rounded twice, as PyTorch's
+        reflected = "return wrap(ops::mul(ops::reciprocal(tensor_of(b)), number_from(a)));"
     else:
         reflected = f"return wrap(ops::{name}(wrapped_scalar(number_from(a)), tensor_of(b)));"
     reflected_line = f"    if (is_number(a)) {reflected}" if special != "__matmul__" else ""

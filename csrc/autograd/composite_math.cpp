@@ -90,6 +90,9 @@ Tensor matmul(const Tensor& self, const Tensor& other) {
 Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
   const Tensor turned = ops::t(weight);
   if (input.dim() == 2 && bias.defined()) return ops::addmm(bias, input, turned);
+  MT_CHECK(!bias.defined() || input.dtype() == weight.dtype(),
+           "mat1 and mat2 must have the same dtype, but got ", info(input.dtype()).legacy, " and ",
+           info(weight.dtype()).legacy);
   const Tensor product = ops::matmul(input, turned);
   return bias.defined() ? ops::add(product, bias) : product;
 }

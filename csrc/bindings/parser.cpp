@@ -382,6 +382,16 @@ void Overloads::set_error(PyObject* self, PyObject* const* args, Py_ssize_t coun
                got.c_str(), signatures_.size() == 1 ? "this" : "one of", wanted.c_str());
 }
 
+// Names what is no tensor in a list of them.
+static bool set_element_error(PyObject* list, Py_ssize_t position) {
+  if (!PyTuple_Check(list) && !PyList_Check(list)) return false;
+  Py_ssize_t k = 0;
+  while (is_tensor(PySequence_Fast_GET_ITEM(list, k))) ++k;
+  PyErr_Format(PyExc_TypeError, "expected Tensor as element %zd in argument %zd, but got %s", k, position,
+               type_name(PySequence_Fast_GET_ITEM(list, k)));
+  return true;
+}
+
 // With one overload the first thing wrong can be named.
 bool Overloads::set_single_error(const Signature& s, PyObject* self, PyObject* const* args, Py_ssize_t count,
                                  PyObject* keywords) const {
@@ -396,6 +406,7 @@ bool Overloads::set_single_error(const Signature& s, PyObject* self, PyObject* c
     const Parameter& p = s.parameters[first + i];
     filled |= 1u << (first + i);
     if (accepts(p, args[i]) || (i == 0 && p.kind == Kind::int_list && is_integer(args[i]))) continue;
+    if (p.kind == Kind::tensor_list && set_element_error(args[i], i)) return true;
     PyErr_Format(PyExc_TypeError, "%s(): argument '%s' (position %zd) must be %s, not %s", name_, p.name,
                  i + 1, kind_name(p.kind), type_name(args[i]));
     return true;

@@ -229,6 +229,7 @@ bool create_tensor_type(PyObject* module) {
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots.data()};
   g_tensor_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   if (!g_tensor_type) return false;
+  g_tensor_type->tp_name = "Tensor";  // in errors, as of a class written in Python
   g_plain_type = g_tensor_type;
   release_python_object = release_object;
   return PyModule_AddObjectRef(module, "Tensor", reinterpret_cast<PyObject*>(g_tensor_type)) == 0;

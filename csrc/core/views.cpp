@@ -182,7 +182,7 @@ Tensor expand(const Tensor& self, IntList size, bool) {
            "}, size=", to_string(size), "): the number of sizes provided (", n,
            ") must be greater or equal to the number of dimensions in the tensor (", self.dim(), ")");
   Dims sizes(size), strides(size.size());
-  for (int64_t i = 0; i < n; ++i) {
+  for (int64_t i = n - 1; i >= 0; --i) {  // the last dimension that does not fit is named
     const bool fresh = i < lead;
     const int64_t had = fresh ? 1 : self.sizes()[size_t(i - lead)];
     int64_t& want = sizes[size_t(i)];

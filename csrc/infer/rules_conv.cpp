@@ -29,11 +29,11 @@ void check_options(size_t spatial, IntList stride, IntList padding, IntList dila
 
 void check_types(const Tensor& input, const Tensor& weight, const Tensor& bias) {
   check_same_device({&input, &weight, &bias});
+  MT_CHECK(!bias.defined() || bias.dtype() == input.dtype(), "Input type (", c_name(input.dtype()),
+           ") and bias type (", bias.defined() ? c_name(bias.dtype()) : "", ") should be the same");
   MT_CHECK(input.dtype() == weight.dtype(), "Input type (torch.", info(input.dtype()).legacy,
            "Tensor) and weight type (torch.", info(weight.dtype()).legacy,
            "Tensor) should be the same or input should be a MKLDNN tensor and weight is a dense tensor");
-  MT_CHECK(!bias.defined() || bias.dtype() == input.dtype(), "Input type (", c_name(input.dtype()),
-           ") and bias type (", bias.defined() ? c_name(bias.dtype()) : "", ") should be the same");
   MT_CHECK_AS(not_implemented, input.dtype() != DType::boolean,
               "\"slow_conv2d_cpu\" not implemented for 'Bool'");
 }

@@ -23,7 +23,6 @@ void check_scatter(const Tensor& self, int64_t dim, const Tensor& index, const T
   check_index_type(index, name);
   check_same_device({&self, &index, src});
   if (src) MT_CHECK(self.dtype() == src->dtype(), name, "(): Expected self.dtype to be equal to src.dtype");
-  check_written_once(self);
   if (index.numel() == 0) return;
   const Dims own = at_least_1d(self.sizes()), at = at_least_1d(index.sizes());
   MT_CHECK(own.size() == at.size(), "Index tensor must have the same number of dimensions as self tensor");
@@ -204,7 +203,6 @@ void index_add(const Tensor& self, int64_t dim, const Tensor& index, const Tenso
                const Scalar& alpha, Output& out) {
   check_index_source(self, dim, index, source, "index_add_");
   check_alpha(self.dtype(), alpha);
-  check_written_once(self);
   like_self(self, out);
 }
 
@@ -233,7 +231,6 @@ void index_copy(const Tensor& self, int64_t dim, const Tensor& index, const Tens
            "index_copy_(): a scalar source fits a vector only, got shape ", to_string(self.sizes()));
   MT_CHECK_AS(index, index.numel() == size_along(source, d), "index_copy_(): Number of indices (",
               index.numel(), ") should be equal to source.size(dim) (", size_along(source, d), ")");
-  check_written_once(self);
   like_self(self, out);
 }
 
@@ -242,7 +239,6 @@ void index_fill(const Tensor& self, int64_t dim, const Tensor& index, const Scal
   MT_CHECK_AS(index, index.dtype() == DType::int64, "index_fill_(): Expected dtype int64 for index.");
   MT_CHECK_AS(index, index.dim() <= 1, "Index has to be a vector/scalar");
   check_same_device({&self, &index});
-  check_written_once(self);
   like_self(self, out);
 }
 
@@ -259,7 +255,6 @@ void index_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Te
   MT_CHECK(reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin",
            "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got ", reduce, ".");
   check_index_source(self, dim, index, source, "index_reduce_");
-  check_written_once(self);
   like_self(self, out);
 }
 
@@ -284,7 +279,6 @@ void put(const Tensor& self, const Tensor& index, const Tensor& source, bool, Ou
   MT_CHECK_AS(index, self.numel() != 0 || index.numel() == 0,
               "put_(): Tried to put elements into an empty tensor");
   check_same_device({&self, &index, &source});
-  check_written_once(self);
   like_self(self, out);
 }
 

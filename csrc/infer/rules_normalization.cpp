@@ -9,7 +9,8 @@ DType parameter_dtype(const Tensor& input, std::initializer_list<const Tensor*> 
   const bool half = dtype == DType::float16 || dtype == DType::bfloat16;
   for (const Tensor* p : parameters) {
     if (!p->defined() || p->dtype() == input.dtype()) continue;
-    MT_CHECK(half && p->dtype() == DType::float32,
+    MT_CHECK(half, "mixed dtype (CPU): all inputs must share same datatype.");
+    MT_CHECK(p->dtype() == DType::float32,
              "mixed dtype (CPU): expect parameter to have scalar type of Float");
     dtype = DType::float32;
   }

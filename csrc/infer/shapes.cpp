@@ -113,22 +113,15 @@ void cat(TensorList tensors, int64_t dim, Output& out) {
   out.prepare(sizes, dtype, first->device());
 }
 
-namespace {
-
-void check_same_dtype(const Tensor& a, const Tensor& b) {
-  MT_CHECK(a.dtype() == b.dtype(), "expected m1 and m2 to have the same dtype, but got: ", c_name(a.dtype()),
-           " != ", c_name(b.dtype()));
-}
-
-}  // namespace
-
 void mm(const Tensor& self, const Tensor& mat2, Output& out) {
   MT_CHECK(self.dim() == 2, "self must be a matrix");
   MT_CHECK(mat2.dim() == 2, "mat2 must be a matrix");
   MT_CHECK(self.sizes()[1] == mat2.sizes()[0], "mat1 and mat2 shapes cannot be multiplied (", self.sizes()[0],
            "x", self.sizes()[1], " and ", mat2.sizes()[0], "x", mat2.sizes()[1], ")");
   check_same_device({&self, &mat2});
-  check_same_dtype(self, mat2);
+  MT_CHECK(self.dtype() == mat2.dtype(),
+           "expected m1 and m2 to have the same dtype, but got: ", c_name(self.dtype()),
+           " != ", c_name(mat2.dtype()));
   const int64_t sizes[] = {self.sizes()[0], mat2.sizes()[1]};
   out.prepare(sizes, self.dtype(), self.device());
 }
@@ -140,7 +133,8 @@ void bmm(const Tensor& self, const Tensor& mat2, Output& out) {
            "Expected size for first two dimensions of batch2 tensor to be: [", self.sizes()[0], ", ",
            self.sizes()[2], "] but got: [", mat2.sizes()[0], ", ", mat2.sizes()[1], "].");
   check_same_device({&self, &mat2});
-  check_same_dtype(self, mat2);
+  MT_CHECK(self.dtype() == mat2.dtype(), "expected scalar type ", info(self.dtype()).legacy, " but found ",
+           info(mat2.dtype()).legacy);
   const int64_t sizes[] = {self.sizes()[0], self.sizes()[1], mat2.sizes()[2]};
   out.prepare(sizes, self.dtype(), self.device());
 }
@@ -152,9 +146,10 @@ void addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Sca
   MT_CHECK(mat1.sizes()[1] == mat2.sizes()[0], "mat1 and mat2 shapes cannot be multiplied (", mat1.sizes()[0],
            "x", mat1.sizes()[1], " and ", mat2.sizes()[0], "x", mat2.sizes()[1], ")");
   check_same_device({&self, &mat1, &mat2});
-  check_same_dtype(mat1, mat2);
-  MT_CHECK(self.dtype() == mat1.dtype(), "self and mat2 must have the same dtype, but got ",
+  MT_CHECK(self.dtype() == mat2.dtype(), "self and mat2 must have the same dtype, but got ",
            info(self.dtype()).legacy, " and ", info(mat2.dtype()).legacy);
+  MT_CHECK(mat1.dtype() == mat2.dtype(), "mat1 and mat2 must have the same dtype, but got ",
+           info(mat1.dtype()).legacy, " and ", info(mat2.dtype()).legacy);
   const int64_t sizes[] = {mat1.sizes()[0], mat2.sizes()[1]};
   const Dims meeting = broadcast(self.sizes(), sizes);
   MT_CHECK(std::ranges::equal(meeting, sizes), "The expanded size of the tensor (", to_string(sizes),

@@ -209,8 +209,44 @@ void run_unary(const ElementwiseKernel& kernel, bool to_bool, const View& in, co
                   kernel.parameters, params);
 }
 
+namespace {
+
+Scalar rounded(const Scalar& value, DType half) {
+  if (half == DType::float16) return double(float(value.to<Half>()));
+  return double(float(value.to<BFloat16>()));
+}
+
+// A single element of another dtype, rounded into `memory`; any other view as it is.
+View rounded(const View& view, DType half, char* memory) {
+  if (view.dtype == half || !view.data || !is_single(view)) return view;
+  converter(view.dtype, half)(view.as<char>(), 0, memory, 0, 1);
+  return {memory, nullptr, nullptr, 0, half, 1};
+}
+
+// See Note [Numbers and half precision].
+[[gnu::noinline]] void run_half_binary(const ElementwiseKernel& kernel, bool to_bool, const View& a,
+                                       const View& b, const View& out, DType half, const Scalar* params) {
+  DType compute = half;
+  const DenseLoop loop = loop_of(kernel, compute);
+  alignas(16) char left[16], right[16];
+  const View first = rounded(a, half, left), second = kernel.exact_right ? b : rounded(b, half, right);
+  const View* operands[] = {&first, &second};
+  const DType types[] = {compute, compute};
+  Scalar factors[kMaxParameters];
+  if (kernel.rounds_parameters && params) {
+    for (int i = 0; i < kernel.parameters; ++i) factors[i] = rounded(params[i], half);
+    params = factors;
+  }
+  run_elementwise(loop, compute, to_bool ? DType::boolean : compute, out, operands, types, 2,
+                  kernel.parameters, params);
+}
+
+}  // namespace
+
 void run_binary(const ElementwiseKernel& kernel, bool to_bool, const View& a, const View& b, const View& out,
                 DType compute, const Scalar* params) {
+  if (compute == DType::float16 || compute == DType::bfloat16) [[unlikely]]
+    return run_half_binary(kernel, to_bool, a, b, out, compute, params);
   const DenseLoop loop = loop_of(kernel, compute);
   const View* operands[] = {&a, &b};
   const DType types[] = {compute, compute};

@@ -6,6 +6,13 @@
 
 namespace mt::kernels {
 
+// Note [Numbers and half precision]
+// Half types are computed in float. PyTorch then multiplies and divides by a number (or a 0-dim tensor of another dtype)
+// as it is, but rounds it to the half type for every other operator, and alpha as well. Losses agree with PyTorch's
+// only if we do the same. functors.h says which operators are which.
+template <class Op> inline constexpr bool exact_right = false;
+template <class Op> inline constexpr bool rounds_parameters = false;
+
 // Computes in the input's dtype (in the result's, where only that is in the functor's domain: exp of integers
 // into floats) and converts to the result's dtype.
 template <class Op> void unary(const View& in, const View& out, const Scalar* params = nullptr);

@@ -22,6 +22,7 @@ using DenseLoop = void (*)(char* out, const char* const* in, int64_t n, const vo
 struct ElementwiseKernel {
   const char* name;
   int parameters;
+  bool exact_right, rounds_parameters;  // Note [Numbers and half precision]
   DTypeSet domain;
   DenseLoop loops[kLevels]
                  [kDTypeCount];  // by machine level, then dtype; null outside the domain and for half types
@@ -107,6 +108,8 @@ constexpr DenseLoop loop_for(int level) {
 template <class Op, int kInputs, bool kToBool>
 inline constexpr ElementwiseKernel kernel_of = {Op::name,
                                                 Op::parameters,
+                                                exact_right<Op>,
+                                                rounds_parameters<Op>,
                                                 Op::domain,
                                                 {
 #define X(name, type, legacy) loop_for<Op, type, kInputs, kToBool>(0),

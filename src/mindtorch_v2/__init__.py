@@ -57,6 +57,7 @@ from ._types import (
     finfo as finfo,
     iinfo as iinfo,
     layout as layout,
+    legacy_contiguous_format as legacy_contiguous_format,
     memory_format as memory_format,
     preserve_format as preserve_format,
     strided as strided,

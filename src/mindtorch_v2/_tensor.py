@@ -395,7 +395,7 @@ def __deepcopy__(self: Tensor, memo: dict[Any, Any]) -> Tensor:
         raise RuntimeError(
             "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol "
             "at the moment.  If you were attempting to deepcopy a module, this may be because of a "
-            "torch.nn.utils.weight_norm usage."
+            "torch.nn.utils.weight_norm usage, see https://github.com/pytorch/pytorch/pull/103001"
         )
     # Tensors that share a storage share its copy.
     key = self._storage_handle().data_ptr() if not self.is_meta else id(self)

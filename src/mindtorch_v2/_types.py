@@ -25,6 +25,7 @@ class memory_format(int):
 
 
 contiguous_format = memory_format(0, "contiguous_format")
+legacy_contiguous_format = contiguous_format  # the older name
 preserve_format = memory_format(1, "preserve_format")
 channels_last = memory_format(2, "channels_last")
 channels_last_3d = memory_format(3, "channels_last_3d")

@@ -8,11 +8,11 @@ from __future__ import annotations
 import copyreg
 import sys
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _C
-from ._C import Tensor
+from ._C import Tensor, _functions
 
 # Dtypes whose storages PyTorch saves untyped, with the dtype beside them.
 _SAVED_UNTYPED = ("uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2")
@@ -199,3 +199,17 @@ class ExceptionWrapper:
         except Exception:  # noqa: BLE001 - the type wants other arguments, so another type carries the text
             raise RuntimeError(message) from None
         raise error
+
+
+# Programs that exchange gradients themselves call these.
+
+
+def _flatten_dense_tensors(tensors: Sequence[Tensor]) -> Tensor:
+    """All elements in one dimension, one tensor after the other."""
+    return _functions.cat([tensor.reshape(-1) for tensor in tensors])
+
+
+def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Views of what `_flatten_dense_tensors` made, in the shapes of the tensors."""
+    parts = flat.split([tensor.numel() for tensor in tensors])
+    return tuple(part.view(tensor.shape) for part, tensor in zip(parts, tensors, strict=True))

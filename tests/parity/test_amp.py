@@ -1,5 +1,7 @@
 """autocast's dtypes and losses on the host, and sequences of GradScaler, against PyTorch."""
 
+import importlib
+
 import numpy as np
 import pytest
 from codegen import autocast
@@ -244,3 +246,26 @@ def test_the_hosts_lists_are_pytorchs(both):
     ours = {name.partition(".")[0] for name, policy in autocast.lists()["cpu"].items() if policy != "alone"}
     parts = {"_binary_cross_entropy", "_cdist_forward"}  # what functions written in Python call
     assert ours - parts == theirs & rows
+
+
+def test_the_ctc_loss_of_lower_precision_is_taken_in_float32(both):
+    def loss(m):
+        scores = values(m, 5, 1, 4).log_softmax(-1).to(m.bfloat16)
+        with m.autocast("cpu"):
+            return m.nn.functional.ctc_loss(scores, m.tensor([[1, 2]]), m.tensor([5]), m.tensor([2]))
+
+    theirs, ours = (loss(m) for m in both)
+    assert name_of(ours.dtype) == name_of(theirs.dtype)
+    assert ours.item() == pytest.approx(theirs.item(), rel=1e-5)
+
+
+def test_each_device_has_its_older_names(both):
+    for m in both:
+        amp = importlib.import_module(m.__name__ + ".cpu.amp")
+        assert m.cpu.amp is amp
+        with pytest.warns(FutureWarning, match=r"torch\.cpu\.amp\.autocast\(args"), amp.autocast():
+            assert m.is_autocast_enabled("cpu")
+        with pytest.warns(FutureWarning, match=r"torch\.cpu\.amp\.GradScaler\(args"):
+            amp.GradScaler()
+    ours = both[1]
+    assert importlib.import_module(ours.__name__ + ".npu.amp") is ours.npu.amp

@@ -68,3 +68,31 @@ def test_defaults_groups_and_text_are_pytorchs(both, name):
     assert ours.defaults == theirs.defaults and list(ours.defaults) == list(theirs.defaults)
     assert list(ours.param_groups[0]) == list(theirs.param_groups[0])
     assert repr(ours) == repr(theirs)
+
+
+def test_schedules_are_pickled_under_pytorchs_names(both):
+    theirs, ours = (importlib.import_module(m.__name__ + ".optim.lr_scheduler") for m in both)
+    for name in theirs.__all__:
+        found = getattr(ours, name)
+        assert (found.__module__.replace("mindtorch_v2", "torch"), found.__qualname__) == (
+            getattr(theirs, name).__module__,
+            name,
+        )
+
+
+def test_what_optimizers_outside_import_is_there(both):
+    found = []
+    for m in both:
+        outside = importlib.import_module(m.__name__ + ".optim.optimizer")
+        parameter, wide = m.ones(2), m.ones(2, dtype=m.complex64)
+        choices = [
+            outside._default_to_fused_or_foreach([parameter], differentiable, fused)
+            for differentiable in (False, True)
+            for fused in (False, True)
+        ]
+        params, grads = [parameter, wide], [parameter, wide]
+        outside._view_as_real(params, grads)
+        shapes = [tuple(t.shape) for t in params + grads]
+        step = outside._disable_dynamo_if_unsupported()(lambda: 3)
+        found.append((choices, shapes, outside._stack_if_compiling([1]), step()))
+    assert found[0] == found[1]

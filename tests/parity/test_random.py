@@ -252,3 +252,13 @@ def test_bad_parameters_are_refused_alike(draw):
         draw(torch)
     with pytest.raises(type(wanted.value)):
         draw(mindtorch_v2)
+
+
+def test_gumbel_softmax_draws_pytorchs_sample(both):
+    def sample(lib):
+        lib.manual_seed(4)
+        soft = lib.nn.functional.gumbel_softmax(lib.zeros(3, 5), tau=0.7)
+        return soft, lib.nn.functional.gumbel_softmax(lib.zeros(3, 5), hard=True), lib.rand(2)
+
+    for theirs, ours in zip(*(sample(lib) for lib in both), strict=True):
+        np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-5)

@@ -6,6 +6,7 @@ import pickle
 import zipfile
 from collections import OrderedDict
 
+import numpy as np
 import pytest
 import torch
 
@@ -136,6 +137,23 @@ def test_whole_modules_cross_over():
         loaded = reader.load(io.BytesIO(saved(writer, model)), weights_only=False)
         assert type(loaded[0]) is reader.nn.Linear and type(loaded[1]) is reader.nn.ReLU
         assert loaded[0].weight.tolist() == model[0].weight.tolist()
+
+
+@pytest.mark.filterwarnings("ignore:Seems like `optimizer.step")
+def test_recurrent_layers_and_schedules_cross_over():
+    for writer, reader in [(torch, mindtorch_v2), (mindtorch_v2, torch)]:
+        layer = writer.nn.LSTM(3, 4, 2, bidirectional=True)
+        schedule = writer.optim.lr_scheduler.StepLR(writer.optim.SGD(layer.parameters(), lr=0.1), 2)
+        found, later = reader.load(io.BytesIO(saved(writer, (layer, schedule))), weights_only=False)
+        x = np.ones((5, 2, 3), "float32")
+        wanted = layer(writer.from_numpy(x))[0].detach().numpy()
+        np.testing.assert_allclose(
+            found(reader.from_numpy(x))[0].detach().numpy(), wanted, rtol=1e-5, atol=1e-6
+        )
+        assert list(found.state_dict()) == list(layer.state_dict())
+        later.optimizer.step()
+        later.step()
+        assert later.get_last_lr() == [0.1]
 
 
 def test_classes_have_the_names_that_files_know_them_by():

@@ -12,7 +12,7 @@ inline kernels::View view(const Tensor& t) {
           int(t.dim()), t.dtype(),         t.is_contiguous() ? t.numel() : -1};
 }
 
-// A number in the dtype a kernel computes in, as a 0-dim operand.
+// A number of a dtype, as a 0-dim operand.
 struct NumberView {
   alignas(16) char bytes[16];
   kernels::View view;
@@ -27,6 +27,11 @@ struct NumberView {
     }
   }
 };
+
+// The dtype of a number beside tensors: the kernel decides whether half precision rounds it.
+inline DType number_dtype(DType compute) {
+  return compute == DType::float16 || compute == DType::bfloat16 ? DType::float32 : compute;
+}
 
 // A 0-dim tensor seen with one dimension, for kernels that work along one.
 Tensor at_least_1d(const Tensor& t);

@@ -84,8 +84,19 @@ def one_hot(self: Tensor, num_classes: int = -1) -> Tensor:
 
 def embedding_renorm_(self: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Scales the rows that are looked up down to max_norm where their norm is larger."""
+    if indices.dtype not in (torch.int32, torch.int64):
+        raise RuntimeError(
+            "Expected tensor for argument #2 'indices' to have one of the following scalar types: Long, Int; but got "
+            f"{indices.type()} instead (while checking arguments for embedding_renorm_)"
+        )
     with torch.no_grad():
         rows = torch.unique(indices.reshape(-1))
+        if rows.numel() and int(rows[-1]) >= self.shape[0]:
+            raise IndexError(
+                f"select(): index {int(rows[-1])} out of range for tensor of size {list(self.shape)} at dimension 0"
+            )
+        if rows.numel() and int(rows[0]) < 0:
+            raise IndexError("index out of range in self")
         found = self.index_select(0, rows)
         size = found.abs()
         if norm_type == math.inf:

@@ -10,6 +10,7 @@ killed process, or a message that nobody receives, leaves the object in /dev/shm
 
 from __future__ import annotations
 
+import os
 from multiprocessing import reduction
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
@@ -46,6 +47,11 @@ def set_sharing_strategy(new_strategy: str) -> None:
 
 # --- storages
 
+# Storages, by address, whose memory is written again when nobody here uses it: Note [Blocks that come back]. A process
+# that passes one on, or forks, no longer knows when that is.
+returnable: dict[int, Any] = {}
+os.register_at_fork(before=returnable.clear)
+
 
 def shared(storage: UntypedStorage) -> UntypedStorage:
     """The storage, moved to shared memory if it was not there."""
@@ -64,6 +70,7 @@ def reduce_storage(storage: UntypedStorage) -> Any:
         raise RuntimeError("Cannot pickle meta storage; try pickling a meta tensor instead")
     handle = shared(storage)._handle
     if handle.descriptor() >= 0:
+        returnable.pop(handle._cdata, None)
         return rebuild_storage_fd, (reduction.DupFd(handle.descriptor()), handle.nbytes())
     if handle.is_named():
         handle.count_name(1)  # the message's; the receiver gives it back

@@ -112,3 +112,8 @@ class UninitializedBuffer(UninitializedTensorMixin, torch.Tensor):  # type: igno
         # A module replaces its buffers by what moving them gives, which must stay open as well.
         result = super().__torch_function__(func, types, args, kwargs)
         return result.as_subclass(cls) if type(result) is torch.Tensor else result
+
+
+for _kind in (UninitializedBuffer, UninitializedParameter, UninitializedTensorMixin):
+    _kind.__module__ = Parameter.__module__  # where programs and files know them
+del _kind

@@ -293,9 +293,9 @@ def __getattr__(name: str) -> Any:
 
         return profiler
     if name == "amp":
-        from ..amp import npu as amp
+        from importlib import import_module
 
-        return amp
+        return import_module(f"{__name__}.amp")
     if name == "default_generators":
         return random._default_generators()
     from . import _absent, _legacy

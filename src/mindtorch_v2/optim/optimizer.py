@@ -421,6 +421,42 @@ def _get_fused_kernels_supported_devices() -> list[str]:
     return ["cpu", "npu"]
 
 
+# What optimizers outside this package import, beside the above.
+
+
+def _default_to_fused_or_foreach(
+    params: list[torch.Tensor], differentiable: bool, use_fused: bool = False
+) -> tuple[bool, bool]:
+    """(fused, foreach): which of its implementations an optimizer should take where the program did not say."""
+    if differentiable:
+        return False, False
+
+    def all_on(devices: list[str]) -> bool:
+        return all(param.device.type in devices for param in params)
+
+    floating = all(param.is_floating_point() for param in params)
+    fused = use_fused and floating and all_on(_get_fused_kernels_supported_devices())
+    return fused, not fused and all_on(_get_capturable_supported_devices())
+
+
+def _view_as_real(params: list[torch.Tensor], *state_and_grads: list[torch.Tensor]) -> None:
+    """Puts real views in the place of complex parameters, and of their gradients and states."""
+    for index, param in enumerate(params):
+        if param.is_complex():
+            for tensors in (params, *state_and_grads):
+                tensors[index] = torch.view_as_real(tensors[index])
+
+
+def _stack_if_compiling(x: Any) -> Any:
+    """The values as they are: nothing is compiled."""
+    return x
+
+
+def _disable_dynamo_if_unsupported(single_tensor_fn: Any = None) -> Callable[[Function], Function]:
+    """A decorator that changes nothing: nothing is compiled."""
+    return lambda function: function
+
+
 def _without(mapping: dict[str, Any], name: str) -> dict[str, Any]:
     return {key: value for key, value in mapping.items() if key != name}
 

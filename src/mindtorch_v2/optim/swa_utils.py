@@ -12,7 +12,7 @@ import mindtorch_v2 as torch
 
 from .._C import _functions
 from ..nn import Module
-from .lr_scheduler import LRScheduler
+from .lr_scheduler import LRScheduler, _warn_get_lr_called_within_step
 from .lr_scheduler._base import per_group
 from .optimizer import Optimizer
 
@@ -207,7 +207,7 @@ class SWALR(LRScheduler):
         return t if self._anneal_strategy == "linear" else (1 - math.cos(math.pi * t)) / 2
 
     def get_lr(self) -> list[Any]:
-        self._warn_outside_step()
+        _warn_get_lr_called_within_step(self)
         step = self._step_count - 1
         span = max(1, self.anneal_epochs)
         before = self._anneal(max(0, min(1, (step - 1) / span)))

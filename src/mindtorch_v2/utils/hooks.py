@@ -16,13 +16,13 @@ class RemovableHandle:
 
     The table is held weakly: a handle kept somewhere does not keep the module or optimizer alive. Other
     tables that note something about the hook by its id (that it wants keyword arguments, say) are given as
-    ``extra``.
+    ``extra_dict``.
     """
 
-    def __init__(self, hooks: MutableMapping[int, Any], *, extra: Any = None) -> None:
+    def __init__(self, hooks_dict: MutableMapping[int, Any], *, extra_dict: Any = None) -> None:
         self.id = next(_next_id)
-        self._hooks = weakref.ref(hooks)
-        tables = [] if extra is None else extra if isinstance(extra, list) else [extra]
+        self._hooks = weakref.ref(hooks_dict)
+        tables = [] if extra_dict is None else extra_dict if isinstance(extra_dict, list) else [extra_dict]
         self._extra = tuple(weakref.ref(table) for table in tables)
 
     def remove(self) -> None:
@@ -46,6 +46,12 @@ class RemovableHandle:
         self.remove()
 
 
+def unserializable_hook(f: Any) -> Any:
+    """Marks a hook that its tensor may lose when it is saved."""
+    f.__torch_unserializable__ = True
+    return f
+
+
 def _reference(table: Any) -> weakref.ref[Any]:
     # A table that was gone when the handle was pickled comes back as an empty one that is gone at once.
     return weakref.ref(OrderedDict() if table is None else table)
@@ -55,7 +61,7 @@ def add_hook(
     hooks: OrderedDict[int, Any], hook: Any, *, extra: Any = None, prepend: bool = False
 ) -> RemovableHandle:
     """Registers ``hook`` in a table that runs in its order. (A plain dict cannot be referred to weakly.)"""
-    handle = RemovableHandle(hooks, extra=extra)
+    handle = RemovableHandle(hooks, extra_dict=extra)
     hooks[handle.id] = hook
     if prepend:
         hooks.move_to_end(handle.id, last=False)

@@ -2,6 +2,11 @@
 
 from .activation import *  # noqa: F403
 from .attention import *  # noqa: F403
+from .attention import _canonical_mask as _canonical_mask
+from .attention import _in_projection as _in_projection
+from .attention import _in_projection_packed as _in_projection_packed
+from .attention import _mha_shape_check as _mha_shape_check
+from .attention import _none_or_dtype as _none_or_dtype
 from .convolution import *  # noqa: F403
 from .distance import *  # noqa: F403
 from .dropout import *  # noqa: F403

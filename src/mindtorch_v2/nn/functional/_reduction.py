@@ -1,4 +1,4 @@
-"""`reduction=` of the losses."""
+"""What the losses share: `reduction=`, and names of dtypes in messages."""
 
 from __future__ import annotations
 
@@ -39,3 +39,8 @@ def reduction_name(
         stacklevel=stacklevel,
     )
     return name
+
+
+def type_title(tensor: Tensor) -> str:
+    """A tensor's dtype as messages name it: ``Float``."""
+    return tensor.type().rpartition(".")[2].removesuffix("Tensor")

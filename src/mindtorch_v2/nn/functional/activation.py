@@ -157,7 +157,7 @@ def gumbel_softmax(
     """A sample of the classes, soft or (with the soft one's gradient) one-hot."""
     if eps != 1e-10:
         warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
-    exponential = -torch.rand_like(logits.detach()).log()
+    exponential = torch.empty_like(logits, memory_format=torch.legacy_contiguous_format).exponential_()
     soft = softmax((logits - exponential.log()) / tau, dim)
     if not hard:
         return soft

@@ -17,18 +17,39 @@ __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 scaled_dot_product_attention = _nn.scaled_dot_product_attention
 
 
-def _additive_mask(mask: torch.Tensor | None, name: str, dtype: torch.dtype) -> torch.Tensor | None:
+# Programs that vary attention call the next functions, so they have PyTorch's private names.
+
+
+def _none_or_dtype(input: torch.Tensor | None) -> torch.dtype | None:
+    if input is not None and not isinstance(input, torch.Tensor):
+        raise RuntimeError("input to _none_or_dtype() must be None or torch.Tensor")
+    return None if input is None else input.dtype
+
+
+def _canonical_mask(
+    mask: torch.Tensor | None,
+    mask_name: str,
+    other_type: torch.dtype | None,
+    other_name: str,
+    target_type: torch.dtype,
+    check_other: bool = True,
+) -> torch.Tensor | None:
     """A mask that is added to scores; of a bool one, what is True is hidden."""
     if mask is None:
         return None
     if mask.dtype != torch.bool and not mask.is_floating_point():
-        raise AssertionError(f"only bool and floating types of {name} are supported")
+        raise AssertionError(f"only bool and floating types of {mask_name} are supported")
+    if check_other and other_type is not None and mask.dtype != other_type:
+        warnings.warn(
+            f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead.",
+            stacklevel=4,
+        )
     if mask.dtype != torch.bool:
         return mask
-    return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill(mask, -math.inf)
+    return torch.zeros(mask.shape, dtype=target_type, device=mask.device).masked_fill(mask, -math.inf)
 
 
-def _check_batching(
+def _mha_shape_check(
     query: torch.Tensor,
     key: torch.Tensor,
     value: torch.Tensor,
@@ -73,20 +94,42 @@ def _widened(mask: torch.Tensor | None, count: int) -> torch.Tensor | None:
     return torch.cat([mask, zeros], -1)
 
 
-def _packed_projection(
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
-    weight: torch.Tensor,
-    bias: torch.Tensor | None,
+def _in_projection_packed(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, w: torch.Tensor, b: torch.Tensor | None = None
 ) -> list[torch.Tensor]:
     """Query, key and value from one weight; one product where they are the same tensor."""
-    width = query.size(-1)
-    if query is key and key is value:
-        return list(pieces(linear(query, weight, bias).unflatten(-1, (3, -1)), -2))
-    weights = weight.split([width, width, width])
-    biases = [None] * 3 if bias is None else bias.split([width, width, width])
-    return [linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases, strict=True)]
+    width = q.size(-1)
+    if q is k and k is v:
+        return list(pieces(linear(q, w, b).unflatten(-1, (3, -1)), -2))
+    weights = w.split([width, width, width])
+    biases = [None] * 3 if b is None else b.split([width, width, width])
+    return [linear(x, own, bias) for x, own, bias in zip((q, k, v), weights, biases, strict=True)]
+
+
+def _in_projection(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    w_q: torch.Tensor,
+    w_k: torch.Tensor,
+    w_v: torch.Tensor,
+    b_q: torch.Tensor | None = None,
+    b_k: torch.Tensor | None = None,
+    b_v: torch.Tensor | None = None,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Query, key and value, each from its own weight."""
+    width = q.size(-1)
+    for name, weight, wanted in (
+        ("query", w_q, (width, width)),
+        ("key", w_k, (width, k.size(-1))),
+        ("value", w_v, (width, v.size(-1))),
+    ):
+        if tuple(weight.shape) != wanted:
+            raise AssertionError(f"expecting {name} weights shape of {wanted}, but got {weight.shape}")
+    for name, bias in (("query", b_q), ("key", b_k), ("value", b_v)):
+        if bias is not None and tuple(bias.shape) != (width,):
+            raise AssertionError(f"expecting {name} bias shape of {(width,)}, but got {bias.shape}")
+    return linear(q, w_q, b_q), linear(k, w_k, b_k), linear(v, w_v, b_v)
 
 
 def _heads(x: torch.Tensor, count: int, head_width: int) -> torch.Tensor:
@@ -129,7 +172,7 @@ def multi_head_attention_forward(
     average_attn_weights: bool = True,
     is_causal: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
-    batched = _check_batching(query, key, value, key_padding_mask, attn_mask, num_heads)
+    batched = _mha_shape_check(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:
         same = query is key, key is value
         query = query.unsqueeze(1)
@@ -143,17 +186,13 @@ def multi_head_attention_forward(
             "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
             "`generate_square_subsequent_mask` to create this mask."
         )
-    if key_padding_mask is not None and attn_mask is not None and key_padding_mask.dtype != attn_mask.dtype:
-        warnings.warn(
-            "Support for mismatched key_padding_mask and attn_mask is deprecated. Use same type for both "
-            "instead.",
-            stacklevel=4,
-        )
-    padding = _additive_mask(key_padding_mask, "key_padding_mask", query.dtype)
+    padding = _canonical_mask(
+        key_padding_mask, "key_padding_mask", _none_or_dtype(attn_mask), "attn_mask", query.dtype
+    )
     if is_causal and padding is None and not need_weights:
         mask = None  # the kernel knows what is hidden
     else:
-        mask = _additive_mask(attn_mask, "attn_mask", query.dtype)
+        mask = _canonical_mask(attn_mask, "attn_mask", None, "", query.dtype, check_other=False)
         is_causal = is_causal and padding is None
     if width != embed_dim_to_check:
         raise AssertionError(f"was expecting embedding dimension of {embed_dim_to_check}, but got {width}")
@@ -175,14 +214,11 @@ def multi_head_attention_forward(
                 raise AssertionError(f"use_separate_proj_weight is True but {name}_proj_weight is None")
             weights.append(weight)
         biases = [None] * 3 if in_proj_bias is None else in_proj_bias.chunk(3)
-        q, k, v = (
-            linear(x, weight, bias)
-            for x, weight, bias in zip((query, key, value), weights, biases, strict=True)
-        )
+        q, k, v = _in_projection(query, key, value, *weights, *biases)
     else:
         if in_proj_weight is None:
             raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
-        q, k, v = _packed_projection(query, key, value, in_proj_weight, in_proj_bias)
+        q, k, v = _in_projection_packed(query, key, value, in_proj_weight, in_proj_bias)
 
     if mask is not None and mask.dim() == 2:
         wanted = (length, key.shape[0])

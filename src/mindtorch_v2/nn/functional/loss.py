@@ -9,7 +9,7 @@ import mindtorch_v2 as torch
 
 from ..._C import _functions
 from ...amp.autocast_mode import in_float32
-from ._reduction import reduce_values, reduction_name, reduction_number
+from ._reduction import reduce_values, reduction_name, reduction_number, type_title
 from .activation import log_softmax
 from .linear import linear
 
@@ -71,6 +71,8 @@ def cross_entropy(
     if target.shape == input.shape:
         return _probability_loss(input, target, weight, ignore_index, reduction, label_smoothing)
     _check_target(input, target)
+    if target.is_floating_point():
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {type_title(target)}")
     if label_smoothing == 0.0:
         return _functions.cross_entropy_loss(input, target, weight, number, ignore_index)
     _check_smoothing(label_smoothing)
@@ -316,6 +318,7 @@ def ctc_loss(
         targets = targets.unsqueeze(0) if targets.dim() == 1 else targets
     if targets.is_floating_point():
         targets = targets.to(torch.int64)
+    (log_probs,) = in_float32(log_probs)
     loss = _functions._ctc_loss(log_probs, targets, inputs, labels, blank, zero_infinity)[0]
     if reduction == "mean":
         divisor = torch.tensor([max(n, 1) for n in labels], dtype=loss.dtype, device=loss.device)

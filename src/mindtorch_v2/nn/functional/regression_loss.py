@@ -9,7 +9,7 @@ import mindtorch_v2 as torch
 
 from ..._C import _functions
 from ...amp.autocast_mode import in_float32
-from ._reduction import reduce_values, reduction_name, reduction_number
+from ._reduction import reduce_values, reduction_name, reduction_number, type_title
 
 __all__ = [
     "binary_cross_entropy",
@@ -145,6 +145,9 @@ def binary_cross_entropy(
             f"Using a target size ({target.size()}) that is different to the input size ({input.size()}) is "
             "deprecated. Please ensure they have the same size."
         )
+    input, target = in_float32(input, target)
+    if target.dtype != input.dtype:
+        raise RuntimeError(f"Found dtype {type_title(target)} but expected {type_title(input)}")
     for name, values in (("input", input), ("target", target)):
         if not values.is_meta and bool(((values < 0) | (values > 1)).any()):
             raise RuntimeError(f"all elements of {name} should be between 0 and 1")
@@ -166,6 +169,15 @@ def binary_cross_entropy_with_logits(
     reduction = reduction_name(size_average, reduce, reduction)
     if target.size() != input.size():
         raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
+    if target.dtype == torch.bool:
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+            "operator instead."
+        )
+    if not target.is_floating_point():
+        raise RuntimeError(
+            f"result type {type_title(input)} can't be cast to the desired output type {type_title(target)}"
+        )
     # -log(sigmoid(x)), written so that neither exp can overflow.
     size = input.abs()
     surprise = (-size).exp().log1p() + (size - input) * 0.5

@@ -12,6 +12,8 @@ from ..parameter import Parameter
 if TYPE_CHECKING:
     from .module import Module
 
+_NO_DATA = "Cannot copy out of meta tensor; no data!"
+
 
 class ModuleConversion:
     """The part of ``Module`` that changes its tensors in place. Only ``Module`` derives from it."""
@@ -74,7 +76,15 @@ class ModuleConversion:
                 options["dtype"] = dtype
             if memory_format is not None and tensor.dim() in (4, 5):
                 options["memory_format"] = memory_format
-            return tensor.to(**options)
+            try:
+                return tensor.to(**options)
+            except NotImplementedError as error:
+                if str(error) != _NO_DATA:
+                    raise
+                raise NotImplementedError(
+                    f"{_NO_DATA} Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() when moving "
+                    "module from meta to a different device."
+                ) from None
 
         return self._apply(convert)
 
@@ -137,8 +147,9 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, 
     if not flags_ok or not known.issuperset(kwargs):
         got = [type(value).__name__ for value in args]
         got += [f"{name}={type(value).__name__}" for name, value in kwargs.items()]
+        listed = ", ".join(got) + (", " if kwargs else "")
         raise TypeError(
-            f"to() received an invalid combination of arguments - got ({', '.join(got)}), but expected "
+            f"to() received an invalid combination of arguments - got ({listed}), but expected "
             "one of:\n"
             " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, "
             "bool copy = False, *, torch.memory_format memory_format = None)\n"

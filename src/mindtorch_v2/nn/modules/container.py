@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, Self
 
-from .module import Module, indent_lines
+from .module import Module, _addindent
 from .parameter_containers import ParameterDict, ParameterList
 
 __all__ = ["Container", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
@@ -184,9 +184,9 @@ class ModuleList(_Ordered):
             else:
                 runs.append((position, position, text))
         lines = [
-            f"({first}): {indent_lines(text)}"
+            f"({first}): {_addindent(text, 2)}"
             if first == last
-            else f"({first}-{last}): {last - first + 1} x {indent_lines(text)}"
+            else f"({first}-{last}): {last - first + 1} x {_addindent(text, 2)}"
             for first, last, text in runs
         ]
         body = "\n  ".join(lines)

@@ -15,6 +15,9 @@ from ..parameter import Parameter
 from .lazy import LazyModuleMixin
 from .module import Module
 from .utils import _ntuple, _reverse_repeat_tuple
+from .utils import _pair as _pair
+from .utils import _single as _single
+from .utils import _triple as _triple
 
 __all__ = [
     "Conv1d",

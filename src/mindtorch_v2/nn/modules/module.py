@@ -298,7 +298,7 @@ class Module(ModuleTraversal, ModuleConversion, ModuleState, ModuleHooks):
     def __repr__(self) -> str:
         own = self.extra_repr()
         lines = own.split("\n") if own else []
-        children = [f"({name}): {indent_lines(repr(child))}" for name, child in self._modules.items()]
+        children = [f"({name}): {_addindent(repr(child), 2)}" for name, child in self._modules.items()]
         if not children and len(lines) <= 1:
             return f"{self._get_name()}({own})"
         body = "\n  ".join(lines + children)
@@ -344,9 +344,9 @@ def clear_gradients(parameters: Iterable[torch.Tensor], set_to_none: bool) -> No
         gradient.zero_()
 
 
-def indent_lines(text: str) -> str:
-    """All lines but the first moved two columns in."""
-    return text.replace("\n", "\n  ")
+def _addindent(s_: str, numSpaces: int) -> str:
+    """All lines but the first moved in; programs that print modules their own way call it."""
+    return s_.replace("\n", "\n" + " " * numSpaces)
 
 
 def type_name(value: Any) -> str:

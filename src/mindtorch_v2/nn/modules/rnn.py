@@ -99,6 +99,15 @@ class RNNBase(Module):
     def _flat_weights(self) -> list[Any]:
         return [getattr(self, name) for name in self._flat_weights_names]
 
+    def __getstate__(self) -> dict[str, Any]:
+        # PyTorch keeps the lists, so what it loads must have them.
+        lists = {"_flat_weights_names": self._flat_weights_names, "_flat_weights": self._flat_weights}
+        return {**self.__dict__, **lists}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        names = ("_flat_weights_names", "_flat_weights")
+        super().__setstate__({key: value for key, value in state.items() if key not in names})
+
     def flatten_parameters(self) -> None:
         """For PyTorch's cuDNN, which wants the weights in one piece of memory. Nothing here does."""
 

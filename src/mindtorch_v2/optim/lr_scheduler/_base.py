@@ -108,7 +108,7 @@ class LRScheduler:
             )
 
     def _update_lr(self, epoch: int | None = None) -> None:
-        with self._within_step():
+        with _enable_get_lr_call(self):
             if epoch is None:
                 self.last_epoch += 1
                 rates = self.get_lr()
@@ -123,25 +123,28 @@ class LRScheduler:
             set_value(group, "lr", rate)
         self._last_lr: list[Any] = values_of(self.optimizer, "lr")
 
-    @contextmanager
-    def _within_step(self) -> Iterator[None]:
-        self._get_lr_called_within_step = True
-        try:
-            yield
-        finally:
-            self._get_lr_called_within_step = False
-
     def _rates(self) -> list[Any]:
         """The rates as they are now."""
         return [group["lr"] for group in self.optimizer.param_groups]
 
-    def _warn_outside_step(self) -> None:
-        if not self._get_lr_called_within_step:
-            warnings.warn(
-                "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
-                UserWarning,
-                stacklevel=3,
-            )
+
+@contextmanager
+def _enable_get_lr_call(o: LRScheduler) -> Iterator[LRScheduler]:
+    o._get_lr_called_within_step = True
+    try:
+        yield o
+    finally:
+        o._get_lr_called_within_step = False
+
+
+def _warn_get_lr_called_within_step(lr_scheduler: LRScheduler) -> None:
+    """Schedules call it in ``get_lr()``, which is meant for ``step()`` only."""
+    if not lr_scheduler._get_lr_called_within_step:
+        warnings.warn(
+            "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 class _LRScheduler(LRScheduler):

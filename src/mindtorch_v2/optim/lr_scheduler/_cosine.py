@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ..optimizer import Optimizer
-from ._base import LRScheduler
+from ._base import LRScheduler, _enable_get_lr_call, _warn_get_lr_called_within_step
 
 
 class CosineAnnealingLR(LRScheduler):
@@ -18,7 +18,7 @@ class CosineAnnealingLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        self._warn_outside_step()
+        _warn_get_lr_called_within_step(self)
         epoch, period, low = self.last_epoch, self.T_max, self.eta_min
         if self._is_initial:
             return self._rates()
@@ -64,7 +64,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        self._warn_outside_step()
+        _warn_get_lr_called_within_step(self)
         height = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
         return [self.eta_min + (base - self.eta_min) * height for base in self.base_lrs]
 
@@ -83,7 +83,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
                 raise ValueError(f"Expected non-negative epoch, but got {epoch}")
             self._place(epoch)
         self.last_epoch = math.floor(epoch)
-        with self._within_step():
+        with _enable_get_lr_call(self):
             rates = self.get_lr()
         self._set_rates(rates)
 

@@ -7,7 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 from ..optimizer import Optimizer
-from ._base import LRScheduler, check_optimizer, function_state, per_group, set_value
+from ._base import (
+    LRScheduler,
+    _warn_get_lr_called_within_step,
+    check_optimizer,
+    function_state,
+    per_group,
+    set_value,
+)
 
 
 def _check_momentum(optimizer: Optimizer) -> None:
@@ -88,7 +95,7 @@ class CyclicLR(LRScheduler):
         return 1 / (2.0 ** (x - 1)) if self.mode == "triangular2" else self.gamma**x
 
     def get_lr(self) -> list[Any]:
-        self._warn_outside_step()
+        _warn_get_lr_called_within_step(self)
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         x = 1.0 + self.last_epoch / self.total_size - cycle
         place = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
@@ -177,7 +184,7 @@ class OneCycleLR(LRScheduler):
         return end + (start - end) / 2.0 * (math.cos(math.pi * pct) + 1)
 
     def get_lr(self) -> list[Any]:
-        self._warn_outside_step()
+        _warn_get_lr_called_within_step(self)
         step = self.last_epoch
         if step > self.total_steps:
             raise ValueError(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..optimizer import Optimizer
-from ._base import LRScheduler, function_state
+from ._base import LRScheduler, _warn_get_lr_called_within_step, function_state
 
 Factor = Callable[[int], float]
 
@@ -46,7 +46,7 @@ class LambdaLR(_FunctionScheduler):
     """The first rate times a function of the epoch."""
 
     def get_lr(self) -> list[Any]:
-        self._warn_outside_step()
+        _warn_get_lr_called_within_step(self)
         return [base * f(self.last_epoch) for f, base in zip(self.lr_lambdas, self.base_lrs, strict=True)]
 
 
@@ -54,7 +54,7 @@ class MultiplicativeLR(_FunctionScheduler):
     """The rate before times a function of the epoch."""
 
     def get_lr(self) -> list[Any]:
-        self._warn_outside_step()
+        _warn_get_lr_called_within_step(self)
         if self._is_initial:
             return self._rates()
         return [rate * f(self.last_epoch) for f, rate in zip(self.lr_lambdas, self._rates(), strict=True)]
@@ -71,7 +71,7 @@ class StepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        self._warn_outside_step()
+        _warn_get_lr_called_within_step(self)
         if self.last_epoch == 0 or self.last_epoch % self.step_size != 0:
             return self._rates()
         return [rate * self.gamma for rate in self._rates()]
@@ -91,7 +91,7 @@ class MultiStepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        self._warn_outside_step()
+        _warn_get_lr_called_within_step(self)
         if self.last_epoch not in self.milestones:
             return self._rates()
         return [rate * self.gamma ** self.milestones[self.last_epoch] for rate in self._rates()]
@@ -118,7 +118,7 @@ class ConstantLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        self._warn_outside_step()
+        _warn_get_lr_called_within_step(self)
         if self.last_epoch == 0:
             return [rate * self.factor for rate in self._rates()]
         if self.last_epoch != self.total_iters:
@@ -153,7 +153,7 @@ class LinearLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        self._warn_outside_step()
+        _warn_get_lr_called_within_step(self)
         if self.last_epoch == 0:
             return [rate * self.start_factor for rate in self._rates()]
         if self._is_initial or self.last_epoch > self.total_iters:
@@ -176,7 +176,7 @@ class ExponentialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        self._warn_outside_step()
+        _warn_get_lr_called_within_step(self)
         if self._is_initial:
             return self._rates()
         return [rate * self.gamma for rate in self._rates()]
@@ -196,7 +196,7 @@ class PolynomialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        self._warn_outside_step()
+        _warn_get_lr_called_within_step(self)
         if self._is_initial or self.last_epoch > self.total_iters:
             return self._rates()
         left = 1.0 - self.last_epoch / self.total_iters

@@ -366,7 +366,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                 break
         else:
             return
-        self._pool.post(worker_id, (self._epoch, self._next_task, index))
+        self._pool.post(worker_id, self._epoch, self._next_task, index)
         self._assigned[self._next_task] = worker_id
         self._load[worker_id] += 1
         self._next_task += 1

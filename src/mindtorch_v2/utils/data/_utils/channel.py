@@ -23,13 +23,14 @@ from typing import Any
 from .... import _C
 from ...._storage import UntypedStorage
 from ....multiprocessing.reductions import reduce_storage, shared
+from .blocks import LentBlocks, WorkerBlocks
 from .collate import SMALL_BYTES
 
 _HEADER = struct.Struct("<QI")  # bytes of the pickle, number of descriptors
 _AT_ONCE = 200  # descriptors in one call; the kernel takes 253
 
 
-def _pickled(message: Any) -> tuple[memoryview, list[int], list[UntypedStorage]]:
+def _pickled(message: Any, blocks: WorkerBlocks) -> tuple[memoryview, list[int], list[UntypedStorage]]:
     """The pickle, the descriptors that go with it, and the storages that keep them open."""
     descriptors: list[int] = []
     kept: list[UntypedStorage] = []
@@ -43,7 +44,7 @@ def _pickled(message: Any) -> tuple[memoryview, list[int], list[UntypedStorage]]
             return reduce_storage(storage)
         kept.append(storage)
         descriptors.append(handle.descriptor())
-        return _take, (len(descriptors) - 1, handle.nbytes())
+        return _take, (len(descriptors) - 1, *blocks.lend(storage))
 
     buffer = io.BytesIO()
     pickler = ForkingPickler(buffer, pickle.HIGHEST_PROTOCOL)
@@ -55,9 +56,12 @@ def _pickled(message: Any) -> tuple[memoryview, list[int], list[UntypedStorage]]
 _arrived = threading.local()
 
 
-def _take(position: int, nbytes: int) -> UntypedStorage:
+def _take(position: int, block: int, nbytes: int) -> UntypedStorage:
     descriptor, _arrived.descriptors[position] = _arrived.descriptors[position], -1
-    return UntypedStorage._wrap(_C.StorageBase.from_descriptor(descriptor, nbytes))
+    storage = UntypedStorage._wrap(_C.StorageBase.from_descriptor(descriptor, nbytes))
+    if block:
+        _arrived.lent.arrived(block, storage)
+    return storage
 
 
 class Channel:
@@ -65,6 +69,7 @@ class Channel:
 
     def __init__(self, end: socket.socket) -> None:
         self.socket = end
+        self.lent = LentBlocks()
         self._unsent = b""
 
     @staticmethod
@@ -85,9 +90,9 @@ class Channel:
 
     # --- sending
 
-    def send(self, message: Any) -> None:
-        """Sends a message; waits until the other side has room for it."""
-        payload, descriptors, kept = _pickled(message)
+    def send(self, message: Any, blocks: WorkerBlocks) -> None:
+        """Sends a message, whose shared memory may be of ``blocks``; waits until the other side has room for it."""
+        payload, descriptors, kept = _pickled(message, blocks)
         header = _HEADER.pack(len(payload), len(descriptors))
         if not descriptors:
             self.socket.sendall(header + payload)
@@ -131,7 +136,8 @@ class Channel:
             while len(descriptors) < count:
                 self._with_descriptors(1, descriptors)
             payload = self._bytes(length)
-            _arrived.descriptors = descriptors
+            _arrived.descriptors, _arrived.lent = descriptors, self.lent
+            self.lent.begin_message()
             return pickle.loads(payload)
         finally:
             for descriptor in descriptors:

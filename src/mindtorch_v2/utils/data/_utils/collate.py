@@ -11,7 +11,6 @@ import numpy
 import mindtorch_v2 as torch
 from mindtorch_v2 import _C
 
-from ...._storage import UntypedStorage
 from . import worker
 from .containers import is_named_tuple, like_mapping, like_sequence
 
@@ -83,7 +82,7 @@ def collate_tensor_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -
     if nbytes < SMALL_BYTES or first.dim() == 0 or not alike:
         return torch.stack(batch, 0)
     # The loader's process maps this memory, so the samples are copied once only.
-    storage = UntypedStorage._new_shared(nbytes)
+    storage = worker.blocks.take(nbytes)
     out = _C.tensor_from_storage(storage._handle, first.dtype, 0, [count], [1])
     torch.cat(batch, 0, out=out.view(len(batch) * first.size(0), *first.shape[1:]))
     return out.view(len(batch), *first.shape)

@@ -30,6 +30,9 @@ class WorkerPool:
     def __init__(self, context: Any, settings: WorkerSettings, pin_device: int | None) -> None:
         self._owner = os.getpid()
         self._closed = False
+        self._waiting = (
+            threading.Lock()
+        )  # of two threads that wait for a process, one would not learn how it ended
         self._processes: list[Any] = []
         self._channels: list[Channel] = []
         self._poll = select.poll()
@@ -78,10 +81,11 @@ class WorkerPool:
 
     # --- talking
 
-    def post(self, worker_id: int, message: Any) -> None:
-        """Gives a worker something to do; never waits for it."""
+    def post(self, worker_id: int, epoch: int, task: int, index: Any) -> None:
+        """Gives a worker something to do, and the memory we no longer use; never waits for it."""
+        channel = self._channels[worker_id]
         try:
-            self._channels[worker_id].post(message)
+            channel.post((epoch, task, index, channel.lent.unused()))
         except (BrokenPipeError, ConnectionResetError):
             raise self._ended(worker_id) from None
 
@@ -129,7 +133,8 @@ class WorkerPool:
     def _ended(self, worker_id: int) -> RuntimeError:
         process = self._processes[worker_id]
         if not self._closed:
-            process.join(MP_STATUS_CHECK_INTERVAL)
+            with self._waiting:
+                process.join(MP_STATUS_CHECK_INTERVAL)
         code = process.exitcode
         if code is not None and code < 0:
             hint = ""
@@ -179,6 +184,7 @@ class WorkerPool:
             self._thread.join()
         for channel in self._channels:
             channel.socket.close()
+            channel.lent.forget()
         limit = time.monotonic() + MP_STATUS_CHECK_INTERVAL
         for process in self._processes:
             process.join(max(0.0, limit - time.monotonic()))

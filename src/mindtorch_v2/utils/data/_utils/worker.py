@@ -11,6 +11,7 @@ from typing import Any
 import mindtorch_v2 as torch
 
 from ...._utils import ExceptionWrapper
+from .blocks import WorkerBlocks
 from .fetch import _DatasetKind
 from .status import MP_STATUS_CHECK_INTERVAL
 
@@ -28,6 +29,7 @@ class WorkerInfo:
 
 
 _worker_info: WorkerInfo | None = None
+blocks = WorkerBlocks()  # of this process, if it is a worker
 
 
 def get_worker_info() -> WorkerInfo | None:
@@ -69,7 +71,7 @@ def _seed_generators(base_seed: int, worker_id: int) -> None:
 
 
 def worker_loop(settings: WorkerSettings, worker_id: int, channel: Any) -> None:
-    """Answers (epoch, task, index) with (epoch, task, data) until the loader closes the channel."""
+    """Answers (epoch, task, index, memory) with (epoch, task, data) until the loader closes the channel."""
     global _worker_info
     where = f"in DataLoader worker process {worker_id}"
     try:
@@ -86,7 +88,8 @@ def worker_loop(settings: WorkerSettings, worker_id: int, channel: Any) -> None:
                 if os.getppid() != parent:  # the loader's process is gone
                     return
                 continue
-            wanted_epoch, task, index = channel.receive()
+            wanted_epoch, task, index, returned = channel.receive()
+            blocks.begin_task(returned)
             if wanted_epoch != epoch:
                 epoch, failure = wanted_epoch, init_failure
                 if failure is None:
@@ -124,7 +127,7 @@ def _fetched(settings: WorkerSettings, fetcher: Any, index: Any, where: str) -> 
 
 def _answer(channel: Any, message: tuple[int, int, Any], where: str) -> None:
     try:
-        channel.send(message)
+        channel.send(message, blocks)
     except (BrokenPipeError, ConnectionResetError):
         raise
     except Exception:  # noqa: BLE001 - what cannot be sent is told instead
@@ -133,4 +136,4 @@ def _answer(channel: Any, message: tuple[int, int, Any], where: str) -> None:
             failure.exc_type = RuntimeError
         else:
             failure = ExceptionWrapper(where=where)
-        channel.send((message[0], message[1], failure))
+        channel.send((message[0], message[1], failure), blocks)

@@ -8,7 +8,7 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
-from . import autocast_mode, grad_scaler
+from ..amp import autocast_mode, grad_scaler
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 

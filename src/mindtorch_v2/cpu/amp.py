@@ -6,7 +6,7 @@ import warnings
 
 import mindtorch_v2 as torch
 
-from . import autocast_mode, grad_scaler
+from ..amp import autocast_mode, grad_scaler
 
 __all__ = ["GradScaler", "autocast"]
 
