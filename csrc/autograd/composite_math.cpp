@@ -1,4 +1,6 @@
 // Mathematics in terms of other operators.
+#include <utility>
+
 #include "generated/ops/ops.h"
 #include "infer/infer.h"
 
@@ -89,7 +91,13 @@ Tensor matmul(const Tensor& self, const Tensor& other) {
 
 Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
   const Tensor turned = ops::t(weight);
-  if (input.dim() == 2 && bias.defined()) return ops::addmm(bias, input, turned);
+  if (bias.defined() && input.dim() == 2) return ops::addmm(bias, input, turned);
+  if (bias.defined() && input.dim() > 2 && weight.dim() == 2 && bias.dim() <= 1) {  // as one matrix of rows
+    Dims shape(input.sizes());
+    const int64_t k = std::exchange(shape.back(), weight.sizes()[0]);
+    const int64_t rows = checked_numel(IntList(shape).first(shape.size() - 1));
+    return ops::addmm(bias, input.reshape(Dims{rows, k}), turned).reshape(shape);
+  }
   MT_CHECK(!bias.defined() || input.dtype() == weight.dtype(),
            "mat1 and mat2 must have the same dtype, but got ", info(input.dtype()).legacy, " and ",
            info(weight.dtype()).legacy);
