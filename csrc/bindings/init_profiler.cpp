@@ -14,6 +14,7 @@
 #include "backends/npu/npu_runtime.h"
 #include "base/dtype.h"
 #include "base/error.h"
+#include "bindings/python_lock.h"
 #include "bindings/python_stack.h"
 #include "profiler/recorder.h"
 #include "runtime/registry.h"
@@ -67,7 +68,7 @@ uint64_t start(bool ops, bool tasks, bool shapes, bool memory, bool stacks, cons
 }
 
 Trace stop(uint64_t session) {
-  nb::gil_scoped_release without_gil;  // it may wait for a device
+  WithoutPythonLock without_gil;  // it may wait for a device
   Trace trace = Recorder::get().stop(session);
   if (!trace.taken_over) unwatch_memory();
   return trace;

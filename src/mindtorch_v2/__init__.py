@@ -13,6 +13,7 @@ from . import version as version
 from ._version import __version__ as _own_version
 from . import _C as _C
 from ._C import (
+    AcceleratorError as AcceleratorError,
     Generator as Generator,
     OutOfMemoryError as OutOfMemoryError,
     Tensor as Tensor,
@@ -227,7 +228,18 @@ from . import (
     special as special,
 )
 
-for _kind in (dtype, device, Generator, Size, OutOfMemoryError, memory_format, layout, finfo, iinfo):
+for _kind in (
+    dtype,
+    device,
+    Generator,
+    Size,
+    AcceleratorError,
+    OutOfMemoryError,
+    memory_format,
+    layout,
+    finfo,
+    iinfo,
+):
     _kind.__module__ = __name__
 
 # Programs that say `import torch` check PyTorch's version. Note [Under the name torch] in _as_torch.
