@@ -19,6 +19,7 @@ Kind = Literal["hardware", "software"]
 _npu = _C._npu
 _lock = threading.RLock()
 _kind: Kind | None = None
+_count = 0  # of devices, when they were last counted
 _software_requested = False
 _VARIABLE = "MINDTORCH_NPU"
 
@@ -92,7 +93,7 @@ def _load_hardware() -> str:
 
 def look() -> tuple[Kind | None, str]:
     """The NPU there is, or None and the reason."""
-    global _kind
+    global _kind, _count
     with _lock:
         if _kind is not None:
             return _kind, ""
@@ -102,8 +103,8 @@ def look() -> tuple[Kind | None, str]:
         problem = _load_software() if software else _load_hardware()
         if problem:
             return None, problem
-        count, problem = _npu.probe()
-        if count == 0:
+        _count, problem = _npu.probe()
+        if _count == 0:
             return None, problem
         _kind = "software" if software else "hardware"
         return _kind, ""
@@ -112,6 +113,17 @@ def look() -> tuple[Kind | None, str]:
 def find() -> Kind | None:
     """Which NPU can be used, None if there is none."""
     return look()[0]
+
+
+def device_count() -> int:
+    """How many devices there are. Starts none of them, so that a process may still fork afterwards; a fork of a
+    process that used them is told what that one counted."""
+    global _count
+    if find() is None:
+        return 0
+    if not _npu.is_in_bad_fork():
+        _count = _npu.device_count() if _npu.is_initialized() else _npu.probe()[0]
+    return _count
 
 
 def load() -> Kind:
