@@ -219,9 +219,9 @@ class Event:
         """Milliseconds between this mark and ``end_event``."""
         _require(end_event, Event, "elapsed_time", "end_event")
         if not (self.enable_timing and end_event.enable_timing):
-            raise RuntimeError("Both events must be created with argument 'enable_timing=True'.")
+            raise ValueError("Both events must be created with argument 'enable_timing=True'.")
         if not (self._handle and end_event._handle):
-            raise RuntimeError("Both events must be recorded before calculating elapsed time.")
+            raise ValueError("Both events must be recorded before calculating elapsed time.")
         if not (self.query() and end_event.query()):
             raise RuntimeError("Both events must be completed before calculating elapsed time.")
         return float(self._native.elapsed_ms(self._handle, end_event._handle))

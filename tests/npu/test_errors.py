@@ -56,6 +56,16 @@ def test_mixed_devices_are_refused():
         torch.ones(3, device="npu") + torch.ones(3)
 
 
+def test_indices_of_a_host_tensor_are_not_fetched_from_the_device():
+    x, index = torch.arange(3.0), torch.tensor([1], device="npu")
+    words = r"indices should be either on cpu or on the same device as the indexed tensor \(cpu\)"
+    with pytest.raises(RuntimeError, match=words):
+        x[index]
+    with pytest.raises(RuntimeError, match=words):
+        x[index] = 1.0
+    assert x.npu()[torch.tensor([1])].tolist() == [1.0]
+
+
 def test_any_operator_of_the_table_can_be_called_by_name():
     a, b = torch.tensor([1.0, 2.0], device="npu"), torch.tensor([10.0, 20.0], device="npu")
     out = torch.empty(2, device="npu")

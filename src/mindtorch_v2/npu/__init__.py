@@ -93,8 +93,8 @@ def _is_in_bad_fork() -> bool:
 
 
 def is_initialized() -> bool:
-    """Whether an NPU has been used in this process."""
-    return bool(_npu.is_initialized())
+    """Whether an NPU has been used in this process; a fork of one that used it has not."""
+    return bool(_npu.is_initialized()) and not _is_in_bad_fork()
 
 
 def is_available() -> bool:

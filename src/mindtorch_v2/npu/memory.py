@@ -92,7 +92,9 @@ def list_gpu_processes(device: Any = None) -> str:
 
 
 def empty_cache() -> None:
-    """Gives cached memory that no tensor uses back to the devices."""
+    """Gives cached memory that no tensor uses back to the devices; in a fork it is not this process's to give."""
+    if _C._npu.is_in_bad_fork():
+        return
     for index in sorted(allocator._allocators):
         _package._get_allocator(index).empty_cache()
 
@@ -281,7 +283,7 @@ class MemPool:
         self._native(device).end_pool(self._number)
 
     def __del__(self) -> None:
-        if sys.is_finalizing():
+        if sys.is_finalizing() or _C._npu.is_in_bad_fork():
             return
         for device in getattr(self, "_devices", ()):
             native = self._native(device)
