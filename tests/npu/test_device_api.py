@@ -53,6 +53,22 @@ def test_the_software_npu_can_be_asked_for_and_sized_from_python():
     assert run(code, MINDTORCH_NPU="") == "2 96 3.0"
 
 
+def test_a_software_npu_without_devices_can_be_given_some():
+    code = (
+        "import mindtorch_v2 as torch\n"
+        "from mindtorch_v2 import softnpu\n"
+        "softnpu.use(devices=0)\n"
+        "print(torch.npu.is_available(), torch.npu.device_count())\n"
+        "try:\n"
+        "    torch.ones(1, device='npu')\n"
+        "except RuntimeError as error:\n"
+        "    print('ACL_ERROR_RT_NO_DEVICE' in str(error), '..' in str(error))\n"
+        "softnpu.use(devices=2)\n"
+        "print(torch.npu.device_count(), torch.ones(1, device='npu:1').device)"
+    )
+    assert run(code) == "False 0\nTrue False\n2 npu:1"
+
+
 def test_two_devices_have_their_own_memory_and_streams():
     code = (
         "import mindtorch_v2 as torch\n"

@@ -33,7 +33,7 @@ def request_software() -> None:
     """Makes the software NPU the one to use. Too late once a card is in use."""
     global _software_requested
     with _lock:
-        if _kind == "hardware" or (_kind is None and _npu.is_loaded()):
+        if _kind == "hardware" or (_kind is None and _npu.is_loaded() and not software_is_requested()):
             raise RuntimeError(
                 f"The libraries of {_npu.loaded_from()} are in use already. Ask for the software NPU before "
                 f"the first use of the device, or start the program with {_VARIABLE}=soft."
@@ -131,7 +131,7 @@ def load() -> Kind:
     kind, problem = look()
     if kind is None:
         raise RuntimeError(
-            f"No NPU is available: {problem}. For a card, install CANN and source its set_env.sh so that "
+            f"No NPU is available: {problem.rstrip('.')}. For a card, install CANN and source its set_env.sh so that "
             f"libascendcl.so is found and npu-smi lists a device. Without a card, use the software NPU: set "
             f"{_VARIABLE}=soft, or call mindtorch_v2.softnpu.use() before the first use of the device."
         )
