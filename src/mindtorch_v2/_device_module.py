@@ -209,6 +209,12 @@ class MemoryFunctions:
             raise RuntimeError(
                 f"expected context to be 'state', 'alloc', 'all', or None, but got {context!r}"
             )
+        if not isinstance(max_entries, int) or max_entries < 0:
+            raise ValueError(f"max_entries is a number of actions, but got {max_entries!r}")
+        if isinstance(skip_actions, str):
+            raise TypeError(
+                f"skip_actions is a list of actions, but got {skip_actions!r}; write [{skip_actions!r}]"
+            )
         if global_record_annotations:
             raise NotImplementedError(
                 "global_record_annotations=True: use torch.profiler to record annotations with memory"

@@ -373,3 +373,13 @@ def test_a_device_without_an_index_is_the_current_one():
         "    print(x.to('npu') is x, x.npu() is x, torch.ones(2).npu().device)"
     )
     assert run(code, SOFTNPU_DEVICES="2") == "npu:0 npu:0 npu:0 True\nTrue True npu:1"
+
+
+def test_peers_are_named_in_any_way():
+    code = (
+        "import mindtorch_v2 as torch\n"
+        "peer = torch.device('npu:1')\n"
+        "print(torch.npu.can_device_access_peer('npu:0', peer), torch.npu.can_device_access_peer(0, 1))\n"
+        "torch.npu.enable_peer_access(peer), torch.npu.disable_peer_access('npu:1')"
+    )
+    assert run(code, SOFTNPU_DEVICES="2") == "True True"

@@ -324,3 +324,18 @@ def test_history_is_kept_of_devices_that_are_used_later():
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60
     )
     assert result.stdout.strip() == "['segment_alloc', 'alloc']", result.stderr
+
+
+@pytest.mark.parametrize(
+    ("call", "wanted"),
+    [
+        (lambda: torch.npu.MemPool(3), "wants an NPUPluggableAllocator or None, but got 3"),
+        (lambda: torch.npu.use_mem_pool("pool").__enter__(), "wants a torch.npu.MemPool, but got 'pool'"),
+        (lambda: memory.detach_out_of_memory_observer(print), "was not attached"),
+        (lambda: memory._record_memory_history(max_entries=-1), "a number of actions, but got -1"),
+        (lambda: memory._record_memory_history(skip_actions="alloc"), r"write \['alloc'\]"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_what_was_wanted(call, wanted):
+    with pytest.raises((TypeError, ValueError), match=wanted):
+        call()

@@ -215,8 +215,9 @@ def get_device_capability(device: Any = None) -> tuple[int, int]:
     return _get_device_capability(device)
 
 
-def can_device_access_peer(device_id: int, peer_device_id: int) -> bool:
+def can_device_access_peer(device_id: Any, peer_device_id: Any) -> bool:
     """Whether a device can reach the memory of another one."""
+    device_id, peer_device_id = _peer(device_id), _peer(peer_device_id)
     count = device_count()
     for index in (device_id, peer_device_id):
         if not 0 <= index < count:
@@ -229,17 +230,22 @@ def can_device_access_peer(device_id: int, peer_device_id: int) -> bool:
     return device_id != peer_device_id and bool(_npu.can_access_peer(device_id, peer_device_id))
 
 
-def enable_peer_access(peer_device_id: int) -> None:
+def _peer(device: Any) -> int:
+    return device if isinstance(device, int) else _runtime.device_index(device)
+
+
+def enable_peer_access(peer_device_id: Any) -> None:
     """Lets the current device reach the memory of another one."""
+    peer_device_id = _peer(peer_device_id)
     count = device_count()
     if not 0 <= peer_device_id < count:
         raise RuntimeError(f"enable_peer_access({peer_device_id}): no such NPU, there are {count} device(s)")
     _npu.enable_peer_access(peer_device_id)
 
 
-def disable_peer_access(peer_device_id: int) -> None:
+def disable_peer_access(peer_device_id: Any) -> None:
     """Takes :func:`enable_peer_access` back."""
-    _npu.disable_peer_access(peer_device_id)
+    _npu.disable_peer_access(_peer(peer_device_id))
 
 
 def get_arch_list() -> list[str]:

@@ -235,13 +235,16 @@ class MemPool:
     def __init__(
         self, allocator: _NPUAllocator | None = None, use_on_oom: bool = False, no_split: bool = False
     ) -> None:
+        if allocator is not None and not isinstance(allocator, _NPUAllocator):
+            raise TypeError(f"MemPool wants an NPUPluggableAllocator or None, but got {allocator!r}")
         self._number = next(_pool_numbers)
         self._kept: _NPUAllocator | None = allocator  # its library must stay loaded
         functions = allocator.allocator()._functions if allocator is not None else None
-        self._options = (use_on_oom, no_split, functions)
+        self._options = (bool(use_on_oom), bool(no_split), functions)
         self._device = _runtime.device_index(None)
-        self._devices = [self._device]
+        self._devices: list[int] = []
         self._native(self._device).retain_pool(self._number, *self._options)
+        self._devices.append(self._device)
 
     @staticmethod
     def _native(device: int) -> Any:
@@ -294,6 +297,8 @@ class MemPool:
 @contextlib.contextmanager
 def use_mem_pool(pool: MemPool, device: Any = None) -> Iterator[None]:
     """This thread's allocations on a device (the current one) come from the pool inside a ``with`` block."""
+    if not isinstance(pool, MemPool):
+        raise TypeError(f"use_mem_pool wants a torch.npu.MemPool, but got {pool!r}")
     index = _runtime.device_index(device)
     pool._enter(index)
     try:
@@ -331,6 +336,8 @@ def attach_out_of_memory_observer(observer: OutOfMemoryObserver) -> None:
 
 def detach_out_of_memory_observer(observer: OutOfMemoryObserver) -> None:
     """Takes :func:`attach_out_of_memory_observer` back."""
+    if observer not in _observers:
+        raise ValueError(f"{observer!r} was not attached with attach_out_of_memory_observer")
     _observers.remove(observer)
 
 

@@ -38,6 +38,11 @@ class Event(_streams.Event):
         _runtime.device_index(known.pop("device", None))
         super().__init__(**known)
 
+    @property
+    def npu_event(self) -> int:
+        """The event's handle in AscendCL; 0 before it is recorded."""
+        return self._handle
+
     @staticmethod
     def _current_stream() -> Stream:
         return current_stream()
