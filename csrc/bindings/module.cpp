@@ -109,6 +109,7 @@ NB_MODULE(_C, m) {
   if (!create_value_types(m.ptr()) || !create_tensor_type(m.ptr())) throw nb::python_error();
   init_functions(m);
   mt::g_host_lock = {release_gil, take_gil};
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(end_calls_into_python));
   init_settings(m);
   init_autograd(m);
   init_autocast(m);

@@ -151,6 +151,32 @@ def test_the_process_ends_while_daemon_threads_compute(device):
     assert run(code) == "end"
 
 
+@pytest.mark.parametrize("device", ["npu", "cpu"])
+def test_the_process_ends_while_daemon_threads_are_in_python_that_we_call(device):
+    code = (
+        "import threading, mindtorch_v2 as torch\n"
+        "started = threading.Event()\n"
+        "class Twice(torch.autograd.Function):\n"
+        "    @staticmethod\n"
+        "    def forward(ctx, x):\n"
+        "        return x * 2\n"
+        "    @staticmethod\n"
+        "    def backward(ctx, grad):\n"
+        "        return grad * sum(2 for _ in range(300)) / 300\n"
+        "def work():\n"
+        "    while True:\n"
+        f"        x = torch.ones(300, device='{device}', requires_grad=True)\n"
+        "        x.register_hook(lambda grad: grad * 1)\n"
+        "        Twice.apply(x).sum().backward()\n"
+        "        started.set()\n"
+        "for _ in range(2):\n"
+        "    threading.Thread(target=work, daemon=True).start()\n"
+        "started.wait()\n"
+        "print('end')"
+    )
+    assert run(code) == "end"
+
+
 def test_the_process_ends_with_tensors_alive_and_work_in_flight():
     code = (
         "import mindtorch_v2 as torch\n"
