@@ -2,9 +2,12 @@
 
 #include <nanobind/nanobind.h>
 
+#include "backends/npu/acl_error.h"
+
 namespace mt::bindings {
 
 PyObject* g_out_of_memory_error = nullptr;
+PyObject* g_accelerator_error = nullptr;
 PyObject* g_linear_algebra_error = nullptr;
 
 namespace {
@@ -24,12 +27,21 @@ PyObject* python_type(ErrorKind kind) {
   }
 }
 
+void set_accelerator_error(const npu::AclError& error) {
+  PyObject* made = PyObject_CallFunction(g_accelerator_error, "s", error.what());
+  PyObject* code = made ? PyLong_FromLong(error.code()) : nullptr;
+  if (code && PyObject_SetAttrString(made, "error_code", code) == 0)
+    PyErr_SetObject(g_accelerator_error, made);
+  Py_XDECREF(code);
+  Py_XDECREF(made);
+}
+
 }  // namespace
 
 void set_python_error() {
   try {
     throw;
-  } catch (const Error& error) {
+  } catch (const npu::AclError& error) { set_accelerator_error(error); } catch (const Error& error) {
     PyErr_SetString(python_type(error.kind()), error.what());
   } catch (const PythonError&) {
     if (!PyErr_Occurred())

@@ -16,6 +16,7 @@ struct PythonError : std::exception {
 };
 
 extern PyObject* g_out_of_memory_error;
+extern PyObject* g_accelerator_error;
 extern PyObject* g_linear_algebra_error;  // torch.linalg.LinAlgError
 
 void set_python_error();  // call inside a catch block: translates the exception in flight

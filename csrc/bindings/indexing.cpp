@@ -165,6 +165,9 @@ class Indexed {
 
   void record(const Tensor& t, int64_t dims) {
     for (; covered_ < dim_; ++covered_) indices.emplace_back();
+    MT_CHECK(t.device() == out.device() || t.device().is_cpu(),
+             "indices should be either on cpu or on the same device as the indexed tensor (",
+             name_of(out.device().type), ")");
     indices.push_back(t.device() == out.device() ? t : ops::_to_copy(t, std::nullopt, out.device()));
     covered_ = dim_ += dims;
   }

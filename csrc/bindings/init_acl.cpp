@@ -8,6 +8,7 @@
 
 #include "backends/npu/acl_api.h"
 #include "backends/npu/npu_runtime.h"
+#include "bindings/python_lock.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -18,7 +19,7 @@ namespace {
 using npu::acl;
 using Handle = uintptr_t;
 using Made = std::pair<Handle, int>;
-using WithoutGil = nb::call_guard<nb::gil_scoped_release>;
+using WithoutGil = nb::call_guard<WithoutPythonLock>;
 
 void* pointer(Handle handle) { return reinterpret_cast<void*>(handle); }
 

@@ -14,6 +14,7 @@
 #include "backends/npu/acl_api.h"
 #include "base/error.h"
 #include "bindings/allocators.h"
+#include "bindings/python_lock.h"
 #include "bindings/python_upstream.h"
 #include "runtime/caching_allocator.h"
 #include "runtime/pinned_pool.h"
@@ -31,7 +32,7 @@ using namespace mt::runtime;
 std::shared_ptr<PyObject> share_callable(nb::object callable) {
   return {callable.release().ptr(), [](PyObject* object) {
             if (interpreter_is_exiting()) return;
-            nb::gil_scoped_acquire gil;
+            PythonLock gil;
             Py_DECREF(object);
           }};
 }
@@ -230,7 +231,7 @@ void set_stack_recorder(PythonAllocator& self, nb::object recorder, nb::object d
   self.native().set_stack_recorder(
       [callable = share_callable(recorder)]() -> uint64_t {
         if (interpreter_is_exiting()) return 0;
-        nb::gil_scoped_acquire gil;
+        PythonLock gil;
         nb::error_scope pending;  // tensors die while an exception is on its way, too
         try {
           return nb::cast<uint64_t>(nb::handle(callable.get())());
@@ -241,7 +242,7 @@ void set_stack_recorder(PythonAllocator& self, nb::object recorder, nb::object d
       },
       [callable = share_callable(describe)](uint64_t stack) -> std::string {
         if (interpreter_is_exiting()) return {};
-        nb::gil_scoped_acquire gil;
+        PythonLock gil;
         return nb::cast<std::string>(nb::handle(callable.get())(stack));
       });
 }
@@ -263,7 +264,7 @@ void set_out_of_memory_observer(PythonAllocator& self, nb::object observer) {
   self.native().set_out_of_memory_observer(
       [callable = share_callable(observer)](size_t bytes, size_t total, size_t free) {
         if (interpreter_is_exiting()) return;
-        nb::gil_scoped_acquire gil;
+        PythonLock gil;
         nb::handle(callable.get())(bytes, total, free);
       });
 }
@@ -348,7 +349,7 @@ void add_pools(nb::class_<PythonAllocator>& type) {
 // module is imported at that moment, so that no reference to it outlives the interpreter.
 std::shared_ptr<CachingAllocator> make_npu_allocator(int index) {
   if (interpreter_is_exiting()) fail(ErrorKind::runtime, "The device is not used while the process exits.");
-  nb::gil_scoped_acquire gil;
+  PythonLock gil;
   nb::object allocator =
       nb::module_::import_("mindtorch_v2._backends.npu.allocator").attr("get_allocator")(index);
   return nb::cast<PythonAllocator&>(allocator.attr("_native")).shared();
@@ -465,7 +466,7 @@ runtime::PinnedPool& npu_pinned_pool() {
   static std::atomic<PinnedPool*> pool{nullptr};
   if (PinnedPool* made = pool.load(std::memory_order_acquire)) return *made;
   if (interpreter_is_exiting()) fail(ErrorKind::runtime, "The device is not used while the process exits.");
-  nb::gil_scoped_acquire gil;
+  PythonLock gil;
   nb::object owner = nb::module_::import_("mindtorch_v2._backends.npu.allocator").attr("get_pinned_pool")();
   static auto* kept =
       new std::shared_ptr<PinnedPool>(nb::cast<PythonPinnedPool&>(owner.attr("_native")).native);

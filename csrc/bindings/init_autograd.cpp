@@ -4,6 +4,7 @@
 #include "bindings/casters.h"
 #include "bindings/node_object.h"
 #include "bindings/parser.h"
+#include "bindings/python_lock.h"
 
 namespace nb = nanobind;
 
@@ -19,9 +20,8 @@ namespace {
 std::shared_ptr<PyObject> hold(PyObject* callable) {
   Py_INCREF(callable);
   return {callable, [](PyObject* o) {
-            const PyGILState_STATE gil = PyGILState_Ensure();
+            const PythonLock gil;
             Py_DECREF(o);
-            PyGILState_Release(gil);
           }};
 }
 
@@ -43,7 +43,7 @@ nb::list next_functions(const NodeHandle& self) {
 uint64_t register_node_hook(NodeHandle& self, nb::object callable) {
   return self.get()->add_post_hook([held = hold(callable.ptr())](autograd::Grads inputs,
                                                                  autograd::Grads outputs) {
-    const nb::gil_scoped_acquire gil;
+    const PythonLock gil;
     nb::object result = nb::borrow(held.get())(tuple_of(inputs), tuple_of(outputs));
     if (result.is_none()) return;
     size_t i = 0;
@@ -59,7 +59,7 @@ uint64_t register_node_prehook(NodeHandle& self, nb::object callable) {
   MT_CHECK_AS(not_implemented, self.get()->outputs <= 1, "register_prehook on a node with ",
               self.get()->outputs, " outputs is not supported yet; register hooks on its output tensors");
   return self.get()->add_pre_hook(0, [held = hold(callable.ptr())](const Tensor& grad) {
-    const nb::gil_scoped_acquire gil;
+    const PythonLock gil;
     nb::object result = nb::borrow(held.get())(nb::make_tuple(nb::steal(wrap(grad))));
     if (result.is_none()) return Tensor();
     return nb::cast<Tensor>(result[0]);
@@ -74,7 +74,7 @@ autograd::BackwardOptions options_of(bool retain_graph, bool create_graph, bool 
 
 autograd::GradHook python_grad_hook(PyObject* callable) {
   return [held = hold(callable)](const Tensor& grad) -> Tensor {
-    const nb::gil_scoped_acquire gil;
+    const PythonLock gil;
     nb::object result = nb::borrow(held.get())(nb::steal(wrap(grad)));
     if (result.is_none()) return Tensor();
     MT_CHECK_AS(type, is_tensor(result.ptr()), "expected Variable, but hook returned '",
@@ -91,7 +91,7 @@ autograd::PostHook python_accumulated_hook(PyObject* callable, autograd::Accumul
   return [held = hold(callable), node](autograd::Grads, autograd::Grads) {
     const Tensor leaf = node->variable();
     if (!leaf.defined()) return;
-    const nb::gil_scoped_acquire gil;
+    const PythonLock gil;
     nb::borrow(held.get())(nb::steal(wrap(leaf)));
   };
 }

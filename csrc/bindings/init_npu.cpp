@@ -15,6 +15,7 @@
 #include "bindings/allocators.h"
 #include "bindings/casters.h"
 #include "bindings/python_frame.h"
+#include "bindings/python_lock.h"
 #include "bindings/python_upstream.h"
 #include "core/dispatch.h"
 #include "core/observe_task.h"
@@ -33,7 +34,7 @@ using npu::acl;
 using npu::check;
 using runtime::Stream;
 using runtime::StreamHandle;
-using WithoutGil = nb::call_guard<nb::gil_scoped_release>;
+using WithoutGil = nb::call_guard<WithoutPythonLock>;
 
 // The Python functions behind npu::HostHooks. They live as long as the process.
 struct PythonHooks {
@@ -43,7 +44,7 @@ PythonHooks* g_python = nullptr;
 
 void prepare() {
   if (interpreter_is_exiting()) fail(ErrorKind::runtime, "The device is not used while the process exits.");
-  nb::gil_scoped_acquire gil;
+  PythonLock gil;
   g_python->prepare();
 }
 
@@ -51,13 +52,13 @@ void prepare() {
 // other streams have no such object.
 void synchronize(int device, void* stream) {
   if (interpreter_is_exiting()) fail(ErrorKind::runtime, "The device is not used while the process exits.");
-  nb::gil_scoped_acquire gil;
+  PythonLock gil;
   if (stream == npu::NpuRuntime::default_stream_handle(device)) {
     TaskScope scope({TaskKind::stream_sync, "aclrtSynchronizeStream", "Stream Sync", device, stream});
     g_python->synchronize(device);
     return;
   }
-  nb::gil_scoped_release waiting;
+  WithoutPythonLock waiting;
   npu::npu().synchronize_stream({device, 0, StreamHandle(stream)});
 }
 
@@ -82,13 +83,13 @@ std::string describe_position(const npu::HostPosition& position) {
 
 void with_lock(const std::function<void()>& body) {
   if (interpreter_is_exiting()) return;
-  nb::gil_scoped_acquire gil;
+  PythonLock gil;
   body();
 }
 
 void warn(const char* text) {
   if (interpreter_is_exiting()) return;
-  nb::gil_scoped_acquire gil;
+  PythonLock gil;
   if (PyErr_WarnEx(PyExc_UserWarning, text, 1) < 0) nb::raise_python_error();
 }
 

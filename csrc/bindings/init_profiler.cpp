@@ -15,6 +15,7 @@
 #include "base/dtype.h"
 #include "base/error.h"
 #include "bindings/python_calls.h"
+#include "bindings/python_lock.h"
 #include "bindings/python_stack.h"
 #include "profiler/recorder.h"
 #include "runtime/registry.h"
@@ -76,7 +77,7 @@ uint64_t start(bool ops, bool tasks, bool shapes, bool memory, bool stacks, cons
 Trace stop(uint64_t session) {
   Trace trace;
   {
-    nb::gil_scoped_release without_gil;  // it may wait for a device
+    WithoutPythonLock without_gil;  // it may wait for a device
     trace = Recorder::get().stop(session);
   }
   if (!trace.taken_over) unwatch();

@@ -5,6 +5,7 @@
 
 #include "bindings/casters.h"
 #include "bindings/parser.h"
+#include "bindings/python_lock.h"
 #include "bindings/storage_object.h"
 #include "core/shared_memory.h"
 #include "core/views.h"
@@ -128,9 +129,8 @@ Tensor from_numpy(nb::object array) {
   StorageRef storage = wrap_storage(
       {DeviceType::cpu}, data, size_t(reach) * size_t(size),
       [](Storage& s) {
-        const PyGILState_STATE gil = PyGILState_Ensure();
+        const PythonLock gil;
         Py_DECREF(static_cast<PyObject*>(s.context));
-        PyGILState_Release(gil);
       },
       array.inc_ref().ptr());
   storage->resizable = false;

@@ -3,6 +3,7 @@
 #include "bindings/casters.h"
 #include "bindings/overrides.h"
 #include "bindings/parser.h"
+#include "bindings/python_lock.h"
 #include "core/host_lock.h"
 #include "core/host_memory.h"
 #include "infer/infer.h"
@@ -24,13 +25,17 @@ void init_npu(nb::module_& m);
 namespace {
 
 void* release_gil() { return PyGILState_Check() ? PyEval_SaveThread() : nullptr; }
-void take_gil(void* state) { PyEval_RestoreThread(static_cast<PyThreadState*>(state)); }
+void take_gil(void* state) { take_python_lock(static_cast<PyThreadState*>(state)); }
 
 void init_errors(nb::module_& m) {
   g_out_of_memory_error = PyErr_NewExceptionWithDoc("mindtorch_v2.OutOfMemoryError",
                                                     "A device has no memory left for an allocation.",
                                                     PyExc_RuntimeError, nullptr);
   m.attr("OutOfMemoryError") = nb::borrow(g_out_of_memory_error);
+  g_accelerator_error = PyErr_NewExceptionWithDoc(
+      "mindtorch_v2.AcceleratorError", "A call to a device failed; `error_code` is what the driver answered.",
+      PyExc_RuntimeError, nullptr);
+  m.attr("AcceleratorError") = nb::borrow(g_accelerator_error);
   g_linear_algebra_error = PyErr_NewExceptionWithDoc(
       "mindtorch_v2.linalg.LinAlgError",
       "A matrix that the operation is not defined for, such as a singular one.", PyExc_RuntimeError, nullptr);
@@ -104,6 +109,7 @@ NB_MODULE(_C, m) {
   if (!create_value_types(m.ptr()) || !create_tensor_type(m.ptr())) throw nb::python_error();
   init_functions(m);
   mt::g_host_lock = {release_gil, take_gil};
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(end_calls_into_python));
   init_settings(m);
   init_autograd(m);
   init_autocast(m);

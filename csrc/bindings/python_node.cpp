@@ -3,6 +3,7 @@
 #include "bindings/casters.h"
 #include "bindings/node_object.h"
 #include "bindings/parser.h"
+#include "bindings/python_lock.h"
 #include "generated/ops/ops.h"
 
 namespace nb = nanobind;
@@ -28,7 +29,7 @@ struct PythonNode final : autograd::Node {
   ~PythonNode() override {
     *link = nullptr;
     if (!context || !Py_IsInitialized()) return;
-    const nb::gil_scoped_acquire gil;
+    const PythonLock gil;
     Py_DECREF(context);
   }
   const char* name() const override { return title.c_str(); }
@@ -52,7 +53,7 @@ nb::object PythonNode::arguments_for(autograd::Grads grads) const {
 }
 
 void PythonNode::apply(autograd::Grads grads, autograd::Grads out, uint64_t) {
-  const nb::gil_scoped_acquire gil;
+  const PythonLock gil;
   nb::object made = nb::borrow(context).attr("_run_backward")(*nb::tuple(arguments_for(grads)));
   nb::tuple results = nb::isinstance<nb::tuple>(made) ? nb::borrow<nb::tuple>(made) : nb::make_tuple(made);
   size_t count = results.size();
@@ -149,11 +150,11 @@ struct PythonPacked final : autograd::PackedTensor {
   PythonPacked(PyObject* v, PyObject* u) : value(v), unpacker(u) { Py_INCREF(unpacker); }
   ~PythonPacked() override {
     if (!Py_IsInitialized()) return;
-    const nb::gil_scoped_acquire gil;
+    const PythonLock gil;
     Py_DECREF(value), Py_DECREF(unpacker);
   }
   Tensor unpack() override {
-    const nb::gil_scoped_acquire gil;
+    const PythonLock gil;
     struct Restore {
       bool grad_enabled = std::exchange(thread_state().grad_enabled, false);
       ~Restore() { thread_state().grad_enabled = grad_enabled; }
@@ -170,7 +171,7 @@ struct PythonPacked final : autograd::PackedTensor {
 struct PythonPacker final : autograd::SavedTensorPacker {
   nb::object pack_hook, unpack_hook;
   std::unique_ptr<autograd::PackedTensor> pack(const Tensor& tensor) override {
-    const nb::gil_scoped_acquire gil;
+    const PythonLock gil;
     void* outer =
         std::exchange(thread_state().packer, nullptr);  // what the hook itself saves is not packed again
     struct Restore {
@@ -207,13 +208,13 @@ void pop_packer() {
 // ---- anomaly mode ----
 
 std::string python_stack() {
-  const nb::gil_scoped_acquire gil;
+  const PythonLock gil;
   nb::object lines = nb::module_::import_("traceback").attr("format_stack")();
   return nb::cast<std::string>(nb::str("").attr("join")(lines));
 }
 
 void report_anomaly(const autograd::Node& node) {
-  const nb::gil_scoped_acquire gil;
+  const PythonLock gil;
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
   std::string text = join_text("Error detected in ", node.name(), ". ");

@@ -4,6 +4,7 @@
 #include <nanobind/stl/pair.h>
 
 #include "base/error.h"
+#include "bindings/python_lock.h"
 
 namespace nb = nanobind;
 
@@ -42,7 +43,7 @@ nb::object hook(PyObject* weak_owner, const char* name) {
 template <class Body>
 auto with_python(Body body) {
   if (interpreter_is_exiting()) fail(ErrorKind::runtime, "The device is not used while the process exits.");
-  nb::gil_scoped_acquire gil;
+  PythonLock gil;
   nb::error_scope pending;  // memory is given back while an exception is on its way, too
   try {
     return body();
@@ -60,7 +61,7 @@ PythonUpstream::PythonUpstream(PyObject* owner) : weak_owner_(PyWeakref_NewRef(o
 
 PythonUpstream::~PythonUpstream() {
   if (interpreter_is_exiting()) return;
-  nb::gil_scoped_acquire gil;
+  PythonLock gil;
   Py_DECREF(weak_owner_);
 }
 
@@ -114,7 +115,7 @@ bool PythonUpstream::event_is_complete(EventHandle event) {
 
 void PythonUpstream::release_event(EventHandle event) noexcept {
   if (interpreter_is_exiting()) return;
-  nb::gil_scoped_acquire gil;
+  PythonLock gil;
   nb::error_scope pending;
   nb::object object = nb::steal(reinterpret_cast<PyObject*>(event));
   nb::object owner = nb::steal(PyObject_CallNoArgs(weak_owner_));
@@ -161,7 +162,7 @@ void PythonUpstream::wait_for_turn(std::recursive_mutex& turn) {
     turn.lock();
     return;
   }
-  nb::gil_scoped_release without_gil;
+  WithoutPythonLock without_gil;
   turn.lock();
 }
 

@@ -6,6 +6,7 @@
 
 #include "bindings/errors.h"
 #include "bindings/parser.h"
+#include "bindings/python_lock.h"
 #include "core/dispatch.h"
 
 namespace mt::bindings {
@@ -149,11 +150,10 @@ PyMemberDef members[] = {
 };
 
 void release_object(void* pointer) {
-  const PyGILState_STATE gil = PyGILState_Ensure();
+  const PythonLock gil;
   TensorObject* self = static_cast<TensorObject*>(pointer);
   self->impl = nullptr;  // the impl is being destroyed by our caller
   Py_DECREF(reinterpret_cast<PyObject*>(self));
-  PyGILState_Release(gil);
 }
 
 }  // namespace

@@ -64,10 +64,22 @@ int set_grad(PyObject* self, PyObject* value, void*) {
                 Py_TYPE(value)->tp_name);
     const Tensor& grad = tensor_of(value);
     MT_CHECK(!grad.same(t), "can't assign Variable as its own grad");
-    MT_CHECK(grad.device() == t.device(), "assigned grad has data located on a different device");
-    MT_CHECK(grad.dtype() == t.dtype(), "attempting to assign a gradient with dtype '", c_name(grad.dtype()),
-             "' to a tensor with grad_dtype '", info(t.dtype()).legacy,
-             "'. The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype).");
+    MT_CHECK(grad.device().type == t.device().type, "attempting to assign a gradient with device type '",
+             name_of(grad.device().type), "' to a tensor with device type '", name_of(t.device().type),
+             "'. Please ensure that the gradient and the tensor are on the same device");
+    MT_CHECK_AS(value, grad.device() == t.device(),
+                "attempting to assign a gradient located on device with index '", int(grad.device().index),
+                "' to a tensor located on device with index '", int(t.device().index),
+                "'. Please ensure that the gradient and the tensor are on the same device");
+    MT_CHECK(
+        grad.dtype() == t.dtype(), "attempting to assign a gradient with dtype '", c_name(grad.dtype()),
+        "' to a tensor with grad_dtype '", info(t.dtype()).legacy,
+        "'. The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). You can set "
+        "the "
+        "tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. Set grad_dtype "
+        "with "
+        "caution. Diverging the dtypes of a tensor and its gradient may break downstream systems that assume "
+        "they match.");
     MT_CHECK(std::ranges::equal(grad.sizes(), t.sizes()), "attempting to assign a gradient of size '",
              to_string(grad.sizes()), "' to a tensor of size '", to_string(t.sizes()),
              "'. Please ensure that the gradient and the tensor are the same size");

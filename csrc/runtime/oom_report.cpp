@@ -18,13 +18,15 @@ void add_advice(std::ostringstream& out, const OomFacts& f) {
         << ", more than the " << format_size(room) << (limited ? " allowed" : " the device has")
         << ": free tensors or make the batch smaller";
     if (limited && f.device_known && f.device.free >= f.segment)
-      out << ", or raise the limit (set_per_process_memory_fraction); the device itself has room";
+      out << ", or raise the limit (set_per_process_memory_fraction, set_per_process_memory_limit); the "
+             "device itself "
+             "has room";
     out << ".";
     return;
   }
   if (limited && f.reserved + f.segment > f.limit && f.device_known && f.device.free >= f.segment)
     out << " The device has room; the limit of this process is what refuses. Raise it with "
-           "set_per_process_memory_fraction.";
+           "set_per_process_memory_fraction or set_per_process_memory_limit.";
   if (f.largest_free_other_stream >= f.rounded)
     out << " A large enough block is free on another stream; run the work on one stream or call "
            "empty_cache().";

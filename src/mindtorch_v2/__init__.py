@@ -16,6 +16,7 @@ from ._blas_threads import none_of_its_own as _no_blas_threads
 with _no_blas_threads():
     from . import _C as _C
 from ._C import (
+    AcceleratorError as AcceleratorError,
     Generator as Generator,
     OutOfMemoryError as OutOfMemoryError,
     Tensor as Tensor,
@@ -231,7 +232,18 @@ from . import (
     special as special,
 )
 
-for _kind in (dtype, device, Generator, Size, OutOfMemoryError, memory_format, layout, finfo, iinfo):
+for _kind in (
+    dtype,
+    device,
+    Generator,
+    Size,
+    AcceleratorError,
+    OutOfMemoryError,
+    memory_format,
+    layout,
+    finfo,
+    iinfo,
+):
     _kind.__module__ = __name__
 
 # Programs that say `import torch` check PyTorch's version. Note [Under the name torch] in _as_torch.

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import CodeType, FrameType
 from typing import Any
 
-_PACKAGE = os.path.dirname(__file__) + os.sep
+PACKAGE = os.path.dirname(__file__) + os.sep
 _SIZE_UNITS = ["B  ", "KiB", "MiB", "GiB", "TiB", "PiB"]
 _COUNT_UNITS = [" ", "K", "M"]
 
@@ -161,7 +161,7 @@ class StackTable:
         stack = self._stacks[number][0]
         if not stack:
             return "an unknown line"
-        outside = (place for place in stack if not place[0].co_filename.startswith(_PACKAGE))
+        outside = (place for place in stack if not place[0].co_filename.startswith(PACKAGE))
         code, line = next(outside, stack[0])
         return f"{code.co_filename}:{line} in {code.co_name}"
 

@@ -23,7 +23,7 @@ def _state_tensor(generator: Generator) -> Tensor:
 
 def _state_bytes(state: Tensor) -> bytes:
     if not isinstance(state, Tensor) or state.dtype is not _C.uint8 or state.device.type != "cpu":
-        raise TypeError("expected a torch.ByteTensor on the CPU, as get_rng_state() returns")
+        raise TypeError("RNG state must be a torch.ByteTensor")
     return bytes(state.contiguous().clone()._storage_handle().buffer())
 
 

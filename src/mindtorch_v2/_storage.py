@@ -289,6 +289,8 @@ class UntypedStorage(StorageConversions):
 
     def to(self, *, device: Any, non_blocking: bool = False) -> UntypedStorage:
         device = _device(device)
+        if device.type == "npu" and device.index is None:
+            device = _C.device("npu", _C._npu.current_device())
         if device.type == self.device.type and device.index in (None, self.device.index):
             return self
         return UntypedStorage(self.nbytes(), device=device).copy_(self, non_blocking)
@@ -297,7 +299,10 @@ class UntypedStorage(StorageConversions):
         return self.to(device="cpu")
 
     def npu(self, device: Any = None, non_blocking: bool = False) -> UntypedStorage:
-        return self.to(device="npu" if device is None else device, non_blocking=non_blocking)
+        target = _device("npu" if device is None else device)
+        if target.type != "npu":
+            raise RuntimeError("Invalid device, must be npu device")
+        return self.to(device=target, non_blocking=non_blocking)
 
     def pin_memory(self, device: Any = None) -> UntypedStorage:
         """A copy in host memory that the device can read asynchronously; itself when it is there already."""

@@ -30,6 +30,14 @@ def _accelerator_class(name: str, device: Any) -> Any:
     return getattr(npu, name)
 
 
+def _require(value: Any, kind: type, function: str, argument: str) -> Any:
+    if not isinstance(value, kind):
+        raise TypeError(
+            f"{function}(): argument '{argument}' must be {kind.__name__}, not {type(value).__name__}"
+        )
+    return value
+
+
 class Stream:
     """A queue of work on a device. Streams are values: objects with the same handle are the same stream."""
 
@@ -58,6 +66,8 @@ class Stream:
             known.pop("device_type", None)
         if known:
             raise TypeError(f"{type(self).__name__}() got unexpected arguments: {', '.join(known)}")
+        if not isinstance(priority, int):
+            raise TypeError(f"Stream(): argument 'priority' must be int, not {type(priority).__name__}")
         self.device_index = self._index(device)
         self.priority = priority
         if handle is None:
@@ -91,16 +101,15 @@ class Stream:
 
     def wait_event(self, event: Event) -> None:
         """Work enqueued from now on runs after the event."""
-        event.wait(self)
+        _require(event, Event, "wait_event", "event").wait(self)
 
     def wait_stream(self, stream: Stream) -> None:
         """Work enqueued from now on runs after everything that is in ``stream`` now."""
-        self.wait_event(stream.record_event())
+        self.wait_event(_require(stream, Stream, "wait_stream", "stream").record_event())
 
     def record_event(self, event: Any = None) -> Any:
         """Marks the point the stream has reached, in ``event`` or in a new one."""
-        if event is None:
-            event = self._event_class()
+        event = self._event_class() if event is None else _require(event, Event, "record_event", "event")
         event.record(self)
         return event
 
@@ -181,7 +190,7 @@ class Event:
         """Marks the point that a stream (the current one) has reached."""
         if not self._native:
             return
-        stream = self._stream_or_current(stream)
+        stream = self._stream_or_current(stream, "record")
         if not self._handle:
             self._make(stream.device_index)
         elif self.device_index != stream.device_index:
@@ -193,8 +202,8 @@ class Event:
 
     def wait(self, stream: Any = None) -> None:
         """Makes a stream wait for the mark. An event that was never recorded is no reason to wait."""
+        stream = self._stream_or_current(stream, "wait")
         if self._handle:
-            stream = self._stream_or_current(stream)
             self._native.stream_wait_event(stream.device_index, stream.handle, self._handle)
 
     def query(self) -> bool:
@@ -208,10 +217,11 @@ class Event:
 
     def elapsed_time(self, end_event: Event) -> float:
         """Milliseconds between this mark and ``end_event``."""
+        _require(end_event, Event, "elapsed_time", "end_event")
         if not (self.enable_timing and end_event.enable_timing):
-            raise RuntimeError("Both events must be created with argument 'enable_timing=True'.")
+            raise ValueError("Both events must be created with argument 'enable_timing=True'.")
         if not (self._handle and end_event._handle):
-            raise RuntimeError("Both events must be recorded before calculating elapsed time.")
+            raise ValueError("Both events must be recorded before calculating elapsed time.")
         if not (self.query() and end_event.query()):
             raise RuntimeError("Both events must be completed before calculating elapsed time.")
         return float(self._native.elapsed_ms(self._handle, end_event._handle))
@@ -223,7 +233,7 @@ class Event:
                 f"ipc_handle() wants an event made with torch.{self._type}.Event(interprocess=True)"
             )
         if not self._handle:
-            self._make(self._stream_or_current(None).device_index)
+            self._make(self._stream_or_current(None, "ipc_handle").device_index)
         return bytes(self._native.export_event(self._handle))
 
     @classmethod
@@ -245,8 +255,16 @@ class Event:
     def event_id(self) -> int:
         return self._handle
 
-    def _stream_or_current(self, stream: Any) -> Any:
-        return type(self)._current_stream() if stream is None else stream
+    def _stream_or_current(self, stream: Any, function: str) -> Any:
+        if stream is None:
+            return type(self)._current_stream() if self._native else None
+        _require(stream, Stream, function, "stream")
+        if stream._type != self._type:
+            doing = "recording" if function == "record" else "blocking"
+            raise RuntimeError(
+                f"Event device type {self._type} does not match {doing} stream's device type {stream._type}."
+            )
+        return stream
 
     @property
     def device(self) -> Any:
@@ -261,7 +279,7 @@ class Event:
     def __repr__(self) -> str:
         if not self._native:
             return "torch.Event device_type=cpu, device_index=-1, event_flag=0, event_id=0"
-        state = f"{self._handle:#x}" if self._handle else "not recorded"
+        state = f"{self._handle:#x}" if self._handle else "uninitialized"
         return f"<torch.{self._type}.Event {state}>"
 
 

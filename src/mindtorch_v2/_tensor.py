@@ -134,7 +134,9 @@ def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
 
 @_method
 def npu(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
-    target = "npu" if device is None else device
+    target = _C.device("npu" if device is None else device)
+    if target.type != "npu":
+        raise RuntimeError("Invalid device, must be npu device")
     return convert.to(self, device=target, non_blocking=non_blocking, memory_format=memory_format)
 
 
@@ -166,10 +168,16 @@ def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     if dtype is not None:
         if not isinstance(dtype, _C.dtype):
             from . import _legacy_types
+            from .npu import _legacy as _npu_types
 
-            kind = _legacy_types.find(dtype) if isinstance(dtype, str) else dtype
+            kind: Any = dtype
+            if isinstance(dtype, str):
+                on_npu = dtype.startswith("torch.npu.")
+                kind = _npu_types.find(dtype) if on_npu else _legacy_types.find(dtype)
             if isinstance(kind, _legacy_types.tensortype):
                 return convert.to(self, dtype=kind.dtype, device="cpu", non_blocking=non_blocking)
+            if isinstance(kind, _npu_types.OfOneDtype):
+                return convert.to(self, dtype=kind.dtype, device="npu", non_blocking=non_blocking)
         return convert.to(self, dtype=dtype, non_blocking=non_blocking)
     place = "" if self.device.type == "cpu" else f"{self.device.type}."
     return f"torch.{place}{_LEGACY_NAMES[self.dtype.name]}Tensor"

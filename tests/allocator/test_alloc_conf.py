@@ -81,19 +81,30 @@ def test_a_refused_text_leaves_the_last_good_settings(monkeypatch):
 def test_variables_have_a_precedence(monkeypatch):
     monkeypatch.setenv("PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:1")
     assert allocator._load_alloc_conf(force=True) == {"max_split_size_mb": 1}
-    monkeypatch.setenv("PYTORCH_NPU_ALLOC_CONF", "max_split_size_mb:2")
+    monkeypatch.setenv("PYTORCH_ALLOC_CONF", "max_split_size_mb:2")
     assert allocator._load_alloc_conf(force=True) == {"max_split_size_mb": 2}
-    assert load(monkeypatch, "max_split_size_mb:3") == {"max_split_size_mb": 3}
+    monkeypatch.setenv("PYTORCH_NPU_ALLOC_CONF", "max_split_size_mb:3")
+    assert allocator._load_alloc_conf(force=True) == {"max_split_size_mb": 3}
+    assert load(monkeypatch, "max_split_size_mb:4") == {"max_split_size_mb": 4}
 
 
 def test_unknown_keys_give_one_warning_with_a_suggestion(monkeypatch):
     with pytest.warns(UserWarning) as caught:
-        conf = load(monkeypatch, "max_split_size:5,page_size:1g,max_split_size_mb:7")
+        conf = load(monkeypatch, "max_split_size:5,max_page:1,max_split_size_mb:7")
     assert conf == {"max_split_size_mb": 7}
     assert len(caught) == 1
     text = str(caught[0].message)
-    assert "'page_size'" in text
+    assert "'max_page'" in text
     assert "did you mean 'max_split_size_mb'?" in text
+    assert caught[0].filename == __file__
+
+
+def test_keys_that_change_nothing_here_say_why(monkeypatch):
+    with pytest.warns(UserWarning) as caught:
+        load(monkeypatch, "page_size:1g,pinned_use_background_threads:True,max_split_size_mb:7")
+    texts = [str(warning.message) for warning in caught]
+    assert len(texts) == 2 and all("has no effect" in text for text in texts)
+    assert "AscendCL chooses the pages" in texts[0]
 
 
 def test_expandable_segments_say_so_where_they_have_no_effect(monkeypatch):

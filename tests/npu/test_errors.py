@@ -56,6 +56,16 @@ def test_mixed_devices_are_refused():
         torch.ones(3, device="npu") + torch.ones(3)
 
 
+def test_indices_of_a_host_tensor_are_not_fetched_from_the_device():
+    x, index = torch.arange(3.0), torch.tensor([1], device="npu")
+    words = r"indices should be either on cpu or on the same device as the indexed tensor \(cpu\)"
+    with pytest.raises(RuntimeError, match=words):
+        x[index]
+    with pytest.raises(RuntimeError, match=words):
+        x[index] = 1.0
+    assert x.npu()[torch.tensor([1])].tolist() == [1.0]
+
+
 def test_any_operator_of_the_table_can_be_called_by_name():
     a, b = torch.tensor([1.0, 2.0], device="npu"), torch.tensor([10.0, 20.0], device="npu")
     out = torch.empty(2, device="npu")
@@ -135,3 +145,49 @@ def test_a_failed_synchronisation_of_which_nothing_is_known_lists_the_last_launc
     softnpu.fail("aclrtSynchronizeDevice", 1, 507899)
     with pytest.raises(RuntimeError, match="newest first: aclnnAdd at .*test_errors.py"):
         torch.npu.synchronize()
+
+
+def test_an_error_of_the_device_has_its_code():
+    x = torch.ones(4, device="npu")
+    torch.npu.synchronize()
+    softnpu.fail("aclnnAdd", 1, 361001)
+    with pytest.raises(torch.AcceleratorError) as launch:
+        x + x
+    softnpu.fail("task:aclnnAdd", 1, 507015)
+    x + x
+    with pytest.raises(torch.AcceleratorError) as later:
+        (x + 1).cpu()
+    assert (launch.value.error_code, later.value.error_code) == (361001, 507015)
+    assert isinstance(launch.value, RuntimeError) and not isinstance(launch.value, torch.OutOfMemoryError)
+    assert torch.npu.AcceleratorError is torch.AcceleratorError
+
+
+def test_numbers_that_the_operator_cannot_take_are_refused():
+    x, out = torch.ones(2, 2, device="npu"), torch.empty(2, device="npu")
+    with pytest.raises(TypeError, match="argument 'alpha' must fit aclScalar.*does not fit 64 bits"):
+        aclnn.add(x, x, 2**70, x)
+    with pytest.raises(TypeError, match="argument 'dims' must fit aclIntArray"):
+        aclnn.reduce_sum(x, [2**70], False, torch.float32, out)
+    with pytest.raises(TypeError, match="argument 'keepDims' must fit bool"):
+        aclnn.reduce_sum(x, [1], "False", torch.float32, out)
+    aclnn.reduce_sum(x, [1], False, torch.float32, out)
+    assert out.tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "advice"),
+    [
+        (507899, "ACL_ERROR_RT_DRV_INTERNAL_ERROR: an error inside the driver", "npu-smi info"),
+        (
+            507054,
+            "ACL_ERROR_RT_HBM_MULTI_BIT_ECC_ERROR: memory of the device is damaged",
+            "have the card checked",
+        ),
+        (561003, "ACLNN_ERR_INNER_FIND_KERNEL_ERROR: no kernel for these inputs", "kernel package"),
+    ],
+)
+def test_errors_that_cards_report_have_a_name_and_a_next_step(code, name, advice):
+    x = torch.ones(4, device="npu")
+    with softnpu.failing("aclnnAdd", 1, code), pytest.raises(torch.AcceleratorError) as info:
+        x + x
+    assert name in str(info.value) and advice in str(info.value)

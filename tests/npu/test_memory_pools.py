@@ -273,3 +273,69 @@ def test_host_memory_is_counted():
     stats = torch.npu.host_memory_stats()
     assert stats["active_bytes.current"] == before["active_bytes"]["current"]
     assert stats["num_host_alloc"] == 0 and stats["allocated_bytes.peak"] == stats["allocated_bytes.current"]
+
+
+def actions():
+    return [entry["action"] for entry in torch.npu._snapshot(augment_with_fx_traces=True)["device_traces"][0]]
+
+
+def test_history_is_forgotten_when_it_stops():
+    torch.npu._record_memory_history()
+    torch.ones(1000, device="npu")
+    assert "alloc" in actions()
+    torch.npu._record_memory_history(None)
+    assert "alloc" not in actions()
+
+
+def test_history_is_asked_for_as_before_pytorch_2_1():
+    try:
+        torch.npu._record_memory_history(True, trace_alloc_max_entries=100, trace_alloc_record_context=True)
+        torch.ones(1000, device="npu")
+        assert "alloc" in actions()
+        with pytest.raises(TypeError, match="unexpected keyword argument 'entries'"):
+            torch.npu._record_memory_history(True, entries=3)
+    finally:
+        torch.npu._record_memory_history(False)
+    assert "alloc" not in actions()
+
+
+@pytest.mark.parametrize(
+    ("known", "wanted"),
+    [
+        ({"enabled": "yes"}, "expected state to be 'state', 'all', or None"),
+        ({"context": "never"}, "expected context to be 'state', 'alloc', 'all', or None"),
+        ({"stacks": "c"}, "expected stacks to be 'python', or 'all'"),
+    ],
+)
+def test_a_kind_of_history_that_there_is_not_is_pytorchs_error(known, wanted):
+    with pytest.raises(RuntimeError, match=wanted):
+        torch.npu._record_memory_history(**known)
+
+
+def test_history_is_kept_of_devices_that_are_used_later():
+    code = (
+        "import mindtorch_v2 as torch\n"
+        "torch.npu._record_memory_history()\n"
+        "x = torch.ones(5, device='npu:1')\n"
+        "print([entry['action'] for entry in torch.npu._snapshot()['device_traces'][1]][:2])"
+    )
+    environment = {**os.environ, "SOFTNPU_DEVICES": "2"}
+    result = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert result.stdout.strip() == "['segment_alloc', 'alloc']", result.stderr
+
+
+@pytest.mark.parametrize(
+    ("call", "wanted"),
+    [
+        (lambda: torch.npu.MemPool(3), "wants an NPUPluggableAllocator or None, but got 3"),
+        (lambda: torch.npu.use_mem_pool("pool").__enter__(), "wants a torch.npu.MemPool, but got 'pool'"),
+        (lambda: memory.detach_out_of_memory_observer(print), "was not attached"),
+        (lambda: memory._record_memory_history(max_entries=-1), "a number of actions, but got -1"),
+        (lambda: memory._record_memory_history(skip_actions="alloc"), r"write \['alloc'\]"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_what_was_wanted(call, wanted):
+    with pytest.raises((TypeError, ValueError), match=wanted):
+        call()

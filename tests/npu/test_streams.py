@@ -114,10 +114,10 @@ def test_elapsed_time_wants_timing_and_recorded_events():
     plain = torch.npu.Event()
     plain.record()
     plain.synchronize()
-    with pytest.raises(RuntimeError, match="enable_timing=True"):
+    with pytest.raises(ValueError, match="enable_timing=True"):
         plain.elapsed_time(plain)
     timed = torch.npu.Event(enable_timing=True)
-    with pytest.raises(RuntimeError, match="recorded"):
+    with pytest.raises(ValueError, match="recorded"):
         timed.elapsed_time(timed)
 
 
@@ -234,3 +234,42 @@ def test_an_event_is_waited_for_in_another_process():
         torch.npu.Event().ipc_handle()
     with pytest.raises(RuntimeError, match="cannot measure time"):
         torch.npu.Event(enable_timing=True, interprocess=True)
+
+
+def test_what_is_no_stream_or_event_is_refused():
+    stream, event = torch.npu.Stream(), torch.npu.Event(enable_timing=True)
+    wrong = [
+        lambda: torch.npu.Stream(priority="high"),
+        lambda: event.record(3),
+        lambda: event.wait("stream"),
+        lambda: event.elapsed_time(1.0),
+        lambda: stream.wait_event(None),
+        lambda: stream.wait_stream(event),
+        lambda: stream.record_event(stream),
+        lambda: torch.npu.set_stream(7),
+        lambda: torch.npu.stream("npu"),
+        lambda: torch.npu.set_sync_debug_mode(1.0),
+        lambda: torch.ones(1, device="npu").record_stream(3),
+    ]
+    for call in wrong:
+        with pytest.raises(TypeError, match="must be|wants|is a number"):
+            call()
+    with pytest.raises(
+        RuntimeError, match="Event device type npu does not match recording stream's device type cpu"
+    ):
+        event.record(torch.Stream("cpu"))
+
+
+def test_only_device_memory_is_used_in_the_order_of_streams():
+    for device in ("cpu", "meta"):
+        with pytest.raises(NotImplementedError, match="Could not run 'aten::record_stream'"):
+            torch.ones(1, device=device).record_stream(torch.npu.current_stream())
+
+
+def test_an_event_says_what_it_is():
+    event = torch.npu.Event(True, True)
+    assert repr(event) == "<torch.npu.Event uninitialized>" and event.enable_timing and event.blocking
+    event.record()
+    assert repr(event) == f"<torch.npu.Event {event.event_id:#x}>" and event.npu_event == event.event_id
+    with pytest.raises(NotImplementedError, match="graphs of operators"):
+        torch.npu.Event(external=True)

@@ -249,7 +249,8 @@ int64_t NpuRuntime::event_time_us(EventHandle event) {
 }
 
 void make_wait(int device, void* waiting, void* finished) {
-  if (waiting != finished) make_wait_across(device, waiting, device, finished);
+  // What finished may be a stream of another device: a gradient goes back to where its value came from.
+  if (waiting != finished) make_wait_across(device, waiting, device_of_stream(finished), finished);
 }
 
 void make_wait_across(int waiting_device, void* waiting, int finished_device, void* finished) {

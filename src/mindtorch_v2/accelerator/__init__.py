@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from .. import _C, npu
@@ -74,7 +75,10 @@ def current_device_index() -> int:
     return npu.current_device()
 
 
-current_device_idx = current_device_index
+def current_device_idx() -> int:
+    """The old name of :func:`current_device_index`."""
+    warnings.warn("Use `current_device_index` instead.", FutureWarning, stacklevel=2)
+    return current_device_index()
 
 
 def set_device_index(device: Any, /) -> None:
@@ -82,7 +86,10 @@ def set_device_index(device: Any, /) -> None:
     npu.set_device(index_of(device))
 
 
-set_device_idx = set_device_index
+def set_device_idx(device: Any, /) -> None:
+    """The old name of :func:`set_device_index`."""
+    warnings.warn("Use `set_device_index` instead.", FutureWarning, stacklevel=2)
+    set_device_index(device)
 
 
 def get_device_capability(device: Any = None, /) -> dict[str, Any]:

@@ -15,9 +15,8 @@ def require() -> None:
 def index_of(device: Any = None) -> int:
     """The index of an accelerator given as None (the current one), a number, a name or a torch.device."""
     require()
-    if device is None or isinstance(device, int):
-        return npu._get_device_index(device)
-    parsed = _C.device(device)
-    if parsed.type != "npu":
-        raise ValueError(f"{parsed.type} doesn't match the current accelerator npu.")
-    return npu._get_device_index(parsed)
+    if device is not None and not isinstance(device, int):
+        device = _C.device(device)
+        if device.type != "npu":
+            raise ValueError(f"{device.type} doesn't match the current accelerator npu.")
+    return npu._get_device_index(device, optional=True)

@@ -59,6 +59,7 @@ from .._absent_device import (
 from .._absent_device import (
     set_rng_state_all as set_rng_state_all,
 )
+from .._C import AcceleratorError as AcceleratorError
 from .._C import OutOfMemoryError as OutOfMemoryError
 from .._streams import Event as _EventBase
 from .._streams import Stream as _StreamBase
@@ -92,7 +93,7 @@ graph_pool_handle = _absent.function("graph_pool_handle")
 
 memory_reserved = memory_cached = max_memory_allocated = memory_allocated
 max_memory_reserved = max_memory_cached = memory_allocated
-memory_stats_as_nested_dict = host_memory_stats = memory_stats
+memory_stats_as_nested_dict = host_memory_stats = host_memory_stats_as_nested_dict = memory_stats
 
 default_generators: tuple[Any, ...] = ()
 has_half = True
@@ -108,9 +109,6 @@ graph = _absent.kind("graph", __name__)
 
 class CudaError(RuntimeError):
     """An error of the CUDA runtime."""
-
-
-AcceleratorError = CudaError
 
 
 class StreamContext(nullcontext[Any]):
@@ -150,3 +148,14 @@ from . import nvtx as nvtx  # noqa: E402
 from . import profiler as profiler  # noqa: E402
 from . import random as random  # noqa: E402
 from . import streams as streams  # noqa: E402
+
+
+def _is_in_bad_fork() -> bool:
+    """False: no process has used a device that is not there."""
+    return False
+
+
+def __getattr__(name: str) -> Any:
+    from ._rest import find  # needed seldom
+
+    return find(name)

@@ -1,5 +1,8 @@
 """``torch.cuda.memory``: the names of ``torch.cuda`` about memory."""
 
+import sys
+from typing import Any
+
 from . import (
     empty_cache as empty_cache,
 )
@@ -30,3 +33,7 @@ from . import (
 from . import (
     reset_peak_memory_stats as reset_peak_memory_stats,
 )
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(sys.modules[__package__], name)

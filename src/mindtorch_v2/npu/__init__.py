@@ -12,25 +12,25 @@ from typing import Any, ClassVar, NamedTuple
 from .. import _C, _device_module
 from .._backends.npu import acl_loader, allocator
 from .._backends.npu import runtime as _runtime
-from . import memory, random, streams
+from . import _chips, memory, random, streams
 from ._permissions import config, conv, matmul
 from .memory import *  # noqa: F403
 from .random import *  # noqa: F403
 from .streams import *  # noqa: F403
 
 __all__ = [
-    "OutOfMemoryError", "can_device_access_peer", "config", "conv", "current_device", "device", "device_count",
-    "device_of", "disable_peer_access", "enable_peer_access", "get_amp_supported_dtype", "get_arch_list",
-    "get_device_capability",
-    "get_device_name", "get_device_properties", "get_soc_version", "get_task_queue_enable", "has_half",
-    "has_magma", "init", "ipc_collect", "is_available", "is_bf16_supported", "is_initialized",
-    "is_jit_compile_false", "is_tf32_supported", "matmul", "memory", "memory_usage", "random", "set_compile_mode",
-    "set_device", "set_task_queue_enable", "streams", "synchronize", "utilization", *memory.__all__,
-    *random.__all__, *streams.__all__,
+    "AcceleratorError", "OutOfMemoryError", "can_device_access_peer", "config", "conv", "current_device", "device",
+    "device_count", "device_of", "disable_peer_access", "enable_peer_access", "get_amp_supported_dtype",
+    "get_arch_list", "get_device_capability", "get_device_name", "get_device_properties", "get_soc_version",
+    "get_task_queue_enable", "has_half", "has_magma", "init", "ipc_collect", "is_available", "is_bf16_supported",
+    "is_initialized", "is_jit_compile_false", "is_tf32_supported", "matmul", "memory", "memory_usage", "random",
+    "set_compile_mode", "set_device", "set_task_queue_enable", "streams", "synchronize", "utilization",
+    *memory.__all__, *random.__all__, *streams.__all__,
 ]  # fmt: skip
 
 _npu = _C._npu
 
+AcceleratorError = _C.AcceleratorError
 OutOfMemoryError = _C.OutOfMemoryError
 _allocation_traceback = memory._allocation_traceback
 _dump_snapshot = memory._dump_snapshot
@@ -39,18 +39,35 @@ _snapshot = memory._snapshot
 _record_stream = streams._record_stream
 
 _CUBE_CORES, _VECTOR_CORES, _L2_BYTES = 102, 201, 302  # attributes of aclrtGetDeviceInfo
-# Chips without bfloat16; all later ones have it.
-_WITHOUT_BF16 = ("Ascend310", "Ascend910A", "Ascend910ProA", "Ascend910PremiumA")
 
 
 def _get_allocator(device: Any = None) -> Any:
-    return allocator.get_allocator(_get_device_index(device))
+    index = _runtime.device_index(device)
+    if index not in allocator._allocators:
+        # Without a device there is one allocator, whose counters are all 0.
+        count = max(device_count(), 1)
+        if index >= count:
+            devices = "is 1 device" if count == 1 else f"are {count} devices"
+            raise RuntimeError(f"Invalid NPU device index {index}: there {devices}.")
+    return allocator.get_allocator(index)
 
 
-def _get_device_index(device: Any = None, optional: bool = True) -> int:
-    if device is None and not optional:
-        raise ValueError("a device is wanted: a number, 'npu:0' or torch.device('npu', 0)")
+def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
+    """The index of a device; with ``optional``, of the current one if none is given. The CPU's is -1."""
+    if isinstance(device, str):
+        device = _C.device(device)
+    if allow_cpu and getattr(device, "type", None) == "cpu":
+        return -1
+    if not optional and (device is None or (not isinstance(device, int) and device.index is None)):
+        raise ValueError(f"Expected a torch.device with a specified index or an integer, but got:{device}")
     return _runtime.device_index(device)
+
+
+def _existing_device(device: Any) -> int:
+    index = _runtime.device_index(device)
+    if index >= device_count():
+        raise AssertionError("Invalid device id")
+    return index
 
 
 # --- devices --------------------------------------------------------------------------------------------
@@ -76,8 +93,8 @@ def _is_in_bad_fork() -> bool:
 
 
 def is_initialized() -> bool:
-    """Whether an NPU has been used in this process."""
-    return bool(_npu.is_initialized())
+    """Whether an NPU has been used in this process; a fork of one that used it has not."""
+    return bool(_npu.is_initialized()) and not _is_in_bad_fork()
 
 
 def is_available() -> bool:
@@ -87,7 +104,7 @@ def is_available() -> bool:
 
 def device_count() -> int:
     """How many NPUs there are."""
-    return int(_npu.device_count()) if is_available() else 0
+    return acl_loader.device_count()
 
 
 def current_device() -> int:
@@ -99,7 +116,7 @@ def current_device() -> int:
 def set_device(device: Any) -> None:
     """Makes a device this thread's current one. A negative number changes nothing."""
     if not (isinstance(device, int) and device < 0):
-        _npu.set_device(_get_device_index(device))
+        _npu.set_device(_runtime.device_index(device))
 
 
 class device(_device_module.DeviceContextBase):
@@ -109,7 +126,7 @@ class device(_device_module.DeviceContextBase):
 
     @staticmethod
     def _index(device: Any) -> int:
-        return _get_device_index(device)
+        return _runtime.device_index(device)
 
 
 class device_of(device):
@@ -121,7 +138,7 @@ class device_of(device):
 
 def synchronize(device: Any = None) -> None:
     """Waits for all streams of a device."""
-    _runtime.get_runtime(_get_device_index(device)).synchronize_device()
+    _runtime.get_runtime(_runtime.device_index(device)).synchronize_device()
 
 
 class _NPUDeviceProperties(NamedTuple):
@@ -151,19 +168,35 @@ class _NPUDeviceProperties(NamedTuple):
 
 def get_device_properties(device: Any = None) -> _NPUDeviceProperties:
     """Name, memory and cores of a device."""
-    index = _get_device_index(device)
+    index = _existing_device(device)
     _, total = memory.mem_get_info(index)
+    vector_cores = _npu.device_info(index, _VECTOR_CORES)
     return _NPUDeviceProperties(
         name=_npu.soc_name(),
         total_memory=total,
         cube_core_num=_npu.device_info(index, _CUBE_CORES) or 0,
-        vector_core_num=_npu.device_info(index, _VECTOR_CORES) or 0,
+        vector_core_num=vector_cores or 0,
         L2_cache_size=_npu.device_info(index, _L2_BYTES) or 0,
+        multi_processor_count=vector_cores,
+        uuid=_uuid(index),
     )
 
 
+def _uuid(index: int) -> str:
+    """The device's identity among all cards, empty where the driver does not tell."""
+    import ctypes  # slow to import, and seldom needed
+    import uuid
+
+    address = _npu.symbol("aclrtDeviceGetUuid")
+    if address == 0:
+        return ""
+    told = ctypes.create_string_buffer(16)
+    code = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int32, ctypes.c_void_p)(address)(index, told)
+    return str(uuid.UUID(bytes=told.raw)) if code == 0 else ""
+
+
 def _get_device_name(device: Any = None) -> str:
-    _runtime.get_runtime(_get_device_index(device))
+    _runtime.get_runtime(_existing_device(device))
     return str(_npu.soc_name())
 
 
@@ -173,7 +206,7 @@ def get_device_name(device: Any = None) -> str:
 
 
 def _get_device_capability(device: Any = None) -> tuple[int, int]:
-    _runtime.get_runtime(_get_device_index(device))
+    _runtime.get_runtime(_existing_device(device))
     return (0, 0)
 
 
@@ -182,8 +215,9 @@ def get_device_capability(device: Any = None) -> tuple[int, int]:
     return _get_device_capability(device)
 
 
-def can_device_access_peer(device_id: int, peer_device_id: int) -> bool:
+def can_device_access_peer(device_id: Any, peer_device_id: Any) -> bool:
     """Whether a device can reach the memory of another one."""
+    device_id, peer_device_id = _peer(device_id), _peer(peer_device_id)
     count = device_count()
     for index in (device_id, peer_device_id):
         if not 0 <= index < count:
@@ -196,17 +230,22 @@ def can_device_access_peer(device_id: int, peer_device_id: int) -> bool:
     return device_id != peer_device_id and bool(_npu.can_access_peer(device_id, peer_device_id))
 
 
-def enable_peer_access(peer_device_id: int) -> None:
+def _peer(device: Any) -> int:
+    return device if isinstance(device, int) else _runtime.device_index(device)
+
+
+def enable_peer_access(peer_device_id: Any) -> None:
     """Lets the current device reach the memory of another one."""
+    peer_device_id = _peer(peer_device_id)
     count = device_count()
     if not 0 <= peer_device_id < count:
         raise RuntimeError(f"enable_peer_access({peer_device_id}): no such NPU, there are {count} device(s)")
     _npu.enable_peer_access(peer_device_id)
 
 
-def disable_peer_access(peer_device_id: int) -> None:
+def disable_peer_access(peer_device_id: Any) -> None:
     """Takes :func:`enable_peer_access` back."""
-    _npu.disable_peer_access(peer_device_id)
+    _npu.disable_peer_access(_peer(peer_device_id))
 
 
 def get_arch_list() -> list[str]:
@@ -214,9 +253,9 @@ def get_arch_list() -> list[str]:
     return [_get_device_name()] if is_available() else []
 
 
-def get_soc_version() -> str:
-    """The name of the chip."""
-    return _get_device_name()
+def get_soc_version() -> int:
+    """The number of the chip: 220 to 225 are Atlas A2's, 250 to 255 Atlas A3's. Its name: :func:`get_device_name`."""
+    return _chips.number(_get_device_name())
 
 
 def utilization(device: Any = None) -> int:
@@ -230,7 +269,7 @@ def memory_usage(device: Any = None) -> int:
 
 
 def _utilization(device: Any) -> Any:
-    found = _npu.utilization(_get_device_index(device))
+    found = _npu.utilization(_runtime.device_index(device))
     if found is None:
         raise RuntimeError("the driver does not tell how busy the device is; ask npu-smi info")
     return found
@@ -274,7 +313,7 @@ has_magma = False
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
     """Whether the chip computes in bfloat16."""
-    return not get_device_name().startswith(_WITHOUT_BF16)
+    return _chips.has_bfloat16(get_device_name())
 
 
 # --- mixed precision ------------------------------------------------------------------------------------

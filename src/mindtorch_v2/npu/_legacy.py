@@ -19,31 +19,39 @@ DTYPES = {f"{name}Storage": dtype for name, dtype in _NAMES.items()} | {
 }
 
 
-class _OfOneDtype(type):
+class OfOneDtype(type):
     """Instances are tensors (or storages) of the class's dtype that lie on an NPU."""
 
-    _dtype: Any
+    dtype: Any
 
     def __instancecheck__(cls, instance: Any) -> bool:
         kind = TypedStorage if cls.__name__.endswith("Storage") else _C.Tensor
-        return isinstance(instance, kind) and instance.device.type == "npu" and instance.dtype == cls._dtype
+        return isinstance(instance, kind) and instance.device.type == "npu" and instance.dtype == cls.dtype
 
     def __call__(cls, *args: Any, **known: Any) -> Any:
         known = {"device": "npu", **known}
         if cls.__name__.endswith("Storage"):
-            return TypedStorage(*args, dtype=cls._dtype, **known)
+            return TypedStorage(*args, dtype=cls.dtype, **known)
         from .. import empty, tensor  # not there yet while the package is imported
 
         if not args:
-            return empty(0, dtype=cls._dtype, **known)
+            return empty(0, dtype=cls.dtype, **known)
         if len(args) == 1 and not isinstance(args[0], (int, Size)):
-            return tensor(args[0], dtype=cls._dtype, **known)
-        return empty(*args, dtype=cls._dtype, **known)
+            return tensor(args[0], dtype=cls.dtype, **known)
+        return empty(*args, dtype=cls.dtype, **known)
 
 
 @cache
 def make(name: str) -> Any:
     """The class of a name in ``DTYPES``."""
-    made = _OfOneDtype(name, (), {"__module__": "torch.npu", "__doc__": f"A {name} on an NPU."})
-    made._dtype = DTYPES[name]
+    made = OfOneDtype(name, (), {"__module__": "torch.npu", "__doc__": f"A {name} on an NPU."})
+    made.dtype = DTYPES[name]
     return made
+
+
+def find(name: str) -> Any:
+    """The class called ``torch.npu.FloatTensor``."""
+    short = name.removeprefix("torch.npu.")
+    if short not in DTYPES or not short.endswith("Tensor"):
+        raise ValueError(f"invalid type: '{name}'")
+    return make(short)

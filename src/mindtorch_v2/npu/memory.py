@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .. import _C, _device_module, _memory
-from .._backends.npu import allocator, creation
+from .._backends.npu import acl_loader, allocator, creation
 from .._backends.npu import runtime as _runtime
 from . import streams as _streams
 
@@ -35,15 +35,19 @@ _functions = _device_module.MemoryFunctions(
     get_allocator=lambda device: _package._get_allocator(device),  # there, so that replacing it has an effect
     index_of=_runtime.device_index,
     in_use=lambda: sorted(allocator._allocators),
+    count=acl_loader.device_count,
 )
 memory_stats = _functions.memory_stats
 memory_stats_as_nested_dict = _functions.memory_stats_as_nested_dict
 memory_allocated = _functions.memory_allocated
 max_memory_allocated = _functions.max_memory_allocated
-memory_reserved = memory_cached = _functions.memory_reserved
-max_memory_reserved = max_memory_cached = _functions.max_memory_reserved
+memory_reserved = _functions.memory_reserved
+memory_cached = _functions.memory_cached
+max_memory_reserved = _functions.max_memory_reserved
+max_memory_cached = _functions.max_memory_cached
 reset_peak_memory_stats = _functions.reset_peak_memory_stats
-reset_max_memory_allocated = reset_max_memory_cached = _functions.reset_peak_memory_stats
+reset_max_memory_allocated = _functions.reset_max_memory_allocated
+reset_max_memory_cached = _functions.reset_max_memory_cached
 reset_accumulated_memory_stats = _functions.reset_accumulated_memory_stats
 memory_summary = _functions.memory_summary
 memory_snapshot = _functions.memory_snapshot
@@ -57,7 +61,7 @@ _allocation_traceback = _functions._allocation_traceback
 
 def set_per_process_memory_limit(size: int | None, device: Any = None) -> None:
     """The bytes of a device's memory that this process may reserve; None for no limit."""
-    if size is not None and (not isinstance(size, int) or size < 0):
+    if size is not None and (not isinstance(size, int) or isinstance(size, bool) or size < 0):
         raise ValueError(f"the limit is a number of bytes or None, but got {size!r}")
     _package._get_allocator(device).set_memory_limit(size)
 
@@ -88,7 +92,9 @@ def list_gpu_processes(device: Any = None) -> str:
 
 
 def empty_cache() -> None:
-    """Gives cached memory that no tensor uses back to the devices."""
+    """Gives cached memory that no tensor uses back to the devices; in a fork it is not this process's to give."""
+    if _C._npu.is_in_bad_fork():
+        return
     for index in sorted(allocator._allocators):
         _package._get_allocator(index).empty_cache()
 
@@ -105,6 +111,8 @@ _raw: dict[int, int] = {}  # the device of each address that caching_allocator_a
 
 def caching_allocator_alloc(size: int, device: Any = None, stream: Any = None) -> int:
     """The address of memory from the caching allocator, for use on a stream (the current one)."""
+    if not isinstance(size, int) or size < 0:
+        raise ValueError(f"caching_allocator_alloc wants a number of bytes, but got {size!r}")
     index = _runtime.device_index(device)
     if stream is None:
         stream = _streams.current_stream(index)
@@ -128,7 +136,7 @@ def caching_allocator_delete(mem_ptr: int) -> None:
         return
     if mem_ptr not in _raw:
         raise RuntimeError(
-            f"caching_allocator_delete: {mem_ptr:#x} was not handed out by caching_allocator_alloc"
+            f"invalid device pointer: {mem_ptr:#x} was not handed out by caching_allocator_alloc"
         )
     _package._get_allocator(_raw[mem_ptr]).free(mem_ptr)
     del _raw[mem_ptr]
@@ -156,6 +164,7 @@ def caching_allocator_disabled() -> Iterator[None]:
 # --- other allocators and pools ---------------------------------------------------------------------------
 
 _current_allocator: _NPUAllocator | None = None
+_caching = allocator  # where an argument has its name
 
 
 class _NPUAllocator:
@@ -190,16 +199,16 @@ def _use_functions(made: allocator.NpuAllocator) -> None:
         made._native.set_caching(False, _current_allocator._functions)
 
 
-def change_current_allocator(new_allocator: _NPUAllocator) -> None:
+def change_current_allocator(allocator: _NPUAllocator) -> None:
     """Makes an allocator serve all NPUs. Only before the first tensor on one; nothing is cached then."""
     global _current_allocator
-    if allocator._allocators:
+    if not isinstance(allocator, _NPUAllocator):
+        raise TypeError(f"expected an NPUPluggableAllocator, but got {type(allocator).__name__}")
+    if _caching._allocators:
         raise RuntimeError("Can't swap an already initialized allocator")
-    if not isinstance(new_allocator, _NPUAllocator):
-        raise TypeError(f"expected an NPUPluggableAllocator, but got {type(new_allocator).__name__}")
-    _current_allocator = new_allocator
-    if _use_functions not in allocator._prepare:
-        allocator._prepare.append(_use_functions)
+    _current_allocator = allocator
+    if _use_functions not in _caching._prepare:
+        _caching._prepare.append(_use_functions)
 
 
 def _get_current_allocator() -> _NPUAllocator:
@@ -211,9 +220,9 @@ def get_allocator_backend() -> str:
     return "native" if _current_allocator is None else "pluggable"
 
 
-def _set_allocator_settings(settings: str) -> None:
+def _set_allocator_settings(env: str) -> None:
     """Changes the settings of ``MINDTORCH_NPU_ALLOC_CONF`` while the program runs."""
-    allocator.apply_settings(settings)
+    allocator.apply_settings(env)
 
 
 _pool_numbers = itertools.count(1)
@@ -226,13 +235,16 @@ class MemPool:
     def __init__(
         self, allocator: _NPUAllocator | None = None, use_on_oom: bool = False, no_split: bool = False
     ) -> None:
+        if allocator is not None and not isinstance(allocator, _NPUAllocator):
+            raise TypeError(f"MemPool wants an NPUPluggableAllocator or None, but got {allocator!r}")
         self._number = next(_pool_numbers)
         self._kept: _NPUAllocator | None = allocator  # its library must stay loaded
         functions = allocator.allocator()._functions if allocator is not None else None
-        self._options = (use_on_oom, no_split, functions)
+        self._options = (bool(use_on_oom), bool(no_split), functions)
         self._device = _runtime.device_index(None)
-        self._devices = [self._device]
+        self._devices: list[int] = []
         self._native(self._device).retain_pool(self._number, *self._options)
+        self._devices.append(self._device)
 
     @staticmethod
     def _native(device: int) -> Any:
@@ -274,7 +286,7 @@ class MemPool:
         self._native(device).end_pool(self._number)
 
     def __del__(self) -> None:
-        if sys.is_finalizing():
+        if sys.is_finalizing() or _C._npu.is_in_bad_fork():
             return
         for device in getattr(self, "_devices", ()):
             native = self._native(device)
@@ -285,6 +297,8 @@ class MemPool:
 @contextlib.contextmanager
 def use_mem_pool(pool: MemPool, device: Any = None) -> Iterator[None]:
     """This thread's allocations on a device (the current one) come from the pool inside a ``with`` block."""
+    if not isinstance(pool, MemPool):
+        raise TypeError(f"use_mem_pool wants a torch.npu.MemPool, but got {pool!r}")
     index = _runtime.device_index(device)
     pool._enter(index)
     try:
@@ -322,6 +336,8 @@ def attach_out_of_memory_observer(observer: OutOfMemoryObserver) -> None:
 
 def detach_out_of_memory_observer(observer: OutOfMemoryObserver) -> None:
     """Takes :func:`attach_out_of_memory_observer` back."""
+    if observer not in _observers:
+        raise ValueError(f"{observer!r} was not attached with attach_out_of_memory_observer")
     _observers.remove(observer)
 
 

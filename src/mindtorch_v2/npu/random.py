@@ -24,8 +24,7 @@ def _generator(device: Any) -> Any:
 
 def _default_generators() -> tuple[Any, ...]:
     """``torch.npu.default_generators``: one for each device."""
-    count = _npu.device_count() if acl_loader.find() is not None else 0
-    return tuple(_generator(index) for index in range(count))
+    return tuple(_generator(index) for index in range(acl_loader.device_count()))
 
 
 def manual_seed(seed: int) -> None:

@@ -23,15 +23,25 @@ class Event(_streams.Event):
     _type = "npu"
 
     def __init__(self, *args: Any, **known: Any) -> None:
-        """``Event(enable_timing=False, blocking=False, interprocess=False)``; a device may come first."""
-        names = ["enable_timing", "blocking", "interprocess"]
+        """``Event(enable_timing=False, blocking=False, interprocess=False, external=False)``; a device may come
+        first."""
+        names = ["enable_timing", "blocking", "interprocess", "external"]
         if args and not isinstance(args[0], int):
             names = ["device"]
         if len(args) > len(names):
             raise TypeError(f"Event() takes at most {len(names)} positional arguments, but got {len(args)}")
         known.update(zip(names, args, strict=False))
+        if known.pop("external", False):
+            raise NotImplementedError(
+                "torch.npu.Event(external=True): graphs of operators cannot be captured; record a plain event"
+            )
         _runtime.device_index(known.pop("device", None))
         super().__init__(**known)
+
+    @property
+    def npu_event(self) -> int:
+        """The event's handle in AscendCL; 0 before it is recorded."""
+        return self._handle
 
     @staticmethod
     def _current_stream() -> Stream:
@@ -67,10 +77,10 @@ class Stream(_streams.Stream):
 class ExternalStream(Stream):
     """A stream that other code made and owns; ``stream_ptr`` is its AscendCL handle."""
 
-    def __init__(self, stream_ptr: int, device: Any = None) -> None:
+    def __init__(self, stream_ptr: int, device: Any = None, **known: Any) -> None:
         if not isinstance(stream_ptr, int) or stream_ptr == 0:
             raise ValueError(f"ExternalStream wants the handle of a stream, but got {stream_ptr!r}")
-        super().__init__(device, _handle=stream_ptr)
+        super().__init__(device, _handle=stream_ptr, **known)
 
 
 StreamContext = _device_module.StreamContext
@@ -78,12 +88,14 @@ StreamContext = _device_module.StreamContext
 
 def stream(stream: Stream | None) -> StreamContext:
     """Work inside ``with torch.npu.stream(s):`` goes to ``s``; None changes nothing."""
+    _checked(stream, "stream")
     return StreamContext(stream)
 
 
 def set_stream(stream: Stream | None) -> None:
     """Makes a stream, and its device, this thread's current ones. None changes nothing."""
     if stream is not None:
+        _checked(stream, "set_stream")
         _npu.set_device(stream.device_index)
         _npu.set_stream(stream.device_index, stream.handle)
 
@@ -116,7 +128,22 @@ def is_current_stream_capturing() -> bool:
     return False
 
 
+def _checked(stream: Any, function: str) -> Any:
+    if stream is not None and not (isinstance(stream, _streams.Stream) and stream._native):
+        raise TypeError(f"torch.npu.{function}() wants a stream of an NPU or None, but got {stream!r}")
+    return stream
+
+
 def _record_stream(tensor: Any, stream: Stream) -> None:
+    if tensor.device.type != "npu":
+        raise NotImplementedError(
+            f"Could not run 'aten::record_stream' with arguments from the '{tensor.device.type.upper()}' backend: "
+            "only memory of an NPU is given out in the order of streams"
+        )
+    if not isinstance(stream, _streams.Stream):
+        raise TypeError(
+            f"record_stream(): argument 's' (position 1) must be Stream, not {type(stream).__name__}"
+        )
     _npu.record_stream(tensor, stream.handle)
 
 
@@ -130,6 +157,8 @@ def set_sync_debug_mode(debug_mode: int | str) -> None:
         if debug_mode not in _DEBUG_MODES:
             raise RuntimeError("invalid value of debug_mode, expected one of `default`, `warn`, `error`")
         debug_mode = _DEBUG_MODES[debug_mode]
+    if not isinstance(debug_mode, int):
+        raise TypeError(f"debug_mode is a number or a text, but got {type(debug_mode).__name__}")
     if debug_mode not in _DEBUG_MODES.values():
         raise RuntimeError("invalid value of debug_mode, expected one of 0,1,2")
     _npu.set_sync_debug_mode(debug_mode)

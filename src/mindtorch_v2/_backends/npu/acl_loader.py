@@ -19,6 +19,7 @@ Kind = Literal["hardware", "software"]
 _npu = _C._npu
 _lock = threading.RLock()
 _kind: Kind | None = None
+_count = 0  # of devices, when they were last counted
 _software_requested = False
 _VARIABLE = "MINDTORCH_NPU"
 
@@ -32,7 +33,7 @@ def request_software() -> None:
     """Makes the software NPU the one to use. Too late once a card is in use."""
     global _software_requested
     with _lock:
-        if _kind == "hardware" or (_kind is None and _npu.is_loaded()):
+        if _kind == "hardware" or (_kind is None and _npu.is_loaded() and not software_is_requested()):
             raise RuntimeError(
                 f"The libraries of {_npu.loaded_from()} are in use already. Ask for the software NPU before "
                 f"the first use of the device, or start the program with {_VARIABLE}=soft."
@@ -92,7 +93,7 @@ def _load_hardware() -> str:
 
 def look() -> tuple[Kind | None, str]:
     """The NPU there is, or None and the reason."""
-    global _kind
+    global _kind, _count
     with _lock:
         if _kind is not None:
             return _kind, ""
@@ -102,8 +103,8 @@ def look() -> tuple[Kind | None, str]:
         problem = _load_software() if software else _load_hardware()
         if problem:
             return None, problem
-        count, problem = _npu.probe()
-        if count == 0:
+        _count, problem = _npu.probe()
+        if _count == 0:
             return None, problem
         _kind = "software" if software else "hardware"
         return _kind, ""
@@ -114,12 +115,23 @@ def find() -> Kind | None:
     return look()[0]
 
 
+def device_count() -> int:
+    """How many devices there are. Starts none of them, so that a process may still fork afterwards; a fork of a
+    process that used them is told what that one counted."""
+    global _count
+    if find() is None:
+        return 0
+    if not _npu.is_in_bad_fork():
+        _count = _npu.device_count() if _npu.is_initialized() else _npu.probe()[0]
+    return _count
+
+
 def load() -> Kind:
     """Loads the libraries. Raises an error that names both ways to get an NPU when there is none."""
     kind, problem = look()
     if kind is None:
         raise RuntimeError(
-            f"No NPU is available: {problem}. For a card, install CANN and source its set_env.sh so that "
+            f"No NPU is available: {problem.rstrip('.')}. For a card, install CANN and source its set_env.sh so that "
             f"libascendcl.so is found and npu-smi lists a device. Without a card, use the software NPU: set "
             f"{_VARIABLE}=soft, or call mindtorch_v2.softnpu.use() before the first use of the device."
         )

@@ -168,12 +168,21 @@ def _make_tensor(tensor: Any) -> int:
     )  # fmt: skip
 
 
+def _fitting(value: Any, kind: Any) -> int:
+    """An integer that a C type can hold; ctypes would cut it off."""
+    number = int(value.__index__())
+    if kind(number).value != number:
+        bits = 8 * ctypes.sizeof(kind)
+        raise TypeError(f"{number} does not fit {bits} bits")
+    return number
+
+
 def _make_scalar(value: Any) -> int:
     held: Any
     if isinstance(value, bool):
         held, kind = (ctypes.c_bool * 1)(value), 12
     elif isinstance(value, int):
-        held, kind = (ctypes.c_int64 * 1)(value), 9
+        held, kind = (ctypes.c_int64 * 1)(_fitting(value, ctypes.c_int64)), 9
     elif isinstance(value, float):
         held, kind = (ctypes.c_double * 1)(value), 11
     elif isinstance(value, complex):
@@ -185,6 +194,8 @@ def _make_scalar(value: Any) -> int:
 
 def _make_array(kind: str, element: Any) -> Callable[[Any], int]:
     def make(values: Any) -> int:
+        if element is ctypes.c_int64:
+            values = [_fitting(value, element) for value in values]
         held = (element * max(len(values), 1))(*values)
         return _made(f"aclCreate{kind}", (_pointer, _u64), ctypes.addressof(held), len(values))
 
@@ -226,8 +237,8 @@ def _number(parameter: Parameter, value: Any) -> Any:
     if parameter.type in ("float", "double"):
         return float(value)
     if parameter.type == "bool":
-        return bool(value)
-    return value.__index__()
+        return bool(_fitting(value, ctypes.c_bool))
+    return _fitting(value, _NUMBERS[parameter.type])
 
 
 @contextlib.contextmanager
@@ -271,8 +282,7 @@ def _shape_of(handle: int) -> tuple[int, ...]:
     dims, count = ctypes.POINTER(ctypes.c_int64)(), ctypes.c_uint64(0)
     read = _function("aclGetViewShape", _pointer, _pointer, _pointer)
     code = read(handle, ctypes.addressof(dims), ctypes.addressof(count))
-    if code != 0:
-        raise RuntimeError(_npu.error_text(code, "aclGetViewShape"))
+    _runtime.check(code, "aclGetViewShape")
     shape = tuple(dims[: count.value])
     _delete_array()(dims)
     return shape
@@ -292,8 +302,7 @@ def _launch(
         plan = _function(f"{name}GetWorkspaceSize", *types, _pointer, _pointer)
         launch = _function(name, _pointer, _u64, _pointer, _pointer)
         code = plan(*values, ctypes.addressof(size), ctypes.addressof(executor))
-        if code != 0:
-            raise RuntimeError(_npu.error_text(code, f"{name}GetWorkspaceSize"))
+        _runtime.check(code, f"{name}GetWorkspaceSize")
         pool = allocator.get_allocator(runtime.device_id)
         try:
             workspace = pool.malloc(size.value, stream)
@@ -304,8 +313,7 @@ def _launch(
             code = launch(workspace or None, size.value, executor, stream)
         finally:
             pool.free(workspace)  # the stream runs in order, so its next user comes after this operator
-        if code != 0:
-            raise RuntimeError(_npu.error_text(code, name))
+        _runtime.check(code, name)
         if shapes is not None:
             runtime.synchronize()
             tensors = zip(signature(name), values, strict=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
@@ -21,7 +22,27 @@ from . import acl_loader
 _native = _C._allocator
 
 # The first of these that is set counts.
-_CONF_VARIABLES = ("MINDTORCH_NPU_ALLOC_CONF", "PYTORCH_NPU_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
+_CONF_VARIABLES = (
+    "MINDTORCH_NPU_ALLOC_CONF",
+    "PYTORCH_NPU_ALLOC_CONF",
+    "PYTORCH_ALLOC_CONF",
+    "PYTORCH_CUDA_ALLOC_CONF",
+)
+
+# Keys of PyTorch and torch_npu that programs set and that change nothing here.
+_WITHOUT_EFFECT = {
+    "base_addr_aligned_kb": "every segment begins at a page of its own",
+    "graph_capture_record_stream_reuse": "graphs of operators cannot be captured",
+    "page_size": "AscendCL chooses the pages, huge ones first",
+    "pin_memory_expandable_segments": "pinned memory comes in blocks of their own",
+    "pinned_free_catch_all": "an error of the driver is always reported",
+    "pinned_mem_register": "AscendCL allocates pinned memory itself",
+    "pinned_num_register_threads": "AscendCL allocates pinned memory itself",
+    "pinned_reserve_segment_size_mb": "pinned memory comes in blocks of their own",
+    "pinned_use_background_threads": "finished copies are looked for when memory is asked for, without waiting",
+    "pinned_use_cuda_host_register": "AscendCL allocates pinned memory itself",
+    "pinned_use_hip_host_register": "AscendCL allocates pinned memory itself",
+}
 
 _NO_CACHING = "PYTORCH_NO_NPU_MEMORY_CACHING"  # set and not 0: every tensor asks the device
 
@@ -49,17 +70,25 @@ def _read_conf() -> tuple[str, str]:
     return _CONF_VARIABLES[0], ""
 
 
-def _warn_unknown_keys(source: str, unknown: list[str]) -> None:
+def _warn(text: str) -> None:
+    """A warning at the line outside this package whose allocation asked for the settings."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_memory.PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, UserWarning, stacklevel=level)
+
+
+def _warn_unknown_keys(source: str, unknown: list[str]) -> list[str]:
+    """Warns of keys without effect; the others, with what they may be misspellings of, are returned."""
     known = _native.alloc_conf_keys()
     described = []
     for key in unknown:
-        close = difflib.get_close_matches(key, known, n=1)
-        described.append(f"'{key}'" + (f" (did you mean '{close[0]}'?)" if close else ""))
-    warnings.warn(
-        f"{source}: unknown key {', '.join(described)} ignored. Known keys: {', '.join(known)}.",
-        UserWarning,
-        stacklevel=4,
-    )
+        if key in _WITHOUT_EFFECT:
+            _warn(f"{source}: {key} has no effect: {_WITHOUT_EFFECT[key]}.")
+        else:
+            close = difflib.get_close_matches(key, known, n=1)
+            described.append(f"'{key}'" + (f" (did you mean '{close[0]}'?)" if close else ""))
+    return described
 
 
 def _current_conf(force: bool = False) -> Any:
@@ -69,8 +98,9 @@ def _current_conf(force: bool = False) -> Any:
             source, text = _read_conf()
             conf = _native.parse_alloc_conf(text, source)
             _conf, _conf_source = conf, (source, text)
-            if conf.unknown:
-                _warn_unknown_keys(source, conf.unknown)
+            if unknown := _warn_unknown_keys(source, conf.unknown):
+                known = ", ".join(_native.alloc_conf_keys())
+                _warn(f"{source}: unknown key {', '.join(unknown)} ignored. Known keys: {known}.")
         return _conf
 
 
@@ -79,11 +109,9 @@ def _conf_for_device() -> Any:
     conf = _current_conf()
     if conf.expandable_segments and not _has_virtual_memory():
         conf.expandable_segments = False
-        warnings.warn(
+        _warn(
             f"{_conf_source[0]}: expandable_segments:True has no effect; this AscendCL cannot map memory "
-            "behind reserved addresses, so segments have a fixed size.",
-            UserWarning,
-            stacklevel=4,
+            "behind reserved addresses, so segments have a fixed size."
         )
     return conf
 
@@ -98,11 +126,9 @@ def apply_settings(text: str) -> None:
     with _lock:
         source = "allocator settings"
         conf = _native.parse_alloc_conf(text, source)
-        if conf.unknown:
+        if unknown := _warn_unknown_keys(source, conf.unknown):
             known = ", ".join(_native.alloc_conf_keys())
-            raise ValueError(
-                f"{source}: unknown key {', '.join(map(repr, conf.unknown))}. Known keys: {known}."
-            )
+            raise ValueError(f"{source}: unknown key {', '.join(unknown)}. Known keys: {known}.")
         _conf, _conf_source = conf, (_CONF_VARIABLES[0], text)
         for allocator in _allocators.values():
             allocator._native.configure(_conf_for_device())
@@ -220,9 +246,10 @@ class _AclHooks:
 
     @staticmethod
     def _check(code: int, function: str) -> None:
-        if code != 0:
-            # Without advice: what helps against a full device depends on the pools, which say it themselves.
-            raise RuntimeError(_C._npu.error_text(code, function, False))
+        from . import runtime
+
+        # Without advice: what helps against a full device depends on the pools, which say it themselves.
+        runtime.check(code, function, advice=False)
 
     def _sync_device(self) -> None:
         """Waits for all streams of the device, then lets the runtime free what it deferred."""

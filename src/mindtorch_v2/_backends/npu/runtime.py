@@ -30,9 +30,12 @@ def ensure_acl() -> Any:
     return acl
 
 
-def _check(code: int, function: str) -> None:
+def check(code: int, function: str, advice: bool = True) -> None:
+    """Raises an AcceleratorError that says what the code of a function of AscendCL means, if it failed."""
     if code != 0:
-        raise RuntimeError(_npu.error_text(code, function))
+        error = _C.AcceleratorError(_npu.error_text(code, function, advice))
+        error.error_code = code  # type: ignore[attr-defined]
+        raise error
 
 
 class _Runtime:
@@ -61,7 +64,7 @@ class _Runtime:
         """Waits for the default stream, then frees what was deferred."""
         if self._opened:
             self.activate()
-        _check(acl.rt.synchronize_stream(self.stream), "aclrtSynchronizeStream")
+        check(acl.rt.synchronize_stream(self.stream), "aclrtSynchronizeStream")
         if self._opened:
             _npu.note_waited(self.stream)
         self._free_deferred()
@@ -86,7 +89,7 @@ class _Runtime:
             if code != 0:
                 with self._lock:
                     self._deferred[:0] = pointers[done + 1 :]
-                _check(code, "aclrtFree")
+                check(code, "aclrtFree")
 
 
 def device_index(device: Any = None) -> int:
@@ -122,7 +125,7 @@ def mem_get_info(device: Any = None) -> tuple[int, int]:
     """Free and total bytes of the device's memory."""
     get_runtime(device).activate()
     free, total, code = acl.rt.get_mem_info(_HBM_MEM)
-    _check(code, "aclrtGetMemInfo")
+    check(code, "aclrtGetMemInfo")
     return free, total
 
 

@@ -1,0 +1,43 @@
+"""The names of ``torch.cuda`` that programs mention and that need a device: each raises when it is used."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NoReturn
+
+from .._absent_device import Absent
+
+_cuda = Absent("CUDA")
+
+_FUNCTIONS = frozenset(
+    "caching_allocator_alloc caching_allocator_delete caching_allocator_disabled caching_allocator_enable "
+    "change_current_allocator check_error clock_rate current_blas_handle current_solver_handle device_memory_used "
+    "get_allocator_backend get_per_process_memory_fraction get_stream_from_external get_sync_debug_mode "
+    "list_gpu_processes memory_usage power_draw reset_accumulated_host_memory_stats reset_max_memory_allocated "
+    "reset_max_memory_cached reset_peak_host_memory_stats set_sync_debug_mode temperature use_mem_pool utilization "
+    "CUDAPluggableAllocator _allocation_traceback _dump_snapshot _record_memory_history _set_allocator_settings "
+    "_sleep _snapshot".split()
+)
+_DTYPES = "BFloat16 Bool Byte Char ComplexDouble ComplexFloat Double Float Half Int Long Short".split()
+_TYPES = frozenset(f"{name}{kind}" for name in _DTYPES for kind in ("Storage", "Tensor")) - {
+    "ComplexDoubleTensor",
+    "ComplexFloatTensor",
+}
+
+
+def _type(name: str) -> type:
+    def refusing(cls: type, *args: Any, **kwargs: Any) -> NoReturn:
+        raise TypeError(f"type torch.cuda.{name} not available. Torch not compiled with CUDA enabled.")
+
+    doc = f"Stands for PyTorch's torch.cuda.{name} in annotations and isinstance; making one raises."
+    return type(name, (), {"__new__": refusing, "__doc__": doc, "__module__": "torch.cuda"})
+
+
+@cache
+def find(name: str) -> Any:
+    """The function or class of a name; an AttributeError for names that PyTorch does not have either."""
+    if name in _FUNCTIONS:
+        return _cuda.function(name)
+    if name in _TYPES:
+        return _type(name)
+    raise AttributeError(f"module 'torch.cuda' has no attribute {name!r}")
