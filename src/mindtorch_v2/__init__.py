@@ -48,14 +48,21 @@ from ._C import (
 from ._size import Size as Size
 from ._functions import *  # noqa: F403 - the operators of the table
 from ._types import (
+    _mkldnn as _mkldnn,
     channels_last as channels_last,
     channels_last_3d as channels_last_3d,
     contiguous_format as contiguous_format,
     finfo as finfo,
     iinfo as iinfo,
+    jagged as jagged,
     layout as layout,
     memory_format as memory_format,
     preserve_format as preserve_format,
+    sparse_bsc as sparse_bsc,
+    sparse_bsr as sparse_bsr,
+    sparse_coo as sparse_coo,
+    sparse_csc as sparse_csc,
+    sparse_csr as sparse_csr,
     strided as strided,
 )
 from ._creation import (
@@ -240,6 +247,7 @@ else:
 
 if TYPE_CHECKING:
     from . import (
+        __config__ as __config__,
         _dynamo as _dynamo,
         backends as backends,
         compiler as compiler,
@@ -248,11 +256,13 @@ if TYPE_CHECKING:
         distributed as distributed,
         distributions as distributions,
         func as func,
+        functional as functional,
         futures as futures,
         hub as hub,
         jit as jit,
         library as library,
         multiprocessing as multiprocessing,
+        return_types as return_types,
         serialization as serialization,
         storage as storage,
         testing as testing,
@@ -261,11 +271,33 @@ if TYPE_CHECKING:
         types as types,
         xpu as xpu,
     )
+    from ._rare_functions import (
+        _assert as _assert,
+        eig as eig,
+        frobenius_norm as frobenius_norm,
+        gru_cell as gru_cell,
+        lstm_cell as lstm_cell,
+        lstsq as lstsq,
+        matrix_rank as matrix_rank,
+        norm_except_dim as norm_except_dim,
+        nuclear_norm as nuclear_norm,
+        rnn_relu_cell as rnn_relu_cell,
+        rnn_tanh_cell as rnn_tanh_cell,
+        set_anomaly_enabled as set_anomaly_enabled,
+        solve as solve,
+        symeig as symeig,
+        vander as vander,
+    )
     from .func import vmap as vmap
+    from .overrides import (
+        DisableTorchFunction as DisableTorchFunction,
+        DisableTorchFunctionSubclass as DisableTorchFunctionSubclass,
+    )
     from .serialization import load as load, save as save
 
 # Namespaces that few programs use: loaded when first asked for, so that importing the package stays fast.
 _LAZY_MODULES = {
+    "__config__",
     "_dynamo",
     "backends",
     "compiler",
@@ -274,11 +306,13 @@ _LAZY_MODULES = {
     "distributed",
     "distributions",
     "func",
+    "functional",
     "futures",
     "hub",
     "jit",
     "library",
     "multiprocessing",
+    "return_types",
     "serialization",
     "storage",
     "testing",
@@ -287,7 +321,22 @@ _LAZY_MODULES = {
     "types",
     "xpu",
 }
-_LAZY_NAMES = {"load": "serialization", "save": "serialization", "vmap": "func"}
+_LAZY_NAMES = {
+    "DisableTorchFunction": "overrides",
+    "DisableTorchFunctionSubclass": "overrides",
+    "load": "serialization",
+    "fork": "jit",
+    "save": "serialization",
+    "wait": "jit",
+    "vmap": "func",
+    **dict.fromkeys(
+        (
+            "_assert", "eig", "frobenius_norm", "gru_cell", "lstm_cell", "lstsq", "matrix_rank", "norm_except_dim",
+            "nuclear_norm", "rnn_relu_cell", "rnn_tanh_cell", "set_anomaly_enabled", "solve", "symeig", "vander",
+        ),
+        "_rare_functions",
+    ),
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
@@ -308,6 +357,8 @@ def __dir__() -> list[str]:
 
 
 newaxis = None
+Storage = FloatStorage
+legacy_contiguous_format = contiguous_format
 half, float, double = float16, float32, float64
 cfloat, cdouble = complex64, complex128
 short, int, long = int16, int32, int64

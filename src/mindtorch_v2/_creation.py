@@ -82,7 +82,39 @@ def from_numpy(ndarray: Any) -> Tensor:
 
     if not isinstance(ndarray, numpy.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    if not ndarray.flags.writeable:
+        _warn_read_only()
     return _C._from_array(ndarray)
+
+
+_told_read_only = False
+
+
+def _warn_read_only() -> None:
+    """Once in a process, as PyTorch does."""
+    global _told_read_only
+    if _told_read_only:
+        return
+    import warnings
+
+    _told_read_only = True
+    warnings.warn(
+        "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means "
+        "writing to this tensor will result in undefined behavior. You may want to copy the array to protect its "
+        "data or make it writable before converting it to a tensor. This type of warning will be suppressed for "
+        "the rest of this program.",
+        stacklevel=3,
+    )
+
+
+def _warn_copy() -> None:
+    import warnings
+
+    warnings.warn(
+        "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+        "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
+        stacklevel=3,
+    )
 
 
 def tensor(
@@ -96,6 +128,7 @@ def tensor(
     """A new tensor with a copy of `data`: numbers, nested sequences, an array or a tensor."""
     target = _C._get_default_device() if device is None else _C.device(device)
     if isinstance(data, Tensor):
+        _warn_copy()
         where = data.device if device is None else target
         made = _C._functions._to_copy(data.detach(), dtype=dtype, device=where)
     elif _is_array(data):

@@ -43,6 +43,7 @@ void start_from(const Tensor& self, const Tensor& out, std::initializer_list<con
   fail(ErrorKind::runtime, "index ", i, " is out of bounds for dimension ", l.dim, " with size ", l.size);
 }
 [[noreturn]] void refuse_select(int64_t i, const Lookup& l) {
+  if (l.dim == 0) fail(ErrorKind::index, "index out of range in self");
   fail(ErrorKind::runtime, "INDICES element is out of DATA bounds, id=", i, " axis_dim=", l.size);
 }
 [[noreturn]] void refuse_copy(int64_t i, const Lookup& l) {
