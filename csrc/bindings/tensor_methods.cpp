@@ -135,7 +135,8 @@ PyObject* retain_grad(PyObject* self, PyObject*) {
         t.impl()->output_nr,
         [token = std::weak_ptr(state.token)](const Tensor& grad) {
           if (const auto alive = token.lock())
-            (*alive)->grad = (*alive)->grad.defined() ? ops::add((*alive)->grad, grad) : grad;
+            (*alive)->grad =
+                (*alive)->grad.defined() ? ops::add((*alive)->grad, grad) : ops::clone(grad, std::nullopt);
           return Tensor();
         },
         true);

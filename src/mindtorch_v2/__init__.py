@@ -273,6 +273,7 @@ if TYPE_CHECKING:
     )
     from ._rare_functions import (
         _assert as _assert,
+        cond as cond,
         eig as eig,
         frobenius_norm as frobenius_norm,
         gru_cell as gru_cell,
@@ -285,8 +286,12 @@ if TYPE_CHECKING:
         rnn_tanh_cell as rnn_tanh_cell,
         set_anomaly_enabled as set_anomaly_enabled,
         solve as solve,
+        sym_ite as sym_ite,
+        sym_sqrt as sym_sqrt,
+        sym_sum as sym_sum,
         symeig as symeig,
         vander as vander,
+        while_loop as while_loop,
     )
     from .func import vmap as vmap
     from .overrides import (
@@ -324,15 +329,16 @@ _LAZY_MODULES = {
 _LAZY_NAMES = {
     "DisableTorchFunction": "overrides",
     "DisableTorchFunctionSubclass": "overrides",
-    "load": "serialization",
     "fork": "jit",
+    "load": "serialization",
     "save": "serialization",
-    "wait": "jit",
     "vmap": "func",
+    "wait": "jit",
     **dict.fromkeys(
         (
-            "_assert", "eig", "frobenius_norm", "gru_cell", "lstm_cell", "lstsq", "matrix_rank", "norm_except_dim",
-            "nuclear_norm", "rnn_relu_cell", "rnn_tanh_cell", "set_anomaly_enabled", "solve", "symeig", "vander",
+            "_assert", "cond", "eig", "frobenius_norm", "gru_cell", "lstm_cell", "lstsq", "matrix_rank",
+            "norm_except_dim", "nuclear_norm", "rnn_relu_cell", "rnn_tanh_cell", "set_anomaly_enabled", "solve",
+            "sym_ite", "sym_sqrt", "sym_sum", "symeig", "vander", "while_loop",
         ),
         "_rare_functions",
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from . import _C
@@ -9,10 +10,17 @@ from ._C import Tensor
 from ._functions import empty
 
 
+def _is_sequence(data: Any) -> bool:
+    """Lists and tuples, and what else can be read in their way: ranges, deques, arrays of the standard library."""
+    return isinstance(data, (list, tuple)) or (
+        isinstance(data, Sequence) and not isinstance(data, (str, bytes, bytearray))
+    )
+
+
 def _shape(data: Any) -> list[int]:
     """The shape of nested sequences, read along their first elements."""
     shape = []
-    while isinstance(data, (list, tuple)):
+    while _is_sequence(data):
         shape.append(len(data))
         if len(data) == 0:
             break
@@ -36,7 +44,7 @@ def _natural_dtype(data: Any) -> _C.dtype:
             break
         deeper: list[Any] = []
         for value in level:
-            if isinstance(value, (list, tuple)):
+            if _is_sequence(value):
                 deeper.extend(value)
             elif isinstance(value, Tensor):
                 own = value.dtype if own is None else _C.promote_types(own, value.dtype)
@@ -46,8 +54,8 @@ def _natural_dtype(data: Any) -> _C.dtype:
             else:
                 kind = next((k for k in _RANK if isinstance(value, k)), None)
                 if kind is None:
-                    if isinstance(data, str):
-                        raise TypeError("new(): invalid data type 'str'")
+                    if isinstance(data, (str, bytes)):
+                        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
                     if isinstance(value, str):
                         raise ValueError("too many dimensions 'str'")
                     raise RuntimeError(f"Could not infer dtype of {type(value).__name__}")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import warnings
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _C, _functions
@@ -65,6 +67,41 @@ def nuclear_norm(input: Tensor, dim: tuple[int, int] = (-2, -1), keepdim: bool =
         stacklevel=2,
     )
     return linalg.matrix_norm(input, "nuc", dim, keepdim)
+
+
+# ---- control flow as functions -----------------------------------------------------------------------
+
+
+def cond(
+    pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Sequence[Any] = ()
+) -> Any:
+    """`true_fn(*operands)` where `pred` holds, else `false_fn(*operands)`."""
+    return true_fn(*operands) if pred else false_fn(*operands)
+
+
+def while_loop(
+    cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: Sequence[Any]
+) -> tuple[Any, ...]:
+    """Calls `body_fn` with what it last returned, as long as `cond_fn` of that holds."""
+    carried = tuple(carried_inputs)
+    while cond_fn(*carried):
+        carried = tuple(body_fn(*carried))
+    return carried
+
+
+def sym_ite(b: Any, t: Any, f: Any) -> Any:
+    """t if b else f."""
+    return t if b else f
+
+
+def sym_sum(*args: Any) -> Any:
+    """The sum of its arguments, or of the one list they are."""
+    return sum(args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args)
+
+
+def sym_sqrt(a: Any) -> float:
+    """The square root of a number."""
+    return math.sqrt(a)
 
 
 # ---- one step of a recurrent layer -------------------------------------------------------------------

@@ -104,6 +104,9 @@ PROGRAMS = {
         "torch.ones(2).__dlpack__(stream=3)",
     ],
     "values": [
+        "import collections\ntorch.tensor(range(3)), torch.tensor([range(2), collections.deque([3, 4])])",
+        "torch.tensor({}), torch.tensor('ab')",
+        "torch.tensor(b'ab')",
         "torch.Size([1, 'a'])",
         "torch.Size([1.5])",
         "(3,) + torch.Size([1])",
@@ -119,6 +122,9 @@ PROGRAMS = {
         "torch.ones(2, 3).resize(3, 2)",
     ],
     "functions": [
+        "torch.cond(torch.tensor(True), lambda x: x + 1, lambda x: x - 1, (torch.ones(2),))",
+        "torch.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), (torch.tensor(0), torch.ones(1)))",
+        "torch.sym_ite(True, 1, 2), torch.sym_sum([1, 2]), torch.sym_sqrt(4)",
         "torch.vander(torch.tensor([1, 2, 3]))",
         "torch.vander(torch.tensor([1j, 2]), N=3, increasing=True)",
         "torch.norm_except_dim(torch.arange(6.).reshape(2, 3), 2, 1)",
@@ -137,6 +143,12 @@ PROGRAMS = {
         "torch.functional.einsum('ij->ji', torch.ones(1, 2))",
     ],
     "backward": [
+        "x = torch.ones(2, requires_grad=True)\ntorch.autograd.grad((x * 2).sum(), x, only_inputs=True)",
+        "x = torch.ones(2, requires_grad=True)\ntorch.autograd.grad((x * 2).sum(), x, only_inputs=False)",
+        "x = torch.ones(2, requires_grad=True)\n"
+        "torch.autograd.backward((x * 2).sum(), grad_variables=torch.tensor(3.))\nx.grad",
+        "x = torch.ones(2, requires_grad=True)\ny = x * 2\ny.retain_grad()\ny.sum().backward()\n"
+        "y.grad.zero_(), y.grad.stride()",
         "(torch.ones(2, requires_grad=True) * 2).backward(torch.ones(3))",
         "(torch.ones(2, requires_grad=True) * 2).sum().backward(inputs=[])",
         "x = torch.ones(2, requires_grad=True)\ny = x.exp()\ny.add_(1)\ny.sum().backward()",
@@ -165,6 +177,7 @@ PROGRAMS = {
         "x = torch.ones(4, requires_grad=True)\n[t.grad_fn.name() for t in (*x.split(2), *x.split([1, 3]), *x)]",
         "x = torch.arange(6., requires_grad=True)\na, b, c = x.chunk(3)\n(a * 2 + c * b).sum().backward()\nx.grad",
         "x = torch.arange(6., requires_grad=True)\nx.view(2, 3).unbind(1)[1].sum().backward()\nx.grad",
+        "x = torch.ones(4, requires_grad=True) * 1\na, b = torch.unsafe_split(x, 2)\na.add_(1).detach()",
         "x = torch.ones(2, requires_grad=True) * 2\nx.view(2).detach_()",
     ],
     "inference mode": [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -63,9 +64,20 @@ def backward(
     grad_tensors: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    grad_variables: Any = None,
     inputs: _Tensors | None = None,
 ) -> None:
     """Adds the gradients of `tensors` to the `.grad` of the leaves (of `inputs`, if given)."""
+    if grad_variables is not None:
+        warnings.warn(
+            "`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2
+        )
+        if grad_tensors is not None:
+            raise RuntimeError(
+                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please "
+                "only use `grad_tensors`."
+            )
+        grad_tensors = grad_variables
     roots = _as_list(tensors, "tensors")
     leaves = [] if inputs is None else _as_list(inputs, "inputs")
     if inputs is not None and not leaves:
@@ -80,11 +92,19 @@ def grad(
     grad_outputs: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    only_inputs: bool = True,
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> tuple[Tensor | None, ...]:
     """The gradients of `outputs` with respect to `inputs`; `.grad` is left alone."""
+    if not only_inputs:
+        warnings.warn(
+            "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for "
+            "other parts of the graph, please use torch.autograd.backward.",
+            FutureWarning,
+            stacklevel=2,
+        )
     roots, wanted = _as_list(outputs, "outputs"), _as_list(inputs, "inputs")
     keep = create_graph if retain_graph is None else retain_graph
     if materialize_grads and allow_unused is False:
