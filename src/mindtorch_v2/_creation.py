@@ -116,12 +116,17 @@ def _warn_read_only() -> None:
 
 
 def _warn_copy() -> None:
+    """Told to whoever called this package, through whatever wraps its functions for __torch_function__."""
+    import sys
     import warnings
 
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__package__") == __package__:
+        level, frame = level + 1, frame.f_back
     warnings.warn(
         "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
         "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
-        stacklevel=3,
+        stacklevel=level,
     )
 
 
