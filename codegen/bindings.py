@@ -28,7 +28,7 @@ _PYTHON_TYPES = {
     "MemoryFormat": "torch.memory_format", "Tensor[]": "tuple of Tensors",
     "Tensor[]?": "tuple of Tensors", "Tensor?[]": "tuple of Tensors", "float[]": "tuple of floats",
     "float[]?": "tuple of floats", "int[]?": "tuple of ints", "int[N]": "int or tuple of ints",
-    "int[N]?": "int or tuple of ints", "Scalar[]": "tuple of Scalars",
+    "int[N]?": "int or tuple of ints", "Scalar[]": "tuple of Scalars", "Layout": "torch.layout",
 }  # fmt: skip
 _READERS = {
     "Tensor": "tensor", "Tensor?": "tensor", "Tensor[]": "tensors", "Scalar": "number",
@@ -44,8 +44,8 @@ _READERS = {
 _WITH_FALLBACK = ("Scalar", "int", "float", "bool", "MemoryFormat", "str", "int[N]")
 _OPTIONS = (
     Argument("dtype", "ScalarType?", "None", True), Argument("layout", "Layout", "None", True),
-    Argument("device", "Device?", "None", True), Argument("pin_memory", "bool?", "None", True),
-    Argument("requires_grad", "bool?", "None", True),
+    Argument("device", "Device?", "None", True), Argument("pin_memory", "bool?", "False", True),
+    Argument("requires_grad", "bool?", "False", True),
 )  # fmt: skip
 _OUT = Argument("out", "Tensor?", "None", True)
 _OUTS = Argument("out", "Tensor[]?", "None", True)  # of operators with several results
@@ -103,9 +103,10 @@ def python_arguments(row: Row, suffix: str = "") -> list[Argument]:
 
 def signature_text(row: Row, arguments: list[Argument], method: bool) -> str:
     parts, star = [], False
-    for i, a in enumerate(arguments):
-        if method and i == 0:
-            continue
+    shown = arguments[1:] if method else arguments
+    if row.factory and shown[-1].name == "out":  # PyTorch lists it before the options
+        shown = [*row.schema.arguments, _OUT, *_OPTIONS]
+    for a in shown:
         if a.keyword_only and not star:
             parts.append("*")
             star = True
@@ -114,6 +115,13 @@ def signature_text(row: Row, arguments: list[Argument], method: bool) -> str:
             f"{_PYTHON_TYPES.get(a.kind, a.type.rstrip('?'))} {_python_name(row, a, method)}{default}"
         )
     return f"({', '.join(parts)})"
+
+
+def _taken_for_tensors(row: Row) -> bool:
+    """PyTorch's messages do not speak of these overloads: its parser takes their numbers for tensors."""
+    return row.cpp_name in ("add", "sub", "mul", "div") and not all(
+        a.is_tensor for a in row.schema.arguments if a.name in ("self", "other")
+    )
 
 
 def _parameter(row: Row, a: Argument, method: bool) -> str:
@@ -144,6 +152,12 @@ def plain_tuple(row: Row) -> bool:
     return len(row.schema.returns) > 1 and row.schema.returns[0].name == "result0"
 
 
+def _named_type(row: Row) -> str:
+    """The declaration of the named tuple that holds a row's results."""
+    fields = ", ".join(f'"{r.name}"' for r in row.schema.returns)
+    return f'static PyTypeObject* type = return_type("torch.return_types.{row.cpp_name}", {{{fields}}});'
+
+
 def _result(row: Row, call: str) -> str:
     returns = row.schema.returns
     if returns[0].type == "Tensor[]":
@@ -151,11 +165,7 @@ def _result(row: Row, call: str) -> str:
     if plain_tuple(row):
         return f"return wrap_tuple({call});"
     if len(returns) > 1:
-        fields = ", ".join(f'"{r.name}"' for r in returns)
-        return (
-            f'static PyTypeObject* type = return_type("torch.return_types.{row.cpp_name}", {{{fields}}});\n'
-            f"        return wrap_named(type, {call});"
-        )
+        return f"{_named_type(row)}\n        return wrap_named(type, {call});"
     return f"return wrap({call});"
 
 
@@ -170,12 +180,11 @@ def _out_call(row: Row, values: list[str], at: int) -> list[str]:
             "        }",
         ]
     outs = [f"outs[{i}]" for i in range(len(returns))]
-    fields = ", ".join(f'"{r.name}"' for r in returns)
     return [
         f"        if (b.given({at})) {{",
         f"          const std::vector<Tensor> outs = b.out_tensors({at}, {len(returns)});",
         f"          ops::{row.cpp_name}_out({', '.join([*values, *outs])});",
-        f'          static PyTypeObject* type = return_type("torch.return_types.{row.cpp_name}", {{{fields}}});',
+        f"          {_named_type(row)}",
         f"          return wrap_named(type, {{{', '.join(outs)}}});",
         "        }",
     ]
@@ -198,11 +207,7 @@ def _python_case(row: Row, suffix: str) -> list[str]:
         at = len(row.schema.arguments)
         lines.append(f"        if (b.given({at})) return op.into(b, {at}, {len(returns)});")
     if len(returns) > 1 and not plain_tuple(row):
-        fields = ", ".join(f'"{r.name}"' for r in returns)
-        lines.append(
-            f'        static PyTypeObject* type = return_type("torch.return_types.{row.cpp_name}", {{{fields}}});'
-        )
-        return [*lines, "        return op.named(b, type);"]
+        return [*lines, f"        {_named_type(row)}", "        return op.named(b, type);"]
     return [*lines, "        return op.call(b);"]
 
 
@@ -253,7 +258,7 @@ def _callable(name: str, rows: list[Row], method: bool, suffix: str = "") -> str
         lines.append(
             f"Parameter {identifier}_{i}[] = {{{', '.join(_parameter(row, a, method) for a in arguments)}}};"
         )
-        text = signature_text(row, arguments, method)
+        text = "" if _taken_for_tensors(row) else signature_text(row, arguments, method)
         signatures.append(f'{{"{text}", {identifier}_{i}, {len(arguments)}, {positional}}}')
     lines += [
         f"PyObject* {identifier}({'PyObject* self' if method else 'PyObject*'}, PyObject* const* args, "
@@ -350,7 +355,7 @@ def _binary_slot(row: Row, number_row: Row | None, special: str) -> str:
         reflected = "return wrap(ops::mul(ops::reciprocal(tensor_of(b)), number_from(a)));"
     else:
         reflected = f"return wrap(ops::{name}(wrapped_scalar(number_from(a)), tensor_of(b)));"
-    reflected_line = f"    if (is_number(a)) {reflected}" if special != "__matmul__" else ""
+    reflected_line = f"    else if (is_number(a)) {reflected}" if special != "__matmul__" else ""
     text = f"""PyObject* slot_{slot}(PyObject* a, PyObject* b) {{
   return guarded([&]() -> PyObject* {{
 {_ask("a", "b", f'"{special}"')}
@@ -358,10 +363,9 @@ def _binary_slot(row: Row, number_row: Row | None, special: str) -> str:
       const Tensor& x = tensor_of(a);
       if (is_tensor(b)) return wrap(ops::{name}(x, tensor_of(b)));
       {number}
-      Py_RETURN_NOTIMPLEMENTED;
     }}
 {reflected_line}
-    Py_RETURN_NOTIMPLEMENTED;
+    return decline_slot("{special}", a, b);
   }});
 }}
 """
@@ -393,7 +397,7 @@ _POWER = """PyObject* slot_power(PyObject* a, PyObject* b, PyObject*) {
     } else if (is_number(a)) {
       return wrap(ops::pow(wrapped_scalar(number_from(a)), tensor_of(b)));
     }
-    Py_RETURN_NOTIMPLEMENTED;
+    return decline_slot("__pow__", a, b);
   });
 }
 
@@ -478,8 +482,11 @@ def index_source(rows: list[Row]) -> str:
         f"void add_{stem}_methods(std::vector<PyMethodDef>& methods);"
         for stem in stems(rows)
     ]
+    named = {row.cpp_name: row for row in rows if len(row.schema.returns) > 1 and not plain_tuple(row)}
     return "\n".join([
         BANNER,
+        '#include "bindings/decline_slot.h"',
+        '#include "bindings/return_types.h"',
         _includes(used),
         *slots,
         "}  // namespace\n",
@@ -487,6 +494,7 @@ def index_source(rows: list[Row]) -> str:
         "\nvoid add_generated_functions(FunctionTables& tables) {",
         *[f'  tables["{module}"];  // exists even without functions' for module in MODULES],
         *[f"  add_{stem}_functions(tables);" for stem in stems(rows)],
+        *[f"  declare_{_named_type(row).partition(' = ')[2]}" for row in named.values()],
         "}",
         "void add_generated_methods(std::vector<PyMethodDef>& methods) {",
         *[f"  add_{stem}_methods(methods);" for stem in stems(rows)],

@@ -14,6 +14,12 @@ Tensor blank(IntList size, DType dtype, const TensorOptions& options) {
   return new_tensor(size, dtype, device_of(options));
 }
 
+// A factory's result: filling it was no write that anyone saw.
+Tensor unwritten(const Tensor& made) {
+  made.impl()->version->store(0, std::memory_order_relaxed);
+  return made;
+}
+
 TensorOptions like(const Tensor& self, const TensorOptions& options) {
   TensorOptions out = options;
   if (!out.dtype) out.dtype = self.dtype();
@@ -129,25 +135,25 @@ Tensor empty_permuted(IntList size, IntList physical_layout, const TensorOptions
 Tensor zeros(IntList size, const TensorOptions& options) {
   Tensor out = blank(size, options.dtype_or_default(), options);
   ops::zero_(out);
-  return out;
+  return unwritten(out);
 }
 
 Tensor ones(IntList size, const TensorOptions& options) {
   Tensor out = blank(size, options.dtype_or_default(), options);
   ops::fill_(out, 1);
-  return out;
+  return unwritten(out);
 }
 
 Tensor full(IntList size, const Scalar& fill_value, const TensorOptions& options) {
   Tensor out = blank(size, options.dtype.value_or(fill_value.natural_dtype(default_dtype())), options);
   ops::fill_(out, fill_value);
-  return out;
+  return unwritten(out);
 }
 
 Tensor scalar_tensor(const Scalar& s, const TensorOptions& options) {
   Tensor out = blank({}, options.dtype_or_default(), options);
   ops::fill_(out, s);
-  return out;
+  return unwritten(out);
 }
 
 Tensor eye(int64_t n, int64_t m, const TensorOptions& options) {
@@ -156,7 +162,7 @@ Tensor eye(int64_t n, int64_t m, const TensorOptions& options) {
   const int64_t sizes[] = {n, m};
   Tensor out = zeros(sizes, options);
   if (n && m) ops::fill_(ops::diagonal(out, 0, 0, 1), 1);
-  return out;
+  return unwritten(out);
 }
 Tensor eye(int64_t n, const TensorOptions& options) { return eye(n, n, options); }
 
@@ -171,14 +177,14 @@ Tensor range(const Scalar& start, const Scalar& end, const Scalar& step, const T
   const int64_t size = int64_t(length);
   Tensor out = blank(IntList(&size, 1), options.dtype_or_default(), options);
   ops::_arange(start, end, step, out);
-  return out;
+  return unwritten(out);
 }
 
 Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, const TensorOptions& options) {
   check_steps(steps);
   Tensor out = blank(IntList(&steps, 1), spaced_dtype("linspace", start, end, options), options);
   if (steps) ops::_linspace(start, end, out);
-  return out;
+  return unwritten(out);
 }
 Tensor linspace(const Tensor& start, const Tensor& end, int64_t steps, const TensorOptions& options) {
   const Scalar from = number_of(start, "linspace", "start");
@@ -242,7 +248,7 @@ Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, const 
   Tensor out =
       blank(IntList(&length, 1), options.dtype.value_or(integral ? DType::int64 : default_dtype()), options);
   if (length) ops::_arange(start, end, step, out);
-  return out;
+  return unwritten(out);
 }
 Tensor arange(const Scalar& start, const Scalar& end, const TensorOptions& options) {
   return arange(start, end, 1, options);
@@ -252,20 +258,20 @@ Tensor arange(const Scalar& end, const TensorOptions& options) { return arange(0
 Tensor rand(IntList size, Generator* generator, const TensorOptions& options) {
   Tensor out = blank(size, options.dtype_or_default(), options);
   ops::uniform_(out, 0, 1, generator);
-  return out;
+  return unwritten(out);
 }
 
 Tensor randn(IntList size, Generator* generator, const TensorOptions& options) {
   Tensor out = blank(size, options.dtype_or_default(), options);
   ops::normal_(out, 0, 1, generator);
-  return out;
+  return unwritten(out);
 }
 
 Tensor randint(int64_t low, int64_t high, IntList size, Generator* generator, const TensorOptions& options) {
   MT_CHECK(low < high, "random_ expects 'from' to be less than 'to', but got from=", low, " >= to=", high);
   Tensor out = blank(size, options.dtype.value_or(DType::int64), options);
   ops::random_(out, low, high, generator);
-  return out;
+  return unwritten(out);
 }
 Tensor randint(int64_t high, IntList size, Generator* generator, const TensorOptions& options) {
   return randint(0, high, size, generator, options);
@@ -287,36 +293,36 @@ Tensor empty_like(const Tensor& self, std::optional<MemoryFormat> format, const 
 Tensor zeros_like(const Tensor& self, std::optional<MemoryFormat> format, const TensorOptions& options) {
   Tensor out = empty_like(self, format, options);
   ops::zero_(out);
-  return out;
+  return unwritten(out);
 }
 Tensor ones_like(const Tensor& self, std::optional<MemoryFormat> format, const TensorOptions& options) {
   Tensor out = empty_like(self, format, options);
   ops::fill_(out, 1);
-  return out;
+  return unwritten(out);
 }
 Tensor full_like(const Tensor& self, const Scalar& fill_value, std::optional<MemoryFormat> format,
                  const TensorOptions& options) {
   Tensor out = empty_like(self, format, options);
   ops::fill_(out, fill_value);
-  return out;
+  return unwritten(out);
 }
 Tensor rand_like(const Tensor& self, Generator* generator, std::optional<MemoryFormat> format,
                  const TensorOptions& options) {
   Tensor out = empty_like(self, format, options);
   ops::uniform_(out, 0, 1, generator);
-  return out;
+  return unwritten(out);
 }
 Tensor randn_like(const Tensor& self, Generator* generator, std::optional<MemoryFormat> format,
                   const TensorOptions& options) {
   Tensor out = empty_like(self, format, options);
   ops::normal_(out, 0, 1, generator);
-  return out;
+  return unwritten(out);
 }
 Tensor randint_like(const Tensor& self, int64_t low, int64_t high, Generator* generator,
                     std::optional<MemoryFormat> format, const TensorOptions& options) {
   Tensor out = empty_like(self, format, options);
   ops::random_(out, low, high, generator);
-  return out;
+  return unwritten(out);
 }
 Tensor randint_like(const Tensor& self, int64_t high, Generator* generator,
                     std::optional<MemoryFormat> format, const TensorOptions& options) {

@@ -102,7 +102,7 @@ std::vector<Tensor> nonzero_tuple(const Tensor& condition) {
 Tensor masked_select(const Tensor& self, const Tensor& mask) {
   MT_CHECK(mask.dtype() == DType::boolean || mask.dtype() == DType::uint8,
            "masked_select: expected BoolTensor for mask");
-  Dims shape = infer::broadcast(self.sizes(), mask.sizes());
+  Dims shape = infer::broadcast(mask.sizes(), self.sizes());
   const Tensor own = ops::expand(self, shape, false), at = ops::expand(mask, shape, false);
   if (shape.empty()) return ops::index(ops::unsqueeze(own, 0), {{ops::unsqueeze(at, 0)}});
   return ops::index(own, {{at}});

@@ -6,6 +6,7 @@
 
 #include "autograd/accumulate.h"
 #include "core/observe.h"
+#include "core/warn.h"
 #include "generated/ops/ops.h"
 
 namespace mt::autograd {
@@ -65,7 +66,7 @@ class Pass {
   void run_node(Node* node);
   void apply(Node* node, uint64_t wanted);
   void apply_watched(Node* node, uint64_t wanted);
-  void deliver(Node* from, const Edge& edge, Tensor&& grad);
+  void deliver(Node* from, size_t at, Tensor&& grad);
   void enter_stream(Node* node);
 
   BackwardOptions options_;
@@ -97,7 +98,8 @@ Node* Pass::pop() {
 
 // Makes a gradient fit the output it belongs to: the engine sums over broadcast dims and casts, so that
 // formulas need not. A real input of a complex operator keeps the real part of its gradient.
-Tensor fit(Tensor&& grad, const Node& node, uint32_t input) {
+// `from` and `at` name the function that made it in the message.
+Tensor fit(Tensor&& grad, const Node& node, uint32_t input, const Node& from, size_t at) {
   const OutputMeta& meta = node.output_meta(input);
   if (std::ranges::equal(grad.sizes(), IntList(meta.sizes))) [[likely]] {
   } else {
@@ -109,7 +111,7 @@ Tensor fit(Tensor&& grad, const Node& node, uint32_t input) {
       if (i < lead || (want == 1 && grad.sizes()[size_t(i)] != 1)) summed.push_back(i);
       else fits = want == grad.sizes()[size_t(i)];
     }
-    MT_CHECK(fits, "Function ", node.name(), " returned an invalid gradient at index ", input, " - got ",
+    MT_CHECK(fits, "Function ", from.name(), " returned an invalid gradient at index ", at, " - got ",
              to_string(grad.sizes()), " but expected shape compatible with ", to_string(meta.sizes));
     grad = ops::sum(grad, DimList(summed), true, std::nullopt).reshape(meta.sizes);
   }
@@ -138,8 +140,8 @@ void Pass::add_root(const Tensor& root, const Tensor& grad) {
     seed = ops::ones_like(root, std::nullopt, TensorOptions{});
   } else {
     MT_CHECK(std::ranges::equal(seed.sizes(), root.sizes()), "Mismatch in shape: grad_output[", roots_.size(),
-             "] has a shape of ", to_string(seed.sizes()), " and output[", roots_.size(), "] has a shape of ",
-             to_string(root.sizes()), ".");
+             "] has a shape of torch.Size(", to_string(seed.sizes()), ") and output[", roots_.size(),
+             "] has a shape of torch.Size(", to_string(root.sizes()), ").");
     MT_CHECK(
         is_complex(seed.dtype()) == is_complex(root.dtype()),
         "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
@@ -202,10 +204,11 @@ void Pass::enter_stream(Node* node) {
   if (std::ranges::find(used_streams_, key) == used_streams_.end()) used_streams_.push_back(key);
 }
 
-void Pass::deliver(Node* from, const Edge& edge, Tensor&& grad) {
+void Pass::deliver(Node* from, size_t at, Tensor&& grad) {
+  const Edge& edge = from->edges[at];
   PassState& target = state(edge.node);
   if (grad.defined()) {
-    grad = fit(std::move(grad), *edge.node, edge.input);
+    grad = fit(std::move(grad), *edge.node, edge.input, *from, at);
     const bool crosses =
         edge.node->device.is_npu() && from->device.is_npu() && from->stream != edge.node->stream;
     if (crosses) [[unlikely]] {
@@ -322,8 +325,7 @@ void Pass::run_node(Node* node) {
   in_.clear();
   // A hook or a nested pass may have run while `out_` was filled, but they have their own Pass.
   for (size_t i = 0; i < n; ++i) {
-    const Edge& edge = node->edges[i];
-    if (edge.node) deliver(node, edge, wants(wanted, i) ? std::move(out_[i]) : Tensor());
+    if (node->edges[i].node) deliver(node, i, wants(wanted, i) ? std::move(out_[i]) : Tensor());
   }
 }
 
@@ -355,6 +357,14 @@ void Pass::run(bool only_captured) {
 }  // namespace
 
 void backward(TensorList roots, TensorList grads, TensorList inputs, const BackwardOptions& options) {
+  static std::atomic<bool> told{false};
+  if (options.create_graph && !told.exchange(true)) [[unlikely]]
+    warn(
+        "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
+        "gradient which can cause a memory leak. We recommend using autograd.grad when creating the graph to "
+        "avoid this. If you have to use this function, make sure to reset the .grad fields of your "
+        "parameters "
+        "to None after use to break the cycle and avoid the leak.");
   if (inputs.empty()) {
     Pass pass(options);
     for (size_t i = 0; i < roots.size(); ++i) pass.add_root(roots[i], i < grads.size() ? grads[i] : Tensor());

@@ -6,7 +6,7 @@
 // histories of the base's other views are then out of date; each is rebuilt as a window of the base when it is
 // next asked for, which is noticed by the version counter they share.
 #include "autograd/formulas.h"
-#include "autograd/node.h"
+#include "autograd/operation_name.h"
 #include "core/views.h"
 #include "generated/ops/ops.h"
 
@@ -131,9 +131,7 @@ void check_inplace(const Tensor& self) {
   MT_CHECK(!(impl->requires_grad && !impl->grad_fn),
            "a leaf Variable that requires grad is being used in an in-place operation.");
   if (!impl->base) return;
-  MT_CHECK(!(impl->base->requires_grad && !impl->base->grad_fn),
-           "a view of a leaf Variable that requires grad is being used in an in-place operation.");
-  MT_CHECK(impl->tracks_base || !(self.requires_grad() || impl->base->grad_fn),
+  MT_CHECK(impl->tracks_base || !(self.requires_grad() || impl->base->grad_fn || impl->base->requires_grad),
            "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given "
            "that this use "
            "case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the "
@@ -141,6 +139,14 @@ void check_inplace(const Tensor& self) {
            "inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or "
            "both outside (if "
            "you want the inplace to be tracked).");
+  const Node* maker = static_cast<const Node*>(impl->grad_fn);
+  if (maker && maker->outputs > 1) [[unlikely]]
+    fail(ErrorKind::runtime, "Output ", impl->output_nr, " of ", operation_name(*maker),
+         " is a view and is being modified inplace. This view is the output of a function that returns "
+         "multiple views. Such functions do not allow the output views to be modified inplace. You should "
+         "replace the inplace operation by an out-of-place one.");
+  MT_CHECK(!(impl->base->requires_grad && !impl->base->grad_fn),
+           "a view of a leaf Variable that requires grad is being used in an in-place operation.");
 }
 
 void rebase_history(const Tensor& self, NodeRef&& node) {

@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "autograd/accumulate.h"
+#include "autograd/operation_name.h"
 #include "core/observe.h"
 
 namespace mt::autograd {
@@ -123,6 +124,28 @@ void SavedTensor::save_output(const Tensor& tensor, uint32_t output) {
   version_ = tensor.version();
 }
 
+std::string operation_name(const Node& node) {
+  std::string name = node.name();
+  const size_t end = name.rfind("Backward");
+  if (end != std::string::npos && name.find_first_not_of("0123456789", end + 8) == std::string::npos)
+    name.resize(end);
+  return name;
+}
+
+namespace {
+
+std::string legacy_type(const Tensor& t) {
+  const std::string place = t.device().is_cpu() ? "" : std::string(name_of(t.device().type)) + ".";
+  return "torch." + place + info(t.dtype()).legacy + "Tensor";
+}
+
+// Which operation a tensor is the result of now, for the message of a write that came too early.
+std::string made_by(const Node* node, uint32_t output) {
+  return node ? join_text(", which is output ", output, " of ", operation_name(*node), ",") : std::string();
+}
+
+}  // namespace
+
 Tensor SavedTensor::unpack(Node& node) const {
   MT_CHECK(
       !freed_,
@@ -134,14 +157,17 @@ Tensor SavedTensor::unpack(Node& node) const {
   if (packed_) return unpacked(node);
   if (!tensor_.defined()) return Tensor();
   const uint32_t now = tensor_.version();
-  MT_CHECK(
-      now == version_,
-      "one of the variables needed for gradient computation has been modified by an inplace operation: [",
-      info(tensor_.dtype()).legacy, "Tensor ", to_string(tensor_.sizes()), "]",
-      is_output_ ? join_text(", which is output ", output_, " of ", node.name(), ",") : std::string(),
-      " is at version ", now, "; expected version ", version_,
-      " instead. Hint: enable anomaly detection to find the operation that failed "
-      "to compute its gradient, with torch.autograd.set_detect_anomaly(True).");
+  if (now != version_) [[unlikely]]
+    fail(ErrorKind::runtime,
+         "one of the variables needed for gradient computation has been modified by an inplace operation: [",
+         legacy_type(tensor_), " ", to_string(tensor_.sizes()), "]",
+         is_output_ ? made_by(&node, output_) : made_by(current_grad_fn(tensor_), tensor_.impl()->output_nr),
+         " is at version ", now, "; expected version ", version_, " instead.",
+         g_anomaly.on.load(std::memory_order_relaxed)
+             ? " Hint: the backtrace further above shows the operation that failed to compute its gradient. "
+               "The variable in question was changed in there or anywhere later. Good luck!"
+             : " Hint: enable anomaly detection to find the operation that failed to compute its gradient, "
+               "with torch.autograd.set_detect_anomaly(True, check_nan=False).");
   if (!is_output_ || !grad_mode()) return tensor_;
   // Double backward: give the saved output its edge back.
   Tensor out = shallow_copy(tensor_);

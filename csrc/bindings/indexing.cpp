@@ -3,6 +3,7 @@
 #include "bindings/owned.h"
 #include "bindings/parser.h"
 #include "core/views.h"
+#include "core/warn.h"
 #include "generated/ops/ops.h"
 
 namespace mt::bindings {
@@ -31,7 +32,14 @@ bool stands_for_tuple(PyObject* key) {
 
 Items items_of(PyObject*& key) {
   if (PyTuple_Check(key)) return {&PyTuple_GET_ITEM(key, 0), PyTuple_GET_SIZE(key)};
-  if (stands_for_tuple(key)) return {&PyList_GET_ITEM(key, 0), PyList_GET_SIZE(key)};
+  if (stands_for_tuple(key)) {
+    warn(
+        "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in "
+        "pytorch "
+        "2.9; use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, "
+        "x[torch.tensor(seq)], which will result either in an error or a different result");
+    return {&PyList_GET_ITEM(key, 0), PyList_GET_SIZE(key)};
+  }
   return {&key, 1};
 }
 
@@ -62,6 +70,7 @@ Tensor flag_index(bool value, Device device) {
 std::optional<int64_t> slice_bound(PyObject* o) {
   if (o == Py_None) return std::nullopt;
   if (PyLong_Check(o)) return int64_t(PyNumber_AsSsize_t(o, nullptr));  // clips huge bounds
+  MT_CHECK_AS(type, PyIndex_Check(o), "slice indices must be integers or None or have an __index__ method");
   const Owned number(PyNumber_Index(o));
   return int64_t(PyNumber_AsSsize_t(number.object, nullptr));
 }
@@ -69,6 +78,7 @@ std::optional<int64_t> slice_bound(PyObject* o) {
 Tensor apply_slice(const Tensor& t, int64_t dim, PyObject* slice) {
   auto* s = reinterpret_cast<PySliceObject*>(slice);
   const auto start = slice_bound(s->start), end = slice_bound(s->stop), step = slice_bound(s->step);
+  MT_CHECK_AS(value, step.value_or(1) != 0, "slice step cannot be zero");
   MT_CHECK_AS(value, step.value_or(1) > 0, "step must be greater than zero");
   return ops::slice(t, dim, start, end, step.value_or(1));
 }
@@ -164,6 +174,8 @@ class Indexed {
   }
 
   void record(const Tensor& t, int64_t dims) {
+    if (t.dtype() == DType::uint8)
+      warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.");
     for (; covered_ < dim_; ++covered_) indices.emplace_back();
     MT_CHECK(t.device() == out.device() || t.device().is_cpu(),
              "indices should be either on cpu or on the same device as the indexed tensor (",

@@ -1,4 +1,6 @@
 // The engine, modes and hooks in Python.
+#include <map>
+
 #include "autograd/accumulate.h"
 #include "autograd/engine.h"
 #include "bindings/casters.h"
@@ -10,8 +12,32 @@ namespace nb = nanobind;
 
 namespace mt::bindings {
 
+namespace {
+
+// A type for each name of node, because programs that draw graphs read type(grad_fn).__name__.
+nb::handle node_type(autograd::Node* node) {
+  static std::map<std::string, PyObject*> types;  // kept for the life of the process
+  PyObject*& type = types[node->name()];
+  if (!type) {
+    nb::dict attributes;
+    attributes["__module__"] = context_of(node) ? "torch.autograd.function" : "builtins";
+    attributes["__slots__"] = nb::tuple();
+    const nb::object base = nb::borrow(nb::type<NodeHandle>());
+    type = nb::borrow(reinterpret_cast<PyObject*>(&PyType_Type))(nb::str(node->name()), nb::make_tuple(base),
+                                                                 attributes)
+               .release()
+               .ptr();
+  }
+  return type;
+}
+
+}  // namespace
+
 PyObject* wrap_node(autograd::Node* node) {
-  return nb::cast(NodeHandle{autograd::NodeRef::share(node)}).release().ptr();
+  nb::object handle = nb::inst_alloc(node_type(node));
+  new (nb::inst_ptr<NodeHandle>(handle)) NodeHandle{autograd::NodeRef::share(node)};
+  nb::inst_mark_ready(handle);
+  return handle.release().ptr();
 }
 
 namespace {
@@ -80,8 +106,12 @@ autograd::GradHook python_grad_hook(PyObject* callable) {
     MT_CHECK_AS(type, is_tensor(result.ptr()), "expected Variable, but hook returned '",
                 Py_TYPE(result.ptr())->tp_name, "'");
     const Tensor& changed = tensor_of(result.ptr());
-    MT_CHECK(std::ranges::equal(changed.sizes(), grad.sizes()), "hook has changed the size of value");
-    MT_CHECK(changed.dtype() == grad.dtype(), "hook has changed the type of value (was torch.",
+    const auto named = [&] {
+      const nb::object name = nb::getattr(nb::borrow(held.get()), "__name__", nb::none());
+      return name.is_none() ? std::string("hook") : join_text("hook '", nb::str(name).c_str(), "'");
+    };
+    MT_CHECK(std::ranges::equal(changed.sizes(), grad.sizes()), named(), " has changed the size of value");
+    MT_CHECK(changed.dtype() == grad.dtype(), named(), " has changed the type of value (was torch.",
              info(grad.dtype()).legacy, "Tensor got torch.", info(changed.dtype()).legacy, "Tensor)");
     return changed;
   };
@@ -126,7 +156,8 @@ void init_autograd(nb::module_& m) {
            })
       .def("__hash__", [](const NodeHandle& self) { return reinterpret_cast<uintptr_t>(self.get()); })
       .def("__repr__", [](const NodeHandle& self) {
-        return join_text("<", self.get()->name(), " object at ", static_cast<void*>(self.get()), ">");
+        return join_text("<", context_of(self.get()) ? "torch.autograd.function." : "", self.get()->name(),
+                         " object at ", static_cast<void*>(self.get()), ">");
       });
 
   m.def("_backward", [](std::vector<Tensor> roots, std::vector<Tensor> grads, std::vector<Tensor> inputs,
@@ -137,6 +168,13 @@ void init_autograd(nb::module_& m) {
                     bool retain_graph, bool create_graph, bool allow_unused) {
     return autograd::grad(roots, grads, inputs, options_of(retain_graph, create_graph, allow_unused));
   });
+  m.def("_gradient_node", [](const Tensor& tensor) {
+    autograd::Node* node = autograd::gradient_node(tensor);
+    MT_CHECK(node,
+             "It is not possible to get the gradient edge for a Tensor that does not require gradients");
+    return nb::steal(wrap_node(node));
+  });
+  m.def("_increment_version", [](const Tensor& tensor) { tensor.bump_version(); });
   m.def("is_grad_enabled", [] { return thread_state().grad_enabled; });
   m.def("_set_grad_enabled", [](bool enabled) { thread_state().grad_enabled = enabled; });
 }

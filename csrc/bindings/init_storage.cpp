@@ -98,14 +98,14 @@ Tensor from_numpy(nb::object array) {
   const nb::object interface = array.attr("__array_interface__");
   const std::string type = nb::cast<std::string>(interface["typestr"]);
   MT_CHECK_AS(
-      type,
-      type.size() >= 3 && (type[0] != '>' || itemsize(DType::uint8) == size_t(std::stoi(type.substr(2)))),
+      value, type.size() < 3 || type[0] != '>' || itemsize(DType::uint8) == size_t(std::stoi(type.substr(2))),
       "given numpy array has byte order different from the native byte order. Conversion between byte orders "
       "is currently "
       "not supported.");
-  const DType* dtype = dtype_of_format(type[1], size_t(std::stoi(type.substr(2))));
-  MT_CHECK_AS(type, dtype, "can't convert np.ndarray of type ",
-              nb::str(nb::object(array.attr("dtype"))).c_str(),
+  const DType* dtype =
+      type.size() < 3 ? nullptr : dtype_of_format(type[1], size_t(std::stoi(type.substr(2))));
+  MT_CHECK_AS(type, dtype, "can't convert np.ndarray of type ", "numpy.",
+              nb::str(nb::object(array.attr("dtype").attr("type").attr("__name__"))).c_str(),
               ". The only supported types are: float64, float32, float16, complex64, complex128, int64, "
               "int32, int16, int8, uint64, "
               "uint32, uint16, uint8, and bool.");
@@ -160,14 +160,30 @@ nb::dict array_interface(const Tensor& t) {
   return out;
 }
 
+// A number as `dtype` will hold it. Integers beyond int64, which no Scalar holds, are at home in floating types.
+Scalar storable(DType dtype, PyObject* number) {
+  int overflow = 0;
+  if (PyLong_Check(number)) PyLong_AsLongLongAndOverflow(number, &overflow);
+  if (!overflow) return number_from(number);
+  MT_CHECK_AS(value, is_floating(dtype), "Overflow when unpacking long long");
+  const double value = PyLong_AsDouble(number);
+  if (value == -1.0 && PyErr_Occurred()) throw nb::python_error();
+  return Scalar(value);
+}
+
 // torch.tensor's inner loop: nested sequences into memory that is already there.
 void fill_from_list(const Tensor& t, nb::handle data) {
   const size_t ndim = size_t(t.dim());
   auto store = [&](auto&& self, PyObject* level, char* at, size_t dim) -> void {
     if (dim == ndim) {
-      const Scalar value = number_from(level);
+      if (t.dtype() == DType::uint64 && PyLong_Check(level)) {
+        const uint64_t value = PyLong_AsUnsignedLongLongMask(level);
+        std::memcpy(at, &value, sizeof value);
+        return;
+      }
+      const Scalar value = storable(t.dtype(), level);
       MT_CHECK(is_floating(t.dtype()) || fits(value, t.dtype()), "value cannot be converted to type ",
-               c_name(t.dtype()), " without overflow");
+               info(t.dtype()).name, " without overflow");
       switch (t.dtype()) {
 #define X(name, type, legacy) \
   case DType::name: *reinterpret_cast<type*>(at) = value.to<type>(); break;

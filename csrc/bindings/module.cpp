@@ -4,8 +4,10 @@
 #include "bindings/overrides.h"
 #include "bindings/parser.h"
 #include "bindings/python_lock.h"
+#include "bindings/return_types.h"
 #include "core/host_lock.h"
 #include "core/host_memory.h"
+#include "core/warn.h"
 #include "infer/infer.h"
 #include "kernels/parallel.h"
 
@@ -95,6 +97,14 @@ void init_settings(nb::module_& m) {
   m.def("_set_mode_handler", [](nb::object handler) { set_mode_handler(handler.ptr()); });
   m.def("get_num_threads", kernels::get_num_threads);
   m.def("set_num_threads", kernels::set_num_threads);
+  mt::g_warn = [](const std::string& text) {
+    const nb::gil_scoped_acquire gil;
+    if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0) throw PythonError();
+  };
+  m.def("_return_type_names", return_type_names);
+  m.def("_return_type", [](const std::string& name) {
+    return nb::borrow(reinterpret_cast<PyObject*>(return_type_named(name)));
+  });
   m.def("_host_empty_cache", host_empty_cache);
   m.def("_host_cached_bytes", host_cached_bytes);
 }

@@ -1,5 +1,6 @@
 #include "bindings/overrides.h"
 
+#include "bindings/decline_slot.h"
 #include "bindings/owned.h"
 #include "bindings/parser.h"
 
@@ -174,6 +175,11 @@ PyObject* call_slot_override(const char* special, PyObject* a, PyObject* b) {
   Owned args(b ? PyTuple_Pack(2, a, b) : PyTuple_Pack(1, a));
   Owned kwargs(PyDict_New());
   return ask(asked, function.object, ("torch.Tensor." + name).c_str(), args.object, kwargs.object);
+}
+
+PyObject* decline_slot(const char* special, PyObject* a, PyObject* b) {
+  if (PyObject* done = call_slot_override(special, a, b)) return done;
+  Py_RETURN_NOTIMPLEMENTED;
 }
 
 bool somebody_asks(PyObject* objects) {

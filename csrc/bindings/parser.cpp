@@ -1,7 +1,9 @@
 #include "bindings/parser.h"
 
+#include <algorithm>
 #include <cstring>
 
+#include "bindings/old_overloads.h"
 #include "bindings/overrides.h"
 
 namespace mt::bindings {
@@ -82,7 +84,10 @@ bool accepts(const Parameter& p, PyObject* o) {
     case Kind::dim_list: return is_integer(o) || is_int_list(o);
     case Kind::dtype: return is_dtype_like(o);
     case Kind::device: return is_device_like(o);
-    case Kind::layout: return o == g_strided;
+    case Kind::layout:
+      if (o != g_strided && Py_TYPE(o) == Py_TYPE(g_strided))
+        fail(ErrorKind::not_implemented, "layouts other than torch.strided are not supported");
+      return o == g_strided;
     case Kind::any: return true;  // whoever reads it checks
     case Kind::memory_format: return PyLong_Check(o);
     case Kind::generator:
@@ -119,7 +124,8 @@ const char* type_name(PyObject* o) { return is_tensor(o) ? "Tensor" : Py_TYPE(o)
 const char* canonical(const char* name) {
   if (std::strcmp(name, "axis") == 0) return "dim";
   if (std::strcmp(name, "keepdims") == 0) return "keepdim";
-  if (std::strcmp(name, "x") == 0) return "input";
+  for (const char* first : {"x", "x1", "a"})
+    if (std::strcmp(name, first) == 0) return "input";
   if (std::strcmp(name, "x2") == 0) return "other";
   return name;
 }
@@ -145,7 +151,7 @@ int64_t integer_from(PyObject* o) {
   if (PyLong_Check(o)) [[likely]] {
     int overflow = 0;
     const long long value = PyLong_AsLongLongAndOverflow(o, &overflow);
-    MT_CHECK(!overflow, "Overflow when unpacking long long");
+    MT_CHECK_AS(value, !overflow, "Overflow when unpacking long long");
     if (value == -1 && PyErr_Occurred()) throw PythonError();
     return value;
   }
@@ -160,7 +166,12 @@ int64_t integer_from(PyObject* o) {
 Scalar number_from(PyObject* o) {
   if (PyFloat_Check(o)) return Scalar(PyFloat_AS_DOUBLE(o));
   if (PyBool_Check(o)) return Scalar(o == Py_True);
-  if (PyLong_Check(o)) return Scalar(integer_from(o));
+  if (PyLong_Check(o)) {
+    int overflow = 0;
+    const long long value = PyLong_AsLongLongAndOverflow(o, &overflow);
+    MT_CHECK_AS(overflow, !overflow, "int too big to convert");
+    return Scalar(int64_t(value));
+  }
   if (PyComplex_Check(o)) return Scalar(complex128(PyComplex_RealAsDouble(o), PyComplex_ImagAsDouble(o)));
   if (is_tensor(o)) return item(tensor_of(o));
   if (PyIndex_Check(o)) return Scalar(integer_from(o));
@@ -298,7 +309,12 @@ int Overloads::match(Bound& bound, PyObject* self, PyObject* const* args, Py_ssi
     return int(i);
   }
   bound.overridden_ = call_override(name_, self, args, count, keywords);
-  if (!bound.overridden_) set_error(self, args, count, keywords);
+  if (bound.overridden_) return -1;
+  if (!keywords) {
+    if (const auto call = modern_call(name_, self != nullptr, args, count, signatures_))
+      return match(bound, self, call->args.data(), call->count, call->keywords);
+  }
+  set_error(self, args, count, keywords);
   return -1;
 }
 
@@ -358,16 +374,18 @@ bool Overloads::fits(const Signature& s, Bound& bound, PyObject* self, PyObject*
 
 void Overloads::set_error(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) const {
   const Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
-  for (Py_ssize_t k = 0; k < named; ++k) {
-    const char* name = PyUnicode_AsUTF8(PyTuple_GET_ITEM(keywords, k));
-    bool known = false;
-    for (const Signature& s : signatures_) known |= parameter_named(s, name) >= (self ? 1 : 0);
-    if (!known) {
-      PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%s'", name_, name);
-      return;
-    }
+  // Where only one overload has room for the arguments, the first thing wrong with them can be named.
+  const Signature* candidate = nullptr;
+  int candidates = 0, shown = 0;
+  for (const Signature& s : signatures_) {
+    if (!*s.text) continue;
+    ++shown;
+    if (s.count - (self ? 1 : 0) < count + named) continue;
+    candidate = &s;
+    ++candidates;
   }
-  if (signatures_.size() == 1 && set_single_error(signatures_[0], self, args, count, keywords)) return;
+  if (shown == 1 && !candidate) candidate = &signatures_[0], candidates = 1;
+  if (candidates == 1 && set_single_error(*candidate, self, args, count, keywords)) return;
   std::string got = "(";
   for (Py_ssize_t i = 0; i < count + named; ++i) {
     if (i) got += ", ";
@@ -376,10 +394,11 @@ void Overloads::set_error(PyObject* self, PyObject* const* args, Py_ssize_t coun
   }
   got += ")";
   std::string wanted;
-  for (const Signature& s : signatures_) wanted += join_text("\n * ", s.text);
+  for (const Signature& s : signatures_)
+    if (*s.text) wanted += join_text("\n * ", s.text);
   PyErr_Format(PyExc_TypeError,
                "%s() received an invalid combination of arguments - got %s, but expected %s:%s\n", name_,
-               got.c_str(), signatures_.size() == 1 ? "this" : "one of", wanted.c_str());
+               got.c_str(), shown == 1 ? "this" : "one of", wanted.c_str());
 }
 
 // Names what is no tensor in a list of them.
@@ -392,28 +411,46 @@ static bool set_element_error(PyObject* list, Py_ssize_t position) {
   return true;
 }
 
-// With one overload the first thing wrong can be named.
 bool Overloads::set_single_error(const Signature& s, PyObject* self, PyObject* const* args, Py_ssize_t count,
                                  PyObject* keywords) const {
   const int first = self ? 1 : 0;
+  if (count > 1 && s.parameters[first].kind == Kind::int_list && is_integer(args[0]))
+    for (Py_ssize_t i = 1; i < count; ++i) {
+      if (is_integer(args[i])) continue;
+      PyErr_Format(
+          PyExc_TypeError,
+          "%s(): argument '%s' failed to unpack the object at pos %zd with error \"type must be tuple "
+          "of ints,but got %s\"",
+          name_, s.parameters[first].name, i + 1, Py_TYPE(args[i])->tp_name);
+      return true;
+    }
   if (count > s.positional - first && s.parameters[first].kind != Kind::int_list) {
     PyErr_Format(PyExc_TypeError, "%s() takes %d positional argument%s but %zd were given", name_,
                  s.positional - first, s.positional - first == 1 ? "" : "s", count);
     return true;
   }
+  // Overloads that messages do not mention take numbers for tensors.
+  const bool numbers_too = std::any_of(signatures_.begin(), signatures_.end(),
+                                       [](const Signature& other) { return !*other.text; });
   uint32_t filled = self ? 1 : 0;
   for (Py_ssize_t i = 0; i < count && first + i < s.positional; ++i) {
     const Parameter& p = s.parameters[first + i];
     filled |= 1u << (first + i);
     if (accepts(p, args[i]) || (i == 0 && p.kind == Kind::int_list && is_integer(args[i]))) continue;
     if (p.kind == Kind::tensor_list && set_element_error(args[i], i)) return true;
+    if (numbers_too && p.kind == Kind::tensor && is_number(args[i])) continue;
     PyErr_Format(PyExc_TypeError, "%s(): argument '%s' (position %zd) must be %s, not %s", name_, p.name,
                  i + 1, kind_name(p.kind), type_name(args[i]));
     return true;
   }
   const Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
   for (Py_ssize_t k = 0; k < named; ++k) {
-    const int at = parameter_named(s, PyUnicode_AsUTF8(PyTuple_GET_ITEM(keywords, k)));
+    const char* name = PyUnicode_AsUTF8(PyTuple_GET_ITEM(keywords, k));
+    const int at = parameter_named(s, name);
+    if (at < first) {
+      PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%s'", name_, name);
+      return true;
+    }
     const Parameter& p = s.parameters[at];
     if (filled >> at & 1) {
       PyErr_Format(PyExc_TypeError, "%s() got multiple values for argument '%s'", name_, p.name);

@@ -67,8 +67,7 @@ void PythonNode::apply(autograd::Grads grads, autograd::Grads out, uint64_t) {
     const int edge = edge_of_argument[i];
     MT_CHECK(edge >= 0, "function ", title, " returned a gradient different from None at position ", i + 1,
              ", but the corresponding forward input was not a Variable");
-    MT_CHECK_AS(type, is_tensor(grad.ptr()), "expected Variable or None (got ", Py_TYPE(grad.ptr())->tp_name,
-                ")");
+    MT_CHECK(is_tensor(grad.ptr()), "expected Variable or None (got ", Py_TYPE(grad.ptr())->tp_name, ")");
     out[size_t(edge)] = tensor_of(grad.ptr());
   }
 }
@@ -116,8 +115,7 @@ Attached attach_function(nb::object context, std::string title, const std::vecto
     else if (is_dirty) {
       if (t.is_leaf())
         MT_CHECK(!t.impl()->requires_grad,
-                 "a leaf Variable that requires grad is being used in an "
-                 "in-place operation.");
+                 "a leaf Variable that requires grad has been used in an in-place operation.");
       autograd::rebase_history(t, autograd::NodeRef(ref));
     } else if (t.is_leaf() || !t.requires_grad()) autograd::set_history(t, node);
     made.push_back(t);

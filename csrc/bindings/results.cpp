@@ -1,20 +1,68 @@
 #include "bindings/results.h"
 
+#include <map>
+
 #include "autograd/node.h"
 #include "autograd/write_results.h"
-
 #include "bindings/errors.h"
+#include "bindings/owned.h"
+#include "bindings/return_types.h"
 
 namespace mt::bindings {
 
-PyTypeObject* return_type(const char* name, std::initializer_list<const char*> fields) {
+namespace {
+
+struct ReturnType {
+  std::vector<const char*> fields;
+  PyTypeObject* type = nullptr;
+};
+constexpr std::string_view kPrefix = "torch.return_types.";
+std::string short_name(std::string_view full) { return std::string(full.substr(kPrefix.size())); }
+
+std::map<std::string, ReturnType>& return_types() {
+  static std::map<std::string, ReturnType> table;
+  return table;
+}
+
+// Shown as torch.return_types.max, and found by pickle in the module of the package.
+PyTypeObject* make_type(const std::string& name, const ReturnType& declared) {
   std::vector<PyStructSequence_Field> entries;
-  for (const char* field : fields) entries.push_back({field, nullptr});
+  for (const char* field : declared.fields) entries.push_back({field, nullptr});
   entries.push_back({nullptr, nullptr});
-  PyStructSequence_Desc description = {name, nullptr, entries.data(), int(fields.size())};
+  const std::string full = std::string(kPrefix) + name;
+  PyStructSequence_Desc description = {full.c_str(), nullptr, entries.data(), int(declared.fields.size())};
   PyTypeObject* type = PyStructSequence_NewType(&description);
   if (!type) throw PythonError();
+  const Owned module(PyUnicode_FromString("mindtorch_v2.return_types"));
+  if (PyObject_SetAttrString(reinterpret_cast<PyObject*>(type), "__module__", module.object) < 0)
+    throw PythonError();
   return type;
+}
+
+}  // namespace
+
+void declare_return_type(const char* name, std::initializer_list<const char*> fields) {
+  return_types()[short_name(name)].fields = fields;
+}
+
+PyTypeObject* return_type(const char* name, std::initializer_list<const char*> fields) {
+  ReturnType& known = return_types()[short_name(name)];
+  if (known.fields.empty()) known.fields = fields;
+  if (!known.type) known.type = make_type(short_name(name), known);
+  return known.type;
+}
+
+PyTypeObject* return_type_named(const std::string& name) {
+  const auto found = return_types().find(name);
+  if (found == return_types().end()) return nullptr;
+  if (!found->second.type) found->second.type = make_type(name, found->second);
+  return found->second.type;
+}
+
+std::vector<std::string> return_type_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, declared] : return_types()) names.push_back(name);
+  return names;
 }
 
 PyObject* wrap_named(PyTypeObject* type, std::initializer_list<Tensor> values) {

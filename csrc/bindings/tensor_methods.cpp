@@ -110,7 +110,11 @@ PyObject* requires_grad_(PyObject* self, FastArgs args, Py_ssize_t count, PyObje
 PyObject* detach_(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
     const Tensor& t = tensor_of(self);
-    MT_CHECK(!t.is_view(), "Can't detach views in-place. Use detach() instead.");
+    MT_CHECK(!t.is_view(),
+             "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel "
+             "(DDP) for training, and gradient_as_bucket_view is set as True, gradients are views of DDP "
+             "buckets, and hence detach_() cannot be called on these gradients. To fix this error, please "
+             "refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution.");
     Ref<GraphNode>::release(std::exchange(t.impl()->grad_fn, nullptr));
     t.impl()->requires_grad = false;
     t.impl()->output_nr = 0;
@@ -131,7 +135,8 @@ PyObject* retain_grad(PyObject* self, PyObject*) {
         t.impl()->output_nr,
         [token = std::weak_ptr(state.token)](const Tensor& grad) {
           if (const auto alive = token.lock())
-            (*alive)->grad = (*alive)->grad.defined() ? ops::add((*alive)->grad, grad) : grad;
+            (*alive)->grad =
+                (*alive)->grad.defined() ? ops::add((*alive)->grad, grad) : ops::clone(grad, std::nullopt);
           return Tensor();
         },
         true);
@@ -156,7 +161,7 @@ std::vector<Tensor> inputs_of(PyObject* inputs) {
   const bool all = Py_ssize_t(out.size()) == PySequence_Fast_GET_SIZE(items);
   Py_DECREF(items);
   MT_CHECK_AS(type, all, "'inputs' must be a Tensor or a sequence of Tensors");
-  MT_CHECK(!out.empty(), "'inputs' argument to `backward()` cannot be empty.");
+  MT_CHECK(!out.empty(), "`inputs` argument to `backward()` cannot be empty.");
   return out;
 }
 

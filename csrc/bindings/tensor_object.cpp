@@ -118,6 +118,8 @@ int truth(PyObject* self) {
 
 // The one element, which must not lose an imaginary part.
 Scalar real_item(PyObject* self, const char* type) {
+  MT_CHECK_AS(value, tensor_of(self).numel() == 1,
+              "only one element tensors can be converted to Python scalars");
   const Scalar value = item(tensor_of(self));
   MT_CHECK(!value.is_complex() || value.to<complex128>().imag() == 0, "value cannot be converted to type ",
            type, " without overflow");
@@ -229,7 +231,7 @@ bool create_tensor_type(PyObject* module) {
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots.data()};
   g_tensor_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   if (!g_tensor_type) return false;
-  g_tensor_type->tp_name = "Tensor";  // in errors, as of a class written in Python
+  g_tensor_type->tp_name = "Tensor";  // how Python's messages call it; __module__ is set already
   g_plain_type = g_tensor_type;
   release_python_object = release_object;
   return PyModule_AddObjectRef(module, "Tensor", reinterpret_cast<PyObject*>(g_tensor_type)) == 0;

@@ -2,6 +2,7 @@
 #include "autograd/node.h"
 #include "bindings/node_object.h"
 #include "bindings/parser.h"
+#include "core/warn.h"
 #include "generated/ops/ops.h"
 
 namespace mt::bindings {
@@ -24,7 +25,12 @@ PyObject* get_is_cpu(PyObject* self, void*) { return PyBool_FromLong(self_of(sel
 PyObject* get_is_npu(PyObject* self, void*) { return PyBool_FromLong(self_of(self).device().is_npu()); }
 PyObject* get_is_meta(PyObject* self, void*) { return PyBool_FromLong(self_of(self).device().is_meta()); }
 PyObject* get_false(PyObject*, void*) { Py_RETURN_FALSE; }
-PyObject* get_version(PyObject* self, void*) { return PyLong_FromUnsignedLong(self_of(self).version()); }
+PyObject* get_version(PyObject* self, void*) {
+  return guarded([&] {
+    MT_CHECK(!self_of(self).storage().inference, "Inference tensors do not track version counter.");
+    return PyLong_FromUnsignedLong(self_of(self).version());
+  });
+}
 PyObject* get_output_nr(PyObject* self, void*) {
   return PyLong_FromUnsignedLong(self_of(self).impl()->output_nr);
 }
@@ -40,6 +46,8 @@ int set_requires_grad(PyObject* self, PyObject* value, void*) {
              "variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach().");
     MT_CHECK(!wanted || is_differentiable(t.dtype()),
              "only Tensors of floating point and complex dtype can require gradients");
+    MT_CHECK(!wanted || !t.storage().inference || thread_state().inference,
+             "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
     if (t.is_leaf()) t.impl()->requires_grad = wanted;
     return 0;
   });
@@ -47,8 +55,19 @@ int set_requires_grad(PyObject* self, PyObject* value, void*) {
 
 PyObject* get_grad(PyObject* self, void*) {
   return guarded([&]() -> PyObject* {
-    autograd::LeafState* state = autograd::find_leaf_state(self_of(self));
-    if (!state || !state->grad.defined()) Py_RETURN_NONE;
+    const Tensor& t = self_of(self);
+    autograd::LeafState* state = autograd::find_leaf_state(t);
+    if (!state || !state->grad.defined()) {
+      if (!t.is_leaf() && !(state && state->retains_grad))
+        warn(
+            "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
+            "attribute "
+            "won't be populated during autograd.backward(). If you indeed want the .grad field to be "
+            "populated for a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. If you access the "
+            "non-leaf Tensor by mistake, make sure you access the leaf Tensor instead. See "
+            "github.com/pytorch/pytorch/pull/30531 for more information.");
+      Py_RETURN_NONE;
+    }
     return wrap(state->grad);
   });
 }
@@ -71,15 +90,12 @@ int set_grad(PyObject* self, PyObject* value, void*) {
                 "attempting to assign a gradient located on device with index '", int(grad.device().index),
                 "' to a tensor located on device with index '", int(t.device().index),
                 "'. Please ensure that the gradient and the tensor are on the same device");
-    MT_CHECK(
-        grad.dtype() == t.dtype(), "attempting to assign a gradient with dtype '", c_name(grad.dtype()),
-        "' to a tensor with grad_dtype '", info(t.dtype()).legacy,
-        "'. The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). You can set "
-        "the "
-        "tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. Set grad_dtype "
-        "with "
-        "caution. Diverging the dtypes of a tensor and its gradient may break downstream systems that assume "
-        "they match.");
+    MT_CHECK(grad.dtype() == t.dtype(), "attempting to assign a gradient with dtype '", c_name(grad.dtype()),
+             "' to a tensor with grad_dtype '", info(t.dtype()).legacy,
+             "'. The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). You can "
+             "set the tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. Set "
+             "grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break "
+             "downstream systems that assume they match.");
     MT_CHECK(std::ranges::equal(grad.sizes(), t.sizes()), "attempting to assign a gradient of size '",
              to_string(grad.sizes()), "' to a tensor of size '", to_string(t.sizes()),
              "'. Please ensure that the gradient and the tensor are the same size");
@@ -130,15 +146,31 @@ int set_data(PyObject* self, PyObject* value, void*) {
   });
 }
 
+// Once in a process, as PyTorch does.
+void warn_transposed() {
+  static bool told = false;
+  if (std::exchange(told, true)) return;
+  warn(
+      "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it "
+      "will "
+      "throw an error in a future release. Consider `x.mT` to transpose batches of matrices or "
+      "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor.");
+}
+
 PyObject* get_transposed(PyObject* self, void*) {
   return guarded([&] {
+    if (self_of(self).dim() != 2 && self_of(self).dim() != 0) warn_transposed();
     Dims order;
     for (int64_t d = self_of(self).dim() - 1; d >= 0; --d) order.push_back(d);
     return wrap(ops::permute(self_of(self), order));
   });
 }
 PyObject* get_matrix_transposed(PyObject* self, void*) {
-  return guarded([&] { return wrap(ops::transpose(self_of(self), -2, -1)); });
+  return guarded([&] {
+    MT_CHECK(self_of(self).dim() != 1,
+             "tensor.mT is only supported on matrices or batches of matrices. Got 1-D tensor.");
+    return wrap(ops::transpose(self_of(self), -2, -1));
+  });
 }
 
 }  // namespace

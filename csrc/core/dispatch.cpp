@@ -1,8 +1,11 @@
 #include "core/dispatch.h"
 
 #include "core/host_lock.h"
+#include "core/warn.h"
 
 namespace mt {
+
+void (*g_warn)(const std::string& text) = nullptr;
 namespace {
 DeviceHooks g_hooks[kDeviceTypes];
 }
@@ -36,7 +39,7 @@ void copy_between(const Tensor& from, const Tensor& to, bool non_blocking) {
 
 Scalar item(const Tensor& tensor) {
   MT_CHECK(tensor.numel() == 1, "a Tensor with ", tensor.numel(), " elements cannot be converted to Scalar");
-  MT_CHECK_AS(not_implemented, !tensor.device().is_meta(), "Tensor.item() cannot be called on meta tensors");
+  MT_CHECK(!tensor.device().is_meta(), "Tensor.item() cannot be called on meta tensors");
   if (tensor.device().is_cpu()) return read_scalar(tensor.data(), tensor.dtype());
   return g_hooks[int(tensor.device().type)].item(tensor);
 }

@@ -1,4 +1,5 @@
 #include "core/views.h"
+#include "core/warn.h"
 #include "infer/infer.h"
 
 namespace mt::infer {
@@ -135,8 +136,13 @@ void refuse_partial_overlap(const Tensor& written, const Tensor& read) {
       "location. Please clone() the tensor before performing the operation.");
 }
 
+// int8_t and so on, which is how messages about overflow call the types.
+std::string fixed_name(DType t) {
+  return is_integral(t, false) ? join_text(info(t).name, "_t") : std::string(c_name(t));
+}
+
 void check_fits(const Tensor& self, const Scalar& value) {
-  MT_CHECK(fits(value, self.dtype()), "value cannot be converted to type ", c_name(self.dtype()),
+  MT_CHECK(fits(value, self.dtype()), "value cannot be converted to type ", fixed_name(self.dtype()),
            " without overflow");
 }
 
@@ -196,6 +202,13 @@ void Output::prepare_existing(IntList sizes, DType dtype, Device device) {
   if (same_sizes(target, sizes)) return check_written_once(target);
   MT_CHECK(mode_ == Mode::out, "output with shape ", to_string(target.sizes()),
            " doesn't match the broadcast shape ", to_string(sizes));
+  if (target.numel() != 0)
+    warn(join_text(
+        "An output with one or more elements was resized since it had shape ", to_string(target.sizes()),
+        ", which does not match the required output shape ", to_string(sizes),
+        ". This behavior is deprecated, and in a future PyTorch release outputs will not be resized "
+        "unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, "
+        "inplace, to zero elements with t.resize_(0)."));
   const size_t needed = size_t(checked_numel(sizes)) * target.itemsize();
   TensorImpl* impl = target.impl();
   const size_t begin = size_t(impl->offset) * target.itemsize();
@@ -229,14 +242,16 @@ DType result_type(TensorList tensors) {
 }
 
 Dims broadcast(IntList a, IntList b) {
-  if (a.size() < b.size()) std::swap(a, b);
+  const bool swapped = a.size() < b.size();
+  if (swapped) std::swap(a, b);
   Dims out(a);
   const size_t lead = a.size() - b.size();
   for (size_t i = 0; i < b.size(); ++i) {
     int64_t& mine = out[lead + i];
     if (mine == b[i] || b[i] == 1) continue;
-    MT_CHECK(mine == 1, "The size of tensor a (", mine, ") must match the size of tensor b (", b[i],
-             ") at non-singleton dimension ", lead + i);
+    MT_CHECK(mine == 1, "The size of tensor a (", swapped ? b[i] : mine,
+             ") must match the size of tensor b (", swapped ? mine : b[i], ") at non-singleton dimension ",
+             lead + i);
     mine = b[i];
   }
   return out;

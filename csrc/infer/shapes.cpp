@@ -29,10 +29,9 @@ void reduce(const Tensor& self, const DimList& dim, bool keepdim, std::optional<
   if (rule == Rule::boolean) result = self.dtype() == DType::uint8 ? DType::uint8 : DType::boolean;
   else if (rule == Rule::sum && !dtype && is_integral(result, true)) result = DType::int64;
   else if (rule == Rule::floating)
-    MT_CHECK(is_differentiable(result),
-             "mean(): could not infer output dtype. Input dtype must be either a floating "
-             "point or complex dtype. Got: ",
-             info(self.dtype()).legacy);
+    MT_CHECK(is_differentiable(result), "mean(): could not infer output dtype. ",
+             dtype ? "Optional" : "Input",
+             " dtype must be either a floating point or complex dtype. Got: ", info(result).legacy);
   else if (rule == Rule::same && self.numel() == 0) {
     MT_CHECK(!dim.all(),
              "amax(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction "

@@ -52,15 +52,22 @@ from ._C import (
 from ._size import Size as Size
 from ._functions import *  # noqa: F403 - the operators of the table
 from ._types import (
+    _mkldnn as _mkldnn,
     channels_last as channels_last,
     channels_last_3d as channels_last_3d,
     contiguous_format as contiguous_format,
     finfo as finfo,
     iinfo as iinfo,
+    jagged as jagged,
     layout as layout,
     legacy_contiguous_format as legacy_contiguous_format,
     memory_format as memory_format,
     preserve_format as preserve_format,
+    sparse_bsc as sparse_bsc,
+    sparse_bsr as sparse_bsr,
+    sparse_coo as sparse_coo,
+    sparse_csc as sparse_csc,
+    sparse_csr as sparse_csr,
     strided as strided,
 )
 from ._creation import (
@@ -256,6 +263,7 @@ else:
 
 if TYPE_CHECKING:
     from . import (
+        __config__ as __config__,
         _dynamo as _dynamo,
         backends as backends,
         compiler as compiler,
@@ -264,11 +272,13 @@ if TYPE_CHECKING:
         distributed as distributed,
         distributions as distributions,
         func as func,
+        functional as functional,
         futures as futures,
         hub as hub,
         jit as jit,
         library as library,
         multiprocessing as multiprocessing,
+        return_types as return_types,
         serialization as serialization,
         storage as storage,
         testing as testing,
@@ -277,11 +287,38 @@ if TYPE_CHECKING:
         types as types,
         xpu as xpu,
     )
+    from ._rare_functions import (
+        _assert as _assert,
+        cond as cond,
+        eig as eig,
+        frobenius_norm as frobenius_norm,
+        gru_cell as gru_cell,
+        lstm_cell as lstm_cell,
+        lstsq as lstsq,
+        matrix_rank as matrix_rank,
+        norm_except_dim as norm_except_dim,
+        nuclear_norm as nuclear_norm,
+        rnn_relu_cell as rnn_relu_cell,
+        rnn_tanh_cell as rnn_tanh_cell,
+        set_anomaly_enabled as set_anomaly_enabled,
+        solve as solve,
+        sym_ite as sym_ite,
+        sym_sqrt as sym_sqrt,
+        sym_sum as sym_sum,
+        symeig as symeig,
+        vander as vander,
+        while_loop as while_loop,
+    )
     from .func import vmap as vmap
+    from .overrides import (
+        DisableTorchFunction as DisableTorchFunction,
+        DisableTorchFunctionSubclass as DisableTorchFunctionSubclass,
+    )
     from .serialization import load as load, save as save
 
 # Namespaces that few programs use: loaded when first asked for, so that importing the package stays fast.
 _LAZY_MODULES = {
+    "__config__",
     "_dynamo",
     "backends",
     "compiler",
@@ -290,11 +327,13 @@ _LAZY_MODULES = {
     "distributed",
     "distributions",
     "func",
+    "functional",
     "futures",
     "hub",
     "jit",
     "library",
     "multiprocessing",
+    "return_types",
     "serialization",
     "storage",
     "testing",
@@ -303,7 +342,23 @@ _LAZY_MODULES = {
     "types",
     "xpu",
 }
-_LAZY_NAMES = {"load": "serialization", "save": "serialization", "vmap": "func"}
+_LAZY_NAMES = {
+    "DisableTorchFunction": "overrides",
+    "DisableTorchFunctionSubclass": "overrides",
+    "fork": "jit",
+    "load": "serialization",
+    "save": "serialization",
+    "vmap": "func",
+    "wait": "jit",
+    **dict.fromkeys(
+        (
+            "_assert", "cond", "eig", "frobenius_norm", "gru_cell", "lstm_cell", "lstsq", "matrix_rank",
+            "norm_except_dim", "nuclear_norm", "rnn_relu_cell", "rnn_tanh_cell", "set_anomaly_enabled", "solve",
+            "sym_ite", "sym_sqrt", "sym_sum", "symeig", "vander", "while_loop",
+        ),
+        "_rare_functions",
+    ),
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
@@ -324,6 +379,8 @@ def __dir__() -> list[str]:
 
 
 newaxis = None
+Storage = FloatStorage
+legacy_contiguous_format = contiguous_format
 half, float, double = float16, float32, float64
 cfloat, cdouble = complex64, complex128
 short, int, long = int16, int32, int64

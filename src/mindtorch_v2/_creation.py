@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from . import _C
@@ -9,10 +10,17 @@ from ._C import Tensor
 from ._functions import empty
 
 
+def _is_sequence(data: Any) -> bool:
+    """Lists and tuples, and what else can be read in their way: ranges, deques, arrays of the standard library."""
+    return isinstance(data, (list, tuple)) or (
+        isinstance(data, Sequence) and not isinstance(data, (str, bytes, bytearray))
+    )
+
+
 def _shape(data: Any) -> list[int]:
     """The shape of nested sequences, read along their first elements."""
     shape = []
-    while isinstance(data, (list, tuple)):
+    while _is_sequence(data):
         shape.append(len(data))
         if len(data) == 0:
             break
@@ -36,7 +44,7 @@ def _natural_dtype(data: Any) -> _C.dtype:
             break
         deeper: list[Any] = []
         for value in level:
-            if isinstance(value, (list, tuple)):
+            if _is_sequence(value):
                 deeper.extend(value)
             elif isinstance(value, Tensor):
                 own = value.dtype if own is None else _C.promote_types(own, value.dtype)
@@ -46,8 +54,8 @@ def _natural_dtype(data: Any) -> _C.dtype:
             else:
                 kind = next((k for k in _RANK if isinstance(value, k)), None)
                 if kind is None:
-                    if isinstance(data, str):
-                        raise TypeError("new(): invalid data type 'str'")
+                    if isinstance(data, (str, bytes)):
+                        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
                     if isinstance(value, str):
                         raise ValueError("too many dimensions 'str'")
                     raise RuntimeError(f"Could not infer dtype of {type(value).__name__}")
@@ -82,7 +90,44 @@ def from_numpy(ndarray: Any) -> Tensor:
 
     if not isinstance(ndarray, numpy.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    if not ndarray.flags.writeable:
+        _warn_read_only()
     return _C._from_array(ndarray)
+
+
+_told_read_only = False
+
+
+def _warn_read_only() -> None:
+    """Once in a process, as PyTorch does."""
+    global _told_read_only
+    if _told_read_only:
+        return
+    import warnings
+
+    _told_read_only = True
+    warnings.warn(
+        "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means "
+        "writing to this tensor will result in undefined behavior. You may want to copy the array to protect its "
+        "data or make it writable before converting it to a tensor. This type of warning will be suppressed for "
+        "the rest of this program.",
+        stacklevel=3,
+    )
+
+
+def _warn_copy() -> None:
+    """Told to whoever called this package, through whatever wraps its functions for __torch_function__."""
+    import sys
+    import warnings
+
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__package__") == __package__:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(
+        "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+        "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
+        stacklevel=level,
+    )
 
 
 def tensor(
@@ -96,6 +141,7 @@ def tensor(
     """A new tensor with a copy of `data`: numbers, nested sequences, an array or a tensor."""
     target = _C._get_default_device() if device is None else _C.device(device)
     if isinstance(data, Tensor):
+        _warn_copy()
         where = data.device if device is None else target
         made = _C._functions._to_copy(data.detach(), dtype=dtype, device=where)
     elif _is_array(data):

@@ -11,6 +11,8 @@ from ._C import device
 
 def set_default_dtype(d: _C.dtype) -> None:
     """Sets the dtype of floating-point results made without one."""
+    if not isinstance(d, _C.dtype):
+        raise TypeError("invalid dtype object: only floating-point types are supported as the default type")
     _C.set_default_dtype(d)
 
 

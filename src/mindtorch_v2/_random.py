@@ -62,7 +62,18 @@ def _set_pickled_state(self: Generator, state: tuple[int, int | None, Tensor]) -
     self._set_state(_state_bytes(values))
 
 
+def _get_offset(self: Generator) -> int:
+    """How far a device's generator has counted; the CPU's has no such number."""
+    raise RuntimeError(f"{self.device.type.upper()} Generator does not use offset")
+
+
+def _set_offset(self: Generator, offset: int) -> None:
+    raise RuntimeError(f"{self.device.type.upper()} Generator does not use offset")
+
+
 for _name, _method in {
+    "get_offset": _get_offset,
+    "set_offset": _set_offset,
     "get_state": _get_state,
     "set_state": _set_state,
     "seed": _seed,

@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import prod
+from operator import index
 from typing import Any, SupportsIndex, overload
 
 from . import _C
+
+
+def _dimension(position: int, value: Any) -> int:
+    try:
+        return index(value)
+    except TypeError:
+        raise TypeError(
+            f"torch.Size() takes an iterable of 'int' (item {position} is '{type(value).__name__}')"
+        ) from None
 
 
 class Size(tuple[int, ...]):
     """A tuple of ints that stays a Size when sliced or added to."""
 
     __slots__ = ()
+
+    def __new__(cls, sizes: Iterable[Any] = ()) -> Size:
+        if isinstance(sizes, Size):
+            return tuple.__new__(cls, sizes)
+        made = tuple.__new__(cls, sizes)
+        if not set(map(type, made)) <= {int}:
+            made = tuple.__new__(cls, map(_dimension, range(len(made)), made))
+        return made
 
     def numel(self) -> int:
         """The number of elements a tensor of this size has."""
@@ -27,6 +46,9 @@ class Size(tuple[int, ...]):
 
     def __add__(self, other: Any) -> Size:
         return Size(tuple.__add__(self, tuple(other)))
+
+    def __radd__(self, other: Any) -> Size:
+        return Size((*other, *self)) if isinstance(other, tuple) else NotImplemented
 
     def __mul__(self, count: SupportsIndex) -> Size:
         return Size(tuple.__mul__(self, count))

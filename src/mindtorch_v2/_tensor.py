@@ -41,10 +41,14 @@ def _legacy_new(*args: Any, device: Any = None) -> Tensor:
     from ._creation import tensor
 
     dtype = _C.get_default_dtype()
+    if len(args) == 1 and isinstance(args[0], (float, complex)):
+        raise TypeError(f"new(): data must be a sequence (got {type(args[0]).__name__})")
     if not args:
         return _functions.empty(0, dtype=dtype, device=device)
     if len(args) == 1 and isinstance(args[0], Tensor):
         return args[0].detach().to(dtype=dtype)
+    if len(args) == 1 and isinstance(args[0], str):
+        raise TypeError("new(): invalid data type 'str'")
     if len(args) == 1 and not isinstance(args[0], int) and type(args[0]).__name__ != "Size":
         return tensor(args[0], dtype=dtype, device=device)
     return _functions.empty(*args, dtype=dtype, device=device)
@@ -80,6 +84,8 @@ _attributes: dict[str, Any] = {
     "real": property(_functions.real, lambda self, value: _set_part(_functions.real(self), value)),
     "imag": property(_functions.imag, lambda self, value: _set_part(_functions.imag(self), value)),
     "retains_grad": property(lambda self: self._retains_grad()),
+    "__array_priority__": 1000,  # numpy's arrays and scalars leave operators to tensors
+    "_grad": property(lambda self: self.grad, lambda self, value: setattr(self, "grad", value)),
 }
 for _name, _value in _attributes.items():
     setattr(Tensor, _name, _value)
@@ -115,6 +121,8 @@ def __contains__(self: Tensor, element: Any) -> bool:
 
 @_method
 def __complex__(self: Tensor) -> complex:
+    if self.numel() != 1:
+        raise ValueError("only one element tensors can be converted to Python scalars")
     return complex(self.item())
 
 
@@ -222,6 +230,14 @@ def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
 
 
 @_method
+def __array_wrap__(self: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+    """What numpy's functions give for tensors: tensors again."""
+    from ._creation import from_numpy
+
+    return from_numpy(array.astype("uint8") if array.dtype == bool else array)
+
+
+@_method
 def __dlpack__(
     self: Tensor,
     *,
@@ -230,6 +246,8 @@ def __dlpack__(
     dl_device: Any = None,
     copy: bool | None = None,
 ) -> Any:
+    if stream not in (None, -1) and self.is_cpu:
+        raise AssertionError("stream should be None on cpu.")
     tensor = self.clone() if copy else self
     return _C._to_dlpack(tensor, max_version is not None and max_version[0] >= 1)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -108,6 +109,63 @@ def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> T
     return self.copy_(self.new_tensor(values).reshape(self.shape))
 
 
+def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
+    """Replaces each element by a function of it and two other tensors'."""
+    _on_host(self, "map2_")
+    others = [other.expand(self.shape).reshape(-1).tolist() for other in (x, y)]
+    values = [callable(*each) for each in zip(self.reshape(-1).tolist(), *others, strict=True)]
+    return self.copy_(self.new_tensor(values).reshape(self.shape))
+
+
+def resize(self: Tensor, *sizes: Any) -> Tensor:
+    """A view of another shape. Of old; use reshape."""
+    warnings.warn("non-inplace resize is deprecated", stacklevel=2)
+    return self.reshape(*sizes)
+
+
+def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
+    """A view of another tensor's shape. Of old; use reshape."""
+    warnings.warn("non-inplace resize_as is deprecated", stacklevel=2)
+    return self.reshape(tensor.shape)
+
+
+def lu(self: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
+    """The LU factors. Use torch.linalg.lu_factor in new programs."""
+    from ._lowrank import lu
+
+    return lu(self, pivot=pivot, get_infos=get_infos)
+
+
+def dense_dim(self: Tensor) -> int:
+    """The number of dimensions that are stored densely: all."""
+    return self.dim()
+
+
+def sparse_dim(self: Tensor) -> int:
+    """The number of dimensions that are stored sparsely: none."""
+    return 0
+
+
+def _sparse_only(name: str, wanted: str = "sparse coordinate") -> Callable[[Tensor], Any]:
+    def method(self: Tensor) -> Any:
+        raise RuntimeError(f"{name} expected {wanted} tensor layout but got Strided")
+
+    method.__name__ = name
+    method.__doc__ = "For sparse tensors, which there are none of here."
+    return method
+
+
+def _to_sparse(name: str) -> Callable[..., Any]:
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(
+            f"{name}(): sparse tensors are not supported; keep the tensor dense, or its indices and values apart"
+        )
+
+    method.__name__ = name
+    method.__doc__ = "Raises: sparse tensors are not supported."
+    return method
+
+
 def __reversed__(self: Tensor) -> Tensor:
     return self if self.dim() == 0 else _functions.flip(self, (0,))
 
@@ -116,7 +174,10 @@ for _name in _NEVER:
     setattr(Tensor, _name, property(lambda self: False))
 for _method in (
     is_signed, is_distributed, get_device, is_set_to, dim_order, to_dense, storage_type,
-    new, fill_diagonal_, apply_, map_, __reversed__,
+    new, fill_diagonal_, apply_, map_, map2_, __reversed__, resize, resize_as, lu, dense_dim, sparse_dim,
+    *map(_sparse_only, ("is_coalesced", "coalesce", "indices")), _sparse_only("values", "sparse"),
+    *map(_to_sparse, ("to_sparse", "to_sparse_coo", "to_sparse_csr", "to_sparse_csc", "to_sparse_bsr",
+                      "to_sparse_bsc", "sparse_mask", "to_mkldnn")),
 ):  # fmt: skip
     setattr(Tensor, _method.__name__, _method)
 setattr(Tensor, "const_data_ptr", Tensor.data_ptr)  # noqa: B010 - a method of the native type

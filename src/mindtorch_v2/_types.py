@@ -32,7 +32,7 @@ channels_last_3d = memory_format(3, "channels_last_3d")
 
 
 class layout:
-    """How a tensor stores its elements; only strided exists here."""
+    """How a tensor stores its elements; every tensor here is strided."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -49,6 +49,9 @@ class layout:
 for _type in (memory_format, layout):
     _type.__module__ = "mindtorch_v2"  # where people and files know them
 strided = layout("strided")
+# No tensor here has one of these; programs compare `x.layout` with them.
+sparse_coo, sparse_csr, sparse_csc = layout("sparse_coo"), layout("sparse_csr"), layout("sparse_csc")
+sparse_bsr, sparse_bsc, jagged, _mkldnn = map(layout, ("sparse_bsr", "sparse_bsc", "jagged", "_mkldnn"))
 _C._set_strided(strided)
 
 _FLOATS = {  # bits, eps, max, tiny, resolution

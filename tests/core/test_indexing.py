@@ -113,6 +113,7 @@ def test_a_zero_dim_tensor_takes_a_boolean_index():
             "index 9 is out of bounds for dimension 1",
         ),
         (lambda x: x.index_select(0, torch.tensor([9])), IndexError, "index out of range in self"),
+        (lambda x: x.index_select(1, torch.tensor([9])), RuntimeError, "id=9 axis_dim=4"),
         (lambda x: x.scatter(0, torch.full((1, 1, 1), -1), 0.0), RuntimeError, "index -1 is out of bounds"),
         (
             lambda x: x.take(torch.tensor([60])),

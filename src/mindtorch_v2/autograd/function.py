@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -26,10 +27,11 @@ class FunctionCtx:
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keeps tensors for backward; they come back as ``ctx.saved_tensors``, checked for changes."""
-        for tensor in tensors:
+        for i, tensor in enumerate(tensors):
             if tensor is not None and not isinstance(tensor, Tensor):
                 raise TypeError(
-                    f"save_for_backward can only save variables, but argument is of type {type(tensor).__name__}"
+                    f"save_for_backward can only save variables, but argument {i} is of type "
+                    f"{type(tensor).__name__}"
                 )
         self._to_save = tensors
 
@@ -52,11 +54,28 @@ class FunctionCtx:
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
         return self._to_save if self._link is None else tuple(self._link.saved())
 
+    @property
+    def saved_variables(self) -> tuple[Tensor | None, ...]:
+        """The old name of saved_tensors."""
+        warnings.warn(
+            "'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2
+        )
+        return self.saved_tensors
+
+    def mark_shared_storage(self, *pairs: tuple[Tensor, Tensor]) -> None:
+        """Of old; outputs that share memory with inputs are found without it."""
+        warnings.warn(
+            "mark_shared_storage is deprecated. Tensors with shared storages are automatically tracked. Note "
+            "that calls to `set_()` are not tracked",
+            FutureWarning,
+            stacklevel=2,
+        )
+
     def _run_backward(self, *grads: Tensor | None) -> Any:
         return self._function.backward(self, *grads)
 
 
-class _FunctionMeta(type):
+class FunctionMeta(type):
     """Gives every Function a context type that bears its name, which graphs and errors show."""
 
     _context_type: type[FunctionCtx]
@@ -66,14 +85,25 @@ class _FunctionMeta(type):
         cls._context_type = type(f"{name}Backward", (FunctionCtx,), {"_function": cls})
 
 
-class Function(metaclass=_FunctionMeta):
+class Function(metaclass=FunctionMeta):
     """Subclass it with static methods ``forward`` and ``backward`` and call ``apply``."""
 
+    generate_vmap_rule = False
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise RuntimeError(
+        warnings.warn(
             f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should "
             "invoke them on the class itself. Instantiating an autograd function will raise an error in a future "
-            "version of PyTorch."
+            "version of PyTorch.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(
+            "Legacy autograd function with non-static forward method is deprecated. Please use new-style "
+            "autograd function with static forward method. (Example: "
+            "https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
         )
 
     @staticmethod
@@ -97,6 +127,13 @@ class Function(metaclass=_FunctionMeta):
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
         raise NotImplementedError(
             "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
+        )
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+        raise NotImplementedError(
+            "To use autograd.Function with vmap, you must either override the vmap staticmethod or set "
+            "generate_vmap_rule=True."
         )
 
     @classmethod
@@ -130,6 +167,10 @@ class Function(metaclass=_FunctionMeta):
 
 class InplaceFunction(Function):
     """A Function that may work in place; the name is kept for programs that use it."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
 
 
 class _Twice(Function):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -161,7 +162,13 @@ def _gradcheck(
             "gradcheck expects at least one input tensor to require gradient, but none of the them have "
             "requires_grad=True."
         )
-    for x in leaves:
+    for i, x in enumerate(leaves):
+        if x.dtype not in (torch.float64, torch.complex128):
+            warnings.warn(
+                f"Input #{i} requires gradient and is not a double precision floating point or complex. This "
+                "check will likely fail if all the inputs are not of double precision floating point or complex. ",
+                stacklevel=3,
+            )
         x.retain_grad()
     outputs = _differentiable_outputs(func(*arguments))
     for o, output in enumerate(outputs):

@@ -5,18 +5,40 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import _C
 from .._C import Node, Tensor
 
 __all__ = [
+    "GradientEdge",
     "Node",
     "disable_saved_tensors_hooks",
+    "get_gradient_edge",
+    "increment_version",
     "register_multi_grad_hook",
     "save_on_cpu",
     "saved_tensors_hooks",
 ]
+
+
+class GradientEdge(NamedTuple):
+    """Where the gradient of a tensor enters the graph: a node, and which of its inputs."""
+
+    node: Node
+    output_nr: int
+    ownership_token: Node | None = None
+
+
+def get_gradient_edge(tensor: Tensor) -> GradientEdge:
+    """The edge that leads to the gradient of `tensor`."""
+    return GradientEdge(_C._gradient_node(tensor), tensor.output_nr)
+
+
+def increment_version(tensor: Tensor | Sequence[Tensor]) -> None:
+    """Tells autograd that `tensor` was written to by something it does not see."""
+    for one in (tensor,) if isinstance(tensor, Tensor) else tensor:
+        _C._increment_version(one)
 
 
 class saved_tensors_hooks:

@@ -25,5 +25,8 @@ from ._derivatives import (
     vjp as vjp,
 )
 from ._modules import functional_call as functional_call
+from ._modules import (
+    replace_all_batch_norm_modules_ as replace_all_batch_norm_modules_,
+)
 from ._modules import stack_module_state as stack_module_state
 from ._vmap import vmap as vmap

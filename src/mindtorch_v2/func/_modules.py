@@ -12,6 +12,15 @@ from .._C import Tensor
 from ..nn import Module
 
 
+def replace_all_batch_norm_modules_(root: Module) -> Module:
+    """Makes batch normalisations below `root` keep no running statistics, which vmap could not update."""
+    for module in root.modules():
+        if isinstance(module, torch.nn.modules.batchnorm._BatchNorm):
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root
+
+
 def _named(module: Module, remove_duplicate: bool) -> dict[str, Tensor]:
     found: dict[str, Tensor] = dict(module.named_parameters(remove_duplicate=remove_duplicate))
     found.update(module.named_buffers(remove_duplicate=remove_duplicate))

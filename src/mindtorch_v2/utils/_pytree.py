@@ -193,7 +193,7 @@ def _get_node_type(tree: Any) -> Any:
     if kind not in SUPPORTED_NODES:
         if is_namedtuple_class(kind):
             return namedtuple
-        if is_structseq_class(kind) and kind.__module__ == "torch.return_types":
+        if is_structseq_class(kind) and kind.__module__ == "mindtorch_v2.return_types":
             register_pytree_node(
                 kind, _list_flatten, lambda v, c: kind(v), flatten_with_keys_fn=_list_with_keys
             )

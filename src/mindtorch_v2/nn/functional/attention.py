@@ -8,7 +8,6 @@ import warnings
 import mindtorch_v2 as torch
 
 from ..._C import _nn
-from ._pieces import pieces
 from .dropout import dropout
 from .linear import linear
 
@@ -100,7 +99,7 @@ def _in_projection_packed(
     """Query, key and value from one weight; one product where they are the same tensor."""
     width = q.size(-1)
     if q is k and k is v:
-        return list(pieces(linear(q, w, b).unflatten(-1, (3, -1)), -2))
+        return list(linear(q, w, b).unflatten(-1, (3, -1)).unbind(-2))
     weights = w.split([width, width, width])
     biases = [None] * 3 if b is None else b.split([width, width, width])
     return [linear(x, own, bias) for x, own, bias in zip((q, k, v), weights, biases, strict=True)]

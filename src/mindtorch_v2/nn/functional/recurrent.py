@@ -8,7 +8,6 @@ from typing import Any
 import mindtorch_v2 as torch
 from mindtorch_v2 import Tensor
 
-from ._pieces import pieces
 from .dropout import dropout
 from .linear import linear
 
@@ -20,7 +19,7 @@ Step = Callable[[Tensor, State, Hidden], State]
 
 
 def _parts(gates: Tensor, count: int) -> tuple[Tensor, ...]:
-    return pieces(gates.unflatten(1, (count, -1)), 1)
+    return gates.unflatten(1, (count, -1)).unbind(1)
 
 
 def _lstm_step(gates: Tensor, state: State, own: Hidden) -> State:
@@ -73,7 +72,7 @@ def prepared(mode: str, input: Tensor, weights: Sequence[Any]) -> tuple[Tensor, 
 def _run_padded(step: Step, gates: Tensor, state: State, own: Hidden, reverse: bool) -> tuple[Tensor, State]:
     """All steps of (T, B, …) in one direction: the outputs and the last state."""
     outputs = []
-    steps = pieces(gates, 0)
+    steps = gates.unbind(0)
     for now in reversed(steps) if reverse else steps:
         state = step(now, state, own)
         outputs.append(state[0])
@@ -86,7 +85,7 @@ def _run_packed(
     """As `_run_padded` over a packed sequence, whose batch gets smaller as sequences end."""
     outputs = []
     ended: list[State] = []
-    for now, size in zip(pieces(gates, 0, sizes), sizes, strict=True):
+    for now, size in zip(gates.split(sizes), sizes, strict=True):
         if size < state[0].size(0):
             ended.append(tuple(s[size:] for s in state))
             state = tuple(s[:size] for s in state)
@@ -103,7 +102,7 @@ def _run_packed_backwards(
     """From the last step to the first: sequences join as they begin, each with its own first state."""
     outputs = []
     state = tuple(s[: sizes[-1]] for s in start)
-    for now, size in zip(reversed(pieces(gates, 0, sizes)), reversed(sizes), strict=True):
+    for now, size in zip(reversed(gates.split(sizes)), reversed(sizes), strict=True):
         running = state[0].size(0)
         if size > running:
             state = tuple(torch.cat([s, first[running:size]]) for s, first in zip(state, start, strict=True))
