@@ -45,57 +45,29 @@ Tensor contiguous(const Tensor& self, std::optional<MemoryFormat> format) {
   return self.is_contiguous(*format) ? self : ops::clone(self, format);
 }
 
-std::vector<Tensor> unbind(const Tensor& self, int64_t dim) {
-  MT_CHECK(self.dim() > 0, "Dimension specified as ", dim, " but tensor has no dimensions");
-  std::vector<Tensor> out;
-  for (int64_t i = 0; i < self.size(dim); ++i) out.push_back(ops::select(self, dim, i));
-  return out;
-}
-
 std::vector<Tensor> split_with_sizes(const Tensor& self, IntList split_size, int64_t dim) {
-  MT_CHECK(self.dim() > 0, "split expects at least a 1-dimensional tensor");
-  int64_t total = 0;
-  bool overflow = false;
-  for (int64_t length : split_size) {
-    MT_CHECK(length >= 0,
-             "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes=",
-             to_string(split_size));
-    overflow |= __builtin_add_overflow(total, length, &total);
-  }
-  MT_CHECK(!overflow && total == self.size(dim), "split_with_sizes expects split_sizes to sum exactly to ",
-           self.size(dim), " (input tensor's size at dimension ", dim,
-           "), but got split_sizes=", to_string(split_size));
-  std::vector<Tensor> out;
-  int64_t at = 0;
-  for (int64_t length : split_size) {
-    out.push_back(ops::slice(self, dim, at, at + length, 1));
-    at += length;
-  }
-  return out;
+  return ops::split_with_sizes(self, split_size, dim);
 }
 
-std::vector<Tensor> split(const Tensor& self, int64_t split_size, int64_t dim) {
-  MT_CHECK(self.dim() > 0, "split expects at least a 1-dimensional tensor");
-  MT_CHECK(split_size >= 0, "split expects split_size be non-negative, but got split_size=", split_size);
-  const int64_t size = self.size(dim);
-  MT_CHECK(split_size > 0 || size == 0,
-           "split_size can only be 0 if dimension size is 0, but got dimension size of ", size);
-  std::vector<Tensor> out;
-  int64_t at = 0;
-  do {
-    const int64_t length = std::min(split_size, size - at);
-    out.push_back(ops::slice(self, dim, at, at + length, 1));
-    at += length;
-  } while (at < size);
-  return out;
-}
-
-std::vector<Tensor> chunk(const Tensor& self, int64_t chunks, int64_t dim) {
+namespace {
+// The length of the chunks. There are as many as asked for, of length 0, if there is nothing to cut.
+int64_t chunk_length(const Tensor& self, int64_t chunks, int64_t dim) {
   MT_CHECK(self.dim() > 0, "chunk expects at least a 1-dimensional tensor");
   MT_CHECK(chunks > 0, "chunk expects `chunks` to be greater than 0, got: ", chunks);
-  const int64_t size = self.size(dim), each = size / chunks + (size % chunks != 0);
-  if (each == 0) return split_with_sizes(self, Dims(size_t(chunks), 0), dim);
-  return split(self, each, dim);
+  const int64_t size = self.size(dim);
+  return size / chunks + (size % chunks != 0);
+}
+}  // namespace
+
+std::vector<Tensor> chunk(const Tensor& self, int64_t chunks, int64_t dim) {
+  const int64_t length = chunk_length(self, chunks, dim);
+  if (length == 0) return ops::split_with_sizes(self, Dims(size_t(chunks), 0), dim);
+  return ops::split(self, length, dim);
+}
+std::vector<Tensor> unsafe_chunk(const Tensor& self, int64_t chunks, int64_t dim) {
+  const int64_t length = chunk_length(self, chunks, dim);
+  if (length == 0) return ops::unsafe_split_with_sizes(self, Dims(size_t(chunks), 0), dim);
+  return ops::unsafe_split(self, length, dim);
 }
 
 Tensor stack(TensorList tensors, int64_t dim) {

@@ -240,6 +240,7 @@ else:
 
 if TYPE_CHECKING:
     from . import (
+        _VF as _VF,
         _dynamo as _dynamo,
         backends as backends,
         compiler as compiler,
@@ -266,6 +267,7 @@ if TYPE_CHECKING:
 
 # Namespaces that few programs use: loaded when first asked for, so that importing the package stays fast.
 _LAZY_MODULES = {
+    "_VF",
     "_dynamo",
     "backends",
     "compiler",

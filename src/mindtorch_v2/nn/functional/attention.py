@@ -8,7 +8,6 @@ import warnings
 import mindtorch_v2 as torch
 
 from ..._C import _nn
-from ._pieces import pieces
 from .dropout import dropout
 from .linear import linear
 
@@ -83,7 +82,7 @@ def _packed_projection(
     """Query, key and value from one weight; one product where they are the same tensor."""
     width = query.size(-1)
     if query is key and key is value:
-        return list(pieces(linear(query, weight, bias).unflatten(-1, (3, -1)), -2))
+        return list(linear(query, weight, bias).unflatten(-1, (3, -1)).unbind(-2))
     weights = weight.split([width, width, width])
     biases = [None] * 3 if bias is None else bias.split([width, width, width])
     return [linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases, strict=True)]
