@@ -98,7 +98,7 @@ class RNNCellBase(Module):
         weights = (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
         made = getattr(torch, f"{mode}_cell")(input, state if count > 1 else state[0], *weights)
         made = made if count > 1 else (made,)
-        return tuple(tensor.squeeze(0) for tensor in made) if alone else made  # type: ignore[no-any-return]
+        return tuple(tensor.squeeze(0) for tensor in made) if alone else made
 
 
 class RNNCell(RNNCellBase):
