@@ -303,7 +303,10 @@ def record(row: Row, outputs: list[str]) -> list[str]:
         "    autograd::NodeRef ref;",
         *_create(row, None),
     ]
-    lines += [f"    autograd::set_history({o}, node);" for o in outputs]
+    if row.schema.returns[0].type == "Tensor[]":
+        lines.append(f"    for (const Tensor& t : {outputs[0]}) autograd::set_history(t, node);")
+    else:
+        lines += [f"    autograd::set_history({o}, node);" for o in outputs]
     for name, saved in after.items():
         result = name.rstrip("_")
         lines.append("    " + saved.store.replace("{result}", outputs[0] if result == "result" else result))

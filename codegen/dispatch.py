@@ -341,16 +341,22 @@ def _lists(row: Row) -> str:
 
 def _view(row: Row) -> str:
     arguments = ", ".join(a.name for a in row.schema.arguments)
+    result, name = return_type(row.schema), row.schema.returns[0].name
     lines = [
-        f"Tensor {row.cpp_name}({parameters(row.schema)}) {{",
+        f"{result} {row.cpp_name}({parameters(row.schema)}) {{",
         *autocast.statements(row),
         _scope(row),
-        f"  Tensor out = views::{row.view}({arguments});",
+        f"  {result} {name} = views::{row.view}({arguments});",
     ]
+    if (
+        not row.schema.arguments[0].aliased and name == "outs"
+    ):  # the operator promises to treat them as copies
+        lines.append("  autograd::with_own_versions(outs);")
+    elif row.differentiable:
+        lines.append(f"  autograd::as_view{'s' if name == 'outs' else ''}(self, {name});")
     if row.differentiable:
-        lines.append("  autograd::as_view(self, out);")
-        lines += autograd.record(row, ["out"])
-    return "\n".join([*lines, "  return out;", "}", ""])
+        lines += autograd.record(row, [name])
+    return "\n".join([*lines, f"  return {name};", "}", ""])
 
 
 def _composite(row: Row) -> str:

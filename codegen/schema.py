@@ -20,6 +20,7 @@ class Argument:
     default: str | None = None
     keyword_only: bool = False
     mutable: bool = False
+    aliased: bool = False  # results may share its memory: Tensor(a)
 
     @property
     def is_tensor(self) -> bool:
@@ -80,6 +81,7 @@ def _argument(text: str, keyword_only: bool) -> Argument:
         default=default.strip() or None,
         keyword_only=keyword_only,
         mutable=bool(alias and alias.group(1)),
+        aliased=bool(alias),
     )
 
 

@@ -46,6 +46,31 @@ Tensor contiguous(const Tensor& self, std::optional<MemoryFormat> format) {
   return ops::clone(self, format);
 }
 
+std::vector<Tensor> split_with_sizes(const Tensor& self, IntList split_size, int64_t dim) {
+  return ops::split_with_sizes(self, split_size, dim);
+}
+
+namespace {
+// The length of the chunks. There are as many as asked for, of length 0, if there is nothing to cut.
+int64_t chunk_length(const Tensor& self, int64_t chunks, int64_t dim) {
+  MT_CHECK(self.dim() > 0, "chunk expects at least a 1-dimensional tensor");
+  MT_CHECK(chunks > 0, "chunk expects `chunks` to be greater than 0, got: ", chunks);
+  const int64_t size = self.size(dim);
+  return size / chunks + (size % chunks != 0);
+}
+}  // namespace
+
+std::vector<Tensor> chunk(const Tensor& self, int64_t chunks, int64_t dim) {
+  const int64_t length = chunk_length(self, chunks, dim);
+  if (length == 0) return ops::split_with_sizes(self, Dims(size_t(chunks), 0), dim);
+  return ops::split(self, length, dim);
+}
+std::vector<Tensor> unsafe_chunk(const Tensor& self, int64_t chunks, int64_t dim) {
+  const int64_t length = chunk_length(self, chunks, dim);
+  if (length == 0) return ops::unsafe_split_with_sizes(self, Dims(size_t(chunks), 0), dim);
+  return ops::unsafe_split(self, length, dim);
+}
+
 Tensor stack(TensorList tensors, int64_t dim) {
   MT_CHECK(!tensors.empty(), "stack expects a non-empty TensorList");
   const int64_t at = wrap_dim(dim, tensors[0].dim() + 1);

@@ -9,6 +9,7 @@
 #include "autograd/formulas_linalg.h"
 #include "autograd/formulas_nn.h"
 #include "autograd/formulas_normalization.h"
+#include "autograd/formulas_recurrent.h"
 #include "autograd/formulas_reduce.h"
 #include "autograd/formulas_shape.h"
 #include "autograd/formulas_special.h"

@@ -4,7 +4,8 @@
 // A view remembers its base. A write through the view changes the base, so the base's history must say so: it
 // becomes CopySlices, which runs the write's node on the window's gradient and leaves the rest alone. The
 // histories of the base's other views are then out of date; each is rebuilt as a window of the base when it is
-// next asked for, which is noticed by the version counter they share.
+// next asked for, which is noticed by the version counter they share. Views that one node made together (unbind, split)
+// are refused instead, as in PyTorch: the rebuilt history of one would leave the others with the node.
 #include "autograd/formulas.h"
 #include "autograd/operation_name.h"
 #include "core/views.h"
@@ -94,6 +95,19 @@ void replace_grad_fn(const Tensor& tensor, Node* node, uint32_t output) {
   impl->view_version = tensor.version();
 }
 
+// What a view of many, or a view of one, was made by.
+[[noreturn]] void refuse_one_of_many(const TensorImpl& view, const char* how) {
+  std::string made = "A view was created in no_grad mode";
+  if (view.grad_fn) {
+    made = join_text("Output ", view.output_nr, " of ", operation_name(*static_cast<Node*>(view.grad_fn)),
+                     " is a view");
+  }
+  fail(ErrorKind::runtime, made, " and ", how, view.grad_fn ? "" : " with grad mode enabled",
+       ". This view is the output of a function that returns multiple views. Such functions do not allow the "
+       "output views to be modified inplace. You should replace the inplace operation by an out-of-place "
+       "one.");
+}
+
 }  // namespace
 
 void as_view(const Tensor& base, const Tensor& view) {
@@ -102,12 +116,26 @@ void as_view(const Tensor& base, const Tensor& view) {
   view.impl()->base = root;
   view.impl()->view_version = base.version();
   view.impl()->tracks_base = grad_mode() && base.impl()->tracks_base;
+  view.impl()->one_of_many = base.impl()->one_of_many;
+}
+
+void as_views(const Tensor& base, TensorList views) {
+  for (const Tensor& view : views) {
+    as_view(base, view);
+    view.impl()->one_of_many = grad_mode();
+  }
+}
+
+void with_own_versions(std::vector<Tensor>& windows) {
+  for (Tensor& window : windows) window = shallow_copy(window, true);
 }
 
 Node* current_grad_fn(const Tensor& tensor) {
   TensorImpl* impl = tensor.impl();
   if (impl->base && impl->tracks_base && impl->view_version != tensor.version()) [[unlikely]] {
     const Tensor base = Tensor::share(impl->base);
+    if (impl->one_of_many && (impl->grad_fn || base.requires_grad()))
+      refuse_one_of_many(*impl, "its base or another view of its base has been modified inplace");
     if (base.requires_grad() && base.impl()->grad_fn) {
       WindowOfBase* node;
       const NodeRef ref = new_node(node, base, tensor);
@@ -139,12 +167,8 @@ void check_inplace(const Tensor& self) {
            "inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or "
            "both outside (if "
            "you want the inplace to be tracked).");
-  const Node* maker = static_cast<const Node*>(impl->grad_fn);
-  if (maker && maker->outputs > 1) [[unlikely]]
-    fail(ErrorKind::runtime, "Output ", impl->output_nr, " of ", operation_name(*maker),
-         " is a view and is being modified inplace. This view is the output of a function that returns "
-         "multiple views. Such functions do not allow the output views to be modified inplace. You should "
-         "replace the inplace operation by an out-of-place one.");
+  if (impl->one_of_many && (self.requires_grad() || impl->base->grad_fn || impl->base->requires_grad))
+    refuse_one_of_many(*impl, "is being modified inplace");
   MT_CHECK(!(impl->base->requires_grad && !impl->base->grad_fn),
            "a view of a leaf Variable that requires grad is being used in an in-place operation.");
 }
@@ -152,6 +176,7 @@ void check_inplace(const Tensor& self) {
 void rebase_history(const Tensor& self, NodeRef&& node) {
   Node* write = static_cast<Node*>(node.get());
   if (self.impl()->base) {
+    if (self.impl()->one_of_many) refuse_one_of_many(*self.impl(), "is being modified inplace");
     const Tensor base = Tensor::share(self.impl()->base);
     CopySlices* slices;
     write->add_output(self);

@@ -250,5 +250,7 @@ inline Tensor gradient_of_output(Grads grads, size_t output) {
 void check_inplace(const Tensor& self);                   // before an in-place write
 void rebase_history(const Tensor& self, NodeRef&& node);  // after an in-place write
 void as_view(const Tensor& base, const Tensor& view);     // remembers what the view is a view of
+void as_views(const Tensor& base, TensorList views);      // the same for views that have one node together
+void with_own_versions(std::vector<Tensor>& windows);     // pieces that are not to be known as views
 
 }  // namespace mt::autograd

@@ -52,6 +52,7 @@ struct TensorImpl {
   bool wrapped_number = false;      // came from a Python number: takes part in promotion as one
   bool owns_python_object = false;  // see Note [Python identity] in bindings/tensor_object.h
   bool tracks_base = true;          // a differentiable view: in-place writes reach the base's history
+  bool one_of_many = false;         // a view that one node made together with others
   uint8_t ndim = 0;
   StorageRef storage;
   int64_t offset = 0;  // in elements

@@ -277,6 +277,51 @@ Tensor slice(const Tensor& self, int64_t dim, std::optional<int64_t> start, std:
   return window(self, sizes, strides, offset);
 }
 
+std::vector<Tensor> unbind(const Tensor& self, int64_t dim) {
+  MT_CHECK(self.dim() > 0, "Dimension specified as ", dim, " but tensor has no dimensions");
+  std::vector<Tensor> out;
+  for (int64_t i = 0; i < self.size(dim); ++i) out.push_back(select(self, dim, i));
+  return out;
+}
+
+std::vector<Tensor> split_with_sizes(const Tensor& self, IntList split_sizes, int64_t dim) {
+  MT_CHECK(self.dim() > 0, "split expects at least a 1-dimensional tensor");
+  int64_t total = 0;
+  bool overflow = false;
+  for (int64_t length : split_sizes) {
+    MT_CHECK(length >= 0,
+             "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes=",
+             to_string(split_sizes));
+    overflow |= __builtin_add_overflow(total, length, &total);
+  }
+  MT_CHECK(!overflow && total == self.size(dim), "split_with_sizes expects split_sizes to sum exactly to ",
+           self.size(dim), " (input tensor's size at dimension ", dim,
+           "), but got split_sizes=", to_string(split_sizes));
+  std::vector<Tensor> out;
+  int64_t at = 0;
+  for (int64_t length : split_sizes) {
+    out.push_back(slice(self, dim, at, at + length, 1));
+    at += length;
+  }
+  return out;
+}
+
+std::vector<Tensor> split(const Tensor& self, int64_t split_size, int64_t dim) {
+  MT_CHECK(self.dim() > 0, "split expects at least a 1-dimensional tensor");
+  MT_CHECK(split_size >= 0, "split expects split_size be non-negative, but got split_size=", split_size);
+  const int64_t size = self.size(dim);
+  MT_CHECK(split_size > 0 || size == 0,
+           "split_size can only be 0 if dimension size is 0, but got dimension size of ", size);
+  std::vector<Tensor> out;
+  int64_t at = 0;
+  do {
+    const int64_t length = std::min(split_size, size - at);
+    out.push_back(slice(self, dim, at, at + length, 1));
+    at += length;
+  } while (at < size);
+  return out;
+}
+
 Tensor as_strided(const Tensor& self, IntList size, IntList stride, std::optional<int64_t> storage_offset) {
   MT_CHECK(size.size() == stride.size(), "mismatch in length of strides and shape: got ", size.size(),
            " sizes and ", stride.size(), " strides");

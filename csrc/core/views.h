@@ -30,6 +30,11 @@ Tensor view_as_complex(const Tensor& self);
 // Overlapping pieces of a dimension; their elements become a new last dimension.
 Tensor unfold(const Tensor& self, int64_t dimension, int64_t size, int64_t step);
 
+// Pieces of a dimension, one after the other: without it, of one length, or of given ones.
+std::vector<Tensor> unbind(const Tensor& self, int64_t dim);
+std::vector<Tensor> split(const Tensor& self, int64_t split_size, int64_t dim);
+std::vector<Tensor> split_with_sizes(const Tensor& self, IntList split_sizes, int64_t dim);
+
 // Replaces one -1 by what the element count asks for.
 Dims infer_size(IntList shape, int64_t numel);
 // Strides with which `self` can be seen in `shape` without copying, if there are any.

@@ -138,6 +138,7 @@ Dims strides_for(IntList sizes, MemoryFormat format);
 #include "infer/rules_lists.h"
 #include "infer/rules_nn.h"
 #include "infer/rules_normalization.h"
+#include "infer/rules_recurrent.h"
 #include "infer/rules_reduce.h"
 #include "infer/rules_shape.h"
 #include "infer/rules_special.h"

@@ -264,6 +264,7 @@ else:
 if TYPE_CHECKING:
     from . import (
         __config__ as __config__,
+        _VF as _VF,
         _dynamo as _dynamo,
         backends as backends,
         compiler as compiler,
@@ -292,14 +293,10 @@ if TYPE_CHECKING:
         cond as cond,
         eig as eig,
         frobenius_norm as frobenius_norm,
-        gru_cell as gru_cell,
-        lstm_cell as lstm_cell,
         lstsq as lstsq,
         matrix_rank as matrix_rank,
         norm_except_dim as norm_except_dim,
         nuclear_norm as nuclear_norm,
-        rnn_relu_cell as rnn_relu_cell,
-        rnn_tanh_cell as rnn_tanh_cell,
         set_anomaly_enabled as set_anomaly_enabled,
         solve as solve,
         sym_ite as sym_ite,
@@ -319,6 +316,7 @@ if TYPE_CHECKING:
 # Namespaces that few programs use: loaded when first asked for, so that importing the package stays fast.
 _LAZY_MODULES = {
     "__config__",
+    "_VF",
     "_dynamo",
     "backends",
     "compiler",
@@ -352,8 +350,8 @@ _LAZY_NAMES = {
     "wait": "jit",
     **dict.fromkeys(
         (
-            "_assert", "cond", "eig", "frobenius_norm", "gru_cell", "lstm_cell", "lstsq", "matrix_rank",
-            "norm_except_dim", "nuclear_norm", "rnn_relu_cell", "rnn_tanh_cell", "set_anomaly_enabled", "solve",
+            "_assert", "cond", "eig", "frobenius_norm", "lstsq", "matrix_rank",
+            "norm_except_dim", "nuclear_norm", "set_anomaly_enabled", "solve",
             "sym_ite", "sym_sqrt", "sym_sum", "symeig", "vander", "while_loop",
         ),
         "_rare_functions",
@@ -380,7 +378,6 @@ def __dir__() -> list[str]:
 
 newaxis = None
 Storage = FloatStorage
-legacy_contiguous_format = contiguous_format
 half, float, double = float16, float32, float64
 cfloat, cdouble = complex64, complex128
 short, int, long = int16, int32, int64

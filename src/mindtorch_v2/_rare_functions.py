@@ -104,68 +104,6 @@ def sym_sqrt(a: Any) -> float:
     return math.sqrt(a)
 
 
-# ---- one step of a recurrent layer -------------------------------------------------------------------
-
-
-def _gates(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any, b_hh: Any) -> Tensor:
-    return F.linear(input, w_ih, b_ih) + F.linear(hx, w_hh, b_hh)
-
-
-def rnn_tanh_cell(
-    input: Tensor,
-    hx: Tensor,
-    w_ih: Tensor,
-    w_hh: Tensor,
-    b_ih: Tensor | None = None,
-    b_hh: Tensor | None = None,
-) -> Tensor:
-    """tanh(W_ih x + b_ih + W_hh h + b_hh)."""
-    return _gates(input, hx, w_ih, w_hh, b_ih, b_hh).tanh()
-
-
-def rnn_relu_cell(
-    input: Tensor,
-    hx: Tensor,
-    w_ih: Tensor,
-    w_hh: Tensor,
-    b_ih: Tensor | None = None,
-    b_hh: Tensor | None = None,
-) -> Tensor:
-    """relu(W_ih x + b_ih + W_hh h + b_hh)."""
-    return _gates(input, hx, w_ih, w_hh, b_ih, b_hh).relu()
-
-
-def lstm_cell(
-    input: Tensor,
-    hx: list[Tensor] | tuple[Tensor, Tensor],
-    w_ih: Tensor,
-    w_hh: Tensor,
-    b_ih: Tensor | None = None,
-    b_hh: Tensor | None = None,
-) -> tuple[Tensor, Tensor]:
-    """The next hidden and cell state of an LSTM."""
-    hidden, cell = hx
-    entry, forget, candidate, exit = _gates(input, hidden, w_ih, w_hh, b_ih, b_hh).chunk(4, 1)
-    cell = forget.sigmoid() * cell + entry.sigmoid() * candidate.tanh()
-    return exit.sigmoid() * cell.tanh(), cell
-
-
-def gru_cell(
-    input: Tensor,
-    hx: Tensor,
-    w_ih: Tensor,
-    w_hh: Tensor,
-    b_ih: Tensor | None = None,
-    b_hh: Tensor | None = None,
-) -> Tensor:
-    """The next hidden state of a GRU."""
-    reset_in, update_in, new_in = F.linear(input, w_ih, b_ih).chunk(3, 1)
-    reset_hidden, update_hidden, new_hidden = F.linear(hx, w_hh, b_hh).chunk(3, 1)
-    new = (new_in + (reset_in + reset_hidden).sigmoid() * new_hidden).tanh()
-    update = (update_in + update_hidden).sigmoid()
-    return new + update * (hx - new)
-
-
 # ---- removed from PyTorch ----------------------------------------------------------------------------
 
 _REMOVED = "This function was deprecated since version 1.9 and is now removed. "

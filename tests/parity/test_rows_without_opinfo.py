@@ -20,6 +20,7 @@ def _counts(*shape):
     return torch.full(shape, 5.0)
 
 
+_NETWORK = (False, 1, 0.0, True, False)  # has_biases, num_layers, dropout, train, bidirectional
 CASES = {
     "conv_tbc": lambda: (_r(5, 2, 3), _r(3, 3, 4), _r(4), 1),
     "convolution": lambda: (_image(5, 5), _r(6, 3, 3, 3), _r(6), [2, 2], [1, 1], [1, 1], False, [0, 0], 1),
@@ -88,6 +89,18 @@ CASES = {
     "hann_window": lambda: (8,),
     "hamming_window": lambda: (1,),
     "kaiser_window": lambda: (7,),
+    "lstm.input": lambda: (_r(3, 2, 4), [_r(1, 2, 5), _r(1, 2, 5)], [_r(20, 4), _r(20, 5)], *_NETWORK, False),
+    "lstm.data": lambda: (_r(3, 4), torch.tensor([2, 1]), [_r(1, 2, 5)] * 2, [_r(20, 4), _r(20, 5)], *_NETWORK),
+    "gru.input": lambda: (_r(3, 2, 4), _r(1, 2, 5), [_r(15, 4), _r(15, 5)], *_NETWORK, False),
+    "gru.data": lambda: (_r(3, 4), torch.tensor([2, 1]), _r(1, 2, 5), [_r(15, 4), _r(15, 5)], *_NETWORK),
+    "rnn_tanh.input": lambda: (_r(3, 2, 4), _r(1, 2, 5), [_r(5, 4), _r(5, 5)], *_NETWORK, False),
+    "rnn_tanh.data": lambda: (_r(3, 4), torch.tensor([2, 1]), _r(1, 2, 5), [_r(5, 4), _r(5, 5)], *_NETWORK),
+    "rnn_relu.input": lambda: (_r(3, 2, 4), _r(1, 2, 5), [_r(5, 4), _r(5, 5)], *_NETWORK, False),
+    "rnn_relu.data": lambda: (_r(3, 4), torch.tensor([2, 1]), _r(1, 2, 5), [_r(5, 4), _r(5, 5)], *_NETWORK),
+    "lstm_cell": lambda: (_r(2, 4), [_r(2, 5), _r(2, 5)], _r(20, 4), _r(20, 5)),
+    "gru_cell": lambda: (_r(2, 4), _r(2, 5), _r(15, 4), _r(15, 5), _r(15), _r(15)),
+    "rnn_tanh_cell": lambda: (_r(2, 4), _r(2, 5), _r(5, 4), _r(5, 5)),
+    "rnn_relu_cell": lambda: (_r(2, 4), _r(2, 5), _r(5, 4), _r(5, 5)),
 }  # fmt: skip
 _RECORDED_OPS = {
     name.removeprefix("torch.").removeprefix("ops.aten.").removesuffix(".default")

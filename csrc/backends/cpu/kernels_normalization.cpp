@@ -1,22 +1,12 @@
 // Layer, group and batch normalisation on the CPU.
-#include "backends/cpu/view.h"
+#include "backends/cpu/optional_view.h"
 #include "generated/cpu/kernels.h"
 #include "kernels/normalize.h"
 
 namespace mt::cpu {
 namespace {
 
-// An optional tensor as a kernel takes it, in its own memory or (dense) a copy.
-struct OptionalView {
-  Tensor tensor;
-  kernels::View seen{};
-  explicit OptionalView(const Tensor& t, bool wanted = true) {
-    if (!wanted || !t.defined()) return;
-    tensor = t;
-    seen = view(tensor);
-  }
-  const kernels::View* get() const { return tensor.defined() ? &seen : nullptr; }
-};
+// In its own memory or a dense copy.
 OptionalView dense_view(const Tensor& t) { return OptionalView(t.defined() ? dense(t) : t); }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // One step of a long short-term memory.
+#include "kernels/recurrent.h"
 #include "kernels/functors.h"
-#include "kernels/lstm.h"
 #include "kernels/reduce.h"
 #include "op_plans.h"
 #include "ops/arguments.h"

@@ -1961,6 +1961,21 @@ class _eigenvalues_eigenvectors(NamedTuple):
     eigenvalues: Tensor
     eigenvectors: Tensor
 
+class _grad_gates_grad_hidden(NamedTuple):
+    grad_gates: Tensor
+    grad_hidden: Tensor
+
+class _grad_gates_grad_hidden_grad_cell_grad_bias(NamedTuple):
+    grad_gates: Tensor
+    grad_hidden: Tensor
+    grad_cell: Tensor
+    grad_bias: Tensor
+
+class _grad_input_gates_grad_hidden_gates_grad_hidden(NamedTuple):
+    grad_input_gates: Tensor
+    grad_hidden_gates: Tensor
+    grad_hidden: Tensor
+
 class _grad_input_grad_grid(NamedTuple):
     grad_input: Tensor
     grad_grid: Tensor
@@ -1993,6 +2008,24 @@ class _min_max(NamedTuple):
 class _out_indices(NamedTuple):
     out: Tensor
     indices: Tensor
+
+class _output_last_hidden_last_cell_cells_gates(NamedTuple):
+    output: Tensor
+    last_hidden: Tensor
+    last_cell: Tensor
+    cells: Tensor
+    gates: Tensor
+
+class _output_last_hidden_states(NamedTuple):
+    output: Tensor
+    last_hidden: Tensor
+    states: Tensor
+
+class _output_last_hidden_states_gates(NamedTuple):
+    output: Tensor
+    last_hidden: Tensor
+    states: Tensor
+    gates: Tensor
 
 class _output_logsumexp(NamedTuple):
     output: Tensor

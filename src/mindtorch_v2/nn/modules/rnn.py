@@ -11,7 +11,6 @@ import mindtorch_v2 as torch
 from mindtorch_v2 import Tensor
 
 from .. import init
-from ..functional.recurrent import recurrent
 from ..parameter import Parameter
 from ..utils.rnn import PackedSequence
 from .module import Module
@@ -111,15 +110,6 @@ class RNNBase(Module):
     def flatten_parameters(self) -> None:
         """For PyTorch's cuDNN, which wants the weights in one piece of memory. Nothing here does."""
 
-    def _weights_in_order(self) -> list[list[Any]]:
-        """As `recurrent` takes them: None for what a layer does not have."""
-        full = []
-        for weights in self.all_weights:
-            projection = weights[-1] if self.proj_size > 0 else None
-            biases: list[Any] = list(weights[2:4]) if self.bias else [None, None]
-            full.append([weights[0], weights[1], *biases, projection])
-        return full
-
     # --- checks, with PyTorch's names, because programs override them
 
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
@@ -209,24 +199,13 @@ class RNNBase(Module):
 
     def _run(self, input: Tensor, hx: Any, batch_sizes: Tensor | None) -> tuple[Tensor, Any]:
         self.check_forward_args(input, hx, batch_sizes)
+        options = (self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)
+        run = getattr(torch, self.mode.lower())
         if batch_sizes is None:
-            if input.size(1 if self.batch_first else 0) == 0:
-                raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
-            if self.batch_first:
-                input = input.transpose(0, 1)
-        output, last = recurrent(
-            self.mode,
-            input,
-            hx if isinstance(hx, tuple) else (hx,),
-            self._weights_in_order(),
-            bidirectional=self.bidirectional,
-            dropout_p=self.dropout,
-            training=self.training,
-            sizes=None if batch_sizes is None else batch_sizes.tolist(),
-        )
-        if batch_sizes is None and self.batch_first:
-            output = output.transpose(0, 1)
-        return output, last if isinstance(hx, tuple) else last[0]
+            made = run(input, hx, self._flat_weights, *options, self.batch_first)
+        else:
+            made = run(input, batch_sizes, hx, self._flat_weights, *options)
+        return made[0], made[1:] if isinstance(hx, tuple) else made[1]
 
     def extra_repr(self) -> str:
         text = f"{self.input_size}, {self.hidden_size}"

@@ -9,7 +9,6 @@ import mindtorch_v2 as torch
 from mindtorch_v2 import Tensor
 
 from .. import init
-from ..functional.recurrent import STEPS, prepared
 from ..parameter import Parameter
 from .module import Module
 
@@ -96,9 +95,9 @@ class RNNCellBase(Module):
                 raise RuntimeError(
                     f"hidden0 has inconsistent hidden_size: got {tensor.size(-1)}, expected {self.hidden_size}"
                 )
-        weights = (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh, None)
-        gates, own = prepared(mode, input, weights)
-        made = STEPS[mode](gates, state, own)
+        weights = (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        made = getattr(torch, f"{mode}_cell")(input, state if count > 1 else state[0], *weights)
+        made = made if count > 1 else (made,)
         return tuple(tensor.squeeze(0) for tensor in made) if alone else made
 
 
@@ -120,8 +119,7 @@ class RNNCell(RNNCellBase):
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         if self.nonlinearity not in ("tanh", "relu"):
             raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
-        mode = f"RNN_{self.nonlinearity.upper()}"
-        return self._step(mode, input, None if hx is None else (hx,), 1)[0]
+        return self._step(f"rnn_{self.nonlinearity}", input, None if hx is None else (hx,), 1)[0]
 
 
 class LSTMCell(RNNCellBase):
@@ -133,7 +131,7 @@ class LSTMCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, num_chunks=4, device=device, dtype=dtype)
 
     def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
-        hidden, cell = self._step("LSTM", input, None if hx is None else (hx[0], hx[1]), 2)
+        hidden, cell = self._step("lstm", input, None if hx is None else (hx[0], hx[1]), 2)
         return hidden, cell
 
 
@@ -146,4 +144,4 @@ class GRUCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, num_chunks=3, device=device, dtype=dtype)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        return self._step("GRU", input, None if hx is None else (hx,), 1)[0]
+        return self._step("gru", input, None if hx is None else (hx,), 1)[0]
