@@ -46,3 +46,23 @@ def test_a_layer_gives_the_results_and_gradients_of_the_cpu(name):
         found.append([x.cpu().numpy() for x in (out.detach(), *(leaf.grad for leaf in leaves))])
     for on_cpu, on_npu in zip(*found, strict=True):
         np.testing.assert_allclose(on_npu, on_cpu, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("lengths", [None, [5, 3, 2]], ids=["padded", "packed"])
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+def test_a_recurrent_network_gives_the_results_and_gradients_of_the_cpu(kind, lengths):
+    torch.manual_seed(0)
+    network, x = getattr(torch.nn, kind)(4, 6, 2, bidirectional=True), torch.randn(5, 3, 4)
+    found = []
+    for device in ("cpu", "npu"):
+        network.zero_grad()
+        network.to(device)
+        leaf = x.clone().to(device).requires_grad_()
+        given = leaf if lengths is None else torch.nn.utils.rnn.pack_padded_sequence(leaf, lengths)
+        output, _ = network(given)
+        out = output if lengths is None else output.data
+        (out * out).sum().backward()
+        results = (out.detach(), leaf.grad, *(p.grad for p in network.parameters()))
+        found.append([r.cpu().numpy() for r in results])
+    for on_cpu, on_npu in zip(*found, strict=True):
+        np.testing.assert_allclose(on_npu, on_cpu, rtol=1e-4, atol=1e-4)

@@ -14,7 +14,7 @@ struct OwnList {
   aclOpExecutor* first;
   bool ended;
 };
-thread_local OwnList own SOFTNPU_QUICK_TLS = {};
+thread_local OwnList own = {};
 
 void push_chain(aclOpExecutor* first, aclOpExecutor* last) {
   last->next = returned.load(std::memory_order_relaxed);

@@ -4,8 +4,6 @@
 #include <cstddef>
 #include <new>
 
-#include "runtime/export.h"
-
 namespace softnpu {
 
 template <class T>
@@ -41,7 +39,7 @@ class ObjectPool {
       list.ended = true;
     }
   };
-  static inline thread_local List list SOFTNPU_QUICK_TLS = {};
+  static inline thread_local List list = {};
   static inline thread_local Cleanup cleanup;
 
   static void* take() {

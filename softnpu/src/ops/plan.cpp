@@ -144,7 +144,7 @@ Operand Plan::add_operand(const aclTensor* tensor, const char* name, bool output
   slot.output = output;
   // The card would fault later, in the kernel; here the message can still name the argument.
   if (!empty && (first < 0 || !is_live(static_cast<char*>(slot.address) + slot.first_byte,
-                                       uint64_t(slot.bytes)))) [[unlikely]]
+                                       uint64_t(slot.bytes), live_seen_))) [[unlikely]]
     refuse_memory(tensor, name, slot);
   if (sanitizer::on()) [[unlikely]]
     executor_.views.push_back({name,

@@ -17,6 +17,7 @@
 #include "kernels/view.h"
 #include "nnopbase/executor.h"
 #include "nnopbase/objects.h"
+#include "runtime/device_memory.h"
 
 namespace softnpu::ops {
 
@@ -135,6 +136,7 @@ class Plan {
                                              const TensorSlot& slot) const;
 
   aclOpExecutor& executor_;
+  LiveMemory* const live_seen_ = live_seen();
 };
 
 }  // namespace softnpu::ops

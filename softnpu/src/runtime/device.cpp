@@ -15,8 +15,7 @@ Device* devices = nullptr;
 std::atomic<bool> opened{false};
 std::mutex devices_mutex;  // guards opening, references and the creation and end of contexts
 
-thread_local void* thread_context SOFTNPU_QUICK_TLS =
-    nullptr;  // a handle: another thread may have reset the device meanwhile
+thread_local void* thread_context = nullptr;  // a handle: another thread may have reset the device meanwhile
 
 int open_all(const char* function) {
   if (opened.load(std::memory_order_acquire)) return 0;

@@ -16,8 +16,12 @@
 namespace softnpu {
 
 AddressSpace address_space;
-constinit thread_local LiveMemory live_seen[kLiveSeen] SOFTNPU_QUICK_TLS = {};
 std::atomic<uint64_t> live_epoch{1};
+
+LiveMemory* live_seen() {
+  thread_local LiveMemory seen[kLiveSeen] = {};
+  return seen;
+}
 
 namespace {
 

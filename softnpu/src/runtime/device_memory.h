@@ -54,13 +54,13 @@ struct LiveMemory {
   uint64_t epoch;
   uintptr_t begin, end;
 };
-inline constexpr size_t kLiveSeen = 4;
-extern SOFTNPU_SHARED constinit thread_local LiveMemory live_seen[kLiveSeen] SOFTNPU_QUICK_TLS;
+inline constexpr size_t kLiveSeen = 8;
+SOFTNPU_SHARED LiveMemory* live_seen();                  // of this thread; who asks often keeps it
 extern SOFTNPU_SHARED std::atomic<uint64_t> live_epoch;  // changes whenever memory stops being live
 SOFTNPU_SHARED bool is_live_unseen(const void* address, uint64_t bytes, LiveMemory& seen);
-inline bool is_live(const void* address, uint64_t bytes) {
+inline bool is_live(const void* address, uint64_t bytes, LiveMemory* all_seen = live_seen()) {
   const uintptr_t at = uintptr_t(address);
-  LiveMemory& seen = live_seen[(at >> 21) % kLiveSeen];
+  LiveMemory& seen = all_seen[(at >> 21) % kLiveSeen];
   if (seen.epoch == live_epoch.load(std::memory_order_acquire) && at >= seen.begin && at < seen.end &&
       bytes <= seen.end - at) [[likely]]
     return true;

@@ -6,7 +6,3 @@
 #define SOFTNPU_EXPORT __attribute__((visibility("default")))
 // C++ of the runtime used by the other two libraries; not part of any ABI.
 #define SOFTNPU_SHARED __attribute__((visibility("default")))
-
-// Of a few bytes that every call looks at. The room for such variables is small (a program that loads a library
-// late has some 1500 bytes for all of them), so the others are found the ordinary, slower way.
-#define SOFTNPU_QUICK_TLS __attribute__((tls_model("initial-exec")))
