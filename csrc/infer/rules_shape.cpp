@@ -93,7 +93,10 @@ namespace {
 
 Dims negated(IntList pad) {
   Dims out(pad);
-  for (int64_t& p : out) p = -p;
+  for (int64_t& p : out) {
+    MT_CHECK(p >= 0, "an edge cannot be continued by ", p, " elements");
+    p = -p;
+  }
   return out;
 }
 

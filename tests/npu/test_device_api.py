@@ -118,7 +118,8 @@ def test_counting_devices_leaves_the_process_free_to_fork():
 
 def test_a_forked_child_of_a_process_that_used_an_npu_can_still_count_them():
     code = (
-        "import os, mindtorch_v2 as torch\n"
+        "import os, warnings, mindtorch_v2 as torch\n"
+        "warnings.simplefilter('ignore')  # Python 3.12 warns of forks beside threads\n"
         "pool = torch.npu.MemPool()\n"
         "with torch.npu.use_mem_pool(pool):\n"
         "    x = torch.ones(2, device='npu')\n"
