@@ -95,10 +95,14 @@ class Product {
     return std::max<int64_t>(1, kSlabBytes / int64_t(sizeof(T)) / columns / depth_) * depth_;
   }
   Panel panel(const Slab& slab, int64_t index) const {
-    const int64_t column = slab.column + index * tiles_.columns;
-    const int64_t count = std::min(tiles_.columns, slab.end_column - column);
-    const int64_t vectors = parts_of(count, tiles_.narrow);
-    return {column, count, vectors, vectors * tiles_.narrow};
+    const int64_t widest = tiles_.columns / tiles_.narrow;
+    const int64_t all = parts_of(slab.end_column - slab.column, tiles_.narrow);
+    return panel_of(slab, index * widest, std::min(all, (index + 1) * widest));
+  }
+  Panel panel_of(const Slab& slab, int64_t first_vector, int64_t end_vector) const {
+    const int64_t column = slab.column + first_vector * tiles_.narrow;
+    const int64_t vectors = end_vector - first_vector, width = vectors * tiles_.narrow;
+    return {column, std::min(width, slab.end_column - column), vectors, width};
   }
   T beta_at(int64_t row) const { return row == 0 ? beta_ : T(1); }
   // Calls f(i) for all pieces, on as many threads as the work is worth.
@@ -155,8 +159,13 @@ class Product {
         pack_rows(0, m_, at, std::min(depth_, slab.end_row - at), packed + (at - slab.row) * m_);
       });
     }
-    for_pieces(parts_of(slab.end_column - slab.column, tiles_.columns), [&](int64_t i) {
-      const Panel columns = panel(slab, i);
+    // As wide as one another, so that threads with the same number of them have the same to do.
+    const int64_t vectors = parts_of(slab.end_column - slab.column, tiles_.narrow);
+    const int64_t widest = tiles_.columns / tiles_.narrow;
+    const int64_t fewest = parts_of(vectors, widest);
+    const int64_t panels = std::min(vectors, threads_ < fewest ? round_up(fewest, threads_) : fewest);
+    for_pieces(panels, [&](int64_t i) {
+      const Panel columns = panel_of(slab, i * vectors / panels, (i + 1) * vectors / panels);
       const bool in_place =
           m_ <= kRows && b_.column_stride == 1 && b_.dtype == dtype_of<T> && columns.count == columns.width;
       T* copy = own_buffer.room<T>(columns.width * depth_);
