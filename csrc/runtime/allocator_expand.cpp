@@ -49,8 +49,7 @@ Block* CachingAllocator::expand(const Request& request, std::string& refusal) {
         tree(next).erase(next);
         merge_blocks(store_, block, next);
       }
-      block->allocated = false;
-      return block;
+      return block;  // still held: until it is handed out another thread must not take it for a free neighbour
     }
     if (!taken) return nullptr;
   }
