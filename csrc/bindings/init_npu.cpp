@@ -87,12 +87,6 @@ void with_lock(const std::function<void()>& body) {
   body();
 }
 
-void warn(const char* text) {
-  if (interpreter_is_exiting()) return;
-  PythonLock gil;
-  if (PyErr_WarnEx(PyExc_UserWarning, text, 1) < 0) nb::raise_python_error();
-}
-
 void set_hooks(nb::object prepare_hook, nb::object synchronize_hook) {
   delete g_python;
   g_python = new PythonHooks{std::move(prepare_hook), std::move(synchronize_hook)};
@@ -104,7 +98,6 @@ void set_hooks(nb::object prepare_hook, nb::object synchronize_hook) {
   hooks.drop_position = drop_position;
   hooks.describe_position = describe_position;
   hooks.with_lock = with_lock;
-  hooks.warn = warn;
   npu::set_host_hooks(hooks);
 }
 

@@ -4,6 +4,7 @@
 #include "bindings/overrides.h"
 #include "bindings/parser.h"
 #include "bindings/python_lock.h"
+#include "bindings/python_upstream.h"
 #include "bindings/return_types.h"
 #include "core/host_lock.h"
 #include "core/host_memory.h"
@@ -98,8 +99,9 @@ void init_settings(nb::module_& m) {
   m.def("get_num_threads", kernels::get_num_threads);
   m.def("set_num_threads", kernels::set_num_threads);
   mt::g_warn = [](const std::string& text) {
-    const nb::gil_scoped_acquire gil;
-    if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0) throw PythonError();
+    if (interpreter_is_exiting()) return;
+    const PythonLock gil;
+    if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0) nb::raise_python_error();
   };
   m.def("_return_type_names", return_type_names);
   m.def("_return_type", [](const std::string& name) {

@@ -29,6 +29,19 @@ struct ConvTiles {
   using Block = void (*)(const T* a, int64_t row_stride, const T* b, int64_t leading, int64_t length,
                          const T* next, int64_t next_step, T alpha, T beta, T* c, int64_t c_leading);
   Block block[2][4][3];
+
+  // Which of the tiles is next when so many rows are left.
+  int choice(int64_t rows) const {
+    int which = 0;
+    while (!product[which] || kRowChoices[which] > rows) ++which;
+    return which;
+  }
+  // How many times `narrow` it is wide when so many columns are left: four are two and two, because one alone keeps
+  // the machine waiting.
+  int64_t vectors(int64_t columns_left) const {
+    const int64_t wanted = (columns_left + narrow - 1) / narrow;
+    return wanted == 4 ? 2 : wanted < 3 ? wanted : 3;
+  }
 };
 
 // The tiles for this machine; float, double, uint64_t (integers wrap) and the complex types.

@@ -191,7 +191,7 @@ class Product {
   // In blocks of as many rows as the tiles that will read them.
   void pack_rows(int64_t row, int64_t end_row, int64_t at, int64_t length, T* target) const {
     for (int64_t i = row; i < end_row;) {
-      const int rows = ConvTiles<T>::kRowChoices[choice(end_row - i)];
+      const int rows = ConvTiles<T>::kRowChoices[tiles_.choice(end_row - i)];
       pack(a_, i, at, rows, length, target, rows);
       i += rows, target += rows * length;
     }
@@ -212,7 +212,7 @@ class Product {
   void multiply(int64_t row, int64_t end_row, const T* left, const Panel& columns, Columns right,
                 int64_t length, T beta) const {
     for (int64_t i = row; i < end_row;) {
-      const int which = choice(end_row - i), rows = ConvTiles<T>::kRowChoices[which];
+      const int which = tiles_.choice(end_row - i), rows = ConvTiles<T>::kRowChoices[which];
       const auto tile = tiles_.block[!rows_in_place_][which][columns.vectors - 1];
       T* to = c_.at(i, columns.column);
       if (c_.column_stride == 1 && columns.count == columns.width) {
@@ -241,12 +241,6 @@ class Product {
         element = beta == T(0) ? sum : sum + beta * element;
       }
     }
-  }
-
-  int choice(int64_t rows) const {
-    int which = 0;
-    while (!tiles_.block[0][which][0] || ConvTiles<T>::kRowChoices[which] > rows) ++which;
-    return which;
   }
 
   const ConvTiles<T>& tiles_ = conv_tiles<T>();

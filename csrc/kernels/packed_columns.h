@@ -36,8 +36,7 @@ class PackedColumns {
       const int64_t length = std::min(kSlice, depth_ - first);
       for_panels([&](int64_t column, int64_t count, int64_t width) {
         for (int64_t row = 0; row < rows;) {
-          int choice = 0;
-          while (!tiles_.block[0][choice][0] || ConvTiles<T>::kRowChoices[choice] > rows - row) ++choice;
+          const int choice = tiles_.choice(rows - row);
           const auto tile = tiles_.block[0][choice][width / tiles_.narrow - 1];
           const int64_t height = ConvTiles<T>::kRowChoices[choice];
           const T* left = a + row * a_stride + first;
@@ -74,13 +73,11 @@ class PackedColumns {
     const int64_t lanes = conv_tiles<T>().narrow;
     return (columns + lanes - 1) / lanes * lanes;
   }
-  // f(first column, columns, columns with padding). A panel is as wide as the widest tile; four registers are two and
-  // two, because one alone keeps the machine waiting.
+  // f(first column, columns, columns with padding)
   template <class F>
   void for_panels(F&& f) const {
     for (int64_t column = 0, width; column < columns_; column += width) {
-      const int64_t registers = (columns_ - column + tiles_.narrow - 1) / tiles_.narrow;
-      width = (registers == 4 ? 2 : std::min<int64_t>(registers, 3)) * tiles_.narrow;
+      width = tiles_.vectors(columns_ - column) * tiles_.narrow;
       f(column, std::min(width, columns_ - column), width);
     }
   }

@@ -24,8 +24,7 @@ class PackedRows {
   PackedRows(const ConvTiles<T>& tiles, int64_t rows, int64_t length, F&& element)
       : tiles_(tiles), length_(length), data_(block_of<T>(rows * length)) {
     for (int64_t row = 0; row < rows;) {
-      int choice = 0;
-      while (!tiles.product[choice] || ConvTiles<T>::kRowChoices[choice] > rows - row) ++choice;
+      const int choice = tiles.choice(rows - row);
       blocks_.push_back({row, choice});
       const int count = ConvTiles<T>::kRowChoices[choice];
       T* to = data_.get() + row * length;

@@ -38,24 +38,15 @@ void multiply(Strided<T> a, int64_t rows, const T* b, int64_t b_leading, int64_t
     }
     return;
   }
-  const auto rows_from = [&](int64_t row) {  // which of the tiles is next
-    int choice = 0;
-    while (!tiles.block[packed][choice][0] || ConvTiles<T>::kRowChoices[choice] > rows - row) ++choice;
-    return choice;
-  };
-  const auto columns_from = [&](int64_t first) {  // how many registers wide it is: four are two and two
-    const int64_t wanted = (n - first + tiles.narrow - 1) / tiles.narrow;
-    return wanted == 4 ? 2 : std::min<int64_t>(wanted, 3);
-  };
   const auto tile = [&](const T* left, int choice, int64_t vectors, int64_t row, int64_t first) {
     tiles.block[packed][choice][vectors - 1](left, a.row_stride, b + first, b_leading, length, b + first, 0,
                                              alpha, beta, c + row * c_leading + first, c_leading);
   };
   if (!packed) {  // a stripe of b stays in the first cache while all rows pass
     for (int64_t first = 0, vectors; first < n; first += vectors * tiles.narrow) {
-      vectors = columns_from(first);
+      vectors = tiles.vectors(n - first);
       for (int64_t row = 0, choice; row < rows; row += ConvTiles<T>::kRowChoices[choice]) {
-        choice = rows_from(row);
+        choice = tiles.choice(rows - row);
         tile(a.data + row * a.row_stride, int(choice), vectors, row, first);
       }
     }
@@ -63,11 +54,11 @@ void multiply(Strided<T> a, int64_t rows, const T* b, int64_t b_leading, int64_t
   }
   T lines[8 * kChunk];
   for (int64_t row = 0, count; row < rows; row += count) {
-    const int choice = rows_from(row);
+    const int choice = tiles.choice(rows - row);
     count = ConvTiles<T>::kRowChoices[choice];
     pack_panel(a.data + row * a.row_stride, a.row_stride, a.step, count, length, lines, count);
     for (int64_t first = 0, vectors; first < n; first += vectors * tiles.narrow) {
-      vectors = columns_from(first);
+      vectors = tiles.vectors(n - first);
       tile(lines, choice, vectors, row, first);
     }
   }

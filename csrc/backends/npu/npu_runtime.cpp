@@ -8,6 +8,7 @@
 #include "backends/npu/launch_log.h"
 #include "base/error.h"
 #include "core/observe_task.h"
+#include "core/warn.h"
 
 namespace mt::npu {
 
@@ -157,7 +158,7 @@ void NpuRuntime::set_device(int device) {
 void report_wait() {
   switch (g_sync_debug_mode.load(std::memory_order_relaxed)) {
     case SyncDebugMode::off: return;
-    case SyncDebugMode::warn: return g_hooks.warn("called a synchronizing NPU operation");
+    case SyncDebugMode::warn: return warn("called a synchronizing NPU operation");
     case SyncDebugMode::error: fail(ErrorKind::runtime, "called a synchronizing NPU operation");
   }
 }

@@ -38,7 +38,6 @@ struct HostHooks {
   void (*drop_position)(const HostPosition&) = nullptr;  // with the GIL
   std::string (*describe_position)(const HostPosition&) = nullptr;  // with the GIL
   void (*with_lock)(const std::function<void()>&) = nullptr;        // runs it with the GIL
-  void (*warn)(const char* text) = nullptr;
 };
 void set_host_hooks(HostHooks hooks);
 const HostHooks& host_hooks();

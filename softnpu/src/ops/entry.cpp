@@ -49,7 +49,7 @@ int check_addresses(const char* name, const aclOpExecutor& executor, int device)
     if (!live)
       return fail(ACLNN_ERR_PARAM_INVALID, name, ": tensor ", i, " at address ", slot.address, " needs ",
                   slot.bytes, " bytes of live device memory");
-    if (device_of(first) != device && !can_reach(device_of(first), device))
+    if (!can_reach(device_of(first), device))
       return fail(ACLNN_ERR_RUNTIME_ERROR, name, ": tensor ", i, " is on device ", device_of(first),
                   " but the stream is on device ", device);
   }

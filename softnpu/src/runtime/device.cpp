@@ -149,8 +149,8 @@ int synchronize_device(const char* function, int index, int64_t timeout_ns) {
   return first_error;
 }
 
-bool can_reach(int from, int to) {
-  return from == to || (devices[to].peers.load(std::memory_order_relaxed) >> from & 1) != 0;
+bool is_peer(int from, int to) {
+  return (devices[to].peers.load(std::memory_order_relaxed) >> from & 1) != 0;
 }
 
 }  // namespace softnpu

@@ -75,6 +75,7 @@ void destroy_context(Context* context, bool drop_tasks);
 int synchronize_device(const char* function, int index, int64_t timeout_ns);
 
 // Whether memory of device `from` may be used by device `to`.
-SOFTNPU_SHARED bool can_reach(int from, int to);
+SOFTNPU_SHARED bool is_peer(int from, int to);
+inline bool can_reach(int from, int to) { return from == to || is_peer(from, to); }
 
 }  // namespace softnpu

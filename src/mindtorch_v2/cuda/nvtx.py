@@ -2,44 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from .._absent_marks import AbsentMarks
 
 __all__ = ["mark", "range", "range_end", "range_pop", "range_push", "range_start"]
 
-
-def _missing() -> None:
-    raise RuntimeError("NVTX functions not installed. Are you sure you have a CUDA build?")
-
-
-def range_push(msg: str) -> None:
-    """Opens a range."""
-    _missing()
-
-
-def range_pop() -> None:
-    """Closes the innermost range."""
-    _missing()
-
-
-def mark(msg: str) -> None:
-    """Marks a moment."""
-    _missing()
-
-
-def range_start(msg: str) -> None:
-    """Opens a range that any thread may close."""
-    _missing()
-
-
-def range_end(range_id: int) -> None:
-    """Closes what :func:`range_start` opened."""
-    _missing()
-
-
-@contextmanager
-def range(msg: str, *args: Any, **kwargs: Any) -> Iterator[None]:
-    """A range around a ``with`` block."""
-    range_push(msg.format(*args, **kwargs))
-    yield
+_marks = AbsentMarks("NVTX functions not installed. Are you sure you have a CUDA build?")
+mark, range, range_pop, range_push = _marks.mark, _marks.range, _marks.range_pop, _marks.range_push
+range_start, range_end = _marks.range_start, _marks.range_end

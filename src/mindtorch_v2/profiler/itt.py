@@ -2,39 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from .._absent_marks import AbsentMarks
 
 __all__ = ["is_available", "mark", "range", "range_pop", "range_push"]
+
+_marks = AbsentMarks("ITT functions not installed. Are you sure you have a ITT build?")
+mark, range, range_pop, range_push = _marks.mark, _marks.range, _marks.range_pop, _marks.range_push
 
 
 def is_available() -> bool:
     """Whether marks reach VTune: never."""
     return False
-
-
-def _missing() -> None:
-    raise RuntimeError("ITT functions not installed. Are you sure you have a ITT build?")
-
-
-def range_push(msg: str) -> None:
-    """Opens a range."""
-    _missing()
-
-
-def range_pop() -> None:
-    """Closes the innermost range."""
-    _missing()
-
-
-def mark(msg: str) -> None:
-    """Marks a moment."""
-    _missing()
-
-
-@contextmanager
-def range(msg: str, *args: Any, **kwargs: Any) -> Iterator[None]:
-    """A range around a ``with`` block."""
-    range_push(msg.format(*args, **kwargs))
-    yield
