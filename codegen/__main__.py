@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from . import autocast, autograd, backends, bindings, dispatch, docs
-from .table import MODULES, Row, load_table, stems
-
-_TEMPLATE_FAMILIES = ("unary", "predicate", "binary", "compare", "reduce")
+from .families import TEMPLATED
+from .reader import TableError
+from .row import MODULES, Row, areas
+from .table import load_table
 
 
 def _outputs(rows: list[Row]) -> dict[str, str]:
     autocast.check(rows)
-    autograd.prepare(rows)
     files = {
         "ops/ops.h": dispatch.umbrella(rows),
-        "ops/compositions.h": backends.compositions_header(rows),
-        "ops/compositions.cpp": backends.compositions_source(rows),
+        "ops/compositions.h": backends.substitutes_header(rows),
+        "ops/compositions.cpp": backends.substitutes_source(rows),
         "cpu/kernels.h": backends.cpu_header(rows),
         "cpu/register.cpp": backends.register_all(rows, "cpu"),
         "npu/kernels.h": backends.npu_header(rows),
@@ -29,23 +30,23 @@ def _outputs(rows: list[Row]) -> dict[str, str]:
     }
     for module in MODULES:
         files[f"python/_C/_{module}.pyi"] = docs.functions_stub(rows, module)
-    for stem, text in bindings.functions_sources(rows).items():
-        files[f"bindings/{stem}_functions.cpp"] = text
-    for stem, text in bindings.methods_sources(rows).items():
-        files[f"bindings/{stem}_methods.cpp"] = text
-    for stem in stems(rows):
-        own = [row for row in rows if row.file == stem]
+    for area, text in bindings.functions_sources(rows).items():
+        files[f"bindings/{area}_functions.cpp"] = text
+    for area, text in bindings.methods_sources(rows).items():
+        files[f"bindings/{area}_methods.cpp"] = text
+    for area in areas(rows):
+        own = [row for row in rows if row.area == area]
         files |= {
-            f"ops/{stem}.h": dispatch.header(own),
-            f"ops/{stem}_tables.h": dispatch.tables_header(own),
-            f"ops/{stem}.cpp": dispatch.source(own, stem),
-            f"autograd/{stem}.h": autograd.nodes_header(own),
-            f"autograd/{stem}.cpp": autograd.nodes_source(own, stem),
-            f"cpu/{stem}.cpp": backends.cpu_source(own, stem),
-            f"npu/{stem}.cpp": backends.npu_source(own, stem),
+            f"ops/{area}.h": dispatch.header(own),
+            f"ops/{area}_tables.h": dispatch.tables_header(own),
+            f"ops/{area}.cpp": dispatch.source(own, area),
+            f"autograd/{area}.h": autograd.nodes_header(own),
+            f"autograd/{area}.cpp": autograd.nodes_source(own, area),
+            f"cpu/{area}.cpp": backends.cpu_source(own, area),
+            f"npu/{area}.cpp": backends.npu_source(own, area),
         }
-    for family in _TEMPLATE_FAMILIES:
-        files[f"kernels/{family}.cpp"] = backends.kernel_instantiations(rows, family)
+    for family in TEMPLATED:
+        files[f"kernels/{family.family}.cpp"] = backends.kernel_instantiations(rows, family)
     return files
 
 
@@ -60,7 +61,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="codegen", description=__doc__)
     parser.add_argument("--out", type=Path, required=True, help="folder of the generated files")
     options = parser.parse_args()
-    for name, text in _outputs(load_table()).items():
+    try:
+        files = _outputs(load_table())
+    except TableError as error:
+        sys.exit(f"{error}")
+    for name, text in files.items():
         write_if_changed(options.out / name, text)
 
 

@@ -6,7 +6,8 @@ import functools
 
 import yaml
 
-from .table import ROOT, Row
+from .reader import ROOT
+from .row import Row
 
 POLICIES = ("lower", "widest", "float32", "float32_result", "alone", "refused")
 DEVICES = ("cpu", "npu")
@@ -63,11 +64,11 @@ def statements(row: Row) -> list[str]:
     if chosen is None or row.factory:
         return []
     arguments = row.schema.arguments
-    tensors = ", ".join(f"&{a.name}" for a in arguments if a.type in ("Tensor", "Tensor?"))
-    listed = ", ".join(a.name for a in arguments if a.is_tensor_list)
+    tensors = ", ".join(f"&{a.name}" for a in arguments if a.type.tensor)
+    listed = ", ".join(a.name for a in arguments if a.type.tensor_list)
     values = []
     for a in arguments:
-        if a.is_tensor or a.is_tensor_list:
+        if a.type.holds_tensors:
             values.append(f"cast({a.name})")
         elif a.name == "dtype" and "float32_result" in chosen:
             values.append("cast.dtype(dtype)")

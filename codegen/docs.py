@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 
-from .bindings import callable_names, plain_tuple, python_arguments
+from .bindings import callable_names, has_inplace_method, named_results, python_arguments, python_name
+from .reader import ROOT
+from .row import Row
 from .schema import Argument
-from .table import ROOT, Composition, Row, VendorCall
+from .schema_types import INTS, TENSORS
 
-# As codegen/stub_native.pyi names them.
-_STUB_TYPES = {
-    "Tensor": "Tensor", "Tensor?": "Tensor | None", "Tensor[]": "Sequence[Tensor]", "Scalar": "Number",
-    "Scalar?": "Number | None", "int": "_int", "int?": "_int | None", "float": "_float", "bool": "_bool",
-    "bool?": "_bool | None", "str": "str", "str?": "str | None", "float?": "_float | None",
-    "float[]": "Sequence[_float]", "float[]?": "Sequence[_float] | None", "Tensor?[]": "Sequence[Tensor | None]",
-    "Tensor[]?": "Sequence[Tensor] | None", "int[]?": "Sequence[_int] | None",
-    "int[N]": "_int | Sequence[_int]", "int[N]?": "_int | Sequence[_int] | None",
-    "int[]": "Sequence[_int]", "int[1]": "_int | Sequence[_int]",
-    "int[1]?": "_int | Sequence[_int] | None", "ScalarType": "_dtype", "ScalarType?": "_dtype | None",
-    "Device?": "DeviceLike | None", "MemoryFormat": "_int", "MemoryFormat?": "_int | None",
-    "Generator?": "Generator | None", "Layout": "object", "Scalar[]": "Sequence[Number]",
-}  # fmt: skip
 _NATIVE_STUB = ROOT / "codegen" / "stub_native.pyi"
 _PLACE_OF_OPERATORS = "    operators: ...\n"
 _PLACE_OF_RESULTS = "results: NamedTuple\n"
@@ -39,18 +29,17 @@ _OWN_IMPORTS = {name: name for name in ("DeviceLike", "Generator", "Number", "Te
 
 
 def _stub_argument(argument: Argument, method: bool) -> str:
-    renamed = argument.name == "self" and argument.type != "Tensor[]" and not method
-    name = "input" if renamed else argument.name
-    if name == "from":  # a keyword: positional only
-        name = "from_"
+    name = python_name(argument, method)
+    if keyword.iskeyword(name):  # positional only
+        name += "_"
     default = " = ..." if argument.default is not None else ""
-    return f"{name}: {_STUB_TYPES[argument.kind]}{default}"
+    return f"{name}: {argument.type.stub}{default}"
 
 
 def _can_spread(arguments: list[Argument]) -> bool:
     """Whether the parser also takes the first argument as single ints: x.view(2, 3)."""
     required = [a for a in arguments if a.default is None and not a.keyword_only]
-    return bool(arguments) and arguments[0].type == "int[]" and len(required) <= 1
+    return bool(arguments) and arguments[0].type is INTS and len(required) <= 1
 
 
 def _signatures(row: Row, method: bool, suffix: str) -> list[str]:
@@ -70,11 +59,11 @@ def _result_type(row: Row) -> str:
     returns = row.schema.returns
     if not returns:
         return "None"
-    if returns[0].type == "Tensor[]":
+    if returns[0].type is TENSORS:
         return "tuple[Tensor, ...]"
     if len(returns) == 1:
         return "Tensor"
-    return f"tuple[{', '.join(['Tensor'] * len(returns))}]" if plain_tuple(row) else _named_tuple(row)
+    return _named_tuple(row) if named_results(row) else f"tuple[{', '.join(['Tensor'] * len(returns))}]"
 
 
 def _named_tuple(row: Row) -> str:
@@ -85,7 +74,7 @@ def _named_tuple(row: Row) -> str:
 def _named_tuples(rows: list[Row]) -> list[str]:
     lines: dict[str, list[str]] = {}
     for row in rows:
-        if len(row.schema.returns) > 1 and not plain_tuple(row):
+        if named_results(row):
             fields = [f"    {result.name}: Tensor" for result in row.schema.returns]
             lines[_named_tuple(row)] = [f"class {_named_tuple(row)}(NamedTuple):", *fields]
     return [line for name in sorted(lines) for line in lines[name]]
@@ -95,8 +84,7 @@ def _definitions(rows: list[Row], variant: str, method: bool) -> list[str]:
     """One `def` per operator, or one per overload."""
     groups: dict[str, list[Row]] = {}
     for row in rows:
-        # torch._C._nn.elu_ and torch._foreach_add_ are no methods
-        if variant in row.variants and not (method and (row.module or row.family == "foreach")):
+        if variant in row.variants and (not method or has_inplace_method(row)):
             groups.setdefault(row.cpp_name, []).append(row)
     suffix = "_" if variant == "inplace" else ""
     lines = []
@@ -136,19 +124,6 @@ def functions_stub(rows: list[Row], module: str) -> str:
     return "\n".join([_BANNER.format(""), *imports, *functions, ""])
 
 
-def _cell(row: Row, device: str) -> str:
-    if row.family in ("composite", "python", "foreach") and not (device == "npu" and row.npu):
-        return "its parts"
-    if row.family == "view" or row.kernel or device == "meta":
-        return "yes"
-    cell = row.cpu if device == "cpu" else row.npu
-    if cell is None:
-        return "—"
-    if isinstance(cell, Composition):
-        return "its parts"
-    return f"`{cell.function}`" if isinstance(cell, VendorCall) else f"`{cell}`"
-
-
 def support_matrix(rows: list[Row]) -> str:
     lines = [
         "# Support matrix",
@@ -161,10 +136,7 @@ def support_matrix(rows: list[Row]) -> str:
         "|---|---|---|---|---|---|",
     ]
     for row in rows:
-        if row.family in ("composite", "python", "foreach"):
-            gradient = "its parts"
-        else:
-            gradient = ", ".join(row.grad) if row.grad else "—"
-        devices = " | ".join(_cell(row, device) for device in ("cpu", "npu", "meta"))
+        gradient = "its parts" if row.made_of_others else ", ".join(row.grad) or "—"
+        devices = " | ".join(row.support(device) for device in ("cpu", "npu", "meta"))
         lines.append(f"| `{row.name}` | {', '.join(row.variants)} | {devices} | {gradient} |")
     return "\n".join([*lines, ""])

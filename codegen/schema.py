@@ -3,47 +3,31 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-_SCHEMA = re.compile(r"^(?P<name>\w+)(\.(?P<overload>\w+))?\((?P<args>.*)\) -> (?P<returns>.+)$")
-_ALIAS = re.compile(r"\((?:\w+)(!?)\)")
+from . import schema_types as types
+from .schema_types import Type
+
+_SCHEMA = re.compile(r"(?P<name>\w+)(\.(?P<overload>\w+))?\((?P<args>.*)\) -> (?P<returns>.+)")
+_ALIAS = re.compile(r"\((\w+)(!?)\)")
 
 
 class SchemaError(ValueError):
-    """A row of the operator table that cannot be read."""
+    """A schema that cannot be read."""
 
 
 @dataclass(frozen=True)
 class Argument:
     name: str
-    type: str  # "Tensor", "Tensor?", "Tensor[]", "Scalar", "int[]", "int[1]?", …
-    default: str | None = None
+    type: Type
+    default: str | None = None  # as the schema spells it
     keyword_only: bool = False
+    alias: str = ""  # a of Tensor(a): results called so share its memory
     mutable: bool = False
-    aliased: bool = False  # results may share its memory: Tensor(a)
 
     @property
-    def is_tensor(self) -> bool:
-        return self.type in ("Tensor", "Tensor?", "Tensor[]")
-
-    @property
-    def is_tensor_list(self) -> bool:
-        return self.type in ("Tensor[]", "Tensor?[]")
-
-    @property
-    def list_length(self) -> int:
-        """3 for `int[3]`, a list for which one int may stand; 0 for other types."""
-        match = re.fullmatch(r"int\[(\d)\]\??", self.type)
-        return int(match[1]) if match else 0
-
-    @property
-    def kind(self) -> str:
-        """The type by which the generators look things up: lists of two, three… ints are one kind."""
-        return re.sub(r"int\[[2-9]\]", "int[N]", self.type)
-
-    @property
-    def optional(self) -> bool:
-        return self.type.endswith("?")
+    def cpp_default(self) -> str | None:
+        return None if self.default is None else self.type.default(self.default)
 
 
 @dataclass(frozen=True)
@@ -51,11 +35,37 @@ class Schema:
     name: str
     overload: str
     arguments: tuple[Argument, ...]
-    returns: tuple[Argument, ...] = field(default=())  # each a Tensor, one "Tensor[]", or none
+    returns: tuple[Argument, ...] = ()  # each a Tensor, one "Tensor[]", or none
 
     @property
     def full_name(self) -> str:
         return f"{self.name}.{self.overload}" if self.overload else self.name
+
+    @property
+    def names(self) -> list[str]:
+        return [a.name for a in self.arguments]
+
+    @property
+    def return_type(self) -> str:
+        if not self.returns:
+            return "void"
+        if self.returns[0].type is types.TENSORS:
+            return "std::vector<Tensor>"
+        if len(self.returns) == 1:
+            return "Tensor"
+        return "std::tuple<" + ", ".join(["Tensor"] * len(self.returns)) + ">"
+
+    def parameters(self, *extra: str, defaults: bool = False) -> str:
+        """The C++ parameter list; C++ wants defaults only at the end, so earlier ones are left out."""
+        parts: list[str] = []
+        at_end = defaults
+        for a in reversed(self.arguments):
+            at_end = at_end and a.cpp_default is not None
+            parts.insert(0, f"{a.type.cpp} {a.name}" + (f" = {a.cpp_default}" if at_end else ""))
+        return ", ".join([*parts, *extra])
+
+    def argument(self, name: str) -> Argument | None:
+        return next((a for a in self.arguments if a.name == name), None)
 
 
 def _split(text: str) -> list[str]:
@@ -72,32 +82,42 @@ def _split(text: str) -> list[str]:
 
 
 def _argument(text: str, keyword_only: bool) -> Argument:
-    text, _, default = text.partition("=")
-    kind, _, name = text.strip().rpartition(" ")
-    alias = _ALIAS.search(kind)
-    return Argument(
-        name=name,
-        type=_ALIAS.sub("", kind),
-        default=default.strip() or None,
-        keyword_only=keyword_only,
-        mutable=bool(alias and alias.group(1)),
-        aliased=bool(alias),
+    declared, _, default = (part.strip() for part in text.partition("="))
+    spelled, _, name = declared.rpartition(" ")
+    if not name.isidentifier() or not spelled:
+        raise SchemaError(f"argument {text!r}: wanted a type and a name, such as int dim=-1")
+    alias = _ALIAS.search(spelled)
+    type_ = types.named(_ALIAS.sub("", spelled))
+    if type_ is None:
+        raise SchemaError(f"argument {name!r}: unknown type {spelled!r}; known: {', '.join(types.names())}")
+    argument = Argument(
+        name, type_, default or None, keyword_only, alias[1] if alias else "", bool(alias and alias[2])
     )
+    if default and argument.cpp_default is None:
+        raise SchemaError(f"argument {name!r}: the default {default!r} is no {type_}")
+    return argument
 
 
 def _returns(text: str) -> tuple[Argument, ...]:
-    text = _ALIAS.sub("", text).strip()
     if text == "()":
         return ()
-    if text in ("Tensor", "Tensor[]"):
-        return (Argument("out" if text == "Tensor" else "outs", text),)
-    if not (text.startswith("(") and text.endswith(")")):
-        raise SchemaError(f"return type {text!r}: wanted Tensor, Tensor[] or (Tensor a, Tensor b)")
-    return tuple(_argument(part, False) for part in _split(text[1:-1]))
+    alias = _ALIAS.match(text.removeprefix("Tensor"))
+    plain = _ALIAS.sub("", text)
+    if plain in ("Tensor", "Tensor[]"):
+        type_ = types.TENSOR if plain == "Tensor" else types.TENSORS
+        return (Argument("out" if plain == "Tensor" else "outs", type_, alias=alias[1] if alias else ""),)
+    parts = _split(text[1:-1]) if text.startswith("(") and text.endswith(")") else []
+    if not parts:
+        raise SchemaError(f"result {text!r}: wanted Tensor, Tensor[], (Tensor a, Tensor b) or ()")
+    returns = tuple(_argument(part, False) for part in parts)
+    for result in returns:
+        if result.type is not types.TENSOR:
+            raise SchemaError(f"result {result.name!r} is a {result.type}, wanted a Tensor")
+    return returns
 
 
 def parse_schema(text: str) -> Schema:
-    match = _SCHEMA.match(text.strip())
+    match = _SCHEMA.fullmatch(text.strip())
     if not match:
         raise SchemaError(f"schema {text!r}: wanted name.overload(Type name, …) -> Type")
     arguments, keyword_only = [], False
@@ -106,4 +126,10 @@ def parse_schema(text: str) -> Schema:
             keyword_only = True
         else:
             arguments.append(_argument(part, keyword_only))
-    return Schema(match["name"], match["overload"] or "", tuple(arguments), _returns(match["returns"]))
+    returns = _returns(match["returns"])
+    for group in (arguments, returns):
+        names = [a.name for a in group]
+        for name in names:
+            if names.count(name) > 1:
+                raise SchemaError(f"the name {name!r} stands for two arguments or results")
+    return Schema(match["name"], match["overload"] or "", tuple(arguments), returns)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .table import Row
+    from .families import Templated
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -304,63 +304,23 @@ def generate_index(operators: Operators) -> str:
 # ---------------------------------------------------------------------------- operators from the table
 
 
-def family_body(function: str, row: Row, params: list[tuple[str, str]]) -> str:
-    """The call of the family's template for one ACLNN operator; roles come from parameter types."""
-
-    def argument(param: tuple[str, str]) -> str:
-        return f'Argument{{{param[1]}, "{param[1]}"}}'
-
-    out = argument(params[-1])
+def family_body(function: str, row: Templated, params: list[tuple[str, str]]) -> str:
+    """The call of the family's template for one ACLNN operator."""
     if "aclTensor" not in params[-1][0]:
         raise ValueError(f"{row.source}: the last parameter of {function} is not the result")
-    functor = f"mt::kernels::{row.cpu}"
-    if row.family == "predicate":
-        return f"family::predicate<{functor}>(plan, {argument(params[0])}, {out});"
-    if row.family == "compare":
-        return f"family::compare<{functor}>(plan, {argument(params[0])}, {argument(params[1])}, {out});"
-    if row.family == "reduce":
-        kinds: dict[str, str | None] = {"aclIntArray": None, "bool": None}
-        for kind, name in params[1:-1]:
-            for wanted in kinds:
-                if wanted in kind:
-                    kinds[wanted] = name
-        if None in kinds.values():
-            raise ValueError(f"{row.source}: {function} has no dimensions and keepDims to reduce by")
-        how = f"{kinds['aclIntArray']}, {kinds['bool']}"
-        return f"family::reduce<{functor}>(plan, {argument(params[0])}, {how}, {out});"
-    sides = 2 if row.family == "binary" else 1
-    operands = ", ".join(argument(param) for param in params[:sides])
-    for kind, name in params[sides:-1]:
-        if "aclScalar" not in kind:
-            raise ValueError(f"{row.source}: parameter {name} of {function} is {kind}, wanted a scalar")
-    numbers = [f'plan.scalar({name}, "{name}")' for _, name in params[sides:-1]]
-    array = f"std::array<Scalar, {len(numbers)}>{{{', '.join(numbers)}}}"
-    return f"family::{row.family}<{functor}>(plan, {operands}, {array}, {out});"
+    return row.plan(function, params)
 
 
-def family_rows(operators: Operators) -> dict[str, Row]:
+def family_rows() -> dict[str, Templated]:
     """ACLNN operator -> the row that defines it."""
-    from codegen.table import VendorCall, load_table
+    from codegen.families import Templated
+    from codegen.table import load_table
 
-    chosen: dict[str, Row] = {}
+    chosen: dict[str, Templated] = {}
     for row in load_table():
-        call = row.npu
-        if row.family not in ("unary", "predicate", "binary", "compare", "reduce"):
+        call = row.defined_call if isinstance(row, Templated) else None
+        if call is None or not isinstance(row, Templated):
             continue
-        if not isinstance(call, VendorCall) or row.cpu is None:
-            continue
-        if len(set(call.arguments)) != len(call.arguments):
-            continue  # isnan(x) is aclnnNeTensor(x, x): it uses an operator, it does not define it
-        flags = {a.name for a in row.schema.arguments if a.type == "bool"}
-        if any(text.isdigit() or (text in flags and row.family == "binary") for text in call.arguments):
-            continue  # modes and flags choose between functors: such an operator is written by hand
-        if call.function not in operators:
-            raise ValueError(f"{row.source}: the ABI has no operator {call.function}")
-        if len(call.arguments) != len(operators[call.function]):
-            raise ValueError(
-                f"{row.source}: {call.function} takes {len(operators[call.function])} arguments "
-                f"({', '.join(operators[call.function])}), the row gives {len(call.arguments)}"
-            )
         before = chosen.setdefault(call.function, row)
         if (before.family, before.cpu) != (row.family, row.cpu):
             raise ValueError(f"{row.source} and {before.source} define {call.function} differently")
@@ -379,7 +339,7 @@ def generate_families(operators: Operators) -> str:
         "using family::Argument;",
         "",
     ]
-    for name, row in family_rows(operators).items():
+    for name, row in family_rows().items():
         params = [split_param(param) for param in operators[name]]
         body = family_body(name, row, params)
         used = [name_ for _, name_ in params if re.search(rf"\b{name_}\b", body)]
@@ -391,7 +351,7 @@ def generate_families(operators: Operators) -> str:
     return "\n".join(lines)
 
 
-def inplace_variant(name: str, row: Row, operators: Operators) -> list[str]:
+def inplace_variant(name: str, row: Templated, operators: Operators) -> list[str]:
     """aclnnInplaceX, where the ABI has it: the same with the first tensor as the result."""
     inplace = "aclnnInplace" + plan_name(name)
     if inplace not in operators:

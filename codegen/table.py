@@ -2,225 +2,144 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import yaml
+from .families import FAMILIES, OWN_KEY
+from .reader import ROOT, Entry, TableError, read
+from .row import MODULES, VARIANTS, Row, read_formulas
+from .schema import Schema, SchemaError, parse_schema
 
-from .schema import Argument, Schema, SchemaError, parse_schema
-
-ROOT = Path(__file__).resolve().parent.parent
-FAMILIES = (
-    "unary", "predicate", "binary", "compare", "reduce", "kernel", "inplace", "view", "composite", "python",
-    "foreach", "lists",
-)  # fmt: skip
-MODULES = ("linalg", "fft", "special", "nn")
-_ELEMENTWISE = ("unary", "predicate", "binary", "compare")
-_KEYS = {
-    "op", "family", "variants", "dtype", "cpu", "npu", "kernel", "infer", "view", "composite", "grad",
-    "scalar", "scalar_overload", "special", "differentiable", "factory", "self", "check", "python", "module",
-    "aliases", "reads_ahead", "each",
-}  # fmt: skip
-_CALL = re.compile(r"^(\w+)\((.*)\)$")
+# What a file may say for all of its rows; it holds for those whose family takes the key.
+_FILE_KEYS = ("ops", "family", "module", "variants", "dtype", "factory")
 
 
-@dataclass(frozen=True)
-class VendorCall:
-    """`aclnnAdd(self, other, alpha, out)`: the function and what goes into each of its parameters."""
-
-    function: str
-    arguments: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Composition:
-    """A cell made of other operators: a function of csrc/autograd/composition_*.cpp."""
-
-    function: str
+def _schema(entry: Entry) -> Schema:
+    text = entry.text("op")
+    if text is None:
+        entry.fail("the row has no op:")
+    try:
+        schema = parse_schema(text)
+    except SchemaError as error:
+        entry.name = str(text).partition("(")[0]
+        entry.fail(str(error), text)
+    entry.name = schema.full_name
+    return schema
 
 
-@dataclass(frozen=True)
-class Row:
-    schema: Schema
-    family: str
-    variants: tuple[str, ...]
-    source: str  # "ops/binary.yaml: add.Tensor", for messages
-    dtype: str = ""
-    cpu: str | None = None  # functor of the family, or a function of backends/cpu
-    npu: VendorCall | Composition | str | None = (
-        None  # ACLNN call, other operators, or a function of backends/npu
-    )
-    kernel: str | None = None  # one function for every device (core/…), for ops that dispatch on two devices
-    infer: str | None = None
-    reads_ahead: bool = False  # an operand in the memory that is written is copied first
-    check: str | None = None  # a function of infer/ that refuses bad values before anything is allocated
-    view: str | None = None
-    each: str | None = (
-        None  # "add(self, other, alpha)": what a foreach operator calls for each entry of its lists
-    )
-    composite: str | None = None
-    python: str | None = None  # "shape.rot90": a function of src/mindtorch_v2/_composed/shape.py
-    module: str = ""  # the namespace it lives in, with its prefix in the name: torch.linalg for linalg_inv
-    aliases: tuple[str, ...] = ()  # other names of the same callable
-    file: str = ""  # the stem of its file in ops/
-    grad: dict[str, str] = field(default_factory=dict)  # one entry per argument
-    # The same as (arguments, formula); a formula for several arguments gives a tuple or an array.
-    formulas: tuple[tuple[tuple[str, ...], str], ...] = ()
-    special: str | None = None
-    differentiable: bool = True
-    factory: bool = False
-    target: str = "self"  # the argument an in-place family writes
-    scalar_variant: bool = False  # the generated `.Scalar` overload of a binary row
-
-    @property
-    def name(self) -> str:
-        return self.schema.full_name
-
-    @property
-    def cpp_name(self) -> str:
-        return self.schema.name
-
-    @property
-    def id(self) -> str:
-        """A C++ identifier for this overload."""
-        return self.schema.full_name.replace(".", "_")
-
-    @property
-    def public_name(self) -> str:
-        """The name in its module: `inv` for linalg_inv."""
-        return self.cpp_name.removeprefix(f"{self.module}_") if self.module else self.cpp_name
-
-    @property
-    def elementwise(self) -> bool:
-        return self.family in _ELEMENTWISE
+def _family(entry: Entry, head: Entry) -> type[Row]:
+    """From the key that only one family has, else from `family:` of the row or of the file."""
+    own = [key for key in OWN_KEY if key in entry]
+    if own:
+        if len(own) > 1 or "family" in entry:
+            entry.fail(
+                f"{own[0]}: names the family; {' and '.join(own[1:]) or 'family'}: another one", own[0]
+            )
+        return OWN_KEY[own[0]]
+    where = entry if "family" in entry else head
+    name = where.word("family", tuple(FAMILIES))
+    if not name:
+        entry.fail(f"wanted family: ({', '.join(FAMILIES)}) or one of the keys {', '.join(OWN_KEY)}")
+    return FAMILIES[name]
 
 
-def _vendor_call(text: str) -> VendorCall:
-    match = _CALL.match(text.strip())
-    if not match:
-        raise SchemaError(f"{text!r}: wanted a call such as aclnnAdd(self, other, alpha, out)")
-    return VendorCall(match[1], tuple(a.strip() for a in match[2].split(",") if a.strip()))
+def _check_keys(entry: Entry, family: type[Row]) -> None:
+    known = (*family.COMMON_KEYS, *family.required, *family.one_of, *family.optional)
+    for key in entry:
+        if key not in known:
+            every = {
+                k
+                for cls in (*FAMILIES.values(), *OWN_KEY.values())
+                for k in (*cls.required, *cls.one_of, *cls.optional)
+            }
+            what = f"family {family.family} has no key {key!r}" if key in every else f"unknown key {key!r}"
+            entry.fail(f"{what}; known: {', '.join(known)}", key)
+    for key in family.required:
+        if not entry.text(key):
+            entry.fail(f"family {family.family} wants {key}:")
+    if family.one_of and sum(key in entry for key in family.one_of) != 1:
+        entry.fail(f"family {family.family} wants one of {' and '.join(f'{key}:' for key in family.one_of)}")
 
 
-def _npu_cell(cell: str | dict[str, str] | None) -> VendorCall | Composition | str | None:
-    if cell is None:
-        return None
-    if isinstance(cell, dict):
-        if len(cell) != 1 or not cell.keys() <= {"kernel", "composite"}:
-            raise SchemaError(f"{cell!r}: wanted an ACLNN call, {{kernel: name}} or {{composite: name}}")
-        return cell["kernel"] if "kernel" in cell else Composition(cell["composite"])
-    return _vendor_call(cell)
+def _check_native(entry: Entry, schema: Schema) -> None:
+    """What only operators composed in Python can do with their arguments."""
+    for a in schema.arguments:
+        if not a.type.cpp:
+            entry.fail(f"argument {a.name!r}: only a row with python: can have a {a.type}", "op")
+        if a.default and not a.type.falls_back_to(a.default):
+            entry.fail(f"argument {a.name!r}: a {a.type} with the default {a.default} wants python:", "op")
 
 
-def _formulas(cell: dict[str, Any]) -> tuple[tuple[tuple[str, ...], str], ...]:
-    """`grad:` with `a, b: formula` split into its arguments."""
-    return tuple((tuple(n.strip() for n in names.split(",")), str(text)) for names, text in cell.items())
+def _rows(entry: Entry, head: Entry, area: str) -> Iterator[Row]:
+    schema = _schema(entry)
+    family = _family(entry, head)
+    _check_keys(entry, family)
+    if family.in_cpp:
+        _check_native(entry, schema)
+    family.check(entry, schema)
+    entry = entry.over(head, (*family.COMMON_KEYS, *family.optional))
+    module = entry.word("module", ("", *MODULES))
+    common: dict[str, Any] = {
+        "schema": schema,
+        "location": entry.location,
+        "area": area,
+        "module": module,
+        "variants": entry.words("variants", VARIANTS)
+        or (family.module_variants if module else family.default_variants),
+        "aliases": entry.words("aliases"),
+        "special": entry.text("special"),
+        "number_as_tensor": entry.flag("number_as_tensor"),
+        "formulas": read_formulas(entry, schema),
+    }
+    if "differentiable" in entry:
+        common["differentiable"] = entry.flag("differentiable")
+    row = family(**common, **family.part(entry, schema))
+    yield row
+    twin = row.variant_of_number(entry)
+    if twin:
+        yield twin
 
 
-def _default_variants(family: str, module: str) -> list[str]:
-    if module:  # torch.linalg and the like have functions only
-        return ["function", "out"] if family in (*_ELEMENTWISE, "reduce") else ["function"]
-    if family in ("foreach", "lists"):
-        return ["function", "inplace"] if family == "foreach" else ["function"]
-    if family in _ELEMENTWISE:
-        return ["function", "method", "inplace", "out"]
-    return ["function", "method", "out"] if family == "reduce" else ["function", "method"]
-
-
-def _rows(entry: dict[str, Any], defaults: dict[str, Any], source: str) -> list[Row]:
-    cell = {**defaults, **entry}
-    unknown = set(cell) - _KEYS
-    if unknown:
-        raise SchemaError(f"{source}: unknown keys {sorted(unknown)}; known: {sorted(_KEYS)}")
-    schema = parse_schema(cell["op"])
-    family = cell["family"]
-    if family not in FAMILIES:
-        raise SchemaError(f"{source}: unknown family {family!r}; known: {', '.join(FAMILIES)}")
-    names = {a.name for a in schema.arguments}
-    formulas = _formulas(cell.get("grad", {}))
-    for group, _ in formulas:
-        for name in group:
-            if name not in names:
-                raise SchemaError(f"{source}: grad for {name!r}, which is no argument of {schema.full_name}")
-    if cell.get("module", "") not in ("", *MODULES):
-        raise SchemaError(f"{source}: module {cell['module']!r}; known: {', '.join(MODULES)}")
-    if ("python" in cell) != (family == "python"):
-        raise SchemaError(f"{source}: {schema.full_name}: family python and the key python: go together")
-    if ("each" in cell) != (family == "foreach"):
-        raise SchemaError(f"{source}: {schema.full_name}: family foreach and the key each: go together")
-    if (not schema.returns) != (family == "lists"):
-        raise SchemaError(f"{source}: {schema.full_name}: family lists and the result () go together")
-    row = Row(
-        schema=schema,
-        family=family,
-        variants=tuple(cell.get("variants") or _default_variants(family, cell.get("module", ""))),
-        source=f"{source}: {schema.full_name}",
-        dtype=cell.get("dtype", "same" if family in ("unary", "reduce") else "promote"),
-        cpu=cell.get("cpu"),
-        npu=_npu_cell(cell.get("npu")),
-        kernel=cell.get("kernel"),
-        infer=cell.get("infer"),
-        reads_ahead=cell.get("reads_ahead", False),
-        check=cell.get("check"),
-        view=cell.get("view"),
-        each=cell.get("each"),
-        composite=cell.get("composite"),
-        python=cell.get("python"),
-        module=cell.get("module", ""),
-        aliases=tuple(cell.get("aliases", ())),
-        file=Path(source).stem,
-        grad={name: text for group, text in formulas for name in group},
-        formulas=formulas,
-        special=cell.get("special"),
-        differentiable=cell.get("differentiable", True),
-        factory=cell.get("factory", False),
-        target=cell.get("self", "self"),
-    )
-    rows = [row]
-    if family in ("binary", "compare") and len(schema.arguments) >= 2 and _takes_number(row, cell):
-        rows.append(_scalar_row(row, cell.get("scalar"), cell.get("scalar_overload", "Scalar")))
-    return rows
-
-
-def _takes_number(row: Row, cell: dict[str, Any]) -> bool:
-    """Whether PyTorch has the operator with a number on the right: it names the overload for two tensors
-    `Tensor` then; elsewhere `scalar_overload` says so. `scalar_overload: null`: that one has its own row."""
-    if "scalar_overload" in cell:
-        return cell["scalar_overload"] is not None
-    return row.schema.overload.startswith("Tensor") or "scalar" in cell
-
-
-def _scalar_row(row: Row, cell: str | dict[str, str] | None, overload: str) -> Row:
-    first, second, *rest = row.schema.arguments
-    number = Argument(second.name, "Scalar")
-    schema = replace(row.schema, overload=overload, arguments=(first, number, *rest))
-    return replace(
-        row,
-        schema=schema,
-        npu=_npu_cell(cell),
-        grad={k: v for k, v in row.grad.items() if k == first.name},
-        formulas=tuple((names, text) for names, text in row.formulas if names == (first.name,)),
-        scalar_variant=True,
-    )
-
-
-def stems(rows: list[Row]) -> list[str]:
-    """The files of the table, in order; generated code is split by them."""
-    return list(dict.fromkeys(row.file for row in rows))
+def _with_nodes(rows: list[Row]) -> list[Row]:
+    """PyTorch's names of nodes: AddBackward0 for the first overload of add, AddBackward1 for the next. The overload
+    with a number has its tensor twin's name, because PyTorch makes a tensor of the number."""
+    counts: Counter[str] = Counter()
+    named = []
+    for row in rows:
+        if row.formulas:
+            base = "".join(part.capitalize() for part in row.cpp_name.strip("_").split("_"))
+            counts[base] -= row.scalar_variant
+            row = replace(row, node=f"{base}Backward{counts[base]}")
+            counts[base] += 1
+        named.append(row)
+    return named
 
 
 def load_table(folder: Path = ROOT / "ops") -> list[Row]:
-    rows: list[Row] = []
-    seen: dict[str, str] = {}
+    """Every row, or one error that lists all that is wrong."""
+    rows: dict[str, Row] = {}
+    problems: list[str] = []
     for path in sorted(folder.glob("*.yaml")):
-        document = yaml.safe_load(path.read_text())
-        defaults = {k: v for k, v in document.items() if k != "ops"}
-        for entry in document["ops"]:
-            for row in _rows(entry, defaults, f"{path.parent.name}/{path.name}"):
-                if row.name in seen:
-                    raise SchemaError(f"{row.source}: already defined in {seen[row.name]}")
-                seen[row.name] = row.source
-                rows.append(row)
-    return rows
+        try:
+            head = read(path)
+            for key in head:
+                if key not in _FILE_KEYS:
+                    head.fail(f"unknown key {key!r} of the file; known: {', '.join(_FILE_KEYS)}", key)
+            entries = head.entries("ops")
+        except TableError as error:
+            problems.append(str(error))
+            continue
+        for entry in entries:
+            try:
+                for row in _rows(entry, head, path.stem):
+                    before = rows.setdefault(row.name, row)
+                    if before is not row:
+                        entry.fail(f"{row.name} is already defined at {before.location}")
+            except TableError as error:
+                problems.append(str(error))
+    if problems:
+        raise TableError("\n".join(problems))
+    return _with_nodes(list(rows.values()))

@@ -20,7 +20,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from codegen.table import Row, load_table
+from codegen.bindings import has_inplace_method
+from codegen.row import Row
+from codegen.table import load_table
 
 FLOATS = ("float32", "float64", "float16", "bfloat16")
 INTEGERS = ("int64", "int32", "int16", "int8", "uint8")
@@ -300,7 +302,7 @@ def _is_refused(row: Row, boolean: bool) -> bool:
 def _binary(row: Row) -> list[Sample]:
     kind = domain(row)
     fitting = {"Scalar": 0.5, "float": 0.5, "bool": False}
-    rest = tuple(fitting[a.type] for a in row.schema.arguments[2:] if a.default is None)
+    rest = tuple(fitting[a.type.name] for a in row.schema.arguments[2:] if a.default is None)
     out = []
     for i, ((s1, l1), (s2, l2)) in enumerate(_PAIRS):
         for extra in _extra(row, 2) if i < 3 else [{}]:
@@ -385,7 +387,7 @@ def samples(name: str) -> tuple[Sample, ...]:
         return tuple(NAMED[name])
     if row.scalar_variant or row.family in _FAMILIES:
         made = _binary_number(row) if row.scalar_variant else _FAMILIES[row.family](row)
-        if row.file == "special":  # at the ends of the dtypes PyTorch's are wrong, or loop for minutes
+        if row.area == "special":  # at the ends of the dtypes PyTorch's are wrong, or loop for minutes
             made = [s for s in made if not s.forward_only]
         return tuple(made)
     raise KeyError(f"{row.source} has no samples: add them to tests/opcases_named.py under {name!r}")
@@ -443,16 +445,14 @@ def ours_in_place(row: Row) -> Callable[..., Any]:
     """The in-place variant: a method, or a function of the row's module."""
     import mindtorch_v2
 
-    if row.module or row.family == "foreach":
+    if not has_inplace_method(row):
         return getattr(_module(mindtorch_v2, row), row.public_name + "_")
     return lambda first, *args, **kwargs: getattr(first, row.cpp_name + "_")(*args, **kwargs)
 
 
 def has_cell(row: Row, device: str) -> bool:
     """Whether the table gives the row a kernel on the device; where it does not, calling it is an error."""
-    if row.kernel or row.family in ("view", "composite", "python", "foreach") or device == "meta":
-        return True
-    return getattr(row, device) is not None
+    return row.support(device) != "—"
 
 
 def is_hole(error: BaseException) -> bool:

@@ -1,0 +1,238 @@
+"""Operators made of others: in C++, in Python, or one call for every entry of lists."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from .. import autocast, autograd, bindings, dispatch, schema_types
+from ..reader import Entry
+from ..row import DeviceRow, Row
+from ..schema import Schema
+
+
+@dataclass(frozen=True, kw_only=True)
+class Composite(Row):
+    family = "composite"
+    required = ("composite",)
+    optional = ("factory",)
+    made_of_others = True
+
+    function: str  # of csrc/autograd/composite_*.cpp
+
+    @classmethod
+    def part(cls, entry: Entry, schema: Schema) -> dict[str, Any]:
+        return {"function": entry.text("composite"), "factory": entry.flag("factory")}
+
+    def declarations(self) -> list[str]:
+        return dispatch.declarations(self)
+
+    @property
+    def _options(self) -> list[str]:
+        return ["const TensorOptions& options"] if self.factory else []
+
+    def helper(self) -> tuple[str, str]:
+        parameters = self.schema.parameters(*self._options)
+        return "composite", f"{self.schema.return_type} {self.function}({parameters});"
+
+    def _call(self, arguments: list[str]) -> str:
+        return f"composite::{self.function}({', '.join(arguments)})"
+
+    def definitions(self) -> str:
+        arguments = self.schema.names + (["options"] if self.factory else [])
+        lines = [
+            f"{self.schema.return_type} {self.cpp_name}({self.schema.parameters(*self._options)}) {{",
+            *autocast.statements(self),
+            dispatch.scope(self),
+            f"  return {self._call(arguments)};",
+            "}",
+            "",
+        ]
+        if "inplace" in self.variants:
+            lines += self._inplace(arguments)
+        if "out" in self.variants and not self.factory:
+            lines += self._out(self._call(arguments))
+        return "\n".join(lines)
+
+    def _inplace(self, arguments: list[str]) -> list[str]:
+        first = arguments[0]
+        return [
+            f"const Tensor& {self.cpp_name}_({self.schema.parameters()}) {{",
+            dispatch.scope(self, "_"),
+            f"  autograd::check_inplace({first});",
+            f"  const Tensor before = composite::before_write({first}, "
+            f"autograd::any_needs_grad({autograd.tensor_names(self)}));",
+            f"  return composite::write_back({first}, {self._call(['before', *arguments[1:]])});",
+            "}",
+            "",
+        ]
+
+    def _out(self, call: str) -> list[str]:
+        names = dispatch.out_names(self)
+        lines = dispatch.out_opening(self)
+        if len(names) == 1:
+            lines.append(f"  composite::write_out(out, {call});")
+        else:
+            lines.append(f"  const auto made = {call};")
+            lines += [f"  composite::write_out({n}, std::get<{i}>(made));" for i, n in enumerate(names)]
+        return lines + dispatch.out_closing(self)
+
+    def python_call(self, suffix: str) -> list[str]:
+        if suffix:
+            return bindings.inplace_call(self, suffix)
+        return bindings.factory_call(self) if self.factory else bindings.fresh_call(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class InPython(Row):
+    """A cold operator, composed in Python: the parser's values go to its function by name."""
+
+    family = "python"
+    required = ("python",)
+    in_cpp = False
+    made_of_others = True
+
+    function: str  # "shape.rot90": a function of src/mindtorch_v2/_composed/shape.py
+
+    @classmethod
+    def part(cls, entry: Entry, schema: Schema) -> dict[str, Any]:
+        function = entry.text("python")
+        if not re.fullmatch(r"\w+\.\w+", function or ""):
+            entry.fail(f"python: {function}: wanted a file and its function, such as shape.rot90", "python")
+        return {"function": function}
+
+    def declarations(self) -> list[str]:
+        return []
+
+    def definitions(self) -> str:
+        return ""
+
+    def python_call(self, suffix: str) -> list[str]:
+        module, _, function = self.function.partition(".")
+        names = ", ".join(f'"{name}"' for name in self.schema.names)
+        cast = autocast.policies(self)
+        policies = f", {cast}" if cast and not suffix else ""
+        lines = [
+            f'        static PythonOp op("{module}", "{function}", "aten::{self.cpp_name}{suffix}", {{{names}}}'
+            f"{policies});",
+        ]
+        if suffix:
+            return [*lines, "        return op.in_place(b);"]
+        if "out" in self.variants:
+            at = len(self.schema.arguments)
+            lines.append(f"        if (b.given({at})) return op.into(b, {at}, {len(self.results)});")
+        if bindings.named_results(self):
+            return [*lines, f"        {bindings.named_type(self)}", "        return op.named(b, type);"]
+        return [*lines, "        return op.call(b);"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForEach(DeviceRow):
+    """One call over lists: the operator `each:` names, entry by entry. Where the device has the operator for whole
+    lists, they are alike, and no gradient is wanted, it is one launch."""
+
+    family = "foreach"
+    required = ("each",)
+    optional = ("npu",)
+    default_variants = ("function", "inplace")
+    made_of_others = True
+    inplace_is_method = False
+
+    each: str  # "add(self, other, alpha)"
+
+    @classmethod
+    def part(cls, entry: Entry, schema: Schema) -> dict[str, Any]:
+        each = entry.text("each")
+        if not re.fullmatch(r"\w+\(.*\)", each or ""):
+            entry.fail(f"each: {each}: wanted a call such as add(self, other, alpha)", "each")
+        return super().part(entry, schema) | {"each": each}
+
+    @classmethod
+    def check(cls, entry: Entry, schema: Schema) -> None:
+        super().check(entry, schema)
+        if not any(a.type.tensor_list for a in schema.arguments):
+            entry.fail("each: wants a list of tensors among the arguments", "op")
+
+    @property
+    def has_table(self) -> bool:
+        return self.npu is not None
+
+    @property
+    def _lists(self) -> list[str]:
+        return [a.name for a in self.schema.arguments if a.type.tensor_list]
+
+    @property
+    def on_device(self) -> str:
+        return f"{self._lists[0]}[0]"
+
+    def support(self, device: str) -> str:
+        return super().support(device) if device == "npu" and self.npu else "its parts"
+
+    def declarations(self) -> list[str]:
+        parameters = self.schema.parameters(defaults=True)
+        declared = {
+            "function": f"{self.schema.return_type} {self.cpp_name}({parameters});",
+            "inplace": f"void {self.cpp_name}_({parameters});",
+        }
+        return [text for variant, text in declared.items() if variant in self.variants]
+
+    def _checks(self) -> list[str]:
+        """Lists go together entry by entry; so do a list of numbers, or a tensor that holds them."""
+        first, *others = self._lists
+        others += [
+            a.name for a in self.schema.arguments if a.type is schema_types.SCALARS or a.name == "scalars"
+        ]
+        return [
+            f"  infer::check_list({first});",
+            *[f"  infer::check_lists({first}, {name});" for name in others],
+        ]
+
+    def _one_call(self, outs: str, returned: str) -> list[str]:
+        if self.npu is None:
+            return []
+        listed = ", ".join(self._lists)
+        lines = [
+            f"  if (infer::in_one_call({{{listed}}}) && !autograd::any_needs_grad({listed})) {{",
+            f"    {outs}",
+            f"    table::{self.id}.find({self.on_device}.device())({self.kernel_arguments});",
+        ]
+        if not returned:
+            lines.insert(2, "    for (const Tensor& t : outs) autograd::check_inplace(t);")
+            lines.append("    for (const Tensor& t : outs) t.bump_version();")
+        return [*lines, f"    return{returned};", "  }"]
+
+    def definitions(self) -> str:
+        first = self._lists[0]
+        listed = {*self._lists} | {a.name for a in self.schema.arguments if a.type is schema_types.SCALARS}
+        function, _, values = self.each.partition("(")
+        values = re.sub(r"\b\w+\b", lambda m: f"{m[0]}[i]" if m[0] in listed else m[0], values)
+        loop = f"for (size_t i = 0; i < {first}.size(); ++i)"
+        lines = []
+        if "function" in self.variants:
+            lines += [
+                f"std::vector<Tensor> {self.cpp_name}({self.schema.parameters()}) {{",
+                dispatch.scope(self),
+                *self._checks(),
+                *self._one_call(f"std::vector<Tensor> outs = infer::tensors_like({first});", " outs"),
+                "  std::vector<Tensor> outs;",
+                f"  outs.reserve({first}.size());",
+                f"  {loop} outs.push_back({function}({values});",
+                "  return outs;",
+                "}",
+                "",
+            ]
+        if "inplace" in self.variants:
+            lines += [
+                f"void {self.cpp_name}_({self.schema.parameters()}) {{",
+                dispatch.scope(self, "_"),
+                *self._checks(),
+                *self._one_call(f"const TensorList outs = {first};", ""),
+                f"  {loop} {function}_({values};",
+                "}",
+                "",
+            ]
+        return "\n".join(lines)
+
+    def python_call(self, suffix: str) -> list[str]:
+        return bindings.inplace_call(self, suffix) if suffix else bindings.fresh_call(self)

@@ -1,0 +1,231 @@
+"""Elementwise families: one functor, and shape, dtype, CPU, software NPU and meta follow."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+from .. import schema_types
+from ..reader import Entry
+from ..row import VendorCall, read_cell
+from ..schema import Argument, Schema
+from .fresh import Fresh
+
+_RULES = {
+    "same": "same", "promote": "promote", "float": "to_float", "bool": "boolean", "sum": "sum",
+    "floating": "floating", "scalar": "with_scalar", "numeric": "numeric",
+    "real": "to_real", "real_float": "to_real_float",
+}  # fmt: skip
+Parameter = tuple[str, str]  # of an ACLNN function: its C type and name
+
+
+def plan_argument(parameter: Parameter) -> str:
+    return f'Argument{{{parameter[1]}, "{parameter[1]}"}}'
+
+
+@dataclass(frozen=True, kw_only=True)
+class Templated(Fresh):
+    """A loop of csrc/kernels, instantiated with the row's functor; the software NPU runs it too."""
+
+    required = ("cpu",)
+    dtypes: ClassVar[tuple[str, ...]] = ()  # the first is the default
+    loop: ClassVar[str]  # the header of csrc/kernels with the template
+    loop_parameters: ClassVar[str]
+    module_variants = ("function", "out")
+
+    dtype: str
+
+    @classmethod
+    def part(cls, entry: Entry, schema: Schema) -> dict[str, Any]:
+        dtype = entry.word("dtype", cls.dtypes, cls.dtypes[0])
+        return super().part(entry, schema) | {"dtype": dtype}
+
+    @property
+    def rule(self) -> str:
+        return f"infer::Rule::{_RULES[self.dtype]}"
+
+    @property
+    def cpu_declaration(self) -> str | None:
+        return None
+
+    @property
+    def functor(self) -> str:
+        return f"{self.family}<kernels::{self.cpu}>"
+
+    @abstractmethod
+    def plan(self, function: str, parameters: list[Parameter]) -> str:
+        """The software NPU's call for an ACLNN function; roles come from the parameters' types."""
+
+    @property
+    def defined_call(self) -> VendorCall | None:
+        """Its ACLNN call, if the functor is what that function computes. A mode chooses between functors, which is
+        written by hand; and isnan(x) is aclnnNeTensor(x, x): it uses a function, it does not define it."""
+        if not isinstance(self.npu, VendorCall):
+            return None
+        given = self.npu.arguments
+        plain = len({*given}) == len(given) and not any(text.lstrip("-").isdigit() for text in given)
+        return self.npu if plain else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Elementwise(Templated):
+    default_variants = ("function", "method", "inplace", "out")
+    loop = "elementwise_impl.h"
+    operands: ClassVar[int]
+
+    def _numbers(self) -> list[str]:
+        """Scalars that the functor takes besides its operands."""
+        return [a.name for a in self.schema.arguments[self.operands :] if a.type is schema_types.SCALAR]
+
+    def _functor_numbers(self) -> tuple[str, str]:
+        """A statement that gathers them, and the pointer to them."""
+        numbers = self._numbers()
+        if len(numbers) > 1:
+            return f"  const Scalar params[] = {{{', '.join(numbers)}}};\n", "params"
+        return "", f"&{numbers[0]}" if numbers else "nullptr"
+
+    def plan(self, function: str, parameters: list[Parameter]) -> str:
+        operands = ", ".join(plan_argument(p) for p in parameters[: self.operands])
+        out = plan_argument(parameters[-1])
+        for kind, name in parameters[self.operands : -1]:
+            if "aclScalar" not in kind:
+                raise ValueError(f"{self.source}: parameter {name} of {function} is {kind}, wanted a scalar")
+        numbers = [f'plan.scalar({name}, "{name}")' for _, name in parameters[self.operands : -1]]
+        array = f"std::array<Scalar, {len(numbers)}>{{{', '.join(numbers)}}}"
+        return f"family::{self.family}<mt::kernels::{self.cpu}>(plan, {operands}, {array}, {out});"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unary(Elementwise):
+    family = "unary"
+    optional: ClassVar[tuple[str, ...]] = ("npu", "dtype", "check", "grad", "differentiable")
+    dtypes: ClassVar[tuple[str, ...]] = ("same", "float", "scalar", "numeric", "real", "real_float")
+    loop_parameters = "(const View&, const View&, const Scalar*)"
+    operands = 1
+
+    @classmethod
+    def check(cls, entry: Entry, schema: Schema) -> None:
+        super().check(entry, schema)
+        if schema.names[:1] != ["self"] or schema.arguments[0].type is not schema_types.TENSOR:
+            entry.fail(f"family {cls.family} wants Tensor self first", "op")
+        if entry.text("dtype") == "scalar" and schema_types.SCALAR not in [a.type for a in schema.arguments]:
+            entry.fail("dtype scalar wants a Scalar among the arguments", "op")
+
+    def shape_rule(self, outputs: str) -> str:
+        extra = f"{self._numbers()[0]}, " if self.dtype == "scalar" else ""
+        return f"unary({self.values[0]}, {extra}{self.rule}, {outputs})"
+
+    def cpu_body(self) -> str:
+        gathered, numbers = self._functor_numbers()
+        return f"{gathered}  kernels::{self.functor}(view(self), view(out), {numbers});"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Predicate(Unary):
+    family = "predicate"
+    optional = ("npu", "check")
+    dtypes = ("bool",)
+    loop_parameters = "(const View&, const View&)"
+
+    differentiable: bool = False
+
+    def cpu_body(self) -> str:
+        return f"  kernels::{self.functor}(view(self), view(out));"
+
+    def plan(self, function: str, parameters: list[Parameter]) -> str:
+        arguments = f"{plan_argument(parameters[0])}, {plan_argument(parameters[-1])}"
+        return f"family::predicate<mt::kernels::{self.cpu}>(plan, {arguments});"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Binary(Elementwise):
+    family = "binary"
+    optional: ClassVar[tuple[str, ...]] = (*Unary.optional, "scalar", "scalar_overload")
+    dtypes: ClassVar[tuple[str, ...]] = ("promote", "float")
+    loop_parameters = "(const View&, const View&, const View&, DType, const Scalar*)"
+    operands = 2
+
+    scalar_variant: bool = False
+
+    @classmethod
+    def check(cls, entry: Entry, schema: Schema) -> None:
+        super().check(entry, schema)
+        if len(schema.arguments) < 2 or any(a.type is not schema_types.TENSOR for a in schema.arguments[:2]):
+            entry.fail(f"family {cls.family} wants two tensors first", "op")
+
+    def variant_of_number(self, entry: Entry) -> Self | None:
+        """PyTorch has the operator with a number on the right if it names the overload for two tensors
+        `Tensor`; elsewhere `scalar_overload` says so. `scalar_overload: null`: that one has its own row."""
+        named = "Scalar" if self.schema.overload.startswith("Tensor") or "scalar" in entry else None
+        overload = entry.text("scalar_overload") if "scalar_overload" in entry else named
+        if overload is None:
+            return None
+        first, second, *rest = self.schema.arguments
+        number = Argument(second.name, schema_types.SCALAR)
+        return replace(
+            self,
+            schema=replace(self.schema, overload=str(overload), arguments=(first, number, *rest)),
+            npu=read_cell(entry, "scalar", self.schema),
+            formulas=tuple(f for f in self.formulas if f.names == (first.name,)),
+            scalar_variant=True,
+        )
+
+    @property
+    def values(self) -> list[str]:
+        """An operand may have been moved to the other's device."""
+        if self.scalar_variant:
+            return self.schema.names
+        return ["*first", "*second", *self.schema.names[2:]]
+
+    def meeting(self) -> list[str]:
+        if self.scalar_variant:
+            return []
+        first, second = self.schema.names[:2]
+        return [
+            f"  const Tensor *first = &{first}, *second = &{second};",
+            "  Tensor moved;",
+            "  if (first->device() != second->device()) [[unlikely]] "
+            "infer::bring_together(first, second, moved);",
+        ]
+
+    def shape_rule(self, outputs: str) -> str:
+        return f"binary({self.values[0]}, {self.values[1]}, {self.rule}, {outputs})"
+
+    def cpu_body(self) -> str:
+        gathered, numbers = self._functor_numbers()
+        return gathered + self._loop(f", {numbers}")
+
+    def _loop(self, numbers: str) -> str:
+        first, second = self.schema.names[:2]
+        compute = f"infer::compute_type({first}, {second}, {self.rule})"
+        if self.scalar_variant:
+            return (
+                f"  const DType compute = {compute};\n"
+                f"  const NumberView number({second}, number_dtype(compute));\n"
+                f"  kernels::{self.functor}(view({first}), number.view, view(out), compute{numbers});"
+            )
+        return f"  kernels::{self.functor}(view({first}), view({second}), view(out), {compute}{numbers});"
+
+    @property
+    def defined_call(self) -> VendorCall | None:
+        call = super().defined_call
+        flags = {a.name for a in self.schema.arguments if a.type is schema_types.BOOL}
+        return None if call is None or flags & {*call.arguments} else call
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compare(Binary):
+    family = "compare"
+    optional = ("npu", "check", "scalar", "scalar_overload")
+    dtypes = ("bool",)
+    loop_parameters = "(const View&, const View&, const View&, DType)"
+
+    differentiable: bool = False
+
+    def cpu_body(self) -> str:
+        return self._loop("")
+
+    def plan(self, function: str, parameters: list[Parameter]) -> str:
+        sides = ", ".join(plan_argument(p) for p in (*parameters[:2], parameters[-1]))
+        return f"family::compare<mt::kernels::{self.cpu}>(plan, {sides});"

@@ -1,0 +1,146 @@
+"""Operators with kernels written by hand: with results of their own, or writing what they are given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .. import autograd, bindings, dispatch
+from ..reader import Entry
+from ..row import DeviceRow
+from ..schema import Argument, Schema
+from .fresh import Fresh
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kernel(Fresh):
+    family = "kernel"
+    required = ("infer",)
+    one_of = ("cpu", "any_device")
+    optional = ("npu", "check", "reads_ahead", "grad")
+
+    infer: str  # its shape rule, of csrc/infer
+
+    @classmethod
+    def part(cls, entry: Entry, schema: Schema) -> dict[str, Any]:
+        return super().part(entry, schema) | {"infer": entry.text("infer")}
+
+    def shape_rule(self, outputs: str) -> str:
+        return f"{self.infer}({', '.join([*self.values, outputs])})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class InPlace(DeviceRow):
+    """Writes the argument that its result is an alias of: `fill_(Tensor(a!) self, …) -> Tensor(a!)`."""
+
+    family = "inplace"
+    one_of = ("cpu", "any_device")
+    optional = ("npu", "infer", "grad")
+
+    infer: str | None = None  # checks the arguments
+
+    @classmethod
+    def part(cls, entry: Entry, schema: Schema) -> dict[str, Any]:
+        return super().part(entry, schema) | {"infer": entry.text("infer")}
+
+    @classmethod
+    def check(cls, entry: Entry, schema: Schema) -> None:
+        super().check(entry, schema)
+        written = [a.name for a in schema.arguments if a.mutable and a.alias == schema.returns[0].alias]
+        if len(schema.returns) != 1 or len(written) != 1:
+            entry.fail("family inplace wants Tensor(a!) of one argument and of the result", "op")
+
+    @property
+    def target(self) -> str:
+        """The argument it writes and returns."""
+        return next(
+            a.name for a in self.schema.arguments if a.mutable and a.alias == self.schema.returns[0].alias
+        )
+
+    @property
+    def results(self) -> tuple[Argument, ...]:
+        return ()
+
+    @property
+    def on_device(self) -> str:
+        return self.target
+
+    def declarations(self) -> list[str]:
+        return [f"const Tensor& {self.cpp_name}({self.schema.parameters(defaults=True)});"]
+
+    def definitions(self) -> str:
+        names, target = self.schema.names, self.target
+        # What writes another argument than self only fills memory that a factory has just made.
+        refuses = target == "self"
+        return "\n".join([
+            f"const Tensor& {self.cpp_name}({self.schema.parameters()}) {{",
+            dispatch.scope(self),
+            f"  autograd::check_inplace({target});",
+            *([f"  infer::{self.infer}({', '.join(names)});"] if self.infer else []),
+            *autograd.record_inplace(self, target, self.run(names, target), refuses),
+            f"  return {target};",
+            "}",
+            "",
+        ])  # fmt: skip
+
+    def python_call(self, suffix: str) -> list[str]:
+        return bindings.inplace_call(self, suffix, self.schema.names.index(self.target))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lists(DeviceRow):
+    """Writes lists of tensors; a kernel of the device of the first entry does it."""
+
+    family = "lists"
+    default_variants = ("function",)
+    required = ("infer",)
+    one_of = ("cpu", "any_device")
+    optional = ("npu",)
+
+    infer: str  # checks the arguments
+
+    @classmethod
+    def part(cls, entry: Entry, schema: Schema) -> dict[str, Any]:
+        return super().part(entry, schema) | {"infer": entry.text("infer")}
+
+    @classmethod
+    def check(cls, entry: Entry, schema: Schema) -> None:
+        if schema.returns or not schema.arguments or not schema.arguments[0].type.tensor_list:
+            entry.fail("family lists wants a list of tensors first and the result ()", "op")
+
+    @property
+    def on_device(self) -> str:
+        return f"{self.schema.names[0]}[0]"
+
+    @property
+    def host_work(self) -> None:
+        return None
+
+    def declarations(self) -> list[str]:
+        return dispatch.declarations(self)
+
+    def definitions(self) -> str:
+        names = self.schema.names
+        return "\n".join([
+            f"void {self.cpp_name}({self.schema.parameters()}) {{",
+            dispatch.scope(self),
+            f"  infer::{self.infer}({', '.join(names)});",
+            f"  if ({names[0]}.empty()) return;",
+            *self._for_written("autograd::check_inplace({});"),
+            self.run(names, self.on_device),
+            *self._for_written("{}.bump_version();"),
+            "}",
+            "",
+        ])  # fmt: skip
+
+    def _for_written(self, statement: str) -> list[str]:
+        return [
+            f"  for (const Tensor& t : {a.name}) {statement.format('t')}"
+            if a.type.tensor_list
+            else f"  {statement.format(a.name)}"
+            for a in self.schema.arguments
+            if a.mutable
+        ]
+
+    def python_call(self, suffix: str) -> list[str]:
+        return [f"        {bindings.native_call(self)};", "        Py_RETURN_NONE;"]

@@ -1,0 +1,51 @@
+"""Reductions: dimensions fold away, or stay with size 1. No dims means all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..reader import Entry
+from ..schema import Schema
+from .elementwise import Parameter, Templated, plan_argument
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reduce(Templated):
+    family = "reduce"
+    optional = ("npu", "dtype", "check", "grad")
+    default_variants = ("function", "method", "out")
+    dtypes = ("same", "sum", "floating", "bool")
+    loop = "reduce_impl.h"
+    loop_parameters = "(const View&, const View&)"
+
+    @classmethod
+    def check(cls, entry: Entry, schema: Schema) -> None:
+        super().check(entry, schema)
+        dim = schema.argument("dim")
+        if schema.names[:3] != ["self", "dim", "keepdim"] or dim is None or dim.type.length != 1:
+            entry.fail("family reduce wants Tensor self, int[1] dim, bool keepdim first", "op")
+
+    def shape_rule(self, outputs: str) -> str:
+        dtype = "dtype" if self.schema.argument("dtype") else "std::nullopt"
+        return f"reduce(self, dim, keepdim, {dtype}, {self.rule}, {outputs})"
+
+    @property
+    def host_work(self) -> str:
+        return "self.numel()"
+
+    def cpu_body(self) -> str:
+        return f"  reduce_over(kernels::{self.functor}, self, dim, out);"
+
+    def vendor_value(self, text: str) -> str:
+        return "aclnn::dims(dim, self.dim())" if text == "dim" else super().vendor_value(text)
+
+    def plan(self, function: str, parameters: list[Parameter]) -> str:
+        def named(kind: str) -> str:
+            for spelled, name in reversed(parameters[1:-1]):
+                if kind in spelled:
+                    return name
+            raise ValueError(f"{self.source}: {function} has no {kind} to reduce by")
+
+        how = f"{named('aclIntArray')}, {named('bool')}"
+        ends = plan_argument(parameters[0]), plan_argument(parameters[-1])
+        return f"family::reduce<mt::kernels::{self.cpu}>(plan, {ends[0]}, {how}, {ends[1]});"
