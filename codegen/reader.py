@@ -11,6 +11,7 @@ from typing import NoReturn
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
+LONGEST_LINE = 120
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _FLAGS = {"true": True, "false": False}
 
@@ -131,6 +132,9 @@ def read(path: Path) -> Entry:
     """A file of the table; messages name it as people do: ops/binary.yaml."""
     file = f"{path.parent.name}/{path.name}"
     text = path.read_text()
+    for number, line in enumerate(text.splitlines(), 1):
+        if len(line) > LONGEST_LINE:
+            raise TableError(f"{file}:{number}: {len(line)} columns, wanted at most {LONGEST_LINE}: fold it with >-")
     try:
         node = yaml.compose(text, Loader=_LOADER)
     except yaml.MarkedYAMLError as error:
