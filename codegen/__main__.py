@@ -23,6 +23,7 @@ def _outputs(rows: list[Row]) -> dict[str, str]:
         "cpu/register.cpp": backends.register_all(rows, "cpu"),
         "npu/kernels.h": backends.npu_header(rows),
         "npu/register.cpp": backends.register_all(rows, "npu"),
+        "bindings/limits.h": bindings.limits_header(),
         "bindings/index.cpp": bindings.index_source(rows),
         "python/_C/__init__.pyi": docs.native_stub(rows),
         "python/_C/_functions.pyi": docs.functions_stub(rows, ""),

@@ -6,13 +6,12 @@ from collections import defaultdict
 
 from . import number_slots, schema_types
 from .dispatch import BANNER
+from .reader import Entry
 from .row import MODULES, Row, areas
 from .schema import Argument
 from .schema_types import LAYOUT, OPTIONAL_TENSOR, OUT_TENSORS, SCALAR, TENSORS
 
-MOST_PARAMETERS = (
-    16  # of one callable: csrc/bindings/parser.h has room for so many (generated/bindings/limits.h)
-)
+MOST_PARAMETERS = 16  # of one callable; the parser makes room for so many (generated/bindings/limits.h)
 _OPTIONS = tuple(
     Argument(name, type_, default, keyword_only=True)
     for name, type_, default in (
@@ -54,6 +53,28 @@ def python_arguments(row: Row, suffix: str = "") -> list[Argument]:
     if "out" in row.variants and not suffix:
         arguments.append(_OUT if len(row.schema.returns) == 1 else _OUTS)
     return arguments
+
+
+def check(row: Row, entry: Entry) -> None:
+    """Refuses a row that the parser has no room for."""
+    count = len(python_arguments(row))
+    if row.variants != ("cpp",) and count > MOST_PARAMETERS:
+        entry.fail(
+            f"{count} parameters (with out= and the options of factories), but the parser has room for "
+            f"{MOST_PARAMETERS}: raise MOST_PARAMETERS in codegen/bindings.py",
+            "op",
+        )
+
+
+def limits_header() -> str:
+    return "\n".join([
+        BANNER + "#pragma once\n",
+        "namespace mt::bindings {\n",
+        "// Of one callable; codegen refuses a row with more.",
+        f"inline constexpr int kMostParameters = {MOST_PARAMETERS};",
+        "\n}  // namespace mt::bindings",
+        "",
+    ])  # fmt: skip
 
 
 def signature_text(row: Row, arguments: list[Argument], method: bool) -> str:

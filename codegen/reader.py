@@ -134,7 +134,9 @@ def read(path: Path) -> Entry:
     text = path.read_text()
     for number, line in enumerate(text.splitlines(), 1):
         if len(line) > LONGEST_LINE:
-            raise TableError(f"{file}:{number}: {len(line)} columns, wanted at most {LONGEST_LINE}: fold it with >-")
+            raise TableError(
+                f"{file}:{number}: {len(line)} columns, wanted at most {LONGEST_LINE}: fold it with >-"
+            )
     try:
         node = yaml.compose(text, Loader=_LOADER)
     except yaml.MarkedYAMLError as error:

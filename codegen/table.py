@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from . import bindings, number_slots
 from .families import FAMILIES, OWN_KEY
 from .reader import ROOT, Entry, TableError, read
 from .row import MODULES, VARIANTS, Row, read_formulas
@@ -90,13 +91,14 @@ def _rows(entry: Entry, head: Entry, area: str) -> Iterator[Row]:
         "variants": entry.words("variants", VARIANTS)
         or (family.module_variants if module else family.default_variants),
         "aliases": entry.words("aliases"),
-        "special": entry.text("special"),
+        "special": entry.word("special", number_slots.SPECIALS) or None,
         "number_as_tensor": entry.flag("number_as_tensor"),
         "formulas": read_formulas(entry, schema),
     }
     if "differentiable" in entry:
         common["differentiable"] = entry.flag("differentiable")
     row = family(**common, **family.part(entry, schema))
+    bindings.check(row, entry)
     yield row
     twin = row.variant_of_number(entry)
     if twin:

@@ -291,11 +291,14 @@ TensorOptions Bound::options(int i) const {
 
 Overloads::Overloads(const char* name, std::initializer_list<Signature> signatures)
     : name_(name), signatures_(signatures) {
-  for (Signature& s : signatures_)
+  for (Signature& s : signatures_) {
+    MT_CHECK(s.count <= Bound::kMax, name, "() has ", s.count, " parameters, but Bound has room for ",
+             Bound::kMax);
     for (int i = 0; i < s.count; ++i) {
       s.parameters[i].interned = PyUnicode_InternFromString(s.parameters[i].name);
       if (!s.parameters[i].optional) s.required |= 1u << i;
     }
+  }
 }
 
 int Overloads::match(Bound& bound, PyObject* self, PyObject* const* args, Py_ssize_t count,

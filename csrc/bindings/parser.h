@@ -6,6 +6,7 @@
 #include "bindings/types.h"
 #include "core/dispatch.h"
 #include "core/generator.h"
+#include "generated/bindings/limits.h"
 
 namespace mt::bindings {
 
@@ -49,7 +50,8 @@ struct Signature {
 // The values of one call, by parameter index. Slots whose bit is not set are undefined: the default applies.
 class Bound {
  public:
-  static constexpr int kMax = 16;
+  static constexpr int kMax = kMostParameters;
+  static_assert(kMax <= 32, "filled_ and Signature::required have one bit for each parameter");
 
   PyObject* at(int i) const { return slot_[i]; }
   // What a __torch_function__ gave instead of the operator; null with the Python error set when the call failed.
