@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import functools
 
-import yaml
-
-from .reader import ROOT
+from .reader import ROOT, TableError, Text, read
 from .row import Row
 
 POLICIES = ("lower", "widest", "float32", "float32_result", "alone", "refused")
@@ -14,24 +12,21 @@ DEVICES = ("cpu", "npu")
 
 
 @functools.cache
-def lists() -> dict[str, dict[str, str]]:
+def lists() -> dict[str, dict[str, Text]]:
     """By device: the policy of each operator that has one."""
-    document = yaml.safe_load((ROOT / "codegen" / "autocast.yaml").read_text())
-    if set(document) != set(DEVICES):
-        raise ValueError(f"codegen/autocast.yaml: wanted the devices {DEVICES}, got {sorted(document)}")
-    found: dict[str, dict[str, str]] = {}
-    for device, groups in document.items():
-        policies: dict[str, str] = {}
-        for policy, names in groups.items():
+    document = read(ROOT / "codegen" / "autocast.yaml")
+    found: dict[str, dict[str, Text]] = {device: {} for device in DEVICES}
+    for device in document:
+        if device not in found:
+            document.fail(f"unknown device {device!r}; known: {', '.join(DEVICES)}", device)
+        groups = document.entry(device)
+        for policy in groups:
             if policy not in POLICIES:
-                raise ValueError(
-                    f"codegen/autocast.yaml: unknown policy {policy!r}; known: {', '.join(POLICIES)}"
-                )
-            for name in names.split():
-                if name in policies:
-                    raise ValueError(f"codegen/autocast.yaml: {name} is listed twice for {device}")
-                policies[name] = policy
-        found[device] = policies
+                groups.fail(f"unknown policy {policy!r}; known: {', '.join(POLICIES)}", policy)
+            for name in (groups.text(policy) or "").split():
+                if name in found[device]:
+                    groups.fail(f"{name} is listed twice for {device}", policy)
+                found[device][name] = policy
     return found
 
 
@@ -39,23 +34,22 @@ def check(rows: list[Row]) -> None:
     """Every name of the lists must be an operator, so that none is misspelt or left behind."""
     known = {row.name for row in rows} | {row.cpp_name for row in rows}
     for device, policies in lists().items():
-        for name in policies:
+        for name, policy in policies.items():
             if name not in known:
-                raise ValueError(f"codegen/autocast.yaml: {device}: {name} is no operator of the table")
+                raise TableError(f"{policy.location}: {device}: {name} is no operator of the table")
 
 
 def policies(row: Row) -> str | None:
     """The row's policies as a C++ initializer; None where autocast leaves it alone."""
     chosen = []
-    for device in DEVICES:
-        table = lists()[device]
-        policy = table.get(row.name) or table.get(row.cpp_name) or "none"
-        if policy == "float32_result" and "dtype" not in {a.name for a in row.schema.arguments}:
-            raise ValueError(f"{row.source}: float32_result, but the operator has no dtype=")
+    for table in lists().values():
+        policy = table.get(row.name) or table.get(row.cpp_name)
+        if policy == "float32_result" and row.schema.argument("dtype") is None:
+            raise TableError(f"{policy.location}: float32_result, but {row.name} has no dtype=")
         chosen.append(policy)
-    if chosen == ["none"] * len(DEVICES):
+    if not any(chosen):
         return None
-    return "{" + ", ".join(f"autocast::Policy::{policy}" for policy in chosen) + "}"
+    return "{" + ", ".join(f"autocast::Policy::{policy or 'none'}" for policy in chosen) + "}"
 
 
 def statements(row: Row) -> list[str]:

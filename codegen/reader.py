@@ -54,7 +54,7 @@ class Entry:
         for key, value in node.value:
             word = Text(str(key.value), Location(file, key.start_mark.line + 1))
             if word in self._keys:
-                self.fail(f"the key {str(word)!r} stands here twice", word)
+                self.fail(f"the key {word!r} stands here twice", word)
             self._keys[word] = word
             self._nodes[word] = value
 
@@ -74,8 +74,8 @@ class Entry:
     def __contains__(self, key: str) -> bool:
         return key in self._nodes
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._keys)
+    def __iter__(self) -> Iterator[Text]:
+        return iter(self._keys.values())
 
     def text(self, key: str) -> Text | None:
         """The value of a key; None where it is absent or null."""
@@ -90,7 +90,7 @@ class Entry:
         """One of the known words."""
         text = self.text(key)
         if text is not None and text not in known:
-            self.fail(f"unknown {key} {str(text)!r}; known: {', '.join(known)}", key)
+            self.fail(f"unknown {key} {text!r}; known: {', '.join(known)}", key)
         return default if text is None else str(text)
 
     def words(self, key: str, known: tuple[str, ...] = ()) -> tuple[str, ...]:
@@ -135,7 +135,7 @@ def read(path: Path) -> Entry:
     for number, line in enumerate(text.splitlines(), 1):
         if len(line) > LONGEST_LINE:
             raise TableError(
-                f"{file}:{number}: {len(line)} columns, wanted at most {LONGEST_LINE}: fold it with >-"
+                f"{file}:{number}: {len(line)} columns, wanted at most {LONGEST_LINE}: break it, a text with >-"
             )
     try:
         node = yaml.compose(text, Loader=_LOADER)

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 from .reader import ROOT, Entry, Location, Text
 from .schema import Argument, Schema
 
+_COMMON_KEYS = ("op", "family", "module", "variants", "aliases", "special", "number_as_tensor")
 MODULES = ("linalg", "fft", "special", "nn")
 VARIANTS = ("function", "method", "inplace", "out", "cpp")
 _CALL = re.compile(r"(\w+)\((.*)\)")
@@ -55,7 +56,7 @@ class Formula:
 @dataclass(frozen=True, kw_only=True)
 class Row(ABC):
     family: ClassVar[str]
-    # Its keys beside COMMON_KEYS; of `one_of`, exactly one must be there.
+    # Its keys beside _COMMON_KEYS; of `one_of`, exactly one must be there.
     required: ClassVar[tuple[str, ...]] = ()
     one_of: ClassVar[tuple[str, ...]] = ()
     optional: ClassVar[tuple[str, ...]] = ()
@@ -78,11 +79,11 @@ class Row(ABC):
     formulas: tuple[Formula, ...] = ()
     node: str = ""  # the name of its node in the graph, where it has formulas
 
-    COMMON_KEYS: ClassVar[tuple[str, ...]] = (
-        "op", "family", "variants", "module", "aliases", "special", "number_as_tensor",
-    )  # fmt: skip
-
     # ---- reading ----
+
+    @classmethod
+    def keys(cls) -> tuple[str, ...]:
+        return (*_COMMON_KEYS, *cls.required, *cls.one_of, *cls.optional)
 
     @classmethod
     def part(cls, entry: Entry, schema: Schema) -> dict[str, Any]:
@@ -269,7 +270,7 @@ def read_cell(entry: Entry, key: str, schema: Schema) -> Cell | None:
 def _vendor_call(entry: Entry, text: Text, schema: Schema) -> VendorCall:
     match = _CALL.fullmatch(text)
     if not match:
-        entry.fail(f"{str(text)!r}: wanted a call such as aclnnAdd(self, other, alpha, out)", text)
+        entry.fail(f"{text!r}: wanted a call such as aclnnAdd(self, other, alpha, out)", text)
     function, arguments = match[1], tuple(a.strip() for a in match[2].split(",") if a.strip())
     known = [*schema.names, *(r.name for r in schema.returns)]
     for argument in arguments:

@@ -48,21 +48,17 @@ def _family(entry: Entry, head: Entry) -> type[Row]:
 
 
 def _check_keys(entry: Entry, family: type[Row]) -> None:
-    known = (*family.COMMON_KEYS, *family.required, *family.one_of, *family.optional)
+    name, known = family.family, family.keys()
     for key in entry:
         if key not in known:
-            every = {
-                k
-                for cls in (*FAMILIES.values(), *OWN_KEY.values())
-                for k in (*cls.required, *cls.one_of, *cls.optional)
-            }
-            what = f"family {family.family} has no key {key!r}" if key in every else f"unknown key {key!r}"
-            entry.fail(f"{what}; known: {', '.join(known)}", key)
-    for key in family.required:
-        if not entry.text(key):
-            entry.fail(f"family {family.family} wants {key}:")
+            elsewhere = any(key in other.keys() for other in (*FAMILIES.values(), *OWN_KEY.values()))
+            problem = f"family {name} has no key {key!r}" if elsewhere else f"unknown key {key!r}"
+            entry.fail(f"{problem}; known: {', '.join(known)}", key)
+    for wanted in family.required:
+        if not entry.text(wanted):
+            entry.fail(f"family {name} wants {wanted}:")
     if family.one_of and sum(key in entry for key in family.one_of) != 1:
-        entry.fail(f"family {family.family} wants one of {' and '.join(f'{key}:' for key in family.one_of)}")
+        entry.fail(f"family {name} wants either {' or '.join(f'{key}:' for key in family.one_of)}")
 
 
 def _check_native(entry: Entry, schema: Schema) -> None:
@@ -81,7 +77,7 @@ def _rows(entry: Entry, head: Entry, area: str) -> Iterator[Row]:
     if family.in_cpp:
         _check_native(entry, schema)
     family.check(entry, schema)
-    entry = entry.over(head, (*family.COMMON_KEYS, *family.optional))
+    entry = entry.over(head, family.keys())
     module = entry.word("module", ("", *MODULES))
     common: dict[str, Any] = {
         "schema": schema,
