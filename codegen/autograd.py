@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from .row import ATTRIBUTE, Row
+from .cells import ATTRIBUTE
+from .row import Row
 from .schema import Argument
 from .schema_types import TENSORS
 

@@ -3,9 +3,10 @@ instantiations of the elementwise templates that both the CPU and the software N
 
 from __future__ import annotations
 
+from .cells import HandWritten, Substitute, VendorCall, vendor_operators
 from .dispatch import BANNER, with_tables
 from .families import Templated
-from .row import DeviceRow, HandWritten, Row, Substitute, VendorCall, areas, vendor_operators
+from .row import DeviceRow, Row, areas
 
 
 def kernel_instantiations(rows: list[Row], family: type[Templated]) -> str:

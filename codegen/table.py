@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from . import bindings, number_slots
+from .cells import read_formulas
 from .families import FAMILIES, OWN_KEY
 from .reader import ROOT, Entry, TableError, read
-from .row import MODULES, VARIANTS, Row, read_formulas
+from .row import MODULES, VARIANTS, Row
 from .schema import Schema, SchemaError, parse_schema
 
 # What a file may say for all of its rows; it holds for those whose family takes the key.

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from .. import schema_types
+from ..cells import VendorCall, read_cell
 from ..reader import Entry
-from ..row import VendorCall, read_cell
 from ..schema import Argument, Schema
 from .fresh import Fresh
 
@@ -46,7 +46,7 @@ class Templated(Fresh):
         return f"infer::Rule::{_RULES[self.dtype]}"
 
     @property
-    def cpu_declaration(self) -> str | None:
+    def cpu_declaration(self) -> None:
         return None
 
     @property
@@ -160,6 +160,10 @@ class Binary(Elementwise):
         named = "Scalar" if self.schema.overload.startswith("Tensor") or "scalar" in entry else None
         overload = entry.text("scalar_overload") if "scalar_overload" in entry else named
         if overload is None:
+            if "scalar" in entry:
+                entry.fail(
+                    "scalar: is for the overload with a number, which scalar_overload: denies", "scalar"
+                )
             return None
         first, second, *rest = self.schema.arguments
         number = Argument(second.name, schema_types.SCALAR)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from .. import autograd, bindings, dispatch
 from ..reader import Entry
@@ -19,14 +18,12 @@ class Kernel(Fresh):
     one_of = ("cpu", "any_device")
     optional = ("npu", "check", "reads_ahead", "grad")
 
-    infer: str  # its shape rule, of csrc/infer
-
-    @classmethod
-    def part(cls, entry: Entry, schema: Schema) -> dict[str, Any]:
-        return super().part(entry, schema) | {"infer": entry.text("infer")}
-
     def shape_rule(self, outputs: str) -> str:
         return f"{self.infer}({', '.join([*self.values, outputs])})"
+
+
+def _written(schema: Schema) -> list[str]:
+    return [a.name for a in schema.arguments if a.mutable and a.alias == schema.returns[0].alias]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,25 +34,16 @@ class InPlace(DeviceRow):
     one_of = ("cpu", "any_device")
     optional = ("npu", "infer", "grad")
 
-    infer: str | None = None  # checks the arguments
-
-    @classmethod
-    def part(cls, entry: Entry, schema: Schema) -> dict[str, Any]:
-        return super().part(entry, schema) | {"infer": entry.text("infer")}
-
     @classmethod
     def check(cls, entry: Entry, schema: Schema) -> None:
         super().check(entry, schema)
-        written = [a.name for a in schema.arguments if a.mutable and a.alias == schema.returns[0].alias]
-        if len(schema.returns) != 1 or len(written) != 1:
+        if len(schema.returns) != 1 or len(_written(schema)) != 1:
             entry.fail("family inplace wants Tensor(a!) of one argument and of the result", "op")
 
     @property
     def target(self) -> str:
         """The argument it writes and returns."""
-        return next(
-            a.name for a in self.schema.arguments if a.mutable and a.alias == self.schema.returns[0].alias
-        )
+        return _written(self.schema)[0]
 
     @property
     def results(self) -> tuple[Argument, ...]:
@@ -96,12 +84,6 @@ class Lists(DeviceRow):
     required = ("infer",)
     one_of = ("cpu", "any_device")
     optional = ("npu",)
-
-    infer: str  # checks the arguments
-
-    @classmethod
-    def part(cls, entry: Entry, schema: Schema) -> dict[str, Any]:
-        return super().part(entry, schema) | {"infer": entry.text("infer")}
 
     @classmethod
     def check(cls, entry: Entry, schema: Schema) -> None:

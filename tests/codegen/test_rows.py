@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from codegen import bindings, schema_types
 from codegen.__main__ import _outputs
-from codegen.row import HandWritten, Substitute, VendorCall
+from codegen.cells import HandWritten, Substitute, VendorCall
 from tables import load_table, refusal, rows
 
 ROOT = Path(__file__).resolve().parents[2]
