@@ -13,7 +13,7 @@ from .row import MODULES, Row, areas
 from .table import load_table
 
 
-def _outputs(rows: list[Row]) -> dict[str, str]:
+def outputs(rows: list[Row]) -> dict[str, str]:
     autocast.check(rows)
     files = {
         "ops/ops.h": dispatch.umbrella(rows),
@@ -41,6 +41,7 @@ def _outputs(rows: list[Row]) -> dict[str, str]:
             f"ops/{area}.h": dispatch.header(own),
             f"ops/{area}_tables.h": dispatch.tables_header(own),
             f"ops/{area}.cpp": dispatch.source(own, area),
+            f"infer/{area}.h": dispatch.rules_header(own),
             f"autograd/{area}.h": autograd.nodes_header(own),
             f"autograd/{area}.cpp": autograd.nodes_source(own, area),
             f"cpu/{area}.cpp": backends.cpu_source(own, area),
@@ -48,7 +49,7 @@ def _outputs(rows: list[Row]) -> dict[str, str]:
         }
     for family in TEMPLATED:
         files[f"kernels/{family.family}.cpp"] = backends.kernel_instantiations(rows, family)
-    return files
+    return {name: text for name, text in files.items() if text}
 
 
 def write_if_changed(path: Path, text: str) -> None:
@@ -63,7 +64,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="folder of the generated files")
     options = parser.parse_args()
     try:
-        files = _outputs(load_table())
+        files = outputs(load_table())
     except TableError as error:
         sys.exit(f"{error}")
     for name, text in files.items():

@@ -110,6 +110,22 @@ def tables_header(rows: list[Row]) -> str:
     ])  # fmt: skip
 
 
+def rules_header(rows: list[Row]) -> str:
+    """The area's rules of shapes; empty where it has none."""
+    rules = sorted({r.rule_declaration or "" for r in rows if isinstance(r, DeviceRow) and r.infer})
+    if not rules:
+        return ""
+    return "\n".join([
+        BANNER + "#pragma once\n",
+        '#include "infer/infer.h"\n',
+        "// Written by hand in csrc/infer/.",
+        "namespace mt::infer {\n",
+        *rules,
+        "\n}  // namespace mt::infer",
+        "",
+    ])  # fmt: skip
+
+
 def source(rows: list[Row], area: str) -> str:
     return "\n".join([
         BANNER,

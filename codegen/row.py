@@ -173,6 +173,12 @@ class DeviceRow(Row):
         """Of the CPU's kernel, where it is written by hand."""
         return f"void {self.cpu}({self.kernel_parameters});"
 
+    @property
+    def rule_declaration(self) -> str | None:
+        """Of its function of csrc/infer."""
+        outputs = (f"Output& {r.name}" for r in self.results)
+        return f"void {self.infer}({self.schema.parameters(*outputs)});" if self.infer else None
+
     def cpu_body(self) -> str:
         return f"  cpu::{self.cpu}({self.kernel_arguments});"
 

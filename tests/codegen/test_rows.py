@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from codegen import bindings, schema_types
-from codegen.__main__ import _outputs
+from codegen import bindings, dispatch, schema_types
+from codegen.__main__ import outputs
 from codegen.cells import HandWritten, Substitute, VendorCall
 from tables import load_table, refusal, rows
 
@@ -174,5 +174,28 @@ def test_what_a_node_keeps_of_a_span_is_a_copy():
     assert schema_types.named("int[2]").store("x") == "node->x_ = Dims(x);"
 
 
+def test_rules_of_shapes_are_declared_once_by_the_area_that_names_them(tmp_path):
+    text = """
+family: kernel
+ops:
+- op: a(Tensor self, int k=1) -> (Tensor values, Tensor indices)
+  infer: pick
+  cpu: a
+- op: b(Tensor self, int k) -> (Tensor values, Tensor indices)
+  infer: pick
+  cpu: b
+- op: c_(Tensor(a!) self, Scalar value) -> Tensor(a!)
+  family: inplace
+  infer: check_c
+  cpu: c
+"""
+    header = dispatch.rules_header(list(rows(tmp_path, sort=text).values()))
+    declared = [line for line in header.splitlines() if line.startswith("void")]
+    assert declared == [
+        "void check_c(const Tensor& self, const Scalar& value);",
+        "void pick(const Tensor& self, int64_t k, Output& values, Output& indices);",
+    ]
+
+
 def test_the_generator_writes_the_same_files_every_time():
-    assert _outputs(load_table()) == _outputs(load_table())
+    assert outputs(load_table()) == outputs(load_table())
