@@ -6,7 +6,7 @@ import pytest
 from codegen import bindings, dispatch, schema_types
 from codegen.__main__ import outputs
 from codegen.cells import HandWritten, Substitute, VendorCall
-from tables import load_table, refusal, rows
+from small_tables import load_table, refusal, rows
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -2,7 +2,7 @@
 
 import pytest
 from codegen import __main__ as command
-from tables import load_table, refusal, table
+from small_tables import load_table, refusal, table
 
 ADD = """
 family: binary
