@@ -7,11 +7,11 @@
 # "No such file". See docs/decisions/0001-include-trees.md.
 
 # mt_library(name DIR <folder of csrc/> [USES <targets>] [GENERATED <folders of build/generated/>]
-#            [LINKS <other libraries>])
+#            [PRECOMPILED <headers>] [LINKS <other libraries>])
 # Builds every .cpp of the folder and of the generated folders. USES are other mt_library targets: they are linked
 # and their folders become visible, with everything that they use in turn.
 function(mt_library name)
-  cmake_parse_arguments(ARG "" "DIR" "USES;GENERATED;LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "" "DIR" "USES;GENERATED;PRECOMPILED;LINKS" ${ARGN})
 
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/csrc/${ARG_DIR}/*.cpp")
   foreach(folder IN LISTS ARG_GENERATED)
@@ -32,6 +32,7 @@ function(mt_library name)
     add_library(${name} STATIC ${sources})
     target_include_directories(${name} PUBLIC "${tree}")
     target_link_libraries(${name} PUBLIC ${ARG_USES} ${ARG_LINKS})
+    mt_precompile(${name} ${ARG_PRECOMPILED})
   else()
     # A folder of headers only.
     add_library(${name} INTERFACE)

@@ -2,6 +2,7 @@
 
 #include <unordered_map>
 
+#include "base/per_thread.h"
 #include "core/thread_state.h"
 #include "generated/ops/copy.h"
 
@@ -48,8 +49,8 @@ State::~State() {
 }
 
 State& state() {
-  static thread_local State own;
-  return own;
+  static constinit PerThread<State> own;
+  return *own;
 }
 
 Cast::Cast(const char* op, Policies policies, std::initializer_list<const Tensor*> tensors,

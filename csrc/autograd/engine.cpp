@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "autograd/accumulate.h"
+#include "base/per_thread.h"
 #include "core/observe.h"
 #include "core/warn.h"
 #include "generated/ops/ops.h"
@@ -33,19 +34,19 @@ struct Lists {
 
   void clear() { visited.clear(), ready.clear(), roots.clear(), in.clear(), out.clear(); }
 };
-thread_local std::unique_ptr<Lists> t_lists;
+constinit PerThread<std::unique_ptr<Lists>> t_lists;
 
 class Pass {
  public:
   explicit Pass(const BackwardOptions& options)
       : options_(options),
         embedded_(g_embedded, std::try_to_lock),
-        lists_(t_lists ? std::move(t_lists) : std::make_unique<Lists>()) {}
+        lists_(*t_lists ? std::move(*t_lists) : std::make_unique<Lists>()) {}
   ~Pass() {
     if (embedded_)
       for (Node* node : visited_) node->pass.reset();
     lists_->clear();
-    t_lists = std::move(lists_);
+    *t_lists = std::move(lists_);
   }
 
   void add_root(const Tensor& root, const Tensor& grad);

@@ -1,7 +1,8 @@
 // Exceptions that carry PyTorch's exception types across the C++/Python boundary.
 #pragma once
 
-#include <sstream>
+#include <initializer_list>
+#include <ostream>
 #include <stdexcept>
 #include <string>
 
@@ -28,16 +29,38 @@ class Error : public std::runtime_error {
   ErrorKind kind_;
 };
 
+// A part of a message: anything that has an operator<<. Only a pointer and a function, so that the many messages of
+// the project cost little to compile.
+class TextPart {
+ public:
+  TextPart(const char* text) : value_(text), write_(write_text) {}
+  template <class T>
+  TextPart(const T& value) : value_(&value), write_(write<T>) {}
+
+  void write_to(std::ostream& out) const { write_(out, value_); }
+
+ private:
+  template <class T>
+  static void write(std::ostream& out, const void* value) {
+    out << *static_cast<const T*>(value);
+  }
+  static void write_text(std::ostream& out, const void* text);
+
+  const void* value_;
+  void (*write_)(std::ostream& out, const void* value);
+};
+
+std::string joined(std::initializer_list<TextPart> parts);
+[[noreturn]] void fail_with(ErrorKind kind, std::initializer_list<TextPart> parts);
+
 template <class... Parts>
 std::string join_text(const Parts&... parts) {
-  std::ostringstream out;
-  (out << ... << parts);
-  return out.str();
+  return joined({TextPart(parts)...});
 }
 
 template <class... Parts>
 [[noreturn, gnu::cold, gnu::noinline]] void fail(ErrorKind kind, const Parts&... parts) {
-  throw Error(kind, join_text(parts...));
+  fail_with(kind, {TextPart(parts)...});
 }
 
 // check(condition, "parts of", " a message") throws RuntimeError, as PyTorch's TORCH_CHECK does.

@@ -146,7 +146,7 @@ void add_devices(nb::module_& m) {
       "Makes the device ready and current for AscendCL on this thread; returns its context and default "
       "stream.");
   m.def(
-      "active_device", [] { return npu::t_acl_device; },
+      "active_device", [] { return thread_state().active_npu; },
       "AscendCL's device on this thread; -1 for none yet.");
   m.def("current_device", [] { return npu::npu().current_device(); });
   m.def("set_device", [](int device) { npu::npu().set_device(device); });

@@ -1,5 +1,6 @@
 // torch.autograd.Function, saved tensor hooks and anomaly mode: the parts of autograd whose content is Python.
 #include "autograd/engine.h"
+#include "base/per_thread.h"
 #include "bindings/casters.h"
 #include "bindings/node_object.h"
 #include "bindings/parser.h"
@@ -186,21 +187,21 @@ struct PackerStack {
   std::vector<std::unique_ptr<PythonPacker>> packers;
   std::string disabled;  // why hooks may not be used now
 };
-thread_local PackerStack t_packers;
+constinit PerThread<PackerStack> t_packers;
 
 void push_packer(nb::object pack, nb::object unpack) {
-  MT_CHECK(t_packers.disabled.empty(), t_packers.disabled);
+  MT_CHECK(t_packers->disabled.empty(), t_packers->disabled);
   auto packer = std::make_unique<PythonPacker>();
   packer->pack_hook = std::move(pack);
   packer->unpack_hook = std::move(unpack);
   thread_state().packer = static_cast<autograd::SavedTensorPacker*>(packer.get());
-  t_packers.packers.push_back(std::move(packer));
+  t_packers->packers.push_back(std::move(packer));
 }
 void pop_packer() {
-  t_packers.packers.pop_back();
-  thread_state().packer = t_packers.packers.empty()
+  t_packers->packers.pop_back();
+  thread_state().packer = t_packers->packers.empty()
                               ? nullptr
-                              : static_cast<autograd::SavedTensorPacker*>(t_packers.packers.back().get());
+                              : static_cast<autograd::SavedTensorPacker*>(t_packers->packers.back().get());
 }
 
 // ---- anomaly mode ----
@@ -244,8 +245,8 @@ void init_python_node(nb::module_& m) {
   m.def("_push_saved_tensors_hooks", push_packer);
   m.def("_pop_saved_tensors_hooks", pop_packer);
   m.def("_disable_saved_tensors_hooks", [](std::string why) {
-    MT_CHECK(t_packers.packers.empty() || why.empty(), why);
-    return std::exchange(t_packers.disabled, std::move(why));
+    MT_CHECK(t_packers->packers.empty() || why.empty(), why);
+    return std::exchange(t_packers->disabled, std::move(why));
   });
   autograd::g_anomaly.capture_stack = python_stack;
   autograd::g_anomaly.report = report_anomaly;

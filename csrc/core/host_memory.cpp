@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/per_thread.h"
 
 namespace mt {
 namespace {
@@ -53,23 +54,21 @@ void* system_allocate(size_t bytes) {
 
 struct ThreadStateOwner {
   ThreadState state;
+  ThreadStateOwner() { t_thread_state = &state; }
   ~ThreadStateOwner() {
     for (int slot = 0; slot < kSmallClasses; ++slot)
       for (FreeBlock* block = state.small.head[slot]; block;) std::free(std::exchange(block, block->next));
-    // Destructors that run later in this thread's exit still free and allocate: give them fresh lists
-    // that are never returned, rather than a dangling pointer.
-    t_thread_state = new ThreadState;
+    t_thread_state = nullptr;
   }
 };
 
 }  // namespace
 
-thread_local ThreadState* t_thread_state = nullptr;
+constinit thread_local ThreadState* t_thread_state = nullptr;
 
 ThreadState& create_thread_state() {
-  thread_local ThreadStateOwner owner;
-  if (!t_thread_state) t_thread_state = &owner.state;
-  return *t_thread_state;
+  static constinit PerThread<ThreadStateOwner> owner;
+  return owner->state;
 }
 
 void* host_allocate_slow(size_t bytes) {

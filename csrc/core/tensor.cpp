@@ -8,8 +8,6 @@ namespace mt {
 namespace {
 
 std::atomic<DType> g_default_dtype{DType::float32};
-// Of the thread, as `with torch.device(...)` is. Initial-exec for the reason given in thread_state.h.
-constinit thread_local Device t_default_device __attribute__((tls_model("initial-exec"))){DeviceType::cpu};
 
 TensorImpl* new_impl(StorageRef&& storage, DType dtype, size_t ndim) {
   auto* impl = new (host_allocate(sizeof(TensorImpl))) TensorImpl;
@@ -239,7 +237,7 @@ void set_default_dtype(DType dtype) {
   MT_CHECK_AS(type, is_floating(dtype), "only floating-point types are supported as the default type");
   g_default_dtype = dtype;
 }
-Device default_device() { return t_default_device; }
-void set_default_device(Device device) { t_default_device = device; }
+Device default_device() { return thread_state().default_device; }
+void set_default_device(Device device) { thread_state().default_device = device; }
 
 }  // namespace mt

@@ -1,8 +1,10 @@
-// Per-thread modes and caches behind one initial-exec pointer (a larger thread-local block would not load
-// into a process that is already running; a dynamic one costs ten times as much to read).
+// Per-thread modes and caches, read by every operator: behind a pointer of their own (Note [Thread-locals] in
+// base/per_thread.h).
 #pragma once
 
 #include <cstddef>
+
+#include "core/device.h"
 
 namespace mt {
 
@@ -27,12 +29,14 @@ struct ThreadState {
   void* packer = nullptr;         // autograd::SavedTensorPacker of saved_tensors_hooks
   bool destroying_nodes = false;  // see GraphNode::destroy
   void* dead_nodes = nullptr;
+  Device default_device{DeviceType::cpu};  // of `with torch.device(...)` and set_default_device
   int current_npu = 0;         // index of the current accelerator device
   void* npu_stream = nullptr;  // handle of the current stream on that device, null = default
+  int active_npu = -1;         // the device that the vendor's library has current on this thread; -1: none yet
   SmallLists small;
 };
 
-extern thread_local ThreadState* t_thread_state __attribute__((tls_model("initial-exec")));
+extern constinit thread_local ThreadState* t_thread_state __attribute__((tls_model("initial-exec")));
 ThreadState& create_thread_state();
 
 inline ThreadState& thread_state() {

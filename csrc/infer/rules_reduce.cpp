@@ -1,5 +1,4 @@
 #include <cmath>
-#include <sstream>
 
 #include "infer/infer.h"
 
@@ -33,9 +32,7 @@ void check_deviation(const char* name, const Tensor& self) {
 std::string ord_text(const Scalar& ord) {
   const double value = ord.to<double>();
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
-  std::ostringstream text;
-  text << value;
-  return text.str();
+  return join_text(value);
 }
 
 }  // namespace

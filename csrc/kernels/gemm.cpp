@@ -41,7 +41,7 @@ int64_t parts_of(int64_t length, int64_t part) { return (length + part - 1) / pa
 int64_t round_up(int64_t length, int64_t unit) { return parts_of(length, unit) * unit; }
 
 // What all threads of a product read, and what a thread packs for itself.
-thread_local ThreadBuffer shared_buffer, own_buffer;
+constinit PerThread<ThreadBuffer> shared_buffer, own_buffer;
 
 template <class T>
 class Product {
@@ -118,7 +118,7 @@ class Product {
     const int64_t columns = slab.end_column - slab.column, padded = round_up(columns, tiles_.narrow);
     const int64_t panels = parts_of(columns, tiles_.columns);
     const int64_t slices = parts_of(slab.end_row - slab.row, depth_);
-    T* packed = shared_buffer.room<T>(padded * (slab.end_row - slab.row));
+    T* packed = shared_buffer->room<T>(padded * (slab.end_row - slab.row));
     // The panels of a slice lie one after the other, then those of the next slice.
     const auto place = [&](int64_t at, int64_t index, int64_t length) {
       return packed + (at - slab.row) * padded + index * tiles_.columns * length;
@@ -134,7 +134,7 @@ class Product {
         std::clamp<int64_t>(parts_of(wanted, blocks), 1, std::max<int64_t>(1, panels / kGroupPanels));
     for_pieces(blocks * groups, [&](int64_t i) {
       const int64_t row = i % blocks * height, end_row = std::min(m_, row + height), group = i / blocks;
-      T* rows = rows_in_place_ ? nullptr : own_buffer.room<T>(height * depth_);
+      T* rows = rows_in_place_ ? nullptr : own_buffer->room<T>(height * depth_);
       for (int64_t at = slab.row; at < slab.end_row; at += depth_) {
         const int64_t length = std::min(depth_, slab.end_row - at);
         if (!rows_in_place_) pack_rows(row, end_row, at, length, rows);
@@ -152,7 +152,7 @@ class Product {
   }
 
   void few_rows(Slab slab) const {
-    T* packed = rows_in_place_ ? nullptr : shared_buffer.room<T>(m_ * (slab.end_row - slab.row));
+    T* packed = rows_in_place_ ? nullptr : shared_buffer->room<T>(m_ * (slab.end_row - slab.row));
     if (packed) {
       for_pieces(parts_of(slab.end_row - slab.row, depth_), [&](int64_t i) {
         const int64_t at = slab.row + i * depth_;
@@ -168,7 +168,7 @@ class Product {
       const Panel columns = panel_of(slab, i * vectors / panels, (i + 1) * vectors / panels);
       const bool in_place =
           m_ <= kRows && b_.column_stride == 1 && b_.dtype == dtype_of<T> && columns.count == columns.width;
-      T* copy = own_buffer.room<T>(columns.width * depth_);
+      T* copy = own_buffer->room<T>(columns.width * depth_);
       for (int64_t at = slab.row; at < slab.end_row; at += depth_) {
         const int64_t length = std::min(depth_, slab.end_row - at);
         Columns right{copy, columns.width, copy, 0};

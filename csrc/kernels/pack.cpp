@@ -102,8 +102,8 @@ void pack_converted(DType dtype, const char* source, int64_t lane_stride, int64_
     }
     return;
   }
-  thread_local ThreadBuffer buffer;
-  T* converted = buffer.room<T>(lanes * length);
+  static constinit PerThread<ThreadBuffer> buffer;
+  T* converted = buffer->room<T>(lanes * length);
   for (int64_t r = 0; r < lanes; ++r) {
     convert(source + r * lane_stride * size, step * size, reinterpret_cast<char*>(converted + r * length),
             line, length);

@@ -15,11 +15,12 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/per_thread.h"
 
 namespace mt::kernels {
 namespace {
 
-thread_local bool inside_region = false;
+constinit PerThread<bool> inside_region;
 
 // How many processors this process may use.
 int processors() {
@@ -65,9 +66,9 @@ struct Job {
   std::exception_ptr error;
 
   void work(int thread) {
-    inside_region = true;
+    *inside_region = true;
     for (int i = 0; i < count; ++i) take(shares[(thread + i) % count]);
-    inside_region = false;
+    *inside_region = false;
   }
 
  private:
@@ -198,7 +199,7 @@ Shared& shared_pool() {
     // Threads do not survive a fork: the child forgets the pool (its locks may be held) and starts its own.
     pthread_atfork(nullptr, nullptr, [] {
       shared = new Shared;
-      inside_region = false;
+      *inside_region = false;
     });
   });
   return *shared;
@@ -221,13 +222,13 @@ void set_num_threads(int count) {
   thread_count.store(count);
 }
 
-bool in_parallel_region() { return inside_region; }
+bool in_parallel_region() { return *inside_region; }
 
 void detail::parallel_for(int64_t begin, int64_t end, int64_t grain, RangeFunction function, void* callable) {
   const int64_t length = end - begin;
   const int64_t most = (length + grain - 1) / std::max<int64_t>(grain, 1);
   const int threads = int(std::min<int64_t>(get_num_threads(), most));
-  if (threads > 1 && !inside_region) {
+  if (threads > 1 && !*inside_region) {
     Shared& state = shared_pool();
     std::unique_lock lock(state.busy, std::try_to_lock);
     if (lock.owns_lock()) {

@@ -20,7 +20,7 @@ constexpr int64_t kRowsTogether = 8;                  // as many as a tile takes
 constexpr int64_t kWorkPerThread = int64_t(1) << 20;  // multiplications worth waking a thread for
 
 // Packed weights; kept between calls.
-thread_local ThreadBuffer packed_memory;
+constinit PerThread<ThreadBuffer> packed_memory;
 
 // Rows [first, end) of a step. Row 0 of the step is row `at` of what has a row for every step, and row 0 of the step
 // before is row `before`; -1 where these rows begin, so that their state is the first one.
@@ -218,7 +218,7 @@ void lstm_layer(const View& input, const View& hidden, const View& cell, const R
     input_product(x, weight_ih, walk.rows(), wide, kept.data(), wide);
     const std::vector<C> bias = joined_bias<C>(weights, wide);
     const auto product = forward_product(weight_hh.data(), wide, width, steps,
-                                         packed_memory.room<C>(PackedColumns<C>::room(width, wide)));
+                                         packed_memory->room<C>(PackedColumns<C>::room(width, wide)));
     walk.visit_all(walk.rows() * width * wide, false, [&](const StepRows& rows) {
       C* now = kept.data() + rows.row() * wide;
       product.multiply(state_before(rows, out.data(), h.data(), width), width, rows.count(), C(1), now, wide);
@@ -248,7 +248,7 @@ void lstm_layer_backward(const View* grad_output, const View* grad_last_hidden, 
     // For each sequence, so that the sums do not depend on the number of threads.
     std::vector<C> totals(size_t(walk.batch() * wide), C(0));
     const auto product = backward_product(weight.data(), wide, width, steps,
-                                          packed_memory.room<C>(PackedColumns<C>::room(wide, width)));
+                                          packed_memory->room<C>(PackedColumns<C>::room(wide, width)));
     walk.visit_all(walk.rows() * width * wide, true, [&](const StepRows& rows) {
       C* now = to_gates.data() + rows.row() * wide;
       C* state = to_hidden.data() + rows.first * width;
@@ -276,7 +276,7 @@ void gru_layer(const View& input, const View& hidden, const RecurrentWeights& we
     const DenseOutput<C> out(output), again(states), kept(gates), h_end(last_hidden);
     input_product(x, weight_ih, walk.rows(), 3 * width, kept.data(), wide);
     const std::vector<C> bias = gru_bias<C>(weights, width);
-    C* memory = packed_memory.room<C>(PackedColumns<C>::room(width, 2 * width) +
+    C* memory = packed_memory->room<C>(PackedColumns<C>::room(width, 2 * width) +
                                       PackedColumns<C>::room(width, width));
     const auto to_gates = forward_product(weight_hh.data(), 2 * width, width, steps, memory);
     const auto to_fresh = forward_product(weight_hh.data() + 2 * width * width, width, width, steps,
@@ -308,7 +308,7 @@ void gru_layer_backward(const View* grad_output, const View* grad_last_hidden, c
     const OutputGradient<C> from(grad_output, width);
     fill_from(grad_last_hidden, to_hidden);
     const auto product = backward_product(weight.data(), wide, width, steps,
-                                          packed_memory.room<C>(PackedColumns<C>::room(wide, width)));
+                                          packed_memory->room<C>(PackedColumns<C>::room(wide, width)));
     walk.visit_all(walk.rows() * width * wide, true, [&](const StepRows& rows) {
       C* now = to_gates.data() + rows.row() * wide;
       C* state = to_hidden.data() + rows.first * width;
@@ -333,7 +333,7 @@ void rnn_layer(const View& input, const View& hidden, const RecurrentWeights& we
     input_product(x, weight_ih, walk.rows(), width, out.data(), width);
     const std::vector<C> bias = joined_bias<C>(weights, width);
     const auto product = forward_product(weight_hh.data(), width, width, steps,
-                                         packed_memory.room<C>(PackedColumns<C>::room(width, width)));
+                                         packed_memory->room<C>(PackedColumns<C>::room(width, width)));
     walk.visit_all(walk.rows() * width * width, false, [&](const StepRows& rows) {
       C* now = out.data() + rows.row() * width;
       product.multiply(state_before<C>(rows, out.data(), h.data(), width), width, rows.count(), C(1), now,
@@ -358,7 +358,7 @@ void rnn_layer_backward(const View* grad_output, const View* grad_last_hidden, c
     const OutputGradient<C> from(grad_output, width);
     fill_from(grad_last_hidden, to_hidden);
     const auto product = backward_product(weight.data(), width, width, steps,
-                                          packed_memory.room<C>(PackedColumns<C>::room(width, width)));
+                                          packed_memory->room<C>(PackedColumns<C>::room(width, width)));
     walk.visit_all(walk.rows() * width * width, true, [&](const StepRows& rows) {
       C* now = to_gates.data() + rows.row() * width;
       PlainGates<C>::backward[cpu_level](out.data() + rows.row() * width, from.with(rows, to_hidden.data()),

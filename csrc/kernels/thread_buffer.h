@@ -1,4 +1,5 @@
-// Memory a thread keeps for the next call of a kernel, so that large blocks are not asked of the system every time.
+// Memory a thread keeps for the next call of a kernel, so that large blocks are not asked of the system every time:
+// a PerThread<ThreadBuffer>.
 #pragma once
 
 #include <sys/mman.h>
@@ -6,6 +7,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <new>
+
+#include "base/per_thread.h"
 
 namespace mt::kernels {
 

@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "base/error.h"
+#include "base/per_thread.h"
 #include "profiler/inputs.h"
 
 namespace mt::profiler {
@@ -53,26 +54,20 @@ struct OpenTask {
   Task task;
   DeviceTimes::Events events;
 };
-thread_local OpenTask t_task;
+constinit PerThread<OpenTask> t_task;
 
 bool runs_on_stream(TaskKind kind) {
   return kind == TaskKind::kernel || kind == TaskKind::copy || kind == TaskKind::fill ||
          kind == TaskKind::stream_wait;
 }
 
-// Initial-exec, as thread_state.h says: it is read several times per operator.
-thread_local ThreadBuffer* t_buffer __attribute__((tls_model("initial-exec"))) = nullptr;
-// Destructors of other thread-locals may still run operators when the buffer's owner is gone: they go unrecorded.
-thread_local bool t_ending = false;
-
 struct BufferOwner {
   std::shared_ptr<ThreadBuffer> buffer;
   ~BufferOwner() {
-    t_ending = true;
-    t_buffer = nullptr;
     if (buffer) buffer->finish();
   }
 };
+constinit PerThread<BufferOwner> t_owner;
 
 }  // namespace
 
@@ -135,7 +130,7 @@ Trace Recorder::stop(uint64_t session) {
     if (buffer->session() != session) continue;
     current_.threads.push_back(buffer->events());
     // Other threads let go of their chunks when they record again or end.
-    if (buffer.get() == t_buffer) buffer->reset(0);
+    if (buffer == t_owner->buffer) buffer->reset(0);
   }
   if (current_.options.tasks && device_.runtime()) current_.tasks = device_.finish();
   return std::move(current_);
@@ -152,22 +147,21 @@ void Recorder::collect(bool enable, bool ops, bool tasks) {
   if (tasks) tasks_.store(enable && device_.runtime(), std::memory_order_relaxed);
 }
 
-ThreadBuffer* Recorder::this_thread() { return t_buffer ? t_buffer : register_thread(); }
-
-ThreadBuffer* Recorder::register_thread() {
-  if (t_ending) return nullptr;
-  thread_local BufferOwner owner;
-  std::lock_guard guard(mutex_);
-  owner.buffer = std::make_shared<ThreadBuffer>(syscall(SYS_gettid), ++last_thread_);
-  buffers_.push_back(owner.buffer);
-  return t_buffer = owner.buffer.get();
+ThreadBuffer* Recorder::this_thread() {
+  BufferOwner& owner = *t_owner;
+  if (!owner.buffer) [[unlikely]] {
+    std::lock_guard guard(mutex_);
+    owner.buffer = std::make_shared<ThreadBuffer>(syscall(SYS_gettid), ++last_thread_);
+    buffers_.push_back(owner.buffer);
+  }
+  return owner.buffer.get();
 }
 
 ThreadBuffer* Recorder::joined_thread() {
   const uint64_t session = session_.load(std::memory_order_acquire);
   if (session == 0) return nullptr;
   ThreadBuffer* buffer = this_thread();
-  if (buffer) buffer->join(session);
+  buffer->join(session);
   return buffer;
 }
 
@@ -179,7 +173,6 @@ int64_t Recorder::read_memory(int npu) const {
 
 ThreadBuffer* Recorder::buffer_for_op() {
   ThreadBuffer* buffer = this_thread();
-  if (!buffer) return nullptr;
   // The session may have ended between the caller's look at g_observer and here. Its end() will come all the same.
   if (joined_thread() && ops_.load(std::memory_order_relaxed)) return buffer;
   buffer->push({nullptr, -1, true});
@@ -214,16 +207,12 @@ void Recorder::begin(const OpInfo& op, ObservedArguments arguments) {
 }
 
 void Recorder::end() {
-  ThreadBuffer* buffer = this_thread();
-  if (!buffer) return;
-  if (Event* event = buffer->pop_op()) close(*event);
+  if (Event* event = this_thread()->pop_op()) close(*event);
 }
 
 // The operators that are open all led to the node.
 void Recorder::node_made(uint64_t sequence) {
-  ThreadBuffer* buffer = this_thread();
-  if (!buffer) return;
-  const std::vector<ThreadBuffer::Open>& open = buffer->open();
+  const std::vector<ThreadBuffer::Open>& open = this_thread()->open();
   for (size_t i = open.size(); i-- > 0;) {
     Event* event = open[i].event;
     if (!event || event->kind == EventKind::run || event->kind == EventKind::visit) return;
@@ -274,7 +263,7 @@ OpenScope Recorder::begin_scope(std::string_view name, EventKind kind) {
 
 void Recorder::end_scope(const OpenScope& scope) {
   if (!scope.event) return;
-  if (t_buffer) t_buffer->remove(scope.event);
+  this_thread()->remove(scope.event);
   close(*scope.event);
 }
 
@@ -290,7 +279,7 @@ void Recorder::open_call(const char* name, const void* frame, int64_t start_ns) 
 }
 
 void Recorder::end_call(const void* frame) {
-  if (t_buffer) t_buffer->pop_call(frame, [this](Event& event) { close(event); });
+  this_thread()->pop_call(frame, [this](Event& event) { close(event); });
 }
 
 bool Recorder::wants_callers() {
@@ -331,11 +320,11 @@ void Recorder::memory_changed(const MemoryChange& change) {
 }
 
 bool Recorder::begin_task(const TaskInfo& info) {
-  if (t_task.open || !tasks_.load(std::memory_order_relaxed)) return false;
+  if (t_task->open || !tasks_.load(std::memory_order_relaxed)) return false;
   ThreadBuffer* buffer = joined_thread();
   if (!buffer) return false;
-  t_task.open = true;
-  t_task.session = session_.load(std::memory_order_relaxed);
+  t_task->open = true;
+  t_task->session = session_.load(std::memory_order_relaxed);
   const int64_t correlation = last_correlation_.fetch_add(1, std::memory_order_relaxed) + 1;
   int64_t awaited = -1;
   if (info.event) {
@@ -348,30 +337,29 @@ bool Recorder::begin_task(const TaskInfo& info) {
   event->number.store(correlation, std::memory_order_relaxed);
   event->npu.store(int8_t(info.device), std::memory_order_relaxed);
   buffer->push({event, index, true});
-  t_task.task = {info.kind,  info.call,   info.name, info.device,      runtime::StreamHandle(info.stream),
+  t_task->task = {info.kind,  info.call,   info.name, info.device,      runtime::StreamHandle(info.stream),
                  info.bytes, correlation, awaited,   buffer->number(), event->parent};
-  t_task.events = runs_on_stream(info.kind) ? device_.begin(info) : DeviceTimes::Events{};
-  event->start_ns = t_task.task.launch_ns = now_ns();
+  t_task->events = runs_on_stream(info.kind) ? device_.begin(info) : DeviceTimes::Events{};
+  event->start_ns = t_task->task.launch_ns = now_ns();
   buffer->publish();
   return true;
 }
 
 void Recorder::end_task() {
-  ThreadBuffer* buffer = this_thread();
-  Event* event = buffer ? buffer->pop_op() : nullptr;
+  Event* event = this_thread()->pop_op();
   if (event) close(*event);
-  Task& task = t_task.task;
-  const bool recorded = event && t_task.session == session_.load(std::memory_order_relaxed);
+  Task& task = t_task->task;
+  const bool recorded = event && t_task->session == session_.load(std::memory_order_relaxed);
   if (!recorded) {
-    device_.give_back(task.device, t_task.events);
+    device_.give_back(task.device, t_task->events);
   } else if (runs_on_stream(task.kind)) {
-    device_.end(task, t_task.events);
+    device_.end(task, t_task->events);
   } else if (task.kind != TaskKind::record_event) {
     task.start_ns = event->start_ns;
     task.end_ns = event->end_ns.load(std::memory_order_relaxed);
     device_.add(task);
   }
-  t_task.open = false;
+  t_task->open = false;
 }
 
 // What is open on this thread runs on the NPU, as far as it is not known to already. Whoever learns it tells all

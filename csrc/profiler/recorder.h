@@ -107,7 +107,6 @@ class Recorder final : public Observer {
  private:
   Recorder() = default;
   ThreadBuffer* this_thread();
-  ThreadBuffer* register_thread();
   // The thread's buffer, ready for the running session; null when none runs.
   ThreadBuffer* joined_thread();
   // A buffer for an operator or node, whose end will come whatever happens; null when it is not recorded.

@@ -1,5 +1,6 @@
 """Programs written for torch_npu, run as they are: the NPU's losses are the CPU's, step by step."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -76,3 +77,10 @@ def test_two_processes_train_together(run_on_both) -> None:
     npu, cpu = run_on_both("ddp", devices=("hccl", "gloo"), SOFTNPU_DEVICES="2")
     assert npu["weights_agree"]
     assert_close(npu["losses"], cpu["losses"], 1e-4)
+
+
+@pytest.mark.parametrize("order", [("torch_npu", "mindtorch_v2"), ("mindtorch_v2", "torch_npu")])
+def test_both_packages_use_the_npu_of_one_process(run_program, order: tuple[str, str]) -> None:
+    source = Path(__file__).resolve().parents[2] / "src"
+    path = os.pathsep.join([str(source), os.environ.get("PYTHONPATH", "")])
+    assert run_program("beside_mindtorch", *order, PYTHONPATH=path)["sums"] == [2.0 * 32**3] * 3

@@ -32,7 +32,7 @@ void copy_within(Storage& to, const Storage& from, size_t nbytes) {
 Device resolve(Device device) {
   const int index = device.index < 0 ? thread_state().current_npu : device.index;
   // Also after a fork: the thread has no device then, and opening says why.
-  if (t_acl_device != index) [[unlikely]]
+  if (thread_state().active_npu != index) [[unlikely]]
     activate_slowly(index);
   return {DeviceType::npu, int8_t(index)};
 }

@@ -7,12 +7,12 @@
 
 #include "backends/npu/launch_log.h"
 #include "base/error.h"
+#include "base/per_thread.h"
 #include "core/observe_task.h"
 #include "core/warn.h"
 
 namespace mt::npu {
 
-thread_local int t_acl_device __attribute__((tls_model("initial-exec"))) = -1;
 bool g_launch_blocking = false;
 std::atomic<SyncDebugMode> g_sync_debug_mode{SyncDebugMode::off};
 std::array<std::atomic<void*>, kMaxDevices> g_default_streams{};
@@ -23,20 +23,9 @@ HostHooks g_hooks;
 std::atomic<bool> g_forked{false};
 
 // Current streams of the devices that are not current on this thread; the current one's is in ThreadState.
-thread_local std::array<void*, kMaxDevices>* t_streams = nullptr;
-struct StreamsOwner {
-  ~StreamsOwner() {
-    delete t_streams;
-    t_streams = nullptr;
-  }
-};
+constinit PerThread<std::array<void*, kMaxDevices>> t_parked;
 
-void*& parked_stream(int device) {
-  thread_local StreamsOwner owner;
-  if (!t_streams) t_streams = new std::array<void*, kMaxDevices>{};
-  (void)owner;
-  return (*t_streams)[size_t(device)];
-}
+void*& parked_stream(int device) { return (*t_parked)[size_t(device)]; }
 
 bool is_set(const char* variable) {
   const char* value = std::getenv(variable);
@@ -47,7 +36,7 @@ bool is_set(const char* variable) {
 void after_fork() {
   if (!npu().is_initialized()) return;
   g_forked = true;
-  t_acl_device = -1;
+  thread_state().active_npu = -1;
 }
 
 }  // namespace
@@ -93,9 +82,9 @@ void NpuRuntime::open(int device) {
   if (is_open(device)) return;
   std::lock_guard<std::mutex> guard(mutex_);
   if (is_open(device)) return;
-  const int previous = t_acl_device;
+  const int previous = thread_state().active_npu;
   check(acl().aclrtSetDevice(device), "aclrtSetDevice");
-  t_acl_device = device;
+  thread_state().active_npu = device;
   try {
     check(acl().aclrtGetCurrentContext(&contexts_[device]), "aclrtGetCurrentContext");
     aclrtStream stream = nullptr;
@@ -105,8 +94,8 @@ void NpuRuntime::open(int device) {
   } catch (const Error&) {
     // aclrtSetDevice counts its calls; the next attempt makes its own.
     acl().aclrtResetDevice(device);
-    t_acl_device = -1;
-    if (previous >= 0 && acl().aclrtSetDevice(previous) == 0) t_acl_device = previous;
+    thread_state().active_npu = -1;
+    if (previous >= 0 && acl().aclrtSetDevice(previous) == 0) thread_state().active_npu = previous;
     throw;
   }
 }
@@ -114,12 +103,12 @@ void NpuRuntime::open(int device) {
 void activate_slowly(int device) {
   NpuRuntime& runtime = npu();
   runtime.open(device);
-  if (t_acl_device == device) return;
+  if (thread_state().active_npu == device) return;
   check(acl().aclrtSetDevice(device), "aclrtSetDevice");
-  t_acl_device = device;
+  thread_state().active_npu = device;
 }
 
-void forget_active_device() { t_acl_device = -1; }
+void forget_active_device() { thread_state().active_npu = -1; }
 
 void* current_stream_slowly(int device) {
   npu().open(device);

@@ -125,11 +125,9 @@ class NpuRuntime final : public runtime::DeviceRuntime {
 
 NpuRuntime& npu();
 
-// The device AscendCL has current on this thread; -1: none yet. A forked child starts with -1.
-extern thread_local int t_acl_device __attribute__((tls_model("initial-exec")));
 void activate_slowly(int device);
 inline void activate(int device) {
-  if (t_acl_device != device) [[unlikely]]
+  if (thread_state().active_npu != device) [[unlikely]]
     activate_slowly(device);
 }
 // For code that changed the device of this thread behind our back.

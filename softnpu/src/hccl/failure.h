@@ -1,10 +1,10 @@
 // How an operation of a communicator fails: a code of HCCL's, and a message that says what was got and wanted.
 #pragma once
 
-#include <sstream>
 #include <stdexcept>
 #include <string>
 
+#include "base/error.h"
 #include "hccl_abi.h"
 
 namespace softnpu::hccl {
@@ -16,9 +16,7 @@ struct Failure : std::runtime_error {
 
 template <class... Parts>
 [[noreturn, gnu::cold, gnu::noinline]] void refuse(HcclResult code, const Parts&... parts) {
-  std::ostringstream text;
-  (text << ... << parts);
-  throw Failure(code, text.str());
+  throw Failure(code, mt::join_text(parts...));
 }
 
 }  // namespace softnpu::hccl

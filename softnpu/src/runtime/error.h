@@ -1,9 +1,9 @@
 // The error state of a thread: the last code (aclrtGetLastError) and message (aclGetRecentErrMsg).
 #pragma once
 
-#include <sstream>
 #include <string>
 
+#include "base/error.h"
 #include "runtime/export.h"
 
 namespace softnpu {
@@ -14,9 +14,7 @@ SOFTNPU_SHARED int record_failure(int code, const std::string& message);
 
 template <class... Parts>
 [[gnu::cold, gnu::noinline]] int fail(int code, const Parts&... parts) {
-  std::ostringstream text;
-  (text << ... << parts);
-  return record_failure(code, text.str());
+  return record_failure(code, mt::join_text(parts...));
 }
 
 }  // namespace softnpu
