@@ -2,6 +2,7 @@
 // receives of one stream make progress together.
 #include <vector>
 
+#include "base/per_thread.h"
 #include "hccl/call.h"
 #include "runtime/stream.h"
 
@@ -17,19 +18,19 @@ struct Group {
   int depth = 0;
   std::vector<Grouped> calls;
 };
-thread_local Group group;
+constinit mt::PerThread<Group> group;
 
 }  // namespace
 
-bool in_group() { return group.depth != 0; }
+bool in_group() { return group->depth != 0; }
 
 void add_to_group(aclrtStream stream, std::unique_ptr<Operation> operation) {
-  for (Grouped& earlier : group.calls) {
+  for (Grouped& earlier : group->calls) {
     if (earlier.stream == stream && earlier.operation->comm == operation->comm &&
         earlier.operation->merge(*operation))
       return;
   }
-  group.calls.push_back({stream, std::move(operation)});
+  group->calls.push_back({stream, std::move(operation)});
 }
 
 }  // namespace softnpu::hccl
@@ -39,16 +40,16 @@ using namespace softnpu::hccl;
 
 SOFTNPU_EXPORT HcclResult HcclGroupStart(void) {
   HCCL_ENTER(HcclGroupStart);
-  ++group.depth;
+  ++group->depth;
   return HCCL_SUCCESS;
 }
 
 SOFTNPU_EXPORT HcclResult HcclGroupEnd(void) {
   HCCL_ENTER(HcclGroupEnd);
   return guarded("HcclGroupEnd", [] {
-    if (group.depth == 0) refuse(HCCL_E_PARA, "there was no HcclGroupStart in this thread");
-    if (--group.depth != 0) return;
-    for (Grouped& call : std::exchange(group.calls, {})) {
+    if (group->depth == 0) refuse(HCCL_E_PARA, "there was no HcclGroupStart in this thread");
+    if (--group->depth != 0) return;
+    for (Grouped& call : std::exchange(group->calls, {})) {
       Stream* stream = stream_table().find(call.stream);
       if (stream == nullptr) {
         call.operation->comm->fail(HCCL_E_PARA,
