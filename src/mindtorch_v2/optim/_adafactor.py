@@ -46,7 +46,7 @@ class Adafactor(ListOptimizer):
 
     _kept = {"step": scalar("state_steps")}
 
-    def _new_state(self, param: torch.Tensor, group: dict[str, Any]) -> dict[str, Any] | None:
+    def _new_state(self, param: torch.Tensor, group: dict[str, Any]) -> dict[str, Any]:
         if param.is_complex():
             raise RuntimeError("Adafactor does not support complex parameters")
         if param.dim() <= 1:

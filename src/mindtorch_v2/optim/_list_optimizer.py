@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, ClassVar, TypeVar
 
 import mindtorch_v2 as torch
@@ -35,9 +36,6 @@ class Kept:
     start: Start
     is_number: bool = False
     when: str | None = None  # the option without which there is none
-
-    def wanted(self, group: Group) -> bool:
-        return self.when is None or bool(group[self.when])
 
 
 def zeros(argument: str, when: str | None = None) -> Kept:
@@ -66,14 +64,27 @@ class ListOptimizer(DeclaredOptimizer):
                     if not isinstance(entries[name], torch.Tensor):
                         entries[name] = counter(param, group, float(entries[name]))
 
-    def _new_state(self, param: torch.Tensor, group: Group) -> dict[str, Any] | None:
-        """What is kept for a parameter, before its first step; None if nothing is."""
-        return {name: kept.start(param, group) for name, kept in self._kept.items() if kept.wanted(group)}
+    def _new_state(self, param: torch.Tensor, group: Group) -> dict[str, Any]:
+        """What is kept for a parameter, before its first step."""
+        return {
+            name: kept.start(param, group)
+            for name, kept in self._kept.items()
+            if kept.when is None or group[kept.when]
+        }
+
+    def _states(self, params: Tensors, group: Group) -> list[Any]:
+        """The state of each parameter, made where there is none yet."""
+        states = list(map(self.state.get, params))
+        if not all(states):
+            for place, param in enumerate(params):
+                if not states[place]:
+                    self.state[param] = states[place] = self._new_state(param, group)
+        return states
 
     def _columns(self, states: list[Any], group: Group) -> dict[str, list[Any]]:
         """The lists that the function takes: one entry of the state of each parameter."""
         return {
-            kept.argument: [state[name] for state in states] if kept.wanted(group) else []
+            kept.argument: [state[name] for state in states] if kept.when is None or group[kept.when] else []
             for name, kept in self._kept.items()
         }
 
@@ -87,15 +98,7 @@ class ListOptimizer(DeclaredOptimizer):
             params, gradients = trainable(group)
             if not params:
                 continue
-            states = []
-            for param in params:
-                state = self.state.get(param)
-                if not state:
-                    state = self._new_state(param, group)
-                    if state is not None:
-                        self.state[param] = state
-                states.append(state)
-            self._update(params, gradients, states, group)
+            self._update(params, gradients, self._states(params, group), group)
         return loss
 
 
@@ -117,6 +120,7 @@ class _Call:
     namespace: dict[str, Any]
     name: str
     options: tuple[str, ...]
+    values: Callable[[Group], tuple[Any, ...]]
     parts: tuple[tuple[str, str, int], ...]
     scaling: tuple[str, ...]
     constants: dict[str, Any]
@@ -128,10 +132,12 @@ class _Call:
         known = {*options, *parts, *_SCALING, *_SEEN}
         if unknown := [name for name in names if name not in known]:
             raise TypeError(f"{function.__name__}() takes {unknown}, which are neither options nor state")
+        own = tuple(name for name in names if name in options)
         return cls(
             function.__globals__,
             function.__name__,
-            tuple(name for name in names if name in options),
+            own,
+            itemgetter(*own),
             tuple((name, *parts[name]) for name in names if name in parts),
             tuple(name for name in names if name in _SCALING),
             {name: _SEEN[name] for name in names if name in _SEEN and name not in options},
@@ -140,10 +146,11 @@ class _Call:
     def __call__(
         self, optimizer: Any, params: Tensors, gradients: Tensors, group: Group, columns: dict[str, list[Any]]
     ) -> None:
-        arguments = {name: group[name] for name in self.options}
+        arguments = {**columns, **self.constants}
+        arguments.update(zip(self.options, self.values(group), strict=True))
         for name, option, index in self.parts:
             arguments[name] = group[option][index]
         for name in self.scaling:
             arguments[name] = getattr(optimizer, name, None)
         # Looked up when called, so that programs may replace it.
-        self.namespace[self.name](params, gradients, **columns, **arguments, **self.constants)
+        self.namespace[self.name](params, gradients, **arguments)

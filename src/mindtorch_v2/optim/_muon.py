@@ -53,7 +53,7 @@ class Muon(ListOptimizer):
                         f"{param.size()}"
                     )
 
-    def _new_state(self, param: torch.Tensor, group: dict[str, Any]) -> dict[str, Any] | None:
+    def _new_state(self, param: torch.Tensor, group: dict[str, Any]) -> dict[str, Any]:
         if param.is_complex():
             raise RuntimeError("Muon does not support complex parameters")
         return super()._new_state(param, group)

@@ -36,15 +36,13 @@ class SGD(ListOptimizer):
         if options["nesterov"] and (options["momentum"] <= 0 or options["dampening"] != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
 
-    def _new_state(self, param: torch.Tensor, group: dict[str, Any]) -> dict[str, Any] | None:
-        return {} if group["momentum"] != 0 else None
+    def _states(self, params: Tensors, group: dict[str, Any]) -> list[Any]:
+        return super()._states(params, group) if group["momentum"] != 0 else []
 
     def _update(self, params: Tensors, gradients: Tensors, states: list[Any], group: dict[str, Any]) -> None:
-        buffers: Buffers = []
-        if group["momentum"] != 0:
-            buffers = [state.get("momentum_buffer") for state in states]
+        buffers: Buffers = [state.get("momentum_buffer") for state in states]
         self._function(self, params, gradients, group, {"momentum_buffer_list": buffers})
-        for state, buffer in zip(states, buffers, strict=False):
+        for state, buffer in zip(states, buffers, strict=True):
             state["momentum_buffer"] = buffer
 
 
