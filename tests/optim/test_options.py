@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+import typing
 from dataclasses import KW_ONLY
 
 import pytest
@@ -199,3 +200,9 @@ def test_a_program_may_replace_the_functional_form(monkeypatch):
     optimizer.param_groups[0]["params"][0].grad = torch.ones(2)
     optimizer.step()
     assert (seen["lr"], seen["beta1"], seen["beta2"], seen["max_exp_avg_sqs"]) == (0.25, 0.5, 0.75, [])
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_the_types_of_arguments_can_be_asked_for(name):
+    hints = typing.get_type_hints(getattr(optim, name).__init__)
+    assert hints["params"] == optim.optimizer.ParamsT and hints["lr"] == float | torch.Tensor

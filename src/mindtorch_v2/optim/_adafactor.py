@@ -10,7 +10,7 @@ import mindtorch_v2 as torch
 from . import _lists as lists
 from ._list_optimizer import ListOptimizer, scalar, step_of
 from ._lists import Tensors
-from ._options import Rate, declared, option, should_be, switch
+from ._options import DECOUPLED, Rate, declared, option, should_be, switch
 from .optimizer import counter, number, zeros_beside
 
 
@@ -39,7 +39,7 @@ class Adafactor(ListOptimizer):
         check=should_be("Clipping threshold d", ">=", 1),
         meaning="limits how large an update may be",
     )
-    weight_decay: float = option(default=0.0, check=should_be("weight_decay", ">=", 0))
+    weight_decay: float = option(default=0.0, check=should_be("weight_decay", ">=", 0), meaning=DECOUPLED)
     _: KW_ONLY
     foreach: bool | None = switch(default=None)
     maximize: bool = switch(default=False)

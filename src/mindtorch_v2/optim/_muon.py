@@ -11,7 +11,7 @@ from .._C import _functions
 from . import _lists as lists
 from ._list_optimizer import ListOptimizer, step_of, zeros
 from ._lists import Tensors
-from ._options import Rate, declared, option, should_be
+from ._options import DECOUPLED, Rate, declared, option, should_be
 
 EPS = 1e-7
 DEFAULT_A, DEFAULT_B, DEFAULT_C = 3.4445, -4.7750, 2.0315
@@ -28,7 +28,7 @@ class Muon(ListOptimizer):
     """For weight matrices of hidden layers; other parameters need another optimizer."""
 
     lr: Rate = option(default=1e-3, check=should_be("Learning rate", ">=", 0))
-    weight_decay: float = option(default=0.1, check=should_be("weight decay", ">=", 0))
+    weight_decay: float = option(default=0.1, check=should_be("weight decay", ">=", 0), meaning=DECOUPLED)
     momentum: float = option(default=0.95, check=should_be("momentum", ">=", 0))
     nesterov: bool = option(default=True)
     ns_coefficients: tuple[float, float, float] = option(

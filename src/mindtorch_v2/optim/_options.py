@@ -32,6 +32,7 @@ Rate: TypeAlias = float | torch.Tensor
 Check: TypeAlias = Callable[[str, Any], None]
 Class = TypeVar("Class", bound=type[Any])
 
+DECOUPLED = "how fast the parameters shrink, in learning rates"  # what a decoupled weight decay means
 # What options mean that several optimizers have.
 _MEANINGS = {
     "lr": "the learning rate; a tensor of one element may change between steps",
@@ -162,6 +163,9 @@ def _constructor(cls: Any, options: dict[str, Option]) -> Callable[..., None]:
     __init__.__qualname__ = f"{cls.__qualname__}.__init__"
     __init__.__module__ = cls.__module__
     __init__.__signature__ = signature  # type: ignore[attr-defined]
+    __init__.__annotations__ = {
+        place.name: place.annotation for place in [*signature.parameters.values()][1:]
+    }
     return __init__
 
 

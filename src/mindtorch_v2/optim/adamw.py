@@ -5,15 +5,13 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from ._options import declared, fixed, not_negative, option
+from ._options import DECOUPLED, declared, fixed, not_negative, option
 from .adam import Adam, adam
 
 
 @declared(last_in_signature="foreach capturable differentiable fused")
 class AdamW(Adam):
-    weight_decay: float = option(
-        default=1e-2, check=not_negative, meaning="how fast the parameters shrink, in learning rates"
-    )
+    weight_decay: float = option(default=1e-2, check=not_negative, meaning=DECOUPLED)
     decoupled_weight_decay: bool = fixed(default=True, init=False)
 
 

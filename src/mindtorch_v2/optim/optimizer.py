@@ -14,7 +14,7 @@ import mindtorch_v2 as torch
 from ..nn.modules.module import clear_gradients, type_name
 from ..utils.hooks import RemovableHandle, add_hook
 
-ParamsT: TypeAlias = "Iterable[torch.Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, torch.Tensor]]"
+ParamsT: TypeAlias = Iterable[torch.Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, torch.Tensor]]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # Hooks of all optimizers.
