@@ -1,6 +1,8 @@
 """Functions and losses; the expected numbers are PyTorch 2.13's."""
 
+import inspect
 import math
+import pickle
 
 import pytest
 
@@ -176,3 +178,26 @@ def test_a_loss_moves_its_weights_with_it():
     loss = nn.CrossEntropyLoss(weight=torch.tensor([1.0, 2.0, 3.0])).double()
     assert loss.weight.dtype == torch.float64 and list(loss.state_dict()) == ["weight"]
     assert close(loss(logits(dtype=torch.float64), torch.tensor([1, 2])), 0.2252779)
+
+
+# --- functions written once for several dimensions
+
+
+@pytest.mark.parametrize(
+    "name", ["max_pool1d", "avg_pool3d", "lp_pool2d", "max_unpool2d", "adaptive_max_pool3d"]
+)
+def test_a_pool_is_a_function_with_a_name_of_its_own(name):
+    pool = getattr(F, name)
+    assert pool.__name__ == pool.__qualname__ == name and pickle.loads(pickle.dumps(pool)) is pool
+    assert not [argument for argument in inspect.signature(pool).parameters if argument.startswith("_")]
+    with pytest.raises(TypeError, match=rf"{name}\(\) missing \d required positional argument"):
+        pool()
+
+
+def test_only_the_pools_named_so_give_indices_unasked():
+    image = torch.arange(16.0).reshape(1, 1, 4, 4)
+    values, places = F.max_pool2d_with_indices(image, 2)
+    assert F.max_pool2d(image, 2).tolist() == values.tolist() == [[[[5.0, 7.0], [13.0, 15.0]]]]
+    assert places.tolist() == F.max_pool2d(image, 2, return_indices=True)[1].tolist()
+    assert F.adaptive_max_pool2d_with_indices(image, (1, None))[1].tolist() == [[[[12, 13, 14, 15]]]]
+    assert F.adaptive_max_pool2d(image, 1).item() == 15.0

@@ -8,6 +8,7 @@ import mindtorch_v2 as torch
 from mindtorch_v2 import Tensor
 
 from . import functional as F
+from .functional._variants import variant
 
 __all__ = ["conv1d_input", "conv1d_weight", "conv2d_input", "conv2d_weight", "conv3d_input", "conv3d_weight"]
 
@@ -22,7 +23,7 @@ def _gradient(dims: int, which: int, size: Any, other: Tensor, grad_output: Tens
     return made[0]  # type: ignore[no-any-return]
 
 
-def conv1d_input(
+def _conv_input(
     input_size: Any,
     weight: Tensor,
     grad_output: Tensor,
@@ -30,12 +31,14 @@ def conv1d_input(
     padding: Any = 0,
     dilation: Any = 1,
     groups: int = 1,
+    *,
+    _dims: int = 0,
 ) -> Tensor:
-    """The gradient of conv1d in its input."""
-    return _gradient(1, 0, input_size, weight, grad_output, (stride, padding, dilation, groups))
+    """The gradient of a convolution in its input."""
+    return _gradient(_dims, 0, input_size, weight, grad_output, (stride, padding, dilation, groups))
 
 
-def conv1d_weight(
+def _conv_weight(
     input: Tensor,
     weight_size: Any,
     grad_output: Tensor,
@@ -43,58 +46,16 @@ def conv1d_weight(
     padding: Any = 0,
     dilation: Any = 1,
     groups: int = 1,
+    *,
+    _dims: int = 0,
 ) -> Tensor:
-    """The gradient of conv1d in its weight."""
-    return _gradient(1, 1, weight_size, input, grad_output, (stride, padding, dilation, groups))
+    """The gradient of a convolution in its weight."""
+    return _gradient(_dims, 1, weight_size, input, grad_output, (stride, padding, dilation, groups))
 
 
-def conv2d_input(
-    input_size: Any,
-    weight: Tensor,
-    grad_output: Tensor,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:
-    """The gradient of conv2d in its input."""
-    return _gradient(2, 0, input_size, weight, grad_output, (stride, padding, dilation, groups))
-
-
-def conv2d_weight(
-    input: Tensor,
-    weight_size: Any,
-    grad_output: Tensor,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:
-    """The gradient of conv2d in its weight."""
-    return _gradient(2, 1, weight_size, input, grad_output, (stride, padding, dilation, groups))
-
-
-def conv3d_input(
-    input_size: Any,
-    weight: Tensor,
-    grad_output: Tensor,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:
-    """The gradient of conv3d in its input."""
-    return _gradient(3, 0, input_size, weight, grad_output, (stride, padding, dilation, groups))
-
-
-def conv3d_weight(
-    input: Tensor,
-    weight_size: Any,
-    grad_output: Tensor,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:
-    """The gradient of conv3d in its weight."""
-    return _gradient(3, 1, weight_size, input, grad_output, (stride, padding, dilation, groups))
+conv1d_input = variant(_conv_input, "conv1d_input", _dims=1)
+conv2d_input = variant(_conv_input, "conv2d_input", _dims=2)
+conv3d_input = variant(_conv_input, "conv3d_input", _dims=3)
+conv1d_weight = variant(_conv_weight, "conv1d_weight", _dims=1)
+conv2d_weight = variant(_conv_weight, "conv2d_weight", _dims=2)
+conv3d_weight = variant(_conv_weight, "conv3d_weight", _dims=3)

@@ -2,112 +2,81 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any
 
 import mindtorch_v2 as torch
 
 from . import _lists as lists
-from .optimizer import ParamsT, add_options, counter, make_steps_tensors, number
+from ._list_optimizer import ListOptimizer, scalar, step_of
+from ._lists import Tensors
+from ._options import DECOUPLED, Rate, declared, option, should_be, switch
+from .optimizer import counter, number, zeros_beside
 
 
-class Adafactor(lists.ListOptimizer):
-    """``d`` limits how large an update may be; ``eps`` are added to squares and to the parameters' scale."""
+def _epsilons(name: str, eps: Any) -> None:
+    for position, value in enumerate(eps, 1):
+        if not (position == 1 and value is None) and not 0.0 <= value:
+            raise ValueError(f"epsilon{position} should be >= 0 but is: {value}")
 
-    def __init__(
-        self,
-        params: ParamsT,
-        lr: float | torch.Tensor = 1e-2,
-        beta2_decay: float = -0.8,
-        eps: tuple[float | None, float] = (None, 1e-3),
-        d: float = 1.0,
-        weight_decay: float = 0.0,
-        *,
-        foreach: bool | None = None,
-        maximize: bool = False,
-    ) -> None:
-        if isinstance(lr, torch.Tensor) and lr.numel() != 1:
-            raise ValueError("Tensor lr must be 1-element")
-        if not 0.0 <= lr:
-            raise ValueError(f"Learning rate should be >= 0 but is: {lr}")
-        if not beta2_decay <= 0.0:
-            raise ValueError(f"beta2_decay should be <= 0 but is: {beta2_decay}")
-        if eps[0] is not None and not 0.0 <= eps[0]:
-            raise ValueError(f"epsilon1 should be >= 0 but is: {eps[0]}")
-        if not 0.0 <= eps[1]:
-            raise ValueError(f"epsilon2 should be >= 0 but is: {eps[1]}")
-        if not 1.0 <= d:
-            raise ValueError(f"Clipping threshold d should be >= 1 but is: {d}")
-        if not 0.0 <= weight_decay:
-            raise ValueError(f"weight_decay should be >= 0 but is: {weight_decay}")
-        defaults = {
-            "lr": lr,
-            "beta2_decay": beta2_decay,
-            "eps": eps,
-            "d": d,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-        }
-        super().__init__(params, defaults)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        add_options(self, foreach=None)
-        make_steps_tensors(self, "step")
+@declared()
+class Adafactor(ListOptimizer):
+    lr: Rate = option(default=1e-2, check=should_be("Learning rate", ">=", 0))
+    beta2_decay: float = option(
+        default=-0.8,
+        check=should_be("beta2_decay", "<=", 0),
+        meaning="the power of the step that a square weighs",
+    )
+    eps: tuple[float | None, float] = option(
+        default=(None, 1e-3),
+        check=_epsilons,
+        parts=("eps1", "eps2"),
+        meaning="the least square (None: by the dtype) and the least scale of the parameters",
+    )
+    d: float = option(
+        default=1.0,
+        check=should_be("Clipping threshold d", ">=", 1),
+        meaning="limits how large an update may be",
+    )
+    weight_decay: float = option(default=0.0, check=should_be("weight_decay", ">=", 0), meaning=DECOUPLED)
+    _: KW_ONLY
+    foreach: bool | None = switch(default=None)
+    maximize: bool = switch(default=False)
+
+    _kept = {"step": scalar("state_steps")}
 
     def _new_state(self, param: torch.Tensor, group: dict[str, Any]) -> dict[str, Any]:
         if param.is_complex():
             raise RuntimeError("Adafactor does not support complex parameters")
-        state = {"step": counter(param, group)}
-        if param.dim() > 1:
+        if param.dim() <= 1:
+            variances = {"variance": zeros_beside(param)}
+        else:
             rows, columns = list(param.shape), list(param.shape)
             rows[-1], columns[-2] = 1, 1
-            state["row_var"] = param.new_zeros(rows)
-            state["col_var"] = param.new_zeros(columns)
-        else:
-            state["variance"] = torch.zeros_like(param, memory_format=torch.preserve_format)
-        return state
+            variances = {"row_var": param.new_zeros(rows), "col_var": param.new_zeros(columns)}
+        return {"step": counter(param, group), **variances}
 
-    def _update(
-        self,
-        params: lists.Tensors,
-        gradients: lists.Tensors,
-        states: list[dict[str, Any]],
-        group: dict[str, Any],
-    ) -> None:
-        eps1, eps2 = group["eps"]
-        adafactor(
-            params,
-            gradients,
-            [state.get("row_var") for state in states],
-            [state.get("col_var") for state in states],
-            [state.get("variance") for state in states],
-            lists.column(states, "step"),
-            foreach=group["foreach"],
-            d=group["d"],
-            lr=group["lr"],
-            beta2_decay=group["beta2_decay"],
-            weight_decay=group["weight_decay"],
-            eps1=eps1,
-            eps2=eps2,
-            maximize=group["maximize"],
-        )
+    def _columns(self, states: list[Any], group: dict[str, Any]) -> dict[str, list[Any]]:
+        names = ("row_var", "col_var", "variance")
+        return super()._columns(states, group) | {f"{n}s": [state.get(n) for state in states] for n in names}
 
 
+@step_of(Adafactor, "row_vars", "col_vars", "variances")
 def adafactor(
-    params: list[torch.Tensor],
-    grads: list[torch.Tensor],
+    params: Tensors,
+    grads: Tensors,
     row_vars: list[torch.Tensor | None],
     col_vars: list[torch.Tensor | None],
     variances: list[torch.Tensor | None],
-    state_steps: list[torch.Tensor],
+    state_steps: Tensors,
     foreach: bool | None = None,
     grad_scale: torch.Tensor | None = None,
     found_inf: torch.Tensor | None = None,
     has_complex: bool = False,
     *,
     d: float,
-    lr: float | torch.Tensor,
+    lr: Rate,
     beta2_decay: float,
     weight_decay: float,
     eps1: float | None,

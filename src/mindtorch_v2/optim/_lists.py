@@ -7,56 +7,15 @@ them. The functions here take either.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import mindtorch_v2 as torch
 
 from .._C import _functions
-from .optimizer import (
-    Optimizer,
-    _get_capturable_supported_devices,
-    _use_grad_for_differentiable,
-    loss_of,
-    number,
-    trainable,
-)
+from .optimizer import _get_capturable_supported_devices, number
 
 Tensors = list[torch.Tensor]
-
-
-class ListOptimizer(Optimizer):
-    """An optimizer that updates all parameters of a group in one call."""
-
-    def _new_state(self, param: torch.Tensor, group: dict[str, Any]) -> dict[str, Any] | None:
-        """What is kept for a parameter, before its first step; None if nothing is."""
-        raise NotImplementedError
-
-    def _update(self, params: Tensors, gradients: Tensors, states: list[Any], group: dict[str, Any]) -> None:
-        raise NotImplementedError
-
-    @_use_grad_for_differentiable
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        loss = loss_of(closure)
-        for group in self.param_groups:
-            params, gradients = trainable(group)
-            if not params:
-                continue
-            states = []
-            for param in params:
-                state = self.state.get(param)
-                if not state:
-                    state = self._new_state(param, group)
-                    if state is not None:
-                        self.state[param] = state
-                states.append(state)
-            self._update(params, gradients, states, group)
-        return loss
-
-
-def column(states: list[dict[str, Any]], name: str) -> Tensors:
-    """One entry of the state of each parameter."""
-    return [state[name] for state in states]
 
 
 def on_host(params: Tensors) -> bool:

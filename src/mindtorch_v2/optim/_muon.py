@@ -9,52 +9,42 @@ import mindtorch_v2 as torch
 
 from .._C import _functions
 from . import _lists as lists
-from .optimizer import ParamsT, zeros_beside
+from ._list_optimizer import ListOptimizer, step_of, zeros
+from ._lists import Tensors
+from ._options import DECOUPLED, Rate, declared, option, should_be
 
 EPS = 1e-7
 DEFAULT_A, DEFAULT_B, DEFAULT_C = 3.4445, -4.7750, 2.0315
 DEFAULT_NS_STEPS = 5
 
 
-class Muon(lists.ListOptimizer):
-    """For weight matrices of hidden layers; other parameters need another optimizer.
+def _known_adjustment(name: str, value: Any) -> None:
+    if value not in (None, "original", "match_rms_adamw"):
+        raise ValueError(f"Adjust learning rate function {value} is not supported")
 
-    ``adjust_lr_fn`` is "original" or "match_rms_adamw": how the learning rate depends on the matrix's shape.
-    """
 
-    def __init__(
-        self,
-        params: ParamsT,
-        lr: float | torch.Tensor = 1e-3,
-        weight_decay: float = 0.1,
-        momentum: float = 0.95,
-        nesterov: bool = True,
-        ns_coefficients: tuple[float, float, float] = (DEFAULT_A, DEFAULT_B, DEFAULT_C),
-        eps: float = EPS,
-        ns_steps: int = DEFAULT_NS_STEPS,
-        adjust_lr_fn: str | None = None,
-    ) -> None:
-        if isinstance(lr, torch.Tensor) and lr.numel() != 1:
-            raise ValueError("Tensor lr must be 1-element")
-        if not 0.0 <= lr:
-            raise ValueError(f"Learning rate should be >= 0 but is: {lr}")
-        if not 0.0 <= momentum:
-            raise ValueError(f"momentum should be >= 0 but is: {momentum}")
-        if not 0.0 <= weight_decay:
-            raise ValueError(f"weight decay should be >= 0 but is: {weight_decay}")
-        if adjust_lr_fn not in (None, "original", "match_rms_adamw"):
-            raise ValueError(f"Adjust learning rate function {adjust_lr_fn} is not supported")
-        defaults = {
-            "lr": lr,
-            "weight_decay": weight_decay,
-            "momentum": momentum,
-            "nesterov": nesterov,
-            "ns_coefficients": ns_coefficients,
-            "eps": eps,
-            "ns_steps": ns_steps,
-            "adjust_lr_fn": adjust_lr_fn,
-        }
-        super().__init__(params, defaults)
+@declared()
+class Muon(ListOptimizer):
+    """For weight matrices of hidden layers; other parameters need another optimizer."""
+
+    lr: Rate = option(default=1e-3, check=should_be("Learning rate", ">=", 0))
+    weight_decay: float = option(default=0.1, check=should_be("weight decay", ">=", 0), meaning=DECOUPLED)
+    momentum: float = option(default=0.95, check=should_be("momentum", ">=", 0))
+    nesterov: bool = option(default=True)
+    ns_coefficients: tuple[float, float, float] = option(
+        default=(DEFAULT_A, DEFAULT_B, DEFAULT_C), meaning="the polynomial that is iterated"
+    )
+    eps: float = option(default=EPS)
+    ns_steps: int = option(default=DEFAULT_NS_STEPS, meaning="how often it is iterated")
+    adjust_lr_fn: str | None = option(
+        default=None,
+        check=_known_adjustment,
+        meaning='how the learning rate depends on the shape: "original" (as None) or "match_rms_adamw"',
+    )
+
+    _kept = {"momentum_buffer": zeros("muon_momentum_bufs")}
+
+    def _prepare(self) -> None:
         for group in self.param_groups:
             for param in group["params"]:
                 if param.ndim != 2:
@@ -66,35 +56,14 @@ class Muon(lists.ListOptimizer):
     def _new_state(self, param: torch.Tensor, group: dict[str, Any]) -> dict[str, Any]:
         if param.is_complex():
             raise RuntimeError("Muon does not support complex parameters")
-        return {"momentum_buffer": zeros_beside(param)}
-
-    def _update(
-        self,
-        params: lists.Tensors,
-        gradients: lists.Tensors,
-        states: list[dict[str, Any]],
-        group: dict[str, Any],
-    ) -> None:
-        muon(
-            params,
-            gradients,
-            lists.column(states, "momentum_buffer"),
-            lr=group["lr"],
-            weight_decay=group["weight_decay"],
-            momentum=group["momentum"],
-            nesterov=group["nesterov"],
-            ns_coefficients=group["ns_coefficients"],
-            ns_steps=group["ns_steps"],
-            eps=group["eps"],
-            adjust_lr_fn=group["adjust_lr_fn"],
-            has_complex=False,
-        )
+        return super()._new_state(param, group)
 
 
+@step_of(Muon)
 def muon(
-    params: list[torch.Tensor],
-    grads: list[torch.Tensor],
-    muon_momentum_bufs: list[torch.Tensor],
+    params: Tensors,
+    grads: Tensors,
+    muon_momentum_bufs: Tensors,
     *,
     foreach: bool | None = None,
     lr: Any,

@@ -2,103 +2,47 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import mindtorch_v2 as torch
+from dataclasses import KW_ONLY
 
 from .._C import _functions
 from . import _lists as lists
-from .optimizer import (
-    ParamsT,
-    add_options,
-    check_not_negative,
-    check_rate,
-    counter,
-    make_steps_tensors,
-    zeros_beside,
-)
+from ._list_optimizer import ListOptimizer, scalar, step_of, zeros
+from ._lists import Tensors
+from ._options import Rate, declared, learning_rate, not_above_one, not_negative, option, switch
 
 
-class Adadelta(lists.ListOptimizer):
-    """``rho`` is how much of both averages is kept."""
+@declared(last_in_groups="maximize capturable foreach differentiable")
+class Adadelta(ListOptimizer):
+    lr: Rate = option(default=1.0, check=learning_rate)
+    rho: float = option(default=0.9, check=not_above_one, meaning="how much of both averages is kept")
+    eps: float = option(default=1e-6, check=not_negative)
+    weight_decay: float = option(default=0, check=not_negative)
+    foreach: bool | None = switch(default=None)
+    _: KW_ONLY
+    capturable: bool = switch(default=False)
+    maximize: bool = switch(default=False)
+    differentiable: bool = switch(default=False)
 
-    def __init__(
-        self,
-        params: ParamsT,
-        lr: float | torch.Tensor = 1.0,
-        rho: float = 0.9,
-        eps: float = 1e-6,
-        weight_decay: float = 0,
-        foreach: bool | None = None,
-        *,
-        capturable: bool = False,
-        maximize: bool = False,
-        differentiable: bool = False,
-    ) -> None:
-        check_rate(lr)
-        if not 0.0 <= rho <= 1.0:
-            raise ValueError(f"Invalid rho value: {rho}")
-        check_not_negative(eps=eps, weight_decay=weight_decay)
-        defaults = {
-            "lr": lr,
-            "rho": rho,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-            "capturable": capturable,
-            "foreach": foreach,
-            "differentiable": differentiable,
-        }
-        super().__init__(params, defaults)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        add_options(self, foreach=None, maximize=False, differentiable=False, capturable=False)
-        make_steps_tensors(self, "step")
-
-    def _new_state(self, param: torch.Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        return {
-            "step": counter(param, group),
-            "square_avg": zeros_beside(param),
-            "acc_delta": zeros_beside(param),
-        }
-
-    def _update(
-        self,
-        params: lists.Tensors,
-        gradients: lists.Tensors,
-        states: list[dict[str, Any]],
-        group: dict[str, Any],
-    ) -> None:
-        adadelta(
-            params,
-            gradients,
-            lists.column(states, "square_avg"),
-            lists.column(states, "acc_delta"),
-            lists.column(states, "step"),
-            capturable=group["capturable"],
-            foreach=group["foreach"],
-            differentiable=group["differentiable"],
-            lr=group["lr"],
-            rho=group["rho"],
-            eps=group["eps"],
-            weight_decay=group["weight_decay"],
-            maximize=group["maximize"],
-        )
+    _kept = {
+        "step": scalar("state_steps"),
+        "square_avg": zeros("square_avgs"),
+        "acc_delta": zeros("acc_deltas"),
+    }
 
 
+@step_of(Adadelta)
 def adadelta(
-    params: list[torch.Tensor],
-    grads: list[torch.Tensor],
-    square_avgs: list[torch.Tensor],
-    acc_deltas: list[torch.Tensor],
-    state_steps: list[torch.Tensor],
+    params: Tensors,
+    grads: Tensors,
+    square_avgs: Tensors,
+    acc_deltas: Tensors,
+    state_steps: Tensors,
     capturable: bool = False,
     foreach: bool | None = None,
     differentiable: bool = False,
     has_complex: bool = False,
     *,
-    lr: float | torch.Tensor,
+    lr: Rate,
     rho: float,
     eps: float,
     weight_decay: float,

@@ -2,76 +2,50 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any
 
 import mindtorch_v2 as torch
 
 from .._C import _functions
 from . import _lists as lists
-from .optimizer import (
-    ParamsT,
-    add_options,
-    check_fused,
-    check_not_negative,
-    check_rate,
-    counter,
-    make_steps_tensors,
-    number,
-)
+from ._list_optimizer import Kept, ListOptimizer, scalar, step_of
+from ._lists import Tensors
+from ._options import Rate, declared, learning_rate, not_negative, option, switch
+from .optimizer import number
 
 
-class Adagrad(lists.ListOptimizer):
-    """``lr_decay`` lowers the learning rate with the number of steps."""
+def _first_sum(param: torch.Tensor, group: dict[str, Any]) -> torch.Tensor:
+    start = group["initial_accumulator_value"]
+    if param.is_complex():
+        start = complex(start, start)
+    return torch.full_like(param, start, memory_format=torch.preserve_format)
 
-    def __init__(
-        self,
-        params: ParamsT,
-        lr: float | torch.Tensor = 1e-2,
-        lr_decay: float = 0,
-        weight_decay: float = 0,
-        initial_accumulator_value: float = 0,
-        eps: float = 1e-10,
-        foreach: bool | None = None,
-        *,
-        maximize: bool = False,
-        differentiable: bool = False,
-        fused: bool | None = None,
-    ) -> None:
-        check_rate(lr)
-        check_not_negative(
-            lr_decay=lr_decay,
-            weight_decay=weight_decay,
-            initial_accumulator_value=initial_accumulator_value,
-            eps=eps,
-        )
-        defaults = {
-            "lr": lr,
-            "lr_decay": lr_decay,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "initial_accumulator_value": initial_accumulator_value,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "fused": fused,
-        }
-        super().__init__(params, defaults)
-        check_fused(self)
+
+@declared(last_in_groups="weight_decay initial_accumulator_value foreach maximize differentiable fused")
+class Adagrad(ListOptimizer):
+    lr: Rate = option(default=1e-2, check=learning_rate)
+    lr_decay: float = option(
+        default=0, check=not_negative, meaning="how fast the learning rate falls with the number of steps"
+    )
+    weight_decay: float = option(default=0, check=not_negative)
+    initial_accumulator_value: float = option(
+        default=0, check=not_negative, meaning="what the sums begin with"
+    )
+    eps: float = option(default=1e-10, check=not_negative)
+    foreach: bool | None = switch(default=None)
+    _: KW_ONLY
+    maximize: bool = switch(default=False)
+    differentiable: bool = switch(default=False)
+    fused: bool | None = switch(default=None)
+
+    _kept = {"step": scalar("state_steps"), "sum": Kept("state_sums", _first_sum)}
+
+    def _prepare(self) -> None:
+        super()._prepare()
         for group in self.param_groups:
             for param in group["params"]:
-                self.state[param].update(self._new_state(param, group))
-
-    def _new_state(self, param: torch.Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        start = group["initial_accumulator_value"]
-        if param.is_complex():
-            start = complex(start, start)
-        total = torch.full_like(param, start, memory_format=torch.preserve_format)
-        return {"step": counter(param, group), "sum": total}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        add_options(self, foreach=None, maximize=False, differentiable=False, fused=None)
-        make_steps_tensors(self, "step")
+                self.state[param] = self._new_state(param, group)
 
     def share_memory(self) -> None:
         """Moves the state into memory that other processes can see."""
@@ -79,36 +53,13 @@ class Adagrad(lists.ListOptimizer):
             for param in group["params"]:
                 self.state[param]["sum"].share_memory_()
 
-    def _update(
-        self,
-        params: lists.Tensors,
-        gradients: lists.Tensors,
-        states: list[dict[str, Any]],
-        group: dict[str, Any],
-    ) -> None:
-        adagrad(
-            params,
-            gradients,
-            lists.column(states, "sum"),
-            lists.column(states, "step"),
-            fused=group["fused"],
-            grad_scale=getattr(self, "grad_scale", None),
-            found_inf=getattr(self, "found_inf", None),
-            foreach=group["foreach"],
-            differentiable=group["differentiable"],
-            lr=group["lr"],
-            weight_decay=group["weight_decay"],
-            lr_decay=group["lr_decay"],
-            eps=group["eps"],
-            maximize=group["maximize"],
-        )
 
-
+@step_of(Adagrad)
 def adagrad(
-    params: list[torch.Tensor],
-    grads: list[torch.Tensor],
-    state_sums: list[torch.Tensor],
-    state_steps: list[torch.Tensor],
+    params: Tensors,
+    grads: Tensors,
+    state_sums: Tensors,
+    state_steps: Tensors,
     fused: bool | None = None,
     grad_scale: torch.Tensor | None = None,
     found_inf: torch.Tensor | None = None,
@@ -117,7 +68,7 @@ def adagrad(
     differentiable: bool = False,
     has_complex: bool = False,
     *,
-    lr: float | torch.Tensor,
+    lr: Rate,
     weight_decay: float,
     lr_decay: float,
     eps: float,

@@ -2,142 +2,64 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any
 
 import mindtorch_v2 as torch
 
 from .._C import _functions
 from . import _lists as lists
-from .optimizer import (
-    ParamsT,
-    add_options,
-    check_betas,
-    check_fused,
-    check_not_negative,
-    check_rate,
-    counter,
-    make_steps_tensors,
-    number,
-    zeros_beside,
-)
+from ._list_optimizer import ListOptimizer, scalar, step_of, zeros
+from ._lists import Tensors
+from ._options import Rate, declared, each_below_one, learning_rate, not_negative, option, switch
+from .optimizer import number
 
 
-class Adam(lists.ListOptimizer):
-    """``decoupled_weight_decay`` shrinks the parameters directly (AdamW) instead of adding to the
-    gradient.
-    """
+@declared(last_in_groups="foreach capturable differentiable fused decoupled_weight_decay")
+class Adam(ListOptimizer):
+    lr: Rate = option(default=1e-3, check=learning_rate)
+    betas: tuple[Rate, Rate] = option(default=(0.9, 0.999), check=each_below_one, parts=("beta1", "beta2"))
+    eps: float = option(default=1e-8, check=not_negative)
+    weight_decay: float = option(default=0, check=not_negative)
+    amsgrad: bool = switch(default=False, meaning="divides by the largest average of squares so far")
+    _: KW_ONLY
+    foreach: bool | None = switch(default=None)
+    maximize: bool = switch(default=False)
+    capturable: bool = switch(default=False)
+    differentiable: bool = switch(default=False)
+    fused: bool | None = switch(default=None)
+    decoupled_weight_decay: bool = switch(default=False)
 
-    def __init__(
-        self,
-        params: ParamsT,
-        lr: float | torch.Tensor = 1e-3,
-        betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        amsgrad: bool = False,
-        *,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        capturable: bool = False,
-        differentiable: bool = False,
-        fused: bool | None = None,
-        decoupled_weight_decay: bool = False,
-    ) -> None:
-        if isinstance(lr, torch.Tensor) and foreach and not capturable:
-            raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
-        check_rate(lr)
-        check_not_negative(eps=eps)
-        check_betas(betas)
-        check_not_negative(weight_decay=weight_decay)
+    _kept = {
+        "step": scalar("state_steps"),
+        "exp_avg": zeros("exp_avgs"),
+        "exp_avg_sq": zeros("exp_avg_sqs"),
+        "max_exp_avg_sq": zeros("max_exp_avg_sqs", when="amsgrad"),
+    }
+
+    def _check_options(self, options: dict[str, Any]) -> None:
+        betas = options["betas"]
+        tensors = {"lr": options["lr"], "betas[0]": betas[0], "betas[1]": betas[1]}
+        for name, value in tensors.items():
+            if isinstance(value, torch.Tensor):
+                if options["foreach"] and not options["capturable"]:
+                    raise ValueError(
+                        f"{name} as a Tensor is not supported for capturable=False and foreach=True"
+                    )
+                if value.numel() != 1:
+                    raise ValueError(f"Tensor {name} must be 1-element")
         if isinstance(betas[0], torch.Tensor) != isinstance(betas[1], torch.Tensor):
             raise ValueError("betas must be either both floats or both Tensors")
-        for index, beta in enumerate(betas):
-            if isinstance(beta, torch.Tensor):
-                if foreach and not capturable:
-                    raise ValueError(
-                        f"betas[{index}] as a Tensor is not supported for capturable=False and foreach=True"
-                    )
-                if beta.numel() != 1:
-                    raise ValueError(f"Tensor betas[{index}] must be 1-element")
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "amsgrad": amsgrad,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "differentiable": differentiable,
-            "fused": fused,
-            "decoupled_weight_decay": decoupled_weight_decay,
-        }
-        super().__init__(params, defaults)
-        check_fused(self)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        add_options(
-            self,
-            amsgrad=False,
-            maximize=False,
-            foreach=None,
-            capturable=False,
-            differentiable=False,
-            fused=None,
-            decoupled_weight_decay=False,
-        )
-        make_steps_tensors(self, "step")
-
-    def _new_state(self, param: torch.Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        state = {
-            "step": counter(param, group),
-            "exp_avg": zeros_beside(param),
-            "exp_avg_sq": zeros_beside(param),
-        }
-        if group["amsgrad"]:
-            state["max_exp_avg_sq"] = zeros_beside(param)
-        return state
-
-    def _update(
-        self,
-        params: lists.Tensors,
-        gradients: lists.Tensors,
-        states: list[dict[str, Any]],
-        group: dict[str, Any],
-    ) -> None:
-        beta1, beta2 = group["betas"]
-        adam(
-            params,
-            gradients,
-            lists.column(states, "exp_avg"),
-            lists.column(states, "exp_avg_sq"),
-            lists.column(states, "max_exp_avg_sq") if group["amsgrad"] else [],
-            lists.column(states, "step"),
-            foreach=group["foreach"],
-            capturable=group["capturable"],
-            differentiable=group["differentiable"],
-            fused=group["fused"],
-            grad_scale=getattr(self, "grad_scale", None),
-            found_inf=getattr(self, "found_inf", None),
-            decoupled_weight_decay=group["decoupled_weight_decay"],
-            amsgrad=group["amsgrad"],
-            beta1=beta1,
-            beta2=beta2,
-            lr=group["lr"],
-            weight_decay=group["weight_decay"],
-            eps=group["eps"],
-            maximize=group["maximize"],
-        )
 
 
+@step_of(Adam)
 def adam(
-    params: list[torch.Tensor],
-    grads: list[torch.Tensor],
-    exp_avgs: list[torch.Tensor],
-    exp_avg_sqs: list[torch.Tensor],
-    max_exp_avg_sqs: list[torch.Tensor],
-    state_steps: list[torch.Tensor],
+    params: Tensors,
+    grads: Tensors,
+    exp_avgs: Tensors,
+    exp_avg_sqs: Tensors,
+    max_exp_avg_sqs: Tensors,
+    state_steps: Tensors,
     foreach: bool | None = None,
     capturable: bool = False,
     differentiable: bool = False,
@@ -148,9 +70,9 @@ def adam(
     decoupled_weight_decay: bool = False,
     *,
     amsgrad: bool,
-    beta1: float | torch.Tensor,
-    beta2: float | torch.Tensor,
-    lr: float | torch.Tensor,
+    beta1: Rate,
+    beta2: Rate,
+    lr: Rate,
     weight_decay: float,
     eps: float,
     maximize: bool,

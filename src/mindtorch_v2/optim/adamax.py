@@ -2,100 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import mindtorch_v2 as torch
+from dataclasses import KW_ONLY
 
 from .._C import _functions
 from . import _lists as lists
-from .optimizer import (
-    ParamsT,
-    add_options,
-    check_betas,
-    check_not_negative,
-    check_rate,
-    counter,
-    make_steps_tensors,
-    zeros_beside,
-)
+from ._list_optimizer import ListOptimizer, scalar, step_of, zeros
+from ._lists import Tensors
+from ._options import Rate, declared, each_below_one, learning_rate, not_negative, option, switch
 
 
-class Adamax(lists.ListOptimizer):
+@declared()
+class Adamax(ListOptimizer):
     """Steps are divided by the largest gradient so far, which ``betas[1]`` lets fade."""
 
-    def __init__(
-        self,
-        params: ParamsT,
-        lr: float | torch.Tensor = 2e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        foreach: bool | None = None,
-        *,
-        maximize: bool = False,
-        differentiable: bool = False,
-        capturable: bool = False,
-    ) -> None:
-        check_rate(lr)
-        check_not_negative(eps=eps)
-        check_betas(betas)
-        check_not_negative(weight_decay=weight_decay)
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
-        super().__init__(params, defaults)
+    lr: Rate = option(default=2e-3, check=learning_rate)
+    betas: tuple[float, float] = option(default=(0.9, 0.999), check=each_below_one, parts=("beta1", "beta2"))
+    eps: float = option(default=1e-8, check=not_negative)
+    weight_decay: float = option(default=0, check=not_negative)
+    foreach: bool | None = switch(default=None)
+    _: KW_ONLY
+    maximize: bool = switch(default=False)
+    differentiable: bool = switch(default=False)
+    capturable: bool = switch(default=False)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        add_options(self, foreach=None, maximize=False, differentiable=False, capturable=False)
-        make_steps_tensors(self, "step")
-
-    def _new_state(self, param: torch.Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        return {
-            "step": counter(param, group),
-            "exp_avg": zeros_beside(param),
-            "exp_inf": zeros_beside(param),
-        }
-
-    def _update(
-        self,
-        params: lists.Tensors,
-        gradients: lists.Tensors,
-        states: list[dict[str, Any]],
-        group: dict[str, Any],
-    ) -> None:
-        beta1, beta2 = group["betas"]
-        adamax(
-            params,
-            gradients,
-            lists.column(states, "exp_avg"),
-            lists.column(states, "exp_inf"),
-            lists.column(states, "step"),
-            foreach=group["foreach"],
-            maximize=group["maximize"],
-            differentiable=group["differentiable"],
-            capturable=group["capturable"],
-            eps=group["eps"],
-            beta1=beta1,
-            beta2=beta2,
-            lr=group["lr"],
-            weight_decay=group["weight_decay"],
-        )
+    _kept = {"step": scalar("state_steps"), "exp_avg": zeros("exp_avgs"), "exp_inf": zeros("exp_infs")}
 
 
+@step_of(Adamax)
 def adamax(
-    params: list[torch.Tensor],
-    grads: list[torch.Tensor],
-    exp_avgs: list[torch.Tensor],
-    exp_infs: list[torch.Tensor],
-    state_steps: list[torch.Tensor],
+    params: Tensors,
+    grads: Tensors,
+    exp_avgs: Tensors,
+    exp_infs: Tensors,
+    state_steps: Tensors,
     foreach: bool | None = None,
     maximize: bool = False,
     differentiable: bool = False,
@@ -105,7 +44,7 @@ def adamax(
     eps: float,
     beta1: float,
     beta2: float,
-    lr: float | torch.Tensor,
+    lr: Rate,
     weight_decay: float,
 ) -> None:
     """One step of Adamax over lists of parameters and their state."""

@@ -8,95 +8,40 @@ import mindtorch_v2 as torch
 
 from .._C import _functions
 from . import _lists as lists
-from .optimizer import (
-    ParamsT,
-    add_options,
-    check_not_negative,
-    check_rate,
-    counter,
-    make_steps_tensors,
-    number,
-    zeros_beside,
-)
+from ._list_optimizer import ListOptimizer, scalar, step_of, zeros
+from ._lists import Tensors
+from ._options import Rate, declared, learning_rate, not_negative, option, switch
+from .optimizer import number
 
 
-class ASGD(lists.ListOptimizer):
-    """The average of the parameters (``ax`` in the state) begins after ``t0`` steps."""
+@declared()
+class ASGD(ListOptimizer):
+    lr: Rate = option(default=1e-2, check=learning_rate)
+    lambd: float = option(default=1e-4, meaning="how fast the parameters and the learning rate decay")
+    alpha: float = option(default=0.75, meaning="the power with which the learning rate falls")
+    t0: float = option(default=1e6, meaning="after how many steps the average (``ax`` in the state) begins")
+    weight_decay: float = option(default=0, check=not_negative)
+    foreach: bool | None = switch(default=None)
+    maximize: bool = switch(default=False)
+    differentiable: bool = switch(default=False)
+    capturable: bool = switch(default=False)
 
-    def __init__(
-        self,
-        params: ParamsT,
-        lr: float | torch.Tensor = 1e-2,
-        lambd: float = 1e-4,
-        alpha: float = 0.75,
-        t0: float = 1e6,
-        weight_decay: float = 0,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        differentiable: bool = False,
-        capturable: bool = False,
-    ) -> None:
-        check_rate(lr)
-        check_not_negative(weight_decay=weight_decay)
-        defaults = {
-            "lr": lr,
-            "lambd": lambd,
-            "alpha": alpha,
-            "t0": t0,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
-        super().__init__(params, defaults)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        add_options(self, foreach=None, maximize=False, differentiable=False, capturable=False)
-        make_steps_tensors(self, "step", "eta", "mu")
-
-    def _new_state(self, param: torch.Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        return {
-            "step": counter(param, group),
-            "eta": counter(param, group, float(number(group["lr"]))),
-            "mu": counter(param, group, 1.0),
-            "ax": zeros_beside(param),
-        }
-
-    def _update(
-        self,
-        params: lists.Tensors,
-        gradients: lists.Tensors,
-        states: list[dict[str, Any]],
-        group: dict[str, Any],
-    ) -> None:
-        asgd(
-            params,
-            gradients,
-            lists.column(states, "ax"),
-            lists.column(states, "mu"),
-            lists.column(states, "eta"),
-            lists.column(states, "step"),
-            foreach=group["foreach"],
-            maximize=group["maximize"],
-            differentiable=group["differentiable"],
-            capturable=group["capturable"],
-            lambd=group["lambd"],
-            lr=group["lr"],
-            t0=group["t0"],
-            alpha=group["alpha"],
-            weight_decay=group["weight_decay"],
-        )
+    _kept = {
+        "step": scalar("state_steps"),
+        "eta": scalar("etas", first=lambda group: float(number(group["lr"]))),
+        "mu": scalar("mus", first=lambda group: 1.0),
+        "ax": zeros("axs"),
+    }
 
 
+@step_of(ASGD)
 def asgd(
-    params: list[torch.Tensor],
-    grads: list[torch.Tensor],
-    axs: list[torch.Tensor],
-    mus: list[torch.Tensor],
-    etas: list[torch.Tensor],
-    state_steps: list[torch.Tensor],
+    params: Tensors,
+    grads: Tensors,
+    axs: Tensors,
+    mus: Tensors,
+    etas: Tensors,
+    state_steps: Tensors,
     foreach: bool | None = None,
     maximize: bool = False,
     differentiable: bool = False,
@@ -104,7 +49,7 @@ def asgd(
     has_complex: bool = False,
     *,
     lambd: float,
-    lr: float | torch.Tensor,
+    lr: Rate,
     t0: float,
     alpha: float,
     weight_decay: float,

@@ -8,37 +8,31 @@ from typing import Any
 import mindtorch_v2 as torch
 
 from ._line_search import strong_wolfe
-from .optimizer import Optimizer, ParamsT, check_rate, number
+from ._options import DeclaredOptimizer, Rate, declared, learning_rate, option
+from .optimizer import number
 
 
-class LBFGS(Optimizer):
-    """``step`` needs a closure, which it calls many times. All parameters are one group.
+@declared()
+class LBFGS(DeclaredOptimizer):
+    """``step`` needs a closure, which it calls many times. All parameters are one group."""
 
-    ``line_search_fn`` is None (steps of ``lr``) or "strong_wolfe".
-    """
+    lr: Rate = option(default=1, check=learning_rate)
+    max_iter: int = option(default=20, meaning="the most iterations of a step")
+    max_eval: int | None = option(
+        default=None, meaning="the most calls of the closure; by default a quarter more than iterations"
+    )
+    tolerance_grad: float = option(default=1e-7, meaning="stops where the gradient is as small")
+    tolerance_change: float = option(
+        default=1e-9, meaning="stops where the loss or the parameters change as little"
+    )
+    history_size: int = option(default=100, meaning="how many steps the curvature is known from")
+    line_search_fn: str | None = option(default=None, meaning='None (steps of ``lr``) or "strong_wolfe"')
 
-    def __init__(
-        self,
-        params: ParamsT,
-        lr: float | torch.Tensor = 1,
-        max_iter: int = 20,
-        max_eval: int | None = None,
-        tolerance_grad: float = 1e-7,
-        tolerance_change: float = 1e-9,
-        history_size: int = 100,
-        line_search_fn: str | None = None,
-    ) -> None:
-        check_rate(lr)
-        defaults = {
-            "lr": lr,
-            "max_iter": max_iter,
-            "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
-            "tolerance_grad": tolerance_grad,
-            "tolerance_change": tolerance_change,
-            "history_size": history_size,
-            "line_search_fn": line_search_fn,
-        }
-        super().__init__(params, defaults)
+    def _check_options(self, options: dict[str, Any]) -> None:
+        if options["max_eval"] is None:
+            options["max_eval"] = options["max_iter"] * 5 // 4
+
+    def _prepare(self) -> None:
         if len(self.param_groups) != 1:
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
         self._params = self.param_groups[0]["params"]

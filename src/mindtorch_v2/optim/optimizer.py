@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import Any, TypeAlias, TypeVar
 
@@ -14,7 +14,7 @@ import mindtorch_v2 as torch
 from ..nn.modules.module import clear_gradients, type_name
 from ..utils.hooks import RemovableHandle, add_hook
 
-ParamsT: TypeAlias = "Iterable[torch.Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, torch.Tensor]]"
+ParamsT: TypeAlias = Iterable[torch.Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, torch.Tensor]]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # Hooks of all optimizers.
@@ -328,55 +328,6 @@ def trainable(group: dict[str, Any]) -> tuple[list[torch.Tensor], list[torch.Ten
 def number(value: Any) -> Any:
     """An option that may be given as a tensor of one element."""
     return value.item() if isinstance(value, torch.Tensor) else value
-
-
-def check_rate(lr: Any) -> None:
-    if isinstance(lr, torch.Tensor) and lr.numel() != 1:
-        raise ValueError("Tensor lr must be 1-element")
-    if not 0.0 <= lr:
-        raise ValueError(f"Invalid learning rate: {lr}")
-
-
-def check_betas(betas: Sequence[Any]) -> None:
-    for index, beta in enumerate(betas):
-        if not 0.0 <= beta < 1.0:
-            raise ValueError(f"Invalid beta parameter at index {index}: {beta}")
-
-
-def check_not_negative(**options: Any) -> None:
-    """``eps`` is called epsilon in messages, as PyTorch does."""
-    for name, value in options.items():
-        if not 0.0 <= value:
-            raise ValueError(f"Invalid {'epsilon' if name == 'eps' else name} value: {value}")
-
-
-def check_fused(optimizer: Optimizer) -> None:
-    """Combinations that PyTorch refuses. A fused step also divides by a GradScaler's scale."""
-    options = optimizer.defaults
-    if not options["fused"]:
-        return
-    if options["differentiable"]:
-        raise RuntimeError("`fused` does not support `differentiable`")
-    if options["foreach"]:
-        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
-    optimizer._step_supports_amp_scaling = True  # type: ignore[attr-defined]
-
-
-def add_options(optimizer: Optimizer, **defaults: Any) -> None:
-    """Options that states from older versions lack."""
-    for group in optimizer.param_groups:
-        for name, value in defaults.items():
-            group.setdefault(name, value)
-
-
-def make_steps_tensors(optimizer: Optimizer, *names: str) -> None:
-    """Counters were plain numbers in old files; a tensor stays where it is."""
-    for group in optimizer.param_groups:
-        for param in group["params"]:
-            state = optimizer.state.get(param)
-            for name in names:
-                if state and not isinstance(state[name], torch.Tensor):
-                    state[name] = counter(param, group, float(state[name]))
 
 
 def counter(param: torch.Tensor, group: dict[str, Any], value: float = 0.0) -> torch.Tensor:

@@ -2,109 +2,46 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any
 
 import mindtorch_v2 as torch
 
 from . import _lists as lists
-from .optimizer import (
-    ParamsT,
-    add_options,
-    check_betas,
-    check_not_negative,
-    check_rate,
-    counter,
-    make_steps_tensors,
-    zeros_beside,
-)
+from ._list_optimizer import ListOptimizer, scalar, step_of, zeros
+from ._lists import Tensors
+from ._options import Rate, declared, each_below_one, learning_rate, not_negative, option, switch
 
 
-class RAdam(lists.ListOptimizer):
+@declared(last_in_groups="foreach capturable decoupled_weight_decay differentiable")
+class RAdam(ListOptimizer):
     """Adam that rectifies the variance of its first steps."""
 
-    def __init__(
-        self,
-        params: ParamsT,
-        lr: float | torch.Tensor = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        decoupled_weight_decay: bool = False,
-        *,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        capturable: bool = False,
-        differentiable: bool = False,
-    ) -> None:
-        check_rate(lr)
-        check_not_negative(eps=eps)
-        check_betas(betas)
-        check_not_negative(weight_decay=weight_decay)
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "differentiable": differentiable,
-        }
-        super().__init__(params, defaults)
+    lr: Rate = option(default=1e-3, check=learning_rate)
+    betas: tuple[float, float] = option(default=(0.9, 0.999), check=each_below_one, parts=("beta1", "beta2"))
+    eps: float = option(default=1e-8, check=not_negative)
+    weight_decay: float = option(default=0, check=not_negative)
+    decoupled_weight_decay: bool = switch(default=False)
+    _: KW_ONLY
+    foreach: bool | None = switch(default=None)
+    maximize: bool = switch(default=False)
+    capturable: bool = switch(default=False)
+    differentiable: bool = switch(default=False)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        add_options(
-            self,
-            maximize=False,
-            foreach=None,
-            capturable=False,
-            differentiable=False,
-            decoupled_weight_decay=False,
-        )
-        make_steps_tensors(self, "step")
-
-    def _new_state(self, param: torch.Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        return {
-            "step": counter(param, group),
-            "exp_avg": zeros_beside(param),
-            "exp_avg_sq": zeros_beside(param),
-        }
-
-    def _update(
-        self,
-        params: lists.Tensors,
-        gradients: lists.Tensors,
-        states: list[dict[str, Any]],
-        group: dict[str, Any],
-    ) -> None:
-        beta1, beta2 = group["betas"]
-        radam(
-            params,
-            gradients,
-            lists.column(states, "exp_avg"),
-            lists.column(states, "exp_avg_sq"),
-            lists.column(states, "step"),
-            decoupled_weight_decay=group["decoupled_weight_decay"],
-            foreach=group["foreach"],
-            differentiable=group["differentiable"],
-            capturable=group["capturable"],
-            maximize=group["maximize"],
-            beta1=beta1,
-            beta2=beta2,
-            lr=group["lr"],
-            weight_decay=group["weight_decay"],
-            eps=group["eps"],
-        )
+    _kept = {
+        "step": scalar("state_steps"),
+        "exp_avg": zeros("exp_avgs"),
+        "exp_avg_sq": zeros("exp_avg_sqs"),
+    }
 
 
+@step_of(RAdam)
 def radam(
-    params: list[torch.Tensor],
-    grads: list[torch.Tensor],
-    exp_avgs: list[torch.Tensor],
-    exp_avg_sqs: list[torch.Tensor],
-    state_steps: list[torch.Tensor],
+    params: Tensors,
+    grads: Tensors,
+    exp_avgs: Tensors,
+    exp_avg_sqs: Tensors,
+    state_steps: Tensors,
     decoupled_weight_decay: bool = False,
     foreach: bool | None = None,
     differentiable: bool = False,
@@ -114,7 +51,7 @@ def radam(
     *,
     beta1: float,
     beta2: float,
-    lr: float | torch.Tensor,
+    lr: Rate,
     weight_decay: float,
     eps: float,
 ) -> None:

@@ -2,118 +2,49 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import mindtorch_v2 as torch
-
 from .._C import _functions
 from . import _lists as lists
-from .optimizer import (
-    ParamsT,
-    add_options,
-    check_not_negative,
-    check_rate,
-    counter,
-    make_steps_tensors,
-    zeros_beside,
-)
+from ._list_optimizer import ListOptimizer, scalar, step_of, zeros
+from ._lists import Tensors
+from ._options import Rate, declared, learning_rate, not_negative, option, switch
 
 
-class RMSprop(lists.ListOptimizer):
-    """``centered`` divides by the standard deviation instead."""
+@declared(last_in_groups="alpha eps centered weight_decay capturable foreach maximize differentiable")
+class RMSprop(ListOptimizer):
+    lr: Rate = option(default=1e-2, check=learning_rate)
+    alpha: float = option(default=0.99, check=not_negative, meaning="how much of the average is kept")
+    eps: float = option(default=1e-8, check=not_negative)
+    weight_decay: float = option(default=0, check=not_negative)
+    momentum: float = option(default=0, check=not_negative, later=True)
+    centered: bool = switch(default=False, meaning="divides by the standard deviation instead")
+    capturable: bool = switch(default=False)
+    foreach: bool | None = switch(default=None)
+    maximize: bool = switch(default=False)
+    differentiable: bool = switch(default=False)
 
-    def __init__(
-        self,
-        params: ParamsT,
-        lr: float | torch.Tensor = 1e-2,
-        alpha: float = 0.99,
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        momentum: float = 0,
-        centered: bool = False,
-        capturable: bool = False,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        differentiable: bool = False,
-    ) -> None:
-        check_rate(lr)
-        check_not_negative(eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
-        defaults = {
-            "lr": lr,
-            "momentum": momentum,
-            "alpha": alpha,
-            "eps": eps,
-            "centered": centered,
-            "weight_decay": weight_decay,
-            "capturable": capturable,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-        }
-        super().__init__(params, defaults)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        add_options(
-            self,
-            momentum=0,
-            centered=False,
-            foreach=None,
-            maximize=False,
-            differentiable=False,
-            capturable=False,
-        )
-        make_steps_tensors(self, "step")
-
-    def _new_state(self, param: torch.Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        state = {"step": counter(param, group), "square_avg": zeros_beside(param)}
-        if group["momentum"] > 0:
-            state["momentum_buffer"] = zeros_beside(param)
-        if group["centered"]:
-            state["grad_avg"] = zeros_beside(param)
-        return state
-
-    def _update(
-        self,
-        params: lists.Tensors,
-        gradients: lists.Tensors,
-        states: list[dict[str, Any]],
-        group: dict[str, Any],
-    ) -> None:
-        rmsprop(
-            params,
-            gradients,
-            lists.column(states, "square_avg"),
-            lists.column(states, "grad_avg") if group["centered"] else [],
-            lists.column(states, "momentum_buffer") if group["momentum"] > 0 else [],
-            lists.column(states, "step"),
-            foreach=group["foreach"],
-            maximize=group["maximize"],
-            differentiable=group["differentiable"],
-            capturable=group["capturable"],
-            lr=group["lr"],
-            alpha=group["alpha"],
-            eps=group["eps"],
-            weight_decay=group["weight_decay"],
-            momentum=group["momentum"],
-            centered=group["centered"],
-        )
+    _kept = {
+        "step": scalar("state_steps"),
+        "square_avg": zeros("square_avgs"),
+        "momentum_buffer": zeros("momentum_buffer_list", when="momentum"),
+        "grad_avg": zeros("grad_avgs", when="centered"),
+    }
 
 
+@step_of(RMSprop)
 def rmsprop(
-    params: list[torch.Tensor],
-    grads: list[torch.Tensor],
-    square_avgs: list[torch.Tensor],
-    grad_avgs: list[torch.Tensor],
-    momentum_buffer_list: list[torch.Tensor],
-    state_steps: list[torch.Tensor],
+    params: Tensors,
+    grads: Tensors,
+    square_avgs: Tensors,
+    grad_avgs: Tensors,
+    momentum_buffer_list: Tensors,
+    state_steps: Tensors,
     foreach: bool | None = None,
     maximize: bool = False,
     differentiable: bool = False,
     capturable: bool = False,
     has_complex: bool = False,
     *,
-    lr: float | torch.Tensor,
+    lr: Rate,
     alpha: float,
     eps: float,
     weight_decay: float,

@@ -2,90 +2,62 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any
 
 import mindtorch_v2 as torch
 
 from .._C import _functions
 from . import _lists as lists
-from .optimizer import ParamsT, add_options, check_rate, counter, make_steps_tensors, number, zeros_beside
+from ._list_optimizer import Kept, ListOptimizer, scalar, step_of, zeros
+from ._lists import Tensors
+from ._options import Rate, declared, learning_rate, option, switch
+from .optimizer import number
 
 
-class Rprop(lists.ListOptimizer):
-    """``etas`` are the factors after a change of sign and without one; ``step_sizes`` the limits."""
-
-    def __init__(
-        self,
-        params: ParamsT,
-        lr: float | torch.Tensor = 1e-2,
-        etas: tuple[float, float] = (0.5, 1.2),
-        step_sizes: tuple[float, float] = (1e-6, 50),
-        *,
-        capturable: bool = False,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        differentiable: bool = False,
-    ) -> None:
-        check_rate(lr)
-        if not 0.0 < etas[0] < 1.0 < etas[1]:
-            raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
-        defaults = {
-            "lr": lr,
-            "etas": etas,
-            "step_sizes": step_sizes,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
-        super().__init__(params, defaults)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        add_options(self, foreach=None, maximize=False, differentiable=False, capturable=False)
-        make_steps_tensors(self, "step")
-
-    def _new_state(self, param: torch.Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        lr = float(number(group["lr"]))
-        start = complex(lr, lr) if param.is_complex() else lr
-        return {
-            "step": counter(param, group),
-            "prev": zeros_beside(param),
-            "step_size": torch.full_like(param.grad, start),  # type: ignore[arg-type]
-        }
-
-    def _update(
-        self,
-        params: lists.Tensors,
-        gradients: lists.Tensors,
-        states: list[dict[str, Any]],
-        group: dict[str, Any],
-    ) -> None:
-        etaminus, etaplus = group["etas"]
-        smallest, largest = group["step_sizes"]
-        rprop(
-            params,
-            gradients,
-            lists.column(states, "prev"),
-            lists.column(states, "step_size"),
-            lists.column(states, "step"),
-            foreach=group["foreach"],
-            capturable=group["capturable"],
-            maximize=group["maximize"],
-            differentiable=group["differentiable"],
-            step_size_min=smallest,
-            step_size_max=largest,
-            etaminus=etaminus,
-            etaplus=etaplus,
-        )
+def _eta_values(name: str, etas: Any) -> None:
+    if not 0.0 < etas[0] < 1.0 < etas[1]:
+        raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
 
 
+def _first_size(param: torch.Tensor, group: dict[str, Any]) -> torch.Tensor:
+    lr = float(number(group["lr"]))
+    start = complex(lr, lr) if param.is_complex() else lr
+    return torch.full_like(param.grad, start)  # type: ignore[arg-type]
+
+
+@declared(last_in_groups="capturable")
+class Rprop(ListOptimizer):
+    lr: Rate = option(default=1e-2, check=learning_rate, meaning="the size of the first step")
+    etas: tuple[float, float] = option(
+        default=(0.5, 1.2),
+        check=_eta_values,
+        parts=("etaminus", "etaplus"),
+        meaning="the factors of a step's size after a change of sign, and without one",
+    )
+    step_sizes: tuple[float, float] = option(
+        default=(1e-6, 50), parts=("step_size_min", "step_size_max"), meaning="the limits of a step's size"
+    )
+    _: KW_ONLY
+    capturable: bool = switch(default=False)
+    foreach: bool | None = switch(default=None)
+    maximize: bool = switch(default=False)
+    differentiable: bool = switch(default=False)
+
+    _kept = {
+        "step": scalar("state_steps"),
+        "prev": zeros("prevs"),
+        "step_size": Kept("step_sizes", _first_size),
+    }
+
+
+@step_of(Rprop)
 def rprop(
-    params: list[torch.Tensor],
-    grads: list[torch.Tensor],
-    prevs: list[torch.Tensor],
-    step_sizes: list[torch.Tensor],
-    state_steps: list[torch.Tensor],
+    params: Tensors,
+    grads: Tensors,
+    prevs: Tensors,
+    step_sizes: Tensors,
+    state_steps: Tensors,
     foreach: bool | None = None,
     capturable: bool = False,
     maximize: bool = False,

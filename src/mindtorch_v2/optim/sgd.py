@@ -2,106 +2,64 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any
 
 import mindtorch_v2 as torch
 
 from .._C import _functions
 from . import _lists as lists
-from .optimizer import (
-    ParamsT,
-    add_options,
-    check_fused,
-    check_not_negative,
-    check_rate,
-    number,
-)
+from ._list_optimizer import ListOptimizer, step_of
+from ._lists import Tensors
+from ._options import Rate, declared, learning_rate, not_negative, option, switch
+from .optimizer import number
+
+Buffers = list[torch.Tensor | None]
 
 
-class SGD(lists.ListOptimizer):
+@declared()
+class SGD(ListOptimizer):
     """Plain descent, or with (Nesterov) momentum. ``weight_decay`` is added to the gradient."""
 
-    def __init__(
-        self,
-        params: ParamsT,
-        lr: float | torch.Tensor = 1e-3,
-        momentum: float = 0,
-        dampening: float = 0,
-        weight_decay: float | torch.Tensor = 0,
-        nesterov: bool = False,
-        *,
-        maximize: bool = False,
-        foreach: bool | None = None,
-        differentiable: bool = False,
-        fused: bool | None = None,
-    ) -> None:
-        check_rate(lr)
-        check_not_negative(momentum=momentum, weight_decay=weight_decay)
-        if nesterov and (momentum <= 0 or dampening != 0):
+    lr: Rate = option(default=1e-3, check=learning_rate)
+    momentum: float = option(default=0, check=not_negative)
+    dampening: float = option(default=0, meaning="how much of the gradient does not enter the momentum")
+    weight_decay: Rate = option(default=0, check=not_negative)
+    nesterov: bool = switch(default=False)
+    _: KW_ONLY
+    maximize: bool = switch(default=False)
+    foreach: bool | None = switch(default=None)
+    differentiable: bool = switch(default=False)
+    fused: bool | None = switch(default=None)
+
+    def _check_options(self, options: dict[str, Any]) -> None:
+        if options["nesterov"] and (options["momentum"] <= 0 or options["dampening"] != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        defaults = {
-            "lr": lr,
-            "momentum": momentum,
-            "dampening": dampening,
-            "weight_decay": weight_decay,
-            "nesterov": nesterov,
-            "maximize": maximize,
-            "foreach": foreach,
-            "differentiable": differentiable,
-            "fused": fused,
-        }
-        super().__init__(params, defaults)
-        check_fused(self)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        add_options(self, nesterov=False, maximize=False, foreach=None, differentiable=False, fused=None)
+    def _states(self, params: Tensors, group: dict[str, Any]) -> list[Any]:
+        return super()._states(params, group) if group["momentum"] != 0 else []
 
-    def _new_state(self, param: torch.Tensor, group: dict[str, Any]) -> dict[str, Any] | None:
-        return {} if group["momentum"] != 0 else None
-
-    def _update(
-        self,
-        params: lists.Tensors,
-        gradients: lists.Tensors,
-        states: list[dict[str, Any]],
-        group: dict[str, Any],
-    ) -> None:
-        buffers: list[torch.Tensor | None] = []
-        if group["momentum"] != 0:
-            buffers = [state.get("momentum_buffer") for state in states]
-        sgd(
-            params,
-            gradients,
-            buffers,
-            foreach=group["foreach"],
-            fused=group["fused"],
-            grad_scale=getattr(self, "grad_scale", None),
-            found_inf=getattr(self, "found_inf", None),
-            weight_decay=group["weight_decay"],
-            momentum=group["momentum"],
-            lr=group["lr"],
-            dampening=group["dampening"],
-            nesterov=group["nesterov"],
-            maximize=group["maximize"],
-        )
-        for state, buffer in zip(states, buffers, strict=False):
+    def _update(self, params: Tensors, gradients: Tensors, states: list[Any], group: dict[str, Any]) -> None:
+        buffers: Buffers = [state.get("momentum_buffer") for state in states]
+        self._function(self, params, gradients, group, {"momentum_buffer_list": buffers})
+        for state, buffer in zip(states, buffers, strict=True):
             state["momentum_buffer"] = buffer
 
 
+@step_of(SGD, "momentum_buffer_list")
 def sgd(
-    params: list[torch.Tensor],
-    d_p_list: list[torch.Tensor],
-    momentum_buffer_list: list[torch.Tensor | None],
+    params: Tensors,
+    d_p_list: Tensors,
+    momentum_buffer_list: Buffers,
     has_sparse_grad: bool = False,
     foreach: bool | None = None,
     fused: bool | None = None,
     grad_scale: torch.Tensor | None = None,
     found_inf: torch.Tensor | None = None,
     *,
-    weight_decay: float | torch.Tensor,
+    weight_decay: Rate,
     momentum: float,
-    lr: float | torch.Tensor,
+    lr: Rate,
     dampening: float,
     nesterov: bool,
     maximize: bool,
@@ -143,11 +101,11 @@ def sgd(
     if momentum != 0:
         old = [position for position, buffer in enumerate(momentum_buffer_list) if buffer is not None]
         if old:
-            buffers: list[torch.Tensor] = [momentum_buffer_list[position] for position in old]  # type: ignore[misc]
+            buffers: Tensors = [momentum_buffer_list[position] for position in old]  # type: ignore[misc]
             _functions._foreach_mul_(buffers, momentum)
             _functions._foreach_add_(buffers, [gradients[position] for position in old], alpha=1 - dampening)
         for position in fresh:
             momentum_buffer_list[position] = gradients[position].detach().clone()
-        momenta: list[torch.Tensor] = momentum_buffer_list  # type: ignore[assignment]
+        momenta: Tensors = momentum_buffer_list  # type: ignore[assignment]
         gradients = list(_functions._foreach_add(gradients, momenta, alpha=momentum)) if nesterov else momenta
     lists.add_scaled_(params, gradients, -lr)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import mindtorch_v2 as torch
 
 from ... import _functions
 from ..._C import _nn
+from ._variants import variant
 
 __all__ = [
     "adaptive_avg_pool1d",
@@ -42,7 +43,7 @@ __all__ = [
     "max_unpool3d",
 ]
 
-Pair = tuple[torch.Tensor, torch.Tensor]
+Pool = TypeVar("Pool", bound=Callable[..., Any])
 
 adaptive_avg_pool1d = _functions.adaptive_avg_pool1d
 
@@ -59,7 +60,7 @@ def avg_pool1d(
     return _functions.avg_pool1d(input, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
-def avg_pool2d(
+def _avg_pool(
     input: torch.Tensor,
     kernel_size: Any,
     stride: Any = None,
@@ -67,22 +68,15 @@ def avg_pool2d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
+    *,
+    _kernel: Any = None,
 ) -> torch.Tensor:
     stride = () if stride is None else stride
-    return _nn.avg_pool2d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    return _kernel(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)  # type: ignore[no-any-return]
 
 
-def avg_pool3d(
-    input: torch.Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-) -> torch.Tensor:
-    stride = () if stride is None else stride
-    return _nn.avg_pool3d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+avg_pool2d = variant(_avg_pool, "avg_pool2d", _kernel=_nn.avg_pool2d)
+avg_pool3d = variant(_avg_pool, "avg_pool3d", _kernel=_nn.avg_pool3d)
 
 
 def _listed(value: Any, dims: int) -> list[Any]:
@@ -108,185 +102,94 @@ def adaptive_avg_pool3d(input: torch.Tensor, output_size: Any) -> torch.Tensor:
     return _nn.adaptive_avg_pool3d(input, _filled_size(input, output_size, 3))
 
 
-def adaptive_max_pool1d_with_indices(
-    input: torch.Tensor, output_size: Any, return_indices: bool = False
-) -> Pair:
-    return _functions.adaptive_max_pool1d(input, output_size)
+# Pools of maxima. ``_both`` makes the function whose name ends in "_with_indices".
 
 
-def adaptive_max_pool2d_with_indices(
-    input: torch.Tensor, output_size: Any, return_indices: bool = False
-) -> Pair:
-    return _nn.adaptive_max_pool2d(input, _filled_size(input, output_size, 2))
-
-
-def adaptive_max_pool3d_with_indices(
-    input: torch.Tensor, output_size: Any, return_indices: bool = False
-) -> Pair:
-    return _nn.adaptive_max_pool3d(input, _filled_size(input, output_size, 3))
-
-
-def adaptive_max_pool1d(input: torch.Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    both = adaptive_max_pool1d_with_indices(input, output_size)
-    return both if return_indices else both[0]
-
-
-def adaptive_max_pool2d(input: torch.Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    both = adaptive_max_pool2d_with_indices(input, output_size)
-    return both if return_indices else both[0]
-
-
-def adaptive_max_pool3d(input: torch.Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    both = adaptive_max_pool3d_with_indices(input, output_size)
-    return both if return_indices else both[0]
-
-
-def max_pool1d_with_indices(
+def _adaptive_max_pool(
     input: torch.Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Pair:
-    stride = [] if stride is None else stride
-    return _functions.max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
-
-
-def max_pool2d_with_indices(
-    input: torch.Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Pair:
-    stride = [] if stride is None else stride
-    return _nn.max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
-
-
-def max_pool3d_with_indices(
-    input: torch.Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Pair:
-    stride = [] if stride is None else stride
-    return _nn.max_pool3d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
-
-
-def max_pool1d(
-    input: torch.Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    both = max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
-    return both if return_indices else both[0]
-
-
-def max_pool2d(
-    input: torch.Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    both = max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
-    return both if return_indices else both[0]
-
-
-def max_pool3d(
-    input: torch.Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    both = max_pool3d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
-    return both if return_indices else both[0]
-
-
-def _fractional(
-    dims: int,
-    input: torch.Tensor,
-    kernel_size: Any,
     output_size: Any,
-    output_ratio: Any,
-    random_samples: torch.Tensor | None,
-) -> Pair:
-    name = f"fractional_max_pool{dims}d"
+    return_indices: bool = False,
+    *,
+    _dims: int = 0,
+    _kernel: Any = None,
+    _both: bool = False,
+) -> Any:
+    both = _kernel(input, output_size if _dims == 1 else _filled_size(input, output_size, _dims))
+    return both if return_indices or _both else both[0]
+
+
+def _max_pool(
+    input: torch.Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+    *,
+    _kernel: Any = None,
+    _both: bool = False,
+) -> Any:
+    both = _kernel(input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode)
+    return both if return_indices or _both else both[0]
+
+
+def _fractional_max_pool(
+    input: torch.Tensor,
+    kernel_size: Any,
+    output_size: Any = None,
+    output_ratio: Any = None,
+    return_indices: bool = False,
+    _random_samples: torch.Tensor | None = None,
+    *,
+    _dims: int = 0,
+    _kernel: Any = None,
+    _both: bool = False,
+) -> Any:
+    name = f"fractional_max_pool{_dims}d"
     if output_size is None and output_ratio is None:
         raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
     if output_size is None:
-        ratios = _listed(output_ratio, dims)
-        if len(ratios) != dims:
+        ratios = _listed(output_ratio, _dims)
+        if len(ratios) != _dims:
             raise ValueError(f"{name} requires output_ratio to either be a single Int or tuple of Ints.")
-        output_size = [int(input.size(d - dims) * ratio) for d, ratio in enumerate(ratios)]
-    if random_samples is None:
-        batch = input.size(0) if input.dim() == dims + 2 else 1
-        shape = (batch, input.size(-dims - 1), dims)
-        random_samples = torch.rand(shape, dtype=input.dtype, device=input.device)
-    pool = _nn.fractional_max_pool2d if dims == 2 else _nn.fractional_max_pool3d
-    return pool(input, kernel_size, output_size, random_samples)
+        output_size = [int(input.size(d - _dims) * ratio) for d, ratio in enumerate(ratios)]
+    if _random_samples is None:
+        batch = input.size(0) if input.dim() == _dims + 2 else 1
+        shape = (batch, input.size(-_dims - 1), _dims)
+        _random_samples = torch.rand(shape, dtype=input.dtype, device=input.device)
+    both = _kernel(input, kernel_size, output_size, _random_samples)
+    return both if return_indices or _both else both[0]
 
 
-def fractional_max_pool2d_with_indices(
-    input: torch.Tensor,
-    kernel_size: Any,
-    output_size: Any = None,
-    output_ratio: Any = None,
-    return_indices: bool = False,
-    _random_samples: torch.Tensor | None = None,
-) -> Pair:
-    return _fractional(2, input, kernel_size, output_size, output_ratio, _random_samples)
+def _maxima(pool: Pool, name: str, **settled: Any) -> tuple[Pool, Pool]:
+    """The function ``name`` and the one that always gives the indices, too."""
+    return (
+        variant(pool, name, **settled, _both=False),
+        variant(pool, f"{name}_with_indices", **settled, _both=True),
+    )
 
 
-def fractional_max_pool3d_with_indices(
-    input: torch.Tensor,
-    kernel_size: Any,
-    output_size: Any = None,
-    output_ratio: Any = None,
-    return_indices: bool = False,
-    _random_samples: torch.Tensor | None = None,
-) -> Pair:
-    return _fractional(3, input, kernel_size, output_size, output_ratio, _random_samples)
-
-
-def fractional_max_pool2d(
-    input: torch.Tensor,
-    kernel_size: Any,
-    output_size: Any = None,
-    output_ratio: Any = None,
-    return_indices: bool = False,
-    _random_samples: torch.Tensor | None = None,
-) -> Any:
-    both = _fractional(2, input, kernel_size, output_size, output_ratio, _random_samples)
-    return both if return_indices else both[0]
-
-
-def fractional_max_pool3d(
-    input: torch.Tensor,
-    kernel_size: Any,
-    output_size: Any = None,
-    output_ratio: Any = None,
-    return_indices: bool = False,
-    _random_samples: torch.Tensor | None = None,
-) -> Any:
-    both = _fractional(3, input, kernel_size, output_size, output_ratio, _random_samples)
-    return both if return_indices else both[0]
+adaptive_max_pool1d, adaptive_max_pool1d_with_indices = _maxima(
+    _adaptive_max_pool, "adaptive_max_pool1d", _dims=1, _kernel=_functions.adaptive_max_pool1d
+)
+adaptive_max_pool2d, adaptive_max_pool2d_with_indices = _maxima(
+    _adaptive_max_pool, "adaptive_max_pool2d", _dims=2, _kernel=_nn.adaptive_max_pool2d
+)
+adaptive_max_pool3d, adaptive_max_pool3d_with_indices = _maxima(
+    _adaptive_max_pool, "adaptive_max_pool3d", _dims=3, _kernel=_nn.adaptive_max_pool3d
+)
+max_pool1d, max_pool1d_with_indices = _maxima(
+    _max_pool, "max_pool1d", _kernel=_functions.max_pool1d_with_indices
+)
+max_pool2d, max_pool2d_with_indices = _maxima(_max_pool, "max_pool2d", _kernel=_nn.max_pool2d_with_indices)
+max_pool3d, max_pool3d_with_indices = _maxima(_max_pool, "max_pool3d", _kernel=_nn.max_pool3d_with_indices)
+fractional_max_pool2d, fractional_max_pool2d_with_indices = _maxima(
+    _fractional_max_pool, "fractional_max_pool2d", _dims=2, _kernel=_nn.fractional_max_pool2d
+)
+fractional_max_pool3d, fractional_max_pool3d_with_indices = _maxima(
+    _fractional_max_pool, "fractional_max_pool3d", _dims=3, _kernel=_nn.fractional_max_pool3d
+)
 
 
 def _unpool_size(
@@ -317,76 +220,50 @@ def _unpool_size(
     return list(output_size)
 
 
-def _unpool_options(
-    dims: int, kernel_size: Any, stride: Any, padding: Any
-) -> tuple[list[int], list[int], list[int]]:
-    kernel = _listed(kernel_size, dims)
-    return kernel, kernel if stride is None else _listed(stride, dims), _listed(padding, dims)
-
-
-def max_unpool1d(
+def _max_unpool(
     input: torch.Tensor,
     indices: torch.Tensor,
     kernel_size: Any,
     stride: Any = None,
     padding: Any = 0,
     output_size: Any = None,
+    *,
+    _dims: int = 0,
 ) -> torch.Tensor:
-    kernel, step, pad = _unpool_options(1, kernel_size, stride, padding)
+    kernel = _listed(kernel_size, _dims)
+    step = kernel if stride is None else _listed(stride, _dims)
+    pad = _listed(padding, _dims)
     size = _unpool_size(input, kernel, step, pad, output_size)
-    return _nn.max_unpool2d(input.unsqueeze(-1), indices.unsqueeze(-1), [*size, 1]).squeeze(-1)
-
-
-def max_unpool2d(
-    input: torch.Tensor,
-    indices: torch.Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    output_size: Any = None,
-) -> torch.Tensor:
-    kernel, step, pad = _unpool_options(2, kernel_size, stride, padding)
-    return _nn.max_unpool2d(input, indices, _unpool_size(input, kernel, step, pad, output_size))
-
-
-def max_unpool3d(
-    input: torch.Tensor,
-    indices: torch.Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    output_size: Any = None,
-) -> torch.Tensor:
-    kernel, step, pad = _unpool_options(3, kernel_size, stride, padding)
-    size = _unpool_size(input, kernel, step, pad, output_size)
+    if _dims == 1:
+        return _nn.max_unpool2d(input.unsqueeze(-1), indices.unsqueeze(-1), [*size, 1]).squeeze(-1)
+    if _dims == 2:
+        return _nn.max_unpool2d(input, indices, size)
     return _nn.max_unpool3d(input, indices, size, step, pad)
 
 
+max_unpool1d = variant(_max_unpool, "max_unpool1d", _dims=1)
+max_unpool2d = variant(_max_unpool, "max_unpool2d", _dims=2)
+max_unpool3d = variant(_max_unpool, "max_unpool3d", _dims=3)
+
+
 def _lp_pool(
-    dims: int, input: torch.Tensor, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool
+    input: torch.Tensor,
+    norm_type: float,
+    kernel_size: Any,
+    stride: Any = None,
+    ceil_mode: bool = False,
+    *,
+    _dims: int = 0,
 ) -> torch.Tensor:
     """The p-norm of each window: its mean of powers times its size, rooted."""
-    kernel = _listed(kernel_size, dims)
+    kernel = _listed(kernel_size, _dims)
     step = [] if stride is None else stride
-    pool = (avg_pool1d, avg_pool2d, avg_pool3d)[dims - 1]
+    pool = (avg_pool1d, avg_pool2d, avg_pool3d)[_dims - 1]
     mean = pool(input.pow(norm_type), kernel, step, 0, ceil_mode)
     # Roots of what rounding made negative would be NaN.
     return (mean.sign() * mean.abs().relu()).mul(math.prod(kernel)).pow(1.0 / norm_type)
 
 
-def lp_pool1d(
-    input: torch.Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
-) -> torch.Tensor:
-    return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
-
-
-def lp_pool2d(
-    input: torch.Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
-) -> torch.Tensor:
-    return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
-
-
-def lp_pool3d(
-    input: torch.Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
-) -> torch.Tensor:
-    return _lp_pool(3, input, norm_type, kernel_size, stride, ceil_mode)
+lp_pool1d = variant(_lp_pool, "lp_pool1d", _dims=1)
+lp_pool2d = variant(_lp_pool, "lp_pool2d", _dims=2)
+lp_pool3d = variant(_lp_pool, "lp_pool3d", _dims=3)

@@ -6,7 +6,7 @@ import copy
 import math
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import mindtorch_v2 as torch
 from mindtorch_v2 import Tensor
@@ -70,20 +70,64 @@ def _length(sequence: Tensor, batch_first: bool) -> int:
 
 
 class _Layer(Module):
-    """What encoder and decoder layers share: the feed-forward part and the order of the norms."""
+    """What encoder and decoder layers share: attentions, a feed-forward part, a norm and a dropout for each."""
 
-    linear1: Linear
-    linear2: Linear
-    dropout: Dropout
-    norm_first: bool
-    activation: Callable[[Tensor], Tensor]
+    _attentions: ClassVar[tuple[str, ...]]
+    self_attn: MultiheadAttention
+    norm1: LayerNorm
+    norm2: LayerNorm
+    dropout1: Dropout
+    dropout2: Dropout
 
-    def _make_feed_forward(
-        self, d_model: int, dim_feedforward: int, dropout: float, bias: bool, options: dict[str, Any]
+    def __init__(
+        self,
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Activation = F.relu,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
     ) -> None:
-        self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **options)
+        options: dict[str, Any] = {"bias": bias, "device": device, "dtype": dtype}
+        super().__init__()
+        for name in self._attentions:
+            attention = MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, **options)
+            setattr(self, name, attention)
+        self.linear1 = Linear(d_model, dim_feedforward, **options)
         self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **options)
+        self.linear2 = Linear(dim_feedforward, d_model, **options)
+        self.norm_first = norm_first
+        parts = range(1, len(self._attentions) + 2)
+        for part in parts:
+            setattr(self, f"norm{part}", LayerNorm(d_model, layer_norm_eps, **options))
+        for part in parts:
+            setattr(self, f"dropout{part}", Dropout(dropout))
+        if _is(activation, F.relu):
+            activation = "relu"  # F's own may ask for overrides by now
+        self.activation = _get_activation_fn(activation) if isinstance(activation, str) else activation
+        # 1 and 2 name relu and gelu; 0 is any other.
+        self.activation_relu_or_gelu = (
+            1 if _is(self.activation, F.relu) else 2 if _is(self.activation, F.gelu) else 0
+        )
+
+    def _sa_block(
+        self, x: Tensor, attn_mask: Mask, key_padding_mask: Mask, is_causal: bool = False
+    ) -> Tensor:
+        attended = self.self_attn(
+            x,
+            x,
+            x,
+            attn_mask=attn_mask,
+            key_padding_mask=key_padding_mask,
+            is_causal=is_causal,
+            need_weights=False,
+        )
+        return self.dropout1(attended[0])  # type: ignore[no-any-return]
 
     def _feed_forward(self, x: Tensor) -> Tensor:
         return self.linear2(self.dropout(self.activation(self.linear1(x))))  # type: ignore[no-any-return]
@@ -98,35 +142,7 @@ class _Layer(Module):
 class TransformerEncoderLayer(_Layer):
     """Self-attention, then a feed-forward network."""
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: Activation = "relu",
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        options: dict[str, Any] = {"device": device, "dtype": dtype}
-        super().__init__()
-        self.self_attn = MultiheadAttention(
-            d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, **options
-        )
-        self._make_feed_forward(d_model, dim_feedforward, dropout, bias, options)
-        self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **options)
-        self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **options)
-        self.dropout1 = Dropout(dropout)
-        self.dropout2 = Dropout(dropout)
-        function = _get_activation_fn(activation) if isinstance(activation, str) else activation
-        # 1 and 2 name relu and gelu; 0 is any other.
-        self.activation_relu_or_gelu = 1 if _is(function, F.relu) else 2 if _is(function, F.gelu) else 0
-        self.activation = function
+    _attentions = ("self_attn",)
 
     def forward(
         self,
@@ -138,20 +154,6 @@ class TransformerEncoderLayer(_Layer):
         x = self._add(src, self.norm1, lambda y: self._sa_block(y, src_mask, src_key_padding_mask, is_causal))
         return self._add(x, self.norm2, self._ff_block)
 
-    def _sa_block(
-        self, x: Tensor, attn_mask: Mask, key_padding_mask: Mask, is_causal: bool = False
-    ) -> Tensor:
-        attended = self.self_attn(
-            x,
-            x,
-            x,
-            attn_mask=attn_mask,
-            key_padding_mask=key_padding_mask,
-            need_weights=False,
-            is_causal=is_causal,
-        )
-        return self.dropout1(attended[0])  # type: ignore[no-any-return]
-
     def _ff_block(self, x: Tensor) -> Tensor:
         return self.dropout2(self._feed_forward(x))  # type: ignore[no-any-return]
 
@@ -159,37 +161,10 @@ class TransformerEncoderLayer(_Layer):
 class TransformerDecoderLayer(_Layer):
     """Self-attention, attention to the encoder's output, then a feed-forward network."""
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: Activation = "relu",
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        options: dict[str, Any] = {"device": device, "dtype": dtype}
-        super().__init__()
-        self.self_attn = MultiheadAttention(
-            d_model, nhead, dropout=dropout, batch_first=batch_first, bias=bias, **options
-        )
-        self.multihead_attn = MultiheadAttention(
-            d_model, nhead, dropout=dropout, batch_first=batch_first, bias=bias, **options
-        )
-        self._make_feed_forward(d_model, dim_feedforward, dropout, bias, options)
-        self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **options)
-        self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **options)
-        self.norm3 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **options)
-        self.dropout1 = Dropout(dropout)
-        self.dropout2 = Dropout(dropout)
-        self.dropout3 = Dropout(dropout)
-        self.activation = _get_activation_fn(activation) if isinstance(activation, str) else activation
+    _attentions = ("self_attn", "multihead_attn")
+    multihead_attn: MultiheadAttention
+    norm3: LayerNorm
+    dropout3: Dropout
 
     def forward(
         self,
@@ -211,20 +186,6 @@ class TransformerDecoderLayer(_Layer):
             lambda y: self._mha_block(y, memory, memory_mask, memory_key_padding_mask, memory_is_causal),
         )
         return self._add(x, self.norm3, self._ff_block)
-
-    def _sa_block(
-        self, x: Tensor, attn_mask: Mask, key_padding_mask: Mask, is_causal: bool = False
-    ) -> Tensor:
-        attended = self.self_attn(
-            x,
-            x,
-            x,
-            attn_mask=attn_mask,
-            key_padding_mask=key_padding_mask,
-            is_causal=is_causal,
-            need_weights=False,
-        )
-        return self.dropout1(attended[0])  # type: ignore[no-any-return]
 
     def _mha_block(
         self, x: Tensor, mem: Tensor, attn_mask: Mask, key_padding_mask: Mask, is_causal: bool = False
@@ -372,7 +333,7 @@ class Transformer(Module):
         num_decoder_layers: int = 6,
         dim_feedforward: int = 2048,
         dropout: float = 0.1,
-        activation: Activation = "relu",
+        activation: Activation = F.relu,
         custom_encoder: Any = None,
         custom_decoder: Any = None,
         layer_norm_eps: float = 1e-5,
