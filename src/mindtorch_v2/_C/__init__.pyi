@@ -8,11 +8,11 @@ from builtins import type as _builtin_type
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias, TypeVar, final, overload
 
-from .._size import Size
 from .._storage import UntypedStorage
 from .._storage_typed import TypedStorage
-from .._tensor import _NodeHookHandle
-from .._types import layout as _layout
+from .._tensor.methods import _NodeHookHandle
+from .._types.formats import layout as _layout
+from .._types.size import Size
 from . import _acl as _acl
 from . import _allocator as _allocator
 from . import _fft as _fft

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, NoReturn
 
-from .._absent_device import Absent
+from .._devices.absent import Absent
 
 _cuda = Absent("CUDA")
 

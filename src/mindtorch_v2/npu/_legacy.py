@@ -6,8 +6,11 @@ from functools import cache
 from typing import Any
 
 from .. import _C
-from .._size import Size
+from .._creation import tensor
+from .._functions import empty
 from .._storage_typed import TypedStorage
+from .._tensor.legacy_types import OfOneDtype
+from .._types.size import Size
 
 _NAMES = {
     "BFloat16": _C.bfloat16, "Bool": _C.bool, "Byte": _C.uint8, "Char": _C.int8, "ComplexDouble": _C.complex128,
@@ -19,10 +22,10 @@ DTYPES = {f"{name}Storage": dtype for name, dtype in _NAMES.items()} | {
 }
 
 
-class OfOneDtype(type):
+class _OnNpu(OfOneDtype):
     """Instances are tensors (or storages) of the class's dtype that lie on an NPU."""
 
-    dtype: Any
+    device_type = "npu"
 
     def __instancecheck__(cls, instance: Any) -> bool:
         kind = TypedStorage if cls.__name__.endswith("Storage") else _C.Tensor
@@ -32,8 +35,6 @@ class OfOneDtype(type):
         known = {"device": "npu", **known}
         if cls.__name__.endswith("Storage"):
             return TypedStorage(*args, dtype=cls.dtype, **known)
-        from .. import empty, tensor  # not there yet while the package is imported
-
         if not args:
             return empty(0, dtype=cls.dtype, **known)
         if len(args) == 1 and not isinstance(args[0], (int, Size)):
@@ -44,14 +45,6 @@ class OfOneDtype(type):
 @cache
 def make(name: str) -> Any:
     """The class of a name in ``DTYPES``."""
-    made = OfOneDtype(name, (), {"__module__": "torch.npu", "__doc__": f"A {name} on an NPU."})
+    made = _OnNpu(name, (), {"__module__": "torch.npu", "__doc__": f"A {name} on an NPU."})
     made.dtype = DTYPES[name]
     return made
-
-
-def find(name: str) -> Any:
-    """The class called ``torch.npu.FloatTensor``."""
-    short = name.removeprefix("torch.npu.")
-    if short not in DTYPES or not short.endswith("Tensor"):
-        raise ValueError(f"invalid type: '{name}'")
-    return make(short)
