@@ -90,7 +90,7 @@ from ._random import (
     seed as seed,
     set_rng_state as set_rng_state,
 )
-from ._storage import UntypedStorage as UntypedStorage
+from ._storage import UntypedStorage as UntypedStorage, before_sharing as _before_sharing
 from ._storage_typed import (
     BFloat16Storage as BFloat16Storage,
     BoolStorage as BoolStorage,
@@ -389,6 +389,7 @@ overrides.namespaces.update(
     }
 )
 npu.profiler = profiler  # as torch_npu has it
+_before_sharing.append(lambda: _import_module(f"{__name__}.multiprocessing"))
 _device_modules.register_modules(
     ("cpu", "cuda", "npu", "xpu"), lambda kind: _import_module(f"{__name__}.{kind}")
 )

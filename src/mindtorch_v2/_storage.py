@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, Self
 
 from . import _C
@@ -19,6 +19,8 @@ _live: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 _SHARING_STRATEGIES = ("file_descriptor", "file_system")
 _sharing_strategy = "file_descriptor"
+# What is done before memory is shared. The package loads its `multiprocessing`, which knows how to pass storages on.
+before_sharing: list[Callable[[], object]] = []
 
 
 class StorageConversions:
@@ -322,7 +324,7 @@ class UntypedStorage(StorageConversions):
     def share_memory_(self) -> Self:
         """Moves the bytes to memory that other processes can map, and lets `multiprocessing` pass it on."""
         if self.device.type == "cpu":
-            self._handle.share_memory(_sharing_strategy == "file_system")
+            self._handle.share_memory(_shared_by_name())
         return self
 
     @classmethod
@@ -330,7 +332,7 @@ class UntypedStorage(StorageConversions):
         """New bytes, all zero, that other processes can map."""
         if _device(device).type != "cpu":
             raise RuntimeError(f"only host memory is shared between processes, got device {device}")
-        return cls._wrap(_C.StorageBase.new_shared(size, _sharing_strategy == "file_system"))
+        return cls._wrap(_C.StorageBase.new_shared(size, _shared_by_name()))
 
     def filename(self) -> str | None:
         """The file or shared-memory object behind the bytes."""
@@ -379,6 +381,13 @@ def set_sharing_strategy(new_strategy: str) -> None:
             f"invalid sharing strategy {new_strategy!r}, expected one of {get_all_sharing_strategies()}"
         )
     _sharing_strategy = new_strategy
+
+
+def _shared_by_name() -> bool:
+    """Whether memory that is shared now gets a name."""
+    for prepare in before_sharing:
+        prepare()
+    return _sharing_strategy == "file_system"
 
 
 def describe(storage: Any, title: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 from .. import _C
 from .._backends.npu import acl_loader, allocator
 from .._backends.npu import runtime as _runtime
-from .._devices import module_parts as _device_module
+from .._devices import module_parts as _parts
 from .._devices import registry as _registry
 from . import _chips, memory, random, streams
 from ._permissions import config, conv, matmul
@@ -125,7 +125,7 @@ def set_device(device: Any) -> None:
         _npu.set_device(_runtime.device_index(device))
 
 
-class device(_device_module.DeviceContextBase):
+class device(_parts.DeviceContextBase):
     """Makes a device current inside a ``with`` block."""
 
     _native: ClassVar[Any] = _npu

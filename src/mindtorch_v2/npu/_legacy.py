@@ -8,17 +8,15 @@ from typing import Any
 from .. import _C
 from .._creation import tensor
 from .._functions import empty
-from .._storage_typed import TypedStorage
+from .._storage_typed import STORAGE_NAMES, TypedStorage
 from .._tensor.legacy_types import OfOneDtype
+from .._types.dtypes import LEGACY_NAMES, dtype_of
 from .._types.size import Size
 
-_NAMES = {
-    "BFloat16": _C.bfloat16, "Bool": _C.bool, "Byte": _C.uint8, "Char": _C.int8, "ComplexDouble": _C.complex128,
-    "ComplexFloat": _C.complex64, "Double": _C.float64, "Float": _C.float32, "Half": _C.float16, "Int": _C.int32,
-    "Long": _C.int64, "Short": _C.int16,
-}  # fmt: skip
-DTYPES = {f"{name}Storage": dtype for name, dtype in _NAMES.items()} | {
-    f"{name}Tensor": dtype for name, dtype in _NAMES.items() if not name.startswith("Complex")
+DTYPES = {name: dtype_of(dtype) for dtype, name in STORAGE_NAMES.items()} | {
+    f"{LEGACY_NAMES[dtype]}Tensor": dtype_of(dtype)
+    for dtype in STORAGE_NAMES
+    if not dtype.startswith("complex")
 }
 
 

@@ -13,7 +13,7 @@ from .. import _C
 from .._backends.npu import acl_loader, allocator, creation
 from .._backends.npu import runtime as _runtime
 from .._devices import memory as _memory
-from .._devices import module_parts as _device_module
+from .._devices import module_parts as _parts
 from . import streams as _streams
 
 __all__ = [
@@ -36,7 +36,7 @@ def find_allocator(device: Any) -> Any:
     raise NotImplementedError
 
 
-_functions = _device_module.MemoryFunctions(
+_functions = _parts.MemoryFunctions(
     "NPU",
     get_allocator=lambda device: find_allocator(device),
     index_of=_runtime.device_index,
