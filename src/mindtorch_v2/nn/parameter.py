@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ._parameter import Buffer, Parameter, is_lazy
+from ._parameter import _BufferMeta as _BufferMeta
+from ._parameter import _ParameterMeta as _ParameterMeta
 
 if TYPE_CHECKING:
     from ._uninitialized import UninitializedBuffer as UninitializedBuffer
