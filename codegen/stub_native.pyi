@@ -11,11 +11,11 @@ from builtins import type as _builtin_type
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias, TypeVar, final, overload
 
-from .._size import Size
 from .._storage import UntypedStorage
 from .._storage_typed import TypedStorage
-from .._tensor import _NodeHookHandle
-from .._types import layout as _layout
+from .._tensor.methods import _NodeHookHandle
+from .._types.formats import layout as _layout
+from .._types.size import Size
 from . import _acl as _acl
 from . import _allocator as _allocator
 from . import _fft as _fft
@@ -130,7 +130,7 @@ class Node:
     def __getattr__(self, name: str, /) -> Any: ...
     def __eq__(self, other: object, /) -> _bool: ...
     def __hash__(self) -> _int: ...
-    # Written in Python, in _tensor.py.
+    # Written in Python, in _tensor/.
     def register_hook(self, hook: Callable[..., Any]) -> _NodeHookHandle: ...
     def register_prehook(self, hook: Callable[..., Any]) -> _NodeHookHandle: ...
 
@@ -599,7 +599,7 @@ class Tensor:
 
 results: NamedTuple
 
-# Set from Python, in _settings.py.
+# Set from Python, in _settings/checks.py.
 class Graph: ...
 
 def _log_api_usage_once(event: str) -> None: ...

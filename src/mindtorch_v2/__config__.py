@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import _C
-from ._settings import get_num_interop_threads
+from ._settings.flags import get_num_interop_threads
 from ._version import __version__
 
 

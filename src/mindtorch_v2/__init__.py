@@ -7,11 +7,13 @@ import mindtorch_v2 as torch
 # `x as x` says that x is part of the namespace.
 from math import e as e, inf as inf, nan as nan, pi as pi
 
+import sys as _sys
+from importlib import import_module as _import_module
 from typing import TYPE_CHECKING, Any
 
 from . import version as version
 from ._version import __version__ as _own_version
-from ._blas_threads import none_of_its_own as _no_blas_threads
+from ._settings.blas_threads import none_of_its_own as _no_blas_threads
 
 with _no_blas_threads():
     from . import _C as _C
@@ -49,15 +51,13 @@ from ._C import (
     uint32 as uint32,
     uint64 as uint64,
 )
-from ._size import Size as Size
+from ._types.size import Size as Size
 from ._functions import *  # noqa: F403 - the operators of the table
-from ._types import (
+from ._types.formats import (
     _mkldnn as _mkldnn,
     channels_last as channels_last,
     channels_last_3d as channels_last_3d,
     contiguous_format as contiguous_format,
-    finfo as finfo,
-    iinfo as iinfo,
     jagged as jagged,
     layout as layout,
     legacy_contiguous_format as legacy_contiguous_format,
@@ -70,12 +70,13 @@ from ._types import (
     sparse_csr as sparse_csr,
     strided as strided,
 )
+from ._types.limits import finfo as finfo, iinfo as iinfo
 from ._creation import (
     as_tensor as as_tensor,
     from_numpy as from_numpy,
     tensor as tensor,
 )
-from ._defaults import (
+from ._settings.defaults import (
     get_default_device as get_default_device,
     set_default_device as set_default_device,
     set_default_dtype as set_default_dtype,
@@ -89,7 +90,7 @@ from ._random import (
     seed as seed,
     set_rng_state as set_rng_state,
 )
-from ._storage import UntypedStorage as UntypedStorage, is_storage as is_storage
+from ._storage import UntypedStorage as UntypedStorage, before_sharing as _before_sharing
 from ._storage_typed import (
     BFloat16Storage as BFloat16Storage,
     BoolStorage as BoolStorage,
@@ -104,8 +105,9 @@ from ._storage_typed import (
     LongStorage as LongStorage,
     ShortStorage as ShortStorage,
     TypedStorage as TypedStorage,
+    is_storage as is_storage,
 )
-from ._legacy_types import (
+from ._tensor.legacy_types import (
     BFloat16Tensor as BFloat16Tensor,
     BoolTensor as BoolTensor,
     ByteTensor as ByteTensor,
@@ -124,8 +126,8 @@ from ._tensor_str import (
     printoptions as printoptions,
     set_printoptions as set_printoptions,
 )
-from ._buffers import asarray as asarray, from_file as from_file, frombuffer as frombuffer
-from ._shape_functions import (
+from ._tensor.buffers import asarray as asarray, from_file as from_file, frombuffer as frombuffer
+from ._functions.shapes import (
     atleast_1d as atleast_1d,
     atleast_2d as atleast_2d,
     atleast_3d as atleast_3d,
@@ -138,27 +140,24 @@ from ._shape_functions import (
     is_same_size as is_same_size,
     meshgrid as meshgrid,
 )
-from . import _tensor as _tensor, _tensor_queries as _tensor_queries
-from ._tensor_queries import (
-    get_device as get_device,
-    is_distributed as is_distributed,
-    is_inference as is_inference,
-    is_signed as is_signed,
-)
-from ._tensor import (
+from . import _tensor as _tensor
+from ._tensor.queries import (
     allclose as allclose,
     equal as equal,
+    get_device as get_device,
     is_complex as is_complex,
     is_conj as is_conj,
+    is_distributed as is_distributed,
     is_floating_point as is_floating_point,
+    is_inference as is_inference,
     is_neg as is_neg,
+    is_signed as is_signed,
     is_tensor as is_tensor,
     numel as numel,
     result_type as result_type,
 )
-from ._norm import norm as norm
-from ._compile import compile as compile
-from ._settings import (
+from ._functions.norms import norm as norm
+from ._settings.checks import (
     SymBool as SymBool,
     SymFloat as SymFloat,
     SymInt as SymInt,
@@ -167,10 +166,17 @@ from ._settings import (
     _check_is_size as _check_is_size,
     _check_type as _check_type,
     _check_value as _check_value,
+    sym_float as sym_float,
+    sym_int as sym_int,
+    sym_max as sym_max,
+    sym_min as sym_min,
+    sym_not as sym_not,
+    typename as typename,
+)
+from ._settings.flags import (
     are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
     compiled_with_cxx11_abi as compiled_with_cxx11_abi,
     get_deterministic_debug_mode as get_deterministic_debug_mode,
-    get_device_module as get_device_module,
     get_float32_matmul_precision as get_float32_matmul_precision,
     get_num_interop_threads as get_num_interop_threads,
     is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled,
@@ -180,17 +186,11 @@ from ._settings import (
     set_flush_denormal as set_flush_denormal,
     set_num_interop_threads as set_num_interop_threads,
     set_warn_always as set_warn_always,
-    sym_float as sym_float,
-    sym_int as sym_int,
-    sym_max as sym_max,
-    sym_min as sym_min,
-    sym_not as sym_not,
-    typename as typename,
     use_deterministic_algorithms as use_deterministic_algorithms,
 )
-from ._contractions import chain_matmul as chain_matmul, einsum as einsum
-from ._contractions import tensordot as tensordot  # type: ignore[assignment] # `dims` is one argument here
-from ._lowrank import (
+from ._functions.contractions import chain_matmul as chain_matmul, einsum as einsum
+from ._functions.contractions import tensordot as tensordot  # type: ignore[assignment] # `dims` is one argument here
+from ._functions.lowrank import (
     lu as lu,
     pca_lowrank as pca_lowrank,
     svd_lowrank as svd_lowrank,
@@ -224,7 +224,9 @@ from .amp._state import (
 )
 from .amp import GradScaler as GradScaler, autocast as autocast
 from .utils.dlpack import from_dlpack as from_dlpack, to_dlpack as to_dlpack
-from ._streams import Event as Event, Stream as Stream
+from ._devices import registry as _device_modules
+from ._devices.registry import get_device_module as get_device_module
+from ._devices.streams import Event as Event, Stream as Stream
 from . import (
     accelerator as accelerator,
     fft as fft,
@@ -288,7 +290,7 @@ if TYPE_CHECKING:
         types as types,
         xpu as xpu,
     )
-    from ._rare_functions import (
+    from ._functions.rare import (
         _assert as _assert,
         cond as cond,
         eig as eig,
@@ -306,6 +308,7 @@ if TYPE_CHECKING:
         vander as vander,
         while_loop as while_loop,
     )
+    from .compiler import compile as compile
     from .func import vmap as vmap
     from .overrides import (
         DisableTorchFunction as DisableTorchFunction,
@@ -343,6 +346,7 @@ _LAZY_MODULES = {
 _LAZY_NAMES = {
     "DisableTorchFunction": "overrides",
     "DisableTorchFunctionSubclass": "overrides",
+    "compile": "compiler",
     "fork": "jit",
     "load": "serialization",
     "save": "serialization",
@@ -354,20 +358,18 @@ _LAZY_NAMES = {
             "norm_except_dim", "nuclear_norm", "set_anomaly_enabled", "solve",
             "sym_ite", "sym_sqrt", "sym_sum", "symeig", "vander", "while_loop",
         ),
-        "_rare_functions",
+        "_functions.rare",
     ),
 }  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    from importlib import import_module
-
     if name == "torch":  # PyTorch has it, because it imports itself
-        return import_module(__name__)
+        return _import_module(__name__)
     if name in _LAZY_MODULES:
-        return import_module(f"{__name__}.{name}")
+        return _import_module(f"{__name__}.{name}")
     if name in _LAZY_NAMES:
-        found = globals()[name] = getattr(import_module(f"{__name__}.{_LAZY_NAMES[name]}"), name)
+        found = globals()[name] = getattr(_import_module(f"{__name__}.{_LAZY_NAMES[name]}"), name)
         return found
     raise AttributeError(f"module 'torch' has no attribute '{name}'")
 
@@ -375,6 +377,22 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     return sorted({*globals(), *_LAZY_MODULES, *_LAZY_NAMES})
 
+
+# What modules below need of the whole package is handed down to them.
+overrides.namespaces.update(
+    {
+        "torch": _sys.modules[__name__],
+        "torch.nn.functional": nn.functional,
+        "torch.linalg": linalg,
+        "torch.fft": fft,
+        "torch.special": special,
+    }
+)
+npu.profiler = profiler  # as torch_npu has it
+_before_sharing.append(lambda: _import_module(f"{__name__}.multiprocessing"))
+_device_modules.register_modules(
+    ("cpu", "cuda", "npu", "xpu"), lambda kind: _import_module(f"{__name__}.{kind}")
+)
 
 newaxis = None
 Storage = FloatStorage

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator
 
 from . import _C
 from ._C import Generator, Tensor
+from ._devices import registry
+from ._functions import empty
 
 default_generator: Generator = _C._default_generator("cpu")
 
 
 def _state_tensor(generator: Generator) -> Tensor:
-    from ._functions import empty
-
     state = generator._state()
     tensor = empty(len(state), dtype=_C.uint8)
     tensor._storage_handle().buffer()[:] = state
@@ -87,9 +87,8 @@ for _name, _method in {
 def manual_seed(seed: int) -> Generator:
     """Seeds the generators of all devices."""
     seed = int(seed)
-    from . import npu
-
-    npu.manual_seed_all(seed)
+    for module in registry.accelerators().values():
+        module.manual_seed_all(seed)
     return default_generator.manual_seed(seed)
 
 
@@ -120,23 +119,21 @@ def fork_rng(
     devices: Iterable[int] | None = None, enabled: bool = True, device_type: str | None = None
 ) -> Iterator[None]:
     """Random numbers drawn inside leave no trace outside."""
-    if device_type not in (None, "npu", "cpu"):
+    if device_type not in (None, registry.accelerator_type(), "cpu"):
         raise RuntimeError(f"torch has no module of `{device_type}`: its generators cannot be forked")
     if not enabled:
         yield
         return
-    from . import npu
-
-    indices = (
-        list(devices)
-        if devices is not None
-        else (list(range(npu.device_count())) if npu.is_initialized() else [])
-    )
+    module = registry.accelerator()
+    if devices is not None:
+        indices = list(devices)
+    else:
+        indices = list(range(module.device_count())) if module.is_initialized() else []
     state = get_rng_state()
-    device_states = [npu.get_rng_state(i) for i in indices]
+    device_states = [module.get_rng_state(i) for i in indices]
     try:
         yield
     finally:
         set_rng_state(state)
         for index, device_state in zip(indices, device_states, strict=True):
-            npu.set_rng_state(device_state, index)
+            module.set_rng_state(device_state, index)

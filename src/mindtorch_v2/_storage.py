@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import operator
 import weakref
-from collections.abc import Iterator, Sequence
-from typing import Any, Self
-
-import mindtorch_v2 as torch
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar, Self
 
 from . import _C
 
@@ -19,47 +17,53 @@ from . import _C
 _live: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 
+_SHARING_STRATEGIES = ("file_descriptor", "file_system")
+_sharing_strategy = "file_descriptor"
+# What is done before memory is shared. The package loads its `multiprocessing`, which knows how to pass storages on.
+before_sharing: list[Callable[[], object]] = []
+
+
 class StorageConversions:
     """``float()``, ``int()``, …: a typed copy of the elements. What both storage classes share."""
 
-    def _converted(self, dtype: torch.dtype) -> Any:
+    def _converted(self, dtype: _C.dtype) -> Any:
         raise NotImplementedError
 
     def double(self) -> Any:
-        return self._converted(torch.float64)
+        return self._converted(_C.float64)
 
     def float(self) -> Any:
-        return self._converted(torch.float32)
+        return self._converted(_C.float32)
 
     def half(self) -> Any:
-        return self._converted(torch.float16)
+        return self._converted(_C.float16)
 
     def bfloat16(self) -> Any:
-        return self._converted(torch.bfloat16)
+        return self._converted(_C.bfloat16)
 
     def long(self) -> Any:
-        return self._converted(torch.int64)
+        return self._converted(_C.int64)
 
     def int(self) -> Any:
-        return self._converted(torch.int32)
+        return self._converted(_C.int32)
 
     def short(self) -> Any:
-        return self._converted(torch.int16)
+        return self._converted(_C.int16)
 
     def char(self) -> Any:
-        return self._converted(torch.int8)
+        return self._converted(_C.int8)
 
     def byte(self) -> Any:
-        return self._converted(torch.uint8)
+        return self._converted(_C.uint8)
 
     def bool(self) -> Any:
-        return self._converted(torch.bool)
+        return self._converted(_C.bool)
 
     def complex_double(self) -> Any:
-        return self._converted(torch.complex128)
+        return self._converted(_C.complex128)
 
     def complex_float(self) -> Any:
-        return self._converted(torch.complex64)
+        return self._converted(_C.complex64)
 
 
 class UntypedStorage(StorageConversions):
@@ -67,6 +71,7 @@ class UntypedStorage(StorageConversions):
 
     _handle: Any
     is_sparse = False
+    _typed: ClassVar[Any]  # the class TypedStorage, which is defined above this one and puts itself here
 
     def __init__(self, *args: Any, device: Any = None) -> None:
         if len(args) > 1:
@@ -115,7 +120,7 @@ class UntypedStorage(StorageConversions):
         count: int = -1,
         offset: int = 0,
         *,
-        dtype: torch.dtype,
+        dtype: _C.dtype,
     ) -> Self:
         """A copy of ``count`` elements of ``buffer`` after ``offset`` bytes, turned to this machine's
         byte order.
@@ -186,16 +191,14 @@ class UntypedStorage(StorageConversions):
         """The class's name, or a typed storage with the bytes converted."""
         if dtype is None:
             return "torch.storage.UntypedStorage"
-        from ._storage_typed import storage_dtype
-
-        return self._converted(storage_dtype(dtype))
+        return self._converted(self._typed._dtype_named(dtype))
 
     # --- bytes
 
-    def _bytes(self) -> torch.Tensor:
+    def _bytes(self) -> _C.Tensor:
         if self.device.type == "meta":
             raise NotImplementedError("Not available for 'meta' device type")
-        return _C.tensor_from_storage(self._handle, torch.uint8, 0, [self.nbytes()], [1])
+        return _C.tensor_from_storage(self._handle, _C.uint8, 0, [self.nbytes()], [1])
 
     def tolist(self) -> list[Any]:
         return self._bytes().cpu().tolist()  # type: ignore[no-any-return]
@@ -248,7 +251,7 @@ class UntypedStorage(StorageConversions):
         self._handle.copy_from(source._handle, bool(non_blocking))
         return self
 
-    def byteswap(self, dtype: torch.dtype) -> None:
+    def byteswap(self, dtype: _C.dtype) -> None:
         """Reverses the bytes of every element (of every part of a complex one), in place."""
         size = dtype.itemsize // 2 if dtype.is_complex else dtype.itemsize
         if self.nbytes() % size:
@@ -320,20 +323,16 @@ class UntypedStorage(StorageConversions):
 
     def share_memory_(self) -> Self:
         """Moves the bytes to memory that other processes can map, and lets `multiprocessing` pass it on."""
-        from .multiprocessing.reductions import shared
-
         if self.device.type == "cpu":
-            shared(self)
+            self._handle.share_memory(_shared_by_name())
         return self
 
     @classmethod
     def _new_shared(cls, size: int, *, device: Any = "cpu") -> Self:
         """New bytes, all zero, that other processes can map."""
-        from .multiprocessing.reductions import get_sharing_strategy
-
         if _device(device).type != "cpu":
             raise RuntimeError(f"only host memory is shared between processes, got device {device}")
-        return cls._wrap(_C.StorageBase.new_shared(size, get_sharing_strategy() == "file_system"))
+        return cls._wrap(_C.StorageBase.new_shared(size, _shared_by_name()))
 
     def filename(self) -> str | None:
         """The file or shared-memory object behind the bytes."""
@@ -345,10 +344,8 @@ class UntypedStorage(StorageConversions):
 
     # --- comparison and text
 
-    def _converted(self, dtype: torch.dtype) -> Any:
-        from ._storage_typed import TypedStorage
-
-        return TypedStorage(wrap_storage=self, dtype=torch.uint8)._converted(dtype)
+    def _converted(self, dtype: _C.dtype) -> Any:
+        return self._typed(wrap_storage=self, dtype=_C.uint8)._converted(dtype)
 
     def __eq__(self, other: object) -> bool:
         """Whether both are the same block of memory."""
@@ -366,11 +363,31 @@ class UntypedStorage(StorageConversions):
 UntypedStorage.__module__ = "mindtorch_v2.storage"  # where people and files know it
 
 
-def is_storage(obj: Any) -> bool:
-    """Whether `obj` is a storage, typed or not."""
-    from ._storage_typed import TypedStorage
+def get_all_sharing_strategies() -> set[str]:
+    """The ways to share memory on this system."""
+    return set(_SHARING_STRATEGIES)
 
-    return isinstance(obj, (UntypedStorage, TypedStorage))
+
+def get_sharing_strategy() -> str:
+    """How storages are shared: "file_descriptor" or "file_system". See Note [Sending a storage]."""
+    return _sharing_strategy
+
+
+def set_sharing_strategy(new_strategy: str) -> None:
+    """Chooses how storages are shared from now on."""
+    global _sharing_strategy
+    if new_strategy not in _SHARING_STRATEGIES:
+        raise AssertionError(
+            f"invalid sharing strategy {new_strategy!r}, expected one of {get_all_sharing_strategies()}"
+        )
+    _sharing_strategy = new_strategy
+
+
+def _shared_by_name() -> bool:
+    """Whether memory that is shared now gets a name."""
+    for prepare in before_sharing:
+        prepare()
+    return _sharing_strategy == "file_system"
 
 
 def describe(storage: Any, title: str) -> str:
@@ -386,7 +403,7 @@ def wrap_index(position: int, size: int) -> int:
 
 
 def _device(device: Any) -> Any:
-    return torch.device("cpu" if device is None else device)
+    return _C.device("cpu" if device is None else device)
 
 
 def _name(value: Any) -> str:

@@ -6,10 +6,10 @@ import operator
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import mindtorch_v2 as torch
-
 from . import _C
+from ._creation import tensor
 from ._storage import StorageConversions, UntypedStorage, describe, wrap_index
+from ._types.dtypes import LEGACY_NAMES, dtype_of
 
 _USAGE = """TypedStorage.__init__ received an invalid combination of arguments. Expected one of:
  * (*, torch.device device, torch.dtype dtype)
@@ -50,12 +50,12 @@ class TypedStorage(StorageConversions):
             return
         if len(args) > 1:
             raise RuntimeError(_USAGE + "Too many positional arguments")
-        self._dtype = torch.get_default_dtype() if dtype is None else dtype
+        self._dtype = _C.get_default_dtype() if dtype is None else dtype
         content = args[0] if args else 0
         if isinstance(content, int):
             self._untyped_storage = UntypedStorage(content * self._dtype.itemsize, device=device)
         elif isinstance(content, Sequence) and not isinstance(content, str):
-            values = torch.tensor(content, dtype=self._dtype, device="cpu" if device is None else device)
+            values = tensor(content, dtype=self._dtype, device="cpu" if device is None else device)
             self._untyped_storage = values.untyped_storage()
         else:
             raise TypeError(_USAGE + f"Argument type not recognized: {type(content)}")
@@ -76,7 +76,19 @@ class TypedStorage(StorageConversions):
 
     @classmethod
     def _legacy_dtype(cls) -> Any:
-        return torch.get_default_dtype()
+        return _C.get_default_dtype()
+
+    @staticmethod
+    def _dtype_named(name: Any) -> Any:
+        """The dtype that a storage class, its name ("torch.FloatStorage") or a dtype stands for."""
+        if isinstance(name, str):
+            found = [dtype for dtype, legacy in STORAGE_NAMES.items() if name == f"torch.{legacy}"]
+            if not found:
+                raise ValueError(
+                    f"{name!r} names no storage type: expected a name such as 'torch.FloatStorage'"
+                )
+            return dtype_of(found[0])
+        return name.__dict__["dtype"] if isinstance(name, _PerDtype) else name
 
     # --- what it is
 
@@ -122,17 +134,17 @@ class TypedStorage(StorageConversions):
 
     def pickle_storage_type(self) -> str:
         """The name that PyTorch's file format uses for this dtype."""
-        return _LEGACY_NAMES[self._dtype.name]
+        return STORAGE_NAMES[self._dtype.name]
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         if dtype is None:
             where = "" if self.device.type in ("cpu", "meta") else f"{self.device.type}."
             return f"torch.{where}{self.pickle_storage_type()}"
-        return self._converted(storage_dtype(dtype))
+        return self._converted(self._dtype_named(dtype))
 
     # --- elements
 
-    def _elements(self) -> torch.Tensor:
+    def _elements(self) -> _C.Tensor:
         if self.device.type == "meta":
             raise NotImplementedError("Not available for 'meta' device type")
         return _C.tensor_from_storage(self._untyped_storage._handle, self._dtype, 0, [self.size()], [1])
@@ -249,23 +261,15 @@ TypedStorage.__module__ = "mindtorch_v2.storage"  # where people and files know 
 
 
 def _rebuild_typed(untyped: UntypedStorage, dtype: str) -> TypedStorage:
-    return TypedStorage(wrap_storage=untyped, dtype=getattr(torch, dtype))
+    return TypedStorage(wrap_storage=untyped, dtype=dtype_of(dtype))
 
 
-_LEGACY_NAMES = {
-    "float64": "DoubleStorage",
-    "float32": "FloatStorage",
-    "float16": "HalfStorage",
-    "bfloat16": "BFloat16Storage",
-    "int64": "LongStorage",
-    "int32": "IntStorage",
-    "int16": "ShortStorage",
-    "int8": "CharStorage",
-    "uint8": "ByteStorage",
-    "bool": "BoolStorage",
-    "complex128": "ComplexDoubleStorage",
-    "complex64": "ComplexFloatStorage",
-}
+# The dtypes whose storages have a class of their own, and its name.
+STORAGE_NAMES = {
+    name: f"{LEGACY_NAMES[name]}Storage"
+    for name in ("float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool",
+                 "complex128", "complex64")
+}  # fmt: skip
 
 
 class _PerDtype(type):
@@ -298,25 +302,23 @@ def _legacy_class(name: str, dtype: Any) -> Any:
     return _PerDtype(name, (_LegacyStorage,), {"dtype": dtype, "__module__": "torch"})
 
 
-DoubleStorage = _legacy_class("DoubleStorage", torch.float64)
-FloatStorage = _legacy_class("FloatStorage", torch.float32)
-HalfStorage = _legacy_class("HalfStorage", torch.float16)
-BFloat16Storage = _legacy_class("BFloat16Storage", torch.bfloat16)
-LongStorage = _legacy_class("LongStorage", torch.int64)
-IntStorage = _legacy_class("IntStorage", torch.int32)
-ShortStorage = _legacy_class("ShortStorage", torch.int16)
-CharStorage = _legacy_class("CharStorage", torch.int8)
-ByteStorage = _legacy_class("ByteStorage", torch.uint8)
-BoolStorage = _legacy_class("BoolStorage", torch.bool)
-ComplexDoubleStorage = _legacy_class("ComplexDoubleStorage", torch.complex128)
-ComplexFloatStorage = _legacy_class("ComplexFloatStorage", torch.complex64)
+DoubleStorage = _legacy_class("DoubleStorage", _C.float64)
+FloatStorage = _legacy_class("FloatStorage", _C.float32)
+HalfStorage = _legacy_class("HalfStorage", _C.float16)
+BFloat16Storage = _legacy_class("BFloat16Storage", _C.bfloat16)
+LongStorage = _legacy_class("LongStorage", _C.int64)
+IntStorage = _legacy_class("IntStorage", _C.int32)
+ShortStorage = _legacy_class("ShortStorage", _C.int16)
+CharStorage = _legacy_class("CharStorage", _C.int8)
+ByteStorage = _legacy_class("ByteStorage", _C.uint8)
+BoolStorage = _legacy_class("BoolStorage", _C.bool)
+ComplexDoubleStorage = _legacy_class("ComplexDoubleStorage", _C.complex128)
+ComplexFloatStorage = _legacy_class("ComplexFloatStorage", _C.complex64)
 
 
-def storage_dtype(name: Any) -> Any:
-    """The dtype that a storage class, its name ("torch.FloatStorage") or a dtype stands for."""
-    if isinstance(name, str):
-        found = [dtype for dtype, legacy in _LEGACY_NAMES.items() if name == f"torch.{legacy}"]
-        if not found:
-            raise ValueError(f"{name!r} names no storage type: expected a name such as 'torch.FloatStorage'")
-        return getattr(torch, found[0])
-    return name.__dict__["dtype"] if isinstance(name, _PerDtype) else name
+UntypedStorage._typed = TypedStorage
+
+
+def is_storage(obj: Any) -> bool:
+    """Whether `obj` is a storage, typed or not."""
+    return isinstance(obj, (UntypedStorage, TypedStorage))

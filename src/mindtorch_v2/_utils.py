@@ -7,15 +7,30 @@ from __future__ import annotations
 
 import copyreg
 import sys
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _C
 from ._C import Tensor, _functions
+from ._creation import from_numpy
 
 # Dtypes whose storages PyTorch saves untyped, with the dtype beside them.
 _SAVED_UNTYPED = ("uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2")
+
+# The kinds of tensor that modules own, "Parameter" and "Buffer"; torch.nn.parameter puts them here.
+of_modules: dict[str, Callable[..., Any]] = {}
+
+
+class _Loading(threading.local):
+    """Of this thread: whether torch.load and torch.save leave data out, and the map_location of the load under way."""
+
+    skip_data = False
+    map_location: Any = None
+
+
+loading = _Loading()
 
 # ---- taking apart ------------------------------------------------------------------------------------
 
@@ -122,16 +137,14 @@ def _rebuild_npu_tensor(
 
 
 def _rebuild_meta_tensor_no_storage(dtype: Any, size: Any, stride: Any, requires_grad: bool) -> Tensor:
-    from ._functions import empty_strided
-
-    return _finish(empty_strided(list(size), list(stride), dtype=dtype, device="meta"), requires_grad, None)
+    return _finish(
+        _functions.empty_strided(list(size), list(stride), dtype=dtype, device="meta"), requires_grad, None
+    )
 
 
 def _target_device(saved: str) -> Any:
     """Where a tensor without a storage in the file goes: torch.load's map_location, else where it was."""
-    from .serialization import _loading
-
-    wanted = _loading.map_location
+    wanted = loading.map_location
     if wanted is None:
         return saved
     if isinstance(wanted, dict):
@@ -150,15 +163,11 @@ def _rebuild_device_tensor_from_cpu_tensor(
 
 
 def _rebuild_device_tensor_from_numpy(data: Any, dtype: Any, device: str, requires_grad: bool) -> Tensor:
-    from ._creation import from_numpy
-
     return _rebuild_device_tensor_from_cpu_tensor(from_numpy(data), dtype, device, requires_grad)
 
 
 def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: Any) -> Any:
-    from .nn.parameter import Parameter
-
-    return Parameter(data, requires_grad)
+    return of_modules["Parameter"](data, requires_grad)
 
 
 def _rebuild_parameter_with_state(data: Tensor, requires_grad: bool, backward_hooks: Any, state: Any) -> Any:

@@ -1,15 +1,15 @@
 """``torch.functional``: the functions of torch that PyTorch writes in Python, under their second name."""
 
-from ._contractions import chain_matmul as chain_matmul
-from ._contractions import einsum as einsum
-from ._contractions import tensordot as tensordot
 from ._functions import istft, split, stft, unique_consecutive, unravel_index
 from ._functions import unique as unique
-from ._lowrank import lu as lu
-from ._lowrank import pca_lowrank as pca_lowrank
-from ._lowrank import svd_lowrank as svd_lowrank
-from ._norm import norm as norm
-from ._shape_functions import (
+from ._functions.contractions import chain_matmul as chain_matmul
+from ._functions.contractions import einsum as einsum
+from ._functions.contractions import tensordot as tensordot
+from ._functions.lowrank import lu as lu
+from ._functions.lowrank import pca_lowrank as pca_lowrank
+from ._functions.lowrank import svd_lowrank as svd_lowrank
+from ._functions.norms import norm as norm
+from ._functions.shapes import (
     atleast_1d,
     atleast_2d,
     atleast_3d,

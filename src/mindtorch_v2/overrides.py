@@ -263,20 +263,20 @@ _NOT_OPERATORS = frozenset({
 _CREATING = ("as_tensor", "asarray", "tensor")
 
 
+# The namespaces whose functions ask, by their public names. The package fills it in once it is complete.
+namespaces: dict[str, Any] = {}
+
+
 @functools.cache
 def _wrap_functions() -> None:
     """Once: public functions written in Python ask from now on."""
-    import mindtorch_v2 as torch
-    import mindtorch_v2.nn.functional as functional
-
-    for module in (torch, functional):
+    for label in ("torch", "torch.nn.functional"):
+        module, is_torch = namespaces[label], label == "torch"
         for name, value in list(vars(module).items()):
             if name.startswith("_") or not isinstance(value, types.FunctionType):
                 continue
-            if module is functional or name not in _NOT_OPERATORS or name in _CREATING:
-                setattr(
-                    module, name, _asking_function(value, only_modes=module is torch and name in _CREATING)
-                )
+            if not is_torch or name not in _NOT_OPERATORS or name in _CREATING:
+                setattr(module, name, _asking_function(value, only_modes=is_torch and name in _CREATING))
 
 
 def _asking_function(plain: Callable[..., Any], only_modes: bool) -> Callable[..., Any]:
@@ -383,19 +383,15 @@ def _ask_mode(
 
 def get_ignored_functions() -> set[Callable[..., Any]]:
     """Public functions that never ask."""
-    import mindtorch_v2 as torch
-
-    found = {getattr(torch, name) for name in _NOT_OPERATORS}
+    found = {getattr(namespaces["torch"], name) for name in _NOT_OPERATORS}
     return found | {value for name in _NOT_ASKED if callable(value := getattr(Tensor, name, None))}
 
 
 def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
     """The functions that ask, by the module or class they are in."""
-    import mindtorch_v2 as torch
-
     ignored = get_ignored_functions()
     spaces: dict[Any, list[Callable[..., Any]]] = {}
-    for space in (torch, torch.nn.functional, torch.linalg, torch.fft, torch.special, Tensor):
+    for space in (*namespaces.values(), Tensor):
         found: list[Callable[..., Any]] = []
         for name in dir(space):
             value = getattr(space, name)
@@ -415,13 +411,7 @@ def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
 
 def resolve_name(f: Callable[..., Any]) -> str | None:
     """The public name of a function that asks: ``'torch.Tensor.add'``."""
-    import mindtorch_v2 as torch
-
-    spaces = (
-        (Tensor, "torch.Tensor"), (torch, "torch"), (torch.nn.functional, "torch.nn.functional"),
-        (torch.linalg, "torch.linalg"), (torch.fft, "torch.fft"), (torch.special, "torch.special"),
-    )  # fmt: skip
-    for space, label in spaces:
+    for label, space in {"torch.Tensor": Tensor, **namespaces}.items():
         for name in dir(space):
             value = getattr(space, name)
             if value is f:

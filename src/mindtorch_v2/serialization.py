@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import pickle
 import re
-import threading
 import warnings
 from collections.abc import Callable
 from enum import Enum
@@ -31,7 +30,8 @@ from ._serialization.saving import PROTOCOL_VERSION as PROTOCOL_VERSION
 from ._serialization.saving import save_legacy, save_zip
 from ._serialization.zip_reader import ZipReader, is_zip
 from ._storage import UntypedStorage
-from ._types import layout
+from ._types.formats import _get_layout as _get_layout
+from ._utils import loading
 
 __all__ = [
     "LoadEndianness",
@@ -83,15 +83,7 @@ class _Options:
     mmap = MAP_PRIVATE
 
 
-class _Loading(threading.local):
-    """Of this thread: whether data is left out, and the map_location of the load under way."""
-
-    skip_data = False
-    map_location: Any = None
-
-
 _options = _Options()
-_loading = _Loading()
 
 
 def get_default_load_endianness() -> LoadEndianness | None:
@@ -149,10 +141,10 @@ class skip_data:
             )
 
     def __enter__(self) -> None:
-        self._previous, _loading.skip_data = _loading.skip_data, True
+        self._previous, loading.skip_data = loading.skip_data, True
 
     def __exit__(self, *exception: object) -> None:
-        _loading.skip_data = self._previous
+        loading.skip_data = self._previous
 
 
 # ---- what weights_only accepts -----------------------------------------------------------------------
@@ -217,7 +209,7 @@ def save(
 
     A path is written to at the end, all at once: when saving fails, what was there before still is.
     """
-    if not _use_new_zipfile_serialization and _loading.skip_data:
+    if not _use_new_zipfile_serialization and loading.skip_data:
         raise RuntimeError("Cannot use skip_data=True with _use_new_zipfile_serialization=False")
     if is_path(f) and not _use_new_zipfile_serialization and not os.path.isdir(os.path.dirname(f) or "."):
         raise FileNotFoundError(2, "No such file or directory", os.fspath(f))
@@ -233,7 +225,7 @@ def save(
             pickle_protocol,
             crc32=_options.crc32,
             alignment=_ALIGNMENT,
-            skip_data=_loading.skip_data,
+            skip_data=loading.skip_data,
             fresh=is_path(f),
             byte_order=not _disable_byteorder_record,
         )
@@ -266,7 +258,7 @@ def load(
     if is_path(f) and os.fspath(f).endswith(".safetensors"):
         return _load_safetensors(os.fspath(f), map_location)
     with reading(f) as file:
-        before, _loading.map_location = _loading.map_location, map_location
+        before, loading.map_location = loading.map_location, map_location
         try:
             return _load(f, file, map_location, unpickling, bool(mmap), pickle_load_args)
         except pickle.UnpicklingError as error:
@@ -274,7 +266,7 @@ def load(
                 raise
             raise pickle.UnpicklingError(_explained(str(error))) from None
         finally:
-            _loading.map_location = before
+            loading.map_location = before
 
 
 def _load(
@@ -287,7 +279,7 @@ def _load(
                 f"mmap can only be used with files saved with `torch.save({name}_use_new_zipfile_serialization="
                 "True), please torch.save your checkpoint with this option in order to use mmap."
             )
-        return load_legacy(file, map_location, pickle_module, skip_data=_loading.skip_data, **arguments)
+        return load_legacy(file, map_location, pickle_module, skip_data=loading.skip_data, **arguments)
     archive = ZipReader(file)
     if archive.has("constants.pkl"):
         raise RuntimeError(
@@ -305,7 +297,7 @@ def _load(
         map_location,
         pickle_module,
         load_endianness=None if order is None else order.name.lower(),
-        skip_data=_loading.skip_data,
+        skip_data=loading.skip_data,
         mapped=mapped,
         **arguments,
     )
@@ -362,13 +354,3 @@ def _load_safetensors(path: str, map_location: Any) -> Any:
             "torch.device instead."
         )
     return load_safetensors(path, "cpu" if map_location is None else map_location)
-
-
-def _get_layout(name: str) -> layout:
-    """The layout of a name such as "torch.strided", as files have it."""
-    import mindtorch_v2 as torch
-
-    for value in vars(torch).values():
-        if isinstance(value, layout) and repr(value) == name:
-            return value
-    raise KeyError(name)

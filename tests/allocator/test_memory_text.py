@@ -5,8 +5,8 @@ import pickletools
 
 import pytest
 
-from mindtorch_v2 import _memory
 from mindtorch_v2._backends.npu import allocator
+from mindtorch_v2._devices import memory as _memory
 
 MiB = 1 << 20
 

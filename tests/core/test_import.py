@@ -24,3 +24,34 @@ def test_importing_leaves_the_environment_as_it_was() -> None:
     program = "import os; before = dict(os.environ); import mindtorch_v2; print(before == dict(os.environ))"
     assert output_of(program) == "True"
     assert output_of(program, OPENBLAS_NUM_THREADS="3") == "True"
+
+
+def test_functions_do_not_ask_before_there_is_somebody_to_ask() -> None:
+    program = """
+import mindtorch_v2 as torch
+plain = torch.einsum, torch.nn.functional.pad
+class Asked(torch.Tensor): ...
+print(hasattr(plain[0], "__wrapped__"), hasattr(plain[1], "__wrapped__"), torch.einsum.__wrapped__ is plain[0])
+"""
+    assert output_of(program) == "False False True"
+
+
+def test_namespaces_that_few_programs_use_are_not_loaded() -> None:
+    program = """
+import sys, mindtorch_v2 as torch
+late = "compiler", "cuda", "distributions", "jit", "serialization", "utils.checkpoint", "utils.data", "multiprocessing"
+print([name for name in late if f"mindtorch_v2.{name}" in sys.modules])
+"""
+    assert output_of(program) == "[]"
+
+
+def test_every_public_module_can_be_imported_by_name() -> None:
+    program = """
+import importlib
+for name in (
+    "_C _VF _dynamo _tensor _tensor_str _utils __config__ compiler fft func functional futures hub jit library linalg "
+    "ops overrides random return_types serialization special storage torch_version types version xpu"
+).split():
+    importlib.import_module(f"mindtorch_v2.{name}")
+"""
+    assert output_of(program) == ""

@@ -81,7 +81,7 @@ def test_a_device_is_the_default_inside_a_with_block_of_its_thread():
 
 
 def test_compile_runs_eagerly_and_warns_once(monkeypatch):
-    monkeypatch.setattr(torch._compile, "_told", False)
+    monkeypatch.setattr(torch.compiler, "_told", False)
     with pytest.warns(UserWarning, match="no compiler"):
         double = torch.compile(lambda x: x * 2)
     with warnings.catch_warnings():

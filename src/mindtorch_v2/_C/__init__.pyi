@@ -8,11 +8,11 @@ from builtins import type as _builtin_type
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias, TypeVar, final, overload
 
-from .._size import Size
 from .._storage import UntypedStorage
 from .._storage_typed import TypedStorage
-from .._tensor import _NodeHookHandle
-from .._types import layout as _layout
+from .._tensor.methods import _NodeHookHandle
+from .._types.formats import layout as _layout
+from .._types.size import Size
 from . import _acl as _acl
 from . import _allocator as _allocator
 from . import _fft as _fft
@@ -127,7 +127,7 @@ class Node:
     def __getattr__(self, name: str, /) -> Any: ...
     def __eq__(self, other: object, /) -> _bool: ...
     def __hash__(self) -> _int: ...
-    # Written in Python, in _tensor.py.
+    # Written in Python, in _tensor/.
     def register_hook(self, hook: Callable[..., Any]) -> _NodeHookHandle: ...
     def register_prehook(self, hook: Callable[..., Any]) -> _NodeHookHandle: ...
 
@@ -2079,7 +2079,7 @@ class _values_indices(NamedTuple):
     values: Tensor
     indices: Tensor
 
-# Set from Python, in _settings.py.
+# Set from Python, in _settings/checks.py.
 class Graph: ...
 
 def _log_api_usage_once(event: str) -> None: ...

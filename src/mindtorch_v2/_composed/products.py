@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .._contractions import Label, contract
+from .._functions.contractions import Label, contract
 
 if TYPE_CHECKING:
     from mindtorch_v2 import Tensor

@@ -7,18 +7,9 @@ from collections.abc import Sequence
 import mindtorch_v2 as torch
 from mindtorch_v2 import Tensor, contiguous_format
 
+from .._functions.shapes import at_least
+
 # ---- joining -----------------------------------------------------------------------------------------
-
-
-def _at_least(tensor: Tensor, dims: int) -> Tensor:
-    """With dimensions of size 1 put where numpy puts them."""
-    if tensor.dim() >= dims:
-        return tensor
-    if dims == 3 and tensor.dim() == 2:
-        return tensor.unsqueeze(2)
-    if dims == 3 and tensor.dim() == 1:
-        return tensor.unsqueeze(0).unsqueeze(2)
-    return tensor.reshape([1] * (dims - tensor.dim()) + list(tensor.shape))
 
 
 def _some(tensors: Sequence[Tensor], name: str) -> Sequence[Tensor]:
@@ -28,16 +19,16 @@ def _some(tensors: Sequence[Tensor], name: str) -> Sequence[Tensor]:
 
 
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
-    rows = [_at_least(t, 1) for t in _some(tensors, "hstack")]
+    rows = [at_least(t, 1) for t in _some(tensors, "hstack")]
     return torch.cat(rows, 0 if rows[0].dim() == 1 else 1)
 
 
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
-    return torch.cat([_at_least(t, 2) for t in _some(tensors, "vstack")], 0)
+    return torch.cat([at_least(t, 2) for t in _some(tensors, "vstack")], 0)
 
 
 def dstack(tensors: Sequence[Tensor]) -> Tensor:
-    return torch.cat([_at_least(t, 3) for t in _some(tensors, "dstack")], 2)
+    return torch.cat([at_least(t, 3) for t in _some(tensors, "dstack")], 2)
 
 
 def column_stack(tensors: Sequence[Tensor]) -> Tensor:

@@ -7,14 +7,14 @@ import warnings
 import mindtorch_v2 as torch
 from mindtorch_v2 import Tensor
 
-from .._tensor import _LEGACY_NAMES
+from .._types.dtypes import LEGACY_NAMES
 
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 _ROUNDING = {"lower": "floor", "higher": "ceil", "nearest": "round"}
 
 
 def _legacy_name(dtype: torch.dtype) -> str:
-    return _LEGACY_NAMES[str(dtype).removeprefix("torch.")]
+    return LEGACY_NAMES[str(dtype).removeprefix("torch.")]
 
 
 def renorm(self: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:

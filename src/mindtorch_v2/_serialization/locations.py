@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-import mindtorch_v2 as torch
-
+from .. import _C
+from .._devices import registry
 from .._storage import UntypedStorage
 
 Tagger = Callable[[Any], str | None]
@@ -58,7 +58,7 @@ def restorer(map_location: Any) -> Callable[[Any, str], Any]:
         )
     if isinstance(map_location, bytes):
         map_location = map_location.decode("ascii")
-    if isinstance(map_location, (str, torch.device)):
+    if isinstance(map_location, (str, _C.device)):
         return lambda storage, location: default_restore_location(storage, str(map_location))
 
     def restore(storage: Any, location: str) -> Any:
@@ -69,18 +69,18 @@ def restorer(map_location: Any) -> Callable[[Any, str], Any]:
 
 
 def is_meta(map_location: Any) -> bool:
-    return isinstance(map_location, (str, torch.device)) and str(map_location) == "meta"
+    return isinstance(map_location, (str, _C.device)) and str(map_location) == "meta"
 
 
 def _device_of(location: str, kind: str) -> Any:
-    module = getattr(torch, kind, None)
-    if module is None or not module.is_available():
+    module: Any = registry.get_device_module(kind)
+    if not module.is_available():
         raise RuntimeError(
             f"Attempting to deserialize object on a {kind.upper()} device but torch.{kind}.is_available() is False. If "
             "you are running on a CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map "
             "your storages to the CPU."
         )
-    device = torch.device(location)
+    device = _C.device(location)
     count = module.device_count()
     if (device.index or 0) >= count:
         raise RuntimeError(

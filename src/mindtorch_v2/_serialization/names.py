@@ -12,8 +12,9 @@ from functools import cache
 from types import FunctionType
 from typing import Any
 
-from .._storage_typed import _LEGACY_NAMES as STORAGE_NAMES
-from .._tensor import _LEGACY_NAMES as TENSOR_NAMES
+from .. import _C
+from .._storage_typed import STORAGE_NAMES
+from .._types.dtypes import LEGACY_NAMES, dtype_of
 
 _OURS = __name__.split(".", 1)[0]
 
@@ -54,11 +55,9 @@ def resolve(module: str, name: str) -> Any:
         return found
     if (
         module in ("torch", "torch.cuda", "torch.npu")
-        and name.removesuffix("Tensor") in TENSOR_NAMES.values()
+        and name.removesuffix("Tensor") in LEGACY_NAMES.values()
     ):
-        import mindtorch_v2 as torch
-
-        return torch.Tensor  # files from before 0.4 name the type, which their storages have as well
+        return _C.Tensor  # files from before 0.4 name the type, which their storages have as well
     raise AttributeError(
         f"the file refers to {module}.{name}, which mindtorch_v2 does not have; if the object matters, save its "
         "state_dict() instead of the object itself"
@@ -122,13 +121,11 @@ class StorageType:
 
 def storage_type(name: str) -> StorageType | None:
     """The type that a name such as ``FloatStorage`` means; None for other names."""
-    import mindtorch_v2 as torch
-
     if name == "UntypedStorage":
-        return StorageType(torch.uint8)
+        return StorageType(_C.uint8)
     for dtype, legacy in STORAGE_NAMES.items():
         if legacy == name:
-            return StorageType(getattr(torch, dtype))
+            return StorageType(dtype_of(dtype))
     return None
 
 

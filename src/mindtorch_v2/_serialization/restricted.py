@@ -22,7 +22,9 @@ from typing import Any
 import mindtorch_v2 as torch
 
 from .. import _tensor, _utils
-from .._storage_typed import _LEGACY_NAMES
+from .._storage_typed import STORAGE_NAMES
+from .._types.dtypes import LEGACY_NAMES, dtype_of
+from .._types.formats import _get_layout
 from .names import StorageType, read_exactly, storage_type, unpack_from
 
 _BLOCKED_MODULES = ("sys", "os", "posix", "nt")
@@ -80,8 +82,6 @@ _REBUILDERS = (
 
 @cache
 def allowed_by_default() -> dict[str, Any]:
-    from ..serialization import _get_layout
-
     allowed: dict[str, Any] = {
         "collections.OrderedDict": OrderedDict,
         "collections.Counter": Counter,
@@ -98,10 +98,10 @@ def allowed_by_default() -> dict[str, Any]:
         "torch.storage.TypedStorage": torch.TypedStorage,
         "torch._tensor._rebuild_from_type_v2": _tensor._rebuild_from_type_v2,
     }
-    for dtype, legacy in _tensor._LEGACY_NAMES.items():
-        allowed[f"torch.{dtype}"] = getattr(torch, dtype)
+    for dtype, legacy in LEGACY_NAMES.items():
+        allowed[f"torch.{dtype}"] = dtype_of(dtype)
         allowed[f"torch.{legacy}Tensor"] = torch.Tensor
-    for name in _LEGACY_NAMES.values():
+    for name in STORAGE_NAMES.values():
         for place in ("torch", "torch.cuda", "torch.npu"):
             allowed[f"{place}.{name}"] = storage_type(name)
     for name in _REBUILDERS:

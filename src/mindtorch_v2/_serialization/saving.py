@@ -11,10 +11,10 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-import mindtorch_v2 as torch
-
+from .. import _C, _storage_typed
 from .._storage import UntypedStorage
-from .._storage_typed import _LEGACY_NAMES, TypedStorage
+from .._storage_typed import STORAGE_NAMES, TypedStorage
+from ..nn.modules.module import Module
 from .locations import location_tag
 from .names import pickler_class
 from .zip_writer import ZipWriter
@@ -42,9 +42,9 @@ class _Storages:
             return None
         if isinstance(obj, TypedStorage):
             storage, dtype = obj.untyped(), obj.dtype
-            kind: Any = getattr(torch, _LEGACY_NAMES[dtype.name])
+            kind: Any = getattr(_storage_typed, STORAGE_NAMES[dtype.name])
         else:
-            storage, dtype, kind = obj, torch.uint8, UntypedStorage
+            storage, dtype, kind = obj, _C.uint8, UntypedStorage
         identity = storage._handle._cdata
         if storage.device.type != "meta" and storage.nbytes():
             if self._dtypes.setdefault(storage.data_ptr(), dtype) != dtype:
@@ -125,8 +125,6 @@ def save_legacy(obj: Any, file: Any, pickle_module: Any, protocol: int) -> None:
 
 def _container_id(kind: type, seen: set[type]) -> tuple[Any, ...] | None:
     """Classes of modules travel with their source, so that a reader can tell when it has changed."""
-    from ..nn import Module
-
     if not issubclass(kind, Module) or kind in seen:
         return None
     seen.add(kind)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
 from typing import Any
 
 from .. import _C
-from .._C import Node, Tensor
+from .._C import Node
 from . import anomaly_mode, function, grad_mode, graph, variable
+from ._passes import backward, grad
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .function import Function
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
@@ -38,126 +37,6 @@ __all__ = [
     "set_grad_enabled",
     "variable",
 ]
-
-_Tensors = Tensor | Sequence[Tensor]
-
-
-def _as_list(value: Any, what: str) -> list[Any]:
-    if isinstance(value, Tensor):
-        return [value]
-    if not isinstance(value, (list, tuple)):
-        raise TypeError(f"{what}: wanted a Tensor or a sequence of them, got {type(value).__name__}")
-    return list(value)
-
-
-def _grad_list(grads: Any, count: int) -> list[Any]:
-    if grads is None:
-        return [None] * count
-    out = _as_list(grads, "grad_tensors")
-    if len(out) != count:
-        raise RuntimeError(f"got {count} tensors and {len(out)} gradients")
-    return out
-
-
-def backward(
-    tensors: _Tensors,
-    grad_tensors: Any = None,
-    retain_graph: bool | None = None,
-    create_graph: bool = False,
-    grad_variables: Any = None,
-    inputs: _Tensors | None = None,
-) -> None:
-    """Adds the gradients of `tensors` to the `.grad` of the leaves (of `inputs`, if given)."""
-    if grad_variables is not None:
-        warnings.warn(
-            "`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2
-        )
-        if grad_tensors is not None:
-            raise RuntimeError(
-                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please "
-                "only use `grad_tensors`."
-            )
-        grad_tensors = grad_variables
-    roots = _as_list(tensors, "tensors")
-    leaves = [] if inputs is None else _as_list(inputs, "inputs")
-    if inputs is not None and not leaves:
-        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-    keep = create_graph if retain_graph is None else retain_graph
-    _C._backward(roots, _grad_list(grad_tensors, len(roots)), leaves, keep, create_graph)
-
-
-def grad(
-    outputs: _Tensors,
-    inputs: _Tensors,
-    grad_outputs: Any = None,
-    retain_graph: bool | None = None,
-    create_graph: bool = False,
-    only_inputs: bool = True,
-    allow_unused: bool | None = None,
-    is_grads_batched: bool = False,
-    materialize_grads: bool = False,
-) -> tuple[Tensor | None, ...]:
-    """The gradients of `outputs` with respect to `inputs`; `.grad` is left alone."""
-    if not only_inputs:
-        warnings.warn(
-            "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for "
-            "other parts of the graph, please use torch.autograd.backward.",
-            FutureWarning,
-            stacklevel=2,
-        )
-    roots, wanted = _as_list(outputs, "outputs"), _as_list(inputs, "inputs")
-    keep = create_graph if retain_graph is None else retain_graph
-    if materialize_grads and allow_unused is False:
-        raise ValueError(
-            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
-            "allow_unused=False."
-        )
-    unused = materialize_grads if allow_unused is None else allow_unused
-    if is_grads_batched:
-        rest = (create_graph, unused, materialize_grads)
-        return _batched_grads(roots, wanted, _grad_list(grad_outputs, len(roots)), keep, *rest)
-    found = _C._grad(roots, _grad_list(grad_outputs, len(roots)), wanted, keep, create_graph, unused)
-    if materialize_grads:
-        from .._functions import zeros_like
-
-        found = [zeros_like(x) if g is None else g for g, x in zip(found, wanted, strict=True)]
-    return tuple(found)
-
-
-def _batched_grads(
-    roots: list[Tensor],
-    wanted: list[Tensor],
-    grads: list[Any],
-    keep: bool,
-    create_graph: bool,
-    unused: bool,
-    materialize: bool,
-) -> tuple[Tensor | None, ...]:
-    """One backward pass for each entry of the gradients' first dimension; the results are stacked."""
-    from .._functions import stack
-
-    counts = {g.size(0) for g in grads if g is not None}
-    if len(counts) != 1:
-        raise ValueError(
-            f"is_grads_batched=True wants grad_outputs of one batch size in their first dimension, got {counts}"
-        )
-    count = counts.pop()
-    passes = [
-        grad(
-            roots,
-            wanted,
-            [None if g is None else g[i] for g in grads],
-            retain_graph=keep or i + 1 < count,
-            create_graph=create_graph,
-            allow_unused=unused,
-            materialize_grads=materialize,
-        )
-        for i in range(count)
-    ]
-    return tuple(
-        None if any(g is None for g in column) else stack([g for g in column if g is not None])
-        for column in zip(*passes, strict=True)
-    )
 
 
 def __getattr__(name: str) -> Any:

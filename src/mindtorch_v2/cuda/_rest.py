@@ -5,7 +5,9 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, NoReturn
 
-from .._absent_device import Absent
+from .._devices.absent import Absent
+from .._storage_typed import STORAGE_NAMES
+from .._types.dtypes import LEGACY_NAMES
 
 _cuda = Absent("CUDA")
 
@@ -18,10 +20,8 @@ _FUNCTIONS = frozenset(
     "CUDAPluggableAllocator _allocation_traceback _dump_snapshot _record_memory_history _set_allocator_settings "
     "_sleep _snapshot".split()
 )
-_DTYPES = "BFloat16 Bool Byte Char ComplexDouble ComplexFloat Double Float Half Int Long Short".split()
-_TYPES = frozenset(f"{name}{kind}" for name in _DTYPES for kind in ("Storage", "Tensor")) - {
-    "ComplexDoubleTensor",
-    "ComplexFloatTensor",
+_TYPES = frozenset(STORAGE_NAMES.values()) | {
+    f"{LEGACY_NAMES[dtype]}Tensor" for dtype in STORAGE_NAMES if not dtype.startswith("complex")
 }
 
 

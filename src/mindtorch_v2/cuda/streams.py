@@ -1,5 +1,5 @@
 """``torch.cuda.streams``: the classes of ``torch.cuda`` about streams."""
 
-from . import Event as Event
-from . import ExternalStream as ExternalStream
-from . import Stream as Stream
+from ._absent import Event as Event
+from ._absent import ExternalStream as ExternalStream
+from ._absent import Stream as Stream

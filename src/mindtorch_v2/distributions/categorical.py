@@ -7,7 +7,7 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
-from .._size import Size
+from .._types.size import Size
 from . import constraints
 from ._logits import ProbsOrLogits, check_one
 from .distribution import Distribution
@@ -67,6 +67,6 @@ class Categorical(ProbsOrLogits, Distribution):
         return -(logits * self.probs).sum(-1)
 
     def enumerate_support(self, expand: bool = True) -> Any:
-        values = torch.arange(self._num_events, dtype=torch.long, device=self._param.device)
+        values = torch.arange(self._num_events, dtype=torch.int64, device=self._param.device)
         values = values.view((-1,) + (1,) * len(self._batch_shape))
         return values.expand((-1, *self._batch_shape)) if expand else values

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import mindtorch_v2 as torch
 
-from .._size import Size
+from .._types.size import Size
 from . import constraints
 
 _Shape = Any

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._size import Size
+from .._types.size import Size
 from . import constraints
 from .distribution import Distribution
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
-from .._size import Size
+from .._types.size import Size
 from . import constraints
 from .binomial import Binomial
 from .categorical import Categorical

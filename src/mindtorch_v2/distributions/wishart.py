@@ -7,7 +7,7 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
-from .._size import Size
+from .._types.size import Size
 from . import constraints
 from .chi2 import Chi2
 from .distribution import Distribution

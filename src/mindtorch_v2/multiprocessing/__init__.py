@@ -8,12 +8,8 @@ from __future__ import annotations
 import multiprocessing
 from multiprocessing import *  # noqa: F403
 
-from .reductions import (
-    get_all_sharing_strategies,
-    get_sharing_strategy,
-    init_reductions,
-    set_sharing_strategy,
-)
+from .._storage import get_all_sharing_strategies, get_sharing_strategy, set_sharing_strategy
+from .reductions import init_reductions
 from .spawn import (
     ProcessContext,
     ProcessException,

@@ -21,30 +21,6 @@ from .. import _C, _utils
 from .._storage import UntypedStorage
 from .._storage_typed import TypedStorage
 
-_STRATEGIES = ("file_descriptor", "file_system")
-_strategy = "file_descriptor"
-
-
-def get_all_sharing_strategies() -> set[str]:
-    """The ways to share memory on this system."""
-    return set(_STRATEGIES)
-
-
-def get_sharing_strategy() -> str:
-    """How storages are shared: "file_descriptor" or "file_system"."""
-    return _strategy
-
-
-def set_sharing_strategy(new_strategy: str) -> None:
-    """Chooses how storages are shared from now on."""
-    global _strategy
-    if new_strategy not in _STRATEGIES:
-        raise AssertionError(
-            f"invalid sharing strategy {new_strategy!r}, expected one of {get_all_sharing_strategies()}"
-        )
-    _strategy = new_strategy
-
-
 # --- storages
 
 # Storages, by address, whose memory is written again when nobody here uses it: Note [Blocks that come back]. A process
@@ -61,8 +37,7 @@ def shared(storage: UntypedStorage) -> UntypedStorage:
             f"cannot send {where} storage to another process, because only host memory is shared; send "
             "tensor.cpu() and move it to the device there"
         )
-    storage._handle.share_memory(_strategy == "file_system")
-    return storage
+    return storage.share_memory_()
 
 
 def reduce_storage(storage: UntypedStorage) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 
 import mindtorch_v2 as torch
 
-from .parameter import Parameter
+from ._parameter import Parameter
 
 __all__ = ["UninitializedBuffer", "UninitializedParameter", "UninitializedTensorMixin"]
 

@@ -6,12 +6,15 @@ Importing this touches no driver; the first use of a device does. See ``docs/npu
 from __future__ import annotations
 
 import gc
+import sys
 import warnings
 from typing import Any, ClassVar, NamedTuple
 
-from .. import _C, _device_module
+from .. import _C
 from .._backends.npu import acl_loader, allocator
 from .._backends.npu import runtime as _runtime
+from .._devices import module_parts as _parts
+from .._devices import registry as _registry
 from . import _chips, memory, random, streams
 from ._permissions import config, conv, matmul
 from .memory import *  # noqa: F403
@@ -50,6 +53,9 @@ def _get_allocator(device: Any = None) -> Any:
             devices = "is 1 device" if count == 1 else f"are {count} devices"
             raise RuntimeError(f"Invalid NPU device index {index}: there {devices}.")
     return allocator.get_allocator(index)
+
+
+memory.find_allocator = lambda device: _get_allocator(device)
 
 
 def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
@@ -119,7 +125,7 @@ def set_device(device: Any) -> None:
         _npu.set_device(_runtime.device_index(device))
 
 
-class device(_device_module.DeviceContextBase):
+class device(_parts.DeviceContextBase):
     """Makes a device current inside a ``with`` block."""
 
     _native: ClassVar[Any] = _npu
@@ -327,10 +333,6 @@ def get_amp_supported_dtype() -> list[Any]:
 def __getattr__(name: str) -> Any:
     if name.startswith("_"):  # submodules look here before they are imported
         raise AttributeError(f"module 'torch.npu' has no attribute {name!r}")
-    if name == "profiler":
-        from .. import profiler
-
-        return profiler
     if name == "amp":
         from importlib import import_module
 
@@ -344,3 +346,6 @@ def __getattr__(name: str) -> Any:
     if name in _absent.REASONS:
         raise _absent.AbsentName(f"torch.npu.{name}: {_absent.REASONS[name]}")
     raise AttributeError(f"module 'torch.npu' has no attribute {name!r}")
+
+
+_registry.register_accelerator("npu", sys.modules[__name__])

@@ -6,23 +6,24 @@ from functools import cache
 from typing import Any
 
 from .. import _C
-from .._size import Size
-from .._storage_typed import TypedStorage
+from .._creation import tensor
+from .._functions import empty
+from .._storage_typed import STORAGE_NAMES, TypedStorage
+from .._tensor.legacy_types import OfOneDtype
+from .._types.dtypes import LEGACY_NAMES, dtype_of
+from .._types.size import Size
 
-_NAMES = {
-    "BFloat16": _C.bfloat16, "Bool": _C.bool, "Byte": _C.uint8, "Char": _C.int8, "ComplexDouble": _C.complex128,
-    "ComplexFloat": _C.complex64, "Double": _C.float64, "Float": _C.float32, "Half": _C.float16, "Int": _C.int32,
-    "Long": _C.int64, "Short": _C.int16,
-}  # fmt: skip
-DTYPES = {f"{name}Storage": dtype for name, dtype in _NAMES.items()} | {
-    f"{name}Tensor": dtype for name, dtype in _NAMES.items() if not name.startswith("Complex")
+DTYPES = {name: dtype_of(dtype) for dtype, name in STORAGE_NAMES.items()} | {
+    f"{LEGACY_NAMES[dtype]}Tensor": dtype_of(dtype)
+    for dtype in STORAGE_NAMES
+    if not dtype.startswith("complex")
 }
 
 
-class OfOneDtype(type):
+class _OnNpu(OfOneDtype):
     """Instances are tensors (or storages) of the class's dtype that lie on an NPU."""
 
-    dtype: Any
+    device_type = "npu"
 
     def __instancecheck__(cls, instance: Any) -> bool:
         kind = TypedStorage if cls.__name__.endswith("Storage") else _C.Tensor
@@ -32,8 +33,6 @@ class OfOneDtype(type):
         known = {"device": "npu", **known}
         if cls.__name__.endswith("Storage"):
             return TypedStorage(*args, dtype=cls.dtype, **known)
-        from .. import empty, tensor  # not there yet while the package is imported
-
         if not args:
             return empty(0, dtype=cls.dtype, **known)
         if len(args) == 1 and not isinstance(args[0], (int, Size)):
@@ -44,14 +43,6 @@ class OfOneDtype(type):
 @cache
 def make(name: str) -> Any:
     """The class of a name in ``DTYPES``."""
-    made = OfOneDtype(name, (), {"__module__": "torch.npu", "__doc__": f"A {name} on an NPU."})
+    made = _OnNpu(name, (), {"__module__": "torch.npu", "__doc__": f"A {name} on an NPU."})
     made.dtype = DTYPES[name]
     return made
-
-
-def find(name: str) -> Any:
-    """The class called ``torch.npu.FloatTensor``."""
-    short = name.removeprefix("torch.npu.")
-    if short not in DTYPES or not short.endswith("Tensor"):
-        raise ValueError(f"invalid type: '{name}'")
-    return make(short)

@@ -9,9 +9,11 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .. import _C, _device_module, _memory
+from .. import _C
 from .._backends.npu import acl_loader, allocator, creation
 from .._backends.npu import runtime as _runtime
+from .._devices import memory as _memory
+from .._devices import module_parts as _parts
 from . import streams as _streams
 
 __all__ = [
@@ -28,11 +30,15 @@ __all__ = [
     "use_mem_pool",
 ]  # fmt: skip
 
-_package = sys.modules[__package__]
 
-_functions = _device_module.MemoryFunctions(
+def find_allocator(device: Any) -> Any:
+    """The package replaces this by its ``_get_allocator``, looked up at each call, so that it can be replaced too."""
+    raise NotImplementedError
+
+
+_functions = _parts.MemoryFunctions(
     "NPU",
-    get_allocator=lambda device: _package._get_allocator(device),  # there, so that replacing it has an effect
+    get_allocator=lambda device: find_allocator(device),
     index_of=_runtime.device_index,
     in_use=lambda: sorted(allocator._allocators),
     count=acl_loader.device_count,
@@ -63,7 +69,7 @@ def set_per_process_memory_limit(size: int | None, device: Any = None) -> None:
     """The bytes of a device's memory that this process may reserve; None for no limit."""
     if size is not None and (not isinstance(size, int) or isinstance(size, bool) or size < 0):
         raise ValueError(f"the limit is a number of bytes or None, but got {size!r}")
-    _package._get_allocator(device).set_memory_limit(size)
+    find_allocator(device).set_memory_limit(size)
 
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:
@@ -96,7 +102,7 @@ def empty_cache() -> None:
     if _C._npu.is_in_bad_fork():
         return
     for index in sorted(allocator._allocators):
-        _package._get_allocator(index).empty_cache()
+        find_allocator(index).empty_cache()
 
 
 def empty_virt_addr_cache() -> None:
@@ -124,7 +130,7 @@ def caching_allocator_alloc(size: int, device: Any = None, stream: Any = None) -
             "an existing stream"
         )
     _runtime.get_runtime(index)
-    address = int(_package._get_allocator(index).malloc(size, stream))
+    address = int(find_allocator(index).malloc(size, stream))
     if address:
         _raw[address] = index
     return address
@@ -138,27 +144,27 @@ def caching_allocator_delete(mem_ptr: int) -> None:
         raise RuntimeError(
             f"invalid device pointer: {mem_ptr:#x} was not handed out by caching_allocator_alloc"
         )
-    _package._get_allocator(_raw[mem_ptr]).free(mem_ptr)
+    find_allocator(_raw[mem_ptr]).free(mem_ptr)
     del _raw[mem_ptr]
 
 
 def caching_allocator_enable(value: bool = True) -> None:
     """Switches caching on or off: without it, every tensor takes its memory from the device and returns it."""
     for index in sorted(allocator._allocators) or [_runtime.device_index(None)]:
-        _package._get_allocator(index)._native.set_caching(bool(value))
+        find_allocator(index)._native.set_caching(bool(value))
 
 
 @contextlib.contextmanager
 def caching_allocator_disabled() -> Iterator[None]:
     """No caching inside a ``with`` block."""
     indices = sorted(allocator._allocators) or [_runtime.device_index(None)]
-    before = {index: _package._get_allocator(index)._native.caching() for index in indices}
+    before = {index: find_allocator(index)._native.caching() for index in indices}
     caching_allocator_enable(False)
     try:
         yield
     finally:
         for index, on in before.items():
-            _package._get_allocator(index)._native.set_caching(on)
+            find_allocator(index)._native.set_caching(on)
 
 
 # --- other allocators and pools ---------------------------------------------------------------------------
@@ -248,7 +254,7 @@ class MemPool:
 
     @staticmethod
     def _native(device: int) -> Any:
-        return _package._get_allocator(device)._native
+        return find_allocator(device)._native
 
     @property
     def id(self) -> tuple[int, int]:

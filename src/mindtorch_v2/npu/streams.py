@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from .. import _C, _device_module, _streams
+from .. import _C
 from .._backends.npu import runtime as _runtime
+from .._devices import module_parts as _parts
+from .._devices import streams as _streams
 
 __all__ = [
     "Event", "ExternalStream", "Stream", "StreamContext", "current_stream", "default_stream",
@@ -83,7 +85,7 @@ class ExternalStream(Stream):
         super().__init__(device, _handle=stream_ptr, **known)
 
 
-StreamContext = _device_module.StreamContext
+StreamContext = _parts.StreamContext
 
 
 def stream(stream: Stream | None) -> StreamContext:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._absent_marks import AbsentMarks
+from .._devices.absent_marks import AbsentMarks
 
 __all__ = ["is_available", "mark", "range", "range_pop", "range_push"]
 

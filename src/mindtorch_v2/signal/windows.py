@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 import mindtorch_v2 as torch
 
-from .._types import layout as Layout
-from .._types import strided
+from .._types.formats import layout as Layout
+from .._types.formats import strided
 
 __all__ = [
     "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming",

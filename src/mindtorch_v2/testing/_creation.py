@@ -7,7 +7,7 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
-from .._types import finfo, iinfo
+from .._types.limits import finfo, iinfo
 
 
 def _range(dtype: Any, low: float | None, high: float | None) -> tuple[Any, Any]:

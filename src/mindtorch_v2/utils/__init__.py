@@ -2,19 +2,19 @@
 
 from typing import TYPE_CHECKING, Any
 
-from . import checkpoint as checkpoint
 from . import dlpack as dlpack
 from . import hooks as hooks
 
 if TYPE_CHECKING:
     from . import _pytree as _pytree
     from . import benchmark as benchmark
+    from . import checkpoint as checkpoint
     from . import cpp_extension as cpp_extension
     from . import data as data
     from . import model_zoo as model_zoo
 
 # Loaded when first asked for: most of what they import is needed only there.
-_LAZY_MODULES = {"_pytree", "benchmark", "cpp_extension", "data", "model_zoo"}
+_LAZY_MODULES = {"_pytree", "benchmark", "checkpoint", "cpp_extension", "data", "model_zoo"}
 
 
 def __getattr__(name: str) -> Any:

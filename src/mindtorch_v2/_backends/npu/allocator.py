@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ... import _C, _memory
+from ... import _C
+from ..._devices import memory as _memory
 from . import acl_loader
 
 _native = _C._allocator

@@ -196,8 +196,7 @@ class ModuleHooks:
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Takes ``torch.compile``'s options. Modules run as they are written, compiled or not."""
-        namespace: Any = torch
-        namespace.compile(self._call_impl, *args, **kwargs)
+        torch.compile(self._call_impl, *args, **kwargs)
 
     def _call_with_hooks(self, args: Any, kwargs: dict[str, Any]) -> Any:
         done: set[int] = set()

@@ -5,15 +5,12 @@ from __future__ import annotations
 import warnings
 from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import mindtorch_v2 as torch
 
 from ...utils.hooks import RemovableHandle, add_hook
 from ..parameter import Parameter, is_lazy
-
-if TYPE_CHECKING:
-    pass
 
 EXTRA_STATE = "_extra_state"
 

@@ -10,6 +10,7 @@ from typing import Any
 import mindtorch_v2 as torch
 from mindtorch_v2 import Tensor
 
+from ... import _functions
 from .. import init
 from ..parameter import Parameter
 from ..utils.rnn import PackedSequence
@@ -200,7 +201,7 @@ class RNNBase(Module):
     def _run(self, input: Tensor, hx: Any, batch_sizes: Tensor | None) -> tuple[Tensor, Any]:
         self.check_forward_args(input, hx, batch_sizes)
         options = (self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)
-        run = getattr(torch, self.mode.lower())
+        run = getattr(_functions, self.mode.lower())
         if batch_sizes is None:
             made = run(input, hx, self._flat_weights, *options, self.batch_first)
         else:

@@ -8,6 +8,7 @@ from typing import Any
 import mindtorch_v2 as torch
 from mindtorch_v2 import Tensor
 
+from ... import _functions
 from .. import init
 from ..parameter import Parameter
 from .module import Module
@@ -96,7 +97,7 @@ class RNNCellBase(Module):
                     f"hidden0 has inconsistent hidden_size: got {tensor.size(-1)}, expected {self.hidden_size}"
                 )
         weights = (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
-        made = getattr(torch, f"{mode}_cell")(input, state if count > 1 else state[0], *weights)
+        made = getattr(_functions, f"{mode}_cell")(input, state if count > 1 else state[0], *weights)
         made = made if count > 1 else (made,)
         return tuple(tensor.squeeze(0) for tensor in made) if alone else made
 

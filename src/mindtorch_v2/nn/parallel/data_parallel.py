@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import mindtorch_v2 as torch
-
+from ..._devices import registry
 from ..modules.module import Module
 
 __all__ = ["DataParallel", "data_parallel"]
@@ -14,7 +13,8 @@ __all__ = ["DataParallel", "data_parallel"]
 def _one_device(device_ids: Any) -> list[int]:
     """The devices to use, at most one: a batch is not split over several."""
     if device_ids is None:
-        device_ids = range(torch.npu.device_count()) if torch.npu.is_available() else []
+        accelerator = registry.accelerator()
+        device_ids = range(accelerator.device_count()) if accelerator.is_available() else []
     ids = [getattr(device, "index", device) for device in device_ids]
     if len(ids) > 1:
         raise NotImplementedError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import mindtorch_v2 as torch
+from ..modules.conv import Conv2d, Conv3d, ConvTranspose2d, ConvTranspose3d
 
 __all__ = ["convert_conv2d_weight_memory_format", "convert_conv3d_weight_memory_format"]
 
@@ -20,9 +20,9 @@ def _convert(module: Any, memory_format: Any, kinds: tuple[type, ...]) -> Any:
 
 def convert_conv2d_weight_memory_format(module: Any, memory_format: Any) -> Any:
     """Lays out the weights of all Conv2d and ConvTranspose2d of the tree."""
-    return _convert(module, memory_format, (torch.nn.Conv2d, torch.nn.ConvTranspose2d))
+    return _convert(module, memory_format, (Conv2d, ConvTranspose2d))
 
 
 def convert_conv3d_weight_memory_format(module: Any, memory_format: Any) -> Any:
     """Lays out the weights of all Conv3d and ConvTranspose3d of the tree."""
-    return _convert(module, memory_format, (torch.nn.Conv3d, torch.nn.ConvTranspose3d))
+    return _convert(module, memory_format, (Conv3d, ConvTranspose3d))

@@ -9,6 +9,7 @@ from typing import Any
 import mindtorch_v2 as torch
 from mindtorch_v2 import Tensor
 
+from ..modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from ..modules.module import Module
 from ..parameter import Parameter
 
@@ -111,9 +112,7 @@ class _NoteVersion:
 
 def default_dim(module: Module) -> int:
     """The dimension of a weight's outputs: the second of transposed convolutions, the first of the rest."""
-    nn = torch.nn
-    transposed = (nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
-    return 1 if isinstance(module, transposed) else 0
+    return 1 if isinstance(module, (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)) else 0
 
 
 def spectral_norm(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-import mindtorch_v2 as torch
+from . import _functional_call
 
 __all__ = ["functional_call"]
 
@@ -27,7 +27,6 @@ def functional_call(
         FutureWarning,
         stacklevel=2,
     )
-    namespace: Any = torch
-    return namespace.func.functional_call(
+    return _functional_call.functional_call(
         module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict
     )

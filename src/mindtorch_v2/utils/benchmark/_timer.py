@@ -10,6 +10,7 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
+from ... import overrides
 from ._measurement import Measurement, TaskSpec
 
 
@@ -56,7 +57,7 @@ class Timer:
             )
         stmt, setup = textwrap.dedent(stmt).strip(), textwrap.dedent(setup).strip()
         known = dict(globals or {})
-        known.setdefault("torch", torch)
+        known.setdefault("torch", overrides.namespaces["torch"])
         self._timer = timeit.Timer(stmt, setup, timer, known)
         self._task_spec = TaskSpec(stmt, setup, global_setup, label, sub_label, description, env, num_threads)
 

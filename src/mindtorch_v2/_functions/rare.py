@@ -1,0 +1,159 @@
+"""Functions of torch that few programs call; loaded when first asked for."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .. import _C, _functions
+from .._C import Tensor
+
+F = _functions
+
+
+def _assert(condition: Any, message: str) -> None:
+    """``assert``, as a function: traced programs keep it."""
+    if not condition:
+        raise AssertionError(message)
+
+
+def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
+    """Turns anomaly mode on or off."""
+    _C._set_anomaly_enabled(enabled, check_nan)
+
+
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
+    """The matrix whose columns are powers of x, falling unless told otherwise."""
+    if x.dim() != 1:
+        raise RuntimeError("x must be a one-dimensional tensor.")
+    columns = x.numel() if N is None else N
+    if columns < 0:
+        raise RuntimeError("N must be non-negative.")
+    base = x if x.is_floating_point() or x.is_complex() else x.long()
+    result = F.ones(x.numel(), columns, dtype=base.dtype, device=base.device)
+    if columns > 1:
+        result[:, 1:] = base.unsqueeze(1).expand(-1, columns - 1).cumprod(1)
+    return result if increasing else result.flip(1)
+
+
+def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
+    """The norms over all dimensions but one, shaped to divide v by; dim=-1: one norm of all of it."""
+    if dim == -1:
+        return v.norm(pow)
+    v.size(dim)  # refuses one that is not there
+    others = [d for d in range(v.dim()) if d != dim % v.dim()]
+    return v.norm(pow, others, keepdim=True) if others else v.abs()
+
+
+def frobenius_norm(input: Tensor, dim: int | list[int], keepdim: bool = False) -> Tensor:
+    """The Frobenius norm. Use torch.linalg.vector_norm in new programs."""
+    warnings.warn(
+        "at::frobenius_norm is deprecated and it is just left for JIT compatibility. It will be removed in a "
+        "future PyTorch release. Please use `linalg.vector_norm(A, 2., dim, keepdim)` instead",
+        stacklevel=2,
+    )
+    return input.norm(2, dim, keepdim=keepdim)
+
+
+def nuclear_norm(input: Tensor, dim: tuple[int, int] = (-2, -1), keepdim: bool = False) -> Tensor:
+    """The sum of the singular values. Use torch.linalg.matrix_norm in new programs."""
+    warnings.warn(
+        "at::nuclear_norm is deprecated and it is just left for JIT compatibility. It will be removed in a "
+        "future PyTorch release. Please use `linalg.matrix_norm(A, 'nuc', dim, keepdim)` instead",
+        stacklevel=2,
+    )
+    return _C._linalg.matrix_norm(input, "nuc", dim, keepdim)
+
+
+# ---- control flow as functions -----------------------------------------------------------------------
+
+
+def cond(
+    pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Sequence[Any] = ()
+) -> Any:
+    """`true_fn(*operands)` where `pred` holds, else `false_fn(*operands)`."""
+    return true_fn(*operands) if pred else false_fn(*operands)
+
+
+def while_loop(
+    cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: Sequence[Any]
+) -> tuple[Any, ...]:
+    """Calls `body_fn` with what it last returned, as long as `cond_fn` of that holds."""
+    carried = tuple(carried_inputs)
+    while cond_fn(*carried):
+        carried = tuple(body_fn(*carried))
+    return carried
+
+
+def sym_ite(b: Any, t: Any, f: Any) -> Any:
+    """t if b else f."""
+    return t if b else f
+
+
+def sym_sum(*args: Any) -> Any:
+    """The sum of its arguments, or of the one list they are."""
+    return sum(args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args)
+
+
+def sym_sqrt(a: Any) -> float:
+    """The square root of a number."""
+    return math.sqrt(a)
+
+
+# ---- removed from PyTorch ----------------------------------------------------------------------------
+
+_REMOVED = "This function was deprecated since version 1.9 and is now removed. "
+
+
+def matrix_rank(
+    input: Tensor, tol: float | None = None, symmetric: bool = False, *, out: Any = None
+) -> Tensor:
+    raise RuntimeError(
+        f"{_REMOVED.rstrip()}\nPlease use the `torch.linalg.matrix_rank` function instead. The parameter "
+        "'symmetric' was renamed in `torch.linalg.matrix_rank()` to 'hermitian'."
+    )
+
+
+def solve(input: Tensor, A: Tensor, *, out: Any = None) -> tuple[Tensor, Tensor]:
+    raise RuntimeError(
+        f"{_REMOVED}`torch.solve` is deprecated in favor of `torch.linalg.solve`. `torch.linalg.solve` has its "
+        "arguments reversed and does not return the LU factorization.\n\nTo get the LU factorization see "
+        "`torch.lu`, which can be used with `torch.lu_solve` or `torch.lu_unpack`.\n"
+        "X = torch.solve(B, A).solution should be replaced with:\nX = torch.linalg.solve(A, B)"
+    )
+
+
+def lstsq(input: Tensor, A: Tensor, *, out: Any = None) -> tuple[Tensor, Tensor]:
+    raise RuntimeError(
+        f"{_REMOVED}`torch.lstsq` is deprecated in favor of `torch.linalg.lstsq`.\n`torch.linalg.lstsq` has "
+        "reversed arguments and does not return the QR decomposition in the returned tuple (although it returns "
+        "other information about the problem).\n\nTo get the QR decomposition consider using "
+        "`torch.linalg.qr`.\n\nThe returned solution in `torch.lstsq` stored the residuals of the solution in "
+        "the last m - n columns of the returned value whenever m > n. In torch.linalg.lstsq, the residuals are "
+        "in the field 'residuals' of the returned named tuple.\n\nThe unpacking of the solution, as in\n"
+        "X, _ = torch.lstsq(B, A).solution[:A.size(1)]\nshould be replaced with:\n"
+        "X = torch.linalg.lstsq(A, B).solution"
+    )
+
+
+def eig(self: Tensor, eigenvectors: bool = False, *, e: Any = None, v: Any = None) -> tuple[Tensor, Tensor]:
+    raise RuntimeError(
+        f"{_REMOVED}`torch.linalg.eig` returns complex tensors of dtype `cfloat` or `cdouble` rather than real "
+        "tensors mimicking complex tensors.\n\nL, _ = torch.eig(A) should be replaced with:\n"
+        "L_complex = torch.linalg.eigvals(A)\n\nand\n\nL, V = torch.eig(A, eigenvectors=True) should be "
+        "replaced with:\nL_complex, V_complex = torch.linalg.eig(A)"
+    )
+
+
+def symeig(
+    input: Tensor, eigenvectors: bool = False, upper: bool = True, *, out: Any = None
+) -> tuple[Tensor, Tensor]:
+    raise RuntimeError(
+        f"{_REMOVED}The default behavior has changed from using the upper triangular portion of the matrix by "
+        "default to using the lower triangular portion.\n\nL, _ = torch.symeig(A, upper=upper) should be "
+        "replaced with:\nL = torch.linalg.eigvalsh(A, UPLO='U' if upper else 'L')\n\nand\n\n"
+        "L, V = torch.symeig(A, eigenvectors=True) should be replaced with:\n"
+        "L, V = torch.linalg.eigh(A, UPLO='U' if upper else 'L')"
+    )

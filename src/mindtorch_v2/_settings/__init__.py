@@ -1,0 +1,1 @@
+"""What a program sets for the whole process, and the checks and questions of torch itself."""

@@ -1,0 +1,103 @@
+"""Names of torch about sizes and numbers that a tracer would not know yet, its checks, and names of types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import _C
+
+
+def typename(obj: Any, /) -> str:
+    """The type of an object as text, ``torch.FloatTensor`` for a tensor."""
+    if isinstance(obj, _C.Tensor):
+        return str(obj.type())
+    kind = obj if hasattr(obj, "__qualname__") else type(obj)
+    module = getattr(kind, "__module__", "") or ""
+    name: str = kind.__qualname__
+    return name if module in ("", "builtins") else f"{module}.{name}"
+
+
+class SymInt:
+    """A size that is not known yet, when PyTorch traces a program; here every size is known."""
+
+
+class SymFloat:
+    """A number that is not known yet, when PyTorch traces a program; here every number is known."""
+
+
+class SymBool:
+    """A truth value that is not known yet, when PyTorch traces a program; here every one is known."""
+
+
+class _Graph:
+    """A TorchScript graph, as annotations of export functions name it (``torch._C.Graph``); there are none."""
+
+
+def _log_api_usage_once(event: str) -> None:
+    """Libraries tell PyTorch which of their classes are used; nobody counts here."""
+
+
+for _kind in (SymInt, SymFloat, SymBool):
+    _kind.__module__ = __name__.partition(".")[0]
+_C.Graph = _Graph  # type: ignore[assignment,misc]
+_C._log_api_usage_once = _log_api_usage_once
+
+
+def sym_int(a: Any) -> int:
+    """int(a)."""
+    return int(a)
+
+
+def sym_float(a: Any) -> float:
+    """float(a)."""
+    return float(a)
+
+
+def sym_max(a: Any, b: Any) -> Any:
+    """max(a, b), a float if one of them is."""
+    return float(max(a, b)) if isinstance(a, float) or isinstance(b, float) else max(a, b)
+
+
+def sym_min(a: Any, b: Any) -> Any:
+    """min(a, b), a float if one of them is."""
+    return float(min(a, b)) if isinstance(a, float) or isinstance(b, float) else min(a, b)
+
+
+def sym_not(a: Any) -> bool:
+    """not a."""
+    return not a
+
+
+def _check(cond: Any, message: Any = None) -> None:
+    """Raises RuntimeError unless the condition holds; ``message`` is a function that makes the text."""
+    _check_with(RuntimeError, cond, message)
+
+
+def _check_with(error_type: type[Exception], cond: Any, message: Any = None) -> None:
+    if not cond:
+        raise error_type(
+            "Expected cond to be True, but got False. (Could this error message be improved? If so, please report an "
+            "enhancement request to PyTorch.)"
+            if message is None
+            else str(message())
+        )
+
+
+def _check_is_size(i: Any, message: Any = None) -> None:
+    """Raises RuntimeError unless a number can be a size."""
+    _check(i >= 0, message)
+
+
+def _check_index(cond: Any, message: Any = None) -> None:
+    """Raises IndexError unless the condition holds."""
+    _check_with(IndexError, cond, message)
+
+
+def _check_value(cond: Any, message: Any = None) -> None:
+    """Raises ValueError unless the condition holds."""
+    _check_with(ValueError, cond, message)
+
+
+def _check_type(cond: Any, message: Any = None) -> None:
+    """Raises TypeError unless the condition holds."""
+    _check_with(TypeError, cond, message)

@@ -1,0 +1,71 @@
+"""How tensors are copied and pickled."""
+
+from __future__ import annotations
+
+import copy
+import copyreg
+from collections.abc import Callable
+from typing import Any
+
+from .. import _C, _utils
+from .._C import Tensor
+from ._method import method
+
+
+def _rebuild_from_type_v2(function: Callable[..., Tensor], kind: type, args: Any, state: Any) -> Any:
+    """Rebuilds a tensor of a subclass, or with attributes of its own."""
+    made: Any = function(*args)
+    if kind is not Tensor:
+        made = made.as_subclass(kind)
+    if isinstance(state, dict) and state.get("_is_buffer"):
+        return _utils.of_modules["Buffer"](made, persistent=bool(state.get("persistent")))
+    if getattr(type(made), "__setstate__", None) is not None:
+        made.__setstate__(state)
+        return made
+    return _utils._set_obj_state(made, state)
+
+
+_rebuild_from_type_v2.__module__ = __name__.rpartition(".")[0]  # where files know it
+
+
+@method
+def __reduce_ex__(self: Tensor, protocol: int) -> Any:
+    function, args = _utils._parts(self)
+    state = _utils._get_obj_state(self)
+    if type(self) is Tensor and not state:
+        return function, args
+    return _rebuild_from_type_v2, (function, type(self), args, state)
+
+
+@method
+def __deepcopy__(self: Tensor, memo: dict[Any, Any]) -> Tensor:
+    known: Tensor | None = memo.get(id(self))
+    if known is not None:
+        return known
+    if not self.is_leaf:
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol "
+            "at the moment.  If you were attempting to deepcopy a module, this may be because of a "
+            "torch.nn.utils.weight_norm usage, see https://github.com/pytorch/pytorch/pull/103001"
+        )
+    # Tensors that share a storage share its copy.
+    key = self._storage_handle().data_ptr() if not self.is_meta else id(self)
+    storage = memo.get(("storage", key))
+    if storage is None:
+        storage = self.untyped_storage().clone()
+        memo["storage", key] = storage
+    made = _C.tensor_from_storage(
+        storage._handle, self.dtype, self.storage_offset(), list(self.size()), list(self.stride())
+    )
+    if type(self) is not Tensor:
+        made = made.as_subclass(type(self))
+    made.requires_grad_(self.requires_grad)
+    if self.grad is not None:
+        made.grad = self.grad.__deepcopy__(memo)
+    memo[id(self)] = made
+    made.__dict__.update(copy.deepcopy(self.__dict__, memo))
+    return made
+
+
+# As a name of the package, which is how PyTorch's files have them.
+copyreg.pickle(_C.dtype, lambda dtype: dtype.name)

@@ -1,0 +1,236 @@
+"""Functions and methods that say what a tensor is, and rarer methods that change its values from Python."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from .. import _C, _functions
+from .._C import Tensor
+from .._creation import tensor
+from .._functions import lowrank
+from .._storage_typed import TypedStorage
+
+# Other kinds of device and layout that PyTorch has; no tensor here is one.
+_NEVER = (
+    "is_ipu", "is_maia", "is_mkldnn", "is_mps", "is_mtia", "is_nested", "is_sparse_csr", "is_vulkan",
+    "is_xla", "is_xpu",
+)  # fmt: skip
+
+
+def is_tensor(obj: Any) -> bool:
+    """Whether `obj` is a Tensor."""
+    return isinstance(obj, Tensor)
+
+
+def is_floating_point(input: Tensor) -> bool:
+    """Whether the dtype is a floating-point one."""
+    return input.is_floating_point()
+
+
+def is_complex(input: Tensor) -> bool:
+    """Whether the dtype is a complex one."""
+    return input.is_complex()
+
+
+def is_conj(input: Tensor) -> bool:
+    """Whether a conjugation is still to be done: never, because conj() does it at once."""
+    return False
+
+
+def is_neg(input: Tensor) -> bool:
+    """Whether a negation is still to be done: never."""
+    return False
+
+
+def numel(input: Tensor) -> int:
+    """The number of elements."""
+    return input.numel()
+
+
+def result_type(tensor1: Any, tensor2: Any) -> _C.dtype:
+    """The dtype arithmetic between the two gives."""
+    if isinstance(tensor1, Tensor):
+        return _C._result_type(tensor1, tensor2)
+    if isinstance(tensor2, Tensor):
+        return _C._result_type(tensor2, tensor1)
+    return _C.promote_types(tensor(tensor1).dtype, tensor(tensor2).dtype)
+
+
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Whether size and all elements are the same."""
+    return input.shape == other.shape and bool((input == other).all().item())
+
+
+def allclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> bool:
+    """Whether |input - other| <= atol + rtol * |other| everywhere."""
+    return bool(_functions.isclose(input, other, rtol, atol, equal_nan).all().item())
+
+
+def is_signed(input: Tensor) -> bool:
+    """Whether the dtype has negative values."""
+    return input.dtype.is_signed
+
+
+def is_inference(input: Tensor) -> bool:
+    """Whether it was made in inference mode."""
+    return input.is_inference()
+
+
+def is_distributed(input: Tensor) -> bool:
+    """Whether its values lie in several processes: never."""
+    return False
+
+
+def get_device(input: Tensor) -> int:
+    """The index of its device; -1 on the host."""
+    return -1 if input.device.index is None else input.device.index
+
+
+def is_set_to(self: Tensor, tensor: Tensor) -> bool:
+    """Whether both are the same window on the same storage."""
+    return (
+        self.untyped_storage().data_ptr() == tensor.untyped_storage().data_ptr()
+        and self.storage_offset() == tensor.storage_offset()
+        and self.shape == tensor.shape
+        and self.stride() == tensor.stride()
+    )
+
+
+def dim_order(self: Tensor) -> tuple[int, ...]:
+    """The dimensions from the outermost in memory to the innermost."""
+    strides = self.stride()
+    return tuple(sorted(range(self.dim()), key=lambda d: (-strides[d], d)))
+
+
+def to_dense(self: Tensor, dtype: _C.dtype | None = None, *, masked_grad: bool | None = None) -> Tensor:
+    """The tensor itself, since every one is dense."""
+    return self if dtype is None else self.to(dtype)
+
+
+def storage_type(self: Tensor) -> type[TypedStorage]:
+    """The class of its typed storage."""
+    return type(self.storage())
+
+
+def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
+    """The constructor of old: sizes, or data, in this tensor's dtype."""
+    if len(args) == 1 and isinstance(args[0], (list, tuple)) and type(args[0]).__name__ != "Size":
+        return self.new_tensor(args[0], device=device)
+    return self.new_empty(*(args or (0,)), device=device)
+
+
+def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tensor:
+    """Fills the main diagonal; `wrap` starts it anew below in matrices that are taller than wide."""
+    if self.dim() < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if self.dim() > 2 and len(set(self.shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    step = sum(self.stride())
+    self.as_strided((min(self.shape),), (step,)).fill_(fill_value)
+    height, width = self.shape[0], self.shape[1]
+    if wrap and self.dim() == 2:
+        for top in range(width + 1, height, width + 1):
+            self[top:].diagonal().fill_(fill_value)
+    return self
+
+
+def _on_host(tensor: Tensor, name: str) -> None:
+    if not tensor.is_cpu:
+        raise TypeError(f"{name} is only implemented on CPU tensors")
+    if tensor.requires_grad:
+        raise RuntimeError(
+            f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead."
+        )
+
+
+def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
+    """Replaces each element by what the function makes of it. Slow: it is called for every one."""
+    _on_host(self, "apply_")
+    values = [callable(value) for value in self.reshape(-1).tolist()]
+    return self.copy_(self.new_tensor(values).reshape(self.shape))
+
+
+def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
+    """Replaces each element by a function of it and the other tensor's."""
+    _on_host(self, "map_")
+    other = tensor.expand(self.shape).reshape(-1).tolist()
+    values = [callable(a, b) for a, b in zip(self.reshape(-1).tolist(), other, strict=True)]
+    return self.copy_(self.new_tensor(values).reshape(self.shape))
+
+
+def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
+    """Replaces each element by a function of it and two other tensors'."""
+    _on_host(self, "map2_")
+    others = [other.expand(self.shape).reshape(-1).tolist() for other in (x, y)]
+    values = [callable(*each) for each in zip(self.reshape(-1).tolist(), *others, strict=True)]
+    return self.copy_(self.new_tensor(values).reshape(self.shape))
+
+
+def resize(self: Tensor, *sizes: Any) -> Tensor:
+    """A view of another shape. Of old; use reshape."""
+    warnings.warn("non-inplace resize is deprecated", stacklevel=2)
+    return self.reshape(*sizes)
+
+
+def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
+    """A view of another tensor's shape. Of old; use reshape."""
+    warnings.warn("non-inplace resize_as is deprecated", stacklevel=2)
+    return self.reshape(tensor.shape)
+
+
+def lu(self: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
+    """The LU factors. Use torch.linalg.lu_factor in new programs."""
+    return lowrank.lu(self, pivot=pivot, get_infos=get_infos)
+
+
+def dense_dim(self: Tensor) -> int:
+    """The number of dimensions that are stored densely: all."""
+    return self.dim()
+
+
+def sparse_dim(self: Tensor) -> int:
+    """The number of dimensions that are stored sparsely: none."""
+    return 0
+
+
+def _sparse_only(name: str, wanted: str = "sparse coordinate") -> Callable[[Tensor], Any]:
+    def method(self: Tensor) -> Any:
+        raise RuntimeError(f"{name} expected {wanted} tensor layout but got Strided")
+
+    method.__name__ = name
+    method.__doc__ = "For sparse tensors, which there are none of here."
+    return method
+
+
+def _to_sparse(name: str) -> Callable[..., Any]:
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(
+            f"{name}(): sparse tensors are not supported; keep the tensor dense, or its indices and values apart"
+        )
+
+    method.__name__ = name
+    method.__doc__ = "Raises: sparse tensors are not supported."
+    return method
+
+
+def __reversed__(self: Tensor) -> Tensor:
+    return self if self.dim() == 0 else _functions.flip(self, (0,))
+
+
+for _name in _NEVER:
+    setattr(Tensor, _name, property(lambda self: False))
+for _method in (
+    equal, allclose, is_conj, is_neg, is_signed, is_distributed, get_device, is_set_to, dim_order, to_dense,
+    storage_type, new, fill_diagonal_, apply_, map_, map2_, __reversed__, resize, resize_as, lu, dense_dim, sparse_dim,
+    *map(_sparse_only, ("is_coalesced", "coalesce", "indices")), _sparse_only("values", "sparse"),
+    *map(_to_sparse, ("to_sparse", "to_sparse_coo", "to_sparse_csr", "to_sparse_csc", "to_sparse_bsr",
+                      "to_sparse_bsc", "sparse_mask", "to_mkldnn")),
+):  # fmt: skip
+    setattr(Tensor, _method.__name__, _method)
+setattr(Tensor, "const_data_ptr", Tensor.data_ptr)  # noqa: B010 - a method of the native type
+setattr(Tensor, "_is_view", lambda self: self._base is not None)  # noqa: B010
+setattr(Tensor, "_typed_storage", Tensor.storage)  # noqa: B010

@@ -1,0 +1,63 @@
+"""Memory formats and layouts: how the elements of a tensor lie in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .. import _C
+
+
+class memory_format(int):
+    """The order of a tensor's dimensions in memory. Native code reads the number."""
+
+    _name: str
+
+    def __new__(cls, value: int, name: str) -> memory_format:
+        self = super().__new__(cls, value)
+        self._name = name
+        return self
+
+    def __repr__(self) -> str:
+        return f"torch.{self._name}"
+
+    def __reduce__(self) -> str:
+        return self._name
+
+
+contiguous_format = memory_format(0, "contiguous_format")
+legacy_contiguous_format = contiguous_format  # the older name
+preserve_format = memory_format(1, "preserve_format")
+channels_last = memory_format(2, "channels_last")
+channels_last_3d = memory_format(3, "channels_last_3d")
+
+
+class layout:
+    """How a tensor stores its elements; every tensor here is strided."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self._name}"
+
+    def __reduce__(self) -> tuple[Callable[[str], layout], tuple[str]]:
+        return _get_layout, (repr(self),)
+
+
+def _get_layout(name: str) -> layout:
+    """The layout of a name such as "torch.strided", as files have it."""
+    return _layouts[name]
+
+
+for _type in (memory_format, layout):
+    _type.__module__ = "mindtorch_v2"  # where people and files know them
+_get_layout.__module__ = "mindtorch_v2.serialization"
+strided = layout("strided")
+# No tensor here has one of these; programs compare `x.layout` with them.
+sparse_coo, sparse_csr, sparse_csc = layout("sparse_coo"), layout("sparse_csr"), layout("sparse_csc")
+sparse_bsr, sparse_bsc, jagged, _mkldnn = map(layout, ("sparse_bsr", "sparse_bsc", "jagged", "_mkldnn"))
+_layouts = {
+    repr(value): value
+    for value in (strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc, jagged, _mkldnn)
+}
+_C._set_strided(strided)

@@ -1,0 +1,156 @@
+"""``torch.jit``: TorchScript's marks are passed through, and programs run as the Python they are."""
+
+from __future__ import annotations
+
+import builtins
+import typing
+from collections.abc import Callable
+from types import UnionType
+from typing import Any, NoReturn, TypeVar, get_args, get_origin
+
+from ..nn import Module
+
+_T = TypeVar("_T")
+
+Final = typing.Final
+
+
+class ScriptModule(Module):
+    """A compiled module in PyTorch; scripted modules are ordinary ones here, so none is an instance of this."""
+
+    def __init__(self) -> None:
+        raise NotImplementedError(
+            "torch.jit.ScriptModule: derive from torch.nn.Module, there is no TorchScript"
+        )
+
+
+class ScriptFunction:
+    """A compiled function in PyTorch; scripted functions are ordinary ones here."""
+
+    def __init__(self, *args: Any) -> None:
+        raise NotImplementedError(
+            "torch.jit.ScriptFunction: there is no TorchScript; use the function itself"
+        )
+
+
+class Error(RuntimeError):
+    """An error of TorchScript."""
+
+
+def script(
+    obj: _T, optimize: None = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None
+) -> _T:
+    """The function, class or module itself: it runs as Python."""
+    return obj
+
+
+def script_if_tracing(fn: _T) -> _T:
+    """The function itself."""
+    return fn
+
+
+def ignore(drop: Any = False, **kwargs: Any) -> Any:
+    """Marks a method as left to Python, which all are; also used as a plain decorator."""
+    return drop if callable(drop) else lambda function: function
+
+
+def unused(fn: _T) -> _T:
+    """Marks a method that TorchScript must not see; returns it."""
+    return fn
+
+
+def export(fn: _T) -> _T:
+    """Marks a method to compile; returns it."""
+    return fn
+
+
+def interface(obj: _T) -> _T:
+    """Marks a class as an interface; returns it."""
+    return obj
+
+
+def is_scripting() -> bool:
+    """Whether this code runs in TorchScript: never."""
+    return False
+
+
+def is_tracing() -> bool:
+    """Whether this code is being traced: never."""
+    return False
+
+
+def annotate(the_type: Any, the_value: _T) -> _T:
+    """The value; its type is for TorchScript."""
+    return the_value
+
+
+class Attribute(typing.NamedTuple):
+    """A value with its type for TorchScript."""
+
+    value: Any
+    type: Any
+
+
+def isinstance(obj: Any, target_type: Any) -> bool:
+    """Whether a value is of a type such as ``list[int]``, looking into containers."""
+    kinds = target_type if _is(target_type, tuple) else (target_type,)
+    return any(_matches(obj, kind) for kind in kinds)
+
+
+_is: Any = builtins.isinstance
+
+
+def _matches(obj: Any, kind: Any) -> bool:
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is typing.Union or origin is UnionType:
+        return any(_matches(obj, option) for option in arguments)
+    if kind is Any:
+        return True
+    if origin is None:
+        return bool(_is(obj, type(None) if kind is None else kind))
+    if not _is(obj, origin):
+        return False
+    if origin is dict:
+        return all(_matches(k, arguments[0]) and _matches(v, arguments[1]) for k, v in obj.items())
+    if origin is tuple:
+        return len(obj) == len(arguments) and all(map(_matches, obj, arguments))
+    return all(_matches(item, arguments[0]) for item in obj)
+
+
+def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Runs the function at once and gives its result as a Future."""
+    from ..futures import Future
+
+    future: Future[Any] = Future()
+    future.set_result(func(*args, **kwargs))
+    return future
+
+
+def wait(future: Any) -> Any:
+    """The result of a Future."""
+    return future.wait()
+
+
+def freeze(mod: _T, preserved_attrs: list[str] | None = None, optimize_numerics: bool = True) -> _T:
+    """The module itself: there is nothing to fold into it."""
+    return mod
+
+
+def optimize_for_inference(mod: _T, other_methods: list[str] | None = None) -> _T:
+    """The module itself."""
+    return mod
+
+
+def _no_torchscript(name: str, instead: str) -> Callable[..., NoReturn]:
+    def refuse(*args: Any, **kwargs: Any) -> NoReturn:
+        raise NotImplementedError(f"torch.jit.{name}: there is no TorchScript here; {instead}")
+
+    refuse.__name__ = refuse.__qualname__ = name
+    refuse.__doc__ = f"Raises NotImplementedError: {instead}."
+    return refuse
+
+
+trace = _no_torchscript("trace", "call the function or module itself")
+trace_module = _no_torchscript("trace_module", "call the module itself")
+save = _no_torchscript("save", "save the state_dict with torch.save")
+load = _no_torchscript("load", "load a state_dict with torch.load")
