@@ -6,12 +6,10 @@ import sys
 
 for name in sys.argv[1:]:
     importlib.import_module(name)
-
-import mindtorch_v2
-import torch
+ours, theirs = importlib.import_module("mindtorch_v2"), importlib.import_module("torch")
 
 sums = []
-for module in (torch, mindtorch_v2, torch):
+for module in (theirs, ours, theirs):
     x = module.ones(32, 32, device="npu", requires_grad=True)
     (x @ x).sum().backward()
     sums.append(x.grad.sum().item())
