@@ -40,6 +40,8 @@ struct AllocatorSettings {
   // The size of the block for a request, and of the segment when no cached block fits.
   size_t block_size(size_t requested) const;
   size_t segment_size(size_t block_size) const;
+  // What a growing segment gets and gives back at a time.
+  size_t granule(bool small) const { return small ? kSmallSegment : large_segment_size; }
 };
 
 struct PinnedSettings {

@@ -77,7 +77,6 @@ void FreeTree::insert(Block* block) {
     }
   }
   *before = *after = nullptr;
-  ++count_;
 }
 
 void FreeTree::erase(Block* block) {
@@ -97,7 +96,6 @@ void FreeTree::erase(Block* block) {
     }
   }
   *link = a ? a : b;
-  --count_;
 }
 
 Block* FreeTree::best_fit(StreamHandle stream, size_t size, Address lowest) const {
@@ -107,19 +105,6 @@ Block* FreeTree::best_fit(StreamHandle stream, size_t size, Address lowest) cons
       node = node->right;
     } else {
       best = node;
-      node = node->left;
-    }
-  }
-  return best && best->stream == stream ? best : nullptr;
-}
-
-Block* FreeTree::largest_below(StreamHandle stream, size_t size) const {
-  Block* best = nullptr;
-  for (Block* node = root_; node;) {
-    if (comes_before(node, stream, size, 0)) {
-      best = node;
-      node = node->right;
-    } else {
       node = node->left;
     }
   }

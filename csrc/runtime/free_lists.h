@@ -68,9 +68,6 @@ class FreeTree {
   void erase(Block* block);
   // The smallest block of `stream` with at least `size` bytes; of equal ones the lowest address from `lowest` on.
   Block* best_fit(StreamHandle stream, size_t size, Address lowest = 0) const;
-  // The largest block of `stream` with fewer than `size` bytes.
-  Block* largest_below(StreamHandle stream, size_t size) const;
-  size_t count() const { return count_; }
 
   template <class Visit>
   void for_each(Visit visit) const {
@@ -88,7 +85,6 @@ class FreeTree {
   }
 
   Block* root_ = nullptr;
-  size_t count_ = 0;
 };
 
 // Cuts `block` to `size` bytes and returns the rest as a new block after it.

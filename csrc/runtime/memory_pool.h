@@ -1,4 +1,4 @@
-// Pools of an allocator: free blocks that serve only requests made for the pool.
+// A pool of an allocator: free blocks that serve only requests made for the pool.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,6 @@
 #include "runtime/free_lists.h"
 #include "runtime/stats.h"
 #include "runtime/upstream.h"
-#include "runtime/virtual_segment.h"
 
 namespace mt::runtime {
 
@@ -31,14 +30,27 @@ struct MemoryPool {
   int64_t id = 0;  // 0: the default pool
   PoolOptions options = {};
   FreeTree small = {}, large = {};
-  std::vector<std::unique_ptr<VirtualSegment>> ranges = {};
   int users = 0;           // who may still allocate from it
-  size_t segments = 0;     // of fixed size
+  size_t segments = 0;     // of fixed size, and those that grow
   PoolStat reserved = {};  // bytes
 
   FreeTree& tree(bool is_small) { return is_small ? small : large; }
   // With no users left, it lives only for the blocks that are still out.
-  bool is_empty() const { return segments == 0 && ranges.empty(); }
+  bool is_empty() const { return segments == 0; }
+  // Free blocks that can go back to the device, in whole or in part.
+  std::vector<Block*> releasable_blocks();
+};
+
+inline FreeTree& tree_of(const Block* block) { return block->pool->tree(block->small); }
+
+// One allocation on its way.
+struct MemoryRequest {
+  size_t requested;  // by the caller
+  size_t size;       // of the block it needs
+  StreamHandle stream;
+  bool small;
+  uint64_t stack;  // where it comes from, if stacks are recorded
+  MemoryPool* pool;
 };
 
 }  // namespace mt::runtime

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runtime/alloc_conf.h"
+#include "runtime/free_lists.h"
 #include "runtime/trace.h"
 
 namespace mt::runtime {
@@ -38,5 +39,9 @@ struct Snapshot {
   size_t trace_max_entries;
   AllocatorSettings settings;
 };
+
+BlockState state_of(const Block* block);
+// The runs of memory in a list of blocks: one for a segment of fixed size, each mapped part of a growing one.
+void add_segment_states(const Block* first, std::vector<SegmentState>& result);
 
 }  // namespace mt::runtime

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <mutex>
 #include <thread>
 
 namespace mt::runtime {
@@ -22,5 +23,7 @@ class SpinLock {
  private:
   std::atomic<bool> held_{false};
 };
+
+using SpinGuard = std::lock_guard<SpinLock>;
 
 }  // namespace mt::runtime

@@ -16,6 +16,7 @@ struct VirtualSegment {
   size_t granule;
   StreamHandle stream;
   bool small;
+  MemoryPool* pool;
   Block* first = nullptr;
   std::vector<MappingHandle> mappings;  // one for each granule, 0 where no memory is
 
@@ -32,5 +33,11 @@ struct VirtualSegment {
     return end > begin ? end - begin : 0;
   }
 };
+
+// What of a free block can go back to the device: nothing of a piece of a segment of fixed size.
+inline size_t releasable_bytes(const Block* block) {
+  if (block->range) return block->range->whole_bytes(block);
+  return block->is_split() ? 0 : block->size;
+}
 
 }  // namespace mt::runtime
