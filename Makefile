@@ -4,11 +4,13 @@
 # CXX=clang++         the compiler
 # JOBS=4              compile jobs at once
 # PYTEST="-k name"    more arguments for pytest
+# ARGS="--help"       arguments for tools/score.py
 # The package is built in place (src/ plus the libraries compiled into it), so a Python edit needs no build.
 
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
 PYTEST ?=
+ARGS ?=
 
 VENV := $(CURDIR)/.venv
 PARITY_VENV := $(CURDIR)/.venv-parity
@@ -48,12 +50,13 @@ export MINDTORCH_NPU := soft
 # Also where there is no terminal, a line for each step of a build: how many are done, and after how many seconds.
 export NINJA_STATUS := [%f/%t, %e s] $(empty)
 
-.PHONY: help build build-tests demo test parity torch-npu hf hta bench lint format stubs asan tsan clean
+.PHONY: help build build-tests demo test parity score torch-npu hf hta bench lint format stubs asan tsan clean
 
 help:
 	@echo "make demo    train a small GPT on the software NPU; writes a trace and pictures to demo_out"
 	@echo "make test    C++ and Python tests (no PyTorch needed)"
 	@echo "make parity  compare with PyTorch 2.13.0, which is installed for it"
+	@echo "make score   count the operators of PyTorch's database that agree with it: the table in the README"
 	@echo "make torch-npu  run Huawei's torch_npu 2.13.0, which is installed for it, on the software NPU"
 	@echo "make hf      run Hugging Face's transformers, which is installed for it, with 'mindtorch run'"
 	@echo "make hta     compare our traces with what HolisticTraceAnalysis, which is installed for it, finds in them"
@@ -157,6 +160,10 @@ test: build-tests
 
 parity: build $(PARITY_VENV)/.ready
 	$(PARITY_VENV)/bin/python -m pytest tests/parity $(PYTEST)
+
+# Without ARGS, the whole table, which must be the README's.
+score: build $(PARITY_VENV)/.ready
+	$(PARITY_VENV)/bin/python tools/score.py $(if $(ARGS),$(ARGS),--readme README.md)
 
 hta: build $(HTA_VENV)/.ready
 	$(PY) tools/check_trace_with_hta.py record out/hta
