@@ -4,11 +4,13 @@
 # CXX=clang++         the compiler
 # JOBS=4              compile jobs at once
 # PYTEST="-k name"    more arguments for pytest
+# ARGS="--help"       arguments for tools/score.py
 # The package is built in place (src/ plus the libraries compiled into it), so a Python edit needs no build.
 
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
 PYTEST ?=
+ARGS ?=
 
 VENV := $(CURDIR)/.venv
 PARITY_VENV := $(CURDIR)/.venv-parity
@@ -45,13 +47,16 @@ endef
 LOCK := flock
 
 export MINDTORCH_NPU := soft
+# Also where there is no terminal, a line for each step of a build: how many are done, and after how many seconds.
+export NINJA_STATUS := [%f/%t, %e s] $(empty)
 
-.PHONY: help build demo test parity torch-npu hf hta bench lint format stubs asan tsan clean
+.PHONY: help build build-tests demo test parity score torch-npu hf hta bench lint format stubs asan tsan clean
 
 help:
 	@echo "make demo    train a small GPT on the software NPU; writes a trace and pictures to demo_out"
 	@echo "make test    C++ and Python tests (no PyTorch needed)"
 	@echo "make parity  compare with PyTorch 2.13.0, which is installed for it"
+	@echo "make score   count the operators of PyTorch's database that agree with it: the table in the README"
 	@echo "make torch-npu  run Huawei's torch_npu 2.13.0, which is installed for it, on the software NPU"
 	@echo "make hf      run Hugging Face's transformers, which is installed for it, with 'mindtorch run'"
 	@echo "make hta     compare our traces with what HolisticTraceAnalysis, which is installed for it, finds in them"
@@ -124,9 +129,17 @@ $(BUILD)/.configured: $(VENV)/.ready
 	$(CONFIGURE) -B $(BUILD)
 	@touch $@
 
+define BUILD_AND_INSTALL
+$(LOCK) $(BUILD)/lock $(CMAKE) --build $(BUILD) -j $(JOBS) --target $(1)
+@$(LOCK) $(BUILD)/lock $(CMAKE) --install $(BUILD) --prefix src > $(BUILD)/install.log
+endef
+
 build: $(BUILD)/.configured
-	$(LOCK) $(BUILD)/lock $(CMAKE) --build $(BUILD) -j $(JOBS)
-	@$(LOCK) $(BUILD)/lock $(CMAKE) --install $(BUILD) --prefix src > $(BUILD)/install.log
+	$(call BUILD_AND_INSTALL,all)
+
+# With the C++ tests, which only `make test` runs.
+build-tests: $(BUILD)/.configured
+	$(call BUILD_AND_INSTALL,all tests)
 
 $(ASAN_BUILD)/.configured: $(VENV)/.ready
 	$(CONFIGURE) -B $(ASAN_BUILD) -DMT_SANITIZE=address
@@ -141,12 +154,16 @@ $(TSAN_BUILD)/.configured: $(VENV)/.ready
 demo: build
 	$(PY) -m mindtorch_v2 run --npu soft examples/char_gpt.py --out demo_out
 
-test: build
+test: build-tests
 	$(CTEST) --test-dir $(BUILD)
 	$(PY) -m pytest tests --ignore=tests/parity --ignore=tests/torch_npu --ignore=tests/hf $(PYTEST)
 
 parity: build $(PARITY_VENV)/.ready
 	$(PARITY_VENV)/bin/python -m pytest tests/parity $(PYTEST)
+
+# Without ARGS, the whole table, which must be the README's.
+score: build $(PARITY_VENV)/.ready
+	$(PARITY_VENV)/bin/python tools/score.py $(if $(ARGS),$(ARGS),--readme README.md)
 
 hta: build $(HTA_VENV)/.ready
 	$(PY) tools/check_trace_with_hta.py record out/hta
@@ -187,7 +204,7 @@ stubs: $(VENV)/.lint-ready
 # Python itself is not instrumented, so the sanitizer is preloaded; its leak check would report the interpreter's own.
 # libstdc++ comes along because the sanitizer must find __cxa_throw before the first library that throws is loaded.
 asan: $(ASAN_BUILD)/.configured
-	$(LOCK) $(ASAN_BUILD)/lock $(CMAKE) --build $(ASAN_BUILD) -j $(JOBS)
+	$(LOCK) $(ASAN_BUILD)/lock $(CMAKE) --build $(ASAN_BUILD) -j $(JOBS) --target all tests
 	UBSAN_OPTIONS=print_stacktrace=1 $(CTEST) --test-dir $(ASAN_BUILD)
 	rm -rf $(ASAN_SITE) && mkdir -p $(ASAN_SITE) && cp -r src/mindtorch_v2 $(ASAN_SITE)/
 	$(CMAKE) --install $(ASAN_BUILD) --prefix $(ASAN_SITE) > $(ASAN_BUILD)/install.log
@@ -197,7 +214,7 @@ asan: $(ASAN_BUILD)/.configured
 	PYTHONPATH=$(ASAN_SITE) $(PY) -m pytest $(ASAN_TESTS) --ignore=tests/parity --ignore=tests/torch_npu --ignore=tests/hf $(PYTEST)
 
 tsan: $(TSAN_BUILD)/.configured
-	$(LOCK) $(TSAN_BUILD)/lock $(CMAKE) --build $(TSAN_BUILD) -j $(JOBS)
+	$(LOCK) $(TSAN_BUILD)/lock $(CMAKE) --build $(TSAN_BUILD) -j $(JOBS) --target tests
 	$(CTEST) --test-dir $(TSAN_BUILD)
 
 clean:

@@ -1,11 +1,19 @@
-# The C++ tests: every .cpp of tests/<name>/ becomes one program test_<name>, run by ctest.
+# The C++ tests: every .cpp of tests/<name>/ becomes one program test_<name>, run by ctest. They are built by the target
+# `tests`, not by `all`: who only wants the package does not wait for them.
+
+add_custom_target(tests)
+
+function(mt_add_program name)
+  add_executable(${name} EXCLUDE_FROM_ALL ${ARGN})
+  add_dependencies(tests ${name})
+endfunction()
 
 function(mt_test_program name)
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/${name}/*.cpp")
   if(NOT sources)
     return()
   endif()
-  add_executable(test_${name} ${sources})
+  mt_add_program(test_${name} ${sources})
   target_link_libraries(test_${name} PRIVATE ${ARGN})
   add_test(NAME ${name} COMMAND test_${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT 300)
@@ -18,7 +26,7 @@ mt_test_program(softnpu acl_op_compiler opapi hccl nnopbase ascendcl Threads::Th
 
 # A plain C program, which knows nothing of the project's headers.
 enable_language(C)
-add_executable(softnpu_plain_program "${PROJECT_SOURCE_DIR}/tests/softnpu/plain_program.c")
+mt_add_program(softnpu_plain_program "${PROJECT_SOURCE_DIR}/tests/softnpu/plain_program.c")
 target_link_libraries(softnpu_plain_program PRIVATE opapi nnopbase ascendcl)
 add_test(NAME softnpu_plain_program COMMAND softnpu_plain_program)
 set_tests_properties(softnpu_plain_program PROPERTIES TIMEOUT 60)
@@ -31,7 +39,7 @@ target_link_libraries(allocator_hit PRIVATE mt_runtime)
 
 # Plain C programs with planted defects, and clean ones: what the sanitizer of the software NPU says about each.
 foreach(program planted clean scheduled)
-  add_executable(sanitizer_${program} "${PROJECT_SOURCE_DIR}/tests/softnpu_sanitizer/${program}.c")
+  mt_add_program(sanitizer_${program} "${PROJECT_SOURCE_DIR}/tests/softnpu_sanitizer/${program}.c")
   target_link_libraries(sanitizer_${program} PRIVATE opapi nnopbase ascendcl)
 endforeach()
 function(mt_planted_defect name report)

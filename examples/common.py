@@ -28,19 +28,23 @@ def best_device() -> str:
 
 
 class Progress:
-    """A bar on standard error; on a pipe, one line at the end."""
+    """A bar on standard error; without a terminal, a line every few seconds."""
+
+    SECONDS_BETWEEN_LINES = 5.0
 
     def __init__(self, total: int) -> None:
         self.total = total
         self.started = time.perf_counter()
         self.live = sys.stderr.isatty()
+        self.next_line = self.started
 
     def show(self, done: int, text: str) -> None:
-        finished = done == self.total
-        if not (self.live or finished):
+        finished, now = done == self.total, time.perf_counter()
+        if not (self.live or finished or now >= self.next_line):
             return
+        self.next_line = now + self.SECONDS_BETWEEN_LINES
         filled = 30 * done // self.total
-        rate = done / (time.perf_counter() - self.started)
+        rate = done / (now - self.started)
         bar = "=" * filled + " " * (30 - filled)
         start, end = ("\r", "\n" if finished else "") if self.live else ("", "\n")
         line = f"{start}[{bar}] step {done}/{self.total}  {text}  {rate:.1f} steps/s"

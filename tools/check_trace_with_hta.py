@@ -26,7 +26,9 @@ def record(folder: Path) -> None:
     step = gpt_step(torch, "npu")
     step().item()
     plan = torch.profiler.schedule(wait=0, warmup=1, active=3, repeat=1)
-    with torch.profiler.profile(schedule=plan, record_shapes=True) as prof:
+    # The analyser looks for the names of CUDA's calls.
+    cuda = torch.profiler._ExperimentalConfig(custom_profiler_config="names=cuda")
+    with torch.profiler.profile(schedule=plan, record_shapes=True, experimental_config=cuda) as prof:
         for _ in range(4):
             step().item()
             prof.step()

@@ -23,7 +23,7 @@ KINDS = {
     "gpu_user_annotation": ("#2f6690", "#ffffff", None),
     "python_function": ("#b8a1d9", "#2b2140", "module"),
     "cpu_op": ("#7fb685", "#12331a", "operator on the host"),
-    "cuda_runtime": ("#b9bec6", "#30343a", "launch"),
+    "privateuse1_runtime": ("#b9bec6", "#30343a", "launch"),
     "kernel": ("#ef8354", "#43170a", "NPU task"),
     "gpu_memcpy": ("#e0b84c", "#40330a", "copy"),
     "gpu_memset": ("#e0b84c", "#40330a", None),

@@ -2,6 +2,7 @@
 
 import importlib.util
 import itertools
+import json
 import re
 from pathlib import Path
 
@@ -256,7 +257,10 @@ def test_a_training_step_passes_the_validator(tmp_path):
     )
     side = mindtorch_v2.npu.Stream()
     plan = mindtorch_v2.profiler.schedule(wait=0, warmup=1, active=2, repeat=1)
-    with mindtorch_v2.profiler.profile(schedule=plan, record_shapes=True, profile_memory=True) as prof:
+    # The validator knows CUDA's names only.
+    config = mindtorch_v2.profiler._ExperimentalConfig(custom_profiler_config="names=cuda")
+    options = {"record_shapes": True, "profile_memory": True, "experimental_config": config}
+    with mindtorch_v2.profiler.profile(schedule=plan, **options) as prof:
         for _ in range(3):
             loss = step()
             side.wait_stream(mindtorch_v2.npu.current_stream())
@@ -269,3 +273,8 @@ def test_a_training_step_passes_the_validator(tmp_path):
     prof.export_chrome_trace(trace)
     passed, violations = validate_trace(str(trace))
     assert passed, [str(violation) for violation in violations[:5]]
+    events = json.loads(trace.read_text())["traceEvents"]
+    # What its rules are about is there.
+    assert {"cudaLaunchKernel", "cudaEventRecord"} <= {event["name"] for event in events}
+    kinds = {event.get("args", {}).get("cuda_sync_kind") for event in events}
+    assert {"Stream Wait Event", "Stream Sync"} <= kinds

@@ -73,12 +73,11 @@ def test_copies_and_waits_are_events_of_their_own(tmp_path):
         "Memcpy HtoD (Pinned -> Device)", "Memcpy DtoH (Device -> Pageable)",
     ]  # fmt: skip
     assert all(e["args"]["bytes"] == 4096 and e["args"]["memory bandwidth (GB/s)"] > 0 for e in copies)
-    waits = {e["name"]: e for e in of(events, "cuda_sync")}
+    waits = {e["name"]: e for e in of(events, "npu_sync")}
     assert {"Stream Wait Event", "Stream Sync", "Context Sync"} <= set(waits)
-    runtime = {e["name"]: e for e in of(events, "cuda_runtime")}
-    awaited = waits["Stream Wait Event"]["args"]["wait_on_cuda_event_record_corr_id"]
-    assert runtime["cudaEventRecord"]["args"]["correlation"] == awaited
-    assert runtime["cudaEventRecord"]["args"]["call"] == "aclrtRecordEvent"
+    runtime = {e["name"]: e for e in of(events, "privateuse1_runtime")}
+    awaited = waits["Stream Wait Event"]["args"]["wait_on_event_record_corr_id"]
+    assert runtime["aclrtRecordEvent"]["args"]["correlation"] == awaited
     (kernel,) = of(events, "kernel")
     assert kernel["tid"] == 2 and copies[0]["tid"] == 1
     named = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
@@ -91,8 +90,8 @@ def test_launches_and_tasks_share_correlation_and_are_joined_by_arrows(tmp_path)
         x + x
     events = exported(prof, tmp_path / "trace.json")
     (add,) = (e for e in events if e["name"] == "aten::add")
-    (launch,), (kernel,) = of(events, "cuda_runtime"), of(events, "kernel")
-    assert launch["name"] == "cudaLaunchKernel" and kernel["name"] == "aclnnAdd"
+    (launch,), (kernel,) = of(events, "privateuse1_runtime"), of(events, "kernel")
+    assert launch["name"] == "aclnnLaunch" and kernel["name"] == "aclnnAdd"
     assert launch["args"]["correlation"] == kernel["args"]["correlation"]
     assert launch["args"]["External id"] == kernel["args"]["External id"] == add["args"]["External id"]
     assert kernel["pid"] == 0 and kernel["args"]["stream"] == 1
@@ -100,6 +99,49 @@ def test_launches_and_tasks_share_correlation_and_are_joined_by_arrows(tmp_path)
     assert start["id"] == finish["id"] == kernel["args"]["correlation"]
     assert (start["ts"], start["tid"]) == (launch["ts"], launch["tid"])
     assert (finish["ts"], finish["pid"], finish["tid"]) == (kernel["ts"], 0, 1)
+
+
+def copy_compute_and_wait():
+    """A call of every kind that waits or hands work to the NPU."""
+    x = torch.ones(1024).pin_memory().to("npu", non_blocking=True)
+    side, mark = torch.npu.Stream(), torch.npu.Event()
+    mark.record()
+    side.wait_event(mark)
+    with torch.npu.stream(side):
+        y = (x + x).zero_()
+    side.synchronize()
+    mark.synchronize()
+    y.cpu()
+    torch.npu.synchronize()
+
+
+def test_calls_have_acls_names_unless_cudas_are_asked_for(tmp_path):
+    written = {}
+    for names in ("", "names=acl", "names=cuda"):
+        config = torch.profiler._ExperimentalConfig(custom_profiler_config=names)
+        with profile(experimental_config=config) as prof:
+            copy_compute_and_wait()
+        written[names] = exported(prof, tmp_path / "trace.json")
+    for names in ("", "names=acl"):
+        categories = {e["cat"] for e in written[names] if "cat" in e}
+        assert {"privateuse1_runtime", "npu_sync"} < categories
+        assert not [text for text in (*categories, *(e["name"] for e in written[names])) if "cuda" in text]
+        assert not any("cuda" in key for e in written[names] for key in e.get("args", ()))
+    calls = [e["name"] for e in of(written[""], "privateuse1_runtime")]
+    assert {"aclnnLaunch", "aclrtMemcpyAsync", "aclrtRecordEvent", "aclrtSynchronizeStream"} < set(calls)
+    assert all(name.startswith(("aclrt", "aclnn")) for name in calls)
+    as_cuda = of(written["names=cuda"], "cuda_runtime")
+    assert [e["args"]["call"] for e in as_cuda] == calls
+    assert all(e["name"].startswith("cuda") for e in as_cuda)
+    assert {e["args"]["cuda_sync_kind"] for e in of(written["names=cuda"], "cuda_sync")} == {
+        e["args"]["sync_kind"] for e in of(written[""], "npu_sync")
+    }
+
+
+def test_other_settings_of_the_devices_profiler_are_refused():
+    config = torch.profiler._ExperimentalConfig(custom_profiler_config="names=hip")
+    with pytest.raises(NotImplementedError, match="'names=acl'.*or 'names=cuda'"):
+        profile(experimental_config=config)
 
 
 def test_annotations_cover_their_tasks_on_the_device(tmp_path):
@@ -168,11 +210,11 @@ def test_a_training_step_is_consistent(tmp_path, gpt_step):
             prof.step()
     events = exported(prof, tmp_path / "trace.json")
     kernels = of(events, "kernel")
-    launches = {e["args"]["correlation"]: e for e in of(events, "cuda_runtime")}
+    launches = {e["args"]["correlation"]: e for e in of(events, "privateuse1_runtime")}
     assert len(kernels) > 200
     for kernel in kernels:
         assert kernel["ts"] >= launches[kernel["args"]["correlation"]]["ts"]
-    for sync in of(events, "cuda_sync"):
+    for sync in of(events, "npu_sync"):
         if sync["name"] == "Stream Sync":
             assert not any(k["ts"] < sync["ts"] < end(k) for k in kernels if k["tid"] == sync["tid"])
     on_device = sum(e["dur"] for c in ("kernel", "gpu_memcpy", "gpu_memset") for e in of(events, c))

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 SHOW = """
 import json, sys, importlib.util, importlib.metadata as metadata
@@ -141,3 +142,9 @@ def test_pickles_name_torch_as_those_of_pytorch_do():
         "pickle.loads(pickle.dumps(torch.arange(3))))"
     )
     assert run("-c", command).stdout == "True False tensor([0, 1, 2])\n"
+
+
+def test_examples_show_their_progress_without_a_terminal():
+    example = Path(__file__).parents[2] / "examples" / "char_gpt.py"
+    shown = run(str(example), "--steps", "20", "--device", "cpu").stderr
+    assert "step 10/20  loss " in shown and "step 20/20  loss " in shown

@@ -89,6 +89,8 @@ def embedding_renorm_(self: Tensor, indices: Tensor, max_norm: float, norm_type:
             "Expected tensor for argument #2 'indices' to have one of the following scalar types: Long, Int; but got "
             f"{indices.type()} instead (while checking arguments for embedding_renorm_)"
         )
+    if self.is_meta:
+        return self
     with torch.no_grad():
         rows = torch.unique(indices.reshape(-1))
         if rows.numel() and int(rows[-1]) >= self.shape[0]:
@@ -141,7 +143,7 @@ def segment_reduce(
         raise RuntimeError(
             "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1)"
         )
-    if not unsafe:
+    if not (unsafe or lengths.is_meta):
         if lengths.numel() and lengths.min().item() < 0:
             raise RuntimeError("lengths contains negative value!")
         if not bool((lengths.sum(-1) == data.shape[axis]).all().item()):
@@ -153,11 +155,12 @@ def segment_reduce(
     after = data.shape[axis] - lengths.sum(-1, keepdim=True) - before
     runs = torch.cat([before, lengths, after], -1).long()
     rest = data.shape[axis + 1 :]
-    segment = torch.repeat_interleave(torch.arange(runs.numel(), device=data.device), runs.reshape(-1))
     start = torch.full(
         (runs.numel(), *rest), _start_of(reduce, initial), dtype=data.dtype, device=data.device
     )
     rows = data.reshape(-1, *rest)
+    numbers = torch.arange(runs.numel(), device=data.device)
+    segment = torch.repeat_interleave(numbers, runs.reshape(-1), output_size=rows.shape[0])
     if reduce in ("sum", "mean"):
         out = start.index_add(0, segment, rows)
     else:

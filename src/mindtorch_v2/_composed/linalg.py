@@ -216,7 +216,7 @@ def matrix_exp(self: Tensor) -> Tensor:
     out = one + small / terms
     for k in range(terms - 1, 0, -1):
         out = one + (small @ out) / k
-    most = squarings.amax().item()
+    most = 0 if self.is_meta else squarings.amax().item()
     for i in range(int(most) if math.isfinite(most) else 0):
         out = torch.where(times > i, out @ out, out)
     return out

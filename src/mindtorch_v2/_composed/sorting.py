@@ -227,6 +227,8 @@ def histc(self: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tens
     if not self.is_npu or self.is_complex():  # PyTorch counts integers on accelerators only
         _check_histogram(self, "histogram_cpu")
     _check_bins(bins, 0)
+    if self.is_meta:
+        return self.new_empty(bins)
     low, high = float(min), float(max)
     if low == high and self.numel():
         low, high = float(self.min().item()), float(self.max().item())

@@ -64,7 +64,7 @@ class profile(Recording):
         custom_trace_id_callback: Callable[[], str] | None = None,
         post_processing_timeout_s: float | None = None,
     ) -> None:
-        checked(experimental_config)
+        options = checked(experimental_config)
         if use_cuda:
             warnings.warn(
                 "The attribute `use_cuda` will be deprecated soon, please use ``use_device = 'cuda'`` instead.",
@@ -81,6 +81,7 @@ class profile(Recording):
             with_flops=with_flops,
             with_modules=with_modules,
             acc_events=acc_events,
+            trace_names=options.trace_names,
         )
         self.enabled = enabled
         self.entered = False

@@ -3,8 +3,8 @@
 The file is written row by row, so a trace of any length needs little memory. Times are numbers in microseconds since
 ``baseTimeNanoseconds``, which keeps them small enough for the doubles of a browser to tell nanoseconds apart.
 
-Categories, and the names of runtime calls, are those that Kineto has for CUDA: analysers look for them. The name of
-the call that was really made is in ``args["call"]``.
+Calls of the runtime have the names of the functions that were called. Analysers of CUDA programs look for CUDA's:
+``TraceNames`` says which are written; where they are not the call's own, ``args["call"]`` has it.
 """
 
 from __future__ import annotations
@@ -18,24 +18,19 @@ from typing import IO, Any
 
 from ._arguments import as_json
 from ._device_tracks import DeviceTracks, instant, us
-from ._events import native_rows
 from ._function_event import memory_fields
 from ._kinds import DeviceType, EventKind
 from ._python_calls import call_name, module_number
+from ._rows import EventRow, MemoryRow, event_rows, task_rows
 from ._stacks import stack_of
+from ._trace_names import TraceNames
 
 _BASE_INTERVAL_NS = 7_889_238 * 10**9  # a quarter of a year: what Kineto rounds the base time down to
 
-_CATEGORIES = {
+_CATEGORIES: dict[int, str] = {
     EventKind.OPERATOR: "cpu_op", EventKind.VISIT: "cpu_op", EventKind.RUN: "cpu_op",
     EventKind.ANNOTATION: "user_annotation", EventKind.MODULE: "python_function",
     EventKind.PYTHON: "python_function",
-}  # fmt: skip
-_RUNTIME_CALLS = {
-    "aclnnLaunch": "cudaLaunchKernel", "aclrtMemcpyAsync": "cudaMemcpyAsync", "aclrtMemcpy": "cudaMemcpy",
-    "aclrtMemsetAsync": "cudaMemsetAsync", "aclrtRecordEvent": "cudaEventRecord",
-    "aclrtStreamWaitEvent": "cudaStreamWaitEvent", "aclrtSynchronizeStream": "cudaStreamSynchronize",
-    "aclrtSynchronizeEvent": "cudaEventSynchronize", "aclrtSynchronizeDevice": "cudaDeviceSynchronize",
 }  # fmt: skip
 
 
@@ -44,6 +39,7 @@ def write_chrome_trace(
     trace: Any,
     metadata: Mapping[str, Any],
     module_paths: Mapping[str, str],
+    names: TraceNames,
 ) -> None:
     """Writes a native trace; compressed if ``path`` ends in ``.gz``. ``metadata`` joins the top level."""
     name = os.fspath(path)
@@ -53,11 +49,16 @@ def write_chrome_trace(
         else open(name, "w", encoding="utf-8")
     )
     with opened as out:
-        _write(out, name, trace, metadata, module_paths)
+        _write(out, name, metadata, trace, module_paths, names)
 
 
 def _write(
-    out: IO[str], name: str, trace: Any, metadata: Mapping[str, Any], module_paths: Mapping[str, str]
+    out: IO[str],
+    name: str,
+    metadata: Mapping[str, Any],
+    trace: Any,
+    module_paths: Mapping[str, str],
+    names: TraceNames,
 ) -> None:
     epoch_ns = trace.epoch_offset_ns
     base_ns = (trace.start_ns + epoch_ns) // _BASE_INTERVAL_NS * _BASE_INTERVAL_NS
@@ -69,7 +70,7 @@ def _write(
         out.write(f"  {json.dumps(key)}: {json.dumps(value)},\n")
     out.write('  "traceEvents": [\n')
     separator = ""
-    for event in _Writer(trace, base_ns - epoch_ns, module_paths).events():
+    for event in _Writer(trace, base_ns - epoch_ns, module_paths, names).events():
         out.write(separator + event)
         separator = ",\n"
     out.write(f'\n  ],\n  "traceName": {json.dumps(name)}\n}}\n')
@@ -97,8 +98,9 @@ def _device_properties(npus: list[int]) -> list[dict[str, Any]]:
 class _Writer:
     """The events as JSON. ``base_ns`` is the steady time that becomes 0."""
 
-    def __init__(self, trace: Any, base_ns: int, module_paths: Mapping[str, str]) -> None:
+    def __init__(self, trace: Any, base_ns: int, module_paths: Mapping[str, str], names: TraceNames) -> None:
         self._trace = trace
+        self._device_names = names
         self._base_ns = base_ns
         self._module_paths = module_paths
         self._pid = os.getpid()
@@ -114,18 +116,24 @@ class _Writer:
     def events(self) -> Iterator[str]:
         trace, base_ns = self._trace, self._base_ns
         yield from self._names(trace.start_ns)
-        for index, row in enumerate(native_rows(trace)):
-            self._parents.append(row[6])
-            if row[0] == EventKind.MEMORY:
+        for index, row in enumerate(event_rows(trace)):
+            self._parents.append(row.parent)
+            if isinstance(row, MemoryRow):
                 self._calls.append(0)
                 yield self._memory_event(index, row)
-            elif row[0] == EventKind.CALL:
+            elif row.kind == EventKind.CALL:
                 self._calls.append(0)
                 yield self._call(row)
             else:
                 yield self._duration_event(index, row)
                 yield from self._flow_to_backward(row)
-        tracks = DeviceTracks(trace.tasks(), self._pid, [system for _, system in self._threads], base_ns)
+        tracks = DeviceTracks(
+            list(task_rows(trace)),
+            self._pid,
+            [system for _, system in self._threads],
+            base_ns,
+            self._device_names,
+        )
         yield from tracks.events(self._parents, self._annotations)
         start, stop = trace.start_ns - base_ns, trace.stop_ns - base_ns
         yield (
@@ -157,16 +165,15 @@ class _Writer:
             quoted = self._quoted[name] = json.dumps(name)
         return quoted
 
-    def _duration(self, category: str, name: str, row: tuple[Any, ...], args: str) -> str:
-        start_ns, end_ns = row[4], row[5]
+    def _duration(self, category: str, name: str, row: EventRow, args: str) -> str:
         return (
             f'{{"ph": "X", "cat": "{category}", "name": {self._text(name)}, "pid": {self._pid}, '
-            f'"tid": {self._threads[row[3]][1]}, "ts": {us(start_ns - self._base_ns)}, '
-            f'"dur": {us(end_ns - start_ns)}, "args": {args}}}'
+            f'"tid": {self._threads[row.thread][1]}, "ts": {us(row.start_ns - self._base_ns)}, '
+            f'"dur": {us(row.end_ns - row.start_ns)}, "args": {args}}}'
         )
 
-    def _duration_event(self, index: int, row: tuple[Any, ...]) -> str:
-        kind, name, overload, _, _, _, parent, _, npu, number, (before, after, stack, inputs) = row
+    def _duration_event(self, index: int, row: EventRow) -> str:
+        kind, name, parent, number = row.kind, row.name, row.parent, row.number
         if kind in (EventKind.PYTHON, EventKind.MODULE):
             name = call_name(name)
             args = [self._call_args(kind, name, parent)]
@@ -178,13 +185,13 @@ class _Writer:
         elif kind in (EventKind.OPERATOR, EventKind.VISIT, EventKind.RUN) and number >= 0:
             thread = 0 if kind == EventKind.OPERATOR else self._forward_thread(number)
             args.append(f'"Sequence number": {number}, "Fwd thread id": {thread}')
-        args.append('"device_type": "NPU"' if npu >= 0 else '"device_type": "CPU"')
-        if overload:
-            args.append(f'"Overload name": "{overload}"')
-        if inputs is not None:
-            args.append(as_json(inputs))
-        if stack:
-            args.append(f'"Call stack": {self._text(";".join(reversed(stack_of(stack))))}')
+        args.append('"device_type": "NPU"' if row.npu >= 0 else '"device_type": "CPU"')
+        if row.overload:
+            args.append(f'"Overload name": "{row.overload}"')
+        if row.inputs is not None:
+            args.append(as_json(row.inputs))
+        if row.stack:
+            args.append(f'"Call stack": {self._text(";".join(reversed(stack_of(row.stack))))}')
         if self._module_paths:
             path = self._module_paths.get(name) if kind == EventKind.MODULE else self._modules.get(parent)
             if path:
@@ -192,11 +199,12 @@ class _Writer:
             if path and kind != EventKind.PYTHON:
                 args.append(f'"Module Hierarchy": {self._text(path)}')
         if kind != EventKind.PYTHON:
-            args += [f'"{field}": {value}' for field, value in memory_fields(npu, before, after).items()]
+            memory = memory_fields(row.npu, row.memory_before, row.memory_after)
+            args += [f'"{field}": {value}' for field, value in memory.items()]
         args.append(f'"Ev Idx": {index}')
         return self._duration(_CATEGORIES[kind], name, row, "{" + ", ".join(args) + "}")
 
-    def _call_args(self, kind: EventKind, name: str, parent: int) -> str:
+    def _call_args(self, kind: int, name: str, parent: int) -> str:
         """How calls of Python functions refer to each other."""
         self._python_calls += 1
         around = self._calls[parent] if parent >= 0 else 0
@@ -208,31 +216,32 @@ class _Writer:
         found = self._forward.get(number)
         return self._threads[found[0]][0] if found else 0
 
-    def _flow_to_backward(self, row: tuple[Any, ...]) -> Iterator[str]:
+    def _flow_to_backward(self, row: EventRow) -> Iterator[str]:
         """Arrows from the operator that made a node to the visit of the node."""
-        kind, thread, start_ns, number = row[0], row[3], row[4], row[9]
-        if kind == EventKind.OPERATOR and number >= 0:
-            self._forward[number] = (thread, start_ns)  # the innermost that made it comes last
-        elif kind == EventKind.VISIT and (made := self._forward.get(number)) is not None:
-            fields = f'"id": {number}, "pid": {self._pid}, "cat": "fwdbwd", "name": "fwdbwd"'
-            for phase, (at, time) in (("s", made), ("f", (thread, start_ns))):
+        if row.kind == EventKind.OPERATOR and row.number >= 0:
+            self._forward[row.number] = (row.thread, row.start_ns)  # the innermost that made it comes last
+        elif row.kind == EventKind.VISIT and (made := self._forward.get(row.number)) is not None:
+            fields = f'"id": {row.number}, "pid": {self._pid}, "cat": "fwdbwd", "name": "fwdbwd"'
+            for phase, (at, time) in (("s", made), ("f", (row.thread, row.start_ns))):
                 end = ', "bp": "e"' if phase == "f" else ""
                 yield (
                     f'{{"ph": "{phase}", {fields}, "tid": {self._threads[at][1]}, '
                     f'"ts": {us(time - self._base_ns)}{end}}}'
                 )
 
-    def _call(self, row: tuple[Any, ...]) -> str:
-        name, parent, correlation = row[1], row[6], row[9]
-        args = f'{{"External id": {parent + 1}, "cbid": 0, "correlation": {correlation}, "call": "{name}"}}'
-        return self._duration("cuda_runtime", _RUNTIME_CALLS[name], row, args)
+    def _call(self, row: EventRow) -> str:
+        shown = self._device_names.calls.get(row.name, row.name)
+        args = f'"External id": {row.parent + 1}, "cbid": 0, "correlation": {row.number}'
+        if shown != row.name:
+            args += f', "call": {self._text(row.name)}'
+        return self._duration(self._device_names.runtime, shown, row, f"{{{args}}}")
 
-    def _memory_event(self, index: int, row: tuple[Any, ...]) -> str:
-        npu, address, (size, allocated, reserved) = row[8], row[9], row[10]
-        kind = DeviceType.NPU if npu >= 0 else DeviceType.CPU
+    def _memory_event(self, index: int, row: MemoryRow) -> str:
+        kind = DeviceType.NPU if row.npu >= 0 else DeviceType.CPU
         return (
-            f'{{"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "{row[1]}", '
-            f'"pid": {self._pid}, "tid": {self._threads[row[3]][1]}, "ts": {us(row[4] - self._base_ns)}, '
-            f'"args": {{"Total Reserved": {reserved}, "Total Allocated": {allocated}, "Bytes": {size}, '
-            f'"Addr": {address}, "Device Id": {npu}, "Device Type": {int(kind)}, "Ev Idx": {index}}}}}'
+            f'{{"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "{row.name}", "pid": {self._pid}, '
+            f'"tid": {self._threads[row.thread][1]}, "ts": {us(row.start_ns - self._base_ns)}, '
+            f'"args": {{"Total Reserved": {row.total_reserved}, "Total Allocated": {row.total_allocated}, '
+            f'"Bytes": {row.size}, "Addr": {row.address}, "Device Id": {row.npu}, "Device Type": {int(kind)}, '
+            f'"Ev Idx": {index}}}}}'
         )

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
+
+from ._trace_names import ACL, CUDA, TraceNames
 
 # What these ask for is always so: stacks in traces, events of waits, all threads, names of overloads.
 _ALWAYS = (
@@ -12,10 +15,20 @@ _ALWAYS = (
     "capture_overload_names",
     "expose_kineto_event_metadata",
 )
+# What PyTorch passes on to the profiler of a device.
+_TRACE_NAMES = {"": ACL, "names=acl": ACL, "names=cuda": CUDA}
+
+
+class Options(NamedTuple):
+    """What a configuration changes."""
+
+    trace_only: bool = False  # no events
+    trace_names: TraceNames = ACL
 
 
 class _ExperimentalConfig:
-    """What ``profile(experimental_config=…)`` takes. Options that are not offered are refused there."""
+    """What ``profile(experimental_config=…)`` takes. Options that are not offered are refused there.
+    ``custom_profiler_config="names=cuda"`` gives traces the names that analysers of CUDA programs look for."""
 
     def __init__(
         self,
@@ -37,26 +50,34 @@ class _ExperimentalConfig:
         given = {name: value for name, value in locals().items() if name != "self" and value}
         self.custom_profiler_config = custom_profiler_config
         self.trace_only = trace_only
-        self._refused = {name: value for name, value in given.items() if name not in (*_ALWAYS, "trace_only")}
+        offered = (*_ALWAYS, "trace_only", "custom_profiler_config")
+        self._refused = {name: value for name, value in given.items() if name not in offered}
 
-    def check(self) -> None:
-        """Refuses what is not offered."""
+    def check(self) -> Options:
+        """What is asked for; refuses what is not offered."""
+        if self.custom_profiler_config not in _TRACE_NAMES:
+            raise NotImplementedError(
+                f"profile(experimental_config=_ExperimentalConfig(custom_profiler_config="
+                f"{self.custom_profiler_config!r})) is not supported; it may be 'names=acl', which is the default, "
+                "or 'names=cuda', for traces with the names of CUDA's calls"
+            )
         for name, value in self._refused.items():
             raise NotImplementedError(
                 f"profile(experimental_config=_ExperimentalConfig({name}={value!r})) is not supported; "
                 f"leave {name} out"
             )
+        return Options(self.trace_only, _TRACE_NAMES[self.custom_profiler_config])
 
 
-def checked(config: object) -> bool:
-    """Whether only a trace is wanted, no events; refuses what is no configuration or asks for too much."""
+def checked(config: object) -> Options:
+    """What a configuration asks for; refuses what is none or asks for too much."""
     if config is None:
-        return False
+        return Options()
     check = getattr(config, "check", None)
     if check is None:
         raise TypeError(
             "profile(): experimental_config must be a torch.profiler._ExperimentalConfig, got "
             f"{type(config).__name__}"
         )
-    check()
-    return bool(getattr(config, "trace_only", False))
+    options: Options = check()
+    return options

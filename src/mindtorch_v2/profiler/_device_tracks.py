@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ._kinds import TaskKind
+from ._rows import TaskRow
+from ._trace_names import TraceNames
 
 _CATEGORIES = {
     TaskKind.KERNEL: "kernel", TaskKind.COPY: "gpu_memcpy", TaskKind.HOST_COPY: "gpu_memcpy",
@@ -26,10 +28,13 @@ def instant(name: str, scope: str, pid: str, tid: str, time_ns: int) -> str:
 
 
 class DeviceTracks:
-    """Rows of ``Trace.tasks()`` as JSON events, with arrows from the calls that launched them."""
+    """Tasks as JSON events, with arrows from the calls that launched them."""
 
-    def __init__(self, tasks: list[tuple[Any, ...]], pid: int, threads: list[int], base_ns: int) -> None:
-        self._tasks = [task for task in tasks if task[11]]  # those whose times are known
+    def __init__(
+        self, tasks: Sequence[TaskRow], pid: int, threads: list[int], base_ns: int, names: TraceNames
+    ) -> None:
+        self._tasks = tasks
+        self._device_names = names
         self._pid = pid
         self._threads = threads
         self._base_ns = base_ns
@@ -39,16 +44,16 @@ class DeviceTracks:
         yield from self._names()
         last_end: dict[tuple[int, int], int] = {}
         for task in self._tasks:
-            kind, device, stream, end_ns = TaskKind(task[0]), task[3], task[4], task[12]
-            if kind in _CATEGORIES:
-                yield from self._work(task, _CATEGORIES[kind])
-                last_end[device, stream] = max(last_end.get((device, stream), 0), end_ns)
+            if task.kind in _CATEGORIES:
+                yield from self._work(task, _CATEGORIES[task.kind])
+                track = task.device, task.stream
+                last_end[track] = max(last_end.get(track, 0), task.end_ns)
             else:
-                yield from self._wait(task, kind, last_end)
+                yield from self._wait(task, last_end)
         yield from self._annotations(parents, annotations)
 
     def _names(self) -> Iterator[str]:
-        streams = sorted({(task[3], task[4]) for task in self._tasks if task[4] >= 0})
+        streams = sorted({(task.device, task.stream) for task in self._tasks if task.stream >= 0})
         for device in sorted({device for device, _ in streams}):
             yield self._name("process_name", device, 0, "name", "python")
             yield self._name("process_labels", device, 0, "labels", f"NPU {device}")
@@ -70,58 +75,57 @@ class DeviceTracks:
             f'"ts": {us(start_ns - self._base_ns)}, "dur": {us(end_ns - start_ns)}, "args": {{{args}}}}}'
         )
 
-    def _work(self, task: tuple[Any, ...], category: str) -> Iterator[str]:
-        _, _, name, device, stream, size, correlation, _, thread, launcher, launch_ns, start_ns, end_ns = task
+    def _work(self, task: TaskRow, category: str) -> Iterator[str]:
+        device, stream = task.device, task.stream
         args = (
-            f'"External id": {launcher + 1}, "queued": 0, "device": {device}, "context": 1, '
-            f'"stream": {stream}, "correlation": {correlation}, "device_type": "NPU"'
+            f'"External id": {task.launcher + 1}, "queued": 0, "device": {device}, "context": 1, '
+            f'"stream": {stream}, "correlation": {task.correlation}, "device_type": "NPU"'
         )
         if category != "kernel":
-            bandwidth = size / max(end_ns - start_ns, 1)
-            args += f', "bytes": {size}, "memory bandwidth (GB/s)": {bandwidth:.6g}'
-        yield self._event(category, name, device, stream, start_ns, end_ns, args)
-        fields = f'"id": {correlation}, "cat": "ac2g", "name": "ac2g"'
+            bandwidth = task.size / max(task.end_ns - task.start_ns, 1)
+            args += f', "bytes": {task.size}, "memory bandwidth (GB/s)": {bandwidth:.6g}'
+        yield self._event(category, task.name, device, stream, task.start_ns, task.end_ns, args)
+        fields = f'"id": {task.correlation}, "cat": "ac2g", "name": "ac2g"'
         yield (
-            f'{{"ph": "s", {fields}, "pid": {self._pid}, "tid": {self._threads[thread]}, '
-            f'"ts": {us(launch_ns - self._base_ns)}}}'
+            f'{{"ph": "s", {fields}, "pid": {self._pid}, "tid": {self._threads[task.thread]}, '
+            f'"ts": {us(task.launch_ns - self._base_ns)}}}'
         )
         yield (
             f'{{"ph": "f", {fields}, "pid": {device}, "tid": {stream}, '
-            f'"ts": {us(start_ns - self._base_ns)}, "bp": "e"}}'
+            f'"ts": {us(task.start_ns - self._base_ns)}, "bp": "e"}}'
         )
 
-    def _wait(
-        self, task: tuple[Any, ...], kind: TaskKind, last_end: Mapping[tuple[int, int], int]
-    ) -> Iterator[str]:
+    def _wait(self, task: TaskRow, last_end: Mapping[tuple[int, int], int]) -> Iterator[str]:
         """Waits of a stream and of the host. Those for an event that was recorded earlier than this trace have
         nothing to point to, and are left to the host's track."""
-        _, _, name, device, stream, _, correlation, awaited, _, _, _, start_ns, end_ns = task
-        if kind is TaskKind.STREAM_SYNC:
+        device, stream, start_ns, end_ns = task.device, task.stream, task.start_ns, task.end_ns
+        if task.kind is TaskKind.STREAM_SYNC:
             # On the stream's track it is the moment when the stream is idle; the call has the whole wait. Two
             # nanoseconds later, because readers add doubles that are half a nanosecond off.
             start_ns = max(start_ns, last_end.get((device, stream), 0) + 2)
             end_ns = start_ns + 1
         args = (
-            f'"cuda_sync_kind": "{name}", "stream": {stream}, "correlation": {correlation}, '
+            f'"{self._device_names.sync_kind}": "{task.name}", "stream": {stream}, "correlation": {task.correlation}, '
             f'"device": {device}, "context": 1'
         )
-        if kind in (TaskKind.STREAM_WAIT, TaskKind.EVENT_SYNC):
-            if awaited < 0:
+        if task.kind in (TaskKind.STREAM_WAIT, TaskKind.EVENT_SYNC):
+            if task.awaited < 0:
                 return
-            args += f', "wait_on_cuda_event_record_corr_id": {awaited}'
-        yield self._event("cuda_sync", name, device, stream, start_ns, end_ns, args)
+            args += f', "{self._device_names.awaited}": {task.awaited}'
+        yield self._event(self._device_names.sync, task.name, device, stream, start_ns, end_ns, args)
 
     def _annotations(self, parents: Sequence[int], annotations: Mapping[int, str]) -> Iterator[str]:
         """Where on each stream the tasks of an annotation lie."""
         spans: dict[tuple[int, int, int], tuple[int, int]] = {}
         for task in self._tasks:
-            if TaskKind(task[0]) not in _CATEGORIES:
+            if task.kind not in _CATEGORIES:
                 continue
-            device, stream, around, start_ns, end_ns = task[3], task[4], task[9], task[11], task[12]
+            around = task.launcher
             while around >= 0:
                 if around in annotations:
-                    first, last = spans.get((around, device, stream), (start_ns, end_ns))
-                    spans[around, device, stream] = (min(first, start_ns), max(last, end_ns))
+                    place = around, task.device, task.stream
+                    first, last = spans.get(place, (task.start_ns, task.end_ns))
+                    spans[place] = (min(first, task.start_ns), max(last, task.end_ns))
                 around = parents[around]
         for (index, device, stream), (first, last) in spans.items():
             # Without a stream among the arguments, which would make it a task for analysers.

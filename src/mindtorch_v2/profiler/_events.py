@@ -10,16 +10,10 @@ from ._function_event import FunctionEvent, Kernel
 from ._kinds import MEMORY_EVENT_NAME, WORK, EventKind
 from ._memory_use import attribute_memory
 from ._python_calls import call_name, module_number
+from ._rows import MemoryRow, event_rows, task_rows
 from ._stacks import stack_of
 
 _FORWARD_TO_BACKWARD = 1  # Kineto's type of an arrow
-_BATCH = 4096  # rows that are read from a native trace at once
-
-
-def native_rows(trace: Any) -> Iterator[tuple[Any, ...]]:
-    """The rows of a native trace in the order of their ids, a batch in memory at a time."""
-    for begin in range(0, len(trace), _BATCH):
-        yield from trace.rows(begin, begin + _BATCH)
 
 
 def build_events(
@@ -37,19 +31,19 @@ def build_events(
     result: list[FunctionEvent] = []
     changes: list[tuple[int, int, int, int, FunctionEvent | None]] = []
     calls = 0
-    for event_id, row in enumerate(native_rows(trace)):
-        kind, parent = row[0], row[6]
-        outer = by_id[parent] if parent >= 0 else None
-        if kind == EventKind.MEMORY and row[1] == MEMORY_EVENT_NAME:
-            changes.append((row[4], row[8], row[9], row[10][0], outer))
-            if outer is not None:
-                by_id.append(None)  # it is part of what it happened in
-                continue
-        elif kind == EventKind.MEMORY:
-            outer = None  # an allocation that failed is no memory of what wanted it
-        event = FunctionEvent.from_row(event_id, row, numbers[row[3]], base_ns, use_device)
-        if kind not in (EventKind.MEMORY, EventKind.CALL):
-            event.stack = stack_of(row[10][2])
+    for event_id, row in enumerate(event_rows(trace)):
+        outer = by_id[row.parent] if row.parent >= 0 else None
+        if isinstance(row, MemoryRow):
+            if row.name != MEMORY_EVENT_NAME:
+                outer = None  # an allocation that failed is no memory of what wanted it
+            else:
+                changes.append((row.start_ns, row.npu, row.address, row.size, outer))
+                if outer is not None:
+                    by_id.append(None)  # it is part of what it happened in
+                    continue
+        event = FunctionEvent.from_row(event_id, row, numbers[row.thread], base_ns, use_device)
+        if not isinstance(row, MemoryRow) and row.kind != EventKind.CALL:
+            event.stack = stack_of(row.stack)
         while outer is not None and outer.time_range.end < event.time_range.end:
             outer = outer.cpu_parent  # an annotation that was opened in one function and closed in another
         if event.is_python_function:
@@ -59,9 +53,9 @@ def build_events(
         if outer is not None:
             outer.cpu_children.append(event)
             event.module_hierarchy = outer.module_hierarchy
-        if kind == EventKind.MODULE:
+        if row.kind == EventKind.MODULE:
             event.module_hierarchy = module_paths.get(event.name, "")
-        if flops and kind == EventKind.OPERATOR:
+        if flops and row.kind == EventKind.OPERATOR:
             _count(event, flops_of(event.name, event._arguments))
         if not shapes:
             event._arguments = ()  # recorded for the formulas alone
@@ -127,15 +121,14 @@ def _device_events(
     numbers: list[int],
     use_device: str | None,
 ) -> Iterator[FunctionEvent]:
-    for place, task in enumerate(trace.tasks()):
-        kind, _, name, device, _, _, _, _, thread, launcher, _, start_ns, end_ns = task
-        if start_ns == 0 or kind not in WORK:
+    for place, task in enumerate(task_rows(trace)):
+        if task.kind not in WORK:
             continue
-        event = FunctionEvent.from_task(len(by_id) + place, task, numbers[thread], base_ns, use_device)
-        operator = by_id[launcher] if launcher >= 0 else None
+        event = FunctionEvent.from_task(len(by_id) + place, task, numbers[task.thread], base_ns, use_device)
+        operator = by_id[task.launcher] if task.launcher >= 0 else None
         if operator is not None:
             event.step = operator.step
-            operator.kernels.append(Kernel(name, device, (end_ns - start_ns) / 1000))
+            operator.kernels.append(Kernel(task.name, task.device, (task.end_ns - task.start_ns) / 1000))
         yield event
 
 

@@ -10,10 +10,12 @@ from ._arguments import Argument, decode, shape_of, strides_of, type_of, value_o
 from ._format import format_time
 from ._kinds import STEP_PREFIX, DeviceType, EventKind, RecordScope, TaskKind
 from ._memory_use import MemoryUse
+from ._rows import EventRow, MemoryRow, TaskRow
+from ._trace_names import ACL
 
 _ACTIVITIES = {
     EventKind.ANNOTATION: "user_annotation", EventKind.MEMORY: "cpu_instant_event",
-    EventKind.MODULE: "python_function", EventKind.PYTHON: "python_function", EventKind.CALL: "cuda_runtime",
+    EventKind.MODULE: "python_function", EventKind.PYTHON: "python_function", EventKind.CALL: ACL.runtime,
 }  # fmt: skip
 _KIND_NAMES = {
     EventKind.ANNOTATION: "scope", EventKind.MODULE: "scope", EventKind.PYTHON: "scope", EventKind.CALL: "call",
@@ -169,47 +171,46 @@ class FunctionEvent(FormattedTimesMixin):
 
     @classmethod
     def from_row(
-        cls, event_id: int, row: tuple[Any, ...], thread: int, base_ns: int, use_device: str | None
+        cls, event_id: int, row: EventRow | MemoryRow, thread: int, base_ns: int, use_device: str | None
     ) -> FunctionEvent:
-        """An event of the host: a row of ``Trace.rows()``."""
-        kind, name, overload, _, start_ns, end_ns, _, step, npu, number, data = row
+        """An event of the host."""
+        kind = EventKind(row.kind)
         event = cls(
-            event_id, EventKind(kind), name, thread, start_ns - base_ns, end_ns - base_ns,
-            npu=npu, use_device=use_device,
+            event_id, kind, row.name, thread, row.start_ns - base_ns, row.end_ns - base_ns,
+            npu=row.npu, use_device=use_device,
         )  # fmt: skip
-        if kind == EventKind.ANNOTATION and name.startswith(STEP_PREFIX):
+        if kind is EventKind.ANNOTATION and row.name.startswith(STEP_PREFIX):
             event.name = "ProfilerStep*"  # steps share one row of key_averages()
-        event.overload_name = overload
-        event.step = step
-        if kind == EventKind.MEMORY:
-            if npu < 0:
-                event.cpu_memory_usage = data[0]
+        event.overload_name = row.overload
+        event.step = row.step
+        if isinstance(row, MemoryRow):
+            if row.npu < 0:
+                event.cpu_memory_usage = row.size
             else:
-                event.device_memory_usage = data[0]
+                event.device_memory_usage = row.size
             return event
-        event.memory_before, event.memory_after, _, inputs = data
-        if inputs is not None:
-            event._arguments = decode(inputs)
+        event.memory_before, event.memory_after = row.memory_before, row.memory_after
+        if row.inputs is not None:
+            event._arguments = decode(row.inputs)
         if kind in (EventKind.OPERATOR, EventKind.VISIT, EventKind.RUN):
-            event.sequence_nr = number
-        elif kind == EventKind.CALL:
-            event.linked_correlation_id = number
+            event.sequence_nr = row.number
+        elif kind is EventKind.CALL:
+            event.linked_correlation_id = row.number
         return event
 
     @classmethod
     def from_task(
-        cls, event_id: int, task: tuple[Any, ...], thread: int, base_ns: int, use_device: str | None
+        cls, event_id: int, task: TaskRow, thread: int, base_ns: int, use_device: str | None
     ) -> FunctionEvent:
-        """What a device did: a row of ``Trace.tasks()``."""
-        kind, _, name, device, stream, _, correlation, _, _, _, _, start_ns, end_ns = task
+        """What a device did."""
         event = cls(
-            event_id, TaskKind(kind), name, thread, start_ns - base_ns, end_ns - base_ns,
-            npu=device, use_device=use_device,
+            event_id, task.kind, task.name, thread, task.start_ns - base_ns, task.end_ns - base_ns,
+            npu=task.device, use_device=use_device,
         )  # fmt: skip
         event.device_type = DeviceType.NPU
-        event.device_resource_id = stream
-        event.linked_correlation_id = correlation
-        event.activity_type = _TASK_ACTIVITIES.get(TaskKind(kind), "cuda_sync")
+        event.device_resource_id = task.stream
+        event.linked_correlation_id = task.correlation
+        event.activity_type = _TASK_ACTIVITIES[task.kind]
         return event
 
     # --- what it is ---

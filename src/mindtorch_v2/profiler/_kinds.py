@@ -6,7 +6,7 @@ import enum
 
 
 class EventKind(enum.IntEnum):
-    """What a row of ``Trace.rows()`` is about (``csrc/profiler/event.h``)."""
+    """What happened on the host (``EventKind`` of ``csrc/profiler/event.h``)."""
 
     OPERATOR = 0
     ANNOTATION = 1
@@ -19,7 +19,7 @@ class EventKind(enum.IntEnum):
 
 
 class TaskKind(enum.IntEnum):
-    """What a row of ``Trace.tasks()`` is about (``csrc/core/observe_task.h``)."""
+    """What a device was asked for (``TaskKind`` of ``csrc/core/observe_task.h``)."""
 
     KERNEL = 0
     COPY = 1

@@ -99,7 +99,7 @@ class _KinetoProfile:
         self.custom_trace_id_callback = custom_trace_id_callback
         # PyTorch gives up on making events after this time; here an export makes none, so it is never late.
         self.post_processing_timeout_s = post_processing_timeout_s
-        self._trace_only = checked(experimental_config)
+        self._options = checked(experimental_config)
         self._recorded_activities = _without_absent(self.activities)
         self.use_device = "npu" if self._recorded_activities & _FOR_NPU else None
         self.profiler: Recording | None = None  # from the first recorded step on
@@ -112,6 +112,7 @@ class _KinetoProfile:
             with_flops=with_flops,
             with_modules=with_modules,
             acc_events=acc_events,
+            trace_names=self._options.trace_names,
         )
 
     # --- control ---
@@ -177,7 +178,7 @@ class _KinetoProfile:
     def events(self) -> EventList:
         """The operators and annotations of the last cycle (of all cycles with ``acc_events=True``)."""
         recording = self._recorded("accessing events")
-        if self._trace_only:
+        if self._options.trace_only:
             raise RuntimeError(
                 "events() is not available when trace_only=True in ExperimentalConfig. Use "
                 "export_chrome_trace() instead."

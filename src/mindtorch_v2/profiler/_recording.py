@@ -16,6 +16,7 @@ from ._event_list import EventList
 from ._events import build_events
 from ._modules import ModuleWatch
 from ._python_calls import ThreadWatch
+from ._trace_names import ACL, TraceNames
 
 _native = _C._profiler
 os.register_at_fork(after_in_child=_native.forget)
@@ -39,6 +40,7 @@ class Recording:
         with_flops: bool = False,
         with_modules: bool = False,
         acc_events: bool = False,
+        trace_names: TraceNames = ACL,
     ) -> None:
         self.use_cpu = use_cpu
         self.use_device = use_device
@@ -47,6 +49,7 @@ class Recording:
         self.with_stack = with_stack
         self.with_flops = with_flops
         self.with_modules = with_modules
+        self.trace_names = trace_names
         self.acc_events = acc_events  # events of earlier recordings stay
         self.metadata: dict[str, Any] = {}
         self._session = 0  # 0: not recording
@@ -208,7 +211,7 @@ class Recording:
         described: dict[str, Any] = {flag: 1 for flag in flags if getattr(self, flag)}
         described["host_name"] = socket.gethostname()
         trace, paths = self._traces[-1]
-        write_chrome_trace(path, trace, described | self.metadata, paths)
+        write_chrome_trace(path, trace, described | self.metadata, paths, self.trace_names)
 
 
 def _watched_npus() -> list[int]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 
+from ..profiler._config import Options
+
 
 class ProfilerLevel:
     """How much of the NPU's tasks is recorded; here it is always all."""
@@ -66,8 +68,6 @@ class _ExperimentalConfig:
     """What ``profile(experimental_config=…)`` takes. Where an option asks for data of CANN's own profiler, which
     this one does not read, a warning says so, and the rest is recorded."""
 
-    trace_only = False
-
     def __init__(
         self,
         profiler_level: str = ProfilerLevel.Level0,
@@ -109,7 +109,7 @@ class _ExperimentalConfig:
         }
         self._not_recorded = [name for name, value in asked.items() if value]
 
-    def check(self) -> None:
+    def check(self) -> Options:
         """Warns of what will not be in the trace."""
         if self._not_recorded:
             warnings.warn(
@@ -117,3 +117,4 @@ class _ExperimentalConfig:
                 "not recorded. Operators, NPU tasks and memory are.",
                 stacklevel=5,
             )
+        return Options()

@@ -106,6 +106,9 @@ def _bags(
     include_last_offset: bool,
     padding: int | None,
 ) -> Tensor:
+    if weight.is_meta:
+        bags = offsets[:-1] if include_last_offset else offsets
+        return weight.new_empty(bags.numel(), weight.shape[1])
     if offsets.numel() and offsets[0].item() != 0:
         raise RuntimeError(
             f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position "
