@@ -1,6 +1,6 @@
 #include "check.h"
-#include "kernels/loss.h"
-#include "kernels/softmax.h"
+#include "kernels/loss/nll.h"
+#include "kernels/softmax/softmax.h"
 
 using namespace mt;
 using namespace mt::kernels;

@@ -1,9 +1,9 @@
 // Activations and their gradients beyond the rows of the operator table.
 #include <cstring>
 
-#include "kernels/copy.h"
-#include "kernels/random.h"
-#include "kernels/temporary.h"
+#include "kernels/common/copy.h"
+#include "kernels/common/temporary.h"
+#include "kernels/random/random.h"
 #include "op_plans.h"
 #include "ops/shorthand.h"
 

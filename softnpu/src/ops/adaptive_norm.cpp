@@ -1,7 +1,7 @@
 // Layer normalisation whose scale and shift depend on the sample.
-#include "kernels/elementwise.h"
-#include "kernels/functors.h"
-#include "kernels/normalize.h"
+#include "kernels/elementwise/elementwise.h"
+#include "kernels/elementwise/functors.h"
+#include "kernels/normalization/normalization.h"
 #include "op_plans.h"
 #include "ops/arguments.h"
 

@@ -21,7 +21,7 @@ struct IndexingShape {
 
 inline constexpr View kWholeDim{nullptr, nullptr, nullptr, -1, DType::int64};
 
-// Ready for the loops of kernels/indexed.h.
+// Ready for the loops of kernels/index/indexed.h.
 class AdvancedIndex {
  public:
   AdvancedIndex(const View& self, const std::vector<View>& indices, bool wraps);

@@ -5,8 +5,8 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "kernels/dense.h"
-#include "kernels/loss.h"
+#include "kernels/common/dense.h"
+#include "kernels/loss/nll.h"
 #include "ops/plan.h"
 
 namespace softnpu::ops {

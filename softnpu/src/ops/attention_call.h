@@ -2,7 +2,7 @@
 // and bands, and the loop over the sequences.
 #pragma once
 
-#include "kernels/fused_attention.h"
+#include "kernels/attention/fused.h"
 #include "ops/arguments.h"
 
 namespace softnpu::ops {

@@ -1,7 +1,7 @@
 // Batch normalisation, whole and in the steps that several devices share; instance normalisation.
 #include <cmath>
 
-#include "kernels/normalize.h"
+#include "kernels/normalization/normalization.h"
 #include "op_plans.h"
 #include "ops/arguments.h"
 

@@ -1,9 +1,9 @@
 // Cross entropy, CTC and the forms of softmax that are fused with masks.
-#include "kernels/ctc.h"
-#include "kernels/elementwise.h"
-#include "kernels/functors.h"
-#include "kernels/loss.h"
-#include "kernels/softmax.h"
+#include "kernels/elementwise/elementwise.h"
+#include "kernels/elementwise/functors.h"
+#include "kernels/loss/ctc.h"
+#include "kernels/loss/nll.h"
+#include "kernels/softmax/softmax.h"
 #include "op_plans.h"
 #include "ops/arguments.h"
 

@@ -1,6 +1,6 @@
 // Comparisons with more than an answer per element: closeness, equality of tensors, membership.
-#include "kernels/copy.h"
-#include "kernels/temporary.h"
+#include "kernels/common/copy.h"
+#include "kernels/common/temporary.h"
 #include "op_plans.h"
 #include "ops/shorthand.h"
 

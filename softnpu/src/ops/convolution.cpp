@@ -1,8 +1,8 @@
 // Convolutions of one to three dimensions, transposed and not, and their gradients.
-#include "kernels/conv.h"
+#include "kernels/conv/conv.h"
 
-#include "kernels/functors.h"
-#include "kernels/reduce.h"
+#include "kernels/elementwise/functors.h"
+#include "kernels/reduce/reduce.h"
 #include "op_plans.h"
 #include "ops/arguments.h"
 

@@ -1,9 +1,9 @@
 // Copies, fills, ranges, concatenation and selection.
-#include "kernels/copy.h"
+#include "kernels/common/copy.h"
 
 #include <cmath>
 
-#include "kernels/elementwise.h"
+#include "kernels/elementwise/elementwise.h"
 #include "op_plans.h"
 
 namespace softnpu::ops {

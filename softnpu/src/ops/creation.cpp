@@ -1,11 +1,11 @@
 // Tensors from numbers, diagonals, and the parts of complex numbers.
-#include "kernels/creation.h"
+#include "kernels/creation/creation.h"
 
 #include <cmath>
 
-#include "kernels/complex_parts.h"
-#include "kernels/copy.h"
-#include "kernels/temporary.h"
+#include "kernels/common/copy.h"
+#include "kernels/common/temporary.h"
+#include "kernels/complex/complex_parts.h"
 #include "op_plans.h"
 #include "ops/shorthand.h"
 

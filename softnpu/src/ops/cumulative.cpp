@@ -1,10 +1,10 @@
 // Running reductions along a dimension, and counts of values.
-#include "kernels/cumulative.h"
+#include "kernels/cumulative/cumulative.h"
 
-#include "kernels/copy.h"
-#include "kernels/histogram.h"
-#include "kernels/sort.h"
-#include "kernels/temporary.h"
+#include "kernels/common/copy.h"
+#include "kernels/common/temporary.h"
+#include "kernels/sort/histogram.h"
+#include "kernels/sort/sort.h"
 #include "op_plans.h"
 #include "ops/shapes.h"
 

@@ -1,5 +1,5 @@
 // Distances between rows in the p-norm. Half types are computed in float.
-#include "kernels/distance.h"
+#include "kernels/distance/distance.h"
 
 #include <cmath>
 #include <limits>

@@ -2,10 +2,10 @@
 #include <map>
 #include <memory>
 
-#include "kernels/copy.h"
-#include "kernels/functors.h"
-#include "kernels/matmul.h"
-#include "kernels/reduce.h"
+#include "kernels/common/copy.h"
+#include "kernels/elementwise/functors.h"
+#include "kernels/matmul/matmul.h"
+#include "kernels/reduce/reduce.h"
 #include "op_plans.h"
 #include "ops/temporary.h"
 #include "ops/views.h"

@@ -1,7 +1,7 @@
 // Single elements of tensors, read by the stream.
 #pragma once
 
-#include "kernels/convert.h"
+#include "kernels/common/convert.h"
 #include "ops/plan.h"
 
 namespace softnpu::ops {

@@ -1,5 +1,5 @@
 // Largest and smallest elements with their positions, and clamping.
-#include "kernels/functors.h"
+#include "kernels/elementwise/functors.h"
 #include "op_plans.h"
 #include "ops/family.h"
 #include "ops/shapes.h"

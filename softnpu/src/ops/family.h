@@ -5,10 +5,10 @@
 #include <array>
 #include <string_view>
 
-#include "kernels/compute_dtype.h"
-#include "kernels/convert.h"
-#include "kernels/elementwise.h"
-#include "kernels/reduce.h"
+#include "kernels/common/convert.h"
+#include "kernels/elementwise/compute_dtype.h"
+#include "kernels/elementwise/elementwise.h"
+#include "kernels/reduce/reduce.h"
 #include "ops/plan.h"
 
 namespace softnpu::ops::family {

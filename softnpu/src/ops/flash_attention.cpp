@@ -1,7 +1,7 @@
 // FlashAttentionScore and its gradient.
 #include "ops/flash_attention.h"
-#include "kernels/accumulate.h"
-#include "kernels/fused_attention.h"
+#include "kernels/attention/fused.h"
+#include "kernels/common/accumulate.h"
 #include "ops/attention_call.h"
 
 namespace softnpu::ops {

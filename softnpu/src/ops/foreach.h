@@ -1,7 +1,7 @@
 // Operators over lists of tensors: what is done to one tensor, for each in turn.
 #pragma once
 
-#include "kernels/copy.h"
+#include "kernels/common/copy.h"
 #include "ops/elements.h"
 #include "ops/shapes.h"
 #include "ops/shorthand.h"

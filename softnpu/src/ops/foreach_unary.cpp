@@ -2,9 +2,9 @@
 #include <atomic>
 #include <cmath>
 
-#include "kernels/norms.h"
-#include "kernels/optimizer.h"
-#include "kernels/temporary.h"
+#include "kernels/common/temporary.h"
+#include "kernels/optimizer/optimizer.h"
+#include "kernels/reduce/norms.h"
 #include "op_plans.h"
 #include "ops/foreach.h"
 

@@ -1,11 +1,11 @@
 // Fourier transforms of real signals.
-#include "kernels/fft.h"
+#include "kernels/fft/fft.h"
 
 #include <cmath>
 
-#include "kernels/copy.h"
-#include "kernels/elementwise.h"
-#include "kernels/functors.h"
+#include "kernels/common/copy.h"
+#include "kernels/elementwise/elementwise.h"
+#include "kernels/elementwise/functors.h"
 #include "op_plans.h"
 #include "ops/temporary.h"
 #include "ops/views.h"

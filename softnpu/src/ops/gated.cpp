@@ -1,7 +1,7 @@
 // Gated linear units: a tensor is cut in two along a dimension, and one half opens or closes the other.
 #include <cstring>
 
-#include "kernels/copy.h"
+#include "kernels/common/copy.h"
 #include "op_plans.h"
 #include "ops/elements.h"
 #include "ops/shorthand.h"

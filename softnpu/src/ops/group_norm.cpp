@@ -1,7 +1,7 @@
 // Group normalisation, alone and followed by an activation.
-#include "kernels/elementwise.h"
-#include "kernels/functors.h"
-#include "kernels/normalize.h"
+#include "kernels/elementwise/elementwise.h"
+#include "kernels/elementwise/functors.h"
+#include "kernels/normalization/normalization.h"
 #include "op_plans.h"
 #include "ops/arguments.h"
 

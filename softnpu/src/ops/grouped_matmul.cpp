@@ -1,7 +1,7 @@
 // Many products in one call: groups of rows with a weight each (experts), or groups of the inner dimension.
-#include "kernels/copy.h"
-#include "kernels/matmul.h"
-#include "kernels/quantized.h"
+#include "kernels/common/copy.h"
+#include "kernels/matmul/matmul.h"
+#include "kernels/matmul/quantized.h"
 #include "op_plans.h"
 #include "ops/temporary.h"
 #include "ops/views.h"

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "kernels/fused_attention.h"
+#include "kernels/attention/fused.h"
 #include "ops/attention_call.h"
 
 namespace softnpu::ops {

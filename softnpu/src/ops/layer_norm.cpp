@@ -1,8 +1,8 @@
 // Normalisations over the last dimensions: layer and RMS norm, alone and fused with the addition before them.
-#include "kernels/elementwise.h"
-#include "kernels/functors.h"
-#include "kernels/normalize.h"
-#include "kernels/renorm.h"
+#include "kernels/elementwise/elementwise.h"
+#include "kernels/elementwise/functors.h"
+#include "kernels/normalization/normalization.h"
+#include "kernels/reduce/renorm.h"
 #include "op_plans.h"
 #include "ops/arguments.h"
 

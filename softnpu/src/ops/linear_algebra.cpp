@@ -1,10 +1,10 @@
 // Decompositions and solves of batches of matrices. Half types are computed in float.
-#include "kernels/linalg.h"
+#include "kernels/linalg/linalg.h"
 
 #include <cmath>
 
-#include "kernels/elementwise.h"
-#include "kernels/functors.h"
+#include "kernels/elementwise/elementwise.h"
+#include "kernels/elementwise/functors.h"
 #include "op_plans.h"
 #include "ops/temporary.h"
 #include "ops/views.h"

@@ -1,8 +1,8 @@
-// Operands brought into the shape that the loops of kernels/indexed.h walk.
+// Operands brought into the shape that the loops of kernels/index/indexed.h walk.
 #pragma once
 
-#include "kernels/convert.h"
-#include "kernels/indexed.h"
+#include "kernels/common/convert.h"
+#include "kernels/index/indexed.h"
 #include "ops/plan.h"
 
 namespace softnpu::ops {

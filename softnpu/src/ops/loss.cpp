@@ -1,8 +1,8 @@
 // Softmax, negative log likelihood, and their gradients.
-#include "kernels/loss.h"
+#include "kernels/loss/nll.h"
 
-#include "kernels/copy.h"
-#include "kernels/softmax.h"
+#include "kernels/common/copy.h"
+#include "kernels/softmax/softmax.h"
 #include "op_plans.h"
 #include "ops/arguments.h"
 #include "ops/shapes.h"

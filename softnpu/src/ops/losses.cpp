@@ -1,5 +1,5 @@
 // Losses that compare two tensors element by element, and their gradients.
-#include "kernels/pointwise_loss.h"
+#include "kernels/loss/pointwise.h"
 
 #include "op_plans.h"
 #include "ops/arguments.h"

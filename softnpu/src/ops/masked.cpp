@@ -1,7 +1,7 @@
 // Elements chosen by a mask, and where elements are not zero.
-#include "kernels/elementwise.h"
-#include "kernels/functors.h"
-#include "kernels/indexed.h"
+#include "kernels/elementwise/elementwise.h"
+#include "kernels/elementwise/functors.h"
+#include "kernels/index/indexed.h"
 #include "op_plans.h"
 #include "ops/late_output.h"
 #include "ops/lookup.h"

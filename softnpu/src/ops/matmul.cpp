@@ -1,7 +1,7 @@
 // Matrix products.
-#include "kernels/matmul.h"
+#include "kernels/matmul/matmul.h"
 
-#include "kernels/copy.h"
+#include "kernels/common/copy.h"
 #include "op_plans.h"
 #include "ops/product.h"
 #include "ops/temporary.h"

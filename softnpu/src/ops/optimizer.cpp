@@ -1,9 +1,9 @@
 // Steps of optimizers in one pass over a parameter and its state, and the scale of mixed-precision training.
-#include "kernels/optimizer.h"
+#include "kernels/optimizer/optimizer.h"
 
 #include <cmath>
 
-#include "kernels/copy.h"
+#include "kernels/common/copy.h"
 #include "op_plans.h"
 #include "ops/elements.h"
 #include "ops/foreach.h"

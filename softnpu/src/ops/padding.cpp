@@ -1,6 +1,6 @@
 // Padding, sliding windows, and other moves of pixels and channels.
-#include "kernels/accumulate.h"
-#include "kernels/edges.h"
+#include "kernels/common/accumulate.h"
+#include "kernels/padding/edges.h"
 #include "op_plans.h"
 #include "ops/arguments.h"
 #include "ops/shapes.h"

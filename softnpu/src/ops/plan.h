@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "kernels/types.h"
-#include "kernels/view.h"
+#include "kernels/common/types.h"
+#include "kernels/common/view.h"
 #include "nnopbase/executor.h"
 #include "nnopbase/objects.h"
 #include "runtime/device_memory.h"

@@ -1,8 +1,8 @@
 // Elementwise arithmetic beyond the rows of the operator table: three operands, numbers on the left, rounding modes.
 #include <cmath>
 
-#include "kernels/copy.h"
-#include "kernels/temporary.h"
+#include "kernels/common/copy.h"
+#include "kernels/common/temporary.h"
 #include "op_plans.h"
 #include "ops/shorthand.h"
 

@@ -1,6 +1,6 @@
 // Averages and maxima over windows, and their gradients.
-#include "kernels/pool_max.h"
-#include "kernels/resample.h"
+#include "kernels/pool/max.h"
+#include "kernels/resample/resample.h"
 #include "op_plans.h"
 #include "ops/arguments.h"
 

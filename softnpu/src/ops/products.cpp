@@ -1,8 +1,8 @@
 // Products with vectors, sums of products, and products with their dimensions in another order.
-#include "kernels/copy.h"
-#include "kernels/elementwise.h"
-#include "kernels/functors.h"
-#include "kernels/matmul.h"
+#include "kernels/common/copy.h"
+#include "kernels/elementwise/elementwise.h"
+#include "kernels/elementwise/functors.h"
+#include "kernels/matmul/matmul.h"
 #include "op_plans.h"
 #include "ops/product.h"
 #include "ops/temporary.h"

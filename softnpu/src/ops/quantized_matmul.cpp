@@ -1,11 +1,11 @@
 // Products of quantised matrices: both sides int8, or only the weight.
 #include <bit>
 
-#include "kernels/copy.h"
-#include "kernels/elementwise.h"
-#include "kernels/functors.h"
-#include "kernels/matmul.h"
-#include "kernels/quantized.h"
+#include "kernels/common/copy.h"
+#include "kernels/elementwise/elementwise.h"
+#include "kernels/elementwise/functors.h"
+#include "kernels/matmul/matmul.h"
+#include "kernels/matmul/quantized.h"
 #include "op_plans.h"
 #include "ops/temporary.h"
 #include "ops/views.h"

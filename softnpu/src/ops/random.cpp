@@ -1,10 +1,10 @@
 // Random fills. The values depend on the seed and the offset only, as on the card; they are not the card's
 // values.
-#include "kernels/random.h"
+#include "kernels/random/random.h"
 
-#include "kernels/distributions.h"
-#include "kernels/elementwise.h"
-#include "kernels/functors.h"
+#include "kernels/elementwise/elementwise.h"
+#include "kernels/elementwise/functors.h"
+#include "kernels/random/distributions.h"
 #include "op_plans.h"
 #include "ops/lookup.h"
 #include "ops/random_key.h"

@@ -1,5 +1,5 @@
 // Every element, or slice, repeated in place.
-#include "kernels/indexed.h"
+#include "kernels/index/indexed.h"
 #include "op_plans.h"
 #include "ops/lookup.h"
 #include "ops/temporary.h"

@@ -1,5 +1,5 @@
 // Rotary position embeddings.
-#include "kernels/rotary.h"
+#include "kernels/attention/rotary.h"
 
 #include <array>
 

@@ -1,5 +1,5 @@
 // Sampling from logits.
-#include "kernels/sampling.h"
+#include "kernels/random/sampling.h"
 
 #include "op_plans.h"
 #include "ops/temporary.h"

@@ -1,7 +1,7 @@
 // Writing through indices along one dimension.
-#include "kernels/elementwise.h"
-#include "kernels/functors.h"
-#include "kernels/indexed_reduce.h"
+#include "kernels/elementwise/elementwise.h"
+#include "kernels/elementwise/functors.h"
+#include "kernels/index/indexed_reduce.h"
 #include "op_plans.h"
 #include "ops/index_list.h"
 

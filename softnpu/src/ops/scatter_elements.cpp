@@ -1,5 +1,5 @@
 // Writing to elements that several indices, coordinates or positions name.
-#include "kernels/indexed.h"
+#include "kernels/index/indexed.h"
 #include "op_plans.h"
 #include "ops/index_list.h"
 

@@ -1,5 +1,5 @@
 // Tensors put together, taken apart, turned and repeated: copies between views.
-#include "kernels/copy.h"
+#include "kernels/common/copy.h"
 #include "op_plans.h"
 #include "ops/temporary.h"
 #include "ops/views.h"

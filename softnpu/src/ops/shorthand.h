@@ -1,7 +1,7 @@
 // The families for operators written by hand, with the parameters' usual names: self, other, out.
 #pragma once
 
-#include "kernels/functors.h"
+#include "kernels/elementwise/functors.h"
 #include "ops/family.h"
 
 namespace softnpu::ops {

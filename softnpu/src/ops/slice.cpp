@@ -1,7 +1,7 @@
 // Parts of a tensor at regular distances, and windows on its elements.
 #include <bit>
 
-#include "kernels/copy.h"
+#include "kernels/common/copy.h"
 #include "op_plans.h"
 #include "ops/temporary.h"
 #include "ops/views.h"

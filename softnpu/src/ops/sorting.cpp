@@ -1,5 +1,5 @@
 // Order along one dimension.
-#include "kernels/sort.h"
+#include "kernels/sort/sort.h"
 
 #include "op_plans.h"
 #include "ops/lookup.h"

@@ -4,9 +4,9 @@
 #include <memory>
 #include <optional>
 
-#include "kernels/copy.h"
-#include "kernels/iterate.h"
-#include "kernels/temporary.h"
+#include "kernels/common/copy.h"
+#include "kernels/common/iterate.h"
+#include "kernels/common/temporary.h"
 #include "ops/plan.h"
 
 namespace softnpu::ops {

@@ -1,7 +1,7 @@
 // Triangles and diagonals of matrices.
-#include "kernels/triangle.h"
+#include "kernels/shape/triangle.h"
 
-#include "kernels/copy.h"
+#include "kernels/common/copy.h"
 #include "op_plans.h"
 #include "ops/views.h"
 

@@ -1,7 +1,7 @@
 // The different elements, or slices, of a tensor. Results have room for all of them and shrink to those found.
-#include "kernels/unique.h"
+#include "kernels/sort/unique.h"
 
-#include "kernels/indexed.h"
+#include "kernels/index/indexed.h"
 #include "op_plans.h"
 #include "ops/late_output.h"
 #include "ops/lookup.h"

@@ -1,5 +1,5 @@
 // Interpolation: one function for each direction, and the operators that name its mode and number of dimensions.
-#include "kernels/resample.h"
+#include "kernels/resample/resample.h"
 #include "op_plans.h"
 #include "ops/arguments.h"
 

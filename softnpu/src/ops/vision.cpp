@@ -1,6 +1,6 @@
 // Sampling of images: at the positions of a grid, and in boxes.
-#include "kernels/grid_sample.h"
-#include "kernels/roi_align.h"
+#include "kernels/resample/grid_sample.h"
+#include "kernels/resample/roi_align.h"
 #include "op_plans.h"
 #include "ops/arguments.h"
 
