@@ -2,7 +2,7 @@
 #include "kernels/common/copy.h"
 #include "kernels/common/temporary.h"
 #include "op_plans.h"
-#include "ops/shorthand.h"
+#include "ops/common/shorthand.h"
 
 namespace softnpu::ops {
 

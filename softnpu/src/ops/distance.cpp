@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "op_plans.h"
-#include "ops/temporary.h"
-#include "ops/views.h"
+#include "ops/common/temporary.h"
+#include "ops/common/views.h"
 
 namespace softnpu::ops {
 

@@ -5,8 +5,8 @@
 #include "kernels/elementwise/functors.h"
 #include "kernels/random/random.h"
 #include "op_plans.h"
-#include "ops/arguments.h"
-#include "ops/random_key.h"
+#include "ops/common/arguments.h"
+#include "ops/common/random_key.h"
 
 namespace softnpu::ops {
 

@@ -4,7 +4,7 @@
 #include "kernels/index/indexed.h"
 #include "kernels/reduce/renorm.h"
 #include "op_plans.h"
-#include "ops/arguments.h"
+#include "ops/common/arguments.h"
 
 namespace softnpu::ops {
 

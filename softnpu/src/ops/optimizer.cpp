@@ -5,8 +5,8 @@
 
 #include "kernels/common/copy.h"
 #include "op_plans.h"
-#include "ops/elements.h"
-#include "ops/foreach.h"
+#include "ops/common/elements.h"
+#include "ops/foreach/foreach.h"
 
 namespace softnpu::ops {
 
@@ -277,6 +277,24 @@ void AmpUpdateScale(Plan& plan, const aclTensor* currentScale, const aclTensor* 
                          growthFactor, backoffFactor, growthInterval);
     k::fill(new_scale.view(e), Scalar(made.scale));
     k::fill(new_tracker.view(e), Scalar(made.successes));
+  });
+}
+
+// Gradients times invScale; foundInf becomes 1 where one of them is not finite, and else keeps its value.
+void ForeachNonFiniteCheckAndUnscale(Plan& plan, const aclTensorList* scaledGrads, const aclTensor* foundInf,
+                                     const aclTensor* invScale) {
+  const foreach::Operands grads = plan.outputs(scaledGrads, "scaledGrads");
+  const Operand found = plan.output(foundInf, "foundInf"), factor = plan.input(invScale, "invScale");
+  for (const Operand& grad : grads) plan.require_dtype(grad, "scaledGrads", domains::floating);
+  plan.require_dtype(found, "foundInf", domains::floating);
+  plan.require_dtype(factor, "invScale", domains::floating);
+  if (found.numel() != 1 || factor.numel() != 1)
+    plan.invalid("'foundInf' and 'invScale' have shapes ", shape_text(found), " and ", shape_text(factor),
+                 ", wanted one element each");
+  plan.run([=](const aclOpExecutor& e) {
+    std::vector<View> values;
+    for (const Operand& grad : grads) values.push_back(grad.view(e));
+    if (k::unscale(values, element(factor.view(e), 0).to<double>())) k::fill(found.view(e), Scalar(1.0));
   });
 }
 

@@ -3,7 +3,7 @@
 #include "kernels/elementwise/functors.h"
 #include "kernels/reduce/reduce.h"
 #include "op_plans.h"
-#include "ops/arguments.h"
+#include "ops/common/arguments.h"
 
 namespace softnpu::ops {
 
