@@ -1,8 +1,153 @@
-"""Groups of products, and products and conversions of quantised numbers."""
+"""Products of matrices, vectors, groups and quantised numbers."""
 
 import torch
 
 from .harness import FLOATS, FLOATS_AND_DOUBLE, OUT, Inplace, case
+
+
+@case("aclnnAddmm", dtypes=FLOATS_AND_DOUBLE, tolerance=4)
+def a_product_added_to_a_matrix(make):
+    self, a, b = make(3, 4), make(3, 5), make(5, 4)
+    return [self, a, b, 0.5, 2.0, OUT, 0], torch.addmm(self, a, b, beta=0.5, alpha=2.0)
+
+
+PRODUCTS = (*FLOATS_AND_DOUBLE, torch.int32, torch.int64)
+
+
+@case("aclnnMm", "aclnnMatmul", "aclnnMatmulWeightNz", dtypes=PRODUCTS, tolerance=8)
+def a_product_of_matrices(make):
+    a, b = make(3, 5), make(5, 4)
+    return [a, b, OUT, 0], a @ b
+
+
+@case("aclnnMatmul", dtypes=PRODUCTS, tolerance=8)
+def products_broadcast_and_take_vectors(make):
+    a, b, row = make(2, 1, 3, 5), make(4, 5, 2), make(5)
+    yield [a, b, OUT, 1], a @ b
+    yield [a, row, OUT, 0], a @ row
+    yield [row, b, OUT, 0], row @ b
+    yield [row, row, OUT, 0], row @ row
+
+
+@case("aclnnBatchMatMul", "aclnnBatchMatMulWeightNz", dtypes=PRODUCTS, tolerance=8)
+def products_of_batches(make):
+    a, b = make(4, 3, 5), make(4, 5, 2)
+    return [a, b, OUT, 0], torch.bmm(a, b)
+
+
+@case("aclnnAddmmWeightNz", "aclnnInplaceAddmm", dtypes=FLOATS_AND_DOUBLE, tolerance=8)
+def a_scaled_product_added(make, operator):
+    self, a, b = make(3, 4), make(3, 5), make(5, 4)
+    wanted = torch.addmm(self, a, b, beta=0.5, alpha=2.0)
+    if operator == "aclnnInplaceAddmm":
+        return [Inplace(self), a, b, 0.5, 2.0, 0], wanted
+    return [self, a, b, 0.5, 2.0, OUT, 0], wanted
+
+
+@case("aclnnBaddbmm", "aclnnInplaceBaddbmm", dtypes=FLOATS_AND_DOUBLE, tolerance=8)
+def scaled_products_of_batches_added(make, operator):
+    self, a, b = make(2, 3, 4), make(2, 3, 5), make(2, 5, 4)
+    wanted = torch.baddbmm(self, a, b, beta=0.5, alpha=2.0)
+    if operator == "aclnnInplaceBaddbmm":
+        return [Inplace(self), a, b, 0.5, 2.0, 0], wanted
+    return [self, a, b, 0.5, 2.0, OUT, 0], wanted
+
+
+@case("aclnnAddbmm", "aclnnInplaceAddbmm", dtypes=FLOATS_AND_DOUBLE, tolerance=16)
+def all_products_of_a_batch_added(make, operator):
+    self, a, b = make(3, 4), make(2, 3, 5), make(2, 5, 4)
+    wanted = torch.addbmm(self.double(), a.double(), b.double(), beta=0.5, alpha=2.0).to(self)
+    if operator == "aclnnInplaceAddbmm":
+        return [Inplace(self), a, b, 0.5, 2.0, 0], wanted
+    return [self, a, b, 0.5, 2.0, OUT, 0], wanted
+
+
+@case("aclnnMv", dtypes=PRODUCTS, tolerance=8)
+def a_matrix_with_a_vector(make):
+    a, x = make(3, 5), make(5)
+    return [a, x, OUT, 0], torch.mv(a, x)
+
+
+@case("aclnnAddmv", dtypes=FLOATS_AND_DOUBLE, tolerance=8)
+def a_matrix_with_a_vector_added(make):
+    self, a, x = make(3), make(3, 5), make(5)
+    return [self, a, x, 2.0, 0.5, OUT, 0], torch.addmv(self, a, x, alpha=2.0, beta=0.5)
+
+
+@case("aclnnDot", dtypes=PRODUCTS, tolerance=8)
+def two_vectors_to_a_number(make):
+    a, b = make(7), make(7)
+    return [a, b, OUT], torch.dot(a, b)
+
+
+@case("aclnnGer", dtypes=PRODUCTS)
+def two_vectors_to_a_matrix(make):
+    a, b = make(3), make(4)
+    return [a, b, OUT], torch.outer(a, b)
+
+
+@case("aclnnAddr", "aclnnAddrV2", "aclnnInplaceAddr", "aclnnInplaceAddrV2", dtypes=PRODUCTS, tolerance=4)
+def an_outer_product_added(make, operator):
+    self, a, b = make(3, 4), make(3), make(4)
+    wanted = torch.addr(self, a, b, beta=3, alpha=2)
+    if "Inplace" in operator:
+        yield [Inplace(self), a, b, 3, 2], wanted
+        yield [Inplace(self), a, b, None, None], torch.addr(self, a, b)
+    else:
+        yield [self, a, b, 3, 2, OUT], wanted
+
+
+@case("aclnnGemm", dtypes=FLOATS_AND_DOUBLE, tolerance=8)
+def a_product_of_transposed_matrices(make):
+    a, b, c = make(5, 3), make(4, 5), make(3, 4)
+    return [a, b, c, 2.0, 0.5, 1, 1, OUT, 0], torch.addmm(c, a.t(), b.t(), beta=0.5, alpha=2.0)
+
+
+@case("aclnnTransposeBatchMatMul", "aclnnTransposeBatchMatMulWeightNz", dtypes=FLOATS, tolerance=8)
+def a_product_whose_rows_come_first(make):
+    a, b = make(3, 4, 5), make(4, 5, 2)
+    product = torch.bmm(a.permute(1, 0, 2), b)
+    yield [a, b, None, None, [1, 0, 2], [0, 1, 2], [1, 0, 2], 0, 1, OUT], product.permute(1, 0, 2)
+    split = product.view(2, 2, 3, 2).permute(0, 2, 1, 3).reshape(2, 3, 4)
+    yield [a, b, None, None, [1, 0, 2], [0, 1, 2], [1, 0, 2], 0, 2, OUT], split
+
+
+@case("aclnnFusedMatmul", dtypes=FLOATS, tolerance=8)
+def a_product_and_what_comes_after(make):
+    a, b, c, bias = make(3, 5), make(5, 4), make(3, 4), make(4)
+    yield [a, b, None, None, "", 0, OUT], a @ b
+    yield [a, b, bias, None, "relu", 0, OUT], torch.addmm(bias, a, b).relu()
+    yield [a, b, None, c, "add", 0, OUT], a @ b + c
+    yield [a, b, None, c, "mul", 0, OUT], (a @ b) * c
+
+
+@case("aclnnLinalgCross", dtypes=(*FLOATS_AND_DOUBLE, torch.int32), tolerance=4)
+def cross_products(make):
+    a, b = make(2, 3, 4), make(2, 3, 1)
+    return [a, b, 1, OUT], torch.linalg.cross(a, b.expand(2, 3, 4), dim=1)
+
+
+@case("aclnnEinsum", dtypes=PRODUCTS, tolerance=16)
+def sums_of_products_by_letters(make):
+    a, b, c, square = make(3, 4), make(4, 5), make(5, 2), make(2, 3, 3)
+    batch, other = make(2, 3, 4), make(2, 4, 5)
+    yield _einsum("ij,jk->ik", a, b)
+    yield _einsum("ij,jk->ki", a, b)
+    yield _einsum("ij->j", a)
+    yield _einsum("ij->ji", a)
+    yield _einsum("bij,bjk->bik", batch, other)
+    yield _einsum("bij,bjk->ki", batch, other)
+    yield _einsum("ij,kl->ikl", a, c)
+    yield _einsum("bii->bi", square)
+    yield _einsum("bii->", square)
+    yield _einsum("ij,jk,kl->il", a, b, c)
+    yield _einsum("ij,ij->i", a, a)
+
+
+def _einsum(equation, *tensors):
+    exact = [t.double() if t.is_floating_point() else t for t in tensors]
+    return [list(tensors), equation, OUT], torch.einsum(equation, *exact).to(tensors[0])
+
 
 HALVES = (torch.float16, torch.bfloat16)
 INT8 = 2  # in the numbering of ACL

@@ -181,8 +181,6 @@ def the_margin_of_several_classes(make):
         yield [x, t, number, OUT, OUT], (out.to(make.dtype), marks.bool())
 
 
-# ---- classes ---------------------------------------------------------------------------------------
-
 _CLASSES = torch.tensor([1, 4, -100, 0])
 
 
@@ -262,35 +260,6 @@ def the_gradient_of_the_likelihood_of_an_alignment(make):
     grad = make(2)
     wanted = aten._ctc_loss_backward(grad, *problem, loss, alpha, 0, False)
     return [grad, *problem, loss, alpha, 0, False, OUT], wanted
-
-
-@case("aclnnLogSoftmaxV2", dtypes=FLOATS_AND_DOUBLE, tolerance=2)
-def the_second_version_of_the_logarithm_of_softmax(make):
-    x = make(3, 5)
-    return [x, 0, OUT], exact(lambda x: F.log_softmax(x, 0), x, dtype=make.dtype)
-
-
-@case("aclnnSoftmaxGrad", dtypes=FLOATS_AND_DOUBLE, tolerance=4)
-def the_gradient_of_softmax_over_the_last_dimension(make):
-    out, grad = exact(lambda x: F.softmax(x, -1), make(3, 5), dtype=make.dtype), make(3, 5)
-    wanted = exact(lambda g, y: y * (g - (g * y).sum(-1, keepdim=True)), grad, out, dtype=make.dtype)
-    return [out, grad, OUT], wanted
-
-
-@case("aclnnLogSoftmax", dtypes=FLOATS_AND_DOUBLE, tolerance=2)
-def the_logarithm_of_softmax(make):
-    x = make(3, 5)
-    return [x, -1, OUT], exact(lambda x: F.log_softmax(x, -1), x, dtype=make.dtype)
-
-
-@case("aclnnSoftmaxBackward", "aclnnLogSoftmaxBackward", dtypes=FLOATS_AND_DOUBLE, tolerance=4)
-def the_gradients_of_softmax_and_its_logarithm(make, operator):
-    log = "Log" in operator
-    out = exact(lambda x: F.log_softmax(x, 0) if log else F.softmax(x, 0), make(3, 5), dtype=make.dtype)
-    grad = make(3, 5)
-    backward = aten._log_softmax_backward_data if log else aten._softmax_backward_data
-    wanted = exact(lambda g, y: backward(g, y, 0, torch.float64), grad, out, dtype=make.dtype)
-    return [grad, out, 0, OUT], wanted
 
 
 @case("aclnnNLLLoss", dtypes=FLOATS_AND_DOUBLE, tolerance=4)

@@ -219,19 +219,6 @@ def a_cache_gets_new_entries_at_its_positions(make):
     yield [Inplace(cache), pairs.int(), new[:2], -2], named
 
 
-@case("aclnnInplaceMaskedFillScalar", dtypes=ALL)
-def a_mask_is_filled_with_a_number(make):
-    x, mask = make(4, 5), make(4, 5, dtype=torch.bool)
-    yield [Inplace(x), mask, 1], x.masked_fill(mask, 1)
-    yield [Inplace(x), mask[:1], 0], x.masked_fill(mask[:1], 0)
-
-
-@case("aclnnInplaceMaskedFillTensor", dtypes=ALL)
-def a_mask_is_filled_with_an_element(make):
-    x, mask, value = make(4, 5), make(5, dtype=torch.bool), make(1)
-    return [Inplace(x), mask, value], x.masked_fill(mask, value[0])
-
-
 @case("aclnnInplaceMaskedScatter", dtypes=ALL)
 def a_mask_takes_elements_in_order(make):
     x, mask, source = make(4, 5), make(4, 5, dtype=torch.bool), make(6, 5)
@@ -259,33 +246,6 @@ def coordinates_of_what_is_not_zero_as_columns(make):
     return [x, Sized(2, 20)], x.nonzero().t()
 
 
-@case("aclnnSearchSorted", dtypes=NUMBERS)
-def places_in_sorted_rows(make):
-    rows, values = make(3, 6).sort(-1).values, make(3, 4)
-    for right in (False, True):
-        yield [rows, values, False, right, None, OUT], torch.searchsorted(rows, values, right=right)
-        yield (
-            [rows[0].clone(), values, True, right, None, OUT],
-            torch.searchsorted(rows[0].contiguous(), values, right=right, out_int32=True),
-        )
-    unsorted = make(3, 6)
-    order = unsorted.argsort(-1)
-    yield [unsorted, values, False, False, order, OUT], torch.searchsorted(unsorted, values, sorter=order)
-
-
-@case("aclnnSearchSorteds", dtypes=NUMBERS)
-def the_place_of_a_number_in_a_sorted_row(make):
-    row = make(6).sort(-1).values
-    return [row, 1, False, True, None, OUT], torch.searchsorted(row, 1, right=True)
-
-
-@case("aclnnBucketize", dtypes=NUMBERS)
-def the_interval_each_value_falls_into(make):
-    bounds, values = make(6).sort(-1).values, make(4, 5)
-    yield [values, bounds, False, False, OUT], torch.bucketize(values, bounds)
-    yield [values, bounds, True, True, OUT], torch.bucketize(values, bounds, out_int32=True, right=True)
-
-
 @case("aclnnMaskedScale", dtypes=FLOATS_AND_DOUBLE)
 def what_a_mask_keeps_is_scaled(make):
     x, mask = make(4, 5), make(4, 5, dtype=torch.bool)
@@ -305,3 +265,44 @@ def a_list_of_caches_gets_new_entries(make):
     for b, (start, length) in enumerate(pairs.tolist()):
         shorter[b][:, start : start + length] = new[b, :, :length]
     yield [[Inplace(cache) for cache in caches], pairs, new, None, None, -2], tuple(shorter)
+
+
+@case("aclnnRepeatInterleave", "aclnnRepeatInterleaveInt", dtypes=ALL)
+def every_element_several_times(make, operator):
+    x = make(2, 3)
+    if operator.endswith("Int"):
+        return [x, 2, 12, OUT], x.repeat_interleave(2)
+    repeats = torch.tensor([1, 0, 2, 3, 1, 1])
+    return [x, repeats, 8, OUT], x.repeat_interleave(repeats)
+
+
+@case("aclnnRepeatInterleaveWithDim", "aclnnRepeatInterleaveIntWithDim", dtypes=ALL)
+def every_slice_several_times(make, operator):
+    x = make(2, 3, 2)
+    if "Int" in operator.removeprefix("aclnnRepeatInterleave"):
+        return [x, 2, -2, 6, OUT], x.repeat_interleave(2, 1)
+    return _slices_by_counts(x)
+
+
+def _slices_by_counts(x):
+    counts = torch.tensor([1, 0, 2], dtype=torch.int32)
+    return [x, counts, 1, 3, OUT], x.repeat_interleave(counts, 1)
+
+
+@case("aclnnRepeatInterleaveTensor", dtypes=(torch.int32, torch.int64))
+def the_numbers_of_repeated_elements(make):
+    repeats = make(5, low=0)
+    result = torch.repeat_interleave(repeats)
+    return [repeats, result.numel(), OUT], result
+
+
+@case("aclnnRepeatInterleaveGrad", dtypes=FLOATS_AND_DOUBLE)
+def what_repetitions_got_adds_up(make):
+    counts = torch.tensor([1, 0, 2])
+    grad = make(2, 3, 2)
+    wanted = torch.stack(
+        [grad[:, 0], torch.zeros_like(grad[:, 0]), (grad[:, 1].double() + grad[:, 2].double()).to(grad)], 1
+    )
+    yield [grad, counts, 1, OUT], wanted
+    even = make(2, 4)
+    yield [even, torch.tensor([2]), 1, OUT], even.double().view(2, 2, 2).sum(-1).to(even)

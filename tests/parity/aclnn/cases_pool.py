@@ -1,74 +1,13 @@
-"""Convolutions, pooling and interpolation."""
+"""Averages and maxima over windows."""
 
 import torch
 import torch.nn.functional as F
 
 from .harness import FLOATS_AND_DOUBLE, OUT, AnyResult, case
-from .reference import exact, gradients, rounded, wide
+from .reference import exact, gradients, wide
 
 aten = torch.ops.aten
 REAL = (*FLOATS_AND_DOUBLE, torch.int32, torch.int64)
-
-# Stride, padding, dilation, transposed, output padding, groups.
-_CONVOLUTIONS = [
-    ((2, 4, 9), (6, 4, 3), ([1], [1], [1], False, [0], 1)),
-    ((2, 4, 7, 6), (6, 2, 3, 3), ([2, 1], [1, 0], [1, 2], False, [0, 0], 2)),
-    ((2, 4, 5, 5), (4, 3, 3, 2), ([2, 1], [1, 0], [1, 1], True, [1, 0], 2)),
-    ((1, 2, 4, 5, 4), (4, 2, 2, 3, 2), ([1, 2, 1], [1, 1, 0], [1, 1, 1], False, [0, 0, 0], 1)),
-]
-
-
-def _bias_size(weight, options):
-    return weight[1] * options[5] if options[3] else weight[0]
-
-
-@case("aclnnConvolution", dtypes=FLOATS_AND_DOUBLE, tolerance=4)
-def a_convolution_of_each_kind(make):
-    for input_shape, weight_shape, options in _CONVOLUTIONS:
-        x, w, b = make(*input_shape), make(*weight_shape), make(_bias_size(weight_shape, options))
-        wanted = exact(lambda *t, o=options: aten.convolution(*t, *o), x, w, b, dtype=make.dtype)
-        yield [x, w, b, *options, OUT, 0], wanted
-        yield (
-            [x, w, None, *options, OUT, 0],
-            exact(lambda x, w, o=options: aten.convolution(x, w, None, *o), x, w, dtype=make.dtype),
-        )
-
-
-@case("aclnnConvolutionBackward", dtypes=FLOATS_AND_DOUBLE, tolerance=16)
-def the_gradients_of_a_convolution_and_parts_of_them(make):
-    for input_shape, weight_shape, options in _CONVOLUTIONS:
-        x, w = make(*input_shape), make(*weight_shape)
-        grad = make(*aten.convolution(x.double(), w.double(), None, *options).shape)
-        sizes = [_bias_size(weight_shape, options)]
-        made = aten.convolution_backward(*map(wide, (grad, x, w)), sizes, *options, [True] * 3)
-        for mask in ([True, True, True], [False, True, False]):
-            outs = [OUT if wanted else None for wanted in mask]
-            values = tuple(v for v, wanted in zip(rounded(made, make.dtype), mask, strict=True) if wanted)
-            yield [grad, x, w, sizes, *options, mask, 0, *outs], values
-
-
-@case("aclnnConvDepthwise2d", dtypes=FLOATS_AND_DOUBLE, tolerance=4)
-def a_convolution_of_each_channel_by_itself(make):
-    x, w, b = make(2, 4, 6, 6), make(8, 1, 3, 3), make(8)
-    wanted = exact(lambda *t: F.conv2d(*t, 1, 1, 1, 4), x, w, b, dtype=make.dtype)
-    return [x, w, [3, 3], b, [1, 1], [1, 1], [1, 1], OUT, 0], wanted
-
-
-@case("aclnnConvTbc", dtypes=FLOATS_AND_DOUBLE, tolerance=4)
-def a_convolution_with_time_first(make):
-    x, w, b = make(5, 2, 4), make(3, 4, 6), make(6)
-    return [x, w, b, 1, OUT, 0], exact(lambda *t: torch.conv_tbc(*t, 1), x, w, b, dtype=make.dtype)
-
-
-@case("aclnnConvTbcBackward", dtypes=FLOATS_AND_DOUBLE, tolerance=16)
-def the_gradients_of_a_convolution_with_time_first(make):
-    x, w, b, grad = make(5, 2, 4), make(3, 4, 6), make(6), make(5, 2, 6)
-    wanted = exact(lambda *t: aten.conv_tbc_backward(*t, 1), grad, x, w, b, dtype=make.dtype)
-    return [grad, x, w, b, 1, 0, OUT, OUT, OUT], wanted
-
-
-# ---- pooling ---------------------------------------------------------------------------------------
-
 _AVERAGES = [
     ([3, 2], [2, 2], [1, 1], False, True),
     ([3, 3], [2, 1], [1, 0], True, False),
@@ -262,65 +201,3 @@ def the_gradient_of_maxima_that_went_back(make, operator):
     wanted = grad.flatten(2).gather(2, indices.flatten(2)).reshape(out.shape)
     more = [[2] * 3, [0] * 3] if dims == 3 else []
     return [grad, out.to(make.dtype), indices, [4] * dims, *more, OUT], wanted
-
-
-# ---- interpolation ---------------------------------------------------------------------------------
-
-_SPACES = {1: ((7,), (11,)), 2: ((5, 6), (8, 4)), 3: ((4, 5, 3), (6, 3, 5))}
-# ACLNN's name without its number of dimensions, PyTorch's function, whether corners can be aligned.
-_MODES = [
-    ("Nearest{}d", "upsample_nearest{}d", False, (1, 2, 3)),
-    ("NearestExact{}d", "_upsample_nearest_exact{}d", False, (1, 2, 3)),
-    ("Linear{}d", "upsample_linear{}d", True, (1,)),
-    ("Bilinear{}d", "upsample_bilinear{}d", True, (2,)),
-    ("Trilinear{}d", "upsample_trilinear{}d", True, (3,)),
-    ("Bicubic{}d", "upsample_bicubic{}d", True, (2,)),
-    ("Bilinear{}dAA", "_upsample_bilinear{}d_aa", True, (2,)),
-    ("Bicubic{}dAA", "_upsample_bicubic{}d_aa", True, (2,)),
-]
-_WITHOUT_SCALES = ("aclnnUpsampleNearest1d", "aclnnUpsampleNearest2d")
-_BACKWARD_NAMES = {"aclnnUpsampleBicubic2dAA": "aclnnUpsampleBicubic2dAAGrad"}
-
-
-def _interpolations():
-    for name, function, aligns, numbers in _MODES:
-        for dims in numbers:
-            yield f"aclnnUpsample{name.format(dims)}", function.format(dims), aligns, dims
-
-
-def _register(operator, function, aligns, dims):
-    space, size = _SPACES[dims]
-    corners = ((False,), (True,)) if aligns else ((),)
-
-    def interpolation(make, operator):
-        x = make(2, 3, *space)
-        scales = [] if operator in _WITHOUT_SCALES else [0.0] * dims
-        for corner in corners:
-            wanted = exact(
-                lambda x, c=corner: getattr(aten, function)(x, list(size), *c), x, dtype=make.dtype
-            )
-            yield [x, list(size), *corner, *scales, OUT], wanted
-
-    def gradient(make):
-        x, grad = make(2, 3, *space), make(2, 3, *size)
-        for corner in corners:
-            (wanted,) = gradients(
-                lambda x, c=corner: getattr(aten, function)(x, list(size), *c), grad, x, dtype=make.dtype
-            )
-            yield [grad, list(size), list(x.shape), *corner, *[0.0] * dims, OUT], wanted
-
-    backward = _BACKWARD_NAMES.get(operator, operator + "Backward")
-    operators = [operator, *([operator + "V2"] if operator in _WITHOUT_SCALES else [])]
-    case(*operators, dtypes=FLOATS_AND_DOUBLE, tolerance=4)(interpolation)
-    case(backward, dtypes=FLOATS_AND_DOUBLE, tolerance=4)(gradient)
-
-
-for _row in _interpolations():
-    _register(*_row)
-
-
-@case("aclnnUpsampleBilinear2dBackwardV2", dtypes=FLOATS_AND_DOUBLE, tolerance=4)
-def the_second_version_of_the_gradient_of_a_bilinear_interpolation(make):
-    x, grad = make(2, 3, 5, 6), make(2, 3, 8, 4)
-    (wanted,) = gradients(lambda x: aten.upsample_bilinear2d(x, [8, 4], False), grad, x, dtype=make.dtype)
-    return [grad, [8, 4], [2, 3, 5, 6], False, 0.0, 0.0, OUT], wanted
