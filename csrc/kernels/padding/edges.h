@@ -5,11 +5,12 @@
 #include <array>
 #include <span>
 
+#include "base/edge.h"
 #include "kernels/common/view.h"
 
 namespace mt::kernels {
 
-enum class Edge { reflect, replicate, circular };
+using mt::Edge;
 
 // Negative numbers cut off.
 void constant_pad(const View& in, std::span<const int64_t> pad, const Scalar& value, const View& out);
