@@ -351,6 +351,13 @@ def generate_families(operators: Operators) -> str:
     return "\n".join(lines)
 
 
+def generate_attention_versions(operators: Operators) -> str:
+    from codegen import attention_versions
+
+    split = {name: [split_param(param) for param in params] for name, params in operators.items()}
+    return attention_versions.generate(split)
+
+
 def inplace_variant(name: str, row: Templated, operators: Operators) -> list[str]:
     """aclnnInplaceX, where the ABI has it: the same with the first tensor as the result."""
     inplace = "aclnnInplace" + plan_name(name)
@@ -390,6 +397,7 @@ def main() -> None:
         operators = tables["two_phase"]
         write(arguments.operators / "op_plans.h", generate_plans_header(operators))
         write(arguments.operators / "families.cpp", generate_families(operators))
+        write(arguments.operators / "attention_versions.cpp", generate_attention_versions(operators))
         write(arguments.operators / "operator_index.cpp", generate_index(operators))
         for shard in range(SHARDS):
             text = generate_shard(operators, tables["single_call"], shard)

@@ -1,4 +1,4 @@
-// The fused attention operators' own functions, which all their versions call.
+// The fused attention operators' own functions, which all their versions call (codegen/attention_versions.py writes these).
 #pragma once
 
 #include "ops/common/plan.h"
@@ -10,8 +10,6 @@ struct ScoreArguments {
   const aclTensor *query, *key, *value, *bias, *drop, *padding, *mask;
   // The gradient's own: of the result, and what the forward pass left.
   const aclTensor *grad = nullptr, *max = nullptr, *sum = nullptr, *softmax = nullptr, *out = nullptr;
-  bool backward = false;
-  std::initializer_list<const aclTensor*> refused = {};  // rotary parts and scales of quantisation
   const aclTensor* sink = nullptr;
   const aclIntArray* query_lengths = nullptr;
   const aclIntArray* key_lengths = nullptr;
@@ -22,6 +20,8 @@ struct ScoreArguments {
   const char* layout;
   int64_t sparse_mode;
   int64_t bias_type = 1;
+  bool backward = false;
+  std::initializer_list<const aclTensor*> refused = {};  // rotary parts and scales of quantisation
 };
 
 void attention_score(Plan& plan, const ScoreArguments& arguments, const aclTensor* softmax_max,
