@@ -4,7 +4,7 @@
 
 namespace softnpu::ops {
 
-using foreach::Numbers;
+using lists::Numbers;
 
 namespace {
 
@@ -12,32 +12,28 @@ const Scalar kOne(int64_t(1));
 
 template <class Op>
 void list(Plan& plan, const aclTensorList* x1, const aclTensorList* x2, const aclTensorList* out) {
-  foreach
-    ::binary<Op>(plan, foreach::Two(plan, x1, x2), Numbers::all(kOne), out);
+  lists::binary<Op>(plan, lists::Two(plan, x1, x2), Numbers::all(kOne), out);
 }
 
 // alpha is a number or a tensor with one.
 template <class Op, class Alpha>
 void scaled_list(Plan& plan, const aclTensorList* x1, const aclTensorList* x2, const Alpha* alpha,
                  const aclTensorList* out) {
-  const foreach::Two x(plan, x1, x2);
-  foreach
-    ::binary<Op>(plan, x, Numbers::all(plan, alpha, "alpha"), out);
+  const lists::Two x(plan, x1, x2);
+  lists::binary<Op>(plan, x, Numbers::all(plan, alpha, "alpha"), out);
 }
 
 template <class Op, class Value>
 void addc(Plan& plan, const aclTensorList* x1, const aclTensorList* x2, const aclTensorList* x3,
           const Value* scalar, const aclTensorList* out) {
-  const foreach::Three x(plan, x1, x2, x3);
-  foreach
-    ::ternary<Op>(plan, x, Numbers::all(plan, scalar, "scalar"), out);
+  const lists::Three x(plan, x1, x2, x3);
+  lists::ternary<Op>(plan, x, Numbers::all(plan, scalar, "scalar"), out);
 }
 template <class Op>
 void addc_each(Plan& plan, const aclTensorList* x1, const aclTensorList* x2, const aclTensorList* x3,
                const aclTensor* scalars, const aclTensorList* out) {
-  const foreach::Three x(plan, x1, x2, x3);
-  foreach
-    ::ternary<Op>(plan, x, Numbers::each(plan, scalars, "scalars", x.a.size()), out);
+  const lists::Three x(plan, x1, x2, x3);
+  lists::ternary<Op>(plan, x, Numbers::each(plan, scalars, "scalars", x.a.size()), out);
 }
 
 }  // namespace
@@ -61,17 +57,14 @@ void addc_each(Plan& plan, const aclTensorList* x1, const aclTensorList* x2, con
   }
 #define FOREACH_NUMBERS(NAME, FUNCTOR)                                                               \
   void NAME(Plan& plan, const aclTensorList* x, const aclTensor* scalar, const aclTensorList* out) { \
-    foreach                                                                                          \
-      ::with_number<k::FUNCTOR>(plan, x, scalar, out);                                               \
+    lists::with_number<k::FUNCTOR>(plan, x, scalar, out);                                            \
   }                                                                                                  \
   void NAME##V2(Plan& plan, const aclTensorList* x, const aclScalar* scalar, aclTensorList* out) {   \
-    foreach                                                                                          \
-      ::with_number<k::FUNCTOR>(plan, x, scalar, out);                                               \
+    lists::with_number<k::FUNCTOR>(plan, x, scalar, out);                                            \
   }                                                                                                  \
   void NAME##List(Plan& plan, const aclTensorList* x, const aclScalarList* scalars,                  \
                   const aclTensorList* out) {                                                        \
-    foreach                                                                                          \
-      ::with_number<k::FUNCTOR>(plan, x, scalars, out);                                              \
+    lists::with_number<k::FUNCTOR>(plan, x, scalars, out);                                           \
   }
 #define FOREACH_ADDC(NAME, FUNCTOR)                                                                          \
   void NAME##Scalar(Plan& plan, const aclTensorList* x1, const aclTensorList* x2, const aclTensorList* x3,   \
@@ -120,32 +113,27 @@ void ForeachMulListInplace(Plan& plan, const aclTensorList* x1, const aclTensorL
   list<k::mul_op>(plan, x1, x2, nullptr);
 }
 void ForeachMulScalarInplace(Plan& plan, const aclTensorList* x, const aclTensor* scalar) {
-  foreach
-    ::with_number<k::mul_op>(plan, x, scalar, nullptr);
+  lists::with_number<k::mul_op>(plan, x, scalar, nullptr);
 }
 void ForeachSubScalarInplace(Plan& plan, const aclTensorList* x, const aclTensor* scalar) {
-  foreach
-    ::with_number<k::sub_op>(plan, x, scalar, nullptr);
+  lists::with_number<k::sub_op>(plan, x, scalar, nullptr);
 }
 
 void ForeachLerpScalar(Plan& plan, const aclTensorList* x1, const aclTensorList* x2, const aclScalar* weight,
                        const aclTensorList* out) {
-  const foreach::Two x(plan, x1, x2);
-  foreach
-    ::binary<k::lerp_scalar_op>(plan, x, Numbers::all(plan, weight, "weight"), out);
+  const lists::Two x(plan, x1, x2);
+  lists::binary<k::lerp_scalar_op>(plan, x, Numbers::all(plan, weight, "weight"), out);
 }
 void ForeachLerpList(Plan& plan, const aclTensorList* x1, const aclTensorList* x2,
                      const aclTensorList* weight, const aclTensorList* out) {
-  const foreach::Three x(plan, x1, x2, weight);
-  foreach
-    ::ternary<k::lerp_op>(plan, x, Numbers::all(kOne), out);
+  const lists::Three x(plan, x1, x2, weight);
+  lists::ternary<k::lerp_op>(plan, x, Numbers::all(kOne), out);
 }
 void ForeachPowScalarAndTensor(Plan& plan, const aclScalar* scalar, const aclTensorList* x,
                                const aclTensorList* out) {
   const Numbers base = Numbers::all(plan, scalar, "scalar");
-  const foreach::Operands in = plan.inputs(x, "x");
-  foreach
-    ::with_number<k::pow_op>(plan, in, base, plan.outputs(out, "out"), true);
+  const lists::Operands in = plan.inputs(x, "x");
+  lists::with_number<k::pow_op>(plan, in, base, plan.outputs(out, "out"), true);
 }
 
 }  // namespace softnpu::ops

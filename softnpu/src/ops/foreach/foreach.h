@@ -6,7 +6,7 @@
 #include "ops/common/shapes.h"
 #include "ops/common/shorthand.h"
 
-namespace softnpu::ops::foreach {
+namespace softnpu::ops::lists {
 
 using Operands = std::vector<Operand>;
 
@@ -206,4 +206,4 @@ void ternary(Plan& plan, const Three& x, const Numbers& numbers, const aclTensor
   });
 }
 
-}  // namespace softnpu::ops::foreach
+}  // namespace softnpu::ops::lists

@@ -11,8 +11,7 @@ namespace softnpu::ops {
 
 #define FOREACH_UNARY(NAME, FUNCTOR)                                        \
   void NAME(Plan& plan, const aclTensorList* x, const aclTensorList* out) { \
-    foreach                                                                 \
-      ::unary<k::FUNCTOR>(plan, x, out);                                    \
+    lists::unary<k::FUNCTOR>(plan, x, out);                                 \
   }
 FOREACH_UNARY(ForeachAbs, abs_op)
 FOREACH_UNARY(ForeachAcos, acos_op)
@@ -39,26 +38,19 @@ FOREACH_UNARY(ForeachTan, tan_op)
 FOREACH_UNARY(ForeachTanh, tanh_op)
 #undef FOREACH_UNARY
 
-void ForeachACosInplace(Plan& plan, const aclTensorList* x) {
-  foreach
-    ::unary<k::acos_op>(plan, x, nullptr);
-}
-void ForeachLogInplace(Plan& plan, const aclTensorList* x) {
-  foreach
-    ::unary<k::log_op>(plan, x, nullptr);
-}
+void ForeachACosInplace(Plan& plan, const aclTensorList* x) { lists::unary<k::acos_op>(plan, x, nullptr); }
+void ForeachLogInplace(Plan& plan, const aclTensorList* x) { lists::unary<k::log_op>(plan, x, nullptr); }
 
 void ForeachZeroInplace(Plan& plan, const aclTensorList* x) {
-  const foreach::Operands to = plan.outputs(x, "x");
+  const lists::Operands to = plan.outputs(x, "x");
   plan.run([to](const aclOpExecutor& e) {
     for (const Operand& tensor : to) k::fill(tensor.view(e), Scalar(int64_t(0)));
   });
 }
 
 void ForeachCopy(Plan& plan, const aclTensorList* x, const aclTensorList* out) {
-  const foreach::Operands in = plan.inputs(x, "x"), to = plan.outputs(out, "out");
-  foreach
-    ::require_length(plan, to.size(), "out", in.size());
+  const lists::Operands in = plan.inputs(x, "x"), to = plan.outputs(out, "out");
+  lists::require_length(plan, to.size(), "out", in.size());
   for (size_t i = 0; i < in.size(); ++i) plan.require_broadcast(in[i], "x", to[i]);
   plan.run([in, to](const aclOpExecutor& e) {
     for (size_t i = 0; i < in.size(); ++i) k::copy(in[i].view(e), to[i].view(e));
@@ -66,12 +58,10 @@ void ForeachCopy(Plan& plan, const aclTensorList* x, const aclTensorList* out) {
 }
 
 void ForeachNorm(Plan& plan, const aclTensorList* x, const aclScalar* scalar, const aclTensorList* out) {
-  const foreach::Operands in = plan.inputs(x, "x");
+  const lists::Operands in = plan.inputs(x, "x");
   const double order = plan.scalar(scalar, "scalar").to<double>();
-  foreach
-    ::Operands to = plan.outputs(out, "out");
-  foreach
-    ::require_length(plan, to.size(), "out", in.size());
+  lists::Operands to = plan.outputs(out, "out");
+  lists::require_length(plan, to.size(), "out", in.size());
   for (size_t i = 0; i < in.size(); ++i) {
     plan.require_dtype(in[i], "x", domains::inexact);
     plan.require_dtype(to[i], "out", domains::floating);
@@ -103,10 +93,8 @@ Rounding rounding_of(int64_t mode) {
   }
 }
 
-void round_off(Plan& plan, const foreach::Operands& in, const foreach::Numbers& mode,
-               const foreach::Operands& to) {
-  foreach
-    ::require_length(plan, to.size(), "out", in.size());
+void round_off(Plan& plan, const lists::Operands& in, const lists::Numbers& mode, const lists::Operands& to) {
+  lists::require_length(plan, to.size(), "out", in.size());
   for (size_t i = 0; i < in.size(); ++i) {
     plan.require_dtype(in[i], "x", domains::floating);
     plan.require_same_dtype(to[i], "out", in[i], "x");
@@ -122,16 +110,16 @@ void round_off(Plan& plan, const foreach::Operands& in, const foreach::Numbers& 
 
 void ForeachRoundOffNumber(Plan& plan, const aclTensorList* x, const aclTensor* roundMode,
                            const aclTensorList* out) {
-  const foreach::Operands in = plan.inputs(x, "x");
-  const foreach::Numbers mode = foreach::Numbers::all(plan, roundMode, "roundMode");
+  const lists::Operands in = plan.inputs(x, "x");
+  const lists::Numbers mode = lists::Numbers::all(plan, roundMode, "roundMode");
   round_off(plan, in, mode, plan.outputs(out, "out"));
 }
 void ForeachRoundOffNumberV2(Plan& plan, const aclTensorList* x, const aclScalar* roundMode,
                              aclTensorList* out) {
-  const foreach::Operands in = plan.inputs(x, "x");
+  const lists::Operands in = plan.inputs(x, "x");
   const Scalar mode = plan.scalar(roundMode, "roundMode");
   rounding_of(mode.to<int64_t>());  // refuses an unknown one while the caller can still be told
-  round_off(plan, in, foreach::Numbers::all(mode), plan.outputs(out, "out"));
+  round_off(plan, in, lists::Numbers::all(mode), plan.outputs(out, "out"));
 }
 
 }  // namespace softnpu::ops
