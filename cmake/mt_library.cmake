@@ -13,7 +13,8 @@
 function(mt_library name)
   cmake_parse_arguments(ARG "" "DIR" "USES;GENERATED;PRECOMPILED;LINKS" ${ARGN})
 
-  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/csrc/${ARG_DIR}/*.cpp")
+  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/csrc/${ARG_DIR}/*.cpp"
+    "${PROJECT_SOURCE_DIR}/csrc/${ARG_DIR}/*/*.cpp")
   foreach(folder IN LISTS ARG_GENERATED)
     file(GLOB generated_sources "${PROJECT_BINARY_DIR}/generated/${folder}/*.cpp")
     list(APPEND sources ${generated_sources})

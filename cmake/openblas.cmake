@@ -1,6 +1,6 @@
 # Finds OpenBLAS: the pip package scipy-openblas32 first, because it is there wherever the wheel is installed, else
 # the system's. Makes the target mt_openblas. The pip package's functions begin with "scipy_" (scipy_cblas_sgemm);
-# MT_BLAS_PLAIN_NAMES tells csrc/kernels/blas.cpp that the system's do not.
+# MT_BLAS_PLAIN_NAMES tells csrc/kernels/openblas/blas.cpp that the system's do not.
 # See docs/decisions/0003-openblas-from-pip.md.
 
 add_library(mt_openblas INTERFACE)

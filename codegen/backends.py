@@ -13,7 +13,7 @@ def kernel_instantiations(rows: list[Row], family: type[Templated]) -> str:
     functors = sorted({r.cpu for r in rows if type(r) is family and r.cpu})
     return "\n".join([
         BANNER,
-        '#include "kernels/functors.h"',
+        '#include "kernels/elementwise/functors.h"',
         f'#include "kernels/{family.loop}"\n',
         "namespace mt::kernels {\n",
         *[f"template void {family.family}<{functor}>{family.loop_parameters};" for functor in functors],
@@ -71,9 +71,9 @@ def cpu_source(rows: list[Row], area: str) -> str:
         '#include "generated/cpu/kernels.h"',
         f'#include "generated/ops/{area}_tables.h"',
         '#include "infer/infer.h"',
-        '#include "kernels/elementwise.h"',
-        '#include "kernels/functors.h"',
-        '#include "kernels/reduce.h"\n',
+        '#include "kernels/elementwise/elementwise.h"',
+        '#include "kernels/elementwise/functors.h"',
+        '#include "kernels/reduce/reduce.h"\n',
         "namespace mt::cpu {",
         "namespace {\n",
         *[_cpu_function(r) for r in own],

@@ -51,9 +51,7 @@ class Formula:
 @functools.cache
 def vendor_operators() -> dict[str, list[str]]:
     """ACLNN operators and their parameters ("const aclTensor* self"), without the two that all of them have."""
-    operators: dict[str, list[str]] = json.loads((ROOT / "softnpu/abi/operators.json").read_text())[
-        "two_phase"
-    ]
+    operators: dict[str, list[str]] = json.loads((ROOT / "abi/operators.json").read_text())["two_phase"]
     return operators
 
 
@@ -85,7 +83,7 @@ def _vendor_call(entry: Entry, text: Text, schema: Schema) -> VendorCall:
             )
     parameters = vendor_operators().get(function)
     if parameters is None:
-        entry.fail(f"softnpu/abi/operators.json has no operator {function}", text)
+        entry.fail(f"abi/operators.json has no operator {function}", text)
     if len(parameters) != len(arguments):
         entry.fail(
             f"{function} takes {len(parameters)} arguments ({', '.join(parameters)}), "

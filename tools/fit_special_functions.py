@@ -1,9 +1,9 @@
-"""Chebyshev coefficients of the special functions: writes csrc/kernels/special_coefficients.h.
+"""Chebyshev coefficients of the special functions: writes csrc/kernels/special/coefficients.h.
 
 Each entry is a smooth function of t in [-1, 1], sampled with 60 digits at Chebyshev points; coefficients
 below the last place of a double are dropped. Needs mpmath:
 
-    python tools/fit_special_functions.py > csrc/kernels/special_coefficients.h
+    python tools/fit_special_functions.py > csrc/kernels/special/coefficients.h
 """
 
 from __future__ import annotations

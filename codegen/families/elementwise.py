@@ -71,7 +71,7 @@ class Templated(Fresh):
 @dataclass(frozen=True, kw_only=True)
 class Elementwise(Templated):
     default_variants = ("function", "method", "inplace", "out")
-    loop = "elementwise_impl.h"
+    loop = "elementwise/elementwise_impl.h"
     operands: ClassVar[int]
 
     def _numbers(self) -> list[str]:

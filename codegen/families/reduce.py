@@ -15,7 +15,7 @@ class Reduce(Templated):
     optional = ("npu", "dtype", "check", "grad")
     default_variants = ("function", "method", "out")
     dtypes = ("same", "sum", "floating", "bool")
-    loop = "reduce_impl.h"
+    loop = "reduce/reduce_impl.h"
     loop_parameters = "(const View&, const View&)"
 
     @classmethod

@@ -1,5 +1,5 @@
 // Sixteen-bit floating point: storage types that convert to and from float.
-// Arithmetic happens in float (see `compute_t` in kernels/types.h), so none is defined here.
+// Arithmetic happens in float (see `compute_t` in kernels/common/types.h), so none is defined here.
 #pragma once
 
 #include <bit>

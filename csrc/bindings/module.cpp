@@ -10,7 +10,7 @@
 #include "core/host_memory.h"
 #include "core/warn.h"
 #include "infer/infer.h"
-#include "kernels/parallel.h"
+#include "kernels/common/parallel.h"
 
 namespace nb = nanobind;
 

@@ -95,7 +95,7 @@ def test_a_derivative_that_does_not_fit_its_schema_is_named_with_its_own_line(tm
             "aclnnAdd is given 'othre', which is no argument, result or number; ",
         ),
         ("aclnnAdd(self, other, out)", "aclnnAdd takes 4 arguments (const aclTensor* self, "),
-        ("aclnnAddd(self, other, alpha, out)", "softnpu/abi/operators.json has no operator aclnnAddd"),
+        ("aclnnAddd(self, other, alpha, out)", "abi/operators.json has no operator aclnnAddd"),
         ("aclnnAdd", "'aclnnAdd': wanted a call such as aclnnAdd(self, other, alpha, out)"),
         ("{composite: add}", "npu: wanted an ACLNN call, {kernel: name} or {substitute: name}"),
         ("{kernel: a, substitute: b}", "npu: wanted an ACLNN call, {kernel: name} or {substitute: name}"),

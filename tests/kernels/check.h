@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "kernels/view.h"
+#include "kernels/common/view.h"
 
 struct TestCase {
   const char* sentence;

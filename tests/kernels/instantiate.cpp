@@ -1,6 +1,6 @@
 // Kernels the tests call that no row of the operator table asks for.
-#include "kernels/elementwise_impl.h"
-#include "kernels/functors.h"
+#include "kernels/elementwise/elementwise_impl.h"
+#include "kernels/elementwise/functors.h"
 
 namespace mt::kernels {
 

@@ -1,5 +1,5 @@
 #include "check.h"
-#include "kernels/copy.h"
+#include "kernels/common/copy.h"
 
 using namespace mt;
 using namespace mt::kernels;

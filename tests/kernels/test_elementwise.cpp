@@ -1,8 +1,8 @@
 #include <limits>
 
 #include "check.h"
-#include "kernels/elementwise.h"
-#include "kernels/functors.h"
+#include "kernels/elementwise/elementwise.h"
+#include "kernels/elementwise/functors.h"
 
 using namespace mt;
 using namespace mt::kernels;

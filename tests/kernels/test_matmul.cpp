@@ -1,7 +1,7 @@
 #include "check.h"
-#include "kernels/matmul.h"
-#include "kernels/parallel.h"
-#include "kernels/types.h"
+#include "kernels/common/parallel.h"
+#include "kernels/common/types.h"
+#include "kernels/matmul/matmul.h"
 
 using namespace mt;
 using namespace mt::kernels;

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "check.h"
-#include "kernels/parallel.h"
+#include "kernels/common/parallel.h"
 
 using namespace mt::kernels;
 

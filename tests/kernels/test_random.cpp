@@ -1,8 +1,8 @@
 #include <cstring>
 
 #include "check.h"
-#include "kernels/random.h"
-#include "kernels/types.h"
+#include "kernels/common/types.h"
+#include "kernels/random/random.h"
 #include "torch_values.h"
 
 using namespace mt;

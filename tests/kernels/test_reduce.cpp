@@ -1,6 +1,6 @@
 #include "check.h"
-#include "kernels/functors.h"
-#include "kernels/reduce.h"
+#include "kernels/elementwise/functors.h"
+#include "kernels/reduce/reduce.h"
 
 using namespace mt;
 using namespace mt::kernels;

@@ -18,7 +18,7 @@ sys.path.insert(0, str(SOFTNPU / "python"))
 
 from acl import _signatures  # noqa: E402
 
-HCCL = json.loads((ROOT / "softnpu" / "abi" / "hccl.json").read_text())
+HCCL = json.loads((ROOT / "abi" / "hccl.json").read_text())
 CODES = HCCL["enums"]["HcclResult"]
 TYPES = {
     "int8": "INT8", "int16": "INT16", "int32": "INT32", "int64": "INT64", "uint8": "UINT8",

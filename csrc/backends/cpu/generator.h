@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/generator.h"
-#include "kernels/mt19937.h"
+#include "kernels/random/mt19937.h"
 
 namespace mt::cpu {
 

@@ -2,12 +2,12 @@
 #include "generated/cpu/kernels.h"
 #include "backends/cpu/view.h"
 #include "core/views.h"
-#include "kernels/creation.h"
-#include "kernels/elementwise.h"
-#include "kernels/loss.h"
-#include "kernels/matmul.h"
-#include "kernels/reduce.h"
-#include "kernels/softmax.h"
+#include "kernels/creation/creation.h"
+#include "kernels/elementwise/elementwise.h"
+#include "kernels/loss/nll.h"
+#include "kernels/matmul/matmul.h"
+#include "kernels/reduce/reduce.h"
+#include "kernels/softmax/softmax.h"
 
 namespace mt::cpu {
 namespace {

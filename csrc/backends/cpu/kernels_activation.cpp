@@ -5,8 +5,8 @@
 #include "base/limits.h"
 #include "generated/cpu/kernels.h"
 #include "infer/infer.h"
-#include "kernels/elementwise.h"
-#include "kernels/functors.h"
+#include "kernels/elementwise/elementwise.h"
+#include "kernels/elementwise/functors.h"
 
 namespace mt::cpu {
 

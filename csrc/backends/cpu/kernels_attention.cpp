@@ -4,7 +4,7 @@
 #include "backends/cpu/view.h"
 #include "core/views.h"
 #include "generated/cpu/kernels.h"
-#include "kernels/attention.h"
+#include "kernels/attention/attention.h"
 
 namespace mt::cpu {
 namespace {

@@ -4,7 +4,7 @@
 #include "backends/cpu/view.h"
 #include "core/views.h"
 #include "generated/cpu/kernels.h"
-#include "kernels/fft.h"
+#include "kernels/fft/fft.h"
 
 namespace mt::cpu {
 namespace {

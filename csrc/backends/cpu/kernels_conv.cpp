@@ -1,7 +1,7 @@
 // Convolution on the CPU: tensors of one to three spatial dimensions seen with three.
 #include "backends/cpu/view.h"
 #include "generated/cpu/kernels.h"
-#include "kernels/conv.h"
+#include "kernels/conv/conv.h"
 
 namespace mt::cpu {
 namespace {

@@ -2,8 +2,8 @@
 #include "backends/cpu/view.h"
 #include "core/views.h"
 #include "generated/cpu/kernels.h"
-#include "kernels/ctc.h"
-#include "kernels/distance.h"
+#include "kernels/distance/distance.h"
+#include "kernels/loss/ctc.h"
 
 namespace mt::cpu {
 namespace {

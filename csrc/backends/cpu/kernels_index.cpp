@@ -1,11 +1,11 @@
-// Indexing, gathering and scattering: operands brought into the shape the loops of kernels/indexed.h walk.
+// Indexing, gathering and scattering: operands brought into the shape the loops of kernels/index/indexed.h walk.
 #include "backends/cpu/view.h"
 #include "core/views.h"
 #include "generated/cpu/kernels.h"
 #include "infer/infer.h"
-#include "kernels/elementwise.h"
-#include "kernels/functors.h"
-#include "kernels/indexed_reduce.h"
+#include "kernels/elementwise/elementwise.h"
+#include "kernels/elementwise/functors.h"
+#include "kernels/index/indexed_reduce.h"
 
 namespace mt::cpu {
 namespace {

@@ -3,8 +3,8 @@
 #include "core/views.h"
 #include "generated/cpu/kernels.h"
 #include "infer/infer.h"
-#include "kernels/linalg.h"
-#include "kernels/matmul.h"
+#include "kernels/linalg/linalg.h"
+#include "kernels/matmul/matmul.h"
 
 namespace mt::cpu {
 namespace {

@@ -1,7 +1,7 @@
 // Layer, group and batch normalisation on the CPU.
 #include "backends/cpu/optional_view.h"
 #include "generated/cpu/kernels.h"
-#include "kernels/normalize.h"
+#include "kernels/normalization/normalization.h"
 
 namespace mt::cpu {
 namespace {

@@ -1,10 +1,10 @@
-// Steps of optimizers and the scale of mixed-precision training: kernels/optimizer.h on tensors.
+// Steps of optimizers and the scale of mixed-precision training: kernels/optimizer/optimizer.h on tensors.
 #include <cmath>
 
 #include "backends/cpu/view.h"
 #include "core/host_lock.h"
 #include "generated/cpu/kernels.h"
-#include "kernels/optimizer.h"
+#include "kernels/optimizer/optimizer.h"
 
 namespace mt::cpu {
 namespace {

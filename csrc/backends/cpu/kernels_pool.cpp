@@ -2,9 +2,9 @@
 #include "backends/cpu/view.h"
 #include "generated/cpu/kernels.h"
 #include "infer/infer.h"
-#include "kernels/grid_sample.h"
-#include "kernels/pool_max.h"
-#include "kernels/resample.h"
+#include "kernels/pool/max.h"
+#include "kernels/resample/grid_sample.h"
+#include "kernels/resample/resample.h"
 
 namespace mt::cpu {
 namespace {

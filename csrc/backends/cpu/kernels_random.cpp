@@ -3,8 +3,8 @@
 #include "backends/cpu/view.h"
 #include "core/views.h"
 #include "generated/cpu/kernels.h"
-#include "kernels/distributions.h"
-#include "kernels/random.h"
+#include "kernels/random/distributions.h"
+#include "kernels/random/random.h"
 
 namespace mt::cpu {
 namespace {

@@ -1,5 +1,5 @@
 // Layers of recurrent networks on the CPU.
-#include "kernels/recurrent.h"
+#include "kernels/recurrent/recurrent.h"
 
 #include "backends/cpu/optional_view.h"
 #include "generated/cpu/kernels.h"

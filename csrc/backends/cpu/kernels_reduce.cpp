@@ -3,12 +3,12 @@
 #include "core/views.h"
 #include "generated/cpu/kernels.h"
 #include "infer/infer.h"
-#include "kernels/cumulative.h"
-#include "kernels/elementwise_impl.h"
-#include "kernels/functors.h"
-#include "kernels/moments.h"
-#include "kernels/norms.h"
-#include "kernels/reduce_impl.h"
+#include "kernels/cumulative/cumulative.h"
+#include "kernels/elementwise/elementwise_impl.h"
+#include "kernels/elementwise/functors.h"
+#include "kernels/reduce/norms.h"
+#include "kernels/reduce/reduce_impl.h"
+#include "kernels/statistics/moments.h"
 
 namespace mt::cpu {
 namespace {

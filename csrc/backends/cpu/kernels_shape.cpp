@@ -5,9 +5,9 @@
 #include "core/views.h"
 #include "generated/cpu/kernels.h"
 #include "infer/infer.h"
-#include "kernels/accumulate.h"
-#include "kernels/edges.h"
-#include "kernels/triangle.h"
+#include "kernels/common/accumulate.h"
+#include "kernels/padding/edges.h"
+#include "kernels/shape/triangle.h"
 
 namespace mt::cpu {
 namespace {

@@ -2,7 +2,7 @@
 #include "backends/cpu/view.h"
 #include "core/views.h"
 #include "generated/cpu/kernels.h"
-#include "kernels/sort.h"
+#include "kernels/sort/sort.h"
 
 namespace mt::cpu {
 namespace {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "core/dispatch.h"
-#include "kernels/copy.h"
-#include "kernels/view.h"
+#include "kernels/common/copy.h"
+#include "kernels/common/view.h"
 
 namespace mt::cpu {
 

@@ -1,8 +1,8 @@
 #include "hccl/element.h"
 
 #include "hccl/failure.h"
-#include "kernels/elementwise.h"
-#include "kernels/functors.h"
+#include "kernels/elementwise/elementwise.h"
+#include "kernels/elementwise/functors.h"
 
 namespace softnpu::hccl {
 namespace {

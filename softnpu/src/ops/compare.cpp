@@ -1,8 +1,8 @@
 // Comparisons with more than an answer per element: closeness, equality of tensors, membership.
-#include "kernels/copy.h"
-#include "kernels/temporary.h"
+#include "kernels/common/copy.h"
+#include "kernels/common/temporary.h"
 #include "op_plans.h"
-#include "ops/shorthand.h"
+#include "ops/common/shorthand.h"
 
 namespace softnpu::ops {
 

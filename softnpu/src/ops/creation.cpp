@@ -1,13 +1,12 @@
-// Tensors from numbers, diagonals, and the parts of complex numbers.
-#include "kernels/creation.h"
+// Tensors made of numbers, and diagonals filled with one.
+#include "kernels/creation/creation.h"
 
 #include <cmath>
 
-#include "kernels/complex_parts.h"
-#include "kernels/copy.h"
-#include "kernels/temporary.h"
+#include "kernels/common/copy.h"
+#include "kernels/common/temporary.h"
 #include "op_plans.h"
-#include "ops/shorthand.h"
+#include "ops/common/shorthand.h"
 
 namespace softnpu::ops {
 
@@ -23,29 +22,33 @@ Operand diagonal_of(const Operand& matrix, int64_t length) {
   return seen;
 }
 
-// The real (0) or imaginary (1) parts of a complex tensor, as real numbers.
-Operand part_of(const Operand& complex, int part) {
-  Operand seen = complex;
-  seen.dtype = complex.dtype == DType::complex64 ? DType::float32 : DType::float64;
-  for (int i = 0; i < complex.ndim; ++i) seen.strides[i] *= 2;
-  seen.offset += part * int64_t(mt::itemsize(seen.dtype));
-  return seen;
-}
-
 void require_vector(const Plan& plan, const Operand& out, int64_t steps) {
   if (steps < 0) plan.invalid("steps is ", steps, ", wanted at least 0");
   plan.require_shape(out, "out", {steps});
 }
 
-void real_parts(Plan& plan, const aclTensor* self, const aclTensor* out) {
-  const Operand in = plan.input(self, "self"), to = plan.output(out, "out");
-  plan.require_same_shape(in, "self", to, "out");
-  const Operand real = mt::is_complex(in.dtype) ? part_of(in, 0) : in;
-  plan.require_same_dtype(to, "out", real, "the real part of self");
-  plan.run([real, to](const aclOpExecutor& e) { k::copy(real.view(e), to.view(e)); });
-}
-
 }  // namespace
+
+void Arange(Plan& plan, const aclScalar* start, const aclScalar* end, const aclScalar* step, aclTensor* out) {
+  const Scalar first = plan.scalar(start, "start"), last = plan.scalar(end, "end"),
+               by = plan.scalar(step, "step");
+  const Operand to = plan.output(out, "out");
+  plan.require_ndim(to, "out", 1);
+  plan.require_dtype(to, "out", domains::every_numeric);
+  if (by.equals(0)) plan.invalid("step is 0");
+  const bool whole = first.is_integral() && last.is_integral() && by.is_integral();
+  int64_t count;
+  if (whole) {
+    const int64_t distance = last.to<int64_t>() - first.to<int64_t>(), width = by.to<int64_t>();
+    count = distance / width + (distance % width != 0);
+  } else {
+    count = int64_t(std::ceil((last.to<double>() - first.to<double>()) / by.to<double>()));
+  }
+  if (count < 0 || to.sizes[0] != count)
+    plan.invalid("from ", first.to<double>(), " to ", last.to<double>(), " in steps of ", by.to<double>(),
+                 " are ", count, " values, but 'out' has ", to.sizes[0]);
+  plan.run([to, first, by](const aclOpExecutor& e) { k::arange(to.view(e), first, by); });
+}
 
 void Range(Plan& plan, const aclScalar* start, const aclScalar* end, const aclScalar* step, aclTensor* out) {
   const Scalar first = plan.scalar(start, "start"), last = plan.scalar(end, "end"),
@@ -116,48 +119,6 @@ void InplaceFillDiagonal(Plan& plan, aclTensor* selfRef, const aclScalar* fillVa
   plan.run([diagonals, value](const aclOpExecutor& e) {
     for (const Operand& diagonal : diagonals) k::fill(diagonal.view(e), value);
   });
-}
-
-void Complex(Plan& plan, const aclTensor* real, const aclTensor* imag, aclTensor* out) {
-  const Operand a = plan.input(real, "real"), b = plan.input(imag, "imag"), to = plan.output(out, "out");
-  plan.require_dtype(to, "out", domains::complex);
-  plan.require_dtype(a, "real", domains::floating);
-  plan.require_same_dtype(b, "imag", a, "real");
-  plan.require_broadcast(a, "real", to);
-  plan.require_broadcast(b, "imag", to);
-  const Operand first = part_of(to, 0), second = part_of(to, 1);
-  plan.run([=](const aclOpExecutor& e) {
-    k::copy(a.view(e), first.view(e));
-    k::copy(b.view(e), second.view(e));
-  });
-}
-
-void Polar(Plan& plan, const aclTensor* input, const aclTensor* angle, aclTensor* out) {
-  const Operand size = plan.input(input, "input"), turn = plan.input(angle, "angle"),
-                to = plan.output(out, "out");
-  plan.require_dtype(to, "out", domains::complex);
-  plan.require_dtype(size, "input", domains::floating);
-  plan.require_same_dtype(turn, "angle", size, "input");
-  plan.require_broadcast(size, "input", to);
-  plan.require_broadcast(turn, "angle", to);
-  const Operand first = part_of(to, 0), second = part_of(to, 1);
-  plan.run([=](const aclOpExecutor& e) {
-    const View real = first.view(e), imaginary = second.view(e), radius = size.view(e), phase = turn.view(e);
-    k::unary<k::cos_op>(phase, real);
-    k::binary<k::mul_op>(radius, real, real, real.dtype);
-    k::unary<k::sin_op>(phase, imaginary);
-    k::binary<k::mul_op>(radius, imaginary, imaginary, imaginary.dtype);
-  });
-}
-
-void Real(Plan& plan, const aclTensor* self, aclTensor* out) { real_parts(plan, self, out); }
-void RealV2(Plan& plan, const aclTensor* self, aclTensor* out) { real_parts(plan, self, out); }
-
-void TensorMove(Plan& plan, const aclTensor* x, aclTensor* y) {
-  const Operand from = plan.input(x, "x"), to = plan.output(y, "y");
-  plan.require_same_shape(from, "x", to, "y");
-  plan.require_same_dtype(from, "x", to, "y");
-  plan.run([from, to](const aclOpExecutor& e) { k::copy(from.view(e), to.view(e)); });
 }
 
 }  // namespace softnpu::ops

@@ -1,12 +1,12 @@
 // Distances between rows in the p-norm. Half types are computed in float.
-#include "kernels/distance.h"
+#include "kernels/distance/distance.h"
 
 #include <cmath>
 #include <limits>
 
 #include "op_plans.h"
-#include "ops/temporary.h"
-#include "ops/views.h"
+#include "ops/common/temporary.h"
+#include "ops/common/views.h"
 
 namespace softnpu::ops {
 

@@ -1,12 +1,12 @@
 // Dropout: the masks, and what they do.
-#include "kernels/dropout.h"
+#include "kernels/dropout/dropout.h"
 
-#include "kernels/elementwise.h"
-#include "kernels/functors.h"
-#include "kernels/random.h"
+#include "kernels/elementwise/elementwise.h"
+#include "kernels/elementwise/functors.h"
+#include "kernels/random/random.h"
 #include "op_plans.h"
-#include "ops/arguments.h"
-#include "ops/random_key.h"
+#include "ops/common/arguments.h"
+#include "ops/common/random_key.h"
 
 namespace softnpu::ops {
 

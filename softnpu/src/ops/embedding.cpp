@@ -1,10 +1,10 @@
 // Lookups in tables, their gradients, and bags of rows.
-#include "kernels/embedding.h"
+#include "kernels/embedding/embedding.h"
 
-#include "kernels/indexed.h"
-#include "kernels/renorm.h"
+#include "kernels/index/indexed.h"
+#include "kernels/reduce/renorm.h"
 #include "op_plans.h"
-#include "ops/arguments.h"
+#include "ops/common/arguments.h"
 
 namespace softnpu::ops {
 

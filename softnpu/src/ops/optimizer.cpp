@@ -1,12 +1,12 @@
 // Steps of optimizers in one pass over a parameter and its state, and the scale of mixed-precision training.
-#include "kernels/optimizer.h"
+#include "kernels/optimizer/optimizer.h"
 
 #include <cmath>
 
-#include "kernels/copy.h"
+#include "kernels/common/copy.h"
 #include "op_plans.h"
-#include "ops/elements.h"
-#include "ops/foreach.h"
+#include "ops/common/elements.h"
+#include "ops/foreach/foreach.h"
 
 namespace softnpu::ops {
 
@@ -63,23 +63,17 @@ void fused_adam(Plan& plan, const aclTensorList* params, const aclTensorList* gr
                 const aclTensorList* means, const aclTensorList* squares, const aclTensorList* largest,
                 const aclTensorList* steps, const aclTensor* grad_scale, const aclTensor* found_inf,
                 k::AdamStep rule, bool amsgrad) {
-  const foreach::Operands p = plan.outputs(params, "paramsRef"), g = plan.outputs(grads, "grads"),
-                          m = plan.outputs(means, "expAvgsRef"), v = plan.outputs(squares, "expAvgSqsRef");
-  const foreach::Operands top = amsgrad ? plan.outputs(largest, "maxExpAvgSqsRef") : foreach::Operands();
-  const foreach::Operands t = plan.inputs(steps, "stateSteps");
+  const lists::Operands p = plan.outputs(params, "paramsRef"), g = plan.outputs(grads, "grads"),
+                        m = plan.outputs(means, "expAvgsRef"), v = plan.outputs(squares, "expAvgSqsRef");
+  const lists::Operands top = amsgrad ? plan.outputs(largest, "maxExpAvgSqsRef") : lists::Operands();
+  const lists::Operands t = plan.inputs(steps, "stateSteps");
   const std::optional<Operand> scale = plan.optional_input(grad_scale, "gradScaleOptional"),
                                inf = plan.optional_input(found_inf, "foundInfOptional");
-  foreach
-    ::require_length(plan, g.size(), "grads", p.size());
-  foreach
-    ::require_length(plan, m.size(), "expAvgsRef", p.size());
-  foreach
-    ::require_length(plan, v.size(), "expAvgSqsRef", p.size());
-  foreach
-    ::require_length(plan, t.size(), "stateSteps", p.size());
-  if (amsgrad)
-    foreach
-      ::require_length(plan, top.size(), "maxExpAvgSqsRef", p.size());
+  lists::require_length(plan, g.size(), "grads", p.size());
+  lists::require_length(plan, m.size(), "expAvgsRef", p.size());
+  lists::require_length(plan, v.size(), "expAvgSqsRef", p.size());
+  lists::require_length(plan, t.size(), "stateSteps", p.size());
+  if (amsgrad) lists::require_length(plan, top.size(), "maxExpAvgSqsRef", p.size());
   std::vector<AdamState> states;
   for (size_t i = 0; i < p.size(); ++i) {
     states.push_back({p[i], m[i], v[i], amsgrad ? std::optional(top[i]) : std::nullopt, g[i]});
@@ -205,18 +199,15 @@ void FusedSgd(Plan& plan, const aclTensorList* paramsRef, const aclTensorList* g
               const aclTensorList* momentumBufferListOptionalRef, const aclTensor* gradScaleOptional,
               float weightDecay, float momentum, float lr, float dampening, bool nesterov, bool maximize,
               bool isFirstStep) {
-  const foreach::Operands p = plan.outputs(paramsRef, "paramsRef"), g = plan.outputs(gradsRef, "gradsRef");
+  const lists::Operands p = plan.outputs(paramsRef, "paramsRef"), g = plan.outputs(gradsRef, "gradsRef");
   const bool with_momentum =
       momentumBufferListOptionalRef != nullptr && !momentumBufferListOptionalRef->values.empty();
-  const foreach::Operands buffers =
+  const lists::Operands buffers =
       with_momentum ? plan.outputs(momentumBufferListOptionalRef, "momentumBufferListOptionalRef")
-                    : foreach::Operands();
+                    : lists::Operands();
   const std::optional<Operand> scale = plan.optional_input(gradScaleOptional, "gradScaleOptional");
-  foreach
-    ::require_length(plan, g.size(), "gradsRef", p.size());
-  if (with_momentum)
-    foreach
-      ::require_length(plan, buffers.size(), "momentumBufferListOptionalRef", p.size());
+  lists::require_length(plan, g.size(), "gradsRef", p.size());
+  if (with_momentum) lists::require_length(plan, buffers.size(), "momentumBufferListOptionalRef", p.size());
   for (size_t i = 0; i < p.size(); ++i) {
     plan.require_dtype(p[i], "paramsRef", domains::floating);
     require_like(plan, g[i], "gradsRef", p[i]);
@@ -277,6 +268,24 @@ void AmpUpdateScale(Plan& plan, const aclTensor* currentScale, const aclTensor* 
                          growthFactor, backoffFactor, growthInterval);
     k::fill(new_scale.view(e), Scalar(made.scale));
     k::fill(new_tracker.view(e), Scalar(made.successes));
+  });
+}
+
+// Gradients times invScale; foundInf becomes 1 where one of them is not finite, and else keeps its value.
+void ForeachNonFiniteCheckAndUnscale(Plan& plan, const aclTensorList* scaledGrads, const aclTensor* foundInf,
+                                     const aclTensor* invScale) {
+  const lists::Operands grads = plan.outputs(scaledGrads, "scaledGrads");
+  const Operand found = plan.output(foundInf, "foundInf"), factor = plan.input(invScale, "invScale");
+  for (const Operand& grad : grads) plan.require_dtype(grad, "scaledGrads", domains::floating);
+  plan.require_dtype(found, "foundInf", domains::floating);
+  plan.require_dtype(factor, "invScale", domains::floating);
+  if (found.numel() != 1 || factor.numel() != 1)
+    plan.invalid("'foundInf' and 'invScale' have shapes ", shape_text(found), " and ", shape_text(factor),
+                 ", wanted one element each");
+  plan.run([=](const aclOpExecutor& e) {
+    std::vector<View> values;
+    for (const Operand& grad : grads) values.push_back(grad.view(e));
+    if (k::unscale(values, element(factor.view(e), 0).to<double>())) k::fill(found.view(e), Scalar(1.0));
   });
 }
 

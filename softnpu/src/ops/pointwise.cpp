@@ -1,10 +1,10 @@
 // Elementwise arithmetic beyond the rows of the operator table: three operands, numbers on the left, rounding modes.
 #include <cmath>
 
-#include "kernels/copy.h"
-#include "kernels/temporary.h"
+#include "kernels/common/copy.h"
+#include "kernels/common/temporary.h"
 #include "op_plans.h"
-#include "ops/shorthand.h"
+#include "ops/common/shorthand.h"
 
 namespace softnpu::ops {
 
@@ -231,5 +231,30 @@ void InplaceRoundDecimals(Plan& plan, aclTensor* selfRef, int64_t decimals) {
 
 void AsinhV2(Plan& plan, const aclTensor* x, const aclTensor* out) { unary<k::asinh_op>(plan, x, out); }
 void CoshV2(Plan& plan, const aclTensor* self, aclTensor* out) { unary<k::cosh_op>(plan, self, out); }
+
+void Clamp(Plan& plan, const aclTensor* self, const aclScalar* clipValueMin, const aclScalar* clipValueMax,
+           aclTensor* out) {
+  const Operand in = plan.input(self, "self"), to = plan.output(out, "out");
+  plan.require_same_shape(in, "self", to, "out");
+  if (clipValueMin == nullptr && clipValueMax == nullptr)
+    plan.invalid("both limits are NULL, wanted at least one");
+  const bool has_low = clipValueMin != nullptr, has_high = clipValueMax != nullptr;
+  const Scalar low = has_low ? plan.scalar(clipValueMin, "clipValueMin") : Scalar(),
+               high = has_high ? plan.scalar(clipValueMax, "clipValueMax") : Scalar();
+  if (has_low) family::require_unary<k::clamp_min_op>(plan, in, "self", to, "out");
+  // The upper limit is applied to the result where there is a lower one.
+  if (has_high)
+    family::require_unary<k::clamp_max_op>(plan, has_low ? to : in, has_low ? "out" : "self", to, "out");
+  plan.run([=](const aclOpExecutor& e) {
+    const View result = to.view(e);
+    if (has_low) k::unary<k::clamp_min_op>(in.view(e), result, &low);
+    if (has_high) k::unary<k::clamp_max_op>(has_low ? result : in.view(e), result, &high);
+  });
+}
+
+void PowScalarTensor(Plan& plan, const aclScalar* self, const aclTensor* exponent, const aclTensor* out) {
+  family::binary<k::pow_op>(plan, family::Argument{self, "self"}, family::Argument{exponent, "exponent"},
+                            std::array<Scalar, 0>{}, family::Argument{out, "out"});
+}
 
 }  // namespace softnpu::ops

@@ -1,9 +1,9 @@
 // One step of a long short-term memory.
-#include "kernels/recurrent.h"
-#include "kernels/functors.h"
-#include "kernels/reduce.h"
+#include "kernels/recurrent/recurrent.h"
+#include "kernels/elementwise/functors.h"
+#include "kernels/reduce/reduce.h"
 #include "op_plans.h"
-#include "ops/arguments.h"
+#include "ops/common/arguments.h"
 
 namespace softnpu::ops {
 

@@ -1,4 +1,4 @@
-"""OpenBLAS without threads of its own: products are cut up for the pool of csrc/kernels/parallel.h."""
+"""OpenBLAS without threads of its own: products are cut up for the pool of csrc/kernels/common/parallel.h."""
 
 import contextlib
 import os

@@ -80,9 +80,6 @@ def logits(make):
     yield [x, 0.25, OUT], torch.logit(x, 0.25)
 
 
-# ---- gradients -------------------------------------------------------------------------------------
-
-
 def slope(function, grad, x):
     """The gradient that PyTorch passes on, computed in double and rounded once."""
     wide = x.detach().double().requires_grad_()
@@ -124,13 +121,6 @@ def the_gradient_of_gelu_by_either_formula(make):
             [grad, x, name, OUT],
             slope(lambda t, how=name: F.gelu(t, approximate=how), grad, x),
         )
-
-
-@case("aclnnSigmoidBackward", "aclnnTanhBackward", dtypes=FLOATS_AND_DOUBLE, tolerance=2)
-def the_gradient_from_the_result(make, operator):
-    grad, result = make(3, 4), make(3, 4, low=0.1, high=0.9)
-    rate = result * (1 - result) if "Sigmoid" in operator else 1 - result * result
-    return [grad, result, OUT], grad * rate
 
 
 @case("aclnnEluBackward", dtypes=FLOATS, tolerance=4)
@@ -187,9 +177,6 @@ def the_gradients_of_the_slopes(make):
         wide, slopes = x.double().requires_grad_(), weight.double().requires_grad_()
         F.prelu(wide, slopes).backward(grad.double())
         yield [grad, x, weight, OUT, OUT], (wide.grad.to(x.dtype), slopes.grad.to(x.dtype))
-
-
-# ---- gated units -----------------------------------------------------------------------------------
 
 
 def halves(x, dim):
@@ -285,9 +272,6 @@ def both_halves_clipped_before_one_opens_the_other(make):
 def the_gradient_of_what_exceeds_a_threshold(make):
     grad, x = make(3, 4), make(3, 4)
     return [grad, x, 0.5, OUT], torch.where(x > 0.5, grad, 0)
-
-
-# ---- random slopes ---------------------------------------------------------------------------------
 
 
 @case("aclnnRReluWithNoise", "aclnnInplaceRReluWithNoise", dtypes=FLOATS)

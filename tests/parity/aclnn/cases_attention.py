@@ -1,4 +1,4 @@
-"""Fused attention, its gradient, masked softmax and rotary embeddings."""
+"""Fused attention, its gradient, and rotary embeddings."""
 
 import math
 
@@ -281,9 +281,6 @@ def the_gradients_of_attention_of_packed_sequences(make, operator):
     )
 
 
-# ---- inference -------------------------------------------------------------------------------------
-
-
 @case("aclnnPromptFlashAttention", dtypes=FLOATS, tolerance=4)
 def attention_of_a_prompt(make):
     query, key, value = _tensors(make)
@@ -402,35 +399,6 @@ def attention_with_the_logarithm_of_its_sums(make):
     )
 
 
-# ---- softmax with masks, rotary embeddings ---------------------------------------------------------
-
-
-def _masked_softmax(x, mask):
-    return torch.softmax((x * 0.5).masked_fill(mask, -10000.0), -1)
-
-
-@case("aclnnScaledMaskedSoftmax", dtypes=FLOATS_AND_DOUBLE, tolerance=2)
-def softmax_of_scaled_scores_under_a_mask(make):
-    x, mask = make(2, 3, 4, 8), make(2, 1, 4, 8, dtype=torch.bool)
-    return [x, mask, 0.5, False, OUT], exact(_masked_softmax, x, mask, dtype=make.dtype)
-
-
-@case("aclnnScaledMaskedSoftmaxBackward", dtypes=FLOATS_AND_DOUBLE, tolerance=4)
-def the_gradient_of_softmax_of_scaled_scores_under_a_mask(make):
-    x, mask, grad = make(2, 3, 4, 8), make(2, 1, 4, 8, dtype=torch.bool), make(2, 3, 4, 8)
-    out = exact(_masked_softmax, x, mask, dtype=make.dtype)
-    (wanted,) = gradients(lambda x: _masked_softmax(x, mask), grad, x, dtype=make.dtype)
-    return [grad, out, mask, 0.5, False, OUT], wanted
-
-
-@case("aclnnMaskedSoftmaxWithRelPosBias", dtypes=FLOATS, tolerance=4)
-def softmax_of_windows_with_positions(make):
-    x, mask, bias = make(2, 3, 4, 5, 6), make(3, 5, 6), make(4, 5, 6)
-    wanted = torch.softmax(wide(x) * 0.5 + wide(mask)[:, None] + wide(bias), -1)
-    yield [x, mask, bias, 0.5, 0, OUT], wanted.to(make.dtype)
-    yield [x, None, bias, 1.0, 0, OUT], torch.softmax(wide(x) + wide(bias), -1).to(make.dtype)
-
-
 def _turned(x, mode):
     if mode == 1:
         return torch.stack((-x[..., 1::2], x[..., ::2]), -1).flatten(-2)
@@ -482,9 +450,6 @@ def query_and_key_turned_in_place(make, operator):
 def neighbours_turned_into_halves(make):
     x, cos, sin = make(2, 3, 4, 8), make(2, 1, 4, 8), make(2, 1, 4, 8)
     return [x, cos, sin, OUT], exact(lambda *t: _rotary(*t, 3), x, cos, sin, dtype=make.dtype)
-
-
-# ---- versions that only have more parameters -------------------------------------------------------
 
 
 def _filled(operator, values):

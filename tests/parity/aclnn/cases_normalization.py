@@ -168,9 +168,6 @@ def every_plane_normalised_by_itself(make):
     )
 
 
-# ---- groups ----------------------------------------------------------------------------------------
-
-
 def _group_statistics(x, groups):
     grouped = wide(x).reshape(x.shape[0], groups, -1)
     return grouped.mean(2), (grouped.var(2, unbiased=False) + EPS).rsqrt()
@@ -228,9 +225,6 @@ def the_gradients_of_group_normalisation_with_an_activation(make):
     made = gradients(swish, grad, x, w, b, dtype=make.dtype)
     mean, rstd = rounded(_group_statistics(x, 3), _statistics(make))
     return [grad, mean, rstd, x, w, b, 3, "NCHW", 2.0, True, True, OUT, OUT, OUT], made
-
-
-# ---- rows ------------------------------------------------------------------------------------------
 
 
 def _row_statistics(x):
@@ -356,17 +350,6 @@ def a_sum_and_its_rms_normalisation(make, operator):
         # The first result is the norm in single precision.
         return [x, y, w, EPS, OUT, OUT, OUT, OUT], (precise.to(_statistics(make)), out, rstd, total)
     return [x, y, w, EPS, OUT, OUT, OUT], (out, rstd, total)
-
-
-@case("aclnnRenorm", "aclnnInplaceRenorm", dtypes=FLOATS_AND_DOUBLE, tolerance=2)
-def slices_that_are_too_long_are_shortened(make, operator):
-    x = make(3, 4, 5)
-    for p in (1.0, 2.0, 3.0):
-        wanted = exact(lambda x, p=p: torch.renorm(x, p, 1, 4.0), x, dtype=make.dtype)
-        if "Inplace" in operator:
-            yield [Inplace(x), p, 1, 4.0], wanted
-        else:
-            yield [x, p, 1, 4.0, OUT], wanted
 
 
 @case("aclnnAdaLayerNorm", "aclnnAdaLayerNormV2", dtypes=FLOATS_AND_DOUBLE, tolerance=8)

@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from .harness import FLOATS_AND_DOUBLE, INTEGERS, Check, case
+from .harness import FLOATS_AND_DOUBLE, INTEGERS, OUT, Check, case
 
 DRAWS = (4096,)
 SEED, OFFSET = 20, 3
@@ -129,3 +129,23 @@ def a_shuffled_range(make):
         assert got.tolist() != list(range(50)), "nothing was shuffled"
 
     return [50, SEED, OFFSET, Check((50,), make.dtype, check)], None
+
+
+@case("aclnnApplyTopKTopP", dtypes=FLOATS_AND_DOUBLE[:3])
+def the_logits_that_sampling_considers(make):
+    logits = torch.randperm(24, generator=make.generator).view(3, 8).to(make.dtype) / 4
+    k, p = torch.tensor([3, 8, 1], dtype=torch.int32), torch.tensor([0.9, 0.5, 0.7]).to(make.dtype)
+    yield [logits, None, k, OUT], _likeliest(logits, None, k)
+    yield [logits, p, None, OUT], _likeliest(logits, p, None)
+    yield [logits, p, k, OUT], _likeliest(logits, p, k)
+
+
+def _likeliest(logits, p, k):
+    values, order = logits.float().sort(dim=-1, stable=True)
+    if k is not None:
+        values = values.masked_fill(values < values.gather(1, 8 - k.long()[:, None]), -torch.inf)
+    if p is not None:
+        gone = values.softmax(-1).cumsum(-1) <= 1 - p.float()[:, None]
+        gone[:, -1] = False
+        values = values.masked_fill(gone, -torch.inf)
+    return torch.empty_like(values).scatter_(1, order, values).to(logits)

@@ -33,6 +33,8 @@ INTEGERS = (torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64)
 NUMBERS = (*FLOATS_AND_DOUBLE, *INTEGERS)
 ALL = (*NUMBERS, torch.bool)
 COMPLEX = (torch.complex64, torch.complex128)
+EVERYTHING = (*ALL, *COMPLEX)
+EXACT = (torch.float32, torch.float64)
 
 # Every operator runs on tensors as they are usually made, and on views of larger ones.
 LAYOUTS = ("dense", "transposed", "stepped")

@@ -1,0 +1,258 @@
+// Arithmetic with PyTorch's meaning for every compute type: integers wrap, division by zero of integers is an
+// error, remainders take Python's sign, maximum and minimum propagate NaN, complex products are the plain
+// formula.
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "kernels/common/types.h"
+#include "kernels/common/vector_math.h"
+
+namespace mt::kernels::math {
+
+#define MT_INLINE [[gnu::always_inline]] inline
+
+[[noreturn]] void fail_zero_division();  // as PyTorch: RuntimeError("ZeroDivisionError")
+
+// Signed overflow is undefined in C++, and small types promote to int: unsigned arithmetic of at least 32
+// bits wraps.
+template <class T>
+using wrapping_t = std::conditional_t<(sizeof(T) <= 4), uint32_t, uint64_t>;
+
+template <class T> MT_INLINE T add(T a, T b) {
+  if constexpr (is_integer_v<T>) return T(wrapping_t<T>(a) + wrapping_t<T>(b));
+  else return T(a + b);
+}
+template <class T> MT_INLINE T sub(T a, T b) {
+  if constexpr (is_integer_v<T>) return T(wrapping_t<T>(a) - wrapping_t<T>(b));
+  else return T(a - b);
+}
+template <class T> MT_INLINE T mul(T a, T b) {
+  if constexpr (is_integer_v<T>) return T(wrapping_t<T>(a) * wrapping_t<T>(b));
+  else if constexpr (is_complex_v<T>)
+    return T(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real());
+  else return T(a * b);
+}
+template <class T> MT_INLINE T neg(T a) {
+  if constexpr (is_integer_v<T>) return T(wrapping_t<T>(0) - wrapping_t<T>(a));
+  else return -a;
+}
+
+// NaN differs from itself; integers never do, so one spelling serves all types.
+template <class T> MT_INLINE bool is_nan(T x) {
+  if constexpr (is_complex_v<T>) return x.real() != x.real() || x.imag() != x.imag();
+  else return x != x;
+}
+template <class T> MT_INLINE bool is_inf(T x) {
+  if constexpr (is_complex_v<T>) return is_inf(x.real()) || is_inf(x.imag());
+  else if constexpr (std::is_floating_point_v<T>) return std::abs(x) == std::numeric_limits<T>::infinity();
+  else return false;
+}
+
+template <class T> MT_INLINE T maximum(T a, T b) { return (a > b || is_nan(a)) ? a : b; }
+template <class T> MT_INLINE T minimum(T a, T b) { return (a < b || is_nan(a)) ? a : b; }
+template <class T> MT_INLINE T clamp_min(T x, T low) { return (x < low || is_nan(low)) ? low : x; }
+template <class T> MT_INLINE T clamp_max(T x, T high) { return (x > high || is_nan(high)) ? high : x; }
+
+template <class T> MT_INLINE T absolute(T x) {
+  if constexpr (is_complex_v<T>) return T(std::abs(x), 0);
+  else if constexpr (std::is_unsigned_v<T>) return x;  // bool included
+  else if constexpr (std::is_integral_v<T>) return x < 0 ? neg(x) : x;
+  else return std::fabs(x);
+}
+template <class T> MT_INLINE T sign(T x) {
+  if constexpr (std::is_unsigned_v<T>) return T(x != 0);
+  else return T((x > T(0)) - (x < T(0)));
+}
+template <class T> MT_INLINE T reciprocal(T x) { return T(1) / x; }
+template <class T> MT_INLINE T sqrt(T x) { return std::sqrt(x); }
+template <class T> MT_INLINE T rsqrt(T x) { return T(1) / std::sqrt(x); }
+
+// Rounding leaves integers as they are; rint rounds half to even.
+#define MT_ROUNDING(name, function)                \
+  template <class T> MT_INLINE T name(T x) {       \
+    if constexpr (std::is_integral_v<T>) return x; \
+    else return function(x);                       \
+  }
+MT_ROUNDING(floor, std::floor)
+MT_ROUNDING(ceil, std::ceil)
+MT_ROUNDING(round_even, std::rint)
+MT_ROUNDING(trunc, std::trunc)
+#undef MT_ROUNDING
+
+// The smallest integer divided by -1 overflows (and traps on x86), so -1 is handled as a negation.
+template <class T> MT_INLINE T truncating_divide(T a, T b) {
+  if (b == 0) [[unlikely]]
+    fail_zero_division();
+  if constexpr (std::is_signed_v<T>) {
+    if (b == T(-1)) return neg(a);
+  }
+  return T(a / b);
+}
+template <class T> MT_INLINE T fmod(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    if (b == 0) [[unlikely]]
+      fail_zero_division();
+    if constexpr (std::is_signed_v<T>) {
+      if (b == T(-1)) return T(0);
+    }
+    return T(a % b);
+  } else {
+    return std::fmod(a, b);
+  }
+}
+template <class T> MT_INLINE T remainder(T a, T b) {
+  const T rest = fmod(a, b);
+  return rest != T(0) && (rest < T(0)) != (b < T(0)) ? T(rest + b) : rest;
+}
+template <class T> MT_INLINE T floor_divide(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    const T quotient = truncating_divide(a, b);
+    return fmod(a, b) != 0 && (a < 0) != (b < 0) ? T(quotient - 1) : quotient;
+  } else {
+    if (b == T(0)) return a / b;
+    const T rest = std::fmod(a, b);
+    T quotient = (a - rest) / b;
+    if (rest != T(0) && (b < T(0)) != (rest < T(0))) quotient -= T(1);
+    if (quotient == T(0)) return std::copysign(T(0), a / b);
+    const T down = std::floor(quotient);
+    return quotient - down > T(0.5) ? down + T(1) : down;
+  }
+}
+template <class T> MT_INLINE T divide(T a, T b) {
+  if constexpr (std::is_integral_v<T>)
+    return truncating_divide(a, b);  // only reached with rounding_mode="trunc"
+  else return a / b;
+}
+
+template <class T> MT_INLINE T power(T base, T exponent) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return base || !exponent;
+  } else if constexpr (std::is_integral_v<T>) {
+    if (exponent < 0) {  // 1/base^n truncated: only ±1 survive
+      if (base == 1) return T(1);
+      if constexpr (std::is_signed_v<T>) {
+        if (base == T(-1)) return T(exponent % 2 ? -1 : 1);
+      }
+      return T(0);
+    }
+    T result = 1;
+    for (auto left = wrapping_t<T>(exponent); left; left >>= 1) {
+      if (left & 1) result = mul(result, base);
+      base = mul(base, base);
+    }
+    return result;
+  } else if constexpr (is_complex_v<T>) {
+    // The library goes through the logarithm, which has no value at 0 and costs digits elsewhere.
+    if (exponent == T(0)) return T(1);
+    if (exponent == T(2)) return mul(base, base);
+    return std::pow(base, exponent);
+  } else {
+    return std::pow(base, exponent);
+  }
+}
+// One exponent for all elements: the tests do not depend on x, so the compiler lifts them out of the loop.
+template <class T> MT_INLINE T power_scalar(T x, T exponent) {
+  if (exponent == T(2)) return mul(x, x);
+  if (exponent == T(1)) return x;
+  if constexpr (std::is_floating_point_v<T>) {
+    if (exponent == T(3)) return x * x * x;
+    if (exponent == T(0.5)) return std::sqrt(x);
+    if (exponent == T(-1)) return T(1) / x;
+    if (exponent == T(-0.5)) return T(1) / std::sqrt(x);
+    if (exponent == T(-2)) return T(1) / (x * x);
+  }
+  return power(x, exponent);
+}
+
+template <class T> MT_INLINE bool sign_bit(T x) {
+  if constexpr (std::is_floating_point_v<T>) return std::signbit(x);
+  else if constexpr (std::is_signed_v<T>) return x < 0;
+  else return false;
+}
+template <class T> MT_INLINE std::pair<T, T> split_exponent(T x) {
+  int exponent = 0;
+  const T mantissa = std::frexp(x, &exponent);
+  return {mantissa, T(exponent)};
+}
+template <class T> MT_INLINE T nan_to_num(T x, const T* p) {
+  if constexpr (is_complex_v<T>) {
+    using R = typename T::value_type;
+    const R parts[] = {p[0].real(), p[1].real(), p[2].real()};
+    return T(nan_to_num(x.real(), parts), nan_to_num(x.imag(), parts));
+  } else {
+    const T finite = is_inf(x) ? (x > 0 ? p[1] : p[2]) : x;
+    return is_nan(x) ? p[0] : finite;
+  }
+}
+// a + weight * (b - a), from the nearer end, so that weight 1 gives b itself.
+template <class T> MT_INLINE T interpolate(T a, T b, T weight) {
+  bool near_start;
+  if constexpr (is_complex_v<T>) near_start = std::norm(weight) < 0.25;
+  else near_start = std::fabs(weight) < T(0.5);
+  const T step = b - a;
+  return near_start ? a + mul(weight, step) : b - mul(step, T(1) - weight);
+}
+template <class T> MT_INLINE T sinc(T x) {
+  const T turn = x * T(3.14159265358979323846);
+  return x == T(0) ? T(1) : std::sin(turn) / turn;
+}
+template <class T> MT_INLINE T x_log_y(T x, T y) {
+  const T product = mul(x, math::log(y));
+  return is_nan(y) ? y : x == T(0) ? T(0) : product;
+}
+// The larger one and what the smaller one adds to it; equal infinities have no difference.
+template <class T> MT_INLINE T log_add_exp(T a, T b) {
+  const T rest = log1p(exp(-absolute(a - b)));
+  return a == b && is_inf(a) ? a : maximum(a, b) + rest;
+}
+template <class T> MT_INLINE T log_add_exp2(T a, T b) {
+  const T rest = log1p(exp2(-absolute(a - b))) * T(1.4426950408889634);
+  return a == b && is_inf(a) ? a : maximum(a, b) + rest;
+}
+// A negative margin means none: what is outside [0, 1] is NaN then.
+template <class T> MT_INLINE bool is_close(T a, T b, const T* p) {
+  const T error = std::fabs(a - b);
+  return a == b || (p[2] != T(0) && is_nan(a) && is_nan(b)) ||
+         (std::isfinite(error) && error <= p[1] + std::fabs(p[0] * b));
+}
+template <class T> MT_INLINE T logit(T x, T margin) {
+  const T low = margin, high = T(1) - margin;
+  const T inside = margin < T(0) ? x : x < low ? low : x > high ? high : x;
+  return log(inside / (T(1) - inside));
+}
+
+// The neighbour of a half type towards b; its bits count up with the magnitude.
+template <class H> MT_INLINE float next_half(float a, float b) {
+  if (a == b || is_nan(a) || is_nan(b)) return is_nan(a) ? a : b;
+  H next = a;
+  if (a == 0) next.bits = b > 0 ? 1 : 0x8001;
+  else next.bits = uint16_t((b > a) == (a > 0) ? next.bits + 1 : next.bits - 1);
+  return float(next);
+}
+
+template <class T> MT_INLINE T greatest_divisor(T a, T b) {
+  while (a != 0) {
+    const T rest = a == T(-1) ? T(0) : T(b % a);
+    b = a;
+    a = rest;
+  }
+  return absolute(b);
+}
+template <class T> MT_INLINE T least_multiple(T a, T b) {
+  const T divisor = greatest_divisor(a, b);
+  return divisor == 0 ? T(0) : absolute(mul(truncating_divide(a, divisor), b));
+}
+// Shifts by more bits than there are (or fewer than none) move everything out.
+template <class T> MT_INLINE T shift_left(T a, T b) {
+  return b < 0 || b >= T(8 * sizeof(T)) ? T(0) : T(wrapping_t<T>(a) << b);
+}
+template <class T> MT_INLINE T shift_right(T a, T b) {
+  return b < 0 || b >= T(8 * sizeof(T)) ? (a < 0 ? T(-1) : T(0)) : T(a >> b);
+}
+
+#undef MT_INLINE
+
+}  // namespace mt::kernels::math

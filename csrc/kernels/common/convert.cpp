@@ -1,0 +1,158 @@
+#include "kernels/common/convert.h"
+
+#include <cstring>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "kernels/common/cpu_features.h"
+#include "kernels/common/types.h"
+
+namespace mt::kernels {
+namespace {
+
+// Bytes of one size move alike, whatever they mean; bool is moved as a byte so that it stays what it was.
+struct Bytes16 {
+  uint64_t low, high;
+};
+template <size_t Size> struct unit : unsigned_of<Size> {};
+template <> struct unit<16> {
+  using type = Bytes16;
+};
+
+template <class U>
+void move(const char* source, int64_t source_stride, char* target, int64_t target_stride, int64_t n) {
+  constexpr int64_t size = sizeof(U);
+  if (target_stride == size) {
+    if (source_stride == size) {
+      if (source != target) std::memcpy(target, source, size_t(n * size));
+      return;
+    }
+    if (source_stride == 0) return repeat(source, size, target, n);
+    U* out = reinterpret_cast<U*>(target);
+    for (int64_t i = 0; i < n; ++i) out[i] = *reinterpret_cast<const U*>(source + i * source_stride);
+    return;
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    *reinterpret_cast<U*>(target + i * target_stride) =
+        *reinterpret_cast<const U*>(source + i * source_stride);
+  }
+}
+
+template <class From, class To>
+[[gnu::always_inline]] inline void convert_dense(const From* in, To* out, int64_t n) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) out[i] = cast<To>(in[i]);
+}
+template <class From, class To>
+MT_WIDE void convert_dense_wide(const From* in, To* out, int64_t n) {
+  convert_dense(in, out, n);
+}
+#if defined(__x86_64__)
+// The compiler does not find these instructions by itself. The rest of fewer than eight goes through a padded
+// block, so that a value converts alike wherever it stands.
+template <>
+MT_WIDE void convert_dense_wide(const Half* in, float* out, int64_t n) {
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    _mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in + i))));
+  }
+  if (i == n) return;
+  alignas(16) uint16_t rest[8] = {};
+  alignas(32) float converted[8];
+  std::memcpy(rest, in + i, size_t(n - i) * sizeof(Half));
+  _mm256_store_ps(converted, _mm256_cvtph_ps(_mm_load_si128(reinterpret_cast<const __m128i*>(rest))));
+  std::memcpy(out + i, converted, size_t(n - i) * sizeof(float));
+}
+template <>
+MT_WIDE void convert_dense_wide(const float* in, Half* out, int64_t n) {
+  constexpr int nearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i), _mm256_cvtps_ph(_mm256_loadu_ps(in + i), nearest));
+  }
+  if (i == n) return;
+  alignas(32) float rest[8] = {};
+  alignas(16) uint16_t converted[8];
+  std::memcpy(rest, in + i, size_t(n - i) * sizeof(float));
+  _mm_store_si128(reinterpret_cast<__m128i*>(converted), _mm256_cvtps_ph(_mm256_load_ps(rest), nearest));
+  std::memcpy(static_cast<void*>(out + i), converted, size_t(n - i) * sizeof(Half));
+}
+#endif
+
+// Pairs worth compiling for the wide level: what mixed precision training converts all the time.
+template <class From, class To>
+inline constexpr bool worth_wide =
+    (is_half_v<From> && std::is_same_v<To, float>) || (std::is_same_v<From, float> && is_half_v<To>);
+
+template <class From, class To>
+void convert(const char* source, int64_t source_stride, char* target, int64_t target_stride, int64_t n) {
+  if (source_stride == int64_t(sizeof(From)) && target_stride == int64_t(sizeof(To))) {
+    const From* in = reinterpret_cast<const From*>(source);
+    To* out = reinterpret_cast<To*>(target);
+    if constexpr (worth_wide<From, To>) {
+      if (cpu_level) return convert_dense_wide(in, out, n);
+    }
+    return convert_dense(in, out, n);
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    *reinterpret_cast<To*>(target + i * target_stride) =
+        cast<To>(*reinterpret_cast<const From*>(source + i * source_stride));
+  }
+}
+
+template <class From, class To>
+constexpr Converter choose() {
+  if constexpr (std::is_same_v<From, To>) return &move<typename unit<sizeof(From)>::type>;
+  else return &convert<From, To>;
+}
+
+template <class From>
+constexpr Converter row_of_table[kDTypeCount] = {
+#define X(name, type, legacy) choose<From, type>(),
+    MT_FORALL_DTYPES(X)
+#undef X
+};
+
+constexpr const Converter* table[kDTypeCount] = {
+#define X(name, type, legacy) row_of_table<type>,
+    MT_FORALL_DTYPES(X)
+#undef X
+};
+
+}  // namespace
+
+Converter converter(DType from, DType to) { return table[int(from)][int(to)]; }
+
+void repeat(const char* element, size_t itemsize, char* target, int64_t n) {
+  const auto write = [&](auto tag) {
+    using U = decltype(tag);
+    U value;
+    std::memcpy(&value, element, sizeof(U));
+    U* out = reinterpret_cast<U*>(target);
+    for (int64_t i = 0; i < n; ++i) out[i] = value;
+  };
+  switch (itemsize) {
+    case 1: std::memset(target, static_cast<unsigned char>(*element), size_t(n)); break;
+    case 2: write(uint16_t{}); break;
+    case 4: write(uint32_t{}); break;
+    case 8: write(uint64_t{}); break;
+    default: write(Bytes16{}); break;
+  }
+}
+
+void store_scalar(const Scalar& value, DType dtype, void* target) {
+  dispatch<domains::stored>(dtype, "fill", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    *static_cast<T*>(target) = value.to<T>();
+  });
+}
+
+void store_parameters(const Scalar* values, int count, DType dtype, void* target) {
+  dispatch<domains::every>(dtype, "scalar parameter", [&](auto tag) {
+    using C = compute_t<typename decltype(tag)::type>;
+    for (int i = 0; i < count; ++i) static_cast<C*>(target)[i] = values[i].to<C>();
+  });
+}
+
+}  // namespace mt::kernels

@@ -1,0 +1,145 @@
+#include "kernels/common/copy.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/common/convert.h"
+#include "kernels/common/iterate.h"
+#include "kernels/common/parallel.h"
+#include "kernels/common/types.h"
+
+namespace mt::kernels {
+namespace {
+
+// Copies are bound by memory, which one core nearly saturates for small sizes: threads start later than for
+// arithmetic.
+constexpr int64_t kCopyGrainBytes = 512 * 1024;
+
+void copy_dense(const char* source, char* target, int64_t bytes) {
+  if (source == target) return;
+  if (bytes <= kCopyGrainBytes) {
+    std::memcpy(target, source, size_t(bytes));
+    return;
+  }
+  parallel_for(0, bytes, kCopyGrainBytes, [&](int64_t begin, int64_t end) {
+    std::memcpy(target + begin, source + begin, size_t(end - begin));
+  });
+}
+
+// A transposed copy reads along one dimension and writes along the other; tiles keep the lines of both in
+// cache.
+constexpr int64_t kTile = 32;
+
+template <class U>
+void transpose_tiles(const char* source, int64_t source_row, char* target, int64_t target_row, int64_t rows,
+                     int64_t columns) {
+  // target[r][c] = source[c][r]: target rows are `target_row` bytes apart, source rows `source_row`.
+  for (int64_t r0 = 0; r0 < rows; r0 += kTile) {
+    const int64_t r1 = std::min(r0 + kTile, rows);
+    for (int64_t c0 = 0; c0 < columns; c0 += kTile) {
+      const int64_t c1 = std::min(c0 + kTile, columns);
+      for (int64_t r = r0; r < r1; ++r) {
+        U* out = reinterpret_cast<U*>(target + r * target_row);
+        const char* in = source + r * int64_t(sizeof(U));
+        for (int64_t c = c0; c < c1; ++c) out[c] = *reinterpret_cast<const U*>(in + c * source_row);
+      }
+    }
+  }
+}
+
+using TransposeFunction = void (*)(const char*, int64_t, char*, int64_t, int64_t, int64_t);
+TransposeFunction transpose_of(size_t item) {
+  switch (item) {
+    case 1: return transpose_tiles<uint8_t>;
+    case 2: return transpose_tiles<uint16_t>;
+    case 4: return transpose_tiles<uint32_t>;
+    case 8: return transpose_tiles<uint64_t>;
+    default: return transpose_tiles<complex128>;
+  }
+}
+
+// The plan's dimension 0 is written densely; if the source is dense along another dimension, copy tiles of
+// the two.
+bool copy_transposed(const Plan& plan, int64_t item) {
+  if (plan.ndim < 2 || plan.strides[0][0] != item || plan.strides[1][0] == item || plan.strides[1][0] == 0)
+    return false;
+  int dense = 0;
+  for (int d = 1; d < plan.ndim; ++d) {
+    if (plan.strides[1][d] == item) dense = d;
+  }
+  if (dense == 0 || plan.sizes[0] < 4 || plan.sizes[dense] < 4) return false;
+  const TransposeFunction transpose = transpose_of(size_t(item));
+  const int64_t columns = plan.sizes[0], rows = plan.sizes[dense];
+  // Work items are strips of kTile rows of every matrix.
+  const int64_t strips = (rows + kTile - 1) / kTile;
+  const int64_t matrices = plan.numel / (rows * columns);
+  const int64_t grain = std::max<int64_t>(1, kGrain / (kTile * columns));
+  parallel_for(0, strips * matrices, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      char *target = plan.data[0], *source = plan.data[1];
+      int64_t rest = i / strips;
+      for (int d = 1; d < plan.ndim; ++d) {
+        if (d == dense) continue;
+        const int64_t at = rest % plan.sizes[d];
+        rest /= plan.sizes[d];
+        target += at * plan.strides[0][d];
+        source += at * plan.strides[1][d];
+      }
+      const int64_t row = i % strips * kTile;
+      transpose(source + row * item, plan.strides[1][0], target + row * plan.strides[0][dense],
+                plan.strides[0][dense], std::min(kTile, rows - row), columns);
+    }
+  });
+  return true;
+}
+
+void copy_row(char* const* data, const int64_t* strides, int64_t n, const void* context) {
+  (*static_cast<const Converter*>(context))(data[1], strides[1], data[0], strides[0], n);
+}
+
+}  // namespace
+
+void copy(const View& src, const View& dst) {
+  int64_t numel, source_numel;
+  const bool same = src.dtype == dst.dtype;
+  if (same && same_shape(src, dst) && is_dense(dst, numel) && is_dense(src, source_numel)) {
+    return copy_dense(src.as<char>(), dst.as<char>(), numel * int64_t(itemsize(dst.dtype)));
+  }
+  const View* operands[] = {&dst, &src};
+  Plan plan;
+  make_plan(plan, operands, 2);
+  if (plan.numel == 0) return;
+  const int64_t item = int64_t(itemsize(dst.dtype));
+  if (same && copy_transposed(plan, item)) return;
+  if (same && plan.ndim == 1 && plan.strides[0][0] == item &&
+      plan.strides[1][0] == item) {  // dense in another order
+    return copy_dense(plan.data[1], plan.data[0], plan.numel * item);
+  }
+  const Converter convert = converter(src.dtype, dst.dtype);
+  for_each_row(plan, kGrain, copy_row, &convert);
+}
+
+void fill(const View& dst, const Scalar& value) {
+  alignas(16) char element[16];
+  store_scalar(value, dst.dtype, element);
+  copy({element, nullptr, nullptr, 0, dst.dtype}, dst);
+}
+
+void arange(const View& dst, const Scalar& start, const Scalar& step) {
+  int64_t numel = dst.numel(), dense;
+  MT_CHECK(dst.ndim == 1 || is_dense(dst, dense), "arange: the result must have one dimension or be dense");
+  const int64_t stride = dst.ndim == 1 ? dst.strides[0] : 1;
+  dispatch<domains::every_numeric>(dst.dtype, "arange", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    // Products in a wide type: adding the step again and again would drift.
+    using W = std::conditional_t<std::is_integral_v<T>, int64_t,
+                                 std::conditional_t<is_complex_v<T>, complex128, double>>;
+    const W first = start.to<W>(), delta = step.to<W>();
+    T* out = dst.as<T>();
+    parallel_for(0, numel, kGrain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) out[i * stride] = cast<T>(W(first + delta * cast<W>(i)));
+    });
+  });
+}
+
+}  // namespace mt::kernels

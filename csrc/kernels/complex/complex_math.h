@@ -1,0 +1,37 @@
+// Parts, conjugates and phases; one spelling for real and complex types.
+#pragma once
+
+#include <numbers>
+
+#include "kernels/common/arithmetic.h"
+
+namespace mt::kernels::math {
+
+#define MT_INLINE [[gnu::always_inline]] inline
+
+template <class T> MT_INLINE T conjugate(T x) {
+  if constexpr (is_complex_v<T>) return T(x.real(), -x.imag());
+  else return x;
+}
+template <class T> MT_INLINE bool is_real(T x) {
+  if constexpr (is_complex_v<T>) return x.imag() == 0;
+  else return true;
+}
+// x / |x|; zero has no direction.
+template <class T> MT_INLINE T phase(T x) {
+  if constexpr (is_complex_v<T>) {
+    const auto size = std::abs(x);
+    return size == 0 ? T(0) : x / size;
+  } else {
+    return sign(x);
+  }
+}
+// The angle as a number of x's own type: a complex one with no imaginary part.
+template <class T> MT_INLINE T angle(T x) {
+  if constexpr (is_complex_v<T>) return T(std::arg(x), 0);
+  else return is_nan(x) ? x : x < T(0) ? std::numbers::pi_v<T> : T(0);
+}
+
+#undef MT_INLINE
+
+}  // namespace mt::kernels::math

@@ -1,0 +1,134 @@
+#include "kernels/cumulative/cumulative.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "kernels/common/arithmetic.h"
+#include "kernels/common/convert.h"
+#include "kernels/common/iterate.h"
+#include "kernels/common/parallel.h"
+
+namespace mt::kernels {
+namespace {
+
+constexpr int64_t kBlock = 256;   // elements of a line held at a time
+constexpr int64_t kColumns = 64;  // neighbouring lines taken together when that is the order of memory
+
+inline double log_add_exp(double a, double b) {
+  if (a == b && std::isinf(a)) return a;
+  const double top = a > b || std::isnan(a) ? a : b, low = a > b || std::isnan(a) ? b : a;
+  return top + std::log1p(std::exp(low - top));
+}
+inline complex128 log_add_exp(complex128 a, complex128 b) {
+  const double top = std::max(a.real(), b.real());
+  if (std::isinf(top) && top < 0) return a;  // both are log 0
+  if (std::isinf(top)) return a.real() > b.real() ? a : b;
+  return top + std::log(std::exp(a - top) + std::exp(b - top));
+}
+
+template <class A, Running kOperation>
+[[gnu::always_inline]] inline A step(A total, A x) {
+  if constexpr (kOperation == Running::sum) return math::add(total, x);
+  else if constexpr (kOperation == Running::product) return math::mul(total, x);
+  else if constexpr (std::is_integral_v<A>) return total;  // refused before
+  else return log_add_exp(total, x);
+}
+template <class A, Running kOperation>
+A start() {
+  if constexpr (kOperation == Running::product) return A(1);
+  else if constexpr (kOperation == Running::sum || std::is_integral_v<A>) return A(0);
+  else return A(-std::numeric_limits<double>::infinity());
+}
+
+struct Job {
+  int64_t size, out_stride, in_stride;  // along the line, in bytes; negative when it runs backwards
+  Converter load, store;
+};
+
+// Operands of the plan: out, in; its rows are neighbouring lines.
+template <class A, Running kOperation>
+void take_lines(char* const* data, const int64_t* strides, int64_t n, const void* context) {
+  const Job& job = *static_cast<const Job*>(context);
+  A block[kBlock];
+  char* buffer = reinterpret_cast<char*>(block);
+  if (n > 1 && std::llabs(strides[1]) < std::llabs(job.in_stride)) {
+    A totals[kColumns];
+    for (int64_t begin = 0; begin < n; begin += kColumns) {
+      const int64_t count = std::min(kColumns, n - begin);
+      std::fill_n(totals, count, start<A, kOperation>());
+      for (int64_t k = 0; k < job.size; ++k) {
+        job.load(data[1] + begin * strides[1] + k * job.in_stride, strides[1], buffer, sizeof(A), count);
+        for (int64_t i = 0; i < count; ++i) totals[i] = step<A, kOperation>(totals[i], block[i]);
+        job.store(reinterpret_cast<const char*>(totals), sizeof(A),
+                  data[0] + begin * strides[0] + k * job.out_stride, strides[0], count);
+      }
+    }
+    return;
+  }
+  for (int64_t line = 0; line < n; ++line) {
+    A total = start<A, kOperation>();
+    for (int64_t begin = 0; begin < job.size; begin += kBlock) {
+      const int64_t count = std::min(kBlock, job.size - begin);
+      job.load(data[1] + line * strides[1] + begin * job.in_stride, job.in_stride, buffer, sizeof(A), count);
+      for (int64_t i = 0; i < count; ++i) block[i] = total = step<A, kOperation>(total, block[i]);
+      job.store(buffer, sizeof(A), data[0] + line * strides[0] + begin * job.out_stride, job.out_stride,
+                count);
+    }
+  }
+}
+
+template <class A>
+RowFunction rows_for(Running operation) {
+  switch (operation) {
+    case Running::sum: return take_lines<A, Running::sum>;
+    case Running::product: return take_lines<A, Running::product>;
+    default: return take_lines<A, Running::log_sum_exp>;
+  }
+}
+
+// A view without one dimension, starting at the line's first element in the order it is walked.
+struct WithoutDim {
+  int64_t sizes[kMaxDims], strides[kMaxDims];
+  View view;
+  WithoutDim(const View& from, int dim, bool reverse) {
+    int count = 0;
+    for (int d = 0; d < from.ndim; ++d) {
+      if (d == dim) continue;
+      sizes[count] = from.sizes[d];
+      strides[count++] = from.strides[d];
+    }
+    char* data = from.as<char>();
+    if (reverse && from.ndim)
+      data += (from.sizes[dim] - 1) * from.strides[dim] * int64_t(itemsize(from.dtype));
+    view = {data, sizes, strides, count, from.dtype};
+  }
+};
+
+}  // namespace
+
+void cumulative(Running operation, const View& in, const View& out, int dim, bool reverse) {
+  MT_CHECK(same_shape(in, out) && in.ndim <= kMaxDims, "cumulative: the result must have the input's shape");
+  if (in.numel() == 0) return;
+  const DType compute = is_complex(out.dtype)    ? DType::complex128
+                        : is_floating(out.dtype) ? DType::float64
+                                                 : DType::int64;
+  if (operation == Running::log_sum_exp && compute == DType::int64)
+    fail_unsupported("logcumsumexp_out_cpu", in.dtype);
+  const WithoutDim in_lines(in, dim, reverse), out_lines(out, dim, reverse);
+  Plan plan;
+  const View* operands[] = {&out_lines.view, &in_lines.view};
+  make_plan(plan, operands, 2);
+  const int64_t direction = reverse ? -1 : 1;
+  const auto stride = [&](const View& v) {
+    return v.ndim ? direction * v.strides[dim] * int64_t(itemsize(v.dtype)) : int64_t(itemsize(v.dtype));
+  };
+  const Job job{in.ndim ? in.sizes[dim] : 1, stride(out), stride(in), converter(in.dtype, compute),
+                converter(compute, out.dtype)};
+  const RowFunction rows = compute == DType::int64     ? rows_for<int64_t>(operation)
+                           : compute == DType::float64 ? rows_for<double>(operation)
+                                                       : rows_for<complex128>(operation);
+  for_each_row(plan, std::max<int64_t>(1, kGrain / job.size), rows, &job);
+}
+
+}  // namespace mt::kernels

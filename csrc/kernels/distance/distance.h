@@ -1,0 +1,17 @@
+// Distances between rows in the p-norm; float and double, all views dense.
+#pragma once
+
+#include "kernels/common/view.h"
+
+namespace mt::kernels {
+
+// x1 is [B, P, M], x2 [B, R, M], out [B, P, R].
+void cdist(const View& x1, const View& x2, double p, const View& out);
+// What `grad` [B, P, R] says about x1; `distances` is what cdist gave. `out` is [B, P, M].
+void cdist_backward(const View& grad, const View& x1, const View& x2, double p, const View& distances,
+                    const View& out);
+// x is [N, M]; out holds the distances of the rows i < j in order.
+void pdist(const View& x, double p, const View& out);
+void pdist_backward(const View& grad, const View& x, double p, const View& distances, const View& out);
+
+}  // namespace mt::kernels

@@ -1,0 +1,297 @@
+#include "kernels/elementwise/elementwise.h"
+#include "kernels/elementwise/compute_dtype.h"
+
+#include <algorithm>
+
+#include "kernels/common/arithmetic.h"
+#include "kernels/common/convert.h"
+#include "kernels/common/iterate.h"
+#include "kernels/common/parallel.h"
+#include "kernels/elementwise/elementwise_impl.h"
+
+namespace mt::kernels {
+
+void math::fail_zero_division() { fail(ErrorKind::runtime, "ZeroDivisionError"); }
+
+namespace {
+
+constexpr int64_t kBlock = 256;  // elements staged at a time: 4 KiB per operand at most
+constexpr int kMaxInputs = 3;
+
+// How one operand travels between the caller's memory and a block (see Note [Staging]). Between equal dtypes
+// the converter gathers or scatters.
+struct Stage {
+  Converter move;
+  int64_t outer, inner;  // bytes per element in the caller's memory and in the block
+  bool converts;
+  bool needed(int64_t stride, int64_t n) const { return converts || (stride != outer && n != 1); }
+};
+
+struct StagedLoop {
+  DenseLoop loop;
+  const void* parameters;
+  int inputs;
+  Stage in[kMaxInputs];
+  Stage out;
+};
+
+void staged_row(char* const* data, const int64_t* strides, int64_t n, const void* context) {
+  const StagedLoop& s = *static_cast<const StagedLoop*>(context);
+  const char* in[kMaxInputs];
+  bool staged[kMaxInputs], any = false;
+  for (int i = 0; i < s.inputs; ++i) {
+    in[i] = data[i + 1];
+    staged[i] = s.in[i].needed(strides[i + 1], n);
+    any |= staged[i];
+  }
+  const bool staged_out = s.out.needed(strides[0], n);
+  if (!any && !staged_out) return s.loop(data[0], in, n, s.parameters);
+
+  alignas(64) char block[kMaxInputs + 1][kBlock * 16];
+  for (int64_t begin = 0; begin < n; begin += kBlock) {
+    const int64_t count = std::min(kBlock, n - begin);
+    for (int i = 0; i < s.inputs; ++i) {
+      const Stage& stage = s.in[i];
+      const int64_t stride = strides[i + 1];
+      const char* source = data[i + 1] + begin * stride;
+      if (!staged[i]) {
+        in[i] = source;
+        continue;
+      }
+      in[i] = block[i];
+      if (stride != 0) {
+        stage.move(source, stride, block[i], stage.inner, count);
+      } else if (begin == 0) {  // a broadcast value is expanded once and serves every block
+        stage.move(source, 0, block[i], stage.inner, 1);
+        repeat(block[i], size_t(stage.inner), block[i], count);
+      }
+    }
+    char* target = data[0] + begin * strides[0];
+    s.loop(staged_out ? block[kMaxInputs] : target, in, count, s.parameters);
+    if (staged_out) s.out.move(block[kMaxInputs], s.out.inner, target, strides[0], count);
+  }
+}
+
+// The general way: any strides, dtypes and broadcasts.
+[[gnu::noinline]] void run_staged(DenseLoop loop, DType result, const View& out, const View* const* in,
+                                  const DType* in_types, int inputs, const void* parameters) {
+  const View* operands[kMaxInputs + 1] = {&out};
+  StagedLoop staged{loop, parameters, inputs, {}, {}};
+  for (int i = 0; i < inputs; ++i) {
+    operands[i + 1] = in[i];
+    staged.in[i] = {converter(in[i]->dtype, in_types[i]), int64_t(itemsize(in[i]->dtype)),
+                    int64_t(itemsize(in_types[i])), in[i]->dtype != in_types[i]};
+  }
+  staged.out = {converter(result, out.dtype), int64_t(itemsize(out.dtype)), int64_t(itemsize(result)),
+                result != out.dtype};
+  Plan plan;
+  make_plan(plan, operands, inputs + 1);
+  for_each_row(plan, kGrain, staged_row, &staged);
+}
+
+// One operand is a single element of the right dtype, the rest dense: blocks against an expanded copy of it.
+[[gnu::noinline]] void run_with_constant(DenseLoop loop, const View& out, const View* const* in,
+                                         const bool* constant, int inputs, int64_t numel,
+                                         const void* parameters) {
+  if (numel == 0) return;  // a single element that is repeated no times may have no memory
+  const auto range = [&](int64_t begin, int64_t end) {
+    alignas(64) char block[kMaxInputs][kBlock * 16];
+    const char* source[kMaxInputs];
+    int64_t step[kMaxInputs];
+    const int64_t out_item = int64_t(itemsize(out.dtype));
+    for (int i = 0; i < inputs; ++i) {
+      const int64_t item = int64_t(itemsize(in[i]->dtype));
+      step[i] = constant[i] ? 0 : item;
+      source[i] = constant[i] ? block[i] : in[i]->as<char>() + begin * item;
+      if (constant[i]) repeat(in[i]->as<char>(), size_t(item), block[i], std::min(kBlock, end - begin));
+    }
+    for (int64_t i = begin; i < end; i += kBlock) {
+      const int64_t count = std::min(kBlock, end - i);
+      loop(out.as<char>() + i * out_item, source, count, parameters);
+      for (int j = 0; j < inputs; ++j) source[j] += step[j] * count;
+    }
+  };
+  if (numel <= kGrain) range(0, numel);
+  else parallel_for(0, numel, kGrain, range);
+}
+
+[[gnu::noinline]] void run_dense_parallel(DenseLoop loop, const View& out, const View* const* in, int inputs,
+                                          int64_t numel, const void* parameters) {
+  parallel_for(0, numel, kGrain, [&](int64_t begin, int64_t end) {
+    const char* source[kMaxInputs];
+    for (int i = 0; i < inputs; ++i) source[i] = in[i]->as<char>() + begin * int64_t(itemsize(in[i]->dtype));
+    loop(out.as<char>() + begin * int64_t(itemsize(out.dtype)), source, end - begin, parameters);
+  });
+}
+
+// One element, maybe expanded.
+bool is_single(const View& view) {
+  if (view.dense >= 0) [[likely]]
+    return view.dense == 1;
+  for (int i = 0; i < view.ndim; ++i) {
+    if (view.sizes[i] != 1 && view.strides[i] != 0) return false;
+  }
+  return true;
+}
+
+// Whether `in` has the shape and the (dense) layout of `out`.
+bool same_layout(const View& in, const View& out) {
+  // What broadcasts to a shape and has as many elements has that shape, up to leading ones.
+  if (in.dense >= 0 && out.dense >= 0) [[likely]]
+    return in.dense == out.dense;
+  if (in.ndim != out.ndim) return false;
+  for (int i = 0; i < out.ndim; ++i) {
+    if (in.sizes[i] != out.sizes[i] || (in.strides[i] != out.strides[i] && in.sizes[i] != 1)) return false;
+  }
+  return true;
+}
+
+// The loop for `compute`, which becomes float for half types (see Note [Staging]).
+DenseLoop loop_of(const ElementwiseKernel& kernel, DType& compute) {
+  if (!contains(kernel.domain, compute)) [[unlikely]]
+    fail_unsupported(kernel.name, compute);
+  if (compute == DType::float16 || compute == DType::bfloat16) compute = DType::float32;
+  return kernel.loops[cpu_level][int(compute)];
+}
+
+// Dense results with operands that are dense, single elements or neither.
+[[gnu::noinline]] void run_mixed(DenseLoop loop, DType result, const View& out, const View* const* in,
+                                 const DType* in_types, int inputs, const void* parameters) {
+  int64_t numel;
+  if (is_dense(out, numel) && out.dtype == result) {
+    bool constant[kMaxInputs], any_constant = false, simple = true;
+    for (int i = 0; i < inputs; ++i) {
+      constant[i] = !same_layout(*in[i], out);
+      any_constant |= constant[i];
+      simple = simple && in[i]->dtype == in_types[i] &&
+               (!constant[i] || (in[i]->ndim <= out.ndim && is_single(*in[i])));
+    }
+    if (simple && any_constant) return run_with_constant(loop, out, in, constant, inputs, numel, parameters);
+    if (simple) return run_dense_parallel(loop, out, in, inputs, numel, parameters);
+  }
+  run_staged(loop, result, out, in, in_types, inputs, parameters);
+}
+
+// Small dense calls are the common case and must cost nanoseconds: they are decided here, everything else is
+// a call.
+[[gnu::always_inline]] inline void run_elementwise(DenseLoop loop, DType compute, DType result,
+                                                   const View& out, const View* const* in,
+                                                   const DType* in_types, int inputs, int parameters,
+                                                   const Scalar* params) {
+  alignas(16) char storage[kMaxParameters * 16];
+  char* stored = nullptr;
+  if (parameters) {
+    stored = storage;
+    MT_CHECK(params, "elementwise kernel needs ", parameters, " scalar parameters, got none");
+    if (compute == DType::float32 && parameters == 1) *reinterpret_cast<float*>(stored) = params->to<float>();
+    else store_parameters(params, parameters, compute, stored);
+  }
+  bool uniform = uint64_t(out.dense) <= uint64_t(kGrain) && out.dtype == result;
+  const char* source[kMaxInputs];
+  for (int i = 0; i < inputs; ++i) {
+    source[i] = in[i]->as<char>();
+    uniform = uniform && in[i]->dense == out.dense && in[i]->dtype == in_types[i];
+  }
+  if (uniform) [[likely]]
+    return loop(out.as<char>(), source, out.dense, stored);
+  run_mixed(loop, result, out, in, in_types, inputs, stored);
+}
+
+}  // namespace
+
+void run_unary(const ElementwiseKernel& kernel, bool to_bool, const View& in, const View& out,
+               const Scalar* params) {
+  DType compute =
+      to_bool ? in.dtype : unary_compute_dtype(kernel.domain, kernel.parameters, in.dtype, out.dtype);
+  const DenseLoop loop = loop_of(kernel, compute);
+  const View* operands[] = {&in};
+  run_elementwise(loop, compute, to_bool ? DType::boolean : compute, out, operands, &compute, 1,
+                  kernel.parameters, params);
+}
+
+namespace {
+
+Scalar rounded(const Scalar& value, DType half) {
+  if (half == DType::float16) return double(float(value.to<Half>()));
+  return double(float(value.to<BFloat16>()));
+}
+
+// A single element of another dtype, rounded into `memory`; any other view as it is.
+View rounded(const View& view, DType half, char* memory) {
+  if (view.dtype == half || !view.data || !is_single(view)) return view;
+  converter(view.dtype, half)(view.as<char>(), 0, memory, 0, 1);
+  return {memory, nullptr, nullptr, 0, half, 1};
+}
+
+// See Note [Numbers and half precision].
+[[gnu::noinline]] void run_half_binary(const ElementwiseKernel& kernel, bool to_bool, const View& a,
+                                       const View& b, const View& out, DType half, const Scalar* params) {
+  DType compute = half;
+  const DenseLoop loop = loop_of(kernel, compute);
+  alignas(16) char left[16], right[16];
+  const View first = rounded(a, half, left), second = kernel.exact_right ? b : rounded(b, half, right);
+  const View* operands[] = {&first, &second};
+  const DType types[] = {compute, compute};
+  Scalar factors[kMaxParameters];
+  if (kernel.rounds_parameters && params) {
+    for (int i = 0; i < kernel.parameters; ++i) factors[i] = rounded(params[i], half);
+    params = factors;
+  }
+  run_elementwise(loop, compute, to_bool ? DType::boolean : compute, out, operands, types, 2,
+                  kernel.parameters, params);
+}
+
+}  // namespace
+
+void run_binary(const ElementwiseKernel& kernel, bool to_bool, const View& a, const View& b, const View& out,
+                DType compute, const Scalar* params) {
+  if (compute == DType::float16 || compute == DType::bfloat16) [[unlikely]]
+    return run_half_binary(kernel, to_bool, a, b, out, compute, params);
+  const DenseLoop loop = loop_of(kernel, compute);
+  const View* operands[] = {&a, &b};
+  const DType types[] = {compute, compute};
+  run_elementwise(loop, compute, to_bool ? DType::boolean : compute, out, operands, types, 2,
+                  kernel.parameters, params);
+}
+
+void run_ternary(const ElementwiseKernel& kernel, const View& a, const View& b, const View& c,
+                 const View& out, DType compute, const Scalar* params) {
+  const DenseLoop loop = loop_of(kernel, compute);
+  const View* operands[] = {&a, &b, &c};
+  const DType types[] = {compute, compute, compute};
+  run_elementwise(loop, compute, compute, out, operands, types, 3, kernel.parameters, params);
+}
+
+namespace {
+
+// Selecting only moves bytes, so one loop per element size is enough.
+template <class U>
+void where_loop(char* out_bytes, const char* const* in, int64_t n, const void*) {
+  U* out = reinterpret_cast<U*>(out_bytes);
+  const bool* condition = reinterpret_cast<const bool*>(in[0]);
+  const U* a = reinterpret_cast<const U*>(in[1]);
+  const U* b = reinterpret_cast<const U*>(in[2]);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    const U x = a[i], y = b[i];
+    out[i] = condition[i] ? x : y;
+  }
+}
+
+}  // namespace
+
+void where(const View& cond, const View& a, const View& b, const View& out) {
+  const View* operands[] = {&cond, &a, &b};
+  const DType types[] = {DType::boolean, out.dtype, out.dtype};
+  DenseLoop loop;
+  switch (itemsize(out.dtype)) {
+    case 1: loop = where_loop<uint8_t>; break;
+    case 2: loop = where_loop<uint16_t>; break;
+    case 4: loop = where_loop<uint32_t>; break;
+    case 8: loop = where_loop<uint64_t>; break;
+    default: loop = where_loop<complex128>; break;
+  }
+  run_elementwise(loop, out.dtype, out.dtype, out, operands, types, 3, 0, nullptr);
+}
+
+}  // namespace mt::kernels

@@ -1,0 +1,153 @@
+// Definitions of the elementwise templates: one dense loop per functor, dtype and machine level.
+//
+// Note [Staging]: only dense runs of a single dtype reach a functor's loop. Everything else (other dtypes,
+// strides, broadcast scalars) is brought into small blocks on the stack and written back from one, by code
+// that is not a template (elementwise.cpp). Half types always go that way: they are converted to float and
+// back around the float loop. This keeps a functor's compile time and code size a tenth of what a loop per
+// combination would need, and the extra pass stays in the first-level cache.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+
+#include "kernels/common/cpu_features.h"
+#include "kernels/common/types.h"
+#include "kernels/elementwise/elementwise.h"
+
+namespace mt::kernels {
+
+// out[i] = f(in[0][i], in[1][i], …) for i < n, dense. `parameters` are in the compute type.
+using DenseLoop = void (*)(char* out, const char* const* in, int64_t n, const void* parameters);
+
+struct ElementwiseKernel {
+  const char* name;
+  int parameters;
+  bool exact_right, rounds_parameters;  // Note [Numbers and half precision]
+  DTypeSet domain;
+  DenseLoop loops[kLevels]
+                 [kDTypeCount];  // by machine level, then dtype; null outside the domain and for half types
+};
+
+constexpr int kMaxParameters = 4;
+
+void run_unary(const ElementwiseKernel& kernel, bool to_bool, const View& in, const View& out,
+               const Scalar* params);
+void run_binary(const ElementwiseKernel& kernel, bool to_bool, const View& a, const View& b, const View& out,
+                DType compute, const Scalar* params);
+void run_ternary(const ElementwiseKernel& kernel, const View& a, const View& b, const View& c,
+                 const View& out, DType compute, const Scalar* params);
+
+namespace detail {
+
+// The pragma says that iterations do not depend on each other, which holds even when the result is one of the
+// operands (in-place); without it the compiler would guard against overlap and take the scalar loop then.
+template <class Op, class T, int kInputs, bool kToBool>
+struct Loop {
+  using C = T;
+  using R = std::conditional_t<kToBool, bool, T>;
+
+  [[gnu::always_inline]] static inline void body(char* out_bytes, const char* const* in, int64_t n,
+                                                 const void* parameters) {
+    C p[Op::parameters + 1] = {};
+    for (int i = 0; i < Op::parameters; ++i) p[i] = static_cast<const C*>(parameters)[i];
+    R* out = reinterpret_cast<R*>(out_bytes);
+    const T* a = reinterpret_cast<const T*>(in[0]);
+    if constexpr (kInputs == 3) {
+      const T* b = reinterpret_cast<const T*>(in[1]);
+      const T* c = reinterpret_cast<const T*>(in[2]);
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i) out[i] = cast<R>(Op::apply(C(a[i]), C(b[i]), C(c[i]), p));
+    } else if constexpr (kInputs == 2) {
+      const T* b = reinterpret_cast<const T*>(in[1]);
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i) out[i] = cast<R>(Op::apply(C(a[i]), C(b[i]), p));
+    } else if constexpr (std::is_same_v<T, float> && requires { Op::usual_limit; }) {
+      // A shorter version that holds for usual arguments only (see MT_UNARY_USUAL), checked block by block. As
+      // integers without the sign, floats have the same order, and NaN is beyond infinity.
+      constexpr int64_t block = 256;
+      constexpr uint32_t limit = std::bit_cast<uint32_t>(Op::usual_limit);
+      for (int64_t begin = 0; begin < n; begin += block) {
+        const int64_t end = begin + block < n ? begin + block : n;
+        uint32_t largest = 0;
+        for (int64_t i = begin; i < end; ++i)
+          largest = std::max(largest, std::bit_cast<uint32_t>(a[i]) & 0x7fffffffu);
+        if (largest >= limit) {
+          for (int64_t i = begin; i < end; ++i) out[i] = cast<R>(Op::apply(C(a[i]), p));
+        } else {
+#pragma GCC ivdep
+          for (int64_t i = begin; i < end; ++i) out[i] = cast<R>(Op::apply_usual(a[i]));
+        }
+      }
+    } else {
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i) out[i] = cast<R>(Op::apply(C(a[i]), p));
+    }
+  }
+  static void base(char* out, const char* const* in, int64_t n, const void* parameters) {
+    body(out, in, n, parameters);
+  }
+  MT_WIDE static void wide(char* out, const char* const* in, int64_t n, const void* parameters) {
+    body(out, in, n, parameters);
+  }
+  MT_WIDEST static void widest(char* out, const char* const* in, int64_t n, const void* parameters) {
+    body(out, in, n, parameters);
+  }
+};
+
+// Complex arithmetic gains nothing from wider vectors here, so it is compiled once; AVX-512 pays for float.
+template <class Op, class T, int kInputs, bool kToBool>
+constexpr DenseLoop loop_for(int level) {
+  using L = Loop<Op, T, kInputs, kToBool>;
+  if constexpr (!contains(Op::domain, dtype_of<T>) || is_half_v<T>) return nullptr;
+  else if constexpr (is_complex_v<T> || !kHasLevels) return &L::base;
+  else if constexpr (std::is_same_v<T, float>)
+    return level == 0 ? &L::base : level == 1 ? &L::wide : &L::widest;
+  else return level == 0 ? &L::base : &L::wide;
+}
+
+template <class Op, int kInputs, bool kToBool>
+inline constexpr ElementwiseKernel kernel_of = {Op::name,
+                                                Op::parameters,
+                                                exact_right<Op>,
+                                                rounds_parameters<Op>,
+                                                Op::domain,
+                                                {
+#define X(name, type, legacy) loop_for<Op, type, kInputs, kToBool>(0),
+                                                    {MT_FORALL_DTYPES(X)},
+#undef X
+#define X(name, type, legacy) loop_for<Op, type, kInputs, kToBool>(1),
+                                                    {MT_FORALL_DTYPES(X)},
+#undef X
+#define X(name, type, legacy) loop_for<Op, type, kInputs, kToBool>(2),
+                                                    {MT_FORALL_DTYPES(X)},
+#undef X
+                                                }};
+
+}  // namespace detail
+
+template <class Op>
+void unary(const View& in, const View& out, const Scalar* params) {
+  static_assert(Op::parameters <= kMaxParameters);
+  run_unary(detail::kernel_of<Op, 1, false>, false, in, out, params);
+}
+template <class Op>
+void predicate(const View& in, const View& out) {
+  run_unary(detail::kernel_of<Op, 1, true>, true, in, out, nullptr);
+}
+template <class Op>
+void binary(const View& a, const View& b, const View& out, DType compute, const Scalar* params) {
+  static_assert(Op::parameters <= kMaxParameters);
+  run_binary(detail::kernel_of<Op, 2, false>, false, a, b, out, compute, params);
+}
+template <class Op>
+void ternary(const View& a, const View& b, const View& c, const View& out, DType compute,
+             const Scalar* params) {
+  static_assert(Op::parameters <= kMaxParameters);
+  run_ternary(detail::kernel_of<Op, 3, false>, a, b, c, out, compute, params);
+}
+template <class Op>
+void compare(const View& a, const View& b, const View& out, DType compute) {
+  run_binary(detail::kernel_of<Op, 2, true>, true, a, b, out, compute, nullptr);
+}
+
+}  // namespace mt::kernels

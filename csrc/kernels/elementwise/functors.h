@@ -1,0 +1,218 @@
+// Every elementwise operation, one line each; activations, reductions and special functions are in their areas' folders.
+//
+// A functor is a type with a name (for errors), a domain (the dtypes it accepts), the number of its scalar
+// parameters, and a template over the compute type (half types compute in float). In the expressions below, x
+// or a and b are the operands, p[0], p[1], … the parameters converted to the compute type T. A new operator
+// is a new line here and a row in ops/.
+#pragma once
+
+#include "kernels/common/arithmetic.h"
+#include "kernels/common/types.h"
+#include "kernels/common/vector_math.h"
+#include "kernels/complex/complex_math.h"
+#include "kernels/elementwise/elementwise.h"
+#include "kernels/special/erf_gamma.h"
+
+namespace mt::kernels {
+
+#define MT_FUNCTOR_HEAD(NAME, PARAMETERS, DOMAIN) \
+  static constexpr const char* name = #NAME;      \
+  static constexpr int parameters = PARAMETERS;   \
+  static constexpr DTypeSet domain = domains::DOMAIN;
+
+#define MT_UNARY_PARAMS(NAME, PARAMETERS, DOMAIN, ...)                               \
+  struct NAME {                                                                      \
+    MT_FUNCTOR_HEAD(NAME, PARAMETERS, DOMAIN)                                        \
+    template <class T>                                                               \
+    [[gnu::always_inline]] static inline T apply(T x, [[maybe_unused]] const T* p) { \
+      return T(__VA_ARGS__);                                                         \
+    }                                                                                \
+  };
+#define MT_UNARY(NAME, DOMAIN, ...) MT_UNARY_PARAMS(NAME, 0, DOMAIN, __VA_ARGS__)
+
+// For float, USUAL is a branch-free version that holds where |x| < LIMIT; loops use it for blocks of such
+// arguments.
+#define MT_UNARY_USUAL(NAME, DOMAIN, LIMIT, USUAL, ...)                               \
+  struct NAME {                                                                       \
+    MT_FUNCTOR_HEAD(NAME, 0, DOMAIN)                                                  \
+    template <class T>                                                                \
+    [[gnu::always_inline]] static inline T apply(T x, const T*) {                     \
+      return T(__VA_ARGS__);                                                          \
+    }                                                                                 \
+    static constexpr float usual_limit = LIMIT;                                       \
+    [[gnu::always_inline]] static inline float apply_usual(float x) { return USUAL; } \
+  };
+
+#define MT_PREDICATE(NAME, DOMAIN, ...)                                               \
+  struct NAME {                                                                       \
+    MT_FUNCTOR_HEAD(NAME, 0, DOMAIN)                                                  \
+    template <class T>                                                                \
+    [[gnu::always_inline]] static inline bool apply([[maybe_unused]] T x, const T*) { \
+      return __VA_ARGS__;                                                             \
+    }                                                                                 \
+  };
+
+#define MT_BINARY_AS(RESULT, NAME, PARAMETERS, DOMAIN, ...)                                    \
+  struct NAME {                                                                                \
+    MT_FUNCTOR_HEAD(NAME, PARAMETERS, DOMAIN)                                                  \
+    template <class T>                                                                         \
+    [[gnu::always_inline]] static inline RESULT apply(T a, T b, [[maybe_unused]] const T* p) { \
+      return RESULT(__VA_ARGS__);                                                              \
+    }                                                                                          \
+  };
+#define MT_BINARY_PARAMS(NAME, PARAMETERS, DOMAIN, ...) MT_BINARY_AS(T, NAME, PARAMETERS, DOMAIN, __VA_ARGS__)
+#define MT_BINARY(NAME, DOMAIN, ...) MT_BINARY_AS(T, NAME, 0, DOMAIN, __VA_ARGS__)
+#define MT_COMPARE(NAME, DOMAIN, ...) MT_BINARY_AS(bool, NAME, 0, DOMAIN, __VA_ARGS__)
+
+#define MT_TERNARY(NAME, PARAMETERS, DOMAIN, ...)                                              \
+  struct NAME {                                                                                \
+    MT_FUNCTOR_HEAD(NAME, PARAMETERS, DOMAIN)                                                  \
+    template <class T>                                                                         \
+    [[gnu::always_inline]] static inline T apply(T a, T b, T c, [[maybe_unused]] const T* p) { \
+      return T(__VA_ARGS__);                                                                   \
+    }                                                                                          \
+  };
+
+// ---- unary ----
+MT_UNARY(neg_op, numeric, math::neg(x))
+MT_UNARY(abs_op, any, math::absolute(x))
+MT_UNARY(sign_op, ordered, math::sign(x))
+MT_UNARY(sgn_op, any, math::phase(x))
+MT_UNARY(angle_op, inexact, math::angle(x))
+MT_UNARY(conj_physical_op, any, math::conjugate(x))
+MT_UNARY(square_op, numeric, math::mul(x, x))
+MT_UNARY(reciprocal_op, inexact, math::reciprocal(x))
+MT_UNARY(sqrt_op, inexact, math::sqrt(x))
+MT_UNARY(rsqrt_op, inexact, math::rsqrt(x))
+MT_UNARY_USUAL(exp_op, inexact, 87.0f, math::exp_of_moderate(x), math::exp(x))
+MT_UNARY(expm1_op, inexact, math::expm1(x))
+MT_UNARY(log_op, inexact, math::log(x))
+MT_UNARY(log1p_op, inexact, math::log1p(x))
+MT_UNARY_USUAL(sin_op, inexact, 1e4f, math::sin_usual(x), std::sin(x))
+MT_UNARY_USUAL(cos_op, inexact, 1e4f, math::cos_usual(x), std::cos(x))
+MT_UNARY(tan_op, inexact, std::tan(x))
+MT_UNARY(acos_op, inexact, math::acos(x))
+MT_UNARY(asin_op, inexact, math::asin(x))
+MT_UNARY(atan_op, inexact, math::atan(x))
+MT_UNARY(sinh_op, inexact, std::sinh(x))
+MT_UNARY(cosh_op, inexact, std::cosh(x))
+MT_UNARY(asinh_op, inexact, std::asinh(x))
+MT_UNARY(acosh_op, inexact, std::acosh(x))
+MT_UNARY(atanh_op, inexact, std::atanh(x))
+MT_UNARY(sinc_op, inexact, math::sinc(x))
+MT_UNARY(exp2_op, inexact, math::exp2(x))
+MT_UNARY(log2_op, inexact, math::log2(x))
+MT_UNARY(log10_op, inexact, math::log10(x))
+MT_UNARY(deg2rad_op, floating, x* T(0.017453292519943295))
+MT_UNARY(rad2deg_op, floating, x* T(57.29577951308232))
+MT_UNARY(tanh_op, inexact, math::tanh(x))
+MT_UNARY(sigmoid_op, inexact, math::sigmoid(x))
+MT_UNARY(erf_op, floating, math::erf(x))
+MT_UNARY(erfc_op, floating, std::erfc(x))
+MT_UNARY(erfinv_op, floating, math::erfinv(double(x)))
+MT_UNARY(lgamma_op, floating, math::log_gamma(double(x)))
+MT_UNARY(digamma_op, floating, math::digamma(double(x)))
+MT_UNARY(trigamma_op, floating, math::trigamma(double(x)))
+MT_UNARY(relu_op, real, x < T(0) ? T(0) : x)
+MT_UNARY(floor_op, real, math::floor(x))
+MT_UNARY(ceil_op, real, math::ceil(x))
+MT_UNARY(round_op, real, math::round_even(x))
+MT_UNARY(round_away_op, floating, std::round(x))
+MT_UNARY(trunc_op, real, math::trunc(x))
+MT_UNARY(frac_op, floating, x - math::trunc(x))
+// p[0] is a power of ten; p[1] says whether digits before the point go (divide first) or behind it.
+MT_UNARY_PARAMS(round_decimals_op, 2, floating,
+                p[1] != T(0) ? math::round_even(x / p[0]) * p[0] : math::round_even(x * p[0]) / p[0])
+MT_UNARY(frexp_mantissa_op, floating, math::split_exponent(x).first)
+MT_UNARY(frexp_exponent_op, floating, math::split_exponent(x).second)
+// p: what stands for NaN, infinity and minus infinity.
+MT_UNARY_PARAMS(nan_to_num_op, 3, inexact, math::nan_to_num(x, p))
+MT_UNARY_PARAMS(logit_op, 1, floating, math::logit(x, p[0]))
+MT_UNARY(bitwise_not_op, integral_bool, std::is_same_v<T, bool> ? T(!x) : T(~int64_t(x)))
+MT_UNARY_PARAMS(clamp_op, 2, real, math::clamp_max(math::clamp_min(x, p[0]), p[1]))
+MT_UNARY_PARAMS(clamp_min_op, 1, real, math::clamp_min(x, p[0]))
+MT_UNARY_PARAMS(clamp_max_op, 1, real, math::clamp_max(x, p[0]))
+MT_UNARY_PARAMS(pow_scalar_op, 1, any, math::power_scalar(x, p[0]))
+
+// ---- predicates (one operand, bool result) ----
+MT_PREDICATE(logical_not_op, any, x == T(0))
+MT_PREDICATE(isnan_op, any, math::is_nan(x))
+MT_PREDICATE(isinf_op, any, math::is_inf(x))
+MT_PREDICATE(isfinite_op, any, !math::is_inf(x) && !math::is_nan(x))
+MT_PREDICATE(isposinf_op, ordered, x > T(0) && math::is_inf(x))
+MT_PREDICATE(isneginf_op, ordered, x < T(0) && math::is_inf(x))
+MT_PREDICATE(isreal_op, any, math::is_real(x))
+MT_PREDICATE(signbit_op, ordered, math::sign_bit(x))
+
+// ---- binary ----
+MT_BINARY_PARAMS(add_op, 1, every, math::add(a, math::mul(p[0], b)))
+MT_BINARY_PARAMS(sub_op, 1, every_numeric, math::sub(a, math::mul(p[0], b)))
+MT_BINARY(mul_op, every, math::mul(a, b))
+MT_BINARY(div_op, numeric, math::divide(a, b))
+MT_BINARY(pow_op, any, math::power(a, b))
+MT_BINARY(maximum_op, ordered, math::maximum(a, b))
+MT_BINARY(minimum_op, ordered, math::minimum(a, b))
+MT_BINARY(remainder_op, real, math::remainder(a, b))
+MT_BINARY(fmod_op, real, math::fmod(a, b))
+MT_BINARY(floor_divide_op, real, math::floor_divide(a, b))
+MT_BINARY(trunc_divide_op, real, math::trunc(math::divide(a, b)))
+template <> inline constexpr bool exact_right<mul_op> = true;
+template <> inline constexpr bool exact_right<div_op> = true;
+template <> inline constexpr bool exact_right<floor_divide_op> = true;
+template <> inline constexpr bool exact_right<trunc_divide_op> = true;
+MT_BINARY_PARAMS(rsub_op, 1, every_numeric, math::sub(b, math::mul(p[0], a)))
+template <> inline constexpr bool rounds_parameters<add_op> = true;
+template <> inline constexpr bool rounds_parameters<sub_op> = true;
+template <> inline constexpr bool rounds_parameters<rsub_op> = true;
+MT_BINARY_PARAMS(lerp_scalar_op, 1, inexact, math::interpolate(a, b, p[0]))
+MT_BINARY_PARAMS(add_relu_op, 1, real, math::add(a, math::mul(p[0], b)) < T(0) ? T(0) : a + p[0] * b)
+// p: relative and absolute tolerance, and whether NaN is close to NaN. The result is 1 or 0.
+MT_BINARY_PARAMS(isclose_op, 3, floating, math::is_close(a, b, p))
+MT_BINARY(mul_no_nan_op, inexact, b == T(0) ? T(0) : math::mul(a, b))
+MT_BINARY(fmax_op, ordered, (a >= b || math::is_nan(b)) ? a : b)
+MT_BINARY(fmin_op, ordered, (a <= b || math::is_nan(b)) ? a : b)
+MT_BINARY(copysign_op, floating, std::copysign(a, b))
+MT_BINARY(hypot_op, floating, std::hypot(a, b))
+MT_BINARY(heaviside_op, ordered, a == T(0) ? b : T(a > T(0)))
+MT_BINARY(logaddexp_op, floating, math::log_add_exp(a, b))
+MT_BINARY(logaddexp2_op, floating, math::log_add_exp2(a, b))
+MT_BINARY(xlogy_op, inexact, math::x_log_y(a, b))
+MT_BINARY(nextafter_op, single_double, std::nextafter(a, b))
+MT_BINARY(nextafter_half_op, floating, math::next_half<Half>(float(a), float(b)))
+MT_BINARY(nextafter_bfloat16_op, floating, math::next_half<BFloat16>(float(a), float(b)))
+MT_BINARY(gcd_op, integral, math::greatest_divisor(a, b))
+MT_BINARY(lcm_op, integral, math::least_multiple(a, b))
+MT_BINARY(left_shift_op, integral, math::shift_left(a, b))
+MT_BINARY(right_shift_op, integral, math::shift_right(a, b))
+MT_BINARY(atan2_op, floating, std::atan2(a, b))
+MT_BINARY(bitwise_and_op, integral_bool, (a) & (b))
+MT_BINARY(bitwise_or_op, integral_bool, a | b)
+MT_BINARY(bitwise_xor_op, integral_bool, a ^ b)
+
+// Backward formulas worth one pass instead of three: a is the gradient, b the saved input or output.
+MT_BINARY_PARAMS(threshold_backward_op, 1, real, b <= p[0] ? T(0) : a)
+MT_BINARY(tanh_backward_op, inexact, math::mul(a, math::conjugate(T(1) - math::mul(b, b))))
+MT_BINARY(sigmoid_backward_op, inexact,
+          math::mul(math::mul(a, math::conjugate(T(1) - b)), math::conjugate(b)))
+
+// ---- three operands ----
+MT_TERNARY(addcmul_op, 1, numeric, math::add(a, math::mul(p[0], math::mul(b, c))))
+MT_TERNARY(addcdiv_op, 1, inexact, math::add(a, math::mul(p[0], T(b / c))))
+MT_TERNARY(lerp_op, 0, inexact, math::interpolate(a, b, c))
+
+// ---- comparisons (two operands, bool result) ----
+MT_COMPARE(eq_op, every, a == b)
+MT_COMPARE(ne_op, every, a != b)
+MT_COMPARE(lt_op, every_ordered, a < b)
+MT_COMPARE(le_op, every_ordered, a <= b)
+MT_COMPARE(gt_op, every_ordered, a > b)
+MT_COMPARE(ge_op, every_ordered, a >= b)
+MT_COMPARE(logical_and_op, any, (a != T(0)) & (b != T(0)))
+MT_COMPARE(logical_or_op, any, (a != T(0)) | (b != T(0)))
+MT_COMPARE(logical_xor_op, any, (a != T(0)) ^ (b != T(0)))
+
+}  // namespace mt::kernels
+
+#include "kernels/activation/functors.h"
+#include "kernels/reduce/functors.h"
+#include "kernels/special/functors.h"

@@ -1,0 +1,300 @@
+// The lines of a view along one dimension, brought into lanes (see Note [Lanes] in plan.h), transformed and
+// put back.
+#include "kernels/fft/fft.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "kernels/common/iterate.h"
+#include "kernels/common/parallel.h"
+#include "kernels/common/types.h"
+#include "kernels/fft/plan.h"
+
+namespace mt::kernels {
+namespace {
+
+constexpr int64_t kMaxLanes = 16;
+constexpr int64_t kLongLine =
+    64;  // a line at least this long, with its numbers side by side, is its own lane
+constexpr int64_t kPlaneBytes =
+    65536;  // a plane larger than this gets fewer lanes, so that it stays in cache
+
+// Lines that are transformed together. Steps (along a line) and lines (from one to the next) count elements of the
+// real type.
+template <class T>
+struct Group {
+  const T* in;
+  T* out;
+  int64_t in_step, in_line, out_step, out_line, lanes;
+};
+
+// The dimensions other than the transformed one, innermost first, neighbours merged where both views allow it.
+struct OuterDims {
+  int count = 0;
+  int64_t sizes[kMaxDims], in[kMaxDims], out[kMaxDims];
+
+  OuterDims(const View& a, const View& b, int dim) {
+    int order[kMaxDims], n = 0;
+    for (int d = 0; d < b.ndim; ++d)
+      if (d != dim && b.sizes[d] != 1) order[n++] = d;
+    std::stable_sort(order, order + n, [&](int x, int y) { return b.strides[x] < b.strides[y]; });
+    for (int i = 0; i < n; ++i) {
+      const int d = order[i];
+      if (count && a.strides[d] == in[count - 1] * sizes[count - 1] &&
+          b.strides[d] == out[count - 1] * sizes[count - 1]) {
+        sizes[count - 1] *= b.sizes[d];
+        continue;
+      }
+      sizes[count] = b.sizes[d], in[count] = a.strides[d], out[count] = b.strides[d];
+      ++count;
+    }
+    if (count == 0) sizes[0] = 1, in[0] = out[0] = 0, count = 1;
+  }
+};
+
+void check_views(const View& in, const View& out, int dim) {
+  MT_CHECK(in.ndim == out.ndim && dim >= 0 && dim < out.ndim,
+           "fft: expected views of the same number of dimensions, got ", in.ndim, " and ", out.ndim,
+           " and dimension ", dim);
+  for (int d = 0; d < out.ndim; ++d)
+    MT_CHECK(d == dim || in.sizes[d] == out.sizes[d], "fft: sizes must agree except along dimension ", dim,
+             ", got ", in.sizes[d], " and ", out.sizes[d], " at ", d);
+  MT_CHECK(real_type(in.dtype) == real_type(out.dtype), "fft: expected one precision, got ",
+           info(in.dtype).name, " and ", info(out.dtype).name);
+}
+
+template <class T>
+struct Buffers {
+  std::unique_ptr<T[]> memory;
+  Planes<T> data, work;
+  explicit Buffers(int64_t plane) : memory(new T[size_t(4 * plane)]) {
+    T* at = memory.get();
+    data = {at, at + plane}, work = {at + 2 * plane, at + 3 * plane};
+  }
+};
+
+// Calls f(group, buffers) for all lines, over threads.
+template <class T, class F>
+void for_each_group(const View& in, const View& out, int dim, int64_t room, F&& f) {
+  const OuterDims outer(in, out, dim);
+  const int64_t in_unit = is_complex(in.dtype) ? 2 : 1, out_unit = is_complex(out.dtype) ? 2 : 1;
+  // Lines that interleave share cache lines, so at least a few of them go together.
+  const int64_t fewest = outer.in[0] == 1 ? 8 : 1;
+  const bool alone = in.strides[dim] == 1 && out.strides[dim] == 1 && room >= kLongLine;
+  const int64_t wanted = std::clamp<int64_t>(kPlaneBytes / (room * int64_t(sizeof(T))), fewest, kMaxLanes);
+  const int64_t lanes = alone ? 1 : std::min(wanted, outer.sizes[0]);
+  const int64_t per_row = (outer.sizes[0] + lanes - 1) / lanes;
+  int64_t groups = per_row;
+  for (int d = 1; d < outer.count; ++d) groups *= outer.sizes[d];
+  const int64_t grain = std::max<int64_t>(1, kGrain / (8 * room * lanes));
+  parallel_for(0, groups, grain, [&](int64_t begin, int64_t end) {
+    Buffers<T> buffers(room * lanes);
+    for (int64_t g = begin; g < end; ++g) {
+      const int64_t first = g % per_row * lanes;
+      int64_t from = first * outer.in[0], to = first * outer.out[0], rest = g / per_row;
+      for (int d = 1; d < outer.count; ++d) {
+        const int64_t at = rest % outer.sizes[d];
+        rest /= outer.sizes[d];
+        from += at * outer.in[d], to += at * outer.out[d];
+      }
+      f(Group<T>{in.as<T>() + from * in_unit, out.as<T>() + to * out_unit, in.strides[dim] * in_unit,
+                 outer.in[0] * in_unit, out.strides[dim] * out_unit, outer.out[0] * out_unit,
+                 std::min(lanes, outer.sizes[0] - first)},
+        buffers);
+    }
+  });
+}
+
+// n numbers of each line into a plane; a step between them and a line apart.
+template <class T>
+void load(const T* in, int64_t step, int64_t line, int64_t n, int64_t lanes, T* plane) {
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t q = 0; q < lanes; ++q) plane[i * lanes + q] = in[i * step + q * line];
+}
+template <class T>
+void store(const T* plane, int64_t n, int64_t lanes, T scale, T* out, int64_t step, int64_t line) {
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t q = 0; q < lanes; ++q) out[i * step + q * line] = plane[i * lanes + q] * scale;
+}
+
+// Complex numbers into planes and back; their imaginary parts are `apart` from the real ones.
+template <class T>
+void load(const Group<T>& g, int64_t n, Planes<T> planes, int64_t apart = 1) {
+  if (g.lanes == 1 && g.in_step == 2 && apart == 1) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) planes.re[i] = g.in[2 * i], planes.im[i] = g.in[2 * i + 1];
+    return;
+  }
+  load(g.in, g.in_step, g.in_line, n, g.lanes, planes.re);
+  load(g.in + apart, g.in_step, g.in_line, n, g.lanes, planes.im);
+}
+template <class T>
+void store(Planes<T> planes, int64_t n, T scale, const Group<T>& g, int64_t apart = 1) {
+  if (g.lanes == 1 && g.out_step == 2 && apart == 1) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i)
+      g.out[2 * i] = planes.re[i] * scale, g.out[2 * i + 1] = planes.im[i] * scale;
+    return;
+  }
+  store(planes.re, n, g.lanes, scale, g.out, g.out_step, g.out_line);
+  store(planes.im, n, g.lanes, scale, g.out + apart, g.out_step, g.out_line);
+}
+template <class T>
+Planes<T> run(const FftPlan<T>& plan, Buffers<T>& buffers, int64_t lanes, bool forward) {
+  if (forward) return plan.run(buffers.data, buffers.work, lanes);
+  return plan.run(buffers.data.exchanged(), buffers.work.exchanged(), lanes).exchanged();
+}
+
+template <class T>
+void complex_lines(const View& in, const View& out, int dim, bool forward, T scale) {
+  const int64_t n = out.sizes[dim];
+  const auto plan = FftPlan<T>::of(n);
+  const bool real = !is_complex(in.dtype);
+  for_each_group<T>(in, out, dim, plan->room(), [&](const Group<T>& g, Buffers<T>& buffers) {
+    if (real) {
+      load(g.in, g.in_step, g.in_line, n, g.lanes, buffers.data.re);
+      std::fill_n(buffers.data.im, n * g.lanes, T(0));
+    } else {
+      load(g, n, buffers.data);
+    }
+    store(run(*plan, buffers, g.lanes, forward), n, scale, g);
+  });
+}
+
+// Note [Halves]: n real numbers, n even, are transformed as n/2 complex ones z = even + i odd. Z and its mirror image
+// separate into the transforms E and O of the even and the odd ones, and X[k] = E[k] + exp(-2 pi i k / n) O[k].
+// Rows k and n/2 - k meet; a single lane runs along k, several run along the lanes.
+template <class F>
+void for_each_meeting(int64_t first, int64_t half, int64_t lanes, F&& f) {
+  if (lanes == 1) {
+#pragma GCC ivdep
+    for (int64_t k = first; k < half; ++k) f(k, k, half - k);
+    return;
+  }
+  for (int64_t k = first; k < half; ++k)
+#pragma GCC ivdep
+    for (int64_t q = 0; q < lanes; ++q) f(k, k * lanes + q, (half - k) * lanes + q);
+}
+
+// X, rows 0 to n/2, twice as large.
+template <class T>
+void join_halves(Planes<T> z, Planes<T> to, const HalfTurn<T>& turn, int64_t half, int64_t lanes) {
+  const T *cosine = turn.re.data(), *sine = turn.im.data();
+  for_each_meeting(1, half, lanes, [=](int64_t k, int64_t here, int64_t there) {
+    const T a = z.re[here], b = z.im[here], x = z.re[there], y = z.im[there];
+    to.re[here] = a + x + (b + y) * cosine[k] - (x - a) * sine[k];
+    to.im[here] = b - y + (b + y) * sine[k] + (x - a) * cosine[k];
+  });
+  for (int64_t q = 0; q < lanes; ++q) {
+    to.re[q] = 2 * (z.re[q] + z.im[q]), to.re[half * lanes + q] = 2 * (z.re[q] - z.im[q]);
+    to.im[q] = to.im[half * lanes + q] = 0;
+  }
+}
+
+// The other way: Z = E + i O from X, again twice as large.
+template <class T>
+void split_halves(Planes<T> x, Planes<T> to, const HalfTurn<T>& turn, int64_t half, int64_t lanes) {
+  const T *cosine = turn.re.data(), *sine = turn.im.data();
+  for (int64_t q = 0; q < lanes; ++q) x.im[q] = x.im[half * lanes + q] = 0;
+  for_each_meeting(0, half, lanes, [=](int64_t k, int64_t here, int64_t there) {
+    const T odd_re = x.re[here] - x.re[there], odd_im = x.im[here] + x.im[there];
+    to.re[here] = x.re[here] + x.re[there] + odd_re * sine[k] - odd_im * cosine[k];
+    to.im[here] = x.im[here] - x.im[there] + odd_re * cosine[k] + odd_im * sine[k];
+  });
+}
+
+template <class T>
+void even_real_lines(const View& in, const View& out, int dim, T scale) {
+  const int64_t n = in.sizes[dim], half = n / 2;
+  const auto plan = FftPlan<T>::of(half);
+  const auto turn = HalfTurn<T>::of(n);
+  for_each_group<T>(in, out, dim, plan->room() + 1, [&](const Group<T>& g, Buffers<T>& buffers) {
+    Group<T> pairs = g;  // neighbours as the parts of complex numbers
+    pairs.in_step *= 2;
+    load(pairs, half, buffers.data, g.in_step);
+    const Planes<T> z = run(*plan, buffers, g.lanes, true);
+    const Planes<T> joined = z.re == buffers.data.re ? buffers.work : buffers.data;
+    join_halves(z, joined, *turn, half, g.lanes);
+    store(joined, half + 1, scale / 2, g);
+  });
+}
+
+template <class T>
+void odd_real_lines(const View& in, const View& out, int dim, T scale) {
+  const int64_t n = in.sizes[dim];
+  const auto plan = FftPlan<T>::of(n);
+  for_each_group<T>(in, out, dim, plan->room(), [&](const Group<T>& g, Buffers<T>& buffers) {
+    load(g.in, g.in_step, g.in_line, n, g.lanes, buffers.data.re);
+    std::fill_n(buffers.data.im, n * g.lanes, T(0));
+    store(run(*plan, buffers, g.lanes, true), n / 2 + 1, scale, g);
+  });
+}
+
+template <class T>
+void even_inverse_lines(const View& in, const View& out, int dim, T scale) {
+  const int64_t n = out.sizes[dim], half = n / 2;
+  const auto plan = FftPlan<T>::of(half);
+  const auto turn = HalfTurn<T>::of(n);
+  for_each_group<T>(in, out, dim, plan->room() + 1, [&](const Group<T>& g, Buffers<T>& buffers) {
+    load(g, half + 1, buffers.work);
+    split_halves(buffers.work, buffers.data, *turn, half, g.lanes);
+    Group<T> pairs = g;
+    pairs.out_step *= 2;
+    store(run(*plan, buffers, g.lanes, false), half, scale, pairs, g.out_step);
+  });
+}
+
+template <class T>
+void odd_inverse_lines(const View& in, const View& out, int dim, T scale) {
+  const int64_t n = out.sizes[dim];
+  const auto plan = FftPlan<T>::of(n);
+  for_each_group<T>(in, out, dim, plan->room(), [&](const Group<T>& g, Buffers<T>& buffers) {
+    const Planes<T> x = buffers.data;
+    load(g, n / 2 + 1, x);
+    std::fill_n(x.im, g.lanes, T(0));
+    for (int64_t k = 1; k <= n / 2; ++k)
+      for (int64_t q = 0; q < g.lanes; ++q) {
+        x.re[(n - k) * g.lanes + q] = x.re[k * g.lanes + q];
+        x.im[(n - k) * g.lanes + q] = -x.im[k * g.lanes + q];
+      }
+    const Planes<T> made = run(*plan, buffers, g.lanes, false);
+    store(made.re, n, g.lanes, scale, g.out, g.out_step, g.out_line);
+  });
+}
+
+}  // namespace
+
+void fft(const View& in, const View& out, int dim, bool forward, double scale) {
+  check_views(in, out, dim);
+  MT_CHECK(in.sizes[dim] == out.sizes[dim], "fft: expected ", in.sizes[dim], " points, got ", out.sizes[dim]);
+  if (out.numel() == 0) return;
+  if (out.dtype == DType::complex64) return complex_lines<float>(in, out, dim, forward, float(scale));
+  if (out.dtype == DType::complex128) return complex_lines<double>(in, out, dim, forward, scale);
+  fail_unsupported("fft", out.dtype);
+}
+
+void real_fft(const View& in, const View& out, int dim, double scale) {
+  check_views(in, out, dim);
+  const int64_t n = in.sizes[dim];
+  MT_CHECK(out.sizes[dim] == n / 2 + 1, "fft: expected ", n / 2 + 1, " frequencies, got ", out.sizes[dim]);
+  if (in.numel() == 0) return;
+  dispatch<dtype_set(DType::float32, DType::float64)>(in.dtype, "real_fft", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if (n % 2 == 0) even_real_lines<T>(in, out, dim, T(scale));
+    else odd_real_lines<T>(in, out, dim, T(scale));
+  });
+}
+
+void inverse_real_fft(const View& in, const View& out, int dim, double scale) {
+  check_views(in, out, dim);
+  const int64_t n = out.sizes[dim];
+  MT_CHECK(in.sizes[dim] == n / 2 + 1, "fft: expected ", n / 2 + 1, " frequencies, got ", in.sizes[dim]);
+  if (out.numel() == 0) return;
+  dispatch<dtype_set(DType::float32, DType::float64)>(out.dtype, "inverse_real_fft", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if (n % 2 == 0) even_inverse_lines<T>(in, out, dim, T(scale));
+    else odd_inverse_lines<T>(in, out, dim, T(scale));
+  });
+}
+
+}  // namespace mt::kernels

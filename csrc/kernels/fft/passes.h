@@ -1,0 +1,23 @@
+// One pass of a transform: butterflies of one radix over all lanes. See Note [Lanes] in plan.h.
+#pragma once
+
+#include "kernels/fft/plan.h"
+
+namespace mt::kernels::fft_passes {
+
+// For each group p and each q < stride: the `radix` numbers from[q + stride * (p + j * groups)] become, transformed
+// and turned by the group's twiddles, to[q + stride * (radix * p + k)].
+template <class T>
+struct Step {
+  Planes<T> from, to;
+  int64_t groups, stride;
+  int radix;
+  const T* twiddles;
+  const T* roots;
+};
+
+template <class T> void run(const Step<T>& step);
+// Row i of the planes times the complex number i.
+template <class T> void multiply(Planes<T> data, const T* re, const T* im, int64_t rows, int64_t lanes);
+
+}  // namespace mt::kernels::fft_passes

@@ -1,0 +1,177 @@
+#include "kernels/fft/plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <mutex>
+#include <numbers>
+#include <unordered_map>
+
+#include "kernels/common/cpu_features.h"
+#include "kernels/fft/passes.h"
+
+namespace mt::kernels {
+namespace {
+
+constexpr int kLargestRadix = 47;                  // beyond, a convolution is cheaper
+constexpr size_t kKeptPlans = 32;                  // per type
+constexpr int64_t kKeptLength = int64_t(1) << 20;  // longer plans are as quick to make as to run
+
+// Plans by length; the oldest makes room for a new one.
+template <class Plan>
+std::shared_ptr<const Plan> kept(int64_t length) {
+  static std::mutex mutex;
+  static std::unordered_map<int64_t, std::shared_ptr<const Plan>> plans;
+  static std::deque<int64_t> order;
+  {
+    std::lock_guard lock(mutex);
+    if (const auto found = plans.find(length); found != plans.end()) return found->second;
+  }
+  auto made = std::make_shared<const Plan>(length);
+  if (length > kKeptLength) return made;
+  std::lock_guard lock(mutex);
+  if (plans.emplace(length, made).second) order.push_back(length);
+  if (order.size() > kKeptPlans) {
+    plans.erase(order.front());
+    order.pop_front();
+  }
+  return made;
+}
+
+// exp(-2 pi i k / n), with the angle brought into an eighth of a turn first, where cos and sin are exact to the last bit.
+template <class T>
+void root(int64_t k, int64_t n, T& re, T& im) {
+  k %= n;
+  const int64_t eighth = 8 * k / n;
+  const int64_t quarter = (eighth + 1) / 2;  // nearest multiple of a quarter turn
+  const double angle = 2 * std::numbers::pi * double(4 * k - quarter * n) / (4 * double(n));
+  const double c = std::cos(angle), s = std::sin(angle);
+  const double turned[4][2] = {{c, s}, {-s, c}, {-c, -s}, {s, -c}};
+  re = T(turned[quarter % 4][0]);
+  im = T(-turned[quarter % 4][1]);
+}
+
+// The radices a length is made of; empty if a prime factor is too large.
+std::vector<int> radices_of(int64_t length) {
+  std::vector<int> radices;
+  while (length % 4 == 0) radices.push_back(4), length /= 4;
+  for (int radix = 2; radix <= kLargestRadix && length > 1; ++radix)
+    while (length % radix == 0) radices.push_back(radix), length /= radix;
+  if (length > 1) radices.clear();
+  return radices;
+}
+
+int64_t convenient_length(int64_t at_least) {
+  for (int64_t n = at_least;; ++n) {
+    int64_t rest = n;
+    for (int64_t radix : {2, 3, 5})
+      while (rest % radix == 0) rest /= radix;
+    if (rest == 1) return n;
+  }
+}
+
+}  // namespace
+
+template <class T>
+FftPlan<T>::FftPlan(int64_t length) : length_(length) {
+  if (length == 1) return;
+  const std::vector<int> radices = radices_of(length);
+  if (radices.empty()) prepare_convolution();
+  else prepare_passes(radices);
+}
+
+template <class T>
+std::shared_ptr<const FftPlan<T>> FftPlan<T>::of(int64_t length) {
+  return kept<FftPlan>(length);
+}
+
+template <class T>
+void FftPlan<T>::prepare_passes(const std::vector<int>& radices) {
+  int64_t left = length_;
+  for (int radix : radices) {
+    Pass pass{radix, left / radix, {}, {}};
+    const int64_t groups = pass.groups;
+    pass.twiddles.resize(size_t(2 * groups * (radix - 1)));
+    for (int64_t k = 1; k < radix; ++k) {
+      T* at = pass.twiddles.data() + 2 * groups * (k - 1);
+      for (int64_t p = 0; p < groups; ++p) root(p * k, left, at[p], at[groups + p]);
+    }
+    pass.roots.resize(size_t(2 * radix));
+    for (int k = 0; k < radix; ++k) root(k, radix, pass.roots[size_t(2 * k)], pass.roots[size_t(2 * k + 1)]);
+    left = pass.groups;
+    passes_.push_back(std::move(pass));
+  }
+}
+
+template <class T>
+void FftPlan<T>::prepare_convolution() {
+  const size_t n = size_t(length_);
+  inner_ = of(convenient_length(2 * length_ - 1));
+  const size_t m = size_t(inner_->length());
+  chirp_re_.resize(n), chirp_im_.resize(n);
+  // k^2 modulo 2n, kept up by adding odd numbers, is exact where k^2 itself would overflow.
+  int64_t square = 0;
+  for (size_t k = 0; k < n; ++k) {
+    root(square, 2 * length_, chirp_re_[k], chirp_im_[k]);
+    square = (square + 2 * int64_t(k) + 1) % (2 * length_);
+  }
+  std::vector<T> re(m), im(m), work_re(m), work_im(m);
+  for (size_t k = 0; k < n; ++k) {
+    re[k] = chirp_re_[k], im[k] = -chirp_im_[k];
+    if (k > 0) re[m - k] = re[k], im[m - k] = im[k];
+  }
+  const Planes<T> made = inner_->run({re.data(), im.data()}, {work_re.data(), work_im.data()}, 1);
+  kernel_re_.resize(m), kernel_im_.resize(m);
+  for (size_t k = 0; k < m; ++k) {  // the backward transform's 1/m is put in here
+    kernel_re_[k] = made.re[k] / T(m), kernel_im_[k] = made.im[k] / T(m);
+  }
+}
+
+template <class T>
+Planes<T> FftPlan<T>::run(Planes<T> data, Planes<T> work, int64_t lanes) const {
+  return inner_ ? run_convolution(data, work, lanes) : run_passes(data, work, lanes);
+}
+
+template <class T>
+Planes<T> FftPlan<T>::run_passes(Planes<T> data, Planes<T> work, int64_t lanes) const {
+  int64_t stride = lanes;
+  for (const Pass& pass : passes_) {
+    const fft_passes::Step<T> step{
+        data, work, pass.groups, stride, pass.radix, pass.twiddles.data(), pass.roots.data()};
+    fft_passes::run(step);
+    std::swap(data, work);
+    stride *= pass.radix;
+  }
+  return data;
+}
+
+template <class T>
+Planes<T> FftPlan<T>::run_convolution(Planes<T> data, Planes<T> work, int64_t lanes) const {
+  const int64_t n = length_, m = inner_->length();
+  fft_passes::multiply(data, chirp_re_.data(), chirp_im_.data(), n, lanes);
+  std::fill(data.re + n * lanes, data.re + m * lanes, T(0));
+  std::fill(data.im + n * lanes, data.im + m * lanes, T(0));
+  const Planes<T> there = inner_->run(data, work, lanes);
+  const Planes<T> spare = there.re == data.re ? work : data;
+  fft_passes::multiply(there, kernel_re_.data(), kernel_im_.data(), m, lanes);
+  const Planes<T> back = inner_->run(there.exchanged(), spare.exchanged(), lanes).exchanged();
+  fft_passes::multiply(back, chirp_re_.data(), chirp_im_.data(), n, lanes);
+  return back;
+}
+
+template <class T>
+HalfTurn<T>::HalfTurn(int64_t n) : re(size_t(n / 2 + 1)), im(size_t(n / 2 + 1)) {
+  for (int64_t k = 0; k <= n / 2; ++k) root(k, n, re[size_t(k)], im[size_t(k)]);
+}
+
+template <class T>
+std::shared_ptr<const HalfTurn<T>> HalfTurn<T>::of(int64_t n) {
+  return kept<HalfTurn>(n);
+}
+
+template class FftPlan<float>;
+template class FftPlan<double>;
+template struct HalfTurn<float>;
+template struct HalfTurn<double>;
+
+}  // namespace mt::kernels

@@ -1,0 +1,302 @@
+#include "kernels/index/indexed.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "kernels/common/arithmetic.h"
+#include "kernels/common/iterate.h"
+#include "kernels/common/parallel.h"
+#include "kernels/common/types.h"
+
+namespace mt::kernels {
+namespace {
+
+// Random access costs more than arithmetic: threads start earlier.
+constexpr int64_t kLookupGrain = kGrain / 4;
+
+int64_t index_at(const char* data) { return *reinterpret_cast<const int64_t*>(data); }
+
+// Operands: out, table, index.
+template <class U>
+void gather_row(char* const* data, const int64_t* strides, int64_t n, const void* context) {
+  const Lookup& lookup = *static_cast<const Lookup*>(context);
+  char* out = data[0];
+  if (strides[2] == 0) {  // one index for the whole row
+    const char* from = data[1] + lookup.at(index_at(data[2]));
+    if (strides[0] == int64_t(sizeof(U)) && strides[1] == int64_t(sizeof(U))) {
+      std::memcpy(out, from, size_t(n) * sizeof(U));
+      return;
+    }
+    for (int64_t i = 0; i < n; ++i)
+      *reinterpret_cast<U*>(out + i * strides[0]) = *reinterpret_cast<const U*>(from + i * strides[1]);
+    return;
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t at = lookup.at(index_at(data[2] + i * strides[2]));
+    *reinterpret_cast<U*>(out + i * strides[0]) = *reinterpret_cast<const U*>(data[1] + i * strides[1] + at);
+  }
+}
+
+struct Write {
+  template <class T>
+  static T join(T, T value) {
+    return value;
+  }
+};
+struct Add {
+  template <class T>
+  static T join(T a, T b) {
+    if constexpr (std::is_same_v<T, bool>) return a || b;
+    else return T(compute_t<T>(a) + compute_t<T>(b));
+  }
+};
+struct Multiply {
+  template <class T>
+  static T join(T a, T b) {
+    if constexpr (std::is_same_v<T, bool>) return a && b;
+    else return T(compute_t<T>(a) * compute_t<T>(b));
+  }
+};
+// NaN wins, as in every extremum.
+template <bool kMax>
+struct Extremum {
+  template <class T>
+  static T join(T a, T b) {
+    const compute_t<T> x(a), y(b);
+    if (math::is_nan(x)) return a;
+    if (math::is_nan(y)) return b;
+    return (kMax ? y > x : y < x) ? b : a;
+  }
+};
+
+// One thread's share of the places written to, where rows of the source may meet in one.
+struct Share {
+  const Lookup* lookup;
+  uint64_t part = 0, parts = 1;
+  bool owns(int64_t offset) const {
+    return parts == 1 ||
+           (uint64_t(offset) * 0x9E3779B97F4A7C15u >> 32) % parts == part;  // spreads any pattern
+  }
+};
+
+// Operands: table, index, source.
+template <class T, class Op>
+void scatter_row(char* const* data, const int64_t* strides, int64_t n, const void* context) {
+  const Share& share = *static_cast<const Share*>(context);
+  auto join = [](char* target, const char* source) {
+    T& slot = *reinterpret_cast<T*>(target);
+    slot = Op::template join<T>(slot, *reinterpret_cast<const T*>(source));
+  };
+  if (strides[1] == 0) {
+    const int64_t offset = share.lookup->at(index_at(data[1]));
+    if (!share.owns(offset)) return;
+    char* target = data[0] + offset;
+    constexpr int64_t item = sizeof(T);
+    if (strides[0] == item && strides[2] == item) {  // the compiler makes vectors of this one
+      for (int64_t i = 0; i < n; ++i) join(target + i * item, data[2] + i * item);
+      return;
+    }
+    for (int64_t i = 0; i < n; ++i) join(target + i * strides[0], data[2] + i * strides[2]);
+    return;
+  }
+  for (int64_t i = 0; i < n; ++i)
+    join(data[0] + i * strides[0] + share.lookup->at(index_at(data[1] + i * strides[1])),
+         data[2] + i * strides[2]);
+}
+
+RowFunction gather_of(size_t item) {
+  switch (item) {
+    case 1: return gather_row<uint8_t>;
+    case 2: return gather_row<uint16_t>;
+    case 4: return gather_row<uint32_t>;
+    case 8: return gather_row<uint64_t>;
+    default: return gather_row<complex128>;
+  }
+}
+
+RowFunction write_of(size_t item) {
+  switch (item) {
+    case 1: return scatter_row<uint8_t, Write>;
+    case 2: return scatter_row<uint16_t, Write>;
+    case 4: return scatter_row<uint32_t, Write>;
+    case 8: return scatter_row<uint64_t, Write>;
+    default: return scatter_row<complex128, Write>;
+  }
+}
+
+RowFunction scatter_of(DType dtype, Combine combine) {
+  RowFunction row = nullptr;
+  switch (combine) {
+    case Combine::write: return write_of(itemsize(dtype));
+    case Combine::add:
+      dispatch<domains::every>(dtype, "scatter_add",
+                               [&](auto tag) { row = scatter_row<typename decltype(tag)::type, Add>; });
+      break;
+    case Combine::multiply:
+      dispatch<domains::every>(dtype, "scatter_multiply",
+                               [&](auto tag) { row = scatter_row<typename decltype(tag)::type, Multiply>; });
+      break;
+    case Combine::min:
+      dispatch<domains::every_ordered>(dtype, "scatter_amin", [&](auto tag) {
+        row = scatter_row<typename decltype(tag)::type, Extremum<false>>;
+      });
+      break;
+    case Combine::max:
+      dispatch<domains::every_ordered>(dtype, "scatter_amax", [&](auto tag) {
+        row = scatter_row<typename decltype(tag)::type, Extremum<true>>;
+      });
+      break;
+  }
+  return row;
+}
+
+// Operands: offsets, index.
+void offset_row(char* const* data, const int64_t* strides, int64_t n, const void* context) {
+  const Lookup& lookup = *static_cast<const Lookup*>(context);
+  for (int64_t i = 0; i < n; ++i)
+    *reinterpret_cast<int64_t*>(data[0] + i * strides[0]) += lookup.at(index_at(data[1] + i * strides[1]));
+}
+
+}  // namespace
+
+void gather(const View& out, const View& table, const Lookup& lookup) {
+  const View* operands[] = {&out, &table, &lookup.index};
+  Plan plan;
+  make_plan(plan, operands, 3);
+  if (plan.numel == 0) return;
+  for_each_row(plan, kLookupGrain, gather_of(itemsize(out.dtype)), &lookup);
+}
+
+void scatter(const View& table, const Lookup& lookup, const View& source, Combine combine) {
+  const View* operands[] = {&table, &lookup.index, &source};
+  Plan plan;
+  make_plan(plan, operands, 3);
+  if (plan.numel == 0) return;
+  const RowFunction row = scatter_of(table.dtype, combine);
+  const Share whole{&lookup};
+  const int threads = get_num_threads();
+  if (plan.numel <= kLookupGrain || threads == 1 || in_parallel_region()) {
+    for_each_row_in(plan, 0, plan.numel, row, &whole);
+    return;
+  }
+  // No two threads may write to one place. They share out an outer dimension along which the table moves; if there is
+  // none but each index stands for a row, every thread takes the rows whose place is its own.
+  int shared = 0;
+  for (int d = 1; d < plan.ndim; ++d)
+    if (plan.strides[0][d] != 0 && (shared == 0 || plan.sizes[d] > plan.sizes[shared])) shared = d;
+  if (shared == 0 && (plan.strides[0][0] == 0 || plan.strides[1][0] != 0)) {
+    for_each_row_in(plan, 0, plan.numel, row, &whole);
+    return;
+  }
+  if (shared == 0) {
+    parallel_for(0, threads, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t part = begin; part < end; ++part) {
+        const Share share{&lookup, uint64_t(part), uint64_t(threads)};
+        for_each_row_in(plan, 0, plan.numel, row, &share);
+      }
+    });
+    return;
+  }
+  const int64_t width = plan.sizes[shared], each = plan.numel / width;
+  parallel_for(0, width, std::max<int64_t>(1, kLookupGrain / each), [&](int64_t begin, int64_t end) {
+    Plan part = plan;
+    part.sizes[shared] = end - begin;
+    part.numel = each * (end - begin);
+    for (int o = 0; o < part.operands; ++o) part.data[o] += begin * part.strides[o][shared];
+    for_each_row_in(part, 0, part.numel, row, &whole);
+  });
+}
+
+void add_offsets(const View& offsets, const Lookup& lookup) {
+  const View* operands[] = {&offsets, &lookup.index};
+  Plan plan;
+  make_plan(plan, operands, 2);
+  if (plan.numel != 0) for_each_row(plan, kLookupGrain, offset_row, &lookup);
+}
+
+namespace {
+
+constexpr int64_t kBlock = kGrain / 4;
+
+int64_t blocks_of(int64_t numel) { return (numel + kBlock - 1) / kBlock; }
+
+// How many elements of each block are not zero.
+template <class T>
+std::vector<int64_t> counts_per_block(const T* data, int64_t numel) {
+  std::vector<int64_t> counts(size_t(blocks_of(numel)), 0);
+  parallel_for(0, int64_t(counts.size()), 4, [&](int64_t begin, int64_t end) {
+    for (int64_t b = begin; b < end; ++b) {
+      const int64_t last = std::min(numel, (b + 1) * kBlock);
+      int64_t count = 0;
+      for (int64_t i = b * kBlock; i < last; ++i) count += data[i] != T(0);
+      counts[size_t(b)] = count;
+    }
+  });
+  return counts;
+}
+
+}  // namespace
+
+int64_t count_nonzero(const View& in) {
+  int64_t total = 0;
+  dispatch<domains::every>(in.dtype, "count_nonzero", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    for (int64_t count : counts_per_block(in.as<T>(), in.numel())) total += count;
+  });
+  return total;
+}
+
+int64_t nonzero(const View& in, const View& out) {
+  MT_CHECK(out.dtype == DType::int64, "nonzero_static: Expected out tensor to have scalar type Long but got ",
+           info(out.dtype).name);
+  const int64_t numel = in.numel(), room = out.sizes[0], row = out.strides[0], column = out.strides[1];
+  int64_t total = 0;
+  dispatch<domains::every>(in.dtype, "nonzero", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* data = in.as<T>();
+    std::vector<int64_t> starts = counts_per_block(data, numel);
+    for (int64_t& start : starts) start = std::exchange(total, total + start);
+    parallel_for(0, int64_t(starts.size()), 4, [&](int64_t begin, int64_t end) {
+      for (int64_t b = begin; b < end; ++b) {
+        const int64_t last = std::min(numel, (b + 1) * kBlock);
+        int64_t at = starts[size_t(b)];
+        for (int64_t i = b * kBlock; i < last && at < room; ++i) {
+          if (data[i] == T(0)) continue;
+          int64_t* target = out.as<int64_t>() + at++ * row;
+          int64_t rest = i;
+          for (int d = in.ndim - 1; d > 0; --d) {
+            target[d * column] = rest % in.sizes[d];
+            rest /= in.sizes[d];
+          }
+          if (in.ndim > 0) target[0] = rest;
+        }
+      }
+    });
+  });
+  return total;
+}
+
+void repeat_runs(const View& repeats, const View& out) {
+  const int64_t count = repeats.numel(), length = out.numel();
+  int64_t at = 0;
+  const int64_t step = repeats.ndim ? repeats.strides[0] : 0, stride = out.strides[0];
+  dispatch<dtype_set(DType::int32, DType::int64)>(repeats.dtype, "repeat_interleave", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    for (int64_t j = 0; j < count; ++j) {
+      const int64_t n = int64_t(repeats.as<T>()[j * step]);
+      MT_CHECK(n >= 0, "repeats can not be negative");
+      MT_CHECK(n <= length - at, "allocated size does not match required size");
+      if (out.dtype == DType::int64) {
+        for (int64_t i = 0; i < n; ++i) out.as<int64_t>()[(at + i) * stride] = j;
+      } else {
+        for (int64_t i = 0; i < n; ++i) out.as<int32_t>()[(at + i) * stride] = int32_t(j);
+      }
+      at += n;
+    }
+  });
+  MT_CHECK(at == length, "allocated size does not match required size");
+}
+
+}  // namespace mt::kernels

@@ -1,0 +1,122 @@
+// What the batched decompositions share: one matrix of a batch, its dense column-major copy, the loop over a batch.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "base/error.h"
+#include "kernels/common/iterate.h"
+#include "kernels/common/parallel.h"
+#include "kernels/common/types.h"
+#include "kernels/common/view.h"
+#include "kernels/openblas/blas.h"
+#include "kernels/openblas/lapack.h"
+
+namespace mt::kernels::linalg {
+
+inline constexpr DTypeSet blas_types =
+    dtype_set(DType::float32, DType::float64, DType::complex64, DType::complex128);
+
+// The last `dims` dimensions of `view` at place `index` of the batch before them.
+inline View element(const View& view, int dims, int64_t index) {
+  const int batch = view.ndim - dims;
+  int64_t offset = 0;
+  for (int d = batch - 1; d >= 0; --d) {
+    offset += index % view.sizes[d] * view.strides[d];
+    index /= view.sizes[d];
+  }
+  return {view.as<char>() + offset * int64_t(itemsize(view.dtype)), view.sizes + batch, view.strides + batch,
+          dims, view.dtype};
+}
+
+inline int64_t batch_count(const View& view, int dims) {
+  int64_t count = 1;
+  for (int d = 0; d < view.ndim - dims; ++d) count *= view.sizes[d];
+  return count;
+}
+
+inline int small(int64_t size) {
+  MT_CHECK(size <= std::numeric_limits<int>::max(), "linalg: LAPACK takes sizes below 2^31, got ", size);
+  return int(size);
+}
+
+// A dense column-major matrix, as LAPACK wants it.
+template <class T> class ColumnMajor {
+ public:
+  ColumnMajor(int64_t rows, int64_t columns)
+      : rows_(small(rows)),
+        columns_(small(columns)),
+        memory_(new T[size_t(std::max<int64_t>(1, rows)) * size_t(std::max<int64_t>(1, columns))]()) {}
+  explicit ColumnMajor(const View& view) : ColumnMajor(view.sizes[0], view.sizes[1]) { load(view); }
+
+  int rows() const { return rows_; }
+  int columns() const { return columns_; }
+  int leading() const { return std::max(1, rows_); }
+  T* data() { return memory_.get(); }
+  T& at(int64_t i, int64_t j) { return memory_[size_t(i + j * leading())]; }
+
+  // Fills the upper left corner from a view that is no larger than the matrix.
+  void load(const View& view) {
+    const T* from = view.as<T>();
+    for (int64_t j = 0; j < view.sizes[1]; ++j)
+      for (int64_t i = 0; i < view.sizes[0]; ++i) at(i, j) = from[i * view.strides[0] + j * view.strides[1]];
+  }
+  void store(const View& view) {
+    T* to = view.as<T>();
+    for (int64_t i = 0; i < view.sizes[0]; ++i)
+      for (int64_t j = 0; j < view.sizes[1]; ++j) to[i * view.strides[0] + j * view.strides[1]] = at(i, j);
+  }
+
+ private:
+  int rows_, columns_;
+  std::unique_ptr<T[]> memory_;
+};
+
+template <class To, class From> void store_vector(const From* from, const View& to) {
+  for (int64_t i = 0; i < to.sizes[0]; ++i) to.as<To>()[i * to.strides[0]] = To(from[i]);
+}
+template <class T> std::vector<T> load_vector(const View& view) {
+  std::vector<T> out(size_t(std::max<int64_t>(1, view.sizes[0])));
+  for (int64_t i = 0; i < view.sizes[0]; ++i) out[size_t(i)] = view.as<T>()[i * view.strides[0]];
+  return out;
+}
+
+// Runs f(i) for every matrix of the batch; small ones are spread over threads, large ones get all threads of BLAS.
+template <class F> void for_each_matrix(int64_t batch, const View& matrix, F&& f) {
+  const int64_t rows = matrix.sizes[matrix.ndim - 2], columns = matrix.sizes[matrix.ndim - 1];
+  const int64_t work = std::max<int64_t>(1, rows * columns * std::min(rows, columns));
+  if (work > (int64_t(1) << 20)) {
+    const blas::AllThreads threads;
+    for (int64_t i = 0; i < batch; ++i) f(i);
+    return;
+  }
+  parallel_for(0, batch, std::max<int64_t>(1, 4 * kGrain / work), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) f(i);
+  });
+}
+
+template <class T> T conjugate(T x) {
+  if constexpr (is_complex_v<T>) return std::conj(x);
+  else return x;
+}
+
+// The other triangle made the mirror image of the one that is read; a hermitian matrix has a real diagonal.
+template <class T> void mirror(ColumnMajor<T>& a, bool upper) {
+  for (int64_t j = 0; j < a.columns(); ++j) {
+    a.at(j, j) = T(std::real(a.at(j, j)));
+    for (int64_t i = j + 1; i < a.rows(); ++i) {
+      if (upper) a.at(i, j) = conjugate(a.at(j, i));
+      else a.at(j, i) = conjugate(a.at(i, j));
+    }
+  }
+}
+
+template <class T> bool all_finite(ColumnMajor<T>& a) {
+  for (int64_t i = 0; i < int64_t(a.leading()) * a.columns(); ++i)
+    if (!(std::abs(a.data()[i]) <= std::numeric_limits<lapack::real_t<T>>::max())) return false;
+  return true;
+}
+
+}  // namespace mt::kernels::linalg

@@ -1,0 +1,231 @@
+// Factorisations that solve systems: LU, Cholesky, LDL, triangles.
+#include <cmath>
+
+#include "kernels/linalg/batch.h"
+#include "kernels/linalg/linalg.h"
+
+namespace mt::kernels {
+
+using namespace linalg;
+using lapack::Form;
+
+void lu_factor(const View& a, const View& lu, const View& pivots, const View& info) {
+  dispatch<blas_types>(a.dtype, "lu_cpu", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    for_each_matrix(batch_count(a, 2), a, [&](int64_t i) {
+      ColumnMajor<T> matrix(element(a, 2, i));
+      const View p = element(pivots, 1, i);
+      std::vector<int> rows(size_t(std::max<int64_t>(1, p.sizes[0])));
+      const int status = p.sizes[0] == 0 ? 0
+                                         : lapack::getrf(matrix.rows(), matrix.columns(), matrix.data(),
+                                                         matrix.leading(), rows.data());
+      matrix.store(element(lu, 2, i));
+      store_vector<int32_t>(rows.data(), p);
+      *element(info, 0, i).as<int32_t>() = status;
+    });
+  });
+}
+
+namespace {
+
+// x = b A^-1 is x^H = A^-H b^H: the same solve with the other side's form.
+template <class T> ColumnMajor<T> adjoint_of(const View& view) {
+  ColumnMajor<T> out(view.sizes[1], view.sizes[0]);
+  for (int64_t i = 0; i < view.sizes[0]; ++i)
+    for (int64_t j = 0; j < view.sizes[1]; ++j)
+      out.at(j, i) = conjugate(view.as<T>()[i * view.strides[0] + j * view.strides[1]]);
+  return out;
+}
+template <class T> void store_adjoint(ColumnMajor<T>& from, const View& to) {
+  for (int64_t i = 0; i < to.sizes[0]; ++i)
+    for (int64_t j = 0; j < to.sizes[1]; ++j)
+      to.as<T>()[i * to.strides[0] + j * to.strides[1]] = conjugate(from.at(j, i));
+}
+
+// LAPACK's row exchanges are of rows 1…n; anything else would write outside the matrix.
+void check_pivots(const std::vector<int>& pivots, int64_t n) {
+  for (int p : pivots)
+    MT_CHECK(p >= 1 && p <= n,
+             p < 1 ? "Pivots given to lu_solve must all be greater or equal to 1. "
+                   : "Pivots given to lu_solve must all be smaller or equal to LU.size(-2). ",
+             "Did you properly pass the result of lu_factor?");
+}
+
+}  // namespace
+
+void lu_solve(const View& lu, const View& pivots, const View& b, const View& x, bool left, bool adjoint) {
+  dispatch<blas_types>(lu.dtype, "lu_solve", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    for_each_matrix(batch_count(x, 2), x, [&](int64_t i) {
+      ColumnMajor<T> factors(element(lu, 2, i));
+      std::vector<int> rows = load_vector<int>(element(pivots, 1, i));
+      const View right = element(b, 2, i), out = element(x, 2, i);
+      const int n = factors.rows();
+      if (n == 0 || right.sizes[0] == 0 || right.sizes[1] == 0) return;
+      check_pivots(rows, n);
+      ColumnMajor<T> rhs = left ? ColumnMajor<T>(right) : adjoint_of<T>(right);
+      const Form form = adjoint == left ? Form::adjoint : Form::plain;
+      lapack::getrs(form, n, rhs.columns(), factors.data(), factors.leading(), rows.data(), rhs.data(),
+                    rhs.leading());
+      if (left) rhs.store(out);
+      else store_adjoint(rhs, out);
+    });
+  });
+}
+
+namespace {
+
+// Whether the row exchanges make an odd permutation.
+bool odd(const View& pivots) {
+  bool flipped = false;
+  for (int64_t k = 0; k < pivots.sizes[0]; ++k)
+    flipped ^= pivots.as<int32_t>()[k * pivots.strides[0]] != k + 1;
+  return flipped;
+}
+
+}  // namespace
+
+void lu_determinant(const View& lu, const View& pivots, const View& determinant) {
+  dispatch<blas_types>(lu.dtype, "det", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    for (int64_t i = 0; i < batch_count(lu, 2); ++i) {
+      const View m = element(lu, 2, i);
+      T product = odd(element(pivots, 1, i)) ? T(-1) : T(1);
+      for (int64_t k = 0; k < m.sizes[0]; ++k) product *= m.as<T>()[k * (m.strides[0] + m.strides[1])];
+      *element(determinant, 0, i).as<T>() = product;
+    }
+  });
+}
+
+void lu_sign_and_log(const View& lu, const View& pivots, const View& sign, const View& log_abs) {
+  dispatch<blas_types>(lu.dtype, "slogdet", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using R = lapack::real_t<T>;
+    for (int64_t i = 0; i < batch_count(lu, 2); ++i) {
+      const View m = element(lu, 2, i);
+      T direction = odd(element(pivots, 1, i)) ? T(-1) : T(1);
+      R sum = 0;
+      for (int64_t k = 0; k < m.sizes[0]; ++k) {
+        const T x = m.as<T>()[k * (m.strides[0] + m.strides[1])];
+        const R size = std::abs(x);
+        direction *= size == R(0) ? T(0) : x / size;
+        sum += std::log(size);
+      }
+      *element(sign, 0, i).as<T>() = direction;
+      *element(log_abs, 0, i).as<R>() = sum;
+    }
+  });
+}
+
+void permutation_matrix(const View& pivots, const View& out) {
+  dispatch<domains::any>(out.dtype, "lu_unpack", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    for (int64_t i = 0; i < batch_count(out, 2); ++i) {
+      const View m = element(out, 2, i);
+      const std::vector<int> exchanges = load_vector<int>(element(pivots, 1, i));
+      const int64_t rows = m.sizes[0], count = pivots.sizes[pivots.ndim - 1];
+      std::vector<int64_t> order(static_cast<size_t>(rows));
+      for (int64_t k = 0; k < rows; ++k) order[size_t(k)] = k;
+      for (int64_t k = 0; k < std::min(count, rows); ++k) {
+        const int64_t other = exchanges[size_t(k)] - 1;
+        MT_CHECK(other >= 0 && other < rows,
+                 "pivots passed to lu_unpack must be between 1 and LU.size(-2) "
+                 "inclusive.Did you properly pass the result of lu_factor?");
+        std::swap(order[size_t(k)], order[size_t(other)]);
+      }
+      for (int64_t r = 0; r < rows; ++r)
+        for (int64_t c = 0; c < rows; ++c) m.as<T>()[r * m.strides[0] + c * m.strides[1]] = cast<T>(0);
+      for (int64_t c = 0; c < rows; ++c)
+        m.as<T>()[order[size_t(c)] * m.strides[0] + c * m.strides[1]] = cast<T>(1);
+    }
+  });
+}
+
+void inverse(const View& a, const View& out, const View& info) {
+  dispatch<blas_types>(a.dtype, "linalg_inv", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    for_each_matrix(batch_count(a, 2), a, [&](int64_t i) {
+      ColumnMajor<T> matrix(element(a, 2, i));
+      const int n = matrix.rows();
+      std::vector<int> pivots(size_t(std::max(1, n)));
+      int status = n == 0 ? 0 : lapack::getrf(n, n, matrix.data(), matrix.leading(), pivots.data());
+      if (n != 0 && status == 0) status = lapack::getri(n, matrix.data(), matrix.leading(), pivots.data());
+      matrix.store(element(out, 2, i));
+      *element(info, 0, i).as<int32_t>() = status;
+    });
+  });
+}
+
+void cholesky(const View& a, const View& factor, const View& info, bool upper) {
+  dispatch<blas_types>(a.dtype, "linalg_cholesky", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    for_each_matrix(batch_count(a, 2), a, [&](int64_t i) {
+      ColumnMajor<T> matrix(element(a, 2, i));
+      const int n = matrix.rows();
+      const int status = n == 0 ? 0 : lapack::potrf(upper, n, matrix.data(), matrix.leading());
+      for (int64_t r = 0; r < n; ++r)
+        for (int64_t c = r + 1; c < n; ++c) (upper ? matrix.at(c, r) : matrix.at(r, c)) = T(0);
+      matrix.store(element(factor, 2, i));
+      *element(info, 0, i).as<int32_t>() = status;
+    });
+  });
+}
+
+void solve_triangular(const View& a, const View& b, const View& x, bool upper, bool left, bool unit) {
+  dispatch<blas_types>(a.dtype, "triangular_solve", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    for_each_matrix(batch_count(x, 2), x, [&](int64_t i) {
+      ColumnMajor<T> triangle(element(a, 2, i)), rhs(element(b, 2, i));
+      if (rhs.rows() > 0 && rhs.columns() > 0) {
+        lapack::trsm(left, upper, Form::plain, unit, rhs.rows(), rhs.columns(), triangle.data(),
+                     triangle.leading(), rhs.data(), rhs.leading());
+      }
+      rhs.store(element(x, 2, i));
+    });
+  });
+}
+
+void ldl_factor(const View& a, const View& factor, const View& pivots, const View& info, bool hermitian) {
+  dispatch<blas_types>(a.dtype, "ldl_factor", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    for_each_matrix(batch_count(a, 2), a, [&](int64_t i) {
+      ColumnMajor<T> matrix(element(a, 2, i));
+      const int n = matrix.rows();
+      std::vector<int> rows(size_t(std::max(1, n)));
+      const int status =
+          n == 0 ? 0 : lapack::sytrf(hermitian, n, matrix.data(), matrix.leading(), rows.data());
+      for (int64_t r = 0; r < n; ++r)
+        for (int64_t c = r + 1; c < n; ++c) matrix.at(r, c) = T(0);
+      matrix.store(element(factor, 2, i));
+      store_vector<int32_t>(rows.data(), element(pivots, 1, i));
+      *element(info, 0, i).as<int32_t>() = status;
+    });
+  });
+}
+
+void ldl_solve(const View& factor, const View& pivots, const View& b, const View& x, bool hermitian) {
+  dispatch<blas_types>(b.dtype, "ldl_solve", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    for_each_matrix(batch_count(x, 2), x, [&](int64_t i) {
+      ColumnMajor<T> matrix(element(factor, 2, i)), rhs(element(b, 2, i));
+      std::vector<int> rows = load_vector<int>(element(pivots, 1, i));
+      const int n = matrix.rows();
+      if (n > 0 && rhs.columns() > 0) {
+        for (int64_t k = 0; k < n; ++k) {  // a negative pivot marks a block of two
+          const int p = std::abs(rows[size_t(k)]);
+          MT_CHECK(p >= 1 && p <= n, "Pivots given to ldl_solve must all satisfy |pivot| ",
+                   p < 1 ? ">= 1" : "<= LD.size(-2)", ". Did you properly pass the result of ldl_factor?");
+          if (rows[size_t(k)] > 0) continue;
+          MT_CHECK(k + 1 < n && rows[size_t(k + 1)] == rows[size_t(k)],
+                   "torch.linalg.ldl_solve: negative pivots must come in equal pairs");
+          ++k;
+        }
+        lapack::sytrs(hermitian, n, rhs.columns(), matrix.data(), matrix.leading(), rows.data(), rhs.data(),
+                      rhs.leading());
+      }
+      rhs.store(element(x, 2, i));
+    });
+  });
+}
+
+}  // namespace mt::kernels

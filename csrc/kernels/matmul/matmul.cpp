@@ -1,0 +1,214 @@
+#include "kernels/matmul/matmul.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "kernels/common/arithmetic.h"
+#include "kernels/common/copy.h"
+#include "kernels/common/dense.h"
+#include "kernels/common/parallel.h"
+#include "kernels/common/types.h"
+#include "kernels/matmul/gemm.h"
+#include "kernels/openblas/blas.h"
+
+namespace mt::kernels {
+namespace {
+
+// Below this many multiplications a plain loop beats the call overhead of BLAS.
+constexpr int64_t kTinyProduct = 512;
+
+struct Shape {
+  int64_t m, n, k;
+};
+
+Shape check_shapes(const View& a, const View& b, const View& out, const char* name, int batch) {
+  const int nd = 2 + batch;
+  MT_CHECK(a.ndim == nd && b.ndim == nd && out.ndim == nd, name, ": expected ", nd, "-D tensors, got ",
+           a.ndim, "-D, ", b.ndim, "-D and a ", out.ndim, "-D result");
+  const int64_t *x = a.sizes + batch, *y = b.sizes + batch, *z = out.sizes + batch;
+  MT_CHECK(x[1] == y[0], name, ": mat1 and mat2 shapes cannot be multiplied (", x[0], "x", x[1], " and ",
+           y[0], "x", y[1], ")");
+  MT_CHECK(z[0] == x[0] && z[1] == y[1], name, ": expected a result of ", x[0], "x", y[1], ", got ", z[0],
+           "x", z[1]);
+  MT_CHECK(a.dtype == b.dtype && a.dtype == out.dtype,
+           "expected m1 and m2 to have the same dtype, but got: ", info(a.dtype).name,
+           " != ", info(a.dtype != b.dtype ? b.dtype : out.dtype).name);
+  return {x[0], y[1], x[1]};
+}
+
+// The view as BLAS can take it; what it cannot (both strides different from 1, overlapping rows) is copied.
+template <class T>
+blas::Matrix as_matrix(const View& view, std::optional<Dense>& copied) {
+  const int64_t rows = view.sizes[0], columns = view.sizes[1], s0 = view.strides[0], s1 = view.strides[1];
+  const int64_t at_least_columns = std::max<int64_t>(1, columns), at_least_rows = std::max<int64_t>(1, rows);
+  if ((s1 == 1 || columns <= 1) && (s0 >= at_least_columns || rows <= 1))
+    return {view.data, rows <= 1 ? at_least_columns : s0, false};
+  if ((s0 == 1 || rows <= 1) && (s1 >= at_least_rows || columns <= 1))
+    return {view.data, columns <= 1 ? at_least_rows : s1, true};
+  copied.emplace(view, dtype_of<T>, Access::read);
+  return {copied->view().data, at_least_columns, false};
+}
+
+// Rows of b, brought together in a block, are added up: independent sums side by side instead of one long
+// chain.
+template <class T>
+void tiny_product(const View& a, const View& b, const View& out, Shape s, T alpha, T beta) {
+  T block[kTinyProduct], sums[kTinyProduct];
+  const T* y = b.as<T>();
+  if (b.strides[1] != 1 || b.strides[0] != s.n) {
+    for (int64_t p = 0; p < s.k; ++p) {
+      for (int64_t j = 0; j < s.n; ++j) block[p * s.n + j] = y[p * b.strides[0] + j * b.strides[1]];
+    }
+    y = block;
+  }
+  for (int64_t i = 0; i < s.m; ++i) {
+    const T* x = a.as<T>() + i * a.strides[0];
+    for (int64_t j = 0; j < s.n; ++j) sums[j] = math::mul(x[0], y[j]);
+    for (int64_t p = 1; p < s.k; ++p) {
+      const T factor = x[p * a.strides[1]];
+      for (int64_t j = 0; j < s.n; ++j) sums[j] = math::add(sums[j], math::mul(factor, y[p * s.n + j]));
+    }
+    T* target = out.as<T>() + i * out.strides[0];
+    for (int64_t j = 0; j < s.n; ++j) {
+      T& z = target[j * out.strides[1]];
+      z = beta == T(0) ? math::mul(alpha, sums[j]) : math::add(math::mul(alpha, sums[j]), math::mul(beta, z));
+    }
+  }
+}
+
+View transposed(const View& view, int64_t* sizes, int64_t* strides) {
+  sizes[0] = view.sizes[1], sizes[1] = view.sizes[0];
+  strides[0] = view.strides[1], strides[1] = view.strides[0];
+  return {view.data, sizes, strides, 2, view.dtype};
+}
+
+Factor as_factor(const View& view) { return {view.data, view.strides[0], view.strides[1], view.dtype}; }
+
+template <class T>
+void blas_product(const View& a, const View& b, const View& out, Shape s, T alpha, T beta) {
+  if (s.m * s.n * s.k <= kTinyProduct) return tiny_product(a, b, out, s, alpha, beta);
+  if constexpr (std::is_floating_point_v<T>) {
+    if (worth_packing(s.m, s.n, s.k))
+      return packed_product<T>(s.m, s.n, s.k, alpha, as_factor(a), as_factor(b), beta,
+                               {out.as<T>(), out.strides[0], out.strides[1]});
+  }
+  const bool rows_dense =
+      (out.strides[1] == 1 || s.n == 1) && (out.strides[0] >= std::max<int64_t>(1, s.n) || s.m == 1);
+  const bool columns_dense =
+      (out.strides[0] == 1 || s.m == 1) && (out.strides[1] >= std::max<int64_t>(1, s.m) || s.n == 1);
+  if (!rows_dense && columns_dense) {  // out^T = b^T a^T is row-major
+    int64_t sizes[3][2], strides[3][2];
+    return blas_product(transposed(b, sizes[0], strides[0]), transposed(a, sizes[1], strides[1]),
+                        transposed(out, sizes[2], strides[2]), Shape{s.n, s.m, s.k}, alpha, beta);
+  }
+  std::optional<Dense> copied_a, copied_b;
+  const blas::Matrix left = as_matrix<T>(a, copied_a), right = as_matrix<T>(b, copied_b);
+  if (rows_dense) {
+    const int64_t leading = s.m == 1 ? std::max<int64_t>(1, s.n) : out.strides[0];
+    return blas::gemm<T>(s.m, s.n, s.k, alpha, left, right, beta, out.as<T>(), leading);
+  }
+  const Dense result(out, dtype_of<T>, beta == T(0) ? Access::write : Access::update);
+  blas::gemm<T>(s.m, s.n, s.k, alpha, left, right, beta, result.view().as<T>(), s.n);
+  result.store();
+}
+
+// Half types multiply in float; one rounding at the end.
+template <class T>
+void half_product(const View& a, const View& b, const View& out, Shape s, float alpha, float beta) {
+  const Dense result(out, DType::float32, beta == 0.0f ? Access::write : Access::update);
+  if (worth_packing(s.m, s.n, s.k)) {
+    packed_product<float>(s.m, s.n, s.k, alpha, as_factor(a), as_factor(b), beta,
+                          {result.view().as<float>(), s.n, 1});
+  } else {
+    const Dense left(a, DType::float32, Access::read), right(b, DType::float32, Access::read);
+    blas_product<float>(left.view(), right.view(), result.view(), s, alpha, beta);
+  }
+  result.store();
+}
+
+// Integers: rows of b are added up, which runs along memory; sums wrap as in PyTorch.
+template <class T>
+void integer_product(const View& a, const View& b, const View& out, Shape s, T alpha, T beta) {
+  if (s.m * s.n * s.k <= kTinyProduct) return tiny_product(a, b, out, s, alpha, beta);
+  const DenseInput<T> dense_a(a), dense_b(b);
+  const Temporary result(out, dtype_of<T>);  // not out itself, which is read again for beta
+  const T *x = dense_a.data(), *y = dense_b.data();
+  T* z = result.view().as<T>();
+  parallel_for(0, s.m, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, s.n * s.k)),
+               [&](int64_t begin, int64_t end) {
+                 constexpr int64_t block = 512;  // columns at a time: a block of a row of z stays in cache
+                 for (int64_t j0 = 0; j0 < s.n; j0 += block) {
+                   const int64_t width = std::min(block, s.n - j0);
+                   for (int64_t i = begin; i < end; ++i) {
+                     T* row = z + i * s.n + j0;
+                     std::fill_n(row, width, T(0));
+                     for (int64_t p = 0; p < s.k; ++p) {
+                       const T factor = x[i * s.k + p];
+                       const T* line = y + p * s.n + j0;
+                       for (int64_t j = 0; j < width; ++j)
+                         row[j] = math::add(row[j], math::mul(factor, line[j]));
+                     }
+                     for (int64_t j = 0; j < width; ++j) {
+                       T value = math::mul(alpha, row[j]);
+                       if (beta != T(0)) {
+                         value = math::add(
+                             value,
+                             math::mul(beta, out.as<T>()[i * out.strides[0] + (j0 + j) * out.strides[1]]));
+                       }
+                       row[j] = value;
+                     }
+                   }
+                 }
+               });
+  copy(result.view(), out);
+}
+
+template <class T>
+void scale(const View& out, T beta) {
+  for (int64_t i = 0; i < out.sizes[0]; ++i) {
+    for (int64_t j = 0; j < out.sizes[1]; ++j) {
+      T& x = out.as<T>()[i * out.strides[0] + j * out.strides[1]];
+      using C = compute_t<T>;
+      x = cast<T>(beta == T(0) ? C(0) : math::mul(C(beta), C(x)));
+    }
+  }
+}
+
+void product(const View& a, const View& b, const View& out, Shape s, const Scalar& alpha, const Scalar& beta,
+             const char* name) {
+  if (s.m == 0 || s.n == 0) return;
+  dispatch<domains::numeric>(out.dtype, name, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if (s.k == 0 || alpha.to<compute_t<T>>() == compute_t<T>(0)) return scale<T>(out, beta.to<T>());
+    if constexpr (is_half_v<T>) half_product<T>(a, b, out, s, alpha.to<float>(), beta.to<float>());
+    else if constexpr (std::is_integral_v<T>) integer_product<T>(a, b, out, s, alpha.to<T>(), beta.to<T>());
+    else blas_product<T>(a, b, out, s, alpha.to<T>(), beta.to<T>());
+  });
+}
+
+}  // namespace
+
+void gemm(const View& a, const View& b, const View& out, const Scalar& alpha, const Scalar& beta) {
+  product(a, b, out, check_shapes(a, b, out, "addmm", 0), alpha, beta, "addmm_impl_cpu_");
+}
+
+void bmm(const View& a, const View& b, const View& out, const Scalar& alpha, const Scalar& beta) {
+  const Shape s = check_shapes(a, b, out, "bmm", 1);
+  const int64_t batch = out.sizes[0];
+  MT_CHECK(a.sizes[0] == batch && b.sizes[0] == batch, "bmm: batch sizes must agree, got ", a.sizes[0], ", ",
+           b.sizes[0], " and a result of ", batch);
+  const auto matrix = [](const View& view, int64_t i) {
+    return View{view.as<char>() + i * view.strides[0] * int64_t(itemsize(view.dtype)), view.sizes + 1,
+                view.strides + 1, 2, view.dtype};
+  };
+  // Products too small to be worth two threads are spread over them here; larger ones follow one another, each on all.
+  const int64_t work = std::max<int64_t>(1, s.m * s.n * s.k);
+  const int64_t grain =
+      work > (int64_t(1) << 21) ? std::max<int64_t>(batch, 1) : std::max<int64_t>(1, 8 * kGrain / work);
+  parallel_for(0, batch, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      product(matrix(a, i), matrix(b, i), matrix(out, i), s, alpha, beta, "bmm");
+  });
+}
+
+}  // namespace mt::kernels

@@ -1,0 +1,119 @@
+#include "kernels/matmul/pack.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/common/convert.h"
+#include "kernels/common/thread_buffer.h"
+
+namespace mt::kernels {
+namespace {
+
+// Sixteen bytes: every machine level has these, and packing is bound by memory rather than by arithmetic.
+template <class T>
+struct Square;
+template <>
+struct Square<float> {
+  static constexpr int64_t side = 4;
+  typedef float V __attribute__((vector_size(16)));
+  typedef float U __attribute__((vector_size(16), aligned(4), may_alias));
+  typedef int32_t I __attribute__((vector_size(16)));
+  [[gnu::always_inline]] static void turn(const float* from, int64_t from_row, float* to, int64_t to_row) {
+    const auto row = [&](int64_t r) -> V { return *reinterpret_cast<const U*>(from + r * from_row); };
+    const V a = row(0), b = row(1), c = row(2), d = row(3);
+    const V ab_low = __builtin_shuffle(a, b, I{0, 4, 1, 5}), ab_high = __builtin_shuffle(a, b, I{2, 6, 3, 7});
+    const V cd_low = __builtin_shuffle(c, d, I{0, 4, 1, 5}), cd_high = __builtin_shuffle(c, d, I{2, 6, 3, 7});
+    const auto put = [&](int64_t r, V value) { *reinterpret_cast<U*>(to + r * to_row) = value; };
+    put(0, __builtin_shuffle(ab_low, cd_low, I{0, 1, 4, 5}));
+    put(1, __builtin_shuffle(ab_low, cd_low, I{2, 3, 6, 7}));
+    put(2, __builtin_shuffle(ab_high, cd_high, I{0, 1, 4, 5}));
+    put(3, __builtin_shuffle(ab_high, cd_high, I{2, 3, 6, 7}));
+  }
+};
+template <>
+struct Square<double> {
+  static constexpr int64_t side = 2;
+  typedef double V __attribute__((vector_size(16)));
+  typedef double U __attribute__((vector_size(16), aligned(8), may_alias));
+  typedef int64_t I __attribute__((vector_size(16)));
+  [[gnu::always_inline]] static void turn(const double* from, int64_t from_row, double* to, int64_t to_row) {
+    const V a = *reinterpret_cast<const U*>(from), b = *reinterpret_cast<const U*>(from + from_row);
+    *reinterpret_cast<U*>(to) = __builtin_shuffle(a, b, I{0, 2});
+    *reinterpret_cast<U*>(to + to_row) = __builtin_shuffle(a, b, I{1, 3});
+  }
+};
+
+// Lanes that lie together: rows are copied. `Bytes` of a row, if known when compiling.
+template <int64_t Bytes = 0>
+void copy_rows(const char* source, int64_t step, int64_t length, char* target, int64_t width,
+               int64_t bytes = Bytes) {
+  for (int64_t i = 0; i < length; ++i, source += step, target += width) {
+    std::memcpy(target, source, size_t(Bytes ? Bytes : bytes));
+  }
+}
+
+}  // namespace
+
+template <class T>
+void pack_panel(const T* source, int64_t lane_stride, int64_t step, int64_t lanes, int64_t length, T* target,
+                int64_t width) {
+  constexpr int64_t side = Square<T>::side, size = sizeof(T);
+  int64_t done = 0;  // lanes
+  if (lane_stride == 1) {
+    const char* from = reinterpret_cast<const char*>(source);
+    char* to = reinterpret_cast<char*>(target);
+    switch (lanes * size) {  // the panels of the machine levels
+      case 32: copy_rows<32>(from, step * size, length, to, width * size); break;
+      case 64: copy_rows<64>(from, step * size, length, to, width * size); break;
+      case 96: copy_rows<96>(from, step * size, length, to, width * size); break;
+      case 192: copy_rows<192>(from, step * size, length, to, width * size); break;
+      default: copy_rows(from, step * size, length, to, width * size, lanes * size);
+    }
+    done = lanes;
+  } else if (step == 1) {
+    for (; done + side <= lanes; done += side) {
+      const T* from = source + done * lane_stride;
+      T* to = target + done;
+      int64_t i = 0;
+      for (; i + side <= length; i += side) Square<T>::turn(from + i, lane_stride, to + i * width, width);
+      for (; i < length; ++i) {
+        for (int64_t r = 0; r < side; ++r) to[i * width + r] = from[r * lane_stride + i];
+      }
+    }
+  }
+  for (; done < lanes; ++done) {
+    const T* from = source + done * lane_stride;
+    for (int64_t i = 0; i < length; ++i) target[i * width + done] = from[i * step];
+  }
+  if (lanes == width) return;
+  for (int64_t i = 0; i < length; ++i) std::fill_n(target + i * width + lanes, width - lanes, T(0));
+}
+
+template <class T>
+void pack_converted(DType dtype, const char* source, int64_t lane_stride, int64_t step, int64_t lanes,
+                    int64_t length, T* target, int64_t width) {
+  const Converter convert = converter(dtype, dtype_of<T>);
+  const int64_t size = int64_t(itemsize(dtype)), line = int64_t(sizeof(T));
+  if (lane_stride == 1) {
+    for (int64_t i = 0; i < length; ++i) {
+      T* row = target + i * width;
+      convert(source + i * step * size, size, reinterpret_cast<char*>(row), line, lanes);
+      std::fill(row + lanes, row + width, T(0));
+    }
+    return;
+  }
+  static constinit PerThread<ThreadBuffer> buffer;
+  T* converted = buffer->room<T>(lanes * length);
+  for (int64_t r = 0; r < lanes; ++r) {
+    convert(source + r * lane_stride * size, step * size, reinterpret_cast<char*>(converted + r * length),
+            line, length);
+  }
+  pack_panel<T>(converted, length, 1, lanes, length, target, width);
+}
+
+template void pack_panel(const float*, int64_t, int64_t, int64_t, int64_t, float*, int64_t);
+template void pack_panel(const double*, int64_t, int64_t, int64_t, int64_t, double*, int64_t);
+template void pack_converted(DType, const char*, int64_t, int64_t, int64_t, int64_t, float*, int64_t);
+template void pack_converted(DType, const char*, int64_t, int64_t, int64_t, int64_t, double*, int64_t);
+
+}  // namespace mt::kernels

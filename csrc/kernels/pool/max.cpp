@@ -1,0 +1,182 @@
+#include "kernels/pool/max.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "kernels/common/arithmetic.h"
+#include "kernels/common/parallel.h"
+#include "kernels/common/planes.h"
+#include "kernels/common/types.h"
+
+namespace mt::kernels {
+namespace {
+
+template <class T>
+T lowest() {
+  if constexpr (is_half_v<T>) return T(-std::numeric_limits<float>::infinity());
+  else if constexpr (std::is_floating_point_v<T>) return -std::numeric_limits<T>::infinity();
+  else return std::numeric_limits<T>::lowest();
+}
+
+int64_t planes_per_range(int64_t work) { return std::max<int64_t>(1, kGrain / std::max<int64_t>(work, 1)); }
+
+template <class T>
+void max_of_plane(const T* in, const Planes& from, T* out, const Planes& to, int64_t* indices,
+                  const Planes& index_planes, const std::array<const int64_t*, 3>& start,
+                  const std::array<const int64_t*, 3>& end, const std::array<int64_t, 3>& step) {
+  using C = compute_t<T>;
+  for (int64_t i = 0; i < to.sizes[0]; ++i) {
+    for (int64_t j = 0; j < to.sizes[1]; ++j) {
+      for (int64_t k = 0; k < to.sizes[2]; ++k) {
+        C best = C(lowest<T>());
+        int64_t place = (start[0][i] * from.sizes[1] + start[1][j]) * from.sizes[2] + start[2][k];
+        for (int64_t x = start[0][i]; x < end[0][i]; x += step[0]) {
+          for (int64_t y = start[1][j]; y < end[1][j]; y += step[1]) {
+            const T* row = in + x * from.strides[0] + y * from.strides[1];
+            for (int64_t z = start[2][k]; z < end[2][k]; z += step[2]) {
+              const C value = C(row[z * from.strides[2]]);
+              if (value > best || math::is_nan(value)) {
+                best = value;
+                place = (x * from.sizes[1] + y) * from.sizes[2] + z;
+              }
+            }
+          }
+        }
+        out[i * to.strides[0] + j * to.strides[1] + k * to.strides[2]] = cast<T>(best);
+        indices[i * index_planes.strides[0] + j * index_planes.strides[1] + k * index_planes.strides[2]] =
+            place;
+      }
+    }
+  }
+}
+
+// Offsets of a plane's elements in row-major order.
+std::vector<int64_t> offsets_of(const Planes& planes) {
+  std::vector<int64_t> offsets;
+  offsets.reserve(size_t(planes.numel));
+  for_each_in_plane(planes, [&](int64_t at) { offsets.push_back(at); });
+  return offsets;
+}
+
+int64_t checked(int64_t index, const Planes& planes, int spatial) {
+  if (index >= 0 && index < planes.numel) [[likely]]
+    return index;
+  std::string sizes;
+  for (size_t i = size_t(kMaxSpatial - spatial); i < kMaxSpatial; ++i)
+    sizes += (sizes.empty() ? "" : "x") + std::to_string(planes.sizes[i]);
+  fail(ErrorKind::runtime, "Found an invalid max index: ", index, " (output volumes are of size ", sizes,
+       ")");
+}
+
+}  // namespace
+
+Windows fixed_windows(int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t padding,
+                      int64_t dilation) {
+  Windows windows{dilation, std::vector<int64_t>(size_t(out)), std::vector<int64_t>(size_t(out)), 0};
+  for (int64_t o = 0; o < out; ++o) {
+    int64_t start = o * stride - padding;
+    windows.end[size_t(o)] = std::min(start + (kernel - 1) * dilation + 1, in);
+    if (start < 0) start += (-start + dilation - 1) / dilation * dilation;
+    if (start >= in) start = windows.end[size_t(o)] = in - 1;  // nothing but padding: an empty window
+    windows.start[size_t(o)] = start;
+  }
+  return windows;
+}
+
+Windows adaptive_windows(int64_t in, int64_t out) {
+  Windows windows{1, std::vector<int64_t>(size_t(out)), std::vector<int64_t>(size_t(out)), 0};
+  for (int64_t o = 0; o < out; ++o) {
+    windows.start[size_t(o)] = o * in / out;
+    windows.end[size_t(o)] = ((o + 1) * in + out - 1) / out;
+  }
+  return windows;
+}
+
+Windows fractional_windows(int64_t in, int64_t out, int64_t kernel, const View& samples, int64_t dim) {
+  const int64_t planes = samples.sizes[0] * samples.sizes[1];
+  Windows windows{1, {}, {}, out};  // empty tables, filled below
+  windows.start.reserve(size_t(planes * out));
+  dispatch<domains::floating>(samples.dtype, "fractional_max_pool", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using C = compute_t<T>;
+    const C spread = out > 1 ? C(in - kernel) / C(out - 1) : C(0);
+    for (int64_t plane = 0; plane < planes; ++plane) {
+      const C sample =
+          C(samples.as<T>()[plane / samples.sizes[1] * samples.strides[0] +
+                            plane % samples.sizes[1] * samples.strides[1] + dim * samples.strides[2]]);
+      for (int64_t o = 0; o < out; ++o) {
+        const int64_t start =
+            o == out - 1 ? in - kernel : int64_t((C(o) + sample) * spread) - int64_t(sample * spread);
+        windows.start.push_back(std::clamp<int64_t>(start, 0, in - kernel));
+      }
+    }
+  });
+  for (int64_t start : windows.start) windows.end.push_back(start + kernel);
+  return windows;
+}
+
+void max_pool(const View& in, const View& out, const View& indices, int spatial, const WindowSet& windows) {
+  if (out.numel() == 0) return;
+  const Planes from(in, spatial), to(out, spatial), index_planes(indices, spatial);
+  dispatch<domains::real>(in.dtype, "max_pool", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    parallel_for(0, to.count, planes_per_range(from.numel * 2), [&](int64_t first, int64_t last) {
+      for (int64_t plane = first; plane < last; ++plane) {
+        std::array<const int64_t*, 3> start, end;
+        std::array<int64_t, 3> step;
+        for (size_t d = 0; d < 3; ++d) {
+          start[d] = windows[d].start.data() + plane * windows[d].per_plane;
+          end[d] = windows[d].end.data() + plane * windows[d].per_plane;
+          step[d] = windows[d].step;
+        }
+        max_of_plane(from.at<const T>(plane), from, to.at<T>(plane), to, index_planes.at<int64_t>(plane),
+                     index_planes, start, end, step);
+      }
+    });
+  });
+}
+
+void plane_scatter(const View& values, const View& indices, const View& out, int spatial, bool accumulate) {
+  const Planes from(values, spatial), places(indices, spatial), to(out, spatial);
+  const std::vector<int64_t> from_at = offsets_of(from), place_at = offsets_of(places),
+                             to_at = offsets_of(to);
+  dispatch<domains::numeric>(values.dtype, "max_unpool", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using C = compute_t<T>;
+    parallel_for(0, to.count, planes_per_range(to.numel), [&](int64_t first, int64_t last) {
+      std::vector<C> sums(size_t(to.numel));
+      for (int64_t plane = first; plane < last; ++plane) {
+        std::fill(sums.begin(), sums.end(), C(0));
+        const T* source = from.at<const T>(plane);
+        const int64_t* index = places.at<const int64_t>(plane);
+        for (size_t i = 0; i < from_at.size(); ++i) {
+          C& sum = sums[size_t(checked(index[place_at[i]], to, spatial))];
+          const C value = C(source[from_at[i]]);
+          sum = accumulate ? math::add(sum, value) : value;
+        }
+        T* target = to.at<T>(plane);
+        for (size_t i = 0; i < to_at.size(); ++i) target[to_at[i]] = cast<T>(sums[i]);
+      }
+    });
+  });
+}
+
+void plane_gather(const View& in, const View& indices, const View& out, int spatial) {
+  const Planes from(in, spatial), places(indices, spatial), to(out, spatial);
+  const std::vector<int64_t> from_at = offsets_of(from), place_at = offsets_of(places),
+                             to_at = offsets_of(to);
+  dispatch<domains::numeric>(in.dtype, "max_unpool_backward", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    parallel_for(0, to.count, planes_per_range(to.numel), [&](int64_t first, int64_t last) {
+      for (int64_t plane = first; plane < last; ++plane) {
+        const T* source = from.at<const T>(plane);
+        const int64_t* index = places.at<const int64_t>(plane);
+        T* target = to.at<T>(plane);
+        for (size_t i = 0; i < to_at.size(); ++i)
+          target[to_at[i]] = source[from_at[size_t(checked(index[place_at[i]], from, spatial))]];
+      }
+    });
+  });
+}
+
+}  // namespace mt::kernels

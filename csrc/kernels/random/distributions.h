@@ -1,0 +1,15 @@
+// Draws whose distribution is given by tensors, with PyTorch's CPU values for the same seed. Views are dense.
+#pragma once
+
+#include "kernels/common/view.h"
+#include "kernels/random/mt19937.h"
+
+namespace mt::kernels {
+
+void poisson(const View& rates, const View& out, Mt19937& generator);
+// Successes in `counts` trials.
+void binomial(const View& counts, const View& probabilities, const View& out, Mt19937& generator);
+// weights is rows x categories, out rows x samples (int64): categories drawn by weight.
+void multinomial(const View& weights, bool replacement, const View& out, Mt19937& generator);
+
+}  // namespace mt::kernels

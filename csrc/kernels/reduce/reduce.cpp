@@ -1,0 +1,253 @@
+#include "kernels/reduce/reduce.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <vector>
+
+#include "kernels/common/convert.h"
+#include "kernels/common/iterate.h"
+#include "kernels/common/parallel.h"
+#include "kernels/elementwise/compute_dtype.h"
+#include "kernels/reduce/reduce_impl.h"
+
+namespace mt::kernels {
+namespace {
+
+constexpr int64_t kBlock = 256;  // outputs (or staged elements) handled together
+constexpr int64_t kMaxAccumulator = 16;
+
+// A view of some of another view's dimensions.
+struct Dims {
+  int64_t sizes[kMaxDims], strides[kMaxDims];
+  int count = 0;
+  void add(int64_t size, int64_t stride) {
+    sizes[count] = size;
+    strides[count++] = stride;
+  }
+  View over(const View& view) const { return {view.data, sizes, strides, count, view.dtype}; }
+};
+
+struct Reduction {
+  const ReduceLoops* loops;
+  DType compute;
+  Plan kept;        // operands: in, out
+  Plan reduced;     // operand: in
+  bool along_rows;  // the innermost dimension in memory is reduced
+  Converter load;   // in's dtype to the compute dtype (a gather if they are the same)
+  bool converts;
+  int64_t in_item, compute_item, accumulator_item;
+  Converter store;  // accumulator to the result's dtype
+
+  bool is_direct(int64_t stride, int64_t n) const { return !converts && (stride == in_item || n == 1); }
+};
+
+struct RowState {
+  const Reduction& job;
+  char* accumulators;
+  int64_t columns, column_stride;  // used when columns are added up
+};
+
+// Takes one run of reduced elements into one accumulator.
+void take_row(char* const* data, const int64_t* strides, int64_t n, const void* context) {
+  const RowState& state = *static_cast<const RowState*>(context);
+  const Reduction& job = state.job;
+  const auto row = job.loops->row[cpu_level];
+  if (job.is_direct(strides[0], n)) return row(data[0], n, state.accumulators);
+  alignas(64) char block[kBlock * 16];
+  for (int64_t begin = 0; begin < n; begin += kBlock) {
+    const int64_t count = std::min(kBlock, n - begin);
+    job.load(data[0] + begin * strides[0], strides[0], block, job.compute_item, count);
+    row(block, count, state.accumulators);
+  }
+}
+
+// Takes n lines of `columns` elements, line by line, into as many accumulators.
+void take_lines(char* const* data, const int64_t* strides, int64_t n, const void* context) {
+  const RowState& state = *static_cast<const RowState*>(context);
+  const Reduction& job = state.job;
+  const auto columns = job.loops->columns[cpu_level];
+  if (job.is_direct(state.column_stride, state.columns)) {
+    return columns(data[0], strides[0], n, state.columns, state.accumulators);
+  }
+  constexpr int64_t together = 4;
+  alignas(64) char block[together][kBlock * 16];
+  for (int64_t i = 0; i < n; i += together) {
+    const int64_t lines = std::min(together, n - i);
+    for (int64_t l = 0; l < lines; ++l) {
+      job.load(data[0] + (i + l) * strides[0], state.column_stride, block[l], job.compute_item,
+               state.columns);
+    }
+    columns(block[0], kBlock * 16, lines, state.columns, state.accumulators);
+  }
+}
+
+// Reduces the elements [begin, end) of the reduced dimensions for `outputs` results whose inputs start
+// `stride` bytes apart.
+void accumulate(const Reduction& job, Plan& reduced, char* base, int64_t stride, int64_t outputs,
+                int64_t begin, int64_t end, char* accumulators) {
+  if (!job.along_rows) {
+    reduced.data[0] = base;
+    const RowState state{job, accumulators, outputs, stride};
+    return for_each_row_in(reduced, begin, end, take_lines, &state);
+  }
+  const bool single_row = reduced.ndim == 1;
+  const int64_t row_stride = reduced.strides[0][0];
+  for (int64_t i = 0; i < outputs; ++i) {
+    const RowState state{job, accumulators + i * job.accumulator_item, 0, 0};
+    char* start = base + i * stride;
+    if (single_row) {
+      start += begin * row_stride;
+      take_row(&start, &row_stride, end - begin, &state);
+    } else {
+      reduced.data[0] = start;
+      for_each_row_in(reduced, begin, end, take_row, &state);
+    }
+  }
+}
+
+void finish_and_store(const Reduction& job, char* accumulators, int64_t n, char* out, int64_t out_stride) {
+  job.loops->finish(accumulators, n, job.reduced.numel);
+  job.store(accumulators, job.accumulator_item, out, out_stride, n);
+}
+
+// Results are independent: each range of them is reduced completely.
+struct WholeState {
+  const Reduction& job;
+  Plan& reduced;
+};
+void whole_results(char* const* data, const int64_t* strides, int64_t n, const void* context) {
+  const WholeState& state = *static_cast<const WholeState*>(context);
+  const Reduction& job = state.job;
+  alignas(64) char accumulators[kBlock * kMaxAccumulator];
+  for (int64_t begin = 0; begin < n; begin += kBlock) {
+    const int64_t count = std::min(kBlock, n - begin);
+    job.loops->identity(accumulators, count);
+    accumulate(job, state.reduced, data[0] + begin * strides[0], strides[0], count, 0, job.reduced.numel,
+               accumulators);
+    finish_and_store(job, accumulators, count, data[1] + begin * strides[1], strides[1]);
+  }
+}
+
+// Few results over many elements: the reduced range is cut in pieces (how many depends on sizes only, so
+// results do not depend on the number of threads), each with its own accumulators, merged in order.
+struct PieceState {
+  const Reduction& job;
+  Plan& reduced;
+  int64_t begin, end;
+  char* mutable_accumulators;
+  mutable int64_t position;
+};
+void piece_of_results(char* const* data, const int64_t* strides, int64_t n, const void* context) {
+  const PieceState& state = *static_cast<const PieceState*>(context);
+  char* accumulators = state.mutable_accumulators + state.position * state.job.accumulator_item;
+  accumulate(state.job, state.reduced, data[0], strides[0], n, state.begin, state.end, accumulators);
+  state.position += n;
+}
+void store_results(char* const* data, const int64_t* strides, int64_t n, const void* context) {
+  const PieceState& state = *static_cast<const PieceState*>(context);
+  char* accumulators = state.mutable_accumulators + state.position * state.job.accumulator_item;
+  finish_and_store(state.job, accumulators, n, data[1], strides[1]);
+  state.position += n;
+}
+
+void run_in_pieces(const Reduction& job, int64_t pieces) {
+  const int64_t outputs = job.kept.numel, length = job.reduced.numel;
+  const int64_t piece_bytes = outputs * job.accumulator_item;
+  // vector<complex128> gives memory aligned for every accumulator.
+  std::vector<complex128> memory(size_t(pieces * (piece_bytes + 15) / 16 + 1));
+  char* accumulators = reinterpret_cast<char*>(memory.data());
+  job.loops->identity(accumulators, pieces * outputs);
+  const int64_t step = (length + pieces - 1) / pieces;
+  parallel_for(0, pieces, 1, [&](int64_t first, int64_t last) {
+    Plan reduced = job.reduced;
+    for (int64_t piece = first; piece < last; ++piece) {
+      const int64_t begin = std::min(piece * step, length), end = std::min(begin + step, length);
+      const PieceState state{job, reduced, begin, end, accumulators + piece * piece_bytes, 0};
+      for_each_row_in(job.kept, 0, outputs, piece_of_results, &state);
+    }
+  });
+  for (int64_t piece = 1; piece < pieces; ++piece) {
+    job.loops->merge(accumulators, accumulators + piece * piece_bytes, outputs);
+  }
+  Plan unused{};
+  const PieceState state{job, unused, 0, 0, accumulators, 0};
+  for_each_row_in(job.kept, 0, outputs, store_results, &state);
+}
+
+DType compute_type(const ReduceKernel& kernel, const View& in, const View& out) {
+  const DType compute = reduce_compute_dtype(kernel.domain, in.dtype, out.dtype);
+  if (!contains(kernel.domain, compute)) [[unlikely]]
+    fail_unsupported(kernel.name, in.dtype);
+  return compute == DType::float16 || compute == DType::bfloat16 ? DType::float32 : compute;
+}
+
+[[gnu::noinline]] void run_general(const ReduceKernel& kernel, const ReduceLoops* loops, DType compute,
+                                   const View& in, const View& out) {
+  MT_CHECK(in.ndim == out.ndim && in.ndim <= kMaxDims, "reduction: the result must keep the input's ",
+           in.ndim, " dimensions (size 1 where reduced), got ", out.ndim);
+  Dims kept_in, kept_out, reduced;
+  for (int d = 0; d < in.ndim; ++d) {
+    if (out.sizes[d] == in.sizes[d]) {
+      kept_in.add(in.sizes[d], in.strides[d]);
+      kept_out.add(out.sizes[d], out.strides[d]);
+    } else {
+      MT_CHECK(out.sizes[d] == 1, "reduction: dimension ", d, " of the result must have size 1 or ",
+               in.sizes[d], ", got ", out.sizes[d]);
+      reduced.add(in.sizes[d], in.strides[d]);
+    }
+  }
+  Reduction job;
+  job.loops = loops;
+  job.compute = compute;
+  const View in_kept = kept_in.over(in), out_kept = kept_out.over(out), in_reduced = reduced.over(in);
+  const View* kept_views[] = {&in_kept, &out_kept};
+  const View* reduced_views[] = {&in_reduced};
+  make_plan(job.kept, kept_views, 2);
+  make_plan(job.reduced, reduced_views, 1);
+  if (job.kept.numel == 0) return;
+  MT_CHECK_AS(
+      index, job.reduced.numel > 0 || kernel.empty_allowed,
+      "reduction over no elements has no identity for this operation; reduce a dimension that is not empty");
+  job.along_rows =
+      job.kept.numel == 1 || std::llabs(job.reduced.strides[0][0]) <= std::llabs(job.kept.strides[0][0]);
+  if (job.reduced.numel == 1) job.along_rows = false;  // nothing to reduce: treat results as columns
+  job.converts = compute != in.dtype;
+  job.load = converter(in.dtype, compute);
+  job.in_item = int64_t(itemsize(in.dtype));
+  job.compute_item = int64_t(itemsize(compute));
+  job.accumulator_item = int64_t(itemsize(job.loops->accumulator));
+  job.store = converter(job.loops->accumulator, out.dtype);
+
+  const int64_t outputs = job.kept.numel, length = job.reduced.numel;
+  if (outputs <= kBlock && outputs * length >= 2 * kGrain && length >= 16) {
+    const int64_t pieces = std::min<int64_t>({outputs * length / kGrain, length / 8, 64});
+    return run_in_pieces(job, std::max<int64_t>(pieces, 1));
+  }
+  const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(length, 1));
+  const auto range = [&](int64_t begin, int64_t end) {
+    Plan own = job.reduced;
+    const WholeState state{job, own};
+    for_each_row_in(job.kept, begin, end, whole_results, &state);
+  };
+  parallel_for(0, outputs, grain, range);
+}
+
+}  // namespace
+
+void run_reduce(const ReduceKernel& kernel, const View& in, const View& out) {
+  const DType compute = compute_type(kernel, in, out);
+  const ReduceLoops* loops = kernel.loops[int(compute)];
+  // Small dense input, one result: nothing to plan.
+  int64_t numel;
+  if (compute == in.dtype && is_dense(in, numel) && numel > 0 && numel < kGrain && out.ndim == in.ndim &&
+      out.numel() == 1) {
+    alignas(16) char accumulator[kMaxAccumulator];
+    loops->identity(accumulator, 1);
+    loops->row[cpu_level](in.as<char>(), numel, accumulator);
+    loops->finish(accumulator, 1, numel);
+    return converter(loops->accumulator, out.dtype)(accumulator, 0, out.as<char>(), 0, 1);
+  }
+  run_general(kernel, loops, compute, in, out);
+}
+
+}  // namespace mt::kernels

@@ -1,0 +1,178 @@
+// Definition of the reduction template: per functor and dtype a loop along a row and a loop over columns; how
+// the dimensions are walked and split over threads is in reduce.cpp.
+#pragma once
+
+#include <algorithm>
+
+#include "kernels/common/cpu_features.h"
+#include "kernels/elementwise/functors.h"
+#include "kernels/reduce/reduce.h"
+
+namespace mt::kernels {
+
+// Loops of one reduction for one dtype. Accumulators are untyped here; `accumulator` says what they are.
+struct ReduceLoops {
+  DType accumulator;
+  void (*identity)(void* accumulators, int64_t n);
+  void (*row[kLevels])(const char* x, int64_t n, void* accumulator);  // one accumulator takes n elements
+  // Accumulator i takes element i of each of `lines` lines, line_stride bytes apart.
+  void (*columns[kLevels])(const char* x, int64_t line_stride, int64_t lines, int64_t n, void* accumulators);
+  void (*merge)(void* into, const void* from, int64_t n);
+  void (*finish)(void* accumulators, int64_t n, int64_t count);
+};
+
+struct ReduceKernel {
+  const char* name;
+  bool empty_allowed;
+  DTypeSet domain;
+  const ReduceLoops*
+      loops[kDTypeCount];  // null outside the domain and for half types, which are converted to float
+};
+
+void run_reduce(const ReduceKernel& kernel, const View& in, const View& out);
+
+namespace detail {
+
+// An element as the accumulator takes it: converted, unless the functor says what it contributes.
+template <class Op, class A, class T>
+[[gnu::always_inline]] inline A loaded(T x) {
+  if constexpr (requires { Op::template load<A>(x); }) return Op::template load<A>(x);
+  else return cast<A>(x);
+}
+
+template <class Op, class T>
+struct ReduceLoopsOf {
+  using A = typename Op::template accumulator<T>;
+  // Independent partial results: as many as fill eight 256-bit registers, which hides the latency of an
+  // addition.
+  static constexpr int kLanes = is_complex_v<A> ? 4 : std::min<int>(256 / sizeof(A), 64);
+
+  static void identity(void* accumulators, int64_t n) {
+    std::fill_n(static_cast<A*>(accumulators), n, Op::template identity<A>());
+  }
+  // Note [Short sums]
+  // Converting every float to double takes three times as long as adding it up. So eight terms at a time are added in
+  // float, as a tree, which rounds three times at most, and only these short sums go into the double. Returns how many
+  // elements were taken.
+  static constexpr bool kShortSums =
+      std::is_same_v<T, float> && std::is_same_v<A, double> && Op::kind == Accumulate::wide;
+  [[gnu::always_inline]] static inline int64_t short_sums(const T* x, int64_t n, A& total) {
+    constexpr int64_t lanes = 16, terms = 8;
+    if (n < lanes * terms) return 0;
+    A sums[lanes] = {};
+    int64_t i = 0;
+    for (; i + lanes * terms <= n; i += lanes * terms) {
+      for (int64_t l = 0; l < lanes; ++l) {
+        const auto pair = [&](int64_t term) {
+          const T* at = x + i + l + term * lanes;
+          return Op::combine(loaded<Op, T>(at[0]), loaded<Op, T>(at[lanes]));
+        };
+        const T sum = Op::combine(Op::combine(pair(0), pair(2)), Op::combine(pair(4), pair(6)));
+        sums[l] = Op::combine(sums[l], A(sum));
+      }
+    }
+    for (const A sum : sums) total = Op::combine(total, sum);
+    return i;
+  }
+
+  [[gnu::always_inline]] static inline void row_body(const char* bytes, int64_t n, void* accumulator) {
+    const T* x = reinterpret_cast<const T*>(bytes);
+    A total = *static_cast<A*>(accumulator);
+    int64_t i = 0;
+    if constexpr (kShortSums) i = short_sums(x, n, total);
+    if (n - i >= kLanes) {
+      A lanes[kLanes];
+      for (int l = 0; l < kLanes; ++l) lanes[l] = loaded<Op, A>(x[i + l]);
+      for (i += kLanes; i + kLanes <= n; i += kLanes) {
+        for (int l = 0; l < kLanes; ++l) lanes[l] = Op::combine(lanes[l], loaded<Op, A>(x[i + l]));
+      }
+      for (int width = kLanes / 2; width > 0; width /= 2) {
+        for (int l = 0; l < width; ++l) lanes[l] = Op::combine(lanes[l], lanes[l + width]);
+      }
+      total = Op::combine(total, lanes[0]);
+    }
+    for (; i < n; ++i) total = Op::combine(total, loaded<Op, A>(x[i]));
+    *static_cast<A*>(accumulator) = total;
+  }
+  // Four lines at a time: accumulators are wider than elements, so loading and storing them would dominate.
+  [[gnu::always_inline]] static inline void columns_body(const char* bytes, int64_t line_stride,
+                                                         int64_t lines, int64_t n, void* accumulators) {
+    A* a = static_cast<A*>(accumulators);
+    const auto line = [&](int64_t l) { return reinterpret_cast<const T*>(bytes + l * line_stride); };
+    int64_t l = 0;
+    for (; l + 4 <= lines; l += 4) {
+      const T *x0 = line(l), *x1 = line(l + 1), *x2 = line(l + 2), *x3 = line(l + 3);
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i) {
+        a[i] = Op::combine(Op::combine(a[i], Op::combine(loaded<Op, A>(x0[i]), loaded<Op, A>(x1[i]))),
+                           Op::combine(loaded<Op, A>(x2[i]), loaded<Op, A>(x3[i])));
+      }
+    }
+    for (; l < lines; ++l) {
+      const T* x = line(l);
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i) a[i] = Op::combine(a[i], loaded<Op, A>(x[i]));
+    }
+  }
+  static void row(const char* x, int64_t n, void* a) { row_body(x, n, a); }
+  static void columns(const char* x, int64_t stride, int64_t lines, int64_t n, void* a) {
+    columns_body(x, stride, lines, n, a);
+  }
+  MT_WIDE static void row_wide(const char* x, int64_t n, void* a) { row_body(x, n, a); }
+  MT_WIDEST static void row_widest(const char* x, int64_t n, void* a) { row_body(x, n, a); }
+  MT_WIDE static void columns_wide(const char* x, int64_t stride, int64_t lines, int64_t n, void* a) {
+    columns_body(x, stride, lines, n, a);
+  }
+
+  static void merge(void* into, const void* from, int64_t n) {
+    A* a = static_cast<A*>(into);
+    const A* b = static_cast<const A*>(from);
+    for (int64_t i = 0; i < n; ++i) a[i] = Op::combine(a[i], b[i]);
+  }
+  static void finish(void* accumulators, int64_t n, int64_t count) {
+    A* a = static_cast<A*>(accumulators);
+    for (int64_t i = 0; i < n; ++i) a[i] = Op::finish(a[i], count);
+  }
+  // Wider vectors are compiled for the types training reduces; the other integers and complex do without.
+  static constexpr bool kWide = kHasLevels && (std::is_floating_point_v<T> || std::is_same_v<T, int64_t>);
+  static constexpr auto wide_row() {
+    if constexpr (kWide) return &row_wide;
+    else return &row;
+  }
+  static constexpr auto widest_row() {
+    if constexpr (kHasLevels && std::is_same_v<T, float>) return &row_widest;
+    else return wide_row();
+  }
+  static constexpr auto wide_columns() {
+    if constexpr (kWide) return &columns_wide;
+    else return &columns;
+  }
+  static constexpr ReduceLoops loops = {
+      dtype_of<A>, identity, {row, wide_row(), widest_row()}, {columns, wide_columns(), wide_columns()},
+      merge,       finish};
+};
+
+template <class Op, class T>
+constexpr const ReduceLoops* reduce_loops_for() {
+  if constexpr (contains(Op::domain, dtype_of<T>) && !is_half_v<T>) return &ReduceLoopsOf<Op, T>::loops;
+  else return nullptr;
+}
+
+template <class Op>
+inline constexpr ReduceKernel reduce_kernel_of = {Op::name,
+                                                  Op::empty_allowed,
+                                                  Op::domain,
+                                                  {
+#define X(name, type, legacy) reduce_loops_for<Op, type>(),
+                                                      MT_FORALL_DTYPES(X)
+#undef X
+                                                  }};
+
+}  // namespace detail
+
+template <class Op>
+void reduce(const View& in, const View& out) {
+  run_reduce(detail::reduce_kernel_of<Op>, in, out);
+}
+
+}  // namespace mt::kernels

@@ -1,0 +1,42 @@
+// Separable linear maps over the last dimensions of a tensor: averages over windows and interpolation are both
+// "every output is a weighted sum of a run of inputs, dimension by dimension", and their gradients the transpose.
+#pragma once
+
+#include <vector>
+
+#include "kernels/common/view.h"
+
+namespace mt::kernels {
+
+// One dimension: output o is the sum over k < count[o] of weights[o * width + k] * input[first[o] + k].
+struct Taps {
+  int64_t in, out;
+  int64_t width;
+  std::vector<int64_t> first, count;
+  std::vector<double> weights;
+
+  Taps(int64_t in, int64_t out, int64_t width);
+  bool identity() const;
+};
+
+enum class Interpolation { nearest, nearest_exact, linear, cubic, linear_smoothed, cubic_smoothed };
+
+// Windows of `kernel` inputs. `divisor` 0 divides by the window's size, with or without the padding in it.
+Taps window_taps(int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t padding, bool count_padding,
+                 int64_t divisor);
+// `out` windows that cover the input as evenly as integers allow.
+Taps adaptive_taps(int64_t in, int64_t out);
+// `scale` is the factor the user gave, 0 for none. `single`: positions are computed in float, which decides
+// which neighbour is the nearest.
+Taps interpolation_taps(Interpolation mode, int64_t in, int64_t out, bool align_corners, double scale,
+                        bool single);
+
+// How results of integers leave floating point: cut off (averages) or rounded and clamped (interpolation).
+enum class ToInteger { truncate, round };
+
+// in [..., taps[i].in...] -> out [..., taps[i].out...] over the last taps.size() dimensions.
+void resample(const View& in, const View& out, const std::vector<Taps>& taps, ToInteger to_integer);
+// The transpose: in [..., taps[i].out...] -> out [..., taps[i].in...].
+void resample_transposed(const View& in, const View& out, const std::vector<Taps>& taps);
+
+}  // namespace mt::kernels

@@ -1,0 +1,48 @@
+// Loops over the lines of a tensor along one dimension, with the matching lines of one or two results.
+#pragma once
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "kernels/common/iterate.h"
+#include "kernels/common/parallel.h"
+
+namespace mt::kernels {
+
+// The view without one of its dimensions.
+struct WithoutDim {
+  int64_t sizes[kMaxDims], strides[kMaxDims];
+  View view;
+  WithoutDim(const View& from, int dim) {
+    MT_CHECK(from.ndim <= kMaxDims, "tensors with more than ", kMaxDims, " dimensions are not supported");
+    int count = 0;
+    for (int d = 0; d < from.ndim; ++d) {
+      if (d == dim) continue;
+      sizes[count] = from.sizes[d];
+      strides[count++] = from.strides[d];
+    }
+    view = {from.data, sizes, strides, count, from.dtype};
+  }
+};
+
+// Calls f(line of in, line of first, line of second) for all lines along `dim`; several threads do, if the lines
+// together have work enough. The views agree in their other dimensions.
+template <class F>
+void for_each_line(const View& in, const View& first, const View& second, int dim, const F& f) {
+  const WithoutDim a(in, dim), b(first, dim), c(second, dim);
+  const View* operands[] = {&a.view, &b.view, &c.view};
+  Plan plan;
+  make_plan(plan, operands, 3);
+  if (plan.numel == 0) return;
+  const int64_t grain = std::max<int64_t>(1, kGrain / 8 / std::max<int64_t>(1, in.sizes[dim]));
+  for_each_row(
+      plan, grain,
+      [](char* const* data, const int64_t* strides, int64_t n, const void* context) {
+        const F& call = *static_cast<const F*>(context);
+        for (int64_t i = 0; i < n; ++i)
+          call(data[0] + i * strides[0], data[1] + i * strides[1], data[2] + i * strides[2]);
+      },
+      &f);
+}
+
+}  // namespace mt::kernels

@@ -1,0 +1,329 @@
+#include "kernels/sort/sort.h"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "kernels/common/arithmetic.h"
+#include "kernels/common/copy.h"
+#include "kernels/common/temporary.h"
+#include "kernels/sort/lines.h"
+#include "kernels/sort/order_key.h"
+
+namespace mt::kernels {
+namespace {
+
+template <class K>
+struct Entry {
+  K key;
+  uint32_t index;
+  bool operator<(const Entry& other) const { return key < other.key; }
+};
+
+// By key, then by place: what a stable sort would put first.
+template <class K>
+bool stable_less(const Entry<K>& a, const Entry<K>& b) {
+  return a.key != b.key ? a.key < b.key : a.index < b.index;
+}
+
+// Below this, comparing beats counting; above the other, one line is worth several threads.
+constexpr int64_t kRadixFrom = 512;
+constexpr int64_t kSplitFrom = 1 << 17;
+
+// Stable, by one byte at a time; bytes that all keys share are skipped. Gives whichever buffer holds the result.
+template <class K>
+Entry<K>* radix_sort(Entry<K>* from, Entry<K>* to, int64_t n) {
+  constexpr int kBytes = sizeof(K);
+  std::vector<uint32_t> counts(size_t(kBytes) * 256, 0);
+  for (int64_t i = 0; i < n; ++i)
+    for (int b = 0; b < kBytes; ++b) ++counts[size_t(b * 256 + int(from[i].key >> (8 * b) & 0xff))];
+  for (int b = 0; b < kBytes; ++b) {
+    uint32_t* count = counts.data() + b * 256;
+    if (count[from[0].key >> (8 * b) & 0xff] == uint32_t(n)) continue;
+    uint32_t start = 0;
+    for (int v = 0; v < 256; ++v) start += std::exchange(count[v], start);
+    for (int64_t i = 0; i < n; ++i) to[count[from[i].key >> (8 * b) & 0xff]++] = from[i];
+    std::swap(from, to);
+  }
+  return from;
+}
+
+template <class K>
+Entry<K>* sort_one(Entry<K>* from, Entry<K>* scratch, int64_t n) {
+  if (n >= kRadixFrom) return radix_sort(from, scratch, n);
+  std::sort(from, from + n, stable_less<K>);  // needs no memory of its own
+  return from;
+}
+
+// A long line: parts sorted side by side, then merged two by two.
+template <class K>
+Entry<K>* sort_entries(Entry<K>* from, Entry<K>* scratch, int64_t n) {
+  const int64_t threads = in_parallel_region() ? 1 : get_num_threads();
+  if (threads == 1 || n < kSplitFrom) return sort_one(from, scratch, n);
+  const int64_t part = (n + threads - 1) / threads;
+  parallel_for(0, threads, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t p = begin; p < end; ++p) {
+      const int64_t first = p * part, last = std::min(n, first + part);
+      if (first >= last) continue;
+      Entry<K>* sorted = sort_one(from + first, scratch + first, last - first);
+      if (sorted != from + first) std::copy(sorted, sorted + (last - first), from + first);
+    }
+  });
+  for (int64_t width = part; width < n; width *= 2) {
+    const int64_t pairs = (n + 2 * width - 1) / (2 * width);
+    parallel_for(0, pairs, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t p = begin; p < end; ++p) {
+        const int64_t first = p * 2 * width, middle = std::min(n, first + width),
+                      last = std::min(n, middle + width);
+        std::merge(from + first, from + middle, from + middle, from + last, scratch + first);
+      }
+    });
+    std::swap(from, scratch);
+  }
+  return from;
+}
+
+template <class T>
+T read(const char* data) {
+  return *reinterpret_cast<const T*>(data);
+}
+
+int64_t byte_stride(const View& view, int dim) { return view.strides[dim] * int64_t(itemsize(view.dtype)); }
+
+void check_length(int64_t n) {
+  MT_CHECK(n < int64_t(UINT32_MAX), "sorting more than ", UINT32_MAX,
+           " elements along a dimension is not supported");
+}
+
+// Short lines need no allocation.
+template <class K> using Room = Scratch<Entry<K>, 256>;
+
+// Keys of one line; `flip` turns the order round without touching the order of equals.
+template <class T>
+void read_line(const char* line, int64_t stride, int64_t n, bool flip, Entry<order_key_t<T>>* entries) {
+  using K = order_key_t<T>;
+  const K mask = flip ? K(~K(0)) : K(0);
+  for (int64_t i = 0; i < n; ++i) entries[i] = {K(order_key(read<T>(line + i * stride)) ^ mask), uint32_t(i)};
+}
+
+// The lines of one operator: where elements and results lie.
+template <class T>
+struct Line {
+  int64_t n, stride, value_stride, index_stride;
+  Line(const View& in, int dim, const View& values, const View& indices)
+      : n(in.sizes[dim]),
+        stride(byte_stride(in, dim)),
+        value_stride(byte_stride(values, dim)),
+        index_stride(byte_stride(indices, dim)) {
+    check_length(n);
+  }
+  void write(const char* line, char* values, char* indices, int64_t at, int64_t index) const {
+    *reinterpret_cast<T*>(values + at * value_stride) = read<T>(line + index * stride);
+    *reinterpret_cast<int64_t*>(indices + at * index_stride) = index;
+  }
+};
+
+}  // namespace
+
+void sort(const View& in, int dim, bool descending, const View& values, const View& indices) {
+  dispatch<domains::every_ordered>(in.dtype, "sort", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using K = order_key_t<T>;
+    const Line<T> shape(in, dim, values, indices);
+    for_each_line(in, values, indices, dim, [&](const char* line, char* value, char* index) {
+      Room<K> room(2 * shape.n);
+      read_line<T>(line, shape.stride, shape.n, descending, room.data());
+      const Entry<K>* sorted = sort_entries(room.data(), room.data() + shape.n, shape.n);
+      if (line != value) {
+        for (int64_t i = 0; i < shape.n; ++i) shape.write(line, value, index, i, sorted[i].index);
+        return;
+      }
+      std::unique_ptr<T[]> kept(new T[size_t(shape.n)]);  // in place: the values would overwrite one another
+      for (int64_t i = 0; i < shape.n; ++i) kept[size_t(i)] = read<T>(line + i * shape.stride);
+      for (int64_t i = 0; i < shape.n; ++i) {
+        *reinterpret_cast<T*>(value + i * shape.value_stride) = kept[sorted[i].index];
+        *reinterpret_cast<int64_t*>(index + i * shape.index_stride) = sorted[i].index;
+      }
+    });
+  });
+}
+
+namespace {
+
+// The k smallest entries of a line, in order. Few of many: a heap of the best so far, which most elements never enter.
+template <class T>
+void smallest(const char* line, int64_t stride, int64_t n, bool flip, int64_t k, Room<order_key_t<T>>& room) {
+  using K = order_key_t<T>;
+  Entry<K>* best = room.data();
+  if (k * 16 > n) {
+    read_line<T>(line, stride, n, flip, best);
+    if (k < n) std::nth_element(best, best + k - 1, best + n, stable_less<K>);
+    std::sort(best, best + k, stable_less<K>);
+    return;
+  }
+  const K mask = flip ? K(~K(0)) : K(0);
+  read_line<T>(line, stride, k, flip, best);
+  std::make_heap(best, best + k, stable_less<K>);
+  for (int64_t i = k; i < n; ++i) {
+    const K key = K(order_key(read<T>(line + i * stride)) ^ mask);
+    if (key >= best[0].key) continue;  // an equal one came earlier
+    std::pop_heap(best, best + k, stable_less<K>);
+    best[k - 1] = {key, uint32_t(i)};
+    std::push_heap(best, best + k, stable_less<K>);
+  }
+  std::sort_heap(best, best + k, stable_less<K>);
+}
+
+}  // namespace
+
+void topk(const View& in, int dim, int64_t k, bool largest, const View& values, const View& indices) {
+  if (k == 0) return;
+  dispatch<domains::every_ordered>(in.dtype, "topk_cpu", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const Line<T> shape(in, dim, values, indices);
+    for_each_line(in, values, indices, dim, [&](const char* line, char* value, char* index) {
+      Room<order_key_t<T>> room(k * 16 > shape.n ? shape.n : k);
+      smallest<T>(line, shape.stride, shape.n, largest, k, room);
+      for (int64_t i = 0; i < k; ++i) shape.write(line, value, index, i, room[i].index);
+    });
+  });
+}
+
+void kth_value(const View& in, int dim, int64_t k, const View& values, const View& indices) {
+  dispatch<domains::real>(in.dtype, "kthvalue_cpu", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using K = order_key_t<T>;
+    const Line<T> shape(in, dim, values, indices);
+    for_each_line(in, values, indices, dim, [&](const char* line, char* value, char* index) {
+      Room<K> room(shape.n);
+      Entry<K>* entries = room.data();
+      read_line<T>(line, shape.stride, shape.n, false, entries);
+      std::nth_element(entries, entries + k, entries + shape.n, stable_less<K>);
+      shape.write(line, value, index, 0, entries[k].index);
+    });
+  });
+}
+
+void median(const View& in, int dim, bool ignore_nan, const View& values, const View& indices) {
+  dispatch<domains::real>(in.dtype, "median_cpu", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using K = order_key_t<T>;
+    const Line<T> shape(in, dim, values, indices);
+    for_each_line(in, values, indices, dim, [&](const char* line, char* value, char* index) {
+      Room<K> room(shape.n);
+      Entry<K>* entries = room.data();
+      read_line<T>(line, shape.stride, shape.n, false, entries);
+      int64_t numbers = shape.n, first_nan = -1;
+      for (int64_t i = shape.n - 1; i >= 0; --i)
+        if (math::is_nan(compute_t<T>(read<T>(line + i * shape.stride)))) --numbers, first_nan = i;
+      if (numbers == 0 || (first_nan >= 0 && !ignore_nan))
+        return shape.write(line, value, index, 0, first_nan);
+      const int64_t middle = (numbers - 1) / 2;  // NaNs lie behind the numbers
+      std::nth_element(entries, entries + middle, entries + shape.n, stable_less<K>);
+      shape.write(line, value, index, 0, entries[middle].index);
+    });
+  });
+}
+
+void median_of_all(const View& in, bool ignore_nan, const View& value) {
+  const int64_t numel = in.numel(), one = 1;
+  if (numel == 0) {
+    const Scalar nothing = is_floating(in.dtype) ? Scalar(std::numeric_limits<double>::quiet_NaN())
+                                                 : Scalar(std::numeric_limits<int64_t>::min());
+    return fill(value, nothing);
+  }
+  const Temporary dense(in, in.dtype);
+  copy(in, dense.view());
+  int64_t place;
+  median(View{dense.view().data, &numel, &one, 1, in.dtype}, 0, ignore_nan,
+         View{value.data, &one, &one, 1, value.dtype}, View{&place, &one, &one, 1, DType::int64});
+}
+
+void mode(const View& in, int dim, const View& values, const View& indices) {
+  dispatch<domains::every_ordered>(in.dtype, "mode_cpu", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using K = order_key_t<T>;
+    const Line<T> shape(in, dim, values, indices);
+    for_each_line(in, values, indices, dim, [&](const char* line, char* value, char* index) {
+      Room<K> room(2 * shape.n);
+      read_line<T>(line, shape.stride, shape.n, false, room.data());
+      const Entry<K>* sorted = sort_entries(room.data(), room.data() + shape.n, shape.n);
+      int64_t best = 0, best_end = 0;
+      for (int64_t begin = 0, end; begin < shape.n; begin = end) {
+        for (end = begin + 1; end < shape.n && sorted[end].key == sorted[begin].key;) ++end;
+        if (end - begin > best) best = end - begin, best_end = end;
+      }
+      shape.write(line, value, index, 0, sorted[best_end - 1].index);
+    });
+  });
+}
+
+void running_extremum(bool max, const View& in, int dim, const View& values, const View& indices) {
+  dispatch<domains::ordered>(in.dtype, max ? "cummax_cpu" : "cummin_cpu", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using C = compute_t<T>;
+    const Line<T> shape(in, dim, values, indices);
+    for_each_line(in, values, indices, dim, [&](const char* line, char* value, char* index) {
+      int64_t best = 0;
+      C extreme{};
+      for (int64_t i = 0; i < shape.n; ++i) {
+        const C x(read<T>(line + i * shape.stride));
+        const bool stays =
+            i > 0 && !math::is_nan(x) && (math::is_nan(extreme) || (max ? x < extreme : x > extreme));
+        if (!stays) best = i, extreme = x;
+        *reinterpret_cast<T*>(value + i * shape.value_stride) = T(extreme);
+        *reinterpret_cast<int64_t*>(index + i * shape.index_stride) = best;
+      }
+    });
+  });
+}
+
+void row_order(const View& rows, const View& order) {
+  const int64_t n = rows.sizes[0], width = rows.numel() / std::max<int64_t>(n, 1);
+  std::vector<int64_t> places(size_t(n), 0);
+  for (int64_t i = 0; i < n; ++i) places[size_t(i)] = i;
+  dispatch<domains::every_ordered>(rows.dtype, "unique", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* data = rows.as<T>();
+    std::stable_sort(places.begin(), places.end(), [&](int64_t a, int64_t b) {
+      for (int64_t j = 0; j < width; ++j) {
+        const auto x = order_key(data[a * width + j]), y = order_key(data[b * width + j]);
+        if (x != y) return x < y;
+      }
+      return false;
+    });
+  });
+  std::copy(places.begin(), places.end(), order.as<int64_t>());
+}
+
+void search_sorted(const View& boundaries, const View* sorter, const View& values, bool right,
+                   const View& out) {
+  const int64_t length = boundaries.ndim ? boundaries.sizes[boundaries.ndim - 1] : 1;
+  const int64_t count = values.numel();
+  const bool shared = boundaries.ndim == 1;
+  const int64_t per_row =
+      shared || values.ndim == 0 ? std::max<int64_t>(count, 1) : values.sizes[values.ndim - 1];
+  dispatch<domains::real>(values.dtype, "searchsorted_out_cpu", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using C = compute_t<T>;
+    parallel_for(0, count, kGrain / 16, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t row = i / per_row * length;
+        const C value(values.as<T>()[i]);
+        int64_t low = 0, high = length;
+        while (low < high) {
+          const int64_t middle = low + (high - low) / 2;
+          const int64_t at = sorter ? sorter->as<int64_t>()[row + middle] : middle;
+          MT_CHECK(at >= 0 && at < length, "torch.searchsorted(): sorter index out of range");
+          const C bound(boundaries.as<T>()[row + at]);
+          if (right ? !(bound > value) : !(bound >= value)) low = middle + 1;
+          else high = middle;
+        }
+        if (out.dtype == DType::int32) out.as<int32_t>()[i] = int32_t(low);
+        else out.as<int64_t>()[i] = low;
+      }
+    });
+  });
+}
+
+}  // namespace mt::kernels
