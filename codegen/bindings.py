@@ -33,7 +33,7 @@ def _includes(used: list[str]) -> str:
         '#include "bindings/results.h"',
         '#include "bindings/tensor_object.h"',
         *[f'#include "generated/ops/{area}.h"' for area in used],
-        '#include "infer/infer.h"\n',
+        '#include "infer/checks.h"\n',
         "namespace mt::bindings {",
         "namespace {\n",
     ])  # fmt: skip

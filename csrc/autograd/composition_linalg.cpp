@@ -7,6 +7,7 @@
 #include "generated/ops/compositions.h"
 #include "generated/ops/ops.h"
 #include "infer/infer.h"
+#include "infer/matrices.h"
 #include "infer/rules_linalg.h"
 
 namespace mt::composition {
