@@ -1,4 +1,4 @@
-"""generated/infer: the declarations of shape rules and checks, a header per area. csrc/infer/<area>.cpp defines them."""
+"""generated/infer: shape rules and checks, declared in a header per area. csrc/infer/<area>.cpp defines them."""
 
 from __future__ import annotations
 

@@ -4,7 +4,6 @@
 
 #include "generated/ops/compositions.h"
 #include "generated/ops/ops.h"
-#include "infer/rules_linalg.h"
 
 namespace mt::composition {
 namespace {

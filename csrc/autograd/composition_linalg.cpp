@@ -8,7 +8,6 @@
 #include "generated/ops/ops.h"
 #include "infer/infer.h"
 #include "infer/matrices.h"
-#include "infer/rules_linalg.h"
 
 namespace mt::composition {
 namespace {
