@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from . import autocast, autograd, backends, bindings, dispatch, docs
+from . import autocast, autograd, backends, bindings, dispatch, docs, infer
 from .families import TEMPLATED
 from .reader import TableError
 from .row import MODULES, Row, areas
@@ -19,10 +19,6 @@ def outputs(rows: list[Row]) -> dict[str, str]:
         "ops/ops.h": dispatch.umbrella(rows),
         "ops/compositions.h": backends.substitutes_header(rows),
         "ops/compositions.cpp": backends.substitutes_source(rows),
-        "cpu/kernels.h": backends.cpu_header(rows),
-        "cpu/register.cpp": backends.register_all(rows, "cpu"),
-        "npu/kernels.h": backends.npu_header(rows),
-        "npu/register.cpp": backends.register_all(rows, "npu"),
         "bindings/limits.h": bindings.limits_header(),
         "bindings/index.cpp": bindings.index_source(rows),
         "python/_C/__init__.pyi": docs.native_stub(rows),
@@ -41,12 +37,23 @@ def outputs(rows: list[Row]) -> dict[str, str]:
             f"ops/{area}.h": dispatch.header(own),
             f"ops/{area}_tables.h": dispatch.tables_header(own),
             f"ops/{area}.cpp": dispatch.source(own, area),
-            f"infer/{area}.h": dispatch.rules_header(own),
+            f"infer/{area}.h": infer.header(own, area),
             f"autograd/{area}.h": autograd.nodes_header(own),
             f"autograd/{area}.cpp": autograd.nodes_source(own, area),
-            f"cpu/{area}.cpp": backends.cpu_source(own, area),
-            f"npu/{area}.cpp": backends.npu_source(own, area),
         }
+        if backends.has_cells(own, "cpu"):
+            files |= {
+                f"cpu/{area}.h": backends.cpu_header(own, area),
+                f"cpu/{area}.cpp": backends.cpu_source(own, area),
+            }
+        if backends.has_cells(own, "npu"):
+            files |= {
+                f"npu/{area}.h": backends.npu_header(own, area),
+                f"npu/{area}.cpp": backends.npu_source(own, area),
+            }
+    for device in ("cpu", "npu"):
+        files[f"{device}/register.h"] = backends.register_header(device)
+        files[f"{device}/register.cpp"] = backends.register_source(rows, device)
     for family in TEMPLATED:
         files[f"kernels/{family.family}.cpp"] = backends.kernel_instantiations(rows, family)
     return {name: text for name, text in files.items() if text}

@@ -22,16 +22,46 @@ def kernel_instantiations(rows: list[Row], family: type[Templated]) -> str:
     ])  # fmt: skip
 
 
-def register_all(rows: list[Row], device: str) -> str:
-    """The function that fills the device's cells, file by file."""
+def has_cells(rows: list[Row], device: str) -> bool:
+    """Whether the device has kernels for some of the rows, and so a file of cells for their area."""
+    return bool(_cpu_cells(rows) if device == "cpu" else _npu_cells(rows))
+
+
+def register_header(device: str) -> str:
+    return "\n".join([
+        BANNER + "#pragma once\n",
+        f"namespace mt::{device} {{\n",
+        f"void register_{device}_kernels();  // fills the device's cells",
+        f"\n}}  // namespace mt::{device}",
+        "",
+    ])  # fmt: skip
+
+
+def register_source(rows: list[Row], device: str) -> str:
+    own = [area for area in areas(rows) if has_cells([r for r in rows if r.area == area], device)]
     return "\n".join([
         BANNER,
-        f'#include "generated/{device}/kernels.h"\n',
-        f"namespace mt::{device} {{\n",
+        f'#include "generated/{device}/register.h"\n',
+        *[f'#include "generated/{device}/{area}.h"' for area in own],
+        f"\nnamespace mt::{device} {{\n",
         f"void register_{device}_kernels() {{",
-        *[f"  register_{area}_kernels();" for area in areas(rows)],
+        *[f"  register_{area}_kernels();" for area in own],
         "}\n",
         f"}}  // namespace mt::{device}",
+        "",
+    ])  # fmt: skip
+
+
+def _cells_header(device: str, area: str, by_hand: set[str]) -> str:
+    """What csrc/backends/<device>/<area>.cpp defines, and the function that fills the area's cells."""
+    return "\n".join([
+        BANNER + "#pragma once\n",
+        '#include "core/dispatch.h"',
+        '#include "core/generator.h"\n',
+        f"namespace mt::{device} {{\n",
+        *([f"// Written by hand in csrc/backends/{device}/{area}.cpp.", *sorted(by_hand), ""] if by_hand else []),
+        f"void register_{area}_kernels();",
+        f"\n}}  // namespace mt::{device}",
         "",
     ])  # fmt: skip
 
@@ -41,20 +71,12 @@ def _unused_allowed(row: Row) -> str:
     return "[[maybe_unused]] " + row.kernel_parameters.replace(", ", ", [[maybe_unused]] ")
 
 
-def cpu_header(rows: list[Row]) -> str:
-    by_hand = sorted({r.cpu_declaration for r in with_tables(rows) if r.cpu and r.cpu_declaration})
-    return "\n".join([
-        BANNER + "#pragma once\n",
-        '#include "core/dispatch.h"',
-        '#include "core/generator.h"\n',
-        "// Written by hand in csrc/backends/cpu/.",
-        "namespace mt::cpu {\n",
-        *by_hand,
-        "\nvoid register_cpu_kernels();  // calls those of the files",
-        *[f"void register_{area}_kernels();" for area in areas(rows)],
-        "\n}  // namespace mt::cpu",
-        "",
-    ])  # fmt: skip
+def _cpu_cells(rows: list[Row]) -> list[DeviceRow]:
+    return [r for r in with_tables(rows) if r.cpu]
+
+
+def cpu_header(rows: list[Row], area: str) -> str:
+    return _cells_header("cpu", area, {r.cpu_declaration for r in _cpu_cells(rows) if r.cpu_declaration})
 
 
 def _cpu_function(row: DeviceRow) -> str:
@@ -63,12 +85,13 @@ def _cpu_function(row: DeviceRow) -> str:
 
 
 def cpu_source(rows: list[Row], area: str) -> str:
-    own = [r for r in with_tables(rows) if r.cpu]
+    own = _cpu_cells(rows)
     return "\n".join([
         BANNER,
-        '#include "backends/cpu/view.h"',
+        f'#include "generated/cpu/{area}.h"\n',
+        '#include "backends/cpu/kept_view.h"',
+        '#include "backends/cpu/kernel_view.h"',
         '#include "core/host_lock.h"',
-        '#include "generated/cpu/kernels.h"',
         f'#include "generated/ops/{area}_tables.h"',
         '#include "infer/infer.h"',
         '#include "kernels/elementwise/elementwise.h"',
@@ -120,32 +143,24 @@ def _npu_function(row: DeviceRow, cell: VendorCall | HandWritten) -> str:
     return f"void run_{row.id}({_unused_allowed(row)}) {{\n{body}\n}}\n"
 
 
-def npu_header(rows: list[Row]) -> str:
-    by_hand = sorted({
-        f"void {r.npu.function}({r.kernel_parameters});"
-        for r in with_tables(rows)
-        if isinstance(r.npu, HandWritten)
+def _npu_cells(rows: list[Row]) -> list[tuple[DeviceRow, VendorCall | HandWritten]]:
+    return [(r, r.npu) for r in with_tables(rows) if isinstance(r.npu, VendorCall | HandWritten)]
+
+
+def npu_header(rows: list[Row], area: str) -> str:
+    return _cells_header("npu", area, {
+        f"void {cell.function}({r.kernel_parameters});"
+        for r, cell in _npu_cells(rows)
+        if isinstance(cell, HandWritten)
     })  # fmt: skip
-    return "\n".join([
-        BANNER + "#pragma once\n",
-        '#include "core/dispatch.h"',
-        '#include "core/generator.h"\n',
-        "// Written by hand in csrc/backends/npu/.",
-        "namespace mt::npu {\n",
-        *by_hand,
-        "\nvoid register_npu_kernels();  // calls those of the files",
-        *[f"void register_{area}_kernels();" for area in areas(rows)],
-        "\n}  // namespace mt::npu",
-        "",
-    ])  # fmt: skip
 
 
 def npu_source(rows: list[Row], area: str) -> str:
-    own = [(r, r.npu) for r in with_tables(rows) if isinstance(r.npu, VendorCall | HandWritten)]
+    own = _npu_cells(rows)
     return "\n".join([
         BANNER,
+        f'#include "generated/npu/{area}.h"\n',
         '#include "backends/npu/aclnn_call.h"',
-        '#include "generated/npu/kernels.h"',
         f'#include "generated/ops/{area}_tables.h"\n',
         "namespace mt::npu {",
         "namespace {\n",

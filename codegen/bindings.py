@@ -33,8 +33,7 @@ def _includes(used: list[str]) -> str:
         '#include "bindings/results.h"',
         '#include "bindings/tensor_object.h"',
         *[f'#include "generated/ops/{area}.h"' for area in used],
-        '#include "infer/infer.h"\n',
-        "namespace mt::bindings {",
+        "\nnamespace mt::bindings {",
         "namespace {\n",
     ])  # fmt: skip
 
@@ -286,6 +285,7 @@ def index_source(rows: list[Row]) -> str:
         BANNER,
         '#include "bindings/decline_slot.h"',
         '#include "bindings/return_types.h"',
+        '#include "infer/checks.h"',
         _includes(used),
         *slots,
         "}  // namespace\n",

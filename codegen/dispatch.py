@@ -110,20 +110,11 @@ def tables_header(rows: list[Row]) -> str:
     ])  # fmt: skip
 
 
-def rules_header(rows: list[Row]) -> str:
-    """The area's rules of shapes; empty where it has none."""
-    rules = sorted({r.rule_declaration or "" for r in rows if isinstance(r, DeviceRow) and r.infer})
-    if not rules:
-        return ""
-    return "\n".join([
-        BANNER + "#pragma once\n",
-        '#include "infer/infer.h"\n',
-        "// Written by hand in csrc/infer/.",
-        "namespace mt::infer {\n",
-        *rules,
-        "\n}  // namespace mt::infer",
-        "",
-    ])  # fmt: skip
+def _rule_includes(rows: list[Row], area: str) -> list[str]:
+    declares = any(row.rule_declarations() for row in rows if isinstance(row, DeviceRow))
+    own = [f"generated/infer/{area}.h"] if declares else []
+    shared = sorted({"infer/infer.h", *(header for row in rows for header in row.headers)})
+    return [f'#include "{name}"' for name in [*own, *shared]]
 
 
 def source(rows: list[Row], area: str) -> str:
@@ -137,8 +128,8 @@ def source(rows: list[Row], area: str) -> str:
         f'#include "generated/autograd/{area}.h"',
         '#include "generated/ops/ops.h"',
         f'#include "generated/ops/{area}_tables.h"',
-        '#include "infer/infer.h"\n',
-        "namespace mt::table {\n",
+        *_rule_includes(rows, area),
+        "\nnamespace mt::table {\n",
         *[f'KernelTable<void({r.kernel_parameters})> {r.id}{{"aten::{r.name}"}};' for r in with_tables(rows)],
         "\n}  // namespace mt::table\n",
         "namespace mt::ops {\n",

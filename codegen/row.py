@@ -27,6 +27,7 @@ class Row(ABC):
     in_cpp: ClassVar[bool] = True  # ops:: has it
     made_of_others: ClassVar[bool] = False  # devices and gradient are those of its parts
     inplace_is_method: ClassVar[bool] = True
+    headers: ClassVar[tuple[str, ...]] = ()  # that its functions in ops:: need besides those of all rows
 
     schema: Schema
     location: Location
@@ -173,11 +174,10 @@ class DeviceRow(Row):
         """Of the CPU's kernel, where it is written by hand."""
         return f"void {self.cpu}({self.kernel_parameters});"
 
-    @property
-    def rule_declaration(self) -> str | None:
-        """Of its function of csrc/infer."""
+    def rule_declarations(self) -> list[str]:
+        """Of its functions of csrc/infer."""
         outputs = (f"Output& {r.name}" for r in self.results)
-        return f"void {self.infer}({self.schema.parameters(*outputs)});" if self.infer else None
+        return [f"void {self.infer}({self.schema.parameters(*outputs)});"] if self.infer else []
 
     def cpu_body(self) -> str:
         return f"  cpu::{self.cpu}({self.kernel_arguments});"

@@ -138,6 +138,7 @@ class ForEach(DeviceRow):
     default_variants = ("function", "inplace")
     made_of_others = True
     inplace_is_method = False
+    headers = ("infer/lists.h",)
 
     each: str  # "add(self, other, alpha)"
 

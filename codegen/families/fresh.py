@@ -24,6 +24,10 @@ class Fresh(DeviceRow):
             "reads_ahead": entry.flag("reads_ahead"),
         }
 
+    def rule_declarations(self) -> list[str]:
+        check = f"void {self.checked_by}({self.schema.parameters()});"
+        return super().rule_declarations() + ([check] if self.checked_by else [])
+
     @property
     def on_device(self) -> str:
         return self.schema.returns[0].name

@@ -1,6 +1,6 @@
 // Complex numbers in terms of other operators.
 #include "generated/ops/ops.h"
-#include "infer/infer.h"
+#include "infer/checks.h"
 
 namespace mt::composite {
 

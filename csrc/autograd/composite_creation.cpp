@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "generated/ops/ops.h"
+#include "generated/infer/copy.h"
 #include "infer/infer.h"
 
 namespace mt::composite {

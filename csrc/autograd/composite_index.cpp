@@ -1,5 +1,6 @@
 // Indexing in terms of other operators.
 #include "generated/ops/ops.h"
+#include "infer/indexing.h"
 #include "infer/infer.h"
 
 namespace mt::composite {

@@ -4,7 +4,7 @@
 #include "autograd/formulas_linalg.h"
 #include "autograd/node.h"
 #include "generated/ops/ops.h"
-#include "infer/infer.h"
+#include "infer/matrices.h"
 
 namespace mt::composite {
 

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "generated/ops/ops.h"
+#include "infer/checks.h"
 #include "infer/infer.h"
 
 namespace mt::composite {

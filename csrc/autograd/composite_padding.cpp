@@ -1,6 +1,6 @@
 // Padding in terms of its kernels: the checks that depend on how many dimensions are padded.
 #include "generated/ops/ops.h"
-#include "infer/infer.h"
+#include "infer/spatial.h"
 
 namespace mt::composite {
 namespace {

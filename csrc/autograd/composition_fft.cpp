@@ -4,7 +4,6 @@
 
 #include "generated/ops/compositions.h"
 #include "generated/ops/ops.h"
-#include "infer/rules_linalg.h"
 
 namespace mt::composition {
 namespace {
@@ -86,7 +85,7 @@ Tensor fft_c2r(const Tensor& self, IntList dim, int64_t normalization, int64_t l
   const int64_t last = dim.back(), n = last_dim_size, half = n / 2 + 1;
   Dims sizes(self.sizes());
   sizes[size_t(wrap_dim(last, self.dim()))] = n;
-  if (self.numel() == 0 || n == 0) return new_tensor(sizes, infer::real_dtype(self.dtype()), self.device());
+  if (self.numel() == 0 || n == 0) return new_tensor(sizes, real_type(self.dtype()), self.device());
   const Parts in = transformed(parts_of(self), dim.first(dim.size() - 1), 1);
   const Tensor real = ops::transpose(ops::narrow(in.real, last, 0, half), last, -1);
   const Tensor imaginary = ops::transpose(ops::narrow(in.imaginary, last, 0, half), last, -1);

@@ -7,7 +7,7 @@
 #include "generated/ops/compositions.h"
 #include "generated/ops/ops.h"
 #include "infer/infer.h"
-#include "infer/rules_linalg.h"
+#include "infer/matrices.h"
 
 namespace mt::composition {
 namespace {

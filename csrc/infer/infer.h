@@ -2,6 +2,9 @@
 //
 // A rule ends in Output::prepare(sizes, dtype, …), which allocates a fresh result, or checks (in-place) or
 // resizes (out=) the tensor the caller gave.
+//
+// Here are the rules of families and what all areas use. Rules and checks of single rows (`infer:` and `check:`) are in
+// the file of their area: those of ops/sort.yaml in sort.cpp, declared by the generated header generated/infer/sort.h.
 #pragma once
 
 #include "core/dispatch.h"
@@ -51,6 +54,7 @@ inline DType result_type(const Tensor& a, const Tensor& b) {
 }
 DType result_type(const Tensor& a, const Scalar& b);
 DType result_type(TensorList tensors);
+DType ternary_type(const Tensor& a, const Tensor& b, const Tensor& c);
 inline DType float_if_integral(DType t) { return is_integral(t, true) ? default_dtype() : t; }
 // The type an elementwise kernel computes in.
 template <class B>
@@ -73,30 +77,12 @@ inline void check_no_partial_overlap(const Tensor& written, const Tensor& read) 
 }
 // A number that the dtype cannot hold is an error where one value fills a tensor.
 void check_fits(const Tensor& self, const Scalar& value);
-// What arithmetic refuses of booleans, and of an alpha that does not suit its operands.
+// An alpha that does not suit the operands that it scales is refused.
 void check_alpha(DType result, const Scalar& alpha);
-void check_subtraction(bool left, bool right);
-template <class B>
-void check_add(const Tensor& self, const B& other, const Scalar& alpha) {
-  if (alpha.category() != Category::integral || !alpha.equals(1))
-    check_alpha(result_type(self, other), alpha);
-}
-inline bool is_boolean(const Tensor& t) { return t.dtype() == DType::boolean; }
-inline bool is_boolean(const Scalar& s) { return s.category() == Category::boolean; }
-template <class B>
-void check_sub(const Tensor& self, const B& other, const Scalar& alpha) {
-  if (is_boolean(self) || is_boolean(other)) [[unlikely]]
-    check_subtraction(is_boolean(self), is_boolean(other));
-  check_add(self, other, alpha);
-}
-void check_random_range(const Tensor& self, int64_t from, std::optional<int64_t> to,
-                        const Generator* generator);
-void check_negation(const Tensor& self);
-void check_inversion(const Tensor& self);
-void check_power(const Tensor& self, const Scalar& exponent);
-inline void check_power(const Tensor&, const Tensor&) {}  // exponents of a tensor are not read on the host
 Dims reduced_shape(IntList sizes, const DimList& dims, bool keepdim);
 uint64_t dim_mask(const DimList& dims, int64_t ndim);  // bit d set: dimension d is reduced
+// Strides of a dense tensor in the given format.
+Dims strides_for(IntList sizes, MemoryFormat format);
 
 // ---- families ----
 void unary(const Tensor& self, Rule rule, Output& out);
@@ -106,39 +92,4 @@ void binary(const Tensor& a, const Scalar& b, Rule rule, Output& out);
 void reduce(const Tensor& self, const DimList& dim, bool keepdim, std::optional<DType> dtype, Rule rule,
             Output& out);
 
-// ---- single operators (the table's `infer:` column) ----
-void arg_reduce(const Tensor& self, std::optional<int64_t> dim, bool keepdim, Output& out);
-void extremum_dim(const Tensor& self, int64_t dim, bool keepdim, Output& values, Output& indices);
-void cat(TensorList tensors, int64_t dim, Output& out);
-void mm(const Tensor& self, const Tensor& mat2, Output& out);
-void bmm(const Tensor& self, const Tensor& mat2, Output& out);
-void addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
-           const Scalar& alpha, Output& out);
-void softmax(const Tensor& self, int64_t dim, bool half_to_float, Output& out);
-void softmax_backward(const Tensor& grad, const Tensor& output, int64_t dim, DType input_dtype, Output& out);
-void nll_loss(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction,
-              int64_t ignore_index, Output& output, Output& total_weight);
-void nll_loss_backward(const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& weight,
-                       int64_t reduction, int64_t ignore_index, const Tensor& total_weight, Output& out);
-void clone(const Tensor& self, std::optional<MemoryFormat> format, Output& out);
-void to_copy(const Tensor& self, std::optional<DType> dtype, std::optional<Device> device, bool non_blocking,
-             std::optional<MemoryFormat> format, Output& out);
-void where(const Tensor& condition, const Tensor& self, const Tensor& other, Output& out);
-void copy_into(const Tensor& self, const Tensor& src, bool non_blocking);
-
-// Strides of a dense tensor in the given format.
-Dims strides_for(IntList sizes, MemoryFormat format);
-
 }  // namespace mt::infer
-
-#include "infer/rules_activation.h"
-#include "infer/rules_complex.h"
-#include "infer/rules_index.h"
-#include "infer/rules_linalg.h"
-#include "infer/rules_lists.h"
-#include "infer/rules_nn.h"
-#include "infer/rules_normalization.h"
-#include "infer/rules_recurrent.h"
-#include "infer/rules_reduce.h"
-#include "infer/rules_shape.h"
-#include "infer/rules_special.h"

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from codegen import bindings, dispatch, schema_types
+from codegen import bindings, infer, schema_types
 from codegen.__main__ import outputs
 from codegen.cells import HandWritten, Substitute, VendorCall
 from small_tables import load_table, refusal, rows
@@ -188,13 +188,35 @@ ops:
   family: inplace
   infer: check_c
   cpu: c
+- op: d(Tensor self, Tensor other) -> Tensor
+  family: compare
+  check: check_d
+  cpu: d_op
+  scalar_overload: Scalar
 """
-    header = dispatch.rules_header(list(rows(tmp_path, sort=text).values()))
+    header = infer.header(list(rows(tmp_path, sort=text).values()), "sort")
     declared = [line for line in header.splitlines() if line.startswith("void")]
     assert declared == [
         "void check_c(const Tensor& self, const Scalar& value);",
+        "void check_d(const Tensor& self, const Scalar& other);",
+        "void check_d(const Tensor& self, const Tensor& other);",
         "void pick(const Tensor& self, int64_t k, Output& values, Output& indices);",
     ]
+
+
+def test_a_device_declares_what_is_written_by_hand_for_it_in_the_area_of_the_row():
+    files = outputs(load_table())
+    assert "void kthvalue(const Tensor& self, int64_t k" in files["cpu/sort.h"]
+    assert "void kthvalue(" not in files["npu/sort.h"]  # the vendor has it
+    assert [name for name in files if name.startswith(("cpu/", "npu/")) and "void cdist" in files[name]] == [
+        "cpu/distance.h"
+    ]
+
+
+def test_a_device_without_kernels_for_an_area_has_no_file_of_it():
+    files = outputs(load_table())
+    assert "npu/foreach.cpp" in files and "cpu/foreach.cpp" not in files and "cpu/view.cpp" not in files
+    assert "register_foreach_kernels" not in files["cpu/register.cpp"]
 
 
 def test_the_generator_writes_the_same_files_every_time():

@@ -1,9 +1,9 @@
 #include "backends/cpu/cpu.h"
 
 #include "backends/cpu/generator.h"
-#include "backends/cpu/view.h"
+#include "backends/cpu/kernel_view.h"
 #include "core/host_lock.h"
-#include "generated/cpu/kernels.h"
+#include "generated/cpu/register.h"
 
 namespace mt::cpu {
 

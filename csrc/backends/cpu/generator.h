@@ -1,6 +1,8 @@
 // PyTorch's CPU generator.
 #pragma once
 
+#include <mutex>
+
 #include "core/generator.h"
 #include "kernels/random/mt19937.h"
 
@@ -21,5 +23,12 @@ class CpuGenerator final : public Generator {
 CpuGenerator& default_generator();
 // The generator an operator was given, or the default one.
 CpuGenerator& generator_or_default(Generator* generator);
+// Draws with its engine, which is locked meanwhile.
+template <class F>
+void with_engine(Generator* generator, F&& draw) {
+  CpuGenerator& g = generator_or_default(generator);
+  std::lock_guard lock(g.mutex);
+  draw(g.engine);
+}
 
 }  // namespace mt::cpu

@@ -1,7 +1,7 @@
 // An optional tensor as kernels take it.
 #pragma once
 
-#include "backends/cpu/view.h"
+#include "backends/cpu/kernel_view.h"
 
 namespace mt::cpu {
 

@@ -204,3 +204,7 @@ void call(Function<aclnnStatus(P...)>& function, Device device, const A&... argu
 }
 
 }  // namespace mt::npu::aclnn
+
+// A function of the vendor's library under the name `f`.
+#define MT_ACLNN(name) \
+  static ::mt::npu::aclnn::Function<decltype(name##GetWorkspaceSize)> f { #name }

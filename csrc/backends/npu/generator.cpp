@@ -62,6 +62,10 @@ NpuGenerator& generator_or_default(Generator* generator, Device device) {
   return *own;
 }
 
+NpuGenerator::Position take(Generator* generator, const Tensor& tensor) {
+  return generator_or_default(generator, tensor.device()).take(tensor.numel());
+}
+
 void seed_all(uint64_t seed) {
   Defaults& all = defaults();
   std::lock_guard<std::mutex> guard(all.mutex);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/generator.h"
+#include "core/tensor.h"
 
 namespace mt::npu {
 
@@ -30,6 +31,8 @@ class NpuGenerator final : public Generator {
 
 NpuGenerator& default_generator(int device);  // needs no device: seeding does not start one
 NpuGenerator& generator_or_default(Generator* generator, Device device);
+// The numbers for an operator that fills the tensor.
+NpuGenerator::Position take(Generator* generator, const Tensor& tensor);
 // For every default generator, also those of devices not used yet.
 void seed_all(uint64_t seed);
 

@@ -5,7 +5,7 @@
 #include "backends/npu/npu_runtime.h"
 #include "core/dispatch.h"
 #include "core/storage.h"
-#include "generated/npu/kernels.h"
+#include "generated/npu/register.h"
 
 namespace mt::npu {
 namespace {

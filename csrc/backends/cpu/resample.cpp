@@ -1,0 +1,64 @@
+#include "generated/cpu/resample.h"
+
+#include "backends/cpu/kernel_view.h"
+#include "kernels/resample/grid_sample.h"
+#include "kernels/resample/resample.h"
+
+namespace mt::cpu {
+namespace {
+
+using kernels::Taps;
+
+kernels::Interpolation mode_of(std::string_view mode) {
+  using enum kernels::Interpolation;
+  if (mode == "nearest") return nearest;
+  if (mode == "nearest-exact") return nearest_exact;
+  if (mode == "linear") return linear;
+  if (mode == "cubic") return cubic;
+  if (mode == "linear-aa") return linear_smoothed;
+  MT_CHECK_AS(value, mode == "cubic-aa", "_interpolate: unknown mode ", mode);
+  return cubic_smoothed;
+}
+
+std::vector<Taps> interpolation_taps(IntList in, IntList out, std::string_view mode, bool align_corners,
+                                     std::span<const double> scales, DType dtype) {
+  std::vector<Taps> taps;
+  for (size_t i = 0; i < in.size(); ++i)
+    taps.push_back(kernels::interpolation_taps(mode_of(mode), in[i], out[i], align_corners, scales[i],
+                                               dtype != DType::float64));
+  return taps;
+}
+
+kernels::GridOptions grid_options(int64_t mode, int64_t padding, bool align_corners) {
+  return {kernels::GridMode(mode), kernels::GridPadding(padding), align_corners};
+}
+
+}  // namespace
+
+void interpolate(const Tensor& self, IntList output_size, std::string_view mode, bool align_corners,
+                 std::span<const double> scales, const Tensor& out) {
+  kernels::resample(view(self), view(out),
+                    interpolation_taps(self.sizes().last(output_size.size()), output_size, mode,
+                                       align_corners, scales, self.dtype()),
+                    kernels::ToInteger::round);
+}
+void interpolate_backward(const Tensor& grad_output, IntList input_size, std::string_view mode,
+                          bool align_corners, std::span<const double> scales, const Tensor& out) {
+  const size_t n = scales.size();
+  kernels::resample_transposed(view(grad_output), view(out),
+                               interpolation_taps(input_size.last(n), grad_output.sizes().last(n), mode,
+                                                  align_corners, scales, grad_output.dtype()));
+}
+
+void grid_sampler(const Tensor& input, const Tensor& grid, int64_t mode, int64_t padding, bool align_corners,
+                  const Tensor& out) {
+  kernels::grid_sample(view(input), view(grid), view(out), grid_options(mode, padding, align_corners));
+}
+void grid_sampler_backward(const Tensor& grad_output, const Tensor& input, const Tensor& grid, int64_t mode,
+                           int64_t padding, bool align_corners, const Tensor& grad_input,
+                           const Tensor& grad_grid) {
+  kernels::grid_sample_backward(view(grad_output), view(input), view(grid), view(grad_input), view(grad_grid),
+                                grid_options(mode, padding, align_corners));
+}
+
+}  // namespace mt::cpu

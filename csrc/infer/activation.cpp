@@ -1,0 +1,43 @@
+#include "generated/infer/activation.h"
+
+#include "base/limits.h"
+
+namespace mt::infer {
+namespace {
+
+void check_approximation(std::string_view approximate) {
+  MT_CHECK(approximate == "none" || approximate == "tanh",
+           "approximate argument must be either none or tanh.");
+}
+
+}  // namespace
+
+void gelu(const Tensor& self, std::string_view approximate, Output& out) {
+  check_approximation(approximate);
+  unary(self, Rule::same, out);
+}
+
+void gelu_backward(const Tensor& grad, const Tensor& self, std::string_view approximate, Output& out) {
+  check_approximation(approximate);
+  check_same_device({&grad, &self});
+  binary(grad, self, Rule::promote, out);
+}
+
+void elu_backward(const Tensor& grad, const Scalar& alpha, const Scalar&, const Scalar&, bool is_result,
+                  const Tensor& self_or_result, Output& out) {
+  MT_CHECK(
+      !is_result || alpha.to<double>() >= 0,
+      "In-place elu backward calculation is triggered with a negative slope which is not supported. This "
+      "is caused by calling in-place forward function with a negative slope, please call out-of-place "
+      "version instead.");
+  check_same_device({&grad, &self_or_result});
+  binary(grad, self_or_result, Rule::promote, out);
+}
+
+void check_softshrink(const Tensor& self, const Scalar& lambd) {
+  const double value = lambd.to<double>(), limit = largest_finite(self.dtype());
+  MT_CHECK(value >= 0 && value <= limit, "lambda must be in range [0, ", limit, "] for input dtype ",
+           info(self.dtype()).legacy, ", but found ", value);
+}
+
+}  // namespace mt::infer

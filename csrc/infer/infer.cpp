@@ -1,0 +1,337 @@
+#include "infer/infer.h"
+
+#include <algorithm>
+
+#include "core/views.h"
+#include "core/warn.h"
+
+namespace mt::infer {
+namespace {
+
+// Dense and without overlap: a permutation of a contiguous tensor.
+bool is_dense(const Tensor& t) {
+  if (t.is_contiguous()) return true;
+  SmallVector<uint8_t, 8> order;
+  for (uint8_t d = 0; d < t.dim(); ++d)
+    if (t.sizes()[d] != 1) order.push_back(d);
+  std::sort(order.begin(), order.end(),
+            [&](uint8_t a, uint8_t b) { return t.strides()[a] < t.strides()[b]; });
+  int64_t expected = 1;
+  for (uint8_t d : order) {
+    if (t.strides()[d] != expected) return false;
+    expected *= t.sizes()[d];
+  }
+  return true;
+}
+
+// A loop, not memcmp: the usual two or three dims are compared before a call would have been made.
+inline bool same_sizes(const Tensor& a, IntList sizes) {
+  const size_t n = sizes.size();
+  if (size_t(a.dim()) != n) return false;
+  const int64_t* own = a.impl()->sizes();
+  for (size_t i = 0; i < n; ++i)
+    if (own[i] != sizes[i]) return false;
+  return true;
+}
+
+// PyTorch lets dimensioned tensors outrank 0-dim ones, and those outrank Python numbers, within a category.
+struct Ranks {
+  std::optional<DType> dimensioned, zero_dim, number;
+  void add(const Tensor& t) {
+    auto& slot = t.impl()->wrapped_number ? number : t.dim() > 0 ? dimensioned : zero_dim;
+    const DType own = t.impl()->wrapped_number ? natural(t.dtype()) : t.dtype();
+    slot = slot ? promote(*slot, own) : own;
+  }
+  static DType natural(DType t) {
+    if (t == DType::float64) return default_dtype();
+    if (t == DType::complex128)
+      return default_dtype() == DType::float64 ? DType::complex128 : DType::complex64;
+    return t;
+  }
+  static std::optional<DType> over(std::optional<DType> high, std::optional<DType> low) {
+    if (!high) return low;
+    if (!low || is_complex(*high)) return high;
+    if (is_floating(*high)) {
+      if (!is_complex(*low)) return high;
+      return *high == DType::float64 ? DType::complex128 : DType::complex64;
+    }
+    if (*high == DType::boolean || is_differentiable(*low)) return promote(*high, *low);
+    return high;
+  }
+  DType result() const { return *over(dimensioned, over(zero_dim, number)); }
+};
+
+// Strides without holes whose dimensions are in the order of the given ones. A stride of 0 says nothing about order:
+// such a dimension stays where it is.
+Dims dense_strides(const Tensor& t) {
+  const size_t n = size_t(t.dim());
+  const IntList sizes = t.sizes(), strides = t.strides();
+  Dims order(n);  // innermost first
+  for (size_t i = 0; i < n; ++i) order[i] = int64_t(n - 1 - i);
+  auto outer = [&](int64_t a, int64_t b) -> int {  // 1: a lies outside b; -1: inside; 0: unknown
+    const int64_t left = strides[size_t(a)], right = strides[size_t(b)];
+    if (left == 0 || right == 0) return 0;
+    if (left != right) return left > right ? 1 : -1;
+    return sizes[size_t(a)] > sizes[size_t(b)] ? 1 : 0;
+  };
+  for (size_t i = 1; i < n; ++i) {
+    for (size_t at = i, before = i; before-- > 0;) {
+      const int relation = outer(order[before], order[at]);
+      if (relation < 0) break;
+      if (relation > 0) std::swap(order[before], order[at]), at = before;
+    }
+  }
+  Dims out(n);
+  int64_t step = 1;
+  for (int64_t d : order) {
+    out[size_t(d)] = step;
+    step *= std::max<int64_t>(sizes[size_t(d)], 1);
+  }
+  return out;
+}
+
+DType apply_rule(DType t, Rule rule) {
+  switch (rule) {
+    case Rule::to_float: return float_if_integral(t);
+    case Rule::boolean: return DType::boolean;
+    case Rule::to_real: return real_type(t);
+    case Rule::to_real_float: return real_type(float_if_integral(t));
+    case Rule::numeric: return t == DType::boolean ? DType::int64 : t;
+    default: return t;
+  }
+}
+
+// int8_t and so on, which is how messages about overflow call the types.
+std::string fixed_name(DType t) {
+  return is_integral(t, false) ? join_text(info(t).name, "_t") : std::string(c_name(t));
+}
+
+}  // namespace
+
+void Output::prepare(IntList sizes, DType dtype, Device device, const Tensor* like) {
+  if (mode_ != Mode::fresh) [[unlikely]]
+    return prepare_existing(sizes, dtype, device);
+  if (like && !like->is_contiguous() && same_sizes(*like, sizes)) {
+    if (is_dense(*like)) fresh_ = new_tensor_strided(sizes, like->strides(), dtype, device);
+    else fresh_ = new_tensor_strided(sizes, dense_strides(*like), dtype, device);
+  } else {
+    fresh_ = new_tensor(sizes, dtype, device);
+  }
+}
+
+void Output::prepare_existing(IntList sizes, DType dtype, Device device) {
+  const Tensor& target = *existing_;
+  MT_CHECK(dtype == target.dtype() || can_cast(dtype, target.dtype()), "result type ", info(dtype).legacy,
+           " can't be cast to the desired output type ", info(target.dtype()).legacy);
+  MT_CHECK(target.device() == device,
+           "Expected all tensors to be on the same device, but found at least two devices, ",
+           to_string(device), " and ", to_string(target.device()), "!");
+  if (same_sizes(target, sizes)) return check_written_once(target);
+  MT_CHECK(mode_ == Mode::out, "output with shape ", to_string(target.sizes()),
+           " doesn't match the broadcast shape ", to_string(sizes));
+  if (target.numel() != 0)
+    warn(join_text(
+        "An output with one or more elements was resized since it had shape ", to_string(target.sizes()),
+        ", which does not match the required output shape ", to_string(sizes),
+        ". This behavior is deprecated, and in a future PyTorch release outputs will not be resized "
+        "unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, "
+        "inplace, to zero elements with t.resize_(0)."));
+  const size_t needed = size_t(checked_numel(sizes)) * target.itemsize();
+  TensorImpl* impl = target.impl();
+  const size_t begin = size_t(impl->offset) * target.itemsize();
+  if (begin + needed > impl->storage->nbytes) resize_storage(*impl->storage, begin + needed);
+  impl->set_ndim(sizes.size());
+  std::copy(sizes.begin(), sizes.end(), impl->sizes());
+  contiguous_strides(sizes, impl->strides());
+  impl->refresh();
+}
+
+void check_written_once(const Tensor& t) {
+  if (t.is_contiguous()) [[likely]]
+    return;
+  if (t.numel() == 0) return;
+  for (size_t i = 0; i < size_t(t.dim()); ++i)
+    MT_CHECK(t.strides()[i] != 0 || t.sizes()[i] <= 1,
+             "unsupported operation: more than one element of the written-to tensor refers to a single "
+             "memory location. "
+             "Please clone() the tensor before performing the operation.");
+}
+
+void refuse_partial_overlap(const Tensor& written, const Tensor& read) {
+  const bool same_window = written.offset() == read.offset() &&
+                           std::ranges::equal(written.sizes(), read.sizes()) &&
+                           std::ranges::equal(written.strides(), read.strides());
+  if (same_window || written.numel() == 0 || read.numel() == 0) return;
+  // Windows with holes may interleave without touching; whether they do is too costly to find out.
+  if (!is_dense(written) || !is_dense(read)) return;
+  MT_CHECK(
+      written.offset() + written.numel() <= read.offset() || read.offset() + read.numel() <= written.offset(),
+      "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+      "memory "
+      "location. Please clone() the tensor before performing the operation.");
+}
+
+void check_fits(const Tensor& self, const Scalar& value) {
+  MT_CHECK(fits(value, self.dtype()), "value cannot be converted to type ", fixed_name(self.dtype()),
+           " without overflow");
+}
+
+void check_alpha(DType result, const Scalar& alpha) {
+  MT_CHECK(alpha.category() != Category::boolean || result == DType::boolean,
+           "Boolean alpha only supported for Boolean results.");
+  MT_CHECK(is_differentiable(result) || alpha.is_integral(),
+           "For integral input tensors, argument alpha must not be a floating point number.");
+  MT_CHECK(is_complex(result) || !alpha.is_complex(),
+           "For non-complex input tensors, argument alpha must not be a complex number.");
+}
+
+DType promoted_type(const Tensor& a, const Tensor& b) {
+  Ranks ranks;
+  ranks.add(a), ranks.add(b);
+  return ranks.result();
+}
+
+DType result_type(const Tensor& a, const Scalar& b) {
+  if (b.category() <= category(a.dtype()) && !a.impl()->wrapped_number) [[likely]]
+    return a.dtype();
+  Ranks ranks;
+  ranks.add(a);
+  const DType own = b.natural_dtype(default_dtype());
+  ranks.number = ranks.number ? promote(*ranks.number, own) : own;
+  return ranks.result();
+}
+
+DType result_type(TensorList tensors) {
+  Ranks ranks;
+  for (const Tensor& t : tensors) ranks.add(t);
+  return ranks.result();
+}
+
+DType ternary_type(const Tensor& a, const Tensor& b, const Tensor& c) {
+  const bool plain = !a.impl()->wrapped_number && !b.impl()->wrapped_number && !c.impl()->wrapped_number;
+  if (plain && a.dtype() == b.dtype() && b.dtype() == c.dtype()) return a.dtype();
+  const Tensor all[] = {a, b, c};
+  return result_type(TensorList(all));
+}
+
+Dims broadcast(IntList a, IntList b) {
+  const bool swapped = a.size() < b.size();
+  if (swapped) std::swap(a, b);
+  Dims out(a);
+  const size_t lead = a.size() - b.size();
+  for (size_t i = 0; i < b.size(); ++i) {
+    int64_t& mine = out[lead + i];
+    if (mine == b[i] || b[i] == 1) continue;
+    MT_CHECK(mine == 1, "The size of tensor a (", swapped ? b[i] : mine,
+             ") must match the size of tensor b (", swapped ? mine : b[i], ") at non-singleton dimension ",
+             lead + i);
+    mine = b[i];
+  }
+  return out;
+}
+
+uint64_t dim_mask(const DimList& dims, int64_t ndim) {
+  if (dims.all()) return ~uint64_t(0);
+  uint64_t mask = 0;
+  for (int64_t dim : dims.dims()) {
+    const int64_t d = wrap_dim(dim, ndim);
+    MT_CHECK(!(mask >> d & 1), "dim ", d, " appears multiple times in the list of dims");
+    mask |= uint64_t(1) << d;
+  }
+  return mask;
+}
+
+Dims reduced_shape(IntList sizes, const DimList& dims, bool keepdim) {
+  const uint64_t mask = dim_mask(dims, int64_t(sizes.size()));
+  Dims out;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (!(mask >> i & 1)) out.push_back(sizes[i]);
+    else if (keepdim) out.push_back(1);
+  }
+  return out;
+}
+
+Dims strides_for(IntList sizes, MemoryFormat format) {
+  Dims strides(sizes.size());
+  if (format == MemoryFormat::contiguous || format == MemoryFormat::preserve) {
+    contiguous_strides(sizes, strides.data());
+    return strides;
+  }
+  const size_t wanted = format == MemoryFormat::channels_last ? 4 : 5;
+  MT_CHECK(sizes.size() == wanted, "required rank ", wanted, " tensor to use channels_last",
+           wanted == 5 ? "_3d" : "", " format");
+  int64_t step = 1;
+  for (size_t i = 0; i < wanted; ++i) {
+    const size_t d = i == 0 ? 1 : (i == wanted - 1 ? 0 : wanted - i);
+    strides[d] = step;
+    step *= std::max<int64_t>(sizes[d], 1);
+  }
+  return strides;
+}
+
+void check_same_device(std::initializer_list<const Tensor*> tensors) {
+  const Tensor* first = nullptr;
+  for (const Tensor* t : tensors) {
+    if (!t || !t->defined()) continue;
+    if (!first) first = t;
+    MT_CHECK(first->device() == t->device(),
+             "Expected all tensors to be on the same device, but found at least two devices, ",
+             to_string(first->device()), " and ", to_string(t->device()), "!");
+  }
+}
+
+void bring_together(const Tensor*& a, const Tensor*& b, Tensor& moved) {
+  const Tensor*& scalar = a->device().is_cpu() && a->dim() == 0 ? a : b;
+  const Tensor* other = &scalar == &a ? b : a;
+  if (!(scalar->device().is_cpu() && scalar->dim() == 0)) check_same_device({a, b});
+  const bool number = scalar->impl()->wrapped_number;
+  moved = new_tensor({}, scalar->dtype(), other->device());
+  copy_between(*scalar, moved, true);
+  moved.impl()->wrapped_number = number;
+  scalar = &moved;
+}
+
+void unary(const Tensor& self, Rule rule, Output& out) {
+  if (rule == Rule::to_real && is_complex(self.dtype()) && out.is_inplace()) [[unlikely]]
+    fail(ErrorKind::runtime, "In-place abs is not supported for complex tensors.");
+  out.prepare(self.sizes(), apply_rule(self.dtype(), rule), self.device(), &self);
+}
+
+void unary(const Tensor& self, const Scalar& number, Rule, Output& out) {
+  out.prepare(self.sizes(), result_type(self, number), self.device(), &self);
+}
+
+void binary(const Tensor& a, const Tensor& b, Rule rule, Output& out) {
+  const DType dtype = apply_rule(result_type(a, b), rule);
+  if (same_sizes(a, b.sizes())) [[likely]]
+    return out.prepare(a.sizes(), dtype, a.device(), a.is_contiguous() ? &b : &a);
+  const Dims sizes = broadcast(a.sizes(), b.sizes());
+  out.prepare(sizes, dtype, a.device(), same_sizes(a, sizes) ? &a : &b);
+}
+
+void binary(const Tensor& a, const Scalar& b, Rule rule, Output& out) {
+  out.prepare(a.sizes(), apply_rule(result_type(a, b), rule), a.device(), &a);
+}
+
+void reduce(const Tensor& self, const DimList& dim, bool keepdim, std::optional<DType> dtype, Rule rule,
+            Output& out) {
+  DType result = dtype.value_or(self.dtype());
+  if (rule == Rule::boolean) result = self.dtype() == DType::uint8 ? DType::uint8 : DType::boolean;
+  else if (rule == Rule::sum && !dtype && is_integral(result, true)) result = DType::int64;
+  else if (rule == Rule::floating)
+    MT_CHECK(is_differentiable(result), "mean(): could not infer output dtype. ",
+             dtype ? "Optional" : "Input",
+             " dtype must be either a floating point or complex dtype. Got: ", info(result).legacy);
+  else if (rule == Rule::same && self.numel() == 0) {
+    MT_CHECK(!dim.all(),
+             "amax(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction "
+             "dim with the 'dim' argument.");
+    const uint64_t mask = dim_mask(dim, self.dim());
+    for (int64_t d = 0; d < self.dim(); ++d)
+      MT_CHECK_AS(index, !(mask >> d & 1) || self.sizes()[size_t(d)] != 0, "Expected reduction dim ", d,
+                  " to have non-zero size.");
+  }
+  out.prepare(reduced_shape(self.sizes(), dim, keepdim), result, self.device());
+}
+
+}  // namespace mt::infer

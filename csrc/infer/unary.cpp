@@ -1,0 +1,21 @@
+#include "generated/infer/unary.h"
+
+namespace mt::infer {
+namespace {
+
+void check_infinity_test(const Tensor& self, const char* name) {
+  MT_CHECK(!is_complex(self.dtype()), name, " does not support complex inputs.");
+}
+
+}  // namespace
+
+void check_negation(const Tensor& self) {
+  MT_CHECK(self.dtype() != DType::boolean,
+           "Negation, the `-` operator, on a bool tensor is not supported. If you are trying "
+           "to invert a mask, use the `~` or `logical_not()` operator instead.");
+}
+
+void check_isposinf(const Tensor& self) { check_infinity_test(self, "isposinf"); }
+void check_isneginf(const Tensor& self) { check_infinity_test(self, "isneginf"); }
+
+}  // namespace mt::infer
