@@ -1,7 +1,8 @@
 // Steps of optimizers and the scale of mixed-precision training on the NPU.
 #include "backends/npu/aclnn_call.h"
 #include "generated/npu/kernels.h"
-#include "generated/ops/ops.h"
+#include "generated/ops/binary.h"
+#include "generated/ops/pointwise.h"
 
 namespace mt::npu {
 namespace {
