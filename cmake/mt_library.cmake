@@ -8,8 +8,8 @@
 
 # mt_library(name DIR <folder of csrc/> [USES <targets>] [GENERATED <folders of build/generated/>]
 #            [PRECOMPILED <headers>] [LINKS <other libraries>])
-# Builds every .cpp of the folder and of the generated folders. USES are other mt_library targets: they are linked
-# and their folders become visible, with everything that they use in turn.
+# Builds every .cpp of the folder, of its sub-folders, and of the generated folders. USES are other mt_library targets:
+# they are linked and their folders become visible, with everything that they use in turn.
 function(mt_library name)
   cmake_parse_arguments(ARG "" "DIR" "USES;GENERATED;PRECOMPILED;LINKS" ${ARGN})
 

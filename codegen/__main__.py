@@ -6,8 +6,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from . import autocast, autograd, backends, bindings, dispatch, docs, infer
+from . import autocast, autograd, backends, bindings, dispatch, docs, infer, substitutes
 from .families import TEMPLATED
+from .homes import homes
 from .reader import TableError
 from .row import MODULES, Row, areas
 from .table import load_table
@@ -16,9 +17,8 @@ from .table import load_table
 def outputs(rows: list[Row]) -> dict[str, str]:
     autocast.check(rows)
     files = {
-        "ops/ops.h": dispatch.umbrella(rows),
-        "ops/compositions.h": backends.substitutes_header(rows),
-        "ops/compositions.cpp": backends.substitutes_source(rows),
+        "ops/substitutes/register.h": substitutes.register_header(rows),
+        "ops/substitutes/register.cpp": substitutes.register_source(rows),
         "bindings/limits.h": bindings.limits_header(),
         "bindings/index.cpp": bindings.index_source(rows),
         "python/_C/__init__.pyi": docs.native_stub(rows),
@@ -31,15 +31,20 @@ def outputs(rows: list[Row]) -> dict[str, str]:
         files[f"bindings/{area}_functions.cpp"] = text
     for area, text in bindings.methods_sources(rows).items():
         files[f"bindings/{area}_methods.cpp"] = text
+    declared_in = homes(rows)
     for area in areas(rows):
         own = [row for row in rows if row.area == area]
         files |= {
             f"ops/{area}.h": dispatch.header(own),
             f"ops/{area}_tables.h": dispatch.tables_header(own),
-            f"ops/{area}.cpp": dispatch.source(own, area),
+            f"ops/{area}.cpp": dispatch.source(own, area, declared_in),
+            f"ops/composites/{area}.h": dispatch.helpers_header(own, area, "composites"),
+            f"ops/any_device/{area}.h": dispatch.helpers_header(own, area, "any_device"),
+            f"ops/substitutes/{area}.h": substitutes.header(own, area),
+            f"ops/substitutes/{area}.cpp": substitutes.source(own, area),
             f"infer/{area}.h": infer.header(own, area),
             f"autograd/{area}.h": autograd.nodes_header(own),
-            f"autograd/{area}.cpp": autograd.nodes_source(own, area),
+            f"autograd/{area}.cpp": autograd.nodes_source(own, area, declared_in),
         }
         if backends.has_cells(own, "cpu"):
             files |= {

@@ -3,7 +3,7 @@ instantiations of the elementwise templates that both the CPU and the software N
 
 from __future__ import annotations
 
-from .cells import HandWritten, Substitute, VendorCall, vendor_operators
+from .cells import HandWritten, VendorCall, vendor_operators
 from .dispatch import BANNER, with_tables
 from .families import Templated
 from .row import DeviceRow, Row, areas
@@ -170,64 +170,5 @@ def npu_source(rows: list[Row], area: str) -> str:
         *[f"  table::{r.id}.cell[int(DeviceType::npu)] = run_{r.id};" for r, _ in own],
         "}\n",
         "}  // namespace mt::npu",
-        "",
-    ])  # fmt: skip
-
-
-def _substituted(rows: list[Row]) -> list[tuple[DeviceRow, str]]:
-    """The rows whose cell is made of other operators, with the function that makes it."""
-    return [(r, r.npu.function) for r in with_tables(rows) if isinstance(r.npu, Substitute)]
-
-
-def substitutes_header(rows: list[Row]) -> str:
-    declarations = sorted({
-        f"{r.schema.return_type if r.results else 'void'} {function}({r.schema.parameters()});"
-        for r, function in _substituted(rows)
-    })  # fmt: skip
-    return "\n".join([
-        BANNER + "#pragma once\n",
-        '#include "core/dispatch.h"',
-        '#include "core/generator.h"\n',
-        "// Cells made of other operators, written by hand in csrc/autograd/composition_*.cpp.",
-        "namespace mt::composition {\n",
-        *declarations,
-        "\nvoid register_compositions();",
-        "\n}  // namespace mt::composition",
-        "",
-    ])  # fmt: skip
-
-
-def _substitute_body(row: Row, function: str) -> str:
-    call = f"{function}({', '.join(row.schema.names)})"
-    names = row.result_names
-    if not names:
-        return f"  {call};"
-    if len(names) == 1:
-        return f"  copy_between({call}, {names[0]}, false);"
-    made = [f"made_{name}" for name in names]
-    copies = [f"  copy_between({m}, {name}, false);" for m, name in zip(made, names, strict=True)]
-    return "\n".join([f"  const auto [{', '.join(made)}] = {call};", *copies])
-
-
-def substitutes_source(rows: list[Row]) -> str:
-    own = _substituted(rows)
-    functions = [
-        f"void run_{r.id}({r.kernel_parameters}) {{\n  const autograd::WithoutHistory guard;\n"
-        f"{_substitute_body(r, function)}\n}}\n"
-        for r, function in own
-    ]
-    return "\n".join([
-        BANNER,
-        '#include "autograd/without_history.h"',
-        '#include "generated/ops/compositions.h"',
-        *[f'#include "generated/ops/{area}_tables.h"' for area in areas([r for r, _ in own])],
-        "\nnamespace mt::composition {",
-        "namespace {\n",
-        *functions,
-        "}  // namespace\n",
-        "void register_compositions() {",
-        *[f"  table::{r.id}.cell[int(DeviceType::npu)] = run_{r.id};" for r, _ in own],
-        "}\n",
-        "}  // namespace mt::composition",
         "",
     ])  # fmt: skip

@@ -129,8 +129,13 @@ class Row(ABC):
         """What its binding does with the arguments of a call; `suffix` is `_` in place."""
 
     def helper(self) -> tuple[str, str] | None:
-        """The namespace and declaration of a function written by hand that ops:: calls."""
+        """The namespace and declaration of a function written by hand that ops:: calls: composites, any_device."""
         return None
+
+    @property
+    def calls(self) -> tuple[str, ...]:
+        """Other operators that its function in ops:: is made of."""
+        return ()
 
     def variant_of_number(self, entry: Entry) -> Self | None:
         """The overload with a number on the right, where the row stands for it too."""
@@ -190,7 +195,7 @@ class DeviceRow(Row):
         """The statement that runs the kernel."""
         values = ", ".join(arguments)
         if self.any_device:
-            return f"  shared_kernels::{self.any_device}({values});"
+            return f"  any_device::{self.any_device}({values});"
         return (
             f"  if (!{on_device}.device().is_meta()) [[likely]]\n"
             f"    table::{self.id}.find({on_device}.device())({values});"
@@ -199,7 +204,7 @@ class DeviceRow(Row):
     def helper(self) -> tuple[str, str] | None:
         if not self.any_device:
             return None
-        return "shared_kernels", f"void {self.any_device}({self.kernel_parameters});"
+        return "any_device", f"void {self.any_device}({self.kernel_parameters});"
 
     def support(self, device: str) -> str:
         if self.any_device or device == "meta":

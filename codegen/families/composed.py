@@ -19,7 +19,7 @@ class Composite(Row):
     optional = ("factory",)
     made_of_others = True
 
-    function: str  # of csrc/autograd/composite_*.cpp
+    function: str  # of csrc/ops/composites/<area>.cpp
 
     @classmethod
     def part(cls, entry: Entry, schema: Schema) -> dict[str, Any]:
@@ -34,10 +34,10 @@ class Composite(Row):
 
     def helper(self) -> tuple[str, str]:
         parameters = self.schema.parameters(*self._options)
-        return "composite", f"{self.schema.return_type} {self.function}({parameters});"
+        return "composites", f"{self.schema.return_type} {self.function}({parameters});"
 
     def _call(self, arguments: list[str]) -> str:
-        return f"composite::{self.function}({', '.join(arguments)})"
+        return f"composites::{self.function}({', '.join(arguments)})"
 
     def definitions(self) -> str:
         arguments = self.schema.names + (["options"] if self.factory else [])
@@ -61,9 +61,9 @@ class Composite(Row):
             f"const Tensor& {self.cpp_name}_({self.schema.parameters()}) {{",
             dispatch.scope(self, "_"),
             f"  autograd::check_inplace({first});",
-            f"  const Tensor before = composite::before_write({first}, "
+            f"  const Tensor before = results::before_write({first}, "
             f"autograd::any_needs_grad({autograd.tensor_names(self)}));",
-            f"  return composite::write_back({first}, {self._call(['before', *arguments[1:]])});",
+            f"  return results::write_back({first}, {self._call(['before', *arguments[1:]])});",
             "}",
             "",
         ]
@@ -72,10 +72,10 @@ class Composite(Row):
         names = dispatch.out_names(self)
         lines = dispatch.out_opening(self)
         if len(names) == 1:
-            lines.append(f"  composite::write_out(out, {call});")
+            lines.append(f"  results::write_out(out, {call});")
         else:
             lines.append(f"  const auto made = {call};")
-            lines += [f"  composite::write_out({n}, std::get<{i}>(made));" for i, n in enumerate(names)]
+            lines += [f"  results::write_out({n}, std::get<{i}>(made));" for i, n in enumerate(names)]
         return lines + dispatch.out_closing(self)
 
     def python_call(self, suffix: str) -> list[str]:
@@ -166,6 +166,11 @@ class ForEach(DeviceRow):
     @property
     def on_device(self) -> str:
         return f"{self._lists[0]}[0]"
+
+    @property
+    def calls(self) -> tuple[str, ...]:
+        function = self.each.partition("(")[0]
+        return function, f"{function}_"
 
     def support(self, device: str) -> str:
         return super().support(device) if device == "npu" and self.npu else "its parts"

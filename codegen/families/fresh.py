@@ -65,7 +65,7 @@ class Fresh(DeviceRow):
         names = [name for name in self._operands() if name != target]
         lines = [f"  infer::check_no_partial_overlap({target}, {name});" for name in names]
         if self.reads_ahead:
-            lines += [f"  const Tensor {name}_apart = composite::apart({target}, {name});" for name in names]
+            lines += [f"  const Tensor {name}_apart = results::apart({target}, {name});" for name in names]
         return lines
 
     def _function(self) -> list[str]:

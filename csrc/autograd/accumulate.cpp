@@ -1,6 +1,8 @@
 #include "autograd/accumulate.h"
 
-#include "generated/ops/ops.h"
+#include "generated/ops/binary.h"
+#include "generated/ops/copy.h"
+#include "generated/ops/pointwise.h"
 
 namespace mt::autograd {
 namespace {

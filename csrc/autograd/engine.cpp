@@ -8,7 +8,12 @@
 #include "base/per_thread.h"
 #include "core/observe.h"
 #include "core/warn.h"
-#include "generated/ops/ops.h"
+#include "generated/ops/binary.h"
+#include "generated/ops/copy.h"
+#include "generated/ops/creation.h"
+#include "generated/ops/pointwise.h"
+#include "generated/ops/reduce.h"
+#include "generated/ops/unary.h"
 
 namespace mt::autograd {
 namespace {

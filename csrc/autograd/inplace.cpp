@@ -6,10 +6,12 @@
 // histories of the base's other views are then out of date; each is rebuilt as a window of the base when it is
 // next asked for, which is noticed by the version counter they share. Views that one node made together (unbind, split)
 // are refused instead, as in PyTorch: the rebuilt history of one would leave the others with the node.
-#include "autograd/formulas.h"
 #include "autograd/operation_name.h"
 #include "core/views.h"
-#include "generated/ops/ops.h"
+#include "generated/ops/complex.h"
+#include "generated/ops/copy.h"
+#include "generated/ops/creation.h"
+#include "generated/ops/view.h"
 
 namespace mt::autograd {
 namespace {

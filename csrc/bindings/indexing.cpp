@@ -4,7 +4,10 @@
 #include "bindings/parser.h"
 #include "core/views.h"
 #include "core/warn.h"
-#include "generated/ops/ops.h"
+#include "generated/ops/copy.h"
+#include "generated/ops/creation.h"
+#include "generated/ops/index.h"
+#include "generated/ops/view.h"
 
 namespace mt::bindings {
 namespace {

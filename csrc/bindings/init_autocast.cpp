@@ -1,5 +1,5 @@
 // torch.autocast's state of the thread.
-#include "autograd/autocast.h"
+#include "ops/autocast.h"
 
 #include "bindings/casters.h"
 

@@ -19,7 +19,7 @@
 #include "bindings/python_upstream.h"
 #include "core/dispatch.h"
 #include "core/observe_task.h"
-#include "generated/ops/compositions.h"
+#include "generated/ops/substitutes/register.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -294,7 +294,7 @@ void init_npu(nb::module_& parent) {
         "What an error of AscendCL means.");
   init_acl(parent);
   npu::register_npu_backend();
-  composition::register_compositions();
+  substitutes::register_all();
 }
 
 }  // namespace mt::bindings

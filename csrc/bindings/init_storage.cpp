@@ -9,7 +9,7 @@
 #include "bindings/storage_object.h"
 #include "core/shared_memory.h"
 #include "core/views.h"
-#include "generated/ops/ops.h"
+#include "generated/ops/copy.h"
 
 namespace nb = nanobind;
 

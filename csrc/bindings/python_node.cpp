@@ -5,7 +5,8 @@
 #include "bindings/node_object.h"
 #include "bindings/parser.h"
 #include "bindings/python_lock.h"
-#include "generated/ops/ops.h"
+#include "generated/ops/creation.h"
+#include "generated/ops/view.h"
 
 namespace nb = nanobind;
 

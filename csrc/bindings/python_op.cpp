@@ -1,8 +1,8 @@
 #include "bindings/python_op.h"
 
 #include "autograd/node.h"
-#include "autograd/write_results.h"
 #include "bindings/owned.h"
+#include "ops/results.h"
 
 namespace mt::bindings {
 namespace {
@@ -87,9 +87,9 @@ PyObject* PythonOp::in_place(const Bound& bound) const {
   for (size_t i = 0; i < names_.size(); ++i)
     if (bound.given(int(i)) && is_tensor(bound.at(int(i))))
       needs_grad |= autograd::any_needs_grad(tensor_of(bound.at(int(i))));
-  const Owned before(wrap(composite::before_write(self, needs_grad)));
+  const Owned before(wrap(results::before_write(self, needs_grad)));
   const Owned made(call(bound, before.object));
-  composite::write_back(self, expect_tensor(made.object, info_.name));
+  results::write_back(self, expect_tensor(made.object, info_.name));
   return returned(bound.at(0));
 }
 
@@ -105,15 +105,15 @@ PyObject* PythonOp::into(const Bound& bound, int out, int results) const {
   if (results == 1) {
     const Tensor& target = bound.tensor(out);
     refuse_gradient(target);
-    composite::write_out(target, expect_tensor(made.object, info_.name));
+    results::write_out(target, expect_tensor(made.object, info_.name));
     return returned(bound.at(out));
   }
   const std::vector<Tensor> targets = bound.out_tensors(out, results);
   const Owned items = expect_results(made, results, info_.name);
   for (int i = 0; i < results; ++i) {
     refuse_gradient(targets[size_t(i)]);
-    composite::write_out(targets[size_t(i)],
-                         expect_tensor(PySequence_Fast_GET_ITEM(items.object, i), info_.name));
+    results::write_out(targets[size_t(i)],
+                       expect_tensor(PySequence_Fast_GET_ITEM(items.object, i), info_.name));
   }
   return returned(bound.at(out));
 }

@@ -2,9 +2,9 @@
 // operator, so overloads, keywords and error messages are the same.
 #pragma once
 
-#include "autograd/autocast.h"
 #include "bindings/parser.h"
 #include "core/observe.h"
+#include "ops/autocast.h"
 
 namespace mt::bindings {
 

@@ -3,10 +3,10 @@
 #include <map>
 
 #include "autograd/node.h"
-#include "autograd/write_results.h"
 #include "bindings/errors.h"
 #include "bindings/owned.h"
 #include "bindings/return_types.h"
+#include "ops/results.h"
 
 namespace mt::bindings {
 
@@ -105,7 +105,7 @@ void take_options_of(const Tensor& out, TensorOptions& options) {
 }
 
 void write_made(const Tensor& out, const Tensor& made, const TensorOptions& options) {
-  composite::write_out(out, made);
+  results::write_out(out, made);
   if (options.requires_grad) out.impl()->requires_grad = true;
 }
 

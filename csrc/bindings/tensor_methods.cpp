@@ -3,7 +3,10 @@
 #include "bindings/node_object.h"
 #include "bindings/parser.h"
 #include "bindings/storage_object.h"
-#include "generated/ops/ops.h"
+#include "generated/ops/binary.h"
+#include "generated/ops/copy.h"
+#include "generated/ops/pointwise.h"
+#include "generated/ops/view.h"
 
 namespace mt::bindings {
 namespace {

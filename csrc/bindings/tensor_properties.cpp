@@ -3,7 +3,7 @@
 #include "bindings/node_object.h"
 #include "bindings/parser.h"
 #include "core/warn.h"
-#include "generated/ops/ops.h"
+#include "generated/ops/view.h"
 
 namespace mt::bindings {
 namespace {

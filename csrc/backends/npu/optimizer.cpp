@@ -1,7 +1,8 @@
 #include "generated/npu/optimizer.h"
 
 #include "backends/npu/aclnn_call.h"
-#include "generated/ops/ops.h"
+#include "generated/ops/binary.h"
+#include "generated/ops/pointwise.h"
 
 namespace mt::npu {
 namespace {

@@ -1,0 +1,94 @@
+#include "autograd/formulas/reduce.h"
+
+#include <cmath>
+
+#include "autograd/formulas/unary.h"
+#include "generated/ops/binary.h"
+#include "generated/ops/compare.h"
+#include "generated/ops/copy.h"
+#include "generated/ops/creation.h"
+#include "generated/ops/pointwise.h"
+#include "generated/ops/reduce.h"
+#include "generated/ops/unary.h"
+#include "generated/ops/view.h"
+#include "infer/infer.h"
+
+namespace mt::formulas {
+
+Tensor unreduce(const Tensor& grad, IntList sizes, const DimList& dim, bool keepdim) {
+  Tensor kept = grad;
+  if (!keepdim && !sizes.empty() && !(dim.all() && grad.dim() == 0))
+    kept = grad.reshape(infer::reduced_shape(sizes, dim, true));
+  return ops::expand(kept, sizes, false);
+}
+
+Scalar reduced_count(IntList sizes, const DimList& dim) {
+  const uint64_t mask = infer::dim_mask(dim, int64_t(sizes.size()));
+  int64_t count = 1;
+  for (size_t i = 0; i < sizes.size(); ++i)
+    if (mask >> i & 1) count *= sizes[i];
+  return Scalar(count);
+}
+
+Tensor reduce_extremum_backward(const Tensor& grad, const Tensor& self, const Tensor& result,
+                                const DimList& dim, bool keepdim) {
+  const Tensor hit = ops::eq(self, unreduce(result, self.sizes(), dim, keepdim));
+  const Tensor share = ops::sum(hit, dim, true, grad.dtype());
+  return where(hit, unreduce(grad, self.sizes(), dim, keepdim) / share, Scalar(0));
+}
+
+Tensor prod_backward(const Tensor& grad, const Tensor& self, const Tensor& result, const DimList& dim,
+                     bool keepdim) {
+  // The derivative is the product of the others: result / self, except in slices that hold a zero. With one zero
+  // only its own place has a derivative, the product of the rest; with two there is none.
+  const Tensor zero = ops::eq(self, Scalar(0));
+  const Tensor zeros = ops::sum(zero, dim, true, std::nullopt);
+  const Tensor without = where(zero, Scalar(1), self);
+  const Tensor others = ops::expand(ops::prod(without, dim, true, std::nullopt), self.sizes(), false);
+  const Tensor plain = unreduce(result, self.sizes(), dim, keepdim) / without;
+  const Tensor at_zero = where(ops::eq(zeros, Scalar(1)), others, Scalar(0));
+  return unreduce(grad, self.sizes(), dim, keepdim) *
+         conjugate(where(zero, at_zero, where(ops::eq(zeros, Scalar(0)), plain, Scalar(0))));
+}
+
+Tensor value_selecting_backward(const Tensor& grad, int64_t dim, const Tensor& indices, IntList sizes,
+                                bool keepdim) {
+  if (sizes.empty()) return grad;
+  const Tensor kept = keepdim ? grad : ops::unsqueeze(grad, dim);
+  const Tensor at = keepdim ? indices : ops::unsqueeze(indices, dim);
+  const int64_t d = wrap_dim(dim, int64_t(sizes.size()));
+  Dims shape(sizes.size(), 1);
+  shape[size_t(d)] = sizes[size_t(d)];
+  const Tensor positions =
+      ops::arange(Scalar(sizes[size_t(d)]), {DType::int64, grad.device()}).reshape(shape);
+  return where(ops::eq(positions, at), kept, Scalar(0));
+}
+
+Tensor logsumexp_backward(const Tensor& grad, const Tensor& self, const Tensor& result, const DimList& dim,
+                          bool keepdim) {
+  return unreduce(grad, self.sizes(), dim, keepdim) *
+         ops::exp(self - unreduce(result, self.sizes(), dim, keepdim));
+}
+
+Tensor vector_norm_backward(const Tensor& grad, const Tensor& self, const Tensor& result, const Scalar& ord,
+                            const DimList& dim, bool keepdim) {
+  const double p = ord.to<double>();
+  if (p == 0) return zeros_like(self);
+  const Tensor g = unreduce(grad, self.sizes(), dim, keepdim);
+  if (p == 1) return g * direction(self);
+  const Tensor norm = unreduce(result, self.sizes(), dim, keepdim);
+  const Tensor none = ops::eq(norm, Scalar(0));
+  if (p == 2) return where(none, Scalar(0), self * (g / where(none, Scalar(1), norm)));
+  const Tensor size = ops::abs(self);
+  if (std::isinf(p)) {
+    const Tensor hit = ops::eq(size, norm);
+    const Tensor share = ops::sum(hit, dim, true, grad.dtype());
+    return where(hit, direction(self) * (g / share), Scalar(0));
+  }
+  // d|x|^p: where x or the norm is 0 a power may be infinite, and the subgradient 0 is taken.
+  const Tensor absent = ops::logical_or(none, ops::eq(size, Scalar(0)));
+  const Tensor ratio = where(absent, Scalar(1), size) / where(none, Scalar(1), norm);
+  return where(absent, Scalar(0), g * direction(self) * ops::pow(ratio, Scalar(p - 1)));
+}
+
+}  // namespace mt::formulas

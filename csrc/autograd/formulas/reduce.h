@@ -1,0 +1,23 @@
+// Gradients of reductions.
+#pragma once
+
+#include "autograd/formulas/common.h"
+
+namespace mt::formulas {
+
+// Undoes a reduction's shape: reduced dims come back with their old size.
+Tensor unreduce(const Tensor& grad, IntList sizes, const DimList& dim, bool keepdim);
+Scalar reduced_count(IntList sizes, const DimList& dim);
+Tensor reduce_extremum_backward(const Tensor& grad, const Tensor& self, const Tensor& result,
+                                const DimList& dim, bool keepdim);
+Tensor prod_backward(const Tensor& grad, const Tensor& self, const Tensor& result, const DimList& dim,
+                     bool keepdim);
+Tensor value_selecting_backward(const Tensor& grad, int64_t dim, const Tensor& indices, IntList sizes,
+                                bool keepdim);
+
+Tensor logsumexp_backward(const Tensor& grad, const Tensor& self, const Tensor& result, const DimList& dim,
+                          bool keepdim);
+Tensor vector_norm_backward(const Tensor& grad, const Tensor& self, const Tensor& result, const Scalar& ord,
+                            const DimList& dim, bool keepdim);
+
+}  // namespace mt::formulas

@@ -1,0 +1,25 @@
+// Gradients of windows.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "autograd/formulas/common.h"
+
+namespace mt::formulas {
+
+Dims inverse_permutation(IntList dims);
+Tensor select_backward(const Tensor& grad, IntList sizes, int64_t dim, int64_t index);
+Tensor slice_backward(const Tensor& grad, IntList sizes, int64_t dim, std::optional<int64_t> start,
+                      std::optional<int64_t> end, int64_t step);
+Tensor diagonal_backward(const Tensor& grad, IntList sizes, int64_t offset, int64_t dim1, int64_t dim2);
+Tensor as_strided_backward(const Tensor& grad, const autograd::Geometry& self, IntList size, IntList stride,
+                           std::optional<int64_t> storage_offset);
+
+// The gradients of pieces, joined; those that nobody used are zeros.
+Tensor unbind_backward(std::span<const Tensor> grads, int64_t dim, IntList sizes);
+Tensor split_backward(std::span<const Tensor> grads, int64_t split_size, int64_t dim, IntList sizes);
+Tensor split_with_sizes_backward(std::span<const Tensor> grads, IntList split_sizes, int64_t dim,
+                                 IntList sizes);
+
+}  // namespace mt::formulas

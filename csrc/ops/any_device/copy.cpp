@@ -1,0 +1,27 @@
+// Copies, which always have two devices.
+#include "generated/ops/any_device/copy.h"
+
+#include <algorithm>
+
+#include "core/views.h"
+
+namespace mt::any_device {
+
+void copy(const Tensor& self, const Tensor& src, bool non_blocking) {
+  if (self.same(src) || self.numel() == 0) return;
+  const bool same_shape = std::ranges::equal(self.sizes(), src.sizes());
+  copy_between(same_shape ? src : views::expand(src, self.sizes(), true), self, non_blocking);
+}
+
+void fill_with(const Tensor& self, const Tensor& value) { copy(self, value, false); }
+
+void clone(const Tensor& self, std::optional<MemoryFormat>, const Tensor& out) {
+  copy_between(self, out, false);
+}
+
+void to_copy(const Tensor& self, std::optional<DType>, std::optional<Device>, bool non_blocking,
+             std::optional<MemoryFormat>, const Tensor& out) {
+  copy_between(self, out, non_blocking);
+}
+
+}  // namespace mt::any_device

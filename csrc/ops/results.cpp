@@ -1,0 +1,29 @@
+#include "ops/results.h"
+
+#include "generated/ops/copy.h"
+#include "infer/infer.h"
+
+namespace mt::results {
+
+Tensor before_write(const Tensor& self, bool needs_grad) {
+  return needs_grad ? ops::clone(self, std::nullopt) : self;
+}
+
+const Tensor& write_back(const Tensor& self, const Tensor& result) {
+  infer::Output::inplace(self).prepare(result.sizes(), result.dtype(), result.device());
+  if (!self.same(result)) ops::copy_(self, result, false);
+  return self;
+}
+
+void write_out(const Tensor& out, const Tensor& result) {
+  infer::Output::into(out).prepare(result.sizes(), result.dtype(), result.device());
+  if (out.same(result)) return;
+  if (!out.device().is_meta()) copy_between(result, out, false);
+  out.bump_version();
+}
+
+Tensor apart(const Tensor& written, const Tensor& read) {
+  return written.impl()->storage == read.impl()->storage ? ops::clone(read, std::nullopt) : read;
+}
+
+}  // namespace mt::results
