@@ -13,7 +13,7 @@ void CachingAllocator::set_settings(const AllocatorSettings& settings) {
   Turn turn(*this);
   SpinGuard guard(lock_);
   settings_ = settings;
-  ledger_.settings_changed();
+  ledger_.set_oversize(settings.max_split_size);
 }
 
 AllocatorSettings CachingAllocator::settings() {

@@ -1,6 +1,16 @@
 #include "runtime/block_cache.h"
 
 namespace mt::runtime {
+namespace {
+
+bool should_split(const AllocatorSettings& settings, const Block* block, size_t size) {
+  const size_t rest = block->size - size;
+  if (block->pool->options.no_split) return false;
+  if (block->small || block->range) return rest >= kMinBlockSize;
+  return size < settings.max_split_size && rest > kSmallSize;
+}
+
+}  // namespace
 
 Block* BlockCache::take_fitting(const MemoryRequest& request) {
   ++now_;
@@ -23,59 +33,38 @@ Block* BlockCache::take_fitting(const MemoryRequest& request) {
   return block;
 }
 
-bool BlockCache::should_split(const Block* block, size_t size) const {
-  const size_t rest = block->size - size;
-  if (block->pool->options.no_split) return false;
-  if (block->small || block->range) return rest >= kMinBlockSize;
-  return size < settings_.max_split_size && rest > kSmallSize;
-}
-
 Block* BlockCache::hand_out(Block* block, const MemoryRequest& request) {
+  const bool small = request.small;
   const bool was_split = block->is_split();
-  int64_t pieces = 0, bytes = 0;  // how the free pieces of split segments change
-  if (should_split(block, request.size)) {
+  if (should_split(settings_, block, request.size)) {
     Block* rest = cut(block, request.size);
     keep(rest);
-    if (was_split) bytes = -int64_t(block->size);  // a free piece shrinks
-    else pieces = 1, bytes = int64_t(rest->size);  // a whole segment becomes a live piece and a free one
-  } else if (was_split) {                          // a free piece becomes live
-    pieces = -1, bytes = -int64_t(block->size);
+    if (block->range) {
+      // Free pieces of a growing segment can be unmapped: they do not count as stuck.
+    } else if (was_split) {  // a free piece shrinks
+      ledger_.free_pieces_changed(small, 0, -int64_t(block->size));
+    } else {  // a whole segment becomes a live piece and a free one
+      ledger_.free_pieces_changed(small, 1, int64_t(rest->size));
+    }
+  } else if (was_split && !block->range) {  // a free piece becomes live
+    ledger_.free_pieces_changed(small, -1, -int64_t(block->size));
   }
-  // Free pieces of a growing segment can be unmapped: they do not count as stuck.
-  if (!block->range) ledger_.free_pieces_changed(block->small, pieces, bytes);
   block->allocated = true;
   block->requested = request.requested;
   block->stack = request.stack;
-  ledger_.handed_out(block);
+  ledger_.handed_out(block, request);
   return block;
-}
-
-BlockCache::Joined BlockCache::join_free_neighbours(Block* block) {
-  Joined joined{block, 0, 0};
-  FreeTree& free_blocks = tree_of(block);
-  if (Block* next = block->next; next && next->is_free()) {
-    free_blocks.erase(next);
-    ++joined.pieces, joined.bytes += int64_t(next->size);
-    join(block, next);
-  }
-  if (Block* previous = block->previous; previous && previous->is_free()) {
-    free_blocks.erase(previous);
-    ++joined.pieces, joined.bytes += int64_t(previous->size);
-    join(previous, block);
-    joined.block = previous;
-  }
-  return joined;
 }
 
 void BlockCache::retire(Block* block, uint64_t stack) {
   ledger_.use_ended(block, stack);
   block->requested = 0;
   block->stack = 0;
-  const auto [whole, pieces, bytes] = join_free_neighbours(block);
+  auto [whole, pieces, bytes] = join_free_neighbours(block);
   keep(whole);
   if (whole->range) return;  // its free pieces can be unmapped: they do not count as stuck
-  const bool is_piece = whole->is_split();
-  ledger_.free_pieces_changed(whole->small, is_piece - pieces, (is_piece ? int64_t(whole->size) : 0) - bytes);
+  if (whole->is_split()) ++pieces, bytes += int64_t(whole->size);
+  ledger_.free_pieces_changed(whole->small, pieces, bytes);
 }
 
 }  // namespace mt::runtime

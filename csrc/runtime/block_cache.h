@@ -43,16 +43,30 @@ class BlockCache {
     block->cached_since = now_;
     tree_of(block).insert(block);
   }
-  // What is free around the block joins it. `pieces` and `bytes`: how many free ones these were.
+  // What is free around the block joins it. `pieces` and `bytes`: how the free pieces change.
   struct Joined {
     Block* block;
     int64_t pieces, bytes;
   };
-  Joined join_free_neighbours(Block* block);
+  Joined join_free_neighbours(Block* block) {
+    Joined joined{block, 0, 0};
+    FreeTree& free_blocks = tree_of(block);
+    if (Block* next = block->next; next && next->is_free()) {
+      free_blocks.erase(next);
+      --joined.pieces, joined.bytes -= int64_t(next->size);
+      join(block, next);
+    }
+    if (Block* previous = block->previous; previous && previous->is_free()) {
+      free_blocks.erase(previous);
+      --joined.pieces, joined.bytes -= int64_t(previous->size);
+      join(previous, block);
+      joined.block = previous;
+    }
+    return joined;
+  }
 
  private:
   Block* take_fitting(const MemoryRequest& request);
-  bool should_split(const Block* block, size_t size) const;
 
   const AllocatorSettings& settings_;
   Ledger& ledger_;

@@ -15,7 +15,6 @@ CachingAllocator::CachingAllocator(std::shared_ptr<Upstream> upstream, Allocator
                                    AllocatorSettings settings)
     : upstream_(std::move(upstream)),
       identity_(std::move(identity)),
-      ledger_(settings_),
       cache_(settings_, ledger_),
       pools_(join_text(identity_.device_name, " ", identity_.device_index)),
       uses_(*upstream_, lock_, cache_, ledger_),

@@ -11,9 +11,9 @@ void Ledger::set_stat(size_t index, int64_t value) {
   stats_.values()[index] = value;
 }
 
-void Ledger::settings_changed() {
-  const size_t oversize = settings_.max_split_size;
-  stats_.max_split_size = oversize == kUnlimited ? -1 : int64_t(oversize);
+void Ledger::set_oversize(size_t bytes) {
+  oversize_ = bytes;
+  stats_.max_split_size = bytes == kUnlimited ? -1 : int64_t(bytes);
 }
 
 void Ledger::record_history(size_t max_entries, bool clear, uint32_t skipped) {

@@ -15,9 +15,6 @@ namespace mt::runtime {
 // Used with the allocator's lock held. What every cache hit calls is inline.
 class Ledger {
  public:
-  // The settings say which blocks are oversize.
-  explicit Ledger(const AllocatorSettings& settings) : settings_(settings) {}
-
   const AllocatorStats& stats() const { return stats_; }
   size_t allocated() const { return size_t(stats_.allocated_bytes.all.current); }
   size_t reserved() const { return size_t(stats_.reserved_bytes.all.current); }
@@ -25,23 +22,23 @@ class Ledger {
   void reset_peak() { stats_.reset_peak(); }
   void reset_accumulated() { stats_.reset_accumulated(); }
   void count(int64_t AllocatorStats::* counter) { ++(stats_.*counter); }
-  void settings_changed();
+  void set_oversize(size_t bytes);  // blocks of this size or more are counted apart; kUnlimited: none
 
   // 0 entries stop recording. Bit i of `skipped` leaves TraceAction i out.
   void record_history(size_t max_entries, bool clear, uint32_t skipped);
   const TraceLog& history() const { return history_; }
 
   // Blocks.
-  void handed_out(const Block* block) {
-    const bool small = block->small;
+  void handed_out(const Block* block, const MemoryRequest& request) {
+    const bool small = request.small;
     const int64_t size = int64_t(block->size);
     stats_.allocation.increase(small, 1);
     stats_.allocated_bytes.increase(small, size);
     stats_.active.increase(small, 1);
     stats_.active_bytes.increase(small, size);
-    stats_.requested_bytes.increase(small, int64_t(block->requested));
+    stats_.requested_bytes.increase(small, int64_t(request.requested));
     if (is_oversize(block)) stats_.oversize_allocations.increase(1);
-    write(TraceAction::alloc, block, block->requested, block->stack);
+    write(TraceAction::alloc, block, request.requested, request.stack);
   }
   void given_back(const Block* block, uint64_t stack) {
     stats_.allocation.decrease(block->small, 1);
@@ -73,7 +70,7 @@ class Ledger {
   void snapshot_taken();
 
  private:
-  bool is_oversize(const Block* block) const { return block->size >= settings_.max_split_size; }
+  bool is_oversize(const Block* block) const { return block->size >= oversize_; }
   void write(TraceAction action, const Block* block, size_t size, uint64_t stack) {
     if (history_.enabled()) [[unlikely]]
       history_.add({action, block->ptr, size, block->stream, 0, stack, block->pool->id});
@@ -82,7 +79,7 @@ class Ledger {
     if (history_.enabled()) history_.add(entry);
   }
 
-  const AllocatorSettings& settings_;
+  size_t oversize_ = kUnlimited;
   AllocatorStats stats_;
   TraceLog history_;
 };
