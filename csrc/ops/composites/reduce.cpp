@@ -6,6 +6,7 @@
 #include "generated/ops/reduce.h"
 #include "generated/ops/unary.h"
 #include "generated/ops/view.h"
+#include "infer/checks.h"
 #include "infer/infer.h"
 
 namespace mt::composites {
