@@ -58,6 +58,11 @@ class Entry:
             self._keys[word] = word
             self._nodes[word] = value
 
+    @property
+    def area(self) -> str:
+        """The stem of its file: the name that it has in every layer."""
+        return Path(self.file).stem
+
     def fail(self, problem: str, at: str = "") -> NoReturn:
         """Refuses the entry, at the line of a key or of a text of it."""
         where = at.location if isinstance(at, Text) else self._keys[at].location if at else self.location

@@ -71,7 +71,7 @@ def _check_native(entry: Entry, schema: Schema) -> None:
             entry.fail(f"argument {a.name!r}: a {a.type} with the default {a.default} wants python:", "op")
 
 
-def _rows(entry: Entry, head: Entry, area: str) -> Iterator[Row]:
+def _rows(entry: Entry, head: Entry) -> Iterator[Row]:
     schema = _schema(entry)
     family = _family(entry, head)
     _check_keys(entry, family)
@@ -83,7 +83,7 @@ def _rows(entry: Entry, head: Entry, area: str) -> Iterator[Row]:
     common: dict[str, Any] = {
         "schema": schema,
         "location": entry.location,
-        "area": area,
+        "area": entry.area,
         "module": module,
         "variants": entry.words("variants", VARIANTS)
         or (family.module_variants if module else family.default_variants),
@@ -133,7 +133,7 @@ def load_table(folder: Path = ROOT / "ops") -> list[Row]:
             continue
         for entry in entries:
             try:
-                for row in _rows(entry, head, path.stem):
+                for row in _rows(entry, head):
                     before = rows.setdefault(row.name, row)
                     if before is not row:
                         entry.fail(f"{row.name} is already defined at {before.location}")

@@ -93,13 +93,17 @@ class InPython(Row):
     in_cpp = False
     made_of_others = True
 
-    function: str  # "shape.rot90": a function of src/mindtorch_v2/_composed/shape.py
+    function: str  # of src/mindtorch_v2/_composed/<area>.py
 
     @classmethod
     def part(cls, entry: Entry, schema: Schema) -> dict[str, Any]:
         function = entry.text("python")
-        if not re.fullmatch(r"\w+\.\w+", function or ""):
-            entry.fail(f"python: {function}: wanted a file and its function, such as shape.rot90", "python")
+        if not (function or "").isidentifier():
+            entry.fail(
+                f"python: {function}: wanted the name alone, such as rot90, of a function of "
+                f"src/mindtorch_v2/_composed/{entry.area}.py",
+                "python",
+            )
         return {"function": function}
 
     def declarations(self) -> list[str]:
@@ -109,13 +113,12 @@ class InPython(Row):
         return ""
 
     def python_call(self, suffix: str) -> list[str]:
-        module, _, function = self.function.partition(".")
         names = ", ".join(f'"{name}"' for name in self.schema.names)
         cast = autocast.policies(self)
         policies = f", {cast}" if cast and not suffix else ""
         lines = [
-            f'        static PythonOp op("{module}", "{function}", "aten::{self.cpp_name}{suffix}", {{{names}}}'
-            f"{policies});",
+            f'        static PythonOp op("{self.area}", "{self.function}", "aten::{self.cpp_name}{suffix}", '
+            f"{{{names}}}{policies});",
         ]
         if suffix:
             return [*lines, "        return op.in_place(b);"]

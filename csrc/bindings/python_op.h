@@ -10,7 +10,7 @@ namespace mt::bindings {
 
 class PythonOp {
  public:
-  // The function `function` of _composed/<module>.py, which takes its arguments by the schema's names.
+  // The function `function` of _composed/<area>.py, which takes its arguments by the schema's names.
   PythonOp(const char* module, const char* function, const char* name,
            std::initializer_list<const char*> names, autocast::Policies policies = {});
 

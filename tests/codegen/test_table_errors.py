@@ -143,8 +143,12 @@ def test_a_wrong_word_is_named_with_the_right_ones(tmp_path, line, problem):
             "cpu: f",
             "wanted family: (unary, predicate, binary, compare, reduce, kernel, inplace, lists) or one of ",
         ),
-        ("composite: f\n  python: shape.f", "composite: names the family; python: another one"),
-        ("python: f", "python: f: wanted a file and its function, such as shape.rot90"),
+        ("composite: f\n  python: f", "composite: names the family; python: another one"),
+        (
+            "python: index.f",
+            "python: index.f: wanted the name alone, such as rot90, of a function of "
+            "src/mindtorch_v2/_composed/shape.py",
+        ),
         ("each: f(self)", "each: wants a list of tensors among the arguments"),
     ],
 )

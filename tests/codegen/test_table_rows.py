@@ -43,7 +43,7 @@ def test_the_key_of_a_function_names_the_family(tmp_path):
         for name, key, function in [
             ("a", "view", "f"),
             ("b", "composite", "f"),
-            ("c", "python", "shape.f"),
+            ("c", "python", "f"),
             ("d", "each", "f(self)"),
         ]
     )

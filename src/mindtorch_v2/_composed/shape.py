@@ -168,12 +168,6 @@ def dsplit(
     return _named_split(self, "dsplit", 3, 2, sections, indices)
 
 
-def narrow_at(self: Tensor, dim: int, start: Tensor, length: int) -> Tensor:
-    if start.dim() != 0 or start.is_floating_point() or start.is_complex() or start.dtype == torch.bool:
-        raise RuntimeError("start must be an 0-dim integral Tensor.")
-    return self.narrow(dim, int(start.item()), length)
-
-
 # ---- turning and repeating ---------------------------------------------------------------------------
 
 

@@ -1,4 +1,4 @@
-"""Operators of neural networks composed of others."""
+"""Sampling grids."""
 
 from __future__ import annotations
 

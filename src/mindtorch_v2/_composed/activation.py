@@ -1,4 +1,4 @@
-"""Elementwise operators that are too rare for native code."""
+"""Activations that are too rare for native code."""
 
 from __future__ import annotations
 

@@ -1,0 +1,12 @@
+"""Views whose place is a tensor."""
+
+from __future__ import annotations
+
+import mindtorch_v2 as torch
+from mindtorch_v2 import Tensor
+
+
+def narrow_at(self: Tensor, dim: int, start: Tensor, length: int) -> Tensor:
+    if start.dim() != 0 or start.is_floating_point() or start.is_complex() or start.dtype == torch.bool:
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
+    return self.narrow(dim, int(start.item()), length)
