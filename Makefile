@@ -6,6 +6,9 @@
 # PYTEST="-k name"    more arguments for pytest
 # ARGS="--help"       arguments for tools/score.py
 # The package is built in place (src/ plus the libraries compiled into it), so a Python edit needs no build.
+#
+# Two builds: what `make build` makes is for work, file by file, so that a change is usable again in seconds. `make release`
+# optimises the road from Python to the kernels as one, as wheels do, and takes minutes to link: measure with that one.
 
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
@@ -22,7 +25,9 @@ ASAN_BUILD := build/asan
 TSAN_BUILD := build/tsan
 STUBS := build/stubs
 STUB_FILES := $(addprefix _C/,__init__.pyi _functions.pyi _linalg.pyi _fft.pyi _special.pyi _nn.pyi)
+RELEASE_BUILD := build/release
 ASAN_SITE := $(CURDIR)/$(ASAN_BUILD)/site
+RELEASE_SITE := $(CURDIR)/$(RELEASE_BUILD)/site
 # What runs under the sanitizer besides the C++ tests: everything that is not about speed or PyTorch.
 ASAN_TESTS ?= tests
 
@@ -50,7 +55,7 @@ export MINDTORCH_NPU := soft
 # Also where there is no terminal, a line for each step of a build: how many are done, and after how many seconds.
 export NINJA_STATUS := [%f/%t, %e s] $(empty)
 
-.PHONY: help build build-tests demo test parity score torch-npu hf hta bench lint format stubs asan tsan clean
+.PHONY: help build build-tests release demo test parity score torch-npu hf hta bench lint format stubs asan tsan clean
 
 help:
 	@echo "make demo    train a small GPT on the software NPU; writes a trace and pictures to demo_out"
@@ -64,6 +69,7 @@ help:
 	@echo "make lint    ruff, mypy, clang-format;  make format applies them"
 	@echo "make stubs   write the generated stub and support matrix into the source tree"
 	@echo "make asan    tests under the address and undefined-behaviour sanitizers;  make tsan: C++ tests, threads"
+	@echo "make release  the build that wheels have, in $(RELEASE_SITE): measure with it"
 	@echo "make build   only build;  make clean removes builds and environments"
 
 # --- environments -------------------------------------------------------------------------------------------------
@@ -126,7 +132,7 @@ $(HTA_VENV)/.ready: pyproject.toml $(VENV)/.ready
 # --- builds -------------------------------------------------------------------------------------------------------
 
 $(BUILD)/.configured: $(VENV)/.ready
-	$(CONFIGURE) -B $(BUILD)
+	$(CONFIGURE) -B $(BUILD) -DMT_WHOLE_PROGRAM=OFF
 	@touch $@
 
 define BUILD_AND_INSTALL
@@ -140,6 +146,20 @@ build: $(BUILD)/.configured
 # With the C++ tests, which only `make test` runs.
 build-tests: $(BUILD)/.configured
 	$(call BUILD_AND_INSTALL,all tests)
+
+$(RELEASE_BUILD)/.configured: $(VENV)/.ready
+	$(CONFIGURE) -B $(RELEASE_BUILD) -DMT_WHOLE_PROGRAM=ON
+	@touch $@
+
+# A copy of the package beside its build, for PYTHONPATH.
+define COPY_PACKAGE
+rm -rf $(1)/site && mkdir -p $(1)/site && cp -r src/mindtorch_v2 $(1)/site/
+$(CMAKE) --install $(1) --prefix $(1)/site > $(1)/install.log
+endef
+
+release: $(RELEASE_BUILD)/.configured
+	$(LOCK) $(RELEASE_BUILD)/lock $(CMAKE) --build $(RELEASE_BUILD) -j $(JOBS)
+	$(call COPY_PACKAGE,$(RELEASE_BUILD))
 
 $(ASAN_BUILD)/.configured: $(VENV)/.ready
 	$(CONFIGURE) -B $(ASAN_BUILD) -DMT_SANITIZE=address
@@ -175,7 +195,8 @@ torch-npu: build $(TORCH_NPU_VENV)/.ready
 hf: build $(HF_VENV)/.ready
 	$(HF_VENV)/bin/python -m mindtorch_v2 run -m pytest tests/hf $(PYTEST)
 
-bench: build $(PARITY_VENV)/.ready
+bench: export PYTHONPATH := $(RELEASE_SITE)
+bench: release $(PARITY_VENV)/.ready
 	$(PARITY_VENV)/bin/python benchmarks/paired.py
 	$(PARITY_VENV)/bin/python benchmarks/host.py --cases ew,mm,train
 	$(PARITY_VENV)/bin/python benchmarks/dataloader.py
@@ -206,8 +227,7 @@ stubs: $(VENV)/.lint-ready
 asan: $(ASAN_BUILD)/.configured
 	$(LOCK) $(ASAN_BUILD)/lock $(CMAKE) --build $(ASAN_BUILD) -j $(JOBS) --target all tests
 	UBSAN_OPTIONS=print_stacktrace=1 $(CTEST) --test-dir $(ASAN_BUILD)
-	rm -rf $(ASAN_SITE) && mkdir -p $(ASAN_SITE) && cp -r src/mindtorch_v2 $(ASAN_SITE)/
-	$(CMAKE) --install $(ASAN_BUILD) --prefix $(ASAN_SITE) > $(ASAN_BUILD)/install.log
+	$(call COPY_PACKAGE,$(ASAN_BUILD))
 	compiler=$$(tools/find_compiler) && \
 	LD_PRELOAD="$$($$compiler -print-file-name=libasan.so) $$($$compiler -print-file-name=libstdc++.so.6)" \
 	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
