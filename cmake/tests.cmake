@@ -15,6 +15,8 @@ function(mt_test_program name)
   endif()
   mt_add_program(test_${name} ${sources})
   target_link_libraries(test_${name} PRIVATE ${ARGN})
+  target_compile_options(test_${name} PRIVATE -O1)  # what they test is compiled elsewhere
+  mt_precompile(test_${name})
   add_test(NAME ${name} COMMAND test_${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT 300)
 endfunction()
