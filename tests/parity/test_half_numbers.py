@@ -20,6 +20,7 @@ OPERATORS = {
     "greater": lambda t, a, b: t.full_like(a, 0.1) > 0.1,
     "add alpha": lambda t, a, b: a.add(b, alpha=-0.1),
     "sub alpha": lambda t, a, b: a.sub(b, alpha=0.1),
+    "rsub alpha": lambda t, a, b: t.rsub(a, b, alpha=0.1),
     "foreach add": lambda t, a, b: t._foreach_add([a], [b], alpha=-0.1)[0],
     "foreach mul": lambda t, a, b: t._foreach_mul([a], 0.1)[0],
 }

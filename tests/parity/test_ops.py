@@ -80,6 +80,14 @@ def attempt(call, device="cpu"):
         return None, error
 
 
+def _nan_turns_negative(name, number, dtype):
+    """Whether PyTorch makes the NaN of a sample negative when it converts it, as its vectors on x86-64 do."""
+    args, _ = samples(name)[number].build(torch, "cpu", dtype)
+    return any(bool(torch.signbit(x[x.isnan()]).any()) for x in args)
+
+
+_NAN = "a conversion to bfloat16 keeps the sign of NaN, PyTorch's does not"
+_NANS = [("signbit", "cpu", "bfloat16", 11), ("copysign.Tensor", "cpu", "bfloat16", 19)]
 # What is known to differ, by row, device, dtype and sample. One that comes to agree fails here, and leaves the list.
 _KNOWN = {
     **{
@@ -97,13 +105,7 @@ _KNOWN = {
     },
     ("bmm", "cpu", "bool", 3): "no kernel for bool",
     ("bmm", "npu", "bool", 3): "no kernel for bool",
-    ("signbit", "cpu", "bfloat16", 11): "a conversion to bfloat16 keeps the sign of NaN, PyTorch's does not",
-    (
-        "copysign.Tensor",
-        "cpu",
-        "bfloat16",
-        19,
-    ): "a conversion to bfloat16 keeps the sign of NaN, PyTorch's does not",
+    **{case: _NAN for case in _NANS if _nan_turns_negative(case[0], case[3], case[2])},
     ("special_ndtr", "cpu", "float16", 2): "PyTorch rounds to half on the way",
     ("special_ndtr", "npu", "float16", 2): "PyTorch rounds to half on the way",
     ("special_airy_ai", "cpu", "float64", 7): "PyTorch's is off by more than the tolerance",
@@ -142,7 +144,25 @@ def same_failure(expected, failure, case):
     assert same, f"{case}: got {failure!r}, PyTorch raises {expected!r}"
 
 
-def compare(got, wanted, values=True, geometry=True, loosen=1.0):
+# Rows that add elements up, in an order of their own.
+_SUMS = ("sum", "mean", "nansum")
+
+
+def _order_of_additions(row, args, kwargs, wanted):
+    """What two orders of additions may make of one sum: 2 (n - 1) u times the sum of absolute values.
+
+    Next to nothing where terms are alike; all of it where 2**600 and -2**600 meet, which take every smaller term along
+    or not. PyTorch's own order hangs on the width of its vectors.
+    """
+    if row.cpp_name not in _SUMS or dtype_name(args[0]) not in FLOATS:
+        return 0.0
+    rounding = torch.finfo(torch.float64 if args[0].dtype is torch.float64 else torch.float32).eps / 2
+    terms = args[0].numel() // max(1, wanted.numel())
+    scale = as_numpy(theirs(row)(args[0].abs(), *args[1:], **kwargs)).astype(np.float64)
+    return np.where(np.isfinite(scale), 2 * max(0, terms - 1) * rounding * scale, 0.0)
+
+
+def compare(got, wanted, values=True, geometry=True, loosen=1.0, slack=0.0):
     got, wanted = tensors_of(got), tensors_of(wanted)
     assert len(got) == len(wanted)
     for mine, other in zip(got, wanted, strict=True):
@@ -151,7 +171,12 @@ def compare(got, wanted, values=True, geometry=True, loosen=1.0):
         if geometry:
             assert strides(mine) == strides(other)
         if values:
-            assert_close(as_numpy(mine), as_numpy(other), dtype_name(other), loosen)
+            found, expected = as_numpy(mine), as_numpy(other)
+            with np.errstate(invalid="ignore"):  # infinity less infinity
+                found = (
+                    np.where(np.abs(found - expected) <= slack, expected, found) if np.any(slack) else found
+                )
+            assert_close(found, expected, dtype_name(other), loosen)
 
 
 # PyTorch composes these of other operators, and the layout of the result is theirs.
@@ -183,6 +208,7 @@ def test_forward(name, device, dtype, number):
     row, sample = ROWS[name], samples(name)[number]
     args, kwargs = sample.build(torch, "cpu", dtype)
     wanted, expected = attempt(lambda: theirs(row)(*args, **kwargs))
+    slack = 0.0 if expected else _order_of_additions(row, args, kwargs, wanted)
     args, kwargs = sample.build(mindtorch_v2, device, dtype)
     if row.factory:
         kwargs["device"] = device
@@ -193,7 +219,7 @@ def test_forward(name, device, dtype, number):
         raise failure
     assert all(t.device.type == device for t in tensors_of(got))
     # PyTorch gives the pieces of backward formulas whatever layout suits it; nobody sees it.
-    compare(got, wanted, values=name not in VALUELESS, geometry=not _piece(row))
+    compare(got, wanted, values=name not in VALUELESS, geometry=not _piece(row), slack=slack)
 
 
 @pytest.mark.parametrize("name, device, dtype", sorted(_BEYOND_PYTORCH))
@@ -267,6 +293,7 @@ def test_out(name, device, dtype, number):
         out = mindtorch_v2.zeros(0, dtype=getattr(mindtorch_v2, dtype), device=device)
         _, failure = attempt(lambda: ours(row)(*args, **kwargs, out=out), device)
         return same_failure(expected, failure, (name, device, dtype))
+    slack = _order_of_additions(row, *sample.build(torch, "cpu", dtype), wanted)
     result_dtype = getattr(mindtorch_v2, dtype_name(wanted))
     # Of the right size but another layout, which is kept; and empty, which is resized.
     columns = mindtorch_v2.zeros(tuple(reversed(wanted.shape)), dtype=result_dtype, device=device)
@@ -274,10 +301,10 @@ def test_out(name, device, dtype, number):
     geometry = kept.stride()
     assert ours(row)(*args, **kwargs, out=kept) is kept
     assert kept.stride() == geometry
-    compare(kept, wanted, geometry=False)
+    compare(kept, wanted, geometry=False, slack=slack)
     resized = mindtorch_v2.empty(0, dtype=result_dtype, device=device)
     ours(row)(*args, **kwargs, out=resized)
-    compare(resized, wanted, geometry=False)
+    compare(resized, wanted, geometry=False, slack=slack)
 
 
 @pytest.mark.parametrize(

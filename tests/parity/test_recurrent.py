@@ -182,20 +182,35 @@ def test_results_may_be_written_into_where_pytorch_lets_them(both, kind):
         assert program(ours, written) == program(torch, written)
 
 
+def _packed(library, x):
+    return library.nn.utils.rnn.pack_padded_sequence(x, library.tensor([2, 2, 1]))
+
+
+AUTOCAST = {
+    "padded": lambda t, kind, x: network(t, kind, 3, 4)(x)[0],
+    "packed": lambda t, kind, x: network(t, kind, 3, 4)(_packed(t, x))[0].data,
+    "cell": lambda t, kind, x: tensors_of(network(t, f"{kind}Cell", 3, 4)(x[0]))[0],
+}
+
+
 @pytest.mark.parametrize("kind", KINDS)
-def test_autocast_gives_the_same_dtypes(both, kind):
+@pytest.mark.parametrize("run", AUTOCAST)
+def test_autocast_gives_the_same_dtypes(both, kind, run):
     def program(library):
-        made, cell = network(library, kind, 3, 4), network(library, f"{kind}Cell", 3, 4)
-        x = values(library, 2, 3, 3)
-        packed = library.nn.utils.rnn.pack_padded_sequence(x, library.tensor([2, 2, 1]))
         with library.autocast("cpu", dtype=library.bfloat16):
-            results = [made(x)[0], made(packed)[0].data, tensors_of(cell(x[0]))[0]]
-        return [str(r.dtype).partition(".")[2] for r in results], results
+            return AUTOCAST[run](library, kind, values(library, 2, 3, 3))
 
     torch, ours = both
-    (mine, tensors), (theirs, others) = program(ours), program(torch)
-    assert mine == theirs
-    close(tensors, others, rtol=0.05, atol=0.02)
+    mine = program(ours)
+    if (kind, run) == ("LSTM", "padded") and not torch.ops.mkldnn._is_mkldnn_bf16_supported():
+        # PyTorch casts for oneDNN without asking it: on a processor that has no bfloat16, the call fails.
+        with pytest.raises(RuntimeError, match="LSTM forward propagation primitive"):
+            program(torch)
+        assert mine.dtype is ours.bfloat16
+        return
+    theirs = program(torch)
+    assert str(mine.dtype).partition(".")[2] == str(theirs.dtype).partition(".")[2]
+    close([mine], [theirs], rtol=0.05, atol=0.02)
 
 
 def test_threads_do_not_change_the_numbers(both):

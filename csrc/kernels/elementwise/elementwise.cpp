@@ -223,6 +223,37 @@ View rounded(const View& view, DType half, char* memory) {
   return {memory, nullptr, nullptr, 0, half, 1};
 }
 
+// A sum whose product with alpha is rounded to a half type before it is added.
+struct RoundedProduct {
+  DenseLoop sum;  // gets 1 for alpha
+  float alpha;
+  int operand;  // the one that alpha multiplies
+  Converter narrow, widen;
+};
+
+void sum_with_rounded_product(char* out, const char* const* in, int64_t n, const void* context) {
+  const RoundedProduct& steps = *static_cast<const RoundedProduct*>(context);
+  const float* factor = reinterpret_cast<const float*>(in[steps.operand]);
+  const float one = 1.0f;
+  alignas(64) float product[kBlock];
+  alignas(64) uint16_t half[kBlock];
+  for (int64_t begin = 0; begin < n; begin += kBlock) {
+    const int64_t count = std::min(kBlock, n - begin);
+    for (int64_t i = 0; i < count; ++i) product[i] = steps.alpha * factor[begin + i];
+    steps.narrow(reinterpret_cast<char*>(product), 4, reinterpret_cast<char*>(half), 2, count);
+    steps.widen(reinterpret_cast<char*>(half), 2, reinterpret_cast<char*>(product), 4, count);
+    const char* terms[] = {in[0] + begin * 4, in[1] + begin * 4};
+    terms[steps.operand] = reinterpret_cast<char*>(product);
+    steps.sum(out + begin * 4, terms, count, &one);
+  }
+}
+
+#if defined(__x86_64__)
+constexpr bool kRoundsProducts = false;
+#else
+constexpr bool kRoundsProducts = true;
+#endif
+
 // See Note [Numbers and half precision].
 [[gnu::noinline]] void run_half_binary(const ElementwiseKernel& kernel, bool to_bool, const View& a,
                                        const View& b, const View& out, DType half, const Scalar* params) {
@@ -232,10 +263,16 @@ View rounded(const View& view, DType half, char* memory) {
   const View first = rounded(a, half, left), second = kernel.exact_right ? b : rounded(b, half, right);
   const View* operands[] = {&first, &second};
   const DType types[] = {compute, compute};
-  Scalar factors[kMaxParameters];
-  if (kernel.rounds_parameters && params) {
-    for (int i = 0; i < kernel.parameters; ++i) factors[i] = rounded(params[i], half);
-    params = factors;
+  Scalar alpha;
+  if (kernel.operand_of_alpha >= 0 && params) {
+    alpha = rounded(params[0], half);
+    params = &alpha;
+    const float value = alpha.to<float>();
+    if (kRoundsProducts && value != 1.0f) {
+      const RoundedProduct steps = {loop, value, kernel.operand_of_alpha, converter(compute, half),
+                                    converter(half, compute)};
+      return run_mixed(sum_with_rounded_product, compute, out, operands, types, 2, &steps);
+    }
   }
   run_elementwise(loop, compute, to_bool ? DType::boolean : compute, out, operands, types, 2,
                   kernel.parameters, params);

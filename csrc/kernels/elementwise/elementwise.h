@@ -10,8 +10,10 @@ namespace mt::kernels {
 // Half types are computed in float. PyTorch then multiplies and divides by a number (or a 0-dim tensor of another dtype)
 // as it is, but rounds it to the half type for every other operator, and alpha as well. Losses agree with PyTorch's
 // only if we do the same. functors.h says which operators are which.
+// Its vectors of half numbers on x86-64 add the product with alpha in float; elsewhere each step is an operation on
+// half numbers, so the product is rounded, too. Each architecture does as PyTorch does there.
 template <class Op> inline constexpr bool exact_right = false;
-template <class Op> inline constexpr bool rounds_parameters = false;
+template <class Op> inline constexpr int operand_of_alpha = -1;  // which of the operands p[0] multiplies
 
 // Computes in the input's dtype (in the result's, where only that is in the functor's domain: exp of integers
 // into floats) and converts to the result's dtype.

@@ -22,7 +22,8 @@ using DenseLoop = void (*)(char* out, const char* const* in, int64_t n, const vo
 struct ElementwiseKernel {
   const char* name;
   int parameters;
-  bool exact_right, rounds_parameters;  // Note [Numbers and half precision]
+  bool exact_right;  // these two: Note [Numbers and half precision]
+  int operand_of_alpha;
   DTypeSet domain;
   DenseLoop loops[kLevels]
                  [kDTypeCount];  // by machine level, then dtype; null outside the domain and for half types
@@ -109,7 +110,7 @@ template <class Op, int kInputs, bool kToBool>
 inline constexpr ElementwiseKernel kernel_of = {Op::name,
                                                 Op::parameters,
                                                 exact_right<Op>,
-                                                rounds_parameters<Op>,
+                                                operand_of_alpha<Op>,
                                                 Op::domain,
                                                 {
 #define X(name, type, legacy) loop_for<Op, type, kInputs, kToBool>(0),

@@ -161,9 +161,9 @@ template <> inline constexpr bool exact_right<div_op> = true;
 template <> inline constexpr bool exact_right<floor_divide_op> = true;
 template <> inline constexpr bool exact_right<trunc_divide_op> = true;
 MT_BINARY_PARAMS(rsub_op, 1, every_numeric, math::sub(b, math::mul(p[0], a)))
-template <> inline constexpr bool rounds_parameters<add_op> = true;
-template <> inline constexpr bool rounds_parameters<sub_op> = true;
-template <> inline constexpr bool rounds_parameters<rsub_op> = true;
+template <> inline constexpr int operand_of_alpha<add_op> = 1;
+template <> inline constexpr int operand_of_alpha<sub_op> = 1;
+template <> inline constexpr int operand_of_alpha<rsub_op> = 0;
 MT_BINARY_PARAMS(lerp_scalar_op, 1, inexact, math::interpolate(a, b, p[0]))
 MT_BINARY_PARAMS(add_relu_op, 1, real, math::add(a, math::mul(p[0], b)) < T(0) ? T(0) : a + p[0] * b)
 // p: relative and absolute tolerance, and whether NaN is close to NaN. The result is 1 or 0.
