@@ -32,6 +32,8 @@ _CATEGORIES: dict[int, str] = {
     EventKind.ANNOTATION: "user_annotation", EventKind.MODULE: "python_function",
     EventKind.PYTHON: "python_function",
 }  # fmt: skip
+_PYTHON_CALLS = frozenset({EventKind.PYTHON, EventKind.MODULE})
+_WITH_NODE = frozenset({EventKind.OPERATOR, EventKind.VISIT, EventKind.RUN})
 
 
 def write_chrome_trace(
@@ -126,7 +128,8 @@ class _Writer:
                 yield self._call(row)
             else:
                 yield self._duration_event(index, row)
-                yield from self._flow_to_backward(row)
+                if row.number >= 0:
+                    yield from self._flow_to_backward(row)
         tracks = DeviceTracks(
             list(task_rows(trace)),
             self._pid,
@@ -174,7 +177,7 @@ class _Writer:
 
     def _duration_event(self, index: int, row: EventRow) -> str:
         kind, name, parent, number = row.kind, row.name, row.parent, row.number
-        if kind in (EventKind.PYTHON, EventKind.MODULE):
+        if kind in _PYTHON_CALLS:
             name = call_name(name)
             args = [self._call_args(kind, name, parent)]
         else:
@@ -182,7 +185,7 @@ class _Writer:
             args = [f'"External id": {index + 1}, "Record function id": 0']
         if kind == EventKind.ANNOTATION:
             self._annotations[index] = name
-        elif kind in (EventKind.OPERATOR, EventKind.VISIT, EventKind.RUN) and number >= 0:
+        elif number >= 0 and kind in _WITH_NODE:
             thread = 0 if kind == EventKind.OPERATOR else self._forward_thread(number)
             args.append(f'"Sequence number": {number}, "Fwd thread id": {thread}')
         args.append('"device_type": "NPU"' if row.npu >= 0 else '"device_type": "CPU"')
@@ -198,7 +201,7 @@ class _Writer:
                 self._modules[index] = path
             if path and kind != EventKind.PYTHON:
                 args.append(f'"Module Hierarchy": {self._text(path)}')
-        if kind != EventKind.PYTHON:
+        if row.memory_before is not None and kind != EventKind.PYTHON:
             memory = memory_fields(row.npu, row.memory_before, row.memory_after)
             args += [f'"{field}": {value}' for field, value in memory.items()]
         args.append(f'"Ev Idx": {index}')
@@ -218,7 +221,7 @@ class _Writer:
 
     def _flow_to_backward(self, row: EventRow) -> Iterator[str]:
         """Arrows from the operator that made a node to the visit of the node."""
-        if row.kind == EventKind.OPERATOR and row.number >= 0:
+        if row.kind == EventKind.OPERATOR:
             self._forward[row.number] = (row.thread, row.start_ns)  # the innermost that made it comes last
         elif row.kind == EventKind.VISIT and (made := self._forward.get(row.number)) is not None:
             fields = f'"id": {row.number}, "pid": {self._pid}, "cat": "fwdbwd", "name": "fwdbwd"'

@@ -17,6 +17,7 @@ _ACTIVITIES = {
     EventKind.ANNOTATION: "user_annotation", EventKind.MEMORY: "cpu_instant_event",
     EventKind.MODULE: "python_function", EventKind.PYTHON: "python_function", EventKind.CALL: ACL.runtime,
 }  # fmt: skip
+_EVENT_KINDS = tuple(EventKind)
 _KIND_NAMES = {
     EventKind.ANNOTATION: "scope", EventKind.MODULE: "scope", EventKind.PYTHON: "scope", EventKind.CALL: "call",
 }  # fmt: skip
@@ -174,7 +175,7 @@ class FunctionEvent(FormattedTimesMixin):
         cls, event_id: int, row: EventRow | MemoryRow, thread: int, base_ns: int, use_device: str | None
     ) -> FunctionEvent:
         """An event of the host."""
-        kind = EventKind(row.kind)
+        kind = _EVENT_KINDS[row.kind]
         event = cls(
             event_id, kind, row.name, thread, row.start_ns - base_ns, row.end_ns - base_ns,
             npu=row.npu, use_device=use_device,

@@ -70,10 +70,10 @@ class TaskRow(NamedTuple):
 
 def event_rows(trace: Any) -> Iterator[EventRow | MemoryRow]:
     """The host's events in the order of their ids, a batch in memory at a time."""
+    make, memory = tuple.__new__, int(EventKind.MEMORY)  # a million rows are common, and _make() is slow
     for begin in range(0, len(trace), _BATCH):
         for row in trace.rows(begin, begin + _BATCH):
-            kind = MemoryRow if row[0] == EventKind.MEMORY else EventRow
-            yield kind._make(row[:-1] + row[-1])
+            yield make(MemoryRow if row[0] == memory else EventRow, row[:-1] + row[-1])
 
 
 def task_rows(trace: Any) -> Iterator[TaskRow]:
