@@ -61,7 +61,7 @@ class Plan:
                 if a.keyword_only:
                     continue
                 break
-            value = self._value(a.type if sane or not self.args else self._any_type())
+            value = self._value(a.type.name if sane or not self.args else self._any_type())
             if a.keyword_only:
                 self.kwargs[a.name] = value
             else:
