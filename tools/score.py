@@ -8,7 +8,7 @@ An operator agrees if every sample gives PyTorch's results: their number, shapes
 line the gradients of every input. Samples are spread over those of the database; ones with sparse tensors are left
 out. An operator that lacks the dtype is tried in one that it has. Random numbers are PyTorch's on the cpu; on the npu
 only their shapes and dtypes are compared, and no gradients. Operators run in processes of their own, so that one that
-crashes or hangs has failed and the others go on. The whole takes about five minutes of CPU time.
+crashes or hangs has failed and the others go on. The whole takes about three minutes of CPU time.
 """
 
 from __future__ import annotations

@@ -70,7 +70,8 @@ class TaskRow(NamedTuple):
 
 def event_rows(trace: Any) -> Iterator[EventRow | MemoryRow]:
     """The host's events in the order of their ids, a batch in memory at a time."""
-    make, memory = tuple.__new__, int(EventKind.MEMORY)  # a million rows are common, and _make() is slow
+    make: Any = tuple.__new__  # a million rows are common, and _make() is slow
+    memory = int(EventKind.MEMORY)
     for begin in range(0, len(trace), _BATCH):
         for row in trace.rows(begin, begin + _BATCH):
             yield make(MemoryRow if row[0] == memory else EventRow, row[:-1] + row[-1])
