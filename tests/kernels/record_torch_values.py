@@ -1,7 +1,11 @@
-"""Writes torch_values.h: what PyTorch's CPU generator gives, for test_random.cpp. Run with PyTorch 2.13:
+"""Writes torch_values.h: what PyTorch's CPU generator gives, for test_random.cpp. Run with PyTorch 2.13 on x86-64:
 
 python record_torch_values.py > torch_values.h
 """
+
+import os
+import subprocess
+import sys
 
 import torch
 
@@ -17,6 +21,16 @@ def seeded(seed=7):
     torch.manual_seed(seed)
 
 
+def plain_normal_blocks():
+    """From PyTorch's kernel for processors without AVX2, which is aarch64's, too."""
+    code = "import torch; torch.manual_seed(7); print(torch.empty(37).normal_(0.3, 1.7).tolist())"
+    environment = os.environ | {"ATEN_CPU_CAPABILITY": "default"}
+    shown = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, check=True, text=True
+    )
+    return torch.tensor([float(v) for v in shown.stdout.strip("[]\n").split(",")])
+
+
 types = {"float": torch.float32, "double": torch.float64, "half": torch.float16, "bfloat16": torch.bfloat16}
 version = torch.__version__.split("+")[0]
 print(f"// Written by record_torch_values.py with PyTorch {version}; manual_seed(7) before each line.")
@@ -28,6 +42,8 @@ for name, dtype in types.items():
     numbers(f"normal_small_{name}", torch.empty(5, dtype=dtype).normal_(0.3, 1.7))
     seeded()
     numbers(f"normal_blocks_{name}", torch.empty(37, dtype=dtype).normal_(0.3, 1.7))
+    if name == "float":
+        numbers("normal_blocks_float_plain", plain_normal_blocks())
     seeded()
     numbers(f"exponential_{name}", torch.empty(5, dtype=dtype).exponential_(2.5))
     seeded()

@@ -25,6 +25,22 @@ TEST("copies convert between all kinds of dtypes") {
   CHECK(small[0] == -1);
 }
 
+TEST("a float becomes the same half number alone and in a row") {
+  constexpr int count = (1 << 18) + 3;  // a rest that fills no vector
+  Array<float> f({count});
+  for (int i = 0; i < count; ++i) f[i] = std::bit_cast<float>(uint32_t(i) * 2654435761u);
+  Array<Half> h({count});
+  Array<BFloat16> b({count});
+  copy(f.view(), h.view());
+  copy(f.view(), b.view());
+  int wrong = 0;
+  for (int i = 0; i < count; ++i) {
+    if (std::isnan(f[i])) wrong += !std::isnan(float(h[i])) || !std::isnan(float(b[i]));
+    else wrong += h[i].bits != Half(f[i]).bits || b[i].bits != BFloat16(f[i]).bits;
+  }
+  CHECK(wrong == 0);
+}
+
 TEST("every float16 survives the way to float and back, and bfloat16 too") {
   Array<Half> h({65536});
   Array<BFloat16> b({65536}), b_back({65536});

@@ -100,6 +100,39 @@ TEST("alpha scales the second operand and bool addition is or") {
   CHECK(z[1] == 1);
 }
 
+// See Note [Numbers and half precision].
+template <class H>
+float scaled_by(float alpha, H b) {
+#if defined(__x86_64__)
+  return alpha * float(b);
+#else
+  return float(H(alpha * float(b)));
+#endif
+}
+
+template <class H>
+void check_products_with_alpha(DType dtype) {
+  const Scalar tenth(-0.1);
+  const float alpha = float(H(-0.1f));
+  Array<H> a({700}), b({700}), sum({700}), difference({700}), reflected({700});
+  for (int i = 0; i < 700; ++i) a[i] = H(0.37f * float(i) - 100.0f), b[i] = H(5.3f - 0.11f * float(i));
+  binary<add_op>(a.view(), b.view(), sum.view(), dtype, &tenth);
+  binary<sub_op>(a.view(), b.view(), difference.view(), dtype, &tenth);
+  binary<rsub_op>(a.view(), b.view(), reflected.view(), dtype, &tenth);
+  int wrong = 0;
+  for (int i = 0; i < 700; ++i) {
+    wrong += sum[i].bits != H(float(a[i]) + scaled_by(alpha, b[i])).bits;
+    wrong += difference[i].bits != H(float(a[i]) - scaled_by(alpha, b[i])).bits;
+    wrong += reflected[i].bits != H(float(b[i]) - scaled_by(alpha, a[i])).bits;
+  }
+  CHECK(wrong == 0);
+}
+
+TEST("a product with alpha is rounded to the half type where PyTorch has no vectors of half numbers") {
+  check_products_with_alpha<Half>(DType::float16);
+  check_products_with_alpha<BFloat16>(DType::bfloat16);
+}
+
 TEST("integers wrap, divide as Python does and refuse to divide by zero") {
   Array<int8_t> a({4}, int8_t(0)), b({4}, int8_t(0)), out({4});
   a.data = {127, -7, 7, -128}, b.data = {1, 2, -2, -1};
