@@ -107,3 +107,58 @@ def test_a_module_without_a_room_is_an_error():
     with pytest.raises(LookupError, match="mindtorch_v2.new is in no room"):
         structure.room_of("mindtorch_v2.new", {"nn": 0})
     assert structure.room_of("mindtorch_v2.utils.hooks", {"utils": 1, "utils.hooks": 0}) == "utils.hooks"
+
+
+@pytest.fixture
+def elsewhere(tmp_path):
+    """What lies in a file of another area, of {path in the repository: text} that a test writes."""
+
+    def read(files):
+        for path, text in files.items():
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path).write_text(text)
+        return list(structure.python_parts_elsewhere(structure.load_table(tmp_path / "ops"), tmp_path))
+
+    return read
+
+
+ROT90 = "ops:\n- op: rot90(Tensor self) -> Tensor\n  python: rot90\n"
+RELU = "ops:\n- op: relu(Tensor self) -> Tensor\n  composite: relu\n"
+SORT = "ops:\n- op: sort(Tensor self) -> Tensor\n  composite: sort\n"
+
+
+def test_a_function_of_a_row_belongs_into_the_file_of_its_area(elsewhere):
+    table = {"ops/shape.yaml": ROT90, "ops/sort.yaml": SORT}
+    own, other = (f"src/mindtorch_v2/_composed/{area}.py" for area in ("shape", "sort"))
+    wanted = "wanted in _composed/shape.py"
+    assert elsewhere(table) == [f"ops/shape.yaml:2: rot90: python: rot90 is nowhere, {wanted}"]
+    assert elsewhere({own: "from .sort import rot90\n", other: "def rot90(self): ...\n"}) == [
+        f"ops/shape.yaml:2: rot90: python: rot90 is in that of sort, {wanted}"
+    ]
+    assert elsewhere({own: "def rot90(self): ...\n"}) == []
+
+
+def test_a_function_over_an_operator_belongs_into_the_file_of_its_area(elsewhere):
+    table = {"ops/unary.yaml": RELU, "ops/sort.yaml": SORT}
+    text = "def relu(input):\n    return input.relu()\n"
+    own, other = (f"src/mindtorch_v2/nn/functional/{path}" for path in ("unary/simple.py", "sort.py"))
+    assert elsewhere({**table, other: text}) == [
+        "ops/unary.yaml:2: relu: nn.functional.relu is in sort.py, wanted in unary.py"
+    ]
+    assert elsewhere({**table, other: "", own: text}) == []
+
+
+def test_a_function_that_only_has_the_name_of_an_operator_may_be_anywhere(elsewhere):
+    text = "def relu(input):\n    return _nn.clamp(input, 0)\n"
+    files = {"ops/unary.yaml": RELU, "ops/sort.yaml": SORT, "src/mindtorch_v2/nn/functional/sort.py": text}
+    assert elsewhere(files) == []
+
+
+@pytest.mark.parametrize("folder", ["_composed", "nn/functional"])
+def test_a_file_has_the_name_of_an_area(elsewhere, folder):
+    files = {
+        f"src/mindtorch_v2/{folder}/{name}.py": "" for name in ("__init__", "_shared", "unary", "vision")
+    }
+    assert elsewhere({"ops/unary.yaml": RELU, **files}) == [
+        f"src/mindtorch_v2/{folder}/vision.py: there is no ops/vision.yaml"
+    ]

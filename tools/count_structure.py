@@ -18,6 +18,11 @@ Note [Ranks]
 tools/python_rooms.toml lists the rooms of the package from the lowest rank to the highest. A room is a module or a
 package at the top; a part of one that belongs elsewhere is a room with a line of its own (`utils.hooks`). A room
 imports only from rooms of lower ranks; rooms of one rank do not know each other.
+
+Note [Areas in Python]
+The stem of ops/<area>.yaml is the name of a file in every layer. In Python that is `_composed/<area>.py`, which has the
+functions that rows name with `python:`, and `nn/functional/<area>.py` (or a folder), which has the functions over the
+area's operators. Files of either whose names begin with an underscore are no area's.
 """
 
 from __future__ import annotations
@@ -32,6 +37,12 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from codegen.families.composed import InPython  # noqa: E402
+from codegen.row import Row  # noqa: E402
+from codegen.table import load_table  # noqa: E402
+
 PACKAGE = "mindtorch_v2"
 NATIVE = "_C"  # compiled: below everything, and not read here
 
@@ -339,6 +350,71 @@ def longest_table_line() -> list[str]:
     return [where] * longest
 
 
+# ---- areas ---------------------------------------------------------------------------------------------
+
+
+def _files_of_areas(folder: Path) -> dict[str, list[Path]]:
+    """The files of each area: `<area>.py`, or those in the folder `<area>`."""
+    found: dict[str, list[Path]] = {}
+    for path in sorted(folder.rglob("*.py")):
+        if not (first := path.relative_to(folder).parts[0]).startswith("_"):
+            found.setdefault(first.removesuffix(".py"), []).append(path)
+    return found
+
+
+def _uses(node: ast.stmt) -> set[str]:
+    """What a statement asks of others by name: `relu` in `_functions.relu(input)`."""
+    return {part.attr.strip("_") for part in ast.walk(node) if isinstance(part, ast.Attribute)}
+
+
+def _over_operators(path: Path) -> Iterator[str]:
+    """The functions of a file that call an operator of their own name, or are it."""
+    for node in ast.parse(path.read_text(), str(path)).body:
+        bound: set[str] = set()
+        if isinstance(node, ast.FunctionDef):
+            bound = {node.name}
+        elif isinstance(node, ast.Assign):
+            bound = {n.id for target in node.targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+        yield from sorted(name for name in bound if name.strip("_") in _uses(node))
+
+
+def python_parts_elsewhere(rows: list[Row], root: Path = ROOT) -> Iterator[str]:
+    """What Python has of a row in a file of another area. Note [Areas in Python]."""
+    areas = {row.area for row in rows}
+    composed, functional = root / "src" / PACKAGE / "_composed", root / "src" / PACKAGE / "nn" / "functional"
+    for folder in (composed, functional):
+        for area, paths in _files_of_areas(folder).items():
+            if area not in areas:
+                yield f"{paths[0].relative_to(root)}: there is no ops/{area}.yaml"
+
+    homes: dict[str, set[str]] = {}  # the areas whose file has a function of this name
+    for area, paths in _files_of_areas(composed).items():
+        for name, origin in _read(paths[0], area).names.items():
+            if origin is None:
+                homes.setdefault(name, set()).add(area)
+    for row in rows:
+        if isinstance(row, InPython) and row.area not in (found := homes.get(row.function, set())):
+            where = f"in that of {', '.join(sorted(found))}" if found else "nowhere"
+            yield f"{row.source}: python: {row.function} is {where}, wanted in _composed/{row.area}.py"
+
+    named: dict[str, list[Row]] = {}
+    for row in rows:
+        for name in (row.public_name, *row.aliases):
+            named.setdefault(name.strip("_"), []).append(row)
+    for area, paths in _files_of_areas(functional).items():
+        for path in paths:
+            for name in _over_operators(path):
+                own = named.get(name.strip("_"), [])
+                if own and all(row.area != area for row in own):
+                    where = f"{path.relative_to(functional)}, wanted in {own[0].area}.py"
+                    yield f"{own[0].source}: nn.functional.{name} is in {where}"
+
+
+def parts_in_another_area() -> list[str]:
+    """What lies in a file of another area than its row."""
+    return [*python_parts_elsewhere(load_table())]
+
+
 # ---- what is counted -----------------------------------------------------------------------------------
 
 
@@ -354,6 +430,7 @@ COUNTS = [
     Count("circles of imports", 0, circles_of_imports),
     Count("modules at the top", 25, modules_at_the_top),
     Count("longest table line", 120, longest_table_line),
+    Count("parts in another area", 0, parts_in_another_area),
 ]
 
 

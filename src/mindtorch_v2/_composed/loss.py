@@ -6,7 +6,7 @@ from typing import Any
 
 from mindtorch_v2 import Tensor
 from mindtorch_v2.nn import functional as F
-from mindtorch_v2.nn.functional._reduction import reduce_values
+from mindtorch_v2.nn.functional.loss.reduction import reduce_values
 
 _NAMES = ("none", "mean", "sum")
 

@@ -1,4 +1,5 @@
-"""The functions behind the modules, by area: one operator where there is one, the rest composed."""
+"""The functions behind the modules: one operator where there is one, the rest composed. Files have the names of the
+areas of `ops/` whose operators they call."""
 
 from .activation import *  # noqa: F403
 from .attention import *  # noqa: F403
@@ -7,19 +8,21 @@ from .attention import _in_projection as _in_projection
 from .attention import _in_projection_packed as _in_projection_packed
 from .attention import _mha_shape_check as _mha_shape_check
 from .attention import _none_or_dtype as _none_or_dtype
-from .convolution import *  # noqa: F403
+from .conv import *  # noqa: F403
 from .distance import *  # noqa: F403
 from .dropout import *  # noqa: F403
 from .embedding import *  # noqa: F403
-from .embedding_loss import *  # noqa: F403
-from .linear import *  # noqa: F403
-from .loss import *  # noqa: F403
+from .loss.classes import *  # noqa: F403
+from .loss.embeddings import *  # noqa: F403
+from .loss.values import *  # noqa: F403
+from .matmul import *  # noqa: F403
 from .normalization import *  # noqa: F403
 from .padding import *  # noqa: F403
-from .pooling import *  # noqa: F403
-from .regression_loss import *  # noqa: F403
-from .vision import *  # noqa: F403
-from .windows import *  # noqa: F403
+from .pool import *  # noqa: F403
+from .resample import *  # noqa: F403
+from .shape import *  # noqa: F403
+from .softmax import *  # noqa: F403
+from .unary import *  # noqa: F403
 
 for _name, _function in list(globals().items()):
     # Pickled functions are found under the public name, whichever file they are written in.

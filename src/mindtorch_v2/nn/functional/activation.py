@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
-
 import mindtorch_v2 as torch
 
 from ... import _functions
 from ..._C import _nn
 
 __all__ = [
-    "celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid",
-    "hardswish", "hardtanh", "hardtanh_", "leaky_relu", "leaky_relu_", "log_softmax", "logsigmoid", "mish",
-    "prelu", "relu", "relu6", "relu_", "rrelu", "rrelu_", "selu", "selu_", "sigmoid", "silu", "softmax",
-    "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_",
+    "celu", "celu_", "elu", "elu_", "gelu", "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh",
+    "hardtanh_", "leaky_relu", "leaky_relu_", "logsigmoid", "mish", "prelu", "relu6", "rrelu", "rrelu_",
+    "selu", "selu_", "silu", "softplus", "softshrink", "threshold", "threshold_",
 ]  # fmt: skip
 
 # These are the operators themselves; the rest adds inplace=.
@@ -23,7 +20,6 @@ softshrink = _nn.softshrink
 logsigmoid = _nn.log_sigmoid
 hardshrink = _functions.hardshrink
 prelu = _functions.prelu
-relu_ = _functions.relu_
 selu_ = _functions.selu_
 celu_ = _functions.celu_
 rrelu_ = _functions.rrelu_
@@ -31,10 +27,6 @@ threshold_ = _functions.threshold_
 elu_ = _nn.elu_
 hardtanh_ = _nn.hardtanh_
 leaky_relu_ = _nn.leaky_relu_
-
-
-def relu(input: torch.Tensor, inplace: bool = False) -> torch.Tensor:
-    return input.relu_() if inplace else _functions.relu(input)
 
 
 def relu6(input: torch.Tensor, inplace: bool = False) -> torch.Tensor:
@@ -100,70 +92,3 @@ def threshold(input: torch.Tensor, threshold: float, value: float, inplace: bool
 
 def glu(input: torch.Tensor, dim: int = -1) -> torch.Tensor:
     return _nn.glu(input, dim)
-
-
-def sigmoid(input: torch.Tensor) -> torch.Tensor:
-    return input.sigmoid()
-
-
-def tanh(input: torch.Tensor) -> torch.Tensor:
-    return input.tanh()
-
-
-def tanhshrink(input: torch.Tensor) -> torch.Tensor:
-    return input - input.tanh()
-
-
-def softsign(input: torch.Tensor) -> torch.Tensor:
-    return input / (input.abs() + 1)
-
-
-def _implicit_dimension(name: str, ndim: int, stacklevel: int) -> int:
-    warnings.warn(
-        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as "
-        "an argument.",
-        stacklevel=stacklevel,
-    )
-    return 0 if ndim in (0, 1, 3) else 1
-
-
-def softmax(
-    input: torch.Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: torch.dtype | None = None
-) -> torch.Tensor:
-    if dim is None:
-        dim = _implicit_dimension("softmax", input.dim(), _stacklevel)
-    return input.softmax(dim) if dtype is None else input.softmax(dim, dtype=dtype)
-
-
-def log_softmax(
-    input: torch.Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: torch.dtype | None = None
-) -> torch.Tensor:
-    if dim is None:
-        dim = _implicit_dimension("log_softmax", input.dim(), _stacklevel)
-    return input.log_softmax(dim) if dtype is None else input.log_softmax(dim, dtype=dtype)
-
-
-def softmin(
-    input: torch.Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: torch.dtype | None = None
-) -> torch.Tensor:
-    if dim is None:
-        dim = _implicit_dimension("softmin", input.dim(), _stacklevel)
-    return softmax(-input, dim, dtype=dtype)
-
-
-def gumbel_softmax(
-    logits: torch.Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
-) -> torch.Tensor:
-    """A sample of the classes, soft or (with the soft one's gradient) one-hot."""
-    if eps != 1e-10:
-        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
-    exponential = torch.empty_like(logits, memory_format=torch.legacy_contiguous_format).exponential_()
-    soft = softmax((logits - exponential.log()) / tau, dim)
-    if not hard:
-        return soft
-    classes = soft.max(dim, keepdim=True)[1]
-    shape = [1] * soft.dim()
-    shape[dim] = -1
-    positions = torch.arange(soft.shape[dim], device=soft.device).reshape(shape)
-    chosen = (positions == classes).to(soft.dtype)
-    return chosen - soft.detach() + soft

@@ -9,7 +9,7 @@ import mindtorch_v2 as torch
 
 from ..._C import _nn
 from .dropout import dropout
-from .linear import linear
+from .matmul import linear
 
 __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 

@@ -10,7 +10,7 @@ from typing import Any
 from mindtorch_v2 import Tensor
 
 from .. import functional as F
-from ..functional._reduction import reduction_name
+from ..functional.loss.reduction import reduction_name
 from .distance import PairwiseDistance
 from .linear import Linear
 from .linear_cross_entropy_options import LinearCrossEntropyOptions

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import mindtorch_v2 as torch
 
-from ..._C import _functions
-from ...amp.autocast_mode import in_float32
-from ._reduction import reduce_values, reduction_name, reduction_number, type_title
-from .activation import log_softmax
-from .linear import linear
+from ...._C import _functions
+from ....amp.autocast_mode import in_float32
+from ..matmul import linear
+from ..softmax import log_softmax
+from .reduction import reduce_values, reduction_name, reduction_number, type_title
 
 __all__ = [
     "cross_entropy",

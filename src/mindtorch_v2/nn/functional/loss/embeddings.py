@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import mindtorch_v2 as torch
 
-from ...amp.autocast_mode import in_float32
-from ._reduction import reduce_values, reduction_name, reduction_number
-from .distance import pairwise_distance
+from ....amp.autocast_mode import in_float32
+from ..distance import pairwise_distance
+from .reduction import reduce_values, reduction_name, reduction_number
 
 __all__ = [
     "cosine_embedding_loss",

@@ -7,9 +7,9 @@ import warnings
 
 import mindtorch_v2 as torch
 
-from ..._C import _functions
-from ...amp.autocast_mode import in_float32
-from ._reduction import reduce_values, reduction_name, reduction_number, type_title
+from ...._C import _functions
+from ....amp.autocast_mode import in_float32
+from .reduction import reduce_values, reduction_name, reduction_number, type_title
 
 __all__ = [
     "binary_cross_entropy",

@@ -1,4 +1,4 @@
-"""Sliding windows over images, and pixels moved between channels and space."""
+"""Windows of images as columns, and pixels moved between channels and space."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import Any
 import mindtorch_v2 as torch
 
 from ..._C import _functions
-from . import pooling
+from . import pool
 
 __all__ = ["affine_grid", "grid_sample", "interpolate", "upsample", "upsample_bilinear", "upsample_nearest"]
 
@@ -56,7 +56,7 @@ def _factors(input: torch.Tensor, size: Any, scale_factor: Any) -> tuple[list[in
 
 def _area(input: torch.Tensor, size: list[int]) -> torch.Tensor:
     dims = input.dim() - 2
-    pools = (pooling.adaptive_avg_pool1d, pooling.adaptive_avg_pool2d, pooling.adaptive_avg_pool3d)
+    pools = (pool.adaptive_avg_pool1d, pool.adaptive_avg_pool2d, pool.adaptive_avg_pool3d)
     return pools[dims - 1](input, size)
 
 

@@ -1,0 +1,1 @@
+"""Losses: of classes, of values, of embeddings, and what they share."""
