@@ -13,7 +13,7 @@ void CachingAllocator::set_settings(const AllocatorSettings& settings) {
   Turn turn(*this);
   SpinGuard guard(lock_);
   settings_ = settings;
-  ledger_.set_oversize(settings.max_split_size);
+  ledger().set_oversize(settings.max_split_size);
 }
 
 AllocatorSettings CachingAllocator::settings() {
@@ -91,22 +91,22 @@ bool CachingAllocator::caching() {
 
 AllocatorStats CachingAllocator::stats() {
   SpinGuard guard(lock_);
-  return ledger_.stats();
+  return ledger().stats();
 }
 
 void CachingAllocator::set_stat(size_t index, int64_t value) {
   SpinGuard guard(lock_);
-  ledger_.set_stat(index, value);
+  ledger().set_stat(index, value);
 }
 
 void CachingAllocator::reset_peak_stats() {
   SpinGuard guard(lock_);
-  ledger_.reset_peak();
+  ledger().reset_peak();
 }
 
 void CachingAllocator::reset_accumulated_stats() {
   SpinGuard guard(lock_);
-  ledger_.reset_accumulated();
+  ledger().reset_accumulated();
 }
 
 Snapshot CachingAllocator::snapshot(bool include_trace) {
@@ -117,8 +117,8 @@ Snapshot CachingAllocator::snapshot(bool include_trace) {
   growing_.for_each(add);
   std::sort(result.segments.begin(), result.segments.end(),
             [](const SegmentState& a, const SegmentState& b) { return a.address < b.address; });
-  ledger_.snapshot_taken();
-  const TraceLog& history = ledger_.history();
+  ledger().snapshot_taken();
+  const TraceLog& history = ledger().history();
   if (include_trace) result.trace = history.in_order();
   result.trace_overflowed = history.overflowed();
   result.trace_max_entries = history.max_entries();
@@ -137,8 +137,8 @@ std::vector<BlockState> CachingAllocator::cached_blocks(bool small) {
 
 void CachingAllocator::record_history(size_t max_entries, bool clear, uint32_t skipped) {
   SpinGuard guard(lock_);
-  ledger_.record_history(max_entries, clear, skipped);
-  watchers_.set_recording(ledger_.history().enabled());
+  ledger().record_history(max_entries, clear, skipped);
+  watchers_.set_recording(ledger().history().enabled());
 }
 
 void CachingAllocator::set_stack_recorder(RecordStack record_stack, DescribeStack describe_stack) {

@@ -87,16 +87,16 @@ void CachingAllocator::throw_out_of_memory(const MemoryRequest& request, const s
   std::vector<uint64_t> stacks;
   {
     SpinGuard guard(lock_);
-    facts.allocated = ledger_.allocated();
-    facts.reserved = ledger_.reserved();
-    facts.stranded = size_t(ledger_.stats().inactive_split_bytes.all.current);
+    facts.allocated = ledger().allocated();
+    facts.reserved = ledger().reserved();
+    facts.stranded = size_t(ledger().stats().inactive_split_bytes.all.current);
     facts.max_split_is_set = settings_.max_split_size != kUnlimited;
     facts.expandable = settings_.expandable_segments;
     facts.event_error = uses_.error();
     describe_free_memory(request, pools_, facts);
     stacks = stacks_of(describe_stranded_memory(fixed_, settings_, facts));
     uses_.for_each([&](const PendingUse& use) { facts.pending[use.stream] += use.block->size; });
-    ledger_.out_of_memory(request, facts.device.free);
+    ledger().out_of_memory(request, facts.device.free);
   }
   facts.can_expand = upstream_->has_virtual_memory();
   facts.pinned_at = watchers_.describe(stacks);

@@ -12,11 +12,13 @@
 namespace mt::runtime {
 
 // Used with the allocator's lock held; calls nothing outside. It owns the block objects and the clock by which
-// they age; the trees of free ones are their pools'.
+// they age, and the ledger in which they are counted; the trees of free ones are their pools'.
 class BlockCache {
  public:
-  BlockCache(const AllocatorSettings& settings, Ledger& ledger) : settings_(settings), ledger_(ledger) {}
+  explicit BlockCache(const AllocatorSettings& settings) : settings_(settings) {}
   BlockCache(const BlockCache&) = delete;
+
+  Ledger& ledger() { return ledger_; }
 
   // The clock counts allocations and device synchronisations.
   uint64_t now() const { return now_; }
@@ -69,7 +71,7 @@ class BlockCache {
   Block* take_fitting(const MemoryRequest& request);
 
   const AllocatorSettings& settings_;
-  Ledger& ledger_;
+  Ledger ledger_;
   BlockStore store_;
   uint64_t now_ = 1;
 };

@@ -15,12 +15,12 @@ CachingAllocator::CachingAllocator(std::shared_ptr<Upstream> upstream, Allocator
                                    AllocatorSettings settings)
     : upstream_(std::move(upstream)),
       identity_(std::move(identity)),
-      cache_(settings_, ledger_),
+      cache_(settings_),
       pools_(join_text(identity_.device_name, " ", identity_.device_index)),
-      uses_(*upstream_, lock_, cache_, ledger_),
-      limit_(*upstream_, lock_, settings_, ledger_),
-      fixed_(*upstream_, lock_, settings_, limit_, cache_, ledger_),
-      growing_(*upstream_, lock_, settings_, limit_, cache_, ledger_) {
+      uses_(*upstream_, lock_, cache_),
+      limit_(*upstream_, lock_, settings_, ledger()),
+      fixed_(*upstream_, lock_, settings_, limit_, cache_),
+      growing_(*upstream_, lock_, settings_, limit_, cache_) {
   set_settings(settings);
 }
 
@@ -73,9 +73,9 @@ void CachingAllocator::free(Block* block) {
     MT_CHECK(block->allocated, "The block at ", block->address(), " is freed twice.");
     block->allocated = false;
     block->last_used = cache_.now();
-    ledger_.given_back(block, stack);
+    ledger().given_back(block, stack);
     if (observed) [[unlikely]]
-      event = {block->ptr, -int64_t(block->size), int64_t(ledger_.allocated()), int64_t(ledger_.reserved()),
+      event = {block->ptr, -int64_t(block->size), int64_t(ledger().allocated()), int64_t(ledger().reserved()),
                block->stream};
     wait = !block->used_by.empty();
     direct = block->pool->options.direct;
@@ -123,7 +123,7 @@ Block* CachingAllocator::allocate_slowly(size_t bytes, StreamHandle stream, uint
   if (settings_.reject_above_limit && limit_.refuses(fixed_.bytes_for(request))) {
     {
       SpinGuard guard(lock_);
-      ledger_.count(&AllocatorStats::num_oom_rejections);
+      ledger().count(&AllocatorStats::num_oom_rejections);
     }
     throw_out_of_memory(request, "refused before asking (throw_on_npumalloc_oom)");
   }
@@ -151,8 +151,8 @@ Block* CachingAllocator::grow(const MemoryRequest& request, bool retry, std::str
   const bool in_place = settings_.expandable_segments && !pool.source && !pool.no_split && !pool.direct;
   Block* block = in_place ? growing_.grow(request, refusal) : fixed_.grow(request, refusal);
   SpinGuard guard(lock_);
-  if (retry) ledger_.count(&AllocatorStats::num_alloc_retries);
-  if (!block) ledger_.count(&AllocatorStats::num_ooms);
+  if (retry) ledger().count(&AllocatorStats::num_alloc_retries);
+  if (!block) ledger().count(&AllocatorStats::num_ooms);
   return block;
 }
 

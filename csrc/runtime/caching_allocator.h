@@ -8,9 +8,9 @@
 // device is full.
 //
 // The allocator is the locks and the order of these steps. What it works with are parts, each with its own
-// fields: BlockCache (blocks and their age), PoolSet (default and private pools), FixedSegments and
-// GrowingSegments (memory of the device), UnfinishedUses (streams and events), MemoryLimit, Ledger (statistics
-// and history), Watchers.
+// fields: BlockCache (blocks, their age, and the Ledger of statistics and history), PoolSet (default and private
+// pools), FixedSegments and GrowingSegments (memory of the device), UnfinishedUses (streams and events),
+// MemoryLimit, Watchers.
 //
 // Files: caching_allocator.cpp (allocate, free, growing), allocator_release.cpp (giving back),
 // allocator_access.cpp (settings, pools, statistics, snapshots), allocator_oom.cpp (the end).
@@ -119,6 +119,7 @@ class CachingAllocator {
   };
 
   // With `lock_` held.
+  Ledger& ledger() { return cache_.ledger(); }
   MemoryRequest make_request(size_t bytes, StreamHandle stream, uint64_t stack);
   bool is_unsafe_to_release(const Block* block) const;
   std::vector<Block*> oversize_blocks(const MemoryRequest& request) const;
@@ -142,7 +143,6 @@ class CachingAllocator {
 
   AllocatorSettings
       settings_;  // set with both locks held, so that a growing thread may read them without `lock_`
-  Ledger ledger_;
   BlockCache cache_;
   PoolSet pools_;
   UnfinishedUses uses_;

@@ -17,7 +17,7 @@ Block* FixedSegments::grow(const MemoryRequest& request, std::string& refusal) {
     return nullptr;
   }
   SpinGuard guard(lock_);
-  ledger_.count(&AllocatorStats::num_device_alloc);
+  cache_.ledger().count(&AllocatorStats::num_device_alloc);
   return add(raw.address, std::max(raw.size, bytes), request);
 }
 
@@ -25,14 +25,14 @@ Block* FixedSegments::add(Address address, size_t bytes, const MemoryRequest& re
   Block* segment = cache_.make(address, bytes, request);
   first_blocks_[address] = segment;
   ++segment->pool->segments;
-  ledger_.segment_added(segment, request.stack);
+  cache_.ledger().segment_added(segment, request.stack);
   return segment;
 }
 
 void FixedSegments::take_out(Block* segment, ReturnedMemory& returned) {
   first_blocks_.erase(segment->ptr);
   --segment->pool->segments;
-  ledger_.segment_removed(segment);
+  cache_.ledger().segment_removed(segment);
   returned.add_segment(segment);
   cache_.recycle(segment);
 }

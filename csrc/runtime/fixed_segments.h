@@ -7,7 +7,6 @@
 
 #include "runtime/alloc_conf.h"
 #include "runtime/block_cache.h"
-#include "runtime/ledger.h"
 #include "runtime/memory_limit.h"
 #include "runtime/returned_memory.h"
 #include "runtime/spin_lock.h"
@@ -18,13 +17,8 @@ namespace mt::runtime {
 class FixedSegments {
  public:
   FixedSegments(Upstream& upstream, SpinLock& lock, const AllocatorSettings& settings,
-                const MemoryLimit& limit, BlockCache& cache, Ledger& ledger)
-      : upstream_(upstream),
-        lock_(lock),
-        settings_(settings),
-        limit_(limit),
-        cache_(cache),
-        ledger_(ledger) {}
+                const MemoryLimit& limit, BlockCache& cache)
+      : upstream_(upstream), lock_(lock), settings_(settings), limit_(limit), cache_(cache) {}
   FixedSegments(const FixedSegments&) = delete;
 
   // In a turn (CachingAllocator::Turn), without the allocator's lock: it calls upstream.
@@ -53,7 +47,6 @@ class FixedSegments {
   const AllocatorSettings& settings_;
   const MemoryLimit& limit_;
   BlockCache& cache_;
-  Ledger& ledger_;
   std::map<Address, Block*> first_blocks_;
 };
 

@@ -147,7 +147,7 @@ Block* GrowingSegments::map_front(Block* unmapped, size_t bytes, std::string& re
   unmapped->mapped = true;
   unmapped->last_used = 0;
   hold(unmapped);
-  ledger_.memory_mapped(segment, begin, mapped);
+  cache_.ledger().memory_mapped(segment, begin, mapped);
   return unmapped;
 }
 
@@ -190,7 +190,7 @@ void GrowingSegments::take_out(Block* block, ReturnedMemory& returned) {
     returned.add_mapping(at, mapping, segment->granule);
     mapping = 0;
   }
-  ledger_.memory_unmapped(*segment, begin, bytes);
+  cache_.ledger().memory_unmapped(*segment, begin, bytes);
 
   if (Block* next = block->next; next && !next->mapped) cache_.join(block, next);
   if (Block* previous = block->previous; previous && !previous->mapped) {

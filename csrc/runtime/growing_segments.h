@@ -8,7 +8,6 @@
 
 #include "runtime/alloc_conf.h"
 #include "runtime/block_cache.h"
-#include "runtime/ledger.h"
 #include "runtime/memory_limit.h"
 #include "runtime/returned_memory.h"
 #include "runtime/spin_lock.h"
@@ -27,13 +26,8 @@ namespace mt::runtime {
 class GrowingSegments {
  public:
   GrowingSegments(Upstream& upstream, SpinLock& lock, const AllocatorSettings& settings,
-                  const MemoryLimit& limit, BlockCache& cache, Ledger& ledger)
-      : upstream_(upstream),
-        lock_(lock),
-        settings_(settings),
-        limit_(limit),
-        cache_(cache),
-        ledger_(ledger) {}
+                  const MemoryLimit& limit, BlockCache& cache)
+      : upstream_(upstream), lock_(lock), settings_(settings), limit_(limit), cache_(cache) {}
   GrowingSegments(const GrowingSegments&) = delete;
 
   // In a turn, without the allocator's lock: it calls upstream.
@@ -65,7 +59,6 @@ class GrowingSegments {
   const AllocatorSettings& settings_;
   const MemoryLimit& limit_;
   BlockCache& cache_;
-  Ledger& ledger_;
   std::vector<std::unique_ptr<VirtualSegment>> segments_;  // of all pools, the oldest first
 };
 

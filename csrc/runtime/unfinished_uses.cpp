@@ -68,7 +68,7 @@ void UnfinishedUses::synchronize() {
   uint64_t now;
   {
     SpinGuard guard(lock_);
-    ledger_.count(&AllocatorStats::num_sync_all_streams);
+    cache_.ledger().count(&AllocatorStats::num_sync_all_streams);
     uses = pending_.take_all();
     now =
         cache_

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "runtime/block_cache.h"
-#include "runtime/ledger.h"
 #include "runtime/spin_lock.h"
 #include "runtime/stream_order.h"
 #include "runtime/upstream.h"
@@ -15,8 +14,8 @@ namespace mt::runtime {
 
 class UnfinishedUses {
  public:
-  UnfinishedUses(Upstream& upstream, SpinLock& lock, BlockCache& cache, Ledger& ledger)
-      : upstream_(upstream), lock_(lock), cache_(cache), ledger_(ledger) {}
+  UnfinishedUses(Upstream& upstream, SpinLock& lock, BlockCache& cache)
+      : upstream_(upstream), lock_(lock), cache_(cache) {}
   ~UnfinishedUses();
   UnfinishedUses(const UnfinishedUses&) = delete;
 
@@ -46,7 +45,6 @@ class UnfinishedUses {
   Upstream& upstream_;
   SpinLock& lock_;
   BlockCache& cache_;
-  Ledger& ledger_;
   StreamOrder pending_;
   uint64_t synchronized_ = 0;  // every use up to this time has finished
   std::string error_;
