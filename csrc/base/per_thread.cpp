@@ -41,7 +41,8 @@ pthread_key_t key() {
 void give_number(std::atomic<int>& number, Type type) {
   std::lock_guard guard(g_mutex);
   if (number.load(std::memory_order_relaxed) != 0) return;
-  MT_CHECK(g_last < kMost, "A library has more than ", kMost, " PerThread variables; raise per_thread::kMost.");
+  MT_CHECK(g_last < kMost, "A library has more than ", kMost,
+           " PerThread variables; raise per_thread::kMost.");
   g_types[size_t(++g_last)] = type;
   number.store(g_last, std::memory_order_release);
 }
@@ -51,7 +52,7 @@ void give_number(std::atomic<int>& number, Type type) {
 void* make(std::atomic<int>& number, Type type) {
   if (number.load(std::memory_order_acquire) == 0) give_number(number, type);
   if (!t_values) {
-    t_values = new void* [kMost + 1] {};
+    t_values = new void*[kMost + 1]{};
     pthread_setspecific(key(), t_values);
   }
   return t_values[number.load(std::memory_order_relaxed)] = type.make();

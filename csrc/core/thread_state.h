@@ -30,9 +30,9 @@ struct ThreadState {
   bool destroying_nodes = false;  // see GraphNode::destroy
   void* dead_nodes = nullptr;
   Device default_device{DeviceType::cpu};  // of `with torch.device(...)` and set_default_device
-  int current_npu = 0;         // index of the current accelerator device
-  void* npu_stream = nullptr;  // handle of the current stream on that device, null = default
-  int active_npu = -1;         // the device that the vendor's library has current on this thread; -1: none yet
+  int current_npu = 0;                     // index of the current accelerator device
+  void* npu_stream = nullptr;              // handle of the current stream on that device, null = default
+  int active_npu = -1;  // the device that the vendor's library has current on this thread; -1: none yet
   SmallLists small;
 };
 

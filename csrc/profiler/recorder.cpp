@@ -338,7 +338,7 @@ bool Recorder::begin_task(const TaskInfo& info) {
   event->npu.store(int8_t(info.device), std::memory_order_relaxed);
   buffer->push({event, index, true});
   t_task->task = {info.kind,  info.call,   info.name, info.device,      runtime::StreamHandle(info.stream),
-                 info.bytes, correlation, awaited,   buffer->number(), event->parent};
+                  info.bytes, correlation, awaited,   buffer->number(), event->parent};
   t_task->events = runs_on_stream(info.kind) ? device_.begin(info) : DeviceTimes::Events{};
   event->start_ns = t_task->task.launch_ns = now_ns();
   buffer->publish();

@@ -145,7 +145,7 @@ Tensor det_backward(const Tensor& grad, const Tensor& determinant, const Tensor&
   // A zero in U is moved by the smallest step, so that the adjugate of a matrix of rank n - 1 comes out.
   const int64_t n = rows_of(LU);
   const double step = real_type(A.dtype()) == DType::float64 ? std::numeric_limits<double>::epsilon()
-                                                                     : std::numeric_limits<float>::epsilon();
+                                                             : std::numeric_limits<float>::epsilon();
   const Tensor diagonal = ops::diagonal(LU, 0, -2, -1);
   const Tensor missing = where(ops::eq(diagonal, Scalar(0)), Scalar(step), zeros_like(diagonal));
   const Tensor moved = ops::prod(diagonal + missing, -1);

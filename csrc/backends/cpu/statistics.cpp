@@ -5,8 +5,8 @@
 #include "infer/infer.h"
 #include "kernels/elementwise/elementwise_impl.h"
 #include "kernels/elementwise/functors.h"
-#include "kernels/statistics/moments.h"
 #include "kernels/reduce/reduce_impl.h"
+#include "kernels/statistics/moments.h"
 
 namespace mt::cpu {
 namespace {

@@ -7,8 +7,8 @@
 #include "generated/ops/pointwise.h"
 #include "generated/ops/unary.h"
 #include "generated/ops/view.h"
-#include "infer/infer.h"
 #include "infer/checks.h"
+#include "infer/infer.h"
 
 namespace mt::composites {
 

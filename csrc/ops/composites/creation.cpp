@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "generated/infer/copy.h"
 #include "generated/ops/binary.h"
 #include "generated/ops/copy.h"
 #include "generated/ops/creation.h"
 #include "generated/ops/pointwise.h"
 #include "generated/ops/random.h"
 #include "generated/ops/view.h"
-#include "generated/infer/copy.h"
 #include "infer/infer.h"
 
 namespace mt::composites {
