@@ -138,6 +138,7 @@ void predicate(const View& in, const View& out) {
 template <class Op>
 void binary(const View& a, const View& b, const View& out, DType compute, const Scalar* params) {
   static_assert(Op::parameters <= kMaxParameters);
+  static_assert(operand_of_alpha<Op> < 0 || Op::parameters == 1, "alpha is the only parameter");
   run_binary(detail::kernel_of<Op, 2, false>, false, a, b, out, compute, params);
 }
 template <class Op>
