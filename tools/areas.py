@@ -2,9 +2,9 @@
 
     python tools/areas.py
 
-A row of ops/sort.yaml has its shape rule in csrc/infer/sort.cpp and its cells in csrc/backends/cpu/sort.cpp and
-csrc/backends/npu/sort.cpp. The compiler refuses a function in another area's file; this also finds those that are
-declared by hand somewhere, or not defined at all.
+A row of ops/sort.yaml has its shape rule in csrc/infer/sort.cpp, its cells in csrc/backends/cpu/sort.cpp and
+csrc/backends/npu/sort.cpp, and what is made of other operators in csrc/ops/*/sort.cpp. The compiler refuses a function
+in another area's file; this also finds those that are declared by hand somewhere. One that is nowhere does not link.
 """
 
 import re
@@ -15,17 +15,28 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from codegen.cells import HandWritten  # noqa: E402
+from codegen.cells import HandWritten, Substitute  # noqa: E402
 from codegen.row import DeviceRow, Row  # noqa: E402
 from codegen.table import load_table  # noqa: E402
 
-FOLDERS = {"infer": "csrc/infer", "cpu": "csrc/backends/cpu", "npu": "csrc/backends/npu"}
+FOLDERS = {
+    "infer": "csrc/infer",
+    "cpu": "csrc/backends/cpu",
+    "npu": "csrc/backends/npu",
+    "composites": "csrc/ops/composites",
+    "substitutes": "csrc/ops/substitutes",
+    "any_device": "csrc/ops/any_device",
+}
 _PRIVATE = re.compile(r"^namespace \{$.*?^\}  // namespace$", re.MULTILINE | re.DOTALL)
-_DEFINED = re.compile(r"^void (\w+)\([^;{}]*\) \{", re.MULTILINE)
+# A definition, or a macro that stands for one: MT_NUMBER_LEFT(name, ...)
+_DEFINED = re.compile(r"^(?:[\w:][\w:<>, ]*[\w>] |[A-Z]\w*\()(\w+)(?:\([^;{}]*\) \{|[,)])", re.MULTILINE)
 
 
 def named(row: Row) -> Iterator[tuple[str, str]]:
     """The layers where somebody wrote a function for the row, and its name."""
+    if made := row.helper():
+        layer, declaration = made
+        yield layer, declaration.partition("(")[0].split()[-1]
     if not isinstance(row, DeviceRow):
         return
     for declaration in row.rule_declarations():
@@ -34,6 +45,8 @@ def named(row: Row) -> Iterator[tuple[str, str]]:
         yield "cpu", row.cpu
     if isinstance(row.npu, HandWritten):
         yield "npu", row.npu.function
+    if isinstance(row.npu, Substitute):
+        yield "substitutes", row.npu.function
 
 
 def defined(folder: Path) -> dict[str, set[str]]:
@@ -52,10 +65,9 @@ def misplaced(rows: list[Row], root: Path = ROOT) -> list[str]:
     for row in rows:
         for layer, name in named(row):
             places = functions[layer].get(name, set())
-            if row.area not in places:
-                wanted = f"{FOLDERS[layer]}/{row.area}.cpp"
-                found = f"in {', '.join(sorted(places))}" if places else "nowhere"
-                problems.append(f"{row.source}: {layer}: {name} is {found}, wanted in {wanted}")
+            if places and row.area not in places:
+                wanted, found = f"{FOLDERS[layer]}/{row.area}.cpp", ", ".join(sorted(places))
+                problems.append(f"{row.source}: {layer}: {name} is in {found}, wanted in {wanted}")
     return problems
 
 

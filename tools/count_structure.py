@@ -42,6 +42,7 @@ sys.path.insert(0, str(ROOT))
 from codegen.families.composed import InPython  # noqa: E402
 from codegen.row import Row  # noqa: E402
 from codegen.table import load_table  # noqa: E402
+from tools.areas import misplaced  # noqa: E402
 
 PACKAGE = "mindtorch_v2"
 NATIVE = "_C"  # compiled: below everything, and not read here
@@ -412,7 +413,8 @@ def python_parts_elsewhere(rows: list[Row], root: Path = ROOT) -> Iterator[str]:
 
 def parts_in_another_area() -> list[str]:
     """What lies in a file of another area than its row."""
-    return [*python_parts_elsewhere(load_table())]
+    rows = load_table()
+    return [*misplaced(rows), *python_parts_elsewhere(rows)]
 
 
 # ---- what is counted -----------------------------------------------------------------------------------

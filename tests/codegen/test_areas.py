@@ -16,11 +16,13 @@ def test_rules_and_cells_lie_in_the_file_of_their_area():
 def test_a_function_in_another_areas_file_is_found(tmp_path):
     for folder in FOLDERS.values():
         shutil.copytree(ROOT / folder, tmp_path / folder)
-    rules = tmp_path / "csrc/infer"
+    rules, composites = tmp_path / "csrc/infer", tmp_path / "csrc/ops/composites"
     (rules / "softmax.cpp").rename(rules / "attention.cpp")
-    (rules / "sort.cpp").unlink()
-    problems = misplaced([row for row in load_table() if row.name in ("_softmax", "kthvalue")], tmp_path)
+    (composites / "padding.cpp").rename(composites / "shape.cpp")
+    problems = misplaced(
+        [row for row in load_table() if row.name in ("_softmax", "reflection_pad1d")], tmp_path
+    )
     assert [problem.partition(": ")[2] for problem in problems] == [
+        "reflection_pad1d: composites: reflection_pad1d is in shape, wanted in csrc/ops/composites/padding.cpp",
         "_softmax: infer: softmax is in attention, wanted in csrc/infer/softmax.cpp",
-        "kthvalue: infer: kthvalue is nowhere, wanted in csrc/infer/sort.cpp",
     ]
