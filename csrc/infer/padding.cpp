@@ -1,5 +1,6 @@
 #include "generated/infer/padding.h"
 
+#include "base/edge.h"
 #include "infer/spatial.h"
 
 namespace mt::infer {

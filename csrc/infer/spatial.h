@@ -1,4 +1,4 @@
-// Lines, images and volumes: their last dimensions, windows that slide over them, edges that are continued.
+// Lines, images and volumes: their last dimensions, windows that slide over them.
 #pragma once
 
 #include "infer/infer.h"
@@ -17,8 +17,5 @@ struct SlidingWindow {
 };
 SlidingWindow sliding_window(IntList image, IntList kernel_size, IntList dilation, IntList padding,
                              IntList stride);
-
-// How edges are continued: the numbers of `mode`.
-enum class Edge : int64_t { reflect, replicate, circular };
 
 }  // namespace mt::infer

@@ -1,6 +1,7 @@
 // Padding in terms of its kernels: the checks that depend on how many dimensions are padded.
 #include "generated/ops/composites/padding.h"
 
+#include "base/edge.h"
 #include "generated/ops/padding.h"
 #include "generated/ops/view.h"
 #include "infer/infer.h"
@@ -8,8 +9,6 @@
 
 namespace mt::composites {
 namespace {
-
-using infer::Edge;
 
 // Edges are continued from the whole input first; what negative pads take away is cut off afterwards.
 Tensor extend(const Tensor& self, IntList pad, Edge mode) {
