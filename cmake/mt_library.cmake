@@ -55,3 +55,11 @@ function(mt_include_tree name result)
   file(CREATE_LINK "${PROJECT_BINARY_DIR}/generated" "${tree}/generated" SYMBOLIC)
   set(${result} "${tree}" PARENT_SCOPE)
 endfunction()
+
+# mt_has_loops(target): compiled with -O3 in every release. Whatever includes the templates of csrc/kernels must be: the
+# linker keeps one copy of a function that several files instantiate, and it may be any of them.
+function(mt_has_loops target)
+  if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT MT_SANITIZE)
+    target_compile_options(${target} PRIVATE -O3)
+  endif()
+endfunction()
