@@ -30,7 +30,22 @@ class _Table(Module):
     num_embeddings: int
     embedding_dim: int
     padding_idx: int | None
+    max_norm: float | None
+    norm_type: float
+    scale_grad_by_freq: bool
+    sparse: bool
     weight: Parameter
+
+    def _describe(self, size: tuple[int, int], **options: Any) -> None:
+        self.num_embeddings, self.embedding_dim = size
+        for name, value in options.items():
+            setattr(self, name, value)
+
+    def _described(self, **usual: Any) -> str:
+        """The size, and what is not as usual."""
+        options = ((name, getattr(self, name), value) for name, value in usual.items())
+        unusual = "".join(f", {name}={value!r}" for name, value, default in options if value != default)
+        return f"{self.num_embeddings}, {self.embedding_dim}{unusual}"
 
     def _make_weight(self, given: Tensor | None, frozen: bool, device: Any, dtype: Any) -> None:
         shape = [self.num_embeddings, self.embedding_dim]
@@ -53,9 +68,10 @@ class _Table(Module):
                 self.weight[self.padding_idx].fill_(0)
 
 
-def _check_pretrained(embeddings: Tensor) -> None:
-    if embeddings.dim() != 2:
+def _size_of(table: Tensor) -> tuple[int, int]:
+    if table.dim() != 2:
         raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
+    return table.size(0), table.size(1)
 
 
 class Embedding(_Table):
@@ -76,39 +92,24 @@ class Embedding(_Table):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        self.num_embeddings = num_embeddings
-        self.embedding_dim = embedding_dim
-        self.padding_idx = _padding_row(padding_idx, num_embeddings, "Padding_idx")
-        self.max_norm = max_norm
-        self.norm_type = norm_type
-        self.scale_grad_by_freq = scale_grad_by_freq
+        self._describe(
+            (num_embeddings, embedding_dim),
+            padding_idx=_padding_row(padding_idx, num_embeddings, "Padding_idx"),
+            max_norm=max_norm,
+            norm_type=norm_type,
+            scale_grad_by_freq=scale_grad_by_freq,
+            sparse=sparse,
+        )
         self._make_weight(_weight, _freeze, device, dtype)
-        self.sparse = sparse
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.embedding(
-            input,
-            self.weight,
-            self.padding_idx,
-            self.max_norm,
-            self.norm_type,
-            self.scale_grad_by_freq,
-            self.sparse,
-        )
+        limit = (self.max_norm, self.norm_type)
+        return F.embedding(input, self.weight, self.padding_idx, *limit, self.scale_grad_by_freq, self.sparse)
 
     def extra_repr(self) -> str:
-        text = f"{self.num_embeddings}, {self.embedding_dim}"
-        if self.padding_idx is not None:
-            text += f", padding_idx={self.padding_idx}"
-        if self.max_norm is not None:
-            text += f", max_norm={self.max_norm}"
-        if self.norm_type != 2:
-            text += f", norm_type={self.norm_type}"
-        if self.scale_grad_by_freq is not False:
-            text += f", scale_grad_by_freq={self.scale_grad_by_freq}"
-        if self.sparse is not False:
-            text += ", sparse=True"
-        return text
+        return self._described(
+            padding_idx=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, sparse=False
+        )
 
     @classmethod
     def from_pretrained(
@@ -122,18 +123,14 @@ class Embedding(_Table):
         sparse: bool = False,
     ) -> Self:
         """An embedding whose table is ``embeddings``; frozen, it is not trained."""
-        _check_pretrained(embeddings)
-        return cls(
-            embeddings.size(0),
-            embeddings.size(1),
-            _weight=embeddings,
-            _freeze=freeze,
-            padding_idx=padding_idx,
-            max_norm=max_norm,
-            norm_type=norm_type,
-            scale_grad_by_freq=scale_grad_by_freq,
-            sparse=sparse,
-        )
+        rows, width = _size_of(embeddings)
+        lookup: dict[str, Any] = {
+            "max_norm": max_norm,
+            "norm_type": norm_type,
+            "scale_grad_by_freq": scale_grad_by_freq,
+        }
+        table: dict[str, Any] = {"_weight": embeddings, "_freeze": freeze, "padding_idx": padding_idx}
+        return cls(rows, width, **table, **lookup, sparse=sparse)
 
 
 class EmbeddingBag(_Table):
@@ -155,46 +152,29 @@ class EmbeddingBag(_Table):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        self.num_embeddings = num_embeddings
-        self.embedding_dim = embedding_dim
-        self.max_norm = max_norm
-        self.norm_type = norm_type
-        self.scale_grad_by_freq = scale_grad_by_freq
-        self.padding_idx = _padding_row(padding_idx, num_embeddings, "padding_idx")
+        self._describe(
+            (num_embeddings, embedding_dim),
+            padding_idx=_padding_row(padding_idx, num_embeddings, "padding_idx"),
+            max_norm=max_norm,
+            norm_type=norm_type,
+            scale_grad_by_freq=scale_grad_by_freq,
+            sparse=sparse,
+        )
+        self.mode, self.include_last_offset = mode, include_last_offset
         self._make_weight(_weight, False, device, dtype)
-        self.mode = mode
-        self.sparse = sparse
-        self.include_last_offset = include_last_offset
 
     def forward(
         self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None
     ) -> Tensor:
-        return F.embedding_bag(
-            input,
-            self.weight,
-            offsets,
-            self.max_norm,
-            self.norm_type,
-            self.scale_grad_by_freq,
-            self.mode,
-            self.sparse,
-            per_sample_weights,
-            self.include_last_offset,
-            self.padding_idx,
-        )
+        lookup = (self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse)
+        bags = (per_sample_weights, self.include_last_offset, self.padding_idx)
+        return F.embedding_bag(input, self.weight, offsets, *lookup, *bags)
 
     def extra_repr(self) -> str:
-        text = f"{self.num_embeddings}, {self.embedding_dim}"
-        if self.max_norm is not None:
-            text += f", max_norm={self.max_norm}"
-        if self.norm_type != 2:
-            text += f", norm_type={self.norm_type}"
-        if self.scale_grad_by_freq is not False:
-            text += f", scale_grad_by_freq={self.scale_grad_by_freq}"
-        text += f", mode={self.mode!r}"
-        if self.padding_idx is not None:
-            text += f", padding_idx={self.padding_idx}"
-        return text
+        # `mode` is never None, so it is always shown.
+        return self._described(
+            max_norm=None, norm_type=2, scale_grad_by_freq=False, mode=None, padding_idx=None
+        )
 
     @classmethod
     def from_pretrained(
@@ -210,18 +190,14 @@ class EmbeddingBag(_Table):
         padding_idx: int | None = None,
     ) -> Self:
         """A bag whose table is ``embeddings``; frozen, it is not trained."""
-        _check_pretrained(embeddings)
-        bag = cls(
-            embeddings.size(0),
-            embeddings.size(1),
-            _weight=embeddings,
-            max_norm=max_norm,
-            norm_type=norm_type,
-            scale_grad_by_freq=scale_grad_by_freq,
-            mode=mode,
-            sparse=sparse,
-            include_last_offset=include_last_offset,
-            padding_idx=padding_idx,
-        )
-        bag.weight.requires_grad = not freeze
-        return bag
+        rows, width = _size_of(embeddings)
+        lookup: dict[str, Any] = {
+            "max_norm": max_norm,
+            "norm_type": norm_type,
+            "scale_grad_by_freq": scale_grad_by_freq,
+        }
+        table: dict[str, Any] = {"_weight": embeddings, "padding_idx": padding_idx}
+        bags: dict[str, Any] = {"mode": mode, "sparse": sparse, "include_last_offset": include_last_offset}
+        made = cls(rows, width, **table, **lookup, **bags)
+        made.weight.requires_grad = not freeze
+        return made
