@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from . import autocast, autograd, backends, bindings, dispatch, docs, infer, substitutes
+from .devices import DEVICES
 from .families import TEMPLATED
 from .homes import homes
 from .reader import TableError
@@ -46,19 +47,13 @@ def outputs(rows: list[Row]) -> dict[str, str]:
             f"autograd/{area}.h": autograd.nodes_header(own),
             f"autograd/{area}.cpp": autograd.nodes_source(own, area, declared_in),
         }
-        if backends.has_cells(own, "cpu"):
-            files |= {
-                f"cpu/{area}.h": backends.cpu_header(own, area),
-                f"cpu/{area}.cpp": backends.cpu_source(own, area),
-            }
-        if backends.has_cells(own, "npu"):
-            files |= {
-                f"npu/{area}.h": backends.npu_header(own, area),
-                f"npu/{area}.cpp": backends.npu_source(own, area),
-            }
-    for device in ("cpu", "npu"):
-        files[f"{device}/register.h"] = backends.register_header(device)
-        files[f"{device}/register.cpp"] = backends.register_source(rows, device)
+        for device in DEVICES:
+            if backends.has_cells(own, device):
+                files[f"{device.name}/{area}.h"] = backends.header(own, area, device)
+                files[f"{device.name}/{area}.cpp"] = backends.source(own, area, device)
+    for device in DEVICES:
+        files[f"{device.name}/register.h"] = backends.register_header(device)
+        files[f"{device.name}/register.cpp"] = backends.register_source(rows, device)
     for family in TEMPLATED:
         files[f"kernels/{family.family}.cpp"] = backends.kernel_instantiations(rows, family)
     return {name: text for name, text in files.items() if text}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 
+from . import devices
 from .reader import ROOT, TableError, Text, read
 from .row import Row
 
 POLICIES = ("lower", "widest", "float32", "float32_result", "alone", "refused")
-DEVICES = ("cpu", "npu")
+DEVICES = tuple(device.autocast for device in devices.DEVICES)
 
 
 @functools.cache

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import functools
-import json
 import re
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
-from .reader import ROOT, Entry, Text
+from .reader import Entry, Text
 from .schema import Schema
+
+if TYPE_CHECKING:
+    from .row import DeviceRow
 
 _CALL = re.compile(r"(\w+)\((.*)\)")
 # What a formula may ask of a tensor without keeping it.
@@ -17,7 +20,7 @@ ATTRIBUTE = re.compile(r"\b(\w+)\.(sizes|dtype|meta|geometry|turned)\(\)")
 
 @dataclass(frozen=True)
 class VendorCall:
-    """`aclnnAdd(self, other, alpha, out)`: the function and what goes into each of its parameters."""
+    """`function(self, other, out)` of a vendor's library: the function and what goes into each of its parameters."""
 
     function: str
     arguments: tuple[str, ...]
@@ -25,7 +28,7 @@ class VendorCall:
 
 @dataclass(frozen=True)
 class HandWritten:
-    """`{kernel: name}`: a function of csrc/backends/npu."""
+    """`{kernel: name}`: a function of the device's folder in csrc/backends."""
 
     function: str
 
@@ -48,30 +51,44 @@ class Formula:
     text: str
 
 
-@functools.cache
-def vendor_operators() -> dict[str, list[str]]:
-    """ACLNN operators and their parameters ("const aclTensor* self"), without the two that all of them have."""
-    operators: dict[str, list[str]] = json.loads((ROOT / "abi/operators.json").read_text())["two_phase"]
-    return operators
+class Library(ABC):
+    """A vendor's library of operators, whose functions cells call."""
+
+    name: ClassVar[str]
+    example: ClassVar[str]  # of a call
+    listed_in: ClassVar[str]  # the file that has its functions
+    header: ClassVar[str]  # that cells which call it include
+
+    @abstractmethod
+    def parameters(self, function: str) -> list[str] | None:
+        """What a function takes; None if there is no such function."""
+
+    @abstractmethod
+    def dims(self, name: str, rank: str) -> str:
+        """A list of dimensions as the library takes it."""
+
+    @abstractmethod
+    def body(self, row: DeviceRow, call: VendorCall) -> list[str]:
+        """The statements of a kernel."""
 
 
-def read_cell(entry: Entry, key: str, schema: Schema) -> Cell | None:
-    """`npu:` and `scalar:`."""
+def read_cell(entry: Entry, key: str, schema: Schema, library: Library) -> Cell | None:
+    """A device's key, or `scalar:`."""
     if entry.is_mapping(key):
         inner = entry.entry(key)
         for word, kind in (("kernel", HandWritten), ("substitute", Substitute)):
             name = inner.text(word)
             if name and len(list(inner)) == 1:
                 return kind(str(name))
-        entry.fail(f"{key}: wanted an ACLNN call, {{kernel: name}} or {{substitute: name}}", key)
+        entry.fail(f"{key}: wanted an {library.name} call, {{kernel: name}} or {{substitute: name}}", key)
     text = entry.text(key)
-    return None if text is None else _vendor_call(entry, text, schema)
+    return None if text is None else _vendor_call(entry, text, schema, library)
 
 
-def _vendor_call(entry: Entry, text: Text, schema: Schema) -> VendorCall:
+def _vendor_call(entry: Entry, text: Text, schema: Schema, library: Library) -> VendorCall:
     match = _CALL.fullmatch(text)
     if not match:
-        entry.fail(f"{text!r}: wanted a call such as aclnnAdd(self, other, alpha, out)", text)
+        entry.fail(f"{text!r}: wanted a call such as {library.example}", text)
     function, arguments = match[1], tuple(a.strip() for a in match[2].split(",") if a.strip())
     known = [*schema.names, *(r.name for r in schema.returns)]
     for argument in arguments:
@@ -81,9 +98,9 @@ def _vendor_call(entry: Entry, text: Text, schema: Schema) -> VendorCall:
                 f"known: {', '.join(known)}",
                 text,
             )
-    parameters = vendor_operators().get(function)
+    parameters = library.parameters(function)
     if parameters is None:
-        entry.fail(f"abi/operators.json has no operator {function}", text)
+        entry.fail(f"{library.listed_in} has no operator {function}", text)
     if len(parameters) != len(arguments):
         entry.fail(
             f"{function} takes {len(parameters)} arguments ({', '.join(parameters)}), "

@@ -6,6 +6,7 @@ import keyword
 import re
 
 from .bindings import callable_names, has_inplace_method, named_results, python_arguments, python_name
+from .devices import ACCELERATORS, COLUMNS
 from .reader import ROOT
 from .row import Row
 from .schema import Argument
@@ -99,6 +100,20 @@ def _definitions(rows: list[Row], variant: str, method: bool) -> list[str]:
     return lines
 
 
+def _for_accelerators(text: str) -> str:
+    """The stub with the modules of accelerators among its imports, and what is called after one for each."""
+    modules = [name for device in ACCELERATORS for name in device.native_modules]
+    own = {f"from . import {name} as {name}\n" for name in modules}
+    there = re.findall(r"^from \. import .*\n", text, re.MULTILINE)
+    text = text.replace("".join(there), "".join(sorted({*there, *own})))
+    definition = r"(?:    @property\n)?    def (?:is_)?ACCELERATOR\((?:.*\n)*?.*\.\.\.\n"
+    return re.sub(
+        definition,
+        lambda found: "".join(found[0].replace("ACCELERATOR", device.name) for device in ACCELERATORS),
+        text,
+    )
+
+
 def native_stub(rows: list[Row]) -> str:
     """The stub of the native module: what is written by hand, with the operators among Tensor's methods."""
     text = _NATIVE_STUB.read_text()
@@ -106,7 +121,7 @@ def native_stub(rows: list[Row]) -> str:
         if text.count(place) != 1:
             raise ValueError(f"{_NATIVE_STUB}: wanted the line {place.strip()!r} exactly once")
     operators = [*_definitions(rows, "method", True), *_definitions(rows, "inplace", True)]
-    _, imports = text.split("\n#\n", 1)
+    _, imports = _for_accelerators(text).split("\n#\n", 1)
     lines = ["    # The operators of the table.", *(f"    {line}" for line in operators), ""]
     body = imports.replace(_PLACE_OF_OPERATORS, "\n".join(lines))
     body = body.replace(_PLACE_OF_RESULTS, "\n".join([*_named_tuples(rows), ""]))
@@ -132,11 +147,11 @@ def support_matrix(rows: list[Row]) -> str:
         "NotImplementedError.",
         "An operator made of others runs where its parts do.",
         "",
-        "| operator | variants | cpu | npu | meta | gradient |",
-        "|---|---|---|---|---|---|",
+        f"| operator | variants | {' | '.join(COLUMNS)} | gradient |",
+        "|" + "---|" * (len(COLUMNS) + 3),
     ]
     for row in rows:
         gradient = "its parts" if row.made_of_others else ", ".join(row.grad) or "—"
-        devices = " | ".join(row.support(device) for device in ("cpu", "npu", "meta"))
+        devices = " | ".join(row.support(device) for device in COLUMNS)
         lines.append(f"| `{row.name}` | {', '.join(row.variants)} | {devices} | {gradient} |")
     return "\n".join([*lines, ""])

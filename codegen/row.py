@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
-from .cells import Cell, Formula, Substitute, read_cell
+from .cells import Cell, Formula, Library, Substitute, read_cell
+from .devices import ACCELERATORS, CELLS, HOST
 from .reader import Entry, Location
 from .schema import Argument, Schema
 
@@ -142,12 +144,22 @@ class Row(ABC):
         return None
 
 
+def read_cells(entry: Entry, schema: Schema, key: str | None = None) -> dict[str, Cell]:
+    """The cells of accelerators, under their names or under one key for all."""
+    found = {}
+    for device in ACCELERATORS:
+        cell = device.library and read_cell(entry, key or device.name, schema, device.library)
+        if cell:
+            found[device.name] = cell
+    return found
+
+
 @dataclass(frozen=True, kw_only=True)
 class DeviceRow(Row):
     """Devices have kernels of their own for it."""
 
     cpu: str | None = None  # functor of the family, or a function of backends/cpu
-    npu: Cell | None = None
+    cells: Mapping[str, Cell] = field(default_factory=dict, hash=False)  # of accelerators, by name
     any_device: str | None = None  # one function instead, for operators that dispatch on two devices
     infer: str | None = (
         None  # a function of csrc/infer: the shape rule of results, or a check of what is written
@@ -155,10 +167,17 @@ class DeviceRow(Row):
 
     @classmethod
     def part(cls, entry: Entry, schema: Schema) -> dict[str, Any]:
-        npu = read_cell(entry, "npu", schema)
-        if "any_device" in entry and npu:
-            entry.fail("any_device serves every device: npu says nothing beside it", "npu")
-        return {key: entry.text(key) for key in ("cpu", "any_device", "infer")} | {"npu": npu}
+        cells = read_cells(entry, schema)
+        if "any_device" in entry and cells:
+            first = next(iter(cells))
+            entry.fail(f"any_device serves every device: {first} says nothing beside it", first)
+        return {key: entry.text(key) for key in ("cpu", "any_device", "infer")} | {"cells": cells}
+
+    def __getattr__(self, name: str) -> Cell | None:
+        """The cell of an accelerator, by its name."""
+        if name in CELLS:
+            return self.cells.get(name)
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
     @property
     def has_table(self) -> bool:
@@ -187,7 +206,7 @@ class DeviceRow(Row):
     def cpu_body(self) -> str:
         return f"  cpu::{self.cpu}({self.kernel_arguments});"
 
-    def vendor_value(self, text: str) -> str:
+    def vendor_value(self, text: str, library: Library) -> str:
         """What the table gives to a vendor's function, in C++."""
         return text.replace(".dtype", ".dtype()")
 
@@ -209,11 +228,12 @@ class DeviceRow(Row):
     def support(self, device: str) -> str:
         if self.any_device or device == "meta":
             return "yes"
-        if device == "cpu":
+        if device == HOST.name:
             return f"`{self.cpu}`" if self.cpu else "—"
-        if isinstance(self.npu, Substitute):
+        cell = self.cells.get(device)
+        if isinstance(cell, Substitute):
             return "its parts"
-        return f"`{self.npu.function}`" if self.npu else "—"
+        return f"`{cell.function}`" if cell else "—"
 
 
 def areas(rows: list[Row]) -> list[str]:

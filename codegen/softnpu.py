@@ -307,17 +307,20 @@ def family_body(function: str, row: Templated, params: list[tuple[str, str]]) ->
     """The call of the family's template for one ACLNN operator."""
     if "aclTensor" not in params[-1][0]:
         raise ValueError(f"{row.source}: the last parameter of {function} is not the result")
-    return row.plan(function, params)
+    from codegen.softnpu_plans import plan
+
+    return plan(row, function, params)
 
 
 def family_rows() -> dict[str, Templated]:
     """ACLNN operator -> the row that defines it."""
     from codegen.families import Templated
+    from codegen.softnpu_plans import defined_call
     from codegen.table import load_table
 
     chosen: dict[str, Templated] = {}
     for row in load_table():
-        call = row.defined_call if isinstance(row, Templated) else None
+        call = defined_call(row) if isinstance(row, Templated) else None
         if call is None or not isinstance(row, Templated):
             continue
         before = chosen.setdefault(call.function, row)

@@ -1,6 +1,7 @@
 # The part of the native module that the operator table does not describe. codegen/docs.py puts the operators
 # of the table in place of the line `operators: ...`, the types of their named results in place of
-# `results: NamedTuple`, and writes the whole as mindtorch_v2/_C/__init__.pyi.
+# `results: NamedTuple`, repeats what has ACCELERATOR in its name for each of them, imports their modules, and writes
+# the whole as mindtorch_v2/_C/__init__.pyi.
 #
 # The module's dtypes and Tensor's methods take the names of Python's types, so those go by other names here.
 from builtins import bool as _bool
@@ -16,13 +17,11 @@ from .._storage_typed import TypedStorage
 from .._tensor.methods import _NodeHookHandle
 from .._types.formats import layout as _layout
 from .._types.size import Size
-from . import _acl as _acl
 from . import _allocator as _allocator
 from . import _fft as _fft
 from . import _functions as _functions
 from . import _linalg as _linalg
 from . import _nn as _nn
-from . import _npu as _npu
 from . import _profiler as _profiler
 from . import _special as _special
 
@@ -290,7 +289,7 @@ class Tensor:
     @property
     def is_cpu(self) -> _bool: ...
     @property
-    def is_npu(self) -> _bool: ...
+    def is_ACCELERATOR(self) -> _bool: ...
     @property
     def is_meta(self) -> _bool: ...
     @property
@@ -508,7 +507,7 @@ class Tensor:
         memory_format: _int | None = None,
     ) -> Tensor: ...
     def cpu(self, memory_format: _int | None = None) -> Tensor: ...
-    def npu(
+    def ACCELERATOR(
         self,
         device: DeviceLike | None = None,
         non_blocking: _bool = False,

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from .cells import Substitute
+from .devices import ACCELERATORS
 from .dispatch import BANNER, with_tables
 from .row import DeviceRow, Row, areas
 
 
 def _own(rows: list[Row]) -> list[tuple[DeviceRow, str]]:
-    """The rows whose cell is made of other operators, with the function that makes it."""
-    return [(r, r.npu.function) for r in with_tables(rows) if isinstance(r.npu, Substitute)]
+    """The rows with a cell that is made of other operators, with the function that makes it."""
+    return [
+        (r, function)
+        for r in with_tables(rows)
+        for function in dict.fromkeys(c.function for c in r.cells.values() if isinstance(c, Substitute))
+    ]
+
+
+def _cells(row: DeviceRow, function: str) -> list[str]:
+    """The cells of the row that the function makes, in C++."""
+    return [d.cell for d in ACCELERATORS if row.cells.get(d.name) == Substitute(function)]
 
 
 def header(rows: list[Row], area: str) -> str:
@@ -65,7 +75,7 @@ def source(rows: list[Row], area: str) -> str:
         *functions,
         "}  // namespace\n",
         f"void register_{area}() {{",
-        *[f"  table::{r.id}.cell[int(DeviceType::npu)] = run_{r.id};" for r, _ in own],
+        *[f"  table::{r.id}.{cell} = run_{r.id};" for r, function in own for cell in _cells(r, function)],
         "}\n",
         "}  // namespace mt::substitutes",
         "",

@@ -1,19 +1,21 @@
 """The families of operators, a class each. A row is an object of its family's class.
 
 The class says which keys a row must or may have, its variants and dtype where it names none, its shape rule, and all
-that is written for it: C++ functions, kernels, the software NPU's plan, the binding, its line of the support matrix.
+that is written for it: C++ functions, kernels, the binding, its line of the support matrix.
 """
 
 from __future__ import annotations
 
 from ..row import Row
 from .composed import Composite, ForEach, InPython
-from .elementwise import Binary, Compare, Predicate, Templated, Unary
+from .elementwise import Binary, Compare, Elementwise, Predicate, Templated, Unary
 from .kernels import InPlace, Kernel, Lists
 from .reduce import Reduce
 from .view import View
 
-__all__ = ["FAMILIES", "TEMPLATED", "OWN_KEY", "Templated"]
+__all__ = [
+    "FAMILIES", "OWN_KEY", "TEMPLATED", "Binary", "Compare", "Elementwise", "Predicate", "Reduce", "Templated",
+]  # fmt: skip
 
 TEMPLATED: tuple[type[Templated], ...] = (Unary, Predicate, Binary, Compare, Reduce)
 # A row of one of these says so by the key that names its function.

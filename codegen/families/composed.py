@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import autocast, autograd, bindings, dispatch, schema_types
+from ..devices import CELLS
 from ..reader import Entry
 from ..row import DeviceRow, Row
 from ..schema import Schema
@@ -137,7 +138,7 @@ class ForEach(DeviceRow):
 
     family = "foreach"
     required = ("each",)
-    optional = ("npu",)
+    optional = CELLS
     default_variants = ("function", "inplace")
     made_of_others = True
     inplace_is_method = False
@@ -160,7 +161,7 @@ class ForEach(DeviceRow):
 
     @property
     def has_table(self) -> bool:
-        return self.npu is not None
+        return bool(self.cells)
 
     @property
     def _lists(self) -> list[str]:
@@ -176,7 +177,7 @@ class ForEach(DeviceRow):
         return function, f"{function}_"
 
     def support(self, device: str) -> str:
-        return super().support(device) if device == "npu" and self.npu else "its parts"
+        return super().support(device) if device in self.cells else "its parts"
 
     def declarations(self) -> list[str]:
         parameters = self.schema.parameters(defaults=True)
@@ -198,7 +199,7 @@ class ForEach(DeviceRow):
         ]
 
     def _one_call(self, outs: str, returned: str) -> list[str]:
-        if self.npu is None:
+        if not self.cells:
             return []
         listed = ", ".join(self._lists)
         lines = [

@@ -1,14 +1,14 @@
-"""Elementwise families: one functor, and shape, dtype, CPU, software NPU and meta follow."""
+"""Elementwise families: one functor, and shape, dtype, the CPU and meta follow."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from .. import schema_types
-from ..cells import VendorCall, read_cell
+from ..devices import CELLS
 from ..reader import Entry
+from ..row import read_cells
 from ..schema import Argument, Schema
 from .fresh import Fresh
 
@@ -17,16 +17,11 @@ _RULES = {
     "floating": "floating", "scalar": "with_scalar", "numeric": "numeric",
     "real": "to_real", "real_float": "to_real_float",
 }  # fmt: skip
-Parameter = tuple[str, str]  # of an ACLNN function: its C type and name
-
-
-def plan_argument(parameter: Parameter) -> str:
-    return f'Argument{{{parameter[1]}, "{parameter[1]}"}}'
 
 
 @dataclass(frozen=True, kw_only=True)
 class Templated(Fresh):
-    """A loop of csrc/kernels, instantiated with the row's functor; the software NPU runs it too."""
+    """A loop of csrc/kernels, instantiated with the row's functor."""
 
     required = ("cpu",)
     dtypes: ClassVar[tuple[str, ...]] = ()  # the first is the default
@@ -53,20 +48,6 @@ class Templated(Fresh):
     def functor(self) -> str:
         return f"{self.family}<kernels::{self.cpu}>"
 
-    @abstractmethod
-    def plan(self, function: str, parameters: list[Parameter]) -> str:
-        """The software NPU's call for an ACLNN function; roles come from the parameters' types."""
-
-    @property
-    def defined_call(self) -> VendorCall | None:
-        """Its ACLNN call, if the functor is what that function computes. A mode chooses between functors, which is
-        written by hand; and isnan(x) is aclnnNeTensor(x, x): it uses a function, it does not define it."""
-        if not isinstance(self.npu, VendorCall):
-            return None
-        given = self.npu.arguments
-        plain = len({*given}) == len(given) and not any(text.lstrip("-").isdigit() for text in given)
-        return self.npu if plain else None
-
 
 @dataclass(frozen=True, kw_only=True)
 class Elementwise(Templated):
@@ -85,21 +66,11 @@ class Elementwise(Templated):
             return f"  const Scalar params[] = {{{', '.join(numbers)}}};\n", "params"
         return "", f"&{numbers[0]}" if numbers else "nullptr"
 
-    def plan(self, function: str, parameters: list[Parameter]) -> str:
-        operands = ", ".join(plan_argument(p) for p in parameters[: self.operands])
-        out = plan_argument(parameters[-1])
-        for kind, name in parameters[self.operands : -1]:
-            if "aclScalar" not in kind:
-                raise ValueError(f"{self.source}: parameter {name} of {function} is {kind}, wanted a scalar")
-        numbers = [f'plan.scalar({name}, "{name}")' for _, name in parameters[self.operands : -1]]
-        array = f"std::array<Scalar, {len(numbers)}>{{{', '.join(numbers)}}}"
-        return f"family::{self.family}<mt::kernels::{self.cpu}>(plan, {operands}, {array}, {out});"
-
 
 @dataclass(frozen=True, kw_only=True)
 class Unary(Elementwise):
     family = "unary"
-    optional: ClassVar[tuple[str, ...]] = ("npu", "dtype", "check", "grad", "differentiable")
+    optional: ClassVar[tuple[str, ...]] = (*CELLS, "dtype", "check", "grad", "differentiable")
     dtypes: ClassVar[tuple[str, ...]] = ("same", "float", "scalar", "numeric", "real", "real_float")
     loop_parameters = "(const View&, const View&, const Scalar*)"
     operands = 1
@@ -124,7 +95,7 @@ class Unary(Elementwise):
 @dataclass(frozen=True, kw_only=True)
 class Predicate(Unary):
     family = "predicate"
-    optional = ("npu", "check")
+    optional = (*CELLS, "check")
     dtypes = ("bool",)
     loop_parameters = "(const View&, const View&)"
 
@@ -132,10 +103,6 @@ class Predicate(Unary):
 
     def cpu_body(self) -> str:
         return f"  kernels::{self.functor}(view(self), view(out));"
-
-    def plan(self, function: str, parameters: list[Parameter]) -> str:
-        arguments = f"{plan_argument(parameters[0])}, {plan_argument(parameters[-1])}"
-        return f"family::predicate<mt::kernels::{self.cpu}>(plan, {arguments});"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,7 +137,7 @@ class Binary(Elementwise):
         return replace(
             self,
             schema=replace(self.schema, overload=str(overload), arguments=(first, number, *rest)),
-            npu=read_cell(entry, "scalar", self.schema),
+            cells=read_cells(entry, self.schema, "scalar"),
             formulas=tuple(f for f in self.formulas if f.names == (first.name,)),
             scalar_variant=True,
         )
@@ -211,17 +178,11 @@ class Binary(Elementwise):
             )
         return f"  kernels::{self.functor}(view({first}), view({second}), view(out), {compute}{numbers});"
 
-    @property
-    def defined_call(self) -> VendorCall | None:
-        call = super().defined_call
-        flags = {a.name for a in self.schema.arguments if a.type is schema_types.BOOL}
-        return None if call is None or flags & {*call.arguments} else call
-
 
 @dataclass(frozen=True, kw_only=True)
 class Compare(Binary):
     family = "compare"
-    optional = ("npu", "check", "scalar", "scalar_overload")
+    optional = (*CELLS, "check", "scalar", "scalar_overload")
     dtypes = ("bool",)
     loop_parameters = "(const View&, const View&, const View&, DType)"
 
@@ -229,7 +190,3 @@ class Compare(Binary):
 
     def cpu_body(self) -> str:
         return self._loop("")
-
-    def plan(self, function: str, parameters: list[Parameter]) -> str:
-        sides = ", ".join(plan_argument(p) for p in (*parameters[:2], parameters[-1]))
-        return f"family::compare<mt::kernels::{self.cpu}>(plan, {sides});"

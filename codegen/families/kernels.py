@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .. import autograd, bindings, dispatch
+from ..devices import CELLS
 from ..reader import Entry
 from ..row import DeviceRow
 from ..schema import Argument, Schema
@@ -16,7 +17,7 @@ class Kernel(Fresh):
     family = "kernel"
     required = ("infer",)
     one_of = ("cpu", "any_device")
-    optional = ("npu", "check", "reads_ahead", "grad")
+    optional = (*CELLS, "check", "reads_ahead", "grad")
 
     def shape_rule(self, outputs: str) -> str:
         return f"{self.infer}({', '.join([*self.values, outputs])})"
@@ -32,7 +33,7 @@ class InPlace(DeviceRow):
 
     family = "inplace"
     one_of = ("cpu", "any_device")
-    optional = ("npu", "infer", "grad")
+    optional = (*CELLS, "infer", "grad")
 
     @classmethod
     def check(cls, entry: Entry, schema: Schema) -> None:
@@ -83,7 +84,7 @@ class Lists(DeviceRow):
     default_variants = ("function",)
     required = ("infer",)
     one_of = ("cpu", "any_device")
-    optional = ("npu",)
+    optional = CELLS
 
     @classmethod
     def check(cls, entry: Entry, schema: Schema) -> None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..cells import Library
+from ..devices import CELLS
 from ..reader import Entry
 from ..schema import Schema
-from .elementwise import Parameter, Templated, plan_argument
+from .elementwise import Templated
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reduce(Templated):
     family = "reduce"
-    optional = ("npu", "dtype", "check", "grad")
+    optional = (*CELLS, "dtype", "check", "grad")
     default_variants = ("function", "method", "out")
     dtypes = ("same", "sum", "floating", "bool")
     loop = "reduce/reduce_impl.h"
@@ -36,16 +38,5 @@ class Reduce(Templated):
     def cpu_body(self) -> str:
         return f"  reduce_over(kernels::{self.functor}, self, dim, out);"
 
-    def vendor_value(self, text: str) -> str:
-        return "aclnn::dims(dim, self.dim())" if text == "dim" else super().vendor_value(text)
-
-    def plan(self, function: str, parameters: list[Parameter]) -> str:
-        def named(kind: str) -> str:
-            for spelled, name in reversed(parameters[1:-1]):
-                if kind in spelled:
-                    return name
-            raise ValueError(f"{self.source}: {function} has no {kind} to reduce by")
-
-        how = f"{named('aclIntArray')}, {named('bool')}"
-        ends = plan_argument(parameters[0]), plan_argument(parameters[-1])
-        return f"family::reduce<mt::kernels::{self.cpu}>(plan, {ends[0]}, {how}, {ends[1]});"
+    def vendor_value(self, text: str, library: Library) -> str:
+        return library.dims("dim", "self.dim()") if text == "dim" else super().vendor_value(text, library)
