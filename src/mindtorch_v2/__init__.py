@@ -1,4 +1,4 @@
-"""MindTorch v2: PyTorch's API with a core of its own, whose first accelerator is the Ascend NPU.
+"""MindTorch v2: PyTorch's API with a core of its own, and accelerators that register themselves.
 
 import mindtorch_v2 as torch
 """
@@ -224,7 +224,8 @@ from .amp._state import (
 )
 from .amp import GradScaler as GradScaler, autocast as autocast
 from .utils.dlpack import from_dlpack as from_dlpack, to_dlpack as to_dlpack
-from ._devices import registry as _device_modules
+from ._devices import registry as _devices_registry
+from ._devices.private_use import _register_device_module as _register_device_module
 from ._devices.registry import get_device_module as get_device_module
 from ._devices.streams import Event as Event, Stream as Stream
 from . import (
@@ -232,7 +233,6 @@ from . import (
     fft as fft,
     masked as masked,
     nn as nn,
-    npu as npu,
     ops as ops,
     optim as optim,
     profiler as profiler,
@@ -240,6 +240,9 @@ from . import (
     signal as signal,
     special as special,
 )
+
+for _device_type in _devices_registry.built_in():
+    _import_module(f"{__name__}.{_device_type}")
 
 for _kind in (
     dtype,
@@ -285,7 +288,6 @@ if TYPE_CHECKING:
         serialization as serialization,
         storage as storage,
         testing as testing,
-        torch_npu as torch_npu,
         torch_version as torch_version,
         types as types,
         xpu as xpu,
@@ -338,7 +340,6 @@ _LAZY_MODULES = {
     "serialization",
     "storage",
     "testing",
-    "torch_npu",
     "torch_version",
     "types",
     "xpu",
@@ -388,11 +389,11 @@ overrides.namespaces.update(
         "torch.special": special,
     }
 )
-npu.profiler = profiler  # as torch_npu has it
+for _found in _devices_registry.accelerators.values():
+    _LAZY_MODULES.update(_found.packages)
+    _found.complete(_sys.modules[__name__])
 _before_sharing.append(lambda: _import_module(f"{__name__}.multiprocessing"))
-_device_modules.register_modules(
-    ("cpu", "cuda", "npu", "xpu"), lambda kind: _import_module(f"{__name__}.{kind}")
-)
+_devices_registry.register_modules(("cpu", "cuda", "xpu"), lambda kind: _import_module(f"{__name__}.{kind}"))
 
 newaxis = None
 Storage = FloatStorage

@@ -87,8 +87,8 @@ for _name, _method in {
 def manual_seed(seed: int) -> Generator:
     """Seeds the generators of all devices."""
     seed = int(seed)
-    for module in registry.accelerators().values():
-        module.manual_seed_all(seed)
+    for found in registry.accelerators.values():
+        found.seed_all(seed)
     return default_generator.manual_seed(seed)
 
 
@@ -119,12 +119,13 @@ def fork_rng(
     devices: Iterable[int] | None = None, enabled: bool = True, device_type: str | None = None
 ) -> Iterator[None]:
     """Random numbers drawn inside leave no trace outside."""
-    if device_type not in (None, registry.accelerator_type(), "cpu"):
+    accelerator = registry.accelerator() if device_type is None else registry.accelerators.get(device_type)
+    if accelerator is None and device_type != "cpu":
         raise RuntimeError(f"torch has no module of `{device_type}`: its generators cannot be forked")
     if not enabled:
         yield
         return
-    module = registry.accelerator()
+    module = (accelerator or registry.accelerator()).module
     if devices is not None:
         indices = list(devices)
     else:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, Self
 
 from . import _C
+from ._devices import methods, registry
 
 # Objects by the address of their native storage, which each keeps alive.
 _live: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
@@ -161,10 +162,6 @@ class UntypedStorage(StorageConversions):
     def is_cuda(self) -> bool:
         return bool(self.device.type == "cuda")
 
-    @property
-    def is_npu(self) -> bool:
-        return bool(self.device.type == "npu")
-
     def get_device(self) -> int:
         return -1 if self.device.index is None else int(self.device.index)
 
@@ -291,21 +288,13 @@ class UntypedStorage(StorageConversions):
         return memo[key]  # type: ignore[no-any-return]
 
     def to(self, *, device: Any, non_blocking: bool = False) -> UntypedStorage:
-        device = _device(device)
-        if device.type == "npu" and device.index is None:
-            device = _C.device("npu", _C._npu.current_device())
+        device = registry.with_index(_device(device))
         if device.type == self.device.type and device.index in (None, self.device.index):
             return self
         return UntypedStorage(self.nbytes(), device=device).copy_(self, non_blocking)
 
     def cpu(self) -> UntypedStorage:
         return self.to(device="cpu")
-
-    def npu(self, device: Any = None, non_blocking: bool = False) -> UntypedStorage:
-        target = _device("npu" if device is None else device)
-        if target.type != "npu":
-            raise RuntimeError("Invalid device, must be npu device")
-        return self.to(device=target, non_blocking=non_blocking)
 
     def pin_memory(self, device: Any = None) -> UntypedStorage:
         """A copy in host memory that the device can read asynchronously; itself when it is there already."""
@@ -388,6 +377,18 @@ def _shared_by_name() -> bool:
     for prepare in before_sharing:
         prepare()
     return _sharing_strategy == "file_system"
+
+
+def _called_after(kind: str) -> dict[str, Any]:
+    """``storage.is_<kind>`` and ``storage.<kind>()``."""
+
+    def moved(self: UntypedStorage, device: Any = None, non_blocking: bool = False) -> UntypedStorage:
+        return self.to(device=methods.target_of(kind, device), non_blocking=non_blocking)
+
+    return {kind: moved, f"is_{kind}": property(lambda self: self.device.type == kind)}
+
+
+methods.made_for_each_type("storage", UntypedStorage, _called_after)
 
 
 def describe(storage: Any, title: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from . import _C
 from ._creation import tensor
+from ._devices import methods
 from ._storage import StorageConversions, UntypedStorage, describe, wrap_index
 from ._types.dtypes import LEGACY_NAMES, dtype_of
 
@@ -103,10 +104,6 @@ class TypedStorage(StorageConversions):
     @property
     def is_cuda(self) -> bool:
         return self._untyped_storage.is_cuda
-
-    @property
-    def is_npu(self) -> bool:
-        return self._untyped_storage.is_npu
 
     def get_device(self) -> int:
         return self._untyped_storage.get_device()
@@ -219,9 +216,6 @@ class TypedStorage(StorageConversions):
     def cpu(self) -> TypedStorage:
         return self._over(self._untyped_storage.cpu())
 
-    def npu(self, device: Any = None, non_blocking: bool = False) -> TypedStorage:
-        return self._over(self._untyped_storage.npu(device, non_blocking))
-
     def pin_memory(self, device: Any = None) -> TypedStorage:
         return self._over(self._untyped_storage.pin_memory(device))
 
@@ -317,6 +311,23 @@ ComplexFloatStorage = _legacy_class("ComplexFloatStorage", _C.complex64)
 
 
 UntypedStorage._typed = TypedStorage
+
+
+def _called_after(kind: str) -> dict[str, Any]:
+    """``storage.is_<kind>`` and ``storage.<kind>()``."""
+
+    def moved(self: TypedStorage, device: Any = None, non_blocking: bool = False) -> TypedStorage:
+        if self.dtype in methods.unsupported_dtypes.get(kind, ()):
+            raise RuntimeError(
+                f"Cannot create {kind} storage as {self.dtype} dtype is not supported by this backend"
+            )
+        target = methods.target_of(kind, device)
+        return self.to(device=target, non_blocking=non_blocking)
+
+    return {kind: moved, f"is_{kind}": property(lambda self: self.device.type == kind)}
+
+
+methods.made_for_each_type("storage", TypedStorage, _called_after)
 
 
 def is_storage(obj: Any) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 from . import _C
 from ._C import Tensor, _functions
 from ._creation import from_numpy
+from ._devices import registry
 
 # Dtypes whose storages PyTorch saves untyped, with the dtype beside them.
 _SAVED_UNTYPED = ("uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2")
@@ -89,11 +90,9 @@ def _finish(made: Tensor, requires_grad: bool, metadata: dict[str, Any] | None) 
             made = made.conj()
         elif name == "neg":
             made = made.neg()
-        elif name.startswith("npu_format_/") and name not in ("npu_format_/ND", "npu_format_/NCHW"):
-            raise NotImplementedError(
-                f"the tensor was saved in the NPU's private format {name.split('/')[1]}; convert it with "
-                "torch_npu.npu_format_cast(tensor, 2) before saving"
-            )
+        else:
+            for found in registry.accelerators.values():
+                found.check_saved(name)
     return made.requires_grad_(True) if requires_grad else made
 
 
@@ -120,20 +119,6 @@ def _rebuild_tensor_v3(
     metadata: dict[str, Any] | None = None,
 ) -> Tensor:
     return _finish(_over(storage, dtype, storage_offset, size, stride), requires_grad, metadata)
-
-
-def _rebuild_npu_tensor(
-    storage: Any,
-    storage_offset: int,
-    size: Any,
-    stride: Any,
-    requires_grad: bool,
-    backward_hooks: Any,
-    npu_storage_info: Any,
-) -> Tensor:
-    """Files of old versions of torch_npu: values on the host, meant for the current NPU."""
-    made = _rebuild_tensor(storage, storage_offset, size, stride)
-    return _finish(made.to(_target_device("npu")), requires_grad, None)
 
 
 def _rebuild_meta_tensor_no_storage(dtype: Any, size: Any, stride: Any, requires_grad: bool) -> Tensor:

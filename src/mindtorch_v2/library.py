@@ -1,4 +1,4 @@
-"""Operators of one's own (``from torch import library``), for cpu, npu and meta, with gradients."""
+"""Operators of one's own (``from torch import library``), for every device, with gradients."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def impl(
     *,
     lib: Library | None = None,
 ) -> Any:
-    """Registers an implementation for devices ("cpu", "npu", "default") or dispatch keys ("CPU", "Autograd")."""
+    """Registers an implementation for devices ("cpu", "meta", "default") or dispatch keys ("CPU", "Autograd")."""
     if isinstance(qualname, Library):  # the older form: impl(lib, name, dispatch_key)
         older, name = qualname, types
         key = func if isinstance(func, str) else ""

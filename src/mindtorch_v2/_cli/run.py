@@ -8,28 +8,32 @@ import sys
 from typing import Any
 
 from .. import _as_torch
-
-_NPU = {"soft": "soft", "real": "hardware", "off": "off"}  # what MINDTORCH_NPU calls them
+from .._devices import registry
+from . import _devices
 
 
 def add(subcommands: Any) -> None:
+    packages = ["torch", *(name for found in registry.accelerators.values() for name in found.packages)]
+    imports = " and ".join(f"'import {name}'" for name in packages)
     parser = subcommands.add_parser(
         "run",
         help="run a PyTorch program",
-        description="Runs a Python program in which 'import torch' and 'import torch_npu' mean MindTorch v2, there "
+        description=f"Runs a Python program in which {imports} mean MindTorch v2, there "
         "and in the Python processes it starts, whether PyTorch is installed or not.",
-        usage="mindtorch run [--npu soft|real|off] (script.py | -m module | -c command) [argument ...]",
+        usage=_usage(),
     )
-    parser.add_argument(
-        "--npu",
-        choices=sorted(_NPU),
-        help="the software NPU, a card, or none (default: what MINDTORCH_NPU says, else a card if there is one)",
-    )
+    for device in _devices.modules():
+        device.add_run_options(parser)
     remainder = argparse.REMAINDER
     parser.add_argument("-m", dest="module", nargs=remainder, metavar="module", help="run a module")
     parser.add_argument("-c", dest="command", nargs=remainder, metavar="command", help="run a line of Python")
     parser.add_argument("script", nargs=remainder, help="a file, and its arguments")
     parser.set_defaults(run=_run)
+
+
+def _usage() -> str:
+    options = "".join(f"{device.RUN_USAGE} " for device in _devices.modules())
+    return f"mindtorch run {options}(script.py | -m module | -c command) [argument ...]"
 
 
 def _run(parsed: argparse.Namespace) -> int:
@@ -40,15 +44,12 @@ def _run(parsed: argparse.Namespace) -> int:
     else:
         what, program = "program", ["", *parsed.script]
     if len(program) == 1:
-        raise ValueError(
-            f"no {what} was given: mindtorch run [--npu soft|real|off] (script.py | -m module | -c command) "
-            "[argument ...]"
-        )
+        raise ValueError(f"no {what} was given: {_usage()}")
     if not program[0]:
         program = program[1:]
         if not os.path.exists(program[0]):
             raise ValueError(f"there is no file {program[0]!r} to run")
     surroundings = dict(os.environ) | _as_torch.environment(os.environ)
-    if parsed.npu is not None:
-        surroundings["MINDTORCH_NPU"] = _NPU[parsed.npu]
+    for device in _devices.modules():
+        surroundings |= device.run_environment(parsed)
     os.execve(sys.executable, [sys.executable, *program], surroundings)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import mindtorch_v2 as torch
 from mindtorch_v2 import Tensor
 from mindtorch_v2._C import _functions as _native
+from mindtorch_v2._devices import registry
 
 Unique = Tensor | tuple[Tensor, ...]
 
@@ -224,7 +225,7 @@ def _check_bins(bins: int, dimension: int) -> None:
 
 def histc(self: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
     """Counts in equal bins between min and max (of the data, if the two are equal)."""
-    if not self.is_npu or self.is_complex():  # PyTorch counts integers on accelerators only
+    if registry.of(self) is None or self.is_complex():  # PyTorch counts integers on accelerators only
         _check_histogram(self, "histogram_cpu")
     _check_bins(bins, 0)
     if self.is_meta:

@@ -1,6 +1,6 @@
 """What the module of a device that this library does not drive says: how many there are, and why nothing works.
 
-``torch.cuda`` and ``torch.xpu`` are made of these, so that programs that ask first find their way to another
+Modules of PyTorch's own devices are made of these, so that programs that ask first find their way to another
 device, and programs that do not ask get PyTorch's error.
 """
 
@@ -11,8 +11,12 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 
+class AbsentName(AttributeError, NotImplementedError):
+    """A name that is known and not there. ``hasattr`` says False; who uses it reads what to use instead."""
+
+
 class Absent:
-    """The functions of an absent device; ``name`` as PyTorch spells it in "Torch not compiled with CUDA enabled"."""
+    """The functions of an absent device; ``name`` as PyTorch spells it in "Torch not compiled with NAME enabled"."""
 
     def __init__(self, name: str) -> None:
         self.name = name

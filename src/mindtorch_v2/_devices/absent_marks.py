@@ -8,7 +8,7 @@ from typing import Any
 
 
 class AbsentMarks:
-    """The functions of ``torch.cuda.nvtx`` and ``torch.profiler.itt``."""
+    """The functions of such a profiler's module."""
 
     def __init__(self, message: str) -> None:
         self._message = message

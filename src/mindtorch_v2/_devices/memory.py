@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Mapping
 from types import CodeType, FrameType
 from typing import Any
 
+from . import registry
+
 PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 _SIZE_UNITS = ["B  ", "KiB", "MiB", "GiB", "TiB", "PiB"]
 _COUNT_UNITS = [" ", "K", "M"]
@@ -57,9 +59,10 @@ _COLUMNS = ("current", "peak", "allocated", "freed")
 
 
 def memory_summary(
-    stats: Mapping[str, int], device: int = 0, abbreviated: bool = False, device_name: str = "NPU"
+    stats: Mapping[str, int], device: int = 0, abbreviated: bool = False, device_name: str | None = None
 ) -> str:
     """The statistics as a table in PyTorch's layout. Keys that ``stats`` lacks count as 0."""
+    device_name = registry.accelerator().title if device_name is None else device_name
 
     def row(label: str, prefix: str, units_of: list[int], form: Callable[[int, int], str]) -> str:
         values = [stats.get(f"{prefix}.{column}", 0) for column in _COLUMNS]
@@ -128,7 +131,9 @@ class StackTable:
         self._ids: dict[tuple[_Stack, str], int] = {}
         self._stacks: list[tuple[_Stack, str]] = [((), "")]
         self._lock = threading.Lock()
-        self.label = ""  # what the program says about its allocations: torch.npu.memory._set_memory_metadata
+        self.label = (
+            ""  # what the program says about its allocations: _set_memory_metadata of a device's module
+        )
 
     def capture(self) -> int:
         """The number of the caller's stack, innermost frame first. Code objects stand for file and function,

@@ -15,7 +15,7 @@ from . import memory as _memory
 
 
 class StreamContext:
-    """``with torch.npu.stream(s):`` — work inside goes to the stream, on the stream's device."""
+    """``with torch.<device>.stream(s):`` — work inside goes to the stream, on the stream's device."""
 
     def __init__(self, stream: Any) -> None:
         self.stream = stream
@@ -30,7 +30,7 @@ class StreamContext:
 
 
 class DeviceContextBase:
-    """``with torch.npu.device(1):`` — the device is current inside. None and -1 change nothing."""
+    """``with torch.<device>.device(1):`` — the device is current inside. None and -1 change nothing."""
 
     _native: ClassVar[Any]
 
@@ -91,7 +91,7 @@ class MemoryFunctions:
         self._count = count  # of all devices
 
     def memory_stats(self, device: Any = None) -> dict[str, Any]:
-        """All counters of the caching allocator, as ``torch.cuda.memory_stats`` names them."""
+        """All counters of the caching allocator, as PyTorch names them."""
         return dict(self._get_allocator(device).memory_stats())
 
     def memory_stats_as_nested_dict(self, device: Any = None) -> dict[str, Any]:
@@ -161,7 +161,7 @@ class MemoryFunctions:
         self, device: Any = None, mempool_id: tuple[int, int] | None = None, include_traces: bool = True
     ) -> dict[str, Any]:
         """Segments, blocks, history and settings of one device's allocator, or of one pool of it."""
-        if isinstance(device, tuple):  # torch.cuda's function takes the pool first
+        if isinstance(device, tuple):  # PyTorch's function takes the pool first
             device, mempool_id = None, device
         found = dict(self._get_allocator(device).snapshot(*([] if include_traces else [False])))
         if mempool_id is not None:

@@ -1,48 +1,98 @@
-"""The modules of devices. They register themselves, so that nothing below them has to import one."""
+"""The kinds of device. They register themselves, so that nothing else has to import or name one."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
-from types import ModuleType
 from typing import Any
 
 from .. import _C
+from . import methods
+from .accelerator import Accelerator
 
-_accelerators: dict[str, Any] = {}
-_loaders: dict[str, Callable[[str], ModuleType]] = {}
+PRIVATE_USE = "privateuseone"
+private_use = PRIVATE_USE  # the type of the device that a program brings along: private_use.py
+accelerators: dict[str, Accelerator] = {}  # by type, those of this build first
+_loaders: dict[str, Callable[[str], Any]] = {}
+_listeners: list[Callable[[Accelerator], None]] = []
 
 
-def register_accelerator(kind: str, module: ModuleType) -> None:
-    """The module of a kind of device that this library drives; called at the end of ``torch.<kind>``."""
-    _accelerators[kind] = module
+def built_in() -> list[str]:
+    """The types of the accelerators that this build drives: each has a folder beside the parts that all share."""
+    folder = os.path.join(os.path.dirname(os.path.dirname(__file__)), "_backends")
+    return sorted(name for name in os.listdir(folder) if name[0] != "_" and name != "common")
 
 
-def register_modules(kinds: Iterable[str], load: Callable[[str], ModuleType]) -> None:
+def register_accelerator(found: Accelerator, with_methods: bool = True) -> None:
+    """A kind of device that this library drives; called at the end of ``torch.<type>``. Tensors, modules and storages
+    get the methods that are called after it."""
+    found.number += len(accelerators)
+    accelerators[found.type] = found
+    _loaders[found.type] = lambda kind: found.module
+    if with_methods:
+        methods.add(found.type)
+    for listener in _listeners:
+        listener(found)
+
+
+def for_each_accelerator(listener: Callable[[Accelerator], None]) -> None:
+    """Calls a function for the accelerators that are there, and for each that is registered later."""
+    for found in accelerators.values():
+        listener(found)
+    _listeners.append(listener)
+
+
+def register_modules(kinds: Iterable[str], load: Callable[[str], Any]) -> None:
     """The kinds of device that have a module, which `load` imports when it is first asked for."""
     _loaders.update(dict.fromkeys(kinds, load))
 
 
-def accelerators() -> dict[str, Any]:
-    """The modules of all accelerators, by kind."""
-    return _accelerators
+def accelerator() -> Accelerator:
+    """The kind that is meant where nothing says which: the first that there is, else the first."""
+    found = iter(accelerators.values())
+    first = next(found)
+    if len(accelerators) == 1 or first.module.is_available():
+        return first
+    return next((each for each in found if each.module.is_available()), first)
 
 
-def accelerator_type() -> str:
-    """The kind of accelerator that is meant where nothing says which, as in ``torch.device(kind)``."""
-    return next(iter(_accelerators))
+def outside_pytorch() -> Accelerator:
+    """The one that PyTorch's word PrivateUse1 means: what the program brought along, else what there is."""
+    return accelerators.get(private_use) or accelerator()
 
 
-def accelerator() -> Any:
-    """The module of that accelerator."""
-    return _accelerators[accelerator_type()]
+def available() -> Accelerator | None:
+    """The kind of accelerator that there is, if there is one."""
+    found = accelerator()
+    return found if found.module.is_available() else None
 
 
-def get_device_module(device: Any = None) -> ModuleType:
-    """The module of a device: ``torch.npu`` for "npu:0". Without an argument that of the accelerator, else the CPU."""
+def of(tensor: Any) -> Accelerator | None:
+    """The kind of device that a tensor, storage or stream is on; None for the CPU and the like."""
+    return accelerators.get(tensor.device.type)
+
+
+def type_of(device: Any) -> str:
+    """The type of a device, or of the text that means one."""
+    if isinstance(device, str) and device.partition(":")[0] in (PRIVATE_USE, private_use):
+        return private_use
+    return str(_C.device(device).type)
+
+
+def with_index(device: Any) -> Any:
+    """The device, where it is an accelerator without a number the current one of its kind."""
+    if device.index is None and (found := accelerators.get(device.type)) is not None:
+        return _C.device(device.type, found.current_index())
+    return device
+
+
+def get_device_module(device: Any = None) -> Any:
+    """The module of a device such as "cpu" or "cuda:0". Without an argument that of the accelerator, else the CPU."""
     if device is None:
-        kind = accelerator_type() if accelerator().is_available() else "cpu"
+        found = available()
+        kind = "cpu" if found is None else found.type
     else:
-        kind = _C.device(device).type
+        kind = type_of(device)
     if kind not in _loaders:
         raise RuntimeError(
             f"Device '{kind}' does not have a corresponding module registered as 'torch.{kind}'."

@@ -1,7 +1,7 @@
 """``torch.Stream`` and ``torch.Event``: queues of work on a device and marks in them, for every device.
 
 An accelerator's module derives its own classes from these, with ``_type`` (as in ``torch.device``) and
-``_native`` (the functions of its runtime in ``_C``). Called directly, ``torch.Stream("npu:0")`` makes an object
+``_native`` (the functions of its runtime in ``_C``). Called directly, ``torch.Stream(device)`` makes an object
 of the device's class; the CPU has no queues, so its stream is always idle.
 """
 
@@ -14,20 +14,26 @@ from typing import Any, ClassVar
 from .. import _C
 from . import registry
 
-_DEVICE_TYPES = {"cpu": 0, "cuda": 1, "npu": 20}  # PyTorch's numbers; accelerators outside it are 20
-
 
 def _accelerator_class(name: str, device: Any) -> Any:
     """The class ``name`` of the module of a device, None for the CPU; no device is the accelerator there is."""
-    accelerator, accelerator_type = registry.accelerator(), registry.accelerator_type()
-    if device is None:
-        return getattr(accelerator, name) if accelerator.is_available() else None
-    kind = _C.device(device).type if not isinstance(device, int) else accelerator_type
-    if kind == "cpu":
-        return None
-    if kind != accelerator_type:
-        raise RuntimeError(f"torch.{name} on '{kind}' is not supported; there are cpu and {accelerator_type}")
-    return getattr(accelerator, name)
+    found = registry.available() if device is None else registry.accelerator()
+    if device is not None and not isinstance(device, int):
+        kind = registry.type_of(device)
+        found = registry.accelerators.get(kind)
+        if found is None and kind != "cpu":
+            there = ", ".join(registry.accelerators)
+            raise RuntimeError(f"torch.{name} on '{kind}' is not supported; there are cpu and {there}")
+    return None if found is None else getattr(found.module, name)
+
+
+def _type_of_number(number: int) -> str:
+    for found in registry.accelerators.values():
+        if found.number == number:
+            return found.type
+    if number != 0:
+        raise RuntimeError(f"torch.Stream: unknown device_type {number}")
+    return "cpu"
 
 
 def _require(value: Any, kind: type, function: str, argument: str) -> Any:
@@ -49,11 +55,7 @@ class Stream:
         if cls is not Stream:
             return super().__new__(cls)
         if "device_type" in known:
-            device = next(
-                (name for name, number in _DEVICE_TYPES.items() if number == known["device_type"]), None
-            )
-            if device is None:
-                raise RuntimeError(f"torch.Stream: unknown device_type {known['device_type']}")
+            device: Any = _type_of_number(known["device_type"])
         else:
             device = args[0] if args else known.get("device")
         return super().__new__(_accelerator_class("Stream", device) or Stream)
@@ -88,7 +90,7 @@ class Stream:
     @property
     def device_type(self) -> int:
         """PyTorch's number of the kind of device."""
-        return _DEVICE_TYPES[self._type]
+        return registry.accelerators[self._type].number if self._native else 0
 
     @property
     def stream_id(self) -> int:

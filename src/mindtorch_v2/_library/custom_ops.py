@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import _C
 from .._C import Tensor
+from .._devices import registry
 from ..autograd.function import Function
 from ..utils._pytree import tree_flatten, tree_leaves
 from . import schema as _schema
@@ -17,9 +18,22 @@ _lock = threading.Lock()
 _operators: dict[str, CustomOperator] = {}
 # What a program may call a place for a kernel; None is every device.
 _PLACES: dict[str, str | None] = {
-    "CPU": "cpu", "PrivateUse1": "npu", "NPU": "npu", "Meta": "meta", "CUDA": "cuda", "XPU": "xpu",
+    "CPU": "cpu", "Meta": "meta", "CUDA": "cuda", "XPU": "xpu",
     "CompositeExplicitAutograd": None, "CompositeExplicitAutogradNonFunctional": None, "default": None,
 }  # fmt: skip
+
+
+def _kind_of(place: str) -> str | None:
+    """The type of device that a place is on: one of the dispatcher's names, or the type itself."""
+    if place == "PrivateUse1":
+        return registry.outside_pytorch().type
+    titles = {found.title: found.type for found in registry.accelerators.values()}
+    return titles.get(place) or _PLACES.get(place, place)
+
+
+def _shown(kind: str) -> str:
+    """The dispatcher's name of a type of device."""
+    return "PrivateUse1" if kind in registry.accelerators else kind.upper()
 
 
 def find(name: str) -> CustomOperator:
@@ -84,7 +98,7 @@ class CustomOperator:
         elif place is not None and place.startswith("Autograd"):
             self._autograd = kernel
         else:
-            self._kernels[_PLACES.get(place, place) if place is not None else None] = kernel
+            self._kernels[_kind_of(place) if place is not None else None] = kernel
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         values, keywords = self._schema.bind(args, kwargs)
@@ -119,10 +133,7 @@ class CustomOperator:
                 f"{self._name}: attempted to run this operator with Meta tensors, but there was no fake impl or Meta "
                 "kernel registered. Add one with register_fake."
             )
-        shown = {"cpu": "CPU", "npu": "PrivateUse1"}.get(place, place.upper())
-        there = ", ".join(
-            sorted({"cpu": "CPU", "npu": "PrivateUse1"}.get(p, p.upper()) for p in self._kernels if p)
-        )
+        shown, there = _shown(place), ", ".join(sorted(_shown(p) for p in self._kernels if p))
         return NotImplementedError(
             f"Could not run '{self._name}' with arguments from the '{shown}' backend. '{self._name}' is only available "
             f"for these backends: [{there}]. Add a kernel with register_kernel."

@@ -1,4 +1,4 @@
-"""Where storages come from and go to: location tags such as "cpu" and "npu:0", and map_location."""
+"""Where storages come from and go to: location tags such as "cpu" and "cuda:0", and map_location."""
 
 from __future__ import annotations
 
@@ -114,4 +114,4 @@ register_package(
     lambda storage: "meta" if storage.device.type == "meta" else None,
     lambda storage, location: UntypedStorage(storage.nbytes(), device="meta") if location == "meta" else None,
 )
-register_package(23, *_accelerator("npu"))
+registry.for_each_accelerator(lambda found: register_package(23, *_accelerator(found.type)))

@@ -13,13 +13,15 @@ from types import FunctionType
 from typing import Any
 
 from .. import _C
+from .._devices import registry
 from .._storage_typed import STORAGE_NAMES
 from .._types.dtypes import LEGACY_NAMES, dtype_of
 
 _OURS = __name__.split(".", 1)[0]
 
-# What PyTorch and torch_npu keep elsewhere, or kept elsewhere in older versions.
-_MOVED_MODULES = {"torch.tensor": "torch._tensor", "torch_npu.utils.storage": "torch._utils"}
+# What PyTorch keeps elsewhere, or kept elsewhere in older versions; vendors' packages say it of themselves.
+_MOVED_MODULES = {"torch.tensor": "torch._tensor"}
+registry.for_each_accelerator(lambda found: _MOVED_MODULES.update(found.moved_modules))
 
 
 def written_name(obj: Any, name: str | None = None) -> tuple[str, str] | None:
@@ -53,10 +55,7 @@ def resolve(module: str, name: str) -> Any:
         except (ModuleNotFoundError, AttributeError):
             continue
         return found
-    if (
-        module in ("torch", "torch.cuda", "torch.npu")
-        and name.removesuffix("Tensor") in LEGACY_NAMES.values()
-    ):
+    if module in ("torch", *device_modules()) and name.removesuffix("Tensor") in LEGACY_NAMES.values():
         return _C.Tensor  # files from before 0.4 name the type, which their storages have as well
     raise AttributeError(
         f"the file refers to {module}.{name}, which mindtorch_v2 does not have; if the object matters, save its "
@@ -64,8 +63,17 @@ def resolve(module: str, name: str) -> Any:
     )
 
 
+def device_modules() -> list[str]:
+    """The modules whose tensor and storage classes files may name: of PyTorch's own device, and of those here."""
+    return ["torch.cuda", *(f"torch.{kind}" for kind in registry.accelerators)]
+
+
+def _vendor_packages() -> list[str]:
+    return [name for found in registry.accelerators.values() for name in found.packages]
+
+
 def is_torch_name(module: str) -> bool:
-    return module.split(".", 1)[0] in ("torch", "torch_npu")
+    return module.split(".", 1)[0] in ("torch", *_vendor_packages())
 
 
 @cache
@@ -98,7 +106,7 @@ def pickler_class(pickle_module: Any) -> Any:
 def unpickler_class(pickle_module: Any) -> Any:
     class Unpickler(pickle_module.Unpickler):  # type: ignore[misc]
         def find_class(self, module: str, name: str) -> Any:
-            if module in ("torch", "torch.storage", "torch.cuda", "torch_npu", "torch.npu"):
+            if module in ("torch", "torch.storage", *device_modules(), *_vendor_packages()):
                 kind = storage_type(name)
                 if kind is not None:
                     return kind

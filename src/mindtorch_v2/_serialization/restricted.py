@@ -22,10 +22,11 @@ from typing import Any
 import mindtorch_v2 as torch
 
 from .. import _tensor, _utils
+from .._devices import registry
 from .._storage_typed import STORAGE_NAMES
 from .._types.dtypes import LEGACY_NAMES, dtype_of
 from .._types.formats import _get_layout
-from .names import StorageType, read_exactly, storage_type, unpack_from
+from .names import StorageType, device_modules, read_exactly, storage_type, unpack_from
 
 _BLOCKED_MODULES = ("sys", "os", "posix", "nt")
 
@@ -102,13 +103,16 @@ def allowed_by_default() -> dict[str, Any]:
         allowed[f"torch.{dtype}"] = dtype_of(dtype)
         allowed[f"torch.{legacy}Tensor"] = torch.Tensor
     for name in STORAGE_NAMES.values():
-        for place in ("torch", "torch.cuda", "torch.npu"):
+        for place in ("torch", *device_modules()):
             allowed[f"{place}.{name}"] = storage_type(name)
     for name in _REBUILDERS:
         allowed[f"torch._utils.{name}"] = getattr(_utils, name)
-    allowed["torch_npu.utils.storage._rebuild_npu_tensor"] = _utils._rebuild_npu_tensor
+    for found in registry.accelerators.values():
+        allowed.update(found.file_functions)
     return allowed
 
+
+registry.for_each_accelerator(lambda found: allowed_by_default.cache_clear())
 
 # What PyTorch allows as well, and we do not have: by name, and what to do about it.
 _MISSING = {

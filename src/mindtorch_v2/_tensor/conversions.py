@@ -8,7 +8,7 @@ from .. import _C
 from .._backends.common import convert
 from .._C import Tensor
 from .._creation import from_numpy
-from .._devices import registry
+from .._devices import methods, registry
 from .._types.dtypes import LEGACY_NAMES
 from . import legacy_types
 from ._method import method
@@ -25,12 +25,19 @@ def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
     return convert.to(self, device="cpu", memory_format=memory_format)
 
 
-@method
-def npu(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
-    target = _C.device("npu" if device is None else device)
-    if target.type != "npu":
-        raise RuntimeError("Invalid device, must be npu device")
-    return convert.to(self, device=target, non_blocking=non_blocking, memory_format=memory_format)
+def _called_after(kind: str) -> dict[str, Any]:
+    """``tensor.is_<kind>`` and ``tensor.<kind>()``."""
+
+    def moved(
+        self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None
+    ) -> Tensor:
+        target = methods.target_of(kind, device)
+        return convert.to(self, device=target, non_blocking=non_blocking, memory_format=memory_format)
+
+    return {kind: moved, f"is_{kind}": property(lambda self: self.device.type == kind)}
+
+
+methods.made_for_each_type("tensor", Tensor, _called_after)
 
 
 @method
@@ -130,15 +137,18 @@ def __dlpack__(
     return _C._to_dlpack(tensor, max_version is not None and max_version[0] >= 1)
 
 
+_OUTSIDE_DLPACK = 12  # its number of devices that it does not know
+
+
 @method
 def __dlpack_device__(self: Tensor) -> tuple[int, int]:
-    return (12, self.device.index or 0) if self.is_npu else (1, 0)
+    return (1, 0) if registry.of(self) is None else (_OUTSIDE_DLPACK, self.device.index or 0)
 
 
 @method
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:
     """A copy in pinned host memory."""
-    pinned: Tensor = registry.accelerator().pin_memory(self)
+    pinned: Tensor = registry.accelerator().module.pin_memory(self)
     return pinned
 
 

@@ -76,11 +76,12 @@ ShortTensor = _make("ShortTensor", _C.int16)
 
 
 def find(name: str) -> Any:
-    """The type called ``torch.FloatTensor``, or ``torch.npu.FloatTensor``."""
+    """The type called ``torch.FloatTensor``, or ``torch.<device>.FloatTensor``."""
     start, *place, kind = name.split(".")
     found: Any = globals().get(kind) if not place else None
     if len(place) == 1 and kind.endswith("Tensor"):
-        found = getattr(registry.accelerators().get(place[0]), kind, None)
+        accelerator = registry.accelerators.get(place[0])
+        found = None if accelerator is None else getattr(accelerator.module, kind, None)
     if start != "torch" or not isinstance(found, OfOneDtype):
         raise ValueError(f"invalid type: '{name}'")
     return found

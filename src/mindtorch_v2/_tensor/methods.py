@@ -131,7 +131,7 @@ def is_shared(self: Tensor) -> bool:
 @method
 def record_stream(self: Tensor, stream: Any) -> None:
     """The memory is also used on `stream`: it is not given to others before that work is done."""
-    registry.accelerator()._record_stream(self, stream)
+    (registry.of(self) or registry.accelerator()).module._record_stream(self, stream)
 
 
 # ---- autograd ----------------------------------------------------------------------------------------

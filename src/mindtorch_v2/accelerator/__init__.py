@@ -1,14 +1,15 @@
-"""``torch.accelerator``: the accelerator of this machine, whichever it is. Here it is the NPU."""
+"""``torch.accelerator``: the accelerator of this machine, whichever it is."""
 
 from __future__ import annotations
 
 import warnings
 from typing import Any
 
-from .. import _C, npu
-from ..npu._absent import AbsentName
+from .. import _C
+from .._devices import registry
+from .._devices.absent import AbsentName
 from . import memory as memory
-from ._device import index_of, require
+from ._device import index_of, module, require
 from .memory import (
     empty_cache as empty_cache,
 )
@@ -56,23 +57,23 @@ _DTYPES = (
 
 def is_available() -> bool:
     """Whether there is an accelerator that can be used."""
-    return npu.is_available()
+    return registry.available() is not None
 
 
 def device_count() -> int:
     """How many accelerators there are."""
-    return npu.device_count()
+    return int(module().device_count())
 
 
 def current_accelerator(check_available: bool = False) -> _C.device | None:
     """The kind of accelerator there is, as a device without an index; None without one."""
-    return _C.device("npu") if npu.is_available() else None
+    found = registry.available()
+    return None if found is None else _C.device(found.type)
 
 
 def current_device_index() -> int:
     """The index of this thread's current accelerator."""
-    require()
-    return npu.current_device()
+    return int(require().current_device())
 
 
 def current_device_idx() -> int:
@@ -83,7 +84,7 @@ def current_device_idx() -> int:
 
 def set_device_index(device: Any, /) -> None:
     """Makes an accelerator this thread's current one. A negative index changes nothing."""
-    npu.set_device(index_of(device))
+    require().set_device(index_of(device))
 
 
 def set_device_idx(device: Any, /) -> None:
@@ -94,26 +95,25 @@ def set_device_idx(device: Any, /) -> None:
 
 def get_device_capability(device: Any = None, /) -> dict[str, Any]:
     """What the accelerator can do: the dtypes of its tensors."""
-    index = index_of(device)
-    with npu.device(index):
-        supported = {dtype for dtype in _DTYPES if dtype != _C.bfloat16 or npu.is_bf16_supported()}
+    found = require()
+    with found.device(index_of(device)):
+        supported = {dtype for dtype in _DTYPES if dtype != _C.bfloat16 or found.is_bf16_supported()}
     return {"supported_dtypes": supported}
 
 
 def current_stream(device: Any = None, /) -> Any:
     """This thread's current stream on an accelerator."""
-    return npu.current_stream(index_of(device))
+    return require().current_stream(index_of(device))
 
 
 def set_stream(stream: Any) -> None:
     """Makes a stream, and its device, this thread's current ones."""
-    require()
-    npu.set_stream(stream)
+    require().set_stream(stream)
 
 
 def synchronize(device: Any = None, /) -> None:
     """Waits for all streams of an accelerator."""
-    npu.synchronize(index_of(device))
+    require().synchronize(index_of(device))
 
 
 class device_index:
@@ -121,7 +121,7 @@ class device_index:
 
     def __init__(self, device: int | None, /) -> None:
         self.idx = device
-        self._context = npu.device(device)
+        self._context = module().device(device)
 
     def __enter__(self) -> None:
         self._context.__enter__()

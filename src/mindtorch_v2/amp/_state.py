@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _C
+from .._devices import registry
 
 __all__ = [
     "autocast_decrement_nesting",
@@ -30,20 +31,22 @@ clear_autocast_cache = _C.clear_autocast_cache
 is_autocast_cache_enabled = _C.is_autocast_cache_enabled
 set_autocast_cache_enabled = _C.set_autocast_cache_enabled
 
-# What functions that name no device mean: PyTorch's are about its GPU.
-_ACCELERATOR = "npu"
+
+def _accelerator() -> str:
+    """What functions that name no device mean: PyTorch's are about its GPU."""
+    return registry.accelerator().type
 
 
-def is_autocast_enabled(device_type: str = _ACCELERATOR) -> bool:
-    """Whether autocast is on for a device in this thread."""
-    return bool(_C._is_autocast_enabled(device_type))
+def is_autocast_enabled(device_type: str | None = None) -> bool:
+    """Whether autocast is on for a device in this thread; without one, for the accelerator."""
+    return bool(_C._is_autocast_enabled(_accelerator() if device_type is None else device_type))
 
 
 def set_autocast_enabled(*args: Any, **kwargs: Any) -> None:
     """``set_autocast_enabled(device_type, enabled)``; with ``enabled`` alone, for the accelerator."""
     values = [*args, *kwargs.values()]
     if len(values) == 1:
-        values = [_ACCELERATOR, *values]
+        values = [_accelerator(), *values]
     _C._set_autocast_enabled(*values)
 
 
@@ -73,8 +76,8 @@ def set_autocast_cpu_dtype(dtype: Any) -> None:
 
 
 def get_autocast_gpu_dtype() -> Any:
-    return get_autocast_dtype(_ACCELERATOR)
+    return get_autocast_dtype(_accelerator())
 
 
 def set_autocast_gpu_dtype(dtype: Any) -> None:
-    set_autocast_dtype(_ACCELERATOR, dtype)
+    set_autocast_dtype(_accelerator(), dtype)

@@ -5,19 +5,21 @@ from __future__ import annotations
 import collections.abc
 import functools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import mindtorch_v2 as torch
 
 from .. import _C
+from .._devices import registry
 
 __all__ = ["autocast", "autocast_decorator", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
-_LOWER = {
-    "cpu": (torch.bfloat16, torch.float16),
-    "npu": (torch.bfloat16, torch.float16),
-}
+
+def _lower_dtypes(device_type: str) -> Sequence[torch.dtype]:
+    if device_type == "cpu":
+        return torch.bfloat16, torch.float16
+    return registry.accelerators[device_type].lower_dtypes()
 
 
 def is_autocast_available(device_type: str) -> bool:
@@ -41,22 +43,24 @@ class autocast:
         if not isinstance(device_type, str):
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
         self.device = device_type
-        self.custom_backend_name = "npu"
+        self.custom_backend_name = registry.accelerator().type
         self._cache_enabled = torch.is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
         if device_type == "cuda":  # programs ask for it where there is none, as with PyTorch
             if enabled:
                 warnings.warn(
                     "User provided device_type of 'cuda', but CUDA is not available. Disabling", stacklevel=2
                 )
-            self.device, self._enabled, self.fast_dtype = "npu", False, dtype or torch.float16
+            self.device, self._enabled = self.custom_backend_name, False
+            self.fast_dtype = dtype or torch.float16
             return
         if not is_autocast_available(device_type):
             raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
         self.device = torch.device(device_type).type
         self.fast_dtype = torch.get_autocast_dtype(self.device) if dtype is None else dtype
-        if enabled and self.fast_dtype not in _LOWER[self.device]:
+        lower = _lower_dtypes(self.device) if enabled else ()
+        if enabled and self.fast_dtype not in lower:
             name = self.device.upper()
-            supported = ", ".join(str(each) for each in _LOWER[self.device])
+            supported = ", ".join(str(each) for each in lower)
             warnings.warn(
                 f"In {name} autocast, but the target dtype is not supported. Disabling autocast.\n"
                 f"{name} Autocast only supports dtypes of {supported} currently.",

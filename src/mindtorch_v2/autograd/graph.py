@@ -59,7 +59,7 @@ class saved_tensors_hooks:
 class save_on_cpu(saved_tensors_hooks):
     """Keeps saved tensors in host memory until backward needs them on their device again."""
 
-    def __init__(self, pin_memory: bool = False, device_type: str = "npu") -> None:
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
         def pack(tensor: Tensor) -> tuple[Any, Tensor]:
             if not pin_memory:
                 return tensor.device, tensor.cpu()

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 from .. import _C
+from .._devices import registry
 from ..profiler import (
     DeviceType,
     EventList,
@@ -18,6 +19,7 @@ from ..profiler import (
     record_function,
 )
 from ..profiler._config import _ExperimentalConfig, checked
+from ..profiler._kineto_profile import accelerator_of
 from ..profiler._recording import Recording
 
 __all__ = [
@@ -44,7 +46,7 @@ def __getattr__(name: str) -> Any:
 
 
 class profile(Recording):
-    """Records operators and annotations inside it, if ``enabled``; with ``use_device="npu"``, NPU tasks too."""
+    """Records operators and annotations inside it, if ``enabled``; with ``use_device``, tasks of that device too."""
 
     def __init__(
         self,
@@ -108,21 +110,20 @@ class profile(Recording):
     def toggle_collection_dynamic(self, enabled: bool, activities: Iterable[ProfilerActivity]) -> None:
         """Leaves ``activities`` out of the recording from here on, or takes them in again."""
         chosen = set(activities)
-        device = bool(chosen & {ProfilerActivity.NPU, ProfilerActivity.CUDA})
+        device = any(accelerator_of(each) for each in chosen)
         self.collect(enabled, cpu=ProfilerActivity.CPU in chosen, device=device)
 
 
 def _device(wanted: str | None) -> str | None:
-    """The NPU, also for programs written for CUDA; a warning for devices that are not there."""
+    """The accelerator, also for programs written for CUDA; a warning for devices that are not there."""
     if wanted is None:
         return None
-    if wanted not in ("npu", "cuda", "privateuseone"):
+    if wanted not in ("cuda", registry.PRIVATE_USE, *registry.accelerators):
         warnings.warn(f"The {wanted} is not a valid device option.", stacklevel=3)
         return None
-    from .. import npu
-
-    if npu.is_available():
-        return "npu"
+    accelerator = registry.accelerators.get(wanted) or registry.accelerator()
+    if accelerator.module.is_available():
+        return accelerator.type
     name = wanted.upper()
     warnings.warn(f"{name} is not available, disabling {name} profiling", stacklevel=3)
     return None

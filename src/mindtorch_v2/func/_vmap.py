@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from itertools import chain
 from typing import Any
 
 import mindtorch_v2 as torch
 
 from .._C import Tensor
+from .._devices import registry
 from ..utils._pytree import TreeSpec, tree_flatten
 
 
@@ -105,25 +107,33 @@ class _Randomness:
                 f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {kind}"
             )
         self.kind = kind
-        self.states: Any = None if kind == "different" else _generator_states()
+        self.states = {} if kind == "different" else _generator_states()
 
     def before(self) -> None:
         if self.kind == "same":
-            torch.set_rng_state(self.states[0])
-            if len(self.states) > 1:
-                torch.npu.set_rng_state_all(self.states[1:])
+            for kind, states in self.states.items():
+                if kind == "cpu":
+                    torch.set_rng_state(states[0])
+                else:
+                    registry.accelerators[kind].module.set_rng_state_all(states)
 
     def after(self) -> None:
-        if self.kind == "error" and not all(map(torch.equal, self.states, _generator_states())):
+        if self.kind == "error" and not all(
+            map(torch.equal, chain(*self.states.values()), chain(*_generator_states().values()))
+        ):
             raise RuntimeError(
                 "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
                 "'different' randomness flags on vmap or perform the randomness operation out of vmap"
             )
 
 
-def _generator_states() -> list[Tensor]:
-    """Of the CPU, and of each NPU once one is in use."""
-    return [torch.get_rng_state(), *(torch.npu.get_rng_state_all() if torch.npu.is_initialized() else [])]
+def _generator_states() -> dict[str, list[Tensor]]:
+    """Of the CPU, and of all devices of a kind once one is in use."""
+    used = [found for found in registry.accelerators.values() if found.module.is_initialized()]
+    return {
+        "cpu": [torch.get_rng_state()],
+        **{found.type: found.module.get_rng_state_all() for found in used},
+    }
 
 
 def vmap(

@@ -18,6 +18,7 @@ from typing import Any
 import mindtorch_v2 as torch
 
 from .. import _C, _utils
+from .._devices import registry
 from .._storage import UntypedStorage
 from .._storage_typed import TypedStorage
 
@@ -32,7 +33,8 @@ os.register_at_fork(before=returnable.clear)
 def shared(storage: UntypedStorage) -> UntypedStorage:
     """The storage, moved to shared memory if it was not there."""
     if storage.device.type != "cpu":
-        where = "an NPU" if storage.device.type == "npu" else f"a {storage.device.type}"
+        accelerator = registry.of(storage)
+        where = f"a {storage.device.type}" if accelerator is None else accelerator.noun
         raise RuntimeError(
             f"cannot send {where} storage to another process, because only host memory is shared; send "
             "tensor.cpu() and move it to the device there"

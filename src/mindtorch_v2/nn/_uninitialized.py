@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 
 import mindtorch_v2 as torch
 
+from .._devices import registry
 from ._parameter import Parameter
 
 __all__ = ["UninitializedBuffer", "UninitializedParameter", "UninitializedTensorMixin"]
@@ -18,7 +19,7 @@ __all__ = ["UninitializedBuffer", "UninitializedParameter", "UninitializedTensor
 # What one may ask an uninitialized tensor: where it is, its dtype, and to move it.
 _WITHOUT_SHAPE = {
     "__get__", "__set__", "__hash__", "size", "copy_", "is_complex", "is_floating_point", "half", "float",
-    "double", "char", "short", "int", "long", "cuda", "cpu", "npu", "to", "get_device", "bfloat16", "type",
+    "double", "char", "short", "int", "long", "cuda", "cpu", "to", "get_device", "bfloat16", "type",
     "detach", "requires_grad_",
 }  # fmt: skip
 
@@ -71,7 +72,7 @@ class UninitializedTensorMixin:
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = getattr(func, "__name__", "")
-        if name in _WITHOUT_SHAPE:
+        if name in _WITHOUT_SHAPE or name in registry.accelerators:
             with torch._C.DisableTorchFunctionSubclass():  # type: ignore[operator]
                 return func(*args, **(kwargs or {}))
         raise ValueError(

@@ -15,7 +15,7 @@ from .._backends.npu import acl_loader, allocator
 from .._backends.npu import runtime as _runtime
 from .._devices import module_parts as _parts
 from .._devices import registry as _registry
-from . import _chips, memory, random, streams
+from . import _chips, _kind, memory, random, streams
 from ._permissions import config, conv, matmul
 from .memory import *  # noqa: F403
 from .random import *  # noqa: F403
@@ -348,4 +348,4 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'torch.npu' has no attribute {name!r}")
 
 
-_registry.register_accelerator("npu", sys.modules[__name__])
+_registry.register_accelerator(_kind.Npu(sys.modules[__name__]))

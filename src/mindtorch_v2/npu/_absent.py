@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-
-class AbsentName(AttributeError, NotImplementedError):
-    """A name that is known and not there. ``hasattr`` says False; who uses it reads what to use instead."""
-
+from .._devices.absent import AbsentName as AbsentName
 
 _GRAPHS = "graphs of operators cannot be captured; run the operators themselves"
 _GPU = "this belongs to CUDA and has no meaning on an NPU"

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import mindtorch_v2 as torch
 
+from .._devices import registry
 from ..nn.modules.module import clear_gradients, type_name
 from ..utils.hooks import RemovableHandle, add_hook
 
@@ -361,15 +362,15 @@ def _to_scalar(value: Any) -> Any:
 
 def _get_capturable_supported_devices(supports_xla: bool = True) -> list[str]:
     """Devices on which ``capturable`` makes a difference."""
-    return ["npu"]
+    return list(registry.accelerators)
 
 
 def _get_foreach_kernels_supported_devices() -> list[str]:
-    return ["cpu", "npu"]
+    return ["cpu", *registry.accelerators]
 
 
 def _get_fused_kernels_supported_devices() -> list[str]:
-    return ["cpu", "npu"]
+    return ["cpu", *registry.accelerators]
 
 
 # What optimizers outside this package import, beside the above.

@@ -13,15 +13,16 @@ import gzip
 import json
 import os
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Any
 
+from .._devices.accelerator import Accelerator
 from ._arguments import as_json
 from ._device_tracks import DeviceTracks, instant, us
 from ._function_event import memory_fields
-from ._kinds import DeviceType, EventKind
+from ._kinds import EventKind
 from ._python_calls import call_name, module_number
-from ._rows import EventRow, MemoryRow, event_rows, task_rows
+from ._rows import EventRow, MemoryRow, event_rows, task_rows, traced_accelerator
 from ._stacks import stack_of
 from ._trace_names import TraceNames
 
@@ -41,7 +42,7 @@ def write_chrome_trace(
     trace: Any,
     metadata: Mapping[str, Any],
     module_paths: Mapping[str, str],
-    names: TraceNames,
+    names: Callable[[Accelerator], TraceNames],
 ) -> None:
     """Writes a native trace; compressed if ``path`` ends in ``.gz``. ``metadata`` joins the top level."""
     name = os.fspath(path)
@@ -60,11 +61,13 @@ def _write(
     metadata: Mapping[str, Any],
     trace: Any,
     module_paths: Mapping[str, str],
-    names: TraceNames,
+    names: Callable[[Accelerator], TraceNames],
 ) -> None:
     epoch_ns = trace.epoch_offset_ns
     base_ns = (trace.start_ns + epoch_ns) // _BASE_INTERVAL_NS * _BASE_INTERVAL_NS
-    top: dict[str, Any] = {"schemaVersion": 1, "deviceProperties": _device_properties(trace.npus())}
+    accelerator = traced_accelerator()
+    properties = [accelerator.trace_properties(index) for index in accelerator.traced_devices(trace)]
+    top: dict[str, Any] = {"schemaVersion": 1, "deviceProperties": properties}
     top |= metadata
     top |= {"displayTimeUnit": "ms", "baseTimeNanoseconds": base_ns}
     out.write("{\n")
@@ -72,36 +75,26 @@ def _write(
         out.write(f"  {json.dumps(key)}: {json.dumps(value)},\n")
     out.write('  "traceEvents": [\n')
     separator = ""
-    for event in _Writer(trace, base_ns - epoch_ns, module_paths, names).events():
+    for event in _Writer(trace, base_ns - epoch_ns, module_paths, accelerator, names(accelerator)).events():
         out.write(separator + event)
         separator = ",\n"
     out.write(f'\n  ],\n  "traceName": {json.dumps(name)}\n}}\n')
 
 
-def _device_properties(npus: list[int]) -> list[dict[str, Any]]:
-    if not npus:
-        return []
-    from .. import npu
-
-    result = []
-    for index in npus:
-        found = npu.get_device_properties(index)
-        result.append(
-            {
-                "id": index,
-                "name": found.name,
-                "totalGlobalMem": found.total_memory,
-                "numSms": found.cube_core_num,
-            }
-        )
-    return result
-
-
 class _Writer:
     """The events as JSON. ``base_ns`` is the steady time that becomes 0."""
 
-    def __init__(self, trace: Any, base_ns: int, module_paths: Mapping[str, str], names: TraceNames) -> None:
+    def __init__(
+        self,
+        trace: Any,
+        base_ns: int,
+        module_paths: Mapping[str, str],
+        accelerator: Accelerator,
+        names: TraceNames,
+    ) -> None:
         self._trace = trace
+        self._accelerator = accelerator
+        self._device_type = f'"device_type": "{accelerator.title}"'
         self._device_names = names
         self._base_ns = base_ns
         self._module_paths = module_paths
@@ -135,6 +128,7 @@ class _Writer:
             self._pid,
             [system for _, system in self._threads],
             base_ns,
+            self._accelerator,
             self._device_names,
         )
         yield from tracks.events(self._parents, self._annotations)
@@ -188,7 +182,7 @@ class _Writer:
         elif number >= 0 and kind in _WITH_NODE:
             thread = 0 if kind == EventKind.OPERATOR else self._forward_thread(number)
             args.append(f'"Sequence number": {number}, "Fwd thread id": {thread}')
-        args.append('"device_type": "NPU"' if row.npu >= 0 else '"device_type": "CPU"')
+        args.append(self._device_type if row.device >= 0 else '"device_type": "CPU"')
         if row.overload:
             args.append(f'"Overload name": "{row.overload}"')
         if row.inputs is not None:
@@ -202,7 +196,7 @@ class _Writer:
             if path and kind != EventKind.PYTHON:
                 args.append(f'"Module Hierarchy": {self._text(path)}')
         if row.memory_before is not None and kind != EventKind.PYTHON:
-            memory = memory_fields(row.npu, row.memory_before, row.memory_after)
+            memory = memory_fields(row.device, row.memory_before, row.memory_after)
             args += [f'"{field}": {value}' for field, value in memory.items()]
         args.append(f'"Ev Idx": {index}')
         return self._duration(_CATEGORIES[kind], name, row, "{" + ", ".join(args) + "}")
@@ -240,11 +234,11 @@ class _Writer:
         return self._duration(self._device_names.runtime, shown, row, f"{{{args}}}")
 
     def _memory_event(self, index: int, row: MemoryRow) -> str:
-        kind = DeviceType.NPU if row.npu >= 0 else DeviceType.CPU
+        kind = self._accelerator.number if row.device >= 0 else 0
         return (
             f'{{"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "{row.name}", "pid": {self._pid}, '
             f'"tid": {self._threads[row.thread][1]}, "ts": {us(row.start_ns - self._base_ns)}, '
             f'"args": {{"Total Reserved": {row.total_reserved}, "Total Allocated": {row.total_allocated}, '
-            f'"Bytes": {row.size}, "Addr": {row.address}, "Device Id": {row.npu}, "Device Type": {int(kind)}, '
+            f'"Bytes": {row.size}, "Addr": {row.address}, "Device Id": {row.device}, "Device Type": {kind}, '
             f'"Ev Idx": {index}}}}}'
         )

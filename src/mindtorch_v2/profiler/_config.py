@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ._trace_names import ACL, CUDA, TraceNames
+from .._devices.accelerator import Accelerator
+from ._trace_names import TraceNames, cuda_names, own_names, runtimes
 
 # What these ask for is always so: stacks in traces, events of waits, all threads, names of overloads.
 _ALWAYS = (
@@ -15,15 +16,13 @@ _ALWAYS = (
     "capture_overload_names",
     "expose_kineto_event_metadata",
 )
-# What PyTorch passes on to the profiler of a device.
-_TRACE_NAMES = {"": ACL, "names=acl": ACL, "names=cuda": CUDA}
 
 
 class Options(NamedTuple):
     """What a configuration changes."""
 
     trace_only: bool = False  # no events
-    trace_names: TraceNames = ACL
+    trace_names: Callable[[Accelerator], TraceNames] = own_names
 
 
 class _ExperimentalConfig:
@@ -55,18 +54,21 @@ class _ExperimentalConfig:
 
     def check(self) -> Options:
         """What is asked for; refuses what is not offered."""
-        if self.custom_profiler_config not in _TRACE_NAMES:
+        own = [f"names={name}" for name in runtimes()]
+        # What PyTorch passes on to the profiler of a device.
+        offered = {"": own_names, **dict.fromkeys(own, own_names), "names=cuda": cuda_names}
+        if self.custom_profiler_config not in offered:
             raise NotImplementedError(
                 f"profile(experimental_config=_ExperimentalConfig(custom_profiler_config="
-                f"{self.custom_profiler_config!r})) is not supported; it may be 'names=acl', which is the default, "
-                "or 'names=cuda', for traces with the names of CUDA's calls"
+                f"{self.custom_profiler_config!r})) is not supported; it may be {' or '.join(map(repr, own))}, "
+                "which is the default, or 'names=cuda', for traces with the names of CUDA's calls"
             )
         for name, value in self._refused.items():
             raise NotImplementedError(
                 f"profile(experimental_config=_ExperimentalConfig({name}={value!r})) is not supported; "
                 f"leave {name} out"
             )
-        return Options(self.trace_only, _TRACE_NAMES[self.custom_profiler_config])
+        return Options(self.trace_only, offered[self.custom_profiler_config])
 
 
 def checked(config: object) -> Options:

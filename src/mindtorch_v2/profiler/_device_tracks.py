@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from .._devices.accelerator import Accelerator
 from ._kinds import TaskKind
 from ._rows import TaskRow
 from ._trace_names import TraceNames
@@ -31,8 +32,15 @@ class DeviceTracks:
     """Tasks as JSON events, with arrows from the calls that launched them."""
 
     def __init__(
-        self, tasks: Sequence[TaskRow], pid: int, threads: list[int], base_ns: int, names: TraceNames
+        self,
+        tasks: Sequence[TaskRow],
+        pid: int,
+        threads: list[int],
+        base_ns: int,
+        accelerator: Accelerator,
+        names: TraceNames,
     ) -> None:
+        self._title = accelerator.title
         self._tasks = tasks
         self._device_names = names
         self._pid = pid
@@ -56,7 +64,7 @@ class DeviceTracks:
         streams = sorted({(task.device, task.stream) for task in self._tasks if task.stream >= 0})
         for device in sorted({device for device, _ in streams}):
             yield self._name("process_name", device, 0, "name", "python")
-            yield self._name("process_labels", device, 0, "labels", f"NPU {device}")
+            yield self._name("process_labels", device, 0, "labels", f"{self._title} {device}")
             yield self._name("process_sort_index", device, 0, "sort_index", _SORT_LAST + device)
         for device, stream in streams:
             text = f"stream {stream} (default)" if stream == 1 else f"stream {stream}"
@@ -79,7 +87,7 @@ class DeviceTracks:
         device, stream = task.device, task.stream
         args = (
             f'"External id": {task.launcher + 1}, "queued": 0, "device": {device}, "context": 1, '
-            f'"stream": {stream}, "correlation": {task.correlation}, "device_type": "NPU"'
+            f'"stream": {stream}, "correlation": {task.correlation}, "device_type": "{self._title}"'
         )
         if category != "kernel":
             bandwidth = task.size / max(task.end_ns - task.start_ns, 1)

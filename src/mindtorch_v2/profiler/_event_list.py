@@ -6,10 +6,10 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
+from .._devices import registry
 from ._averages import FunctionEventAvg, average
 from ._table import TableOptions, build_table
 
-_STACK_METRICS = ("self_cpu_time_total", "self_cuda_time_total", "self_npu_time_total")
 # Characters that have a meaning in the file of stacks.
 _IN_STACKS = str.maketrans(" ;\t\n", "____")
 
@@ -70,7 +70,7 @@ class EventList(list[Any]):
         *,
         memory_details: bool = False,
     ) -> str:
-        """A table in PyTorch's layout, the largest ``sort_by`` ("cpu_time_total", "npu_time_total", "count", …)
+        """A table in PyTorch's layout, the largest ``sort_by`` ("cpu_time_total", "device_time_total", "count", …)
         first. ``memory_details=True`` adds what each row allocated, freed of its own and of others', kept, and
         its peak."""
         return build_table(
@@ -91,13 +91,13 @@ class EventList(list[Any]):
         )
 
     def supported_export_stacks_metrics(self) -> list[str]:
-        return list(_STACK_METRICS)
+        return [f"self_{kind}_time_total" for kind in ("cpu", "cuda", *registry.accelerators)]
 
     def export_stacks(self, path: str | os.PathLike[str], metric: str) -> None:
         """Writes ``outer;inner microseconds`` lines, which flame graph tools read; needs ``with_stack=True``."""
-        if metric not in _STACK_METRICS:
-            raise ValueError(f"metric should be one of: {list(_STACK_METRICS)}")
-        attribute = metric.replace("cuda", "device").replace("npu", "device")
+        if metric not in (offered := self.supported_export_stacks_metrics()):
+            raise ValueError(f"metric should be one of: {offered}")
+        attribute = metric if metric == "self_cpu_time_total" else "self_device_time_total"
         with open(path, "w", encoding="utf-8") as out:
             for event in self:
                 value = int(getattr(event, attribute))

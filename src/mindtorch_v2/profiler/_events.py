@@ -37,7 +37,7 @@ def build_events(
             if row.name != MEMORY_EVENT_NAME:
                 outer = None  # an allocation that failed is no memory of what wanted it
             else:
-                changes.append((row.start_ns, row.npu, row.address, row.size, outer))
+                changes.append((row.start_ns, row.device, row.address, row.size, outer))
                 if outer is not None:
                     by_id.append(None)  # it is part of what it happened in
                     continue

@@ -6,16 +6,17 @@ import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from .._devices import registry
 from ._arguments import Argument, decode, shape_of, strides_of, type_of, value_of
 from ._format import format_time
 from ._kinds import STEP_PREFIX, DeviceType, EventKind, RecordScope, TaskKind
 from ._memory_use import MemoryUse
-from ._rows import EventRow, MemoryRow, TaskRow
-from ._trace_names import ACL
+from ._rows import EventRow, MemoryRow, TaskRow, traced_accelerator
+from ._trace_names import RUNTIME
 
 _ACTIVITIES = {
     EventKind.ANNOTATION: "user_annotation", EventKind.MEMORY: "cpu_instant_event",
-    EventKind.MODULE: "python_function", EventKind.PYTHON: "python_function", EventKind.CALL: ACL.runtime,
+    EventKind.MODULE: "python_function", EventKind.PYTHON: "python_function", EventKind.CALL: RUNTIME,
 }  # fmt: skip
 _EVENT_KINDS = tuple(EventKind)
 _KIND_NAMES = {
@@ -105,15 +106,15 @@ class FunctionEvent(FormattedTimesMixin):
     """An operator, an annotation, a call of the device's runtime, or a task of the device.
 
     ``device_type`` is the clock of the event, as in PyTorch: the host's for operators on every device, the
-    device's for its tasks. ``event["device_type"]`` is where it ran: "CPU" or "NPU".
+    device's for its tasks. ``event["device_type"]`` is where it ran: "CPU" or the accelerator's.
     """
 
     __slots__ = (
-        "_arguments", "activity_type", "cpu_children", "cpu_memory_usage", "cpu_parent", "device_memory_usage",
-        "device_resource_id", "device_type", "duration_ns", "flops", "flow_id", "flow_start", "flow_type",
-        "fwd_thread", "id", "kernels", "kind", "linked_correlation_id", "memory", "memory_after", "memory_before",
-        "module_hierarchy", "name", "npu", "overload_name", "python_id", "python_module_id", "python_parent_id",
-        "sequence_nr", "stack", "step", "thread", "time_range", "trace_name", "use_device",
+        "_arguments", "activity_type", "cpu_children", "cpu_memory_usage", "cpu_parent", "device_index",
+        "device_memory_usage", "device_resource_id", "device_type", "duration_ns", "flops", "flow_id", "flow_start",
+        "flow_type", "fwd_thread", "id", "kernels", "kind", "linked_correlation_id", "memory", "memory_after",
+        "memory_before", "module_hierarchy", "name", "overload_name", "python_id", "python_module_id",
+        "python_parent_id", "sequence_nr", "stack", "step", "thread", "time_range", "trace_name", "use_device",
     )  # fmt: skip
 
     count = 1
@@ -133,7 +134,7 @@ class FunctionEvent(FormattedTimesMixin):
         start_ns: int,
         end_ns: int,
         *,
-        npu: int,
+        device_index: int,
         use_device: str | None,
     ) -> None:
         self.id = event_id
@@ -143,7 +144,7 @@ class FunctionEvent(FormattedTimesMixin):
         self.thread = thread
         self.time_range = Interval(start_ns / 1000, end_ns / 1000)
         self.duration_ns = end_ns - start_ns
-        self.npu = npu
+        self.device_index = device_index
         self.use_device = use_device
         self.overload_name = ""
         self.step = 0
@@ -178,14 +179,14 @@ class FunctionEvent(FormattedTimesMixin):
         kind = _EVENT_KINDS[row.kind]
         event = cls(
             event_id, kind, row.name, thread, row.start_ns - base_ns, row.end_ns - base_ns,
-            npu=row.npu, use_device=use_device,
+            device_index=row.device, use_device=use_device,
         )  # fmt: skip
         if kind is EventKind.ANNOTATION and row.name.startswith(STEP_PREFIX):
             event.name = "ProfilerStep*"  # steps share one row of key_averages()
         event.overload_name = row.overload
         event.step = row.step
         if isinstance(row, MemoryRow):
-            if row.npu < 0:
+            if row.device < 0:
                 event.cpu_memory_usage = row.size
             else:
                 event.device_memory_usage = row.size
@@ -206,9 +207,9 @@ class FunctionEvent(FormattedTimesMixin):
         """What a device did."""
         event = cls(
             event_id, task.kind, task.name, thread, task.start_ns - base_ns, task.end_ns - base_ns,
-            npu=task.device, use_device=use_device,
+            device_index=task.device, use_device=use_device,
         )  # fmt: skip
-        event.device_type = DeviceType.NPU
+        event.device_type = DeviceType(traced_accelerator().number)
         event.device_resource_id = task.stream
         event.linked_correlation_id = task.correlation
         event.activity_type = _TASK_ACTIVITIES[task.kind]
@@ -233,10 +234,6 @@ class FunctionEvent(FormattedTimesMixin):
     @property
     def is_python_function(self) -> bool:
         return self.kind is EventKind.MODULE or self.kind is EventKind.PYTHON
-
-    @property
-    def device_index(self) -> int:
-        return self.npu
 
     @property
     def external_id(self) -> int:
@@ -306,7 +303,7 @@ class FunctionEvent(FormattedTimesMixin):
     @property
     def metadata(self) -> dict[str, Any]:
         """Memory before and after, under ``profile_memory=True``."""
-        return memory_fields(self.npu, self.memory_before, self.memory_after)
+        return memory_fields(self.device_index, self.memory_before, self.memory_after)
 
     # --- older names, which PyTorch warns about ---
 
@@ -342,12 +339,18 @@ class FunctionEvent(FormattedTimesMixin):
             "name": self.trace_name,
             "kind": kind,
             "step": self.step,
-            "device_type": "NPU" if self.npu >= 0 else "CPU",
+            "device_type": traced_accelerator().title if self.device_index >= 0 else "CPU",
             "duration_ns": self.duration_ns,
             "start_us": self.time_range.start,
             "thread": self.thread,
             **self.metadata,
         }
+
+    def __getattr__(self, name: str) -> int:
+        """``event.<type>``: which device of that type it ran on, -1 for another place."""
+        if name in registry.accelerators:
+            return self.device_index if name == traced_accelerator().type else -1
+        raise AttributeError(f"'FunctionEvent' object has no attribute {name!r}")
 
     def __getitem__(self, key: str) -> Any:
         return self._mapping[key]
@@ -382,11 +385,11 @@ def _deprecated(name: str, instead: str) -> None:
     warnings.warn(f"`{name}` is deprecated. Use `{instead}` instead.", FutureWarning, stacklevel=3)
 
 
-def memory_fields(npu: int, before: int | None, after: int | None) -> dict[str, int]:
+def memory_fields(device_index: int, before: int | None, after: int | None) -> dict[str, int]:
     """The three fields of an event whose memory was read; none for others."""
     if before is None or after is None:
         return {}
-    device = "npu" if npu >= 0 else "cpu"
+    device = traced_accelerator().type if device_index >= 0 else "cpu"
     return {
         f"{device}_memory_allocated_before": before,
         f"{device}_memory_allocated_after": after,

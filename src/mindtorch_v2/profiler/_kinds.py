@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import enum
+from typing import Any
+
+from .._devices import registry
+from .._devices.accelerator import Accelerator
 
 
 class EventKind(enum.IntEnum):
@@ -59,11 +63,33 @@ class DeviceType(enum.IntEnum):
     Lazy = 17
     IPU = 18
     MTIA = 19
-    NPU = 20
     PrivateUse1 = 20
 
     def __str__(self) -> str:
         return f"DeviceType.{self.name}"
+
+
+def name_after_accelerators(members: type[enum.Enum], first: enum.Enum) -> None:
+    """Accelerators have members called after them. That of the first is ``first``, which keeps its name as another."""
+
+    def add(found: Accelerator) -> None:
+        value = first.value + found.number - DeviceType.PrivateUse1.value
+        member: Any = members._value2member_map_.get(value)
+        if member is None:
+            member = int.__new__(members, value) if issubclass(members, int) else object.__new__(members)
+            member._value_ = value
+            member.__objclass__ = members
+            member._sort_order_ = len(members._member_names_)
+            members._member_names_.append(found.title)
+            members._value2member_map_[value] = member
+        member._name_ = found.title
+        type.__setattr__(members, found.title, member)
+        members._member_map_[found.title] = member
+
+    registry.for_each_accelerator(add)
+
+
+name_after_accelerators(DeviceType, DeviceType.PrivateUse1)
 
 
 class RecordScope(enum.IntEnum):

@@ -9,33 +9,44 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from .._devices import registry
+from .._devices.accelerator import Accelerator
 from ._config import checked
 from ._event_list import EventList
+from ._kinds import name_after_accelerators
 from ._recording import Recording
 
 
 class ProfilerActivity(enum.Enum):
-    """What to record: ``CPU`` is operators, which the host runs for tensors on every device; ``NPU`` is what
-    the NPU does. ``CUDA`` is taken for the NPU, for programs that were written for another device."""
+    """What to record: ``CPU`` is operators, which the host runs for tensors on every device; the name of an accelerator
+    is what that does. ``CUDA`` is taken for the accelerator, for programs that were written for another device."""
 
     CPU = 0
     XPU = 1
     CUDA = 2
     HPU = 3
     MTIA = 4
-    NPU = 5
     PrivateUse1 = 5
 
 
-_FOR_NPU = {ProfilerActivity.NPU, ProfilerActivity.CUDA}
+name_after_accelerators(ProfilerActivity, ProfilerActivity.PrivateUse1)
 _warned: set[str] = set()
+
+
+def accelerator_of(activity: ProfilerActivity) -> Accelerator | None:
+    """The accelerator that an activity is about, if it is there."""
+    if activity is ProfilerActivity.CUDA:
+        return registry.available()
+    for found in registry.accelerators.values():
+        if activity is ProfilerActivity[found.title] and found.module.is_available():
+            return found
+    return None
 
 
 def supported_activities() -> set[ProfilerActivity]:
     """The activities that can be recorded here."""
-    from .. import npu
-
-    return {ProfilerActivity.CPU, ProfilerActivity.NPU} if npu.is_available() else {ProfilerActivity.CPU}
+    there = [found for found in registry.accelerators.values() if found.module.is_available()]
+    return {ProfilerActivity.CPU, *(ProfilerActivity[found.title] for found in there)}
 
 
 def _parse(
@@ -57,12 +68,9 @@ def _parse(
 
 def _without_absent(activities: set[ProfilerActivity]) -> set[ProfilerActivity]:
     """Warns of devices that are not there, and goes on without them."""
-    absent = activities - {ProfilerActivity.CPU}
-    if absent & _FOR_NPU:
-        from .. import npu
-
-        if npu.is_available():
-            absent -= _FOR_NPU
+    absent = {
+        each for each in activities if each is not ProfilerActivity.CPU and accelerator_of(each) is None
+    }
     for activity in sorted(absent, key=lambda each: each.value):
         name = activity.name
         warnings.warn(f"{name} is not available, disabling {name} profiling", stacklevel=4)
@@ -101,7 +109,8 @@ class _KinetoProfile:
         self.post_processing_timeout_s = post_processing_timeout_s
         self._options = checked(experimental_config)
         self._recorded_activities = _without_absent(self.activities)
-        self.use_device = "npu" if self._recorded_activities & _FOR_NPU else None
+        devices = {found.type for each in self._recorded_activities if (found := accelerator_of(each))}
+        self.use_device = next((kind for kind in registry.accelerators if kind in devices), None)
         self.profiler: Recording | None = None  # from the first recorded step on
         self._recording = Recording(
             use_cpu=ProfilerActivity.CPU in self._recorded_activities,
@@ -163,7 +172,8 @@ class _KinetoProfile:
         if self.profiler is None:
             return
         chosen = set(activities)
-        self.profiler.collect(enable, cpu=ProfilerActivity.CPU in chosen, device=bool(chosen & _FOR_NPU))
+        device = any(accelerator_of(each) for each in chosen)
+        self.profiler.collect(enable, cpu=ProfilerActivity.CPU in chosen, device=device)
 
     # --- results ---
 
@@ -206,9 +216,10 @@ class _KinetoProfile:
 
     def export_memory_timeline(self, path: str | os.PathLike[str], device: str | None = None) -> None:
         """Not offered: PyTorch has deprecated it too. The error says what shows memory over time."""
+        memory = f"torch.{registry.accelerator().type}.memory"
         raise NotImplementedError(
             "export_memory_timeline() is deprecated in PyTorch and not offered here. For memory over time, call "
-            "torch.npu.memory._record_memory_history() before and torch.npu.memory._dump_snapshot(path) after, "
+            f"{memory}._record_memory_history() before and {memory}._dump_snapshot(path) after, "
             "and open the file at https://pytorch.org/memory_viz; export_chrome_trace() of "
             "profile(profile_memory=True) has every allocation as well."
         )

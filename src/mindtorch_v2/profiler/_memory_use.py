@@ -50,21 +50,21 @@ class MemoryUse:
 def attribute_memory(changes: Iterable[tuple[int, int, int, int, Any]]) -> None:
     """Tells events what happened to memory inside them.
 
-    ``changes``: time, NPU or -1, address, bytes, and the innermost event around, or None.
+    ``changes``: time, device or -1, address, bytes, and the innermost event around, or None.
     """
     makers: dict[tuple[int, int], Any] = {}  # of blocks that are handed out
-    for _, npu, address, size, innermost in sorted(changes, key=lambda change: change[0]):
+    for _, device, address, size, innermost in sorted(changes, key=lambda change: change[0]):
         if size > 0:
-            makers[npu, address] = innermost
+            makers[device, address] = innermost
             own = frozenset[int]()
         else:
-            own = frozenset(id(event) for event in _chain(makers.pop((npu, address), None)))
+            own = frozenset(id(event) for event in _chain(makers.pop((device, address), None)))
         for event in _chain(innermost):
-            if npu < 0:
+            if device < 0:
                 event.cpu_memory_usage += size
             else:
                 event.device_memory_usage += size
-            if (npu >= 0) == (event.npu >= 0):
+            if (device >= 0) == (event.device_index >= 0):
                 if event.memory is None:
                     event.memory = MemoryUse()
                 event.memory.change(size, id(event) in own)

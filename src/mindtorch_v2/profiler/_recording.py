@@ -6,17 +6,19 @@ import json
 import os
 import socket
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .. import _C
+from .._devices.accelerator import Accelerator
 from ._averages import FunctionEventAvg
 from ._chrome_trace import write_chrome_trace
 from ._event_list import EventList
 from ._events import build_events
 from ._modules import ModuleWatch
 from ._python_calls import ThreadWatch
-from ._trace_names import ACL, TraceNames
+from ._rows import traced_accelerator
+from ._trace_names import TraceNames, own_names
 
 _native = _C._profiler
 os.register_at_fork(after_in_child=_native.forget)
@@ -40,7 +42,7 @@ class Recording:
         with_flops: bool = False,
         with_modules: bool = False,
         acc_events: bool = False,
-        trace_names: TraceNames = ACL,
+        trace_names: Callable[[Accelerator], TraceNames] = own_names,
     ) -> None:
         self.use_cpu = use_cpu
         self.use_device = use_device
@@ -76,12 +78,12 @@ class Recording:
             watch.start()
         try:
             self._session = _native.start(
-                ops=self.use_cpu,
-                tasks=self.use_device is not None,
-                shapes=self.record_shapes or self.with_flops,
-                memory=self.profile_memory,
-                stacks=self.with_stack,
-                npus=_watched_npus() if self.profile_memory else [],
+                self.use_cpu,
+                self.use_device is not None,  # tasks
+                self.record_shapes or self.with_flops,
+                self.profile_memory,
+                self.with_stack,
+                traced_accelerator().watched_devices() if self.profile_memory else [],
             )
         except BaseException:
             for watch in watches:
@@ -212,15 +214,3 @@ class Recording:
         described["host_name"] = socket.gethostname()
         trace, paths = self._traces[-1]
         write_chrome_trace(path, trace, described | self.metadata, paths, self.trace_names)
-
-
-def _watched_npus() -> list[int]:
-    """The NPUs in use, and the first one, which a program may use for the first time while it is recorded.
-    Making an allocator touches no device."""
-    from .. import npu
-    from .._backends.npu import allocator
-
-    indices = range(npu.device_count()) if npu.is_initialized() else (0,)
-    for index in indices:
-        allocator.get_allocator(index)
-    return list(indices)

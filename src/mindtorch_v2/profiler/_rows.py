@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from .._devices import registry
+from .._devices.accelerator import Accelerator
 from ._kinds import EventKind, TaskKind
 
 _BATCH = 4096  # rows that are read from a native trace at once
@@ -24,7 +26,7 @@ class EventRow(NamedTuple):
     end_ns: int
     parent: int  # the id of the event around it
     step: int
-    npu: int
+    device: int  # of the accelerator; -1: the host
     number: int  # of the autograd node; of a call: what it has in common with its task
     memory_before: int | None
     memory_after: int | None
@@ -43,7 +45,7 @@ class MemoryRow(NamedTuple):
     end_ns: int
     parent: int
     step: int
-    npu: int
+    device: int  # of the accelerator; -1: the host
     address: int
     size: int  # negative: given back
     total_allocated: int
@@ -66,6 +68,11 @@ class TaskRow(NamedTuple):
     launch_ns: int
     start_ns: int
     end_ns: int
+
+
+def traced_accelerator() -> Accelerator:
+    """The kind of accelerator whose devices the rows number, because they do not say it themselves."""
+    return registry.accelerator()
 
 
 def event_rows(trace: Any) -> Iterator[EventRow | MemoryRow]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from .._devices import registry
 from ._averages import FunctionEventAvg
 from ._format import flops_unit, format_memory, format_share, format_time, shorten, shorten_front
 from ._kinds import DeviceType
@@ -38,8 +39,10 @@ class _Column(NamedTuple):
 
 
 def _sort_key(sort_by: str) -> str:
-    """Programs written for a device ask for "npu_time_total" or "cuda_memory_usage"."""
-    return sort_by.replace("npu_", "device_").replace("cuda_", "device_").replace("privateuse1_", "device_")
+    """Programs written for a device ask for "cuda_time_total", or for that of a device that is here."""
+    for kind in ("cuda", "privateuse1", *registry.accelerators):
+        sort_by = sort_by.replace(f"{kind}_", "device_")
+    return sort_by
 
 
 def build_table(events: Sequence[Any], options: TableOptions) -> str:

@@ -1,4 +1,4 @@
-"""``torch.profiler.profile``: records operators, annotations, memory and NPU tasks, in the steps of a schedule."""
+"""``torch.profiler.profile``: records operators, annotations, memory and devices' tasks, in the steps of a schedule."""
 
 from __future__ import annotations
 

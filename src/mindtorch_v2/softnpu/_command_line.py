@@ -1,4 +1,5 @@
-"""``mindtorch softnpu run`` and ``mindtorch softnpu env``: any ACL program on the software NPU."""
+"""The NPU on the command line: ``mindtorch softnpu run`` and ``mindtorch softnpu env``, for any ACL program on the
+software NPU, ``mindtorch run --npu``, and what ``mindtorch info`` says of it."""
 
 from __future__ import annotations
 
@@ -6,13 +7,18 @@ import argparse
 import os
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..softnpu import lib_folder
-from ..softnpu._settings import parse_bytes
+from .. import _C
+from .._backends.npu import acl_loader
+from . import lib_folder
+from ._settings import parse_bytes
 
+_CANN_VARIABLES = ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME")
+_CHOICES = {"soft": "soft", "real": "hardware", "off": "off"}  # what MINDTORCH_NPU calls them
+RUN_USAGE = "[--npu soft|real|off]"
 _FAULT = re.compile(r"(task:)?[A-Za-z0-9_*]+:[1-9]\d*:[1-9]\d*(:(\d+|always))?")
 _CHECKS = {"1", "all", "address", "uninitialised", "race"}
 
@@ -36,6 +42,45 @@ def add(subcommands: Any) -> None:
     )
     _add_settings(env)
     env.set_defaults(run=_print_environment)
+
+
+def add_run_options(parser: argparse.ArgumentParser) -> None:
+    """Of ``mindtorch run``."""
+    parser.add_argument(
+        "--npu",
+        choices=sorted(_CHOICES),
+        help="the software NPU, a card, or none (default: what MINDTORCH_NPU says, else a card if there is one)",
+    )
+
+
+def run_environment(parsed: argparse.Namespace) -> dict[str, str]:
+    """What those options set for the program."""
+    return {} if parsed.npu is None else {"MINDTORCH_NPU": _CHOICES[parsed.npu]}
+
+
+def describe(line: Callable[[str, object], None]) -> str:
+    """Tells ``mindtorch info`` what there is, and returns what to do next."""
+    folder = acl_loader.software_folder()
+    libraries = sorted(path.name for path in folder.glob("lib*.so"))
+    line("software NPU", ", ".join(libraries) if libraries else f"missing: nothing in {folder}")
+    for variable in _CANN_VARIABLES:
+        if variable in os.environ:
+            line("CANN", f"{variable}={os.environ[variable]}")
+    if not any(variable in os.environ for variable in _CANN_VARIABLES):
+        line("CANN", f"{' and '.join(_CANN_VARIABLES)} are not set")
+    kind, problem = acl_loader.look()
+    if kind is None:
+        line("NPU", f"none: {problem}")
+        return (
+            "for a card, install CANN and source its set_env.sh. Without one, use the software NPU:\n"
+            "  MINDTORCH_NPU=soft python program.py\n"
+            "  mindtorch run --npu soft program.py       (a PyTorch program, unchanged)\n"
+            "  mindtorch softnpu run -- python program.py"
+        )
+    line("NPU", f"{kind}, from {_C._npu.loaded_from()}")
+    for index in range(_C._npu.probe()[0]):
+        line(f"  npu:{index}", _C._npu.soc_name())
+    return 'torch.ones(2, device="npu")'
 
 
 def _add_settings(parser: argparse.ArgumentParser) -> None:

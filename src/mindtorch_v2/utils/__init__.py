@@ -7,19 +7,39 @@ from . import hooks as hooks
 
 if TYPE_CHECKING:
     from . import _pytree as _pytree
+    from . import backend_registration as backend_registration
     from . import benchmark as benchmark
     from . import checkpoint as checkpoint
     from . import cpp_extension as cpp_extension
     from . import data as data
     from . import model_zoo as model_zoo
+    from .backend_registration import (
+        generate_methods_for_privateuse1_backend as generate_methods_for_privateuse1_backend,
+    )
+    from .backend_registration import (
+        rename_privateuse1_backend as rename_privateuse1_backend,
+    )
 
 # Loaded when first asked for: most of what they import is needed only there.
-_LAZY_MODULES = {"_pytree", "benchmark", "checkpoint", "cpp_extension", "data", "model_zoo"}
+_LAZY_MODULES = {
+    "_pytree",
+    "backend_registration",
+    "benchmark",
+    "checkpoint",
+    "cpp_extension",
+    "data",
+    "model_zoo",
+}
+
+
+_LAZY_NAMES = {"generate_methods_for_privateuse1_backend", "rename_privateuse1_backend"}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LAZY_MODULES:
-        from importlib import import_module
+    from importlib import import_module
 
+    if name in _LAZY_MODULES:
         return import_module(f"{__name__}.{name}")
+    if name in _LAZY_NAMES:
+        return getattr(import_module(f"{__name__}.backend_registration"), name)
     raise AttributeError(f"module 'torch.utils' has no attribute '{name}'")

@@ -9,6 +9,7 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
+from .._devices import registry
 from ..autograd.function import Function
 from ..autograd.graph import saved_tensors_hooks
 
@@ -27,43 +28,58 @@ class CheckpointError(RuntimeError):
 class DefaultDeviceType:
     """The accelerator whose generators are restored, where no argument says which."""
 
-    _default = "npu"
+    _default: str | None = None  # the accelerator that there is
 
     @staticmethod
-    def set_device_type(device: str = "npu") -> None:
+    def set_device_type(device: str = "cuda") -> None:
         DefaultDeviceType._default = device
 
     @staticmethod
     def get_device_type() -> str:
-        return DefaultDeviceType._default
+        if DefaultDeviceType._default is not None:
+            return DefaultDeviceType._default
+        found = registry.available()
+        return "cpu" if found is None else found.type
+
+
+def _device_type_of(args: Any) -> str:
+    """The kind of accelerator that tensors among the arguments are on, else what was set."""
+    from ._pytree import tree_leaves
+
+    tensors = (leaf for leaf in tree_leaves(args) if isinstance(leaf, torch.Tensor))
+    found = next(filter(None, map(registry.of, tensors)), None)
+    return found.type if found is not None else DefaultDeviceType._default or "cpu"
 
 
 def get_device_states(*args: Any) -> tuple[list[int], list[torch.Tensor]]:
     """The accelerators that tensors among the arguments are on, and the states of their generators."""
     from ._pytree import tree_leaves
 
+    kind = _device_type_of(args)
     found = sorted(
         {
             leaf.device.index or 0
             for leaf in tree_leaves(args)
-            if isinstance(leaf, torch.Tensor) and leaf.is_npu
+            if isinstance(leaf, torch.Tensor) and leaf.device.type == kind != "cpu"
         }
     )
-    return found, [torch.npu.get_rng_state(index) for index in found]
+    return found, [registry.accelerators[kind].module.get_rng_state(index) for index in found]
 
 
 def set_device_states(
     devices: Sequence[int], states: Sequence[torch.Tensor], *, device_type: str | None = None
 ) -> None:
     """Restores what :func:`get_device_states` returned."""
+    kind = DefaultDeviceType.get_device_type() if device_type is None else device_type
     for index, state in zip(devices, states, strict=True):
-        torch.npu.set_rng_state(state, index)
+        registry.accelerators[kind].module.set_rng_state(state, index)
 
 
 class _Surroundings:
     """The generators and autocast as they were, so that the second run computes what the first one did."""
 
     def __init__(self, preserve_random: bool, args: Any) -> None:
+        self.device_type = _device_type_of(args)
         self.state = torch.get_rng_state() if preserve_random else None
         self.devices, self.device_states = get_device_states(args) if preserve_random else ([], [])
         self.casts = [
@@ -73,7 +89,7 @@ class _Surroundings:
                 torch.is_autocast_enabled(device),
                 torch.is_autocast_cache_enabled(),
             )
-            for device in ("cpu", "npu")
+            for device in ("cpu", *registry.accelerators)
         ]
 
     @contextlib.contextmanager
@@ -82,9 +98,9 @@ class _Surroundings:
             for device, dtype, enabled, cache in self.casts:
                 stack.enter_context(torch.autocast(device, dtype, enabled, cache))
             if self.state is not None:
-                stack.enter_context(torch.fork_rng(devices=self.devices))
+                stack.enter_context(torch.fork_rng(devices=self.devices, device_type=self.device_type))
                 torch.set_rng_state(self.state)
-                set_device_states(self.devices, self.device_states)
+                set_device_states(self.devices, self.device_states, device_type=self.device_type)
             yield
 
 

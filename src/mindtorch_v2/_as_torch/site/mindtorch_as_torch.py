@@ -15,8 +15,13 @@ from types import CodeType, ModuleType
 from typing import Any
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+# Packages that vendors of devices ship beside PyTorch. They lie in ours: torch_<device>, which has <device> in it.
+VENDORS = sorted(name for name in os.listdir(PACKAGE) if name.startswith("torch_") and "." not in name)
 # Second names of modules, and what they are names of.
-_ALIASES = {"mindtorch_v2": "torch", "torch_npu.npu": "torch.npu", "torch_npu": "torch.torch_npu"}
+_ALIASES = {"mindtorch_v2": "torch"}
+for _vendor in VENDORS:
+    _device = _vendor.removeprefix("torch_")
+    _ALIASES |= {f"{_vendor}.{_device}": f"torch.{_device}", _vendor: f"torch.{_vendor}"}
 
 
 class _Alias:
@@ -60,13 +65,13 @@ class Finder:
         return spec
 
     def find_distributions(self, context: Any = None) -> Iterable[Any]:
-        """What importlib.metadata says of ``torch`` and ``torch_npu``: PyTorch's version, whose API this is."""
+        """What importlib.metadata says of ``torch`` and vendors' packages: PyTorch's version, whose API this is."""
         if context is not None and "path" in vars(context):
-            return ()  # someone looks into folders, where neither of them is
+            return ()  # someone looks into folders, where none of them is
         import mindtorch_distributions  # type: ignore[import-not-found] # beside this file, on the path
 
         wanted = getattr(context, "name", None)
-        found: Iterable[Any] = mindtorch_distributions.named(PACKAGE, wanted)
+        found: Iterable[Any] = mindtorch_distributions.named(PACKAGE, ["torch", *VENDORS], wanted)
         return found
 
 

@@ -1,16 +1,14 @@
-"""The installed distributions ``torch`` and ``torch_npu`` that libraries look for with importlib.metadata."""
+"""The installed distributions ``torch`` and its vendors' that libraries look for with importlib.metadata."""
 
 from __future__ import annotations
 
 import os
 import re
 import runpy
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.metadata import Distribution
 from pathlib import Path
 from typing import Any
-
-_NAMES = ("torch", "torch_npu")
 
 
 class _Distribution(Distribution):
@@ -34,8 +32,8 @@ def _normalized(name: str) -> str:
     return re.sub(r"[-_.]+", "_", name).lower()
 
 
-def named(package: str, wanted: str | None) -> Iterator[_Distribution]:
-    """The one with that name, in any spelling; all of them for None."""
-    for name in _NAMES:
+def named(package: str, names: Iterable[str], wanted: str | None) -> Iterator[_Distribution]:
+    """The one of `names` that is wanted, in any spelling; all of them for None."""
+    for name in names:
         if wanted is None or _normalized(wanted) == name:
             yield _Distribution(package, name)

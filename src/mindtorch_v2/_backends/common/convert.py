@@ -6,6 +6,7 @@ from typing import Any
 
 from ... import _C
 from ..._C import Tensor
+from ..._devices.registry import accelerators
 
 
 def _parse(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -42,8 +43,8 @@ def to(tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """The tensor itself when it already is what is asked for, otherwise a converted copy."""
     wanted = _parse(args, kwargs)
     device = tensor.device if wanted["device"] is None else _C.device(wanted["device"])
-    if device.type == "npu" and device.index is None:
-        device = _C.device("npu", _C._npu.current_device())
+    if device.index is None and (accelerator := accelerators.get(device.type)) is not None:
+        device = _C.device(device.type, accelerator.current_index())
     dtype = tensor.dtype if wanted["dtype"] is None else wanted["dtype"]
     same_device = device.type == tensor.device.type and device.index in (None, tensor.device.index)
     memory_format = wanted["memory_format"]

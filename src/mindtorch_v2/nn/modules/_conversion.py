@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import mindtorch_v2 as torch
 
+from ..._devices import methods
 from ..parameter import Parameter
 
 if TYPE_CHECKING:
@@ -91,9 +92,6 @@ class ModuleConversion:
     def cpu(self) -> Self:
         return self._apply(lambda tensor: tensor.cpu())
 
-    def npu(self, device: Any = None) -> Self:
-        return self._apply(lambda tensor: tensor.npu(device))
-
     def cuda(self, device: Any = None) -> Self:
         return self._apply(lambda tensor: tensor.cuda(device))
 
@@ -165,3 +163,15 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, 
         non_blocking,
         kwargs.get("memory_format"),
     )
+
+
+def _called_after(kind: str) -> dict[str, Any]:
+    """``module.<kind>()``."""
+
+    def moved(self: ModuleConversion, device: Any = None) -> ModuleConversion:
+        return self._apply(lambda tensor: getattr(tensor, kind)(device))
+
+    return {kind: moved}
+
+
+methods.made_for_each_type("module", ModuleConversion, _called_after)

@@ -13,8 +13,8 @@ __all__ = ["DataParallel", "data_parallel"]
 def _one_device(device_ids: Any) -> list[int]:
     """The devices to use, at most one: a batch is not split over several."""
     if device_ids is None:
-        accelerator = registry.accelerator()
-        device_ids = range(accelerator.device_count()) if accelerator.is_available() else []
+        accelerator = registry.available()
+        device_ids = [] if accelerator is None else range(accelerator.module.device_count())
     ids = [getattr(device, "index", device) for device in device_ids]
     if len(ids) > 1:
         raise NotImplementedError(

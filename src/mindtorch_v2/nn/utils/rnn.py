@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Self
 
 import mindtorch_v2 as torch
 from mindtorch_v2 import Tensor
+from mindtorch_v2._devices import methods
 
 __all__ = [
     "PackedSequence",
@@ -73,9 +74,6 @@ class PackedSequence(PackedSequence_):
     def cpu(self, *args: Any, **kwargs: Any) -> Self:
         return self.to("cpu")
 
-    def npu(self, *args: Any, **kwargs: Any) -> Self:
-        return self.to("npu")
-
     def cuda(self, *args: Any, **kwargs: Any) -> Self:
         return self.to("cuda")
 
@@ -115,6 +113,20 @@ class PackedSequence(PackedSequence_):
             None if i is None else i.pin_memory() for i in (self.sorted_indices, self.unsorted_indices)
         ]
         return type(self)(self.data.pin_memory(), self.batch_sizes, *indices)
+
+
+def _called_after(kind: str) -> dict[str, Any]:
+    """``sequence.is_<kind>`` and ``sequence.<kind>()``."""
+
+    def moved(self: PackedSequence, *args: Any, **kwargs: Any) -> PackedSequence:
+        return (
+            self.to(*args, **kwargs) if args or "device" in kwargs else self.to(*args, device=kind, **kwargs)
+        )
+
+    return {kind: moved, f"is_{kind}": property(lambda self: self.data.device.type == kind)}
+
+
+methods.made_for_each_type("packed_sequence", PackedSequence, _called_after)
 
 
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:

@@ -11,6 +11,7 @@ from typing import Any
 import mindtorch_v2 as torch
 
 from ... import overrides
+from ..._devices import registry
 from ._measurement import Measurement, TaskSpec
 
 
@@ -23,8 +24,9 @@ class Language(Enum):
 
 def timer() -> float:
     """The time, after all work of an accelerator in use is done."""
-    if torch.npu.is_initialized():
-        torch.npu.synchronize()
+    for found in registry.accelerators.values():
+        if found.module.is_initialized():
+            found.module.synchronize()
     return timeit.default_timer()
 
 

@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 
 import mindtorch_v2 as torch
 
+from ..._devices import registry
 from . import _utils
 from ._utils import ExceptionWrapper
 from ._utils.collate import default_collate as default_collate
@@ -242,7 +243,7 @@ class _BaseDataLoaderIter:
                 f"pin_memory_device='{loader.pin_memory_device}'.",
                 stacklevel=6,
             )
-        if not torch.npu.is_available():
+        if registry.available() is None:
             warnings.warn(
                 "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be "
                 "used.",
@@ -326,7 +327,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             self._num_workers,
         )
         context = loader.multiprocessing_context or multiprocessing
-        pin_device = torch.npu.current_device() if self._pin_memory else None
+        pin_device = registry.accelerator().module.current_device() if self._pin_memory else None
         self._pool = WorkerPool(context, settings, pin_device)
         # Also when the program ends or forgets this iterator half way.
         self._close = weakref.finalize(self, self._pool.close)

@@ -13,6 +13,7 @@ import warnings
 from multiprocessing.util import register_after_fork
 from typing import Any
 
+from ...._devices import registry
 from ...._utils import ExceptionWrapper
 from .channel import Channel
 from .pin_memory import pin_memory
@@ -151,11 +152,11 @@ class WorkerPool:
     # --- pinning
 
     def _pin(self, device: int) -> None:
-        from .... import npu, set_num_threads
+        from .... import set_num_threads
 
         assert self._pinned is not None
         set_num_threads(1)
-        npu.set_device(device)
+        registry.accelerator().module.set_device(device)
         while not self._closed:
             try:
                 epoch, task, data = self._receive(None)

@@ -1,0 +1,99 @@
+"""What the library asks of a kind of device besides the CPU.
+
+Note [A kind of device]
+Everything outside a device's own packages reaches it through an :class:`Accelerator`, which ``registry.py`` has by the
+name that ``torch.device`` gives it. Most is in its module, ``torch.<type>``, which has the functions that PyTorch asks
+of one (``is_available``, ``current_device``, ``manual_seed_all``, ``Stream``, …). The rest, which no module of
+PyTorch's has, is here: a device derives a class where the defaults are not its own, and registers an object of it at
+the end of its module. A module that a program registers with ``torch._register_device_module`` gets the defaults.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+_FIRST_NUMBER = 20  # PyTorch's number of devices that it does not know itself
+
+
+class Accelerator:
+    """A kind of device: its name, its module, and what is said of it where PyTorch's own devices have words."""
+
+    # Packages of its vendor that programs import beside torch. They lie in this one, and are loaded when asked for.
+    packages: Sequence[str] = ()
+    # The module in this package with its part of the command line: Note [Commands of devices] in _cli.
+    command_line: str | None = None
+
+    # --- files: what programs of other builds wrote into them ---
+    # Modules that kept what is elsewhere here, and which files name.
+    moved_modules: Mapping[str, str] = {}
+    # Functions that files may call although nobody vouches for them, by the name in the file.
+    file_functions: Mapping[str, Callable[..., Any]] = {}
+
+    # --- traces ---
+    runtime = ""  # what the calls in them are functions of; "" is the type
+    # How other runtimes name the same calls, for analysers that look for those: {"name of a runtime": {call: name}}.
+    calls_elsewhere: Mapping[str, Mapping[str, str]] = {}
+
+    def __init__(self, type: str, module: Any, current_index: Callable[[], int] | None = None) -> None:
+        self.type = type
+        self.module = module
+        self.number = _FIRST_NUMBER
+        # The index of this thread's current device, without a look at whether there is one.
+        self.current_index = current_index or (lambda: int(module.current_device()))
+
+    @property
+    def title(self) -> str:
+        """As in "Self TITLE time total"."""
+        return self.type.upper()
+
+    @property
+    def noun(self) -> str:
+        """As in "cannot send NOUN storage"."""
+        return f"{'an' if self.title[0] in 'AEFHILMNORSX' else 'a'} {self.title}"
+
+    def seed_all(self, seed: int) -> None:
+        """Seeds the generators of all its devices."""
+        if not (hasattr(self.module, "_is_in_bad_fork") and hasattr(self.module, "manual_seed_all")):
+            warnings.warn(
+                f"Set seed for `{self.type}` device does not take effect, please add API's `_is_in_bad_fork` and "
+                f"`manual_seed_all` to `{self.type}` device module.",
+                UserWarning,
+                stacklevel=3,
+            )
+        elif not self.module._is_in_bad_fork():
+            self.module.manual_seed_all(seed)
+
+    def lower_dtypes(self) -> Sequence[Any]:
+        """The dtypes that autocast may compute in."""
+        try:
+            found: Sequence[Any] = self.module.get_amp_supported_dtype()
+        except AttributeError:
+            raise AssertionError(
+                f"Tried to use AMP with the `{self.type}` backend, but the backend has not registered a module or  the "
+                "module miss some necessary funcs. The backend should register a module by "
+                "`torch._register_device_module`, and the module must have these funcs: \n"
+                "`get_amp_supported_dtype() -> List[torch.dtype]`. \n"
+                "But the func `get_amp_supported_dtype` is missing. \n"
+            ) from None
+        return found
+
+    def check_saved(self, name: str) -> None:
+        """Refuses a tensor of a file whose metadata has a name that means something on this device only."""
+
+    def watched_devices(self) -> list[int]:
+        """The devices whose memory a recording watches."""
+        return []
+
+    def traced_devices(self, trace: Any) -> list[int]:
+        """The devices that appear in a native trace."""
+        return []
+
+    def trace_properties(self, index: int) -> dict[str, Any]:
+        """What a trace says of a device, in Kineto's words."""
+        found = self.module.get_device_properties(index)
+        return {"id": index, "name": found.name, "totalGlobalMem": found.total_memory}
+
+    def complete(self, package: Any) -> None:
+        """Called once the package is complete, with it: for names of its module that are the package's."""
