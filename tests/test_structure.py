@@ -162,3 +162,45 @@ def test_a_file_has_the_name_of_an_area(elsewhere, folder):
     assert elsewhere({"ops/unary.yaml": RELU, **files}) == [
         f"src/mindtorch_v2/{folder}/vision.py: there is no ops/vision.yaml"
     ]
+
+
+@pytest.fixture
+def named(tmp_path):
+    """What is found of {path: text} that a test writes, where `a` is a device's folder and `b/c.py` may say `cuda`."""
+    names = sys.modules["tools.device_names"]
+
+    def read(files):
+        for path, text in files.items():
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path).write_text(text)
+        layer = names.Layer("b", ("**/*.py",), ("a/*",), 0)
+        allowed = names.Allowed(("cuda",), ("b/c.py",), "a test")
+        rules = names.Rules(names.rules().names, [layer], [allowed])
+        return list(rules.findings(layer, tmp_path)), rules.stale(tmp_path)
+
+    return read
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["x.is_npu", "NpuRuntime()", "# as on an NPU", "aclnnAdd(x)", '"torch_npu"', "MINDTORCH_NPU", "NPUs"],
+)
+def test_a_device_is_named_by_any_part_of_a_word(named, line):
+    found, _ = named({"b/d.py": f"first\n{line}\n"})
+    assert len(found) == 1 and found[0].startswith("b/d.py:2: ") and found[0].endswith(line)
+
+
+@pytest.mark.parametrize("line", ["input", "ascending", "scan", "oracle", "xputs", "tracl"])
+def test_letters_inside_another_word_name_no_device(named, line):
+    assert named({"b/d.py": line})[0] == []
+
+
+def test_a_devices_own_folder_may_name_it_and_a_listed_place_a_word_of_pytorchs(named):
+    assert named({"a/x.py": "npu", "b/c.py": "is_cuda"}) == ([], [])
+    found, stale = named({"b/c.py": "is_npu"})
+    assert found == ["b/c.py:1: npu: is_npu"] and stale == ["b/c.py: nothing there says cuda"]
+
+
+def test_every_place_of_the_list_of_pytorchs_words_has_one():
+    unfinished = tuple(f"{layer.name}/" for layer in structure.rules().layers if layer.limit)
+    assert [place for place in structure.rules().stale() if not place.startswith(unfinished)] == []

@@ -33,7 +33,7 @@ import sys
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -43,6 +43,7 @@ from codegen.families.composed import InPython  # noqa: E402
 from codegen.row import Row  # noqa: E402
 from codegen.table import load_table  # noqa: E402
 from tools.areas import misplaced  # noqa: E402
+from tools.device_names import Layer, rules  # noqa: E402
 
 PACKAGE = "mindtorch_v2"
 NATIVE = "_C"  # compiled: below everything, and not read here
@@ -417,6 +418,14 @@ def parts_in_another_area() -> list[str]:
     return [*misplaced(rows), *python_parts_elsewhere(rows)]
 
 
+# ---- devices -------------------------------------------------------------------------------------------
+
+
+def device_names(layer: Layer) -> list[str]:
+    """Lines that name a device outside its folders."""
+    return list(rules().findings(layer))
+
+
 # ---- what is counted -----------------------------------------------------------------------------------
 
 
@@ -433,6 +442,10 @@ COUNTS = [
     Count("modules at the top", 25, modules_at_the_top),
     Count("longest table line", 120, longest_table_line),
     Count("parts in another area", 0, parts_in_another_area),
+    *(
+        Count(f"device names in {layer.name}", layer.limit, partial(device_names, layer))
+        for layer in rules().layers
+    ),
 ]
 
 

@@ -87,7 +87,7 @@ def with_index(device: Any) -> Any:
 
 
 def get_device_module(device: Any = None) -> Any:
-    """The module of a device such as "cpu" or "cuda:0". Without an argument that of the accelerator, else the CPU."""
+    """The module of a device, ``torch.cpu`` for "cpu". Without an argument that of the accelerator, else the CPU."""
     if device is None:
         found = available()
         kind = "cpu" if found is None else found.type

@@ -1,4 +1,4 @@
-"""Where storages come from and go to: location tags such as "cpu" and "cuda:0", and map_location."""
+"""Where storages come from and go to: location tags such as "cpu" and "meta", and map_location."""
 
 from __future__ import annotations
 
