@@ -385,7 +385,7 @@ def _called_after(kind: str) -> dict[str, Any]:
     def moved(self: UntypedStorage, device: Any = None, non_blocking: bool = False) -> UntypedStorage:
         return self.to(device=methods.target_of(kind, device), non_blocking=non_blocking)
 
-    return {kind: moved, f"is_{kind}": property(lambda self: self.device.type == kind)}
+    return {f"is_{kind}": property(lambda self: self.device.type == kind), kind: moved}
 
 
 methods.made_for_each_type("storage", UntypedStorage, _called_after)

@@ -324,7 +324,7 @@ def _called_after(kind: str) -> dict[str, Any]:
         target = methods.target_of(kind, device)
         return self.to(device=target, non_blocking=non_blocking)
 
-    return {kind: moved, f"is_{kind}": property(lambda self: self.device.type == kind)}
+    return {f"is_{kind}": property(lambda self: self.device.type == kind), kind: moved}
 
 
 methods.made_for_each_type("storage", TypedStorage, _called_after)

@@ -43,6 +43,10 @@ class Accelerator:
         # The index of this thread's current device, without a look at whether there is one.
         self.current_index = current_index or (lambda: int(module.current_device()))
 
+    def renamed(self, type: str) -> Accelerator:
+        """The same device under another name."""
+        return Accelerator(type, self.module, self.current_index)
+
     @property
     def title(self) -> str:
         """As in "Self TITLE time total"."""

@@ -30,10 +30,10 @@ def rename(backend_name: str) -> None:
         )
     if backend_name in _TAKEN or backend_name in registry.accelerators:
         raise RuntimeError(f"Cannot register privateuse1 backend with in-tree device name: {backend_name}")
-    if (found := registry.accelerators.pop(registry.private_use, None)) is not None:
-        found.type = backend_name
-        registry.accelerators[backend_name] = found
+    found = registry.accelerators.pop(registry.private_use, None)
     registry.private_use = backend_name
+    if found is not None:
+        registry.register_accelerator(found.renamed(backend_name), with_methods=False)
 
 
 def _register_device_module(device_type: Any, module: ModuleType) -> None:

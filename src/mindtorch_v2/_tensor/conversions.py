@@ -34,7 +34,7 @@ def _called_after(kind: str) -> dict[str, Any]:
         target = methods.target_of(kind, device)
         return convert.to(self, device=target, non_blocking=non_blocking, memory_format=memory_format)
 
-    return {kind: moved, f"is_{kind}": property(lambda self: self.device.type == kind)}
+    return {f"is_{kind}": property(lambda self: self.device.type == kind), kind: moved}
 
 
 methods.made_for_each_type("tensor", Tensor, _called_after)

@@ -123,7 +123,7 @@ def _called_after(kind: str) -> dict[str, Any]:
             self.to(*args, **kwargs) if args or "device" in kwargs else self.to(*args, device=kind, **kwargs)
         )
 
-    return {kind: moved, f"is_{kind}": property(lambda self: self.data.device.type == kind)}
+    return {f"is_{kind}": property(lambda self: self.data.device.type == kind), kind: moved}
 
 
 methods.made_for_each_type("packed_sequence", PackedSequence, _called_after)
