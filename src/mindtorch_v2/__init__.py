@@ -225,11 +225,9 @@ from .amp._state import (
 from .amp import GradScaler as GradScaler, autocast as autocast
 from .utils.dlpack import from_dlpack as from_dlpack, to_dlpack as to_dlpack
 from ._devices import registry as _devices_registry
-from ._devices.private_use import _register_device_module as _register_device_module
 from ._devices.registry import get_device_module as get_device_module
 from ._devices.streams import Event as Event, Stream as Stream
 from . import (
-    accelerator as accelerator,
     fft as fft,
     masked as masked,
     nn as nn,
@@ -271,6 +269,7 @@ if TYPE_CHECKING:
         __config__ as __config__,
         _VF as _VF,
         _dynamo as _dynamo,
+        accelerator as accelerator,
         backends as backends,
         compiler as compiler,
         cpu as cpu,
@@ -310,6 +309,7 @@ if TYPE_CHECKING:
         vander as vander,
         while_loop as while_loop,
     )
+    from ._devices.private_use import _register_device_module as _register_device_module
     from .compiler import compile as compile
     from .func import vmap as vmap
     from .overrides import (
@@ -323,6 +323,7 @@ _LAZY_MODULES = {
     "__config__",
     "_VF",
     "_dynamo",
+    "accelerator",
     "backends",
     "compiler",
     "cpu",
@@ -347,6 +348,7 @@ _LAZY_MODULES = {
 _LAZY_NAMES = {
     "DisableTorchFunction": "overrides",
     "DisableTorchFunctionSubclass": "overrides",
+    "_register_device_module": "_devices.private_use",
     "compile": "compiler",
     "fork": "jit",
     "load": "serialization",

@@ -12,6 +12,8 @@ from .accelerator import Accelerator
 
 PRIVATE_USE = "privateuseone"
 private_use = PRIVATE_USE  # the type of the device that a program brings along: private_use.py
+# Names that ``torch.device`` gives other devices.
+_TAKEN = frozenset(("cpu", "cuda", "hip", "hpu", "meta", "mps", "mtia", "xla", "xpu"))
 accelerators: dict[str, Accelerator] = {}  # by type, those of this build first
 _loaders: dict[str, Callable[[str], Any]] = {}
 _listeners: list[Callable[[Accelerator], None]] = []
@@ -77,6 +79,33 @@ def type_of(device: Any) -> str:
     if isinstance(device, str) and device.partition(":")[0] in (PRIVATE_USE, private_use):
         return private_use
     return str(_C.device(device).type)
+
+
+def rename_private_use(backend_name: str) -> None:
+    """Gives the device that a program brings along another name, once."""
+    global private_use
+    if not isinstance(backend_name, str):
+        raise RuntimeError(
+            f"_rename_privateuse1_backend expects a str, but got {type(backend_name).__name__}"
+        )
+    backend_name = backend_name.lower()
+    if backend_name == private_use:
+        return
+    if private_use != PRIVATE_USE:
+        raise RuntimeError(
+            f"torch.register_privateuse1_backend() has already been set! Current backend: {private_use}"
+        )
+    if backend_name in _TAKEN or backend_name in accelerators:
+        raise RuntimeError(f"Cannot register privateuse1 backend with in-tree device name: {backend_name}")
+    found = accelerators.pop(private_use, None)
+    private_use = backend_name
+    if found is not None:
+        register_accelerator(found.renamed(backend_name), with_methods=False)
+
+
+# PyTorch's places for the two.
+_C._get_privateuse1_backend_name = lambda: private_use
+_C._rename_privateuse1_backend = rename_private_use
 
 
 def with_index(device: Any) -> Any:

@@ -7,7 +7,6 @@ from typing import Any
 
 from .. import _C
 from .._devices import registry
-from .._devices.absent import AbsentName
 from . import memory as memory
 from ._device import index_of, module, require
 from .memory import (
@@ -132,5 +131,7 @@ class device_index:
 
 def __getattr__(name: str) -> Any:
     if name == "Graph":
+        from .._devices.absent import AbsentName
+
         raise AbsentName("torch.accelerator.Graph: graphs of operators cannot be captured; run the operators")
     raise AttributeError(f"module 'torch.accelerator' has no attribute {name!r}")

@@ -15,7 +15,7 @@ __all__ = ["generate_methods_for_privateuse1_backend", "rename_privateuse1_backe
 
 def rename_privateuse1_backend(backend_name: str) -> None:
     """Lets ``torch.device`` and all that is called after it say ``backend_name`` for "privateuseone"; once."""
-    private_use.rename(backend_name)
+    registry.rename_private_use(backend_name)
 
 
 def generate_methods_for_privateuse1_backend(
