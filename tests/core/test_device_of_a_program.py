@@ -101,6 +101,41 @@ def test_classes_get_methods_that_are_called_after_it():
     run(program)
 
 
+@pytest.mark.parametrize("make", ["x", "x.storage()", "x.untyped_storage()", "nn.Linear(2, 2)", "sequence"])
+def test_methods_called_after_an_accelerator_of_this_build_take_its_devices_only(make):
+    program = f"""
+    from mindtorch_v2 import nn
+    x = torch.ones(2)
+    sequence = nn.utils.rnn.pack_sequence([x])
+    thing = {make}
+    assert thing.npu.__name__ == "npu" and thing.npu(0) is not None and thing.npu("npu:0") is not None
+    try:
+        thing.npu("cpu")
+    except RuntimeError as error:
+        assert str(error) == "Invalid device, must be npu device", error
+    else:
+        raise AssertionError("not refused")
+    """
+    run(program, npu="soft")
+
+
+def test_what_a_device_says_of_itself_takes_the_place_of_what_was_there():
+    program = """
+    from mindtorch_v2._devices import registry
+    from mindtorch_v2._devices.accelerator import Accelerator
+
+    class Own(Accelerator):
+        runtime = "own"
+
+    before = registry.accelerators["tpux"]
+    registry.register_accelerator(Own("tpux", device))
+    found = registry.accelerators["tpux"]
+    assert found.runtime == "own" and found.number == before.number == registry.accelerators["npu"].number + 1
+    assert torch.profiler.DeviceType.TPUX == found.number
+    """
+    run(program)
+
+
 def test_profilers_have_an_activity_and_a_clock_that_are_called_after_it():
     program = """
     from mindtorch_v2.profiler import DeviceType, ProfilerActivity

@@ -10,11 +10,10 @@ the end of its module. A module that a program registers with ``torch._register_
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-
-_FIRST_NUMBER = 20  # PyTorch's number of devices that it does not know itself
 
 
 class Accelerator:
@@ -39,13 +38,15 @@ class Accelerator:
     def __init__(self, type: str, module: Any, current_index: Callable[[], int] | None = None) -> None:
         self.type = type
         self.module = module
-        self.number = _FIRST_NUMBER
+        self.number = 0  # of its type, as PyTorch numbers them; the registry gives it
         # The index of this thread's current device, without a look at whether there is one.
         self.current_index = current_index or (lambda: int(module.current_device()))
 
     def renamed(self, type: str) -> Accelerator:
         """The same device under another name."""
-        return Accelerator(type, self.module, self.current_index)
+        found = copy.copy(self)
+        found.type = type
+        return found
 
     @property
     def title(self) -> str:

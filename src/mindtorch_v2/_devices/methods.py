@@ -60,7 +60,8 @@ def _add(owner: type, attributes: dict[str, Any]) -> None:
 
 def target_of(kind: str, device: Any) -> Any:
     """The device that ``tensor.<kind>(device)`` means."""
-    target = _C.device(kind if device is None else device)
+    numbered = isinstance(device, int)
+    target = _C.device(kind, device) if numbered else _C.device(kind if device is None else device)
     if target.type != kind:
         raise RuntimeError(f"Invalid device, must be {kind} device")
     return target

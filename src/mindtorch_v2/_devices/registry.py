@@ -14,6 +14,7 @@ PRIVATE_USE = "privateuseone"
 private_use = PRIVATE_USE  # the type of the device that a program brings along: private_use.py
 # Names that ``torch.device`` gives other devices.
 _TAKEN = frozenset(("cpu", "cuda", "hip", "hpu", "meta", "mps", "mtia", "xla", "xpu"))
+_FIRST_NUMBER = 20  # PyTorch's number of devices that it does not know itself
 accelerators: dict[str, Accelerator] = {}  # by type, those of this build first
 _loaders: dict[str, Callable[[str], Any]] = {}
 _listeners: list[Callable[[Accelerator], None]] = []
@@ -27,8 +28,9 @@ def built_in() -> list[str]:
 
 def register_accelerator(found: Accelerator, with_methods: bool = True) -> None:
     """A kind of device that this library drives; called at the end of ``torch.<type>``. Tensors, modules and storages
-    get the methods that are called after it."""
-    found.number += len(accelerators)
+    get the methods that are called after it. One of the same type takes the place of what was there."""
+    before = accelerators.get(found.type)
+    found.number = _FIRST_NUMBER + len(accelerators) if before is None else before.number
     accelerators[found.type] = found
     _loaders[found.type] = lambda kind: found.module
     if with_methods:

@@ -13,7 +13,7 @@ import gzip
 import json
 import os
 from array import array
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import IO, Any
 
 from .._devices.accelerator import Accelerator
@@ -22,7 +22,7 @@ from ._device_tracks import DeviceTracks, instant, us
 from ._function_event import memory_fields
 from ._kinds import EventKind
 from ._python_calls import call_name, module_number
-from ._rows import EventRow, MemoryRow, event_rows, task_rows, traced_accelerator
+from ._rows import EventRow, MemoryRow, event_rows, task_rows
 from ._stacks import stack_of
 from ._trace_names import TraceNames
 
@@ -42,7 +42,8 @@ def write_chrome_trace(
     trace: Any,
     metadata: Mapping[str, Any],
     module_paths: Mapping[str, str],
-    names: Callable[[Accelerator], TraceNames],
+    accelerator: Accelerator,
+    names: TraceNames,
 ) -> None:
     """Writes a native trace; compressed if ``path`` ends in ``.gz``. ``metadata`` joins the top level."""
     name = os.fspath(path)
@@ -52,7 +53,7 @@ def write_chrome_trace(
         else open(name, "w", encoding="utf-8")
     )
     with opened as out:
-        _write(out, name, metadata, trace, module_paths, names)
+        _write(out, name, metadata, trace, module_paths, accelerator, names)
 
 
 def _write(
@@ -61,11 +62,11 @@ def _write(
     metadata: Mapping[str, Any],
     trace: Any,
     module_paths: Mapping[str, str],
-    names: Callable[[Accelerator], TraceNames],
+    accelerator: Accelerator,
+    names: TraceNames,
 ) -> None:
     epoch_ns = trace.epoch_offset_ns
     base_ns = (trace.start_ns + epoch_ns) // _BASE_INTERVAL_NS * _BASE_INTERVAL_NS
-    accelerator = traced_accelerator()
     properties = [accelerator.trace_properties(index) for index in accelerator.traced_devices(trace)]
     top: dict[str, Any] = {"schemaVersion": 1, "deviceProperties": properties}
     top |= metadata
@@ -75,7 +76,7 @@ def _write(
         out.write(f"  {json.dumps(key)}: {json.dumps(value)},\n")
     out.write('  "traceEvents": [\n')
     separator = ""
-    for event in _Writer(trace, base_ns - epoch_ns, module_paths, accelerator, names(accelerator)).events():
+    for event in _Writer(trace, base_ns - epoch_ns, module_paths, accelerator, names).events():
         out.write(separator + event)
         separator = ",\n"
     out.write(f'\n  ],\n  "traceName": {json.dumps(name)}\n}}\n')
@@ -196,7 +197,8 @@ class _Writer:
             if path and kind != EventKind.PYTHON:
                 args.append(f'"Module Hierarchy": {self._text(path)}')
         if row.memory_before is not None and kind != EventKind.PYTHON:
-            memory = memory_fields(row.device, row.memory_before, row.memory_after)
+            device = self._accelerator.type if row.device >= 0 else "cpu"
+            memory = memory_fields(device, row.memory_before, row.memory_after)
             args += [f'"{field}": {value}' for field, value in memory.items()]
         args.append(f'"Ev Idx": {index}')
         return self._duration(_CATEGORIES[kind], name, row, "{" + ", ".join(args) + "}")

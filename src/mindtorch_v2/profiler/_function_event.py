@@ -209,7 +209,7 @@ class FunctionEvent(FormattedTimesMixin):
             event_id, task.kind, task.name, thread, task.start_ns - base_ns, task.end_ns - base_ns,
             device_index=task.device, use_device=use_device,
         )  # fmt: skip
-        event.device_type = DeviceType(traced_accelerator().number)
+        event.device_type = DeviceType(traced_accelerator(use_device).number)
         event.device_resource_id = task.stream
         event.linked_correlation_id = task.correlation
         event.activity_type = _TASK_ACTIVITIES[task.kind]
@@ -234,6 +234,11 @@ class FunctionEvent(FormattedTimesMixin):
     @property
     def is_python_function(self) -> bool:
         return self.kind is EventKind.MODULE or self.kind is EventKind.PYTHON
+
+    @property
+    def _place(self) -> str:
+        """The type of device that it ran on."""
+        return traced_accelerator(self.use_device).type if self.device_index >= 0 else "cpu"
 
     @property
     def external_id(self) -> int:
@@ -303,7 +308,7 @@ class FunctionEvent(FormattedTimesMixin):
     @property
     def metadata(self) -> dict[str, Any]:
         """Memory before and after, under ``profile_memory=True``."""
-        return memory_fields(self.device_index, self.memory_before, self.memory_after)
+        return memory_fields(self._place, self.memory_before, self.memory_after)
 
     # --- older names, which PyTorch warns about ---
 
@@ -339,7 +344,7 @@ class FunctionEvent(FormattedTimesMixin):
             "name": self.trace_name,
             "kind": kind,
             "step": self.step,
-            "device_type": traced_accelerator().title if self.device_index >= 0 else "CPU",
+            "device_type": self._place.upper(),
             "duration_ns": self.duration_ns,
             "start_us": self.time_range.start,
             "thread": self.thread,
@@ -349,7 +354,7 @@ class FunctionEvent(FormattedTimesMixin):
     def __getattr__(self, name: str) -> int:
         """``event.<type>``: which device of that type it ran on, -1 for another place."""
         if name in registry.accelerators:
-            return self.device_index if name == traced_accelerator().type else -1
+            return self.device_index if name == self._place else -1
         raise AttributeError(f"'FunctionEvent' object has no attribute {name!r}")
 
     def __getitem__(self, key: str) -> Any:
@@ -385,11 +390,10 @@ def _deprecated(name: str, instead: str) -> None:
     warnings.warn(f"`{name}` is deprecated. Use `{instead}` instead.", FutureWarning, stacklevel=3)
 
 
-def memory_fields(device_index: int, before: int | None, after: int | None) -> dict[str, int]:
+def memory_fields(device: str, before: int | None, after: int | None) -> dict[str, int]:
     """The three fields of an event whose memory was read; none for others."""
     if before is None or after is None:
         return {}
-    device = traced_accelerator().type if device_index >= 0 else "cpu"
     return {
         f"{device}_memory_allocated_before": before,
         f"{device}_memory_allocated_after": after,

@@ -68,6 +68,10 @@ class Recording:
         """Whether something has been recorded and stopped."""
         return bool(self._traces)
 
+    @property
+    def _accelerator(self) -> Accelerator:
+        return traced_accelerator(self.use_device)
+
     def start(self) -> None:
         watches: list[ModuleWatch | ThreadWatch] = []
         if self.with_modules or self.with_stack:
@@ -83,7 +87,7 @@ class Recording:
                 self.record_shapes or self.with_flops,
                 self.profile_memory,
                 self.with_stack,
-                traced_accelerator().watched_devices() if self.profile_memory else [],
+                self._accelerator.watched_devices() if self.profile_memory else [],
             )
         except BaseException:
             for watch in watches:
@@ -213,4 +217,6 @@ class Recording:
         described: dict[str, Any] = {flag: 1 for flag in flags if getattr(self, flag)}
         described["host_name"] = socket.gethostname()
         trace, paths = self._traces[-1]
-        write_chrome_trace(path, trace, described | self.metadata, paths, self.trace_names)
+        accelerator = self._accelerator
+        names = self.trace_names(accelerator)
+        write_chrome_trace(path, trace, described | self.metadata, paths, accelerator, names)

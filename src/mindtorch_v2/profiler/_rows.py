@@ -70,9 +70,9 @@ class TaskRow(NamedTuple):
     end_ns: int
 
 
-def traced_accelerator() -> Accelerator:
-    """The kind of accelerator whose devices the rows number, because they do not say it themselves."""
-    return registry.accelerator()
+def traced_accelerator(use_device: str | None) -> Accelerator:
+    """The kind of accelerator whose devices the rows number: what is recorded, since they do not say it themselves."""
+    return registry.accelerator() if use_device is None else registry.accelerators[use_device]
 
 
 def event_rows(trace: Any) -> Iterator[EventRow | MemoryRow]:

@@ -118,10 +118,8 @@ class PackedSequence(PackedSequence_):
 def _called_after(kind: str) -> dict[str, Any]:
     """``sequence.is_<kind>`` and ``sequence.<kind>()``."""
 
-    def moved(self: PackedSequence, *args: Any, **kwargs: Any) -> PackedSequence:
-        return (
-            self.to(*args, **kwargs) if args or "device" in kwargs else self.to(*args, device=kind, **kwargs)
-        )
+    def moved(self: PackedSequence, device: Any = None, **kwargs: Any) -> PackedSequence:
+        return self.to(device=methods.target_of(kind, device), **kwargs)
 
     return {f"is_{kind}": property(lambda self: self.data.device.type == kind), kind: moved}
 
