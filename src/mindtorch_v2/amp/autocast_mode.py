@@ -15,11 +15,7 @@ from .._devices import registry
 
 __all__ = ["autocast", "autocast_decorator", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
-
-def _lower_dtypes(device_type: str) -> Sequence[torch.dtype]:
-    if device_type == "cpu":
-        return torch.bfloat16, torch.float16
-    return registry.accelerators[device_type].lower_dtypes()
+_LOWER_ON_CPU = (torch.bfloat16, torch.float16)
 
 
 def is_autocast_available(device_type: str) -> bool:
@@ -43,7 +39,6 @@ class autocast:
         if not isinstance(device_type, str):
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
         self.device = device_type
-        self.custom_backend_name = registry.accelerator().type
         self._cache_enabled = torch.is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
         if device_type == "cuda":  # programs ask for it where there is none, as with PyTorch
             if enabled:
@@ -57,8 +52,7 @@ class autocast:
             raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
         self.device = torch.device(device_type).type
         self.fast_dtype = torch.get_autocast_dtype(self.device) if dtype is None else dtype
-        lower = _lower_dtypes(self.device) if enabled else ()
-        if enabled and self.fast_dtype not in lower:
+        if enabled and self.fast_dtype not in (lower := self._lower_dtypes()):
             name = self.device.upper()
             supported = ", ".join(str(each) for each in lower)
             warnings.warn(
@@ -68,6 +62,13 @@ class autocast:
             )
             enabled = False
         self._enabled = enabled
+
+    @property
+    def custom_backend_name(self) -> str:
+        return registry.accelerator().type
+
+    def _lower_dtypes(self) -> Sequence[torch.dtype]:
+        return _LOWER_ON_CPU if self.device == "cpu" else registry.accelerators[self.device].lower_dtypes()
 
     def __enter__(self) -> autocast:
         self.prev_cache_enabled = torch.is_autocast_cache_enabled()

@@ -24,6 +24,9 @@ def _rebuild_npu_tensor(
     return _utils._finish(made.to(_utils._target_device("npu")), requires_grad, None)
 
 
+_LOWER = (_C.bfloat16, _C.float16)
+
+
 class Npu(Accelerator):
     packages: Sequence[str] = ("torch_npu",)
     command_line = "softnpu._command_line"
@@ -52,7 +55,7 @@ class Npu(Accelerator):
         super().__init__("npu", module, _C._npu.current_device)
 
     def lower_dtypes(self) -> Sequence[Any]:
-        return _C.bfloat16, _C.float16
+        return _LOWER
 
     def check_saved(self, name: str) -> None:
         if name.startswith("npu_format_/") and name not in ("npu_format_/ND", "npu_format_/NCHW"):

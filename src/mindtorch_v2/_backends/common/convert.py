@@ -43,8 +43,8 @@ def to(tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """The tensor itself when it already is what is asked for, otherwise a converted copy."""
     wanted = _parse(args, kwargs)
     device = tensor.device if wanted["device"] is None else _C.device(wanted["device"])
-    if device.index is None and (accelerator := accelerators.get(device.type)) is not None:
-        device = _C.device(device.type, accelerator.current_index())
+    if device.type in accelerators and device.index is None:
+        device = _C.device(device.type, accelerators[device.type].current_index())
     dtype = tensor.dtype if wanted["dtype"] is None else wanted["dtype"]
     same_device = device.type == tensor.device.type and device.index in (None, tensor.device.index)
     memory_format = wanted["memory_format"]
