@@ -6,7 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from . import autocast, autograd, backends, bindings, dispatch, docs, infer, substitutes
+from . import aclnn_table, autocast, autograd, backends, bindings, dispatch, docs, infer, substitutes
+from .aclnn_cells import vendor_operators
 from .devices import DEVICES
 from .families import TEMPLATED
 from .homes import homes
@@ -20,6 +21,7 @@ def outputs(rows: list[Row]) -> dict[str, str]:
     files = {
         "ops/substitutes/register.h": substitutes.register_header(rows),
         "ops/substitutes/register.cpp": substitutes.register_source(rows),
+        "npu/aclnn_table.cpp": aclnn_table.source(),
         "bindings/limits.h": bindings.limits_header(),
         "bindings/index.cpp": bindings.index_source(rows),
         "python/_C/__init__.pyi": docs.native_stub(rows),

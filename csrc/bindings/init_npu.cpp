@@ -27,6 +27,7 @@ using namespace nb::literals;
 namespace mt::bindings {
 
 void init_acl(nb::module_& parent);
+void init_aclnn(nb::module_& m);
 
 namespace {
 
@@ -293,6 +294,7 @@ void init_npu(nb::module_& parent) {
   m.def("error_text", &npu::describe_acl_error, "code"_a, "function"_a, "advice"_a = true,
         "What an error of AscendCL means.");
   init_acl(parent);
+  init_aclnn(m);
   npu::register_npu_backend();
   substitutes::register_all();
 }

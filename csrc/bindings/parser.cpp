@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "bindings/booleans.h"
 #include "bindings/old_overloads.h"
 #include "bindings/overrides.h"
 
@@ -77,9 +78,7 @@ bool accepts(const Parameter& p, PyObject* o) {
     case Kind::integer: return is_integer(o);
     case Kind::real: return is_number(o) && !PyComplex_Check(o);
     case Kind::boolean:
-      return PyBool_Check(o) || (is_tensor(o) && tensor_of(o).dtype() == DType::boolean) ||
-             std::strcmp(Py_TYPE(o)->tp_name, "numpy.bool") == 0 ||
-             std::strcmp(Py_TYPE(o)->tp_name, "numpy.bool_") == 0;
+      return is_boolean(o) || (is_tensor(o) && tensor_of(o).dtype() == DType::boolean);
     case Kind::int_list: return is_int_list(o);
     case Kind::dim_list: return is_integer(o) || is_int_list(o);
     case Kind::dtype: return is_dtype_like(o);

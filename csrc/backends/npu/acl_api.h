@@ -50,13 +50,18 @@ namespace mt::npu {
   X(aclCreateTensor)             \
   X(aclCreateScalar)             \
   X(aclCreateIntArray)           \
+  X(aclCreateFloatArray)         \
   X(aclCreateBoolArray)          \
   X(aclCreateTensorList)         \
+  X(aclCreateScalarList)         \
   X(aclDestroyTensor)            \
   X(aclDestroyScalar)            \
   X(aclDestroyIntArray)          \
+  X(aclDestroyFloatArray)        \
   X(aclDestroyBoolArray)         \
   X(aclDestroyTensorList)        \
+  X(aclDestroyScalarList)        \
+  X(aclGetViewShape)             \
   X(aclDestroyAclOpExecutor)
 
 // Null where a version of the libraries lacks them.

@@ -106,6 +106,20 @@ aclIntArray* make_int_array(IntList numbers) {
   return made;
 }
 
+aclFloatArray* make_float_array(std::span<const float> numbers) {
+  aclFloatArray* made = acl().aclCreateFloatArray(numbers.data(), numbers.size());
+  if (!made) [[unlikely]]
+    fail_null("aclCreateFloatArray");
+  return made;
+}
+
+aclBoolArray* make_bool_array(std::span<const bool> flags) {
+  aclBoolArray* made = acl().aclCreateBoolArray(flags.data(), flags.size());
+  if (!made) [[unlikely]]
+    fail_null("aclCreateBoolArray");
+  return made;
+}
+
 namespace {
 
 // What is kept in the slot; made by the first who asks.
@@ -147,23 +161,34 @@ const aclIntArray* shared_int_array(IntList numbers) {
   return kept(slots[slot], [&] { return make_int_array(numbers); }, acl().aclDestroyIntArray);
 }
 
-aclTensorList* make_tensor_list(TensorList tensors) {
-  SmallVector<const aclTensor*, 16> elements;
-  const auto destroy = [&] {
-    for (const aclTensor* element : elements) acl().aclDestroyTensor(element);
-  };
+namespace {
+
+// A list destroys its elements, but only once it exists.
+template <class Made, class T, class Make, class Destroy, class MakeList>
+auto* make_list(std::span<const T> values, const Make& make, const Destroy& destroy, const MakeList& make_of,
+                const char* maker) {
+  SmallVector<const Made*, 16> elements;
   try {
-    for (const Tensor& tensor : tensors) elements.push_back(make_tensor(tensor));
+    for (const T& value : values) elements.push_back(make(value));
+    auto* list = make_of(elements.data(), elements.size());
+    if (!list) fail_null(maker);
+    return list;
   } catch (...) {
-    destroy();
+    for (const Made* element : elements) destroy(element);
     throw;
   }
-  aclTensorList* list = acl().aclCreateTensorList(elements.data(), elements.size());
-  if (!list) {
-    destroy();
-    fail_null("aclCreateTensorList");
-  }
-  return list;
+}
+
+}  // namespace
+
+aclTensorList* make_tensor_list(TensorList tensors) {
+  return make_list<aclTensor>(tensors, make_tensor, acl().aclDestroyTensor, acl().aclCreateTensorList,
+                              "aclCreateTensorList");
+}
+
+aclScalarList* make_scalar_list(std::span<const Scalar> values) {
+  return make_list<aclScalar>(values, make_scalar, acl().aclDestroyScalar, acl().aclCreateScalarList,
+                              "aclCreateScalarList");
 }
 
 Dims dims(const DimList& dim, int64_t ndim) {

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <optional>
+#include <span>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -27,7 +28,10 @@ aclScalar* make_scalar(const Scalar& value);
 const aclScalar* shared_scalar(const Scalar& value);   // of 0 and 1; null for other numbers
 const aclIntArray* shared_int_array(IntList numbers);  // of no or one dimension; null for other lists
 aclIntArray* make_int_array(IntList numbers);
+aclFloatArray* make_float_array(std::span<const float> numbers);
+aclBoolArray* make_bool_array(std::span<const bool> flags);
 aclTensorList* make_tensor_list(TensorList tensors);
+aclScalarList* make_scalar_list(std::span<const Scalar> values);
 
 // The reduced dimensions, explicit and not negative; every one when `dim` names none.
 Dims dims(const DimList& dim, int64_t ndim);
@@ -105,10 +109,7 @@ struct Argument<const aclIntArray*, A> {
 template <size_t N>
 struct Argument<const aclBoolArray*, std::array<bool, N>> {
   const aclBoolArray* value;
-  explicit Argument(const std::array<bool, N>& flags) : value(acl().aclCreateBoolArray(flags.data(), N)) {
-    if (!value) [[unlikely]]
-      fail_null("aclCreateBoolArray");
-  }
+  explicit Argument(const std::array<bool, N>& flags) : value(make_bool_array(flags)) {}
   ~Argument() { acl().aclDestroyBoolArray(value); }
   Argument(const Argument&) = delete;
 };

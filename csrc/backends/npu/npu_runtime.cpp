@@ -41,6 +41,8 @@ void after_fork() {
 
 }  // namespace
 
+bool launch_blocking_asked() { return is_set("ACL_LAUNCH_BLOCKING") || is_set("ASCEND_LAUNCH_BLOCKING"); }
+
 void set_host_hooks(HostHooks hooks) { g_hooks = hooks; }
 const HostHooks& host_hooks() { return g_hooks; }
 
@@ -70,7 +72,7 @@ void NpuRuntime::initialize() {
            " loads, but counts no device. Check npu-smi info, or "
            "set MINDTORCH_NPU=soft to use the software NPU.");
   count_ = int(std::min<uint32_t>(count, kMaxDevices));
-  g_launch_blocking = is_set("ACL_LAUNCH_BLOCKING") || is_set("ASCEND_LAUNCH_BLOCKING");
+  g_launch_blocking = launch_blocking_asked();
   pthread_atfork(nullptr, nullptr, after_fork);
   initialized_.store(true, std::memory_order_release);
 }

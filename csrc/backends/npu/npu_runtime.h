@@ -154,6 +154,7 @@ runtime::CachingAllocator& allocator(int device);
 
 // Every launch waits for its end (ACL_LAUNCH_BLOCKING=1 or ASCEND_LAUNCH_BLOCKING=1 when the device was initialised).
 extern bool g_launch_blocking;
+bool launch_blocking_asked();  // by the environment, now
 
 // What a wait inside an operator does besides (torch.npu.set_sync_debug_mode).
 enum class SyncDebugMode { off, warn, error };
