@@ -24,6 +24,7 @@ endfunction()
 mt_test_program(kernels mt_kernels)
 mt_test_program(allocator mt_runtime)
 mt_test_program(profiler mt_profiler)
+mt_test_program(npu mt_npu)
 mt_test_program(softnpu acl_op_compiler opapi hccl nnopbase ascendcl Threads::Threads)
 
 # A plain C program, which knows nothing of the project's headers.

@@ -77,8 +77,7 @@ bool accepts(const Parameter& p, PyObject* o) {
     case Kind::number: return is_number(o);
     case Kind::integer: return is_integer(o);
     case Kind::real: return is_number(o) && !PyComplex_Check(o);
-    case Kind::boolean:
-      return is_boolean(o) || (is_tensor(o) && tensor_of(o).dtype() == DType::boolean);
+    case Kind::boolean: return is_boolean(o) || (is_tensor(o) && tensor_of(o).dtype() == DType::boolean);
     case Kind::int_list: return is_int_list(o);
     case Kind::dim_list: return is_integer(o) || is_int_list(o);
     case Kind::dtype: return is_dtype_like(o);

@@ -98,53 +98,53 @@ CallByName::~CallByName() {
 void CallByName::expect(Kind first, Kind last) const {
   check_count(op_, std::max<size_t>(given_ + 1, op_.count));
   const Kind kind = op_.kinds[given_];
-  MT_CHECK_AS(type, kind >= first && kind <= last, op_.name, ": argument '", parameter_names(op_)[given_], "' is ",
-              type_text(kind), ", but was given as ", type_text(first));
+  MT_CHECK_AS(type, kind >= first && kind <= last, op_.name, ": argument '", parameter_names(op_)[given_],
+              "' is ", type_text(kind), ", but was given as ", type_text(first));
 }
 
 void CallByName::add_none() {
   expect(Kind::tensor, Kind::text);
-  values_[given_++] = {.pointer = nullptr};
+  push({.pointer = nullptr});
 }
 void CallByName::add_tensor(const Tensor& tensor) {
   expect(Kind::tensor, Kind::tensor);
-  values_[given_++] = {.pointer = make_tensor(tensor)};
+  push({.pointer = make_tensor(tensor)});
 }
 void CallByName::add_scalar(const Scalar& value) {
   expect(Kind::scalar, Kind::scalar);
-  values_[given_++] = {.pointer = make_scalar(value)};
+  push({.pointer = make_scalar(value)});
 }
 void CallByName::add_int_array(IntList numbers) {
   expect(Kind::int_array, Kind::int_array);
-  values_[given_++] = {.pointer = make_int_array(numbers)};
+  push({.pointer = make_int_array(numbers)});
 }
 void CallByName::add_float_array(std::span<const float> numbers) {
   expect(Kind::float_array, Kind::float_array);
-  values_[given_++] = {.pointer = make_float_array(numbers)};
+  push({.pointer = make_float_array(numbers)});
 }
 void CallByName::add_bool_array(std::span<const bool> flags) {
   expect(Kind::bool_array, Kind::bool_array);
-  values_[given_++] = {.pointer = make_bool_array(flags)};
+  push({.pointer = make_bool_array(flags)});
 }
 void CallByName::add_tensor_list(TensorList tensors) {
   expect(Kind::tensor_list, Kind::tensor_list);
-  values_[given_++] = {.pointer = make_tensor_list(tensors)};
+  push({.pointer = make_tensor_list(tensors)});
 }
 void CallByName::add_scalar_list(std::span<const Scalar> values) {
   expect(Kind::scalar_list, Kind::scalar_list);
-  values_[given_++] = {.pointer = make_scalar_list(values)};
+  push({.pointer = make_scalar_list(values)});
 }
 void CallByName::add_text(const char* text) {
   expect(Kind::text, Kind::text);
-  values_[given_++] = {.pointer = text};
+  push({.pointer = text});
 }
 void CallByName::add_integer(int64_t value) {
   expect(Kind::data_type, Kind::uint64);
-  values_[given_++] = {.integer = value};
+  push({.integer = value});
 }
 void CallByName::add_real(double value) {
   expect(Kind::single, Kind::real);
-  values_[given_++] = {.real = value};
+  push({.real = value});
 }
 
 void CallByName::launch() {

@@ -20,8 +20,8 @@ namespace mt::npu::aclnn {
 
 const Operator* find_by_name(std::string_view name);  // null where the description has none
 std::vector<std::string_view> parameter_names(const Operator& op);
-std::string describe_parameters(const Operator& op);       // "aclTensor* self, int64_t dim"
-void check_count(const Operator& op, size_t arguments);    // throws TypeError: what it takes
+std::string describe_parameters(const Operator& op);     // "aclTensor* self, int64_t dim"
+void check_count(const Operator& op, size_t arguments);  // throws TypeError: what it takes
 
 class CallByName {
  public:
@@ -49,6 +49,7 @@ class CallByName {
 
  private:
   void expect(Kind first, Kind last) const;  // before anything is made for the next parameter
+  void push(Value value) { values_[given_++] = value; }
 
   const Operator& op_;
   const int device_;

@@ -70,10 +70,10 @@ std::span<const Operator> operators();  // sorted by name
 // --- what the rows are made of ---
 
 template <Kind K> struct KindType;
-#define X(kind, type)                  \
-  template <>                          \
-  struct KindType<Kind::kind> {        \
-    using Type = std::type_identity_t<type>; \
+#define X(kind, type)           \
+  template <>                   \
+  struct KindType<Kind::kind> { \
+    using Type = type;          \
   };
 MT_ACLNN_KINDS(X)
 #undef X
@@ -107,10 +107,11 @@ struct FirstPhase<aclnnStatus(P...)> {
       }(std::make_index_sequence<count>());
   }
 
-  static aclnnStatus plan(void* function, const Value* values, uint64_t* workspace, aclOpExecutor** executor) {
+  static aclnnStatus plan(void* function, const Value* values, uint64_t* workspace,
+                          aclOpExecutor** executor) {
     return [&]<size_t... I>(std::index_sequence<I...>) {
-      return reinterpret_cast<aclnnStatus (*)(P...)>(function)(value_as<Parameter<I>>(values[I])..., workspace,
-                                                               executor);
+      return reinterpret_cast<aclnnStatus (*)(P...)>(function)(value_as<Parameter<I>>(values[I])...,
+                                                               workspace, executor);
     }(std::make_index_sequence<count>());
   }
 };
