@@ -23,7 +23,27 @@ endfunction()
 
 mt_test_program(kernels mt_kernels)
 mt_test_program(allocator mt_runtime)
-mt_test_program(profiler mt_profiler)
+
+# A second accelerator: a folder that registers itself, and everything of the package linked once more with it.
+# tests/private_device/test_private_device.py imports the package with this `_C`.
+file(GLOB private_device_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/private_device/*.cpp")
+set(private_device_binding "${PROJECT_SOURCE_DIR}/tests/private_device/init_private_device.cpp")
+list(REMOVE_ITEM private_device_sources "${private_device_binding}")
+add_library(private_device STATIC EXCLUDE_FROM_ALL ${private_device_sources})
+target_link_libraries(private_device PUBLIC mt_devices mt_cpu mt_ops)
+target_include_directories(private_device PUBLIC "${PROJECT_SOURCE_DIR}/tests/private_device")
+target_compile_options(private_device PRIVATE -O1)
+mt_precompile(private_device <core/dispatch.h>)
+add_library(private_C MODULE EXCLUDE_FROM_ALL $<TARGET_OBJECTS:_C> "${private_device_binding}")
+target_include_directories(private_C PRIVATE $<TARGET_PROPERTY:_C,INCLUDE_DIRECTORIES>)
+target_link_libraries(private_C PRIVATE private_device $<TARGET_PROPERTY:_C,LINK_LIBRARIES>)
+target_link_options(private_C PRIVATE "LINKER:--exclude-libs,ALL")
+nanobind_extension(private_C)
+set_target_properties(private_C PROPERTIES
+  OUTPUT_NAME _C LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/private_device")
+add_dependencies(tests private_C)
+
+mt_test_program(profiler mt_profiler private_device)
 mt_test_program(npu mt_npu)
 mt_test_program(softnpu acl_op_compiler opapi hccl nnopbase ascendcl Threads::Threads)
 

@@ -6,8 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from . import aclnn_table, autocast, autograd, backends, bindings, dispatch, docs, infer, substitutes
-from .aclnn_cells import vendor_operators
+from . import autocast, autograd, backends, bindings, dispatch, docs, infer, substitutes
 from .devices import DEVICES
 from .families import TEMPLATED
 from .homes import homes
@@ -21,7 +20,6 @@ def outputs(rows: list[Row]) -> dict[str, str]:
     files = {
         "ops/substitutes/register.h": substitutes.register_header(rows),
         "ops/substitutes/register.cpp": substitutes.register_source(rows),
-        "npu/aclnn_table.cpp": aclnn_table.source(),
         "bindings/limits.h": bindings.limits_header(),
         "bindings/index.cpp": bindings.index_source(rows),
         "python/_C/__init__.pyi": docs.native_stub(rows),
@@ -53,9 +51,12 @@ def outputs(rows: list[Row]) -> dict[str, str]:
             if backends.has_cells(own, device):
                 files[f"{device.name}/{area}.h"] = backends.header(own, area, device)
                 files[f"{device.name}/{area}.cpp"] = backends.source(own, area, device)
+    files["ops/all_tables.h"] = dispatch.all_tables_header(rows)
     for device in DEVICES:
         files[f"{device.name}/register.h"] = backends.register_header(device)
         files[f"{device.name}/register.cpp"] = backends.register_source(rows, device)
+        for name, text in (device.library.sources() if device.library else {}).items():
+            files[f"{device.name}/{name}"] = text
     for family in TEMPLATED:
         files[f"kernels/{family.family}.cpp"] = backends.kernel_instantiations(rows, family)
     return {name: text for name, text in files.items() if text}

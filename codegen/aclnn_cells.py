@@ -6,6 +6,7 @@ import functools
 import json
 from typing import TYPE_CHECKING
 
+from . import aclnn_table
 from .cells import Library, VendorCall
 from .reader import ROOT
 
@@ -28,6 +29,9 @@ class Aclnn(Library):
 
     def parameters(self, function: str) -> list[str] | None:
         return vendor_operators().get(function)
+
+    def sources(self) -> dict[str, str]:
+        return {"aclnn_table.cpp": aclnn_table.source(vendor_operators())}
 
     def dims(self, name: str, rank: str) -> str:
         return f"aclnn::dims({name}, {rank})"

@@ -71,6 +71,10 @@ class Library(ABC):
     def body(self, row: DeviceRow, call: VendorCall) -> list[str]:
         """The statements of a kernel."""
 
+    def sources(self) -> dict[str, str]:
+        """Files of its own beside those of the rows."""
+        return {}
+
 
 def read_cell(entry: Entry, key: str, schema: Schema, library: Library) -> Cell | None:
     """A device's key, or `scalar:`."""

@@ -26,7 +26,9 @@ class Device:
 
 HOST = Device("cpu", slot="cpu", autocast="cpu")
 ACCELERATORS = (
-    Device("npu", slot="npu", autocast="accelerator", library=Aclnn(), native_modules=("_acl", "_npu")),
+    Device(
+        "npu", slot="accelerator", autocast="accelerator", library=Aclnn(), native_modules=("_acl", "_npu")
+    ),
 )
 DEVICES = (HOST, *ACCELERATORS)
 CELLS = tuple(device.name for device in ACCELERATORS)  # keys of a row beside `cpu`

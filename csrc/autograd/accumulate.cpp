@@ -41,10 +41,7 @@ Tensor taken_over(Tensor& grad, const Tensor& leaf) {
 AccumulateGrad::AccumulateGrad(const Tensor& variable) : variable_(variable.impl()) {
   sequence = UINT64_MAX;  // leaves first: their gradients are ready as soon as they can be
   add_output(variable);
-  if (variable.device().is_npu()) {
-    device = variable.device();
-    stream = device_hooks(DeviceType::npu).current_stream(device);
-  }
+  runs_on(variable.device());
 }
 
 void AccumulateGrad::forget_variable() {

@@ -1,11 +1,13 @@
 #include "autograd/engine.h"
 
 #include <algorithm>
+#include <array>
 #include <mutex>
 #include <unordered_map>
 
 #include "autograd/accumulate.h"
 #include "base/per_thread.h"
+#include "core/accelerator.h"
 #include "core/observe.h"
 #include "core/warn.h"
 #include "generated/ops/binary.h"
@@ -128,10 +130,12 @@ Tensor fit(Tensor&& grad, const Node& node, uint32_t input, const Node& from, si
 
 // For a gradient made on one stream and used by a node of another: the node's work comes after what made it, and the
 // memory is not reused before the node's stream is done with it.
-void hand_over(const Tensor& grad, const Node& to, void* from) {
-  const DeviceHooks& hooks = device_hooks(DeviceType::npu);
-  hooks.wait(to.device, to.stream, from);
-  if (grad.device().is_npu()) hooks.record_stream(grad, to.stream);
+void hand_over(const Tensor& grad, const Node& to, Device from, void* from_stream) {
+  Accelerator& there = accelerator(to.device.type);
+  // From a device of another type the gradient came through the host, on the stream that is current here.
+  if (from.type != to.device.type) from_stream = current_stream(to.device);
+  if (from_stream != to.stream) there.wait(to.device.index, to.stream, from_stream);
+  if (grad.device().type == to.device.type) there.record_stream(grad.storage(), to.stream);
 }
 
 void Pass::add_root(const Tensor& root, const Tensor& grad) {
@@ -160,9 +164,9 @@ void Pass::add_root(const Tensor& root, const Tensor& grad) {
   see(node);
   Tensor& slot = state(node).slot(input);
   accumulate(slot, std::move(seed));
-  if (!node->device.is_npu()) return;
-  void* here = device_hooks(DeviceType::npu).current_stream(node->device);
-  if (here != node->stream) hand_over(slot, *node, here);
+  if (!node->device.is_accelerator()) return;
+  void* here = current_stream(node->device);
+  if (here != node->stream) hand_over(slot, *node, node->device, here);
 }
 
 void Pass::capture(const Tensor& input, Tensor* into) {
@@ -204,8 +208,8 @@ void Pass::mark_needed() {
 }
 
 void Pass::enter_stream(Node* node) {
-  if (!node->device.is_npu()) return;
-  device_hooks(node->device.type).set_stream(node->device, node->stream);
+  if (!node->device.is_accelerator()) return;
+  set_current_stream(node->device, node->stream);
   const std::pair<Device, void*> key{node->device, node->stream};
   if (std::ranges::find(used_streams_, key) == used_streams_.end()) used_streams_.push_back(key);
 }
@@ -215,11 +219,11 @@ void Pass::deliver(Node* from, size_t at, Tensor&& grad) {
   PassState& target = state(edge.node);
   if (grad.defined()) {
     grad = fit(std::move(grad), *edge.node, edge.input, *from, at);
-    const bool crosses =
-        edge.node->device.is_npu() && from->device.is_npu() && from->stream != edge.node->stream;
+    const bool crosses = edge.node->device.is_accelerator() && from->device.is_accelerator() &&
+                         from->stream != edge.node->stream;
     if (crosses) [[unlikely]] {
       // What is there already belongs to the node's stream, so the sum is made there.
-      hand_over(grad, *edge.node, from->stream);
+      hand_over(grad, *edge.node, from->device, from->stream);
       enter_stream(edge.node);
     }
     accumulate(target.slot(edge.input), std::move(grad));
@@ -341,12 +345,13 @@ void Pass::run(bool only_captured) {
   struct Restore {
     ThreadState& thread = thread_state();
     bool grad_enabled = thread.grad_enabled;
-    int device = thread.current_npu;
-    void* stream = thread.npu_stream;
+    std::array<CurrentDevice, kDeviceTypes> current = std::to_array(thread.current);
     ~Restore() {
       thread.grad_enabled = grad_enabled;
-      thread.current_npu = device;
-      thread.npu_stream = stream;
+      for (int type = 0; type < kDeviceTypes; ++type) {
+        thread.current[type].index = current[type].index;
+        thread.current[type].stream = current[type].stream;
+      }
     }
   } restore;
   restore.thread.grad_enabled = options_.create_graph;
@@ -357,7 +362,8 @@ void Pass::run(bool only_captured) {
   while (!ready_.empty()) visit(pop());
   // Whoever reads the gradients on the caller's stream comes after every stream that wrote them.
   for (const auto& [device, stream] : used_streams_)
-    if (stream != restore.stream) device_hooks(device.type).wait(device, restore.stream, stream);
+    if (void* callers = restore.current[int(device.type)].stream; stream != callers)
+      accelerator(device.type).wait(device.index, callers, stream);
 }
 
 }  // namespace

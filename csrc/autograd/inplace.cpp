@@ -185,20 +185,14 @@ void rebase_history(const Tensor& self, NodeRef&& node) {
     const NodeRef ref = new_node(slices, base, self, std::move(node));
     slices->device = write->device;
     replace_grad_fn(base, slices, slices->add_output(base));
-    if (base.device().is_npu()) {
-      slices->device = base.device();
-      slices->stream = device_hooks(DeviceType::npu).current_stream(base.device());
-    }
+    slices->runs_on(base.device());
     WindowOfBase* window;
     const NodeRef window_ref = new_node(window, base, self);
     replace_grad_fn(self, window, window->add_output(self));
     return;
   }
   replace_grad_fn(self, write, write->add_output(self));
-  if (self.device().is_npu()) {
-    write->device = self.device();
-    write->stream = device_hooks(DeviceType::npu).current_stream(self.device());
-  }
+  write->runs_on(self.device());
 }
 
 }  // namespace mt::autograd

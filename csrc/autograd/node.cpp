@@ -231,10 +231,7 @@ void set_history(const Tensor& output, Node* node) {
   NodeRef::retain(node);
   impl->grad_fn = node;
   impl->view_version = output.version();
-  if (impl->device.is_npu()) {
-    node->device = impl->device;
-    node->stream = device_hooks(DeviceType::npu).current_stream(impl->device);
-  }
+  node->runs_on(impl->device);
 }
 
 namespace {

@@ -6,6 +6,7 @@
 #include <new>
 #include <vector>
 
+#include "core/current_stream.h"
 #include "core/dispatch.h"
 #include "core/host_memory.h"
 
@@ -123,6 +124,9 @@ class Node : public GraphNode {
   uint64_t sequence;  // creation order; the engine runs the newest ready node first
   void* stream = nullptr;
   Device device;  // where its forward ran
+  void runs_on(Device where) {
+    if (where.is_accelerator()) device = where, stream = current_stream(where);
+  }
   EdgeList edges;
   uint32_t outputs = 0;
   OutputMeta first_output;

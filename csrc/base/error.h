@@ -29,6 +29,16 @@ class Error : public std::runtime_error {
   ErrorKind kind_;
 };
 
+// A call of a device's driver that failed.
+class DeviceError : public Error {
+ public:
+  DeviceError(int code, const std::string& message) : Error(ErrorKind::runtime, message), code_(code) {}
+  int code() const { return code_; }
+
+ private:
+  int code_;
+};
+
 // A part of a message: anything that has an operator<<. Only a pointer and a function, so that the many messages of
 // the project cost little to compile.
 class TextPart {

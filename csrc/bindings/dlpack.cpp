@@ -1,6 +1,7 @@
 // DLPack both ways: memory shared with other libraries, described by a struct they all know.
 #include "bindings/casters.h"
 #include "bindings/parser.h"
+#include "core/accelerator.h"
 #include "core/dispatch.h"
 
 namespace nb = nanobind;
@@ -81,7 +82,7 @@ Managed* exported(const Tensor& t) {
   e->strides = Dims(t.strides());
   const Device device = t.device();
   e->managed.tensor = {t.data(),
-                       {device.is_npu() ? kExtension : kCpu, device.is_npu() ? device.index : 0},
+                       {device.is_cpu() ? kCpu : kExtension, device.is_cpu() ? 0 : device.index},
                        int32_t(t.dim()),
                        type_of(t.dtype()),
                        e->shape.data(),
@@ -120,7 +121,7 @@ template <class Managed>
 Tensor imported(Managed* managed) {
   const DLTensor& d = managed->tensor;
   MT_CHECK(d.device.type == kCpu || d.device.type == kExtension, "from_dlpack: device type ", d.device.type,
-           " is not supported; cpu (1) and npu (12) are");
+           " is not supported; cpu (1) and ", name_of(main_accelerator()), " (12) are");
   const DType dtype = dtype_from(d.dtype);
   Dims sizes(IntList(d.shape, size_t(d.ndim))), strides(sizes.size(), 0);
   const int64_t count = checked_numel(sizes);
@@ -131,7 +132,7 @@ Tensor imported(Managed* managed) {
              "from_dlpack: negative strides are not supported; copy the array");
   }
   const int64_t reach = checked_reach(sizes, strides, 0, itemsize(dtype));
-  const Device device{d.device.type == kCpu ? DeviceType::cpu : DeviceType::npu,
+  const Device device{d.device.type == kCpu ? DeviceType::cpu : main_accelerator(),
                       int8_t(d.device.type == kCpu ? -1 : d.device.id)};
   StorageRef storage = wrap_storage(
       device, static_cast<char*>(d.data) + d.byte_offset, size_t(reach) * itemsize(dtype),

@@ -2,8 +2,6 @@
 
 #include <nanobind/nanobind.h>
 
-#include "backends/npu/acl_error.h"
-
 namespace mt::bindings {
 
 PyObject* g_out_of_memory_error = nullptr;
@@ -27,7 +25,7 @@ PyObject* python_type(ErrorKind kind) {
   }
 }
 
-void set_accelerator_error(const npu::AclError& error) {
+void set_accelerator_error(const DeviceError& error) {
   PyObject* made = PyObject_CallFunction(g_accelerator_error, "s", error.what());
   PyObject* code = made ? PyLong_FromLong(error.code()) : nullptr;
   if (code && PyObject_SetAttrString(made, "error_code", code) == 0)
@@ -41,7 +39,7 @@ void set_accelerator_error(const npu::AclError& error) {
 void set_python_error() {
   try {
     throw;
-  } catch (const npu::AclError& error) { set_accelerator_error(error); } catch (const Error& error) {
+  } catch (const DeviceError& error) { set_accelerator_error(error); } catch (const Error& error) {
     PyErr_SetString(python_type(error.kind()), error.what());
   } catch (const PythonError&) {
     if (!PyErr_Occurred())

@@ -7,7 +7,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include "backends/npu/acl_api.h"
-#include "backends/npu/npu_runtime.h"
+#include "backends/npu/npu_driver.h"
 #include "bindings/python_lock.h"
 
 namespace nb = nanobind;
@@ -37,7 +37,7 @@ std::optional<std::string> recent_message() {
 
 // The runtime remembers which device it made current, so it must hear of changes made here.
 int changing_device(int code) {
-  npu::forget_active_device();
+  npu::npu().forget_active_device();
   return code;
 }
 
@@ -57,7 +57,7 @@ void add_devices(nb::module_& rt) {
   rt.def("synchronize_device", [] { return acl().aclrtSynchronizeDevice(); }, WithoutGil());
   rt.def("create_context", [](int device) {
     const Made result = made([&](void** context) { return acl().aclrtCreateContext(context, device); });
-    npu::forget_active_device();
+    npu::npu().forget_active_device();
     return result;
   });
   rt.def("destroy_context",

@@ -11,14 +11,12 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "backends/npu/acl_api.h"
 #include "base/error.h"
-#include "bindings/allocators.h"
 #include "bindings/python_lock.h"
 #include "bindings/python_upstream.h"
+#include "devices/stream_accelerator.h"
 #include "runtime/caching_allocator.h"
 #include "runtime/pinned_pool.h"
-#include "runtime/registry.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -27,15 +25,8 @@ namespace mt::bindings {
 namespace {
 
 using namespace mt::runtime;
-
-// A Python callable that native threads may copy, call and drop without holding the GIL.
-std::shared_ptr<PyObject> share_callable(nb::object callable) {
-  return {callable.release().ptr(), [](PyObject* object) {
-            if (interpreter_is_exiting()) return;
-            PythonLock gil;
-            Py_DECREF(object);
-          }};
-}
+using devices::stream_accelerator;
+using devices::StreamAccelerator;
 
 StreamHandle stream_of(const nb::object& stream) {
   return stream.is_none() ? 0 : nb::cast<StreamHandle>(stream);
@@ -47,33 +38,33 @@ bool is_small_pool(const std::string& pool) {
   return pool == "small_pool";
 }
 
-// The software NPU's sanitizer knows allocations; the pieces we hand out of them it must be told.
-void mark_memory_for_sanitizer(CachingAllocator& allocator) {
-  if (!npu::acl_is_loaded()) return;
-  const auto sanitizing = reinterpret_cast<int (*)()>(npu::find_symbol("softnpu_sanitizing"));
-  if (!sanitizing || !sanitizing()) return;
-  MemoryMarks marks;
-  marks.used = reinterpret_cast<decltype(marks.used)>(npu::find_symbol("softnpu_mark_used"));
-  marks.free = reinterpret_cast<decltype(marks.free)>(npu::find_symbol("softnpu_mark_free"));
-  allocator.set_memory_marks(marks);
+// The accelerator that a name of torch.device stands for.
+StreamAccelerator& accelerator_named(const std::string& name) {
+  StreamAccelerator* found = stream_accelerator(parse_device(name).type);
+  MT_CHECK_AS(value, found, "memory pools are of accelerators; '", name, "' is none that this build drives");
+  return *found;
 }
 
 // Native code holds Blocks; Python holds addresses, so this class keeps the way back for what Python
 // allocated.
 class PythonAllocator {
  public:
-  PythonAllocator(nb::object owner, int device_index, const AllocConf& conf, const std::string& device_name,
-                  const std::string& conf_variable)
-      : native_(std::make_shared<CachingAllocator>(
-            std::make_shared<PythonUpstream>(owner.ptr()),
-            AllocatorIdentity{device_name, device_index, conf_variable}, conf.allocator)),
+  PythonAllocator(nb::object owner, const std::string& device_type, int device_index, const AllocConf& conf)
+      : accelerator_(accelerator_named(device_type)),
+        upstream_(std::make_shared<PythonUpstream>(owner.ptr(), accelerator_.new_upstream(device_index))),
+        native_(std::make_shared<CachingAllocator>(upstream_, accelerator_.identity(device_index),
+                                                   conf.allocator)),
         device_(device_index) {
-    mark_memory_for_sanitizer(*native_);
+    if (const MemoryMarks marks = accelerator_.driver().memory_marks(); marks.used)
+      native_->set_memory_marks(marks);
   }
 
   CachingAllocator& native() { return *native_; }
+  PythonUpstream& upstream() { return *upstream_; }
+  const char* malloc_name() const { return accelerator_.malloc_name(); }
   int device() const { return device_; }
-  const std::shared_ptr<CachingAllocator>& shared() { return native_; }
+  // From now on it is the device's.
+  void serve() { accelerator_.set_allocator(device_, native_); }
 
   Address malloc(size_t bytes, const nb::object& stream) {
     Block* block = native_->allocate(bytes, stream_of(stream));
@@ -107,6 +98,8 @@ class PythonAllocator {
     return found->second;
   }
 
+  StreamAccelerator& accelerator_;
+  std::shared_ptr<PythonUpstream> upstream_;
   std::shared_ptr<CachingAllocator> native_;
   const int device_;
   SpinLock lock_;
@@ -115,9 +108,13 @@ class PythonAllocator {
 
 // The native pool is shared with native code, which may keep it longer than Python does.
 struct PythonPinnedPool {
-  PythonPinnedPool(nb::object owner, const AllocConf& conf)
-      : native(std::make_shared<PinnedPool>(std::make_shared<PythonUpstream>(owner.ptr()), conf.pinned)) {}
+  PythonPinnedPool(nb::object owner, const std::string& device_type, const AllocConf& conf)
+      : accelerator(accelerator_named(device_type)),
+        upstream(std::make_shared<PythonUpstream>(owner.ptr(), accelerator.new_pinned_upstream())),
+        native(std::make_shared<PinnedPool>(upstream, conf.pinned)) {}
 
+  StreamAccelerator& accelerator;
+  std::shared_ptr<PythonUpstream> upstream;
   std::shared_ptr<PinnedPool> native;
 };
 
@@ -150,7 +147,7 @@ nb::dict trace_dict(const TraceEntry& entry) {
   return result;
 }
 
-nb::dict settings_dict(const AllocatorSettings& settings) {
+nb::dict settings_dict(const AllocatorSettings& settings, const char* malloc_name) {
   nb::dict divisions;
   for (size_t i = 0; i < kRoundupIntervals; ++i)
     divisions[std::to_string(size_t(1) << i).c_str()] = settings.roundup_divisions[i];
@@ -163,14 +160,14 @@ nb::dict settings_dict(const AllocatorSettings& settings) {
   result["per_process_memory_fraction"] = settings.memory_fraction;
   result["expandable_segments"] = settings.expandable_segments;
   result["multi_stream_lazy_reclaim"] = settings.lazy_reclaim;
-  result["throw_on_npumalloc_oom"] = settings.reject_above_limit;
+  result[join_text("throw_on_", malloc_name, "_oom").c_str()] = settings.reject_above_limit;
   result["roundup_power2_divisions"] = divisions;
   return result;
 }
 
 // PyTorch's fields, with stack ids where frames belong; Python puts the frames in.
-nb::dict snapshot_dict(CachingAllocator& allocator, bool include_traces) {
-  const Snapshot snapshot = allocator.snapshot(include_traces);
+nb::dict snapshot_dict(PythonAllocator& allocator, bool include_traces) {
+  const Snapshot snapshot = allocator.native().snapshot(include_traces);
   nb::list segments, trace;
   for (const SegmentState& state : snapshot.segments) {
     nb::list blocks;
@@ -189,7 +186,7 @@ nb::dict snapshot_dict(CachingAllocator& allocator, bool include_traces) {
     segments.append(segment);
   }
   for (const TraceEntry& entry : snapshot.trace) trace.append(trace_dict(entry));
-  nb::dict settings = settings_dict(snapshot.settings);
+  nb::dict settings = settings_dict(snapshot.settings, allocator.malloc_name());
   settings["trace_alloc_overflowed"] = snapshot.trace_overflowed;
   settings["trace_alloc_max_entries"] = snapshot.trace_max_entries;
   nb::dict result;
@@ -270,7 +267,7 @@ void set_out_of_memory_observer(PythonAllocator& self, nb::object observer) {
 }
 
 // Functions of a shared library, by address:
-// void* allocate(ssize_t size, int device, aclrtStream stream), void free(void*, ssize_t, int, aclrtStream).
+// void* allocate(ssize_t size, int device, void* stream), void free(void*, ssize_t, int, void* stream).
 class FunctionSource final : public RawSource {
  public:
   using Allocate = void*(ssize_t, int, void*);
@@ -345,14 +342,49 @@ void add_pools(nb::class_<PythonAllocator>& type) {
       .def("caching", [](A& self) { return self.native().caching(); });
 }
 
-// Native code may need the allocator of an NPU before Python has asked for it; both get the same one. The
-// module is imported at that moment, so that no reference to it outlives the interpreter.
-std::shared_ptr<CachingAllocator> make_npu_allocator(int index) {
-  if (interpreter_is_exiting()) fail(ErrorKind::runtime, "The device is not used while the process exits.");
-  PythonLock gil;
-  nb::object allocator =
-      nb::module_::import_("mindtorch_v2._backends.npu.allocator").attr("get_allocator")(index);
-  return nb::cast<PythonAllocator&>(allocator.attr("_native")).shared();
+// What a pool's replaceable functions do when they are not replaced, for those who call them.
+template <class Class>
+void add_upstream(nb::class_<Class>& type, PythonUpstream& (*upstream)(Class&)) {
+  type.def("set_replaced", [upstream](Class& self, const std::string& name,
+                                      bool replaced) { upstream(self).set_replaced(name, replaced); })
+      .def("raw_malloc",
+           [upstream](Class& self, size_t bytes) {
+             const RawMemory made = upstream(self).native().allocate(bytes);
+             MT_CHECK(made.address, made.error);
+             return std::make_pair(made.address, made.size);
+           })
+      .def("raw_free", [upstream](Class& self, Address address) { upstream(self).native().free(address); })
+      .def("mem_get_info",
+           [upstream](Class& self) {
+             const MemoryInfo info = upstream(self).native().memory_info();
+             return std::make_pair(info.free, info.total);
+           })
+      .def("sync_device", [upstream](Class& self) { upstream(self).native().synchronize(); })
+      .def("record_event",
+           [upstream](Class& self, StreamHandle stream) {
+             return upstream(self).native().record_event(stream);
+           })
+      .def("event_complete",
+           [upstream](Class& self, EventHandle event) {
+             return upstream(self).native().event_is_complete(event);
+           })
+      .def("release_event",
+           [upstream](Class& self, EventHandle event) { upstream(self).native().release_event(event); })
+      .def("has_virtual_memory",
+           [upstream](Class& self) { return upstream(self).native().has_virtual_memory(); })
+      .def("reserve_addresses",
+           [upstream](Class& self, size_t bytes) { return upstream(self).native().reserve(bytes); })
+      .def("release_addresses",
+           [upstream](Class& self, Address address) { upstream(self).native().unreserve(address); })
+      .def("map_memory",
+           [upstream](Class& self, Address address, size_t bytes) {
+             const Mapping made = upstream(self).native().map(address, bytes);
+             MT_CHECK(made.handle, made.error);
+             return made.handle;
+           })
+      .def("unmap_memory", [upstream](Class& self, Address address, MappingHandle memory) {
+        upstream(self).native().unmap(address, memory);
+      });
 }
 
 }  // namespace
@@ -373,14 +405,15 @@ void init_allocator(nb::module_& parent) {
       "text"_a, "source"_a);
   m.def("alloc_conf_keys", &alloc_conf_keys);
   m.def("stat_names", &allocator_stat_names);
-  allocators("npu").set_factory(&make_npu_allocator);
+  m.def("hook_names", &PythonUpstream::hook_names, "Attributes of a pool that may be replaced.");
 
   using A = PythonAllocator;
   nb::class_<A> allocator(m, "CachingAllocator", nb::is_weak_referenceable());
   add_pools(allocator);
+  add_upstream<A>(allocator, [](A& self) -> PythonUpstream& { return self.upstream(); });
   allocator
-      .def(nb::init<nb::object, int, const AllocConf&, const std::string&, const std::string&>(), "owner"_a,
-           "device_index"_a, "conf"_a, "device_name"_a, "conf_variable"_a)
+      .def(nb::init<nb::object, const std::string&, int, const AllocConf&>(), "owner"_a, "device_type"_a,
+           "device_index"_a, "conf"_a)
       .def("malloc", &A::malloc, "size"_a, "stream"_a = nb::none())
       .def("free", &A::free, "address"_a, "stream"_a = nb::none())
       .def("record_stream", &A::record_stream, "address"_a, "stream"_a.none())
@@ -401,7 +434,7 @@ void init_allocator(nb::module_& parent) {
              return limit == kUnlimited ? std::nullopt : std::optional<size_t>(limit);
            })
       .def("configure", [](A& self, const AllocConf& conf) { self.native().set_settings(conf.allocator); })
-      .def("settings", [](A& self) { return settings_dict(self.native().settings()); })
+      .def("settings", [](A& self) { return settings_dict(self.native().settings(), self.malloc_name()); })
       .def_prop_rw(
           "max_split_size", [](A& self) { return self.native().settings().max_split_size; },
           [](A& self, size_t bytes) {
@@ -419,7 +452,7 @@ void init_allocator(nb::module_& parent) {
       .def("reset_peak_stats", [](A& self) { self.native().reset_peak_stats(); })
       .def("reset_accumulated_stats", [](A& self) { self.native().reset_accumulated_stats(); })
       .def(
-          "snapshot", [](A& self, bool traces) { return snapshot_dict(self.native(), traces); },
+          "snapshot", [](A& self, bool traces) { return snapshot_dict(self, traces); },
           "include_traces"_a = true)
       .def("cached_blocks",
            [](A& self, const std::string& pool) {
@@ -438,13 +471,14 @@ void init_allocator(nb::module_& parent) {
            "skip_actions"_a = std::vector<std::string>{})
       .def("set_stack_recorder", &set_stack_recorder, "recorder"_a.none(), "describe"_a.none())
       .def("set_out_of_memory_observer", &set_out_of_memory_observer, "observer"_a.none())
-      .def("register", [](A& self, const std::string& device_type, int index) {
-        allocators(device_type).set(index, self.shared());
-      });
+      .def("serve", &A::serve, "From now on this is the allocator of its device.");
 
   using P = PythonPinnedPool;
-  nb::class_<P>(m, "PinnedPool", nb::is_weak_referenceable())
-      .def(nb::init<nb::object, const AllocConf&>(), "owner"_a, "conf"_a)
+  nb::class_<P> pinned(m, "PinnedPool", nb::is_weak_referenceable());
+  add_upstream<P>(pinned, [](P& self) -> PythonUpstream& { return *self.upstream; });
+  pinned
+      .def(nb::init<nb::object, const std::string&, const AllocConf&>(), "owner"_a, "device_type"_a, "conf"_a)
+      .def("serve", [](P& self) { self.accelerator.set_pinned_pool(self.native); })
       .def(
           "malloc", [](P& self, size_t bytes) { return self.native->allocate(bytes); }, "size"_a)
       .def(
@@ -460,18 +494,6 @@ void init_allocator(nb::module_& parent) {
       .def("stats", [](P& self) { return pinned_stats_dict(self.native->stats()); })
       .def("reset_peak_stats", [](P& self) { self.native->reset_peak_stats(); })
       .def("reset_accumulated_stats", [](P& self) { self.native->reset_accumulated_stats(); });
-}
-
-runtime::PinnedPool& npu_pinned_pool() {
-  static std::atomic<PinnedPool*> pool{nullptr};
-  if (PinnedPool* made = pool.load(std::memory_order_acquire)) return *made;
-  if (interpreter_is_exiting()) fail(ErrorKind::runtime, "The device is not used while the process exits.");
-  PythonLock gil;
-  nb::object owner = nb::module_::import_("mindtorch_v2._backends.npu.allocator").attr("get_pinned_pool")();
-  static auto* kept =
-      new std::shared_ptr<PinnedPool>(nb::cast<PythonPinnedPool&>(owner.attr("_native")).native);
-  pool.store(kept->get(), std::memory_order_release);
-  return **kept;
 }
 
 }  // namespace mt::bindings

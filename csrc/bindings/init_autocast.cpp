@@ -8,10 +8,10 @@ namespace nb = nanobind;
 namespace mt::bindings {
 namespace {
 
-// "cpu", "npu:0" or None for the accelerator, as PyTorch's functions take it.
+// As PyTorch's functions take it: "cpu", or the name of an accelerator, with or without an index.
 DeviceType autocast_device(const std::string& text) {
   const DeviceType type = parse_device(text).type;
-  MT_CHECK(type == DeviceType::cpu || type == DeviceType::npu,
+  MT_CHECK(type == DeviceType::cpu || is_accelerator(type),
            "unknown device type for autocast in get_autocast_dispatch_key_from_device_type");
   return type;
 }
@@ -31,7 +31,7 @@ void init_autocast(nb::module_& m) {
   });
   m.def("_is_autocast_available", [](const std::string& device) {
     const DeviceType type = parse_device(device).type;
-    return type == DeviceType::cpu || type == DeviceType::npu;
+    return type == DeviceType::cpu || is_accelerator(type);
   });
   m.def("_is_any_autocast_enabled", autocast::any_enabled);
   m.def("clear_autocast_cache", autocast::clear_cache);

@@ -11,14 +11,13 @@
 #include <map>
 #include <set>
 
-#include "backends/npu/npu_runtime.h"
 #include "base/dtype.h"
 #include "base/error.h"
+#include "bindings/casters.h"
 #include "bindings/python_calls.h"
 #include "bindings/python_lock.h"
 #include "bindings/python_stack.h"
 #include "profiler/recorder.h"
-#include "runtime/registry.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -27,30 +26,31 @@ namespace mt::bindings {
 namespace {
 
 using namespace mt::profiler;
-using runtime::AllocatorRegistry;
-using runtime::CachingAllocator;
 
-// The NPU allocators whose memory the running session watches. The registry keeps allocators for ever.
-std::array<std::atomic<CachingAllocator*>, AllocatorRegistry::kMaxDevices> g_watched{};
+// The devices whose memory the running session watches. With Python's lock held.
+std::vector<Device> g_watched;
 
-int64_t read_npu_memory(int npu) noexcept {
-  if (npu < 0 || npu >= int(g_watched.size())) return kUnknown;
-  CachingAllocator* allocator = g_watched[npu].load(std::memory_order_acquire);
-  return allocator ? allocator->stats().allocated_bytes.all.current : kUnknown;
-}
-
-void watch_memory(int npu) {
-  CachingAllocator& allocator = runtime::allocators("npu").at(npu);
-  g_watched[npu].store(&allocator, std::memory_order_release);
-  allocator.set_memory_observer([npu](const runtime::MemoryEvent& event) {
-    Recorder::get().memory_changed(
-        {npu, uint64_t(event.address), event.bytes, event.total_allocated, event.total_reserved});
+void watch_memory(Device device) {
+  accelerator(device.type).watch_memory(device.index, [device](const MemoryChange& change) {
+    Recorder::get().memory_changed(device, change);
   });
+  g_watched.push_back(device);
 }
 
 void unwatch_memory() {
-  for (auto& slot : g_watched)
-    if (CachingAllocator* allocator = slot.exchange(nullptr)) allocator->set_memory_observer({});
+  for (const Device device : std::exchange(g_watched, {}))
+    accelerator(device.type).watch_memory(device.index, {});
+}
+
+// Devices as small numbers: -1 for the host, the index for those of the first accelerator, more for others'.
+int place(Device device) {
+  if (!device.is_accelerator()) return -1;
+  return (int(device.type) - int(DeviceType::accelerator)) * kMaxDevices + device.index;
+}
+
+Device device_at(int place) {
+  if (place < 0) return {};
+  return {DeviceType(int(DeviceType::accelerator) + place / kMaxDevices), int8_t(place % kMaxDevices)};
 }
 
 void unwatch() {
@@ -58,13 +58,14 @@ void unwatch() {
   unwatch_python_calls();
 }
 
-uint64_t start(bool ops, bool tasks, bool shapes, bool memory, bool stacks, const std::vector<int>& npus) {
+uint64_t start(bool ops, bool tasks, bool shapes, bool memory, bool stacks,
+               const std::vector<Device>& devices) {
   unwatch();  // of a recording that is taken over
   const uint64_t session = Recorder::get().start(
       {.ops = ops, .tasks = tasks, .shapes = shapes, .memory = memory, .stacks = stacks});
   try {
     if (memory)
-      for (int npu : npus) watch_memory(npu);
+      for (const Device device : devices) watch_memory(device);
     if (ops && stacks) watch_python_calls();
   } catch (...) {  // passed on; the session must not stay behind
     Recorder::get().stop(session);
@@ -180,7 +181,7 @@ nb::object data_of(const Event& event) {
 nb::tuple row(const Trace& trace, size_t thread, const Event& event, int64_t first_id) {
   return nb::make_tuple(int(event.kind), event.name, event.overload, thread, event.start_ns,
                         trace.end_of(event), event.parent < 0 ? int64_t(-1) : first_id + event.parent,
-                        event.step, int(event.npu.load(std::memory_order_relaxed)),
+                        event.step, place(event.device.load(std::memory_order_relaxed)),
                         event.number.load(std::memory_order_relaxed), data_of(event));
 }
 
@@ -201,10 +202,10 @@ nb::list rows(const Trace& trace, uint64_t begin, uint64_t end) {
 // first use.
 class StreamNumbers {
  public:
-  int64_t operator()(int device, runtime::StreamHandle stream) {
+  int64_t operator()(Device device, StreamHandle stream) {
     if (!stream) return -1;
-    auto& known = streams_[device];
-    if (known.empty()) known.push_back(runtime::StreamHandle(npu::NpuRuntime::default_stream_handle(device)));
+    auto& known = streams_[place(device)];
+    if (known.empty()) known.push_back(StreamHandle(opened_default_stream(device)));
     const auto found = std::ranges::find(known, stream);
     if (found != known.end()) return found - known.begin() + 1;
     known.push_back(stream);
@@ -212,7 +213,7 @@ class StreamNumbers {
   }
 
  private:
-  std::map<int, std::vector<runtime::StreamHandle>> streams_;
+  std::map<int, std::vector<StreamHandle>> streams_;
 };
 
 nb::list tasks(const Trace& trace) {
@@ -226,7 +227,7 @@ nb::list tasks(const Trace& trace) {
   nb::list result;
   for (const Task& task : trace.tasks) {
     const auto [thread, first_id] = threads[task.thread];
-    result.append(nb::make_tuple(int(task.kind), task.call, task.name, task.device,
+    result.append(nb::make_tuple(int(task.kind), task.call, task.name, place(task.device),
                                  number(task.device, task.stream), task.bytes, task.correlation, task.awaited,
                                  thread, task.op < 0 ? int64_t(-1) : first_id + task.op, task.launch_ns,
                                  task.start_ns, task.end_ns));
@@ -234,25 +235,27 @@ nb::list tasks(const Trace& trace) {
   return result;
 }
 
-std::vector<int> npus_of(const Trace& trace) {
-  std::set<int> seen;
+// What the numbers of devices in rows and tasks stand for.
+nb::dict devices_of(const Trace& trace) {
+  std::map<int, Device> seen;
   for (const ThreadEvents& events : trace.threads)
     for (uint32_t i = 0; i < events.count; ++i) {
-      const int npu = events[i].npu.load(std::memory_order_relaxed);
-      if (npu >= 0) seen.insert(npu);
+      const Device device = events[i].device.load(std::memory_order_relaxed);
+      if (device.is_accelerator()) seen.emplace(place(device), device);
     }
-  for (const Task& task : trace.tasks) seen.insert(task.device);
-  return {seen.begin(), seen.end()};
+  for (const Task& task : trace.tasks) seen.emplace(place(task.device), task.device);
+  nb::dict result;
+  for (const auto& [number, device] : seen) result[nb::int_(number)] = device;
+  return result;
 }
 
 }  // namespace
 
 void init_profiler(nb::module_& parent) {
-  Recorder::get().set_memory_reader(&read_npu_memory);
   Recorder::get().set_stack_reader(&python_stack_id);
-  Recorder::get().set_device_runtime(&npu::npu());
 
-  nb::module_ m = parent.def_submodule("_profiler", "Records operators, annotations, memory and NPU tasks.");
+  nb::module_ m =
+      parent.def_submodule("_profiler", "Records operators, annotations, memory and the work of devices.");
 
   nb::class_<Scope>(m, "Scope").def("end", &Scope::end);
   nb::class_<Trace>(m, "Trace")
@@ -268,16 +271,18 @@ void init_profiler(nb::module_& parent) {
                result.append(nb::make_tuple(thread.number, thread.system_id));
              return result;
            })
-      .def("npus", &npus_of)
+      .def("devices", &devices_of)
       // Tuples of: kind (EventKind), name, overload, index into threads(), start, end, id of the parent or -1, step,
-      // NPU or -1, number (Event::number), and (memory before, memory after, stack, arguments), or for memory
+      // device or -1 (see devices()), number (Event::number), and (memory before, memory after, stack, arguments), or for memory
       // (bytes, total allocated, total reserved).
       .def("rows", &rows, "begin"_a, "end"_a)
       // Tuples of: kind (TaskKind), call, name, device, stream or -1, bytes, correlation, awaited correlation or -1,
       // index into threads(), id of the operator or -1, launch, start, end (both 0: unknown).
       .def("tasks", &tasks);
 
-  m.def("start", &start, "ops"_a, "tasks"_a, "shapes"_a, "memory"_a, "stacks"_a, "npus"_a);
+  m.def("start", &start, "ops"_a, "tasks"_a, "shapes"_a, "memory"_a, "stacks"_a, "devices"_a);
+  m.attr("most_devices") = kMaxDevices;
+  m.def("device", &device_at, "number"_a, "What the number of a device in rows and tasks stands for.");
   m.def("stop", &stop, "session"_a);
   m.def("recording", [] { return Recorder::get().recording(); });
   m.def("set_step", [](int32_t step) { Recorder::get().set_step(step); }, "step"_a);

@@ -226,7 +226,7 @@ void init_storage(nb::module_& m) {
       .def("resizable", [](const StorageHandle& self) { return self.ref->resizable; })
       .def("share_memory", [](StorageHandle& self, bool named) { move_to_shared_memory(*self.ref, named); })
       .def("is_shared",
-           [](const StorageHandle& self) { return self.ref->shared || self.ref->device.is_npu(); })
+           [](const StorageHandle& self) { return self.ref->shared || self.ref->device.is_accelerator(); })
       .def("is_pinned", [](const StorageHandle& self) { return self.ref->pinned; })
       .def("filename",
            [](const StorageHandle& self) {

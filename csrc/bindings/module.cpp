@@ -1,6 +1,8 @@
 // mindtorch_v2._C: everything native.
 #include "backends/cpu/cpu.h"
+#include "bindings/backends.h"
 #include "bindings/casters.h"
+#include "bindings/init_accelerator.h"
 #include "bindings/overrides.h"
 #include "bindings/parser.h"
 #include "bindings/python_lock.h"
@@ -23,7 +25,11 @@ void init_python_node(nb::module_& m);
 void init_storage(nb::module_& m);
 void init_allocator(nb::module_& m);
 void init_profiler(nb::module_& m);
-void init_npu(nb::module_& m);
+
+std::vector<BackendInit::Init*>& BackendInit::all() {
+  static std::vector<Init*> backends;
+  return backends;
+}
 
 namespace {
 
@@ -130,6 +136,7 @@ NB_MODULE(_C, m) {
   init_storage(m);
   init_allocator(m);
   init_profiler(m);
+  add_accelerators(m);
   mt::cpu::register_cpu_backend();
-  init_npu(m);
+  for (BackendInit::Init* init : BackendInit::all()) init(m);
 }

@@ -1,27 +1,59 @@
-// An upstream whose functions are attributes of a Python object: _raw_malloc, _raw_free, _mem_get_info,
-// _sync_device, _record_event, _event_complete and _release_event; for segments that grow, _has_virtual_memory,
-// _reserve_addresses, _release_addresses, _map_memory and _unmap_memory.
+// An upstream whose functions a program may replace by Python ones: attributes of the object that owns the pool, named
+// _raw_malloc, _raw_free, _mem_get_info, _sync_device, _record_event, _event_complete, _release_event; for segments
+// that grow, _has_virtual_memory, _reserve_addresses, _release_addresses, _map_memory and _unmap_memory.
 #pragma once
 
-#include <Python.h>
+#include <nanobind/nanobind.h>
 
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "base/error.h"
+#include "bindings/python_lock.h"
 #include "runtime/upstream.h"
 
 namespace mt::bindings {
 
-// The attributes are looked up at every call, so that replacing one on the object takes effect. All calls are
-// on slow paths (see the note in runtime/upstream.h) and take the GIL. The object is referenced weakly: it
-// owns the pool that owns this.
+// No Python code can run any more; device calls are pointless and dangerous.
+bool interpreter_is_exiting();
+
+// A Python callable that native threads may copy, call and drop without holding the GIL.
+std::shared_ptr<PyObject> share_callable(nanobind::object callable);
+
+// Runs Python code with the GIL. RuntimeErrors become mt::Error, so that native callers see one type;
+// anything else (KeyboardInterrupt, TypeError) travels as the Python exception it is.
+template <class Body>
+auto with_python(Body body) {
+  if (interpreter_is_exiting()) fail(ErrorKind::runtime, "The device is not used while the process exits.");
+  PythonLock gil;
+  nanobind::error_scope pending;  // memory is given back while an exception is on its way, too
+  try {
+    return body();
+  } catch (nanobind::python_error& error) {
+    if (!error.matches(PyExc_RuntimeError)) throw;
+    throw Error(ErrorKind::runtime, nanobind::str(error.value()).c_str());
+  }
+}
+
+// What is not replaced goes to the native upstream and takes no GIL. What is, is looked up at every call; all calls are
+// on slow paths (see the note in runtime/upstream.h). The object is referenced weakly: it owns the pool that owns this.
 class PythonUpstream final : public runtime::Upstream {
  public:
-  explicit PythonUpstream(PyObject* owner);  // with the GIL
+  PythonUpstream(PyObject* owner, std::shared_ptr<runtime::Upstream> native);  // with the GIL
   ~PythonUpstream() override;
+
+  // An attribute of the owner was replaced, or put back. Other names say nothing.
+  void set_replaced(const std::string& name, bool replaced);
+  static std::vector<std::string> hook_names();
+  runtime::Upstream& native() { return *native_; }
 
   runtime::RawMemory allocate(size_t bytes) override;
   void free(runtime::Address address) override;
   runtime::MemoryInfo memory_info() override;
   void synchronize() override;
-  // An event is a strong reference to whatever _record_event returned.
+  // An event of a replaced _record_event is a strong reference to whatever that returned; it is told from a native one
+  // by its lowest bit.
   runtime::EventHandle record_event(runtime::StreamHandle stream) override;
   bool event_is_complete(runtime::EventHandle event) override;
   void release_event(runtime::EventHandle event) noexcept override;
@@ -30,14 +62,15 @@ class PythonUpstream final : public runtime::Upstream {
   void unreserve(runtime::Address address) override;
   runtime::Mapping map(runtime::Address address, size_t bytes) override;
   void unmap(runtime::Address address, runtime::MappingHandle handle) override;
-  // Gives the GIL up while waiting: the thread whose turn it is needs it.
-  void wait_for_turn(std::recursive_mutex& turn) override;
+  void wait_for_turn(std::recursive_mutex& turn) override { native_->wait_for_turn(turn); }
 
  private:
-  PyObject* weak_owner_;
-};
+  enum Hook : uint32_t;
+  bool replaced(Hook hook) const { return replaced_.load(std::memory_order_acquire) >> hook & 1; }
 
-// No Python code can run any more; device calls are pointless and dangerous.
-bool interpreter_is_exiting();
+  PyObject* weak_owner_;
+  const std::shared_ptr<runtime::Upstream> native_;
+  std::atomic<uint32_t> replaced_{0};  // a bit for each Hook
+};
 
 }  // namespace mt::bindings

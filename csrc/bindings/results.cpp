@@ -1,4 +1,5 @@
 #include "bindings/results.h"
+#include "core/accelerator.h"
 
 #include <map>
 
@@ -74,15 +75,11 @@ PyObject* wrap_named(PyTypeObject* type, std::initializer_list<Tensor> values) {
 }
 
 PyObject* pinned(PyObject* tensor) {
-  PyObject* npu = PyImport_ImportModule("mindtorch_v2.npu");
-  PyObject* available = npu ? PyObject_CallMethod(npu, "is_available", nullptr) : nullptr;
-  const int there = available ? PyObject_IsTrue(available) : -1;
-  Py_XDECREF(available);
-  Py_XDECREF(npu);
-  PyObject* result = there == 1 ? PyObject_CallMethod(tensor, "pin_memory", nullptr) : nullptr;
+  const bool there = accelerator(main_accelerator()).is_available();
+  PyObject* result = there ? PyObject_CallMethod(tensor, "pin_memory", nullptr) : nullptr;
   Py_DECREF(tensor);
   MT_CHECK(
-      there != 0,
+      there,
       "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available "
       "on this system.");
   if (!result) throw PythonError();

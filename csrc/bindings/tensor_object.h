@@ -66,8 +66,10 @@ using FunctionTables = std::map<std::string, std::vector<PyMethodDef>>;  // by m
 void add_generated_functions(FunctionTables& tables);                    // generated/bindings/index.cpp
 void add_generated_methods(std::vector<PyMethodDef>& methods);
 void add_generated_slots(std::vector<PyType_Slot>& slots);
-void add_methods(std::vector<PyMethodDef>& methods);   // tensor_methods.cpp
-extern PyGetSetDef tensor_properties[];                // tensor_properties.cpp
+void add_methods(std::vector<PyMethodDef>& methods);  // tensor_methods.cpp
+extern PyGetSetDef tensor_properties[];               // tensor_properties.cpp
+// `Tensor.is_<name>`: whether it is on a device of the type.
+void add_device_property(const std::string& name, DeviceType type);
 PyObject* subscript(PyObject* self, PyObject* index);  // indexing.cpp
 int assign_subscript(PyObject* self, PyObject* index, PyObject* value);
 

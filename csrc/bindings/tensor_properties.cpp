@@ -22,7 +22,9 @@ PyObject* get_itemsize(PyObject* self, void*) { return PyLong_FromSize_t(self_of
 PyObject* get_nbytes(PyObject* self, void*) { return PyLong_FromSize_t(self_of(self).nbytes()); }
 PyObject* get_is_leaf(PyObject* self, void*) { return PyBool_FromLong(self_of(self).is_leaf()); }
 PyObject* get_is_cpu(PyObject* self, void*) { return PyBool_FromLong(self_of(self).device().is_cpu()); }
-PyObject* get_is_npu(PyObject* self, void*) { return PyBool_FromLong(self_of(self).device().is_npu()); }
+PyObject* get_is_of_type(PyObject* self, void* type) {
+  return PyBool_FromLong(self_of(self).device().type == DeviceType(reinterpret_cast<uintptr_t>(type)));
+}
 PyObject* get_is_meta(PyObject* self, void*) { return PyBool_FromLong(self_of(self).device().is_meta()); }
 PyObject* get_false(PyObject*, void*) { Py_RETURN_FALSE; }
 PyObject* get_version(PyObject* self, void*) {
@@ -184,7 +186,6 @@ PyGetSetDef tensor_properties[] = {
     {"nbytes", get_nbytes, nullptr, nullptr, nullptr},
     {"is_leaf", get_is_leaf, nullptr, nullptr, nullptr},
     {"is_cpu", get_is_cpu, nullptr, nullptr, nullptr},
-    {"is_npu", get_is_npu, nullptr, nullptr, nullptr},
     {"is_meta", get_is_meta, nullptr, nullptr, nullptr},
     {"is_cuda", get_false, nullptr, nullptr, nullptr},
     {"is_sparse", get_false, nullptr, nullptr, nullptr},
@@ -200,5 +201,15 @@ PyGetSetDef tensor_properties[] = {
     {"mT", get_matrix_transposed, nullptr, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
+
+void add_device_property(const std::string& name, DeviceType type) {
+  // The interpreter keeps pointers into it.
+  auto* property = new PyGetSetDef{strdup(("is_" + name).c_str()), get_is_of_type, nullptr, nullptr,
+                                   reinterpret_cast<void*>(uintptr_t(type))};
+  PyObject* made = PyDescr_NewGetSet(g_tensor_type, property);
+  if (!made || PyDict_SetItemString(g_tensor_type->tp_dict, property->name, made) < 0) throw PythonError();
+  Py_DECREF(made);
+  PyType_Modified(g_tensor_type);
+}
 
 }  // namespace mt::bindings

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "bindings/errors.h"
+#include "core/accelerator.h"
 #include "core/dispatch.h"
 
 namespace mt::bindings {
@@ -146,7 +147,7 @@ PyObject* generator_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
     const Device d =
         resolve_device(device && device != Py_None ? device_from_object(device) : Device{DeviceType::cpu});
-    return wrap_generator(type, GeneratorRef::adopt(generator_factory(d.type).create(d)));
+    return wrap_generator(type, GeneratorRef::adopt(backend(d.type).new_generator(d.index)));
   });
 }
 PyObject* generator_manual_seed(PyObject* self, PyObject* seed) {
@@ -204,8 +205,7 @@ PyGetSetDef generator_properties[] = {{"device", generator_device, nullptr, null
 PyObject* default_generator(PyObject*, PyObject* device) {
   return guarded([&] {
     const Device d = resolve_device(device_from_object(device));
-    return wrap_generator(g_generator_type,
-                          GeneratorRef::share(generator_factory(d.type).default_generator(d)));
+    return wrap_generator(g_generator_type, GeneratorRef::share(backend(d.type).default_generator(d.index)));
   });
 }
 PyObject* set_size_type(PyObject*, PyObject* type) {
@@ -275,7 +275,7 @@ Device named_device(PyObject* o) {
     const long index = PyLong_AsLong(o);
     if (index == -1 && PyErr_Occurred()) throw PythonError();
     MT_CHECK(index >= 0 && index < 128, "Device index must not be negative, got ", index);
-    return {DeviceType::npu, int8_t(index)};
+    return {main_accelerator(), int8_t(index)};
   }
   MT_CHECK_AS(type, PyUnicode_Check(o), "device must be a torch.device, a string or an index, not ",
               Py_TYPE(o)->tp_name);

@@ -56,19 +56,6 @@ class DimList {
   bool present_ = false;
 };
 
-// What a device runtime offers to the layers above it; the CPU has none of it.
-struct DeviceHooks {
-  void (*copy)(const Tensor& from, const Tensor& to, bool non_blocking) = nullptr;  // one side is this device
-  Scalar (*item)(const Tensor& tensor) = nullptr;
-  Device (*resolve)(Device device) = nullptr;  // fills in the current index, initialises lazily, checks range
-  void* (*current_stream)(Device device) = nullptr;
-  void (*set_stream)(Device device, void* stream) = nullptr;
-  void (*wait)(Device device, void* waiting_stream, void* finished_stream) = nullptr;
-  void (*record_stream)(const Tensor& tensor,
-                        void* stream) = nullptr;  // its memory is used by that stream too
-};
-void register_device_hooks(DeviceType type, DeviceHooks hooks);
-const DeviceHooks& device_hooks(DeviceType type);
 Device resolve_device(Device device);
 
 // Copies between any two devices, casting and broadcasting nothing: same sizes on both sides.

@@ -24,11 +24,4 @@ class Generator {
 };
 using GeneratorRef = Ref<Generator>;
 
-struct GeneratorFactory {
-  Generator* (*default_generator)(Device device) = nullptr;
-  Generator* (*create)(Device device) = nullptr;
-};
-void register_generator_factory(DeviceType type, GeneratorFactory factory);
-const GeneratorFactory& generator_factory(DeviceType type);  // throws when the device has none
-
 }  // namespace mt

@@ -22,7 +22,7 @@ struct TaskInfo {
   TaskKind kind;
   const char* call;  // the vendor's function
   const char* name;  // of what the device does: the operator, or "Memcpy HtoD (Pinned -> Device)"
-  int device;
+  Device device;
   void* stream = nullptr;  // null for those without one
   void* event = nullptr;   // of record_event, stream_wait and event_sync
   int64_t bytes = 0;

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "base/error.h"
+#include "core/accelerator.h"
 #include "core/host_memory.h"
 #include "core/observe.h"
 #include "core/shared_memory.h"
@@ -13,8 +14,6 @@ namespace mt {
 namespace {
 
 constexpr size_t kHeaderBytes = (sizeof(Storage) + kHostAlignment - 1) / kHostAlignment * kHostAlignment;
-
-StorageFactory g_factories[kDeviceTypes];
 
 Storage* new_header(Device device, size_t nbytes, size_t block) {
   auto* storage = new (host_allocate(block)) Storage;
@@ -67,9 +66,7 @@ StorageRef new_storage(Device device, size_t nbytes) {
   }
   auto storage = StorageRef::adopt(new_header(device, nbytes, kHeaderBytes));
   if (device.type == DeviceType::meta || nbytes == 0) return storage;
-  const StorageFactory& factory = g_factories[int(device.type)];
-  MT_CHECK(factory.allocate, "no backend is loaded for device ", to_string(device));
-  factory.allocate(*storage, nbytes);
+  accelerator(device.type).allocate(*storage, nbytes);
   return storage;
 }
 
@@ -95,7 +92,7 @@ void resize_storage(Storage& storage, size_t nbytes) {
     if (!grown->release && nbytes) allocate_host(*grown, nbytes);
     if (common) std::memcpy(grown->data, storage.data, common);
   } else if (common) {
-    g_factories[int(storage.device.type)].copy_within(*grown, storage, common);
+    accelerator(storage.device.type).copy_within(*grown, storage, common);
   }
   std::swap(storage.data, grown->data);
   std::swap(storage.release, grown->release);
@@ -103,7 +100,5 @@ void resize_storage(Storage& storage, size_t nbytes) {
   std::swap(storage.nbytes, grown->nbytes);
   storage.pinned = storage.shared = false;
 }
-
-void register_storage_factory(DeviceType type, StorageFactory factory) { g_factories[int(type)] = factory; }
 
 }  // namespace mt

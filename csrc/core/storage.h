@@ -38,11 +38,4 @@ StorageRef wrap_storage(Device device, void* data, size_t nbytes, void (*release
 // Grows or shrinks in place, keeping the common prefix of the contents.
 void resize_storage(Storage& storage, size_t nbytes);
 
-// How a device type makes storage; the CPU and meta are built in, a backend registers its own.
-struct StorageFactory {
-  void (*allocate)(Storage& storage, size_t nbytes) = nullptr;  // fills data, release, context
-  void (*copy_within)(Storage& to, const Storage& from, size_t nbytes) = nullptr;
-};
-void register_storage_factory(DeviceType type, StorageFactory factory);
-
 }  // namespace mt

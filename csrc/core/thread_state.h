@@ -21,6 +21,13 @@ struct SmallLists {
   unsigned count[kSmallClasses] = {};
 };
 
+// The device and stream that are meant where a program names none.
+struct CurrentDevice {
+  int index = 0;
+  int active = -1;         // the device that the vendor's library has current on this thread; -1: none yet
+  void* stream = nullptr;  // of that device; null: the default stream
+};
+
 struct ThreadState {
   bool grad_enabled = true;
   bool inference = false;         // inside torch.inference_mode()
@@ -30,9 +37,7 @@ struct ThreadState {
   bool destroying_nodes = false;  // see GraphNode::destroy
   void* dead_nodes = nullptr;
   Device default_device{DeviceType::cpu};  // of `with torch.device(...)` and set_default_device
-  int current_npu = 0;                     // index of the current accelerator device
-  void* npu_stream = nullptr;              // handle of the current stream on that device, null = default
-  int active_npu = -1;  // the device that the vendor's library has current on this thread; -1: none yet
+  CurrentDevice current[kDeviceTypes];     // of each type: read through core/current_stream.h
   SmallLists small;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/accelerator.h"
 #include "core/views.h"
 
 namespace mt::infer {
@@ -41,8 +42,7 @@ bool in_one_call(std::initializer_list<TensorList> lists) {
   const TensorList first = *lists.begin();
   const Device device = first[0].device();
   const DType dtype = first[0].dtype();
-  const bool taken = dtype == DType::float32 || dtype == DType::float16 || dtype == DType::bfloat16;
-  if (!device.is_npu() || !taken) return false;
+  if (!device.is_accelerator() || !accelerator(device.type).takes_lists(dtype)) return false;
   for (const TensorList& list : lists)
     for (size_t i = 0; i < list.size(); ++i)
       if (list[i].device() != device || list[i].dtype() != dtype || !list[i].is_contiguous() ||

@@ -12,7 +12,7 @@ void check_lists(TensorList tensors, const Tensor& numbers);  // a number per en
 const Tensor& list_number(const Tensor& number);              // one number for all entries
 Scalar list_entry(const Tensor& numbers, size_t i);
 
-// Whether the NPU may do lists in one launch: entries of one floating dtype on one device, dense, and of the same
+// Whether a device may do lists in one launch: entries of one floating dtype on one device, dense, and of the same
 // shapes in all lists.
 bool in_one_call(std::initializer_list<TensorList> lists);
 std::vector<Tensor> tensors_like(TensorList tensors);

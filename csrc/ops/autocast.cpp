@@ -63,10 +63,12 @@ Cast::Cast(const char* op, Policies policies, std::initializer_list<const Tensor
       for (const Tensor& t : list)
         if (t.defined()) f(t);
   };
-  bool on_npu = false, on_cpu = false;
-  each([&](const Tensor& t) { on_npu |= t.device().is_npu(), on_cpu |= t.device().is_cpu(); });
-  if (on_npu && (paused_ & bit(DeviceType::npu))) device_ = DeviceType::npu, policy_ = policies.npu;
-  else if (on_cpu && (paused_ & bit(DeviceType::cpu))) device_ = DeviceType::cpu, policy_ = policies.cpu;
+  uint8_t present = 0;
+  each([&](const Tensor& t) { present |= bit(t.device().type); });
+  present &= paused_;
+  for (int slot = int(DeviceType::accelerator); slot < kDeviceTypes; ++slot)
+    if (present & bit(DeviceType(slot))) device_ = DeviceType(slot), policy_ = policies.accelerator;
+  if (device_ == DeviceType::cpu && (present & bit(DeviceType::cpu))) policy_ = policies.cpu;
   if (policy_ == Policy::none) return;
   if (policy_ == Policy::refused) {
     state().devices = paused_;

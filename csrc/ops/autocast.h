@@ -25,7 +25,7 @@ enum class Policy : uint8_t {
 };
 
 struct Policies {
-  Policy cpu = Policy::none, npu = Policy::none;
+  Policy cpu = Policy::none, accelerator = Policy::none;
 };
 
 // How many threads are inside torch.autocast.

@@ -1,10 +1,10 @@
 // When each task of a device began and ended, on the host's clock.
 //
 // Note [Device times]
-// A timing event is recorded on the stream before and after each task. Events are the one facility that every CANN
-// offers to a running program, that costs the stream next to nothing, and that knows streams: aclprof writes files in a
-// private format for another tool to read after the program, and a host callback would make the stream wait for the
-// host at every task. The software NPU has events too, so both are measured by the same code.
+// A timing event is recorded on the stream before and after each task. Events are the one facility that every driver
+// offers to a running program, that costs the stream next to nothing, and that knows streams: vendors' profilers write
+// files for another tool to read after the program, and a host callback would make the stream wait for the host at
+// every task.
 //
 // The host never waits for an event while it records: reached ones are read and reused in passing, the rest at the stop.
 //
@@ -18,10 +18,11 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <utility>
 #include <vector>
 
+#include "core/accelerator.h"
 #include "core/observe_task.h"
-#include "runtime/device.h"
 
 namespace mt::profiler {
 
@@ -30,8 +31,8 @@ struct Task {
   TaskKind kind;
   const char* call;  // static
   const char* name;  // static
-  int device;
-  runtime::StreamHandle stream;  // 0: none
+  Device device;
+  StreamHandle stream;  // 0: none
   int64_t bytes;
   int64_t correlation;    // of the call that launched it
   int64_t awaited;        // correlation of the recording that it waits for; -1: none
@@ -44,18 +45,14 @@ struct Task {
 
 class DeviceTimes {
  public:
-  // Set once by whoever knows the device.
-  void set_runtime(runtime::DeviceRuntime* runtime) { runtime_ = runtime; }
-  runtime::DeviceRuntime* runtime() const { return runtime_; }
-
   struct Events {
-    runtime::EventHandle begin = 0, end = 0;
+    EventHandle begin = 0, end = 0;
   };
 
   // Around a task on a stream. Without events the task's times stay unknown.
   Events begin(const TaskInfo& task);
   void end(const Task& task, Events events);
-  void give_back(int device, Events events);
+  void give_back(Device device, Events events);
   // For what needs no measuring: its times are the host's.
   void add(const Task& task);
 
@@ -69,33 +66,36 @@ class DeviceTimes {
   };
   struct StreamState {
     std::deque<Pending> pending;
-    runtime::EventHandle last_end = 0;
+    EventHandle last_end = 0;
     int64_t last_end_ns = 0;
   };
+  struct ByPlace {
+    bool operator()(Device a, Device b) const {
+      return std::pair(a.type, a.index) < std::pair(b.type, b.index);
+    }
+  };
   struct Anchor {
-    runtime::EventHandle event = 0;
+    EventHandle event = 0;
     int64_t host_ns = 0;
   };
   struct DeviceState {
-    runtime::Stream clock_stream;
-    bool has_clock_stream = false;
+    void* clock_stream = nullptr;
     Anchor anchor;
-    std::vector<runtime::EventHandle> spare;
-    std::map<runtime::StreamHandle, StreamState> streams;
+    std::vector<EventHandle> spare;
+    std::map<StreamHandle, StreamState> streams;
   };
 
   static constexpr size_t kMostPending = 8192;  // tasks of a stream; more go unmeasured
 
-  runtime::EventHandle take(int device, DeviceState& state);
-  Anchor look_at_clock(int device, DeviceState& state);
-  int64_t elapsed_ns(runtime::EventHandle begin, runtime::EventHandle end);
-  void resolve(DeviceState& state, StreamState& stream);
-  void read_reached(DeviceState& state, StreamState& stream);
-  void correct_drift(int device, DeviceState& state);
+  EventHandle take(Device device, DeviceState& state);
+  Anchor look_at_clock(Device device, DeviceState& state);
+  int64_t elapsed_ns(Accelerator& there, EventHandle begin, EventHandle end);
+  void resolve(Accelerator& there, DeviceState& state, StreamState& stream);
+  void read_reached(Accelerator& there, DeviceState& state, StreamState& stream);
+  void correct_drift(Device device, DeviceState& state);
 
-  runtime::DeviceRuntime* runtime_ = nullptr;
   std::mutex mutex_;  // all below
-  std::map<int, DeviceState> devices_;
+  std::map<Device, DeviceState, ByPlace> devices_;
   std::vector<Task> tasks_;
 };
 

@@ -7,6 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "core/accelerator.h"
+
 namespace mt::profiler {
 
 enum class EventKind : uint8_t {
@@ -20,8 +22,6 @@ enum class EventKind : uint8_t {
   python,  // a call of a Python function, or of a native one from Python
 };
 
-inline constexpr int64_t kUnknown = INT64_MIN;  // of memory that was not read
-
 // The thread that records an event is the only one that writes to it. A collector may read it at any time after it
 // was published (ThreadBuffer::publish): the fields that change later are atomic.
 struct Event {
@@ -30,7 +30,7 @@ struct Event {
   const char* name = nullptr;      // static, or in the chunk's arena
   const char* overload = "";
   const int64_t* inputs = nullptr;  // see encode_inputs in inputs.h; null when shapes are not recorded
-  // Bytes allocated on `npu`, or on the host since the recording began. Of memory events: the total afterwards.
+  // Bytes allocated on `device`, or on the host since the recording began. Of memory events: the total afterwards.
   std::atomic<int64_t> memory_before{kUnknown};
   std::atomic<int64_t> memory_after{kUnknown};
   // Operators and nodes: the number of the (first) node made; -1 for none. Memory: the address.
@@ -42,7 +42,7 @@ struct Event {
   int32_t step = 0;            // of the profiler's schedule
   uint32_t stack = 0;          // see StackReader in recorder.h; 0 for none
   EventKind kind = EventKind::op;
-  std::atomic<int8_t> npu{-1};  // index of the NPU it ran on; -1 while none is known
+  std::atomic<Device> device{Device{}};  // the accelerator it ran on; the host while none is known
 };
 
 // A run of events with the variable-sized data they point to. It never moves, and it lives as long as anyone

@@ -31,19 +31,18 @@ const char* copy_name(Chunk& chunk, std::string_view name, std::string_view pref
   return text;
 }
 
-int npu_of(const Tensor& tensor) {
-  return tensor.defined() && tensor.device().is_npu() ? std::max<int>(tensor.device().index, 0) : -1;
-}
+constexpr Device kHost{};
 
-int npu_of(ObservedArguments arguments) {
+// The accelerator of the first tensor that is on one; else the host.
+Device device_of(ObservedArguments arguments) {
   for (const ObservedArgument& argument : arguments) {
     const auto* tensors = static_cast<const Tensor*>(argument.pointer);
     const bool one = argument.kind == ObservedArgument::Kind::tensor;
     const size_t count = one ? 1 : argument.kind == ObservedArgument::Kind::tensors ? argument.size : 0;
     for (size_t i = 0; i < count; ++i)
-      if (const int npu = npu_of(tensors[i]); npu >= 0) return npu;
+      if (tensors[i].defined() && tensors[i].device().is_accelerator()) return tensors[i].device();
   }
-  return -1;
+  return kHost;
 }
 
 // The call to the device that this thread is in. While it is open, calls inside it (the profiler's own among them) are
@@ -95,7 +94,7 @@ uint64_t Recorder::start(RecordOptions options) {
   }
   std::erase_if(buffers_, [](const auto& buffer) { return buffer->finished(); });
   ops_.store(options.ops, std::memory_order_relaxed);
-  tasks_.store(options.tasks && device_.runtime(), std::memory_order_relaxed);
+  tasks_.store(options.tasks, std::memory_order_relaxed);
   shapes_.store(options.shapes, std::memory_order_relaxed);
   memory_.store(options.memory, std::memory_order_relaxed);
   stacks_.store(options.stacks && stack_reader_.load(), std::memory_order_relaxed);
@@ -132,7 +131,7 @@ Trace Recorder::stop(uint64_t session) {
     // Other threads let go of their chunks when they record again or end.
     if (buffer == t_owner->buffer) buffer->reset(0);
   }
-  if (current_.options.tasks && device_.runtime()) current_.tasks = device_.finish();
+  if (current_.options.tasks) current_.tasks = device_.finish();
   return std::move(current_);
 }
 
@@ -144,7 +143,7 @@ void Recorder::forget() {
 void Recorder::collect(bool enable, bool ops, bool tasks) {
   std::lock_guard guard(mutex_);
   if (ops) ops_.store(enable, std::memory_order_relaxed);
-  if (tasks) tasks_.store(enable && device_.runtime(), std::memory_order_relaxed);
+  if (tasks) tasks_.store(enable, std::memory_order_relaxed);
 }
 
 ThreadBuffer* Recorder::this_thread() {
@@ -165,10 +164,10 @@ ThreadBuffer* Recorder::joined_thread() {
   return buffer;
 }
 
-int64_t Recorder::read_memory(int npu) const {
-  if (npu < 0) return host_allocated_.load(std::memory_order_relaxed);
-  const MemoryReader reader = memory_reader_.load(std::memory_order_relaxed);
-  return reader ? reader(npu) : kUnknown;
+int64_t Recorder::read_memory(Device device) const {
+  if (!device.is_accelerator()) return host_allocated_.load(std::memory_order_relaxed);
+  Accelerator* there = find_accelerator(device.type);
+  return there ? there->allocated_bytes(device.index) : kUnknown;
 }
 
 ThreadBuffer* Recorder::buffer_for_op() {
@@ -200,8 +199,9 @@ void Recorder::begin(const OpInfo& op, ObservedArguments arguments) {
   if (stacks_.load(std::memory_order_relaxed)) event->stack = stack_reader_.load(std::memory_order_relaxed)();
   buffer->push({event, index, true});
   const bool memory = memory_.load(std::memory_order_relaxed);
-  if (memory) event->memory_before.store(read_memory(-1), std::memory_order_relaxed);
-  if (const int npu = npu_of(arguments); npu >= 0) ran_on(*buffer, npu, memory ? read_memory(npu) : kUnknown);
+  if (memory) event->memory_before.store(read_memory(kHost), std::memory_order_relaxed);
+  if (const Device device = device_of(arguments); device.is_accelerator())
+    ran_on(*buffer, device, memory ? read_memory(device) : kUnknown);
   event->start_ns = now_ns();
   buffer->publish();
 }
@@ -232,7 +232,7 @@ void Recorder::begin_node(EventKind kind, std::string_view prefix, std::string_v
   if (shapes_.load(std::memory_order_relaxed)) event->inputs = encode_inputs(*buffer->chunk(), arguments);
   buffer->push({event, index, true});
   if (memory_.load(std::memory_order_relaxed))
-    event->memory_before.store(read_memory(-1), std::memory_order_relaxed);
+    event->memory_before.store(read_memory(kHost), std::memory_order_relaxed);
   event->start_ns = now_ns();
   buffer->publish();
 }
@@ -255,7 +255,7 @@ OpenScope Recorder::begin_scope(std::string_view name, EventKind kind) {
   if (stacks_.load(std::memory_order_relaxed)) event->stack = stack_reader_.load(std::memory_order_relaxed)();
   buffer->push({event, index, false});
   if (memory_.load(std::memory_order_relaxed))
-    event->memory_before.store(read_memory(-1), std::memory_order_relaxed);
+    event->memory_before.store(read_memory(kHost), std::memory_order_relaxed);
   event->start_ns = now_ns();
   buffer->publish();
   return {buffer->chunk(), event};
@@ -273,7 +273,7 @@ void Recorder::open_call(const char* name, const void* frame, int64_t start_ns) 
   const auto [event, index] = open_event(*buffer, EventKind::python, name);
   buffer->push({event, index, false, frame});
   if (memory_.load(std::memory_order_relaxed))
-    event->memory_before.store(read_memory(-1), std::memory_order_relaxed);
+    event->memory_before.store(read_memory(kHost), std::memory_order_relaxed);
   event->start_ns = start_ns ? start_ns : now_ns();
   buffer->publish();
 }
@@ -289,7 +289,7 @@ bool Recorder::wants_callers() {
 
 void Recorder::close(Event& event) const {
   if (memory_.load(std::memory_order_relaxed))
-    event.memory_after.store(read_memory(event.npu.load(std::memory_order_relaxed)),
+    event.memory_after.store(read_memory(event.device.load(std::memory_order_relaxed)),
                              std::memory_order_relaxed);
   event.end_ns.store(now_ns(), std::memory_order_release);
 }
@@ -297,19 +297,19 @@ void Recorder::close(Event& event) const {
 void Recorder::host_memory_changed(const void* address, int64_t bytes) {
   if (!memory_.load(std::memory_order_relaxed)) return;
   const int64_t total = host_allocated_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-  memory_changed({-1, uint64_t(reinterpret_cast<uintptr_t>(address)), bytes, total, 0});
+  memory_changed(kHost, {uint64_t(reinterpret_cast<uintptr_t>(address)), bytes, total, 0});
 }
 
-void Recorder::memory_changed(const MemoryChange& change) {
+void Recorder::memory_changed(Device device, const MemoryChange& change) {
   if (!memory_.load(std::memory_order_relaxed)) return;
   ThreadBuffer* buffer = joined_thread();
   if (!buffer) return;
   // An operator without tensor inputs shows only here where it runs. A free says nothing: it may be anyone's.
   const int64_t before = change.total_allocated - (change.address ? change.bytes : 0);
-  if (change.bytes > 0 && change.npu >= 0) ran_on(*buffer, change.npu, before);
+  if (change.bytes > 0 && device.is_accelerator()) ran_on(*buffer, device, before);
   const char* name = change.address ? "[memory]" : "[OutOfMemory]";
   Event* event = open_event(*buffer, EventKind::memory, name).event;
-  event->npu.store(int8_t(change.npu), std::memory_order_relaxed);
+  event->device.store(device, std::memory_order_relaxed);
   event->bytes = change.bytes;
   event->number.store(int64_t(change.address), std::memory_order_relaxed);
   event->memory_after.store(change.total_allocated, std::memory_order_relaxed);
@@ -335,9 +335,9 @@ bool Recorder::begin_task(const TaskInfo& info) {
   ran_on(*buffer, info.device, memory_.load(std::memory_order_relaxed) ? read_memory(info.device) : kUnknown);
   const auto [event, index] = open_event(*buffer, EventKind::call, info.call);
   event->number.store(correlation, std::memory_order_relaxed);
-  event->npu.store(int8_t(info.device), std::memory_order_relaxed);
+  event->device.store(info.device, std::memory_order_relaxed);
   buffer->push({event, index, true});
-  t_task->task = {info.kind,  info.call,   info.name, info.device,      runtime::StreamHandle(info.stream),
+  t_task->task = {info.kind,  info.call,   info.name, info.device,      StreamHandle(info.stream),
                   info.bytes, correlation, awaited,   buffer->number(), event->parent};
   t_task->events = runs_on_stream(info.kind) ? device_.begin(info) : DeviceTimes::Events{};
   event->start_ns = t_task->task.launch_ns = now_ns();
@@ -362,15 +362,15 @@ void Recorder::end_task() {
   t_task->open = false;
 }
 
-// What is open on this thread runs on the NPU, as far as it is not known to already. Whoever learns it tells all
+// What is open on this thread runs on the device, as far as it is not known to already. Whoever learns it tells all
 // that is around it, so the first that knows ends the walk.
-void Recorder::ran_on(ThreadBuffer& buffer, int npu, int64_t memory_before) {
+void Recorder::ran_on(ThreadBuffer& buffer, Device device, int64_t memory_before) {
   std::vector<ThreadBuffer::Open>& open = buffer.open();
   for (size_t i = open.size(); i-- > 0;) {
     Event* event = open[i].event;
-    if (!event || event->npu.load(std::memory_order_relaxed) >= 0) return;
+    if (!event || event->device.load(std::memory_order_relaxed).is_accelerator()) return;
     event->memory_before.store(memory_before, std::memory_order_relaxed);
-    event->npu.store(int8_t(npu), std::memory_order_relaxed);
+    event->device.store(device, std::memory_order_relaxed);
   }
 }
 

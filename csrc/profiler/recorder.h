@@ -37,18 +37,8 @@ struct Trace {
   int64_t end_of(const Event& event) const;
 };
 
-// The bytes handed out on an NPU now, kUnknown if it cannot say. Must not throw: it is called from destructors.
-using MemoryReader = int64_t (*)(int npu) noexcept;
 // A number for the Python stack of the calling thread; 0 when there is none.
 using StackReader = uint32_t (*)() noexcept;
-
-struct MemoryChange {
-  int npu;           // -1: the host
-  uint64_t address;  // 0: it could not be had
-  int64_t bytes;     // positive: handed out; negative: given back
-  int64_t total_allocated;
-  int64_t total_reserved;
-};
 
 // An annotation that has begun. It may be ended by any thread.
 struct OpenScope {
@@ -60,10 +50,8 @@ class Recorder final : public Observer {
  public:
   static Recorder& get();
 
-  // Installed once by whoever knows the device, its allocator, and Python.
-  void set_memory_reader(MemoryReader reader) { memory_reader_.store(reader, std::memory_order_relaxed); }
+  // Installed once by whoever knows Python.
   void set_stack_reader(StackReader reader) { stack_reader_.store(reader, std::memory_order_relaxed); }
-  void set_device_runtime(runtime::DeviceRuntime* runtime) { device_.set_runtime(runtime); }
 
   // One session at a time, which the number returned stands for. A new one takes over from one that runs: as in
   // PyTorch, the older then ends with nothing.
@@ -102,7 +90,7 @@ class Recorder final : public Observer {
   bool wants_callers();
 
   // Called by the allocating thread.
-  void memory_changed(const MemoryChange& change);
+  void memory_changed(Device device, const MemoryChange& change);
 
  private:
   Recorder() = default;
@@ -115,9 +103,9 @@ class Recorder final : public Observer {
   ThreadBuffer::Slot open_event(ThreadBuffer& buffer, EventKind kind, const char* name);
   void begin_node(EventKind kind, std::string_view prefix, std::string_view name,
                   std::optional<uint64_t> sequence, ObservedArguments arguments);
-  int64_t read_memory(int npu) const;
+  int64_t read_memory(Device device) const;
   void close(Event& event) const;
-  void ran_on(ThreadBuffer& buffer, int npu, int64_t memory_before);
+  void ran_on(ThreadBuffer& buffer, Device device, int64_t memory_before);
 
   std::atomic<uint64_t> session_{0};  // 0: none
   std::atomic<bool> ops_{true}, tasks_{false}, shapes_{false}, memory_{false}, stacks_{false};
@@ -125,7 +113,6 @@ class Recorder final : public Observer {
   std::atomic<int64_t> started_ns_{0};
   std::atomic<int64_t> host_allocated_{0};  // since the session began
   std::atomic<int64_t> last_correlation_{0};
-  std::atomic<MemoryReader> memory_reader_{nullptr};
   std::atomic<StackReader> stack_reader_{nullptr};
   DeviceTimes device_;
 

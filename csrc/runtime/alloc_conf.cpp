@@ -109,6 +109,16 @@ ConfValue set_segment_size(AllocConf& conf, int64_t mb) {
   return mb;
 }
 
+// Two keys have the name of a device's malloc in them, and settings written for another device hold as well.
+constexpr std::string_view kRejectKey = "throw_on_<device>malloc_oom";
+constexpr std::string_view kReleaseLockKey = "release_lock_on_<device>malloc";
+
+std::string_view without_device(std::string_view key) {
+  if (key.starts_with("throw_on_") && key.ends_with("malloc_oom")) return kRejectKey;
+  if (key.starts_with("release_lock_on_") && key.ends_with("malloc")) return kReleaseLockKey;
+  return key;
+}
+
 const std::map<std::string_view, Apply>& known_keys() {
   static const std::map<std::string_view, Apply> keys = {
       {"max_split_size_mb",
@@ -149,11 +159,8 @@ const std::map<std::string_view, Apply>& known_keys() {
        }},
       {"roundup_power2_divisions",
        [](const Item& item, AllocConf& conf) { return parse_divisions(item, conf.allocator); }},
-      // Settings written for a GPU hold as well.
-      {"throw_on_npumalloc_oom", parse_reject},
-      {"throw_on_cudamalloc_oom", parse_reject},
-      {"release_lock_on_npumalloc", parse_release_lock},
-      {"release_lock_on_cudamalloc", parse_release_lock},
+      {kRejectKey, parse_reject},
+      {kReleaseLockKey, parse_release_lock},
       {"expandable_segments",
        [](const Item& item, AllocConf& conf) -> ConfValue {
          return conf.allocator.expandable_segments = item.boolean();
@@ -229,7 +236,7 @@ AllocConf parse_alloc_conf(std::string_view text, std::string_view source) {
                 ": expected 'key:value,key:value', but '", item, "' in '", text,
                 "' is not a key with a value.");
     const std::string_view key = item.substr(0, colon);
-    const auto known = known_keys().find(key);
+    const auto known = known_keys().find(without_device(key));
     if (known == known_keys().end()) {
       conf.unknown.emplace_back(key);
     } else {

@@ -125,7 +125,8 @@ Block* CachingAllocator::allocate_slowly(size_t bytes, StreamHandle stream, uint
       SpinGuard guard(lock_);
       ledger().count(&AllocatorStats::num_oom_rejections);
     }
-    throw_out_of_memory(request, "refused before asking (throw_on_npumalloc_oom)");
+    throw_out_of_memory(request,
+                        join_text("refused before asking (throw_on_", identity_.malloc_name, "_oom)"));
   }
   collect_garbage_in_turn();
   std::string refusal;

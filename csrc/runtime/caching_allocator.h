@@ -39,9 +39,10 @@
 namespace mt::runtime {
 
 struct AllocatorIdentity {
-  std::string device_name = "NPU";  // as in "NPU out of memory"
+  std::string device_name;  // as in "<name> out of memory"
   int device_index = 0;
-  std::string conf_variable = "MINDTORCH_NPU_ALLOC_CONF";
+  std::string conf_variable;  // that the settings come from
+  std::string malloc_name;    // as in the setting throw_on_<name>_oom
 };
 
 class CachingAllocator {

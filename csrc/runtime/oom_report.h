@@ -11,7 +11,7 @@
 namespace mt::runtime {
 
 struct OomFacts {
-  std::string device_name;  // "NPU"
+  std::string device_name;  // as in "<name> out of memory"
   int device_index = 0;
   std::string conf_variable;  // the environment variable that advice names
   size_t requested = 0;       // by the caller

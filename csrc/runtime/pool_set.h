@@ -59,7 +59,7 @@ class PoolSet {
   MemoryPool& make(int64_t id, const PoolOptions& options);
   MemoryPool& existing(int64_t id, const char* function);
 
-  const std::string device_;  // as in "on NPU 0"
+  const std::string device_;  // as in "on <device>"
   MemoryPool default_;
   MemoryPool direct_;
   MemoryPool* usual_ = &default_;

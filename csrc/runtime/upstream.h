@@ -6,18 +6,15 @@
 #include <mutex>
 #include <string>
 
+#include "base/device_handles.h"
+
 namespace mt::runtime {
 
-// Handles are plain integers, as in pyACL, so that Python and C++ share them.
-using Address = uintptr_t;
-using StreamHandle = uintptr_t;   // 0 is the default stream
-using EventHandle = uintptr_t;    // 0 is no event
-using MappingHandle = uintptr_t;  // 0 is no mapping
-
-struct MemoryInfo {
-  size_t free = 0;
-  size_t total = 0;
-};
+using mt::Address;
+using mt::EventHandle;
+using mt::MappingHandle;
+using mt::MemoryInfo;
+using mt::StreamHandle;
 
 // Raw memory, or the reason why there is none.
 struct RawMemory {

@@ -21,7 +21,7 @@ AllocatorSettings expandable() {
 
 struct Pool {
   explicit Pool(size_t bytes, AllocatorSettings settings = expandable())
-      : device(std::make_shared<UpstreamDouble>(bytes)), allocator(device, {}, settings) {}
+      : device(std::make_shared<UpstreamDouble>(bytes)), allocator(device, kIdentity, settings) {}
   std::shared_ptr<UpstreamDouble> device;
   CachingAllocator allocator;
 };

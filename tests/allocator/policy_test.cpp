@@ -14,7 +14,7 @@ namespace {
 
 struct Fixture {
   explicit Fixture(size_t bytes = size_t(1) << 30, AllocatorSettings settings = {})
-      : device(std::make_shared<UpstreamDouble>(bytes)), allocator(device, {}, settings) {}
+      : device(std::make_shared<UpstreamDouble>(bytes)), allocator(device, kIdentity, settings) {}
   int64_t stat(const char* name) { return allocator.stats().values()[allocator_stat_index(name)]; }
 
   std::shared_ptr<UpstreamDouble> device;
@@ -145,7 +145,7 @@ TEST("a device of 64 MiB runs out, says why, and recovers") {
   Block* b = f.allocator.allocate(20 * kMiB, 0);
   Block* c = f.allocator.allocate(20 * kMiB, 0);
   const std::string message = error_of([&] { f.allocator.allocate(20 * kMiB, 0); });
-  CHECK(message.starts_with("NPU out of memory. Tried to allocate 20.00 MiB."));
+  CHECK(message.starts_with("Double out of memory. Tried to allocate 20.00 MiB."));
   CHECK(contains(message, "total capacity of 64.00 MiB of which 4.00 MiB is free"));
   CHECK(contains(message, "60.00 MiB allocated and 60.00 MiB reserved"));
   CHECK(contains(message, "make the batch smaller"));
@@ -181,10 +181,10 @@ TEST("fragmentation is named, with advice that is legal") {
   f.allocator.free(middle);
   const std::string message = error_of([&] { f.allocator.allocate(80 * kMiB, 0); });
   CHECK(contains(message, "stranded in 1 segment"));
-  CHECK(contains(message, "MINDTORCH_NPU_ALLOC_CONF=expandable_segments:True "));
+  CHECK(contains(message, "DOUBLE_ALLOC_CONF=expandable_segments:True "));
   f.device->virtual_memory = false;  // growing segments are no way out
   const std::string other = error_of([&] { f.allocator.allocate(80 * kMiB, 0); });
-  CHECK(contains(other, "MINDTORCH_NPU_ALLOC_CONF=max_split_size_mb:80 "));
+  CHECK(contains(other, "DOUBLE_ALLOC_CONF=max_split_size_mb:80 "));
   CHECK(!contains(other, "expandable_segments"));
   f.allocator.free(pin);
   f.allocator.free(last);
@@ -207,7 +207,7 @@ TEST("the memory fraction and the limit in bytes are limits") {
   const std::string message = error_of([&] { f.allocator.allocate(20 * kMiB, 0); });
   CHECK(contains(message, "This process may hold 50.00 MiB."));
   CHECK(contains(message, "raise the limit"));
-  CHECK(error_of([&] { f.allocator.check_limit(11 * kMiB); }).starts_with("NPU out of memory."));
+  CHECK(error_of([&] { f.allocator.check_limit(11 * kMiB); }).starts_with("Double out of memory."));
   f.allocator.check_limit(10 * kMiB);
   f.allocator.set_memory_fraction(1.0);
   f.allocator.set_memory_limit(45 * kMiB);

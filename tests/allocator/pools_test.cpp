@@ -11,7 +11,8 @@ using namespace mt::runtime;
 namespace {
 
 struct Pool {
-  explicit Pool(size_t bytes) : device(std::make_shared<UpstreamDouble>(bytes)), allocator(device, {}, {}) {}
+  explicit Pool(size_t bytes)
+      : device(std::make_shared<UpstreamDouble>(bytes)), allocator(device, kIdentity, {}) {}
   std::shared_ptr<UpstreamDouble> device;
   CachingAllocator allocator;
 };

@@ -64,7 +64,7 @@ size_t random_size(std::mt19937& random) {
 
 void run_program(unsigned seed, size_t device_bytes, const AllocatorSettings& settings) {
   auto device = std::make_shared<UpstreamDouble>(device_bytes);
-  CachingAllocator allocator(device, {}, settings);
+  CachingAllocator allocator(device, kIdentity, settings);
   Model model(device_bytes, settings);
   std::mt19937 random(seed);
   std::map<Address, Block*> live;

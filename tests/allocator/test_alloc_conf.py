@@ -110,7 +110,7 @@ def test_keys_that_change_nothing_here_say_why(monkeypatch):
 def test_expandable_segments_say_so_where_they_have_no_effect(monkeypatch):
     load(monkeypatch, "expandable_segments:True")
     assert allocator.NpuAllocator()._native.settings()["expandable_segments"]
-    monkeypatch.setattr(allocator, "_has_virtual_memory", lambda: False)
+    monkeypatch.setattr(allocator._settings, "_refusal", lambda: "this driver cannot map memory")
     load(monkeypatch, "expandable_segments:True")
     with pytest.warns(UserWarning, match="no effect"):
         made = allocator.NpuAllocator()

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import mindtorch_v2 as torch
-from mindtorch_v2 import softnpu
+from mindtorch_v2 import _C, softnpu
 from mindtorch_v2._backends.npu import allocator
 
 MiB = 1 << 20
@@ -86,7 +86,7 @@ class OnAcl:
 
 
 def made(expandable):
-    conf = allocator._native.parse_alloc_conf(f"expandable_segments:{expandable}", "test")
+    conf = _C._allocator.parse_alloc_conf(f"expandable_segments:{expandable}", "test")
     pool = allocator.NpuAllocator(0)
     pool._native.configure(conf)
     return pool

@@ -39,7 +39,7 @@ TEST("threads that allocate, share and free at once never hold the same memory, 
   constexpr size_t kDevice = 96 * kMiB;
   constexpr int kThreads = 8, kSteps = 20'000;
   auto device = std::make_shared<UpstreamDouble>(kDevice);
-  CachingAllocator allocator(device, {});
+  CachingAllocator allocator(device, kIdentity);
   // The device hands out lowest addresses first and may leave gaps, so claims cover twice its size.
   Claims claims(4 * kDevice);
   std::atomic<int> overlaps{0}, out_of_memory{0};
@@ -114,7 +114,7 @@ TEST("an upstream that allocates again inside its own call does not lock up") {
     bool inside_ = false;
   };
   auto device = std::make_shared<Reentrant>(size_t(1) << 30);
-  CachingAllocator allocator(device, {});
+  CachingAllocator allocator(device, kIdentity);
   device->allocator = &allocator;
   allocator.free(allocator.allocate(100 * kMiB, 0));
   allocator.empty_cache();

@@ -9,7 +9,11 @@
 #include <stdexcept>
 
 #include "base/error.h"
+#include "runtime/caching_allocator.h"
 #include "runtime/upstream.h"
+
+// What messages of its allocators say.
+inline const mt::runtime::AllocatorIdentity kIdentity{"Double", 0, "DOUBLE_ALLOC_CONF", "doublemalloc"};
 
 class UpstreamDouble : public mt::runtime::Upstream {
  public:

@@ -265,12 +265,14 @@ def test_launch_blocking_waits_after_every_call_by_name():
     assert result.stdout.strip() == "idle", result.stderr
 
 
-def test_a_failure_on_the_device_names_an_operator_that_was_called_by_name():
-    x = on_npu(4)
+@pytest.mark.parametrize("call", [aclnn.swi_glu, lambda *args: aclnn.call("aclnnSwiGlu", *args)])
+def test_a_failure_on_the_device_names_the_operator_and_the_line_that_called_it_by_name(call):
+    x, out = on_npu(4), torch.empty(2, device="npu")
     torch.npu.synchronize()
     softnpu.fail("task:aclnnSwiGlu", 1, 507015)
-    aclnn.swi_glu(x, 0, torch.empty(2, device="npu"))
-    with pytest.raises(torch.AcceleratorError, match="aclnnSwiGlu was launched at") as info:
+    call(x, 0, out)
+    words = r"aclnnSwiGlu was launched at .*test_aclnn_by_name.py:\d+ in (test_a_failure|<lambda>)"
+    with pytest.raises(torch.AcceleratorError, match=words) as info:
         torch.npu.synchronize()
     assert info.value.error_code == 507015
 

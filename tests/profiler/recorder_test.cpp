@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "private_device.h"
 
 namespace {
 
@@ -29,18 +30,33 @@ constexpr OpInfo kInner{"aten::inner", "Tensor"};
     }                                                                             \
   } while (0)
 
-int64_t g_memory = 1000;
-
 Recorder& recorder() { return Recorder::get(); }
 
 uint64_t g_session = 0;
 void start(RecordOptions options) { g_session = recorder().start(options); }
 Trace stop() { return recorder().stop(g_session); }
 
-Tensor on_npu(int8_t index) {
-  return mt::tensor_over(mt::wrap_storage({mt::DeviceType::npu, index}, nullptr, 24, nullptr, nullptr),
-                         mt::DType::float32, std::vector<int64_t>{2, 3}, std::vector<int64_t>{3, 1}, 0);
+constexpr mt::Device kHost{};
+mt::Device place(int index) { return {mt::private_device::kSlot, int8_t(index)}; }
+
+Tensor on_device(int index) {
+  return mt::tensor_over(mt::wrap_storage(place(index), nullptr, 24, nullptr, nullptr), mt::DType::float32,
+                         std::vector<int64_t>{2, 3}, std::vector<int64_t>{3, 1}, 0);
 }
+// Memory of the device: a block of 512 bytes.
+Tensor new_on_device(int index) {
+  return mt::new_tensor(std::vector<int64_t>{2, 3}, mt::DType::float32, place(index));
+}
+
+// The recorder hears of a device's memory.
+struct Watched {
+  explicit Watched(int index) : index_(index) {
+    mt::private_device::device().watch_memory(
+        index, [index](const mt::MemoryChange& change) { recorder().memory_changed(place(index), change); });
+  }
+  ~Watched() { mt::private_device::device().watch_memory(index_, {}); }
+  int index_;
+};
 
 bool named(const Event& event, const char* name) { return std::strcmp(event.name, name) == 0; }
 
@@ -150,7 +166,7 @@ void arguments_are_kept_only_when_asked_for() {
   constexpr auto kOther = int64_t(Kind::other), kTensor = int64_t(Kind::tensor),
                  kTensors = int64_t(Kind::tensors), kInteger = int64_t(Kind::integer),
                  kBoolean = int64_t(Kind::boolean), kFloat = int64_t(mt::DType::float32);
-  const Tensor tensor = on_npu(0);
+  const Tensor tensor = on_device(0);
   const Tensor undefined;
   for (bool shapes : {false, true}) {
     start({.shapes = shapes});
@@ -166,44 +182,43 @@ void arguments_are_kept_only_when_asked_for() {
 }
 
 void memory_is_read_where_the_operator_runs() {
-  recorder().set_memory_reader([](int npu) noexcept { return npu == 1 ? g_memory : kUnknown; });
-  const Tensor tensor = on_npu(1);
+  const Tensor tensor = new_on_device(1);
+  Watched watched(1);
   start({.memory = true});
+  Tensor made;
   {
     OpScope outer(kOuter);
     OpScope inner(kInner, tensor);
-    g_memory += 512;
-    recorder().memory_changed({1, 64, 512, g_memory, 2048});
+    made = new_on_device(1);
   }
   { OpScope elsewhere(kOuter); }
   const Trace trace = stop();
   const ThreadEvents& events = trace.threads[0];
   CHECK(events.count == 4);
   for (uint32_t i : {0u, 1u}) {
-    CHECK(events[i].npu == 1);
+    CHECK(events[i].device.load() == place(1));
     CHECK(events[i].memory_after - events[i].memory_before == 512);
   }
   CHECK(events[2].kind == EventKind::memory && events[2].parent == 1 && events[2].bytes == 512);
-  CHECK(events[3].npu == -1 && events[3].memory_before == 0 && events[3].memory_after == 0);
+  CHECK(events[3].device.load() == kHost && events[3].memory_before == 0 && events[3].memory_after == 0);
 }
 
 void an_operator_without_inputs_runs_where_it_allocates_and_not_where_it_frees() {
-  recorder().set_memory_reader([](int) noexcept { return g_memory; });
+  Watched watched(0);
   start({.memory = true});
+  Tensor made;
   {
     OpScope factory(kOuter);
-    g_memory += 1024;
-    recorder().memory_changed({0, 64, 1024, g_memory, 2048});
+    made = new_on_device(0);
   }
   {
     OpScope elsewhere(kInner);
-    g_memory -= 1024;
-    recorder().memory_changed({0, 64, -1024, g_memory, 2048});
+    made = Tensor();
   }
   const Trace trace = stop();
   const ThreadEvents& events = trace.threads[0];
-  CHECK(events[0].npu == 0 && events[0].memory_after - events[0].memory_before == 1024);
-  CHECK(events[2].npu == -1);
+  CHECK(events[0].device.load() == place(0) && events[0].memory_after - events[0].memory_before == 512);
+  CHECK(events[2].device.load() == kHost);
 }
 
 void host_memory_counts_from_the_start_of_the_session() {
@@ -215,7 +230,7 @@ void host_memory_counts_from_the_start_of_the_session() {
   const Trace trace = stop();
   const ThreadEvents& events = trace.threads[0];
   CHECK(events.count == 3);
-  CHECK(events[1].kind == EventKind::memory && events[1].npu == -1 && events[1].bytes == 64);
+  CHECK(events[1].kind == EventKind::memory && events[1].device.load() == kHost && events[1].bytes == 64);
   CHECK(events[2].bytes == -64 && events[2].number == events[1].number);
   CHECK(events[0].memory_before == 0 && events[0].memory_after == 0);
 }
@@ -238,74 +253,92 @@ void the_operators_around_a_new_node_know_its_number() {
 }
 
 // A device whose clock is an hour behind and which needs 3 µs for what it is given.
-class ClockedDevice final : public mt::runtime::DeviceRuntime {
+class ClockedDriver final : public mt::runtime::DeviceDriver {
  public:
   static constexpr int64_t kBehind = 3'600'000'000'000, kTaskNs = 3000;
   bool broken = false;
 
   void work(int64_t ns) { free_at_ = std::max(free_at_, now()) + ns; }
 
-  const char* name() const override { return "test"; }
-  int device_count() override { return 1; }
-  int current_device() override { return 0; }
-  void set_device(int) override {}
-  void synchronize_device(int) override {}
-  mt::runtime::MemoryInfo memory_info(int) override { return {}; }
-  mt::runtime::Stream default_stream(int) override { return {0, 0, 1}; }
-  mt::runtime::Stream create_stream(int, int) override { return {0, 1, 2}; }
-  void destroy_stream(const mt::runtime::Stream&) override {}
-  void synchronize_stream(const mt::runtime::Stream&) override {}
-  bool stream_is_idle(const mt::runtime::Stream&) override { return true; }
-  mt::runtime::EventHandle create_event(int, mt::runtime::EventOptions) override { return ++last_event_; }
-  void destroy_event(mt::runtime::EventHandle) override {}
-  void record_event(mt::runtime::EventHandle event, const mt::runtime::Stream& stream) override {
+  const mt::runtime::DriverCalls& calls() const override { return mt::private_device::driver().calls(); }
+  int initialize() override { return 1; }
+  mt::StreamHandle open(int) override { return kWorking; }
+  void activate(int) override {}
+  void synchronize_device() override {}
+  mt::MemoryInfo memory_info() override { return {}; }
+  mt::StreamHandle create_stream(int) override { return kIdle; }
+  void synchronize_stream(mt::StreamHandle) override {}
+  bool stream_is_idle(mt::StreamHandle) override { return true; }
+  mt::EventHandle create_event(mt::EventOptions) override { return ++last_event_; }
+  void destroy_event(mt::EventHandle) override {}
+  void record_event(mt::EventHandle event, mt::StreamHandle stream) override {
     MT_CHECK(!broken, "the device is gone");
-    times_[event] = (stream.handle == 2 ? now() : std::max(free_at_, now())) - kBehind;
+    times_[event] = (stream == kIdle ? now() : std::max(free_at_, now())) - kBehind;
   }
-  bool event_is_complete(mt::runtime::EventHandle) override { return true; }
-  void synchronize_event(mt::runtime::EventHandle event) override {
+  bool event_is_complete(mt::EventHandle) override { return true; }
+  void synchronize_event(mt::EventHandle event) override {
     while (now() < times_[event] + kBehind) std::this_thread::yield();
   }
-  void make_stream_wait(const mt::runtime::Stream&, mt::runtime::EventHandle) override {}
-  float elapsed_ms(mt::runtime::EventHandle begin, mt::runtime::EventHandle end) override {
+  void make_stream_wait(mt::StreamHandle, mt::EventHandle) override {}
+  float elapsed_ms(mt::EventHandle begin, mt::EventHandle end) override {
     return float(double(times_[end] - times_[begin]) / 1e6);
   }
-  int64_t event_time_us(mt::runtime::EventHandle event) override { return times_[event] / 1000; }
-  mt::runtime::Address allocate(int, size_t) override { return 0; }
-  void free(int, mt::runtime::Address) override {}
-  mt::runtime::Address allocate_pinned(size_t) override { return 0; }
-  void free_pinned(mt::runtime::Address) override {}
-  void copy(mt::runtime::Address, mt::runtime::Address, size_t, mt::runtime::CopyKind) override {}
-  void copy_async(mt::runtime::Address, mt::runtime::Address, size_t, mt::runtime::CopyKind,
-                  const mt::runtime::Stream&) override {}
-  void fill_async(mt::runtime::Address, uint8_t, size_t, const mt::runtime::Stream&) override {}
+  int64_t event_time_us(mt::EventHandle event) override { return times_[event] / 1000; }
+  mt::runtime::RawMemory allocate(size_t) override { return {}; }
+  void free(mt::Address) override {}
+  mt::runtime::RawMemory allocate_pinned(size_t) override { return {}; }
+  void free_pinned(mt::Address) override {}
+  void copy(mt::Address, mt::Address, size_t, mt::runtime::CopyKind) override {}
+  void copy_async(mt::Address, mt::Address, size_t, mt::runtime::CopyKind, mt::StreamHandle) override {}
+  bool can_access_peer(int, int) override { return false; }
+  void enable_peer_access(int) override {}
 
  private:
+  static constexpr mt::StreamHandle kWorking = 1, kIdle = 2;
   static int64_t now() {
     using namespace std::chrono;
     return duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count();
   }
   uint64_t last_event_ = 0;
   int64_t free_at_ = 0;
-  std::map<mt::runtime::EventHandle, int64_t> times_;
+  std::map<mt::EventHandle, int64_t> times_;
 };
 
-void launch(ClockedDevice& device, int64_t ns) {
-  mt::TaskScope task({mt::TaskKind::kernel, "aclnnLaunch", "aclnnAdd", 0, reinterpret_cast<void*>(1)});
+class ClockedDevice final : public mt::devices::StreamAccelerator {
+ public:
+  explicit ClockedDevice(mt::runtime::DeviceDriver& driver)
+      : StreamAccelerator(mt::DeviceType::accelerator, driver) {}
+  const char* title() const override { return "Clock"; }
+  const char* conf_variable() const override { return ""; }
+  const char* malloc_name() const override { return ""; }
+  mt::DeviceProperties properties(int) override { return {}; }
+  void copy_on_device(const Tensor&, const Tensor&) override {}
+};
+
+ClockedDriver& clocked() {
+  static auto* driver = [] {
+    auto* made = new ClockedDriver;
+    mt::register_accelerator(mt::DeviceType::accelerator, "clock", *new ClockedDevice(*made));
+    return made;
+  }();
+  return *driver;
+}
+
+void launch(ClockedDriver& device, int64_t ns) {
+  const mt::Device where{mt::DeviceType::accelerator, 0};
+  mt::TaskScope task({mt::TaskKind::kernel, "launch", "add", where, mt::current_stream(where)});
   device.work(ns);
 }
 
 void device_times_are_the_devices_on_the_hosts_clock() {
-  ClockedDevice device;
-  recorder().set_device_runtime(&device);
+  ClockedDriver& device = clocked();
   start({.tasks = true});
   constexpr int kTasks = 600;  // more than are left unread
   {
     OpScope op(kOuter);
-    for (int i = 0; i < kTasks; ++i) launch(device, ClockedDevice::kTaskNs);
+    for (int i = 0; i < kTasks; ++i) launch(device, ClockedDriver::kTaskNs);
   }
   const Trace trace = stop();
-  recorder().set_device_runtime(nullptr);
   CHECK(trace.tasks.size() == kTasks && trace.size() == 1 + kTasks);
   int64_t last_end = 0, last_correlation = 0;
   for (const Task& task : trace.tasks) {
@@ -316,18 +349,16 @@ void device_times_are_the_devices_on_the_hosts_clock() {
   }
   // The device was never idle for long, so most tasks took what they take; single ones may have begun late.
   const int64_t all = trace.tasks.back().end_ns - trace.tasks.front().start_ns;
-  CHECK(all >= (kTasks - 2) * ClockedDevice::kTaskNs);
+  CHECK(all >= (kTasks - 2) * ClockedDriver::kTaskNs);
 }
 
 void tasks_of_a_failing_device_have_no_times() {
-  ClockedDevice device;
-  recorder().set_device_runtime(&device);
+  ClockedDriver& device = clocked();
   start({.tasks = true});
   launch(device, 1000);
   device.broken = true;
   launch(device, 1000);
   const Trace trace = stop();
-  recorder().set_device_runtime(nullptr);
   CHECK(trace.tasks.size() == 2);
   CHECK(trace.tasks[0].end_ns > trace.tasks[0].start_ns && trace.tasks[1].start_ns == 0);
 }
@@ -336,7 +367,7 @@ void every_event_of_many_threads_arrives() {
   constexpr int kThreads = 4, kOps = 5000;  // several chunks each
   start({.shapes = true});
   std::vector<std::thread> threads;
-  const Tensor tensor = on_npu(0);
+  const Tensor tensor = on_device(0);
   for (int i = 0; i < kThreads; ++i)
     threads.emplace_back([&] {
       for (int op = 0; op < kOps; ++op) {
@@ -363,7 +394,7 @@ void sessions_may_start_and_stop_while_operators_run() {
   std::atomic<bool> done{false};
   std::atomic<int> running{0};
   std::vector<std::thread> threads;
-  const Tensor tensor = on_npu(0);
+  const Tensor tensor = on_device(0);
   for (int i = 0; i < 3; ++i)
     threads.emplace_back([&] {
       ++running;
@@ -393,6 +424,7 @@ void sessions_may_start_and_stop_while_operators_run() {
 }  // namespace
 
 int main() {
+  mt::private_device::register_private_device();
   python_calls_are_around_what_they_do();
   what_is_left_out_is_not_recorded();
   inner_operators_have_the_outer_one_as_parent();

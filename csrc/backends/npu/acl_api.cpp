@@ -6,8 +6,8 @@
 #include <mutex>
 
 #include "backends/npu/acl_error.h"
-#include "backends/npu/launch_log.h"
 #include "base/error.h"
+#include "devices/launch_log.h"
 
 namespace mt::npu {
 
@@ -218,14 +218,14 @@ std::string describe_acl_error(int code, const std::string& function, bool advic
   std::string text = join_text(function, " failed with error ", code);
   if (known) text += join_text(" (", known->name, ": ", known->meaning, ")");
   text = sentence(text + recent_message());
-  if (waits(function)) text += describe_launches(text);
+  if (waits(function)) text += devices::describe_launches(text);
   if (advice)
     text += join_text(" ", known ? known->next_step : "Look the code up in CANN's error code reference.");
   return text;
 }
 
 void fail_acl(int code, const char* function, const char* suffix) {
-  throw AclError(code, describe_acl_error(code, join_text(function, suffix), true));
+  throw DeviceError(code, describe_acl_error(code, join_text(function, suffix), true));
 }
 
 void fail_null(const char* function) {

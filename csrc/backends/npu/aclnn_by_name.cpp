@@ -158,7 +158,7 @@ void CallByName::launch() {
 }
 
 std::vector<Dims> CallByName::shapes() const {
-  host_hooks().synchronize(device_, current_stream(device_));
+  npu().wait_for_data(device_, current_stream(device_));
   std::vector<Dims> result;
   for (size_t i = 0; i < given_; ++i)
     if (op_.kinds[i] == Kind::tensor && values_[i].pointer)

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <string>
 
-#include "backends/npu/launch_log.h"
 #include "base/error.h"
 #include "core/observe_task.h"
+#include "devices/launch_log.h"
 
 namespace mt::npu::aclnn {
 namespace {
@@ -34,7 +34,8 @@ aclFormat format_of(int64_t ndim) {
 class Workspace {
  public:
   Workspace(int device, uint64_t bytes, void* stream)
-      : allocator_(allocator(device)), block_(allocator_.allocate(bytes, runtime::StreamHandle(stream))) {}
+      : allocator_(npu().allocator(device)),
+        block_(allocator_.allocate(bytes, runtime::StreamHandle(stream))) {}
   ~Workspace() { allocator_.free(block_); }
   Workspace(const Workspace&) = delete;
   void* address() const { return block_->address(); }
@@ -46,11 +47,11 @@ class Workspace {
 
 void enqueue(const char* name, Launch* function, void* workspace, uint64_t bytes, aclOpExecutor* executor,
              int device, void* stream) {
-  TaskScope scope({TaskKind::kernel, "aclnnLaunch", name, device, stream});
+  TaskScope scope({TaskKind::kernel, "aclnnLaunch", name, {kSlot, int8_t(device)}, stream});
   const aclnnStatus status = function(workspace, bytes, executor, stream);  // the library frees the executor
   if (status != 0) [[unlikely]]
     fail_acl(status, name);
-  note_launch(name, stream);
+  devices::note_launch(name, stream);
 }
 
 }  // namespace
@@ -59,8 +60,9 @@ aclDataType data_type(DType dtype) { return kTypes[int(dtype)]; }
 
 aclTensor* make_tensor(const Tensor& tensor) {
   const TensorImpl& impl = *tensor.impl();
-  MT_CHECK(impl.device.is_npu(), "Expected all tensors to be on the same device, but found a tensor on '",
-           to_string(impl.device), "' among the arguments of an NPU operator");
+  MT_CHECK(impl.device.type == kSlot,
+           "Expected all tensors to be on the same device, but found a tensor on '", to_string(impl.device),
+           "' among the arguments of an NPU operator");
   const Storage& storage = *impl.storage;
   // Sizes are powers of two; a division would cost as much as the rest of this function.
   const int64_t elements = int64_t(storage.nbytes >> std::countr_zero(itemsize(impl.dtype)));
@@ -227,8 +229,8 @@ void launch(const char* name, Launch* function, uint64_t workspace, aclOpExecuto
     }
     enqueue(name, function, memory->address(), workspace, executor, device, stream);
   }
-  if (g_launch_blocking) [[unlikely]]
-    host_hooks().synchronize(device, stream);
+  if (npu().launch_blocking()) [[unlikely]]
+    npu().wait_for_data(device, stream);
 }
 
 }  // namespace mt::npu::aclnn

@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "backends/npu/acl_api.h"
-#include "backends/npu/npu_runtime.h"
+#include "backends/npu/npu_driver.h"
 #include "core/dispatch.h"
 #include "core/tensor.h"
 

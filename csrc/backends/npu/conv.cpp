@@ -4,7 +4,6 @@
 #include <array>
 
 #include "backends/npu/aclnn_call.h"
-#include "backends/npu/copy.h"
 #include "core/views.h"
 
 namespace mt::npu {
@@ -46,7 +45,7 @@ Tensor for_all_windows(const Tensor& grad_output, const Tensor& input, const Ten
   Tensor part = all;
   for (size_t i = 0; i < stride.size(); ++i)
     part = views::slice(part, int64_t(2 + i), 0, grad_output.sizes()[2 + i], 1);
-  copy(grad_output, part, false);
+  npu().copy(grad_output, part, false);
   return all;
 }
 

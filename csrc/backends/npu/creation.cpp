@@ -1,7 +1,7 @@
 #include "generated/npu/creation.h"
 
 #include "backends/npu/aclnn_call.h"
-#include "backends/npu/generator.h"
+#include "devices/counter_generator.h"
 
 namespace mt::npu {
 
@@ -12,7 +12,7 @@ void linspace(const Scalar& start, const Scalar& end, const Tensor& out) {
 
 void randperm(int64_t n, const Tensor& out, Generator* generator) {
   if (n == 0) return;
-  const auto [seed, offset] = take(generator, out);
+  const auto [seed, offset] = devices::take_numbers(generator, out);
   static aclnn::Function<decltype(aclnnRandpermGetWorkspaceSize)> f("aclnnRandperm");
   aclnn::call(f, out.device(), n, seed, offset, out);
 }

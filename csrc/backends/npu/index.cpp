@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "backends/npu/aclnn_call.h"
-#include "backends/npu/copy.h"
 #include "core/views.h"
 
 namespace mt::npu {
@@ -21,7 +20,7 @@ std::vector<Tensor> without_gaps(const Tensor& self, TensorList indices) {
 Tensor as_places(const Tensor& index) {
   if (index.dtype() == DType::int64 || index.dtype() == DType::int32) return index;
   const Tensor places = new_tensor(index.sizes(), DType::int64, index.device());
-  copy(index, places, false);
+  npu().copy(index, places, false);
   return places;
 }
 
@@ -84,7 +83,7 @@ void scatter_reduce(const Tensor& self, int64_t dim, const Tensor& index, const 
 }
 
 void put(const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate, const Tensor& out) {
-  if (!out.same(self)) copy(self, out, false);
+  if (!out.same(self)) npu().copy(self, out, false);
   if (index.numel() == 0) return;
   static aclnn::Function<decltype(aclnnInplacePutGetWorkspaceSize)> f("aclnnInplacePut");
   aclnn::call(f, out.device(), out, index, source, accumulate);
@@ -95,7 +94,7 @@ void nonzero_count(const Tensor& self, const Tensor& out) {
   static aclnn::Function<decltype(aclnnNeScalarGetWorkspaceSize)> compare("aclnnNeScalar");
   aclnn::call(compare, self.device(), self, Scalar(0), differs);
   const Tensor numbers = new_tensor(self.sizes(), DType::int64, self.device());
-  copy(differs, numbers, false);
+  npu().copy(differs, numbers, false);
   const Dims all = aclnn::dims(DimList(), self.dim());
   static aclnn::Function<decltype(aclnnReduceSumGetWorkspaceSize)> sum("aclnnReduceSum");
   aclnn::call(sum, self.device(), numbers, IntList(all), false, DType::int64, out);
@@ -109,7 +108,7 @@ void nonzero_static(const Tensor& self, int64_t size, int64_t fill_value, const 
   fill(found, Scalar(fill_value));
   static aclnn::Function<decltype(aclnnNonzeroGetWorkspaceSize)> f("aclnnNonzero");
   aclnn::call(f, self.device(), self, found);
-  copy(views::slice(found, 0, 0, size, 1), out, false);
+  npu().copy(views::slice(found, 0, 0, size, 1), out, false);
 }
 
 }  // namespace mt::npu

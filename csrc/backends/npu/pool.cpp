@@ -1,7 +1,6 @@
 #include "generated/npu/pool.h"
 
 #include "backends/npu/aclnn_call.h"
-#include "backends/npu/copy.h"
 
 namespace mt::npu {
 namespace {
@@ -60,7 +59,7 @@ template <class Call>
 void with_narrow_indices(const Tensor& indices, const Call& call) {
   const Tensor narrow = new_tensor(indices.sizes(), DType::int32, indices.device());
   call(narrow);
-  copy(narrow, indices, false);
+  npu().copy(narrow, indices, false);
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 #include "generated/npu/random.h"
 
 #include "backends/npu/aclnn_call.h"
-#include "backends/npu/generator.h"
+#include "devices/counter_generator.h"
 
 namespace mt::npu {
 namespace {
@@ -28,7 +28,7 @@ int64_t end_of(DType dtype) {
 void uniform(const Tensor& self, double from, double to, Generator* generator) {
   MT_CHECK(from <= to, "uniform_ expects to return a [from, to) range, but found from=", from, " > to=", to);
   if (self.numel() == 0) return;
-  const auto [seed, offset] = take(generator, self);
+  const auto [seed, offset] = devices::take_numbers(generator, self);
   static aclnn::Function<decltype(aclnnInplaceUniformGetWorkspaceSize)> f("aclnnInplaceUniform");
   aclnn::call(f, self.device(), self, from, to, seed, offset);
 }
@@ -36,7 +36,7 @@ void uniform(const Tensor& self, double from, double to, Generator* generator) {
 void normal(const Tensor& self, double mean, double std, Generator* generator) {
   MT_CHECK(std >= 0, "normal expects std >= 0.0, but found std ", std);
   if (self.numel() == 0) return;
-  const auto [seed, offset] = take(generator, self);
+  const auto [seed, offset] = devices::take_numbers(generator, self);
   static aclnn::Function<decltype(aclnnInplaceNormalGetWorkspaceSize)> f("aclnnInplaceNormal");
   aclnn::call(f, self.device(), self, mean, std, seed, offset);
 }
@@ -44,7 +44,7 @@ void normal(const Tensor& self, double mean, double std, Generator* generator) {
 void bernoulli(const Tensor& self, double p, Generator* generator) {
   MT_CHECK(p >= 0 && p <= 1, "bernoulli_ expects p to be in [0, 1], but got p=", p);
   if (self.numel() == 0) return;
-  const auto [seed, offset] = take(generator, self);
+  const auto [seed, offset] = devices::take_numbers(generator, self);
   static aclnn::Function<decltype(aclnnInplaceBernoulliGetWorkspaceSize)> f("aclnnInplaceBernoulli");
   aclnn::call(f, self.device(), self, p, seed, offset);
 }
@@ -53,7 +53,7 @@ void random_from(const Tensor& self, int64_t from, std::optional<int64_t> to, Ge
   const int64_t end = to.value_or(end_of(self.dtype()));
   MT_CHECK(from < end, "random_ expects 'from' to be less than 'to', but got from=", from, " >= to=", end);
   if (self.numel() == 0) return;
-  const auto [seed, offset] = take(generator, self);
+  const auto [seed, offset] = devices::take_numbers(generator, self);
   static aclnn::Function<decltype(aclnnInplaceRandomGetWorkspaceSize)> f("aclnnInplaceRandom");
   aclnn::call(f, self.device(), self, from, end, seed, offset);
 }
@@ -61,7 +61,7 @@ void random_from(const Tensor& self, int64_t from, std::optional<int64_t> to, Ge
 void random_to(const Tensor& self, int64_t to, Generator* generator) { random_from(self, 0, to, generator); }
 void random_full(const Tensor& self, Generator* generator) {
   if (self.numel() == 0) return;
-  const auto [seed, offset] = take(generator, self);
+  const auto [seed, offset] = devices::take_numbers(generator, self);
   static aclnn::Function<decltype(aclnnInplaceRandomWithoutFromToGetWorkspaceSize)> f(
       "aclnnInplaceRandomWithoutFromTo");
   aclnn::call(f, self.device(), self, seed, offset);
@@ -69,14 +69,14 @@ void random_full(const Tensor& self, Generator* generator) {
 
 void exponential(const Tensor& self, double lambd, Generator* generator) {
   if (self.numel() == 0) return;
-  const auto [seed, offset] = take(generator, self);
+  const auto [seed, offset] = devices::take_numbers(generator, self);
   static aclnn::Function<decltype(aclnnSimThreadExponentialGetWorkspaceSize)> f("aclnnSimThreadExponential");
   aclnn::call(f, self.device(), self, self.numel(), lambd, seed, offset);
 }
 
 void bernoulli_tensor(const Tensor& self, const Tensor& p, Generator* generator) {
   if (self.numel() == 0) return;
-  const auto [seed, offset] = take(generator, self);
+  const auto [seed, offset] = devices::take_numbers(generator, self);
   static aclnn::Function<decltype(aclnnInplaceBernoulliTensorGetWorkspaceSize)> f(
       "aclnnInplaceBernoulliTensor");
   aclnn::call(f, self.device(), self, p, seed, offset);
@@ -91,7 +91,7 @@ void bernoulli_p(const Tensor&, double p, Generator* generator, const Tensor& ou
 void multinomial(const Tensor& self, int64_t samples, bool replacement, Generator* generator,
                  const Tensor& out) {
   if (out.numel() == 0) return;
-  const auto [seed, offset] = take(generator, out);
+  const auto [seed, offset] = devices::take_numbers(generator, out);
   static aclnn::Function<decltype(aclnnMultinomialGetWorkspaceSize)> f("aclnnMultinomial");
   aclnn::call(f, out.device(), self, samples, replacement, seed, offset, out);
 }

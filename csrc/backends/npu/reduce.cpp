@@ -1,7 +1,6 @@
 #include "generated/npu/reduce.h"
 
 #include "backends/npu/aclnn_call.h"
-#include "backends/npu/copy.h"
 #include "core/views.h"
 
 namespace mt::npu {
@@ -16,7 +15,8 @@ void arg_reduce(Function& f, const Tensor& self, std::optional<int64_t> dim, boo
     return;
   }
   const int64_t all[] = {self.numel()};
-  aclnn::call(f, out.device(), views::view(contiguous(self), all), 0, false, views::view(out, IntList{}));
+  aclnn::call(f, out.device(), views::view(npu().contiguous(self), all), 0, false,
+              views::view(out, IntList{}));
 }
 
 }  // namespace

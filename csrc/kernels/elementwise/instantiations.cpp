@@ -1,5 +1,5 @@
 // Instantiations of the functors that no row of a family names: those called by hand in the CPU backend and by the
-// operators of the software NPU.
+// operators of the emulated device.
 #include "kernels/elementwise/elementwise_impl.h"
 #include "kernels/elementwise/functors.h"
 

@@ -15,6 +15,8 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from .. import _C
+
 
 class Accelerator:
     """A kind of device: its name, its module, and what is said of it where PyTorch's own devices have words."""
@@ -87,18 +89,20 @@ class Accelerator:
     def check_saved(self, name: str) -> None:
         """Refuses a tensor of a file whose metadata has a name that means something on this device only."""
 
-    def watched_devices(self) -> list[int]:
-        """The devices whose memory a recording watches."""
-        return []
+    def watched_devices(self) -> list[Any]:
+        """The devices whose memory a recording watches: those in use, and the first one, which a program may use for
+        the first time while it is recorded. Making an allocator touches no device."""
+        if (
+            self.type not in _C._accelerator_types()
+        ):  # a module that a program registered, and nothing behind it
+            return []
+        indices = range(self.module.device_count()) if self.module.is_initialized() else (0,)
+        return [_C.device(self.type, index) for index in indices]
 
-    def traced_devices(self, trace: Any) -> list[int]:
-        """The devices that appear in a native trace."""
-        return []
-
-    def trace_properties(self, index: int) -> dict[str, Any]:
-        """What a trace says of a device, in Kineto's words."""
-        found = self.module.get_device_properties(index)
-        return {"id": index, "name": found.name, "totalGlobalMem": found.total_memory}
+    def trace_properties(self, number: int, device: Any) -> dict[str, Any]:
+        """What a trace says of a device, in Kineto's words. ``number`` is what its events have."""
+        name, total_memory, processors = _C._device_properties(device)
+        return {"id": number, "name": name, "totalGlobalMem": total_memory, "numSms": processors}
 
     def complete(self, package: Any) -> None:
         """Called once the package is complete, with it: for names of its module that are the package's."""

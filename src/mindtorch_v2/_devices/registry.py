@@ -78,8 +78,6 @@ def of(tensor: Any) -> Accelerator | None:
 
 def type_of(device: Any) -> str:
     """The type of a device, or of the text that means one."""
-    if isinstance(device, str) and device.partition(":")[0] in (PRIVATE_USE, private_use):
-        return private_use
     return str(_C.device(device).type)
 
 
@@ -101,6 +99,7 @@ def rename_private_use(backend_name: str) -> None:
         raise RuntimeError(f"Cannot register privateuse1 backend with in-tree device name: {backend_name}")
     found = accelerators.pop(private_use, None)
     private_use = backend_name
+    _C._rename_private_device(backend_name)
     if found is not None:
         register_accelerator(found.renamed(backend_name), with_methods=False)
 

@@ -148,7 +148,8 @@ def __dlpack_device__(self: Tensor) -> tuple[int, int]:
 @method
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:
     """A copy in pinned host memory."""
-    pinned: Tensor = registry.accelerator().module.pin_memory(self)
+    kind = registry.accelerator() if device is None else registry.accelerators[registry.type_of(device)]
+    pinned: Tensor = kind.module.pin_memory(self)
     return pinned
 
 

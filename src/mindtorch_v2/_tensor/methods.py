@@ -9,6 +9,7 @@ from .. import _C, _functions
 from .._C import Tensor
 from .._creation import tensor
 from .._devices import registry
+from .._devices.streams import Stream
 from .._storage import UntypedStorage
 from .._storage_typed import TypedStorage
 from .._tensor_str import _str
@@ -131,7 +132,16 @@ def is_shared(self: Tensor) -> bool:
 @method
 def record_stream(self: Tensor, stream: Any) -> None:
     """The memory is also used on `stream`: it is not given to others before that work is done."""
-    (registry.of(self) or registry.accelerator()).module._record_stream(self, stream)
+    if registry.of(self) is None:
+        raise NotImplementedError(
+            f"Could not run 'aten::record_stream' with arguments from the '{self.device.type.upper()}' backend: "
+            "only memory of an accelerator is given out in the order of streams"
+        )
+    if not isinstance(stream, Stream):
+        raise TypeError(
+            f"record_stream(): argument 's' (position 1) must be Stream, not {type(stream).__name__}"
+        )
+    _C._record_stream(self, stream.handle)
 
 
 # ---- autograd ----------------------------------------------------------------------------------------

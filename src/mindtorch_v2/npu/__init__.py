@@ -39,7 +39,6 @@ _allocation_traceback = memory._allocation_traceback
 _dump_snapshot = memory._dump_snapshot
 _record_memory_history = memory._record_memory_history
 _snapshot = memory._snapshot
-_record_stream = streams._record_stream
 
 _CUBE_CORES, _VECTOR_CORES, _L2_BYTES = 102, 201, 302  # attributes of aclrtGetDeviceInfo
 

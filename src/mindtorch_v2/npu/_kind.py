@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .. import _C, _utils
-from .._backends.npu import allocator
 from .._devices.accelerator import Accelerator
 
 
@@ -63,23 +62,6 @@ class Npu(Accelerator):
                 f"the tensor was saved in the NPU's private format {name.split('/')[1]}; convert it with "
                 "torch_npu.npu_format_cast(tensor, 2) before saving"
             )
-
-    def watched_devices(self) -> list[int]:
-        """The NPUs in use, and the first one, which a program may use for the first time while it is recorded.
-        Making an allocator touches no device."""
-        indices = range(self.module.device_count()) if self.module.is_initialized() else (0,)
-        for index in indices:
-            allocator.get_allocator(index)
-        return list(indices)
-
-    def traced_devices(self, trace: Any) -> list[int]:
-        return list(trace.npus())
-
-    def trace_properties(self, index: int) -> dict[str, Any]:
-        return {
-            **super().trace_properties(index),
-            "numSms": self.module.get_device_properties(index).cube_core_num,
-        }
 
     def complete(self, package: Any) -> None:
         self.module.profiler = package.profiler  # as torch_npu has it

@@ -408,7 +408,7 @@ def is_pinned(tensor: Any) -> bool:
 
 def host_memory_stats() -> dict[str, Any]:
     """The counters of the pinned memory pool."""
-    return allocator.get_pinned_pool().host_memory_stats()
+    return dict(allocator.get_pinned_pool().host_memory_stats())
 
 
 def host_memory_stats_as_nested_dict() -> dict[str, Any]:

@@ -136,19 +136,6 @@ def _checked(stream: Any, function: str) -> Any:
     return stream
 
 
-def _record_stream(tensor: Any, stream: Stream) -> None:
-    if tensor.device.type != "npu":
-        raise NotImplementedError(
-            f"Could not run 'aten::record_stream' with arguments from the '{tensor.device.type.upper()}' backend: "
-            "only memory of an NPU is given out in the order of streams"
-        )
-    if not isinstance(stream, _streams.Stream):
-        raise TypeError(
-            f"record_stream(): argument 's' (position 1) must be Stream, not {type(stream).__name__}"
-        )
-    _npu.record_stream(tensor, stream.handle)
-
-
 _DEBUG_MODES = {"default": 0, "warn": 1, "error": 2}
 
 

@@ -13,7 +13,7 @@ import gzip
 import json
 import os
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Any
 
 from .._devices.accelerator import Accelerator
@@ -22,7 +22,7 @@ from ._device_tracks import DeviceTracks, instant, us
 from ._function_event import memory_fields
 from ._kinds import EventKind
 from ._python_calls import call_name, module_number
-from ._rows import EventRow, MemoryRow, event_rows, task_rows
+from ._rows import EventRow, MemoryRow, accelerator_of, event_rows, index_of, task_rows, traced_accelerator
 from ._stacks import stack_of
 from ._trace_names import TraceNames
 
@@ -42,8 +42,7 @@ def write_chrome_trace(
     trace: Any,
     metadata: Mapping[str, Any],
     module_paths: Mapping[str, str],
-    accelerator: Accelerator,
-    names: TraceNames,
+    names: Callable[[Accelerator], TraceNames],
 ) -> None:
     """Writes a native trace; compressed if ``path`` ends in ``.gz``. ``metadata`` joins the top level."""
     name = os.fspath(path)
@@ -53,7 +52,7 @@ def write_chrome_trace(
         else open(name, "w", encoding="utf-8")
     )
     with opened as out:
-        _write(out, name, metadata, trace, module_paths, accelerator, names)
+        _write(out, name, metadata, trace, module_paths, names)
 
 
 def _write(
@@ -62,12 +61,14 @@ def _write(
     metadata: Mapping[str, Any],
     trace: Any,
     module_paths: Mapping[str, str],
-    accelerator: Accelerator,
-    names: TraceNames,
+    names: Callable[[Accelerator], TraceNames],
 ) -> None:
     epoch_ns = trace.epoch_offset_ns
     base_ns = (trace.start_ns + epoch_ns) // _BASE_INTERVAL_NS * _BASE_INTERVAL_NS
-    properties = [accelerator.trace_properties(index) for index in accelerator.traced_devices(trace)]
+    accelerator = traced_accelerator(trace)
+    properties = [
+        accelerator_of(number).trace_properties(number, device) for number, device in trace.devices().items()
+    ]
     top: dict[str, Any] = {"schemaVersion": 1, "deviceProperties": properties}
     top |= metadata
     top |= {"displayTimeUnit": "ms", "baseTimeNanoseconds": base_ns}
@@ -76,7 +77,7 @@ def _write(
         out.write(f"  {json.dumps(key)}: {json.dumps(value)},\n")
     out.write('  "traceEvents": [\n')
     separator = ""
-    for event in _Writer(trace, base_ns - epoch_ns, module_paths, accelerator, names).events():
+    for event in _Writer(trace, base_ns - epoch_ns, module_paths, names(accelerator)).events():
         out.write(separator + event)
         separator = ",\n"
     out.write(f'\n  ],\n  "traceName": {json.dumps(name)}\n}}\n')
@@ -90,12 +91,12 @@ class _Writer:
         trace: Any,
         base_ns: int,
         module_paths: Mapping[str, str],
-        accelerator: Accelerator,
         names: TraceNames,
     ) -> None:
         self._trace = trace
-        self._accelerator = accelerator
-        self._device_type = f'"device_type": "{accelerator.title}"'
+        self._device_types = {-1: '"device_type": "CPU"'}
+        for number in trace.devices():
+            self._device_types[number] = f'"device_type": "{accelerator_of(number).title}"'
         self._device_names = names
         self._base_ns = base_ns
         self._module_paths = module_paths
@@ -129,7 +130,6 @@ class _Writer:
             self._pid,
             [system for _, system in self._threads],
             base_ns,
-            self._accelerator,
             self._device_names,
         )
         yield from tracks.events(self._parents, self._annotations)
@@ -183,7 +183,7 @@ class _Writer:
         elif number >= 0 and kind in _WITH_NODE:
             thread = 0 if kind == EventKind.OPERATOR else self._forward_thread(number)
             args.append(f'"Sequence number": {number}, "Fwd thread id": {thread}')
-        args.append(self._device_type if row.device >= 0 else '"device_type": "CPU"')
+        args.append(self._device_types[row.device])
         if row.overload:
             args.append(f'"Overload name": "{row.overload}"')
         if row.inputs is not None:
@@ -197,8 +197,7 @@ class _Writer:
             if path and kind != EventKind.PYTHON:
                 args.append(f'"Module Hierarchy": {self._text(path)}')
         if row.memory_before is not None and kind != EventKind.PYTHON:
-            device = self._accelerator.type if row.device >= 0 else "cpu"
-            memory = memory_fields(device, row.memory_before, row.memory_after)
+            memory = memory_fields(row.device, row.memory_before, row.memory_after)
             args += [f'"{field}": {value}' for field, value in memory.items()]
         args.append(f'"Ev Idx": {index}')
         return self._duration(_CATEGORIES[kind], name, row, "{" + ", ".join(args) + "}")
@@ -236,11 +235,11 @@ class _Writer:
         return self._duration(self._device_names.runtime, shown, row, f"{{{args}}}")
 
     def _memory_event(self, index: int, row: MemoryRow) -> str:
-        kind = self._accelerator.number if row.device >= 0 else 0
+        kind = accelerator_of(row.device).number if row.device >= 0 else 0
         return (
             f'{{"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "{row.name}", "pid": {self._pid}, '
             f'"tid": {self._threads[row.thread][1]}, "ts": {us(row.start_ns - self._base_ns)}, '
             f'"args": {{"Total Reserved": {row.total_reserved}, "Total Allocated": {row.total_allocated}, '
-            f'"Bytes": {row.size}, "Addr": {row.address}, "Device Id": {row.device}, "Device Type": {kind}, '
+            f'"Bytes": {row.size}, "Addr": {row.address}, "Device Id": {index_of(row.device)}, "Device Type": {kind}, '
             f'"Ev Idx": {index}}}}}'
         )

@@ -6,9 +6,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from .._devices.accelerator import Accelerator
 from ._kinds import TaskKind
-from ._rows import TaskRow
+from ._rows import TaskRow, accelerator_of, index_of
 from ._trace_names import TraceNames
 
 _CATEGORIES = {
@@ -37,10 +36,9 @@ class DeviceTracks:
         pid: int,
         threads: list[int],
         base_ns: int,
-        accelerator: Accelerator,
         names: TraceNames,
     ) -> None:
-        self._title = accelerator.title
+        self._titles = {task.device: accelerator_of(task.device).title for task in tasks}
         self._tasks = tasks
         self._device_names = names
         self._pid = pid
@@ -64,7 +62,9 @@ class DeviceTracks:
         streams = sorted({(task.device, task.stream) for task in self._tasks if task.stream >= 0})
         for device in sorted({device for device, _ in streams}):
             yield self._name("process_name", device, 0, "name", "python")
-            yield self._name("process_labels", device, 0, "labels", f"{self._title} {device}")
+            yield self._name(
+                "process_labels", device, 0, "labels", f"{self._titles[device]} {index_of(device)}"
+            )
             yield self._name("process_sort_index", device, 0, "sort_index", _SORT_LAST + device)
         for device, stream in streams:
             text = f"stream {stream} (default)" if stream == 1 else f"stream {stream}"
@@ -86,8 +86,8 @@ class DeviceTracks:
     def _work(self, task: TaskRow, category: str) -> Iterator[str]:
         device, stream = task.device, task.stream
         args = (
-            f'"External id": {task.launcher + 1}, "queued": 0, "device": {device}, "context": 1, '
-            f'"stream": {stream}, "correlation": {task.correlation}, "device_type": "{self._title}"'
+            f'"External id": {task.launcher + 1}, "queued": 0, "device": {index_of(device)}, "context": 1, '
+            f'"stream": {stream}, "correlation": {task.correlation}, "device_type": "{self._titles[device]}"'
         )
         if category != "kernel":
             bandwidth = task.size / max(task.end_ns - task.start_ns, 1)
@@ -114,7 +114,7 @@ class DeviceTracks:
             end_ns = start_ns + 1
         args = (
             f'"{self._device_names.sync_kind}": "{task.name}", "stream": {stream}, "correlation": {task.correlation}, '
-            f'"device": {device}, "context": 1'
+            f'"device": {index_of(device)}, "context": 1'
         )
         if task.kind in (TaskKind.STREAM_WAIT, TaskKind.EVENT_SYNC):
             if task.awaited < 0:

@@ -11,7 +11,7 @@ from ._arguments import Argument, decode, shape_of, strides_of, type_of, value_o
 from ._format import format_time
 from ._kinds import STEP_PREFIX, DeviceType, EventKind, RecordScope, TaskKind
 from ._memory_use import MemoryUse
-from ._rows import EventRow, MemoryRow, TaskRow, traced_accelerator
+from ._rows import EventRow, MemoryRow, TaskRow, accelerator_of, index_of
 from ._trace_names import RUNTIME
 
 _ACTIVITIES = {
@@ -110,7 +110,7 @@ class FunctionEvent(FormattedTimesMixin):
     """
 
     __slots__ = (
-        "_arguments", "activity_type", "cpu_children", "cpu_memory_usage", "cpu_parent", "device_index",
+        "_arguments", "_device", "activity_type", "cpu_children", "cpu_memory_usage", "cpu_parent", "device_index",
         "device_memory_usage", "device_resource_id", "device_type", "duration_ns", "flops", "flow_id", "flow_start",
         "flow_type", "fwd_thread", "id", "kernels", "kind", "linked_correlation_id", "memory", "memory_after",
         "memory_before", "module_hierarchy", "name", "overload_name", "python_id", "python_module_id",
@@ -134,7 +134,7 @@ class FunctionEvent(FormattedTimesMixin):
         start_ns: int,
         end_ns: int,
         *,
-        device_index: int,
+        device: int,
         use_device: str | None,
     ) -> None:
         self.id = event_id
@@ -144,7 +144,8 @@ class FunctionEvent(FormattedTimesMixin):
         self.thread = thread
         self.time_range = Interval(start_ns / 1000, end_ns / 1000)
         self.duration_ns = end_ns - start_ns
-        self.device_index = device_index
+        self._device = device  # the row's number
+        self.device_index = index_of(device)
         self.use_device = use_device
         self.overload_name = ""
         self.step = 0
@@ -179,7 +180,7 @@ class FunctionEvent(FormattedTimesMixin):
         kind = _EVENT_KINDS[row.kind]
         event = cls(
             event_id, kind, row.name, thread, row.start_ns - base_ns, row.end_ns - base_ns,
-            device_index=row.device, use_device=use_device,
+            device=row.device, use_device=use_device,
         )  # fmt: skip
         if kind is EventKind.ANNOTATION and row.name.startswith(STEP_PREFIX):
             event.name = "ProfilerStep*"  # steps share one row of key_averages()
@@ -207,9 +208,9 @@ class FunctionEvent(FormattedTimesMixin):
         """What a device did."""
         event = cls(
             event_id, task.kind, task.name, thread, task.start_ns - base_ns, task.end_ns - base_ns,
-            device_index=task.device, use_device=use_device,
+            device=task.device, use_device=use_device,
         )  # fmt: skip
-        event.device_type = DeviceType(traced_accelerator(use_device).number)
+        event.device_type = DeviceType(accelerator_of(task.device).number)
         event.device_resource_id = task.stream
         event.linked_correlation_id = task.correlation
         event.activity_type = _TASK_ACTIVITIES[task.kind]
@@ -234,11 +235,6 @@ class FunctionEvent(FormattedTimesMixin):
     @property
     def is_python_function(self) -> bool:
         return self.kind is EventKind.MODULE or self.kind is EventKind.PYTHON
-
-    @property
-    def _place(self) -> str:
-        """The type of device that it ran on."""
-        return traced_accelerator(self.use_device).type if self.device_index >= 0 else "cpu"
 
     @property
     def external_id(self) -> int:
@@ -308,7 +304,7 @@ class FunctionEvent(FormattedTimesMixin):
     @property
     def metadata(self) -> dict[str, Any]:
         """Memory before and after, under ``profile_memory=True``."""
-        return memory_fields(self._place, self.memory_before, self.memory_after)
+        return memory_fields(self._device, self.memory_before, self.memory_after)
 
     # --- older names, which PyTorch warns about ---
 
@@ -344,7 +340,7 @@ class FunctionEvent(FormattedTimesMixin):
             "name": self.trace_name,
             "kind": kind,
             "step": self.step,
-            "device_type": self._place.upper(),
+            "device_type": accelerator_of(self._device).title if self._device >= 0 else "CPU",
             "duration_ns": self.duration_ns,
             "start_us": self.time_range.start,
             "thread": self.thread,
@@ -354,7 +350,9 @@ class FunctionEvent(FormattedTimesMixin):
     def __getattr__(self, name: str) -> int:
         """``event.<type>``: which device of that type it ran on, -1 for another place."""
         if name in registry.accelerators:
-            return self.device_index if name == self._place else -1
+            return (
+                self.device_index if self._device >= 0 and name == accelerator_of(self._device).type else -1
+            )
         raise AttributeError(f"'FunctionEvent' object has no attribute {name!r}")
 
     def __getitem__(self, key: str) -> Any:
@@ -390,12 +388,13 @@ def _deprecated(name: str, instead: str) -> None:
     warnings.warn(f"`{name}` is deprecated. Use `{instead}` instead.", FutureWarning, stacklevel=3)
 
 
-def memory_fields(device: str, before: int | None, after: int | None) -> dict[str, int]:
+def memory_fields(device: int, before: int | None, after: int | None) -> dict[str, int]:
     """The three fields of an event whose memory was read; none for others."""
     if before is None or after is None:
         return {}
+    kind = accelerator_of(device).type if device >= 0 else "cpu"
     return {
-        f"{device}_memory_allocated_before": before,
-        f"{device}_memory_allocated_after": after,
-        f"{device}_memory_allocated_delta": after - before,
+        f"{kind}_memory_allocated_before": before,
+        f"{kind}_memory_allocated_after": after,
+        f"{kind}_memory_allocated_delta": after - before,
     }

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .. import _C
+from .._devices import registry
 from .._devices.accelerator import Accelerator
 from ._averages import FunctionEventAvg
 from ._chrome_trace import write_chrome_trace
@@ -17,7 +18,6 @@ from ._event_list import EventList
 from ._events import build_events
 from ._modules import ModuleWatch
 from ._python_calls import ThreadWatch
-from ._rows import traced_accelerator
 from ._trace_names import TraceNames, own_names
 
 _native = _C._profiler
@@ -68,10 +68,6 @@ class Recording:
         """Whether something has been recorded and stopped."""
         return bool(self._traces)
 
-    @property
-    def _accelerator(self) -> Accelerator:
-        return traced_accelerator(self.use_device)
-
     def start(self) -> None:
         watches: list[ModuleWatch | ThreadWatch] = []
         if self.with_modules or self.with_stack:
@@ -87,7 +83,7 @@ class Recording:
                 self.record_shapes or self.with_flops,
                 self.profile_memory,
                 self.with_stack,
-                self._accelerator.watched_devices() if self.profile_memory else [],
+                _watched_devices() if self.profile_memory else [],
             )
         except BaseException:
             for watch in watches:
@@ -217,6 +213,8 @@ class Recording:
         described: dict[str, Any] = {flag: 1 for flag in flags if getattr(self, flag)}
         described["host_name"] = socket.gethostname()
         trace, paths = self._traces[-1]
-        accelerator = self._accelerator
-        names = self.trace_names(accelerator)
-        write_chrome_trace(path, trace, described | self.metadata, paths, accelerator, names)
+        write_chrome_trace(path, trace, described | self.metadata, paths, self.trace_names)
+
+
+def _watched_devices() -> list[Any]:
+    return [device for kind in registry.accelerators.values() for device in kind.watched_devices()]

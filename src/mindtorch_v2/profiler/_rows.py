@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from .. import _C
 from .._devices import registry
 from .._devices.accelerator import Accelerator
 from ._kinds import EventKind, TaskKind
 
+_native = _C._profiler
 _BATCH = 4096  # rows that are read from a native trace at once
 
 
@@ -26,7 +28,7 @@ class EventRow(NamedTuple):
     end_ns: int
     parent: int  # the id of the event around it
     step: int
-    device: int  # of the accelerator; -1: the host
+    device: int  # a number for accelerator_of() and index_of(); -1: the host
     number: int  # of the autograd node; of a call: what it has in common with its task
     memory_before: int | None
     memory_after: int | None
@@ -45,7 +47,7 @@ class MemoryRow(NamedTuple):
     end_ns: int
     parent: int
     step: int
-    device: int  # of the accelerator; -1: the host
+    device: int  # a number for accelerator_of() and index_of(); -1: the host
     address: int
     size: int  # negative: given back
     total_allocated: int
@@ -70,9 +72,19 @@ class TaskRow(NamedTuple):
     end_ns: int
 
 
-def traced_accelerator(use_device: str | None) -> Accelerator:
-    """The kind of accelerator whose devices the rows number: what is recorded, since they do not say it themselves."""
-    return registry.accelerator() if use_device is None else registry.accelerators[use_device]
+def accelerator_of(number: int) -> Accelerator:
+    """The kind of a device that rows have a number for."""
+    return registry.accelerators[_native.device(number).type]
+
+
+def index_of(number: int) -> int:
+    """The index of such a device; -1 for the host."""
+    return number % _native.most_devices if number >= 0 else -1
+
+
+def traced_accelerator(trace: Any) -> Accelerator:
+    """The kind of accelerator that a trace is about: the first that appears in it."""
+    return next((accelerator_of(number) for number in trace.devices()), registry.accelerator())
 
 
 def event_rows(trace: Any) -> Iterator[EventRow | MemoryRow]:

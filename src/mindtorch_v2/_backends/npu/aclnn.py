@@ -69,6 +69,9 @@ def _launch(name: str, args: tuple[Any, ...], runtime: Any) -> None:
     _npu.call_operator(name, args, None if runtime is None else runtime.device_id)
 
 
+_npu.name_callers_of(_launch)
+
+
 def __getattr__(attribute: str) -> Callable[..., None]:
     name = _names().get(attribute.replace("_", "").lower()) if not attribute.startswith("__") else None
     if name is None:

@@ -1,7 +1,7 @@
 """The runtime of each NPU: its context, its default stream, waiting, and pointers to free when it is idle.
 
 ``acl`` is the pyACL-shaped module through which everything here talks to the device; handles are plain
-integers that the native side uses too. Native code that reads data calls ``get_runtime(i).synchronize()``.
+integers that the native side uses too.
 """
 
 from __future__ import annotations
@@ -39,7 +39,11 @@ def check(code: int, function: str, advice: bool = True) -> None:
 
 
 class _Runtime:
-    """One device. The native side uses the same ``context`` and the same (default) ``stream``."""
+    """One device: its context, its default stream, and pointers to free when it is idle.
+
+    The native runtime waits for the device by itself. It calls ``synchronize`` of this object only when a program has
+    replaced it there, or has pointers waiting to be freed.
+    """
 
     def __init__(self) -> None:
         self.initialized = False
@@ -56,6 +60,22 @@ class _Runtime:
         self.device_id = device_id
         self._opened = self.initialized = True
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+        if name == "synchronize":
+            self._tell_runtime()
+
+    def __delattr__(self, name: str) -> None:
+        object.__delattr__(self, name)
+        if name == "synchronize":
+            self._tell_runtime()
+
+    def _tell_runtime(self) -> None:
+        if not self._opened:
+            return
+        replaced = getattr(self.synchronize, "__func__", None) is not _Runtime.synchronize
+        _npu.replace_wait(self.device_id, self.synchronize if replaced or self._deferred else None)
+
     def activate(self) -> None:
         """Makes the device current for AscendCL on the calling thread."""
         _npu.open(self.device_id)
@@ -63,10 +83,9 @@ class _Runtime:
     def synchronize(self) -> None:
         """Waits for the default stream, then frees what was deferred."""
         if self._opened:
-            self.activate()
-        check(acl.rt.synchronize_stream(self.stream), "aclrtSynchronizeStream")
-        if self._opened:
-            _npu.note_waited(self.stream)
+            _npu.synchronize_stream(self.device_id, self.stream)
+        else:
+            check(acl.rt.synchronize_stream(self.stream), "aclrtSynchronizeStream")
         self._free_deferred()
 
     def synchronize_device(self) -> None:
@@ -78,6 +97,7 @@ class _Runtime:
         """Frees device memory at the next :meth:`synchronize`, when nothing enqueued can use it any more."""
         with self._lock:
             self._deferred.append(ptr)
+        self._tell_runtime()
 
     def _free_deferred(self) -> None:
         if not self._deferred:
@@ -90,6 +110,7 @@ class _Runtime:
                 with self._lock:
                     self._deferred[:0] = pointers[done + 1 :]
                 check(code, "aclrtFree")
+        self._tell_runtime()
 
 
 def device_index(device: Any = None) -> int:
@@ -129,8 +150,4 @@ def mem_get_info(device: Any = None) -> tuple[int, int]:
     return free, total
 
 
-def _synchronize(device: int) -> None:
-    get_runtime(device).synchronize()
-
-
-_npu.set_hooks(prepare=ensure_acl, synchronize=_synchronize)
+_npu.set_loader(ensure_acl)

@@ -1,4 +1,4 @@
-#include "backends/npu/launch_log.h"
+#include "devices/launch_log.h"
 
 #include <algorithm>
 #include <array>
@@ -7,16 +7,16 @@
 #include <utility>
 #include <vector>
 
-#include "backends/npu/npu_runtime.h"
 #include "base/error.h"
+#include "core/host_position.h"
 #include "runtime/spin_lock.h"
 
 // Note [Launches and their lines]
 // Errors of the device surface at a wait, far from their cause. So the last launches are kept: the operator's name,
 // the stream, and where Python was: a code object and the instruction in it, which becomes a line only when
-// someone asks. Looking for the caller's caller would cost as much as a launch; ACL_LAUNCH_BLOCKING=1 shows the whole
+// someone asks. Looking for the caller's caller would cost as much as a launch; a blocking launch shows the whole
 // stack. Launches of a backward pass have no line: it runs without Python.
-namespace mt::npu {
+namespace mt::devices {
 namespace {
 
 constexpr size_t kKept = 256;
@@ -51,7 +51,7 @@ bool has_ended(const Log& log, const Launch& launch) {
 }  // namespace
 
 void note_launch(const char* name, void* stream) {
-  const HostPosition position = host_hooks().position ? host_hooks().position() : HostPosition{};
+  const HostPosition position = g_host_positions.now ? g_host_positions.now() : HostPosition{};
   Log& all = log();
   HostPosition old;
   std::vector<HostPosition> unused;
@@ -66,8 +66,8 @@ void note_launch(const char* name, void* stream) {
     else if (position.code && !all.unused.empty()) unused.swap(all.unused);
   }
   // A position was taken, so Python's lock is held and old ones may be dropped.
-  if (old.code) host_hooks().drop_position(old);
-  for (const HostPosition& dropped : unused) host_hooks().drop_position(dropped);
+  if (old.code) g_host_positions.drop(old);
+  for (const HostPosition& dropped : unused) g_host_positions.drop(dropped);
 }
 
 void note_waited(void* stream) {
@@ -84,10 +84,10 @@ void note_waited(void* stream) {
 std::string describe_launches(const std::string& message) {
   std::vector<Launch> open;
   Log& all = log();
-  // Positions stay valid while Python's lock is held, which describing them takes; see HostHooks.
-  if (!host_hooks().with_lock) return {};
+  // Positions stay valid while Python's lock is held, which describing them takes; see HostPositions.
+  if (!g_host_positions.with_lock) return {};
   std::string text;
-  host_hooks().with_lock([&] {
+  g_host_positions.with_lock([&] {
     {
       std::lock_guard<runtime::SpinLock> guard(all.lock);
       const uint64_t oldest = all.count > kKept ? all.count - kKept : 0;
@@ -103,7 +103,7 @@ std::string describe_launches(const std::string& message) {
     std::vector<std::string> places;
     for (auto launch = shown.rbegin(); launch != shown.rend() && places.size() < kShown; ++launch) {
       const std::string where =
-          launch->position.code ? host_hooks().describe_position(launch->position) : "in a backward pass";
+          launch->position.code ? g_host_positions.describe(launch->position) : "in a backward pass";
       const std::string place = named.empty() ? join_text(launch->name, " ", where) : where;
       if (std::find(places.begin(), places.end(), place) == places.end()) places.push_back(place);
     }
@@ -117,4 +117,4 @@ std::string describe_launches(const std::string& message) {
   return text;
 }
 
-}  // namespace mt::npu
+}  // namespace mt::devices

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace mt::npu {
+namespace mt::devices {
 
 // `name` lives for ever. Called after every launch; costs a few tens of nanoseconds.
 void note_launch(const char* name, void* stream);
@@ -13,4 +13,4 @@ void note_waited(void* stream);
 // A sentence about the launches since the last wait: of the operator that `message` names, else the last ones.
 std::string describe_launches(const std::string& message);
 
-}  // namespace mt::npu
+}  // namespace mt::devices

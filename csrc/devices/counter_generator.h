@@ -1,0 +1,53 @@
+// Random numbers of accelerators: a seed and how far its counter has got. The operators compute the numbers.
+#pragma once
+
+#include <array>
+#include <mutex>
+
+#include "base/device_handles.h"
+#include "core/generator.h"
+#include "core/tensor.h"
+
+namespace mt::devices {
+
+class CounterGenerator final : public Generator {
+ public:
+  static constexpr uint64_t kDefaultSeed = 67280421310721;  // PyTorch's
+
+  CounterGenerator(Device device, uint64_t seed) : device_(device), seed_(seed) {}
+  Device device() const override { return device_; }
+  void set_seed(uint64_t seed) override { seed_ = seed, offset_ = 0; }
+  uint64_t seed() const override { return seed_; }
+  std::string state() const override;  // 16 bytes: seed, offset
+  void set_state(const std::string& bytes) override;
+
+  struct Position {
+    uint64_t seed, offset;
+  };
+  // The numbers for an operator that fills `elements`; the next operator gets others.
+  Position take(int64_t elements);
+
+ private:
+  Device device_;
+  uint64_t seed_;
+  uint64_t offset_ = 0;
+};
+
+// The numbers for an operator that fills the tensor: from `generator`, or from its device's default one.
+CounterGenerator::Position take_numbers(Generator* generator, const Tensor& tensor);
+
+// The default generators of one type of device, made when they are first asked for.
+class CounterGenerators {
+ public:
+  explicit CounterGenerators(DeviceType slot) : slot_(slot) {}
+  CounterGenerator& at(int device);
+  void seed_all(uint64_t seed);  // also those of devices not used yet
+
+ private:
+  const DeviceType slot_;
+  std::mutex mutex_;
+  uint64_t seed_ = CounterGenerator::kDefaultSeed;
+  std::array<CounterGenerator*, kMaxDevices> generators_{};  // never destroyed
+};
+
+}  // namespace mt::devices
