@@ -3,16 +3,41 @@
 
 #include <cmath>
 
+#include "autograd/formulas/common.h"
+#include "base/exp_sinh.h"
 #include "generated/ops/binary.h"
+#include "generated/ops/compare.h"
 #include "generated/ops/copy.h"
+#include "generated/ops/creation.h"
 #include "generated/ops/pointwise.h"
 #include "generated/ops/random.h"
+#include "generated/ops/reduce.h"
 #include "generated/ops/unary.h"
+#include "generated/ops/view.h"
+#include "ops/substitutes/common.h"
 
 namespace mt::substitutes {
 namespace {
 
+using namespace formulas;  // +, -, * and / of tensors
+
 constexpr double kHalfTurn = 3.14159265358979323846;
+
+// The sum over ExpSinh's points, which are a first dimension, of terms of s; Note [Slopes of samples].
+template <class Terms>
+Tensor integral(const Tensor& rate, Terms&& terms) {
+  const Tensor count = ops::arange(Scalar(ExpSinh::kPoints), TensorOptions{rate.dtype(), rate.device()});
+  const Tensor u = count * Scalar(ExpSinh::kStep) + Scalar(ExpSinh::kFirst), e = ops::exp(-u);
+  Dims sizes(size_t(rate.dim()) + 1, 1);
+  sizes[0] = ExpSinh::kPoints;
+  const Tensor nodes = ops::view(ops::exp(u - e), sizes);
+  const Tensor weights = nodes * ops::view(e + Scalar(1), sizes) * Scalar(ExpSinh::kStep);
+  return ops::sum(weights * terms(nodes / rate), {0}) / rate;
+}
+
+Tensor rate_after_plateau(const Tensor& size) {
+  return ops::reciprocal(ops::clamp_min(-ops::log(size) + Scalar(4), Scalar(1)));
+}
 
 }  // namespace
 
@@ -35,6 +60,60 @@ void geometric(const Tensor& self, double p, Generator* generator) {
   ops::uniform_(uniform, 0, 1, generator);
   const Tensor tries = ops::div(ops::log1p(ops::neg(uniform)), Scalar(std::log1p(-p)));
   ops::copy_(self, ops::clamp_min(ops::ceil(tries), Scalar(1)));
+}
+
+// Marsaglia and Tsang's cubes of shifted normal numbers, all tried as often as makes a failure of all tries (each is kept
+// with a probability of at least 0.95) as unlikely as 1e-15: the host need not wait to learn which are left. What was kept
+// last counts.
+Tensor standard_gamma(const Tensor& self, Generator* generator) {
+  constexpr int kTries = 12;
+  const Tensor small = ops::lt(self, Scalar(1));
+  const Tensor d = ops::where(small, self + Scalar(1), self) + Scalar(-1.0 / 3);
+  const Tensor c = ops::rsqrt(d * Scalar(9));
+  Tensor found = d;
+  for (int i = 0; i < kTries; ++i) {
+    const Tensor x = ops::normal_(ops::empty_like(d), 0, 1, generator);
+    const Tensor u = ops::uniform_(ops::empty_like(d), 0, 1, generator);
+    const Tensor root = c * x + Scalar(1), v = root * root * root;
+    const Tensor bound = x * x * Scalar(0.5) + d * (Scalar(1) - v + ops::log(v));  // NaN where root < 0
+    found = ops::where(ops::lt(ops::log1p(-u), bound), d * v, found);
+  }
+  const Tensor u = ops::uniform_(ops::empty_like(d), 0, 1, generator);
+  const Tensor scale = ops::exp(ops::log1p(-u) / self);
+  const double least = self.dtype() == DType::float64 ? 0x1p-1022 : 0x1p-126;  // never 0
+  return ops::clamp_min(ops::where(small, found * scale, found), Scalar(least));
+}
+
+Tensor standard_gamma_grad(const Tensor& self, const Tensor& output) {
+  const Tensor &a = self, &x = output, root = ops::sqrt(x), log_x = ops::log(x);
+  const Tensor up = ops::ge(x, a);
+  const Tensor spread = ops::where(up, ops::maximum(root, rate_after_plateau(x)), ops::minimum(root, a));
+  const Tensor above = log_x - ops::digamma(a), below = ops::digamma(a + Scalar(1)) - log_x;
+  return x * integral(ops::abs(x - a) + spread, [&](const Tensor& s) {
+           const Tensor high = (above + s) * ops::exp(a * s - x * ops::expm1(s));
+           const Tensor low = (below + x / a * s * ops::exp(-s)) * ops::exp(-(a * s) - x * ops::expm1(-s));
+           return ops::where(up, high, low);
+         });
+}
+
+Tensor dirichlet_grad(const Tensor& x, const Tensor& alpha, const Tensor& total) {
+  const Tensor &a = alpha, b = total - a, mean = a / total, curvature = mean * b, log_x = ops::log(x);
+  const Tensor up = ops::ge(x, mean);
+  const Tensor flat = ops::maximum(ops::sqrt(curvature), rate_after_plateau(curvature));
+  const Tensor rate = total * ops::abs(x - mean) + ops::minimum(flat, ops::where(up, b, a));
+  const Tensor whole = ops::digamma(total), left = Scalar(1) - x;
+  const Tensor above = log_x - ops::digamma(a) + whole, below = ops::digamma(a + Scalar(1)) - whole - log_x;
+  const Tensor odds = (b + Scalar(-1)) / a * x / left;
+  const Tensor slope = x * integral(rate, [&](const Tensor& s) {
+                         const Tensor e = ops::exp(-s);
+                         const Tensor fallen = s + ops::log(x + left * e), rest = s - fallen;
+                         const Tensor high = (above + rest) * ops::exp(a * rest - b * fallen);
+                         const Tensor risen = -ops::log1p(x * ops::expm1(-s)), moved = risen - s;
+                         const Tensor low = (below - odds * moved * e) * ops::exp(a * moved + b * risen);
+                         return ops::where(up, high, low);
+                       });
+  const Tensor inside = ops::logical_and(ops::lt(x, Scalar(1)), ops::gt(b, Scalar(0)));
+  return ops::where(inside, slope, Scalar(0));
 }
 
 }  // namespace mt::substitutes
