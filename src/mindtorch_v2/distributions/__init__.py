@@ -44,11 +44,11 @@ from .relaxed_bernoulli import RelaxedBernoulli
 from .relaxed_categorical import RelaxedOneHotCategorical
 from .studentT import StudentT
 from .transformed_distribution import TransformedDistribution
+from .transforms import *  # noqa: F403 # its __all__
 from .uniform import Uniform
 from .von_mises import VonMises
 from .weibull import Weibull
 from .wishart import Wishart
-from .transforms import *  # noqa: F403 # its __all__
 
 __all__ = [
     "Bernoulli",

@@ -43,7 +43,8 @@ from .utils import _sum_rightmost, euler_constant
 
 # The densities of q are zero for some values of p.
 _BOUNDED = (Beta, ContinuousBernoulli, Pareto, Uniform)
-_INFINITE = {
+_Kinds = tuple[type[Any], ...]
+_INFINITE: dict[type[Any], _Kinds] = {
     Beta: (Pareto,),
     ContinuousBernoulli: (Pareto,),
     Exponential: _BOUNDED,
@@ -62,6 +63,9 @@ def _infinite(p: Any, q: Any) -> Any:
     return torch.full(shape, math.inf, dtype=like.dtype, device=like.device)
 
 
+_p: type[Any]
+_q: type[Any]
+_several: _Kinds
 for _p, _several in _INFINITE.items():
     for _q in _several:
         register_kl(_p, _q)(_infinite)
@@ -71,7 +75,7 @@ for _p, _several in _INFINITE.items():
 
 
 def _x_log_x(x: Any) -> Any:
-    return torch.special.xlogy(x, x)
+    return torch.xlogy(x, x)
 
 
 def _mean_log(p: Any) -> Any:
@@ -112,8 +116,10 @@ def _outside(p: Any, q: Any) -> Any:
         return p.low < 0
     if isinstance(p, Uniform) and isinstance(q, Pareto):
         return p.low < q.scale
-    if isinstance(q, Uniform):
-        return (q.high < p.support.upper_bound) | (q.low > p.support.lower_bound)
+    if isinstance(p, Beta) and isinstance(q, Uniform):
+        return (q.high < 1) | (q.low > 0)
+    if isinstance(q, Uniform):  # as in PyTorch, also where they end together
+        return (q.high <= 1) | (q.low >= 0)
     return None
 
 
@@ -310,7 +316,11 @@ def _uniform(p: Any, q: Any) -> Any:
 
 
 def _log_det(d: Any) -> Any:
-    return d._log_det() if isinstance(d, LowRankMultivariateNormal) else 2 * _half_log_det(d._unbroadcasted_scale_tril)
+    return (
+        d._log_det()
+        if isinstance(d, LowRankMultivariateNormal)
+        else 2 * _half_log_det(d._unbroadcasted_scale_tril)
+    )
 
 
 def _root(d: Any) -> Any:
@@ -365,7 +375,8 @@ for _p in (MultivariateNormal, LowRankMultivariateNormal):
 def _exponential_family(p: Any, q: Any) -> Any:
     if type(p) is not type(q):
         raise NotImplementedError(
-            "The cross KL-divergence between different exponential families cannot be computed using Bregman divergences"
+            "The cross KL-divergence between different exponential families cannot be computed using Bregman "
+            "divergences"
         )
     return p._bregman(q, 0)
 

@@ -20,9 +20,7 @@ class ProbsOrLogits(Distribution):
             raise ValueError("Either `probs` or `logits` must be specified, but not both.")
         return "logits" if probs is None else "probs"
 
-    def _set_probs(
-        self, probs: Any, logits: Any, validate_args: bool | None, **others: Any
-    ) -> None:
+    def _set_probs(self, probs: Any, logits: Any, validate_args: bool | None, **others: Any) -> None:
         """Keeps the one that is given, and other parameters broadcast and of the same dtype."""
         name = self._the_one(probs, logits)
         given = logits if probs is None else probs

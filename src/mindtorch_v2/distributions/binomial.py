@@ -6,6 +6,7 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
+from ..nn import functional
 from . import constraints
 from ._probs import ProbsOrLogits
 
@@ -56,9 +57,7 @@ class Binomial(ProbsOrLogits):
             - torch.lgamma(value + 1)
             - torch.lgamma(self.total_count - value + 1)
         )
-        # log(1 + exp(logits)) without overflow
-        soft = self.logits.clamp(min=0) + torch.log1p(torch.exp(-torch.abs(self.logits)))
-        return value * self.logits - self.total_count * soft + ways
+        return value * self.logits + self.total_count * functional.logsigmoid(-self.logits) + ways
 
     def _one_count(self, asked: str) -> int:
         count = int(self.total_count.max())

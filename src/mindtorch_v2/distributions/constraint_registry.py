@@ -68,6 +68,7 @@ def _to_interval(constraint: Any) -> Any:
 def _registered_alike(registry: ConstraintRegistry) -> None:
     """What both registries have; sets made of sets ask the same registry for their parts."""
     registry.register(constraints.real, lambda constraint: transforms.identity_transform)
+    kind: type[Any]
     for kind in (constraints.greater_than, constraints.greater_than_eq):
         registry.register(kind, _to_above)
     registry.register(constraints.less_than, _to_below)
@@ -75,19 +76,20 @@ def _registered_alike(registry: ConstraintRegistry) -> None:
         registry.register(kind, _to_interval)
     registry.register(constraints.corr_cholesky, lambda constraint: transforms.CorrCholeskyTransform())
 
-    @registry.register(constraints.independent)
     def independent(constraint: Any) -> Any:
         inner = registry(constraint.base_constraint)
         return transforms.IndependentTransform(inner, constraint.reinterpreted_batch_ndims)
 
-    @registry.register(constraints.cat)
     def cat(constraint: Any) -> Any:
         parts = [registry(part) for part in constraint.cseq]
         return transforms.CatTransform(parts, constraint.dim, constraint.lengths)
 
-    @registry.register(constraints.stack)
     def stack(constraint: Any) -> Any:
         return transforms.StackTransform([registry(part) for part in constraint.cseq], constraint.dim)
+
+    registry.register(constraints.independent, independent)
+    registry.register(constraints.cat, cat)
+    registry.register(constraints.stack, stack)
 
 
 _registered_alike(biject_to)

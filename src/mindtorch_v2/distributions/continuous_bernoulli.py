@@ -38,8 +38,8 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         self._lims = lims
         if probs is not None and logits is None:
             (probs,) = broadcast_all(probs)
-            asked = self._validate_args if validate_args is None else validate_args
-            if asked and not self.arg_constraints["probs"].check(probs).all():
+            # As in PyTorch, only who asks for it is told: what is outside is otherwise moved to the ends.
+            if validate_args is not None and not self.arg_constraints["probs"].check(probs).all():
                 raise ValueError("The parameter probs has invalid values")
             probs = clamp_probs(probs)
         self._set_probs(probs, logits, validate_args)
@@ -131,5 +131,5 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         """log((exp(x) - 1) / x), and near 0 its Taylor polynomial."""
         outside = (x <= self._lims[0] - 0.5) | (x > self._lims[1] - 0.5)
         cut = torch.where(outside, x, (self._lims[0] - 0.5) * torch.ones_like(x))
-        found = torch.log(torch.abs(torch.special.expm1(cut))) - torch.log(torch.abs(cut))
+        found = torch.log(torch.abs(torch.expm1(cut))) - torch.log(torch.abs(cut))
         return torch.where(outside, found, 0.5 * x + torch.pow(x, 2) / 24.0 - torch.pow(x, 4) / 2880.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import mindtorch_v2 as torch
 
@@ -14,6 +14,7 @@ from .utils import broadcast_all, lazy_property
 __all__ = ["Distribution"]
 
 _Shape = Any
+_EMPTY = Size()
 
 
 class Distribution:
@@ -30,6 +31,10 @@ class Distribution:
     has_enumerate_support: ClassVar[bool] = False
     _validate_args: bool = __debug__
 
+    if TYPE_CHECKING:  # parameters are kept under the names they are given by
+
+        def __getattr__(self, name: str) -> Any: ...
+
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
         """Whether arguments and values are checked where it is not said."""
@@ -38,7 +43,7 @@ class Distribution:
         Distribution._validate_args = value
 
     def __init__(
-        self, batch_shape: _Shape = Size(), event_shape: _Shape = Size(), validate_args: bool | None = None
+        self, batch_shape: _Shape = _EMPTY, event_shape: _Shape = _EMPTY, validate_args: bool | None = None
     ) -> None:
         self._batch_shape, self._event_shape = batch_shape, event_shape
         if validate_args is not None:
@@ -60,8 +65,8 @@ class Distribution:
         except NotImplementedError:
             named = {}
             warnings.warn(
-                f"{self.__class__} does not define `arg_constraints`. Please set `arg_constraints = {{}}` or initialize "
-                "the distribution with `validate_args=False` to turn off validation.",
+                f"{self.__class__} does not define `arg_constraints`. Please set `arg_constraints = {{}}` or "
+                "initialize the distribution with `validate_args=False` to turn off validation.",
                 stacklevel=3,
             )
         for name, constraint in named.items():
@@ -98,7 +103,7 @@ class Distribution:
         return value.expand(shape + value.shape[value.dim() - width :])
 
     def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
-        """A new object of this class, for ``expand``; classes with an ``__init__`` of their own must fill it themselves."""
+        """A new object of this class, for ``expand``; classes with an ``__init__`` of their own must fill it."""
         if _instance is None and type(self).__init__ != cls.__init__:  # type: ignore[misc] # comparing functions
             raise NotImplementedError(
                 f"Subclass {self.__class__.__name__} of {cls.__name__} that defines a custom __init__ method must also "
@@ -107,11 +112,11 @@ class Distribution:
         return self.__new__(type(self)) if _instance is None else _instance
 
     @property
-    def batch_shape(self) -> Size:
+    def batch_shape(self) -> Any:
         return self._batch_shape
 
     @property
-    def event_shape(self) -> Size:
+    def event_shape(self) -> Any:
         return self._event_shape
 
     @property
@@ -140,12 +145,12 @@ class Distribution:
     def stddev(self) -> Any:
         return self.variance.sqrt()
 
-    def sample(self, sample_shape: _Shape = Size()) -> Any:
+    def sample(self, sample_shape: _Shape = ()) -> Any:
         """Draws values, without a gradient."""
         with torch.no_grad():
             return self.rsample(sample_shape)
 
-    def rsample(self, sample_shape: _Shape = Size()) -> Any:
+    def rsample(self, sample_shape: _Shape = ()) -> Any:
         """Draws values through which gradients reach the parameters."""
         raise NotImplementedError
 
@@ -178,7 +183,7 @@ class Distribution:
     def perplexity(self) -> Any:
         return torch.exp(self.entropy())
 
-    def _extended_shape(self, sample_shape: _Shape = Size()) -> Size:
+    def _extended_shape(self, sample_shape: _Shape = ()) -> Size:
         return Size(sample_shape) + Size(self._batch_shape) + Size(self._event_shape)
 
     def _along_batch(self, values: Any, expand: bool) -> Any:
@@ -221,7 +226,5 @@ class Distribution:
 
     def __repr__(self) -> str:
         known = {name: self.__dict__[name] for name in self.arg_constraints if name in self.__dict__}
-        shown = (
-            f"{name}: {value if value.numel() == 1 else value.size()}" for name, value in known.items()
-        )
+        shown = (f"{name}: {value if value.numel() == 1 else value.size()}" for name, value in known.items())
         return f"{self.__class__.__name__}({', '.join(shown)})"

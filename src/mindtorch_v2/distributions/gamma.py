@@ -58,7 +58,7 @@ class Gamma(ExponentialFamily):
 
     def cdf(self, value: Any) -> Any:
         self._check(value)
-        return torch.special.gammainc(self.concentration, self.rate * value)
+        return torch.igamma(self.concentration, self.rate * value)
 
     @property
     def _natural_params(self) -> Any:

@@ -68,9 +68,7 @@ class GeneralizedPareto(Distribution):
     def icdf(self, value: Any) -> Any:
         at_zero, shape = self._exponential()
         log_rest = torch.log1p(-value)
-        return self.loc + self.scale * torch.where(
-            at_zero, -log_rest, torch.expm1(-shape * log_rest) / shape
-        )
+        return self.loc + self.scale * torch.where(at_zero, -log_rest, torch.expm1(-shape * log_rest) / shape)
 
     @property
     def mean(self) -> Any:

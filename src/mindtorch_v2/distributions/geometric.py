@@ -23,12 +23,13 @@ class Geometric(ProbsOrLogits):
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         self._set_probs(probs, logits, validate_args)
-        if self._validate_args and probs is not None and not (self.probs > 0).all():
-            value = self.probs[~(self.probs > 0)]
-            raise ValueError(
-                f"Expected parameter probs ({type(value).__name__} of shape {tuple(value.shape)}) of distribution "
-                f"{self!r} to be positive but found invalid values:\n{value}"
-            )
+        if self._validate_args and probs is not None:
+            invalid = self.probs[self.probs <= 0]
+            if invalid.numel():
+                raise ValueError(
+                    f"Expected parameter probs ({type(self.probs).__name__} of shape {tuple(self.probs.shape)}) of "
+                    f"distribution {self!r} to be positive but found invalid values:\n{invalid}"
+                )
 
     @property
     def mean(self) -> Any:

@@ -29,9 +29,7 @@ class LKJCholesky(Distribution):
 
     def __init__(self, dim: int, concentration: Any = 1.0, validate_args: bool | None = None) -> None:
         if dim < 2:
-            raise ValueError(
-                f"Expected dim to be an integer greater than or equal to 2. Found dim={dim}."
-            )
+            raise ValueError(f"Expected dim to be an integer greater than or equal to 2. Found dim={dim}.")
         self.dim = dim
         (self.concentration,) = broadcast_all(concentration)
         rows = torch.arange(dim - 1, dtype=self.concentration.dtype, device=self.concentration.device)
@@ -45,7 +43,7 @@ class LKJCholesky(Distribution):
         made._beta = self._beta.expand(made.batch_shape + (self.dim,))
         return made
 
-    def sample(self, sample_shape: Any = Size()) -> Any:
+    def sample(self, sample_shape: Any = ()) -> Any:
         with torch.no_grad():
             reach = self._beta.sample(sample_shape).unsqueeze(-1)
             like = self.concentration

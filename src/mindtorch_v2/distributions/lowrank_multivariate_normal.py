@@ -15,19 +15,19 @@ from .utils import _standard_normal, lazy_property
 __all__ = ["LowRankMultivariateNormal"]
 
 
-def _batch_capacitance_tril(W: Any, D: Any) -> Any:  # noqa: N803 # PyTorch's names
+def _batch_capacitance_tril(W: Any, D: Any) -> Any:
     """The Cholesky factor of 1 + W^T D^-1 W, which is as small as the rank."""
     capacitance = torch.matmul(W.mT / D.unsqueeze(-2), W)
     identity = torch.eye(W.shape[-1], dtype=W.dtype, device=W.device)
     return torch.linalg.cholesky(capacitance + identity)
 
 
-def _batch_lowrank_logdet(W: Any, D: Any, capacitance_tril: Any) -> Any:  # noqa: N803
+def _batch_lowrank_logdet(W: Any, D: Any, capacitance_tril: Any) -> Any:
     """log det(W W^T + D), by the matrix determinant lemma."""
     return 2 * capacitance_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1) + D.log().sum(-1)
 
 
-def _batch_lowrank_mahalanobis(W: Any, D: Any, x: Any, capacitance_tril: Any) -> Any:  # noqa: N803
+def _batch_lowrank_mahalanobis(W: Any, D: Any, x: Any, capacitance_tril: Any) -> Any:
     """x^T (W W^T + D)^-1 x, by the Woodbury identity."""
     along = _batch_mv(W.mT / D.unsqueeze(-2), x)
     return (x.pow(2) / D).sum(-1) - _batch_mahalanobis(capacitance_tril, along)
@@ -109,9 +109,7 @@ class LowRankMultivariateNormal(Distribution):
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)
-        along = _standard_normal(
-            shape[:-1] + self.cov_factor.shape[-1:], self.loc.dtype, self.loc.device
-        )
+        along = _standard_normal(shape[:-1] + self.cov_factor.shape[-1:], self.loc.dtype, self.loc.device)
         alone = _standard_normal(shape, self.loc.dtype, self.loc.device)
         root = self._unbroadcasted_cov_diag.sqrt()
         return self.loc + _batch_mv(self._unbroadcasted_cov_factor, along) + root * alone

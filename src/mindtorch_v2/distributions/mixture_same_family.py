@@ -6,7 +6,6 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
-from .._types.size import Size
 from . import constraints
 from .categorical import Categorical
 from .distribution import Distribution
@@ -94,7 +93,7 @@ class MixtureSameFamily(Distribution):
         weights = torch.log_softmax(self._mixture_distribution.logits, dim=-1)
         return torch.logsumexp(parts + weights, dim=-1)
 
-    def sample(self, sample_shape: Any = Size()) -> Any:
+    def sample(self, sample_shape: Any = ()) -> Any:
         with torch.no_grad():
             chosen = self._mixture_distribution.sample(sample_shape)
             values = self._component_distribution.sample(sample_shape)

@@ -19,7 +19,7 @@ def _batch_mv(bmat: Any, bvec: Any) -> Any:
     return torch.matmul(bmat, bvec.unsqueeze(-1)).squeeze(-1)
 
 
-def _batch_mahalanobis(bL: Any, bx: Any) -> Any:  # noqa: N803 # PyTorch's names
+def _batch_mahalanobis(bL: Any, bx: Any) -> Any:
     """The squared lengths of vectors in units of the covariance L L^T, where L may have less of a batch."""
     flat = bL.dim() == 2 and bx.dim() > 1  # one factor for all vectors: they are columns of one solution
     columns = bx.reshape(-1, bx.shape[-1]).mT if flat else bx.unsqueeze(-1)
@@ -27,7 +27,7 @@ def _batch_mahalanobis(bL: Any, bx: Any) -> Any:  # noqa: N803 # PyTorch's names
     return lengths.reshape(bx.shape[:-1]) if flat else lengths.squeeze(-1)
 
 
-def _precision_to_scale_tril(P: Any) -> Any:  # noqa: N803 # PyTorch's name
+def _precision_to_scale_tril(P: Any) -> Any:
     """The lower triangular L with L L^T the inverse of P, from the factor of P turned around."""
     turned = torch.linalg.cholesky(torch.flip(P, (-2, -1)))
     inverse = torch.transpose(torch.flip(turned, (-2, -1)), -2, -1)
@@ -54,7 +54,9 @@ class ByMatrix(Distribution):
     def _factor(name: str, matrix: Any) -> Any:
         if name == "scale_tril":
             return matrix
-        return torch.linalg.cholesky(matrix) if name == "covariance_matrix" else _precision_to_scale_tril(matrix)
+        return (
+            torch.linalg.cholesky(matrix) if name == "covariance_matrix" else _precision_to_scale_tril(matrix)
+        )
 
     @lazy_property
     def scale_tril(self) -> Any:

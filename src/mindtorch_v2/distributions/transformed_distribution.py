@@ -22,9 +22,7 @@ class TransformedDistribution(Distribution):
     arg_constraints: Any = {}
     _expands: Any = ()
 
-    def __init__(
-        self, base_distribution: Any, transforms: Any, validate_args: bool | None = None
-    ) -> None:
+    def __init__(self, base_distribution: Any, transforms: Any, validate_args: bool | None = None) -> None:
         if isinstance(transforms, Transform):
             self.transforms = [transforms]
         elif isinstance(transforms, list):
@@ -69,11 +67,11 @@ class TransformedDistribution(Distribution):
     def has_rsample(self) -> bool:  # type: ignore[override] # the base's
         return bool(self.base_dist.has_rsample)
 
-    def sample(self, sample_shape: Any = Size()) -> Any:
+    def sample(self, sample_shape: Any = ()) -> Any:
         with torch.no_grad():
             return self._transformed(self.base_dist.sample(sample_shape))
 
-    def rsample(self, sample_shape: Any = Size()) -> Any:
+    def rsample(self, sample_shape: Any = ()) -> Any:
         return self._transformed(self.base_dist.rsample(sample_shape))
 
     def _transformed(self, x: Any) -> Any:

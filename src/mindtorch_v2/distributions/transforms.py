@@ -98,7 +98,8 @@ class Transform:
         owner = next(kind for kind in type(self).__mro__ if "__init__" in vars(kind))
         if owner is not Transform and "_arguments" not in vars(owner):
             raise NotImplementedError(f"{type(self)}.with_cache is not implemented")
-        return type(self)(*self._values(), cache_size=cache_size)
+        kind: Any = type(self)
+        return kind(*self._values(), cache_size=cache_size)
 
     def _values(self) -> list[Any]:
         return [getattr(self, name) for name in self._arguments]
@@ -336,9 +337,7 @@ class IndependentTransform(Transform):
         return self.base_transform.inv(y)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        return _sum_rightmost(
-            self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims
-        )
+        return _sum_rightmost(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
 
     def forward_shape(self, shape: Any) -> Any:
         return self.base_transform.forward_shape(shape)
@@ -350,7 +349,7 @@ class IndependentTransform(Transform):
         return f"{type(self).__name__}({self.base_transform!r}, {self.reinterpreted_batch_ndims})"
 
 
-def _with_tail(shape: Any, old: Any, new: Any) -> Size:
+def _with_tail(shape: Any, old: Any, new: Size) -> Any:
     """The shape with the last sizes, which must be ``old``, replaced."""
     start = len(shape) - len(old)
     if start < 0:
@@ -400,7 +399,8 @@ class _ElementwiseTransform(Transform):
     """Rising functions of single numbers without arguments."""
 
     bijective = True
-    domain = codomain = constraints.real
+    domain: Any = constraints.real
+    codomain: Any = constraints.real
     sign = 1
     _alike = True
 
@@ -716,7 +716,7 @@ class CumulativeDistributionTransform(Transform):
         self.distribution = distribution
 
     @property
-    def domain(self) -> Any:  # type: ignore[override] # the distribution's
+    def domain(self) -> Any:
         return self.distribution.support
 
     def _call(self, x: Any) -> Any:
@@ -747,7 +747,7 @@ class _SeveralTransform(Transform):
     def bijective(self) -> bool:  # type: ignore[override] # that of all parts
         return all(part.bijective for part in self.transforms)
 
-    def _slices(self, value: Any) -> list[Any]:
+    def _slice(self, value: Any) -> list[Any]:
         """The part of a tensor that each transform gets."""
         raise NotImplementedError
 
@@ -760,15 +760,15 @@ class _SeveralTransform(Transform):
         )
 
     def _call(self, x: Any) -> Any:
-        return self._joined([part(own) for part, own in zip(self.transforms, self._slices(x), strict=True)])
+        return self._joined([part(own) for part, own in zip(self.transforms, self._slice(x), strict=True)])
 
     def _inverse(self, y: Any) -> Any:
         return self._joined(
-            [part.inv(own) for part, own in zip(self.transforms, self._slices(y), strict=True)]
+            [part.inv(own) for part, own in zip(self.transforms, self._slice(y), strict=True)]
         )
 
     def _stretches(self, x: Any, y: Any) -> list[Any]:
-        parts = zip(self.transforms, self._slices(x), self._slices(y), strict=True)
+        parts = zip(self.transforms, self._slice(x), self._slice(y), strict=True)
         return [part.log_abs_det_jacobian(from_x, to_y) for part, from_x, to_y in parts]
 
 
@@ -786,7 +786,7 @@ class CatTransform(_SeveralTransform):
 
     @property
     def event_dim(self) -> int:
-        return max(part.event_dim for part in self.transforms)
+        return max(int(part.event_dim) for part in self.transforms)
 
     @property
     def length(self) -> int:
@@ -800,7 +800,7 @@ class CatTransform(_SeveralTransform):
     def codomain(self) -> Any:
         return constraints.cat([part.codomain for part in self.transforms], self.dim, self.lengths)
 
-    def _slices(self, value: Any) -> list[Any]:
+    def _slice(self, value: Any) -> list[Any]:
         self._check_dim(value)
         size = value.size(self.dim)
         assert size == self.length, f"x.size({self.dim}) = {size} must equal length {self.length}"
@@ -835,7 +835,7 @@ class StackTransform(_SeveralTransform):
     def codomain(self) -> Any:
         return constraints.stack([part.codomain for part in self.transforms], self.dim)
 
-    def _slices(self, value: Any) -> list[Any]:
+    def _slice(self, value: Any) -> list[Any]:
         self._check_dim(value)
         size, wanted = value.size(self.dim), len(self.transforms)
         assert size == wanted, f"x.size({self.dim}) = {size} must equal len(transforms) {wanted}"

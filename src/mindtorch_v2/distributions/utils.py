@@ -68,7 +68,7 @@ def probs_to_logits(probs: Any, is_binary: bool = False) -> Any:
     return torch.log(safe) - torch.log1p(-safe) if is_binary else torch.log(safe)
 
 
-class lazy_property:  # noqa: N801 # PyTorch's name
+class lazy_property:
     """An attribute that is computed when it is first asked for, and then kept."""
 
     def __init__(self, wrapped: Callable[[Any], Any]) -> None:

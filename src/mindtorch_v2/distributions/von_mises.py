@@ -41,7 +41,7 @@ class VonMises(Distribution):
 
     @lazy_property
     def _proposal_r(self) -> Any:
-        """The wrapped Cauchy distribution that lies closest above this one; in float32 it would break down below 1e-4."""
+        """The wrapped Cauchy distribution that lies closest above this one; needs float64 below 1e-4."""
         k = self._concentration
         tau = 1 + (1 + 4 * k**2).sqrt()
         rho = (tau - (2 * tau).sqrt()) / (2 * k)

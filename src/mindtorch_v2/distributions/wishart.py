@@ -103,7 +103,7 @@ class Wishart(ByMatrix, ExponentialFamily):
         products = diagonal.unsqueeze(-1) * diagonal.unsqueeze(-2)
         return self._for_matrices(self.df) * (covariance.pow(2) + products)
 
-    def _bartlett_sampling(self, sample_shape: Any = Size()) -> Any:
+    def _bartlett_sampling(self, sample_shape: Any = ()) -> Any:
         """A triangle of normal values with roots of chi-squared ones on its diagonal is the factor of a sample."""
         size = self._event_shape[-1]
         roots = self._dist_chi2.rsample(sample_shape).clamp(min=torch.finfo(self.df.dtype).eps).sqrt()
@@ -118,9 +118,13 @@ class Wishart(ByMatrix, ExponentialFamily):
         factor = self._unbroadcasted_scale_tril @ triangle
         return factor @ factor.mT
 
-    def rsample(self, sample_shape: Any = Size(), max_try_correction: int | None = None) -> Any:
+    def rsample(self, sample_shape: Any = (), max_try_correction: int | None = None) -> Any:
         """Samples; those that rounding has made singular are drawn again, ``max_try_correction`` times."""
-        tries = (3 if self.df.dtype == torch.float64 else 10) if max_try_correction is None else max_try_correction
+        tries = (
+            (3 if self.df.dtype == torch.float64 else 10)
+            if max_try_correction is None
+            else max_try_correction
+        )
         sample = self._bartlett_sampling(sample_shape)
         singular = ~self.support.check(sample)
         if self._batch_shape and singular.any():
