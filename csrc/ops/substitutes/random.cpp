@@ -3,41 +3,19 @@
 
 #include <cmath>
 
-#include "autograd/formulas/common.h"
-#include "base/exp_sinh.h"
 #include "generated/ops/binary.h"
 #include "generated/ops/compare.h"
 #include "generated/ops/copy.h"
-#include "generated/ops/creation.h"
 #include "generated/ops/pointwise.h"
 #include "generated/ops/random.h"
-#include "generated/ops/reduce.h"
 #include "generated/ops/unary.h"
-#include "generated/ops/view.h"
 #include "ops/substitutes/common.h"
+#include "ops/substitutes/exp_sinh.h"
 
 namespace mt::substitutes {
 namespace {
 
-using namespace formulas;  // +, -, * and / of tensors
-
 constexpr double kHalfTurn = 3.14159265358979323846;
-
-// The sum over ExpSinh's points, which are a first dimension, of terms of s; Note [Slopes of samples].
-template <class Terms>
-Tensor integral(const Tensor& rate, Terms&& terms) {
-  const Tensor count = ops::arange(Scalar(ExpSinh::kPoints), TensorOptions{rate.dtype(), rate.device()});
-  const Tensor u = count * Scalar(ExpSinh::kStep) + Scalar(ExpSinh::kFirst), e = ops::exp(-u);
-  Dims sizes(size_t(rate.dim()) + 1, 1);
-  sizes[0] = ExpSinh::kPoints;
-  const Tensor nodes = ops::view(ops::exp(u - e), sizes);
-  const Tensor weights = nodes * ops::view(e + Scalar(1), sizes) * Scalar(ExpSinh::kStep);
-  return ops::sum(weights * terms(nodes / rate), {0}) / rate;
-}
-
-Tensor rate_after_plateau(const Tensor& size) {
-  return ops::reciprocal(ops::clamp_min(-ops::log(size) + Scalar(4), Scalar(1)));
-}
 
 }  // namespace
 
@@ -85,11 +63,9 @@ Tensor standard_gamma(const Tensor& self, Generator* generator) {
 }
 
 Tensor standard_gamma_grad(const Tensor& self, const Tensor& output) {
-  const Tensor &a = self, &x = output, root = ops::sqrt(x), log_x = ops::log(x);
-  const Tensor up = ops::ge(x, a);
-  const Tensor spread = ops::where(up, ops::maximum(root, rate_after_plateau(x)), ops::minimum(root, a));
+  const Tensor &a = self, &x = output, log_x = ops::log(x), up = ops::ge(x, a);
   const Tensor above = log_x - ops::digamma(a), below = ops::digamma(a + Scalar(1)) - log_x;
-  return x * integral(ops::abs(x - a) + spread, [&](const Tensor& s) {
+  return x * integral(gamma_rate(a, x, up), [&](const Tensor& s) {
            const Tensor high = (above + s) * ops::exp(a * s - x * ops::expm1(s));
            const Tensor low = (below + x / a * s * ops::exp(-s)) * ops::exp(-(a * s) - x * ops::expm1(-s));
            return ops::where(up, high, low);
