@@ -66,5 +66,5 @@ class Categorical(ProbsOrLogits):
         return -(logits * self.probs).sum(-1)
 
     def enumerate_support(self, expand: bool = True) -> Any:
-        values = torch.arange(self._num_events, dtype=torch.long, device=self._param.device)
+        values = torch.arange(self._num_events, dtype=torch.int64, device=self._param.device)
         return self._along_batch(values, expand)

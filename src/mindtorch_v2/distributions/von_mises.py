@@ -33,11 +33,11 @@ class VonMises(Distribution):
 
     @lazy_property
     def _loc(self) -> Any:
-        return self.loc.to(torch.double)
+        return self.loc.to(torch.float64)
 
     @lazy_property
     def _concentration(self) -> Any:
-        return self.concentration.to(torch.double)
+        return self.concentration.to(torch.float64)
 
     @lazy_property
     def _proposal_r(self) -> Any:
