@@ -74,6 +74,10 @@ def test_slopes_of_uniform_beta_samples_are_known():
         lambda t: D.LowRankMultivariateNormal(t([0.0, 1.0]), t([[1.0], [0.5]]), t([0.5, 1.0])),
         lambda t: D.MixtureSameFamily(D.Categorical(t([0.3, 0.7])), D.Normal(t([0.0, 4.0]), t([1.0, 2.0]))),
         lambda t: D.LogNormal(t([0.0, 0.5]), t(0.4)),
+        lambda t: D.Poisson(t([0.0, 0.3, 9.0, 11.0, 5000.0])),
+        lambda t: D.Binomial(t([5.0, 30.0, 100.0, 2000.0]), t([0.9, 0.2, 0.5, 0.7])),
+        lambda t: D.NegativeBinomial(t([2.0, 5.0]), t([0.5, 0.9])),
+        lambda t: D.Geometric(t([0.5, 0.1])),
     ],
 )
 def test_samples_have_the_mean_and_the_variance_of_their_distribution(make, device):
@@ -86,6 +90,31 @@ def test_samples_have_the_mean_and_the_variance_of_their_distribution(make, devi
     torch.testing.assert_close(sample.var(0), variance, rtol=0.25, atol=1e-4)
 
 
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda t: D.Poisson(t(2.5)),
+        lambda t: D.Poisson(t(14.0)),
+        lambda t: D.Binomial(6, t(0.7)),
+        lambda t: D.Binomial(60, t(0.4)),
+        lambda t: D.Categorical(t([0.2, 0.5, 0.3])),
+    ],
+)
+def test_numbers_are_drawn_as_often_as_their_probabilities_say(make, device):
+    distribution = make(lambda numbers: torch.tensor(numbers, device=device))
+    count = 50_000
+    sample = distribution.sample((count,)).float()
+    values = torch.arange(50.0, device=device)
+    values = values[distribution.support.check(values)]
+    wanted = distribution.log_prob(values).exp() * count
+    often = wanted > 8
+    found = torch.stack([(sample == value).sum() for value in values[often]])
+    surprise = ((found - wanted[often]) ** 2 / wanted[often]).sum().item()
+    freedom = int(often.sum())
+    assert surprise < freedom + 6 * math.sqrt(2 * freedom)
+
+
 def test_rows_of_correlation_factors_have_length_1_and_marginals_as_the_formula_says():
     sample = D.LKJCholesky(3, torch.tensor([1.0, 5.0])).sample((20_000,))
     assert D.constraints.corr_cholesky.check(sample).all()
@@ -95,8 +124,11 @@ def test_rows_of_correlation_factors_have_length_1_and_marginals_as_the_formula_
     torch.testing.assert_close(correlation.var(0), wanted, rtol=0.05, atol=0)
 
 
-def test_angles_lie_around_their_centre():
-    distribution = D.VonMises(torch.tensor([0.5, -3.0]), torch.tensor([4.0, 0.5]))
+@pytest.mark.parametrize("device", DEVICES)
+def test_angles_lie_around_their_centre(device):
+    distribution = D.VonMises(
+        torch.tensor([0.5, -3.0], device=device), torch.tensor([4.0, 0.5], device=device)
+    )
     sample = distribution.sample((20_000,))
     assert (sample.abs() <= math.pi).all()
     resultant = torch.cos(sample - distribution.loc).mean(0)
