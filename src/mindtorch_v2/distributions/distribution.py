@@ -83,24 +83,23 @@ class Distribution:
 
     def expand(self, batch_shape: _Shape, _instance: Any = None) -> Any:
         """The same distributions with the batch expanded to another shape."""
-        owner = next((kind for kind in type(self).__mro__ if "_expands" in vars(kind)), None)
+        owner: Any = next((kind for kind in type(self).__mro__ if "_expands" in vars(kind)), None)
         if owner is None:
             raise NotImplementedError
         made = self._get_checked_instance(owner, _instance)
         shape = Size(batch_shape)
         for name, value in vars(self).items():
-            if name in owner._expands:  # type: ignore[attr-defined] # it has it, by the search
-                setattr(made, name, self._expanded(name, value, shape))
-            elif name not in vars(made) and not isinstance(getattr(type(self), name, None), lazy_property):
-                setattr(made, name, value)
+            if name in owner._expands:
+                if isinstance(value, Distribution):
+                    value = value.expand(shape)
+                else:
+                    events = value.dim() - len(self._batch_shape)
+                    value = value.expand(shape + value.shape[-events:] if events else shape)
+            elif name in vars(made) or isinstance(getattr(type(self), name, None), lazy_property):
+                continue
+            setattr(made, name, value)
         made._batch_shape = shape
         return made
-
-    def _expanded(self, name: str, value: Any, shape: Size) -> Any:
-        if isinstance(value, Distribution):
-            return value.expand(shape)
-        width = self.arg_constraints[name].event_dim if name in self.arg_constraints else 0
-        return value.expand(shape + value.shape[value.dim() - width :])
 
     def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
         """A new object of this class, for ``expand``; classes with an ``__init__`` of their own must fill it."""
@@ -183,8 +182,8 @@ class Distribution:
     def perplexity(self) -> Any:
         return torch.exp(self.entropy())
 
-    def _extended_shape(self, sample_shape: _Shape = ()) -> Size:
-        return Size(sample_shape) + Size(self._batch_shape) + Size(self._event_shape)
+    def _extended_shape(self, sample_shape: _Shape = ()) -> Any:
+        return Size(sample_shape) + self._batch_shape + self._event_shape
 
     def _along_batch(self, values: Any, expand: bool) -> Any:
         """Values, events along their first dimension, as ``enumerate_support`` gives them."""
