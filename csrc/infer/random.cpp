@@ -36,6 +36,21 @@ void binomial(const Tensor& count, const Tensor& prob, Generator*, Output& out) 
   out.prepare(broadcast(count.sizes(), prob.sizes()), count.dtype(), count.device());
 }
 
+void standard_gamma_grad(const Tensor& self, const Tensor& output, Output& out) {
+  check_same_device({&self, &output});
+  MT_CHECK(self.dtype() == output.dtype(), "Found dtype ", info(output.dtype()).legacy, " but expected ",
+           info(self.dtype()).legacy);
+  out.prepare(broadcast(self.sizes(), output.sizes()), self.dtype(), self.device());
+}
+
+void dirichlet_grad(const Tensor& x, const Tensor& alpha, const Tensor& total, Output& out) {
+  check_same_device({&x, &alpha, &total});
+  for (const Tensor* other : {&alpha, &total})
+    MT_CHECK(x.dtype() == other->dtype(), "Found dtype ", info(other->dtype()).legacy, " but expected ",
+             info(x.dtype()).legacy);
+  out.prepare(broadcast(broadcast(x.sizes(), alpha.sizes()), total.sizes()), x.dtype(), x.device());
+}
+
 void multinomial(const Tensor& self, int64_t num_samples, bool replacement, Generator*, Output& out) {
   MT_CHECK(self.dim() == 1 || self.dim() == 2, "prob_dist must be 1 or 2 dim");
   MT_CHECK(is_floating(self.dtype()),

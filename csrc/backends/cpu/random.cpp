@@ -8,6 +8,7 @@
 #include "core/views.h"
 #include "kernels/random/distributions.h"
 #include "kernels/random/random.h"
+#include "kernels/random/slopes.h"
 
 namespace mt::cpu {
 namespace {
@@ -92,6 +93,29 @@ void binomial(const Tensor& count, const Tensor& prob, Generator* generator, con
     kernels::binomial(view(counts), view(probabilities), view(drawn), engine);
   });
   if (!drawn.same(out)) kernels::copy(view(drawn), view(out));
+}
+void standard_gamma(const Tensor& self, Generator* generator, const Tensor& out) {
+  const Tensor concentrations = dense(self, out.dtype());
+  into_dense(out, [&](const Tensor& drawn) {
+    with_engine(generator, [&](kernels::Mt19937& engine) {
+      kernels::standard_gamma(view(concentrations), view(drawn), engine);
+    });
+  });
+}
+void standard_gamma_grad(const Tensor& self, const Tensor& output, const Tensor& out) {
+  const Tensor concentrations = dense(views::expand(self, out.sizes(), false));
+  const Tensor samples = dense(views::expand(output, out.sizes(), false));
+  into_dense(out, [&](const Tensor& slopes) {
+    kernels::gamma_slopes(view(concentrations), view(samples), view(slopes));
+  });
+}
+void dirichlet_grad(const Tensor& x, const Tensor& alpha, const Tensor& total, const Tensor& out) {
+  const Tensor samples = dense(views::expand(x, out.sizes(), false));
+  const Tensor concentrations = dense(views::expand(alpha, out.sizes(), false));
+  const Tensor totals = dense(views::expand(total, out.sizes(), false));
+  into_dense(out, [&](const Tensor& slopes) {
+    kernels::dirichlet_slopes(view(samples), view(concentrations), view(totals), view(slopes));
+  });
 }
 void multinomial(const Tensor& self, int64_t, bool replacement, Generator* generator, const Tensor& out) {
   const bool single = self.dim() == 1;

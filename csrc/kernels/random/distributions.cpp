@@ -103,6 +103,28 @@ T draw_binomial(T count, T p, Mt19937& generator) {
                          : binomial_by_waiting(count, p, generator);
 }
 
+// Marsaglia and Tsang (2000): the cube of a shifted normal number, kept or drawn again. Concentrations below 1 are
+// drawn with one more and scaled down.
+double draw_gamma(double concentration, Mt19937& generator) {
+  double scale = 1;
+  if (concentration < 1) {
+    if (concentration == 0) return 0;
+    scale = std::pow(1 - generator.uniform_double(), 1 / concentration);
+    concentration += 1;
+  }
+  const double d = concentration - 1.0 / 3, c = 1 / std::sqrt(9 * d);
+  while (true) {
+    double x, root;
+    do {
+      x = generator.normal_double();
+      root = 1 + c * x;
+    } while (root <= 0);
+    const double v = root * root * root, u = 1 - generator.uniform_double(), square = x * x;
+    if (u < 1 - 0.0331 * square * square || std::log(u) < 0.5 * square + d * (1 - v + std::log(v)))
+      return scale * d * v;
+  }
+}
+
 // With replacement: where a uniform number falls among the running sums.
 template <class T>
 void draw_again(const T* weights, int64_t categories, int64_t* out, int64_t samples, Mt19937& generator) {
@@ -173,6 +195,18 @@ void binomial(const View& counts, const View& probabilities, const View& out, Mt
     const int64_t n = out.numel();
     for (int64_t i = 0; i < n; ++i)
       out.as<T>()[i] = cast<T>(draw_binomial(counts.as<T>()[i], probabilities.as<T>()[i], generator));
+  });
+}
+
+void standard_gamma(const View& concentrations, const View& out, Mt19937& generator) {
+  dispatch<domains::single_double>(out.dtype, "gamma_cpu", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const int64_t n = out.numel();
+    for (int64_t i = 0; i < n; ++i) {
+      const T drawn = cast<T>(draw_gamma(double(concentrations.as<T>()[i]), generator));
+      out.as<T>()[i] =
+          std::max(std::numeric_limits<T>::min(), drawn);  // never 0, whose logarithm is infinite
+    }
   });
 }
 

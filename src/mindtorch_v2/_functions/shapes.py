@@ -84,7 +84,7 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> Size:
             if result[i] != 1:
                 raise RuntimeError(
                     f"Attempting to broadcast a dimension of length {size} at {i}! Mismatching argument at "
-                    f"index {number} had {tuple(shape)}; but expected shape should be broadcastable to "
+                    f"index {number} had {given}; but expected shape should be broadcastable to "
                     f"{result}"
                 )
             result[i] = size
@@ -106,7 +106,8 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
                 )
             if shape[i] == 1:
                 shape[i] = size
-    return tuple(t.expand(shape) for t in items)
+    whole = Size(shape)
+    return tuple(t if t.shape == whole else t.expand(whole) for t in items)  # PyTorch's own gives them back as well
 
 
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:

@@ -1,79 +1,102 @@
 """``torch.distributions``: probability distributions with samples, log probabilities and gradients."""
 
+from . import _kl_formulas as _kl_formulas
 from . import constraints as constraints
-from .bernoulli import Bernoulli as Bernoulli
-from .beta import Beta as Beta
-from .binomial import Binomial as Binomial
-from .categorical import Categorical as Categorical
-from .cauchy import Cauchy as Cauchy
-from .chi2 import Chi2 as Chi2
-from .constraint_registry import biject_to as biject_to
-from .constraint_registry import transform_to as transform_to
-from .dirichlet import Dirichlet as Dirichlet
-from .distribution import Distribution as Distribution
-from .exponential import Exponential as Exponential
-from .gamma import Gamma as Gamma
-from .geometric import Geometric as Geometric
-from .gumbel import Gumbel as Gumbel
-from .half_cauchy import HalfCauchy as HalfCauchy
-from .half_normal import HalfNormal as HalfNormal
-from .independent import Independent as Independent
-from .kl import kl_divergence as kl_divergence
-from .kl import register_kl as register_kl
-from .laplace import Laplace as Laplace
-from .log_normal import LogNormal as LogNormal
-from .lowrank_multivariate_normal import LowRankMultivariateNormal as LowRankMultivariateNormal
-from .mixture_same_family import MixtureSameFamily as MixtureSameFamily
-from .multinomial import Multinomial as Multinomial
-from .multivariate_normal import MultivariateNormal as MultivariateNormal
-from .negative_binomial import NegativeBinomial as NegativeBinomial
-from .normal import Normal as Normal
-from .one_hot_categorical import (
-    OneHotCategorical as OneHotCategorical,
-)
-from .one_hot_categorical import (
-    OneHotCategoricalStraightThrough as OneHotCategoricalStraightThrough,
-)
-from .pareto import Pareto as Pareto
-from .poisson import Poisson as Poisson
-from .relaxed_bernoulli import RelaxedBernoulli as RelaxedBernoulli
-from .relaxed_categorical import RelaxedOneHotCategorical as RelaxedOneHotCategorical
-from .studentT import StudentT as StudentT
-from .transformed_distribution import TransformedDistribution as TransformedDistribution
-from .transforms import (
-    AbsTransform as AbsTransform,
-)
-from .transforms import (
-    AffineTransform as AffineTransform,
-)
-from .transforms import (
-    ComposeTransform as ComposeTransform,
-)
-from .transforms import (
-    ExpTransform as ExpTransform,
-)
-from .transforms import LowerCholeskyTransform as LowerCholeskyTransform
-from .transforms import (
-    PowerTransform as PowerTransform,
-)
-from .transforms import (
-    SigmoidTransform as SigmoidTransform,
-)
-from .transforms import (
-    SoftmaxTransform as SoftmaxTransform,
-)
-from .transforms import (
-    SoftplusTransform as SoftplusTransform,
-)
-from .transforms import (
-    TanhTransform as TanhTransform,
-)
-from .transforms import (
-    Transform as Transform,
-)
-from .transforms import (
-    identity_transform as identity_transform,
-)
-from .uniform import Uniform as Uniform
-from .weibull import Weibull as Weibull
-from .wishart import Wishart as Wishart
+from . import transforms as transforms
+from . import utils as utils
+from .bernoulli import Bernoulli
+from .beta import Beta
+from .binomial import Binomial
+from .categorical import Categorical
+from .cauchy import Cauchy
+from .chi2 import Chi2
+from .constraint_registry import biject_to, transform_to
+from .continuous_bernoulli import ContinuousBernoulli
+from .dirichlet import Dirichlet
+from .distribution import Distribution
+from .exp_family import ExponentialFamily
+from .exponential import Exponential
+from .fishersnedecor import FisherSnedecor
+from .gamma import Gamma
+from .generalized_pareto import GeneralizedPareto
+from .geometric import Geometric
+from .gumbel import Gumbel
+from .half_cauchy import HalfCauchy
+from .half_normal import HalfNormal
+from .independent import Independent
+from .inverse_gamma import InverseGamma
+from .kl import kl_divergence, register_kl
+from .kumaraswamy import Kumaraswamy
+from .laplace import Laplace
+from .lkj_cholesky import LKJCholesky
+from .log_normal import LogNormal
+from .logistic_normal import LogisticNormal
+from .lowrank_multivariate_normal import LowRankMultivariateNormal
+from .mixture_same_family import MixtureSameFamily
+from .multinomial import Multinomial
+from .multivariate_normal import MultivariateNormal
+from .negative_binomial import NegativeBinomial
+from .normal import Normal
+from .one_hot_categorical import OneHotCategorical, OneHotCategoricalStraightThrough
+from .pareto import Pareto
+from .poisson import Poisson
+from .relaxed_bernoulli import RelaxedBernoulli
+from .relaxed_categorical import RelaxedOneHotCategorical
+from .studentT import StudentT
+from .transformed_distribution import TransformedDistribution
+from .transforms import *  # noqa: F403 # its __all__
+from .uniform import Uniform
+from .von_mises import VonMises
+from .weibull import Weibull
+from .wishart import Wishart
+
+__all__ = [
+    "Bernoulli",
+    "Beta",
+    "Binomial",
+    "Categorical",
+    "Cauchy",
+    "Chi2",
+    "ContinuousBernoulli",
+    "Dirichlet",
+    "Distribution",
+    "Exponential",
+    "ExponentialFamily",
+    "FisherSnedecor",
+    "Gamma",
+    "GeneralizedPareto",
+    "Geometric",
+    "Gumbel",
+    "HalfCauchy",
+    "HalfNormal",
+    "Independent",
+    "InverseGamma",
+    "Kumaraswamy",
+    "LKJCholesky",
+    "Laplace",
+    "LogNormal",
+    "LogisticNormal",
+    "LowRankMultivariateNormal",
+    "MixtureSameFamily",
+    "Multinomial",
+    "MultivariateNormal",
+    "NegativeBinomial",
+    "Normal",
+    "OneHotCategorical",
+    "OneHotCategoricalStraightThrough",
+    "Pareto",
+    "Poisson",
+    "RelaxedBernoulli",
+    "RelaxedOneHotCategorical",
+    "StudentT",
+    "TransformedDistribution",
+    "Uniform",
+    "VonMises",
+    "Weibull",
+    "Wishart",
+    "biject_to",
+    "kl_divergence",
+    "register_kl",
+    "transform_to",
+    *transforms.__all__,
+]

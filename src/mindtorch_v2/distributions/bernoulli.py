@@ -9,24 +9,24 @@ import mindtorch_v2 as torch
 
 from ..nn import functional
 from . import constraints
-from ._logits import ProbsOrLogits, check_one
-from .distribution import Distribution, broadcast_all
+from ._probs import ProbsOrLogits
+from .exp_family import ExponentialFamily
+from .utils import broadcast_all
+
+__all__ = ["Bernoulli"]
 
 
-class Bernoulli(ProbsOrLogits, Distribution):
+class Bernoulli(ProbsOrLogits, ExponentialFamily):
     """1 with probability ``probs``, otherwise 0."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.boolean
     has_enumerate_support = True
+    _mean_carrier_measure = 0
+    _expands = ("probs", "logits")
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        check_one(probs, logits)
-        if probs is not None:
-            (self.probs,) = broadcast_all(probs)
-        else:
-            (self.logits,) = broadcast_all(logits)
-        super().__init__(self._param.shape, validate_args=validate_args)
+        self._set_probs(probs, logits, validate_args)
 
     @property
     def mean(self) -> Any:
@@ -55,6 +55,11 @@ class Bernoulli(ProbsOrLogits, Distribution):
         return functional.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
 
     def enumerate_support(self, expand: bool = True) -> Any:
-        values = torch.arange(2, dtype=self._param.dtype, device=self._param.device)
-        values = values.view((-1,) + (1,) * len(self._batch_shape))
-        return values.expand((-1, *self._batch_shape)) if expand else values
+        return self._along_batch(torch.arange(2, dtype=self._param.dtype, device=self._param.device), expand)
+
+    @property
+    def _natural_params(self) -> Any:
+        return (torch.logit(self.probs),)
+
+    def _log_normalizer(self, x: Any) -> Any:
+        return torch.log1p(torch.exp(x))

@@ -6,12 +6,14 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
+from ..nn import functional
 from . import constraints
-from ._logits import ProbsOrLogits, check_one
-from .distribution import Distribution, broadcast_all
+from ._probs import ProbsOrLogits
+
+__all__ = ["Binomial"]
 
 
-class Binomial(ProbsOrLogits, Distribution):
+class Binomial(ProbsOrLogits):
     """How many of ``total_count`` tries succeed."""
 
     arg_constraints = {
@@ -20,17 +22,12 @@ class Binomial(ProbsOrLogits, Distribution):
         "logits": constraints.real,
     }
     has_enumerate_support = True
+    _expands = ("total_count", "probs", "logits")
 
     def __init__(
         self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        check_one(probs, logits)
-        if probs is not None:
-            self.total_count, self.probs = broadcast_all(total_count, probs)
-        else:
-            self.total_count, self.logits = broadcast_all(total_count, logits)
-        self.total_count = self.total_count.type_as(self._param)
-        super().__init__(self._param.shape, validate_args=validate_args)
+        self._set_probs(probs, logits, validate_args, total_count=total_count)
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> Any:
@@ -60,21 +57,21 @@ class Binomial(ProbsOrLogits, Distribution):
             - torch.lgamma(value + 1)
             - torch.lgamma(self.total_count - value + 1)
         )
-        # log(1 + exp(logits)) without overflow
-        soft = self.logits.clamp(min=0) + torch.log1p(torch.exp(-torch.abs(self.logits)))
-        return value * self.logits - self.total_count * soft + ways
+        return value * self.logits + self.total_count * functional.logsigmoid(-self.logits) + ways
 
-    def entropy(self) -> Any:
+    def _one_count(self, asked: str) -> int:
         count = int(self.total_count.max())
         if not self.total_count.min() == count:
-            raise NotImplementedError("Inhomogeneous total count not supported by `entropy`.")
+            raise NotImplementedError(f"Inhomogeneous total count not supported by `{asked}`.")
+        return count
+
+    def entropy(self) -> Any:
+        self._one_count("entropy")
         log_prob = self.log_prob(self.enumerate_support(False))
         return -(torch.exp(log_prob) * log_prob).sum(0)
 
     def enumerate_support(self, expand: bool = True) -> Any:
-        count = int(self.total_count.max())
-        if not self.total_count.min() == count:
-            raise NotImplementedError("Inhomogeneous total count not supported by `enumerate_support`.")
-        values = torch.arange(1 + count, dtype=self._param.dtype, device=self._param.device)
-        values = values.view((-1,) + (1,) * len(self._batch_shape))
-        return values.expand((-1, *self._batch_shape)) if expand else values
+        count = self._one_count("enumerate_support")
+        return self._along_batch(
+            torch.arange(1 + count, dtype=self._param.dtype, device=self._param.device), expand
+        )

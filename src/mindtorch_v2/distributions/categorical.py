@@ -7,39 +7,36 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
-from .._types.size import Size
 from . import constraints
-from ._logits import ProbsOrLogits, check_one
+from ._probs import ProbsOrLogits
 from .distribution import Distribution
 
+__all__ = ["Categorical"]
 
-class Categorical(ProbsOrLogits, Distribution):
+
+class Categorical(ProbsOrLogits):
     """An index, with the probability at that place of ``probs``."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     has_enumerate_support = True
     _is_binary = False
+    _expands = ("probs", "logits")
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        check_one(probs, logits)
-        if probs is not None:
-            if probs.dim() < 1:
-                raise ValueError("`probs` parameter must be at least one-dimensional.")
-            self.probs = probs / probs.sum(-1, keepdim=True)
+        name = self._the_one(probs, logits)
+        given = logits if probs is None else probs
+        if given.dim() < 1:
+            raise ValueError(f"`{name}` parameter must be at least one-dimensional.")
+        if name == "probs":
+            self.probs = given / given.sum(-1, keepdim=True)
         else:
-            if logits.dim() < 1:
-                raise ValueError("`logits` parameter must be at least one-dimensional.")
-            self.logits = logits - logits.logsumexp(dim=-1, keepdim=True)
+            self.logits = given - given.logsumexp(dim=-1, keepdim=True)
         self._num_events = self._param.size()[-1]
-        super().__init__(self._param.size()[:-1], validate_args=validate_args)
+        Distribution.__init__(self, self._param.size()[:-1], validate_args=validate_args)
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> Any:
         return constraints.integer_interval(0, self._num_events - 1)
-
-    @property
-    def param_shape(self) -> Size:
-        return Size(self._param.size())
 
     @property
     def mean(self) -> Any:
@@ -49,7 +46,9 @@ class Categorical(ProbsOrLogits, Distribution):
     def mode(self) -> Any:
         return self.probs.argmax(dim=-1)
 
-    variance = mean
+    @property
+    def variance(self) -> Any:
+        return self.mean
 
     def sample(self, sample_shape: Any = ()) -> Any:
         count = math.prod(sample_shape)
@@ -68,5 +67,4 @@ class Categorical(ProbsOrLogits, Distribution):
 
     def enumerate_support(self, expand: bool = True) -> Any:
         values = torch.arange(self._num_events, dtype=torch.int64, device=self._param.device)
-        values = values.view((-1,) + (1,) * len(self._batch_shape))
-        return values.expand((-1, *self._batch_shape)) if expand else values
+        return self._along_batch(values, expand)

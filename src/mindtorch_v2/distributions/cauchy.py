@@ -8,7 +8,9 @@ from typing import Any
 import mindtorch_v2 as torch
 
 from . import constraints
-from .distribution import Distribution, broadcast_all
+from .distribution import Distribution
+
+__all__ = ["Cauchy"]
 
 
 class Cauchy(Distribution):
@@ -17,14 +19,14 @@ class Cauchy(Distribution):
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
     has_rsample = True
+    _expands = ("loc", "scale")
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.shape, validate_args=validate_args)
+        self._set_parameters(validate_args, loc=loc, scale=scale)
 
     @property
     def mean(self) -> Any:
-        return torch.full_like(self.loc, math.nan)
+        return torch.full(self._extended_shape(), math.nan, dtype=self.loc.dtype, device=self.loc.device)
 
     @property
     def mode(self) -> Any:
@@ -32,13 +34,12 @@ class Cauchy(Distribution):
 
     @property
     def variance(self) -> Any:
-        return torch.full_like(self.loc, math.inf)
+        return torch.full(self._extended_shape(), math.inf, dtype=self.loc.dtype, device=self.loc.device)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)
-        return (
-            self.loc + torch.empty(shape, dtype=self.loc.dtype, device=self.loc.device).cauchy_() * self.scale
-        )
+        noise = torch.empty(shape, dtype=self.loc.dtype, device=self.loc.device).cauchy_()
+        return self.loc + noise * self.scale
 
     def log_prob(self, value: Any) -> Any:
         self._check(value)

@@ -3,24 +3,37 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import mindtorch_v2 as torch
 
 from .._types.size import Size
 from . import constraints
+from .utils import broadcast_all, lazy_property
+
+__all__ = ["Distribution"]
 
 _Shape = Any
+_EMPTY = Size()
 
 
 class Distribution:
-    """``batch_shape`` independent distributions over values of shape ``event_shape``."""
+    """``batch_shape`` independent distributions over values of shape ``event_shape``.
+
+    Note [How a distribution is written]
+
+    ``arg_constraints`` names the parameters, ``_set_parameters`` broadcasts, keeps and checks them, and the rest is
+    formulas. ``_expands`` lists the attributes that belong to the batch, parameters or distributions: from it comes
+    ``expand``. A class without it, or one that changes ``__init__`` below the class that has it, writes its own.
+    """
 
     has_rsample: ClassVar[bool] = False
     has_enumerate_support: ClassVar[bool] = False
     _validate_args: bool = __debug__
-    arg_constraints: Any = {}
-    support: Any = None
+
+    if TYPE_CHECKING:  # parameters are kept under the names they are given by
+
+        def __getattr__(self, name: str) -> Any: ...
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
@@ -30,17 +43,36 @@ class Distribution:
         Distribution._validate_args = value
 
     def __init__(
-        self, batch_shape: _Shape = (), event_shape: _Shape = (), validate_args: bool | None = None
+        self, batch_shape: _Shape = _EMPTY, event_shape: _Shape = _EMPTY, validate_args: bool | None = None
     ) -> None:
-        self._batch_shape, self._event_shape = Size(batch_shape), Size(event_shape)
+        self._batch_shape, self._event_shape = batch_shape, event_shape
         if validate_args is not None:
             self._validate_args = validate_args
         if self._validate_args:
-            self._check_arguments()
+            self._check_parameters()
+        super().__init__()
 
-    def _check_arguments(self) -> None:
-        for name, constraint in self.arg_constraints.items():
-            if constraints.is_dependent(constraint) or name not in self.__dict__:
+    def _set_parameters(self, validate_args: bool | None, **parameters: Any) -> None:
+        """Broadcasts parameters of single values, keeps them under their names, and checks them."""
+        for name, value in zip(parameters, broadcast_all(*parameters.values()), strict=True):
+            setattr(self, name, value)
+            shape = value.shape
+        Distribution.__init__(self, shape, validate_args=validate_args)
+
+    def _check_parameters(self) -> None:
+        try:
+            named = self.arg_constraints
+        except NotImplementedError:
+            named = {}
+            warnings.warn(
+                f"{self.__class__} does not define `arg_constraints`. Please set `arg_constraints = {{}}` or "
+                "initialize the distribution with `validate_args=False` to turn off validation.",
+                stacklevel=3,
+            )
+        for name, constraint in named.items():
+            if constraints.is_dependent(constraint):
+                continue
+            if name not in self.__dict__ and isinstance(getattr(type(self), name), lazy_property):
                 continue  # made from another parameter when it is first asked for
             value = getattr(self, name)
             if not constraint.check(value).all():
@@ -49,25 +81,64 @@ class Distribution:
                     f"{self!r} to satisfy the constraint {constraint!r}, but found invalid values:\n{value}"
                 )
 
+    def expand(self, batch_shape: _Shape, _instance: Any = None) -> Any:
+        """The same distributions with the batch expanded to another shape."""
+        owner: Any = next((kind for kind in type(self).__mro__ if "_expands" in vars(kind)), None)
+        if owner is None:
+            raise NotImplementedError
+        made = self._get_checked_instance(owner, _instance)
+        shape = Size(batch_shape)
+        for name, value in vars(self).items():
+            if name in owner._expands:
+                if isinstance(value, Distribution):
+                    value = value.expand(shape)
+                else:
+                    events = value.dim() - len(self._batch_shape)
+                    value = value.expand(shape + value.shape[-events:] if events else shape)
+            elif name in vars(made) or isinstance(getattr(type(self), name, None), lazy_property):
+                continue
+            setattr(made, name, value)
+        made._batch_shape = shape
+        return made
+
+    def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
+        """A new object of this class, for ``expand``; classes with an ``__init__`` of their own must fill it."""
+        if _instance is None and type(self).__init__ != cls.__init__:  # type: ignore[misc] # comparing functions
+            raise NotImplementedError(
+                f"Subclass {self.__class__.__name__} of {cls.__name__} that defines a custom __init__ method must also "
+                "define a custom .expand() method."
+            )
+        return self.__new__(type(self)) if _instance is None else _instance
+
     @property
-    def batch_shape(self) -> Size:
+    def batch_shape(self) -> Any:
         return self._batch_shape
 
     @property
-    def event_shape(self) -> Size:
+    def event_shape(self) -> Any:
         return self._event_shape
 
     @property
+    def arg_constraints(self) -> Any:
+        """The set that each parameter must lie in."""
+        raise NotImplementedError
+
+    @property
+    def support(self) -> Any:
+        """The set of values there are."""
+        raise NotImplementedError
+
+    @property
     def mean(self) -> Any:
-        raise NotImplementedError(f"{type(self)} has no mean")
+        raise NotImplementedError
 
     @property
     def mode(self) -> Any:
-        raise NotImplementedError(f"{type(self)} does not implement mode")
+        raise NotImplementedError(f"{self.__class__} does not implement mode")
 
     @property
     def variance(self) -> Any:
-        raise NotImplementedError(f"{type(self)} has no variance")
+        raise NotImplementedError
 
     @property
     def stddev(self) -> Any:
@@ -80,49 +151,44 @@ class Distribution:
 
     def rsample(self, sample_shape: _Shape = ()) -> Any:
         """Draws values through which gradients reach the parameters."""
-        raise NotImplementedError(f"{type(self)}.rsample: its samples cannot be differentiated; use sample()")
+        raise NotImplementedError
+
+    def sample_n(self, n: int) -> Any:
+        """The older form of ``sample((n,))``."""
+        warnings.warn(
+            "`sample_n(n)` will be deprecated. Use `sample((n,))` instead.", FutureWarning, stacklevel=2
+        )
+        return self.sample(Size((n,)))
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density, or of the probability, at a value."""
-        raise NotImplementedError(f"{type(self)} does not implement log_prob")
+        raise NotImplementedError
 
     def cdf(self, value: Any) -> Any:
         """The probability of values up to this one."""
-        raise NotImplementedError(f"{type(self)} does not implement cdf")
+        raise NotImplementedError
 
     def icdf(self, value: Any) -> Any:
         """The value up to which there is this probability."""
-        raise NotImplementedError(f"{type(self)} does not implement icdf")
-
-    def entropy(self) -> Any:
-        raise NotImplementedError(f"{type(self)} does not implement entropy")
+        raise NotImplementedError
 
     def enumerate_support(self, expand: bool = True) -> Any:
-        """All values there are."""
-        raise NotImplementedError(f"{type(self)} does not implement enumerate_support")
+        """All values there are, along a new first dimension."""
+        raise NotImplementedError
 
-    def expand(self, batch_shape: _Shape, _instance: Any = None) -> Any:
-        """The same distributions with the batch expanded."""
-        made = type(self).__new__(type(self)) if _instance is None else _instance
-        shape = Size(batch_shape)
-        for name, value in self.__dict__.items():
-            if isinstance(value, torch.Tensor):
-                constraint = self.arg_constraints.get(name)
-                width: int = constraint.event_dim if constraint is not None else self._tail(name, value)
-                value = value.expand(shape + value.shape[value.dim() - width :])
-            setattr(made, name, value)
-        made._batch_shape = shape
-        return made
-
-    def _tail(self, name: str, value: Any) -> int:
-        """How many dimensions of an attribute that is no parameter belong to the event."""
-        return max(0, int(value.dim()) - len(self._batch_shape))
+    def entropy(self) -> Any:
+        raise NotImplementedError
 
     def perplexity(self) -> Any:
         return torch.exp(self.entropy())
 
-    def _extended_shape(self, sample_shape: _Shape = ()) -> Size:
-        return Size(tuple(sample_shape)) + self._batch_shape + self._event_shape
+    def _extended_shape(self, sample_shape: _Shape = ()) -> Any:
+        return Size(sample_shape) + self._batch_shape + self._event_shape
+
+    def _along_batch(self, values: Any, expand: bool) -> Any:
+        """Values, events along their first dimension, as ``enumerate_support`` gives them."""
+        values = values.view(values.shape[:1] + (1,) * len(self._batch_shape) + values.shape[1:])
+        return values.expand((-1, *self._batch_shape, *self._event_shape)) if expand else values
 
     def _validate_sample(self, value: Any) -> None:
         if not isinstance(value, torch.Tensor):
@@ -142,12 +208,12 @@ class Distribution:
             support = self.support
         except NotImplementedError:
             warnings.warn(
-                f"{type(self)} does not define `support` to enable sample validation. Please initialize the "
+                f"{self.__class__} does not define `support` to enable sample validation. Please initialize the "
                 "distribution with `validate_args=False` to turn off validation.",
                 stacklevel=3,
             )
             return
-        if support is not None and not support.check(value).all():
+        if not support.check(value).all():
             raise ValueError(
                 f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be within the "
                 f"support ({support!r}) of the distribution {self!r}, but found invalid values:\n{value}"
@@ -158,23 +224,6 @@ class Distribution:
             self._validate_sample(value)
 
     def __repr__(self) -> str:
-        names = [name for name in self.arg_constraints if name in self.__dict__]
-        shown = ", ".join(
-            f"{name}: {self.__dict__[name] if self.__dict__[name].numel() == 1 else self.__dict__[name].size()}"
-            for name in names
-        )
-        return f"{type(self).__name__}({shown})"
-
-
-def broadcast_all(*values: Any) -> tuple[Any, ...]:
-    """Numbers and tensors as tensors of one shape."""
-    if not all(isinstance(value, (torch.Tensor, int, float)) for value in values):
-        raise ValueError(
-            "Input arguments must all be instances of Number, torch.Tensor or objects implementing __torch_function__."
-        )
-    given = [value for value in values if isinstance(value, torch.Tensor)]
-    options: dict[str, Any] = {"dtype": torch.get_default_dtype()}
-    if given:
-        options = {"dtype": given[0].dtype, "device": given[0].device}
-    tensors = [v if isinstance(v, torch.Tensor) else torch.tensor(v, **options) for v in values]
-    return tuple(torch.broadcast_tensors(*tensors))
+        known = {name: self.__dict__[name] for name in self.arg_constraints if name in self.__dict__}
+        shown = (f"{name}: {value if value.numel() == 1 else value.size()}" for name, value in known.items())
+        return f"{self.__class__.__name__}({', '.join(shown)})"

@@ -7,19 +7,22 @@ from typing import Any
 import mindtorch_v2 as torch
 
 from . import constraints
-from .distribution import Distribution, broadcast_all
+from .exp_family import ExponentialFamily
+
+__all__ = ["Exponential"]
 
 
-class Exponential(Distribution):
+class Exponential(ExponentialFamily):
     """Waiting times for something that happens ``rate`` times per unit."""
 
     arg_constraints = {"rate": constraints.positive}
     support = constraints.nonnegative
     has_rsample = True
+    _mean_carrier_measure = 0
+    _expands = ("rate",)
 
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
-        (self.rate,) = broadcast_all(rate)
-        super().__init__(self.rate.shape, validate_args=validate_args)
+        self._set_parameters(validate_args, rate=rate)
 
     @property
     def mean(self) -> Any:
@@ -54,3 +57,10 @@ class Exponential(Distribution):
 
     def entropy(self) -> Any:
         return 1.0 - torch.log(self.rate)
+
+    @property
+    def _natural_params(self) -> Any:
+        return (-self.rate,)
+
+    def _log_normalizer(self, x: Any) -> Any:
+        return -torch.log(-x)

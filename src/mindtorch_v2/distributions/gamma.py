@@ -7,19 +7,22 @@ from typing import Any
 import mindtorch_v2 as torch
 
 from . import constraints
-from ._standard_gamma import standard_gamma
-from .distribution import Distribution, broadcast_all
+from .exp_family import ExponentialFamily
+
+__all__ = ["Gamma"]
 
 
-class Gamma(Distribution):
+class Gamma(ExponentialFamily):
     """Positive values of shape ``concentration`` and ``rate``."""
 
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
     support = constraints.nonnegative
+    has_rsample = True
+    _mean_carrier_measure = 0
+    _expands = ("concentration", "rate")
 
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
-        self.concentration, self.rate = broadcast_all(concentration, rate)
-        super().__init__(self.concentration.shape, validate_args=validate_args)
+        self._set_parameters(validate_args, concentration=concentration, rate=rate)
 
     @property
     def mean(self) -> Any:
@@ -33,13 +36,14 @@ class Gamma(Distribution):
     def variance(self) -> Any:
         return self.concentration / self.rate.pow(2)
 
-    def sample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)
-        with torch.no_grad():
-            drawn = standard_gamma(self.concentration.expand(shape)) / self.rate.expand(shape)
-            return drawn.clamp(min=torch.finfo(drawn.dtype).tiny)
+        value = torch._standard_gamma(self.concentration.expand(shape)) / self.rate.expand(shape)
+        value.detach().clamp_(min=torch.finfo(value.dtype).tiny)  # the gradient is not cut off
+        return value
 
     def log_prob(self, value: Any) -> Any:
+        value = torch.as_tensor(value, dtype=self.rate.dtype, device=self.rate.device)
         self._check(value)
         return (
             torch.xlogy(self.concentration, self.rate)
@@ -55,3 +59,10 @@ class Gamma(Distribution):
     def cdf(self, value: Any) -> Any:
         self._check(value)
         return torch.igamma(self.concentration, self.rate * value)
+
+    @property
+    def _natural_params(self) -> Any:
+        return (self.concentration - 1, -self.rate)
+
+    def _log_normalizer(self, x: Any, y: Any) -> Any:
+        return torch.lgamma(x + 1) + (x + 1) * torch.log(-y.reciprocal())

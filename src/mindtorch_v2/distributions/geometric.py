@@ -8,28 +8,28 @@ import mindtorch_v2 as torch
 
 from ..nn import functional
 from . import constraints
-from ._logits import ProbsOrLogits, check_one
-from .distribution import Distribution, broadcast_all
+from ._probs import ProbsOrLogits
+from .utils import broadcast_all
+
+__all__ = ["Geometric"]
 
 
-class Geometric(ProbsOrLogits, Distribution):
+class Geometric(ProbsOrLogits):
     """How many failures come before the first success."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.nonnegative_integer
+    _expands = ("probs", "logits")
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        check_one(probs, logits)
-        if probs is not None:
-            (self.probs,) = broadcast_all(probs)
-        else:
-            (self.logits,) = broadcast_all(logits)
-        super().__init__(self._param.shape, validate_args=validate_args)
-        if self._validate_args and probs is not None and not (self.probs > 0).all():
-            raise ValueError(
-                f"Expected parameter probs ({type(self.probs).__name__} of shape {tuple(self.probs.shape)}) of "
-                f"distribution {self!r} to be positive but found invalid values:\n{self.probs}"
-            )
+        self._set_probs(probs, logits, validate_args)
+        if self._validate_args and probs is not None:
+            invalid = self.probs[self.probs <= 0]
+            if invalid.numel():
+                raise ValueError(
+                    f"Expected parameter probs ({type(self.probs).__name__} of shape {tuple(self.probs.shape)}) of "
+                    f"distribution {self!r} to be positive but found invalid values:\n{invalid}"
+                )
 
     @property
     def mean(self) -> Any:
@@ -53,12 +53,10 @@ class Geometric(ProbsOrLogits, Distribution):
     def log_prob(self, value: Any) -> Any:
         self._check(value)
         value, probs = broadcast_all(value, self.probs)
-        probs = probs.clone()
-        probs[(probs == 1) & (value == 0)] = 0
-        return value * (-probs).log1p() + self.probs.log()
+        # Without a failure the chance of failures does not matter, even if it is 0.
+        certain = (probs == 1) & (value == 0)
+        return value * (-probs.masked_fill(certain, 0)).log1p() + self.probs.log()
 
     def entropy(self) -> Any:
-        return (
-            functional.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
-            / self.probs
-        )
+        failures = functional.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
+        return failures / self.probs

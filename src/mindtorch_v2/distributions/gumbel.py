@@ -8,55 +8,53 @@ from typing import Any
 import mindtorch_v2 as torch
 
 from . import constraints
-from .distribution import Distribution, broadcast_all
+from .transformed_distribution import TransformedDistribution
+from .transforms import AffineTransform, ExpTransform
+from .uniform import Uniform
+from .utils import broadcast_all, euler_constant
 
-_EULER = 0.57721566490153286060
+__all__ = ["Gumbel"]
 
 
-class Gumbel(Distribution):
-    """The distribution of maxima."""
+class Gumbel(TransformedDistribution):
+    """The distribution of maxima: loc - scale log(-log(u)) for uniform u."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
-    has_rsample = True
+    _expands = ("loc", "scale")
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.shape, validate_args=validate_args)
-
-    @property
-    def mean(self) -> Any:
-        return self.loc + self.scale * _EULER
-
-    @property
-    def mode(self) -> Any:
-        return self.loc
-
-    @property
-    def variance(self) -> Any:
-        return self.stddev.pow(2)
-
-    @property
-    def stddev(self) -> Any:
-        return (math.pi / math.sqrt(6)) * self.scale
-
-    def rsample(self, sample_shape: Any = ()) -> Any:
         limits = torch.finfo(self.loc.dtype)
-        shape = self._extended_shape(sample_shape)
-        u = torch.rand(shape, dtype=self.loc.dtype, device=self.loc.device) * (1 - limits.eps - limits.tiny)
-        return self.loc - self.scale * (-(u + limits.tiny).log()).log()
+        low, high = torch.full_like(self.loc, limits.tiny), torch.full_like(self.loc, 1 - limits.eps)
+        steps = [
+            ExpTransform().inv,
+            AffineTransform(0, -torch.ones_like(self.scale)),
+            ExpTransform().inv,
+            AffineTransform(self.loc, -self.scale),
+        ]
+        super().__init__(Uniform(low, high, validate_args=validate_args), steps, validate_args=validate_args)
 
     def log_prob(self, value: Any) -> Any:
         self._check(value)
         y = (self.loc - value) / self.scale
         return (y - y.exp()) - self.scale.log()
 
-    def cdf(self, value: Any) -> Any:
-        self._check(value)
-        return torch.exp(-torch.exp((self.loc - value) / self.scale))
+    @property
+    def mean(self) -> Any:
+        return self.loc + self.scale * euler_constant
 
-    def icdf(self, value: Any) -> Any:
-        return self.loc - self.scale * (-value.log()).log()
+    @property
+    def mode(self) -> Any:
+        return self.loc
+
+    @property
+    def stddev(self) -> Any:
+        return (math.pi / math.sqrt(6)) * self.scale
+
+    @property
+    def variance(self) -> Any:
+        return self.stddev.pow(2)
 
     def entropy(self) -> Any:
-        return self.scale.log() + (1 + _EULER)
+        return self.scale.log() + (1 + euler_constant)

@@ -1,4 +1,4 @@
-"""The distribution of |x| for Cauchy x around 0."""
+"""The half-Cauchy distribution."""
 
 from __future__ import annotations
 
@@ -7,48 +7,24 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
-from . import constraints
+from ._half import Half
 from .cauchy import Cauchy
-from .transformed_distribution import TransformedDistribution
-from .transforms import AbsTransform
+
+__all__ = ["HalfCauchy"]
 
 
-class HalfCauchy(TransformedDistribution):
+class HalfCauchy(Half):
     """Distances of Cauchy values from their centre."""
 
-    arg_constraints = {"scale": constraints.positive}
-    support = constraints.nonnegative
+    _expands = ()
 
     def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
-        super().__init__(Cauchy(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args)
-
-    @property
-    def scale(self) -> Any:
-        return self.base_dist.scale
+        self._set_base(Cauchy(0, scale, validate_args=False), validate_args)
 
     @property
     def mean(self) -> Any:
         return torch.full_like(self.scale, math.inf)
 
     @property
-    def mode(self) -> Any:
-        return torch.zeros_like(self.scale)
-
-    @property
     def variance(self) -> Any:
         return self.base_dist.variance
-
-    def log_prob(self, value: Any) -> Any:
-        self._check(value)
-        found = self.base_dist.log_prob(value) + math.log(2)
-        return found.masked_fill(value < 0, -math.inf)
-
-    def cdf(self, value: Any) -> Any:
-        self._check(value)
-        return 2 * self.base_dist.cdf(value) - 1
-
-    def icdf(self, value: Any) -> Any:
-        return self.base_dist.icdf((value + 1) / 2)
-
-    def entropy(self) -> Any:
-        return self.base_dist.entropy() - math.log(2)

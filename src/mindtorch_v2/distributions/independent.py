@@ -2,51 +2,58 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from .._types.size import Size
 from . import constraints
 from .distribution import Distribution
+from .utils import _sum_rightmost
+
+__all__ = ["Independent"]
+
+D = TypeVar("D", bound=Distribution)
 
 
-class Independent(Distribution):
+class Independent(Distribution, Generic[D]):
     """Makes the last dimensions of the batch part of the event: their log probabilities are added."""
 
     arg_constraints: Any = {}
+    _expands = ()
+    base_dist: Any
 
     def __init__(
-        self, base_distribution: Any, reinterpreted_batch_ndims: int, validate_args: bool | None = None
+        self, base_distribution: D, reinterpreted_batch_ndims: int, validate_args: bool | None = None
     ) -> None:
-        if reinterpreted_batch_ndims > len(base_distribution.batch_shape):
+        batch, event = base_distribution.batch_shape, base_distribution.event_shape
+        if reinterpreted_batch_ndims > len(batch):
             raise ValueError(
                 "Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), actual "
-                f"{reinterpreted_batch_ndims} vs {len(base_distribution.batch_shape)}"
+                f"{reinterpreted_batch_ndims} vs {len(batch)}"
             )
-        shape = base_distribution.batch_shape + base_distribution.event_shape
-        events = reinterpreted_batch_ndims + len(base_distribution.event_shape)
+        cut = len(batch) - reinterpreted_batch_ndims
         self.base_dist = base_distribution
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
-        super().__init__(
-            shape[: len(shape) - events], shape[len(shape) - events :], validate_args=validate_args
-        )
+        super().__init__(batch[:cut], batch[cut:] + event, validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        shape = Size(batch_shape)
-        inner = self.base_dist.expand(shape + self._event_shape[: self.reinterpreted_batch_ndims])
-        return type(self)(inner, self.reinterpreted_batch_ndims, validate_args=False)
+        made = super().expand(batch_shape, _instance)
+        made.base_dist = self.base_dist.expand(
+            made.batch_shape + self.event_shape[: self.reinterpreted_batch_ndims]
+        )
+        return made
 
     @property
     def has_rsample(self) -> bool:  # type: ignore[override] # the base's
         return bool(self.base_dist.has_rsample)
 
+    @property
+    def has_enumerate_support(self) -> bool:  # type: ignore[override] # the base's, if nothing is joined
+        return self.reinterpreted_batch_ndims == 0 and bool(self.base_dist.has_enumerate_support)
+
     @constraints.dependent_property
     def support(self) -> Any:
-        inner = self.base_dist.support
-        return (
-            constraints.independent(inner, self.reinterpreted_batch_ndims)
-            if self.reinterpreted_batch_ndims
-            else inner
-        )
+        found = self.base_dist.support
+        joined = self.reinterpreted_batch_ndims
+        return constraints.independent(found, joined) if joined else found
 
     @property
     def mean(self) -> Any:
@@ -67,15 +74,15 @@ class Independent(Distribution):
         return self.base_dist.rsample(sample_shape)
 
     def log_prob(self, value: Any) -> Any:
-        return sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
+        return _sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
 
     def entropy(self) -> Any:
-        return sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
+        return _sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        if self.reinterpreted_batch_ndims > 0:
+            raise NotImplementedError("Enumeration over cartesian product is not implemented")
+        return self.base_dist.enumerate_support(expand=expand)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.base_dist}, {self.reinterpreted_batch_ndims})"
-
-
-def sum_rightmost(value: Any, dim: int) -> Any:
-    """The sum over the last ``dim`` dimensions."""
-    return value if dim == 0 else value.reshape(value.shape[:-dim] + (-1,)).sum(-1)
+        return f"{self.__class__.__name__}({self.base_dist}, {self.reinterpreted_batch_ndims})"

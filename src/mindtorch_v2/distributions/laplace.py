@@ -7,7 +7,9 @@ from typing import Any
 import mindtorch_v2 as torch
 
 from . import constraints
-from .distribution import Distribution, broadcast_all
+from .distribution import Distribution
+
+__all__ = ["Laplace"]
 
 
 class Laplace(Distribution):
@@ -16,10 +18,10 @@ class Laplace(Distribution):
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
     has_rsample = True
+    _expands = ("loc", "scale")
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.shape, validate_args=validate_args)
+        self._set_parameters(validate_args, loc=loc, scale=scale)
 
     @property
     def mean(self) -> Any:

@@ -1,4 +1,4 @@
-"""The distribution of exp(x) for normal x."""
+"""The log-normal distribution."""
 
 from __future__ import annotations
 
@@ -9,17 +9,20 @@ from .normal import Normal
 from .transformed_distribution import TransformedDistribution
 from .transforms import ExpTransform
 
+__all__ = ["LogNormal"]
+
 
 class LogNormal(TransformedDistribution):
     """Positive values whose logarithm is normal."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.positive
+    has_rsample = True
+    _expands = ()
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        super().__init__(
-            Normal(loc, scale, validate_args=validate_args), ExpTransform(), validate_args=validate_args
-        )
+        base = Normal(loc, scale, validate_args=validate_args)
+        super().__init__(base, ExpTransform(), validate_args=validate_args)
 
     @property
     def loc(self) -> Any:

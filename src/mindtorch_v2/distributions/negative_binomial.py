@@ -8,12 +8,14 @@ import mindtorch_v2 as torch
 
 from ..nn import functional
 from . import constraints
-from ._logits import ProbsOrLogits, check_one
-from .distribution import Distribution, broadcast_all
+from ._probs import ProbsOrLogits
 from .gamma import Gamma
+from .utils import lazy_property
+
+__all__ = ["NegativeBinomial"]
 
 
-class NegativeBinomial(ProbsOrLogits, Distribution):
+class NegativeBinomial(ProbsOrLogits):
     """How many tries succeed before ``total_count`` have failed."""
 
     arg_constraints = {
@@ -22,17 +24,12 @@ class NegativeBinomial(ProbsOrLogits, Distribution):
         "logits": constraints.real,
     }
     support = constraints.nonnegative_integer
+    _expands = ("total_count", "probs", "logits")
 
     def __init__(
         self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        check_one(probs, logits)
-        if probs is not None:
-            self.total_count, self.probs = broadcast_all(total_count, probs)
-        else:
-            self.total_count, self.logits = broadcast_all(total_count, logits)
-        self.total_count = self.total_count.type_as(self._param)
-        super().__init__(self._param.shape, validate_args=validate_args)
+        self._set_probs(probs, logits, validate_args, total_count=total_count)
 
     @property
     def mean(self) -> Any:
@@ -46,10 +43,14 @@ class NegativeBinomial(ProbsOrLogits, Distribution):
     def variance(self) -> Any:
         return self.mean / torch.sigmoid(-self.logits)
 
+    @lazy_property
+    def _gamma(self) -> Any:
+        """The rates whose Poisson numbers these are."""
+        return Gamma(concentration=self.total_count, rate=torch.exp(-self.logits), validate_args=False)
+
     def sample(self, sample_shape: Any = ()) -> Any:
         with torch.no_grad():
-            rate = Gamma(self.total_count, torch.exp(-self.logits), validate_args=False).sample(sample_shape)
-            return torch.poisson(rate)
+            return torch.poisson(self._gamma.sample(sample_shape))
 
     def log_prob(self, value: Any) -> Any:
         self._check(value)

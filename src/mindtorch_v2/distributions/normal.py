@@ -8,19 +8,23 @@ from typing import Any
 import mindtorch_v2 as torch
 
 from . import constraints
-from .distribution import Distribution, broadcast_all
+from .exp_family import ExponentialFamily
+from .utils import _standard_normal
+
+__all__ = ["Normal"]
 
 
-class Normal(Distribution):
-    """Values around ``loc`` with standard deviation ``scale``."""
+class Normal(ExponentialFamily):
+    """Values around ``loc``, at distances of about ``scale``."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
     has_rsample = True
+    _mean_carrier_measure = 0
+    _expands = ("loc", "scale")
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.shape, validate_args=validate_args)
+        self._set_parameters(validate_args, loc=loc, scale=scale)
 
     @property
     def mean(self) -> Any:
@@ -36,7 +40,7 @@ class Normal(Distribution):
 
     @property
     def variance(self) -> Any:
-        return self.scale.pow(2)
+        return self.stddev.pow(2)
 
     def sample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)
@@ -45,8 +49,7 @@ class Normal(Distribution):
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)
-        noise = torch.normal(torch.zeros(shape, dtype=self.loc.dtype, device=self.loc.device), 1.0)
-        return self.loc + noise * self.scale
+        return self.loc + _standard_normal(shape, self.loc.dtype, self.loc.device) * self.scale
 
     def log_prob(self, value: Any) -> Any:
         self._check(value)
@@ -62,3 +65,10 @@ class Normal(Distribution):
 
     def entropy(self) -> Any:
         return 0.5 + 0.5 * math.log(2 * math.pi) + torch.log(self.scale)
+
+    @property
+    def _natural_params(self) -> Any:
+        return (self.loc / self.scale.pow(2), -0.5 * self.scale.pow(2).reciprocal())
+
+    def _log_normalizer(self, x: Any, y: Any) -> Any:
+        return -0.25 * x.pow(2) / y + 0.5 * torch.log(-math.pi / y)

@@ -1,40 +1,29 @@
-"""The categorical distribution as vectors with a single 1."""
+"""The categorical distribution over vectors with a single 1."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import mindtorch_v2 as torch
+
 from ..nn import functional
 from . import constraints
+from ._probs import OverCategorical
 from .categorical import Categorical
-from .distribution import Distribution
+
+__all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 
 
-class OneHotCategorical(Distribution):
+class OneHotCategorical(OverCategorical):
     """A vector that is 1 at the index a categorical distribution draws."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.one_hot
     has_enumerate_support = True
+    _expands = ("_categorical",)
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        self._categorical = Categorical(probs, logits)
-        super().__init__(
-            self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args
-        )
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = super().expand(batch_shape, _instance)
-        made._categorical = self._categorical.expand(batch_shape)
-        return made
-
-    @property
-    def probs(self) -> Any:
-        return self._categorical.probs
-
-    @property
-    def logits(self) -> Any:
-        return self._categorical.logits
+        self._set_categorical(Categorical(probs, logits), validate_args)
 
     @property
     def mean(self) -> Any:
@@ -57,6 +46,11 @@ class OneHotCategorical(Distribution):
 
     def entropy(self) -> Any:
         return self._categorical.entropy()
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        return self._along_batch(
+            torch.eye(self.event_shape[0], dtype=self._param.dtype, device=self._param.device), expand
+        )
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):

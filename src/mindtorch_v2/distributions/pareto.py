@@ -5,24 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 from . import constraints
-from .distribution import broadcast_all
 from .exponential import Exponential
 from .transformed_distribution import TransformedDistribution
 from .transforms import AffineTransform, ExpTransform
+from .utils import broadcast_all
+
+__all__ = ["Pareto"]
 
 
 class Pareto(TransformedDistribution):
     """Values of at least ``scale``, with a tail that falls as a power, ``alpha``."""
 
     arg_constraints = {"alpha": constraints.positive, "scale": constraints.positive}
+    _expands = ("scale", "alpha")
 
     def __init__(self, scale: Any, alpha: Any, validate_args: bool | None = None) -> None:
         self.scale, self.alpha = broadcast_all(scale, alpha)
         base = Exponential(self.alpha, validate_args=validate_args)
-        super().__init__(base, [ExpTransform(), AffineTransform(0, self.scale)], validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return type(self)(self.scale.expand(batch_shape), self.alpha.expand(batch_shape), validate_args=False)
+        steps = [ExpTransform(), AffineTransform(loc=0, scale=self.scale)]
+        super().__init__(base, steps, validate_args=validate_args)
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> Any:

@@ -7,18 +7,21 @@ from typing import Any
 import mindtorch_v2 as torch
 
 from . import constraints
-from .distribution import Distribution, broadcast_all
+from .exp_family import ExponentialFamily
+from .utils import broadcast_all
+
+__all__ = ["Poisson"]
 
 
-class Poisson(Distribution):
+class Poisson(ExponentialFamily):
     """How often something happens that happens ``rate`` times on average."""
 
     arg_constraints = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer
+    _expands = ("rate",)
 
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
-        (self.rate,) = broadcast_all(rate)
-        super().__init__(self.rate.shape, validate_args=validate_args)
+        self._set_parameters(validate_args, rate=rate)
 
     @property
     def mean(self) -> Any:
@@ -40,3 +43,10 @@ class Poisson(Distribution):
         self._check(value)
         rate, value = broadcast_all(self.rate, value)
         return value.xlogy(rate) - rate - (value + 1).lgamma()
+
+    @property
+    def _natural_params(self) -> Any:
+        return (torch.log(self.rate),)
+
+    def _log_normalizer(self, x: Any) -> Any:
+        return torch.exp(x)

@@ -1,53 +1,43 @@
-"""Bernoulli draws made continuous, so that they can be differentiated."""
+"""Bernoulli values made continuous, so that they have gradients."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import mindtorch_v2 as torch
-
 from . import constraints
-from ._logits import ProbsOrLogits, check_one
-from .distribution import Distribution, broadcast_all
+from ._probs import ProbsOrLogits
 from .transformed_distribution import TransformedDistribution
 from .transforms import SigmoidTransform
+from .utils import _uniform, broadcast_all, clamp_probs
+
+__all__ = ["LogitRelaxedBernoulli", "RelaxedBernoulli"]
 
 
-class LogitRelaxedBernoulli(ProbsOrLogits, Distribution):
+class LogitRelaxedBernoulli(ProbsOrLogits):
     """The logits of RelaxedBernoulli's values."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.real
     has_rsample = True
+    _expands = ("probs", "logits")
 
     def __init__(
         self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        check_one(probs, logits)
         self.temperature = temperature
-        if probs is not None:
-            (self.probs,) = broadcast_all(probs)
-        else:
-            (self.logits,) = broadcast_all(logits)
-        super().__init__(self._param.shape, validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = super().expand(batch_shape, _instance)
-        made.temperature = self.temperature
-        return made
+        self._set_probs(probs, logits, validate_args)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)
-        eps = torch.finfo(self._param.dtype).eps
-        probs = self.probs.expand(shape).clamp(min=eps, max=1 - eps)
-        uniform = torch.rand(shape, dtype=probs.dtype, device=probs.device).clamp(min=eps, max=1 - eps)
+        probs = clamp_probs(self.probs.expand(shape))
+        uniform = clamp_probs(_uniform(shape, probs))
         return (uniform.log() - (-uniform).log1p() + probs.log() - (-probs).log1p()) / self.temperature
 
     def log_prob(self, value: Any) -> Any:
         self._check(value)
         logits, value = broadcast_all(self.logits, value)
         difference = logits - value.mul(self.temperature)
-        return torch.as_tensor(self.temperature).log() + difference - 2 * difference.exp().log1p()
+        return self.temperature.log() + difference - 2 * difference.exp().log1p()
 
 
 class RelaxedBernoulli(TransformedDistribution):
@@ -56,6 +46,7 @@ class RelaxedBernoulli(TransformedDistribution):
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval
     has_rsample = True
+    _expands = ()
 
     def __init__(
         self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None

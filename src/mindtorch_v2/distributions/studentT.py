@@ -9,7 +9,10 @@ import mindtorch_v2 as torch
 
 from . import constraints
 from .chi2 import Chi2
-from .distribution import Distribution, broadcast_all
+from .distribution import Distribution
+from .utils import _standard_normal
+
+__all__ = ["StudentT"]
 
 
 class StudentT(Distribution):
@@ -17,16 +20,16 @@ class StudentT(Distribution):
 
     arg_constraints = {"df": constraints.positive, "loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
+    has_rsample = True
+    _expands = ("df", "loc", "scale", "_chi2")
 
     def __init__(self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None) -> None:
-        self.df, self.loc, self.scale = broadcast_all(df, loc, scale)
-        super().__init__(self.df.shape, validate_args=validate_args)
+        self._set_parameters(validate_args, df=df, loc=loc, scale=scale)
+        self._chi2 = Chi2(self.df)
 
     @property
     def mean(self) -> Any:
-        found = self.loc.clone()
-        found[self.df <= 1] = math.nan
-        return found
+        return self.loc.masked_fill(self.df <= 1, math.nan)
 
     @property
     def mode(self) -> Any:
@@ -34,19 +37,14 @@ class StudentT(Distribution):
 
     @property
     def variance(self) -> Any:
-        found = self.df.clone()
-        many = self.df > 2
-        found[many] = self.scale[many].pow(2) * self.df[many] / (self.df[many] - 2)
-        found[(self.df <= 2) & (self.df > 1)] = math.inf
-        found[self.df <= 1] = math.nan
-        return found
+        found = self.scale.pow(2) * self.df / (self.df - 2)
+        return found.masked_fill(self.df <= 2, math.inf).masked_fill(self.df <= 1, math.nan)
 
-    def sample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)
-        with torch.no_grad():
-            x = torch.normal(torch.zeros(shape, dtype=self.df.dtype, device=self.df.device), 1.0)
-            z = Chi2(self.df).sample(sample_shape)
-            return self.loc + self.scale * (x * torch.rsqrt(z / self.df))
+        x = _standard_normal(shape, self.df.dtype, self.df.device)
+        z = self._chi2.rsample(sample_shape)
+        return self.loc + self.scale * (x * torch.rsqrt(z / self.df))
 
     def log_prob(self, value: Any) -> Any:
         self._check(value)

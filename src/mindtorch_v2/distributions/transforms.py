@@ -1,34 +1,89 @@
-"""Invertible functions of values, with the logarithm of how they stretch space."""
+"""Functions of values, with their inverses and the logarithm of how they stretch space."""
 
 from __future__ import annotations
 
 import math
+import weakref
 from typing import Any
 
 import mindtorch_v2 as torch
 
+from .._types.size import Size
 from ..nn import functional
 from . import constraints
-from .distribution import broadcast_all
-from .independent import sum_rightmost
+from .utils import _sum_rightmost, broadcast_all, tril_matrix_to_vec, vec_to_tril_matrix
+
+__all__ = [
+    "AbsTransform",
+    "AffineTransform",
+    "CatTransform",
+    "ComposeTransform",
+    "CorrCholeskyTransform",
+    "CumulativeDistributionTransform",
+    "ExpTransform",
+    "IndependentTransform",
+    "LowerCholeskyTransform",
+    "PositiveDefiniteTransform",
+    "PowerTransform",
+    "ReshapeTransform",
+    "SigmoidTransform",
+    "SoftplusTransform",
+    "TanhTransform",
+    "SoftmaxTransform",
+    "StackTransform",
+    "StickBreakingTransform",
+    "Transform",
+    "identity_transform",
+]
+
+
+def _too_few() -> ValueError:
+    return ValueError("Too few dimensions on input")
 
 
 class Transform:
-    """y = t(x), ``t.inv`` its inverse, and log |dy/dx|."""
+    """y = t(x), ``t.inv`` its inverse, and log |dy/dx|.
 
-    bijective = True
-    domain: Any = constraints.real
-    codomain: Any = constraints.real
-    event_dim = 0
+    ``domain`` and ``codomain`` are the sets of x and y. A transform that takes arguments names them in ``_arguments``,
+    which gives ``with_cache``; with ``_alike`` two with equal arguments are equal.
+    """
+
+    bijective = False
+    domain: Any
+    codomain: Any
+    _arguments: tuple[str, ...] = ()
+    _alike = False
 
     def __init__(self, cache_size: int = 0) -> None:
+        self._cache_size = cache_size
+        self._inv: Any = None  # the inverse, weakly: it holds this one
         if cache_size not in (0, 1):
             raise ValueError("cache_size must be 0 or 1")
-        self._cache_size = cache_size
-        self._last: tuple[Any, Any] | None = None  # x and y, so that the inverse of a sample is exact
+        if cache_size == 1:
+            self._cached_x_y: tuple[Any, Any] = (None, None)  # so that the inverse of a sample is exact
+        super().__init__()
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(self.__dict__)
+        if isinstance(self._inv, weakref.ref):
+            state["_inv"] = None
+        return state
 
     @property
-    def inv(self) -> Transform:
+    def event_dim(self) -> int:
+        if self.domain.event_dim == self.codomain.event_dim:
+            return int(self.domain.event_dim)
+        raise ValueError("Please use either .domain.event_dim or .codomain.event_dim")
+
+    @property
+    def inv(self) -> Any:
+        found = self._inv() if self._inv is not None else None
+        if found is None:
+            found = self._inverted()
+            self._inv = weakref.ref(found)
+        return found
+
+    def _inverted(self) -> Any:
         return _InverseTransform(self)
 
     @property
@@ -36,20 +91,50 @@ class Transform:
         """Whether the function rises (1) or falls (-1)."""
         raise NotImplementedError
 
+    def with_cache(self, cache_size: int = 1) -> Any:
+        """The same transform, remembering the last pair of values or not."""
+        if self._cache_size == cache_size:
+            return self
+        owner = next(kind for kind in type(self).__mro__ if "__init__" in vars(kind))
+        if owner is not Transform and "_arguments" not in vars(owner):
+            raise NotImplementedError(f"{type(self)}.with_cache is not implemented")
+        kind: Any = type(self)
+        return kind(*self._values(), cache_size=cache_size)
+
+    def _values(self) -> list[Any]:
+        return [getattr(self, name) for name in self._arguments]
+
+    def __eq__(self, other: Any) -> Any:
+        if not self._alike:
+            return self is other
+        return type(other) is type(self) and all(
+            bool((mine == yours).all()) if isinstance(mine == yours, torch.Tensor) else mine == yours
+            for mine, yours in zip(self._values(), other._values(), strict=True)
+        )
+
+    __hash__ = None  # type: ignore[assignment] # PyTorch's have none
+
+    def __ne__(self, other: Any) -> Any:
+        return not self.__eq__(other)
+
     def __call__(self, x: Any) -> Any:
-        if self._cache_size and self._last is not None and self._last[0] is x:
-            return self._last[1]
+        if self._cache_size == 0:
+            return self._call(x)
+        x_old, y_old = self._cached_x_y
+        if x is x_old:
+            return y_old
         y = self._call(x)
-        if self._cache_size:
-            self._last = (x, y)
+        self._cached_x_y = x, y
         return y
 
     def _inv_call(self, y: Any) -> Any:
-        if self._cache_size and self._last is not None and self._last[1] is y:
-            return self._last[0]
+        if self._cache_size == 0:
+            return self._inverse(y)
+        x_old, y_old = self._cached_x_y
+        if y is y_old:
+            return x_old
         x = self._inverse(y)
-        if self._cache_size:
-            self._last = (x, y)
+        self._cached_x_y = x, y
         return x
 
     def _call(self, x: Any) -> Any:
@@ -62,9 +147,11 @@ class Transform:
         raise NotImplementedError
 
     def forward_shape(self, shape: Any) -> Any:
+        """The shape of y for the shape of x."""
         return shape
 
     def inverse_shape(self, shape: Any) -> Any:
+        """The shape of x for the shape of y."""
         return shape
 
     def __repr__(self) -> str:
@@ -72,107 +159,256 @@ class Transform:
 
 
 class _InverseTransform(Transform):
+    """The other direction of a transform, which it keeps."""
+
     def __init__(self, transform: Transform) -> None:
-        super().__init__()
-        self._forward = transform
-        self.domain, self.codomain, self.event_dim = transform.codomain, transform.domain, transform.event_dim
+        super().__init__(cache_size=transform._cache_size)
+        self._inv: Any = transform
+
+    @constraints.dependent_property(is_discrete=False)
+    def domain(self) -> Any:
+        return self._inv.codomain
+
+    @constraints.dependent_property(is_discrete=False)
+    def codomain(self) -> Any:
+        return self._inv.domain
 
     @property
-    def inv(self) -> Transform:
-        return self._forward
+    def bijective(self) -> bool:  # type: ignore[override] # the other direction's
+        return bool(self._inv.bijective)
 
     @property
     def sign(self) -> Any:
-        return self._forward.sign
+        return self._inv.sign
+
+    @property
+    def inv(self) -> Any:
+        return self._inv
+
+    def with_cache(self, cache_size: int = 1) -> Any:
+        return self._inv.with_cache(cache_size).inv
+
+    def __eq__(self, other: Any) -> Any:
+        return isinstance(other, _InverseTransform) and self._inv == other._inv
 
     def __call__(self, x: Any) -> Any:
-        return self._forward._inv_call(x)
+        return self._inv._inv_call(x)
 
     def _inv_call(self, y: Any) -> Any:
-        return self._forward(y)
+        return self._inv(y)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        return -self._forward.log_abs_det_jacobian(y, x)
+        return -self._inv.log_abs_det_jacobian(y, x)
+
+    def forward_shape(self, shape: Any) -> Any:
+        return self._inv.inverse_shape(shape)
+
+    def inverse_shape(self, shape: Any) -> Any:
+        return self._inv.forward_shape(shape)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._inv!r})"
+
+
+def _at_least(constraint: Any, event_dim: int) -> Any:
+    more = event_dim - constraint.event_dim
+    return constraints.independent(constraint, more) if more > 0 else constraint
 
 
 class ComposeTransform(Transform):
-    """Several transforms, the first one first."""
+    """Several transforms, the first one first. What is cached, its parts cache."""
 
-    def __init__(self, parts: list[Transform], cache_size: int = 0) -> None:
-        super().__init__(cache_size)
+    _arguments = ("parts",)
+    _alike = True
+
+    def __init__(self, parts: list[Any], cache_size: int = 0) -> None:
+        if cache_size:
+            parts = [part.with_cache(cache_size) for part in parts]
+        super().__init__(cache_size=cache_size)
         self.parts = parts
-        if parts:
-            self.domain, self.codomain = parts[0].domain, parts[-1].codomain
-        self.event_dim = max((part.event_dim for part in parts), default=0)
+
+    @constraints.dependent_property(is_discrete=False)
+    def domain(self) -> Any:
+        if not self.parts:
+            return constraints.real
+        events = self.parts[-1].domain.event_dim
+        for part in reversed(self.parts):
+            events += part.domain.event_dim - part.codomain.event_dim
+            events = max(events, part.domain.event_dim)
+        return _at_least(self.parts[0].domain, events)
+
+    @constraints.dependent_property(is_discrete=False)
+    def codomain(self) -> Any:
+        if not self.parts:
+            return constraints.real
+        events = self.parts[0].codomain.event_dim
+        for part in self.parts:
+            events += part.codomain.event_dim - part.domain.event_dim
+            events = max(events, part.codomain.event_dim)
+        return _at_least(self.parts[-1].codomain, events)
+
+    @property
+    def bijective(self) -> bool:  # type: ignore[override] # that of all parts
+        return all(part.bijective for part in self.parts)
 
     @property
     def sign(self) -> Any:
-        found: Any = 1
-        for part in self.parts:
-            found = found * part.sign
-        return found
+        return math.prod(part.sign for part in self.parts)
 
-    def _call(self, x: Any) -> Any:
+    def _inverted(self) -> Any:
+        turned = ComposeTransform([part.inv for part in reversed(self.parts)])
+        turned._inv = weakref.ref(self)
+        return turned
+
+    def __call__(self, x: Any) -> Any:
         for part in self.parts:
             x = part(x)
         return x
 
-    def _inverse(self, y: Any) -> Any:
-        for part in reversed(self.parts):
-            y = part._inv_call(y)
-        return y
+    def _inv_call(self, y: Any) -> Any:
+        return self.inv(y)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        if not self.parts:
+            return torch.zeros_like(x)
+        values = [x]
+        for part in self.parts[:-1]:
+            values.append(part(values[-1]))
+        values.append(y)
         total: Any = 0
+        events = self.domain.event_dim
+        for part, before, after in zip(self.parts, values[:-1], values[1:], strict=True):
+            stretch = part.log_abs_det_jacobian(before, after)
+            total = total + _sum_rightmost(stretch, events - part.domain.event_dim)
+            events += part.codomain.event_dim - part.domain.event_dim
+        return total
+
+    def forward_shape(self, shape: Any) -> Any:
         for part in self.parts:
-            following = part(x)
-            total = total + sum_rightmost(
-                part.log_abs_det_jacobian(x, following), self.event_dim - part.event_dim
-            )
-            x = following
-        return total if self.parts else torch.zeros_like(x)
+            shape = part.forward_shape(shape)
+        return shape
+
+    def inverse_shape(self, shape: Any) -> Any:
+        for part in reversed(self.parts):
+            shape = part.inverse_shape(shape)
+        return shape
 
     def __repr__(self) -> str:
-        return "ComposeTransform(\n    " + ",\n    ".join(map(repr, self.parts)) + "\n)"
+        return f"{type(self).__name__}(\n    " + ",\n    ".join(map(repr, self.parts)) + "\n)"
 
 
 identity_transform = ComposeTransform([])
 
 
-class AffineTransform(Transform):
-    """y = loc + scale * x."""
+class IndependentTransform(Transform):
+    """A transform whose last dimensions belong together: what it stretches there is added."""
 
-    def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0) -> None:
-        super().__init__(cache_size)
-        self.loc, self.scale, self.event_dim = loc, scale, event_dim
-        if event_dim:
-            self.domain = self.codomain = constraints.independent(constraints.real, event_dim)
+    _arguments = ("base_transform", "reinterpreted_batch_ndims")
+
+    def __init__(self, base_transform: Any, reinterpreted_batch_ndims: int, cache_size: int = 0) -> None:
+        super().__init__(cache_size=cache_size)
+        self.base_transform = base_transform.with_cache(cache_size)
+        self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
+
+    @constraints.dependent_property(is_discrete=False)
+    def domain(self) -> Any:
+        return constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims)
+
+    @constraints.dependent_property(is_discrete=False)
+    def codomain(self) -> Any:
+        return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
+
+    @property
+    def bijective(self) -> bool:  # type: ignore[override] # the base's
+        return bool(self.base_transform.bijective)
 
     @property
     def sign(self) -> Any:
-        return (
-            self.scale.sign() if isinstance(self.scale, torch.Tensor) else (self.scale > 0) - (self.scale < 0)
-        )
+        return self.base_transform.sign
 
     def _call(self, x: Any) -> Any:
-        return self.loc + self.scale * x
+        if x.dim() < self.domain.event_dim:
+            raise _too_few()
+        return self.base_transform(x)
 
     def _inverse(self, y: Any) -> Any:
-        return (y - self.loc) / self.scale
+        if y.dim() < self.codomain.event_dim:
+            raise _too_few()
+        return self.base_transform.inv(y)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        if isinstance(self.scale, torch.Tensor):
-            found = torch.abs(self.scale).log().expand(x.shape)
-        else:
-            found = torch.full_like(x, math.log(abs(self.scale)))
-        return sum_rightmost(found, self.event_dim)
+        return _sum_rightmost(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
+
+    def forward_shape(self, shape: Any) -> Any:
+        return self.base_transform.forward_shape(shape)
+
+    def inverse_shape(self, shape: Any) -> Any:
+        return self.base_transform.inverse_shape(shape)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.base_transform!r}, {self.reinterpreted_batch_ndims})"
 
 
-class ExpTransform(Transform):
+def _with_tail(shape: Any, old: Any, new: Size) -> Any:
+    """The shape with the last sizes, which must be ``old``, replaced."""
+    start = len(shape) - len(old)
+    if start < 0:
+        raise _too_few()
+    if tuple(shape[start:]) != tuple(old):
+        raise ValueError(f"Shape mismatch: expected {shape[start:]} but got {old}")
+    return Size(shape[:start]) + new
+
+
+class ReshapeTransform(Transform):
+    """The same elements in another shape."""
+
+    bijective = True
+    _arguments = ("in_shape", "out_shape")
+
+    def __init__(self, in_shape: Any, out_shape: Any, cache_size: int = 0) -> None:
+        self.in_shape, self.out_shape = Size(in_shape), Size(out_shape)
+        if self.in_shape.numel() != self.out_shape.numel():
+            raise ValueError("in_shape, out_shape have different numbers of elements")
+        super().__init__(cache_size=cache_size)
+
+    @constraints.dependent_property
+    def domain(self) -> Any:
+        return constraints.independent(constraints.real, len(self.in_shape))
+
+    @constraints.dependent_property
+    def codomain(self) -> Any:
+        return constraints.independent(constraints.real, len(self.out_shape))
+
+    def _call(self, x: Any) -> Any:
+        return x.reshape(x.shape[: x.dim() - len(self.in_shape)] + self.out_shape)
+
+    def _inverse(self, y: Any) -> Any:
+        return y.reshape(y.shape[: y.dim() - len(self.out_shape)] + self.in_shape)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        return x.new_zeros(x.shape[: x.dim() - len(self.in_shape)])
+
+    def forward_shape(self, shape: Any) -> Any:
+        return _with_tail(shape, self.in_shape, self.out_shape)
+
+    def inverse_shape(self, shape: Any) -> Any:
+        return _with_tail(shape, self.out_shape, self.in_shape)
+
+
+class _ElementwiseTransform(Transform):
+    """Rising functions of single numbers without arguments."""
+
+    bijective = True
+    domain: Any = constraints.real
+    codomain: Any = constraints.real
+    sign = 1
+    _alike = True
+
+
+class ExpTransform(_ElementwiseTransform):
     """y = exp(x)."""
 
     codomain = constraints.positive
-    sign = 1
 
     def _call(self, x: Any) -> Any:
         return x.exp()
@@ -187,10 +423,13 @@ class ExpTransform(Transform):
 class PowerTransform(Transform):
     """y = x ** exponent."""
 
+    bijective = True
     domain = codomain = constraints.positive
+    _arguments = ("exponent",)
+    _alike = True
 
     def __init__(self, exponent: Any, cache_size: int = 0) -> None:
-        super().__init__(cache_size)
+        super().__init__(cache_size=cache_size)
         (self.exponent,) = broadcast_all(exponent)
 
     @property
@@ -206,16 +445,24 @@ class PowerTransform(Transform):
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         return (self.exponent * y / x).abs().log()
 
+    def forward_shape(self, shape: Any) -> Any:
+        return torch.broadcast_shapes(shape, self.exponent.shape)
 
-class SigmoidTransform(Transform):
+    inverse_shape = forward_shape
+
+
+def _clipped_sigmoid(x: Any) -> Any:
+    limits = torch.finfo(x.dtype)
+    return torch.clamp(torch.sigmoid(x), min=limits.tiny, max=1.0 - limits.eps)
+
+
+class SigmoidTransform(_ElementwiseTransform):
     """y = 1 / (1 + exp(-x))."""
 
     codomain = constraints.unit_interval
-    sign = 1
 
     def _call(self, x: Any) -> Any:
-        limits = torch.finfo(x.dtype)
-        return torch.clamp(torch.sigmoid(x), min=limits.tiny, max=1.0 - limits.eps)
+        return _clipped_sigmoid(x)
 
     def _inverse(self, y: Any) -> Any:
         limits = torch.finfo(y.dtype)
@@ -226,11 +473,10 @@ class SigmoidTransform(Transform):
         return -functional.softplus(-x) - functional.softplus(x)
 
 
-class SoftplusTransform(Transform):
+class SoftplusTransform(_ElementwiseTransform):
     """y = log(1 + exp(x))."""
 
     codomain = constraints.positive
-    sign = 1
 
     def _call(self, x: Any) -> Any:
         return functional.softplus(x)
@@ -242,17 +488,16 @@ class SoftplusTransform(Transform):
         return -functional.softplus(-x)
 
 
-class TanhTransform(Transform):
+class TanhTransform(_ElementwiseTransform):
     """y = tanh(x)."""
 
     codomain = constraints.interval(-1.0, 1.0)
-    sign = 1
 
     def _call(self, x: Any) -> Any:
         return x.tanh()
 
     def _inverse(self, y: Any) -> Any:
-        return torch.atanh(y)
+        return torch.atanh(y)  # infinite at the ends, where tanh has rounded; a cache avoids it
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         return 2.0 * (math.log(2.0) - x - functional.softplus(-2.0 * x))
@@ -261,8 +506,9 @@ class TanhTransform(Transform):
 class AbsTransform(Transform):
     """y = |x|, whose inverse gives the positive of the two."""
 
-    bijective = False
+    domain = constraints.real
     codomain = constraints.positive
+    _alike = True
 
     def _call(self, x: Any) -> Any:
         return x.abs()
@@ -271,13 +517,64 @@ class AbsTransform(Transform):
         return y
 
 
+class AffineTransform(Transform):
+    """y = loc + scale * x."""
+
+    bijective = True
+    _arguments = ("loc", "scale", "event_dim")
+    _alike = True
+
+    def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0) -> None:
+        super().__init__(cache_size=cache_size)
+        self.loc, self.scale, self._event_dim = loc, scale, event_dim
+
+    @property
+    def event_dim(self) -> int:
+        return self._event_dim
+
+    @constraints.dependent_property(is_discrete=False)
+    def domain(self) -> Any:
+        return _at_least(constraints.real, self._event_dim)
+
+    codomain = domain
+
+    @property
+    def sign(self) -> Any:
+        if isinstance(self.scale, torch.Tensor):
+            return self.scale.sign()
+        return int(self.scale > 0) - int(self.scale < 0)
+
+    def _call(self, x: Any) -> Any:
+        return self.loc + self.scale * x
+
+    def _inverse(self, y: Any) -> Any:
+        return (y - self.loc) / self.scale
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        shape = x.shape
+        if isinstance(self.scale, torch.Tensor):
+            found = torch.abs(self.scale).log()
+        else:
+            found = torch.full_like(x, math.log(abs(self.scale)))
+        if self._event_dim:
+            # As in PyTorch, a scale with fewer dimensions than the event counts once per element of its own.
+            found = found.reshape(found.shape[: -self._event_dim] + (-1,)).sum(-1)
+            shape = shape[: -self._event_dim]
+        return found.expand(shape)
+
+    def forward_shape(self, shape: Any) -> Any:
+        own = [getattr(part, "shape", ()) for part in (self.loc, self.scale)]
+        return torch.broadcast_shapes(shape, *own)
+
+    inverse_shape = forward_shape
+
+
 class SoftmaxTransform(Transform):
     """y = exp(x), made to sum to one; the inverse is one of many."""
 
-    bijective = False
     domain = constraints.real_vector
     codomain = constraints.simplex
-    event_dim = 1
+    _alike = True
 
     def _call(self, x: Any) -> Any:
         return torch.softmax(x, -1)
@@ -285,16 +582,267 @@ class SoftmaxTransform(Transform):
     def _inverse(self, y: Any) -> Any:
         return y.log()
 
+    def forward_shape(self, shape: Any) -> Any:
+        if len(shape) < 1:
+            raise _too_few()
+        return shape
+
+    inverse_shape = forward_shape
+
+
+class StickBreakingTransform(Transform):
+    """Vectors to probabilities, of which there is one more: each takes its part of what the ones before left."""
+
+    bijective = True
+    domain = constraints.real_vector
+    codomain = constraints.simplex
+    _alike = True
+
+    def _shift(self, x: Any) -> Any:
+        """Zeros become equal parts if this is taken away: the logarithms of how many come after each."""
+        count = x.shape[-1]
+        return torch.arange(count, 0, -1, dtype=x.dtype, device=x.device).log()
+
+    def _call(self, x: Any) -> Any:
+        taken = _clipped_sigmoid(x - self._shift(x))
+        left = (1 - taken).cumprod(-1)
+        return functional.pad(taken, [0, 1], value=1) * functional.pad(left, [1, 0], value=1)
+
+    def _inverse(self, y: Any) -> Any:
+        parts = y[..., :-1]
+        left = (1 - parts.cumsum(-1)).clamp(min=torch.finfo(y.dtype).tiny)
+        return parts.log() - left.log() + self._shift(parts)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        x = x - self._shift(x)
+        return (functional.logsigmoid(x) - x + y[..., :-1].log()).sum(-1)
+
+    def forward_shape(self, shape: Any) -> Any:
+        if len(shape) < 1:
+            raise _too_few()
+        return shape[:-1] + (shape[-1] + 1,)
+
+    def inverse_shape(self, shape: Any) -> Any:
+        if len(shape) < 1:
+            raise _too_few()
+        return shape[:-1] + (shape[-1] - 1,)
+
 
 class LowerCholeskyTransform(Transform):
     """Matrices to lower triangular ones with a positive diagonal, by exponentials on it."""
 
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.lower_cholesky
-    event_dim = 2
+    _alike = True
 
     def _call(self, x: Any) -> Any:
         return x.tril(-1) + x.diagonal(dim1=-2, dim2=-1).exp().diag_embed()
 
     def _inverse(self, y: Any) -> Any:
         return y.tril(-1) + y.diagonal(dim1=-2, dim2=-1).log().diag_embed()
+
+
+class PositiveDefiniteTransform(Transform):
+    """Matrices to positive definite ones, by their Cholesky factors."""
+
+    domain = constraints.independent(constraints.real, 2)
+    codomain = constraints.positive_definite
+    _alike = True
+
+    def _call(self, x: Any) -> Any:
+        factor = LowerCholeskyTransform()(x)
+        return factor @ factor.mT
+
+    def _inverse(self, y: Any) -> Any:
+        return LowerCholeskyTransform().inv(torch.linalg.cholesky(y))
+
+
+class CorrCholeskyTransform(Transform):
+    """Vectors to Cholesky factors of correlation matrices.
+
+    A row is a point on a half sphere, broken like a stick: tanh(x) is the part of the length that the ones before left.
+    """
+
+    bijective = True
+    domain = constraints.real_vector
+    codomain = constraints.corr_cholesky
+
+    def _call(self, x: Any) -> Any:
+        eps = torch.finfo(x.dtype).eps
+        parts = vec_to_tril_matrix(torch.tanh(x).clamp(min=-1 + eps, max=1 - eps), diag=-1)
+        left = (1 - parts**2).sqrt().cumprod(-1)
+        parts = parts + torch.eye(parts.shape[-1], dtype=parts.dtype, device=parts.device)
+        return parts * functional.pad(left[..., :-1], [1, 0], value=1)
+
+    def _left(self, y: Any) -> Any:
+        """The squared length that each entry and those before it leave."""
+        return 1 - torch.cumsum(y * y, dim=-1)
+
+    def _inverse(self, y: Any) -> Any:
+        before = functional.pad(self._left(y)[..., :-1], [1, 0], value=1)
+        parts = tril_matrix_to_vec(y, diag=-1) / tril_matrix_to_vec(before, diag=-1).sqrt()
+        return (parts.log1p() - parts.neg().log1p()) / 2
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        broken = 0.5 * tril_matrix_to_vec(self._left(y), diag=-2).log().sum(-1)
+        return broken - 2 * (x + functional.softplus(-2 * x) - math.log(2.0)).sum(-1)
+
+    def forward_shape(self, shape: Any) -> Any:
+        if len(shape) < 1:
+            raise _too_few()
+        size = round((0.25 + 2 * shape[-1]) ** 0.5 + 0.5)
+        if size * (size - 1) // 2 != shape[-1]:
+            raise ValueError("Input is not a flattened lower-diagonal number")
+        return shape[:-1] + (size, size)
+
+    def inverse_shape(self, shape: Any) -> Any:
+        if len(shape) < 2:
+            raise _too_few()
+        if shape[-2] != shape[-1]:
+            raise ValueError("Input is not square")
+        return shape[:-2] + (shape[-1] * (shape[-1] - 1) // 2,)
+
+
+class CumulativeDistributionTransform(Transform):
+    """y = cdf(x): values to their quantiles."""
+
+    bijective = True
+    codomain = constraints.unit_interval
+    sign = 1
+    _arguments = ("distribution",)
+
+    def __init__(self, distribution: Any, cache_size: int = 0) -> None:
+        super().__init__(cache_size=cache_size)
+        self.distribution = distribution
+
+    @property
+    def domain(self) -> Any:
+        return self.distribution.support
+
+    def _call(self, x: Any) -> Any:
+        return self.distribution.cdf(x)
+
+    def _inverse(self, y: Any) -> Any:
+        return self.distribution.icdf(y)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        return self.distribution.log_prob(x)
+
+
+class _SeveralTransform(Transform):
+    """Transforms side by side along a dimension."""
+
+    transforms: list[Any]
+    dim: int
+
+    def _set(self, tseq: Any, dim: int, cache_size: int) -> None:
+        assert all(isinstance(part, Transform) for part in tseq), (
+            "All elements of tseq must be Transform instances"
+        )
+        super().__init__(cache_size=cache_size)
+        self.transforms = [part.with_cache(cache_size) if cache_size else part for part in tseq]
+        self.dim = dim
+
+    @property
+    def bijective(self) -> bool:  # type: ignore[override] # that of all parts
+        return all(part.bijective for part in self.transforms)
+
+    def _slice(self, value: Any) -> list[Any]:
+        """The part of a tensor that each transform gets."""
+        raise NotImplementedError
+
+    def _joined(self, parts: list[Any]) -> Any:
+        raise NotImplementedError
+
+    def _check_dim(self, value: Any) -> None:
+        assert -value.dim() <= self.dim < value.dim(), (
+            f"dim {self.dim} out of range for tensor with {value.dim()} dimensions"
+        )
+
+    def _call(self, x: Any) -> Any:
+        return self._joined([part(own) for part, own in zip(self.transforms, self._slice(x), strict=True)])
+
+    def _inverse(self, y: Any) -> Any:
+        return self._joined(
+            [part.inv(own) for part, own in zip(self.transforms, self._slice(y), strict=True)]
+        )
+
+    def _stretches(self, x: Any, y: Any) -> list[Any]:
+        parts = zip(self.transforms, self._slice(x), self._slice(y), strict=True)
+        return [part.log_abs_det_jacobian(from_x, to_y) for part, from_x, to_y in parts]
+
+
+class CatTransform(_SeveralTransform):
+    """Slices of these lengths along ``dim``, each through its own transform."""
+
+    _arguments = ("transforms", "dim", "lengths")
+
+    def __init__(self, tseq: Any, dim: int = 0, lengths: Any = None, cache_size: int = 0) -> None:
+        self._set(tseq, dim, cache_size)
+        self.lengths = [1] * len(self.transforms) if lengths is None else list(lengths)
+        assert len(self.lengths) == len(self.transforms), (
+            f"lengths ({len(self.lengths)}) must match tseq ({len(self.transforms)})"
+        )
+
+    @property
+    def event_dim(self) -> int:
+        return max(int(part.event_dim) for part in self.transforms)
+
+    @property
+    def length(self) -> int:
+        return sum(self.lengths)
+
+    @constraints.dependent_property
+    def domain(self) -> Any:
+        return constraints.cat([part.domain for part in self.transforms], self.dim, self.lengths)
+
+    @constraints.dependent_property
+    def codomain(self) -> Any:
+        return constraints.cat([part.codomain for part in self.transforms], self.dim, self.lengths)
+
+    def _slice(self, value: Any) -> list[Any]:
+        self._check_dim(value)
+        size = value.size(self.dim)
+        assert size == self.length, f"x.size({self.dim}) = {size} must equal length {self.length}"
+        return list(value.split(self.lengths, self.dim))
+
+    def _joined(self, parts: list[Any]) -> Any:
+        return torch.cat(parts, dim=self.dim)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        parts = [
+            _sum_rightmost(stretch, self.event_dim - part.event_dim)
+            for part, stretch in zip(self.transforms, self._stretches(x, y), strict=True)
+        ]
+        # The dimension they lie along is the batch's or, if the event has it, gone with the sum.
+        dim = (self.dim - x.dim() if self.dim >= 0 else self.dim) + self.event_dim
+        return torch.cat(parts, dim=dim) if dim < 0 else sum(parts)
+
+
+class StackTransform(_SeveralTransform):
+    """Entries along ``dim``, each through its own transform."""
+
+    _arguments = ("transforms", "dim")
+
+    def __init__(self, tseq: Any, dim: int = 0, cache_size: int = 0) -> None:
+        self._set(tseq, dim, cache_size)
+
+    @constraints.dependent_property
+    def domain(self) -> Any:
+        return constraints.stack([part.domain for part in self.transforms], self.dim)
+
+    @constraints.dependent_property
+    def codomain(self) -> Any:
+        return constraints.stack([part.codomain for part in self.transforms], self.dim)
+
+    def _slice(self, value: Any) -> list[Any]:
+        self._check_dim(value)
+        size, wanted = value.size(self.dim), len(self.transforms)
+        assert size == wanted, f"x.size({self.dim}) = {size} must equal len(transforms) {wanted}"
+        return list(value.unbind(self.dim))
+
+    def _joined(self, parts: list[Any]) -> Any:
+        return torch.stack(parts, dim=self.dim)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        return self._joined(self._stretches(x, y))

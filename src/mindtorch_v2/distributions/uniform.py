@@ -8,17 +8,20 @@ from typing import Any
 import mindtorch_v2 as torch
 
 from . import constraints
-from .distribution import Distribution, broadcast_all
+from .distribution import Distribution
+from .utils import _uniform
+
+__all__ = ["Uniform"]
 
 
 class Uniform(Distribution):
     """Values in [low, high), all equally likely."""
 
     has_rsample = True
+    _expands = ("low", "high")
 
     def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
-        self.low, self.high = broadcast_all(low, high)
-        super().__init__(self.low.shape, validate_args=validate_args)
+        self._set_parameters(validate_args, low=low, high=high)
 
     @property
     def arg_constraints(self) -> Any:
@@ -34,7 +37,7 @@ class Uniform(Distribution):
 
     @property
     def mode(self) -> Any:
-        return torch.full_like(self.high, math.nan)
+        return math.nan * self.high
 
     @property
     def stddev(self) -> Any:
@@ -45,10 +48,7 @@ class Uniform(Distribution):
         return (self.high - self.low).pow(2) / 12
 
     def rsample(self, sample_shape: Any = ()) -> Any:
-        shape = self._extended_shape(sample_shape)
-        return self.low + torch.rand(shape, dtype=self.low.dtype, device=self.low.device) * (
-            self.high - self.low
-        )
+        return self.low + _uniform(self._extended_shape(sample_shape), self.low) * (self.high - self.low)
 
     def log_prob(self, value: Any) -> Any:
         self._check(value)

@@ -7,12 +7,12 @@ from typing import Any
 import mindtorch_v2 as torch
 
 from . import constraints
-from .distribution import broadcast_all
 from .exponential import Exponential
 from .transformed_distribution import TransformedDistribution
 from .transforms import AffineTransform, PowerTransform
+from .utils import broadcast_all, euler_constant
 
-_EULER = 0.57721566490153286060
+__all__ = ["Weibull"]
 
 
 class Weibull(TransformedDistribution):
@@ -20,18 +20,17 @@ class Weibull(TransformedDistribution):
 
     arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
     support = constraints.positive
+    _expands = ("scale", "concentration", "concentration_reciprocal")
 
     def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
         self.scale, self.concentration = broadcast_all(scale, concentration)
         self.concentration_reciprocal = self.concentration.reciprocal()
         base = Exponential(torch.ones_like(self.scale), validate_args=validate_args)
-        bent = [PowerTransform(self.concentration_reciprocal), AffineTransform(0, self.scale)]
-        super().__init__(base, bent, validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return type(self)(
-            self.scale.expand(batch_shape), self.concentration.expand(batch_shape), validate_args=False
-        )
+        steps = [
+            PowerTransform(exponent=self.concentration_reciprocal),
+            AffineTransform(loc=0, scale=self.scale),
+        ]
+        super().__init__(base, steps, validate_args=validate_args)
 
     @property
     def mean(self) -> Any:
@@ -48,7 +47,7 @@ class Weibull(TransformedDistribution):
 
     def entropy(self) -> Any:
         return (
-            _EULER * (1 - self.concentration_reciprocal)
+            euler_constant * (1 - self.concentration_reciprocal)
             + torch.log(self.scale * self.concentration_reciprocal)
             + 1
         )
