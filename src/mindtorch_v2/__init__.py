@@ -11,7 +11,7 @@ import sys as _sys
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING, Any
 
-from . import version as version
+from . import _absent as _absent, version as version
 from ._version import __version__ as _own_version
 from ._settings.blas_threads import none_of_its_own as _no_blas_threads
 
@@ -164,8 +164,11 @@ from ._settings.checks import (
     _check as _check,
     _check_index as _check_index,
     _check_is_size as _check_is_size,
+    _check_tensor_all as _check_tensor_all,
+    _check_tensor_all_with as _check_tensor_all_with,
     _check_type as _check_type,
     _check_value as _check_value,
+    _check_with as _check_with,
     sym_float as sym_float,
     sym_int as sym_int,
     sym_max as sym_max,
@@ -268,6 +271,7 @@ if TYPE_CHECKING:
         __config__ as __config__,
         _VF as _VF,
         _dynamo as _dynamo,
+        _jit_internal as _jit_internal,
         backends as backends,
         compiler as compiler,
         cpu as cpu,
@@ -281,6 +285,7 @@ if TYPE_CHECKING:
         jit as jit,
         library as library,
         multiprocessing as multiprocessing,
+        quasirandom as quasirandom,
         return_types as return_types,
         serialization as serialization,
         storage as storage,
@@ -321,6 +326,7 @@ _LAZY_MODULES = {
     "__config__",
     "_VF",
     "_dynamo",
+    "_jit_internal",
     "backends",
     "compiler",
     "cpu",
@@ -334,6 +340,7 @@ _LAZY_MODULES = {
     "jit",
     "library",
     "multiprocessing",
+    "quasirandom",
     "return_types",
     "serialization",
     "storage",
@@ -347,6 +354,8 @@ _LAZY_NAMES = {
     "DisableTorchFunction": "overrides",
     "DisableTorchFunctionSubclass": "overrides",
     "compile": "compiler",
+    "Future": "futures",
+    "ScriptModule": "jit",
     "fork": "jit",
     "load": "serialization",
     "save": "serialization",
@@ -363,6 +372,9 @@ _LAZY_NAMES = {
 }  # fmt: skip
 
 
+_names_that_refuse = _absent.names_of(__name__)
+
+
 def __getattr__(name: str) -> Any:
     if name == "torch":  # PyTorch has it, because it imports itself
         return _import_module(__name__)
@@ -371,12 +383,17 @@ def __getattr__(name: str) -> Any:
     if name in _LAZY_NAMES:
         found = globals()[name] = getattr(_import_module(f"{__name__}.{_LAZY_NAMES[name]}"), name)
         return found
-    raise AttributeError(f"module 'torch' has no attribute '{name}'")
+    return _names_that_refuse(name)
 
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_LAZY_MODULES, *_LAZY_NAMES})
 
+
+# Modules and private names that are not here. Note [Names that refuse] in _absent.
+_absent.install()
+_C.__getattr__ = _absent.names_of(f"{__name__}._C")  # type: ignore[attr-defined]
+_C.__path__ = []  # type: ignore[attr-defined] # so that `import torch._C._dynamo` looks for a finder
 
 # What modules below need of the whole package is handed down to them.
 overrides.namespaces.update(

@@ -15,6 +15,7 @@ from typing import Any
 from . import _C
 from ._C import Tensor, _functions
 from ._creation import from_numpy
+from ._devices import registry
 
 # Dtypes whose storages PyTorch saves untyped, with the dtype beside them.
 _SAVED_UNTYPED = ("uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2")
@@ -222,3 +223,39 @@ def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[T
     """Views of what `_flatten_dense_tensors` made, in the shapes of the tensors."""
     parts = flat.split([tensor.numel() for tensor in tensors])
     return tuple(part.view(tensor.shape) for part, tensor in zip(parts, tensors, strict=True))
+
+
+# ---- devices ------------------------------------------------------------------------------------------
+
+
+def _get_available_device_type() -> str | None:
+    """The kind of accelerator, if there is one."""
+    return registry.accelerator_type() if registry.accelerator().is_available() else None
+
+
+def _get_device_module(device_type: str) -> Any:
+    """The module of a kind of device: ``torch.npu`` for "npu"."""
+    return registry.get_device_module(device_type)
+
+
+def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
+    """The number of a device; with `optional`, None means the current accelerator."""
+    if isinstance(device, str):
+        device = _C.device(device)
+    if isinstance(device, _C.device):
+        if device.type == "cpu" and not allow_cpu:
+            raise ValueError(f"Expected a non cpu device, but got: {device}")
+        index = -1 if device.type == "cpu" else device.index
+    else:
+        index = device
+    if isinstance(index, int):
+        return index
+    if not optional:
+        raise ValueError(f"Expected a torch.device with a specified index or an integer, but got:{device}")
+    current: int = registry.accelerator().current_device()
+    return current
+
+
+def _element_size(dtype: _C.dtype) -> int:
+    """Bytes of one element."""
+    return dtype.itemsize

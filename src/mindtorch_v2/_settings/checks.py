@@ -37,6 +37,23 @@ def _log_api_usage_once(event: str) -> None:
     """Libraries tell PyTorch which of their classes are used; nobody counts here."""
 
 
+def _get_tracing_state() -> None:
+    """What TorchScript's tracer is doing: nothing."""
+
+
+def _get_privateuse1_backend_name() -> str:
+    """The device for which PyTorch keeps a place; torch_npu takes it."""
+    return "npu"
+
+
+def _is_alias_of(a: _C.Tensor, b: _C.Tensor) -> bool:
+    """Whether two tensors share their storage."""
+    return bool(a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr())
+
+
+for _name in ("_get_tracing_state", "_get_privateuse1_backend_name", "_is_alias_of"):
+    setattr(_C, _name, globals()[_name])
+_C._TensorMeta = type(_C.Tensor)  # type: ignore[attr-defined]
 for _kind in (SymInt, SymFloat, SymBool):
     _kind.__module__ = __name__.partition(".")[0]
 _C.Graph = _Graph  # type: ignore[assignment,misc]
@@ -71,6 +88,18 @@ def sym_not(a: Any) -> bool:
 def _check(cond: Any, message: Any = None) -> None:
     """Raises RuntimeError unless the condition holds; ``message`` is a function that makes the text."""
     _check_with(RuntimeError, cond, message)
+
+
+def _check_tensor_all(cond: Any, message: Any = None) -> None:
+    """Raises RuntimeError unless all elements of a tensor of booleans are True."""
+    _check_tensor_all_with(RuntimeError, cond, message)
+
+
+def _check_tensor_all_with(error_type: type[Exception], cond: Any, message: Any = None) -> None:
+    """Raises an error unless all elements of a tensor of booleans are True."""
+    if not isinstance(cond, _C.Tensor) or str(cond.dtype) != "torch.bool":
+        raise TypeError(f"cond must be a bool tensor, but got {typename(cond)}")
+    _check_with(error_type, cond.all().item(), message)
 
 
 def _check_with(error_type: type[Exception], cond: Any, message: Any = None) -> None:

@@ -49,6 +49,9 @@ def script_if_tracing(fn: _T) -> _T:
     return fn
 
 
+_script_if_tracing = script_if_tracing
+
+
 def ignore(drop: Any = False, **kwargs: Any) -> Any:
     """Marks a method as left to Python, which all are; also used as a plain decorator."""
     return drop if callable(drop) else lambda function: function
@@ -57,6 +60,14 @@ def ignore(drop: Any = False, **kwargs: Any) -> Any:
 def unused(fn: _T) -> _T:
     """Marks a method that TorchScript must not see; returns it."""
     return fn
+
+
+def _overload(func: _T) -> _T:
+    """Marks one of the signatures that TorchScript chooses from; the last definition of a name is what runs."""
+    return func
+
+
+_overload_method = _copy_to_script_wrapper = _drop = _overload
 
 
 def export(fn: _T) -> _T:

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from .._absent import names_of
+from . import _contextlib as _contextlib
 from . import dlpack as dlpack
 from . import hooks as hooks
 
@@ -12,9 +14,23 @@ if TYPE_CHECKING:
     from . import cpp_extension as cpp_extension
     from . import data as data
     from . import model_zoo as model_zoo
+    from . import tensorboard as tensorboard
+    from . import weak as weak
 
 # Loaded when first asked for: most of what they import is needed only there.
-_LAZY_MODULES = {"_pytree", "benchmark", "checkpoint", "cpp_extension", "data", "model_zoo"}
+_LAZY_MODULES = {
+    "_pytree",
+    "benchmark",
+    "checkpoint",
+    "cpp_extension",
+    "data",
+    "model_zoo",
+    "tensorboard",
+    "weak",
+}
+
+
+_names_that_refuse = names_of(__name__)
 
 
 def __getattr__(name: str) -> Any:
@@ -22,4 +38,4 @@ def __getattr__(name: str) -> Any:
         from importlib import import_module
 
         return import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module 'torch.utils' has no attribute '{name}'")
+    return _names_that_refuse(name)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
 import mindtorch_v2 as torch
+from mindtorch_v2 import _C
 
 from ..parameter import Parameter
 
@@ -123,6 +124,14 @@ class ModuleConversion:
 
     def share_memory(self) -> Self:
         return self._apply(lambda tensor: tensor.share_memory_())
+
+
+def _parse_any_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
+    """How packages ask what the arguments of their own ``to`` mean: ``torch._C._nn._parse_to``."""
+    return _parse_to(args, kwargs)
+
+
+_C._nn._parse_to = _parse_any_to  # type: ignore[attr-defined]
 
 
 def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool, Any]:

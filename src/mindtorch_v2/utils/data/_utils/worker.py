@@ -60,14 +60,21 @@ class StreamEnded:
     """A worker's answer: its copy of an IterableDataset has no more samples."""
 
 
+def _generate_state(base_seed: int, worker_id: int) -> list[int]:
+    """128 bits of their own, so that numpy's streams of neighbouring workers do not resemble each other."""
+    import numpy
+
+    entropy = [worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
+    state: list[int] = numpy.random.SeedSequence(entropy).generate_state(4).tolist()
+    return state
+
+
 def _seed_generators(base_seed: int, worker_id: int) -> None:
     import numpy
 
     random.seed(base_seed + worker_id)
     torch.manual_seed(base_seed + worker_id)
-    # 128 bits of their own, so that numpy's streams of neighbouring workers do not resemble each other.
-    entropy = [worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
-    numpy.random.seed(numpy.random.SeedSequence(entropy).generate_state(4))
+    numpy.random.seed(_generate_state(base_seed, worker_id))
 
 
 def worker_loop(settings: WorkerSettings, worker_id: int, channel: Any) -> None:
