@@ -49,16 +49,12 @@ def find(name):
     found, parts = torch, name.split(".")
     for length, part in enumerate(parts[1:], 2):
         try:
-            found = getattr(found, part)
-        except AttributeError as reason:
-            if not hasattr(found, "__path__"):
-                raise
-            try:
-                found = importlib.import_module(".".join(parts[:length]))
-            except ModuleNotFoundError as absent:
-                if absent.name is None or absent.name.split(".")[0] in ("torch", "mindtorch_v2"):
-                    raise reason from None
+            if not hasattr(found, part) and hasattr(found, "__path__"):
+                importlib.import_module(".".join(parts[:length]))
+        except ModuleNotFoundError as absent:
+            if absent.name is not None and absent.name.split(".")[0] not in ("torch", "mindtorch_v2"):
                 return  # it is there, and needs a package that is not installed
+        found = getattr(found, part)
 
 names, missing = json.load(sys.stdin), {}
 for count, name in enumerate(names):

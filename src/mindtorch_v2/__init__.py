@@ -272,6 +272,8 @@ if TYPE_CHECKING:
         _VF as _VF,
         _dynamo as _dynamo,
         _jit_internal as _jit_internal,
+        _ops as _ops,
+        ao as ao,
         backends as backends,
         compiler as compiler,
         cpu as cpu,
@@ -285,6 +287,7 @@ if TYPE_CHECKING:
         jit as jit,
         library as library,
         multiprocessing as multiprocessing,
+        quantization as quantization,
         quasirandom as quasirandom,
         return_types as return_types,
         serialization as serialization,
@@ -297,6 +300,9 @@ if TYPE_CHECKING:
     )
     from ._functions.rare import (
         _assert as _assert,
+        _assert_async as _assert_async,
+        _int_mm as _int_mm,
+        _shape_as_tensor as _shape_as_tensor,
         cond as cond,
         eig as eig,
         frobenius_norm as frobenius_norm,
@@ -327,6 +333,8 @@ _LAZY_MODULES = {
     "_VF",
     "_dynamo",
     "_jit_internal",
+    "_ops",
+    "ao",
     "backends",
     "compiler",
     "cpu",
@@ -340,6 +348,7 @@ _LAZY_MODULES = {
     "jit",
     "library",
     "multiprocessing",
+    "quantization",
     "quasirandom",
     "return_types",
     "serialization",
@@ -363,7 +372,8 @@ _LAZY_NAMES = {
     "wait": "jit",
     **dict.fromkeys(
         (
-            "_assert", "cond", "eig", "frobenius_norm", "lstsq", "matrix_rank",
+            "_assert", "_assert_async", "_int_mm", "_shape_as_tensor", "cond", "eig", "frobenius_norm",
+            "lstsq", "matrix_rank",
             "norm_except_dim", "nuclear_norm", "set_anomaly_enabled", "solve",
             "sym_ite", "sym_sqrt", "sym_sum", "symeig", "vander", "while_loop",
         ),

@@ -9,7 +9,7 @@ import copyreg
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from . import _C
@@ -259,3 +259,30 @@ def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = Fal
 def _element_size(dtype: _C.dtype) -> int:
     """Bytes of one element."""
     return dtype.itemsize
+
+
+# ---- lists --------------------------------------------------------------------------------------------
+
+
+def _take_tensors(tensors: Sequence[Tensor], size_limit: int) -> Iterator[list[Tensor]]:
+    """The tensors in groups of one dtype and at most `size_limit` bytes each, unless one is larger alone."""
+    waiting: dict[Any, tuple[list[Tensor], int]] = {}
+    for tensor in tensors:
+        nbytes = tensor.numel() * tensor.element_size()
+        group, used = waiting.get(tensor.dtype, ([], 0))
+        if group and used + nbytes > size_limit:
+            yield group
+            group, used = [], 0
+        group.append(tensor)
+        waiting[tensor.dtype] = (group, used + nbytes)
+    yield from (group for group, _ in waiting.values() if group)
+
+
+class classproperty:
+    """An attribute of a class that a function computes."""
+
+    def __init__(self, func: Callable[[Any], Any]) -> None:
+        self.func = func
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        return self.func(owner)

@@ -20,16 +20,21 @@ from typing import Any
 PACKAGE = __name__.rpartition(".")[0]
 
 
+def name_of(module: str, name: str) -> Any:
+    """What the table has under a name of a module of the package; AttributeError if it has nothing."""
+    inside = module.removeprefix(PACKAGE).removeprefix(".")
+    if name.startswith("__"):  # what Python itself asks every module for
+        raise AttributeError(f"module 'torch.{inside}' has no attribute '{name}'")
+    from .making import find
+
+    return find(inside, name)
+
+
 def names_of(module: str) -> Callable[[str], Any]:
     """A ``__getattr__`` for a module that is here: what its row of the table has, and submodules not yet imported."""
-    inside = module.removeprefix(PACKAGE).removeprefix(".")
 
     def __getattr__(name: str) -> Any:
-        if name.startswith("__"):  # what Python itself asks every module for
-            raise AttributeError(f"module 'torch.{inside}' has no attribute '{name}'")
-        from .making import find
-
-        found = find(inside, name)
+        found = name_of(module, name)
         setattr(sys.modules[module], name, found)
         return found
 

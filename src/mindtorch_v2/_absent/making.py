@@ -8,7 +8,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any, NoReturn
 
-from .table import ABSENT
+from .table import NAMES, REASONS
 
 _PACKAGE = __name__.rpartition(".")[0].rpartition(".")[0]
 
@@ -17,7 +17,7 @@ _PACKAGE = __name__.rpartition(".")[0].rpartition(".")[0]
 def _modules() -> frozenset[str]:
     """The modules of the table and the packages around them."""
     found: set[str] = set()
-    for name in ABSENT:
+    for name in NAMES:
         parts = name.split(".")
         found.update(".".join(parts[:length]) for length in range(1, len(parts) + 1))
     return frozenset(found)
@@ -31,25 +31,30 @@ def is_module(name: str) -> bool:
 @cache
 def _entries(module: str) -> dict[str, str]:
     """The names of a module: what each is, as the table writes it."""
-    _, text = ABSENT.get(module, ("", ""))
     entries = {}
-    for entry in text.split():
-        name = entry.lstrip("@?").partition("=")[0].partition("(")[0]
+    for entry in NAMES.get(module, "").split():
+        name = entry.lstrip("@?%").partition("=")[0].partition("(")[0]
         entries[name] = entry
     return entries
 
 
+def _why(module: str) -> str:
+    """The reason of the longest beginning of the module's name that has one."""
+    while module and module not in REASONS:
+        module = module.rpartition(".")[0]
+    return REASONS[module]
+
+
 def describe(module: str) -> tuple[str, list[str]]:
     """What a module of the table says of itself, and the names that a star imports."""
-    why = ABSENT[module][0] if module in ABSENT else "a package of such modules"
     names = [name for name in _entries(module) if not name.startswith("_")]
-    return f"``torch.{module}``: names that refuse when they are used: {why}.", names
+    return f"``torch.{module}``: names that refuse when they are used: {_why(module)}.", names
 
 
 def find(module: str, name: str) -> Any:
     """The attribute of a module: a name of its row, or a module inside it."""
     if (entry := _entries(module).get(name)) is not None:
-        return _made(f"{module}.{name}".lstrip("."), entry, ABSENT[module][0])
+        return _made(f"{module}.{name}".lstrip("."), entry, _why(module))
     inside = f"{module}.{name}".lstrip(".")
     if is_module(inside):
         return import_module(f"{_PACKAGE}.{inside}")
@@ -57,17 +62,28 @@ def find(module: str, name: str) -> Any:
 
 
 def _made(name: str, entry: str, why: str) -> Any:
+    """How the table writes what a name is: ``@mark``, ``?question``, ``%dtype``, ``Enumeration=A,B``, ``Class``,
+    ``Class(member,member)``, ``function``."""
+    module, _, short = name.rpartition(".")
     if entry.startswith("@"):
         return _mark(name)
     if entry.startswith("?"):
         return _no(name)
+    if entry.startswith("%"):
+        return _dtype(name)
     if "=" in entry:
-        members = entry.partition("=")[2].split(",")
-        made = enum.Enum(name.rpartition(".")[2], members, module=f"torch.{name.rpartition('.')[0]}")  # type: ignore[misc]
-        return made
-    if name.rpartition(".")[2].lstrip("_")[:1].isupper():
-        return _class(name, entry.partition("(")[2].rstrip(")").split(",") if "(" in entry else [], why)
+        return enum.Enum(short, entry.partition("=")[2].split(","), module=f"torch.{module}")  # type: ignore[misc]
+    if "(" in entry or short.lstrip("_")[:1].isupper():
+        return _class(name, entry.partition("(")[2].rstrip(")").replace(",", " ").split(), why)
     return _function(name, why)
+
+
+def _dtype(name: str) -> Any:
+    """A dtype or the like that no tensor has: a key for dictionaries. Functions say its name when they refuse it."""
+    described = {"__repr__": lambda self: f"torch.{name}", "__doc__": "Not of this library."}
+    for question in ("is_floating_point", "is_complex", "is_signed"):
+        described[question] = False
+    return type(f"torch.{name}, which is not in this library", (), described)()
 
 
 def _mark(name: str) -> Callable[..., Any]:

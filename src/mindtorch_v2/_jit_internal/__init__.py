@@ -1,4 +1,4 @@
-"""``torch._jit_internal``: the names behind ``torch.jit`` that packages import. There is no TorchScript to act on them."""
+"""``torch._jit_internal``: the names behind ``torch.jit`` that packages import. There is no TorchScript."""
 
 from __future__ import annotations
 

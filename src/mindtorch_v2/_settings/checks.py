@@ -53,7 +53,9 @@ def _is_alias_of(a: _C.Tensor, b: _C.Tensor) -> bool:
 
 for _name in ("_get_tracing_state", "_get_privateuse1_backend_name", "_is_alias_of"):
     setattr(_C, _name, globals()[_name])
+_C._GLIBCXX_USE_CXX11_ABI, _C._has_xpu = True, False  # type: ignore[attr-defined]
 _C._TensorMeta = type(_C.Tensor)  # type: ignore[attr-defined]
+_C.TensorBase = _C._TensorBase = _C.Tensor  # type: ignore[attr-defined] # PyTorch has a class below Tensor
 for _kind in (SymInt, SymFloat, SymBool):
     _kind.__module__ = __name__.partition(".")[0]
 _C.Graph = _Graph  # type: ignore[assignment,misc]
@@ -97,8 +99,10 @@ def _check_tensor_all(cond: Any, message: Any = None) -> None:
 
 def _check_tensor_all_with(error_type: type[Exception], cond: Any, message: Any = None) -> None:
     """Raises an error unless all elements of a tensor of booleans are True."""
-    if not isinstance(cond, _C.Tensor) or str(cond.dtype) != "torch.bool":
-        raise TypeError(f"cond must be a bool tensor, but got {typename(cond)}")
+    if not isinstance(cond, _C.Tensor):
+        raise TypeError(f"cond must be a tensor, but got {type(cond)}")
+    if cond.dtype is not _C.bool:
+        raise TypeError(f"cond tensor must have dtype torch.bool, but got {cond.dtype}")
     _check_with(error_type, cond.all().item(), message)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from types import UnionType
 from typing import Any, NoReturn, TypeVar, get_args, get_origin
 
+from .._absent import names_of
 from ..nn import Module
 
 _T = TypeVar("_T")
@@ -31,6 +32,10 @@ class ScriptFunction:
         raise NotImplementedError(
             "torch.jit.ScriptFunction: there is no TorchScript; use the function itself"
         )
+
+
+class TracerWarning(Warning):
+    """A warning of TorchScript's tracer."""
 
 
 class Error(RuntimeError):
@@ -165,3 +170,5 @@ trace = _no_torchscript("trace", "call the function or module itself")
 trace_module = _no_torchscript("trace_module", "call the module itself")
 save = _no_torchscript("save", "save the state_dict with torch.save")
 load = _no_torchscript("load", "load a state_dict with torch.load")
+
+__getattr__ = names_of(__name__)

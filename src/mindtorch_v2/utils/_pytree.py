@@ -7,6 +7,8 @@ from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
+from .._absent import names_of
+
 PyTree = Any
 Context = Any
 KeyPath = tuple[Any, ...]
@@ -465,3 +467,6 @@ def key_get(obj: Any, kp: KeyPath) -> Any:
     for key in kp:
         obj = key.get(obj)
     return obj
+
+
+__getattr__ = names_of(__name__)

@@ -29,7 +29,7 @@ def _device(target: Any) -> torch.device:
 
 
 def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> Any:
-    """One copy of `inputs` per device, in which each tensor is a slice along `dim`; other objects are in all of them."""
+    """`inputs` once per device, each tensor in it a slice along `dim`; other objects are in all of them."""
     devices = [_device(target) for target in target_gpus]
 
     def spread(value: Any) -> Sequence[Any]:

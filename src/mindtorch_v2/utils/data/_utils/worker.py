@@ -10,6 +10,7 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
+from ...._absent import names_of
 from ...._utils import ExceptionWrapper
 from .blocks import WorkerBlocks
 from .fetch import _DatasetKind
@@ -144,3 +145,6 @@ def _answer(channel: Any, message: tuple[int, int, Any], where: str) -> None:
         else:
             failure = ExceptionWrapper(where=where)
         channel.send((message[0], message[1], failure), blocks)
+
+
+__getattr__ = names_of(__name__)

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, TypeVar
 
+from ...._absent import names_of
 from ..dataset import Dataset, IterableDataset
 
 __all__ = ["DFIterDataPipe", "DataChunk", "IterDataPipe", "MapDataPipe"]
@@ -83,3 +84,6 @@ class DataChunk(list[Any]):
     def raw_iterator(self) -> Iterator[Any]:
         """The samples."""
         return iter(self.items)
+
+
+__getattr__ = names_of(__name__)

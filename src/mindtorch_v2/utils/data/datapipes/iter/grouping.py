@@ -23,7 +23,7 @@ class BatcherIterDataPipe(IterDataPipe[Any]):
         wrapper_class: Callable[[list[Any]], Any] = DataChunk,
     ) -> None:
         if batch_size <= 0:
-            raise AssertionError(f"Batch size is required to be larger than 0, got {batch_size}")
+            raise AssertionError("Batch size is required to be larger than 0!")
         super().__init__()
         self.datapipe, self.batch_size, self.drop_last = datapipe, batch_size, drop_last
         self.wrapper_class = wrapper_class

@@ -54,7 +54,7 @@ class Batcher(MapDataPipe[Any]):
         wrapper_class: Callable[[list[Any]], Any] = DataChunk,
     ) -> None:
         if batch_size <= 0:
-            raise AssertionError(f"Batch size is required to be larger than 0, got {batch_size}")
+            raise AssertionError("Batch size is required to be larger than 0!")
         self.datapipe, self.batch_size, self.drop_last = datapipe, batch_size, drop_last
         self.wrapper_class = wrapper_class
 
@@ -132,7 +132,7 @@ class Shuffler(IterDataPipe[Any]):
             chance = random.Random(
                 torch.empty((), dtype=torch.int64).random_().item() if seed is None else seed
             )
-            order = chance.sample(order, len(order))
+            order = chance.sample(order, len(order))[::-1]
         return (self.datapipe[index] for index in order)
 
     def __len__(self) -> int:
