@@ -56,13 +56,20 @@ def find(name):
                 return  # it is there, and needs a package that is not installed
         found = getattr(found, part)
 
+def find_imported(name):  # a module that something else of its name hides from attributes
+    module, _, last = name.rpartition(".")
+    return getattr(importlib.import_module(module), last)
+
 names, missing = json.load(sys.stdin), {}
 for count, name in enumerate(names):
     if count % 200 == 0:
         print(f"\\r{sys.argv[1]}: {count} of {len(names)} names", end="", file=sys.stderr, flush=True)
     try:
         with contextlib.redirect_stdout(io.StringIO()):
-            find(name)
+            try:
+                find(name)
+            except AttributeError:
+                find_imported(name)
     except Exception as error:
         missing[name] = f"{type(error).__name__}: {error}".splitlines()[0]
 print(file=sys.stderr)
@@ -96,6 +103,7 @@ class File(ast.NodeVisitor):
         )
         for node in tree.body:  # functions may use what is imported below them
             self._bind_imports(node)
+            self._bind_assigned(node)
         self.visit(tree)
 
     def _add(self, name: str, node: ast.AST, at_import: bool) -> None:
@@ -133,6 +141,19 @@ class File(ast.NodeVisitor):
             for alias in node.names:
                 name = node.module if alias.name == "*" else f"{node.module}.{alias.name}"
                 self._add(name, node, at_import=True)
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        self.visit(node.value)
+        for target in node.targets:
+            self.visit(target)
+        self._bind_assigned(node)
+
+    def _bind_assigned(self, node: ast.AST) -> None:
+        """`aten = torch.ops.aten` is a name for what it names."""
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            chain = self._chain(node.value)
+            if chain is not None and isinstance(node.value, ast.Attribute):
+                self.known[node.targets[0].id] = chain
 
     # ---- names that are touched
 

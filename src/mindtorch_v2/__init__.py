@@ -402,8 +402,8 @@ def __dir__() -> list[str]:
 
 # Modules and private names that are not here. Note [Names that refuse] in _absent.
 _absent.install()
-_C.__getattr__ = _absent.names_of(f"{__name__}._C")  # type: ignore[attr-defined]
-_C.__path__ = []  # type: ignore[attr-defined] # so that `import torch._C._dynamo` looks for a finder
+setattr(_C, "__getattr__", _absent.names_of(f"{__name__}._C"))  # noqa: B010 - a module's, not its type's
+_C.__path__ = []  # so that `import torch._C._dynamo` looks for a finder
 
 # What modules below need of the whole package is handed down to them.
 overrides.namespaces.update(

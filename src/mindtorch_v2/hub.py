@@ -14,7 +14,7 @@ from urllib.parse import urlparse
 from urllib.request import Request, urlopen
 
 try:
-    from tqdm import tqdm
+    from tqdm import tqdm as tqdm
 except ImportError:  # it is not required
 
     class tqdm:  # type: ignore[no-redef]

@@ -66,6 +66,11 @@ def test_imports_for_annotations_do_not_count(names_in):
     assert names_in(source) == (set(), set())
 
 
+def test_a_name_for_a_name_is_followed(names_in):
+    source = "import torch\naten = torch.ops.aten\n@register(aten.a.default)\ndef f():\n    return aten.b\n"
+    assert names_in(source) == ({"torch", "torch.ops.aten", "torch.ops.aten.a.default"}, {"torch.ops.aten.b"})
+
+
 def test_a_variable_that_has_the_name_of_a_module_is_a_variable(names_in):
     source = "from torch import nn\ndef f(nn):\n    return nn.a\ndef g():\n    nn = 1\n    return nn.b\n"
     assert names_in(source) == ({"torch.nn"}, set())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from typing import Any, NoReturn
@@ -72,7 +71,7 @@ def _made(name: str, entry: str, why: str) -> Any:
     if entry.startswith("%"):
         return _dtype(name)
     if "=" in entry:
-        return enum.Enum(short, entry.partition("=")[2].split(","), module=f"torch.{module}")  # type: ignore[misc]
+        return enum.Enum(short, entry.partition("=")[2].split(","), module=f"torch.{module}")
     if "(" in entry or short.lstrip("_")[:1].isupper():
         return _class(name, entry.partition("(")[2].rstrip(")").replace(",", " ").split(), why)
     return _function(name, why)
@@ -86,7 +85,7 @@ def _dtype(name: str) -> Any:
     return type(f"torch.{name}, which is not in this library", (), described)()
 
 
-def _mark(name: str) -> Callable[..., Any]:
+def _mark(name: str) -> Any:
     """A decorator for a compiler or an exporter that is not here: what it marks is what it was."""
 
     def mark(*args: Any, **kwargs: Any) -> Any:
@@ -97,12 +96,12 @@ def _mark(name: str) -> Callable[..., Any]:
     return _named(mark, name, "A mark: returns what it is given, or a decorator that does.")
 
 
-def _no(name: str) -> Callable[..., bool]:
+def _no(name: str) -> Any:
     """A question about something that is not here."""
     return _named(lambda *args, **kwargs: False, name, "False: there is none.")
 
 
-def _function(name: str, why: str) -> Callable[..., NoReturn]:
+def _function(name: str, why: str) -> Any:
     def refusing(*args: Any, **kwargs: Any) -> NoReturn:
         raise NotImplementedError(f"torch.{name} is not in this library: {why}")
 

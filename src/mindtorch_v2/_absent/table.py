@@ -89,11 +89,11 @@ NAMES = {
         "CompositeImplicitAutograd,CompositeExplicitAutograd,Autograd,AutogradCPU,AutogradCUDA,AutogradXPU,"
         "AutogradMeta,AutogradPrivateUse1,AutogradFunctionality,AutocastCPU,AutocastCUDA,AutocastXPU,"
         "AutocastMPS,AutocastPrivateUse1,FuncTorchBatched,PreDispatch,SparseCPU,SparseCUDA,QuantizedCPU,"
-        "QuantizedCUDA DispatchKeySet FunctionSchema OptionalType PyTorchFileWriter ScriptMethod "
-        "ScriptObject Tag=core,cudagraph_unsafe,data_dependent_output,dynamic_output_shape,flexible_layout,"
-        "generated,inplace,inplace_view,maybe_aliasing_or_mutating,needs_contiguous_strides,"
-        "needs_exact_strides,needs_fixed_stride_order,nondeterministic_bitwise,nondeterministic_seeded,out,"
-        "out_variant,pointwise,pt2_compliant_tag,reduction,view_copy Value"
+        "QuantizedCUDA FunctionSchema OptionalType PyTorchFileWriter ScriptMethod ScriptObject Tag=core,"
+        "cudagraph_unsafe,data_dependent_output,dynamic_output_shape,flexible_layout,generated,inplace,"
+        "inplace_view,maybe_aliasing_or_mutating,needs_contiguous_strides,needs_exact_strides,"
+        "needs_fixed_stride_order,nondeterministic_bitwise,nondeterministic_seeded,out,out_variant,"
+        "pointwise,pt2_compliant_tag,reduction,view_copy Value"
     ),
     "_C._autograd": (
         "_KinetoEvent ?_profiler_enabled _ProfilerResult _top_saved_tensors_default_hooks DeviceType=CPU,"
@@ -156,6 +156,7 @@ NAMES = {
     "_guards": "active_fake_mode ?detect_fake_mode tracing TracingContext(try_get)",
     "_higher_order_ops": "auto_functionalized",
     "_higher_order_ops.auto_functionalize": "auto_functionalized auto_functionalized_v2",
+    "_higher_order_ops.out_dtype": "out_dtype",
     "_higher_order_ops.triton_kernel_wrap": "TritonKernelWrapperFunctional",
     "_inductor": "CompiledArtifact(load) list_mode_options standalone_compile",
     "_inductor.codecache": (
@@ -413,17 +414,19 @@ NAMES = {
     "ops._c10d_functional": "_wrap_tensor_autograd all_gather_into_tensor reduce_scatter_tensor wait_tensor",
     "ops.aten": (
         "_assert_async _assert_scalar _assert_tensor_metadata _convert_weight_to_int4pack "
-        "_convert_weight_to_int4pack_for_cpu _dyn_quant_matmul_4bit _dyn_quant_pack_4bit_weight "
-        "_efficient_attention_backward _efficient_attention_forward _embedding_bag_forward_only "
-        "_flash_attention_backward _flash_attention_forward _grouped_mm _is_all_true _local_scalar_dense "
-        "_mkldnn_transpose _native_batch_norm_legit_no_training _pin_memory "
-        "_scaled_dot_product_cudnn_attention _scaled_dot_product_cudnn_attention_backward "
-        "_scaled_dot_product_efficient_attention _scaled_dot_product_flash_attention "
-        "_scaled_dot_product_flash_attention_backward _scaled_mm_v2 _unsafe_view _weight_int4pack_mm "
-        "_weight_int4pack_mm_for_cpu _weight_int4pack_mm_with_scales_and_zeros alias convolution_backward "
-        "copy cudnn_batch_norm index is_non_overlapping_and_dense lift_fresh lift_fresh_copy "
-        "miopen_batch_norm native_layer_norm_backward slice sym_constrain_range_for_size sym_numel sym_size "
-        "sym_storage_offset sym_stride"
+        "_convert_weight_to_int4pack_for_cpu _convolution _dyn_quant_matmul_4bit "
+        "_dyn_quant_pack_4bit_weight _efficient_attention_backward _efficient_attention_forward "
+        "_efficientzerotensor _embedding_bag_forward_only _flash_attention_backward "
+        "_flash_attention_forward _grouped_mm _int_mm _is_all_true _local_scalar_dense _mkldnn_transpose "
+        "_native_batch_norm_legit_no_training _nnz _pin_memory _scaled_dot_product_cudnn_attention "
+        "_scaled_dot_product_cudnn_attention_backward _scaled_dot_product_efficient_attention "
+        "_scaled_dot_product_flash_attention _scaled_dot_product_flash_attention_backward _scaled_mm "
+        "_scaled_mm_v2 _sparse_addmm _sparse_mm_reduce_impl _unsafe_view _weight_int4pack_mm "
+        "_weight_int4pack_mm_for_cpu _weight_int4pack_mm_with_scales_and_zeros alias col_indices "
+        "convolution_backward copy crow_indices cudnn_batch_norm index is_non_overlapping_and_dense "
+        "lift_fresh lift_fresh_copy miopen_batch_norm native_batch_norm_backward native_layer_norm_backward "
+        "numpy_T select_backward slice sym_constrain_range_for_size sym_numel sym_size sym_storage_offset "
+        "sym_stride"
     ),
     "ops.c10d": "scatter_",
     "ops.higher_order": "cond map_impl scan while_loop",

@@ -51,6 +51,35 @@ def _is_alias_of(a: _C.Tensor, b: _C.Tensor) -> bool:
     return bool(a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr())
 
 
+class DispatchKeySet:
+    """A set of PyTorch's dispatch keys, which packages make to tell its dispatcher; there is none here to ask."""
+
+    def __init__(self, *keys: Any) -> None:
+        self._keys = frozenset(keys)
+
+    def __or__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return DispatchKeySet(*self._keys, *other._keys)
+
+    def __and__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return DispatchKeySet(*(self._keys & other._keys))
+
+    def __sub__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return DispatchKeySet(*(self._keys - other._keys))
+
+    def has(self, key: Any) -> bool:
+        """Whether the set has a key."""
+        return key in self._keys
+
+    def add(self, key: Any) -> DispatchKeySet:
+        """The set with a key more."""
+        return DispatchKeySet(*self._keys, key)
+
+    def remove(self, key: Any) -> DispatchKeySet:
+        """The set with a key less."""
+        return DispatchKeySet(*(self._keys - {key}))
+
+
+_C.DispatchKeySet = DispatchKeySet  # type: ignore[attr-defined]
 for _name in ("_get_tracing_state", "_get_privateuse1_backend_name", "_is_alias_of"):
     setattr(_C, _name, globals()[_name])
 _C._GLIBCXX_USE_CXX11_ABI, _C._has_xpu = True, False  # type: ignore[attr-defined]

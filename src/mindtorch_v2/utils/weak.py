@@ -18,7 +18,7 @@ class WeakIdRef(weakref.ref[Any]):
     __slots__ = ["_id"]
 
     def __init__(self, key: Any, callback: Any = None) -> None:
-        super().__init__(key, callback)
+        super().__init__(key, callback)  # type: ignore[call-arg] # ref takes them
         self._id = id(key)
 
     def __hash__(self) -> int:

@@ -70,7 +70,7 @@ def histogram(tag: str, values: Any, bins: Any, max_bins: int | None = None) -> 
         raise ValueError("The histogram is empty, please file a bug report.")
     # TensorBoard draws from the end of the bucket before: an empty one in front closes the first.
     first, last = filled[0], filled[-1]
-    counts = [0, *counts[first : last + 1]]
+    counts = numpy.concatenate([[0], counts[first : last + 1]])
     limits = limits[first : last + 2]
     return _histogram(
         tag, array.min(), array.max(), array.size, array.sum(), array.dot(array), limits, counts

@@ -5,11 +5,13 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING
 
-from ..._reduction import get_enum as reduction_number
-from ..._reduction import legacy_get_string
+from ..._reduction import get_enum, legacy_get_string
 
 if TYPE_CHECKING:
     from mindtorch_v2 import Tensor
+
+
+reduction_number = get_enum
 
 
 def reduce_values(values: Tensor, reduction: str) -> Tensor:

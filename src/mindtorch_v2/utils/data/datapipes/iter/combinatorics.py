@@ -48,7 +48,8 @@ class ShufflerIterDataPipe(IterDataPipe[Any]):
             raise ValueError(f"buffer_size should be larger than 0, got {buffer_size}")
         self.datapipe = datapipe.unbatch(unbatch_level=unbatch_level) if unbatch_level else datapipe
         self.buffer_size = buffer_size
-        self._enabled, self._seed = True, None
+        self._enabled = True
+        self._seed: int | None = None
 
     def set_shuffle(self, shuffle: bool = True) -> Self:
         """Whether the order is changed."""

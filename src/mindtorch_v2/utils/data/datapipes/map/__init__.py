@@ -113,7 +113,8 @@ class Shuffler(IterDataPipe[Any]):
         super().__init__()
         self.datapipe = datapipe
         self.indices = list(range(len(datapipe))) if indices is None else indices
-        self._enabled, self._seed = True, None
+        self._enabled = True
+        self._seed: int | None = None
 
     def set_shuffle(self, shuffle: bool = True) -> Self:
         """Whether the order is changed."""
