@@ -6,6 +6,7 @@ nobody calls. Such names are in ``table.py``, a module of PyTorch's per row. The
 ``isinstance`` of and written in annotations; calling one, or making an object of its class, raises NotImplementedError
 with the reason of its row. Modules that are nowhere else are made from their row by the finder, which stands behind
 all others; a module that is here and lacks some names ends with ``__getattr__ = names_of(...)``.
+What refuses has ``__refuses__``, so that a file which names it is told to name something that is not here.
 A name goes from the table to a file when somebody writes it; the file then wins.
 """
 

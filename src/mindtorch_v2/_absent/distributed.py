@@ -18,6 +18,7 @@ NAMES = {
         "reduce_scatter_tensor scatter scatter_object_list send send_object_list split_group Store TCPStore "
         "Work"
     ),
+    "distributed._composable.contract": "@contract",
     "distributed._composable.fsdp": (
         "CPUOffloadPolicy FSDPModule fully_shard MixedPrecisionPolicy OffloadPolicy"
     ),
@@ -146,11 +147,12 @@ NAMES = {
     "distributed.pipelining": "pipeline PipelineStage Schedule1F1B ScheduleGPipe SplitPoint=BEGINNING,END",
     "distributed.pipelining.microbatch": "TensorChunkSpec",
     "distributed.remote_device": "_remote_device()",
+    "distributed.rendezvous": "rendezvous",
     "distributed.rpc": (
         "BackendType=TENSORPIPE get_worker_info init_rpc ?is_available remote rpc_async rpc_sync shutdown "
         "TensorPipeRpcBackendOptions"
     ),
-    "distributed.rpc.api": "_all_gather _require_initialized",
+    "distributed.rpc.api": "_all_gather @_require_initialized",
     "distributed.run": "get_args_parser main run",
     "distributed.tensor": (
         "DeviceMesh distribute_module distribute_tensor DTensor(from_local) init_device_mesh Partial "

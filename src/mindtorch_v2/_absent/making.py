@@ -105,6 +105,7 @@ def _function(name: str, why: str) -> Any:
     def refusing(*args: Any, **kwargs: Any) -> NoReturn:
         raise NotImplementedError(f"torch.{name} is not in this library: {why}")
 
+    refusing.__refuses__ = True  # type: ignore[attr-defined] # Note [Names that refuse]
     return _named(refusing, name, f"Raises: {why}.")
 
 
@@ -132,5 +133,11 @@ def _class(name: str, members: list[str], why: str) -> type:
     return type(
         short,
         (),
-        {**described, **own, "__new__": refusing, "__class_getitem__": classmethod(lambda cls, item: cls)},
+        {
+            **described,
+            **own,
+            "__refuses__": True,
+            "__new__": refusing,
+            "__class_getitem__": classmethod(lambda cls, item: cls),
+        },
     )

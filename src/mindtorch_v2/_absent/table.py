@@ -220,7 +220,6 @@ NAMES = {
     "_inductor.virtualized": "ops V",
     "_library": "@register_fake_class",
     "_library.fake_class_registry": "deregister_fake_class FakeScriptObject",
-    "_library.infer_schema": "infer_schema",
     "_library.opaque_object": "@register_opaque_type",
     "_library.utils": "is_builtin",
     "_logging": "set_logs ?trace_structured",
@@ -270,6 +269,7 @@ NAMES = {
     "ao.quantization.fx.custom_config": "ConvertCustomConfig(from_dict) PrepareCustomConfig",
     "ao.quantization.fx.graph_module": "_is_observed_module _is_observed_standalone_module",
     "ao.quantization.fx.lower_to_fbgemm": "lower_to_fbgemm",
+    "ao.quantization.fx.prepare": "_insert_obs_or_fq _save_state",
     "ao.quantization.fx.qconfig_mapping_utils": (
         "_compare_prepare_convert_qconfig_mappings _generate_node_name_to_qconfig "
         "_is_qconfig_supported_by_dtype_configs _update_qconfig_for_fusion _update_qconfig_for_qat"
@@ -282,6 +282,7 @@ NAMES = {
     "ao.quantization.qconfig": "default_dynamic_qconfig qconfig_equals QConfigAny",
     "ao.quantization.qconfig_mapping": "QConfigMapping(from_dict)",
     "ao.quantization.quantization_mappings": "get_default_dynamic_quant_module_mappings",
+    "ao.quantization.quantize": "_remove_qconfig",
     "ao.quantization.quantize_fx": "convert_fx convert_to_reference_fx",
     "ao.quantization.utils": (
         "_parent_name get_qparam_dict is_per_channel MatchAllNode to_underlying_dtype weight_is_quantized"
@@ -313,6 +314,7 @@ NAMES = {
     "export": "default_decompositions Dim(AUTO) export ExportedProgram load @register_dataclass save",
     "export._trace": "",
     "export.decomp_utils": "CustomDecompTable",
+    "export.unflatten": "_assign_attr _AttrKind",
     "fx": (
         "Graph(create_node) GraphModule @has_side_effect Interpreter map_arg Node Proxy symbolic_trace "
         "Tracer Transformer @wrap"
@@ -463,6 +465,7 @@ NAMES = {
     "quantization.observer": "HistogramObserver MinMaxObserver(with_args) PerChannelMinMaxObserver",
     "quantization.qconfig": "QConfig",
     "quantization.quantization_mappings": "get_default_qconfig_propagation_list",
+    "quantization.quantize_jit": "convert_jit prepare_jit",
     "serialization": (
         "_check_dill_version _get_restore_location _is_torchscript_zip _is_zipfile _legacy_load "
         "_maybe_decode_ascii _open_file_like _open_zipfile_reader normalize_storage_type"

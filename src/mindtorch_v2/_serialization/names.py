@@ -52,6 +52,8 @@ def resolve(module: str, name: str) -> Any:
                 found = getattr(found, part)
         except (ModuleNotFoundError, AttributeError):
             continue
+        if getattr(found, "__refuses__", False):  # Note [Names that refuse] in _absent
+            continue
         return found
     if (
         module in ("torch", "torch.cuda", "torch.npu")
