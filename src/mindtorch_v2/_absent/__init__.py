@@ -35,9 +35,7 @@ def names_of(module: str) -> Callable[[str], Any]:
     """A ``__getattr__`` for a module that is here: what its row of the table has, and submodules not yet imported."""
 
     def __getattr__(name: str) -> Any:
-        found = name_of(module, name)
-        setattr(sys.modules[module], name, found)
-        return found
+        return name_of(module, name)
 
     return __getattr__
 

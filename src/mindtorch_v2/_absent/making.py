@@ -60,6 +60,7 @@ def find(module: str, name: str) -> Any:
     raise AttributeError(f"module 'torch{module and '.'}{module}' has no attribute '{name}'")
 
 
+@cache
 def _made(name: str, entry: str, why: str) -> Any:
     """How the table writes what a name is: ``@mark``, ``?question``, ``%dtype``, ``Enumeration=A,B``, ``Class``,
     ``Class(member,member)``, ``function``."""

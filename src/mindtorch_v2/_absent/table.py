@@ -387,9 +387,8 @@ NAMES = {
     ),
     "nn.attention.varlen": "_should_use_cudnn varlen_attn",
     "nn.functional": (
-        "_check_key_padding_mask _verify_batch_size scaled_grouped_mm scaled_mm ScalingType=TensorWise,"
-        "RowWise,BlockWise1x16,BlockWise1x32,BlockWise1x128,BlockWise128x128 "
-        "SwizzleType=NO_SWIZZLE,SWIZZLE_32_4_4"
+        "_check_key_padding_mask _verify_batch_size ScalingType=TensorWise,RowWise,BlockWise1x16,"
+        "BlockWise1x32,BlockWise1x128,BlockWise128x128 SwizzleType=NO_SWIZZLE,SWIZZLE_32_4_4"
     ),
     "nn.modules.lazy": "_LazyProtocol",
     "nn.parallel._functions": "",

@@ -79,12 +79,12 @@ class DispatchKeySet:
         return DispatchKeySet(*(self._keys - {key}))
 
 
-_C.DispatchKeySet = DispatchKeySet  # type: ignore[attr-defined]
+_C.DispatchKeySet = DispatchKeySet  # type: ignore[assignment,misc]
 for _name in ("_get_tracing_state", "_get_privateuse1_backend_name", "_is_alias_of"):
     setattr(_C, _name, globals()[_name])
-_C._GLIBCXX_USE_CXX11_ABI, _C._has_xpu = True, False  # type: ignore[attr-defined]
-_C._TensorMeta = type(_C.Tensor)  # type: ignore[attr-defined]
-_C.TensorBase = _C._TensorBase = _C.Tensor  # type: ignore[attr-defined] # PyTorch has a class below Tensor
+_C._GLIBCXX_USE_CXX11_ABI, _C._has_xpu = True, False
+_C._TensorMeta = type(_C.Tensor)
+_C.TensorBase = _C._TensorBase = _C.Tensor  # PyTorch has a class below Tensor
 for _kind in (SymInt, SymFloat, SymBool):
     _kind.__module__ = __name__.partition(".")[0]
 _C.Graph = _Graph  # type: ignore[assignment,misc]

@@ -131,7 +131,13 @@ def _parse_any_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
     return _parse_to(args, kwargs)
 
 
-_C._nn._parse_to = _parse_any_to  # type: ignore[attr-defined]
+def _of_nn(name: str) -> Any:
+    if name == "_parse_to":
+        return _parse_any_to
+    raise AttributeError(f"module 'torch._C._nn' has no attribute '{name}'")
+
+
+setattr(_C._nn, "__getattr__", _of_nn)  # noqa: B010 - a module's, not its type's
 
 
 def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool, Any]:
