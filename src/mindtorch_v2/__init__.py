@@ -11,7 +11,7 @@ import sys as _sys
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING, Any
 
-from . import version as version
+from . import _absent as _absent, version as version
 from ._version import __version__ as _own_version
 from ._settings.blas_threads import none_of_its_own as _no_blas_threads
 
@@ -164,8 +164,11 @@ from ._settings.checks import (
     _check as _check,
     _check_index as _check_index,
     _check_is_size as _check_is_size,
+    _check_tensor_all as _check_tensor_all,
+    _check_tensor_all_with as _check_tensor_all_with,
     _check_type as _check_type,
     _check_value as _check_value,
+    _check_with as _check_with,
     sym_float as sym_float,
     sym_int as sym_int,
     sym_max as sym_max,
@@ -269,7 +272,10 @@ if TYPE_CHECKING:
         __config__ as __config__,
         _VF as _VF,
         _dynamo as _dynamo,
+        _jit_internal as _jit_internal,
+        _ops as _ops,
         accelerator as accelerator,
+        ao as ao,
         backends as backends,
         compiler as compiler,
         cpu as cpu,
@@ -283,6 +289,8 @@ if TYPE_CHECKING:
         jit as jit,
         library as library,
         multiprocessing as multiprocessing,
+        quantization as quantization,
+        quasirandom as quasirandom,
         return_types as return_types,
         serialization as serialization,
         storage as storage,
@@ -293,6 +301,9 @@ if TYPE_CHECKING:
     )
     from ._functions.rare import (
         _assert as _assert,
+        _assert_async as _assert_async,
+        _int_mm as _int_mm,
+        _shape_as_tensor as _shape_as_tensor,
         cond as cond,
         eig as eig,
         frobenius_norm as frobenius_norm,
@@ -323,7 +334,10 @@ _LAZY_MODULES = {
     "__config__",
     "_VF",
     "_dynamo",
+    "_jit_internal",
+    "_ops",
     "accelerator",
+    "ao",
     "backends",
     "compiler",
     "cpu",
@@ -337,6 +351,8 @@ _LAZY_MODULES = {
     "jit",
     "library",
     "multiprocessing",
+    "quantization",
+    "quasirandom",
     "return_types",
     "serialization",
     "storage",
@@ -350,6 +366,8 @@ _LAZY_NAMES = {
     "DisableTorchFunctionSubclass": "overrides",
     "_register_device_module": "_devices.private_use",
     "compile": "compiler",
+    "Future": "futures",
+    "ScriptModule": "jit",
     "fork": "jit",
     "load": "serialization",
     "save": "serialization",
@@ -357,13 +375,17 @@ _LAZY_NAMES = {
     "wait": "jit",
     **dict.fromkeys(
         (
-            "_assert", "cond", "eig", "frobenius_norm", "lstsq", "matrix_rank",
+            "_assert", "_assert_async", "_int_mm", "_shape_as_tensor", "cond", "eig", "frobenius_norm",
+            "lstsq", "matrix_rank",
             "norm_except_dim", "nuclear_norm", "set_anomaly_enabled", "solve",
             "sym_ite", "sym_sqrt", "sym_sum", "symeig", "vander", "while_loop",
         ),
         "_functions.rare",
     ),
 }  # fmt: skip
+
+
+_names_that_refuse = _absent.names_of(__name__)
 
 
 def __getattr__(name: str) -> Any:
@@ -374,12 +396,17 @@ def __getattr__(name: str) -> Any:
     if name in _LAZY_NAMES:
         found = globals()[name] = getattr(_import_module(f"{__name__}.{_LAZY_NAMES[name]}"), name)
         return found
-    raise AttributeError(f"module 'torch' has no attribute '{name}'")
+    return _names_that_refuse(name)
 
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_LAZY_MODULES, *_LAZY_NAMES})
 
+
+# Modules and private names that are not here. Note [Names that refuse] in _absent.
+_absent.install()
+setattr(_C, "__getattr__", _absent.names_of(f"{__name__}._C"))  # noqa: B010 - a module's, not its type's
+_C.__path__ = []  # so that `import torch._C._dynamo` looks for a finder
 
 # What modules below need of the whole package is handed down to them.
 overrides.namespaces.update(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import mindtorch_v2 as torch
@@ -20,7 +20,7 @@ class PrintOptions:
     sci_mode: bool | None = None
 
 
-_options = PrintOptions()
+PRINT_OPTS = PrintOptions()
 
 _PROFILES: dict[str, dict[str, Any]] = {
     "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
@@ -38,7 +38,6 @@ def set_printoptions(
     sci_mode: bool | None = None,
 ) -> None:
     """How tensors print. A profile sets all but ``sci_mode``; ``sci_mode=None`` lets the values decide."""
-    global _options
     changes: dict[str, Any] = {}
     if profile is not None:
         if profile not in _PROFILES:
@@ -46,23 +45,23 @@ def set_printoptions(
         changes.update(_PROFILES[profile])
     given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
     changes.update((name, value) for name, value in given.items() if value is not None)
-    _options = replace(_options, **changes, sci_mode=sci_mode)
+    for name, value in {**changes, "sci_mode": sci_mode}.items():
+        setattr(PRINT_OPTS, name, value)
 
 
 def get_printoptions() -> dict[str, Any]:
-    return asdict(_options)
+    return asdict(PRINT_OPTS)
 
 
 @contextlib.contextmanager
 def printoptions(**options: Any) -> Iterator[None]:
     """Print options for the length of a ``with``."""
-    global _options
-    saved = _options
-    set_printoptions(**{**asdict(saved), **options})
+    saved = asdict(PRINT_OPTS)
+    set_printoptions(**{**saved, **options})
     try:
         yield
     finally:
-        _options = saved
+        set_printoptions(**saved)
 
 
 class _NumberFormat:
@@ -82,18 +81,18 @@ class _NumberFormat:
             low, high = min(magnitudes), max(magnitudes)
             self.integers = all(value == math.ceil(value) for value in values)
             self.scientific = high / low > 1000 or high > 1e8 or (low < 1e-4 and not self.integers)
-            if _options.sci_mode is not None:
-                self.scientific = _options.sci_mode
+            if PRINT_OPTS.sci_mode is not None:
+                self.scientific = PRINT_OPTS.sci_mode
             self.width = max(len(self._body(value)) for value in values)
 
     def _body(self, value: Any) -> str:
         if not self.floating:
             return f"{value}"
         if self.scientific:
-            return f"{value:.{_options.precision}e}"
+            return f"{value:.{PRINT_OPTS.precision}e}"
         if self.integers:
             return f"{value:.0f}." if math.isfinite(value) else f"{value:.0f}"
-        return f"{value:.{_options.precision}f}"
+        return f"{value:.{PRINT_OPTS.precision}f}"
 
     def __call__(self, value: Any) -> str:
         return self._body(value).rjust(self.width)
@@ -122,7 +121,7 @@ def _flat(nested: Any) -> list[Any]:
 
 def _edges(tensor: torch.Tensor) -> torch.Tensor:
     """The corners of a tensor that is too long to print; cut where it lives, so that little is copied."""
-    keep = _options.edgeitems
+    keep = PRINT_OPTS.edgeitems
     for dim, size in enumerate(tensor.shape):
         if size > 2 * keep:
             ends = [tensor.narrow(dim, 0, keep), tensor.narrow(dim, size - keep, keep)]
@@ -134,13 +133,13 @@ def _layout(nested: Any, shape: tuple[int, ...], cut: bool, indent: int, form: _
     """Brackets and line breaks. ``shape`` is the whole tensor's; ``nested`` holds its edges when ``cut``."""
     if not shape:
         return form(nested)
-    keep = _options.edgeitems
+    keep = PRINT_OPTS.edgeitems
     cut_here = cut and shape[0] > 2 * keep
     if len(shape) == 1:
         cells = [form(value) for value in nested]
         if cut_here:
             cells = [*cells[:keep], " ...", *cells[keep:]] if keep else ["..."]
-        per_line = max(1, (_options.linewidth - indent) // (form.width + 2))
+        per_line = max(1, (PRINT_OPTS.linewidth - indent) // (form.width + 2))
         lines = [", ".join(cells[start : start + per_line]) for start in range(0, len(cells), per_line)]
         return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
     rows = [_layout(row, shape[1:], cut, indent + 1, form) for row in nested]
@@ -149,8 +148,8 @@ def _layout(nested: Any, shape: tuple[int, ...], cut: bool, indent: int, form: _
     return "[" + ("," + "\n" * (len(shape) - 1) + " " * (indent + 1)).join(rows) + "]"
 
 
-def _contents(tensor: torch.Tensor, indent: int) -> str:
-    cut = tensor.numel() > _options.threshold
+def _tensor_str(tensor: torch.Tensor, indent: int) -> str:
+    cut = tensor.numel() > PRINT_OPTS.threshold
     shown = _edges(tensor) if cut else tensor
     if shown.dtype.is_floating_point and shown.dtype != torch.float64:
         shown = shown.float()
@@ -164,13 +163,13 @@ def _contents(tensor: torch.Tensor, indent: int) -> str:
     return _layout(nested, tuple(tensor.shape), cut, indent, form)
 
 
-def _with_suffixes(text: str, suffixes: list[str], indent: int) -> str:
+def _add_suffixes(tensor_str: str, suffixes: list[str], indent: int, force_newline: bool = False) -> str:
     """Appends ``, suffix`` to the last line, or starts a new one where it would pass the line width."""
-    used = len(text) - text.rfind("\n") + 1
+    text, used = tensor_str, len(tensor_str) - tensor_str.rfind("\n") + 1
     for suffix in suffixes:
-        if used + len(suffix) + 2 > _options.linewidth:
+        if force_newline or used + len(suffix) + 2 > PRINT_OPTS.linewidth:
             text += ",\n" + " " * indent + suffix
-            used = indent + len(suffix)
+            used, force_newline = indent + len(suffix), False
         else:
             text += ", " + suffix
             used += len(suffix) + 2
@@ -199,15 +198,18 @@ def _str(self: Any, *, tensor_contents: str | None = None) -> str:
             suffixes.append(f"dtype={tensor.dtype}")
         contents = "..." if tensor.is_meta else "[]"
     else:
-        if _options.edgeitems == 0:  # a cut tensor shows no element from which to guess its shape
+        if PRINT_OPTS.edgeitems == 0:  # a cut tensor shows no element from which to guess its shape
             suffixes.append(f"size={tuple(tensor.shape)}")
         if tensor.dtype not in (default, default_complex, torch.int64, torch.bool):
             suffixes.append(f"dtype={tensor.dtype}")
-        contents = "" if tensor_contents is not None else _contents(tensor, indent)
+        contents = "" if tensor_contents is not None else _tensor_str(tensor, indent)
     if tensor_contents is not None:
         contents = tensor_contents
     if self.grad_fn is not None:
         suffixes.append(f"grad_fn=<{self.grad_fn.name().rsplit('::', 1)[-1]}>")
     elif self.requires_grad:
         suffixes.append("requires_grad=True")
-    return _with_suffixes(prefix + contents, suffixes, indent)
+    return _add_suffixes(prefix + contents, suffixes, indent)
+
+
+_str_intern = _str  # PyTorch's inner one, which packages call for tensors of their own classes

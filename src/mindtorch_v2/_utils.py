@@ -9,7 +9,7 @@ import copyreg
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from . import _C
@@ -207,3 +207,66 @@ def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[T
     """Views of what `_flatten_dense_tensors` made, in the shapes of the tensors."""
     parts = flat.split([tensor.numel() for tensor in tensors])
     return tuple(part.view(tensor.shape) for part, tensor in zip(parts, tensors, strict=True))
+
+
+# ---- devices ------------------------------------------------------------------------------------------
+
+
+def _get_available_device_type() -> str | None:
+    """The kind of accelerator, if there is one."""
+    return registry.accelerator_type() if registry.accelerator().is_available() else None
+
+
+def _get_device_module(device_type: str) -> Any:
+    """The module of a kind of device: ``torch.npu`` for "npu"."""
+    return registry.get_device_module(device_type)
+
+
+def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
+    """The number of a device; with `optional`, None means the current accelerator."""
+    if isinstance(device, str):
+        device = _C.device(device)
+    if isinstance(device, _C.device):
+        if device.type == "cpu" and not allow_cpu:
+            raise ValueError(f"Expected a non cpu device, but got: {device}")
+        index = -1 if device.type == "cpu" else device.index
+    else:
+        index = device
+    if isinstance(index, int):
+        return index
+    if not optional:
+        raise ValueError(f"Expected a torch.device with a specified index or an integer, but got:{device}")
+    current: int = registry.accelerator().current_device()
+    return current
+
+
+def _element_size(dtype: _C.dtype) -> int:
+    """Bytes of one element."""
+    return dtype.itemsize
+
+
+# ---- lists --------------------------------------------------------------------------------------------
+
+
+def _take_tensors(tensors: Sequence[Tensor], size_limit: int) -> Iterator[list[Tensor]]:
+    """The tensors in groups of one dtype and at most `size_limit` bytes each, unless one is larger alone."""
+    waiting: dict[Any, tuple[list[Tensor], int]] = {}
+    for tensor in tensors:
+        nbytes = tensor.numel() * tensor.element_size()
+        group, used = waiting.get(tensor.dtype, ([], 0))
+        if group and used + nbytes > size_limit:
+            yield group
+            group, used = [], 0
+        group.append(tensor)
+        waiting[tensor.dtype] = (group, used + nbytes)
+    yield from (group for group, _ in waiting.values() if group)
+
+
+class classproperty:
+    """An attribute of a class that a function computes."""
+
+    def __init__(self, func: Callable[[Any], Any]) -> None:
+        self.func = func
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        return self.func(owner)

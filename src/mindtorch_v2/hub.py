@@ -9,12 +9,42 @@ import re
 import sys
 import tempfile
 import zipfile
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 from urllib.parse import urlparse
 from urllib.request import Request, urlopen
 
+try:
+    from tqdm import tqdm as tqdm
+except ImportError:  # it is not required
+
+    class tqdm:  # type: ignore[no-redef]
+        """A line of progress, where the package of that name is not installed."""
+
+        def __init__(
+            self, total: int | None = None, disable: bool = False, unit: Any = None, *args: Any, **kwargs: Any
+        ) -> None:
+            self.total, self.disable, self.n = total, disable or not sys.stderr.isatty(), 0
+
+        def update(self, n: int = 1) -> None:
+            self.n += n
+            if not self.disable:
+                sys.stderr.write(f"\r{100 * self.n / self.total:.1f}%" if self.total else f"\r{self.n} bytes")
+                sys.stderr.flush()
+
+        def close(self) -> None:
+            if not self.disable:
+                sys.stderr.write("\n")
+            self.disable = True
+
+        def __enter__(self) -> Self:
+            return self
+
+        def __exit__(self, *exception: object) -> None:
+            self.close()
+
+
 _folder: str | None = None
-_HASH = re.compile(r"-([a-f0-9]*)\.")
+HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
 _CHUNK = 1 << 17
 
 
@@ -44,15 +74,12 @@ def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, pro
     )
     try:
         with part, urlopen(request) as answer:
-            total, done = int(answer.headers.get("Content-Length") or 0), 0
-            while chunk := answer.read(_CHUNK):
-                part.write(chunk)
-                digest.update(chunk)
-                done += len(chunk)
-                if progress and total and sys.stderr.isatty():
-                    sys.stderr.write(f"\r{os.path.basename(destination)}: {100 * done // total}%")
-            if progress and total and sys.stderr.isatty():
-                sys.stderr.write("\n")
+            total = int(answer.headers.get("Content-Length") or 0)
+            with tqdm(total=total or None, disable=not progress, unit="B", unit_scale=True) as shown:
+                while chunk := answer.read(_CHUNK):
+                    part.write(chunk)
+                    digest.update(chunk)
+                    shown.update(len(chunk))
         if hash_prefix is not None and not digest.hexdigest().startswith(hash_prefix):
             raise RuntimeError(
                 f'invalid hash value (expected "{hash_prefix}", got "{digest.hexdigest()[: len(hash_prefix)]}")'
@@ -87,7 +114,7 @@ def load_state_dict_from_url(
     path = os.path.join(folder, name)
     if not os.path.exists(path):
         sys.stderr.write(f'Downloading: "{url}" to {path}\n')
-        match = _HASH.search(name) if check_hash else None
+        match = HASH_REGEX.search(name) if check_hash else None
         download_url_to_file(url, path, match[1] if match else None, progress)
     if zipfile.is_zipfile(path) and _holds_one_file(path):
         with zipfile.ZipFile(path) as archive:

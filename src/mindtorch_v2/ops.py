@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from . import _C
+from ._absent import name_of
 
 
 class Operator:
@@ -37,6 +38,9 @@ def _find_native(name: str) -> Operator | None:
             found = getattr(functions, name.removeprefix(prefix), None)
         if found is not None:
             return Operator(name, found)
+    method = getattr(_C.Tensor, name, None)  # schemas whose first argument is self have a method, at least
+    if callable(method) and not name.startswith("__"):
+        return Operator(name, method)
     return None
 
 
@@ -49,7 +53,11 @@ class _Namespace:
     def __getattr__(self, name: str) -> Any:
         operator: Any = _find_native(name) if self._namespace == "aten" else self._registered(name)
         if operator is None:
-            raise AttributeError(f"'_OpNamespace' '{self._namespace}' object has no attribute '{name}'")
+            try:
+                operator = Operator(name, name_of(f"{__name__}.{self._namespace}", name))
+            except AttributeError:
+                message = f"'_OpNamespace' '{self._namespace}' object has no attribute '{name}'"
+                raise AttributeError(message) from None
         setattr(self, name, operator)
         return operator
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from . import _C
+from ._absent import names_of
 from ._C import Tensor
 
 __all__ = [
@@ -426,3 +427,6 @@ setattr(Tensor, "__init_subclass__", classmethod(_init_subclass))  # noqa: B010
 _C.DisableTorchFunction = DisableTorchFunction
 _C.DisableTorchFunctionSubclass = DisableTorchFunctionSubclass
 _C._set_mode_handler(_ask_mode)
+
+
+__getattr__ = names_of(__name__)

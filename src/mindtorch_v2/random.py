@@ -1,5 +1,6 @@
 """The random number generators: seeding them, and their states."""
 
+from ._C import Generator as Generator
 from ._random import (
     default_generator,
     fork_rng,

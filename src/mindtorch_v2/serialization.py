@@ -13,8 +13,10 @@ import warnings
 from collections.abc import Callable
 from enum import Enum
 from mmap import MAP_PRIVATE, MAP_SHARED
-from typing import Any
+from typing import IO, Any, TypeAlias
 
+from . import _C
+from ._absent import names_of
 from ._serialization import restricted
 from ._serialization.files import archive_name, is_path, reading, writing
 from ._serialization.legacy import SourceChangeWarning as SourceChangeWarning
@@ -54,6 +56,10 @@ __all__ = [
     "set_default_mmap_options",
     "skip_data",
 ]
+
+# What annotations of packages say.
+MAP_LOCATION: TypeAlias = Callable[[Any, str], Any] | _C.device | str | dict[str, str] | None
+FILE_LIKE: TypeAlias = str | os.PathLike[str] | IO[bytes]
 
 DEFAULT_PROTOCOL = 2
 _ALIGNMENT = 64
@@ -354,3 +360,6 @@ def _load_safetensors(path: str, map_location: Any) -> Any:
             "torch.device instead."
         )
     return load_safetensors(path, "cpu" if map_location is None else map_location)
+
+
+__getattr__ = names_of(__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._absent import names_of
 from ._storage import UntypedStorage as UntypedStorage
 from ._storage_typed import TypedStorage as TypedStorage
 
@@ -15,3 +16,6 @@ def _load_from_bytes(data: bytes) -> Any:
     from .serialization import load
 
     return load(io.BytesIO(data), weights_only=False)
+
+
+__getattr__ = names_of(__name__)

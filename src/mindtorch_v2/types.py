@@ -9,10 +9,12 @@ from typing import IO, TypeAlias
 
 from ._C import Tensor as Tensor
 from ._C import device as _device
+from ._C import dtype as dtype
 from ._storage import UntypedStorage
 from ._storage_typed import TypedStorage
 from ._types.size import Size as Size
 
+_dtype = dtype
 _int, _float, _bool, _complex = builtins.int, builtins.float, builtins.bool, builtins.complex
 _size: TypeAlias = Size | list[builtins.int] | tuple[builtins.int, ...]
 _TensorOrTensors: TypeAlias = Tensor | Sequence[Tensor]

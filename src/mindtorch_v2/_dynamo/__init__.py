@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
+from .._absent import names_of
 from ..compiler import (
     allow_in_graph as allow_in_graph,
 )
@@ -29,11 +29,9 @@ from ..compiler import (
 from ..compiler import (
     substitute_in_graph as substitute_in_graph,
 )
+from . import config as config
 from . import eval_frame as eval_frame
 from .eval_frame import OptimizedModule as OptimizedModule
-
-# Settings of the compiler: programs write them, nothing reads them.
-config = SimpleNamespace(cache_size_limit=8, recompile_limit=8, suppress_errors=False, verbose=False)
 
 
 def graph_break(msg: str = "") -> None:
@@ -49,3 +47,6 @@ maybe_mark_dynamic = mark_static = mark_dynamic
 
 def mark_static_address(t: Any, guard: bool = False) -> None:
     """Says that a tensor stays where it is, which eager execution has no use for."""
+
+
+__getattr__ = names_of(__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._absent import names_of
 from ..nn import Module
 
 
@@ -16,3 +17,6 @@ class OptimizedModule(Module):
         raise NotImplementedError(
             "there is no compiler here: torch.compile(module) returns the module itself"
         )
+
+
+__getattr__ = names_of(__name__)

@@ -19,6 +19,27 @@ def _assert(condition: Any, message: str) -> None:
         raise AssertionError(message)
 
 
+def _assert_async(input: Tensor, assert_msg: str = "") -> None:
+    """Raises RuntimeError if a tensor of one element is zero; at once, here."""
+    if not bool(input):
+        raise RuntimeError(assert_msg or "Expected Tensor with single nonzero value, but got zero")
+
+
+def _shape_as_tensor(self: Tensor) -> Tensor:
+    """The sizes, as a tensor of integers."""
+    return Tensor.new_tensor(self, list(self.shape), dtype=_C.int64, device="cpu")
+
+
+def _int_mm(self: Tensor, mat2: Tensor) -> Tensor:
+    """The product of two matrices of int8, in int32."""
+    for name, matrix in (("self", self), ("mat2", mat2)):
+        if matrix.dim() != 2:
+            raise RuntimeError(f"Expected {name} to be of dimension 2 but got {matrix.dim()}")
+        if matrix.dtype is not _C.int8:
+            raise RuntimeError(f"Expected {name} dtype to be of type int8 but got {matrix.dtype}")
+    return F.mm(self.to(_C.int32), mat2.to(_C.int32))
+
+
 def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
     """Turns anomaly mode on or off."""
     _C._set_anomaly_enabled(enabled, check_nan)

@@ -54,6 +54,8 @@ def resolve(module: str, name: str) -> Any:
                 found = getattr(found, part)
         except (ModuleNotFoundError, AttributeError):
             continue
+        if getattr(found, "__refuses__", False):  # Note [Names that refuse] in _absent
+            continue
         return found
     if module in ("torch", *device_modules()) and name.removesuffix("Tensor") in LEGACY_NAMES.values():
         return _C.Tensor  # files from before 0.4 name the type, which their storages have as well

@@ -37,6 +37,54 @@ def _log_api_usage_once(event: str) -> None:
     """Libraries tell PyTorch which of their classes are used; nobody counts here."""
 
 
+def _get_tracing_state() -> None:
+    """What TorchScript's tracer is doing: nothing."""
+
+
+def _get_privateuse1_backend_name() -> str:
+    """The device for which PyTorch keeps a place; torch_npu takes it."""
+    return "npu"
+
+
+def _is_alias_of(a: _C.Tensor, b: _C.Tensor) -> bool:
+    """Whether two tensors share their storage."""
+    return bool(a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr())
+
+
+class DispatchKeySet:
+    """A set of PyTorch's dispatch keys, which packages make to tell its dispatcher; there is none here to ask."""
+
+    def __init__(self, *keys: Any) -> None:
+        self._keys = frozenset(keys)
+
+    def __or__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return DispatchKeySet(*self._keys, *other._keys)
+
+    def __and__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return DispatchKeySet(*(self._keys & other._keys))
+
+    def __sub__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return DispatchKeySet(*(self._keys - other._keys))
+
+    def has(self, key: Any) -> bool:
+        """Whether the set has a key."""
+        return key in self._keys
+
+    def add(self, key: Any) -> DispatchKeySet:
+        """The set with a key more."""
+        return DispatchKeySet(*self._keys, key)
+
+    def remove(self, key: Any) -> DispatchKeySet:
+        """The set with a key less."""
+        return DispatchKeySet(*(self._keys - {key}))
+
+
+_C.DispatchKeySet = DispatchKeySet  # type: ignore[assignment,misc]
+for _name in ("_get_tracing_state", "_get_privateuse1_backend_name", "_is_alias_of"):
+    setattr(_C, _name, globals()[_name])
+_C._GLIBCXX_USE_CXX11_ABI, _C._has_xpu = True, False
+_C._TensorMeta = type(_C.Tensor)
+_C.TensorBase = _C._TensorBase = _C.Tensor  # PyTorch has a class below Tensor
 for _kind in (SymInt, SymFloat, SymBool):
     _kind.__module__ = __name__.partition(".")[0]
 _C.Graph = _Graph  # type: ignore[assignment,misc]
@@ -71,6 +119,20 @@ def sym_not(a: Any) -> bool:
 def _check(cond: Any, message: Any = None) -> None:
     """Raises RuntimeError unless the condition holds; ``message`` is a function that makes the text."""
     _check_with(RuntimeError, cond, message)
+
+
+def _check_tensor_all(cond: Any, message: Any = None) -> None:
+    """Raises RuntimeError unless all elements of a tensor of booleans are True."""
+    _check_tensor_all_with(RuntimeError, cond, message)
+
+
+def _check_tensor_all_with(error_type: type[Exception], cond: Any, message: Any = None) -> None:
+    """Raises an error unless all elements of a tensor of booleans are True."""
+    if not isinstance(cond, _C.Tensor):
+        raise TypeError(f"cond must be a tensor, but got {type(cond)}")
+    if cond.dtype is not _C.bool:
+        raise TypeError(f"cond tensor must have dtype torch.bool, but got {cond.dtype}")
+    _check_with(error_type, cond.all().item(), message)
 
 
 def _check_with(error_type: type[Exception], cond: Any, message: Any = None) -> None:

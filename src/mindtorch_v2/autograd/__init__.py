@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _C
+from .._absent import names_of
 from .._C import Node
 from . import anomaly_mode, function, grad_mode, graph, variable
 from ._passes import backward, grad
@@ -39,6 +40,9 @@ __all__ = [
 ]
 
 
+_names_that_refuse = names_of(__name__)
+
+
 def __getattr__(name: str) -> Any:
     if name in (
         "forward_ad",
@@ -51,4 +55,4 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f".{name}", __name__)
     if name == "_profiler_enabled":
         return _C._profiler.recording
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _names_that_refuse(name)

@@ -4,40 +4,13 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from .. import _C
+from ..utils._contextlib import around_generator
 
 _F = TypeVar("_F", bound=Callable[..., Any])
-
-
-def _in_mode(context: Callable[[], Any], function: Callable[..., Any]) -> Callable[..., Any]:
-    """A generator function whose generators are in the mode while they run, and not while their caller does."""
-
-    @functools.wraps(function)
-    def wrapped(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-        generator = function(*args, **kwargs)
-        try:
-            with context():
-                value = generator.send(None)
-            while True:
-                try:
-                    request = yield value
-                except GeneratorExit:
-                    with context():
-                        generator.close()
-                    raise
-                except BaseException as error:  # noqa: BLE001 - it goes where the caller threw it
-                    with context():
-                        value = generator.throw(error)
-                else:
-                    with context():
-                        value = generator.send(request)
-        except StopIteration as stop:
-            return stop.value
-
-    return wrapped
 
 
 class _GradMode:
@@ -57,7 +30,7 @@ class _GradMode:
     def __call__(self, function: _F) -> _F:
         mode = self._mode
         if inspect.isgeneratorfunction(function):
-            return _in_mode(lambda: _GradMode(mode), function)  # type: ignore[return-value]
+            return around_generator(lambda: _GradMode(mode), function)  # type: ignore[return-value]
 
         @functools.wraps(function)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
@@ -142,7 +115,7 @@ class inference_mode(_GradMode):
 
     def __call__(self, function: _F) -> _F:
         if inspect.isgeneratorfunction(function):
-            return _in_mode(lambda: inference_mode(self.mode), function)  # type: ignore[return-value]
+            return around_generator(lambda: inference_mode(self.mode), function)  # type: ignore[return-value]
 
         @functools.wraps(function)
         def wrapped(*args: Any, **kwargs: Any) -> Any:

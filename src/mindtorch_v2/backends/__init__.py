@@ -1,5 +1,6 @@
 """``torch.backends``: which libraries compute, and their settings."""
 
+from .._absent import names_of
 from . import (
     cpu as cpu,
 )
@@ -27,3 +28,8 @@ from . import (
 from . import (
     opt_einsum as opt_einsum,
 )
+from . import (
+    quantized as quantized,
+)
+
+__getattr__ = names_of(__name__)

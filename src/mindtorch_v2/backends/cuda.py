@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 
+from .._absent import names_of
+
 matmul = SimpleNamespace(
     allow_tf32=False,
     allow_fp16_reduced_precision_reduction=True,
@@ -81,3 +83,6 @@ def sdp_kernel(
         yield
     finally:
         _attention.update(before)
+
+
+__getattr__ = names_of(__name__)

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from .._absent import names_of
+
 _told = False
 
 
@@ -114,3 +116,6 @@ def set_stance(
     if stance not in known:
         raise RuntimeError(f"invalid torch.compile stance '{stance}'")
     yield
+
+
+__getattr__ = names_of(__name__)

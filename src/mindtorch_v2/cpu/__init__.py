@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import Any
 
+from .._absent import names_of
 from . import amp as amp
 
 
@@ -91,3 +92,6 @@ class StreamContext(nullcontext[Any]):
 def stream(stream: Any) -> StreamContext:
     """A context that selects a stream."""
     return StreamContext(stream)
+
+
+__getattr__ = names_of(__name__)

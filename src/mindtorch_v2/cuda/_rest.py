@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, NoReturn
 
+from .._absent import name_of
 from .._devices.absent import Absent
 from .._storage_typed import STORAGE_NAMES
 from .._types.dtypes import LEGACY_NAMES
@@ -40,4 +41,4 @@ def find(name: str) -> Any:
         return _cuda.function(name)
     if name in _TYPES:
         return _type(name)
-    raise AttributeError(f"module 'torch.cuda' has no attribute {name!r}")
+    return name_of(__package__, name)

@@ -1,8 +1,15 @@
-"""``torch.distributed``: not available yet, which programs ask :func:`is_available` about."""
+"""``torch.distributed``: not available yet, which programs ask :func:`is_available` about.
+
+The names that programs import are here or in the table of ``_absent``, with every module below this one.
+"""
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from enum import IntEnum
+from typing import Any, ClassVar, NoReturn
+
+from .._absent import names_of
+from .constants import default_pg_timeout as default_pg_timeout
 
 
 def is_available() -> bool:
@@ -26,12 +33,43 @@ def is_nccl_available() -> bool:
 
 
 is_gloo_available = is_mpi_available = is_ucc_available = is_xccl_available = is_nccl_available
+is_backend_available = is_nccl_available
 
 
-def __getattr__(name: str) -> NoReturn:
-    raise AttributeError(
-        f"module 'torch.distributed' has no attribute '{name}': torch.distributed.is_available() is False"
-    )
+class Backend(str):
+    """The name of a library that processes talk through."""
+
+    UNDEFINED, GLOO, NCCL, UCC, MPI, XCCL = "undefined", "gloo", "nccl", "ucc", "mpi", "xccl"
+    backend_list: ClassVar[list[str]] = ["undefined"]
+    default_device_backend_map: ClassVar[dict[str, str]] = {}
+
+    def __new__(cls, name: str) -> Backend:
+        if not isinstance(name, str):
+            raise ValueError(f"Backend constructor parameter must be string-ish: {name}")
+        return super().__new__(cls, name.lower())
+
+
+class _ReduceOp(IntEnum):
+    SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, PREMUL_SUM, UNUSED = range(10)
+
+
+class ReduceOp:
+    """How values of several processes become one."""
+
+    RedOpType = _ReduceOp
+    SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, PREMUL_SUM, UNUSED = _ReduceOp
+
+
+class group:
+    """The group of all processes: there is none."""
+
+    WORLD: ClassVar[Any] = None
+
+
+class GroupMember(group):
+    """What :func:`new_group` gives processes outside the group."""
+
+    NON_GROUP_MEMBER = -100
 
 
 def get_rank(group: Any = None) -> NoReturn:
@@ -41,7 +79,7 @@ def get_rank(group: Any = None) -> NoReturn:
     )
 
 
-get_world_size = get_rank
+get_world_size = get_backend = get_rank
 
 
 def init_process_group(*args: Any, **kwargs: Any) -> NoReturn:
@@ -50,3 +88,6 @@ def init_process_group(*args: Any, **kwargs: Any) -> NoReturn:
         "torch.distributed.init_process_group: this library runs in one process; start the program without a "
         "distributed launcher"
     )
+
+
+__getattr__ = names_of(__name__)

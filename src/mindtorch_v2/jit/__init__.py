@@ -8,6 +8,7 @@ from collections.abc import Callable
 from types import UnionType
 from typing import Any, NoReturn, TypeVar, get_args, get_origin
 
+from .._absent import names_of
 from ..nn import Module
 
 _T = TypeVar("_T")
@@ -33,6 +34,10 @@ class ScriptFunction:
         )
 
 
+class TracerWarning(Warning):
+    """A warning of TorchScript's tracer."""
+
+
 class Error(RuntimeError):
     """An error of TorchScript."""
 
@@ -49,6 +54,9 @@ def script_if_tracing(fn: _T) -> _T:
     return fn
 
 
+_script_if_tracing = script_if_tracing
+
+
 def ignore(drop: Any = False, **kwargs: Any) -> Any:
     """Marks a method as left to Python, which all are; also used as a plain decorator."""
     return drop if callable(drop) else lambda function: function
@@ -57,6 +65,14 @@ def ignore(drop: Any = False, **kwargs: Any) -> Any:
 def unused(fn: _T) -> _T:
     """Marks a method that TorchScript must not see; returns it."""
     return fn
+
+
+def _overload(func: _T) -> _T:
+    """Marks one of the signatures that TorchScript chooses from; the last definition of a name is what runs."""
+    return func
+
+
+_overload_method = _copy_to_script_wrapper = _drop = _overload
 
 
 def export(fn: _T) -> _T:
@@ -154,3 +170,5 @@ trace = _no_torchscript("trace", "call the function or module itself")
 trace_module = _no_torchscript("trace_module", "call the module itself")
 save = _no_torchscript("save", "save the state_dict with torch.save")
 load = _no_torchscript("load", "load a state_dict with torch.load")
+
+__getattr__ = names_of(__name__)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import multiprocessing
 from multiprocessing import *  # noqa: F403
 
+from .._absent import names_of
 from .._storage import get_all_sharing_strategies, get_sharing_strategy, set_sharing_strategy
 from .reductions import init_reductions
 from .spawn import (
@@ -33,3 +34,5 @@ __all__ = [
 ]
 
 init_reductions()
+
+__getattr__ = names_of(__name__)

@@ -18,6 +18,7 @@ from typing import Any
 import mindtorch_v2 as torch
 
 from .. import _C, _utils
+from .._absent import names_of
 from .._devices import registry
 from .._storage import UntypedStorage
 from .._storage_typed import TypedStorage
@@ -104,3 +105,6 @@ def init_reductions() -> None:
     ForkingPickler.register(TypedStorage, reduce_typed_storage)
     for kind in (torch.Tensor, torch.nn.Parameter):
         ForkingPickler.register(kind, reduce_tensor)
+
+
+__getattr__ = names_of(__name__)

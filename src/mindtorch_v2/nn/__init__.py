@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .._absent import names_of
 from . import functional as functional
 from . import init as init
 from . import modules as modules
@@ -17,16 +18,26 @@ if TYPE_CHECKING:
     from . import common_types as common_types
     from . import grad as grad
     from . import parallel as parallel
+    from . import quantized as quantized
     from .parallel import DataParallel as DataParallel
     from .parameter import UninitializedBuffer as UninitializedBuffer
     from .parameter import UninitializedParameter as UninitializedParameter
 
 
+_names_that_refuse = names_of(__name__)
+
+
 def __getattr__(name: str) -> Any:
-    if name in ("attention", "common_types", "grad", "parallel"):  # loaded when they are asked for
+    if name in (
+        "attention",
+        "common_types",
+        "grad",
+        "parallel",
+        "quantized",
+    ):  # loaded when they are asked for
         return import_module(f".{name}", __name__)
     if name == "DataParallel":
         return import_module(".parallel", __name__).DataParallel
     if name in ("UninitializedBuffer", "UninitializedParameter"):  # Note [Why these are loaded late]
         return getattr(parameter, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _names_that_refuse(name)

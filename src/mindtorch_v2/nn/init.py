@@ -60,24 +60,40 @@ def _calculate_correct_fan(tensor: torch.Tensor, mode: str) -> int:
     return _calculate_fan_in_and_fan_out(tensor)[modes.index(mode)]
 
 
-def uniform_(tensor: torch.Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> torch.Tensor:
+def _no_grad_uniform_(tensor: torch.Tensor, a: float, b: float, generator: Any = None) -> torch.Tensor:
     with torch.no_grad():
         return tensor.uniform_(a, b, generator=generator)
 
 
-def normal_(tensor: torch.Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> torch.Tensor:
+def _no_grad_normal_(tensor: torch.Tensor, mean: float, std: float, generator: Any = None) -> torch.Tensor:
     with torch.no_grad():
         return tensor.normal_(mean, std, generator=generator)
 
 
-def constant_(tensor: torch.Tensor, val: float) -> torch.Tensor:
+def _no_grad_fill_(tensor: torch.Tensor, val: float) -> torch.Tensor:
     with torch.no_grad():
         return tensor.fill_(val)
 
 
-def zeros_(tensor: torch.Tensor) -> torch.Tensor:
+def _no_grad_zero_(tensor: torch.Tensor) -> torch.Tensor:
     with torch.no_grad():
         return tensor.zero_()
+
+
+def uniform_(tensor: torch.Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> torch.Tensor:
+    return _no_grad_uniform_(tensor, a, b, generator)
+
+
+def normal_(tensor: torch.Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> torch.Tensor:
+    return _no_grad_normal_(tensor, mean, std, generator)
+
+
+def constant_(tensor: torch.Tensor, val: float) -> torch.Tensor:
+    return _no_grad_fill_(tensor, val)
+
+
+def zeros_(tensor: torch.Tensor) -> torch.Tensor:
+    return _no_grad_zero_(tensor)
 
 
 def ones_(tensor: torch.Tensor) -> torch.Tensor:
@@ -183,6 +199,9 @@ def trunc_normal_(
             values = torch.where(rejected, again, values)
             rejected = rejected & refused
         return tensor.copy_(values)
+
+
+_no_grad_trunc_normal_ = trunc_normal_
 
 
 def orthogonal_(tensor: torch.Tensor, gain: float = 1, generator: Any = None) -> torch.Tensor:

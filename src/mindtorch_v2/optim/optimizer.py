@@ -11,12 +11,22 @@ from typing import Any, TypeAlias, TypeVar
 
 import mindtorch_v2 as torch
 
+from .._absent import names_of
 from .._devices import registry
 from ..nn.modules.module import clear_gradients, type_name
 from ..utils.hooks import RemovableHandle, add_hook
 
 ParamsT: TypeAlias = Iterable[torch.Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, torch.Tensor]]
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+StateDict: TypeAlias = dict[str, Any]
+DeviceDict: TypeAlias = dict[torch.device | None, torch.Tensor]
+# Sentences for the descriptions of optimizers that packages write.
+_capturable_doc = "capturable (bool, optional): whether a step may be captured in a graph (default: False)"
+_differentiable_doc = "differentiable (bool, optional): whether autograd records the step (default: False)"
+_foreach_doc = "foreach (bool, optional): whether all parameters are computed together (default: None)"
+_fused_doc = "fused (bool, optional): whether a step is one kernel (default: None)"
+_maximize_doc = "maximize (bool, optional): whether the objective is maximized (default: False)"
 
 # Hooks of all optimizers.
 _global_optimizer_pre_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
@@ -83,6 +93,12 @@ class Optimizer:
         if not getattr(cls.step, "hooked", False):
             cls.step = self.profile_hook_step(cls.step)
             cls.step.hooked = True
+
+    @staticmethod
+    def _group_tensors_by_device_and_dtype(
+        tensorlistlist: list[list[Any]], with_indices: bool = False
+    ) -> dict[tuple[Any, Any], tuple[list[list[Any]], list[int]]]:
+        return _group_tensors_by_device_and_dtype(tensorlistlist, with_indices)
 
     @staticmethod
     def profile_hook_step(step: Callable[..., Any]) -> Callable[..., Any]:
@@ -391,6 +407,27 @@ def _default_to_fused_or_foreach(
     return fused, not fused and all_on(_get_capturable_supported_devices())
 
 
+def _group_tensors_by_device_and_dtype(
+    tensorlistlist: list[list[Any]], with_indices: bool = False
+) -> dict[tuple[Any, Any], tuple[list[list[Any]], list[int]]]:
+    """Lists that belong together, element by element, split by the device and dtype of the first list's tensors."""
+    lengths = {len(tensors) for tensors in tensorlistlist if tensors}
+    if len(lengths) > 1:
+        raise RuntimeError(
+            f"wanted lists of one length, or empty ones; got {[len(t) for t in tensorlistlist]}"
+        )
+    groups: dict[tuple[Any, Any], tuple[list[list[Any]], list[int]]] = {}
+    for index, first in enumerate(tensorlistlist[0]):
+        key = (first.device, first.dtype)
+        lists, indices = groups.setdefault(key, ([[] for _ in tensorlistlist], []))
+        for into, tensors in zip(lists, tensorlistlist, strict=True):
+            if tensors:
+                into.append(tensors[index])
+        if with_indices:
+            indices.append(index)
+    return groups
+
+
 def _view_as_real(params: list[torch.Tensor], *state_and_grads: list[torch.Tensor]) -> None:
     """Puts real views in the place of complex parameters, and of their gradients and states."""
     for index, param in enumerate(params):
@@ -427,3 +464,6 @@ def _adopted(value: Any, param: torch.Tensor, group: dict[str, Any], key: str | 
     if isinstance(value, (list, tuple, set)):
         return type(value)(_adopted(entry, param, group) for entry in value)
     return value
+
+
+__getattr__ = names_of(__name__)

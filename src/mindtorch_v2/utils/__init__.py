@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from .._absent import names_of
+from . import _contextlib as _contextlib
 from . import dlpack as dlpack
 from . import hooks as hooks
 
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
     from . import cpp_extension as cpp_extension
     from . import data as data
     from . import model_zoo as model_zoo
+    from . import tensorboard as tensorboard
+    from . import weak as weak
     from .backend_registration import (
         generate_methods_for_privateuse1_backend as generate_methods_for_privateuse1_backend,
     )
@@ -29,10 +33,13 @@ _LAZY_MODULES = {
     "cpp_extension",
     "data",
     "model_zoo",
+    "tensorboard",
+    "weak",
 }
 
 
 _LAZY_NAMES = {"generate_methods_for_privateuse1_backend", "rename_privateuse1_backend"}
+_names_that_refuse = names_of(__name__)
 
 
 def __getattr__(name: str) -> Any:
@@ -42,4 +49,4 @@ def __getattr__(name: str) -> Any:
         return import_module(f"{__name__}.{name}")
     if name in _LAZY_NAMES:
         return getattr(import_module(f"{__name__}.backend_registration"), name)
-    raise AttributeError(f"module 'torch.utils' has no attribute '{name}'")
+    return _names_that_refuse(name)

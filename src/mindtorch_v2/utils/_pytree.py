@@ -7,6 +7,8 @@ from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
+from .._absent import names_of
+
 PyTree = Any
 Context = Any
 KeyPath = tuple[Any, ...]
@@ -136,11 +138,20 @@ def _defaultdict_unflatten(values: Iterable[Any], context: Any) -> Any:
     return defaultdict(context[0], _dict_unflatten(values, context[1]))
 
 
-_list_with_keys = _sequence_with_keys(_list_flatten)
-register_pytree_node(tuple, _list_flatten, lambda v, c: tuple(v), serialized_type_name="builtins.tuple",
-                     flatten_with_keys_fn=_list_with_keys)  # fmt: skip
-register_pytree_node(list, _list_flatten, lambda v, c: list(v), serialized_type_name="builtins.list",
-                     flatten_with_keys_fn=_list_with_keys)  # fmt: skip
+def _list_unflatten(values: Iterable[Any], context: Any) -> list[Any]:
+    return list(values)
+
+
+def _tuple_unflatten(values: Iterable[Any], context: Any) -> tuple[Any, ...]:
+    return tuple(values)
+
+
+_tuple_flatten = _list_flatten
+_list_flatten_with_keys = _tuple_flatten_with_keys = _sequence_with_keys(_list_flatten)
+register_pytree_node(tuple, _tuple_flatten, _tuple_unflatten, serialized_type_name="builtins.tuple",
+                     flatten_with_keys_fn=_tuple_flatten_with_keys)  # fmt: skip
+register_pytree_node(list, _list_flatten, _list_unflatten, serialized_type_name="builtins.list",
+                     flatten_with_keys_fn=_list_flatten_with_keys)  # fmt: skip
 register_pytree_node(dict, _dict_flatten, _dict_unflatten, serialized_type_name="builtins.dict",
                      flatten_with_keys_fn=_dict_flatten_with_keys)  # fmt: skip
 register_pytree_node(OrderedDict, _dict_flatten, lambda v, c: OrderedDict(zip(c, v, strict=True)),
@@ -195,7 +206,7 @@ def _get_node_type(tree: Any) -> Any:
             return namedtuple
         if is_structseq_class(kind) and kind.__module__ == "mindtorch_v2.return_types":
             register_pytree_node(
-                kind, _list_flatten, lambda v, c: kind(v), flatten_with_keys_fn=_list_with_keys
+                kind, _list_flatten, lambda v, c: kind(v), flatten_with_keys_fn=_list_flatten_with_keys
             )
     return kind
 
@@ -456,3 +467,6 @@ def key_get(obj: Any, kp: KeyPath) -> Any:
     for key in kp:
         obj = key.get(obj)
     return obj
+
+
+__getattr__ = names_of(__name__)

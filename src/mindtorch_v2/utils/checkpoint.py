@@ -5,17 +5,19 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
 from typing import Any
 
 import mindtorch_v2 as torch
 
+from .._absent import names_of
 from .._devices import registry
 from ..autograd.function import Function
 from ..autograd.graph import saved_tensors_hooks
 
 __all__ = [
-    "CheckpointError", "DefaultDeviceType", "checkpoint", "checkpoint_sequential", "get_device_states",
-    "noop_context_fn", "set_checkpoint_early_stop", "set_device_states",
+    "CheckpointError", "CheckpointPolicy", "DefaultDeviceType", "checkpoint", "checkpoint_sequential",
+    "get_device_states", "noop_context_fn", "set_checkpoint_early_stop", "set_device_states",
 ]  # fmt: skip
 
 _early_stop: bool | None = None  # what set_checkpoint_early_stop says, None: what each call says
@@ -23,6 +25,35 @@ _early_stop: bool | None = None  # what set_checkpoint_early_stop says, None: wh
 
 class CheckpointError(RuntimeError):
     """The second run of a checkpointed function did not save what the first one did."""
+
+
+class CheckpointPolicy(Enum):
+    """What a function says of an operator's results when it chooses what is kept for backward."""
+
+    MUST_SAVE = 0
+    PREFER_SAVE = 1
+    MUST_RECOMPUTE = 2
+    PREFER_RECOMPUTE = 3
+    MUST_CPU_OFFLOAD = 4
+    PREFER_CPU_OFFLOAD = 5
+
+
+def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The inputs, tensors among them as new leaves that need gradients where the old ones did."""
+    if not isinstance(inputs, tuple):
+        raise RuntimeError(
+            f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}"
+        )
+    return tuple(
+        value.detach().requires_grad_(value.requires_grad) if isinstance(value, torch.Tensor) else value
+        for value in inputs
+    )
+
+
+def check_backward_validity(inputs: Any) -> None:
+    """Warns if no input needs a gradient, in which case none is computed."""
+    if not any(isinstance(value, torch.Tensor) and value.requires_grad for value in inputs):
+        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
 
 
 class DefaultDeviceType:
@@ -284,3 +315,6 @@ def checkpoint_sequential(
             preserve_rng_state=preserve_rng_state,
         )
     return run(end, len(modules))(input)
+
+
+__getattr__ = names_of(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .._absent import names_of
 from .._devices.absent import Absent as _Absent
 from .._devices.absent import device_count as device_count
 from .._devices.absent import empty_cache as empty_cache
@@ -42,5 +43,9 @@ reset_peak_memory_stats = _absent.function("reset_peak_memory_stats")
 
 memory_reserved = max_memory_allocated = max_memory_reserved = memory_allocated
 
+default_generators: tuple[()] = ()
+
 Stream = _absent.kind("Stream", __name__, _StreamBase)
 Event = _absent.kind("Event", __name__, _EventBase)
+
+__getattr__ = names_of(__name__)

@@ -6,6 +6,8 @@ import enum
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from ..._absent import names_of
+
 __all__ = ["SDPBackend", "WARN_FOR_UNFUSED_KERNELS", "sdpa_kernel"]
 
 WARN_FOR_UNFUSED_KERNELS = False
@@ -58,3 +60,6 @@ def sdpa_kernel(
         yield {}
     finally:
         _allowed = before
+
+
+__getattr__ = names_of(__name__)

@@ -23,6 +23,9 @@ from .block_mask import (
     places,
 )
 
+_score_mod_signature = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
+_mask_mod_signature = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+
 __all__ = [
     "AuxOutput",
     "AuxRequest",

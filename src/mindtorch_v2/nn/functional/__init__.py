@@ -1,6 +1,8 @@
 """The functions behind the modules: one operator where there is one, the rest composed. Files have the names of the
 areas of `ops/` whose operators they call."""
 
+from ..._absent import names_of
+from .. import _reduction as _Reduction  # noqa: F401 - packages ask it for the numbers of reductions
 from .activation import *  # noqa: F403
 from .attention import *  # noqa: F403
 from .attention import _canonical_mask as _canonical_mask
@@ -29,3 +31,5 @@ for _name, _function in list(globals().items()):
     if getattr(_function, "__module__", "").startswith(__name__ + "."):
         _function.__module__ = __name__
 del _name, _function
+
+__getattr__ = names_of(__name__)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
 import mindtorch_v2 as torch
+from mindtorch_v2 import _C
 
 from ..._devices import methods
 from ..parameter import Parameter
@@ -121,6 +122,20 @@ class ModuleConversion:
 
     def share_memory(self) -> Self:
         return self._apply(lambda tensor: tensor.share_memory_())
+
+
+def _parse_any_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
+    """How packages ask what the arguments of their own ``to`` mean: ``torch._C._nn._parse_to``."""
+    return _parse_to(args, kwargs)
+
+
+def _of_nn(name: str) -> Any:
+    if name == "_parse_to":
+        return _parse_any_to
+    raise AttributeError(f"module 'torch._C._nn' has no attribute '{name}'")
+
+
+setattr(_C._nn, "__getattr__", _of_nn)  # noqa: B010 - a module's, not its type's
 
 
 def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool, Any]:

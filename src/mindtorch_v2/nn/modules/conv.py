@@ -293,6 +293,9 @@ class _ConvTransposeNd(_ConvNd):
         )
 
 
+_ConvTransposeMixin = _ConvTransposeNd  # its older name
+
+
 class ConvTranspose1d(_ConvTransposeNd):
     """The gradient of a Conv1d in its input, as a module of its own."""
 

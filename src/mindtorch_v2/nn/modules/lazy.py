@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._absent import names_of
 from ..parameter import is_lazy
 
 __all__ = ["LazyModuleMixin"]
@@ -74,3 +75,6 @@ class LazyModuleMixin:
             "Modules with uninitialized parameters can't be used with `DataParallel`. Run a dummy forward pass "
             "to correctly initialize the modules"
         )
+
+
+__getattr__ = names_of(__name__)

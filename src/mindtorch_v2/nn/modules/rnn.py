@@ -27,6 +27,11 @@ def _permuted(state: Tensor, permutation: Tensor | None) -> Tensor:
     return state if permutation is None else state.index_select(1, permutation)
 
 
+def apply_permutation(tensor: Tensor, permutation: Tensor, dim: int = 1) -> Tensor:
+    """The slices of a tensor in another order."""
+    return tensor.index_select(dim, permutation)
+
+
 class RNNBase(Module):
     """What LSTM, GRU and RNN share: the weights of every layer and direction, and the checks of inputs."""
 

@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import AbstractContextManager
 from typing import Any
 
 from . import _functional_call
 
 __all__ = ["functional_call"]
+
+
+def _reparametrize_module(
+    module: Any,
+    parameters_and_buffers: dict[str, Any],
+    tie_weights: bool = False,
+    strict: bool = False,
+    stack_weights: bool = False,
+) -> AbstractContextManager[None]:
+    """The module with other parameters and buffers inside a ``with`` block."""
+    values = parameters_and_buffers
+    if tie_weights:
+        values = _functional_call._with_tied(module, values)
+    return _functional_call._replaced(module, values, strict)
 
 
 def functional_call(

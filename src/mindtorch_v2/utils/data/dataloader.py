@@ -10,10 +10,11 @@ import queue
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import mindtorch_v2 as torch
 
+from ..._absent import names_of
 from ..._devices import registry
 from . import _utils
 from ._utils import ExceptionWrapper
@@ -23,8 +24,12 @@ from ._utils.fetch import _DatasetKind as _DatasetKind
 from ._utils.pool import WorkerPool
 from ._utils.worker import StreamEnded, WorkerSettings
 from ._utils.worker import get_worker_info as get_worker_info
+from .dataset import Dataset as Dataset
 from .dataset import IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, new_seed
+
+_collate_fn_t: TypeAlias = Callable[[list[Any]], Any]
+_worker_init_fn_t: TypeAlias = Callable[[int], None]
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -424,3 +429,6 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         if isinstance(data, ExceptionWrapper):
             data.reraise()
         return data
+
+
+__getattr__ = names_of(__name__)

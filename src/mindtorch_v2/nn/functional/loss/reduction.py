@@ -5,16 +5,13 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING
 
+from ..._reduction import get_enum, legacy_get_string
+
 if TYPE_CHECKING:
     from mindtorch_v2 import Tensor
 
-_REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 
-
-def reduction_number(name: str) -> int:
-    if name not in _REDUCTIONS:
-        raise ValueError(f"{name} is not a valid value for reduction")
-    return _REDUCTIONS[name]
+reduction_number = get_enum
 
 
 def reduce_values(values: Tensor, reduction: str) -> Tensor:
@@ -30,10 +27,7 @@ def reduction_name(
     """``reduction``, or what the two arguments that came before it ask for."""
     if size_average is None and reduce is None:
         return reduction
-    if reduce is False:
-        name = "none"
-    else:
-        name = "sum" if size_average is False else "mean"
+    name = legacy_get_string(size_average, reduce, emit_warning=False)
     warnings.warn(
         f"size_average and reduce args will be deprecated, please use reduction='{name}' instead.",
         stacklevel=stacklevel,

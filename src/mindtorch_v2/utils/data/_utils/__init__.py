@@ -6,3 +6,5 @@ from . import fetch as fetch
 from . import pin_memory as pin_memory
 from . import worker as worker
 from .status import MP_STATUS_CHECK_INTERVAL as MP_STATUS_CHECK_INTERVAL
+
+HAS_NUMPY = True  # it is required

@@ -16,7 +16,7 @@ from .containers import is_named_tuple, like_mapping, like_sequence
 
 CollateMap = dict[type | tuple[type, ...], Callable[..., Any]]
 
-_TEXT_OR_OBJECTS = re.compile(r"[SaUO]")
+np_str_obj_array_pattern = re.compile(r"[SaUO]")
 # Below this many bytes a copy through the socket is cheaper than mapping memory in two processes.
 SMALL_BYTES = 1 << 15
 
@@ -27,7 +27,7 @@ def default_convert(data: Any) -> Any:
     if isinstance(data, torch.Tensor):
         return data
     if kind.__module__ == "numpy" and kind.__name__ not in ("str_", "string_", "bytes_"):
-        if isinstance(data, numpy.ndarray) and _TEXT_OR_OBJECTS.search(data.dtype.str):
+        if isinstance(data, numpy.ndarray) and np_str_obj_array_pattern.search(data.dtype.str):
             return data
         return torch.as_tensor(data)
     if isinstance(data, Mapping):
@@ -90,7 +90,7 @@ def collate_tensor_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -
 
 def collate_numpy_array_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
     first = batch[0]
-    if _TEXT_OR_OBJECTS.search(first.dtype.str):
+    if np_str_obj_array_pattern.search(first.dtype.str):
         raise TypeError(
             "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found "
             f"{first.dtype}"

@@ -7,7 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 
-class _MapDatasetFetcher:
+class _BaseDatasetFetcher:
+    """What gets a batch from a dataset."""
+
+
+class _MapDatasetFetcher(_BaseDatasetFetcher):
     def __init__(self, dataset: Any, auto_collation: bool, collate_fn: Callable[[Any], Any], drop_last: bool):
         self.dataset = dataset
         self.auto_collation = auto_collation
@@ -25,7 +29,7 @@ class _MapDatasetFetcher:
         return self.collate_fn(data)
 
 
-class _IterableDatasetFetcher:
+class _IterableDatasetFetcher(_BaseDatasetFetcher):
     def __init__(self, dataset: Any, auto_collation: bool, collate_fn: Callable[[Any], Any], drop_last: bool):
         self.dataset_iter = iter(dataset)
         self.auto_collation = auto_collation

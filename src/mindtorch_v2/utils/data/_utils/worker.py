@@ -10,6 +10,7 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
+from ...._absent import names_of
 from ...._utils import ExceptionWrapper
 from .blocks import WorkerBlocks
 from .fetch import _DatasetKind
@@ -60,14 +61,21 @@ class StreamEnded:
     """A worker's answer: its copy of an IterableDataset has no more samples."""
 
 
+def _generate_state(base_seed: int, worker_id: int) -> list[int]:
+    """128 bits of their own, so that numpy's streams of neighbouring workers do not resemble each other."""
+    import numpy
+
+    entropy = [worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
+    state: list[int] = numpy.random.SeedSequence(entropy).generate_state(4).tolist()
+    return state
+
+
 def _seed_generators(base_seed: int, worker_id: int) -> None:
     import numpy
 
     random.seed(base_seed + worker_id)
     torch.manual_seed(base_seed + worker_id)
-    # 128 bits of their own, so that numpy's streams of neighbouring workers do not resemble each other.
-    entropy = [worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
-    numpy.random.seed(numpy.random.SeedSequence(entropy).generate_state(4))
+    numpy.random.seed(_generate_state(base_seed, worker_id))
 
 
 def worker_loop(settings: WorkerSettings, worker_id: int, channel: Any) -> None:
@@ -137,3 +145,6 @@ def _answer(channel: Any, message: tuple[int, int, Any], where: str) -> None:
         else:
             failure = ExceptionWrapper(where=where)
         channel.send((message[0], message[1], failure), blocks)
+
+
+__getattr__ = names_of(__name__)

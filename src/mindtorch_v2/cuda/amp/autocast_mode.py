@@ -1,4 +1,4 @@
-"""``torch.cuda.amp``: older names of ``torch.amp`` for CUDA. As in PyTorch without CUDA they are switched off."""
+"""``torch.cuda.amp.autocast_mode``: ``torch.autocast("cuda")`` and its decorators under older names."""
 
 from __future__ import annotations
 
@@ -8,18 +8,13 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
-from ..amp import autocast_mode
-from ..amp._older_names import OlderGradScaler, deprecated
+from ...amp import autocast_mode
+from ...amp._older_names import deprecated
 
-__all__ = ["GradScaler", "amp_definitely_not_available", "autocast", "custom_bwd", "custom_fwd"]
+__all__ = ["autocast", "custom_bwd", "custom_fwd"]
 
 custom_bwd: Callable[..., Any] = functools.partial(autocast_mode.custom_bwd, device_type="cuda")
 custom_fwd: Callable[..., Any] = functools.partial(autocast_mode.custom_fwd, device_type="cuda")
-
-
-def amp_definitely_not_available() -> bool:
-    """True: there is no CUDA."""
-    return True
 
 
 class autocast(autocast_mode.autocast):
@@ -30,9 +25,3 @@ class autocast(autocast_mode.autocast):
     ) -> None:
         deprecated("cuda", "autocast")
         super().__init__("cuda", dtype, enabled, cache_enabled)
-
-
-class GradScaler(OlderGradScaler):
-    """torch.amp.GradScaler("cuda", ...)."""
-
-    _bound_to = "cuda"

@@ -1,0 +1,169 @@
+"""Names of PyTorch's that are not here: they import, serve in annotations and subclasses, and refuse when used."""
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+import mindtorch_v2 as torch
+from mindtorch_v2._absent import making
+from mindtorch_v2._absent.table import NAMES, REASONS
+
+# The hundred names that most packages import and that were missing once, by number of packages.
+MOST_IMPORTED = """
+torch._C._TensorMeta torch._dynamo.utils torch._inductor.compile_fx.compile_fx torch._inductor.config
+torch._inductor.custom_graph_pass.CustomGraphPass torch._inductor.lowering
+torch._inductor.lowering.lowerings torch._inductor.pattern_matcher.PatternMatcherPass
+torch._ops.HigherOrderOperator torch._ops.OpOverload torch._subclasses.FakeTensor
+torch._subclasses.fake_tensor.FakeTensor torch._subclasses.fake_tensor.FakeTensorMode
+torch._subclasses.fake_tensor.is_fake torch.ao.quantization.QConfig torch.ao.quantization.QConfigMapping
+torch.backends.cuda.SDPAParams torch.backends.cuda.can_use_flash_attention torch.complex32
+torch.distributed.Backend torch.distributed.DeviceMesh torch.distributed.P2POp
+torch.distributed.ProcessGroup torch.distributed.ReduceOp torch.distributed.ReduceOp.MAX
+torch.distributed.ReduceOp.MIN torch.distributed.ReduceOp.RedOpType torch.distributed.ReduceOp.SUM
+torch.distributed.TCPStore torch.distributed.Work torch.distributed._composable.fsdp.FSDPModule
+torch.distributed._composable.fsdp.fully_shard torch.distributed._functional_collectives
+torch.distributed._symmetric_memory torch.distributed._tensor.DTensor
+torch.distributed.algorithms._checkpoint.checkpoint_wrapper.CheckpointImpl
+torch.distributed.algorithms._checkpoint.checkpoint_wrapper.CheckpointWrapper
+torch.distributed.algorithms._checkpoint.checkpoint_wrapper.apply_activation_checkpointing
+torch.distributed.algorithms._checkpoint.checkpoint_wrapper.checkpoint_wrapper
+torch.distributed.algorithms.ddp_comm_hooks.default_hooks torch.distributed.all_gather
+torch.distributed.all_reduce torch.distributed.checkpoint torch.distributed.checkpoint.FileSystemReader
+torch.distributed.checkpoint.FileSystemWriter
+torch.distributed.checkpoint.default_planner.DefaultLoadPlanner torch.distributed.checkpoint.load
+torch.distributed.checkpoint.optimizer.load_sharded_optimizer_state_dict torch.distributed.checkpoint.save
+torch.distributed.checkpoint.state_dict.StateDictOptions
+torch.distributed.checkpoint.state_dict.get_model_state_dict
+torch.distributed.checkpoint.state_dict.get_optimizer_state_dict
+torch.distributed.checkpoint.state_dict.set_model_state_dict
+torch.distributed.checkpoint.state_dict.set_optimizer_state_dict torch.distributed.device_mesh.DeviceMesh
+torch.distributed.device_mesh.init_device_mesh torch.distributed.fsdp.CPUOffload
+torch.distributed.fsdp.CPUOffloadPolicy torch.distributed.fsdp.FSDPModule
+torch.distributed.fsdp.FullStateDictConfig torch.distributed.fsdp.FullyShardedDataParallel
+torch.distributed.fsdp.MixedPrecisionPolicy torch.distributed.fsdp.ShardingStrategy
+torch.distributed.fsdp.StateDictType torch.distributed.fsdp.fully_shard
+torch.distributed.fsdp.fully_sharded_data_parallel.FullyShardedDataParallel
+torch.distributed.fsdp.fully_sharded_data_parallel.MixedPrecision
+torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler torch.distributed.fsdp.wrap.ModuleWrapPolicy
+torch.distributed.fsdp.wrap.transformer_auto_wrap_policy torch.distributed.nn
+torch.distributed.optim.ZeroRedundancyOptimizer torch.distributed.tensor.Replicate
+torch.distributed.tensor.Shard torch.distributed.tensor.distribute_tensor
+torch.distributed.tensor.parallel.ColwiseParallel torch.distributed.tensor.parallel.RowwiseParallel
+torch.distributed.tensor.parallel.parallelize_module torch.float8_e4m3fnuz torch.float8_e5m2fnuz torch.fx
+torch.fx.Graph torch.fx.GraphModule torch.fx.Interpreter torch.fx.Node torch.fx.Tracer
+torch.fx.node.Argument torch.fx.node.Node torch.fx.symbolic_trace torch.fx.wrap torch.qint32 torch.qint8
+torch.quint4x2 torch.quint8 torch.utils._python_dispatch.TorchDispatchMode
+torch.utils._python_dispatch.is_traceable_wrapper_subclass torch.utils.cpp_extension._get_build_directory
+torch.utils.data.IterDataPipe torch.utils.data.functional_datapipe torch.utils.flop_counter.FlopCounterMode
+""".split()
+
+
+def found(name):
+    """What a name means: attributes, or modules that must be imported first."""
+    value, parts = torch, name.split(".")
+    for length, part in enumerate(parts[1:], 2):
+        if not hasattr(value, part):
+            importlib.import_module(".".join(["mindtorch_v2", *parts[1:length]]))
+        value = getattr(value, part)
+    return value
+
+
+@pytest.mark.parametrize("name", MOST_IMPORTED)
+def test_the_names_that_packages_import_most_are_there(name):
+    found(name)
+
+
+@pytest.mark.parametrize(
+    "module", sorted(name for name in NAMES if not name.startswith(("ops.", "_C.")) and name)
+)
+def test_every_module_of_the_table_can_be_imported_and_has_its_names(module):
+    imported = importlib.import_module(f"mindtorch_v2.{module}")
+    for name in making._entries(module):
+        getattr(imported, name)
+
+
+def test_a_function_says_its_name_the_reason_and_what_to_do():
+    with pytest.raises(
+        NotImplementedError,
+        match=r"^torch.distributed.all_reduce is not in this library: .* start the program without",
+    ):
+        torch.distributed.all_reduce(torch.ones(1))
+
+
+def test_a_class_may_be_derived_from_and_written_in_annotations_but_makes_no_objects():
+    from mindtorch_v2.fx import GraphModule, Tracer
+
+    class Own(Tracer):
+        def path(self, module: GraphModule | None = None) -> "list[Tracer]": ...
+
+    assert not isinstance(torch.nn.Linear(1, 1), GraphModule) and Tracer[int] is Tracer
+    with pytest.raises(NotImplementedError, match="torch.fx.Tracer is not in this library"):
+        Own()
+
+
+def test_an_enumeration_has_its_members():
+    from mindtorch_v2.distributed.fsdp import ShardingStrategy
+
+    assert ShardingStrategy.FULL_SHARD is ShardingStrategy["FULL_SHARD"] is not ShardingStrategy.NO_SHARD
+
+
+def test_a_mark_returns_what_it_marks():
+    from mindtorch_v2.onnx.symbolic_helper import parse_args
+
+    def function():
+        return 3
+
+    assert torch.fx.wrap(function) is function and parse_args("v", "i")(function) is function
+    assert torch.fx.wrap("len") == "len"
+
+
+def test_questions_about_what_is_not_there_are_answered_no():
+    assert not torch.onnx.is_in_onnx_export() and not torch.mps.is_available()
+
+
+def test_a_dtype_that_is_not_there_is_a_key_and_no_dtype():
+    assert {torch.quint8: 1}[torch.quint8] == 1 and repr(torch.complex32) == "torch.complex32"
+    with pytest.raises(
+        TypeError, match="must be torch.dtype, not torch.quint8, which is not in this library"
+    ):
+        torch.zeros(2, dtype=torch.quint8)
+
+
+def test_a_name_that_pytorch_has_not_either_is_an_attribute_error():
+    for module in (torch, torch.fx, torch.distributed, torch.jit, torch._C):
+        with pytest.raises(AttributeError, match="has no attribute 'no_such_name'"):
+            module.no_such_name  # noqa: B018 - asking is what is tested
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("mindtorch_v2.no_such_module")
+    with pytest.raises(AttributeError, match="'_OpNamespace' 'aten' object has no attribute 'no_such_name'"):
+        torch.ops.aten.no_such_name  # noqa: B018
+
+
+def test_a_file_wins_over_the_table():
+    assert torch.distributed.is_available.__module__ == "mindtorch_v2.distributed"
+    here = {"distributed", "jit", "utils", "nn", "autograd", "_C", "backends.cuda", "compiler"} & set(NAMES)
+    for module in here:
+        real = vars(importlib.import_module(f"mindtorch_v2.{module}"))
+        made = {name for name in making._entries(module) if name in real}
+        assert all(getattr(real[name], "__module__", "").startswith("torch") for name in made), made
+
+
+def test_every_reason_is_that_of_some_name():
+    for beginning in filter(None, REASONS):
+        assert any(f"{name}.".startswith(f"{beginning}.") for name in NAMES), beginning
+
+
+def test_the_table_is_not_read_when_the_package_is_imported():
+    code = "import sys, mindtorch_v2; print([m for m in sys.modules if '_absent.' in m])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_tensorboard_is_asked_for_by_its_name_where_it_is_missing():
+    if importlib.util.find_spec("tensorboard") is None:
+        with pytest.raises(ModuleNotFoundError, match="No module named 'tensorboard'"):
+            importlib.import_module("mindtorch_v2.utils.tensorboard")
+    else:
+        assert torch.utils.tensorboard.SummaryWriter.add_scalar
