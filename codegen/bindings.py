@@ -160,14 +160,14 @@ def fresh_call(row: Row) -> list[str]:
     return [*out, "        " + _result(row, native_call(row))]
 
 
-def factory_call(row: Row) -> list[str]:
+def factory_call(row: Row, keeps_out_shape: bool) -> list[str]:
     at = len(row.schema.arguments)
     into = at + len(_OPTIONS)
     call = native_call(row, "", "options")
     out = [
         f"        if (b.given({into})) {{",
         f"          take_options_of(b.tensor({into}), options);",
-        f"          write_made(b.tensor({into}), {call}, options);",
+        f"          write_{'numbers' if keeps_out_shape else 'made'}(b.tensor({into}), {call}, options);",
         f"          return returned(b.at({into}));",
         "        }",
     ]

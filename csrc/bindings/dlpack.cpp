@@ -3,6 +3,7 @@
 #include "bindings/parser.h"
 #include "core/dispatch.h"
 
+#include "core/reach.h"
 namespace nb = nanobind;
 
 namespace mt::bindings {
@@ -76,6 +77,7 @@ struct Export {
 template <class Managed>
 Managed* exported(const Tensor& t) {
   auto* e = new Export<Managed>;
+  check_reach(t);
   e->tensor = t;
   e->shape = Dims(t.sizes());
   e->strides = Dims(t.strides());

@@ -3,7 +3,7 @@
 #include "bindings/node_object.h"
 #include "bindings/parser.h"
 #include "bindings/storage_object.h"
-#include "generated/ops/binary.h"
+#include "core/reach.h"
 #include "generated/ops/copy.h"
 #include "generated/ops/pointwise.h"
 #include "generated/ops/view.h"
@@ -78,6 +78,7 @@ PyObject* item_method(PyObject* self, PyObject*) {
   return guarded([&] {
     const Tensor& t = tensor_of(self);
     if (t.device().is_cpu() && t.numel() == 1) return element_object(t.data(), t.dtype());
+    check_reach(t);
     return scalar_object(item(t));
   });
 }
@@ -98,6 +99,7 @@ PyObject* tolist(PyObject* self, PyObject*) {
     MT_CHECK_AS(not_implemented, !t.device().is_meta(), "Cannot copy out of meta tensor; no data!");
     if (!t.device().is_cpu()) t = ops::_to_copy(ops::detach(t), std::nullopt, Device{DeviceType::cpu});
     return list_level(t.data<char>(), t, 0);
+    check_reach(t);
   });
 }
 

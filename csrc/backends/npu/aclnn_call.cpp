@@ -9,6 +9,7 @@
 #include "backends/npu/launch_log.h"
 #include "base/error.h"
 #include "core/observe_task.h"
+#include "core/reach.h"
 
 namespace mt::npu::aclnn {
 namespace {
@@ -61,6 +62,7 @@ aclTensor* make_tensor(const Tensor& tensor) {
   const TensorImpl& impl = *tensor.impl();
   MT_CHECK(impl.device.is_npu(), "Expected all tensors to be on the same device, but found a tensor on '",
            to_string(impl.device), "' among the arguments of an NPU operator");
+  check_reach(tensor);
   const Storage& storage = *impl.storage;
   // Sizes are powers of two; a division would cost as much as the rest of this function.
   const int64_t elements = int64_t(storage.nbytes >> std::countr_zero(itemsize(impl.dtype)));
