@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "autograd/node.h"
 #include "bindings/old_overloads.h"
 #include "bindings/overrides.h"
 
@@ -143,7 +144,7 @@ int parameter_named(const Signature& s, const char* name) {
 bool is_number(PyObject* o) {
   if (is_exact_number(o)) [[likely]]
     return true;
-  if (is_tensor(o)) return tensor_of(o).dim() == 0 && !tensor_of(o).requires_grad();
+  if (is_tensor(o)) return tensor_of(o).dim() == 0 && !autograd::requires_grad(tensor_of(o));
   return PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o) || is_foreign_number(o);
 }
 
