@@ -96,7 +96,8 @@ def _taken_for_tensors(row: Row) -> bool:
 
 
 def _parameter(a: Argument, method: bool) -> str:
-    flags = ("true" if flag else "false" for flag in (a.default is not None, a.type.nullable, a.keyword_only))
+    nullable = a.type.nullable or a.default == "[]"  # None stands for no ints where that is the default
+    flags = ("true" if flag else "false" for flag in (a.default is not None, nullable, a.keyword_only))
     return f'{{"{python_name(a, method)}", Kind::{a.type.kind}, {", ".join(flags)}}}'
 
 
@@ -284,6 +285,7 @@ def index_source(rows: list[Row]) -> str:
     return "\n".join([
         BANNER,
         '#include "bindings/decline_slot.h"',
+        '#include "bindings/owned.h"',
         '#include "bindings/return_types.h"',
         '#include "infer/checks.h"',
         _includes(used),

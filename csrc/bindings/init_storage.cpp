@@ -183,6 +183,8 @@ void fill_from_list(const Tensor& t, nb::handle data) {
         std::memcpy(at, &value, sizeof value);
         return;
       }
+      MT_CHECK_AS(value, !is_tensor(level) || tensor_of(level).numel() == 1,
+                  "only one element tensors can be converted to Python scalars");
       const Scalar value = storable(t.dtype(), level);
       MT_CHECK(is_floating(t.dtype()) || fits(value, t.dtype()), "value cannot be converted to type ",
                info(t.dtype()).name, " without overflow");

@@ -264,7 +264,9 @@ def pixel_shuffle(self: Tensor, upscale_factor: int) -> Tensor:
         )
     inner = channels // squared
     if _has_channels_last(self):
-        pixels = self.permute(0, 2, 3, 1).reshape(batch[0], height, width, inner, upscale_factor, upscale_factor)
+        pixels = self.permute(0, 2, 3, 1).reshape(
+            batch[0], height, width, inner, upscale_factor, upscale_factor
+        )
         moved = pixels.permute(0, 1, 4, 2, 5, 3)
         moved = moved.reshape(batch[0], height * upscale_factor, width * upscale_factor, inner)
         return moved.permute(0, 3, 1, 2)

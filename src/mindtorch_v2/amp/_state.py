@@ -34,8 +34,17 @@ set_autocast_cache_enabled = _C.set_autocast_cache_enabled
 _ACCELERATOR = "npu"
 
 
+# Devices of PyTorch's that are not here, and the lower precision that it has for them.
+_ABSENT = {
+    "cuda": _C.float16, "xpu": _C.float16, "mps": _C.float16, "mtia": _C.float16, "hpu": _C.bfloat16,
+    "xla": _C.bfloat16,
+}  # fmt: skip
+
+
 def is_autocast_enabled(device_type: str = _ACCELERATOR) -> bool:
-    """Whether autocast is on for a device in this thread."""
+    """Whether autocast is on for a device in this thread; never for one that is not here."""
+    if device_type.partition(":")[0] in _ABSENT:
+        return False
     return bool(_C._is_autocast_enabled(device_type))
 
 
@@ -49,6 +58,9 @@ def set_autocast_enabled(*args: Any, **kwargs: Any) -> None:
 
 def get_autocast_dtype(device_type: str) -> Any:
     """The lower precision of a device."""
+    absent = _ABSENT.get(device_type.partition(":")[0])
+    if absent is not None:
+        return absent
     return _C._get_autocast_dtype(device_type)
 
 
