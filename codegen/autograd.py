@@ -276,6 +276,7 @@ def record_inplace(row: Row, target: str, run: str, refuses: bool = True) -> lis
         "  autograd::NodeRef ref;",
         f"  [[maybe_unused]] {_struct(row)}* history = nullptr;",
         f"  if (autograd::any_needs_grad({_differentiable_inputs(row)})) {{",
+        f"    autograd::check_rebase({target});",
         *_create(row, target),
         "    history = node;",
         "  }",

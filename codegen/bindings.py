@@ -96,7 +96,8 @@ def _taken_for_tensors(row: Row) -> bool:
 
 
 def _parameter(a: Argument, method: bool) -> str:
-    flags = ("true" if flag else "false" for flag in (a.default is not None, a.type.nullable, a.keyword_only))
+    nullable = a.type.nullable or a.default == "[]"  # None stands for no ints where that is the default
+    flags = ("true" if flag else "false" for flag in (a.default is not None, nullable, a.keyword_only))
     return f'{{"{python_name(a, method)}", Kind::{a.type.kind}, {", ".join(flags)}}}'
 
 
@@ -160,14 +161,14 @@ def fresh_call(row: Row) -> list[str]:
     return [*out, "        " + _result(row, native_call(row))]
 
 
-def factory_call(row: Row) -> list[str]:
+def factory_call(row: Row, keeps_out_shape: bool) -> list[str]:
     at = len(row.schema.arguments)
     into = at + len(_OPTIONS)
     call = native_call(row, "", "options")
     out = [
         f"        if (b.given({into})) {{",
         f"          take_options_of(b.tensor({into}), options);",
-        f"          write_made(b.tensor({into}), {call}, options);",
+        f"          write_{'numbers' if keeps_out_shape else 'made'}(b.tensor({into}), {call}, options);",
         f"          return returned(b.at({into}));",
         "        }",
     ]
@@ -284,6 +285,7 @@ def index_source(rows: list[Row]) -> str:
     return "\n".join([
         BANNER,
         '#include "bindings/decline_slot.h"',
+        '#include "bindings/owned.h"',
         '#include "bindings/return_types.h"',
         '#include "infer/checks.h"',
         _includes(used),

@@ -72,6 +72,11 @@ def _binary_slot(slot: BinarySlot, row: Row, takes_number: bool) -> str:
         "wrapped": f"ops::{name}(wrapped_scalar(number_from(a)), tensor_of(b))",
     }.get(slot.number_first)
     reflected_line = f"    else if (is_number(a)) return wrap({reflected});" if reflected else ""
+    if slot.number_first == "reciprocal":
+        reflected_line += (
+            "\n    else if (is_array(a))"
+            "\n      return PyNumber_Multiply(Owned(wrap(ops::reciprocal(tensor_of(b)))).object, a);"
+        )
     text = f"""PyObject* slot_{slot.name}(PyObject* a, PyObject* b{slot.modulo}) {{
   return guarded([&]() -> PyObject* {{
 {_ask("a", "b", f'"{slot.special}"')}
@@ -127,8 +132,12 @@ def _compare_slot(rows: dict[str, Row]) -> str:
   static constexpr const char* names[] = {{{specials}}};  // in the order of Py_LT …
   return guarded([&]() -> PyObject* {{
 {_ask("a", "b", "names[operation]")}
-    if (!is_tensor(b) && !is_number(b)) Py_RETURN_NOTIMPLEMENTED;
     const Tensor& x = tensor_of(a);
+    if (!is_tensor(b) && !is_number(b)) {{
+      const Tensor array = operation == Py_EQ ? array_operand(b) : Tensor();  // as in PyTorch, for == alone
+      if (!array.defined()) Py_RETURN_NOTIMPLEMENTED;
+      return wrap(ops::eq(x, array));
+    }}
     switch (operation) {{
 {body}
       default: Py_RETURN_NOTIMPLEMENTED;

@@ -17,14 +17,19 @@ from ..schema import Schema
 class Composite(Row):
     family = "composite"
     required = ("composite",)
-    optional = ("factory",)
+    optional = ("factory", "keeps_out_shape")
     made_of_others = True
 
     function: str  # of csrc/ops/composites/<area>.cpp
+    keeps_out_shape: bool = False  # an out= with as many elements as the result is filled as it is
 
     @classmethod
     def part(cls, entry: Entry, schema: Schema) -> dict[str, Any]:
-        return {"function": entry.text("composite"), "factory": entry.flag("factory")}
+        return {
+            "function": entry.text("composite"),
+            "factory": entry.flag("factory"),
+            "keeps_out_shape": entry.flag("keeps_out_shape"),
+        }
 
     def declarations(self) -> list[str]:
         return dispatch.declarations(self)
@@ -46,7 +51,7 @@ class Composite(Row):
             f"{self.schema.return_type} {self.cpp_name}({self.schema.parameters(*self._options)}) {{",
             *autocast.statements(self),
             dispatch.scope(self),
-            f"  return {self._call(arguments)};",
+            f"  return results::own({self._call(arguments)});",
             "}",
             "",
         ]
@@ -82,7 +87,9 @@ class Composite(Row):
     def python_call(self, suffix: str) -> list[str]:
         if suffix:
             return bindings.inplace_call(self, suffix)
-        return bindings.factory_call(self) if self.factory else bindings.fresh_call(self)
+        return (
+            bindings.factory_call(self, self.keeps_out_shape) if self.factory else bindings.fresh_call(self)
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,6 +41,10 @@ class Fresh(DeviceRow):
         """Statements that bring operands of several devices together."""
         return []
 
+    def elsewhere(self, suffix: str, *outputs: str) -> list[str]:
+        """Statements that hand arguments which the kernel does not serve to another operator."""
+        return []
+
     @abstractmethod
     def shape_rule(self, outputs: str) -> str:
         """The call that gives the results their shape and dtype."""
@@ -49,13 +53,18 @@ class Fresh(DeviceRow):
         check = [f"  infer::{self.checked_by}({', '.join(self.values)});"] if self.checked_by else []
         return [*check, f"  infer::{self.shape_rule(', '.join(outputs))};"]
 
-    def _run_into(self, outputs: list[str]) -> str:
-        """Runs the kernel on tensors that are there already."""
+    def _run_into(self, slots: list[str], targets: list[str]) -> str:
+        """Runs the kernel on what the slots hold for it, and moves that to the tensors that are there already.
+        Note [Results of the declared dtype] in csrc/infer/infer.h."""
         arguments = self.values
         if self.reads_ahead:
-            apart = {*self._operands()} - {*outputs}
+            apart = {*self._operands()} - {*targets}
             arguments = [f"{name}_apart" if name in apart else name for name in arguments]
-        return self.run([*arguments, *outputs], outputs[0])
+        written = [f"{slot}.written()" for slot in slots]
+        return "\n".join([
+            self.run([*arguments, *written], targets[0]),
+            *[f"  {slot}.finish();" for slot in slots],
+        ])  # fmt: skip
 
     def _operands(self) -> list[str]:
         return [a.name for a in self.schema.arguments if a.type is schema_types.TENSOR]
@@ -76,6 +85,7 @@ class Fresh(DeviceRow):
             f"{self.schema.return_type} {self.cpp_name}({self.schema.parameters()}) {{",
             *autocast.statements(self),
             dispatch.scope(self),
+            *self.elsewhere(""),
             *self.meeting(),
             *[f"  infer::Output {o}_slot;" for o in outs],
             *self._infer([f"{o}_slot" for o in outs]),
@@ -97,7 +107,7 @@ class Fresh(DeviceRow):
             f"  infer::Output slot = infer::Output::inplace({first});",
             *self._infer(["slot"]),
             *self._overlap_checks(first),
-            *autograd.record_inplace(self, first, self._run_into([first])),
+            *autograd.record_inplace(self, first, self._run_into(["slot"], [first])),
             f"  return {first};",
             "}",
             "",
@@ -105,16 +115,38 @@ class Fresh(DeviceRow):
 
     def _out(self) -> list[str]:
         names = dispatch.out_names(self)
+        slots = [f"{name}_slot" for name in names]
         return [
             *dispatch.out_opening(self),
+            *self.elsewhere("_out", *names),
             *self.meeting(),
-            *[f"  infer::Output {name}_slot = infer::Output::into({name});" for name in names],
-            *self._infer([f"{name}_slot" for name in names]),
+            *self._dtype_of_out(),
+            *[f"  infer::Output {name}_slot = infer::Output::into({self._target(name)});" for name in names],
+            *self._infer(slots),
             *[line for name in names for line in self._overlap_checks(name)],
-            self._run_into(names),
+            self._run_into(slots, names),
             *[f"  {name}.bump_version();" for name in names],
             *dispatch.out_closing(self),
         ]
+
+    def _target(self, name: str) -> str:
+        """An out=, and whether it is read as well."""
+        operands = [a.name for a in self.schema.arguments if a.type.in_graph]
+        read = " || ".join(f"infer::reads({name}, {operand})" for operand in operands)
+        return f"{name}, {read}" if read else name
+
+    @property
+    def wants_floating(self) -> bool:
+        """Whether it computes in floating point or complex numbers alone."""
+        return False
+
+    def _dtype_of_out(self) -> list[str]:
+        """What can be asked to compute in a dtype computes in that of out= where it is not asked."""
+        dtype = self.schema.argument("dtype")
+        if dtype is None or dtype.type is not schema_types.OPTIONAL_SCALAR_TYPE or len(self.results) != 1:
+            return []
+        condition = "!dtype && is_differentiable(out.dtype())" if self.wants_floating else "!dtype"
+        return [f"  if ({condition}) dtype = out.dtype();"]
 
     def declarations(self) -> list[str]:
         return dispatch.declarations(self)

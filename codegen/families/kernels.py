@@ -54,6 +54,12 @@ class InPlace(DeviceRow):
     def on_device(self) -> str:
         return self.target
 
+    @property
+    def _draws(self) -> bool:
+        """Two draws for one place would leave that of the last; a value that is the same everywhere may be written
+        more than once."""
+        return any(a.type.cpp == "Generator*" for a in self.schema.arguments)
+
     def declarations(self) -> list[str]:
         return [f"const Tensor& {self.cpp_name}({self.schema.parameters(defaults=True)});"]
 
@@ -65,6 +71,7 @@ class InPlace(DeviceRow):
             f"const Tensor& {self.cpp_name}({self.schema.parameters()}) {{",
             dispatch.scope(self),
             f"  autograd::check_inplace({target});",
+            *([f"  infer::check_written_once({target});"] if self._draws else []),
             *([f"  infer::{self.infer}({', '.join(names)});"] if self.infer else []),
             *autograd.record_inplace(self, target, self.run(names, target), refuses),
             f"  return {target};",

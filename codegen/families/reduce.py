@@ -32,6 +32,28 @@ class Reduce(Templated):
         return f"reduce(self, dim, keepdim, {dtype}, {self.rule}, {outputs})"
 
     @property
+    def _may_leave_dims(self) -> bool:
+        """all(dim=()) is about each element, as in PyTorch; other reductions take no dims for all of them."""
+        return self.dtype == "bool"
+
+    @property
+    def calls(self) -> tuple[str, ...]:
+        return ("unsqueeze",) if self._may_leave_dims else ()
+
+    def elsewhere(self, suffix: str, *outputs: str) -> list[str]:
+        if not self._may_leave_dims:
+            return []
+        arguments = ", ".join(["ops::unsqueeze(self, -1)", "DimList(-1)", "false", *outputs])
+        return [
+            "  if (dim.present() && dim.all()) [[unlikely]]",
+            f"    return {self.cpp_name}{suffix}({arguments});",
+        ]
+
+    @property
+    def wants_floating(self) -> bool:
+        return self.dtype == "floating"
+
+    @property
     def host_work(self) -> str:
         return "self.numel()"
 

@@ -1,7 +1,9 @@
 #include "autograd/accumulate.h"
 
+#include "core/views.h"
 #include "generated/ops/binary.h"
 #include "generated/ops/copy.h"
+#include "generated/ops/creation.h"
 #include "generated/ops/pointwise.h"
 
 namespace mt::autograd {
@@ -23,10 +25,28 @@ bool sole_owner(const Tensor& t) {
          t.storage().refs.load(std::memory_order_acquire) == 1;
 }
 
+// A gradient lies as its leaf does, so that optimizers walk both alike: with the leaf's strides where those are dense,
+// otherwise in row-major order.
+bool lies_like(const Tensor& grad, const Tensor& leaf) {
+  if (grad.is_contiguous() && leaf.is_contiguous()) [[likely]]
+    return true;
+  if (!views::is_dense(leaf)) return grad.is_contiguous();
+  for (size_t i = 0; i < size_t(leaf.dim()); ++i)
+    if (leaf.sizes()[i] != 1 && grad.strides()[i] != leaf.strides()[i]) return false;
+  return true;
+}
+
+Tensor laid_like(const Tensor& grad, const Tensor& leaf) {
+  if (leaf.is_contiguous() || !views::is_dense(leaf)) return ops::clone(grad, MemoryFormat::contiguous);
+  Tensor out = ops::empty_strided(leaf.sizes(), leaf.strides(), {grad.dtype(), grad.device()});
+  ops::copy_(out, grad, false);
+  return out;
+}
+
 // `grad` itself, if nobody else holds it or its memory and it has the leaf's layout; else undefined. A formula may have
 // made it by turning what it computed: then that tensor is the view's alone, and the view becomes one without a base.
 Tensor taken_over(Tensor& grad, const Tensor& leaf) {
-  if (grad_mode() || grad.is_contiguous() != leaf.is_contiguous()) return Tensor();
+  if (grad_mode() || !lies_like(grad, leaf)) return Tensor();
   if (sole_owner(grad)) return std::move(grad);
   const TensorImpl* impl = grad.impl();
   const bool owns_base = impl->base && impl->refs.load(std::memory_order_acquire) == 1 &&
@@ -64,15 +84,18 @@ void AccumulateGrad::apply(Grads grads, Grads, uint64_t) {
   if (!grads[0].defined()) return;
   const Tensor leaf = variable();
   if (!leaf.defined() || !leaf.impl()->requires_grad) return;
-  Tensor& grad = leaf_state(leaf).grad;
+  accumulate_into_grad(leaf, grads[0]);
+}
+
+void accumulate_into_grad(const Tensor& tensor, Tensor& arrived) {
+  Tensor& grad = leaf_state(tensor).grad;
   if (grad.defined()) {
-    if (grad_mode()) grad = ops::add(grad, grads[0]);
-    else ops::add_(grad, grads[0]);
-  } else if (Tensor taken = taken_over(grads[0], leaf); taken.defined()) {
+    if (grad_mode()) grad = ops::add(grad, arrived);
+    else ops::add_(grad, arrived);
+  } else if (Tensor taken = taken_over(arrived, tensor); taken.defined()) {
     grad = std::move(taken);
   } else {
-    grad =
-        ops::clone(grads[0], leaf.is_contiguous() ? std::optional(MemoryFormat::contiguous) : std::nullopt);
+    grad = laid_like(arrived, tensor);
   }
 }
 

@@ -20,6 +20,9 @@ class AccumulateGrad final : public Node {
   TensorImpl* variable_;
 };
 
+// Adds what arrived to the tensor's `.grad`, which lies in memory as the tensor does.
+void accumulate_into_grad(const Tensor& tensor, Tensor& arrived);
+
 // Adds `grad` to `into`, taking the buffer over where nobody else holds it.
 void accumulate(Tensor& into, Tensor&& grad);
 

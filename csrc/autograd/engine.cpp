@@ -324,14 +324,19 @@ void Pass::run_node(Node* node) {
     call_pre_hooks(node);
   if (!wanted) take_captures(node);
   const bool accumulates = n == 0;
-  if (any && (wanted || n > 64 || (accumulates && captures_.empty()))) {
-    apply(node, wanted);
-    if (node->hooks) [[unlikely]] {
+  // A pass with given inputs ends at them: what lies below stays as it is.
+  const bool runs = wanted || n > 64 || captures_.empty();
+  if (any && runs) {
+    if (node->hooks && !node->hooks->post.empty()) [[unlikely]] {
+      std::vector<Tensor> arrived(in_);  // an accumulator takes what it is given
+      apply(node, wanted);
       const auto post = node->hooks->post;
-      for (const auto& [id, call] : post) call(out_, in_);
+      for (const auto& [id, call] : post) call(out_, arrived);
+    } else {
+      apply(node, wanted);
     }
   }
-  if (!options_.retain_graph && !accumulates) node->release_saved();
+  if (runs && !options_.retain_graph && !accumulates) node->release_saved();
   in_.clear();
   // A hook or a nested pass may have run while `out_` was filled, but they have their own Pass.
   for (size_t i = 0; i < n; ++i) {
@@ -384,11 +389,10 @@ void backward(TensorList roots, TensorList grads, TensorList inputs, const Backw
   }
   BackwardOptions relaxed = options;
   relaxed.allow_unused = true;
-  const std::vector<Tensor> found = grad(roots, grads, inputs, relaxed);
+  std::vector<Tensor> found = grad(roots, grads, inputs, relaxed);
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!found[i].defined()) continue;
-    Tensor& into = leaf_state(inputs[i]).grad;
-    into = into.defined() ? ops::add(into, found[i]) : ops::clone(found[i], std::nullopt);
+    accumulate_into_grad(inputs[i], found[i]);
   }
 }
 

@@ -4,10 +4,12 @@
 // A view remembers its base. A write through the view changes the base, so the base's history must say so: it
 // becomes CopySlices, which runs the write's node on the window's gradient and leaves the rest alone. The
 // histories of the base's other views are then out of date; each is rebuilt as a window of the base when it is
-// next asked for, which is noticed by the version counter they share. Views that one node made together (unbind, split)
+// next asked for, which is noticed by the version counter they share. That makes a tensor that requires a gradient of
+// a view that was made before its base had any history. Views that one node made together (unbind, split)
 // are refused instead, as in PyTorch: the rebuilt history of one would leave the others with the node.
 #include "autograd/operation_name.h"
 #include "core/views.h"
+#include "generated/ops/binary.h"
 #include "generated/ops/complex.h"
 #include "generated/ops/copy.h"
 #include "generated/ops/creation.h"
@@ -88,13 +90,42 @@ class WindowOfBase final : public Node {
   Geometry base_, view_;
 };
 
+// Adds the hook that keeps the gradient, at the node that makes the tensor now.
+void add_retaining_hook(const Tensor& tensor, LeafState& state) {
+  state.retaining_hook =
+      static_cast<Node*>(tensor.impl()->grad_fn)
+          ->add_pre_hook(
+              tensor.impl()->output_nr,
+              [token = std::weak_ptr(state.token)](const Tensor& grad) {
+                if (const auto alive = token.lock()) {
+                  Tensor& kept = (*alive)->grad;
+                  kept = kept.defined() ? ops::add(kept, grad) : ops::clone(grad, std::nullopt);
+                }
+                return Tensor();
+              },
+              true);
+}
+
 void replace_grad_fn(const Tensor& tensor, Node* node, uint32_t output) {
   TensorImpl* impl = tensor.impl();
+  LeafState* state = find_leaf_state(tensor);
+  const bool retains = state && state->retains_grad;
+  if (retains && impl->grad_fn) static_cast<Node*>(impl->grad_fn)->remove_hook(state->retaining_hook);
   NodeRef::retain(node);
   NodeRef::release(impl->grad_fn);
   impl->grad_fn = node;
   impl->output_nr = output;
   impl->view_version = tensor.version();
+  if (retains) add_retaining_hook(tensor, *state);
+}
+
+[[noreturn]] void refuse_made_without_grad() {
+  fail(
+      ErrorKind::runtime,
+      "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that "
+      "this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "
+      "the view and the inplace either both inside the no_grad block (if you don't want the inplace to be "
+      "tracked) or both outside (if you want the inplace to be tracked).");
 }
 
 // What a view of many, or a view of one, was made by.
@@ -161,24 +192,31 @@ void check_inplace(const Tensor& self) {
   MT_CHECK(!(impl->requires_grad && !impl->grad_fn),
            "a leaf Variable that requires grad is being used in an in-place operation.");
   if (!impl->base) return;
-  MT_CHECK(impl->tracks_base || !(self.requires_grad() || impl->base->grad_fn || impl->base->requires_grad),
-           "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given "
-           "that this use "
-           "case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the "
-           "view and the "
-           "inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or "
-           "both outside (if "
-           "you want the inplace to be tracked).");
-  if (impl->one_of_many && (self.requires_grad() || impl->base->grad_fn || impl->base->requires_grad))
-    refuse_one_of_many(*impl, "is being modified inplace");
+  if (requires_grad(self) || impl->base->grad_fn || impl->base->requires_grad) check_rebase(self);
   MT_CHECK(!(impl->base->requires_grad && !impl->base->grad_fn),
            "a view of a leaf Variable that requires grad is being used in an in-place operation.");
+}
+
+void check_rebase(const Tensor& self) {
+  const TensorImpl* impl = self.impl();
+  if (!impl->base) return;
+  if (!impl->tracks_base) refuse_made_without_grad();
+  if (impl->one_of_many) refuse_one_of_many(*impl, "is being modified inplace");
+}
+
+void retain_grad(const Tensor& tensor) {
+  LeafState& state = leaf_state(tensor);
+  if (is_leaf(tensor) || state.retains_grad) return;
+  current_grad_fn(tensor);
+  state.retains_grad = true;
+  // The hook must not keep the tensor alive (the tensor owns the node); the graph may outlive the tensor.
+  state.token = std::make_shared<LeafState*>(&state);
+  add_retaining_hook(tensor, state);
 }
 
 void rebase_history(const Tensor& self, NodeRef&& node) {
   Node* write = static_cast<Node*>(node.get());
   if (self.impl()->base) {
-    if (self.impl()->one_of_many) refuse_one_of_many(*self.impl(), "is being modified inplace");
     const Tensor base = Tensor::share(self.impl()->base);
     CopySlices* slices;
     write->add_output(self);

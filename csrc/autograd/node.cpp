@@ -92,7 +92,7 @@ void SavedTensor::pack(const Tensor& tensor, SavedTensorPacker& packer) {
   packed_ = packer.pack(tensor);
   if (!node) return;
   packed_->node = NodeRef::share(node);
-  packed_->leaf = tensor.is_leaf();
+  packed_->leaf = is_leaf(tensor);
   packed_->output = packed_->leaf ? 0 : tensor.impl()->output_nr;
 }
 

@@ -208,6 +208,7 @@ struct LeafState final : GradState {
   NodeRef accumulator;
   bool owns_accumulator = true;  // false for what hooks unpacked: it feeds the accumulator of another leaf
   bool retains_grad = false;
+  uint64_t retaining_hook = 0;        // of retain_grad, on the tensor's node
   std::shared_ptr<LeafState*> token;  // lets retain_grad's hook find this state while it lives
   ~LeafState() override;
 };
@@ -223,9 +224,18 @@ inline void connect_all(EdgeList& edges, TensorList tensors) {
 Node* gradient_node(const Tensor& tensor);  // creates the accumulator of a leaf; null if no grad is required
 Node* current_grad_fn(const Tensor& tensor);  // regenerated for a view whose base was written in place
 
+// Whether a write since the view was made gave its base a history, which is then the view's too.
+// Note [Views and in-place writes] in inplace.cpp
+inline bool base_has_new_history(const Tensor& view) {
+  const TensorImpl* impl = view.impl();
+  return impl->base && impl->base->grad_fn && impl->tracks_base && impl->view_version != view.version();
+}
+inline bool requires_grad(const Tensor& t) { return t.requires_grad() || base_has_new_history(t); }
+inline bool is_leaf(const Tensor& t) { return t.is_leaf() && !base_has_new_history(t); }
+
 inline bool grad_mode() { return thread_state().grad_enabled; }
 inline bool needs_grad(const Tensor& t) {
-  return t.defined() && t.requires_grad() && is_differentiable(t.dtype());
+  return t.defined() && requires_grad(t) && is_differentiable(t.dtype());
 }
 inline bool needs_grad(TensorList list) {
   for (const Tensor& t : list)
@@ -251,7 +261,9 @@ void set_not_implemented(std::initializer_list<const Tensor*> outputs, const cha
 inline Tensor gradient_of_output(Grads grads, size_t output) {
   return output < grads.size() ? grads[output] : Tensor();
 }
-void check_inplace(const Tensor& self);                   // before an in-place write
+void retain_grad(const Tensor& tensor);  // keeps the gradient of a result, whatever node makes it by then
+void check_inplace(const Tensor& self);  // before an in-place write
+void check_rebase(const Tensor& self);   // before one that gives `self` a history
 void rebase_history(const Tensor& self, NodeRef&& node);  // after an in-place write
 void as_view(const Tensor& base, const Tensor& view);     // remembers what the view is a view of
 void as_views(const Tensor& base, TensorList views);      // the same for views that have one node together

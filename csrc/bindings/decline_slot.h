@@ -2,10 +2,16 @@
 #pragma once
 
 #include "bindings/errors.h"
+#include "core/tensor.h"
 
 namespace mt::bindings {
 
 // What one of the operands makes of it with its __torch_function__, or NotImplemented.
 PyObject* decline_slot(const char* special, PyObject* a, PyObject* b);
+
+// Arrays of numpy leave their operators to tensors. `array == tensor` compares with what they hold, undefined where
+// that is no numbers.
+bool is_array(PyObject* o);
+Tensor array_operand(PyObject* o);
 
 }  // namespace mt::bindings

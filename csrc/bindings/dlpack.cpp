@@ -1,8 +1,10 @@
 // DLPack both ways: memory shared with other libraries, described by a struct they all know.
+#include "autograd/node.h"
 #include "bindings/casters.h"
 #include "bindings/parser.h"
 #include "core/accelerator.h"
 #include "core/dispatch.h"
+#include "core/reach.h"
 
 namespace nb = nanobind;
 
@@ -76,6 +78,7 @@ struct Export {
 
 template <class Managed>
 Managed* exported(const Tensor& t) {
+  check_reach(t);
   auto* e = new Export<Managed>;
   e->tensor = t;
   e->shape = Dims(t.sizes());
@@ -103,7 +106,8 @@ void drop_capsule(PyObject* capsule) {
 }
 
 nb::object to_capsule(const Tensor& t, bool versioned) {
-  MT_CHECK_AS(buffer, !t.requires_grad(), "Can't export tensors that require gradient, use tensor.detach()");
+  MT_CHECK_AS(buffer, !autograd::requires_grad(t),
+              "Can't export tensors that require gradient, use tensor.detach()");
   MT_CHECK_AS(buffer, !t.device().is_meta(), "Can't export tensors on the meta device: they have no data");
   PyObject* capsule;
   if (versioned) {

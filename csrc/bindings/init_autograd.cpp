@@ -4,6 +4,7 @@
 #include "autograd/accumulate.h"
 #include "autograd/engine.h"
 #include "bindings/casters.h"
+#include "bindings/nested_passes.h"
 #include "bindings/node_object.h"
 #include "bindings/parser.h"
 #include "bindings/python_lock.h"
@@ -162,11 +163,15 @@ void init_autograd(nb::module_& m) {
 
   m.def("_backward", [](std::vector<Tensor> roots, std::vector<Tensor> grads, std::vector<Tensor> inputs,
                         bool retain_graph, bool create_graph) {
-    autograd::backward(roots, grads, inputs, options_of(retain_graph, create_graph, true));
+    run_pass([&] { autograd::backward(roots, grads, inputs, options_of(retain_graph, create_graph, true)); });
   });
   m.def("_grad", [](std::vector<Tensor> roots, std::vector<Tensor> grads, std::vector<Tensor> inputs,
                     bool retain_graph, bool create_graph, bool allow_unused) {
-    return autograd::grad(roots, grads, inputs, options_of(retain_graph, create_graph, allow_unused));
+    std::vector<Tensor> found;
+    run_pass([&] {
+      found = autograd::grad(roots, grads, inputs, options_of(retain_graph, create_graph, allow_unused));
+    });
+    return found;
   });
   m.def("_gradient_node", [](const Tensor& tensor) {
     autograd::Node* node = autograd::gradient_node(tensor);

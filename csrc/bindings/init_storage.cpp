@@ -7,6 +7,7 @@
 #include "bindings/parser.h"
 #include "bindings/python_lock.h"
 #include "bindings/storage_object.h"
+#include "core/reach.h"
 #include "core/shared_memory.h"
 #include "core/views.h"
 #include "generated/ops/copy.h"
@@ -142,6 +143,7 @@ nb::dict array_interface(const Tensor& t) {
   MT_CHECK_AS(type, t.device().is_cpu(), "can't convert ", to_string(t.device()),
               " device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.");
   MT_CHECK_AS(type, t.dtype() != DType::bfloat16, "Got unsupported ScalarType BFloat16");
+  check_reach(t);
   const DType d = t.dtype();
   const char kind = d == DType::boolean ? 'b'
                     : is_complex(d)     ? 'c'
@@ -181,6 +183,8 @@ void fill_from_list(const Tensor& t, nb::handle data) {
         std::memcpy(at, &value, sizeof value);
         return;
       }
+      MT_CHECK_AS(value, !is_tensor(level) || tensor_of(level).numel() == 1,
+                  "only one element tensors can be converted to Python scalars");
       const Scalar value = storable(t.dtype(), level);
       MT_CHECK(is_floating(t.dtype()) || fits(value, t.dtype()), "value cannot be converted to type ",
                info(t.dtype()).name, " without overflow");
@@ -222,7 +226,12 @@ void init_storage(nb::module_& m) {
       .def("nbytes", [](const StorageHandle& self) { return self.ref->nbytes; })
       .def("data_ptr", data_pointer)
       .def_prop_ro("device", [](const StorageHandle& self) { return self.ref->device; })
-      .def("resize", [](StorageHandle& self, int64_t n) { resize_storage(*self.ref, checked_bytes(n)); })
+      .def("resize",
+           [](StorageHandle& self, int64_t n) {
+             const size_t nbytes = checked_bytes(n);
+             if (nbytes < self.ref->nbytes) g_storages_shrank = true;
+             resize_storage(*self.ref, nbytes);
+           })
       .def("resizable", [](const StorageHandle& self) { return self.ref->resizable; })
       .def("share_memory", [](StorageHandle& self, bool named) { move_to_shared_memory(*self.ref, named); })
       .def("is_shared",

@@ -182,6 +182,18 @@ PyObject* decline_slot(const char* special, PyObject* a, PyObject* b) {
   Py_RETURN_NOTIMPLEMENTED;
 }
 
+bool is_array(PyObject* o) { return PyObject_HasAttrString(o, "__array_interface__"); }
+
+Tensor array_operand(PyObject* o) {
+  if (!is_array(o)) return Tensor();
+  const Owned module(PyImport_ImportModule("mindtorch_v2._creation"));
+  PyObject* made = PyObject_CallMethod(module.object, "_from_array", "O", o);
+  if (made) return tensor_of(Owned(made).object);
+  if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw PythonError();
+  PyErr_Clear();
+  return Tensor();
+}
+
 bool somebody_asks(PyObject* objects) {
   Asked asked;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(objects); ++i)

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "autograd/node.h"
 #include "bindings/booleans.h"
 #include "bindings/old_overloads.h"
 #include "bindings/overrides.h"
+#include "bindings/owned.h"
 
 namespace mt::bindings {
 
@@ -24,7 +26,12 @@ bool is_foreign_number(PyObject* o) {
 bool is_integer(PyObject* o) {
   if (PyLong_Check(o)) return true;
   if (is_tensor(o)) return tensor_of(o).dim() == 0 && is_integral(tensor_of(o).dtype(), true);
-  return PyIndex_Check(o) && !PySequence_Check(o);
+  if (!PyIndex_Check(o)) return false;
+  if (!PySequence_Check(o)) return true;
+  PyObject* index = PyNumber_Index(o);  // an array of numpy may hold one integer
+  if (!index) PyErr_Clear();
+  Py_XDECREF(index);
+  return index != nullptr;
 }
 
 bool is_int_list(PyObject* o) {
@@ -141,7 +148,7 @@ int parameter_named(const Signature& s, const char* name) {
 bool is_number(PyObject* o) {
   if (is_exact_number(o)) [[likely]]
     return true;
-  if (is_tensor(o)) return tensor_of(o).dim() == 0 && !tensor_of(o).requires_grad();
+  if (is_tensor(o)) return tensor_of(o).dim() == 0 && !autograd::requires_grad(tensor_of(o));
   return PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o) || is_foreign_number(o);
 }
 
@@ -161,6 +168,15 @@ int64_t integer_from(PyObject* o) {
   return value;
 }
 
+// numpy's complex64, which is no complex of Python's; asked for its real part alone it would drop the other.
+static bool is_complex_scalar(PyObject* o) {
+  if (!PyObject_HasAttrString(o, "dtype") || !PyObject_HasAttrString(o, "__complex__")) return false;
+  const Owned dtype(PyObject_GetAttrString(o, "dtype"));
+  if (!PyObject_HasAttrString(dtype.object, "kind")) return false;
+  const Owned kind(PyObject_GetAttrString(dtype.object, "kind"));
+  return PyUnicode_Check(kind.object) && PyUnicode_CompareWithASCIIString(kind.object, "c") == 0;
+}
+
 Scalar number_from(PyObject* o) {
   if (PyFloat_Check(o)) return Scalar(PyFloat_AS_DOUBLE(o));
   if (PyBool_Check(o)) return Scalar(o == Py_True);
@@ -173,6 +189,11 @@ Scalar number_from(PyObject* o) {
   if (PyComplex_Check(o)) return Scalar(complex128(PyComplex_RealAsDouble(o), PyComplex_ImagAsDouble(o)));
   if (is_tensor(o)) return item(tensor_of(o));
   if (PyIndex_Check(o)) return Scalar(integer_from(o));
+  if (is_complex_scalar(o)) {
+    const Py_complex value = PyComplex_AsCComplex(o);
+    if (PyErr_Occurred()) throw PythonError();
+    return Scalar(complex128(value.real, value.imag));
+  }
   const double value = PyFloat_AsDouble(o);
   if (value == -1.0 && PyErr_Occurred()) throw PythonError();
   return Scalar(value);
@@ -197,7 +218,12 @@ std::vector<Tensor> Bound::out_tensors(int i, int count) const {
 }
 
 PyObject* Bound::object(int i) const {
-  if (i != spread_at_) return returned(slot_[i]);
+  if (i != spread_at_) {
+    // Integers of numpy become Python's, which functions in Python ask for.
+    PyObject* o = slot_[i];
+    const bool foreign = !PyLong_Check(o) && !is_tensor(o) && PyIndex_Check(o) && !PySequence_Check(o);
+    return foreign ? Owned(PyNumber_Index(o)).release() : returned(o);
+  }
   PyObject* tuple = PyTuple_New(spread_count_);
   if (!tuple) throw PythonError();
   for (Py_ssize_t k = 0; k < spread_count_; ++k) PyTuple_SET_ITEM(tuple, k, returned(spread_[k]));

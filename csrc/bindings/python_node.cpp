@@ -24,6 +24,7 @@ struct PythonNode final : autograd::Node {
   PyObject* context = nullptr;  // owned
   std::string title;
   std::vector<int> edge_of_argument;  // -1 for arguments that are no tensors
+  std::vector<int> output_of_result;  // -1 for results of forward that backward gets None for
   std::vector<autograd::SavedTensor> saved;
   std::shared_ptr<PythonNode*> link = std::make_shared<PythonNode*>(this);
   bool freed = false;
@@ -46,9 +47,14 @@ struct PythonNode final : autograd::Node {
 nb::object PythonNode::arguments_for(autograd::Grads grads) const {
   const bool materialize = nb::cast<bool>(nb::borrow(context).attr("_materialize_grads"));
   nb::list list;
-  for (size_t i = 0; i < grads.size(); ++i) {
-    const autograd::OutputMeta& meta = output_meta(uint32_t(i));
-    if (grads[i].defined() || !materialize) list.append(nb::steal(wrap(grads[i])));
+  for (const int output : output_of_result) {
+    if (output < 0) {
+      list.append(nb::none());
+      continue;
+    }
+    const Tensor grad = autograd::gradient_of_output(grads, size_t(output));
+    const autograd::OutputMeta& meta = output_meta(uint32_t(output));
+    if (grad.defined() || !materialize) list.append(nb::steal(wrap(grad)));
     else list.append(nb::steal(wrap(ops::zeros(meta.sizes, {meta.dtype, meta.device}))));
   }
   return nb::tuple(list);
@@ -108,19 +114,23 @@ Attached attach_function(nb::object context, std::string title, const std::vecto
   for (const nb::object& output : outputs) {
     if (!is_tensor(output.ptr())) {
       attached.outputs.push_back(output);
+      node->output_of_result.push_back(-1);
       continue;
     }
+    const uint32_t before = node->outputs;
     Tensor t = tensor_of(output.ptr());
     const bool is_dirty = contains(dirty, t);
     if (contains(inputs, t) && !is_dirty) t = ops::alias(ops::detach(t));  // a result of its own
     if (contains(constant, t)) node->add_output(t);
     else if (is_dirty) {
-      if (t.is_leaf())
+      if (autograd::is_leaf(t))
         MT_CHECK(!t.impl()->requires_grad,
                  "a leaf Variable that requires grad has been used in an in-place operation.");
+      autograd::check_rebase(t);
       autograd::rebase_history(t, autograd::NodeRef(ref));
-    } else if (t.is_leaf() || !t.requires_grad()) autograd::set_history(t, node);
+    } else if (autograd::is_leaf(t) || !autograd::requires_grad(t)) autograd::set_history(t, node);
     made.push_back(t);
+    node->output_of_result.push_back(node->outputs > before ? int(before) : -1);
     attached.outputs.push_back(t.same(tensor_of(output.ptr())) ? output : nb::steal(wrap(t)));
   }
   node->saved.resize(to_save.size());
@@ -199,6 +209,8 @@ void push_packer(nb::object pack, nb::object unpack) {
   t_packers->packers.push_back(std::move(packer));
 }
 void pop_packer() {
+  MT_CHECK(!t_packers->packers.empty(),
+           "saved_tensors_hooks was left without having been entered: there are no hooks to take away");
   t_packers->packers.pop_back();
   thread_state().packer = t_packers->packers.empty()
                               ? nullptr

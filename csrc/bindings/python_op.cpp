@@ -21,6 +21,15 @@ Owned expect_results(const Owned& made, Py_ssize_t count, const char* name) {
   return items;
 }
 
+// results::own for what Python made.
+PyObject* own(PyObject* made) {
+  if (is_tensor(made)) results::forget_temporary(tensor_of(made));
+  for (Py_ssize_t i = 0; PyTuple_Check(made) && i < PyTuple_GET_SIZE(made); ++i)
+    if (PyObject* each = PyTuple_GET_ITEM(made, i); is_tensor(each))
+      results::forget_temporary(tensor_of(each));
+  return made;
+}
+
 }  // namespace
 
 PythonOp::PythonOp(const char* module, const char* function, const char* name,
@@ -50,9 +59,9 @@ PyObject* PythonOp::call(const Bound& bound, PyObject* first) const {
     for (size_t i = 0; i < names_.size(); ++i)
       if (bound.given(int(i)) && is_tensor(bound.at(int(i)))) tensors.push_back(bound.tensor(int(i)));
     const autocast::Cast cast(function_, policies_, {}, {tensors});
-    if (cast.applies()) return run(bound, first, &cast);
+    if (cast.applies()) return own(run(bound, first, &cast));
   }
-  return run(bound, first, nullptr);
+  return own(run(bound, first, nullptr));
 }
 
 PyObject* PythonOp::run(const Bound& bound, PyObject* first, const autocast::Cast* cast) const {

@@ -101,6 +101,10 @@ void take_options_of(const Tensor& out, TensorOptions& options) {
   options.device = out.device();
 }
 
+void write_numbers(const Tensor& out, const Tensor& made, const TensorOptions& options) {
+  write_made(out, out.numel() == made.numel() ? made.reshape(out.sizes()) : made, options);
+}
+
 void write_made(const Tensor& out, const Tensor& made, const TensorOptions& options) {
   results::write_out(out, made);
   if (options.requires_grad) out.impl()->requires_grad = true;

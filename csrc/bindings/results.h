@@ -42,5 +42,7 @@ inline PyObject* wrap_made(Tensor&& tensor, const TensorOptions& options) {
 // out= of a factory decides dtype and device; options that say otherwise are refused.
 void take_options_of(const Tensor& out, TensorOptions& options);
 void write_made(const Tensor& out, const Tensor& made, const TensorOptions& options);
+// The same for numbers in order, which fill an out= of as many elements in the shape that it has.
+void write_numbers(const Tensor& out, const Tensor& made, const TensorOptions& options);
 
 }  // namespace mt::bindings

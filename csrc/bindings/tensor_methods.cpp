@@ -1,9 +1,10 @@
 // Methods of Tensor that are no operators.
 #include "autograd/engine.h"
+#include "bindings/nested_passes.h"
 #include "bindings/node_object.h"
 #include "bindings/parser.h"
 #include "bindings/storage_object.h"
-#include "generated/ops/binary.h"
+#include "core/reach.h"
 #include "generated/ops/copy.h"
 #include "generated/ops/pointwise.h"
 #include "generated/ops/view.h"
@@ -77,6 +78,7 @@ PyObject* element_object(const void* data, DType dtype) {
 PyObject* item_method(PyObject* self, PyObject*) {
   return guarded([&] {
     const Tensor& t = tensor_of(self);
+    check_reach(t);
     if (t.device().is_cpu() && t.numel() == 1) return element_object(t.data(), t.dtype());
     return scalar_object(item(t));
   });
@@ -97,6 +99,7 @@ PyObject* tolist(PyObject* self, PyObject*) {
     Tensor t = tensor_of(self);
     MT_CHECK_AS(not_implemented, !t.device().is_meta(), "Cannot copy out of meta tensor; no data!");
     if (!t.device().is_cpu()) t = ops::_to_copy(ops::detach(t), std::nullopt, Device{DeviceType::cpu});
+    check_reach(t);
     return list_level(t.data<char>(), t, 0);
   });
 }
@@ -128,21 +131,8 @@ PyObject* detach_(PyObject* self, PyObject*) {
 PyObject* retain_grad(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
     const Tensor& t = tensor_of(self);
-    MT_CHECK(t.requires_grad(), "can't retain_grad on Tensor that has requires_grad=False");
-    autograd::LeafState& state = autograd::leaf_state(t);
-    if (t.is_leaf() || state.retains_grad) Py_RETURN_NONE;
-    state.retains_grad = true;
-    // The hook must not keep the tensor alive (the tensor owns the node); the graph may outlive the tensor.
-    state.token = std::make_shared<autograd::LeafState*>(&state);
-    autograd::current_grad_fn(t)->add_pre_hook(
-        t.impl()->output_nr,
-        [token = std::weak_ptr(state.token)](const Tensor& grad) {
-          if (const auto alive = token.lock())
-            (*alive)->grad =
-                (*alive)->grad.defined() ? ops::add((*alive)->grad, grad) : ops::clone(grad, std::nullopt);
-          return Tensor();
-        },
-        true);
+    MT_CHECK(autograd::requires_grad(t), "can't retain_grad on Tensor that has requires_grad=False");
+    autograd::retain_grad(t);
     Py_RETURN_NONE;
   });
 }
@@ -183,8 +173,9 @@ PyObject* backward(PyObject* self, FastArgs args, Py_ssize_t count, PyObject* na
     const std::vector<Tensor> inputs = b.given(4) ? inputs_of(b.at(4)) : std::vector<Tensor>();
     const bool create = b.boolean(3, false);
     const Tensor& gradient = b.tensor(1);
-    autograd::backward({&tensor_of(self), 1}, {&gradient, 1}, inputs,
-                       {b.given(2) ? b.boolean(2) : create, create, true});
+    const bool retain = b.given(2) ? b.boolean(2) : create;
+    run_pass(
+        [&] { autograd::backward({&tensor_of(self), 1}, {&gradient, 1}, inputs, {retain, create, true}); });
     Py_RETURN_NONE;
   });
 }
@@ -193,9 +184,10 @@ PyObject* backward(PyObject* self, FastArgs args, Py_ssize_t count, PyObject* na
 PyObject* register_hook(PyObject* self, PyObject* callable) {
   return guarded([&]() -> PyObject* {
     const Tensor& t = tensor_of(self);
-    MT_CHECK(t.requires_grad(), "cannot register a hook on a tensor that doesn't require gradient");
+    MT_CHECK(autograd::requires_grad(t), "cannot register a hook on a tensor that doesn't require gradient");
     autograd::Node* node = autograd::gradient_node(t);
-    const uint64_t id = node->add_pre_hook(t.is_leaf() ? 0 : t.impl()->output_nr, python_grad_hook(callable));
+    const uint64_t id =
+        node->add_pre_hook(autograd::is_leaf(t) ? 0 : t.impl()->output_nr, python_grad_hook(callable));
     PyObject* handle = wrap_node(node);
     return Py_BuildValue("(NK)", handle, static_cast<unsigned long long>(id));
   });
@@ -204,8 +196,8 @@ PyObject* register_hook(PyObject* self, PyObject* callable) {
 PyObject* register_accumulated_hook(PyObject* self, PyObject* callable) {
   return guarded([&]() -> PyObject* {
     const Tensor& t = tensor_of(self);
-    MT_CHECK(t.requires_grad(), "cannot register a hook on a tensor that doesn't require gradient");
-    MT_CHECK(t.is_leaf(), "post accumulate grad hooks cannot be registered on non-leaf tensors");
+    MT_CHECK(autograd::requires_grad(t), "cannot register a hook on a tensor that doesn't require gradient");
+    MT_CHECK(autograd::is_leaf(t), "post accumulate grad hooks cannot be registered on non-leaf tensors");
     auto* node = static_cast<autograd::AccumulateGrad*>(autograd::gradient_node(t));
     const uint64_t id = node->add_post_hook(python_accumulated_hook(callable, node));
     PyObject* handle = wrap_node(node);

@@ -20,7 +20,7 @@ PyObject* get_device(PyObject* self, void*) {
 PyObject* get_ndim(PyObject* self, void*) { return PyLong_FromLongLong(self_of(self).dim()); }
 PyObject* get_itemsize(PyObject* self, void*) { return PyLong_FromSize_t(self_of(self).itemsize()); }
 PyObject* get_nbytes(PyObject* self, void*) { return PyLong_FromSize_t(self_of(self).nbytes()); }
-PyObject* get_is_leaf(PyObject* self, void*) { return PyBool_FromLong(self_of(self).is_leaf()); }
+PyObject* get_is_leaf(PyObject* self, void*) { return PyBool_FromLong(autograd::is_leaf(self_of(self))); }
 PyObject* get_is_cpu(PyObject* self, void*) { return PyBool_FromLong(self_of(self).device().is_cpu()); }
 PyObject* get_is_of_type(PyObject* self, void* type) {
   return PyBool_FromLong(self_of(self).device().type == DeviceType(reinterpret_cast<uintptr_t>(type)));
@@ -36,21 +36,23 @@ PyObject* get_version(PyObject* self, void*) {
 PyObject* get_output_nr(PyObject* self, void*) {
   return PyLong_FromUnsignedLong(self_of(self).impl()->output_nr);
 }
-PyObject* get_requires_grad(PyObject* self, void*) { return PyBool_FromLong(self_of(self).requires_grad()); }
+PyObject* get_requires_grad(PyObject* self, void*) {
+  return PyBool_FromLong(autograd::requires_grad(self_of(self)));
+}
 
 int set_requires_grad(PyObject* self, PyObject* value, void*) {
   return guarded_int([&] {
     MT_CHECK(value && PyBool_Check(value), "requires_grad must be a bool");
     const Tensor& t = self_of(self);
     const bool wanted = value == Py_True;
-    MT_CHECK(t.is_leaf() || wanted,
+    MT_CHECK(autograd::is_leaf(t) || wanted,
              "you can only change requires_grad flags of leaf variables. If you want to use a computed "
              "variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach().");
     MT_CHECK(!wanted || is_differentiable(t.dtype()),
              "only Tensors of floating point and complex dtype can require gradients");
     MT_CHECK(!wanted || !t.storage().inference || thread_state().inference,
              "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
-    if (t.is_leaf()) t.impl()->requires_grad = wanted;
+    if (autograd::is_leaf(t)) t.impl()->requires_grad = wanted;
     return 0;
   });
 }
@@ -60,7 +62,7 @@ PyObject* get_grad(PyObject* self, void*) {
     const Tensor& t = self_of(self);
     autograd::LeafState* state = autograd::find_leaf_state(t);
     if (!state || !state->grad.defined()) {
-      if (!t.is_leaf() && !(state && state->retains_grad))
+      if (!autograd::is_leaf(t) && !(state && state->retains_grad))
         warn(
             "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
             "attribute "
@@ -131,7 +133,7 @@ int set_data(PyObject* self, PyObject* value, void*) {
                 value ? Py_TYPE(value)->tp_name : "nothing");
     const Tensor& t = self_of(self);
     const Tensor from = shallow_copy(tensor_of(value));
-    MT_CHECK(from.dtype() == t.dtype() || !t.requires_grad() || is_differentiable(from.dtype()),
+    MT_CHECK(from.dtype() == t.dtype() || !autograd::requires_grad(t) || is_differentiable(from.dtype()),
              "data set to a tensor that requires gradients must be floating point or complex dtype");
     TensorImpl &to = *t.impl(), &source = *from.impl();
     to.storage = source.storage;

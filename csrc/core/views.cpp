@@ -1,5 +1,7 @@
 #include "core/views.h"
 
+#include <algorithm>
+
 namespace mt::views {
 namespace {
 
@@ -16,6 +18,21 @@ Tensor blank_window(const Tensor& self, size_t ndim) {
 }
 
 }  // namespace
+
+bool is_dense(const Tensor& t) {
+  if (t.is_contiguous()) return true;
+  SmallVector<uint8_t, 8> order;
+  for (uint8_t d = 0; d < t.dim(); ++d)
+    if (t.sizes()[d] != 1) order.push_back(d);
+  std::sort(order.begin(), order.end(),
+            [&](uint8_t a, uint8_t b) { return t.strides()[a] < t.strides()[b]; });
+  int64_t expected = 1;
+  for (uint8_t d : order) {
+    if (t.strides()[d] != expected) return false;
+    expected *= t.sizes()[d];
+  }
+  return true;
+}
 
 Tensor window(const Tensor& self, IntList sizes, IntList strides, int64_t offset) {
   Tensor out = tensor_over(self.storage_ref(), self.dtype(), sizes, strides, offset);

@@ -5,6 +5,9 @@
 
 namespace mt::views {
 
+// Without holes or overlap: a permutation of a contiguous tensor.
+bool is_dense(const Tensor& t);
+
 Tensor window(const Tensor& self, IntList sizes, IntList strides, int64_t offset);
 
 Tensor alias(const Tensor& self);

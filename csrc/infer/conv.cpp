@@ -93,7 +93,7 @@ void convolve(const Tensor& input, const Tensor& weight, const Tensor& bias, Int
   check_bias(weight, bias, w[0]);
   check_types(input, weight, bias);
   const Dims spatial = convolved(x.subspan(2), w.subspan(2), stride, padding, dilation);
-  out.prepare(with_channels(x[0], w[0], spatial), input.dtype(), input.device());
+  out.prepare_images(with_channels(x[0], w[0], spatial), input.dtype(), input.device(), {&input, &weight});
 }
 
 void convolve_transposed(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList output_size,
@@ -115,7 +115,8 @@ void convolve_transposed(const Tensor& input, const Tensor& weight, const Tensor
   const Dims made = convolved(output_size, w.subspan(2), stride, padding, dilation);
   MT_CHECK(within(x.subspan(2), made), "convolution: an output of ", to_string(output_size),
            " does not belong to an input of ", to_string(x));
-  out.prepare(with_channels(x[0], w[1] * groups, output_size), input.dtype(), input.device());
+  out.prepare_images(with_channels(x[0], w[1] * groups, output_size), input.dtype(), input.device(),
+                     {&input, &weight});
 }
 
 void convolve_weight(const Tensor& input, const Tensor& grad_output, IntList kernel_size, IntList stride,

@@ -8,7 +8,7 @@ void where(const Tensor& condition, const Tensor& self, const Tensor& other, Out
            info(condition.dtype()).legacy);
   check_same_device({&condition, &self, &other});
   const Dims sizes = broadcast(condition.sizes(), broadcast(self.sizes(), other.sizes()));
-  out.prepare(sizes, result_type(self, other), self.device());
+  out.prepare(sizes, result_type(self, other), self.device(), self.is_contiguous() ? &other : &self);
 }
 
 void fill_with(const Tensor& self, const Scalar& value) { check_fits(self, value); }

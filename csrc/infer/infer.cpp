@@ -8,22 +8,6 @@
 namespace mt::infer {
 namespace {
 
-// Dense and without overlap: a permutation of a contiguous tensor.
-bool is_dense(const Tensor& t) {
-  if (t.is_contiguous()) return true;
-  SmallVector<uint8_t, 8> order;
-  for (uint8_t d = 0; d < t.dim(); ++d)
-    if (t.sizes()[d] != 1) order.push_back(d);
-  std::sort(order.begin(), order.end(),
-            [&](uint8_t a, uint8_t b) { return t.strides()[a] < t.strides()[b]; });
-  int64_t expected = 1;
-  for (uint8_t d : order) {
-    if (t.strides()[d] != expected) return false;
-    expected *= t.sizes()[d];
-  }
-  return true;
-}
-
 // A loop, not memcmp: the usual two or three dims are compared before a call would have been made.
 inline bool same_sizes(const Tensor& a, IntList sizes) {
   const size_t n = sizes.size();
@@ -106,20 +90,45 @@ std::string fixed_name(DType t) {
   return is_integral(t, false) ? join_text(info(t).name, "_t") : std::string(c_name(t));
 }
 
+// Whether the strides say that channels come last; those of a contiguous tensor do not.
+std::optional<MemoryFormat> channels_last_of(const Tensor& t) {
+  if (t.dim() != 4 && t.dim() != 5) return std::nullopt;
+  const MemoryFormat format = t.dim() == 4 ? MemoryFormat::channels_last : MemoryFormat::channels_last_3d;
+  if (t.strides()[1] != 1 || t.numel() == 0 ||
+      !std::ranges::equal(t.strides(), IntList(strides_for(t.sizes(), format))))
+    return std::nullopt;
+  Dims plain(t.sizes().size());
+  contiguous_strides(t.sizes(), plain.data());
+  return std::ranges::equal(t.strides(), IntList(plain)) ? std::nullopt : std::optional(format);
+}
+
 }  // namespace
 
 void Output::prepare(IntList sizes, DType dtype, Device device, const Tensor* like) {
   if (mode_ != Mode::fresh) [[unlikely]]
     return prepare_existing(sizes, dtype, device);
   if (like && !like->is_contiguous() && same_sizes(*like, sizes)) {
-    if (is_dense(*like)) fresh_ = new_tensor_strided(sizes, like->strides(), dtype, device);
+    if (views::is_dense(*like)) fresh_ = new_tensor_strided(sizes, like->strides(), dtype, device);
     else fresh_ = new_tensor_strided(sizes, dense_strides(*like), dtype, device);
   } else {
     fresh_ = new_tensor(sizes, dtype, device);
   }
 }
 
-void Output::prepare_existing(IntList sizes, DType dtype, Device device) {
+void Output::prepare_images(IntList sizes, DType dtype, Device device,
+                            std::initializer_list<const Tensor*> like) {
+  if (mode_ == Mode::fresh && !device.is_accelerator()) {
+    for (const Tensor* t : like) {
+      const auto format = channels_last_of(*t);
+      if (!format || t->sizes().size() != sizes.size()) continue;
+      fresh_ = new_tensor_strided(sizes, strides_for(sizes, *format), dtype, device);
+      return;
+    }
+  }
+  prepare(sizes, dtype, device);
+}
+
+void Output::check_existing(IntList sizes, DType dtype, Device device) const {
   const Tensor& target = *existing_;
   MT_CHECK(dtype == target.dtype() || can_cast(dtype, target.dtype()), "result type ", info(dtype).legacy,
            " can't be cast to the desired output type ", info(target.dtype()).legacy);
@@ -127,8 +136,30 @@ void Output::prepare_existing(IntList sizes, DType dtype, Device device) {
            "Expected all tensors to be on the same device, but found at least two devices, ",
            to_string(device), " and ", to_string(target.device()), "!");
   if (same_sizes(target, sizes)) return check_written_once(target);
-  MT_CHECK(mode_ == Mode::out, "output with shape ", to_string(target.sizes()),
+  MT_CHECK(mode_ != Mode::inplace, "output with shape ", to_string(target.sizes()),
            " doesn't match the broadcast shape ", to_string(sizes));
+}
+
+void Output::prepare_existing(IntList sizes, DType dtype, Device device) {
+  check_existing(sizes, dtype, device);
+  const bool fits = same_sizes(*existing_, sizes);
+  if (!fits && mode_ == Mode::out) resize_existing(sizes);
+  if (dtype != existing_->dtype() || (!fits && mode_ == Mode::out_that_is_read)) [[unlikely]]
+    fresh_ = new_tensor(sizes, dtype, device);
+}
+
+void Output::move_into_existing() const {
+  if (!same_sizes(*existing_, fresh_.sizes())) resize_existing(fresh_.sizes());
+  if (!existing_->device().is_meta()) copy_between(fresh_, *existing_, false);
+}
+
+void Output::accept(const Tensor& result) {
+  check_existing(result.sizes(), result.dtype(), result.device());
+  if (!same_sizes(*existing_, result.sizes())) resize_existing(result.sizes());
+}
+
+void Output::resize_existing(IntList sizes) const {
+  const Tensor& target = *existing_;
   if (target.numel() != 0)
     warn(join_text(
         "An output with one or more elements was resized since it had shape ", to_string(target.sizes()),
@@ -163,7 +194,7 @@ void refuse_partial_overlap(const Tensor& written, const Tensor& read) {
                            std::ranges::equal(written.strides(), read.strides());
   if (same_window || written.numel() == 0 || read.numel() == 0) return;
   // Windows with holes may interleave without touching; whether they do is too costly to find out.
-  if (!is_dense(written) || !is_dense(read)) return;
+  if (!views::is_dense(written) || !views::is_dense(read)) return;
   MT_CHECK(
       written.offset() + written.numel() <= read.offset() || read.offset() + read.numel() <= written.offset(),
       "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "

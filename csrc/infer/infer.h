@@ -3,6 +3,12 @@
 // A rule ends in Output::prepare(sizes, dtype, …), which allocates a fresh result, or checks (in-place) or
 // resizes (out=) the tensor the caller gave.
 //
+// Note [Results of the declared dtype]
+// Kernels trust that what they write has the dtype and the shape that the rule gave it: a narrower one would be written
+// beyond its end. So a kernel never gets a caller's tensor of another dtype: it writes a tensor beside it, which
+// finish() casts into the caller's. That is also how PyTorch computes: half + half is rounded to half before it is
+// widened to a float32 out=. The same goes for an out= that the kernel reads too and that had to be resized.
+//
 // Here are the rules of families and what all areas use. Rules and checks of single rows (`infer:` and `check:`) are in
 // the file of their area: those of ops/sort.yaml in sort.cpp, declared by the generated header generated/infer/sort.h.
 #pragma once
@@ -29,22 +35,47 @@ class Output {
  public:
   Output() = default;  // a fresh tensor
   static Output inplace(const Tensor& self) { return {self, Mode::inplace}; }
-  static Output into(const Tensor& out) { return {out, Mode::out}; }
+  // `read`: `out` is an operand as well.
+  static Output into(const Tensor& out, bool read = false) {
+    return {out, read ? Mode::out_that_is_read : Mode::out};
+  }
 
   // `like`: a tensor whose dense, permuted strides the result takes over; may be null.
   void prepare(IntList sizes, DType dtype, Device device, const Tensor* like = nullptr);
+  // The same for images: channels come last in memory where they do in one of `like`. The NPU has its own layouts.
+  void prepare_images(IntList sizes, DType dtype, Device device, std::initializer_list<const Tensor*> like);
+  // The same without room for a kernel to write: a result that is already there goes into the caller's tensor.
+  void accept(const Tensor& result);
   Tensor take() { return std::move(fresh_); }
   bool is_inplace() const { return mode_ == Mode::inplace; }
 
+  // What the kernel writes, and what puts it where the caller wants it. Note [Results of the declared dtype]
+  const Tensor& written() const { return fresh_.defined() ? fresh_ : *existing_; }
+  void finish() const {
+    if (fresh_.defined()) [[unlikely]]
+      move_into_existing();
+  }
+
  private:
-  enum class Mode : uint8_t { fresh, inplace, out };
+  enum class Mode : uint8_t { fresh, inplace, out, out_that_is_read };
   Output(const Tensor& tensor, Mode mode) : existing_(&tensor), mode_(mode) {}
   void prepare_existing(IntList sizes, DType dtype, Device device);
+  void check_existing(IntList sizes, DType dtype, Device device) const;
+  void resize_existing(IntList sizes) const;
+  void move_into_existing() const;
 
   Tensor fresh_;
   const Tensor* existing_ = nullptr;  // the caller's; not counted, because it outlives the call
   Mode mode_ = Mode::fresh;
 };
+
+// Whether `written` is among the operands.
+inline bool reads(const Tensor& written, const Tensor& operand) { return written.same(operand); }
+inline bool reads(const Tensor& written, TensorList operands) {
+  for (const Tensor& operand : operands)
+    if (written.same(operand)) return true;
+  return false;
+}
 
 // ---- dtypes ----
 DType promoted_type(const Tensor& a, const Tensor& b);

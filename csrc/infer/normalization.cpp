@@ -101,7 +101,7 @@ void group_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, i
   check_same_device({&input, &weight, &bias});
   const DType statistics = parameter_dtype(input, {&weight, &bias});
   const int64_t sizes[] = {n, group};
-  out.prepare(input.sizes(), input.dtype(), input.device());
+  out.prepare_images(input.sizes(), input.dtype(), input.device(), {&input});
   mean.prepare(sizes, statistics, input.device());
   rstd.prepare(sizes, statistics, input.device());
 }
@@ -113,7 +113,8 @@ void group_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& 
   check_same_device({&grad, &input, &mean, &rstd, &weight});
   const int64_t none[] = {0}, channels[] = {c};
   const DType dtype = weight.defined() ? weight.dtype() : input.dtype();
-  grad_input.prepare(needs & 1 ? input.sizes() : IntList(none), input.dtype(), input.device());
+  grad_input.prepare_images(needs & 1 ? input.sizes() : IntList(none), input.dtype(), input.device(),
+                            {&input});
   grad_weight.prepare(needs & 2 ? IntList(channels) : IntList(none), dtype, input.device());
   grad_bias.prepare(needs & 4 ? IntList(channels) : IntList(none), dtype, input.device());
 }

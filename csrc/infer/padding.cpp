@@ -60,18 +60,18 @@ void check_edges(IntList sizes, IntList pad, int64_t mode) {
 void constant_pad(const Tensor& self, IntList pad, const Scalar& value, Output& out) {
   const Dims sizes = padded_sizes(self.sizes(), pad);
   check_fits(self, value);
-  out.prepare(sizes, self.dtype(), self.device());
+  out.prepare_images(sizes, self.dtype(), self.device(), {&self});
 }
 
 void extend_edges(const Tensor& self, IntList pad, int64_t mode, Output& out) {
   check_edges(self.sizes(), pad, mode);
-  out.prepare(padded_sizes(self.sizes(), pad), self.dtype(), self.device());
+  out.prepare_images(padded_sizes(self.sizes(), pad), self.dtype(), self.device(), {&self});
 }
 
 void extend_edges_backward(const Tensor& grad, IntList pad, int64_t mode, Output& out) {
   const Dims sizes = padded_sizes(grad.sizes(), negated(pad));
   check_edges(sizes, pad, mode);
-  out.prepare(sizes, grad.dtype(), grad.device());
+  out.prepare_images(sizes, grad.dtype(), grad.device(), {&grad});
 }
 
 }  // namespace mt::infer

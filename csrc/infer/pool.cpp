@@ -87,7 +87,7 @@ void prepare_average(size_t spatial, const Tensor& self, IntList kernel, IntList
   const Dims sizes = pooled("avg_pool", spatial, self, kernel, stride, padding, one, ceil_mode);
   MT_CHECK_AS(not_implemented, is_floating(self.dtype()) || self.dtype() == DType::int64, "\"avg_pool",
               spatial, "d\" not implemented for '", info(self.dtype()).legacy, "'");
-  out.prepare(sizes, self.dtype(), self.device());
+  out.prepare_images(sizes, self.dtype(), self.device(), {&self});
 }
 
 void prepare_maximum(size_t spatial, const Tensor& self, IntList kernel, IntList stride, IntList padding,
@@ -95,8 +95,8 @@ void prepare_maximum(size_t spatial, const Tensor& self, IntList kernel, IntList
   const Dims sizes = pooled("max_pool", spatial, self, kernel, stride, padding, dilation, ceil_mode);
   MT_CHECK_AS(not_implemented, !is_complex(self.dtype()) && self.dtype() != DType::boolean, "\"max_pool",
               spatial, "d\" not implemented for '", info(self.dtype()).legacy, "'");
-  out.prepare(sizes, self.dtype(), self.device());
-  indices.prepare(sizes, DType::int64, self.device());
+  out.prepare_images(sizes, self.dtype(), self.device(), {&self});
+  indices.prepare_images(sizes, DType::int64, self.device(), {&self});
 }
 
 Dims adaptive(const char* name, const char* colon, const Tensor& self, IntList output_size, size_t spatial) {
@@ -167,7 +167,7 @@ void avg_pool3d(const Tensor& self, IntList kernel_size, IntList stride, IntList
 }
 void avg_pool_backward(const Tensor& grad_output, IntList input_size, int64_t, IntList, IntList, IntList,
                        bool, bool, std::optional<int64_t>, Output& out) {
-  out.prepare(input_size, grad_output.dtype(), grad_output.device());
+  out.prepare_images(input_size, grad_output.dtype(), grad_output.device(), {&grad_output});
 }
 
 void max_pool2d_backward(const Tensor& grad_output, const Tensor& self, IntList, IntList, IntList, IntList,
@@ -176,13 +176,15 @@ void max_pool2d_backward(const Tensor& grad_output, const Tensor& self, IntList,
 }
 
 void adaptive_avg_pool2d(const Tensor& self, IntList output_size, Output& out) {
-  out.prepare(adaptive("adaptive_avg_pool", "", self, output_size, 2), self.dtype(), self.device());
+  out.prepare_images(adaptive("adaptive_avg_pool", "", self, output_size, 2), self.dtype(), self.device(),
+                     {&self});
 }
 void adaptive_avg_pool3d(const Tensor& self, IntList output_size, Output& out) {
-  out.prepare(adaptive("adaptive_avg_pool", "", self, output_size, 3), self.dtype(), self.device());
+  out.prepare_images(adaptive("adaptive_avg_pool", "", self, output_size, 3), self.dtype(), self.device(),
+                     {&self});
 }
 void adaptive_avg_pool_backward(const Tensor& grad_output, IntList input_size, int64_t, Output& out) {
-  out.prepare(input_size, grad_output.dtype(), grad_output.device());
+  out.prepare_images(input_size, grad_output.dtype(), grad_output.device(), {&grad_output});
 }
 
 void max_pool2d(const Tensor& self, IntList kernel_size, IntList stride, IntList padding, IntList dilation,
@@ -196,13 +198,13 @@ void max_pool3d(const Tensor& self, IntList kernel_size, IntList stride, IntList
 
 void adaptive_max_pool2d(const Tensor& self, IntList output_size, Output& out, Output& indices) {
   const Dims sizes = adaptive("adaptive_max_pool", ":", self, output_size, 2);
-  out.prepare(sizes, self.dtype(), self.device());
-  indices.prepare(sizes, DType::int64, self.device());
+  out.prepare_images(sizes, self.dtype(), self.device(), {&self});
+  indices.prepare_images(sizes, DType::int64, self.device(), {&self});
 }
 void adaptive_max_pool3d(const Tensor& self, IntList output_size, Output& out, Output& indices) {
   const Dims sizes = adaptive("adaptive_max_pool", ":", self, output_size, 3);
-  out.prepare(sizes, self.dtype(), self.device());
-  indices.prepare(sizes, DType::int64, self.device());
+  out.prepare_images(sizes, self.dtype(), self.device(), {&self});
+  indices.prepare_images(sizes, DType::int64, self.device(), {&self});
 }
 
 void fractional_max_pool2d(const Tensor& self, IntList kernel_size, IntList output_size,
@@ -235,7 +237,7 @@ void plane_scatter(const Tensor& values, const Tensor& indices, IntList size, in
                    Output& out) {
   check_places(indices, values.sizes(), size, spatial);
   check_same_device({&values, &indices});
-  out.prepare(size, values.dtype(), values.device());
+  out.prepare_images(size, values.dtype(), values.device(), {&values, &indices});
 }
 void plane_gather(const Tensor& self, const Tensor& indices, int64_t spatial, Output& out) {
   check_places(indices, indices.sizes(), self.sizes(), spatial);

@@ -30,11 +30,11 @@ void interpolate(const Tensor& self, IntList output_size, std::string_view mode,
   const bool bytes = self.dtype() == DType::uint8;
   MT_CHECK_AS(not_implemented, is_floating(self.dtype()) || bytes, "\"upsample_", mode, spatial,
               "d\" not implemented for '", info(self.dtype()).legacy, "'");
-  out.prepare(with_spatial(self.sizes(), output_size), self.dtype(), self.device());
+  out.prepare_images(with_spatial(self.sizes(), output_size), self.dtype(), self.device(), {&self});
 }
 void interpolate_backward(const Tensor& grad_output, IntList input_size, std::string_view, bool,
                           std::span<const double>, Output& out) {
-  out.prepare(input_size, grad_output.dtype(), grad_output.device());
+  out.prepare_images(input_size, grad_output.dtype(), grad_output.device(), {&grad_output});
 }
 
 namespace {

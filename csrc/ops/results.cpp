@@ -10,16 +10,24 @@ Tensor before_write(const Tensor& self, bool needs_grad) {
 }
 
 const Tensor& write_back(const Tensor& self, const Tensor& result) {
-  infer::Output::inplace(self).prepare(result.sizes(), result.dtype(), result.device());
+  infer::Output::inplace(self).accept(result);
   if (!self.same(result)) ops::copy_(self, result, false);
   return self;
 }
 
 void write_out(const Tensor& out, const Tensor& result) {
-  infer::Output::into(out).prepare(result.sizes(), result.dtype(), result.device());
+  infer::Output::into(out).accept(result);
   if (out.same(result)) return;
   if (!out.device().is_meta()) copy_between(result, out, false);
   out.bump_version();
+}
+
+void forget_temporary(const Tensor& made) {
+  TensorImpl* impl = made.impl();
+  if (!impl->base || impl->base->refs.load(std::memory_order_acquire) != 1) return;
+  Ref<TensorImpl>::release(std::exchange(impl->base, nullptr));
+  impl->tracks_base = true;
+  impl->one_of_many = false;
 }
 
 Tensor apart(const Tensor& written, const Tensor& read) {

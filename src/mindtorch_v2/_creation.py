@@ -17,15 +17,20 @@ def _is_sequence(data: Any) -> bool:
     )
 
 
+_MOST_DIMENSIONS = 64
+
+
 def _shape(data: Any) -> list[int]:
-    """The shape of nested sequences, read along their first elements."""
-    shape = []
+    """The shape of nested sequences, read along their first elements. Tensors count as the numbers they hold."""
+    shape: list[int] = []
     while _is_sequence(data):
         shape.append(len(data))
         if len(data) == 0:
             break
         data = data[0]
-    if isinstance(data, Tensor):
+        if len(shape) > _MOST_DIMENSIONS:  # or the list contains itself
+            raise ValueError(f"too many dimensions '{type(data).__name__}'")
+    if _is_array(data) and not isinstance(data, Tensor):
         shape += data.shape
     return shape
 
@@ -33,11 +38,24 @@ def _shape(data: Any) -> list[int]:
 _RANK = {bool: 0, int: 1, float: 2, complex: 3}
 
 
-def _natural_dtype(data: Any) -> _C.dtype:
-    """The dtype PyTorch gives to Python numbers: the highest kind among them."""
+def _array_dtype(array: Any) -> _C.dtype:
+    """Of a numpy array or scalar among the data."""
+    found = getattr(_C, array.dtype.name, None)
+    if found is None and array.dtype.kind in "US":
+        raise ValueError("too many dimensions 'str'")
+    if not isinstance(found, _C.dtype):
+        raise TypeError(
+            f"can't convert {type(array).__name__} of type {array.dtype.type.__name__} to a tensor; wanted "
+            "numbers or booleans"
+        )
+    return found
+
+
+def _natural_dtype(data: Any, depth: int) -> _C.dtype:
+    """The dtype PyTorch gives to Python numbers: the highest kind among them, in sequences `depth` deep."""
     rank, level = -1, [data]
     own: _C.dtype | None = None
-    while level:
+    for at in range(depth + 1):
         kinds = set(map(type, level))
         if kinds <= _RANK.keys():  # most data ends in plain numbers, which need not be looked at one by one
             rank = max(rank, *map(_RANK.__getitem__, kinds))
@@ -45,11 +63,13 @@ def _natural_dtype(data: Any) -> _C.dtype:
         deeper: list[Any] = []
         for value in level:
             if _is_sequence(value):
+                if at == depth:
+                    raise TypeError(f"must be real number, not {type(value).__name__}")
                 deeper.extend(value)
             elif isinstance(value, Tensor):
                 own = value.dtype if own is None else _C.promote_types(own, value.dtype)
-            elif hasattr(value, "dtype"):  # a numpy scalar
-                found = getattr(_C, value.dtype.name)
+            elif hasattr(value, "dtype"):  # of numpy
+                found = _array_dtype(value)
                 own = found if own is None else _C.promote_types(own, found)
             else:
                 kind = next((k for k in _RANK if isinstance(value, k)), None)
@@ -61,6 +81,8 @@ def _natural_dtype(data: Any) -> _C.dtype:
                     raise RuntimeError(f"Could not infer dtype of {type(value).__name__}")
                 rank = max(rank, _RANK[kind])
         level = deeper
+        if not level:
+            break
     default = _C.get_default_dtype()
     numbers = [_C.bool, _C.int64, default, _C.complex128 if default is _C.float64 else _C.complex64]
     if rank < 0:
@@ -148,7 +170,8 @@ def tensor(
         shared = _from_array(data)
         made = _C._functions._to_copy(shared, dtype=dtype, device=target)
     else:
-        made = empty(_shape(data), dtype=dtype or _natural_dtype(data), device="cpu")
+        shape = _shape(data)
+        made = empty(shape, dtype=dtype or _natural_dtype(data, len(shape)), device="cpu")
         _C._fill_from_list(made, data)
         if target.type != "cpu":
             made = _C._functions._to_copy(made, device=target)

@@ -13,7 +13,7 @@ struct FiveDims {
   int64_t sizes[5], strides[5];
   kernels::View view;
 
-  explicit FiveDims(const Tensor& t) : view{t.data(), sizes, strides, 5, t.dtype()} {
+  explicit FiveDims(const Tensor& t) : view{memory(t), sizes, strides, 5, t.dtype()} {
     const size_t missing = 5 - size_t(t.dim());
     for (size_t i = 0; i < 5; ++i) {
       const bool absent = i >= 2 && i < 2 + missing;

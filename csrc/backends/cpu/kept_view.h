@@ -19,7 +19,7 @@ struct KeptView {
       strides[i] = reduced ? 0 : out.strides()[o];
       o += kept || !reduced;
     }
-    view = {out.data(), sizes.data(), strides.data(), int(self.dim()), out.dtype()};
+    view = {memory(out), sizes.data(), strides.data(), int(self.dim()), out.dtype()};
   }
 };
 

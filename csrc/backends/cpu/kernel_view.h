@@ -2,13 +2,20 @@
 #pragma once
 
 #include "core/dispatch.h"
+#include "core/reach.h"
 #include "kernels/common/copy.h"
 #include "kernels/common/view.h"
 
 namespace mt::cpu {
 
+// Where a kernel may read and write. Note [Storages that shrink] in core/reach.h
+inline void* memory(const Tensor& t) {
+  check_reach(t);
+  return t.data();
+}
+
 inline kernels::View view(const Tensor& t) {
-  return {t.data(),     t.impl()->sizes(), t.impl()->strides(),
+  return {memory(t),    t.impl()->sizes(), t.impl()->strides(),
           int(t.dim()), t.dtype(),         t.is_contiguous() ? t.numel() : -1};
 }
 

@@ -34,8 +34,10 @@ void group_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, i
                 const Tensor& rstd) {
   const Tensor x = dense(input);
   const OptionalView w(weight), b(bias), means(mean), rstds(rstd);
-  kernels::group_norm(view(x), w.get(), b.get(), {n, c, hxw, group}, eps, view(out), means.get(),
-                      rstds.get());
+  into_dense(out, [&](const Tensor& y) {
+    kernels::group_norm(view(x), w.get(), b.get(), {n, c, hxw, group}, eps, view(y), means.get(),
+                        rstds.get());
+  });
 }
 
 void group_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& mean, const Tensor& rstd,
@@ -43,10 +45,11 @@ void group_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& 
                          int64_t needs, const Tensor& grad_input, const Tensor& grad_weight,
                          const Tensor& grad_bias) {
   const Tensor dy = dense(grad), x = dense(input);
-  const OptionalView w(weight), dx(grad_input, needs & 1), dw(grad_weight, needs & 2),
-      db(grad_bias, needs & 4);
-  kernels::group_norm_backward(view(dy), view(x), view(mean), view(rstd), w.get(), {n, c, hxw, group},
-                               dx.get(), dw.get(), db.get());
+  into_dense(grad_input, [&](const Tensor& made) {
+    const OptionalView w(weight), dx(made, needs & 1), dw(grad_weight, needs & 2), db(grad_bias, needs & 4);
+    kernels::group_norm_backward(view(dy), view(x), view(mean), view(rstd), w.get(), {n, c, hxw, group},
+                                 dx.get(), dw.get(), db.get());
+  });
 }
 
 void batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,

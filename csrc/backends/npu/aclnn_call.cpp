@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "core/observe_task.h"
+#include "core/reach.h"
 #include "devices/launch_log.h"
 
 namespace mt::npu::aclnn {
@@ -63,6 +64,7 @@ aclTensor* make_tensor(const Tensor& tensor) {
   MT_CHECK(impl.device.type == kSlot,
            "Expected all tensors to be on the same device, but found a tensor on '", to_string(impl.device),
            "' among the arguments of an NPU operator");
+  check_reach(tensor);
   const Storage& storage = *impl.storage;
   // Sizes are powers of two; a division would cost as much as the rest of this function.
   const int64_t elements = int64_t(storage.nbytes >> std::countr_zero(itemsize(impl.dtype)));

@@ -2,6 +2,7 @@
 // elements, so one function serves every device.
 #include "generated/ops/any_device/view.h"
 
+#include "autograd/node.h"
 #include "core/views.h"
 #include "infer/infer.h"
 
@@ -19,7 +20,7 @@ void set_geometry(const Tensor& self, IntList sizes, IntList strides, int64_t of
 }
 
 void take_geometry(const Tensor& self, const Tensor& window) {
-  MT_CHECK(!self.is_view() || !self.requires_grad(),
+  MT_CHECK(!self.is_view() || !autograd::requires_grad(self),
            "the shape of a view that is part of a graph cannot be changed in place; use the function that "
            "returns a new tensor");
   set_geometry(self, window.sizes(), window.strides(), window.offset());

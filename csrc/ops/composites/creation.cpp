@@ -184,7 +184,8 @@ Tensor range(const Scalar& start, const Scalar& end, const Scalar& step, const T
   MT_CHECK(length <= double(INT64_MAX), "invalid size, possible overflow?");
   const int64_t size = int64_t(length);
   Tensor out = blank(IntList(&size, 1), options.dtype_or_default(), options);
-  ops::_arange(start, end, step, out);
+  // Half a step beyond the last number: ranges of kernels end before their end.
+  ops::_arange(start, from + by * (length - 0.5), step, out);
   return unwritten(out);
 }
 
@@ -246,8 +247,10 @@ Tensor triu_indices(int64_t row, int64_t col, int64_t offset, const TensorOption
 Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, const TensorOptions& options) {
   const bool integral = start.is_integral() && end.is_integral() && step.is_integral();
   if (!integral && options.dtype && is_integral(*options.dtype, false)) {
-    // Integers are counted in whole steps; only int64 also cuts off where the range ends.
-    MT_CHECK_AS(value, step.is_complex() || std::abs(step.to<double>()) >= 1, "step must be nonzero");
+    // Integers are counted in whole steps, which may be none; only int64 also cuts off where the range ends.
+    MT_CHECK_AS(value,
+                *options.dtype != DType::int64 || step.is_complex() || std::abs(step.to<double>()) >= 1,
+                "step must be nonzero");
     if (*options.dtype == DType::int64 && !start.is_complex() && !end.is_complex() &&
         std::isfinite(start.to<double>()) && std::isfinite(end.to<double>()))
       return arange(start.to<int64_t>(), end.to<int64_t>(), step.to<int64_t>(), options);

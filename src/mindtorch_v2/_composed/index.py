@@ -15,8 +15,7 @@ def nonzero(self: Tensor, as_tuple: bool) -> Tensor | tuple[Tensor, ...]:
 
 
 def count_nonzero(self: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
-    dims = list(range(self.dim())) if dim is None else [dim] if isinstance(dim, int) else list(dim)
-    return (self != 0).sum(dims, dtype=torch.int64) if dims else (self != 0).long()
+    return (self != 0).sum(dim, dtype=torch.int64)
 
 
 def masked_index(self: Tensor, mask: Tensor, indices: Sequence[Tensor | None], fill: complex) -> Tensor:

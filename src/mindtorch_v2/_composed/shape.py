@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import mindtorch_v2 as torch
-from mindtorch_v2 import Tensor, contiguous_format
+from mindtorch_v2 import Tensor, channels_last, contiguous_format
 
 from .._functions.shapes import at_least
 
@@ -237,6 +237,16 @@ def diagflat(self: Tensor, offset: int = 0) -> Tensor:
 # ---- pixels ------------------------------------------------------------------------------------------
 
 
+def _has_channels_last(self: Tensor) -> bool:
+    """Whether pixels are to be moved with the channels last in memory; the NPU has its own layouts."""
+    return (
+        self.dim() == 4
+        and not self.is_npu
+        and not self.is_contiguous()
+        and self.is_contiguous(memory_format=channels_last)
+    )
+
+
 def pixel_shuffle(self: Tensor, upscale_factor: int) -> Tensor:
     if self.dim() < 3:
         raise RuntimeError(
@@ -253,6 +263,13 @@ def pixel_shuffle(self: Tensor, upscale_factor: int) -> Tensor:
             f"upscale_factor, but input.size(-3)={channels} is not divisible by {squared}"
         )
     inner = channels // squared
+    if _has_channels_last(self):
+        pixels = self.permute(0, 2, 3, 1).reshape(
+            batch[0], height, width, inner, upscale_factor, upscale_factor
+        )
+        moved = pixels.permute(0, 1, 4, 2, 5, 3)
+        moved = moved.reshape(batch[0], height * upscale_factor, width * upscale_factor, inner)
+        return moved.permute(0, 3, 1, 2)
     n = len(batch)
     split = self.reshape([*batch, inner, upscale_factor, upscale_factor, height, width])
     order = [*range(n), n, n + 3, n + 1, n + 4, n + 2]
@@ -275,6 +292,11 @@ def pixel_unshuffle(self: Tensor, downscale_factor: int) -> Tensor:
                 f"input.size({at})={size} is not divisible by {downscale_factor}"
             )
     rows, columns, n = height // downscale_factor, width // downscale_factor, len(batch)
+    if _has_channels_last(self):
+        pixels = self.permute(0, 2, 3, 1)
+        pixels = pixels.reshape(batch[0], rows, downscale_factor, columns, downscale_factor, channels)
+        moved = pixels.permute(0, 1, 3, 5, 2, 4).reshape(batch[0], rows, columns, -1)
+        return moved.permute(0, 3, 1, 2)
     split = self.reshape([*batch, channels, rows, downscale_factor, columns, downscale_factor])
     order = [*range(n), n, n + 2, n + 4, n + 1, n + 3]
     return split.permute(order).reshape(
@@ -296,6 +318,9 @@ def channel_shuffle(self: Tensor, groups: int) -> Tensor:
         raise RuntimeError(
             f"Number of channels must be divisible by groups. Got {channels} channels and {groups} groups."
         )
+    if _has_channels_last(self):
+        pixels = self.permute(0, 2, 3, 1).reshape(batch, *rest, groups, channels // groups)
+        return pixels.transpose(3, 4).reshape(batch, *rest, channels).permute(0, 3, 1, 2)
     split = self.reshape([batch, groups, channels // groups, *rest])
     return split.transpose(1, 2).reshape(self.shape)
 

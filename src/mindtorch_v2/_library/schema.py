@@ -161,7 +161,7 @@ def _C_dtype_numbered(number: int) -> Any:
 
 
 _ARGUMENT = re.compile(
-    r"([A-Za-z_]\w*)(\([a-z]\w*(!?)(?:\s*->\s*[^)]*)?\))?((?:\[\d*\]|\?)*)\s+(\w+)\s*(?:=\s*(.*))?"
+    r"([A-Za-z_]\w*)(!|\([a-z]\w*(!?)(?:\s*->\s*[^)]*)?\))?((?:\[\d*\]|\?)*)\s+(\w+)\s*(?:=\s*(.*))?"
 )
 
 
@@ -181,7 +181,7 @@ def parse(name: str, text: str) -> Schema:
             raise ValueError(f"schema of {name}: cannot read the argument {part!r} in {text!r}")
         kind = found[1] + re.sub(r"\[\d+\]", "[]", found[4])
         default = _REQUIRED if found[6] is None else _default(found[6].strip(), kind)
-        arguments.append(Argument(found[5], kind, default, keyword_only, found[3] == "!"))
+        arguments.append(Argument(found[5], kind, default, keyword_only, "!" in (found[2], found[3])))
     return Schema(name, f"({match[1]}) -> {match[2]}", arguments)
 
 

@@ -92,6 +92,8 @@ def asarray(
         shared = obj
     elif _is_array(obj):
         shared = _from_array(obj)
+    elif type(obj).__name__ == "PyCapsule":  # of DLPack; its memory is taken over
+        shared = _C._from_dlpack(obj)
     elif isinstance(obj, (UntypedStorage, TypedStorage)) and copy is not False:
         shared = _over_storage(obj, dtype)
     elif not isinstance(obj, (str, Sequence)) or isinstance(obj, (bytes, bytearray, memoryview)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from numbers import Integral
 from typing import Any
 
 from .. import _C, _functions
@@ -30,7 +31,7 @@ def _legacy_new(*args: Any, device: Any = None) -> Tensor:
         return args[0].detach().to(dtype=dtype)
     if len(args) == 1 and isinstance(args[0], str):
         raise TypeError("new(): invalid data type 'str'")
-    if len(args) == 1 and not isinstance(args[0], int) and type(args[0]).__name__ != "Size":
+    if len(args) == 1 and not isinstance(args[0], Integral) and type(args[0]).__name__ != "Size":
         return tensor(args[0], dtype=dtype, device=device)
     return _functions.empty(*args, dtype=dtype, device=device)
 

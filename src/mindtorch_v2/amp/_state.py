@@ -37,9 +37,20 @@ def _accelerator() -> str:
     return registry.accelerator().type
 
 
+# Devices of PyTorch's that are not here, and the lower precision that it has for them.
+_ABSENT = {
+    "cuda": _C.float16, "xpu": _C.float16, "mps": _C.float16, "mtia": _C.float16, "hpu": _C.bfloat16,
+    "xla": _C.bfloat16,
+}  # fmt: skip
+
+
 def is_autocast_enabled(device_type: str | None = None) -> bool:
-    """Whether autocast is on for a device in this thread; without one, for the accelerator."""
-    return bool(_C._is_autocast_enabled(_accelerator() if device_type is None else device_type))
+    """Whether autocast is on for a device in this thread; without one, for the accelerator. Never for one that is not
+    here."""
+    device_type = _accelerator() if device_type is None else device_type
+    if device_type.partition(":")[0] in _ABSENT:
+        return False
+    return bool(_C._is_autocast_enabled(device_type))
 
 
 def set_autocast_enabled(*args: Any, **kwargs: Any) -> None:
@@ -52,6 +63,9 @@ def set_autocast_enabled(*args: Any, **kwargs: Any) -> None:
 
 def get_autocast_dtype(device_type: str) -> Any:
     """The lower precision of a device."""
+    absent = _ABSENT.get(device_type.partition(":")[0])
+    if absent is not None:
+        return absent
     return _C._get_autocast_dtype(device_type)
 
 

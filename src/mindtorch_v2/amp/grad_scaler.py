@@ -100,22 +100,20 @@ class GradScaler:
         """A tensor, or a container of tensors, times the scale."""
         if not self._enabled:
             return outputs
-        replicas: list[_MultiDeviceReplicator] = []
+        return self._scaled(outputs, [])
 
-        def scaled(value: Any) -> Any:
-            if isinstance(value, torch.Tensor):
-                if self._scale is None:
-                    self._lazy_init_scale_growth_tracker(value.device)
-                if not replicas:
-                    assert self._scale is not None
-                    replicas.append(_MultiDeviceReplicator(self._scale))
-                return value * replicas[0].get(value.device)
-            if isinstance(value, Iterable):
-                made = map(scaled, value)
-                return type(value)(made) if isinstance(value, (list, tuple)) else made
-            raise ValueError("outputs must be a Tensor or an iterable of Tensors")
-
-        return scaled(outputs)
+    def _scaled(self, value: Any, replicas: list[_MultiDeviceReplicator]) -> Any:
+        if isinstance(value, torch.Tensor):
+            if self._scale is None:
+                self._lazy_init_scale_growth_tracker(value.device)
+            if not replicas:
+                assert self._scale is not None
+                replicas.append(_MultiDeviceReplicator(self._scale))
+            return value * replicas[0].get(value.device)
+        if isinstance(value, Iterable):
+            made = (self._scaled(each, replicas) for each in value)
+            return type(value)(made) if isinstance(value, (list, tuple)) else made
+        raise ValueError("outputs must be a Tensor or an iterable of Tensors")
 
     def _unscale_grads_(
         self, optimizer: Optimizer, inv_scale: torch.Tensor, found_inf: torch.Tensor, allow_fp16: bool

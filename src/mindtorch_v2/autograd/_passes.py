@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from .. import _C
 from .._C import Tensor
 from .._functions import stack, zeros_like
 
-_Tensors = Tensor | Sequence[Tensor]
+_Tensors = Tensor | Iterable[Tensor]  # of a generator too, such as parameters()
 
 
 def _as_list(value: Any, what: str) -> list[Any]:
     if isinstance(value, Tensor):
         return [value]
-    if not isinstance(value, (list, tuple)):
+    if isinstance(value, str) or not isinstance(value, Iterable):
         raise TypeError(f"{what}: wanted a Tensor or a sequence of them, got {type(value).__name__}")
     return list(value)
 

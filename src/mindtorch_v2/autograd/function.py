@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -140,15 +141,18 @@ class Function(metaclass=FunctionMeta):
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Runs forward and records backward as one node of the graph."""
         ctx = cls._context_type()
+        separate = cls.setup_context is not Function.setup_context
+        if separate:
+            args = _with_defaults(cls.forward, args, kwargs)
         needs = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
         ctx.needs_input_grad = needs
         recorded = _C.is_grad_enabled() and any(needs)
         with no_grad():
-            if cls.setup_context is Function.setup_context:
-                output = cls.forward(ctx, *args, **kwargs)
-            else:
-                output = cls.forward(*args, **kwargs)
+            if separate:
+                output = cls.forward(*args)
                 cls.setup_context(ctx, args, output)
+            else:
+                output = cls.forward(ctx, *args, **kwargs)
         if not recorded:
             return output
         outputs = output if isinstance(output, tuple) else (output,)
@@ -163,6 +167,18 @@ class Function(metaclass=FunctionMeta):
         )
         ctx._to_save = ctx._dirty = ctx._constant = ()
         return tuple(made) if isinstance(output, tuple) else made[0]
+
+
+def _with_defaults(
+    forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, ...]:
+    """What forward is called with, by position: setup_context and backward count on all of its parameters."""
+    code = getattr(forward, "__code__", None)
+    if not kwargs and code is not None and len(args) >= code.co_argcount:
+        return args
+    bound = inspect.signature(forward).bind(*args, **kwargs)
+    bound.apply_defaults()
+    return bound.args
 
 
 class InplaceFunction(Function):

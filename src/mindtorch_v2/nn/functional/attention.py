@@ -284,7 +284,7 @@ def multi_head_attention_forward(
     else:
         if mask is not None:
             shared = mask.size(0) == 1 and mask.dim() == 3
-            mask = mask.unsqueeze(0) if shared else mask.view(batch, num_heads, -1, source)
+            mask = mask.unsqueeze(0) if shared else mask.view(batch, num_heads, mask.size(-2), source)
         attended = scaled_dot_product_attention(
             q.view(batch, num_heads, length, head_width),
             k.view(batch, num_heads, source, head_width),
@@ -294,5 +294,5 @@ def multi_head_attention_forward(
             is_causal,
         )
         merged = attended.permute(2, 0, 1, 3).reshape(batch * length, width)
-    out = linear(merged, out_proj_weight, out_proj_bias).view(length, batch, -1)
+    out = linear(merged, out_proj_weight, out_proj_bias).view(length, batch, out_proj_weight.size(0))
     return (out if batched else out.squeeze(1)), weights_out

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import mindtorch_v2 as torch
 
 from ... import _functions
@@ -18,7 +20,7 @@ _Pair = int | tuple[int, ...]
 
 
 def _pair(value: _Pair) -> tuple[int, ...]:
-    return (value, value) if isinstance(value, int) else tuple(value)
+    return tuple(value) if isinstance(value, Iterable) else (value, value)
 
 
 def unfold(

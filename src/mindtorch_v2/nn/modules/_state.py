@@ -28,6 +28,15 @@ class _IncompatibleKeys(namedtuple("_IncompatibleKeys", ["missing_keys", "unexpe
     __str__ = __repr__
 
 
+def _call_post_hooks(module: Any, incompatible: _IncompatibleKeys) -> None:
+    for hook in module._load_state_dict_post_hooks.values():
+        if hook(module, incompatible) is not None:
+            raise RuntimeError(
+                "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return "
+                "new values, if incompatible_keys need to be modified, it should be done inplace."
+            )
+
+
 class ModuleState:
     """The part of ``Module`` that saves and loads. Only ``Module`` derives from it."""
 
@@ -238,25 +247,23 @@ class ModuleState:
         if metadata is not None:
             everything._metadata = metadata  # pre-hooks may look at it
 
-        def load(module: Any, state: dict[str, Any], prefix: str) -> None:
+        # On a list and not by a function that calls itself: that would hold the state until the collector comes.
+        incompatible = _IncompatibleKeys(missing, unexpected)
+        waiting: list[tuple[Any, dict[str, Any] | None, str]] = [(self, everything, "")]
+        while waiting:
+            module, state, prefix = waiting.pop()
+            if state is None:  # its children are done
+                _call_post_hooks(module, incompatible)
+                continue
             local_metadata = {} if metadata is None else dict(metadata.get(prefix[:-1], {}))
             if assign:
                 local_metadata["assign_to_params_buffers"] = assign
             module._load_from_state_dict(state, prefix, local_metadata, True, missing, unexpected, errors)
-            for name, child in module._modules.items():
+            waiting.append((module, None, prefix))
+            for name, child in reversed(module._modules.items()):
                 if child is not None:
                     path = f"{prefix}{name}."
-                    load(child, {k: v for k, v in state.items() if k.startswith(path)}, path)
-            incompatible = _IncompatibleKeys(missing, unexpected)
-            for hook in module._load_state_dict_post_hooks.values():
-                if hook(module, incompatible) is not None:
-                    raise RuntimeError(
-                        "Hooks registered with ``register_load_state_dict_post_hook`` are not expected "
-                        "to return "
-                        "new values, if incompatible_keys need to be modified, it should be done inplace."
-                    )
-
-        load(self, everything, "")
+                    waiting.append((child, {k: v for k, v in state.items() if k.startswith(path)}, path))
         if strict:
             listings = []
             for title, keys in (("Missing", missing), ("Unexpected", unexpected)):
