@@ -33,6 +33,8 @@ class Output {
 
   // `like`: a tensor whose dense, permuted strides the result takes over; may be null.
   void prepare(IntList sizes, DType dtype, Device device, const Tensor* like = nullptr);
+  // The sizes of a tensor and, unless it has holes, its very strides.
+  void prepare_like(const Tensor& like, DType dtype, Device device);
   Tensor take() { return std::move(fresh_); }
   bool is_inplace() const { return mode_ == Mode::inplace; }
 
