@@ -6,10 +6,11 @@ from collections import defaultdict
 
 from . import number_slots, schema_types
 from .dispatch import BANNER
+from .homes import homes
 from .reader import Entry
 from .row import MODULES, Row, areas
 from .schema import Argument
-from .schema_types import LAYOUT, OPTIONAL_TENSOR, OUT_TENSORS, SCALAR, TENSORS
+from .schema_types import ANY, LAYOUT, OPTIONAL_TENSOR, OUT_TENSORS, SCALAR, TENSORS
 
 MOST_PARAMETERS = 16  # of one callable; the parser makes room for so many (generated/bindings/limits.h)
 _OPTIONS = tuple(
@@ -101,7 +102,7 @@ def _parameter(a: Argument, method: bool) -> str:
     return f'{{"{python_name(a, method)}", Kind::{a.type.kind}, {", ".join(flags)}}}'
 
 
-def _values(row: Row) -> list[str]:
+def values(row: Row) -> list[str]:
     """The arguments as the parser gives them."""
     return [a.type.value(i, a.cpp_default) for i, a in enumerate(row.schema.arguments)]
 
@@ -117,8 +118,10 @@ def named_type(row: Row) -> str:
     return f'static PyTypeObject* type = return_type("torch.return_types.{row.cpp_name}", {{{fields}}});'
 
 
-def _result(row: Row, call: str) -> str:
+def result(row: Row, call: str) -> str:
     returns = row.schema.returns
+    if returns[0].type is ANY:
+        return f"return {call};"
     if returns[0].type is TENSORS:
         return f"return wrap_list({call});"
     if named_results(row):
@@ -148,7 +151,7 @@ def _out_call(row: Row, values: list[str], at: int) -> list[str]:
 
 
 def native_call(row: Row, suffix: str = "", *extra: str) -> str:
-    return f"ops::{row.cpp_name}{suffix}({', '.join([*_values(row), *extra])})"
+    return f"ops::{row.cpp_name}{suffix}({', '.join([*values(row), *extra])})"
 
 
 def inplace_call(row: Row, suffix: str, target: int = 0) -> list[str]:
@@ -157,8 +160,8 @@ def inplace_call(row: Row, suffix: str, target: int = 0) -> list[str]:
 
 
 def fresh_call(row: Row) -> list[str]:
-    out = _out_call(row, _values(row), len(row.schema.arguments)) if "out" in row.variants else []
-    return [*out, "        " + _result(row, native_call(row))]
+    out = _out_call(row, values(row), len(row.schema.arguments)) if "out" in row.variants else []
+    return [*out, "        " + result(row, native_call(row))]
 
 
 def factory_call(row: Row, keeps_out_shape: bool) -> list[str]:
@@ -182,6 +185,7 @@ def factory_call(row: Row, keeps_out_shape: bool) -> list[str]:
 def _callable(name: str, rows: list[Row], method: bool, suffix: str = "") -> str:
     """`name` as Python calls it: overloads in table order, the first that fits wins."""
     identifier = f"{'method' if method else 'function'}_{name}"
+    shown = f', "{rows[0].shown_as}"' if rows[0].shown_as else ""
     lines, signatures = [], []
     for i, row in enumerate(rows):
         arguments = python_arguments(row, suffix)
@@ -194,7 +198,7 @@ def _callable(name: str, rows: list[Row], method: bool, suffix: str = "") -> str
     lines += [
         f"PyObject* {identifier}({'PyObject* self' if method else 'PyObject*'}, PyObject* const* args, "
         "Py_ssize_t count, PyObject* keywords) {",
-        f'  static const Overloads overloads("{name}", {{{", ".join(signatures)}}});',
+        f'  static const Overloads overloads("{name}", {{{", ".join(signatures)}}}{shown});',
         "  return guarded([&]() -> PyObject* {",
         "    Bound b;",
         f"    switch (overloads.match(b, {'self' if method else 'nullptr'}, args, count, keywords)) {{",
@@ -240,8 +244,11 @@ def _sources(rows: list[Row], method: bool) -> dict[str, str]:
     for name, (group, suffix) in [*plain.items(), *inplace.items()]:
         by_area[group[0].area][name] = (group, suffix)
     sources = {}
+    where = homes(rows)
     for area, callables in by_area.items():
-        used = sorted({row.area for group, _ in callables.values() for row in group})
+        bound = [row for group, _ in callables.values() for row in group]
+        called = {home for row in bound for home in where.get(row.bound_to, [])}
+        used = sorted({row.area for row in bound} | called)
         adds = []
         for name, (group, suffix) in callables.items():
             table = "methods" if method else f'tables["{group[0].module}"]'

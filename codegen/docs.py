@@ -10,7 +10,7 @@ from .devices import ACCELERATORS, COLUMNS
 from .reader import ROOT
 from .row import Row
 from .schema import Argument
-from .schema_types import INTS, TENSORS
+from .schema_types import ANY, INTS, TENSORS
 
 _NATIVE_STUB = ROOT / "codegen" / "stub_native.pyi"
 _PLACE_OF_OPERATORS = "    operators: ...\n"
@@ -22,10 +22,12 @@ _IMPORTS = {
     "_float": "from builtins import float as _float",
     "_int": "from builtins import int as _int",
     "Sequence": "from collections.abc import Sequence",
+    "Any": "from typing import Any",
     "overload": "from typing import overload",
 }
 _OWN_IMPORTS = {name: name for name in ("DeviceLike", "Generator", "Number", "Tensor")} | {
-    "_dtype": "dtype as _dtype"
+    "_dtype": "dtype as _dtype",
+    "_memory_format": "memory_format as _memory_format",
 }
 
 
@@ -60,6 +62,8 @@ def _result_type(row: Row) -> str:
     returns = row.schema.returns
     if not returns:
         return "None"
+    if returns[0].type is ANY:
+        return "Any"
     if returns[0].type is TENSORS:
         return "tuple[Tensor, ...]"
     if len(returns) == 1:
@@ -115,11 +119,14 @@ def _for_accelerators(text: str) -> str:
 
 
 def native_stub(rows: list[Row]) -> str:
-    """The stub of the native module: what is written by hand, with the operators among Tensor's methods."""
+    """The stub of the native module: what is written by hand, with the operators among Tensor's methods. Where the
+    table only knows that a method gives an object (`Any`), its stub may be written by hand."""
     text = _NATIVE_STUB.read_text()
     for place in (_PLACE_OF_OPERATORS, _PLACE_OF_RESULTS):
         if text.count(place) != 1:
             raise ValueError(f"{_NATIVE_STUB}: wanted the line {place.strip()!r} exactly once")
+    by_hand = re.findall(r"^    def (\w+)\(", text.partition("\nclass Tensor:\n")[2], re.MULTILINE)
+    rows = [row for row in rows if _result_type(row) != "Any" or row.public_name not in by_hand]
     operators = [*_definitions(rows, "method", True), *_definitions(rows, "inplace", True)]
     _, imports = _for_accelerators(text).split("\n#\n", 1)
     lines = ["    # The operators of the table.", *(f"    {line}" for line in operators), ""]
@@ -133,7 +140,8 @@ def functions_stub(rows: list[Row], module: str) -> str:
     rows = [row for row in rows if row.module == module]
     functions = [*_definitions(rows, "function", False), *_definitions(rows, "inplace", False)]
     used = set(re.findall(r"\w+", "\n".join(functions)))
-    own = {**_OWN_IMPORTS, **{_result_type(row): _result_type(row) for row in rows if row.schema.returns}}
+    results = {_result_type(row) for row in rows if row.schema.returns} - {"Any"}
+    own = {**_OWN_IMPORTS, **{name: name for name in results}}
     imports = [line for name, line in _IMPORTS.items() if name in used]
     imports += [f"from . import {line}" for name, line in sorted(own.items()) if name in used]
     return "\n".join([_BANNER.format(""), *imports, *functions, ""])

@@ -11,6 +11,7 @@ from .cells import Cell, Formula, Library, Substitute, read_cell
 from .devices import ACCELERATORS, CELLS, HOST
 from .reader import Entry, Location
 from .schema import Argument, Schema
+from .schema_types import ANY
 
 _COMMON_KEYS = ("op", "family", "module", "variants", "aliases", "special", "number_as_tensor")
 MODULES = ("linalg", "fft", "special", "nn")
@@ -26,7 +27,8 @@ class Row(ABC):
     optional: ClassVar[tuple[str, ...]] = ()
     default_variants: ClassVar[tuple[str, ...]] = ("function", "method")
     module_variants: ClassVar[tuple[str, ...]] = ("function",)  # torch.linalg and the like have no methods
-    in_cpp: ClassVar[bool] = True  # ops:: has it
+    in_cpp: ClassVar[bool] = True  # its arguments are read in C++
+    gives_objects: ClassVar[bool] = False  # its result may be Any
     made_of_others: ClassVar[bool] = False  # devices and gradient are those of its parts
     inplace_is_method: ClassVar[bool] = True
     headers: ClassVar[tuple[str, ...]] = ()  # that its functions in ops:: need besides those of all rows
@@ -42,6 +44,7 @@ class Row(ABC):
     factory: bool = False
     differentiable: bool = True
     formulas: tuple[Formula, ...] = ()
+    shown_as: str | None = None  # its name in messages about wrong arguments, if it is another
     node: str = ""  # the name of its node in the graph, where it has formulas
 
     # ---- reading ----
@@ -60,6 +63,8 @@ class Row(ABC):
         """Refuses a schema that the family cannot serve."""
         if not schema.returns:
             entry.fail("the result () is for family lists", "op")
+        if schema.returns[0].type is ANY and not cls.gives_objects:
+            entry.fail("the result Any is for rows with call: or python:", "op")
 
     # ---- names ----
 
@@ -138,6 +143,11 @@ class Row(ABC):
     def calls(self) -> tuple[str, ...]:
         """Other operators that its function in ops:: is made of."""
         return ()
+
+    @property
+    def bound_to(self) -> str:
+        """The operator of another row that its binding calls."""
+        return ""
 
     def variant_of_number(self, entry: Entry) -> Self | None:
         """The overload with a number on the right, where the row stands for it too."""

@@ -35,7 +35,7 @@ class Schema:
     name: str
     overload: str
     arguments: tuple[Argument, ...]
-    returns: tuple[Argument, ...] = ()  # each a Tensor, one "Tensor[]", or none
+    returns: tuple[Argument, ...] = ()  # each a Tensor, one "Tensor[]", one "Any" (an object), or none
 
     @property
     def full_name(self) -> str:
@@ -51,6 +51,8 @@ class Schema:
             return "void"
         if self.returns[0].type is types.TENSORS:
             return "std::vector<Tensor>"
+        if self.returns[0].type is types.ANY:
+            return "PyObject*"
         if len(self.returns) == 1:
             return "Tensor"
         return "std::tuple<" + ", ".join(["Tensor"] * len(self.returns)) + ">"
@@ -103,12 +105,12 @@ def _returns(text: str) -> tuple[Argument, ...]:
         return ()
     alias = _ALIAS.match(text.removeprefix("Tensor"))
     plain = _ALIAS.sub("", text)
-    if plain in ("Tensor", "Tensor[]"):
-        type_ = types.TENSOR if plain == "Tensor" else types.TENSORS
-        return (Argument("out" if plain == "Tensor" else "outs", type_, alias=alias[1] if alias else ""),)
+    alone = {"Tensor": ("out", types.TENSOR), "Tensor[]": ("outs", types.TENSORS), "Any": ("out", types.ANY)}
+    if plain in alone:
+        return (Argument(*alone[plain], alias=alias[1] if alias else ""),)
     parts = _split(text[1:-1]) if text.startswith("(") and text.endswith(")") else []
     if not parts:
-        raise SchemaError(f"result {text!r}: wanted Tensor, Tensor[], (Tensor a, Tensor b) or ()")
+        raise SchemaError(f"result {text!r}: wanted Tensor, Tensor[], (Tensor a, Tensor b), Any or ()")
     returns = tuple(_argument(part, False) for part in parts)
     for result in returns:
         if result.type is not types.TENSOR:

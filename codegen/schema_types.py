@@ -170,21 +170,26 @@ STR = Type(
 SCALAR_TYPE = Type("ScalarType", "DType", "dtype", "dtype", "_dtype", "torch.dtype")
 OPTIONAL_SCALAR_TYPE = _optional(SCALAR_TYPE, "std::optional<DType>")
 MEMORY_FORMAT = Type(
-    "MemoryFormat", "std::optional<MemoryFormat>", "memory_format", "format", "_int", "torch.memory_format",
+    "MemoryFormat", "std::optional<MemoryFormat>", "memory_format", "format", "_memory_format",
+    "torch.memory_format",
     literal={"contiguous_format": "MemoryFormat::contiguous"}.get, fallback=True,
 )  # fmt: skip
-OPTIONAL_DEVICE = _optional(
-    Type("Device", "Device", "device", "device", "DeviceLike", "torch.device"), "std::optional<Device>"
-)
+_DEVICE = Type("Device", "Device", "device", "device", "DeviceLike", "torch.device")
+OPTIONAL_DEVICE = _optional(_DEVICE, "std::optional<Device>")
+# Also one that no tensor can be on: whoever reads it decides what that means.
+OPTIONAL_DEVICE_NAME = replace(OPTIONAL_DEVICE, name="DeviceName?", reader="device_name_or_none")
 LAYOUT = Type("Layout", "", "layout", "", "object", "torch.layout", nullable=True)  # C++ does without
+ANY = Type(
+    "Any", "", "any", "", "Any", "object", nullable=True
+)  # C++ does without; whoever reads it checks it
 _GENERATOR = Type("Generator", "Generator*", "generator", "generator", "Generator", "torch.Generator")
 
 _TYPES = {
     type_.name: type_
     for type_ in (
         TENSOR, OPTIONAL_TENSOR, TENSORS, OPTIONAL_TENSORS, SCALAR, SCALARS, INT, INTS, DIMS, FLOAT, FLOATS,
-        BOOL, OPTIONAL_BOOL, STR, SCALAR_TYPE, OPTIONAL_SCALAR_TYPE, OPTIONAL_DEVICE,
-        MEMORY_FORMAT, LAYOUT,
+        BOOL, OPTIONAL_BOOL, STR, SCALAR_TYPE, OPTIONAL_SCALAR_TYPE, OPTIONAL_DEVICE, OPTIONAL_DEVICE_NAME,
+        MEMORY_FORMAT, LAYOUT, ANY,
         _optional(SCALAR, "const std::optional<Scalar>&"),
         _optional(INT, "std::optional<int64_t>"),
         _optional(INTS, "const OptionalInts&"),

@@ -56,6 +56,10 @@ class device:
     def __hash__(self) -> _int: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
 
+@final
+class memory_format:
+    def __reduce__(self) -> str: ...
+
 class Generator:
     def __new__(cls, device: DeviceLike | None = None) -> Self: ...
     @property
@@ -74,6 +78,7 @@ class Generator:
 
 _dtype: TypeAlias = dtype
 _device: TypeAlias = device
+_memory_format: TypeAlias = memory_format
 Number: TypeAlias = _bool | _int | _float | _complex
 DeviceLike: TypeAlias = device | str | _int
 
@@ -98,6 +103,11 @@ uint8: dtype
 uint16: dtype
 uint32: dtype
 uint64: dtype
+
+contiguous_format: memory_format
+preserve_format: memory_format
+channels_last: memory_format
+channels_last_3d: memory_format
 
 # --- defaults and settings
 
@@ -360,7 +370,7 @@ class Tensor:
     def is_conj(self) -> _bool: ...
     def is_neg(self) -> _bool: ...
     def is_same_size(self, other: Tensor, /) -> _bool: ...
-    def is_contiguous(self, memory_format: _int = ...) -> _bool: ...
+    def is_contiguous(self, memory_format: _memory_format = ...) -> _bool: ...
 
     # Its memory.
     def data_ptr(self) -> _int: ...
@@ -484,65 +494,25 @@ class Tensor:
     def __gt__(self, other: Tensor | Number, /) -> Tensor: ...
     def __ge__(self, other: Tensor | Number, /) -> Tensor: ...
 
-    # Conversions.
+    # A name, or a conversion.
     @overload
-    def to(
-        self,
-        dtype: _dtype,
-        non_blocking: _bool = False,
-        copy: _bool = False,
-        *,
-        memory_format: _int | None = None,
-    ) -> Tensor: ...
+    def type(
+        self, dtype: None = None, non_blocking: _bool = False, *, memory_format: _memory_format | None = None
+    ) -> str: ...
     @overload
-    def to(
+    def type(
         self,
-        device: DeviceLike | None = None,
-        dtype: _dtype | None = None,
+        dtype: _dtype | _builtin_type | str,
         non_blocking: _bool = False,
-        copy: _bool = False,
         *,
-        memory_format: _int | None = None,
+        memory_format: _memory_format | None = None,
     ) -> Tensor: ...
-    @overload
-    def to(
-        self,
-        other: Tensor,
-        non_blocking: _bool = False,
-        copy: _bool = False,
-        *,
-        memory_format: _int | None = None,
-    ) -> Tensor: ...
-    def cpu(self, memory_format: _int | None = None) -> Tensor: ...
     def ACCELERATOR(
         self,
         device: DeviceLike | None = None,
         non_blocking: _bool = False,
-        memory_format: _int | None = None,
+        memory_format: _memory_format | None = None,
     ) -> Tensor: ...
-    def cuda(
-        self,
-        device: DeviceLike | None = None,
-        non_blocking: _bool = False,
-        memory_format: _int | None = None,
-    ) -> Tensor: ...
-    def float(self, memory_format: _int | None = None) -> Tensor: ...
-    def double(self, memory_format: _int | None = None) -> Tensor: ...
-    def half(self, memory_format: _int | None = None) -> Tensor: ...
-    def bfloat16(self, memory_format: _int | None = None) -> Tensor: ...
-    def int(self, memory_format: _int | None = None) -> Tensor: ...
-    def long(self, memory_format: _int | None = None) -> Tensor: ...
-    def short(self, memory_format: _int | None = None) -> Tensor: ...
-    def char(self, memory_format: _int | None = None) -> Tensor: ...
-    def byte(self, memory_format: _int | None = None) -> Tensor: ...
-    def bool(self, memory_format: _int | None = None) -> Tensor: ...
-    def cfloat(self, memory_format: _int | None = None) -> Tensor: ...
-    def cdouble(self, memory_format: _int | None = None) -> Tensor: ...
-    @overload
-    def type(self, dtype: None = None, non_blocking: _bool = False) -> str: ...
-    @overload
-    def type(self, dtype: _dtype, non_blocking: _bool = False) -> Tensor: ...
-    def type_as(self, other: Tensor) -> Tensor: ...
 
     # Operators that are others in disguise.
     def set_(

@@ -63,7 +63,7 @@ def compare_parameters(where, declared, native):
 def compare(where, declared, native):
     stub_names = {name for name in declared if not name.startswith("__")}
     # Aliases such as _dtype, and type variables, are private to the stub.
-    missing = stub_names - own_names(native) - TYPING_ONLY - {"_dtype", "_device"}
+    missing = stub_names - own_names(native) - TYPING_ONLY - {"_dtype", "_device", "_memory_format"}
     assert not missing, f"{where}: the stub declares what does not exist: {sorted(missing)}"
     unknown = own_names(native) - stub_names
     assert not unknown, f"{where}: the stub lacks {sorted(unknown)}"

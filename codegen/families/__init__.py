@@ -7,7 +7,7 @@ that is written for it: C++ functions, kernels, the binding, its line of the sup
 from __future__ import annotations
 
 from ..row import Row
-from .composed import Composite, ForEach, InPython
+from .composed import Call, Composite, ForEach, InPython
 from .elementwise import Binary, Compare, Elementwise, Predicate, Templated, Unary
 from .kernels import InPlace, Kernel, Lists
 from .reduce import Reduce
@@ -19,7 +19,9 @@ __all__ = [
 
 TEMPLATED: tuple[type[Templated], ...] = (Unary, Predicate, Binary, Compare, Reduce)
 # A row of one of these says so by the key that names its function.
-OWN_KEY: dict[str, type[Row]] = {"view": View, "composite": Composite, "python": InPython, "each": ForEach}
+OWN_KEY: dict[str, type[Row]] = {
+    "view": View, "composite": Composite, "python": InPython, "call": Call, "each": ForEach,
+}  # fmt: skip
 # The others are named by `family:`.
 _NAMED: tuple[type[Row], ...] = (*TEMPLATED, Kernel, InPlace, Lists)
 FAMILIES = {cls.family: cls for cls in _NAMED}

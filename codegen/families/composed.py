@@ -1,4 +1,4 @@
-"""Operators made of others: in C++, in Python, or one call for every entry of lists."""
+"""Operators made of others: in C++, in Python, one call of another, or one for every entry of lists."""
 
 from __future__ import annotations
 
@@ -99,6 +99,7 @@ class InPython(Row):
     family = "python"
     required = ("python",)
     in_cpp = False
+    gives_objects = True
     made_of_others = True
 
     function: str  # of src/mindtorch_v2/_composed/<area>.py
@@ -136,6 +137,56 @@ class InPython(Row):
         if bindings.named_results(self):
             return [*lines, f"        {bindings.named_type(self)}", "        return op.named(b, type);"]
         return [*lines, "        return op.call(b);"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call(Row):
+    """A name by which Python calls another operator with some of its arguments decided: `float` is `to`."""
+
+    family = "call"
+    required = ("call",)
+    optional = ("shown_as",)
+    default_variants = ("method",)
+    gives_objects = True
+    made_of_others = True
+
+    call: str  # C++ over the arguments: "to(self, DType::float32, false, false, memory_format)"
+
+    @classmethod
+    def part(cls, entry: Entry, schema: Schema) -> dict[str, Any]:
+        call = entry.text("call") or ""
+        words = set(re.findall(r"\w+", call))
+        if not re.fullmatch(r"\w+\(.*\)", call):
+            entry.fail(f"call: {call}: wanted a call such as to(self, other)", "call")
+        for name in schema.names:
+            if name not in words:
+                entry.fail(f"call: says nothing of the argument {name!r}", "call")
+        return {"call": str(call), "shown_as": entry.text("shown_as")}
+
+    @classmethod
+    def check(cls, entry: Entry, schema: Schema) -> None:
+        super().check(entry, schema)
+        if len(schema.returns) > 1:
+            entry.fail("call: gives one result", "op")
+
+    @property
+    def bound_to(self) -> str:
+        return self.call.partition("(")[0]
+
+    def declarations(self) -> list[str]:
+        return []
+
+    def definitions(self) -> str:
+        return ""
+
+    def python_call(self, suffix: str) -> list[str]:
+        lines = [
+            f"        const auto call = []({self.schema.parameters()}) {{",
+            "          using namespace ops;",
+            f"          return {self.call};",
+            "        };",
+        ]
+        return [*lines, "        " + bindings.result(self, f"call({', '.join(bindings.values(self))})")]
 
 
 @dataclass(frozen=True, kw_only=True)

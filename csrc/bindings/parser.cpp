@@ -94,7 +94,7 @@ bool accepts(const Parameter& p, PyObject* o) {
         fail(ErrorKind::not_implemented, "layouts other than torch.strided are not supported");
       return o == g_strided;
     case Kind::any: return true;  // whoever reads it checks
-    case Kind::memory_format: return PyLong_Check(o);
+    case Kind::memory_format: return Py_TYPE(o) == g_memory_format_type;
     case Kind::generator:
       return Py_TYPE(o) == g_generator_type || PyType_IsSubtype(Py_TYPE(o), g_generator_type);
   }
@@ -123,7 +123,13 @@ const char* kind_name(Kind kind) {
   }
 }
 
-const char* type_name(PyObject* o) { return is_tensor(o) ? "Tensor" : Py_TYPE(o)->tp_name; }
+// Our own types as PyTorch calls them: torch.dtype.
+std::string type_name(PyObject* o) {
+  if (is_tensor(o)) return "Tensor";
+  if (Py_TYPE(o) == Py_TYPE(g_strided)) return "torch.layout";
+  const std::string_view name = Py_TYPE(o)->tp_name, own = "mindtorch_v2.";
+  return name.starts_with(own) ? join_text("torch.", name.substr(own.size())) : std::string(name);
+}
 
 // numpy's names for PyTorch's parameters.
 const char* canonical(const char* name) {
@@ -291,11 +297,6 @@ Dims Bound::sized_ints(int i, int length) const {
   return out;
 }
 
-std::optional<MemoryFormat> Bound::format_or_none(int i) const {
-  if (!given(i)) return std::nullopt;
-  return MemoryFormat(integer_from(slot_[i]));
-}
-
 Generator* Bound::generator(int i) const {
   return given(i) ? reinterpret_cast<GeneratorObject*>(slot_[i])->value : nullptr;
 }
@@ -313,8 +314,8 @@ TensorOptions Bound::options(int i) const {
   return o;
 }
 
-Overloads::Overloads(const char* name, std::initializer_list<Signature> signatures)
-    : name_(name), signatures_(signatures) {
+Overloads::Overloads(const char* name, std::initializer_list<Signature> signatures, const char* shown)
+    : name_(name), shown_(shown ? shown : name), signatures_(signatures) {
   for (Signature& s : signatures_) {
     MT_CHECK(s.count <= Bound::kMax, name, "() has ", s.count, " parameters, but Bound has room for ",
              Bound::kMax);
@@ -413,18 +414,20 @@ void Overloads::set_error(PyObject* self, PyObject* const* args, Py_ssize_t coun
   }
   if (shown == 1 && !candidate) candidate = &signatures_[0], candidates = 1;
   if (candidates == 1 && set_single_error(*candidate, self, args, count, keywords)) return;
+  std::vector<std::string> shown_keywords;
+  for (Py_ssize_t i = 0; i < named; ++i)
+    shown_keywords.push_back(
+        join_text(PyUnicode_AsUTF8(PyTuple_GET_ITEM(keywords, i)), "=", type_name(args[count + i])));
+  std::ranges::sort(shown_keywords);
   std::string got = "(";
-  for (Py_ssize_t i = 0; i < count + named; ++i) {
-    if (i) got += ", ";
-    if (i >= count) got += std::string(PyUnicode_AsUTF8(PyTuple_GET_ITEM(keywords, i - count))) + "=";
-    got += is_tensor(args[i]) ? "Tensor" : Py_TYPE(args[i])->tp_name;
-  }
-  got += ")";
+  for (Py_ssize_t i = 0; i < count; ++i) got += join_text(i ? ", " : "", type_name(args[i]));
+  for (const std::string& keyword : shown_keywords) got += join_text(got == "(" ? "" : ", ", keyword);
+  got += named && !count ? ", )" : ")";  // a comma where there are keywords alone, as PyTorch writes it
   std::string wanted;
   for (const Signature& s : signatures_)
     if (*s.text) wanted += join_text("\n * ", s.text);
   PyErr_Format(PyExc_TypeError,
-               "%s() received an invalid combination of arguments - got %s, but expected %s:%s\n", name_,
+               "%s() received an invalid combination of arguments - got %s, but expected %s:%s\n", shown_,
                got.c_str(), shown == 1 ? "this" : "one of", wanted.c_str());
 }
 
@@ -434,7 +437,7 @@ static bool set_element_error(PyObject* list, Py_ssize_t position) {
   Py_ssize_t k = 0;
   while (is_tensor(PySequence_Fast_GET_ITEM(list, k))) ++k;
   PyErr_Format(PyExc_TypeError, "expected Tensor as element %zd in argument %zd, but got %s", k, position,
-               type_name(PySequence_Fast_GET_ITEM(list, k)));
+               type_name(PySequence_Fast_GET_ITEM(list, k)).c_str());
   return true;
 }
 
@@ -448,12 +451,16 @@ bool Overloads::set_single_error(const Signature& s, PyObject* self, PyObject* c
           PyExc_TypeError,
           "%s(): argument '%s' failed to unpack the object at pos %zd with error \"type must be tuple "
           "of ints,but got %s\"",
-          name_, s.parameters[first].name, i + 1, Py_TYPE(args[i])->tp_name);
+          shown_, s.parameters[first].name, i + 1, Py_TYPE(args[i])->tp_name);
       return true;
     }
   if (count > s.positional - first && s.parameters[first].kind != Kind::int_list) {
-    PyErr_Format(PyExc_TypeError, "%s() takes %d positional argument%s but %zd were given", name_,
-                 s.positional - first, s.positional - first == 1 ? "" : "s", count);
+    const int most = s.positional - first;
+    const int least = int(std::count_if(s.parameters + first, s.parameters + s.positional,
+                                        [](const Parameter& p) { return !p.optional; }));
+    const std::string taken = least == most ? join_text(most) : join_text("from ", least, " to ", most);
+    PyErr_Format(PyExc_TypeError, "%s() takes %s positional argument%s but %zd %s given", shown_,
+                 taken.c_str(), most == 1 ? "" : "s", count, count == 1 ? "was" : "were");
     return true;
   }
   // Overloads that messages do not mention take numbers for tensors.
@@ -466,8 +473,8 @@ bool Overloads::set_single_error(const Signature& s, PyObject* self, PyObject* c
     if (accepts(p, args[i]) || (i == 0 && p.kind == Kind::int_list && is_integer(args[i]))) continue;
     if (p.kind == Kind::tensor_list && set_element_error(args[i], i)) return true;
     if (numbers_too && p.kind == Kind::tensor && is_number(args[i])) continue;
-    PyErr_Format(PyExc_TypeError, "%s(): argument '%s' (position %zd) must be %s, not %s", name_, p.name,
-                 i + 1, kind_name(p.kind), type_name(args[i]));
+    PyErr_Format(PyExc_TypeError, "%s(): argument '%s' (position %zd) must be %s, not %s", shown_, p.name,
+                 i + 1, kind_name(p.kind), type_name(args[i]).c_str());
     return true;
   }
   const Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
@@ -475,18 +482,18 @@ bool Overloads::set_single_error(const Signature& s, PyObject* self, PyObject* c
     const char* name = PyUnicode_AsUTF8(PyTuple_GET_ITEM(keywords, k));
     const int at = parameter_named(s, name);
     if (at < first) {
-      PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%s'", name_, name);
+      PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%s'", shown_, name);
       return true;
     }
     const Parameter& p = s.parameters[at];
     if (filled >> at & 1) {
-      PyErr_Format(PyExc_TypeError, "%s() got multiple values for argument '%s'", name_, p.name);
+      PyErr_Format(PyExc_TypeError, "%s() got multiple values for argument '%s'", shown_, p.name);
       return true;
     }
     filled |= 1u << at;
     if (accepts(p, args[count + k])) continue;
-    PyErr_Format(PyExc_TypeError, "%s(): argument '%s' must be %s, not %s", name_, p.name, kind_name(p.kind),
-                 type_name(args[count + k]));
+    PyErr_Format(PyExc_TypeError, "%s(): argument '%s' must be %s, not %s", shown_, p.name, kind_name(p.kind),
+                 type_name(args[count + k]).c_str());
     return true;
   }
   std::string missing;
@@ -496,7 +503,7 @@ bool Overloads::set_single_error(const Signature& s, PyObject* self, PyObject* c
     missing += join_text(absent++ ? ", " : "", '"', s.parameters[i].name, '"');
   }
   if (!absent) return false;
-  PyErr_Format(PyExc_TypeError, "%s() missing %d required positional arguments: %s", name_, absent,
+  PyErr_Format(PyExc_TypeError, "%s() missing %d required positional arguments: %s", shown_, absent,
                missing.c_str());
   return true;
 }

@@ -112,7 +112,12 @@ class Bound {
   std::optional<Device> device_or_none(int i) const {
     return given(i) ? std::optional(device(i)) : std::nullopt;
   }
-  std::optional<MemoryFormat> format_or_none(int i) const;
+  std::optional<Device> device_name_or_none(int i) const {
+    return given(i) ? std::optional(named_device(slot_[i])) : std::nullopt;
+  }
+  std::optional<MemoryFormat> format_or_none(int i) const {
+    return given(i) ? std::optional(memory_format_of(slot_[i])) : std::nullopt;
+  }
   std::optional<MemoryFormat> format(int i, MemoryFormat fallback) const {
     return given(i) ? format_or_none(i) : std::optional(fallback);
   }
@@ -134,7 +139,8 @@ class Bound {
 
 class Overloads {
  public:
-  Overloads(const char* name, std::initializer_list<Signature> signatures);
+  // `shown`: the name in messages, if it is another.
+  Overloads(const char* name, std::initializer_list<Signature> signatures, const char* shown = nullptr);
   // Index of the first signature the call fits, or -1: bound.overridden() is the result then, or null with the
   // error set. `self` is null for functions.
   int match(Bound& bound, PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) const;
@@ -146,6 +152,7 @@ class Overloads {
                         PyObject* keywords) const;
   void set_error(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) const;
   const char* name_;
+  const char* shown_;
   std::vector<Signature> signatures_;
 };
 

@@ -53,6 +53,15 @@ PyTypeObject* return_type(const char* name, std::initializer_list<const char*> f
   return known.type;
 }
 
+PyObject* parsed_to(std::optional<Device> device, std::optional<DType> dtype, bool non_blocking, bool copy,
+                    std::optional<MemoryFormat> memory_format) {
+  MT_CHECK(!copy, ".to() does not accept copy argument");
+  const Owned where(device ? device_object(*device) : returned(Py_None));
+  const Owned what(dtype ? dtype_object(*dtype) : returned(Py_None));
+  const Owned how(memory_format ? memory_format_object(*memory_format) : returned(Py_None));
+  return PyTuple_Pack(4, where.object, what.object, non_blocking ? Py_True : Py_False, how.object);
+}
+
 PyTypeObject* return_type_named(const std::string& name) {
   const auto found = return_types().find(name);
   if (found == return_types().end()) return nullptr;

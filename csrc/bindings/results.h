@@ -25,6 +25,10 @@ PyObject* wrap_tuple(std::tuple<T...>&& results) {
   return std::apply([](auto&&... t) { return wrap_list({std::move(t)...}); }, std::move(results));
 }
 
+// What nn.Module.to was asked for: (device, dtype, non_blocking, memory_format).
+PyObject* parsed_to(std::optional<Device> device, std::optional<DType> dtype, bool non_blocking, bool copy,
+                    std::optional<MemoryFormat> memory_format);
+
 // A copy in pinned memory; takes the reference over.
 PyObject* pinned(PyObject* tensor);
 

@@ -64,7 +64,7 @@ PyObject* data_ptr(PyObject* self, PyObject*) {
 PyObject* is_contiguous(PyObject* self, FastArgs args, Py_ssize_t count, PyObject* names) {
   return guarded([&] {
     const Py_ssize_t given = count + (names ? PyTuple_GET_SIZE(names) : 0);
-    const MemoryFormat format = given ? MemoryFormat(integer_from(args[0])) : MemoryFormat::contiguous;
+    const MemoryFormat format = given ? memory_format_of(args[0]) : MemoryFormat::contiguous;
     return PyBool_FromLong(tensor_of(self).is_contiguous(format));
   });
 }

@@ -10,12 +10,16 @@ namespace mt::bindings {
 
 PyTypeObject* g_dtype_type = nullptr;
 PyTypeObject* g_device_type = nullptr;
+PyTypeObject* g_memory_format_type = nullptr;
 PyTypeObject* g_generator_type = nullptr;
 PyObject* g_strided = nullptr;
 
 namespace {
 
 PyObject* g_dtypes[kDTypeCount];
+constexpr const char* kMemoryFormats[] = {"contiguous_format", "preserve_format", "channels_last",
+                                          "channels_last_3d"};
+PyObject* g_memory_formats[std::size(kMemoryFormats)];
 PyObject* g_size_type = nullptr;  // the Python class torch.Size
 
 DType value_of(PyObject* self) { return reinterpret_cast<DTypeObject*>(self)->value; }
@@ -93,7 +97,6 @@ PyObject* device_compare(PyObject* a, PyObject* b, int operation) {
     Py_RETURN_NOTIMPLEMENTED;
   return PyBool_FromLong((device_value(a) == device_value(b)) == (operation == Py_EQ));
 }
-Device named_device(PyObject* object);
 PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"type", "index", nullptr};
   PyObject *type = nullptr, *index = Py_None;
@@ -126,6 +129,15 @@ PyGetSetDef device_properties[] = {
     {"index", device_index, nullptr, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
+
+// ---- memory format ----
+const char* format_name(PyObject* self) {
+  return kMemoryFormats[int(reinterpret_cast<MemoryFormatObject*>(self)->value)];
+}
+PyObject* format_repr(PyObject* self) { return PyUnicode_FromFormat("torch.%s", format_name(self)); }
+PyObject* format_reduce(PyObject* self, PyObject*) { return PyUnicode_FromString(format_name(self)); }
+PyMethodDef format_methods[] = {{"__reduce__", format_reduce, METH_NOARGS, nullptr},
+                                {nullptr, nullptr, 0, nullptr}};
 
 // ---- generator ----
 void generator_dealloc(PyObject* self) {
@@ -247,6 +259,18 @@ PyObject* device_object(Device device) {
   return reinterpret_cast<PyObject*>(self);
 }
 
+PyObject* memory_format_object(MemoryFormat format) {
+  PyObject* object = g_memory_formats[int(format)];
+  Py_INCREF(object);
+  return object;
+}
+
+MemoryFormat memory_format_of(PyObject* o) {
+  MT_CHECK_AS(type, Py_TYPE(o) == g_memory_format_type, "memory_format must be torch.memory_format, not ",
+              Py_TYPE(o)->tp_name);
+  return reinterpret_cast<MemoryFormatObject*>(o)->value;
+}
+
 bool is_dtype_like(PyObject* o) {
   return Py_TYPE(o) == g_dtype_type || o == reinterpret_cast<PyObject*>(&PyFloat_Type) ||
          o == reinterpret_cast<PyObject*>(&PyLong_Type) || o == reinterpret_cast<PyObject*>(&PyBool_Type) ||
@@ -263,12 +287,9 @@ DType dtype_of_object(PyObject* o) {
 }
 
 bool is_device_like(PyObject* o) {
-  return Py_TYPE(o) == g_device_type || PyUnicode_Check(o) || PyLong_Check(o);
+  return Py_TYPE(o) == g_device_type || PyUnicode_Check(o) || (PyLong_Check(o) && !PyBool_Check(o));
 }
 
-namespace {
-
-// The device that an object names, also one that no tensor can be on.
 Device named_device(PyObject* o) {
   if (Py_TYPE(o) == g_device_type) return device_value(o);
   if (PyLong_Check(o)) {
@@ -292,10 +313,10 @@ Device named_device(PyObject* o) {
   return last_device = device;
 }
 
-}  // namespace
+namespace {
 
-Device device_from_object(PyObject* o) {
-  const Device device = named_device(o);
+// Refuses a device that no tensor can be on.
+Device usable(Device device) {
   if (int(device.type) < kDeviceTypes) return device;
   std::string name = name_of(device.type);
   if (name == "cuda" || name == "xpu") {
@@ -305,6 +326,16 @@ Device device_from_object(PyObject* o) {
     PyErr_Format(PyExc_RuntimeError, "PyTorch is not linked with support for %s devices", name.c_str());
   }
   throw PythonError();
+}
+
+}  // namespace
+
+Device device_from_object(PyObject* o) { return usable(named_device(o)); }
+
+Device device_of_type(const char* type, std::optional<Device> named) {
+  const Device current = parse_device(type);
+  MT_CHECK(!named || named->type == current.type, "Invalid device, must be ", type, " device");
+  return usable(named.value_or(current));
 }
 
 PyObject* size_object(IntList sizes) {
@@ -328,6 +359,10 @@ bool create_value_types(PyObject* module) {
                                 {Py_tp_new, slot(device_new)},     {Py_tp_methods, device_methods},
                                 {Py_tp_getset, device_properties}, {0, nullptr}};
   g_device_type = make_type("mindtorch_v2.device", sizeof(DeviceObject), device_slots, 0);
+  PyType_Slot format_slots[] = {
+      {Py_tp_repr, slot(format_repr)}, {Py_tp_methods, format_methods}, {0, nullptr}};
+  g_memory_format_type = make_type("mindtorch_v2.memory_format", sizeof(MemoryFormatObject), format_slots,
+                                   Py_TPFLAGS_DISALLOW_INSTANTIATION);
   PyType_Slot generator_slots[] = {{Py_tp_dealloc, slot(generator_dealloc)},
                                    {Py_tp_new, slot(generator_new)},
                                    {Py_tp_methods, generator_methods},
@@ -335,7 +370,7 @@ bool create_value_types(PyObject* module) {
                                    {0, nullptr}};
   g_generator_type =
       make_type("mindtorch_v2.Generator", sizeof(GeneratorObject), generator_slots, Py_TPFLAGS_BASETYPE);
-  if (!g_dtype_type || !g_device_type || !g_generator_type) return false;
+  if (!g_dtype_type || !g_device_type || !g_memory_format_type || !g_generator_type) return false;
   for (int i = 0; i < kDTypeCount; ++i) {
     auto* object = PyObject_New(DTypeObject, g_dtype_type);
     if (!object) return false;
@@ -343,7 +378,16 @@ bool create_value_types(PyObject* module) {
     g_dtypes[i] = reinterpret_cast<PyObject*>(object);
     if (PyModule_AddObjectRef(module, info(DType(i)).name, g_dtypes[i]) < 0) return false;
   }
-  return PyModule_AddObjectRef(module, "dtype", reinterpret_cast<PyObject*>(g_dtype_type)) == 0 &&
+  for (size_t i = 0; i < std::size(kMemoryFormats); ++i) {
+    auto* object = PyObject_New(MemoryFormatObject, g_memory_format_type);
+    if (!object) return false;
+    object->value = MemoryFormat(i);
+    g_memory_formats[i] = reinterpret_cast<PyObject*>(object);
+    if (PyModule_AddObjectRef(module, kMemoryFormats[i], g_memory_formats[i]) < 0) return false;
+  }
+  return PyModule_AddObjectRef(module, "memory_format", reinterpret_cast<PyObject*>(g_memory_format_type)) ==
+             0 &&
+         PyModule_AddObjectRef(module, "dtype", reinterpret_cast<PyObject*>(g_dtype_type)) == 0 &&
          PyModule_AddObjectRef(module, "device", reinterpret_cast<PyObject*>(g_device_type)) == 0 &&
          PyModule_AddObjectRef(module, "Generator", reinterpret_cast<PyObject*>(g_generator_type)) == 0 &&
          PyModule_AddFunctions(module, module_functions) == 0;

@@ -34,6 +34,15 @@ void elu_backward(const Tensor& grad, const Scalar& alpha, const Scalar&, const 
   binary(grad, self_or_result, Rule::promote, out);
 }
 
+void check_relu6(const Tensor& self) {
+  MT_CHECK(self.dtype() != DType::boolean, "Bool inputs not supported for hardtanh");
+}
+void check_hardtanh(const Tensor& self, const Scalar& min_val, const Scalar& max_val) {
+  check_relu6(self);
+  MT_CHECK(self.dtype() != DType::uint8 || (min_val.to<double>() >= 0 && max_val.to<double>() >= 0),
+           "cannot do hardtanh on an unsigned type with negative limits");
+}
+
 void check_softshrink(const Tensor& self, const Scalar& lambd) {
   const double value = lambd.to<double>(), limit = largest_finite(self.dtype());
   MT_CHECK(value >= 0 && value <= limit, "lambda must be in range [0, ", limit, "] for input dtype ",

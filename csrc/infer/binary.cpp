@@ -28,7 +28,17 @@ void check_difference(const Tensor& self, const B& other, const Scalar& alpha) {
   check_sum(self, other, alpha);
 }
 
+void check_order(const Tensor& self, const Tensor& other, const char* name) {
+  MT_CHECK(!is_complex(self.dtype()) && !is_complex(other.dtype()), name,
+           " not implemented for complex tensors.");
+}
+
 }  // namespace
+
+void check_maximum(const Tensor& self, const Tensor& other) { check_order(self, other, "maximum"); }
+void check_minimum(const Tensor& self, const Tensor& other) { check_order(self, other, "minimum"); }
+void check_fmax(const Tensor& self, const Tensor& other) { check_order(self, other, "fmax"); }
+void check_fmin(const Tensor& self, const Tensor& other) { check_order(self, other, "fmin"); }
 
 void check_add(const Tensor& self, const Tensor& other, const Scalar& alpha) {
   check_sum(self, other, alpha);

@@ -30,11 +30,11 @@ void copy_into(const Tensor& self, const Tensor& src, bool) {
 namespace {
 
 void prepare_copy(const Tensor& self, DType dtype, Device device, MemoryFormat format, Output& out) {
-  if (format == MemoryFormat::preserve) return out.prepare(self.sizes(), dtype, device, &self);
+  if (format == MemoryFormat::preserve) return out.prepare_like(self, dtype, device);
   if (format == MemoryFormat::contiguous) return out.prepare(self.sizes(), dtype, device);
   const Tensor pattern = tensor_over(new_storage({DeviceType::meta}, 0), dtype, self.sizes(),
                                      strides_for(self.sizes(), format), 0);
-  out.prepare(self.sizes(), dtype, device, &pattern);
+  out.prepare_like(pattern, dtype, device);
 }
 
 }  // namespace

@@ -128,6 +128,13 @@ void Output::prepare_images(IntList sizes, DType dtype, Device device,
   prepare(sizes, dtype, device);
 }
 
+void Output::prepare_like(const Tensor& like, DType dtype, Device device) {
+  prepare(like.sizes(), dtype, device, &like);
+  // In a contiguous tensor, dimensions of one element may have any stride, and in an empty one all of them.
+  if (mode_ == Mode::fresh && like.is_contiguous())
+    std::ranges::copy(like.strides(), fresh_.impl()->strides());
+}
+
 void Output::check_existing(IntList sizes, DType dtype, Device device) const {
   const Tensor& target = *existing_;
   MT_CHECK(dtype == target.dtype() || can_cast(dtype, target.dtype()), "result type ", info(dtype).legacy,

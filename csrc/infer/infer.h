@@ -46,6 +46,8 @@ class Output {
   void prepare_images(IntList sizes, DType dtype, Device device, std::initializer_list<const Tensor*> like);
   // The same without room for a kernel to write: a result that is already there goes into the caller's tensor.
   void accept(const Tensor& result);
+  // The sizes of a tensor and, unless it has holes, its very strides.
+  void prepare_like(const Tensor& like, DType dtype, Device device);
   Tensor take() { return std::move(fresh_); }
   bool is_inplace() const { return mode_ == Mode::inplace; }
 

@@ -7,7 +7,17 @@ void check_infinity_test(const Tensor& self, const char* name) {
   MT_CHECK(!is_complex(self.dtype()), name, " does not support complex inputs.");
 }
 
+void check_angle(const Tensor& self, const char* name) {
+  MT_CHECK(!is_complex(self.dtype()), name, " is not supported for complex tensors.");
+}
+
 }  // namespace
+
+void check_relu(const Tensor& self) {
+  MT_CHECK(self.dtype() != DType::boolean, "Boolean inputs not supported for relu");
+}
+void check_deg2rad(const Tensor& self) { check_angle(self, "deg2rad"); }
+void check_rad2deg(const Tensor& self) { check_angle(self, "rad2deg"); }
 
 void check_negation(const Tensor& self) {
   MT_CHECK(self.dtype() != DType::boolean,

@@ -51,12 +51,16 @@ def test_the_overload_that_a_row_stands_for_cannot_have_its_own_row(tmp_path):
             "f(Tensor self) Tensor",
             "f: schema 'f(Tensor self) Tensor': wanted name.overload(Type name, …) -> Type",
         ),
-        ("f(Tensr self) -> Tensor", "f: argument 'self': unknown type 'Tensr'; known: Device?, Generator?, "),
+        ("f(Tensr self) -> Tensor", "f: argument 'self': unknown type 'Tensr'; known: Any, Device?, "),
         ("f(Tensor self, 3) -> Tensor", "f: argument '3': wanted a type and a name, such as int dim=-1"),
         ("f(Tensor self, int n=1.5) -> Tensor", "f: argument 'n': the default '1.5' is no int"),
         ("f(Tensor self, bool b=None) -> Tensor", "f: argument 'b': the default 'None' is no bool"),
         ("f(Tensor x, Tensor x) -> Tensor", "f: the name 'x' stands for two arguments or results"),
-        ("f(Tensor self) -> int", "f: result 'int': wanted Tensor, Tensor[], (Tensor a, Tensor b) or ()"),
+        (
+            "f(Tensor self) -> int",
+            "f: result 'int': wanted Tensor, Tensor[], (Tensor a, Tensor b), Any or ()",
+        ),
+        ("f(Tensor self) -> Any", "f: the result Any is for rows with call: or python:"),
         ("f(Tensor self) -> (Tensor a, int b)", "f: result 'b' is a int, wanted a Tensor"),
         (
             "f.a(Tensor self, Layout layout) -> Tensor",
@@ -150,6 +154,8 @@ def test_a_wrong_word_is_named_with_the_right_ones(tmp_path, line, problem):
             "src/mindtorch_v2/_composed/shape.py",
         ),
         ("each: f(self)", "each: wants a list of tensors among the arguments"),
+        ("call: f", "call: f: wanted a call such as to(self, other)"),
+        ("call: f(1)", "call: says nothing of the argument 'self'"),
     ],
 )
 def test_a_row_that_lacks_what_its_family_needs_is_refused(tmp_path, row, problem):

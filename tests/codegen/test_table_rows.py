@@ -45,6 +45,7 @@ def test_the_key_of_a_function_names_the_family(tmp_path):
             ("b", "composite", "f"),
             ("c", "python", "f"),
             ("d", "each", "f(self)"),
+            ("e", "call", "f(self)"),
         ]
     )
     assert [row.family for row in rows(tmp_path, shape=text).values()] == [
@@ -52,6 +53,7 @@ def test_the_key_of_a_function_names_the_family(tmp_path):
         "composite",
         "python",
         "foreach",
+        "call",
     ]
 
 
@@ -103,6 +105,23 @@ def test_messages_leave_out_overloads_whose_numbers_pass_for_tensors(tmp_path):
     marked = rows(tmp_path / "again", binary=text + "  number_as_tensor: true\n")
     (source,) = bindings.functions_sources(list(marked.values())).values()
     assert '"(Tensor input, Number other' not in source and '"(Tensor input, Tensor other' in source
+
+
+def test_a_call_of_another_operator_is_bound_with_the_header_of_its_area(tmp_path):
+    f = "- op: f(Tensor self, int n) -> Tensor\n  composite: f\n"
+    twice = "- op: double(Tensor self) -> Tensor\n  call: f(self, 2)\n  shown_as: twice\n"
+    made = rows(tmp_path, unary="ops:\n" + f, shape="ops:\n" + twice)
+    assert made["double"].declarations() == [] and made["double"].variants == ("method",)
+    source = bindings.methods_sources(list(made.values()))["shape"]
+    assert '#include "generated/ops/unary.h"' in source
+    assert 'Overloads overloads("double", ' in source and '}, "twice");' in source
+    assert "return f(self, 2);" in source
+
+
+def test_an_object_as_result_is_handed_on_as_it_is(tmp_path):
+    text = "ops:\n- op: f(int n) -> Any\n  variants: [function]\n  call: g(n)\n"
+    (source,) = bindings.functions_sources(list(rows(tmp_path, shape=text).values())).values()
+    assert "return call(b.integer(0));" in source
 
 
 def test_an_in_place_row_writes_the_argument_that_its_result_is(tmp_path):
@@ -158,6 +177,8 @@ def test_nodes_are_numbered_in_each_table_from_the_start(tmp_path):
         ("bool n=True", "bool n = true", "b.boolean(1, true)"),
         ("float[] n=[]", "std::span<const double> n = std::span<const double>()", "b.reals(1)"),
         ("Generator? n=None", "Generator* n = nullptr", "b.generator(1)"),
+        ("Device? n=None", "std::optional<Device> n = std::nullopt", "b.device_or_none(1)"),
+        ("DeviceName? n=None", "std::optional<Device> n = std::nullopt", "b.device_name_or_none(1)"),
     ],
 )
 def test_a_type_says_how_it_is_passed_defaulted_and_read(tmp_path, spelled, cpp, value):

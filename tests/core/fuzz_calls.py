@@ -123,7 +123,7 @@ class Plan:
         return made
 
     def _value(self, kind: str) -> Any:
-        if kind.endswith("?") and kind != "Device?":
+        if kind.endswith("?") and not kind.startswith("Device"):
             return None if self.draw.random() < 0.5 else self._value(kind[:-1])
         if kind == "Tensor?[]":
             return [self._value("Tensor?") for _ in range(self.draw.choice((0, 1, 2, 3)))]
@@ -147,6 +147,8 @@ class Plan:
             "MemoryFormat": lambda: ("attribute", self.draw.choice(_FORMATS)),
             "Layout": lambda: ("attribute", "strided"),
             "Device?": lambda: self.draw.choice((None, "cpu", "npu", "meta", "npu:9")),
+            "DeviceName?": lambda: self.draw.choice((None, "cpu", "npu", "cuda", "xpu:1")),
+            "Any": lambda: self._value(self.draw.choice(("none", "str", "ScalarType", "int", "Tensor"))),
             "Generator": lambda: None,
             "none": lambda: None,
         }

@@ -189,10 +189,36 @@ print("done")
 """
 
 
-def test_pinned_memory_serves_the_streams_of_all_devices():
+CURRENT_DEVICE = """
+import mindtorch_v2 as torch
+from mindtorch_v2 import softnpu
+
+softnpu.use(devices=2, memory="64MiB")
+first, second = torch.device("npu:0"), torch.device("npu:1")
+x = torch.ones(2).to("npu:0")
+assert x.to("npu") is x
+with torch.npu.device(1):
+    assert x.to("npu").device == x.npu().device == torch.ones(2).to("npu").device == second
+    assert x.to("npu:0") is x and x.npu(0) is x
+other = x.to(second)
+assert other.npu().device == first  # the current one, wherever the tensor is
+assert other.type("torch.npu.FloatTensor") is other
+assert other.type(torch.float64).device == second and other.type("torch.npu.DoubleTensor").device == second
+print("done")
+"""
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        pytest.param(TWO_DEVICES, id="pinned memory serves the streams of all devices"),
+        pytest.param(CURRENT_DEVICE, id="a device without an index is the current one"),
+    ],
+)
+def test_with_two_devices(program):
     environment = {**os.environ, "MINDTORCH_NPU": "soft"}
     result = subprocess.run(
-        [sys.executable, "-c", TWO_DEVICES], env=environment, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=60
     )
     assert result.returncode == 0, result.stderr
     assert result.stdout.strip() == "done"

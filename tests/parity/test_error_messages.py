@@ -158,6 +158,40 @@ _CASES = {
         "The expanded size of the tensor (3) must match the existing size (4) at non-singleton dimension 0",
     ),
     # dtypes
+    "relu of booleans": (
+        lambda t: t.relu(t.ones(2, dtype=t.bool)),
+        "Boolean inputs not supported for relu",
+    ),
+    "relu_ of booleans": (
+        lambda t: t.ones(2, dtype=t.bool).relu_(),
+        "Boolean inputs not supported for relu",
+    ),
+    "relu6 of booleans": (
+        lambda t: t.nn.functional.relu6(t.ones(2, dtype=t.bool)),
+        "Bool inputs not supported for hardtanh",
+    ),
+    "hardtanh of booleans": (
+        lambda t: t.nn.functional.hardtanh(t.ones(2, dtype=t.bool)),
+        "Bool inputs not supported for hardtanh",
+    ),
+    "hardtanh of bytes": (
+        lambda t: t.nn.functional.hardtanh(t.ones(2, dtype=t.uint8)),
+        "cannot do hardtanh on an unsigned type with negative limits",
+    ),
+    **{
+        f"{name} of complex numbers": (
+            lambda t, name=name: getattr(t, name)(*[t.ones(2, dtype=t.complex64)] * 2),
+            f"{name} not implemented for complex tensors.",
+        )
+        for name in ("maximum", "minimum", "fmax", "fmin")
+    },
+    **{
+        f"{name} of complex numbers": (
+            lambda t, name=name: getattr(t, name)(t.ones(2, dtype=t.complex64)),
+            f"{name} is not supported for complex tensors.",
+        )
+        for name in ("deg2rad", "rad2deg")
+    },
     "mean of integers": (lambda t: t.ones(2, dtype=t.int64).mean(), "mean(): could not infer output dtype."),
     "mm of dtypes": (
         lambda t: t.ones(2, 2) @ t.ones(2, 2, dtype=t.float64),

@@ -2,28 +2,10 @@
 #include "generated/npu/random.h"
 
 #include "backends/npu/aclnn_call.h"
+#include "base/limits.h"
 #include "devices/counter_generator.h"
 
 namespace mt::npu {
-namespace {
-
-// One past the largest integer up to which the dtype holds every integer exactly.
-int64_t end_of(DType dtype) {
-  switch (dtype) {
-    case DType::boolean: return 2;
-    case DType::uint8: return int64_t(1) << 8;
-    case DType::int8: return int64_t(1) << 7;
-    case DType::int16: return int64_t(1) << 15;
-    case DType::int32: return int64_t(1) << 31;
-    case DType::float16: return (int64_t(1) << 11) + 1;
-    case DType::bfloat16: return (int64_t(1) << 8) + 1;
-    case DType::float32: return (int64_t(1) << 24) + 1;
-    case DType::float64: return (int64_t(1) << 53) + 1;
-    default: return INT64_MAX;
-  }
-}
-
-}  // namespace
 
 void uniform(const Tensor& self, double from, double to, Generator* generator) {
   MT_CHECK(from <= to, "uniform_ expects to return a [from, to) range, but found from=", from, " > to=", to);
@@ -50,7 +32,7 @@ void bernoulli(const Tensor& self, double p, Generator* generator) {
 }
 
 void random_from(const Tensor& self, int64_t from, std::optional<int64_t> to, Generator* generator) {
-  const int64_t end = to.value_or(end_of(self.dtype()));
+  const int64_t end = to.value_or(end_of_integers(self.dtype()));
   MT_CHECK(from < end, "random_ expects 'from' to be less than 'to', but got from=", from, " >= to=", end);
   if (self.numel() == 0) return;
   const auto [seed, offset] = devices::take_numbers(generator, self);

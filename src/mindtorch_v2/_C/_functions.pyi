@@ -37,6 +37,7 @@ from . import (
     _values_indices,
 )
 from . import dtype as _dtype
+from . import memory_format as _memory_format
 
 def hardshrink(input: Tensor, lambd: Number = ..., *, out: Tensor | None = ...) -> Tensor: ...
 def threshold(input: Tensor, threshold: Number, value: Number, *, out: Tensor | None = ...) -> Tensor: ...
@@ -430,14 +431,14 @@ def fill_(input: Tensor, value: Tensor) -> Tensor: ...
 @overload
 def fill_(input: Tensor, value: Number) -> Tensor: ...
 def zero_(input: Tensor) -> Tensor: ...
-def clone(input: Tensor, *, memory_format: _int | None = ...) -> Tensor: ...
+def clone(input: Tensor, *, memory_format: _memory_format | None = ...) -> Tensor: ...
 def _to_copy(
     input: Tensor,
     *,
     dtype: _dtype | None = ...,
     device: DeviceLike | None = ...,
     non_blocking: _bool = ...,
-    memory_format: _int | None = ...,
+    memory_format: _memory_format | None = ...,
 ) -> Tensor: ...
 @overload
 def where(condition: Tensor, input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
@@ -457,7 +458,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Tensor) -> Tensor: ...
 def empty(
     size: Sequence[_int],
     *,
-    memory_format: _int | None = ...,
+    memory_format: _memory_format | None = ...,
     dtype: _dtype | None = ...,
     layout: object = ...,
     device: DeviceLike | None = ...,
@@ -468,7 +469,7 @@ def empty(
 @overload
 def empty(
     *size: _int,
-    memory_format: _int | None = ...,
+    memory_format: _memory_format | None = ...,
     dtype: _dtype | None = ...,
     layout: object = ...,
     device: DeviceLike | None = ...,
@@ -846,7 +847,7 @@ def randperm(
 def empty_like(
     input: Tensor,
     *,
-    memory_format: _int | None = ...,
+    memory_format: _memory_format | None = ...,
     dtype: _dtype | None = ...,
     layout: object = ...,
     device: DeviceLike | None = ...,
@@ -856,7 +857,7 @@ def empty_like(
 def zeros_like(
     input: Tensor,
     *,
-    memory_format: _int | None = ...,
+    memory_format: _memory_format | None = ...,
     dtype: _dtype | None = ...,
     layout: object = ...,
     device: DeviceLike | None = ...,
@@ -866,7 +867,7 @@ def zeros_like(
 def ones_like(
     input: Tensor,
     *,
-    memory_format: _int | None = ...,
+    memory_format: _memory_format | None = ...,
     dtype: _dtype | None = ...,
     layout: object = ...,
     device: DeviceLike | None = ...,
@@ -877,7 +878,7 @@ def full_like(
     input: Tensor,
     fill_value: Number,
     *,
-    memory_format: _int | None = ...,
+    memory_format: _memory_format | None = ...,
     dtype: _dtype | None = ...,
     layout: object = ...,
     device: DeviceLike | None = ...,
@@ -888,7 +889,7 @@ def rand_like(
     input: Tensor,
     *,
     generator: Generator | None = ...,
-    memory_format: _int | None = ...,
+    memory_format: _memory_format | None = ...,
     dtype: _dtype | None = ...,
     layout: object = ...,
     device: DeviceLike | None = ...,
@@ -899,7 +900,7 @@ def randn_like(
     input: Tensor,
     *,
     generator: Generator | None = ...,
-    memory_format: _int | None = ...,
+    memory_format: _memory_format | None = ...,
     dtype: _dtype | None = ...,
     layout: object = ...,
     device: DeviceLike | None = ...,
@@ -912,7 +913,7 @@ def randint_like(
     high: _int,
     *,
     generator: Generator | None = ...,
-    memory_format: _int | None = ...,
+    memory_format: _memory_format | None = ...,
     dtype: _dtype | None = ...,
     layout: object = ...,
     device: DeviceLike | None = ...,
@@ -926,7 +927,7 @@ def randint_like(
     high: _int,
     *,
     generator: Generator | None = ...,
-    memory_format: _int | None = ...,
+    memory_format: _memory_format | None = ...,
     dtype: _dtype | None = ...,
     layout: object = ...,
     device: DeviceLike | None = ...,
@@ -1175,7 +1176,9 @@ def _foreach_powsum(
     self: Sequence[Tensor], ord: Number = ..., dtype: _dtype | None = ...
 ) -> tuple[Tensor, ...]: ...
 def _foreach_mm(self: Sequence[Tensor], mat2: Sequence[Tensor]) -> tuple[Tensor, ...]: ...
-def _foreach_clone(self: Sequence[Tensor], *, memory_format: _int | None = ...) -> tuple[Tensor, ...]: ...
+def _foreach_clone(
+    self: Sequence[Tensor], *, memory_format: _memory_format | None = ...
+) -> tuple[Tensor, ...]: ...
 def index_put_(
     input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: _bool = ...
 ) -> Tensor: ...
@@ -2665,7 +2668,9 @@ def unsafe_chunk(input: Tensor, chunks: _int, dim: _int = ...) -> tuple[Tensor, 
 def as_strided_(
     input: Tensor, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = ...
 ) -> Tensor: ...
-def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: _int | None = ...) -> Tensor: ...
+def resize_as_(
+    input: Tensor, the_template: Tensor, *, memory_format: _memory_format | None = ...
+) -> Tensor: ...
 def bartlett_window(
     window_length: _int,
     periodic: _bool = ...,

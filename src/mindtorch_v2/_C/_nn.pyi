@@ -3,9 +3,11 @@ from builtins import bool as _bool
 from builtins import float as _float
 from builtins import int as _int
 from collections.abc import Sequence
-from typing import overload
+from typing import Any, overload
 
-from . import Number, Tensor, _out_indices
+from . import DeviceLike, Number, Tensor, _out_indices
+from . import dtype as _dtype
+from . import memory_format as _memory_format
 
 def relu6(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def silu(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
@@ -42,6 +44,35 @@ def scaled_dot_product_attention(
     scale: _float | None = ...,
     enable_gqa: _bool = ...,
 ) -> Tensor: ...
+@overload
+def _parse_to(
+    device: DeviceLike | None = ...,
+    dtype: _dtype | None = ...,
+    non_blocking: _bool = ...,
+    copy: _bool = ...,
+    *,
+    memory_format: _memory_format | None = ...,
+) -> Any: ...
+@overload
+def _parse_to(
+    dtype: _dtype, non_blocking: _bool = ..., copy: _bool = ..., *, memory_format: _memory_format | None = ...
+) -> Any: ...
+@overload
+def _parse_to(
+    tensor: Tensor,
+    non_blocking: _bool = ...,
+    copy: _bool = ...,
+    *,
+    memory_format: _memory_format | None = ...,
+) -> Any: ...
+@overload
+def _parse_to(
+    tensor: Number,
+    non_blocking: _bool = ...,
+    copy: _bool = ...,
+    *,
+    memory_format: _memory_format | None = ...,
+) -> Any: ...
 def one_hot(input: Tensor, num_classes: _int = ...) -> Tensor: ...
 def reflection_pad1d(
     input: Tensor, padding: _int | Sequence[_int], *, out: Tensor | None = ...

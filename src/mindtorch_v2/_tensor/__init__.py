@@ -1,4 +1,4 @@
-"""The parts of Tensor that are written in Python: conversions, printing, pickling, hooks.
+"""The parts of Tensor that are written in Python: shared memory, printing, pickling, hooks.
 
 Number slots and operators are native and must stay so: one Python dunder among them would slow down all of
 them. Type checkers know the methods added here from codegen/stub_native.pyi.

@@ -1,86 +1,29 @@
-"""Methods of Tensor that convert: to other devices and dtypes, to and from numpy and DLPack."""
+"""Methods of Tensor that hand its memory to others: numpy, DLPack, copies that are pinned."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from .. import _C
-from .._backends.common import convert
 from .._C import Tensor
 from .._creation import from_numpy
 from .._devices import methods, registry
-from .._types.dtypes import LEGACY_NAMES
-from . import legacy_types
 from ._method import method
-
-
-@method
-def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """A tensor of another dtype or on another device; itself if it already is that."""
-    return convert.to(self, *args, **kwargs)
-
-
-@method
-def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
-    return convert.to(self, device="cpu", memory_format=memory_format)
 
 
 def _called_after(kind: str) -> dict[str, Any]:
     """``tensor.is_<kind>`` and ``tensor.<kind>()``."""
 
     def moved(
-        self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None
+        self: Tensor, device: Any = None, non_blocking: bool = False, *, memory_format: Any = None
     ) -> Tensor:
         target = methods.target_of(kind, device)
-        return convert.to(self, device=target, non_blocking=non_blocking, memory_format=memory_format)
+        return self.to(target, non_blocking=non_blocking, memory_format=memory_format)
 
     return {f"is_{kind}": property(lambda self: self.device.type == kind), kind: moved}
 
 
 methods.made_for_each_type("tensor", Tensor, _called_after)
-
-
-@method
-def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
-    """Raises as in a PyTorch without CUDA: no such device is driven here."""
-    raise AssertionError("Torch not compiled with CUDA enabled")
-
-
-def _dtype_method(name: str, dtype: _C.dtype) -> None:
-    def cast(self: Tensor, memory_format: Any = None) -> Tensor:
-        return convert.to(self, dtype, memory_format=memory_format)
-
-    cast.__name__ = name
-    cast.__doc__ = f"self.to(torch.{dtype.name})."
-    setattr(Tensor, name, cast)
-
-
-for _name, _dtype in {
-    "float": _C.float32, "double": _C.float64, "half": _C.float16, "bfloat16": _C.bfloat16, "int": _C.int32,
-    "long": _C.int64, "short": _C.int16, "char": _C.int8, "byte": _C.uint8, "bool": _C.bool,
-    "cfloat": _C.complex64, "cdouble": _C.complex128,
-}.items():  # fmt: skip
-    _dtype_method(_name, _dtype)
-
-
-@method
-def type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """The legacy type name, or a converted tensor if a dtype or a legacy type is given."""
-    if dtype is None:
-        place = "" if self.device.type == "cpu" else f"{self.device.type}."
-        return f"torch.{place}{LEGACY_NAMES[self.dtype.name]}Tensor"
-    kind: Any = legacy_types.find(dtype) if isinstance(dtype, str) else dtype
-    if isinstance(kind, legacy_types.OfOneDtype):
-        return convert.to(self, dtype=kind.dtype, device=kind.device_type, non_blocking=non_blocking)
-    return convert.to(self, dtype=kind, non_blocking=non_blocking)
-
-
-type.__qualname__ = "Tensor.type"
-
-
-@method
-def type_as(self: Tensor, other: Tensor) -> Tensor:
-    return convert.to(self, dtype=other.dtype, device=other.device)
 
 
 class _Memory:

@@ -77,7 +77,7 @@ ShortTensor = _make("ShortTensor", _C.int16)
 
 def find(name: str) -> Any:
     """The type called ``torch.FloatTensor``, or ``torch.<device>.FloatTensor``."""
-    start, *place, kind = name.split(".")
+    start, *place, kind = name.split(".") if "." in name else ("", name)
     found: Any = globals().get(kind) if not place else None
     if len(place) == 1 and kind.endswith("Tensor"):
         accelerator = registry.accelerators.get(place[0])

@@ -5,30 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .. import _C
+from .._C import (
+    channels_last as channels_last,
+)
+from .._C import (
+    channels_last_3d as channels_last_3d,
+)
+from .._C import (
+    contiguous_format as contiguous_format,
+)
+from .._C import (
+    memory_format as memory_format,
+)
+from .._C import (
+    preserve_format as preserve_format,
+)
 
-
-class memory_format(int):
-    """The order of a tensor's dimensions in memory. Native code reads the number."""
-
-    _name: str
-
-    def __new__(cls, value: int, name: str) -> memory_format:
-        self = super().__new__(cls, value)
-        self._name = name
-        return self
-
-    def __repr__(self) -> str:
-        return f"torch.{self._name}"
-
-    def __reduce__(self) -> str:
-        return self._name
-
-
-contiguous_format = memory_format(0, "contiguous_format")
 legacy_contiguous_format = contiguous_format  # the older name
-preserve_format = memory_format(1, "preserve_format")
-channels_last = memory_format(2, "channels_last")
-channels_last_3d = memory_format(3, "channels_last_3d")
 
 
 class layout:
@@ -49,8 +42,7 @@ def _get_layout(name: str) -> layout:
     return _layouts[name]
 
 
-for _type in (memory_format, layout):
-    _type.__module__ = "mindtorch_v2"  # where people and files know them
+layout.__module__ = "mindtorch_v2"  # where people and files know it
 _get_layout.__module__ = "mindtorch_v2.serialization"
 strided = layout("strided")
 # No tensor here has one of these; programs compare `x.layout` with them.

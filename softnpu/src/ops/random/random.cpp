@@ -2,6 +2,7 @@
 // values.
 #include "kernels/random/random.h"
 
+#include "base/limits.h"
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/elementwise/functors.h"
 #include "kernels/random/distributions.h"
@@ -46,22 +47,6 @@ class RandomState {
   uint64_t seed_ = 0, offset_;
   std::optional<Operand> seed_tensor_, offset_tensor_;
 };
-
-// One past the largest integer up to which the dtype holds every integer exactly.
-int64_t end_of(DType dtype) {
-  switch (dtype) {
-    case DType::boolean: return 2;
-    case DType::uint8: return int64_t(1) << 8;
-    case DType::int8: return int64_t(1) << 7;
-    case DType::int16: return int64_t(1) << 15;
-    case DType::int32: return int64_t(1) << 31;
-    case DType::float16: return (int64_t(1) << 11) + 1;
-    case DType::bfloat16: return (int64_t(1) << 8) + 1;
-    case DType::float32: return (int64_t(1) << 24) + 1;
-    case DType::float64: return (int64_t(1) << 53) + 1;
-    default: return INT64_MAX;
-  }
-}
 
 void uniform(Plan& plan, const Operand& result, double from, double to, const RandomState& state) {
   plan.require_dtype(result, "selfRef", domains::floating);
@@ -213,12 +198,12 @@ void InplaceRandomTensor(Plan& plan, const aclTensor* selfRef, int64_t from, int
 }
 void InplaceRandomWithoutFromTo(Plan& plan, const aclTensor* selfRef, int64_t seed, int64_t offset) {
   const Operand result = plan.output(selfRef, "selfRef");
-  random(plan, result, 0, end_of(result.dtype), {seed, offset});
+  random(plan, result, 0, end_of_integers(result.dtype), {seed, offset});
 }
 void InplaceRandomWithoutFromToTensor(Plan& plan, const aclTensor* selfRef, const aclTensor* seedTensor,
                                       const aclTensor* offsetTensor, int64_t offset) {
   const Operand result = plan.output(selfRef, "selfRef");
-  random(plan, result, 0, end_of(result.dtype), {plan, seedTensor, offsetTensor, offset});
+  random(plan, result, 0, end_of_integers(result.dtype), {plan, seedTensor, offsetTensor, offset});
 }
 
 // `count` is the number of elements, as a check.

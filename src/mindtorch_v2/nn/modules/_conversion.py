@@ -64,22 +64,17 @@ class ModuleConversion:
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """``to(device)``, ``to(dtype)``, ``to(device, dtype)``, ``to(tensor)``; integers keep their dtype."""
-        device, dtype, non_blocking, memory_format = _parse_to(args, kwargs)
+        device, dtype, non_blocking, memory_format = torch._C._nn._parse_to(*args, **kwargs)
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
             raise TypeError(
                 f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
             )
 
         def convert(tensor: torch.Tensor) -> torch.Tensor:
-            options: dict[str, Any] = {"non_blocking": non_blocking}
-            if device is not None:
-                options["device"] = device
-            if dtype is not None and (tensor.is_floating_point() or tensor.is_complex()):
-                options["dtype"] = dtype
-            if memory_format is not None and tensor.dim() in (4, 5):
-                options["memory_format"] = memory_format
+            wanted = dtype if tensor.is_floating_point() or tensor.is_complex() else None
+            ordered = memory_format if memory_format is not None and tensor.dim() in (4, 5) else None
             try:
-                return tensor.to(**options)
+                return tensor.to(device, wanted, non_blocking, memory_format=ordered)
             except NotImplementedError as error:
                 if str(error) != _NO_DATA:
                     raise
@@ -122,62 +117,6 @@ class ModuleConversion:
 
     def share_memory(self) -> Self:
         return self._apply(lambda tensor: tensor.share_memory_())
-
-
-def _parse_any_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
-    """How packages ask what the arguments of their own ``to`` mean: ``torch._C._nn._parse_to``."""
-    return _parse_to(args, kwargs)
-
-
-def _of_nn(name: str) -> Any:
-    if name == "_parse_to":
-        return _parse_any_to
-    raise AttributeError(f"module 'torch._C._nn' has no attribute '{name}'")
-
-
-setattr(_C._nn, "__getattr__", _of_nn)  # noqa: B010 - a module's, not its type's
-
-
-def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool, Any]:
-    """(device, dtype, non_blocking, memory_format) from the three ways ``to`` may be called."""
-    known = {"device", "dtype", "tensor", "other", "non_blocking", "copy", "memory_format"}
-    rest = list(args)
-    device = kwargs.get("device")
-    dtype = kwargs.get("dtype")
-    example = kwargs.get("tensor", kwargs.get("other"))
-    first = rest[0] if rest else ()
-    if isinstance(first, torch.Tensor):
-        example = rest.pop(0)
-    elif isinstance(first, torch.dtype):
-        dtype = rest.pop(0)
-    elif first is None or isinstance(first, (str, int, torch.device)):
-        device = rest.pop(0)
-        if rest and (rest[0] is None or isinstance(rest[0], torch.dtype)):
-            dtype = rest.pop(0)
-    if example is not None:
-        device, dtype = example.device, example.dtype
-    flags_ok = len(rest) <= 2 and all(isinstance(flag, bool) for flag in rest)
-    if not flags_ok or not known.issuperset(kwargs):
-        got = [type(value).__name__ for value in args]
-        got += [f"{name}={type(value).__name__}" for name, value in kwargs.items()]
-        listed = ", ".join(got) + (", " if kwargs else "")
-        raise TypeError(
-            f"to() received an invalid combination of arguments - got ({listed}), but expected "
-            "one of:\n"
-            " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, "
-            "bool copy = False, *, torch.memory_format memory_format = None)\n"
-            " * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, "
-            "torch.memory_format memory_format = None)\n"
-            " * (Tensor tensor, bool non_blocking = False, bool copy = False, *, "
-            "torch.memory_format memory_format = None)\n"
-        )
-    non_blocking = rest[0] if rest else kwargs.get("non_blocking", False)
-    return (
-        torch.device(device) if device is not None else None,
-        dtype,
-        non_blocking,
-        kwargs.get("memory_format"),
-    )
 
 
 def _called_after(kind: str) -> dict[str, Any]:

@@ -60,22 +60,27 @@ class PackedSequence(PackedSequence_):
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """``data`` converted; the indices go to its device. The sequence itself if nothing changes."""
+        _, _, non_blocking, _ = torch._C._nn._parse_to(*args, **kwargs)
         data = self.data.to(*args, **kwargs)
         if data is self.data:
             return self
-        # The indices keep their dtype, so only what says where and how to copy is passed on.
-        options = {name: kwargs[name] for name in ("non_blocking", "copy") if name in kwargs}
 
         def moved(indices: Tensor | None) -> Tensor | None:
-            return None if indices is None else indices.to(data.device, **options)
+            return None if indices is None else indices.to(data.device, non_blocking=non_blocking)
 
         return type(self)(data, self.batch_sizes, moved(self.sorted_indices), moved(self.unsorted_indices))
 
+    def _to_device_of_type(self, kind: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Self:
+        """``to`` with its arguments; they need not say the device, which is one of this kind."""
+        if self.data.new_empty(0).to(*args, **kwargs).device.type != kind:
+            kwargs["device"] = kind
+        return self.to(*args, **kwargs)
+
     def cpu(self, *args: Any, **kwargs: Any) -> Self:
-        return self.to("cpu")
+        return self._to_device_of_type("cpu", args, kwargs)
 
     def cuda(self, *args: Any, **kwargs: Any) -> Self:
-        return self.to("cuda")
+        return self._to_device_of_type("cuda", args, kwargs)
 
     def double(self) -> Self:
         return self.to(dtype=torch.float64)
