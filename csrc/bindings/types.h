@@ -36,7 +36,7 @@ bool is_dtype_like(PyObject* object);
 bool is_device_like(PyObject* object);  // a device, a string, or an index
 Device device_from_object(PyObject* object);
 Device named_device(PyObject* object);  // also one that no tensor can be on
-// What x.cuda(device) asks for: a device of that type and no other, the current one if none is named.
+// What `x.<type>(device)` asks for: a device of that type and no other, the current one if none is named.
 Device device_of_type(const char* type, std::optional<Device> named);
 MemoryFormat memory_format_of(PyObject* object);  // throws TypeError
 PyObject* size_object(IntList sizes);             // torch.Size

@@ -42,7 +42,7 @@ class Output {
 
   // `like`: a tensor whose dense, permuted strides the result takes over; may be null.
   void prepare(IntList sizes, DType dtype, Device device, const Tensor* like = nullptr);
-  // The same for images: channels come last in memory where they do in one of `like`. The NPU has its own layouts.
+  // The same for images: channels come last in memory where they do in one of `like`. Accelerators have their own layouts.
   void prepare_images(IntList sizes, DType dtype, Device device, std::initializer_list<const Tensor*> like);
   // The same without room for a kernel to write: a result that is already there goes into the caller's tensor.
   void accept(const Tensor& result);

@@ -214,11 +214,12 @@ def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[T
 
 def _get_available_device_type() -> str | None:
     """The kind of accelerator, if there is one."""
-    return registry.accelerator_type() if registry.accelerator().is_available() else None
+    found = registry.available()
+    return None if found is None else found.type
 
 
 def _get_device_module(device_type: str) -> Any:
-    """The module of a kind of device: ``torch.npu`` for "npu"."""
+    """The module of a kind of device: ``torch.cpu`` for "cpu"."""
     return registry.get_device_module(device_type)
 
 
@@ -236,8 +237,7 @@ def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = Fal
         return index
     if not optional:
         raise ValueError(f"Expected a torch.device with a specified index or an integer, but got:{device}")
-    current: int = registry.accelerator().current_device()
-    return current
+    return registry.accelerator().current_index()
 
 
 def _element_size(dtype: _C.dtype) -> int:

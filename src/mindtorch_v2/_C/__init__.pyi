@@ -505,6 +505,12 @@ class Tensor:
         *,
         memory_format: _memory_format | None = None,
     ) -> Tensor: ...
+    def npu(
+        self,
+        device: DeviceLike | None = None,
+        non_blocking: _bool = False,
+        memory_format: _memory_format | None = None,
+    ) -> Tensor: ...
 
     # Operators that are others in disguise.
     def set_(
@@ -790,13 +796,6 @@ class Tensor:
     def cfloat(self, *, memory_format: _memory_format | None = ...) -> Tensor: ...
     def cdouble(self, *, memory_format: _memory_format | None = ...) -> Tensor: ...
     def cpu(self, *, memory_format: _memory_format | None = ...) -> Tensor: ...
-    def npu(
-        self,
-        device: DeviceLike | None = ...,
-        non_blocking: _bool = ...,
-        *,
-        memory_format: _memory_format | None = ...,
-    ) -> Tensor: ...
     def cuda(
         self,
         device: DeviceLike | None = ...,
@@ -2143,5 +2142,4 @@ _GLIBCXX_USE_CXX11_ABI: _bool
 _has_xpu: _bool
 
 def _get_tracing_state() -> None: ...
-def _get_privateuse1_backend_name() -> str: ...
 def _is_alias_of(a: Tensor, b: Tensor) -> _bool: ...

@@ -238,10 +238,10 @@ def diagflat(self: Tensor, offset: int = 0) -> Tensor:
 
 
 def _has_channels_last(self: Tensor) -> bool:
-    """Whether pixels are to be moved with the channels last in memory; the NPU has its own layouts."""
+    """Whether pixels are to be moved with the channels last in memory; accelerators have their own layouts."""
     return (
         self.dim() == 4
-        and not self.is_npu
+        and self.device.type in ("cpu", "meta")
         and not self.is_contiguous()
         and self.is_contiguous(memory_format=channels_last)
     )

@@ -107,7 +107,9 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
             if shape[i] == 1:
                 shape[i] = size
     whole = Size(shape)
-    return tuple(t if t.shape == whole else t.expand(whole) for t in items)  # PyTorch's own gives them back as well
+    return tuple(
+        t if t.shape == whole else t.expand(whole) for t in items
+    )  # PyTorch's own gives them back as well
 
 
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:

@@ -41,11 +41,6 @@ def _get_tracing_state() -> None:
     """What TorchScript's tracer is doing: nothing."""
 
 
-def _get_privateuse1_backend_name() -> str:
-    """The device for which PyTorch keeps a place; torch_npu takes it."""
-    return "npu"
-
-
 def _is_alias_of(a: _C.Tensor, b: _C.Tensor) -> bool:
     """Whether two tensors share their storage."""
     return bool(a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr())
@@ -80,7 +75,7 @@ class DispatchKeySet:
 
 
 _C.DispatchKeySet = DispatchKeySet  # type: ignore[assignment,misc]
-for _name in ("_get_tracing_state", "_get_privateuse1_backend_name", "_is_alias_of"):
+for _name in ("_get_tracing_state", "_is_alias_of"):
     setattr(_C, _name, globals()[_name])
 _C._GLIBCXX_USE_CXX11_ABI, _C._has_xpu = True, False
 _C._TensorMeta = type(_C.Tensor)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
 import mindtorch_v2 as torch
-from mindtorch_v2 import _C
 
 from ..._devices import methods
 from ..parameter import Parameter

@@ -23,9 +23,9 @@ _is_namedtuple = is_namedtuple
 
 def _device(target: Any) -> torch.device:
     """A device; a number means one of the accelerator."""
-    return (
-        torch.device(registry.accelerator_type(), target) if isinstance(target, int) else torch.device(target)
-    )
+    if isinstance(target, int):
+        return torch.device(registry.accelerator().type, target)
+    return torch.device(target)
 
 
 def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> Any:
