@@ -42,7 +42,7 @@ bool same_layout(const Tensor& from, const Tensor& to) {
 
 bool is_one_value(const Tensor& tensor) {
   for (int64_t d = 0; d < tensor.dim(); ++d)
-    if (tensor.sizes()[d] != 1 && tensor.strides()[d] != 0) return false;
+    if (tensor.sizes()[d] != 1 && (tensor.strides()[d] != 0 || tensor.sizes()[d] == 0)) return false;
   return true;
 }
 

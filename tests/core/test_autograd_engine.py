@@ -167,9 +167,14 @@ def test_the_npu_gives_the_cpus_gradient(name):
             try:
                 torch.autograd.backward([r.sum() for r in results])
             except NotImplementedError as error:
-                assert is_hole(error)
-                return
+                if is_hole(error):
+                    return
+                found.append(str(error))  # no formula, on any device
+                continue
             found.append([None if x.grad is None else as_numpy(x.grad) for x in _inputs(args)])
+        if isinstance(found[0], str):
+            assert found[0] == found[1]
+            continue
         for on_cpu, on_npu in zip(*found, strict=True):
             assert (on_cpu is None) == (on_npu is None)
             if on_cpu is not None:

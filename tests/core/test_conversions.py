@@ -100,7 +100,7 @@ def test_what_is_no_device_is_refused_with_its_type(x):
         TypeError, match=r"^npu\(\): argument 'device' \(position 1\) must be torch.device, not float"
     ):
         x.npu(1.5)
-    with pytest.raises(TypeError, match=r"^npu\(\) takes from 0 to 2 positional arguments but 3 were given"):
+    with pytest.raises(TypeError, match=r"npu\(\) takes from 1 to 3 positional arguments but 4 were given"):
         x.npu(0, True, torch.contiguous_format)
     with pytest.raises(TypeError, match=r"^cpu\(\) takes 0 positional arguments but 1 was given"):
         x.cpu(torch.contiguous_format)

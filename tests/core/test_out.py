@@ -99,12 +99,13 @@ _KERNELS = {
 }
 
 
+_PLACES = [(name, device) for name in _KERNELS for device in DEVICES]
+_PLACES.remove(("hash_tensor", "npu"))  # which has no kernel for it
+
+
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("name", _KERNELS)
+@pytest.mark.parametrize(("name", "device"), _PLACES)
 def test_a_kernel_never_meets_an_out_that_is_not_of_the_dtype_of_its_result(name, device):
-    if name == "hash_tensor" and device == "npu":
-        pytest.skip("no kernel there")
     x = torch.arange(16.0, device=device).view(4, 4)
     wanted = tensors_of(_KERNELS[name](x))
     _check_other_dtypes(lambda **out: _KERNELS[name](x, **out), wanted, name != "vector_norm")

@@ -150,7 +150,18 @@ def _losses(m):
     return [F.ctc_loss(scores, m.ints(2, 2, below=3) + 1, *lengths)]
 
 
+def _slopes_of_samples(m):
+    drawn = [m(2, 3, seed=seed).detach() for seed in range(3)]
+    drawn = [x.float() if x.dtype == torch.bfloat16 else x for x in drawn]  # which no device takes
+    concentration, sample, part = drawn[0].abs() + 1, drawn[1].abs() + 0.5, drawn[2].sigmoid()
+    return [
+        torch._standard_gamma_grad(concentration, sample),
+        torch._dirichlet_grad(part, concentration, concentration.sum(-1, True).expand(2, 3)),
+    ]
+
+
 CALLS = {
+    "_standard_gamma_grad _dirichlet_grad": _slopes_of_samples,
     "gelu gelu_backward elu_backward addcmul addcdiv lerp.Tensor frexp.Tensor nan_to_num logit round.decimals _clamp "
     "_div_floor.Tensor _div_trunc.Tensor nextafter _trigamma": _pointwise,
     "_convolve _convolve_transposed _convolve_weight": lambda m: [
@@ -200,5 +211,9 @@ DRAWN = {
     "geometric_": lambda x: x.geometric_(0.3) - 1,
     "bernoulli": lambda x: torch.bernoulli(torch.full_like(x, 0.5)),
     "bernoulli.p": lambda x: torch.bernoulli(x, 0.5),
+    "_standard_gamma": lambda x: torch._standard_gamma(x + 2),
+    "_sample_dirichlet": lambda x: torch._sample_dirichlet(x + 2),
+    "poisson": lambda x: torch.poisson(x + 3),
+    "binomial": lambda x: torch.binomial(x + 5, x + 0.5),
     "multinomial": lambda x: torch.multinomial(torch.ones_like(x), 2),
 }

@@ -129,7 +129,7 @@ bool is_single(const View& view) {
   if (view.dense >= 0) [[likely]]
     return view.dense == 1;
   for (int i = 0; i < view.ndim; ++i) {
-    if (view.sizes[i] != 1 && view.strides[i] != 0) return false;
+    if (view.sizes[i] != 1 && (view.strides[i] != 0 || view.sizes[i] == 0)) return false;
   }
   return true;
 }

@@ -45,9 +45,21 @@ Tensor scaled_bessel(const Tensor& self, int order) {
   return ops::where(ops::gt(x, Scalar(kLarge)), far, sum);
 }
 
+// Both in their common dtype, at least single precision; the name is for refusing what is not floating.
+std::pair<Tensor, Tensor> floating_pair(const Tensor& self, const Tensor& other, const char* name) {
+  const DType dtype = infer::result_type(self, other);
+  MT_CHECK_AS(not_implemented, is_floating(dtype), '"', name, "\" not implemented for '", info(dtype).legacy,
+              "'");
+  const auto as_common = [&](const Tensor& t) {
+    return wide(t.dtype() == dtype ? t : ops::_to_copy(t, dtype));
+  };
+  return {as_common(self), as_common(other)};
+}
+
 // The part of the gamma distribution below x (`upper` false) or above it.
 Tensor gamma_part(const Tensor& self, const Tensor& other, bool upper) {
-  const Tensor a = wide(self), x = wide(other), up = ops::ge(x, a);
+  const auto [a, x] = floating_pair(self, other, upper ? "igammac" : "igamma");
+  const Tensor up = ops::ge(x, a);
   const Tensor front = ops::exp(a * ops::log(x) - x - ops::lgamma(a));
   const Tensor side = front * integral(gamma_rate(a, x, up), [&](const Tensor& s) {
                         const Tensor t = ops::where(up, s, -s);
@@ -76,8 +88,9 @@ Tensor i1(const Tensor& self) { return ops::exp(ops::abs(wide(self))) * i1e(self
 Tensor igamma(const Tensor& self, const Tensor& other) { return gamma_part(self, other, false); }
 Tensor igammac(const Tensor& self, const Tensor& other) { return gamma_part(self, other, true); }
 Tensor igamma_slope(const Tensor& self, const Tensor& other) {
-  const Tensor a = wide(self), x = wide(other);
-  return ops::exp(ops::xlogy(a + Scalar(-1), x) - x - ops::lgamma(a));
+  const auto [a, x] = floating_pair(self, other, "igamma_slope");
+  const Tensor slope = ops::exp(ops::xlogy(a + Scalar(-1), x) - x - ops::lgamma(a));
+  return ops::masked_fill(slope, ops::lt(x, Scalar(0)), Scalar(std::nan("")));
 }
 
 Tensor xlog1py(const Tensor& self, const Scalar& other) {

@@ -60,6 +60,10 @@ def _add(owner: type, attributes: dict[str, Any]) -> None:
 
 def target_of(kind: str, device: Any) -> Any:
     """The device that ``tensor.<kind>(device)`` means."""
+    if device is not None and not isinstance(device, str | int | _C.device):
+        raise TypeError(
+            f"{kind}(): argument 'device' (position 1) must be torch.device, not {type(device).__name__}"
+        )
     numbered = isinstance(device, int)
     target = _C.device(kind, device) if numbered else _C.device(kind if device is None else device)
     if target.type != kind:
