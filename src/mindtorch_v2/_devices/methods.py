@@ -64,8 +64,10 @@ def target_of(kind: str, device: Any) -> Any:
         raise TypeError(
             f"{kind}(): argument 'device' (position 1) must be torch.device, not {type(device).__name__}"
         )
-    numbered = isinstance(device, int)
-    target = _C.device(kind, device) if numbered else _C.device(kind if device is None else device)
+    if isinstance(device, int):
+        target = _C.device(kind, device)
+    else:
+        target = _C.device(kind if device is None else device)
     if target.type != kind:
         raise RuntimeError(f"Invalid device, must be {kind} device")
     return target
