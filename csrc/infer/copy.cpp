@@ -8,7 +8,10 @@ void where(const Tensor& condition, const Tensor& self, const Tensor& other, Out
            info(condition.dtype()).legacy);
   check_same_device({&condition, &self, &other});
   const Dims sizes = broadcast(condition.sizes(), broadcast(self.sizes(), other.sizes()));
-  out.prepare(sizes, result_type(self, other), self.device(), self.is_contiguous() ? &other : &self);
+  // The first operand that is not stretched decides how the result lies in memory.
+  const auto whole = [&](const Tensor& t) { return std::ranges::equal(t.sizes(), sizes); };
+  const Tensor* like = whole(condition) ? &condition : whole(self) ? &self : &other;
+  out.prepare(sizes, result_type(self, other), self.device(), like);
 }
 
 void fill_with(const Tensor& self, const Scalar& value) { check_fits(self, value); }

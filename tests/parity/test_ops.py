@@ -96,14 +96,6 @@ _NANS = [("signbit", "cpu", "bfloat16", 11), ("copysign.Tensor", "cpu", "bfloat1
 # What is known to differ, by row, device, dtype and sample. One that comes to agree fails here, and leaves the list.
 _KNOWN = {
     **{
-        ("hardtanh", "cpu", "uint8", n): "negative limits are accepted for unsigned types" for n in (2, 8, 11)
-    },
-    **{
-        (name, "cpu", "bool", n): "PyTorch raises RuntimeError, we its subclass NotImplementedError"
-        for name in ("relu", "relu6", "hardtanh")
-        for n in (3, 9, 11)
-    },
-    **{
         (name, "meta", "int64", n): "PyTorch's CPU has no kernel, and its meta fails or promotes on the way"
         for name in ("elu", "leaky_relu", "softshrink", "mish_backward")
         for n in range(13)
@@ -197,12 +189,21 @@ def _piece(row):
     return row.cpp_name.endswith("_backward") or row.cpp_name in _LAYOUT_OPEN
 
 
+# Conversions that are methods only, or whose methods have other names than the operators behind them.
+_OF_METHODS = {
+    "to": {"tensor"},
+    "cpu": {"memory_format"},
+    **dict.fromkeys(("cuda", "xpu"), {"device", "non_blocking", "memory_format"}),
+}
+
+
 @pytest.mark.parametrize("name", [r.name for r in CALLABLE if hasattr(torch.ops.aten, r.cpp_name)])
 def test_argument_names_are_pytorchs(name):
     packet = getattr(torch.ops.aten, ROWS[name].cpp_name)
     known = {a.name for overload in packet.overloads() for a in getattr(packet, overload)._schema.arguments}
     # `x` of the youngest special functions is `self` here; Python adds requires_grad= and as_tuple= itself.
     allowed = known | {"split_size", "requires_grad", "as_tuple"} | ({"self"} if "x" in known else set())
+    allowed |= _OF_METHODS.get(ROWS[name].cpp_name, set())
     assert {a.name for a in ROWS[name].schema.arguments} <= allowed
 
 

@@ -38,6 +38,9 @@ bool has_format(const Tensor& t, MemoryFormat format) {
   return format == (t.dim() == 4 ? MemoryFormat::channels_last : MemoryFormat::channels_last_3d);
 }
 
+// Results of masked_fill always lie row by row.
+Tensor in_order(const Tensor& t) { return t.is_contiguous() ? t : ops::clone(t, MemoryFormat::contiguous); }
+
 }  // namespace
 
 Tensor to(const Tensor& self, std::optional<Device> device, std::optional<DType> dtype, bool non_blocking,
@@ -66,7 +69,7 @@ Tensor masked_fill(const Tensor& self, const Tensor& mask, const Scalar& value) 
            "masked_fill_ only supports boolean masks, but got mask with dtype ", c_name(mask.dtype()));
   Tensor number = new_tensor({}, self.dtype(), self.device());
   ops::fill_(number, value);
-  return ops::where(mask, number, self);
+  return in_order(ops::where(mask, number, self));
 }
 
 Tensor masked_fill(const Tensor& self, const Tensor& mask, const Tensor& value) {
@@ -76,7 +79,7 @@ Tensor masked_fill(const Tensor& self, const Tensor& mask, const Tensor& value) 
            "masked_fill_ only supports boolean masks, but got mask with dtype ", c_name(mask.dtype()));
   const bool same = value.dtype() == self.dtype() && value.device() == self.device();
   const Tensor number = same ? value : ops::_to_copy(value, self.dtype(), self.device());
-  return ops::where(mask, number, self);
+  return in_order(ops::where(mask, number, self));
 }
 
 Tensor where(const Tensor& condition, const Scalar& self, const Scalar& other) {
