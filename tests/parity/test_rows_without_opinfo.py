@@ -120,16 +120,8 @@ def _is_piece(row):
     return row.cpp_name.startswith("_") or row.cpp_name.endswith("_backward")
 
 
-_CONVERSIONS = {
-    "to.device",
-    "to.dtype",
-    "to.other",
-    "to.number",
-    "type_as",
-    "cpu",
-    "cuda",
-    "xpu",
-}  # test_conversions.py
+# In test_conversions.py.
+_CONVERSIONS = {"to.device", "to.dtype", "to.other", "to.number", "type", "type_as", "cpu", "cuda", "xpu"}
 
 
 def test_every_row_is_run_somewhere():
