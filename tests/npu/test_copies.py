@@ -222,3 +222,15 @@ def test_with_two_devices(program):
     )
     assert result.returncode == 0, result.stderr
     assert result.stdout.strip() == "done"
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int32])
+@pytest.mark.parametrize("count", [1, 1000])
+def test_a_copy_from_pinned_memory_reads_it_when_the_stream_gets_there(dtype, count):
+    pinned = torch.zeros(count).pin_memory()
+    source, target = torch.full((count,), 5.0, device="npu"), torch.empty(count, dtype=dtype, device="npu")
+    with softnpu.gate(torch.npu.current_stream().npu_stream):
+        pinned.copy_(source, non_blocking=True)
+        target.copy_(pinned, non_blocking=True)
+        assert pinned[0].item() == 0  # nothing has been written yet
+    assert target.tolist() == [5] * count
