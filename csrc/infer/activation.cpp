@@ -34,6 +34,9 @@ void elu_backward(const Tensor& grad, const Scalar& alpha, const Scalar&, const 
   binary(grad, self_or_result, Rule::promote, out);
 }
 
+void check_relu(const Tensor& self) {
+  MT_CHECK(self.dtype() != DType::boolean, "Boolean inputs not supported for relu");
+}
 void check_relu6(const Tensor& self) {
   MT_CHECK(self.dtype() != DType::boolean, "Bool inputs not supported for hardtanh");
 }

@@ -2,18 +2,6 @@
 
 namespace mt::infer {
 
-void where(const Tensor& condition, const Tensor& self, const Tensor& other, Output& out) {
-  MT_CHECK(condition.dtype() == DType::boolean || condition.dtype() == DType::uint8,
-           "where expected condition to be a boolean tensor, but got a tensor with dtype ",
-           info(condition.dtype()).legacy);
-  check_same_device({&condition, &self, &other});
-  const Dims sizes = broadcast(condition.sizes(), broadcast(self.sizes(), other.sizes()));
-  // The first operand that is not stretched decides how the result lies in memory.
-  const auto whole = [&](const Tensor& t) { return std::ranges::equal(t.sizes(), sizes); };
-  const Tensor* like = whole(condition) ? &condition : whole(self) ? &self : &other;
-  out.prepare(sizes, result_type(self, other), self.device(), like);
-}
-
 void fill_with(const Tensor& self, const Scalar& value) { check_fits(self, value); }
 void fill_with(const Tensor& self, const Tensor& value) {
   MT_CHECK(value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ", value.dim(),

@@ -77,6 +77,18 @@ void check_index_source(const Tensor& self, int64_t dim, const Tensor& index, co
 
 }  // namespace
 
+void where(const Tensor& condition, const Tensor& self, const Tensor& other, Output& out) {
+  MT_CHECK(condition.dtype() == DType::boolean || condition.dtype() == DType::uint8,
+           "where expected condition to be a boolean tensor, but got a tensor with dtype ",
+           info(condition.dtype()).legacy);
+  check_same_device({&condition, &self, &other});
+  const Dims sizes = broadcast(condition.sizes(), broadcast(self.sizes(), other.sizes()));
+  // The first operand that is not stretched decides how the result lies in memory.
+  const auto whole = [&](const Tensor& t) { return std::ranges::equal(t.sizes(), sizes); };
+  const Tensor* like = whole(condition) ? &condition : whole(self) ? &self : &other;
+  out.prepare(sizes, result_type(self, other), self.device(), like);
+}
+
 void index(const Tensor& self, TensorList indices, Output& out) {
   out.prepare(indexing(self, indices).sizes, self.dtype(), self.device());
 }

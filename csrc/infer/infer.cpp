@@ -13,6 +13,7 @@ inline bool same_sizes(const Tensor& a, IntList sizes) {
   const size_t n = sizes.size();
   if (size_t(a.dim()) != n) return false;
   const int64_t* own = a.impl()->sizes();
+  if (own == sizes.data()) return true;
   for (size_t i = 0; i < n; ++i)
     if (own[i] != sizes[i]) return false;
   return true;
@@ -135,23 +136,26 @@ void Output::prepare_like(const Tensor& like, DType dtype, Device device) {
     std::ranges::copy(like.strides(), fresh_.impl()->strides());
 }
 
-void Output::check_existing(IntList sizes, DType dtype, Device device) const {
+bool Output::fits(IntList sizes, DType dtype, Device device) const {
   const Tensor& target = *existing_;
   MT_CHECK(dtype == target.dtype() || can_cast(dtype, target.dtype()), "result type ", info(dtype).legacy,
            " can't be cast to the desired output type ", info(target.dtype()).legacy);
   MT_CHECK(target.device() == device,
            "Expected all tensors to be on the same device, but found at least two devices, ",
            to_string(device), " and ", to_string(target.device()), "!");
-  if (same_sizes(target, sizes)) return check_written_once(target);
-  MT_CHECK(mode_ != Mode::inplace, "output with shape ", to_string(target.sizes()),
-           " doesn't match the broadcast shape ", to_string(sizes));
+  if (!same_sizes(target, sizes)) {
+    MT_CHECK(mode_ != Mode::inplace, "output with shape ", to_string(target.sizes()),
+             " doesn't match the broadcast shape ", to_string(sizes));
+    return false;
+  }
+  check_written_once(target);
+  return true;
 }
 
 void Output::prepare_existing(IntList sizes, DType dtype, Device device) {
-  check_existing(sizes, dtype, device);
-  const bool fits = same_sizes(*existing_, sizes);
-  if (!fits && mode_ == Mode::out) resize_existing(sizes);
-  if (dtype != existing_->dtype() || (!fits && mode_ == Mode::out_that_is_read)) [[unlikely]]
+  const bool resizes = !fits(sizes, dtype, device);
+  if (resizes && mode_ == Mode::out) resize_existing(sizes);
+  if (dtype != existing_->dtype() || (resizes && mode_ == Mode::out_that_is_read)) [[unlikely]]
     fresh_ = new_tensor(sizes, dtype, device);
 }
 
@@ -161,8 +165,7 @@ void Output::move_into_existing() const {
 }
 
 void Output::accept(const Tensor& result) {
-  check_existing(result.sizes(), result.dtype(), result.device());
-  if (!same_sizes(*existing_, result.sizes())) resize_existing(result.sizes());
+  if (!fits(result.sizes(), result.dtype(), result.device())) resize_existing(result.sizes());
 }
 
 void Output::resize_existing(IntList sizes) const {

@@ -62,7 +62,8 @@ class Output {
   enum class Mode : uint8_t { fresh, inplace, out, out_that_is_read };
   Output(const Tensor& tensor, Mode mode) : existing_(&tensor), mode_(mode) {}
   void prepare_existing(IntList sizes, DType dtype, Device device);
-  void check_existing(IntList sizes, DType dtype, Device device) const;
+  // Whether the caller's tensor has these sizes already; refuses one that cannot take the result.
+  bool fits(IntList sizes, DType dtype, Device device) const;
   void resize_existing(IntList sizes) const;
   void move_into_existing() const;
 

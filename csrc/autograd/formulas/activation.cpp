@@ -2,6 +2,7 @@
 
 #include "generated/ops/activation.h"
 #include "generated/ops/copy.h"
+#include "generated/ops/index.h"
 #include "generated/ops/unary.h"
 
 namespace mt::formulas {

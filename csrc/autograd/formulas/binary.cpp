@@ -5,6 +5,7 @@
 #include "generated/ops/complex.h"
 #include "generated/ops/copy.h"
 #include "generated/ops/creation.h"
+#include "generated/ops/index.h"
 #include "generated/ops/pointwise.h"
 #include "generated/ops/unary.h"
 

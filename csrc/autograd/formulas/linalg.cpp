@@ -10,6 +10,7 @@
 #include "generated/ops/compare.h"
 #include "generated/ops/copy.h"
 #include "generated/ops/creation.h"
+#include "generated/ops/index.h"
 #include "generated/ops/linalg.h"
 #include "generated/ops/matmul.h"
 #include "generated/ops/pointwise.h"

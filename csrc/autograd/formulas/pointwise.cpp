@@ -4,6 +4,7 @@
 
 #include "generated/ops/compare.h"
 #include "generated/ops/copy.h"
+#include "generated/ops/index.h"
 
 namespace mt::formulas {
 

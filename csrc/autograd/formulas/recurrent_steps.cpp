@@ -1,6 +1,7 @@
 #include "autograd/formulas/recurrent_steps.h"
 
 #include "autograd/formulas/common.h"
+#include "generated/ops/activation.h"
 #include "generated/ops/binary.h"
 #include "generated/ops/copy.h"
 #include "generated/ops/creation.h"

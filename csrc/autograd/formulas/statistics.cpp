@@ -3,6 +3,7 @@
 #include "autograd/formulas/reduce.h"
 #include "generated/ops/compare.h"
 #include "generated/ops/copy.h"
+#include "generated/ops/index.h"
 #include "generated/ops/reduce.h"
 
 namespace mt::formulas {

@@ -3,6 +3,7 @@
 #include "generated/ops/compare.h"
 #include "generated/ops/complex.h"
 #include "generated/ops/copy.h"
+#include "generated/ops/index.h"
 #include "generated/ops/unary.h"
 
 namespace mt::formulas {

@@ -286,4 +286,8 @@ void repeat_runs(const Tensor& repeats, int64_t, const Tensor& out) {
   kernels::repeat_runs(view(repeats), view(out));
 }
 
+void where(const Tensor& condition, const Tensor& self, const Tensor& other, const Tensor& out) {
+  kernels::where(view(condition), view(self), view(other), view(out));
+}
+
 }  // namespace mt::cpu

@@ -128,4 +128,8 @@ void multinomial(const Tensor& self, int64_t, bool replacement, Generator* gener
   if (drawn.data() != target.data()) kernels::copy(view(drawn), view(target));
 }
 
+void randperm(int64_t, const Tensor& out, Generator* generator) {
+  with_engine(generator, [&](kernels::Mt19937& engine) { kernels::randperm(view(out), engine); });
+}
+
 }  // namespace mt::cpu

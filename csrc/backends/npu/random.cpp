@@ -78,4 +78,11 @@ void multinomial(const Tensor& self, int64_t samples, bool replacement, Generato
   aclnn::call(f, out.device(), self, samples, replacement, seed, offset, out);
 }
 
+void randperm(int64_t n, const Tensor& out, Generator* generator) {
+  if (n == 0) return;
+  const auto [seed, offset] = devices::take_numbers(generator, out);
+  static aclnn::Function<decltype(aclnnRandpermGetWorkspaceSize)> f("aclnnRandperm");
+  aclnn::call(f, out.device(), n, seed, offset, out);
+}
+
 }  // namespace mt::npu

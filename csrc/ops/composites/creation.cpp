@@ -288,13 +288,6 @@ Tensor randint(int64_t high, IntList size, Generator* generator, const TensorOpt
   return randint(0, high, size, generator, options);
 }
 
-Tensor randperm(int64_t n, Generator* generator, const TensorOptions& options) {
-  MT_CHECK(n >= 0, "n must be non-negative, got", n);
-  Tensor out = blank(IntList(&n, 1), options.dtype.value_or(DType::int64), options);
-  ops::_randperm(n, out, generator);
-  return out;
-}
-
 Tensor empty_like(const Tensor& self, std::optional<MemoryFormat> format, const TensorOptions& options) {
   const TensorOptions o = like(self, options);
   infer::Output out;

@@ -14,9 +14,20 @@
 namespace mt::composites {
 namespace {
 
+// A number as a 0-dim tensor beside `like`; a fill on the device, so nothing waits.
+Tensor number_beside(const Scalar& value, const Tensor& like) {
+  Tensor t = new_tensor({}, infer::result_type(like, value), like.device());
+  ops::fill_(t, value);
+  t.impl()->wrapped_number = true;
+  return t;
+}
+
 Tensor flattened(const Tensor& t) { return t.reshape(Dims{-1}); }
 
 bool is_mask(const Tensor& t) { return t.dtype() == DType::boolean || t.dtype() == DType::uint8; }
+
+// Results of masked_fill always lie row by row.
+Tensor in_order(const Tensor& t) { return t.is_contiguous() ? t : ops::clone(t, MemoryFormat::contiguous); }
 
 // One row of coordinates per dimension of the mask.
 std::vector<Tensor> coordinates(const Tensor& mask) {
@@ -168,6 +179,45 @@ Tensor repeat_interleave(const Tensor& self, const Tensor& repeats, std::optiona
              repeats.sizes()[0], " and input.size(", d, ") = ", length);
   }
   return ops::index_select(own, d, ops::repeat_interleave(each, output_size));
+}
+
+std::vector<Tensor> nonzero_tuple(const Tensor& condition) {
+  return ops::unbind(ops::nonzero(condition.dim() == 0 ? ops::unsqueeze(condition, 0) : condition), 1);
+}
+
+Tensor masked_fill(const Tensor& self, const Tensor& mask, const Scalar& value) {
+  MT_CHECK(mask.dtype() == DType::boolean,
+           "masked_fill_ only supports boolean masks, but got mask with dtype ", c_name(mask.dtype()));
+  Tensor number = new_tensor({}, self.dtype(), self.device());
+  ops::fill_(number, value);
+  return in_order(ops::where(mask, number, self));
+}
+
+Tensor masked_fill(const Tensor& self, const Tensor& mask, const Tensor& value) {
+  MT_CHECK(value.dim() == 0, "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
+           value.dim(), " dimension(s).");
+  MT_CHECK(mask.dtype() == DType::boolean,
+           "masked_fill_ only supports boolean masks, but got mask with dtype ", c_name(mask.dtype()));
+  const bool same = value.dtype() == self.dtype() && value.device() == self.device();
+  const Tensor number = same ? value : ops::_to_copy(value, self.dtype(), self.device());
+  return in_order(ops::where(mask, number, self));
+}
+
+Tensor where(const Tensor& condition, const Scalar& self, const Scalar& other) {
+  auto number = [&](const Scalar& value) {
+    Tensor t = new_tensor({}, value.natural_dtype(default_dtype()), condition.device());
+    ops::fill_(t, value);
+    t.impl()->wrapped_number = true;
+    return t;
+  };
+  return ops::where(condition, number(self), number(other));
+}
+
+Tensor where(const Tensor& condition, const Tensor& self, const Scalar& other) {
+  return ops::where(condition, self, number_beside(other, self));
+}
+Tensor where(const Tensor& condition, const Scalar& self, const Tensor& other) {
+  return ops::where(condition, number_beside(self, other), other);
 }
 
 }  // namespace mt::composites

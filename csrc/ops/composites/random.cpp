@@ -50,4 +50,13 @@ Tensor normal(double mean, double std, IntList size, Generator* generator, const
   return out;
 }
 
+Tensor randperm(int64_t n, Generator* generator, const TensorOptions& options) {
+  MT_CHECK(n >= 0, "n must be non-negative, got", n);
+  TensorOptions made = options;
+  made.dtype = options.dtype.value_or(DType::int64);
+  Tensor out = ops::empty(IntList(&n, 1), std::nullopt, made);
+  ops::_randperm(n, out, generator);
+  return out;
+}
+
 }  // namespace mt::composites

@@ -5,6 +5,7 @@
 
 #include "generated/ops/compare.h"
 #include "generated/ops/copy.h"
+#include "generated/ops/index.h"
 #include "generated/ops/reduce.h"
 #include "generated/ops/softmax.h"
 #include "generated/ops/view.h"

@@ -4,6 +4,7 @@
 #include "generated/ops/binary.h"
 #include "generated/ops/compare.h"
 #include "generated/ops/copy.h"
+#include "generated/ops/index.h"
 #include "generated/ops/pointwise.h"
 
 namespace mt::substitutes {

@@ -6,6 +6,7 @@
 #include "generated/ops/binary.h"
 #include "generated/ops/copy.h"
 #include "generated/ops/creation.h"
+#include "generated/ops/index.h"
 #include "generated/ops/reduce.h"
 #include "generated/ops/unary.h"
 #include "generated/ops/view.h"

@@ -8,6 +8,7 @@
 #include "generated/ops/copy.h"
 #include "generated/ops/creation.h"
 #include "generated/ops/cumulative.h"
+#include "generated/ops/index.h"
 #include "generated/ops/pointwise.h"
 #include "generated/ops/random.h"
 #include "generated/ops/reduce.h"

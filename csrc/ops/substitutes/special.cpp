@@ -6,6 +6,7 @@
 #include "generated/ops/binary.h"
 #include "generated/ops/compare.h"
 #include "generated/ops/copy.h"
+#include "generated/ops/index.h"
 #include "generated/ops/pointwise.h"
 #include "generated/ops/special.h"
 #include "generated/ops/unary.h"

@@ -1,4 +1,4 @@
-// Copies, fills, and choices by a mask.
+// Copies and fills.
 #include "kernels/common/copy.h"
 
 #include "kernels/elementwise/elementwise.h"
@@ -53,46 +53,6 @@ void InplaceFillTensor(Plan& plan, aclTensor* selfRef, const aclTensor* value) {
   Operand element = from;
   element.ndim = 0;
   plan.run([to, element](const aclOpExecutor& e) { k::copy(element.view(e), to.view(e)); });
-}
-
-namespace {
-
-constexpr DTypeSet kMask = k::dtype_set(DType::boolean, DType::uint8);
-
-// With a tensor of one element, or with a number.
-void masked_fill(Plan& plan, const aclTensor* selfRef, const aclTensor* mask, const aclTensor* value,
-                 const std::optional<Scalar>& number) {
-  const Operand to = plan.output(selfRef, "selfRef"), which = plan.input(mask, "mask");
-  plan.require_dtype(which, "mask", kMask);
-  plan.require_dtype(to, "selfRef", domains::every);
-  plan.require_broadcast(which, "mask", to);
-  std::optional<Operand> element;
-  if (!number) element = single_element(plan, plan.input(value, "value"), "value");
-  plan.run([=](const aclOpExecutor& e) {
-    const View target = to.view(e);
-    const NumberView constant(number.value_or(Scalar(0)), to.dtype);
-    k::where(which.view(e), element ? element->view(e) : constant.view, target, target);
-  });
-}
-
-}  // namespace
-
-void SWhere(Plan& plan, const aclTensor* condition, const aclTensor* self, const aclTensor* other,
-            aclTensor* out) {
-  const Operand which = plan.input(condition, "condition"), a = plan.input(self, "self"),
-                b = plan.input(other, "other"), to = plan.output(out, "out");
-  plan.require_dtype(which, "condition", kMask);
-  plan.require_broadcast(which, "condition", to);
-  plan.require_broadcast(a, "self", to);
-  plan.require_broadcast(b, "other", to);
-  plan.run([=](const aclOpExecutor& e) { k::where(which.view(e), a.view(e), b.view(e), to.view(e)); });
-}
-
-void InplaceMaskedFillScalar(Plan& plan, aclTensor* selfRef, const aclTensor* mask, const aclScalar* value) {
-  masked_fill(plan, selfRef, mask, nullptr, plan.scalar(value, "value"));
-}
-void InplaceMaskedFillTensor(Plan& plan, aclTensor* selfRef, const aclTensor* mask, const aclTensor* value) {
-  masked_fill(plan, selfRef, mask, value, std::nullopt);
 }
 
 }  // namespace softnpu::ops

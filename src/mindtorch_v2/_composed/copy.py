@@ -1,4 +1,4 @@
-"""Conversions by the name of a type, and the method that chooses between tensors."""
+"""Conversions by the name of a type."""
 
 from __future__ import annotations
 
@@ -36,7 +36,3 @@ def type(self: Tensor, dtype: Any = None, non_blocking: bool = False, memory_for
     wanted, place = _asked_for(dtype)
     device = None if place == self.device.type else place
     return self.to(device, wanted, non_blocking, memory_format=memory_format)
-
-
-def where_receiver(self: Tensor, condition: Tensor, other: Tensor | float) -> Tensor:
-    return torch.where(condition, self, other)

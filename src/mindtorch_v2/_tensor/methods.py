@@ -226,12 +226,6 @@ def new_tensor(
     return tensor(data, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
 
 
-@method
-def where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
-    """torch.where(condition, self, other)."""
-    return _functions.where(condition, self, other)
-
-
 # Python 2's names, which PyTorch still has.
 for _name, _target in {
     "__rdiv__": "__rtruediv__",

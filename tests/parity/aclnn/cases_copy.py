@@ -1,4 +1,4 @@
-"""Copies, casts, fills, and choices by a mask."""
+"""Copies, casts and fills."""
 
 import torch
 
@@ -55,27 +55,6 @@ def an_element_everywhere(make):
 def zeros_and_ones(make, operator):
     x = make(3, 4)
     return [Inplace(x)], torch.zeros_like(x) if operator.endswith("Zero") else torch.ones_like(x)
-
-
-@case("aclnnSWhere", dtypes=EVERYTHING)
-def one_or_the_other(make):
-    condition = make(3, 4, dtype=torch.bool)
-    a, b = make(3, 4), make(4)
-    yield [condition, a, b, OUT], torch.where(condition, a, b)
-    yield [condition[:1], a, b, OUT], torch.where(condition[:1], a, b)
-
-
-@case("aclnnInplaceMaskedFillScalar", dtypes=ALL)
-def a_mask_is_filled_with_a_number(make):
-    x, mask = make(4, 5), make(4, 5, dtype=torch.bool)
-    yield [Inplace(x), mask, 1], x.masked_fill(mask, 1)
-    yield [Inplace(x), mask[:1], 0], x.masked_fill(mask[:1], 0)
-
-
-@case("aclnnInplaceMaskedFillTensor", dtypes=ALL)
-def a_mask_is_filled_with_an_element(make):
-    x, mask, value = make(4, 5), make(5, dtype=torch.bool), make(1)
-    return [Inplace(x), mask, value], x.masked_fill(mask, value[0])
 
 
 @case("aclnnInplaceCopy", "aclnnCast", dtypes=ALL)

@@ -2,7 +2,7 @@
 
 import torch
 
-from .harness import ALL, FLOATS_AND_DOUBLE, NUMBERS, OUT, Inplace, Sized, case
+from .harness import ALL, EVERYTHING, FLOATS_AND_DOUBLE, NUMBERS, OUT, Inplace, Sized, case
 
 
 @case("aclnnIndexSelect", dtypes=ALL)
@@ -306,3 +306,24 @@ def what_repetitions_got_adds_up(make):
     yield [grad, counts, 1, OUT], wanted
     even = make(2, 4)
     yield [even, torch.tensor([2]), 1, OUT], even.double().view(2, 2, 2).sum(-1).to(even)
+
+
+@case("aclnnSWhere", dtypes=EVERYTHING)
+def one_or_the_other(make):
+    condition = make(3, 4, dtype=torch.bool)
+    a, b = make(3, 4), make(4)
+    yield [condition, a, b, OUT], torch.where(condition, a, b)
+    yield [condition[:1], a, b, OUT], torch.where(condition[:1], a, b)
+
+
+@case("aclnnInplaceMaskedFillScalar", dtypes=ALL)
+def a_mask_is_filled_with_a_number(make):
+    x, mask = make(4, 5), make(4, 5, dtype=torch.bool)
+    yield [Inplace(x), mask, 1], x.masked_fill(mask, 1)
+    yield [Inplace(x), mask[:1], 0], x.masked_fill(mask[:1], 0)
+
+
+@case("aclnnInplaceMaskedFillTensor", dtypes=ALL)
+def a_mask_is_filled_with_an_element(make):
+    x, mask, value = make(4, 5), make(5, dtype=torch.bool), make(1)
+    return [Inplace(x), mask, value], x.masked_fill(mask, value[0])

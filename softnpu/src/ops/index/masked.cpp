@@ -1,4 +1,4 @@
-// Elements chosen by a mask, and where elements are not zero.
+// Elements chosen and filled by a mask, and where elements are not zero.
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/elementwise/functors.h"
 #include "kernels/index/indexed.h"
@@ -50,7 +50,41 @@ struct FlatTable {
   }
 };
 
+// With a tensor of one element, or with a number.
+void masked_fill(Plan& plan, const aclTensor* selfRef, const aclTensor* mask, const aclTensor* value,
+                 const std::optional<Scalar>& number) {
+  const Operand to = plan.output(selfRef, "selfRef"), which = plan.input(mask, "mask");
+  plan.require_dtype(which, "mask", kMask);
+  plan.require_dtype(to, "selfRef", domains::every);
+  plan.require_broadcast(which, "mask", to);
+  std::optional<Operand> element;
+  if (!number) element = single_element(plan, plan.input(value, "value"), "value");
+  plan.run([=](const aclOpExecutor& e) {
+    const View target = to.view(e);
+    const NumberView constant(number.value_or(Scalar(0)), to.dtype);
+    k::where(which.view(e), element ? element->view(e) : constant.view, target, target);
+  });
+}
+
 }  // namespace
+
+void SWhere(Plan& plan, const aclTensor* condition, const aclTensor* self, const aclTensor* other,
+            aclTensor* out) {
+  const Operand which = plan.input(condition, "condition"), a = plan.input(self, "self"),
+                b = plan.input(other, "other"), to = plan.output(out, "out");
+  plan.require_dtype(which, "condition", kMask);
+  plan.require_broadcast(which, "condition", to);
+  plan.require_broadcast(a, "self", to);
+  plan.require_broadcast(b, "other", to);
+  plan.run([=](const aclOpExecutor& e) { k::where(which.view(e), a.view(e), b.view(e), to.view(e)); });
+}
+
+void InplaceMaskedFillScalar(Plan& plan, aclTensor* selfRef, const aclTensor* mask, const aclScalar* value) {
+  masked_fill(plan, selfRef, mask, nullptr, plan.scalar(value, "value"));
+}
+void InplaceMaskedFillTensor(Plan& plan, aclTensor* selfRef, const aclTensor* mask, const aclTensor* value) {
+  masked_fill(plan, selfRef, mask, value, std::nullopt);
+}
 
 void MaskedSelect(Plan& plan, const aclTensor* self, const aclTensor* mask, aclTensor* out) {
   const Operand in = plan.input(self, "self"), which = plan.input(mask, "mask");

@@ -9,7 +9,8 @@ from ..._C import _nn
 
 __all__ = [
     "celu", "celu_", "elu", "elu_", "gelu", "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh",
-    "hardtanh_", "leaky_relu", "leaky_relu_", "logsigmoid", "mish", "prelu", "relu6", "rrelu", "rrelu_",
+    "hardtanh_", "leaky_relu", "leaky_relu_", "logsigmoid", "mish", "prelu", "relu", "relu6", "relu_", "rrelu",
+    "rrelu_",
     "selu", "selu_", "silu", "softplus", "softshrink", "threshold", "threshold_",
 ]  # fmt: skip
 
@@ -20,6 +21,7 @@ softshrink = _nn.softshrink
 logsigmoid = _nn.log_sigmoid
 hardshrink = _functions.hardshrink
 prelu = _functions.prelu
+relu_ = _functions.relu_
 selu_ = _functions.selu_
 celu_ = _functions.celu_
 rrelu_ = _functions.rrelu_
@@ -27,6 +29,10 @@ threshold_ = _functions.threshold_
 elu_ = _nn.elu_
 hardtanh_ = _nn.hardtanh_
 leaky_relu_ = _nn.leaky_relu_
+
+
+def relu(input: torch.Tensor, inplace: bool = False) -> torch.Tensor:
+    return input.relu_() if inplace else _functions.relu(input)
 
 
 def relu6(input: torch.Tensor, inplace: bool = False) -> torch.Tensor:

@@ -1,18 +1,10 @@
-"""Activations that are functions of one number: relu, the sigmoid, and those made of `tanh` and `abs`."""
+"""Activations that are functions of one number: the sigmoid, and those made of `tanh` and `abs`."""
 
 from __future__ import annotations
 
 import mindtorch_v2 as torch
 
-from ... import _functions
-
-__all__ = ["relu", "relu_", "sigmoid", "softsign", "tanh", "tanhshrink"]
-
-relu_ = _functions.relu_
-
-
-def relu(input: torch.Tensor, inplace: bool = False) -> torch.Tensor:
-    return input.relu_() if inplace else _functions.relu(input)
+__all__ = ["sigmoid", "softsign", "tanh", "tanhshrink"]
 
 
 def sigmoid(input: torch.Tensor) -> torch.Tensor:
