@@ -119,7 +119,7 @@ def all_tables_header(rows: list[Row]) -> str:
         *[f'#include "generated/ops/{area}_tables.h"' for area in areas(rows)],
         "\n// X(name) for each table::name.",
         "#define MT_FOR_EACH_TABLE(X) \\",
-        *[f"  X({row.id}) \\" for row in with_tables(rows)],
+        " \\\n".join(f"  X({row.id})" for row in with_tables(rows)),
         "",
     ])  # fmt: skip
 

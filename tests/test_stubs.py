@@ -1,6 +1,7 @@
 """The stubs of the native module say what the module has: no more, no less, with the parameters it takes."""
 
 import ast
+import enum
 import importlib
 import inspect
 import re
@@ -12,7 +13,7 @@ import mindtorch_v2 as torch
 
 FOLDER = Path(torch.__file__).parent / "_C"
 STUBS = sorted(FOLDER.rglob("*.pyi"))
-TYPING_ONLY = {"Number", "DeviceLike"}  # names for annotations, which exist in stubs alone
+TYPING_ONLY = {"Number", "DeviceLike", "_DeviceCalls"}  # names for annotations, which exist in stubs alone
 
 
 def module_name(path):
@@ -30,6 +31,8 @@ def definitions(body):
             found.setdefault(node.name, []).append(node)
         elif isinstance(node, ast.AnnAssign):
             found.setdefault(node.target.id, []).append(node)
+        elif isinstance(node, ast.Assign):  # a member of an enumeration
+            found.setdefault(node.targets[0].id, []).append(node)
         elif isinstance(node, ast.ImportFrom) and node.module is None:  # from . import rt as rt
             for alias in node.names:
                 if alias.asname == alias.name:
@@ -39,6 +42,8 @@ def definitions(body):
 
 def own_names(thing):
     """What `thing` itself has, without the dunders that Python adds to everything."""
+    if isinstance(thing, enum.EnumMeta):
+        return set(thing.__members__)
     return {name for name in vars(thing) if not name.startswith("__")}
 
 
@@ -63,7 +68,7 @@ def compare_parameters(where, declared, native):
 def compare(where, declared, native):
     stub_names = {name for name in declared if not name.startswith("__")}
     # Aliases such as _dtype, and type variables, are private to the stub.
-    missing = stub_names - own_names(native) - TYPING_ONLY - {"_dtype", "_device", "_memory_format"}
+    missing = stub_names - own_names(native) - TYPING_ONLY - {"_dtype", "_device", "_memory_format", "_T"}
     assert not missing, f"{where}: the stub declares what does not exist: {sorted(missing)}"
     unknown = own_names(native) - stub_names
     assert not unknown, f"{where}: the stub lacks {sorted(unknown)}"
@@ -72,7 +77,12 @@ def compare(where, declared, native):
             continue
         native_member = inspect.getattr_static(native, name, None)
         if isinstance(nodes[0], ast.ClassDef):
-            compare(f"{where}.{name}", definitions(nodes[0].body), native_member)
+            # What classes share stands in a base that only the stub has.
+            bases = [
+                declared[base.id][0] for base in nodes[0].bases if getattr(base, "id", None) in TYPING_ONLY
+            ]
+            body = [node for part in [*bases, nodes[0]] for node in part.body]
+            compare(f"{where}.{name}", definitions(body), native_member)
         elif isinstance(nodes[0], ast.FunctionDef):
             compare_parameters(f"{where}.{name}", nodes, getattr(native_member, "__func__", native_member))
 

@@ -78,9 +78,6 @@ void add_devices(nb::module_& m, StreamAccelerator& a) {
   m.def("is_initialized", [&a] { return a.is_initialized(); });
   m.def("is_in_bad_fork", [&a] { return a.is_in_bad_fork(); });
   m.def("device_count", [&a] { return a.device_count(); });
-  m.def(
-      "active_device", [&a] { return a.active_device(); },
-      "The vendor's device on this thread; -1 for none yet.");
   m.def("current_device", [&a] { return a.current_device(); });
   m.def("set_device", [&a](int device) { a.set_device(device); });
   m.def("synchronize_device", [&a](int device) { a.synchronize(device); });
@@ -109,12 +106,6 @@ void add_streams(nb::module_& m, StreamAccelerator& a) {
       [&a](int device, StreamHandle stream) { a.synchronize_stream(device, pointer(stream)); }, WithoutGil());
   m.def("stream_is_idle",
         [&a](int device, StreamHandle stream) { return a.stream_is_idle(device, pointer(stream)); });
-  m.def(
-      "stream_device", [&a](StreamHandle stream) { return a.device_of_stream(pointer(stream)); },
-      "The device of a stream; of one made elsewhere, the current one.");
-  m.def(
-      "note_waited", [](StreamHandle stream) { devices::note_waited(pointer(stream)); },
-      "Everything enqueued on the stream has ended well: a later failure is not one of it.");
   m.def(
       "replace_wait",
       [&a](int device, nb::object function) { a.replace_default_wait(device, waiter(std::move(function))); },
@@ -203,7 +194,6 @@ void add_accelerators(nb::module_& m) {
   m.def("_record_stream", [](const Tensor& tensor, StreamHandle stream) {
     accelerator(tensor.device().type).record_stream(tensor.storage(), pointer(stream));
   });
-  m.def("_private_device_name", [] { return name_of(DeviceType::private_use); });
   m.def("_rename_private_device",
         [](const std::string& name) { set_device_name(DeviceType::private_use, strdup(name.c_str())); });
 }

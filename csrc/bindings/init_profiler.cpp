@@ -249,6 +249,38 @@ nb::dict devices_of(const Trace& trace) {
   return result;
 }
 
+// Rows, tasks and arguments say their kinds as these numbers.
+void add_kinds(nb::module_& m) {
+  nb::enum_<EventKind>(m, "EventKind", nb::is_arithmetic(), "What happened on the host.")
+      .value("OPERATOR", EventKind::op)
+      .value("ANNOTATION", EventKind::scope)
+      .value("MEMORY", EventKind::memory)
+      .value("VISIT", EventKind::visit)
+      .value("RUN", EventKind::run)
+      .value("MODULE", EventKind::module)
+      .value("CALL", EventKind::call)
+      .value("PYTHON", EventKind::python);
+  nb::enum_<TaskKind>(m, "TaskKind", nb::is_arithmetic(), "What a device was asked for.")
+      .value("KERNEL", TaskKind::kernel)
+      .value("COPY", TaskKind::copy)
+      .value("FILL", TaskKind::fill)
+      .value("STREAM_WAIT", TaskKind::stream_wait)
+      .value("RECORD_EVENT", TaskKind::record_event)
+      .value("HOST_COPY", TaskKind::host_copy)
+      .value("STREAM_SYNC", TaskKind::stream_sync)
+      .value("EVENT_SYNC", TaskKind::event_sync)
+      .value("DEVICE_SYNC", TaskKind::device_sync);
+  using Kind = ObservedArgument::Kind;
+  nb::enum_<Kind>(m, "ArgumentKind", nb::is_arithmetic(), "What an argument of an operator was.")
+      .value("TENSOR", Kind::tensor)
+      .value("TENSORS", Kind::tensors)
+      .value("BOOLEAN", Kind::boolean)
+      .value("INTEGER", Kind::integer)
+      .value("REAL", Kind::real)
+      .value("INTEGERS", Kind::integers)
+      .value("TEXT", Kind::text);
+}
+
 }  // namespace
 
 void init_profiler(nb::module_& parent) {
@@ -257,6 +289,7 @@ void init_profiler(nb::module_& parent) {
   nb::module_ m =
       parent.def_submodule("_profiler", "Records operators, annotations, memory and the work of devices.");
 
+  add_kinds(m);
   nb::class_<Scope>(m, "Scope").def("end", &Scope::end);
   nb::class_<Trace>(m, "Trace")
       .def("__len__", &Trace::size)

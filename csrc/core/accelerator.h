@@ -92,8 +92,6 @@ class Accelerator : public Backend {
   virtual void seed_all(uint64_t seed) = 0;       // the default generators, also of devices not used yet
   // Whether one launch may do a whole list of tensors of this type.
   virtual bool takes_lists(DType) const { return false; }
-  // Whether other libraries are given its memory as DLPack's "extension device".
-  virtual bool has_dlpack() const { return true; }
 };
 
 // Backends live for ever. Registering touches no driver.

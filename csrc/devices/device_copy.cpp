@@ -131,7 +131,7 @@ void StreamAccelerator::upload_pinned(const Tensor& from, const Tensor& to, bool
 }
 
 // `to` is contiguous.
-void StreamAccelerator::upload_dense(const Tensor& from, const Tensor& to, bool) {
+void StreamAccelerator::upload_dense(const Tensor& from, const Tensor& to) {
   const int device = to.device().index;
   const size_t bytes = to.nbytes();
   void* stream = current_stream(to.device());
@@ -155,9 +155,9 @@ void StreamAccelerator::upload(const Tensor& from, const Tensor& to, bool non_bl
   activate(to.device().index);
   if (is_pinned_here(from) && from.is_contiguous()) return upload_pinned(from, to, non_blocking);
   if (is_one_value(from) && fill(to, converted(from, to.dtype()))) return;
-  if (to.is_contiguous()) return upload_dense(from, to, non_blocking);
+  if (to.is_contiguous()) return upload_dense(from, to);
   const Tensor dense = new_tensor(to.sizes(), to.dtype(), to.device());
-  upload_dense(from, dense, non_blocking);
+  upload_dense(from, dense);
   copy_on_device(dense, to);
 }
 

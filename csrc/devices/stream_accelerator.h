@@ -157,7 +157,7 @@ class StreamAccelerator : public Accelerator {
   bool wait_was_replaced(int device);
   void copy_bytes(void* to, const void* from, size_t bytes, CopyKind kind, int device, void* stream);
   void upload(const Tensor& from, const Tensor& to, bool non_blocking);
-  void upload_dense(const Tensor& from, const Tensor& to, bool non_blocking);
+  void upload_dense(const Tensor& from, const Tensor& to);
   bool is_pinned_here(const Tensor& tensor) const {
     const Storage& storage = tensor.storage();
     return storage.pinned && storage.context == pinned_.load(std::memory_order_acquire);

@@ -8,7 +8,8 @@ from typing import Any
 
 from .. import _C
 
-_TENSOR, _TENSORS, _INTEGERS = 1, 2, 6  # tags, see csrc/profiler/inputs.h
+_Kind = _C._profiler.ArgumentKind
+_TENSOR, _TENSORS, _INTEGERS = int(_Kind.TENSOR), int(_Kind.TENSORS), int(_Kind.INTEGERS)
 
 # The C++ names that PyTorch shows as types of tensors.
 TYPE_NAMES = {

@@ -5,36 +5,12 @@ from __future__ import annotations
 import enum
 from typing import Any
 
+from .. import _C
 from .._devices import registry
 from .._devices.accelerator import Accelerator
 
-
-class EventKind(enum.IntEnum):
-    """What happened on the host (``EventKind`` of ``csrc/profiler/event.h``)."""
-
-    OPERATOR = 0
-    ANNOTATION = 1
-    MEMORY = 2
-    VISIT = 3  # the backward pass visits a node
-    RUN = 4  # and runs it
-    MODULE = 5
-    CALL = 6  # of the device's runtime
-    PYTHON = 7  # a call of a Python function
-
-
-class TaskKind(enum.IntEnum):
-    """What a device was asked for (``TaskKind`` of ``csrc/core/observe_task.h``)."""
-
-    KERNEL = 0
-    COPY = 1
-    FILL = 2
-    STREAM_WAIT = 3
-    RECORD_EVENT = 4
-    HOST_COPY = 5
-    STREAM_SYNC = 6
-    EVENT_SYNC = 7
-    DEVICE_SYNC = 8
-
+EventKind = _C._profiler.EventKind
+TaskKind = _C._profiler.TaskKind
 
 # Tasks that keep a device busy, as opposed to waiting.
 WORK = frozenset({TaskKind.KERNEL, TaskKind.COPY, TaskKind.FILL, TaskKind.HOST_COPY})
