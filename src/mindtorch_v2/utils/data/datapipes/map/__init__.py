@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import copy
-import random
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Self
-
-import mindtorch_v2 as torch
+from typing import Any
 
 from .._decorator import functional_datapipe
-from ..datapipe import DataChunk, IterDataPipe, MapDataPipe
+from .._steps import InBatches, InChanceOrder
+from ..datapipe import IterDataPipe, MapDataPipe
 
 __all__ = ["Batcher", "Concater", "Mapper", "SequenceWrapper", "Shuffler", "Zipper"]
 
@@ -43,20 +41,8 @@ class Mapper(MapDataPipe[Any]):
 
 
 @functional_datapipe("batch")
-class Batcher(MapDataPipe[Any]):
+class Batcher(InBatches, MapDataPipe[Any]):
     """Batches of `batch_size` samples with the keys 0, 1, …."""
-
-    def __init__(
-        self,
-        datapipe: Any,
-        batch_size: int,
-        drop_last: bool = False,
-        wrapper_class: Callable[[list[Any]], Any] = DataChunk,
-    ) -> None:
-        if batch_size <= 0:
-            raise AssertionError("Batch size is required to be larger than 0!")
-        self.datapipe, self.batch_size, self.drop_last = datapipe, batch_size, drop_last
-        self.wrapper_class = wrapper_class
 
     def __getitem__(self, index: int) -> Any:
         begin = index * self.batch_size
@@ -64,10 +50,6 @@ class Batcher(MapDataPipe[Any]):
         if not keys or self.drop_last and len(keys) < self.batch_size:
             raise IndexError(f"Index {index} is out of bound.")
         return self.wrapper_class([self.datapipe[key] for key in keys])
-
-    def __len__(self) -> int:
-        whole, rest = divmod(len(self.datapipe), self.batch_size)
-        return whole + (rest > 0 and not self.drop_last)
 
 
 class _Sources(MapDataPipe[Any]):
@@ -106,38 +88,19 @@ class Zipper(_Sources):
         return min(map(len, self.datapipes))
 
 
-class Shuffler(IterDataPipe[Any]):
+class Shuffler(InChanceOrder, IterDataPipe[Any]):
     """The samples in an order by chance, one after the other."""
 
     def __init__(self, datapipe: Any, *, indices: Sequence[Any] | None = None) -> None:
         super().__init__()
         self.datapipe = datapipe
         self.indices = list(range(len(datapipe))) if indices is None else indices
-        self._enabled = True
-        self._seed: int | None = None
-
-    def set_shuffle(self, shuffle: bool = True) -> Self:
-        """Whether the order is changed."""
-        self._enabled = shuffle
-        return self
-
-    def set_seed(self, seed: int | None) -> Self:
-        """The seed of the next pass only."""
-        self._seed = seed
-        return self
 
     def __iter__(self) -> Iterator[Any]:
         order = list(self.indices)
         if self._enabled:
-            seed, self._seed = self._seed, None
-            chance = random.Random(
-                torch.empty((), dtype=torch.int64).random_().item() if seed is None else seed
-            )
-            order = chance.sample(order, len(order))[::-1]
+            order = self._chance().sample(order, len(order))[::-1]
         return (self.datapipe[index] for index in order)
-
-    def __len__(self) -> int:
-        return len(self.datapipe)
 
 
 MapDataPipe.register_datapipe_as_function("shuffle", Shuffler)
