@@ -180,9 +180,9 @@ Node* current_grad_fn(const Tensor& tensor) {
   return static_cast<Node*>(impl->grad_fn);
 }
 
-void check_inplace(const Tensor& self) {
+void check_inplace_in_graph(const Tensor& self) {
   const TensorImpl* impl = self.impl();
-  if (impl->storage->inference) [[unlikely]]
+  if (impl->storage->inference)
     MT_CHECK(thread_state().inference,
              "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone "
              "to get a "

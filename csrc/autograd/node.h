@@ -262,8 +262,13 @@ inline Tensor gradient_of_output(Grads grads, size_t output) {
   return output < grads.size() ? grads[output] : Tensor();
 }
 void retain_grad(const Tensor& tensor);  // keeps the gradient of a result, whatever node makes it by then
-void check_inplace(const Tensor& self);  // before an in-place write
-void check_rebase(const Tensor& self);   // before one that gives `self` a history
+void check_inplace_in_graph(const Tensor& self);
+inline void check_inplace(const Tensor& self) {  // before an in-place write
+  const TensorImpl* impl = self.impl();
+  if (impl->requires_grad || impl->base || impl->storage->inference) [[unlikely]]
+    check_inplace_in_graph(self);
+}
+void check_rebase(const Tensor& self);                    // before one that gives `self` a history
 void rebase_history(const Tensor& self, NodeRef&& node);  // after an in-place write
 void as_view(const Tensor& base, const Tensor& view);     // remembers what the view is a view of
 void as_views(const Tensor& base, TensorList views);      // the same for views that have one node together
