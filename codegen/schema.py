@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from . import schema_types as types
 from .schema_types import Type
@@ -28,6 +28,13 @@ class Argument:
     @property
     def cpp_default(self) -> str | None:
         return None if self.default is None else self.type.default(self.default)
+
+
+def _shown(argument: Argument, with_name: bool = True) -> str:
+    mark = f"({argument.alias}{'!' if argument.mutable else ''})" if argument.alias else ""
+    kind = re.sub(r"^Tensor", f"Tensor{mark}", argument.type.name)
+    default = "" if argument.default is None else f"={argument.default}"
+    return f"{kind} {argument.name}{default}" if with_name else kind
 
 
 @dataclass(frozen=True)
@@ -65,6 +72,26 @@ class Schema:
             at_end = at_end and a.cpp_default is not None
             parts.insert(0, f"{a.type.cpp} {a.name}" + (f" = {a.cpp_default}" if at_end else ""))
         return ", ".join([*parts, *extra])
+
+    def in_place(self) -> Schema:
+        """The same with the first argument written and returned."""
+        first, *rest = self.arguments
+        written = replace(first, alias="a", mutable=True)
+        return replace(
+            self, arguments=(written, *rest), returns=(Argument("out", first.type, alias="a", mutable=True),)
+        )
+
+    def text(self, *extra: str) -> str:
+        """Arguments and results as PyTorch writes them; `extra` are keyword-only arguments behind its own."""
+        parts = []
+        for a in self.arguments:
+            if a.keyword_only and "*" not in parts:
+                parts.append("*")
+            parts.append(_shown(a))
+        if extra:
+            parts += [*([] if "*" in parts else ["*"]), *extra]
+        results = ", ".join(_shown(r, with_name=False) for r in self.returns)
+        return f"({', '.join(parts)}) -> {results if len(self.returns) == 1 else f'({results})'}"
 
     def argument(self, name: str) -> Argument | None:
         return next((a for a in self.arguments if a.name == name), None)

@@ -47,10 +47,19 @@ class Composite(Row):
 
     def definitions(self) -> str:
         arguments = self.schema.names + (["options"] if self.factory else [])
+        result = self.schema.return_type
+        # What makes tensors has no history to record, so that it can be handed over as a whole.
+        handed_over = [f"  return {dispatch.hand_over(self, result, 'options')};"] if self.factory else []
         lines = [
-            f"{self.schema.return_type} {self.cpp_name}({self.schema.parameters(*self._options)}) {{",
+            *(
+                dispatch.elsewhere_definition(self, self.cpp_name, result, handed_over, *self._options)
+                if self.factory
+                else []
+            ),
+            f"{result} {self.cpp_name}({self.schema.parameters(*self._options)}) {{",
             *autocast.statements(self),
             dispatch.scope(self),
+            *(dispatch.elsewhere(self, self.cpp_name) if self.factory else []),
             f"  return results::own({self._call(arguments)});",
             "}",
             "",
@@ -260,8 +269,10 @@ class ForEach(DeviceRow):
         if not self.cells:
             return []
         listed = ", ".join(self._lists)
+        specials = " | ".join(f"special({name})" for name in self._lists)
         lines = [
-            f"  if (infer::in_one_call({{{listed}}}) && !autograd::any_needs_grad({listed})) {{",
+            f"  if (infer::in_one_call({{{listed}}}) && !autograd::any_needs_grad({listed}) && "
+            f"!intercepted(scope, {specials})) {{",
             f"    {outs}",
             f"    table::{self.id}.find({self.on_device}.device())({self.kernel_arguments});",
         ]

@@ -81,29 +81,36 @@ class Fresh(DeviceRow):
         """A fresh result."""
         outs = self.result_names
         result = outs[0] if len(outs) == 1 else "{" + ", ".join(f"std::move({o})" for o in outs) + "}"
+        given = outs[0] if len(outs) == 1 else f"[{', '.join(outs)}]"
+        end = [*autograd.record(self, outs), f"  return {result};"]
+        made = f"  auto {given} = {dispatch.hand_over(self, self.schema.return_type)};"
         return [
+            *dispatch.elsewhere_definition(self, self.cpp_name, self.schema.return_type, [made, *end]),
             f"{self.schema.return_type} {self.cpp_name}({self.schema.parameters()}) {{",
             *autocast.statements(self),
             dispatch.scope(self),
             *self.elsewhere(""),
+            *dispatch.elsewhere(self, self.cpp_name),
             *self.meeting(),
             *[f"  infer::Output {o}_slot;" for o in outs],
             *self._infer([f"{o}_slot" for o in outs]),
             *[f"  Tensor {o} = {o}_slot.take();" for o in outs],
             self.run([*self.values, *outs], outs[0]),
-            *autograd.record(self, outs),
-            f"  return {result};",
+            *end,
             "}",
             "",
         ]
 
     def _inplace(self) -> list[str]:
         first = self.schema.names[0]
+        name = f"{self.cpp_name}_"
         return [
-            f"const Tensor& {self.cpp_name}_({self.schema.parameters()}) {{",
+            *dispatch.inplace_elsewhere(self, name, first),
+            f"const Tensor& {name}({self.schema.parameters()}) {{",
             dispatch.scope(self, "_"),
-            *self.meeting(),
             f"  autograd::check_inplace({first});",
+            *dispatch.elsewhere(self, name),
+            *self.meeting(),
             f"  infer::Output slot = infer::Output::inplace({first});",
             *self._infer(["slot"]),
             *self._overlap_checks(first),
@@ -117,7 +124,9 @@ class Fresh(DeviceRow):
         names = dispatch.out_names(self)
         slots = [f"{name}_slot" for name in names]
         return [
+            *dispatch.out_elsewhere_definition(self),
             *dispatch.out_opening(self),
+            *dispatch.elsewhere(self, f"{self.cpp_name}_out", tuple(names)),
             *self.elsewhere("_out", *names),
             *self.meeting(),
             *self._dtype_of_out(),

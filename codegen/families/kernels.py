@@ -68,9 +68,11 @@ class InPlace(DeviceRow):
         # What writes another argument than self only fills memory that a factory has just made.
         refuses = target == "self"
         return "\n".join([
+            *dispatch.inplace_elsewhere(self, self.cpp_name, target, refuses),
             f"const Tensor& {self.cpp_name}({self.schema.parameters()}) {{",
             dispatch.scope(self),
             f"  autograd::check_inplace({target});",
+            *dispatch.elsewhere(self, self.cpp_name),
             *([f"  infer::check_written_once({target});"] if self._draws else []),
             *([f"  infer::{self.infer}({', '.join(names)});"] if self.infer else []),
             *autograd.record_inplace(self, target, self.run(names, target), refuses),
@@ -111,9 +113,12 @@ class Lists(DeviceRow):
 
     def definitions(self) -> str:
         names = self.schema.names
+        handed_over = f"  {dispatch.hand_over(self, 'void')};"
         return "\n".join([
+            *dispatch.elsewhere_definition(self, self.cpp_name, "void", [handed_over]),
             f"void {self.cpp_name}({self.schema.parameters()}) {{",
             dispatch.scope(self),
+            *dispatch.elsewhere(self, self.cpp_name),
             f"  infer::{self.infer}({', '.join(names)});",
             f"  if ({names[0]}.empty()) return;",
             *self._for_written("autograd::check_inplace({});"),

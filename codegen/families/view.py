@@ -29,19 +29,32 @@ class View(Row):
     def definitions(self) -> str:
         result, name = self.schema.return_type, self.result_names[0]
         several = self.results[0].type is schema_types.TENSORS
-        lines = [
+        made = f"views::{self.function}({', '.join(self.schema.names)})"
+        body = [
+            f"  {result} {name} = {dispatch.hand_over(self, result)};",
+            *self._history(name, several, "adopt"),
+        ]
+        return "\n".join([
+            *dispatch.elsewhere_definition(self, self.cpp_name, result, body),
             f"{result} {self.cpp_name}({self.schema.parameters()}) {{",
             *autocast.statements(self),
             dispatch.scope(self),
-            f"  {result} {name} = views::{self.function}({', '.join(self.schema.names)});",
-        ]
+            *dispatch.elsewhere(self, self.cpp_name),
+            f"  {result} {name} = {made};",
+            *self._history(name, several, "as"),
+            "}",
+            "",
+        ])  # fmt: skip
+
+    def _history(self, name: str, several: bool, verb: str) -> list[str]:
+        lines = []
         if several and not self.schema.arguments[0].alias:  # the operator promises to treat them as copies
             lines.append("  autograd::with_own_versions(outs);")
         elif self.differentiable:
-            lines.append(f"  autograd::as_view{'s' if several else ''}(self, {name});")
+            lines.append(f"  autograd::{verb}_view{'s' if several else ''}(self, {name});")
         if self.differentiable:
             lines += autograd.record(self, [name])
-        return "\n".join([*lines, f"  return {name};", "}", ""])
+        return [*lines, f"  return {name};"]
 
     def python_call(self, suffix: str) -> list[str]:
         return bindings.fresh_call(self)

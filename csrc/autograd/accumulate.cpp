@@ -20,8 +20,9 @@ struct SpinGuard {
   }
 };
 
+// Of a tensor that somebody else takes care of nobody knows whose memory it is.
 bool sole_owner(const Tensor& t) {
-  return t.impl()->refs.load(std::memory_order_acquire) == 1 && !t.is_view() &&
+  return !t.impl()->special && t.impl()->refs.load(std::memory_order_acquire) == 1 && !t.is_view() &&
          t.storage().refs.load(std::memory_order_acquire) == 1;
 }
 
@@ -49,7 +50,7 @@ Tensor taken_over(Tensor& grad, const Tensor& leaf) {
   if (grad_mode() || !lies_like(grad, leaf)) return Tensor();
   if (sole_owner(grad)) return std::move(grad);
   const TensorImpl* impl = grad.impl();
-  const bool owns_base = impl->base && impl->refs.load(std::memory_order_acquire) == 1 &&
+  const bool owns_base = !impl->special && impl->base && impl->refs.load(std::memory_order_acquire) == 1 &&
                          impl->base->refs.load(std::memory_order_acquire) == 1 &&
                          grad.storage().refs.load(std::memory_order_acquire) == 2 &&
                          grad.storage().nbytes == grad.nbytes();

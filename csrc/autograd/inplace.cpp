@@ -159,6 +159,19 @@ void as_views(const Tensor& base, TensorList views) {
   }
 }
 
+void adopt_view(const Tensor& base, const Tensor& view) {
+  if (view.same(base) || view.storage_ref() != base.storage_ref()) return;
+  if (TensorImpl* before = std::exchange(view.impl()->base, nullptr)) Ref<TensorImpl>::release(before);
+  as_view(base, view);
+}
+
+void adopt_views(const Tensor& base, TensorList views) {
+  for (const Tensor& view : views) {
+    adopt_view(base, view);
+    view.impl()->one_of_many = grad_mode();
+  }
+}
+
 void with_own_versions(std::vector<Tensor>& windows) {
   for (Tensor& window : windows) window = shallow_copy(window, true);
 }

@@ -121,7 +121,7 @@ void SavedTensor::save_output(const Tensor& tensor, uint32_t output) {
     return;
   }
   tensor_ = shallow_copy(tensor);
-  version_ = tensor.version();
+  version_ = tensor_.version();
 }
 
 std::string operation_name(const Node& node) {

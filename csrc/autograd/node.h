@@ -272,6 +272,9 @@ void check_rebase(const Tensor& self);                    // before one that giv
 void rebase_history(const Tensor& self, NodeRef&& node);  // after an in-place write
 void as_view(const Tensor& base, const Tensor& view);     // remembers what the view is a view of
 void as_views(const Tensor& base, TensorList views);      // the same for views that have one node together
-void with_own_versions(std::vector<Tensor>& windows);     // pieces that are not to be known as views
+// The same for views that were made somewhere else, if they share the base's memory. Note [Interception]
+void adopt_view(const Tensor& base, const Tensor& view);
+void adopt_views(const Tensor& base, TensorList views);
+void with_own_versions(std::vector<Tensor>& windows);  // pieces that are not to be known as views
 
 }  // namespace mt::autograd

@@ -13,6 +13,7 @@
 #include "core/warn.h"
 #include "infer/infer.h"
 #include "kernels/common/parallel.h"
+#include "ops/register_operators.h"
 
 namespace nb = nanobind;
 
@@ -20,6 +21,7 @@ namespace mt::bindings {
 
 void init_autograd(nb::module_& m);
 void init_autocast(nb::module_& m);
+void init_dispatch(nb::module_& m);
 void init_dlpack(nb::module_& m);
 void init_python_node(nb::module_& m);
 void init_storage(nb::module_& m);
@@ -132,11 +134,13 @@ NB_MODULE(_C, m) {
   init_autograd(m);
   init_autocast(m);
   init_python_node(m);
+  init_dispatch(m);
   init_dlpack(m);
   init_storage(m);
   init_allocator(m);
   init_profiler(m);
   add_accelerators(m);
+  mt::register_operators();
   mt::cpu::register_cpu_backend();
   for (BackendInit::Init* init : BackendInit::all()) init(m);
 }

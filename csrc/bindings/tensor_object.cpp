@@ -8,6 +8,7 @@
 #include "bindings/parser.h"
 #include "bindings/python_lock.h"
 #include "core/dispatch.h"
+#include "core/intercept.h"
 
 namespace mt::bindings {
 
@@ -186,8 +187,16 @@ PyObject* wrap_flipped(TensorImpl* impl) {
   return static_cast<PyObject*>(impl->python_object);
 }
 
+bool handles_operators(PyTypeObject* type) {
+  static PyObject* name = PyUnicode_InternFromString("__torch_dispatch__");
+  PyObject* found = type == g_tensor_type ? nullptr : _PyType_Lookup(type, name);
+  return found && found != _PyType_Lookup(g_tensor_type, name);
+}
+
 PyObject* wrap_as(PyTypeObject* type, Tensor&& tensor) {
   MT_CHECK(!tensor.impl()->python_object, "the tensor already has a Python object of another type");
+  if (handles_operators(type)) [[unlikely]]
+    tensor.impl()->special |= kHandled;
   PyObject* object = type->tp_alloc(type, 0);
   if (!object) return nullptr;
   TensorObject* self = object_of(object);

@@ -55,6 +55,8 @@ inline PyObject* wrap(Tensor&& tensor) {
 }
 inline PyObject* wrap(const Tensor& tensor) { return wrap(Tensor(tensor)); }
 
+// Whether a subclass of Tensor has a __torch_dispatch__ of its own.
+bool handles_operators(PyTypeObject* type);
 // A tensor of a Python subclass over `impl` (Parameter and users' own).
 PyObject* wrap_as(PyTypeObject* type, Tensor&& tensor);
 

@@ -80,8 +80,12 @@ class Observer {
   virtual void end_task() = 0;
 };
 
-// Null while nobody watches. Set and cleared by the profiler; what is in flight keeps the pointer it saw.
+// Null while nobody watches; what is in flight keeps the pointer it saw.
 extern std::atomic<Observer*> g_observer;
+void set_observer(Observer* observer);  // the profiler's, or null
+// A thread is in a mode that operators ask (Note [Interception] in intercept.h), or no longer: meanwhile they find an
+// observer, that of the profiler or one that does nothing.
+void set_look_up(bool on);
 
 inline Observer* observer() { return g_observer.load(std::memory_order_relaxed); }
 
@@ -102,6 +106,8 @@ class OpScope {
       stop();
   }
   OpScope(const OpScope&) = delete;
+  // Whether an observer is there, or `flags` has a bit: one test.
+  bool watched_or(uint8_t flags) const { return (reinterpret_cast<uintptr_t>(observer_) | flags) != 0; }
 
  private:
   void start(const OpInfo& op, std::initializer_list<ObservedArgument> arguments);

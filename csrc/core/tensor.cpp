@@ -3,6 +3,7 @@
 #include <new>
 
 #include "core/host_memory.h"
+#include "core/intercept.h"
 
 namespace mt {
 namespace {
@@ -193,6 +194,8 @@ Tensor tensor_over(StorageRef storage, DType dtype, size_t ndim) {
 
 Tensor shallow_copy(const Tensor& tensor, bool own_version) {
   const TensorImpl& from = *tensor.impl();
+  if (from.special && taken_over(from.special)) [[unlikely]]
+    return intercept<Tensor>(OpInfo{"aten::detach", ""}, tensor);
   TensorImpl* impl = new_impl(StorageRef(from.storage), from.dtype, from.ndim);
   std::copy_n(from.sizes(), from.ndim, impl->sizes());
   std::copy_n(from.strides(), from.ndim, impl->strides());

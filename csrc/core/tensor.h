@@ -53,6 +53,7 @@ struct TensorImpl {
   bool owns_python_object = false;  // see Note [Python identity] in bindings/tensor_object.h
   bool tracks_base = true;          // a differentiable view: in-place writes reach the base's history
   bool one_of_many = false;         // a view that one node made together with others
+  uint8_t special = 0;              // who takes its operators over: Special in core/intercept.h
   uint8_t ndim = 0;
   StorageRef storage;
   int64_t offset = 0;  // in elements

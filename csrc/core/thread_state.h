@@ -33,6 +33,8 @@ struct ThreadState {
   bool inference = false;         // inside torch.inference_mode()
   bool overrides_enabled = true;  // __torch_function__ of subclasses is asked
   int function_modes = 0;         // TorchFunctionModes that this thread is inside of
+  int dispatch_modes = 0;         // TorchDispatchModes likewise; see core/intercept.h
+  bool interception_off = false;  // operators run as if no tensor and no mode asked for them
   void* packer = nullptr;         // autograd::SavedTensorPacker of saved_tensors_hooks
   bool destroying_nodes = false;  // see GraphNode::destroy
   void* dead_nodes = nullptr;

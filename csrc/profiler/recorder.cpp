@@ -89,7 +89,7 @@ Recorder& Recorder::get() {
 uint64_t Recorder::start(RecordOptions options) {
   std::lock_guard guard(mutex_);
   if (recording()) {  // what it has so far is dropped
-    g_observer.store(nullptr, std::memory_order_release);
+    set_observer(nullptr);
     device_.finish();
   }
   std::erase_if(buffers_, [](const auto& buffer) { return buffer->finished(); });
@@ -109,7 +109,7 @@ uint64_t Recorder::start(RecordOptions options) {
   current_.start_ns = now_ns();
   started_ns_.store(current_.start_ns, std::memory_order_relaxed);
   session_.store(++last_session_, std::memory_order_release);
-  g_observer.store(this, std::memory_order_release);
+  set_observer(this);
   return last_session_;
 }
 
@@ -122,7 +122,7 @@ Trace Recorder::stop(uint64_t session) {
     nothing.start_ns = nothing.stop_ns = now_ns();
     return nothing;
   }
-  g_observer.store(nullptr, std::memory_order_release);
+  set_observer(nullptr);
   session_.store(0, std::memory_order_release);
   current_.stop_ns = now_ns();
   for (const auto& buffer : buffers_) {
@@ -136,7 +136,7 @@ Trace Recorder::stop(uint64_t session) {
 }
 
 void Recorder::forget() {
-  g_observer.store(nullptr, std::memory_order_release);
+  set_observer(nullptr);
   session_.store(0, std::memory_order_release);
 }
 

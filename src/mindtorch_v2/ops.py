@@ -2,46 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NoReturn
 
-from . import _C
 from ._absent import name_of
-
-
-class Operator:
-    """One operator. An overload (``.default``, ``.Tensor``) is the same callable: the arguments decide."""
-
-    def __init__(self, name: str, function: Callable[..., Any]) -> None:
-        self._name = name
-        self._function = function
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._function(*args, **kwargs)
-
-    def __getattr__(self, overload: str) -> Operator:
-        if overload.startswith("__"):
-            raise AttributeError(overload)
-        return self
-
-    def __repr__(self) -> str:
-        return f"<Operator(op='aten.{self._name}')>"
-
-
-def _find_native(name: str) -> Operator | None:
-    """An operator of the table. Those of a module carry its name as a prefix."""
-    for module in ("functions", "nn", "linalg", "fft", "special"):
-        functions = getattr(_C, f"_{module}", None)
-        prefix = f"{module}_"
-        found = getattr(functions, name, None)
-        if found is None and name.startswith(prefix):
-            found = getattr(functions, name.removeprefix(prefix), None)
-        if found is not None:
-            return Operator(name, found)
-    method = getattr(_C.Tensor, name, None)  # schemas whose first argument is self have a method, at least
-    if callable(method) and not name.startswith("__"):
-        return Operator(name, method)
-    return None
+from ._library.overloads import OpOverloadPacket, packet
 
 
 class _Namespace:
@@ -51,10 +15,12 @@ class _Namespace:
         self._namespace = name
 
     def __getattr__(self, name: str) -> Any:
-        operator: Any = _find_native(name) if self._namespace == "aten" else self._registered(name)
+        operator: Any = packet(f"aten::{name}") if self._namespace == "aten" else self._registered(name)
         if operator is None:
             try:
-                operator = Operator(name, name_of(f"{__name__}.{self._namespace}", name))
+                operator = OpOverloadPacket(
+                    f"{self._namespace}::{name}", name_of(f"{__name__}.{self._namespace}", name)
+                )
             except AttributeError:
                 message = f"'_OpNamespace' '{self._namespace}' object has no attribute '{name}'"
                 raise AttributeError(message) from None

@@ -160,7 +160,8 @@ def _default_torch_function(
 # What makes, names or compares objects themselves, and what asking is made of.
 _NOT_ASKED = frozenset({
     "__class__", "__delattr__", "__dict__", "__doc__", "__getattribute__", "__hash__", "__init_subclass__", "__iter__",
-    "__module__", "__new__", "__setattr__", "__torch_function__", "_legacy_new", "_make_subclass",
+    "__module__", "__new__", "__setattr__", "__torch_dispatch__", "__torch_function__", "_legacy_new", "_make_subclass",
+    "_make_wrapper_subclass",
     "_register_accumulated_hook", "_register_hook", "_retains_grad", "_storage_handle", "as_subclass",
 })  # fmt: skip
 # Slots of Python's syntax that no operator stands behind; the others ask in C++.

@@ -15,6 +15,7 @@ from .._types.formats import layout as _layout
 from .._types.size import Size
 from . import _acl as _acl
 from . import _allocator as _allocator
+from . import _dispatch as _dispatch
 from . import _fft as _fft
 from . import _functions as _functions
 from . import _linalg as _linalg
@@ -191,6 +192,8 @@ def _set_mode_handler(handler: object, /) -> None: ...
 _own_methods: set[str]
 DisableTorchFunction: object
 DisableTorchFunctionSubclass: object
+_disabled_torch_dispatch_impl: Callable[..., Any]
+_DisableTorchDispatch: type
 
 def _to_dlpack(tensor: Tensor, versioned: _bool) -> Any: ...
 def _from_dlpack(capsule: Any, /) -> Tensor: ...
@@ -271,6 +274,8 @@ def _shallow_copy(tensor: Tensor, /) -> Tensor: ...
 class Tensor:
     def __new__(cls, *args: Any, device: DeviceLike | None = None) -> Self: ...
     __torch_function__: ClassVar[Callable[..., Any]]
+    __torch_dispatch__: ClassVar[Callable[..., Any]]
+    _make_wrapper_subclass: ClassVar[Callable[..., Any]]
     def as_subclass(self, cls: type[_T], /) -> _T: ...
     def __dlpack__(
         self,

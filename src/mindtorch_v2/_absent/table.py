@@ -490,9 +490,6 @@ NAMES = {
     "utils._device": "DeviceContext set_device",
     "utils._mode_utils": "no_dispatch()",
     "utils._ordered_set": "OrderedSet",
-    "utils._python_dispatch": (
-        "_disable_current_modes _pop_mode_temporarily return_and_correct_aliasing TorchDispatchMode"
-    ),
     "utils._pytree": "KeyEntry treespec_dumps treespec_leaf treespec_loads",
     "utils._sympy.functions": "simple_floordiv_gcd",
     "utils._sympy.numbers": "IntInfinity",

@@ -30,6 +30,27 @@ class Argument:
     default: Any = _REQUIRED
     keyword_only: bool = False
     mutated: bool = False
+    alias: str = ""  # a of Tensor(a): results called so share its memory
+    length: int = 0  # N of int[N], for which one int may stand
+
+    @property
+    def kwarg_only(self) -> bool:
+        return self.keyword_only
+
+    @property
+    def is_write(self) -> bool:
+        return self.mutated
+
+    @property
+    def alias_info(self) -> Argument | None:
+        return self if self.alias or self.mutated else None
+
+    def has_default_value(self) -> bool:
+        return self.default is not _REQUIRED
+
+    @property
+    def default_value(self) -> Any:
+        return None if self.default is _REQUIRED else self.default
 
 
 @dataclass
@@ -42,6 +63,21 @@ class Schema:
 
     def __str__(self) -> str:
         return f"{self.name}{self.text}"
+
+    @property
+    def overload_name(self) -> str:
+        return self.name.partition(".")[2]
+
+    @property
+    def is_mutable(self) -> bool:
+        return any(argument.mutated for argument in self.arguments)
+
+    @property
+    def returns(self) -> list[Argument]:
+        """The results, which have a type and, where they share memory, the name of that."""
+        text = self.text.rpartition("->")[2].strip()
+        parts = _split(text[1:-1]) if text.startswith("(") else [text]
+        return [_argument(f"{part} result", self.name, False) for part in parts]
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """The arguments of a call with the defaults filled in; refuses what the schema does not allow."""
@@ -148,6 +184,10 @@ def _default(text: str, kind: str) -> Any:
         return [_default(item, kind) for item in _split(text[1:-1])]
     if text[0] in "\"'":
         return text[1:-1]
+    if text == "contiguous_format":
+        return _C.contiguous_format
+    if kind.startswith("str"):
+        return text
     if kind.startswith("ScalarType"):
         return getattr(_C, text, None) or _C_dtype_numbered(int(text))
     if re.fullmatch(r"[+-]?\d+", text):
@@ -165,6 +205,25 @@ _ARGUMENT = re.compile(
 )
 
 
+def _argument(text: str, name: str, keyword_only: bool) -> Argument:
+    found = _ARGUMENT.fullmatch(text)
+    if found is None:
+        raise ValueError(f"schema of {name}: cannot read the argument {text!r}")
+    kind = found[1] + re.sub(r"\[\d+\]", "[]", found[4])
+    length = re.search(r"\[(\d+)\]", found[4])
+    default = _REQUIRED if found[6] is None else _default(found[6].strip(), kind)
+    alias = re.sub(r"[^\w].*", "", (found[2] or "").removeprefix("("))
+    return Argument(
+        found[5],
+        kind,
+        default,
+        keyword_only,
+        "!" in (found[2], found[3]),
+        alias,
+        int(length[1]) if length else 0,
+    )
+
+
 def parse(name: str, text: str) -> Schema:
     """The schema written as ``(Tensor x, int k=1) -> Tensor``."""
     match = re.fullmatch(r"\s*\((.*)\)\s*->\s*(.+?)\s*", text, re.DOTALL)
@@ -176,12 +235,7 @@ def parse(name: str, text: str) -> Schema:
         if part == "*":
             keyword_only = True
             continue
-        found = _ARGUMENT.fullmatch(part)
-        if found is None:
-            raise ValueError(f"schema of {name}: cannot read the argument {part!r} in {text!r}")
-        kind = found[1] + re.sub(r"\[\d+\]", "[]", found[4])
-        default = _REQUIRED if found[6] is None else _default(found[6].strip(), kind)
-        arguments.append(Argument(found[5], kind, default, keyword_only, "!" in (found[2], found[3])))
+        arguments.append(_argument(part, name, keyword_only))
     return Schema(name, f"({match[1]}) -> {match[2]}", arguments)
 
 

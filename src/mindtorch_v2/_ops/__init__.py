@@ -1,9 +1,8 @@
-"""``torch._ops``: the classes of operators, which packages ask ``isinstance`` of. An overload is its operator here."""
+"""``torch._ops``: the classes of operators, which packages ask ``isinstance`` of."""
 
 from .. import ops as ops
 from .._absent import names_of
-from ..ops import Operator as OpOverload
-from ..ops import Operator as OpOverloadPacket
+from .._library.overloads import OpOverload, OpOverloadPacket
 from ..ops import _Namespace as _OpNamespace
 
 __all__ = ["OpOverload", "OpOverloadPacket", "_OpNamespace", "ops"]
