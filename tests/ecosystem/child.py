@@ -28,34 +28,17 @@ def as_numbers(name: str, value: Any) -> np.ndarray:
     return found if found.dtype.kind == "c" else found.astype(np.float64)
 
 
-def let_torchvision_load(torch: Any) -> None:
-    """PyPI's torchvision is compiled for PyTorch with CUDA. Beside a PyTorch without it, its Python part is whole but
-    for two operators that must be declared; a program that computes with its operators needs a matching pair."""
-    found = importlib.util.find_spec("torchvision")
-    if found is None:
-        return
-    try:
-        torch.ops.load_library(str(Path(found.origin).parent / "_C.so"))
-    except OSError:
-        for name in ("nms", "qnms"):
-            torch.library.define(
-                f"torchvision::{name}", "(Tensor boxes, Tensor scores, float threshold) -> Tensor"
-            )
-
-
 def main() -> None:
     program, device, target = sys.argv[1:]
-    import torch
-
-    ours = "mindtorch_v2" in sys.modules
-    if not ours:
-        let_torchvision_load(torch)
     specification = importlib.util.spec_from_file_location(Path(program).stem + "_program", program)
     module = importlib.util.module_from_spec(specification)
     sys.modules[specification.name] = module  # pickles of what it defines name it
     specification.loader.exec_module(module)
     numbers = {name: as_numbers(name, value) for name, value in module.run(device).items()}
 
+    import torch
+
+    ours = "mindtorch_v2" in sys.modules
     used = device == "cpu" or getattr(torch, device).max_memory_allocated() > 0
     np.savez(target, **numbers, **{"/library": "mindtorch_v2" if ours else "torch", "/device_used": used})
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
+import cuda_stand_ins
 import numpy as np
 
 HERE = Path(__file__).resolve().parent
@@ -66,6 +67,8 @@ def numbers_of(program: Path, device: str, ours: bool, options: argparse.Namespa
     if ours:
         environment["PYTHONPATH"] = str(ROOT / "src")
         command += ["-m", "mindtorch_v2", "run"]
+    else:
+        environment["LD_LIBRARY_PATH"] = str(cuda_stand_ins.make(KEPT / "stand_ins"))
     with tempfile.TemporaryDirectory(prefix="ecosystem-") as folder, log.open("w") as out:
         target = Path(folder) / "numbers.npz"
         command += [str(HERE / "child.py"), str(program), device, str(target)]
