@@ -26,13 +26,13 @@ def output_of(*command: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def make(folder: Path) -> Path:
-    """A folder for LD_LIBRARY_PATH; empty where PyTorch brings CUDA's libraries itself."""
+def make(folder: Path) -> None:
+    """Fills a folder for LD_LIBRARY_PATH; with nothing where PyTorch brings CUDA's libraries itself."""
     folder.mkdir(parents=True, exist_ok=True)
     of_pytorch = {f.name for f in metadata.files("torch") or () if f.name.endswith(".so")}
-    parts = list(map(str, compiled_parts()))
+    parts = [str(part) for part in compiled_parts() if part.exists()]
     if not parts or "libtorch_cuda.so" in of_pytorch:
-        return folder
+        return
     needed = set(
         re.findall(r"\[(lib(?:cudart\.so|c10_cuda|torch_cuda)\S*)\]", output_of("readelf", "-d", *parts))
     )
@@ -46,4 +46,3 @@ def make(folder: Path) -> Path:
         )
         options = [f"-Wl,-soname,{library}", f"-Wl,--version-script,{versions}", "-o", folder / library]
         subprocess.run(["cc", "-w", "-shared", "-fPIC", source, *options], check=True)
-    return folder

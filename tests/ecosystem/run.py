@@ -68,7 +68,7 @@ def numbers_of(program: Path, device: str, ours: bool, options: argparse.Namespa
         environment["PYTHONPATH"] = str(ROOT / "src")
         command += ["-m", "mindtorch_v2", "run"]
     else:
-        environment["LD_LIBRARY_PATH"] = str(cuda_stand_ins.make(KEPT / "stand_ins"))
+        environment["LD_LIBRARY_PATH"] = str(KEPT / "stand_ins")
     with tempfile.TemporaryDirectory(prefix="ecosystem-") as folder, log.open("w") as out:
         target = Path(folder) / "numbers.npz"
         command += [str(HERE / "child.py"), str(program), device, str(target)]
@@ -207,6 +207,7 @@ def main() -> int:
         chosen = [program for program in programs if program.stem in wanted]
     versions = "\n".join(sorted(f"{d.name}=={d.version}" for d in metadata.distributions()))
 
+    cuda_stand_ins.make(KEPT / "stand_ins")
     runs = [(program, device) for program in chosen for device in DEVICES if options.device in (None, device)]
     results, wrong = [], []
     for count, (program, device) in enumerate(runs, 1):

@@ -51,10 +51,11 @@ def run(device: str):
     )  # fmt: skip
     tuned.train()
     assert tuned.model.device.type == device
+    tuned.save_model("tuned")
 
     pairs = {"prompt": sentences(12, 2), "chosen": sentences(12, 3), "rejected": sentences(12, 4)}
     preferred = DPOTrainer(
-        tuned.model, args=DPOConfig(beta=0.2, max_length=32, **settings(device)), processing_class=words,
+        Qwen2ForCausalLM.from_pretrained("tuned"), args=DPOConfig(beta=0.2, max_length=32, **settings(device)), processing_class=words,
         train_dataset=Dataset.from_dict(pairs),
     )  # fmt: skip
     preferred.train()
