@@ -1,4 +1,4 @@
-"""Weights in 8 and 4 bits on the cpu's path: blockwise quantisation, Linear4bit and Linear8bitLt, and a gradient through."""
+"""Weights in 8 and 4 bits without CUDA: blockwise quantisation, Linear4bit with gradients, Linear8bitLt."""
 
 import bitsandbytes as bnb
 import torch
@@ -13,7 +13,9 @@ def run(device: str):
     for kind in ("nf4", "fp4"):
         packed, state = F.quantize_4bit(values.to(device), blocksize=64, quant_type=kind)
         found[kind], found[f"{kind}_packed"] = F.dequantize_4bit(packed, state), packed
-    packed, state = F.quantize_4bit(values.to(device), blocksize=64, compress_statistics=True, quant_type="nf4")
+    packed, state = F.quantize_4bit(
+        values.to(device), blocksize=64, compress_statistics=True, quant_type="nf4"
+    )
     found["double"] = F.dequantize_4bit(packed, state)
     packed, state = F.quantize_blockwise(values.to(device), blocksize=64)
     found["blockwise"] = F.dequantize_blockwise(packed, state)
@@ -22,7 +24,9 @@ def run(device: str):
 
     x = torch.randn(4, 64)
     model = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 8))
-    small = nn.Sequential(bnb.nn.Linear4bit(64, 128, quant_type="nf4"), nn.ReLU(), bnb.nn.Linear4bit(128, 8, quant_type="fp4"))
+    small = nn.Sequential(
+        bnb.nn.Linear4bit(64, 128, quant_type="nf4"), nn.ReLU(), bnb.nn.Linear4bit(128, 8, quant_type="fp4")
+    )
     small.load_state_dict(model.state_dict())
     small = small.to(device)  # quantised on the way
     given = x.to(device).requires_grad_()

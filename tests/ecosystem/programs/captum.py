@@ -50,7 +50,9 @@ def run(device: str):
     target = torch.tensor([0, 2, 1]).to(device)
     found = {}
     gradients = IntegratedGradients(model)
-    found["integrated"], delta = gradients.attribute(images, target=target, n_steps=20, return_convergence_delta=True)
+    found["integrated"], delta = gradients.attribute(
+        images, target=target, n_steps=20, return_convergence_delta=True
+    )
     found["delta"] = delta
     found["saliency"] = Saliency(model).attribute(images, target=target)
     found["times_gradient"] = InputXGradient(model).attribute(images, target=target)
@@ -64,7 +66,9 @@ def run(device: str):
         images, target=target, sliding_window_shapes=(2, 4, 4), strides=(2, 2, 2)
     )
     blocks = torch.arange(16).reshape(4, 4).repeat_interleave(2, 0).repeat_interleave(2, 1).to(device)
-    found["ablation"] = FeatureAblation(model).attribute(images, target=target, feature_mask=blocks[None, None])
+    found["ablation"] = FeatureAblation(model).attribute(
+        images, target=target, feature_mask=blocks[None, None]
+    )
     quiet = NoiseTunnel(Saliency(model))
     found["noise"] = quiet.attribute(images, target=target, nt_type="smoothgrad", nt_samples=3, stdevs=0.0)
     found["infidelity"] = infidelity(

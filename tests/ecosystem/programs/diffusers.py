@@ -19,8 +19,8 @@ from torch.nn import functional as F
 
 def denoiser() -> UNet2DModel:
     return UNet2DModel(
-        sample_size=16, in_channels=1, out_channels=1, layers_per_block=1, block_out_channels=(16, 32), norm_num_groups=8,
-        down_block_types=("DownBlock2D", "AttnDownBlock2D"), up_block_types=("AttnUpBlock2D", "UpBlock2D"),
+        sample_size=16, in_channels=1, out_channels=1, layers_per_block=1, block_out_channels=(16, 32),
+        norm_num_groups=8, down_block_types=("DownBlock2D", "AttnDownBlock2D"), up_block_types=("AttnUpBlock2D", "UpBlock2D"),
     )  # fmt: skip
 
 
@@ -69,15 +69,19 @@ def run(device: str):
     for kind in (DDPMScheduler, DDIMScheduler, DPMSolverMultistepScheduler, EulerDiscreteScheduler):
         found[kind.__name__] = sample(model, kind(num_train_timesteps=100), device)
     model.save_pretrained("unet")
-    pipeline = DDIMPipeline(UNet2DModel.from_pretrained("unet"), DDIMScheduler(num_train_timesteps=100)).to(device)
+    pipeline = DDIMPipeline(UNet2DModel.from_pretrained("unet"), DDIMScheduler(num_train_timesteps=100)).to(
+        device
+    )
     pipeline.set_progress_bar_config(disable=True)
-    images = pipeline(generator=torch.Generator().manual_seed(1), num_inference_steps=4, output_type="np").images
+    images = pipeline(
+        generator=torch.Generator().manual_seed(1), num_inference_steps=4, output_type="np"
+    ).images
     found["pipeline"] = torch.from_numpy(images)
 
     torch.manual_seed(1)
     conditioned = UNet2DConditionModel(
-        sample_size=8, in_channels=4, out_channels=4, layers_per_block=1, block_out_channels=(16, 32), norm_num_groups=8,
-        cross_attention_dim=12, attention_head_dim=4, down_block_types=("CrossAttnDownBlock2D", "DownBlock2D"),
+        sample_size=8, in_channels=4, out_channels=4, layers_per_block=1, block_out_channels=(16, 32),
+        norm_num_groups=8, cross_attention_dim=12, attention_head_dim=4, down_block_types=("CrossAttnDownBlock2D", "DownBlock2D"),
         up_block_types=("UpBlock2D", "CrossAttnUpBlock2D"),
     ).to(device)  # fmt: skip
     latents, text = torch.randn(2, 4, 8, 8).to(device), torch.randn(2, 5, 12).to(device)

@@ -59,7 +59,9 @@ def run(device: str):
     found["matrix"] = matrix
     found["warped"] = kornia.geometry.transform.warp_perspective(images[:1], matrix, (32, 32))
     found["homography"] = kornia.geometry.homography.find_homography_dlt(corners, moved)
-    turn = kornia.geometry.conversions.axis_angle_to_rotation_matrix(torch.tensor([[0.2, -0.4, 0.1]]).to(device))
+    turn = kornia.geometry.conversions.axis_angle_to_rotation_matrix(
+        torch.tensor([[0.2, -0.4, 0.1]]).to(device)
+    )
     found["quaternion"] = kornia.geometry.conversions.rotation_matrix_to_quaternion(turn)
     camera = torch.tensor([[[50.0, 0, 16], [0, 50, 16], [0, 0, 1]]]).to(device)
     points = torch.rand(1, 6, 3).to(device) + torch.tensor([0.0, 0, 2]).to(device)
@@ -69,12 +71,16 @@ def run(device: str):
     found["distances"] = kornia.feature.match_mnn(patches, patches.flip(0))[0]
 
     augment = K.AugmentationSequential(
-        K.RandomHorizontalFlip(p=1.0), K.RandomAffine((15.0, 15.0), p=1.0), K.Normalize(0.5, 0.25), data_keys=["input", "mask"]
+        K.RandomHorizontalFlip(p=1.0), K.RandomAffine((15.0, 15.0), p=1.0), K.Normalize(0.5, 0.25),
+        data_keys=["input", "mask"],
     ).to(device)  # fmt: skip
     found["augmented"], found["mask"] = augment(images, (gray > 0.5).float())
     found["registration"], found["found"] = register(images[:1], 12)
+    torch.manual_seed(1)  # augmentations draw on the device
     classes = torch.randn(2, 4, 8, 8).to(device).requires_grad_()
     labels = torch.randint(0, 4, (2, 8, 8)).to(device)
-    loss = kornia.losses.focal_loss(classes, labels, 0.5, reduction="mean") + kornia.losses.dice_loss(classes, labels)
+    loss = kornia.losses.focal_loss(classes, labels, 0.5, reduction="mean") + kornia.losses.dice_loss(
+        classes, labels
+    )
     loss.backward()
     return found | {"loss": loss, "gradient": classes.grad}

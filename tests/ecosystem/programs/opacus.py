@@ -1,4 +1,4 @@
-"""A convolutional and a recurrent model trained with DP-SGD: clipped gradients of each sample, noise, the privacy spent."""
+"""A convolutional model trained with DP-SGD, gradients of each sample in attention and LSTM, the privacy spent."""
 
 import torch
 from opacus import PrivacyEngine
@@ -38,13 +38,17 @@ def run(device: str):
         module=model, optimizer=optimizer, data_loader=DataLoader(TensorDataset(images, labels), batch_size=10),
         noise_multiplier=1.0, max_grad_norm=1.0, noise_generator=None if device == "cpu" else torch.Generator(device),
     )  # fmt: skip
-    optimizer.noise_multiplier = 0.0  # noise of another device is other noise; what it is added to is compared
+    optimizer.noise_multiplier = (
+        0.0  # noise of another device is other noise; what it is added to is compared
+    )
     losses, norms = [], []
     for x, y in loader:
         optimizer.zero_grad()
         loss = nn.functional.cross_entropy(model(x.to(device)), y.to(device))
         loss.backward()
-        norms.append(torch.stack([p.grad_sample.flatten(1).norm(dim=1).sum() for p in model.parameters()]).sum().item())
+        norms.append(
+            torch.stack([p.grad_sample.flatten(1).norm(dim=1).sum() for p in model.parameters()]).sum().item()
+        )
         optimizer.step()
         losses.append(loss.item())
 

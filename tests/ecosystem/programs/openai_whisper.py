@@ -1,4 +1,4 @@
-"""Sound to a log-mel spectrogram, a small Whisper that is trained a little, finds the language and decodes with beams."""
+"""Log-mel spectrograms; a small Whisper is trained, finds the language and decodes greedily and with beams."""
 
 import torch
 import whisper
@@ -9,7 +9,9 @@ from whisper.tokenizer import get_tokenizer
 
 def sound() -> torch.Tensor:
     time = torch.arange(16000 * 2) / 16000
-    return 0.3 * torch.sin(2 * torch.pi * 440 * time) + 0.2 * torch.sin(2 * torch.pi * (200 + 300 * time) * time)
+    return 0.3 * torch.sin(2 * torch.pi * 440 * time) + 0.2 * torch.sin(
+        2 * torch.pi * (200 + 300 * time) * time
+    )
 
 
 def run(device: str):
@@ -27,7 +29,9 @@ def run(device: str):
     mel = whisper.log_mel_spectrogram(whisper.pad_or_trim(sound(), 16000 * 2), n_mels=80).to(device)
     on_device = whisper.log_mel_spectrogram(sound(), n_mels=80, device=device)
     batch = torch.stack([mel, mel.flip(-1)])
-    tokens = torch.tensor([[*tokenizer.sot_sequence, 11, 22, 33, 44], [*tokenizer.sot_sequence, 55, 44, 11, 99]])
+    tokens = torch.tensor(
+        [[*tokenizer.sot_sequence, 11, 22, 33, 44], [*tokenizer.sot_sequence, 55, 44, 11, 99]]
+    )
     tokens = tokens.to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     losses = []

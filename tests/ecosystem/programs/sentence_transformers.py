@@ -1,4 +1,4 @@
-"""A text encoder trained on pairs with its Trainer, then used to encode, compare, search and cluster; a cross-encoder."""
+"""A text encoder trained on pairs, saved, used to encode, compare, search and cluster; a cross-encoder."""
 
 import torch
 from datasets import Dataset
@@ -26,14 +26,16 @@ def save_encoder(folder: str, kind, **options) -> None:
     words = Tokenizer(tokenizer_models.WordLevel(vocabulary, unk_token="[UNK]"))
     words.pre_tokenizer = pre_tokenizers.Whitespace()
     words.post_processor = TemplateProcessing(
-        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
     )
     names = dict(zip(("pad_token", "unk_token", "cls_token", "sep_token"), special, strict=True))
     PreTrainedTokenizerFast(tokenizer_object=words, model_max_length=32, **names).save_pretrained(folder)
     kind(
         BertConfig(
-            vocab_size=len(vocabulary), hidden_size=24, num_hidden_layers=2, num_attention_heads=2, intermediate_size=40,
-            max_position_embeddings=32, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, **options,
+            vocab_size=len(vocabulary), hidden_size=24, num_hidden_layers=2, num_attention_heads=2,
+            intermediate_size=40, max_position_embeddings=32, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, **options,
         )
     ).save_pretrained(folder)  # fmt: skip
 
@@ -41,7 +43,9 @@ def save_encoder(folder: str, kind, **options) -> None:
 def sentences(count: int, seed: int) -> list[str]:
     generator = torch.Generator().manual_seed(seed)
     lengths = torch.randint(3, 8, (count,), generator=generator).tolist()
-    return [" ".join(WORDS[i] for i in torch.randint(0, len(WORDS), (n,), generator=generator)) for n in lengths]
+    return [
+        " ".join(WORDS[i] for i in torch.randint(0, len(WORDS), (n,), generator=generator)) for n in lengths
+    ]
 
 
 def train(model: SentenceTransformer, data: dict, loss, device: str) -> list[float]:
@@ -49,7 +53,9 @@ def train(model: SentenceTransformer, data: dict, loss, device: str) -> list[flo
         "out", per_device_train_batch_size=4, max_steps=4, learning_rate=2e-3, logging_steps=1, report_to="none",
         use_cpu=device == "cpu", save_strategy="no", seed=1, disable_tqdm=True,
     )  # fmt: skip
-    trainer = SentenceTransformerTrainer(model, settings, train_dataset=Dataset.from_dict(data), loss=loss(model))
+    trainer = SentenceTransformerTrainer(
+        model, settings, train_dataset=Dataset.from_dict(data), loss=loss(model)
+    )
     trainer.train()
     return [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
 

@@ -55,8 +55,8 @@ def run(device: str):
 
     pairs = {"prompt": sentences(12, 2), "chosen": sentences(12, 3), "rejected": sentences(12, 4)}
     preferred = DPOTrainer(
-        Qwen2ForCausalLM.from_pretrained("tuned"), args=DPOConfig(beta=0.2, max_length=32, **settings(device)), processing_class=words,
-        train_dataset=Dataset.from_dict(pairs),
+        Qwen2ForCausalLM.from_pretrained("tuned"), args=DPOConfig(beta=0.2, max_length=32, **settings(device)),
+        processing_class=words, train_dataset=Dataset.from_dict(pairs),
     )  # fmt: skip
     preferred.train()
     ids = words(sentences(2, 6), return_tensors="pt")["input_ids"].to(device)
