@@ -75,12 +75,12 @@ def run(device: str):
         model, lambda x: (x * 0.1, x * 0.9), images, found["integrated"], target=target, n_perturb_samples=2
     )
 
+    torch.manual_seed(1)  # the noise came from the device
     text = Text().eval().to(device)
     tokens = torch.randint(0, 20, (2, 7)).to(device)
     layer = LayerIntegratedGradients(text, text.embedding)
     found["text"] = layer.attribute(tokens, tokens * 0, target=1, n_steps=8)
 
     line = nn.Linear(5, 1).to(device)  # for a linear model the sampled Shapley values are exact
-    torch.manual_seed(1)
     found["shap"] = KernelShap(line).attribute(torch.ones(1, 5).to(device), n_samples=200)
     return found

@@ -20,7 +20,8 @@ from torch.nn import functional as F
 def denoiser() -> UNet2DModel:
     return UNet2DModel(
         sample_size=16, in_channels=1, out_channels=1, layers_per_block=1, block_out_channels=(16, 32),
-        norm_num_groups=8, down_block_types=("DownBlock2D", "AttnDownBlock2D"), up_block_types=("AttnUpBlock2D", "UpBlock2D"),
+        norm_num_groups=8, down_block_types=("DownBlock2D", "AttnDownBlock2D"),
+        up_block_types=("AttnUpBlock2D", "UpBlock2D"),
     )  # fmt: skip
 
 
@@ -81,8 +82,8 @@ def run(device: str):
     torch.manual_seed(1)
     conditioned = UNet2DConditionModel(
         sample_size=8, in_channels=4, out_channels=4, layers_per_block=1, block_out_channels=(16, 32),
-        norm_num_groups=8, cross_attention_dim=12, attention_head_dim=4, down_block_types=("CrossAttnDownBlock2D", "DownBlock2D"),
-        up_block_types=("UpBlock2D", "CrossAttnUpBlock2D"),
+        norm_num_groups=8, cross_attention_dim=12, attention_head_dim=4,
+        down_block_types=("CrossAttnDownBlock2D", "DownBlock2D"), up_block_types=("UpBlock2D", "CrossAttnUpBlock2D"),
     ).to(device)  # fmt: skip
     latents, text = torch.randn(2, 4, 8, 8).to(device), torch.randn(2, 5, 12).to(device)
     found["conditioned"] = conditioned(latents, 7, encoder_hidden_states=text).sample

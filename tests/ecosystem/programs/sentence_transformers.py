@@ -35,7 +35,8 @@ def save_encoder(folder: str, kind, **options) -> None:
     kind(
         BertConfig(
             vocab_size=len(vocabulary), hidden_size=24, num_hidden_layers=2, num_attention_heads=2,
-            intermediate_size=40, max_position_embeddings=32, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, **options,
+            intermediate_size=40, max_position_embeddings=32, hidden_dropout_prob=0.0,
+            attention_probs_dropout_prob=0.0, **options,
         )
     ).save_pretrained(folder)  # fmt: skip
 
