@@ -28,7 +28,10 @@ class Operator:
         return self
 
     def __repr__(self) -> str:
-        return f"<Operator(op='aten.{self._name}')>"
+        return f"<Operator(op='{self}')>"
+
+    def __str__(self) -> str:
+        return f"aten.{self._name}"
 
 
 def _find_native(name: str) -> Operator | None:

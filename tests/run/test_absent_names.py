@@ -56,7 +56,7 @@ torch.fx.Graph torch.fx.GraphModule torch.fx.Interpreter torch.fx.Node torch.fx.
 torch.fx.node.Argument torch.fx.node.Node torch.fx.symbolic_trace torch.fx.wrap torch.qint32 torch.qint8
 torch.quint4x2 torch.quint8 torch.utils._python_dispatch.TorchDispatchMode
 torch.utils._python_dispatch.is_traceable_wrapper_subclass torch.utils.cpp_extension._get_build_directory
-torch.utils.data.IterDataPipe torch.utils.data.functional_datapipe torch.utils.flop_counter.FlopCounterMode
+torch.utils.data.IterDataPipe torch.utils.data.functional_datapipe
 """.split()
 
 

@@ -44,7 +44,6 @@ REASONS = {
         "custom_op (from torch import library), or exchange tensors with native code by DLPack or numpy"
     ),
     "utils.data.datapipes": "files are read by a Dataset",
-    "utils.flop_counter": "operators are not counted so; torch.profiler.profile(with_flops=True) counts them",
     "xpu": _NO_DEVICE,
 }
 
@@ -522,7 +521,6 @@ NAMES = {
     ),
     "utils.data.datapipes.utils.common": "StreamWrapper",
     "utils.file_baton": "FileBaton",
-    "utils.flop_counter": "FlopCounterMode @register_flop_formula",
     "utils.hipify.hipify_python": "GeneratedFileCleaner",
     "utils.module_tracker": "ModuleTracker",
     "xpu": "?_is_compiled device() graph() graph_pool_handle stream XPUGraph",
