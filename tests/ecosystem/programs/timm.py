@@ -43,7 +43,7 @@ def run(device: str):
     mix = Mixup(mixup_alpha=0.8, cutmix_alpha=1.0, num_classes=4)
     losses = []
     for step in range(4):
-        x, y = mix(images.to(device), labels.to(device))
+        x, y = mix(images.to(device).clone(), labels.to(device))  # it writes into them
         loss = SoftTargetCrossEntropy()(model(x), y)
         optimizer.zero_grad()
         loss.backward()
