@@ -14,7 +14,12 @@ from .schema import Argument, Schema
 from .schema_types import ANY
 
 _COMMON_KEYS = ("op", "family", "module", "variants", "aliases", "special", "number_as_tensor")
-PACKAGES = ("torchvision",)  # whose own operators are rows: torch.ops.torchvision.nms
+PACKAGES = (
+    "torchvision",
+    "image",
+    "torchaudio",
+    "_torchaudio",
+)  # whose own operators are rows: torch.ops.torchvision.nms
 MODULES = ("linalg", "fft", "special", "nn", *PACKAGES)
 VARIANTS = ("function", "method", "inplace", "out", "cpp")
 

@@ -18,12 +18,15 @@ from .._tensor.methods import _NodeHookHandle
 from .._types.formats import layout as _layout
 from .._types.size import Size
 from . import _allocator as _allocator
+from . import __torchaudio as __torchaudio
 from . import _fft as _fft
 from . import _functions as _functions
+from . import _image as _image
 from . import _linalg as _linalg
 from . import _nn as _nn
 from . import _profiler as _profiler
 from . import _special as _special
+from . import _torchaudio as _torchaudio
 from . import _torchvision as _torchvision
 
 _T = TypeVar("_T", bound=Tensor)

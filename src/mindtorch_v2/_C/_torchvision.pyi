@@ -3,17 +3,115 @@ from builtins import bool as _bool
 from builtins import float as _float
 from builtins import int as _int
 from typing import Any
+
 from . import Tensor
+
 def nms(dets: Tensor, scores: Tensor, iou_threshold: _float) -> Tensor: ...
-def roi_align(input: Tensor, rois: Tensor, spatial_scale: _float, pooled_height: _int, pooled_width: _int, sampling_ratio: _int, aligned: _bool) -> Tensor: ...
-def _roi_align_backward(grad: Tensor, rois: Tensor, spatial_scale: _float, pooled_height: _int, pooled_width: _int, batch_size: _int, channels: _int, height: _int, width: _int, sampling_ratio: _int, aligned: _bool) -> Tensor: ...
-def roi_pool(input: Tensor, rois: Tensor, spatial_scale: _float, pooled_height: _int, pooled_width: _int) -> tuple[Tensor, Tensor]: ...
-def _roi_pool_backward(grad: Tensor, rois: Tensor, argmax: Tensor, spatial_scale: _float, pooled_height: _int, pooled_width: _int, batch_size: _int, channels: _int, height: _int, width: _int) -> Tensor: ...
-def ps_roi_align(input: Tensor, rois: Tensor, spatial_scale: _float, pooled_height: _int, pooled_width: _int, sampling_ratio: _int) -> tuple[Tensor, Tensor]: ...
-def _ps_roi_align_backward(grad: Tensor, rois: Tensor, channel_mapping: Tensor, spatial_scale: _float, pooled_height: _int, pooled_width: _int, sampling_ratio: _int, batch_size: _int, channels: _int, height: _int, width: _int) -> Tensor: ...
-def ps_roi_pool(input: Tensor, rois: Tensor, spatial_scale: _float, pooled_height: _int, pooled_width: _int) -> tuple[Tensor, Tensor]: ...
-def _ps_roi_pool_backward(grad: Tensor, rois: Tensor, channel_mapping: Tensor, spatial_scale: _float, pooled_height: _int, pooled_width: _int, batch_size: _int, channels: _int, height: _int, width: _int) -> Tensor: ...
-def deform_conv2d(input: Tensor, weight: Tensor, offset: Tensor, mask: Tensor, bias: Tensor, stride_h: _int, stride_w: _int, pad_h: _int, pad_w: _int, dilation_h: _int, dilation_w: _int, groups: _int, offset_groups: _int, use_mask: _bool) -> Tensor: ...
-def _deform_conv2d_backward(grad: Tensor, input: Tensor, weight: Tensor, offset: Tensor, mask: Tensor, bias: Tensor, stride_h: _int, stride_w: _int, pad_h: _int, pad_w: _int, dilation_h: _int, dilation_w: _int, groups: _int, offset_groups: _int, use_mask: _bool) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]: ...
+def roi_align(
+    input: Tensor,
+    rois: Tensor,
+    spatial_scale: _float,
+    pooled_height: _int,
+    pooled_width: _int,
+    sampling_ratio: _int,
+    aligned: _bool,
+) -> Tensor: ...
+def _roi_align_backward(
+    grad: Tensor,
+    rois: Tensor,
+    spatial_scale: _float,
+    pooled_height: _int,
+    pooled_width: _int,
+    batch_size: _int,
+    channels: _int,
+    height: _int,
+    width: _int,
+    sampling_ratio: _int,
+    aligned: _bool,
+) -> Tensor: ...
+def roi_pool(
+    input: Tensor, rois: Tensor, spatial_scale: _float, pooled_height: _int, pooled_width: _int
+) -> tuple[Tensor, Tensor]: ...
+def _roi_pool_backward(
+    grad: Tensor,
+    rois: Tensor,
+    argmax: Tensor,
+    spatial_scale: _float,
+    pooled_height: _int,
+    pooled_width: _int,
+    batch_size: _int,
+    channels: _int,
+    height: _int,
+    width: _int,
+) -> Tensor: ...
+def ps_roi_align(
+    input: Tensor,
+    rois: Tensor,
+    spatial_scale: _float,
+    pooled_height: _int,
+    pooled_width: _int,
+    sampling_ratio: _int,
+) -> tuple[Tensor, Tensor]: ...
+def _ps_roi_align_backward(
+    grad: Tensor,
+    rois: Tensor,
+    channel_mapping: Tensor,
+    spatial_scale: _float,
+    pooled_height: _int,
+    pooled_width: _int,
+    sampling_ratio: _int,
+    batch_size: _int,
+    channels: _int,
+    height: _int,
+    width: _int,
+) -> Tensor: ...
+def ps_roi_pool(
+    input: Tensor, rois: Tensor, spatial_scale: _float, pooled_height: _int, pooled_width: _int
+) -> tuple[Tensor, Tensor]: ...
+def _ps_roi_pool_backward(
+    grad: Tensor,
+    rois: Tensor,
+    channel_mapping: Tensor,
+    spatial_scale: _float,
+    pooled_height: _int,
+    pooled_width: _int,
+    batch_size: _int,
+    channels: _int,
+    height: _int,
+    width: _int,
+) -> Tensor: ...
+def deform_conv2d(
+    input: Tensor,
+    weight: Tensor,
+    offset: Tensor,
+    mask: Tensor,
+    bias: Tensor,
+    stride_h: _int,
+    stride_w: _int,
+    pad_h: _int,
+    pad_w: _int,
+    dilation_h: _int,
+    dilation_w: _int,
+    groups: _int,
+    offset_groups: _int,
+    use_mask: _bool,
+) -> Tensor: ...
+def _deform_conv2d_backward(
+    grad: Tensor,
+    input: Tensor,
+    weight: Tensor,
+    offset: Tensor,
+    mask: Tensor,
+    bias: Tensor,
+    stride_h: _int,
+    stride_w: _int,
+    pad_h: _int,
+    pad_w: _int,
+    dilation_h: _int,
+    dilation_w: _int,
+    groups: _int,
+    offset_groups: _int,
+    use_mask: _bool,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]: ...
 def box_iou_rotated(boxes1: Tensor, boxes2: Tensor) -> Tensor: ...
 def _cuda_version() -> Any: ...

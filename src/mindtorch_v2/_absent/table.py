@@ -35,6 +35,7 @@ REASONS = {
     "nested": "there are no nested tensors; pad the sequences to one length",
     "nn.quantized": _NO_QUANTIZED,
     "onnx": "models are not exported; export the checkpoint with PyTorch",
+    "ops.image": _NO_DEVICE,
     "ops.torchvision": _NO_QUANTIZED,
     "quantization": _NO_QUANTIZED,
     "sparse": "there are no sparse tensors; use dense ones",
@@ -431,6 +432,7 @@ NAMES = {
     ),
     "ops.c10d": "scatter_",
     "ops.higher_order": "cond map_impl scan while_loop",
+    "ops.image": "decode_jpegs_cuda encode_jpegs_cuda",
     "ops.mkldnn": "?_is_mkldnn_acl_supported _linear_pointwise",
     "ops.onednn": (
         "linear_dynamic_fp16 linear_prepack_fp16 linear_relu_dynamic_fp16 qconv2d_pointwise qconv_pointwise "

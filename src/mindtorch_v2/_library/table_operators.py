@@ -72,7 +72,7 @@ def found(name: str) -> TableOperator | None:
     namespace, _, short = name.partition("::")
     if namespace not in NAMESPACES:
         return None
-    function = getattr(getattr(_C, f"_{namespace}", None), short, None)
+    function = getattr(getattr(_C, f"_{namespace}"), short, None)
     if function is None:
         try:
             function = name_of(f"{PACKAGE}.ops.{namespace}", short)
