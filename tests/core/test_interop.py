@@ -126,3 +126,11 @@ def test_copies_and_pickles_are_equal_and_apart():
         assert other.tolist() == x.tolist() and other.requires_grad
         assert other.data_ptr() != x.data_ptr()
     assert copy.copy(x).data_ptr() == x.data_ptr()
+
+
+def test_numpy_takes_a_tensor_that_requires_grad_where_nothing_is_recorded():
+    x = torch.ones(2, requires_grad=True)
+    with torch.no_grad():
+        assert x.numpy().tolist() == np.asarray(x).tolist() == [1.0, 1.0]
+    with pytest.raises(RuntimeError, match="requires grad"):
+        x.numpy()

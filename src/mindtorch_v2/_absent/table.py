@@ -28,6 +28,7 @@ REASONS = {
     "cuda": _NO_DEVICE,
     "distributed": _ONE_PROCESS,
     "export": _NO_GRAPHS,
+    "functorch": _NO_GRAPHS,
     "fx": _NO_GRAPHS,
     "jit": "there is no TorchScript; call the function or module itself",
     "mps": _NO_DEVICE,
@@ -153,7 +154,7 @@ NAMES = {
         "_add_batch_dim _broadcast_to_and_flatten _get_name _maybe_remove_batch_dim Tensor tree_flatten "
         "tree_unflatten"
     ),
-    "_guards": "active_fake_mode ?detect_fake_mode tracing TracingContext(try_get)",
+    "_guards": "-active_fake_mode -detect_fake_mode tracing TracingContext(try_get)",
     "_higher_order_ops": "auto_functionalized",
     "_higher_order_ops.auto_functionalize": "auto_functionalized auto_functionalized_v2",
     "_higher_order_ops.out_dtype": "out_dtype",
@@ -291,7 +292,7 @@ NAMES = {
     "autograd.profiler_legacy": "profile()",
     "backends.cuda": (
         "?can_use_cudnn_attention ?can_use_efficient_attention ?can_use_flash_attention "
-        "preferred_blas_library preferred_linalg_library SDPAParams"
+        "preferred_blas_library preferred_linalg_library"
     ),
     "backends.kleidiai": "?is_available",
     "backends.mkldnn": "flags verbose()",
@@ -315,6 +316,11 @@ NAMES = {
     "export._trace": "",
     "export.decomp_utils": "CustomDecompTable",
     "export.unflatten": "_assign_attr _AttrKind",
+    "functorch": "functionalize make_fx",
+    "functorch.compile": (
+        "aot_function aot_module make_boxed_func memory_efficient_fusion min_cut_rematerialization_partition"
+    ),
+    "functorch.experimental.control_flow": "cond map",
     "fx": (
         "Graph(create_node) GraphModule @has_side_effect Interpreter map_arg Node Proxy symbolic_trace "
         "Tracer Transformer @wrap"
