@@ -62,8 +62,8 @@ def find(module: str, name: str) -> Any:
 
 @cache
 def _made(name: str, entry: str, why: str) -> Any:
-    """How the table writes what a name is: ``@mark``, ``?question``, ``-search``, ``%dtype``, ``Enumeration=A,B``, ``Class``,
-    ``Class(member,member)``, ``function``."""
+    """How the table writes what a name is: ``@mark``, ``?question``, ``-search``, ``%dtype``,
+    ``Enumeration=A,B``, ``Class``, ``Class(member,member)``, ``function``."""
     module, _, short = name.rpartition(".")
     if entry.startswith("@"):
         return _mark(name)
