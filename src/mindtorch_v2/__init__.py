@@ -347,6 +347,7 @@ _LAZY_MODULES = {
     "func",
     "functional",
     "futures",
+    "fx",
     "hub",
     "jit",
     "library",
@@ -419,6 +420,9 @@ overrides.namespaces.update(
         "torch.special": special,
     }
 )
+overrides.ask_first(_sys.modules[__name__], overrides._asks)
+overrides.ask_first(nn.functional)
+overrides.ask_first(nn.init, {"uniform_", "normal_", "constant_", "kaiming_uniform_"}.__contains__)
 for _found in _devices_registry.accelerators.values():
     _LAZY_MODULES.update(_found.packages)
     _found.complete(_sys.modules[__name__])
