@@ -328,7 +328,12 @@ class _Asking:
         self.only_modes = function.__name__ in _CREATING
 
     def given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments as those who are asked get them: what has no default in order, the rest by name."""
+        """Note [As they are given]
+        Those who are asked get the arguments so: what has no default in order, the rest by name. A function that may be
+        called in several forms says with ``__given__`` what its arguments are in the one they see.
+        """
+        if (one_form := getattr(self.plain, "__given__", None)) is not None:
+            args = one_form(*args)
         if self.function.__name__ in _GIVEN_AS_CALLED:
             return args, kwargs
         bound = inspect.signature(self.plain).bind(*args, **kwargs)

@@ -264,3 +264,23 @@ def test_a_leafs_node_knows_its_tensor():
     leaf = torch.ones(2, requires_grad=True)
     ((node, _),) = leaf.view(2).grad_fn.next_functions
     assert node.name() == "AccumulateGrad" and node.variable is leaf
+
+
+def test_tracers_of_other_libraries_find_what_they_replace():
+    from mindtorch_v2.fx import _symbolic_trace as tracing
+
+    class Layer(torch.nn.Module):
+        def forward(self, x):
+            return x + 1
+
+    calls = []
+
+    def noted(module, *args):
+        calls.append(type(module).__name__)
+        return tracing._orig_module_call(module, *args)
+
+    with tracing._Patcher() as patcher:
+        patcher.patch_method(torch.nn.Module, "__call__", noted, deduplicate=False)
+        assert Layer()(torch.ones(1)).item() == 2 and calls == ["Layer"]
+    assert torch.nn.Module.__call__ is tracing._orig_module_call
+    assert not isinstance(torch.ones(1), tracing.ScriptObject)

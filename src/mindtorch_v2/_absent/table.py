@@ -322,6 +322,7 @@ NAMES = {
     ),
     "functorch.experimental.control_flow": "cond map",
     "fx._graph_pickler": "GraphPickler(dumps,loads,reducer_override) Options",
+    "fx._symbolic_trace": "ScriptObject",
     "fx.experimental.meta_tracer": "MetaAttribute MetaProxy MetaTracer symbolic_trace",
     "fx.experimental.proxy_tensor": (
         "_ProxyTensor _SymNodeDict decompose disable_proxy_modes_tracing fetch_object_proxy fetch_sym_proxy "

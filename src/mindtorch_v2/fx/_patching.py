@@ -9,8 +9,7 @@ from __future__ import annotations
 import builtins
 import functools
 import inspect
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ._compatibility import compatibility
@@ -122,6 +121,12 @@ class _Patcher:
         self.visited.add(id(thing))
         return not known
 
+    def __enter__(self) -> _Patcher:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.revert_all_patches()
+
     def revert_all_patches(self) -> None:
         """Puts everything back."""
         while self._undo:
@@ -129,13 +134,8 @@ class _Patcher:
         self.visited.clear()
 
 
-@contextmanager
-def _new_patcher() -> Iterator[_Patcher]:
-    patcher = _Patcher()
-    try:
-        yield patcher
-    finally:
-        patcher.revert_all_patches()
+def _new_patcher() -> _Patcher:
+    return _Patcher()
 
 
 def _patch_wrapped_functions(patcher: _Patcher) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
+from .._absent import names_of
 from ..utils import _pytree as pytree
 from ._compatibility import compatibility
 from ._lazy_graph_module import _make_graph_module
@@ -36,6 +37,10 @@ __all__ = [
     "PH", "PHBase", "PHWithMeta", "ProxyableClassMeta", "Tracer", "is_fx_tracing", "symbolic_trace", "wrap",
 ]  # fmt: skip
 _ELSEWHERE = (_Patcher, _wrapped_fns_to_patch, _wrapped_methods_to_patch)
+
+# What tracers of other libraries replace and call.
+_orig_module_call = torch.nn.Module.__call__
+_orig_module_getattr = torch.nn.Module.__getattr__
 
 _is_fx_tracing_flag = False
 
@@ -470,3 +475,6 @@ def symbolic_trace(
 
 
 _Target = Target
+
+
+__getattr__ = names_of(__name__)
