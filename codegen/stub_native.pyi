@@ -24,6 +24,7 @@ from . import _linalg as _linalg
 from . import _nn as _nn
 from . import _profiler as _profiler
 from . import _special as _special
+from . import _torchvision as _torchvision
 
 _T = TypeVar("_T", bound=Tensor)
 

@@ -22,6 +22,7 @@ from . import _nn as _nn
 from . import _npu as _npu
 from . import _profiler as _profiler
 from . import _special as _special
+from . import _torchvision as _torchvision
 
 _T = TypeVar("_T", bound=Tensor)
 
@@ -2035,6 +2036,10 @@ class _hist_bin_edges(NamedTuple):
 class _inverse_info(NamedTuple):
     inverse: Tensor
     info: Tensor
+
+class _keep_count(NamedTuple):
+    keep: Tensor
+    count: Tensor
 
 class _loss_log_alpha(NamedTuple):
     loss: Tensor

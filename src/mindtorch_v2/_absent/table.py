@@ -36,6 +36,7 @@ REASONS = {
     "nested": "there are no nested tensors; pad the sequences to one length",
     "nn.quantized": _NO_QUANTIZED,
     "onnx": "models are not exported; export the checkpoint with PyTorch",
+    "ops.torchvision": _NO_QUANTIZED,
     "quantization": _NO_QUANTIZED,
     "sparse": "there are no sparse tensors; use dense ones",
     "testing._internal": "it is a part of PyTorch's own tests; use torch.testing",
@@ -436,6 +437,7 @@ NAMES = {
         "fused_all_gather_matmul fused_matmul_reduce_scatter fused_scaled_matmul_reduce_scatter "
         "multimem_all_gather_out multimem_all_reduce_ reduce_scatter_out two_shot_all_reduce_"
     ),
+    "ops.torchvision": "qnms qroi_align",
     "optim.optimizer": "_device_dtype_check_for_fused",
     "overrides": "_get_current_function_mode_stack get_testing_overrides",
     "package": "Importer PackageExporter PackageImporter sys_importer",
