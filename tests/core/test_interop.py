@@ -155,3 +155,30 @@ def test_copies_and_pickles_are_equal_and_apart():
         assert other.tolist() == x.tolist() and other.requires_grad
         assert other.data_ptr() != x.data_ptr()
     assert copy.copy(x).data_ptr() == x.data_ptr()
+
+
+def test_numpy_takes_a_tensor_that_requires_grad_where_nothing_is_recorded():
+    x = torch.ones(2, requires_grad=True)
+    with torch.no_grad():
+        assert x.numpy().tolist() == np.asarray(x).tolist() == [1.0, 1.0]
+    with pytest.raises(RuntimeError, match="requires grad"):
+        x.numpy()
+
+
+def test_einsum_is_seen_as_an_equation_and_operands_in_whatever_form_it_was_called():
+    seen = []
+
+    class Watched(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            if func is torch.einsum:
+                seen.append(tuple("tensor" if isinstance(a, torch.Tensor) else a for a in args))
+            return super().__torch_function__(func, types, args, kwargs)
+
+    a, b = torch.ones(2, 3).as_subclass(Watched), torch.ones(3, 2)
+    (
+        torch.einsum("ij,jk->ik", a, b),
+        torch.einsum("ij,jk->ik", [a, b]),
+        torch.einsum(a, [0, 1], b, [1, 2], [0, 2]),
+    )
+    assert seen == [("ij,jk->ik", "tensor", "tensor")] * 2 + [("AB,BC->AC", "tensor", "tensor")]

@@ -121,6 +121,7 @@ def test_a_mark_returns_what_it_marks():
 
 def test_questions_about_what_is_not_there_are_answered_no():
     assert not torch.onnx.is_in_onnx_export() and not torch.mps.is_available()
+    assert torch._guards.active_fake_mode() is None  # who asks for a thing compares with None
 
 
 def test_a_dtype_that_is_not_there_is_a_key_and_no_dtype():
