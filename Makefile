@@ -4,7 +4,8 @@
 # CXX=clang++         the compiler
 # JOBS=4              compile jobs at once
 # PYTEST="-k name"    more arguments for pytest
-# ARGS="--help"       arguments for tools/score.py
+# ARGS="--help"       arguments for tools/score.py and tests/ecosystem/run.py
+# ECOSYSTEM_VENV=...  an environment that has the packages of make ecosystem, instead of one of our own
 # The package is built in place (src/ plus the libraries compiled into it), so a Python edit needs no build.
 #
 # Two builds: what `make build` makes is for work, file by file, so that a change is usable again in seconds. `make release`
@@ -20,11 +21,15 @@ PARITY_VENV := $(CURDIR)/.venv-parity
 TORCH_NPU_VENV := $(CURDIR)/.venv-torch-npu
 HF_VENV := $(CURDIR)/.venv-hf
 HTA_VENV := $(CURDIR)/.venv-hta
+# An environment that somebody names is theirs: nothing is installed into it.
+ECOSYSTEM_READY := $(if $(ECOSYSTEM_VENV),,$(CURDIR)/.venv-ecosystem/.ready)
+ECOSYSTEM_VENV ?= $(CURDIR)/.venv-ecosystem
 BUILD := build/dev
 ASAN_BUILD := build/asan
 TSAN_BUILD := build/tsan
 STUBS := build/stubs
-STUB_FILES := $(addprefix _C/,__init__.pyi _functions.pyi _linalg.pyi _fft.pyi _special.pyi _nn.pyi)
+STUB_FILES := $(addprefix _C/,__init__.pyi _functions.pyi _linalg.pyi _fft.pyi _special.pyi _nn.pyi \
+  _torchvision.pyi _image.pyi _torchaudio.pyi __torchaudio.pyi)
 RELEASE_BUILD := build/release
 ASAN_SITE := $(CURDIR)/$(ASAN_BUILD)/site
 RELEASE_SITE := $(CURDIR)/$(RELEASE_BUILD)/site
@@ -55,7 +60,7 @@ export MINDTORCH_NPU := soft
 # Also where there is no terminal, a line for each step of a build: how many are done, and after how many seconds.
 export NINJA_STATUS := [%f/%t, %e s] $(empty)
 
-.PHONY: help build build-tests release demo test parity score torch-npu hf hta bench lint format stubs asan tsan clean
+.PHONY: help build build-tests release demo test parity score torch-npu hf hta ecosystem bench lint format stubs asan tsan clean
 
 help:
 	@echo "make demo    train a small GPT on the software NPU; writes a trace and pictures to demo_out"
@@ -65,6 +70,7 @@ help:
 	@echo "make torch-npu  run Huawei's torch_npu 2.13.0, which is installed for it, on the software NPU"
 	@echo "make hf      run Hugging Face's transformers, which is installed for it, with 'mindtorch run'"
 	@echo "make hta     compare our traces with what HolisticTraceAnalysis, which is installed for it, finds in them"
+	@echo "make ecosystem  compare programs over packages built on torch, which are installed for it, with PyTorch"
 	@echo "make bench   host and kernel times, and loading of data, beside PyTorch's"
 	@echo "make lint    ruff, mypy, clang-format;  make format applies them"
 	@echo "make stubs   write the generated stub and support matrix into the source tree"
@@ -127,6 +133,13 @@ $(HTA_VENV)/.ready: pyproject.toml $(VENV)/.ready
 	$(PY) -m venv --without-pip $(HTA_VENV)
 	$(PY) tools/requirements.py hta > $(HTA_VENV)/requirements.txt
 	$(PIP) --python $(HTA_VENV)/bin/python install -r $(HTA_VENV)/requirements.txt
+	@touch $@
+
+# Packages built on torch with all that they require, PyTorch too: more than a gigabyte, so pip says what it does.
+$(CURDIR)/.venv-ecosystem/.ready: pyproject.toml $(VENV)/.ready
+	$(PY) -m venv --without-pip $(@D)
+	$(PY) tools/requirements.py run ecosystem > $(@D)/requirements.txt
+	$(PY) -m pip --disable-pip-version-check --python $(@D)/bin/python install -r $(@D)/requirements.txt
 	@touch $@
 
 # --- builds -------------------------------------------------------------------------------------------------------
@@ -195,6 +208,10 @@ torch-npu: build $(TORCH_NPU_VENV)/.ready
 hf: build $(HF_VENV)/.ready
 	$(HF_VENV)/bin/python -m mindtorch_v2 run -m pytest tests/hf $(PYTEST)
 
+# Without ARGS, all of it, and the table must be the page's.
+ecosystem: build $(ECOSYSTEM_READY)
+	$(ECOSYSTEM_VENV)/bin/python tests/ecosystem/run.py $(if $(ARGS),$(ARGS),--page docs/running_pytorch_programs.md)
+
 bench: export PYTHONPATH := $(RELEASE_SITE)
 bench: release $(PARITY_VENV)/.ready
 	$(PARITY_VENV)/bin/python benchmarks/paired.py
@@ -238,5 +255,5 @@ tsan: $(TSAN_BUILD)/.configured
 	$(CTEST) --test-dir $(TSAN_BUILD)
 
 clean:
-	rm -rf build $(VENV) $(PARITY_VENV) $(TORCH_NPU_VENV) $(HF_VENV) $(HTA_VENV)
+	rm -rf build $(VENV) $(PARITY_VENV) $(TORCH_NPU_VENV) $(HF_VENV) $(HTA_VENV) $(CURDIR)/.venv-ecosystem
 	find src -name '*.so' -delete

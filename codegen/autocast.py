@@ -8,7 +8,7 @@ from . import devices
 from .reader import ROOT, TableError, Text, read
 from .row import Row
 
-POLICIES = ("lower", "widest", "float32", "float32_result", "alone", "refused")
+POLICIES = ("lower", "widest", "float32", "float32_inside", "float32_result", "alone", "refused")
 DEVICES = tuple(device.autocast for device in devices.DEVICES)
 
 
@@ -69,9 +69,12 @@ def statements(row: Row) -> list[str]:
             values.append("cast.dtype(dtype)")
         else:
             values.append(a.name)
+    call = f"{row.cpp_name}({', '.join(values)})"
+    if "float32_inside" in chosen:
+        call = f"cast.back({call}, {arguments[0].name}.dtype())"
     return [
         "  if (autocast::active()) [[unlikely]] {",
         f'    const autocast::Cast cast("{row.public_name.lstrip("_")}", {chosen}, {{{tensors}}}, {{{listed}}});',
-        f"    if (cast.applies()) return {row.cpp_name}({', '.join(values)});",
+        f"    if (cast.applies()) return {call};",
         "  }",
     ]

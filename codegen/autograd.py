@@ -243,7 +243,7 @@ def record(row: Row, outputs: list[str]) -> list[str]:
         results = ", ".join(f"&{o}" for o in outputs)
         return [
             f"  if (autograd::any_needs_grad({inputs})) [[unlikely]]",
-            f'    autograd::set_not_implemented({{{results}}}, "aten::{row.cpp_name}", {inputs});',
+            f'    autograd::set_not_implemented({{{results}}}, "{row.qualified_name}", {inputs});',
         ]
     _, after = _all_needs(row)
     lines = [

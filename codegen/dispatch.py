@@ -32,7 +32,7 @@ def scope(row: Row, suffix: str = "", outputs: tuple[str, ...] = ()) -> str:
         shown += ["ObservedArgument()"] * 4  # dtype, layout, device, pin_memory
     overload = out_overload(row) if outputs else row.schema.overload
     return (
-        f'  static constexpr OpInfo op{{"aten::{row.cpp_name}{suffix}", "{overload}"}};\n'
+        f'  static constexpr OpInfo op{{"{row.qualified_name}{suffix}", "{overload}"}};\n'
         f"  OpScope scope({', '.join(['op', *shown, *outputs])});"
     )
 
@@ -112,6 +112,11 @@ def out_opening(row: Row) -> list[str]:
 
 def out_closing(row: Row) -> list[str]:
     return ["  return out;", "}", ""] if len(row.results) == 1 else ["}", ""]
+
+
+def _full_name(row: Row) -> str:
+    """For messages about a missing cell."""
+    return ".".join(filter(None, (row.qualified_name, row.schema.overload)))
 
 
 def with_tables(rows: list[Row]) -> list[DeviceRow]:
@@ -206,7 +211,7 @@ def source(rows: list[Row], area: str, homes: Homes) -> str:
         '#include "ops/autocast.h"',
         '#include "ops/results.h"\n',
         "namespace mt::table {\n",
-        *[f'KernelTable<void({r.kernel_parameters})> {r.id}{{"aten::{r.name}"}};' for r in with_tables(rows)],
+        *[f'KernelTable<void({r.kernel_parameters})> {r.id}{{"{_full_name(r)}"}};' for r in with_tables(rows)],
         "\n}  // namespace mt::table\n",
         "namespace mt::ops {\n",
         functions,

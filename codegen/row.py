@@ -14,7 +14,13 @@ from .schema import Argument, Schema
 from .schema_types import ANY
 
 _COMMON_KEYS = ("op", "family", "module", "variants", "aliases", "special", "number_as_tensor")
-MODULES = ("linalg", "fft", "special", "nn")
+PACKAGES = (
+    "torchvision",
+    "image",
+    "torchaudio",
+    "_torchaudio",
+)  # whose own operators are rows: torch.ops.torchvision.nms
+MODULES = ("linalg", "fft", "special", "nn", *PACKAGES)
 VARIANTS = ("function", "method", "inplace", "out", "cpp")
 
 
@@ -85,6 +91,11 @@ class Row(ABC):
     def public_name(self) -> str:
         """The name in its module: `inv` for linalg_inv."""
         return self.cpp_name.removeprefix(f"{self.module}_") if self.module else self.cpp_name
+
+    @property
+    def qualified_name(self) -> str:
+        """The name with its namespace, without an overload: aten::add, torchvision::nms."""
+        return f"{self.module}::{self.public_name}" if self.module in PACKAGES else f"aten::{self.cpp_name}"
 
     @property
     def scalar_variant(self) -> bool:

@@ -18,13 +18,17 @@ from .._tensor.methods import _NodeHookHandle
 from .._types.formats import layout as _layout
 from .._types.size import Size
 from . import _allocator as _allocator
+from . import __torchaudio as __torchaudio
 from . import _dispatch as _dispatch
 from . import _fft as _fft
 from . import _functions as _functions
+from . import _image as _image
 from . import _linalg as _linalg
 from . import _nn as _nn
 from . import _profiler as _profiler
 from . import _special as _special
+from . import _torchaudio as _torchaudio
+from . import _torchvision as _torchvision
 
 _T = TypeVar("_T", bound=Tensor)
 
@@ -177,7 +181,7 @@ def is_inference_mode_enabled() -> _bool: ...
 def _set_inference_mode(on: _bool, /) -> _bool: ...
 def _set_overrides_enabled(on: _bool, /) -> _bool: ...
 def _disabled_torch_function_impl(
-    function: Callable[..., Any], types: Any, args: tuple[Any, ...], kwargs: dict[str, Any], /
+    func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
 ) -> Any: ...
 def _somebody_asks(objects: tuple[object, ...], /) -> _bool: ...
 def _ask_for(

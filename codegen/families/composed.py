@@ -135,7 +135,7 @@ class InPython(Row):
         cast = autocast.policies(self)
         policies = f", {cast}" if cast and not suffix else ""
         lines = [
-            f'        static PythonOp op("{self.area}", "{self.function}", "aten::{self.cpp_name}{suffix}", '
+            f'        static PythonOp op("{self.area}", "{self.function}", "{self.qualified_name}{suffix}", '
             f"{{{names}}}{policies});",
         ]
         if suffix:

@@ -8,6 +8,7 @@
 #include "bindings/node_object.h"
 #include "bindings/parser.h"
 #include "bindings/python_lock.h"
+#include "generated/ops/creation.h"
 
 namespace nb = nanobind;
 
@@ -91,6 +92,29 @@ uint64_t register_node_prehook(NodeHandle& self, nb::object callable) {
     if (result.is_none()) return Tensor();
     return nb::cast<Tensor>(result[0]);
   });
+}
+
+// What stands for an edge of the graph in a pass: the leaf, or a tensor like the one that the node made.
+Tensor tensor_at_edge(const NodeHandle& handle, uint32_t output_nr) {
+  autograd::Node* node = handle.get();
+  if (auto* leaf = dynamic_cast<autograd::AccumulateGrad*>(node)) {
+    const Tensor variable = leaf->variable();
+    MT_CHECK(variable.defined(), "the tensor whose gradient this edge leads to is gone");
+    return variable;
+  }
+  MT_CHECK_AS(index, output_nr < node->outputs, "the node ", node->name(), " has ", node->outputs,
+              " outputs, got an edge to number ", output_nr);
+  const autograd::OutputMeta& meta = node->output_meta(output_nr);
+  const Dims all_at_one_place(meta.sizes.size(), 0);
+  TensorOptions options;
+  options.dtype = meta.dtype;
+  options.device = meta.device;
+  Tensor tensor = ops::empty_strided(IntList(meta.sizes), IntList(all_at_one_place), options);
+  TensorImpl* impl = tensor.impl();
+  autograd::NodeRef::retain(node);
+  impl->grad_fn = node;
+  impl->output_nr = output_nr;
+  return tensor;
 }
 
 autograd::BackwardOptions options_of(bool retain_graph, bool create_graph, bool allow_unused) {
@@ -179,6 +203,7 @@ void init_autograd(nb::module_& m) {
              "It is not possible to get the gradient edge for a Tensor that does not require gradients");
     return nb::steal(wrap_node(node));
   });
+  m.def("_tensor_at_edge", tensor_at_edge);
   m.def("_increment_version", [](const Tensor& tensor) { tensor.bump_version(); });
   m.def("is_grad_enabled", [] { return thread_state().grad_enabled; });
   m.def("_set_grad_enabled", [](bool enabled) { thread_state().grad_enabled = enabled; });

@@ -89,9 +89,18 @@ void init_settings(nb::module_& m) {
   });
   m.def("_set_overrides_enabled",
         [](bool on) { return std::exchange(thread_state().overrides_enabled, on); });
-  // Types whose __torch_function__ is this one are treated as plain tensors.
-  m.def("_disabled_torch_function_impl", [](nb::object function, nb::object, nb::tuple args,
-                                            nb::dict kwargs) { return function(*args, **kwargs); });
+  // Types whose __torch_function__ is this one are treated as plain tensors, also by a subclass that calls it with super().
+  m.def(
+      "_disabled_torch_function_impl",
+      [](nb::object function, nb::object, nb::tuple args, nb::object kwargs) {
+        struct Off {
+          bool before = std::exchange(thread_state().overrides_enabled, false);
+          ~Off() { thread_state().overrides_enabled = before; }
+        } off;
+        return function(*args, **(kwargs.is_none() ? nb::dict() : nb::cast<nb::dict>(kwargs)));
+      },
+      nb::arg("func"), nb::arg("types"), nb::arg("args") = nb::tuple(),
+      nb::arg("kwargs").none() = nb::none());
   m.def("_somebody_asks", [](nb::tuple objects) { return somebody_asks(objects.ptr()); });
   m.def("_ask_for",
         [](nb::object function, const char* name, nb::tuple objects, nb::tuple args, nb::dict kwargs) {

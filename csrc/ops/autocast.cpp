@@ -96,6 +96,11 @@ Tensor Cast::operator()(const Tensor& tensor) const {
   return cached_cast(tensor, to_);
 }
 
+Tensor Cast::back(const Tensor& result, DType dtype) const {
+  const bool wanted = policy_ == Policy::float32_inside && is_floating(result.dtype());
+  return wanted && result.dtype() != dtype ? cast_to(result, dtype) : result;
+}
+
 std::vector<Tensor> Cast::operator()(TensorList tensors) const {
   std::vector<Tensor> out;
   out.reserve(tensors.size());

@@ -18,6 +18,7 @@ enum class Policy : uint8_t {
   none,
   lower,  // the dtype of torch.autocast
   float32,
+  float32_inside,  // and the results have the dtype of the first argument
   widest,          // the widest dtype of the arguments, at least the dtype of torch.autocast
   float32_result,  // the operator's own dtype= becomes float32 where the caller gave none
   alone,           // as it is: operators that it is made of here are not cast either
@@ -43,6 +44,11 @@ class Cast {
   bool applies() const { return policy_ != Policy::none; }
   Tensor operator()(const Tensor& tensor) const;
   std::vector<Tensor> operator()(TensorList tensors) const;
+  // For float32_inside: integers among the results stay what they are.
+  Tensor back(const Tensor& result, DType dtype) const;
+  std::tuple<Tensor, Tensor> back(const std::tuple<Tensor, Tensor>& results, DType dtype) const {
+    return {back(std::get<0>(results), dtype), back(std::get<1>(results), dtype)};
+  }
   // For float32_result.
   std::optional<DType> dtype(std::optional<DType> asked) const {
     return asked || policy_ != Policy::float32_result ? asked : std::optional(DType::float32);

@@ -235,7 +235,6 @@ from . import (
     masked as masked,
     nn as nn,
     ops as ops,
-    optim as optim,
     profiler as profiler,
     random as random,
     signal as signal,
@@ -334,6 +333,7 @@ _LAZY_MODULES = {
     "__config__",
     "_VF",
     "_dynamo",
+    "_functorch",
     "_jit_internal",
     "_ops",
     "accelerator",
@@ -347,10 +347,12 @@ _LAZY_MODULES = {
     "func",
     "functional",
     "futures",
+    "fx",
     "hub",
     "jit",
     "library",
     "multiprocessing",
+    "optim",
     "quantization",
     "quasirandom",
     "return_types",
@@ -418,6 +420,9 @@ overrides.namespaces.update(
         "torch.special": special,
     }
 )
+overrides.ask_first(_sys.modules[__name__], overrides._asks)
+overrides.ask_first(nn.functional)
+overrides.ask_first(nn.init, {"uniform_", "normal_", "constant_", "kaiming_uniform_"}.__contains__)
 for _found in _devices_registry.accelerators.values():
     _LAZY_MODULES.update(_found.packages)
     _found.complete(_sys.modules[__name__])

@@ -9,6 +9,7 @@ from ._C import dtype
 from ._library import custom_ops as _custom_ops
 from ._library.custom_ops import CustomOpDef, CustomOperator, custom_op
 from ._library.schema import infer_schema, parse
+from ._library.table_operators import TableOperator
 
 __all__ = [
     "CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "get_ctx", "impl", "impl_abstract",
@@ -16,13 +17,13 @@ __all__ = [
     "triton_op", "wrap_triton",
 ]  # fmt: skip
 
-_Op = str | CustomOperator | CustomOpDef
+_Op = str | CustomOperator | TableOperator | CustomOpDef
 
 
-def _operator(op: _Op) -> CustomOperator:
+def _operator(op: _Op) -> CustomOperator | TableOperator:
     if isinstance(op, CustomOpDef):
         return op._opoverload
-    if isinstance(op, CustomOperator):
+    if isinstance(op, CustomOperator | TableOperator):
         return op
     if not isinstance(op, str):
         raise ValueError(f"got unexpected type for op: {type(op)}; wanted 'namespace::name' or an operator")
@@ -166,7 +167,7 @@ def register_autograd(
     lib: Library | None = None,
 ) -> None:
     """Registers ``backward(ctx, *grads)`` and ``setup_context(ctx, inputs, output)``."""
-    CustomOpDef(_operator(op), backward).register_autograd(backward, setup_context=setup_context)
+    _operator(op).set_gradient(backward, setup_context)
 
 
 def register_vmap(op: _Op, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None) -> Any:
@@ -179,7 +180,7 @@ def register_autocast(
     op: _Op, device_type: str, cast_inputs: dtype, /, *, lib: Library | None = None
 ) -> None:
     """Casts floating-point inputs where autocast is on for that device."""
-    _operator(op)._cast_inputs[device_type] = cast_inputs
+    _operator(op).set_autocast(device_type, cast_inputs)
 
 
 def fallthrough_kernel() -> NoReturn:

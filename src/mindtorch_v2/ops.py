@@ -1,11 +1,14 @@
-"""``torch.ops``: operators by the names of their schemas — ``aten`` is the library's own, others are registered."""
+"""``torch.ops``: operators by the names of their schemas — ``aten`` is the library's own; others are registered, or those
+of packages whose operators the table has."""
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+import os
+from typing import Any
 
 from ._absent import name_of
 from ._library.overloads import OpOverloadPacket, packet
+from ._library.table_operators import has_operators_of
 
 
 class _Namespace:
@@ -36,12 +39,18 @@ class _Namespace:
 aten = _Namespace("aten")
 
 
-def load_library(path: str) -> NoReturn:
-    """Raises: a library with PyTorch's operators is compiled against PyTorch."""
-    raise NotImplementedError(
-        f"torch.ops.load_library({path!r}): it is compiled against PyTorch's C++ library, which is not here; register "
-        "operators from Python (from torch import library)"
-    )
+loaded_libraries: set[str] = set()
+
+
+def load_library(path: str | os.PathLike[str]) -> None:
+    """Makes the operators of a compiled library known, where the table has them; raises for any other.
+    Note [Compiled parts of other packages]"""
+    if not has_operators_of(path):
+        raise OSError(
+            f"Could not load this library: {path}. It is compiled against PyTorch's C++ library, which is not here; "
+            "register operators from Python (from torch import library)."
+        )
+    loaded_libraries.add(os.fspath(path))
 
 
 def __getattr__(name: str) -> _Namespace:

@@ -4,12 +4,14 @@ Note [Asked only when somebody listens]
 Operators written in C++ see from the type of an argument whether somebody wants to be asked. Attributes, and functions
 written in Python, could only find out at a cost for everyone. So they are given a wrapper that asks, but only once
 there is somebody to ask: a subclass of Tensor gets wrapped attributes when it is defined, Tensor itself while a mode is
-on, and functions with the first of either.
+on. Functions ask from the first of either on, or of an object of fx: their code is exchanged, so that they stay the
+objects they were, under whatever name somebody holds them.
 """
 
 from __future__ import annotations
 
 import functools
+import inspect
 import threading
 import types
 from collections.abc import Callable, Iterable
@@ -238,7 +240,7 @@ def _init_subclass(cls: type[Tensor], /, **options: Any) -> None:
     super(Tensor, cls).__init_subclass__(**options)
     if cls.__torch_function__ is _C._disabled_torch_function_impl:
         return
-    _wrap_functions()
+    listen()
     for name, wrapper in _wrapped_attributes().items():
         # Only what comes from Tensor itself: a class in between may have its own.
         owner = next(base for base in cls.__mro__ if name in vars(base))
@@ -258,7 +260,7 @@ _NOT_OPERATORS = frozenset({
     "load", "manual_seed", "printoptions", "save", "seed", "set_default_device", "set_default_dtype",
     "set_default_tensor_type", "set_deterministic_debug_mode", "set_float32_matmul_precision",
     "set_flush_denormal", "set_num_interop_threads", "set_printoptions", "set_rng_state", "set_warn_always",
-    "sym_float", "sym_int", "sym_max", "sym_min", "sym_not", "tensor", "to_dlpack", "typename",
+    "tensor", "to_dlpack", "typename",
     "use_deterministic_algorithms", "vmap",
 })  # fmt: skip
 # With a mode on, these ask as well, although no argument of theirs is a tensor.
@@ -267,29 +269,114 @@ _CREATING = ("as_tensor", "asarray", "tensor")
 
 # The namespaces whose functions ask, by their public names. The package fills it in once it is complete.
 namespaces: dict[str, Any] = {}
+# Modules with functions that ask: their names, and which of those they have ask. Those written in Python are changed
+# once somebody listens.
+_asking_modules: list[tuple[Any, Callable[[str], bool]]] = []
+_somebody_listens = False
+
+# Functions that PyTorch writes in C: who is asked gets their arguments as the call has them.
+_GIVEN_AS_CALLED = frozenset({
+    "allclose", "avg_pool1d", "avg_pool2d", "avg_pool3d", "equal", "frobenius_norm", "get_device", "is_complex",
+    "is_conj", "is_distributed", "is_floating_point", "is_inference", "is_neg", "is_nonzero", "is_same_size",
+    "is_signed", "norm_except_dim", "nuclear_norm", "numel", "tensor", "as_tensor", "asarray", "vander",
+})  # fmt: skip
 
 
-@functools.cache
-def _wrap_functions() -> None:
-    """Once: public functions written in Python ask from now on."""
-    for label in ("torch", "torch.nn.functional"):
-        module, is_torch = namespaces[label], label == "torch"
-        for name, value in list(vars(module).items()):
-            if name.startswith("_") or not isinstance(value, types.FunctionType):
-                continue
-            if not is_torch or name not in _NOT_OPERATORS or name in _CREATING:
-                setattr(module, name, _asking_function(value, only_modes=is_torch and name in _CREATING))
+def ask_first(module: Any, which: Callable[[str], bool] = lambda name: not name.startswith("_")) -> None:
+    """Says that functions of a module ask before they run; a module that is loaded late calls it itself."""
+    _asking_modules.append((module, which))
+    if _somebody_listens:
+        _wrap_functions_of(module, which)
 
 
-def _asking_function(plain: Callable[..., Any], only_modes: bool) -> Callable[..., Any]:
-    @functools.wraps(plain)
-    def function(*args: Any, **kwargs: Any) -> Any:
-        relevant = () if only_modes else (*args, *kwargs.values())
+def listen() -> None:
+    """Says that there is somebody to ask: a subclass, a mode, or an object with __torch_function__."""
+    global _somebody_listens
+    if not _somebody_listens:
+        _somebody_listens = True
+        for module, which in _asking_modules:
+            _wrap_functions_of(module, which)
+
+
+def _wrap_functions_of(module: Any, which: Callable[[str], bool]) -> None:
+    """Note [Asked only when somebody listens]."""
+    for name, value in list(vars(module).items()):
+        if isinstance(value, types.FunctionType) and which(name) and not hasattr(value, "__asks__"):
+            _make_asking(value)
+
+
+def _asks(name: str) -> bool:
+    """Whether a function of torch asks."""
+    return not name.startswith("_") and (name not in _NOT_OPERATORS or name in _CREATING)
+
+
+class _Asking:
+    """What a function that asks needs to know of itself."""
+
+    def __init__(self, function: types.FunctionType) -> None:
+        self.function = function
+        self.plain = types.FunctionType(
+            function.__code__,
+            function.__globals__,
+            function.__name__,
+            function.__defaults__,
+            function.__closure__,
+        )
+        self.plain.__kwdefaults__ = function.__kwdefaults__
+        for name in ("__annotations__", "__doc__", "__module__", "__qualname__"):
+            setattr(self.plain, name, getattr(function, name))
+        vars(self.plain).update(vars(function))
+        self.only_modes = function.__name__ in _CREATING
+
+    def given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Note [As they are given]
+        Those who are asked get the arguments so: what has no default in order, the rest by name. A function that may be
+        called in several forms says with ``__given__`` what its arguments are in the one they see.
+        """
+        if (one_form := getattr(self.plain, "__given__", None)) is not None:
+            args = one_form(*args)
+        if self.function.__name__ in _GIVEN_AS_CALLED:
+            return args, kwargs
+        bound = inspect.signature(self.plain).bind(*args, **kwargs)
+        bound.apply_defaults()
+        given: list[Any] = []
+        named: dict[str, Any] = {}
+        for name, parameter in bound.signature.parameters.items():
+            value = bound.arguments[name]
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                given += value
+            elif parameter.kind is parameter.VAR_KEYWORD:
+                named.update(value)
+            elif parameter.default is parameter.empty and parameter.kind is not parameter.KEYWORD_ONLY:
+                given.append(value)
+            else:
+                named[name] = value
+        return tuple(given), named
+
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        relevant = () if self.only_modes else (*args, *kwargs.values())
         if _C._somebody_asks(relevant):
-            return _C._ask_for(function, _full_name(function), relevant, args, kwargs)
-        return plain(*args, **kwargs)
+            args, kwargs = self.given(args, kwargs)
+            return _C._ask_for(self.function, _full_name(self.function), relevant, args, kwargs)
+        return self.plain(*args, **kwargs)
 
-    return function
+
+def _make_asking(function: types.FunctionType) -> None:
+    """The same function, asking: whoever holds it, or has it as a key, sees no change."""
+
+    def asking(*args: Any, __asking: Any, **kwargs: Any) -> Any:
+        return __asking(args, kwargs)
+
+    how = _Asking(function)
+    # Python wants as many cells as there were; they are not read.
+    function.__code__ = asking.__code__.replace(
+        co_freevars=function.__code__.co_freevars,
+        co_name=function.__name__,
+        co_qualname=function.__qualname__,
+    )
+    function.__defaults__, function.__kwdefaults__ = None, {"__asking": how}
+    function.__wrapped__ = how.plain  # type: ignore[attr-defined] # what signatures and sources are read from
+    function.__asks__ = True  # type: ignore[attr-defined]
 
 
 # ---- modes ---------------------------------------------------------------------------------------
@@ -356,7 +443,7 @@ def _switch(change: int) -> None:
     with _lock:
         before, _anywhere = _anywhere, _anywhere + change
         if before == 0:
-            _wrap_functions()
+            listen()
             _plain_attributes.update({name: vars(Tensor)[name] for name in _wrapped_attributes()})
             for name, wrapper in _wrapped_attributes().items():
                 setattr(Tensor, name, wrapper)
@@ -408,7 +495,10 @@ def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
 
 def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
     """Whether a function is a method of Tensor, or reads or writes one of its properties."""
-    return getattr(func, "__name__", "") == "__get__" or func in get_overridable_functions()[Tensor]
+    name = getattr(func, "__name__", "")
+    if name in ("__get__", "__set__"):
+        return isinstance(getattr(func, "__self__", None), (types.GetSetDescriptorType, property))
+    return vars(Tensor).get(name) is func or _plain_attributes.get(name) is func
 
 
 def resolve_name(f: Callable[..., Any]) -> str | None:

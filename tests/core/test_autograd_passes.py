@@ -199,3 +199,23 @@ def test_hooks_after_load_state_dict_run_children_first():
         module.register_load_state_dict_post_hook(lambda module, keys, name=name: order.append(name))
     model.load_state_dict(model.state_dict())
     assert order == ["0", "1.0", "1", ""]
+
+
+def test_edges_of_the_graph_stand_for_the_tensors_they_lead_to():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    h = x * 3
+    first, second = torch.split(h * h, 1)
+    at = torch.autograd.graph.get_gradient_edge
+    assert torch.autograd.grad(second.sum(), [at(h), at(x)], retain_graph=True)[0].tolist() == [0.0, 12.0]
+    given = torch.autograd.grad(
+        [at(first), at(second)], at(x), [torch.ones(1), torch.ones(1)], retain_graph=True
+    )
+    assert given[0].tolist() == [18.0, 36.0]
+    assert torch.autograd.grad(at(second), x, retain_graph=True)[0].tolist() == [
+        0.0,
+        36.0,
+    ]  # one element: from 1
+    torch.autograd.backward(at(second), torch.ones(1), inputs=at(x))
+    assert x.grad.tolist() == [0.0, 36.0]
+    with pytest.raises(IndexError, match="has 1 outputs, got an edge to number 1"):
+        torch.autograd.grad(second, torch.autograd.graph.GradientEdge(h.grad_fn, 1))

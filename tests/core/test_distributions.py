@@ -280,3 +280,19 @@ def test_programs_derive_distributions_with_an_expand_of_their_own():
     wide = Shifted(torch.zeros(2), torch.tensor(3.0)).expand((4, 2))
     assert type(wide) is Shifted
     assert wide.shift.shape == wide.loc.shape == wide.sample().shape == (4, 2)
+
+
+def test_a_divergence_is_registered_for_classes_with_another_root():
+    class Own:
+        pass
+
+    from mindtorch_v2.distributions import kl, register_kl
+
+    try:
+        register_kl(Own, torch.distributions.Normal)(lambda p, q: "own")
+        assert torch.distributions.kl_divergence(Own(), torch.distributions.Normal(0.0, 1.0)) == "own"
+    finally:
+        del kl._KL_REGISTRY[Own, torch.distributions.Normal]
+        kl._KL_MEMOIZE.clear()
+    with pytest.raises(TypeError, match="Expected type_q to be a class"):
+        register_kl(Own, Own())

@@ -55,6 +55,35 @@ def test_a_parameter_is_treated_as_a_tensor():
     assert type(made) is torch.Tensor
 
 
+def test_a_parameters_override_is_called_by_a_subclass_of_it():
+    class Counted(torch.nn.Parameter):
+        calls: list = []
+
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            cls.calls.append(func.__name__)
+            return super().__torch_function__(func, types, args, kwargs)
+
+    counted = Counted(torch.ones(2, 3))
+    with torch.no_grad():
+        assert counted.copy_(torch.zeros(2, 3)) is counted
+    first, _ = torch.chunk(counted, 2)
+    assert type(first) is torch.Tensor and (counted + 1).tolist() == [[1.0] * 3] * 2
+    assert Counted.calls == ["copy_", "chunk", "add"]
+
+
+def test_overrides_are_asked_again_after_an_operator_failed_without_them():
+    disabled = torch._C._disabled_torch_function_impl
+    with pytest.raises(RuntimeError, match="size"):
+        disabled(torch.add, (), (torch.ones(2), torch.ones(3)))
+
+    class Asked(torch.Tensor):
+        pass
+
+    assert type(torch.ones(2).as_subclass(Asked) + 1) is Asked
+    assert disabled(torch.add, (), (torch.ones(1),), {"other": 1}).item() == 2
+
+
 def test_objects_that_are_no_tensors_may_answer():
     class Diagonal:
         @classmethod
@@ -126,3 +155,30 @@ def test_copies_and_pickles_are_equal_and_apart():
         assert other.tolist() == x.tolist() and other.requires_grad
         assert other.data_ptr() != x.data_ptr()
     assert copy.copy(x).data_ptr() == x.data_ptr()
+
+
+def test_numpy_takes_a_tensor_that_requires_grad_where_nothing_is_recorded():
+    x = torch.ones(2, requires_grad=True)
+    with torch.no_grad():
+        assert x.numpy().tolist() == np.asarray(x).tolist() == [1.0, 1.0]
+    with pytest.raises(RuntimeError, match="requires grad"):
+        x.numpy()
+
+
+def test_einsum_is_seen_as_an_equation_and_operands_in_whatever_form_it_was_called():
+    seen = []
+
+    class Watched(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            if func is torch.einsum:
+                seen.append(tuple("tensor" if isinstance(a, torch.Tensor) else a for a in args))
+            return super().__torch_function__(func, types, args, kwargs)
+
+    a, b = torch.ones(2, 3).as_subclass(Watched), torch.ones(3, 2)
+    (
+        torch.einsum("ij,jk->ik", a, b),
+        torch.einsum("ij,jk->ik", [a, b]),
+        torch.einsum(a, [0, 1], b, [1, 2], [0, 2]),
+    )
+    assert seen == [("ij,jk->ik", "tensor", "tensor")] * 2 + [("AB,BC->AC", "tensor", "tensor")]

@@ -119,3 +119,16 @@ def test_marks_of_torchscript_leave_functions_alone():
         "yes",
         "yes",
     ] and chosen.__name__ == "f"
+
+
+def test_no_tensor_is_dual():
+    x = torch.ones(2)
+    primal, tangent = torch.autograd.forward_ad.unpack_dual(x)
+    assert primal is x and tangent is None
+
+
+def test_settings_of_backends_may_be_assigned_in_a_block():
+    before = torch.backends.cudnn.deterministic
+    with getattr(torch.backends, "__allow_nonbracketed_mutation")():
+        torch.backends.cudnn.deterministic = before
+    assert not torch.backends.flags_frozen()

@@ -56,7 +56,7 @@ torch.fx.Graph torch.fx.GraphModule torch.fx.Interpreter torch.fx.Node torch.fx.
 torch.fx.node.Argument torch.fx.node.Node torch.fx.symbolic_trace torch.fx.wrap torch.qint32 torch.qint8
 torch.quint4x2 torch.quint8 torch.utils._python_dispatch.TorchDispatchMode
 torch.utils._python_dispatch.is_traceable_wrapper_subclass torch.utils.cpp_extension._get_build_directory
-torch.utils.data.IterDataPipe torch.utils.data.functional_datapipe torch.utils.flop_counter.FlopCounterMode
+torch.utils.data.IterDataPipe torch.utils.data.functional_datapipe
 """.split()
 
 
@@ -121,6 +121,7 @@ def test_a_mark_returns_what_it_marks():
 
 def test_questions_about_what_is_not_there_are_answered_no():
     assert not torch.onnx.is_in_onnx_export() and not torch.mps.is_available()
+    assert torch._guards.active_fake_mode() is None  # who asks for a thing compares with None
 
 
 def test_a_dtype_that_is_not_there_is_a_key_and_no_dtype():

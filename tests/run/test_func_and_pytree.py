@@ -83,3 +83,92 @@ def test_a_scan_gives_the_running_results_of_an_associative_function():
     gates, values = torch.full((1, 4), 0.5), torch.ones(1, 4)
     first, second = associative_scan(lambda a, b: (a[0] * b[0], b[0] * a[1] + b[1]), (gates, values), 1)
     assert second.tolist() == [[1.0, 1.5, 1.75, 1.875]] and first[0, 3].item() == 0.0625
+
+
+def test_vmap_differentiates_a_graph_from_outside_once_for_each_slice():
+    x = torch.arange(3.0, requires_grad=True)
+    y = x**2
+    rows = torch.vmap(lambda seed: torch.autograd.grad(y, x, seed)[0])(torch.eye(3))
+    assert rows.tolist() == torch.diag(2 * x).tolist()
+    with pytest.raises(RuntimeError, match="second time"):  # the last slice frees it, as one pass would
+        torch.autograd.grad(y.sum(), x)
+
+
+class Record:
+    """What a library's tensor-like container is: it has dimensions and answers torch's functions."""
+
+    def __init__(self, **tensors):
+        self.tensors = tensors
+
+    @property
+    def shape(self):
+        return min((t.shape for t in self.tensors.values()), key=len)
+
+    def dim(self):
+        return len(self.shape)
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        if function is torch.unbind:
+            names, columns = zip(*((n, t.unbind(*args[1:])) for n, t in args[0].tensors.items()), strict=True)
+            return tuple(cls(**dict(zip(names, row, strict=True))) for row in zip(*columns, strict=True))
+        assert function is torch.stack
+        return cls(**{n: torch.stack([r.tensors[n] for r in args[0]], *args[1:]) for n in args[0][0].tensors})
+
+
+def test_vmap_maps_over_whatever_answers_unbind_and_stack():
+    records = Record(a=torch.arange(2.0), b=torch.ones(2, 3))
+    out = torch.vmap(lambda r, x: Record(c=r.tensors["a"] * r.tensors["b"] + x), (0, None))(
+        records, torch.ones(3)
+    )
+    assert isinstance(out, Record) and out.tensors["c"].tolist() == [[1.0] * 3, [2.0] * 3]
+
+
+def test_a_container_that_all_slices_get_is_a_new_one_in_each():
+    def note(x, seen):
+        seen["last"] = x
+        return seen
+
+    assert torch.vmap(note, (0, None))(torch.arange(3.0), {})["last"].tolist() == [0, 1, 2]
+
+
+def test_functorch_makes_functions_of_modules():
+    from mindtorch_v2 import functorch
+
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.BatchNorm1d(3))
+    model[0].same = model[0].weight
+    x = torch.randn(4, 2)
+    with pytest.warns(FutureWarning, match="torch.func.functional_call"):
+        function, params, buffers = functorch.make_functional_with_buffers(model)
+    assert (
+        isinstance(function, functorch.FunctionalModuleWithBuffers) and len(params) == 4 and len(buffers) == 3
+    )
+    assert all(p.requires_grad and p is not q for p, q in zip(params, model.parameters(), strict=True))
+    assert {p.device.type for p in function.parameters()} == {"meta"}
+    out = function(params, buffers, x)
+    assert buffers[2].item() == 1 and model[1].num_batches_tracked.item() == 0  # its own stay as they are
+    assert torch.equal(out, model(x))
+    with pytest.raises(RuntimeError, match="wanted a tensor for each of 7"):
+        function(params[1:], buffers, x)
+    with pytest.warns(FutureWarning), pytest.raises(RuntimeError, match="make_functional_with_buffers"):
+        functorch.make_functional(model)
+    with pytest.warns(FutureWarning):
+        plain, tensors = functorch.make_functional(torch.nn.Linear(2, 3), disable_autograd_tracking=True)
+    assert not tensors[0].requires_grad and plain(tensors, x).shape == (4, 3)
+
+
+def test_functorch_stacks_an_ensemble():
+    from mindtorch_v2 import functorch
+
+    models = [torch.nn.Linear(2, 3) for _ in range(4)]
+    with pytest.warns(FutureWarning, match="torch.func.stack_module_state"):
+        function, params, buffers = functorch.combine_state_for_ensemble(models)
+    x = torch.randn(5, 2)
+    out = torch.vmap(function, (0, 0, None))(params, buffers, x)
+    assert torch.allclose(out, torch.stack([m(x) for m in models])) and not params[0].requires_grad
+    with (
+        pytest.warns(FutureWarning),
+        pytest.raises(RuntimeError, match="combine_state_for_ensemble: .* same class"),
+    ):
+        functorch.combine_state_for_ensemble([torch.nn.Linear(2, 3), torch.nn.ReLU()])

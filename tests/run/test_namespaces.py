@@ -36,6 +36,22 @@ def test_cuda_is_absent_in_pytorchs_words():
     assert torch.cuda.Stream | None  # good for annotations
 
 
+def test_an_attention_is_described_and_no_kernel_of_cuda_takes_it():
+    q = torch.ones(1, 2, 3, 4)
+    asked = torch.backends.cuda.SDPAParams(q, q, q, None, 0.0, True, False)
+    assert asked.query is q and asked.is_causal and asked.attn_mask is None
+    cuda = torch.backends.cuda
+    assert not cuda.can_use_flash_attention(asked) and not cuda.can_use_efficient_attention(asked, True)
+    with pytest.raises(TypeError):
+        torch.backends.cuda.SDPAParams(q, q, q)
+
+
+def test_packages_that_go_through_the_namespace_of_optimizers_find_them_all():
+    kinds = {name for name, kind in vars(torch.optim).items() if isinstance(kind, type)}
+    assert {"Adam", "LBFGS", "SparseAdam", "Optimizer", "Muon"} <= kinds
+    assert "StepLR" in vars(torch.optim.lr_scheduler)
+
+
 def test_versions_compare_by_their_numbers():
     version = torch.torch_version.TorchVersion("2.13.0")
     assert version > "2.9" and version >= (2, 13) and version == "2.13" and version < "2.13.1"
@@ -248,3 +264,23 @@ def test_a_leafs_node_knows_its_tensor():
     leaf = torch.ones(2, requires_grad=True)
     ((node, _),) = leaf.view(2).grad_fn.next_functions
     assert node.name() == "AccumulateGrad" and node.variable is leaf
+
+
+def test_tracers_of_other_libraries_find_what_they_replace():
+    from mindtorch_v2.fx import _symbolic_trace as tracing
+
+    class Layer(torch.nn.Module):
+        def forward(self, x):
+            return x + 1
+
+    calls = []
+
+    def noted(module, *args):
+        calls.append(type(module).__name__)
+        return tracing._orig_module_call(module, *args)
+
+    with tracing._Patcher() as patcher:
+        patcher.patch_method(torch.nn.Module, "__call__", noted, deduplicate=False)
+        assert Layer()(torch.ones(1)).item() == 2 and calls == ["Layer"]
+    assert torch.nn.Module.__call__ is tracing._orig_module_call
+    assert not isinstance(torch.ones(1), tracing.ScriptObject)

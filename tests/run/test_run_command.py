@@ -8,11 +8,12 @@ from pathlib import Path
 
 SHOW = """
 import json, sys, importlib.util, importlib.metadata as metadata
-import torch, torch.nn, torch.nn.functional as F, mindtorch_v2, mindtorch_v2.nn, torch_npu, torch_npu.npu
+import torch, torch.nn, torch.nn.functional as F, mindtorch_v2, mindtorch_v2.nn, torch_npu, torch_npu.npu, functorch
 print(json.dumps({
     "one package": torch is mindtorch_v2,
     "one nn": torch.nn is mindtorch_v2.nn and F is mindtorch_v2.nn.functional,
     "torch_npu.npu": torch_npu.npu is torch.npu,
+    "functorch": functorch.vmap.__wrapped__ is torch.vmap,
     "version": [str(torch.__version__), torch.__version__ >= (2, 6), metadata.version("torch")],
     "spec": importlib.util.find_spec("torch").name,
     "distribution": metadata.packages_distributions()["torch"],
@@ -40,6 +41,7 @@ def test_torch_is_this_package_and_says_so_to_whoever_asks(tmp_path):
         "one package": True,
         "one nn": True,
         "torch_npu.npu": True,
+        "functorch": True,
         "version": ["2.13.0", True, "2.13.0"],
         "spec": "torch",
         "distribution": ["torch"],

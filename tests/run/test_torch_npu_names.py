@@ -60,10 +60,45 @@ def test_norms_gates_and_rotations():
     same(torch_npu.npu_add_rms_norm(x, x, w)[0], F.rms_norm(x + x, (8,), w, 1e-6), [x, w])
     first, second = x.chunk(2, -1)
     same(torch_npu.npu_swiglu(x), F.silu(first) * second, [x])
+    same(torch_npu.npu_geglu(x)[0], first * F.gelu(second, approximate="tanh"), [x])
+    same(torch_npu.npu_geglu(x, approximate=0, activate_left=True)[0], F.gelu(first) * second, [x])
     x, cos, sin = leaf(2, 3, 4, 8), leaf(1, 1, 4, 8), leaf(1, 1, 4, 8)
     same(torch_npu.npu_rotary_mul(x, cos, sin), x * cos + rotated(x) * sin, [x, cos, sin])
     quick = x / (1 + torch.exp(-1.702 * x.abs())) * torch.exp(0.851 * (x - x.abs()))
     same(torch_npu.npu_fast_gelu(x), quick, [x])
+
+
+def test_fused_operators_give_the_same_for_tensors_that_are_on_no_npu():
+    x, w, mask = torch.randn(2, 3, 4, 8), torch.randn(8), torch.rand(2, 1, 4, 8) > 0.5
+    cos, sin = torch.randn(1, 1, 4, 8), torch.randn(1, 1, 4, 8)
+    calls = [
+        lambda x: torch_npu.npu_rms_norm(x, w.to(x.device))[0],
+        lambda x: torch_npu.npu_rms_norm(x, w.to(x.device))[1] + 0 * x,
+        lambda x: torch_npu.npu_swiglu(x, 1 - 2),
+        lambda x: torch_npu.npu_geglu(x, 2)[0],
+        lambda x: torch_npu.npu_geglu(x, -1, 0, True)[1] + 0 * x[..., :4],
+        lambda x: torch_npu.npu_rotary_mul(x, cos.to(x.device), sin.to(x.device)),
+        lambda x: torch_npu.npu_rotary_mul(x, cos.to(x.device), sin.to(x.device), "interleave"),
+        torch_npu.npu_fast_gelu,
+        lambda x: torch_npu.npu_scaled_masked_softmax(x, mask.to(x.device), 0.5),
+    ]
+    for call in calls:
+        here, there = x.clone().requires_grad_(), x.npu().requires_grad_()
+        results = [call(here), call(there)]
+        gradients = [
+            torch.autograd.grad(y.square().sum(), leaf)[0]
+            for y, leaf in zip(results, (here, there), strict=True)
+        ]
+        for ours, wanted in (results, gradients):
+            torch.testing.assert_close(ours, wanted.cpu(), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("device", ["cpu", "npu"])
+def test_gates_say_what_cannot_be_halved(device):
+    with pytest.raises(RuntimeError, match="npu_geglu: size 3 of dimension -1 cannot be halved"):
+        torch_npu.npu_geglu(torch.ones(2, 3, device=device))
+    with pytest.raises(ValueError, match="npu_geglu: approximate is 2; wanted 0 or 1"):
+        torch_npu.npu_geglu(torch.ones(2, 4, device=device), approximate=2)
 
 
 def test_what_is_missing_is_named():

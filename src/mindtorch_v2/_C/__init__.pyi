@@ -13,16 +13,20 @@ from .._storage_typed import TypedStorage
 from .._tensor.methods import _NodeHookHandle
 from .._types.formats import layout as _layout
 from .._types.size import Size
+from . import __torchaudio as __torchaudio
 from . import _acl as _acl
 from . import _allocator as _allocator
 from . import _dispatch as _dispatch
 from . import _fft as _fft
 from . import _functions as _functions
+from . import _image as _image
 from . import _linalg as _linalg
 from . import _nn as _nn
 from . import _npu as _npu
 from . import _profiler as _profiler
 from . import _special as _special
+from . import _torchaudio as _torchaudio
+from . import _torchvision as _torchvision
 
 _T = TypeVar("_T", bound=Tensor)
 
@@ -163,6 +167,7 @@ def _disable_saved_tensors_hooks(why: str, /) -> str: ...
 def is_anomaly_enabled() -> _bool: ...
 def is_anomaly_check_nan_enabled() -> _bool: ...
 def _gradient_node(tensor: Tensor, /) -> Node: ...
+def _tensor_at_edge(node: Node, output_nr: _int, /) -> Tensor: ...
 def _increment_version(tensor: Tensor, /) -> None: ...
 def _accelerator_types() -> list[str]: ...
 def _device_properties(device: device, /) -> tuple[str, int, int]: ...
@@ -175,7 +180,7 @@ def is_inference_mode_enabled() -> _bool: ...
 def _set_inference_mode(on: _bool, /) -> _bool: ...
 def _set_overrides_enabled(on: _bool, /) -> _bool: ...
 def _disabled_torch_function_impl(
-    function: Callable[..., Any], types: Any, args: tuple[Any, ...], kwargs: dict[str, Any], /
+    func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
 ) -> Any: ...
 def _somebody_asks(objects: tuple[object, ...], /) -> _bool: ...
 def _ask_for(
@@ -2038,6 +2043,10 @@ class _hist_bin_edges(NamedTuple):
 class _inverse_info(NamedTuple):
     inverse: Tensor
     info: Tensor
+
+class _keep_count(NamedTuple):
+    keep: Tensor
+    count: Tensor
 
 class _loss_log_alpha(NamedTuple):
     loss: Tensor

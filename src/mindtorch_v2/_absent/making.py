@@ -32,7 +32,7 @@ def _entries(module: str) -> dict[str, str]:
     """The names of a module: what each is, as the table writes it."""
     entries = {}
     for entry in NAMES.get(module, "").split():
-        name = entry.lstrip("@?%").partition("=")[0].partition("(")[0]
+        name = entry.lstrip("@?-%").partition("=")[0].partition("(")[0]
         entries[name] = entry
     return entries
 
@@ -62,13 +62,15 @@ def find(module: str, name: str) -> Any:
 
 @cache
 def _made(name: str, entry: str, why: str) -> Any:
-    """How the table writes what a name is: ``@mark``, ``?question``, ``%dtype``, ``Enumeration=A,B``, ``Class``,
-    ``Class(member,member)``, ``function``."""
+    """How the table writes what a name is: ``@mark``, ``?question``, ``-search``, ``%dtype``,
+    ``Enumeration=A,B``, ``Class``, ``Class(member,member)``, ``function``."""
     module, _, short = name.rpartition(".")
     if entry.startswith("@"):
         return _mark(name)
     if entry.startswith("?"):
-        return _no(name)
+        return _named(lambda *args, **kwargs: False, name, "False: there is none.")
+    if entry.startswith("-"):
+        return _named(lambda *args, **kwargs: None, name, "None: there is none to be found.")
     if entry.startswith("%"):
         return _dtype(name)
     if "=" in entry:
@@ -95,11 +97,6 @@ def _mark(name: str) -> Any:
         return lambda function: function
 
     return _named(mark, name, "A mark: returns what it is given, or a decorator that does.")
-
-
-def _no(name: str) -> Any:
-    """A question about something that is not here."""
-    return _named(lambda *args, **kwargs: False, name, "False: there is none.")
 
 
 def _function(name: str, why: str) -> Any:

@@ -28,13 +28,16 @@ REASONS = {
     "cuda": _NO_DEVICE,
     "distributed": _ONE_PROCESS,
     "export": _NO_GRAPHS,
-    "fx": _NO_GRAPHS,
+    "functorch": _NO_GRAPHS,
+    "fx": "it works on graphs of operators below the level of torch functions, which are not recorded here",
     "jit": "there is no TorchScript; call the function or module itself",
     "mps": _NO_DEVICE,
     "mtia": _NO_DEVICE,
     "nested": "there are no nested tensors; pad the sequences to one length",
     "nn.quantized": _NO_QUANTIZED,
     "onnx": "models are not exported; export the checkpoint with PyTorch",
+    "ops.image": _NO_DEVICE,
+    "ops.torchvision": _NO_QUANTIZED,
     "quantization": _NO_QUANTIZED,
     "sparse": "there are no sparse tensors; use dense ones",
     "testing._internal": "it is a part of PyTorch's own tests; use torch.testing",
@@ -43,7 +46,6 @@ REASONS = {
         "custom_op (from torch import library), or exchange tensors with native code by DLPack or numpy"
     ),
     "utils.data.datapipes": "files are read by a Dataset",
-    "utils.flop_counter": "operators are not counted so; torch.profiler.profile(with_flops=True) counts them",
     "xpu": _NO_DEVICE,
 }
 
@@ -153,7 +155,7 @@ NAMES = {
         "_add_batch_dim _broadcast_to_and_flatten _get_name _maybe_remove_batch_dim Tensor tree_flatten "
         "tree_unflatten"
     ),
-    "_guards": "active_fake_mode ?detect_fake_mode tracing TracingContext(try_get)",
+    "_guards": "-active_fake_mode -detect_fake_mode tracing TracingContext(try_get)",
     "_higher_order_ops": "auto_functionalized",
     "_higher_order_ops.auto_functionalize": "auto_functionalized auto_functionalized_v2",
     "_higher_order_ops.out_dtype": "out_dtype",
@@ -291,7 +293,7 @@ NAMES = {
     "autograd.profiler_legacy": "profile()",
     "backends.cuda": (
         "?can_use_cudnn_attention ?can_use_efficient_attention ?can_use_flash_attention "
-        "preferred_blas_library preferred_linalg_library SDPAParams"
+        "preferred_blas_library preferred_linalg_library"
     ),
     "backends.kleidiai": "?is_available",
     "backends.mkldnn": "flags verbose()",
@@ -315,44 +317,27 @@ NAMES = {
     "export._trace": "",
     "export.decomp_utils": "CustomDecompTable",
     "export.unflatten": "_assign_attr _AttrKind",
-    "fx": (
-        "Graph(create_node) GraphModule @has_side_effect Interpreter map_arg Node Proxy symbolic_trace "
-        "Tracer Transformer @wrap"
+    "functorch": "functionalize make_fx",
+    "functorch.compile": (
+        "aot_function aot_module make_boxed_func memory_efficient_fusion min_cut_rematerialization_partition"
     ),
-    "fx._compatibility": "@compatibility",
+    "functorch.experimental.control_flow": "cond map",
     "fx._graph_pickler": "GraphPickler(dumps,loads,reducer_override) Options",
-    "fx._lazy_graph_module": "_use_lazy_graph_module",
-    "fx._pytree": "@register_pytree_flatten_spec TreeSpec",
-    "fx._symbolic_trace": "?is_fx_symbolic_tracing ?is_fx_tracing ProxyableClassMeta",
-    "fx.experimental._config": "patch",
-    "fx.experimental.optimization": "fuse matches_module_pattern replace_node_module",
+    "fx._symbolic_trace": "ScriptObject",
+    "fx.experimental.meta_tracer": "MetaAttribute MetaProxy MetaTracer symbolic_trace",
     "fx.experimental.proxy_tensor": (
         "_ProxyTensor _SymNodeDict decompose disable_proxy_modes_tracing fetch_object_proxy fetch_sym_proxy "
         "get_innermost_proxy_mode get_proxy_mode get_proxy_slot make_fx proxy_call ProxyTorchDispatchMode "
         "track_tensor_tree"
     ),
+    "fx.experimental.rewriter": "RewritingTracer",
     "fx.experimental.symbolic_shapes": (
         "free_symbols free_unbacked_symbols guard_or_false guard_or_true guard_size_oblivious "
         "GuardOnDataDependentSymNode has_free_symbols is_symbolic ShapeEnv statically_known_true SymNode"
     ),
-    "fx.graph": (
-        "Argument CodeGen(_gen_python_code) dtype_abbrs Graph magic_methods Node PythonCode "
-        "reflectable_magic_methods"
-    ),
-    "fx.graph_module": "_CodeOnlyModule _copy_attr _USER_PRESERVED_ATTRIBUTES_KEY GraphModule",
-    "fx.immutable_collections": "immutable_dict() immutable_list()",
-    "fx.node": "_get_qualified_name Argument map_aggregate map_arg Node Target",
-    "fx.passes.infra.pass_base": "PassBase PassResult",
-    "fx.passes.infra.pass_manager": "PassManager",
-    "fx.passes.shape_prop": "_extract_tensor_metadata ShapeProp",
-    "fx.passes.split_module": "split_module",
-    "fx.passes.split_utils": "getattr_recursive split_by_tags",
-    "fx.passes.utils.matcher_utils": "InternalMatch SubgraphMatcher",
-    "fx.passes.utils.matcher_with_name_node_map_utils": "InternalMatch",
-    "fx.passes.utils.source_matcher_utils": "check_subgraphs_connected get_source_partitions SourcePartition",
-    "fx.proxy": "Argument Attribute GraphAppendingTracer ParameterProxy Proxy TraceError",
-    "fx.subgraph_rewriter": "Match replace_pattern_with_filters ReplacedPatterns",
-    "fx.traceback": "annotate get_current_meta NodeSource NodeSourceAction=CREATE,REPLACE preserve_node_meta",
+    "fx.experimental.unification": "unify reify Var",
+    "fx.passes.fake_tensor_prop": "FakeTensorProp",
+    "fx.passes.reinplace": "reinplace",
     "jit": (
         "_get_trace_graph _unwrap_optional Future optimized_execution RecursiveScriptModule @script_method"
     ),
@@ -431,6 +416,7 @@ NAMES = {
     ),
     "ops.c10d": "scatter_",
     "ops.higher_order": "cond map_impl scan while_loop",
+    "ops.image": "decode_jpegs_cuda encode_jpegs_cuda",
     "ops.mkldnn": "?_is_mkldnn_acl_supported _linear_pointwise",
     "ops.onednn": (
         "linear_dynamic_fp16 linear_prepack_fp16 linear_relu_dynamic_fp16 qconv2d_pointwise qconv_pointwise "
@@ -452,6 +438,7 @@ NAMES = {
         "fused_all_gather_matmul fused_matmul_reduce_scatter fused_scaled_matmul_reduce_scatter "
         "multimem_all_gather_out multimem_all_reduce_ reduce_scatter_out two_shot_all_reduce_"
     ),
+    "ops.torchvision": "qnms qroi_align",
     "optim.optimizer": "_device_dtype_check_for_fused",
     "overrides": "_get_current_function_mode_stack get_testing_overrides",
     "package": "Importer PackageExporter PackageImporter sys_importer",
@@ -517,7 +504,6 @@ NAMES = {
     ),
     "utils.data.datapipes.utils.common": "StreamWrapper",
     "utils.file_baton": "FileBaton",
-    "utils.flop_counter": "FlopCounterMode @register_flop_formula",
     "utils.hipify.hipify_python": "GeneratedFileCleaner",
     "utils.module_tracker": "ModuleTracker",
     "xpu": "?_is_compiled device() graph() graph_pool_handle stream XPUGraph",

@@ -179,8 +179,18 @@ def _next_pair(labels: list[list[Label]], sizes: dict[Label, int], output: set[L
     return min(((i, j) for i in range(count) for j in range(i + 1, count)), key=price)
 
 
-def _as_equation(args: tuple[Any, ...]) -> tuple[str, list[Tensor]]:
-    """einsum(a, [0, 1], b, [1, 2], [0, 2]) as an equation with operands."""
+def _equation_and_operands(*args: Any) -> tuple[Any, ...]:
+    """What einsum is called with, as an equation followed by operands; einsum(a, [0, 1], b, [1, 2], [0, 2]) as well."""
+    if len(args) < 2:
+        raise ValueError(
+            "einsum(): must specify the equation string and at least one operand, or at least one operand "
+            "and its subscripts list"
+        )
+    if isinstance(args[0], str):
+        operands = args[1:]
+        return args[0], *(
+            operands[0] if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else operands
+        )
 
     def letters(sublist: Sequence[Any]) -> str:
         text = ""
@@ -198,23 +208,13 @@ def _as_equation(args: tuple[Any, ...]) -> tuple[str, list[Tensor]]:
     equation = ",".join(letters(sublist) for sublist in args[1::2])
     if len(args) % 2 == 1:
         equation += "->" + letters(args[-1])
-        return equation, list(args[:-1:2])
-    return equation, list(args[::2])
+        return equation, *args[:-1:2]
+    return equation, *args[::2]
 
 
 def einsum(*args: Any) -> Tensor:
     """Sums of products by Einstein's convention, as PyTorch's: einsum("ij,jk->ik", a, b)."""
-    if len(args) < 2:
-        raise ValueError(
-            "einsum(): must specify the equation string and at least one operand, or at least one operand "
-            "and its subscripts list"
-        )
-    if isinstance(args[0], str):
-        equation, operands = args[0], list(args[1:])
-        if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
-            operands = list(operands[0])
-    else:
-        equation, operands = _as_equation(args)
+    equation, *operands = _equation_and_operands(*args)
     plan = _parse(equation, tuple(x.dim() for x in operands))
     sizes: dict[Label, int] = {}
     labels: list[list[Label]] = []
@@ -243,6 +243,9 @@ def einsum(*args: Any) -> Tensor:
     for label in missing:
         result, own_labels = result.unsqueeze(-1), [*own_labels, label]
     return result.permute([own_labels.index(x) for x in plan.output])
+
+
+einsum.__given__ = _equation_and_operands  # type: ignore[attr-defined] # Note [As they are given] in overrides.py
 
 
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:

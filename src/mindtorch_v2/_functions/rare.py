@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import _C, _functions
+from .. import _C, _functions, overrides
 from .._C import Tensor
 
 F = _functions
@@ -178,3 +179,6 @@ def symeig(
         "L, V = torch.symeig(A, eigenvectors=True) should be replaced with:\n"
         "L, V = torch.linalg.eigh(A, UPLO='U' if upper else 'L')"
     )
+
+
+overrides.ask_first(sys.modules[__name__], lambda name: name != "set_anomaly_enabled")

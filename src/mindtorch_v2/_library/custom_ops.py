@@ -13,6 +13,8 @@ from .._devices import registry
 from ..autograd.function import Function
 from ..utils._pytree import tree_flatten, tree_leaves
 from . import schema as _schema
+from . import table_operators
+from .table_operators import TableOperator
 
 _lock = threading.Lock()
 _operators: dict[str, CustomOperator] = {}
@@ -36,24 +38,25 @@ def _shown(kind: str) -> str:
     return "PrivateUse1" if kind in registry.accelerators else kind.upper()
 
 
-def find(name: str) -> CustomOperator:
+def find(name: str) -> CustomOperator | TableOperator:
     """The operator called ``ns::name``."""
-    if name not in _operators:
+    operator = found(name)
+    if operator is None:
         raise RuntimeError(
             f"There is no operator '{name}'; define it first with define or custom_op (from torch import library)."
         )
-    return _operators[name]
+    return operator
 
 
-def found(name: str) -> CustomOperator | None:
+def found(name: str) -> CustomOperator | TableOperator | None:
     """The operator called ``ns::name``, if there is one."""
-    return _operators.get(name)
+    return _operators.get(name) or table_operators.found(name)
 
 
 def add(schema: _schema.Schema) -> CustomOperator:
     """A new operator without kernels."""
     with _lock:
-        if schema.name in _operators:
+        if found(schema.name) is not None:
             raise RuntimeError(
                 f"Tried to register an operator ({schema}) with the same name and overload name multiple times. Each "
                 "overload's schema should only be registered with a single call to def()."
@@ -99,6 +102,19 @@ class CustomOperator:
             self._autograd = kernel
         else:
             self._kernels[_kind_of(place) if place is not None else None] = kernel
+
+    def set_gradient(self, backward: Callable[..., Any], setup_context: Callable[..., Any] | None) -> None:
+        """What runs backward, and what keeps values for it."""
+        if any(argument.mutated for argument in self._schema.arguments):
+            raise RuntimeError(
+                f"Cannot register autograd formula for non-functional operator {self} with schema {self._schema}. "
+                "Please create a functional operator and register an autograd formula for that."
+            )
+        self._backward, self._setup_context = backward, setup_context
+
+    def set_autocast(self, device_type: str, cast_inputs: _C.dtype) -> None:
+        """Casts floating-point inputs where autocast is on for that device."""
+        self._cast_inputs[device_type] = cast_inputs
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         values, keywords = self._schema.bind(args, kwargs)
@@ -278,14 +294,7 @@ class CustomOpDef:
         self, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None
     ) -> None:
         """Registers the backward, and what keeps values for it."""
-        if any(argument.mutated for argument in self._opoverload._schema.arguments):
-            raise RuntimeError(
-                f"Cannot register autograd formula for non-functional operator {self} with schema "
-                f"{self._opoverload._schema}. Please create a functional operator and register an autograd formula for "
-                "that."
-            )
-        self._opoverload._backward = backward
-        self._opoverload._setup_context = setup_context
+        self._opoverload.set_gradient(backward, setup_context)
 
     def register_vmap(self, func: Callable[..., Any] | None = None) -> Any:
         """Accepts a batched implementation; vmap calls the operator once per element instead."""
@@ -293,7 +302,7 @@ class CustomOpDef:
 
     def register_autocast(self, device_type: str, cast_inputs: _C.dtype) -> None:
         """Casts floating-point inputs where autocast is on for that device."""
-        self._opoverload._cast_inputs[device_type] = cast_inputs
+        self._opoverload.set_autocast(device_type, cast_inputs)
 
 
 def custom_op(

@@ -42,6 +42,8 @@ class OpOverload:
         self.__module__ = packet.__module__
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if _C._somebody_asks((*args, *kwargs.values())):
+            return _C._ask_for(self, f"torch.ops.{self}", (*args, *kwargs.values()), args, kwargs)
         if self._packet.__name__ in _NUMBERS_ARE_TENSORS and self._overloadname == "Tensor":
             number = args[1] if len(args) > 1 else kwargs.get("other")
             if not isinstance(number, _C.Tensor):
@@ -116,6 +118,8 @@ class OpOverloadPacket:
         self._schemas = overloads_of(qualified)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if _C._somebody_asks((*args, *kwargs.values())):
+            return _C._ask_for(self, f"torch.ops.{self}", (*args, *kwargs.values()), args, kwargs)
         if self._function is not None:
             return self._function(*args, **kwargs)
         problem: Exception | None = None

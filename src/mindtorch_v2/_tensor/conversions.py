@@ -42,7 +42,7 @@ def numpy(self: Tensor, *, force: bool = False) -> Any:
     source = self
     if force:
         source = self.detach().cpu()
-    elif self.requires_grad:
+    elif self.requires_grad and _C.is_grad_enabled():
         raise RuntimeError(
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Iterable
 from typing import Any
@@ -9,16 +10,34 @@ from typing import Any
 from .. import _C
 from .._C import Tensor
 from .._functions import stack, zeros_like
+from .graph import GradientEdge
 
-_Tensors = Tensor | Iterable[Tensor]  # of a generator too, such as parameters()
+_One = Tensor | GradientEdge
+_Tensors = _One | Iterable[_One]  # of a generator too, such as parameters()
+
+
+class _Loop(threading.local):
+    """How many enclosing loops will still come back to what this thread differentiates (vmap runs slice by slice)."""
+
+    more = 0
+
+
+loop = _Loop()
 
 
 def _as_list(value: Any, what: str) -> list[Any]:
     if isinstance(value, Tensor):
         return [value]
+    if isinstance(value, GradientEdge):
+        return [_at(value)]
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise TypeError(f"{what}: wanted a Tensor or a sequence of them, got {type(value).__name__}")
-    return list(value)
+    return [_at(one) if isinstance(one, GradientEdge) else one for one in value]
+
+
+def _at(edge: GradientEdge) -> Tensor:
+    """What stands for an edge in a pass."""
+    return _C._tensor_at_edge(edge.node, edge.output_nr)
 
 
 def _grad_list(grads: Any, count: int) -> list[Any]:
@@ -77,7 +96,7 @@ def grad(
             stacklevel=2,
         )
     roots, wanted = _as_list(outputs, "outputs"), _as_list(inputs, "inputs")
-    keep = create_graph if retain_graph is None else retain_graph
+    keep = (create_graph if retain_graph is None else retain_graph) or loop.more > 0
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "

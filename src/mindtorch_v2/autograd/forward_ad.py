@@ -1,10 +1,26 @@
-"""Dual numbers (forward-mode differentiation), which are not supported: each name says what to use instead."""
+"""Dual numbers (forward-mode differentiation), which are not supported: what makes them says what to use instead."""
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
-__all__ = ["dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
+from .._C import Tensor
+
+__all__ = [
+    "UnpackedDualTensor",
+    "dual_level",
+    "enter_dual_level",
+    "exit_dual_level",
+    "make_dual",
+    "unpack_dual",
+]
+
+
+class UnpackedDualTensor(NamedTuple):
+    """A tensor, and the direction it moves in: None for one that is not dual."""
+
+    primal: Tensor
+    tangent: Tensor | None
 
 
 def _refuse(name: str) -> NoReturn:
@@ -29,9 +45,9 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
     _refuse("make_dual")
 
 
-def unpack_dual(tensor: Any, *, level: int | None = None) -> Any:
-    """Raises."""
-    _refuse("unpack_dual")
+def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
+    """The two parts of a tensor. None is dual here, so the second is None."""
+    return UnpackedDualTensor(tensor, None)
 
 
 class dual_level:

@@ -1,5 +1,8 @@
 """``torch.backends``: which libraries compute, and their settings."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from .._absent import names_of
 from . import (
     cpu as cpu,
@@ -31,5 +34,17 @@ from . import (
 from . import (
     quantized as quantized,
 )
+
+
+def flags_frozen() -> bool:
+    """Whether settings may be assigned only in a ``with`` block: no."""
+    return False
+
+
+@contextmanager
+def __allow_nonbracketed_mutation() -> Iterator[None]:
+    """A block in which settings may be assigned, as they always may."""
+    yield
+
 
 __getattr__ = names_of(__name__)

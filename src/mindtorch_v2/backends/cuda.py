@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
+from typing import NamedTuple
 
 from .._absent import names_of
+from .._C import Tensor
 
 matmul = SimpleNamespace(
     allow_tf32=False,
@@ -66,6 +68,18 @@ def cudnn_sdp_enabled() -> bool:
 def enable_cudnn_sdp(enabled: bool) -> None:
     """Sets :func:`cudnn_sdp_enabled`."""
     _attention["cudnn"] = bool(enabled)
+
+
+class SDPAParams(NamedTuple):
+    """The arguments of an attention, to ask whether one of CUDA's kernels can compute it."""
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    attn_mask: Tensor | None
+    dropout: float
+    is_causal: bool
+    enable_gqa: bool
 
 
 @contextmanager

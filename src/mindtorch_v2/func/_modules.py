@@ -20,14 +20,16 @@ def replace_all_batch_norm_modules_(root: Module) -> Module:
     return root
 
 
-def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+def stack_module_state(
+    models: Sequence[Module], _caller: str = "stack_module_state"
+) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """The parameters and the buffers of several modules of one kind, stacked for :func:`vmap`."""
     if len(models) == 0:
-        raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
+        raise RuntimeError(f"{_caller}: Expected at least one model, got 0.")
     if not (all(m.training for m in models) or all(not m.training for m in models)):
-        raise RuntimeError("stack_module_state: Expected all models to have the same training/eval mode.")
+        raise RuntimeError(f"{_caller}: Expected all models to have the same training/eval mode.")
     if not all(type(m) is type(models[0]) for m in models):
-        raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
+        raise RuntimeError(f"{_caller}: Expected all models to be of the same class.")
 
     def stacked(tensors: list[Tensor]) -> Tensor:
         needs = {tensor.requires_grad for tensor in tensors}

@@ -15,11 +15,18 @@ import mindtorch_v2 as torch
 
 from .._C import Tensor
 from .._devices import registry
-from ..utils._pytree import TreeSpec, tree_flatten
+from ..autograd._passes import loop
+from ..utils._pytree import TreeSpec, tree_flatten, tree_map
 
 
 def _name(func: Callable[..., Any]) -> str:
     return getattr(func, "__name__", repr(func))
+
+
+def _is_tensor_like(value: Any) -> bool:
+    """A tensor, or an object of a library that has dimensions and answers torch's functions as a tensor does."""
+    kind = type(value)
+    return isinstance(value, Tensor) or (hasattr(kind, "__torch_function__") and hasattr(kind, "dim"))
 
 
 def _spread(spec: TreeSpec, dims: Any, found: list[Any]) -> bool:
@@ -58,7 +65,7 @@ def _input_dims(
             f"vmap({_name(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap "
             "over a function with no inputs. The latter is unsupported."
         )
-    leaves, spec = tree_flatten(args)
+    leaves, spec = tree_flatten(args, _is_tensor_like)
     dims: list[Any] = []
     if not _spread(spec, tuple(in_dims) if isinstance(in_dims, list) else in_dims, dims):
         raise ValueError(
@@ -72,7 +79,7 @@ def _input_dims(
             raise ValueError(
                 f"{lead}Got in_dim={dim} for an input but in_dim must be either an integer dimension or None."
             )
-        if not isinstance(leaf, Tensor):
+        if not _is_tensor_like(leaf):
             raise ValueError(
                 f"{lead}Got in_dim={dim} for an input but the input is of type {type(leaf)}. We cannot vmap over "
                 "non-Tensor arguments, please use None as the respective in_dim"
@@ -159,10 +166,16 @@ def vmap(
             )
         results: list[list[Any]] = []
         output_spec: TreeSpec | None = None
+        parts = [None if d is None else torch.unbind(x, d) for x, d in zip(leaves, dims, strict=True)]
         for index in range(size):
-            slices = [x if d is None else x.select(d, index) for x, d in zip(leaves, dims, strict=True)]
+            slices = [_anew(x) if p is None else p[index] for x, p in zip(leaves, parts, strict=True)]
             random.before()
-            result, found_spec = tree_flatten(func(*spec.unflatten(slices), **kwargs))
+            coming = index + 1 < size  # a graph from outside the function is differentiated again
+            loop.more += coming
+            try:
+                result, found_spec = tree_flatten(func(*spec.unflatten(slices), **kwargs), _is_tensor_like)
+            finally:
+                loop.more -= coming
             if index == 0:
                 random.after()
                 output_spec = found_spec
@@ -171,6 +184,11 @@ def vmap(
         return _stack(func, results, output_spec, out_dims)
 
     return mapped
+
+
+def _anew(leaf: Any) -> Any:
+    """What all calls get: a container is a new one in each, so that none sees what another wrote into it."""
+    return leaf if isinstance(leaf, Tensor) else tree_map(lambda inside: inside, leaf)
 
 
 def _stack(func: Callable[..., Any], results: list[list[Any]], spec: TreeSpec, out_dims: Any) -> Any:
@@ -189,7 +207,7 @@ def _stack(func: Callable[..., Any], results: list[list[Any]], spec: TreeSpec, o
         if dim is None:
             stacked.append(first)
             continue
-        if not isinstance(first, Tensor):
+        if not _is_tensor_like(first):
             raise ValueError(
                 f"vmap({_name(func)}, ...): `{_name(func)}` must only return Tensors, got type {type(first)}. Did you "
                 "mean to set out_dims= to None for output?"

@@ -19,6 +19,7 @@ from ._fused import npu_confusion_transpose as npu_confusion_transpose
 from ._fused import npu_dtype_cast as npu_dtype_cast
 from ._fused import npu_fast_gelu as npu_fast_gelu
 from ._fused import npu_format_cast as npu_format_cast
+from ._fused import npu_geglu as npu_geglu
 from ._fused import npu_gelu as npu_gelu
 from ._fused import npu_linear as npu_linear
 from ._fused import npu_mish as npu_mish

@@ -11,6 +11,7 @@ from .._backends.npu import aclnn
 from .._C import Tensor, dtype
 from ..autograd.function import Function
 from ..nn import functional
+from . import _elsewhere
 
 _ROTARY_MODES = {"half": 0, "interleave": 1}
 
@@ -55,6 +56,27 @@ class _SwiGlu(Function):
         found = _like(x)
         aclnn.call("aclnnSwiGluGrad", grad.contiguous(), x, ctx.dim, found)
         return found, None
+
+
+class _GeGlu(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, dim: int, approximate: int, activate_left: bool) -> Any:
+        shape = list(x.shape)
+        shape[dim] //= 2
+        out = torch.empty(shape, dtype=x.dtype, device=x.device)
+        active = torch.empty_like(out)
+        aclnn.call("aclnnGeGluV3", x, dim, approximate, activate_left, out, active)
+        ctx.save_for_backward(x, active)
+        ctx.how = (dim, approximate, activate_left)
+        ctx.mark_non_differentiable(active)
+        return out, active
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor, _: Any) -> Any:
+        x, active = ctx.saved_tensors
+        found = _like(x)
+        aclnn.call("aclnnGeGluV3Backward", grad.contiguous(), x, active, *ctx.how, found)
+        return found, None, None, None
 
 
 class _RotaryMul(Function):
@@ -109,8 +131,14 @@ class _ScaledMaskedSoftmax(Function):
         return found, None, None, None
 
 
+def _on_npu(tensor: Tensor) -> bool:
+    return tensor.device.type == "npu"
+
+
 def npu_rms_norm(input: Tensor, gamma: Tensor, epsilon: float = 1e-6) -> tuple[Tensor, Tensor]:
     """The input divided by its root mean square over the last dimensions, times gamma; and 1 / that root."""
+    if not _on_npu(input):
+        return _elsewhere.rms_norm(input, gamma, epsilon)
     y, rstd = _RmsNorm.apply(input, gamma, epsilon)
     return y, rstd
 
@@ -128,8 +156,27 @@ def npu_swiglu(input: Tensor, dim: int = -1) -> Tensor:
     """silu of the first half along a dimension, times the second half."""
     if input.shape[dim] % 2:
         raise RuntimeError(f"npu_swiglu: size {input.shape[dim]} of dimension {dim} cannot be halved")
+    if not _on_npu(input):
+        return _elsewhere.swiglu(input, dim)
     result: Tensor = _SwiGlu.apply(input, dim)
     return result
+
+
+def npu_geglu(
+    input: Tensor, dim: int = -1, approximate: int = 1, activate_left: bool = False
+) -> tuple[Tensor, Tensor]:
+    """One half along a dimension times gelu of the other (the second, unless activate_left); and that gelu.
+
+    approximate: 1 for gelu by tanh, 0 by the error function.
+    """
+    if input.shape[dim] % 2:
+        raise RuntimeError(f"npu_geglu: size {input.shape[dim]} of dimension {dim} cannot be halved")
+    if approximate not in (0, 1):
+        raise ValueError(f"npu_geglu: approximate is {approximate}; wanted 0 or 1")
+    if not _on_npu(input):
+        return _elsewhere.geglu(input, dim, "tanh" if approximate else "none", activate_left)
+    out, active = _GeGlu.apply(input, dim, approximate, activate_left)
+    return out, active
 
 
 def npu_rotary_mul(
@@ -140,12 +187,16 @@ def npu_rotary_mul(
         raise ValueError(f"npu_rotary_mul: rotary_mode is {rotary_mode!r}; wanted 'half' or 'interleave'")
     if rotate is not None:
         raise NotImplementedError("npu_rotary_mul: a matrix for the rotation is not there; use rotary_mode")
+    if not _on_npu(input):
+        return _elsewhere.rotary_mul(input, r1, r2, rotary_mode)
     result: Tensor = _RotaryMul.apply(input, r1, r2, _ROTARY_MODES[rotary_mode])
     return result
 
 
 def npu_fast_gelu(input: Tensor) -> Tensor:
     """x / (1 + exp(-1.702 |x|)) * exp(0.851 (x - |x|)): the NPU's quick gelu."""
+    if not _on_npu(input):
+        return _elsewhere.fast_gelu(input)
     result: Tensor = _FastGelu.apply(input)
     return result
 
@@ -154,6 +205,8 @@ def npu_scaled_masked_softmax(
     x: Tensor, mask: Tensor, scale: float = 1, fixed_triu_mask: bool = False
 ) -> Tensor:
     """softmax(x * scale) over the last dimension where the mask is False."""
+    if not _on_npu(x):
+        return _elsewhere.scaled_masked_softmax(x, mask, scale, fixed_triu_mask)
     result: Tensor = _ScaledMaskedSoftmax.apply(x, mask, scale, fixed_triu_mask)
     return result
 

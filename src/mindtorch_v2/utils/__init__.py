@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from . import checkpoint as checkpoint
     from . import cpp_extension as cpp_extension
     from . import data as data
+    from . import flop_counter as flop_counter
     from . import model_zoo as model_zoo
     from . import tensorboard as tensorboard
     from . import weak as weak
@@ -32,6 +33,7 @@ _LAZY_MODULES = {
     "checkpoint",
     "cpp_extension",
     "data",
+    "flop_counter",
     "model_zoo",
     "tensorboard",
     "weak",

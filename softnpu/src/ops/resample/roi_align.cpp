@@ -1,5 +1,5 @@
 // Regions of images brought to one size.
-#include "kernels/resample/roi_align.h"
+#include "kernels/vision/roi_align.h"
 #include "op_plans.h"
 #include "ops/common/arguments.h"
 

@@ -18,7 +18,7 @@ PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file
 # Packages that vendors of devices ship beside PyTorch. They lie in ours: torch_<device>, which has <device> in it.
 VENDORS = sorted(name for name in os.listdir(PACKAGE) if name.startswith("torch_") and "." not in name)
 # Second names of modules, and what they are names of.
-_ALIASES = {"mindtorch_v2": "torch"}
+_ALIASES = {"mindtorch_v2": "torch", "functorch": "torch.functorch"}  # PyTorch ships functorch, too
 for _vendor in VENDORS:
     _device = _vendor.removeprefix("torch_")
     _ALIASES |= {f"{_vendor}.{_device}": f"torch.{_device}", _vendor: f"torch.{_vendor}"}

@@ -79,9 +79,9 @@ class Sequential(_Ordered):
 
     def __init__(self, *args: Any) -> None:
         super().__init__()
-        named = args[0].items() if len(args) == 1 and isinstance(args[0], OrderedDict) else None
-        for name, module in named or ((str(i), module) for i, module in enumerate(args)):
-            self.add_module(name, module)
+        named = len(args) == 1 and isinstance(args[0], OrderedDict)
+        for name, module in args[0].items() if named else enumerate(args):
+            self.add_module(str(name), module)
 
     def forward(self, input: Any) -> Any:
         for module in self._modules.values():

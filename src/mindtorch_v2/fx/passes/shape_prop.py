@@ -1,0 +1,87 @@
+"""Shapes of a graph's values, by running it."""
+
+from __future__ import annotations
+
+import traceback
+from typing import Any, NamedTuple
+
+import mindtorch_v2 as torch
+
+from .._compatibility import compatibility
+from ..graph_module import GraphModule
+from ..interpreter import Interpreter
+from ..node import Node, map_aggregate
+
+__all__ = ["ShapeProp", "TensorMetadata"]
+
+
+@compatibility(is_backward_compatible=True)
+class TensorMetadata(NamedTuple):
+    """What a tensor is, without its values."""
+
+    shape: torch.Size
+    dtype: torch.dtype
+    requires_grad: bool
+    stride: tuple[int, ...]
+    memory_format: torch.memory_format | None
+    is_quantized: bool
+    qparams: dict[str, Any]
+
+
+_FORMATS = (torch.contiguous_format, torch.channels_last, torch.channels_last_3d)
+
+
+def _extract_tensor_metadata(result: torch.Tensor, include_contiguity: bool = True) -> TensorMetadata:
+    """What a tensor is; quantized ones are not of this library."""
+    found = None
+    if include_contiguity:
+        dims = {torch.channels_last: 4, torch.channels_last_3d: 5}
+        fitting = (kind for kind in _FORMATS if dims.get(kind, result.dim()) == result.dim())
+        found = next((kind for kind in fitting if result.is_contiguous(memory_format=kind)), None)
+    return TensorMetadata(
+        result.shape,
+        result.dtype,
+        result.requires_grad,
+        result.stride(),
+        found,
+        is_quantized=False,
+        qparams={},
+    )
+
+
+@compatibility(is_backward_compatible=True)
+class ShapeProp(Interpreter):
+    """Runs the graph and writes into each node's ``meta`` what its value is: ``tensor_meta`` and ``type``."""
+
+    def __init__(self, gm: GraphModule, fake_mode: Any = None) -> None:
+        super().__init__(gm)
+        if fake_mode is not None:
+            raise NotImplementedError(
+                "ShapeProp(fake_mode=...): there are no fake tensors to run on; give it tensors of the meta device"
+            )
+
+    def run_node(self, n: Node) -> Any:
+        """The node's value, described in its ``meta``."""
+        try:
+            result = super().run_node(n)
+        except Exception as error:
+            traceback.print_exc()
+            raise RuntimeError(f"ShapeProp error for: node={n.format_node()} with meta={n.meta}") from error
+        found_tensor = False
+
+        def describe(value: Any) -> Any:
+            nonlocal found_tensor
+            if isinstance(value, torch.Tensor):
+                found_tensor = True
+                return _extract_tensor_metadata(value)
+            return value
+
+        described = map_aggregate(result, describe)
+        if found_tensor:
+            n.meta["tensor_meta"] = described
+        n.meta["type"] = type(result)
+        return result
+
+    def propagate(self, *args: Any) -> Any:
+        """Runs the graph on these inputs and returns its result."""
+        return super().run(*args)
