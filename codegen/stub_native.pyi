@@ -17,8 +17,8 @@ from .._storage_typed import TypedStorage
 from .._tensor.methods import _NodeHookHandle
 from .._types.formats import layout as _layout
 from .._types.size import Size
-from . import _allocator as _allocator
 from . import __torchaudio as __torchaudio
+from . import _allocator as _allocator
 from . import _dispatch as _dispatch
 from . import _fft as _fft
 from . import _functions as _functions

@@ -1,5 +1,5 @@
-"""``torch.ops``: operators by the names of their schemas — ``aten`` is the library's own; others are registered, or those
-of packages whose operators the table has."""
+"""``torch.ops``: operators by the names of their schemas — ``aten`` is the library's own; others are registered by
+programs, or those of packages whose operators the table has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of torchvision's and torchaudio's operators, for PyTorch (record.py) and for this library (test_operators.py)."""
+"""Calls of torchvision's and torchaudio's operators, for PyTorch (record.py) and this library (test_operators.py)."""
 
 from __future__ import annotations
 
@@ -79,8 +79,11 @@ def _alignment(times: int, labels: list[int]) -> Case:
     return Case("torchaudio::forced_align", (log_probs, numpy.array([labels]), *lengths, 0))
 
 
-def _filter(samples: int, order: int) -> Case:
+def _filter(samples: int, order: int, *roots: complex) -> Case:
+    """`roots`: of a filter that rings, instead of any coefficients."""
     flipped = _normal(3, order) * 0.2
+    if roots:
+        flipped[:] = numpy.poly(roots).real[::-1]
     flipped[:, -1] = 1
     padded = numpy.zeros((2, 3, samples + order - 1), "float32")
     padded[:, :, : order - 1] = 0.5
@@ -112,6 +115,7 @@ CASES = {
     "forced_align tight": _alignment(6, [3, 3, 4, 1, 2]),
     "lfilter": _filter(40, 3),
     "lfilter long": _filter(300, 7),
+    "lfilter that rings": _filter(600, 5, 0.8 + 0.3j, 0.8 - 0.3j, 0.9, -0.9),
     "lfilter of one coefficient": _filter(5, 1),
 }
 

@@ -1,5 +1,5 @@
-"""Writes what torchvision's and torchaudio's own kernels give to recorded.npz: ``python tests/packages/record.py``, where
-PyTorch 2.13.0 and both packages are, compiled for it."""
+"""Writes what torchvision's and torchaudio's own kernels give to recorded.npz: ``python tests/packages/record.py``,
+where PyTorch 2.13.0 and both packages are, compiled for it."""
 
 from __future__ import annotations
 

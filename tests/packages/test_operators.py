@@ -26,7 +26,8 @@ def test_numbers_are_those_of_the_packages_own_kernels(name, device):
     assert f"{name}.{len(found)}" not in RECORDED
     for ours, theirs in zip(found, wanted, strict=True):
         assert ours.dtype == theirs.dtype and ours.shape == theirs.shape
-        numpy.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=2e-5)
+        largest = numpy.abs(theirs[numpy.isfinite(theirs)]).max(initial=1)
+        numpy.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=2e-5 * largest)
 
 
 @pytest.mark.parametrize(

@@ -77,12 +77,11 @@ void roi_pool(const View& images, const View& boxes, double scale, const View& o
       const C* b = all.corners(k);
       const Cut<C> rows = cut_with_end(b[1], b[3], C(scale), down, height),
                    columns = cut_with_end(b[0], b[2], C(scale), across, width);
-      for (int64_t bin = 0; bin < bins; ++bin) {
-        const Range r = rows.bin(bin / across), q = columns.bin(bin % across);
-        for (int64_t c = first; c < end; ++c) {
-          const C* plane = x.data() + (all.image(k) * channels + c) * height * width;
+      for (int64_t c = first; c < end; ++c) {
+        const C* plane = x.data() + (all.image(k) * channels + c) * height * width;
+        for (int64_t bin = 0; bin < bins; ++bin) {
           const int64_t to = (k * channels + c) * bins + bin;
-          largest_pixel(plane, width, r, q, y[to], places[to]);
+          largest_pixel(plane, width, rows.bin(bin / across), columns.bin(bin % across), y[to], places[to]);
         }
       }
     });

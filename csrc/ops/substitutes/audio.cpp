@@ -129,7 +129,8 @@ std::tuple<Tensor, Tensor> forced_align(const Tensor& log_probs, const Tensor& t
 }
 
 // Blocks of samples. Within one, outputs y solve (1 + A) y = samples less what the outputs before the block contribute,
-// with A strictly lower triangular: its inverse is (1 - A)(1 + A^2)(1 + A^4)..., which ends with the block.
+// with A strictly lower triangular and the same along diagonals: the inverse of twice the size has that of the half, H,
+// twice in its diagonal, and -H M H below, where M is that part of A.
 void lfilter_core_loop(const Tensor& input, const Tensor& coefficients, const Tensor& padded) {
   constexpr int64_t block = 128;
   const int64_t channels = input.sizes()[1], samples = input.sizes()[2], order = coefficients.sizes()[1];
@@ -144,11 +145,13 @@ void lfilter_core_loop(const Tensor& input, const Tensor& coefficients, const Te
   const Tensor taps =
       ops::index_select(a, 1, chosen.reshape(Dims{-1})).reshape(Dims{channels, block, block + past});
   const Tensor matrix = ops::where(known, taps, Scalar(0.0));
-  Tensor power = -part(matrix, 2, past, block),
-         inverse = power + ops::eye(block, TensorOptions{x.dtype(), x.device()});
-  for (int64_t reach = 2; reach < block; reach *= 2) {
-    power = ops::matmul(power, power);
-    inverse = inverse + ops::matmul(power, inverse);
+  const Tensor within = part(matrix, 2, past, block);
+  Tensor inverse = filled(Dims{channels, 1, 1}, 1, x);
+  for (int64_t size = 1; size < block; size *= 2) {
+    const Tensor below = part(part(within, 1, size, size), 2, 0, size);
+    const Tensor corner = -ops::matmul(ops::matmul(inverse, below), inverse);
+    const Tensor top = ops::cat({{inverse, filled(inverse.sizes(), 0, x)}}, 2);
+    inverse = ops::cat({{top, ops::cat({{corner, inverse}}, 2)}}, 1);
   }
   const Tensor before = part(matrix, 2, 0, past);
   const Tensor own = part(a, 1, past, 1).reshape(Dims{1, channels, 1});

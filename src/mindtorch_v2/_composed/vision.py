@@ -99,8 +99,15 @@ def _deep_gray(image: Any, mode: int) -> torch.Tensor:
     return torch.cat(parts.get(mode, [gray]))
 
 
+def _gray(image: Any) -> torch.Tensor:
+    """Colours as libpng weighs them, in fractions of 2**15 and rounded down; Pillow rounds."""
+    red, green, blue = _planes(image.convert("RGB")).to(torch.int64)
+    mixed = (red * 9794 + green * 19234 + blue * 3740) >> 15
+    return torch.where((red == green) & (green == blue), red, mixed).to(torch.uint8).unsqueeze(0)
+
+
 def decode_png(data: torch.Tensor, mode: int, apply_exif_orientation: bool = False) -> torch.Tensor:
-    wanted = {_GRAY: "L", _GRAY_ALPHA: "LA", _RGB: "RGB", _RGB_ALPHA: "RGBA"}
+    wanted = {_RGB: "RGB", _RGB_ALPHA: "RGBA"}
 
     def read(image: Any) -> torch.Tensor:
         image = _upright(image, apply_exif_orientation)
@@ -108,6 +115,9 @@ def decode_png(data: torch.Tensor, mode: int, apply_exif_orientation: bool = Fal
             return _deep_gray(image, mode)
         if image.mode == "1":
             image = image.convert("L")
+        if mode in (_GRAY, _GRAY_ALPHA):
+            alpha = [_planes(image.convert("RGBA"))[3:]] if mode == _GRAY_ALPHA else []
+            return torch.cat([_gray(image), *alpha])
         return _planes(image.convert(wanted[mode]) if mode in wanted else image)
 
     return _decoded(_content(data), "PNG", read)

@@ -1,4 +1,4 @@
-"""Detection operators with gradients, transforms of both kinds, image files, a classifier, detectors and a segmenter trained."""
+"""Detection operators with gradients, transforms of both kinds, image files, classifiers, detectors and a segmenter."""
 
 from pathlib import Path
 
@@ -62,7 +62,7 @@ def transforms(device: str) -> dict:
     whole = (images * 255).round().to(torch.uint8)
     found = {
         "resize": F1.resize(images, [24, 30], antialias=True),
-        "crop": F1.resized_crop(whole, 3, 4, 20, 25, [16, 16]),
+        "crop": F1.resized_crop(images, 3, 4, 20, 25, [16, 16]),
         "rotate": F1.rotate(images, 25.0, interpolation=F1.InterpolationMode.BILINEAR),
         "affine": F1.affine(images, 10.0, [3, 2], 1.1, [5.0, 0.0]),
         "perspective": F1.perspective(
@@ -87,7 +87,7 @@ def transforms(device: str) -> dict:
         torch.tensor([[2.0, 3, 20, 30], [10, 5, 38, 25]]).to(device), format="XYXY", canvas_size=(40, 40)
     )
     sample = {
-        "image": tv_tensors.Image(whole[0]),
+        "image": tv_tensors.Image(images[0]),
         "boxes": boxes,
         "mask": tv_tensors.Mask(whole[0, :1] > 128),
     }
@@ -137,8 +137,10 @@ def files(folder: Path) -> dict:
 def classifier(device: str) -> dict:
     torch.manual_seed(3)
     model = models.resnet18(num_classes=3).to(device)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
-    images, labels = pictures(6, 32).to(device), torch.tensor([0, 1, 2, 0, 1, 2]).to(device)
+    images, labels = pictures(6, 64).to(device), torch.tensor([0, 1, 2, 0, 1, 2]).to(device)
+    inner = IntermediateLayerGetter(model, {"layer1": "low", "layer3": "high"})
+    found = {name: value.mean((2, 3)) for name, value in inner(images).items()}
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9)
     losses = []
     for _ in range(3):
         loss = F.cross_entropy(model(images), labels)
@@ -146,10 +148,7 @@ def classifier(device: str) -> dict:
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
-    model.eval()
-    inner = IntermediateLayerGetter(model, {"layer1": "low", "layer3": "high"})
-    with torch.no_grad():
-        return {"losses": losses, **{name: value.mean((2, 3)) for name, value in inner(images).items()}}
+    return {"losses": losses, **found}
 
 
 def inference(device: str) -> dict:
@@ -184,7 +183,7 @@ def detectors(device: str) -> dict:
         sum(losses.values()).backward()
         found |= {f"{name}.{key}": value for key, value in losses.items()}
         found[f"{name}.norms"] = torch.stack(
-            [p.grad.norm() for p in model.parameters() if p.grad is not None][-8:]
+            [p.grad.double().norm() for p in model.parameters() if p.grad is not None][-8:]
         )
         with torch.no_grad():
             features = model.eval().backbone(torch.stack(images))
