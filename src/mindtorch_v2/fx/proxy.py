@@ -25,6 +25,7 @@ import mindtorch_v2 as torch
 from .. import overrides
 from . import traceback as fx_traceback
 from ._compatibility import compatibility
+from ._python_signatures import as_written_in_python
 from ._stacks import current_stack
 from .graph import magic_methods, reflectable_magic_methods
 from .immutable_collections import immutable_dict, immutable_list
@@ -318,6 +319,7 @@ class Proxy:
                 f"Found multiple different tracers {list(tracers)} while trying to trace operations {orig_method}"
             )
         (tracer,) = tracers
+        args, kwargs = as_written_in_python(orig_method, args, kwargs)
         if overrides.is_tensor_method_or_property(orig_method):
             return tracer.create_proxy("call_method", orig_method.__name__, args, kwargs)  # type: ignore[no-any-return]
         return tracer.create_proxy(  # type: ignore[no-any-return]
