@@ -223,9 +223,13 @@ def __reversed__(self: Tensor) -> Tensor:
     return self if self.dim() == 0 else _functions.flip(self, (0,))
 
 
-def _copied(function: Callable[..., Any]) -> Callable[..., Any]:
+def _copied(function: Any) -> Callable[..., Any]:
     made = FunctionType(
-        function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+        function.__code__,
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
     )
     made.__kwdefaults__ = function.__kwdefaults__
     return update_wrapper(made, function)

@@ -24,11 +24,20 @@ def _stft(input: Any, n_fft: Any, hop_length: Any = None, win_length: Any = None
 
 @cache
 def _signatures() -> dict[Any, inspect.Signature]:
-    functions = {
+    functions: dict[Any, Any] = {
         torch.split: _split, torch.unique: _unique, torch.unique_consecutive: _unique_consecutive,
         torch.unravel_index: _unravel_index, torch.nn.functional.pad: _pad, torch.stft: _stft,
     }  # fmt: skip
     return {function: inspect.signature(said) for function, said in functions.items()}
+
+
+def signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
+    """The parameters of a function: those it is written with, or those of PyTorch's; None if nobody says."""
+    if (known := _signatures().get(function)) is not None:
+        return known
+    if not inspect.isfunction(function):
+        return None
+    return inspect.signature(inspect.unwrap(function))
 
 
 def as_written_in_python(

@@ -17,25 +17,20 @@ import mindtorch_v2 as torch
 from ..utils import _pytree as pytree
 from ._compatibility import compatibility
 from ._lazy_graph_module import _make_graph_module
-from ._patching import (
-    _autowrap_check,
-    _new_patcher,
-    _patch_wrapped_functions,
-    _Patcher,
-    _wrapped_fns_to_patch,
-    _wrapped_methods_to_patch,
-    wrap,
-)
+from ._patching import _autowrap_check, _new_patcher, _patch_wrapped_functions, wrap
+from ._patching import _create_wrapped_func as _create_wrapped_func
+from ._patching import _Patcher as _Patcher
+from ._patching import _wrapped_fns_to_patch as _wrapped_fns_to_patch
+from ._patching import _wrapped_methods_to_patch as _wrapped_methods_to_patch
 from ._qualified_names import is_of_package, public_module
 from .graph import Graph, _PyTreeCodeGen, _PyTreeInfo
-from .graph_module import GraphModule
-from .node import Argument, Target, base_types
+from .graph_module import GraphModule, default_tracer
+from .node import Argument, base_types, map_aggregate
 from .proxy import ParameterProxy, Proxy, Scope, ScopeContextManager, TracerBase
 
 __all__ = [
     "PH", "PHBase", "PHWithMeta", "ProxyableClassMeta", "Tracer", "is_fx_tracing", "symbolic_trace", "wrap",
 ]  # fmt: skip
-_ELSEWHERE = (_Patcher, _wrapped_fns_to_patch, _wrapped_methods_to_patch)
 
 _is_fx_tracing_flag = False
 
@@ -59,7 +54,7 @@ class ProxyableClassMeta(type):
         super().__init__(name, bases, attrs)
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        instance = cls.__new__(cls)
+        instance = cls.__new__(cls)  # type: ignore[call-overload]
         if not is_fx_tracing():
             cls.__init__(instance, *args, **kwargs)  # type: ignore[misc]
             return instance
@@ -69,8 +64,6 @@ class ProxyableClassMeta(type):
             if isinstance(value, Proxy):
                 found.append(value)
             return value
-
-        from .node import map_aggregate
 
         map_aggregate((args, kwargs), note)
         if not found:
@@ -435,6 +428,9 @@ class Tracer(TracerBase):
         return pytree.tree_map(placed, concrete_args[name])
 
 
+default_tracer.append(Tracer)
+
+
 def _annotation(function: Any, name: str) -> Any:
     """What a function says of an input or its result. The library's own annotations are text; of those, tensors are
     told."""
@@ -467,6 +463,3 @@ def symbolic_trace(
     graph = tracer.trace(root, concrete_args)
     name = type(root).__name__ if isinstance(root, torch.nn.Module) else root.__name__
     return _make_graph_module(tracer.root, graph, name)
-
-
-_Target = Target

@@ -93,7 +93,9 @@ def _replace_pattern(
     from .passes.utils.matcher_utils import SubgraphMatcher
 
     wanted = _graph_of(pattern)
-    matcher = SubgraphMatcher(wanted, match_output=False, match_placeholder=False, ignore_literals=ignore_literals)
+    matcher = SubgraphMatcher(
+        wanted, match_output=False, match_placeholder=False, ignore_literals=ignore_literals
+    )
     places = [
         match
         for match in matcher.match(gm.graph, node_name_match=node_name_match)
@@ -119,7 +121,9 @@ def _replace_pattern(
     return done
 
 
-def _replace_at(gm: GraphModule, place: InternalMatch, new: Graph, moved: dict[Node, Node]) -> ReplacedPatterns:
+def _replace_at(
+    gm: GraphModule, place: InternalMatch, new: Graph, moved: dict[Node, Node]
+) -> ReplacedPatterns:
     inputs = [node for node in new.nodes if node.op == "placeholder"]
     if len(place.placeholder_nodes) != len(inputs):
         raise AssertionError(
@@ -162,7 +166,7 @@ def _replace_at(gm: GraphModule, place: InternalMatch, new: Graph, moved: dict[N
 
 def _insertion_point(graph: Graph, place: InternalMatch) -> Node:
     """The first node that takes a result of the place."""
-    users = [user for node in place.returning_nodes for user in node.users]
+    users: list[Node] = [user for node in place.returning_nodes for user in node.users]
     inside = set(filter(lambda value: isinstance(value, Node), place.nodes_map.values()))
     users = [user for user in users if user not in inside]
     if not users or all(node.op == "placeholder" for node in place.anchors):
