@@ -300,7 +300,7 @@ class Tracer(TracerBase):
         self.tensor_attrs: dict[Any, str] = {}
         self._note_tensors(self.root, "")
         if not isinstance(fn, FunctionType):
-            fn = _as_function(fn)
+            raise AssertionError(f"Expected FunctionType, got {type(fn)}")
         fn_globals = fn.__globals__
         result_type = _annotation(inspect.unwrap(fn), "return")
         fn, args = self.create_args_for_root(fn, isinstance(root, torch.nn.Module), concrete_args)
@@ -438,20 +438,6 @@ def _annotation(function: Any, name: str) -> Any:
     if isinstance(said, str) and is_of_package(function):
         return torch.Tensor if said in ("Tensor", "torch.Tensor") else None
     return said
-
-
-def _as_function(fn: Any) -> FunctionType:
-    """The function inside a bound method or a callable object."""
-    if inspect.ismethod(fn) or not hasattr(fn, "__code__"):
-        called = fn if inspect.ismethod(fn) else type(fn).__call__.__get__(fn)
-        inner = called.__func__
-
-        @functools.wraps(inner)
-        def function(*args: Any, **kwargs: Any) -> Any:
-            return called(*args, **kwargs)
-
-        return function  # type: ignore[return-value]
-    raise AssertionError(f"Expected FunctionType, got {type(fn)}")
 
 
 @compatibility(is_backward_compatible=True)

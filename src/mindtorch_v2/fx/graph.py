@@ -455,3 +455,7 @@ def _check_reference(owner: Any, node: Node) -> None:
                 f"Node {node} target {node.target} {part} of {before} does not reference an nn.Module"
             )
         found = following
+
+
+for _class in (CodeGen, PythonCode, _BoxedCodeGen, _PyTreeCodeGen, _PyTreeInfo, _node_list):
+    _class.__module__ = __name__  # where programs and files know them
