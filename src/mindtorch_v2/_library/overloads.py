@@ -35,6 +35,7 @@ class OpOverload:
         self._packet = packet
         self._native_overload = overload
         self._overloadname = overload or "default"
+        self._qualified_op_name = packet._qualified_op_name
         self._qualified = packet._qualified_op_name + (f".{overload}" if overload else "")
         self._schema: Schema = parse(self._qualified, text)
         self.__name__ = f"{packet.__name__}.{self._overloadname}"

@@ -61,8 +61,8 @@ def name_of_target(target: Any) -> str:
         op = target.__name__ if hasattr(target, "__name__") else str(target)
         if is_of_package(target) and not isinstance(target, type):
             op = qualified_name(target).rpartition(".")[2]
-            if (full := getattr(target, "_qualified_op_name", None)) is not None:
-                op = full.split(".", 1)[1]
+            if hasattr(target, "_qualified_op_name"):  # aten.relu.default
+                op = str(target).split(".", 1)[1]
     else:
         if not isinstance(target, str):
             raise AssertionError(f"Expected target to be str, got {type(target)}")

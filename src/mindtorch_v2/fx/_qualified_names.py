@@ -101,8 +101,8 @@ def qualified_name(function: Any) -> str:
     owner = getattr(function, "__objclass__", None) or _tensor_owner(function, name)
     if owner is torch.Tensor:
         return f"torch.Tensor.{name}"
-    if (operator := getattr(function, "_qualified_op_name", None)) is not None:  # one of torch.ops
-        return f"torch.ops.{operator}"
+    if hasattr(function, "_qualified_op_name"):  # one of torch.ops
+        return f"torch.ops.{function}"
     if name == "<lambda>":
         name = _lambda_name(function)
     return f"{public_module(_module_of(function))}.{name}"
