@@ -112,7 +112,8 @@ void add_streams(nb::module_& m, StreamAccelerator& a) {
   m.def(
       "stream_is_capturing",
       [&a](int device, StreamHandle stream) { return a.stream_is_capturing(device, pointer(stream)); },
-      "Whether what is enqueued on the stream is recorded instead of run; False for a device that is not in use.");
+      "Whether what is enqueued on the stream is recorded instead of run; False for a device that is not in "
+      "use.");
   m.def(
       "stream_device", [&a](StreamHandle stream) { return a.device_of_stream(pointer(stream)); },
       "The device of a stream; of one made elsewhere, the current one.");

@@ -25,7 +25,8 @@ void CounterGenerator::set_seed(uint64_t seed) {
 
 std::string CounterGenerator::state() const {
   MT_CHECK(!is_captured(), "the state of a generator of ", name_of(device_.type),
-           " cannot be read during a capture: its offset is known when the graph is replayed. In a checkpoint, use "
+           " cannot be read during a capture: its offset is known when the graph is replayed. In a "
+           "checkpoint, use "
            "preserve_rng_state=False.");
   std::string bytes(16, '\0');
   std::memcpy(bytes.data(), &seed_, 8);

@@ -143,10 +143,11 @@ void StreamAccelerator::upload_dense(const Tensor& from, const Tensor& to, bool)
   const int device = to.device().index;
   const size_t bytes = to.nbytes();
   void* stream = current_stream(to.device());
-  refuse_in_capture(device, stream,
-                    "bytes of pageable host memory, which a replay could not read again, are copied to the "
-                    "device; make the tensor before the capture, or copy from pinned memory (pin_memory()) with "
-                    "non_blocking=True");
+  refuse_in_capture(
+      device, stream,
+      "bytes of pageable host memory, which a replay could not read again, are copied to the "
+      "device; make the tensor before the capture, or copy from pinned memory (pin_memory()) with "
+      "non_blocking=True");
   if (bytes <= kStagingLimit) {
     Staging staging(pinned_pool(), bytes);
     copy_on_host(from, staging.as_tensor(to.sizes(), to.dtype()));

@@ -43,14 +43,16 @@ void DeviceGraph::add_generator(GeneratorRef generator) {
 void DeviceGraph::begin(int64_t pool, CaptureMode mode) {
   const char* title = accelerator_.title();
   MT_CHECK(!capturing_, "capture_begin: this graph is being captured already");
-  MT_CHECK(!graph_, "This ", title, "Graph instance already owns a captured graph. To capture a new graph, create a new ",
+  MT_CHECK(!graph_, "This ", title,
+           "Graph instance already owns a captured graph. To capture a new graph, create a new ",
            "instance or call reset() first.");
   device_ = accelerator_.resolve({accelerator_.slot(), -1});
   MT_CHECK_AS(not_implemented, accelerator_.driver().has_graphs(), "the driver of ", to_string(device_),
               " cannot capture graphs; run the operators themselves");
   stream_ = current_stream(device_);
   MT_CHECK(stream_ != opened_default_stream(device_), title,
-           " graphs must be captured on a non-default stream. (However, after capture, it's ok to replay them on the "
+           " graphs must be captured on a non-default stream. (However, after capture, it's ok to replay "
+           "them on the "
            "default stream.)");
   accelerator_.activate(device_.index);
   allocator_ = &accelerator_.allocator(device_.index);
@@ -109,9 +111,10 @@ void DeviceGraph::keep_pinned(Address address) {
 
 Numbers DeviceGraph::take(CounterGenerator& generator, int64_t elements) {
   const auto is_it = [&](const auto& registered) { return registered.get() == &generator; };
-  MT_CHECK(std::any_of(generators_.begin(), generators_.end(), is_it),
-           "Attempt to increase offset for a ", accelerator_.title(),
-           " generator not in capture mode: call graph.register_generator_state(generator) before the capture.");
+  MT_CHECK(
+      std::any_of(generators_.begin(), generators_.end(), is_it), "Attempt to increase offset for a ",
+      accelerator_.title(),
+      " generator not in capture mode: call graph.register_generator_state(generator) before the capture.");
   auto found = std::find_if(drawn_.begin(), drawn_.end(),
                             [&](const Drawn& drawn) { return drawn.generator.get() == &generator; });
   if (found == drawn_.end()) {

@@ -68,7 +68,7 @@ class CachingAllocator {
   void free(Block* block);
   void record_stream(Block* block, StreamHandle stream);
 
-  void empty_cache();  // nothing while a graph is captured
+  void empty_cache();           // nothing while a graph is captured
   void empty_pool(int64_t id);  // the same for one private pool
   // Releases the longest unused segments while more than the threshold is reserved.
   void collect_garbage();

@@ -55,7 +55,7 @@ class UnfinishedUses {
   StreamOrder pending_;
   std::atomic<int> captures_{0};   // changed with the lock held
   std::vector<Block*> postponed_;  // given back during a capture: their events are recorded when it has ended
-  uint64_t synchronized_ = 0;  // every use up to this time has finished
+  uint64_t synchronized_ = 0;      // every use up to this time has finished
   std::string error_;
   bool completing_ = false;  // guarded by the turn
 };

@@ -1,8 +1,17 @@
 """torch_npu's graphs: NPUGraph, torch.npu.graph and make_graphed_callables."""
 
+import gc
+from collections.abc import Iterator
+
 import pytest
 import torch
 from torch import nn
+
+
+@pytest.fixture(autouse=True)
+def graphs_are_gone_afterwards() -> Iterator[None]:
+    yield
+    gc.collect()  # so that other tests can count memory
 
 
 def captured(function, **options):
@@ -64,6 +73,7 @@ def test_a_captured_training_step_gives_the_losses_of_the_operators() -> None:
 
     losses = []
     side = torch.npu.Stream()
+    side.wait_stream(torch.npu.current_stream())
     with torch.npu.stream(side):
         for batch in steps[:2]:
             x.copy_(batch[0]), y.copy_(batch[1])

@@ -99,8 +99,8 @@ void exponential(const Tensor& self, double lambd, Generator* generator) {
   const Numbers numbers = take_numbers(generator, self);
   if (numbers.captured()) {
     MT_ACLNN(aclnnStatelessExponentialTensor);
-    return aclnn::call(f, self.device(), self, numbers.seed_on_device, numbers.offset_on_device, numbers.offset,
-                       lambd);
+    return aclnn::call(f, self.device(), self, numbers.seed_on_device, numbers.offset_on_device,
+                       numbers.offset, lambd);
   }
   MT_ACLNN(aclnnSimThreadExponential);
   aclnn::call(f, self.device(), self, self.numel(), lambd, numbers.seed, numbers.offset);

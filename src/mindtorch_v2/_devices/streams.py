@@ -126,9 +126,7 @@ class Stream:
 
     def is_capturing(self) -> bool:
         """Whether what is enqueued on the stream is captured in a graph instead of run."""
-        return bool(self._native) and bool(
-            self._native.stream_is_capturing(self.device_index, self.handle)
-        )
+        return bool(self._native) and bool(self._native.stream_is_capturing(self.device_index, self.handle))
 
     def __enter__(self) -> Stream:
         entered = self.__dict__.setdefault("_entered", [])

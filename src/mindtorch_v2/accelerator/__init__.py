@@ -128,11 +128,3 @@ class device_index:
 
     def __exit__(self, *error: object) -> None:
         self._context.__exit__(*error)
-
-
-def __getattr__(name: str) -> Any:
-    if name == "Graph":
-        from .._devices.absent import AbsentName
-
-        raise AbsentName("torch.accelerator.Graph: graphs of operators cannot be captured; run the operators")
-    raise AttributeError(f"module 'torch.accelerator' has no attribute {name!r}")

@@ -11,6 +11,7 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
+from .. import _C
 from .._utils import of_modules
 from ..utils import _pytree as pytree
 
@@ -21,6 +22,7 @@ Tensors = tuple[Any, ...]
 class Device:
     """What a device brings: its module (streams, waiting) and its classes of graphs."""
 
+    type: str  # as in torch.device
     module: Any
     graph: type
     capture: Callable[..., Any]
@@ -182,7 +184,7 @@ def make_graphed_callables(
     Arguments are tensors with the shapes of ``sample_args``. What is returned by a later call overwrites what was
     returned by an earlier one, and the gradients of the parameters likewise.
     """
-    if torch.is_autocast_enabled() and torch.is_autocast_cache_enabled():
+    if _C._is_autocast_enabled(device.type) and _C.is_autocast_cache_enabled():
         raise RuntimeError(
             "make_graphed_callables does not support the autocast caching. Please set `cache_enabled=False`."
         )

@@ -76,7 +76,7 @@ def make_graphed_callables(
     """
     from ..autograd import _graphed  # few programs need it
 
-    device = _graphed.Device(sys.modules[__package__], NPUGraph, graph, graph_pool_handle)
+    device = _graphed.Device("npu", sys.modules[__package__], NPUGraph, graph, graph_pool_handle)
     return _graphed.make_graphed_callables(
         device, callables, sample_args, num_warmup_iters, allow_unused_input, pool
     )
