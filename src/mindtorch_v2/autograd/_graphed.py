@@ -24,7 +24,7 @@ class Device:
 
     type: str  # as in torch.device
     module: Any
-    graph: type
+    graph: Callable[[], Any]
     capture: Callable[..., Any]
     pool_handle: Callable[[], Any]
 

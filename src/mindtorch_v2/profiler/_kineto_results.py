@@ -18,11 +18,10 @@ from ._rows import MemoryRow, TaskRow, accelerator_of, event_rows, index_of, tas
 
 
 class EventType(enum.Enum):
-    """What an event of the tree is."""
+    """What an event of the tree is, by PyTorch's numbers."""
 
     TorchOp = 0
     Backend = 1
-    Vulkan = 2
     Allocation = 3
     OutOfMemory = 4
     PyCall = 5
@@ -166,7 +165,6 @@ class TorchOpFields:
         self.input_shapes = event.input_shapes
         self.scope = RecordScope(event.scope)
         self.sequence_number = event.sequence_nr
-        self.allow_tf32_cublas = False
 
 
 class AllocationFields:
