@@ -7,12 +7,19 @@
 #include "devices/device_graph.h"
 
 namespace mt::devices {
+namespace {
 
-// This thread records what it enqueues, so the state is that of replays to come.
-bool CounterGenerator::is_captured() const {
-  StreamAccelerator* there = stream_accelerator(device_.type);
-  return there && there->current_capture(device_.index);
+// The graph that records what this thread enqueues on the device: the state of generators is that of replays to come.
+DeviceGraph* capture_on(Device device) {
+  if (!DeviceGraph::any_is_captured()) [[likely]]
+    return nullptr;
+  StreamAccelerator* there = stream_accelerator(device.type);
+  return there ? there->current_capture(device.index) : nullptr;
 }
+
+}  // namespace
+
+bool CounterGenerator::is_captured() const { return capture_on(device_) != nullptr; }
 
 void CounterGenerator::set_seed(uint64_t seed) {
   if (is_captured()) {
@@ -25,9 +32,8 @@ void CounterGenerator::set_seed(uint64_t seed) {
 
 std::string CounterGenerator::state() const {
   MT_CHECK(!is_captured(), "the state of a generator of ", name_of(device_.type),
-           " cannot be read during a capture: its offset is known when the graph is replayed. In a "
-           "checkpoint, use "
-           "preserve_rng_state=False.");
+           " cannot be read during a capture: its offset is known when the graph is replayed. "
+           "Checkpoints work with preserve_rng_state=False.");
   std::string bytes(16, '\0');
   std::memcpy(bytes.data(), &seed_, 8);
   std::memcpy(bytes.data() + 8, &offset_, 8);
@@ -60,9 +66,8 @@ Numbers take_numbers(Generator* generator, const Tensor& tensor) {
   auto* own = dynamic_cast<CounterGenerator*>(generator);
   MT_CHECK(own && own->device().type == device.type, "Expected a '", name_of(device.type),
            "' device type for generator but found '", name_of(generator->device().type), "'");
-  if (StreamAccelerator* there = stream_accelerator(device.type))
-    if (DeviceGraph* graph = there->current_capture(device.index)) [[unlikely]]
-      return graph->take(*own, tensor.numel());
+  if (DeviceGraph* graph = capture_on(device)) [[unlikely]]
+    return graph->take(*own, tensor.numel());
   return own->take(tensor.numel());
 }
 

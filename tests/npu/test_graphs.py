@@ -62,6 +62,14 @@ def test_a_replay_takes_its_turn_in_the_current_stream():
     assert x.tolist() == [16, 16]
 
 
+def test_a_stream_of_the_program_can_be_captured():
+    x, own = torch.zeros(1, device="npu"), torch.npu.Stream()
+    graph, stream = captured(lambda: (x.add_(1), torch.npu.current_stream())[1], stream=own)
+    assert stream == own
+    graph.replay()
+    assert x.item() == 1
+
+
 def test_the_current_stream_tells_whether_it_is_captured():
     x = torch.zeros(1, device="npu")
     graph, side = torch.npu.NPUGraph(), torch.npu.Stream()

@@ -19,6 +19,7 @@ from ._lists import Tensors
 from ._options import DeclaredOptimizer, Option
 from .optimizer import _use_grad_for_differentiable, counter, loss_of, trainable, zeros_beside
 
+_any_is_captured = torch._C._DeviceGraph.any_is_captured
 Group = dict[str, Any]
 Start = Callable[[torch.Tensor, Group], torch.Tensor]
 Function = TypeVar("Function", bound=Callable[..., None])
@@ -105,7 +106,7 @@ class ListOptimizer(DeclaredOptimizer):
 
     @_use_grad_for_differentiable
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        if torch._C._DeviceGraph.any_is_captured():
+        if _any_is_captured():
             self._check_captured()
         loss = loss_of(closure)
         for group in self.param_groups:
