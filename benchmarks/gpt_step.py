@@ -15,6 +15,7 @@ def gpt_step(
     context: int = 64,
     vocabulary: int = 256,
     batch: int = 4,
+    capturable: bool = False,
 ) -> Callable[[], Any]:
     """A function that makes one step of AdamW and returns the loss."""
     nn = torch.nn
@@ -75,7 +76,7 @@ def gpt_step(
 
     torch.manual_seed(0)
     model = GPT().to(device)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, capturable=capturable)
     tokens = torch.randint(0, vocabulary, (batch, context)).to(device)
     targets = torch.randint(0, vocabulary, (batch, context)).to(device)
     places = torch.arange(context).to(device)

@@ -107,6 +107,11 @@ void add_streams(nb::module_& m, StreamAccelerator& a) {
   m.def("stream_is_idle",
         [&a](int device, StreamHandle stream) { return a.stream_is_idle(device, pointer(stream)); });
   m.def(
+      "stream_is_capturing",
+      [&a](int device, StreamHandle stream) { return a.stream_is_capturing(device, pointer(stream)); },
+      "Whether what is enqueued on the stream is recorded instead of run; False for a device that is not in "
+      "use.");
+  m.def(
       "replace_wait",
       [&a](int device, nb::object function) { a.replace_default_wait(device, waiter(std::move(function))); },
       "device"_a, "function"_a.none(),
@@ -176,6 +181,7 @@ void add_accelerator(nb::module_& m, StreamAccelerator& a) {
 }
 
 void add_accelerators(nb::module_& m) {
+  add_graphs(m);
   m.def("_accelerator_types", [] {
     std::vector<std::string> names;
     for (int type = 0; type < kDeviceTypes; ++type)

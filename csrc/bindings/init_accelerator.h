@@ -10,6 +10,9 @@ namespace mt::bindings {
 // Adds the functions to the module and `Tensor.is_<name>`, and lets Python make the memory pools.
 void add_accelerator(nanobind::module_& m, devices::StreamAccelerator& accelerator);
 
+// The class of captured graphs, for all of them.
+void add_graphs(nanobind::module_& m);
+
 // What is asked of a device by its type: functions of the package's module.
 void add_accelerators(nanobind::module_& m);
 

@@ -116,6 +116,59 @@ void add_devices(nb::module_& m) {
       "None where the runtime cannot be asked.");
 }
 
+void* pointer(uintptr_t handle) { return reinterpret_cast<void*>(handle); }
+
+// Operators of a captured stream that can be replaced while the graph is replayed.
+void add_task_groups(nb::module_& m) {
+  const auto api = []() -> const npu::AclApi& {
+    MT_CHECK_AS(not_implemented,
+                acl().aclmdlRICaptureTaskGrpBegin && acl().aclmdlRICaptureTaskGrpEnd &&
+                    acl().aclmdlRICaptureTaskUpdateBegin && acl().aclmdlRICaptureTaskUpdateEnd,
+                "this AscendCL cannot update tasks of graphs");
+    return acl();
+  };
+  m.def("begin_task_group", [api](StreamHandle stream) {
+    check(api().aclmdlRICaptureTaskGrpBegin(pointer(stream)), "aclmdlRICaptureTaskGrpBegin");
+  });
+  m.def("end_task_group", [api](StreamHandle stream) {
+    aclrtTaskGrp group = nullptr;
+    check(api().aclmdlRICaptureTaskGrpEnd(pointer(stream), &group), "aclmdlRICaptureTaskGrpEnd");
+    return uintptr_t(group);
+  });
+  m.def("begin_task_update", [api](StreamHandle stream, uintptr_t group) {
+    check(api().aclmdlRICaptureTaskUpdateBegin(pointer(stream), pointer(group)),
+          "aclmdlRICaptureTaskUpdateBegin");
+  });
+  m.def("end_task_update", [api](StreamHandle stream) {
+    check(api().aclmdlRICaptureTaskUpdateEnd(pointer(stream)), "aclmdlRICaptureTaskUpdateEnd");
+  });
+}
+
+// Events that a graph and work outside of it can wait for: flags, raised by a record and lowered by a reset.
+void add_external_events(nb::module_& m) {
+  m.def("create_external_event", [](int device) {
+    MT_CHECK_AS(not_implemented, acl().aclrtCreateEventWithFlag && acl().aclrtResetEvent,
+                "this AscendCL has no external events");
+    npu::activate(device);
+    aclrtEvent event = nullptr;
+    check(acl().aclrtCreateEventWithFlag(&event, ACL_EVENT_EXTERNAL), "aclrtCreateEventWithFlag");
+    return EventHandle(event);
+  });
+  m.def("destroy_external_event", [](EventHandle event) { npu::driver().destroy_event(event); });
+  m.def("record_external_event", [](EventHandle event, int device, StreamHandle stream) {
+    npu::activate(device);
+    npu::driver().record_event(event, stream);
+  });
+  m.def("wait_external_event", [](int device, StreamHandle stream, EventHandle event) {
+    npu::activate(device);
+    npu::driver().make_stream_wait(stream, event);
+  });
+  m.def("reset_external_event", [](EventHandle event, int device, StreamHandle stream) {
+    npu::activate(device);
+    check(acl().aclrtResetEvent(pointer(event), pointer(stream)), "aclrtResetEvent");
+  });
+}
+
 void init_npu(nb::module_& parent) {
   nb::module_ m = parent.def_submodule("_npu", "The NPU runtime.");
   npu::register_npu_backend();
@@ -123,6 +176,8 @@ void init_npu(nb::module_& parent) {
   add_accelerator(m, npu::npu());
   m.def("set_loader", &set_loader, "loader"_a, "Called before the first use; raises where there is no NPU.");
   add_devices(m);
+  add_task_groups(m);
+  add_external_events(m);
   m.def("error_text", &npu::describe_acl_error, "code"_a, "function"_a, "advice"_a = true,
         "What an error of AscendCL means.");
   init_acl(parent);

@@ -4,10 +4,36 @@
 
 #include "base/error.h"
 #include "core/accelerator.h"
+#include "devices/device_graph.h"
 
 namespace mt::devices {
+namespace {
+
+// The graph that records what this thread enqueues on the device: the state of generators is that of replays to come.
+DeviceGraph* capture_on(Device device) {
+  if (!DeviceGraph::any_is_captured()) [[likely]]
+    return nullptr;
+  StreamAccelerator* there = stream_accelerator(device.type);
+  return there ? there->current_capture(device.index) : nullptr;
+}
+
+}  // namespace
+
+bool CounterGenerator::is_captured() const { return capture_on(device_) != nullptr; }
+
+void CounterGenerator::set_seed(uint64_t seed) {
+  if (is_captured()) {
+    MT_CHECK(seed == seed_, "a generator of ", name_of(device_.type),
+             " can be seeded during a capture only with the seed it has, ", seed_, "; got ", seed);
+    return;
+  }
+  seed_ = seed, offset_ = 0;
+}
 
 std::string CounterGenerator::state() const {
+  MT_CHECK(!is_captured(), "the state of a generator of ", name_of(device_.type),
+           " cannot be read during a capture: its offset is known when the graph is replayed. "
+           "Checkpoints work with preserve_rng_state=False.");
   std::string bytes(16, '\0');
   std::memcpy(bytes.data(), &seed_, 8);
   std::memcpy(bytes.data() + 8, &offset_, 8);
@@ -15,27 +41,33 @@ std::string CounterGenerator::state() const {
 }
 
 void CounterGenerator::set_state(const std::string& bytes) {
+  MT_CHECK(!is_captured(), "the state of a generator of ", name_of(device_.type),
+           " cannot be set during a capture; set it before a replay");
   MT_CHECK(bytes.size() == 16, "RNG state is wrong size: a generator of ", name_of(device_.type),
            " has 16 bytes (seed and offset), got ", bytes.size(), ".");
   std::memcpy(&seed_, bytes.data(), 8);
   std::memcpy(&offset_, bytes.data() + 8, 8);
 }
 
-CounterGenerator::Position CounterGenerator::take(int64_t elements) {
+// One step of the counter makes four words, and no element needs more than two of them (a double). A multiple of
+// four, as PyTorch's offsets are.
+uint64_t CounterGenerator::steps(int64_t elements) { return (uint64_t(elements) / 2 + 1 + 3) / 4 * 4; }
+
+Numbers CounterGenerator::advance(uint64_t count) {
   std::lock_guard guard(mutex);
-  const Position position{seed_, offset_};
-  // One step of the counter makes four words, and no element needs more than two of them (a double). A multiple of
-  // four, as PyTorch's offsets are.
-  offset_ += (uint64_t(elements) / 2 + 1 + 3) / 4 * 4;
-  return position;
+  const Numbers now{seed_, offset_};
+  offset_ += count;
+  return now;
 }
 
-CounterGenerator::Position take_numbers(Generator* generator, const Tensor& tensor) {
+Numbers take_numbers(Generator* generator, const Tensor& tensor) {
   const Device device = tensor.device();
   if (!generator) generator = backend(device.type).default_generator(device.index);
   auto* own = dynamic_cast<CounterGenerator*>(generator);
   MT_CHECK(own && own->device().type == device.type, "Expected a '", name_of(device.type),
            "' device type for generator but found '", name_of(generator->device().type), "'");
+  if (DeviceGraph* graph = capture_on(device)) [[unlikely]]
+    return graph->take(*own, tensor.numel());
   return own->take(tensor.numel());
 }
 

@@ -10,31 +10,41 @@
 
 namespace mt::devices {
 
+// What an operator draws from. In a capture the seed lies on the device, and so does an offset that is added to the one
+// here when the operator runs (Note [What a graph holds] in device_graph.h).
+struct Numbers {
+  uint64_t seed = 0, offset = 0;
+  Tensor seed_on_device = {}, offset_on_device = {};
+  bool captured() const { return seed_on_device.defined(); }
+};
+
 class CounterGenerator final : public Generator {
  public:
   static constexpr uint64_t kDefaultSeed = 67280421310721;  // PyTorch's
 
   CounterGenerator(Device device, uint64_t seed) : device_(device), seed_(seed) {}
   Device device() const override { return device_; }
-  void set_seed(uint64_t seed) override { seed_ = seed, offset_ = 0; }
+  void set_seed(uint64_t seed) override;
   uint64_t seed() const override { return seed_; }
   std::string state() const override;  // 16 bytes: seed, offset
   void set_state(const std::string& bytes) override;
 
-  struct Position {
-    uint64_t seed, offset;
-  };
   // The numbers for an operator that fills `elements`; the next operator gets others.
-  Position take(int64_t elements);
+  Numbers take(int64_t elements) { return advance(steps(elements)); }
+  // Where the counter is, before it moves on.
+  Numbers advance(uint64_t count);
+  static uint64_t steps(int64_t elements);
 
  private:
+  bool is_captured() const;
+
   Device device_;
   uint64_t seed_;
   uint64_t offset_ = 0;
 };
 
 // The numbers for an operator that fills the tensor: from `generator`, or from its device's default one.
-CounterGenerator::Position take_numbers(Generator* generator, const Tensor& tensor);
+Numbers take_numbers(Generator* generator, const Tensor& tensor);
 
 // The default generators of one type of device, made when they are first asked for.
 class CounterGenerators {

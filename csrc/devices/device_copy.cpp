@@ -9,6 +9,7 @@
 #include "core/dispatch.h"
 #include "core/host_lock.h"
 #include "core/observe_task.h"
+#include "devices/device_graph.h"
 #include "devices/launch_log.h"
 #include "devices/stream_accelerator.h"
 
@@ -115,6 +116,13 @@ void StreamAccelerator::copy_within(Storage& to, const Storage& from, size_t nby
                    current_stream(device));
 }
 
+// After free, the memory waits for the copy that was just enqueued; a captured copy is made again and again.
+void StreamAccelerator::pinned_memory_used(const Storage& storage, int device, void* stream) {
+  if (DeviceGraph* graph = capture_of(device, stream)) [[unlikely]]
+    return graph->keep_pinned(Address(storage.data));
+  pinned_pool().record_stream(Address(storage.data), StreamHandle(stream));
+}
+
 // ---- host to device ----
 
 // `from` is in order. The bytes arrive in its type and are converted on the device.
@@ -125,7 +133,7 @@ void StreamAccelerator::upload_pinned(const Tensor& from, const Tensor& to, bool
   const Tensor arrived = direct ? to : new_tensor(from.sizes(), from.dtype(), device);
   copy_bytes_async(arrived.data(), from.data(), from.nbytes(), CopyKind::host_to_device, device.index,
                    stream);
-  pinned_pool().record_stream(Address(from.storage().data), StreamHandle(stream));
+  pinned_memory_used(from.storage(), device.index, stream);
   if (!direct) copy_on_device(arrived, to);
   if (!non_blocking) wait_for_data(device.index, stream);
 }
@@ -135,6 +143,11 @@ void StreamAccelerator::upload_dense(const Tensor& from, const Tensor& to) {
   const int device = to.device().index;
   const size_t bytes = to.nbytes();
   void* stream = current_stream(to.device());
+  refuse_in_capture(
+      device, stream,
+      "bytes of pageable host memory, which a replay could not read again, are copied to the "
+      "device; make the tensor before the capture, or copy from pinned memory (pin_memory()) with "
+      "non_blocking=True");
   if (bytes <= kStagingLimit) {
     Staging staging(pinned_pool(), bytes);
     copy_on_host(from, staging.as_tensor(to.sizes(), to.dtype()));
@@ -170,7 +183,7 @@ void StreamAccelerator::download(const Tensor& from, const Tensor& to, bool non_
   void* stream = current_stream(from.device());
   if (non_blocking && is_pinned_here(to) && same_layout(source, to)) {
     copy_bytes_async(to.data(), source.data(), to.nbytes(), CopyKind::device_to_host, device, stream);
-    pinned_pool().record_stream(Address(to.storage().data), StreamHandle(stream));
+    pinned_memory_used(to.storage(), device, stream);
     return;
   }
   wait_for_data(device, stream);

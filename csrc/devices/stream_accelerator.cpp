@@ -6,6 +6,7 @@
 #include "core/host_lock.h"
 #include "core/observe_task.h"
 #include "core/warn.h"
+#include "devices/device_graph.h"
 #include "devices/driver_upstream.h"
 #include "devices/launch_log.h"
 
@@ -157,6 +158,7 @@ void StreamAccelerator::wait_for_data(int device, void* stream) {
 
 void StreamAccelerator::synchronize(int device) {
   activate(device);
+  refuse_in_captures_of(device);
   {
     TaskScope scope(
         {TaskKind::device_sync, driver_.calls().synchronize_device, "Context Sync", {slot_, int8_t(device)}});
@@ -171,6 +173,7 @@ void StreamAccelerator::synchronize_stream(int device, void* stream) {
   report_wait();
   activate(device);
   stream = or_default(device, stream);
+  refuse_in_capture(device, stream, "the host waits for a stream that records and does not run");
   TaskScope scope({TaskKind::stream_sync,
                    driver_.calls().synchronize_stream,
                    "Stream Sync",
@@ -182,7 +185,58 @@ void StreamAccelerator::synchronize_stream(int device, void* stream) {
 
 bool StreamAccelerator::stream_is_idle(int device, void* stream) {
   activate(device);
-  return driver_.stream_is_idle(handle(or_default(device, stream)));
+  stream = or_default(device, stream);
+  refuse_in_capture(device, stream, "a stream that records and does not run is asked whether it is done");
+  return driver_.stream_is_idle(handle(stream));
+}
+
+// ---- graphs ----
+
+bool StreamAccelerator::stream_is_capturing(int device, void* stream) {
+  if (!is_open(device)) return false;
+  activate(device);
+  return driver_.capture_state(handle(or_default(device, stream))).status != runtime::CaptureStatus::none;
+}
+
+void StreamAccelerator::add_capture(DeviceGraph& graph) {
+  std::lock_guard guard(capture_mutex_);
+  captures_.push_back(&graph);
+  capture_count_.fetch_add(1);
+}
+
+void StreamAccelerator::remove_capture(DeviceGraph& graph) {
+  std::lock_guard guard(capture_mutex_);
+  capture_count_.fetch_sub(int(std::erase(captures_, &graph)));
+}
+
+DeviceGraph* StreamAccelerator::find_capture(int device, void* stream) {
+  if (!is_open(device)) return nullptr;
+  activate(device);
+  const runtime::CaptureState state = driver_.capture_state(handle(or_default(device, stream)));
+  if (state.status == runtime::CaptureStatus::none) return nullptr;
+  std::lock_guard guard(capture_mutex_);
+  for (DeviceGraph* graph : captures_)
+    if (graph->device() == device && graph->capture_id() == state.id) return graph;
+  return nullptr;
+}
+
+void StreamAccelerator::refuse(DeviceGraph& graph, const char* what) {
+  graph.invalidate(what);
+  fail(ErrorKind::runtime, title(), " error: operation not permitted when stream is capturing: ", what,
+       ". What waits for the device or reads its values (item(), cpu(), print, synchronize(), conditions on "
+       "values) belongs outside the capture.");
+}
+
+void StreamAccelerator::refuse_in_captures_of(int device) {
+  if (capture_count_.load(std::memory_order_acquire) == 0) [[likely]]
+    return;
+  DeviceGraph* found = nullptr;
+  {
+    std::lock_guard guard(capture_mutex_);
+    for (DeviceGraph* graph : captures_)
+      if (graph->device() == device && graph->concerns(std::this_thread::get_id())) found = graph;
+  }
+  if (found) refuse(*found, "the host waits for a device of which a stream records and does not run");
 }
 
 // ---- streams ----
@@ -254,6 +308,9 @@ void StreamAccelerator::destroy_event(EventHandle event) {
 void StreamAccelerator::record_event(EventHandle event, int device, void* stream) {
   activate(device);
   stream = or_default(device, stream);
+  // An event that no stream waits for is there to tell a time. A recorded one never gets any.
+  MT_CHECK(!capture_of(device, stream) || events_.kind_of(event).options.cross_stream,
+           "an event that measures a stream cannot be captured");
   TaskScope scope({TaskKind::record_event,
                    driver_.calls().record_event,
                    "Event Record",

@@ -27,6 +27,8 @@ using runtime::DeviceDriver;
 using runtime::PinnedPool;
 using runtime::Upstream;
 
+class DeviceGraph;
+
 // What a wait of the host inside an operator does besides (set_sync_debug_mode).
 enum class SyncDebugMode { off, warn, error };
 
@@ -91,6 +93,20 @@ class StreamAccelerator : public Accelerator {
   std::string export_event(EventHandle event);
   EventHandle import_event(int device, const std::string& bytes);
 
+  // ---- Graphs (devices/device_graph.h) ----
+  bool stream_is_capturing(int device, void* stream);
+  // The graph that records what is enqueued on the stream; null: it runs. One load while nothing is captured.
+  DeviceGraph* capture_of(int device, void* stream) {
+    return capture_count_.load(std::memory_order_acquire) ? find_capture(device, stream) : nullptr;
+  }
+  DeviceGraph* current_capture(int device) {
+    if (capture_count_.load(std::memory_order_acquire) == 0 || !is_open(device)) [[likely]]
+      return nullptr;
+    return find_capture(device, current_stream({slot_, int8_t(device)}));
+  }
+  void add_capture(DeviceGraph& graph);
+  void remove_capture(DeviceGraph& graph);
+
   void copy(const Tensor& from, const Tensor& to, bool non_blocking) override;
   Scalar item(const Tensor& tensor) override;
   Generator* default_generator(int device) override { return &generators_.at(device); }
@@ -154,6 +170,15 @@ class StreamAccelerator : public Accelerator {
   void wait_across(int waiting_device, void* waiting, int finished_device, void* finished);
   void enable_peers(int a, int b);
   void report_wait();
+  DeviceGraph* find_capture(int device, void* stream);
+  // Throws, and makes the capture invalid, if the stream is captured.
+  void refuse_in_capture(int device, void* stream, const char* what) {
+    if (DeviceGraph* graph = capture_of(device, stream)) [[unlikely]]
+      refuse(*graph, what);
+  }
+  [[noreturn]] void refuse(DeviceGraph& graph, const char* what);
+  void refuse_in_captures_of(int device);
+  void pinned_memory_used(const Storage& storage, int device, void* stream);
   bool wait_was_replaced(int device);
   void copy_bytes(void* to, const void* from, size_t bytes, CopyKind kind, int device, void* stream);
   void upload(const Tensor& from, const Tensor& to, bool non_blocking);
@@ -173,6 +198,10 @@ class StreamAccelerator : public Accelerator {
   std::atomic<bool> initialized_{false}, forked_{false};
   std::atomic<int> count_{0};
   bool launch_blocking_ = false;
+
+  std::atomic<int> capture_count_{0};
+  std::mutex capture_mutex_;
+  std::vector<DeviceGraph*> captures_;
 
   std::mutex mutex_;  // starting, opening, peers, makers, waits
   PoolMakers makers_;

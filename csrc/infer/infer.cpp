@@ -321,12 +321,24 @@ void check_same_device(std::initializer_list<const Tensor*> tensors) {
   }
 }
 
+namespace {
+
+// A Python number lies beside a tensor with the digits that it is computed with: devices have few operators for doubles.
+DType dtype_beside(DType number, DType tensor) {
+  if (is_integral(tensor, true)) return Ranks::natural(number);
+  if (tensor == DType::float64 || tensor == DType::complex128) return number;
+  return number == DType::float64 ? DType::float32 : number == DType::complex128 ? DType::complex64 : number;
+}
+
+}  // namespace
+
 void bring_together(const Tensor*& a, const Tensor*& b, Tensor& moved) {
   const Tensor*& scalar = a->device().is_cpu() && a->dim() == 0 ? a : b;
   const Tensor* other = &scalar == &a ? b : a;
   if (!(scalar->device().is_cpu() && scalar->dim() == 0)) check_same_device({a, b});
   const bool number = scalar->impl()->wrapped_number;
-  moved = new_tensor({}, scalar->dtype(), other->device());
+  moved = new_tensor({}, number ? dtype_beside(scalar->dtype(), other->dtype()) : scalar->dtype(),
+                     other->device());
   copy_between(*scalar, moved, true);
   moved.impl()->wrapped_number = number;
   scalar = &moved;

@@ -49,9 +49,9 @@ void CachingAllocator::begin_pool(int64_t id, const PoolOptions& options) {
   pools_.begin(id, options);
 }
 
-void CachingAllocator::end_pool(int64_t id) {
+void CachingAllocator::end_pool(int64_t id, std::thread::id thread) {
   SpinGuard guard(lock_);
-  pools_.end(id);
+  pools_.end(id, thread);
 }
 
 void CachingAllocator::retain_pool(int64_t id, const PoolOptions& options) {
@@ -61,6 +61,10 @@ void CachingAllocator::retain_pool(int64_t id, const PoolOptions& options) {
 
 void CachingAllocator::release_pool(int64_t id) {
   SpinGuard guard(lock_);
+  // A graph used its blocks long after they were given back: whoever returns them to the device waits for it first.
+  if (MemoryPool* pool = pools_.find(id))
+    for (bool small : {false, true})
+      pool->tree(small).for_each([this](Block* block) { block->last_used = cache_.now(); });
   pools_.release(id);
 }
 

@@ -14,6 +14,7 @@ namespace mt::runtime {
 // synchronised after its last use. `choose` runs twice: to see whether that is needed, and, if it was, on the
 // state afterwards.
 size_t CachingAllocator::release(const std::function<std::vector<Block*>()>& choose) {
+  if (uses_.capturing()) return 0;
   const auto unsafe = [this](const Block* block) { return is_unsafe_to_release(block); };
   std::vector<Block*> chosen;
   bool must_wait;
@@ -152,7 +153,7 @@ void CachingAllocator::finish_pending_uses() {
     SpinGuard guard(lock_);
     waiting = !uses_.empty();
   }
-  if (waiting) uses_.synchronize();
+  if (waiting && !uses_.capturing()) uses_.synchronize();
 }
 
 }  // namespace mt::runtime

@@ -132,7 +132,7 @@ Block* CachingAllocator::allocate_slowly(size_t bytes, StreamHandle stream, uint
   std::string refusal;
   Block* segment = grow(request, false, refusal);
   if (!segment && release([&] { return oversize_blocks(request); })) segment = grow(request, false, refusal);
-  if (!segment) {
+  if (!segment && !uses_.capturing()) {
     uses_.synchronize();
     // What other streams have just given back may fit: look before the cache is thrown away.
     if (Block* block = try_cache()) return block;

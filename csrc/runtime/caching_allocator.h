@@ -12,6 +12,13 @@
 // pools), FixedSegments and GrowingSegments (memory of the device), UnfinishedUses (streams and events),
 // MemoryLimit, Watchers.
 //
+// Note [Memory of graphs]
+// A graph reads and writes at the addresses of its capture whenever it is replayed. So what the capturing thread
+// allocates comes from a private pool, which the graph retains: blocks that are given back serve later requests of the
+// same capture (the order of the graph keeps them apart), of other captures into that pool, and of nobody else. While
+// anything is captured, the device is asked nothing that a capture forbids: uses by other streams are marked with events
+// only when the capture has ended, nobody waits for the device, and no memory goes back to it.
+//
 // Files: caching_allocator.cpp (allocate, free, growing), allocator_release.cpp (giving back),
 // allocator_access.cpp (settings, pools, statistics, snapshots), allocator_oom.cpp (the end).
 #pragma once
@@ -61,7 +68,7 @@ class CachingAllocator {
   void free(Block* block);
   void record_stream(Block* block, StreamHandle stream);
 
-  void empty_cache();
+  void empty_cache();           // nothing while a graph is captured
   void empty_pool(int64_t id);  // the same for one private pool
   // Releases the longest unused segments while more than the threshold is reserved.
   void collect_garbage();
@@ -69,11 +76,14 @@ class CachingAllocator {
   // Private pools. Between begin_pool and end_pool this thread's requests are served by the pool, which the
   // first mention of its id makes. A pool without users gives its memory back with the cache.
   void begin_pool(int64_t id, const PoolOptions& options);
-  void end_pool(int64_t id);
+  void end_pool(int64_t id, std::thread::id thread = std::this_thread::get_id());
   void retain_pool(int64_t id, const PoolOptions& options);
   void release_pool(int64_t id);
   int pool_users(int64_t id);
   std::map<int64_t, PoolStat> reserved_by_pools();
+  // A stream of the device is captured from here to there; captures are counted.
+  void capture_began() { uses_.capture_began(); }
+  void capture_ended() { uses_.capture_ended(); }
   // Off: every request goes to the device (or to `source`) and every free back to it.
   void set_caching(bool on, std::shared_ptr<RawSource> source = {});
   bool caching();

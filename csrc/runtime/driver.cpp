@@ -17,5 +17,10 @@ Address DeviceDriver::reserve(size_t) { refuse("reserve addresses"); }
 void DeviceDriver::unreserve(Address) { refuse("release addresses"); }
 Mapping DeviceDriver::map(int, Address, size_t) { refuse("map memory"); }
 void DeviceDriver::unmap(Address, MappingHandle) { refuse("unmap memory"); }
+void DeviceDriver::begin_capture(StreamHandle, CaptureMode) { refuse("capture graphs"); }
+GraphHandle DeviceDriver::end_capture(StreamHandle) { refuse("capture graphs"); }
+void DeviceDriver::replay_graph(GraphHandle, StreamHandle) { refuse("replay graphs"); }
+void DeviceDriver::destroy_graph(GraphHandle) { refuse("capture graphs"); }
+void DeviceDriver::describe_graph(GraphHandle, const std::string&) { refuse("describe graphs"); }
 
 }  // namespace mt::runtime

@@ -1,5 +1,5 @@
 // What a vendor has: the calls of its runtime library, one function each. A backend implements this once;
-// runtime/stream_accelerator.h makes an Accelerator of it.
+// devices/stream_accelerator.h makes an Accelerator of it.
 #pragma once
 
 #include <string>
@@ -12,10 +12,20 @@ namespace mt::runtime {
 
 enum class CopyKind { host_to_device, device_to_host, device_to_device };
 
+using GraphHandle = uintptr_t;  // 0 is no graph
+// Who is refused calls that a capture does not allow: every thread, the one that captures, or nobody (calls that concern
+// the captured stream itself are refused always).
+enum class CaptureMode { global, this_thread, relaxed };
+enum class CaptureStatus { none, active, invalidated };
+struct CaptureState {
+  CaptureStatus status = CaptureStatus::none;
+  uintptr_t id = 0;  // the same for all streams of a capture
+};
+
 // The vendor's functions by name, as traces and errors call them.
 struct DriverCalls {
   const char *copy, *copy_async, *synchronize_device, *synchronize_stream, *record_event, *synchronize_event,
-      *stream_wait_event;
+      *stream_wait_event, *replay_graph;
 };
 
 // Functions throw DeviceError (with the vendor's function, its code and its message) when the device refuses. But for
@@ -69,6 +79,16 @@ class DeviceDriver {
   virtual void copy_async(Address to, Address from, size_t bytes, CopyKind kind, StreamHandle stream) = 0;
   virtual bool can_access_peer(int device, int peer) = 0;
   virtual void enable_peer_access(int peer) = 0;
+
+  // Graphs. From begin_capture to end_capture, what is enqueued on the stream, and on streams that wait for its events,
+  // is recorded instead of run. end_capture ends the capture whatever happens; it throws if there is no graph.
+  virtual bool has_graphs() { return false; }
+  virtual void begin_capture(StreamHandle stream, CaptureMode mode);
+  virtual GraphHandle end_capture(StreamHandle stream);
+  virtual CaptureState capture_state(StreamHandle) { return {}; }
+  virtual void replay_graph(GraphHandle graph, StreamHandle stream);
+  virtual void destroy_graph(GraphHandle graph);  // replays that are enqueued still run
+  virtual void describe_graph(GraphHandle graph, const std::string& path);  // writes a file for people
 };
 
 }  // namespace mt::runtime

@@ -120,15 +120,56 @@ void PinnedPool::record_stream(Address address, StreamHandle stream) {
   if (std::find(used_by.begin(), used_by.end(), stream) == used_by.end()) used_by.push_back(stream);
 }
 
+void PinnedPool::keep(Address address) {
+  Guard guard(mutex_);
+  ++piece_at(address, "keep").kept;
+}
+
+void PinnedPool::let_go(Address address, StreamHandle stream) {
+  Piece* piece;
+  {
+    Guard guard(mutex_);
+    piece = pieces_.at(address).get();
+    if (stream) piece->used_by.push_back(stream);
+    if (--piece->kept || piece->in_use) return;
+  }
+  await_uses(piece);
+}
+
+void PinnedPool::capture_began() {
+  Guard guard(mutex_);
+  ++captures_;
+}
+
+void PinnedPool::capture_ended() {
+  std::vector<Piece*> pieces;
+  {
+    Guard guard(mutex_);
+    if (--captures_) return;
+    pieces.swap(postponed_);
+  }
+  for (Piece* piece : pieces) await_uses(piece);
+}
+
 void PinnedPool::free(Address address) {
   if (address == 0) return;
   Piece* piece;
-  std::vector<StreamHandle> streams;
-  std::vector<Address> to_free;
   {
     Guard guard(mutex_);
     piece = &piece_at(address, "free");
     piece->in_use = false;
+    if (piece->kept) return;  // let_go() goes on
+  }
+  await_uses(piece);
+}
+
+// Nobody holds the piece any more, but streams may use it.
+void PinnedPool::await_uses(Piece* piece) {
+  std::vector<StreamHandle> streams;
+  std::vector<Address> to_free;
+  {
+    Guard guard(mutex_);
+    if (captures_ && !piece->used_by.empty()) return postponed_.push_back(piece);
     streams.swap(piece->used_by);
     piece->pending_events = uint32_t(streams.size());
     if (streams.empty()) retire(piece, to_free);
@@ -169,6 +210,7 @@ void PinnedPool::complete_pending_uses() {
   std::vector<StreamHandle> streams;
   {
     Guard guard(mutex_);
+    if (captures_) return;
     for (const auto& [stream, queue] : pending_) streams.push_back(stream);
   }
   for (StreamHandle stream : streams) {

@@ -51,6 +51,13 @@ class PinnedPool {
   void free(Address address);
   // An asynchronous copy on `stream` uses the memory: after free() it is not reused before the copy is done.
   void record_stream(Address address, StreamHandle stream);
+  // A captured copy uses the memory whenever its graph is replayed: after free() it is kept until the graph lets it go.
+  // `stream` may be replaying the graph then; 0: none does.
+  void keep(Address address);
+  void let_go(Address address, StreamHandle stream);
+  // While a graph is captured no event is recorded or looked at; captures are counted.
+  void capture_began();
+  void capture_ended();
   bool is_pinned(Address address) const;  // any address inside a block that is in use
   void empty_cache();
 
@@ -65,6 +72,7 @@ class PinnedPool {
     size_t size;
     bool in_use = false;
     uint32_t pending_events = 0;
+    uint32_t kept = 0;  // by graphs
     std::vector<StreamHandle> used_by;
   };
   struct Pending {
@@ -74,6 +82,7 @@ class PinnedPool {
 
   size_t rounded(size_t bytes) const;
   Piece* take_cached(size_t size);
+  void await_uses(Piece* piece);
   void complete_pending_uses();
   void retire(Piece* piece, std::vector<Address>& to_free);
   void give_back(const std::vector<Address>& addresses);
@@ -87,6 +96,8 @@ class PinnedPool {
   std::map<Address, std::unique_ptr<Piece>> pieces_;  // all, by address
   std::multimap<size_t, Piece*> cached_;              // free ones, by size
   std::map<StreamHandle, std::deque<Pending>> pending_;
+  int captures_ = 0;
+  std::vector<Piece*> postponed_;  // freed during a capture
 };
 
 }  // namespace mt::runtime

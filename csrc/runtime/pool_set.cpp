@@ -50,13 +50,12 @@ void PoolSet::begin(int64_t id, const PoolOptions& options) {
   routes_.push_back({std::this_thread::get_id(), &make(id, options)});
 }
 
-void PoolSet::end(int64_t id) {
+void PoolSet::end(int64_t id, std::thread::id thread) {
   MemoryPool& pool = existing(id, "end_pool");
-  const auto self = std::this_thread::get_id();
   const auto found = std::find_if(routes_.rbegin(), routes_.rend(), [&](const Route& route) {
-    return route.thread == self && route.pool == &pool;
+    return route.thread == thread && route.pool == &pool;
   });
-  MT_CHECK(found != routes_.rend(), "end_pool: this thread does not allocate from the memory pool (0, ", id,
+  MT_CHECK(found != routes_.rend(), "end_pool: the thread does not allocate from the memory pool (0, ", id,
            ").");
   routes_.erase(std::next(found).base());
   --pool.users;

@@ -26,7 +26,7 @@ class PoolSet {
   MemoryPool* find(int64_t id);  // null: there is none
 
   void begin(int64_t id, const PoolOptions& options);
-  void end(int64_t id);
+  void end(int64_t id, std::thread::id thread);
   void retain(int64_t id, const PoolOptions& options);
   void release(int64_t id);
   int users(int64_t id);

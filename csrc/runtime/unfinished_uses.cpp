@@ -12,7 +12,26 @@ UnfinishedUses::~UnfinishedUses() {
   });
 }
 
+void UnfinishedUses::capture_began() {
+  SpinGuard guard(lock_);
+  captures_.fetch_add(1);
+}
+
+void UnfinishedUses::capture_ended() {
+  std::vector<Block*> blocks;
+  {
+    SpinGuard guard(lock_);
+    if (captures_.fetch_sub(1) > 1) return;
+    blocks.swap(postponed_);
+  }
+  for (Block* block : blocks) await(block);
+}
+
 void UnfinishedUses::await(Block* block) {
+  if (capturing()) [[unlikely]] {
+    SpinGuard guard(lock_);
+    if (capturing()) return postponed_.push_back(block);
+  }
   // The block is neither allocated nor free until its last event completes, so its list is ours alone.
   std::vector<StreamHandle> streams;
   streams.swap(block->used_by);
@@ -33,7 +52,7 @@ void UnfinishedUses::await(Block* block) {
 }
 
 void UnfinishedUses::complete() {
-  if (completing_) return;  // upstream re-entered us; the outer call goes on
+  if (completing_ || capturing()) return;  // the first: upstream re-entered us; the outer call goes on
   completing_ = true;
   struct Reset {
     bool& flag;

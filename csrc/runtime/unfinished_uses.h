@@ -2,8 +2,10 @@
 // (record_stream) keep it apart until an event, or a synchronisation of the device, says that they have ended.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "runtime/block_cache.h"
 #include "runtime/spin_lock.h"
@@ -37,6 +39,11 @@ class UnfinishedUses {
   void complete();           // retires the blocks whose uses have ended
   void synchronize();        // waits for the device: all uses end
 
+  // Note [Memory of graphs] in caching_allocator.h.
+  bool capturing() const { return captures_.load(std::memory_order_acquire) != 0; }
+  void capture_began();
+  void capture_ended();
+
  private:
   void finish(Block* block) {
     if (--block->pending_events == 0) cache_.retire(block, 0);
@@ -46,7 +53,9 @@ class UnfinishedUses {
   SpinLock& lock_;
   BlockCache& cache_;
   StreamOrder pending_;
-  uint64_t synchronized_ = 0;  // every use up to this time has finished
+  std::atomic<int> captures_{0};   // changed with the lock held
+  std::vector<Block*> postponed_;  // given back during a capture: their events are recorded when it has ended
+  uint64_t synchronized_ = 0;      // every use up to this time has finished
   std::string error_;
   bool completing_ = false;  // guarded by the turn
 };

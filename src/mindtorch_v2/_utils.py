@@ -20,8 +20,8 @@ from ._devices import registry
 # Dtypes whose storages PyTorch saves untyped, with the dtype beside them.
 _SAVED_UNTYPED = ("uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2")
 
-# The kinds of tensor that modules own, "Parameter" and "Buffer"; torch.nn.parameter puts them here.
-of_modules: dict[str, Callable[..., Any]] = {}
+# "Module", and the kinds of tensor that modules own, "Parameter" and "Buffer"; torch.nn puts them here.
+of_modules: dict[str, Any] = {}
 
 
 class _Loading(threading.local):

@@ -410,3 +410,31 @@ def test_peers_are_named_in_any_way():
         "torch.npu.enable_peer_access(peer), torch.npu.disable_peer_access('npu:1')"
     )
     assert run(code, SOFTNPU_DEVICES="2") == "True True"
+
+
+def test_a_stream_sleeps_for_cycles():
+    begin, end = torch.npu.Event(enable_timing=True), torch.npu.Event(enable_timing=True)
+    begin.record()
+    torch.npu._sleep(20_000_000)
+    end.record()
+    torch.npu.synchronize()
+    assert begin.elapsed_time(end) >= 20
+
+
+def test_autocast_of_the_npu_is_asked_and_set_without_naming_it():
+    assert not torch.npu.is_autocast_enabled()
+    with torch.autocast("npu", dtype=torch.bfloat16):
+        assert torch.npu.is_autocast_enabled() and torch.npu.get_autocast_dtype() == torch.bfloat16
+    before = torch.npu.get_autocast_dtype()
+    try:
+        torch.npu.set_autocast_enabled(True)
+        torch.npu.set_autocast_dtype(torch.bfloat16)
+        assert torch.is_autocast_enabled("npu") and torch.get_autocast_dtype("npu") == torch.bfloat16
+    finally:
+        torch.npu.set_autocast_dtype(before)
+        torch.npu.set_autocast_enabled(False)
+
+
+def test_a_stream_for_synchronous_launches_is_a_stream():
+    with torch.npu.stream(torch.npu.SyncLaunchStream()) as _:
+        assert (torch.ones(2, device="npu") + 1).tolist() == [2, 2]

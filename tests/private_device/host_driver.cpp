@@ -131,6 +131,7 @@ const runtime::DriverCalls& HostDriver::calls() const {
       .record_event = "hostRecord",
       .synchronize_event = "hostSynchronizeEvent",
       .stream_wait_event = "hostWaitEvent",
+      .replay_graph = nullptr,  // it has no graphs
   };
   return names;
 }

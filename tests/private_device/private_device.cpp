@@ -79,8 +79,8 @@ struct Held<Generator*> {
 template <class T>
 void seed_from(T&, const Tensor*) {}
 void seed_from(Held<Generator*>& held, const Tensor* first) {
-  const auto [seed, offset] = devices::take_numbers(held.given, *first);
-  held.own = std::make_shared<cpu::CpuGenerator>(seed + offset * 0x9E3779B97F4A7C15);
+  const devices::Numbers numbers = devices::take_numbers(held.given, *first);
+  held.own = std::make_shared<cpu::CpuGenerator>(numbers.seed + numbers.offset * 0x9E3779B97F4A7C15);
 }
 
 template <class A>

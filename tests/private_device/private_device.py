@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from mindtorch_v2 import _C
-from mindtorch_v2._devices import module_parts, pools, streams
+from mindtorch_v2._devices import graphs, module_parts, pools, streams
 
 _native = _C._privateuseone
 _settings = pools.PoolSettings(("PRIVATE_ALLOC_CONF",), {}, lambda: "this driver cannot map memory")
@@ -62,6 +62,10 @@ def mem_get_info(device: Any = None) -> tuple[int, int]:
 class device(module_parts.DeviceContextBase):
     _native: ClassVar[Any] = _native
     _index = staticmethod(_index)
+
+
+class Graph(graphs.Graph):
+    _type = "privateuseone"
 
 
 # --- streams and events ---

@@ -208,3 +208,20 @@ def test_two_kinds_of_accelerator_share_a_process_and_a_graph(run):
         assert a.grad.device.type == "npu" and a.grad.tolist() == [18.0, 36.0]
         """
     )
+
+
+def test_a_driver_without_graphs_says_so(run):
+    run(
+        """
+        graph = torch.privateuseone.Graph()
+        with torch.privateuseone.Stream() as stream:
+            assert not stream.is_capturing()
+            try:
+                graph.capture_begin()
+            except NotImplementedError as error:
+                assert "privateuseone:0 cannot capture graphs" in str(error), error
+            else:
+                raise AssertionError("it has no graphs")
+        assert (torch.ones(3, device="privateuseone") + 1).tolist() == [2.0] * 3
+        """
+    )

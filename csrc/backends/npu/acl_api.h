@@ -80,7 +80,19 @@ namespace mt::npu {
   X(aclrtMapMem)                       \
   X(aclrtUnmapMem)                     \
   X(aclrtIpcGetEventHandle)            \
-  X(aclrtIpcOpenEventHandle)
+  X(aclrtIpcOpenEventHandle)           \
+  X(aclrtCreateEventWithFlag)          \
+  X(aclrtResetEvent)                   \
+  X(aclmdlRICaptureBegin)              \
+  X(aclmdlRICaptureEnd)                \
+  X(aclmdlRICaptureGetInfo)            \
+  X(aclmdlRICaptureTaskGrpBegin)       \
+  X(aclmdlRICaptureTaskGrpEnd)         \
+  X(aclmdlRICaptureTaskUpdateBegin)    \
+  X(aclmdlRICaptureTaskUpdateEnd)      \
+  X(aclmdlRIExecuteAsync)              \
+  X(aclmdlRIDestroy)                   \
+  X(aclmdlRIDebugJsonPrint)
 
 struct AclApi {
 #define X(name) decltype(&::name) name = nullptr;

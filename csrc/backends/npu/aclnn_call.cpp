@@ -231,7 +231,7 @@ void launch(const char* name, Launch* function, uint64_t workspace, aclOpExecuto
     }
     enqueue(name, function, memory->address(), workspace, executor, device, stream);
   }
-  if (npu().launch_blocking()) [[unlikely]]
+  if (npu().launch_blocking() && !npu().capture_of(device, stream)) [[unlikely]]
     npu().wait_for_data(device, stream);
 }
 

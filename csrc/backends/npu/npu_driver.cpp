@@ -9,7 +9,11 @@
 
 namespace mt::npu {
 
+using runtime::CaptureMode;
+using runtime::CaptureState;
+using runtime::CaptureStatus;
 using runtime::CopyKind;
+using runtime::GraphHandle;
 using runtime::Mapping;
 using runtime::RawMemory;
 
@@ -30,6 +34,14 @@ bool is_set(const char* variable) {
 RawMemory memory_or_reason(int code, const char* function, void* address, size_t bytes) {
   if (code == 0) return {Address(address), bytes, {}};
   return {0, 0, describe_acl_error(code, function, false)};
+}
+
+aclmdlRICaptureMode acl_mode(CaptureMode mode) {
+  switch (mode) {
+    case CaptureMode::global: return ACL_MODEL_RI_CAPTURE_MODE_GLOBAL;
+    case CaptureMode::this_thread: return ACL_MODEL_RI_CAPTURE_MODE_THREAD_LOCAL;
+    default: return ACL_MODEL_RI_CAPTURE_MODE_RELAXED;
+  }
 }
 
 aclrtMemcpyKind acl_kind(CopyKind kind) {
@@ -58,6 +70,7 @@ const runtime::DriverCalls& NpuDriver::calls() const {
       .record_event = "aclrtRecordEvent",
       .synchronize_event = "aclrtSynchronizeEvent",
       .stream_wait_event = "aclrtStreamWaitEvent",
+      .replay_graph = "aclmdlRIExecuteAsync",
   };
   return names;
 }
@@ -272,6 +285,51 @@ void NpuDriver::copy(Address to, Address from, size_t bytes, CopyKind kind) {
 void NpuDriver::copy_async(Address to, Address from, size_t bytes, CopyKind kind, StreamHandle stream) {
   check(acl().aclrtMemcpyAsync(pointer(to), bytes, pointer(from), bytes, acl_kind(kind), pointer(stream)),
         "aclrtMemcpyAsync");
+}
+
+// ---- graphs ----
+
+bool NpuDriver::has_graphs() {
+  const AclApi& api = acl();
+  return api.aclmdlRICaptureBegin && api.aclmdlRICaptureEnd && api.aclmdlRICaptureGetInfo &&
+         api.aclmdlRIExecuteAsync && api.aclmdlRIDestroy;
+}
+
+void NpuDriver::begin_capture(StreamHandle stream, CaptureMode mode) {
+  MT_CHECK_AS(not_implemented, has_graphs(), "this AscendCL cannot capture graphs; CANN 8.1 and newer can");
+  check(acl().aclmdlRICaptureBegin(pointer(stream), acl_mode(mode)), "aclmdlRICaptureBegin");
+}
+
+GraphHandle NpuDriver::end_capture(StreamHandle stream) {
+  aclmdlRI graph = nullptr;
+  check(acl().aclmdlRICaptureEnd(pointer(stream), &graph), "aclmdlRICaptureEnd");
+  return GraphHandle(graph);
+}
+
+CaptureState NpuDriver::capture_state(StreamHandle stream) {
+  if (!has_graphs()) return {};
+  aclmdlRICaptureStatus status = ACL_MODEL_RI_CAPTURE_STATUS_NONE;
+  aclmdlRI graph = nullptr;
+  check(acl().aclmdlRICaptureGetInfo(pointer(stream), &status, &graph), "aclmdlRICaptureGetInfo");
+  switch (status) {
+    case ACL_MODEL_RI_CAPTURE_STATUS_NONE: return {};
+    case ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE: return {CaptureStatus::active, uintptr_t(graph)};
+    default: return {CaptureStatus::invalidated, uintptr_t(graph)};
+  }
+}
+
+void NpuDriver::replay_graph(GraphHandle graph, StreamHandle stream) {
+  check(acl().aclmdlRIExecuteAsync(pointer(graph), pointer(stream)), "aclmdlRIExecuteAsync");
+}
+
+void NpuDriver::destroy_graph(GraphHandle graph) {
+  check(acl().aclmdlRIDestroy(pointer(graph)), "aclmdlRIDestroy");
+}
+
+void NpuDriver::describe_graph(GraphHandle graph, const std::string& path) {
+  MT_CHECK_AS(not_implemented, acl().aclmdlRIDebugJsonPrint, "this AscendCL cannot write graphs to files");
+  check(acl().aclmdlRIDebugJsonPrint(pointer(graph), path.c_str(), ACL_MDLRI_DEBUG_JSON_PRINT_VERBOSE),
+        "aclmdlRIDebugJsonPrint");
 }
 
 }  // namespace mt::npu

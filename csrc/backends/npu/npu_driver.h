@@ -55,6 +55,14 @@ class NpuDriver final : public runtime::DeviceDriver {
   bool can_access_peer(int device, int peer) override;
   void enable_peer_access(int peer) override;
 
+  bool has_graphs() override;
+  void begin_capture(StreamHandle stream, runtime::CaptureMode mode) override;
+  runtime::GraphHandle end_capture(StreamHandle stream) override;
+  runtime::CaptureState capture_state(StreamHandle stream) override;
+  void replay_graph(runtime::GraphHandle graph, StreamHandle stream) override;
+  void destroy_graph(runtime::GraphHandle graph) override;
+  void describe_graph(runtime::GraphHandle graph, const std::string& path) override;
+
   // Loads the libraries, or throws an error that says how; where they are is Python's to decide.
   void (*load)() = nullptr;
 

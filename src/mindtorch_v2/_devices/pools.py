@@ -9,6 +9,7 @@ another stream, and never when a cached block fits.
 from __future__ import annotations
 
 import difflib
+import itertools
 import os
 import sys
 import threading
@@ -22,6 +23,7 @@ from . import memory as _memory
 
 _native = _C._allocator
 stacks = _memory.StackTable()
+pool_numbers = itertools.count(1)  # of private pools, of all devices
 
 
 # --- settings -------------------------------------------------------------------------------------------

@@ -125,8 +125,8 @@ class Stream:
             self._native.synchronize_stream(self.device_index, self.handle)
 
     def is_capturing(self) -> bool:
-        """Whether a graph is being captured from the stream: never, there are no graphs."""
-        return False
+        """Whether what is enqueued on the stream is captured in a graph instead of run."""
+        return bool(self._native) and bool(self._native.stream_is_capturing(self.device_index, self.handle))
 
     def __enter__(self) -> Stream:
         entered = self.__dict__.setdefault("_entered", [])

@@ -9,6 +9,7 @@ from .. import _C
 from .._devices import registry
 from . import memory as memory
 from ._device import index_of, module, require
+from .graphs import Graph as Graph
 from .memory import (
     empty_cache as empty_cache,
 )
@@ -41,7 +42,7 @@ from .memory import (
 )
 
 __all__ = [
-    "current_accelerator", "current_device_idx", "current_device_index", "current_stream", "device_count",
+    "Graph", "current_accelerator", "current_device_idx", "current_device_index", "current_stream", "device_count",
     "device_index", "empty_cache", "empty_host_cache", "get_device_capability", "get_memory_info", "is_available",
     "max_memory_allocated", "max_memory_reserved", "memory_allocated", "memory_reserved", "memory_stats",
     "reset_accumulated_memory_stats", "reset_peak_memory_stats", "set_device_idx", "set_device_index",
@@ -127,11 +128,3 @@ class device_index:
 
     def __exit__(self, *error: object) -> None:
         self._context.__exit__(*error)
-
-
-def __getattr__(name: str) -> Any:
-    if name == "Graph":
-        from .._devices.absent import AbsentName
-
-        raise AbsentName("torch.accelerator.Graph: graphs of operators cannot be captured; run the operators")
-    raise AttributeError(f"module 'torch.accelerator' has no attribute {name!r}")

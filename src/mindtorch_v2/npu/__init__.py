@@ -11,24 +11,28 @@ import warnings
 from typing import Any, ClassVar, NamedTuple
 
 from .. import _C
-from .._backends.npu import acl_loader, allocator
+from .._backends.npu import acl_loader, aclnn, allocator
 from .._backends.npu import runtime as _runtime
 from .._devices import module_parts as _parts
 from .._devices import registry as _registry
-from . import _chips, _kind, memory, random, streams
+from ..amp import _state as _autocast
+from . import _chips, _kind, graphs, memory, random, streams
 from ._permissions import config, conv, matmul
+from .graphs import *  # noqa: F403
 from .memory import *  # noqa: F403
 from .random import *  # noqa: F403
 from .streams import *  # noqa: F403
 
 __all__ = [
-    "AcceleratorError", "OutOfMemoryError", "can_device_access_peer", "config", "conv", "current_device", "device",
-    "device_count", "device_of", "disable_peer_access", "enable_peer_access", "get_amp_supported_dtype",
-    "get_arch_list", "get_device_capability", "get_device_name", "get_device_properties", "get_soc_version",
-    "get_task_queue_enable", "has_half", "has_magma", "init", "ipc_collect", "is_available", "is_bf16_supported",
+    "AcceleratorError", "OutOfMemoryError", "can_device_access_peer", "config", "conv", "current_device",
+    "device", "device_count", "device_of", "disable_peer_access", "enable_peer_access",
+    "get_amp_supported_dtype", "get_arch_list", "get_autocast_dtype", "get_device_capability",
+    "get_device_name", "get_device_properties", "get_soc_version", "get_task_queue_enable", "graphs",
+    "has_half", "has_magma", "init", "ipc_collect", "is_autocast_enabled", "is_available", "is_bf16_supported",
     "is_initialized", "is_jit_compile_false", "is_tf32_supported", "matmul", "memory", "memory_usage", "random",
-    "set_compile_mode", "set_device", "set_task_queue_enable", "streams", "synchronize", "utilization",
-    *memory.__all__, *random.__all__, *streams.__all__,
+    "set_autocast_dtype", "set_autocast_enabled", "set_compile_mode", "set_device", "set_task_queue_enable",
+    "streams", "synchronize", "utilization",
+    *graphs.__all__, *memory.__all__, *random.__all__, *streams.__all__,
 ]  # fmt: skip
 
 _npu = _C._npu
@@ -253,6 +257,11 @@ def disable_peer_access(peer_device_id: Any) -> None:
     _npu.disable_peer_access(_peer(peer_device_id))
 
 
+def _sleep(cycles: int) -> None:
+    """Keeps the current stream busy for a number of the device's cycles."""
+    aclnn.call("aclnnSleep", [int(cycles)], runtime=_runtime.get_runtime(_runtime.device_index(None)))
+
+
 def get_arch_list() -> list[str]:
     """The chips that this process can use: the one that there is."""
     return [_get_device_name()] if is_available() else []
@@ -327,6 +336,24 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
 def get_amp_supported_dtype() -> list[Any]:
     """The dtypes that ``torch.autocast("npu")`` knows."""
     return [_C.float16, _C.bfloat16, _C.float32]
+
+
+def is_autocast_enabled() -> bool:
+    """Whether this thread is inside of ``torch.autocast("npu")``."""
+    return bool(_autocast.is_autocast_enabled("npu"))
+
+
+def set_autocast_enabled(enable: bool) -> None:
+    _autocast.set_autocast_enabled("npu", enable)
+
+
+def get_autocast_dtype() -> Any:
+    """The dtype that ``torch.autocast("npu")`` computes in."""
+    return _autocast.get_autocast_dtype("npu")
+
+
+def set_autocast_dtype(dtype: Any) -> None:
+    _autocast.set_autocast_dtype("npu", dtype)
 
 
 def __getattr__(name: str) -> Any:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from .._devices.absent import AbsentName as AbsentName
 
-_GRAPHS = "graphs of operators cannot be captured; run the operators themselves"
+_GRAPHS = "use torch.npu.NPUGraph"
+_COMPILED_GRAPHS = (
+    "operators of a graph are not rewritten or fused; torch.npu.graph captures them as they are"
+)
 _GPU = "this belongs to CUDA and has no meaning on an NPU"
 _SMI = "AscendCL does not tell; ask npu-smi info"
 _DUMP = "AscendCL's dumps are not offered; use torch.profiler, or hooks on the modules"
 _COMPILER = "operators are CANN's compiled ones; nothing is compiled or tuned while the program runs"
-_AMP = "autocast is in torch.amp: torch.autocast('npu', dtype=...)"
 _RECOVERY = "a device cannot be stopped and restarted; start the process again"
 _CORES = "cores cannot be divided between streams; AscendCL schedules them"
 _OVERFLOW = "overflow is not recorded by the device; look for inf and nan with torch.isfinite"
@@ -18,12 +20,11 @@ _CRYPTO = "operators on encrypted weights are not offered"
 
 REASONS: dict[str, str] = {
     # torch.cuda
+    "CUDAGraph": _GRAPHS,
     **dict.fromkeys(
-        ("CUDAGraph", "graph", "graph_pool_handle", "graphs", "make_graphed_callables", "NPUGraph",
-         "graph_task_group_begin", "graph_task_group_end", "graph_task_update_begin", "graph_task_update_end",
-         "NpuGraphOpHandler", "register_npu_graph_handler", "npugraph_ex", "super_kernel_scope_begin",
+        ("NpuGraphOpHandler", "register_npu_graph_handler", "npugraph_ex", "super_kernel_scope_begin",
          "super_kernel_scope_end"),
-        _GRAPHS,
+        _COMPILED_GRAPHS,
     ),
     **dict.fromkeys(
         ("CudaError", "DeferredCudaCallError", "GreenContext", "check_error", "cudaStatus", "cudart",
@@ -40,11 +41,6 @@ REASONS: dict[str, str] = {
          "set_mm_bmm_format_nd", "set_op_timeout_ms", "set_option", "use_compatible_impl"),
         _COMPILER,
     ),
-    **dict.fromkeys(
-        ("get_autocast_dtype", "is_autocast_enabled", "set_autocast_dtype",
-         "set_autocast_enabled"),
-        _AMP,
-    ),
     **dict.fromkeys(("check_uce_in_memory", "restart_device", "stop_device", "stress_detect"), _RECOVERY),
     **dict.fromkeys(
         ("get_device_limit", "get_stream_limit", "reset_stream_limit", "set_device_limit", "set_stream_limit"),
@@ -56,8 +52,6 @@ REASONS: dict[str, str] = {
         _DETERMINISM,
     ),
     **dict.fromkeys(("obfuscation_calculate", "obfuscation_finalize", "obfuscation_initialize"), _CRYPTO),
-    "ExternalEvent": "share an event with torch.npu.Event(interprocess=True) and its ipc_handle()",
-    "SyncLaunchStream": "set ACL_LAUNCH_BLOCKING=1 to make every launch wait",
     "mstx": "mark ranges with torch.profiler.record_function",
     "npurt": "call AscendCL through mindtorch_v2._backends.npu.runtime.acl",
 }  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ from .._backends.npu import acl_loader, allocator, creation
 from .._backends.npu import runtime as _runtime
 from .._devices import memory as _memory
 from .._devices import module_parts as _parts
+from .._devices import pools as _pools
 from . import streams as _streams
 
 __all__ = [
@@ -231,9 +231,6 @@ def _set_allocator_settings(env: str) -> None:
     allocator.apply_settings(env)
 
 
-_pool_numbers = itertools.count(1)
-
-
 class MemPool:
     """Memory of its own for what is allocated inside ``use_mem_pool``. It goes back when the pool is gone and
     its tensors are."""
@@ -243,7 +240,7 @@ class MemPool:
     ) -> None:
         if allocator is not None and not isinstance(allocator, _NPUAllocator):
             raise TypeError(f"MemPool wants an NPUPluggableAllocator or None, but got {allocator!r}")
-        self._number = next(_pool_numbers)
+        self._number = next(_pools.pool_numbers)
         self._kept: _NPUAllocator | None = allocator  # its library must stay loaded
         functions = allocator.allocator()._functions if allocator is not None else None
         self._options = (bool(use_on_oom), bool(no_split), functions)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, ClassVar
 
 from .. import _C
@@ -10,9 +11,9 @@ from .._devices import module_parts as _parts
 from .._devices import streams as _streams
 
 __all__ = [
-    "Event", "ExternalStream", "Stream", "StreamContext", "current_stream", "default_stream",
-    "get_stream_from_external", "get_sync_debug_mode", "is_current_stream_capturing", "set_stream",
-    "set_sync_debug_mode", "stream", "stream_priority_range",
+    "Event", "ExternalEvent", "ExternalStream", "Stream", "StreamContext", "SyncLaunchStream", "current_stream",
+    "default_stream", "get_stream_from_external", "get_sync_debug_mode", "set_stream", "set_sync_debug_mode",
+    "stream", "stream_priority_range",
 ]  # fmt: skip
 
 _npu = _C._npu
@@ -35,7 +36,8 @@ class Event(_streams.Event):
         known.update(zip(names, args, strict=False))
         if known.pop("external", False):
             raise NotImplementedError(
-                "torch.npu.Event(external=True): graphs of operators cannot be captured; record a plain event"
+                "torch.npu.Event(external=True): AscendCL's external events are flags, which have to be reset; use "
+                "torch.npu.ExternalEvent()"
             )
         _runtime.device_index(known.pop("device", None))
         super().__init__(**known)
@@ -85,6 +87,63 @@ class ExternalStream(Stream):
         super().__init__(device, _handle=stream_ptr, **known)
 
 
+class SyncLaunchStream(Stream):
+    """A stream whose operators are enqueued by the thread that calls them: here every stream is one."""
+
+
+class ExternalEvent:
+    """A flag that work in a captured graph and work outside of it can wait for: :meth:`record` raises it, :meth:`reset`
+    lowers it. It may be waited for before it is recorded."""
+
+    def __init__(self) -> None:
+        self._handle = 0
+        self.device_index: int | None = None
+
+    def _of(self, stream: Any, function: str) -> Stream:
+        """The stream, the current one for None; the flag is made on its device when it is first used."""
+        if stream is None:
+            stream = current_stream()
+        if not isinstance(stream, Stream):
+            raise TypeError(
+                f"ExternalEvent.{function}() wants a torch.npu.Stream or None, but got {stream!r}"
+            )
+        if not self._handle:
+            self._handle = _npu.create_external_event(stream.device_index)
+            self.device_index = stream.device_index
+        return stream
+
+    def record(self, stream: Any = None) -> None:
+        """Raises the flag when a stream (the current one) gets there."""
+        stream = self._of(stream, "record")
+        _npu.record_external_event(self._handle, stream.device_index, stream.handle)
+
+    def wait(self, stream: Any = None) -> None:
+        """Makes a stream (the current one) wait until the flag is raised."""
+        stream = self._of(stream, "wait")
+        _npu.wait_external_event(stream.device_index, stream.handle, self._handle)
+
+    def reset(self, stream: Any = None) -> None:
+        """Lowers the flag when a stream (the current one) gets there."""
+        stream = self._of(stream, "reset")
+        _npu.reset_external_event(self._handle, stream.device_index, stream.handle)
+
+    @property
+    def npu_event(self) -> int:
+        """The flag's handle in AscendCL; 0 before its first use."""
+        return self._handle
+
+    @property
+    def device(self) -> Any:
+        return None if self.device_index is None else _C.device("npu", self.device_index)
+
+    def __del__(self) -> None:
+        if getattr(self, "_handle", 0) and not sys.is_finalizing():
+            _npu.destroy_external_event(self._handle)
+
+    def __repr__(self) -> str:
+        return f"<torch.npu.ExternalEvent {f'{self._handle:#x}' if self._handle else 'uninitialized'}>"
+
+
 StreamContext = _parts.StreamContext
 
 
@@ -123,11 +182,6 @@ def stream_priority_range() -> tuple[int, int]:
     """The lowest and the highest priority of streams; (0, 0) if the runtime cannot be asked."""
     found = _npu.stream_priority_range()
     return (0, 0) if found is None else (int(found[0]), int(found[1]))
-
-
-def is_current_stream_capturing() -> bool:
-    """Whether a graph is being captured: never, there are no graphs."""
-    return False
 
 
 def _checked(stream: Any, function: str) -> Any:

@@ -14,10 +14,12 @@ from typing import Any, ClassVar, TypeVar
 
 import mindtorch_v2 as torch
 
+from .._devices import registry
 from ._lists import Tensors
 from ._options import DeclaredOptimizer, Option
 from .optimizer import _use_grad_for_differentiable, counter, loss_of, trainable, zeros_beside
 
+_any_is_captured = torch._C._DeviceGraph.any_is_captured
 Group = dict[str, Any]
 Start = Callable[[torch.Tensor, Group], torch.Tensor]
 Function = TypeVar("Function", bound=Callable[..., None])
@@ -91,8 +93,21 @@ class ListOptimizer(DeclaredOptimizer):
     def _update(self, params: Tensors, gradients: Tensors, states: list[Any], group: Group) -> None:
         self._function(self, params, gradients, group, self._columns(states, group))
 
+    def _check_captured(self) -> None:
+        """A graph repeats what it was given: counters must be on the device, or every replay were the same step."""
+        found = registry.available()
+        if found is None or not found.module.is_current_stream_capturing():
+            return
+        if not all(group.get("capturable", True) for group in self.param_groups):
+            raise RuntimeError(
+                f"Attempting {found.title} graph capture of step() for an instance of {type(self).__name__} but "
+                "param_groups' capturable is False."
+            )
+
     @_use_grad_for_differentiable
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        if _any_is_captured():
+            self._check_captured()
         loss = loss_of(closure)
         for group in self.param_groups:
             params, gradients = trainable(group)

@@ -53,7 +53,18 @@ _MODULES = {
     "tensorboard_trace_handler": "profiler",
 }
 # What programs take from torch._C._profiler.
-_NATIVE_NAMES = ("ProfilerActivity", "RecordScope", "_ExperimentalConfig")
+_NATIVE_NAMES = {
+    "ProfilerActivity": ("_kineto_profile", "ProfilerActivity"),
+    "RecordScope": ("_kinds", "RecordScope"),
+    "_EventType": ("_kineto_results", "EventType"),
+    "_ExperimentalConfig": ("_config", "_ExperimentalConfig"),
+    "_ExtraFields_Allocation": ("_kineto_results", "AllocationFields"),
+    "_ExtraFields_Backend": ("_kineto_results", "BackendFields"),
+    "_ExtraFields_PyCall": ("_kineto_results", "PyCallFields"),
+    "_ExtraFields_TorchOp": ("_kineto_results", "TorchOpFields"),
+    "_ProfilerEvent": ("_kineto_results", "ProfilerEvent"),
+    "_RecordFunctionFast": ("_record_function", "RecordFunctionFast"),
+}
 
 
 def kineto_available() -> bool:
@@ -77,7 +88,10 @@ def __dir__() -> list[str]:
 def _of_native(name: str) -> Any:
     if name not in _NATIVE_NAMES:
         raise AttributeError(f"module {_C._profiler.__name__!r} has no attribute {name!r}")
-    return __getattr__(name)
+    module, own = _NATIVE_NAMES[name]
+    value = getattr(importlib.import_module(f".{module}", __name__), own)
+    setattr(_C._profiler, name, value)
+    return value
 
 
 _C._profiler.__getattr__ = _of_native  # type: ignore[method-assign]

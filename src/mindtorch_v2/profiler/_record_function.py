@@ -56,3 +56,11 @@ class record_function:
                 return function(*args, **kwargs)
 
         return recorded
+
+
+class RecordFunctionFast(record_function):
+    """The form that generated code uses: ``with torch._C._profiler._RecordFunctionFast("name"):``. Values that it is
+    given are not recorded; annotations have none."""
+
+    def __init__(self, name: str, input_values: Any = (), keyword_values: Any = None) -> None:
+        super().__init__(name)

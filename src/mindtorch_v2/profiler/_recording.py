@@ -7,7 +7,7 @@ import os
 import socket
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import _C
 from .._devices import registry
@@ -19,6 +19,9 @@ from ._events import build_events
 from ._modules import ModuleWatch
 from ._python_calls import ThreadWatch
 from ._trace_names import TraceNames, own_names
+
+if TYPE_CHECKING:
+    from ._kineto_results import KinetoResults
 
 _native = _C._profiler
 os.register_at_fork(after_in_child=_native.forget)
@@ -126,6 +129,15 @@ class Recording:
                     module_paths=paths,
                 )
         return self._events
+
+    @property
+    def kineto_results(self) -> KinetoResults | None:
+        """The last finished recording as PyTorch's own objects; None before there is one."""
+        if not self._traces:
+            return None
+        from ._kineto_results import KinetoResults  # few programs look
+
+        return KinetoResults(self._traces[-1][0], self)
 
     @property
     def function_events(self) -> EventList:

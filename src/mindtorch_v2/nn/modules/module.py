@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import mindtorch_v2 as torch
 
+from ..._utils import of_modules
 from ..parameter import Buffer, Parameter, is_lazy
 from ._conversion import ModuleConversion
 from ._hooks import (
@@ -303,6 +304,9 @@ class Module(ModuleTraversal, ModuleConversion, ModuleState, ModuleHooks):
             return f"{self._get_name()}({own})"
         body = "\n  ".join(lines + children)
         return f"{self._get_name()}(\n  {body}\n)"
+
+
+of_modules["Module"] = Module
 
 
 _HOOK_TABLES = (
