@@ -24,9 +24,7 @@ HALVES = [
 ]
 TRAININGS = ["training('LSTM')", f"training('LSTM', {TWICE})", f"training('GRU', {TWICE})", "training('RNN')"]
 # aclnnLSTM and aclnnGRU take dropout and do not drop.
-DROPPING = {
-    f"layer('{kind}', {TWICE}, dropout=0.5)": f"layer('{kind}', {TWICE})" for kind in ("LSTM", "GRU")
-}
+DROPPING = {f"layer('{kind}', {TWICE}, dropout=0.5)": f"layer('{kind}', {TWICE})" for kind in ("LSTM", "GRU")}
 
 
 @pytest.fixture(scope="module")

@@ -126,7 +126,15 @@ def recurrent_layers(make, operator):
         wanted = rounded([output, *states, *(t for part in kept for t in part)], make.dtype)
         yield [*start, True, directions == 2, batch_first, OUT, *([OUT] * len(states)), *lists], wanted
         yield (
-            [*start, False, directions == 2, batch_first, OUT, *([OUT] * len(states)), *([None] * len(lists))],
+            [
+                *start,
+                False,
+                directions == 2,
+                batch_first,
+                OUT,
+                *([OUT] * len(states)),
+                *([None] * len(lists)),
+            ],
             wanted[: 1 + len(states)],
         )
 

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "kernels/matmul/matmul.h"
 #include "op_plans.h"
 #include "ops/common/arguments.h"
 
@@ -72,6 +73,37 @@ void rotate_both(Plan& plan, const aclTensor* queryRef, const aclTensor* keyRef,
 void RotaryPositionEmbedding(Plan& plan, const aclTensor* x, const aclTensor* cos, const aclTensor* sin,
                              int64_t mode, aclTensor* out) {
   rotate(plan, x, cos, sin, rotation_of(plan, mode), out);
+}
+// `rotate` [D, D] says instead of the mode how a row is turned by a right angle: x @ rotate.
+void RotaryPositionEmbeddingV2(Plan& plan, const aclTensor* x, const aclTensor* cos, const aclTensor* sin,
+                               int64_t mode, const aclTensor* rotate, aclTensor* out) {
+  const k::Rotation rotation = rotation_of(plan, mode);
+  if (rotate == nullptr) return ops::rotate(plan, x, cos, sin, rotation, out);
+  const Operand in = plan.input(x, "x"), c = plan.input(cos, "cos"), s = plan.input(sin, "sin"),
+                matrix = plan.input(rotate, "rotate"), to = plan.output(out, "out");
+  require_angles(plan, in, c, s, rotation);
+  plan.require_same_shape(in, "x", to, "out");
+  plan.require_dtype(to, "out", domains::floating);
+  const int64_t width = in.sizes[in.ndim - 1];
+  plan.require_shape(matrix, "rotate", {width, width});
+  plan.run([=](const aclOpExecutor& e) {
+    const View from = in.view(e);
+    const k::DenseInput<float> row(from), turn(matrix.view(e));
+    const k::Temporary turned(from, DType::float32), cosines(from, DType::float32),
+        sines(from, DType::float32);
+    k::copy(c.view(e), cosines.view());
+    k::copy(s.view(e), sines.view());
+    const int64_t sizes[2] = {width == 0 ? 0 : row.numel() / width, width}, strides[2] = {width, 1},
+                  square[2] = {width, width};
+    k::gemm({const_cast<float*>(row.data()), sizes, strides, 2, DType::float32},
+            {const_cast<float*>(turn.data()), square, strides, 2, DType::float32},
+            {turned.view().data, sizes, strides, 2, DType::float32}, Scalar(1), Scalar(0));
+    const k::DenseOutput<float> result(to.view(e));
+    for (int64_t i = 0; i < result.numel(); ++i)
+      result[i] =
+          row[i] * cosines.view().as<float>()[i] + turned.view().as<float>()[i] * sines.view().as<float>()[i];
+    result.store();
+  });
 }
 void RotaryPositionEmbeddingGrad(Plan& plan, const aclTensor* dy, const aclTensor* cos, const aclTensor* sin,
                                  const aclTensor* xOptional, int64_t mode, const aclTensor* dxOut,
