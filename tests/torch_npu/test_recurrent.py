@@ -1,4 +1,4 @@
-"""torch_npu's recurrent layers: aclnnLSTM and aclnnGRU, and the old interface's operators for what those do not take."""
+"""torch_npu's recurrent layers: aclnnLSTM and aclnnGRU, and the old operators for what those do not take."""
 
 from typing import Any
 

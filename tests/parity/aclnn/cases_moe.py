@@ -181,7 +181,13 @@ def rows_of_some_experts_also_quantised(make):
     )
 
 
-@case("aclnnMoeFinalizeRouting", "aclnnMoeFinalizeRoutingV2", dtypes=FLOATS, tolerance=8)
+@case(
+    "aclnnMoeFinalizeRouting",
+    "aclnnMoeFinalizeRoutingV2",
+    "aclnnMoeFinalizeRoutingV4",
+    dtypes=FLOATS,
+    tolerance=8,
+)
 def rows_put_together(make, operator):
     experts, scales = _experts(make), make(TOKENS, CHOICES, low=0)
     rows, x1, x2, bias = (
@@ -206,17 +212,17 @@ def rows_put_together(make, operator):
         given[2] = None
         yield [*given, OUT], together(by_row, x1, None, bias)
         return
-    yield [rows, _int(by_row), None, None, None, scales, None, 2, OUT], together(by_row, None, None, None)
-    yield (
-        [rows, _int(by_column), x1, x2, bias, scales, _int(experts), 0, OUT],
-        together(by_row, x1, x2, bias),
-    )
+    later = operator.endswith("V4")
+
+    def call(rows, index, first, second, added, chosen, mode):
+        more = ([None] * 4, [None] * 3 + [CHOICES]) if later else ([], [])
+        return [rows, _int(index), first, second, added, scales, chosen, *more[0], mode, *more[1], OUT]
+
+    yield call(rows, by_row, None, None, None, None, 2), together(by_row, None, None, None)
+    yield call(rows, by_column, x1, x2, bias, _int(experts), 0), together(by_row, x1, x2, bias)
     dropped = by_row.clone()
     dropped[::4] = -1
-    yield (
-        [rows.view(3, -1, WIDTH), _int(dropped), x1, None, None, scales, None, 3, OUT],
-        together(dropped, x1, None, None),
-    )
+    yield call(rows.view(3, -1, WIDTH), dropped, x1, None, None, None, 3), together(dropped, x1, None, None)
 
 
 @case("aclnnMoeComputeExpertTokens", dtypes=(torch.int32,))

@@ -1,5 +1,7 @@
 """Recurrent cells, and layers of them."""
 
+from functools import partial
+
 import torch
 
 from .harness import FLOATS_AND_DOUBLE, OUT, case
@@ -159,7 +161,7 @@ def the_gradients_of_recurrent_layers(make, operator):
         results = [output, hidden, cell][: 1 + len(hx)]
         to = rounded(torch.autograd.grad(results, leaves, [wide(dy), *map(wide, dlast)]), make.dtype)
         lists = [list(rounded([t.detach() for t in part], make.dtype)) for part in kept]
-        turn = (lambda t: t.transpose(0, 1)) if batch_first else (lambda t: _padded_rows(t, rows))
+        turn = partial(torch.transpose, dim0=0, dim1=1) if batch_first else partial(_padded_rows, rows=rows)
         lengths = None if rows is None else torch.tensor(rows)
         states = [hx, params] if kind == "LSTM" else [params, hx[0]]
         options = [bias, layers, 0.0, True] if kind == "LSTM" else [bias, layers]

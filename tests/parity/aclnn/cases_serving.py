@@ -3,7 +3,7 @@
 import torch
 
 from .cases_attention import FAR, NOTHING, TRIANGLE, _attend, _filled, _rotary, _turned
-from .harness import FLOATS, OUT, Inplace, case
+from .harness import FLOATS, OUT, AnyResult, Inplace, case
 from .reference import exact, wide
 
 BATCH, HEADS, GROUPS, QUERIES, KEYS, WIDTH, ROPE = 2, 4, 2, 3, 7, 16, 8
@@ -155,6 +155,185 @@ def attention_with_rotary_parts(make, operator):
         attentionOut=OUT,
     )
     yield _filled(operator, given | {"numKeyValueHeads": 1}), out
+
+
+@case("aclnnAttentionUpdate", dtypes=FLOATS, tolerance=4)
+def attention_over_parts_put_together(make):
+    logs = [make(6, dtype=torch.float32) for _ in range(3)]
+    parts = [make(6, 8) for _ in range(3)]
+    whole = torch.stack([wide(log) for log in logs])
+    share = (whole - whole.logsumexp(0)).exp()
+    wanted = (torch.stack([wide(part) for part in parts]) * share[..., None]).sum(0).to(make.dtype)
+    yield [logs, parts, 0, OUT, None], wanted
+    yield [logs, parts, 1, OUT, OUT], (wanted, whole.logsumexp(0).float())
+
+
+@case("aclnnRopeWithSinCosCacheV2", dtypes=FLOATS, tolerance=4)
+def rotary_embeddings_of_positions_in_space(make):
+    tokens, size, pairs = 5, 32, 12
+    cache, query, key = make(10, 2 * pairs), make(tokens, 2 * size), make(tokens, size)
+
+    def turned(x, angles, halves):
+        heads = wide(x).view(tokens, -1, size)
+        cos, sin = (t[:, None] for t in wide(angles).chunk(2, -1))
+        part = heads[..., : 2 * pairs]
+        a, b = part.chunk(2, -1) if halves else (part[..., ::2], part[..., 1::2])
+        both = (a * cos - b * sin, b * cos + a * sin)
+        new = torch.cat(both, -1) if halves else torch.stack(both, -1).flatten(-2)
+        return torch.cat((new, heads[..., 2 * pairs :]), -1).flatten(1).to(make.dtype)
+
+    plain, space = make.index(tokens, below=10), make.index(3, tokens, below=10)
+    sections, pair = [4, 5, 3], torch.arange(pairs)
+    in_sections = torch.tensor([0] * 4 + [1] * 5 + [2] * 3)
+    in_turn = torch.where(pair < 3 * sections[1], pair % 3, 0)
+    for halves in (True, False):
+        for positions, numbers, mode, axes in (
+            (plain, None, 0, None),
+            (space, sections, 0, in_sections),
+            (space, sections, 1, in_turn),
+        ):
+            rows = cache[positions]
+            if axes is not None:  # each pair takes its axis
+                rows = rows.gather(0, axes.repeat(2).expand(1, tokens, -1))[0]
+            yield (
+                [positions, query, key, cache, numbers, size, halves, mode, OUT, OUT],
+                (turned(query, rows, halves), turned(key, rows, halves)),
+            )
+
+
+# ---- results in int8 ----------------------------------------------------------------------------------
+
+
+def _int8(x):
+    return x.round().clamp(-128, 127).to(torch.int8)
+
+
+def _norm(x, gamma, beta=None):
+    x = x.float()
+    y = x / (x.square().mean(-1, keepdim=True) + 1e-5).sqrt() * gamma.float()
+    return y if beta is None else y + beta.float()
+
+
+def _by_rows(x):
+    step = x.abs().amax(-1) / 127
+    return _int8(x / step[..., None]), step
+
+
+@case("aclnnRmsNormQuant", dtypes=FLOATS)
+def norms_in_int8(make):
+    x, gamma, beta = make(4, 3, 16), make(16), make(16)
+    scale, offset = torch.tensor([0.07]).to(make.dtype), torch.tensor([3], dtype=torch.int8)
+    yield [x, gamma, beta, scale, offset, 1e-5, OUT], _int8(_norm(x, gamma, beta) / scale.float() + 3)
+
+
+@case("aclnnAddRmsNormQuant", "aclnnAddRmsNormQuantV2", dtypes=FLOATS)
+def norms_of_sums_in_int8(make, operator):
+    later = operator.endswith("V2")
+    x1, x2, gamma = make(5, 16), make(5, 16), make(16)
+    first, second = (
+        make(16, low=0.02, high=0.2, dtype=torch.float32),
+        make(16, low=0.02, high=0.2, dtype=torch.float32),
+    )
+    zero, beta = make(16, low=-5, high=5, dtype=torch.int32), make(16)
+    total = (x1.float() + x2.float()).to(make.dtype)
+
+    def call(scales, zeros, added, divides, *outputs):
+        extra = [added] if later else []
+        return [x1, x2, gamma, *scales, *zeros, *extra, -1, 1e-5, divides, *outputs]
+
+    y = _norm(total, gamma)
+    ends = [None] if later else []
+    one, both = (_int8(y / first + zero), total), (_int8(y / first + zero), _int8(y / second), total)
+    yield call([first, None], [zero, None], None, True, OUT, None, OUT, *ends), one
+    yield call([first, second], [zero, None], None, True, OUT, OUT, OUT, *ends), both
+    yield call([first, None], [None, None], None, False, OUT, None, OUT, *ends), (_int8(y * first), total)
+    if later:
+        shifted = _norm(total, gamma, beta)
+        wanted = (_int8(shifted / first), total, shifted.to(make.dtype))
+        yield call([first, None], [None, None], beta, True, OUT, None, OUT, OUT), wanted
+
+
+@case("aclnnAddRmsNormDynamicQuantV2", dtypes=FLOATS, tolerance=2)
+def norms_of_sums_with_a_scale_for_each_row(make):
+    x1, x2, gamma, beta = make(2, 5, 16), make(2, 5, 16), make(16), make(16)
+    smooth, other = make(16, low=0.5, high=2), make(16, low=0.5, high=2)
+    total = (x1.float() + x2.float()).to(make.dtype)
+    y = _norm(total, gamma)
+    first, second = _by_rows(y * smooth.float()), _by_rows(y * other.float())
+    plain = _by_rows(_norm(total, gamma, beta))
+    given = [x1, x2, gamma]
+    yield [*given, None, None, beta, 1e-5, None, OUT, None, OUT, OUT, None], (plain[0], total, plain[1])
+    yield [*given, smooth, None, None, 1e-5, None, OUT, None, OUT, OUT, None], (first[0], total, first[1])
+    yield (
+        [*given, smooth, other, None, 1e-5, [True, True], OUT, OUT, OUT, OUT, OUT],
+        (first[0], second[0], total, first[1], second[1]),
+    )
+
+
+def _gated(x, left):
+    a, b = x.float().chunk(2, -1)
+    return torch.nn.functional.silu(a if left else b) * (b if left else a)
+
+
+@case("aclnnSwiGluQuantV2", dtypes=FLOATS, tolerance=2)
+def a_gate_in_int8(make):
+    x = make(6, 16)
+    for left in (True, False):
+        y = _gated(x, left)
+        rows, steps = _by_rows(y)
+        yield [x, None, None, None, left, "dynamic", 0, 2, OUT, OUT], (rows, steps)
+        smooth = make(2, 8, low=0.5, high=2, dtype=torch.float32)
+        spread = _by_rows(y * smooth.repeat_interleave(torch.tensor([2, 4]), 0))
+        for kind, numbers in ((0, [2, 6]), (1, [2, 4])):
+            groups = torch.tensor(numbers, dtype=torch.int32)
+            yield [x, smooth, None, groups, left, "dynamic", kind, 2, OUT, OUT], spread
+        offset = make(1, 8, dtype=torch.float32)
+        yield (
+            [x, smooth[:1] * 10, offset, None, left, "static", 0, 2, OUT, AnyResult((6,), torch.float32)],
+            (_int8(y * smooth[:1] * 10 + offset), NOTHING),
+        )
+
+
+@case("aclnnDequantSwigluQuant", "aclnnDequantSwigluQuantV2", dtypes=(torch.int32,), tolerance=2)
+def a_gate_between_integers(make, operator):
+    x = make(6, 16, low=-1000, high=1000)
+    weight, token = (
+        make(2, 16, low=0.001, high=0.01, dtype=torch.float32),
+        make(6, low=0.1, dtype=torch.float32).abs(),
+    )
+    smooth, bias = make(2, 8, low=0.5, high=2, dtype=torch.float32), make(16, low=-90, high=90)
+    more = [2, "rint", -1, 0, 7.0, 1.702, 1.0] if operator.endswith("V2") else []
+    for left in (True, False):
+        plain = (x + bias).float() * weight[0] * token[:, None]
+        yield (
+            [x, weight[0], token[:, None], bias, None, None, None, left, "dynamic", *more, OUT, OUT],
+            _by_rows(_gated(plain, left)),
+        )
+        groups = torch.tensor([2, 4])
+        grouped = x.float() * weight.repeat_interleave(groups, 0) * token[:, None]
+        spread = _gated(grouped, left) * smooth.repeat_interleave(groups, 0)
+        yield (
+            [x, weight, token, None, smooth, None, groups, left, "dynamic", *more, OUT, OUT],
+            _by_rows(spread),
+        )
+
+
+@case("aclnnGroupedMatmulSwigluQuantWeightNZ", dtypes=(torch.int8,), tolerance=2)
+def products_of_groups_gated_in_int8(make):
+    x, weight = make(7, 8, low=-9, high=9), make(3, 8, 12, low=-9, high=9)
+    columns, tokens = (
+        make(3, 12, low=0.01, high=0.1, dtype=torch.float32),
+        make(7, low=0.1, high=1, dtype=torch.float32),
+    )
+    ends = torch.tensor([2, 2, 7])
+    owner = torch.tensor([0, 0, 2, 2, 2, 2, 2])
+    product = (
+        torch.einsum("mk,mkn->mn", x.double(), weight.double()[owner]).float()
+        * columns[owner]
+        * tokens[:, None]
+    )
+    wanted = _by_rows(_gated(product, True))
+    yield [x, weight, None, None, columns, tokens, ends, OUT, OUT, None], wanted
 
 
 # ---- caches -------------------------------------------------------------------------------------------

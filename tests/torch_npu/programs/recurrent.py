@@ -65,8 +65,10 @@ def cell(kind: str, **options) -> dict:
 
 
 def packed(dtype: torch.dtype = torch.float32, **options) -> dict:
-    """torch_npu keeps packed sequences padded and leaves what is in the padding, so that does not count here. Its packing
-    has no gradient, nor have the last states of the direction back."""
+    """torch_npu keeps packed sequences padded and leaves what is in the padding, so that does not count here.
+
+    Its packing has no gradient, nor have the last states of the direction back.
+    """
     torch.manual_seed(0)
     module = nn.LSTM(5, 7, **options).to(device=device, dtype=dtype)
     x, lengths = torch.randn(4, 3, 5).to(device=device, dtype=dtype), torch.tensor([4, 3, 2])

@@ -1,10 +1,10 @@
 // Rows of tokens laid out expert by expert, and put together again.
-#include <cmath>
 #include <cstring>
 
 #include "kernels/common/dense.h"
 #include "op_plans.h"
 #include "ops/common/arguments.h"
+#include "ops/common/row_quantization.h"
 #include "ops/moe/choice.h"
 
 namespace softnpu::ops {
@@ -59,23 +59,6 @@ void check(const Plan& plan, const Routing& r, int64_t expert_count) {
   else plan.require_dtype(r.to, "expandedXOut", k::dtype_set(DType::int8));
 }
 
-// A row in int8; gives the scale that brings it back.
-float quantise(const Routing& r, const float* row, const float* smooth, float scale, float offset,
-               int8_t* to) {
-  const auto rounded = [](float value) { return int8_t(std::clamp(std::nearbyint(value), -128.0f, 127.0f)); };
-  const int64_t width = r.width();
-  if (r.quantisation == Quantisation::fixed) {
-    for (int64_t i = 0; i < width; ++i) to[i] = rounded(row[i] * scale + offset);
-    return scale;
-  }
-  float top = 0;
-  for (int64_t i = 0; i < width; ++i) top = std::max(top, std::abs(row[i] * (smooth ? smooth[i] : 1)));
-  const float step = top / 127;
-  for (int64_t i = 0; i < width; ++i)
-    to[i] = step == 0 ? int8_t(0) : rounded(row[i] * (smooth ? smooth[i] : 1) / step);
-  return step;
-}
-
 void run(const Routing& r, const aclOpExecutor& e) {
   const k::DenseInput<int32_t> expert(r.experts.view(e));
   const k::Dense source(r.x.view(e), r.quantisation == Quantisation::none ? r.x.dtype : DType::float32,
@@ -115,9 +98,13 @@ void run(const Routing& r, const aclOpExecutor& e) {
       const float* smooth = nullptr;
       if (r.quantisation == Quantisation::dynamic && scales.get())
         smooth = scales.get()->as<float>() + (r.scale->sizes[0] == 1 ? 0 : own - r.first) * width;
-      row_scale = quantise(r, source.view().as<float>() + token * width, smooth, row_scale,
-                           offsets.get() ? offsets.get()->as<float>()[0] : 0,
-                           target.view().as<int8_t>() + row * width);
+      const float* from = source.view().as<float>() + token * width;
+      int8_t* to = target.view().as<int8_t>() + row * width;
+      if (r.quantisation == Quantisation::dynamic) row_scale = quantise_row(from, smooth, width, to);
+      else {
+        const float offset = offsets.get()->as<float>()[0];
+        for (int64_t i = 0; i < width; ++i) to[i] = to_int8(from[i] * row_scale + offset);
+      }
     }
     if (row_scales.get() && row < r.row_scales->numel()) row_scales.get()->as<float>()[row] = row_scale;
   }
@@ -375,6 +362,26 @@ void MoeFinalizeRoutingV2(Plan& plan, const aclTensor* expandedX, const aclTenso
   if (dropPadMode < 0 || dropPadMode > 3) plan.invalid("dropPadMode is ", dropPadMode, ", wanted 0 to 3");
   if (second && !first) plan.null_argument("x1");
   finalize(plan, rows, first, second, added, weights, index, experts, dropPadMode < 2, to);
+}
+
+// Experts that copy, scale or drop their tokens are not there yet.
+void MoeFinalizeRoutingV4(Plan& plan, const aclTensor* expandedX, const aclTensor* expandedRowIdx,
+                          const aclTensor* x1Optional, const aclTensor* x2Optional,
+                          const aclTensor* biasOptional, const aclTensor* scalesOptional,
+                          const aclTensor* expertIdxOptional, const aclTensor* xOptional,
+                          const aclTensor* a1Optional, const aclTensor* a2Optional,
+                          const aclTensor* vOptional, int64_t dropPadMode, const aclIntArray* zeroExpertRange,
+                          const aclIntArray* copyExpertRange, const aclIntArray* constantExpertRange,
+                          int64_t k, const aclTensor* out) {
+  for (const aclIntArray* range : {zeroExpertRange, copyExpertRange, constantExpertRange}) {
+    const std::vector<int64_t> experts = optional_list(range);
+    if (!experts.empty() && experts.front() != experts.back())
+      plan.invalid("zero, copy and constant experts are not supported by the software NPU");
+  }
+  if (k > 1 && scalesOptional == nullptr)
+    plan.invalid("k is ", k, " without 'scales', the software NPU supports 1");
+  MoeFinalizeRoutingV2(plan, expandedX, expandedRowIdx, x1Optional, x2Optional, biasOptional, scalesOptional,
+                       expertIdxOptional, dropPadMode, out);
 }
 
 // How many rows the experts up to each one have.
