@@ -166,7 +166,5 @@ def the_gradients_of_recurrent_layers(make, operator):
         states = [hx, params] if kind == "LSTM" else [params, hx[0]]
         options = [bias, layers, 0.0, True] if kind == "LSTM" else [bias, layers]
         options += [directions == 2, batch_first, *([None] if kind == "LSTM" else [])]
-        yield (
-            [turn(x), *states, turn(dy), *dlast, *lists, lengths, *options, OUT, *([OUT] * len(hx)), [OUT] * len(params)],
-            (turn(to[0]), *to[1:]),
-        )  # fmt: skip
+        given = [turn(x), *states, turn(dy), *dlast, *lists, lengths, *options]
+        yield [*given, OUT, *([OUT] * len(hx)), [OUT] * len(params)], (turn(to[0]), *to[1:])
