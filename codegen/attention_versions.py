@@ -74,6 +74,8 @@ _INFER = {
     "query_lengths": "actualSeqLengths",
     "key_lengths": "actualSeqLengthsKv",
     "block_table": "blockTable blocktable",
+    "query_rope": "queryRope",
+    "key_rope": "keyRope",
     "sink": "learnableSink",
     "heads": "numHeads",
     "scale": "scaleValue",
@@ -91,7 +93,7 @@ _INFER_LISTS = {{"key": "keys", "value": "values"}.get(name, name): names for na
 _INFER_REFUSED = (
     "deqScale1 deqScale2 dequantScale1 dequantScale2 dequantScaleQuery quantScale1 quantScale2 quantOffset2 "
     "antiquantScale antiquantOffset keyAntiquantScale keyAntiquantOffset valueAntiquantScale valueAntiquantOffset "
-    "queryPaddingSize kvPaddingSize keySharedPrefix valueSharedPrefix queryRope keyRope keyRopeAntiquantScale"
+    "queryPaddingSize kvPaddingSize keySharedPrefix valueSharedPrefix keyRopeAntiquantScale"
 )
 _INFER_IGNORED = (
     "innerPrecise antiquantMode keyAntiquantMode valueAntiquantMode queryQuantMode actualSharedPrefixLen qStartIdx "

@@ -48,7 +48,7 @@ def run_program() -> Callable[..., Result]:
     return run
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def run_on_both() -> Callable[..., tuple[Result, Result]]:
     """Runs a program on the NPU and, beside it, on the CPU by PyTorch alone."""
 

@@ -60,7 +60,12 @@ def test_a_program_recovers_from_out_of_memory(run_program) -> None:
 
 
 @pytest.mark.parametrize(
-    "program", [("train_mlp", "npu", "SGD"), ("train_transformer", "npu", 0.1, "float16")]
+    "program",
+    [
+        ("train_mlp", "npu", "SGD"),
+        ("train_transformer", "npu", 0.1, "float16"),
+        ("recurrent", "npu", "layer('LSTM')", "packed()", "layer('GRU', torch.bfloat16, num_layers=2)"),
+    ],
 )
 def test_the_sanitizer_finds_nothing_in_a_right_program(run_program, tmp_path: Path, program) -> None:
     log = tmp_path / "reports.jsonl"

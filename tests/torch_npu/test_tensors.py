@@ -177,10 +177,9 @@ def test_a_normal_distribution_takes_tensors_for_its_moments() -> None:
 def test_an_operator_that_is_not_emulated_raises_with_its_name_and_the_next_one_works() -> None:
     x = torch.ones(4, device="npu")
     with pytest.raises(RuntimeError, match="not implemented by the software NPU"):
-        torch.ops.npu.npu_moe_init_routing(
-            torch.ones(2, 4, device="npu"),
-            torch.zeros(2, 1, device="npu", dtype=torch.int32),
-            torch.zeros(2, 1, device="npu", dtype=torch.int32),
-            2,
+        torch.ops.npu.npu_group_quant(
+            torch.ones(2, 4, device="npu", dtype=torch.float16),
+            torch.ones(1, 4, device="npu"),
+            torch.full((1,), 2, device="npu", dtype=torch.int32),
         )
     assert (x + 1).sum().item() == 8

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "aclop/call.h"
+#include "aclop/recurrent.h"
 
 namespace softnpu::aclop {
 namespace {
@@ -252,6 +253,12 @@ Operator find_operator(std::string_view type) {
       {"Cast", copy},
       {"CdistGrad", cdist_gradient},
       {"ConfusionTransposeD", transpose_and_reshape},
+      {"DynamicGRUV2", dynamic_gru},
+      {"DynamicGRUV2Grad", dynamic_gru_gradient},
+      {"DynamicRNN", dynamic_rnn},
+      {"DynamicRNNGrad", dynamic_rnn_gradient},
+      {"DynamicRNNV2", dynamic_rnn_v2},
+      {"DynamicRNNV2Grad", dynamic_rnn_v2_gradient},
       {"Fill", fill},
       {"Identity", copy},
       {"LpNormReduceV2", norm_sum},

@@ -144,7 +144,66 @@ REFUSALS = {
         INVALID,
         "tensor 'step' has shape [2], wanted one element",
     ),
+    "a recurrent layer without a weight": (
+        "aclnnGRU",
+        lambda: _gru(weights=[tensor(6, 4), tensor(6, 2), tensor(6)]),
+        INVALID,
+        "'params' has 3 tensors, wanted 4 for 1 layers in 1 directions",
+    ),
+    "a recurrent layer with the weight of another": (
+        "aclnnGRU",
+        lambda: _gru(weights=[tensor(8, 4), tensor(8, 2), tensor(8), tensor(8)]),
+        INVALID,
+        "tensor 'params' has shape [8, 4], wanted [6, 4]",
+    ),
+    "a recurrent layer that trains without a place for its gates": (
+        "aclnnGRU",
+        lambda: _gru(train=True),
+        NULL,
+        "rOut",
+    ),
+    "more choices than experts": (
+        "aclnnMoeGatingTopKSoftmax",
+        lambda: [tensor(2, 4), None, 5, tensor(2, 5), _int(2, 5), _int(2, 5)],
+        INVALID,
+        "k is 5, wanted 1 to 4",
+    ),
+    "groups that do not divide the experts": (
+        "aclnnMoeGatingTopK",
+        lambda: [tensor(2, 4), None, 1, 1, 3, 0, 0, 0, False, 1.0, 1e-5, tensor(2, 1), _int(2, 1), None],
+        INVALID,
+        "groupCount is 3, which does not divide 4 experts",
+    ),
+    "a cache of other heads": (
+        "aclnnScatterPaKvCache",
+        lambda: [
+            *(tensor(3, 2, 8), tensor(4, 4, 1, 8), _int(3), None, None, None, None, None),
+            *("Norm", "None", None, None),
+        ],
+        INVALID,
+        "tensor 'keyCacheRef' has shape [4, 4, 1, 8], wanted [blocks, block size, 2, 8]",
+    ),
+    "an unknown form of a cache": (
+        "aclnnScatterPaKvCache",
+        lambda: [
+            *(tensor(3, 2, 8), tensor(4, 4, 2, 8), _int(3), None, None, None, None, None),
+            *("PA_XY", "None", None, None),
+        ],
+        INVALID,
+        "cacheMode is 'PA_XY'",
+    ),
 }
+
+
+def _int(*shape):
+    return tensor(*shape, dtype=mt.int32)
+
+
+def _gru(weights=None, train=False):
+    """One layer of two for three steps of two sequences."""
+    weights = weights or [tensor(6, 4), tensor(6, 2), tensor(6), tensor(6)]
+    results = [tensor(3, 2, 2), tensor(1, 2, 2), *[None] * 5]
+    return [tensor(3, 2, 4), weights, None, None, True, 1, 0.0, train, False, False, *results]
 
 
 @pytest.mark.parametrize("what", REFUSALS)
@@ -163,3 +222,11 @@ def test_a_value_without_a_place_fails_on_the_stream_and_is_reported_by_the_next
         mt.npu.synchronize()
     aclnn.call("aclnnBincount", mt.tensor([0, 2], device="npu"), None, 0, counts)
     assert counts.cpu().tolist() == [1, 0, 1]
+
+
+def test_lengths_that_rise_fail_on_the_stream():
+    arguments = _gru()
+    arguments[0], arguments[3] = tensor(6, 4), mt.tensor([2, 1, 2], device="npu")
+    aclnn.call("aclnnGRU", *arguments)
+    with pytest.raises(RuntimeError, match="step 2 has 2 sequences, wanted at most 1"):
+        mt.npu.synchronize()

@@ -34,16 +34,18 @@ void require_ends(const Plan& plan, const std::vector<int64_t>& ends, const char
 
 HeadSequences::HeadSequences(const Plan& plan, const Operand& tensor, const char* name,
                              std::string_view layout, int64_t heads, const std::vector<int64_t>& ends)
-    : packed_(layout == "TND"), ends_(packed_ ? ends : std::vector<int64_t>()) {
+    : packed_(layout == "TND" || layout == "NTD"), ends_(packed_ ? ends : std::vector<int64_t>()) {
   const bool hidden = layout == "BSH" || layout == "SBH";
   plan.require_ndim(tensor, name, packed_ || hidden ? 3 : 4);
   if (layout == "BSH") whole_ = permuted(split_last(plan, tensor, name, heads), {0, 2, 1, 3});
   else if (layout == "SBH") whole_ = permuted(split_last(plan, tensor, name, heads), {1, 2, 0, 3});
   else if (layout == "BSND") whole_ = permuted(tensor, {0, 2, 1, 3});
   else if (layout == "BNSD") whole_ = tensor;
+  else if (layout == "NBSD") whole_ = permuted(tensor, {1, 0, 2, 3});
+  else if (layout == "NTD") whole_ = tensor;
   else if (packed_) whole_ = permuted(tensor, {1, 0, 2});
-  else plan.invalid("the layout is '", layout, "', wanted BSH, SBH, BSND, BNSD or TND");
-  if (packed_) require_ends(plan, ends_, name, tensor.sizes[0]);
+  else plan.invalid("the layout is '", layout, "', wanted BSH, SBH, BSND, BNSD, NBSD, TND or NTD");
+  if (packed_) require_ends(plan, ends_, name, whole_.sizes[1]);
   if (this->heads() != heads)
     plan.invalid("tensor '", name, "' has shape ", shape_text(tensor), " in layout ", layout, ", wanted ",
                  heads, " heads");

@@ -11,7 +11,7 @@ namespace softnpu::ops {
 class HeadSequences {
  public:
   HeadSequences() { whole_.ndim = 0; }
-  // layout: BSH, SBH, BSND, BNSD or TND; `ends` are the cumulative lengths of packed (TND) sequences.
+  // layout: BSH, SBH, BSND, BNSD, NBSD, TND or NTD; `ends` are the cumulative lengths of packed (T) sequences.
   HeadSequences(const Plan& plan, const Operand& tensor, const char* name, std::string_view layout,
                 int64_t heads, const std::vector<int64_t>& ends);
   // For statistics: [B, heads, S, n], or [T, heads, n] if packed.
@@ -24,6 +24,8 @@ class HeadSequences {
   int64_t length(int64_t sequence) const {
     return packed_ ? ends_[size_t(sequence)] - start(sequence) : whole_.sizes[2];
   }
+  // Rows of all sequences, if packed.
+  int64_t total() const { return whole_.sizes[1]; }
   DType dtype() const { return whole_.dtype; }
   bool packed() const { return packed_; }
   // [heads, length, width]

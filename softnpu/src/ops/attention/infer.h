@@ -14,6 +14,7 @@ struct InferArguments {
   const aclTensor *bias, *mask;
   const aclIntArray *query_lengths = nullptr, *key_lengths = nullptr;
   const aclTensor* block_table = nullptr;
+  const aclTensor *query_rope = nullptr, *key_rope = nullptr;  // further columns of query and key
   const aclTensor* sink = nullptr;
   int64_t heads;
   double scale;
@@ -25,7 +26,7 @@ struct InferArguments {
   const aclTensor* out;
   const aclTensor* logsumexp = nullptr;
   bool mask_by_batch = false;  // a mask of two dimensions is [B, S], not [L, S]
-  // Scales of quantised tensors, padding sizes, shared prefixes and rotary parts.
+  // Scales of quantised tensors, padding sizes and shared prefixes.
   std::initializer_list<const aclTensor*> refused = {};
 };
 

@@ -1,8 +1,10 @@
 // Rotary position embeddings.
 #include "kernels/attention/rotary.h"
 
+#include <algorithm>
 #include <array>
 
+#include "kernels/matmul/matmul.h"
 #include "op_plans.h"
 #include "ops/common/arguments.h"
 
@@ -73,6 +75,37 @@ void RotaryPositionEmbedding(Plan& plan, const aclTensor* x, const aclTensor* co
                              int64_t mode, aclTensor* out) {
   rotate(plan, x, cos, sin, rotation_of(plan, mode), out);
 }
+// `rotate` [D, D] says instead of the mode how a row is turned by a right angle: x @ rotate.
+void RotaryPositionEmbeddingV2(Plan& plan, const aclTensor* x, const aclTensor* cos, const aclTensor* sin,
+                               int64_t mode, const aclTensor* rotate, aclTensor* out) {
+  const k::Rotation rotation = rotation_of(plan, mode);
+  if (rotate == nullptr) return ops::rotate(plan, x, cos, sin, rotation, out);
+  const Operand in = plan.input(x, "x"), c = plan.input(cos, "cos"), s = plan.input(sin, "sin"),
+                matrix = plan.input(rotate, "rotate"), to = plan.output(out, "out");
+  require_angles(plan, in, c, s, rotation);
+  plan.require_same_shape(in, "x", to, "out");
+  plan.require_dtype(to, "out", domains::floating);
+  const int64_t width = in.sizes[in.ndim - 1];
+  plan.require_shape(matrix, "rotate", {width, width});
+  plan.run([=](const aclOpExecutor& e) {
+    const View from = in.view(e);
+    const k::DenseInput<float> row(from), turn(matrix.view(e));
+    const k::Temporary turned(from, DType::float32), cosines(from, DType::float32),
+        sines(from, DType::float32);
+    k::copy(c.view(e), cosines.view());
+    k::copy(s.view(e), sines.view());
+    const int64_t sizes[2] = {width == 0 ? 0 : row.numel() / width, width}, strides[2] = {width, 1},
+                  square[2] = {width, width};
+    k::gemm({const_cast<float*>(row.data()), sizes, strides, 2, DType::float32},
+            {const_cast<float*>(turn.data()), square, strides, 2, DType::float32},
+            {turned.view().data, sizes, strides, 2, DType::float32}, Scalar(1), Scalar(0));
+    const k::DenseOutput<float> result(to.view(e));
+    for (int64_t i = 0; i < result.numel(); ++i)
+      result[i] =
+          row[i] * cosines.view().as<float>()[i] + turned.view().as<float>()[i] * sines.view().as<float>()[i];
+    result.store();
+  });
+}
 void RotaryPositionEmbeddingGrad(Plan& plan, const aclTensor* dy, const aclTensor* cos, const aclTensor* sin,
                                  const aclTensor* xOptional, int64_t mode, const aclTensor* dxOut,
                                  const aclTensor* dcosOut, const aclTensor* dsinOut) {
@@ -110,36 +143,40 @@ void InterleaveRope(Plan& plan, const aclTensor* x, const aclTensor* cos, const 
 
 namespace {
 
-// Row p of the cache holds the cosines and then the sines of position p, one for each pair.
+// Row p of the cache holds the cosines and then the sines of position p, one for each pair. Tokens in space have several
+// positions, [axes, tokens]: each pair belongs to an axis.
 struct AngleCache {
   Operand positions, cache;
   int64_t head_size;
-  bool halves;  // pairs lie half a row apart; else they are neighbours
+  bool halves;                // pairs lie half a row apart; else they are neighbours
+  std::vector<int64_t> axes;  // of each pair; none: there is only one
 
   int64_t width() const { return cache.sizes[1]; }
+  int64_t tokens() const { return positions.sizes[positions.ndim - 1]; }
 
   // The angles of the tokens, each for both numbers of its pair: [tokens, 1, width].
   void read(const aclOpExecutor& e, const k::Temporary& cos, const k::Temporary& sin) const {
     const k::DenseInput<int64_t> at(positions.view(e));
     const k::DenseInput<float> rows(cache.view(e));
     const int64_t pairs = width() / 2;
-    for (int64_t t = 0; t < at.numel(); ++t) {
-      if (at[t] < 0 || at[t] >= cache.sizes[0])
-        mt::fail(mt::ErrorKind::index, "position ", at[t], " is out of range for a cache of ", cache.sizes[0],
+    for (int64_t i = 0; i < at.numel(); ++i)
+      if (at[i] < 0 || at[i] >= cache.sizes[0])
+        mt::fail(mt::ErrorKind::index, "position ", at[i], " is out of range for a cache of ", cache.sizes[0],
                  " rows");
+    for (int64_t t = 0; t < tokens(); ++t)
       for (int64_t i = 0; i < width(); ++i) {
         const int64_t pair = halves ? i % pairs : i / 2;
-        cos.view().as<float>()[t * width() + i] = rows[at[t] * width() + pair];
-        sin.view().as<float>()[t * width() + i] = rows[at[t] * width() + pairs + pair];
+        const float* row = rows.data() + at[(axes.empty() ? 0 : axes[size_t(pair)]) * tokens() + t] * width();
+        cos.view().as<float>()[t * width() + i] = row[pair];
+        sin.view().as<float>()[t * width() + i] = row[pairs + pair];
       }
-    }
   }
   // [tokens, heads * head size] seen as [tokens, heads, head size].
   Operand heads_of(const Plan& plan, const Operand& tensor, const char* name) const {
     plan.require_ndim(tensor, name, 2);
     plan.require_dtype(tensor, name, domains::floating);
-    if (tensor.sizes[0] != positions.numel() || tensor.sizes[1] % head_size != 0)
-      plan.invalid("tensor '", name, "' has shape ", shape_text(tensor), ", wanted ", positions.numel(),
+    if (tensor.sizes[0] != tokens() || tensor.sizes[1] % head_size != 0)
+      plan.invalid("tensor '", name, "' has shape ", shape_text(tensor), ", wanted ", tokens(),
                    " tokens with heads of ", head_size);
     Operand result = unsqueezed(tensor, 1);
     result.sizes[1] = tensor.sizes[1] / head_size, result.strides[1] = tensor.strides[1] * head_size;
@@ -148,15 +185,31 @@ struct AngleCache {
   }
 };
 
+// Which axis each pair belongs to: one after the other in sections, or axes 1 and 2 in turn between those of axis 0.
+std::vector<int64_t> axes_of_pairs(const Plan& plan, const std::vector<int64_t>& sections, int64_t pairs,
+                                   int64_t mode) {
+  if (mode < 0 || mode > 1) plan.invalid("cacheMode is ", mode, ", wanted 0 (sections) or 1 (in turn)");
+  if (sections.empty()) return {};
+  std::vector<int64_t> axes;
+  for (size_t axis = 0; axis < sections.size(); ++axis) {
+    if (sections[axis] < 0) plan.invalid("mropeSection holds ", sections[axis]);
+    axes.insert(axes.end(), size_t(sections[axis]), int64_t(axis));
+  }
+  if (int64_t(axes.size()) != pairs)
+    plan.invalid("mropeSection adds up to ", axes.size(), ", wanted ", pairs, " pairs");
+  if (mode == 0) return axes;
+  if (sections.size() != 3) plan.invalid("cacheMode 1 wants three sections, got ", sections.size());
+  for (int64_t pair = 0; pair < pairs; ++pair) axes[size_t(pair)] = pair < 3 * sections[1] ? pair % 3 : 0;
+  return axes;
+}
+
 void rotate_by_cache(Plan& plan, const aclTensor* positions, const aclTensor* queryIn, const aclTensor* keyIn,
                      const aclTensor* cosSinCache, const aclIntArray* mropeSection, int64_t headSize,
-                     bool isNeoxStyle, const aclTensor* queryOut, const aclTensor* keyOut) {
+                     bool isNeoxStyle, int64_t cacheMode, const aclTensor* queryOut,
+                     const aclTensor* keyOut) {
   const Operand places = plan.input(positions, "positions"), query = plan.input(queryIn, "queryIn"),
                 key = plan.input(keyIn, "keyIn"), cache = plan.input(cosSinCache, "cosSinCache"),
                 to_query = plan.output(queryOut, "queryOut"), to_key = plan.output(keyOut, "keyOut");
-  for (const int64_t part : optional_list(mropeSection))
-    if (part != 0) plan.invalid("mropeSection is not supported by the software NPU");
-  plan.require_ndim(places, "positions", 1);
   plan.require_dtype(places, "positions", k::dtype_set(DType::int32, DType::int64));
   plan.require_ndim(cache, "cosSinCache", 2);
   plan.require_dtype(cache, "cosSinCache", domains::floating);
@@ -165,7 +218,15 @@ void rotate_by_cache(Plan& plan, const aclTensor* positions, const aclTensor* qu
                  headSize, " numbers");
   plan.require_same_shape(query, "queryIn", to_query, "queryOut");
   plan.require_same_shape(key, "keyIn", to_key, "keyOut");
-  const AngleCache angles{places, cache, headSize, isNeoxStyle};
+  std::vector<int64_t> sections = optional_list(mropeSection);
+  if (std::all_of(sections.begin(), sections.end(), [](int64_t part) { return part == 0; })) sections.clear();
+  if (sections.empty()) plan.require_ndim(places, "positions", 1);
+  else {
+    plan.require_ndim(places, "positions", 2);
+    plan.require_shape(places, "positions", {int64_t(sections.size()), places.sizes[1]});
+  }
+  const AngleCache angles{places, cache, headSize, isNeoxStyle,
+                          axes_of_pairs(plan, sections, cache.sizes[1] / 2, cacheMode)};
   struct Turn {
     Operand from, to;
   };
@@ -173,7 +234,7 @@ void rotate_by_cache(Plan& plan, const aclTensor* positions, const aclTensor* qu
       Turn{angles.heads_of(plan, query, "queryIn"), angles.heads_of(plan, to_query, "queryOut")},
       Turn{angles.heads_of(plan, key, "keyIn"), angles.heads_of(plan, to_key, "keyOut")}};
   plan.run([=](const aclOpExecutor& e) {
-    const std::vector<int64_t> shape{places.numel(), 1, angles.width()};
+    const std::vector<int64_t> shape{angles.tokens(), 1, angles.width()};
     const k::Temporary cos(shape, DType::float32), sin(shape, DType::float32);
     angles.read(e, cos, sin);
     for (const Turn& turn : turns) {
@@ -196,8 +257,15 @@ void RopeWithSinCosCache(Plan& plan, const aclTensor* positions, const aclTensor
                          const aclTensor* keyIn, const aclTensor* cosSinCache,
                          const aclIntArray* mropeSection, int64_t headSize, bool isNeoxStyle,
                          aclTensor* queryOut, aclTensor* keyOut) {
-  rotate_by_cache(plan, positions, queryIn, keyIn, cosSinCache, mropeSection, headSize, isNeoxStyle, queryOut,
-                  keyOut);
+  rotate_by_cache(plan, positions, queryIn, keyIn, cosSinCache, mropeSection, headSize, isNeoxStyle, 0,
+                  queryOut, keyOut);
+}
+void RopeWithSinCosCacheV2(Plan& plan, const aclTensor* positions, const aclTensor* queryIn,
+                           const aclTensor* keyIn, const aclTensor* cosSinCache,
+                           const aclIntArray* mropeSection, int64_t headSize, bool isNeoxStyle,
+                           int64_t cacheMode, aclTensor* queryOut, aclTensor* keyOut) {
+  rotate_by_cache(plan, positions, queryIn, keyIn, cosSinCache, mropeSection, headSize, isNeoxStyle,
+                  cacheMode, queryOut, keyOut);
 }
 
 }  // namespace softnpu::ops

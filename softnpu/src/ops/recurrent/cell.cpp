@@ -1,6 +1,6 @@
 // One step of a long short-term memory.
-#include "kernels/recurrent/recurrent.h"
 #include "kernels/elementwise/functors.h"
+#include "kernels/recurrent/recurrent.h"
 #include "kernels/reduce/reduce.h"
 #include "op_plans.h"
 #include "ops/common/arguments.h"
