@@ -55,7 +55,7 @@ void check_places(const Tensor& grad, const Tensor& places, const char* what, co
 
 }  // namespace
 
-void nms(const Tensor& dets, const Tensor& scores, double, Output& keep, Output& count) {
+void nms(const Tensor& dets, const Tensor& scores, double, Output& keep, Output& number) {
   MT_CHECK(dets.dim() == 2, "boxes should be a 2d tensor, got ", dets.dim(), "D");
   MT_CHECK(dets.sizes()[1] == 4, "boxes should have 4 elements in dimension 1, got ", dets.sizes()[1]);
   MT_CHECK(scores.dim() == 1, "scores should be a 1d tensor, got ", scores.dim(), "D");
@@ -66,7 +66,7 @@ void nms(const Tensor& dets, const Tensor& scores, double, Output& keep, Output&
   MT_CHECK(dets.dtype() == scores.dtype(), "dets should have the same type as scores");
   check_floating(dets, "nms_kernel");
   keep.prepare(scores.sizes(), DType::int64, dets.device());
-  count.prepare({}, DType::int64, dets.device());
+  number.prepare({}, DType::int64, dets.device());
 }
 
 void roi_align(const Tensor& input, const Tensor& rois, double, int64_t pooled_height, int64_t pooled_width,

@@ -1,5 +1,9 @@
 """How packages with a compiled part meet operators of the table: load_library, Library, and names of operators."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 import mindtorch_v2 as torch
@@ -96,3 +100,35 @@ def test_what_is_no_image_is_refused():
         torch.ops.image.decode_png(torch.arange(20, dtype=torch.uint8), 0)
     with pytest.raises(RuntimeError, match="1 or 3, got: 2"):
         torch.ops.image.encode_png(torch.zeros(2, 3, 3, dtype=torch.uint8), 6)
+
+
+PACKAGE = """
+import torch
+from pathlib import Path
+
+torch.ops.load_library(str(Path(__file__).parent / "_C.so"))
+meta = torch.library.Library("torchvision", "IMPL", "Meta")
+meta.impl(torch.ops.torchvision.roi_align.default, lambda *args: None)
+torch.library.register_fake("torchvision::nms")(lambda *args: None)
+keys = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCPU)
+keys = keys | torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCUDA)
+
+
+def has_ops():
+    return torch.ops.torchvision.nms(torch.zeros(1, 4), torch.zeros(1), 0.5).tolist() == [0]
+"""
+
+
+def test_a_package_whose_compiled_part_cannot_be_loaded_is_imported_by_others(tmp_path):
+    """As transformers does: it imports torchvision because that is installed."""
+    package = tmp_path / "torchvision"
+    package.mkdir()
+    (package / "__init__.py").write_text(PACKAGE)
+    (package / "_C.so").write_bytes(b"compiled against another library")
+    program = "import torchvision; print(torchvision.has_ops())"
+    path = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    done = subprocess.run(
+        [sys.executable, "-m", "mindtorch_v2", "run", "-c", program],
+        env=dict(os.environ) | {"PYTHONPATH": path}, capture_output=True, text=True, timeout=100,
+    )  # fmt: skip
+    assert done.returncode == 0 and done.stdout == "True\n", done.stderr

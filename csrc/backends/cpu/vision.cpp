@@ -27,8 +27,8 @@ kernels::RoiOptions position_sensitive(double scale, int64_t samples) {
 }  // namespace
 
 void nms(const Tensor& dets, const Tensor& scores, double iou_threshold, const Tensor& keep,
-         const Tensor& count) {
-  *static_cast<int64_t*>(memory(count)) =
+         const Tensor& number) {
+  *static_cast<int64_t*>(memory(number)) =
       kernels::non_maximum_suppression(view(dets), view(scores), iou_threshold, view(keep));
 }
 

@@ -7,8 +7,8 @@
 namespace mt::composites {
 
 Tensor nms(const Tensor& dets, const Tensor& scores, double iou_threshold) {
-  const auto [keep, count] = ops::_nms(dets, scores, iou_threshold);
-  return ops::slice(keep, 0, 0, item(count).to<int64_t>(), 1);
+  const auto [keep, number] = ops::_nms(dets, scores, iou_threshold);
+  return ops::slice(keep, 0, 0, item(number).to<int64_t>(), 1);
 }
 
 }  // namespace mt::composites

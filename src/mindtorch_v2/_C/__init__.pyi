@@ -2058,9 +2058,9 @@ class _inverse_info(NamedTuple):
     inverse: Tensor
     info: Tensor
 
-class _keep_count(NamedTuple):
+class _keep_number(NamedTuple):
     keep: Tensor
-    count: Tensor
+    number: Tensor
 
 class _loss_log_alpha(NamedTuple):
     loss: Tensor

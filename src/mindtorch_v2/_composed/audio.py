@@ -5,8 +5,8 @@ from __future__ import annotations
 import mindtorch_v2 as torch
 
 
-def cuda_version() -> None:
-    """None: compiled without CUDA."""
+def toolkit_version() -> None:
+    """Of the accelerator that torchaudio was compiled for: none."""
 
 
 def is_align_available() -> bool:

@@ -15,8 +15,8 @@ _UNCHANGED, _GRAY, _GRAY_ALPHA, _RGB, _RGB_ALPHA = range(5)
 _SIGNATURES = {"PNG": b"\x89PNG\r\n\x1a\n", "JPEG": b"\xff\xd8\xff", "GIF": b"GIF8"}
 
 
-def cuda_version() -> int:
-    """-1: compiled without CUDA."""
+def toolkit_version() -> int:
+    """Of the accelerator that torchvision was compiled for: -1, none."""
     return -1
 
 
@@ -102,7 +102,7 @@ def _deep_gray(image: Any, mode: int) -> torch.Tensor:
 def _gray(image: Any) -> torch.Tensor:
     """Colours as libpng weighs them, in fractions of 2**15 and rounded down; Pillow rounds."""
     red, green, blue = _planes(image.convert("RGB")).to(torch.int64)
-    mixed = (red * 9794 + green * 19234 + blue * 3740) >> 15
+    mixed = (red * 9794 + green * 19234 + blue * 3740) // 2**15
     return torch.where((red == green) & (green == blue), red, mixed).to(torch.uint8).unsqueeze(0)
 
 
