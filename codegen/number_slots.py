@@ -100,7 +100,7 @@ def _binary_slot(slot: BinarySlot, row: Row, takes_number: bool) -> str:
 {_ask("a", "b", f'"{inplace}"')}
     if (is_tensor(b)) ops::{name}_(tensor_of(a), tensor_of(b));
     {inplace_number}
-    else Py_RETURN_NOTIMPLEMENTED;
+    else return decline_slot("{inplace}", a, b);
     return returned(a);
   }});
 }}
@@ -134,6 +134,8 @@ def _compare_slot(rows: dict[str, Row]) -> str:
 {_ask("a", "b", "names[operation]")}
     const Tensor& x = tensor_of(a);
     if (!is_tensor(b) && !is_number(b)) {{
+      static constexpr const char* methods[] = {{"lt", "le", "eq", "ne", "gt", "ge"}};
+      if (PyObject* done = call_slot_override(methods[operation], a, b)) return done;
       const Tensor array = operation == Py_EQ ? array_operand(b) : Tensor();  // as in PyTorch, for == alone
       if (!array.defined()) Py_RETURN_NOTIMPLEMENTED;
       return wrap(ops::eq(x, array));

@@ -1,5 +1,6 @@
 // x[...]: ints, slices, None and Ellipsis are a chain of views; index tensors, masks and sequences are collected on the
 // way and applied to what the views leave, in one step.
+#include "bindings/decline_slot.h"
 #include "bindings/owned.h"
 #include "bindings/parser.h"
 #include "core/views.h"
@@ -234,6 +235,7 @@ PyObject* subscript(PyObject* self, PyObject* key) {
       return wrap(apply_integer(tensor, 0, integer_from(key), 0));
     }
     if (PySlice_Check(key) && tensor.dim() > 0) return wrap(apply_slice(tensor, 0, key));
+    if (PyObject* done = call_index_override(self, key, nullptr)) return done;
     Indexed indexed(tensor, items_of(key));
     if (!indexed.indices.empty()) return wrap(ops::index(indexed.out, indexed.indices));
     return wrap(indexed.changed ? std::move(indexed.out) : ops::alias(tensor));
@@ -243,6 +245,10 @@ PyObject* subscript(PyObject* self, PyObject* key) {
 int assign_subscript(PyObject* self, PyObject* key, PyObject* value) {
   return guarded_int([&]() -> int {
     MT_CHECK_AS(type, value, "Tensor does not support deleting items");
+    if (PyObject* done = call_index_override(self, key, value)) {
+      Py_DECREF(done);
+      return 0;
+    }
     const Tensor& tensor = tensor_of(self);
     Indexed indexed(tensor, items_of(key));
     if (indexed.indices.empty()) {

@@ -130,7 +130,9 @@ void remember_function(const std::string& name, PyObject* function) {
 
 bool wants_override(PyObject* o) {
   PyTypeObject* type = Py_TYPE(o);
-  if (type == g_tensor_type || PyLong_CheckExact(o) || PyFloat_CheckExact(o) || o == Py_None) return false;
+  if (type == g_tensor_type || PyLong_CheckExact(o) || PyFloat_CheckExact(o) || o == Py_None ||
+      PySlice_Check(o))
+    return false;
   PyObject* found = _PyType_Lookup(type, attribute_name());
   return found && found != disabled_implementation();
 }
@@ -175,6 +177,19 @@ PyObject* call_slot_override(const char* special, PyObject* a, PyObject* b) {
   Owned args(b ? PyTuple_Pack(2, a, b) : PyTuple_Pack(1, a));
   Owned kwargs(PyDict_New());
   return ask(asked, function.object, ("torch.Tensor." + name).c_str(), args.object, kwargs.object);
+}
+
+PyObject* call_index_override(PyObject* self, PyObject* key, PyObject* value) {
+  Asked asked;
+  asked.consider_deep(key);
+  if (value) asked.consider(value);
+  if (asked.list().empty()) return nullptr;
+  const char* special = value ? "__setitem__" : "__getitem__";
+  const Owned function = tensor_method(special);
+  const Owned args(value ? PyTuple_Pack(3, self, key, value) : PyTuple_Pack(2, self, key));
+  const Owned kwargs(PyDict_New());
+  const std::string name = std::string("torch.Tensor.") + special;
+  return ask(asked, function.object, name.c_str(), args.object, kwargs.object);
 }
 
 PyObject* decline_slot(const char* special, PyObject* a, PyObject* b) {

@@ -423,7 +423,11 @@ overrides.namespaces.update(
     }
 )
 overrides.ask_first(_sys.modules[__name__], overrides._asks)
-overrides.ask_first(nn.functional)
+# What these call asks.
+overrides.ask_first(
+    nn.functional, lambda name: not name.startswith(("_", "upsample")) and name not in ("sigmoid", "tanh")
+)
+overrides.ask_first(autograd, {"grad", "backward"}.__contains__)
 overrides.ask_first(nn.init, {"uniform_", "normal_", "constant_", "kaiming_uniform_"}.__contains__)
 for _found in _devices_registry.accelerators.values():
     _LAZY_MODULES.update(_found.packages)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from . import _C
+from . import _C, overrides
 from ._absent import name_of
 from ._library.table_operators import has_operators_of
 
@@ -21,6 +21,8 @@ class Operator:
         self._function = function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if overrides.somebody_listens() and overrides.has_torch_function((*args, *kwargs.values())):
+            return overrides.handle_torch_function(self, (*args, *kwargs.values()), *args, **kwargs)
         return self._function(*args, **kwargs)
 
     def __getattr__(self, overload: str) -> Operator:

@@ -275,9 +275,9 @@ _somebody_listens = False
 
 # Functions that PyTorch writes in C: who is asked gets their arguments as the call has them.
 _GIVEN_AS_CALLED = frozenset({
-    "allclose", "avg_pool1d", "avg_pool2d", "avg_pool3d", "equal", "frobenius_norm", "get_device", "is_complex",
-    "is_conj", "is_distributed", "is_floating_point", "is_inference", "is_neg", "is_nonzero", "is_same_size",
-    "is_signed", "norm_except_dim", "nuclear_norm", "numel", "tensor", "as_tensor", "asarray", "vander",
+    "allclose", "as_tensor", "asarray", "avg_pool1d", "avg_pool2d", "avg_pool3d", "chain_matmul", "equal",
+    "frobenius_norm", "get_device", "is_complex", "is_conj", "is_distributed", "is_floating_point", "is_inference",
+    "is_neg", "is_nonzero", "is_same_size", "is_signed", "norm_except_dim", "nuclear_norm", "numel", "tensor", "vander",
 })  # fmt: skip
 
 
@@ -295,6 +295,11 @@ def listen() -> None:
         _somebody_listens = True
         for module, which in _asking_modules:
             _wrap_functions_of(module, which)
+
+
+def somebody_listens() -> bool:
+    """Whether there ever was somebody to ask."""
+    return _somebody_listens
 
 
 def _wrap_functions_of(module: Any, which: Callable[[str], bool]) -> None:

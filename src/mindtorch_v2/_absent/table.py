@@ -338,6 +338,10 @@ NAMES = {
     "fx.experimental.unification": "unify reify Var",
     "fx.passes.fake_tensor_prop": "FakeTensorProp",
     "fx.passes.reinplace": "reinplace",
+    "fx.passes.split_utils": "getattr_recursive split_by_tags",
+    "fx.passes.utils.matcher_with_name_node_map_utils": "SubgraphMatcherWithNameNodeMap",
+    "fx.passes.utils.source_matcher_utils": "check_subgraphs_connected get_source_partitions SourcePartition",
+    "fx.traceback": "NodeSource NodeSourceAction=CREATE,REPLACE",
     "jit": (
         "_get_trace_graph _unwrap_optional Future optimized_execution RecursiveScriptModule @script_method"
     ),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import update_wrapper
+from types import FunctionType
 from typing import Any
 
 from .. import _C, _functions
@@ -221,6 +223,18 @@ def __reversed__(self: Tensor) -> Tensor:
     return self if self.dim() == 0 else _functions.flip(self, (0,))
 
 
+def _copied(function: Any) -> Callable[..., Any]:
+    made = FunctionType(
+        function.__code__,
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    made.__kwdefaults__ = function.__kwdefaults__
+    return update_wrapper(made, function)
+
+
 for _name in _NEVER:
     setattr(Tensor, _name, property(lambda self: False))
 for _method in (
@@ -230,7 +244,8 @@ for _method in (
     *map(_to_sparse, ("to_sparse", "to_sparse_coo", "to_sparse_csr", "to_sparse_csc", "to_sparse_bsr",
                       "to_sparse_bsc", "sparse_mask", "to_mkldnn")),
 ):  # fmt: skip
-    setattr(Tensor, _method.__name__, _method)
+    # A copy: who is asked for a function tells the method from the function of torch.
+    setattr(Tensor, _method.__name__, _copied(_method))
 setattr(Tensor, "const_data_ptr", Tensor.data_ptr)  # noqa: B010 - a method of the native type
 setattr(Tensor, "_is_view", lambda self: self._base is not None)  # noqa: B010
 setattr(Tensor, "_typed_storage", Tensor.storage)  # noqa: B010

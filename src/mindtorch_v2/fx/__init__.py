@@ -20,5 +20,6 @@ from .node import Node as Node
 from .node import has_side_effect as has_side_effect
 from .node import map_arg as map_arg
 from .proxy import Proxy as Proxy
+from .subgraph_rewriter import replace_pattern as replace_pattern
 
 __getattr__ = names_of(__name__)

@@ -287,7 +287,7 @@ class _Writer:
         return "" if node.type is None else f" : {self.known.type(node.type)}"
 
     def _shape(self, node: Node) -> str:
-        value = node.meta.get("val", node.meta.get("tensor_meta", node.meta.get("example_value")))
+        value: Any = node.meta.get("val", node.meta.get("tensor_meta", node.meta.get("example_value")))
         if not hasattr(value, "dtype") or not hasattr(value, "shape"):
             return ""
         text = f"{dtype_abbrs.get(value.dtype, value.dtype)}{list(value.shape)}"

@@ -18,25 +18,20 @@ from .._absent import names_of
 from ..utils import _pytree as pytree
 from ._compatibility import compatibility
 from ._lazy_graph_module import _make_graph_module
-from ._patching import (
-    _autowrap_check,
-    _new_patcher,
-    _patch_wrapped_functions,
-    _Patcher,
-    _wrapped_fns_to_patch,
-    _wrapped_methods_to_patch,
-    wrap,
-)
+from ._patching import _autowrap_check, _new_patcher, _patch_wrapped_functions, wrap
+from ._patching import _create_wrapped_func as _create_wrapped_func
+from ._patching import _Patcher as _Patcher
+from ._patching import _wrapped_fns_to_patch as _wrapped_fns_to_patch
+from ._patching import _wrapped_methods_to_patch as _wrapped_methods_to_patch
 from ._qualified_names import is_of_package, public_module
 from .graph import Graph, _PyTreeCodeGen, _PyTreeInfo
-from .graph_module import GraphModule
-from .node import Argument, Target, base_types
+from .graph_module import GraphModule, default_tracer
+from .node import Argument, base_types, map_aggregate
 from .proxy import ParameterProxy, Proxy, Scope, ScopeContextManager, TracerBase
 
 __all__ = [
     "PH", "PHBase", "PHWithMeta", "ProxyableClassMeta", "Tracer", "is_fx_tracing", "symbolic_trace", "wrap",
 ]  # fmt: skip
-_ELSEWHERE = (_Patcher, _wrapped_fns_to_patch, _wrapped_methods_to_patch)
 
 # What tracers of other libraries replace and call.
 _orig_module_call = torch.nn.Module.__call__
@@ -64,7 +59,7 @@ class ProxyableClassMeta(type):
         super().__init__(name, bases, attrs)
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        instance = cls.__new__(cls)
+        instance = cls.__new__(cls)  # type: ignore[call-overload]
         if not is_fx_tracing():
             cls.__init__(instance, *args, **kwargs)  # type: ignore[misc]
             return instance
@@ -74,8 +69,6 @@ class ProxyableClassMeta(type):
             if isinstance(value, Proxy):
                 found.append(value)
             return value
-
-        from .node import map_aggregate
 
         map_aggregate((args, kwargs), note)
         if not found:
@@ -312,7 +305,7 @@ class Tracer(TracerBase):
         self.tensor_attrs: dict[Any, str] = {}
         self._note_tensors(self.root, "")
         if not isinstance(fn, FunctionType):
-            fn = _as_function(fn)
+            raise AssertionError(f"Expected FunctionType, got {type(fn)}")
         fn_globals = fn.__globals__
         result_type = _annotation(inspect.unwrap(fn), "return")
         fn, args = self.create_args_for_root(fn, isinstance(root, torch.nn.Module), concrete_args)
@@ -440,6 +433,9 @@ class Tracer(TracerBase):
         return pytree.tree_map(placed, concrete_args[name])
 
 
+default_tracer.append(Tracer)
+
+
 def _annotation(function: Any, name: str) -> Any:
     """What a function says of an input or its result. The library's own annotations are text; of those, tensors are
     told."""
@@ -447,20 +443,6 @@ def _annotation(function: Any, name: str) -> Any:
     if isinstance(said, str) and is_of_package(function):
         return torch.Tensor if said in ("Tensor", "torch.Tensor") else None
     return said
-
-
-def _as_function(fn: Any) -> FunctionType:
-    """The function inside a bound method or a callable object."""
-    if inspect.ismethod(fn) or not hasattr(fn, "__code__"):
-        called = fn if inspect.ismethod(fn) else type(fn).__call__.__get__(fn)
-        inner = called.__func__
-
-        @functools.wraps(inner)
-        def function(*args: Any, **kwargs: Any) -> Any:
-            return called(*args, **kwargs)
-
-        return function  # type: ignore[return-value]
-    raise AssertionError(f"Expected FunctionType, got {type(fn)}")
 
 
 @compatibility(is_backward_compatible=True)
@@ -472,9 +454,6 @@ def symbolic_trace(
     graph = tracer.trace(root, concrete_args)
     name = type(root).__name__ if isinstance(root, torch.nn.Module) else root.__name__
     return _make_graph_module(tracer.root, graph, name)
-
-
-_Target = Target
 
 
 __getattr__ = names_of(__name__)

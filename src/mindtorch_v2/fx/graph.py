@@ -10,35 +10,36 @@ from typing import TYPE_CHECKING, Any
 
 import mindtorch_v2 as torch
 
-from ..utils import _pytree as pytree
-from ._codegen import (
-    CodeGen,
-    PythonCode,
-    _BoxedCodeGen,
-    _format_target,
-    _origin_type_map,
-    _parse_stack_trace,
-    _ParsedStackTrace,
-    _PyTreeCodeGen,
-    _PyTreeInfo,
-    inplace_methods,
-    magic_methods,
-    reflectable_magic_methods,
-)
+from ._codegen import CodeGen as CodeGen
+from ._codegen import PythonCode as PythonCode
+from ._codegen import _BoxedCodeGen as _BoxedCodeGen
+from ._codegen import _format_target as _format_target
+from ._codegen import _origin_type_map as _origin_type_map
+from ._codegen import _parse_stack_trace as _parse_stack_trace
+from ._codegen import _ParsedStackTrace as _ParsedStackTrace
+from ._codegen import _PyTreeCodeGen as _PyTreeCodeGen
+from ._codegen import _PyTreeInfo as _PyTreeInfo
+from ._codegen import inplace_methods as inplace_methods
+from ._codegen import magic_methods as magic_methods
+from ._codegen import reflectable_magic_methods as reflectable_magic_methods
 from ._compatibility import compatibility
-from ._names import (
-    _custom_builtins,
-    _CustomBuiltin,
-    _is_magic,
-    _Namespace,
-    _register_custom_builtin,
-    _snake_case,
-    name_of_target,
-)
+from ._names import _custom_builtins as _custom_builtins
+from ._names import _CustomBuiltin as _CustomBuiltin
+from ._names import _is_magic as _is_magic
+from ._names import _Namespace as _Namespace
+from ._names import _register_custom_builtin as _register_custom_builtin
+from ._names import _snake_case as _snake_case
+from ._names import name_of_target
 from ._node_list import _FindNodesLookupTable, _InsertPoint, _node_list
-from ._qualified_names import is_of_package as _is_from_torch
+from ._qualified_names import is_of_package as _is_from_torch  # noqa: F401 - a name of PyTorch's
 from ._table_text import table_text
-from .node import Argument, Node, Target, _get_qualified_name, _type_repr, dtype_abbrs, map_arg, nodes_in
+from .node import Argument as Argument
+from .node import Node as Node
+from .node import Target as Target
+from .node import _get_qualified_name as _get_qualified_name
+from .node import _type_repr as _type_repr
+from .node import dtype_abbrs as dtype_abbrs
+from .node import map_arg, nodes_in
 
 if TYPE_CHECKING:
     from ._symbolic_trace import Tracer
@@ -46,12 +47,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CodeGen", "Graph", "PythonCode"]
 
-# Names of this module that are written beside it.
-_ELSEWHERE = (
-    _BoxedCodeGen, _CustomBuiltin, _ParsedStackTrace, _custom_builtins, _format_target, _get_qualified_name,
-    _is_from_torch, _is_magic, _origin_type_map, _parse_stack_trace, _register_custom_builtin, _snake_case,
-    _type_repr, dtype_abbrs, inplace_methods, magic_methods, reflectable_magic_methods,
-)  # fmt: skip
 _legal_ops = dict.fromkeys(
     ["call_function", "call_method", "get_attr", "call_module", "placeholder", "output"]
 )
@@ -462,4 +457,5 @@ def _check_reference(owner: Any, node: Node) -> None:
         found = following
 
 
-_pytree_used = (pytree, _PyTreeCodeGen, _PyTreeInfo)
+for _class in (CodeGen, PythonCode, _BoxedCodeGen, _PyTreeCodeGen, _PyTreeInfo, _node_list):
+    _class.__module__ = __name__  # where programs and files know them

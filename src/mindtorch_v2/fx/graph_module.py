@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import itertools
+import linecache
 import os
 import sys
 import textwrap
@@ -18,20 +18,13 @@ import mindtorch_v2 as torch
 
 from ._codegen import PythonCode, _PyTreeCodeGen
 from ._compatibility import compatibility
-from ._names import _custom_builtins
-from ._source import (
-    _exec_with_source,
-    _format_import_block,
-    _format_import_statement,
-    _forward_from_src,
-    for_this_package,
-)
+from ._source import _exec_with_source as _exec_with_source
+from ._source import _format_import_block, _format_import_statement, _forward_from_src, for_this_package
 from .graph import Graph
 from .node import Node
 
 __all__ = ["GraphModule", "reduce_graph_module"]
 
-_ELSEWHERE = (_exec_with_source,)
 _USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"
 _REMINDER = "# To see more debug info, please use `graph_module.print_readable()`"
 _KEPT_BY_COPIES = (
@@ -103,6 +96,10 @@ class _CodeOnlyModule(torch.nn.Module):
         self.__dict__ = body
 
 
+# The tracer that traces where nobody says another; _symbolic_trace puts it here.
+default_tracer: list[Any] = []
+
+
 # ---- pickles -----------------------------------------------------------------------------------------
 
 
@@ -121,12 +118,10 @@ def _deserialize_graph_module(
 ) -> torch.nn.Module:
     """Note [Graphs in pickles]: a pickle holds the code, and the graph is found by tracing it again, with every module
     a leaf, by the tracer that made it."""
-    _CodeOnlyModule.forward = forward  # type: ignore[method-assign,assignment]
+    _CodeOnlyModule.forward = forward  # type: ignore[method-assign]
     tracer_cls = body.get("_tracer_cls")
     if tracer_cls is None:
-        from ._symbolic_trace import Tracer
-
-        tracer_cls = Tracer
+        tracer_cls = default_tracer[0]
     name = body.get("_graphmodule_cls_name", "GraphModule")
     shell = _CodeOnlyModule(body)
 
@@ -140,7 +135,8 @@ def _deserialize_graph_module(
     for key, value in body.items():
         if not hasattr(made, key):
             setattr(made, key, value)
-    return made
+    result: torch.nn.Module = made
+    return result
 
 
 # ---- calls -------------------------------------------------------------------------------------------
@@ -154,8 +150,6 @@ class _WrappedCall:
 
     @staticmethod
     def _generate_error_message(frame_summary: traceback.FrameSummary) -> str:
-        import linecache
-
         number = frame_summary.lineno or 0
         lines = linecache.getlines(frame_summary.filename)
         mark = "~" * (len(lines[number - 1].strip()) if 0 < number <= len(lines) else 0) + "~~~ <--- HERE"
@@ -170,7 +164,7 @@ class _WrappedCall:
         try:
             if self.cls_call is not None:
                 return self.cls_call(obj, *args, **kwargs)
-            return super(self.cls, obj).__call__(*args, **kwargs)  # type: ignore[misc]
+            return super(self.cls, obj).__call__(*args, **kwargs)  # type: ignore[arg-type]
         except Exception as error:
             if not error.__traceback__:
                 raise
@@ -269,14 +263,14 @@ class GraphModule(torch.nn.Module):
         code = self._graph.python_code(root_module="self")
         self._code, self._lineno_map, self._prologue_start = code.src, code._lineno_map, code._prologue_start
         cls = type(self)
-        cls.forward = _forward_from_src(self._code, code.globals, self._graph._co_fields)  # type: ignore[assignment]
+        cls.forward = _forward_from_src(self._code, code.globals, self._graph._co_fields)  # type: ignore[method-assign]
         if "_wrapped_call" not in vars(cls):
             cls._wrapped_call = _WrappedCall(cls, vars(cls).get("__call__"))  # type: ignore[attr-defined]
 
             def call_wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
                 return self._wrapped_call(self, *args, **kwargs)
 
-            cls.__call__ = call_wrapped  # type: ignore[assignment]
+            cls.__call__ = call_wrapped  # type: ignore[method-assign]
         return code
 
     def _recompile_submodules(self) -> list[tuple[str, PythonCode]]:
@@ -445,7 +439,7 @@ class GraphModule(torch.nn.Module):
 
     def _replicate_for_data_parallel(self) -> Any:
         made = self.__copy__()
-        made._is_replica = True  # type: ignore[assignment]
+        made._is_replica = True
         return made
 
     # ---- who hears of changes ------------------------------------------------------------------------
@@ -507,6 +501,3 @@ def _readable(module: GraphModule, name: str, options: dict[str, Any]) -> str:
         if isinstance(child, GraphModule):
             parts.append(textwrap.indent(_readable(child, child_name, options), "    "))
     return "\n".join(parts)
-
-
-_unused = (itertools, _custom_builtins)

@@ -176,13 +176,12 @@ class Interpreter:
 
 
 class _Recording(Tracer):
-    """Makes the proxies of a transformation, with the leaves of the tracer that made its graph."""
+    """Makes the proxies of a transformation, with every module a leaf."""
 
-    def __init__(self, graph: Graph, origin: Any) -> None:
+    def __init__(self, graph: Graph) -> None:
         super().__init__()
         self.graph = graph
         self.tensor_attrs: dict[Any, str] = {}
-        self._origin = origin
 
     def is_leaf_module(self, m: torch.nn.Module, module_qualified_name: str) -> bool:
         return True
@@ -197,7 +196,7 @@ class Transformer(Interpreter):
         super().__init__(module)
         self.new_graph = Graph()
         self.new_graph.set_codegen(module.graph._codegen)
-        self.tracer = _Recording(self.new_graph, module.graph._tracer_cls)
+        self.tracer = _Recording(self.new_graph)
         self.tracer.root = module
 
     @compatibility(is_backward_compatible=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
-import inspect
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, Union
@@ -51,7 +49,7 @@ def _find_module_of_method(orig_method: Callable[..., Any]) -> str:
 
 def _type_repr(obj: object) -> str:
     """A type as annotations write it."""
-    if isinstance(obj, type) and not isinstance(obj, types.GenericAlias):
+    if type(obj) is not types.GenericAlias and isinstance(obj, type):  # list[int] says it is a type
         if obj.__module__ == "builtins":
             return obj.__qualname__
         return f"{public_module(obj.__module__)}.{obj.__qualname__}"
@@ -367,12 +365,14 @@ class Node(_NodeBase):
         """The arguments by the parameters of what is called, None if it cannot be told."""
         from .operator_schemas import normalize_function, normalize_module
 
-        if self.op == "call_function":
+        if self.op == "call_function" and callable(self.target):
             return normalize_function(
                 self.target, self.args, self.kwargs, arg_types, kwarg_types, normalize_to_only_use_kwargs
             )
         if self.op == "call_module":
-            return normalize_module(root, self.target, self.args, self.kwargs, normalize_to_only_use_kwargs)
+            return normalize_module(
+                root, str(self.target), self.args, self.kwargs, normalize_to_only_use_kwargs
+            )
         return None
 
     def _rename(self, candidate: str) -> None:
@@ -400,10 +400,6 @@ def _tensor_text(node: Node) -> str:
     if isinstance(value, torch.Tensor):
         return f"{dtype_abbrs.get(value.dtype, str(value.dtype))}{list(value.shape)}"
     return ""
-
-
-def _is_builtin(function: Any) -> bool:
-    return inspect.isbuiltin(function) and getattr(builtins, function.__name__, None) is function
 
 
 def nodes_in(arguments: Iterable[Any] | Sequence[Any] | Mapping[str, Any]) -> list[Node]:

@@ -1,14 +1,22 @@
-"""Arguments by the parameters of what is called."""
+"""Arguments by the parameters of what is called.
+
+Functions written in Python say their parameters themselves. Of operators there is no schema to ask while a program
+runs; what needs one answers None, as for anything whose parameters cannot be told.
+"""
 
 from __future__ import annotations
 
 import inspect
+import types
+import warnings
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args, get_origin
 
 import mindtorch_v2 as torch
 
 from ._compatibility import compatibility
+from ._python_signatures import signature_of
+from ._qualified_names import qualified_name
 
 __all__ = [
     "ArgsKwargsPair", "check_for_mutable_operation", "create_type_hint", "get_signature_for_torch_op",
@@ -26,7 +34,7 @@ class ArgsKwargsPair(NamedTuple):
 
 @compatibility(is_backward_compatible=False)
 def get_signature_for_torch_op(op: Callable[..., Any], return_schemas: bool = False) -> Any:
-    """The signatures of an operator, one for each overload; None for what is no operator."""
+    """None: operators say no schema here; for functions written in Python PyTorch answers None, too."""
     return (None, None) if return_schemas else None
 
 
@@ -34,27 +42,119 @@ def get_signature_for_torch_op(op: Callable[..., Any], return_schemas: bool = Fa
 def check_for_mutable_operation(
     target: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> None:
-    """Raises RuntimeError if a call changes an argument."""
+    """Raises RuntimeError if an operator changes its first argument, as its name says with an underscore."""
+    if not isinstance(target, types.BuiltinFunctionType):
+        return
+    name = qualified_name(target)
+    if name.startswith("torch.") and name.endswith("_") and not name.endswith("__"):
+        raise RuntimeError(
+            f"Tried to trace mutable operation {name}. FX only supports functional code, so operations that mutate "
+            "operands in-place (e.g. via `out` arguments) are not supported"
+        )
 
 
 @compatibility(is_backward_compatible=False)
 def create_type_hint(x: Any) -> Any:
-    return x
+    """The type of a list or tuple of types: that of its items if they agree or one is the others' base, or Any."""
+    if not isinstance(x, (list, tuple)):
+        return x
+    if not all(isinstance(item, type) or get_origin(item) is not None for item in x):
+        warnings.warn(f"We were not able to successfully create type hint from the type {x}", stacklevel=2)
+        return x
+
+    def made(kind: Any) -> Any:
+        return list[kind] if isinstance(x, list) else tuple[kind, ...]
+
+    if not x:
+        return made(Any)
+    base = x[0]
+    for item in x[1:]:
+        if isinstance(item, type) and isinstance(base, type) and issubclass(base, item):
+            base = item
+        elif not (isinstance(item, type) and isinstance(base, type) and issubclass(item, base)):
+            return made(Any)
+    return made(base)
 
 
 @compatibility(is_backward_compatible=False)
 def type_matches(signature_type: Any, argument_type: Any) -> bool:
-    return bool(signature_type == argument_type)
+    """Whether an argument of one type may be given for a parameter of another."""
+    if signature_type is argument_type or signature_type is Any:
+        return True
+    if get_origin(signature_type) is types.UnionType or str(get_origin(signature_type)) == "typing.Union":
+        return any(type_matches(part, argument_type) for part in get_args(signature_type))
+    if get_origin(signature_type) is list:
+        (item,) = get_args(signature_type)
+        if argument_type in (item, list):  # one number stands for a list of them
+            return True
+        inside = get_args(argument_type)
+        return get_origin(argument_type) in (list, tuple) and all(
+            type_matches(item, part) for part in inside if part is not ...
+        )
+    if signature_type is float and argument_type is int:
+        return True
+    return (
+        isinstance(argument_type, type)
+        and isinstance(signature_type, type)
+        and issubclass(argument_type, signature_type)
+    )
 
 
-def normalize_function(target: Any, args: Any, kwargs: Any = None, arg_types: Any = None, kwarg_types: Any = None,
-                       normalize_to_only_use_kwargs: bool = False) -> Any:  # fmt: skip
-    return None
+def _normalized(
+    signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any], only_kwargs: bool
+) -> ArgsKwargsPair | None:
+    """None if the parameters have stars, which take what has no name."""
+    plain = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    if any(parameter.kind not in plain for parameter in signature.parameters.values()):
+        # A parameter called "from" can be a position only; the operator knows it.
+        return None
+    bound = signature.bind(*args, **kwargs)
+    bound.apply_defaults()
+    given: list[Any] = []
+    named: dict[str, Any] = {}
+    for index, name in enumerate(signature.parameters):
+        if not only_kwargs and index < len(args):
+            given.append(bound.arguments[name])
+        else:
+            named[name] = bound.arguments[name]
+    return ArgsKwargsPair(tuple(given), named)
 
 
-def normalize_module(root: Any, target: Any, args: Any, kwargs: Any = None,
-                     normalize_to_only_use_kwargs: bool = False) -> Any:  # fmt: skip
-    return None
+@compatibility(is_backward_compatible=False)
+def normalize_function(
+    target: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any] | None = None,
+    arg_types: tuple[Any] | None = None,
+    kwarg_types: dict[str, Any] | None = None,
+    normalize_to_only_use_kwargs: bool = False,
+) -> ArgsKwargsPair | None:
+    """A call with all arguments, also those left out: by name, or in order as far as the call has them so.
+
+    None where the parameters are not known, which are those of operators that PyTorch does not wrap in Python.
+    """
+    signature = signature_of(target)
+    if signature is None:
+        return None
+    return _normalized(signature, args, kwargs or {}, normalize_to_only_use_kwargs)
 
 
-_later = (inspect, torch)
+@compatibility(is_backward_compatible=False)
+def normalize_module(
+    root: torch.nn.Module,
+    target: str,
+    args: tuple[Any],
+    kwargs: dict[str, Any] | None = None,
+    normalize_to_only_use_kwargs: bool = False,
+) -> ArgsKwargsPair | None:
+    """``normalize_function`` for a call of a module of torch.nn; None for others."""
+    try:
+        module = root.get_submodule(target)
+    except AttributeError as absent:
+        raise RuntimeError(
+            f"Tried to normalize node with target {target} but root did not have that target!"
+        ) from absent
+    if getattr(torch.nn, type(module).__name__, None) is not type(module):
+        return None
+    signature = inspect.signature(inspect.unwrap(module.forward))
+    return _normalized(signature, args, kwargs or {}, normalize_to_only_use_kwargs)

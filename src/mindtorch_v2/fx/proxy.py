@@ -25,10 +25,11 @@ import mindtorch_v2 as torch
 from .. import overrides
 from . import traceback as fx_traceback
 from ._compatibility import compatibility
+from ._python_signatures import as_written_in_python
 from ._stacks import current_stack
 from .graph import magic_methods, reflectable_magic_methods
-from .immutable_collections import immutable_dict, immutable_list
-from .node import Argument, Node, Target, base_types, map_aggregate
+from .node import Argument as Argument
+from .node import Node, Target, base_types, map_aggregate
 from .operator_schemas import check_for_mutable_operation
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ class TracerBase:
     @compatibility(is_backward_compatible=True)
     def proxy(self, node: Node) -> Proxy:
         """The value that stands for a node."""
-        return Proxy(node, self)
+        return Proxy(node, self)  # type: ignore[no-any-return]
 
     @compatibility(is_backward_compatible=True)
     def create_proxy(
@@ -134,7 +135,7 @@ class TracerBase:
         if not isinstance(node_kwargs, dict):
             raise AssertionError(f"Expected dict, got {type(node_kwargs)}")
         node = self.create_node(kind, target, node_args, node_kwargs, name, type_expr)
-        return (proxy_factory_fn or self.proxy)(node)
+        return self.proxy(node) if proxy_factory_fn is None else proxy_factory_fn(node)
 
     def _find_user_frame(self) -> FrameType | None:
         """The innermost frame that is not of torch.fx."""
@@ -247,7 +248,7 @@ class Proxy:
         return f"Proxy({self.node.name})"
 
     def __getattr__(self, k: str) -> Attribute:
-        return Attribute(self, k)
+        return Attribute(self, k)  # type: ignore[no-any-return]
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__
@@ -318,6 +319,7 @@ class Proxy:
                 f"Found multiple different tracers {list(tracers)} while trying to trace operations {orig_method}"
             )
         (tracer,) = tracers
+        args, kwargs = as_written_in_python(orig_method, args, kwargs)
         if overrides.is_tensor_method_or_property(orig_method):
             return tracer.create_proxy("call_method", orig_method.__name__, args, kwargs)  # type: ignore[no-any-return]
         return tracer.create_proxy(  # type: ignore[no-any-return]
@@ -418,5 +420,3 @@ for _name in magic_methods:
 for _name in reflectable_magic_methods:
     if hasattr(operator, _name) and _name != "getitem":
         _define_reflectable(_name)
-
-_immutable = (immutable_list, immutable_dict)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from .._absent import names_of
 from ._compatibility import compatibility
 from .node import Node
 
@@ -120,3 +121,6 @@ def get_current_meta() -> dict[str, Any]:
 def meta_for_new_node() -> dict[str, Any]:
     """Copies of the entries that new nodes take."""
     return {key: copy.copy(current_meta[key]) for key in _KEPT if key in current_meta}
+
+
+__getattr__ = names_of(__name__)
