@@ -336,6 +336,7 @@ _LAZY_MODULES = {
     "_functorch",
     "_jit_internal",
     "_ops",
+    "_vmap_internals",
     "accelerator",
     "ao",
     "backends",
@@ -377,7 +378,8 @@ _LAZY_NAMES = {
     "wait": "jit",
     **dict.fromkeys(
         (
-            "_assert", "_assert_async", "_int_mm", "_shape_as_tensor", "cond", "eig", "frobenius_norm",
+            "_assert", "_assert_async", "_convert_indices_from_coo_to_csr",
+            "_convert_indices_from_csr_to_coo", "_int_mm", "_shape_as_tensor", "cond", "eig", "frobenius_norm",
             "lstsq", "matrix_rank",
             "norm_except_dim", "nuclear_norm", "set_anomaly_enabled", "solve",
             "sym_ite", "sym_sqrt", "sym_sum", "symeig", "vander", "while_loop",

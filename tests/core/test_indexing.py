@@ -247,3 +247,23 @@ def test_nonzero_gives_coordinates_or_a_tuple_of_them():
     assert [t.tolist() for t in torch.where(x > 0)] == [[0, 1], [1, 0]]
     assert torch.nonzero_static(x, size=3, fill_value=-5).tolist() == [[0, 1], [1, 0], [-5, -5]]
     assert torch.tensor(5).nonzero().shape == (1, 0)
+
+
+@pytest.mark.parametrize("device", ["cpu", "npu"])
+def test_row_numbers_of_entries_become_where_rows_begin_and_back(device):
+    rows, columns = torch.tensor([0, 0, 1, 3], device=device), torch.tensor([1, 2, 0, 3], device=device)
+    begins = torch._convert_indices_from_coo_to_csr(rows, 5)
+    assert begins.tolist() == [0, 2, 3, 3, 4, 4] and begins.dtype is torch.int64
+    assert torch._convert_indices_from_coo_to_csr(rows, 4, out_int32=True).dtype is torch.int32
+    assert torch._convert_indices_from_coo_to_csr(rows[:0], 2).tolist() == [0, 0, 0]
+    back = torch._convert_indices_from_csr_to_coo(begins, columns)
+    assert back.tolist() == [[0, 0, 1, 3], [1, 2, 0, 3]]
+    assert torch._convert_indices_from_csr_to_coo(begins, columns, transpose=True)[0].tolist() == [1, 2, 0, 3]
+    batch = torch._convert_indices_from_csr_to_coo(
+        torch.tensor([[0, 1, 2], [0, 2, 2]], device=device), torch.tensor([[0, 1], [1, 0]], device=device)
+    )
+    assert batch.tolist() == [[0, 0, 1, 1], [0, 1, 0, 0], [0, 1, 1, 0]]
+    with pytest.raises(RuntimeError, match="supposed to be a vector"):
+        torch._convert_indices_from_coo_to_csr(rows.view(2, 2), 4)
+    with pytest.raises(NotImplementedError, match="wanted int32 or int64, got torch.float32"):
+        torch._convert_indices_from_coo_to_csr(rows.float(), 4)

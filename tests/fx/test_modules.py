@@ -52,6 +52,15 @@ def test_a_pickle_holds_code_and_weights_and_traces_again(net):
     assert torch.equal(torch.load(file, weights_only=False)(x), net(x))
 
 
+def test_annotations_survive_pickling():
+    def annotated(a: torch.Tensor, b: int = 2) -> torch.Tensor:
+        return a + b
+
+    traced = fx.symbolic_trace(annotated)
+    assert "def forward(self, a : torch.Tensor, b : int = 2) -> torch.Tensor:" in traced.code
+    assert pickle.loads(pickle.dumps(traced)).code == traced.code
+
+
 def test_deep_copies_are_independent(net):
     traced = fx.symbolic_trace(net)
     copied = copy.deepcopy(traced)

@@ -172,3 +172,13 @@ def test_functorch_stacks_an_ensemble():
         pytest.raises(RuntimeError, match="combine_state_for_ensemble: .* same class"),
     ):
         functorch.combine_state_for_ensemble([torch.nn.Linear(2, 3), torch.nn.ReLU()])
+
+
+def test_the_older_vmap_lets_none_pass():
+    from mindtorch_v2._vmap_internals import _vmap
+
+    mapped = _vmap(lambda x, y: {"a": x * y, "b": None}, (0, None), allow_none_pass_through=True)
+    assert mapped(torch.arange(3.0), torch.tensor(2.0))["b"] is None
+    assert mapped(torch.arange(3.0), torch.tensor(2.0))["a"].tolist() == [0, 2, 4]
+    with pytest.raises(ValueError, match="must only return Tensors"):
+        _vmap(lambda x: None)(torch.ones(2))

@@ -51,7 +51,7 @@ REASONS = {
 
 NAMES = {
     "": (
-        "_addmm_activation _convert_indices_from_coo_to_csr _convert_indices_from_csr_to_coo "
+        "_addmm_activation "
         "_convert_weight_to_int4pack _convert_weight_to_int4pack_for_cpu _cslt_compress _cslt_sparse_mm "
         "@_disable_dynamo _fake_quantize_learnable_per_channel_affine "
         "_fake_quantize_learnable_per_tensor_affine _fused_sdp_choice _grouped_mm "

@@ -31,6 +31,35 @@ def _shape_as_tensor(self: Tensor) -> Tensor:
     return Tensor.new_tensor(self, list(self.shape), dtype=_C.int64, device="cpu")
 
 
+def _convert_indices_from_coo_to_csr(self: Tensor, size: int, *, out_int32: bool = False) -> Tensor:
+    """Where each of `size` rows begins among the sorted row numbers of a matrix's entries, and where the last ends."""
+    if self.dim() > 1:
+        raise RuntimeError(f"Input is supposed to be a vector, but got {self.dim()} dimensional tensor.")
+    if self.dtype not in (_C.int32, _C.int64):
+        raise NotImplementedError(
+            f"_convert_indices_from_coo_to_csr: wanted int32 or int64, got {self.dtype}"
+        )
+    rows = F.arange(size + 1, dtype=self.dtype, device=self.device)
+    return F.searchsorted(self, rows, out_int32=out_int32)
+
+
+def _convert_indices_from_csr_to_coo(
+    crow_indices: Tensor, col_indices: Tensor, *, out_int32: bool = False, transpose: bool = False
+) -> Tensor:
+    """Row and column of each entry of a matrix, or of a batch of them (whose numbers come first)."""
+    counts = crow_indices.diff(dim=-1)
+    rows = F.arange(counts.shape[-1], device=counts.device).expand(counts.shape)
+    row = rows.reshape(-1).repeat_interleave(counts.reshape(-1))
+    column = col_indices.reshape(-1)
+    entries = [column, row] if transpose else [row, column]
+    for dim, length in reversed(list(enumerate(counts.shape[:-1]))):
+        number = F.arange(length, device=counts.device)
+        inner = math.prod(col_indices.shape[dim + 1 :])
+        outer = math.prod(col_indices.shape[:dim])
+        entries.insert(0, number.repeat_interleave(inner).repeat(outer))
+    return F.stack([entry.to(_C.int32 if out_int32 else _C.int64) for entry in entries])
+
+
 def _int_mm(self: Tensor, mat2: Tensor) -> Tensor:
     """The product of two matrices of int8, in int32."""
     for name, matrix in (("self", self), ("mat2", mat2)):

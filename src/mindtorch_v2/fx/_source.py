@@ -22,7 +22,8 @@ def _exec_with_source(src: str, globals: dict[str, Any], co_fields: dict[str, An
         key += f" from {co_fields['co_filename']}:{co_fields['co_firstlineno']} in {co_fields['co_name']}"
     # Without a time of change, the cache keeps lines that no file has.
     linecache.cache[key] = (len(src), None, src.splitlines(keepends=True), key)
-    exec(compile(src, key, "exec"), globals)
+    # What this file takes from the future is not the code's: its annotations are values.
+    exec(compile(src, key, "exec", dont_inherit=True), globals)
 
 
 def _forward_from_src(

@@ -454,3 +454,6 @@ def symbolic_trace(
     graph = tracer.trace(root, concrete_args)
     name = type(root).__name__ if isinstance(root, torch.nn.Module) else root.__name__
     return _make_graph_module(tracer.root, graph, name)
+
+
+__getattr__ = names_of(__name__)
