@@ -136,6 +136,9 @@ void add_task_groups(nb::module_& m) {
     return uintptr_t(group);
   });
   m.def("begin_task_update", [api](StreamHandle stream, uintptr_t group) {
+    MT_CHECK(
+        !npu::npu().launch_blocking(),
+        "operators of an update are recorded, so that none can be waited for: unset ACL_LAUNCH_BLOCKING");
     check(api().aclmdlRICaptureTaskUpdateBegin(pointer(stream), pointer(group)),
           "aclmdlRICaptureTaskUpdateBegin");
   });
