@@ -97,6 +97,8 @@ class OptionalDense {
                 mt::kernels::Access access, std::optional<DType> dtype = std::nullopt) {
     if (operand) dense_.emplace(operand->view(executor), dtype.value_or(operand->dtype), access);
   }
+  OptionalDense(const std::optional<Operand>&&, const aclOpExecutor&, mt::kernels::Access,
+                std::optional<DType> = std::nullopt) = delete;  // the view points into it
   const View* get() const { return dense_ ? &dense_->view() : nullptr; }
   void store() const {
     if (dense_) dense_->store();
