@@ -14,7 +14,7 @@ from .schema import Argument, Schema
 from .schema_types import ANY
 
 _COMMON_KEYS = ("op", "family", "module", "variants", "aliases", "special", "number_as_tensor")
-MODULES = ("linalg", "fft", "special", "nn")
+MODULES = ("linalg", "fft", "special", "nn", "aten")
 VARIANTS = ("function", "method", "inplace", "out", "cpp")
 
 

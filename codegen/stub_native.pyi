@@ -18,6 +18,7 @@ from .._tensor.methods import _NodeHookHandle
 from .._types.formats import layout as _layout
 from .._types.size import Size
 from . import _allocator as _allocator
+from . import _aten as _aten
 from . import _fft as _fft
 from . import _functions as _functions
 from . import _linalg as _linalg

@@ -30,7 +30,7 @@ class Operator:
 
 def _find_native(name: str) -> Operator | None:
     """An operator of the table. Those of a module carry its name as a prefix."""
-    for module in ("functions", "nn", "linalg", "fft", "special"):
+    for module in ("functions", "nn", "linalg", "fft", "special", "aten"):
         functions = getattr(_C, f"_{module}", None)
         prefix = f"{module}_"
         found = getattr(functions, name, None)

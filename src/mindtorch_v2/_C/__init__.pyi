@@ -15,6 +15,7 @@ from .._types.formats import layout as _layout
 from .._types.size import Size
 from . import _acl as _acl
 from . import _allocator as _allocator
+from . import _aten as _aten
 from . import _fft as _fft
 from . import _functions as _functions
 from . import _linalg as _linalg
