@@ -16,6 +16,9 @@ void check_angle(const Tensor& self, const char* name) {
 void check_relu(const Tensor& self) {
   MT_CHECK(self.dtype() != DType::boolean, "Boolean inputs not supported for relu");
 }
+void check_abs(const Tensor& self) {
+  MT_CHECK_AS(not_implemented, self.dtype() != DType::boolean, "\"abs_cpu\" not implemented for 'Bool'");
+}
 void check_deg2rad(const Tensor& self) { check_angle(self, "deg2rad"); }
 void check_rad2deg(const Tensor& self) { check_angle(self, "rad2deg"); }
 
