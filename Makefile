@@ -28,7 +28,7 @@ BUILD := build/dev
 ASAN_BUILD := build/asan
 TSAN_BUILD := build/tsan
 STUBS := build/stubs
-STUB_FILES := $(addprefix _C/,__init__.pyi _functions.pyi _linalg.pyi _fft.pyi _special.pyi _nn.pyi \
+STUB_FILES := $(addprefix _C/,__init__.pyi _functions.pyi _linalg.pyi _fft.pyi _special.pyi _nn.pyi _aten.pyi \
   _torchvision.pyi _image.pyi _torchaudio.pyi __torchaudio.pyi)
 RELEASE_BUILD := build/release
 ASAN_SITE := $(CURDIR)/$(ASAN_BUILD)/site

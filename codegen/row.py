@@ -13,14 +13,9 @@ from .reader import Entry, Location
 from .schema import Argument, Schema
 from .schema_types import ANY
 
-_COMMON_KEYS = ("op", "family", "module", "variants", "aliases", "special", "number_as_tensor")
-PACKAGES = (
-    "torchvision",
-    "image",
-    "torchaudio",
-    "_torchaudio",
-)  # whose own operators are rows: torch.ops.torchvision.nms
-MODULES = ("linalg", "fft", "special", "nn", *PACKAGES)
+_COMMON_KEYS = ("op", "family", "module", "variants", "aliases", "special", "number_as_tensor", "out_dtype")
+PACKAGES = ("torchvision", "image", "torchaudio", "_torchaudio")  # whose own operators are rows: torch.ops.torchvision.nms
+MODULES = ("linalg", "fft", "special", "nn", "aten", *PACKAGES)
 VARIANTS = ("function", "method", "inplace", "out", "cpp")
 
 
@@ -47,6 +42,7 @@ class Row(ABC):
     aliases: tuple[str, ...] = ()  # other names of the same callable
     special: str | None = None
     number_as_tensor: bool = False
+    out_dtype: str = ""  # what is said about an out= of another dtype, where that is not cast
     factory: bool = False
     differentiable: bool = True
     formulas: tuple[Formula, ...] = ()
@@ -108,6 +104,10 @@ class Row(ABC):
         return f"{self.location}: {self.name}"
 
     # ---- what the generators ask every row ----
+
+    def refusal(self, target: str, dtype: str) -> list[str]:
+        """The statement that refuses an out= of another dtype."""
+        return [f'  results::require_dtype({target}, {dtype}, "{self.out_dtype}");'] if self.out_dtype else []
 
     @property
     def grad(self) -> dict[str, str]:

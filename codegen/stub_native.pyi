@@ -19,6 +19,7 @@ from .._types.formats import layout as _layout
 from .._types.size import Size
 from . import __torchaudio as __torchaudio
 from . import _allocator as _allocator
+from . import _aten as _aten
 from . import _dispatch as _dispatch
 from . import _fft as _fft
 from . import _functions as _functions

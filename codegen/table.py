@@ -71,6 +71,18 @@ def _check_native(entry: Entry, schema: Schema) -> None:
             entry.fail(f"argument {a.name!r}: a {a.type} with the default {a.default} wants python:", "op")
 
 
+# PyTorch's words for most operators that do not cast into out=.
+_OUT_DTYPES = {
+    "exact": "Expected out tensor to have dtype {wanted.c}, but got {got.c} instead",
+    "unchanged": "Found dtype {got} but expected {wanted}",
+}
+
+
+def _out_dtype(entry: Entry) -> str:
+    text = entry.text("out_dtype") or ""
+    return _OUT_DTYPES.get(text, text)
+
+
 def _rows(entry: Entry, head: Entry) -> Iterator[Row]:
     schema = _schema(entry)
     family = _family(entry, head)
@@ -91,10 +103,13 @@ def _rows(entry: Entry, head: Entry) -> Iterator[Row]:
         "special": entry.word("special", number_slots.SPECIALS) or None,
         "number_as_tensor": entry.flag("number_as_tensor"),
         "formulas": read_formulas(entry, schema),
+        "out_dtype": _out_dtype(entry),
     }
     if "differentiable" in entry:
         common["differentiable"] = entry.flag("differentiable")
     row = family(**common, **family.part(entry, schema))
+    if row.out_dtype and ("out" not in row.variants or not row.in_cpp):
+        entry.fail("out_dtype: is for rows in C++ with out among their variants", "out_dtype")
     bindings.check(row, entry)
     yield row
     twin = row.variant_of_number(entry)

@@ -1,9 +1,9 @@
-"""Chebyshev coefficients of the special functions: writes csrc/kernels/special/coefficients.h.
+"""Chebyshev coefficients of the special functions: writes csrc/base/special_fits.h.
 
 Each entry is a smooth function of t in [-1, 1], sampled with 60 digits at Chebyshev points; coefficients
 below the last place of a double are dropped. Needs mpmath:
 
-    python tools/fit_special_functions.py > csrc/kernels/special/coefficients.h
+    python tools/fit_special_functions.py > csrc/base/special_fits.h
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def scaled_k(order: int) -> Function:
     return f
 
 
-# ---- Airy function: amplitude and phase for negative arguments, decay for positive ones --------------------
+# ---- Airy function: amplitude and phase below -4, decay above 2 ---------------------------------------------
 
 AIRY_LEFT = mp.mpf(16) / 3  # zeta = 2/3 |x|^1.5 at x = -4
 AIRY_RIGHT = mp.mpf(2) * 2 ** mp.mpf(1.5) / 3  # at x = 2
@@ -154,6 +154,7 @@ FITS: dict[str, Function] = {
     "bessel_k0_high": scaled_k(0),
     "bessel_k1_high": scaled_k(1),
     "airy_decay": airy_decay,
+    "airy_middle": lambda t: mp.airyai(3 * t - 1),
     "airy_sine": airy_wave(False),
     "airy_cosine": airy_wave(True),
     "scaled_erfc": scaled_erfc,
@@ -161,14 +162,13 @@ FITS: dict[str, Function] = {
 
 
 def main() -> None:
-    print(
-        "// Chebyshev coefficients, written by tools/fit_special_functions.py, which says what each one fits."
-    )
-    print("#pragma once\n\nnamespace mt::kernels::special::coefficients {\n")
+    print("// Chebyshev coefficients of special functions, for every device's way of evaluating them, written by")
+    print("// tools/fit_special_functions.py, which says what each one fits.")
+    print("#pragma once\n\nnamespace mt::coefficients {\n")
     for name, f in FITS.items():
         numbers = ", ".join(mp.nstr(c, 18) for c in trimmed(chebyshev(f)))
         print(f"inline constexpr double {name}[] = {{{numbers}}};")
-    print("\n}  // namespace mt::kernels::special::coefficients")
+    print("\n}  // namespace mt::coefficients")
 
 
 if __name__ == "__main__":

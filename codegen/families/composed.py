@@ -86,11 +86,14 @@ class Composite(Row):
     def _out(self, call: str) -> list[str]:
         names = dispatch.out_names(self)
         lines = dispatch.out_opening(self)
-        if len(names) == 1:
+        if len(names) == 1 and not self.out_dtype:
             lines.append(f"  results::write_out(out, {call});")
         else:
             lines.append(f"  const auto made = {call};")
-            lines += [f"  results::write_out({n}, std::get<{i}>(made));" for i, n in enumerate(names)]
+            made = ["made"] if len(names) == 1 else [f"std::get<{i}>(made)" for i in range(len(names))]
+            for target, result in zip(names, made, strict=True):
+                lines += self.refusal(target, f"{result}.dtype()")
+            lines += [f"  results::write_out({n}, {result});" for n, result in zip(names, made, strict=True)]
         return lines + dispatch.out_closing(self)
 
     def python_call(self, suffix: str) -> list[str]:

@@ -132,6 +132,7 @@ class Fresh(DeviceRow):
             *self._dtype_of_out(),
             *[f"  infer::Output {name}_slot = infer::Output::into({self._target(name)});" for name in names],
             *self._infer(slots),
+            *[line for name in names for line in self.refusal(name, f"{name}_slot.written().dtype()")],
             *[line for name in names for line in self._overlap_checks(name)],
             self._run_into(slots, names),
             *[f"  {name}.bump_version();" for name in names],
@@ -151,7 +152,7 @@ class Fresh(DeviceRow):
 
     def _dtype_of_out(self) -> list[str]:
         """What can be asked to compute in a dtype computes in that of out= where it is not asked."""
-        dtype = self.schema.argument("dtype")
+        dtype = None if self.out_dtype else self.schema.argument("dtype")
         if dtype is None or dtype.type is not schema_types.OPTIONAL_SCALAR_TYPE or len(self.results) != 1:
             return []
         condition = "!dtype && is_differentiable(out.dtype())" if self.wants_floating else "!dtype"

@@ -13,6 +13,9 @@ void check_angle(const Tensor& self, const char* name) {
 
 }  // namespace
 
+void check_abs(const Tensor& self) {
+  MT_CHECK_AS(not_implemented, self.dtype() != DType::boolean, "\"abs_cpu\" not implemented for 'Bool'");
+}
 void check_deg2rad(const Tensor& self) { check_angle(self, "deg2rad"); }
 void check_rad2deg(const Tensor& self) { check_angle(self, "rad2deg"); }
 

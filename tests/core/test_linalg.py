@@ -288,3 +288,27 @@ def test_complex_matrices_are_inverted_solved_and_decomposed():
     close(values, np.linalg.eigvalsh(z + z.conj().T))
     u, s, vh = torch.linalg.svd(a)
     close((u * s.to(u.dtype)) @ vh, z)
+
+
+@pytest.mark.parametrize("hermitian", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex128])
+@pytest.mark.parametrize("sizes", [(6, 6), (3, 2, 5, 5), (1, 1), (0, 2, 2), (2, 0, 0)])
+def test_ldl_factors_of_the_npu_have_the_pivots_and_blocks_of_the_cpu(sizes, dtype, hermitian):
+    numbers = np.random.default_rng(1).standard_normal((2, *sizes))
+    a = torch.tensor(numbers[0] + (1j * numbers[1] if dtype.is_complex else 0)).to(dtype)
+    a = a + (a.mH if hermitian else a.mT)
+    a.diagonal(0, -2, -1)[..., : sizes[-1] // 2] = 0  # what only blocks of two get over
+    b = torch.tensor(numbers[1]).to(dtype)[..., :3]
+    loose = {"rtol": 1e-3, "atol": 1e-3} if dtype is torch.float32 else {"rtol": 1e-8, "atol": 1e-9}
+    factors, pivots = torch.linalg.ldl_factor(a, hermitian=hermitian)
+    assert sizes[-1] < 5 or (pivots < 0).any()
+    got, places = torch.linalg.ldl_factor(a.npu(), hermitian=hermitian)
+    assert places.tolist() == pivots.tolist()
+    np.testing.assert_allclose(got.cpu(), factors, **loose)
+    x = torch.linalg.ldl_solve(got, places, b.npu(), hermitian=hermitian)
+    np.testing.assert_allclose((a.npu() @ x).cpu(), b, **loose)
+
+
+def test_an_ldl_factorisation_on_the_npu_says_where_it_failed():
+    with pytest.raises(torch.linalg.LinAlgError, match="The diagonal block of D at index 1 is zero"):
+        torch.linalg.ldl_factor(torch.zeros(3, 3, device="npu"))

@@ -100,7 +100,6 @@ _KERNELS = {
 
 
 _PLACES = [(name, device) for name in _KERNELS for device in DEVICES]
-_PLACES.remove(("hash_tensor", "npu"))  # which has no kernel for it
 
 
 @pytest.mark.filterwarnings("ignore")

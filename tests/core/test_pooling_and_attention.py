@@ -188,3 +188,22 @@ def test_attention_refuses_what_does_not_belong_together():
         F.scaled_dot_product_attention(q, q, q, dropout_p=2.0)
     with pytest.raises(RuntimeError):
         F.scaled_dot_product_attention(q, q[..., :4], q)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize(("batch", "spatial"), [((2, 3), 2), ((3,), 2), ((2, 3), 3), ((0, 3), 3)])
+def test_fractional_pooling_on_the_npu_chooses_the_elements_that_the_cpu_does(batch, spatial, dtype):
+    x = _random(*batch, *(9, 8, 7)[:spatial]).to(dtype)
+    x.view(-1)[:1] = math.nan
+    samples = torch.tensor(np.random.default_rng(3).random((*(1, *batch)[-2:], spatial))).to(dtype)
+    pool = F.fractional_max_pool2d if spatial == 2 else F.fractional_max_pool3d
+    for layout in (x, x.transpose(-1, -2).contiguous().transpose(-1, -2)):
+        results = []
+        for device in ("cpu", "npu"):
+            inputs = layout.to(device).detach().requires_grad_()
+            options = {"return_indices": True, "_random_samples": samples.to(device)}
+            values, places = pool(inputs, (3, 2, 2)[:spatial], (4, 3, 5)[:spatial], **options)
+            slope = torch.ones_like(values)
+            results.append([values, places, torch.autograd.grad(values, inputs, slope)[0]])
+        for wanted, got in zip(*results, strict=True):
+            np.testing.assert_array_equal(got.detach().cpu().double(), wanted.detach().double())

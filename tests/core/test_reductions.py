@@ -196,3 +196,14 @@ def test_differences_of_booleans_are_exclusive_or():
     assert torch.diff(torch.tensor([True, False, False])).tolist() == [True, False]
     with pytest.raises(RuntimeError, match="order must be non-negative but got -1"):
         torch.diff(torch.ones(3), n=-1)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16", "int32", "uint8", "bool"])
+def test_a_hash_on_the_npu_is_the_cpus_for_every_dtype_and_layout(dtype):
+    x = (numbers(5, 4, 7) * 10).to(getattr(torch, dtype))
+    for options in ({}, {"dim": 1}, {"dim": (0, 2)}, {"dim": 1, "keepdim": True}):
+        wanted = torch.hash_tensor(x, **options)
+        got = torch.hash_tensor(x.npu().transpose(0, 2).contiguous().transpose(0, 2), **options)
+        assert got.dtype is torch.uint64 and got.shape == wanted.shape
+        assert got.tolist() == wanted.tolist()
+    assert torch.hash_tensor(torch.zeros(0, 3, device="npu"), dim=1).shape == (0,)

@@ -203,3 +203,15 @@ def test_huge_numbers_in_views_do_not_wrap_around(call, wanted):
 def test_views_that_reach_beyond_every_memory_are_refused(call):
     with pytest.raises(RuntimeError):
         call(torch.arange(5))
+
+
+def test_views_that_only_torch_ops_names_are_views_with_a_gradient():
+    x = torch.arange(10.0, requires_grad=True)
+    window = torch.ops.aten.slice(x, 0, 1, -1, 3)
+    assert window.tolist() == [1, 4, 7] and window._base is x
+    assert torch.ops.aten.slice.Tensor(x, start=8).tolist() == [8, 9]
+    assert torch.ops.aten.alias(x).data_ptr() == x.data_ptr()
+    assert torch.ops.aten.index(x, [torch.tensor([2, 3])]).tolist() == [2, 3]
+    window.sum().backward()
+    assert x.grad.tolist() == [0, 1, 0, 0, 1, 0, 0, 1, 0, 0]
+    assert not hasattr(torch, "slice") and not hasattr(torch, "alias")

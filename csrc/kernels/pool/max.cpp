@@ -99,14 +99,15 @@ Windows fractional_windows(int64_t in, int64_t out, int64_t kernel, const View& 
   dispatch<domains::floating>(samples.dtype, "fractional_max_pool", [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;
-    const C spread = out > 1 ? C(in - kernel) / C(out - 1) : C(0);
+    const auto rounded = [](C number) { return C(T(number)); };  // every step, as PyTorch does
+    const C spread = out > 1 ? rounded(rounded(C(in - kernel)) / rounded(C(out - 1))) : C(0);
     for (int64_t plane = 0; plane < planes; ++plane) {
       const C sample =
           C(samples.as<T>()[plane / samples.sizes[1] * samples.strides[0] +
                             plane % samples.sizes[1] * samples.strides[1] + dim * samples.strides[2]]);
       for (int64_t o = 0; o < out; ++o) {
-        const int64_t start =
-            o == out - 1 ? in - kernel : int64_t((C(o) + sample) * spread) - int64_t(sample * spread);
+        const C at = rounded(rounded(rounded(C(o)) + sample) * spread);
+        const int64_t start = o == out - 1 ? in - kernel : int64_t(at) - int64_t(rounded(sample * spread));
         windows.start.push_back(std::clamp<int64_t>(start, 0, in - kernel));
       }
     }

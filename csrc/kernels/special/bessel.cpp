@@ -2,7 +2,7 @@
 #include <limits>
 #include <numbers>
 
-#include "kernels/special/coefficients.h"
+#include "base/special_fits.h"
 #include "kernels/special/fit.h"
 #include "kernels/special/special.h"
 
@@ -26,22 +26,25 @@ double i_series(double x, int order) {
 }
 
 struct Wave {
-  double cosine, sine, angle, amplitude;
+  double cosine, sine, turned_cosine, turned_sine, amplitude;
 };
 
-// Amplitude and phase of the Bessel functions above 8, see tools/fit_special_functions.py.
+// Amplitude and phase of the Bessel functions above 8, see tools/fit_special_functions.py. The phase is a turned x, whose
+// sine and cosine come from those of x itself: a difference would lose digits.
 template <size_t C, size_t S>
 Wave wave(double x, int order, const double (&cosine)[C], const double (&sine)[S]) {
   const double u = 8 / x, t = 2 * u * u - 1;
-  return {fitted(cosine, t), u * fitted(sine, t), x - (2 * order + 1) * pi / 4, std::sqrt(2 / (pi * x))};
+  const double plus = std::sin(x) + std::cos(x), minus = std::sin(x) - std::cos(x);
+  return {fitted(cosine, t), u * fitted(sine, t), order ? minus : plus, order ? -plus : minus,
+          1 / std::sqrt(pi * x)};
 }
 Wave wave0(double x) { return wave(x, 0, coefficients::bessel_0_cosine, coefficients::bessel_0_sine); }
 Wave wave1(double x) { return wave(x, 1, coefficients::bessel_1_cosine, coefficients::bessel_1_sine); }
 double first_kind(const Wave& w) {
-  return w.amplitude * (w.cosine * std::cos(w.angle) - w.sine * std::sin(w.angle));
+  return w.amplitude * (w.cosine * w.turned_cosine - w.sine * w.turned_sine);
 }
 double second_kind(const Wave& w) {
-  return w.amplitude * (w.cosine * std::sin(w.angle) + w.sine * std::cos(w.angle));
+  return w.amplitude * (w.cosine * w.turned_sine + w.sine * w.turned_cosine);
 }
 
 // K for 0 < x <= 2, from the logarithmic series.
@@ -150,16 +153,7 @@ double airy_ai(double x) {
     const double sine = fitted(coefficients::airy_sine, t), cosine = u * fitted(coefficients::airy_cosine, t);
     return (sine * std::sin(angle) - cosine * std::cos(angle)) / (std::sqrt(pi) * root);
   }
-  // Ai = Ai(0) f + Ai'(0) g, two power series in x³.
-  const double cube = x * x * x;
-  double f = 1, g = x, even = 1, odd = x;
-  for (int k = 1; k < 60 && std::abs(even) + std::abs(odd) > 1e-18 * std::abs(f); ++k) {
-    even *= cube / ((3.0 * k - 1) * (3.0 * k));
-    odd *= cube / ((3.0 * k) * (3.0 * k + 1));
-    f += even;
-    g += odd;
-  }
-  return 0.35502805388781723926 * f - 0.25881940379280679841 * g;
+  return fitted(coefficients::airy_middle, (x + 1) / 3);
 }
 
 }  // namespace mt::kernels::special

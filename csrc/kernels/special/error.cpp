@@ -2,7 +2,7 @@
 #include <limits>
 #include <numbers>
 
-#include "kernels/special/coefficients.h"
+#include "base/special_fits.h"
 #include "kernels/special/fit.h"
 #include "kernels/special/special.h"
 

@@ -40,6 +40,8 @@ Tensor glu(const Tensor& self, int64_t dim) {
   const int64_t d = wrap_dim(dim, self.dim());
   const int64_t length = self.sizes()[size_t(d)];
   MT_CHECK(length % 2 == 0, "Halving dimension must be even, but dimension ", d, " is size ", length);
+  MT_CHECK_AS(not_implemented, is_floating(self.dtype()), "\"glu_cpu\" not implemented for '",
+              info(self.dtype()).legacy, "'");
   const Tensor value = ops::slice(self, d, 0, length / 2, 1),
                gate = ops::slice(self, d, length / 2, length, 1);
   return ops::mul(value, ops::sigmoid(gate));

@@ -174,6 +174,9 @@ Tensor inner(const Tensor& self, const Tensor& other) {
 }
 
 Tensor linalg_vecdot(const Tensor& x, const Tensor& y, int64_t dim) {
+  MT_CHECK(is_floating(x.dtype()) || is_complex(x.dtype()),
+           "linalg.vecdot: Expected a floating point or complex tensor as input. Got ",
+           info(x.dtype()).legacy);
   MT_CHECK(x.dtype() == y.dtype(),
            "linalg.vecdot: Expected x and y to have the same dtype, but found x of type ",
            info(x.dtype()).legacy, " and y of type ", info(y.dtype()).legacy, " instead");

@@ -78,6 +78,7 @@ Tensor tile(const Tensor& self, IntList dims) {
 
 Tensor trace(const Tensor& self) {
   MT_CHECK(self.dim() == 2, "trace: expected a matrix, but got tensor with dim ", self.dim());
+  MT_CHECK_AS(not_implemented, self.dtype() != DType::boolean, "\"trace\" not implemented for 'Bool'");
   return ops::sum(ops::diagonal(self, 0, 0, 1), DimList(), false, std::nullopt);
 }
 

@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <vector>
 
 #include "generated/ops/binary.h"
 #include "generated/ops/compare.h"
@@ -77,6 +79,19 @@ Tensor sign_of(const Tensor& pivots, DType dtype) {
   const Tensor moves = ops::sum(ops::ne(pivots, unmoved), DimList(-1));
   return ops::_to_copy(ops::sub(Scalar(1), ops::mul(ops::remainder(moves, Scalar(2)), Scalar(2))), dtype);
 }
+
+// Entry `first` (or the one behind it, where `behind`) and entry `second` of each list of rows change places.
+Tensor swapped_rows(const Tensor& matrix, int64_t first, const Tensor& behind, const Tensor& second) {
+  const int64_t rows = matrix.size(-2);
+  const Tensor numbers = row_numbers(rows, matrix);
+  const Tensor same = ops::expand(numbers, with_sizes(batch_of(matrix), {rows}));
+  const Tensor later = swapped(same, numbers, std::min(first + 1, rows - 1), second);
+  const Tensor order = ops::where(ops::unsqueeze(behind, -1), later, swapped(same, numbers, first, second));
+  return rows_in_order(matrix, order);
+}
+
+// What lies across the diagonal from `t`.
+Tensor mirrored(const Tensor& t, bool hermitian) { return hermitian ? ops::conj_physical(t) : t; }
 
 // The hermitian matrix that one of the triangles stands for.
 Tensor from_triangle(const Tensor& A, bool upper) {
@@ -176,6 +191,135 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> slogdet(const Tensor& A) {
   const Tensor diagonal = ops::diagonal(LU, 0, -2, -1);
   const Tensor sign = ops::mul(ops::prod(ops::sgn(diagonal), DimList(-1)), sign_of(pivots, A.dtype()));
   return {sign, ops::sum(ops::log(ops::abs(diagonal)), DimList(-1)), LU, pivots};
+}
+
+// A = P L D L' P', with L' the transpose or adjoint, by the pivots of Bunch and Kaufman, which LAPACK takes: a block of
+// two columns where no element of the diagonal is large enough. Which it is differs from matrix to matrix, so both are
+// computed for every column, and nothing for one that is the second of its block (`taken`). A row and a column of
+// zeros behind the last spare the end a case of its own.
+std::tuple<Tensor, Tensor, Tensor> ldl_factor(const Tensor& self, bool hermitian) {
+  const double alpha = (1 + std::sqrt(17.0)) / 8;
+  const int64_t size = self.size(-1);
+  const IntList batch = batch_of(self);
+  const TensorOptions same{self.dtype(), self.device()}, int32{DType::int32, self.device()};
+  Tensor info = ops::zeros(batch, int32);
+  if (size == 0) return {ops::zeros(self.sizes(), same), ops::zeros(with_sizes(batch, {0}), int32), info};
+  const Tensor lower = ops::tril(self),
+               turned = mirrored(ops::transpose(ops::tril(self, -1), -2, -1), hermitian);
+  Tensor W = ops::zeros(with_sizes(batch, {size + 1, size + 1}), same);
+  ops::copy_(ops::narrow(ops::narrow(W, -1, 0, size), -2, 0, size), ops::add(lower, turned));
+  const Tensor numbers = row_numbers(size + 1, self);
+  const auto entry = [](const Tensor& column, int64_t row) { return ops::select(column, -1, row); };
+  const auto wide = [](const Tensor& each) { return ops::unsqueeze(each, -1); };
+  const auto pivot = [&](const Tensor& column, int64_t row) {
+    const Tensor value = entry(column, row);  // of a hermitian matrix it is real
+    return hermitian ? ops::mul(ops::add(value, ops::conj_physical(value)), Scalar(0.5)) : value;
+  };
+
+  Tensor taken = ops::zeros(batch, {DType::boolean, self.device()}), second_column, second_place;
+  std::vector<Tensor> columns, places;
+  for (int64_t k = 0; k < size; ++k) {
+    const Tensor weights = weight_of(ops::narrow(ops::select(W, -1, k), -1, k + 1, size - k));
+    const auto [largest, below] = ops::max(weights, -1);
+    const Tensor head = weight_of(pivot(ops::select(W, -1, k), k)), row = ops::add(below, Scalar(k + 1));
+    const Tensor whole_row =
+        ops::gather(W, -1, ops::expand(wide(wide(row)), with_sizes(batch, {size + 1, 1})));
+    const Tensor row_weights = weight_of(ops::squeeze(whole_row, -1));
+    const Tensor others = ops::logical_and(ops::ge(numbers, Scalar(k)), ops::ne(numbers, wide(row)));
+    const Tensor across = ops::amax(ops::where(others, row_weights, Scalar(0)), DimList(-1));
+    const Tensor crossing = ops::squeeze(ops::gather(row_weights, -1, wide(row)), -1);
+    const Tensor zero = ops::eq(ops::maximum(head, largest), Scalar(0));
+    const Tensor bound = ops::mul(largest, Scalar(alpha));
+    const Tensor too_small =
+        ops::logical_and(ops::lt(head, bound), ops::lt(ops::mul(head, across), ops::mul(bound, largest)));
+    const Tensor moves = ops::logical_and(too_small, ops::logical_not(taken));
+    const Tensor two = ops::logical_and(moves, ops::lt(crossing, ops::mul(across, Scalar(alpha))));
+    const Tensor stays = ops::add(ops::_to_copy(two, DType::int64), Scalar(k));
+    const Tensor place = ops::where(moves, row, stays);
+    W = swapped_rows(W, k, two, place);
+    W = ops::transpose(swapped_rows(ops::transpose(W, -2, -1), k, two, place), -2, -1);
+
+    const Tensor left = ops::select(W, -1, k), right = ops::select(W, -1, k + 1);
+    const Tensor a = wide(pivot(left, k)), b = wide(entry(left, k + 1)), c = wide(pivot(right, k + 1));
+    const Tensor across_b = mirrored(b, hermitian), pair = wide(two);
+    const Tensor det = ops::sub(ops::mul(a, c), ops::mul(b, across_b));
+    const Tensor idle = wide(ops::logical_or(taken, zero));
+    const Tensor after = ops::logical_and(ops::gt(numbers, wide(stays)), ops::logical_not(idle));
+    const auto by = [&](const Tensor& x, const Tensor& p, const Tensor& y, const Tensor& q) {
+      return ops::div(ops::sub(ops::mul(x, p), ops::mul(y, q)), det);
+    };
+    const Tensor first = ops::where(pair, by(left, c, right, b), ops::div(left, a));
+    const Tensor L1 = ops::where(after, first, Scalar(0));
+    const Tensor L2 = ops::where(ops::logical_and(after, pair), by(right, a, left, across_b), Scalar(0));
+    const auto outer = [&](const Tensor& factor, const Tensor& column) {
+      return ops::mul(wide(factor), ops::unsqueeze(mirrored(column, hermitian), -2));
+    };
+    W = ops::sub(W, ops::add(outer(L1, left), outer(L2, right)));
+
+    const Tensor block = ops::logical_and(pair, ops::eq(numbers, Scalar(k + 1)));
+    const Tensor made = ops::where(ops::eq(numbers, Scalar(k)), a, ops::where(block, b, L1));
+    const Tensor number = ops::add(place, Scalar(1)), marked = ops::where(two, ops::neg(number), number);
+    columns.push_back(k == 0 ? made : ops::where(wide(taken), second_column, made));
+    places.push_back(k == 0 ? marked : ops::where(taken, second_place, marked));
+    second_column = ops::where(ops::eq(numbers, Scalar(k + 1)), c, L2);
+    second_place = marked;
+    const Tensor fails =
+        ops::logical_and(ops::logical_and(zero, ops::logical_not(taken)), ops::eq(info, Scalar(0)));
+    info = ops::where(fails, Scalar(k + 1), info);
+    taken = two;
+  }
+  return {ops::narrow(ops::stack(columns, -1), -2, 0, size),
+          ops::_to_copy(ops::stack(places, -1), DType::int32), info};
+}
+
+// Forward through L with its exchanges of rows, through D, and back.
+Tensor ldl_solve(const Tensor& LD, const Tensor& pivots, const Tensor& B, bool hermitian) {
+  const Dims batch = infer::broadcast(batch_of(LD), batch_of(B));
+  const int64_t size = LD.size(-1);
+  if (size == 0 || B.numel() == 0)
+    return ops::zeros(with_sizes(batch, {size, B.size(-1)}), {B.dtype(), B.device()});
+  const Tensor numbers = row_numbers(size, LD), rows = ops::_to_copy(pivots, DType::int64);
+  const Tensor negative = ops::lt(rows, Scalar(0)), places = ops::sub(ops::abs(rows), Scalar(1));
+  std::vector<Tensor> firsts, seconds, lower;  // of blocks of two, by column; columns of L without D
+  for (int64_t k = 0; k < size; ++k) {
+    const Tensor marked = ops::select(negative, -1, k);
+    seconds.push_back(k == 0 ? ops::zeros_like(marked) : ops::logical_and(marked, firsts.back()));
+    firsts.push_back(ops::logical_and(marked, ops::logical_not(seconds.back())));
+    const Tensor from = ops::unsqueeze(ops::add(ops::_to_copy(firsts.back(), DType::int64), Scalar(k)), -1);
+    lower.push_back(ops::where(ops::gt(numbers, from), ops::select(LD, -1, k), Scalar(0)));
+  }
+  Tensor X = ops::expand(B, with_sizes(batch, {size, B.size(-1)}));
+  const auto exchange = [&](int64_t k) {
+    const Tensor stays = ops::where(seconds[size_t(k)], Scalar(k), ops::select(places, -1, k));
+    const Dims each(batch);
+    X = swapped_rows(X, k, ops::expand(firsts[size_t(k)], each), ops::expand(stays, each));
+  };
+  for (int64_t k = 0; k < size; ++k) {
+    exchange(k);
+    X = ops::sub(X, ops::mul(ops::unsqueeze(lower[size_t(k)], -1), ops::narrow(X, -2, k, 1)));
+  }
+
+  const Tensor first = ops::unsqueeze(ops::stack(firsts, -1), -1),
+               second = ops::unsqueeze(ops::stack(seconds, -1), -1);
+  const Tensor d = ops::unsqueeze(ops::diagonal(LD, 0, -2, -1), -1);
+  // The elements below the diagonal's; the last row has none, and is not asked for it.
+  const Tensor e = ops::unsqueeze(ops::diagonal(ops::roll(LD, Dims{-1}, Dims{-2}), 0, -2, -1), -1);
+  const auto shifted = [](const Tensor& t, int64_t by) { return ops::roll(t, Dims{by}, Dims{-2}); };
+  const auto by_block = [&](const Tensor& other, const Tensor& off, const Tensor& factor, int64_t by) {
+    const Tensor det = ops::sub(ops::mul(d, other), ops::mul(off, mirrored(off, hermitian)));
+    return ops::div(ops::sub(ops::mul(other, X), ops::mul(factor, shifted(X, by))), det);
+  };
+  const Tensor in_first = by_block(shifted(d, -1), e, mirrored(e, hermitian), -1);
+  const Tensor in_second = by_block(shifted(d, 1), shifted(e, 1), shifted(e, 1), 1);
+  X = ops::where(first, in_first, ops::where(second, in_second, ops::div(X, d)));
+
+  for (int64_t k = size - 1; k >= 0; --k) {
+    const Tensor row = ops::unsqueeze(mirrored(lower[size_t(k)], hermitian), -2);
+    const Tensor at = ops::eq(ops::unsqueeze(numbers, -1), Scalar(k));
+    X = ops::sub(X, ops::where(at, ops::matmul(row, X), Scalar(0)));
+    exchange(k);
+  }
+  return X;
 }
 
 // The singular values of a hermitian matrix are the sizes of its eigenvalues.

@@ -76,15 +76,18 @@ def bucketize(
     return _search(boundaries, _as_value(self, boundaries), None, right, out_int32)
 
 
+def _check_comparable(*tensors: Tensor) -> None:
+    for t in tensors:
+        if t.is_complex() or t.dtype == torch.bool:
+            raise RuntimeError(f"Unsupported input type encountered for isin(): {_legacy(t)}")
+
+
 def isin(
     elements: Tensor, test_elements: Tensor, assume_unique: bool = False, invert: bool = False
 ) -> Tensor:
     """Which elements occur among the test elements."""
-    for t in (elements, test_elements):
-        if t.is_complex():
-            raise RuntimeError(f"Unsupported input type encountered for isin(): {_legacy(t)}")
+    _check_comparable(elements, test_elements)
     dtype = torch.result_type(elements, test_elements)
-    dtype = torch.uint8 if dtype == torch.bool else dtype
     own, wanted = elements.to(dtype), test_elements.to(dtype).reshape(-1)
     if wanted.numel() <= 8:  # fewer comparisons than a search would need
         found = (own.unsqueeze(-1) == wanted).any(-1)
@@ -98,6 +101,7 @@ def isin(
 def isin_scalar(
     elements: Tensor, test_element: float, assume_unique: bool = False, invert: bool = False
 ) -> Tensor:
+    _check_comparable(elements)
     return elements != test_element if invert else elements == test_element
 
 

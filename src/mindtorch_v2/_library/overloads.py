@@ -167,7 +167,7 @@ class OpOverloadPacket:
 
 def _find_function(name: str) -> Callable[..., Any] | None:
     """What Python calls for an operator of the table. Those of a module carry its name as a prefix."""
-    for module in ("functions", "nn", "linalg", "fft", "special"):
+    for module in ("functions", "nn", "linalg", "fft", "special", "aten"):
         functions = getattr(_C, f"_{module}", None)
         prefix = f"{module}_"
         found: Any = getattr(functions, name, None)

@@ -197,6 +197,8 @@ def kl_div(
 ) -> torch.Tensor:
     """The divergence of probabilities (or their logarithms) from log-probabilities."""
     input, target = in_float32(input, target)
+    if any(not (t.is_floating_point() or t.is_complex()) for t in (input, target)):
+        raise RuntimeError("kl_div: Integral inputs not supported.")
     reduction = reduction_name(size_average, reduce, reduction)
     if reduction == "mean":
         warnings.warn(
