@@ -14,7 +14,8 @@ from .schema import Argument, Schema
 from .schema_types import ANY
 
 _COMMON_KEYS = ("op", "family", "module", "variants", "aliases", "special", "number_as_tensor", "out_dtype")
-PACKAGES = ("torchvision", "image", "torchaudio", "_torchaudio")  # whose own operators are rows: torch.ops.torchvision.nms
+# Packages whose own operators are rows: torch.ops.torchvision.nms.
+PACKAGES = ("torchvision", "image", "torchaudio", "_torchaudio")
 MODULES = ("linalg", "fft", "special", "nn", "aten", *PACKAGES)
 VARIANTS = ("function", "method", "inplace", "out", "cpp")
 

@@ -162,7 +162,9 @@ FITS: dict[str, Function] = {
 
 
 def main() -> None:
-    print("// Chebyshev coefficients of special functions, for every device's way of evaluating them, written by")
+    print(
+        "// Chebyshev coefficients of special functions, for every device's way of evaluating them, written by"
+    )
     print("// tools/fit_special_functions.py, which says what each one fits.")
     print("#pragma once\n\nnamespace mt::coefficients {\n")
     for name, f in FITS.items():

@@ -78,7 +78,7 @@ NAMES = {
         "_accelerator_getAllocatorSettings _accelerator_setAllocatorSettings "
         "?_are_functorch_transforms_active _construct_storage_from_data_pointer "
         "_cuda_beginAllocateCurrentThreadToPool() _cuda_beginAllocateToPool() _cuda_endAllocateToPool() "
-        "_cuda_releasePool() _current_autograd_node _current_graph_task_id _DisableTorchDispatch "
+        "_cuda_releasePool() _current_autograd_node _current_graph_task_id "
         "_dispatch_dump _dispatch_has_kernel_for_dispatch_key _dispatch_key_for_device "
         "_ExcludeDispatchKeyGuard _get_accelerator ?_get_cudnn_enabled _get_operation_overload _get_schema "
         "_InferenceMode ?_is_torch_function_mode_enabled ?_is_tracing ?_jit_can_fuse_on_cpu "
