@@ -119,3 +119,11 @@ def test_marks_of_torchscript_leave_functions_alone():
         "yes",
         "yes",
     ] and chosen.__name__ == "f"
+
+
+def test_tensors_and_storages_are_told_apart_by_a_number():
+    x = torch.ones(2, requires_grad=True)
+    x.sum().backward()
+    assert x._cdata == x._cdata != x.detach()._cdata and x.grad._cdata == x.grad._cdata
+    storage = x.untyped_storage()
+    assert storage._cdata == x.detach().untyped_storage()._cdata != torch.ones(2).untyped_storage()._cdata
