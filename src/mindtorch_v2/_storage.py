@@ -336,6 +336,11 @@ class UntypedStorage(StorageConversions):
     def _converted(self, dtype: _C.dtype) -> Any:
         return self._typed(wrap_storage=self, dtype=_C.uint8)._converted(dtype)
 
+    @property
+    def _cdata(self) -> int:
+        """A number by which packages tell blocks of memory apart."""
+        return int(self._handle._cdata)
+
     def __eq__(self, other: object) -> bool:
         """Whether both are the same block of memory."""
         return isinstance(other, UntypedStorage) and bool(self._handle.same(other._handle))

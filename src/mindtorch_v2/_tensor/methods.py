@@ -65,6 +65,8 @@ _attributes: dict[str, Any] = {
     "imag": property(_functions.imag, lambda self, value: _set_part(_functions.imag(self), value)),
     "retains_grad": property(lambda self: self._retains_grad()),
     "__array_priority__": 1000,  # numpy's arrays and scalars leave operators to tensors
+    # A number by which packages tell tensors apart; a tensor has one object as long as somebody holds it.
+    "_cdata": property(id),
     "_grad": property(lambda self: self.grad, lambda self, value: setattr(self, "grad", value)),
 }
 for _name, _value in _attributes.items():
