@@ -14,7 +14,7 @@ class Operator:
 
     def __init__(self, name: str, function: Callable[..., Any]) -> None:
         self._name = name
-        self._qualified_op_name = f"aten.{name}"  # what generated code calls it after "torch.ops"
+        self.__name__, self.__module__ = name, "torch.ops.aten"  # where generated code finds it
         self._function = function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
