@@ -18,6 +18,19 @@ struct Items {
   Py_ssize_t count;
 };
 
+// What has nobody to ask, seen from its type alone: almost every index.
+bool is_plain(PyObject* o) {
+  PyTypeObject* type = Py_TYPE(o);
+  return type == g_tensor_type || type == &PyLong_Type || type == &PySlice_Type || o == Py_None ||
+         o == Py_Ellipsis;
+}
+bool is_plain_key(PyObject* key) {
+  if (!PyTuple_CheckExact(key)) return is_plain(key);
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i)
+    if (!is_plain(PyTuple_GET_ITEM(key, i))) return false;
+  return true;
+}
+
 bool is_text(PyObject* o) { return PyUnicode_Check(o) || PyBytes_Check(o); }
 bool is_sequence(PyObject* o) {
   return PyList_Check(o) || PyTuple_Check(o) || (PySequence_Check(o) && !is_text(o));
@@ -235,7 +248,8 @@ PyObject* subscript(PyObject* self, PyObject* key) {
       return wrap(apply_integer(tensor, 0, integer_from(key), 0));
     }
     if (PySlice_Check(key) && tensor.dim() > 0) return wrap(apply_slice(tensor, 0, key));
-    if (PyObject* done = call_index_override(self, key, nullptr)) return done;
+    if (!is_plain_key(key)) [[unlikely]]
+      if (PyObject* done = call_index_override(self, key, nullptr)) return done;
     Indexed indexed(tensor, items_of(key));
     if (!indexed.indices.empty()) return wrap(ops::index(indexed.out, indexed.indices));
     return wrap(indexed.changed ? std::move(indexed.out) : ops::alias(tensor));
@@ -245,9 +259,11 @@ PyObject* subscript(PyObject* self, PyObject* key) {
 int assign_subscript(PyObject* self, PyObject* key, PyObject* value) {
   return guarded_int([&]() -> int {
     MT_CHECK_AS(type, value, "Tensor does not support deleting items");
-    if (PyObject* done = call_index_override(self, key, value)) {
-      Py_DECREF(done);
-      return 0;
+    if (!is_plain_key(key) || !(is_plain(value) || PyFloat_CheckExact(value))) [[unlikely]] {
+      if (PyObject* done = call_index_override(self, key, value)) {
+        Py_DECREF(done);
+        return 0;
+      }
     }
     const Tensor& tensor = tensor_of(self);
     Indexed indexed(tensor, items_of(key));

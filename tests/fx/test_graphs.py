@@ -66,7 +66,9 @@ def test_a_node_in_use_cannot_be_erased_and_dead_ones_can():
 def test_lint_finds_wrong_order_foreign_nodes_and_missing_targets():
     graph, x, y, total, result = _relu_of_sum()
     result.append(total)
-    with pytest.raises(RuntimeError, match="Argument 'add' of Node 'relu' was used before it has been defined"):
+    with pytest.raises(
+        RuntimeError, match="Argument 'add' of Node 'relu' was used before it has been defined"
+    ):
         graph.lint()
     other = fx.Graph()
     other.call_function(torch.neg, (x,))
@@ -154,7 +156,9 @@ def test_another_codegen_changes_signature_and_result():
 
 def test_lines_of_the_body_can_be_changed_for_a_while():
     module = fx.symbolic_trace(lambda x: x + 1)
-    with module.graph.on_generate_code(lambda before: lambda body: ["x = x * 10\n", *(before(body) if before else body)]):
+    with module.graph.on_generate_code(
+        lambda before: lambda body: ["x = x * 10\n", *(before(body) if before else body)]
+    ):
         module.recompile()
         assert module(1) == 11
     module.recompile()

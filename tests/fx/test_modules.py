@@ -157,7 +157,10 @@ def test_filters_choose_among_the_places():
 
 def test_a_module_is_split_into_parts_that_compute_the_same(net):
     traced = fx.symbolic_trace(net)
-    numbers = {node: index // 3 for index, node in enumerate(n for n in traced.graph.nodes if n.op.startswith("call"))}
+    numbers = {
+        node: index // 3
+        for index, node in enumerate(n for n in traced.graph.nodes if n.op.startswith("call"))
+    }
     parts = split_module(traced, net, lambda node: numbers[node])
     assert [name for name, _ in parts.named_children()] == ["submod_0", "submod_1"]
     assert torch.equal(parts(x), net(x))
@@ -167,7 +170,9 @@ def test_batch_norms_go_into_convolutions(net):
     from mindtorch_v2.fx.experimental.optimization import fuse
 
     fused = fuse(net)
-    assert not any(isinstance(module, nn.BatchNorm2d) for _, module in fused.named_modules() if module is not fused)
+    assert not any(
+        isinstance(module, nn.BatchNorm2d) for _, module in fused.named_modules() if module is not fused
+    )
     assert "norm" not in [n.target for n in fused.graph.nodes]
     torch.testing.assert_close(fused(x), net(x))
 
@@ -209,5 +214,7 @@ def test_hooks_hear_of_created_erased_and_replaced_nodes():
 def test_what_records_below_torch_functions_refuses():
     from mindtorch_v2.fx.experimental.proxy_tensor import make_fx
 
-    with pytest.raises(NotImplementedError, match="torch.fx.experimental.proxy_tensor.make_fx is not in this library"):
+    with pytest.raises(
+        NotImplementedError, match="torch.fx.experimental.proxy_tensor.make_fx is not in this library"
+    ):
         make_fx(lambda x: x)(torch.ones(1))

@@ -34,7 +34,10 @@ def test_a_traced_module_computes_the_same_and_shares_the_parameters():
     assert traced.scale is module.scale
     assert [n.target for n in traced.graph.nodes if n.op == "get_attr"] == ["scale", "shift", "plain"]
     assert [n.target for n in traced.graph.nodes if n.op == "call_module"] == ["layers.0", "layers.1"]
-    assert list(traced.graph.find_nodes(op="call_module")[0].meta["nn_module_stack"]) == ["layers", "layers.0"]
+    assert list(traced.graph.find_nodes(op="call_module")[0].meta["nn_module_stack"]) == [
+        "layers",
+        "layers.0",
+    ]
 
 
 def test_functions_methods_operators_and_attributes_are_recorded():
@@ -65,12 +68,11 @@ def test_a_proxy_is_asked_wherever_it_is_an_argument(use):
 
 
 def test_recorded_functions_run_again():
-    traced = fx.symbolic_trace(lambda x: (torch.linalg.norm(x), torch.fft.rfft(x), F.linear(x, x), F.avg_pool1d(x, 2)))
+    def several(x):
+        return torch.linalg.norm(x), torch.fft.rfft(x), F.linear(x, x), F.avg_pool1d(x, 2)
+
     x = torch.randn(2, 4)
-    assert all(
-        torch.equal(a, b)
-        for a, b in zip(traced(x), (torch.linalg.norm(x), torch.fft.rfft(x), F.linear(x, x), F.avg_pool1d(x, 2)))
-    )
+    assert all(map(torch.equal, fx.symbolic_trace(several)(x), several(x)))
 
 
 def test_what_python_wants_to_know_at_once_is_refused_by_name():
@@ -95,7 +97,13 @@ def test_a_tracer_may_know_the_answers():
             return iter([obj[0], obj[1]])
 
     graph = Truthful().trace(lambda x: sum([row for row in x]) if x > 0 else x)
-    assert [n.name for n in graph.nodes if n.op == "call_function"] == ["gt", "getitem", "getitem_1", "add", "add_1"]
+    assert [n.name for n in graph.nodes if n.op == "call_function"] == [
+        "gt",
+        "getitem",
+        "getitem_1",
+        "add",
+        "add_1",
+    ]
 
 
 def test_unpacking_a_proxy_takes_its_items():
@@ -111,7 +119,9 @@ def test_assert_statements_are_recorded_if_the_tracer_wants_them():
         trace_asserts = True
 
     scope: dict = {}
-    exec("def positive(x):\n    assert x.sum() > 0\n    return x", scope)  # an assert that pytest leaves alone
+    exec(
+        "def positive(x):\n    assert x.sum() > 0\n    return x", scope
+    )  # an assert that pytest leaves alone
     graph = Asserting().trace(scope["positive"])
     module = fx.GraphModule(nn.Module(), graph)
     module(torch.ones(2))
@@ -122,7 +132,9 @@ def test_assert_statements_are_recorded_if_the_tracer_wants_them():
 def test_concrete_arguments_are_checked_when_the_graph_runs():
     traced = fx.symbolic_trace(lambda x, flag: x + 1 if flag else x, concrete_args={"flag": True})
     assert traced(1, True) == 2
-    with pytest.raises(AssertionError, match="flag has been specialized to have value True but got another value"):
+    with pytest.raises(
+        AssertionError, match="flag has been specialized to have value True but got another value"
+    ):
         traced(1, False)
 
 
@@ -130,7 +142,9 @@ def test_nested_inputs_are_taken_apart_where_places_are_left():
     traced = fx.symbolic_trace(
         lambda x, y: {"sum": x["a"] + y[0]}, concrete_args={"x": {"a": fx.PH}, "y": [fx.PH, 3]}
     )
-    assert traced({"a": 1}, [2, 3]) == {"sum": 3} and fx.Interpreter(traced).run({"a": 1}, [2, 3]) == {"sum": 3}
+    assert traced({"a": 1}, [2, 3]) == {"sum": 3} and fx.Interpreter(traced).run({"a": 1}, [2, 3]) == {
+        "sum": 3
+    }
     assert [n.op for n in traced.graph.nodes].count("placeholder") == 3
 
 

@@ -27,7 +27,7 @@ def _both(make):
             warnings.simplefilter("ignore")
             try:
                 found.append(make(library))
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - whatever it is, both must give it
                 found.append((type(error).__name__, str(error).replace("mindtorch_v2", "torch")))
     return found
 
@@ -164,8 +164,10 @@ _PROGRAMS = {
         for layer in (lib.nn.Linear(2, 2), lib.nn.ReLU(), lib.nn.LayerNorm(3), lib.nn.Conv2d(1, 1, 1))
     ],
     "replaced": lambda lib: _replaced(lib),
-    "transformed": lambda lib: lib.fx.Transformer(lib.fx.symbolic_trace(lambda x, *, y=2: lib.relu(x) + y)).transform().code,
-    "erasing": lambda lib: (lambda m: m.graph.erase_node(next(iter(m.graph.nodes))))(lib.fx.symbolic_trace(lambda x: x + 1)),
+    "transformed": lambda lib: (
+        lib.fx.Transformer(lib.fx.symbolic_trace(lambda x, *, y=2: lib.relu(x) + y)).transform().code
+    ),
+    "erasing": lambda lib: _erased(lib),
     "dead code": lambda lib: _dead(lib),
     "split": lambda lib: _split(lib),
     "normalised": lambda lib: lib.fx.operator_schemas.normalize_function(
@@ -178,6 +180,11 @@ def _replaced(lib):
     traced = lib.fx.symbolic_trace(lambda x: lib.neg(lib.relu(x)) + lib.neg(lib.relu(x + 1)))
     found = lib.fx.replace_pattern(traced, lambda x: lib.neg(lib.relu(x)), lambda x: lib.abs(x))
     return traced.code, [(str(f.anchor), str(f.nodes_map)) for f in found]
+
+
+def _erased(lib):
+    graph = lib.fx.symbolic_trace(lambda x: x + 1).graph
+    graph.erase_node(next(iter(graph.nodes)))
 
 
 def _dead(lib):
@@ -210,9 +217,13 @@ def test_a_program_gives_the_same_text_or_error(name):
 def test_shapes_are_the_same():
     def shapes(library):
         prop = importlib.import_module(f"{library.__name__}.fx.passes.shape_prop").ShapeProp
-        traced = library.fx.symbolic_trace(library.nn.Sequential(library.nn.Conv2d(1, 2, 3), library.nn.ReLU()))
+        traced = library.fx.symbolic_trace(
+            library.nn.Sequential(library.nn.Conv2d(1, 2, 3), library.nn.ReLU())
+        )
         prop(traced).propagate(library.ones(1, 1, 4, 4))
-        return [str(n.meta["tensor_meta"]) for n in traced.graph.nodes], traced.print_readable(print_output=False)
+        return [str(n.meta["tensor_meta"]) for n in traced.graph.nodes], traced.print_readable(
+            print_output=False
+        )
 
     theirs, ours = _both(shapes)
     assert ours == theirs

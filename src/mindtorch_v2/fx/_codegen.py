@@ -20,7 +20,7 @@ import mindtorch_v2 as torch
 from ..utils import _pytree as pytree
 from ._compatibility import compatibility
 from ._names import _custom_builtins, _Namespace
-from ._qualified_names import is_of_package, qualified_name
+from ._qualified_names import is_of_package, is_operator, qualified_name
 from .node import Node, _type_repr, dtype_abbrs, nodes_in
 
 if TYPE_CHECKING:
@@ -270,7 +270,7 @@ class _Writer:
         if isinstance(thing, enum.Enum):
             kind = type(thing)
             return f"{self.known.add(qualified_name(kind), kind)}.{thing.name}"
-        if isinstance(thing, type) or hasattr(thing, "_qualified_op_name"):
+        if isinstance(thing, type) or is_operator(thing):
             return self.known.add(qualified_name(thing), thing)
         return repr(thing)
 

@@ -56,13 +56,11 @@ def _is_magic(x: str) -> bool:
 def name_of_target(target: Any) -> str:
     """What a node is called if nobody says."""
     if callable(target):
-        from ._qualified_names import is_of_package, qualified_name
+        from ._qualified_names import is_of_package, is_operator, qualified_name
 
         op = target.__name__ if hasattr(target, "__name__") else str(target)
-        if is_of_package(target) and not isinstance(target, type):
+        if is_of_package(target) and not isinstance(target, type) and not is_operator(target):
             op = qualified_name(target).rpartition(".")[2]
-            if hasattr(target, "_qualified_op_name"):  # aten.relu.default
-                op = str(target).split(".", 1)[1]
     else:
         if not isinstance(target, str):
             raise AssertionError(f"Expected target to be str, got {type(target)}")

@@ -68,6 +68,11 @@ def _functions() -> dict[int, tuple[Any, str]]:
     return names
 
 
+def is_operator(thing: Any) -> bool:
+    """Whether a callable is one of ``torch.ops``."""
+    return not isinstance(thing, type) and str(getattr(thing, "__module__", "")).startswith("torch.ops.")
+
+
 def _complete_native_names() -> None:
     """Gives ``torch._C`` the names that code says: ``_linalg.linalg_norm``, ``_nn.linear``."""
     for part in _NATIVE_PARTS:
@@ -78,9 +83,13 @@ def _complete_native_names() -> None:
             raise AttributeError(f"module 'torch._C._{part}' has no attribute '{name}'")
 
         setattr(getattr(torch._C, f"_{part}"), "__getattr__", find)  # noqa: B010 - a module's, not its type's
-    for name, full in _ELSEWHERE.items():
-        if full.startswith("torch._C._nn.") and not hasattr(torch._C._nn, name):
-            setattr(torch._C._nn, name, getattr(torch.nn.functional, name))
+
+    def find_in_nn(name: str) -> Any:
+        if _ELSEWHERE.get(name) == f"torch._C._nn.{name}":
+            return getattr(torch.nn.functional, name)
+        raise AttributeError(f"module 'torch._C._nn' has no attribute '{name}'")
+
+    setattr(torch._C._nn, "__getattr__", find_in_nn)  # noqa: B010
 
 
 def _lambda_name(function: Callable[..., Any]) -> str:
@@ -101,8 +110,6 @@ def qualified_name(function: Any) -> str:
     owner = getattr(function, "__objclass__", None) or _tensor_owner(function, name)
     if owner is torch.Tensor:
         return f"torch.Tensor.{name}"
-    if hasattr(function, "_qualified_op_name"):  # one of torch.ops
-        return f"torch.ops.{function}"
     if name == "<lambda>":
         name = _lambda_name(function)
     return f"{public_module(_module_of(function))}.{name}"

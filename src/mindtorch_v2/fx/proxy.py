@@ -26,6 +26,7 @@ from .. import overrides
 from . import traceback as fx_traceback
 from ._compatibility import compatibility
 from ._python_signatures import as_written_in_python
+from ._qualified_names import is_operator
 from ._stacks import current_stack
 from .graph import magic_methods, reflectable_magic_methods
 from .node import Argument as Argument
@@ -165,7 +166,7 @@ class TracerBase:
         if is_dataclass(a) and not isinstance(a, type):
             values = {field.name: self.create_arg(getattr(a, field.name)) for field in fields(a)}
             return self.create_node("call_function", type(a), (), values)
-        if isinstance(a, (*base_types, *_FURTHER_VALUES)) or a is None or a is ...:
+        if isinstance(a, base_types) or a is None or a is ... or is_operator(a):
             return a
         raise NotImplementedError(f"argument of type: {type(a)}")
 
@@ -207,8 +208,6 @@ def _is_own_file(name: str) -> bool:
 
 
 _OWN_FOLDER = __file__.rpartition("proxy")[0]
-# Values of ours and of Python's that stand for themselves in code, as those of base_types do.
-_FURTHER_VALUES: tuple[type, ...] = ()
 
 
 @compatibility(is_backward_compatible=True)
