@@ -132,6 +132,8 @@ def test_settings_of_backends_may_be_assigned_in_a_block():
     with getattr(torch.backends, "__allow_nonbracketed_mutation")():
         torch.backends.cudnn.deterministic = before
     assert not torch.backends.flags_frozen()
+
+
 def test_tensors_and_storages_are_told_apart_by_a_number():
     x = torch.ones(2, requires_grad=True)
     x.sum().backward()
