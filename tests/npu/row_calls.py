@@ -37,6 +37,21 @@ def _copies(m):
     ]  # fmt: skip
 
 
+def _factors(m):
+    x, b = m(4, 4).detach(), m(4, 2, seed=1).detach()  # there is no gradient
+    a = x + x.mT - 3 * torch.eye(4, dtype=x.dtype, device=x.device)
+    return [torch.linalg.ldl_solve(*torch.linalg.ldl_factor(a), b), torch.hash_tensor(x, 1)]
+
+
+def _fractions(m):
+    samples = torch.tensor([[[0.2, 0.6], [0.4, 0.1]]], dtype=m(1).dtype, device=m(1).device)
+    deep = torch.tensor([[[0.2, 0.6, 0.5], [0.4, 0.1, 0.3]]], dtype=m(1).dtype, device=m(1).device)
+    return [
+        F.fractional_max_pool2d(m.distinct_values(1, 2, 7, 6), 2, (3, 3), _random_samples=samples),
+        F.fractional_max_pool3d(m.distinct_values(1, 2, 5, 4, 4), 2, (2, 2, 2), _random_samples=deep),
+    ]
+
+
 def _orders(m):
     x = m.distinct_values(3, 5)
     return [
@@ -181,6 +196,8 @@ CALLS = {
     "_linalg_lu_factor _linalg_lu_solve _linalg_permutation _linalg_solve _linalg_inverse _linalg_det _linalg_slogdet "
     "_linalg_cholesky _linalg_solve_triangular _linalg_svd _linalg_pinv _linalg_eigh": _squares,
     "_linalg_qr _linalg_geqrf _linalg_householder_product _linalg_ormqr _linalg_lstsq": _reflections,
+    "_linalg_ldl_factor _linalg_ldl_solve hash_tensor": _factors,
+    "fractional_max_pool2d fractional_max_pool3d": _fractions,
     "baddbmm": lambda m: [torch.baddbmm(m(2, 3, 2), m(2, 3, 4, seed=1), m(2, 4, 2, seed=2), beta=0.5, alpha=2)],
     "native_layer_norm native_group_norm native_batch_norm _layer_norm_backward _group_norm_backward "
     "_batch_norm_backward": _norms,

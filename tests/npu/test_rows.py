@@ -100,7 +100,7 @@ def test_drawn_values_lie_where_they_should(name):
 
 def test_every_row_with_a_cell_for_the_npu_is_tried():
     tried = {row.name for row in sampled()} | set(DRAWN) | {name for rows in CALLS for name in rows.split()}
-    # tests/parity/test_foreach.py, tests/optim and tests/amp, test_layers.py try these.
-    elsewhere = ("foreach", "optimizer", "recurrent")
+    # tests/parity/test_foreach.py, tests/optim and tests/amp, test_layers.py and tests/packages try these.
+    elsewhere = ("foreach", "optimizer", "recurrent", "audio", "vision")
     with_cells = [row for row in ROWS.values() if getattr(row, "npu", None)]  # not every family has cells
     assert {row.name for row in with_cells if row.area not in elsewhere} <= tried

@@ -93,13 +93,13 @@ def test_a_function_says_its_name_the_reason_and_what_to_do():
 
 
 def test_a_class_may_be_derived_from_and_written_in_annotations_but_makes_no_objects():
-    from mindtorch_v2.fx import GraphModule, Tracer
+    from mindtorch_v2.export import Dim, ExportedProgram
 
-    class Own(Tracer):
-        def path(self, module: GraphModule | None = None) -> "list[Tracer]": ...
+    class Own(ExportedProgram):
+        def path(self, module: Dim | None = None) -> "list[ExportedProgram]": ...
 
-    assert not isinstance(torch.nn.Linear(1, 1), GraphModule) and Tracer[int] is Tracer
-    with pytest.raises(NotImplementedError, match="torch.fx.Tracer is not in this library"):
+    assert not isinstance(torch.nn.Linear(1, 1), Dim) and ExportedProgram[int] is ExportedProgram
+    with pytest.raises(NotImplementedError, match="torch.export.ExportedProgram is not in this library"):
         Own()
 
 
@@ -115,8 +115,8 @@ def test_a_mark_returns_what_it_marks():
     def function():
         return 3
 
-    assert torch.fx.wrap(function) is function and parse_args("v", "i")(function) is function
-    assert torch.fx.wrap("len") == "len"
+    assert parse_args("v", "i")(function) is function
+    assert torch.export.register_dataclass(function) is function
 
 
 def test_questions_about_what_is_not_there_are_answered_no():

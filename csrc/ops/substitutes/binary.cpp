@@ -15,6 +15,8 @@ namespace {
 // Integers as the default float.
 Tensor floating(const Tensor& self) { return is_floating(self.dtype()) ? self : ops::mul(self, Scalar(1.0)); }
 
+Tensor magnitude(const Tensor& t) { return t.dtype() == DType::boolean ? t : ops::abs(wide(t)); }
+
 }  // namespace
 
 Tensor fmax(const Tensor& self, const Tensor& other) {
@@ -39,7 +41,7 @@ Tensor copysign(const Tensor& self, const Scalar& other) {
 
 // The larger leg is taken out of the root, so that no square overflows.
 Tensor hypot(const Tensor& self, const Tensor& other) {
-  const Tensor a = ops::abs(wide(self)), b = ops::abs(wide(other));
+  const Tensor a = magnitude(self), b = magnitude(other);
   const Tensor large = ops::maximum(a, b), small = ops::minimum(a, b);
   const Tensor ratio = ops::div(small, ops::where(ops::eq(large, Scalar(0)), Scalar(1), large));
   const Tensor root = ops::mul(large, ops::sqrt(ops::add(ops::mul(ratio, ratio), Scalar(1))));

@@ -89,9 +89,7 @@ def _of_native(name: str) -> Any:
     if name not in _NATIVE_NAMES:
         raise AttributeError(f"module {_C._profiler.__name__!r} has no attribute {name!r}")
     module, own = _NATIVE_NAMES[name]
-    value = getattr(importlib.import_module(f".{module}", __name__), own)
-    setattr(_C._profiler, name, value)
-    return value
+    return getattr(importlib.import_module(f".{module}", __name__), own)
 
 
 _C._profiler.__getattr__ = _of_native  # type: ignore[method-assign]

@@ -110,7 +110,7 @@ def test_readable_code_has_shapes_and_lines():
     ShapeProp(module).propagate(torch.ones(2, 3))
     text = module.print_readable(print_output=False)
     assert 'def forward(self, x: "f32[2, 3]"):' in text and 'mul: "f32[2, 3]" = x * 2' in text
-    assert "test_modules.py" in text and "code: return x * 2" in text
+    assert "test_fx_modules.py" in text and "code: return x * 2" in text
 
 
 def test_an_interpreter_runs_nodes_and_names_the_one_that_failed(net):
