@@ -101,6 +101,8 @@ class Schema:
                 raise RuntimeError(
                     f"{self.name}() is missing value for argument '{argument.name}'. Declaration: {self}"
                 )
+            if argument.length and _is_integer(value):
+                value = [value] * argument.length
             if not _accepts(argument.type, value):
                 raise RuntimeError(
                     f"{self.name}() Expected a value of type '{_shown(argument.type)}' for argument "

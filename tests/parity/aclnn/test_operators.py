@@ -31,6 +31,7 @@ def test_an_operator_gives_pytorchs_values(case: Case, dtype, layout):
 
 def test_every_implemented_operator_has_a_case():
     tried = {case.operator for case in CASES}
+    tried.add("aclnnSleep")  # computes nothing; tests/npu tries it
     missing = [name for name in implemented() if name not in tried]
     assert not missing, f"{len(missing)} operators compute but nothing compares them with PyTorch: {missing}"
 
