@@ -143,8 +143,10 @@ class OpOverloadPacket:
         known = "" if overload == "default" else overload
         if known in self._schemas:
             found: Any = OpOverload(self, known, self._schemas[known])
-        elif not self._schemas and overload in ("default", "_dir"):
-            found = self  # written in Python: its function takes every form
+        elif len(self._schemas) == 1:  # which PyTorch calls otherwise
+            found = getattr(self, self.overloads()[0])
+        elif self._function is not None:
+            found = self  # its function takes every form
         else:
             raise AttributeError(
                 f"The underlying op of '{self}' has no overload name '{overload}'; it has {self.overloads()}"
