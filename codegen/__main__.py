@@ -57,7 +57,7 @@ def outputs(rows: list[Row]) -> dict[str, str]:
     for device in DEVICES:
         files[f"{device.name}/register.h"] = backends.register_header(device)
         files[f"{device.name}/register.cpp"] = backends.register_source(rows, device)
-        for name, text in (device.library.sources() if device.library else {}).items():
+        for name, text in (device.vendor.sources() if device.vendor else {}).items():
             files[f"{device.name}/{name}"] = text
     for family in TEMPLATED:
         files[f"kernels/{family.family}.cpp"] = backends.kernel_instantiations(rows, family)

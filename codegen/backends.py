@@ -131,15 +131,15 @@ def _function(row: DeviceRow, cell: VendorCall | HandWritten, device: Device) ->
     if isinstance(cell, HandWritten):
         lines = [f"{device.name}::{cell.function}({row.kernel_arguments});"]
     else:
-        assert device.library is not None
-        lines = device.library.body(row, cell)
+        assert device.vendor is not None
+        lines = device.vendor.body(row, cell)
     body = "\n".join(f"  {line}" for line in lines)
     return f"void run_{row.id}({_unused_allowed(row)}) {{\n{body}\n}}\n"
 
 
 def _library_source(rows: list[Row], area: str, device: Device) -> str:
     own = _cells(rows, device)
-    name, library = device.name, device.library
+    name, library = device.name, device.vendor
     return "\n".join([
         BANNER,
         f'#include "generated/{name}/{area}.h"\n',

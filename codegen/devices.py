@@ -15,7 +15,7 @@ class Device:
     name: str
     slot: str  # of DeviceType
     autocast: str  # the key of its lists in autocast.yaml
-    library: Library | None = None  # whose functions its cells call; the CPU's cells are functions of our own
+    vendor: Library | None = None  # whose functions its cells call; the CPU's cells are functions of our own
     native_modules: tuple[str, ...] = ()  # of _C
 
     @property
@@ -27,7 +27,7 @@ class Device:
 HOST = Device("cpu", slot="cpu", autocast="cpu")
 ACCELERATORS = (
     Device(
-        "npu", slot="accelerator", autocast="accelerator", library=Aclnn(), native_modules=("_acl", "_npu")
+        "npu", slot="accelerator", autocast="accelerator", vendor=Aclnn(), native_modules=("_acl", "_npu")
     ),
 )
 DEVICES = (HOST, *ACCELERATORS)

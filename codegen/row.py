@@ -170,7 +170,7 @@ def read_cells(entry: Entry, schema: Schema, key: str | None = None) -> dict[str
     """The cells of accelerators, under their names or under one key for all."""
     found = {}
     for device in ACCELERATORS:
-        cell = device.library and read_cell(entry, key or device.name, schema, device.library)
+        cell = device.vendor and read_cell(entry, key or device.name, schema, device.vendor)
         if cell:
             found[device.name] = cell
     return found

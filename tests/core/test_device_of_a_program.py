@@ -10,6 +10,7 @@ import pytest
 START = """
 import types
 import mindtorch_v2 as torch
+from mindtorch_v2 import library
 
 calls = []
 device = types.ModuleType("device")
@@ -149,11 +150,11 @@ def test_profilers_have_an_activity_and_a_clock_that_are_called_after_it():
 
 def test_kernels_of_operators_are_registered_for_it_as_private_use():
     program = """
-    @torch.library.custom_op("mine::twice", mutates_args=(), device_types="cpu")
+    @library.custom_op("mine::twice", mutates_args=(), device_types="cpu")
     def twice(x: torch.Tensor) -> torch.Tensor:
         return x * 2
-    torch.library.register_kernel("mine::twice", "PrivateUse1")(lambda x: x)
-    assert set(torch.library._operator("mine::twice")._kernels) == {"cpu", "tpux"}
+    library.register_kernel("mine::twice", "PrivateUse1")(lambda x: x)
+    assert set(library._operator("mine::twice")._kernels) == {"cpu", "tpux"}
     """
     run(program)
 

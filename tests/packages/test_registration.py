@@ -105,11 +105,12 @@ def test_what_is_no_image_is_refused():
 PACKAGE = """
 import torch
 from pathlib import Path
+from torch import library
 
 torch.ops.load_library(str(Path(__file__).parent / "_C.so"))
-meta = torch.library.Library("torchvision", "IMPL", "Meta")
+meta = library.Library("torchvision", "IMPL", "Meta")
 meta.impl(torch.ops.torchvision.roi_align.default, lambda *args: None)
-torch.library.register_fake("torchvision::nms")(lambda *args: None)
+library.register_fake("torchvision::nms")(lambda *args: None)
 keys = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCPU)
 keys = keys | torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCUDA)
 

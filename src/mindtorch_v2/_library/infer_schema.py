@@ -1,3 +1,3 @@
-"""``torch._library.infer_schema``: where PyTorch defines what ``torch.library.infer_schema`` is."""
+"""``infer_schema`` where PyTorch defines it; the public name is in ``library`` of ``torch``."""
 
 from .schema import infer_schema as infer_schema
