@@ -14,6 +14,7 @@ from ..autograd.function import Function
 from ..utils._pytree import tree_flatten, tree_leaves
 from . import schema as _schema
 from . import table_operators
+from .overloads import OneOverload
 from .table_operators import TableOperator
 
 _lock = threading.Lock()
@@ -65,12 +66,12 @@ def add(schema: _schema.Schema) -> CustomOperator:
     return operator
 
 
-class CustomOperator:
+class CustomOperator(OneOverload):
     """What ``torch.ops.ns.name`` and its only overload, ``.default``, are."""
 
     def __init__(self, schema: _schema.Schema) -> None:
+        super().__init__(schema.name)
         self._schema = schema
-        self._name = schema.name
         self._kernels: dict[str | None, Callable[..., Any]] = {}
         self._composite: Callable[..., Any] | None = None  # differentiated through its parts
         self._autograd: Callable[..., Any] | None = None  # does what autograd needs itself
@@ -79,20 +80,6 @@ class CustomOperator:
         self._cast_inputs: dict[str, _C.dtype] = {}
         self._fresh_results = False  # custom_op promises that no result is an input
         self._function: type[Function] | None = None
-        self.__name__ = self._name.replace("::", ".")
-
-    @property
-    def default(self) -> CustomOperator:
-        return self
-
-    def overloads(self) -> list[str]:
-        return ["default"]
-
-    def name(self) -> str:
-        return self._name
-
-    def __repr__(self) -> str:
-        return f"<OpOverloadPacket(op='{self.__name__}')>"
 
     def set_kernel(self, place: str | None, kernel: Callable[..., Any]) -> None:
         """``place`` is a device type, or one of the dispatcher's names."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 from .. import _C
 from .._library.schema import Argument, Schema, parse
@@ -165,6 +165,27 @@ class OpOverloadPacket:
 
     def __reduce__(self) -> Any:
         return _found, (self._qualified_op_name, None)
+
+
+class OneOverload:
+    """An operator that is its own and only overload, ``default``."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.__name__ = name.replace("::", ".")
+
+    @property
+    def default(self) -> Self:
+        return self
+
+    def overloads(self) -> list[str]:
+        return ["default"]
+
+    def name(self) -> str:
+        return self._name
+
+    def __repr__(self) -> str:
+        return f"<OpOverloadPacket(op='{self.__name__}')>"
 
 
 def _find_function(name: str) -> Callable[..., Any] | None:

@@ -17,6 +17,7 @@ from typing import Any
 
 from .. import _C
 from .._absent import PACKAGE, name_of
+from .overloads import OneOverload
 
 NAMESPACES = ("torchvision", "torchaudio", "_torchaudio", "image")
 LIBRARIES = re.compile(r"\btorchvision/(_C|image)\b|\btorchaudio/lib/(_torchaudio|libtorchaudio)\b")
@@ -27,29 +28,18 @@ def has_operators_of(path: str | os.PathLike[str]) -> bool:
     return LIBRARIES.search(os.fspath(path).replace(os.sep, "/")) is not None
 
 
-class TableOperator:
+class TableOperator(OneOverload):
     """What ``torch.ops.torchvision.name`` and its only overload, ``.default``, are."""
 
     def __init__(self, name: str, function: Callable[..., Any]) -> None:
-        self._name = name
+        super().__init__(name)
         self._function = function
-        self.__name__ = name.replace("::", ".")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        relevant = (*args, *kwargs.values())
+        if _C._somebody_asks(relevant):
+            return _C._ask_for(self, f"torch.ops.{self.__name__}", relevant, args, kwargs)
         return self._function(*args, **kwargs)
-
-    @property
-    def default(self) -> TableOperator:
-        return self
-
-    def overloads(self) -> list[str]:
-        return ["default"]
-
-    def name(self) -> str:
-        return self._name
-
-    def __repr__(self) -> str:
-        return f"<OpOverloadPacket(op='{self.__name__}')>"
 
     def set_kernel(self, place: str | None, kernel: Callable[..., Any]) -> None:
         """Shapes, gradients and autocast are the row's. A kernel of somebody else's would be called by nobody."""

@@ -9,7 +9,6 @@ from typing import Any, Self
 from .._absent import names_of
 from .._C import Tensor
 from .._library import interception
-from ._pytree import tree_map
 
 
 class TorchDispatchMode:
@@ -122,10 +121,6 @@ def _pop_mode_temporarily(k: Any = None) -> Iterator[Any]:
 def _disable_current_modes() -> Iterator[list[Any]]:
     with interception.without(len(interception.stack())) as modes:
         yield modes
-
-
-def _map_tensors(function: Callable[[Tensor], Any], tree: Any) -> Any:
-    return tree_map(lambda leaf: function(leaf) if isinstance(leaf, Tensor) else leaf, tree)
 
 
 __getattr__ = names_of(__name__)
