@@ -14,8 +14,12 @@ constexpr Category category_of(DType t) {
     case DType::bfloat16:
     case DType::float8_e4m3fn:
     case DType::float8_e5m2:
+    case DType::float8_e4m3fnuz:
+    case DType::float8_e5m2fnuz:
+    case DType::float8_e8m0fnu:
     case DType::float32:
     case DType::float64: return Category::floating;
+    case DType::complex32:
     case DType::complex64:
     case DType::complex128: return Category::complex;
     default: return Category::integral;
@@ -28,6 +32,7 @@ constexpr bool is_signed_type(DType t) {
     case DType::uint16:
     case DType::uint32:
     case DType::uint64:
+    case DType::float8_e8m0fnu:
     case DType::boolean: return false;
     default: return true;
   }
@@ -44,6 +49,7 @@ DType promote_integral(DType a, DType b) {
 }
 
 DType promote_floating(DType a, DType b) {
+  if (a == b) return a;
   if (itemsize(a) == 2 && itemsize(b) == 2) return DType::float32;  // half with bfloat16
   return itemsize(a) >= itemsize(b) ? a : b;
 }
@@ -75,7 +81,11 @@ const char* c_name(DType t) {
                                                      "uint32_t",
                                                      "uint64_t",
                                                      "c10::Float8_e4m3fn",
-                                                     "c10::Float8_e5m2"};
+                                                     "c10::Float8_e5m2",
+                                                     "c10::Float8_e4m3fnuz",
+                                                     "c10::Float8_e5m2fnuz",
+                                                     "c10::Float8_e8m0fnu",
+                                                     "c10::complex<c10::Half>"};
   return names[int(t)];
 }
 
@@ -88,7 +98,7 @@ DType promote(DType a, DType b) {
   if (ca != cb) {
     const DType high = ca > cb ? a : b, low = ca > cb ? b : a;
     if (category(high) != Category::complex || category(low) != Category::floating) return high;
-    return complex_type(itemsize(low) * 2 > itemsize(high) ? low : high);
+    return complex_type(promote_floating(real_type(high), low));
   }
   switch (ca) {
     case Category::integral: return promote_integral(a, b);

@@ -58,4 +58,57 @@ struct Float8E5M2 {
   }
 };
 
+// Without infinities, negative zero and a sign of NaN, which is the pattern of a negative zero; what is too large
+// becomes NaN. kLimit: the first float that does, as bits.
+template <int kMantissa, int kBias, uint32_t kLimit>
+struct Float8Unsigned0 {
+  uint8_t bits = 0;
+  Float8Unsigned0() = default;
+  Float8Unsigned0(float value) : bits(from_float(value)) {}
+  operator float() const {
+    if (bits == 0x80u) return std::bit_cast<float>(0x7fc00000u);
+    constexpr float scale = std::bit_cast<float>(uint32_t(254 - kBias) << 23);
+    const float magnitude = std::bit_cast<float>(uint32_t(bits & 0x7fu) << (23 - kMantissa)) * scale;
+    return bits & 0x80u ? -magnitude : magnitude;
+  }
+
+  static uint8_t from_float(float value) {
+    const uint32_t word = std::bit_cast<uint32_t>(value);
+    const uint8_t sign = uint8_t((word >> 24) & 0x80u);
+    const uint32_t magnitude = word & 0x7fffffffu;
+    if (magnitude >= kLimit) return 0x80u;
+    if (magnitude < (uint32_t(128 - kBias) << 23)) {  // subnormal or zero
+      constexpr uint32_t unit = uint32_t(151 - kBias - kMantissa) << 23;
+      const float shifted = std::bit_cast<float>(magnitude) + std::bit_cast<float>(unit);
+      const uint32_t rounded = std::bit_cast<uint32_t>(shifted) - unit;
+      return rounded ? uint8_t(sign | rounded) : 0;
+    }
+    constexpr int dropped = 23 - kMantissa;
+    const uint32_t odd = (magnitude >> dropped) & 1u;
+    constexpr uint32_t moved = (1u << (dropped - 1)) - 1u - (uint32_t(127 - kBias) << 23);
+    return uint8_t(sign | ((magnitude + moved + odd) >> dropped));
+  }
+};
+using Float8E4M3Nuz = Float8Unsigned0<3, 8, 0x43780000u>;   // from 248
+using Float8E5M2Nuz = Float8Unsigned0<2, 16, 0x47700000u>;  // from 61440
+
+// An exponent alone: powers of two, for the scales of blocks. No sign, no zero, one NaN.
+struct Float8E8M0 {
+  uint8_t bits = 0;
+  Float8E8M0() = default;
+  Float8E8M0(float value) : bits(from_float(value)) {}
+  operator float() const {
+    if (bits == 0xffu) return std::bit_cast<float>(0x7fc00000u);
+    return std::bit_cast<float>(bits ? uint32_t(bits) << 23 : 0x00400000u);
+  }
+
+  static uint8_t from_float(float value) {
+    const uint32_t magnitude = std::bit_cast<uint32_t>(value) & 0x7fffffffu;
+    const uint32_t exponent = magnitude >> 23, rest = magnitude & 0x7fffffu;
+    if (exponent == 0xffu) return 0xffu;
+    // From one and a half on it is the next power; a tie below the smallest power is not.
+    return uint8_t(exponent + (exponent ? rest >= 0x400000u : rest > 0x400000u));
+  }
+};
+
 }  // namespace mt

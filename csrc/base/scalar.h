@@ -29,13 +29,14 @@ class Scalar {
     if constexpr (std::is_same_v<T, complex64> || std::is_same_v<T, complex128>) {
       using R = typename T::value_type;
       return is_complex() ? T(R(value_.d[0]), R(value_.d[1])) : T(to<R>(), R(0));
+    } else if constexpr (std::is_same_v<T, ComplexHalf>) {
+      return ComplexHalf(to<complex64>());
     } else if constexpr (std::is_same_v<T, bool>) {
       if (is_complex()) return value_.d[0] != 0 || value_.d[1] != 0;
       return is_integral() ? value_.i != 0 : value_.d[0] != 0;
     } else if constexpr (std::is_integral_v<T>) {
       return is_integral() ? T(value_.i) : T(int64_t(value_.d[0]));
-    } else if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16> ||
-                         std::is_same_v<T, Float8E4M3> || std::is_same_v<T, Float8E5M2>) {
+    } else if constexpr (std::is_class_v<T>) {  // narrow floating point
       return T(to<float>());
     } else {
       return is_integral() ? T(value_.i) : T(value_.d[0]);

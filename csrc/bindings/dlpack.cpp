@@ -51,7 +51,10 @@ DLDataType type_of(DType dtype) {
   if (dtype == DType::boolean) return {6, 8, 1};
   if (dtype == DType::bfloat16) return {4, 16, 1};
   if (dtype == DType::float8_e4m3fn) return {10, 8, 1};
+  if (dtype == DType::float8_e4m3fnuz) return {11, 8, 1};
   if (dtype == DType::float8_e5m2) return {12, 8, 1};
+  if (dtype == DType::float8_e5m2fnuz) return {13, 8, 1};
+  if (dtype == DType::float8_e8m0fnu) return {14, 8, 1};
   if (is_complex(dtype)) return {5, bits, 1};
   if (is_floating(dtype)) return {2, bits, 1};
   return {uint8_t(info(dtype).is_signed ? 0 : 1), bits, 1};

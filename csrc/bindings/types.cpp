@@ -37,26 +37,19 @@ PyObject* dtype_is_signed(PyObject* self, void*) { return PyBool_FromLong(info(v
 PyObject* dtype_to_complex(PyObject* self, PyObject*) {
   return guarded([&] {
     const DType own = value_of(self);
-    MT_CHECK_AS(not_implemented, own != DType::float16,
-                "torch.float16.to_complex() is torch.complex32, which is not supported; use torch.complex64");
     MT_CHECK(is_complex(own) || (is_floating(own) && itemsize(own) > 1), "Unknown Complex ScalarType for ",
              info(own).legacy);
-    if (is_complex(own)) return dtype_object(own);
-    return dtype_object(own == DType::float64 ? DType::complex128 : DType::complex64);
+    return dtype_object(complex_type(own));
   });
 }
-PyObject* dtype_to_real(PyObject* self, PyObject*) {
-  const DType own = value_of(self);
-  if (own == DType::complex64) return dtype_object(DType::float32);
-  return dtype_object(own == DType::complex128 ? DType::float64 : own);
-}
+PyObject* dtype_to_real(PyObject* self, PyObject*) { return dtype_object(real_type(value_of(self))); }
 PyObject* dtype_abbreviation(PyObject* self, void*) {
   switch (const DType own = value_of(self)) {
     case DType::boolean: return PyUnicode_FromString("b8");
     case DType::bfloat16: return PyUnicode_FromString("bf16");
-    case DType::float8_e4m3fn: return PyUnicode_FromString("f8e4m3fn");
-    case DType::float8_e5m2: return PyUnicode_FromString("f8e5m2");
-    default: return PyUnicode_FromFormat("%c%zu", info(own).name[0], itemsize(own) * 8);
+    default:
+      if (is_float8(own)) return PyUnicode_FromFormat("f8%s", info(own).name + std::strlen("float8_"));
+      return PyUnicode_FromFormat("%c%zu", info(own).name[0], itemsize(own) * 8);
   }
 }
 PyMethodDef dtype_methods[] = {{"__reduce__", dtype_reduce, METH_NOARGS, nullptr},

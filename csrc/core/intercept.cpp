@@ -1,36 +1,90 @@
 #include "core/intercept.h"
 
+#include "core/transform.h"
+
 namespace mt {
 namespace {
 
-bool has_special(const Values& values, Special kind) {
-  const auto is = [&](const Tensor& t) { return t.defined() && (t.impl()->special & kind); };
-  for (const Value& value : values) {
-    if (const auto* tensor = std::get_if<Tensor>(&value); tensor && is(*tensor)) return true;
-    if (const auto* list = std::get_if<std::vector<Tensor>>(&value))
-      for (const Tensor& t : *list)
-        if (is(t)) return true;
+// The transformation that takes an operator: that of the highest level among its tensors which is looked at.
+struct Taker {
+  int level = 0;
+  LevelInterceptor interceptor = nullptr;
+
+  void consider(int found, LevelInterceptor whose) {
+    if (found > level && found <= thread_state().highest_level) level = found, interceptor = whose;
   }
-  return false;
+  void consider(const Tensor& tensor) {
+    if (!(special_if_given(tensor) & (kBatched | kDual))) return;
+    const Transformed& state = *transformed(tensor);
+    consider(state.batch_level, g_batch_interceptor);
+    for (const Tangent& each : state.tangents) consider(each.level, g_forward_interceptor);
+  }
+};
+
+Taker taker_of(const Values& arguments) {
+  Taker taker;
+  for (const Value& value : arguments) {
+    if (const auto* tensor = std::get_if<Tensor>(&value)) taker.consider(*tensor);
+    else if (const auto* list = std::get_if<std::vector<Tensor>>(&value))
+      for (const Tensor& t : *list) taker.consider(t);
+  }
+  return taker;
+}
+
+uint8_t special(const Values& arguments) {
+  uint8_t any = 0;
+  for (const Value& value : arguments) {
+    if (const auto* tensor = std::get_if<Tensor>(&value)) any |= special_if_given(*tensor);
+    else if (const auto* list = std::get_if<std::vector<Tensor>>(&value)) any |= mt::special(*list);
+  }
+  return any;
+}
+
+bool wanted_by_python(uint8_t special) {
+  const ThreadState& state = thread_state();
+  return !state.interception_off && ((special & kHandled) || state.dispatch_modes > 0);
+}
+
+// Runs the operator itself although its tensors are special: nobody at this level wants it. History is recorded by
+// the caller.
+Values run_plain(const Operator& op, const Values& arguments) {
+  ThreadState& state = thread_state();
+  const bool grad = std::exchange(state.grad_enabled, false);
+  const int levels = std::exchange(state.highest_level, 0);
+  const auto restore = [&] { state.grad_enabled = grad, state.highest_level = levels; };
+  try {
+    Values results = op.call(arguments);
+    restore();
+    return results;
+  } catch (...) {
+    restore();
+    throw;
+  }
 }
 
 }  // namespace
 
 Interceptor g_python_interceptor = nullptr;
-Interceptor g_batch_interceptor = nullptr;
+Interceptor g_sparse_interceptor = nullptr;
+LevelInterceptor g_batch_interceptor = nullptr;
+LevelInterceptor g_forward_interceptor = nullptr;
 
 bool taken_over(uint8_t special) {
-  const ThreadState& state = thread_state();
-  return !state.interception_off && (special || state.dispatch_modes > 0);
+  if ((special & (kBatched | kDual)) && thread_state().highest_level > 0) return true;
+  return (special & kSparse) || wanted_by_python(special);
 }
 
 Values intercept_values(const OpInfo& info, Values arguments) {
   const Operator* op = find_operator(info.name, info.overload);
   MT_CHECK(op, info.name, ".", info.overload, " is in no table of operators");
-  if (g_batch_interceptor && has_special(arguments, kBatched))
-    return g_batch_interceptor(*op, std::move(arguments));
-  MT_CHECK(g_python_interceptor, info.name, ": nobody takes tensors of this kind");
-  return g_python_interceptor(*op, std::move(arguments));
+  if (const Taker taker = taker_of(arguments); taker.interceptor)
+    return taker.interceptor(*op, std::move(arguments), taker.level);
+  const uint8_t kinds = special(arguments);
+  const bool by_python = wanted_by_python(kinds);
+  if (!by_python && !(kinds & kSparse)) return run_plain(*op, arguments);
+  const Interceptor interceptor = by_python ? g_python_interceptor : g_sparse_interceptor;
+  MT_CHECK(interceptor, info.name, ": nobody takes tensors of this kind");
+  return interceptor(*op, std::move(arguments));
 }
 
 }  // namespace mt

@@ -21,6 +21,8 @@ namespace mt {
 enum Special : uint8_t {
   kHandled = 1,  // its Python class has __torch_dispatch__
   kBatched = 2,  // it stands for a batch of tensors
+  kDual = 4,     // it has a tangent
+  kSparse = 8,   // it has no memory, but parts (core/sparse.h)
 };
 
 inline uint8_t special(const Tensor& tensor) { return tensor.impl()->special; }
@@ -40,8 +42,11 @@ inline bool intercepted(const OpScope& scope, uint8_t special = 0) {
 
 // Hands a call over: values in, values out.
 using Interceptor = Values (*)(const Operator& op, Values arguments);
-// Of tensors and modes in Python, set by the bindings; and of batched tensors.
-extern Interceptor g_python_interceptor, g_batch_interceptor;
+// Of tensors and modes in Python, and of sparse tensors; set by the bindings.
+extern Interceptor g_python_interceptor, g_sparse_interceptor;
+// Of transformations (core/transform.h), at the level whose turn it is.
+using LevelInterceptor = Values (*)(const Operator& op, Values arguments, int level);
+extern LevelInterceptor g_batch_interceptor, g_forward_interceptor;
 
 Values intercept_values(const OpInfo& op, Values arguments);
 

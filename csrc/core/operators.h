@@ -5,17 +5,25 @@
 
 namespace mt {
 
+struct BatchRule;
+struct ForwardRule;
+
 struct Operator {
   const char* name;      // "aten::add"
   const char* overload;  // "Tensor"
   const char* schema;    // "(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"
   Values (*call)(const Values& arguments);
+  const BatchRule* batch = nullptr;      // how vmap runs it on batches; null: slice by slice
+  const ForwardRule* forward = nullptr;  // its tangents from those of its arguments; null: by its gradient
 };
 
 // Null if there is none. `name` may be "aten::add" with the overload "Tensor".
 const Operator* find_operator(std::string_view name, std::string_view overload);
 std::span<const Operator> all_operators();                // in no order
 void add_operators(std::span<const Operator> operators);  // at start-up; they live for ever
+// At start-up, after all were added.
+void set_batch_rule(std::string_view name, std::string_view overload, const BatchRule& rule);
+void set_forward_rule(std::string_view name, std::string_view overload, const ForwardRule& rule);
 
 // The function of ops:: with these parameters as Operator::call.
 template <class R, class... P>

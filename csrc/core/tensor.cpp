@@ -4,6 +4,8 @@
 
 #include "core/host_memory.h"
 #include "core/intercept.h"
+#include "core/sparse.h"
+#include "core/transform.h"
 
 namespace mt {
 namespace {
@@ -26,6 +28,7 @@ Scalar number(T value) {
   else if constexpr (std::is_integral_v<T>) return Scalar(int64_t(value));
   else if constexpr (std::is_same_v<T, complex64> || std::is_same_v<T, complex128>)
     return Scalar(complex128(value));
+  else if constexpr (std::is_same_v<T, ComplexHalf>) return number(complex64(value));
   else return Scalar(double(value));
 }
 
@@ -37,6 +40,9 @@ Scalar number_at(const void* data) {
 }
 
 }  // namespace
+
+GradState::GradState() = default;
+GradState::~GradState() = default;
 
 void (*release_python_object)(void* object) = nullptr;
 

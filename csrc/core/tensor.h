@@ -1,6 +1,7 @@
 // The tensor: a window (sizes, strides, offset, dtype) on a storage, and its place in the autograd graph.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -31,9 +32,15 @@ struct GraphNode {
 };
 using GraphNodeRef = Ref<GraphNode>;
 
+struct Transformed;  // core/transform.h
+struct SparseParts;  // core/sparse.h
+
 // What autograd keeps for tensors that need more than an edge (gradient, hooks, accumulator).
 struct GradState {
-  virtual ~GradState() = default;
+  std::unique_ptr<Transformed> transformed;
+  std::unique_ptr<SparseParts> sparse;
+  GradState();
+  virtual ~GradState();
 };
 
 // A version counter apart from the storage's: `x.data` may be written without invalidating what autograd saved.

@@ -28,15 +28,19 @@ struct CurrentDevice {
   void* stream = nullptr;  // of that device; null: the default stream
 };
 
+inline constexpr int kAllLevels = 1 << 30;
+
 struct ThreadState {
   bool grad_enabled = true;
-  bool inference = false;         // inside torch.inference_mode()
-  bool overrides_enabled = true;  // __torch_function__ of subclasses is asked
-  int function_modes = 0;         // TorchFunctionModes that this thread is inside of
-  int dispatch_modes = 0;         // TorchDispatchModes likewise; see core/intercept.h
-  bool interception_off = false;  // operators run as if no tensor and no mode asked for them
-  void* packer = nullptr;         // autograd::SavedTensorPacker of saved_tensors_hooks
-  bool destroying_nodes = false;  // see GraphNode::destroy
+  bool inference = false;          // inside torch.inference_mode()
+  bool overrides_enabled = true;   // __torch_function__ of subclasses is asked
+  int function_modes = 0;          // TorchFunctionModes that this thread is inside of
+  int dispatch_modes = 0;          // TorchDispatchModes likewise; see core/intercept.h
+  bool interception_off = false;   // operators run as if no tensor and no mode asked for them
+  int transform_levels = 0;        // uses of vmap and forward mode that it is inside of; see core/transform.h
+  int highest_level = kAllLevels;  // those above it are not looked at
+  void* packer = nullptr;          // autograd::SavedTensorPacker of saved_tensors_hooks
+  bool destroying_nodes = false;   // see GraphNode::destroy
   void* dead_nodes = nullptr;
   Device default_device{DeviceType::cpu};  // of `with torch.device(...)` and set_default_device
   CurrentDevice current[kDeviceTypes];     // of each type: read through core/current_stream.h

@@ -24,7 +24,7 @@ Tensor view_as_real(const Tensor& self) {
 }
 
 Tensor view_as_complex(const Tensor& self) {
-  MT_CHECK(self.dtype() == DType::float32 || self.dtype() == DType::float64,
+  MT_CHECK(is_floating(self.dtype()) && real_type(complex_type(self.dtype())) == self.dtype(),
            "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar "
            "type: ",
            info(self.dtype()).legacy);

@@ -38,7 +38,7 @@ struct Ranks {
     if (!low || is_complex(*high)) return high;
     if (is_floating(*high)) {
       if (!is_complex(*low)) return high;
-      return *high == DType::float64 ? DType::complex128 : DType::complex64;
+      return complex_type(*high);
     }
     if (*high == DType::boolean || is_differentiable(*low)) return promote(*high, *low);
     return high;

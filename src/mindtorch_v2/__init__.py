@@ -25,12 +25,16 @@ from ._C import (
     bfloat16 as bfloat16,
     bool as bool,
     can_cast as can_cast,
+    complex32 as complex32,
     complex64 as complex64,
     complex128 as complex128,
     device as device,
     dtype as dtype,
     float8_e4m3fn as float8_e4m3fn,
+    float8_e4m3fnuz as float8_e4m3fnuz,
     float8_e5m2 as float8_e5m2,
+    float8_e5m2fnuz as float8_e5m2fnuz,
+    float8_e8m0fnu as float8_e8m0fnu,
     float16 as float16,
     float32 as float32,
     float64 as float64,
@@ -438,5 +442,5 @@ _devices_registry.register_modules(("cpu", "cuda", "xpu"), lambda kind: _import_
 newaxis = None
 Storage = FloatStorage
 half, float, double = float16, float32, float64
-cfloat, cdouble = complex64, complex128
+chalf, cfloat, cdouble = complex32, complex64, complex128
 short, int, long = int16, int32, int64

@@ -18,7 +18,10 @@ from ._creation import from_numpy
 from ._devices import registry
 
 # Dtypes whose storages PyTorch saves untyped, with the dtype beside them.
-_SAVED_UNTYPED = ("uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2")
+_SAVED_UNTYPED = (
+    "uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz",
+    "float8_e8m0fnu", "complex32",
+)  # fmt: skip
 
 # "Module", and the kinds of tensor that modules own, "Parameter" and "Buffer"; torch.nn puts them here.
 of_modules: dict[str, Any] = {}

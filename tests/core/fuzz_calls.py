@@ -30,7 +30,7 @@ ALLOWED = (
 )  # fmt: skip
 _DTYPES = (
     "float32", "float32", "float32", "float64", "float16", "bfloat16", "int64", "int64", "int32", "int8", "uint8",
-    "bool", "complex64", "uint16", "int16", "complex128", "uint64",
+    "bool", "complex64", "uint16", "int16", "complex128", "uint64", "complex32", "float8_e4m3fnuz", "float8_e8m0fnu",
 )  # fmt: skip
 _HUGE = (2**31, -(2**31) - 1, 2**62, 2**63 - 1, -(2**63), 2**70, -(2**64))
 _STRINGS = (

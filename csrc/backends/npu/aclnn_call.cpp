@@ -15,9 +15,10 @@ namespace mt::npu::aclnn {
 namespace {
 
 constexpr aclDataType kTypes[kDTypeCount] = {
-    ACL_UINT8,  ACL_INT8,   ACL_INT16,     ACL_INT32,         ACL_INT64,       ACL_FLOAT16,
-    ACL_FLOAT,  ACL_DOUBLE, ACL_COMPLEX64, ACL_COMPLEX128,    ACL_BOOL,        ACL_BF16,
-    ACL_UINT16, ACL_UINT32, ACL_UINT64,    ACL_FLOAT8_E4M3FN, ACL_FLOAT8_E5M2,
+    ACL_UINT8,        ACL_INT8,        ACL_INT16,     ACL_INT32,         ACL_INT64,       ACL_FLOAT16,
+    ACL_FLOAT,        ACL_DOUBLE,      ACL_COMPLEX64, ACL_COMPLEX128,    ACL_BOOL,        ACL_BF16,
+    ACL_UINT16,       ACL_UINT32,      ACL_UINT64,    ACL_FLOAT8_E4M3FN, ACL_FLOAT8_E5M2, ACL_DT_UNDEFINED,
+    ACL_DT_UNDEFINED, ACL_FLOAT8_E8M0, ACL_COMPLEX32,
 };
 static_assert(kTypes[int(DType::bfloat16)] == ACL_BF16 && kTypes[int(DType::uint64)] == ACL_UINT64);
 

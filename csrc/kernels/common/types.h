@@ -10,6 +10,9 @@
 
 namespace mt::kernels {
 
+template <class T>
+inline constexpr bool is_float8_v = std::is_class_v<T> && sizeof(T) == 1;
+
 // Half types compute in float; everything else in itself.
 template <class T> struct compute_of {
   using type = T;
@@ -20,10 +23,12 @@ template <> struct compute_of<Half> {
 template <> struct compute_of<BFloat16> {
   using type = float;
 };
-template <> struct compute_of<Float8E4M3> {
-  using type = float;
+template <> struct compute_of<ComplexHalf> {
+  using type = complex64;
 };
-template <> struct compute_of<Float8E5M2> {
+template <class T>
+  requires is_float8_v<T>
+struct compute_of<T> {
   using type = float;
 };
 template <class T> using compute_t = typename compute_of<T>::type;
@@ -47,8 +52,6 @@ template <class T> inline constexpr bool is_complex_v = false;
 template <class R> inline constexpr bool is_complex_v<std::complex<R>> = true;
 template <class T>
 inline constexpr bool is_half_v = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
-template <class T>
-inline constexpr bool is_float8_v = std::is_same_v<T, Float8E4M3> || std::is_same_v<T, Float8E5M2>;
 template <class T>
 inline constexpr bool is_integer_v = std::is_integral_v<T> && !std::is_same_v<T, bool>;
 
@@ -76,7 +79,9 @@ inline constexpr DTypeSet numeric = integral | inexact;  // no bool
 inline constexpr DTypeSet any = numeric | boolean;
 inline constexpr DTypeSet every = any | wide_unsigned;  // also uint16/32/64
 inline constexpr DTypeSet stored =
-    every | dtype_set(DType::float8_e4m3fn, DType::float8_e5m2);  // what can be filled, copied and cast
+    every | dtype_set(DType::float8_e4m3fn, DType::float8_e5m2, DType::float8_e4m3fnuz,
+                      DType::float8_e5m2fnuz, DType::float8_e8m0fnu,
+                      DType::complex32);  // what can be filled, copied and cast
 inline constexpr DTypeSet every_numeric = numeric | wide_unsigned;
 inline constexpr DTypeSet real = integral | floating;  // no bool, no complex
 inline constexpr DTypeSet ordered = real | boolean;    // no complex
@@ -91,6 +96,10 @@ template <class To, class From>
     return v;
   } else if constexpr (is_half_v<From> || is_float8_v<From>) {
     return cast<To>(float(v));
+  } else if constexpr (std::is_same_v<From, ComplexHalf>) {
+    return cast<To>(complex64(v));
+  } else if constexpr (std::is_same_v<To, ComplexHalf>) {
+    return ComplexHalf(cast<complex64>(v));
   } else if constexpr (is_complex_v<From> && is_complex_v<To>) {
     using R = typename To::value_type;
     return To(R(v.real()), R(v.imag()));

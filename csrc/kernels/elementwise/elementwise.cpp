@@ -146,8 +146,11 @@ bool same_layout(const View& in, const View& out) {
   return true;
 }
 
+DType widened(DType t) { return t == DType::complex32 ? DType::complex64 : t; }
+
 // The loop for `compute`, which becomes float for half types (see Note [Staging]).
 DenseLoop loop_of(const ElementwiseKernel& kernel, DType& compute) {
+  compute = widened(compute);
   if (!contains(kernel.domain, compute)) [[unlikely]]
     fail_unsupported(kernel.name, compute);
   if (compute == DType::float16 || compute == DType::bfloat16) compute = DType::float32;
@@ -202,7 +205,8 @@ DenseLoop loop_of(const ElementwiseKernel& kernel, DType& compute) {
 void run_unary(const ElementwiseKernel& kernel, bool to_bool, const View& in, const View& out,
                const Scalar* params) {
   DType compute =
-      to_bool ? in.dtype : unary_compute_dtype(kernel.domain, kernel.parameters, in.dtype, out.dtype);
+      to_bool ? in.dtype
+              : unary_compute_dtype(kernel.domain, kernel.parameters, widened(in.dtype), widened(out.dtype));
   const DenseLoop loop = loop_of(kernel, compute);
   const View* operands[] = {&in};
   run_elementwise(loop, compute, to_bool ? DType::boolean : compute, out, operands, &compute, 1,

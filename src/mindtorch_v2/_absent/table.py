@@ -59,10 +59,10 @@ NAMES = {
         "_nested_compute_contiguous_strides_offsets _nested_view_from_buffer @_register_device_module "
         "_sample_dirichlet _scaled_grouped_mm _scaled_mm _sparse_semi_structured_apply "
         "_sparse_semi_structured_apply_dense _sparse_semi_structured_tile _standard_gamma _sync "
-        "_weight_int4pack_mm _weight_int4pack_mm_for_cpu _weight_int8pack_mm AnyType %chalf %complex32 "
+        "_weight_int4pack_mm _weight_int4pack_mm_for_cpu _weight_int8pack_mm AnyType "
         "ComplexType DeviceObjType DictType dsmm embedding_bag empty_quantized "
         "fake_quantize_per_channel_affine fake_quantize_per_tensor_affine %float4_e2m1fn_x2 "
-        "%float8_e4m3fnuz %float8_e5m2fnuz %float8_e8m0fnu FloatType fused_moving_avg_obs_fake_quant Graph "
+        "FloatType fused_moving_avg_obs_fake_quant Graph "
         "%int1 %int2 %int3 %int4 %int5 %int6 %int7 IntType ListType OptionalType %per_channel_affine "
         "%per_channel_affine_float_qparams %per_channel_symmetric %per_tensor_affine %per_tensor_symmetric "
         "PyTorchFileReader %qint32 %qint8 qscheme() quantize_per_channel quantize_per_tensor "
@@ -306,10 +306,6 @@ NAMES = {
         "CacheArtifactManager(_ensure_cache_artifacts_registered)"
     ),
     "compiler.config": "",
-    "cpu": (
-        "_is_amx_fp16_supported _is_amx_tile_supported _is_avx512_bf16_supported _is_avx512_supported "
-        "_is_vnni_supported get_capabilities"
-    ),
     "cuda": "_device_count_amdsmi _device_count_nvml ?_is_compiled _lazy_call",
     "cuda._memory_viz": "memory segment_plot segments trace_plot",
     "cuda.nccl": "version",

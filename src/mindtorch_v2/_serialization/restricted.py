@@ -123,7 +123,7 @@ _MISSING = {
 } | {
     f"torch.{name}": "this dtype; save tensor.float()"
     for name in (
-        "complex32 float8_e4m3fnuz float8_e5m2fnuz float8_e8m0fnu float4_e2m1fn_x2 qint8 quint8 qint32 quint4x2 "
+        "float4_e2m1fn_x2 qint8 quint8 qint32 quint4x2 "
         "quint2x4 QInt8Storage QUInt8Storage QInt32Storage QUInt4x2Storage QUInt2x4Storage"
     ).split()
 }

@@ -10,6 +10,8 @@ LEGACY_NAMES = {
     "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long", "bool": "Bool",
     "complex64": "ComplexFloat", "complex128": "ComplexDouble", "uint16": "UInt16", "uint32": "UInt32",
     "uint64": "UInt64", "float8_e4m3fn": "Float8_e4m3fn", "float8_e5m2": "Float8_e5m2",
+    "float8_e4m3fnuz": "Float8_e4m3fnuz", "float8_e5m2fnuz": "Float8_e5m2fnuz",
+    "float8_e8m0fnu": "Float8_e8m0fnu", "complex32": "ComplexHalf",
 }  # fmt: skip
 
 

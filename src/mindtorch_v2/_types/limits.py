@@ -10,6 +10,9 @@ _FLOATS = {  # bits, eps, max, tiny, resolution
     "float32": (32, 2.0**-23, (2 - 2.0**-23) * 2.0**127, 2.0**-126, 1e-6),
     "float8_e4m3fn": (8, 0.125, 448.0, 2.0**-6, 1.0),
     "float8_e5m2": (8, 0.25, 57344.0, 2.0**-14, 1.0),
+    "float8_e4m3fnuz": (8, 0.125, 240.0, 2.0**-7, 1.0),
+    "float8_e5m2fnuz": (8, 0.125, 57344.0, 2.0**-15, 1.0),
+    "float8_e8m0fnu": (8, 1.0, 2.0**127, 2.0**-127, 1.0),
     "float64": (64, 2.0**-52, (2 - 2.0**-52) * 2.0**1023, 2.0**-1022, 1e-15),
 }
 
@@ -19,7 +22,7 @@ class finfo:
 
     def __init__(self, type: _C.dtype | None = None) -> None:
         dtype = _C.get_default_dtype() if type is None else type
-        name = {"complex64": "float32", "complex128": "float64"}.get(dtype.name, dtype.name)
+        name = dtype.to_real().name
         if name not in _FLOATS:
             raise TypeError(
                 "torch.finfo() requires a floating point input type. "
@@ -27,7 +30,7 @@ class finfo:
             )
         self.dtype = name
         self.bits, self.eps, self.max, self.tiny, self.resolution = _FLOATS[name]
-        self.min = -self.max
+        self.min = -self.max if dtype.is_signed else self.tiny
         self.smallest_normal = self.tiny
 
     def __repr__(self) -> str:

@@ -7,11 +7,36 @@ from typing import Any
 
 from .._absent import names_of
 from . import amp as amp
+from ._capabilities import get_capabilities as get_capabilities
 
 
 def is_available() -> bool:
     """True: a program runs on it."""
     return True
+
+
+def _is_avx2_supported() -> bool:
+    return bool(get_capabilities().get("avx2", False))
+
+
+def _is_avx512_supported() -> bool:
+    return bool(get_capabilities().get("avx512_f", False))
+
+
+def _is_avx512_bf16_supported() -> bool:
+    return bool(get_capabilities().get("avx512_bf16", False))
+
+
+def _is_vnni_supported() -> bool:
+    return bool(get_capabilities().get("avx512_vnni", False))
+
+
+def _is_amx_tile_supported() -> bool:
+    return bool(get_capabilities().get("amx_tile", False))
+
+
+def _is_amx_fp16_supported() -> bool:
+    return bool(get_capabilities().get("amx_fp16", False))
 
 
 def is_initialized() -> bool:
