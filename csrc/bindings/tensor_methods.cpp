@@ -86,8 +86,9 @@ PyObject* item_method(PyObject* self, PyObject*) {
 
 PyObject* list_level(const char* data, const Tensor& t, size_t dim) {
   if (dim == size_t(t.dim())) return element_object(data, t.dtype());
-  // The stride of a dimension of one element may be anything: it is never taken.
-  const int64_t n = t.sizes()[dim], step = n > 1 ? t.strides()[dim] * int64_t(t.itemsize()) : 0;
+  // The stride of a dimension of one element, or of an empty tensor, may be anything: it is never taken.
+  const int64_t n = t.sizes()[dim];
+  const int64_t step = n > 1 && t.numel() > 0 ? t.strides()[dim] * int64_t(t.itemsize()) : 0;
   PyObject* list = PyList_New(Py_ssize_t(n));
   if (!list) throw PythonError();
   for (int64_t i = 0; i < n; ++i)

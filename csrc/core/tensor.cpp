@@ -95,7 +95,7 @@ void TensorImpl::refresh() {
   const int64_t *s = sizes(), *t = strides();
   for (int i = ndim - 1; i >= 0; --i) {
     if (s[i] != 1 && t[i] != numel) contiguous = false;
-    numel *= s[i];
+    numel = int64_t(uint64_t(numel) * uint64_t(s[i]));  // may wrap on the way to the 0 of an empty tensor
   }
   if (numel == 0) contiguous = true;
 }

@@ -18,7 +18,8 @@ Tensor reinterpreted(const Tensor& self, DType dtype, IntList sizes, IntList str
 Tensor view_as_real(const Tensor& self) {
   MT_CHECK(is_complex(self.dtype()), "view_as_real is only supported for complex tensors");
   Dims sizes(self.sizes()), strides(self.strides());
-  for (int64_t& stride : strides) stride *= 2;
+  // An empty tensor may have any strides at all: unsigned numbers may wrap.
+  for (int64_t& stride : strides) stride = int64_t(uint64_t(stride) * 2);
   sizes.push_back(2), strides.push_back(1);
   return reinterpreted(self, real_type(self.dtype()), sizes, strides, self.offset() * 2);
 }

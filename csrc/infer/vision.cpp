@@ -26,11 +26,17 @@ void check_boxes(const Tensor& first, const char* first_name, const Tensor& rois
   check_floating(first, name);
 }
 
+// 0 where there can be none.
+int64_t bins_of(int64_t pooled_height, int64_t pooled_width) {
+  int64_t bins;
+  return __builtin_mul_overflow(pooled_height, pooled_width, &bins) ? 0 : std::max<int64_t>(bins, 0);
+}
+
 // Of the operators whose bins have channels of their own.
 Dims spread_over_bins(const Tensor& input, const Tensor& rois, int64_t pooled_height, int64_t pooled_width,
                       const char* name) {
   check_boxes(input, "input", rois, pooled_height, pooled_width, name);
-  const int64_t bins = pooled_height * pooled_width, channels = input.sizes()[1];
+  const int64_t bins = bins_of(pooled_height, pooled_width), channels = input.sizes()[1];
   MT_CHECK(bins > 0 && channels % bins == 0,
            "input channels must be a multiple of pooling height * pooling width");
   return {rois.sizes()[0], channels / bins, pooled_height, pooled_width};
@@ -107,7 +113,7 @@ void ps_roi_align(const Tensor& input, const Tensor& rois, double, int64_t poole
 void ps_roi_align_backward(const Tensor& grad, const Tensor& rois, const Tensor& channel_mapping, double,
                            int64_t pooled_height, int64_t pooled_width, int64_t, int64_t batch_size,
                            int64_t channels, int64_t height, int64_t width, Output& out) {
-  const int64_t bins = std::max<int64_t>(pooled_height * pooled_width, 1);
+  const int64_t bins = std::max<int64_t>(bins_of(pooled_height, pooled_width), 1);
   prepare_images_of(grad, rois, pooled_height, pooled_width, {batch_size, channels, height, width},
                     channels / bins, "ps_roi_align_backward_kernel", out);
   check_places(grad, channel_mapping, "channel_mapping", "ps_roi_align_backward_kernel");
@@ -122,7 +128,7 @@ void ps_roi_pool(const Tensor& input, const Tensor& rois, double, int64_t pooled
 void ps_roi_pool_backward(const Tensor& grad, const Tensor& rois, const Tensor& channel_mapping, double,
                           int64_t pooled_height, int64_t pooled_width, int64_t batch_size, int64_t channels,
                           int64_t height, int64_t width, Output& out) {
-  const int64_t bins = std::max<int64_t>(pooled_height * pooled_width, 1);
+  const int64_t bins = std::max<int64_t>(bins_of(pooled_height, pooled_width), 1);
   prepare_images_of(grad, rois, pooled_height, pooled_width, {batch_size, channels, height, width},
                     channels / bins, "ps_roi_pool_backward_kernel", out);
   check_places(grad, channel_mapping, "channel_mapping", "ps_roi_pool_backward_kernel");

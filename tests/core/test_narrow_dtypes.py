@@ -97,3 +97,16 @@ def test_limits():
     assert torch.finfo(torch.float8_e4m3fnuz).max == 240
     assert torch.finfo(torch.float8_e8m0fnu).min == 2.0**-127
     assert torch.finfo(torch.complex32).dtype == "float16"
+
+
+@pytest.mark.parametrize("fill", ["uniform_", "normal_"])
+def test_random_complex_halves_stay_inside_their_memory(fill):
+    whole = torch.zeros(64, dtype=torch.complex32)
+    getattr(whole[:16], fill)()
+    assert (whole[:16].abs() > 0).any()
+    assert not whole[16:].abs().any()
+
+
+def test_logsumexp_of_complex_halves_is_that_of_complex_floats():
+    z = torch.randn(5, 3, dtype=torch.complex64)
+    assert torch.allclose(z.chalf().logsumexp(0).cfloat(), z.logsumexp(0), atol=1e-2)

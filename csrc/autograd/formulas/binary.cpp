@@ -13,7 +13,7 @@ namespace mt::formulas {
 
 Tensor pow_backward_self(const Tensor& grad, const Tensor& self, const Scalar& exponent) {
   if (exponent.equals(0)) return zeros_like(grad);
-  const Scalar less = exponent.is_integral()  ? Scalar(exponent.to<int64_t>() - 1)
+  const Scalar less = exponent.is_integral()  ? Scalar(int64_t(uint64_t(exponent.to<int64_t>()) - 1))
                       : exponent.is_complex() ? Scalar(exponent.to<complex128>() - 1.0)
                                               : Scalar(exponent.to<double>() - 1);
   return grad * conjugate(ops::pow(self, less) * exponent);

@@ -22,8 +22,7 @@ struct Pairs {
     for (int64_t& s : strides) s *= 2;
     sizes.push_back(2);
     strides.push_back(1);
-    view = {memory(t), sizes.data(), strides.data(), int(sizes.size()),
-            t.dtype() == DType::complex64 ? DType::float32 : DType::float64};
+    view = {memory(t), sizes.data(), strides.data(), int(sizes.size()), real_type(t.dtype())};
   }
 };
 

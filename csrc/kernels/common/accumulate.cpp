@@ -1,5 +1,6 @@
 #include "kernels/common/accumulate.h"
 
+#include "kernels/common/arithmetic.h"
 #include "kernels/common/iterate.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/types.h"
@@ -14,7 +15,7 @@ void add_row(char* const* data, const int64_t* strides, int64_t n, const void*) 
     T& to = *reinterpret_cast<T*>(data[0] + i * strides[0]);
     const T& from = *reinterpret_cast<const T*>(data[1] + i * strides[1]);
     if constexpr (std::is_same_v<T, bool>) to = to || from;
-    else to = cast<T>(C(C(to) + C(from)));
+    else to = cast<T>(math::add(C(to), C(from)));
   }
 }
 

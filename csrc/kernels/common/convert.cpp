@@ -41,10 +41,17 @@ void move(const char* source, int64_t source_stride, char* target, int64_t targe
   }
 }
 
+// A tensor of bools that is a view of other numbers may hold any byte.
+template <class From>
+[[gnu::always_inline]] inline From loaded(const From* element) {
+  if constexpr (std::is_same_v<From, bool>) return *reinterpret_cast<const uint8_t*>(element) != 0;
+  else return *element;
+}
+
 template <class From, class To>
 [[gnu::always_inline]] inline void convert_dense(const From* in, To* out, int64_t n) {
 #pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) out[i] = cast<To>(in[i]);
+  for (int64_t i = 0; i < n; ++i) out[i] = cast<To>(loaded(in + i));
 }
 template <class From, class To>
 MT_WIDE void convert_dense_wide(const From* in, To* out, int64_t n) {
@@ -129,7 +136,7 @@ void convert(const char* source, int64_t source_stride, char* target, int64_t ta
   }
   for (int64_t i = 0; i < n; ++i) {
     *reinterpret_cast<To*>(target + i * target_stride) =
-        cast<To>(*reinterpret_cast<const From*>(source + i * source_stride));
+        cast<To>(loaded(reinterpret_cast<const From*>(source + i * source_stride)));
   }
 }
 

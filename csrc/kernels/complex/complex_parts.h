@@ -12,8 +12,7 @@ namespace mt::kernels {
 inline View part_of(const View& complex, int part, std::vector<int64_t>& strides) {
   strides.assign(complex.strides, complex.strides + complex.ndim);
   for (int64_t& stride : strides) stride *= 2;
-  const bool single = complex.dtype == DType::complex64;
-  const DType dtype = single ? DType::float32 : DType::float64;
+  const DType dtype = real_type(complex.dtype);
   return {complex.as<char>() + size_t(part) * itemsize(dtype), complex.sizes, strides.data(), complex.ndim,
           dtype};
 }

@@ -127,7 +127,7 @@ void permutation_matrix(const View& pivots, const View& out) {
       std::vector<int64_t> order(static_cast<size_t>(rows));
       for (int64_t k = 0; k < rows; ++k) order[size_t(k)] = k;
       for (int64_t k = 0; k < std::min(count, rows); ++k) {
-        const int64_t other = exchanges[size_t(k)] - 1;
+        const int64_t other = int64_t(exchanges[size_t(k)]) - 1;
         MT_CHECK(other >= 0 && other < rows,
                  "pivots passed to lu_unpack must be between 1 and LU.size(-2) "
                  "inclusive.Did you properly pass the result of lu_factor?");

@@ -36,7 +36,7 @@ void vector_norm(const View& in, const View& out, double p) {
 void log_sum_exp(const View& in, const View& out) {
   if (in.numel() == 0) return fill(out, Scalar(-INFINITY));
   const bool half = out.dtype == DType::float16 || out.dtype == DType::bfloat16;
-  const DType wide = half ? DType::float32 : out.dtype;
+  const DType wide = half ? DType::float32 : out.dtype == DType::complex32 ? DType::complex64 : out.dtype;
   const Temporary terms(in, wide);
   copy(in, terms.view());
   // The largest (real part) is taken out; an infinite one stays in.

@@ -154,7 +154,9 @@ Tensor repeat_interleave(const Tensor& self, int64_t repeats, std::optional<int6
   const Tensor own = dim ? self : flattened(self);
   if (own.dim() == 0) return repeat_interleave(ops::unsqueeze(own, 0), repeats, 0, output_size);
   const int64_t d = wrap_dim(dim.value_or(0), own.dim());
-  const int64_t length = own.sizes()[size_t(d)] * repeats;
+  int64_t length;
+  MT_CHECK(!__builtin_mul_overflow(own.sizes()[size_t(d)], repeats, &length), "repeat_interleave: ", repeats,
+           " repetitions of ", own.sizes()[size_t(d)], " elements are more than a tensor can have");
   MT_CHECK(!output_size || *output_size == length, "repeat_interleave: Invalid output_size, expected ",
            length, " but got ", output_size.value_or(0));
   Dims shape(own.sizes());

@@ -8,11 +8,17 @@
 namespace mt::composites {
 namespace {
 
+constexpr int64_t kMostPieces = int64_t(1)
+                                << 27;  // more fill the memory of any machine before they are of use
+
 // The length of the chunks. There are as many as asked for, of length 0, if there is nothing to cut.
 int64_t chunk_length(const Tensor& self, int64_t chunks, int64_t dim) {
   MT_CHECK(self.dim() > 0, "chunk expects at least a 1-dimensional tensor");
   MT_CHECK(chunks > 0, "chunk expects `chunks` to be greater than 0, got: ", chunks);
   const int64_t size = self.size(dim);
+  MT_CHECK(size > 0 || chunks <= kMostPieces,
+           "chunk of a dimension of size 0 gives `chunks` empty tensors, got ", chunks,
+           ", which is more than the ", kMostPieces, " that can be made");
   return size / chunks + (size % chunks != 0);
 }
 
