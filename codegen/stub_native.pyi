@@ -95,6 +95,10 @@ class _LinAlgError(RuntimeError): ...
 bfloat16: dtype
 float8_e4m3fn: dtype
 float8_e5m2: dtype
+float8_e4m3fnuz: dtype
+float8_e5m2fnuz: dtype
+float8_e8m0fnu: dtype
+complex32: dtype
 bool: dtype
 complex64: dtype
 complex128: dtype
