@@ -108,8 +108,8 @@ def _rows(entry: Entry, head: Entry) -> Iterator[Row]:
     if "differentiable" in entry:
         common["differentiable"] = entry.flag("differentiable")
     row = family(**common, **family.part(entry, schema))
-    if row.out_dtype and ("out" not in row.variants or not row.in_cpp):
-        entry.fail("out_dtype: is for rows in C++ with out among their variants", "out_dtype")
+    if row.out_dtype and "out" not in row.variants:
+        entry.fail("out_dtype: is for rows with out among their variants", "out_dtype")
     bindings.check(row, entry)
     yield row
     twin = row.variant_of_number(entry)

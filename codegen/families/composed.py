@@ -145,7 +145,8 @@ class InPython(Row):
             return [*lines, "        return op.in_place(b);"]
         if "out" in self.variants:
             at = len(self.schema.arguments)
-            lines.append(f"        if (b.given({at})) return op.into(b, {at}, {len(self.results)});")
+            words = f', "{self.out_dtype}"' if self.out_dtype else ""
+            lines.append(f"        if (b.given({at})) return op.into(b, {at}, {len(self.results)}{words});")
         if bindings.named_results(self):
             return [*lines, f"        {bindings.named_type(self)}", "        return op.named(b, type);"]
         return [*lines, "        return op.call(b);"]

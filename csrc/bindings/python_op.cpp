@@ -2,6 +2,7 @@
 
 #include "autograd/node.h"
 #include "bindings/owned.h"
+#include "ops/out_dtype.h"
 #include "ops/results.h"
 
 namespace mt::bindings {
@@ -102,7 +103,7 @@ PyObject* PythonOp::in_place(const Bound& bound) const {
   return returned(bound.at(0));
 }
 
-PyObject* PythonOp::into(const Bound& bound, int out, int results) const {
+PyObject* PythonOp::into(const Bound& bound, int out, int results, std::string_view words) const {
   auto refuse_gradient = [&](const Tensor& t) {
     MT_CHECK(!autograd::any_needs_grad(t), info_.name + 6,
              "(): functions with out=... arguments don't support automatic differentiation, but one of the "
@@ -114,7 +115,9 @@ PyObject* PythonOp::into(const Bound& bound, int out, int results) const {
   if (results == 1) {
     const Tensor& target = bound.tensor(out);
     refuse_gradient(target);
-    results::write_out(target, expect_tensor(made.object, info_.name));
+    const Tensor& result = expect_tensor(made.object, info_.name);
+    if (!words.empty()) results::require_dtype(target, result.dtype(), words);
+    results::write_out(target, result);
     return returned(bound.at(out));
   }
   const std::vector<Tensor> targets = bound.out_tensors(out, results);

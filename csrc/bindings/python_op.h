@@ -16,9 +16,10 @@ class PythonOp {
 
   // `first`, if given, takes the place of the first argument.
   PyObject* call(const Bound& bound, PyObject* first = nullptr) const;
-  PyObject* named(const Bound& bound, PyTypeObject* type) const;   // a tuple with names
-  PyObject* in_place(const Bound& bound) const;                    // over the first argument
-  PyObject* into(const Bound& bound, int out, int results) const;  // over out=
+  PyObject* named(const Bound& bound, PyTypeObject* type) const;  // a tuple with names
+  PyObject* in_place(const Bound& bound) const;                   // over the first argument
+  // Over out=; `words` refuse one of another dtype (ops/out_dtype.h).
+  PyObject* into(const Bound& bound, int out, int results, std::string_view words = {}) const;
 
  private:
   PyObject* run(const Bound& bound, PyObject* first, const autocast::Cast* cast) const;

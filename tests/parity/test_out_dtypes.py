@@ -41,6 +41,15 @@ _WITH_OUT = {
     "sort": lambda lib, out: lib.sort(_square(lib), out=(out, lib.empty(0, dtype=lib.int64))),
     "topk": lambda lib, out: lib.topk(_square(lib), 1, out=(out, lib.empty(0, dtype=lib.int64))),
     "max": lambda lib, out: lib.max(_square(lib), 1, out=(out, lib.empty(0, dtype=lib.int64))),
+    "expand_copy": lambda lib, out: lib.expand_copy(_square(lib), (2, 2), out=out),
+    "histc": lambda lib, out: lib.histc(_square(lib), 3, out=out),
+    "isin": lambda lib, out: lib.isin(_square(lib), _square(lib), out=out),
+    "matrix_norm": lambda lib, out: lib.linalg.matrix_norm(_square(lib), out=out),
+    "multi_dot": lambda lib, out: lib.linalg.multi_dot([_square(lib), _square(lib)], out=out),
+    "quantile": lambda lib, out: lib.quantile(_square(lib), 0.5, out=out),
+    "renorm": lambda lib, out: lib.renorm(_square(lib), 2, 0, 1.0, out=out),
+    "t_copy": lambda lib, out: lib.t_copy(_square(lib), out=out),
+    "tensordot": lambda lib, out: lib.tensordot(_square(lib), _square(lib), 1, out=out),
     "kthvalue": lambda lib, out: lib.kthvalue(_square(lib), 1, out=(out, lib.empty(0, dtype=lib.int64))),
 }
 _REFUSED = {
