@@ -6,7 +6,19 @@ import argparse
 import sys
 from pathlib import Path
 
-from . import autocast, autograd, backends, bindings, dispatch, docs, infer, operators, substitutes
+from . import (
+    autocast,
+    autograd,
+    backends,
+    batch,
+    bindings,
+    dispatch,
+    docs,
+    forward,
+    infer,
+    operators,
+    substitutes,
+)
 from .devices import DEVICES
 from .families import TEMPLATED
 from .homes import homes
@@ -45,14 +57,19 @@ def outputs(rows: list[Row]) -> dict[str, str]:
             f"ops/substitutes/{area}.cpp": substitutes.source(own, area),
             f"infer/{area}.h": infer.header(own, area),
             f"operators/{area}.cpp": operators.source(own, area),
+            f"batch/{area}.h": batch.header(own, area),
+            f"batch/{area}.cpp": batch.source(own, area),
             f"autograd/{area}.h": autograd.nodes_header(own),
             f"autograd/{area}.cpp": autograd.nodes_source(own, area, declared_in),
+            f"forward/{area}.cpp": forward.source(own, area, declared_in),
         }
         for device in DEVICES:
             if backends.has_cells(own, device):
                 files[f"{device.name}/{area}.h"] = backends.header(own, area, device)
                 files[f"{device.name}/{area}.cpp"] = backends.source(own, area, device)
+    files["batch/register.cpp"] = batch.register_source(rows)
     files["operators/register.cpp"] = operators.register_source(rows)
+    files["forward/register.cpp"] = forward.register_source(rows)
     files["ops/all_tables.h"] = dispatch.all_tables_header(rows)
     for device in DEVICES:
         files[f"{device.name}/register.h"] = backends.register_header(device)

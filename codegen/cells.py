@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _CALL = re.compile(r"(\w+)\((.*)\)")
 # What a formula may ask of a tensor without keeping it.
-ATTRIBUTE = re.compile(r"\b(\w+)\.(sizes|dtype|meta|geometry|turned)\(\)")
+ATTRIBUTE = re.compile(r"\b(\w+)\.(sizes|dtype|meta|geometry|turned|layout|block)\(\)")
 
 
 @dataclass(frozen=True)

@@ -41,10 +41,17 @@ def _special(argument: Argument) -> str:
     return f"special{'_if_given' if argument.type.nullable else ''}({argument.name})"
 
 
+def special_of(row: Row) -> str:
+    """What its tensors say of who takes it over."""
+    return " | ".join(_special(a) for a in row.schema.arguments if a.type.holds_tensors) or "0"
+
+
 def elsewhere(row: Row, function: str, outs: tuple[str, ...] = ()) -> list[str]:
     """The branch to where the operator is handed over. Note [Interception] in csrc/core/intercept.h."""
     tensors = [_special(a) for a in row.schema.arguments if a.type.holds_tensors]
     tensors += [f"special({name})" for name in outs]
+    if any(a.type.cpp == "Generator*" for a in row.schema.arguments):
+        tensors.append("special_where_drawn()")
     values = [*row.schema.names, *(["options"] if row.factory else []), *outs]
     return [
         f"  if (intercepted({', '.join(['scope', *([' | '.join(tensors)] if tensors else [])])})) [[unlikely]]",
@@ -68,10 +75,20 @@ def hand_over(row: Row, result: str, *extra: str) -> str:
     return f"intercept<{result}>({', '.join(['op', *row.schema.names, *extra])})"
 
 
+def by_forward(row: Row, then: str) -> str:
+    """The branch for tensors with tangents: forward mode runs the operator again, and history is recorded there."""
+    arguments = [a for a in row.schema.arguments if a.type.holds_tensors]
+    single = ", ".join(f"&{a.name}" for a in arguments if a.type.tensor)
+    lists = ", ".join(a.name for a in arguments if a.type.tensor_list)
+    given = f"{{{single}}}" + (f", {{{lists}}}" if lists else "")
+    return f"  if (taken_by_forward({given})) return {then};"
+
+
 def inplace_elsewhere(row: Row, function: str, target: str, refuses: bool = True) -> list[str]:
     """The function for an operator that writes an argument."""
     run = f"  {hand_over(row, 'void')};"
-    body = [*autograd.record_inplace(row, target, run, refuses), f"  return {target};"]
+    forward = by_forward(row, f"{hand_over(row, 'void')}, {target}")
+    body = [forward, *autograd.record_inplace(row, target, run, refuses), f"  return {target};"]
     return elsewhere_definition(row, function, "const Tensor&", body)
 
 
@@ -202,7 +219,8 @@ def source(rows: list[Row], area: str, homes: Homes) -> str:
     return "\n".join([
         BANNER,
         '#include "autograd/node.h"',
-        '#include "core/intercept.h"',
+        f'#include "core/{"intercept_python" if "for_python(" in functions else "intercept"}.h"',
+        *(['#include "core/mapped_levels.h"'] if "special_where_drawn" in functions else []),
         '#include "core/views.h"',
         f'#include "generated/autograd/{area}.h"',
         f'#include "generated/ops/{area}_tables.h"',

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from .cells import Cell, Formula, Library, Substitute, read_cell
 from .devices import ACCELERATORS, CELLS, HOST
@@ -13,7 +13,12 @@ from .reader import Entry, Location
 from .schema import Argument, Schema
 from .schema_types import ANY
 
-_COMMON_KEYS = ("op", "family", "module", "variants", "aliases", "special", "number_as_tensor", "out_dtype")
+if TYPE_CHECKING:
+    from .forward import Forward
+
+_COMMON_KEYS = (
+    "op", "family", "module", "variants", "aliases", "special", "number_as_tensor", "out_dtype", "seen_as", "batch",
+)  # fmt: skip
 # Packages whose own operators are rows: torch.ops.torchvision.nms.
 PACKAGES = ("torchvision", "image", "torchaudio", "_torchaudio")
 MODULES = ("linalg", "fft", "special", "nn", "aten", *PACKAGES)
@@ -33,6 +38,7 @@ class Row(ABC):
     gives_objects: ClassVar[bool] = False  # its result may be Any
     made_of_others: ClassVar[bool] = False  # devices and gradient are those of its parts
     inplace_is_method: ClassVar[bool] = True
+    default_forward: ClassVar[str] = ""  # the word of jvp: where a row has none
     headers: ClassVar[tuple[str, ...]] = ()  # that its functions in ops:: need besides those of all rows
 
     schema: Schema
@@ -44,9 +50,13 @@ class Row(ABC):
     special: str | None = None
     number_as_tensor: bool = False
     out_dtype: str = ""  # what is said about an out= of another dtype, where that is not cast
+    # By variant (function, inplace, out): the operator of PyTorch's that handlers see instead.
+    seen_as: Mapping[str, str] = field(default_factory=dict, hash=False)
+    batch: str = ""  # how vmap runs it on batches: see codegen/batch.py
     factory: bool = False
     differentiable: bool = True
     formulas: tuple[Formula, ...] = ()
+    forward: Forward | None = None  # how tangents come of tangents; None: by the gradient
     shown_as: str | None = None  # its name in messages about wrong arguments, if it is another
     node: str = ""  # the name of its node in the graph, where it has formulas
 

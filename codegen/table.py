@@ -8,9 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from . import bindings, number_slots
+from . import batch, bindings, number_slots
 from .cells import read_formulas
 from .families import FAMILIES, OWN_KEY
+from .forward import read_forward
 from .reader import ROOT, Entry, TableError, read
 from .row import MODULES, VARIANTS, Row
 from .schema import Schema, SchemaError, parse_schema
@@ -83,6 +84,25 @@ def _out_dtype(entry: Entry) -> str:
     return _OUT_DTYPES.get(text, text)
 
 
+def _seen_as(entry: Entry) -> dict[str, str]:
+    """What handlers see: of the function, or of the variants that are named."""
+    if not entry.is_mapping("seen_as"):
+        whole = entry.text("seen_as")
+        found = {} if whole is None else {"function": str(whole)}
+    else:
+        each = entry.entry("seen_as")
+        for key in each:
+            if key not in ("function", "inplace", "out"):
+                each.fail(f"seen_as: unknown variant {key!r}; known: function, inplace, out", key)
+        found = {str(key): str(each.text(key)) for key in each}
+    for text in found.values():
+        try:
+            compile(text, "seen_as", "eval")
+        except SyntaxError as error:
+            entry.fail(f"seen_as: {text!r} is no expression of Python: {error.msg}", "seen_as")
+    return found
+
+
 def _rows(entry: Entry, head: Entry) -> Iterator[Row]:
     schema = _schema(entry)
     family = _family(entry, head)
@@ -92,6 +112,7 @@ def _rows(entry: Entry, head: Entry) -> Iterator[Row]:
     family.check(entry, schema)
     entry = entry.over(head, family.keys())
     module = entry.word("module", ("", *MODULES))
+    formulas = read_formulas(entry, schema)
     common: dict[str, Any] = {
         "schema": schema,
         "location": entry.location,
@@ -102,11 +123,15 @@ def _rows(entry: Entry, head: Entry) -> Iterator[Row]:
         "aliases": entry.words("aliases"),
         "special": entry.word("special", number_slots.SPECIALS) or None,
         "number_as_tensor": entry.flag("number_as_tensor"),
-        "formulas": read_formulas(entry, schema),
+        "formulas": formulas,
         "out_dtype": _out_dtype(entry),
+        "seen_as": _seen_as(entry),
+        "batch": batch.read(entry, family),
     }
     if "differentiable" in entry:
         common["differentiable"] = entry.flag("differentiable")
+    if common.get("differentiable", True):
+        common["forward"] = read_forward(entry, schema, formulas, family.default_forward)
     row = family(**common, **family.part(entry, schema))
     if row.out_dtype and "out" not in row.variants:
         entry.fail("out_dtype: is for rows with out among their variants", "out_dtype")
@@ -115,6 +140,9 @@ def _rows(entry: Entry, head: Entry) -> Iterator[Row]:
     twin = row.variant_of_number(entry)
     if twin:
         yield twin
+
+
+_OTHER_NODES = {"copy_": "CopyBackwards"}  # names that PyTorch's rule does not give
 
 
 def _with_nodes(rows: list[Row]) -> list[Row]:
@@ -126,7 +154,8 @@ def _with_nodes(rows: list[Row]) -> list[Row]:
         if row.formulas:
             base = "".join(part.capitalize() for part in row.cpp_name.strip("_").split("_"))
             counts[base] -= row.scalar_variant
-            row = replace(row, node=f"{base}Backward{counts[base]}")
+            name = _OTHER_NODES.get(row.schema.name, f"{base}Backward{counts[base]}")
+            row = replace(row, node=name)
             counts[base] += 1
         named.append(row)
     return named

@@ -141,7 +141,7 @@ def test_a_shared_file_receives_writes_and_a_private_one_does_not(tmp_path):
     path = tmp_path / "bytes.bin"
     shared = torch.UntypedStorage.from_file(str(path), shared=True, nbytes=4)
     shared[0] = 5
-    assert path.read_bytes() == b"\x05\0\0\0" and shared.is_shared() and shared.filename() == str(path)
+    assert path.read_bytes() == b"\x05\0\0\0" and shared.is_shared() and shared.filename == str(path)
     private = torch.UntypedStorage.from_file(str(path), shared=False, nbytes=4)
     private[0] = 6
     assert path.read_bytes() == b"\x05\0\0\0" and private.tolist()[0] == 6
@@ -154,7 +154,7 @@ def test_a_shared_file_receives_writes_and_a_private_one_does_not(tmp_path):
 def test_sharing_keeps_the_values_and_the_tensors():
     x = torch.tensor([1.0, 2.0])
     storage = x.untyped_storage()
-    assert not storage.is_shared() and storage.filename() is None
+    assert not storage.is_shared() and storage.filename is None
     storage.share_memory_()
     assert storage.is_shared() and x.tolist() == [1.0, 2.0] and x.is_shared()
     x[0] = 7.0

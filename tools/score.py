@@ -3,12 +3,18 @@
     make score                                          # all, and whether the README says so
     make score ARGS="--devices npu --match linalg"      # a part, with what went wrong
     make score ARGS="--dtypes float64 --samples 3"
+    make score ARGS="--kinds vmap,'vmap in one call' --devices cpu"
+    make score ARGS="--kinds tangent --devices cpu"     # forward mode
 
 An operator agrees if every sample gives PyTorch's results: their number, shapes, dtypes and values, and in the second
-line the gradients of every input. Samples are spread over those of the database; ones with sparse tensors are left
-out. An operator that lacks the dtype is tried in one that it has. Random numbers are PyTorch's on the cpu; on the npu
-only their shapes and dtypes are compared, and no gradients. Operators run in processes of their own, so that one that
-crashes or hangs has failed and the others go on. The whole takes about three minutes of CPU time.
+line the gradients of every input. `tangent` asks how results move when all inputs do (forward mode). Samples are spread
+over those of the database; ones with nested tensors are left out. An operator that lacks the dtype is tried in one that
+it has. Random numbers are PyTorch's on the cpu; on the npu only their shapes and dtypes are compared, and no gradients.
+Operators run in processes of their own, so that one that crashes or hangs has failed and the others go on. The whole
+takes about three minutes of CPU time.
+
+Of `vmap`, an operator is right if it gives what a loop over the slices gives; `vmap in one call` counts those for which
+no operator ran slice by slice.
 """
 
 from __future__ import annotations
@@ -24,7 +30,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-KINDS = ("forward", "gradient")
+KINDS = ("forward", "gradient", "tangent", "vmap", "vmap in one call")
+IN_THE_README = ["forward", "gradient"]
 DEVICES = ("cpu", "npu")
 
 Question = tuple[str, str, str, str]  # kind, device, dtype, operator
@@ -39,7 +46,7 @@ def questions(dtype: str, kinds: list[str], devices: list[str], match: str) -> l
     from opinfo_checks import has_gradient, is_drawn
 
     def makes_sense(kind: str, device: str, op: Any) -> bool:
-        return kind == "forward" or (dtype == "float32" and has_gradient(op) and not is_drawn(op, device))
+        return kind != "gradient" or (dtype == "float32" and has_gradient(op) and not is_drawn(op, device))
 
     return [
         (kind, device, dtype, name)
@@ -55,7 +62,7 @@ def ask(question: Question, count: int) -> None:
     """Raises if the operator does not agree."""
     import torch
     from opinfo_bridge import OPS
-    from opinfo_checks import check_forward, check_gradient, main_dtype, quiet
+    from opinfo_checks import check_forward, check_gradient, check_tangent, check_vmap, main_dtype, quiet
 
     kind, device, dtype, name = question
     op = OPS[name]
@@ -63,8 +70,15 @@ def ask(question: Question, count: int) -> None:
         if kind == "gradient":
             check_gradient(op, count, device)
             return
+        if kind == "tangent":
+            check_tangent(op, count, device)
+            return
         wanted = getattr(torch, dtype)
-        check_forward(op, wanted if wanted in op.supported_dtypes("cpu") else main_dtype(op), count, device)
+        supported = wanted if wanted in op.supported_dtypes("cpu") else main_dtype(op)
+        if kind == "forward":
+            check_forward(op, supported, count, device)
+        else:
+            check_vmap(op, supported, count, device, in_one_call=kind == "vmap in one call")
 
 
 def answer_questions(pipe: Any, count: int, threads: int) -> None:
@@ -205,7 +219,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--devices", type=listed, default=list(DEVICES), help="default: cpu,npu")
-    parser.add_argument("--kinds", type=listed, default=list(KINDS), help="default: forward,gradient")
+    parser.add_argument("--kinds", type=listed, default=IN_THE_README, help="default: forward,gradient")
     parser.add_argument(
         "--dtypes", type=listed, default=["float32"], help="gradients are asked in float32 only"
     )

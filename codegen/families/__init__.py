@@ -11,6 +11,7 @@ from .composed import Call, Composite, ForEach, InPython
 from .elementwise import Binary, Compare, Elementwise, Predicate, Templated, Unary
 from .kernels import InPlace, Kernel, Lists
 from .reduce import Reduce
+from .sparse import Sparse
 from .view import View
 
 __all__ = [
@@ -23,5 +24,5 @@ OWN_KEY: dict[str, type[Row]] = {
     "view": View, "composite": Composite, "python": InPython, "call": Call, "each": ForEach,
 }  # fmt: skip
 # The others are named by `family:`.
-_NAMED: tuple[type[Row], ...] = (*TEMPLATED, Kernel, InPlace, Lists)
+_NAMED: tuple[type[Row], ...] = (*TEMPLATED, Kernel, InPlace, Lists, Sparse)
 FAMILIES = {cls.family: cls for cls in _NAMED}

@@ -17,9 +17,10 @@ from ..schema import Schema
 class Composite(Row):
     family = "composite"
     required = ("composite",)
-    optional = ("factory", "keeps_out_shape")
+    optional = ("factory", "keeps_out_shape", "whole")
     made_of_others = True
 
+    whole: str = ""  # handlers see it, not its parts: always, or where no history is recorded
     function: str  # of csrc/ops/composites/<area>.cpp
     keeps_out_shape: bool = False  # an out= with as many elements as the result is filled as it is
 
@@ -29,6 +30,7 @@ class Composite(Row):
             "function": entry.text("composite"),
             "factory": entry.flag("factory"),
             "keeps_out_shape": entry.flag("keeps_out_shape"),
+            "whole": entry.word("whole", ("always", "without_history")),
         }
 
     def declarations(self) -> list[str]:
@@ -49,17 +51,25 @@ class Composite(Row):
         arguments = self.schema.names + (["options"] if self.factory else [])
         result = self.schema.return_type
         # What makes tensors has no history to record, so that it can be handed over as a whole.
-        handed_over = [f"  return {dispatch.hand_over(self, result, 'options')};"] if self.factory else []
+        extra = ["options"] if self.factory else []
+        taken = self.factory or bool(self.whole)
+        handed_over = [f"  return {dispatch.hand_over(self, result, *extra)};"]
+        if self.whole:
+            in_parts = f"!for_python({dispatch.special_of(self)})"
+            if self.whole == "without_history":
+                in_parts += f" || autograd::any_needs_grad({autograd.tensor_names(self)})"
+            own = f"results::own({self._call(arguments)})"
+            handed_over = [f"  if ({in_parts}) return {own};", *handed_over]
         lines = [
             *(
                 dispatch.elsewhere_definition(self, self.cpp_name, result, handed_over, *self._options)
-                if self.factory
+                if taken
                 else []
             ),
             f"{result} {self.cpp_name}({self.schema.parameters(*self._options)}) {{",
             *autocast.statements(self),
             dispatch.scope(self),
-            *(dispatch.elsewhere(self, self.cpp_name) if self.factory else []),
+            *(dispatch.elsewhere(self, self.cpp_name) if taken else []),
             f"  return results::own({self._call(arguments)});",
             "}",
             "",

@@ -52,6 +52,7 @@ class Templated(Fresh):
 @dataclass(frozen=True, kw_only=True)
 class Elementwise(Templated):
     default_variants = ("function", "method", "inplace", "out")
+    default_forward = "elementwise"
     loop = "elementwise/elementwise_impl.h"
     operands: ClassVar[int]
 
@@ -70,7 +71,7 @@ class Elementwise(Templated):
 @dataclass(frozen=True, kw_only=True)
 class Unary(Elementwise):
     family = "unary"
-    optional: ClassVar[tuple[str, ...]] = (*CELLS, "dtype", "check", "grad", "differentiable")
+    optional: ClassVar[tuple[str, ...]] = (*CELLS, "dtype", "check", "grad", "jvp", "differentiable")
     dtypes: ClassVar[tuple[str, ...]] = ("same", "float", "scalar", "numeric", "real", "real_float")
     loop_parameters = "(const View&, const View&, const Scalar*)"
     operands = 1
@@ -134,11 +135,18 @@ class Binary(Elementwise):
             return None
         first, second, *rest = self.schema.arguments
         number = Argument(second.name, schema_types.SCALAR)
+        formulas = tuple(f for f in self.formulas if f.names == (first.name,))
         return replace(
             self,
             schema=replace(self.schema, overload=str(overload), arguments=(first, number, *rest)),
             cells=read_cells(entry, self.schema, "scalar"),
-            formulas=tuple(f for f in self.formulas if f.names == (first.name,)),
+            formulas=formulas,
+            forward=self.forward and self.forward.of_first(first.name, formulas),
+            seen_as={
+                variant: text.replace(".Tensor", ".Scalar")
+                for variant, text in self.seen_as.items()
+                if variant == "inplace"
+            },
             scalar_variant=True,
         )
 

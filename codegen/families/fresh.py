@@ -83,9 +83,10 @@ class Fresh(DeviceRow):
         result = outs[0] if len(outs) == 1 else "{" + ", ".join(f"std::move({o})" for o in outs) + "}"
         given = outs[0] if len(outs) == 1 else f"[{', '.join(outs)}]"
         end = [*autograd.record(self, outs), f"  return {result};"]
-        made = f"  auto {given} = {dispatch.hand_over(self, self.schema.return_type)};"
+        handed_over = dispatch.hand_over(self, self.schema.return_type)
+        made = [dispatch.by_forward(self, handed_over), f"  auto {given} = {handed_over};"]
         return [
-            *dispatch.elsewhere_definition(self, self.cpp_name, self.schema.return_type, [made, *end]),
+            *dispatch.elsewhere_definition(self, self.cpp_name, self.schema.return_type, [*made, *end]),
             f"{self.schema.return_type} {self.cpp_name}({self.schema.parameters()}) {{",
             *autocast.statements(self),
             dispatch.scope(self),

@@ -17,7 +17,7 @@ class Kernel(Fresh):
     family = "kernel"
     required = ("infer",)
     one_of = ("cpu", "any_device")
-    optional = (*CELLS, "check", "reads_ahead", "grad")
+    optional = (*CELLS, "check", "reads_ahead", "grad", "jvp")
 
     def shape_rule(self, outputs: str) -> str:
         return f"{self.infer}({', '.join([*self.values, outputs])})"
@@ -33,7 +33,7 @@ class InPlace(DeviceRow):
 
     family = "inplace"
     one_of = ("cpu", "any_device")
-    optional = (*CELLS, "infer", "grad")
+    optional = (*CELLS, "infer", "grad", "jvp")
 
     @classmethod
     def check(cls, entry: Entry, schema: Schema) -> None:

@@ -14,7 +14,7 @@ from .elementwise import Templated
 @dataclass(frozen=True, kw_only=True)
 class Reduce(Templated):
     family = "reduce"
-    optional = (*CELLS, "dtype", "check", "grad")
+    optional = (*CELLS, "dtype", "check", "grad", "jvp")
     default_variants = ("function", "method", "out")
     dtypes = ("same", "sum", "floating", "bool")
     loop = "reduce/reduce_impl.h"

@@ -15,7 +15,8 @@ from ..schema import Schema
 class View(Row):
     family = "view"
     required = ("view",)
-    optional = ("grad", "differentiable")
+    optional = ("grad", "jvp", "differentiable")
+    default_forward = "linear"
 
     function: str  # of csrc/core/views.h, with one result or a list of them
 
@@ -31,6 +32,7 @@ class View(Row):
         several = self.results[0].type is schema_types.TENSORS
         made = f"views::{self.function}({', '.join(self.schema.names)})"
         body = [
+            dispatch.by_forward(self, dispatch.hand_over(self, result)),
             f"  {result} {name} = {dispatch.hand_over(self, result)};",
             *self._history(name, several, "adopt"),
         ]

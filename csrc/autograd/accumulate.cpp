@@ -1,5 +1,6 @@
 #include "autograd/accumulate.h"
 
+#include "core/intercept.h"
 #include "core/views.h"
 #include "generated/ops/binary.h"
 #include "generated/ops/copy.h"
@@ -21,9 +22,21 @@ struct SpinGuard {
 };
 
 // Of a tensor that somebody else takes care of nobody knows whose memory it is.
-bool sole_owner(const Tensor& t) {
-  return !t.impl()->special && t.impl()->refs.load(std::memory_order_acquire) == 1 && !t.is_view() &&
+bool sole_owner(const Tensor& t, uint32_t owners = 1) {
+  return !t.impl()->special && t.impl()->refs.load(std::memory_order_acquire) == owners && !t.is_view() &&
          t.storage().refs.load(std::memory_order_acquire) == 1;
+}
+
+bool is_sparse(const Tensor& t) { return special(t) & kSparse; }
+
+// A sparse gradient that nobody else holds is its leaf's; its parts are nobody's memory to share.
+bool is_spare_sparse(const Tensor& t) {
+  return is_sparse(t) && t.impl()->refs.load(std::memory_order_acquire) == 1;
+}
+
+// Sparse tensors are added to dense ones, not the other way around.
+Tensor sum(const Tensor& a, const Tensor& b) {
+  return is_sparse(a) && !is_sparse(b) ? ops::add(b, a) : ops::add(a, b);
 }
 
 // A gradient lies as its leaf does, so that optimizers walk both alike: with the leaf's strides where those are dense,
@@ -38,17 +51,21 @@ bool lies_like(const Tensor& grad, const Tensor& leaf) {
 }
 
 Tensor laid_like(const Tensor& grad, const Tensor& leaf) {
-  if (leaf.is_contiguous() || !views::is_dense(leaf)) return ops::clone(grad, MemoryFormat::contiguous);
-  Tensor out = ops::empty_strided(leaf.sizes(), leaf.strides(), {grad.dtype(), grad.device()});
+  // Of a tensor that somebody else takes care of the copy is theirs, too.
+  if (!views::is_dense(leaf) || is_sparse(grad) || (special(grad) & kHandled))
+    return ops::clone(grad, MemoryFormat::contiguous);
+  Tensor out = ops::new_empty_strided(grad, leaf.sizes(), leaf.strides());
   ops::copy_(out, grad, false);
   return out;
 }
 
 // `grad` itself, if nobody else holds it or its memory and it has the leaf's layout; else undefined. A formula may have
 // made it by turning what it computed: then that tensor is the view's alone, and the view becomes one without a base.
-Tensor taken_over(Tensor& grad, const Tensor& leaf) {
-  if (grad_mode() || !lies_like(grad, leaf)) return Tensor();
-  if (sole_owner(grad)) return std::move(grad);
+Tensor taken_over(Tensor& grad, const Tensor& leaf, uint32_t owners) {
+  if (grad_mode()) return Tensor();
+  if (is_spare_sparse(grad)) return std::move(grad);
+  if (!lies_like(grad, leaf)) return Tensor();
+  if (sole_owner(grad, owners)) return std::move(grad);
   const TensorImpl* impl = grad.impl();
   const bool owns_base = !impl->special && impl->base && impl->refs.load(std::memory_order_acquire) == 1 &&
                          impl->base->refs.load(std::memory_order_acquire) == 1 &&
@@ -70,6 +87,11 @@ void AccumulateGrad::forget_variable() {
   variable_ = nullptr;
 }
 
+void AccumulateGrad::poison() {
+  poisoned_ = true;
+  forget_variable();
+}
+
 Tensor AccumulateGrad::variable() {
   SpinGuard guard(lock_);
   if (!variable_) return Tensor();
@@ -82,18 +104,28 @@ Tensor AccumulateGrad::variable() {
 }
 
 void AccumulateGrad::apply(Grads grads, Grads, uint64_t) {
+  MT_CHECK(
+      !poisoned_,
+      "Trying to execute AccumulateGrad node that was poisoned by swap_tensors this can happen when you try "
+      "to "
+      "run backward on a tensor that was swapped. For a module m with "
+      "`torch.__future__.set_swap_module_params_on_conversion(True)` you should not change the device or "
+      "dtype "
+      "of the module (e.g. `m.cpu()` or `m.half()`) between running forward and backward. To resolve this, "
+      "please only change the device/dtype before running forward (or after both forward and backward).");
   if (!grads[0].defined()) return;
   const Tensor leaf = variable();
   if (!leaf.defined() || !leaf.impl()->requires_grad) return;
-  accumulate_into_grad(leaf, grads[0]);
+  // The engine holds what arrives for hooks that see it afterwards, which does not keep it from being taken.
+  accumulate_into_grad(leaf, grads[0], hooks && !hooks->post.empty() ? 2 : 1);
 }
 
-void accumulate_into_grad(const Tensor& tensor, Tensor& arrived) {
+void accumulate_into_grad(const Tensor& tensor, Tensor& arrived, uint32_t owners) {
   Tensor& grad = leaf_state(tensor).grad;
   if (grad.defined()) {
-    if (grad_mode()) grad = ops::add(grad, arrived);
+    if (grad_mode() || (is_sparse(grad) && !is_sparse(arrived))) grad = sum(grad, arrived);
     else ops::add_(grad, arrived);
-  } else if (Tensor taken = taken_over(arrived, tensor); taken.defined()) {
+  } else if (Tensor taken = taken_over(arrived, tensor, owners); taken.defined()) {
     grad = std::move(taken);
   } else {
     grad = laid_like(arrived, tensor);
@@ -104,7 +136,7 @@ void accumulate(Tensor& into, Tensor&& grad) {
   if (!grad.defined()) return;
   if (!into.defined()) into = std::move(grad);
   else if (!grad_mode() && sole_owner(into) && into.dtype() == grad.dtype()) ops::add_(into, grad);
-  else into = ops::add(into, grad);
+  else into = sum(into, grad);
 }
 
 }  // namespace mt::autograd

@@ -13,15 +13,18 @@ class AccumulateGrad final : public Node {
   const char* name() const override { return "AccumulateGrad"; }
   void apply(Grads grads, Grads out, uint64_t wanted) override;
   void forget_variable();
+  void poison();      // the leaf was exchanged for another: gradients that arrive here have nowhere to go
   Tensor variable();  // undefined when the leaf is gone
 
  private:
   std::atomic_flag lock_;
   TensorImpl* variable_;
+  std::atomic<bool> poisoned_{false};
 };
 
 // Adds what arrived to the tensor's `.grad`, which lies in memory as the tensor does.
-void accumulate_into_grad(const Tensor& tensor, Tensor& arrived);
+// It is taken over if it has so many owners.
+void accumulate_into_grad(const Tensor& tensor, Tensor& arrived, uint32_t owners = 1);
 
 // Adds `grad` to `into`, taking the buffer over where nobody else holds it.
 void accumulate(Tensor& into, Tensor&& grad);

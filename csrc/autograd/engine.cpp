@@ -11,6 +11,7 @@
 #include "core/observe.h"
 #include "core/warn.h"
 #include "generated/ops/binary.h"
+#include "generated/ops/complex.h"
 #include "generated/ops/copy.h"
 #include "generated/ops/creation.h"
 #include "generated/ops/pointwise.h"
@@ -41,25 +42,43 @@ struct Lists {
 
   void clear() { visited.clear(), ready.clear(), roots.clear(), in.clear(), out.clear(); }
 };
-constinit PerThread<std::unique_ptr<Lists>> t_lists;
+class Pass;
+struct OfThread {
+  std::unique_ptr<Lists> lists;
+  Pass* running = nullptr;  // the innermost
+};
+constinit PerThread<OfThread> t_own;
+std::atomic<int64_t> g_passes{0};
 
 class Pass {
  public:
   explicit Pass(const BackwardOptions& options)
       : options_(options),
         embedded_(g_embedded, std::try_to_lock),
-        lists_(*t_lists ? std::move(*t_lists) : std::make_unique<Lists>()) {}
+        lists_(t_own->lists ? std::move(t_own->lists) : std::make_unique<Lists>()) {}
   ~Pass() {
     if (embedded_)
       for (Node* node : visited_) node->pass.reset();
     lists_->clear();
-    *t_lists = std::move(lists_);
+    t_own->lists = std::move(lists_);
+    t_own->running = outer_;
   }
 
   void add_root(const Tensor& root, const Tensor& grad);
   void capture(const Tensor& input, Tensor* into);
+  void run_up_to(const Tensor& input);  // the node that makes it runs too, so that `.grad` is filled
   void run(bool only_captured);
-  size_t captured() const { return captures_.size(); }
+
+  Node* now() const { return now_; }
+  int64_t number() const { return number_; }
+  bool comes_by(const Node& node);
+  bool takes_leaf(const Node& node) const {
+    return node.edges.size() == 0 &&
+           std::ranges::any_of(captures_, [&](const Capture& c) { return c.node == &node; });
+  }
+  bool limited() const { return !captures_.empty() || !last_.empty(); }
+  bool keeps_graph() const { return options_.retain_graph; }
+  void at_end(std::function<void()> callback) { callbacks_.push_back(std::move(callback)); }
 
  private:
   PassState& state(Node* node) { return embedded_ ? node->pass : map_[node]; }
@@ -68,9 +87,11 @@ class Pass {
   void mark_needed();
   void push(Node* node);
   Node* pop();
-  void call_pre_hooks(Node* node);
+  void call_tensor_hooks(Node* node);
+  void call_node_hooks(Node* node);
   void take_captures(Node* node);
   void visit(Node* node);
+  void run_nodes();
   void run_node(Node* node);
   void apply(Node* node, uint64_t wanted);
   void apply_watched(Node* node, uint64_t wanted);
@@ -86,7 +107,12 @@ class Pass {
   std::vector<NodeRef>& roots_ = lists_->roots;
   std::vector<Tensor>&in_ = lists_->in, &out_ = lists_->out;
   std::vector<Capture> captures_;
+  std::vector<Node*> last_;  // the pass ends with them
   std::vector<std::pair<Device, void*>> used_streams_;
+  std::vector<std::function<void()>> callbacks_;
+  Node* now_ = nullptr;
+  Pass* outer_ = std::exchange(t_own->running, this);
+  const int64_t number_ = g_passes.fetch_add(1, std::memory_order_relaxed);
 };
 
 bool older(const Node* a, const Node* b) { return a->sequence < b->sequence; }
@@ -123,6 +149,8 @@ Tensor fit(Tensor&& grad, const Node& node, uint32_t input, const Node& from, si
              to_string(grad.sizes()), " but expected shape compatible with ", to_string(meta.sizes));
     grad = ops::sum(grad, DimList(summed), true, std::nullopt).reshape(meta.sizes);
   }
+  if (is_complex(grad.dtype()) && !is_complex(meta.dtype)) [[unlikely]]
+    grad = ops::real(grad);
   if (grad.dtype() != meta.dtype) [[unlikely]]
     grad = ops::_to_copy(grad, meta.dtype, std::nullopt, false, std::nullopt);
   return std::move(grad);
@@ -175,6 +203,12 @@ void Pass::capture(const Tensor& input, Tensor* into) {
   captures_.push_back({node, input.impl()->grad_fn ? input.impl()->output_nr : 0, into});
 }
 
+void Pass::run_up_to(const Tensor& input) {
+  Node* node = gradient_node(input);
+  MT_CHECK(node, "One of the differentiated Tensors does not require grad");
+  last_.push_back(node);
+}
+
 // Nodes seen are put back as they were when the pass ends, however it ends.
 void Pass::see(Node* node) {
   PassState& s = state(node);
@@ -194,17 +228,35 @@ void Pass::count_edges() {
   }
 }
 
-// With given inputs, only nodes on a path to one of them run. Each node comes after its successors in
-// sequence order (leaves, which have none, count as the oldest), so one sweep suffices.
+// With given inputs, only nodes on a path to one of them run. Nodes are walked after all that lead to them, then back.
 void Pass::mark_needed() {
-  for (Node* node : visited_) state(node).needed = false;
+  std::vector<Node*> order;
+  order.reserve(visited_.size());
+  for (Node* node : visited_) {
+    state(node).needed = false;
+    if (state(node).pending == 0) order.push_back(node);
+  }
   for (const Capture& c : captures_) state(c.node).needed = true;
-  std::vector<Node*> order(visited_);
-  auto age = [](const Node* n) { return n->sequence == UINT64_MAX ? 0 : n->sequence; };
-  std::sort(order.begin(), order.end(), [&](const Node* a, const Node* b) { return age(a) < age(b); });
-  for (Node* node : order)
-    for (size_t i = 0; i < node->edges.size() && !state(node).needed; ++i)
-      if (Node* next = node->edges[i].node) state(node).needed = state(next).needed;
+  for (Node* node : last_) state(node).needed = true;
+  for (size_t at = 0; at < order.size(); ++at) {
+    const EdgeList& edges = order[at]->edges;
+    for (size_t i = 0; i < edges.size(); ++i) {
+      Node* next = edges[i].node;
+      if (next && ++state(next).met == state(next).pending) order.push_back(next);
+    }
+  }
+  for (size_t at = order.size(); at-- > 0;) {
+    const EdgeList& edges = order[at]->edges;
+    PassState& s = state(order[at]);
+    for (size_t i = 0; i < edges.size() && !s.needed; ++i)
+      if (Node* next = edges[i].node) s.needed = state(next).needed;
+  }
+}
+
+bool Pass::comes_by(const Node& node) {
+  Node* asked = const_cast<Node*>(&node);
+  if (!embedded_ && !map_.contains(asked)) return false;
+  return state(asked).seen && state(asked).needed;
 }
 
 void Pass::enter_stream(Node* node) {
@@ -233,12 +285,16 @@ void Pass::deliver(Node* from, size_t at, Tensor&& grad) {
   if (--target.pending == 0) push(edge.node);
 }
 
-void Pass::call_pre_hooks(Node* node) {
+// Hooks see gradients that are not there, too: an output that nothing depended on.
+void Pass::call_tensor_hooks(Node* node) {
   const auto pre = node->hooks->pre;  // a copy: a hook may remove itself or others
-  for (const auto& hook : pre) {
-    if (!in_[hook.input].defined()) continue;
+  for (const auto& hook : pre)
     if (Tensor changed = hook.call(in_[hook.input]); changed.defined()) in_[hook.input] = std::move(changed);
-  }
+}
+
+void Pass::call_node_hooks(Node* node) {
+  const auto all = node->hooks->node_pre;
+  for (const auto& [id, call] : all) call(in_);
 }
 
 void Pass::take_captures(Node* node) {
@@ -302,31 +358,31 @@ void Pass::apply(Node* node, uint64_t wanted) {
 }
 
 void Pass::run_node(Node* node) {
+  now_ = node;
   PassState& s = state(node);
   in_.resize(std::max<uint32_t>(node->outputs, 1));
-  bool any = false;
-  for (uint32_t i = 0; i < in_.size(); ++i) {
+  for (uint32_t i = 0; i < in_.size(); ++i)
     in_[i] = i == 0 ? std::move(s.first) : (i <= s.more.size() ? std::move(s.more[i - 1]) : Tensor());
-    any |= in_[i].defined();
-  }
   enter_stream(node);
   const size_t n = node->edges.size();
   out_.assign(n, Tensor());
   uint64_t wanted = 0;
   for (size_t i = 0; i < n; ++i) {
     Node* next = node->edges[i].node;
-    if (next && (captures_.empty() || state(next).needed)) wanted |= i < 64 ? uint64_t(1) << i : 0;
+    if (next && (!limited() || state(next).needed)) wanted |= i < 64 ? uint64_t(1) << i : 0;
   }
-  // A gradient asked for with grad() is taken as it arrives when the pass goes on from here, and as the hooks
-  // left it when it ends here: PyTorch's order.
-  if (wanted) take_captures(node);
-  if (node->hooks) [[unlikely]]
-    call_pre_hooks(node);
-  if (!wanted) take_captures(node);
   const bool accumulates = n == 0;
   // A pass with given inputs ends at them: what lies below stays as it is.
-  const bool runs = wanted || n > 64 || captures_.empty();
-  if (any && runs) {
+  const bool runs = wanted || n > 64 || !limited() || std::ranges::find(last_, node) != last_.end();
+  // A gradient asked for with grad() is taken as it arrives when the pass goes on from here, and as the hooks
+  // left it when it ends here: PyTorch's order.
+  if (runs) take_captures(node);
+  if (node->hooks) [[unlikely]]
+    call_tensor_hooks(node);
+  if (!runs) take_captures(node);
+  if (runs) {
+    if (node->hooks) [[unlikely]]
+      call_node_hooks(node);
     if (node->hooks && !node->hooks->post.empty()) [[unlikely]] {
       std::vector<Tensor> arrived(in_);  // an accumulator takes what it is given
       apply(node, wanted);
@@ -340,18 +396,34 @@ void Pass::run_node(Node* node) {
   in_.clear();
   // A hook or a nested pass may have run while `out_` was filled, but they have their own Pass.
   for (size_t i = 0; i < n; ++i) {
-    if (node->edges[i].node) deliver(node, i, wants(wanted, i) ? std::move(out_[i]) : Tensor());
+    // What leads to no given input is not run; nothing that is run waits for it.
+    Node* next = node->edges[i].node;
+    if (next && (!limited() || state(next).needed))
+      deliver(node, i, wants(wanted, i) ? std::move(out_[i]) : Tensor());
   }
 }
+
+thread_local int t_passes = 0;  // that this thread is inside of
 
 void Pass::run(bool only_captured) {
   count_edges();
   if (only_captured) mark_needed();
+  run_nodes();
+  // A callback may add another.
+  for (size_t i = 0; i < callbacks_.size(); ++i) {
+    const auto callback = std::move(callbacks_[i]);
+    callback();
+  }
+}
+
+void Pass::run_nodes() {
   struct Restore {
+    Restore() { ++t_passes; }
     ThreadState& thread = thread_state();
     bool grad_enabled = thread.grad_enabled;
     std::array<CurrentDevice, kDeviceTypes> current = std::to_array(thread.current);
     ~Restore() {
+      --t_passes;
       thread.grad_enabled = grad_enabled;
       for (int type = 0; type < kDeviceTypes; ++type) {
         thread.current[type].index = current[type].index;
@@ -365,6 +437,7 @@ void Pass::run(bool only_captured) {
     if (state(node).pending == 0 && std::ranges::find(ready_, node) == ready_.end()) push(node);
   }
   while (!ready_.empty()) visit(pop());
+  now_ = nullptr;
   // Whoever reads the gradients on the caller's stream comes after every stream that wrote them.
   for (const auto& [device, stream] : used_streams_)
     if (void* callers = restore.current[int(device.type)].stream; stream != callers)
@@ -372,6 +445,35 @@ void Pass::run(bool only_captured) {
 }
 
 }  // namespace
+
+bool in_backward() { return t_passes > 0; }
+
+Node* running_node() { return t_own->running ? t_own->running->now() : nullptr; }
+
+int64_t running_pass() { return t_own->running ? t_own->running->number() : -1; }
+
+bool running_pass_keeps_graph() { return !t_own->running || t_own->running->keeps_graph(); }
+
+bool will_run(const Node& node) {
+  MT_CHECK(t_own->running, "whether a node will be run is known only during the backward pass");
+  MT_CHECK(!t_own->running->takes_leaf(node),
+           "You are asking while you are currently running autograd.grad(), which takes the gradient of this "
+           "leaf and does not run its "
+           "node; ask in a backward() instead");
+  return t_own->running->comes_by(node);
+}
+
+bool runs_everything() { return !t_own->running || !t_own->running->limited(); }
+
+bool comes_by(const Node& node) {
+  MT_CHECK(t_own->running, "outside of a backward pass no node is run");
+  return t_own->running->comes_by(node);
+}
+
+void at_end_of_pass(std::function<void()> callback) {
+  MT_CHECK(t_own->running, "Final callbacks can only be installed during backward pass.");
+  t_own->running->at_end(std::move(callback));
+}
 
 void backward(TensorList roots, TensorList grads, TensorList inputs, const BackwardOptions& options) {
   static std::atomic<bool> told{false};
@@ -387,13 +489,13 @@ void backward(TensorList roots, TensorList grads, TensorList inputs, const Backw
     for (size_t i = 0; i < roots.size(); ++i) pass.add_root(roots[i], i < grads.size() ? grads[i] : Tensor());
     return pass.run(false);
   }
-  BackwardOptions relaxed = options;
-  relaxed.allow_unused = true;
-  std::vector<Tensor> found = grad(roots, grads, inputs, relaxed);
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (!found[i].defined()) continue;
-    accumulate_into_grad(inputs[i], found[i]);
+  Pass pass(options);
+  for (size_t i = 0; i < roots.size(); ++i) pass.add_root(roots[i], i < grads.size() ? grads[i] : Tensor());
+  for (const Tensor& input : inputs) {
+    if (!is_leaf(input)) retain_grad(input);
+    pass.run_up_to(input);
   }
+  pass.run(true);
 }
 
 std::vector<Tensor> grad(TensorList roots, TensorList grads, TensorList inputs,

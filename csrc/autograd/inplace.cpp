@@ -48,7 +48,7 @@ class CopySlices final : public Node {
 
   void apply(Grads grads, Grads out, uint64_t wanted) override {
     if (!grads[0].defined()) return;
-    Tensor whole = ops::empty_strided(base_.sizes, base_.strides, {grads[0].dtype(), grads[0].device()});
+    Tensor whole = ops::new_empty_strided(grads[0], base_.sizes, base_.strides);
     ops::copy_(whole, grads[0], false);
     const Tensor part = window_on(whole, base_, view_);
     Node* inner = write();
@@ -80,7 +80,7 @@ class WindowOfBase final : public Node {
   const char* name() const override { return "AsStridedBackward0"; }
   void apply(Grads grads, Grads out, uint64_t) override {
     if (!grads[0].defined()) return;
-    Tensor whole = ops::empty_strided(base_.sizes, base_.strides, {base_.dtype, grads[0].device()});
+    Tensor whole = ops::new_empty_strided(grads[0], base_.sizes, base_.strides, {base_.dtype});
     ops::zero_(whole);
     ops::copy_(window_on(whole, base_, view_), grads[0], false);
     out[0] = whole;
@@ -97,7 +97,7 @@ void add_retaining_hook(const Tensor& tensor, LeafState& state) {
           ->add_pre_hook(
               tensor.impl()->output_nr,
               [token = std::weak_ptr(state.token)](const Tensor& grad) {
-                if (const auto alive = token.lock()) {
+                if (const auto alive = token.lock(); alive && grad.defined()) {
                   Tensor& kept = (*alive)->grad;
                   kept = kept.defined() ? ops::add(kept, grad) : ops::clone(grad, std::nullopt);
                 }

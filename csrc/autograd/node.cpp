@@ -4,8 +4,11 @@
 #include <atomic>
 
 #include "autograd/accumulate.h"
+#include "autograd/engine.h"
 #include "autograd/operation_name.h"
+#include "core/intercept.h"
 #include "core/observe.h"
+#include "core/transform.h"
 
 namespace mt::autograd {
 namespace {
@@ -30,11 +33,13 @@ AnomalyMode g_anomaly;
 // In steps of two: the number between is for a view's history that is made later but belongs right after its base's.
 Node::Node() : sequence(g_sequence.fetch_add(2, std::memory_order_relaxed)) {
   if (g_anomaly.on.load(std::memory_order_relaxed)) [[unlikely]]
-    forward_stack = std::make_unique<std::string>(g_anomaly.capture_stack());
+    g_anomaly.remember(*this, running_node());
   if (Observer* watching = observer()) [[unlikely]]
     watching->node_made(sequence);
 }
 Node::~Node() = default;
+
+uint64_t next_sequence() { return g_sequence.load(std::memory_order_relaxed); }
 
 uint32_t Node::add_output(const Tensor& tensor) {
   if (outputs == 0) first_output = meta_of(tensor);
@@ -43,7 +48,7 @@ uint32_t Node::add_output(const Tensor& tensor) {
 }
 
 uint64_t Node::add_pre_hook(uint32_t input, GradHook hook, bool last) {
-  if (!hooks) hooks = std::make_unique<NodeHooks>();
+  if (!hooks) hooks = std::make_shared<NodeHooks>();
   const uint64_t id = g_hook_id.fetch_add(1);
   auto at = hooks->pre.end();
   if (!last) at = std::find_if(hooks->pre.begin(), hooks->pre.end(), [](const auto& h) { return h.last; });
@@ -51,17 +56,24 @@ uint64_t Node::add_pre_hook(uint32_t input, GradHook hook, bool last) {
   return id;
 }
 
+uint64_t Node::add_node_pre_hook(PreHook hook) {
+  if (!hooks) hooks = std::make_shared<NodeHooks>();
+  const uint64_t id = g_hook_id.fetch_add(1);
+  hooks->node_pre.emplace_back(id, std::move(hook));
+  return id;
+}
+
 uint64_t Node::add_post_hook(PostHook hook) {
-  if (!hooks) hooks = std::make_unique<NodeHooks>();
+  if (!hooks) hooks = std::make_shared<NodeHooks>();
   const uint64_t id = g_hook_id.fetch_add(1);
   hooks->post.emplace_back(id, std::move(hook));
   return id;
 }
 
-void Node::remove_hook(uint64_t id) {
-  if (!hooks) return;
-  std::erase_if(hooks->pre, [id](const auto& h) { return h.id == id; });
-  std::erase_if(hooks->post, [id](const auto& h) { return h.first == id; });
+void NodeHooks::remove(uint64_t id) {
+  std::erase_if(pre, [id](const auto& h) { return h.id == id; });
+  std::erase_if(node_pre, [id](const auto& h) { return h.first == id; });
+  std::erase_if(post, [id](const auto& h) { return h.first == id; });
 }
 
 namespace {
@@ -85,10 +97,11 @@ void SavedTensor::save(const Tensor& tensor) {
     return pack(tensor, *static_cast<SavedTensorPacker*>(packer));
   tensor_ = tensor;
   version_ = tensor.version();
+  had_history_ = tensor.impl()->grad_fn != nullptr;
 }
 
 void SavedTensor::pack(const Tensor& tensor, SavedTensorPacker& packer) {
-  Node* node = gradient_node(tensor);
+  Node* node = is_output_ ? nullptr : gradient_node(tensor);
   packed_ = packer.pack(tensor);
   if (!node) return;
   packed_->node = NodeRef::share(node);
@@ -113,15 +126,34 @@ Tensor SavedTensor::unpacked(Node& node) const {
   return out;
 }
 
+namespace {
+
+// Lets a copy of a result have the tangents that the result will get: an operator is recorded before they are known.
+void share_tangents(const Tensor& from, const Tensor& to) {
+  std::unique_ptr<Transformed>& state = leaf_state(from).transformed;
+  if (!state) state = std::make_unique<Transformed>();
+  if (!state->tangents) state->tangents = std::make_shared<Tangents>();
+  std::unique_ptr<Transformed>& copy = leaf_state(to).transformed;
+  if (!copy) copy = std::make_unique<Transformed>();
+  copy->tangents = state->tangents;
+}
+
+void notice_tangents(const Tensor& tensor) {
+  const Transformed* state = transformed(tensor);
+  if (state && state->tangents && !state->tangents->empty()) tensor.impl()->special |= kDual;
+}
+
+}  // namespace
+
 void SavedTensor::save_output(const Tensor& tensor, uint32_t output) {
   output_ = output;
   is_output_ = true;
-  if (void* packer = thread_state().packer) [[unlikely]] {
-    packed_ = static_cast<SavedTensorPacker*>(packer)->pack(tensor);
-    return;
-  }
+  if (void* packer = thread_state().packer) [[unlikely]]
+    return pack(tensor, *static_cast<SavedTensorPacker*>(packer));
   tensor_ = shallow_copy(tensor);
   version_ = tensor_.version();
+  if (thread_state().transform_levels) [[unlikely]]
+    share_tangents(tensor, tensor_);
 }
 
 std::string operation_name(const Node& node) {
@@ -146,14 +178,15 @@ std::string made_by(const Node* node, uint32_t output) {
 
 }  // namespace
 
+const char* const kFreedText =
+    "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+    "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
+    "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or "
+    "if "
+    "you need to access saved tensors after calling backward.";
+
 Tensor SavedTensor::unpack(Node& node) const {
-  MT_CHECK(
-      !freed_,
-      "Trying to backward through the graph a second time (or directly access saved tensors after they have "
-      "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
-      "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or "
-      "if you "
-      "need to access saved tensors after calling backward.");
+  MT_CHECK(!freed_, kFreedText);
   if (packed_) return unpacked(node);
   if (!tensor_.defined()) return Tensor();
   const uint32_t now = tensor_.version();
@@ -168,13 +201,40 @@ Tensor SavedTensor::unpack(Node& node) const {
                "The variable in question was changed in there or anywhere later. Good luck!"
              : " Hint: enable anomaly detection to find the operation that failed to compute its gradient, "
                "with torch.autograd.set_detect_anomaly(True, check_nan=False).");
-  if (!is_output_ || !grad_mode()) return tensor_;
+  MT_CHECK(!had_history_ || tensor_.impl()->grad_fn || tensor_.impl()->requires_grad,
+           "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(). This is not "
+           "supported, please use out-of-place `.detach()` instead");
+  if (!is_output_) return tensor_;
+  const bool may_be_dual = tensor_.impl()->grad_state;
+  if (may_be_dual) [[unlikely]]
+    notice_tangents(tensor_);
+  if (!grad_mode()) return tensor_;
   // Double backward: give the saved output its edge back.
   Tensor out = shallow_copy(tensor_);
+  if (may_be_dual) [[unlikely]] {
+    share_tangents(tensor_, out);
+    notice_tangents(out);
+  }
   NodeRef::retain(&node);
   out.impl()->grad_fn = &node;
   out.impl()->output_nr = output_;
   return out;
+}
+
+void SavedTensor::repack(Node& node, SavedTensorPacker& packer) {
+  MT_CHECK(
+      !freed_,
+      "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the "
+      "graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need "
+      "to backward through the graph a second time or if you need to access saved variables after calling "
+      "backward.");
+  MT_CHECK(!packed_,
+           "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair "
+           "of hooks is allowed at a time.");
+  MT_CHECK(tensor_.defined(), "Calling register_hooks on a saved tensor with value None is forbidden");
+  unpack(node);  // whether it is as it was
+  pack(tensor_, packer);
+  tensor_ = Tensor();
 }
 
 void SavedList::save(TensorList tensors) {

@@ -9,6 +9,7 @@
 #include "core/current_stream.h"
 #include "core/dispatch.h"
 #include "core/host_memory.h"
+#include "core/value.h"
 
 namespace mt::autograd {
 
@@ -68,6 +69,7 @@ inline bool turned(const Tensor& t) {
 
 using Grads = std::span<Tensor>;
 using GradHook = std::function<Tensor(const Tensor&)>;  // undefined result: keep the gradient
+using PreHook = std::function<void(Grads grads)>;       // may replace them
 using PostHook = std::function<void(Grads grad_inputs, Grads grad_outputs)>;
 
 struct NodeHooks {
@@ -77,19 +79,22 @@ struct NodeHooks {
     GradHook call;
     bool last;  // retain_grad sees what the other hooks made
   };
-  std::vector<Pre> pre;
+  std::vector<Pre> pre;                                // of tensors
+  std::vector<std::pair<uint64_t, PreHook>> node_pre;  // of the node: all gradients, after those of tensors
   std::vector<std::pair<uint64_t, PostHook>> post;
+  void remove(uint64_t id);
 };
 
 // What one backward pass keeps for a node. Note [Embedded pass state] in engine.cpp.
 struct PassState {
   uint32_t pending = 0;  // edges into the node that have not delivered yet
+  uint32_t met = 0;      // edges into the node that were met on the way through the graph
   bool seen = false;
   bool needed = true;
   std::vector<Tensor> more;  // gradients of inputs 1…
   Tensor first;              // gradient of input 0
   void reset() {
-    pending = 0, seen = false, needed = true;
+    pending = met = 0, seen = false, needed = true;
     if (!more.empty()) more.clear();
     if (first.defined()) first = Tensor();
   }
@@ -100,16 +105,25 @@ struct PassState {
   }
 };
 
+// What the bindings keep with a node as long as it lives.
+class NodeCompanion {
+ public:
+  virtual ~NodeCompanion() = default;
+};
+
 // Note [Anomaly mode]
-// While it is on, nodes remember the Python stack of their forward, errors in backward report it, and gradients are
-// searched for NaN. The bindings supply the two functions, because the stack is Python's.
+// While it is on, nodes remember the Python stack of their forward and the node of a backward pass that they were made
+// in; errors in backward report both, and gradients are searched for NaN. The bindings supply the two functions, because
+// the stack is Python's.
 struct AnomalyMode {
   std::atomic<bool> on{false};
   bool check_nan = true;
-  std::string (*capture_stack)() = nullptr;
-  void (*report)(const Node& node) = nullptr;  // called while the error is in flight
+  void (*remember)(Node& made_now, Node* running) = nullptr;
+  void (*report)(Node& node) = nullptr;  // called while the error is in flight
 };
 extern AnomalyMode g_anomaly;
+
+class SavedReader;
 
 class Node : public GraphNode {
  public:
@@ -119,7 +133,7 @@ class Node : public GraphNode {
   // `grads`: one per forward output, may be undefined. `out`: one per edge; only those in `wanted` matter.
   virtual void apply(Grads grads, Grads out, uint64_t wanted) = 0;
   virtual void release_saved() {}
-  virtual Tensor* accumulates_into() { return nullptr; }
+  virtual void read_saved(SavedReader&) {}  // shows what it keeps, by name
 
   uint64_t sequence;  // creation order; the engine runs the newest ready node first
   void* stream = nullptr;
@@ -131,15 +145,18 @@ class Node : public GraphNode {
   uint32_t outputs = 0;
   OutputMeta first_output;
   std::vector<OutputMeta> more_outputs;
-  std::unique_ptr<NodeHooks> hooks;
-  std::unique_ptr<std::string> forward_stack;  // Note [Anomaly mode]
+  std::shared_ptr<NodeHooks> hooks;  // shared: who may remove a hook knows them without owning the node
+  std::unique_ptr<NodeCompanion> companion;
   PassState pass;
 
   const OutputMeta& output_meta(uint32_t i) const { return i == 0 ? first_output : more_outputs[i - 1]; }
   uint32_t add_output(const Tensor& tensor);
   uint64_t add_pre_hook(uint32_t input, GradHook hook, bool last = false);
+  uint64_t add_node_pre_hook(PreHook hook);
   uint64_t add_post_hook(PostHook hook);
-  void remove_hook(uint64_t id);
+  void remove_hook(uint64_t id) {
+    if (hooks) hooks->remove(id);
+  }
 };
 
 inline bool wants(uint64_t mask, size_t i) { return i >= 64 || (mask >> i & 1); }
@@ -169,12 +186,17 @@ class SavedTensorPacker {
   virtual std::unique_ptr<PackedTensor> pack(const Tensor& tensor) = 0;
 };
 
+extern const char* const kFreedText;  // what is said of something that a pass has freed
+
 // A tensor kept for backward, with the version it had.
 class SavedTensor {
  public:
   void save(const Tensor& tensor);                          // an input
   void save_output(const Tensor& tensor, uint32_t output);  // an output: kept without its edge to the node
   Tensor unpack(Node& node) const;                          // throws if it was freed or changed since
+  void repack(Node& node, SavedTensorPacker& packer);       // what is there already goes through a packer
+  PackedTensor* packed() const { return packed_.get(); }    // null if no packer has it
+  bool freed() const { return freed_; }
   void release() { tensor_ = Tensor(), packed_.reset(), freed_ = true; }
 
  private:
@@ -187,6 +209,7 @@ class SavedTensor {
   uint32_t output_ = 0;
   bool is_output_ = false;
   bool freed_ = false;
+  bool had_history_ = false;  // an input that some node had made
 };
 
 // The same for a list, some of whose tensors may be undefined.
@@ -197,9 +220,25 @@ class SavedList {
   void release() {
     for (SavedTensor& t : tensors_) t.release();
   }
+  std::span<SavedTensor> tensors() { return tensors_; }
 
  private:
   std::vector<SavedTensor> tensors_;
+};
+
+// Sees what a node keeps: `grad_fn._saved_self` is what is shown as "self".
+class SavedReader {
+ public:
+  virtual ~SavedReader() = default;
+  virtual void tensor(const char* name, SavedTensor& kept) = 0;
+  virtual void list(const char* name, std::span<SavedTensor> kept) = 0;
+  virtual void value(const char* name, const Value& kept) = 0;
+  void show(const char* name, SavedTensor& kept) { tensor(name, kept); }
+  void show(const char* name, SavedList& kept) { list(name, kept.tensors()); }
+  template <class T>
+  void show(const char* name, const T& kept) {
+    value(name, boxed(kept));
+  }
 };
 
 // Gradient, accumulator and hooks of a tensor.

@@ -4,7 +4,10 @@
 #include "bindings/parser.h"
 #include "core/accelerator.h"
 #include "core/dispatch.h"
+#include "core/intercept_python.h"
 #include "core/reach.h"
+#include "core/sparse.h"
+#include "core/transform.h"
 
 namespace nb = nanobind;
 
@@ -81,6 +84,7 @@ struct Export {
 
 template <class Managed>
 Managed* exported(const Tensor& t) {
+  check_has_memory(t);
   check_reach(t);
   auto* e = new Export<Managed>;
   e->tensor = t;
@@ -111,6 +115,8 @@ void drop_capsule(PyObject* capsule) {
 nb::object to_capsule(const Tensor& t, bool versioned) {
   MT_CHECK_AS(buffer, !autograd::requires_grad(t),
               "Can't export tensors that require gradient, use tensor.detach()");
+  MT_CHECK_AS(buffer, layout_of(t) == Layout::strided,
+              "Can't export tensors with layout other than torch.strided");
   MT_CHECK_AS(buffer, !t.device().is_meta(), "Can't export tensors on the meta device: they have no data");
   PyObject* capsule;
   if (versioned) {

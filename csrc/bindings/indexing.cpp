@@ -1,8 +1,10 @@
 // x[...]: ints, slices, None and Ellipsis are a chain of views; index tensors, masks and sequences are collected on the
 // way and applied to what the views leave, in one step.
+#include "bindings/asking.h"
 #include "bindings/decline_slot.h"
 #include "bindings/owned.h"
 #include "bindings/parser.h"
+#include "core/transform.h"
 #include "core/views.h"
 #include "core/warn.h"
 #include "generated/ops/copy.h"
@@ -185,14 +187,13 @@ class Indexed {
   }
 
   void add_tensor(const Tensor& t, Py_ssize_t position) {
+    if (t.dim() == 0 && !is_mask(t) && stands_for_batch(t)) return record(t, 1);  // each slice has its own
     if (t.dim() == 0 && is_mask(t)) return add_flag(item(t).to<bool>());
     if (t.dim() == 0 && is_integral(t.dtype(), false)) return select(item(t).to<int64_t>(), position);
     record(t, is_mask(t) ? t.dim() : 1);
   }
 
   void record(const Tensor& t, int64_t dims) {
-    if (t.dtype() == DType::uint8)
-      warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.");
     for (; covered_ < dim_; ++covered_) indices.emplace_back();
     MT_CHECK(t.device() == out.device() || t.device().is_cpu(),
              "indices should be either on cpu or on the same device as the indexed tensor (",
@@ -213,7 +214,7 @@ Tensor value_for(const Tensor& target, PyObject* value) {
   if (!is_tensor(value)) {
     MT_CHECK_AS(type, is_number(value), "can't assign a ", Py_TYPE(value)->tp_name, " to a torch.",
                 info(target.dtype()).legacy, "Tensor");
-    Tensor number = new_tensor({}, target.dtype(), target.device());
+    Tensor number = ops::empty(IntList(), std::nullopt, {target.dtype(), target.device()});
     ops::fill_(number, number_from(value));
     return number;
   }
@@ -243,6 +244,8 @@ void assign(const Tensor& target, PyObject* value) {
 PyObject* subscript(PyObject* self, PyObject* key) {
   return guarded([&]() -> PyObject* {
     const Tensor& tensor = tensor_of(self);
+    if (may_ask(self)) [[unlikely]]
+      if (PyObject* done = call_index_override(self, key, nullptr)) return done;
     if (PyLong_CheckExact(key)) {  // by far the most common: one int or one slice
       if (tensor.dim() == 0) fail_scalar();
       return wrap(apply_integer(tensor, 0, integer_from(key), 0));
@@ -259,7 +262,7 @@ PyObject* subscript(PyObject* self, PyObject* key) {
 int assign_subscript(PyObject* self, PyObject* key, PyObject* value) {
   return guarded_int([&]() -> int {
     MT_CHECK_AS(type, value, "Tensor does not support deleting items");
-    if (!is_plain_key(key) || !(is_plain(value) || PyFloat_CheckExact(value))) [[unlikely]] {
+    if (may_ask(self) || !is_plain_key(key) || !(is_plain(value) || PyFloat_CheckExact(value))) [[unlikely]] {
       if (PyObject* done = call_index_override(self, key, value)) {
         Py_DECREF(done);
         return 0;
@@ -272,7 +275,7 @@ int assign_subscript(PyObject* self, PyObject* key, PyObject* value) {
       return 0;
     }
     const Tensor source = value_for(indexed.out, value);
-    ops::index_put_(indexed.out, indexed.indices, without_leading_ones(source, indexed.out.dim()), false);
+    ops::index_put_(indexed.out, indexed.indices, without_leading_ones(source, 0), false);
     return 0;
   });
 }

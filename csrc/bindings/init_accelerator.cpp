@@ -13,6 +13,7 @@
 #include "bindings/tensor_object.h"
 #include "core/dispatch.h"
 #include "core/host_position.h"
+#include "core/intercept_python.h"
 #include "devices/launch_log.h"
 
 namespace nb = nanobind;
@@ -65,6 +66,7 @@ std::function<void()> waiter(nb::object function) {
 Tensor pin_memory(StreamAccelerator& accelerator, const Tensor& tensor) {
   MT_CHECK(tensor.device().is_cpu(), "cannot pin '", to_string(tensor.device()),
            "': only dense CPU tensors can be pinned");
+  MT_CHECK(!(special(tensor) & kWithoutMemory), "a tensor without memory of its own cannot be pinned");
   if (tensor.storage().pinned) return tensor;
   Dims strides(size_t(tensor.dim()));
   contiguous_strides(tensor.sizes(), strides.data());

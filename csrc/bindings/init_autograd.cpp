@@ -17,29 +17,113 @@ namespace mt::bindings {
 namespace {
 
 // A type for each name of node, because programs that draw graphs read type(grad_fn).__name__.
-nb::handle node_type(autograd::Node* node) {
+nb::handle node_type(const char* name) {
   static std::map<std::string, PyObject*> types;  // kept for the life of the process
-  PyObject*& type = types[node->name()];
+  PyObject*& type = types[name];
   if (!type) {
     nb::dict attributes;
-    attributes["__module__"] = context_of(node) ? "torch.autograd.function" : "builtins";
+    attributes["__module__"] = "builtins";
     attributes["__slots__"] = nb::tuple();
     const nb::object base = nb::borrow(nb::type<NodeHandle>());
-    type = nb::borrow(reinterpret_cast<PyObject*>(&PyType_Type))(nb::str(node->name()), nb::make_tuple(base),
-                                                                 attributes)
-               .release()
-               .ptr();
+    type =
+        nb::borrow(reinterpret_cast<PyObject*>(&PyType_Type))(nb::str(name), nb::make_tuple(base), attributes)
+            .release()
+            .ptr();
   }
   return type;
 }
 
+struct PythonCompanion final : autograd::NodeCompanion {
+  PyObject* handle = nullptr;    // not owned: it owns the node
+  PyObject* metadata = nullptr;  // owned
+  std::vector<std::pair<uint64_t, PyObject*>>
+      hooks;  // by number; the hooks own them, as long as they are there
+  ~PythonCompanion() override {
+    if (!metadata || !Py_IsInitialized()) return;
+    const PythonLock gil;
+    Py_DECREF(metadata);
+  }
+};
+
+PythonCompanion& companion_of(autograd::Node* node) {
+  if (!node->companion) node->companion = std::make_unique<PythonCompanion>();
+  return static_cast<PythonCompanion&>(*node->companion);
+}
+
 }  // namespace
 
-PyObject* wrap_node(autograd::Node* node) {
-  nb::object handle = nb::inst_alloc(node_type(node));
-  new (nb::inst_ptr<NodeHandle>(handle)) NodeHandle{autograd::NodeRef::share(node)};
+NodeHandle::~NodeHandle() {
+  PythonCompanion& companion = companion_of(get());
+  // The last may have been followed by a new one while it was going.
+  if (companion.handle && Py_REFCNT(companion.handle) == 0) companion.handle = nullptr;
+}
+
+PyObject* wrap_node_itself(autograd::Node* node) {
+  PythonCompanion& companion = companion_of(node);
+  if (companion.handle && Py_REFCNT(companion.handle) > 0) {
+    Py_INCREF(companion.handle);
+    return companion.handle;
+  }
+  nb::object handle = nb::inst_alloc(node_type(node->name()));
+  new (nb::inst_ptr<NodeHandle>(handle)) NodeHandle(node);
   nb::inst_mark_ready(handle);
+  companion.handle = handle.ptr();
   return handle.release().ptr();
+}
+
+PyObject* wrap_node(autograd::Node* node) {
+  if (PyObject* context = context_of(node)) {
+    Py_INCREF(context);
+    return context;
+  }
+  return wrap_node_itself(node);
+}
+
+namespace {
+bool has_hook(const autograd::NodeHooks& hooks, uint64_t wanted) {
+  const auto is_it = [wanted](const auto& hook) { return hook.first == wanted; };
+  return std::ranges::any_of(hooks.pre, [wanted](const auto& hook) { return hook.id == wanted; }) ||
+         std::ranges::any_of(hooks.node_pre, is_it) || std::ranges::any_of(hooks.post, is_it);
+}
+}  // namespace
+
+int traverse_node(autograd::Node* node, visitproc visit, void* arg) {
+  if (node->refs.load(std::memory_order_acquire) != 1) return 0;
+  Py_VISIT(context_of(node));
+  if (!node->companion) return 0;
+  const PythonCompanion& companion = companion_of(node);
+  Py_VISIT(companion.metadata);
+  for (const auto& [id, callable] : companion.hooks)
+    if (node->hooks && has_hook(*node->hooks, id)) Py_VISIT(callable);
+  return 0;
+}
+
+void clear_node(autograd::Node* node) {
+  if (node->refs.load(std::memory_order_acquire) != 1) return;
+  const auto hooks = std::move(node->hooks);
+  if (!node->companion) return;
+  PyObject* metadata = std::exchange(companion_of(node).metadata, nullptr);
+  Py_XDECREF(metadata);
+}
+
+PyObject* wrap_hook(autograd::Node* node, uint64_t id, PyObject* callable) {
+  companion_of(node).hooks.emplace_back(id, callable);
+  return nb::cast(HookHandle{node->hooks, id}).release().ptr();
+}
+
+PyObject* metadata_of(autograd::Node* node) {
+  PythonCompanion& companion = companion_of(node);
+  if (!companion.metadata) companion.metadata = PyDict_New();
+  return companion.metadata;
+}
+
+autograd::Node* node_of(PyObject* object) {
+  const nb::handle given(object);
+  if (nb::isinstance<NodeHandle>(given)) return nb::cast<NodeHandle&>(given).get();
+  const nb::object inner = nb::getattr(given, "_node", nb::none());
+  MT_CHECK_AS(type, !inner.is_none(), "wanted a node of the graph (a grad_fn), got ",
+              Py_TYPE(object)->tp_name);
+  return nb::cast<NodeHandle&>(inner()).get();  // the context of a Function says what its node is
 }
 
 namespace {
@@ -68,9 +152,9 @@ nb::list next_functions(const NodeHandle& self) {
   return out;
 }
 
-uint64_t register_node_hook(NodeHandle& self, nb::object callable) {
-  return self.get()->add_post_hook([held = hold(callable.ptr())](autograd::Grads inputs,
-                                                                 autograd::Grads outputs) {
+nb::object register_node_hook(NodeHandle& self, nb::object callable) {
+  const uint64_t id = self.get()->add_post_hook([held = hold(callable.ptr())](autograd::Grads inputs,
+                                                                              autograd::Grads outputs) {
     const PythonLock gil;
     nb::object result = nb::borrow(held.get())(tuple_of(inputs), tuple_of(outputs));
     if (result.is_none()) return;
@@ -80,23 +164,50 @@ uint64_t register_node_hook(NodeHandle& self, nb::object callable) {
       inputs[i++] = item.is_none() ? Tensor() : nb::cast<Tensor>(item);
     }
   });
+  return nb::steal(wrap_hook(self.get(), id, callable.ptr()));
 }
 
-uint64_t register_node_prehook(NodeHandle& self, nb::object callable) {
-  // Seen as one hook per input; PyTorch passes the tuple of all gradients, of which nodes here mostly have one.
-  MT_CHECK_AS(not_implemented, self.get()->outputs <= 1, "register_prehook on a node with ",
-              self.get()->outputs, " outputs is not supported yet; register hooks on its output tensors");
-  return self.get()->add_pre_hook(0, [held = hold(callable.ptr())](const Tensor& grad) {
+nb::object register_node_prehook(NodeHandle& self, nb::object callable) {
+  const uint64_t id = self.get()->add_node_pre_hook([held = hold(callable.ptr())](autograd::Grads grads) {
     const PythonLock gil;
-    nb::object result = nb::borrow(held.get())(nb::make_tuple(nb::steal(wrap(grad))));
-    if (result.is_none()) return Tensor();
-    return nb::cast<Tensor>(result[0]);
+    nb::object result = nb::borrow(held.get())(tuple_of(grads));
+    if (result.is_none()) return;
+    const nb::tuple changed =
+        nb::isinstance<nb::tuple>(result) ? nb::borrow<nb::tuple>(result) : nb::make_tuple(result);
+    MT_CHECK(changed.size() == grads.size(), "a pre-hook returned ", changed.size(), " gradients for ",
+             grads.size());
+    for (size_t i = 0; i < grads.size(); ++i)
+      grads[i] = changed[i].is_none() ? Tensor() : nb::cast<Tensor>(changed[i]);
   });
+  return nb::steal(wrap_hook(self.get(), id, callable.ptr()));
+}
+
+// Shape, dtype and device of what a node makes, which are those of the gradients it gets.
+struct InputMetadata {
+  autograd::OutputMeta meta;
+};
+nb::tuple input_metadata(const NodeHandle& self) {
+  nb::list out;
+  for (uint32_t i = 0; i < self.get()->outputs; ++i)
+    out.append(nb::cast(InputMetadata{self.get()->output_meta(i)}));
+  return nb::tuple(out);
+}
+
+nb::object attribute_of(const NodeHandle& self, const char* name) {
+  autograd::Node* node = self.get();
+  if (auto* leaf = dynamic_cast<autograd::AccumulateGrad*>(node);
+      leaf && std::string_view(name) == "variable") {
+    const Tensor variable = leaf->variable();
+    return variable.defined() ? nb::steal(wrap(variable)) : nb::none();
+  }
+  if (PyObject* found = saved_attribute(*node, name)) return nb::steal(found);
+  PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute '%s'", node->name(), name);
+  throw nb::python_error();
 }
 
 // What stands for an edge of the graph in a pass: the leaf, or a tensor like the one that the node made.
-Tensor tensor_at_edge(const NodeHandle& handle, uint32_t output_nr) {
-  autograd::Node* node = handle.get();
+Tensor tensor_at_edge(nb::handle of, uint32_t output_nr) {
+  autograd::Node* node = node_of(of.ptr());
   if (auto* leaf = dynamic_cast<autograd::AccumulateGrad*>(node)) {
     const Tensor variable = leaf->variable();
     MT_CHECK(variable.defined(), "the tensor whose gradient this edge leads to is gone");
@@ -117,6 +228,29 @@ Tensor tensor_at_edge(const NodeHandle& handle, uint32_t output_nr) {
   return tensor;
 }
 
+// A node that passes no gradient on; one with a message refuses to be run.
+class Marker final : public autograd::Node {
+ public:
+  Marker(std::string title, std::string message) : title_(std::move(title)), message_(std::move(message)) {}
+  const char* name() const override { return title_.c_str(); }
+  void apply(autograd::Grads, autograd::Grads, uint64_t) override { MT_CHECK(message_.empty(), message_); }
+
+ private:
+  std::string title_, message_;
+};
+
+std::vector<Tensor> marked(std::string title, std::string message, const std::vector<Tensor>& tensors) {
+  std::vector<Tensor> made;
+  for (const Tensor& t : tensors) made.push_back(t.defined() ? shallow_copy(t) : Tensor());
+  if (!autograd::grad_mode() || !autograd::needs_grad(tensors)) return made;
+  Marker* node;
+  const autograd::NodeRef ref = autograd::new_node(node, std::move(title), std::move(message));
+  for (const Tensor& t : tensors) autograd::connect(node->edges, t);
+  for (const Tensor& t : made)
+    if (t.defined()) autograd::set_history(t, node);
+  return made;
+}
+
 autograd::BackwardOptions options_of(bool retain_graph, bool create_graph, bool allow_unused) {
   return {retain_graph, create_graph, allow_unused};
 }
@@ -128,6 +262,7 @@ autograd::GradHook python_grad_hook(PyObject* callable) {
     const PythonLock gil;
     nb::object result = nb::borrow(held.get())(nb::steal(wrap(grad)));
     if (result.is_none()) return Tensor();
+    MT_CHECK(grad.defined(), "can't replace a None gradient with a non-None value");
     MT_CHECK_AS(type, is_tensor(result.ptr()), "expected Variable, but hook returned '",
                 Py_TYPE(result.ptr())->tp_name, "'");
     const Tensor& changed = tensor_of(result.ptr());
@@ -143,46 +278,60 @@ autograd::GradHook python_grad_hook(PyObject* callable) {
 }
 
 autograd::PostHook python_accumulated_hook(PyObject* callable, autograd::AccumulateGrad* node) {
-  return [held = hold(callable), node](autograd::Grads, autograd::Grads) {
+  return [held = hold(callable), node](autograd::Grads, autograd::Grads arrived) {
     const Tensor leaf = node->variable();
-    if (!leaf.defined()) return;
+    if (!leaf.defined() || !arrived[0].defined()) return;
     const PythonLock gil;
-    nb::borrow(held.get())(nb::steal(wrap(leaf)));
+    const nb::object made = nb::borrow(held.get())(nb::steal(wrap(leaf)));
+    MT_CHECK(made.is_none(), "Tensor post accumulate grad hooks should return None.");
   };
 }
 
 void init_autograd(nb::module_& m) {
-  nb::class_<NodeHandle>(m, "Node")
+  nb::class_<HookHandle>(m, "_HookHandle")
+      .def_ro("id", &HookHandle::id)
+      .def("remove", &HookHandle::remove)
+      .def("__enter__", [](nb::handle self) { return nb::borrow(self); })
+      .def("__exit__", [](const HookHandle& self, nb::args) { self.remove(); });
+  nb::class_<InputMetadata>(m, "_InputMetadata")
+      .def_prop_ro("shape",
+                   [](const InputMetadata& self) { return nb::steal(size_object(IntList(self.meta.sizes))); })
+      .def_prop_ro("dtype",
+                   [](const InputMetadata& self) { return nb::steal(dtype_object(self.meta.dtype)); })
+      .def_prop_ro("device",
+                   [](const InputMetadata& self) { return nb::steal(device_object(self.meta.device)); })
+      .def_prop_ro("is_nested_tensor", [](const InputMetadata&) { return false; })
+      .def_prop_ro("is_cpp_nested_tensor", [](const InputMetadata&) { return false; });
+  static PyType_Slot node_slots[] = {
+      {Py_tp_traverse, reinterpret_cast<void*>(+[](PyObject* self, visitproc visit, void* arg) {
+         Py_VISIT(Py_TYPE(self));
+         return nb::inst_ready(self) ? traverse_node(nb::inst_ptr<NodeHandle>(self)->get(), visit, arg) : 0;
+       })},
+      {Py_tp_clear, reinterpret_cast<void*>(+[](PyObject* self) {
+         clear_node(nb::inst_ptr<NodeHandle>(self)->get());
+         return 0;
+       })},
+      {0, nullptr}};
+  nb::class_<NodeHandle>(m, "Node", nb::is_weak_referenceable(), nb::type_slots(node_slots))
       .def("name", [](const NodeHandle& self) { return self.get()->name(); })
       .def_prop_ro("next_functions", [](const NodeHandle& self) { return nb::tuple(next_functions(self)); })
+      .def_prop_ro("metadata", [](const NodeHandle& self) { return nb::borrow(metadata_of(self.get())); })
+      .def_prop_ro("_input_metadata", input_metadata)
+      .def_prop_ro("requires_grad", [](const NodeHandle&) { return true; })
       .def("_sequence_nr", [](const NodeHandle& self) { return self.get()->sequence; })
-      .def("_register_hook", register_node_hook)
-      .def("__getattr__",
-           [](const NodeHandle& self, const char* name) -> nb::object {
-             if (auto* leaf = dynamic_cast<autograd::AccumulateGrad*>(self.get());
-                 leaf && std::string_view(name) == "variable") {
-               const Tensor variable = leaf->variable();
-               return variable.defined() ? nb::steal(wrap(variable)) : nb::none();
-             }
-             // The node of a Function shows what its context holds, as in PyTorch, where the two are one.
-             PyObject* context = context_of(self.get());
-             if (!context) {
-               PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute '%s'", self.get()->name(),
-                            name);
-               throw nb::python_error();
-             }
-             return nb::borrow(context).attr(name);
+      .def("_set_sequence_nr", [](NodeHandle& self, uint64_t number) { self.get()->sequence = number; })
+      .def("register_hook", register_node_hook)
+      .def("__getattr__", attribute_of)
+      .def("__dir__",
+           [](nb::handle self) {
+             const nb::object plain = nb::borrow(reinterpret_cast<PyObject*>(&PyBaseObject_Type));
+             nb::list names(plain.attr("__dir__")(self));
+             names.extend(nb::steal(saved_names(*nb::cast<NodeHandle&>(self).get())));
+             return names;
            })
-      .def("_register_prehook", register_node_prehook)
-      .def("_remove_hook", [](NodeHandle& self, uint64_t id) { self.get()->remove_hook(id); })
-      .def("__eq__",
-           [](const NodeHandle& a, nb::object b) {
-             return nb::isinstance<NodeHandle>(b) && nb::cast<NodeHandle&>(b).get() == a.get();
-           })
-      .def("__hash__", [](const NodeHandle& self) { return reinterpret_cast<uintptr_t>(self.get()); })
+      .def("register_prehook", register_node_prehook)
       .def("__repr__", [](const NodeHandle& self) {
-        return join_text("<", context_of(self.get()) ? "torch.autograd.function." : "", self.get()->name(),
-                         " object at ", static_cast<void*>(self.get()), ">");
+        return join_text("<", self.get()->name(), " object at ", static_cast<void*>(self.get()), ">");
       });
 
   m.def("_backward", [](std::vector<Tensor> roots, std::vector<Tensor> grads, std::vector<Tensor> inputs,
@@ -204,6 +353,31 @@ void init_autograd(nb::module_& m) {
     return nb::steal(wrap_node(node));
   });
   m.def("_tensor_at_edge", tensor_at_edge);
+  m.def("_node_type", [](const char* name) { return nb::borrow(node_type(name)); });
+  m.def("_current_graph_task_id", autograd::running_pass);
+  m.def("_reentrant_passes_allowed", autograd::runs_everything);
+  m.def("_next_sequence_nr", autograd::next_sequence);
+  static bool multithreading = true, view_replay = false;  // PyTorch's settings that are only remembered
+  m.def("_is_multithreading_enabled", [] { return multithreading; });
+  m.def("_set_multithreading_enabled", [](bool on) { multithreading = on; });
+  m.def("_is_view_replay_enabled", [] { return view_replay; });
+  m.def("_set_view_replay_enabled", [](bool on) { view_replay = on; });
+  m.def("_pass_keeps_graph", autograd::running_pass_keeps_graph);
+  m.def("_marked", marked);
+  m.def("_current_autograd_node", [] {
+    autograd::Node* node = autograd::running_node();
+    return node ? nb::steal(wrap_node(node)) : nb::none();
+  });
+  m.def("_will_engine_execute_node",
+        [](nb::handle node) { return autograd::will_run(*node_of(node.ptr())); });
+  // Whether the pass of this thread comes by the node at all.
+  m.def("_node_runs", [](nb::handle node) { return autograd::comes_by(*node_of(node.ptr())); });
+  m.def("_queue_callback", [](nb::callable callback) {
+    autograd::at_end_of_pass([held = hold(callback.ptr())] {
+      const PythonLock gil;
+      nb::borrow(held.get())();
+    });
+  });
   m.def("_increment_version", [](const Tensor& tensor) { tensor.bump_version(); });
   m.def("is_grad_enabled", [] { return thread_state().grad_enabled; });
   m.def("_set_grad_enabled", [](bool enabled) { thread_state().grad_enabled = enabled; });

@@ -5,12 +5,16 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "autograd/engine.h"
 #include "bindings/casters.h"
 #include "bindings/owned.h"
 #include "bindings/python_lock.h"
 #include "bindings/tensor_object.h"
 #include "bindings/types.h"
-#include "core/intercept.h"
+#include "bindings/values.h"
+#include "core/intercept_python.h"
+#include "ops/check_errors.h"
+#include "ops/register_operators.h"
 
 namespace mt::bindings {
 
@@ -19,12 +23,9 @@ namespace nb = nanobind;
 namespace {
 
 // In Python: (name, overload, arguments) -> results.
-PyObject* handler() {
-  static PyObject* found = [] {
-    const Owned module(PyImport_ImportModule("mindtorch_v2._library.interception"));
-    return Owned(PyObject_GetAttrString(module.object, "handle")).release();
-  }();
-  return found;
+PyObject* handler_of(const char* module_name) {
+  const Owned module(PyImport_ImportModule(module_name));
+  return Owned(PyObject_GetAttrString(module.object, "handle")).release();
 }
 
 template <class List, class Make>
@@ -75,18 +76,24 @@ struct ToPython {
   PyObject* operator()(Generator* generator) const { return generator_object(generator); }
 };
 
+}  // namespace
+
 PyObject* to_python(const Value& value) { return std::visit(ToPython(), value); }
+
+namespace {
 
 Value from_python(PyObject* object);
 
 bool is_tensor_or_none(PyObject* object) { return object == Py_None || is_tensor(object); }
 
-// The items decide what the list is of; an empty one may be any.
-Value list_from_python(PyObject* object) {
+// What a list is of: T tensors, f reals, s numbers, i ints, or a space where its items decide.
+Value list_from_python(PyObject* object, char kind = ' ') {
   const Owned items(PySequence_Fast(object, "wanted a list"));
   const Py_ssize_t count = PySequence_Fast_GET_SIZE(items.object);
   PyObject** item = PySequence_Fast_ITEMS(items.object);
-  if (count > 0 && std::all_of(item, item + count, is_tensor_or_none)) {
+  if (kind == 'T' || (kind == ' ' && count > 0 && std::all_of(item, item + count, is_tensor_or_none))) {
+    MT_CHECK_AS(type, std::all_of(item, item + count, is_tensor_or_none),
+                "an operator that wants a list of tensors was given a list of something else");
     std::vector<Tensor> tensors;
     for (Py_ssize_t i = 0; i < count; ++i)
       tensors.push_back(item[i] == Py_None ? Tensor() : tensor_of(item[i]));
@@ -101,7 +108,12 @@ Value list_from_python(PyObject* object) {
     reals.push_back(number.to<double>());
     ints.push_back(number.to<int64_t>());
   }
-  if (std::ranges::all_of(numbers, [](const Scalar& n) { return n.is_integral(); })) return ints;
+  if (kind == 's') return numbers;
+  const bool whole = std::ranges::all_of(numbers, [](const Scalar& n) { return n.is_integral(); });
+  if (kind == 'i' || (kind == ' ' && whole)) {
+    MT_CHECK_AS(type, whole, "an operator that wants a list of ints was given a list of other numbers");
+    return ints;
+  }
   if (std::ranges::all_of(numbers, [](const Scalar& n) { return !n.is_complex(); })) return reals;
   return numbers;
 }
@@ -136,19 +148,22 @@ Value from_python(PyObject* object) {
 }
 
 bool gives_list(const Operator& op) { return std::string_view(op.schema).ends_with("[]"); }
+bool gives_number(const Operator& op) { return std::string_view(op.schema).ends_with("-> Scalar"); }
 bool gives_several(const Operator& op) {
   return std::string_view(op.schema).find("-> (") != std::string_view::npos;
 }
 
 Values results_from_python(const Operator& op, PyObject* made) {
   Values results;
-  if (made == Py_None) {
+  if (gives_number(op)) {
+    results.push_back(from_python(made));
+  } else if (made == Py_None) {
     results.emplace_back();
   } else if (is_tensor(made)) {
     MT_CHECK_AS(type, !gives_list(op), op.name, ": __torch_dispatch__ gave one tensor, wanted a list");
     results.emplace_back(tensor_of(made));
   } else if (gives_list(op)) {
-    results.push_back(list_from_python(made));
+    results.push_back(list_from_python(made, 'T'));
   } else if (gives_several(op)) {
     const Owned items(PySequence_Fast(made, "an operator with several results gave no tuple"));
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.object); ++i)
@@ -171,12 +186,28 @@ class BelowHistory {
   bool before_;
 };
 
-Values ask_python(const Operator& op, Values arguments) {
-  const PythonLock lock;
+Values ask(PyObject* handler, const Operator& op, const Values& arguments) {
   const BelowHistory below;
   const Owned given(list_of(arguments, to_python));
-  const Owned made(PyObject_CallFunction(handler(), "ssO", op.name, op.overload, given.object));
+  const Owned made(PyObject_CallFunction(handler, "ssO", op.name, op.overload, given.object));
   return results_from_python(op, made.object);
+}
+
+PyObject* python_handler() {
+  static PyObject* handler = handler_of("mindtorch_v2._library.interception");
+  return handler;
+}
+
+Values ask_python(const Operator& op, Values arguments) {
+  const PythonLock lock;
+  return ask(python_handler(), op, arguments);
+}
+
+// Note [Sparse tensors] in core/sparse.h
+Values ask_sparse(const Operator& op, Values arguments) {
+  const PythonLock lock;
+  static PyObject* handler = handler_of("mindtorch_v2._sparse.table");
+  return ask(handler, op, arguments);
 }
 
 PyObject* results_to_python(const Operator& op, const Values& results) {
@@ -186,11 +217,17 @@ PyObject* results_to_python(const Operator& op, const Values& results) {
   return PyList_AsTuple(list.object);
 }
 
-nb::object call(const std::string& name, const std::string& overload, nb::sequence arguments) {
+// `kinds` has a letter for each argument, which says what a list is of.
+nb::object call(const std::string& name, const std::string& overload, nb::sequence arguments,
+                const std::string& kinds) {
   const Operator* op = find_operator(name, overload);
   MT_CHECK(op, "there is no operator ", name, ".", overload);
   Values values;
-  for (nb::handle each : arguments) values.push_back(from_python(each.ptr()));
+  for (nb::handle each : arguments) {
+    const char kind = values.size() < kinds.size() ? kinds[values.size()] : ' ';
+    const bool list = kind != ' ' && (PyList_Check(each.ptr()) || PyTuple_Check(each.ptr()));
+    values.push_back(list ? list_from_python(each.ptr(), kind) : from_python(each.ptr()));
+  }
   try {
     return nb::steal(results_to_python(*op, op->call(values)));
   } catch (const std::bad_variant_access&) {
@@ -216,7 +253,35 @@ nb::object wrapper(nb::type_object cls, const std::vector<int64_t>& size,
   impl->offset = offset;
   impl->device = resolve_device(device_from_object(device.ptr()));
   impl->requires_grad = requires_grad;
+  impl->special |= kWithoutMemory;
   return nb::steal(wrap_as(type, std::move(made)));
+}
+
+// A tensor that was made of numbers: modes see it as it comes into being.
+nb::object lift(nb::object tensor) {
+  if (!wanted_by_python(0)) return tensor;
+  const Owned given(PyList_New(1));
+  PyList_SET_ITEM(given.object, 0, Py_NewRef(tensor.ptr()));
+  return nb::steal(PyObject_CallFunction(python_handler(), "ssO", "aten::lift_fresh", "", given.object));
+}
+
+Values number_of(const Values& arguments) { return {Value(item(std::get<Tensor>(arguments.at(0))))}; }
+
+nb::list texts(std::span<const NamedText> all) {
+  nb::list found;
+  for (const NamedText& each : all) found.append(nb::make_tuple(each.name, each.overload, each.text));
+  return found;
+}
+
+// A wrapper whose inner tensor was changed in place looks like it again.
+void take_geometry(const Tensor& wrapper, const Tensor& inner) {
+  MT_CHECK(special(wrapper) & kWithoutMemory, "only a tensor without memory takes the geometry of another");
+  TensorImpl* impl = wrapper.impl();
+  impl->set_ndim(size_t(inner.dim()));
+  std::ranges::copy(inner.sizes(), impl->sizes());
+  std::ranges::copy(inner.strides(), impl->strides());
+  impl->offset = inner.offset();
+  impl->refresh();
 }
 
 int set_modes(int count) {
@@ -231,17 +296,36 @@ int set_modes(int count) {
 void init_dispatch(nb::module_& parent) {
   nb::module_ m = parent.def_submodule("_dispatch", "Operators that Python takes over, or calls by name.");
   g_python_interceptor = &ask_python;
+  static constexpr Operator number{"aten::_local_scalar_dense", "", "(Tensor self) -> Scalar", &number_of};
+  static constexpr Operator check{"aten::_linalg_check_errors", "",
+                                  "(Tensor info, str api_name, *, bool is_matrix) -> ()",
+                                  &linalg_check_errors};
+  add_operators({&number, 1});
+  add_operators({&check, 1});
+  g_sparse_interceptor = &ask_sparse;
   m.def("set_modes", &set_modes, nb::arg("count"),
         "How many modes this thread has; returns how many it had.");
   m.def(
       "set_off", [](bool off) { return std::exchange(thread_state().interception_off, off); }, nb::arg("off"),
       "Whether operators of this thread are left alone; returns what was so before.");
+  m.def("modes", [] { return thread_state().dispatch_modes; }, "How many modes this thread has.");
+  m.def("is_off", [] { return thread_state().interception_off; });
   m.def("operators", [] {
     nb::list found;
     for (const Operator& op : all_operators()) found.append(nb::make_tuple(op.name, op.overload, op.schema));
     return found;
   });
-  m.def("call", &call, nb::arg("name"), nb::arg("overload"), nb::arg("arguments"));
+  m.def("operators_in_python", [] { return texts(operators_in_python()); });
+  m.def(
+      "seen_as", [] { return texts(seen_as()); },
+      "What handlers see of rows that are not PyTorch's: expressions by name and overload.");
+  m.def("in_backward", &autograd::in_backward, "Whether this thread is inside a backward pass.");
+  m.def("take_geometry", &take_geometry, nb::arg("wrapper"), nb::arg("inner"));
+  m.def(
+      "is_number", [](const Tensor& t) { return t.impl()->wrapped_number; }, nb::arg("tensor"),
+      "Whether a tensor stands for a number of the program.");
+  m.def("lift", &lift, nb::arg("tensor"), "The tensor, or what modes of this thread make of it.");
+  m.def("call", &call, nb::arg("name"), nb::arg("overload"), nb::arg("arguments"), nb::arg("kinds") = "");
   m.def("wrapper", &wrapper, nb::arg("cls"), nb::arg("size"), nb::arg("strides"), nb::arg("offset"),
         nb::arg("dtype"), nb::arg("device"), nb::arg("requires_grad"),
         "A tensor without memory, of a class that takes its operators over.");

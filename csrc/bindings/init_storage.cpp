@@ -7,18 +7,17 @@
 #include "bindings/parser.h"
 #include "bindings/python_lock.h"
 #include "bindings/storage_object.h"
+#include "core/intercept_python.h"
 #include "core/reach.h"
 #include "core/shared_memory.h"
+#include "core/sparse.h"
+#include "core/transform.h"
 #include "core/views.h"
 #include "generated/ops/copy.h"
 
 namespace nb = nanobind;
 
 namespace mt::bindings {
-
-PyObject* wrap_storage_handle(const StorageRef& storage) {
-  return nb::cast(StorageHandle{storage}).release().ptr();
-}
 
 namespace {
 
@@ -140,10 +139,17 @@ Tensor from_numpy(nb::object array) {
 
 // What numpy needs to share a tensor's memory, as an __array_interface__ dict; the caller keeps the tensor alive.
 nb::dict array_interface(const Tensor& t) {
+  static constexpr const char* kTitles[] = {"Strided",   "Sparse",    "SparseCsr",
+                                            "SparseCsc", "SparseBsr", "SparseBsc"};
+  MT_CHECK_AS(type, layout_of(t) == Layout::strided, "can't convert ", kTitles[size_t(layout_of(t))],
+              " layout tensor to numpy. Use Tensor.to_dense() first.");
+  MT_CHECK(!(special(t) & kWithoutMemory), ".numpy() is not supported for tensor subclasses.");
   MT_CHECK_AS(type, t.device().is_cpu(), "can't convert ", to_string(t.device()),
               " device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.");
   MT_CHECK_AS(type, t.dtype() != DType::bfloat16, "Got unsupported ScalarType BFloat16");
+  check_has_memory(t);
   check_reach(t);
+  t.storage().resizable = false;  // numpy's array would be left with memory that is gone
   const DType d = t.dtype();
   const char kind = d == DType::boolean ? 'b'
                     : is_complex(d)     ? 'c'
@@ -167,6 +173,7 @@ Scalar storable(DType dtype, PyObject* number) {
   int overflow = 0;
   if (PyLong_Check(number)) PyLong_AsLongLongAndOverflow(number, &overflow);
   if (!overflow) return number_from(number);
+  if (dtype == DType::boolean) return Scalar(true);
   MT_CHECK_AS(value, is_floating(dtype), "Overflow when unpacking long long");
   const double value = PyLong_AsDouble(number);
   if (value == -1.0 && PyErr_Occurred()) throw nb::python_error();
@@ -185,7 +192,13 @@ void fill_from_list(const Tensor& t, nb::handle data) {
       }
       MT_CHECK_AS(value, !is_tensor(level) || tensor_of(level).numel() == 1,
                   "only one element tensors can be converted to Python scalars");
-      const Scalar value = storable(t.dtype(), level);
+      const nb::object number =
+          PyObject_HasAttrString(level, "__array_interface__")  // of numpy, without dimensions
+              ? nb::object(nb::handle(level).attr("item")())
+              : nb::borrow(level);
+      const Scalar value = t.dtype() == DType::boolean && PyComplex_Check(number.ptr())
+                               ? Scalar(number_from(number.ptr()).to<complex128>() != complex128())
+                               : storable(t.dtype(), number.ptr());
       MT_CHECK(is_floating(t.dtype()) || fits(value, t.dtype()), "value cannot be converted to type ",
                info(t.dtype()).name, " without overflow");
       switch (t.dtype()) {
@@ -197,7 +210,7 @@ void fill_from_list(const Tensor& t, nb::handle data) {
       }
       return;
     }
-    PyObject* items = PySequence_Fast(level, "expected a sequence");
+    PyObject* items = PySequence_Fast(level, "not a sequence");
     if (!items) throw PythonError();
     const nb::object keep = nb::steal(items);
     const Py_ssize_t n = PySequence_Fast_GET_SIZE(items);
@@ -212,7 +225,7 @@ void fill_from_list(const Tensor& t, nb::handle data) {
 }  // namespace
 
 void init_storage(nb::module_& m) {
-  nb::class_<StorageHandle>(m, "StorageBase")
+  nb::class_<StorageHandle>(m, "_StorageHandle")
       .def_static("new", new_handle, nb::arg("nbytes"), nb::arg("device"))
       .def_static(
           "from_file",

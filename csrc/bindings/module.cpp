@@ -1,5 +1,6 @@
 // mindtorch_v2._C: everything native.
 #include "backends/cpu/cpu.h"
+#include "bindings/asking.h"
 #include "bindings/backends.h"
 #include "bindings/casters.h"
 #include "bindings/init_accelerator.h"
@@ -8,12 +9,16 @@
 #include "bindings/python_lock.h"
 #include "bindings/python_upstream.h"
 #include "bindings/return_types.h"
+#include "bindings/storage_object.h"
+#include "core/determinism.h"
 #include "core/host_lock.h"
 #include "core/host_memory.h"
 #include "core/warn.h"
 #include "infer/infer.h"
 #include "kernels/common/parallel.h"
 #include "ops/register_operators.h"
+#include "transforms/forward.h"
+#include "transforms/register_transforms.h"
 
 namespace nb = nanobind;
 
@@ -22,11 +27,15 @@ namespace mt::bindings {
 void init_autograd(nb::module_& m);
 void init_autocast(nb::module_& m);
 void init_dispatch(nb::module_& m);
+void init_forward(nb::module_& m);
 void init_dlpack(nb::module_& m);
 void init_python_node(nb::module_& m);
+void init_saved(nb::module_& m);
+void init_sparse(nb::module_& m);
 void init_storage(nb::module_& m);
 void init_allocator(nb::module_& m);
 void init_profiler(nb::module_& m);
+void init_transforms(nb::module_& m);
 
 std::vector<BackendInit::Init*>& BackendInit::all() {
   static std::vector<Init*> backends;
@@ -87,6 +96,7 @@ void init_settings(nb::module_& m) {
     return is_tensor(b.ptr()) ? infer::result_type(a, tensor_of(b.ptr()))
                               : infer::result_type(a, number_from(b.ptr()));
   });
+  m.def("_overrides_enabled", [] { return thread_state().overrides_enabled; });
   m.def("_set_overrides_enabled",
         [](bool on) { return std::exchange(thread_state().overrides_enabled, on); });
   // Types whose __torch_function__ is this one are treated as plain tensors, also by a subclass that calls it with super().
@@ -107,11 +117,8 @@ void init_settings(nb::module_& m) {
           return nb::steal(ask_for(function.ptr(), name, objects.ptr(), args.ptr(), kwargs.ptr()));
         });
   m.def("_set_function_modes", set_function_modes);
-  std::vector<PyMethodDef> own;
-  add_methods(own);
-  nb::set names;
-  for (const PyMethodDef& method : own) names.add(nb::str(method.ml_name));
-  m.attr("_own_methods") = names;
+  m.def("_set_quiet_type",
+        [](nb::type_object type) { set_quiet_type(reinterpret_cast<PyTypeObject*>(type.ptr())); });
   m.def("_set_mode_handler", [](nb::object handler) { set_mode_handler(handler.ptr()); });
   m.def("get_num_threads", kernels::get_num_threads);
   m.def("set_num_threads", kernels::set_num_threads);
@@ -124,6 +131,19 @@ void init_settings(nb::module_& m) {
   m.def("_return_type", [](const std::string& name) {
     return nb::borrow(reinterpret_cast<PyObject*>(return_type_named(name)));
   });
+  m.def("_set_warn_always", [](bool always) { g_warn_always = always; });
+  m.def("_is_warn_always", [] { return g_warn_always.load(); });
+  m.def("_set_deterministic_algorithms", [](bool mode, bool warn_only) {
+    g_determinism.wanted = mode;
+    g_determinism.warn_only = warn_only;
+  });
+  m.def("_get_deterministic_algorithms", [] { return g_determinism.wanted.load(); });
+  m.def("_get_deterministic_algorithms_warn_only", [] { return g_determinism.warn_only.load(); });
+  m.def("_set_deterministic_fill_uninitialized_memory", [](nb::handle mode) {
+    MT_CHECK(PyBool_Check(mode.ptr()), "expected a bool, but got ", Py_TYPE(mode.ptr())->tp_name);
+    g_determinism.fill_memory = mode.ptr() == Py_True;
+  });
+  m.def("_get_deterministic_fill_uninitialized_memory", [] { return g_determinism.fill_memory.load(); });
   m.def("_host_empty_cache", host_empty_cache);
   m.def("_host_cached_bytes", host_cached_bytes);
 }
@@ -135,7 +155,8 @@ NB_MODULE(_C, m) {
   using namespace mt::bindings;
   nb::set_leak_warnings(false);  // tensors and types of a module that is never unloaded are not leaks
   init_errors(m);
-  if (!create_value_types(m.ptr()) || !create_tensor_type(m.ptr())) throw nb::python_error();
+  if (!create_value_types(m.ptr()) || !create_tensor_type(m.ptr()) || !create_storage_type(m.ptr()))
+    throw nb::python_error();
   init_functions(m);
   mt::g_host_lock = {release_gil, take_gil};
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(end_calls_into_python));
@@ -143,13 +164,19 @@ NB_MODULE(_C, m) {
   init_autograd(m);
   init_autocast(m);
   init_python_node(m);
+  init_saved(m);
   init_dispatch(m);
+  init_sparse(m);
+  init_transforms(m);
+  init_forward(m);
   init_dlpack(m);
   init_storage(m);
   init_allocator(m);
   init_profiler(m);
   add_accelerators(m);
   mt::register_operators();
+  mt::batch::install();
+  mt::forward::register_forward_rules();
   mt::cpu::register_cpu_backend();
   for (BackendInit::Init* init : BackendInit::all()) init(m);
 }

@@ -54,7 +54,7 @@ PyObject* keyword_tuple(const std::vector<const char*>& names) {
 // Once in a process, as PyTorch does.
 void warn_old(const char* name, const OldForm& form, const std::vector<Signature>& signatures) {
   static bool told = false;
-  if (std::exchange(told, true)) return;
+  if (!first_time(told)) return;
   std::string text = join_text("This overload of ", name, " is deprecated:\n\t", name, form.text,
                                "\nConsider using one of the following signatures instead:");
   for (const Signature& s : signatures)

@@ -1,10 +1,14 @@
 #include "bindings/overrides.h"
 
+#include "bindings/asking.h"
 #include "bindings/decline_slot.h"
 #include "bindings/owned.h"
 #include "bindings/parser.h"
 
 namespace mt::bindings {
+
+PyTypeObject* g_quiet_type = nullptr;
+
 namespace {
 
 std::map<std::string, PyObject*>& functions() {
@@ -27,6 +31,7 @@ PyObject* disabled_implementation() {
 
 PyObject* g_mode_handler = nullptr;
 int g_threads_with_modes = 0;  // under the GIL
+PyTypeObject* g_subclass_to_be_quiet = nullptr;
 
 // The arguments to ask: one per type, a subclass before what it derives from.
 class Asked {
@@ -50,6 +55,8 @@ class Asked {
     }
   }
   const std::vector<PyObject*>& list() const { return list_; }
+  // Functions written in Python warn as Python's own do.
+  PyObject* kind_of_warning() const { return plain_too_ ? PyExc_DeprecationWarning : PyExc_UserWarning; }
   bool nobody() const { return list_.empty() && !thread_state().function_modes; }
 
  private:
@@ -57,6 +64,17 @@ class Asked {
   bool enabled_ = thread_state().overrides_enabled;
   std::vector<PyObject*> list_;
 };
+
+// A method of the object itself is taken, with a warning: it was once allowed.
+void warn_if_plain(PyObject* method, PyObject* o, PyObject* category) {
+  if (!PyMethod_Check(method) || PyMethod_GET_SELF(method) != o) return;
+  if (PyErr_WarnEx(
+          category,
+          "Defining your `__torch_function__` as a plain method is deprecated and will be an error in "
+          "future, please define it as a classmethod.",
+          1) < 0)
+    throw PythonError();
+}
 
 PyObject* ask(const Asked& asked, PyObject* function, const char* name, PyObject* args, PyObject* kwargs) {
   Owned types(PyTuple_New(Py_ssize_t(asked.list().size())));
@@ -68,7 +86,8 @@ PyObject* ask(const Asked& asked, PyObject* function, const char* name, PyObject
     if (result.object != Py_NotImplemented) return returned(result.object);
   }
   for (PyObject* o : asked.list()) {
-    Owned method(PyObject_GetAttr(reinterpret_cast<PyObject*>(Py_TYPE(o)), attribute_name()));
+    Owned method(PyObject_GetAttr(o, attribute_name()));
+    warn_if_plain(method.object, o, asked.kind_of_warning());
     Owned result(PyObject_CallFunctionObjArgs(method.object, function, types.object, args, kwargs, nullptr));
     if (result.object != Py_NotImplemented) return returned(result.object);
   }
@@ -172,24 +191,60 @@ PyObject* call_slot_override(const char* special, PyObject* a, PyObject* b) {
     name = "__r" + name.substr(2);
     std::swap(a, b);
   }
-  name = method_for(name);
-  const Owned function = tensor_method(name);
-  Owned args(b ? PyTuple_Pack(2, a, b) : PyTuple_Pack(1, a));
-  Owned kwargs(PyDict_New());
-  return ask(asked, function.object, ("torch.Tensor." + name).c_str(), args.object, kwargs.object);
+  const auto asked_for = [&](const std::string& method, PyObject* first, PyObject* second) {
+    const Owned function = tensor_method(method);
+    Owned args(second ? PyTuple_Pack(2, first, second) : PyTuple_Pack(1, first));
+    Owned kwargs(PyDict_New());
+    return ask(asked, function.object, ("torch.Tensor." + method).c_str(), args.object, kwargs.object);
+  };
+  // Where all decline the method, Python's syntax has the one of the other operand.
+  const std::string other = std::string("__r") + (special + 2);
+  const bool has_other = b && is_tensor(b) && (other == "__rpow__" || other == "__rfloordiv__");
+  try {
+    return asked_for(method_for(name), a, b);
+  } catch (const PythonError&) {
+    if (!has_other || name[2] == 'r' || !PyErr_ExceptionMatches(PyExc_TypeError)) throw;
+    PyErr_Clear();
+    return asked_for(other, b, a);
+  }
 }
 
 PyObject* call_index_override(PyObject* self, PyObject* key, PyObject* value) {
   Asked asked;
+  asked.consider(self);
   asked.consider_deep(key);
   if (value) asked.consider(value);
-  if (asked.list().empty()) return nullptr;
+  if (asked.nobody()) return nullptr;
   const char* special = value ? "__setitem__" : "__getitem__";
   const Owned function = tensor_method(special);
   const Owned args(value ? PyTuple_Pack(3, self, key, value) : PyTuple_Pack(2, self, key));
   const Owned kwargs(PyDict_New());
   const std::string name = std::string("torch.Tensor.") + special;
   return ask(asked, function.object, name.c_str(), args.object, kwargs.object);
+}
+
+PyObject* ask_method(const char* name, PyObject* self, PyObject* const* args, Py_ssize_t count,
+                     PyObject* keywords, bool& failed) {
+  PyObject* done = guarded([&] { return call_override(name, self, args, count, keywords); });
+  failed = !done && PyErr_Occurred();
+  return done;
+}
+
+PyObject* ask_attribute(const char* name, PyObject* self, PyObject* value, bool& failed) {
+  PyObject* done = guarded([&]() -> PyObject* {
+    Asked asked;
+    asked.consider(self);
+    if (asked.nobody()) return nullptr;
+    const char* special = value ? "__set__" : "__get__";
+    const Owned attribute = tensor_method(name);
+    const Owned function(PyObject_GetAttrString(attribute.object, special));
+    const Owned args(value ? PyTuple_Pack(2, self, value) : PyTuple_Pack(1, self));
+    const Owned kwargs(PyDict_New());
+    const std::string shown = std::string("torch.Tensor.") + name + "." + special;
+    return ask(asked, function.object, shown.c_str(), args.object, kwargs.object);
+  });
+  failed = !done && PyErr_Occurred();
+  return done;
 }
 
 PyObject* decline_slot(const char* special, PyObject* a, PyObject* b) {
@@ -227,7 +282,14 @@ int set_function_modes(int count) {
   const int before = std::exchange(thread_state().function_modes, count);
   g_threads_with_modes += (count > 0) - (before > 0);
   g_plain_type = g_threads_with_modes ? nullptr : g_tensor_type;
+  g_quiet_type = g_threads_with_modes ? nullptr : g_subclass_to_be_quiet;
   return before;
+}
+
+void set_quiet_type(PyTypeObject* type) {
+  Py_INCREF(type);
+  g_subclass_to_be_quiet = type;
+  if (!g_threads_with_modes) g_quiet_type = type;
 }
 
 void set_mode_handler(PyObject* handler) { Py_XSETREF(g_mode_handler, returned(handler)); }

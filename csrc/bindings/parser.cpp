@@ -8,6 +8,8 @@
 #include "bindings/old_overloads.h"
 #include "bindings/overrides.h"
 #include "bindings/owned.h"
+#include "core/intercept.h"
+#include "core/transform.h"
 
 namespace mt::bindings {
 
@@ -73,6 +75,24 @@ bool holds_tensors(Kind kind) {
   return kind == Kind::tensor || kind == Kind::tensor_list || kind == Kind::optional_tensor_list;
 }
 
+// A layout other than torch.strided among the arguments of the call that is being matched; Python's lock guards it.
+PyObject* g_other_layout = nullptr;
+
+// What factories make of sparse layouts: the function of that name in Python.
+PyObject* call_with_layout(const char* name, PyObject* self, PyObject* const* args, Py_ssize_t count,
+                           PyObject* keywords) {
+  const Py_ssize_t own = self ? 1 : 0, named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
+  const Owned module(PyImport_ImportModule("mindtorch_v2._sparse.factories"));
+  const Owned function(PyObject_GetAttrString(module.object, "make"));
+  const Owned positional(PyTuple_New(count + own));
+  if (self) PyTuple_SET_ITEM(positional.object, 0, returned(self));
+  for (Py_ssize_t i = 0; i < count; ++i) PyTuple_SET_ITEM(positional.object, i + own, returned(args[i]));
+  const Owned given(PyDict_New());
+  for (Py_ssize_t i = 0; i < named; ++i)
+    if (PyDict_SetItem(given.object, PyTuple_GET_ITEM(keywords, i), args[count + i]) < 0) throw PythonError();
+  return PyObject_CallFunction(function.object, "sOO", name, positional.object, given.object);
+}
+
 bool accepts(const Parameter& p, PyObject* o) {
   if (o == Py_None) return p.nullable;
   switch (p.kind) {
@@ -90,9 +110,8 @@ bool accepts(const Parameter& p, PyObject* o) {
     case Kind::dtype: return is_dtype_like(o);
     case Kind::device: return is_device_like(o);
     case Kind::layout:
-      if (o != g_strided && Py_TYPE(o) == Py_TYPE(g_strided))
-        fail(ErrorKind::not_implemented, "layouts other than torch.strided are not supported");
-      return o == g_strided;
+      if (o != g_strided && Py_TYPE(o) == Py_TYPE(g_strided)) g_other_layout = o;
+      return Py_TYPE(o) == Py_TYPE(g_strided);
     case Kind::any: return true;  // whoever reads it checks
     case Kind::memory_format: return Py_TYPE(o) == g_memory_format_type;
     case Kind::generator:
@@ -154,7 +173,9 @@ int parameter_named(const Signature& s, const char* name) {
 bool is_number(PyObject* o) {
   if (is_exact_number(o)) [[likely]]
     return true;
-  if (is_tensor(o)) return tensor_of(o).dim() == 0 && !autograd::requires_grad(tensor_of(o));
+  if (is_tensor(o))
+    return tensor_of(o).dim() == 0 && !autograd::requires_grad(tensor_of(o)) &&
+           !stands_for_batch(tensor_of(o)) && !is_dual(tensor_of(o));
   return PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o) || is_foreign_number(o);
 }
 
@@ -308,9 +329,13 @@ TensorOptions Bound::options(int i) const {
   if (given(i + 2)) o.device = device(i + 2);
   o.pin_memory = given(i + 3) && boolean(i + 3);
   o.requires_grad = given(i + 4) && boolean(i + 4);
-  if (o.requires_grad)
-    MT_CHECK(is_differentiable(o.dtype_or_default()),
+  if (o.requires_grad) {
+    const bool like =
+        i > 0 && slot_[0] && is_tensor(slot_[0]);  // made in the image of a tensor: new_zeros, zeros_like
+    const DType made = like && !o.dtype ? tensor_of(slot_[0]).dtype() : o.dtype_or_default();
+    MT_CHECK(is_differentiable(made),
              "Only Tensors of floating point and complex dtype can require gradients");
+  }
   return o;
 }
 
@@ -328,8 +353,13 @@ Overloads::Overloads(const char* name, std::initializer_list<Signature> signatur
 
 int Overloads::match(Bound& bound, PyObject* self, PyObject* const* args, Py_ssize_t count,
                      PyObject* keywords) const {
+  g_other_layout = nullptr;
   for (size_t i = 0; i < signatures_.size(); ++i) {
     if (!fits(signatures_[i], bound, self, args, count, keywords)) continue;
+    if (g_other_layout) [[unlikely]] {
+      bound.overridden_ = call_with_layout(name_, self, args, count, keywords);
+      return -1;
+    }
     if (bound.subclass_) [[unlikely]] {
       bound.overridden_ = call_override(name_, self, args, count, keywords);
       if (bound.overridden_) return -1;

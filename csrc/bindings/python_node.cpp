@@ -1,4 +1,4 @@
-// torch.autograd.Function, saved tensor hooks and anomaly mode: the parts of autograd whose content is Python.
+// torch.autograd.Function and anomaly mode: parts of autograd whose content is Python.
 #include "autograd/engine.h"
 #include "base/per_thread.h"
 #include "bindings/casters.h"
@@ -132,6 +132,7 @@ Attached attach_function(nb::object context, std::string title, const std::vecto
     made.push_back(t);
     node->output_of_result.push_back(node->outputs > before ? int(before) : -1);
     attached.outputs.push_back(t.same(tensor_of(output.ptr())) ? output : nb::steal(wrap(t)));
+    track(attached.outputs.back().ptr());
   }
   node->saved.resize(to_save.size());
   for (size_t i = 0; i < to_save.size(); ++i) {
@@ -145,98 +146,67 @@ Attached attach_function(nb::object context, std::string title, const std::vecto
   return attached;
 }
 
-std::vector<Tensor> saved_of(const NodeLink& link) {
+PythonNode& alive(const NodeLink& link) {
   PythonNode* node = *link.node;
   MT_CHECK(node, "the graph of this context is gone, and its saved tensors with it");
+  return *node;
+}
+
+nb::tuple raw_saved_of(const NodeLink& link) {
+  PythonNode& node = alive(link);
+  MT_CHECK(!node.freed || node.saved.empty(), autograd::kFreedText);
+  nb::list out;
+  for (autograd::SavedTensor& s : node.saved) out.append(nb::steal(wrap_saved(node, s)));
+  return nb::tuple(out);
+}
+
+std::vector<Tensor> saved_of(const NodeLink& link) {
+  PythonNode* node = &alive(link);
   std::vector<Tensor> out;
   for (const autograd::SavedTensor& s : node->saved) out.push_back(s.unpack(*node));
   return out;
 }
 
-// ---- saved tensor hooks ----
-
-struct PythonPacked final : autograd::PackedTensor {
-  PyObject *value, *unpacker;  // owned
-  PythonPacked(PyObject* v, PyObject* u) : value(v), unpacker(u) { Py_INCREF(unpacker); }
-  ~PythonPacked() override {
-    if (!Py_IsInitialized()) return;
-    const PythonLock gil;
-    Py_DECREF(value), Py_DECREF(unpacker);
-  }
-  Tensor unpack() override {
-    const PythonLock gil;
-    struct Restore {
-      bool grad_enabled = std::exchange(thread_state().grad_enabled, false);
-      ~Restore() { thread_state().grad_enabled = grad_enabled; }
-    } restore;
-    nb::object made = nb::borrow(unpacker)(nb::borrow(value));
-    MT_CHECK_AS(type, is_tensor(made.ptr()),
-                "Output of saved tensor unpack_hook expected to be a Tensor but got a "
-                "result of type ",
-                Py_TYPE(made.ptr())->tp_name);
-    return tensor_of(made.ptr());
-  }
-};
-
-struct PythonPacker final : autograd::SavedTensorPacker {
-  nb::object pack_hook, unpack_hook;
-  std::unique_ptr<autograd::PackedTensor> pack(const Tensor& tensor) override {
-    const PythonLock gil;
-    void* outer =
-        std::exchange(thread_state().packer, nullptr);  // what the hook itself saves is not packed again
-    struct Restore {
-      void* packer;
-      bool grad_enabled = std::exchange(thread_state().grad_enabled, false);
-      ~Restore() { thread_state().packer = packer, thread_state().grad_enabled = grad_enabled; }
-    } restore{outer};
-    nb::object value = pack_hook(nb::steal(wrap(shallow_copy(tensor))));
-    return std::make_unique<PythonPacked>(value.release().ptr(), unpack_hook.ptr());
-  }
-};
-
-struct PackerStack {
-  std::vector<std::unique_ptr<PythonPacker>> packers;
-  std::string disabled;  // why hooks may not be used now
-};
-constinit PerThread<PackerStack> t_packers;
-
-void push_packer(nb::object pack, nb::object unpack) {
-  MT_CHECK(t_packers->disabled.empty(), t_packers->disabled);
-  auto packer = std::make_unique<PythonPacker>();
-  packer->pack_hook = std::move(pack);
-  packer->unpack_hook = std::move(unpack);
-  thread_state().packer = static_cast<autograd::SavedTensorPacker*>(packer.get());
-  t_packers->packers.push_back(std::move(packer));
-}
-void pop_packer() {
-  MT_CHECK(!t_packers->packers.empty(),
-           "saved_tensors_hooks was left without having been entered: there are no hooks to take away");
-  t_packers->packers.pop_back();
-  thread_state().packer = t_packers->packers.empty()
-                              ? nullptr
-                              : static_cast<autograd::SavedTensorPacker*>(t_packers->packers.back().get());
-}
-
 // ---- anomaly mode ----
 
-std::string python_stack() {
-  const PythonLock gil;
-  nb::object lines = nb::module_::import_("traceback").attr("format_stack")();
-  return nb::cast<std::string>(nb::str("").attr("join")(lines));
+void put(PyObject* dictionary, const char* key, nb::handle value) {
+  if (PyDict_SetItemString(dictionary, key, value.ptr()) < 0) throw nb::python_error();
 }
 
-void report_anomaly(const autograd::Node& node) {
+void remember(autograd::Node& node, autograd::Node* running) {
+  const PythonLock gil;
+  put(metadata_of(&node), "traceback_", nb::module_::import_("traceback").attr("format_stack")());
+  // Itself: the context of a Function would not keep it.
+  if (running) put(metadata_of(&node), "parent_", nb::steal(wrap_node_itself(running)));
+}
+
+void warn_of(nb::handle name, nb::handle metadata, bool of_error) {
+  PyObject* lines = PyDict_GetItemString(metadata.ptr(), "traceback_");
+  const std::string stack =
+      lines ? nb::cast<std::string>(nb::str("").attr("join")(nb::borrow(lines))) : std::string();
+  const char* who = nb::str(name).c_str();
+  const std::string text =
+      !lines     ? join_text("Error detected in ", who,
+                             ". No forward pass information available. Enable detect anomaly during forward pass "
+                                 "for more information.")
+      : of_error ? join_text("Error detected in ", who,
+                             ". Traceback of forward call that caused the error:\n", stack)
+                 : join_text("\n\nPrevious calculation was induced by ", who,
+                             ". Traceback of forward call that induced the previous calculation:\n", stack);
+  if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0)
+    PyErr_Clear();  // the first error is the one to raise
+}
+
+void report_anomaly(autograd::Node& node) {
   const PythonLock gil;
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
-  std::string text = join_text("Error detected in ", node.name(), ". ");
-  if (node.forward_stack) text += "Traceback of forward call that caused the error:\n" + *node.forward_stack;
-  else
-    text +=
-        "No forward pass information available. Enable detect anomaly during forward pass for more "
-        "information.";
-  if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0)
-    PyErr_Clear();  // the first error is the one to raise
+  nb::object metadata = nb::borrow(metadata_of(&node));
+  warn_of(nb::str(node.name()), metadata, true);
+  while (PyObject* parent = PyDict_GetItemString(metadata.ptr(), "parent_")) {
+    metadata = nb::borrow(parent).attr("metadata");
+    warn_of(nb::borrow(parent).attr("name")(), metadata, false);
+  }
   PyErr_Restore(type, value, trace);
 }
 
@@ -248,20 +218,19 @@ PyObject* context_of(autograd::Node* node) {
 }
 
 void init_python_node(nb::module_& m) {
-  nb::class_<NodeLink>(m, "_NodeLink").def("saved", saved_of);
+  nb::class_<NodeLink>(m, "_NodeLink")
+      .def("saved", saved_of)
+      .def("raw_saved", raw_saved_of)
+      .def("node", [](const NodeLink& link) {
+        return *link.node ? nb::steal(wrap_node_itself(*link.node)) : nb::none();
+      });
   m.def("_attach_function", [](nb::object context, std::string title, std::vector<nb::object> arguments,
                                std::vector<nb::object> outputs, std::vector<Tensor> to_save,
                                std::vector<Tensor> dirty, std::vector<Tensor> constant) {
     Attached made = attach_function(context, std::move(title), arguments, outputs, to_save, dirty, constant);
     return std::make_pair(made.link, made.outputs);
   });
-  m.def("_push_saved_tensors_hooks", push_packer);
-  m.def("_pop_saved_tensors_hooks", pop_packer);
-  m.def("_disable_saved_tensors_hooks", [](std::string why) {
-    MT_CHECK(t_packers->packers.empty() || why.empty(), why);
-    return std::exchange(t_packers->disabled, std::move(why));
-  });
-  autograd::g_anomaly.capture_stack = python_stack;
+  autograd::g_anomaly.remember = remember;
   autograd::g_anomaly.report = report_anomaly;
   m.def("is_anomaly_enabled", [] { return autograd::g_anomaly.on.load(); });
   m.def("is_anomaly_check_nan_enabled", [] { return autograd::g_anomaly.check_nan; });

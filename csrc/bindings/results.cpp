@@ -1,6 +1,8 @@
 #include "bindings/results.h"
 #include "core/accelerator.h"
 
+#include <structmember.h>
+
 #include <map>
 
 #include "autograd/node.h"
@@ -25,6 +27,22 @@ std::map<std::string, ReturnType>& return_types() {
   return table;
 }
 
+// A line per field: tensors take several.
+PyObject* show(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  Owned lines(PyList_New(0));
+  for (PyMemberDef* field = type->tp_members; field && field->name; ++field) {
+    const Owned value(PyObject_GetAttrString(self, field->name));
+    if (!value.object) return nullptr;
+    const Owned line(PyUnicode_FromFormat("%s=%R", field->name, value.object));
+    if (!line.object || PyList_Append(lines.object, line.object) < 0) return nullptr;
+  }
+  const Owned comma(PyUnicode_FromString(",\n"));
+  const Owned joined(PyUnicode_Join(comma.object, lines.object));
+  if (!joined.object) return nullptr;
+  return PyUnicode_FromFormat("%s(\n%U)", type->tp_name, joined.object);
+}
+
 // Shown as torch.return_types.max, and found by pickle in the module of the package.
 PyTypeObject* make_type(const std::string& name, const ReturnType& declared) {
   std::vector<PyStructSequence_Field> entries;
@@ -37,6 +55,7 @@ PyTypeObject* make_type(const std::string& name, const ReturnType& declared) {
   const Owned module(PyUnicode_FromString("mindtorch_v2.return_types"));
   if (PyObject_SetAttrString(reinterpret_cast<PyObject*>(type), "__module__", module.object) < 0)
     throw PythonError();
+  type->tp_repr = show;
   return type;
 }
 

@@ -1,10 +1,15 @@
 // Methods of Tensor that are no operators.
 #include "autograd/engine.h"
+#include "bindings/asking.h"
 #include "bindings/nested_passes.h"
 #include "bindings/node_object.h"
+#include "bindings/owned.h"
 #include "bindings/parser.h"
 #include "bindings/storage_object.h"
+#include "core/intercept_python.h"
 #include "core/reach.h"
+#include "core/sparse.h"
+#include "core/transform.h"
 #include "generated/ops/copy.h"
 #include "generated/ops/pointwise.h"
 #include "generated/ops/view.h"
@@ -14,12 +19,22 @@ namespace {
 
 using FastArgs = PyObject* const*;
 
+// Of compressed layouts, which have no strides: "CSR".
+void refuse_compressed(const Tensor& t, const char* what) {
+  const Layout layout = layout_of(t);
+  if (layout == Layout::strided || layout == Layout::sparse_coo) return;
+  std::string name = std::string(layout_name(layout)).substr(7);
+  for (char& letter : name) letter = char(letter - 'a' + 'A');
+  fail(ErrorKind::runtime, "Sparse ", name, " tensors do not have ", what);
+}
+
 PyObject* dim_or_all(PyObject* self, FastArgs args, Py_ssize_t count, PyObject* names, bool strides) {
   return guarded([&]() -> PyObject* {
     const Tensor& t = tensor_of(self);
     const Py_ssize_t given = count + (names ? PyTuple_GET_SIZE(names) : 0);
     MT_CHECK_AS(type, given <= 1, strides ? "stride" : "size", "() takes at most 1 argument (dim), got ",
                 given);
+    if (strides) refuse_compressed(t, "strides");
     if (given == 1 && args[0] != Py_None)
       return PyLong_FromLongLong(strides ? t.stride(integer_from(args[0])) : t.size(integer_from(args[0])));
     if (!strides) return size_object(t.sizes());
@@ -57,14 +72,18 @@ PyObject* is_same_size(PyObject* self, PyObject* other) {
 }
 
 PyObject* data_ptr(PyObject* self, PyObject*) {
-  const Tensor& t = tensor_of(self);
-  return PyLong_FromVoidPtr(t.device().is_meta() || t.storage().nbytes == 0 ? nullptr : t.data());
+  return guarded([&] {
+    const Tensor& t = tensor_of(self);
+    check_has_memory(t);
+    return PyLong_FromVoidPtr(t.device().is_meta() || t.numel() == 0 ? nullptr : t.data());
+  });
 }
 
 PyObject* is_contiguous(PyObject* self, FastArgs args, Py_ssize_t count, PyObject* names) {
   return guarded([&] {
     const Py_ssize_t given = count + (names ? PyTuple_GET_SIZE(names) : 0);
     const MemoryFormat format = given ? memory_format_of(args[0]) : MemoryFormat::contiguous;
+    refuse_compressed(tensor_of(self), "is_contiguous");
     return PyBool_FromLong(tensor_of(self).is_contiguous(format));
   });
 }
@@ -79,7 +98,8 @@ PyObject* item_method(PyObject* self, PyObject*) {
   return guarded([&] {
     const Tensor& t = tensor_of(self);
     check_reach(t);
-    if (t.device().is_cpu() && t.numel() == 1) return element_object(t.data(), t.dtype());
+    if (t.device().is_cpu() && t.numel() == 1 && !taken_over(special(t)))
+      return element_object(t.data(), t.dtype());
     return scalar_object(item(t));
   });
 }
@@ -95,11 +115,23 @@ PyObject* list_level(const char* data, const Tensor& t, size_t dim) {
     PyList_SET_ITEM(list, Py_ssize_t(i), list_level(data + i * step, t, dim + 1));
   return list;
 }
+// Of a tensor that has no memory of its own: what its class says the values are.
+PyObject* list_of_values(const Tensor& t) {
+  if (t.dim() == 0) return scalar_object(item(t));
+  Owned list(PyList_New(0));
+  for (const Tensor& each : ops::unbind(t, 0))
+    if (PyList_Append(list.object, Owned(list_of_values(each)).object) < 0) throw PythonError();
+  return list.release();
+}
 PyObject* tolist(PyObject* self, PyObject*) {
   return guarded([&] {
     Tensor t = tensor_of(self);
+    if (special(t) & kHandled) return list_of_values(t);
+    check_has_memory(t);
     MT_CHECK_AS(not_implemented, !t.device().is_meta(), "Cannot copy out of meta tensor; no data!");
     if (!t.device().is_cpu()) t = ops::_to_copy(ops::detach(t), std::nullopt, Device{DeviceType::cpu});
+    MT_CHECK(t.numel() == 0 || t.storage().data,
+             "tolist() shouldn't be called on a tensor with unallocated storage");
     check_reach(t);
     return list_level(t.data<char>(), t, 0);
   });
@@ -181,7 +213,6 @@ PyObject* backward(PyObject* self, FastArgs args, Py_ssize_t count, PyObject* na
   });
 }
 
-// Returns (node handle, id) for the removable handle that Python makes of it.
 PyObject* register_hook(PyObject* self, PyObject* callable) {
   return guarded([&]() -> PyObject* {
     const Tensor& t = tensor_of(self);
@@ -189,8 +220,8 @@ PyObject* register_hook(PyObject* self, PyObject* callable) {
     autograd::Node* node = autograd::gradient_node(t);
     const uint64_t id =
         node->add_pre_hook(autograd::is_leaf(t) ? 0 : t.impl()->output_nr, python_grad_hook(callable));
-    PyObject* handle = wrap_node(node);
-    return Py_BuildValue("(NK)", handle, static_cast<unsigned long long>(id));
+    track(self);
+    return wrap_hook(node, id, callable);
   });
 }
 
@@ -201,13 +232,18 @@ PyObject* register_accumulated_hook(PyObject* self, PyObject* callable) {
     MT_CHECK(autograd::is_leaf(t), "post accumulate grad hooks cannot be registered on non-leaf tensors");
     auto* node = static_cast<autograd::AccumulateGrad*>(autograd::gradient_node(t));
     const uint64_t id = node->add_post_hook(python_accumulated_hook(callable, node));
-    PyObject* handle = wrap_node(node);
-    return Py_BuildValue("(NK)", handle, static_cast<unsigned long long>(id));
+    track(self);
+    return wrap_hook(node, id, callable);
   });
 }
 
 PyObject* untyped(PyObject* self, PyObject*) {
-  return guarded([&] { return wrap_storage_handle(tensor_of(self).storage_ref()); });
+  return guarded([&] {
+    const Layout layout = layout_of(tensor_of(self));
+    MT_CHECK_AS(not_implemented, layout == Layout::strided, "Cannot access storage of Sparse",
+                layout == Layout::sparse_coo ? "" : "Csr", "TensorImpl");
+    return wrap_storage_handle(tensor_of(self).storage_ref());
+  });
 }
 
 PyObject* make_subclass(PyObject* type, PyObject* args) {
@@ -238,35 +274,73 @@ PyObject* as_subclass(PyObject* self, PyObject* cls) {
   });
 }
 
-template <class F>
-PyCFunction fast(F* function) {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function));
+template <size_t N>
+struct Name {
+  char text[N];
+  constexpr Name(const char (&name)[N]) { std::copy_n(name, N, text); }
+};
+
+// A method that asks first, in each of the forms Python calls.
+template <Name name, PyObject* (*method)(PyObject*, PyObject*)>
+PyObject* asking(PyObject* self, PyObject* argument) {
+  if (may_ask(self) || (argument && may_ask(argument))) [[unlikely]] {
+    bool failed = false;
+    if (PyObject* done = ask_method(name.text, self, &argument, argument ? 1 : 0, nullptr, failed))
+      return done;
+    if (failed) return nullptr;
+  }
+  return method(self, argument);
+}
+template <Name name, PyObject* (*method)(PyObject*, FastArgs, Py_ssize_t, PyObject*)>
+PyObject* asking_fast(PyObject* self, FastArgs args, Py_ssize_t count, PyObject* names) {
+  if (may_ask(self)) [[unlikely]] {
+    bool failed = false;
+    if (PyObject* done = ask_method(name.text, self, args, count, names, failed)) return done;
+    if (failed) return nullptr;
+  }
+  return method(self, args, count, names);
+}
+
+template <Name name, PyObject* (*method)(PyObject*, PyObject*)>
+PyMethodDef plain(int arguments) {
+  // From it Python knows the parameters.
+  static const std::string signature =
+      join_text(name.text, arguments == METH_O ? "($self, other)" : "($self)", "\n--\n\n");
+  return {name.text, asking<name, method>, arguments, signature.c_str()};
+}
+template <Name name, PyObject* (*method)(PyObject*, FastArgs, Py_ssize_t, PyObject*)>
+PyMethodDef fast(const char* parameter) {
+  static const std::string signature = join_text(name.text, "($self, ", parameter, ")\n--\n\n");
+  auto* function = reinterpret_cast<void*>(asking_fast<name, method>);
+  return {name.text, reinterpret_cast<PyCFunction>(function), METH_FASTCALL | METH_KEYWORDS,
+          signature.c_str()};
 }
 
 }  // namespace
 
 void add_methods(std::vector<PyMethodDef>& methods) {
   const PyMethodDef own[] = {
-      {"size", fast(size), METH_FASTCALL | METH_KEYWORDS, nullptr},
-      {"stride", fast(stride), METH_FASTCALL | METH_KEYWORDS, nullptr},
-      {"dim", dim, METH_NOARGS, nullptr},
-      {"ndimension", dim, METH_NOARGS, nullptr},
-      {"numel", numel, METH_NOARGS, nullptr},
-      {"nelement", numel, METH_NOARGS, nullptr},
-      {"element_size", element_size, METH_NOARGS, nullptr},
-      {"storage_offset", storage_offset, METH_NOARGS, nullptr},
-      {"is_floating_point", is_floating_point, METH_NOARGS, nullptr},
-      {"is_complex", is_complex_method, METH_NOARGS, nullptr},
-      {"is_inference", is_inference, METH_NOARGS, nullptr},
-      {"is_same_size", is_same_size, METH_O, nullptr},
-      {"data_ptr", data_ptr, METH_NOARGS, nullptr},
-      {"is_contiguous", fast(is_contiguous), METH_FASTCALL | METH_KEYWORDS, nullptr},
-      {"item", item_method, METH_NOARGS, nullptr},
-      {"tolist", tolist, METH_NOARGS, nullptr},
-      {"requires_grad_", fast(requires_grad_), METH_FASTCALL | METH_KEYWORDS, nullptr},
-      {"detach_", detach_, METH_NOARGS, nullptr},
-      {"backward", fast(backward), METH_FASTCALL | METH_KEYWORDS, nullptr},
-      {"retain_grad", retain_grad, METH_NOARGS, nullptr},
+      fast<"size", size>("dim=None"),
+      fast<"stride", stride>("dim=None"),
+      plain<"dim", dim>(METH_NOARGS),
+      plain<"ndimension", dim>(METH_NOARGS),
+      plain<"numel", numel>(METH_NOARGS),
+      plain<"nelement", numel>(METH_NOARGS),
+      plain<"element_size", element_size>(METH_NOARGS),
+      plain<"storage_offset", storage_offset>(METH_NOARGS),
+      plain<"is_floating_point", is_floating_point>(METH_NOARGS),
+      plain<"is_complex", is_complex_method>(METH_NOARGS),
+      plain<"is_inference", is_inference>(METH_NOARGS),
+      plain<"is_same_size", is_same_size>(METH_O),
+      plain<"data_ptr", data_ptr>(METH_NOARGS),
+      fast<"is_contiguous", is_contiguous>("memory_format=None"),
+      plain<"item", item_method>(METH_NOARGS),
+      plain<"tolist", tolist>(METH_NOARGS),
+      fast<"requires_grad_", requires_grad_>("requires_grad=True"),
+      plain<"detach_", detach_>(METH_NOARGS),
+      {"backward", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(backward)),
+       METH_FASTCALL | METH_KEYWORDS, nullptr},
+      plain<"retain_grad", retain_grad>(METH_NOARGS),
       {"_retains_grad", get_retains_grad, METH_NOARGS, nullptr},
       {"_register_hook", register_hook, METH_O, nullptr},
       {"_register_accumulated_hook", register_accumulated_hook, METH_O, nullptr},

@@ -2,13 +2,19 @@
 
 #include <structmember.h>
 
+#include <algorithm>
 #include <vector>
 
+#include "autograd/accumulate.h"
+#include "bindings/asking.h"
 #include "bindings/errors.h"
+#include "bindings/node_object.h"
 #include "bindings/parser.h"
 #include "bindings/python_lock.h"
 #include "core/dispatch.h"
 #include "core/intercept.h"
+#include "core/transform.h"
+#include "generated/ops/view.h"
 
 namespace mt::bindings {
 
@@ -27,17 +33,33 @@ bool python_could_tell(TensorObject* self) {
   return self->dict || self->weakrefs || Py_TYPE(self) != g_tensor_type;
 }
 
+// While C++ still has the tensor, its object stays: the tensor owns it from here on.
+bool outlives(TensorObject* self) {
+  return self->impl && self->impl->refs.load(std::memory_order_acquire) > 1 && python_could_tell(self);
+}
+void hand_to_tensor(TensorObject* self) {
+  TensorImpl* impl = self->impl;
+  impl->owns_python_object = true;
+  Ref<TensorImpl>::release(impl);
+}
+
+// Of a subclass, whose own slots Python empties before it calls dealloc.
+void finalize(PyObject* object) {
+  TensorObject* self = object_of(object);
+  if (!outlives(self)) return;
+  Py_INCREF(object);
+  hand_to_tensor(self);
+}
+
 void dealloc(PyObject* object) {
   TensorObject* self = object_of(object);
   TensorImpl* impl = self->impl;
   if (PyObject_GC_IsTracked(object)) PyObject_GC_UnTrack(object);
   if (impl) {
-    if (impl->refs.load(std::memory_order_acquire) > 1 && python_could_tell(self)) {
-      // Resurrect: the impl owns the object from here on.
+    if (outlives(self)) {
       Py_SET_REFCNT(object, 1);
-      impl->owns_python_object = true;
       if (self->dict) PyObject_GC_Track(object);
-      Ref<TensorImpl>::release(impl);
+      hand_to_tensor(self);
       return;
     }
     impl->python_object = nullptr;
@@ -55,14 +77,33 @@ void dealloc(PyObject* object) {
   Py_DECREF(type);
 }
 
+// Note [Cycles through the graph] in node_object.h: the nodes that a tensor which only its object owns may own alone.
+template <class Each>
+int each_node(PyObject* object, Each each) {
+  TensorImpl* impl = object_of(object)->impl;
+  if (!impl || impl->refs.load(std::memory_order_acquire) != 1) return 0;
+  if (impl->grad_fn)
+    if (const int found = each(static_cast<autograd::Node*>(impl->grad_fn))) return found;
+  auto* state = static_cast<autograd::LeafState*>(impl->grad_state);
+  return state && state->accumulator ? each(static_cast<autograd::Node*>(state->accumulator.get())) : 0;
+}
+
 int traverse(PyObject* object, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(object));
+  // Held from C++ as well, it must not be taken for a part of a cycle that nobody reaches.
+  const TensorImpl* impl = object_of(object)->impl;
+  if (impl && impl->refs.load(std::memory_order_acquire) > 1) return 0;
   Py_VISIT(object_of(object)->dict);
-  return 0;
+  return each_node(object, [&](autograd::Node* node) { return traverse_node(node, visit, arg); });
 }
 
 int clear(PyObject* object) {
   Py_CLEAR(object_of(object)->dict);
+  each_node(object, [](autograd::Node* node) { return clear_node(node), 0; });
+  // The context of a Function goes with its node.
+  TensorImpl* impl = object_of(object)->impl;
+  if (impl && impl->refs.load(std::memory_order_acquire) == 1)
+    autograd::NodeRef::release(std::exchange(impl->grad_fn, nullptr));
   return 0;
 }
 
@@ -85,19 +126,52 @@ PyObject* get_dict(PyObject* object, void* closure) {
 
 Py_hash_t hash(PyObject* object) { return _Py_HashPointer(object); }
 
+// A wrapper has no values of its own, so a class that does not take its operators over has nothing to work on.
+void check_has_data(PyObject* tensor, PyTypeObject* type) {
+  MT_CHECK(!(tensor_of(tensor).impl()->special & kHandled), "Creating a new Tensor subclass ", type->tp_name,
+           " but the raw Tensor object is already associated to a python object of type ",
+           Py_TYPE(tensor)->tp_name);
+}
+
 // Tensor(...), the legacy constructor, is written in Python; it is installed as `_C.Tensor._legacy_new`.
 PyObject* new_tensor_object(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  // Subclass(tensor) is a view of the tensor.
+  if (type != g_tensor_type && !kwargs && PyTuple_GET_SIZE(args) == 1 && is_tensor(PyTuple_GET_ITEM(args, 0)))
+    return guarded([&] { return wrap_as(type, ops::alias(tensor_of(PyTuple_GET_ITEM(args, 0)))); });
   PyObject* legacy = PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), "_legacy_new");
   if (!legacy) return nullptr;
   PyObject* made = PyObject_Call(legacy, args, kwargs);
   Py_DECREF(legacy);
-  if (!made || type == g_tensor_type) return made;
-  PyObject* result = guarded([&] { return wrap_as(type, shallow_copy(tensor_of(made))); });
+  if (!made || PyObject_TypeCheck(made, type)) return made;
+  PyObject* result = guarded([&] {
+    check_has_data(made, type);
+    return wrap_as(type, shallow_copy(tensor_of(made)));
+  });
   Py_DECREF(made);
   return result;
 }
 
+// A slot of Python's syntax asks as the method does.
+template <class Plain>
+PyObject* asking_slot(const char* name, PyObject* self, Plain plain) {
+  if (may_ask(self)) [[unlikely]] {
+    bool failed = false;
+    if (PyObject* done = ask_method(name, self, nullptr, 0, nullptr, failed)) return done;
+    if (failed) return nullptr;
+  }
+  return plain(self);
+}
+
 Py_ssize_t length(PyObject* self) {
+  if (may_ask(self)) [[unlikely]] {
+    bool failed = false;
+    if (PyObject* done = ask_method("__len__", self, nullptr, 0, nullptr, failed)) {
+      const Py_ssize_t found = PyNumber_AsSsize_t(done, PyExc_OverflowError);
+      Py_DECREF(done);
+      return found;
+    }
+    if (failed) return -1;
+  }
   const Tensor& t = tensor_of(self);
   if (t.dim() == 0) {
     PyErr_SetString(PyExc_TypeError, "len() of a 0-d tensor");
@@ -107,6 +181,15 @@ Py_ssize_t length(PyObject* self) {
 }
 
 int truth(PyObject* self) {
+  if (may_ask(self)) [[unlikely]] {
+    bool failed = false;
+    if (PyObject* done = ask_method("__bool__", self, nullptr, 0, nullptr, failed)) {
+      const int found = PyObject_IsTrue(done);
+      Py_DECREF(done);
+      return found;
+    }
+    if (failed) return -1;
+  }
   const Tensor& t = tensor_of(self);
   if (t.numel() != 1) {
     PyErr_SetString(PyExc_RuntimeError,
@@ -114,7 +197,12 @@ int truth(PyObject* self) {
                                    : "Boolean value of Tensor with more than one value is ambiguous");
     return -1;
   }
-  return guarded_int([&] { return int(item(t).to<bool>()); });
+  return guarded_int([&] {
+    MT_CHECK(!stands_for_batch(t),
+             "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We "
+             "don't support that yet, please file an issue at https://github.com/pytorch/pytorch/issues .");
+    return int(item(t).to<bool>());
+  });
 }
 
 // The one element, which must not lose an imaginary part.
@@ -127,24 +215,81 @@ Scalar real_item(PyObject* self, const char* type) {
   return value;
 }
 
-PyObject* to_int(PyObject* self) {
+PyObject* plain_int(PyObject* self) {
   return guarded([&]() -> PyObject* {
     const Scalar value = real_item(self, "int64_t");
     if (!value.is_floating()) return PyLong_FromLongLong(value.to<int64_t>());
     return PyLong_FromDouble(value.to<double>());
   });
 }
+PyObject* to_int(PyObject* self) { return asking_slot("__int__", self, plain_int); }
 PyObject* to_float(PyObject* self) {
-  return guarded([&] { return PyFloat_FromDouble(real_item(self, "double").to<double>()); });
+  return asking_slot("__float__", self, [](PyObject* plain) {
+    return guarded([&] { return PyFloat_FromDouble(real_item(plain, "double").to<double>()); });
+  });
 }
-PyObject* to_index(PyObject* self) {
+PyObject* plain_index(PyObject* self) {
   const Tensor& t = tensor_of(self);
   if (t.numel() != 1 || !is_integral(t.dtype(), true)) {
     PyErr_SetString(PyExc_TypeError, "only integer tensors of a single element can be converted to an index");
     return nullptr;
   }
-  return to_int(self);
+  return plain_int(self);
 }
+PyObject* to_index(PyObject* self) { return asking_slot("__index__", self, plain_index); }
+
+PyObject* use_count(PyObject* self, PyObject*) {
+  return PyLong_FromUnsignedLong(object_of(self)->impl->refs.load(std::memory_order_acquire));
+}
+
+// For whoever found the object by a weak reference: it owns its tensor from here on.
+PyObject* fix_weak_reference(PyObject* self, PyObject*) {
+  TensorImpl* impl = object_of(self)->impl;
+  if (impl && impl->owns_python_object) {
+    Ref<TensorImpl>::retain(impl);
+    Py_DECREF(wrap_flipped(impl));
+  }
+  Py_RETURN_NONE;
+}
+
+// A graph that ends in the leaf would add to another tensor's gradient; what comes after makes an end of its own.
+void give_up_accumulator(TensorImpl* impl) {
+  autograd::LeafState* state = autograd::find_leaf_state(Tensor::share(impl));
+  if (!state || !state->accumulator || !state->owns_accumulator) return;
+  static_cast<autograd::AccumulateGrad*>(state->accumulator.get())->poison();
+  state->accumulator = nullptr;
+}
+
+// Everything in the two objects but their identity changes places; so each layout of slots goes with its class.
+PyObject* swap_tensors(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&]() -> PyObject* {
+    MT_CHECK_AS(type, count == 2 && is_tensor(args[0]) && is_tensor(args[1]),
+                "_swap_tensors(): expected two tensors");
+    TensorObject *a = object_of(args[0]), *b = object_of(args[1]);
+    PyTypeObject *type_a = Py_TYPE(a), *type_b = Py_TYPE(b);
+    MT_CHECK(type_a->tp_basicsize == type_b->tp_basicsize && !a->weakrefs && !b->weakrefs, "cannot swap a ",
+             type_a->tp_name, " and a ", type_b->tp_name, ": their objects differ in layout");
+    give_up_accumulator(a->impl);
+    give_up_accumulator(b->impl);
+    char *bytes_a = reinterpret_cast<char*>(a) + sizeof(PyObject),
+         *bytes_b = reinterpret_cast<char*>(b) + sizeof(PyObject);
+    std::swap_ranges(bytes_a, reinterpret_cast<char*>(a) + type_a->tp_basicsize, bytes_b);
+    Py_SET_TYPE(reinterpret_cast<PyObject*>(a), type_b);
+    Py_SET_TYPE(reinterpret_cast<PyObject*>(b), type_a);
+    a->impl->python_object = a;
+    b->impl->python_object = b;
+    for (PyObject* object : {args[0], args[1]})
+      if (!PyObject_GC_IsTracked(object)) PyObject_GC_Track(object);
+    Py_RETURN_NONE;
+  });
+}
+
+PyMethodDef identity_methods[] = {{"_use_count", use_count, METH_NOARGS, nullptr},
+                                  {"_fix_weakref", fix_weak_reference, METH_NOARGS, nullptr}};
+PyMethodDef module_functions[] = {
+    {"_swap_tensors", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(swap_tensors)), METH_FASTCALL,
+     nullptr},
+    {nullptr, nullptr, 0, nullptr}};
 
 PyMemberDef members[] = {
     {"__dictoffset__", T_PYSSIZET, offsetof(TensorObject, dict), READONLY, nullptr},
@@ -160,6 +305,10 @@ void release_object(void* pointer) {
 }
 
 }  // namespace
+
+void track(PyObject* object) {
+  if (!PyObject_GC_IsTracked(object)) PyObject_GC_Track(object);
+}
 
 PyObject* wrap_new(TensorImpl* impl) {
   TensorObject* self;
@@ -184,6 +333,8 @@ PyObject* wrap_new(TensorImpl* impl) {
 PyObject* wrap_flipped(TensorImpl* impl) {
   // Our reference to the impl becomes the object's; the impl's reference to the object becomes the caller's.
   impl->owns_python_object = false;
+  // It may be finalized again: Python notes in the lowest bit of the word before an object that it was.
+  static_cast<uintptr_t*>(impl->python_object)[-1] &= ~uintptr_t(1);
   return static_cast<PyObject*>(impl->python_object);
 }
 
@@ -209,14 +360,19 @@ bool create_tensor_type(PyObject* module) {
   static std::vector<PyMethodDef> methods;
   add_generated_methods(methods);
   add_methods(methods);
+  methods.insert(methods.end(), std::begin(identity_methods), std::end(identity_methods));
   methods.push_back({nullptr, nullptr, 0, nullptr});
   static std::vector<PyGetSetDef> properties;
-  for (PyGetSetDef* p = tensor_properties; p->name; ++p) properties.push_back(*p);
+  for (PyGetSetDef* p = tensor_properties; p->name; ++p) {
+    properties.push_back(*p);
+    properties.back().closure = const_cast<char*>(p->name);  // by which it asks
+  }
   properties.push_back({"__dict__", get_dict, PyObject_GenericSetDict, nullptr, nullptr});
   properties.push_back({nullptr, nullptr, nullptr, nullptr, nullptr});
 
   std::vector<PyType_Slot> slots = {
       {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+      {Py_tp_finalize, reinterpret_cast<void*>(finalize)},
       {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
       {Py_tp_clear, reinterpret_cast<void*>(clear)},
       {Py_tp_setattro, reinterpret_cast<void*>(set_attribute)},
@@ -243,7 +399,8 @@ bool create_tensor_type(PyObject* module) {
   g_tensor_type->tp_name = "Tensor";  // how Python's messages call it; __module__ is set already
   g_plain_type = g_tensor_type;
   release_python_object = release_object;
-  return PyModule_AddObjectRef(module, "Tensor", reinterpret_cast<PyObject*>(g_tensor_type)) == 0;
+  return PyModule_AddObjectRef(module, "Tensor", reinterpret_cast<PyObject*>(g_tensor_type)) == 0 &&
+         PyModule_AddFunctions(module, module_functions) == 0;
 }
 
 }  // namespace mt::bindings

@@ -1,7 +1,9 @@
 // Attributes of Tensor.
 #include "autograd/node.h"
+#include "bindings/asking.h"
 #include "bindings/node_object.h"
 #include "bindings/parser.h"
+#include "core/sparse.h"
 #include "core/warn.h"
 #include "generated/ops/view.h"
 
@@ -19,13 +21,30 @@ PyObject* get_device(PyObject* self, void*) {
 }
 PyObject* get_ndim(PyObject* self, void*) { return PyLong_FromLongLong(self_of(self).dim()); }
 PyObject* get_itemsize(PyObject* self, void*) { return PyLong_FromSize_t(self_of(self).itemsize()); }
-PyObject* get_nbytes(PyObject* self, void*) { return PyLong_FromSize_t(self_of(self).nbytes()); }
+PyObject* get_nbytes(PyObject* self, void*) {
+  return guarded([&] {
+    MT_CHECK(
+        layout_of(self_of(self)) == Layout::strided,
+        "nbytes is not defined for sparse tensors.  If you want the size of the constituent tensors, add "
+        "the nbytes of the indices and values.  If you want the size of the  equivalent dense tensor, "
+        "multiply numel() by element_size()");
+    return PyLong_FromSize_t(self_of(self).nbytes());
+  });
+}
 PyObject* get_is_leaf(PyObject* self, void*) { return PyBool_FromLong(autograd::is_leaf(self_of(self))); }
 PyObject* get_is_cpu(PyObject* self, void*) { return PyBool_FromLong(self_of(self).device().is_cpu()); }
-PyObject* get_is_of_type(PyObject* self, void* type) {
-  return PyBool_FromLong(self_of(self).device().type == DeviceType(reinterpret_cast<uintptr_t>(type)));
+// Its name, where every attribute has it, and what it asks of the tensor.
+struct DeviceAttribute {
+  char name[24];
+  DeviceType type;
+};
+PyObject* get_is_of_type(PyObject* self, void* attribute) {
+  return PyBool_FromLong(self_of(self).device().type == static_cast<DeviceAttribute*>(attribute)->type);
 }
 PyObject* get_is_meta(PyObject* self, void*) { return PyBool_FromLong(self_of(self).device().is_meta()); }
+PyObject* get_is_sparse(PyObject* self, void*) {
+  return PyBool_FromLong(layout_of(self_of(self)) == Layout::sparse_coo);
+}
 PyObject* get_false(PyObject*, void*) { Py_RETURN_FALSE; }
 PyObject* get_version(PyObject* self, void*) {
   return guarded([&] {
@@ -129,12 +148,18 @@ PyObject* get_data(PyObject* self, void*) {
 
 int set_data(PyObject* self, PyObject* value, void*) {
   return guarded_int([&] {
-    MT_CHECK_AS(type, value && is_tensor(value), "Variable data has to be a tensor, but got ",
-                value ? Py_TYPE(value)->tp_name : "nothing");
+    MT_CHECK(value, "Deleting tensor data is not allowed. Delete tensor instead!");
+    MT_CHECK_AS(type, is_tensor(value), "Variable data has to be a tensor, but got ",
+                Py_TYPE(value)->tp_name);
     const Tensor& t = self_of(self);
     const Tensor from = shallow_copy(tensor_of(value));
     MT_CHECK(from.dtype() == t.dtype() || !autograd::requires_grad(t) || is_differentiable(from.dtype()),
              "data set to a tensor that requires gradients must be floating point or complex dtype");
+    MT_CHECK(
+        layout_of(from) == layout_of(t),
+        "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor "
+        "type.");
+    if (layout_of(from) != Layout::strided) *sparse_parts(t) = *sparse_parts(from);
     TensorImpl &to = *t.impl(), &source = *from.impl();
     to.storage = source.storage;
     to.own_version = source.own_version;
@@ -153,7 +178,7 @@ int set_data(PyObject* self, PyObject* value, void*) {
 // Once in a process, as PyTorch does.
 void warn_transposed() {
   static bool told = false;
-  if (std::exchange(told, true)) return;
+  if (!first_time(told)) return;
   warn(
       "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it "
       "will "
@@ -177,37 +202,62 @@ PyObject* get_matrix_transposed(PyObject* self, void*) {
   });
 }
 
+// An attribute that asks first; its closure begins with its name.
+template <PyObject* (*get)(PyObject*, void*)>
+PyObject* asking(PyObject* self, void* closure) {
+  if (may_ask(self)) [[unlikely]] {
+    bool failed = false;
+    if (PyObject* done = ask_attribute(static_cast<const char*>(closure), self, nullptr, failed)) return done;
+    if (failed) return nullptr;
+  }
+  return get(self, closure);
+}
+template <int (*set)(PyObject*, PyObject*, void*)>
+int asking_set(PyObject* self, PyObject* value, void* closure) {
+  if (value && may_ask(self)) [[unlikely]] {
+    bool failed = false;
+    if (PyObject* done = ask_attribute(static_cast<const char*>(closure), self, value, failed)) {
+      Py_DECREF(done);
+      return 0;
+    }
+    if (failed) return -1;
+  }
+  return set(self, value, closure);
+}
+
 }  // namespace
 
 PyGetSetDef tensor_properties[] = {
-    {"shape", get_shape, nullptr, nullptr, nullptr},
-    {"dtype", get_dtype, nullptr, nullptr, nullptr},
-    {"device", get_device, nullptr, nullptr, nullptr},
-    {"ndim", get_ndim, nullptr, nullptr, nullptr},
-    {"itemsize", get_itemsize, nullptr, nullptr, nullptr},
-    {"nbytes", get_nbytes, nullptr, nullptr, nullptr},
-    {"is_leaf", get_is_leaf, nullptr, nullptr, nullptr},
-    {"is_cpu", get_is_cpu, nullptr, nullptr, nullptr},
-    {"is_meta", get_is_meta, nullptr, nullptr, nullptr},
-    {"is_cuda", get_false, nullptr, nullptr, nullptr},
-    {"is_sparse", get_false, nullptr, nullptr, nullptr},
-    {"is_quantized", get_false, nullptr, nullptr, nullptr},
-    {"_version", get_version, nullptr, nullptr, nullptr},
-    {"output_nr", get_output_nr, nullptr, nullptr, nullptr},
-    {"requires_grad", get_requires_grad, set_requires_grad, nullptr, nullptr},
-    {"grad", get_grad, set_grad, nullptr, nullptr},
-    {"grad_fn", get_grad_fn, nullptr, nullptr, nullptr},
-    {"_base", get_base, nullptr, nullptr, nullptr},
-    {"data", get_data, set_data, nullptr, nullptr},
-    {"T", get_transposed, nullptr, nullptr, nullptr},
-    {"mT", get_matrix_transposed, nullptr, nullptr, nullptr},
+    {"shape", asking<get_shape>, nullptr, nullptr, nullptr},
+    {"dtype", asking<get_dtype>, nullptr, nullptr, nullptr},
+    {"device", asking<get_device>, nullptr, nullptr, nullptr},
+    {"ndim", asking<get_ndim>, nullptr, nullptr, nullptr},
+    {"itemsize", asking<get_itemsize>, nullptr, nullptr, nullptr},
+    {"nbytes", asking<get_nbytes>, nullptr, nullptr, nullptr},
+    {"is_leaf", asking<get_is_leaf>, nullptr, nullptr, nullptr},
+    {"is_cpu", asking<get_is_cpu>, nullptr, nullptr, nullptr},
+    {"is_meta", asking<get_is_meta>, nullptr, nullptr, nullptr},
+    {"is_cuda", asking<get_false>, nullptr, nullptr, nullptr},
+    {"is_sparse", asking<get_is_sparse>, nullptr, nullptr, nullptr},
+    {"is_quantized", asking<get_false>, nullptr, nullptr, nullptr},
+    {"_version", asking<get_version>, nullptr, nullptr, nullptr},
+    {"output_nr", asking<get_output_nr>, nullptr, nullptr, nullptr},
+    {"requires_grad", asking<get_requires_grad>, asking_set<set_requires_grad>, nullptr, nullptr},
+    {"grad", asking<get_grad>, asking_set<set_grad>, nullptr, nullptr},
+    {"grad_fn", asking<get_grad_fn>, nullptr, nullptr, nullptr},
+    {"_base", asking<get_base>, nullptr, nullptr, nullptr},
+    {"data", asking<get_data>, asking_set<set_data>, nullptr, nullptr},
+    {"T", asking<get_transposed>, nullptr, nullptr, nullptr},
+    {"mT", asking<get_matrix_transposed>, nullptr, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
 void add_device_property(const std::string& name, DeviceType type) {
-  // The interpreter keeps pointers into it.
-  auto* property = new PyGetSetDef{strdup(("is_" + name).c_str()), get_is_of_type, nullptr, nullptr,
-                                   reinterpret_cast<void*>(uintptr_t(type))};
+  // The interpreter keeps pointers into them.
+  auto* attribute = new DeviceAttribute{{}, type};
+  MT_CHECK(name.size() + 3 < sizeof(attribute->name), "a device may not have a name as long as ", name);
+  ("is_" + name).copy(attribute->name, sizeof(attribute->name) - 1);
+  auto* property = new PyGetSetDef{attribute->name, asking<get_is_of_type>, nullptr, nullptr, attribute};
   PyObject* made = PyDescr_NewGetSet(g_tensor_type, property);
   if (!made || PyDict_SetItemString(g_tensor_type->tp_dict, property->name, made) < 0) throw PythonError();
   Py_DECREF(made);

@@ -19,10 +19,11 @@ namespace mt {
 
 // What TensorImpl::special says.
 enum Special : uint8_t {
-  kHandled = 1,  // its Python class has __torch_dispatch__
-  kBatched = 2,  // it stands for a batch of tensors
-  kDual = 4,     // it has a tangent
-  kSparse = 8,   // it has no memory, but parts (core/sparse.h)
+  kHandled = 1,         // its Python class has __torch_dispatch__
+  kBatched = 2,         // it stands for a batch of tensors
+  kDual = 4,            // it has a tangent
+  kSparse = 8,          // it has no memory, but parts (core/sparse.h)
+  kWithoutMemory = 16,  // beside kHandled: a wrapper
 };
 
 inline uint8_t special(const Tensor& tensor) { return tensor.impl()->special; }
@@ -33,7 +34,18 @@ inline uint8_t special(TensorList tensors) {
   return any;
 }
 
+// Before memory is handed out.
+inline void check_has_memory(const Tensor& tensor) {
+  MT_CHECK(!(special(tensor) & (kBatched | kSparse | kWithoutMemory)),
+           "Cannot access data pointer of Tensor that doesn't have storage");
+}
+
+inline bool is_dual(const Tensor& tensor) { return special_if_given(tensor) & kDual; }
+
 bool taken_over(uint8_t special);
+// Whether forward mode takes an operator with these arguments: it runs it again, which records history.
+bool taken_by_forward(std::initializer_list<const Tensor*> tensors,
+                      std::initializer_list<TensorList> lists = {});
 
 // Whether somebody takes over an operator whose tensors are so special: one branch for tensors and modes alike.
 inline bool intercepted(const OpScope& scope, uint8_t special = 0) {

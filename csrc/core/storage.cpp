@@ -8,9 +8,13 @@
 #include "core/host_memory.h"
 #include "core/observe.h"
 #include "core/shared_memory.h"
+#include "core/storage_keeping.h"
 #include "core/thread_state.h"
 
 namespace mt {
+
+std::atomic<void (*)(Storage*)> g_release_kept_object{nullptr};
+
 namespace {
 
 constexpr size_t kHeaderBytes = (sizeof(Storage) + kHostAlignment - 1) / kHostAlignment * kHostAlignment;
@@ -45,6 +49,8 @@ void allocate_host(Storage& storage, size_t nbytes) {
 void Storage::destroy(Storage* storage) {
   if (Observer* watching = observer()) [[unlikely]]
     tell(*watching, *storage, false);
+  if (auto* release_object = g_release_kept_object.load(std::memory_order_acquire)) [[unlikely]]
+    release_object(storage);
   if (storage->release) storage->release(*storage);
   delete storage->object;
   const size_t block = storage->header;

@@ -134,7 +134,10 @@ int64_t checked_numel(IntList sizes) {
     if (s == 0) zero = true;
     else overflow |= __builtin_mul_overflow(n, s, &n);
   }
-  if (zero) return 0;
+  if (zero) {  // strides are those of a tensor with one element there
+    MT_CHECK(!overflow, "Stride calculation overflowed");
+    return 0;
+  }
   MT_CHECK(!overflow && n <= (int64_t(1) << 59),
            "Storage size calculation overflowed with sizes=", to_string(sizes));
   return n;
@@ -200,6 +203,8 @@ Tensor tensor_over(StorageRef storage, DType dtype, size_t ndim) {
 
 Tensor shallow_copy(const Tensor& tensor, bool own_version) {
   const TensorImpl& from = *tensor.impl();
+  if (from.special & kBatched) [[unlikely]]
+    return g_copy_transformed(tensor);
   if (from.special && taken_over(from.special)) [[unlikely]]
     return intercept<Tensor>(OpInfo{"aten::detach", ""}, tensor);
   TensorImpl* impl = new_impl(StorageRef(from.storage), from.dtype, from.ndim);

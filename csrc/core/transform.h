@@ -14,6 +14,7 @@
 #pragma once
 
 #include <limits>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -27,11 +28,14 @@ struct Tangent {
   Tensor tensor;
 };
 
+using Tangents = std::vector<Tangent>;  // in order of levels, the highest last
+
 struct Transformed {
-  int batch_level = 0;            // 0: no batch
-  Tensor value;                   // the batch; its first dimension is the one that vmap maps over
-  bool same_for_all = false;      // no batch dimension: every slice is `value`
-  std::vector<Tangent> tangents;  // in order of levels, the highest last
+  int batch_level = 0;        // 0: no batch
+  Tensor value;               // the batch; its first dimension is the one that vmap maps over
+  bool same_for_all = false;  // no batch dimension: every slice is `value`
+  // Null: none. What a node has saved of a result shares them: they come after the result was recorded.
+  std::shared_ptr<Tangents> tangents;
 };
 
 // Null if the tensor is in no transformation.
@@ -39,6 +43,21 @@ inline Transformed* transformed(const Tensor& tensor) {
   const GradState* state = tensor.impl()->grad_state;
   return state ? state->transformed.get() : nullptr;
 }
+
+// Whether it has no value of its own, but one for each slice.
+inline bool stands_for_batch(const Tensor& tensor) {
+  const Transformed* state = transformed(tensor);
+  return state && state->batch_level > 0 && !state->same_for_all;
+}
+// The values of all slices at once, for checks that are about each of them.
+inline const Tensor& of_all_slices(const Tensor& tensor) {
+  const Transformed* state = transformed(tensor);
+  return state && state->batch_level > 0 ? of_all_slices(state->value) : tensor;
+}
+
+// Whether operators of this thread look at tangents; the second returns what was so before.
+bool forward_enabled();
+bool set_forward_enabled(bool enabled);
 
 // A level of this thread, while it lives.
 class NewLevel {
@@ -62,5 +81,8 @@ class LevelsBelow {
  private:
   int before_;
 };
+
+// A second tensor outside every graph, with what transformations keep on the first; set by csrc/transforms.
+extern Tensor (*g_copy_transformed)(const Tensor& tensor);
 
 }  // namespace mt

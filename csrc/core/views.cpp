@@ -212,7 +212,10 @@ Tensor expand(const Tensor& self, IntList size, bool) {
     MT_CHECK(want == had || had == 1, "The expanded size of the tensor (", want,
              ") must match the existing size (", had, ") at non-singleton dimension ", i,
              ".  Target sizes: ", to_string(size), ".  Tensor sizes: ", to_string(self.sizes()));
-    strides[size_t(i)] = fresh || (had == 1 && want != 1) ? 0 : self.strides()[size_t(i - lead)];
+    const size_t at = size_t(i);
+    if (had == 1 && want != 1) strides[at] = 0;
+    else if (!fresh) strides[at] = self.strides()[size_t(i - lead)];
+    else strides[at] = i == n - 1 ? 1 : sizes[at + 1] * strides[at + 1];  // what unsqueeze gives
   }
   checked_numel(sizes);
   return window(self, sizes, strides, self.offset());

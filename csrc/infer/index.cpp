@@ -1,6 +1,9 @@
 #include "generated/infer/index.h"
 
+#include "core/determinism.h"
+#include "core/warn.h"
 #include "infer/indexing.h"
+#include "infer/layout.h"
 
 namespace mt::infer {
 namespace {
@@ -77,16 +80,40 @@ void check_index_source(const Tensor& self, int64_t dim, const Tensor& index, co
 
 }  // namespace
 
+namespace {
+
+// What is read while elements are written one by one must lie elsewhere.
+void refuse_overlap(const Tensor& written, const Tensor& read) {
+  check_no_partial_overlap(written, read);
+  if (written.storage_ref() != read.storage_ref() || !written.numel() || !read.numel()) return;
+  if (!written.is_contiguous() || !read.is_contiguous()) return;  // where it would take too long to say
+  const auto *a = written.data<char>(), *b = read.data<char>();
+  MT_CHECK(
+      a >= b + read.nbytes() || b >= a + written.nbytes(),
+      "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+      "memory location. Please clone() the tensor before performing the operation.");
+}
+
+// What PyTorch lets pass for the sake of old programs: some elements are written more than once.
+void warn_if_expanded(const Tensor& self, const char* name, const char* example) {
+  for (size_t d = 0; d < self.sizes().size(); ++d)
+    if (self.strides()[d] == 0 && self.sizes()[d] > 1)
+      return warn(
+          join_text("Use of ", name,
+                    " on expanded tensors is deprecated. Please clone() the tensor before performing this "
+                    "operation. This also applies to advanced indexing e.g. ",
+                    example));
+}
+
+}  // namespace
+
 void where(const Tensor& condition, const Tensor& self, const Tensor& other, Output& out) {
   MT_CHECK(condition.dtype() == DType::boolean || condition.dtype() == DType::uint8,
            "where expected condition to be a boolean tensor, but got a tensor with dtype ",
            info(condition.dtype()).legacy);
   check_same_device({&condition, &self, &other});
   const Dims sizes = broadcast(condition.sizes(), broadcast(self.sizes(), other.sizes()));
-  // The first operand that is not stretched decides how the result lies in memory.
-  const auto whole = [&](const Tensor& t) { return std::ranges::equal(t.sizes(), sizes); };
-  const Tensor* like = whole(condition) ? &condition : whole(self) ? &self : &other;
-  out.prepare(sizes, result_type(self, other), self.device(), like);
+  prepare_elementwise(out, sizes, result_type(self, other), self.device(), {&condition, &self, &other});
 }
 
 void index(const Tensor& self, TensorList indices, Output& out) {
@@ -94,12 +121,11 @@ void index(const Tensor& self, TensorList indices, Output& out) {
 }
 
 void index_put(const Tensor& self, TensorList indices, const Tensor& values, bool) {
-  check_written_once(self);
-  MT_CHECK(self.dtype() == values.dtype(), "Index put requires the source and destination dtypes match, got ",
-           info(self.dtype()).legacy, " for the destination and ", info(values.dtype()).legacy,
-           " for the source.");
+  warn_if_expanded(self, "index_put_", "tensor[indices] = tensor");
   check_same_device({&self, &values});
-  check_no_partial_overlap(self, values);
+  refuse_overlap(self, values);
+  for (const Tensor& t : indices)
+    if (t.defined()) refuse_overlap(self, t);
   const Dims sizes = indexing(self, indices).sizes;
   const IntList given = values.sizes();
   bool fits = given.size() <= sizes.size();
@@ -109,6 +135,9 @@ void index_put(const Tensor& self, TensorList indices, const Tensor& values, boo
   }
   MT_CHECK(fits, "shape mismatch: value tensor of shape ", to_string(given),
            " cannot be broadcast to indexing result of shape ", to_string(sizes));
+  MT_CHECK(self.dtype() == values.dtype(), "Index put requires the source and destination dtypes match, got ",
+           info(self.dtype()).legacy, " for the destination and ", info(values.dtype()).legacy,
+           " for the source.");
 }
 
 void gather(const Tensor& self, int64_t dim, const Tensor& index, bool, Output& out) {
@@ -168,6 +197,8 @@ void index_select(const Tensor& self, int64_t dim, const Tensor& index, Output& 
            "index_select(): Index to scalar can have only 1 value, got ", index.numel(), " value(s)");
   check_same_device({&self, &index});
   Dims sizes(self.sizes());
+  MT_CHECK(self.dim() == 0 || sizes[size_t(d)] > 0 || index.numel() == 0,
+           "index_select(): self indexing axis dim should be positive");
   if (self.dim() > 0) sizes[size_t(d)] = index.numel();
   out.prepare(sizes, self.dtype(), self.device());
 }
@@ -175,7 +206,8 @@ void index_select(const Tensor& self, int64_t dim, const Tensor& index, Output& 
 void index_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
                const Scalar& alpha, Output& out) {
   check_index_source(self, dim, index, source, "index_add_");
-  check_alpha(self.dtype(), alpha);
+  MT_CHECK(is_complex(self.dtype()) || !alpha.is_complex(),
+           "For non-complex input tensors, argument alpha must not be a complex number.");
   like_self(self, out);
 }
 
@@ -207,7 +239,9 @@ void index_copy(const Tensor& self, int64_t dim, const Tensor& index, const Tens
   like_self(self, out);
 }
 
-void index_fill(const Tensor& self, int64_t dim, const Tensor& index, const Scalar&, Output& out) {
+void index_fill(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value, Output& out) {
+  MT_CHECK(!value.is_complex() || is_complex(self.dtype()),
+           "index_fill_(): Converting complex Scalar to non-complex type is not supported");
   wrap_dim(dim, self.dim());
   MT_CHECK_AS(index, index.dtype() == DType::int64, "index_fill_(): Expected dtype int64 for index.");
   MT_CHECK_AS(index, index.dim() <= 1, "Index has to be a vector/scalar");
@@ -239,7 +273,8 @@ void take(const Tensor& self, const Tensor& index, Output& out) {
   out.prepare(index.sizes(), self.dtype(), self.device());
 }
 
-void put(const Tensor& self, const Tensor& index, const Tensor& source, bool, Output& out) {
+void put(const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate, Output& out) {
+  if (!accumulate && !self.device().is_meta()) alert_not_deterministic("put_");
   MT_CHECK(index.dtype() == DType::int64, "put_(): Expected a long tensor for index, but got ",
            info(index.dtype()).legacy);
   MT_CHECK(self.dtype() == source.dtype(),

@@ -4,6 +4,7 @@
 
 #include "core/views.h"
 #include "core/warn.h"
+#include "infer/layout.h"
 
 namespace mt::infer {
 namespace {
@@ -46,35 +47,6 @@ struct Ranks {
   DType result() const { return *over(dimensioned, over(zero_dim, number)); }
 };
 
-// Strides without holes whose dimensions are in the order of the given ones. A stride of 0 says nothing about order:
-// such a dimension stays where it is.
-Dims dense_strides(const Tensor& t) {
-  const size_t n = size_t(t.dim());
-  const IntList sizes = t.sizes(), strides = t.strides();
-  Dims order(n);  // innermost first
-  for (size_t i = 0; i < n; ++i) order[i] = int64_t(n - 1 - i);
-  auto outer = [&](int64_t a, int64_t b) -> int {  // 1: a lies outside b; -1: inside; 0: unknown
-    const int64_t left = strides[size_t(a)], right = strides[size_t(b)];
-    if (left == 0 || right == 0) return 0;
-    if (left != right) return left > right ? 1 : -1;
-    return sizes[size_t(a)] > sizes[size_t(b)] ? 1 : 0;
-  };
-  for (size_t i = 1; i < n; ++i) {
-    for (size_t at = i, before = i; before-- > 0;) {
-      const int relation = outer(order[before], order[at]);
-      if (relation < 0) break;
-      if (relation > 0) std::swap(order[before], order[at]), at = before;
-    }
-  }
-  Dims out(n);
-  int64_t step = 1;
-  for (int64_t d : order) {
-    out[size_t(d)] = step;
-    step *= std::max<int64_t>(sizes[size_t(d)], 1);
-  }
-  return out;
-}
-
 DType apply_rule(DType t, Rule rule) {
   switch (rule) {
     case Rule::to_float: return float_if_integral(t);
@@ -110,7 +82,7 @@ void Output::prepare(IntList sizes, DType dtype, Device device, const Tensor* li
     return prepare_existing(sizes, dtype, device);
   if (like && !like->is_contiguous() && same_sizes(*like, sizes)) {
     if (views::is_dense(*like)) fresh_ = new_tensor_strided(sizes, like->strides(), dtype, device);
-    else fresh_ = new_tensor_strided(sizes, dense_strides(*like), dtype, device);
+    else fresh_ = new_tensor_strided(sizes, dense_strides(sizes, {like}), dtype, device);
   } else {
     fresh_ = new_tensor(sizes, dtype, device);
   }
@@ -356,10 +328,12 @@ void unary(const Tensor& self, const Scalar& number, Rule, Output& out) {
 
 void binary(const Tensor& a, const Tensor& b, Rule rule, Output& out) {
   const DType dtype = apply_rule(result_type(a, b), rule);
-  if (same_sizes(a, b.sizes())) [[likely]]
-    return out.prepare(a.sizes(), dtype, a.device(), a.is_contiguous() ? &b : &a);
-  const Dims sizes = broadcast(a.sizes(), b.sizes());
-  out.prepare(sizes, dtype, a.device(), same_sizes(a, sizes) ? &a : &b);
+  if (same_sizes(a, b.sizes())) [[likely]] {
+    if (a.is_contiguous() && b.is_contiguous()) [[likely]]
+      return out.prepare(a.sizes(), dtype, a.device());
+    return prepare_elementwise(out, a.sizes(), dtype, a.device(), {&a, &b});
+  }
+  prepare_elementwise(out, broadcast(a.sizes(), b.sizes()), dtype, a.device(), {&a, &b});
 }
 
 void binary(const Tensor& a, const Scalar& b, Rule rule, Output& out) {

@@ -1,5 +1,7 @@
 #include "generated/infer/pointwise.h"
 
+#include "infer/layout.h"
+
 namespace mt::infer {
 namespace {
 
@@ -15,7 +17,7 @@ const char* plain_name(DType t) {
 void prepare_ternary(const Tensor& a, const Tensor& b, const Tensor& c, Output& out) {
   check_same_device({&a, &b, &c});
   const Dims sizes = broadcast(broadcast(a.sizes(), b.sizes()), c.sizes());
-  out.prepare(sizes, ternary_type(a, b, c), a.device(), &a);
+  prepare_elementwise(out, sizes, ternary_type(a, b, c), a.device(), {&a, &b, &c});
 }
 
 void check_lerp_type(const Tensor& self, const Tensor& other, const char* name) {

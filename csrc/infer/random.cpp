@@ -1,13 +1,45 @@
 #include "generated/infer/random.h"
 
 #include "core/views.h"
+#include "core/warn.h"
 
 namespace mt::infer {
+namespace {
+
+// Floating types hold every integer up to 2 to the number of their digits.
+int digits_of(DType dtype) {
+  switch (dtype) {
+    case DType::float64: return 53;
+    case DType::float32: return 24;
+    case DType::float16: return 11;
+    case DType::bfloat16: return 8;
+    default: return 63;
+  }
+}
+
+void check_discrete_range(DType dtype, int64_t from, std::optional<int64_t> to) {
+  const int digits = digits_of(dtype);
+  if (digits == 63) return;
+  auto check = [&](const char* name, int64_t value) {
+    MT_CHECK(dtype != DType::float16 || (value >= -65504 && value <= 65504), name, " is out of bounds for ",
+             c_name(dtype));
+    if (value < -(int64_t(1) << digits) || value > int64_t(1) << digits)
+      warn(join_text(
+          name, " is out of bounds [-(2^", digits, "), 2^", digits, "]. Due to precision limitations ",
+          c_name(dtype),
+          " can support discrete uniform distribution only within this range. This warning will become "
+          "an error in version 1.7 release, please fix the code in advance"));
+  };
+  check("from", from);
+  if (to) check("to - 1", *to - 1);
+}
+
+}  // namespace
 
 void check_random_range(const Tensor& self, int64_t from, std::optional<int64_t> to, Generator*) {
   MT_CHECK(!to || from < *to, "random_ expects 'from' to be less than 'to', but got from=", from,
            " >= to=", to.value_or(0));
-  if (!is_integral(self.dtype(), true)) return;
+  if (!is_integral(self.dtype(), true)) return check_discrete_range(self.dtype(), from, to);
   auto outside = [&](int64_t v) {
     if (self.dtype() == DType::boolean) return v < 0 || v > 1;
     return v < 0 ? !info(self.dtype()).is_signed : !fits(Scalar(v), self.dtype());

@@ -1,5 +1,6 @@
 #include "generated/infer/shape.h"
 
+#include "infer/layout.h"
 #include "infer/spatial.h"
 
 namespace mt::infer {
@@ -16,7 +17,7 @@ void cat(TensorList tensors, int64_t dim, Output& out) {
              to_string(tensors[0].device()), " and ", to_string(t.device()), "!");
     if (!first && !(t.dim() == 1 && t.numel() == 0)) first = &t;
   }
-  if (!first) first = &tensors[0];
+  if (!first) return out.prepare(tensors[0].sizes(), result_type(tensors), tensors[0].device());
   const size_t d = size_t(wrap_dim(dim, first->dim()));
   Dims sizes(first->sizes());
   sizes[d] = 0;
@@ -37,7 +38,7 @@ void cat(TensorList tensors, int64_t dim, Output& out) {
     const MemoryFormat format =
         sizes.size() == 4 ? MemoryFormat::channels_last : MemoryFormat::channels_last_3d;
     const bool all = std::ranges::all_of(tensors, [&](const Tensor& t) {
-      return (t.dim() == 1 && t.numel() == 0) || (t.is_contiguous(format) && !t.is_contiguous());
+      return (t.dim() == 1 && t.numel() == 0) || suggests_channels_last(t);
     });
     if (all) {
       const Tensor pattern =

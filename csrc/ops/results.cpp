@@ -1,5 +1,9 @@
 #include "ops/results.h"
 
+#include <algorithm>
+
+#include "core/intercept.h"
+#include "core/views.h"
 #include "generated/ops/copy.h"
 #include "infer/infer.h"
 
@@ -16,8 +20,17 @@ const Tensor& write_back(const Tensor& self, const Tensor& result) {
 }
 
 void write_out(const Tensor& out, const Tensor& result) {
+  if ((is_dual(out) || is_dual(result)) && taken_by_forward({&out, &result})) [[unlikely]]
+    fail(ErrorKind::not_implemented,
+         "Trying to use forward AD with an operator that does not support it because it is an out= function");
+  const bool resized = !std::ranges::equal(out.sizes(), result.sizes());
   infer::Output::into(out).accept(result);
   if (out.same(result)) return;
+  if (resized && !result.is_contiguous() &&
+      views::is_dense(result)) {  // it lies in memory as the result would
+    std::ranges::copy(result.strides(), out.impl()->strides());
+    out.impl()->refresh();
+  }
   if (!out.device().is_meta()) copy_between(result, out, false);
   out.bump_version();
 }

@@ -12,6 +12,11 @@ def show() -> str:
     return f"MindTorch v2 {__version__} built with:\n  - C++20\n  - BLAS_INFO=open, LAPACK_INFO=open\n"
 
 
+def _cxx_flags() -> str:
+    """The compiler's options that matter for what is computed."""
+    return "-std=c++20 -fno-math-errno -fno-trapping-math"
+
+
 def parallel_info() -> str:
     """How many threads operators use."""
     return (

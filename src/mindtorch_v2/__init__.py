@@ -109,6 +109,8 @@ from ._storage_typed import (
     LongStorage as LongStorage,
     ShortStorage as ShortStorage,
     TypedStorage as TypedStorage,
+    _dtype_to_storage_type_map,
+    _storage_classes as _storage_classes,
     is_storage as is_storage,
 )
 from ._tensor.legacy_types import (
@@ -124,6 +126,7 @@ from ._tensor.legacy_types import (
     ShortTensor as ShortTensor,
     set_default_tensor_type as set_default_tensor_type,
     tensortype as tensortype,
+    _tensor_classes as _tensor_classes,
 )
 from ._tensor_str import (
     get_printoptions as get_printoptions,
@@ -161,6 +164,15 @@ from ._tensor.queries import (
     result_type as result_type,
 )
 from ._functions.norms import norm as norm
+from ._settings import tracebacks as _tracebacks  # noqa: F401 - it adds names to _C
+from ._tensor.sparse import (
+    dsmm as dsmm,
+    hsmm as hsmm,
+    resize_as_sparse_ as resize_as_sparse_,
+    saddmm as saddmm,
+    smm as smm,
+    spmm as spmm,
+)
 from ._settings.checks import (
     SymBool as SymBool,
     SymFloat as SymFloat,
@@ -168,6 +180,7 @@ from ._settings.checks import (
     _check as _check,
     _check_index as _check_index,
     _check_is_size as _check_is_size,
+    _check_not_implemented as _check_not_implemented,
     _check_tensor_all as _check_tensor_all,
     _check_tensor_all_with as _check_tensor_all_with,
     _check_type as _check_type,
@@ -203,6 +216,20 @@ from ._functions.lowrank import (
     svd_lowrank as svd_lowrank,
 )
 from . import linalg as linalg
+from ._sparse.creation import (
+    _validate_sparse_bsc_tensor_args as _validate_sparse_bsc_tensor_args,
+    _validate_sparse_bsr_tensor_args as _validate_sparse_bsr_tensor_args,
+    _validate_sparse_compressed_tensor_args as _validate_sparse_compressed_tensor_args,
+    _validate_sparse_coo_tensor_args as _validate_sparse_coo_tensor_args,
+    _validate_sparse_csc_tensor_args as _validate_sparse_csc_tensor_args,
+    _validate_sparse_csr_tensor_args as _validate_sparse_csr_tensor_args,
+    sparse_bsc_tensor as sparse_bsc_tensor,
+    sparse_bsr_tensor as sparse_bsr_tensor,
+    sparse_compressed_tensor as sparse_compressed_tensor,
+    sparse_coo_tensor as sparse_coo_tensor,
+    sparse_csc_tensor as sparse_csc_tensor,
+    sparse_csr_tensor as sparse_csr_tensor,
+)
 from . import autograd as autograd
 from .autograd.grad_mode import (
     enable_grad as enable_grad,
@@ -273,6 +300,7 @@ else:
 if TYPE_CHECKING:
     from . import (
         __config__ as __config__,
+        __future__ as __future__,
         _VF as _VF,
         _dynamo as _dynamo,
         _jit_internal as _jit_internal,
@@ -335,11 +363,15 @@ if TYPE_CHECKING:
 # Namespaces that few programs use: loaded when first asked for, so that importing the package stays fast.
 _LAZY_MODULES = {
     "__config__",
+    "__future__",
     "_VF",
+    "_decomp",
     "_dynamo",
     "_functorch",
+    "_guards",
     "_jit_internal",
     "_ops",
+    "_subclasses",
     "_vmap_internals",
     "accelerator",
     "ao",
@@ -362,6 +394,7 @@ _LAZY_MODULES = {
     "quasirandom",
     "return_types",
     "serialization",
+    "sparse",
     "storage",
     "testing",
     "torch_version",
@@ -374,6 +407,8 @@ _LAZY_NAMES = {
     "_register_device_module": "_devices.private_use",
     "compile": "compiler",
     "Future": "futures",
+    "PyTorchFileReader": "_serialization.archives",
+    "PyTorchFileWriter": "_serialization.archives",
     "ScriptModule": "jit",
     "fork": "jit",
     "load": "serialization",
@@ -382,7 +417,7 @@ _LAZY_NAMES = {
     "wait": "jit",
     **dict.fromkeys(
         (
-            "_assert", "_assert_async", "_convert_indices_from_coo_to_csr",
+            "_assert", "_assert_async", "_convert_indices_from_coo_to_csr", "_debug_has_internal_overlap",
             "_convert_indices_from_csr_to_coo", "_int_mm", "_shape_as_tensor", "cond", "eig", "frobenius_norm",
             "lstsq", "matrix_rank",
             "norm_except_dim", "nuclear_norm", "set_anomaly_enabled", "solve",
@@ -399,6 +434,8 @@ _names_that_refuse = _absent.names_of(__name__)
 def __getattr__(name: str) -> Any:
     if name == "torch":  # PyTorch has it, because it imports itself
         return _import_module(__name__)
+    if name == "Storage":  # that of the default dtype
+        return globals()[_dtype_to_storage_type_map()[get_default_dtype()]]
     if name in _LAZY_MODULES:
         return _import_module(f"{__name__}.{name}")
     if name in _LAZY_NAMES:
@@ -413,7 +450,17 @@ def __dir__() -> list[str]:
 
 # Modules and private names that are not here. Note [Names that refuse] in _absent.
 _absent.install()
-setattr(_C, "__getattr__", _absent.names_of(f"{__name__}._C"))  # noqa: B010 - a module's, not its type's
+_names_that_refuse_below = _absent.names_of(f"{__name__}._C")
+
+
+def _native_name(name: str) -> Any:
+    """What PyTorch has in its native module, and is written in Python here."""
+    if name in ("PyTorchFileReader", "PyTorchFileWriter"):
+        return __getattr__(name)
+    return _names_that_refuse_below(name)
+
+
+setattr(_C, "__getattr__", _native_name)  # noqa: B010 - a module's, not its type's
 _C.__path__ = []  # so that `import torch._C._dynamo` looks for a finder
 
 # What modules below need of the whole package is handed down to them.
@@ -436,11 +483,11 @@ overrides.ask_first(nn.init, {"uniform_", "normal_", "constant_", "kaiming_unifo
 for _found in _devices_registry.accelerators.values():
     _LAZY_MODULES.update(_found.packages)
     _found.complete(_sys.modules[__name__])
+autograd._above.func = lambda: _import_module(f"{__name__}.func")
 _before_sharing.append(lambda: _import_module(f"{__name__}.multiprocessing"))
 _devices_registry.register_modules(("cpu", "cuda", "xpu"), lambda kind: _import_module(f"{__name__}.{kind}"))
 
 newaxis = None
-Storage = FloatStorage
 half, float, double = float16, float32, float64
 chalf, cfloat, cdouble = complex32, complex64, complex128
 short, int, long = int16, int32, int64

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from . import _C
 from ._C import Tensor
 from ._functions import empty
+from ._settings.warning import frames_inside, warn_once
+from ._types.dtypes import LEGACY_NAMES
+from .utils.dlpack import from_dlpack
 
 
 def _is_sequence(data: Any) -> bool:
-    """Lists and tuples, and what else can be read in their way: ranges, deques, arrays of the standard library."""
-    return isinstance(data, (list, tuple)) or (
-        isinstance(data, Sequence) and not isinstance(data, (str, bytes, bytearray))
+    """Lists and tuples, and what else can be read in their way: ranges, deques, classes with a length and elements."""
+    if isinstance(data, (list, tuple)):
+        return True
+    kind = type(data)
+    return (
+        hasattr(kind, "__getitem__")
+        and hasattr(kind, "__len__")
+        and not isinstance(data, (str, bytes, bytearray, Mapping, Tensor))
+        and not hasattr(kind, "__array_interface__")
     )
 
 
@@ -24,10 +33,17 @@ def _shape(data: Any) -> list[int]:
     """The shape of nested sequences, read along their first elements. Tensors count as the numbers they hold."""
     shape: list[int] = []
     while _is_sequence(data):
-        shape.append(len(data))
-        if len(data) == 0:
-            break
-        data = data[0]
+        try:
+            shape.append(len(data))
+            if len(data) == 0:
+                break
+            data = data[0]
+        except Exception as error:
+            raise ValueError(
+                f"could not determine the shape of object type '{type(data).__name__}'"
+            ) from error
+        if isinstance(data, str) and data:
+            raise ValueError("too many dimensions 'str'")
         if len(shape) > _MOST_DIMENSIONS:  # or the list contains itself
             raise ValueError(f"too many dimensions '{type(data).__name__}'")
     if _is_array(data) and not isinstance(data, Tensor):
@@ -63,6 +79,8 @@ def _natural_dtype(data: Any, depth: int) -> _C.dtype:
         deeper: list[Any] = []
         for value in level:
             if _is_sequence(value):
+                if at and value is data:
+                    raise TypeError("new(): self-referential lists are incompatible")
                 if at == depth:
                     raise TypeError(f"must be real number, not {type(value).__name__}")
                 deeper.extend(value)
@@ -70,14 +88,14 @@ def _natural_dtype(data: Any, depth: int) -> _C.dtype:
                 own = value.dtype if own is None else _C.promote_types(own, value.dtype)
             elif hasattr(value, "dtype"):  # of numpy
                 found = _array_dtype(value)
+                if hasattr(type(value), "__setitem__"):  # an array, not a number
+                    _warn_slow_arrays()
                 own = found if own is None else _C.promote_types(own, found)
             else:
                 kind = next((k for k in _RANK if isinstance(value, k)), None)
                 if kind is None:
-                    if isinstance(data, (str, bytes)):
-                        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
-                    if isinstance(value, str):
-                        raise ValueError("too many dimensions 'str'")
+                    if isinstance(value, (str, bytes)):
+                        raise TypeError(f"new(): invalid data type '{type(value).__name__}'")
                     raise RuntimeError(f"Could not infer dtype of {type(value).__name__}")
                 rank = max(rank, _RANK[kind])
         level = deeper
@@ -88,6 +106,20 @@ def _natural_dtype(data: Any, depth: int) -> _C.dtype:
     if rank < 0:
         return default if own is None else own
     return numbers[rank] if own is None else _C.promote_types(own, numbers[rank])
+
+
+def _over_storage(storage: Any, dtype: _C.dtype | None) -> Tensor:
+    """All of a storage; the bytes of an untyped one count as int64 unless told otherwise, as in PyTorch."""
+    own = getattr(storage, "dtype", dtype or _C.int64)
+    if dtype is not None and own is not dtype:
+        names = [LEGACY_NAMES[d.name] for d in (dtype, own)]
+        raise RuntimeError(f"Expected a Storage of type {names[0]} or an UntypedStorage, but got {names[1]}")
+    untyped = storage._untyped_storage
+    return _C.tensor_from_storage(untyped._handle, own, 0, [untyped.nbytes() // own.itemsize], [1])
+
+
+def _is_storage(data: Any) -> bool:
+    return hasattr(data, "_untyped_storage")
 
 
 def _is_array(data: Any) -> bool:
@@ -114,42 +146,39 @@ def from_numpy(ndarray: Any) -> Tensor:
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
     if not ndarray.flags.writeable:
         _warn_read_only()
-    return _C._from_array(ndarray)
-
-
-_told_read_only = False
+    return _C._dispatch.lift(_C._from_array(ndarray))
 
 
 def _warn_read_only() -> None:
-    """Once in a process, as PyTorch does."""
-    global _told_read_only
-    if _told_read_only:
-        return
-    import warnings
-
-    _told_read_only = True
-    warnings.warn(
+    warn_once(
         "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means "
         "writing to this tensor will result in undefined behavior. You may want to copy the array to protect its "
         "data or make it writable before converting it to a tensor. This type of warning will be suppressed for "
-        "the rest of this program.",
-        stacklevel=3,
+        "the rest of this program."
+    )
+
+
+def _warn_slow_arrays() -> None:
+    warn_once(
+        "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a "
+        "single numpy.ndarray with numpy.array() before converting to a tensor."
     )
 
 
 def _warn_copy() -> None:
-    """Told to whoever called this package, through whatever wraps its functions for __torch_function__."""
-    import sys
     import warnings
 
-    level, frame = 1, sys._getframe()
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
-        level, frame = level + 1, frame.f_back
     warnings.warn(
         "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
         "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
-        stacklevel=level,
+        stacklevel=1 + frames_inside(),
     )
+
+
+def _of_numbers(data: Any, shape: list[int], dtype: _C.dtype | None) -> Tensor:
+    made = empty(shape, dtype=dtype or _natural_dtype(data, len(shape)), device="cpu")
+    _C._fill_from_list(made, data)
+    return made
 
 
 def tensor(
@@ -166,13 +195,23 @@ def tensor(
         _warn_copy()
         where = data.device if device is None else target
         made = _C._functions._to_copy(data.detach(), dtype=dtype, device=where)
+    elif _is_storage(data):
+        made = _over_storage(data, dtype)
+        made = made if device is None else made.to(target)
     elif _is_array(data):
-        shared = _from_array(data)
+        shared = _C._dispatch.lift(_from_array(data))
         made = _C._functions._to_copy(shared, dtype=dtype, device=target)
+    elif hasattr(data, "__dlpack__"):
+        made = from_dlpack(data)
+        made = _C._functions._to_copy(made, dtype=dtype, device=made.device if device is None else target)
     else:
         shape = _shape(data)
-        made = empty(shape, dtype=dtype or _natural_dtype(data, len(shape)), device="cpu")
-        _C._fill_from_list(made, data)
+        if _C._dispatch.modes():  # they see the tensor when it has its values
+            with _C._DisableTorchDispatch():
+                made = _of_numbers(data, shape, dtype)
+            made = _C._dispatch.lift(made)
+        else:
+            made = _of_numbers(data, shape, dtype)
         if target.type != "cpu":
             made = _C._functions._to_copy(made, device=target)
     if pin_memory:

@@ -16,15 +16,17 @@ default_generator: Generator = _C._default_generator("cpu")
 
 def _state_tensor(generator: Generator) -> Tensor:
     state = generator._state()
-    tensor = empty(len(state), dtype=_C.uint8)
-    tensor._storage_handle().buffer()[:] = state
+    with _C._DisableTorchDispatch():  # a state is bytes, whatever modes make of tensors
+        tensor = empty(len(state), dtype=_C.uint8)
+        tensor._storage_handle().buffer()[:] = state
     return tensor
 
 
 def _state_bytes(state: Tensor) -> bytes:
     if not isinstance(state, Tensor) or state.dtype is not _C.uint8 or state.device.type != "cpu":
         raise TypeError("RNG state must be a torch.ByteTensor")
-    return bytes(state.contiguous().clone()._storage_handle().buffer())
+    with _C._DisableTorchDispatch():
+        return bytes(state.contiguous().clone()._storage_handle().buffer())
 
 
 def _get_state(self: Generator) -> Tensor:

@@ -1,27 +1,34 @@
 """UntypedStorage: the bytes that tensors view.
 
-A Python object around the native handle (`_C.StorageBase`). What reads or writes the bytes goes through a
-tensor over them, so that it works alike on every device.
+The native part (`_C.StorageBase`) is one object per block of memory: Note [Identity of storages] in
+csrc/bindings/storage_object.h. What reads or writes the bytes goes through a tensor over them, so that it works
+alike on every device.
 """
 
 from __future__ import annotations
 
 import operator
-import weakref
+import os
 from collections.abc import Callable, Iterator, Sequence
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 from . import _C
 from ._devices import methods, registry
 
-# Objects by the address of their native storage, which each keeps alive.
-_live: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
-
-
 _SHARING_STRATEGIES = ("file_descriptor", "file_system")
 _sharing_strategy = "file_descriptor"
 # What is done before memory is shared. The package loads its `multiprocessing`, which knows how to pass storages on.
 before_sharing: list[Callable[[], object]] = []
+
+
+class _FileName(str):
+    """The name of a file. Programs of the first MindTorch call it, as it was a method there."""
+
+    __slots__ = ()
+
+    def __call__(self) -> str:
+        return str(self)
 
 
 class StorageConversions:
@@ -66,52 +73,36 @@ class StorageConversions:
     def complex_float(self) -> Any:
         return self._converted(_C.complex64)
 
+    def float8_e5m2(self) -> Any:
+        return self._converted(_C.float8_e5m2)
 
-class UntypedStorage(StorageConversions):
+    def float8_e4m3fn(self) -> Any:
+        return self._converted(_C.float8_e4m3fn)
+
+    def float8_e5m2fnuz(self) -> Any:
+        return self._converted(_C.float8_e5m2fnuz)
+
+    def float8_e4m3fnuz(self) -> Any:
+        return self._converted(_C.float8_e4m3fnuz)
+
+
+class _StorageBase(StorageConversions):
+    """What programs ask ``isinstance`` of: storages of bytes."""
+
+
+class UntypedStorage(_C.StorageBase, _StorageBase):
     """A block of bytes on a device: ``UntypedStorage(8)``, ``UntypedStorage([1, 2, 3], device="cpu")``."""
 
-    _handle: Any
     is_sparse = False
+    is_sparse_csr = False
     _typed: ClassVar[Any]  # the class TypedStorage, which is defined above this one and puts itself here
-
-    def __init__(self, *args: Any, device: Any = None) -> None:
-        if len(args) > 1:
-            given = ", ".join(type(arg).__name__ for arg in args)
-            raise TypeError(
-                f"torch.UntypedStorage() received an invalid combination of arguments - got ({given}), "
-                "but expected "
-                "one of:\n * (*, torch.device device = None)\n * (int size, *, torch.device device = None)\n"
-                " * (object sequence, *, torch.device device = None)\n"
-            )
-        content = args[0] if args else 0
-        if isinstance(content, int):
-            self._handle = _C.StorageBase.new(content, _device(device))
-            return
-        if not isinstance(content, (Sequence, bytes, bytearray, memoryview)):
-            raise RuntimeError(
-                f"torch.UntypedStorage(): Expected a sequence type, but got {type(content).__name__}"
-            )
-        data = bytes(_byte(value) for value in content)
-        made = _from_bytes(data).to(device=_device(device))
-        self._handle = made._handle
-
-    @classmethod
-    def _wrap(cls, handle: Any) -> Self:
-        """The object of a native storage: one per storage while it lives, so that pickle and copy see
-        sharing."""
-        storage = _live.get(handle._cdata)
-        if storage is None or type(storage) is not cls:
-            storage = cls.__new__(cls)
-            storage._handle = handle
-            _live[handle._cdata] = storage
-        return storage
 
     @classmethod
     def from_file(cls, filename: str, shared: bool = False, nbytes: int = 0) -> Self:
         """The bytes of a file, mapped. ``shared``: writes reach the file, which grows to ``nbytes``
         if need be.
         """
-        return cls._wrap(_C.StorageBase.from_file(filename, shared, nbytes))
+        return cls._wrap(_C._StorageHandle.from_file(filename, shared, nbytes))
 
     @classmethod
     def from_buffer(
@@ -184,6 +175,13 @@ class UntypedStorage(StorageConversions):
     def untyped(self) -> UntypedStorage:
         return self
 
+    @property
+    def _untyped_storage(self) -> UntypedStorage:
+        return self
+
+    def __sizeof__(self) -> int:
+        return super().__sizeof__() + self.nbytes()
+
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         """The class's name, or a typed storage with the bytes converted."""
         if dtype is None:
@@ -240,7 +238,7 @@ class UntypedStorage(StorageConversions):
         return self
 
     def copy_(self, source: Any, non_blocking: bool | None = None) -> Self:
-        source = source.untyped()
+        source = source._untyped_storage
         if source.nbytes() != self.nbytes():
             raise RuntimeError(
                 f"size does not match, self was {self.nbytes()} bytes but src was {source.nbytes()} bytes"
@@ -294,6 +292,7 @@ class UntypedStorage(StorageConversions):
         return UntypedStorage(self.nbytes(), device=device).copy_(self, non_blocking)
 
     def cpu(self) -> UntypedStorage:
+        """A copy in host memory; itself when it is there already."""
         return self.to(device="cpu")
 
     def pin_memory(self, device: Any = None) -> UntypedStorage:
@@ -312,21 +311,78 @@ class UntypedStorage(StorageConversions):
 
     def share_memory_(self) -> Self:
         """Moves the bytes to memory that other processes can map, and lets `multiprocessing` pass it on."""
+        if self.device.type == "meta":
+            raise RuntimeError("share_memory_: only available on CPU, got a meta storage")
         if self.device.type == "cpu":
             self._handle.share_memory(_shared_by_name())
         return self
+
+    def _share_fd_cpu_(self) -> tuple[int, int]:
+        """Moves the bytes to shared memory without a name; its descriptor, which the caller closes, and its size."""
+        self._share("_share_fd_cpu_", named=False)
+        return os.dup(self._handle.descriptor()), self.nbytes()
+
+    def _share_filename_cpu_(self) -> tuple[bytes, bytes, int]:
+        """Moves the bytes to shared memory with a name: (nothing, the name, the size)."""
+        self._share("_share_filename_cpu_", named=True)
+        return b"", str(self._handle.filename()).encode(), self.nbytes()
+
+    def _share(self, function: str, named: bool) -> None:
+        if self.device.type != "cpu":
+            raise RuntimeError(f"{function}: only available on CPU, got a {self.device.type} storage")
+        self._handle.share_memory(named)
+
+    @classmethod
+    def _new_shared_fd_cpu(cls, descriptor: int, size: int) -> Self:
+        """The bytes behind a descriptor of another process, which is closed by this."""
+        return cls._wrap(_C._StorageHandle.from_descriptor(descriptor, size))
+
+    @classmethod
+    def _new_shared_filename_cpu(cls, manager: bytes, name: bytes, size: int) -> Self:
+        """The bytes behind the name that another process gave them."""
+        return cls._wrap(_C._StorageHandle.from_shared_name(os.fsdecode(name), size))
+
+    # --- files
+
+    def _write_file(self, file: Any, is_real_file: bool, save_size: bool, element_size: int) -> None:
+        """Writes the bytes, after the number of elements if asked for."""
+        data = self.tobytes()
+        if save_size:
+            file.write((len(data) // element_size).to_bytes(8, "little"))
+        file.write(data)
+
+    def _set_from_file(self, file: Any, offset: int | None, is_real_file: bool, element_size: int) -> Self:
+        """Takes the bytes that `_write_file` wrote with their number, from a place in the file."""
+        if offset is not None:
+            file.seek(offset)
+        count = int.from_bytes(_read(file, 8), "little")
+        if self.nbytes() and self.nbytes() != count * element_size:
+            raise RuntimeError(
+                f"storage has wrong byte size: expected {self.nbytes()} got {count * element_size}"
+            )
+        self.resize_(count * element_size)
+        return self.copy_(_from_bytes(_read(file, count * element_size)))
+
+    @classmethod
+    def _new_with_file(cls, file: Any, element_size: int) -> Self:
+        """A new storage of what `_write_file` wrote with its number."""
+        return cls()._set_from_file(file, None, True, element_size)
 
     @classmethod
     def _new_shared(cls, size: int, *, device: Any = "cpu") -> Self:
         """New bytes, all zero, that other processes can map."""
         if _device(device).type != "cpu":
             raise RuntimeError(f"only host memory is shared between processes, got device {device}")
-        return cls._wrap(_C.StorageBase.new_shared(size, _shared_by_name()))
+        return cls._wrap(_C._StorageHandle.new_shared(size, _shared_by_name()))
 
+    @property
     def filename(self) -> str | None:
         """The file or shared-memory object behind the bytes."""
         name: str | None = self._handle.filename()
-        return name
+        return None if name is None else _FileName(name)
+
+    def _get_filename(self) -> str | None:
+        return self.filename
 
     def __reduce__(self) -> Any:
         return _rebuild_from_bytes, (self.tobytes(), str(self.device))
@@ -355,6 +411,39 @@ class UntypedStorage(StorageConversions):
 
 
 UntypedStorage.__module__ = "mindtorch_v2.storage"  # where people and files know it
+_C._set_plain_storage_class(UntypedStorage)
+
+
+def _made(*args: Any, device: Any = None) -> Any:
+    """What a class derived from `_C.StorageBase` is called with, as a new block of memory."""
+    if len(args) > 1:
+        given = ", ".join(type(arg).__name__ for arg in args)
+        raise TypeError(
+            f"torch.UntypedStorage() received an invalid combination of arguments - got ({given}), but expected "
+            "one of:\n * (*, torch.device device = None)\n * (int size, *, torch.device device = None)\n"
+            " * (object sequence, *, torch.device device = None)\n"
+        )
+    content = args[0] if args else 0
+    if isinstance(content, Integral):
+        return _C._StorageHandle.new(int(content), _device(device))
+    if not isinstance(content, (Sequence, UntypedStorage, bytes, bytearray, memoryview)):
+        raise RuntimeError(
+            f"torch.UntypedStorage(): Expected a sequence type, but got {type(content).__name__}"
+        )
+    for value in content:
+        if not isinstance(value, Integral):
+            raise RuntimeError(
+                f"torch.UntypedStorage(): tried to construct a storage from a sequence ({type(content).__name__}), "
+                f"but one of the items was of type {type(value).__name__} instead of int"
+            )
+    data = bytes(_byte(value) for value in content)
+    handle = _C._StorageHandle.new(len(data), _device(device))
+    if handle.device.type != "meta":
+        handle.copy_from(_from_bytes(data)._handle, False)
+    return handle
+
+
+_C.StorageBase._made = staticmethod(_made)  # type: ignore[method-assign]
 
 
 def get_all_sharing_strategies() -> set[str]:
@@ -425,6 +514,15 @@ def _from_bytes(data: bytes) -> UntypedStorage:
     storage = UntypedStorage(len(data))
     storage._handle.buffer()[:] = data
     return storage
+
+
+def _read(file: Any, count: int) -> bytes:
+    data = bytes(file.read(count))
+    if len(data) != count:
+        raise RuntimeError(
+            f"unexpected EOF, expected {count - len(data)} more bytes. The file might be corrupted."
+        )
+    return data
 
 
 class _Window:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Sequence
+from numbers import Integral
 from typing import Any
 
 from . import _C
 from ._creation import tensor
-from ._devices import methods
+from ._devices import methods, registry
+from ._settings.typed_storages import _warn_typed_storage_removal, quietly, warns
 from ._storage import StorageConversions, UntypedStorage, describe, wrap_index
 from ._types.dtypes import LEGACY_NAMES, dtype_of
 
@@ -31,6 +33,8 @@ class TypedStorage(StorageConversions):
         device: Any = None,
         _internal: bool | None = None,
     ) -> None:
+        if not _internal:
+            _warn_typed_storage_removal()
         self._dtype = dtype
         if wrap_storage is not None:
             if args:
@@ -39,6 +43,8 @@ class TypedStorage(StorageConversions):
                 )
             if dtype is None:
                 raise RuntimeError(_USAGE + "Argument 'dtype' must be specified")
+            if not isinstance(dtype, _C.dtype):
+                raise TypeError(_USAGE + f"Argument 'dtype' must be torch.dtype, not {type(dtype)}")
             if not isinstance(wrap_storage, UntypedStorage):
                 raise TypeError(
                     _USAGE + f"Argument 'wrap_storage' must be UntypedStorage, but got {type(wrap_storage)}"
@@ -52,10 +58,17 @@ class TypedStorage(StorageConversions):
         if len(args) > 1:
             raise RuntimeError(_USAGE + "Too many positional arguments")
         self._dtype = _C.get_default_dtype() if dtype is None else dtype
+        if device is not None and _C.device(device).type not in (
+            "cpu",
+            "meta",
+            "cuda",
+            *registry.accelerators,
+        ):
+            raise RuntimeError(_USAGE + f"Storage device not recognized: {_C.device(device).type}")
         content = args[0] if args else 0
-        if isinstance(content, int):
-            self._untyped_storage = UntypedStorage(content * self._dtype.itemsize, device=device)
-        elif isinstance(content, Sequence) and not isinstance(content, str):
+        if isinstance(content, Integral):
+            self._untyped_storage = UntypedStorage(int(content) * self._dtype.itemsize, device=device)
+        elif isinstance(content, Sequence):
             values = tensor(content, dtype=self._dtype, device="cpu" if device is None else device)
             self._untyped_storage = values.untyped_storage()
         else:
@@ -66,14 +79,19 @@ class TypedStorage(StorageConversions):
         """``size`` elements of a file, mapped; see UntypedStorage.from_file."""
         dtype = cls._legacy_dtype()
         untyped = UntypedStorage.from_file(filename, shared, size * dtype.itemsize)
-        return TypedStorage(wrap_storage=untyped, dtype=dtype)
+        return TypedStorage(wrap_storage=untyped, dtype=dtype, _internal=True)
 
     @classmethod
-    def from_buffer(cls, *args: Any, dtype: Any = None, **kwargs: Any) -> TypedStorage:
+    def from_buffer(cls, *args: Any, **kwargs: Any) -> TypedStorage:
+        """A copy of elements of a buffer; see UntypedStorage.from_buffer."""
+        _warn_typed_storage_removal()
+        return cls._from_buffer(*args, **kwargs)
+
+    @classmethod
+    def _from_buffer(cls, *args: Any, dtype: Any = None, **kwargs: Any) -> TypedStorage:
         dtype = cls._legacy_dtype() if dtype is None else dtype
-        return TypedStorage(
-            wrap_storage=UntypedStorage.from_buffer(*args, dtype=dtype, **kwargs), dtype=dtype
-        )
+        made = UntypedStorage.from_buffer(*args, dtype=dtype, **kwargs)
+        return TypedStorage(wrap_storage=made, dtype=dtype, _internal=True)
 
     @classmethod
     def _legacy_dtype(cls) -> Any:
@@ -89,7 +107,7 @@ class TypedStorage(StorageConversions):
                     f"{name!r} names no storage type: expected a name such as 'torch.FloatStorage'"
                 )
             return dtype_of(found[0])
-        return name.__dict__["dtype"] if isinstance(name, _PerDtype) else name
+        return name._dtype if isinstance(name, _PerDtype) else name
 
     # --- what it is
 
@@ -105,6 +123,15 @@ class TypedStorage(StorageConversions):
     def is_cuda(self) -> bool:
         return self._untyped_storage.is_cuda
 
+    @property
+    def _cdata(self) -> int:
+        return self._untyped_storage._cdata
+
+    @property
+    def filename(self) -> str | None:
+        """The file or shared-memory object behind the elements."""
+        return self._untyped_storage.filename
+
     def get_device(self) -> int:
         return self._untyped_storage.get_device()
 
@@ -119,6 +146,9 @@ class TypedStorage(StorageConversions):
 
     def element_size(self) -> int:
         return int(self._dtype.itemsize)
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self._untyped_storage.nbytes()
 
     def size(self) -> int:
         return self.nbytes() // self.element_size()
@@ -165,11 +195,15 @@ class TypedStorage(StorageConversions):
         return self._elements()[self._position(index)].item()
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        position = index if isinstance(index, slice) else self._position(index)
-        self._elements()[position].fill_(value)
+        if not isinstance(index, (Integral, slice)):
+            raise RuntimeError(f"can't index a {type(self)} with {type(index)}")
+        if is_storage(value):
+            raise RuntimeError(f"cannot set item with value type {type(value)}")
+        elements = self._elements()
+        elements[index if isinstance(index, slice) else self._position(index)] = value
 
     def fill_(self, value: Any) -> TypedStorage:
-        self._elements().fill_(value)
+        self[:] = value
         return self
 
     def copy_(self, source: Any, non_blocking: bool | None = None) -> TypedStorage:
@@ -183,16 +217,13 @@ class TypedStorage(StorageConversions):
     def _converted(self, dtype: Any) -> TypedStorage:
         if dtype == self._dtype:
             return self
-        return TypedStorage(wrap_storage=self._elements().to(dtype).untyped_storage(), dtype=dtype)
+        made = self._elements().to(dtype).untyped_storage()
+        return TypedStorage(wrap_storage=made, dtype=dtype, _internal=True)
 
     # --- size and place
 
     def _over(self, untyped: UntypedStorage) -> TypedStorage:
-        return (
-            self
-            if untyped is self._untyped_storage
-            else TypedStorage(wrap_storage=untyped, dtype=self._dtype)
-        )
+        return self if untyped is self._untyped_storage else self._new_wrapped_storage(untyped)
 
     def resizable(self) -> bool:
         return self._untyped_storage.resizable()
@@ -229,8 +260,22 @@ class TypedStorage(StorageConversions):
         self._untyped_storage.share_memory_()
         return self
 
-    def filename(self) -> str | None:
-        return self._untyped_storage.filename()
+    def _share_fd_cpu_(self) -> tuple[int, int]:
+        descriptor, nbytes = self._untyped_storage._share_fd_cpu_()
+        return descriptor, nbytes // self.element_size()
+
+    def _share_filename_cpu_(self) -> tuple[bytes, bytes, int]:
+        manager, name, nbytes = self._untyped_storage._share_filename_cpu_()
+        return manager, name, nbytes // self.element_size()
+
+    def _write_file(self, *args: Any) -> None:
+        self._untyped_storage._write_file(*args)
+
+    def _set_from_file(self, *args: Any) -> TypedStorage:
+        return self._over(self._untyped_storage._set_from_file(*args))
+
+    def _new_wrapped_storage(self, untyped_storage: UntypedStorage) -> TypedStorage:
+        return TypedStorage(wrap_storage=untyped_storage, dtype=self._dtype, _internal=True)
 
     def __reduce__(self) -> Any:
         return _rebuild_typed, (self._untyped_storage, self._dtype.name)
@@ -255,7 +300,27 @@ TypedStorage.__module__ = "mindtorch_v2.storage"  # where people and files know 
 
 
 def _rebuild_typed(untyped: UntypedStorage, dtype: str) -> TypedStorage:
-    return TypedStorage(wrap_storage=untyped, dtype=dtype_of(dtype))
+    return TypedStorage(wrap_storage=untyped, dtype=dtype_of(dtype), _internal=True)
+
+
+# Note [Typed storages warn] in _settings/typed_storages.py
+_PUBLIC = (
+    "__deepcopy__ __copy__ __getitem__ __iter__ __len__ __setitem__ bfloat16 bool byte char clone complex_double "
+    "complex_float copy_ cpu data_ptr double element_size fill_ float float8_e4m3fn float8_e4m3fnuz float8_e5m2 "
+    "float8_e5m2fnuz get_device half int is_pinned is_shared long nbytes pickle_storage_type pin_memory resizable "
+    "resize_ share_memory_ short size to tolist type untyped"
+)
+_QUIET = "data_ptr element_size is_shared nbytes pickle_storage_type resize_ share_memory_ size"
+for _name in _QUIET.split():
+    setattr(TypedStorage, f"_{_name}", quietly(getattr(TypedStorage, _name)))
+TypedStorage._deepcopy = quietly(TypedStorage.__deepcopy__)  # type: ignore[attr-defined]
+TypedStorage._getitem = quietly(TypedStorage.__getitem__)  # type: ignore[attr-defined]
+TypedStorage._setitem = quietly(TypedStorage.__setitem__)  # type: ignore[attr-defined]
+TypedStorage.__repr__ = TypedStorage.__str__ = quietly(TypedStorage.__repr__)  # type: ignore[method-assign]
+for _name in _PUBLIC.split():
+    setattr(TypedStorage, _name, warns(getattr(TypedStorage, _name)))
+for _name in ("is_cuda", "filename"):
+    setattr(TypedStorage, _name, property(warns(vars(TypedStorage)[_name].fget)))
 
 
 # The dtypes whose storages have a class of their own, and its name.
@@ -271,29 +336,44 @@ class _PerDtype(type):
     FloatStorage itself.
     """
 
+    _dtype: Any
+
+    @property
+    def dtype(cls) -> Any:
+        _warn_typed_storage_removal()
+        return cls._dtype
+
     def __instancecheck__(cls, instance: Any) -> bool:
-        dtype = cls.__dict__.get("dtype")
-        return type(instance) is TypedStorage and instance.dtype == dtype
+        return type(instance) is TypedStorage and instance.dtype == cls.__dict__.get("_dtype")
 
 
 class _LegacyStorage(TypedStorage, metaclass=_PerDtype):
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        for name in set(kwargs) - {"wrap_storage"}:
-            raise RuntimeError(
-                f"{cls}.__new__ received an invalid combination of arguments. Expected one of:\n * no "
-                "arguments\n"
-                " * (int size)\n * (Sequence data)\n * (*, UntypedStorage wrap_storage)\n"
-                f"Keyword argument '{name}' cannot be specified"
+    def __new__(cls, *args: Any, wrap_storage: Any = None, _internal: bool = False, **kwargs: Any) -> Any:
+        usage = (
+            f"{cls}.__new__ received an invalid combination of arguments. Expected one of:\n * no arguments\n"
+            " * (int size)\n * (Sequence data)\n * (*, UntypedStorage wrap_storage)\n"
+        )
+        if cls is _LegacyStorage:
+            raise RuntimeError("Only child classes of _LegacyStorage can be instantiated")
+        for name in kwargs:
+            if name not in ("device", "dtype"):
+                raise TypeError(f"{cls}.__new__ got an unexpected keyword argument {name!r}")
+            raise RuntimeError(usage + f"Keyword argument '{name}' cannot be specified")
+        if not _internal:
+            _warn_typed_storage_removal()
+        if wrap_storage is not None and not args and not isinstance(wrap_storage, UntypedStorage):
+            raise TypeError(
+                usage + f"Argument 'wrap_storage' must be UntypedStorage, but got {type(wrap_storage)}"
             )
-        return TypedStorage(*args, dtype=cls._legacy_dtype(), **kwargs)
+        return TypedStorage(*args, wrap_storage=wrap_storage, dtype=cls._dtype, _internal=True)
 
     @classmethod
     def _legacy_dtype(cls) -> Any:
-        return cls.__dict__["dtype"]
+        return cls._dtype
 
 
 def _legacy_class(name: str, dtype: Any) -> Any:
-    return _PerDtype(name, (_LegacyStorage,), {"dtype": dtype, "__module__": "torch"})
+    return _PerDtype(name, (_LegacyStorage,), {"_dtype": dtype, "__module__": "torch"})
 
 
 DoubleStorage = _legacy_class("DoubleStorage", _C.float64)
@@ -333,3 +413,21 @@ methods.made_for_each_type("storage", TypedStorage, _called_after)
 def is_storage(obj: Any) -> bool:
     """Whether `obj` is a storage, typed or not."""
     return isinstance(obj, (UntypedStorage, TypedStorage))
+
+
+# By dtype, and the other way round: how storages are called.
+def _dtype_to_storage_type_map() -> dict[Any, str]:
+    return {dtype_of(name): legacy for name, legacy in STORAGE_NAMES.items()}
+
+
+def _typed_class(dtype: Any) -> Any:
+    """The class of typed storages of a dtype; TypedStorage itself where it has none of its own."""
+    return next((kind for kind in _LegacyStorage.__subclasses__() if kind._dtype == dtype), TypedStorage)
+
+
+def _storage_type_to_dtype_map() -> dict[str, Any]:
+    return {legacy: dtype_of(name) for name, legacy in STORAGE_NAMES.items()}
+
+
+# All classes of storages, which programs look through.
+_storage_classes = {UntypedStorage, TypedStorage, *_LegacyStorage.__subclasses__()}

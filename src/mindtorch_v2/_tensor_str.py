@@ -10,6 +10,8 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
+from . import _C
+
 
 @dataclass
 class PrintOptions:
@@ -176,12 +178,41 @@ def _add_suffixes(tensor_str: str, suffixes: list[str], indent: int, force_newli
     return text + ")"
 
 
+_PART_NAMES = {
+    "sparse_csr": ("crow_indices", "col_indices"), "sparse_bsr": ("crow_indices", "col_indices"),
+    "sparse_csc": ("ccol_indices", "row_indices"), "sparse_bsc": ("ccol_indices", "row_indices"),
+}  # fmt: skip
+
+
+def _part_str(name: str, part: torch.Tensor, indent: int) -> str:
+    """A part of a sparse tensor, as far inside as its name ends."""
+    opening = f"{name}=tensor("
+    suffixes = []
+    if part.is_meta or part.numel() == 0:
+        suffixes.append(f"size={tuple(part.shape)}")
+        contents = "..." if part.is_meta else "[]"
+    else:
+        contents = _tensor_str(part, indent + len(opening))
+    return _add_suffixes(opening + contents, suffixes, indent)
+
+
+def _sparse_str(tensor: torch.Tensor, layout: str, indent: int) -> str:
+    """The parts of a sparse tensor, each on lines of its own."""
+    _, indices, plain, values, _ = torch._C._sparse.parts(tensor) or ("", tensor, None, tensor, False)
+    names = (*_PART_NAMES.get(layout, ("indices",)), "values")
+    parts = [part for part in (indices, plain, values) if part is not None]
+    texts = [_part_str(name, part, indent) for name, part in zip(names, parts, strict=True)]
+    return (",\n" + " " * indent).join(texts)
+
+
 def _is_default_device(device: Any) -> bool:
     return bool(device.type == "cpu")
 
 
 def _str(self: Any, *, tensor_contents: str | None = None) -> str:
     """``repr`` of a tensor. ``tensor_contents`` replaces the numbers, for subclasses with their own."""
+    if _C._functorch.is_batchedtensor(self):
+        return _batch_str(self)
     plain = type(self).__name__ in ("Tensor", "Parameter", "Buffer")
     prefix = "tensor(" if plain else f"{type(self).__name__}("
     indent = len(prefix)
@@ -191,7 +222,16 @@ def _str(self: Any, *, tensor_contents: str | None = None) -> str:
         suffixes.append(f"device='{tensor.device}'")
     default = torch.get_default_dtype()
     default_complex = torch.complex128 if default == torch.float64 else torch.complex64
-    if tensor.is_meta or tensor.numel() == 0:
+    layout = torch._C._sparse.layout(tensor)
+    if layout != "strided":
+        suffixes.append(f"size={tuple(tensor.shape)}")
+        if not tensor.is_meta:
+            suffixes.append(f"nnz={tensor._nnz()}")
+        if tensor.dtype not in (default, default_complex, torch.int64, torch.bool):
+            suffixes.append(f"dtype={tensor.dtype}")
+        suffixes.append(f"layout=torch.{layout}")
+        contents = "" if tensor_contents is not None else _sparse_str(tensor, layout, indent)
+    elif tensor.is_meta or tensor.numel() == 0:
         if tensor.is_meta or tensor.dim() != 1:
             suffixes.append(f"size={tuple(tensor.shape)}")
         if tensor.dtype != default:
@@ -209,7 +249,19 @@ def _str(self: Any, *, tensor_contents: str | None = None) -> str:
         suffixes.append(f"grad_fn=<{self.grad_fn.name().rsplit('::', 1)[-1]}>")
     elif self.requires_grad:
         suffixes.append("requires_grad=True")
-    return _add_suffixes(prefix + contents, suffixes, indent)
+    for _, tangent in _C._forward.tangents(self):
+        suffixes.append(f"tangent={tangent}")
+    return _add_suffixes(prefix + contents, suffixes, indent, force_newline=layout == "sparse_coo")
+
+
+def _batch_str(self: Any) -> str:
+    """Of a tensor inside vmap: what lies below it, and its own history around that."""
+    inside = _C._functorch
+    level, value = inside.maybe_get_level(self), _str(inside.get_unwrapped(self))
+    below = "\n".join("    " + line for line in value.splitlines())
+    if inside.maybe_get_bdim(self) < 0:
+        return f"GradTrackingTensor(lvl={level}, value=\n{below}\n)"
+    return f"BatchedTensor(lvl={level}, bdim=0, value=\n{below}\n)"
 
 
 _str_intern = _str  # PyTorch's inner one, which packages call for tensors of their own classes

@@ -16,6 +16,8 @@ from . import _C
 from ._C import Tensor, _functions
 from ._creation import from_numpy
 from ._devices import registry
+from ._sparse import invariants
+from ._sparse.parts import COMPRESSED, make_compressed, make_coo
 
 # Dtypes whose storages PyTorch saves untyped, with the dtype beside them.
 _SAVED_UNTYPED = (
@@ -41,6 +43,9 @@ loading = _Loading()
 
 def _parts(tensor: Tensor) -> tuple[Callable[..., Tensor], tuple[Any, ...]]:
     """The function that rebuilds a plain tensor, and its arguments."""
+    layout = _C._sparse.parts(tensor)
+    if layout is not None:
+        return _sparse_parts(tensor, *layout)
     if tensor.is_meta:
         return _rebuild_meta_tensor_no_storage, (
             tensor.dtype, tuple(tensor.size()), tensor.stride(), tensor.requires_grad
@@ -51,7 +56,16 @@ def _parts(tensor: Tensor) -> tuple[Callable[..., Tensor], tuple[Any, ...]]:
     )  # fmt: skip
     if tensor.dtype.name in _SAVED_UNTYPED:
         return _rebuild_tensor_v3, (tensor.untyped_storage(), *window, tensor.dtype)
-    return _rebuild_tensor_v2, (tensor.storage(), *window)
+    return _rebuild_tensor_v2, (tensor._typed_storage(), *window)
+
+
+def _sparse_parts(
+    tensor: Tensor, name: str, indices: Tensor, plain: Tensor | None, values: Tensor, coalesced: bool
+) -> tuple[Callable[..., Tensor], tuple[Any, ...]]:
+    size = tensor.size()
+    if plain is None:
+        return _rebuild_sparse_tensor, (tensor.layout, (indices, values, size, coalesced))
+    return _rebuild_sparse_tensor, (tensor.layout, (indices, plain, values, size))
 
 
 def _get_obj_state(obj: Any) -> Any:
@@ -80,7 +94,7 @@ def _set_obj_state(obj: Any, state: Any) -> Any:
 
 
 def _over(storage: Any, dtype: Any, offset: int, size: Any, stride: Any) -> Tensor:
-    return _C.tensor_from_storage(storage.untyped()._handle, dtype, offset, list(size), list(stride))
+    return _C.tensor_from_storage(storage._untyped_storage._handle, dtype, offset, list(size), list(stride))
 
 
 def _rebuild_tensor(storage: Any, storage_offset: int, size: Any, stride: Any) -> Tensor:
@@ -88,6 +102,7 @@ def _rebuild_tensor(storage: Any, storage_offset: int, size: Any, stride: Any) -
 
 
 def _finish(made: Tensor, requires_grad: bool, metadata: dict[str, Any] | None) -> Tensor:
+    made = _C._dispatch.lift(made)
     for name in metadata or {}:
         if name == "conj":
             made = made.conj()
@@ -128,6 +143,21 @@ def _rebuild_meta_tensor_no_storage(dtype: Any, size: Any, stride: Any, requires
     return _finish(
         _functions.empty_strided(list(size), list(stride), dtype=dtype, device="meta"), requires_grad, None
     )
+
+
+def _rebuild_sparse_tensor(layout: Any, data: tuple[Any, ...]) -> Tensor:
+    """What comes from a file is checked: kernels trust the places."""
+    name = repr(layout).removeprefix("torch.")
+    if name == "sparse_coo":
+        indices, values, size, *rest = data
+        coalesced = bool(rest and rest[0])
+        invariants.check_coordinates(indices, values, list(size), coalesced)
+        return make_coo(indices, values, size, coalesced)
+    if name not in COMPRESSED:
+        raise NotImplementedError(f"rebuilding sparse tensor for layout {layout}")
+    compressed, plain, values, size = data
+    invariants.check_compressed(compressed, plain, values, list(size), name)
+    return make_compressed(name, compressed, plain, values, size)
 
 
 def _target_device(saved: str) -> Any:

@@ -171,9 +171,9 @@ def register_autograd(
 
 
 def register_vmap(op: _Op, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None) -> Any:
-    """Accepts a batched implementation; vmap calls the operator once per element instead."""
-    _operator(op)
-    return _decorator(func, lambda function: None)
+    """Registers ``func(info, in_dims, *args)``, which vmap calls with batches; it gives the results and where their
+    batch dimensions lie."""
+    return _decorator(func, _operator(op).set_vmap)
 
 
 def register_autocast(

@@ -18,6 +18,7 @@ from typing import IO, Any, TypeAlias
 from . import _C
 from ._absent import names_of
 from ._serialization import restricted
+from ._serialization.archives import open_file_like, open_reader, open_writer
 from ._serialization.files import archive_name, is_path, reading, writing
 from ._serialization.legacy import SourceChangeWarning as SourceChangeWarning
 from ._serialization.legacy import load_legacy
@@ -361,5 +362,11 @@ def _load_safetensors(path: str, map_location: Any) -> Any:
         )
     return load_safetensors(path, "cpu" if map_location is None else map_location)
 
+
+# What PyTorch calls them.
+_open_file_like = open_file_like
+_open_zipfile_reader = open_reader
+_open_zipfile_writer = open_writer
+_is_zipfile = is_zip
 
 __getattr__ = names_of(__name__)

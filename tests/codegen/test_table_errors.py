@@ -22,6 +22,17 @@ def test_a_key_of_another_family_is_told_from_a_misspelt_one(tmp_path):
     assert text.startswith("ops/binary.yaml:5: add.Tensor: family binary has no key 'infer'; known: op, ")
 
 
+def test_a_rule_for_batches_must_be_a_known_word_or_a_function_of_the_area(tmp_path):
+    text = refusal(tmp_path, binary=ADD + "  batch: elementwize\n")
+    wanted = "elementwise, dims, leading, fold or a function of csrc/transforms/batch/binary.cpp"
+    assert text == f"ops/binary.yaml:5: add.Tensor: batch: elementwize: wanted {wanted}"
+
+
+def test_rows_made_of_others_have_no_rule_for_batches(tmp_path):
+    text = refusal(tmp_path, other="ops:\n- op: f(Tensor self) -> Tensor\n  composite: f\n  batch: leading\n")
+    assert text == "ops/other.yaml:4: f: batch: says nothing here: the parts of the row are run on batches"
+
+
 def test_text_that_is_no_yaml_is_named_with_line_and_column(tmp_path):
     text = refusal(tmp_path, binary=ADD + "  grad: ]\n")
     assert text.startswith("ops/binary.yaml:5: column 9: not YAML: ")
@@ -145,7 +156,7 @@ def test_a_wrong_word_is_named_with_the_right_ones(tmp_path, line, problem):
         ("family: unary\n  cpu: f\n  dtype: scalar", "dtype scalar wants a Scalar among the arguments"),
         (
             "cpu: f",
-            "wanted family: (unary, predicate, binary, compare, reduce, kernel, inplace, lists) or one of ",
+            "wanted family: (unary, predicate, binary, compare, reduce, kernel, inplace, lists, sparse) or one of ",
         ),
         ("composite: f\n  python: f", "composite: names the family; python: another one"),
         (
@@ -203,3 +214,52 @@ def test_the_command_says_only_what_is_wrong(tmp_path, monkeypatch):
     with pytest.raises(SystemExit, match=r"^ops/binary\.yaml:5: add\.Tensor: unknown key 'gard'"):
         command.main()
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "row, problem",
+    [
+        (
+            "  jvp: elementwize\n",
+            "5: add.Tensor: unknown jvp 'elementwize'; known: elementwise, reduction, linear, ",
+        ),
+        (
+            "  jvp: elementwise\n",
+            "5: add.Tensor: jvp: elementwise is made of grad:, which the row does not have",
+        ),
+        (
+            "  grad: {self: grad}\n  jvp: reduction\n",
+            "6: add.Tensor: jvp: reduction wants dim and keepdim among the arguments",
+        ),
+        (
+            "  jvp: alpha_tangent * 2\n",
+            "5: add.Tensor: the formula asks for alpha_tangent, but 'alpha' is no tensor argument",
+        ),
+        (
+            "  jvp:\n    alpha: self\n",
+            "6: add.Tensor: jvp for 'alpha', which is no tensor argument; known: self, ",
+        ),
+        (
+            "  jvp:\n    self: other_tangent\n",
+            "6: add.Tensor: the term of 'self' asks for other_tangent: that belongs to the term of 'other'",
+        ),
+    ],
+)
+def test_a_rule_for_tangents_that_cannot_be_is_named(tmp_path, row, problem):
+    assert refusal(tmp_path, binary=ADD + row).startswith(f"ops/binary.yaml:{problem}")
+
+
+def test_a_rule_for_tangents_names_results_where_there_are_several(tmp_path):
+    text = refusal(
+        tmp_path,
+        sort="""
+ops:
+- op: f(Tensor self) -> (Tensor values, Tensor indices)
+  family: kernel
+  infer: f
+  cpu: f
+  jvp:
+    others: self_tangent
+""",
+    )
+    assert text == "ops/sort.yaml:7: f: jvp for 'others', which is no result; known: values, indices"

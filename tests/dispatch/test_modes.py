@@ -2,6 +2,8 @@
 
 import threading
 
+import pytest
+
 import mindtorch_v2 as torch
 from mindtorch_v2.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode
 
@@ -84,3 +86,26 @@ def test_a_mode_and_the_profiler_see_the_same_operators():
         torch.ones(3).exp()
     assert mode.names == ["aten.ones.default", "aten.exp.default"]
     assert "aten::exp" in {event.name for event in prof.events()}
+
+
+def test_operators_of_programs_are_seen_as_one_and_have_fake_results():
+    import numpy as np
+
+    from mindtorch_v2._subclasses.fake_tensor import FakeTensorMode, UnsupportedOperatorException
+    from mindtorch_v2.fx.experimental.proxy_tensor import make_fx
+
+    @torch.library.custom_op("handlers::sine", mutates_args=())
+    def sine(x: torch.Tensor) -> torch.Tensor:
+        return torch.from_numpy(np.sin(x.numpy()))
+
+    with Seen() as mode:
+        sine(torch.ones(2))
+    assert mode.names == ["aten.ones.default", "handlers.sine.default"]
+    with FakeTensorMode(), pytest.raises(UnsupportedOperatorException, match="handlers.sine.default"):
+        sine(torch.ones(2))
+    sine.register_fake(torch.empty_like)
+    with FakeTensorMode():
+        assert sine(torch.ones(2, 3)).shape == (2, 3)
+    traced = make_fx(lambda x: sine(x) * 2, tracing_mode="fake")(torch.ones(2))
+    assert "torch.ops.handlers.sine.default(x_1)" in traced.code
+    assert traced(torch.zeros(2)).tolist() == [0.0, 0.0]

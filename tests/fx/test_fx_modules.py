@@ -209,12 +209,3 @@ def test_hooks_hear_of_created_erased_and_replaced_nodes():
     add.replace_all_uses_with(product)
     module.graph.erase_node(add)
     assert heard == [("made", "mul"), ("add", "mul", "output"), ("erased", "add")]
-
-
-def test_what_records_below_torch_functions_refuses():
-    from mindtorch_v2.fx.experimental.proxy_tensor import make_fx
-
-    with pytest.raises(
-        NotImplementedError, match="torch.fx.experimental.proxy_tensor.make_fx is not in this library"
-    ):
-        make_fx(lambda x: x)(torch.ones(1))

@@ -74,7 +74,7 @@ def test_sharing_moves_the_memory_and_keeps_tensors_valid(strategy):
     row = x[1:]
     x.share_memory_()
     assert x.is_shared() and row.is_shared() and row.tolist() == [1.0, 2.0, 3.0]
-    assert (x.untyped_storage().filename() is not None) == (strategy == "file_system")
+    assert (x.untyped_storage().filename is not None) == (strategy == "file_system")
     assert bool(named_objects()) == (strategy == "file_system")
     with pytest.raises(RuntimeError, match="not resizable"):
         x.untyped_storage().resize_(100)

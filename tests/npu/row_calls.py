@@ -29,6 +29,19 @@ def _picks(m):
     ]  # fmt: skip
 
 
+def _sums_of_rows(m):
+    functions = torch._C._functions
+    rows, columns = m.ints(6, below=3).sort().values, m.ints(6, below=4)
+    table, weights = m(4, 3).detach(), m(6, seed=1).detach()
+    offsets = functions._row_offsets(rows, 3)
+    return [
+        offsets,
+        functions._segment_sum(table, offsets, columns, weights),
+        functions._scatter_products(table, rows, columns, weights, 3),
+        functions._sampled_products(m(3, 2).detach(), m(4, 2, seed=2).detach(), rows, columns),
+    ]
+
+
 def _copies(m):
     x, places = m(4, 3), m.distinct(2, below=4)
     return [
@@ -191,6 +204,7 @@ CALLS = {
     "_index _index_put_ gather index_select index_add index_fill.int_Scalar index_fill.int_Tensor take put": _picks,
     "scatter.src scatter.value scatter.reduce scatter.value_reduce scatter_add scatter_reduce.two": _scatters,
     "index_copy index_reduce": _copies,
+    "_row_offsets _segment_sum _scatter_products _sampled_products": _sums_of_rows,
     "_nonzero_count nonzero_static _repeat_runs _row_order": _unordered,
     "embedding": lambda m: [F.embedding(m.ints(2, 3, below=5), m(5, 4))],
     "_linalg_lu_factor _linalg_lu_solve _linalg_permutation _linalg_solve _linalg_inverse _linalg_det _linalg_slogdet "

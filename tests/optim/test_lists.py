@@ -144,11 +144,6 @@ def test_capturable_keeps_its_counters_on_the_npu():
     assert param.tolist() == pytest.approx(plain.tolist(), rel=1e-6)
 
 
-def test_sparse_adam_says_what_to_use():
-    with pytest.raises(NotImplementedError, match="use optim.Adam"):
-        optim.SparseAdam([torch.ones(2, requires_grad=True)])
-
-
 def test_older_names_of_foreach_optimizers_remain():
     from mindtorch_v2.optim import _multi_tensor
 

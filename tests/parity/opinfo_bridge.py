@@ -31,7 +31,7 @@ _SETTINGS = (torch.dtype, torch.layout, torch.memory_format)
 
 
 class Untranslatable(Exception):
-    """An argument that only PyTorch has (a sparse tensor)."""
+    """An argument that only PyTorch has (a nested tensor)."""
 
 
 def full_name(op: Any) -> str:
@@ -151,7 +151,8 @@ class Translator:
 
     def _tensor(self, x: torch.Tensor) -> Any:
         if x.layout is not torch.strided:
-            raise Untranslatable(str(x.layout))
+            made = self._sparse(x.detach())
+            return made.requires_grad_() if x.requires_grad else made
         plain = x.detach().resolve_conj().resolve_neg()
         # The whole storage, for operators that look beyond the tensor.
         whole = plain.as_strided((plain.untyped_storage().nbytes() // plain.element_size(),), (1,), 0).clone()
@@ -161,6 +162,20 @@ class Translator:
         made = self.lib.from_numpy(whole.numpy()).to(dtype).to(self.device)
         made = made.as_strided(tuple(plain.shape), plain.stride(), plain.storage_offset())
         return made.requires_grad_() if x.requires_grad else made
+
+    def _sparse(self, x: torch.Tensor) -> Any:
+        size, layout = tuple(x.shape), self(x.layout)
+        if x.layout is torch.sparse_coo:
+            parts = self._tensor(x._indices()), self._tensor(x._values())
+            return self.lib.sparse_coo_tensor(*parts, size, is_coalesced=x.is_coalesced())
+        if x.layout in (torch.sparse_csr, torch.sparse_bsr):
+            compressed, plain = x.crow_indices(), x.col_indices()
+        elif x.layout in (torch.sparse_csc, torch.sparse_bsc):
+            compressed, plain = x.ccol_indices(), x.row_indices()
+        else:
+            raise Untranslatable(str(x.layout))
+        parts = [self._tensor(part) for part in (compressed, plain, x.values())]
+        return self.lib.sparse_compressed_tensor(*parts, size, layout=layout)
 
 
 def leaves(value: Any) -> Iterator[Any]:
@@ -178,7 +193,7 @@ def as_array(value: Any) -> np.ndarray:
     """A tensor of either library, or a number; half precisions as float32."""
     if not hasattr(value, "detach"):
         return np.asarray(value)
-    host = value.detach().cpu().resolve_conj().resolve_neg()
+    host = value.detach().to_dense().cpu().resolve_conj().resolve_neg()
     if str(host.dtype).endswith("bfloat16"):
         host = host.float()
     return host.numpy(force=True)  # PyTorch has tensors of zeros without memory
@@ -208,6 +223,7 @@ def compare(got: Any, wanted: Any, what: str, values: bool = True, loosen: float
         assert tuple(a.shape) == tuple(b.shape), (
             f"{what}: shape {tuple(a.shape)}, PyTorch has {tuple(b.shape)}"
         )
+        assert str(a.layout) == str(b.layout), f"{what}: {a.layout}, PyTorch has {b.layout}"
         name = str(b.dtype).removeprefix("torch.")
         assert str(a.dtype).removeprefix("torch.") == name, f"{what}: {a.dtype}, PyTorch has {b.dtype}"
         if values:

@@ -2,7 +2,7 @@
 
 What is known not to work stands in opinfo_holes.txt with its reason (`name@dtype` for a dtype besides the main
 one); an entry that works is a failure too, so that the list stays what it says. opinfo_npu_holes.txt lists what has no
-kernel on the npu, opinfo_meta_holes.txt what has no shape without values.
+kernel on the npu, opinfo_meta_holes.txt what has no shape without values, opinfo_vmap_holes.txt what vmap cannot do.
 """
 
 from pathlib import Path
@@ -15,6 +15,8 @@ from opinfo_checks import (
     check_forward,
     check_gradient,
     check_meta,
+    check_tangent,
+    check_vmap,
     compare_gradients,
     compare_results,
     has_gradient,
@@ -41,6 +43,7 @@ def _listed(file):
 _HOLES = _listed("opinfo_holes.txt")
 _NPU_HOLES = _listed("opinfo_npu_holes.txt")
 _META_HOLES = _listed("opinfo_meta_holes.txt")
+_VMAP_HOLES = _listed("opinfo_vmap_holes.txt")
 
 
 def _check_on_the_npu(op):
@@ -58,6 +61,7 @@ def _checks(name):
     yield name, lambda: check_forward(op, main, 6)
     if has_gradient(op):
         yield name, lambda: check_gradient(op, 4)
+        yield f"{name}@tangent", lambda: check_tangent(op, 2)
     start = sorted(OPS).index(name)
     rotated = [_OTHER_DTYPES[(start + i) % 3] for i in range(3)]
     others = [d for d in rotated if d in op.supported_dtypes("cpu") and d is not main]
@@ -101,6 +105,18 @@ def test_op_on_meta(name):
             check_meta(OPS[name], main_dtype(OPS[name]), 3)
 
 
+@pytest.mark.parametrize("name", sorted(set(OPS) - set(_HOLES)))
+def test_op_in_vmap(name):
+    """All slices at once give what a loop over them gives."""
+    with quiet():
+        if name not in _VMAP_HOLES:
+            check_vmap(OPS[name], main_dtype(OPS[name]), 2)
+        else:
+            assert _fails(lambda: check_vmap(OPS[name], main_dtype(OPS[name]), 10)), (
+                f"{name} works: take it out of opinfo_vmap_holes.txt"
+            )
+
+
 def _fails(check):
     try:
         check()
@@ -110,5 +126,7 @@ def _fails(check):
 
 
 def test_the_lists_of_holes_name_operators():
-    assert {key.partition("@")[0] for key in _HOLES} | set(_NPU_HOLES) | set(_META_HOLES) <= set(OPS)
+    assert {key.partition("@")[0] for key in _HOLES} | set(_NPU_HOLES) | set(_META_HOLES) | set(
+        _VMAP_HOLES
+    ) <= set(OPS)
     assert not set(_HOLES) & (set(_NPU_HOLES) | set(_META_HOLES))

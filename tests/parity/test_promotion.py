@@ -18,6 +18,7 @@ _NAMES = [
     "bfloat16",
     "float32",
     "float64",
+    "complex32",
     "complex64",
     "complex128",
 ]
@@ -43,10 +44,7 @@ def _operand(lib, kind, name):
 
 def _outcome(lib, operation, left, right):
     try:
-        # There is no complex32 here: half precision with a complex number becomes complex64.
-        return str(operation(_operand(lib, *left), _operand(lib, *right)).dtype).replace(
-            "complex32", "complex64"
-        )
+        return str(operation(_operand(lib, *left), _operand(lib, *right)).dtype)
     except (RuntimeError, TypeError, NotImplementedError) as error:
         return f"error: {error}"
 
@@ -113,16 +111,14 @@ def test_in_place_keeps_the_dtype_or_refuses(left):
                 x += _operand(lib, kind, right)
                 results.append(str(x.dtype))
             except RuntimeError as error:
-                results.append(str(error).replace("ComplexHalf", "ComplexFloat"))
+                results.append(str(error))
         assert results[1] == results[0], (left, kind, right)
 
 
 @pytest.mark.parametrize("name", _NAMES)
 def test_result_type_is_pytorchs(name):
     for number in _NUMBERS.values():
-        wanted = str(torch.result_type(torch.ones(2, dtype=getattr(torch, name)), number)).replace(
-            "complex32", "complex64"
-        )
+        wanted = str(torch.result_type(torch.ones(2, dtype=getattr(torch, name)), number))
         assert (
             str(mindtorch_v2.result_type(mindtorch_v2.ones(2, dtype=getattr(mindtorch_v2, name)), number))
             == wanted

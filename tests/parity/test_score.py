@@ -43,7 +43,7 @@ def test_the_table_counts_operators_that_agree_and_is_compared_with_the_readme(t
     ("arguments", "complaint"),
     [
         (["--devices", "cuda"], "cuda: expected some of cpu, npu"),
-        (["--kinds", "hessian"], "hessian: expected some of forward, gradient"),
+        (["--kinds", "hessian"], "hessian: expected some of forward, gradient, tangent"),
         (["--match", "nothing at all"], "no operator's name contains 'nothing at all'"),
     ],
 )

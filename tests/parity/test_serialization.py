@@ -208,9 +208,7 @@ def test_what_weights_only_refuses_is_refused_in_the_same_words(value):
 @pytest.mark.parametrize(
     ("make", "advice"),
     [
-        (lambda: torch.ones(2).to_sparse(), "sparse tensors; save tensor.to_dense"),
         (lambda: torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8), "quantized tensors; save"),
-        (lambda: torch.ones(2).to(torch.float8_e4m3fnuz), "this dtype; save tensor.float"),
     ],
 )
 @pytest.mark.filterwarnings("ignore")

@@ -21,4 +21,10 @@ Tensor sum_per_channel(const Tensor& grad) {
   return sum(grad, others, false);
 }
 
+Tensor per_channel(const Tensor& bias, int64_t rank) {
+  Dims shape(size_t(rank), 1);
+  shape[1] = bias.size(0);
+  return bias.reshape(shape);
+}
+
 }  // namespace mt::formulas

@@ -54,4 +54,20 @@ Tensor reverse_logcumsumexp_backward(const Tensor& grad, const Tensor& self, con
   return running_log_backward(grad, self, result, dim, ops::logcumsumexp);
 }
 
+Tensor logcumsumexp_tangent(const Tensor& tangent, const Tensor& self, const Tensor& result, int64_t dim,
+                            bool reverse) {
+  const auto summed = [&](const Tensor& weighted) {
+    const Tensor logs =
+        reverse ? ops::_reverse_logcumsumexp(weighted, dim) : ops::logcumsumexp(weighted, dim);
+    return ops::exp(logs - result);
+  };
+  if (is_complex(self.dtype())) return summed(self + ops::log(tangent));
+  const Scalar none(-std::numeric_limits<double>::infinity());
+  const auto part = [&](const Tensor& size) {
+    const Tensor there = size > Scalar(0);
+    return summed(where(there, self + ops::log(where(there, size, Scalar(1))), none));
+  };
+  return part(tangent) - part(-tangent);
+}
+
 }  // namespace mt::formulas

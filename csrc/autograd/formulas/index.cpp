@@ -8,15 +8,14 @@
 #include "generated/ops/copy.h"
 #include "generated/ops/creation.h"
 #include "generated/ops/index.h"
+#include "generated/ops/sparse.h"
 #include "generated/ops/unary.h"
 #include "generated/ops/view.h"
 
 namespace mt::formulas {
 namespace {
 
-Tensor zeros_of(const Tensor& grad, IntList sizes) {
-  return ops::zeros(sizes, {grad.dtype(), grad.device()});
-}
+Tensor zeros_of(const Tensor& grad, IntList sizes) { return ops::new_zeros(grad, sizes); }
 
 Tensor as_type(const Tensor& t, DType dtype) { return t.dtype() == dtype ? t : ops::_to_copy(t, dtype); }
 
@@ -33,7 +32,8 @@ Tensor index_put_backward(const Tensor& grad, TensorList indices, bool accumulat
   return ops::index_put(grad, indices, zeros_of(grad, {}), false);
 }
 
-Tensor gather_backward(const Tensor& grad, IntList sizes, int64_t dim, const Tensor& index) {
+Tensor gather_backward(const Tensor& grad, IntList sizes, int64_t dim, const Tensor& index, bool sparse) {
+  if (sparse) return ops::_gather_sparse_grad(grad, sizes, dim, index);
   return ops::scatter_add(zeros_of(grad, sizes), dim, index, grad);
 }
 

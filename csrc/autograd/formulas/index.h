@@ -10,7 +10,7 @@ namespace mt::formulas {
 
 Tensor index_backward(const Tensor& grad, IntList sizes, TensorList indices);
 Tensor index_put_backward(const Tensor& grad, TensorList indices, bool accumulate);
-Tensor gather_backward(const Tensor& grad, IntList sizes, int64_t dim, const Tensor& index);
+Tensor gather_backward(const Tensor& grad, IntList sizes, int64_t dim, const Tensor& index, bool sparse);
 Tensor index_select_backward(const Tensor& grad, IntList sizes, int64_t dim, const Tensor& index);
 // What was added along an index, in the shape of the source.
 Tensor index_select_like(const Tensor& grad, int64_t dim, const Tensor& index, IntList sizes);

@@ -1,5 +1,7 @@
 #include "autograd/formulas/linalg.h"
 
+#include "autograd/formulas/again.h"
+
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -122,8 +124,9 @@ std::array<Tensor, 2> solve_backward(const Tensor& grad, const Tensor& X, const 
   const bool vector = infer::is_vector_side(A, B);
   const Tensor g = vector ? ops::unsqueeze(grad, -1) : grad, x = vector ? ops::unsqueeze(X, -1) : X;
   // A gradient that is to be differentiated again must come from A; else the factors are there.
-  const Tensor grad_b = autograd::grad_mode() ? std::get<0>(ops::_linalg_solve(adjoint_of(A), g, left))
-                                              : ops::_linalg_lu_solve(LU, pivots, g, left, true);
+  const Tensor grad_b = differentiated_again(grad, A, B)
+                            ? std::get<0>(ops::_linalg_solve(adjoint_of(A), g, left))
+                            : ops::_linalg_lu_solve(LU, pivots, g, left, true);
   std::array<Tensor, 2> out;
   if (needs[0]) out[0] = left ? -ops::matmul(grad_b, adjoint_of(x)) : -ops::matmul(adjoint_of(x), grad_b);
   if (needs[1]) out[1] = vector ? ops::squeeze(grad_b, -1) : grad_b;
@@ -139,7 +142,7 @@ Tensor det_backward(const Tensor& grad, const Tensor& determinant, const Tensor&
                     const Tensor& pivots) {
   if (A.numel() == 0) return zeros_like(A);
   const auto over_matrix = [](const Tensor& x) { return ops::unsqueeze(ops::unsqueeze(x, -1), -1); };
-  if (autograd::grad_mode()) {
+  if (differentiated_again(grad, A)) {
     const Tensor inverse = std::get<0>(ops::_linalg_inverse(A));
     return over_matrix(grad * conjugate(determinant)) * adjoint_of(inverse);
   }
@@ -169,7 +172,7 @@ Tensor slogdet_backward(const Tensor& grad_sign, const Tensor& grad_log, const T
   if (!g.defined() || A.numel() == 0) return zeros_like(A);
   const Tensor identity = identity_beside(rows_of(A), A);
   const Tensor right = ops::unsqueeze(ops::unsqueeze(g, -1), -1) * identity;
-  if (autograd::grad_mode()) return std::get<0>(ops::_linalg_solve(adjoint_of(A), right, true));
+  if (differentiated_again(g, A)) return std::get<0>(ops::_linalg_solve(adjoint_of(A), right, true));
   return ops::_linalg_lu_solve(LU, pivots, right, true, true);
 }
 

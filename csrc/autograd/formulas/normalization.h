@@ -24,4 +24,15 @@ NormGradients batch_norm_backward(const Tensor& grad, const Tensor& input, const
                                   const Tensor& save_mean, const Tensor& save_invstd, bool training,
                                   double eps, const NormNeeds& needs);
 
+// Tangents of input, weight and bias; the last two are undefined where there is no weight or bias.
+struct NormTangents {
+  const Tensor &input, &weight, &bias;
+};
+Tensor layer_norm_tangent(const NormTangents& tangents, const Tensor& input, IntList normalized_shape,
+                          const Tensor& weight, double eps);
+Tensor group_norm_tangent(const NormTangents& tangents, const Tensor& input, const Tensor& weight, int64_t n,
+                          int64_t c, int64_t hxw, int64_t group, double eps);
+Tensor batch_norm_tangent(const NormTangents& tangents, const Tensor& input, const Tensor& weight,
+                          const Tensor& running_mean, const Tensor& running_var, bool training, double eps);
+
 }  // namespace mt::formulas

@@ -1,5 +1,7 @@
 #include "autograd/formulas/recurrent.h"
 
+#include "autograd/formulas/again.h"
+
 #include <array>
 
 #include "autograd/formulas/recurrent_steps.h"
@@ -49,7 +51,8 @@ std::array<Tensor, 7> lstm_layer_backward(const recurrent::LstmResultGradients& 
   recurrent::LstmGradients made;
   Tensor bias;
   // Only a gradient that is differentiated again reaches what was kept.
-  if (autograd::grad_mode() || grads.cells.defined() || grads.gates.defined()) {
+  if (differentiated_again(grads.output, grads.last_hidden, grads.last_cell, cell, weight_hh, cells) ||
+      grads.cells.defined() || grads.gates.defined()) {
     made = recurrent::lstm_steps_backward(grads, cell, weight_hh, cells, gates, batch_sizes, reverse);
     bias = of_bias(made.sums, needs[5] || needs[6]);
   } else {
@@ -72,7 +75,8 @@ std::array<Tensor, 6> gru_layer_backward(const recurrent::GruResultGradients& gr
                                          IntList batch_sizes, bool reverse,
                                          const std::array<bool, 6>& needs) {
   recurrent::GruGradients made;
-  if (autograd::grad_mode() || grads.states.defined() || grads.gates.defined()) {
+  if (differentiated_again(grads.output, grads.last_hidden, hidden, weight_hh, states) ||
+      grads.states.defined() || grads.gates.defined()) {
     made = recurrent::gru_steps_backward(grads, hidden, weight_hh, states, gates, batch_sizes, reverse);
   } else {
     std::tie(made.input_gates, made.hidden_gates, made.hidden) = _gru_layer_backward(
@@ -92,7 +96,8 @@ std::array<Tensor, 6> rnn_layer_backward(const recurrent::RnnResultGradients& gr
                                          IntList batch_sizes, bool reverse,
                                          const std::array<bool, 6>& needs) {
   recurrent::RnnGradients made;
-  if (autograd::grad_mode() || grads.states.defined()) {
+  if (differentiated_again(grads.output, grads.last_hidden, hidden, weight_hh, states) ||
+      grads.states.defined()) {
     made = recurrent::rnn_steps_backward(grads, hidden, weight_hh, states, relu, batch_sizes, reverse);
   } else {
     std::tie(made.sums, made.hidden) = _rnn_layer_backward(grads.output, grads.last_hidden, hidden, weight_hh,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "autograd/node.h"
+#include "core/intercept.h"
 #include "generated/ops/binary.h"
 #include "generated/ops/copy.h"
 #include "generated/ops/creation.h"
@@ -45,20 +46,20 @@ Dims inverse_permutation(IntList dims) {
 }
 
 Tensor select_backward(const Tensor& grad, IntList sizes, int64_t dim, int64_t index) {
-  Tensor whole = ops::zeros(sizes, {grad.dtype(), grad.device()});
+  Tensor whole = ops::new_zeros(grad, sizes);
   ops::copy_(ops::select(whole, dim, index), grad, false);
   return whole;
 }
 
 Tensor slice_backward(const Tensor& grad, IntList sizes, int64_t dim, std::optional<int64_t> start,
                       std::optional<int64_t> end, int64_t step) {
-  Tensor whole = ops::zeros(sizes, {grad.dtype(), grad.device()});
+  Tensor whole = ops::new_zeros(grad, sizes);
   ops::copy_(ops::slice(whole, dim, start, end, step), grad, false);
   return whole;
 }
 
 Tensor diagonal_backward(const Tensor& grad, IntList sizes, int64_t offset, int64_t dim1, int64_t dim2) {
-  Tensor whole = ops::zeros(sizes, {grad.dtype(), grad.device()});
+  Tensor whole = ops::new_zeros(grad, sizes);
   ops::copy_(ops::diagonal(whole, offset, dim1, dim2), grad, false);
   return whole;
 }
@@ -72,7 +73,7 @@ Tensor as_strided_backward(const Tensor& grad, const autograd::Geometry& self, I
   if (overlaps(size, stride)) {
     memory = ops::_as_strided_sum(grad, self.room, size, stride, offset);
   } else {
-    memory = ops::zeros(IntList{&self.room, 1}, {grad.dtype(), grad.device()});
+    memory = ops::new_zeros(grad, IntList{&self.room, 1});
     ops::copy_(ops::as_strided(memory, size, stride, offset), grad, false);
   }
   if (overlaps(self.sizes, self.strides)) {
@@ -120,6 +121,16 @@ Tensor split_backward(std::span<const Tensor> grads, int64_t split_size, int64_t
     at += split_size;
   } while (at < size);
   return split_with_sizes_backward(grads, lengths, dim, sizes);
+}
+
+Tensor as_strided_tangent(const Tensor& tangent, const autograd::Geometry& self, IntList size, IntList stride,
+                          std::optional<int64_t> offset) {
+  const autograd::Geometry own = autograd::geometry_of(tangent);
+  if ((own.offset == self.offset && own.room == self.room) || special(tangent) & kBatched)
+    return ops::as_strided(tangent, size, stride, offset);
+  const Tensor whole = ops::zeros(Dims{self.room}, {tangent.dtype(), tangent.device()});
+  ops::copy_(ops::as_strided(whole, self.sizes, self.strides, self.offset), tangent, false);
+  return ops::as_strided(whole, size, stride, offset.value_or(self.offset));
 }
 
 }  // namespace mt::formulas

@@ -22,4 +22,8 @@ Tensor split_backward(std::span<const Tensor> grads, int64_t split_size, int64_t
 Tensor split_with_sizes_backward(std::span<const Tensor> grads, IntList split_sizes, int64_t dim,
                                  IntList sizes);
 
+// A tangent lies in a storage of its own; what as_strided reads of it lies as in that of the tensor.
+Tensor as_strided_tangent(const Tensor& tangent, const autograd::Geometry& self, IntList size, IntList stride,
+                          std::optional<int64_t> offset);
+
 }  // namespace mt::formulas

@@ -45,6 +45,7 @@ kernels::SlidingWindow sliding(const infer::SlidingWindow& w) {
 }  // namespace
 
 void cat(TensorList tensors, int64_t dim, const Tensor& out) {
+  if (out.numel() == 0) return;
   const int64_t d = wrap_dim(dim, out.dim());
   int64_t at = 0;
   for (const Tensor& t : tensors) {

@@ -151,6 +151,17 @@ C scaled(C x, C width, C from) {
 void uniform(const View& out, double low, double high, Mt19937& generator) {
   MT_CHECK(low <= high, "uniform_ expects to return a [from, to) range, but found from=", low,
            " > to=", high);
+  MT_CHECK(out.dtype != DType::float64 || std::isfinite(high - low),
+           "uniform_ expects to-from <= ", "std::numeric_limits<double>::max(), but found to=", high,
+           " and from=", low, " which result in to-from to exceed the limit");
+  if (out.dtype == DType::float32) {
+    constexpr double most = std::numeric_limits<float>::max();
+    MT_CHECK(low >= -most && low <= most, "from is out of bounds for float");
+    MT_CHECK(high >= -most && high <= most, "to is out of bounds for float");
+    MT_CHECK(high - low <= most,
+             "uniform_ expects to-from <= std::numeric_limits<float>::max(), but found to=", high,
+             " and from=", low, " which result in to-from to exceed the limit");
+  }
   dispatch<domains::floating>(out.dtype, "uniform", [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;

@@ -3,8 +3,10 @@
 #include "generated/ops/any_device/view.h"
 
 #include "autograd/node.h"
+#include "core/determinism.h"
 #include "core/views.h"
 #include "infer/infer.h"
+#include "ops/new_memory.h"
 
 namespace mt::any_device {
 namespace {
@@ -34,7 +36,15 @@ void resize(const Tensor& self, IntList size, std::optional<MemoryFormat> format
   if (std::ranges::equal(self.sizes(), size) && (!format || self.is_contiguous(*format))) return;
   const Dims strides = infer::strides_for(size, format.value_or(MemoryFormat::contiguous));
   const size_t needed = (size_t(self.offset()) + size_t(checked_numel(size))) * self.itemsize();
-  if (needed > self.storage().nbytes) resize_storage(self.storage(), needed);
+  if (const size_t before = self.storage().nbytes; needed > before) {
+    resize_storage(self.storage(), needed);
+    if (fills_new_memory() && !self.device().is_meta()) [[unlikely]] {
+      const auto old = int64_t(before / self.itemsize()), one = int64_t(1);
+      const int64_t grown = int64_t(needed / self.itemsize()) - old;
+      fill_new_memory(
+          tensor_over(self.storage_ref(), self.dtype(), IntList(&grown, 1), IntList(&one, 1), old));
+    }
+  }
   set_geometry(self, size, strides, self.offset());
 }
 
@@ -42,8 +52,9 @@ void resize_as(const Tensor& self, const Tensor& the_template, std::optional<Mem
   const Dims size(the_template.sizes());
   if (format != MemoryFormat::preserve) return resize(self, size, format);
   resize(self, size, std::nullopt);
-  const bool last = the_template.is_contiguous(MemoryFormat::channels_last);
-  if (last && !the_template.is_contiguous()) resize(self, size, MemoryFormat::channels_last);
+  if (the_template.is_contiguous()) return;
+  const auto last = size.size() == 5 ? MemoryFormat::channels_last_3d : MemoryFormat::channels_last;
+  if (the_template.is_contiguous(last)) resize(self, size, last);
 }
 
 void set_window(const Tensor& self, const Tensor& source) {

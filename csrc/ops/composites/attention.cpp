@@ -1,5 +1,6 @@
 // Attention: the fused kernel where it applies, products and a softmax where it does not.
 #include "generated/ops/composites/attention.h"
+#include "core/intercept.h"
 
 #include <cmath>
 #include <limits>
@@ -54,8 +55,9 @@ bool fits_kernel(const Tensor& query, const Tensor& key, const Tensor& value, co
   if (q[0] != k[0] || q[0] != v[0] || k[1] != v[1] || k[2] != v[2] || q[3] != k[3]) return false;
   if (k[1] == 0 || (shared_heads ? q[1] % k[1] != 0 : q[1] != k[1])) return false;
   if (query.numel() == 0 || key.numel() == 0 || value.numel() == 0 || dropout_p != 0.0) return false;
+  if (is_dual(query) || is_dual(key) || is_dual(value)) return false;  // its gradient is not differentiable
   if (!mask.defined()) return true;
-  if (autograd::any_needs_grad(mask) || mask.dim() > 4) return false;
+  if (autograd::any_needs_grad(mask) || is_dual(mask) || mask.dim() > 4) return false;
   if (mask.dtype() != DType::boolean && mask.dtype() != query.dtype()) return false;
   const int64_t wanted[] = {q[0], q[1], q[2], k[2]};
   for (size_t i = 0; i < size_t(mask.dim()); ++i) {
@@ -110,8 +112,7 @@ Tensor composed(const Tensor& query, const Tensor& key, const Tensor& value, con
   else if (mask.defined()) scores = ops::add(scores, mask);
   Tensor probabilities = softmax_or_zero(scores, is_causal || mask.defined());
   if (dropout_p > 0) {
-    Tensor kept = new_tensor(probabilities.sizes(), probabilities.dtype(), probabilities.device());
-    ops::bernoulli_(kept, 1 - dropout_p, nullptr);
+    const Tensor kept = ops::bernoulli(probabilities, 1 - dropout_p);
     probabilities = ops::mul(probabilities, dropout_p < 1 ? ops::div(kept, Scalar(1 - dropout_p)) : kept);
   }
   return ops::matmul(probabilities, values);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/determinism.h"
+#include "core/warn.h"
 #include "generated/infer/copy.h"
 #include "generated/ops/binary.h"
 #include "generated/ops/copy.h"
@@ -12,6 +14,7 @@
 #include "generated/ops/random.h"
 #include "generated/ops/view.h"
 #include "infer/infer.h"
+#include "ops/new_memory.h"
 
 namespace mt::composites {
 namespace {
@@ -26,6 +29,15 @@ Tensor blank(IntList size, DType dtype, const TensorOptions& options) {
 Tensor unwritten(const Tensor& made) {
   made.impl()->version->store(0, std::memory_order_relaxed);
   return made;
+}
+
+// A tensor that nobody has written to: what lies in its memory is not for programs that want determinism to see.
+Tensor uninitialized(Tensor made) {
+  if (!fills_new_memory() || made.device().is_meta() || made.numel() == 0) [[likely]]
+    return made;
+  const int64_t count = int64_t(made.storage().nbytes / made.itemsize()), one = 1;
+  fill_new_memory(tensor_over(made.storage_ref(), made.dtype(), IntList(&count, 1), IntList(&one, 1), 0));
+  return unwritten(made);
 }
 
 TensorOptions like(const Tensor& self, const TensorOptions& options) {
@@ -100,11 +112,12 @@ int64_t arange_length(const Scalar& start, const Scalar& end, const Scalar& step
 }  // namespace
 
 Tensor empty(IntList size, std::optional<MemoryFormat> format, const TensorOptions& options) {
-  if (!format || *format == MemoryFormat::contiguous) return blank(size, options.dtype_or_default(), options);
+  if (!format || *format == MemoryFormat::contiguous)
+    return uninitialized(blank(size, options.dtype_or_default(), options));
   MT_CHECK(*format != MemoryFormat::preserve, "unsupported memory format Preserve");
   for (int64_t s : size) MT_CHECK(s >= 0, "empty: Dimension size must be non-negative.");
-  return new_tensor_strided(size, infer::strides_for(size, *format), options.dtype_or_default(),
-                            device_of(options));
+  return uninitialized(new_tensor_strided(size, infer::strides_for(size, *format), options.dtype_or_default(),
+                                          device_of(options)));
 }
 
 Tensor empty_strided(IntList size, IntList stride, const TensorOptions& options) {
@@ -114,7 +127,7 @@ Tensor empty_strided(IntList size, IntList stride, const TensorOptions& options)
     MT_CHECK(s >= 0,
              "Tensors with negative strides are not currently supported. (got strides: ", to_string(stride),
              ")");
-  return new_tensor_strided(size, stride, options.dtype_or_default(), device_of(options));
+  return uninitialized(new_tensor_strided(size, stride, options.dtype_or_default(), device_of(options)));
 }
 
 Tensor empty_permuted(IntList size, IntList physical_layout, const TensorOptions& options) {
@@ -137,7 +150,7 @@ Tensor empty_permuted(IntList size, IntList physical_layout, const TensorOptions
     strides[size_t(d)] = stride;
     stride *= std::max<int64_t>(size[size_t(d)], 1);
   }
-  return new_tensor_strided(size, strides, options.dtype_or_default(), device_of(options));
+  return uninitialized(new_tensor_strided(size, strides, options.dtype_or_default(), device_of(options)));
 }
 
 Tensor zeros(IntList size, const TensorOptions& options) {
@@ -176,6 +189,10 @@ Tensor eye(int64_t n, const TensorOptions& options) { return eye(n, n, options);
 
 // Deprecated: like arange, but the end belongs to it, and floats are the default.
 Tensor range(const Scalar& start, const Scalar& end, const Scalar& step, const TensorOptions& options) {
+  warn(
+      "torch.range is deprecated and will be removed in a future release because its behavior is "
+      "inconsistent with "
+      "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).");
   const double from = start.to<double>(), to = end.to<double>(), by = step.to<double>();
   MT_CHECK(by != 0, "step must be nonzero");
   MT_CHECK(std::isfinite(from) && std::isfinite(to), "unsupported range: ", from, " -> ", to);
@@ -292,7 +309,7 @@ Tensor empty_like(const Tensor& self, std::optional<MemoryFormat> format, const 
   const TensorOptions o = like(self, options);
   infer::Output out;
   infer::to_copy(self, o.dtype, o.device, false, format, out);
-  return out.take();
+  return uninitialized(out.take());
 }
 Tensor zeros_like(const Tensor& self, std::optional<MemoryFormat> format, const TensorOptions& options) {
   Tensor out = empty_like(self, format, options);

@@ -23,11 +23,11 @@ bool keeps_all(const Tensor& input, double p, bool train) {
 
 // 1 where an element is kept, 0 elsewhere; one draw for a whole channel if `feature`.
 Tensor kept(const Tensor& input, double p, bool feature) {
-  if (!feature) return ops::bernoulli_(ops::empty_like(input, std::nullopt), 1 - p);
+  if (!feature) return ops::bernoulli(input, 1 - p);
   MT_CHECK(input.dim() >= 2, "Feature dropout requires at least 2 dimensions in the input");
   Dims sizes(input.sizes());
   for (size_t i = 2; i < sizes.size(); ++i) sizes[i] = 1;
-  return ops::bernoulli_(new_tensor(sizes, input.dtype(), input.device()), 1 - p);
+  return ops::bernoulli(ops::new_empty(input, sizes), 1 - p);
 }
 
 Tensor scaled_dropout(const Tensor& input, double p, bool train, bool feature) {
@@ -68,8 +68,7 @@ std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p, std::op
   check_probability(p);
   const TensorOptions booleans{DType::boolean, input.device()};
   if (!train.value_or(true)) return {ops::clone(input, std::nullopt), ops::ones(input.sizes(), booleans)};
-  const Tensor mask = new_tensor(input.sizes(), DType::boolean, input.device());
-  ops::bernoulli_(mask, 1 - p);
+  const Tensor mask = ops::bernoulli(ops::empty_like(input, std::nullopt, booleans), 1 - p);
   return {native_dropout_backward(input, mask, p == 1 ? 0 : 1 / (1 - p)), mask};
 }
 

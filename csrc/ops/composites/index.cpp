@@ -1,6 +1,8 @@
 // Indexing in terms of other operators.
 #include "generated/ops/composites/index.h"
 
+#include "core/transform.h"
+#include "core/warn.h"
 #include "generated/ops/binary.h"
 #include "generated/ops/copy.h"
 #include "generated/ops/creation.h"
@@ -16,7 +18,7 @@ namespace {
 
 // A number as a 0-dim tensor beside `like`; a fill on the device, so nothing waits.
 Tensor number_beside(const Scalar& value, const Tensor& like) {
-  Tensor t = new_tensor({}, infer::result_type(like, value), like.device());
+  Tensor t = ops::empty(IntList(), std::nullopt, {infer::result_type(like, value), like.device()});
   ops::fill_(t, value);
   t.impl()->wrapped_number = true;
   return t;
@@ -24,7 +26,14 @@ Tensor number_beside(const Scalar& value, const Tensor& like) {
 
 Tensor flattened(const Tensor& t) { return t.reshape(Dims{-1}); }
 
-bool is_mask(const Tensor& t) { return t.dtype() == DType::boolean || t.dtype() == DType::uint8; }
+bool is_mask(const Tensor& t) {
+  if (t.dtype() != DType::boolean && t.dtype() != DType::uint8) return false;
+  MT_CHECK(
+      !stands_for_batch(t),
+      "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over "
+      "indexing with a boolean mask.");
+  return true;
+}
 
 // Results of masked_fill always lie row by row.
 Tensor in_order(const Tensor& t) { return t.is_contiguous() ? t : ops::clone(t, MemoryFormat::contiguous); }
@@ -38,6 +47,8 @@ std::vector<Tensor> coordinates(const Tensor& mask) {
 }
 
 void check_mask(const Tensor& self, size_t at, const Tensor& mask) {
+  if (mask.dtype() == DType::uint8)
+    warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.");
   for (size_t d = 0; d < size_t(mask.dim()); ++d)
     MT_CHECK_AS(index, at + d < size_t(self.dim()) && mask.sizes()[d] == self.sizes()[at + d],
                 "The shape of the mask ", to_string(mask.sizes()), " at index ", d,
@@ -116,8 +127,7 @@ Tensor nonzero(const Tensor& self) {
 }
 
 Tensor masked_select(const Tensor& self, const Tensor& mask) {
-  MT_CHECK(mask.dtype() == DType::boolean || mask.dtype() == DType::uint8,
-           "masked_select: expected BoolTensor for mask");
+  MT_CHECK(mask.dtype() == DType::boolean, "masked_select: expected BoolTensor for mask");
   Dims shape = infer::broadcast(mask.sizes(), self.sizes());
   const Tensor own = ops::expand(self, shape, false), at = ops::expand(mask, shape, false);
   if (shape.empty()) return ops::index(ops::unsqueeze(own, 0), {{ops::unsqueeze(at, 0)}});
@@ -190,7 +200,7 @@ std::vector<Tensor> nonzero_tuple(const Tensor& condition) {
 Tensor masked_fill(const Tensor& self, const Tensor& mask, const Scalar& value) {
   MT_CHECK(mask.dtype() == DType::boolean,
            "masked_fill_ only supports boolean masks, but got mask with dtype ", c_name(mask.dtype()));
-  Tensor number = new_tensor({}, self.dtype(), self.device());
+  Tensor number = ops::empty(IntList(), std::nullopt, {self.dtype(), self.device()});
   ops::fill_(number, value);
   return in_order(ops::where(mask, number, self));
 }
@@ -207,7 +217,8 @@ Tensor masked_fill(const Tensor& self, const Tensor& mask, const Tensor& value) 
 
 Tensor where(const Tensor& condition, const Scalar& self, const Scalar& other) {
   auto number = [&](const Scalar& value) {
-    Tensor t = new_tensor({}, value.natural_dtype(default_dtype()), condition.device());
+    Tensor t =
+        ops::empty(IntList(), std::nullopt, {value.natural_dtype(default_dtype()), condition.device()});
     ops::fill_(t, value);
     t.impl()->wrapped_number = true;
     return t;

@@ -1,11 +1,14 @@
 // torch.linalg in terms of its kernels: the _ex functions report in `info`, the others raise LinAlgError.
 #include "generated/ops/composites/linalg.h"
+#include "core/intercept.h"
 
 #include <limits>
 
 #include "autograd/formulas/linalg.h"
 #include "autograd/formulas/matmul.h"
 #include "autograd/node.h"
+#include "core/intercept_python.h"
+#include "core/transform.h"
 #include "generated/ops/binary.h"
 #include "generated/ops/compare.h"
 #include "generated/ops/copy.h"
@@ -19,6 +22,7 @@
 #include "generated/ops/view.h"
 #include "infer/infer.h"
 #include "infer/matrices.h"
+#include "ops/check_errors.h"
 
 namespace mt::composites {
 
@@ -56,8 +60,14 @@ std::string explain(Failure failure, int code) {
 }
 
 // Raises for the first matrix of the batch that failed; reading `status` waits for the device.
-void check_status(const Tensor& status, const char* name, Failure failure) {
+void check_status(const Tensor& given, std::string_view name, Failure failure) {
+  const Tensor& status = of_all_slices(given);
   if (status.device().is_meta() || status.numel() == 0) return;
+  if (wanted_by_python(special(status))) [[unlikely]] {
+    static const Operator& op = *find_operator("aten::_linalg_check_errors", "");
+    g_python_interceptor(op, {Value(status), Value(std::string(name)), Value(status.dim() == 0)});
+    return;
+  }
   const Tensor host = ops::_to_copy(status, std::nullopt, Device{}, false, MemoryFormat::contiguous);
   for (int64_t i = 0; i < host.numel(); ++i) {
     const int code = host.data<int32_t>()[i];
@@ -73,6 +83,27 @@ int64_t rows_of(const Tensor& a) { return a.sizes()[size_t(a.dim() - 2)]; }
 int64_t columns_of(const Tensor& a) { return a.sizes()[size_t(a.dim() - 1)]; }
 
 }  // namespace
+
+}  // namespace mt::composites
+
+namespace mt {
+
+Values linalg_check_errors(const Values& arguments) {
+  using composites::Failure;
+  const std::string& name = std::get<std::string>(arguments.at(1));
+  const auto about = [&](std::string_view part) { return name.find(part) != std::string::npos; };
+  const Failure failure = about("cholesky")                 ? Failure::not_positive_definite
+                          : about("ldl")                    ? Failure::singular_ldl
+                          : about("inv") || about("tensor") ? Failure::singular_inverse
+                          : about("solve")                  ? Failure::singular_solve
+                                                            : Failure::zero_pivot;
+  composites::check_status(std::get<Tensor>(arguments.at(0)), name, failure);
+  return {};
+}
+
+}  // namespace mt
+
+namespace mt::composites {
 
 // ---- LU and what is solved with it ----
 
@@ -93,7 +124,7 @@ Triple lu_unpack(const Tensor& LU_data, const Tensor& LU_pivots, bool unpack_dat
            "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.");
   infer::check_matrix(LU_data, "torch.lu_unpack", "LU_data");
   const int64_t m = rows_of(LU_data), n = columns_of(LU_data), k = std::min(m, n);
-  const auto nothing = [&] { return new_tensor(Dims{0}, LU_data.dtype(), LU_data.device()); };
+  const auto nothing = [&] { return ops::empty(Dims{0}, std::nullopt, {LU_data.dtype(), LU_data.device()}); };
   Tensor P = nothing(), L, U;
   if (unpack_pivots) P = ops::_linalg_permutation(LU_pivots, m, LU_data.dtype());
   if (unpack_data) {
@@ -261,7 +292,7 @@ Triple linalg_svd(const Tensor& A, bool full_matrices, std::optional<std::string
 }
 Tensor linalg_svdvals(const Tensor& A, std::optional<std::string_view> driver) {
   check_driver(driver);
-  return std::get<1>(ops::_linalg_svd(A, false, autograd::any_needs_grad(A)));
+  return std::get<1>(ops::_linalg_svd(A, false, autograd::any_needs_grad(A) || is_dual(A)));
 }
 Triple svd(const Tensor& self, bool some, bool compute_uv) {
   infer::check_matrix(self, "linalg.svd");
@@ -278,11 +309,11 @@ Triple svd(const Tensor& self, bool some, bool compute_uv) {
 
 Pair linalg_eigh(const Tensor& self, std::string_view UPLO) { return ops::_linalg_eigh(self, UPLO, true); }
 Tensor linalg_eigvalsh(const Tensor& self, std::string_view UPLO) {
-  return std::get<0>(ops::_linalg_eigh(self, UPLO, autograd::any_needs_grad(self)));
+  return std::get<0>(ops::_linalg_eigh(self, UPLO, autograd::any_needs_grad(self) || is_dual(self)));
 }
 Pair linalg_eig(const Tensor& self) { return ops::_linalg_eig(self, true); }
 Tensor linalg_eigvals(const Tensor& self) {
-  return std::get<0>(ops::_linalg_eig(self, autograd::any_needs_grad(self)));
+  return std::get<0>(ops::_linalg_eig(self, autograd::any_needs_grad(self) || is_dual(self)));
 }
 
 Tensor linalg_diagonal(const Tensor& A, int64_t offset, int64_t dim1, int64_t dim2) {

@@ -5,6 +5,7 @@
 
 #include "generated/ops/binary.h"
 #include "generated/ops/copy.h"
+#include "generated/ops/creation.h"
 #include "generated/ops/normalization.h"
 #include "generated/ops/pointwise.h"
 #include "generated/ops/reduce.h"
@@ -65,7 +66,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> batch_norm_with_update(const Tensor& 
                                                                   double eps) {
   auto [out, mean, invstd] =
       ops::native_batch_norm(input, weight, bias, running_mean, running_var, true, momentum, eps);
-  return {out, mean, invstd, new_tensor(Dims{0}, DType::uint8, input.device())};
+  return {out, mean, invstd, ops::empty(Dims{0}, std::nullopt, {DType::uint8, input.device()})};
 }
 
 Tensor rms_norm(const Tensor& input, IntList normalized_shape, const Tensor& weight,

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "core/determinism.h"
 #include "generated/ops/pool.h"
 #include "generated/ops/view.h"
 
@@ -81,6 +82,7 @@ std::tuple<Tensor, Tensor> adaptive_max_pool1d(const Tensor& self, const DimList
 }
 
 Tensor max_unpool2d(const Tensor& self, const Tensor& indices, IntList output_size) {
+  if (!self.device().is_meta()) alert_not_deterministic("max_unpooling2d_forward_out");
   MT_CHECK(
       self.dim() == 3 || self.dim() == 4,
       "Input to max_unpooling2d should be a 3d or 4d Tensor, but got tensor with dimension: ", self.dim());
@@ -88,6 +90,7 @@ Tensor max_unpool2d(const Tensor& self, const Tensor& indices, IntList output_si
   return ops::_plane_scatter(self, indices, with_spatial(self.sizes(), output_size), 2, false);
 }
 Tensor max_unpool3d(const Tensor& self, const Tensor& indices, IntList output_size, IntList stride, IntList) {
+  if (!self.device().is_meta()) alert_not_deterministic("max_unpooling3d_forward_out");
   MT_CHECK(self.dim() == 4 || self.dim() == 5,
            "Input to max_unpooling3d should be a 4d or 5d Tensor, but got a tensor with dim ", self.dim());
   MT_CHECK(output_size.size() == 3,

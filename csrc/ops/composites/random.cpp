@@ -1,6 +1,7 @@
 // Random tensors in terms of the fills.
 #include "generated/ops/composites/random.h"
 
+#include "core/transform.h"
 #include "generated/ops/binary.h"
 #include "generated/ops/compare.h"
 #include "generated/ops/creation.h"
@@ -12,7 +13,25 @@
 namespace mt::composites {
 namespace {
 
-void check_std(const Tensor& std) {
+// Every number of a permutation must have a value of its own in the dtype.
+void check_room(DType dtype, int64_t n) {
+  const auto limit = [&](int64_t most, const char* text) {
+    MT_CHECK(n <= most, "n cannot be greater than ", text, " for ", info(dtype).legacy, " type.");
+  };
+  switch (dtype) {
+    case DType::float64: return limit((int64_t(1) << 53) + 1, "2^53+1");
+    case DType::float32: return limit((int64_t(1) << 24) + 1, "2^24+1");
+    case DType::float16: return limit((int64_t(1) << 11) + 1, "2049");
+    case DType::bfloat16: return limit((int64_t(1) << 8) + 1, "257");
+    default:
+      MT_CHECK(n == 0 || fits(Scalar(n - 1), dtype), "value cannot be converted to type ",
+               is_integral(dtype, false) ? join_text(info(dtype).name, "_t") : c_name(dtype),
+               " without overflow");
+  }
+}
+
+void check_std(const Tensor& given) {
+  const Tensor& std = of_all_slices(given);
   MT_CHECK(!is_complex(std.dtype()), "normal expects standard deviation to be non-complex");
   if (std.device().is_meta() || std.numel() == 0) return;
   MT_CHECK(item(ops::all(ops::ge(std, 0), DimList(), false)).to<bool>(),
@@ -38,7 +57,8 @@ Tensor normal(double mean, const Tensor& std, Generator* generator) {
 
 Tensor normal(const Tensor& mean, const Tensor& std, Generator* generator) {
   check_std(std);
-  Tensor out = new_tensor(infer::broadcast(mean.sizes(), std.sizes()), mean.dtype(), mean.device());
+  const Tensor& like = stands_for_batch(std) ? std : mean;
+  Tensor out = ops::new_empty(like, infer::broadcast(mean.sizes(), std.sizes()), {mean.dtype()});
   ops::normal_(out, 0, 1, generator);
   ops::add_(ops::mul_(out, ops::detach(std)), ops::detach(mean));
   return out;
@@ -54,6 +74,7 @@ Tensor randperm(int64_t n, Generator* generator, const TensorOptions& options) {
   MT_CHECK(n >= 0, "n must be non-negative, got", n);
   TensorOptions made = options;
   made.dtype = options.dtype.value_or(DType::int64);
+  check_room(*made.dtype, n);
   Tensor out = ops::empty(IntList(&n, 1), std::nullopt, made);
   ops::_randperm(n, out, generator);
   return out;

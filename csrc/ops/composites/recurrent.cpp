@@ -2,6 +2,7 @@
 #include "generated/ops/composites/recurrent.h"
 
 #include "autograd/formulas/recurrent_steps.h"
+#include "core/intercept_python.h"
 #include "generated/ops/copy.h"
 #include "generated/ops/dropout.h"
 #include "generated/ops/matmul.h"
@@ -113,10 +114,55 @@ Dims sizes_of(const Tensor& data, const Tensor& batch_sizes) {
   MT_CHECK(data.dim() == 2, "input must have 2 dimensions, got ", data.dim());
   MT_CHECK(batch_sizes.dim() == 1 && batch_sizes.dtype() == DType::int64 && batch_sizes.device().is_cpu(),
            "batch_sizes tensor should be a vector of int64 on the CPU");
+  if (special(batch_sizes) & kHandled) {  // its class knows the values, if anybody does
+    Dims known;
+    for (const Tensor& each : ops::unbind(batch_sizes, 0)) known.push_back(item(each).to<int64_t>());
+    return known;
+  }
   const Tensor dense =
       batch_sizes.is_contiguous() ? batch_sizes : ops::clone(batch_sizes, MemoryFormat::contiguous);
   const int64_t* sizes = static_cast<const int64_t*>(dense.data());
   return Dims(IntList(sizes, size_t(dense.numel())));
+}
+
+// A layer in one direction: its outputs and last states. Handlers in Python see its steps, which are operators that
+// PyTorch has; a layer is not.
+bool seen_by_steps(const Tensor& input, const Tensor& hidden, const Weights& w) {
+  return wanted_by_python(special(input) | special(hidden) | special(w.ih) | special(w.hh));
+}
+
+recurrent::LstmRun lstm_layer(const Tensor& input, const Tensor& h, const Tensor& c, const Weights& w,
+                              IntList batch_sizes, bool reverse) {
+  if (w.projection.defined() || seen_by_steps(input, h, w)) {
+    const Tensor sums = ops::linear(input, w.ih, recurrent::sum_of_defined(w.bias_ih, w.bias_hh));
+    return recurrent::lstm_steps(sums, h, c, w.hh, w.projection, batch_sizes, reverse);
+  }
+  auto [output, last_hidden, last_cell, cells, gates] =
+      ops::_lstm_layer(input, h, c, w.ih, w.hh, w.bias_ih, w.bias_hh, batch_sizes, reverse);
+  return {output, last_hidden, last_cell, cells, gates};
+}
+
+std::pair<Tensor, Tensor> gru_layer(const Tensor& input, const Tensor& hidden, const Weights& w,
+                                    IntList batch_sizes, bool reverse) {
+  if (seen_by_steps(input, hidden, w)) {
+    const Tensor sums = ops::linear(input, w.ih, w.bias_ih);
+    const recurrent::GruRun run = recurrent::gru_steps(sums, hidden, w.hh, w.bias_hh, batch_sizes, reverse);
+    return {run.output, run.last_hidden};
+  }
+  const auto made = ops::_gru_layer(input, hidden, w.ih, w.hh, w.bias_ih, w.bias_hh, batch_sizes, reverse);
+  return {std::get<0>(made), std::get<1>(made)};
+}
+
+std::pair<Tensor, Tensor> rnn_layer(const Tensor& input, const Tensor& hidden, const Weights& w, bool relu,
+                                    IntList batch_sizes, bool reverse) {
+  if (seen_by_steps(input, hidden, w)) {
+    const Tensor sums = ops::linear(input, w.ih, recurrent::sum_of_defined(w.bias_ih, w.bias_hh));
+    const recurrent::RnnRun run = recurrent::rnn_steps(sums, hidden, w.hh, relu, batch_sizes, reverse);
+    return {run.output, run.last_hidden};
+  }
+  const auto made =
+      ops::_rnn_layer(input, hidden, w.ih, w.hh, w.bias_ih, w.bias_hh, relu, batch_sizes, reverse);
+  return {std::get<0>(made), std::get<1>(made)};
 }
 
 std::tuple<Tensor, Tensor, Tensor> lstm_rows(const Tensor& rows, IntList batch_sizes, TensorList hx,
@@ -128,22 +174,14 @@ std::tuple<Tensor, Tensor, Tensor> lstm_rows(const Tensor& rows, IntList batch_s
            hidden.dim(), " and ", cell.dim());
   const Parameters parameters(params, options, hidden.size(2) != cell.size(2));
   Lasts last;
-  const Tensor output = stacked(
-      rows, parameters, options, last,
-      [&](const Tensor& input, const Weights& w, int64_t place, bool reverse, Lasts& lasts) {
-        const Tensor h = state_at(hidden, place), c = state_at(cell, place);
-        if (w.projection.defined()) {
-          const Tensor sums = ops::linear(input, w.ih, recurrent::sum_of_defined(w.bias_ih, w.bias_hh));
-          const recurrent::LstmRun run =
-              recurrent::lstm_steps(sums, h, c, w.hh, w.projection, batch_sizes, reverse);
-          lasts[0].push_back(run.last_hidden), lasts[1].push_back(run.last_cell);
-          return run.output;
-        }
-        const auto [made, last_hidden, last_cell, cells, gates] =
-            ops::_lstm_layer(input, h, c, w.ih, w.hh, w.bias_ih, w.bias_hh, batch_sizes, reverse);
-        lasts[0].push_back(last_hidden), lasts[1].push_back(last_cell);
-        return made;
-      });
+  const Tensor output =
+      stacked(rows, parameters, options, last,
+              [&](const Tensor& input, const Weights& w, int64_t place, bool reverse, Lasts& lasts) {
+                const Tensor h = state_at(hidden, place), c = state_at(cell, place);
+                const recurrent::LstmRun run = lstm_layer(input, h, c, w, batch_sizes, reverse);
+                lasts[0].push_back(run.last_hidden), lasts[1].push_back(run.last_cell);
+                return run.output;
+              });
   return {output, joined_last(last[0]), joined_last(last[1])};
 }
 
@@ -170,9 +208,7 @@ std::tuple<Tensor, Tensor> gru_rows(const Tensor& rows, IntList batch_sizes, con
   return one_state_rows(rows, hx, params, options,
                         [&](const Tensor& input, const Tensor& hidden, const Weights& w,
                             bool reverse) -> std::pair<Tensor, Tensor> {
-                          const auto made = ops::_gru_layer(input, hidden, w.ih, w.hh, w.bias_ih, w.bias_hh,
-                                                            batch_sizes, reverse);
-                          return {std::get<0>(made), std::get<1>(made)};
+                          return gru_layer(input, hidden, w, batch_sizes, reverse);
                         });
 }
 
@@ -181,9 +217,7 @@ std::tuple<Tensor, Tensor> rnn_rows(const Tensor& rows, IntList batch_sizes, con
   return one_state_rows(rows, hx, params, options,
                         [&](const Tensor& input, const Tensor& hidden, const Weights& w,
                             bool reverse) -> std::pair<Tensor, Tensor> {
-                          const auto made = ops::_rnn_layer(input, hidden, w.ih, w.hh, w.bias_ih, w.bias_hh,
-                                                            relu, batch_sizes, reverse);
-                          return {std::get<0>(made), std::get<1>(made)};
+                          return rnn_layer(input, hidden, w, relu, batch_sizes, reverse);
                         });
 }
 
@@ -207,7 +241,7 @@ void check_cell(const Tensor& input, const Tensor& hidden, const Tensor& w_ih, c
 Tensor plain_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh,
                   const Tensor& b_ih, const Tensor& b_hh, bool relu) {
   check_cell(input, hx, w_ih, w_hh, 1);
-  return std::get<1>(ops::_rnn_layer(input, hx, w_ih, w_hh, b_ih, b_hh, relu, Dims{input.size(0)}, false));
+  return rnn_layer(input, hx, {w_ih, w_hh, b_ih, b_hh}, relu, Dims{input.size(0)}, false).second;
 }
 
 }  // namespace
@@ -269,14 +303,15 @@ std::tuple<Tensor, Tensor> lstm_cell(const Tensor& input, TensorList hx, const T
                                      const Tensor& w_hh, const Tensor& b_ih, const Tensor& b_hh) {
   MT_CHECK(hx.size() == 2, "lstm_cell expects two hidden states");
   check_cell(input, hx[0], w_ih, w_hh, 4);
-  const auto made = ops::_lstm_layer(input, hx[0], hx[1], w_ih, w_hh, b_ih, b_hh, Dims{input.size(0)}, false);
-  return {std::get<1>(made), std::get<2>(made)};
+  const recurrent::LstmRun run =
+      lstm_layer(input, hx[0], hx[1], {w_ih, w_hh, b_ih, b_hh}, Dims{input.size(0)}, false);
+  return {run.last_hidden, run.last_cell};
 }
 
 Tensor gru_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh,
                 const Tensor& b_ih, const Tensor& b_hh) {
   check_cell(input, hx, w_ih, w_hh, 3);
-  return std::get<1>(ops::_gru_layer(input, hx, w_ih, w_hh, b_ih, b_hh, Dims{input.size(0)}, false));
+  return gru_layer(input, hx, {w_ih, w_hh, b_ih, b_hh}, Dims{input.size(0)}, false).second;
 }
 
 }  // namespace mt::composites

@@ -85,7 +85,9 @@ Tensor broadcast_to(const Tensor& self, IntList size) { return ops::expand(self,
 Tensor view_as(const Tensor& self, const Tensor& other) { return ops::view(self, other.sizes()); }
 Tensor expand_as(const Tensor& self, const Tensor& other) { return ops::expand(self, other.sizes(), false); }
 Tensor reshape_as(const Tensor& self, const Tensor& other) { return self.reshape(other.sizes()); }
-Tensor ravel(const Tensor& self) { return self.reshape(Dims{-1}); }
+Tensor ravel(const Tensor& self) {
+  return ops::view(self.is_contiguous() ? self : ops::contiguous(self, MemoryFormat::contiguous), Dims{-1});
+}
 
 Tensor unflatten(const Tensor& self, int64_t dim, IntList sizes) {
   const size_t d = size_t(wrap_dim(dim, self.dim()));

@@ -162,13 +162,19 @@ def max_unpool3d(
 def adaptive_avg_pool2d(input: Tensor, output_size: _int | Sequence[_int]) -> Tensor: ...
 def adaptive_avg_pool3d(input: Tensor, output_size: _int | Sequence[_int]) -> Tensor: ...
 def upsample_nearest1d(
-    input: Tensor, output_size: _int | Sequence[_int], scales: _float | None = ...
+    input: Tensor,
+    output_size: _int | Sequence[_int],
+    scales: _float | None = ...,
+    *,
+    out: Tensor | None = ...,
 ) -> Tensor: ...
 def upsample_nearest2d(
     input: Tensor,
     output_size: _int | Sequence[_int],
     scales_h: _float | None = ...,
     scales_w: _float | None = ...,
+    *,
+    out: Tensor | None = ...,
 ) -> Tensor: ...
 def upsample_nearest3d(
     input: Tensor,
@@ -176,15 +182,23 @@ def upsample_nearest3d(
     scales_d: _float | None = ...,
     scales_h: _float | None = ...,
     scales_w: _float | None = ...,
+    *,
+    out: Tensor | None = ...,
 ) -> Tensor: ...
 def _upsample_nearest_exact1d(
-    input: Tensor, output_size: _int | Sequence[_int], scales: _float | None = ...
+    input: Tensor,
+    output_size: _int | Sequence[_int],
+    scales: _float | None = ...,
+    *,
+    out: Tensor | None = ...,
 ) -> Tensor: ...
 def _upsample_nearest_exact2d(
     input: Tensor,
     output_size: _int | Sequence[_int],
     scales_h: _float | None = ...,
     scales_w: _float | None = ...,
+    *,
+    out: Tensor | None = ...,
 ) -> Tensor: ...
 def _upsample_nearest_exact3d(
     input: Tensor,
@@ -192,9 +206,16 @@ def _upsample_nearest_exact3d(
     scales_d: _float | None = ...,
     scales_h: _float | None = ...,
     scales_w: _float | None = ...,
+    *,
+    out: Tensor | None = ...,
 ) -> Tensor: ...
 def upsample_linear1d(
-    input: Tensor, output_size: _int | Sequence[_int], align_corners: _bool, scales: _float | None = ...
+    input: Tensor,
+    output_size: _int | Sequence[_int],
+    align_corners: _bool,
+    scales: _float | None = ...,
+    *,
+    out: Tensor | None = ...,
 ) -> Tensor: ...
 def upsample_bilinear2d(
     input: Tensor,
@@ -202,6 +223,8 @@ def upsample_bilinear2d(
     align_corners: _bool,
     scales_h: _float | None = ...,
     scales_w: _float | None = ...,
+    *,
+    out: Tensor | None = ...,
 ) -> Tensor: ...
 def upsample_trilinear3d(
     input: Tensor,
@@ -210,6 +233,8 @@ def upsample_trilinear3d(
     scales_d: _float | None = ...,
     scales_h: _float | None = ...,
     scales_w: _float | None = ...,
+    *,
+    out: Tensor | None = ...,
 ) -> Tensor: ...
 def upsample_bicubic2d(
     input: Tensor,
@@ -217,6 +242,8 @@ def upsample_bicubic2d(
     align_corners: _bool,
     scales_h: _float | None = ...,
     scales_w: _float | None = ...,
+    *,
+    out: Tensor | None = ...,
 ) -> Tensor: ...
 @overload
 def _upsample_bilinear2d_aa(

@@ -7,6 +7,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any, NoReturn
 
+from .._C import dtype
 from .table import NAMES, REASONS
 
 _PACKAGE = __name__.rpartition(".")[0].rpartition(".")[0]
@@ -82,7 +83,9 @@ def _made(name: str, entry: str, why: str) -> Any:
 
 def _dtype(name: str) -> Any:
     """A dtype or the like that no tensor has: a key for dictionaries. Functions say its name when they refuse it."""
-    described = {"__repr__": lambda self: f"torch.{name}", "__doc__": "Not of this library."}
+    described: dict[str, Any] = {"__repr__": lambda self: f"torch.{name}", "__doc__": "Not of this library."}
+    if name[-1].isdigit():  # uint4, quint8, float4_e2m1fn_x2; the others are kinds of quantization
+        described["__class__"] = property(lambda self: dtype)
     for question in ("is_floating_point", "is_complex", "is_signed"):
         described[question] = False
     return type(f"torch.{name}, which is not in this library", (), described)()

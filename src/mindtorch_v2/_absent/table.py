@@ -15,7 +15,6 @@ REASONS = {
     "_C": "it belongs to PyTorch's C++ library; use the public function that calls it there",
     "_C._distributed_c10d": _ONE_PROCESS,
     "_C._distributed_rpc": _ONE_PROCESS,
-    "_decomp": _NO_GRAPHS,
     "_dynamo": _NO_GRAPHS,
     "_export": _NO_GRAPHS,
     "_functorch": _NO_GRAPHS,
@@ -39,7 +38,7 @@ REASONS = {
     "ops.image": _NO_DEVICE,
     "ops.torchvision": _NO_QUANTIZED,
     "quantization": _NO_QUANTIZED,
-    "sparse": "there are no sparse tensors; use dense ones",
+    "sparse": "it is for devices that multiply matrices with two zeros in each four elements; use dense ones",
     "testing._internal": "it is a part of PyTorch's own tests; use torch.testing",
     "utils.cpp_extension": (
         "C++ extensions are compiled against PyTorch's C++ library. Register an operator from Python with "
@@ -65,9 +64,9 @@ NAMES = {
         "FloatType fused_moving_avg_obs_fake_quant Graph "
         "%int1 %int2 %int3 %int4 %int5 %int6 %int7 IntType ListType OptionalType %per_channel_affine "
         "%per_channel_affine_float_qparams %per_channel_symmetric %per_tensor_affine %per_tensor_symmetric "
-        "PyTorchFileReader %qint32 %qint8 qscheme() quantize_per_channel quantize_per_tensor "
-        "quantize_per_tensor_dynamic %quint2x4 %quint4x2 %quint8 ScriptObject set_vital sparse_bsr_tensor "
-        "sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor spmm StorageBase StringType Tag=core,"
+        "%qint32 %qint8 qscheme() quantize_per_channel quantize_per_tensor "
+        "quantize_per_tensor_dynamic %quint2x4 %quint4x2 %quint8 ScriptObject set_vital "
+        "StringType Tag=core,"
         "cudagraph_unsafe,data_dependent_output,dynamic_output_shape,flexible_layout,generated,inplace,"
         "inplace_view,maybe_aliasing_or_mutating,needs_contiguous_strides,needs_exact_strides,"
         "needs_fixed_stride_order,nondeterministic_bitwise,nondeterministic_seeded,out,out_variant,"
@@ -76,43 +75,40 @@ NAMES = {
     ),
     "_C": (
         "_accelerator_getAllocatorSettings _accelerator_setAllocatorSettings "
-        "?_are_functorch_transforms_active _construct_storage_from_data_pointer "
+        "_construct_storage_from_data_pointer "
         "_cuda_beginAllocateCurrentThreadToPool() _cuda_beginAllocateToPool() _cuda_endAllocateToPool() "
-        "_cuda_releasePool() _current_autograd_node _current_graph_task_id "
+        "_cuda_releasePool() "
         "_dispatch_dump _dispatch_has_kernel_for_dispatch_key _dispatch_key_for_device "
         "_ExcludeDispatchKeyGuard _get_accelerator ?_get_cudnn_enabled _get_operation_overload _get_schema "
-        "_InferenceMode ?_is_torch_function_mode_enabled ?_is_tracing ?_jit_can_fuse_on_cpu "
+        "_InferenceMode ?_is_tracing ?_jit_can_fuse_on_cpu "
         "?_jit_can_fuse_on_gpu _jit_clear_class_registry _jit_get_operation _jit_get_schemas_for_operator "
         "?_jit_override_can_fuse_on_cpu ?_jit_override_can_fuse_on_gpu ?_jit_set_nvfuser_enabled "
         "?_jit_set_nvfuser_guard_mode ?_jit_set_profiling_executor ?_jit_set_profiling_mode "
         "?_jit_set_texpr_fuser_enabled ?_len_torch_dispatch_stack _set_math_sdp_allow_fp16_bf16_reduction "
-        "_set_tracing_state _show_config _storage_Use_Count _will_engine_execute_node DispatchKey=Undefined,"
+        "_set_tracing_state _show_config _storage_Use_Count DispatchKey=Undefined,"
         "Dense,CPU,CUDA,XPU,MPS,Meta,PrivateUse1,BackendSelect,Python,Functionalize,ADInplaceOrView,"
         "CompositeImplicitAutograd,CompositeExplicitAutograd,Autograd,AutogradCPU,AutogradCUDA,AutogradXPU,"
         "AutogradMeta,AutogradPrivateUse1,AutogradFunctionality,AutocastCPU,AutocastCUDA,AutocastXPU,"
         "AutocastMPS,AutocastPrivateUse1,FuncTorchBatched,PreDispatch,SparseCPU,SparseCUDA,QuantizedCPU,"
-        "QuantizedCUDA FunctionSchema OptionalType PyTorchFileWriter ScriptMethod ScriptObject Tag=core,"
+        "QuantizedCUDA FunctionSchema OptionalType ScriptDict ScriptFunction ScriptList "
+        "ScriptMethod ScriptObject Tag=core,"
         "cudagraph_unsafe,data_dependent_output,dynamic_output_shape,flexible_layout,generated,inplace,"
         "inplace_view,maybe_aliasing_or_mutating,needs_contiguous_strides,needs_exact_strides,"
         "needs_fixed_stride_order,nondeterministic_bitwise,nondeterministic_seeded,out,out_variant,"
         "pointwise,pt2_compliant_tag,reduction,view_copy Value"
     ),
     "_C._autograd": (
-        "_KinetoEvent ?_profiler_enabled _ProfilerResult _top_saved_tensors_default_hooks DeviceType=CPU,"
+        "_KinetoEvent ?_profiler_enabled _ProfilerResult DeviceType=CPU,"
         "CUDA,MKLDNN,OPENGL,OPENCL,IDEEP,HIP,FPGA,MAIA,XLA,Vulkan,Metal,XPU,MPS,MTIA,Meta,HPU,VE,Lazy,IPU,"
         "PrivateUse1"
     ),
     "_C._cpu": "",
-    "_C._functorch": (
-        "_add_batch_dim _remove_batch_dim get_unwrapped ?is_batchedtensor ?is_legacy_batchedtensor"
-    ),
     "_C._jit_tree_views": "SourceRangeFactory",
     "_C._onnx": "OperatorExportTypes=ONNX,ONNX_ATEN,ONNX_ATEN_FALLBACK,ONNX_FALLTHROUGH",
     "_C._verbose": "mkldnn_set_verbose",
     "_appdirs": "user_cache_dir",
     "_custom_op.impl": "infer_schema",
     "_custom_ops": "get_ctx",
-    "_decomp": "core_aten_decompositions @register_decomposition",
     "_dispatch.python": "enable_python_dispatcher()",
     "_dynamo": "@disallow_in_graph explain export @nonstrict_trace @optimize",
     "_dynamo.aot_compile": "SerializableCallable",
@@ -155,9 +151,10 @@ NAMES = {
         "_add_batch_dim _broadcast_to_and_flatten _get_name _maybe_remove_batch_dim Tensor tree_flatten "
         "tree_unflatten"
     ),
-    "_guards": "-active_fake_mode -detect_fake_mode tracing TracingContext(try_get)",
+    "_guards": "tracing TracingContext(try_get)",
     "_higher_order_ops": "auto_functionalized",
     "_higher_order_ops.auto_functionalize": "auto_functionalized auto_functionalized_v2",
+    "_higher_order_ops.cond": "cond_op",
     "_higher_order_ops.out_dtype": "out_dtype",
     "_higher_order_ops.triton_kernel_wrap": "TritonKernelWrapperFunctional",
     "_inductor": "CompiledArtifact(load) list_mode_options standalone_compile",
@@ -235,14 +232,10 @@ NAMES = {
     ),
     "_prims_common.wrappers": "_maybe_convert_to_dtype",
     "_refs": "tensor",
-    "_subclasses": "FakeTensor FakeTensorMode",
-    "_subclasses.fake_tensor": (
-        "_is_tensor_constructor FakeTensor FakeTensorConverter FakeTensorMode ?is_fake unset_fake_temporarily"
-    ),
+    "_subclasses.fake_tensor": "_is_tensor_constructor",
     "_subclasses.functional_tensor": (
         "disable_functional_mode FunctionalTensor FunctionalTensorMode mb_unwrap_functional_tensor"
     ),
-    "_subclasses.meta_utils": "MetaConverter(meta_tensor)",
     "_utils_internal": "?justknobs_check resolve_library_path",
     "_weights_only_unpickler": "_get_user_allowed_globals",
     "ao.nn.intrinsic": "_FusedModule",
@@ -289,7 +282,7 @@ NAMES = {
     "ao.quantization.utils": (
         "_parent_name get_qparam_dict is_per_channel MatchAllNode to_underlying_dtype weight_is_quantized"
     ),
-    "autograd": "_disable_profiler _is_checkpoint_valid kineto_available",
+    "autograd": "_disable_profiler _is_checkpoint_valid",
     "autograd.profiler_legacy": "profile()",
     "backends.cuda": (
         "?can_use_cudnn_attention ?can_use_efficient_attention ?can_use_flash_attention "
@@ -313,7 +306,6 @@ NAMES = {
     "export._trace": "",
     "export.decomp_utils": "CustomDecompTable",
     "export.unflatten": "_assign_attr _AttrKind",
-    "functorch": "functionalize make_fx",
     "functorch.compile": (
         "aot_function aot_module make_boxed_func memory_efficient_fusion min_cut_rematerialization_partition"
     ),
@@ -322,9 +314,8 @@ NAMES = {
     "fx._symbolic_trace": "ScriptObject",
     "fx.experimental.meta_tracer": "MetaAttribute MetaProxy MetaTracer symbolic_trace",
     "fx.experimental.proxy_tensor": (
-        "_ProxyTensor _SymNodeDict decompose disable_proxy_modes_tracing fetch_object_proxy fetch_sym_proxy "
-        "get_innermost_proxy_mode get_proxy_mode get_proxy_slot make_fx proxy_call ProxyTorchDispatchMode "
-        "track_tensor_tree"
+        "_ProxyTensor _SymNodeDict fetch_object_proxy fetch_sym_proxy get_proxy_slot handle_sym_dispatch "
+        "maybe_disable_thunkify maybe_enable_thunkify py_sym_types selective_decompose"
     ),
     "fx.experimental.rewriter": "RewritingTracer",
     "fx.experimental.symbolic_shapes": (
@@ -407,7 +398,7 @@ NAMES = {
         "_native_batch_norm_legit_no_training _nnz _pin_memory _scaled_dot_product_cudnn_attention "
         "_scaled_dot_product_cudnn_attention_backward _scaled_dot_product_efficient_attention "
         "_scaled_dot_product_flash_attention _scaled_dot_product_flash_attention_backward _scaled_mm "
-        "_scaled_mm_v2 _sparse_addmm _sparse_mm_reduce_impl _unsafe_view _weight_int4pack_mm "
+        "_scaled_mm_v2 _sparse_mm_reduce_impl _unsafe_view _weight_int4pack_mm "
         "_weight_int4pack_mm_for_cpu _weight_int4pack_mm_with_scales_and_zeros alias col_indices "
         "convolution_backward copy crow_indices cudnn_batch_norm index is_non_overlapping_and_dense "
         "lift_fresh lift_fresh_copy miopen_batch_norm native_batch_norm_backward native_layer_norm_backward "
@@ -440,7 +431,6 @@ NAMES = {
     ),
     "ops.torchvision": "qnms qroi_align",
     "optim.optimizer": "_device_dtype_check_for_fused",
-    "overrides": "_get_current_function_mode_stack get_testing_overrides",
     "package": "Importer PackageExporter PackageImporter sys_importer",
     "profiler._memory_profiler": "_CATEGORY_TO_COLORS _CATEGORY_TO_INDEX MemoryProfileTimeline",
     "quantization": (
@@ -453,29 +443,24 @@ NAMES = {
     "quantization.quantization_mappings": "get_default_qconfig_propagation_list",
     "quantization.quantize_jit": "convert_jit prepare_jit",
     "serialization": (
-        "_check_dill_version _get_restore_location _is_torchscript_zip _is_zipfile _legacy_load "
-        "_maybe_decode_ascii _open_file_like _open_zipfile_reader normalize_storage_type"
+        "_check_dill_version _get_restore_location _is_torchscript_zip _legacy_load _maybe_decode_ascii "
+        "normalize_storage_type"
     ),
     "sparse": (
-        "check_sparse_tensor_invariants() DoubleTensor FloatTensor HalfTensor LongTensor mm softmax "
         "SparseSemiStructuredTensor(_DEFAULT_ALG_ID) "
         "SparseSemiStructuredTensorCUSPARSELT(_DTYPE_SHAPE_CONSTRAINTS) "
-        "SparseSemiStructuredTensorCUTLASS(_load_dispatch_table) spdiags sum to_sparse_semi_structured"
+        "SparseSemiStructuredTensorCUTLASS(_load_dispatch_table) to_sparse_semi_structured"
     ),
     "sparse._triton_ops": (
         "broadcast_batch_dims launch_kernel prepare_inputs ptr_stride_extractor tile_to_blocksize"
     ),
     "sparse._triton_ops_meta": "get_meta minimize update",
-    "storage": "_LegacyStorage _StorageBase",
     "testing": "assert_allclose",
     "testing._internal.common_utils": "make_tensor TestCase(assertEqual)",
     "testing._internal.composite_compliance": "is_inplace is_inplace_view_fn is_view_fn",
-    "utils": "swap_tensors",
     "utils._appending_byte_serializer": "AppendingByteSerializer(to_list) BytesWriter",
     "utils._config_module": "_Config _ConfigEntry ConfigModule(patch)",
     "utils._cpp_extension_versioner": "ExtensionVersioner",
-    "utils._device": "DeviceContext set_device",
-    "utils._mode_utils": "no_dispatch()",
     "utils._ordered_set": "OrderedSet",
     "utils._pytree": "KeyEntry treespec_dumps treespec_leaf treespec_loads",
     "utils._sympy.functions": "simple_floordiv_gcd",
@@ -484,8 +469,7 @@ NAMES = {
     "utils._triton": "?has_triton",
     "utils.checkpoint": (
         "_detach_helper _get_autocast_kwargs _get_device_module _infer_device_type _policy_from_bool "
-        "_VersionWrapper CheckpointFunction(apply) create_selective_checkpoint_contexts SAC_IGNORED_OPS "
-        "SelectiveCheckpointContext"
+        "CheckpointFunction(apply)"
     ),
     "utils.collect_env": "get_env_info get_pretty_env_info SystemEnv",
     "utils.cpp_extension": (
@@ -505,7 +489,6 @@ NAMES = {
     "utils.data.datapipes.utils.common": "StreamWrapper",
     "utils.file_baton": "FileBaton",
     "utils.hipify.hipify_python": "GeneratedFileCleaner",
-    "utils.module_tracker": "ModuleTracker",
     "xpu": "?_is_compiled device() graph() graph_pool_handle stream XPUGraph",
     "xpu.memory": "_dump_snapshot _record_memory_history",
     **distributed.NAMES,

@@ -17,7 +17,7 @@ def rrelu(
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
         return torch._C._nn.leaky_relu(self, (lower + upper) / 2)
-    if self.device.type != "cpu":
+    if self.device.type != "cpu" or torch._C._functorch.is_batchedtensor(self):
         drawn = torch.empty_like(self).uniform_(lower, upper, generator=generator)
         return torch.where(self > 0, self, self * drawn)
     # PyTorch's values: drawn in double precision, and only where a slope is needed.

@@ -32,6 +32,10 @@ def type(self: Tensor, dtype: Any = None, non_blocking: bool = False, memory_for
     """The legacy name of the tensor's type, or a tensor of the given dtype or legacy type."""
     if dtype is None:
         name = _NAMES[self.dtype]
+        if self.is_sparse:
+            name = f"sparse.{name}"
+        elif self.layout is not torch.strided:
+            raise RuntimeError(f"Unimplemented backend SparseCsr{self.device.type.upper()}")
         return f"torch.{name}" if self.is_cpu else f"torch.{self.device.type}.{name}"
     wanted, place = _asked_for(dtype)
     device = None if place == self.device.type else place

@@ -16,9 +16,10 @@ def one_hot(self: Tensor, num_classes: int = -1) -> Tensor:
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
         return torch.empty((*self.shape, num_classes), dtype=torch.int64, device=self.device)
-    if self.min().item() < 0:
+    values = self if num_classes == -1 else torch._C._functorch._of_all_slices(self)
+    if values.min().item() < 0:
         raise RuntimeError("Class values must be non-negative.")
-    highest = int(self.max().item())
+    highest = int(values.max().item())
     if num_classes == -1:
         num_classes = highest + 1
     elif num_classes <= highest:
@@ -27,7 +28,7 @@ def one_hot(self: Tensor, num_classes: int = -1) -> Tensor:
             if num_classes < 1
             else "Class values must be smaller than num_classes."
         )
-    flat = torch.zeros((*self.shape, num_classes), dtype=torch.int64, device=self.device)
+    flat = self.new_zeros((*self.shape, num_classes))
     return flat.scatter_(-1, self.unsqueeze(-1), 1)
 
 

@@ -191,7 +191,7 @@ def istft(
     else:
         end = covered - n_fft // 2 if center else covered
     signal, weight = signal[:, start:end], weight[:, start:end]
-    least = weight.detach().abs().min()
+    least = torch._C._functorch._of_all_slices(weight).detach().abs().min()
     if not bool((least > 1e-11).item()):
         raise RuntimeError(f"{call} window overlap add min: 1\n[ CPUBoolType{{}} ]")
     signal = signal / weight

@@ -88,9 +88,9 @@ def segment_reduce(
             "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1)"
         )
     if not (unsafe or lengths.is_meta):
-        if lengths.numel() and lengths.min().item() < 0:
+        if lengths.numel() and torch._C._functorch._of_all_slices(lengths).min().item() < 0:
             raise RuntimeError("lengths contains negative value!")
-        if not bool((lengths.sum(-1) == data.shape[axis]).all().item()):
+        if not bool(torch._C._functorch._of_all_slices(lengths.sum(-1) == data.shape[axis]).all().item()):
             raise RuntimeError(
                 "segment_reduce(): Expected all rows of lengths along axis to sum to "
                 "data.size(lengths.dim()-1) when !unsafe."

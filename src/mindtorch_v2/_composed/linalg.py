@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import mindtorch_v2 as torch
+from mindtorch_v2 import _C
 from mindtorch_v2._C import _functions as _native
 
 if TYPE_CHECKING:
@@ -234,7 +235,7 @@ def matrix_exp(self: Tensor) -> Tensor:
     out = one + small / terms
     for k in range(terms - 1, 0, -1):
         out = one + (small @ out) / k
-    most = 0 if self.is_meta else squarings.amax().item()
+    most = 0 if self.is_meta else torch._C._functorch._of_all_slices(squarings).amax().item()
     for i in range(int(most) if math.isfinite(most) else 0):
         out = torch.where(times > i, out @ out, out)
     return out
@@ -286,7 +287,10 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
 
 
 def _wants_gradient(*tensors: Tensor) -> bool:
-    return torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
+    """Whether one of them is differentiated, backward or forward."""
+    return (torch.is_grad_enabled() and any(t.requires_grad for t in tensors)) or (
+        _C._forward.levels() > 0 and _C._forward.highest_level(tensors) > 0
+    )
 
 
 def _reflect(reflectors: Tensor, tau: Tensor, matrix: Tensor, order: list[int], conjugate: bool) -> Tensor:
@@ -372,7 +376,7 @@ def lstsq(
     residuals = solution.reshape(-1)[:0].abs()
     # With deficient rank a matrix of the batch has none, and so neither has the batch.
     if rows > columns and driver != "gelsy":
-        if driver == "gels" or bool((rank == columns).all()):
+        if driver == "gels" or bool(torch._C._functorch._of_all_slices(rank == columns).all()):
             misses = (self @ solution - right).abs()
             residuals = (misses * misses).sum(-2)
     return (solution.squeeze(-1) if vector else solution), residuals, rank, values

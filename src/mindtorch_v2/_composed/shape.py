@@ -8,6 +8,7 @@ import mindtorch_v2 as torch
 from mindtorch_v2 import Tensor, channels_last, contiguous_format
 
 from .._functions.shapes import at_least
+from .._types.dtypes import LEGACY_NAMES
 
 # ---- joining -----------------------------------------------------------------------------------------
 
@@ -109,7 +110,7 @@ def tensor_split(
         if given.dtype != torch.int64:
             raise RuntimeError(
                 "tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
-                f"{given.dtype}"
+                f"{LEGACY_NAMES[given.dtype.name]}"
             )
         if given.dim() > 1:
             raise RuntimeError(

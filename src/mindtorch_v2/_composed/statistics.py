@@ -48,7 +48,7 @@ def _check_weights(name: str, weights: Tensor, count: int) -> None:
             f"cov(): expected {name} to have the same numel as there are observations in the input but got "
             f"{weights.numel()} != {count}"
         )
-    if weights.numel() and weights.min().item() < 0:
+    if weights.numel() and torch._C._functorch._of_all_slices(weights).min().item() < 0:
         raise RuntimeError(f"cov(): {name} cannot be negative")
 
 
@@ -73,21 +73,23 @@ def cov(
         norm: int | Tensor = count - correction
     else:
         total = weights.sum()
-        if count and total.item() == 0:
+        if count and torch._C._functorch._of_all_slices(total == 0).any().item():
             raise RuntimeError("cov(): weights sum to zero, can't be normalized")
         center = (values * weights).sum(1, keepdim=True) / total
         if aweights is None or correction == 0:
             norm = total - correction
         else:
             norm = total - correction * (weights * aweights).sum() / total
-    free = norm.item() if isinstance(norm, Tensor) else norm
-    if free <= 0:
+    without = (
+        torch._C._functorch._of_all_slices(norm <= 0).any().item() if isinstance(norm, Tensor) else norm <= 0
+    )
+    if without:
         warnings.warn(
             "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of "
             "observations.",
             stacklevel=2,
         )
-        norm = norm * 0
+        norm = norm.clamp_min(0) if isinstance(norm, Tensor) else 0
     centered = values - center
     right = centered if weights is None else centered * weights
     right = right.transpose(0, 1)
@@ -132,7 +134,7 @@ def _check_quantile(name: str, self: Tensor, q: Tensor | float, interpolation: s
         raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
     if q.device != self.device:
         raise RuntimeError(f"{name}() q tensor must be on the same device as the input tensor")
-    if not q.is_meta and not ((q >= 0) & (q <= 1)).all().item():
+    if not q.is_meta and not torch._C._functorch._of_all_slices((q >= 0) & (q <= 1)).all().item():
         raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
     return q
 

@@ -68,4 +68,5 @@ def pca_lowrank(
         raise ValueError(f"niter(={niter}) must be non-negative integer")
     if not center:
         return svd_lowrank(A, q, niter=niter, M=None)
+    A = A.to_dense()
     return svd_lowrank(A - A.mean(-2, True), q, niter=niter, M=None)

@@ -26,6 +26,21 @@ def _assert_async(input: Tensor, assert_msg: str = "") -> None:
         raise RuntimeError(assert_msg or "Expected Tensor with single nonzero value, but got zero")
 
 
+def _debug_has_internal_overlap(self: Tensor) -> int:
+    """Whether elements lie on each other: 0 no, 1 yes, 2 it would take too long to say."""
+    if self.is_contiguous() or self.numel() == 0:
+        return 0
+    laid = sorted((stride, size) for stride, size in zip(self.stride(), self.shape, strict=True) if size > 1)
+    if any(stride == 0 for stride, _ in laid):
+        return 1
+    reach = 1
+    for stride, size in laid:
+        if stride < reach:
+            return 2
+        reach = stride * size
+    return 0
+
+
 def _shape_as_tensor(self: Tensor) -> Tensor:
     """The sizes, as a tensor of integers."""
     return Tensor.new_tensor(self, list(self.shape), dtype=_C.int64, device="cpu")

@@ -7,14 +7,16 @@ import types
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from .. import _C
+from .. import _C, _functions
 from .._C import Tensor
 from .._devices import registry
+from ..autograd._mapped_function import batch_level, by_rule, wrapped
 from ..autograd.function import Function
+from ..autograd.grad_mode import set_grad_enabled
 from ..utils._pytree import tree_flatten, tree_leaves
 from . import schema as _schema
 from . import table_operators
-from .overloads import OneOverload
+from .overloads import OneOverload, takers
 from .table_operators import TableOperator
 
 _lock = threading.Lock()
@@ -78,6 +80,7 @@ class CustomOperator(OneOverload):
         self._backward: Callable[..., Any] | None = None
         self._setup_context: Callable[..., Any] | None = None
         self._cast_inputs: dict[str, _C.dtype] = {}
+        self._vmap: Callable[..., Any] | None = None
         self._fresh_results = False  # custom_op promises that no result is an input
         self._function: type[Function] | None = None
 
@@ -99,6 +102,10 @@ class CustomOperator(OneOverload):
             )
         self._backward, self._setup_context = backward, setup_context
 
+    def set_vmap(self, rule: Callable[..., Any]) -> None:
+        """What runs it on batches: ``rule(info, in_dims, *args)`` gives the results and where their batch lies."""
+        self._vmap = rule
+
     def set_autocast(self, device_type: str, cast_inputs: _C.dtype) -> None:
         """Casts floating-point inputs where autocast is on for that device."""
         self._cast_inputs[device_type] = cast_inputs
@@ -117,8 +124,32 @@ class CustomOperator(OneOverload):
             return self._with_gradient(values, keywords)
         return self._run(values, keywords)
 
+    def _on_batches(self, level: int, values: list[Any], keywords: dict[str, Any]) -> Any:
+        """Inside vmap: by the rule that was registered, else slice by slice, one level down."""
+        leaves, spec = tree_flatten((values, keywords))
+        below = [
+            _C._functorch._unwrap_batched(leaf, level) if isinstance(leaf, Tensor) else (leaf, None)
+            for leaf in leaves
+        ]
+        if self._vmap is not None:
+            plain, names = spec.unflatten([value for value, _ in below])
+            dims, _ = spec.unflatten([dim for _, dim in below])
+            return by_rule(self._vmap, level, tuple(dims), plain, names)
+        made = []
+        for i in range(_C._functorch._mapped(level)[0]):
+            slices, names = spec.unflatten([v if d is None else v.select(d, i) for v, d in below])
+            made.append(tree_flatten(self(*slices, **names)))
+        columns = zip(*(results for results, _ in made), strict=True)
+        return wrapped(made[0][1].unflatten([_functions.stack(column) for column in columns]), 0, level)
+
     def _run(self, values: list[Any], keywords: dict[str, Any]) -> Any:
+        for who in takers:
+            if who.wanted([*values, *keywords.values()]):
+                return who.ask(self, tuple(values), keywords)
         tensors = [leaf for leaf in tree_leaves((values, keywords)) if isinstance(leaf, Tensor)]
+        level = batch_level(tensors)
+        if level > 0:
+            return self._on_batches(level, values, keywords)
         place = next((t.device.type for t in tensors if t.device.type != "cpu"), "cpu")
         kernel = self._kernels.get(place)
         if kernel is None and place != "meta":
@@ -184,7 +215,8 @@ class CustomOperator(OneOverload):
 
         def run(*leaves: Any) -> tuple[Any, ...]:
             nonlocal results
-            results = self._run(*inside.unflatten(leaves))
+            with set_grad_enabled(batch_level(leaves) > 0):  # what lies below a batch has graphs of its own
+                results = self._run(*inside.unflatten(leaves))
             return tuple(tree_leaves(results))
 
         def rebuild(leaves: tuple[Any, ...]) -> Any:
@@ -218,7 +250,7 @@ def _make_function(operator: CustomOperator) -> type[Function]:
     def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
         if operator._backward is None:
             raise RuntimeError(
-                f"Trying to backward through {operator.__name__}.default but no autograd formula was registered. "
+                f"Trying to backward through {operator} but no autograd formula was registered. "
                 "Please use register_autograd to add one."
             )
         nested = ctx.call.rebuild(grads)
@@ -228,7 +260,7 @@ def _make_function(operator: CustomOperator) -> type[Function]:
         places = ctx.call.inside.children_specs[0].children_specs
         if len(results) != len(places):
             raise RuntimeError(
-                f"{operator.__name__}: the backward returned {len(results)} gradients, wanted {len(places)}, one per "
+                f"{operator}: the backward returned {len(results)} gradients, wanted {len(places)}, one per "
                 "positional argument"
             )
         flat: list[Any] = [None]
@@ -237,7 +269,7 @@ def _make_function(operator: CustomOperator) -> type[Function]:
         return (*flat, *[None] * ctx.call.inside.children_specs[1].num_leaves)
 
     name = f"GeneratedBackwardFor_{operator._name.replace('::', '_')}_default"
-    members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    members = {"forward": staticmethod(forward), "backward": staticmethod(backward), "_takes_batches": True}
     made: type[Function] = types.new_class(name, (Function,), exec_body=lambda space: space.update(members))
     return made
 
@@ -284,8 +316,14 @@ class CustomOpDef:
         self._opoverload.set_gradient(backward, setup_context)
 
     def register_vmap(self, func: Callable[..., Any] | None = None) -> Any:
-        """Accepts a batched implementation; vmap calls the operator once per element instead."""
-        return (lambda function: function) if func is None else func
+        """Registers ``func(info, in_dims, *args)``, which runs the operator on batches and gives the results and where
+        their batch dimensions lie."""
+
+        def register(function: Callable[..., Any]) -> Callable[..., Any]:
+            self._opoverload.set_vmap(function)
+            return function
+
+        return register if func is None else register(func)
 
     def register_autocast(self, device_type: str, cast_inputs: _C.dtype) -> None:
         """Casts floating-point inputs where autocast is on for that device."""

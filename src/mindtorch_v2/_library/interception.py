@@ -12,7 +12,7 @@ from typing import Any
 
 from .. import _C
 from .._C import Tensor
-from . import overloads
+from . import overloads, seen_as
 
 
 class _Modes(threading.local):
@@ -50,6 +50,24 @@ def without(count: int = 1) -> Iterator[list[Any]]:
             push(mode)
 
 
+def remove(mode: Any) -> None:
+    """One mode is over, wherever it stands."""
+    _modes.stack.remove(mode)
+    _C._dispatch.set_modes(len(_modes.stack))
+
+
+@contextmanager
+def without_mode(mode: Any) -> Iterator[None]:
+    """One mode is off; those inside of it stay on."""
+    place = _modes.stack.index(mode)
+    remove(mode)
+    try:
+        yield
+    finally:
+        _modes.stack.insert(place, mode)
+        _C._dispatch.set_modes(len(_modes.stack))
+
+
 def _tensors(values: list[Any]) -> Iterator[Tensor]:
     for value in values:
         for item in value if isinstance(value, (list, tuple)) else (value,):
@@ -75,9 +93,14 @@ def _handles(kind: type) -> bool:
 
 def handle(name: str, overload: str, values: list[Any]) -> Any:
     """What native code calls instead of an operator's kernel."""
-    operator = overloads.overload(name, overload)
-    kinds = handling_types(values)
-    args, kwargs = operator.split(values)
+    return seen_as.hand_over(name, overload, values, _ask)
+
+
+def _ask(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What the innermost mode makes of a call, or the classes of its tensors."""
+    kinds = handling_types([*args, *kwargs.values()])
+    if not kinds and not _modes.stack:  # a part of a row of which other parts are wanted
+        return operator(*args, **kwargs)
     if _modes.stack:
         with without() as (mode,):
             result = mode.__torch_dispatch__(operator, tuple(kinds), args, kwargs)
@@ -87,8 +110,14 @@ def handle(name: str, overload: str, values: list[Any]) -> Any:
         result = kind.__torch_dispatch__(operator, tuple(kinds), args, kwargs)  # type: ignore[attr-defined]
         if result is not NotImplemented:
             return result
-    asked = [*([type(_modes.stack[-1])] if _modes.stack else []), *kinds]
     raise TypeError(
         f"Multiple dispatch failed for '{operator}'; all __torch_dispatch__ handlers returned NotImplemented:\n\n"
-        + "\n".join(f"  - {kind!r}" for kind in asked)
+        + "\n".join(f"  - {kind!r}" for kind in [*map(type, _modes.stack[-1:]), *kinds])
     )
+
+
+def _somebody_takes_over(values: list[Any]) -> bool:
+    return not _C._dispatch.is_off() and bool(_modes.stack or handling_types(values))
+
+
+overloads.takers.append(overloads.Takers(_somebody_takes_over, _ask))

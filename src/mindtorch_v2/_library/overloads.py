@@ -4,40 +4,89 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from .. import _C
-from .._library.schema import Argument, Schema, parse
+from .handler_operators import OPERATORS
+from .schema import Argument, Schema, parse
+
+
+class Source(NamedTuple):
+    """Where an overload comes from."""
+
+    text: str  # the schema without the name
+    name: str = ""  # of native code
+    overload: str = ""
+    function: Callable[..., Any] | None = None  # what runs instead, given all values in the schema's order
+    in_python: bool = False  # an operator of the table that is composed in Python
 
 
 @functools.cache
-def _table() -> dict[str, dict[str, str]]:
-    """The operators of the table: the schemas of each name by overload."""
-    found: dict[str, dict[str, str]] = {}
+def _table() -> dict[str, dict[str, Source]]:
+    """Every operator: its overloads by name."""
+    found: dict[str, dict[str, Source]] = {}
+    renamed = {
+        (name, overload): text.split(".")
+        for name, overload, text in _C._dispatch.seen_as()
+        if "(" not in text
+    }
     for name, overload, text in _C._dispatch.operators():
-        found.setdefault(name, {}).setdefault(overload, text)
+        source = Source(text, name, overload)
+        if public := renamed.get((name, overload)):
+            name, overload = f"aten::{public[1]}", "" if public[2] == "default" else public[2]
+        found.setdefault(name, {}).setdefault(overload, source)
+    for name, overload, text in _C._dispatch.operators_in_python():
+        found.setdefault(name, {}).setdefault(overload, Source(text, name, overload, in_python=True))
+    for (name, overload), (text, function) in OPERATORS.items():
+        found.setdefault(name, {})[overload] = Source(text, name, overload, function)
     return found
 
 
-def overloads_of(name: str) -> dict[str, str]:
-    """By overload, the schemas of an operator such as ``aten::add``; nothing if the table does not have it in C++."""
+@functools.cache
+def _native() -> dict[tuple[str, str], str]:
+    return {(name, overload): text for name, overload, text in _C._dispatch.operators()}
+
+
+def overloads_of(name: str) -> dict[str, Source]:
+    """The overloads of an operator such as ``aten::add``; nothing if the table does not have it."""
     return _table().get(name, {})
+
+
+def all_names() -> list[str]:
+    """The names of all operators."""
+    return list(_table())
 
 
 # PyTorch takes their numbers for tensors: `x + 1` is add.Tensor(x, 1).
 _NUMBERS_ARE_TENSORS = frozenset({"add", "add_", "sub", "sub_", "mul", "mul_", "div", "div_"})
 
 
+class Takers(NamedTuple):
+    """Who takes operators over: whether somebody does, for these values, and what is made of a call."""
+
+    wanted: Callable[[list[Any]], bool]
+    ask: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
+
+
+takers: list[Takers] = []  # interception.py, once it is loaded: nobody can be asked before
+
+
+def _without_history(values: list[Any]) -> bool:
+    """Whether no operator on these values is recorded for backward: then it can be handed over in one piece."""
+    return not _C.is_grad_enabled() or not any(isinstance(v, _C.Tensor) and v.requires_grad for v in values)
+
+
 class OpOverload:
     """One operator with one schema, called with exactly its arguments."""
 
-    def __init__(self, packet: OpOverloadPacket, overload: str, text: str) -> None:
+    def __init__(self, packet: OpOverloadPacket, overload: str, source: Source) -> None:
         self._packet = packet
-        self._native_overload = overload
+        self._source = source
         self._overloadname = overload or "default"
         self._qualified_op_name = packet._qualified_op_name
         self._qualified = packet._qualified_op_name + (f".{overload}" if overload else "")
-        self._schema: Schema = parse(self._qualified, text)
+        self._schema: Schema = parse(self._qualified, source.text)
+        self._kinds = "".join(map(_kind, self._schema.arguments))
         self.__name__ = f"{packet.__name__}.{self._overloadname}"
         self.__qualname__ = f"{packet.__name__}.{self._overloadname}"
         self.__module__ = packet.__module__
@@ -49,11 +98,30 @@ class OpOverload:
             number = args[1] if len(args) > 1 else kwargs.get("other")
             if not isinstance(number, _C.Tensor):
                 return self._packet.Scalar(*args, **kwargs)
+        values = self._values(args, kwargs)
+        source = self._source
+        if source.in_python:
+            assert self._packet._function is not None
+            return self._packet._function(*args, **kwargs)
+        if source.function is not None:
+            for who in takers:
+                if _without_history(values) and who.wanted(values):
+                    return who.ask(self, *self.split(values))
+            return source.function(*values)
+        arguments = [_native_value(a, value) for a, value in zip(self._schema.arguments, values, strict=True)]
+        return _C._dispatch.call(source.name, source.overload, arguments, self._kinds)
+
+    def _values(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """All values of a call, in the schema's order."""
         values, keywords = self._schema.bind(args, kwargs)
         given = iter(values)
-        ordered = [keywords[a.name] if a.keyword_only else next(given) for a in self._schema.arguments]
-        arguments = [_native(a, value) for a, value in zip(self._schema.arguments, ordered, strict=True)]
-        return _C._dispatch.call(self._packet._qualified_op_name, self._native_overload, arguments)
+        return [keywords[a.name] if a.keyword_only else next(given) for a in self._schema.arguments]
+
+    def shortened(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of a call as ``split`` gives them."""
+        return self.split(self._values(args, kwargs))
 
     @property
     def overloadpacket(self) -> OpOverloadPacket:
@@ -83,6 +151,7 @@ class OpOverload:
     def split(self, values: list[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """All its values as a caller would give them: without those at the end that are defaults."""
         arguments = self._schema.arguments
+        values = [_given(a, value) for a, value in zip(arguments, values, strict=True)]
         positional = [value for a, value in zip(arguments, values, strict=True) if not a.keyword_only]
         declared = [a for a in arguments if not a.keyword_only]
         while positional and _is_default(declared[len(positional) - 1], positional[-1]):
@@ -172,11 +241,29 @@ class OneOverload:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self.__name__ = name.replace("::", ".")
+        namespace, _, short = name.partition("::")
+        self.__name__ = self.__qualname__ = f"{short}.default"
+        self.__module__ = f"torch.ops.{namespace}"
 
     @property
     def default(self) -> Self:
         return self
+
+    @property
+    def overloadpacket(self) -> Self:
+        return self
+
+    @property
+    def namespace(self) -> str:
+        return self._name.partition("::")[0]
+
+    @property
+    def is_view(self) -> bool:
+        return False
+
+    @property
+    def tags(self) -> list[Any]:
+        return []
 
     def overloads(self) -> list[str]:
         return ["default"]
@@ -184,8 +271,11 @@ class OneOverload:
     def name(self) -> str:
         return self._name
 
+    def __str__(self) -> str:
+        return f"{self._name.replace('::', '.')}.default"
+
     def __repr__(self) -> str:
-        return f"<OpOverloadPacket(op='{self.__name__}')>"
+        return f"<OpOverloadPacket(op='{self._name.replace('::', '.')}')>"
 
 
 def _find_function(name: str) -> Callable[..., Any] | None:
@@ -224,8 +314,32 @@ def overload(name: str, overload: str) -> OpOverload:
     """The overload that native code calls so, by PyTorch's name."""
     if overload == "Scalar" and name.partition("::")[2] in _NUMBERS_ARE_TENSORS:
         overload = "Tensor"
-    found: OpOverload = _found(name, overload or "default")
+    return by_name(name, overload)
+
+
+@functools.cache
+def native(name: str, overload: str) -> OpOverload:
+    """A row by the name that native code has for it, whatever handlers see."""
+    return OpOverload(
+        OpOverloadPacket(name, None), overload, Source(_native()[name, overload], name, overload)
+    )
+
+
+def by_name(name: str, overload: str) -> OpOverload:
+    """The overload of that name."""
+    found = _found(name, overload or "default")
+    if not isinstance(found, OpOverload):
+        raise LookupError(f"there is no operator {name}.{overload or 'default'} for handlers to see")
     return found
+
+
+# What a list holds that comes to native code; it cannot be told from an empty one.
+_LISTS = {"Tensor": "T", "float": "f", "int": "i", "SymInt": "i", "Scalar": "s", "bool": "i"}
+
+
+def _kind(argument: Argument) -> str:
+    kind = argument.type.removesuffix("?")
+    return _LISTS.get(kind.removesuffix("[]").removesuffix("?"), " ") if kind.endswith("[]") else " "
 
 
 def _is_default(argument: Argument, value: Any) -> bool:
@@ -235,7 +349,14 @@ def _is_default(argument: Argument, value: Any) -> bool:
     return bool(type(value) is type(default) and value == default) or (value is None and default is None)
 
 
-def _native(argument: Argument, value: Any) -> Any:
+def _given(argument: Argument, value: Any) -> Any:
+    """A value of native code's as schemas have it: a list of dimensions that is not there is the default."""
+    if value is None and argument.type in ("int[]", "SymInt[]") and argument.has_default_value():
+        return argument.default_value
+    return value
+
+
+def _native_value(argument: Argument, value: Any) -> Any:
     """A value as native code wants it for this argument."""
     kind = argument.type.removesuffix("?")
     if value is None:
@@ -244,6 +365,8 @@ def _native(argument: Argument, value: Any) -> Any:
         return float(value)
     if kind == "float[]":
         return [float(item) for item in value]
+    if value == [] and argument.length == 1 and argument.default_value == []:
+        return None
     if kind in ("int[]", "SymInt[]") and isinstance(value, int):
         return [value] * argument.length
     if kind == "bool":

@@ -77,7 +77,14 @@ class Schema:
         """The results, which have a type and, where they share memory, the name of that."""
         text = self.text.rpartition("->")[2].strip()
         parts = _split(text[1:-1]) if text.startswith("(") else [text]
-        return [_argument(f"{part} result", self.name, False) for part in parts]
+        results = [_argument(_nameless(part), self.name, False) for part in parts]
+        written = [a for a in self.arguments if a.mutated]
+        outs = [a for a in written if a.keyword_only]
+        for index, result in enumerate(results):  # what is written is returned: the table says the first half
+            if not result.alias and len(outs) == len(results):
+                result.alias = outs[index].alias
+            result.mutated = any(a.alias == result.alias and result.alias for a in written)
+        return results
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """The arguments of a call with the defaults filled in; refuses what the schema does not allow."""
@@ -175,6 +182,11 @@ def _split(text: str) -> list[str]:
                 start = place + 1
     tail = text[start:].strip()
     return [*parts, tail] if tail else parts
+
+
+def _nameless(result: str) -> str:
+    """A result with a name that is no type."""
+    return result if " " in result.replace(" -> ", "") else f"{result} result"
 
 
 def _default(text: str, kind: str) -> Any:

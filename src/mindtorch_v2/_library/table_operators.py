@@ -17,6 +17,7 @@ from typing import Any
 
 from .. import _C
 from .._absent import PACKAGE, name_of
+from . import overloads
 from .overloads import OneOverload
 
 NAMESPACES = ("torchvision", "torchaudio", "_torchaudio", "image")
@@ -35,10 +36,15 @@ class TableOperator(OneOverload):
         super().__init__(name)
         self._function = function
 
+    @property
+    def default(self) -> Any:
+        """What handlers see of it, if the table has it in C++."""
+        return overloads.by_name(self._name, "") if overloads.overloads_of(self._name) else self
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         relevant = (*args, *kwargs.values())
         if _C._somebody_asks(relevant):
-            return _C._ask_for(self, f"torch.ops.{self.__name__}", relevant, args, kwargs)
+            return _C._ask_for(self, f"torch.ops.{self._name.replace('::', '.')}", relevant, args, kwargs)
         return self._function(*args, **kwargs)
 
     def set_kernel(self, place: str | None, kernel: Callable[..., Any]) -> None:
@@ -51,6 +57,9 @@ class TableOperator(OneOverload):
 
     def set_gradient(self, backward: Callable[..., Any], setup_context: Callable[..., Any] | None) -> None:
         """The row has one."""
+
+    def set_vmap(self, rule: Callable[..., Any]) -> None:
+        """The row says how it runs on batches."""
 
     def set_autocast(self, device_type: str, cast_inputs: _C.dtype) -> None:
         """``codegen/autocast.yaml`` says what autocast does to it."""

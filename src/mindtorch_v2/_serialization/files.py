@@ -30,7 +30,7 @@ def archive_name(target: Any) -> str:
 def writing(target: Any) -> Iterator[Any]:
     """A binary file to write. A path gets the whole content or, when something goes wrong, keeps what it had."""
     if not is_path(target):
-        if not callable(getattr(target, "write", None)):
+        if not hasattr(target, "write"):
             raise AttributeError(
                 "expected 'f' to be string, path, or a file-like object with a 'write' attribute"
             )
@@ -61,6 +61,15 @@ def writing(target: Any) -> Iterator[Any]:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
         raise
+
+
+def read_into(file: Any, target: memoryview) -> int:
+    """Reads straight into memory where the file object can; the number of bytes, 0 at the end."""
+    if hasattr(file, "readinto"):
+        return int(file.readinto(target))
+    data = file.read(len(target))
+    target[: len(data)] = data
+    return len(data)
 
 
 @contextlib.contextmanager

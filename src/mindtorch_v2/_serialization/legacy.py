@@ -16,7 +16,8 @@ import mindtorch_v2 as torch
 from .._storage import UntypedStorage
 from .._storage_typed import TypedStorage
 from . import restricted
-from .loading import as_text
+from .files import read_into
+from .loading import as_dtype, as_text
 from .locations import restorer
 from .names import StorageType, unpickler_class
 from .saving import MAGIC_NUMBER, PROTOCOL_VERSION
@@ -92,13 +93,14 @@ class _Storages:
                 )
             untyped = self._restore(UntypedStorage(nbytes), as_text(location))
             self._loaded[key] = TypedStorage(wrap_storage=untyped, dtype=kind.dtype, _internal=True)
-        return self._loaded[key] if view is None else self._view(self._loaded[key], view)
+        root = as_dtype(self._loaded[key], kind.dtype)
+        return root if view is None else self._view(root, view)
 
     def _view(self, root: TypedStorage, view: Any) -> TypedStorage:
         key, offset, count = view
         if key not in self._loaded:
-            size = root.element_size()
-            part = root.untyped()[offset * size : (offset + count) * size]
+            size = root.dtype.itemsize
+            part = root._untyped_storage[offset * size : (offset + count) * size]
             self._loaded[key] = TypedStorage(wrap_storage=part, dtype=root.dtype, _internal=True)
         return self._loaded[key]
 
@@ -110,7 +112,7 @@ class _Storages:
             if key not in self._loaded:
                 raise RuntimeError(f"storage key {key!r} not found in deserialized_objects; corrupt file?")
             storage = self._loaded[key]
-            _read_storage(self._file, storage.untyped(), storage.element_size())
+            _read_storage(self._file, storage._untyped_storage, storage.dtype.itemsize)
 
 
 def _read_storage(file: Any, storage: UntypedStorage, element: int) -> None:
@@ -126,13 +128,12 @@ def _read_storage(file: Any, storage: UntypedStorage, element: int) -> None:
     host = UntypedStorage(storage.nbytes()) if storage.device.type != "cpu" else storage
     target, done = host._handle.buffer(), 0
     while done < len(target):
-        part = file.read(min(len(target) - done, 1 << 24))
-        if not part:
+        count = read_into(file, target[done : done + (1 << 24)])
+        if not count:
             raise RuntimeError(
                 f"unexpected EOF, expected {len(target) - done} more bytes. The file might be corrupted."
             )
-        target[done : done + len(part)] = part
-        done += len(part)
+        done += count
     if host is not storage and storage.device.type != "meta":
         storage.copy_(host)
 
@@ -195,12 +196,14 @@ def _load_tar(file: Any, map_location: Any, pickle_module: Any, pickle_arguments
         part.seek(position)
         host = UntypedStorage(nbytes)
         _read_storage(part, host, storage_type.dtype.itemsize)
-        objects[key] = TypedStorage(wrap_storage=restore(host, as_text(location)), dtype=storage_type.dtype)
+        objects[key] = TypedStorage(
+            wrap_storage=restore(host, as_text(location)), dtype=storage_type.dtype, _internal=True
+        )
     for target, root_key, offset, count in value(part):
         root = objects[root_key]
-        size = root.element_size()
-        window = root.untyped()[offset * size : (offset + count) * size]
-        objects[target] = TypedStorage(wrap_storage=window, dtype=root.dtype)
+        size = root.dtype.itemsize
+        window = root._untyped_storage[offset * size : (offset + count) * size]
+        objects[target] = TypedStorage(wrap_storage=window, dtype=root.dtype, _internal=True)
     part = members["tensors"]
     for _ in range(value(part)):
         key, storage_key, _ = value(part)
@@ -210,7 +213,7 @@ def _load_tar(file: Any, map_location: Any, pickle_module: Any, pickle_arguments
         (offset,) = struct.unpack("<q", part.read(8))
         storage = objects[storage_key]
         objects[key] = torch._C.tensor_from_storage(
-            storage.untyped()._handle, storage.dtype, offset, list(sizes), list(strides)
+            storage._untyped_storage._handle, storage.dtype, offset, list(sizes), list(strides)
         )
 
     def persistent_load(saved: Any) -> Any:

@@ -15,6 +15,13 @@ from .names import StorageType, unpickler_class
 from .zip_reader import ZipReader, archive_error
 
 
+def as_dtype(storage: TypedStorage, dtype: Any) -> TypedStorage:
+    """The storage as it was saved: an empty one may have been saved with several dtypes."""
+    if storage.dtype == dtype:
+        return storage
+    return TypedStorage(wrap_storage=storage._untyped_storage, dtype=dtype, _internal=True)
+
+
 def as_text(value: Any) -> Any:
     """Texts of files from Python 2 may arrive as bytes."""
     return value.decode("ascii") if isinstance(value, bytes) else value
@@ -56,7 +63,7 @@ class ArchiveStorages:
             if not self._meta:
                 untyped = self._restore(untyped, as_text(location))
             self._loaded[key] = TypedStorage(wrap_storage=untyped, dtype=kind.dtype, _internal=True)
-        return self._loaded[key]
+        return as_dtype(self._loaded[key], kind.dtype)
 
     def _read(self, name: str, nbytes: int, dtype: Any) -> UntypedStorage:
         record = self._archive.record(name)

@@ -78,6 +78,7 @@ _REBUILDERS = (
     "_rebuild_meta_tensor_no_storage",
     "_rebuild_device_tensor_from_numpy",
     "_rebuild_device_tensor_from_cpu_tensor",
+    "_rebuild_sparse_tensor",
 )
 
 
@@ -116,7 +117,6 @@ registry.for_each_accelerator(lambda found: allowed_by_default.cache_clear())
 
 # What PyTorch allows as well, and we do not have: by name, and what to do about it.
 _MISSING = {
-    "torch._utils._rebuild_sparse_tensor": "sparse tensors; save tensor.to_dense()",
     "torch._utils._rebuild_qtensor": "quantized tensors; save tensor.dequantize()",
     "torch._utils._rebuild_nested_tensor": "nested tensors; save tensor.to_padded_tensor(0)",
     "torch._utils._rebuild_wrapper_subclass": "tensors without a storage; save what they wrap",

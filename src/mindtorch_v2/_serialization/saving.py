@@ -41,7 +41,7 @@ class _Storages:
         if not isinstance(obj, (TypedStorage, UntypedStorage)):  # nearly always
             return None
         if isinstance(obj, TypedStorage):
-            storage, dtype = obj.untyped(), obj.dtype
+            storage, dtype = obj._untyped_storage, obj.dtype
             kind: Any = getattr(_storage_typed, STORAGE_NAMES[dtype.name])
         else:
             storage, dtype, kind = obj, _C.uint8, UntypedStorage
@@ -54,7 +54,7 @@ class _Storages:
         key = self._keys.setdefault(identity, self._key_of(storage, len(self._keys)))
         # Kept, so that no other storage gets the same identity while we go on.
         self.found.setdefault(key, (storage, dtype.itemsize))
-        return ("storage", kind, key, location_tag(storage), len(obj))
+        return ("storage", kind, key, location_tag(storage), storage.nbytes() // dtype.itemsize)
 
 
 def host_bytes(storage: UntypedStorage) -> tuple[UntypedStorage, memoryview]:

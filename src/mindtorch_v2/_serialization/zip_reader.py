@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._storage import UntypedStorage
+from .files import read_into
 
 _STORED, _DEFLATED = 0, 8
 _END, _END_SIZE = b"PK\x05\x06", 22
@@ -147,12 +148,11 @@ class ZipReader:
         self._file.seek(self.offset(record))
         if record.method == _DEFLATED:
             target[:] = self._inflated(record)
-        read = self._file.readinto if hasattr(self._file, "readinto") else self._read_copying
         crc, done = 0, 0
         while done < len(target):
             part = target[done : done + _CHUNK]
             if record.method == _STORED:
-                count = read(part)
+                count = read_into(self._file, part)
                 if not count:
                     raise archive_error(f"reading file {record.name}: the file ends within it")
                 part = part[:count]
@@ -161,11 +161,6 @@ class ZipReader:
         # 0: written with set_crc32_options(False).
         if record.crc not in (0, crc):
             raise archive_error(f"reading file {record.name}: CRC-32 check failed")
-
-    def _read_copying(self, target: memoryview) -> int:
-        data = self._file.read(len(target))
-        target[: len(data)] = data
-        return len(data)
 
     def _inflated(self, record: Record) -> bytes:
         try:

@@ -131,6 +131,8 @@ def _check_tensor_all_with(error_type: type[Exception], cond: Any, message: Any 
 
 
 def _check_with(error_type: type[Exception], cond: Any, message: Any = None) -> None:
+    if not isinstance(cond, (bool, SymBool)):
+        raise TypeError(f"cond must be a bool, but got {type(cond)}")
     if not cond:
         raise error_type(
             "Expected cond to be True, but got False. (Could this error message be improved? If so, please report an "
@@ -153,6 +155,11 @@ def _check_index(cond: Any, message: Any = None) -> None:
 def _check_value(cond: Any, message: Any = None) -> None:
     """Raises ValueError unless the condition holds."""
     _check_with(ValueError, cond, message)
+
+
+def _check_not_implemented(cond: Any, message: Any = None) -> None:
+    """Raises NotImplementedError unless the condition holds."""
+    _check_with(NotImplementedError, cond, message)
 
 
 def _check_type(cond: Any, message: Any = None) -> None:

@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import warnings
 
-_deterministic = {"mode": False, "warn_only": False}
+from .. import _C
+
 _precision = "highest"
-_warn_always = False
 _interop_threads = 1
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Asks for results that do not change from run to run, which these kernels give anyway."""
-    _deterministic.update(mode=bool(mode), warn_only=bool(warn_only))
+    """Asks for results that do not change from run to run.
+
+    These kernels give them anyway. The few operators whose result depends on the order of writes refuse (``warn_only``:
+    warn), and new memory is filled: see ``torch.utils.deterministic``.
+    """
+    for name, value in (("'mode' (position 1)", mode), ("'warn_only'", warn_only)):
+        if not isinstance(value, bool):
+            raise TypeError(
+                f"_set_deterministic_algorithms(): argument {name} must be bool, not {type(value).__name__}"
+            )
+    _C._set_deterministic_algorithms(mode, warn_only)
 
 
 def are_deterministic_algorithms_enabled() -> bool:
     """Whether :func:`use_deterministic_algorithms` is on."""
-    return _deterministic["mode"]
+    return _C._get_deterministic_algorithms()
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
     """Whether :func:`use_deterministic_algorithms` was told to warn instead of raise."""
-    return _deterministic["warn_only"]
+    return _C._get_deterministic_algorithms_warn_only()
 
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
@@ -44,9 +53,9 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 
 def get_deterministic_debug_mode() -> int:
     """0, 1 or 2 as in :func:`set_deterministic_debug_mode`."""
-    if not _deterministic["mode"]:
+    if not are_deterministic_algorithms_enabled():
         return 0
-    return 1 if _deterministic["warn_only"] else 2
+    return 1 if is_deterministic_algorithms_warn_only_enabled() else 2
 
 
 def set_float32_matmul_precision(precision: str) -> None:
@@ -68,14 +77,15 @@ def get_float32_matmul_precision() -> str:
 
 
 def set_warn_always(b: bool) -> None:
-    """Whether a warning is shown every time instead of once; ours follow Python's own filters."""
-    global _warn_always
-    _warn_always = bool(b)
+    """Whether warnings that are given once in a process are given every time."""
+    if not isinstance(b, bool):
+        raise TypeError(f"set_warn_always(): argument 'b' must be bool, not {type(b).__name__}")
+    _C._set_warn_always(b)
 
 
 def is_warn_always_enabled() -> bool:
     """What :func:`set_warn_always` was told."""
-    return _warn_always
+    return _C._is_warn_always()
 
 
 def set_flush_denormal(mode: bool) -> bool:
@@ -86,7 +96,7 @@ def set_flush_denormal(mode: bool) -> bool:
 def set_num_interop_threads(threads: int) -> None:
     """How many operators may run at once on the CPU: they run one after another, so only 1 changes nothing."""
     global _interop_threads
-    if threads < 1:
+    if not 1 <= threads < 2**31:
         raise RuntimeError("expected a positive number of threads")
     _interop_threads = int(threads)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import _C
 from .._C import Tensor
-from .._creation import _from_array, _is_array, tensor
+from .._creation import _from_array, _is_array, _over_storage, tensor
 from .._storage import UntypedStorage
 from .._storage_typed import TypedStorage
 from .._types.dtypes import LEGACY_NAMES
@@ -91,6 +91,10 @@ def asarray(
     if isinstance(obj, Tensor):
         shared = obj
     elif _is_array(obj):
+        if copy is False and not hasattr(obj, "__setitem__"):
+            raise RuntimeError(
+                "can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. "
+            )
         shared = _from_array(obj)
     elif type(obj).__name__ == "PyCapsule":  # of DLPack; its memory is taken over
         shared = _C._from_dlpack(obj)
@@ -118,12 +122,3 @@ def asarray(
     if copy and made is shared:
         made = shared.clone()
     return made if made.requires_grad else _with_grad(made, requires_grad)
-
-
-def _over_storage(storage: UntypedStorage | TypedStorage, dtype: _C.dtype | None) -> Tensor:
-    """All of a storage; the bytes of an untyped one count as int64 unless told otherwise, as in PyTorch."""
-    own = storage.dtype if isinstance(storage, TypedStorage) else dtype or _C.int64
-    if dtype is not None and own is not dtype:
-        names = [LEGACY_NAMES[d.name] for d in (dtype, own)]
-        raise RuntimeError(f"Expected a Storage of type {names[0]} or an UntypedStorage, but got {names[1]}")
-    return _C.tensor_from_storage(storage.untyped()._handle, own, 0, [storage.nbytes() // own.itemsize], [1])

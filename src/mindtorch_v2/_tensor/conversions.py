@@ -74,6 +74,8 @@ def __dlpack__(
     dl_device: Any = None,
     copy: bool | None = None,
 ) -> Any:
+    if stream is not None and not isinstance(stream, int):
+        raise TypeError("stream must be ``int`` or ``none``")
     if stream not in (None, -1) and self.is_cpu:
         raise AssertionError("stream should be None on cpu.")
     tensor = self.clone() if copy else self
@@ -98,4 +100,5 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
 
 @method
 def is_pinned(self: Tensor, device: Any = None) -> bool:
-    return self._storage_handle().is_pinned()
+    parts = _C._sparse.parts(self)
+    return (self if parts is None else parts[3])._storage_handle().is_pinned()

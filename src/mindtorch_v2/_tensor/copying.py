@@ -7,8 +7,9 @@ import copyreg
 from collections.abc import Callable
 from typing import Any
 
-from .. import _C, _utils
+from .. import _C, _utils, overrides
 from .._C import Tensor
+from .._sparse.parts import all_parts, layout_of
 from ._method import method
 
 
@@ -39,6 +40,8 @@ def __reduce_ex__(self: Tensor, protocol: int) -> Any:
 
 @method
 def __deepcopy__(self: Tensor, memo: dict[Any, Any]) -> Tensor:
+    if overrides.has_torch_function_unary(self):
+        return overrides.handle_torch_function(Tensor.__deepcopy__, (self,), self, memo)  # type: ignore[no-any-return]
     known: Tensor | None = memo.get(id(self))
     if known is not None:
         return known
@@ -48,6 +51,21 @@ def __deepcopy__(self: Tensor, memo: dict[Any, Any]) -> Tensor:
             "at the moment.  If you were attempting to deepcopy a module, this may be because of a "
             "torch.nn.utils.weight_norm usage, see https://github.com/pytorch/pytorch/pull/103001"
         )
+    if layout_of(self) != "strided":
+        return _copy_of_sparse(self, memo)
+    if (
+        hasattr(type(self), "__torch_dispatch__")
+        and type(self).__torch_dispatch__ is not Tensor.__torch_dispatch__
+    ):
+        made = self.clone()  # by its own rules: it may have no memory of its own
+        if type(made) is not type(self):
+            raise RuntimeError(
+                "The default implementation of __deepcopy__() for wrapper subclasses only works for subclass types "
+                f"that properly implement clone(): {type(self)} gave {type(made)}"
+            )
+        memo[id(self)] = made
+        made.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        return made.detach().requires_grad_(True) if self.requires_grad and not made.is_leaf else made
     # Tensors that share a storage share its copy.
     key = self._storage_handle().data_ptr() if not self.is_meta else id(self)
     storage = memo.get(("storage", key))
@@ -64,6 +82,20 @@ def __deepcopy__(self: Tensor, memo: dict[Any, Any]) -> Tensor:
         made.grad = self.grad.__deepcopy__(memo)
     memo[id(self)] = made
     made.__dict__.update(copy.deepcopy(self.__dict__, memo))
+    return made
+
+
+def _copy_of_sparse(tensor: Tensor, memo: dict[Any, Any]) -> Tensor:
+    layout, indices, plain, values, coalesced = all_parts(tensor)
+    indices, plain, values = copy.deepcopy((indices, plain, values), memo)
+    made = _C._sparse.make(layout, list(tensor.shape), indices, plain, values, coalesced)
+    if type(tensor) is not Tensor:
+        made = made.as_subclass(type(tensor))
+    made.requires_grad_(tensor.requires_grad)
+    if tensor.grad is not None:
+        made.grad = tensor.grad.__deepcopy__(memo)
+    memo[id(tensor)] = made
+    made.__dict__.update(copy.deepcopy(tensor.__dict__, memo))
     return made
 
 

@@ -8,6 +8,7 @@ from .. import _C, _functions
 from .._C import Tensor
 from .._creation import tensor
 from .._devices import registry
+from .._settings.warning import warn_once
 from .._storage import UntypedStorage
 from .._storage_typed import TypedStorage
 from .._types.formats import strided
@@ -26,8 +27,15 @@ class tensortype(OfOneDtype):
 
     device_type = "cpu"
     layout = strided
+
+    def __new__(mcs, name: str, bases: tuple[type, ...], described: dict[str, Any]) -> tensortype:
+        if bases:
+            raise TypeError(f"type 'torch.{bases[0].__name__}' is not an acceptable base type")
+        return super().__new__(mcs, name, bases, described)
+
     is_cuda = False
     is_sparse = False
+    is_xpu = False
 
     def __call__(cls, *args: Any, device: Any = None) -> Tensor:
         """FloatTensor(2, 3) is uninitialised, FloatTensor([1, 2]) holds values."""
@@ -52,7 +60,9 @@ class tensortype(OfOneDtype):
         return _functions.empty(*args, dtype=cls.dtype, device="cpu")
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, Tensor) and instance.dtype is cls.dtype and instance.device.type == "cpu"
+        if not isinstance(instance, Tensor) or instance.layout is not strided:
+            return False
+        return instance.dtype is cls.dtype and instance.device.type == "cpu"
 
 
 _PACKAGE = __name__.partition(".")[0]
@@ -75,6 +85,9 @@ LongTensor = _make("LongTensor", _C.int64)
 ShortTensor = _make("ShortTensor", _C.int16)
 
 
+_tensor_classes = {kind for kind in list(globals().values()) if isinstance(kind, tensortype)}
+
+
 def find(name: str) -> Any:
     """The type called ``torch.FloatTensor``, or ``torch.<device>.FloatTensor``."""
     start, *place, kind = name.split(".") if "." in name else ("", name)
@@ -89,7 +102,15 @@ def find(name: str) -> Any:
 
 def set_default_tensor_type(t: tensortype | str) -> None:
     """Makes the dtype of a legacy type the default one. Use :func:`set_default_dtype` in new programs."""
+    warn_once(
+        "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and "
+        "torch.set_default_device() as alternatives."
+    )
     kind = find(t) if isinstance(t, str) else t
+    if getattr(kind, "__module__", "") == "torch.cuda":
+        raise TypeError(
+            f"type torch.cuda.{kind.__name__} not available. Torch not compiled with CUDA enabled."
+        )
     if not isinstance(kind, tensortype):
         raise ValueError(f"invalid type: '{t}'") if isinstance(t, str) else TypeError("invalid type object")
     _C.set_default_dtype(kind.dtype)

@@ -11,10 +11,11 @@ from .._C import Tensor
 from .._creation import tensor
 from .._devices import registry
 from .._devices.streams import Stream
+from .._settings.typed_storages import _warn_typed_storage_removal
 from .._storage import UntypedStorage
-from .._storage_typed import TypedStorage
+from .._storage_typed import TypedStorage, is_storage
 from .._tensor_str import _str
-from .._types.formats import strided
+from .._types.dtypes import LEGACY_NAMES
 from ._method import method
 
 # ---- construction and identity -----------------------------------------------------------------------
@@ -23,11 +24,19 @@ from ._method import method
 def _legacy_new(*args: Any, device: Any = None) -> Tensor:
     """Tensor(2, 3) is uninitialised, Tensor([1, 2]) holds values, both of the default dtype."""
     dtype = _C.get_default_dtype()
+    if device is not None and _C.device(device).type not in ("cpu", "meta", *registry.accelerators):
+        raise RuntimeError(
+            f"legacy constructor expects device type: cpu but device type: {_C.device(device).type} was passed"
+        )
+    if len(args) == 1 and is_storage(args[0]):
+        return _functions.empty(0, dtype=dtype, device=args[0].device).set_(args[0])
     if len(args) == 1 and isinstance(args[0], (float, complex)):
         raise TypeError(f"new(): data must be a sequence (got {type(args[0]).__name__})")
     if not args:
         return _functions.empty(0, dtype=dtype, device=device)
     if len(args) == 1 and isinstance(args[0], Tensor):
+        if device is not None:
+            raise RuntimeError("new(): a tensor has a device already; call it without device")
         return args[0].detach().to(dtype=dtype)
     if len(args) == 1 and isinstance(args[0], str):
         raise TypeError("new(): invalid data type 'str'")
@@ -57,7 +66,6 @@ def _set_part(part: Tensor, value: Any) -> None:
 _attributes: dict[str, Any] = {
     "__module__": __name__.partition(".")[0],
     "_legacy_new": staticmethod(_legacy_new),
-    "layout": property(lambda self: strided),
     "is_cuda": property(lambda self: False),
     "H": property(lambda self: _hermitian(self, "H")),
     "mH": property(lambda self: _hermitian(self, "mH")),
@@ -118,6 +126,12 @@ def untyped_storage(self: Tensor) -> UntypedStorage:
 
 @method
 def storage(self: Tensor) -> TypedStorage:
+    _warn_typed_storage_removal()
+    return self._typed_storage()
+
+
+@method
+def _typed_storage(self: Tensor) -> TypedStorage:
     return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype, _internal=True)
 
 
@@ -150,44 +164,16 @@ def record_stream(self: Tensor, stream: Any) -> None:
 # ---- autograd ----------------------------------------------------------------------------------------
 
 
-class _NodeHookHandle:
-    """Removes a hook from the node it was registered on."""
-
-    def __init__(self, node: _C.Node, identity: int) -> None:
-        self._node, self.id = node, identity
-
-    def remove(self) -> None:
-        self._node._remove_hook(self.id)
-
-    def __enter__(self) -> _NodeHookHandle:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.remove()
-
-
 @method
-def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> _NodeHookHandle:
+def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> _C._HookHandle:
     """Calls `hook` with this tensor's gradient each time it is computed; what it returns takes its place."""
-    return _NodeHookHandle(*self._register_hook(hook))
+    return self._register_hook(hook)
 
 
 @method
-def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], None]) -> _NodeHookHandle:
+def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], None]) -> _C._HookHandle:
     """Calls `hook` with this leaf each time a gradient has been added to its `.grad`."""
-    return _NodeHookHandle(*self._register_accumulated_hook(hook))
-
-
-def _node_register(name: str, native: str) -> None:
-    def register(self: _C.Node, hook: Callable[..., Any]) -> _NodeHookHandle:
-        return _NodeHookHandle(self, getattr(self, native)(hook))
-
-    register.__name__ = name
-    setattr(_C.Node, name, register)
-
-
-_node_register("register_hook", "_register_hook")
-_node_register("register_prehook", "_register_prehook")
+    return self._register_accumulated_hook(hook)
 
 
 # ---- shapes ------------------------------------------------------------------------------------------
@@ -206,14 +192,28 @@ def set_(
         return self._set_window(_functions.empty(0, dtype=self.dtype, device=self.device))
     if isinstance(source, Tensor) and size is None:
         return self._set_window(source)
-    dtype = source.dtype if isinstance(source, (Tensor, TypedStorage)) else self.dtype
-    holder = source if isinstance(source, UntypedStorage) else source.untyped_storage()
+    if isinstance(source, TypedStorage) and source.dtype != self.dtype:
+        wanted, given = (LEGACY_NAMES[kind.name] for kind in (self.dtype, source.dtype))
+        raise RuntimeError(
+            f"Expected a Storage of type {wanted} or an UntypedStorage, but got type {given} for argument 1 'storage'"
+        )
+    dtype = source.dtype if isinstance(source, Tensor) else self.dtype
+    holder = source.untyped_storage() if isinstance(source, Tensor) else source._untyped_storage
     if size is None:
         size = [holder.nbytes() // dtype.itemsize]
     if stride is None or len(stride) == 0:
         stride = _functions.empty(list(size), device="meta").stride()
     window = _C.tensor_from_storage(holder._handle, dtype, storage_offset, list(size), list(stride))
     return self._set_window(window)
+
+
+@method
+def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
+    """What ``load_state_dict`` puts in the place of this tensor when it swaps: the other one, or a copy of its values.
+
+    Subclasses replace it. It is called without gradients; the result must be neither of the two.
+    """
+    return other.detach() if assign else self.copy_(other).detach()
 
 
 @method

@@ -12,11 +12,11 @@ from .. import _C, _functions
 from .._C import Tensor
 from .._creation import tensor
 from .._functions import lowrank
-from .._storage_typed import TypedStorage
+from .._storage_typed import _typed_class, is_storage
 
 # Other kinds of device and layout that PyTorch has; no tensor here is one.
 _NEVER = (
-    "is_ipu", "is_maia", "is_mkldnn", "is_mps", "is_mtia", "is_nested", "is_sparse_csr", "is_vulkan",
+    "is_ipu", "is_maia", "is_mkldnn", "is_mps", "is_mtia", "is_nested", "is_vulkan",
     "is_xla", "is_xpu",
 )  # fmt: skip
 
@@ -102,26 +102,57 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     )
 
 
-def dim_order(self: Tensor) -> tuple[int, ...]:
-    """The dimensions from the outermost in memory to the innermost."""
+def dim_order(self: Tensor, *, ambiguity_check: bool | list[Any] = False) -> tuple[int, ...]:
+    """The dimensions from the outermost in memory to the innermost.
+
+    ``ambiguity_check``: True refuses strides that have several orders; a list of memory formats refuses them unless
+    they are those of exactly one of the formats.
+    """
+    formats = ambiguity_check if isinstance(ambiguity_check, list) else []
+    if not isinstance(ambiguity_check, bool) and not all(
+        isinstance(f, _C.memory_format) for f in formats or [0]
+    ):
+        raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
     strides = self.stride()
-    return tuple(sorted(range(self.dim()), key=lambda d: (-strides[d], d)))
+    order = tuple(sorted(range(self.dim()), key=lambda d: (-strides[d], d)))
+    if ambiguity_check is False or not _has_several_orders(self, order):
+        return order
+    if sum(self.is_contiguous(memory_format=each) for each in formats) != 1:
+        raise RuntimeError(
+            "The tensor does not have unique dim order, or cannot map to exact one of the given memory formats."
+        )
+    return order
 
 
-def to_dense(self: Tensor, dtype: _C.dtype | None = None, *, masked_grad: bool | None = None) -> Tensor:
-    """The tensor itself, since every one is dense."""
-    return self if dtype is None else self.to(dtype)
+def _has_several_orders(tensor: Tensor, order: tuple[int, ...]) -> bool:
+    sizes, strides = tensor.shape, tensor.stride()
+    return any(
+        strides[a] == strides[b] or 1 in (sizes[a], sizes[b]) for a, b in zip(order, order[1:], strict=False)
+    )
 
 
-def storage_type(self: Tensor) -> type[TypedStorage]:
+def storage_type(self: Tensor) -> Any:
     """The class of its typed storage."""
-    return type(self.storage())
+    return _typed_class(self.dtype)
 
 
-def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
+def new(self: Tensor, *args: Any, device: Any = None, size: Any = None) -> Tensor:
     """The constructor of old: sizes, or data, in this tensor's dtype."""
-    if len(args) == 1 and isinstance(args[0], (list, tuple)) and type(args[0]).__name__ != "Size":
-        return self.new_tensor(args[0], device=device)
+    if size is not None:
+        return self.new_empty(size, device=device)
+    first = args[0] if len(args) == 1 else None
+    if isinstance(first, Tensor):
+        if device is not None:
+            raise RuntimeError("new(): a tensor has a device already; call it without device")
+        if first.dtype != self.dtype or first.device != self.device:
+            raise TypeError(f"expected {self.type()} (got {first.type()})")
+        return first.detach()
+    if is_storage(first):
+        return self.new_empty(0).set_(first)
+    if hasattr(first, "__array_interface__") or (
+        isinstance(first, (list, tuple)) and type(first).__name__ != "Size"
+    ):
+        return self.new_tensor(first, device=device)
     return self.new_empty(*(args or (0,)), device=device)
 
 
@@ -140,10 +171,17 @@ def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tenso
     return self
 
 
-def _on_host(tensor: Tensor, name: str) -> None:
+def _take_over(tensor: Tensor, values: list[Any]) -> Tensor:
+    for value in values:
+        if isinstance(value, str):
+            raise TypeError(f"must be real number, not {type(value).__name__}")
+    return tensor.copy_(tensor.new_tensor(values).reshape(tensor.shape))
+
+
+def _on_host(tensor: Tensor, name: str, *others: Tensor) -> None:
     if not tensor.is_cpu:
         raise TypeError(f"{name} is only implemented on CPU tensors")
-    if tensor.requires_grad:
+    if any(each.requires_grad for each in (tensor, *others)):
         raise RuntimeError(
             f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead."
         )
@@ -153,23 +191,23 @@ def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
     """Replaces each element by what the function makes of it. Slow: it is called for every one."""
     _on_host(self, "apply_")
     values = [callable(value) for value in self.reshape(-1).tolist()]
-    return self.copy_(self.new_tensor(values).reshape(self.shape))
+    return _take_over(self, values)
 
 
 def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
     """Replaces each element by a function of it and the other tensor's."""
-    _on_host(self, "map_")
+    _on_host(self, "map_", tensor)
     other = tensor.expand(self.shape).reshape(-1).tolist()
     values = [callable(a, b) for a, b in zip(self.reshape(-1).tolist(), other, strict=True)]
-    return self.copy_(self.new_tensor(values).reshape(self.shape))
+    return _take_over(self, values)
 
 
 def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
     """Replaces each element by a function of it and two other tensors'."""
-    _on_host(self, "map2_")
+    _on_host(self, "map2_", x, y)
     others = [other.expand(self.shape).reshape(-1).tolist() for other in (x, y)]
     values = [callable(*each) for each in zip(self.reshape(-1).tolist(), *others, strict=True)]
-    return self.copy_(self.new_tensor(values).reshape(self.shape))
+    return _take_over(self, values)
 
 
 def resize(self: Tensor, *sizes: Any) -> Tensor:
@@ -189,34 +227,9 @@ def lu(self: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
     return lowrank.lu(self, pivot=pivot, get_infos=get_infos)
 
 
-def dense_dim(self: Tensor) -> int:
-    """The number of dimensions that are stored densely: all."""
-    return self.dim()
-
-
-def sparse_dim(self: Tensor) -> int:
-    """The number of dimensions that are stored sparsely: none."""
-    return 0
-
-
-def _sparse_only(name: str, wanted: str = "sparse coordinate") -> Callable[[Tensor], Any]:
-    def method(self: Tensor) -> Any:
-        raise RuntimeError(f"{name} expected {wanted} tensor layout but got Strided")
-
-    method.__name__ = name
-    method.__doc__ = "For sparse tensors, which there are none of here."
-    return method
-
-
-def _to_sparse(name: str) -> Callable[..., Any]:
-    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError(
-            f"{name}(): sparse tensors are not supported; keep the tensor dense, or its indices and values apart"
-        )
-
-    method.__name__ = name
-    method.__doc__ = "Raises: sparse tensors are not supported."
-    return method
+def to_mkldnn(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """Raises: there is no such layout here."""
+    raise NotImplementedError("to_mkldnn(): tensors are strided or sparse here; keep the tensor as it is")
 
 
 def __reversed__(self: Tensor) -> Tensor:
@@ -238,14 +251,10 @@ def _copied(function: Any) -> Callable[..., Any]:
 for _name in _NEVER:
     setattr(Tensor, _name, property(lambda self: False))
 for _method in (
-    equal, allclose, is_conj, is_neg, is_signed, is_distributed, get_device, is_set_to, dim_order, to_dense,
-    storage_type, new, fill_diagonal_, apply_, map_, map2_, __reversed__, resize, resize_as, lu, dense_dim, sparse_dim,
-    *map(_sparse_only, ("is_coalesced", "coalesce", "indices")), _sparse_only("values", "sparse"),
-    *map(_to_sparse, ("to_sparse", "to_sparse_coo", "to_sparse_csr", "to_sparse_csc", "to_sparse_bsr",
-                      "to_sparse_bsc", "sparse_mask", "to_mkldnn")),
+    equal, allclose, is_conj, is_neg, is_signed, is_distributed, get_device, is_set_to, dim_order, storage_type,
+    new, fill_diagonal_, apply_, map_, map2_, __reversed__, resize, resize_as, lu, to_mkldnn,
 ):  # fmt: skip
     # A copy: who is asked for a function tells the method from the function of torch.
     setattr(Tensor, _method.__name__, _copied(_method))
 setattr(Tensor, "const_data_ptr", Tensor.data_ptr)  # noqa: B010 - a method of the native type
 setattr(Tensor, "_is_view", lambda self: self._base is not None)  # noqa: B010
-setattr(Tensor, "_typed_storage", Tensor.storage)  # noqa: B010

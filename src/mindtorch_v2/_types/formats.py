@@ -25,7 +25,7 @@ legacy_contiguous_format = contiguous_format  # the older name
 
 
 class layout:
-    """How a tensor stores its elements; every tensor here is strided."""
+    """How a tensor stores its elements."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -45,7 +45,6 @@ def _get_layout(name: str) -> layout:
 layout.__module__ = "mindtorch_v2"  # where people and files know it
 _get_layout.__module__ = "mindtorch_v2.serialization"
 strided = layout("strided")
-# No tensor here has one of these; programs compare `x.layout` with them.
 sparse_coo, sparse_csr, sparse_csc = layout("sparse_coo"), layout("sparse_csr"), layout("sparse_csc")
 sparse_bsr, sparse_bsc, jagged, _mkldnn = map(layout, ("sparse_bsr", "sparse_bsc", "jagged", "_mkldnn"))
 _layouts = {

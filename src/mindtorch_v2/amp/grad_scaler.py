@@ -129,6 +129,10 @@ class GradScaler:
                         continue
                     if not allow_fp16 and gradient.dtype == torch.float16:
                         raise ValueError("Attempting to unscale FP16 gradients.")
+                    if gradient.is_sparse:
+                        if gradient.dtype == torch.float16:  # sums of several values may be infinite
+                            param.grad = gradient = gradient.coalesce()
+                        gradient = gradient._values()
                     grouped.setdefault((gradient.device, gradient.dtype), []).append(gradient)
             for (device, _), gradients in grouped.items():
                 _functions._amp_foreach_non_finite_check_and_unscale_(

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import threading
 import warnings
 from collections.abc import Iterable
 from typing import Any
 
 from .. import _C
 from .._C import Tensor
-from .._functions import stack, zeros_like
+from .._functions import zeros_like
 from .graph import GradientEdge
 
 _One = Tensor | GradientEdge
 _Tensors = _One | Iterable[_One]  # of a generator too, such as parameters()
-
-
-class _Loop(threading.local):
-    """How many enclosing loops will still come back to what this thread differentiates (vmap runs slice by slice)."""
-
-    more = 0
-
-
-loop = _Loop()
 
 
 def _as_list(value: Any, what: str) -> list[Any]:
@@ -33,6 +23,10 @@ def _as_list(value: Any, what: str) -> list[Any]:
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise TypeError(f"{what}: wanted a Tensor or a sequence of them, got {type(value).__name__}")
     return [_at(one) if isinstance(one, GradientEdge) else one for one in value]
+
+
+def _several(value: Any) -> Iterable[Any]:
+    return value if isinstance(value, (tuple, list)) and not isinstance(value, GradientEdge) else (value,)
 
 
 def _at(edge: GradientEdge) -> Tensor:
@@ -95,8 +89,10 @@ def grad(
             FutureWarning,
             stacklevel=2,
         )
+    if materialize_grads and any(isinstance(one, GradientEdge) for one in _several(inputs)):
+        raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
     roots, wanted = _as_list(outputs, "outputs"), _as_list(inputs, "inputs")
-    keep = (create_graph if retain_graph is None else retain_graph) or loop.more > 0
+    keep = create_graph if retain_graph is None else retain_graph
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
@@ -108,7 +104,10 @@ def grad(
         return _batched_grads(roots, wanted, _grad_list(grad_outputs, len(roots)), keep, *rest)
     found = _C._grad(roots, _grad_list(grad_outputs, len(roots)), wanted, keep, create_graph, unused)
     if materialize_grads:
-        found = [zeros_like(x) if g is None else g for g, x in zip(found, wanted, strict=True)]
+        found = [
+            zeros_like(x, requires_grad=create_graph) if g is None else g
+            for g, x in zip(found, wanted, strict=True)
+        ]
     return tuple(found)
 
 
@@ -121,30 +120,39 @@ def _batched_grads(
     unused: bool,
     materialize: bool,
 ) -> tuple[Tensor | None, ...]:
-    """One backward pass for each entry of the gradients' first dimension; the results are stacked."""
-    counts = {g.size(0) for g in grads if g is not None}
-    if len(counts) != 1:
+    """One backward pass with gradients that stand for all entries of their first dimension."""
+    sizes = [g.size(0) for g in grads if g is not None]
+    if not sizes:
+        raise ValueError("vmap: Expected at least one Tensor to vmap over")
+    if len(set(sizes)) > 1:
         raise ValueError(
-            f"is_grads_batched=True wants grad_outputs of one batch size in their first dimension, got {counts}"
+            "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
+            f"{sizes} for the mapped dimension"
         )
-    count = counts.pop()
-    passes = [
-        grad(
+    level = _C._functorch._vmap_increment_nesting(sizes[0], "error")
+    try:
+        found = grad(
             roots,
             wanted,
-            [None if g is None else g[i] for g in grads],
-            retain_graph=keep or i + 1 < count,
+            [None if g is None else _C._functorch._add_batch_dim(g, 0, level) for g in grads],
+            retain_graph=keep,
             create_graph=create_graph,
             allow_unused=unused,
             materialize_grads=materialize,
         )
-        for i in range(count)
-    ]
-    return tuple(
-        None if any(g is None for g in column) else stack([g for g in column if g is not None])
-        for column in zip(*passes, strict=True)
-    )
+        return tuple(
+            None if g is None else _C._functorch._remove_batch_dim(g, level, sizes[0], 0) for g in found
+        )
+    finally:
+        _C._functorch._vmap_decrement_nesting()
 
 
+def _as_tuples(outputs: Any, inputs: Any, *rest: Any) -> tuple[Any, ...]:
+    """What those who are asked for grad() are given."""
+    given = [one if isinstance(one, (tuple, list)) else (one,) for one in (outputs, inputs)]
+    return (*map(tuple, given), *rest)
+
+
+grad.__given__ = _as_tuples  # type: ignore[attr-defined]
 for _function in (backward, grad):
     _function.__module__ = __package__  # where people know them

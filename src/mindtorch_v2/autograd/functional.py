@@ -8,6 +8,7 @@ from typing import Any
 import mindtorch_v2 as torch
 
 from .._C import Tensor
+from . import _above
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
@@ -45,6 +46,8 @@ def _finished(values: _Tensors, create_graph: bool) -> _Tensors:
 def _checked_v(v: Any, others: _Tensors, is_tuple: bool, function: str) -> _Tensors:
     _, vectors = _as_tuple(v, "v", function)
     if len(vectors) != len(others):
+        if not is_tuple:
+            raise RuntimeError("The given v should contain a single Tensor.")
         raise RuntimeError(f"v is a tuple of invalid length: should be {len(others)} but got {len(vectors)}.")
     for i, (one, other) in enumerate(zip(vectors, others, strict=True)):
         if one.shape != other.shape:
@@ -61,16 +64,50 @@ def _default_v(outputs: _Tensors, what: str) -> _Tensors:
     return (torch.ones_like(outputs[0]),)
 
 
+def _of_function(kind: str, i: int) -> str:
+    """What `strict` says: of an output that needs no gradient, and of an input that does not matter."""
+    if kind == "output":
+        return (
+            f"Output {i} of the user-provided function does not require gradients. The outputs must be computed in "
+            "a differentiable manner from the input when running in strict mode."
+        )
+    if kind == "input":
+        return (
+            f"The output of the user-provided function is independent of input {i}. This is not allowed in strict "
+            "mode."
+        )
+    return (
+        f"The jacobian of the user-provided function is independent of input {i}. This is not allowed in strict "
+        "mode when create_graph=True."
+    )
+
+
+def _of_gradient(kind: str, i: int) -> str:
+    """The same where the outputs are gradients of a function."""
+    return (
+        f"The jacobian of the user-provided function with respect to input {i} is independent of the input. This is "
+        "not allowed in strict mode. You should ensure that your function is twice differentiable and that the "
+        "jacobian depends on the inputs (this would be violated by a linear function for example)."
+    )
+
+
+def _of_first(kind: str, i: int) -> str:
+    """For the first of two differentiations."""
+    return _of_gradient(kind, i) if kind == "jacobian" else _of_function(kind, i)
+
+
 def _grads(
-    outputs: _Tensors, inputs: _Tensors, vectors: Any, create_graph: bool, strict: bool, function: str
+    outputs: _Tensors,
+    inputs: _Tensors,
+    vectors: Any,
+    create_graph: bool,
+    strict: bool,
+    words: Callable[[str, int], str] = _of_function,
 ) -> _Tensors:
     """Gradients with zeros where an input does not matter, which `strict` refuses."""
     used = [i for i, y in enumerate(outputs) if y.requires_grad]
     if strict and len(used) < len(outputs):
-        raise RuntimeError(
-            f"The output of the user-provided function is independent of the input. This is not allowed in "
-            f"strict mode. ({function})"
-        )
+        raise RuntimeError(words("output", next(i for i in range(len(outputs)) if i not in used)))
     if not used:
         return tuple(torch.zeros_like(x) for x in inputs)
     chosen = None if vectors is None else [vectors[i] for i in used]
@@ -82,11 +119,11 @@ def _grads(
         create_graph=create_graph,
         allow_unused=True,
     )
-    if strict and any(g is None for g in found):
-        raise RuntimeError(
-            f"The output of the user-provided function is independent of an input. This is not allowed in "
-            f"strict mode. ({function})"
-        )
+    for i, g in enumerate(found if strict else ()):
+        if g is None:
+            raise RuntimeError(words("input", i))
+        if create_graph and not g.requires_grad:
+            raise RuntimeError(words("jacobian", i))
     return tuple(torch.zeros_like(x) if g is None else g for g, x in zip(found, inputs, strict=True))
 
 
@@ -103,7 +140,7 @@ def vjp(
             if v is None
             else _checked_v(v, outputs, is_tuple_out, "vjp")
         )
-        product = _grads(outputs, leaves, vectors, create_graph, strict, "vjp")
+        product = _grads(outputs, leaves, vectors, create_graph, strict)
     return (
         _like(is_tuple_out, _finished(outputs, create_graph)),
         _like(is_tuple, _finished(product, create_graph)),
@@ -124,9 +161,9 @@ def jvp(
         )
         is_tuple_out, outputs = _as_tuple(func(*leaves), "outputs of the user-provided function", "jvp")
         dummies = tuple(torch.zeros_like(y, requires_grad=True) for y in outputs)
-        pulled = _grads(outputs, leaves, dummies, True, strict, "jvp")
+        pulled = _grads(outputs, leaves, dummies, True, strict)
         if any(g.requires_grad for g in pulled):
-            pushed = _grads(pulled, dummies, vectors, create_graph, False, "jvp")
+            pushed = _grads(pulled, dummies, vectors, create_graph, strict and create_graph)
         else:
             pushed = tuple(torch.zeros_like(y) for y in outputs)
     return (
@@ -150,15 +187,28 @@ def jacobian(
             'outputs than inputs, "forward-mode" tends to be more performant. Otherwise, prefer to use '
             '"reverse-mode".'
         )
+    if strict and vectorize:
+        raise RuntimeError(
+            "torch.autograd.functional.jacobian: `strict=True` and `vectorize=True` are not supported together. "
+            "Please either set `strict=False` or `vectorize=False`."
+        )
+    if strategy == "forward-mode":
+        return _forward_jacobian(func, inputs, create_graph, strict, vectorize)
     with torch.enable_grad():
         is_tuple, given = _as_tuple(inputs, "inputs", "jacobian")
         leaves = _prepared(given, create_graph)
         is_tuple_out, outputs = _as_tuple(func(*leaves), "outputs of the user-provided function", "jacobian")
         blocks = []
-        for output in outputs:
+        for o, output in enumerate(outputs):
+
+            def words(kind: str, i: int, o: int = o) -> str:
+                of = {"output": o, "input": i, "jacobian": i}[kind]
+                text = _of_function(kind, of)
+                return text.replace("The output of", f"Output {o} of") if kind == "input" else text
+
             rows: list[list[Tensor]] = [[] for _ in leaves]
             for element in output.reshape(-1).unbind():
-                found = _grads((element,), leaves, None, create_graph, strict, "jacobian")
+                found = _grads((element,), leaves, None, create_graph, strict, words)
                 for column, grad in zip(rows, found, strict=True):
                     column.append(grad)
             blocks.append(
@@ -173,12 +223,42 @@ def jacobian(
     return _like(is_tuple_out, made)
 
 
+def _forward_jacobian(
+    func: Callable[..., Any], inputs: Any, create_graph: bool, strict: bool, vectorize: bool
+) -> Any:
+    """The same in forward mode: a column for each element of the inputs."""
+    if strict:
+        raise RuntimeError(
+            'torch.autograd.functional.jacobian: `strict=True` and `strategy="forward-mode"` are not supported '
+            'together (yet). Please either set `strict=False` or `strategy="reverse-mode"`.'
+        )
+    if not vectorize:
+        raise NotImplementedError(
+            "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for "
+            "`vectorize=True`."
+        )
+    is_tuple, given = _as_tuple(inputs, "inputs", "jacobian")
+    leaves = _prepared(given, create_graph)
+    is_tuple_out = [False]
+
+    def checked(*args: Tensor) -> _Tensors:
+        is_tuple_out[0], outputs = _as_tuple(func(*args), "outputs of the user-provided function", "jacobian")
+        return outputs
+
+    with torch.enable_grad():
+        blocks = _above.func().jacfwd(checked, tuple(range(len(leaves))))(*leaves)
+    made = tuple(_like(is_tuple, _finished(block, create_graph)) for block in blocks)
+    return _like(is_tuple_out[0], made)
+
+
 def _scalar_function(func: Callable[..., Any], name: str) -> Callable[..., Tensor]:
     def checked(*args: Tensor) -> Tensor:
         is_tuple, outputs = _as_tuple(func(*args), "outputs of the user-provided function", name)
-        if is_tuple or outputs[0].numel() != 1:
+        if is_tuple:
+            raise RuntimeError(f"The function given to {name} should return a single Tensor")
+        if outputs[0].numel() != 1:
             raise RuntimeError(
-                f"The function given to {name} should return a single Tensor with a single element."
+                f"The Tensor returned by the function given to {name} should contain a single element"
             )
         return outputs[0].reshape(())
 
@@ -194,6 +274,8 @@ def hessian(
     outer_jacobian_strategy: str = "reverse-mode",
 ) -> Any:
     """The second derivatives of a function with one value."""
+    if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):
+        raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
     is_tuple, given = _as_tuple(inputs, "inputs", "hessian")
     scalar = _scalar_function(func, "hessian")
 
@@ -201,7 +283,14 @@ def hessian(
         found = jacobian(scalar, args, create_graph=True, strict=strict)
         return tuple(found)
 
-    made = jacobian(gradient, given, create_graph=create_graph, strict=strict)
+    made = jacobian(
+        gradient,
+        given,
+        create_graph=create_graph,
+        strict=strict,
+        vectorize=vectorize,
+        strategy=outer_jacobian_strategy,
+    )
     return made if is_tuple else made[0][0]
 
 
@@ -209,17 +298,23 @@ def vhp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
     """The function's value and the product of `v` with its Hessian."""
+    return _hessian_product("vhp", func, inputs, v, create_graph, strict)
+
+
+def _hessian_product(
+    name: str, func: Callable[..., Any], inputs: Any, v: Any, create_graph: bool, strict: bool
+) -> tuple[Any, Any]:
     with torch.enable_grad():
-        is_tuple, given = _as_tuple(inputs, "inputs", "vhp")
+        is_tuple, given = _as_tuple(inputs, "inputs", name)
         leaves = _prepared(given, create_graph)
         vectors = (
             _default_v(given, "the input to the user-provided function")
             if v is None
-            else _checked_v(v, given, is_tuple, "vhp")
+            else _checked_v(v, given, is_tuple, name)
         )
-        output = _scalar_function(func, "vhp")(*leaves)
-        gradient = _grads((output,), leaves, None, True, strict, "vhp")
-        product = _grads(gradient, leaves, vectors, create_graph, strict, "vhp")
+        output = _scalar_function(func, name)(*leaves)
+        gradient = _grads((output,), leaves, None, True, strict, _of_first)
+        product = _grads(gradient, leaves, vectors, create_graph, strict, _of_gradient)
     return _finished((output,), create_graph)[0], _like(is_tuple, _finished(product, create_graph))
 
 
@@ -227,4 +322,4 @@ def hvp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
     """The function's value and the product of its Hessian, which is symmetric, with `v`."""
-    return vhp(func, inputs, v, create_graph, strict)
+    return _hessian_product("hvp", func, inputs, v, create_graph, strict)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -11,6 +12,17 @@ from .. import _C
 from ..utils._contextlib import around_generator
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def _warn_of_class(decorated: Any) -> None:
+    if inspect.isclass(decorated):
+        warnings.warn(
+            "Decorating classes is deprecated and will be disabled in future versions. You should only decorate "
+            "functions or methods. To preserve the current behavior of class decoration, you can directly decorate "
+            "the `__init__` method and nothing else.",
+            FutureWarning,
+            stacklevel=3,
+        )
 
 
 class _GradMode:
@@ -29,6 +41,7 @@ class _GradMode:
 
     def __call__(self, function: _F) -> _F:
         mode = self._mode
+        _warn_of_class(function)
         if inspect.isgeneratorfunction(function):
             return around_generator(lambda: _GradMode(mode), function)  # type: ignore[return-value]
 
@@ -123,3 +136,40 @@ class inference_mode(_GradMode):
                 return function(*args, **kwargs)
 
         return wrapped  # type: ignore[return-value]
+
+
+class _Switch:
+    """A setting of the thread that takes effect at once; as a context manager, until its end."""
+
+    _get: Callable[[], bool]
+    _set: Callable[[bool], None]
+
+    def __init__(self, mode: bool) -> None:
+        self.prev = type(self)._get()
+        self.mode = mode
+        type(self)._set(mode)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exception: object) -> None:
+        type(self)._set(self.prev)
+
+    def clone(self) -> Any:
+        return type(self)(self.mode)
+
+
+class set_multithreading_enabled(_Switch):
+    """Whether a pass may use threads of its own. Passes here run on the thread that asks for them, so that this is
+    remembered and changes nothing."""
+
+    _get = staticmethod(_C._is_multithreading_enabled)
+    _set = staticmethod(_C._set_multithreading_enabled)
+
+
+class _force_original_view_tracking(_Switch):
+    """Whether histories of views are made again by the operators that made the views. Here they are windows on their
+    bases, which have the same gradients, so that this is remembered and changes nothing."""
+
+    _get = staticmethod(_C._is_view_replay_enabled)
+    _set = staticmethod(_C._set_view_replay_enabled)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any, NamedTuple
 
 from .. import _C
-from .._C import Node, Tensor
+from .._C import Tensor
+from .function import _FunctionBase
 
 __all__ = [
     "GradientEdge",
     "Node",
+    "allow_mutation_on_saved_tensors",  # noqa: F822 - __getattr__ has it
     "disable_saved_tensors_hooks",
     "get_gradient_edge",
     "increment_version",
@@ -22,17 +26,28 @@ __all__ = [
 ]
 
 
+class Node(ABC):  # noqa: B024 - a name for two kinds of nodes, which derive from others
+    """A node of the graph: what ``grad_fn`` of a tensor is."""
+
+    @classmethod
+    def __subclasshook__(cls, other: type) -> Any:
+        return True if cls is Node and issubclass(other, (_C.Node, _FunctionBase)) else NotImplemented
+
+
 class GradientEdge(NamedTuple):
     """Where the gradient of a tensor enters the graph: a node, and which of its inputs."""
 
-    node: Node
+    node: Any
     output_nr: int
-    ownership_token: Node | None = None
+    ownership_token: Any = None
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """The edge that leads to the gradient of `tensor`."""
-    return GradientEdge(_C._gradient_node(tensor), tensor.output_nr)
+    node = _C._gradient_node(tensor)
+    # The context of a Function does not keep its node.
+    token = node._node() if isinstance(node, _FunctionBase) else None
+    return GradientEdge(node, tensor.output_nr, token)
 
 
 def increment_version(tensor: Tensor | Sequence[Tensor]) -> None:
@@ -101,30 +116,56 @@ class _Handles:
 
 
 def register_multi_grad_hook(
-    tensors: Sequence[Tensor], fn: Callable[..., None], *, mode: str = "all"
+    tensors: Sequence[Tensor | GradientEdge], fn: Callable[..., None], *, mode: str = "all"
 ) -> _Handles:
-    """Calls ``fn`` with the gradients of all ``tensors`` once they are there ("all"), or with the first ("any")."""
+    """Calls ``fn`` in each pass with the gradients of all ``tensors`` once they are there ("all"; None for those that
+    the pass does not reach), or with the first of them ("any")."""
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     lock = threading.Lock()
-    grads: list[Tensor | None] = [None] * len(tensors)
-    state = {"seen": 0}
+    passes: dict[
+        int, tuple[list[int], list[Tensor | None]]
+    ] = {}  # by number: how many are expected, what came
+    nodes = [_C._gradient_node(t) if isinstance(t, Tensor) else t.node for t in tensors]
+    done: set[int] = set()
 
     def hook_of(index: int) -> Callable[[Tensor], None]:
         def hook(grad: Tensor) -> None:
+            number = _C._current_graph_task_id()
+            if mode == "any":
+                with lock:
+                    first = number not in done
+                    done.clear()
+                    done.add(number)
+                if first:
+                    fn(grad)
+                return
             with lock:
-                if mode == "all":
-                    grads[index] = grad
-                state["seen"] += 1
-                ready = state["seen"] == (len(tensors) if mode == "all" else 1)
-                if state["seen"] == len(tensors):
-                    state["seen"] = 0
-                found = list(grads)
-                if ready and mode == "all":
-                    grads[:] = [None] * len(tensors)
+                if number not in passes:
+                    passes[number] = ([sum(map(_C._node_runs, nodes))], [None] * len(tensors))
+                left, grads = passes[number]
+                grads[index] = grad
+                left[0] -= 1
+                ready = left[0] == 0
+                if ready:
+                    del passes[number]
             if ready:
-                fn(found) if mode == "all" else fn(grad)
+                fn(grads)
 
         return hook
 
-    return _Handles([t.register_hook(hook_of(i)) for i, t in enumerate(tensors)])
+    def register(index: int, tensor: Tensor | GradientEdge) -> Any:
+        if isinstance(tensor, Tensor):
+            return tensor.register_hook(hook_of(index))
+        hook = hook_of(index)
+        return tensor.node.register_prehook(lambda grads: hook(grads[tensor.output_nr]))
+
+    return _Handles([register(i, t) for i, t in enumerate(tensors)])
+
+
+def __getattr__(name: str) -> Any:
+    if name == "_engine_run_backward":
+        return getattr(import_module(".variable", __package__), name)
+    if name == "allow_mutation_on_saved_tensors":  # it needs modes, which stand above
+        return getattr(import_module("..utils._saved_mutation", __package__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 from .._C import Tensor
+from ._engine import _EngineBase
 
 __all__ = ["Variable"]
 
@@ -19,6 +20,8 @@ class VariableMeta(type):
 
 class Variable(metaclass=VariableMeta):
     """Use tensors in new programs."""
+
+    _execution_engine = _EngineBase()
 
     def __new__(  # type: ignore[misc] # it makes a tensor
         cls, data: Any = None, requires_grad: bool = False, volatile: bool = False
@@ -35,3 +38,8 @@ class Variable(metaclass=VariableMeta):
         if not isinstance(data, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
         return data.detach().requires_grad_(requires_grad)
+
+
+def _engine_run_backward(t_outputs: Any, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+    """A pass by the engine's own function, for those who call it below ``backward`` and ``grad``."""
+    return Variable._execution_engine.run_backward(t_outputs, *args, **kwargs)

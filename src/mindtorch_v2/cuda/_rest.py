@@ -30,8 +30,15 @@ def _type(name: str) -> type:
     def refusing(cls: type, *args: Any, **kwargs: Any) -> NoReturn:
         raise TypeError(f"type torch.cuda.{name} not available. Torch not compiled with CUDA enabled.")
 
+    def unavailable(cls: type, *args: Any, **kwargs: Any) -> NoReturn:
+        raise RuntimeError("Not available for CUDA storage")
+
     doc = f"Stands for PyTorch's torch.cuda.{name} in annotations and isinstance; making one raises."
-    return type(name, (), {"__new__": refusing, "__doc__": doc, "__module__": "torch.cuda"})
+    described: dict[str, Any] = {"__new__": refusing, "__doc__": doc, "__module__": "torch.cuda"}
+    if name.endswith("Storage"):
+        for method in ("from_buffer", "_new_with_weak_ptr", "_new_shared_filename"):
+            described[method] = classmethod(unavailable)
+    return type(name, (), described)
 
 
 @cache

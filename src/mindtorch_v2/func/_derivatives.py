@@ -3,7 +3,8 @@
 Note [Levels]
 A transform opens its inputs: tensors that nobody outside differentiates become leaves of its own, others are
 linked to what they were. What it returns is closed again: a result keeps its graph only if that graph leads out, to
-a tensor someone outside (an outer transform, or ``backward``) may differentiate.
+a tensor someone outside (an outer transform, or ``backward``) may differentiate. Both keep the directions in which a
+tensor moves (forward mode, :mod:`._forward`): what they lead to is asked of them too.
 """
 
 from __future__ import annotations
@@ -14,8 +15,15 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
+from .. import _C
 from .._C import Tensor
 from ..utils._pytree import TreeSpec, tree_flatten, tree_map, treespec_pprint
+from ._vmap import vmap
+
+
+def _without_history(value: Tensor) -> Tensor:
+    """The tensor outside the graphs of its level; a batch that it stands for keeps its own."""
+    return _C._shallow_copy(value) if _C._functorch.is_batchedtensor(value) else value.detach()
 
 
 class _Level:
@@ -31,15 +39,21 @@ class _Level:
             raise ValueError(f"Thing passed to transform API must be Tensor, got {type(value)}")
         if not (value.is_floating_point() or value.is_complex()):
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
+        given, value = value, _C._functorch._at_this_level(value)
         if value.requires_grad:
             return value.view_as(value)
-        leaf = value.detach().requires_grad_()
+        leaf = _moving_as(given, _without_history(value).requires_grad_())
         self._leaves.add(id(leaf))
         self._alive.append(leaf)
         return leaf
 
     def leads_out(self, tensor: Tensor) -> bool:
-        """Whether the tensor depends on one that requires a gradient outside."""
+        """Whether the tensor, or the direction it moves in, depends on one that requires a gradient outside."""
+        return self._graph_leads_out(tensor) or any(
+            self.leads_out(tangent) for _, tangent in _C._forward.tangents(tensor)
+        )
+
+    def _graph_leads_out(self, tensor: Tensor) -> bool:
         if not self.keep_graph or not tensor.requires_grad:
             return False
         if tensor.grad_fn is None:
@@ -56,10 +70,24 @@ class _Level:
             nodes += [parent for parent, _ in node.next_functions]
         return False
 
+    def _goes_on(self, tensor: Tensor) -> bool:
+        """Whether somebody may differentiate what is computed from it."""
+        if not self.keep_graph:
+            return False
+        return self.leads_out(tensor) or _C._functorch._requires_grad_below(tensor)
+
     def close(self, value: Any) -> Any:
-        if not isinstance(value, Tensor) or not value.requires_grad or self.leads_out(value):
+        if not isinstance(value, Tensor) or self._graph_leads_out(value):
             return value
-        return value.detach()
+        moves = _C._forward.tangents(value)
+        if not value.requires_grad and not moves:
+            return value
+        closed = _without_history(value)
+        kept = {level for level, _ in _C._forward.tangents(closed)}
+        for level, tangent in moves:
+            if level not in kept:
+                _C._forward.set_tangent(closed, self.close(tangent), level)
+        return closed
 
     def gradients(self, outputs: list[Tensor], inputs: list[Tensor], weights: list[Tensor]) -> list[Tensor]:
         """The gradients of the inputs, zeros where nothing depends on one."""
@@ -71,13 +99,22 @@ class _Level:
             inputs,
             [w for _, w in used],
             retain_graph=True,
-            create_graph=any(self.leads_out(y) or w.requires_grad for y, w in used),
+            create_graph=any(self._goes_on(y) or w.requires_grad or self._goes_on(w) for y, w in used),
             allow_unused=True,
         )
         return [torch.zeros_like(x) if g is None else g for x, g in zip(inputs, found, strict=True)]
 
 
-def _positions(argnums: int | tuple[int, ...], count: int) -> tuple[int, ...]:
+def _moving_as(tensor: Tensor, made: Tensor) -> Tensor:
+    """Lets what was made of a tensor move as it does."""
+    kept = {level for level, _ in _C._forward.tangents(made)}
+    for level, tangent in _C._forward.tangents(tensor):
+        if level not in kept:
+            _C._forward.set_tangent(made, tangent, level)
+    return made
+
+
+def positions_of(argnums: int | tuple[int, ...], count: int) -> tuple[int, ...]:
     wanted = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     for position in wanted:
         if not -count <= position < count:
@@ -89,7 +126,7 @@ def _open_arguments(
     level: _Level, args: tuple[Any, ...], argnums: int | tuple[int, ...]
 ) -> tuple[list[Any], list[Tensor], TreeSpec]:
     """The arguments with those to differentiate opened; these again, flat; and their nesting."""
-    positions = _positions(argnums, len(args))
+    positions = positions_of(argnums, len(args))
     opened = list(args)
     for position in positions:
         opened[position] = tree_map(level.open, args[position])
@@ -98,7 +135,7 @@ def _open_arguments(
     return opened, leaves, spec
 
 
-def _split_aux(result: Any, has_aux: bool, name: str) -> tuple[Any, Any]:
+def split_aux(result: Any, has_aux: bool, name: str) -> tuple[Any, Any]:
     if not has_aux:
         return result, None
     if not (isinstance(result, tuple) and len(result) == 2):
@@ -121,7 +158,7 @@ def grad_and_value(
         level = _Level()
         with torch.enable_grad():
             opened, leaves, spec = _open_arguments(level, args, argnums)
-            output, aux = _split_aux(func(*opened, **kwargs), has_aux, "grad_and_value(f)(*args)")
+            output, aux = split_aux(func(*opened, **kwargs), has_aux, "grad_and_value(f)(*args)")
             if not isinstance(output, Tensor):
                 raise RuntimeError(
                     f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(output)}"
@@ -158,7 +195,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     level = _Level()
     with torch.enable_grad():
         opened, leaves, spec = _open_arguments(level, primals, tuple(range(len(primals))))
-        output, aux = _split_aux(func(*opened), has_aux, "vjp(f, *primals)")
+        output, aux = split_aux(func(*opened), has_aux, "vjp(f, *primals)")
     outputs, output_spec = tree_flatten(output)
     for leaf in outputs:
         if not isinstance(leaf, Tensor):
@@ -181,51 +218,6 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     return (value, multiply, tree_map(level.close, aux)) if has_aux else (value, multiply)
 
 
-def jvp(
-    func: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...], *, strict: bool = False,
-    has_aux: bool = False,
-) -> Any:  # fmt: skip
-    """The result of ``func``, and its Jacobian times a vector.
-
-    The product with a vector from the left is linear in that vector; its derivative is the product from the right.
-    """
-    for name, given in (("primals", primals), ("tangents", tangents)):
-        if not isinstance(given, tuple):
-            raise RuntimeError(
-                f"jvp(f, primals, tangents): Expected {name} to be a tuple. "
-                "E.g. it should be valid to call f(*primals)."
-            )
-    level = _Level()
-    with torch.enable_grad():
-        opened, leaves, spec = _open_arguments(level, primals, tuple(range(len(primals))))
-        directions, direction_spec = tree_flatten(tangents)
-        if direction_spec != spec:
-            raise RuntimeError(
-                "jvp(f, primals, tangents): Expected primals and tangents to have the same python structure. "
-                f"primals: {spec}, tangents: {direction_spec}"
-            )
-        for leaf, direction in zip(leaves, directions, strict=True):
-            if leaf.shape != direction.shape:
-                raise RuntimeError(
-                    "Trying to set a forward gradient that has a different size than that of the original Tensor, this "
-                    f"is not supported. Tensor is of size {list(leaf.shape)} while the given forward gradient is of "
-                    f"size {list(direction.shape)}."
-                )
-        output, aux = _split_aux(func(*opened), has_aux, "jvp(f, primals, tangents)")
-        outputs, output_spec = tree_flatten(output)
-        dummies = [level.open(torch.zeros_like(y)) for y in outputs]
-        products = level.gradients(outputs, leaves, dummies)
-        moved = level.gradients(products, dummies, directions)
-    value = output_spec.unflatten([level.close(y) for y in outputs])
-    derivative = output_spec.unflatten([level.close(d) for d in moved])
-    return (value, derivative, tree_map(level.close, aux)) if has_aux else (value, derivative)
-
-
-def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
-    """The result of ``func``, and the function that multiplies its Jacobian there with a vector."""
-    return func(*primals), lambda *tangents: jvp(func, primals, tangents)[1]
-
-
 def jacrev(
     func: Callable[..., Any],
     argnums: int | tuple[int, ...] = 0,
@@ -241,45 +233,26 @@ def jacrev(
         level = _Level()
         with torch.enable_grad():
             opened, leaves, spec = _open_arguments(level, args, argnums)
-            output, aux = _split_aux(func(*opened, **kwargs), has_aux, "jacrev(f, *args)")
+            output, aux = split_aux(func(*opened, **kwargs), has_aux, "jacrev(f, *args)")
             outputs, output_spec = tree_flatten(output)
-            rows = [_rows(level, y, leaves) for y in outputs]
+            rows = [_rows(level, y, leaves, chunk_size) for y in outputs]
         found = output_spec.unflatten([spec.unflatten([level.close(block) for block in row]) for row in rows])
         return (found, tree_map(level.close, aux)) if has_aux else found
 
     return jacobian
 
 
-def _rows(level: _Level, output: Any, leaves: list[Tensor]) -> list[Tensor]:
-    """The Jacobian of one result with respect to each input."""
+def _rows(level: _Level, output: Any, leaves: list[Tensor], chunk_size: int | None) -> list[Tensor]:
+    """The Jacobian of one result with respect to each input: a pass for all of its elements at once."""
     if not isinstance(output, Tensor):
         raise RuntimeError(
             f"jacrev(f, *args): Expected f to return only tensors, got unsupported type {type(output)}"
         )
-    found: list[list[Tensor]] = []
-    for index in range(output.numel()):
-        one = torch.zeros_like(output).reshape(-1)
-        one[index] = 1
-        found.append(level.gradients([output], leaves, [one.reshape(output.shape)]))
-    return [
-        torch.stack([row[place] for row in found]).reshape(output.shape + leaf.shape)
-        if found
-        else torch.zeros(output.shape + leaf.shape, dtype=leaf.dtype, device=leaf.device)
-        for place, leaf in enumerate(leaves)
-    ]
-
-
-def jacfwd(
-    func: Callable[..., Any],
-    argnums: int | tuple[int, ...] = 0,
-    has_aux: bool = False,
-    *,
-    randomness: str = "error",
-) -> Callable[..., Any]:
-    """The same function as :func:`jacrev` returns: the engine goes backward, which gives the same Jacobian."""
-    return jacrev(func, argnums, has_aux=has_aux)
-
-
-def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
-    """A function that returns the matrix of second derivatives of ``func``."""
-    return jacfwd(jacrev(func, argnums), argnums)
+    count = output.numel()
+    if count == 0:
+        return [
+            torch.zeros(output.shape + leaf.shape, dtype=leaf.dtype, device=leaf.device) for leaf in leaves
+        ]
+    seeds = torch.eye(count, dtype=output.dtype, device=output.device).reshape(count, *output.shape)
+    found = vmap(lambda seed: level.gradients([output], leaves, [seed]), chunk_size=chunk_size)(seeds)
+    return [rows.reshape(output.shape + leaf.shape) for rows, leaf in zip(found, leaves, strict=True)]

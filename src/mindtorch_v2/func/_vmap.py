@@ -1,21 +1,20 @@
 """``vmap``: a function over slices, mapped over a dimension.
 
-The function runs once per slice and the results are stacked. That is right for every operator, for control flow that
-depends on values, and for gradients; it is as fast as the loop it is.
+The function runs once, with tensors that stand for all slices (Note [Batches] in csrc/transforms/batch.h).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
-from itertools import chain
 from typing import Any
 
 import mindtorch_v2 as torch
 
+from .. import _C
 from .._C import Tensor
 from .._devices import registry
-from ..autograd._passes import loop
 from ..utils._pytree import TreeSpec, tree_flatten, tree_map
 
 
@@ -96,7 +95,7 @@ def _input_dims(
 def _batch_size(leaves: list[Any], dims: list[Any]) -> int:
     sizes = [leaf.shape[dim] for leaf, dim in zip(leaves, dims, strict=True) if dim is not None]
     if not sizes:
-        raise ValueError("vmap: got no mapped inputs: in_dims is None for all of them")
+        raise ValueError("vmap: Expected at least one Tensor to vmap over")
     if len(set(sizes)) > 1:
         raise ValueError(
             "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
@@ -105,33 +104,155 @@ def _batch_size(leaves: list[Any], dims: list[Any]) -> int:
     return int(sizes[0])
 
 
-class _Randomness:
-    """What random operators may do inside: draw anew, draw the same for all, or not be called."""
+def check_randomness(randomness: str) -> None:
+    if randomness not in ("error", "different", "same"):
+        raise RuntimeError(
+            f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}"
+        )
 
-    def __init__(self, kind: str) -> None:
-        if kind not in ("error", "different", "same"):
-            raise RuntimeError(
-                f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {kind}"
+
+@contextmanager
+def level(size: int, randomness: str) -> Iterator[int]:
+    """Inside it tensors may stand for batches; gives the level's number."""
+    check_randomness(randomness)
+    number = _C._functorch._vmap_increment_nesting(size, randomness)
+    try:
+        yield number
+    finally:
+        _C._functorch._vmap_decrement_nesting()
+
+
+def vmap(
+    func: Callable[..., Any],
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: str = "error",
+    *,
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:
+    """A function that calls ``func`` with tensors that stand for all slices along ``in_dims``; the slices of its
+    results lie along ``out_dims``. With ``chunk_size`` it does so for that many slices at a time."""
+    check_randomness(randomness)
+    if chunk_size is not None and not chunk_size > 0:
+        raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
+
+    @wraps(func)
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        leaves, dims, spec = _input_dims(func, in_dims, args)
+        size = _batch_size(leaves, dims)
+
+        def once(parts: list[Any], count: int) -> tuple[list[Any], TreeSpec, list[Any]]:
+            with level(count, randomness) as number:
+                inside = [
+                    _anew(x) if d is None else _inside(x, d, number) for x, d in zip(parts, dims, strict=True)
+                ]
+                results, found = tree_flatten(func(*spec.unflatten(inside), **kwargs), _is_tensor_like)
+                out = _output_dims(func, found, out_dims)
+                return (
+                    [_outside(func, x, d, number, count) for x, d in zip(results, out, strict=True)],
+                    found,
+                    out,
+                )
+
+        if not all(d is None or _takes_batches(x) for x, d in zip(leaves, dims, strict=True)):
+            return _by_slices(func, leaves, dims, spec, kwargs, size, out_dims)
+        if chunk_size is None or size <= chunk_size:
+            results, found, _ = once(leaves, size)
+            return found.unflatten(results)
+        before = _generator_states() if randomness == "same" else {}
+        chunks = []
+        for start in range(0, size, chunk_size):
+            _restore(before)
+            count = min(chunk_size, size - start)
+            chunks.append(
+                once(
+                    [
+                        x if d is None else x.narrow(d, start, count)
+                        for x, d in zip(leaves, dims, strict=True)
+                    ],
+                    count,
+                )
             )
-        self.kind = kind
-        self.states = {} if kind == "different" else _generator_states()
+        _, found, out = chunks[0]
+        columns = zip(*(results for results, _, _ in chunks), strict=True)
+        return found.unflatten(
+            [column[0] if d is None else torch.cat(column, d) for column, d in zip(columns, out, strict=True)]
+        )
 
-    def before(self) -> None:
-        if self.kind == "same":
-            for kind, states in self.states.items():
-                if kind == "cpu":
-                    torch.set_rng_state(states[0])
-                else:
-                    registry.accelerators[kind].module.set_rng_state_all(states)
+    return mapped
 
-    def after(self) -> None:
-        if self.kind == "error" and not all(
-            map(torch.equal, chain(*self.states.values()), chain(*_generator_states().values()))
-        ):
-            raise RuntimeError(
-                "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
-                "'different' randomness flags on vmap or perform the randomness operation out of vmap"
+
+def _takes_batches(value: Any) -> bool:
+    """Tensors, and containers that know how to hold batches, as a TensorDict does."""
+    return isinstance(value, Tensor) or hasattr(value, "_add_batch_dim")
+
+
+def _inside(value: Any, dim: int, number: int) -> Any:
+    if isinstance(value, Tensor):
+        return _C._functorch._add_batch_dim(value, dim, number)
+    return value._add_batch_dim(in_dim=dim, vmap_level=number)
+
+
+def _anew(leaf: Any) -> Any:
+    """What all slices share: a container is a new one, so that the caller's is not written."""
+    return leaf if isinstance(leaf, Tensor) else tree_map(lambda inside: inside, leaf)
+
+
+def _output_dims(func: Callable[..., Any], spec: TreeSpec, out_dims: Any) -> list[Any]:
+    """One dimension for each leaf of the results."""
+    given = tuple(out_dims) if isinstance(out_dims, list) else out_dims
+    if isinstance(given, tuple) and len(given) == 1 and spec.is_leaf():
+        given = given[0]
+    dims: list[Any] = []
+    if not _spread(spec, given, dims):
+        raise ValueError(
+            f"vmap({_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure "
+            f"of `outputs`. out_dims has structure {tree_flatten(given)[1]} but outputs has structure {spec}."
+        )
+    return dims
+
+
+def _outside(func: Callable[..., Any], value: Any, dim: Any, number: int, size: int) -> Any:
+    """A result as the caller sees it."""
+    if dim is None:
+        if isinstance(value, Tensor) and _C._functorch.maybe_get_bdim(value) == 0:
+            raise ValueError(
+                f"vmap({_name(func)}, ...): `{_name(func)}` can not return a BatchedTensor when out_dim is None"
             )
+        return value
+    if not isinstance(value, Tensor) and hasattr(value, "_remove_batch_dim"):
+        return value._remove_batch_dim(number, size, dim)
+    if not isinstance(value, Tensor):
+        raise ValueError(
+            f"vmap({_name(func)}, ...): `{_name(func)}` must only return Tensors, got type {type(value)}. Did you "
+            "mean to set out_dims= to None for output?"
+        )
+    return _C._functorch._remove_batch_dim(value, number, size, dim)
+
+
+def _by_slices(
+    func: Callable[..., Any], leaves: list[Any], dims: list[Any], spec: TreeSpec, kwargs: dict[str, Any], size: int,
+    out_dims: Any,
+) -> Any:  # fmt: skip
+    """For containers that answer ``torch.unbind`` and ``torch.stack`` themselves: one call for each slice."""
+    columns = [
+        [_anew(x) for _ in range(size)] if d is None else torch.unbind(x, d)
+        for x, d in zip(leaves, dims, strict=True)
+    ]
+    if not size:
+        raise ValueError(
+            "vmap: the mapped dimension has size 0, so there is no slice to call the function with"
+        )
+    made = [
+        tree_flatten(func(*spec.unflatten(row), **kwargs), _is_tensor_like)
+        for row in zip(*columns, strict=True)
+    ]
+    found = made[0][1]
+    out = _output_dims(func, found, out_dims)
+    rows = zip(*(results for results, _ in made), strict=True)
+    return found.unflatten(
+        [row[0] if d is None else torch.stack(row, d) for row, d in zip(rows, out, strict=True)]
+    )
 
 
 def _generator_states() -> dict[str, list[Tensor]]:
@@ -143,74 +264,9 @@ def _generator_states() -> dict[str, list[Tensor]]:
     }
 
 
-def vmap(
-    func: Callable[..., Any],
-    in_dims: Any = 0,
-    out_dims: Any = 0,
-    randomness: str = "error",
-    *,
-    chunk_size: int | None = None,
-) -> Callable[..., Any]:
-    """A function that calls ``func`` with each slice along ``in_dims`` and stacks the results along ``out_dims``."""
-    if chunk_size is not None and not chunk_size > 0:
-        raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
-
-    @wraps(func)
-    def mapped(*args: Any, **kwargs: Any) -> Any:
-        random = _Randomness(randomness)
-        leaves, dims, spec = _input_dims(func, in_dims, args)
-        size = _batch_size(leaves, dims)
-        if size == 0:
-            raise ValueError(
-                "vmap: the mapped dimension has size 0, so there is no slice to call the function with"
-            )
-        results: list[list[Any]] = []
-        output_spec: TreeSpec | None = None
-        parts = [None if d is None else torch.unbind(x, d) for x, d in zip(leaves, dims, strict=True)]
-        for index in range(size):
-            slices = [_anew(x) if p is None else p[index] for x, p in zip(leaves, parts, strict=True)]
-            random.before()
-            coming = index + 1 < size  # a graph from outside the function is differentiated again
-            loop.more += coming
-            try:
-                result, found_spec = tree_flatten(func(*spec.unflatten(slices), **kwargs), _is_tensor_like)
-            finally:
-                loop.more -= coming
-            if index == 0:
-                random.after()
-                output_spec = found_spec
-            results.append(result)
-        assert output_spec is not None
-        return _stack(func, results, output_spec, out_dims)
-
-    return mapped
-
-
-def _anew(leaf: Any) -> Any:
-    """What all calls get: a container is a new one in each, so that none sees what another wrote into it."""
-    return leaf if isinstance(leaf, Tensor) else tree_map(lambda inside: inside, leaf)
-
-
-def _stack(func: Callable[..., Any], results: list[list[Any]], spec: TreeSpec, out_dims: Any) -> Any:
-    dims: list[Any] = []
-    given = tuple(out_dims) if isinstance(out_dims, list) else out_dims
-    if isinstance(given, tuple) and len(given) == 1 and spec.is_leaf():
-        given = given[0]
-    if not _spread(spec, given, dims):
-        raise ValueError(
-            f"vmap({_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure "
-            f"of `outputs`. out_dims has structure {tree_flatten(given)[1]} but outputs has structure {spec}."
-        )
-    stacked: list[Any] = []
-    for place, dim in enumerate(dims):
-        first = results[0][place]
-        if dim is None:
-            stacked.append(first)
-            continue
-        if not _is_tensor_like(first):
-            raise ValueError(
-                f"vmap({_name(func)}, ...): `{_name(func)}` must only return Tensors, got type {type(first)}. Did you "
-                "mean to set out_dims= to None for output?"
-            )
-        stacked.append(torch.stack([result[place] for result in results], dim))
-    return spec.unflatten(stacked)
+def _restore(states: dict[str, list[Tensor]]) -> None:
+    for kind, found in states.items():
+        if kind == "cpu":
+            torch.set_rng_state(found[0])
+        else:
+            registry.accelerators[kind].module.set_rng_state_all(found)

@@ -37,9 +37,18 @@ vjp = _older_name(_func.vjp, "torch.func.vjp")
 jvp = _older_name(_func.jvp, "torch.func.jvp")
 jacrev = _older_name(_func.jacrev, "torch.func.jacrev")
 jacfwd = _older_name(_func.jacfwd, "torch.func.jacfwd")
+functionalize = _older_name(_func.functionalize, "torch.func.functionalize")
 hessian = _older_name(_func.hessian, "torch.func.hessian")
 make_functional = _older_name(_older.make_functional, "torch.func.functional_call")
 make_functional_with_buffers = _older_name(_older.make_functional_with_buffers, "torch.func.functional_call")
 combine_state_for_ensemble = _older_name(_older.combine_state_for_ensemble, "torch.func.stack_module_state")
 
-__getattr__ = names_of(__name__)
+_absent_names = names_of(__name__)
+
+
+def __getattr__(name: str) -> Any:
+    if name != "make_fx":
+        return _absent_names(name)
+    from ..fx.experimental.proxy_tensor import make_fx  # graphs are loaded when somebody wants one
+
+    return make_fx

@@ -205,9 +205,9 @@ class Tracer(TracerBase):
             factory: Any = None
             if self.param_shapes_constant and isinstance(attr_val, torch.nn.Parameter):
                 factory = functools.partial(self._parameter_proxy, found, attr_val)
-            parameter_proxy_cache[found] = self.create_proxy(
-                "get_attr", found, (), {}, proxy_factory_fn=factory
-            )
+            # Programs override create_proxy, some without the last argument.
+            given = {} if factory is None else {"proxy_factory_fn": factory}
+            parameter_proxy_cache[found] = self.create_proxy("get_attr", found, (), {}, **given)
         return parameter_proxy_cache[found]
 
     def _parameter_proxy(self, name: str, parameter: torch.nn.Parameter, node: Any) -> ParameterProxy:

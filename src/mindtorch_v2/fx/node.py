@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, Union
 
 import mindtorch_v2 as torch
 
+from ..utils._dtype_abbrs import dtype_abbrs as dtype_abbrs
 from ._compatibility import compatibility
-from ._dtype_names import dtype_abbrs as dtype_abbrs
 from ._qualified_names import public_module, qualified_name
 from ._side_effects import _side_effectful_functions as _side_effectful_functions
 from ._side_effects import has_side_effect as has_side_effect

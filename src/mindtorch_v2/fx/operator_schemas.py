@@ -1,7 +1,6 @@
 """Arguments by the parameters of what is called.
 
-Functions written in Python say their parameters themselves. Of operators there is no schema to ask while a program
-runs; what needs one answers None, as for anything whose parameters cannot be told.
+Functions written in Python say their parameters themselves, operators by their schemas (``_operator_signatures.py``).
 """
 
 from __future__ import annotations
@@ -15,6 +14,8 @@ from typing import Any, NamedTuple, get_args, get_origin
 import mindtorch_v2 as torch
 
 from ._compatibility import compatibility
+from ._operator_signatures import schemas_of
+from ._operator_signatures import signature_of as schema_signature
 from ._python_signatures import signature_of
 from ._qualified_names import qualified_name
 
@@ -34,23 +35,35 @@ class ArgsKwargsPair(NamedTuple):
 
 @compatibility(is_backward_compatible=False)
 def get_signature_for_torch_op(op: Callable[..., Any], return_schemas: bool = False) -> Any:
-    """None: operators say no schema here; for functions written in Python PyTorch answers None, too."""
-    return (None, None) if return_schemas else None
+    """The signatures of an operator, one per overload; None for what is no operator. With ``return_schemas``, also the
+    schemas."""
+    schemas = schemas_of(op)
+    signatures = None if schemas is None else [schema_signature(schema) for schema in schemas]
+    return (signatures, schemas) if return_schemas else signatures
 
 
 @compatibility(is_backward_compatible=False)
 def check_for_mutable_operation(
     target: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> None:
-    """Raises RuntimeError if an operator changes its first argument, as its name says with an underscore."""
-    if not isinstance(target, types.BuiltinFunctionType):
+    """Raises RuntimeError if the schema that fits a call says that an argument is changed."""
+    schemas = schemas_of(target)
+    if not schemas:
         return
-    name = qualified_name(target)
-    if name.startswith("torch.") and name.endswith("_") and not name.endswith("__"):
+    fitting = [schema for schema in schemas if _binds(schema_signature(schema), args, kwargs)]
+    if len(fitting) == 1 and fitting[0].is_mutable:
         raise RuntimeError(
-            f"Tried to trace mutable operation {name}. FX only supports functional code, so operations that mutate "
-            "operands in-place (e.g. via `out` arguments) are not supported"
+            f"Tried to trace mutable operation {fitting[0]}. FX only supports functional code, so operations that "
+            "mutate operands in-place (e.g. via `out` arguments) are not supported"
         )
+
+
+def _binds(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError:
+        return False
+    return True
 
 
 @compatibility(is_backward_compatible=False)
@@ -131,12 +144,45 @@ def normalize_function(
 ) -> ArgsKwargsPair | None:
     """A call with all arguments, also those left out: by name, or in order as far as the call has them so.
 
-    None where the parameters are not known, which are those of operators that PyTorch does not wrap in Python.
+    None where the parameters are not known. A call that fits several overloads wants ``arg_types``.
     """
+    kwargs = kwargs or {}
+    signatures = get_signature_for_torch_op(target)
+    if signatures is not None:
+        chosen = _chosen(target, signatures, args, kwargs, arg_types, kwarg_types)
+        return None if chosen is None else _normalized(chosen, args, kwargs, normalize_to_only_use_kwargs)
     signature = signature_of(target)
     if signature is None:
         return None
-    return _normalized(signature, args, kwargs or {}, normalize_to_only_use_kwargs)
+    return _normalized(signature, args, kwargs, normalize_to_only_use_kwargs)
+
+
+def _chosen(
+    target: Any,
+    signatures: list[inspect.Signature],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    arg_types: tuple[Any, ...] | None,
+    kwarg_types: dict[str, Any] | None,
+) -> inspect.Signature | None:
+    """The overload that a call means: the only one that its arguments fit, or whose types they have."""
+    fitting = [signature for signature in signatures if _binds(signature, args, kwargs)]
+    if len(fitting) <= 1:
+        return fitting[0] if fitting else None
+    if arg_types is not None or kwarg_types is not None:
+        for signature in fitting:
+            if not _binds(signature, arg_types or (), kwarg_types or {}):
+                continue
+            given = signature.bind(*(arg_types or ()), **(kwarg_types or {})).arguments
+            parameters = signature.parameters
+            if all(type_matches(parameters[name].annotation, kind) for name, kind in given.items()):
+                return signature
+        return None
+    shown = "\n".join(map(str, fitting))
+    raise RuntimeError(
+        f"Tried to normalize arguments to {qualified_name(target)} but the schema match was ambiguous! Please "
+        f"provide argument types to the normalize_arguments() call. Available schemas:\n{shown}"
+    )
 
 
 @compatibility(is_backward_compatible=False)

@@ -57,17 +57,17 @@ def reduce_storage(storage: UntypedStorage) -> Any:
 
 
 def rebuild_storage_fd(duplicate: Any, nbytes: int) -> UntypedStorage:
-    return UntypedStorage._wrap(_C.StorageBase.from_descriptor(duplicate.detach(), nbytes))
+    return UntypedStorage._wrap(_C._StorageHandle.from_descriptor(duplicate.detach(), nbytes))
 
 
 def rebuild_storage_filename(name: str, nbytes: int) -> UntypedStorage:
-    handle = _C.StorageBase.from_shared_name(name, nbytes)
+    handle = _C._StorageHandle.from_shared_name(name, nbytes)
     handle.count_name(-1)
     return UntypedStorage._wrap(handle)
 
 
 def reduce_typed_storage(storage: TypedStorage) -> Any:
-    return rebuild_typed_storage, (storage.untyped(), storage.dtype)
+    return rebuild_typed_storage, (storage._untyped_storage, storage.dtype)
 
 
 def rebuild_typed_storage(storage: UntypedStorage, dtype: Any) -> TypedStorage:
@@ -84,7 +84,7 @@ def reduce_tensor(tensor: torch.Tensor) -> Any:
             "crossing process boundaries.  If you just want to transfer the data, call detach() on the tensor "
             "before serializing (e.g., putting it on the queue)."
         )
-    if tensor.is_meta:
+    if tensor.is_meta or _C._sparse.parts(tensor) is not None:
         return _utils._parts(tensor)
     window = (tensor.dtype, tensor.storage_offset(), tuple(tensor.size()), tensor.stride())
     return rebuild_tensor, (type(tensor), tensor.untyped_storage(), window, tensor.requires_grad)

@@ -68,6 +68,9 @@ class Parameter(torch.Tensor, metaclass=_ParameterMeta):
         return _utils._rebuild_parameter_with_state, (*args, state)
 
 
+torch._C._set_quiet_type(Parameter)
+
+
 class _BufferMeta(type):
     def __instancecheck__(cls, instance: Any) -> bool:
         if cls is Buffer:

@@ -12,3 +12,4 @@ from .radam import radam as radam
 from .rmsprop import rmsprop as rmsprop
 from .rprop import rprop as rprop
 from .sgd import sgd as sgd
+from .sparse_adam import sparse_adam as sparse_adam

@@ -20,6 +20,7 @@ from ._options import DeclaredOptimizer, Option
 from .optimizer import _use_grad_for_differentiable, counter, loss_of, trainable, zeros_beside
 
 _any_is_captured = torch._C._DeviceGraph.any_is_captured
+_sparse_places = torch._C._sparse.places
 Group = dict[str, Any]
 Start = Callable[[torch.Tensor, Group], torch.Tensor]
 Function = TypeVar("Function", bound=Callable[..., None])
@@ -55,6 +56,7 @@ class ListOptimizer(DeclaredOptimizer):
 
     _kept: ClassVar[dict[str, Kept]] = {}
     _function: ClassVar[_Call]
+    _takes_sparse: ClassVar[bool] = False
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -93,6 +95,11 @@ class ListOptimizer(DeclaredOptimizer):
     def _update(self, params: Tensors, gradients: Tensors, states: list[Any], group: Group) -> None:
         self._function(self, params, gradients, group, self._columns(states, group))
 
+    def _refuse_sparse(self) -> None:
+        name = type(self).__name__
+        hint = ", please consider SparseAdam instead" if name == "Adam" else ""
+        raise RuntimeError(f"{name} does not support sparse gradients{hint}")
+
     def _check_captured(self) -> None:
         """A graph repeats what it was given: counters must be on the device, or every replay were the same step."""
         found = registry.available()
@@ -113,6 +120,8 @@ class ListOptimizer(DeclaredOptimizer):
             params, gradients = trainable(group)
             if not params:
                 continue
+            if not self._takes_sparse and _sparse_places(gradients):
+                self._refuse_sparse()
             self._update(params, gradients, self._states(params, group), group)
         return loss
 

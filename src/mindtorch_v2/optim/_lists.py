@@ -7,6 +7,7 @@ them. The functions here take either.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -145,3 +146,14 @@ def average_squares_(averages: Tensors, values: Tensors, beta: Any) -> None:
         _functions._foreach_addcmul_(averages, _functions._foreach_mul(values, 1 - beta), values)
     else:
         _functions._foreach_addcmul_(averages, values, values, 1 - beta)
+
+
+def rows_of(tensor: torch.Tensor, indices: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """A dense tensor with its sparse dimensions as one, and the places of indices along it."""
+    depth = indices.shape[0]
+    if depth == 1:
+        return tensor, indices[0]
+    places = indices[0]
+    for row, length in zip(indices[1:].unbind(0), tensor.shape[1:depth], strict=True):
+        places = places * length + row
+    return tensor.view(math.prod(tensor.shape[:depth]), *tensor.shape[depth:]), places

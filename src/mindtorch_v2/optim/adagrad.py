@@ -39,6 +39,7 @@ class Adagrad(ListOptimizer):
     differentiable: bool = switch(default=False)
     fused: bool | None = switch(default=None)
 
+    _takes_sparse = True
     _kept = {"step": scalar("state_steps"), "sum": Kept("state_sums", _first_sum)}
 
     def _prepare(self) -> None:
@@ -75,6 +76,21 @@ def adagrad(
     maximize: bool,
 ) -> None:
     """One step of Adagrad over lists. On the host the whole list is one kernel."""
+    if sparse := torch._C._sparse.places(grads):
+        dense = [place for place in range(len(params)) if place not in set(sparse)]
+        options: dict[str, Any] = {"lr": lr, "weight_decay": weight_decay, "lr_decay": lr_decay, "eps": eps}
+        options["maximize"] = maximize
+        for place in sparse:
+            _step_of_sparse(params[place], grads[place], state_sums[place], state_steps[place], **options)
+        if dense:
+            options.update(
+                fused=fused, grad_scale=grad_scale, found_inf=found_inf, differentiable=differentiable
+            )
+            adagrad(
+                lists.select(params, dense), lists.select(grads, dense), lists.select(state_sums, dense),
+                lists.select(state_steps, dense), **options,
+            )  # fmt: skip
+        return
     params, grads, state_sums = lists.views_as_real(params, grads, state_sums)
     if not differentiable and lists.on_host(params):
         _functions._foreach_add_(state_steps, 1)
@@ -101,3 +117,31 @@ def adagrad(
     spreads = list(_functions._foreach_add(_functions._foreach_sqrt(state_sums), eps))
     rate = lists.rate(lr, differentiable)
     lists.add_quotients_(params, grads, spreads, [-(rate / (1 + (step - 1) * lr_decay)) for step in steps])
+
+
+def _step_of_sparse(
+    param: torch.Tensor,
+    grad: torch.Tensor,
+    state_sum: torch.Tensor,
+    state_step: torch.Tensor,
+    *,
+    lr: Rate,
+    weight_decay: float,
+    lr_decay: float,
+    eps: float,
+    maximize: bool,
+) -> None:
+    """Only rows with a gradient move, and their sums."""
+    if weight_decay != 0:
+        raise RuntimeError("weight_decay option is not compatible with sparse gradients")
+    state_step += 1
+    grad = (-grad if maximize else grad).coalesce()
+    values = grad._values()
+    if values.numel() == 0:
+        return
+    sums, rows = lists.rows_of(state_sum, grad._indices())
+    total = sums.index_select(0, rows).add_(values.square())
+    sums.index_copy_(0, rows, total)
+    whole, _ = lists.rows_of(param, grad._indices())
+    rate = number(lr) / (1 + (state_step.item() - 1) * lr_decay)
+    whole.index_add_(0, rows, values / total.sqrt_().add_(eps), alpha=-rate)

@@ -32,6 +32,8 @@ class SGD(ListOptimizer):
     differentiable: bool = switch(default=False)
     fused: bool | None = switch(default=None)
 
+    _takes_sparse = True
+
     def _check_options(self, options: dict[str, Any]) -> None:
         if options["nesterov"] and (options["momentum"] <= 0 or options["dampening"] != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
@@ -68,6 +70,11 @@ def sgd(
 
     On the host, and with ``fused``, the whole list is one kernel; ``foreach`` does not change what is computed.
     """
+    if sparse := set(torch._C._sparse.places(d_p_list)):
+        _with_sparse(params, d_p_list, momentum_buffer_list, sparse, fused=fused, grad_scale=grad_scale,
+                     found_inf=found_inf, weight_decay=weight_decay, momentum=momentum, lr=lr, dampening=dampening,
+                     nesterov=nesterov, maximize=maximize)  # fmt: skip
+        return
     native = fused or (not torch.is_grad_enabled() and lists.on_host(params))
     fresh = [position for position, buffer in enumerate(momentum_buffer_list) if buffer is None]
     if native and not any(param.is_complex() for param in params):
@@ -109,3 +116,29 @@ def sgd(
         momenta: Tensors = momentum_buffer_list  # type: ignore[assignment]
         gradients = list(_functions._foreach_add(gradients, momenta, alpha=momentum)) if nesterov else momenta
     lists.add_scaled_(params, gradients, -lr)
+
+
+def _with_sparse(params: Tensors, grads: Tensors, buffers: Buffers, sparse: set[int], **options: Any) -> None:
+    """Parameters with sparse gradients one by one, the others as ever."""
+    dense = [place for place in range(len(params)) if place not in sparse]
+    if dense:
+        own = [buffers[place] for place in dense] if buffers else []
+        sgd(lists.select(params, dense), lists.select(grads, dense), own, **options)
+        for place, buffer in zip(dense, own, strict=False):
+            buffers[place] = buffer
+    momentum, rate = options["momentum"], options["lr"]
+    for place in sorted(sparse):
+        param, grad = params[place], grads[place]
+        if options["maximize"]:
+            grad = -grad
+        if options["weight_decay"] != 0:
+            grad = grad.add(param, alpha=options["weight_decay"])
+        if momentum != 0:
+            buffer = buffers[place]
+            if buffer is None:
+                buffer = grad.detach().clone()
+            else:
+                buffer.mul_(momentum).add_(grad, alpha=1 - options["dampening"])
+            buffers[place] = buffer
+            grad = grad.add(buffer, alpha=momentum) if options["nesterov"] else buffer
+        param.add_(grad, alpha=-number(rate))

@@ -9,6 +9,7 @@ from typing import Any
 import mindtorch_v2 as torch
 
 from .._C import Tensor
+from .._sparse.parts import all_parts
 
 _TOLERANCES = {  # rtol, atol; exact dtypes are compared exactly
     "float16": (1e-3, 1e-5), "bfloat16": (1.6e-2, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7),
@@ -106,17 +107,58 @@ def _compare_tensors(actual: Tensor, expected: Tensor, wanted: _Comparison, path
     if left.dtype != right.dtype:
         common = torch.promote_types(left.dtype, right.dtype)
         left, right = left.to(common), right.to(common)
+    if left.layout != right.layout:
+        left, right = left.to_dense(), right.to_dense()
+    if left.layout is not torch.strided:
+        return _compare_sparse(left, right, wanted, path, rtol, atol)
+    _compare_values(left, right, wanted, path, rtol, atol, "Tensor-likes")
+
+
+def _compare_sparse(
+    left: Tensor, right: Tensor, wanted: _Comparison, path: tuple[Any, ...], rtol: float, atol: float
+) -> None:
+    """Part by part: places must be equal, values close."""
+    name = f"Sparse {repr(left.layout)[-3:].upper()}"
+    if left._nnz() != right._nnz():
+        kind = name.replace("Sparse", "sparse")
+        raise _Mismatch(
+            f"The number of specified values in {kind} tensors does not match: {left._nnz()} != {right._nnz()}",
+            path,
+        )
+    _, *mine, _ = all_parts(left)
+    _, *theirs, _ = all_parts(right)
+    if left.is_sparse:
+        titles = ["indices", "", "values"]
+    elif name.endswith("R"):
+        titles = ["crow_indices", "col_indices", "values"]
+    else:
+        titles = ["ccol_indices", "row_indices", "values"]
+    for title, a, b in zip(titles, mine, theirs, strict=True):
+        if isinstance(a, Tensor) and isinstance(b, Tensor):
+            exact = (0.0, 0.0) if title != "values" else (rtol, atol)
+            _compare_values(a, b, wanted, path, *exact, f"{name} {title}")
+
+
+def _compare_values(
+    left: Tensor,
+    right: Tensor,
+    wanted: _Comparison,
+    path: tuple[Any, ...],
+    rtol: float,
+    atol: float,
+    kind: str,
+) -> None:
     if left.dtype.name.startswith("float8"):
         left, right = left.float(), right.float()
     close = torch.isclose(left, right, rtol=rtol, atol=atol, equal_nan=wanted.equal_nan)
     if bool(close.all()):
         return
-    if actual.numel() == 1 and actual.dim() == 0:
+    if left.numel() == 1 and left.dim() == 0:
         _compare_numbers(left.item(), right.item(), rtol, atol, wanted.equal_nan, path)
-    raise _Mismatch(_describe(left, right, ~close, rtol, atol), path)
+    raise _Mismatch(_describe(left, right, ~close, rtol, atol, kind), path)
 
 
-def _describe(left: Tensor, right: Tensor, differs: Tensor, rtol: float, atol: float) -> str:
+def _describe(left: Tensor, right: Tensor, differs: Tensor, rtol: float, atol: float, kind: str) -> str:
     """How many elements differ, and by how much at most."""
     count, total = int(differs.sum()), differs.numel()
     whole = not (left.is_floating_point() or left.is_complex())
@@ -127,7 +169,7 @@ def _describe(left: Tensor, right: Tensor, differs: Tensor, rtol: float, atol: f
     relative = absolute / right.abs().reshape(-1)
     exact = rtol == 0 and atol == 0
     lines = [
-        _difference_message("Tensor-likes", exact),
+        _difference_message(kind, exact),
         "",
         f"Mismatched elements: {count} / {total} ({count / total:.1%})",
     ]

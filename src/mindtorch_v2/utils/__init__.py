@@ -6,6 +6,7 @@ from .._absent import names_of
 from . import _contextlib as _contextlib
 from . import dlpack as dlpack
 from . import hooks as hooks
+from ._swapping import swap_tensors as swap_tensors
 
 if TYPE_CHECKING:
     from . import _pytree as _pytree
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from . import checkpoint as checkpoint
     from . import cpp_extension as cpp_extension
     from . import data as data
+    from . import deterministic as deterministic
     from . import flop_counter as flop_counter
     from . import model_zoo as model_zoo
     from . import tensorboard as tensorboard
@@ -33,6 +35,7 @@ _LAZY_MODULES = {
     "checkpoint",
     "cpp_extension",
     "data",
+    "deterministic",
     "flop_counter",
     "model_zoo",
     "tensorboard",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from typing import Any, Self
 
 from .._absent import names_of
@@ -40,6 +41,11 @@ class TorchDispatchMode:
 
     @classmethod
     def is_infra_mode(cls) -> bool:
+        """Whether it is part of a tracer or the like, which other modes should not notice."""
+        return False
+
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
         return False
 
 
@@ -75,20 +81,80 @@ def transform_subclass(
     return result
 
 
+@dataclass
+class AliasInfo:
+    """Which memory an argument or a result shares, and whether it is written."""
+
+    alias_set: set[str]
+    is_write: bool
+    name: str | None
+
+
+@dataclass
+class SchemaInfo:
+    """The same for all arguments and results of an operator."""
+
+    args: list[AliasInfo]
+    outs: list[AliasInfo]
+
+
+def get_alias_info(func: Any) -> SchemaInfo:
+    """What an operator's schema says of shared memory."""
+
+    def info(argument: Any, name: str | None) -> AliasInfo:
+        return AliasInfo({argument.alias} if argument.alias else set(), argument.mutated, name)
+
+    schema = func._schema
+    return SchemaInfo([info(a, a.name) for a in schema.arguments], [info(r, None) for r in schema.returns])
+
+
 def return_and_correct_aliasing(func: Any, args: Any, kwargs: Any, out: Any) -> Any:
     """What a wrapper's ``__torch_dispatch__`` should return: where the schema says that an argument is returned, that
     very argument."""
-    schema = func._schema
-    written = [a.name for a in schema.arguments if a.mutated]
-    if not written:
+    info = get_alias_info(func)
+    positional = [a.name for a in func._schema.arguments if not a.keyword_only]
+    given = dict(zip(positional, args, strict=False)) | dict(kwargs or {})
+    written = {
+        name: given[arg.name]
+        for arg in info.args
+        if arg.is_write
+        for name in arg.alias_set
+        if arg.name in given
+    }
+
+    def returned(result: AliasInfo, value: Any) -> Any:
+        return next((written[name] for name in result.alias_set if name in written), value)
+
+    if not written or out is None:
         return out
-    given = dict(zip([a.name for a in schema.arguments if not a.keyword_only], args, strict=False)) | dict(
-        kwargs or {}
-    )
-    returned = [given[name] for name in written if name in given]
-    if len(returned) == 1:
-        return returned[0]
-    return type(out)(returned) if isinstance(out, (tuple, list)) and len(out) == len(returned) else out
+    if len(info.outs) == 1:
+        return returned(info.outs[0], out)
+    return type(out)(map(returned, info.outs, out))
+
+
+# ---- the modes of the thread -------------------------------------------------------------------------
+
+
+def _push_mode(mode: TorchDispatchMode) -> None:
+    interception.push(mode)
+
+
+def _pop_mode(k: Any = None) -> Any:
+    """The innermost mode, which is over; with a kind of infrastructure ("FAKE", "PROXY"), that one."""
+    if k is None:
+        return interception.pop()
+    mode = _detect_infra_mode(k)
+    if mode is not None:
+        interception.remove(mode)
+    return mode
+
+
+def _len_torch_dispatch_stack() -> int:
+    return len(interception.stack())
+
+
+def _get_dispatch_stack_at(i: int) -> Any:
+    return interception.stack()[i]
 
 
 def _get_current_dispatch_mode_stack() -> list[Any]:
@@ -102,17 +168,50 @@ def _get_current_dispatch_mode() -> Any:
     return modes[-1] if modes else None
 
 
+def any_torch_dispatch_mode_on_stack(*, include_infra_modes: bool = True) -> bool:
+    """Whether there is one; without those that are infrastructure, if they do not count."""
+    return any(include_infra_modes or not mode.is_infra_mode() for mode in interception.stack())
+
+
 def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
-    """Whether there is one."""
-    return bool(interception.stack())
+    """Whether there is one; without those that are infrastructure, if they do not count."""
+    return any_torch_dispatch_mode_on_stack(include_infra_modes=include_infra_modes)
 
 
 def is_in_any_mode_without_ignore_compile_internals() -> bool:
-    return bool(interception.stack())
+    return any(not mode.ignore_compile_internals() for mode in interception.stack())
+
+
+def _kind_of_infra(key: Any) -> str:
+    """Fake tensors or tracing: PyTorch's keys are called so, and so are words."""
+    return str(getattr(key, "name", key)).rpartition(".")[2].upper()
+
+
+def _detect_infra_mode(key: Any) -> Any:
+    """The mode of fake tensors ("FAKE") or the tracing one ("PROXY") that is on; None if it is not."""
+    kind = _kind_of_infra(key)
+    return next((m for m in reversed(interception.stack()) if getattr(m, "_infra_kind", None) == kind), None)
+
+
+@contextmanager
+def _disable_infra_mode(key: Any) -> Iterator[Any]:
+    """Inside, that mode is off."""
+    mode = _detect_infra_mode(key)
+    with nullcontext() if mode is None else interception.without_mode(mode):
+        yield mode
+
+
+def _unset_infra_mode(key: Any) -> Any:
+    """That mode, which is over."""
+    return _pop_mode(key)
 
 
 @contextmanager
 def _pop_mode_temporarily(k: Any = None) -> Iterator[Any]:
+    if k is not None:
+        with _disable_infra_mode(k) as mode:
+            yield mode
+        return
     with interception.without() as modes:
         yield modes[0]
 
@@ -121,6 +220,15 @@ def _pop_mode_temporarily(k: Any = None) -> Iterator[Any]:
 def _disable_current_modes() -> Iterator[list[Any]]:
     with interception.without(len(interception.stack())) as modes:
         yield modes
+
+
+class BaseTorchDispatchMode(TorchDispatchMode):
+    """Runs operators as they are."""
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        return func(*args, **(kwargs or {}))
 
 
 __getattr__ = names_of(__name__)

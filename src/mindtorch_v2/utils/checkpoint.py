@@ -4,38 +4,35 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from enum import Enum
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any
 
 import mindtorch_v2 as torch
 
+from .. import _C
 from .._absent import names_of
 from .._devices import registry
 from ..autograd.function import Function
-from ..autograd.graph import saved_tensors_hooks
+from ._recompute import CheckpointError, Trace, frame_of
+from ._selective import (
+    SAC_IGNORED_OPS,
+    CheckpointPolicy,
+    SelectiveCheckpointContext,
+    _CachedTorchDispatchMode,
+    _CachingTorchDispatchMode,
+    _VersionWrapper,
+    create_selective_checkpoint_contexts,
+)
 
 __all__ = [
-    "CheckpointError", "CheckpointPolicy", "DefaultDeviceType", "checkpoint", "checkpoint_sequential",
-    "get_device_states", "noop_context_fn", "set_checkpoint_early_stop", "set_device_states",
+    "SAC_IGNORED_OPS", "CheckpointError", "CheckpointPolicy", "DefaultDeviceType", "SelectiveCheckpointContext",
+    "_CachedTorchDispatchMode", "_CachingTorchDispatchMode", "_VersionWrapper", "checkpoint", "checkpoint_sequential",
+    "create_selective_checkpoint_contexts", "get_device_states", "noop_context_fn", "set_checkpoint_debug_enabled",
+    "set_checkpoint_early_stop", "set_device_states",
 ]  # fmt: skip
 
 _early_stop: bool | None = None  # what set_checkpoint_early_stop says, None: what each call says
-
-
-class CheckpointError(RuntimeError):
-    """The second run of a checkpointed function did not save what the first one did."""
-
-
-class CheckpointPolicy(Enum):
-    """What a function says of an operator's results when it chooses what is kept for backward."""
-
-    MUST_SAVE = 0
-    PREFER_SAVE = 1
-    MUST_RECOMPUTE = 2
-    PREFER_RECOMPUTE = 3
-    MUST_CPU_OFFLOAD = 4
-    PREFER_CPU_OFFLOAD = 5
+_debug: bool | None = None  # what set_checkpoint_debug_enabled says
 
 
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -149,6 +146,12 @@ class _Reentrant(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
+        if not _C._reentrant_passes_allowed():
+            raise RuntimeError(
+                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` "
+                "parameter to .backward(). To resolve this error, you can either set use_reentrant=False, or call "
+                ".backward() without passing the `inputs` argument."
+            )
         args = list(ctx.others)
         for place, saved in zip(ctx.places, ctx.saved_tensors, strict=True):
             args[place] = saved.detach().requires_grad_(saved.requires_grad)
@@ -168,60 +171,6 @@ class _Reentrant(Function):
         return (None, None, *found)
 
 
-class _Enough(Exception):
-    """The second run has saved everything that backward needs."""
-
-
-class _Frame:
-    """One checkpointed call: the first run leaves numbered places, the second fills them all at once."""
-
-    def __init__(
-        self, run: Callable[[], Any], surroundings: _Surroundings, check: bool, early_stop: bool
-    ) -> None:
-        self.run, self.surroundings, self.check, self.early_stop = run, surroundings, check, early_stop
-        self.count = 0
-        self.kept: list[torch.Tensor] | None = None
-
-    def pack(self, tensor: torch.Tensor) -> tuple[int, Any, Any]:
-        place = self.count
-        self.count += 1
-        return place, tensor.shape, tensor.dtype
-
-    def unpack(self, packed: tuple[int, Any, Any]) -> torch.Tensor:
-        place, shape, dtype = packed
-        if self.kept is None:
-            self.fill()
-        assert self.kept is not None
-        found = self.kept[place]
-        if self.check and (found.shape != shape or found.dtype != dtype):
-            raise CheckpointError(
-                "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than "
-                f"during the forward pass.\ntensor at position {place}:\nsaved metadata: {shape}, {dtype}\n"
-                f"recomputed metadata: {found.shape}, {found.dtype}"
-            )
-        return found
-
-    def fill(self) -> None:
-        kept: list[torch.Tensor] = []
-
-        def keep(tensor: torch.Tensor) -> torch.Tensor:
-            kept.append(tensor.detach())
-            if self.early_stop and len(kept) == self.count:
-                raise _Enough
-            return kept[-1]
-
-        with torch.enable_grad(), self.surroundings.replayed(), saved_tensors_hooks(keep, lambda t: t):
-            with contextlib.suppress(_Enough):
-                self.run()
-        if len(kept) != self.count:
-            raise CheckpointError(
-                "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
-                f"recomputation.\nNumber of tensors saved during forward: {self.count}\n"
-                f"Number of tensors saved during recomputation: {len(kept)}."
-            )
-        self.kept = kept
-
-
 @contextlib.contextmanager
 def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
     """Whether the second run stops as soon as everything is there, for all calls inside the ``with`` block."""
@@ -231,6 +180,24 @@ def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
         yield
     finally:
         _early_stop = before
+
+
+@contextlib.contextmanager
+def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
+    """Whether errors tell what both runs did, for all calls inside the ``with`` block; None: what each call says."""
+    global _debug
+    before, _debug = _debug, enabled
+    try:
+        yield
+    finally:
+        _debug = before
+
+
+def _facts(tensor: torch.Tensor) -> dict[str, Any]:
+    return {"shape": tensor.shape, "dtype": tensor.dtype, "device": tensor.device}
+
+
+_CHECKS: dict[str, Callable[[torch.Tensor], Any]] = {"default": _facts, "none": lambda tensor: None}
 
 
 def noop_context_fn() -> tuple[Any, Any]:
@@ -265,23 +232,55 @@ def checkpoint(
         if context_fn is not noop_context_fn or debug:
             raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
         return _Reentrant.apply(function, preserve_rng_state, *args)
-    if not torch.is_grad_enabled():
-        return function(*args, **kwargs)
-    if determinism_check not in ("default", "none"):
-        raise ValueError(
-            f"determinism_check should be one of ['default', 'none'], but got {determinism_check}"
-        )
-    first, second = context_fn()
+    steps = _checkpoint_without_reentrant_generator(
+        function, preserve_rng_state, context_fn, determinism_check, debug, early_stop, *args, **kwargs
+    )
+    next(steps)
+    try:
+        result = function(*args, **kwargs)
+    except BaseException:
+        steps.close()  # its hooks end here, before those around it
+        raise
+    for _ in steps:
+        raise AssertionError("a checkpoint has one function to wait for")
+    return result
 
-    def again() -> None:
-        with second:
-            function(*args, **kwargs)
 
+def _checkpoint_without_reentrant_generator(
+    fn: Callable[..., Any],
+    preserve_rng_state: bool = True,
+    context_fn: Callable[[], tuple[Any, Any]] = noop_context_fn,
+    determinism_check: str = "default",
+    debug: bool = False,
+    early_stop: bool = True,
+    *args: Any,
+    **kwargs: Any,
+) -> Generator[None, None, None]:
+    """What happens before ``fn(*args, **kwargs)`` and after it, for those who call it themselves."""
+    if determinism_check not in _CHECKS:
+        raise ValueError(f"determinism_check should be one of {list(_CHECKS)}, but got {determinism_check}")
+    explains = debug if _debug is None else _debug
+    if explains and context_fn is not noop_context_fn:
+        raise ValueError("debug=True is incompatible with non-default context_fn")
+    trace = Trace()
+    first, second = (trace.of_run(0), trace.of_run(1)) if explains else context_fn()
     surroundings = _Surroundings(preserve_rng_state, (args, kwargs))
+
+    @contextlib.contextmanager
+    def again() -> Iterator[None]:
+        with surroundings.replayed(), second:
+            yield
+
+    if not torch.is_grad_enabled():
+        with first:
+            yield
+        return
     stop = early_stop if _early_stop is None else _early_stop
-    frame = _Frame(again, surroundings, determinism_check == "default", stop)
-    with saved_tensors_hooks(frame.pack, frame.unpack), first:
-        return function(*args, **kwargs)
+    explaining = trace.explaining if explains else contextlib.nullcontext
+    frame = frame_of(fn, args, kwargs, again, _CHECKS[determinism_check], stop, explaining)
+    with frame.hooks(), first:
+        yield
+    frame.first_run_done = True
 
 
 def checkpoint_sequential(

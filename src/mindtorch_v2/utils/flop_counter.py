@@ -1,49 +1,174 @@
 """``FlopCounterMode``: floating point operations of products, convolutions and attention, by module.
 
-It reads a recording of the profiler's, so that a profile which runs at the same time is interrupted. As in PyTorch, a
-multiplication and an addition count as two, nothing elementwise counts, and attention counts on accelerators only.
+As in PyTorch, a multiplication and an addition count as two, and only operators with a formula (``flop_registry``)
+count.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from math import prod
+from typing import Any, TypeVar
 
-from .. import ops
-from ..profiler._flops import flops_of
-from ..profiler._function_event import FunctionEvent
-from ..profiler._kinds import EventKind
-from ..profiler._recording import Recording
+from .. import _C, ops
+from ._python_dispatch import TorchDispatchMode
+from ._pytree import tree_map
+from .module_tracker import ModuleTracker
 
 __all__ = ["FlopCounterMode", "register_flop_formula"]
 
+aten = ops.aten
 _SUFFIXES = ("", "K", "M", "B", "T")
-# The operator of PyTorch's that a count belongs to, by the event that has its arguments.
-_COUNTED = {
-    "aten::mm": "mm",
-    "aten::addmm": "addmm",
-    "aten::bmm": "bmm",
-    "aten::baddbmm": "baddbmm",
-    "aten::_convolve": "convolution",
-    "aten::_convolve_transposed": "convolution",
-    "aten::_convolve_weight": "convolution_backward",
-    "aten::_scaled_dot_product_flash_attention": "_scaled_dot_product_flash_attention",
-}
+Shape = Any
+_Formula = TypeVar("_Formula", bound=Callable[..., int])
 
-# PyTorch has kernels of their own for these, which it does not count.
-_UNCOUNTED = {"aten::mv", "aten::addmv", "aten::dot", "aten::vdot", "aten::bilinear"}
+# By operator, a formula of the shapes of its arguments and of its results (``out_shape``).
+flop_registry: dict[Any, Callable[..., int]] = {}
 
 
-def register_flop_formula(targets: Any, get_raw: bool = False) -> Callable[[Any], Any]:
-    """Gives the formula back. Operators of programs are not counted: a recording lacks the shapes of their results."""
-    return lambda formula: formula
+def get_shape(value: Any) -> Any:
+    """The shape of a tensor; other values as they are."""
+    return value.shape if isinstance(value, _C.Tensor) else value
 
 
-def _outward(event: FunctionEvent | None) -> Iterable[FunctionEvent]:
-    while event is not None:
-        yield event
-        event = event.cpu_parent
+def shape_wrapper(formula: Callable[..., int]) -> Callable[..., int]:
+    """A formula of shapes as one of tensors."""
+
+    @wraps(formula)
+    def of_tensors(*args: Any, out_val: Any = None, **kwargs: Any) -> int:
+        args, kwargs, result = tree_map(get_shape, (args, kwargs, out_val))
+        return formula(*args, out_shape=result, **kwargs)
+
+    return of_tensors
+
+
+def register_flop_formula(targets: Any, get_raw: bool = False) -> Callable[[_Formula], _Formula]:
+    """Makes a function the formula of one or several operators (``torch.ops.aten.mm``).
+
+    It gets the arguments and ``out_shape``, with shapes in place of tensors; with ``get_raw``, tensors and ``out_val``.
+    """
+
+    def register(formula: _Formula) -> _Formula:
+        raw = formula if get_raw else shape_wrapper(formula)
+        for target in targets if isinstance(targets, (list, tuple)) else [targets]:
+            if target in flop_registry:
+                raise RuntimeError(f"duplicate registrations for {target}")
+            flop_registry[target] = raw
+        return formula
+
+    return register
+
+
+# ---- formulas ----------------------------------------------------------------------------------------
+
+
+@register_flop_formula(aten.mm)
+def mm_flop(a_shape: Shape, b_shape: Shape, *args: Any, out_shape: Any = None, **kwargs: Any) -> int:
+    """A product of two matrices."""
+    (m, k), (inner, n) = a_shape, b_shape
+    if k != inner:
+        raise AssertionError(f"matmul: inner dimensions must match (k == k2), got {k} and {inner}")
+    return int(2 * m * n * k)
+
+
+@register_flop_formula(aten.addmm)
+def addmm_flop(
+    self_shape: Shape, a_shape: Shape, b_shape: Shape, out_shape: Any = None, **kwargs: Any
+) -> int:
+    """The addition does not count."""
+    return mm_flop(a_shape, b_shape)
+
+
+@register_flop_formula(aten.bmm)
+def bmm_flop(a_shape: Shape, b_shape: Shape, out_shape: Any = None, **kwargs: Any) -> int:
+    """Products of batches."""
+    return int(a_shape[0]) * mm_flop(a_shape[1:], b_shape[1:])
+
+
+@register_flop_formula(aten.baddbmm)
+def baddbmm_flop(
+    self_shape: Shape, a_shape: Shape, b_shape: Shape, out_shape: Any = None, **kwargs: Any
+) -> int:
+    """The addition does not count."""
+    return bmm_flop(a_shape, b_shape)
+
+
+def conv_flop_count(x_shape: Shape, w_shape: Shape, out_shape: Shape, transposed: bool = False) -> int:
+    """Every place of the result, or of the input where it is transposed, meets the whole filter."""
+    places = prod((x_shape if transposed else out_shape)[2:])
+    return int(2 * x_shape[0] * places * prod(w_shape))
+
+
+@register_flop_formula([aten.convolution])
+def conv_flop(
+    x_shape: Shape, w_shape: Shape, _bias: Any, _stride: Any, _padding: Any, _dilation: Any, transposed: bool,
+    *args: Any, out_shape: Any = None, **kwargs: Any,
+) -> int:  # fmt: skip
+    """A convolution, or one that is transposed."""
+    return conv_flop_count(x_shape, w_shape, out_shape, transposed=transposed)
+
+
+@register_flop_formula(aten.convolution_backward)
+def conv_backward_flop(
+    grad_out_shape: Shape, x_shape: Shape, w_shape: Shape, _bias: Any, _stride: Any, _padding: Any, _dilation: Any,
+    transposed: bool, _output_padding: Any, _groups: int, output_mask: Any, out_shape: Any = None,
+) -> int:  # fmt: skip
+    """The gradient of the input is a convolution, transposed if the forward pass was not; that of the weight is one
+    whose filter is the smaller of the two tensors that met."""
+    total = 0
+    if output_mask[0]:
+        total += conv_flop_count(grad_out_shape, w_shape, x_shape, not transposed)
+    if output_mask[1]:
+        wide, small = (grad_out_shape, x_shape) if transposed else (x_shape, grad_out_shape)
+        total += int(2 * wide[1] * prod(w_shape[2:]) * prod(small))
+    return total
+
+
+def sdpa_flop_count(query_shape: Shape, key_shape: Shape, value_shape: Shape) -> int:
+    """Two batches of products."""
+    batch, heads, queries, width = query_shape
+    keys, value_width = key_shape[-2], value_shape[-1]
+    return int(2 * batch * heads * queries * keys * (width + value_width))
+
+
+def sdpa_backward_flop_count(
+    grad_out_shape: Shape, query_shape: Shape, key_shape: Shape, value_shape: Shape
+) -> int:
+    """The scores again, and four more batches of products."""
+    batch, heads, queries, width = query_shape
+    keys, value_width = key_shape[-2], value_shape[-1]
+    return int(2 * batch * heads * queries * keys * (3 * width + 2 * value_width))
+
+
+def _known(*names: str) -> list[Any]:
+    """Those of the operators that are there."""
+    return [packet for packet in (getattr(aten, name, None) for name in names) if packet is not None]
+
+
+@register_flop_formula(
+    _known("_scaled_dot_product_efficient_attention", "_scaled_dot_product_flash_attention")
+)
+def sdpa_flop(
+    query_shape: Shape, key_shape: Shape, value_shape: Shape, *args: Any, out_shape: Any = None, **kwargs: Any
+) -> int:
+    """Attention in one operator."""
+    return sdpa_flop_count(query_shape, key_shape, value_shape)
+
+
+@register_flop_formula(
+    _known("_scaled_dot_product_efficient_attention_backward", "_scaled_dot_product_flash_attention_backward")
+)
+def sdpa_backward_flop(
+    grad_out_shape: Shape, query_shape: Shape, key_shape: Shape, value_shape: Shape, *args: Any,
+    out_shape: Any = None, **kwargs: Any,
+) -> int:  # fmt: skip
+    """Its gradient."""
+    return sdpa_backward_flop_count(grad_out_shape, query_shape, key_shape, value_shape)
+
+
+# ---- counting ----------------------------------------------------------------------------------------
 
 
 class FlopCounterMode:
@@ -52,9 +177,10 @@ class FlopCounterMode:
     with FlopCounterMode(display=False) as counter:
         model(images).sum().backward()
     print(counter.get_total_flops(), counter.get_flop_counts()["Net.encoder"])
-    """
 
-    _entered: list[FlopCounterMode] = []  # the last one records
+    ``custom_mapping`` has formulas of further operators, as ``register_flop_formula`` takes them (tensors and
+    ``out_val`` for a function whose ``_get_raw`` is true).
+    """
 
     def __init__(
         self,
@@ -63,46 +189,50 @@ class FlopCounterMode:
         display: bool = True,
         custom_mapping: dict[Any, Any] | None = None,
     ) -> None:
-        if custom_mapping:
-            raise NotImplementedError(
-                "FlopCounterMode: custom_mapping is not supported; see register_flop_formula"
-            )
         self.depth = depth
         self.display = display
         self.flop_counts: dict[str, dict[Any, int]] = defaultdict(lambda: defaultdict(int))
-        self._recording: Recording | None = None
+        self.mode: _Counting | None = None
+        self.mod_tracker = ModuleTracker()
+        given = {
+            target: formula if getattr(formula, "_get_raw", False) else shape_wrapper(formula)
+            for target, formula in (custom_mapping or {}).items()
+        }
+        self.flop_registry = {**flop_registry, **given}
 
     def __enter__(self) -> FlopCounterMode:
-        if self in self._entered:
+        if self.mode is not None:
             raise RuntimeError("FlopCounterMode: entered twice; make another one for the inner block")
-        if self._entered:
-            self._entered[-1]._pause()
         self.flop_counts.clear()
-        self._entered.append(self)
-        self._record()
+        self.mod_tracker = ModuleTracker()
+        self.mod_tracker.__enter__()
+        self.mode = _Counting(self)
+        self.mode.__enter__()
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self._pause()
-        self._entered.remove(self)
-        if self._entered:
-            outer = self._entered[-1]
-            outer._add(self.flop_counts)
-            outer._record()
+        mode, self.mode = self.mode, None
+        assert mode is not None
+        mode.__exit__(*exception)
+        self.mod_tracker.__exit__()
         if self.display:
             print(self.get_table(self.depth))
 
     def get_total_flops(self) -> int:
         """All that was counted."""
-        return sum(self.get_flop_counts()["Global"].values())
+        return sum(self.flop_counts["Global"].values()) if "Global" in self.flop_counts else 0
 
     def get_flop_counts(self) -> dict[str, dict[Any, int]]:
         """Counts by operator, for the path of each module that was called, with what it called, and for ``Global``."""
-        if self._recording is not None:
-            self._pause()
-            self._record()
-        self.flop_counts["Global"]  # there, also where nothing was counted
         return {module: dict(counts) for module, counts in self.flop_counts.items()}
+
+    def _count_flops(self, func_packet: Any, out: Any, args: Any, kwargs: Any) -> Any:
+        formula = self.flop_registry.get(func_packet)
+        if formula is not None:
+            count = formula(*args, **kwargs, out_val=out)
+            for module in self.mod_tracker.parents:
+                self.flop_counts[module][func_packet] += count
+        return out
 
     def get_table(self, depth: int | None = None) -> str:
         """The counts as text; modules that lie deeper than ``depth`` are left out."""
@@ -131,33 +261,15 @@ class FlopCounterMode:
         rows.insert(1, ("-" * left, "-" * middle, "-" * right))
         return "\n".join(f"{a:<{left}}  {b:>{middle}}  {c:>{right}}".rstrip() for a, b, c in rows)
 
-    def _record(self) -> None:
-        self._recording = Recording(record_shapes=True, with_modules=True)
-        self._recording.start()
 
-    def _pause(self) -> None:
-        recording, self._recording = self._recording, None
-        if recording is None:
-            return
-        recording.stop()
-        events = recording.events()
-        modules = {event.module_hierarchy for event in events if event.kind is EventKind.MODULE}
-        for event in events:
-            name = _COUNTED.get(event.name)
-            if name is None or event.kind is not EventKind.OPERATOR:
-                continue
-            around = list(_outward(event.cpu_parent))
-            if any(outer.name in _UNCOUNTED for outer in around):
-                continue
-            if name == "convolution" and any(outer.kind is EventKind.RUN for outer in around):
-                name = "convolution_backward"
-            count = flops_of(event.name, event._arguments)
-            path = next((outer.module_hierarchy for outer in (event, *around) if outer.module_hierarchy), "")
-            inside = [module for module in modules if path == module or path.startswith(module + ".")]
-            for module in ("Global", *inside):
-                self.flop_counts[module][getattr(ops.aten, name)] += count
+class _Counting(TorchDispatchMode):
+    def __init__(self, counter: FlopCounterMode) -> None:
+        super().__init__()
+        self.counter = counter
 
-    def _add(self, counts: dict[str, dict[Any, int]]) -> None:
-        for module, operators in counts.items():
-            for operator, count in operators.items():
-                self.flop_counts[module][operator] += count
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        out = func(*args, **kwargs)
+        return self.counter._count_flops(getattr(func, "overloadpacket", func), out, args, kwargs)

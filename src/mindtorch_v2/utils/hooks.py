@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import weakref
 from collections import OrderedDict
 from collections.abc import MutableMapping
 from typing import Any
-
-_next_id = itertools.count()
 
 
 class RemovableHandle:
@@ -19,25 +16,28 @@ class RemovableHandle:
     ``extra_dict``.
     """
 
+    next_id = 0
+
     def __init__(self, hooks_dict: MutableMapping[int, Any], *, extra_dict: Any = None) -> None:
-        self.id = next(_next_id)
-        self._hooks = weakref.ref(hooks_dict)
+        self.id = RemovableHandle.next_id
+        RemovableHandle.next_id += 1
+        self.hooks_dict_ref = weakref.ref(hooks_dict)
         tables = [] if extra_dict is None else extra_dict if isinstance(extra_dict, list) else [extra_dict]
-        self._extra = tuple(weakref.ref(table) for table in tables)
+        self.extra_dict_ref = tuple(weakref.ref(table) for table in tables)
 
     def remove(self) -> None:
-        for reference in (self._hooks, *self._extra):
+        for reference in (self.hooks_dict_ref, *self.extra_dict_ref):
             table = reference()
             if table is not None and self.id in table:
                 del table[self.id]
 
     def __getstate__(self) -> tuple[Any, ...]:
-        return (self._hooks(), self.id, tuple(reference() for reference in self._extra))
+        return (self.hooks_dict_ref(), self.id, tuple(reference() for reference in self.extra_dict_ref))
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         hooks, self.id, extra = state
-        self._hooks = _reference(hooks)
-        self._extra = tuple(_reference(table) for table in extra)
+        self.hooks_dict_ref = _reference(hooks)
+        self.extra_dict_ref = tuple(_reference(table) for table in extra)
 
     def __enter__(self) -> RemovableHandle:
         return self

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import traceback
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import mindtorch_v2 as torch
@@ -55,15 +57,26 @@ class ShapeProp(Interpreter):
 
     def __init__(self, gm: GraphModule, fake_mode: Any = None) -> None:
         super().__init__(gm)
-        if fake_mode is not None:
-            raise NotImplementedError(
-                "ShapeProp(fake_mode=...): there are no fake tensors to run on; give it tensors of the meta device"
-            )
+        self.fake_mode = torch._guards.detect_fake_mode() if fake_mode is None else fake_mode
+        self.fake_module = None
+        if self.fake_mode is not None:
+            # The graph's own tensors stay as they are; it runs on a copy whose tensors have no values.
+            from ..._subclasses.fake_tensor import FakeCopyMode
+
+            with FakeCopyMode(self.fake_mode):
+                self.fake_module = copy.deepcopy(self.module)
+        self.real_module = self.module
 
     def run_node(self, n: Node) -> Any:
         """The node's value, described in its ``meta``."""
         try:
-            result = super().run_node(n)
+            if self.fake_module is not None:
+                self.module = self.fake_module
+            try:
+                with nullcontext() if self.fake_mode is None else self.fake_mode:
+                    result = super().run_node(n)
+            finally:
+                self.module = self.real_module
         except Exception as error:
             traceback.print_exc()
             raise RuntimeError(f"ShapeProp error for: node={n.format_node()} with meta={n.meta}") from error
@@ -84,4 +97,6 @@ class ShapeProp(Interpreter):
 
     def propagate(self, *args: Any) -> Any:
         """Runs the graph on these inputs and returns its result."""
+        if self.fake_mode is not None:
+            args = tuple(self.fake_mode.from_tensor(t) if isinstance(t, torch.Tensor) else t for t in args)
         return super().run(*args)

@@ -81,8 +81,10 @@ def embedding_bag(
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
     if mode not in _MODES:
         raise ValueError("mode has to be one of sum, mean or max")
-    if mode == "max" and (scale_grad_by_freq or sparse):
-        raise ValueError("max mode does not support scaling the gradient by the frequency or sparse weights")
+    if mode == "max" and scale_grad_by_freq:
+        raise ValueError("max mode does not support scaling the gradient by the frequency")
+    if mode == "max" and sparse:
+        raise ValueError("max mode does not support sparse weights")
     if per_sample_weights is not None and mode != "sum":
         raise NotImplementedError(
             "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for "
@@ -92,7 +94,15 @@ def embedding_bag(
     if max_norm is not None:
         torch.embedding_renorm_(weight.detach(), input, max_norm, norm_type)
     return _bags(
-        input, weight, offsets, scale_grad_by_freq, mode, per_sample_weights, include_last_offset, padding
+        input,
+        weight,
+        offsets,
+        scale_grad_by_freq,
+        mode,
+        sparse,
+        per_sample_weights,
+        include_last_offset,
+        padding,
     )
 
 
@@ -102,6 +112,7 @@ def _bags(
     offsets: Tensor,
     scale_grad_by_freq: bool,
     mode: str,
+    sparse: bool,
     per_sample_weights: Tensor | None,
     include_last_offset: bool,
     padding: int | None,
@@ -129,7 +140,7 @@ def _bags(
         input, bag = input[kept], bag[kept]
         if per_sample_weights is not None:
             per_sample_weights = per_sample_weights[kept]
-    rows = torch.embedding(weight, input, -1, scale_grad_by_freq, False)
+    rows = torch.embedding(weight, input, -1, scale_grad_by_freq, sparse)
     if per_sample_weights is not None:
         rows = rows * per_sample_weights.unsqueeze(1)
     start = torch.zeros(count, weight.shape[1], dtype=weight.dtype, device=weight.device)

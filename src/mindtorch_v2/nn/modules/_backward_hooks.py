@@ -19,7 +19,7 @@ from ...autograd.function import Function
 Gradients = tuple[Tensor | None, ...]
 
 
-class _Passage(Function):
+class BackwardHookFunction(Function):
     """Hands its tensors on; gives their gradients to a function, and goes on with what that returns."""
 
     @staticmethod
@@ -55,7 +55,9 @@ class ModuleGradients:
         values: tuple[Any, ...], places: list[int], seen: Callable[[Gradients], Gradients]
     ) -> tuple[Any, ...]:
         replaced = list(values)
-        for place, tensor in zip(places, _Passage.apply(seen, *(values[i] for i in places)), strict=True):
+        for place, tensor in zip(
+            places, BackwardHookFunction.apply(seen, *(values[i] for i in places)), strict=True
+        ):
             replaced[place] = tensor
         return tuple(replaced)
 
@@ -160,7 +162,15 @@ def hook_last_node(module: Any, hooks: Sequence[Any], args: Any, result: Any) ->
     for hook in hooks:
 
         def called(grad_inputs: Any, grad_outputs: Any, hook: Any = hook) -> Any:
-            return hook(module, grad_inputs, grad_outputs)
+            changed = hook(module, grad_inputs, grad_outputs)
+            if changed is not None and isinstance(grad_inputs, tuple):
+                got = len(changed) if isinstance(changed, tuple) else 1
+                if got != len(grad_inputs):
+                    raise RuntimeError(
+                        f"hook '{getattr(hook, '__name__', hook)}' has returned an incorrect number of values "
+                        f"(got {got}, but expected {len(grad_inputs)})"
+                    )
+            return changed
 
         node.register_hook(called)
     _warn_of_missing(args, result, node)

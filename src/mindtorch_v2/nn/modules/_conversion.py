@@ -8,10 +8,18 @@ from typing import TYPE_CHECKING, Any, Self
 import mindtorch_v2 as torch
 
 from ..._devices import methods
+from ...utils._swapping import swap_tensors
 from ..parameter import Parameter
 
 if TYPE_CHECKING:
     from .module import Module
+
+
+def _takes_data_of(tensor: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether ``tensor.data = other`` is possible and wanted."""
+    alike = tensor.layout == other.layout and (tensor.device.type == "meta") == (other.device.type == "meta")
+    return alike and not torch.__future__.get_overwrite_module_params_on_conversion()
+
 
 _NO_DATA = "Cannot copy out of meta tensor; no data!"
 
@@ -27,7 +35,8 @@ class ModuleConversion:
         """Replaces the data of every parameter, gradient and buffer by ``fn`` of it.
 
         A parameter stays the same object, so an optimizer that holds it goes on working. Only data that moves
-        between a real device and meta cannot be exchanged under a live tensor; that makes a new parameter.
+        between a real device and meta cannot be exchanged under a live tensor; that makes a new parameter, and so
+        does everything if torch.__future__ says so. It may also ask for parameters to be swapped.
         """
         if recurse:
             for child in self.children():
@@ -39,20 +48,42 @@ class ModuleConversion:
             with torch.no_grad():
                 data = fn(parameter)
                 new_gradient = None if gradient is None else fn(gradient)
-            if (data.device.type == "meta") == (parameter.device.type == "meta"):
+            made_of_others = hasattr(data, "__tensor_flatten__")  # which its own data would not bring along
+            if made_of_others or torch.__future__.get_swap_module_params_on_conversion():
+                self._swap_parameter(name, parameter, data, gradient, new_gradient)
+                continue
+            if _takes_data_of(parameter, data):
                 parameter.data = data
-                if gradient is not None and new_gradient is not None:
-                    gradient.data = new_gradient
             else:
-                replacement = Parameter(data, parameter.requires_grad)
-                if gradient is not None:
-                    assert new_gradient is not None
-                    replacement.grad = new_gradient.requires_grad_(gradient.requires_grad)
-                self._parameters[name] = replacement
+                parameter = self._parameters[name] = Parameter(data, parameter.requires_grad)
+            if gradient is None or new_gradient is None:
+                continue
+            if parameter.grad is gradient and _takes_data_of(gradient, new_gradient):
+                gradient.data = new_gradient
+            else:
+                parameter.grad = new_gradient.requires_grad_(gradient.requires_grad)
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 self._buffers[name] = fn(buffer)
         return self
+
+    def _swap_parameter(
+        self, name: str, parameter: Parameter, data: torch.Tensor, gradient: Any, new_gradient: Any
+    ) -> None:
+        path = f"{type(self).__name__}.{name}"
+        try:
+            parameter.grad = None  # a gradient belongs to what is swapped, and is given back below
+            swap_tensors(parameter, Parameter(data, parameter.requires_grad))
+        except Exception as error:
+            parameter.grad = gradient
+            raise RuntimeError(f"_apply(): Couldn't swap {path}") from error
+        if gradient is None:
+            return
+        try:
+            swap_tensors(gradient, new_gradient.requires_grad_(gradient.requires_grad))
+        except Exception as error:
+            raise RuntimeError(f"_apply(): Couldn't swap {path}.grad") from error
+        parameter.grad = gradient
 
     def apply(self, fn: Callable[[Module], object]) -> Self:
         """Calls ``fn`` on every module of the tree, the children before their parent."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
+from ...utils._swapping import swap_tensors
 from ...utils.hooks import RemovableHandle, add_hook
 from ..parameter import Parameter, is_lazy
 
@@ -37,6 +38,26 @@ def _call_post_hooks(module: Any, incompatible: _IncompatibleKeys) -> None:
             )
 
 
+def _as_parameter(current: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    """A loaded tensor for the place of one of the module: a parameter where that is one."""
+    if not isinstance(current, Parameter):
+        return value
+    if isinstance(value, Parameter):
+        return value.requires_grad_(current.requires_grad)
+    return Parameter(value, current.requires_grad)
+
+
+def _swap_with(current: torch.Tensor, value: torch.Tensor, assign: bool) -> None:
+    """Exchanges a tensor of the module with what its class makes of the loaded one."""
+    made = current.module_load(value, assign=assign)
+    if made is value or made is current:
+        raise RuntimeError(
+            "module_load returned one of self or other, please .detach() the result if returning one of the inputs "
+            "in module_load"
+        )
+    swap_tensors(current, _as_parameter(current, made))
+
+
 class ModuleState:
     """The part of ``Module`` that saves and loads. Only ``Module`` derives from it."""
 
@@ -59,14 +80,16 @@ class ModuleState:
     def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """``hook(module, state_dict, prefix, local_metadata)`` may edit the collected state in place."""
 
-        def in_place(module: Any, state: Any, prefix: str, metadata: Any) -> None:
-            if hook(module, state, prefix, metadata) is not None:
-                raise RuntimeError("state_dict post-hook must return None")
-
-        return add_hook(self._state_dict_hooks, in_place)
+        hook._from_public_api = True  # type: ignore[attr-defined] # what it returns is looked at by this mark
+        return add_hook(self._state_dict_hooks, hook)
 
     def _register_state_dict_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """As the post hook, but what it returns (unless None) replaces the state."""
+        if getattr(hook, "_from_public_api", False):
+            raise RuntimeError(
+                "Cannot register the same function as the state dict post hook that was previously registered via "
+                "register_state_dict_post_hook"
+            )
         return add_hook(self._state_dict_hooks, hook)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
@@ -137,7 +160,10 @@ class ModuleState:
                 child.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
         for hook in self._state_dict_hooks.values():
             replaced = hook(self, destination, prefix, metadata)
-            if replaced is not None:
+            if getattr(hook, "_from_public_api", False):
+                if replaced is not None:
+                    raise RuntimeError("state_dict post-hook must return None")
+            elif replaced is not None:
                 destination = replaced
         return destination  # type: ignore[no-any-return]
 
@@ -213,19 +239,19 @@ class ModuleState:
                 "dictionary to their corresponding key in the module instead of copying them in place?)",
                 stacklevel=6,
             )
+        swap = torch.__future__.get_swap_module_params_on_conversion()
         try:
             with torch.no_grad():
-                if not assign:
-                    current.copy_(value)
-                elif not isinstance(current, Parameter):
-                    setattr(self, name, value)
-                elif isinstance(value, Parameter):
-                    setattr(self, name, value.requires_grad_(current.requires_grad))
+                if swap:
+                    _swap_with(current, value, assign)
+                elif assign:
+                    setattr(self, name, _as_parameter(current, value))
                 else:
-                    setattr(self, name, Parameter(value, current.requires_grad))
-        except (RuntimeError, TypeError, ValueError, NotImplementedError) as error:
+                    current.copy_(value)
+        except Exception as error:  # noqa: BLE001 - all of them are reported together
+            action = "swapping" if swap else "copying"
             return (
-                f'While copying the parameter named "{key}", whose dimensions in the model are '
+                f'While {action} the parameter named "{key}", whose dimensions in the model are '
                 f"{current.shape} and whose dimensions in the checkpoint are {value.shape}, "
                 f"an exception occurred : {error.args}."
             )

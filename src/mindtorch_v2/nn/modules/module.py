@@ -6,14 +6,17 @@ is: its attributes, its modes and its text.
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from types import ModuleType
 from typing import Any, Self
 
 import mindtorch_v2 as torch
 
 from ..._utils import of_modules
 from ..parameter import Buffer, Parameter, is_lazy
+from . import _hooks
 from ._conversion import ModuleConversion
 from ._hooks import (
     ModuleHooks,
@@ -359,3 +362,15 @@ def type_name(value: Any) -> str:
         return value.type()
     kind = type(value)
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+class _TablesOfHooks(ModuleType):
+    """Programs put new tables of hooks into this file, which PyTorch keeps them in; `_hooks` is where they are."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("_global_"):
+            setattr(_hooks, name, value)
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _TablesOfHooks

@@ -49,6 +49,8 @@ def nll_loss(
 ) -> torch.Tensor:
     """Minus the given log-probability of each target class: (N, C, …) with classes (N, …)."""
     number = reduction_number(reduction_name(size_average, reduce, reduction))
+    if input.dim() == 0:
+        raise ValueError(f"Expected 1 or more dimensions (got {input.dim()})")
     _check_target(input, target)
     return _functions.nll_loss(input, target, weight, number, ignore_index)
 
@@ -226,7 +228,9 @@ def multi_margin_loss(
     if weight is not None and weight.numel() != classes:
         raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.shape)}")
     labels = target.reshape(samples, 1)
-    if not labels.is_meta and bool(((labels < 0) | (labels >= classes)).any()):
+    if not labels.is_meta and bool(
+        torch._C._functorch._of_all_slices((labels < 0) | (labels >= classes)).any()
+    ):
         raise RuntimeError("target out of range")
     chosen = labels == torch.arange(classes, device=input.device)
     own = scores.masked_fill(~chosen, 0).sum(1, keepdim=True)
@@ -261,7 +265,9 @@ def multilabel_margin_loss(
     _check_classes(target)
     scores, labels = (t if t.dim() == 2 else t.reshape(1, -1) for t in (input, target))
     classes = scores.size(1)
-    if not labels.is_meta and bool(((labels < -1) | (labels >= classes)).any()):
+    if not labels.is_meta and bool(
+        torch._C._functorch._of_all_slices((labels < -1) | (labels >= classes)).any()
+    ):
         raise RuntimeError("argument #2 'target' is out of range")
     position = torch.arange(classes, device=input.device)
     listed = position < torch.where(labels < 0, position, classes).amin(1, keepdim=True)

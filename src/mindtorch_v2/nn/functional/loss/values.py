@@ -149,7 +149,7 @@ def binary_cross_entropy(
     if target.dtype != input.dtype:
         raise RuntimeError(f"Found dtype {type_title(target)} but expected {type_title(input)}")
     for name, values in (("input", input), ("target", target)):
-        if not values.is_meta and bool(((values < 0) | (values > 1)).any()):
+        if not values.is_meta and bool(torch._C._functorch._of_all_slices((values < 0) | (values > 1)).any()):
             raise RuntimeError(f"all elements of {name} should be between 0 and 1")
     loss = _functions._binary_cross_entropy(input, target)
     return reduce_values(loss if weight is None else loss * weight, reduction)
@@ -260,7 +260,7 @@ def gaussian_nll_loss(
         if var < 0:
             raise ValueError("var has negative entry/entries")
         var = torch.full_like(input.detach(), var)
-    elif var.is_meta is False and bool((var < 0).any()):
+    elif var.is_meta is False and bool(torch._C._functorch._of_all_slices(var < 0).any()):
         raise ValueError("var has negative entry/entries")
     if var.size() != input.size():
         if input.size()[:-1] == var.size():

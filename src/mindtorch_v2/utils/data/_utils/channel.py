@@ -58,7 +58,7 @@ _arrived = threading.local()
 
 def _take(position: int, block: int, nbytes: int) -> UntypedStorage:
     descriptor, _arrived.descriptors[position] = _arrived.descriptors[position], -1
-    storage = UntypedStorage._wrap(_C.StorageBase.from_descriptor(descriptor, nbytes))
+    storage = UntypedStorage._wrap(_C._StorageHandle.from_descriptor(descriptor, nbytes))
     if block:
         _arrived.lent.arrived(block, storage)
     return storage

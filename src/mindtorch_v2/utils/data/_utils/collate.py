@@ -71,6 +71,11 @@ def collate(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
 
 def collate_tensor_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> torch.Tensor:
     first = batch[0]
+    if first.layout is not torch.strided:
+        raise RuntimeError(
+            "Batches of sparse tensors are not currently supported by the default collate_fn; please provide a "
+            "custom collate_fn to handle them appropriately."
+        )
     if worker.get_worker_info() is None:
         return torch.stack(batch, 0)
     count = len(batch) * first.numel()

@@ -1,34 +1,39 @@
 """``__torch_function__``: how subclasses of Tensor, other types, and modes take part in operators.
 
 Note [Asked only when somebody listens]
-Operators written in C++ see from the type of an argument whether somebody wants to be asked. Attributes, and functions
-written in Python, could only find out at a cost for everyone. So they are given a wrapper that asks, but only once
-there is somebody to ask: a subclass of Tensor gets wrapped attributes when it is defined, Tensor itself while a mode is
-on. Functions ask from the first of either on, or of an object of fx: their code is exchanged, so that they stay the
-objects they were, under whatever name somebody holds them.
+Operators, attributes and methods written in C++ see from the type of an argument whether somebody wants to be asked.
+What is written in Python could only find out at a cost for everyone. So it asks only once there is somebody to ask:
+from the first subclass of Tensor, mode, or object of fx on. Then the code of functions, methods and properties is
+exchanged, so that they stay the objects they were, under whatever name somebody holds them.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import threading
 import types
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Self
 
-from . import _C
-from ._absent import names_of
-from ._C import Tensor
+from .. import _C
+from .._absent import names_of
+from .._C import Tensor
+from . import _overridable
+from ._overridable import _NOT_ASKED, _NOT_OPERATORS, asking_modules
+from ._overridable import namespaces as namespaces  # the package fills it in
 
 __all__ = [
     "BaseTorchFunctionMode",
     "DisableTorchFunction",
     "DisableTorchFunctionSubclass",
     "TorchFunctionMode",
+    "enable_reentrant_dispatch",
     "get_default_nowrap_functions",
     "get_ignored_functions",
     "get_overridable_functions",
+    "get_testing_overrides",
     "handle_torch_function",
     "has_torch_function",
     "has_torch_function_unary",
@@ -43,8 +48,10 @@ __all__ = [
 # ---- asking --------------------------------------------------------------------------------------
 
 
-def has_torch_function(relevant_args: Iterable[Any]) -> bool:
+def has_torch_function(relevant_args: Sequence[Any]) -> bool:
     """Whether a mode is on, or one of the arguments has a __torch_function__ that is to be asked."""
+    if not isinstance(relevant_args, (tuple, list)):
+        raise TypeError(f"has_torch_function(): expected a sequence, got {type(relevant_args).__name__}")
     return _C._somebody_asks(tuple(relevant_args))
 
 
@@ -112,14 +119,14 @@ class DisableTorchFunction(DisableTorchFunctionSubclass):
 
     def __init__(self) -> None:
         super().__init__()
-        self._modes: list[int] = []
+        self._modes: list[bool] = []
 
     def __enter__(self) -> None:
         super().__enter__()
-        self._modes.append(_C._set_function_modes(0))
+        self._modes.append(_switch_modes(off=True))
 
     def __exit__(self, *exception: object) -> None:
-        _C._set_function_modes(self._modes.pop())
+        _switch_modes(off=self._modes.pop())
         super().__exit__(*exception)
 
 
@@ -157,121 +164,56 @@ def _default_torch_function(
     return made if func in get_default_nowrap_functions() else _converted(made, cls)
 
 
-# ---- wrappers of attributes ----------------------------------------------------------------------
-
-# What makes, names or compares objects themselves, and what asking is made of.
-_NOT_ASKED = frozenset({
-    "__class__", "__delattr__", "__dict__", "__doc__", "__getattribute__", "__hash__", "__init_subclass__", "__iter__",
-    "__module__", "__new__", "__setattr__", "__torch_dispatch__", "__torch_function__", "_legacy_new", "_make_subclass",
-    "_make_wrapper_subclass",
-    "_register_accumulated_hook", "_register_hook", "_retains_grad", "_storage_handle", "as_subclass",
-})  # fmt: skip
-# Slots of Python's syntax that no operator stands behind; the others ask in C++.
-_SYNTAX = (
-    "__getitem__", "__setitem__", "__delitem__", "__len__", "__bool__", "__int__", "__float__", "__index__",
-)  # fmt: skip
+# ---- methods and properties written in Python ----------------------------------------------------
 
 
-@functools.cache
-def _wrapped_attributes() -> dict[str, Any]:
-    """By name: what takes the place of an attribute of Tensor that does not ask by itself."""
-    made: dict[str, Any] = {}
-    for name, value in list(vars(Tensor).items()):
-        if name in _NOT_ASKED:
-            continue
-        if isinstance(value, property):
-            named = _NamedProperty(name, value)
-            setattr(Tensor, name, named)
-            made[name] = _AskingProperty(name, named)
-        elif isinstance(value, types.GetSetDescriptorType):
-            made[name] = _AskingProperty(name, value)
-        elif isinstance(value, types.FunctionType) or name in _C._own_methods or name in _SYNTAX:
-            made[name] = _asking_method(name, value)
-    return made
+def _through(native: Any) -> Callable[[Any], Any]:
+    def get(tensor: Any) -> Any:
+        return native(tensor)
+
+    return get
 
 
 class _NamedProperty(property):
     """A property that knows its name, as those written in C do: who is asked for a getter wants to know whose."""
 
     def __init__(self, name: str, plain: property) -> None:
-        super().__init__(plain.fget, plain.fset, plain.fdel, plain.__doc__)
+        get = plain.fget
+        if not isinstance(get, types.FunctionType):  # a function of C++, which asks under its own name
+            get = _through(plain.fget)
+        super().__init__(get, plain.fset, plain.fdel, plain.__doc__)
         self.__name__ = name
+        self.__qualname__ = f"Tensor.{name}"
 
 
-class _AskingProperty:
-    """A property whose getter and setter are functions that can be asked for."""
-
-    def __init__(self, name: str, plain: Any) -> None:
-        self.__name__ = name
-        self.__doc__ = plain.__doc__
-        self._plain = plain
-
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        if instance is None:
-            return self._plain
-        if _C._somebody_asks((instance,)):
-            get = self._plain.__get__
-            return _C._ask_for(get, f"torch.Tensor.{self.__name__}.__get__", (instance,), (instance,), {})
-        return self._plain.__get__(instance, owner)
-
-    def __set__(self, instance: Any, value: Any) -> None:
-        if _C._somebody_asks((instance,)):
-            put, name = self._plain.__set__, f"torch.Tensor.{self.__name__}.__set__"
-            _C._ask_for(put, name, (instance,), (instance, value), {})
-        else:
-            self._plain.__set__(instance, value)
-
-    def __delete__(self, instance: Any) -> None:
-        self._plain.__delete__(instance)
-
-
-def _asking_method(name: str, plain: Any) -> Any:
-    @functools.wraps(plain)
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        relevant = (self, *args, *kwargs.values())
-        if _C._somebody_asks(relevant):
-            return _C._ask_for(plain, f"torch.Tensor.{name}", relevant, (self, *args), kwargs)
-        return plain(self, *args, **kwargs)
-
-    return method
+def _make_attributes_ask() -> None:
+    for name, value in list(vars(Tensor).items()):
+        if name in _NOT_ASKED:
+            continue
+        if isinstance(value, property):
+            named = _NamedProperty(name, value)
+            value = named
+            setattr(Tensor, name, named)
+            for function, public in ((value.fget, named.__get__), (value.fset, named.__set__)):
+                if isinstance(function, types.FunctionType):
+                    _make_asking(function, public)
+        elif isinstance(value, types.FunctionType) and not hasattr(value, "__asks__"):
+            value.__module__ = "torch"
+            _make_asking(value, given_as_called=True)
 
 
 def _init_subclass(cls: type[Tensor], /, **options: Any) -> None:
     super(Tensor, cls).__init_subclass__(**options)
-    if cls.__torch_function__ is _C._disabled_torch_function_impl:
-        return
-    listen()
-    for name, wrapper in _wrapped_attributes().items():
-        # Only what comes from Tensor itself: a class in between may have its own.
-        owner = next(base for base in cls.__mro__ if name in vars(base))
-        if owner is Tensor:
-            setattr(cls, name, wrapper)
+    if cls.__torch_function__ is not _C._disabled_torch_function_impl:
+        listen()
 
 
 # ---- wrappers of functions -----------------------------------------------------------------------
 
-# Functions of torch that are about settings, seeds, types or numbers of elements rather than values of tensors.
-_NOT_OPERATORS = frozenset({
-    "are_deterministic_algorithms_enabled", "as_tensor", "asarray", "broadcast_shapes", "compile",
-    "compiled_with_cxx11_abi", "fork_rng", "from_dlpack", "from_file", "from_numpy", "frombuffer",
-    "get_default_device", "get_deterministic_debug_mode", "get_device_module", "get_float32_matmul_precision",
-    "get_num_interop_threads", "get_printoptions", "get_rng_state", "initial_seed",
-    "is_deterministic_algorithms_warn_only_enabled", "is_storage", "is_tensor", "is_warn_always_enabled",
-    "load", "manual_seed", "printoptions", "save", "seed", "set_default_device", "set_default_dtype",
-    "set_default_tensor_type", "set_deterministic_debug_mode", "set_float32_matmul_precision",
-    "set_flush_denormal", "set_num_interop_threads", "set_printoptions", "set_rng_state", "set_warn_always",
-    "tensor", "to_dlpack", "typename",
-    "use_deterministic_algorithms", "vmap",
-})  # fmt: skip
 # With a mode on, these ask as well, although no argument of theirs is a tensor.
 _CREATING = ("as_tensor", "asarray", "tensor")
 
 
-# The namespaces whose functions ask, by their public names. The package fills it in once it is complete.
-namespaces: dict[str, Any] = {}
-# Modules with functions that ask: their names, and which of those they have ask. Those written in Python are changed
-# once somebody listens.
-_asking_modules: list[tuple[Any, Callable[[str], bool]]] = []
 _somebody_listens = False
 
 # Functions that PyTorch writes in C: who is asked gets their arguments as the call has them.
@@ -284,7 +226,7 @@ _GIVEN_AS_CALLED = frozenset({
 
 def ask_first(module: Any, which: Callable[[str], bool] = lambda name: not name.startswith("_")) -> None:
     """Says that functions of a module ask before they run; a module that is loaded late calls it itself."""
-    _asking_modules.append((module, which))
+    asking_modules.append((module, which))
     if _somebody_listens:
         _wrap_functions_of(module, which)
 
@@ -294,8 +236,9 @@ def listen() -> None:
     global _somebody_listens
     if not _somebody_listens:
         _somebody_listens = True
-        for module, which in _asking_modules:
+        for module, which in asking_modules:
             _wrap_functions_of(module, which)
+        _make_attributes_ask()
 
 
 def somebody_listens() -> bool:
@@ -318,8 +261,9 @@ def _asks(name: str) -> bool:
 class _Asking:
     """What a function that asks needs to know of itself."""
 
-    def __init__(self, function: types.FunctionType) -> None:
-        self.function = function
+    def __init__(self, function: types.FunctionType, public: Any, given_as_called: bool) -> None:
+        self.function = function if public is None else public  # what those who are asked are given
+        self.as_called = given_as_called or public is not None or function.__name__ in _GIVEN_AS_CALLED
         self.plain = types.FunctionType(
             function.__code__,
             function.__globals__,
@@ -340,7 +284,7 @@ class _Asking:
         """
         if (one_form := getattr(self.plain, "__given__", None)) is not None:
             args = one_form(*args)
-        if self.function.__name__ in _GIVEN_AS_CALLED:
+        if self.as_called:
             return args, kwargs
         bound = inspect.signature(self.plain).bind(*args, **kwargs)
         bound.apply_defaults()
@@ -366,13 +310,13 @@ class _Asking:
         return self.plain(*args, **kwargs)
 
 
-def _make_asking(function: types.FunctionType) -> None:
+def _make_asking(function: types.FunctionType, public: Any = None, given_as_called: bool = False) -> None:
     """The same function, asking: whoever holds it, or has it as a key, sees no change."""
 
     def asking(*args: Any, __asking: Any, **kwargs: Any) -> Any:
         return __asking(args, kwargs)
 
-    how = _Asking(function)
+    how = _Asking(function, public, given_as_called)
     # Python wants as many cells as there were; they are not read.
     function.__code__ = asking.__code__.replace(
         co_freevars=function.__code__.co_freevars,
@@ -390,11 +334,21 @@ def _make_asking(function: types.FunctionType) -> None:
 class _Modes(threading.local):
     def __init__(self) -> None:
         self.stack: list[TorchFunctionMode] = []
+        self.off = False  # inside DisableTorchFunction
 
 
 _modes = _Modes()
-_anywhere = 0  # modes that are on, over all threads
-_lock = threading.Lock()
+
+
+def _count_modes() -> None:
+    _C._set_function_modes(0 if _modes.off else len(_modes.stack))
+
+
+def _switch_modes(off: bool) -> bool:
+    """Whether modes are asked; returns what was so before."""
+    before, _modes.off = _modes.off, off
+    _count_modes()
+    return before
 
 
 class TorchFunctionMode:
@@ -412,16 +366,12 @@ class TorchFunctionMode:
     ) -> Any:
         raise NotImplementedError
 
-    def __enter__(self) -> TorchFunctionMode:
-        _switch(1)
-        _modes.stack.append(self)
-        _C._set_function_modes(len(_modes.stack))
+    def __enter__(self) -> Self:
+        _push_mode(self)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        _modes.stack.pop()
-        _C._set_function_modes(len(_modes.stack))
-        _switch(-1)
+        _pop_mode()
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> TorchFunctionMode:
@@ -442,34 +392,85 @@ class BaseTorchFunctionMode(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-def _switch(change: int) -> None:
-    """Tensor's own attributes ask while a mode is on in any thread."""
-    global _anywhere
-    with _lock:
-        before, _anywhere = _anywhere, _anywhere + change
-        if before == 0:
-            listen()
-            _plain_attributes.update({name: vars(Tensor)[name] for name in _wrapped_attributes()})
-            for name, wrapper in _wrapped_attributes().items():
-                setattr(Tensor, name, wrapper)
-        elif _anywhere == 0:
-            for name, plain in _plain_attributes.items():
-                setattr(Tensor, name, plain)
+def _push_mode(mode: TorchFunctionMode) -> None:
+    listen()
+    _modes.stack.append(mode)
+    _count_modes()
 
 
-_plain_attributes: dict[str, Any] = {}
+def _pop_mode() -> TorchFunctionMode:
+    mode = _modes.stack.pop()
+    _count_modes()
+    return mode
+
+
+@contextlib.contextmanager
+def _pop_mode_temporarily() -> Iterator[TorchFunctionMode]:
+    mode = _pop_mode()
+    try:
+        yield mode
+    finally:
+        _push_mode(mode)
+
+
+def _get_current_function_mode() -> TorchFunctionMode | None:
+    """The innermost mode of this thread."""
+    return _modes.stack[-1] if _modes.stack else None
+
+
+def _get_current_function_mode_stack() -> list[TorchFunctionMode]:
+    """The modes of this thread, the outermost first."""
+    return list(_modes.stack)
 
 
 def _ask_mode(
     func: Callable[..., Any], types: tuple[type, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    mode = _modes.stack.pop()
-    _C._set_function_modes(len(_modes.stack))
+    with _pop_mode_temporarily() as mode:
+        handler = mode.__torch_function__
+        if getattr(handler, "__self__", mode) is not mode:
+            raise RuntimeError(
+                f"TorchFunctionMode's torch_function function should be a normal method not a class method: "
+                f"{type(mode).__name__}.__torch_function__ defined as a classmethod is not supported, please make "
+                "it a plain method"
+            )
+        return handler(func, types, args, kwargs)
+
+
+class _EnableTorchFunction:
+    """Asks again inside DisableTorchFunction: from here until it is deleted or left."""
+
+    def __init__(self) -> None:
+        self._before: tuple[bool, bool] | None = (_C._set_overrides_enabled(True), _switch_modes(off=False))
+
+    def _end(self) -> None:
+        if self._before is not None:
+            enabled, off = self._before
+            self._before = None
+            _C._set_overrides_enabled(enabled)
+            _switch_modes(off)
+
+    __del__ = _end
+
+
+@contextlib.contextmanager
+def _enable_torch_function() -> Iterator[None]:
+    enabled = _EnableTorchFunction()
     try:
-        return mode.__torch_function__(func, types, args, kwargs)
+        yield
     finally:
-        _modes.stack.append(mode)
-        _C._set_function_modes(len(_modes.stack))
+        enabled._end()
+
+
+@contextlib.contextmanager
+def enable_reentrant_dispatch() -> Iterator[None]:
+    """Inside a ``__torch_dispatch__``, operators record history again, as they do where they are called."""
+    before = _C.is_grad_enabled()
+    _C._set_grad_enabled(True)
+    try:
+        yield
+    finally:
+        _C._set_grad_enabled(before)
 
 
 # ---- what there is to override -------------------------------------------------------------------
@@ -477,51 +478,46 @@ def _ask_mode(
 
 def get_ignored_functions() -> set[Callable[..., Any]]:
     """Public functions that never ask."""
-    found = {getattr(namespaces["torch"], name) for name in _NOT_OPERATORS}
-    return found | {value for name in _NOT_ASKED if callable(value := getattr(Tensor, name, None))}
+    listen()
+    return set(_overridable.ignored())
 
 
 def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
-    """The functions that ask, by the module or class they are in."""
-    ignored = get_ignored_functions()
-    spaces: dict[Any, list[Callable[..., Any]]] = {}
-    for space in (*namespaces.values(), Tensor):
-        found: list[Callable[..., Any]] = []
-        for name in dir(space):
-            value = getattr(space, name)
-            if isinstance(value, (types.GetSetDescriptorType, property)):
-                found.append(value.__get__)
-            elif callable(value) and not isinstance(value, type) and not name.startswith("_C"):
-                if (space is Tensor or not name.startswith("_")) and value not in ignored:
-                    found.append(value)
-        spaces[space] = found
-    return spaces
+    """The functions that ask, by the module or class they are in; a property is its own key."""
+    listen()
+    return {space: list(functions) for space, functions in _overridable.by_namespace().items()}
+
+
+def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., Any]]:
+    """For each function that asks, one of its signature that returns -1."""
+    listen()
+    return dict(_overridable.dummies())
 
 
 def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
     """Whether a function is a method of Tensor, or reads or writes one of its properties."""
-    name = getattr(func, "__name__", "")
-    if name in ("__get__", "__set__"):
-        return isinstance(getattr(func, "__self__", None), (types.GetSetDescriptorType, property))
-    return vars(Tensor).get(name) is func or _plain_attributes.get(name) is func
+    listen()
+    return func in _overridable.of_tensor()
 
 
 def resolve_name(f: Callable[..., Any]) -> str | None:
     """The public name of a function that asks: ``'torch.Tensor.add'``."""
-    for label, space in {"torch.Tensor": Tensor, **namespaces}.items():
-        for name in dir(space):
-            value = getattr(space, name)
-            if value is f:
-                return f"{label}.{name}"
-            if isinstance(value, (types.GetSetDescriptorType, property)) and value.__get__ == f:
-                return f"{label}.{name}.__get__"
-    return None
+    listen()
+    return _overridable.names().get(f)
 
 
 setattr(Tensor, "__torch_function__", classmethod(_default_torch_function))  # noqa: B010 - it becomes a method
 setattr(Tensor, "__init_subclass__", classmethod(_init_subclass))  # noqa: B010
 _C.DisableTorchFunction = DisableTorchFunction
 _C.DisableTorchFunctionSubclass = DisableTorchFunctionSubclass
+_C._EnableTorchFunction = _EnableTorchFunction
+_C._is_torch_function_enabled = _C._overrides_enabled
+_C._is_torch_function_all_disabled = lambda: _modes.off
+_C._is_torch_function_mode_enabled = lambda: bool(_modes.stack) and not _modes.off
+_C._len_torch_function_stack = lambda: len(_modes.stack)
+_C._get_function_stack_at = lambda index: _modes.stack[index]
+_C._push_on_torch_function_stack = _push_mode
+_C._pop_torch_function_stack = _pop_mode
 _C._set_mode_handler(_ask_mode)
 
 
