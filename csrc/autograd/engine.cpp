@@ -70,7 +70,10 @@ class Pass {
   void run(bool only_captured);
 
   Node* now() const { return now_; }
-  int64_t number() const { return number_; }
+  int64_t number() {
+    if (number_ < 0) number_ = g_passes.fetch_add(1, std::memory_order_relaxed);
+    return number_;
+  }
   bool comes_by(const Node& node);
   bool takes_leaf(const Node& node) const {
     return node.edges.size() == 0 &&
@@ -112,7 +115,7 @@ class Pass {
   std::vector<std::function<void()>> callbacks_;
   Node* now_ = nullptr;
   Pass* outer_ = std::exchange(t_own->running, this);
-  const int64_t number_ = g_passes.fetch_add(1, std::memory_order_relaxed);
+  int64_t number_ = -1;  // given when it is asked for
 };
 
 bool older(const Node* a, const Node* b) { return a->sequence < b->sequence; }
@@ -403,8 +406,6 @@ void Pass::run_node(Node* node) {
   }
 }
 
-thread_local int t_passes = 0;  // that this thread is inside of
-
 void Pass::run(bool only_captured) {
   count_edges();
   if (only_captured) mark_needed();
@@ -418,12 +419,10 @@ void Pass::run(bool only_captured) {
 
 void Pass::run_nodes() {
   struct Restore {
-    Restore() { ++t_passes; }
     ThreadState& thread = thread_state();
     bool grad_enabled = thread.grad_enabled;
     std::array<CurrentDevice, kDeviceTypes> current = std::to_array(thread.current);
     ~Restore() {
-      --t_passes;
       thread.grad_enabled = grad_enabled;
       for (int type = 0; type < kDeviceTypes; ++type) {
         thread.current[type].index = current[type].index;
@@ -446,7 +445,7 @@ void Pass::run_nodes() {
 
 }  // namespace
 
-bool in_backward() { return t_passes > 0; }
+bool in_backward() { return t_own->running; }
 
 Node* running_node() { return t_own->running ? t_own->running->now() : nullptr; }
 

@@ -28,6 +28,7 @@ void init_autograd(nb::module_& m);
 void init_autocast(nb::module_& m);
 void init_dispatch(nb::module_& m);
 void init_forward(nb::module_& m);
+void init_distributed(nb::module_& m);
 void init_dlpack(nb::module_& m);
 void init_python_node(nb::module_& m);
 void init_saved(nb::module_& m);
@@ -169,6 +170,7 @@ NB_MODULE(_C, m) {
   init_sparse(m);
   init_transforms(m);
   init_forward(m);
+  init_distributed(m);
   init_dlpack(m);
   init_storage(m);
   init_allocator(m);

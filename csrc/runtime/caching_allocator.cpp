@@ -143,7 +143,6 @@ Block* CachingAllocator::allocate_slowly(size_t bytes, StreamHandle stream, uint
     SpinGuard guard(lock_);
     if (!segment) segment = pools_.borrow(request);
     if (segment) return cache_.hand_out(segment, request);
-    ledger().count(&AllocatorStats::num_ooms);
   }
   throw_out_of_memory(request, refusal);
 }
@@ -154,6 +153,7 @@ Block* CachingAllocator::grow(const MemoryRequest& request, bool retry, std::str
   Block* block = in_place ? growing_.grow(request, refusal) : fixed_.grow(request, refusal);
   SpinGuard guard(lock_);
   if (retry) ledger().count(&AllocatorStats::num_alloc_retries);
+  if (!block) ledger().count(&AllocatorStats::num_ooms);
   return block;
 }
 

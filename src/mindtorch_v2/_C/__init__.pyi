@@ -17,6 +17,7 @@ from . import _acl as _acl
 from . import _allocator as _allocator
 from . import _aten as _aten
 from . import _dispatch as _dispatch
+from . import _distributed as _distributed
 from . import _fft as _fft
 from . import _forward as _forward
 from . import _functions as _functions

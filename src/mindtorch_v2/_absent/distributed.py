@@ -11,12 +11,11 @@ NAMES = {
         "_make_nccl_premul_sum _rank_not_in_group _remote_device() all_gather all_gather_into_tensor "
         "all_gather_object all_gather_single all_reduce all_to_all all_to_all_single "
         "AllreduceCoalescedOptions barrier batch_isend_irecv broadcast broadcast_object_list "
-        "destroy_process_group DeviceMesh DistNetworkError FileStore gather gather_object get_global_rank "
-        "get_group_rank get_process_group_ranks HashStore init_device_mesh irecv isend monitored_barrier "
-        "new_group new_subgroups_by_enumeration P2POp PrefixStore ProcessGroup(BackendType) "
-        "ProcessGroupGloo recv recv_object_list reduce reduce_scatter reduce_scatter_single "
-        "reduce_scatter_tensor scatter scatter_object_list send send_object_list split_group Store TCPStore "
-        "Work"
+        "destroy_process_group DeviceMesh gather gather_object get_global_rank get_group_rank "
+        "get_process_group_ranks init_device_mesh irecv isend monitored_barrier new_group "
+        "new_subgroups_by_enumeration P2POp ProcessGroup(BackendType) ProcessGroupGloo recv recv_object_list "
+        "reduce reduce_scatter reduce_scatter_single reduce_scatter_tensor scatter scatter_object_list send "
+        "send_object_list split_group Work"
     ),
     "distributed._composable.contract": "@contract",
     "distributed._composable.fsdp": (
@@ -89,7 +88,7 @@ NAMES = {
         "_get_default_store _get_default_timeout _get_global_rank _get_object_coll_device "
         "_new_process_group_helper _pg_map _rank_not_in_group _resolve_process_group "
         "_unregister_process_group _world destroy_process_group get_process_group_ranks GroupName "
-        "new_subgroups_by_enumeration PrefixStore ProcessGroup ProcessGroupGloo rendezvous"
+        "new_subgroups_by_enumeration ProcessGroup ProcessGroupGloo rendezvous"
     ),
     "distributed.elastic.multiprocessing": "Std=NONE,OUT,ERR,ALL",
     "distributed.elastic.multiprocessing.errors": "@record",

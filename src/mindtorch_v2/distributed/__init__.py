@@ -1,6 +1,7 @@
-"""``torch.distributed``: not available yet, which programs ask :func:`is_available` about.
+"""``torch.distributed``: stores, through which processes find each other. Collectives are not there yet, which programs
+ask :func:`is_available` about.
 
-The names that programs import are here or in the table of ``_absent``, with every module below this one.
+The other names that programs import are here or in the table of ``_absent``, with every module below this one.
 """
 
 from __future__ import annotations
@@ -10,6 +11,26 @@ from typing import Any, ClassVar, NoReturn
 
 from .._absent import names_of
 from .constants import default_pg_timeout as default_pg_timeout
+from .errors import (
+    DistBackendError as DistBackendError,
+)
+from .errors import (
+    DistError as DistError,
+)
+from .errors import (
+    DistNetworkError as DistNetworkError,
+)
+from .errors import (
+    DistStoreError as DistStoreError,
+)
+from .errors import (
+    QueueEmptyError as QueueEmptyError,
+)
+from .stores import FileStore as FileStore
+from .stores import HashStore as HashStore
+from .stores import PrefixStore as PrefixStore
+from .stores import Store as Store
+from .tcp_store import TCPStore as TCPStore
 
 
 def is_available() -> bool:

@@ -44,6 +44,13 @@ from . import (
     is_xccl_available as is_xccl_available,
 )
 from .constants import default_pg_timeout as default_pg_timeout
+from .errors import DistNetworkError as DistNetworkError
+from .errors import DistStoreError as DistStoreError
+from .stores import FileStore as FileStore
+from .stores import HashStore as HashStore
+from .stores import PrefixStore as PrefixStore
+from .stores import Store as Store
+from .tcp_store import TCPStore as TCPStore
 
 _get_default_group = get_rank
 
