@@ -32,8 +32,8 @@ from mindtorch_v2.utils._python_dispatch import TorchDispatchMode
 from mindtorch_v2.utils._pytree import tree_leaves, tree_map
 from mindtorch_v2.utils.flop_counter import FlopCounterMode
 
-# An order of rows, for which PyTorch's kernel has no name of its own.
-_OWN = {"aten._row_order.default"}
+# An order of rows, for which PyTorch's kernel has no name of its own; and one conversion between all layouts.
+_OWN = {"aten._row_order.default", "aten._to_layout.default"}
 # Without samples that both libraries have.
 _EMPTY = {"sparse.mm.reduce", "sparse.sampled_addmm", "torch._scaled_mm", "torch._scaled_mm_v2"}
 # What test_opinfo.py knows to be wrong without handlers.
