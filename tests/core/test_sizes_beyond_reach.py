@@ -26,6 +26,16 @@ def test_a_recurrent_network_of_too_many_layers_is_refused():
         )
 
 
+def test_a_recurrent_network_without_parameters_is_refused():
+    with pytest.raises(RuntimeError, match="incorrect number of RNN parameters"):
+        torch._VF.lstm(torch.ones(1, 1, 2), (torch.ones(1, 1, 1),) * 2, [], True, 1, 0.0, False, False, False)
+
+
+def test_more_elements_in_some_order_than_a_tensor_holds_are_refused():
+    with pytest.raises(RuntimeError):
+        torch.empty_permuted((3, 2**63 - 1, 3), (0, 1, 2))
+
+
 def test_an_empty_tensor_with_any_strides_is_a_list_and_has_real_parts():
     t = torch.empty(0, dtype=torch.complex64).as_strided((2, 0), (HUGE, HUGE))
     assert t.tolist() == [[], []]

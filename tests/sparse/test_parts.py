@@ -119,6 +119,12 @@ def test_memory_that_is_not_there_is_not_handed_out():
     assert torch.sparse_coo_tensor([[0], [0]], [3.0], (1, 1)).item() == 3.0
 
 
+def test_a_storage_that_shrank_elsewhere_does_not_matter_to_tensors_without_one():
+    other = torch.ones(4)
+    other.untyped_storage().resize_(4)
+    assert torch.sparse_coo_tensor([[0], [0]], [3.0], (1, 1)).item() == 3.0
+
+
 def test_data_of_another_layout_is_refused_and_of_the_same_replaced():
     made = matrix()
     with pytest.raises(RuntimeError, match="incompatible tensor type"):

@@ -148,7 +148,9 @@ Tensor empty_permuted(IntList size, IntList physical_layout, const TensorOptions
     seen[size_t(d)] = 1;
     MT_CHECK(size[size_t(d)] >= 0, "empty_permuted: Dimension size must be non-negative.");
     strides[size_t(d)] = stride;
-    stride *= std::max<int64_t>(size[size_t(d)], 1);
+    const int64_t length = std::max<int64_t>(size[size_t(d)], 1);
+    stride = int64_t(uint64_t(stride) *
+                     uint64_t(length));  // may wrap where there are too many elements, which is refused
   }
   return uninitialized(new_tensor_strided(size, strides, options.dtype_or_default(), device_of(options)));
 }

@@ -33,9 +33,9 @@ class Parameters {
       : params_(params), options_(options), projected_(has_projections) {
     MT_CHECK(options.layers > 0, "num_layers must be greater than zero");
     each_ = 2 + (options.has_biases ? 2 : 0) + (has_projections ? 1 : 0);
-    const int64_t given = int64_t(params.size());
-    const int64_t places = std::min(options.layers, given) * (options.bidirectional ? 2 : 1);
-    MT_CHECK(given == places * each_, "got an incorrect number of RNN parameters");
+    const int64_t given = int64_t(params.size()), each_layer = each_ * (options.bidirectional ? 2 : 1);
+    MT_CHECK(given % each_layer == 0 && given / each_layer == options.layers,
+             "got an incorrect number of RNN parameters");
   }
   Weights at(int64_t place) const {
     const TensorList own = params_.subspan(size_t(place * each_), size_t(each_));
