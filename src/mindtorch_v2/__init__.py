@@ -21,6 +21,7 @@ from ._C import (
     AcceleratorError as AcceleratorError,
     Generator as Generator,
     OutOfMemoryError as OutOfMemoryError,
+    StorageBase as StorageBase,
     Tensor as Tensor,
     bfloat16 as bfloat16,
     bool as bool,

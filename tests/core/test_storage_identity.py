@@ -76,9 +76,9 @@ def test_cycles_through_a_storage_are_collected():
 
 def test_only_classes_derived_from_the_base_are_made():
     with pytest.raises(RuntimeError, match="Cannot directly construct StorageBase"):
-        torch._C.StorageBase()
+        torch.StorageBase()
 
-    class Own(torch._C.StorageBase):
+    class Own(torch.StorageBase):
         pass
 
     assert isinstance(Own(), torch._C.StorageBase)
