@@ -5,6 +5,7 @@ import threading
 import pytest
 
 import mindtorch_v2 as torch
+from mindtorch_v2 import library
 from mindtorch_v2.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode
 
 
@@ -94,7 +95,7 @@ def test_operators_of_programs_are_seen_as_one_and_have_fake_results():
     from mindtorch_v2._subclasses.fake_tensor import FakeTensorMode, UnsupportedOperatorException
     from mindtorch_v2.fx.experimental.proxy_tensor import make_fx
 
-    @torch.library.custom_op("handlers::sine", mutates_args=())
+    @library.custom_op("handlers::sine", mutates_args=())
     def sine(x: torch.Tensor) -> torch.Tensor:
         return torch.from_numpy(np.sin(x.numpy()))
 

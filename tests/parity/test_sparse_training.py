@@ -22,14 +22,14 @@ class Draws:
     """The same numbers for both libraries."""
 
     def __init__(self, library, device, seed=5):
-        self.library, self.device, self.numbers = library, device, np.random.default_rng(seed)
+        self.torch, self.device, self.numbers = library, device, np.random.default_rng(seed)
 
     def normal(self, *shape, scale=0.3):
         made = (self.numbers.standard_normal(shape) * scale).astype("float32")
-        return self.library.tensor(made).to(self.device)
+        return self.torch.tensor(made).to(self.device)
 
     def integers(self, high, *shape):
-        return self.library.tensor(self.numbers.integers(0, high, shape)).to(self.device)
+        return self.torch.tensor(self.numbers.integers(0, high, shape)).to(self.device)
 
 
 def train_graph_network(library, device, layout, product):

@@ -3,6 +3,7 @@
 import pytest
 
 import mindtorch_v2 as torch
+from mindtorch_v2 import library
 from mindtorch_v2._C import _functorch
 from mindtorch_v2.func import grad, hessian, jacrev, vmap
 from mindtorch_v2.nn import functional as F
@@ -333,7 +334,7 @@ def test_names_that_programs_call_do_what_pytorchs_do():
 
 
 def test_operators_of_programs_run_by_their_rule_or_slice_by_slice():
-    @torch.library.custom_op("test_vmap::halved", mutates_args=())
+    @library.custom_op("test_vmap::halved", mutates_args=())
     def halved(a: torch.Tensor) -> torch.Tensor:
         return torch.tensor(a.numpy() / 2)
 
