@@ -75,20 +75,11 @@ def __deepcopy__(self: Tensor, memo: dict[Any, Any]) -> Tensor:
     made = _C.tensor_from_storage(
         storage._handle, self.dtype, self.storage_offset(), list(self.size()), list(self.stride())
     )
-    if type(self) is not Tensor:
-        made = made.as_subclass(type(self))
-    made.requires_grad_(self.requires_grad)
-    if self.grad is not None:
-        made.grad = self.grad.__deepcopy__(memo)
-    memo[id(self)] = made
-    made.__dict__.update(copy.deepcopy(self.__dict__, memo))
-    return made
+    return _as_copy(made, self, memo)
 
 
-def _copy_of_sparse(tensor: Tensor, memo: dict[Any, Any]) -> Tensor:
-    layout, indices, plain, values, coalesced = all_parts(tensor)
-    indices, plain, values = copy.deepcopy((indices, plain, values), memo)
-    made = _C._sparse.make(layout, list(tensor.shape), indices, plain, values, coalesced)
+def _as_copy(made: Tensor, tensor: Tensor, memo: dict[Any, Any]) -> Tensor:
+    """What was made of a tensor's values, with everything else that the tensor has."""
     if type(tensor) is not Tensor:
         made = made.as_subclass(type(tensor))
     made.requires_grad_(tensor.requires_grad)
@@ -97,6 +88,13 @@ def _copy_of_sparse(tensor: Tensor, memo: dict[Any, Any]) -> Tensor:
     memo[id(tensor)] = made
     made.__dict__.update(copy.deepcopy(tensor.__dict__, memo))
     return made
+
+
+def _copy_of_sparse(tensor: Tensor, memo: dict[Any, Any]) -> Tensor:
+    layout, indices, plain, values, coalesced = all_parts(tensor)
+    indices, plain, values = copy.deepcopy((indices, plain, values), memo)
+    made = _C._sparse.make(layout, list(tensor.shape), indices, plain, values, coalesced)
+    return _as_copy(made, tensor, memo)
 
 
 # As a name of the package, which is how PyTorch's files have them.

@@ -11,7 +11,8 @@ from .._compatibility import compatibility
 from ..experimental.proxy_tensor import extract_val
 from ..graph_module import GraphModule
 from ..interpreter import Interpreter
-from ..node import Node, map_aggregate
+from ..node import Node
+from .shape_prop import note_tensors
 
 __all__ = ["FakeTensorProp"]
 
@@ -27,18 +28,7 @@ class FakeTensorProp(Interpreter):
     def run_node(self, n: Node) -> Any:
         """The node's value, described in its ``meta``."""
         result = super().run_node(n)
-        found = False
-
-        def describe(value: Any) -> Any:
-            nonlocal found
-            if isinstance(value, torch.Tensor):
-                found = True
-                return extract_val(value)
-            return value
-
-        described = map_aggregate(result, describe)
-        if found:
-            n.meta["val"] = described
+        note_tensors(n, "val", result, extract_val)
         return result
 
     def propagate(self, *args: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import traceback
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
@@ -51,6 +52,22 @@ def _extract_tensor_metadata(result: torch.Tensor, include_contiguity: bool = Tr
     )
 
 
+def note_tensors(node: Node, key: str, result: Any, describe: Callable[[torch.Tensor], Any]) -> None:
+    """Keeps in ``node.meta`` what describes the tensors of a result; nothing if it has none."""
+    found = False
+
+    def described(value: Any) -> Any:
+        nonlocal found
+        if isinstance(value, torch.Tensor):
+            found = True
+            return describe(value)
+        return value
+
+    noted = map_aggregate(result, described)
+    if found:
+        node.meta[key] = noted
+
+
 @compatibility(is_backward_compatible=True)
 class ShapeProp(Interpreter):
     """Runs the graph and writes into each node's ``meta`` what its value is: ``tensor_meta`` and ``type``."""
@@ -80,18 +97,7 @@ class ShapeProp(Interpreter):
         except Exception as error:
             traceback.print_exc()
             raise RuntimeError(f"ShapeProp error for: node={n.format_node()} with meta={n.meta}") from error
-        found_tensor = False
-
-        def describe(value: Any) -> Any:
-            nonlocal found_tensor
-            if isinstance(value, torch.Tensor):
-                found_tensor = True
-                return _extract_tensor_metadata(value)
-            return value
-
-        described = map_aggregate(result, describe)
-        if found_tensor:
-            n.meta["tensor_meta"] = described
+        note_tensors(n, "tensor_meta", result, _extract_tensor_metadata)
         n.meta["type"] = type(result)
         return result
 
