@@ -90,9 +90,6 @@ NAMES = {
         "_unregister_process_group _world destroy_process_group get_process_group_ranks GroupName "
         "new_subgroups_by_enumeration ProcessGroup ProcessGroupGloo rendezvous"
     ),
-    "distributed.elastic.multiprocessing": "Std=NONE,OUT,ERR,ALL",
-    "distributed.elastic.multiprocessing.errors": "@record",
-    "distributed.elastic.utils.distributed": "get_free_port",
     "distributed.fsdp": (
         "BackwardPrefetch=BACKWARD_PRE,BACKWARD_POST CPUOffload CPUOffloadPolicy FSDPModule "
         "FullStateDictConfig fully_shard FullyShardedDataParallel(flatten_sharded_optim_state_dict,"
@@ -136,8 +133,6 @@ NAMES = {
         "_or_policy CustomPolicy enable_wrap lambda_auto_wrap_policy ModuleWrapPolicy "
         "size_based_auto_wrap_policy transformer_auto_wrap_policy"
     ),
-    "distributed.launcher": "elastic_launch() LaunchConfig",
-    "distributed.launcher.api": "elastic_launch() LaunchConfig",
     "distributed.nn": "all_gather all_reduce",
     "distributed.nn.functional": "all_gather all_reduce all_to_all",
     "distributed.optim": (
@@ -152,7 +147,6 @@ NAMES = {
         "TensorPipeRpcBackendOptions"
     ),
     "distributed.rpc.api": "_all_gather @_require_initialized",
-    "distributed.run": "get_args_parser main run",
     "distributed.tensor": (
         "DeviceMesh distribute_module distribute_tensor DTensor(from_local) init_device_mesh Partial "
         "Placement Replicate Shard"

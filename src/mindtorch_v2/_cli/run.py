@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
 from typing import Any
 
@@ -27,7 +28,9 @@ def add(subcommands: Any) -> None:
     remainder = argparse.REMAINDER
     parser.add_argument("-m", dest="module", nargs=remainder, metavar="module", help="run a module")
     parser.add_argument("-c", dest="command", nargs=remainder, metavar="command", help="run a line of Python")
-    parser.add_argument("script", nargs=remainder, help="a file, and its arguments")
+    parser.add_argument(
+        "script", nargs=remainder, help="a file or an installed command such as torchrun, and its arguments"
+    )
     parser.set_defaults(run=_run)
 
 
@@ -46,10 +49,22 @@ def _run(parsed: argparse.Namespace) -> int:
     if len(program) == 1:
         raise ValueError(f"no {what} was given: {_usage()}")
     if not program[0]:
-        program = program[1:]
-        if not os.path.exists(program[0]):
-            raise ValueError(f"there is no file {program[0]!r} to run")
+        program = [_found(program[1]), *program[2:]]
     surroundings = dict(os.environ) | _as_torch.environment(os.environ)
     for device in _devices.modules():
         surroundings |= device.run_environment(parsed)
     os.execve(sys.executable, [sys.executable, *program], surroundings)
+
+
+def _found(script: str) -> str:
+    """A file, or a command written in Python that is installed: ``torchrun``, ``accelerate``."""
+    if os.path.exists(script):
+        return script
+    path = _as_torch.environment(os.environ)["PATH"]
+    command = shutil.which(script, path=path)
+    if command is None:
+        raise ValueError(f"there is no file {script!r} to run, and no command of that name")
+    with open(command, "rb") as file:
+        if b"python" not in file.readline():
+            raise ValueError(f"the command {script!r} ({command}) is not a Python program; give one")
+    return command
