@@ -56,11 +56,11 @@ Tensor dot(const Tensor& self, const Tensor& tensor) {
   return ops::mm(ops::unsqueeze(self, 0), ops::unsqueeze(tensor, 1)).reshape({});
 }
 
-Tensor matmul(const Tensor& self, const Tensor& other) {
+// A product in which one side is not a matrix: apart, so that that of two matrices saves no registers for it.
+[[gnu::noinline]] static Tensor matmul_of_others(const Tensor& self, const Tensor& other) {
   const int64_t a = self.dim(), b = other.dim();
   MT_CHECK(a > 0 && b > 0, "both arguments to matmul need to be at least 1D, but they are ", a, "D and ", b,
            "D");
-  if (a == 2 && b == 2) return ops::mm(self, other);
   if (a == 1 && b == 1) return ops::dot(self, other);
   if (a == 2 && b == 1) return ops::mv(self, other);
   if (a == 1 && b == 2) return ops::squeeze(ops::mm(ops::unsqueeze(self, 0), other), 0);
@@ -87,6 +87,11 @@ Tensor matmul(const Tensor& self, const Tensor& other) {
   if (a > 1) batch.push_back(n);
   if (b > 1) batch.push_back(m);
   return product.reshape(batch);
+}
+
+Tensor matmul(const Tensor& self, const Tensor& other) {
+  if (self.dim() == 2 && other.dim() == 2) return ops::mm(self, other);
+  return matmul_of_others(self, other);
 }
 
 Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
