@@ -4,7 +4,7 @@
 # CXX=clang++         the compiler
 # JOBS=4              compile jobs at once
 # PYTEST="-k name"    more arguments for pytest
-# ARGS="--help"       arguments for tools/score.py and tests/ecosystem/run.py
+# ARGS="--help"       arguments for tools/score.py, tests/ecosystem/run.py and benchmarks/map.py
 # ECOSYSTEM_VENV=...  an environment that has the packages of make ecosystem, instead of one of our own
 # The package is built in place (src/ plus the libraries compiled into it), so a Python edit needs no build.
 #
@@ -60,7 +60,7 @@ export MINDTORCH_NPU := soft
 # Also where there is no terminal, a line for each step of a build: how many are done, and after how many seconds.
 export NINJA_STATUS := [%f/%t, %e s] $(empty)
 
-.PHONY: help build build-tests release demo test parity score torch-npu hf hta ecosystem bench lint format stubs asan tsan clean
+.PHONY: help build build-tests release demo test parity score torch-npu hf hta ecosystem bench map lint format stubs asan tsan clean
 
 help:
 	@echo "make demo    train a small GPT on the software NPU; writes a trace and pictures to demo_out"
@@ -71,7 +71,8 @@ help:
 	@echo "make hf      run Hugging Face's transformers, which is installed for it, with 'mindtorch run'"
 	@echo "make hta     compare our traces with what HolisticTraceAnalysis, which is installed for it, finds in them"
 	@echo "make ecosystem  compare programs over packages built on torch, which are installed for it, with PyTorch"
-	@echo "make bench   host and kernel times, and loading of data, beside PyTorch's"
+	@echo "make bench   host and kernel times, loading of data and all_reduce, beside PyTorch's"
+	@echo "make map     times of every operator beside PyTorch's: docs/map_<architecture>.md and its picture"
 	@echo "make lint    ruff, mypy, clang-format;  make format applies them"
 	@echo "make stubs   write the generated stub and support matrix into the source tree"
 	@echo "make asan    tests under the address and undefined-behaviour sanitizers;  make tsan: C++ tests, threads"
@@ -91,6 +92,8 @@ $(VENV)/bin/python:
 $(VENV)/.ready: pyproject.toml tools/requirements.py | $(VENV)/bin/python
 	$(PY) tools/requirements.py build run test > $(VENV)/requirements.txt
 	$(PIP) install -r $(VENV)/requirements.txt
+	$(PY) tools/requirements.py distributed > $(VENV)/requirements-distributed.txt
+	$(PIP) install --no-deps -r $(VENV)/requirements-distributed.txt
 	echo $(CURDIR)/src > $(SITE_PACKAGES)/mindtorch_v2_in_place.pth
 	@# What an installation would make of [project.scripts].
 	printf '%s\n' '#!$(PY)' 'import sys' 'from mindtorch_v2._cli import main' 'sys.exit(main())' > $(VENV)/bin/mindtorch
@@ -217,6 +220,12 @@ bench: release $(PARITY_VENV)/.ready
 	$(PARITY_VENV)/bin/python benchmarks/paired.py
 	$(PARITY_VENV)/bin/python benchmarks/host.py --cases ew,mm,train
 	$(PARITY_VENV)/bin/python benchmarks/dataloader.py
+	$(PARITY_VENV)/bin/python benchmarks/distributed.py --backends gloo
+
+# Without ARGS, the whole map, which takes hours; ARGS="--only unary --threads 2 --quick" a part of it.
+map: export PYTHONPATH := $(RELEASE_SITE)
+map: release $(PARITY_VENV)/.ready
+	$(PARITY_VENV)/bin/python -W ignore benchmarks/map.py $(ARGS)
 
 lint: $(VENV)/.lint-ready
 	$(VENV)/bin/ruff check

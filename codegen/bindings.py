@@ -164,14 +164,15 @@ def fresh_call(row: Row) -> list[str]:
     return [*out, "        " + result(row, native_call(row))]
 
 
-def factory_call(row: Row, keeps_out_shape: bool) -> list[str]:
+def factory_call(row: Row, keeps_out_shape: bool, tells_of_resizing: bool) -> list[str]:
     at = len(row.schema.arguments)
     into = at + len(_OPTIONS)
     call = native_call(row, "", "options")
+    tells = ", true" if tells_of_resizing else ""
     out = [
         f"        if (b.given({into})) {{",
         f"          take_options_of(b.tensor({into}), options);",
-        f"          write_{'numbers' if keeps_out_shape else 'made'}(b.tensor({into}), {call}, options);",
+        f"          write_{'numbers' if keeps_out_shape else 'made'}(b.tensor({into}), {call}, options{tells});",
         f"          return returned(b.at({into}));",
         "        }",
     ]
@@ -241,8 +242,13 @@ def _sources(rows: list[Row], method: bool) -> dict[str, str]:
         if not method or has_inplace_method(group[0])
     }
     by_area: dict[str, dict[str, tuple[list[Row], str]]] = {area: {} for area in areas(rows)}
+    python_names = {}
     for name, (group, suffix) in [*plain.items(), *inplace.items()]:
-        by_area[group[0].area][name] = (group, suffix)
+        first, *others = callable_names(group)
+        # Another name is a callable of its own: messages have its name, and those who are asked are given it.
+        for own, shown in [(name, first), *((other + suffix, other) for other in others)]:
+            by_area[group[0].area][own] = (group, suffix)
+            python_names[own] = shown + suffix
     sources = {}
     where = homes(rows)
     for area, callables in by_area.items():
@@ -250,12 +256,9 @@ def _sources(rows: list[Row], method: bool) -> dict[str, str]:
         called = {home for row in bound for home in where.get(row.bound_to, [])}
         used = sorted({row.area for row in bound} | called)
         adds = []
-        for name, (group, suffix) in callables.items():
+        for name, (group, _) in callables.items():
             table = "methods" if method else f'tables["{group[0].module}"]'
-            adds += [
-                f"  {table}.push_back({_entry(other + suffix, f'{word}_{name}')});"
-                for other in callable_names(group)
-            ]
+            adds.append(f"  {table}.push_back({_entry(python_names[name], f'{word}_{name}')});")
         parameter = "std::vector<PyMethodDef>& methods" if method else "FunctionTables& tables"
         sources[area] = "\n".join([
             BANNER,

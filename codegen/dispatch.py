@@ -227,7 +227,7 @@ def source(rows: list[Row], area: str, homes: Homes) -> str:
         *sorted({f'#include "generated/ops/{area}.h"', *headers_of(called, homes), *helpers}),
         *_rule_includes(rows, area),
         '#include "ops/autocast.h"',
-        *(['#include "ops/out_dtype.h"'] if "results::require_dtype" in functions else []),
+        *(['#include "ops/out_dtype.h"'] if "results::require_" in functions else []),
         '#include "ops/results.h"\n',
         "namespace mt::table {\n",
         *[f'KernelTable<void({r.kernel_parameters})> {r.id}{{"{_full_name(r)}"}};' for r in with_tables(rows)],

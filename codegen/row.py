@@ -25,6 +25,19 @@ MODULES = ("linalg", "fft", "special", "nn", "aten", *PACKAGES)
 VARIANTS = ("function", "method", "inplace", "out", "cpp")
 
 
+# PyTorch's words for most operators that do not cast into out=.
+OUT_DTYPES = {
+    "exact": "Expected out tensor to have dtype {wanted.c}, but got {got.c} instead",
+    "unchanged": "Found dtype {got} but expected {wanted}",
+}
+# What an out= has to be for operators that cast within a kind of dtypes.
+OUT_KINDS = {
+    "complex": "is_complex(out.dtype())",
+    "floating": "is_floating(out.dtype())",
+    "truth": "out.dtype() == DType::boolean || out.dtype() == DType::uint8",
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Row(ABC):
     family: ClassVar[str]
@@ -46,10 +59,11 @@ class Row(ABC):
     area: str  # the stem of its file in ops/
     variants: tuple[str, ...]
     module: str = ""  # the namespace it lives in, with its prefix in the name: torch.linalg for linalg_inv
-    aliases: tuple[str, ...] = ()  # other names of the same callable
+    aliases: tuple[str, ...] = ()  # other names, each a callable of its own
     special: str | None = None
     number_as_tensor: bool = False
     out_dtype: str = ""  # what is said about an out= of another dtype, where that is not cast
+    out_kind: str = ""  # the dtypes that are meant, one of OUT_KINDS; without one, that of the result
     # By variant (function, inplace, out): the operator of PyTorch's that handlers see instead.
     seen_as: Mapping[str, str] = field(default_factory=dict, hash=False)
     batch: str = ""  # how vmap runs it on batches: see codegen/batch.py
@@ -117,8 +131,16 @@ class Row(ABC):
     # ---- what the generators ask every row ----
 
     def refusal(self, target: str, dtype: str) -> list[str]:
-        """The statement that refuses an out= of another dtype."""
-        return [f'  results::require_dtype({target}, {dtype}, "{self.out_dtype}");'] if self.out_dtype else []
+        """The statement that refuses an out= of another dtype than the result's."""
+        if not self.out_dtype or self.out_kind:
+            return []
+        return [f'  results::require_dtype({target}, {dtype}, "{self.out_dtype}");']
+
+    def refusal_of_kind(self) -> list[str]:
+        """The statement that refuses an out= of another kind of dtype, before anything is computed."""
+        if not self.out_kind:
+            return []
+        return [f'  results::require_kind(out, {OUT_KINDS[self.out_kind]}, "{self.out_dtype}");']
 
     @property
     def grad(self) -> dict[str, str]:

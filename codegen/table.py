@@ -13,7 +13,7 @@ from .cells import read_formulas
 from .families import FAMILIES, OWN_KEY
 from .forward import read_forward
 from .reader import ROOT, Entry, TableError, read
-from .row import MODULES, VARIANTS, Row
+from .row import MODULES, OUT_DTYPES, OUT_KINDS, VARIANTS, Row
 from .schema import Schema, SchemaError, parse_schema
 
 # What a file may say for all of its rows; it holds for those whose family takes the key.
@@ -72,16 +72,16 @@ def _check_native(entry: Entry, schema: Schema) -> None:
             entry.fail(f"argument {a.name!r}: a {a.type} with the default {a.default} wants python:", "op")
 
 
-# PyTorch's words for most operators that do not cast into out=.
-_OUT_DTYPES = {
-    "exact": "Expected out tensor to have dtype {wanted.c}, but got {got.c} instead",
-    "unchanged": "Found dtype {got} but expected {wanted}",
-}
-
-
-def _out_dtype(entry: Entry) -> str:
-    text = entry.text("out_dtype") or ""
-    return _OUT_DTYPES.get(text, text)
+def _out_dtype(entry: Entry) -> dict[str, str]:
+    """What an out= may be: of the result's dtype, or of a kind of dtypes; and what is said of any other."""
+    if not entry.is_mapping("out_dtype"):
+        text = entry.text("out_dtype") or ""
+        return {"out_dtype": OUT_DTYPES.get(text, text)}
+    each = entry.entry("out_dtype")
+    kinds = list(each)
+    if len(kinds) != 1 or kinds[0] not in OUT_KINDS:
+        entry.fail(f"out_dtype: wanted one kind and its message; known: {', '.join(OUT_KINDS)}", "out_dtype")
+    return {"out_kind": str(kinds[0]), "out_dtype": str(each.text(kinds[0]))}
 
 
 def _seen_as(entry: Entry) -> dict[str, str]:
@@ -124,7 +124,7 @@ def _rows(entry: Entry, head: Entry) -> Iterator[Row]:
         "special": entry.word("special", number_slots.SPECIALS) or None,
         "number_as_tensor": entry.flag("number_as_tensor"),
         "formulas": formulas,
-        "out_dtype": _out_dtype(entry),
+        **_out_dtype(entry),
         "seen_as": _seen_as(entry),
         "batch": batch.read(entry, family),
     }
@@ -135,6 +135,8 @@ def _rows(entry: Entry, head: Entry) -> Iterator[Row]:
     row = family(**common, **family.part(entry, schema))
     if row.out_dtype and "out" not in row.variants:
         entry.fail("out_dtype: is for rows with out among their variants", "out_dtype")
+    if row.out_kind and not family.in_cpp:
+        entry.fail("out_dtype: a kind is for rows that are written in C++", "out_dtype")
     bindings.check(row, entry)
     yield row
     twin = row.variant_of_number(entry)

@@ -5,6 +5,7 @@
     make score ARGS="--dtypes float64 --samples 3"
     make score ARGS="--kinds vmap,'vmap in one call' --devices cpu"
     make score ARGS="--kinds tangent --devices cpu"     # forward mode
+    make score ARGS="--kinds errors,reference --devices cpu"
 
 An operator agrees if every sample gives PyTorch's results: their number, shapes, dtypes and values, and in the second
 line the gradients of every input. `tangent` asks how results move when all inputs do (forward mode). Samples are spread
@@ -14,7 +15,8 @@ Operators run in processes of their own, so that one that crashes or hangs has f
 takes about three minutes of CPU time.
 
 Of `vmap`, an operator is right if it gives what a loop over the slices gives; `vmap in one call` counts those for which
-no operator ran slice by slice.
+no operator ran slice by slice. Of `errors`, an operator is right if each input that the database calls wrong gives the
+error that it names, type and text; `reference` asks for values of the many samples that it has for references.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-KINDS = ("forward", "gradient", "tangent", "vmap", "vmap in one call")
+KINDS = ("forward", "gradient", "tangent", "vmap", "vmap in one call", "errors", "reference")
 IN_THE_README = ["forward", "gradient"]
 DEVICES = ("cpu", "npu")
 
@@ -46,6 +48,9 @@ def questions(dtype: str, kinds: list[str], devices: list[str], match: str) -> l
     from opinfo_checks import has_gradient, is_drawn
 
     def makes_sense(kind: str, device: str, op: Any) -> bool:
+        if kind in ("errors", "reference"):
+            made_by = op.error_inputs_func if kind == "errors" else op.reference_inputs_func
+            return dtype == "float32" and made_by is not None
         return kind != "gradient" or (dtype == "float32" and has_gradient(op) and not is_drawn(op, device))
 
     return [
@@ -62,13 +67,28 @@ def ask(question: Question, count: int) -> None:
     """Raises if the operator does not agree."""
     import torch
     from opinfo_bridge import OPS
-    from opinfo_checks import check_forward, check_gradient, check_tangent, check_vmap, main_dtype, quiet
+    from opinfo_checks import (
+        check_errors,
+        check_forward,
+        check_gradient,
+        check_reference,
+        check_tangent,
+        check_vmap,
+        main_dtype,
+        quiet,
+    )
 
     kind, device, dtype, name = question
     op = OPS[name]
     with quiet():
         if kind == "gradient":
             check_gradient(op, count, device)
+            return
+        if kind == "errors":
+            check_errors(op, device)
+            return
+        if kind == "reference":
+            check_reference(op, count, device)
             return
         if kind == "tangent":
             check_tangent(op, count, device)

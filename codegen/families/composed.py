@@ -17,12 +17,13 @@ from ..schema import Schema
 class Composite(Row):
     family = "composite"
     required = ("composite",)
-    optional = ("factory", "keeps_out_shape", "whole")
+    optional = ("factory", "keeps_out_shape", "tells_of_resizing", "whole")
     made_of_others = True
 
     whole: str = ""  # handlers see it, not its parts: always, or where no history is recorded
     function: str  # of csrc/ops/composites/<area>.cpp
     keeps_out_shape: bool = False  # an out= with as many elements as the result is filled as it is
+    tells_of_resizing: bool = False  # and one with another number of them is resized with a warning
 
     @classmethod
     def part(cls, entry: Entry, schema: Schema) -> dict[str, Any]:
@@ -30,6 +31,7 @@ class Composite(Row):
             "function": entry.text("composite"),
             "factory": entry.flag("factory"),
             "keeps_out_shape": entry.flag("keeps_out_shape"),
+            "tells_of_resizing": entry.flag("tells_of_resizing"),
             "whole": entry.word("whole", ("always", "without_history")),
         }
 
@@ -95,8 +97,8 @@ class Composite(Row):
 
     def _out(self, call: str) -> list[str]:
         names = dispatch.out_names(self)
-        lines = dispatch.out_opening(self)
-        if len(names) == 1 and not self.out_dtype:
+        lines = [*dispatch.out_opening(self), *self.refusal_of_kind()]
+        if len(names) == 1 and (self.out_kind or not self.out_dtype):
             lines.append(f"  results::write_out(out, {call});")
         else:
             lines.append(f"  const auto made = {call};")
@@ -110,7 +112,9 @@ class Composite(Row):
         if suffix:
             return bindings.inplace_call(self, suffix)
         return (
-            bindings.factory_call(self, self.keeps_out_shape) if self.factory else bindings.fresh_call(self)
+            bindings.factory_call(self, self.keeps_out_shape, self.tells_of_resizing)
+            if self.factory
+            else bindings.fresh_call(self)
         )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import autocast, autograd, bindings, dispatch, schema_types
 from ..reader import Entry
-from ..row import DeviceRow
+from ..row import OUT_DTYPES, DeviceRow
 from ..schema import Schema
 
 
@@ -130,8 +130,9 @@ class Fresh(DeviceRow):
             *dispatch.elsewhere(self, f"{self.cpp_name}_out", tuple(names)),
             *self.elsewhere("_out", *names),
             *self.meeting(),
+            *self.refusal_of_kind(),
             *self._dtype_of_out(),
-            *[f"  infer::Output {name}_slot = infer::Output::into({self._target(name)});" for name in names],
+            *[f"  infer::Output {name}_slot = {self._into(name)};" for name in names],
             *self._infer(slots),
             *[line for name in names for line in self.refusal(name, f"{name}_slot.written().dtype()")],
             *[line for name in names for line in self._overlap_checks(name)],
@@ -140,11 +141,12 @@ class Fresh(DeviceRow):
             *dispatch.out_closing(self),
         ]
 
-    def _target(self, name: str) -> str:
-        """An out=, and whether it is read as well."""
+    def _into(self, name: str) -> str:
+        """The place of an out=, which knows whether that is read as well."""
         operands = [a.name for a in self.schema.arguments if a.type.in_graph]
         read = " || ".join(f"infer::reads({name}, {operand})" for operand in operands)
-        return f"{name}, {read}" if read else name
+        into = "into_exactly" if self.out_dtype else "into"
+        return f"infer::Output::{into}({name}, {read})" if read else f"infer::Output::{into}({name})"
 
     @property
     def wants_floating(self) -> bool:
@@ -157,7 +159,11 @@ class Fresh(DeviceRow):
         if dtype is None or dtype.type is not schema_types.OPTIONAL_SCALAR_TYPE or len(self.results) != 1:
             return []
         condition = "!dtype && is_differentiable(out.dtype())" if self.wants_floating else "!dtype"
-        return [f"  if ({condition}) dtype = out.dtype();"]
+        words = OUT_DTYPES["exact"]
+        return [
+            f"  if ({condition}) dtype = out.dtype();",
+            f'  if (dtype) results::require_dtype(out, *dtype, "{words}");',
+        ]
 
     def declarations(self) -> list[str]:
         return dispatch.declarations(self)

@@ -50,9 +50,10 @@ class View(Row):
 
     def _history(self, name: str, several: bool, verb: str) -> list[str]:
         lines = []
-        if several and not self.schema.arguments[0].alias:  # the operator promises to treat them as copies
+        is_view = self.schema.arguments[0].alias  # or copies, or what the caller promises to treat as such
+        if several and not is_view:
             lines.append("  autograd::with_own_versions(outs);")
-        elif self.differentiable:
+        elif is_view and self.differentiable:
             lines.append(f"  autograd::{verb}_view{'s' if several else ''}(self, {name});")
         if self.differentiable:
             lines += autograd.record(self, [name])

@@ -1,6 +1,7 @@
 #include "autograd/accumulate.h"
 
 #include "core/intercept.h"
+#include "core/sparse.h"
 #include "core/views.h"
 #include "generated/ops/binary.h"
 #include "generated/ops/copy.h"
@@ -29,14 +30,16 @@ bool sole_owner(const Tensor& t, uint32_t owners = 1) {
 
 bool is_sparse(const Tensor& t) { return special(t) & kSparse; }
 
-// A sparse gradient that nobody else holds is its leaf's; its parts are nobody's memory to share.
+// A sparse gradient that nobody else holds is its leaf's, if its parts lie without gaps.
 bool is_spare_sparse(const Tensor& t) {
-  return is_sparse(t) && t.impl()->refs.load(std::memory_order_acquire) == 1;
+  if (!is_sparse(t) || t.impl()->refs.load(std::memory_order_acquire) != 1) return false;
+  const SparseParts& parts = *sparse_parts(t);
+  return parts.indices.is_contiguous() && parts.values.is_contiguous();
 }
 
-// Sparse tensors are added to dense ones, not the other way around.
-Tensor sum(const Tensor& a, const Tensor& b) {
-  return is_sparse(a) && !is_sparse(b) ? ops::add(b, a) : ops::add(a, b);
+// Sparse tensors are added to dense ones, not the other way around; of two the newer one's elements come first.
+Tensor sum(const Tensor& old, const Tensor& arrived) {
+  return is_sparse(old) ? ops::add(arrived, old) : ops::add(old, arrived);
 }
 
 // A gradient lies as its leaf does, so that optimizers walk both alike: with the leaf's strides where those are dense,

@@ -10,7 +10,7 @@ namespace mt::autograd {
 class AccumulateGrad final : public Node {
  public:
   explicit AccumulateGrad(const Tensor& variable);
-  const char* name() const override { return "AccumulateGrad"; }
+  const char* name() const override { return "torch::autograd::AccumulateGrad"; }
   void apply(Grads grads, Grads out, uint64_t wanted) override;
   void forget_variable();
   void poison();      // the leaf was exchanged for another: gradients that arrive here have nowhere to go

@@ -75,6 +75,7 @@ class Pass {
     return number_;
   }
   bool comes_by(const Node& node);
+  std::vector<Node*> order();
   bool takes_leaf(const Node& node) const {
     return node.edges.size() == 0 &&
            std::ranges::any_of(captures_, [&](const Capture& c) { return c.node == &node; });
@@ -262,6 +263,31 @@ bool Pass::comes_by(const Node& node) {
   return state(asked).seen && state(asked).needed;
 }
 
+// The nodes in the order in which they run from now on, the one that is running first.
+std::vector<Node*> Pass::order() {
+  std::vector<Node*> found, waiting(ready_);
+  std::unordered_map<Node*, uint32_t> pending;
+  const auto take = [&](Node* node) {
+    found.push_back(node);
+    for (size_t i = 0; i < node->edges.size(); ++i) {
+      Node* next = node->edges[i].node;
+      if (!next || (limited() && !state(next).needed)) continue;
+      const auto [left, first] = pending.try_emplace(next, state(next).pending);
+      if (--left->second > 0) continue;
+      waiting.push_back(next);
+      std::push_heap(waiting.begin(), waiting.end(), older);
+    }
+  };
+  if (now_) take(now_);
+  while (!waiting.empty()) {
+    std::pop_heap(waiting.begin(), waiting.end(), older);
+    Node* node = waiting.back();
+    waiting.pop_back();
+    take(node);
+  }
+  return found;
+}
+
 void Pass::enter_stream(Node* node) {
   if (!node->device.is_accelerator()) return;
   set_current_stream(node->device, node->stream);
@@ -386,13 +412,14 @@ void Pass::run_node(Node* node) {
   if (runs) {
     if (node->hooks) [[unlikely]]
       call_node_hooks(node);
+    std::vector<Tensor> arrived;
+    if (node->hooks && !node->hooks->post.empty()) [[unlikely]]
+      arrived = in_;  // an accumulator takes what it is given
+    apply(node, wanted);
     if (node->hooks && !node->hooks->post.empty()) [[unlikely]] {
-      std::vector<Tensor> arrived(in_);  // an accumulator takes what it is given
-      apply(node, wanted);
       const auto post = node->hooks->post;
+      arrived.resize(in_.size());  // those that came while it ran see no gradients
       for (const auto& [id, call] : post) call(out_, arrived);
-    } else {
-      apply(node, wanted);
     }
   }
   if (runs && !options_.retain_graph && !accumulates) node->release_saved();
@@ -464,6 +491,12 @@ bool will_run(const Node& node) {
 
 bool runs_everything() { return !t_own->running || !t_own->running->limited(); }
 
+std::vector<Node*> nodes_to_run() {
+  MT_CHECK(t_own->running,
+           "_current_graph_task_execution_order should only be called during the backward pass");
+  return t_own->running->order();
+}
+
 bool comes_by(const Node& node) {
   MT_CHECK(t_own->running, "outside of a backward pass no node is run");
   return t_own->running->comes_by(node);
@@ -475,8 +508,8 @@ void at_end_of_pass(std::function<void()> callback) {
 }
 
 void backward(TensorList roots, TensorList grads, TensorList inputs, const BackwardOptions& options) {
-  static std::atomic<bool> told{false};
-  if (options.create_graph && !told.exchange(true)) [[unlikely]]
+  static bool told = false;
+  if (options.create_graph && first_time(told)) [[unlikely]]
     warn(
         "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
         "gradient which can cause a memory leak. We recommend using autograd.grad when creating the graph to "

@@ -29,6 +29,8 @@ bool running_pass_keeps_graph();  // true outside of passes
 bool will_run(const Node& node);
 bool runs_everything();    // false inside a pass whose inputs are given
 uint64_t next_sequence();  // of the node that is made next
+// What the pass of this thread runs from now on, in order; the node that is running comes first.
+std::vector<Node*> nodes_to_run();
 // Whether the pass of this thread reaches a node.
 bool comes_by(const Node& node);
 // Calls `callback` when the pass that this thread is in is done.

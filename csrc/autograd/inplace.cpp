@@ -5,9 +5,13 @@
 // becomes CopySlices, which runs the write's node on the window's gradient and leaves the rest alone. The
 // histories of the base's other views are then out of date; each is rebuilt as a window of the base when it is
 // next asked for, which is noticed by the version counter they share. That makes a tensor that requires a gradient of
-// a view that was made before its base had any history. Views that one node made together (unbind, split)
-// are refused instead, as in PyTorch: the rebuilt history of one would leave the others with the node.
+// a view that was made before its base had any history. Views whose history cannot be rebuilt are refused instead, as
+// in PyTorch: of those that one node made together (unbind, split) the others would be left with the node, one that a
+// Function made would lose the Function's backward, and one that was made where nothing was recorded (no_grad,
+// inference mode) says by that that its writes are not to be seen. Views of such views are like them.
+// A change of the window alone (transpose_) writes nothing: only the view's own history gets a node.
 #include "autograd/operation_name.h"
+#include "core/copy_on_write.h"
 #include "core/views.h"
 #include "generated/ops/binary.h"
 #include "generated/ops/complex.h"
@@ -119,43 +123,61 @@ void replace_grad_fn(const Tensor& tensor, Node* node, uint32_t output) {
   if (retains) add_retaining_hook(tensor, *state);
 }
 
-[[noreturn]] void refuse_made_without_grad() {
-  fail(
-      ErrorKind::runtime,
-      "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that "
-      "this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "
-      "the view and the inplace either both inside the no_grad block (if you don't want the inplace to be "
-      "tracked) or both outside (if you want the inplace to be tracked).");
-}
-
-// What a view of many, or a view of one, was made by.
-[[noreturn]] void refuse_one_of_many(const TensorImpl& view, const char* how) {
-  std::string made = "A view was created in no_grad mode";
-  if (view.grad_fn) {
-    made = join_text("Output ", view.output_nr, " of ", operation_name(*static_cast<Node*>(view.grad_fn)),
-                     " is a view");
+// What a write that changes the history of this view is told; `indirect` if it was a write to its base.
+[[noreturn]] void refuse_write(const TensorImpl& view, bool indirect) {
+  const ViewMaking making = view.view_making;
+  const bool in_mode = making == ViewMaking::in_inference || making == ViewMaking::without_grad;
+  const char* how = indirect ? "its base or another view of its base has been" : "is being";
+  std::string what = "A view was created in";
+  if (view.grad_fn)
+    what = join_text("Output ", view.output_nr, " of ", operation_name(*static_cast<Node*>(view.grad_fn)),
+                     in_mode ? " is a view of a view which was created in" : " is a view and ");
+  if (making == ViewMaking::in_inference)
+    what += join_text(" inference mode and ", how, " modified inplace in normal mode.");
+  else if (in_mode || !view.grad_fn)
+    what += join_text(" no_grad mode and ", how, " modified inplace with grad mode enabled.");
+  else what += join_text(how, " modified inplace.");
+  if (in_mode) {
+    const char* block = making == ViewMaking::without_grad ? "no_grad" : "inference_mode";
+    what += join_text(
+        " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code "
+        "by moving both the view and the inplace either both inside the ",
+        block,
+        " block (if you don't want the inplace to be tracked) or both outside (if you want the inplace to be "
+        "tracked).");
+  } else if (making == ViewMaking::one_of_many) {
+    what +=
+        " This view is the output of a function that returns multiple views. Such functions do not allow the "
+        "output views to be modified inplace. You should replace the inplace operation by an out-of-place "
+        "one.";
+  } else {
+    what +=
+        " This view was created inside a custom Function (or because an input was returned as-is) and the "
+        "autograd logic to handle view+inplace would override the custom backward associated with the custom "
+        "Function, leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning "
+        "the output of the custom Function.";
   }
-  fail(ErrorKind::runtime, made, " and ", how, view.grad_fn ? "" : " with grad mode enabled",
-       ". This view is the output of a function that returns multiple views. Such functions do not allow the "
-       "output views to be modified inplace. You should replace the inplace operation by an out-of-place "
-       "one.");
+  fail(ErrorKind::runtime, what);
 }
 
 }  // namespace
 
 void as_view(const Tensor& base, const Tensor& view) {
+  if (base.storage().made_in_inference()) return;  // nobody keeps track of such tensors
   TensorImpl* root = base.impl()->base ? base.impl()->base : base.impl();
   Ref<TensorImpl>::retain(root);
   view.impl()->base = root;
   view.impl()->view_version = base.version();
-  view.impl()->tracks_base = grad_mode() && base.impl()->tracks_base;
-  view.impl()->one_of_many = base.impl()->one_of_many;
+  const ThreadState& thread = thread_state();
+  if (thread.grad_enabled) [[likely]]
+    view.impl()->view_making = base.impl()->view_making;
+  else view.impl()->view_making = thread.inference ? ViewMaking::in_inference : ViewMaking::without_grad;
 }
 
 void as_views(const Tensor& base, TensorList views) {
   for (const Tensor& view : views) {
     as_view(base, view);
-    view.impl()->one_of_many = grad_mode();
+    if (grad_mode() && view.is_view()) view.impl()->view_making = ViewMaking::one_of_many;
   }
 }
 
@@ -168,7 +190,7 @@ void adopt_view(const Tensor& base, const Tensor& view) {
 void adopt_views(const Tensor& base, TensorList views) {
   for (const Tensor& view : views) {
     adopt_view(base, view);
-    view.impl()->one_of_many = grad_mode();
+    if (grad_mode()) view.impl()->view_making = ViewMaking::one_of_many;
   }
 }
 
@@ -178,10 +200,10 @@ void with_own_versions(std::vector<Tensor>& windows) {
 
 Node* current_grad_fn(const Tensor& tensor) {
   TensorImpl* impl = tensor.impl();
-  if (impl->base && impl->tracks_base && impl->view_version != tensor.version()) [[unlikely]] {
+  if (impl->base && impl->view_version != tensor.version()) [[unlikely]] {
     const Tensor base = Tensor::share(impl->base);
-    if (impl->one_of_many && (impl->grad_fn || base.requires_grad()))
-      refuse_one_of_many(*impl, "its base or another view of its base has been modified inplace");
+    if (impl->view_making != ViewMaking::plain && (impl->grad_fn || base.requires_grad()))
+      refuse_write(*impl, true);
     if (base.requires_grad() && base.impl()->grad_fn) {
       WindowOfBase* node;
       const NodeRef ref = new_node(node, base, tensor);
@@ -195,26 +217,20 @@ Node* current_grad_fn(const Tensor& tensor) {
 
 void check_inplace_in_graph(const Tensor& self) {
   const TensorImpl* impl = self.impl();
-  if (impl->storage->inference)
-    MT_CHECK(thread_state().inference,
-             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone "
-             "to get a "
-             "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more "
-             "details.");
+  before_write(*impl->storage);
+  check_inference_write(self);
   if (!grad_mode()) return;
   MT_CHECK(!(impl->requires_grad && !impl->grad_fn),
            "a leaf Variable that requires grad is being used in an in-place operation.");
   if (!impl->base) return;
-  if (requires_grad(self) || impl->base->grad_fn || impl->base->requires_grad) check_rebase(self);
+  if (requires_grad(self)) check_rebase(self);
   MT_CHECK(!(impl->base->requires_grad && !impl->base->grad_fn),
            "a view of a leaf Variable that requires grad is being used in an in-place operation.");
 }
 
 void check_rebase(const Tensor& self) {
   const TensorImpl* impl = self.impl();
-  if (!impl->base) return;
-  if (!impl->tracks_base) refuse_made_without_grad();
-  if (impl->one_of_many) refuse_one_of_many(*impl, "is being modified inplace");
+  if (impl->base && impl->view_making != ViewMaking::plain) refuse_write(*impl, false);
 }
 
 void retain_grad(const Tensor& tensor) {
@@ -242,8 +258,13 @@ void rebase_history(const Tensor& self, NodeRef&& node) {
     replace_grad_fn(self, window, window->add_output(self));
     return;
   }
-  replace_grad_fn(self, write, write->add_output(self));
-  write->runs_on(self.device());
+  change_history(self, std::move(node));
+}
+
+void change_history(const Tensor& self, NodeRef&& node) {
+  Node* change = static_cast<Node*>(node.get());
+  replace_grad_fn(self, change, change->add_output(self));
+  change->runs_on(self.device());
 }
 
 }  // namespace mt::autograd

@@ -41,9 +41,11 @@ Node::~Node() = default;
 
 uint64_t next_sequence() { return g_sequence.load(std::memory_order_relaxed); }
 
-uint32_t Node::add_output(const Tensor& tensor) {
-  if (outputs == 0) first_output = meta_of(tensor);
-  else more_outputs.push_back(meta_of(tensor));
+uint32_t Node::add_output(const Tensor& tensor) { return add_output(meta_of(tensor)); }
+
+uint32_t Node::add_output(OutputMeta meta) {
+  if (outputs == 0) first_output = std::move(meta);
+  else more_outputs.push_back(std::move(meta));
   return outputs++;
 }
 
@@ -70,7 +72,19 @@ uint64_t Node::add_post_hook(PostHook hook) {
   return id;
 }
 
+uint64_t Node::add_accumulated_hook(PostHook hook) {
+  if (!hooks) hooks = std::make_shared<NodeHooks>();
+  const uint64_t id = g_hook_id.fetch_add(1);
+  hooks->post.emplace(hooks->post.begin() + ptrdiff_t(hooks->accumulated++), id, std::move(hook));
+  return id;
+}
+
 void NodeHooks::remove(uint64_t id) {
+  for (size_t i = 0; i < accumulated; ++i)
+    if (post[i].first == id) {
+      --accumulated;
+      break;
+    }
   std::erase_if(pre, [id](const auto& h) { return h.id == id; });
   std::erase_if(node_pre, [id](const auto& h) { return h.first == id; });
   std::erase_if(post, [id](const auto& h) { return h.first == id; });
@@ -80,7 +94,7 @@ namespace {
 
 void refuse_inference(const Tensor& tensor) {
   MT_CHECK(
-      !tensor.storage().inference,
+      !tensor.storage().made_in_inference(),
       "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode "
       "in "
       "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and "
@@ -91,7 +105,7 @@ void refuse_inference(const Tensor& tensor) {
 
 void SavedTensor::save(const Tensor& tensor) {
   if (!tensor.defined()) return;
-  if (tensor.storage().inference) [[unlikely]]
+  if (tensor.storage().made_in_inference()) [[unlikely]]
     refuse_inference(tensor);
   if (void* packer = thread_state().packer) [[unlikely]]
     return pack(tensor, *static_cast<SavedTensorPacker*>(packer));
@@ -257,6 +271,14 @@ LeafState* find_leaf_state(const Tensor& tensor) {
   return static_cast<LeafState*>(tensor.impl()->grad_state);
 }
 
+void forget_accumulator(const Tensor& tensor) {
+  LeafState* state = find_leaf_state(tensor);
+  if (!state || !state->accumulator) return;
+  if (state->owns_accumulator) static_cast<AccumulateGrad*>(state->accumulator.get())->forget_variable();
+  state->accumulator = NodeRef();
+  state->owns_accumulator = true;
+}
+
 LeafState& leaf_state(const Tensor& tensor) {
   TensorImpl* impl = tensor.impl();
   if (!impl->grad_state) impl->grad_state = new LeafState;
@@ -287,6 +309,8 @@ void set_history(const Tensor& output, Node* node) {
     return;
   }
   TensorImpl* impl = output.impl();
+  if (impl->storage->made_in_inference() && !thread_state().inference) [[unlikely]]
+    return;  // a view of a tensor that nobody keeps track of
   impl->output_nr = node->add_output(output);
   NodeRef::retain(node);
   impl->grad_fn = node;
@@ -308,11 +332,31 @@ class NotImplemented final : public Node {
   const char* op_;
 };
 
+class Refusing final : public Node {
+ public:
+  explicit Refusing(const char* why) : why_(why) {}
+  const char* name() const override { return "Error"; }
+  void apply(Grads, Grads, uint64_t) override { fail(ErrorKind::runtime, why_); }
+
+ private:
+  const char* why_;
+};
+
 }  // namespace
 
 NodeRef not_implemented_node(const char* op) {
   NotImplemented* node;
   return new_node(node, op);
+}
+
+Tensor differentiable_once(const Tensor& grad, const char* why) {
+  if (!grad_mode() || !needs_grad(grad)) return grad;
+  Refusing* node;
+  const NodeRef ref = new_node(node, why);
+  connect(node->edges, grad);
+  const Tensor made = shallow_copy(grad);
+  set_history(made, node);
+  return made;
 }
 
 }  // namespace mt::autograd

@@ -1,6 +1,7 @@
 // The autograd graph: nodes, edges and what nodes save.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <new>
@@ -82,6 +83,7 @@ struct NodeHooks {
   std::vector<Pre> pre;                                // of tensors
   std::vector<std::pair<uint64_t, PreHook>> node_pre;  // of the node: all gradients, after those of tensors
   std::vector<std::pair<uint64_t, PostHook>> post;
+  size_t accumulated = 0;  // how many of them, at the front, are told that a leaf's gradient is complete
   void remove(uint64_t id);
 };
 
@@ -134,6 +136,8 @@ class Node : public GraphNode {
   virtual void apply(Grads grads, Grads out, uint64_t wanted) = 0;
   virtual void release_saved() {}
   virtual void read_saved(SavedReader&) {}  // shows what it keeps, by name
+  // Numbers among its inputs that PyTorch has as tensors: programs that walk the graph see an edge to nothing for each.
+  virtual uint32_t number_edges() const { return 0; }
 
   uint64_t sequence;  // creation order; the engine runs the newest ready node first
   void* stream = nullptr;
@@ -150,10 +154,12 @@ class Node : public GraphNode {
   PassState pass;
 
   const OutputMeta& output_meta(uint32_t i) const { return i == 0 ? first_output : more_outputs[i - 1]; }
+  uint32_t add_output(OutputMeta meta);
   uint32_t add_output(const Tensor& tensor);
   uint64_t add_pre_hook(uint32_t input, GradHook hook, bool last = false);
   uint64_t add_node_pre_hook(PreHook hook);
   uint64_t add_post_hook(PostHook hook);
+  uint64_t add_accumulated_hook(PostHook hook);
   void remove_hook(uint64_t id) {
     if (hooks) hooks->remove(id);
   }
@@ -253,6 +259,8 @@ struct LeafState final : GradState {
 };
 LeafState& leaf_state(const Tensor& tensor);       // created on first use
 LeafState* find_leaf_state(const Tensor& tensor);  // null when there is none
+// The tensor is another from now on: graphs that lead to what it was do not reach it any more.
+void forget_accumulator(const Tensor& tensor);
 
 // Edge to whatever produced `tensor`: its node, its accumulator, or nothing.
 void connect(EdgeList& edges, const Tensor& tensor);
@@ -267,9 +275,14 @@ Node* current_grad_fn(const Tensor& tensor);  // regenerated for a view whose ba
 // Note [Views and in-place writes] in inplace.cpp
 inline bool base_has_new_history(const Tensor& view) {
   const TensorImpl* impl = view.impl();
-  return impl->base && impl->base->grad_fn && impl->tracks_base && impl->view_version != view.version();
+  return impl->base && impl->base->grad_fn && impl->view_version != view.version();
 }
-inline bool requires_grad(const Tensor& t) { return t.requires_grad() || base_has_new_history(t); }
+// A view requires what its base does, even one that was made where nothing was recorded.
+inline bool base_requires_grad(const Tensor& view) {
+  const TensorImpl* base = view.impl()->base;
+  return base && (base->requires_grad || base->grad_fn) && is_differentiable(view.dtype());
+}
+inline bool requires_grad(const Tensor& t) { return t.requires_grad() || base_requires_grad(t); }
 inline bool is_leaf(const Tensor& t) { return t.is_leaf() && !base_has_new_history(t); }
 
 inline bool grad_mode() { return thread_state().grad_enabled; }
@@ -286,9 +299,14 @@ bool any_needs_grad(const T&... tensors) {
   return grad_mode() && (needs_grad(tensors) || ...);
 }
 
+inline bool none_defined(Grads grads) {
+  return std::none_of(grads.begin(), grads.end(), [](const Tensor& grad) { return grad.defined(); });
+}
 void set_history(const Tensor& output, Node* node);  // fresh results
 // Results of an operator without formulas: backward says so instead of leaving a gradient out.
 NodeRef not_implemented_node(const char* op);
+// `grad` with a history that cannot be followed: `why` says so when somebody tries.
+Tensor differentiable_once(const Tensor& grad, const char* why);
 template <class... T>
 void set_not_implemented(std::initializer_list<const Tensor*> outputs, const char* op, const T&... inputs) {
   const NodeRef ref = not_implemented_node(op);
@@ -304,13 +322,15 @@ void retain_grad(const Tensor& tensor);  // keeps the gradient of a result, what
 void check_inplace_in_graph(const Tensor& self);
 inline void check_inplace(const Tensor& self) {  // before an in-place write
   const TensorImpl* impl = self.impl();
-  if (impl->requires_grad || impl->base || impl->storage->inference) [[unlikely]]
+  if (impl->requires_grad || impl->base || impl->storage->guards) [[unlikely]]
     check_inplace_in_graph(self);
 }
 void check_rebase(const Tensor& self);                    // before one that gives `self` a history
 void rebase_history(const Tensor& self, NodeRef&& node);  // after an in-place write
-void as_view(const Tensor& base, const Tensor& view);     // remembers what the view is a view of
-void as_views(const Tensor& base, TensorList views);      // the same for views that have one node together
+// After a change of the window alone, which writes nothing: the base's history stays.
+void change_history(const Tensor& self, NodeRef&& node);
+void as_view(const Tensor& base, const Tensor& view);  // remembers what the view is a view of
+void as_views(const Tensor& base, TensorList views);   // the same for views that have one node together
 // The same for views that were made somewhere else, if they share the base's memory. Note [Interception]
 void adopt_view(const Tensor& base, const Tensor& view);
 void adopt_views(const Tensor& base, TensorList views);

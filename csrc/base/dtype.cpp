@@ -44,8 +44,8 @@ DType promote_integral(DType a, DType b) {
   const DType unsigned_type = x.is_signed ? b : a, signed_type = x.is_signed ? a : b;
   if (unsigned_type == DType::uint8) return signed_type == DType::int8 ? DType::int16 : signed_type;
   fail(ErrorKind::runtime,
-       "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote ", info(a).name,
-       " and ", info(b).name);
+       "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote ", info(a).legacy,
+       " and ", info(b).legacy);
 }
 
 DType promote_floating(DType a, DType b) {

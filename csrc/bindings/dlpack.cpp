@@ -3,6 +3,7 @@
 #include "bindings/casters.h"
 #include "bindings/parser.h"
 #include "core/accelerator.h"
+#include "core/copy_on_write.h"
 #include "core/dispatch.h"
 #include "core/intercept_python.h"
 #include "core/reach.h"
@@ -86,6 +87,7 @@ template <class Managed>
 Managed* exported(const Tensor& t) {
   check_has_memory(t);
   check_reach(t);
+  before_write(t.storage());
   auto* e = new Export<Managed>;
   e->tensor = t;
   e->shape = Dims(t.sizes());

@@ -16,9 +16,16 @@ namespace mt::bindings {
 
 namespace {
 
+// Without the namespace that native names have.
+const char* short_name(const char* name) {
+  const size_t space = std::string_view(name).rfind("::");
+  return space == std::string_view::npos ? name : name + space + 2;
+}
+
 // A type for each name of node, because programs that draw graphs read type(grad_fn).__name__.
 nb::handle node_type(const char* name) {
   static std::map<std::string, PyObject*> types;  // kept for the life of the process
+  name = short_name(name);
   PyObject*& type = types[name];
   if (!type) {
     nb::dict attributes;
@@ -111,6 +118,22 @@ PyObject* wrap_hook(autograd::Node* node, uint64_t id, PyObject* callable) {
   return nb::cast(HookHandle{node->hooks, id}).release().ptr();
 }
 
+PyObject* hooks_of(autograd::Node* node, uint32_t input, bool afterwards) {
+  nb::list found;
+  if (!node->hooks || !node->companion) return found.release().ptr();
+  const autograd::NodeHooks& hooks = *node->hooks;
+  for (const auto& [id, callable] : companion_of(node).hooks) {
+    const uint64_t wanted = id;
+    const bool here =
+        afterwards ? std::ranges::any_of(hooks.post, [&](const auto& hook) { return hook.first == wanted; })
+                   : std::ranges::any_of(hooks.pre, [&](const auto& hook) {
+                       return hook.id == wanted && hook.input == input;
+                     });
+    if (here) found.append(nb::make_tuple(HookHandle{node->hooks, id}, nb::borrow(callable)));
+  }
+  return found.release().ptr();
+}
+
 PyObject* metadata_of(autograd::Node* node) {
   PythonCompanion& companion = companion_of(node);
   if (!companion.metadata) companion.metadata = PyDict_New();
@@ -149,6 +172,7 @@ nb::list next_functions(const NodeHandle& self) {
   for (size_t i = 0; i < edges.size(); ++i)
     out.append(
         nb::make_tuple(edges[i].node ? nb::steal(wrap_node(edges[i].node)) : nb::none(), edges[i].input));
+  for (uint32_t i = 0; i < self.get()->number_edges(); ++i) out.append(nb::make_tuple(nb::none(), 0));
   return out;
 }
 
@@ -205,14 +229,12 @@ nb::object attribute_of(const NodeHandle& self, const char* name) {
   throw nb::python_error();
 }
 
-// What stands for an edge of the graph in a pass: the leaf, or a tensor like the one that the node made.
+// What stands for an edge of the graph in a pass: the leaf, or a tensor like the one that the node made or that the
+// leaf was.
 Tensor tensor_at_edge(nb::handle of, uint32_t output_nr) {
   autograd::Node* node = node_of(of.ptr());
-  if (auto* leaf = dynamic_cast<autograd::AccumulateGrad*>(node)) {
-    const Tensor variable = leaf->variable();
-    MT_CHECK(variable.defined(), "the tensor whose gradient this edge leads to is gone");
-    return variable;
-  }
+  if (auto* leaf = dynamic_cast<autograd::AccumulateGrad*>(node))
+    if (const Tensor variable = leaf->variable(); variable.defined()) return variable;
   MT_CHECK_AS(index, output_nr < node->outputs, "the node ", node->name(), " has ", node->outputs,
               " outputs, got an edge to number ", output_nr);
   const autograd::OutputMeta& meta = node->output_meta(output_nr);
@@ -226,6 +248,20 @@ Tensor tensor_at_edge(nb::handle of, uint32_t output_nr) {
   impl->grad_fn = node;
   impl->output_nr = output_nr;
   return tensor;
+}
+
+// grad_fn(gradient…): what the node makes of gradients.
+nb::object call_node(NodeHandle& self, nb::args given) {
+  autograd::Node& node = *self.get();
+  MT_CHECK_AS(type, given.size() == node.outputs, "expected ", node.outputs, " arguments, got ", given.size(),
+              " instead");
+  std::vector<Tensor> grads, made(node.edges.size());
+  for (nb::handle grad : given) grads.push_back(grad.is_none() ? Tensor() : nb::cast<Tensor>(grad));
+  uint64_t wanted = 0;
+  for (size_t i = 0; i < std::min<size_t>(made.size(), 64); ++i)
+    if (node.edges[i].node) wanted |= uint64_t(1) << i;
+  node.apply(grads, made, wanted);
+  return made.size() == 1 ? nb::steal(wrap(made[0])) : tuple_of(made);
 }
 
 // A node that passes no gradient on; one with a message refuses to be run.
@@ -287,6 +323,19 @@ autograd::PostHook python_accumulated_hook(PyObject* callable, autograd::Accumul
   };
 }
 
+// Note [Ragged sizes] in src/mindtorch_v2/nested/_internal/nested_int.py.
+constexpr int64_t kFirstRagged = int64_t(1) << 33;
+
+bool is_nested(const InputMetadata& input) {
+  return std::ranges::any_of(input.meta.sizes, [](int64_t size) { return size > kFirstRagged; });
+}
+
+nb::object shape_of(const InputMetadata& input) {
+  const nb::object native = nb::steal(size_object(IntList(input.meta.sizes)));
+  if (!is_nested(input)) return native;
+  return nb::module_::import_("mindtorch_v2.nested._internal.nested_int").attr("public_size")(native);
+}
+
 void init_autograd(nb::module_& m) {
   nb::class_<HookHandle>(m, "_HookHandle")
       .def_ro("id", &HookHandle::id)
@@ -294,13 +343,12 @@ void init_autograd(nb::module_& m) {
       .def("__enter__", [](nb::handle self) { return nb::borrow(self); })
       .def("__exit__", [](const HookHandle& self, nb::args) { self.remove(); });
   nb::class_<InputMetadata>(m, "_InputMetadata")
-      .def_prop_ro("shape",
-                   [](const InputMetadata& self) { return nb::steal(size_object(IntList(self.meta.sizes))); })
+      .def_prop_ro("shape", &shape_of)
       .def_prop_ro("dtype",
                    [](const InputMetadata& self) { return nb::steal(dtype_object(self.meta.dtype)); })
       .def_prop_ro("device",
                    [](const InputMetadata& self) { return nb::steal(device_object(self.meta.device)); })
-      .def_prop_ro("is_nested_tensor", [](const InputMetadata&) { return false; })
+      .def_prop_ro("is_nested_tensor", &is_nested)
       .def_prop_ro("is_cpp_nested_tensor", [](const InputMetadata&) { return false; });
   static PyType_Slot node_slots[] = {
       {Py_tp_traverse, reinterpret_cast<void*>(+[](PyObject* self, visitproc visit, void* arg) {
@@ -321,6 +369,7 @@ void init_autograd(nb::module_& m) {
       .def("_sequence_nr", [](const NodeHandle& self) { return self.get()->sequence; })
       .def("_set_sequence_nr", [](NodeHandle& self, uint64_t number) { self.get()->sequence = number; })
       .def("register_hook", register_node_hook)
+      .def("__call__", call_node)
       .def("__getattr__", attribute_of)
       .def("__dir__",
            [](nb::handle self) {
@@ -331,7 +380,8 @@ void init_autograd(nb::module_& m) {
            })
       .def("register_prehook", register_node_prehook)
       .def("__repr__", [](const NodeHandle& self) {
-        return join_text("<", self.get()->name(), " object at ", static_cast<void*>(self.get()), ">");
+        const std::string_view name = short_name(self.get()->name());
+        return join_text("<", name, " object at ", static_cast<void*>(self.get()), ">");
       });
 
   m.def("_backward", [](std::vector<Tensor> roots, std::vector<Tensor> grads, std::vector<Tensor> inputs,
@@ -353,6 +403,14 @@ void init_autograd(nb::module_& m) {
     return nb::steal(wrap_node(node));
   });
   m.def("_tensor_at_edge", tensor_at_edge);
+  m.def("_view_making", [](const Tensor& view) {
+    MT_CHECK(view.is_view(), "how a view was made is asked of a tensor that is no view");
+    return int(view.impl()->view_making);
+  });
+  m.def("_set_view_making", [](const Tensor& view, int making) {
+    MT_CHECK(view.is_view(), "how a view was made is told of a tensor that is no view");
+    view.impl()->view_making = ViewMaking(making);
+  });
   m.def("_node_type", [](const char* name) { return nb::borrow(node_type(name)); });
   m.def("_current_graph_task_id", autograd::running_pass);
   m.def("_reentrant_passes_allowed", autograd::runs_everything);
@@ -368,8 +426,30 @@ void init_autograd(nb::module_& m) {
     autograd::Node* node = autograd::running_node();
     return node ? nb::steal(wrap_node(node)) : nb::none();
   });
-  m.def("_will_engine_execute_node",
-        [](nb::handle node) { return autograd::will_run(*node_of(node.ptr())); });
+  // The result of an operator whose derivative nobody has written: backward says so.
+  m.def("_without_derivative", [](const Tensor& made, const std::string& op, const Tensor& of) {
+    if (!autograd::any_needs_grad(of)) return;
+    Marker* node;
+    const autograd::NodeRef ref =
+        autograd::new_node(node, "NotImplemented", "the derivative for '" + op + "' is not implemented.");
+    autograd::connect(node->edges, of);
+    autograd::set_history(made, node);
+  });
+  m.def("_will_engine_execute_node", [](nb::handle node) {
+    MT_CHECK(!is_tensor(node.ptr()),
+             "_will_engine_execute_node expects an grad_fn, but got torch.Tensor: ask for its grad_fn");
+    return autograd::will_run(*node_of(node.ptr()));
+  });
+  m.def("_current_graph_task_execution_order", [] {
+    nb::list out;
+    const std::vector<autograd::Node*> nodes = autograd::nodes_to_run();
+    MT_CHECK(
+        !multithreading,
+        "_current_graph_task_execution_order expects the current backward to be executed with multithreading "
+        "disabled, e.g. by running:\n\nwith torch.autograd.set_multithreading_enabled(False):\n    ...");
+    for (autograd::Node* node : nodes) out.append(nb::steal(wrap_node(node)));
+    return out;
+  });
   // Whether the pass of this thread comes by the node at all.
   m.def("_node_runs", [](nb::handle node) { return autograd::comes_by(*node_of(node.ptr())); });
   m.def("_queue_callback", [](nb::callable callback) {

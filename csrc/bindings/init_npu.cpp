@@ -21,6 +21,7 @@ namespace mt::bindings {
 
 void init_acl(nb::module_& parent);
 void init_aclnn(nb::module_& m);
+void init_hccl(nb::module_& m);
 
 namespace {
 
@@ -185,6 +186,7 @@ void init_npu(nb::module_& parent) {
         "What an error of AscendCL means.");
   init_acl(parent);
   init_aclnn(m);
+  init_hccl(m);
 }
 
 const BackendInit registered(init_npu);

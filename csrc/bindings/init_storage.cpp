@@ -7,6 +7,7 @@
 #include "bindings/parser.h"
 #include "bindings/python_lock.h"
 #include "bindings/storage_object.h"
+#include "core/copy_on_write.h"
 #include "core/intercept_python.h"
 #include "core/reach.h"
 #include "core/shared_memory.h"
@@ -14,6 +15,7 @@
 #include "core/transform.h"
 #include "core/views.h"
 #include "generated/ops/copy.h"
+#include "kernels/common/parallel.h"
 
 namespace nb = nanobind;
 
@@ -57,12 +59,14 @@ void copy_from(StorageHandle& self, const StorageHandle& other, bool non_blockin
 uintptr_t data_pointer(const StorageHandle& self) {
   MT_CHECK(!self.ref->device.is_meta(),
            "Attempted to access the data pointer on a meta storage, which has no data");
+  before_write(*self.ref);
   return reinterpret_cast<uintptr_t>(self.ref->data);
 }
 
 nb::object memory(const StorageHandle& self) {
   MT_CHECK(self.ref->device.is_cpu(), "only CPU storage can be seen as host memory, got ",
            to_string(self.ref->device));
+  before_write(*self.ref);
   static char nothing;
   char* data = self.ref->nbytes ? static_cast<char*>(self.ref->data) : &nothing;
   PyObject* view = PyMemoryView_FromMemory(data, Py_ssize_t(self.ref->nbytes), PyBUF_WRITE);
@@ -149,6 +153,7 @@ nb::dict array_interface(const Tensor& t) {
   MT_CHECK_AS(type, t.dtype() != DType::bfloat16, "Got unsupported ScalarType BFloat16");
   check_has_memory(t);
   check_reach(t);
+  before_write(t.storage());
   t.storage().resizable = false;  // numpy's array would be left with memory that is gone
   const DType d = t.dtype();
   const char kind = d == DType::boolean ? 'b'
@@ -180,6 +185,34 @@ Scalar storable(DType dtype, PyObject* number) {
   return Scalar(value);
 }
 
+uintptr_t storage_address(const Tensor& t) {
+  check_has_memory(t);
+  return reinterpret_cast<uintptr_t>(&t.storage());
+}
+
+// For those who will only read there: nothing is copied.
+uintptr_t data_address(const Tensor& t) {
+  check_has_memory(t);
+  return t.device().is_meta() || t.numel() == 0 ? 0 : reinterpret_cast<uintptr_t>(t.data());
+}
+
+bool is_cow_tensor(const Tensor& t) {
+  check_has_memory(t);
+  return is_copy_on_write(t.storage());
+}
+
+// What a loop over several threads would do that asked for an address to write to; kernels are given theirs before.
+Tensor parallel_materialize(const Tensor& t, int64_t parts, bool skip_first) {
+  kernels::parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
+    if (skip_first && begin == 0 && end == 1) return;
+    MT_CHECK(
+        !is_copy_on_write(t.storage()),
+        "Materializing a storage in the loop function of a parallel_for is forbidden: threads of one loop "
+        "would each replace its memory; ask for the address before the loop");
+  });
+  return t;
+}
+
 // torch.tensor's inner loop: nested sequences into memory that is already there.
 void fill_from_list(const Tensor& t, nb::handle data) {
   const size_t ndim = size_t(t.dim());
@@ -199,6 +232,10 @@ void fill_from_list(const Tensor& t, nb::handle data) {
       const Scalar value = t.dtype() == DType::boolean && PyComplex_Check(number.ptr())
                                ? Scalar(number_from(number.ptr()).to<complex128>() != complex128())
                                : storable(t.dtype(), number.ptr());
+      const bool whole = !is_floating(t.dtype());
+      MT_CHECK_AS(type, !value.is_complex() || is_complex(t.dtype()),
+                  whole ? "'complex' object cannot be interpreted as an integer"
+                        : "must be real number, not complex");
       MT_CHECK(is_floating(t.dtype()) || fits(value, t.dtype()), "value cannot be converted to type ",
                info(t.dtype()).name, " without overflow");
       switch (t.dtype()) {
@@ -269,6 +306,13 @@ void init_storage(nb::module_& m) {
   m.def("tensor_from_storage", tensor_from_storage);
   m.def("_from_array", from_numpy);
   m.def("_array_interface", array_interface);
+  m.def("_has_storage",
+        [](const Tensor& t) { return !(special(t) & (kBatched | kSparse | kWithoutMemory)); });
+  m.def("_storage_address", storage_address);
+  m.def("_data_address", data_address);
+  m.def("_is_cow_tensor", is_cow_tensor);
+  m.def("_test_parallel_materialize", parallel_materialize, nb::arg("self"), nb::arg("num_parallel"),
+        nb::arg("skip_first") = false);
   m.def("_fill_from_list", fill_from_list);
   m.def("_shallow_copy", [](const Tensor& t) { return shallow_copy(t); });
 }

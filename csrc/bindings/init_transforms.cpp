@@ -17,6 +17,7 @@ namespace {
 int enter_vmap(int64_t size, const std::string& randomness) {
   const Randomness kind = randomness == "different" ? Randomness::different
                           : randomness == "same"    ? Randomness::same
+                          : randomness == "unasked" ? Randomness::unasked
                                                     : Randomness::error;
   const int level = ++thread_state().transform_levels;
   push_mapped_level({level, size, kind});
@@ -72,7 +73,7 @@ bool requires_grad_below(const Tensor& t) {
 nb::tuple mapped(int level) {
   const MappedLevel* found = mapped_level(level);
   MT_CHECK(found, "this thread is not inside the vmap of level ", level);
-  constexpr const char* names[] = {"error", "different", "same"};
+  constexpr const char* names[] = {"error", "different", "same", "unasked"};
   return nb::make_tuple(found->size, names[int(found->randomness)]);
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/per_thread.h"
 #include "bindings/errors.h"
+#include "bindings/node_object.h"
 #include "bindings/python_lock.h"
 #include "core/thread_state.h"
 
@@ -54,10 +55,19 @@ void run_elsewhere(const std::function<void()>& pass) {
   if (error) std::rethrow_exception(error);
 }
 
+// What hooks enter and leave of saved_tensors_hooks while a pass runs ends with it.
+struct KeepPackers {
+  Packers before = thread_state().packer ? packers_of_thread() : Packers();
+  ~KeepPackers() {
+    if (thread_state().packer || !before.empty()) put_packers_back(std::move(before));
+  }
+};
+
 }  // namespace
 
 void run_pass(const std::function<void()>& pass) {
   const Level level;
+  const KeepPackers packers;
   if (t_levels->inside <= kMostOnAThread) pass();
   else run_elsewhere(pass);
 }

@@ -25,6 +25,10 @@ PyObject* metadata_of(autograd::Node* node);       // borrowed: the dictionary t
 PyObject* saved_attribute(autograd::Node& node, std::string_view name);
 PyObject* saved_names(autograd::Node& node);  // a list
 PyObject* wrap_saved(autograd::Node& node, autograd::SavedTensor& saved);
+// The saved_tensors_hooks that this thread is inside of, the innermost last.
+using Packers = std::vector<std::shared_ptr<autograd::SavedTensorPacker>>;
+Packers packers_of_thread();
+void put_packers_back(Packers packers);
 // Takes a hook away again, without keeping its node.
 struct HookHandle {
   std::weak_ptr<autograd::NodeHooks> hooks;
@@ -34,6 +38,8 @@ struct HookHandle {
   }
 };
 PyObject* wrap_hook(autograd::Node* node, uint64_t id, PyObject* callable);
+// A list of (handle, callable): hooks of one of the node's inputs, or those that run after it.
+PyObject* hooks_of(autograd::Node* node, uint32_t input, bool afterwards);
 
 // Note [Cycles through the graph]
 // A hook or a context may refer to the tensor whose history it belongs to. Python's collector finds such a cycle if the

@@ -175,7 +175,7 @@ bool is_number(PyObject* o) {
     return true;
   if (is_tensor(o))
     return tensor_of(o).dim() == 0 && !autograd::requires_grad(tensor_of(o)) &&
-           !stands_for_batch(tensor_of(o)) && !is_dual(tensor_of(o));
+           !stands_for_batch(tensor_of(o)) && !is_dual(tensor_of(o)) && !tensor_of(o).device().is_meta();
   return PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o) || is_foreign_number(o);
 }
 

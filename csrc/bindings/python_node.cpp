@@ -1,10 +1,13 @@
 // torch.autograd.Function and anomaly mode: parts of autograd whose content is Python.
 #include "autograd/engine.h"
+#include "autograd/without_history.h"
 #include "base/per_thread.h"
+#include "bindings/asking.h"
 #include "bindings/casters.h"
 #include "bindings/node_object.h"
 #include "bindings/parser.h"
 #include "bindings/python_lock.h"
+#include "core/warn.h"
 #include "generated/ops/creation.h"
 #include "generated/ops/view.h"
 
@@ -24,7 +27,8 @@ struct PythonNode final : autograd::Node {
   PyObject* context = nullptr;  // owned
   std::string title;
   std::vector<int> edge_of_argument;  // -1 for arguments that are no tensors
-  std::vector<int> output_of_result;  // -1 for results of forward that backward gets None for
+  enum class Result : uint8_t { differentiable, constant, no_tensor };
+  std::vector<Result> results;  // of forward, each of which is an output of the node
   std::vector<autograd::SavedTensor> saved;
   std::shared_ptr<PythonNode*> link = std::make_shared<PythonNode*>(this);
   bool freed = false;
@@ -45,16 +49,17 @@ struct PythonNode final : autograd::Node {
 };
 
 nb::object PythonNode::arguments_for(autograd::Grads grads) const {
-  const bool materialize = nb::cast<bool>(nb::borrow(context).attr("_materialize_grads"));
+  const nb::handle ctx(context);
+  const bool materialize = nb::cast<bool>(ctx.attr("_materialize_grads"));
+  const auto zeros_for = [&](Result result) {
+    if (result == Result::no_tensor || !materialize) return false;
+    return result == Result::differentiable || nb::cast<bool>(ctx.attr("_materialize_non_diff_grads"));
+  };
   nb::list list;
-  for (const int output : output_of_result) {
-    if (output < 0) {
-      list.append(nb::none());
-      continue;
-    }
-    const Tensor grad = autograd::gradient_of_output(grads, size_t(output));
-    const autograd::OutputMeta& meta = output_meta(uint32_t(output));
-    if (grad.defined() || !materialize) list.append(nb::steal(wrap(grad)));
+  for (uint32_t i = 0; i < results.size(); ++i) {
+    const Tensor grad = autograd::gradient_of_output(grads, i);
+    const autograd::OutputMeta& meta = output_meta(i);
+    if (grad.defined() || !zeros_for(results[i])) list.append(nb::steal(wrap(grad)));
     else list.append(nb::steal(wrap(ops::zeros(meta.sizes, {meta.dtype, meta.device}))));
   }
   return nb::tuple(list);
@@ -89,61 +94,137 @@ struct Attached {
   std::vector<nb::object> outputs;
 };
 
-// Gives the outputs of a Function's forward their history. `arguments` holds None for what is no tensor.
+// What a Function's forward was given and made; None stands for arguments that are no tensors.
+struct Call {
+  std::vector<Tensor> inputs, dirty, constant;
+  size_t results;
+};
+
+void check_dirty(const Call& call, const std::vector<nb::object>& outputs) {
+  for (const Tensor& written : call.dirty) {
+    MT_CHECK(
+        std::ranges::any_of(
+            outputs,
+            [&](const nb::object& o) { return is_tensor(o.ptr()) && tensor_of(o.ptr()).same(written); }),
+        "Some elements marked as dirty during the forward method were not returned as output. The inputs "
+        "that are modified inplace must all be outputs of the Function.");
+    if (!contains(call.inputs, written))
+      warn(
+          "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been "
+          "mutated "
+          "should be passed to ctx.mark_dirty().");
+  }
+}
+
+// A tensor of its own on the same memory; a class that takes functions over is asked.
+Tensor alias_of(const Tensor& t) {
+  const autograd::WithoutHistory off;
+  const nb::object given = nb::steal(wrap(t));
+  return may_ask(given.ptr()) ? tensor_of(given.attr("view_as")(given).ptr()) : ops::alias(t);
+}
+
+// A result that is no part of the graph: an input that is returned as it was becomes a tensor of its own.
+Tensor unrecorded_result(const Tensor& t, const Call& call) {
+  if (!contains(call.inputs, t)) return autograd::requires_grad(t) && !t.is_view() ? shallow_copy(t) : t;
+  if (autograd::requires_grad(t)) return ops::detach(t);
+  return contains(call.dirty, t) ? t : alias_of(t);
+}
+
+// A result that the node makes.
+Tensor recorded_result(Tensor t, const Call& call, const autograd::NodeRef& ref) {
+  if (contains(call.dirty, t)) {
+    if (autograd::is_leaf(t))
+      MT_CHECK(!t.impl()->requires_grad,
+               "a leaf Variable that requires grad has been used in an in-place operation.");
+    MT_CHECK(!t.is_view() || call.results == 1,
+             "If your Function modifies inplace an input that is a view of another Tensor, your Function "
+             "cannot return more than one Tensor. This is not supported by the current autograd engine. You "
+             "should either make sure the input is not a view (using .clone() for example) or make your "
+             "Function only return one Tensor (potentially splitting it into two Functions: one doing the "
+             "inplace that returns a single Tensor and a second one that does the other operations).");
+    autograd::check_rebase(t);
+    autograd::rebase_history(t, autograd::NodeRef(ref));
+    return t;
+  }
+  if (contains(call.inputs, t)) t = alias_of(t);
+  autograd::change_history(t, autograd::NodeRef(ref));
+  return t;
+}
+
+// Of a view that a Function made nobody may rebuild the history.
+void mark_view(const Tensor& t, const Call& call, size_t recorded) {
+  if (!t.is_view() || (contains(call.inputs, t) && contains(call.dirty, t))) return;
+  t.impl()->view_making = recorded > 1 ? ViewMaking::one_of_many : ViewMaking::in_function;
+}
+
+void save_tensors(PythonNode& node, const std::vector<Tensor>& to_save, const std::vector<Tensor>& made) {
+  node.saved.resize(to_save.size());
+  for (size_t i = 0; i < to_save.size(); ++i) {
+    if (!to_save[i].defined()) continue;
+    const bool own_result = contains(made, to_save[i]) && to_save[i].impl()->grad_fn == &node;
+    if (own_result) node.saved[i].save_output(to_save[i], to_save[i].impl()->output_nr);
+    else node.saved[i].save(to_save[i]);
+  }
+}
+
+// Gives the outputs of a Function's forward their history, if there is a node for it.
+std::vector<nb::object> finish_outputs(PythonNode* node, const autograd::NodeRef& ref, const Call& call,
+                                       const std::vector<nb::object>& outputs,
+                                       const std::vector<Tensor>& to_save) {
+  using Result = PythonNode::Result;
+  check_dirty(call, outputs);
+  std::vector<nb::object> finished;
+  std::vector<Tensor> made;
+  size_t recorded = 0;
+  for (const nb::object& output : outputs) {
+    if (!is_tensor(output.ptr())) {
+      finished.push_back(output);
+      if (!node) continue;
+      node->results.push_back(Result::no_tensor);
+      node->add_output(autograd::OutputMeta{Dims(), DType::float32, Device()});
+      continue;
+    }
+    Tensor t = tensor_of(output.ptr());
+    const bool records = node && !contains(call.constant, t) && is_differentiable(t.dtype());
+    recorded += records;
+    if (records) {
+      t = recorded_result(std::move(t), call, ref);
+    } else {
+      t = unrecorded_result(t, call);
+      if (node) node->add_output(t);
+    }
+    if (node) node->results.push_back(records ? Result::differentiable : Result::constant);
+    made.push_back(t);
+    finished.push_back(t.same(tensor_of(output.ptr())) ? output : nb::steal(wrap(t)));
+    track(finished.back().ptr());
+  }
+  for (const Tensor& t : made) mark_view(t, call, recorded);
+  if (node) save_tensors(*node, to_save, made);
+  return finished;
+}
+
+Call call_of(const std::vector<nb::object>& arguments, const std::vector<nb::object>& outputs,
+             std::vector<Tensor> dirty, std::vector<Tensor> constant) {
+  Call call{{}, std::move(dirty), std::move(constant), outputs.size()};
+  for (const nb::object& argument : arguments)
+    if (is_tensor(argument.ptr())) call.inputs.push_back(tensor_of(argument.ptr()));
+  return call;
+}
+
 Attached attach_function(nb::object context, std::string title, const std::vector<nb::object>& arguments,
                          const std::vector<nb::object>& outputs, const std::vector<Tensor>& to_save,
-                         const std::vector<Tensor>& dirty, const std::vector<Tensor>& constant) {
+                         std::vector<Tensor> dirty, std::vector<Tensor> constant) {
   PythonNode* node;
   const autograd::NodeRef ref = autograd::new_node(node);
   node->context = context.inc_ref().ptr();
   node->title = std::move(title);
-  std::vector<Tensor> inputs;
   for (const nb::object& argument : arguments) {
-    if (!is_tensor(argument.ptr())) {
-      node->edge_of_argument.push_back(-1);
-      continue;
-    }
-    node->edge_of_argument.push_back(int(node->edges.size()));
-    inputs.push_back(tensor_of(argument.ptr()));
-    autograd::connect(node->edges, inputs.back());
+    const bool tensor = is_tensor(argument.ptr());
+    node->edge_of_argument.push_back(tensor ? int(node->edges.size()) : -1);
+    if (tensor) autograd::connect(node->edges, tensor_of(argument.ptr()));
   }
-  for (const Tensor& t : dirty)
-    MT_CHECK(contains(inputs, t), "mark_dirty only accepts input tensors, but argument is not an input");
-  Attached attached{{node->link}, {}};
-  std::vector<Tensor> made;
-  for (const nb::object& output : outputs) {
-    if (!is_tensor(output.ptr())) {
-      attached.outputs.push_back(output);
-      node->output_of_result.push_back(-1);
-      continue;
-    }
-    const uint32_t before = node->outputs;
-    Tensor t = tensor_of(output.ptr());
-    const bool is_dirty = contains(dirty, t);
-    if (contains(inputs, t) && !is_dirty) t = ops::alias(ops::detach(t));  // a result of its own
-    if (contains(constant, t)) node->add_output(t);
-    else if (is_dirty) {
-      if (autograd::is_leaf(t))
-        MT_CHECK(!t.impl()->requires_grad,
-                 "a leaf Variable that requires grad has been used in an in-place operation.");
-      autograd::check_rebase(t);
-      autograd::rebase_history(t, autograd::NodeRef(ref));
-    } else if (autograd::is_leaf(t) || !autograd::requires_grad(t)) autograd::set_history(t, node);
-    made.push_back(t);
-    node->output_of_result.push_back(node->outputs > before ? int(before) : -1);
-    attached.outputs.push_back(t.same(tensor_of(output.ptr())) ? output : nb::steal(wrap(t)));
-    track(attached.outputs.back().ptr());
-  }
-  node->saved.resize(to_save.size());
-  for (size_t i = 0; i < to_save.size(); ++i) {
-    if (!to_save[i].defined()) continue;
-    uint32_t at = 0;
-    while (at < made.size() && !made[at].same(to_save[i])) ++at;
-    const bool own_result = at < made.size() && to_save[i].impl()->grad_fn == node;
-    if (own_result) node->saved[i].save_output(to_save[i], to_save[i].impl()->output_nr);
-    else node->saved[i].save(to_save[i]);
-  }
-  return attached;
+  const Call call = call_of(arguments, outputs, std::move(dirty), std::move(constant));
+  return {{node->link}, finish_outputs(node, ref, call, outputs, to_save)};
 }
 
 PythonNode& alive(const NodeLink& link) {
@@ -194,7 +275,7 @@ void warn_of(nb::handle name, nb::handle metadata, bool of_error) {
                  : join_text("\n\nPrevious calculation was induced by ", who,
                              ". Traceback of forward call that induced the previous calculation:\n", stack);
   if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0)
-    PyErr_Clear();  // the first error is the one to raise
+    PyErr_Print();  // the first error is the one to raise
 }
 
 void report_anomaly(autograd::Node& node) {
@@ -227,9 +308,14 @@ void init_python_node(nb::module_& m) {
   m.def("_attach_function", [](nb::object context, std::string title, std::vector<nb::object> arguments,
                                std::vector<nb::object> outputs, std::vector<Tensor> to_save,
                                std::vector<Tensor> dirty, std::vector<Tensor> constant) {
-    Attached made = attach_function(context, std::move(title), arguments, outputs, to_save, dirty, constant);
+    Attached made = attach_function(context, std::move(title), arguments, outputs, to_save, std::move(dirty),
+                                    std::move(constant));
     return std::make_pair(made.link, made.outputs);
   });
+  m.def("_unrecorded_outputs",
+        [](std::vector<nb::object> arguments, std::vector<nb::object> outputs, std::vector<Tensor> dirty) {
+          return finish_outputs(nullptr, {}, call_of(arguments, outputs, std::move(dirty), {}), outputs, {});
+        });
   autograd::g_anomaly.remember = remember;
   autograd::g_anomaly.report = report_anomaly;
   m.def("is_anomaly_enabled", [] { return autograd::g_anomaly.on.load(); });

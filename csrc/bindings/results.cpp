@@ -3,12 +3,16 @@
 
 #include <structmember.h>
 
+#include <algorithm>
 #include <map>
 
 #include "autograd/node.h"
 #include "bindings/errors.h"
 #include "bindings/owned.h"
 #include "bindings/return_types.h"
+#include "core/intercept.h"
+#include "core/warn.h"
+#include "generated/ops/view.h"
 #include "ops/results.h"
 
 namespace mt::bindings {
@@ -129,11 +133,18 @@ void take_options_of(const Tensor& out, TensorOptions& options) {
   options.device = out.device();
 }
 
-void write_numbers(const Tensor& out, const Tensor& made, const TensorOptions& options) {
+void write_numbers(const Tensor& out, const Tensor& made, const TensorOptions& options, bool tells) {
+  if (tells && out.numel() != made.numel() && out.numel() != 0)
+    warn(join_text("The number of elements in the out tensor of shape ", to_string(out.sizes()), " is ",
+                   out.numel(), " which does not match the computed number of elements ", made.numel(),
+                   ". Note that this may occur as a result of rounding error. The out tensor will be resized "
+                   "to a tensor of shape (",
+                   made.numel(), ",)."));
   write_made(out, out.numel() == made.numel() ? made.reshape(out.sizes()) : made, options);
 }
 
 void write_made(const Tensor& out, const Tensor& made, const TensorOptions& options) {
+  if (!special(out) && !std::ranges::equal(out.sizes(), made.sizes())) ops::resize_(out, made.sizes());
   results::write_out(out, made);
   if (options.requires_grad) out.impl()->requires_grad = true;
 }

@@ -45,8 +45,10 @@ inline PyObject* wrap_made(Tensor&& tensor, const TensorOptions& options) {
 
 // out= of a factory decides dtype and device; options that say otherwise are refused.
 void take_options_of(const Tensor& out, TensorOptions& options);
+// Resized without a word, as no other out= is.
 void write_made(const Tensor& out, const Tensor& made, const TensorOptions& options);
-// The same for numbers in order, which fill an out= of as many elements in the shape that it has.
-void write_numbers(const Tensor& out, const Tensor& made, const TensorOptions& options);
+// The same for numbers in order, which fill an out= of as many elements in the shape that it has; `tells`: warns if it
+// has another number of them.
+void write_numbers(const Tensor& out, const Tensor& made, const TensorOptions& options, bool tells = false);
 
 }  // namespace mt::bindings

@@ -56,19 +56,18 @@ struct PythonPacker final : autograd::SavedTensorPacker {
 };
 
 struct PackerStack {
-  std::vector<std::unique_ptr<PythonPacker>> packers;
+  Packers packers;
   std::string disabled;  // why hooks may not be used now
 };
 constinit PerThread<PackerStack> t_packers;
 
 void use_top() {
   auto& packers = t_packers->packers;
-  thread_state().packer =
-      packers.empty() ? nullptr : static_cast<autograd::SavedTensorPacker*>(packers.back().get());
+  thread_state().packer = packers.empty() ? nullptr : packers.back().get();
 }
 void push_packer(nb::object pack, nb::object unpack) {
   MT_CHECK(t_packers->disabled.empty(), t_packers->disabled);
-  t_packers->packers.push_back(std::make_unique<PythonPacker>(std::move(pack), std::move(unpack)));
+  t_packers->packers.push_back(std::make_shared<PythonPacker>(std::move(pack), std::move(unpack)));
   use_top();
 }
 void pop_packer() {
@@ -79,7 +78,7 @@ void pop_packer() {
 }
 nb::object top_packer() {
   if (t_packers->packers.empty()) return nb::none();
-  const PythonPacker& top = *t_packers->packers.back();
+  const auto& top = static_cast<const PythonPacker&>(*t_packers->packers.back());
   return nb::make_tuple(top.pack_hook, top.unpack_hook);
 }
 
@@ -150,6 +149,13 @@ struct Names final : autograd::SavedReader {
 
 PyObject* wrap_saved(autograd::Node& node, autograd::SavedTensor& saved) {
   return nb::cast(SavedHandle{autograd::NodeRef::share(&node), &saved}).release().ptr();
+}
+
+Packers packers_of_thread() { return t_packers->packers; }
+
+void put_packers_back(Packers packers) {
+  t_packers->packers.swap(packers);
+  use_top();
 }
 
 PyObject* saved_attribute(autograd::Node& node, std::string_view name) {

@@ -89,6 +89,8 @@ int traverse(PyObject* object, visitproc visit, void* arg) {
 }
 
 int clear(PyObject* object) {
+  const Storage* storage = object_of(object)->storage;
+  if (storage && storage->refs.load(std::memory_order_acquire) > 1) return 0;  // tensors will show it again
   Py_CLEAR(object_of(object)->dict);
   return 0;
 }

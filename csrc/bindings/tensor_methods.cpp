@@ -6,6 +6,7 @@
 #include "bindings/owned.h"
 #include "bindings/parser.h"
 #include "bindings/storage_object.h"
+#include "core/copy_on_write.h"
 #include "core/intercept_python.h"
 #include "core/reach.h"
 #include "core/sparse.h"
@@ -62,7 +63,7 @@ PyObject* is_complex_method(PyObject* self, PyObject*) {
   return PyBool_FromLong(is_complex(tensor_of(self).dtype()));
 }
 PyObject* is_inference(PyObject* self, PyObject*) {
-  return PyBool_FromLong(tensor_of(self).storage().inference);
+  return PyBool_FromLong(tensor_of(self).storage().made_in_inference());
 }
 PyObject* is_same_size(PyObject* self, PyObject* other) {
   return guarded([&]() -> PyObject* {
@@ -75,6 +76,7 @@ PyObject* data_ptr(PyObject* self, PyObject*) {
   return guarded([&] {
     const Tensor& t = tensor_of(self);
     check_has_memory(t);
+    before_write(t.storage());
     return PyLong_FromVoidPtr(t.device().is_meta() || t.numel() == 0 ? nullptr : t.data());
   });
 }
@@ -157,6 +159,10 @@ PyObject* detach_(PyObject* self, PyObject*) {
     Ref<GraphNode>::release(std::exchange(t.impl()->grad_fn, nullptr));
     t.impl()->requires_grad = false;
     t.impl()->output_nr = 0;
+    if (t.impl()->special & kDual) [[unlikely]] {
+      const_cast<Transformed*>(transformed(t))->tangents.reset();
+      t.impl()->special &= uint8_t(~kDual);
+    }
     return returned(self);
   });
 }
@@ -231,9 +237,21 @@ PyObject* register_accumulated_hook(PyObject* self, PyObject* callable) {
     MT_CHECK(autograd::requires_grad(t), "cannot register a hook on a tensor that doesn't require gradient");
     MT_CHECK(autograd::is_leaf(t), "post accumulate grad hooks cannot be registered on non-leaf tensors");
     auto* node = static_cast<autograd::AccumulateGrad*>(autograd::gradient_node(t));
-    const uint64_t id = node->add_post_hook(python_accumulated_hook(callable, node));
+    const uint64_t id = node->add_accumulated_hook(python_accumulated_hook(callable, node));
     track(self);
     return wrap_hook(node, id, callable);
+  });
+}
+
+PyObject* gradient_hooks(PyObject* self, PyObject* afterwards) {
+  return guarded([&]() -> PyObject* {
+    const Tensor& t = tensor_of(self);
+    const bool leaf = autograd::is_leaf(t);
+    const autograd::LeafState* state = leaf ? autograd::find_leaf_state(t) : nullptr;
+    autograd::Node* node = leaf ? (state ? static_cast<autograd::Node*>(state->accumulator.get()) : nullptr)
+                                : autograd::current_grad_fn(t);
+    if (!node) return PyList_New(0);
+    return hooks_of(node, leaf ? 0 : t.impl()->output_nr, afterwards == Py_True);
   });
 }
 
@@ -344,6 +362,7 @@ void add_methods(std::vector<PyMethodDef>& methods) {
       {"_retains_grad", get_retains_grad, METH_NOARGS, nullptr},
       {"_register_hook", register_hook, METH_O, nullptr},
       {"_register_accumulated_hook", register_accumulated_hook, METH_O, nullptr},
+      {"_gradient_hooks", gradient_hooks, METH_O, nullptr},
       {"_storage_handle", untyped, METH_NOARGS, nullptr},
       {"as_subclass", as_subclass, METH_O, nullptr},
       {"_make_subclass", make_subclass, METH_VARARGS | METH_STATIC, nullptr},

@@ -98,10 +98,11 @@ int traverse(PyObject* object, visitproc visit, void* arg) {
 }
 
 int clear(PyObject* object) {
+  TensorImpl* impl = object_of(object)->impl;
+  if (impl && impl->refs.load(std::memory_order_acquire) > 1) return 0;  // C++ will give it to Python again
   Py_CLEAR(object_of(object)->dict);
   each_node(object, [](autograd::Node* node) { return clear_node(node), 0; });
   // The context of a Function goes with its node.
-  TensorImpl* impl = object_of(object)->impl;
   if (impl && impl->refs.load(std::memory_order_acquire) == 1)
     autograd::NodeRef::release(std::exchange(impl->grad_fn, nullptr));
   return 0;

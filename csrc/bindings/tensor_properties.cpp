@@ -31,7 +31,9 @@ PyObject* get_nbytes(PyObject* self, void*) {
     return PyLong_FromSize_t(self_of(self).nbytes());
   });
 }
-PyObject* get_is_leaf(PyObject* self, void*) { return PyBool_FromLong(autograd::is_leaf(self_of(self))); }
+PyObject* get_is_leaf(PyObject* self, void*) {
+  return guarded([&] { return PyBool_FromLong(!autograd::current_grad_fn(self_of(self))); });
+}
 PyObject* get_is_cpu(PyObject* self, void*) { return PyBool_FromLong(self_of(self).device().is_cpu()); }
 // Its name, where every attribute has it, and what it asks of the tensor.
 struct DeviceAttribute {
@@ -48,7 +50,7 @@ PyObject* get_is_sparse(PyObject* self, void*) {
 PyObject* get_false(PyObject*, void*) { Py_RETURN_FALSE; }
 PyObject* get_version(PyObject* self, void*) {
   return guarded([&] {
-    MT_CHECK(!self_of(self).storage().inference, "Inference tensors do not track version counter.");
+    MT_CHECK(!self_of(self).storage().made_in_inference(), "Inference tensors do not track version counter.");
     return PyLong_FromUnsignedLong(self_of(self).version());
   });
 }
@@ -69,7 +71,7 @@ int set_requires_grad(PyObject* self, PyObject* value, void*) {
              "variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach().");
     MT_CHECK(!wanted || is_differentiable(t.dtype()),
              "only Tensors of floating point and complex dtype can require gradients");
-    MT_CHECK(!wanted || !t.storage().inference || thread_state().inference,
+    MT_CHECK(!wanted || !t.storage().made_in_inference() || thread_state().inference,
              "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
     if (autograd::is_leaf(t)) t.impl()->requires_grad = wanted;
     return 0;

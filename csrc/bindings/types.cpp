@@ -3,6 +3,9 @@
 #include <cstring>
 
 #include "bindings/errors.h"
+#include "bindings/overrides.h"
+#include "bindings/owned.h"
+#include "bindings/parser.h"
 #include "core/accelerator.h"
 #include "core/dispatch.h"
 
@@ -90,10 +93,18 @@ PyObject* device_compare(PyObject* a, PyObject* b, int operation) {
     Py_RETURN_NOTIMPLEMENTED;
   return PyBool_FromLong((device_value(a) == device_value(b)) == (operation == Py_EQ));
 }
-PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
+PyObject* device_new(PyTypeObject* cls, PyObject* args, PyObject* kwargs) {
+  if (thread_state().function_modes) [[unlikely]]
+    return guarded([&] {
+      const Owned nobody(PyTuple_New(0)), named(kwargs ? returned(kwargs) : PyDict_New());
+      return ask_for(reinterpret_cast<PyObject*>(cls), "torch.device", nobody.object, args, named.object);
+    });
   static const char* names[] = {"type", "index", nullptr};
   PyObject *type = nullptr, *index = Py_None;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", const_cast<char**>(names), &type, &index))
+  // device(device=0), the other of its two forms.
+  PyObject* alone = kwargs ? PyDict_GetItemString(kwargs, "device") : nullptr;
+  if (alone && PyTuple_GET_SIZE(args) == 0 && PyDict_GET_SIZE(kwargs) == 1) type = alone;
+  else if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", const_cast<char**>(names), &type, &index))
     return nullptr;
   return guarded([&]() -> PyObject* {
     Device device = named_device(type);

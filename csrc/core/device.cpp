@@ -14,7 +14,9 @@ constexpr const char* kPrivateUse = "privateuseone";
 const char* g_names[kDeviceTypes] = {"cpu", "meta", "", "", kPrivateUse};
 
 // Devices that programs may name but that nothing here drives. No tensor is ever on one.
-constexpr const char* kForeign[] = {"cuda", "xpu", "mps", "hpu", "xla", "mtia"};
+constexpr const char* kForeign[] = {"cuda", "xpu",    "mps",    "hpu",    "xla", "mtia",
+                                    "ipu",  "mkldnn", "hip",    "ideep",  "ve",  "maia",
+                                    "fpga", "vulkan", "opengl", "opencl", "lazy"};
 constexpr int kNames = kDeviceTypes + int(std::size(kForeign));
 
 // Its own backend's name comes first, so that "cuda" stops being foreign when there is one.

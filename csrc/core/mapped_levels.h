@@ -10,6 +10,7 @@ enum class Randomness : uint8_t {
   error,      // refused
   different,  // each slice has numbers of its own
   same,       // all slices have the same numbers
+  unasked,    // refused where a program did not ask for vmap: gradients of batches
 };
 
 struct MappedLevel {

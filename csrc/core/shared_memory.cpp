@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "core/copy_on_write.h"
 
 namespace mt {
 namespace {
@@ -142,6 +143,7 @@ void move_to_shared_memory(Storage& storage, bool named) {
   if (storage.shared) return;
   MT_CHECK(storage.device.is_cpu(), "share_memory_: only CPU storage can move to shared memory, got ",
            to_string(storage.device));
+  before_write(storage);
   StorageRef made = new_shared_storage(storage.nbytes, named);
   if (storage.nbytes) std::memcpy(made->data, storage.data, storage.nbytes);
   std::swap(storage.data, made->data);

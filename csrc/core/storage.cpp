@@ -23,7 +23,7 @@ Storage* new_header(Device device, size_t nbytes, size_t block) {
   auto* storage = new (host_allocate(block)) Storage;
   storage->header = uint32_t(block);
   storage->device = device;
-  storage->inference = thread_state().inference;
+  storage->guards = thread_state().inference ? kMadeInInference : 0;
   storage->nbytes = nbytes;
   return storage;
 }
@@ -100,11 +100,15 @@ void resize_storage(Storage& storage, size_t nbytes) {
   } else if (common) {
     accelerator(storage.device.type).copy_within(*grown, storage, common);
   }
-  std::swap(storage.data, grown->data);
-  std::swap(storage.release, grown->release);
-  std::swap(storage.context, grown->context);
-  std::swap(storage.nbytes, grown->nbytes);
+  if (Observer* watching = observer()) [[unlikely]]
+    tell(*watching, storage, false);
+  if (storage.release) storage.release(storage);
+  storage.data = std::exchange(grown->data, nullptr);
+  storage.release = std::exchange(grown->release, nullptr);
+  storage.context = grown->context;
+  storage.nbytes = std::exchange(grown->nbytes, 0);
   storage.pinned = storage.shared = false;
+  storage.guards &= uint8_t(~kCopyOnWrite);
 }
 
 }  // namespace mt

@@ -11,6 +11,12 @@ namespace mt {
 
 struct SharedObject;
 
+// Why a write to a storage has to look twice, as bits: nearly always none.
+enum Guard : uint8_t {
+  kMadeInInference = 1,  // autograd must not see it
+  kCopyOnWrite = 2,      // it shares its bytes with another storage: core/copy_on_write.h
+};
+
 struct Storage {
   std::atomic<uint32_t> refs{1};
   std::atomic<uint32_t> version{0};  // in-place writes so far: what autograd checks saved tensors against
@@ -18,15 +24,16 @@ struct Storage {
   size_t nbytes = 0;
   Device device;
   bool resizable = true;
-  bool shared = false;     // host memory that other processes can map
-  bool inference = false;  // made in inference mode: autograd must not see it
-  bool pinned = false;     // host memory the device can copy from asynchronously
-  uint32_t header = 0;     // bytes of the host block that holds this header (and the data, when inline)
+  bool shared = false;  // host memory that other processes can map
+  uint8_t guards = 0;   // of enum Guard
+  bool pinned = false;  // host memory the device can copy from asynchronously
+  uint32_t header = 0;  // bytes of the host block that holds this header (and the data, when inline)
   // Returns `data` to whoever gave it. Null when the data is inline, borrowed or absent (meta).
   void (*release)(Storage&) = nullptr;
   void* context = nullptr;         // belongs to `release`: an allocator's block, an owner's object
   SharedObject* object = nullptr;  // what a file-backed or shared memory lies in (core/shared_memory.h)
 
+  bool made_in_inference() const { return guards & kMadeInInference; }
   static void destroy(Storage* storage);
 };
 using StorageRef = Ref<Storage>;

@@ -5,7 +5,9 @@
 #include "core/host_memory.h"
 #include "core/intercept.h"
 #include "core/sparse.h"
+#include "core/thread_state.h"
 #include "core/transform.h"
+#include "core/warn.h"
 
 namespace mt {
 namespace {
@@ -37,6 +39,11 @@ Scalar number_at(const void* data) {
   // A tensor of bools that is a view of other numbers may hold any byte.
   if constexpr (std::is_same_v<T, bool>) return number(*static_cast<const unsigned char*>(data) != 0);
   else return number(*static_cast<const T*>(data));
+}
+
+void warn_of_complex_half() {
+  static bool told = false;
+  if (first_time(told)) warn("ComplexHalf support is experimental and many operators don't support it yet.");
 }
 
 }  // namespace
@@ -82,7 +89,7 @@ void TensorImpl::destroy(TensorImpl* impl) {
 }
 
 void TensorImpl::set_ndim(size_t n) {
-  MT_CHECK(n <= 64, "a tensor can have at most 64 dimensions, got ", n);
+  MT_CHECK(n <= 64, "only tensors with up to 64 dims are supported, got one of ", n);
   if (n == ndim) return;
   if (ndim > kInline) delete[] heap_;
   ndim = uint8_t(n);
@@ -171,8 +178,18 @@ std::string to_string(IntList list) {
   return text + "]";
 }
 
+void check_inference_write(const Tensor& written) {
+  MT_CHECK(
+      !written.storage().made_in_inference() || thread_state().inference,
+      "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get "
+      "a normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more "
+      "details.");
+}
+
 Tensor new_tensor(IntList sizes, DType dtype, Device device) {
   const int64_t n = checked_numel(sizes);
+  if (dtype == DType::complex32) [[unlikely]]
+    warn_of_complex_half();
   TensorImpl* impl = new_impl(new_storage(device, size_t(n) * itemsize(dtype)), dtype, sizes.size());
   std::copy(sizes.begin(), sizes.end(), impl->sizes());
   contiguous_strides(sizes, impl->strides());
@@ -182,6 +199,8 @@ Tensor new_tensor(IntList sizes, DType dtype, Device device) {
 
 Tensor new_tensor_strided(IntList sizes, IntList strides, DType dtype, Device device) {
   checked_numel(sizes);
+  if (dtype == DType::complex32) [[unlikely]]
+    warn_of_complex_half();
   const int64_t reach = checked_reach(sizes, strides, 0, itemsize(dtype));
   MT_CHECK(reach >= 0, "empty_strided: strides ", to_string(strides),
            " reach before the start of the storage");

@@ -50,6 +50,10 @@ struct OwnVersion {
   static void destroy(OwnVersion* counter) { delete counter; }
 };
 
+// How a view was made, which decides what a write through it may do to histories.
+// Note [Views and in-place writes] in autograd/inplace.cpp
+enum class ViewMaking : uint8_t { plain, in_function, one_of_many, without_grad, in_inference };
+
 struct TensorImpl {
   std::atomic<uint32_t> refs{1};
   DType dtype = DType::float32;
@@ -58,9 +62,8 @@ struct TensorImpl {
   bool contiguous = true;
   bool wrapped_number = false;      // came from a Python number: takes part in promotion as one
   bool owns_python_object = false;  // see Note [Python identity] in bindings/tensor_object.h
-  bool tracks_base = true;          // a differentiable view: in-place writes reach the base's history
-  bool one_of_many = false;         // a view that one node made together with others
-  uint8_t special = 0;              // who takes its operators over: Special in core/intercept.h
+  ViewMaking view_making = ViewMaking::plain;
+  uint8_t special = 0;  // who takes its operators over: Special in core/intercept.h
   uint8_t ndim = 0;
   StorageRef storage;
   int64_t offset = 0;  // in elements
@@ -162,6 +165,8 @@ Tensor tensor_over(StorageRef storage, DType dtype, size_t ndim);
 Tensor shallow_copy(const Tensor& tensor, bool own_version = false);
 // A 0-dim CPU tensor that takes part in promotion as a Python number does.
 Tensor wrapped_scalar(const Scalar& value);
+// Throws if it was made in inference mode and is written to outside.
+void check_inference_write(const Tensor& written);
 // Reads the one element of a CPU tensor.
 Scalar read_scalar(const void* data, DType dtype);
 

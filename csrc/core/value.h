@@ -13,29 +13,53 @@
 
 namespace mt {
 
-using Value =
+// Note [Values are compiled once]
+// More than two hundred files see this header, and a variant of fifteen types costs each that copies, destroys or takes
+// apart one more than a second to compile. So what touches the alternatives is written in value.cpp, here only declared;
+// std::get_if, std::get and std::visit work on a Value as on the variant that it is.
+using ValueVariant =
     std::variant<std::monostate,  // None
                  Tensor, std::vector<Tensor>, bool, int64_t, double, Scalar, Dims, std::vector<double>,
                  std::vector<Scalar>, std::string, DType, Device, MemoryFormat, Generator*>;
+
+template <class T, class Variant>
+inline constexpr bool is_alternative = false;
+template <class T, class... Alternatives>
+inline constexpr bool is_alternative<T, std::variant<Alternatives...>> =
+    (std::is_same_v<T, Alternatives> || ...);
+
+class Value : public ValueVariant {
+ public:
+  Value();
+  Value(const Value& other);
+  Value(Value&& other) noexcept;
+  Value& operator=(const Value& other);
+  Value& operator=(Value&& other) noexcept;
+  ~Value();
+
+  template <class T>
+    requires is_alternative<T, ValueVariant>
+  Value(T held);
+};
 using Values = std::vector<Value>;
 
-inline Value boxed(const Tensor& tensor) { return tensor.defined() ? Value(tensor) : Value(); }
-inline Value boxed(TensorList tensors) { return std::vector<Tensor>(tensors.begin(), tensors.end()); }
-inline Value boxed(bool value) { return value; }
-inline Value boxed(int64_t value) { return value; }
-inline Value boxed(double value) { return value; }
-inline Value boxed(const Scalar& value) { return value; }
-inline Value boxed(IntList list) { return Dims(list); }
-inline Value boxed(const Dims& list) { return list; }
-inline Value boxed(const DimList& list) { return list.present() ? Value(Dims(list.dims())) : Value(); }
-inline Value boxed(std::span<const double> list) { return std::vector<double>(list.begin(), list.end()); }
-inline Value boxed(const std::vector<double>& list) { return list; }
-inline Value boxed(std::span<const Scalar> list) { return std::vector<Scalar>(list.begin(), list.end()); }
-inline Value boxed(std::string_view text) { return std::string(text); }
-inline Value boxed(DType dtype) { return dtype; }
-inline Value boxed(Device device) { return device; }
-inline Value boxed(MemoryFormat format) { return format; }
-inline Value boxed(Generator* generator) { return generator ? Value(generator) : Value(); }
+Value boxed(const Tensor& tensor);
+Value boxed(TensorList tensors);
+Value boxed(bool value);
+Value boxed(int64_t value);
+Value boxed(double value);
+Value boxed(const Scalar& value);
+Value boxed(IntList list);
+Value boxed(const Dims& list);
+Value boxed(const DimList& list);
+Value boxed(std::span<const double> list);
+Value boxed(const std::vector<double>& list);
+Value boxed(std::span<const Scalar> list);
+Value boxed(std::string_view text);
+Value boxed(DType dtype);
+Value boxed(Device device);
+Value boxed(MemoryFormat format);
+Value boxed(Generator* generator);
 template <class T>
 Value boxed(const std::optional<T>& value) {
   return value ? boxed(*value) : Value();
@@ -45,46 +69,34 @@ Value boxed(const std::optional<T>& value) {
 template <class P>
 struct Unboxed;
 
-inline bool is_none(const Value& value) { return std::holds_alternative<std::monostate>(value); }
+bool is_none(const Value& value);
 
 template <>
 struct Unboxed<const Tensor&> {
-  static const Tensor& from(const Value& value) {
-    static const Tensor none;
-    return is_none(value) ? none : std::get<Tensor>(value);
-  }
+  static const Tensor& from(const Value& value);
 };
 template <>
 struct Unboxed<const DimList&> {
-  static DimList from(const Value& value) {
-    return is_none(value) ? DimList() : DimList(std::get<Dims>(value));
-  }
+  static DimList from(const Value& value);
 };
 template <>
 struct Unboxed<Generator*> {
-  static Generator* from(const Value& value) {
-    return is_none(value) ? nullptr : std::get<Generator*>(value);
-  }
+  static Generator* from(const Value& value);
 };
 // A number may come as any of Python's kinds.
 template <>
 struct Unboxed<const Scalar&> {
-  static Scalar from(const Value& value) {
-    if (const auto* number = std::get_if<bool>(&value)) return *number;
-    if (const auto* number = std::get_if<int64_t>(&value)) return *number;
-    if (const auto* number = std::get_if<double>(&value)) return *number;
-    return std::get<Scalar>(value);
-  }
+  static Scalar from(const Value& value);
 };
 template <>
 struct Unboxed<double> {
-  static double from(const Value& value) { return Unboxed<const Scalar&>::from(value).to<double>(); }
+  static double from(const Value& value);
 };
 
 // Those that the value holds as they are.
 template <class P, class Held>
 struct UnboxedAs {
-  static P from(const Value& value) { return P(std::get<Held>(value)); }
+  static P from(const Value& value);
 };
 template <>
 struct Unboxed<TensorList> : UnboxedAs<TensorList, std::vector<Tensor>> {};
@@ -122,18 +134,18 @@ struct Unboxed<std::optional<T>> {
 template <class T>
 struct Unboxed<const std::optional<T>&> : Unboxed<std::optional<T>> {};
 
+void append(Values& into, Value value);
+Values with_room(size_t count);  // none yet
+
 // Options of factories stand for four arguments: dtype, layout, device, pin_memory.
-inline void box_argument(Values& into, const TensorOptions& options) {
-  into.insert(into.end(), {boxed(options.dtype), Value(), boxed(options.device), Value(options.pin_memory)});
-}
+void box_argument(Values& into, const TensorOptions& options);
 template <class T>
 void box_argument(Values& into, const T& argument) {
-  into.push_back(boxed(argument));
+  append(into, boxed(argument));
 }
 template <class... A>
 Values boxed_arguments(const A&... arguments) {
-  Values values;
-  values.reserve(sizeof...(arguments));
+  Values values = with_room(sizeof...(arguments));
   (box_argument(values, arguments), ...);
   return values;
 }
@@ -141,11 +153,11 @@ Values boxed_arguments(const A&... arguments) {
 inline void box_results(Values&) {}
 template <class... T>
 void box_results(Values& into, const std::tuple<T...>& results) {
-  std::apply([&](const auto&... each) { (into.push_back(boxed(each)), ...); }, results);
+  std::apply([&](const auto&... each) { (append(into, boxed(each)), ...); }, results);
 }
-inline void box_results(Values& into, const Tensor& result) { into.push_back(boxed(result)); }
+inline void box_results(Values& into, const Tensor& result) { append(into, boxed(result)); }
 inline void box_results(Values& into, const std::vector<Tensor>& results) {
-  into.push_back(boxed(TensorList(results)));
+  append(into, boxed(TensorList(results)));
 }
 
 // The results of a call as C++ has them.
@@ -157,13 +169,11 @@ struct Results<void> {
 };
 template <>
 struct Results<Tensor> {
-  static Tensor from(Values&& values) { return std::get<Tensor>(std::move(values.at(0))); }
+  static Tensor from(Values&& values);
 };
 template <>
 struct Results<std::vector<Tensor>> {
-  static std::vector<Tensor> from(Values&& values) {
-    return std::get<std::vector<Tensor>>(std::move(values.at(0)));
-  }
+  static std::vector<Tensor> from(Values&& values);
 };
 template <class... T>
 struct Results<std::tuple<T...>> {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/copy_on_write.h"
+
 namespace mt::views {
 namespace {
 
@@ -45,6 +47,11 @@ Tensor window(const Tensor& self, IntList sizes, IntList strides, int64_t offset
 
 Tensor alias(const Tensor& self) { return shallow_copy(self); }
 
+Tensor lazy_clone(const Tensor& self) {
+  return tensor_over(mt::lazy_clone(self.storage()), self.dtype(), self.sizes(), self.strides(),
+                     self.offset());
+}
+
 void infer_size_into(IntList shape, int64_t numel, int64_t* out) {
   int64_t known = 1, hole = -1;
   for (size_t i = 0; i < shape.size(); ++i) {
@@ -62,9 +69,10 @@ void infer_size_into(IntList shape, int64_t numel, int64_t* out) {
   if (hole < 0 && known == numel) [[likely]]
     return;
   if (hole >= 0) {
-    MT_CHECK(known != 0, "cannot reshape tensor of ", numel, " elements into shape ", to_string(shape),
+    MT_CHECK(known != 0 || numel != 0, "cannot reshape tensor of ", numel, " elements into shape ",
+             to_string(shape),
              " because the unspecified dimension size -1 can be any value and is ambiguous");
-    if (numel % known == 0) {
+    if (known != 0 && numel % known == 0) {
       out[hole] = numel / known;
       return;
     }
@@ -195,7 +203,7 @@ Tensor t(const Tensor& self) {
 
 Tensor expand(const Tensor& self, IntList size, bool) {
   const int64_t n = int64_t(size.size()), lead = n - self.dim();
-  MT_CHECK(lead >= 0, "expand(", info(self.dtype()).legacy, "Tensor{", to_string(self.sizes()),
+  MT_CHECK(lead >= 0, "expand(torch.", info(self.dtype()).legacy, "Tensor{", to_string(self.sizes()),
            "}, size=", to_string(size), "): the number of sizes provided (", n,
            ") must be greater or equal to the number of dimensions in the tensor (", self.dim(), ")");
   Dims sizes(size), strides(size.size());
@@ -298,7 +306,7 @@ Tensor slice(const Tensor& self, int64_t dim, std::optional<int64_t> start, std:
 }
 
 std::vector<Tensor> unbind(const Tensor& self, int64_t dim) {
-  MT_CHECK(self.dim() > 0, "Dimension specified as ", dim, " but tensor has no dimensions");
+  MT_CHECK_AS(index, self.dim() > 0, "Dimension specified as ", dim, " but tensor has no dimensions");
   std::vector<Tensor> out;
   for (int64_t i = 0; i < self.size(dim); ++i) out.push_back(select(self, dim, i));
   return out;
@@ -353,9 +361,10 @@ Tensor as_strided(const Tensor& self, IntList size, IntList stride, std::optiona
              to_string(stride));
   }
   const int64_t room = int64_t(self.storage().nbytes / self.itemsize());
-  MT_CHECK(checked_reach(size, stride, offset, self.itemsize()) <= room, "setStorage: sizes ",
-           to_string(size), ", strides ", to_string(stride), ", storage offset ", offset, ", and itemsize ",
-           self.itemsize(), " are out of bounds for storage of size ", self.storage().nbytes);
+  const int64_t reach = checked_reach(size, stride, offset, self.itemsize());
+  MT_CHECK(reach <= room, "setStorage: sizes ", to_string(size), ", strides ", to_string(stride),
+           ", storage offset ", offset, ", and itemsize ", self.itemsize(), " requiring a storage size of ",
+           reach * self.itemsize(), " are out of bounds for storage of size ", self.storage().nbytes);
   return window(self, size, stride, offset);
 }
 

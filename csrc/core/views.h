@@ -11,6 +11,8 @@ bool is_dense(const Tensor& t);
 Tensor window(const Tensor& self, IntList sizes, IntList strides, int64_t offset);
 
 Tensor alias(const Tensor& self);
+// On a storage of its own, whose bytes are the first's until one of them is written. Note [Copy on write]
+Tensor lazy_clone(const Tensor& self);
 Tensor view(const Tensor& self, IntList size);
 // The same bytes as elements of another dtype; the last dimension grows or shrinks with their size.
 Tensor view_as_dtype(const Tensor& self, DType dtype);

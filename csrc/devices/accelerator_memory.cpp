@@ -1,5 +1,6 @@
 // The memory of a StreamAccelerator: storage from its pools, and the pools themselves.
 #include "base/error.h"
+#include "core/copy_on_write.h"
 #include "devices/driver_upstream.h"
 #include "devices/stream_accelerator.h"
 
@@ -32,9 +33,10 @@ void StreamAccelerator::allocate(Storage& storage, size_t nbytes) {
 }
 
 void StreamAccelerator::record_stream(Storage& storage, void* stream) {
-  if (storage.release != release_block) return;  // empty, or memory that someone else owns and keeps
+  const Storage& memory = memory_of(storage);
+  if (memory.release != release_block) return;  // empty, or memory that someone else owns and keeps
   allocator(storage.device.index)
-      .record_stream(static_cast<runtime::Block*>(storage.context),
+      .record_stream(static_cast<runtime::Block*>(memory.context),
                      StreamHandle(or_default(storage.device.index, stream)));
 }
 

@@ -8,6 +8,7 @@
 #include "core/warn.h"
 #include "devices/device_graph.h"
 #include "devices/driver_upstream.h"
+#include "devices/failure_watch.h"
 #include "devices/launch_log.h"
 
 namespace mt::devices {
@@ -163,7 +164,7 @@ void StreamAccelerator::synchronize(int device) {
     TaskScope scope(
         {TaskKind::device_sync, driver_.calls().synchronize_device, "Context Sync", {slot_, int8_t(device)}});
     const HostWork without_lock(kLongWork);
-    driver_.synchronize_device();
+    wait_and_check(device, [&] { driver_.synchronize_device(); });
   }
   note_waited(nullptr);
   wait_was_replaced(device);
@@ -179,7 +180,7 @@ void StreamAccelerator::synchronize_stream(int device, void* stream) {
                    "Stream Sync",
                    {slot_, int8_t(device)},
                    stream});
-  driver_.synchronize_stream(handle(stream));
+  wait_and_check(device, [&] { driver_.synchronize_stream(handle(stream)); });
   note_waited(stream);
 }
 
@@ -334,7 +335,7 @@ void StreamAccelerator::synchronize_event(EventHandle event) {
                    {slot_, int8_t(device)},
                    nullptr,
                    pointer(event)});
-  driver_.synchronize_event(event);
+  wait_and_check(device, [&] { driver_.synchronize_event(event); });
 }
 
 void StreamAccelerator::make_stream_wait(int device, void* stream, EventHandle event) {

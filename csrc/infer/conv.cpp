@@ -19,7 +19,7 @@ void check_options(size_t spatial, IntList stride, IntList padding, IntList dila
              spatial, " values to match the convolution dimensions, but got ", name, "=", to_string(list));
   for (int64_t p : padding) MT_CHECK(p >= 0, "negative padding is not supported");
   for (int64_t s : stride) MT_CHECK(s > 0, "non-positive stride is not supported");
-  for (int64_t d : dilation) MT_CHECK(d > 0, "non-positive dilation is not supported");
+  for (int64_t d : dilation) MT_CHECK(d > 0, "dilation should be greater than zero");
   MT_CHECK(groups > 0, "non-positive groups is not supported");
   constexpr int64_t limit = int64_t(1) << 31;  // keeps products of these within 64 bits
   for (const auto& [name, list] : lists) {
@@ -85,6 +85,8 @@ void convolve(const Tensor& input, const Tensor& weight, const Tensor& bias, Int
   check_dims(input, weight);
   check_options(size_t(weight.dim() - 2), stride, padding, dilation, groups);
   const IntList x = input.sizes(), w = weight.sizes();
+  MT_CHECK(w[0] >= groups, "Given groups=", groups, ", expected weight to be at least ", groups,
+           " at dimension 0, but got weight of size ", to_string(w), " instead");
   MT_CHECK(w[0] % groups == 0, "Given groups=", groups, ", expected weight to be divisible by ", groups,
            " at dimension 0, but got weight of size [", to_string(w), "] instead");
   MT_CHECK(x[1] == w[1] * groups, "Given groups=", groups, ", weight of size ", to_string(w),

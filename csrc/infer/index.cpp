@@ -44,6 +44,8 @@ void check_scatter(const Tensor& self, int64_t dim, const Tensor& index, const T
 void like_self(const Tensor& self, Output& out) {
   out.prepare(self.sizes(), self.dtype(), self.device(), &self);
 }
+// Results of scatter and its kin lie row by row.
+void in_rows(const Tensor& self, Output& out) { out.prepare(self.sizes(), self.dtype(), self.device()); }
 
 int64_t size_along(const Tensor& t, int64_t dim) { return t.dim() == 0 ? 1 : t.sizes()[size_t(dim)]; }
 
@@ -162,12 +164,12 @@ void gather(const Tensor& self, int64_t dim, const Tensor& index, bool, Output& 
 
 void scatter(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, Output& out) {
   check_scatter(self, dim, index, &src, "scatter");
-  like_self(self, out);
+  in_rows(self, out);
 }
 
 void scatter_value(const Tensor& self, int64_t dim, const Tensor& index, const Scalar&, Output& out) {
   check_scatter(self, dim, index, nullptr, "scatter");
-  like_self(self, out);
+  in_rows(self, out);
 }
 
 void scatter_with(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
@@ -208,7 +210,7 @@ void index_add(const Tensor& self, int64_t dim, const Tensor& index, const Tenso
   check_index_source(self, dim, index, source, "index_add_");
   MT_CHECK(is_complex(self.dtype()) || !alpha.is_complex(),
            "For non-complex input tensors, argument alpha must not be a complex number.");
-  like_self(self, out);
+  in_rows(self, out);
 }
 
 void index_copy(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, Output& out) {
@@ -236,7 +238,7 @@ void index_copy(const Tensor& self, int64_t dim, const Tensor& index, const Tens
            "index_copy_(): a scalar source fits a vector only, got shape ", to_string(self.sizes()));
   MT_CHECK_AS(index, index.numel() == size_along(source, d), "index_copy_(): Number of indices (",
               index.numel(), ") should be equal to source.size(dim) (", size_along(source, d), ")");
-  like_self(self, out);
+  in_rows(self, out);
 }
 
 void index_fill(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value, Output& out) {
@@ -246,6 +248,11 @@ void index_fill(const Tensor& self, int64_t dim, const Tensor& index, const Scal
   MT_CHECK_AS(index, index.dtype() == DType::int64, "index_fill_(): Expected dtype int64 for index.");
   MT_CHECK_AS(index, index.dim() <= 1, "Index has to be a vector/scalar");
   check_same_device({&self, &index});
+  if (out.is_inplace()) {
+    refuse_overlap(self, index);
+    warn_if_expanded(self, "index_fill_", "tensor[mask] = scalar");
+    out.allow_overlap();
+  }
   like_self(self, out);
 }
 
@@ -262,7 +269,7 @@ void index_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Te
   MT_CHECK(reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin",
            "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got ", reduce, ".");
   check_index_source(self, dim, index, source, "index_reduce_");
-  like_self(self, out);
+  in_rows(self, out);
 }
 
 void take(const Tensor& self, const Tensor& index, Output& out) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/copy_on_write.h"
 #include "core/views.h"
 #include "core/warn.h"
 #include "infer/layout.h"
@@ -79,7 +80,7 @@ std::optional<MemoryFormat> channels_last_of(const Tensor& t) {
 
 void Output::prepare(IntList sizes, DType dtype, Device device, const Tensor* like) {
   if (mode_ != Mode::fresh) [[unlikely]]
-    return prepare_existing(sizes, dtype, device);
+    return prepare_existing(sizes, dtype, device, like);
   if (like && !like->is_contiguous() && same_sizes(*like, sizes)) {
     if (views::is_dense(*like)) fresh_ = new_tensor_strided(sizes, like->strides(), dtype, device);
     else fresh_ = new_tensor_strided(sizes, dense_strides(sizes, {like}), dtype, device);
@@ -104,43 +105,57 @@ void Output::prepare_images(IntList sizes, DType dtype, Device device,
 void Output::prepare_like(const Tensor& like, DType dtype, Device device) {
   prepare(like.sizes(), dtype, device, &like);
   // In a contiguous tensor, dimensions of one element may have any stride, and in an empty one all of them.
-  if (mode_ == Mode::fresh && like.is_contiguous())
-    std::ranges::copy(like.strides(), fresh_.impl()->strides());
+  if ((mode_ == Mode::fresh || mode_ == Mode::resized) && like.is_contiguous())
+    std::ranges::copy(like.strides(), (mode_ == Mode::fresh ? fresh_ : *existing_).impl()->strides());
+}
+
+void Output::keep_order_of(const Tensor& like) {
+  if ((mode_ != Mode::fresh && mode_ != Mode::resized) || !like.is_contiguous()) return;
+  const Tensor& made = mode_ == Mode::fresh ? fresh_ : *existing_;
+  if (!std::ranges::equal(made.strides(), like.strides())) [[unlikely]]
+    std::ranges::copy(dense_strides(like.sizes(), {&like}), made.impl()->strides());
 }
 
 bool Output::fits(IntList sizes, DType dtype, Device device) const {
   const Tensor& target = *existing_;
-  MT_CHECK(dtype == target.dtype() || can_cast(dtype, target.dtype()), "result type ", info(dtype).legacy,
-           " can't be cast to the desired output type ", info(target.dtype()).legacy);
+  const bool compared = mode_ == Mode::exact || mode_ == Mode::exact_that_is_read;
+  MT_CHECK(dtype == target.dtype() || compared || can_cast(dtype, target.dtype()), "result type ",
+           info(dtype).legacy, " can't be cast to the desired output type ", info(target.dtype()).legacy);
   MT_CHECK(target.device() == device,
            "Expected all tensors to be on the same device, but found at least two devices, ",
            to_string(device), " and ", to_string(target.device()), "!");
+  before_write(target.storage());
   if (!same_sizes(target, sizes)) {
-    MT_CHECK(mode_ != Mode::inplace, "output with shape ", to_string(target.sizes()),
+    MT_CHECK(!is_inplace(), "output with shape ", to_string(target.sizes()),
              " doesn't match the broadcast shape ", to_string(sizes));
     return false;
   }
-  check_written_once(target);
+  if (mode_ != Mode::overlapping) check_written_once(target);
   return true;
 }
 
-void Output::prepare_existing(IntList sizes, DType dtype, Device device) {
+void Output::prepare_existing(IntList sizes, DType dtype, Device device, const Tensor* like) {
+  if (existing_->storage().made_in_inference()) [[unlikely]]
+    check_inference_write(*existing_);
   const bool resizes = !fits(sizes, dtype, device);
-  if (resizes && mode_ == Mode::out) resize_existing(sizes);
-  if (dtype != existing_->dtype() || (resizes && mode_ == Mode::out_that_is_read)) [[unlikely]]
+  if (dtype != existing_->dtype() || (resizes && is_read())) [[unlikely]]
     fresh_ = new_tensor(sizes, dtype, device);
+  if (resizes && !is_read()) {
+    resize_existing(sizes, like);
+    mode_ = Mode::resized;
+  }
 }
 
 void Output::move_into_existing() const {
-  if (!same_sizes(*existing_, fresh_.sizes())) resize_existing(fresh_.sizes());
+  if (!same_sizes(*existing_, fresh_.sizes())) resize_existing(fresh_.sizes(), &fresh_);
   if (!existing_->device().is_meta()) copy_between(fresh_, *existing_, false);
 }
 
 void Output::accept(const Tensor& result) {
-  if (!fits(result.sizes(), result.dtype(), result.device())) resize_existing(result.sizes());
+  if (!fits(result.sizes(), result.dtype(), result.device())) resize_existing(result.sizes(), nullptr);
 }
 
-void Output::resize_existing(IntList sizes) const {
+void Output::resize_existing(IntList sizes, const Tensor* like) const {
   const Tensor& target = *existing_;
   if (target.numel() != 0)
     warn(join_text(
@@ -155,7 +170,10 @@ void Output::resize_existing(IntList sizes) const {
   if (begin + needed > impl->storage->nbytes) resize_storage(*impl->storage, begin + needed);
   impl->set_ndim(sizes.size());
   std::copy(sizes.begin(), sizes.end(), impl->sizes());
-  contiguous_strides(sizes, impl->strides());
+  if (like && !like->is_contiguous() && same_sizes(*like, sizes))
+    std::ranges::copy(views::is_dense(*like) ? Dims(like->strides()) : dense_strides(sizes, {like}),
+                      impl->strides());
+  else contiguous_strides(sizes, impl->strides());
   impl->refresh();
 }
 
@@ -338,6 +356,7 @@ void binary(const Tensor& a, const Tensor& b, Rule rule, Output& out) {
 
 void binary(const Tensor& a, const Scalar& b, Rule rule, Output& out) {
   out.prepare(a.sizes(), apply_rule(result_type(a, b), rule), a.device(), &a);
+  out.keep_order_of(a);  // a number is an operand without dimensions
 }
 
 void reduce(const Tensor& self, const DimList& dim, bool keepdim, std::optional<DType> dtype, Rule rule,

@@ -40,6 +40,17 @@ class Output {
     return {out, read ? Mode::out_that_is_read : Mode::out};
   }
 
+  // The same where another dtype than the result's is refused by the operator's own words afterwards (`out_dtype:`).
+  static Output into_exactly(const Tensor& out, bool read = false) {
+    return {out, read ? Mode::exact_that_is_read : Mode::exact};
+  }
+  // In place, an element may be written more than once: some operators only warn of it.
+  void allow_overlap() {
+    if (mode_ == Mode::inplace) mode_ = Mode::overlapping;
+  }
+  // The dtype of the caller's tensor, for results that may have any.
+  DType dtype_or(DType otherwise) const { return existing_ ? existing_->dtype() : otherwise; }
+
   // `like`: a tensor whose dense, permuted strides the result takes over; may be null.
   void prepare(IntList sizes, DType dtype, Device device, const Tensor* like = nullptr);
   // The same for images: channels come last in memory where they do in one of `like`. Accelerators have their own layouts.
@@ -48,8 +59,10 @@ class Output {
   void accept(const Tensor& result);
   // The sizes of a tensor and, unless it has holes, its very strides.
   void prepare_like(const Tensor& like, DType dtype, Device device);
+  // Behind prepare: the strides that dimensions of one element have in `like` count as well, as in a broadcast.
+  void keep_order_of(const Tensor& like);
   Tensor take() { return std::move(fresh_); }
-  bool is_inplace() const { return mode_ == Mode::inplace; }
+  bool is_inplace() const { return mode_ == Mode::inplace || mode_ == Mode::overlapping; }
 
   // What the kernel writes, and what puts it where the caller wants it. Note [Results of the declared dtype]
   const Tensor& written() const { return fresh_.defined() ? fresh_ : *existing_; }
@@ -59,12 +72,22 @@ class Output {
   }
 
  private:
-  enum class Mode : uint8_t { fresh, inplace, out, out_that_is_read };
+  enum class Mode : uint8_t {
+    fresh,
+    inplace,
+    out,
+    out_that_is_read,
+    exact,  // out=, whose dtype somebody else compares
+    exact_that_is_read,
+    overlapping,  // in place
+    resized       // an out= that has the strides of a fresh tensor now
+  };
+  bool is_read() const { return mode_ == Mode::out_that_is_read || mode_ == Mode::exact_that_is_read; }
   Output(const Tensor& tensor, Mode mode) : existing_(&tensor), mode_(mode) {}
-  void prepare_existing(IntList sizes, DType dtype, Device device);
+  void prepare_existing(IntList sizes, DType dtype, Device device, const Tensor* like);
   // Whether the caller's tensor has these sizes already; refuses one that cannot take the result.
   bool fits(IntList sizes, DType dtype, Device device) const;
-  void resize_existing(IntList sizes) const;
+  void resize_existing(IntList sizes, const Tensor* like) const;
   void move_into_existing() const;
 
   Tensor fresh_;

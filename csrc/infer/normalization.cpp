@@ -2,6 +2,7 @@
 // others come out empty.
 #include "generated/infer/normalization.h"
 
+#include "core/copy_on_write.h"
 #include "infer/checks.h"
 
 namespace mt::infer {
@@ -133,6 +134,10 @@ void batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, c
   check_same_device({&input, &weight, &bias, &running_mean, &running_var});
   const DType statistics = parameter_dtype(input, {&weight, &bias, &running_mean, &running_var});
   const int64_t kept[] = {training ? channels : 0};
+  if (training) {  // the kernel moves them on
+    if (running_mean.defined()) before_write(running_mean.storage());
+    if (running_var.defined()) before_write(running_var.storage());
+  }
   prepare_like(input, out);
   save_mean.prepare(kept, training ? statistics : input.dtype(), input.device());
   save_invstd.prepare(kept, training ? statistics : input.dtype(), input.device());

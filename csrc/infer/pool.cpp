@@ -57,9 +57,6 @@ Dims pooled(const char* name, size_t spatial, const Tensor& self, IntList kernel
     MT_CHECK(d > 0, "dilation should be greater than zero, but got ", named("dilation", dilation));
   const IntList sizes = self.sizes();
   const size_t batched = sizes.size() - spatial - 1;
-  for (size_t i = batched; i < sizes.size(); ++i)
-    MT_CHECK(sizes[i] != 0, "Expected ", spatial + 1, "D or ", spatial + 2,
-             "D (batch mode) tensor with optional 0 dim batch size for input, but got:", to_string(sizes));
   Dims out;
   for (size_t i = 0; i < spatial; ++i) {
     MT_CHECK(padding[i] >= 0, "pad must be non-negative, but got pad: ", padding[i]);
@@ -70,6 +67,13 @@ Dims pooled(const char* name, size_t spatial, const Tensor& self, IntList kernel
              ", kernel_size=", kernel[i], " and dilation=", dilation[i]);
     out.push_back(
         pooled_size(sizes[batched + 1 + i], kernel[i], steps[i], padding[i], dilation[i], ceil_mode));
+  }
+  for (size_t i = batched; i < sizes.size(); ++i) {
+    MT_CHECK(sizes[i] != 0 || spatial != 3, name, spatial,
+             "d(): Expected input's non-batch dimensions to have positive length, but input has a shape of ",
+             to_string(sizes), " and non-batch dimension ", i - batched, " has length zero!");
+    MT_CHECK(sizes[i] != 0, "Expected ", spatial + 1, "D or ", spatial + 2,
+             "D (batch mode) tensor with optional 0 dim batch size for input, but got:", to_string(sizes));
   }
   const Dims from(sizes.subspan(batched));
   Dims to{from[0]};
@@ -100,8 +104,12 @@ void prepare_maximum(size_t spatial, const Tensor& self, IntList kernel, IntList
 }
 
 Dims adaptive(const char* name, const char* colon, const Tensor& self, IntList output_size, size_t spatial) {
-  MT_CHECK(output_size.size() == spatial, name, spatial, "d: output_size must be ", spatial);
+  const bool maxima = *colon;  // PyTorch's two kinds speak differently
+  MT_CHECK(output_size.size() == spatial, name, spatial,
+           maxima ? "d(): internal error: output_size.size() must be " : "d: output_size must be ", spatial);
   for (int64_t size : output_size) {
+    MT_CHECK(size >= 0 || !maxima, "Trying to create tensor with negative dimension ", size, ": ",
+             to_string(with_spatial(self.sizes(), output_size)));
     std::string text;
     for (int64_t o : output_size) text += (text.empty() ? "" : ", ") + std::to_string(o);
     MT_CHECK(size >= 0, name, spatial,

@@ -50,7 +50,11 @@ void check_random_range(const Tensor& self, int64_t from, std::optional<int64_t>
 
 // A draw per element: the input's shape and dtype.
 void drawn_like(const Tensor& self, Generator*, Output& out) {
-  out.prepare(self.sizes(), self.dtype(), self.device(), &self);
+  out.prepare(self.sizes(), self.dtype(), self.device());
+}
+// Zeros and ones, which any dtype of out= holds.
+void bernoulli(const Tensor& self, Generator*, Output& out) {
+  out.prepare(self.sizes(), out.dtype_or(self.dtype()), self.device());
 }
 void drawn_like(const Tensor& self, double p, Generator* generator, Output& out) {
   MT_CHECK(p >= 0 && p <= 1, "bernoulli_ expects p to be in [0, 1], but got p=", p);

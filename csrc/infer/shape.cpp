@@ -17,7 +17,11 @@ void cat(TensorList tensors, int64_t dim, Output& out) {
              to_string(tensors[0].device()), " and ", to_string(t.device()), "!");
     if (!first && !(t.dim() == 1 && t.numel() == 0)) first = &t;
   }
-  if (!first) return out.prepare(tensors[0].sizes(), result_type(tensors), tensors[0].device());
+  const DType dtype = result_type(tensors);
+  MT_CHECK_AS(type, can_cast(dtype, out.dtype_or(dtype)),
+              "torch.cat(): input types can't be cast to the desired output type ",
+              info(out.dtype_or(dtype)).legacy);
+  if (!first) return out.prepare(tensors[0].sizes(), dtype, tensors[0].device());
   const size_t d = size_t(wrap_dim(dim, first->dim()));
   Dims sizes(first->sizes());
   sizes[d] = 0;
@@ -32,7 +36,6 @@ void cat(TensorList tensors, int64_t dim, Output& out) {
                " in the list.");
     sizes[d] += t.sizes()[d];
   }
-  const DType dtype = result_type(tensors);
   if (!first->is_contiguous() && (sizes.size() == 4 || sizes.size() == 5)) {
     // Joined images stay channels-last if all of them are.
     const MemoryFormat format =

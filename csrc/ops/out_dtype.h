@@ -11,5 +11,10 @@ inline void require_dtype(const Tensor& out, DType wanted, std::string_view word
   if (out.dtype() != wanted) [[unlikely]]
     refuse_dtype(out.dtype(), wanted, words);
 }
+// Where any dtype of a kind will do, so that none is wanted.
+inline void require_kind(const Tensor& out, bool suits, std::string_view words) {
+  if (!suits) [[unlikely]]
+    refuse_dtype(out.dtype(), out.dtype(), words);
+}
 
 }  // namespace mt::results

@@ -39,8 +39,7 @@ void forget_temporary(const Tensor& made) {
   TensorImpl* impl = made.impl();
   if (!impl->base || impl->base->refs.load(std::memory_order_acquire) != 1) return;
   Ref<TensorImpl>::release(std::exchange(impl->base, nullptr));
-  impl->tracks_base = true;
-  impl->one_of_many = false;
+  impl->view_making = ViewMaking::plain;
 }
 
 Tensor apart(const Tensor& written, const Tensor& read) {

@@ -175,12 +175,34 @@ Tensor fitted(const Tensor& tangent, const Tensor& result) {
   return made;
 }
 
+namespace {
+
+// A tangent lies as its tensor does, so that a window on the one is a window on the other.
+bool lies_like(const Tensor& tangent, const Tensor& tensor) {
+  if (tensor.numel() == 0 || batched(tensor) || batched(tangent) || tensor.impl()->special ||
+      tangent.impl()->special)
+    return true;
+  for (size_t i = 0; i < size_t(tensor.dim()); ++i)
+    if (tensor.sizes()[i] > 1 && tensor.strides()[i] != tangent.strides()[i]) return false;
+  return tangent.offset() == tensor.offset() &&
+         tangent.storage().nbytes / tangent.itemsize() == tensor.storage().nbytes / tensor.itemsize();
+}
+
+Tensor laid_out_in_whole(const Tensor& tangent, const Tensor& tensor) {
+  const int64_t room = int64_t(tensor.storage().nbytes / tensor.itemsize());
+  const Tensor memory = ops::zeros(IntList(&room, 1), {tangent.dtype(), tangent.device()});
+  const Tensor made = ops::as_strided(memory, tensor.sizes(), tensor.strides(), tensor.offset());
+  return ops::copy_(made, tangent, false);
+}
+
+}  // namespace
+
 Tensor make_dual(const Tensor& primal, const Tensor& tangent, int level) {
   MT_CHECK(is_differentiable(primal.dtype()),
            "Expected tensor to be floating point or complex, but got torch.", info(primal.dtype()).name);
   const LevelsBelow below(level);
   const Tensor dual = ops::alias(primal);
-  set_tangent(dual, tangent, level);
+  set_tangent(dual, lies_like(tangent, primal) ? tangent : laid_out_in_whole(tangent, primal), level);
   return dual;
 }
 

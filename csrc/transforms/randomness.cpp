@@ -7,6 +7,9 @@ namespace mt::batch {
 Randomness randomness(const Call& call) {
   const MappedLevel* mapped = mapped_level(call.level);
   const Randomness kind = mapped ? mapped->randomness : Randomness::error;
+  MT_CHECK(kind != Randomness::unasked,
+           "vmap: We do not yet support calling random operations inside of vmap. Please perform random "
+           "operations outside of vmap as a workaround");
   MT_CHECK(kind != Randomness::error,
            "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
            "'different' randomness flags on vmap or perform the randomness operation out of vmap");

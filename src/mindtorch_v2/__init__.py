@@ -166,14 +166,7 @@ from ._tensor.queries import (
 )
 from ._functions.norms import norm as norm
 from ._settings import tracebacks as _tracebacks  # noqa: F401 - it adds names to _C
-from ._tensor.sparse import (
-    dsmm as dsmm,
-    hsmm as hsmm,
-    resize_as_sparse_ as resize_as_sparse_,
-    saddmm as saddmm,
-    smm as smm,
-    spmm as spmm,
-)
+from ._tensor.sparse import resize_as_sparse_ as resize_as_sparse_
 from ._settings.checks import (
     SymBool as SymBool,
     SymFloat as SymFloat,
@@ -211,11 +204,8 @@ from ._settings.flags import (
 )
 from ._functions.contractions import chain_matmul as chain_matmul, einsum as einsum
 from ._functions.contractions import tensordot as tensordot  # type: ignore[assignment] # `dims` is one argument here
-from ._functions.lowrank import (
-    lu as lu,
-    pca_lowrank as pca_lowrank,
-    svd_lowrank as svd_lowrank,
-)
+from ._functions.factors import lu as lu
+from ._lowrank import pca_lowrank as pca_lowrank, svd_lowrank as svd_lowrank
 from . import linalg as linalg
 from ._sparse.creation import (
     _validate_sparse_bsc_tensor_args as _validate_sparse_bsc_tensor_args,
@@ -257,19 +247,16 @@ from .amp._state import (
     set_autocast_enabled as set_autocast_enabled,
     set_autocast_gpu_dtype as set_autocast_gpu_dtype,
 )
-from .amp import GradScaler as GradScaler, autocast as autocast
+from .amp import autocast as autocast
 from .utils.dlpack import from_dlpack as from_dlpack, to_dlpack as to_dlpack
 from ._devices import registry as _devices_registry
 from ._devices.registry import get_device_module as get_device_module
 from ._devices.streams import Event as Event, Stream as Stream
 from . import (
     fft as fft,
-    masked as masked,
     nn as nn,
-    ops as ops,
     profiler as profiler,
     random as random,
-    signal as signal,
     special as special,
 )
 
@@ -320,11 +307,14 @@ if TYPE_CHECKING:
         hub as hub,
         jit as jit,
         library as library,
+        masked as masked,
         multiprocessing as multiprocessing,
+        ops as ops,
         quantization as quantization,
         quasirandom as quasirandom,
         return_types as return_types,
         serialization as serialization,
+        signal as signal,
         storage as storage,
         testing as testing,
         torch_version as torch_version,
@@ -334,8 +324,20 @@ if TYPE_CHECKING:
     from ._functions.rare import (
         _assert as _assert,
         _assert_async as _assert_async,
+        _functional_assert_async as _functional_assert_async,
         _int_mm as _int_mm,
         _shape_as_tensor as _shape_as_tensor,
+        _sym_acos as _sym_acos,
+        _sym_asin as _sym_asin,
+        _sym_atan as _sym_atan,
+        _sym_cos as _sym_cos,
+        _sym_cosh as _sym_cosh,
+        _sym_log2 as _sym_log2,
+        _sym_sin as _sym_sin,
+        _sym_sinh as _sym_sinh,
+        _sym_sqrt as _sym_sqrt,
+        _sym_tan as _sym_tan,
+        _sym_tanh as _sym_tanh,
         cond as cond,
         eig as eig,
         frobenius_norm as frobenius_norm,
@@ -359,6 +361,7 @@ if TYPE_CHECKING:
         DisableTorchFunction as DisableTorchFunction,
         DisableTorchFunctionSubclass as DisableTorchFunctionSubclass,
     )
+    from .amp import GradScaler as GradScaler
     from .serialization import load as load, save as save
 
 # Namespaces that few programs use: loaded when first asked for, so that importing the package stays fast.
@@ -371,6 +374,7 @@ _LAZY_MODULES = {
     "_functorch",
     "_guards",
     "_jit_internal",
+    "_lobpcg",
     "_ops",
     "_subclasses",
     "_vmap_internals",
@@ -389,12 +393,16 @@ _LAZY_MODULES = {
     "hub",
     "jit",
     "library",
+    "masked",
     "multiprocessing",
+    "nested",
+    "ops",
     "optim",
     "quantization",
     "quasirandom",
     "return_types",
     "serialization",
+    "signal",
     "sparse",
     "storage",
     "testing",
@@ -406,23 +414,30 @@ _LAZY_NAMES = {
     "DisableTorchFunction": "overrides",
     "DisableTorchFunctionSubclass": "overrides",
     "_register_device_module": "_devices.private_use",
+    "_test_autograd_multiple_dispatch": "autograd._test_operators",
+    "_test_autograd_multiple_dispatch_view": "autograd._test_operators",
+    "_test_autograd_multiple_dispatch_view_copy": "autograd._test_operators",
     "compile": "compiler",
     "Future": "futures",
+    "GradScaler": "amp",
     "PyTorchFileReader": "_serialization.archives",
     "PyTorchFileWriter": "_serialization.archives",
     "ScriptModule": "jit",
     "fork": "jit",
     "load": "serialization",
+    "lobpcg": "_lobpcg",
     "save": "serialization",
     "vmap": "func",
     "wait": "jit",
     **dict.fromkeys(
         (
-            "_assert", "_assert_async", "_convert_indices_from_coo_to_csr", "_debug_has_internal_overlap",
+            "_assert", "_assert_async", "_functional_assert_async", "_convert_indices_from_coo_to_csr",
+            "_debug_has_internal_overlap",
             "_convert_indices_from_csr_to_coo", "_int_mm", "_shape_as_tensor", "cond", "eig", "frobenius_norm",
-            "lstsq", "matrix_rank",
+            "_test_check_tensor", "_test_parallel_materialize", "lstsq", "matrix_rank",
             "norm_except_dim", "nuclear_norm", "set_anomaly_enabled", "solve",
-            "sym_ite", "sym_sqrt", "sym_sum", "symeig", "vander", "while_loop",
+            "_sym_acos", "_sym_asin", "_sym_atan", "_sym_cos", "_sym_cosh", "_sym_log2", "_sym_sin", "_sym_sinh",
+            "_sym_sqrt", "_sym_tan", "_sym_tanh", "sym_ite", "sym_sqrt", "sym_sum", "symeig", "vander", "while_loop",
         ),
         "_functions.rare",
     ),
@@ -458,6 +473,8 @@ def _native_name(name: str) -> Any:
     """What PyTorch has in its native module, and is written in Python here."""
     if name in ("PyTorchFileReader", "PyTorchFileWriter"):
         return __getattr__(name)
+    if name.endswith(("_cached_tensor", "_cached_tensors_enabled")):
+        return getattr(_import_module(f"{__name__}.autograd._engine").cached_tensors, name)
     return _names_that_refuse_below(name)
 
 

@@ -82,6 +82,8 @@ def _natural_dtype(data: Any, depth: int) -> _C.dtype:
                 if at and value is data:
                     raise TypeError("new(): self-referential lists are incompatible")
                 if at == depth:
+                    if any(item is value for item in value):
+                        raise TypeError("new(): self-referential lists are incompatible")
                     raise TypeError(f"must be real number, not {type(value).__name__}")
                 deeper.extend(value)
             elif isinstance(value, Tensor):

@@ -280,7 +280,7 @@ class UntypedStorage(_C.StorageBase, _StorageBase):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> UntypedStorage:
         # Tensors that shared the storage share its copy, wherever the walk meets them.
-        key: Any = ("storage", id(self) if self.device.type == "meta" else self.data_ptr())
+        key: Any = ("storage", self._cdata)
         if key not in memo:
             memo[key] = self.clone()
         return memo[key]  # type: ignore[no-any-return]
@@ -410,7 +410,7 @@ class UntypedStorage(_C.StorageBase, _StorageBase):
     __str__ = __repr__
 
 
-UntypedStorage.__module__ = "mindtorch_v2.storage"  # where people and files know it
+UntypedStorage.__module__ = f"{__name__.partition('.')[0]}.storage"  # where people and files know it
 _C._set_plain_storage_class(UntypedStorage)
 
 

@@ -296,7 +296,7 @@ class TypedStorage(StorageConversions):
     __str__ = __repr__
 
 
-TypedStorage.__module__ = "mindtorch_v2.storage"  # where people and files know it
+TypedStorage.__module__ = f"{__name__.partition('.')[0]}.storage"  # where people and files know it
 
 
 def _rebuild_typed(untyped: UntypedStorage, dtype: str) -> TypedStorage:

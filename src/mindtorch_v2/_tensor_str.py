@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import mindtorch_v2 as torch
@@ -13,13 +12,13 @@ import mindtorch_v2 as torch
 from . import _C
 
 
-@dataclass
 class PrintOptions:
-    precision: int = 4
-    threshold: float = 1000
-    edgeitems: int = 3
-    linewidth: int = 80
-    sci_mode: bool | None = None
+    def __init__(self) -> None:
+        self.precision = 4
+        self.threshold: float = 1000
+        self.edgeitems = 3
+        self.linewidth = 80
+        self.sci_mode: bool | None = None
 
 
 PRINT_OPTS = PrintOptions()
@@ -52,13 +51,13 @@ def set_printoptions(
 
 
 def get_printoptions() -> dict[str, Any]:
-    return asdict(PRINT_OPTS)
+    return dict(vars(PRINT_OPTS))
 
 
 @contextlib.contextmanager
 def printoptions(**options: Any) -> Iterator[None]:
     """Print options for the length of a ``with``."""
-    saved = asdict(PRINT_OPTS)
+    saved = get_printoptions()
     set_printoptions(**{**saved, **options})
     try:
         yield
@@ -245,13 +244,23 @@ def _str(self: Any, *, tensor_contents: str | None = None) -> str:
         contents = "" if tensor_contents is not None else _tensor_str(tensor, indent)
     if tensor_contents is not None:
         contents = tensor_contents
-    if self.grad_fn is not None:
-        suffixes.append(f"grad_fn=<{self.grad_fn.name().rsplit('::', 1)[-1]}>")
+    history = _history(self)
+    if history is not None:
+        suffixes.append(f"grad_fn=<{history}>")
     elif self.requires_grad:
         suffixes.append("requires_grad=True")
     for _, tangent in _C._forward.tangents(self):
         suffixes.append(f"tangent={tangent}")
     return _add_suffixes(prefix + contents, suffixes, indent, force_newline=layout == "sparse_coo")
+
+
+def _history(self: Any) -> str | None:
+    """The name of what made a tensor; of a view whose history nobody can tell, because of writes, just that."""
+    try:
+        made_by = self.grad_fn
+    except RuntimeError:
+        return "Invalid"
+    return None if made_by is None else str(made_by.name().rsplit("::", 1)[-1])
 
 
 def _batch_str(self: Any) -> str:

@@ -33,6 +33,7 @@ class _Loading(threading.local):
     """Of this thread: whether torch.load and torch.save leave data out, and the map_location of the load under way."""
 
     skip_data = False
+    materialize_fake_tensors = False
     map_location: Any = None
 
 
@@ -46,6 +47,8 @@ def _parts(tensor: Tensor) -> tuple[Callable[..., Tensor], tuple[Any, ...]]:
     layout = _C._sparse.parts(tensor)
     if layout is not None:
         return _sparse_parts(tensor, *layout)
+    if takes_operators_over(tensor) and not _C._has_storage(tensor):
+        return _parts_of_fake(tensor) if is_saved_as_real(tensor) else _parts_of_wrapper(tensor)
     if tensor.is_meta:
         return _rebuild_meta_tensor_no_storage, (
             tensor.dtype, tuple(tensor.size()), tensor.stride(), tensor.requires_grad
@@ -57,6 +60,34 @@ def _parts(tensor: Tensor) -> tuple[Callable[..., Tensor], tuple[Any, ...]]:
     if tensor.dtype.name in _SAVED_UNTYPED:
         return _rebuild_tensor_v3, (tensor.untyped_storage(), *window, tensor.dtype)
     return _rebuild_tensor_v2, (tensor._typed_storage(), *window)
+
+
+def takes_operators_over(tensor: Tensor) -> bool:
+    """Whether its class has a __torch_dispatch__ of its own."""
+    own = getattr(type(tensor), "__torch_dispatch__", None)
+    return own is not None and own is not getattr(Tensor, "__torch_dispatch__", None)
+
+
+def _parts_of_wrapper(tensor: Tensor) -> tuple[Callable[..., Tensor], tuple[Any, ...]]:
+    """Of a tensor without memory of its own: what it looks like. What it wraps is among its attributes."""
+    return _rebuild_wrapper_subclass, (
+        type(tensor), tensor.dtype, tuple(tensor.size()), tensor.stride(), tensor.storage_offset(), tensor.layout,
+        tensor.device, tensor.requires_grad,
+    )  # fmt: skip
+
+
+def is_saved_as_real(tensor: Tensor) -> bool:
+    """Whether it is a fake tensor, and torch.save was told to leave a hole of its size (serialization.skip_data)."""
+    return loading.materialize_fake_tensors and hasattr(tensor, "fake_mode")
+
+
+def _parts_of_fake(tensor: Any) -> tuple[Callable[..., Tensor], tuple[Any, ...]]:
+    storage = tensor._elem.untyped_storage()  # of the meta device; views share it as the real ones would
+    storage._fake_device = tensor.device
+    window: tuple[Any, ...] = (
+        tensor.storage_offset(), tuple(tensor.size()), tensor.stride(), tensor.requires_grad, OrderedDict()
+    )  # fmt: skip
+    return _rebuild_tensor_v3, (storage, *window, tensor.dtype)
 
 
 def _sparse_parts(
@@ -160,18 +191,40 @@ def _rebuild_sparse_tensor(layout: Any, data: tuple[Any, ...]) -> Tensor:
     return make_compressed(name, compressed, plain, values, size)
 
 
-def _target_device(saved: str) -> Any:
+def _rebuild_nested_tensor(buffer: Tensor, sizes: Tensor, strides: Tensor, storage_offsets: Tensor) -> Tensor:
+    nested = sys.modules[__name__.partition(".")[0]].nested  # loaded when it is asked for
+    return nested._internal.strided.rebuild(buffer, sizes, strides, storage_offsets)  # type: ignore[no-any-return]
+
+
+def _target_device(saved: Any) -> Any:
     """Where a tensor without a storage in the file goes: torch.load's map_location, else where it was."""
     wanted = loading.map_location
     if wanted is None:
         return saved
     if isinstance(wanted, dict):
-        return wanted.get(saved, saved)
+        return wanted.get(str(saved), saved)
     if isinstance(wanted, (str, _C.device)):
         return wanted
     raise RuntimeError(
         "Callable map_location not supported with _rebuild_wrapper_subclass or _rebuild_device_tensor_from_numpy"
     )
+
+
+def _rebuild_wrapper_subclass(
+    cls: type[Tensor],
+    dtype: Any,
+    size: Any,
+    stride: Any,
+    storage_offset: int,
+    layout: Any,
+    device: Any,
+    requires_grad: bool,
+) -> Tensor:
+    made: Tensor = Tensor._make_wrapper_subclass(
+        cls, size, strides=stride, storage_offset=storage_offset, dtype=dtype, layout=layout,
+        device=_target_device(device), requires_grad=requires_grad,
+    )  # fmt: skip
+    return made
 
 
 def _rebuild_device_tensor_from_cpu_tensor(

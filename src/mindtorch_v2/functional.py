@@ -5,9 +5,7 @@ from ._functions import unique as unique
 from ._functions.contractions import chain_matmul as chain_matmul
 from ._functions.contractions import einsum as einsum
 from ._functions.contractions import tensordot as tensordot
-from ._functions.lowrank import lu as lu
-from ._functions.lowrank import pca_lowrank as pca_lowrank
-from ._functions.lowrank import svd_lowrank as svd_lowrank
+from ._functions.factors import lu as lu
 from ._functions.norms import norm as norm
 from ._functions.shapes import (
     atleast_1d,
@@ -20,6 +18,8 @@ from ._functions.shapes import (
     cdist,
     meshgrid,
 )
+from ._lowrank import pca_lowrank as pca_lowrank
+from ._lowrank import svd_lowrank as svd_lowrank
 
 __all__ = [
     "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "broadcast_tensors",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from ._C import dtype
@@ -16,6 +17,17 @@ __all__ = [
     "infer_schema", "register_autocast", "register_autograd", "register_fake", "register_kernel", "register_vmap",
     "triton_op", "wrap_triton",
 ]  # fmt: skip
+
+
+@contextlib.contextmanager
+def _scoped_library(ns: str, kind: str, dispatch_key: str = "") -> Iterator[Library]:
+    """A library whose operators are gone at the end."""
+    library = Library(ns, kind, dispatch_key)
+    try:
+        yield library
+    finally:
+        library._destroy()
+
 
 _Op = str | CustomOperator | TableOperator | CustomOpDef
 

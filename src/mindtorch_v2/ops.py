@@ -31,6 +31,10 @@ class _Namespace:
         return operator
 
     def _registered(self, name: str) -> Any:
+        if self._namespace == "profiler":
+            from ._library.profiler_operators import OPERATORS
+
+            return OPERATORS.get(name)
         from ._library import custom_ops
 
         return custom_ops.found(f"{self._namespace}::{name}")

@@ -139,19 +139,20 @@ class set_default_mmap_options:
 
 
 class skip_data:
-    """``save`` leaves holes where the data of storages goes; ``load`` makes storages without reading their data."""
+    """``save`` leaves holes where the data of storages goes; ``load`` makes storages without reading their data.
+
+    ``materialize_fake_tensors`` saves fake tensors as tensors of the device that they stand for.
+    """
 
     def __init__(self, materialize_fake_tensors: bool = False) -> None:
-        if materialize_fake_tensors:
-            raise NotImplementedError(
-                "skip_data(materialize_fake_tensors=True): there are no fake tensors here, use meta tensors"
-            )
+        self.materialize_fake_tensors = materialize_fake_tensors
 
     def __enter__(self) -> None:
-        self._previous, loading.skip_data = loading.skip_data, True
+        self._previous = loading.skip_data, loading.materialize_fake_tensors
+        loading.skip_data, loading.materialize_fake_tensors = True, self.materialize_fake_tensors
 
     def __exit__(self, *exception: object) -> None:
-        loading.skip_data = self._previous
+        loading.skip_data, loading.materialize_fake_tensors = self._previous
 
 
 # ---- what weights_only accepts -----------------------------------------------------------------------
@@ -342,6 +343,8 @@ def _explained(message: str) -> str:
             "Alternatively, to load with `weights_only=True` please check the recommended steps in the following "
             f"error message.\n\tWeightsUnpickler error: {message}"
         )
+    elif "must be imported to load" in message:
+        message = f"Weights only load failed. {message}"
     else:
         report = (
             ""
@@ -368,5 +371,6 @@ _open_file_like = open_file_like
 _open_zipfile_reader = open_reader
 _open_zipfile_writer = open_writer
 _is_zipfile = is_zip
+_serialization_tls = loading
 
 __getattr__ = names_of(__name__)

@@ -132,6 +132,10 @@ def test_a_cell_that_no_device_can_run_is_refused(tmp_path, cell, problem):
         ("special: __floor__", "unknown special '__floor__'; known: __add__, "),
         ("differentiable: no", "unknown differentiable 'no'; known: true, false"),
         ("check: [a]", "check: wanted one value"),
+        (
+            "out_dtype: {real: no}",
+            "out_dtype: wanted one kind and its message; known: complex, floating, truth",
+        ),
         ("grad: grad", "grad: wanted keys and their values"),
     ],
 )
@@ -167,6 +171,10 @@ def test_a_wrong_word_is_named_with_the_right_ones(tmp_path, line, problem):
         ("each: f(self)", "each: wants a list of tensors among the arguments"),
         ("call: f", "call: f: wanted a call such as to(self, other)"),
         ("call: f(1)", "call: says nothing of the argument 'self'"),
+        (
+            "python: f\n  variants: [function, out]\n  out_dtype: {truth: no}",
+            "out_dtype: a kind is for rows that are written in C++",
+        ),
     ],
 )
 def test_a_row_that_lacks_what_its_family_needs_is_refused(tmp_path, row, problem):

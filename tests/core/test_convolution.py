@@ -145,7 +145,7 @@ def test_meta_tensors_get_shapes_only():
         (lambda x, w: F.conv2d(x, w, torch.zeros(5)), "expected bias to be 1-dimensional with 6 elements"),
         (lambda x, w: F.conv2d(x, w, padding=-1), "negative padding is not supported"),
         (lambda x, w: F.conv2d(x, w, stride=0), "non-positive stride is not supported"),
-        (lambda x, w: F.conv2d(x, w, dilation=0), "non-positive dilation is not supported"),
+        (lambda x, w: F.conv2d(x, w, dilation=0), "dilation should be greater than zero"),
         (lambda x, w: F.conv2d(x, w, groups=0), "non-positive groups is not supported"),
         (lambda x, w: F.conv2d(x, w, dilation=9), "Kernel size can't be greater than actual input size"),
         (lambda x, w: F.conv2d(x[0, 0], w), "Expected 3D .unbatched. or 4D .batched. input to conv2d"),

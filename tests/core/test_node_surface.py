@@ -181,8 +181,10 @@ def test_gradients_flow_from_and_to_edges():
     assert isinstance(edge, GradientEdge)
     (grad,) = torch.autograd.grad([out], [edge], [torch.ones(2)])
     assert grad.tolist() == [2.0, 2.0]
+    (grad,) = torch.autograd.grad(x.sum(), [edge], materialize_grads=True)
+    assert grad.tolist() == [1.0, 1.0]
     with pytest.raises(RuntimeError, match="cannot be used when the given input is a GradientEdge"):
-        torch.autograd.grad(x.sum(), [edge], materialize_grads=True)
+        torch.autograd.grad(leaf().sum(), [edge], materialize_grads=True)
 
 
 def test_a_hook_of_several_tensors_waits_for_those_the_pass_reaches():

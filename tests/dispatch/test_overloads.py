@@ -14,6 +14,7 @@ def test_an_overload_has_its_name_and_schema():
     op = aten.add.Tensor
     assert str(op) == "aten.add.Tensor" and op.name() == "aten::add.Tensor" and op.namespace == "aten"
     assert str(op._schema) == "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"
+    assert (op._schema.name, op._schema.overload_name) == ("aten::add", "Tensor")
     assert [a.name for a in op._schema.arguments if a.kwarg_only] == ["alpha"]
     assert op.overloadpacket is aten.add and aten.add.Tensor is op
     assert aten.add_.Tensor._schema.is_mutable and not op._schema.is_mutable and aten.t.default.is_view

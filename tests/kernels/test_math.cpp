@@ -1,5 +1,6 @@
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 #include "check.h"
 #include "kernels/elementwise/elementwise.h"
@@ -68,6 +69,11 @@ TEST("float elementary functions are within two units of the last place") {
   check_accuracy<expm1_op>(std::expm1, -0.01f, 0.01f, 1);
   check_accuracy<log1p_op>(std::log1p, -0.99f, 100.0f, 1);
   check_accuracy<log1p_op>(std::log1p, -1e-6f, 1e-6f, 1);
+  check_accuracy<sinh_op>(std::sinh, -20.0f, 20.0f, 1);
+  check_accuracy<sinh_op>(std::sinh, -0.6f, 0.6f, 1);
+  check_accuracy<cosh_op>(std::cosh, -88.0f, 88.0f, 1);
+  check_accuracy<tan_op>(std::tan, -100.0f, 100.0f, 1);
+  check_accuracy<tan_op>(std::tan, -9999.0f, 9999.0f, 1);
   check_accuracy<sin_op>(std::sin, -100.0f, 100.0f, 2);
   check_accuracy<cos_op>(std::cos, -100.0f, 100.0f, 2);
 }
@@ -93,6 +99,54 @@ TEST("float elementary functions are right for zeros, infinities, NaN and overfl
   CHECK(std::isnan(at<sin_op>(kInf)) && std::isnan(at<cos_op>(kNan)) && at<cos_op>(0.0f) == 1.0f);
   CHECK(at<sin_op>(1e30f) == std::sin(1e30f) && at<cos_op>(-3e8f) == std::cos(-3e8f));
   CHECK(at<relu_op>(-2.0f) == 0.0f && std::isnan(at<relu_op>(kNan)));
+}
+
+namespace {
+
+// Ordinary numbers of both signs and sizes, and all that is special, in every pair.
+std::vector<float> all_kinds_of_numbers() {
+  std::vector<float> numbers = {0.0f,  -0.0f,  kInf,    -kInf, kNan,   1.0f,
+                                -1.0f, 1e-40f, -1e-40f, 3e38f, -3e38f, 1e-30f};
+  for (int i = 0; i < 200; ++i)
+    numbers.push_back((i % 2 ? -1.0f : 1.0f) * std::ldexp(1.0f + 0.00731f * float(i), i % 29 - 14));
+  return numbers;
+}
+
+template <class Op, class Expected>
+void check_pairs(const std::vector<float>& numbers, double limit, const Expected& expected) {
+  const int64_t n = int64_t(numbers.size());
+  double worst = 0;
+  for (const float y : numbers) {
+    Array<float> a({n}, std::function<float(int64_t)>([&](int64_t i) { return numbers[size_t(i)]; })),
+        b({n}, y), out({n});
+    binary<Op>(a.view(), b.view(), out.view(), DType::float32);
+    for (int64_t i = 0; i < n; ++i) {
+      const double exact = expected(a[i], y), distance = ulps(out[i], exact);
+      if (distance > limit) std::printf("  %s(%.9g, %.9g) is %.9g\n", Op::name, a[i], y, out[i]);
+      worst = std::max(worst, distance);
+      if (exact == 0) CHECK(std::signbit(out[i]) == std::signbit(exact));
+    }
+  }
+  CHECK(worst <= limit);
+}
+
+}  // namespace
+
+TEST("the angle of any two floats is within two units of the last place") {
+  check_pairs<atan2_op>(all_kinds_of_numbers(), 2,
+                        [](float y, float x) { return std::atan2(double(y), double(x)); });
+}
+
+TEST("remainders of floats are exact, whatever the operands") {
+  const std::vector<float> numbers = all_kinds_of_numbers();
+  check_pairs<fmod_op>(numbers, 0, [](float a, float b) { return double(std::fmod(a, b)); });
+  check_pairs<remainder_op>(numbers, 0, [](float a, float b) { return double(math::remainder(a, b)); });
+  check_pairs<floor_divide_op>(numbers, 0, [](float a, float b) { return double(math::floor_divide(a, b)); });
+  // Without what is special, so that whole blocks are of the usual kind.
+  const std::vector<float> usual(numbers.begin() + 12, numbers.end());
+  check_pairs<fmod_op>(usual, 0, [](float a, float b) { return double(std::fmod(a, b)); });
+  check_pairs<remainder_op>(usual, 0, [](float a, float b) { return double(math::remainder(a, b)); });
+  check_pairs<floor_divide_op>(usual, 0, [](float a, float b) { return double(math::floor_divide(a, b)); });
 }
 
 TEST("the same value gives the same result wherever it stands in a row") {

@@ -482,6 +482,15 @@ def test_the_state_of_a_generator_is_not_there_during_a_capture():
             captured(use)
 
 
-def test_what_draws_from_a_seed_of_the_host_is_refused():
-    with pytest.raises(NotImplementedError, match="argsort"):
-        captured(lambda: torch.randperm(5, device="npu"))
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.float32])
+def test_each_replay_draws_another_permutation(dtype):
+    graph, drawn = captured(lambda: torch.randperm(50, device="npu", dtype=dtype))
+    got = []
+    for seed in (5, 5, 6, None):  # the last goes on
+        if seed is not None:
+            torch.manual_seed(seed)
+        graph.replay()
+        got.append(drawn.tolist())
+    assert all(sorted(each) == list(range(50)) for each in got)
+    assert got[0] == got[1]
+    assert len({tuple(each) for each in got}) == 3

@@ -122,11 +122,14 @@ def translated(op: Any, lib: Any) -> Callable[..., Any]:
 
 
 class Translator:
-    """PyTorch's arguments as another library's: what was one tensor is one tensor there."""
+    """PyTorch's arguments as another library's: what was one tensor is one tensor there, in memory that is shared if it
+    was."""
 
     def __init__(self, lib: Any, device: str = "cpu") -> None:
         self.lib, self.device = lib, device
         self.made: dict[int, Any] = {}
+        self.kept: list[torch.Tensor] = []
+        self.memory: dict[tuple[int, torch.dtype], Any] = {}  # by storage and dtype, all of it
 
     def __call__(self, value: Any) -> Any:
         if isinstance(value, torch.Tensor):
@@ -153,14 +156,23 @@ class Translator:
         if x.layout is not torch.strided:
             made = self._sparse(x.detach())
             return made.requires_grad_() if x.requires_grad else made
-        plain = x.detach().resolve_conj().resolve_neg()
-        # The whole storage, for operators that look beyond the tensor.
-        whole = plain.as_strided((plain.untyped_storage().nbytes() // plain.element_size(),), (1,), 0).clone()
-        if x.dtype is torch.bfloat16:
-            whole = whole.float()
         dtype = getattr(self.lib, str(x.dtype).removeprefix("torch."))
-        made = self.lib.from_numpy(whole.numpy()).to(dtype).to(self.device)
-        made = made.as_strided(tuple(plain.shape), plain.stride(), plain.storage_offset())
+        if x.is_meta:
+            return self.lib.empty_strided(tuple(x.shape), x.stride(), dtype=dtype, device="meta")
+        plain = x.detach().resolve_conj().resolve_neg()
+        key = (plain.untyped_storage().data_ptr(), x.dtype)
+        if key not in self.memory or not key[0]:
+            # The whole storage, for operators that look beyond the tensor.
+            count = plain.untyped_storage().nbytes() // plain.element_size()
+            whole = plain.as_strided((count,), (1,), 0).clone()
+            if x.dtype is torch.bfloat16:
+                whole = whole.float()
+            self.memory[key] = self.lib.from_numpy(whole.numpy()).to(self.device, dtype, copy=True)
+            self.kept.append(plain)  # so that its address stays its own
+        made = self.memory[key]
+        with self.lib.no_grad():
+            made = made.as_strided(tuple(plain.shape), plain.stride(), plain.storage_offset())
+        made = made.detach()
         return made.requires_grad_() if x.requires_grad else made
 
     def _sparse(self, x: torch.Tensor) -> Any:

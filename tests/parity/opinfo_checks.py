@@ -5,9 +5,11 @@ The tests (`test_opinfo.py`) and the score in the README (`tools/score.py`) ask 
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -82,6 +84,41 @@ def check_forward(op: Any, dtype: torch.dtype, count: int, device: str = "cpu") 
     for number, sample in samples_of(op, dtype, count):
         wanted, got, _ = both(op, sample, device)
         compare_results(op, sample, wanted, got, f"{dtype} sample {number}", device)
+
+
+def check_reference(op: Any, count: int, device: str = "cpu") -> None:
+    """Results of the samples for comparisons with references, which are many more, spread over all of them."""
+    dtype = main_dtype(op)
+    torch.manual_seed(1)
+    np.random.seed(1)
+    drawn = list(_translatable(islice(op.reference_inputs("cpu", dtype), 400)))
+    for number, sample in list(enumerate(drawn))[:: max(1, -(-len(drawn) // count))]:
+        wanted, got, _ = both(op, sample, device)
+        compare_results(op, sample, wanted, got, f"{dtype} reference sample {number}", device)
+
+
+def check_errors(op: Any, device: str = "cpu") -> None:
+    """Of every input that the database says is wrong, the error that it says comes."""
+    wrong = []
+    for number, case in enumerate(op.error_inputs("cpu")):
+        sample = case.sample_input
+        try:
+            first, args, kwargs = Translator(mindtorch_v2, device)((sample.input, sample.args, sample.kwargs))
+            translated(op, mindtorch_v2)(first, *args, **kwargs)
+            problem = f"no error for {case.error_regex!r}"
+        except Untranslatable:
+            continue
+        except case.error_type as error:
+            if re.search(case.error_regex, str(error)):
+                continue
+            problem = f"{str(error)!r} for {case.error_regex!r}"
+        except Exception as error:  # noqa: BLE001 - any other kind is wrong
+            problem = f"{type(error).__name__} for {case.error_type.__name__}"
+        try:
+            op.op(sample.input, *sample.args, **sample.kwargs)
+        except case.error_type:  # without one, PyTorch has another device in mind
+            wrong.append(f"{number}: {problem}")
+    assert not wrong, "errors of " + "; ".join(wrong)
 
 
 def check_gradient(op: Any, count: int, device: str = "cpu") -> None:

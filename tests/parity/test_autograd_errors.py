@@ -127,6 +127,94 @@ def numpy_of_a_result(lib):
     (leaf(lib, 1.0) * 2).numpy()
 
 
+def viewing(lib, forward):
+    """A Function that shows memory of its input."""
+    members = {
+        "forward": staticmethod(lambda ctx, x: forward(x)),
+        "backward": staticmethod(lambda ctx, *grads: grads[0]),
+    }
+    return type("Viewing", (lib.autograd.Function,), members).apply
+
+
+def whole(lib):
+    return lib.ones(2, 3, requires_grad=True).clone()
+
+
+def write_to_a_view_of_a_function(lib):
+    viewing(lib, lambda x: x.view(-1))(whole(lib)).mul_(2)
+
+
+def write_to_an_input_that_a_function_returned(lib):
+    viewing(lib, lambda x: x)(whole(lib)).mul_(2)
+
+
+def write_to_one_of_several_views_of_a_function(lib):
+    viewing(lib, lambda x: (x[0], x[1]))(whole(lib))[1].mul_(2)
+
+
+def write_to_a_view_of_inference_mode(lib):
+    x = whole(lib)
+    with lib.inference_mode():
+        view = x.view(-1)
+    view.mul_(2)
+
+
+def write_to_a_view_of_a_view_of_no_grad(lib):
+    x = whole(lib)
+    with lib.no_grad():
+        view = x.view(-1)
+    view.view(3, 2).mul_(2)
+
+
+def use_of_a_view_of_no_grad_after_a_write(lib):
+    x = whole(lib)
+    with lib.no_grad():
+        view = x.view(-1)
+    x.mul_(2)
+    return view * 2
+
+
+def change_of_the_window_of_a_view_of_no_grad(lib):
+    x = whole(lib)
+    with lib.no_grad():
+        view = x.view(2, 3)
+    view.transpose_(0, 1)
+
+
+def resizing_a_result(lib):
+    whole(lib).resize_(2)
+
+
+def write_to_an_inference_tensor_as_out(lib):
+    with lib.inference_mode():
+        x = lib.ones(2)
+    lib.mul(lib.ones(2), 2, out=x)
+
+
+def gradients_of_a_batch_that_do_not_fit(lib):
+    x = whole(lib)
+    lib.autograd.grad(x * 2, x, lib.ones(2, 3), is_grads_batched=True)
+
+
+def hessian_of_a_linear_function(lib):
+    lib.autograd.functional.hessian(lambda x: (3 * x).sum(), lib.ones(2), strict=True)
+
+
+def second_derivative_of_a_product_of_zeros(lib):
+    x, src = leaf(lib, 1.0), leaf(lib, 0.0, 0.0)
+    made = lib.scatter_reduce(x, 0, lib.zeros(2, dtype=lib.int64), src, "prod")
+    (grad,) = lib.autograd.grad(made.sum(), src, create_graph=True)
+    grad.sum().backward()
+
+
+def a_node_called_with_too_little(lib):
+    (leaf(lib, 1.0) ** 2).grad_fn()
+
+
+def more_eigenpairs_than_there_is_room_for(lib):
+    lib.lobpcg(lib.eye(5), k=2)
+
+
 ERRORS = [
     backward_of_a_vector,
     backward_without_graph,
@@ -153,6 +241,20 @@ ERRORS = [
     view_made_in_no_grad_written_with_grad,
     out_of_an_argument_that_requires_grad,
     numpy_of_a_result,
+    write_to_a_view_of_a_function,
+    write_to_an_input_that_a_function_returned,
+    write_to_one_of_several_views_of_a_function,
+    write_to_a_view_of_inference_mode,
+    write_to_a_view_of_a_view_of_no_grad,
+    use_of_a_view_of_no_grad_after_a_write,
+    change_of_the_window_of_a_view_of_no_grad,
+    resizing_a_result,
+    write_to_an_inference_tensor_as_out,
+    gradients_of_a_batch_that_do_not_fit,
+    hessian_of_a_linear_function,
+    second_derivative_of_a_product_of_zeros,
+    a_node_called_with_too_little,
+    more_eigenpairs_than_there_is_room_for,
 ]
 
 

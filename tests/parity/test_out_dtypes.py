@@ -51,7 +51,24 @@ _WITH_OUT = {
     "t_copy": lambda lib, out: lib.t_copy(_square(lib), out=out),
     "tensordot": lambda lib, out: lib.tensordot(_square(lib), _square(lib), 1, out=out),
     "kthvalue": lambda lib, out: lib.kthvalue(_square(lib), 1, out=(out, lib.empty(0, dtype=lib.int64))),
-}
+    "all": lambda lib, out: lib.all(_square(lib), out=out),
+    "any": lambda lib, out: lib.any(_square(lib), 0, out=out),
+    "cumprod": lambda lib, out: lib.cumprod(_square(lib), 0, out=out),
+    "cumprod in int32": lambda lib, out: lib.cumprod(_square(lib), 0, dtype=lib.int32, out=out),
+    "cumsum": lambda lib, out: lib.cumsum(_square(lib), 0, out=out),
+    "cumsum in float32": lambda lib, out: lib.cumsum(_square(lib), 0, dtype=lib.float32, out=out),
+    "cumsum of booleans": lambda lib, out: lib.cumsum(_square(lib) > 2, 0, out=out),
+    "mean in float32": lambda lib, out: lib.mean(_square(lib), 0, dtype=lib.float32, out=out),
+    "prod in complex64": lambda lib, out: lib.prod(_square(lib), 0, dtype=lib.complex64, out=out),
+    "sum in int64": lambda lib, out: lib.sum(_square(lib), 0, dtype=lib.int64, out=out),
+    **{
+        f"fft.{name}": lambda lib, out, name=name: getattr(lib.fft, name)(_square(lib), out=out)
+        for name in (
+            "fft", "fft2", "fftn", "hfft", "hfft2", "hfftn", "ifft2", "ifftn", "ihfft2", "ihfftn", "irfft", "irfft2",
+            "irfftn", "rfft", "rfft2", "rfftn",
+        )
+    },
+}  # fmt: skip
 _REFUSED = {
     "abs of booleans": lambda lib: abs(lib.tensor([True])),
     "booleans to the power of booleans": lambda lib: lib.tensor([True]) ** lib.tensor([True]),
@@ -63,6 +80,8 @@ _REFUSED = {
     "kl_div towards booleans": lambda lib: lib.nn.functional.kl_div(lib.ones(1), lib.tensor([True])),
     "vecdot of integers": lambda lib: lib.linalg.vecdot(lib.tensor([1]), lib.tensor([1])),
     "glu of integers": lambda lib: lib.nn.functional.glu(lib.tensor([1, 2])),
+    "cumsum in booleans": lambda lib: lib.cumsum(lib.ones(2), 0, dtype=lib.bool),
+    "cumprod in booleans": lambda lib: lib.cumprod(lib.tensor([True]), 0, dtype=lib.bool),
     "glu of complex numbers": lambda lib: lib.nn.functional.glu(lib.ones(2, dtype=lib.complex64)),
 }
 

@@ -89,23 +89,27 @@ void find_tensor(const Tensor& tensor, const Tensor*& found) {
   if (!found && tensor.defined() && tensor.device().type == kSlot) found = &tensor;
 }
 
+// Compiled once for all tables of a signature.
+template <class... P>
+[[gnu::noinline]] void launch(const KernelTable<void(P...)>& table, P... given) {
+  HostArguments host;
+  auto held = std::make_shared<std::tuple<Held<std::remove_cvref_t<P>>...>>(
+      Held<std::remove_cvref_t<P>>(given, host)...);
+  const Tensor* first = nullptr;
+  (find_tensor(given, first), ...);
+  std::apply([&](auto&... each) { (seed_from(each, first), ...); }, *held);
+  void* stream = current_stream(host.where());
+  TaskScope scope({TaskKind::kernel, "hostLaunch", table.name, host.where(), stream});
+  driver().enqueue(StreamHandle(stream), [held, &table] {
+    std::apply([&](auto&... each) { table.cell[int(DeviceType::cpu)](each.get()...); }, *held);
+  });
+}
+
 template <auto* table, class Signature>
 struct OnStream;
 template <auto* table, class... P>
 struct OnStream<table, void(P...)> {
-  static void run(P... given) {
-    HostArguments host;
-    auto held = std::make_shared<std::tuple<Held<std::remove_cvref_t<P>>...>>(
-        Held<std::remove_cvref_t<P>>(given, host)...);
-    const Tensor* first = nullptr;
-    (find_tensor(given, first), ...);
-    std::apply([&](auto&... each) { (seed_from(each, first), ...); }, *held);
-    void* stream = current_stream(host.where());
-    TaskScope scope({TaskKind::kernel, "hostLaunch", table->name, host.where(), stream});
-    driver().enqueue(StreamHandle(stream), [held] {
-      std::apply([](auto&... each) { table->cell[int(DeviceType::cpu)](each.get()...); }, *held);
-    });
-  }
+  static void run(P... given) { launch<P...>(*table, given...); }
 };
 
 template <auto* table, class Signature>

@@ -226,12 +226,11 @@ def test_a_missing_record_is_named():
         torch.load(io.BytesIO(data))
 
 
-def test_a_changed_byte_of_data_fails_the_checksum():
+def test_data_that_was_filled_in_afterwards_is_loaded_whatever_its_checksum():
     data = bytearray(saved())
     at = data.find(struct.pack("<4f", 0, 1, 2, 3))
-    data[at] ^= 1
-    with pytest.raises(RuntimeError, match="CRC-32 check failed"):
-        torch.load(io.BytesIO(bytes(data)))
+    data[at : at + 4] = struct.pack("<f", 7)
+    assert torch.load(io.BytesIO(bytes(data)))["weight"].flatten()[:3].tolist() == [7, 1, 2]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@
 #include "generated/ops/copy.h"
 #include "generated/ops/creation.h"
 #include "generated/ops/index.h"
+#include "generated/ops/reduce.h"
 #include "generated/ops/sparse.h"
 #include "generated/ops/unary.h"
 #include "generated/ops/view.h"
@@ -55,6 +56,12 @@ Tensor put_backward(const Tensor& grad, const Tensor& index, const Tensor& sourc
   return ops::put(grad, index, zeros_of(grad, source.sizes()), false);
 }
 
+namespace {
+bool any_above_one(const Tensor& counts) {
+  return item(ops::any(ops::gt(counts, Scalar(1)), DimList(), false)).to<bool>();
+}
+}  // namespace
+
 std::array<Tensor, 2> scatter_reduce_backward(const Tensor& grad, const Tensor& self, int64_t dim,
                                               const Tensor& index, const Tensor& src, std::string_view reduce,
                                               bool include_self, const Tensor& result) {
@@ -90,6 +97,11 @@ std::array<Tensor, 2> scatter_reduce_backward(const Tensor& grad, const Tensor& 
     for_self = grad * slope(own, self_zero, zeros, product);
     for_used = ops::gather(grad, dim, index) *
                slope(given, used_zero, ops::gather(zeros, dim, index), ops::gather(product, dim, index));
+    if (autograd::grad_mode() && any_above_one(zeros))
+      for_used = autograd::differentiable_once(for_used,
+                                               "scatter_reduce(): Double backward is unsupported for src "
+                                               "when >1 zeros in src are scattered to the "
+                                               "same position in self");
   } else {  // amax, amin: those that reach the extremum share its gradient
     const Tensor self_hit = as_type(ops::eq(self, result), dtype);
     const Tensor used_hit = as_type(ops::eq(used, ops::gather(result, dim, index)), dtype);

@@ -33,7 +33,9 @@ Scalar reduced_count(IntList sizes, const DimList& dim) {
 
 Tensor reduce_extremum_backward(const Tensor& grad, const Tensor& self, const Tensor& result,
                                 const DimList& dim, bool keepdim) {
-  const Tensor hit = ops::eq(self, unreduce(result, self.sizes(), dim, keepdim));
+  Tensor hit = ops::eq(self, unreduce(result, self.sizes(), dim, keepdim));
+  // Of all elements: where the extremum is NaN, which equals nothing, the NaNs share.
+  if (result.dim() == 0 && self.dim() > 0) hit = where(ops::isnan(result), ops::isnan(self), hit);
   const Tensor share = ops::sum(hit, dim, true, grad.dtype());
   return where(hit, unreduce(grad, self.sizes(), dim, keepdim) / share, Scalar(0));
 }

@@ -45,23 +45,10 @@ Dims inverse_permutation(IntList dims) {
   return out;
 }
 
-Tensor select_backward(const Tensor& grad, IntList sizes, int64_t dim, int64_t index) {
-  Tensor whole = ops::new_zeros(grad, sizes);
-  ops::copy_(ops::select(whole, dim, index), grad, false);
-  return whole;
-}
-
-Tensor slice_backward(const Tensor& grad, IntList sizes, int64_t dim, std::optional<int64_t> start,
+Tensor slice_gradient(const Tensor& grad, IntList sizes, int64_t dim, std::optional<int64_t> start,
                       std::optional<int64_t> end, int64_t step) {
-  Tensor whole = ops::new_zeros(grad, sizes);
-  ops::copy_(ops::slice(whole, dim, start, end, step), grad, false);
-  return whole;
-}
-
-Tensor diagonal_backward(const Tensor& grad, IntList sizes, int64_t offset, int64_t dim1, int64_t dim2) {
-  Tensor whole = ops::new_zeros(grad, sizes);
-  ops::copy_(ops::diagonal(whole, offset, dim1, dim2), grad, false);
-  return whole;
+  constexpr int64_t kLast = std::numeric_limits<int64_t>::max();
+  return ops::slice_backward(grad, sizes, dim, start.value_or(0), end.value_or(kLast), step);
 }
 
 Tensor as_strided_backward(const Tensor& grad, const autograd::Geometry& self, IntList size, IntList stride,

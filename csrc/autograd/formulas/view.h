@@ -9,10 +9,8 @@
 namespace mt::formulas {
 
 Dims inverse_permutation(IntList dims);
-Tensor select_backward(const Tensor& grad, IntList sizes, int64_t dim, int64_t index);
-Tensor slice_backward(const Tensor& grad, IntList sizes, int64_t dim, std::optional<int64_t> start,
+Tensor slice_gradient(const Tensor& grad, IntList sizes, int64_t dim, std::optional<int64_t> start,
                       std::optional<int64_t> end, int64_t step);
-Tensor diagonal_backward(const Tensor& grad, IntList sizes, int64_t offset, int64_t dim1, int64_t dim2);
 Tensor as_strided_backward(const Tensor& grad, const autograd::Geometry& self, IntList size, IntList stride,
                            std::optional<int64_t> storage_offset);
 

@@ -208,6 +208,13 @@ void scatter_reduce(const Tensor& self, int64_t dim, const Tensor& index, const 
 void index_select(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& out) {
   check_apart(out, {&self, &index});
   const Along along(self, dim, spread(index, out, dim), refuse_select);
+  if (out.numel() == 0) {  // no element would look them up
+    const Tensor at = at_least_1d(as_long(index));
+    for (int64_t i = 0; i < at.numel(); ++i) {
+      const int64_t wanted = at.data<int64_t>()[i * at.strides()[0]];
+      if (wanted < 0 || wanted >= along.lookup.size) refuse_select(wanted, along.lookup);
+    }
+  }
   kernels::gather(view(at_least_1d(out)), view(along.table), along.lookup);
 }
 void index_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,

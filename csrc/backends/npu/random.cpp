@@ -22,6 +22,11 @@ void uniform(const Tensor& self, double from, double to, const Numbers& numbers)
   aclnn::call(f, self.device(), self, from, to, numbers.seed, numbers.offset);
 }
 
+void sort_keys(const Tensor& keys, const Tensor& sorted, const Tensor& order) {
+  MT_ACLNN(aclnnSort);
+  aclnn::call(f, keys.device(), keys, false, int64_t(0), false, sorted, order);
+}
+
 // No operator draws truth values from a seed on the device: numbers are drawn and compared with the probability.
 template <class Compare>
 void captured_bernoulli(const Tensor& self, const Numbers& numbers, const Compare& is_below) {
@@ -31,6 +36,19 @@ void captured_bernoulli(const Tensor& self, const Numbers& numbers, const Compar
   const Tensor chosen = new_tensor(self.sizes(), DType::boolean, self.device());
   is_below(drawn, chosen);
   npu().copy_on_device(chosen, self);
+}
+
+// Nor does one permute by it: the order of large numbers that are drawn is a permutation.
+void captured_randperm(const Tensor& out, const Numbers& numbers) {
+  const Device device = out.device();
+  const Tensor drawn = new_tensor(out.sizes(), DType::int64, device);
+  MT_ACLNN(aclnnInplaceRandomTensor);
+  aclnn::call(f, device, drawn, int64_t(0), INT64_MAX, numbers.seed_on_device, numbers.offset_on_device,
+              numbers.offset);
+  const Tensor sorted = new_tensor(out.sizes(), DType::int64, device);
+  const Tensor order = out.dtype() == DType::int64 ? out : new_tensor(out.sizes(), DType::int64, device);
+  sort_keys(drawn, sorted, order);
+  if (!order.same(out)) npu().copy_on_device(order, out);
 }
 
 }  // namespace
@@ -140,10 +158,7 @@ void multinomial(const Tensor& self, int64_t samples, bool replacement, Generato
 void randperm(int64_t n, const Tensor& out, Generator* generator) {
   if (n == 0) return;
   const Numbers numbers = take_numbers(generator, out);
-  MT_CHECK_AS(not_implemented, !numbers.captured(),
-              "randperm cannot be captured in a graph: aclnnRandperm takes the seed from the host, so that "
-              "every replay "
-              "would give the same permutation. Use torch.rand(n, device='npu').argsort().");
+  if (numbers.captured()) return captured_randperm(out, numbers);
   MT_ACLNN(aclnnRandperm);
   aclnn::call(f, out.device(), n, numbers.seed, numbers.offset, out);
 }

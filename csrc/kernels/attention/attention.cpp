@@ -63,6 +63,30 @@ struct ScoreRow {
     for (C s : sums) sum += s;
     return sum;
   }
+  // out[j] = scale * the product of q with row j of b.
+  [[gnu::always_inline]] static inline void dots_body(const C* q, const C* b, int64_t leading, int64_t rows,
+                                                      int64_t n, C scale, C* out) {
+    for (int64_t j = 0; j < rows; ++j, b += leading) {
+      C sums[kPartial] = {};
+      int64_t i = 0;
+      for (; i + kPartial <= n; i += kPartial)
+        for (int64_t k = 0; k < kPartial; ++k) sums[k] += q[i + k] * b[i + k];
+      for (int64_t half = kPartial / 2; half > 0; half /= 2)
+        for (int64_t k = 0; k < half; ++k) sums[k] += sums[k + half];
+      for (; i < n; ++i) sums[0] += q[i] * b[i];
+      out[j] = scale * sums[0];
+    }
+  }
+  static void dots(const C* q, const C* b, int64_t l, int64_t r, int64_t n, C s, C* o) {
+    dots_body(q, b, l, r, n, s, o);
+  }
+  MT_WIDE static void dots_wide(const C* q, const C* b, int64_t l, int64_t r, int64_t n, C s, C* o) {
+    dots_body(q, b, l, r, n, s, o);
+  }
+  MT_WIDEST static void dots_widest(const C* q, const C* b, int64_t l, int64_t r, int64_t n, C s, C* o) {
+    dots_body(q, b, l, r, n, s, o);
+  }
+  static constexpr decltype(&dots) kDots[kLevels] = {dots, dots_wide, dots_widest};
   static C exp(C* x, int64_t n, C* top) { return exp_body(x, n, top); }
   MT_WIDE static C exp_wide(C* x, int64_t n, C* top) { return exp_body(x, n, top); }
   MT_WIDEST static C exp_widest(C* x, int64_t n, C* top) { return exp_body(x, n, top); }
@@ -158,10 +182,17 @@ class Attention {
 
   void forward(const View& out, const View& logsumexp) const {
     parallel_for(0, query_.sizes[0] * heads_, 1, [&](int64_t begin, int64_t end) {
-      const auto turned_keys = block_of<C>(width_ * keys_room_), room = block_of<C>(keys_ * out_room_);
+      // Turning the keys pays when several queries ask them.
+      const bool few = queries_ <= kFew;
+      const auto turned_keys = block_of<C>(few ? 0 : width_ * keys_room_),
+                 room = block_of<C>(keys_ * out_room_);
+      const auto key_room = block_of<C>(few ? keys_ * width_room_ : 0);
       for (int64_t t = begin; t < end; ++t) {
         const int64_t batch = t / heads_, head = t % heads_;
-        Head<T>(key_, batch, group_of(head)).turn(turned_keys.get(), keys_room_);
+        const Head<T> key(key_, batch, group_of(head));
+        Keys keys{turned_keys.get(), {}};
+        if (few) keys = {nullptr, key.lines(0, keys_, key_room.get())};
+        else key.turn(turned_keys.get(), keys_room_);
         const Lines<C> values = Head<T>(value_, batch, group_of(head)).lines(0, keys_, room.get());
         parallel_for(0, (queries_ + block_ - 1) / block_, 1, [&](int64_t first_block, int64_t last_block) {
           const auto scores = block_of<C>(block_ * keys_room_), sums = block_of<C>(block_ * out_room_);
@@ -169,8 +200,8 @@ class Attention {
           for (int64_t b = first_block; b < last_block; ++b) {
             const int64_t first = b * block_, rows = std::min(block_, queries_ - first);
             const Lines<C> asked = Head<T>(query_, batch, head).lines(first, rows, queries.get());
-            forward_block(batch, head, first, rows, asked, turned_keys.get(), values, scores.get(),
-                          sums.get(), out, logsumexp);
+            forward_block(batch, head, first, rows, asked, keys, values, scores.get(), sums.get(), out,
+                          logsumexp);
           }
         });
       }
@@ -196,6 +227,13 @@ class Attention {
 
  private:
   static constexpr int64_t kRows = 64;  // of a block at most
+  static constexpr int64_t kFew = 4;
+
+  // Turned, or as rows.
+  struct Keys {
+    const C* turned;
+    Lines<C> rows;
+  };
 
   struct Buffers {
     Lines<C> keys;
@@ -236,9 +274,15 @@ class Attention {
 
   // scores[rows, seen] of the queries from `first` on, scaled and masked; those a causal row cannot see are not set.
   void scores_of(int64_t batch, int64_t head, int64_t first, int64_t rows, int64_t seen, Lines<C> queries,
-                 const C* turned_keys, C* scores) const {
-    multiply<C>({queries.data, queries.leading, 1}, rows, turned_keys, keys_room_, width_, seen,
-                C(options_.scale), C(0), scores, keys_room_);
+                 Keys keys, C* scores) const {
+    if (keys.turned) {
+      multiply<C>({queries.data, queries.leading, 1}, rows, keys.turned, keys_room_, width_, seen,
+                  C(options_.scale), C(0), scores, keys_room_);
+    } else {
+      for (int64_t r = 0; r < rows; ++r)
+        ScoreRow<C>::kDots[cpu_level](queries.data + r * queries.leading, keys.rows.data, keys.rows.leading,
+                                      seen, width_, C(options_.scale), scores + r * keys_room_);
+    }
     if (!mask_) return;
     constexpr C hidden = -std::numeric_limits<C>::infinity();
     for (int64_t r = 0; r < rows; ++r) {
@@ -261,11 +305,10 @@ class Attention {
         .as<C>()[batch * logsumexp.strides[0] + head * logsumexp.strides[1] + row * logsumexp.strides[2]];
   }
 
-  void forward_block(int64_t batch, int64_t head, int64_t first, int64_t rows, Lines<C> queries,
-                     const C* turned_keys, Lines<C> values, C* scores, C* sums, const View& out,
-                     const View& logsumexp) const {
+  void forward_block(int64_t batch, int64_t head, int64_t first, int64_t rows, Lines<C> queries, Keys keys,
+                     Lines<C> values, C* scores, C* sums, const View& out, const View& logsumexp) const {
     const int64_t seen = visible(first + rows);
-    scores_of(batch, head, first, rows, seen, queries, turned_keys, scores);
+    scores_of(batch, head, first, rows, seen, queries, keys, scores);
     C totals[kRows], tops[kRows];
     for (int64_t r = 0; r < rows; ++r) {
       C* row = scores + r * keys_room_;
@@ -289,7 +332,7 @@ class Attention {
     C *p = b.scores.get(), *slopes = b.slopes.get();
     const Lines<C> queries = Head<T>(query_, batch, head).lines(first, rows, b.queries.get());
     const Lines<C> grads = Head<T>(grad, batch, head).lines(first, rows, b.grads.get());
-    scores_of(batch, head, first, rows, seen, queries, b.turned_keys.get(), p);
+    scores_of(batch, head, first, rows, seen, queries, {b.turned_keys.get(), {}}, p);
     multiply<C>({grads.data, grads.leading, 1}, rows, b.turned_values.get(), keys_room_, out_width_, seen,
                 C(1), C(0), slopes, keys_room_);
     const Lines<C> results = Head<T>(out, batch, head).lines(first, rows, b.results.get());

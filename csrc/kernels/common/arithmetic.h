@@ -51,10 +51,11 @@ template <class T> MT_INLINE bool is_inf(T x) {
   else return false;
 }
 
-template <class T> MT_INLINE T maximum(T a, T b) { return (a > b || is_nan(a)) ? a : b; }
-template <class T> MT_INLINE T minimum(T a, T b) { return (a < b || is_nan(a)) ? a : b; }
-template <class T> MT_INLINE T clamp_min(T x, T low) { return (x < low || is_nan(low)) ? low : x; }
-template <class T> MT_INLINE T clamp_max(T x, T high) { return (x > high || is_nan(high)) ? high : x; }
+// See Note [Selecting by bits].
+template <class T> MT_INLINE T maximum(T a, T b) { return select((a > b) | is_nan(a), a, b); }
+template <class T> MT_INLINE T minimum(T a, T b) { return select((a < b) | is_nan(a), a, b); }
+template <class T> MT_INLINE T clamp_min(T x, T low) { return select((x < low) | is_nan(low), low, x); }
+template <class T> MT_INLINE T clamp_max(T x, T high) { return select((x > high) | is_nan(high), high, x); }
 
 template <class T> MT_INLINE T absolute(T x) {
   if constexpr (is_complex_v<T>) return T(std::abs(x), 0);
@@ -153,19 +154,6 @@ template <class T> MT_INLINE T power(T base, T exponent) {
     return std::pow(base, exponent);
   }
 }
-// One exponent for all elements: the tests do not depend on x, so the compiler lifts them out of the loop.
-template <class T> MT_INLINE T power_scalar(T x, T exponent) {
-  if (exponent == T(2)) return mul(x, x);
-  if (exponent == T(1)) return x;
-  if constexpr (std::is_floating_point_v<T>) {
-    if (exponent == T(3)) return x * x * x;
-    if (exponent == T(0.5)) return std::sqrt(x);
-    if (exponent == T(-1)) return T(1) / x;
-    if (exponent == T(-0.5)) return T(1) / std::sqrt(x);
-    if (exponent == T(-2)) return T(1) / (x * x);
-  }
-  return power(x, exponent);
-}
 
 template <class T> MT_INLINE bool sign_bit(T x) {
   if constexpr (std::is_floating_point_v<T>) return std::signbit(x);
@@ -183,8 +171,8 @@ template <class T> MT_INLINE T nan_to_num(T x, const T* p) {
     const R parts[] = {p[0].real(), p[1].real(), p[2].real()};
     return T(nan_to_num(x.real(), parts), nan_to_num(x.imag(), parts));
   } else {
-    const T finite = is_inf(x) ? (x > 0 ? p[1] : p[2]) : x;
-    return is_nan(x) ? p[0] : finite;
+    const T finite = select(is_inf(x), select(x > T(0), p[1], p[2]), x);
+    return select(is_nan(x), p[0], finite);
   }
 }
 // a + weight * (b - a), from the nearer end, so that weight 1 gives b itself.
@@ -193,7 +181,7 @@ template <class T> MT_INLINE T interpolate(T a, T b, T weight) {
   if constexpr (is_complex_v<T>) near_start = std::norm(weight) < 0.25;
   else near_start = std::fabs(weight) < T(0.5);
   const T step = b - a;
-  return near_start ? a + mul(weight, step) : b - mul(step, T(1) - weight);
+  return select(near_start, a + mul(weight, step), b - mul(step, T(1) - weight));
 }
 template <class T> MT_INLINE T sinc(T x) {
   const T turn = x * T(3.14159265358979323846);
@@ -210,7 +198,8 @@ template <class T> MT_INLINE T log_add_exp(T a, T b) {
 }
 template <class T> MT_INLINE T log_add_exp2(T a, T b) {
   const T rest = log1p(exp2(-absolute(a - b))) * T(1.4426950408889634);
-  return a == b && is_inf(a) ? a : maximum(a, b) + rest;
+  // Without a branch, so that the sum is rounded alike in vectors and behind them.
+  return select((a == b) & is_inf(a), a, maximum(a, b) + rest);
 }
 // A negative margin means none: what is outside [0, 1] is NaN then.
 template <class T> MT_INLINE bool is_close(T a, T b, const T* p) {

@@ -1,6 +1,7 @@
 #include "kernels/common/copy.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include "kernels/common/convert.h"
@@ -59,15 +60,21 @@ TransposeFunction transpose_of(size_t item) {
 }
 
 // The plan's dimension 0 is written densely; if the source is dense along another dimension, copy tiles of
-// the two.
-bool copy_transposed(const Plan& plan, int64_t item) {
+// the two. The source may run backwards along that dimension: then it is walked from its end, in both.
+bool copy_transposed(Plan& plan, int64_t item) {
   if (plan.ndim < 2 || plan.strides[0][0] != item || plan.strides[1][0] == item || plan.strides[1][0] == 0)
     return false;
   int dense = 0;
   for (int d = 1; d < plan.ndim; ++d) {
-    if (plan.strides[1][d] == item) dense = d;
+    if (std::llabs(plan.strides[1][d]) == item) dense = d;
   }
   if (dense == 0 || plan.sizes[0] < 4 || plan.sizes[dense] < 4) return false;
+  if (plan.strides[1][dense] < 0) {
+    for (int o = 0; o < 2; ++o) {
+      plan.data[o] += (plan.sizes[dense] - 1) * plan.strides[o][dense];
+      plan.strides[o][dense] = -plan.strides[o][dense];
+    }
+  }
   const TransposeFunction transpose = transpose_of(size_t(item));
   const int64_t columns = plan.sizes[0], rows = plan.sizes[dense];
   // Work items are strips of kTile rows of every matrix.
@@ -137,7 +144,15 @@ void arange(const View& dst, const Scalar& start, const Scalar& step) {
     const W first = start.to<W>(), delta = step.to<W>();
     T* out = dst.as<T>();
     parallel_for(0, numel, kGrain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) out[i * stride] = cast<T>(W(first + delta * cast<W>(i)));
+      const auto number = [=](int64_t i) { return cast<T>(W(first + delta * cast<W>(i))); };
+      if (stride != 1) {
+        for (int64_t i = begin; i < end; ++i) out[i * stride] = number(i);
+      } else if constexpr (std::is_integral_v<T>) {
+        uint64_t next = uint64_t(first) + uint64_t(delta) * uint64_t(begin);  // sums of integers do not drift
+        for (int64_t i = begin; i < end; ++i, next += uint64_t(delta)) out[i] = T(next);
+      } else {
+        for (int64_t i = begin; i < end; ++i) out[i] = number(i);
+      }
     });
   });
 }

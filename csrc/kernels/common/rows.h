@@ -29,6 +29,14 @@ template <class C, class Term>
       total += double(lanes[0]);
     }
     C rest = 0;
+    constexpr int kFew = 8;  // what is left, and short rows
+    if (end - i >= kFew) {
+      C few[kFew] = {};
+      for (; i + kFew <= end; i += kFew) {
+        for (int l = 0; l < kFew; ++l) few[l] += term(i + l);
+      }
+      for (const C sum : few) rest += sum;
+    }
     for (; i < end; ++i) rest += term(i);
     total += double(rest);
   }

@@ -78,10 +78,13 @@ inline constexpr DTypeSet inexact = floating | complex;
 inline constexpr DTypeSet numeric = integral | inexact;  // no bool
 inline constexpr DTypeSet any = numeric | boolean;
 inline constexpr DTypeSet every = any | wide_unsigned;  // also uint16/32/64
+inline constexpr DTypeSet float8 = dtype_set(DType::float8_e4m3fn, DType::float8_e5m2, DType::float8_e4m3fnuz,
+                                             DType::float8_e5m2fnuz, DType::float8_e8m0fnu);
+inline constexpr DTypeSet any_float8 = any | float8;  // what few operators have of the narrowest types
+inline constexpr DTypeSet every_float8 = every | float8;
+inline constexpr DTypeSet any_infinite = any | dtype_set(DType::float8_e5m2);  // no other has an infinity
 inline constexpr DTypeSet stored =
-    every | dtype_set(DType::float8_e4m3fn, DType::float8_e5m2, DType::float8_e4m3fnuz,
-                      DType::float8_e5m2fnuz, DType::float8_e8m0fnu,
-                      DType::complex32);  // what can be filled, copied and cast
+    every_float8 | dtype_set(DType::complex32);  // can be filled, copied and cast
 inline constexpr DTypeSet every_numeric = numeric | wide_unsigned;
 inline constexpr DTypeSet real = integral | floating;  // no bool, no complex
 inline constexpr DTypeSet ordered = real | boolean;    // no complex

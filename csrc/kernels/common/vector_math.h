@@ -20,7 +20,30 @@ inline constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 // Adding and subtracting 1.5 * 2^23 rounds to the nearest integer and leaves that integer in the low bits.
 inline constexpr float kRounder = 12582912.0f;
 
-MT_INLINE float select(bool condition, float yes, float no) { return condition ? yes : no; }
+// Note [Selecting by bits]
+// A conditional expression over floats is the compiler's to turn around: `x < 0 ? 0 : x` becomes "x, where it is not
+// less than 0", a comparison that is also true for NaN. NEON has no such instruction, and GCC makes six of it. Bits
+// chosen by a mask leave the comparison as it was written.
+MT_INLINE float select(bool condition, float yes, float no) {
+  const uint32_t mask = 0u - uint32_t(condition);
+  return std::bit_cast<float>((std::bit_cast<uint32_t>(yes) & mask) | (std::bit_cast<uint32_t>(no) & ~mask));
+}
+MT_INLINE double select(bool condition, double yes, double no) {
+  const uint64_t mask = uint64_t(0) - uint64_t(condition);
+  return std::bit_cast<double>((std::bit_cast<uint64_t>(yes) & mask) | (std::bit_cast<uint64_t>(no) & ~mask));
+}
+template <class T> MT_INLINE T select(bool condition, T yes, T no) { return condition ? yes : no; }
+
+// c0 + c1 x + c2 x^2 + …, four terms at a time: a chain of multiplications and additions, one waiting for the other,
+// would leave the processor idle.
+template <class T> MT_INLINE T polynomial(T, T c0) { return c0; }
+template <class T> MT_INLINE T polynomial(T x, T c0, T c1) { return c0 + c1 * x; }
+template <class T> MT_INLINE T polynomial(T x, T c0, T c1, T c2) { return (c0 + c1 * x) + c2 * (x * x); }
+template <class T, class... Rest> MT_INLINE T polynomial(T x, T c0, T c1, T c2, T c3, Rest... rest) {
+  const T square = x * x, first = (c0 + c1 * x) + (c2 + c3 * x) * square;
+  if constexpr (sizeof...(rest) == 0) return first;
+  else return first + polynomial(x, rest...) * (square * square);
+}
 MT_INLINE float copy_sign(float magnitude, float sign) {
   const uint32_t bits =
       (std::bit_cast<uint32_t>(magnitude) & 0x7fffffffu) | (std::bit_cast<uint32_t>(sign) & 0x80000000u);
@@ -50,6 +73,15 @@ MT_INLINE float exp_of_rest(float r) {
   p = p * r + 0.5000000095f;
   p = p * r + 1.0f;
   return p * r + 1.0f;
+}
+// exp(x) - 1 for x between -87 and 88, with all digits near zero: 2^n (exp(r) - 1) + (2^n - 1), where n is 0 there.
+MT_INLINE float expm1_of_moderate(float x) {
+  const Exponent parts = split_for_exp(x);
+  const float r = parts.r;
+  const float rest = r + (r * r) * polynomial(r, 0.5000000095f, 0.1666651889f, 4.16662061e-2f,
+                                              8.368883028e-3f, 1.395047075e-3f);
+  const float power = std::bit_cast<float>(parts.n + (127u << 23));
+  return rest * power + (power - 1.0f);
 }
 // For x between -87 and 88.
 MT_INLINE float exp_of_moderate(float x) {
@@ -145,48 +177,26 @@ MT_INLINE float tanh(float x) {
 
 MT_INLINE float sigmoid(float x) { return 1.0f / (1.0f + exp(-x)); }
 
-// |x| < 1: x times a polynomial in x^2; beyond: 1 - exp(q(|x|)), where q approximates log(erfc).
+// 1 - exp(q), where q = x times a polynomial approximates log(erfc(x)); from 4 on erf is 1 in float. The leading
+// coefficient is -1 - 0.128379171, so that the addition of -x carries the rounding.
 MT_INLINE float erf(float x) {
-  const float a = abs(x);
-  const float z = x * x;
-  float p = 7.889108887e-5f;
-  p = p * z + -8.020838095e-4f;
-  p = p * z + 5.189534982e-3f;
-  p = p * z + -2.685444441e-2f;
-  p = p * z + 0.1128360017f;
-  p = p * z + -0.3761262714f;
-  // The leading coefficient is 1 + 0.128379166, so that the final addition carries the rounding.
-  const float near_zero = x + x * (z * p + 0.128379166f);
-  const float t = select(a > 4.0f, 4.0f, a);
-  float q = -2.090984471e-5f;
-  q = q * t + 4.323061533e-4f;
-  q = q * t + -4.160541334e-3f;
-  q = q * t + 2.509153224e-2f;
-  q = q * t + -0.1082366708f;
-  q = q * t + -0.6333866028f;
-  q = q * t + -1.129495179f;
-  q = q * t + 1.705559821e-4f;
-  const float far = copy_sign(1.0f - exp_of_moderate(q), x);
-  return select(a < 0.95f, near_zero, select(x == x, far, x));
+  const float a = abs(x), t = select(a > 4.0f, 4.0f, a);
+  const float rest =
+      polynomial(t, -0.128379171f, -0.6366193819f, -0.1027778308f, 0.01915306463f, 1.603954505e-4f,
+                 -1.667027427e-3f, 6.328371088e-4f, -1.176414108e-4f, 9.256287838e-6f);
+  return copy_sign(-expm1_of_moderate(rest * t - t), x);
 }
 
 // Float functions that lose digits near zero are computed in double, whose spare bits absorb the
 // cancellation.
-MT_INLINE double exp_in_double(float x) {
-  double c = x < -160.0f ? -160.0 : double(x);
-  c = c > 160.0 ? 160.0 : c;
+MT_INLINE double exp_in_double(double x) {
+  double c = select(x < -160.0, -160.0, x);
+  c = select(c > 160.0, 160.0, c);
   constexpr double rounder = 6755399441055744.0;  // 1.5 * 2^52
   const double shifted = c * 1.4426950408889634 + rounder;
   const double r = c - (shifted - rounder) * 0.6931471805599453;
-  double p = 1.0 / 40320;
-  p = p * r + 1.0 / 5040;
-  p = p * r + 1.0 / 720;
-  p = p * r + 1.0 / 120;
-  p = p * r + 1.0 / 24;
-  p = p * r + 1.0 / 6;
-  p = p * r + 0.5;
-  p = p * r + 1.0;
-  p = p * r + 1.0;
+  const double p =
+      polynomial(r, 1.0, 1.0, 0.5, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320);
   const uint64_t n = std::bit_cast<uint64_t>(shifted) - std::bit_cast<uint64_t>(rounder);
   return p * std::bit_cast<double>((n + 1023u) << 52);
 }
@@ -194,8 +204,17 @@ MT_INLINE double exp_in_double(float x) {
 MT_INLINE float expm1(float x) {
   const double d = x;
   const double series = d + d * d * (0.5 + d * (1.0 / 6 + d * (1.0 / 24)));
-  const float a = abs(x);
-  return a < 0.004f ? float(series) : float(exp_in_double(x) - 1.0);
+  return select(abs(x) < 0.004f, float(series), float(exp_in_double(d) - 1.0));
+}
+// Near zero their odd parts, which the difference of exponentials would lose.
+MT_INLINE float sinh(float x) {
+  const double d = x, e = exp_in_double(d), z = d * d;
+  const double series = d + d * z * polynomial(z, 1.0 / 6, 1.0 / 120, 1.0 / 5040, 1.0 / 362880);
+  return select(abs(x) < 0.5f, float(series), float(0.5 * e - 0.5 / e));
+}
+MT_INLINE float cosh(float x) {
+  const double e = exp_in_double(double(x));
+  return float(0.5 * e + 0.5 / e);
 }
 
 // log(m * 2^e) as e ln 2 + log m, both in double; for normal numbers.
@@ -264,6 +283,16 @@ MT_INLINE float sine_at(float x, uint32_t quarter) {
 }
 MT_INLINE float sin_usual(float x) { return sine_at(x, 0); }
 MT_INLINE float cos_usual(float x) { return sine_at(x, 1); }
+// In double, whose digits the quotient of sine and cosine needs.
+MT_INLINE float tan_usual(float x) {
+  constexpr double rounder = 6755399441055744.0;
+  const double d = x, shifted = d * 0.6366197723675814 + rounder, n = shifted - rounder;
+  const double r = (d - n * 1.5707963267948966) - n * 6.123233995736766e-17, z = r * r;
+  const double s = r * (1.0 + z * polynomial(z, -1.0 / 6, 1.0 / 120, -1.0 / 5040, 1.0 / 362880));
+  const double c = 1.0 + z * polynomial(z, -0.5, 1.0 / 24, -1.0 / 720, 1.0 / 40320, -1.0 / 3628800);
+  const bool odd = (std::bit_cast<uint64_t>(shifted) & 1u) != 0;
+  return float(select(odd, -c, s) / select(odd, s, c));
+}
 
 // Beyond 1 the arc of 1/x is taken off a quarter turn.
 MT_INLINE float atan(float x) {
@@ -283,6 +312,28 @@ MT_INLINE float atan(float x) {
   const float arc = t + t * (z * p);
   const float value = select(steep, 1.57079637f - arc + -4.37113883e-8f, arc);
   return copy_sign(select(x == x, value, x), x);
+}
+
+// The smaller of the two over the larger, as a quotient and what it lacks, then the octant that the point is in.
+MT_INLINE float atan2(float y, float x) {
+  const float up = abs(y), along = abs(x);
+  const bool steep = up > along;
+  float small = select(steep, along, up), large = select(steep, up, along);
+  const bool far = large == kInfinity;  // of two infinities neither is larger
+  small = select(far, select(small == kInfinity, 1.0f, 0.0f), small);
+  large = select(far | (large == 0.0f), 1.0f, large);
+  const float scale = select(large > 1e30f, 0x1p-60f, select(large < 1e-30f, 0x1p60f, 1.0f));
+  small = small * scale;
+  large = large * scale;
+  const float inverse = 1.0f / large, t = small * inverse, lacks = (small - t * large) * inverse, z = t * t;
+  const float p = polynomial(z, -0.3333329909f, 0.199985482f, -0.1426424079f, 0.109521811f, -0.08403436648f,
+                             0.0579573595f, -0.03117761297f, 0.01091448099f, -0.001793593885f);
+  const float arc = t + (lacks + t * (z * p));
+  const float right = select(steep, 1.57079637f - (arc + 4.37113883e-8f), arc);
+  const float left =
+      select(steep, 1.57079637f + (arc - 4.37113883e-8f), 3.14159274f - (arc + 8.74227766e-8f));
+  const float value = select(std::bit_cast<int32_t>(x) < 0, left, right);
+  return copy_sign(select((x == x) & (y == y), value, kNaN), y);
 }
 
 // asin up to 1/2; beyond, asin(sqrt((1 - a) / 2)), which asin(a) is a quarter turn minus twice of. The root is taken
@@ -315,6 +366,9 @@ MT_INLINE double exp(double x) { return std::exp(x); }
 MT_INLINE double exp_below(double x) { return std::exp(x); }
 MT_INLINE double log(double x) { return std::log(x); }
 MT_INLINE double atan(double x) { return std::atan(x); }
+MT_INLINE double atan2(double y, double x) { return std::atan2(y, x); }
+MT_INLINE double sinh(double x) { return std::sinh(x); }
+MT_INLINE double cosh(double x) { return std::cosh(x); }
 MT_INLINE double asin(double x) { return std::asin(x); }
 MT_INLINE double acos(double x) { return std::acos(x); }
 MT_INLINE double exp2(double x) { return std::exp2(x); }
@@ -328,6 +382,8 @@ MT_INLINE double log1p(double x) { return std::log1p(x); }
 template <class R> std::complex<R> exp(std::complex<R> x) { return std::exp(x); }
 template <class R> std::complex<R> log(std::complex<R> x) { return std::log(x); }
 template <class R> std::complex<R> atan(std::complex<R> x) { return std::atan(x); }
+template <class R> std::complex<R> sinh(std::complex<R> x) { return std::sinh(x); }
+template <class R> std::complex<R> cosh(std::complex<R> x) { return std::cosh(x); }
 template <class R> std::complex<R> asin(std::complex<R> x) { return std::asin(x); }
 template <class R> std::complex<R> acos(std::complex<R> x) { return std::acos(x); }
 template <class R> std::complex<R> exp2(std::complex<R> x) { return std::exp(x * R(0.6931471805599453)); }

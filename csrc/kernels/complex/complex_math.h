@@ -29,7 +29,7 @@ template <class T> MT_INLINE T phase(T x) {
 // The angle as a number of x's own type: a complex one with no imaginary part.
 template <class T> MT_INLINE T angle(T x) {
   if constexpr (is_complex_v<T>) return T(std::arg(x), 0);
-  else return is_nan(x) ? x : x < T(0) ? std::numbers::pi_v<T> : T(0);
+  else return select(is_nan(x), x, select(x < T(0), std::numbers::pi_v<T>, T(0)));
 }
 
 #undef MT_INLINE

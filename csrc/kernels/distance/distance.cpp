@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
+#include "kernels/common/arithmetic.h"
 #include "kernels/common/copy.h"
+#include "kernels/common/cpu_features.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/types.h"
 
@@ -22,34 +25,100 @@ Norm norm_of(double p) {
   return std::isinf(p) ? Norm::infinite : Norm::general;
 }
 
-template <class T>
-T distance(const T* a, const T* b, int64_t n, Norm norm, T p) {
-  T sum = 0;
-  switch (norm) {
-    case Norm::zero:
-      for (int64_t i = 0; i < n; ++i) sum += T(a[i] != b[i]);
-      return sum;
-    case Norm::one:
-      for (int64_t i = 0; i < n; ++i) sum += std::abs(a[i] - b[i]);
-      return sum;
-    case Norm::two:
-      for (int64_t i = 0; i < n; ++i) sum += (a[i] - b[i]) * (a[i] - b[i]);
-      return std::sqrt(sum);
-    case Norm::infinite:
-      for (int64_t i = 0; i < n; ++i) {
-        const T difference = std::abs(a[i] - b[i]);
-        sum = difference > sum || std::isnan(difference) ? difference : sum;
+// Distances of a few rows of a from as many rows of b as fill some registers, b being transposed: sums side by side
+// instead of one long chain each.
+template <class T, Norm kNorm>
+struct Tile {
+  static constexpr int kRows = 4, kColumns = 64 / int(sizeof(T));
+
+  [[gnu::always_inline]] static inline T joined(T sum, T difference) {
+    if constexpr (kNorm == Norm::zero) return sum + math::select(difference != T(0), T(1), T(0));
+    if constexpr (kNorm == Norm::one) return sum + math::absolute(difference);
+    if constexpr (kNorm == Norm::two) return sum + difference * difference;
+    return math::maximum(math::absolute(difference), sum);
+  }
+  // b: kColumns numbers for each of n, one row after the other. Rows that are not there repeat the last.
+  [[gnu::always_inline]] static inline void body(const T* const* a, const T* b, int64_t n, T* out) {
+    T sums[kRows][kColumns] = {};
+    for (int64_t k = 0; k < n; ++k) {
+      for (int r = 0; r < kRows; ++r) {
+        const T x = a[r][k];
+        for (int c = 0; c < kColumns; ++c) sums[r][c] = joined(sums[r][c], x - b[k * kColumns + c]);
       }
-      return sum;
-    default:
-      for (int64_t i = 0; i < n; ++i) sum += std::pow(std::abs(a[i] - b[i]), p);
-      return std::pow(sum, 1 / p);
+    }
+    for (int r = 0; r < kRows; ++r)
+      for (int c = 0; c < kColumns; ++c)
+        out[r * kColumns + c] = kNorm == Norm::two ? std::sqrt(sums[r][c]) : sums[r][c];
+  }
+  static void base(const T* const* a, const T* b, int64_t n, T* out) { body(a, b, n, out); }
+  MT_WIDE static void wide(const T* const* a, const T* b, int64_t n, T* out) { body(a, b, n, out); }
+  MT_WIDEST static void widest(const T* const* a, const T* b, int64_t n, T* out) { body(a, b, n, out); }
+};
+
+template <class T>
+using TileFunction = void (*)(const T* const* a, const T* b, int64_t n, T* out);
+
+template <class T>
+TileFunction<T> tile_of(Norm norm) {
+#define MT_NORM(NAME)                                                                    \
+  case Norm::NAME: {                                                                     \
+    using Of = Tile<T, Norm::NAME>;                                                      \
+    static constexpr TileFunction<T> levels[kLevels] = {Of::base, Of::wide, Of::widest}; \
+    return levels[cpu_level];                                                            \
+  }
+  switch (norm) {
+    MT_NORM(zero)
+    MT_NORM(one)
+    MT_NORM(two)
+    MT_NORM(infinite)
+    default: return nullptr;
+  }
+#undef MT_NORM
+}
+
+template <class T>
+T general_distance(const T* a, const T* b, int64_t n, T p) {
+  T sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += std::pow(std::abs(a[i] - b[i]), p);
+  return std::pow(sum, 1 / p);
+}
+
+// Distances of rows [begin, end) of `a` from rows [from, others) of `b`, each row's handed to put(row, first, values,
+// count).
+template <class T, class Put>
+void distances_of_rows(const T* a, int64_t begin, int64_t end, const T* b, int64_t from, int64_t others,
+                       int64_t n, Norm norm, T p, const Put& put) {
+  constexpr int rows = Tile<T, Norm::two>::kRows, columns = Tile<T, Norm::two>::kColumns;
+  const TileFunction<T> tile = tile_of<T>(norm);
+  std::vector<T> panel(size_t(tile ? columns * n : 0));
+  T values[rows * columns];
+  for (int64_t first = from; first < others; first += columns) {
+    const int64_t width = std::min<int64_t>(columns, others - first);
+    if (tile) {
+      for (int64_t c = 0; c < columns; ++c) {
+        const T* row = b + (first + std::min(c, width - 1)) * n;
+        for (int64_t k = 0; k < n; ++k) panel[size_t(k * columns + c)] = row[k];
+      }
+    }
+    for (int64_t i = begin; i < end; i += rows) {
+      const int64_t height = std::min<int64_t>(rows, end - i);
+      if (tile) {
+        const T* lines[rows];
+        for (int64_t r = 0; r < rows; ++r) lines[r] = a + (i + std::min(r, height - 1)) * n;
+        tile(lines, panel.data(), n, values);
+      } else {
+        for (int64_t r = 0; r < height; ++r)
+          for (int64_t c = 0; c < width; ++c)
+            values[r * columns + c] = general_distance(a + (i + r) * n, b + (first + c) * n, n, p);
+      }
+      for (int64_t r = 0; r < height; ++r) put(i + r, first, values + r * columns, width);
+    }
   }
 }
 
 // Adds grad times the derivative of the distance by `a`; that by `b` is its negative.
 template <class T>
-void add_slope(const T* a, const T* b, int64_t n, Norm norm, T p, T grad, T distance, T* out) {
+void add_slope(const T* a, const T* b, int64_t n, Norm norm, T p, T grad, T distance, T* __restrict out) {
   if (distance == 0 || grad == 0 || norm == Norm::zero) return;
   auto sign = [](T x) { return T(x > 0) - T(x < 0); };
   switch (norm) {
@@ -57,7 +126,7 @@ void add_slope(const T* a, const T* b, int64_t n, Norm norm, T p, T grad, T dist
       for (int64_t i = 0; i < n; ++i) out[i] += grad * sign(a[i] - b[i]);
       return;
     case Norm::two:
-      for (int64_t i = 0; i < n; ++i) out[i] += grad * (a[i] - b[i]) / distance;
+      for (int64_t i = 0; i < n; ++i) out[i] += (grad / distance) * (a[i] - b[i]);
       return;
     case Norm::infinite:
       for (int64_t i = 0; i < n; ++i) {
@@ -89,9 +158,13 @@ void cdist(const View& x1, const View& x2, double p, const View& out) {
     using T = typename decltype(tag)::type;
     const T *a = x1.as<T>(), *b = x2.as<T>();
     parallel_for(0, x1.sizes[0] * rows, rows_per_thread(others * n), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i)
-        for (int64_t j = 0; j < others; ++j)
-          out.as<T>()[i * others + j] = distance(a + i * n, b + (i / rows * others + j) * n, n, norm, T(p));
+      for (int64_t i = begin, next; i < end; i = next) {  // the rows of one matrix of the batch
+        next = std::min(end, (i / rows + 1) * rows);
+        distances_of_rows(a, i, next, b + i / rows * others * n, 0, others, n, norm, T(p),
+                          [&](int64_t row, int64_t first, const T* values, int64_t count) {
+                            std::copy_n(values, count, out.as<T>() + row * others + first);
+                          });
+      }
     });
   });
 }
@@ -122,9 +195,15 @@ void pdist(const View& x, double p, const View& out) {
     using T = typename decltype(tag)::type;
     const T* a = x.as<T>();
     parallel_for(0, rows, rows_per_thread(rows * n / 2), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        T* row = out.as<T>() + pairs_before(i, rows);
-        for (int64_t j = i + 1; j < rows; ++j) *row++ = distance(a + i * n, a + j * n, n, norm, T(p));
+      constexpr int64_t together = 16;  // rows with nearly the same rows after them
+      for (int64_t i = begin; i < end; i += together) {
+        distances_of_rows(a, i, std::min(end, i + together), a, i + 1, rows, n, norm, T(p),
+                          [&](int64_t row, int64_t first, const T* values, int64_t count) {
+                            const int64_t skip = std::max<int64_t>(0, row + 1 - first);
+                            if (skip >= count) return;
+                            T* to = out.as<T>() + pairs_before(row, rows) + (first + skip - row - 1);
+                            std::copy_n(values + skip, count - skip, to);
+                          });
       }
     });
   });

@@ -148,12 +148,13 @@ bool same_layout(const View& in, const View& out) {
 
 DType widened(DType t) { return t == DType::complex32 ? DType::complex64 : t; }
 
-// The loop for `compute`, which becomes float for half types (see Note [Staging]).
+// The loop for `compute`, which becomes float for half types and narrower ones (see Note [Staging]).
 DenseLoop loop_of(const ElementwiseKernel& kernel, DType& compute) {
   compute = widened(compute);
   if (!contains(kernel.domain, compute)) [[unlikely]]
     fail_unsupported(kernel.name, compute);
-  if (compute == DType::float16 || compute == DType::bfloat16) compute = DType::float32;
+  if (compute == DType::float16 || compute == DType::bfloat16 || contains(domains::float8, compute))
+    compute = DType::float32;
   return kernel.loops[cpu_level][int(compute)];
 }
 

@@ -25,8 +25,9 @@ struct ElementwiseKernel {
   bool exact_right;  // these two: Note [Numbers and half precision]
   int operand_of_alpha;
   DTypeSet domain;
-  DenseLoop loops[kLevels]
-                 [kDTypeCount];  // by machine level, then dtype; null outside the domain and for half types
+  DenseLoop loops
+      [kLevels]
+      [kDTypeCount];  // by machine level, then dtype; null outside the domain and for narrower than float
 };
 
 constexpr int kMaxParameters = 4;
@@ -46,6 +47,7 @@ template <class Op, class T, int kInputs, bool kToBool>
 struct Loop {
   using C = T;
   using R = std::conditional_t<kToBool, bool, T>;
+  static constexpr int64_t kUsualBlock = 256;
 
   [[gnu::always_inline]] static inline void body(char* out_bytes, const char* const* in, int64_t n,
                                                  const void* parameters) {
@@ -58,17 +60,33 @@ struct Loop {
       const T* c = reinterpret_cast<const T*>(in[2]);
 #pragma GCC ivdep
       for (int64_t i = 0; i < n; ++i) out[i] = cast<R>(Op::apply(C(a[i]), C(b[i]), C(c[i]), p));
+    } else if constexpr (kInputs == 2 && std::is_same_v<T, float> && requires { Op::is_usual(0.0f, 0.0f); }) {
+      const T* b = reinterpret_cast<const T*>(in[1]);
+      for (int64_t begin = 0; begin < n; begin += kUsualBlock) {
+        const int64_t end = std::min(begin + kUsualBlock, n);
+        uint32_t unusual = 0;
+        for (int64_t i = begin; i < end; ++i) unusual |= uint32_t(!Op::is_usual(a[i], b[i]));
+        if (unusual) {
+          for (int64_t i = begin; i < end; ++i) out[i] = cast<R>(Op::apply(C(a[i]), C(b[i]), p));
+        } else {
+#pragma GCC ivdep
+          for (int64_t i = begin; i < end; ++i) out[i] = cast<R>(Op::apply_usual(a[i], b[i]));
+        }
+      }
+    } else if constexpr (kInputs == 2 && requires(const T* b) { Op::run_pairs(out, a, b, n); }) {
+      Op::run_pairs(out, a, reinterpret_cast<const T*>(in[1]), n);
     } else if constexpr (kInputs == 2) {
       const T* b = reinterpret_cast<const T*>(in[1]);
 #pragma GCC ivdep
       for (int64_t i = 0; i < n; ++i) out[i] = cast<R>(Op::apply(C(a[i]), C(b[i]), p));
+    } else if constexpr (requires { Op::run(out, a, n, p); }) {
+      Op::run(out, a, n, p);
     } else if constexpr (std::is_same_v<T, float> && requires { Op::usual_limit; }) {
       // A shorter version that holds for usual arguments only (see MT_UNARY_USUAL), checked block by block. As
       // integers without the sign, floats have the same order, and NaN is beyond infinity.
-      constexpr int64_t block = 256;
       constexpr uint32_t limit = std::bit_cast<uint32_t>(Op::usual_limit);
-      for (int64_t begin = 0; begin < n; begin += block) {
-        const int64_t end = begin + block < n ? begin + block : n;
+      for (int64_t begin = 0; begin < n; begin += kUsualBlock) {
+        const int64_t end = std::min(begin + kUsualBlock, n);
         uint32_t largest = 0;
         for (int64_t i = begin; i < end; ++i)
           largest = std::max(largest, std::bit_cast<uint32_t>(a[i]) & 0x7fffffffu);
@@ -99,7 +117,7 @@ struct Loop {
 template <class Op, class T, int kInputs, bool kToBool>
 constexpr DenseLoop loop_for(int level) {
   using L = Loop<Op, T, kInputs, kToBool>;
-  if constexpr (!contains(Op::domain, dtype_of<T>) || is_half_v<T>) return nullptr;
+  if constexpr (!contains(Op::domain, dtype_of<T>) || is_half_v<T> || is_float8_v<T>) return nullptr;
   else if constexpr (is_complex_v<T> || !kHasLevels) return &L::base;
   else if constexpr (std::is_same_v<T, float>)
     return level == 0 ? &L::base : level == 1 ? &L::wide : &L::widest;

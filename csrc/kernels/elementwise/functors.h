@@ -9,6 +9,7 @@
 #include "kernels/common/arithmetic.h"
 #include "kernels/common/types.h"
 #include "kernels/common/vector_math.h"
+#include "kernels/common/vector_remainder.h"
 #include "kernels/complex/complex_math.h"
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/special/erf_gamma.h"
@@ -43,6 +44,18 @@ namespace mt::kernels {
     [[gnu::always_inline]] static inline float apply_usual(float x) { return USUAL; } \
   };
 
+// The same for two operands: USUAL, for floats, holds where USUAL_IF does.
+#define MT_BINARY_USUAL(NAME, DOMAIN, USUAL_IF, USUAL, ...)                                    \
+  struct NAME {                                                                                \
+    MT_FUNCTOR_HEAD(NAME, 0, DOMAIN)                                                           \
+    template <class T>                                                                         \
+    [[gnu::always_inline]] static inline T apply(T a, T b, const T*) {                         \
+      return T(__VA_ARGS__);                                                                   \
+    }                                                                                          \
+    [[gnu::always_inline]] static inline bool is_usual(float a, float b) { return USUAL_IF; }  \
+    [[gnu::always_inline]] static inline float apply_usual(float a, float b) { return USUAL; } \
+  };
+
 #define MT_PREDICATE(NAME, DOMAIN, ...)                                               \
   struct NAME {                                                                       \
     MT_FUNCTOR_HEAD(NAME, 0, DOMAIN)                                                  \
@@ -75,7 +88,7 @@ namespace mt::kernels {
 
 // ---- unary ----
 MT_UNARY(neg_op, numeric, math::neg(x))
-MT_UNARY(abs_op, any, math::absolute(x))
+MT_UNARY(abs_op, any_float8, math::absolute(x))
 MT_UNARY(sign_op, ordered, math::sign(x))
 MT_UNARY(sgn_op, any, math::phase(x))
 MT_UNARY(angle_op, inexact, math::angle(x))
@@ -90,12 +103,12 @@ MT_UNARY(log_op, inexact, math::log(x))
 MT_UNARY(log1p_op, inexact, math::log1p(x))
 MT_UNARY_USUAL(sin_op, inexact, 1e4f, math::sin_usual(x), std::sin(x))
 MT_UNARY_USUAL(cos_op, inexact, 1e4f, math::cos_usual(x), std::cos(x))
-MT_UNARY(tan_op, inexact, std::tan(x))
+MT_UNARY_USUAL(tan_op, inexact, 1e4f, math::tan_usual(x), std::tan(x))
 MT_UNARY(acos_op, inexact, math::acos(x))
 MT_UNARY(asin_op, inexact, math::asin(x))
 MT_UNARY(atan_op, inexact, math::atan(x))
-MT_UNARY(sinh_op, inexact, std::sinh(x))
-MT_UNARY(cosh_op, inexact, std::cosh(x))
+MT_UNARY(sinh_op, inexact, math::sinh(x))
+MT_UNARY(cosh_op, inexact, math::cosh(x))
 MT_UNARY(asinh_op, inexact, std::asinh(x))
 MT_UNARY(acosh_op, inexact, std::acosh(x))
 MT_UNARY(atanh_op, inexact, std::atanh(x))
@@ -113,7 +126,7 @@ MT_UNARY(erfinv_op, floating, math::erfinv(double(x)))
 MT_UNARY(lgamma_op, floating, math::log_gamma(double(x)))
 MT_UNARY(digamma_op, floating, math::digamma(double(x)))
 MT_UNARY(trigamma_op, floating, math::trigamma(double(x)))
-MT_UNARY(relu_op, real, x < T(0) ? T(0) : x)
+MT_UNARY(relu_op, real, math::select(x < T(0), T(0), x))
 MT_UNARY(floor_op, real, math::floor(x))
 MT_UNARY(ceil_op, real, math::ceil(x))
 MT_UNARY(round_op, real, math::round_even(x))
@@ -132,13 +145,42 @@ MT_UNARY(bitwise_not_op, integral_bool, std::is_same_v<T, bool> ? T(!x) : T(~int
 MT_UNARY_PARAMS(clamp_op, 2, real, math::clamp_max(math::clamp_min(x, p[0]), p[1]))
 MT_UNARY_PARAMS(clamp_min_op, 1, real, math::clamp_min(x, p[0]))
 MT_UNARY_PARAMS(clamp_max_op, 1, real, math::clamp_max(x, p[0]))
-MT_UNARY_PARAMS(pow_scalar_op, 1, any, math::power_scalar(x, p[0]))
+// One exponent for all elements: a loop for each that has a simpler form. Roots are those of powers: of -0 it is 0, of
+// minus infinity infinity.
+template <class T>
+[[gnu::always_inline]] inline void raise_all(T* out, const T* x, int64_t n, T exponent) {
+  const auto each = [=](auto f) __attribute__((always_inline)) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) out[i] = f(x[i]);
+  };
+  if (exponent == T(1)) return each([](T v) { return v; });
+  if (exponent == T(2)) return each([](T v) { return math::mul(v, v); });
+  if constexpr (std::is_floating_point_v<T>) {
+    const auto root = [](T v) {
+      constexpr T infinity = std::numeric_limits<T>::infinity();
+      return math::select(v == -infinity, infinity, std::sqrt(v) + T(0));
+    };
+    if (exponent == T(3)) return each([](T v) { return v * v * v; });
+    if (exponent == T(0.5)) return each([=](T v) { return root(v); });
+    if (exponent == T(-1)) return each([](T v) { return T(1) / v; });
+    if (exponent == T(-0.5)) return each([=](T v) { return T(1) / root(v); });
+    if (exponent == T(-2)) return each([](T v) { return T(1) / (v * v); });
+  }
+  each([=](T v) { return math::power(v, exponent); });
+}
+struct pow_scalar_op {
+  MT_FUNCTOR_HEAD(pow_scalar_op, 1, any)
+  template <class T>
+  [[gnu::always_inline]] static inline void run(T* out, const T* x, int64_t n, const T* p) {
+    raise_all(out, x, n, p[0]);
+  }
+};
 
 // ---- predicates (one operand, bool result) ----
 MT_PREDICATE(logical_not_op, any, x == T(0))
-MT_PREDICATE(isnan_op, any, math::is_nan(x))
-MT_PREDICATE(isinf_op, any, math::is_inf(x))
-MT_PREDICATE(isfinite_op, any, !math::is_inf(x) && !math::is_nan(x))
+MT_PREDICATE(isnan_op, any_float8, math::is_nan(x))
+MT_PREDICATE(isinf_op, any_infinite, math::is_inf(x))
+MT_PREDICATE(isfinite_op, any_infinite, !math::is_inf(x) && !math::is_nan(x))
 MT_PREDICATE(isposinf_op, ordered, x > T(0) && math::is_inf(x))
 MT_PREDICATE(isneginf_op, ordered, x < T(0) && math::is_inf(x))
 MT_PREDICATE(isreal_op, any, math::is_real(x))
@@ -149,12 +191,33 @@ MT_BINARY_PARAMS(add_op, 1, every, math::add(a, math::mul(p[0], b)))
 MT_BINARY_PARAMS(sub_op, 1, every_numeric, math::sub(a, math::mul(p[0], b)))
 MT_BINARY(mul_op, every, math::mul(a, b))
 MT_BINARY(div_op, numeric, math::divide(a, b))
-MT_BINARY(pow_op, any, math::power(a, b))
+// A number as exponent arrives as a block of equal ones.
+struct pow_op {
+  MT_FUNCTOR_HEAD(pow_op, 0, any)
+  template <class T>
+  [[gnu::always_inline]] static inline void run_pairs(T* out, const T* a, const T* b, int64_t n) {
+    constexpr int64_t together = 256;
+    for (int64_t begin = 0; begin < n; begin += together) {
+      const int64_t count = std::min(together, n - begin);
+      const T first = b[begin];
+      unsigned others = 0;
+      for (int64_t i = 0; i < count; ++i) others += unsigned(!(b[begin + i] == first));
+      if (!others) {
+        raise_all(out + begin, a + begin, count, first);
+      } else {
+        // One by one, but as above: a result must not depend on the exponents beside it.
+        for (int64_t i = begin; i < begin + count; ++i) raise_all(out + i, a + i, 1, b[i]);
+      }
+    }
+  }
+};
 MT_BINARY(maximum_op, ordered, math::maximum(a, b))
 MT_BINARY(minimum_op, ordered, math::minimum(a, b))
-MT_BINARY(remainder_op, real, math::remainder(a, b))
-MT_BINARY(fmod_op, real, math::fmod(a, b))
-MT_BINARY(floor_divide_op, real, math::floor_divide(a, b))
+MT_BINARY_USUAL(remainder_op, real, math::is_usual_quotient(a, b), math::remainder_usual(a, b),
+                math::remainder(a, b))
+MT_BINARY_USUAL(fmod_op, real, math::is_usual_quotient(a, b), math::fmod_usual(a, b), math::fmod(a, b))
+MT_BINARY_USUAL(floor_divide_op, real, math::is_usual_quotient(a, b), math::floor_divide_usual(a, b),
+                math::floor_divide(a, b))
 MT_BINARY(trunc_divide_op, real, math::trunc(math::divide(a, b)))
 template <> inline constexpr bool exact_right<mul_op> = true;
 template <> inline constexpr bool exact_right<div_op> = true;
@@ -165,12 +228,13 @@ template <> inline constexpr int operand_of_alpha<add_op> = 1;
 template <> inline constexpr int operand_of_alpha<sub_op> = 1;
 template <> inline constexpr int operand_of_alpha<rsub_op> = 0;
 MT_BINARY_PARAMS(lerp_scalar_op, 1, inexact, math::interpolate(a, b, p[0]))
-MT_BINARY_PARAMS(add_relu_op, 1, real, math::add(a, math::mul(p[0], b)) < T(0) ? T(0) : a + p[0] * b)
+MT_BINARY_PARAMS(add_relu_op, 1, real,
+                 math::select(math::add(a, math::mul(p[0], b)) < T(0), T(0), T(a + p[0] * b)))
 // p: relative and absolute tolerance, and whether NaN is close to NaN. The result is 1 or 0.
 MT_BINARY_PARAMS(isclose_op, 3, floating, math::is_close(a, b, p))
 MT_BINARY(mul_no_nan_op, inexact, b == T(0) ? T(0) : math::mul(a, b))
-MT_BINARY(fmax_op, ordered, (a >= b || math::is_nan(b)) ? a : b)
-MT_BINARY(fmin_op, ordered, (a <= b || math::is_nan(b)) ? a : b)
+MT_BINARY(fmax_op, ordered, math::select((a >= b) | math::is_nan(b), a, b))
+MT_BINARY(fmin_op, ordered, math::select((a <= b) | math::is_nan(b), a, b))
 MT_BINARY(copysign_op, floating, std::copysign(a, b))
 MT_BINARY(hypot_op, floating, std::hypot(a, b))
 MT_BINARY(heaviside_op, ordered, a == T(0) ? b : T(a > T(0)))
@@ -184,13 +248,13 @@ MT_BINARY(gcd_op, integral, math::greatest_divisor(a, b))
 MT_BINARY(lcm_op, integral, math::least_multiple(a, b))
 MT_BINARY(left_shift_op, integral, math::shift_left(a, b))
 MT_BINARY(right_shift_op, integral, math::shift_right(a, b))
-MT_BINARY(atan2_op, floating, std::atan2(a, b))
+MT_BINARY(atan2_op, floating, math::atan2(a, b))
 MT_BINARY(bitwise_and_op, integral_bool, (a) & (b))
 MT_BINARY(bitwise_or_op, integral_bool, a | b)
 MT_BINARY(bitwise_xor_op, integral_bool, a ^ b)
 
 // Backward formulas worth one pass instead of three: a is the gradient, b the saved input or output.
-MT_BINARY_PARAMS(threshold_backward_op, 1, real, b <= p[0] ? T(0) : a)
+MT_BINARY_PARAMS(threshold_backward_op, 1, real, math::select(b <= p[0], T(0), a))
 MT_BINARY(tanh_backward_op, inexact, math::mul(a, math::conjugate(T(1) - math::mul(b, b))))
 MT_BINARY(sigmoid_backward_op, inexact,
           math::mul(math::mul(a, math::conjugate(T(1) - b)), math::conjugate(b)))
@@ -201,8 +265,8 @@ MT_TERNARY(addcdiv_op, 1, inexact, math::add(a, math::mul(p[0], T(b / c))))
 MT_TERNARY(lerp_op, 0, inexact, math::interpolate(a, b, c))
 
 // ---- comparisons (two operands, bool result) ----
-MT_COMPARE(eq_op, every, a == b)
-MT_COMPARE(ne_op, every, a != b)
+MT_COMPARE(eq_op, every_float8, a == b)
+MT_COMPARE(ne_op, every_float8, a != b)
 MT_COMPARE(lt_op, every_ordered, a < b)
 MT_COMPARE(le_op, every_ordered, a <= b)
 MT_COMPARE(gt_op, every_ordered, a > b)

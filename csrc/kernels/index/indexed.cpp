@@ -18,6 +18,23 @@ constexpr int64_t kLookupGrain = kGrain / 4;
 
 int64_t index_at(const char* data) { return *reinterpret_cast<const int64_t*>(data); }
 
+// A lookup for loops: its numbers are locals, which no write through a pointer can change.
+class Places {
+ public:
+  explicit Places(const Lookup& lookup)
+      : lookup_(lookup), size_(lookup.size), stride_(lookup.stride), added_(lookup.wraps ? lookup.size : 0) {}
+  [[gnu::always_inline]] int64_t at(int64_t i) const {
+    const int64_t wrapped = i + ((i >> 63) & added_);
+    if (uint64_t(wrapped) >= uint64_t(size_)) [[unlikely]]
+      lookup_.refuse(i, lookup_);
+    return wrapped * stride_;
+  }
+
+ private:
+  const Lookup& lookup_;
+  const int64_t size_, stride_, added_;
+};
+
 // Operands: out, table, index.
 template <class U>
 void gather_row(char* const* data, const int64_t* strides, int64_t n, const void* context) {
@@ -33,10 +50,18 @@ void gather_row(char* const* data, const int64_t* strides, int64_t n, const void
       *reinterpret_cast<U*>(out + i * strides[0]) = *reinterpret_cast<const U*>(from + i * strides[1]);
     return;
   }
-  for (int64_t i = 0; i < n; ++i) {
-    const int64_t at = lookup.at(index_at(data[2] + i * strides[2]));
-    *reinterpret_cast<U*>(out + i * strides[0]) = *reinterpret_cast<const U*>(data[1] + i * strides[1] + at);
+  const Places places(lookup);
+  const char *table = data[1], *index = data[2];
+  const int64_t out_step = strides[0], step = strides[1], index_step = strides[2];
+  if (out_step == int64_t(sizeof(U)) && index_step == int64_t(sizeof(int64_t))) {
+    for (int64_t i = 0; i < n; ++i)
+      reinterpret_cast<U*>(out)[i] = *reinterpret_cast<const U*>(
+          table + i * step + places.at(reinterpret_cast<const int64_t*>(index)[i]));
+    return;
   }
+  for (int64_t i = 0; i < n; ++i)
+    *reinterpret_cast<U*>(out + i * out_step) =
+        *reinterpret_cast<const U*>(table + i * step + places.at(index_at(index + i * index_step)));
 }
 
 struct Write {
@@ -101,9 +126,18 @@ void scatter_row(char* const* data, const int64_t* strides, int64_t n, const voi
     for (int64_t i = 0; i < n; ++i) join(target + i * strides[0], data[2] + i * strides[2]);
     return;
   }
+  const Places places(*share.lookup);
+  char* table = data[0];
+  const char *index = data[1], *source = data[2];
+  const int64_t step = strides[0], index_step = strides[1], source_step = strides[2];
+  if (index_step == int64_t(sizeof(int64_t)) && source_step == int64_t(sizeof(T))) {
+    for (int64_t i = 0; i < n; ++i)
+      join(table + i * step + places.at(reinterpret_cast<const int64_t*>(index)[i]),
+           source + i * int64_t(sizeof(T)));
+    return;
+  }
   for (int64_t i = 0; i < n; ++i)
-    join(data[0] + i * strides[0] + share.lookup->at(index_at(data[1] + i * strides[1])),
-         data[2] + i * strides[2]);
+    join(table + i * step + places.at(index_at(index + i * index_step)), source + i * source_step);
 }
 
 RowFunction gather_of(size_t item) {

@@ -40,8 +40,8 @@ void check_weight(const View* weight, const Batch& batch, DType dtype) {
   MT_CHECK(weight->ndim == 1 && weight->sizes[0] == batch.classes,
            "weight tensor should be defined either for all ", batch.classes, " classes or no classes, got ",
            weight->numel(), " elements");
-  MT_CHECK(weight->dtype == dtype, "nll_loss: weight must be ", info(dtype).name, " as the input, got ",
-           info(weight->dtype).name);
+  MT_CHECK(weight->dtype == dtype, "expected scalar type ", info(dtype).legacy, " but found ",
+           info(weight->dtype).legacy, " for argument 'weight'");
 }
 
 }  // namespace

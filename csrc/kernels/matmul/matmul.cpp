@@ -9,6 +9,7 @@
 #include "kernels/common/parallel.h"
 #include "kernels/common/types.h"
 #include "kernels/matmul/gemm.h"
+#include "kernels/matmul/vector_product.h"
 #include "kernels/openblas/blas.h"
 
 namespace mt::kernels {
@@ -174,12 +175,28 @@ void scale(const View& out, T beta) {
   }
 }
 
+// A product one of whose sides is a vector: a @ b or, as one of its transposes, b^T @ a^T.
+void vector_product(const View& a, const View& b, const View& out, Shape s, double alpha, double beta) {
+  if (s.n == 1) {
+    const View x{b.data, b.sizes, b.strides, 1, b.dtype}, y{out.data, out.sizes, out.strides, 1, out.dtype};
+    return matrix_vector(a, x, y, alpha, beta);
+  }
+  int64_t sizes[2], strides[2];
+  const View x{a.data, a.sizes + 1, a.strides + 1, 1, a.dtype};
+  const View y{out.data, out.sizes + 1, out.strides + 1, 1, out.dtype};
+  matrix_vector(transposed(b, sizes, strides), x, y, alpha, beta);
+}
+
 void product(const View& a, const View& b, const View& out, Shape s, const Scalar& alpha, const Scalar& beta,
              const char* name) {
   if (s.m == 0 || s.n == 0) return;
   dispatch<domains::numeric>(out.dtype, name, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if (s.k == 0 || alpha.to<compute_t<T>>() == compute_t<T>(0)) return scale<T>(out, beta.to<T>());
+    if constexpr (is_half_v<T> || std::is_floating_point_v<T>) {
+      if ((s.m == 1 || s.n == 1) && s.m * s.n * s.k > kTinyProduct)
+        return vector_product(a, b, out, s, alpha.to<double>(), beta.to<double>());
+    }
     if constexpr (is_half_v<T>) half_product<T>(a, b, out, s, alpha.to<float>(), beta.to<float>());
     else if constexpr (std::is_integral_v<T>) integer_product<T>(a, b, out, s, alpha.to<T>(), beta.to<T>());
     else blas_product<T>(a, b, out, s, alpha.to<T>(), beta.to<T>());

@@ -1,7 +1,9 @@
 #include <algorithm>
 
 #include "kernels/common/arithmetic.h"
+#include "kernels/common/convert.h"
 #include "kernels/common/iterate.h"
+#include "kernels/common/levels.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/types.h"
 #include "kernels/reduce/reduce.h"
@@ -16,18 +18,108 @@ template <class T, bool kMax>
   return math::is_nan(x) && !math::is_nan(best);
 }
 
+// Blocks of a line, in the type of comparisons.
+constexpr int64_t kBlock = 512;
+constexpr int64_t kSide = 64;  // neighbouring lines taken together, see Note [Lines side by side]
+
+template <class C, bool kMax>
+[[gnu::always_inline]] inline C better(C a, C b) {
+  return kMax ? math::maximum(a, b) : math::minimum(a, b);
+}
+
+// The best of n > 0 elements, NaN if there is one, in as many lanes as hide the latency of a comparison.
+template <bool kMax>
+struct FindBest {
+  template <class C>
+  [[gnu::always_inline]] static inline void run(const C* x, int64_t n, C* best) {
+    constexpr int64_t lanes = sizeof(C) == 1 ? 64 : 128 / int64_t(sizeof(C));
+    C found = x[0];
+    int64_t i = 0;
+    if (n >= lanes) {
+      C tops[lanes];
+      for (int64_t l = 0; l < lanes; ++l) tops[l] = x[l];
+      for (i = lanes; i + lanes <= n; i += lanes)
+        for (int64_t l = 0; l < lanes; ++l) tops[l] = better<C, kMax>(x[i + l], tops[l]);
+      for (int64_t width = lanes / 2; width > 0; width /= 2)
+        for (int64_t l = 0; l < width; ++l) tops[l] = better<C, kMax>(tops[l], tops[l + width]);
+      found = tops[0];
+    }
+    for (; i < n; ++i) found = better<C, kMax>(found, x[i]);
+    *best = found;
+  }
+};
+// Where it is first.
+struct FindPlace {
+  template <class C>
+  [[gnu::always_inline]] static inline void run(const C* x, int64_t n, C wanted, int64_t* place) {
+    constexpr int64_t together = 64;
+    for (int64_t begin = 0; begin < n; begin += together) {
+      const int64_t count = std::min(together, n - begin);
+      unsigned hits = 0;
+      if (math::is_nan(wanted)) {
+        for (int64_t i = 0; i < count; ++i) hits += unsigned(math::is_nan(x[begin + i]));
+      } else {
+        for (int64_t i = 0; i < count; ++i) hits += unsigned(x[begin + i] == wanted);
+      }
+      if (!hits) continue;
+      for (int64_t i = begin;; ++i)
+        if (x[i] == wanted || (math::is_nan(wanted) && math::is_nan(x[i]))) {
+          *place = i;
+          return;
+        }
+    }
+  }
+};
+
+template <class T>
+using Compared = std::conditional_t<std::is_same_v<T, bool>, uint8_t, compute_t<T>>;
+
+template <class T>
+constexpr bool kReadDirectly = sizeof(T) == sizeof(Compared<T>);
+
+template <class T>
+const Compared<T>* read(const char* data, int64_t stride, int64_t n, Compared<T>* buffer) {
+  using C = Compared<T>;
+  if (kReadDirectly<T> && stride == int64_t(sizeof(T))) return reinterpret_cast<const C*>(data);
+  converter(dtype_of<T>, dtype_of<C>)(data, stride, reinterpret_cast<char*>(buffer), sizeof(C), n);
+  return buffer;
+}
+
 template <class T, bool kMax>
 int64_t best_index(const char* data, int64_t stride, int64_t n, T& value) {
-  using C = compute_t<T>;
-  C best = C(*reinterpret_cast<const T*>(data));
-  int64_t index = 0;
-  for (int64_t i = 1; i < n; ++i) {
-    const C x = C(*reinterpret_cast<const T*>(data + i * stride));
-    if (beats<C, kMax>(x, best)) best = x, index = i;
+  using C = Compared<T>;
+  alignas(64) C buffer[kBlock];
+  C best{};
+  int64_t index = -1;
+  for (int64_t begin = 0; begin < n; begin += kBlock) {
+    const int64_t count = std::min(kBlock, n - begin);
+    const C* x = read<T>(data + begin * stride, stride, count, buffer);
+    C found;
+    at_level<FindBest<kMax>>(x, count, &found);
+    if (index >= 0 && !beats<C, kMax>(found, best)) continue;
+    best = found;
+    int64_t place = 0;
+    at_level<FindPlace>(x, count, found, &place);
+    index = begin + place;
   }
   value = T(best);
   return index;
 }
+
+// One element of each of some lines that lie side by side: the best so far, and the number of its element.
+template <bool kMax>
+struct TakeElements {
+  template <class C, class I>
+  [[gnu::always_inline]] static inline void run(const C* x, C* best, I* place, I number, int64_t n) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) {
+      const C value = x[i], old = best[i];
+      const bool takes = ((kMax ? value > old : value < old) | math::is_nan(value)) & !math::is_nan(old);
+      best[i] = math::select(takes, value, old);
+      place[i] = takes ? number : place[i];
+    }
+  }
+};
 
 struct Line {
   int64_t size, stride;  // of the searched dimension, in bytes
@@ -38,11 +130,31 @@ struct Line {
 template <class T, bool kMax>
 void search_row(char* const* data, const int64_t* strides, int64_t n, const void* context) {
   const Line& line = *static_cast<const Line*>(context);
+  const auto put = [&](int64_t i, int64_t index, T value) {
+    *reinterpret_cast<int64_t*>(data[0] + i * strides[0]) = index;
+    if (line.with_value) *reinterpret_cast<T*>(data[2] + i * strides[2]) = value;
+  };
+  if (n >= 8 && strides[1] == int64_t(sizeof(T)) && line.stride != int64_t(sizeof(T)) &&
+      line.size < INT32_MAX) {
+    using C = Compared<T>;
+    alignas(64) C best[kSide], buffer[kSide];
+    alignas(64) int32_t place[kSide];
+    for (int64_t begin = 0; begin < n; begin += kSide) {
+      const int64_t count = std::min(kSide, n - begin);
+      const char* first = data[1] + begin * strides[1];
+      std::copy_n(read<T>(first, sizeof(T), count, buffer), count, best);
+      std::fill_n(place, count, 0);
+      for (int64_t k = 1; k < line.size; ++k)
+        at_level<TakeElements<kMax>>(read<T>(first + k * line.stride, sizeof(T), count, buffer), &best[0],
+                                     &place[0], int32_t(k), count);
+      for (int64_t i = 0; i < count; ++i) put(begin + i, place[i], T(best[i]));
+    }
+    return;
+  }
   for (int64_t i = 0; i < n; ++i) {
     T value;
-    *reinterpret_cast<int64_t*>(data[0] + i * strides[0]) =
-        best_index<T, kMax>(data[1] + i * strides[1], line.stride, line.size, value);
-    if (line.with_value) *reinterpret_cast<T*>(data[2] + i * strides[2]) = value;
+    const int64_t index = best_index<T, kMax>(data[1] + i * strides[1], line.stride, line.size, value);
+    put(i, index, value);
   }
 }
 

@@ -45,7 +45,9 @@ struct ReduceLoopsOf {
   using A = typename Op::template accumulator<T>;
   // Independent partial results: as many as fill eight 256-bit registers, which hides the latency of an
   // addition.
-  static constexpr int kLanes = is_complex_v<A> ? 4 : std::min<int>(256 / sizeof(A), 64);
+  // Comparisons need registers of their own: half as many.
+  static constexpr int kLanes =
+      is_complex_v<A> ? 4 : std::min<int>((Op::kind == Accumulate::same ? 128 : 256) / sizeof(A), 64);
 
   static void identity(void* accumulators, int64_t n) {
     std::fill_n(static_cast<A*>(accumulators), n, Op::template identity<A>());
@@ -90,6 +92,16 @@ struct ReduceLoopsOf {
         for (int l = 0; l < width; ++l) lanes[l] = Op::combine(lanes[l], lanes[l + width]);
       }
       total = Op::combine(total, lanes[0]);
+    }
+    // What is left, and short rows, in a few lanes.
+    constexpr int few = std::min(8, kLanes);
+    if (n - i >= few) {
+      A lanes[few];
+      for (int l = 0; l < few; ++l) lanes[l] = loaded<Op, A>(x[i + l]);
+      for (i += few; i + few <= n; i += few) {
+        for (int l = 0; l < few; ++l) lanes[l] = Op::combine(lanes[l], loaded<Op, A>(x[i + l]));
+      }
+      for (const A lane : lanes) total = Op::combine(total, lane);
     }
     for (; i < n; ++i) total = Op::combine(total, loaded<Op, A>(x[i]));
     *static_cast<A*>(accumulator) = total;

@@ -6,6 +6,7 @@
 #include "kernels/common/convert.h"
 #include "kernels/common/cpu_features.h"
 #include "kernels/common/iterate.h"
+#include "kernels/common/levels.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/rows.h"
 #include "kernels/common/types.h"
@@ -48,8 +49,6 @@ template <class C>
   return top;
 }
 
-// exp(x) for x <= 0, without the ends of the range: what would be subnormal is 0.
-
 template <class C>
 struct Rows {
   // x and y may be the same memory.
@@ -79,11 +78,11 @@ struct Rows {
   [[gnu::always_inline]] static inline void backward_body(const C* grad, const C* out, C* result, int64_t n,
                                                           bool log) {
     if (log) {
-      const C total = row_sum<C>(n, [=](int64_t i) { return grad[i]; });
+      const C total = C(sum_of<C>(n, [=](int64_t i) { return grad[i]; }));
 #pragma GCC ivdep
       for (int64_t i = 0; i < n; ++i) result[i] = grad[i] - math::exp(out[i]) * total;
     } else {
-      const C total = row_sum<C>(n, [=](int64_t i) { return grad[i] * out[i]; });
+      const C total = C(sum_of<C>(n, [=](int64_t i) { return grad[i] * out[i]; }));
 #pragma GCC ivdep
       for (int64_t i = 0; i < n; ++i) result[i] = (grad[i] - total) * out[i];
     }
@@ -149,9 +148,164 @@ struct Job {
   bool log;
 };
 
+// Note [Lines side by side]
+// Over a dimension that is not the last, the elements of a line lie far apart, but those of neighbouring lines side by
+// side. Then a block of lines is taken together, one element of each at a time, so that memory is read in its order.
+constexpr int64_t kSide = 64;     // lines taken together
+constexpr int64_t kPartial = 32;  // terms added up in C before their sum goes into a double
+
+struct TakeTops {
+  template <class C>
+  [[gnu::always_inline]] static inline void run(const C* x, C* top, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) top[i] = math::select(x[i] > top[i], x[i], top[i]);
+  }
+};
+struct AddExponentials {
+  template <class C>
+  [[gnu::always_inline]] static inline void run(const C* x, const C* top, C* e, C* sum, int64_t n) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) {
+      const C value = math::exp_below(x[i] - top[i]);
+      e[i] = value;
+      sum[i] += value;
+    }
+  }
+};
+struct Multiply {
+  template <class C>
+  [[gnu::always_inline]] static inline void run(const C* x, const C* factor, C* y, int64_t n) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) y[i] = x[i] * factor[i];
+  }
+};
+struct Shift {
+  template <class C>
+  [[gnu::always_inline]] static inline void run(const C* x, const C* top, const C* shift, C* y, int64_t n) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - top[i]) - shift[i];
+  }
+};
+template <bool kLog>
+struct AddSlopes {
+  template <class C>
+  [[gnu::always_inline]] static inline void run(const C* grad, const C* out, C* sum, int64_t n) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) sum[i] += kLog ? grad[i] : grad[i] * out[i];
+  }
+};
+template <bool kLog>
+struct TakeSlopes {
+  template <class C>
+  [[gnu::always_inline]] static inline void run(const C* grad, const C* out, const C* total, C* y,
+                                                int64_t n) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i)
+      y[i] = kLog ? grad[i] - math::exp(out[i]) * total[i] : (grad[i] - total[i]) * out[i];
+  }
+};
+
+// An operand whose lines lie side by side.
+template <class C>
+struct Side {
+  char* data;
+  int64_t step, item;  // bytes from one element of a line to its next, and from one line to its neighbour
+  Converter load, store;
+  bool direct;
+  Side(const Job<C>& job, int operand, char* first)
+      : data(first),
+        step(job.lines.strides[operand]),
+        item(int64_t(itemsize(job.dtypes[operand]))),
+        load(converter(job.dtypes[operand], dtype_of<C>)),
+        store(converter(dtype_of<C>, job.dtypes[operand])),
+        direct(job.dtypes[operand] == dtype_of<C>) {}
+  const C* read(int64_t element, int64_t n, C* buffer) const {
+    char* at = data + element * step;
+    if (direct) return reinterpret_cast<const C*>(at);
+    load(at, item, reinterpret_cast<char*>(buffer), sizeof(C), n);
+    return buffer;
+  }
+  C* target(int64_t element, C* buffer) const {
+    return direct ? reinterpret_cast<C*>(data + element * step) : buffer;
+  }
+  void written(int64_t element, int64_t n, const C* buffer) const {
+    if (!direct) store(reinterpret_cast<const char*>(buffer), sizeof(C), data + element * step, item, n);
+  }
+};
+
+// Whether the n lines of a row of the plan lie side by side in every operand.
+template <class C>
+bool side_by_side(const Job<C>& job, const int64_t* strides, int64_t n, int operands) {
+  if (n < 4) return false;
+  for (int v = 0; v < operands; ++v) {
+    const int64_t item = int64_t(itemsize(job.dtypes[v]));
+    if (strides[v] != item || job.lines.strides[v] == item) return false;
+  }
+  return true;
+}
+
+template <class C>
+void add_and_clear(C* sums, double* totals, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) totals[i] += double(sums[i]), sums[i] = 0;
+}
+
+// Apart, so that lines that are read one by one do not pay for these buffers.
+template <class C>
+[[gnu::noinline]] void forward_sides(const Job<C>& job, const Side<C>& y, const Side<C>& x, int64_t n) {
+  const int64_t size = job.lines.size;
+  alignas(64) C top[kSide], sums[kSide] = {}, buffer[kSide], result[kSide];
+  double totals[kSide] = {};
+  std::fill_n(top, n, -std::numeric_limits<C>::infinity());
+  for (int64_t k = 0; k < size; ++k) at_level<TakeTops>(x.read(k, n, buffer), &top[0], n);
+  // Exponentials that can be kept are: in place, x is gone then, and needed no more.
+  const bool keeps = !job.log && y.direct;
+  for (int64_t k = 0; k < size; ++k) {
+    at_level<AddExponentials>(x.read(k, n, buffer), static_cast<const C*>(top),
+                              keeps ? y.target(k, result) : &result[0], &sums[0], n);
+    if (k % kPartial == kPartial - 1 || k + 1 == size) add_and_clear(sums, totals, n);
+  }
+  alignas(64) C last[kSide];
+  for (int64_t i = 0; i < n; ++i) last[i] = job.log ? math::log(C(totals[i])) : C(1 / totals[i]);
+  for (int64_t k = 0; k < size; ++k) {
+    C* to = y.target(k, result);
+    if (job.log) {
+      at_level<Shift>(x.read(k, n, buffer), static_cast<const C*>(top), static_cast<const C*>(last), to, n);
+    } else {
+      if (!keeps)
+        at_level<AddExponentials>(x.read(k, n, buffer), static_cast<const C*>(top), to, &sums[0], n);
+      at_level<Multiply>(static_cast<const C*>(to), static_cast<const C*>(last), to, n);
+    }
+    y.written(k, n, to);
+  }
+}
+
+template <class C, bool kLog>
+[[gnu::noinline]] void backward_sides(const Job<C>& job, const Side<C>& y, const Side<C>& grad,
+                                      const Side<C>& output, int64_t n) {
+  const int64_t size = job.lines.size;
+  alignas(64) C sums[kSide] = {}, total[kSide], slopes[kSide], values[kSide], result[kSide];
+  double totals[kSide] = {};
+  for (int64_t k = 0; k < size; ++k) {
+    at_level<AddSlopes<kLog>>(grad.read(k, n, slopes), output.read(k, n, values), &sums[0], n);
+    if (k % kPartial == kPartial - 1 || k + 1 == size) add_and_clear(sums, totals, n);
+  }
+  for (int64_t i = 0; i < n; ++i) total[i] = C(totals[i]);
+  for (int64_t k = 0; k < size; ++k) {
+    C* to = y.target(k, result);
+    at_level<TakeSlopes<kLog>>(grad.read(k, n, slopes), output.read(k, n, values),
+                               static_cast<const C*>(total), to, n);
+    y.written(k, n, to);
+  }
+}
+
 template <class C>
 void forward_rows(char* const* data, const int64_t* strides, int64_t n, const void* context) {
   const Job<C>& job = *static_cast<const Job<C>*>(context);
+  if (side_by_side(job, strides, n, 2)) {
+    for (int64_t i = 0; i < n; i += kSide)
+      forward_sides(job, Side<C>(job, 0, data[0] + i * strides[0]), Side<C>(job, 1, data[1] + i * strides[1]),
+                    std::min(kSide, n - i));
+    return;
+  }
   const int64_t size = job.lines.size;
   constexpr DType compute = dtype_of<C>;
   Scratch<C> in_buffer(size), out_buffer(size);
@@ -170,6 +324,14 @@ void forward_rows(char* const* data, const int64_t* strides, int64_t n, const vo
 template <class C>
 void backward_rows(char* const* data, const int64_t* strides, int64_t n, const void* context) {
   const Job<C>& job = *static_cast<const Job<C>*>(context);
+  if (side_by_side(job, strides, n, 3)) {
+    for (int64_t i = 0; i < n; i += kSide) {
+      const auto side = [&](int v) { return Side<C>(job, v, data[v] + i * strides[v]); };
+      const auto take = job.log ? backward_sides<C, true> : backward_sides<C, false>;
+      take(job, side(0), side(1), side(2), std::min(kSide, n - i));
+    }
+    return;
+  }
   const int64_t size = job.lines.size;
   constexpr DType compute = dtype_of<C>;
   Scratch<C> grad_buffer(size), output_buffer(size), out_buffer(size);

@@ -5,6 +5,7 @@
 #include "autograd/node.h"
 #include "core/determinism.h"
 #include "core/views.h"
+#include "generated/ops/copy.h"
 #include "infer/infer.h"
 #include "ops/new_memory.h"
 
@@ -22,9 +23,6 @@ void set_geometry(const Tensor& self, IntList sizes, IntList strides, int64_t of
 }
 
 void take_geometry(const Tensor& self, const Tensor& window) {
-  MT_CHECK(!self.is_view() || !autograd::requires_grad(self),
-           "the shape of a view that is part of a graph cannot be changed in place; use the function that "
-           "returns a new tensor");
   set_geometry(self, window.sizes(), window.strides(), window.offset());
 }
 
@@ -46,6 +44,7 @@ void resize(const Tensor& self, IntList size, std::optional<MemoryFormat> format
     }
   }
   set_geometry(self, size, strides, self.offset());
+  self.bump_version();
 }
 
 void resize_as(const Tensor& self, const Tensor& the_template, std::optional<MemoryFormat> format) {
@@ -69,6 +68,7 @@ void set_window(const Tensor& self, const Tensor& source) {
   impl->own_version = source.impl()->own_version;
   impl->version = source.impl()->version;
   set_geometry(self, source.sizes(), source.strides(), source.offset());
+  autograd::forget_accumulator(self);
 }
 
 void squeeze_window(const Tensor& self) { take_geometry(self, views::squeeze(self)); }
@@ -81,6 +81,20 @@ void transpose_window(const Tensor& self, int64_t dim0, int64_t dim1) {
 void t_window(const Tensor& self) { take_geometry(self, views::t(self)); }
 void as_strided_window(const Tensor& self, IntList size, IntList stride, std::optional<int64_t> offset) {
   take_geometry(self, views::as_strided(self, size, stride, offset));
+}
+
+void select_backward(const Tensor& grad_output, IntList, int64_t dim, int64_t index, const Tensor& out) {
+  copy_between(grad_output, views::select(ops::zero_(out), dim, index), false);
+}
+
+void slice_backward(const Tensor& grad_output, IntList, int64_t dim, int64_t start, int64_t end, int64_t step,
+                    const Tensor& out) {
+  copy_between(grad_output, views::slice(ops::zero_(out), dim, start, end, step), false);
+}
+
+void diagonal_backward(const Tensor& grad_output, IntList, int64_t offset, int64_t dim1, int64_t dim2,
+                       const Tensor& out) {
+  copy_between(grad_output, views::diagonal(ops::zero_(out), offset, dim1, dim2), false);
 }
 
 }  // namespace mt::any_device

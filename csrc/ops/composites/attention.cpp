@@ -128,7 +128,17 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
     return std::get<0>(ops::_scaled_dot_product_flash_attention_for_cpu(query, key, value, 0.0, is_causal,
                                                                         attn_mask, scale));
   const double factor = scale.value_or(1.0 / std::sqrt(double(query.size(-1))));
-  return composed(query, key, value, attn_mask, dropout_p, is_causal, factor, enable_gqa);
+  const DType dtype = query.dtype();
+  const bool half = dtype == DType::float16 || dtype == DType::bfloat16;
+  if (!half || query.device().is_accelerator())
+    return composed(query, key, value, attn_mask, dropout_p, is_causal, factor, enable_gqa);
+  // Scores of a half type would lose what softmax tells apart.
+  const auto wide = [](const Tensor& t) {
+    return t.defined() && is_floating(t.dtype()) ? ops::to(t, DType::float32) : t;
+  };
+  return ops::to(composed(wide(query), wide(key), wide(value), wide(attn_mask), dropout_p, is_causal, factor,
+                          enable_gqa),
+                 dtype);
 }
 
 }  // namespace mt::composites

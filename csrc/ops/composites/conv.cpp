@@ -72,8 +72,11 @@ Tensor forward(const Tensor& input, const Tensor& weight, const Tensor& bias, In
   Dims zeros(n, 0);
   if (padding == "valid") return forward(input, weight, bias, steps, zeros, spread, groups, spatial);
   MT_CHECK(padding == "same", "Invalid padding string: '", padding, "'");
-  MT_CHECK(weight.dim() == spatial + 2 && spread.size() == n, "weight of size ", to_string(weight.sizes()),
-           " does not belong to conv", spatial, "d");
+  MT_CHECK(weight.dim() == spatial + 2, "Expected ", weight.dim(), "-dimensional input for ", weight.dim(),
+           "-dimensional weight", to_string(weight.sizes()), ", but got ", input.dim(),
+           "-dimensional input of size ", to_string(input.sizes()), " instead");
+  MT_CHECK(spread.size() == n, "expected dilation to be a single integer value or a list of ", n,
+           " values to match the convolution dimensions, but got dilation=", to_string(spread));
   for (int64_t s : steps) MT_CHECK(s == 1, "padding='same' is not supported for strided convolutions");
   for (size_t d = 0; d < n; ++d) zeros[d] = (spread[d] * (weight.sizes()[2 + d] - 1) + 1) / 2;
   Tensor out = forward(input, weight, bias, steps, zeros, spread, groups, spatial);

@@ -51,7 +51,14 @@ TensorOptions like(const Tensor& self, const TensorOptions& options) {
 Scalar number_of(const Tensor& t, const char* op, const char* name) {
   MT_CHECK(t.dim() == 0, op, " only supports 0-dimensional start and end tensors, but got ", name, " with ",
            t.dim(), " dimension(s).");
-  return item(t);
+  if (!t.device().is_meta()) return item(t);
+  return is_complex(t.dtype()) ? Scalar(complex128()) : Scalar(0);  // any number of its kind
+}
+// Between ends without values there are none.
+TensorOptions between(std::initializer_list<const Tensor*> ends, TensorOptions options) {
+  for (const Tensor* end : ends)
+    if (end->device().is_meta()) options.device = end->device();
+  return options;
 }
 
 void check_steps(int64_t steps) { MT_CHECK(steps >= 0, "number of steps must be non-negative"); }
@@ -216,13 +223,13 @@ Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, const Ten
 }
 Tensor linspace(const Tensor& start, const Tensor& end, int64_t steps, const TensorOptions& options) {
   const Scalar from = number_of(start, "linspace", "start");
-  return linspace(from, number_of(end, "linspace", "end"), steps, options);
+  return linspace(from, number_of(end, "linspace", "end"), steps, between({&start, &end}, options));
 }
 Tensor linspace(const Tensor& start, const Scalar& end, int64_t steps, const TensorOptions& options) {
-  return linspace(number_of(start, "linspace", "start"), end, steps, options);
+  return linspace(number_of(start, "linspace", "start"), end, steps, between({&start}, options));
 }
 Tensor linspace(const Scalar& start, const Tensor& end, int64_t steps, const TensorOptions& options) {
-  return linspace(start, number_of(end, "linspace", "end"), steps, options);
+  return linspace(start, number_of(end, "linspace", "end"), steps, between({&end}, options));
 }
 
 // Powers of the base; for integers the exponents are floats between the whole ends.
@@ -245,15 +252,15 @@ Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double ba
 Tensor logspace(const Tensor& start, const Tensor& end, int64_t steps, double base,
                 const TensorOptions& options) {
   const Scalar from = number_of(start, "logspace", "start");
-  return logspace(from, number_of(end, "logspace", "end"), steps, base, options);
+  return logspace(from, number_of(end, "logspace", "end"), steps, base, between({&start, &end}, options));
 }
 Tensor logspace(const Tensor& start, const Scalar& end, int64_t steps, double base,
                 const TensorOptions& options) {
-  return logspace(number_of(start, "logspace", "start"), end, steps, base, options);
+  return logspace(number_of(start, "logspace", "start"), end, steps, base, between({&start}, options));
 }
 Tensor logspace(const Scalar& start, const Tensor& end, int64_t steps, double base,
                 const TensorOptions& options) {
-  return logspace(start, number_of(end, "logspace", "end"), steps, base, options);
+  return logspace(start, number_of(end, "logspace", "end"), steps, base, between({&end}, options));
 }
 
 Tensor tril_indices(int64_t row, int64_t col, int64_t offset, const TensorOptions& options) {
@@ -264,6 +271,8 @@ Tensor triu_indices(int64_t row, int64_t col, int64_t offset, const TensorOption
 }
 
 Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, const TensorOptions& options) {
+  MT_CHECK_AS(not_implemented, !options.dtype || !is_complex(*options.dtype),
+              "\"arange\" not implemented for '", info(options.dtype.value_or(DType::int64)).legacy, "'");
   const bool integral = start.is_integral() && end.is_integral() && step.is_integral();
   if (!integral && options.dtype && is_integral(*options.dtype, false)) {
     // Integers are counted in whole steps, which may be none; only int64 also cuts off where the range ends.

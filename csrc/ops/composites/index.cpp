@@ -144,6 +144,10 @@ Tensor masked_scatter(const Tensor& self, const Tensor& mask, const Tensor& sour
   const Dims shape = infer::broadcast(self.sizes(), mask.sizes());
   const Tensor own = ops::expand(self, shape, false).reshape(infer::at_least_1d(shape));
   const Tensor at = ops::expand(mask, shape, false).reshape(infer::at_least_1d(shape));
+  if (self.device().is_meta()) {  // without values, any of the source's may be anywhere
+    if (source.numel() == 0) return ops::clone(own, MemoryFormat::contiguous).reshape(shape);
+    return in_order(ops::where(at, ops::select(flattened(source), 0, 0), own)).reshape(shape);
+  }
   const int64_t count = count_of(ops::_nonzero_count(at));
   MT_CHECK(source.numel() >= count, "Number of elements of source < number of ones in mask");
   const Tensor values = ops::slice(flattened(source), 0, 0, count, 1);
@@ -210,6 +214,9 @@ Tensor masked_fill(const Tensor& self, const Tensor& mask, const Tensor& value) 
            value.dim(), " dimension(s).");
   MT_CHECK(mask.dtype() == DType::boolean,
            "masked_fill_ only supports boolean masks, but got mask with dtype ", c_name(mask.dtype()));
+  // A number that loses its fraction or its imaginary part is one that Python gave, with what is said of those.
+  if (info(value.dtype()).category > info(self.dtype()).category && value.device().is_cpu())
+    return masked_fill(self, mask, item(value));
   const bool same = value.dtype() == self.dtype() && value.device() == self.device();
   const Tensor number = same ? value : ops::_to_copy(value, self.dtype(), self.device());
   return in_order(ops::where(mask, number, self));

@@ -33,7 +33,43 @@ void check_vector(const Tensor& t, const char* name, const char* argument) {
   MT_CHECK(t.dim() == 1, name, ": Expected 1-D argument ", argument, ", but got ", t.dim(), "-D");
 }
 
+// Operands of a product that is kept in the precision it is summed in: accelerators have it, the cpu has not (nor has
+// PyTorch's).
+void check_product_in(const char* name, const Tensor& operand, DType out_dtype) {
+  MT_CHECK_AS(not_implemented, operand.device().is_accelerator(), "Could not run 'aten::", name,
+              ".dtype' with arguments from the 'CPU' backend. Convert the matrices to ", c_name(out_dtype),
+              " and multiply those");
+  const bool half = operand.dtype() == DType::float16 || operand.dtype() == DType::bfloat16;
+  MT_CHECK(out_dtype == operand.dtype() || (half && out_dtype == DType::float32), name,
+           "(): out_dtype must be the same as input dtype or fp32 for fp16/bf16 inputs, but got ",
+           c_name(out_dtype), " for matrices of ", c_name(operand.dtype()));
+}
+
 }  // namespace
+
+Tensor mm_in(const Tensor& self, const Tensor& mat2, DType out_dtype) {
+  check_product_in("mm", self, out_dtype);
+  return ops::mm(ops::to(self, out_dtype), ops::to(mat2, out_dtype));
+}
+
+Tensor bmm_in(const Tensor& self, const Tensor& mat2, DType out_dtype) {
+  check_product_in("bmm", self, out_dtype);
+  return ops::bmm(ops::to(self, out_dtype), ops::to(mat2, out_dtype));
+}
+
+Tensor addmm_in(const Tensor& self, const Tensor& mat1, const Tensor& mat2, DType out_dtype,
+                const Scalar& beta, const Scalar& alpha) {
+  check_product_in("addmm", mat1, out_dtype);
+  return ops::addmm(ops::to(self, out_dtype), ops::to(mat1, out_dtype), ops::to(mat2, out_dtype), beta,
+                    alpha);
+}
+
+Tensor baddbmm_in(const Tensor& self, const Tensor& batch1, const Tensor& batch2, DType out_dtype,
+                  const Scalar& beta, const Scalar& alpha) {
+  check_product_in("baddbmm", batch1, out_dtype);
+  return ops::baddbmm(ops::to(self, out_dtype), ops::to(batch1, out_dtype), ops::to(batch2, out_dtype), beta,
+                      alpha);
+}
 
 Tensor mv(const Tensor& self, const Tensor& vec) {
   MT_CHECK(self.dim() == 2 && vec.dim() == 1, "vector + matrix @ vector expected, got ", 1, ", ", self.dim(),
@@ -46,11 +82,11 @@ Tensor mv(const Tensor& self, const Tensor& vec) {
 Tensor dot(const Tensor& self, const Tensor& tensor) {
   MT_CHECK(self.dim() == 1 && tensor.dim() == 1, "1D tensors expected, but got ", self.dim(), "D and ",
            tensor.dim(), "D tensors");
+  MT_CHECK(self.dtype() == tensor.dtype(), "dot : expected both vectors to have same dtype, but found ",
+           info(self.dtype()).legacy, " and ", info(tensor.dtype()).legacy);
   MT_CHECK(self.numel() == tensor.numel(), "inconsistent tensor size, expected tensor [", self.numel(),
            "] and src [", tensor.numel(), "] to have the same number of elements, but got ", self.numel(),
            " and ", tensor.numel(), " elements respectively");
-  MT_CHECK(self.dtype() == tensor.dtype(), "dot : expected both vectors to have same dtype, but found ",
-           info(self.dtype()).legacy, " and ", info(tensor.dtype()).legacy);
   if (self.dtype() == DType::boolean && tensor.dtype() == DType::boolean)
     return ops::any(ops::logical_and(self, tensor), DimList(), false);
   return ops::mm(ops::unsqueeze(self, 0), ops::unsqueeze(tensor, 1)).reshape({});

@@ -35,8 +35,10 @@ Tensor clamp(const Tensor& self, const std::optional<Scalar>& min, const std::op
 
 Tensor clamp(const Tensor& self, const Tensor& min, const Tensor& max) {
   MT_CHECK(min.defined() || max.defined(), "torch.clamp: At least one of 'min' or 'max' must not be None");
-  const Tensor above = min.defined() ? ops::clamp_min(self, min) : self;
-  return max.defined() ? ops::clamp_max(above, max) : above;
+  if (!max.defined()) return ops::clamp_min(self, min);
+  if (!min.defined()) return ops::clamp_max(self, max);
+  // The three promote together: a bound without dimensions must not widen the tensor before the other is seen.
+  return ops::clamp_max(ops::clamp_min(as_type(self, infer::ternary_type(self, min, max)), min), max);
 }
 
 Tensor divide(const Tensor& self, const Tensor& other, std::optional<std::string_view> rounding_mode) {

@@ -18,8 +18,20 @@ Dims behind(int64_t first, const DimList& list) {
   return {first, list.dims()[0]};
 }
 
+// The only number of a list.
+int64_t only(const DimList& list, int64_t otherwise) {
+  return list.dims().empty() ? otherwise : list.dims()[0];
+}
+
+void check_output_size(const DimList& list, const char* name) {
+  MT_CHECK(list.dims().size() == 1, name, "() argument 'output_size' should contain one int (got ",
+           list.dims().size(), ")");
+}
+
 void check_line(const Tensor& self, const char* name) {
-  MT_CHECK(self.dim() == 2 || self.dim() == 3, name,
+  const IntList sizes = self.sizes();
+  const bool empty = sizes.size() > 1 && (sizes.back() == 0 || sizes[sizes.size() - 2] == 0);
+  MT_CHECK((self.dim() == 2 || self.dim() == 3) && !empty, name,
            ": Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:",
            to_string(self.sizes()));
 }
@@ -36,6 +48,18 @@ std::tuple<Tensor, Tensor> max_pool1d_with_indices(const Tensor& self, const Dim
                                                    const DimList& stride, const DimList& padding,
                                                    const DimList& dilation, bool ceil_mode) {
   check_line(self, "max_pool1d");
+  const int64_t kernel = only(kernel_size, 1), step = only(stride, kernel), spread = only(dilation, 1);
+  const std::pair<const char*, int64_t> positive[] = {
+      {"kernel_size", kernel}, {"stride", step}, {"dilation", spread}};
+  for (const auto& [what, value] : positive)
+    MT_CHECK(value > 0, "max_pool1d() ", what, " must be greater than zero, but got ", value);
+  const int64_t zeros = only(padding, 0);
+  if (zeros >= 0 && zeros <= kernel / 2 && kernel < (1 << 30) &&
+      spread < (1 << 30)) {  // others are refused below
+    const int64_t room =
+        self.sizes().back() + 2 * zeros - spread * (kernel - 1) - 1 + (ceil_mode ? step - 1 : 0);
+    MT_CHECK(room >= 0, "max_pool1d() Invalid computed output size: ", -((-room + step - 1) / step) + 1);
+  }
   auto [out, indices] =
       ops::max_pool2d_with_indices(ops::unsqueeze(self, -2), behind(1, kernel_size), behind(1, stride),
                                    behind(0, padding), behind(1, dilation), ceil_mode);
@@ -72,11 +96,13 @@ Tensor adaptive_avg_pool3d(const Tensor& self, IntList output_size) {
 Tensor adaptive_avg_pool1d(const Tensor& self, const DimList& output_size) {
   MT_CHECK(self.dim() == 2 || self.dim() == 3, "Expected 2 to 3 dimensions, but got ", self.dim(),
            "-dimensional tensor for argument #1 'self' (while checking arguments for adaptive_avg_pool1d)");
+  check_output_size(output_size, "adaptive_avg_pool1d");
   return ops::squeeze(ops::_adaptive_avg_pool2d(ops::unsqueeze(self, -2), behind(1, output_size)), -2);
 }
 std::tuple<Tensor, Tensor> adaptive_max_pool1d(const Tensor& self, const DimList& output_size) {
   MT_CHECK(self.dim() == 2 || self.dim() == 3, "Expected 2 to 3 dimensions, but got ", self.dim(),
            "-dimensional tensor for argument #1 'self' (while checking arguments for adaptive_max_pool1d)");
+  check_output_size(output_size, "adaptive_max_pool1d");
   auto [out, indices] = ops::adaptive_max_pool2d(ops::unsqueeze(self, -2), behind(1, output_size));
   return {ops::squeeze(out, -2), ops::squeeze(indices, -2)};
 }

@@ -1,6 +1,7 @@
 // torchvision's operators made of products, gathers and comparisons.
 #include "generated/ops/substitutes/vision.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -64,7 +65,97 @@ double bound_in(DType dtype, double threshold) {
   return double(nearest) > threshold ? std::nextafter(nearest, -1.0f) : nearest;
 }
 
+// ---- boxes that are turned ----
+
+struct Vectors {
+  Tensor x, y;
+};
+Vectors plus(const Vectors& a, const Vectors& b) { return {a.x + b.x, a.y + b.y}; }
+Vectors minus(const Vectors& a, const Vectors& b) { return {a.x - b.x, a.y - b.y}; }
+
+// The boxes of a table in a dimension of their own; the last dimension is for edges.
+struct TurnedBoxes {
+  Vectors centre, half;
+  Tensor cosine, sine;
+  TurnedBoxes(const Tensor& table, const Dims& shape)
+      : centre{column(table, 0).reshape(shape), column(table, 1).reshape(shape)},
+        half{column(table, 2).reshape(shape) / Scalar(2), column(table, 3).reshape(shape) / Scalar(2)} {
+    const Tensor angle = column(table, 4).reshape(shape) * Scalar(M_PI / 180);
+    cosine = ops::cos(angle);
+    sine = ops::sin(angle);
+  }
+  Tensor area() const { return half.x * half.y * Scalar(4); }
+  Vectors turned(const Vectors& v) const { return {v.x * cosine + v.y * sine, v.y * cosine - v.x * sine}; }
+  Vectors turned_back(const Vectors& v) const {
+    return {v.x * cosine - v.y * sine, v.x * sine + v.y * cosine};
+  }
+};
+
+// From where to where (0 to 1) edges that begin at p and lead by d lie between -half and half. An edge along a side counts
+// if it `shares` the side's direction: of two edges on one another, one belongs to what the boxes have in common.
+struct Between {
+  Tensor begin, end;
+  Between(const Tensor& p, const Tensor& d, const Tensor& along, const Tensor& half, const Tensor& shares) {
+    const double tiny = p.dtype() == DType::float64 ? 1e-12 : 1e-5;
+    const Tensor parallel = ops::le(ops::abs(d), ops::abs(along) * Scalar(tiny));
+    const Tensor slope = ops::where(parallel, Scalar(1.0), d);
+    const Tensor one = (-half - p) / slope, other = (half - p) / slope;
+    const Tensor middle = ops::abs(p + d / Scalar(2));
+    Tensor inside = ops::lt(middle, half * Scalar(1 - tiny));
+    if (shares.defined()) inside = ops::where(shares, ops::le(middle, half * Scalar(1 + tiny)), inside);
+    begin = ops::where(parallel, Scalar(0.0), ops::minimum(one, other));
+    end = ops::where(parallel, as(inside, p.dtype()), ops::maximum(one, other));
+  }
+};
+
+// Twice the area between the centre of the first boxes and those parts of `own` edges that lie inside the `other` boxes.
+Tensor swept(const TurnedBoxes& own, const Vectors& own_centre, const TurnedBoxes& other,
+             const Vectors& other_centre, const Vectors& corners, const Vectors& steps, bool shared_count) {
+  const auto sized = [&](const Vectors& v) { return Vectors{v.x * own.half.x, v.y * own.half.y}; };
+  const Vectors begin = plus(own_centre, own.turned(sized(corners))), by = own.turned(sized(steps));
+  const Vectors p = other.turned_back(minus(begin, other_centre)), d = other.turned_back(by);
+  const auto same = [&](const Tensor& product) {
+    return shared_count ? ops::gt(product, Scalar(0)) : Tensor();
+  };
+  const Between across(p.x, d.x, d.y, other.half.x, same(p.x * d.y));
+  const Between down(p.y, d.y, d.x, other.half.y, same(-(p.y * d.x)));
+  const Tensor end = ops::clamp_max(ops::minimum(across.end, down.end), Scalar(1));
+  const Tensor part =
+      ops::clamp_min(end - ops::clamp_min(ops::maximum(across.begin, down.begin), Scalar(0)), Scalar(0));
+  return ops::sum(part * (begin.x * by.y - begin.y * by.x), {-1});
+}
+
+Tensor overlaps_of_turned(const Tensor& boxes1, const Tensor& boxes2) {
+  const TurnedBoxes a(boxes1, {-1, 1, 1}), b(boxes2, {1, -1, 1});
+  const Tensor edge = count_to(4, boxes1);  // against the clock, from the corner at -1, -1
+  const auto along = [&](double zeroth, double first, double second, double third) {
+    const auto at = [&](double number) { return as(ops::eq(edge, Scalar(number)), edge.dtype()); };
+    return at(0) * Scalar(zeroth) + at(1) * Scalar(first) + at(2) * Scalar(second) + at(3) * Scalar(third);
+  };
+  const Vectors corners{along(-1, 1, 1, -1), along(-1, -1, 1, 1)},
+      steps{along(2, 0, -2, 0), along(0, 2, 0, -2)};
+  const Vectors origin = minus(a.centre, a.centre), apart = minus(b.centre, a.centre);
+  const Tensor twice =
+      swept(a, origin, b, apart, corners, steps, true) + swept(b, apart, a, origin, corners, steps, false);
+  const Tensor common = ops::clamp_min(twice / Scalar(2), Scalar(0));
+  const Tensor one = ops::select(a.area(), 2, 0), other = ops::select(b.area(), 2, 0);
+  const Tensor nothing = ops::lt(ops::minimum(one, other), Scalar(1e-14));
+  return ops::where(nothing, Scalar(0.0), common / (one + other - common));
+}
+
 }  // namespace
+
+Tensor box_iou_rotated(const Tensor& boxes1, const Tensor& boxes2) {
+  const DType compute = boxes1.dtype() == DType::float64 ? DType::float64 : DType::float32;
+  const Tensor first = as(boxes1, compute), second = as(boxes2, compute);
+  const int64_t rows = first.sizes()[0], columns = second.sizes()[0];
+  const int64_t at_once = std::max<int64_t>(1, kElementsAtOnce / 16 / std::max<int64_t>(1, columns * 4));
+  std::vector<Tensor> parts;
+  for (int64_t row = 0; row < rows && columns > 0; row += at_once)
+    parts.push_back(overlaps_of_turned(ops::slice(first, 0, row, row + at_once, 1), second));
+  if (parts.empty()) return zeros_beside(Dims{rows, columns}, boxes1);
+  return as(parts.size() == 1 ? parts[0] : ops::cat(parts), boxes1.dtype());
+}
 
 // Blocks of boxes, the best first. Within a block, who is left is found by repetition: a box stays unless a better one
 // that stays overlaps it. After n rounds that is right for the first n at least, and mostly for all after a few.

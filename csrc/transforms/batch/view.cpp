@@ -104,4 +104,28 @@ Values as_strided_in_place(Call& call) {
   return {};
 }
 
+namespace {
+
+int64_t number(const Call& call, size_t i) { return std::get<int64_t>(call.arguments[i]); }
+
+// A dimension of the whole, whose sizes are the second argument.
+int64_t of_whole(const Call& call, size_t i) { return below(number(call, i), int64_t(list(call, 1).size())); }
+
+}  // namespace
+
+Values select_backward(Call& call) {
+  return {ops::select_backward(call.value(0), with_batch(call.size, list(call, 1)), of_whole(call, 2),
+                               number(call, 3))};
+}
+
+Values slice_backward(Call& call) {
+  return {ops::slice_backward(call.value(0), with_batch(call.size, list(call, 1)), of_whole(call, 2),
+                              number(call, 3), number(call, 4), number(call, 5))};
+}
+
+Values diagonal_backward(Call& call) {
+  return {ops::diagonal_backward(call.value(0), with_batch(call.size, list(call, 1)), number(call, 2),
+                                 of_whole(call, 3), of_whole(call, 4))};
+}
+
 }  // namespace mt::batch

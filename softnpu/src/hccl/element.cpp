@@ -1,5 +1,7 @@
 #include "hccl/element.h"
 
+#include <algorithm>
+
 #include "hccl/failure.h"
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/elementwise/functors.h"
@@ -48,6 +50,17 @@ void apply(const mt::kernels::View& total, const mt::kernels::View& more) {
   mt::kernels::binary<Op>(total, more, total, total.dtype, Op::parameters == 0 ? nullptr : &one);
 }
 
+// The kernels of tensors have no extremes of these.
+bool is_wide_unsigned(DType dtype) {
+  return dtype == DType::uint16 || dtype == DType::uint32 || dtype == DType::uint64;
+}
+
+template <class T>
+void extreme(T* total, const T* more, uint64_t count, HcclReduceOp op) {
+  for (uint64_t i = 0; i < count; ++i)
+    total[i] = op == HCCL_REDUCE_MAX ? std::max(total[i], more[i]) : std::min(total[i], more[i]);
+}
+
 mt::kernels::DTypeSet domain(HcclReduceOp op) {
   switch (op) {
     case HCCL_REDUCE_SUM: return mt::kernels::add_op::domain;
@@ -76,6 +89,7 @@ const char* reduction_name(HcclReduceOp op) {
 void require_reducible(HcclDataType type, HcclReduceOp op) {
   const Element& kind = element(type);
   const mt::kernels::DTypeSet allowed = domain(op);
+  if (kind.dtype && is_wide_unsigned(*kind.dtype)) return;
   if (!kind.dtype || !mt::kernels::contains(allowed, *kind.dtype))
     refuse(HCCL_E_NOT_SUPPORT, "the reduction ", reduction_name(op), " of ", kind.name, " is not supported");
 }
@@ -83,6 +97,13 @@ void require_reducible(HcclDataType type, HcclReduceOp op) {
 void reduce_into(void* total, const void* more, uint64_t count, HcclDataType type, HcclReduceOp op) {
   const int64_t size = int64_t(count), stride = 1;
   const DType dtype = element(type).dtype.value();
+  if (is_wide_unsigned(dtype) && (op == HCCL_REDUCE_MAX || op == HCCL_REDUCE_MIN)) {
+    if (dtype == DType::uint16)
+      return extreme(static_cast<uint16_t*>(total), static_cast<const uint16_t*>(more), count, op);
+    if (dtype == DType::uint32)
+      return extreme(static_cast<uint32_t*>(total), static_cast<const uint32_t*>(more), count, op);
+    return extreme(static_cast<uint64_t*>(total), static_cast<const uint64_t*>(more), count, op);
+  }
   const mt::kernels::View into{total, &size, &stride, 1, dtype, size};
   const mt::kernels::View from{const_cast<void*>(more), &size, &stride, 1, dtype, size};
   switch (op) {

@@ -44,6 +44,7 @@ def scaled_dot_product_attention(
     scale: _float | None = ...,
     enable_gqa: _bool = ...,
 ) -> Tensor: ...
+def _test_warn_in_autograd(input: Tensor) -> Tensor: ...
 @overload
 def _parse_to(
     device: DeviceLike | None = ...,

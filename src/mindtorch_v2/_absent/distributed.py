@@ -7,25 +7,10 @@ NAMES = {
         "Work"
     ),
     "_C._distributed_rpc": "?_is_current_rpc_agent_set PyRRef",
-    "distributed": (
-        "_make_nccl_premul_sum _rank_not_in_group _remote_device() all_gather all_gather_into_tensor "
-        "all_gather_object all_gather_single all_reduce all_to_all all_to_all_single "
-        "AllreduceCoalescedOptions barrier batch_isend_irecv broadcast broadcast_object_list "
-        "destroy_process_group DeviceMesh gather gather_object get_global_rank get_group_rank "
-        "get_process_group_ranks init_device_mesh irecv isend monitored_barrier new_group "
-        "new_subgroups_by_enumeration P2POp ProcessGroup(BackendType) ProcessGroupGloo recv recv_object_list "
-        "reduce reduce_scatter reduce_scatter_single reduce_scatter_tensor scatter scatter_object_list send "
-        "send_object_list split_group Work"
-    ),
+    "distributed": "_remote_device() ProcessGroupGloo",
     "distributed._composable.contract": "@contract",
-    "distributed._composable.fsdp": (
-        "CPUOffloadPolicy FSDPModule fully_shard MixedPrecisionPolicy OffloadPolicy"
-    ),
     "distributed._composable_state": "_module_state_mapping",
-    "distributed._functional_collectives": (
-        "_resolve_group_name all_gather_tensor all_reduce all_to_all_single all_to_all_single_autograd "
-        "AsyncCollectiveTensor permute_tensor reduce_scatter_tensor wait_tensor"
-    ),
+    "distributed._functional_collectives": "AsyncCollectiveTensor",
     "distributed._shard.metadata": "ShardMetadata",
     "distributed._shard.sharded_tensor": (
         "Shard(from_tensor_and_offsets) ShardedTensor(_init_from_local_shards,"
@@ -40,24 +25,11 @@ NAMES = {
         "empty enable_symm_mem_for_group get_backend get_signal_pad_size get_symm_mem_workspace "
         "is_symm_mem_enabled_for_group rendezvous set_backend set_signal_pad_size"
     ),
-    "distributed._tensor": "DeviceMesh distribute_tensor DTensor(from_local) Replicate Shard",
-    "distributed._tensor._utils": "compute_local_shape_and_global_offset",
-    "distributed._tensor.api": "DTensor",
-    "distributed._tensor.device_mesh": "DeviceMesh init_device_mesh",
-    "distributed._tensor.experimental": "implicit_replication",
-    "distributed._tensor.placement_types": "DTensorSpec Placement Replicate Shard TensorMeta",
     "distributed.algorithms._checkpoint.checkpoint_wrapper": (
         "ActivationWrapper apply_activation_checkpointing checkpoint_wrapper "
         "CheckpointImpl=REENTRANT,NO_REENTRANT CheckpointWrapper offload_wrapper"
     ),
-    "distributed.algorithms.ddp_comm_hooks.default_hooks": (
-        "bf16_compress_hook bf16_compress_wrapper fp16_compress_hook fp16_compress_wrapper"
-    ),
     "distributed.algorithms.ddp_comm_hooks.post_localSGD_hook": "PostLocalSGDState",
-    "distributed.algorithms.ddp_comm_hooks.powerSGD_hook": (
-        "batched_powerSGD_hook powerSGD_hook PowerSGDState"
-    ),
-    "distributed.algorithms.join": "Join",
     "distributed.algorithms.model_averaging.averagers": "PeriodicModelAverager",
     "distributed.checkpoint": (
         "async_save FileSystemReader FileSystemWriter load load_state_dict save save_state_dict"
@@ -83,26 +55,23 @@ NAMES = {
     "distributed.checkpoint.stateful": "Stateful",
     "distributed.checkpoint.storage": "StorageReader",
     "distributed.checkpoint.utils": "CheckpointException",
-    "distributed.device_mesh": "_mesh_resources DeviceMesh init_device_mesh",
+    "distributed.device_mesh": "_mesh_resources",
     "distributed.distributed_c10d": (
-        "_get_default_store _get_default_timeout _get_global_rank _get_object_coll_device "
-        "_new_process_group_helper _pg_map _rank_not_in_group _resolve_process_group "
-        "_unregister_process_group _world destroy_process_group get_process_group_ranks GroupName "
-        "new_subgroups_by_enumeration ProcessGroup ProcessGroupGloo rendezvous"
+        "_get_default_timeout _get_global_rank _new_process_group_helper _pg_map "
+        "_unregister_process_group _world ProcessGroupGloo"
     ),
     "distributed.fsdp": (
-        "BackwardPrefetch=BACKWARD_PRE,BACKWARD_POST CPUOffload CPUOffloadPolicy FSDPModule "
-        "FullStateDictConfig fully_shard FullyShardedDataParallel(flatten_sharded_optim_state_dict,"
+        "BackwardPrefetch=BACKWARD_PRE,BACKWARD_POST CPUOffload "
+        "FullStateDictConfig FullyShardedDataParallel(flatten_sharded_optim_state_dict,"
         "fsdp_modules,full_optim_state_dict,optim_state_dict,optim_state_dict_to_load,"
         "rekey_optim_state_dict,scatter_full_optim_state_dict,set_state_dict_type,state_dict_type,"
-        "summon_full_params) LocalStateDictConfig MixedPrecision MixedPrecisionPolicy OffloadPolicy "
-        "OptimStateKeyType=PARAM_NAME,PARAM_ID register_fsdp_forward_method ShardedStateDictConfig "
+        "summon_full_params) LocalStateDictConfig MixedPrecision "
+        "OptimStateKeyType=PARAM_NAME,PARAM_ID ShardedStateDictConfig "
         "ShardingStrategy=FULL_SHARD,SHARD_GRAD_OP,NO_SHARD,HYBRID_SHARD,_HYBRID_SHARD_ZERO2 "
         "StateDictType=FULL_STATE_DICT,LOCAL_STATE_DICT,SHARDED_STATE_DICT"
     ),
     "distributed.fsdp._common_utils": "clean_tensor_name",
     "distributed.fsdp._flat_param": "FlatParamHandle(unshard)",
-    "distributed.fsdp._fully_shard": "FSDPModule",
     "distributed.fsdp._fully_shard._fsdp_collectives": "",
     "distributed.fsdp._fully_shard._fsdp_common": "",
     "distributed.fsdp._fully_shard._fsdp_init": "",
@@ -133,38 +102,21 @@ NAMES = {
         "_or_policy CustomPolicy enable_wrap lambda_auto_wrap_policy ModuleWrapPolicy "
         "size_based_auto_wrap_policy transformer_auto_wrap_policy"
     ),
-    "distributed.nn": "all_gather all_reduce",
-    "distributed.nn.functional": "all_gather all_reduce all_to_all",
-    "distributed.optim": (
-        "_apply_optimizer_in_backward DistributedOptimizer PostLocalSGDOptimizer ZeroRedundancyOptimizer"
-    ),
+    "distributed.optim": "_apply_optimizer_in_backward DistributedOptimizer PostLocalSGDOptimizer",
     "distributed.pipelining": "pipeline PipelineStage Schedule1F1B ScheduleGPipe SplitPoint=BEGINNING,END",
     "distributed.pipelining.microbatch": "TensorChunkSpec",
     "distributed.remote_device": "_remote_device()",
-    "distributed.rendezvous": "rendezvous",
     "distributed.rpc": (
         "BackendType=TENSORPIPE get_worker_info init_rpc ?is_available remote rpc_async rpc_sync shutdown "
         "TensorPipeRpcBackendOptions"
     ),
     "distributed.rpc.api": "_all_gather @_require_initialized",
-    "distributed.tensor": (
-        "DeviceMesh distribute_module distribute_tensor DTensor(from_local) init_device_mesh Partial "
-        "Placement Replicate Shard"
-    ),
-    "distributed.tensor._dispatch": "",
     "distributed.tensor._ops": "",
-    "distributed.tensor._utils": "compute_local_shape_and_global_offset",
     "distributed.tensor.experimental": "context_parallel local_map register_sharding",
     "distributed.tensor.experimental._attention": "_cp_options _templated_ring_attention set_rotate_method",
     "distributed.tensor.experimental._context_parallel._attention": "",
     "distributed.tensor.experimental._context_parallel._sharding_rules": "unregister_cp_sharding_rules",
-    "distributed.tensor.parallel": (
-        "ColwiseParallel loss_parallel parallelize_module ParallelStyle PrepareModuleInput RowwiseParallel "
-        "SequenceParallel"
-    ),
-    "distributed.tensor.parallel.style": "ParallelStyle",
-    "distributed.tensor.placement_types": (
-        "_StridedShard Partial Placement Shard(_local_shard_size_and_offset,local_shard_size_and_offset)"
-    ),
+    "distributed.tensor.parallel": "loss_parallel",
+    "distributed.tensor.placement_types": "_StridedShard",
     "distributed.utils": "_apply_to_tensors _sync_module_states",
 }

@@ -2,7 +2,7 @@
 
 from . import distributed
 
-_ONE_PROCESS = "this library runs in one process; start the program without a distributed launcher"
+_NOT_BETWEEN_PROCESSES = "it is not written yet; docs/distributed.md says what torch.distributed has"
 _NO_GRAPHS = (
     "programs run as they are, without a compiler and without graphs; call the function or module itself"
 )
@@ -13,8 +13,8 @@ _NO_DEVICE = "there is no such device; ask is_available() first"
 REASONS = {
     "": "it is not written yet; docs/running_pytorch_programs.md says what differs from PyTorch",
     "_C": "it belongs to PyTorch's C++ library; use the public function that calls it there",
-    "_C._distributed_c10d": _ONE_PROCESS,
-    "_C._distributed_rpc": _ONE_PROCESS,
+    "_C._distributed_c10d": _NOT_BETWEEN_PROCESSES,
+    "_C._distributed_rpc": _NOT_BETWEEN_PROCESSES,
     "_dynamo": _NO_GRAPHS,
     "_export": _NO_GRAPHS,
     "_functorch": _NO_GRAPHS,
@@ -25,14 +25,14 @@ REASONS = {
     "ao": _NO_QUANTIZED,
     "compiler": _NO_GRAPHS,
     "cuda": _NO_DEVICE,
-    "distributed": _ONE_PROCESS,
+    "distributed": _NOT_BETWEEN_PROCESSES,
     "export": _NO_GRAPHS,
     "functorch": _NO_GRAPHS,
     "fx": "it works on graphs of operators below the level of torch functions, which are not recorded here",
     "jit": "there is no TorchScript; call the function or module itself",
     "mps": _NO_DEVICE,
     "mtia": _NO_DEVICE,
-    "nested": "there are no nested tensors; pad the sequences to one length",
+    "nested": "it is a part of how PyTorch makes nested tensors; use the functions of torch.nested",
     "nn.quantized": _NO_QUANTIZED,
     "onnx": "models are not exported; export the checkpoint with PyTorch",
     "ops.image": _NO_DEVICE,
@@ -59,7 +59,7 @@ NAMES = {
         "_sample_dirichlet _scaled_grouped_mm _scaled_mm _sparse_semi_structured_apply "
         "_sparse_semi_structured_apply_dense _sparse_semi_structured_tile _standard_gamma _sync "
         "_weight_int4pack_mm _weight_int4pack_mm_for_cpu _weight_int8pack_mm AnyType "
-        "ComplexType DeviceObjType DictType dsmm embedding_bag empty_quantized "
+        "ComplexType DeviceObjType DictType empty_quantized "
         "fake_quantize_per_channel_affine fake_quantize_per_tensor_affine %float4_e2m1fn_x2 "
         "FloatType fused_moving_avg_obs_fake_quant Graph "
         "%int1 %int2 %int3 %int4 %int5 %int6 %int7 IntType ListType OptionalType %per_channel_affine "
@@ -347,8 +347,6 @@ NAMES = {
     "mtia": "?is_available set_device Stream",
     "multiprocessing": "_get_thread_name _set_thread_name",
     "multiprocessing.reductions": "rebuild_cuda_tensor StorageWeakRef",
-    "nested": "as_nested_tensor nested_tensor nested_tensor_from_jagged to_padded_tensor",
-    "nested._internal.nested_tensor": "_tensor_symint_registry nested_view_from_values_offsets NestedTensor",
     "nested._internal.ops": "extract_kwargs",
     "nn": "factory_kwargs",
     "nn.attention": (
@@ -402,7 +400,7 @@ NAMES = {
         "_weight_int4pack_mm_for_cpu _weight_int4pack_mm_with_scales_and_zeros alias col_indices "
         "convolution_backward copy crow_indices cudnn_batch_norm index is_non_overlapping_and_dense "
         "lift_fresh lift_fresh_copy miopen_batch_norm native_batch_norm_backward native_layer_norm_backward "
-        "numpy_T select_backward slice sym_constrain_range_for_size sym_numel sym_size sym_storage_offset "
+        "numpy_T slice sym_constrain_range_for_size sym_numel sym_size sym_storage_offset "
         "sym_stride"
     ),
     "ops.c10d": "scatter_",
@@ -415,7 +413,6 @@ NAMES = {
     ),
     "ops.prim": "layout",
     "ops.prims": "convert_element_type",
-    "ops.profiler": "_record_function_enter _record_function_enter_new _record_function_exit",
     "ops.quantized": (
         "add conv_transpose1d conv_transpose1d_prepack conv_transpose2d conv_transpose2d_prepack "
         "conv_transpose3d conv_transpose3d_prepack linear_dynamic linear_dynamic_fp16 mul"

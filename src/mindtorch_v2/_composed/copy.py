@@ -40,3 +40,24 @@ def type(self: Tensor, dtype: Any = None, non_blocking: bool = False, memory_for
     wanted, place = _asked_for(dtype)
     device = None if place == self.device.type else place
     return self.to(device, wanted, non_blocking, memory_format=memory_format)
+
+
+def autocast_to_full_precision(self: Tensor, cuda_enabled: bool, cpu_enabled: bool) -> Tensor:
+    """In float32, if it is of a half precision and autocast is on for its device (`cuda_enabled`: an accelerator's)."""
+    enabled = cpu_enabled if self.is_cpu else cuda_enabled
+    return self.to(torch.float32) if enabled and self.dtype in (torch.float16, torch.bfloat16) else self
+
+
+def autocast_to_reduced_precision(
+    self: Tensor, cuda_enabled: bool, cpu_enabled: bool, cuda_dtype: torch.dtype, cpu_dtype: torch.dtype
+) -> Tensor:
+    """In the precision of autocast on its device, if it is on there and the tensor is one of float32."""
+    enabled, dtype = (cpu_enabled, cpu_dtype) if self.is_cpu else (cuda_enabled, cuda_dtype)
+    return self.to(dtype) if enabled and self.dtype is torch.float32 else self
+
+
+def test_warn_in_autograd(self: Tensor) -> Tensor:
+    """A copy whose backward warns."""
+    from ..autograd import _test_operators
+
+    return _test_operators._test_warn_in_autograd(self)

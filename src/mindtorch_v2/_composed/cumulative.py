@@ -199,6 +199,11 @@ def gradient(
     for d, step in zip(dims, steps, strict=True):
         d %= self.dim()
         if isinstance(step, Tensor):
+            if step.device != self.device:
+                raise RuntimeError(
+                    "torch.gradient expected each tensor to be on the same device, but got devices "
+                    f"{self.device} and {step.device}!"
+                )
             if step.dim() != 1:
                 raise RuntimeError(
                     "torch.gradient expected each element of spacing to have one dimension, but got an "

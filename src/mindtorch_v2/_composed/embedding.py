@@ -7,6 +7,8 @@ import math
 import mindtorch_v2 as torch
 from mindtorch_v2 import Tensor
 
+from .._functions.bags import MODES, Bags, bags_of
+
 
 def one_hot(self: Tensor, num_classes: int = -1) -> Tensor:
     """A 1 at each index along a new last dimension, 0 elsewhere."""
@@ -58,3 +60,80 @@ def embedding_renorm_(self: Tensor, indices: Tensor, max_norm: float, norm_type:
         scale = torch.where(norms > max_norm, max_norm / (norms + 1e-7), torch.ones_like(norms))
         self.index_copy_(0, rows.long(), found * scale)
     return self
+
+
+# ---- bags ---------------------------------------------------------------------------------------------
+
+
+def embedding_bag(
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    scale_grad_by_freq: bool = False,
+    mode: int = 0,
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Bags of rows; then the bag of each index, the lengths of bags, and, of maxima, the rows they come from."""
+    if not 0 <= mode < len(MODES):
+        raise RuntimeError(f"embedding_bag: mode is 0 (sum), 1 (mean) or 2 (max), got {mode}")
+    name, rows = MODES[mode], weight.shape[0]
+    if padding_idx is not None:
+        if not -rows <= padding_idx < rows:
+            raise RuntimeError(
+                f"padding_idx must be within the number of embeddings, -{rows} through {rows - 1}, but got "
+                f"{padding_idx}"
+            )
+        padding_idx %= rows
+    if name == "max" and scale_grad_by_freq:
+        raise RuntimeError(
+            "embedding_bag: scaling the gradient by the frequency is not supported with mode='max'"
+        )
+    if name != "sum" and per_sample_weights is not None:
+        raise RuntimeError("embedding_bag: per_sample_weights is only supported with mode='sum'")
+    found = bags_of(
+        indices, weight, offsets, scale_grad_by_freq, name, sparse, per_sample_weights, include_last_offset, padding_idx
+    )  # fmt: skip
+    count = found.made.shape[0]
+    if name == "sum" and padding_idx is None:  # nothing that the gradient would need
+        return found.made, indices.new_empty(0), offsets.new_zeros(count), offsets.new_zeros(count)
+    lengths = offsets.new_zeros(count)
+    if not weight.is_meta:
+        lengths.index_add_(0, found.bags, torch.ones_like(found.bags, dtype=lengths.dtype))
+    all_bags = found.all_bags.to(indices.dtype)
+    if name == "mean" or weight.is_meta:
+        return found.made, all_bags, lengths, lengths.clone()
+    if name == "sum":
+        return found.made, all_bags, lengths, offsets.new_zeros(count)
+    return found.made, all_bags, lengths, _rows_of_maxima(found, lengths)
+
+
+def _rows_of_maxima(found: Bags, lengths: Tensor) -> Tensor:
+    """For each element of a maximum, the index of the first row that has it; 0 of bags without rows."""
+    last = found.indices.shape[0]
+    if last == 0:
+        return torch.zeros_like(found.made, dtype=found.indices.dtype)
+    places = torch.arange(last, device=found.made.device).unsqueeze(1)
+    at = torch.where(found.rows.detach() == found.made.detach()[found.bags], places, last)
+    first = torch.full(found.made.shape, last, dtype=places.dtype, device=places.device)
+    first = first.index_reduce(0, found.bags, at, "amin").clamp(max=last - 1)
+    return torch.where(lengths.unsqueeze(1) > 0, found.indices[first], 0)
+
+
+def _embedding_bag(
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    scale_grad_by_freq: bool = False,
+    mode: int = 0,
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int = -1,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    padding = None if padding_idx < 0 else padding_idx
+    return embedding_bag(
+        weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding
+    )  # fmt: skip

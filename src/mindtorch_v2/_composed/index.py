@@ -44,9 +44,15 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
     """The coordinates of flat positions in a tensor of the given shape."""
     if indices.is_floating_point() or indices.is_complex() or indices.dtype == torch.bool:
         raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    if not isinstance(shape, (int, Sequence)):
+        raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    for size in sizes:
+        if not isinstance(size, int):
+            raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(size)}")
     if any(size < 0 for size in sizes):
         raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
+    indices = indices.long()
     out, step = [], math.prod(sizes)
     for size in sizes:
         step = step // size if size else 0
@@ -122,3 +128,20 @@ def _start_of(reduce: str, initial: float | None) -> float:
     if initial is not None:
         return initial
     return 0.0 if reduce == "mean" else _EMPTY_SEGMENT[reduce]
+
+
+def rowwise_prune(
+    weight: Tensor, mask: Tensor, compressed_indices_dtype: torch.dtype
+) -> tuple[Tensor, Tensor]:
+    """The rows that the mask keeps, and for each row its place among them, or -1."""
+    if weight.dim() != 2:
+        raise RuntimeError("'weights' should have 2 dimensions.")
+    if mask.numel() != weight.shape[0]:
+        raise RuntimeError(
+            "Number of elements in 'mask' should be equivalent to the number of rows in 'weights'."
+        )
+    if compressed_indices_dtype not in (torch.int32, torch.int64):
+        raise RuntimeError("compressed_indices_dtype should be either int(int32) or long(int64).")
+    keep = mask.reshape(-1).bool()
+    places = torch.where(keep, keep.cumsum(0) - 1, -1)
+    return weight[keep], places.to(compressed_indices_dtype)

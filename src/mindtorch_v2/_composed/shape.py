@@ -8,6 +8,7 @@ import mindtorch_v2 as torch
 from mindtorch_v2 import Tensor, channels_last, contiguous_format
 
 from .._functions.shapes import at_least
+from .._sparse.table import refuse
 from .._types.dtypes import LEGACY_NAMES
 
 # ---- joining -----------------------------------------------------------------------------------------
@@ -47,8 +48,9 @@ def chunk_cat(tensors: Sequence[Tensor], dim: int, num_chunks: int) -> Tensor:
         raise RuntimeError("_chunk_cat expects all input tensors with the same dtype")
     if dim < 0 and any(t.dim() != tensors[0].dim() for t in tensors):
         raise RuntimeError("_chunk_cat expects non-negative dim when input tensors have different ndims")
-    for tensor in tensors:
-        tensor.size(dim)  # refuses a dimension that is not there
+    if any(dim >= t.dim() for t in tensors):
+        raise RuntimeError("_chunk_cat expects dim < ndim for all input tensors")
+    tensors[0].size(dim)  # refuses a dimension that is not there
     dim %= max(tensors[0].dim(), 1)
     if any(t.shape[:dim] != tensors[0].shape[:dim] for t in tensors):
         raise RuntimeError("_chunk_cat expects same sizes of 0,...,dim-1 dimensions for all tensors")
@@ -138,7 +140,7 @@ def _named_split(
 ) -> tuple[Tensor, ...]:
     if self.dim() < minimum:
         raise RuntimeError(
-            f"torch.{name} requires a tensor with at least {minimum} dimension{'s' if minimum > 1 else ''}, "
+            f"torch.{name} requires a tensor with at least {minimum} dimension, "
             f"but got a tensor with {self.dim()} dimensions!"
         )
     if indices is not None:
@@ -200,11 +202,11 @@ def rot90(self: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
             raise RuntimeError(f"Rotation dim{i} out of range, dim{i} = {d}")
     turns = k % 4
     if turns == 1:
-        return self.flip(second).transpose(first, second).contiguous()
+        return self.flip(second).transpose(first, second)
     if turns == 2:
         return self.flip(first, second)
     if turns == 3:
-        return self.flip(first).transpose(first, second).contiguous()
+        return self.flip(first).transpose(first, second)
     return self.clone(memory_format=contiguous_format)
 
 
@@ -343,6 +345,96 @@ def as_strided_copy(
     return _copy(self.as_strided(size, stride, storage_offset))
 
 
+def conj_copy(self: Tensor) -> Tensor:
+    if not self.is_complex():
+        raise RuntimeError(f"_conj_copy expects a complex tensor, but got {self.dtype}")
+    return _copy(self.conj())
+
+
+def neg_view_copy(self: Tensor) -> Tensor:
+    return _copy(-self)
+
+
+def _without_history(name: str, *tensors: Tensor) -> None:
+    if not torch.is_inference_mode_enabled() or not all(tensor.is_inference() for tensor in tensors):
+        raise RuntimeError(
+            f"{name}: Expected this to be called in inference mode, with inference tensors: elsewhere the levels of "
+            "torch.autograd.forward_ad know the tangents"
+        )
+
+
+def fw_primal_copy(self: Tensor, level: int) -> Tensor:
+    _without_history("_fw_primal_copy", self)
+    return _copy(self)
+
+
+def make_dual_copy(primal: Tensor, tangent: Tensor, level: int) -> Tensor:
+    _without_history("_make_dual_copy", primal, tangent)
+    return _copy(primal)
+
+
+def reshape_alias_copy(self: Tensor, size: Sequence[int], stride: Sequence[int]) -> Tensor:
+    return _copy(self.as_strided(size, stride, self.storage_offset()))
+
+
+def detach_copy(self: Tensor) -> Tensor:
+    return _copy(self.detach())
+
+
+def view_as_complex_copy(self: Tensor) -> Tensor:
+    return _copy(torch.view_as_complex(self))
+
+
+def view_as_real_copy(self: Tensor) -> Tensor:
+    return _copy(torch.view_as_real(self))
+
+
+def _not_of_coordinates(name: str, self: Tensor) -> None:
+    """PyTorch copies the parts of compressed tensors, and has no such operator for those in coordinates."""
+    if self.layout is torch.sparse_coo:
+        raise refuse(name, "", [self])
+
+
+def sparse_broadcast_to_copy(self: Tensor, size: Sequence[int]) -> Tensor:
+    raise refuse("_sparse_broadcast_to_copy", "", [self])
+
+
+def _indices_copy(self: Tensor) -> Tensor:
+    _not_of_coordinates("_indices_copy", self)
+    return _copy(self._indices())
+
+
+def _values_copy(self: Tensor) -> Tensor:
+    _not_of_coordinates("_values_copy", self)
+    return _copy(self._values())
+
+
+def indices_copy(self: Tensor) -> Tensor:
+    _not_of_coordinates("indices_copy", self)
+    return _copy(self.indices())
+
+
+def values_copy(self: Tensor) -> Tensor:
+    _not_of_coordinates("values_copy", self)
+    return _copy(self.values())
+
+
+def crow_indices_copy(self: Tensor) -> Tensor:
+    return _copy(self.crow_indices())
+
+
+def col_indices_copy(self: Tensor) -> Tensor:
+    return _copy(self.col_indices())
+
+
+def ccol_indices_copy(self: Tensor) -> Tensor:
+    return _copy(self.ccol_indices())
+
+
+def row_indices_copy(self: Tensor) -> Tensor:
+    return _copy(self.row_indices())
+
+
 def diagonal_copy(self: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     return _copy(self.diagonal(offset, dim1, dim2))
 
@@ -375,6 +467,34 @@ def split_copy(self: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...
 
 def split_with_sizes_copy(self: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     return tuple(_copy(piece) for piece in self.split_with_sizes(split_sizes, dim))
+
+
+def _write_pieces(name: str, pieces: Sequence[Tensor], out: Sequence[Tensor]) -> None:
+    """Each piece into its out=."""
+    if len(pieces) != len(out):
+        raise RuntimeError(f"{name} expected an out= argument of size {len(pieces)}, got size {len(out)}")
+    for piece, target in zip(pieces, out, strict=True):
+        torch.alias_copy(piece, out=target)
+
+
+def split_copy_out(self: Tensor, split_size: int, dim: int = 0, *, out: Sequence[Tensor]) -> None:
+    pieces = self.split(split_size, dim)
+    if len(pieces) != len(out):
+        raise RuntimeError(
+            f"split_copy_Tensor_out() expected an out= argument of size {len(pieces)}, got size {len(out)}"
+        )
+    for piece, target in zip(pieces, out, strict=True):
+        target.copy_(piece)
+
+
+def split_with_sizes_copy_out(
+    self: Tensor, split_sizes: Sequence[int], dim: int = 0, *, out: Sequence[Tensor]
+) -> None:
+    _write_pieces("split_with_sizes_copy_out", self.split_with_sizes(split_sizes, dim), out)
+
+
+def unbind_copy_out(self: Tensor, dim: int = 0, *, out: Sequence[Tensor]) -> None:
+    _write_pieces("unbind_copy_int_out", self.unbind(dim), out)
 
 
 def squeeze_copy(self: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
@@ -446,7 +566,7 @@ def as_strided_scatter(
 
 
 def diagonal_scatter(self: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    whole = self.clone(memory_format=contiguous_format)
+    whole = self.clone()
     window = whole.diagonal(offset, dim1, dim2)
     _same_shape(src, window, "slice of self")
     window.copy_(src)
@@ -454,7 +574,7 @@ def diagonal_scatter(self: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, 
 
 
 def select_scatter(self: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
-    whole = self.clone(memory_format=contiguous_format)
+    whole = self.clone()
     window = whole.select(dim, index)
     _same_shape(src, window, "slice of self")
     window.copy_(src)
@@ -469,7 +589,7 @@ def slice_scatter(
     end: int | None = None,
     step: int = 1,
 ) -> Tensor:
-    whole = self.clone(memory_format=contiguous_format)
+    whole = self.clone()
     window = _slice(whole, dim, start, end, step)
     _same_shape(src, window, "slice of self")
     window.copy_(src)

@@ -158,7 +158,7 @@ def _rows(self: Tensor, dim: int) -> Tensor:
     return self.permute(dim, *others).reshape(length, self.numel() // max(length, 1)).contiguous()
 
 
-def _unique(self: Tensor, dim: int | None, ordered: bool, inverse: bool, counts: bool) -> Unique:
+def _unique(self: Tensor, dim: int | None, ordered: bool, inverse: bool, counts: bool, name: str) -> Unique:
     with torch.no_grad():
         order = None
         if dim is None or self.dim() == 0:
@@ -174,6 +174,7 @@ def _unique(self: Tensor, dim: int | None, ordered: bool, inverse: bool, counts:
                 rows = rows[order]
             starts, extra = _finish(_changes(rows), order, rows.shape[:1], inverse, counts)
             out = self.index_select(dim, starts if order is None else order[starts])
+    torch._C._without_derivative(out, name, self)
     return (out, *extra) if extra else out
 
 
@@ -185,14 +186,46 @@ def unique(
     dim: int | None = None,
 ) -> Unique:
     """The different elements (or slices along `dim`), in order."""
-    return _unique(self, dim, True, return_inverse, return_counts)
+    return _unique(
+        self, dim, True, return_inverse, return_counts, "_unique2" if dim is None else "unique_dim"
+    )
+
+
+def unique_with_inverse(
+    self: Tensor, sorted: bool = True, return_inverse: bool = False
+) -> tuple[Tensor, Tensor]:
+    """The older form of `unique`: always two, the second empty where nobody wants it."""
+    values, inverse, _ = _three(self, None, return_inverse, False, "_unique")
+    return values, inverse
+
+
+def _three(
+    self: Tensor, dim: int | None, inverse: bool, counts: bool, name: str
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The different elements, where each went, and how often each is there; empty where nobody wants it."""
+    found = _unique(self, dim, True, inverse, counts, name)
+    values, *extra = (found,) if isinstance(found, Tensor) else found
+    nothing = torch.empty(0, dtype=torch.int64, device=self.device)
+    return values, extra.pop(0) if inverse else nothing, extra.pop(0) if counts else nothing
+
+
+def unique_with_all(
+    self: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
+) -> tuple[Tensor, Tensor, Tensor]:
+    return _three(self, None, return_inverse, return_counts, "_unique2")
+
+
+def unique_along(
+    self: Tensor, dim: int, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
+) -> tuple[Tensor, Tensor, Tensor]:
+    return _three(self, dim, return_inverse, return_counts, "unique_dim")
 
 
 def unique_consecutive(
     self: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Unique:
     """The elements (or slices) without those that repeat the one before."""
-    return _unique(self, dim, False, return_inverse, return_counts)
+    return _unique(self, dim, False, return_inverse, return_counts, "unique_consecutive")
 
 
 # ---- counting ----------------------------------------------------------------------------------------
@@ -290,6 +323,10 @@ def histogramdd(
         raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
     width = self.shape[-1]
     wanted: list[Any] = [bins] * width if isinstance(bins, int) else list(bins)
+    if len(wanted) != width and all(isinstance(each, int) for each in wanted):
+        raise RuntimeError(
+            "histogramdd: The size of bins must be equal to the innermost dimension of the input."
+        )
     if len(wanted) != width:
         raise RuntimeError(
             f"torch.histogramdd: expected {width} sequences of bin edges for a {width}-dimensional histogram "

@@ -25,6 +25,9 @@ class Accelerator:
     packages: Sequence[str] = ()
     # The module in this package with its part of the command line: Note [Commands of devices] in _cli.
     command_line: str | None = None
+    # Its libraries of collectives: for each name of a backend of torch.distributed, the module in this package that has
+    # `is_available()` and `make_engine(place)`.
+    collectives: Mapping[str, str] = {}
 
     # --- files: what programs of other builds wrote into them ---
     # Modules that kept what is elsewhere here, and which files name.

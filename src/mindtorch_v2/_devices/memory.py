@@ -7,7 +7,6 @@ for any device and for test doubles.
 from __future__ import annotations
 
 import os
-import pickle
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -229,5 +228,7 @@ def torch_snapshot(snapshots: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 def dump_snapshot(snapshot: Mapping[str, Any], path: str) -> None:
     """Writes a :func:`torch_snapshot`. The viewer reads pickle protocols 2 to 4 of plain types only."""
+    import pickle
+
     with open(path, "wb") as file:
         pickle.dump(dict(snapshot), file, protocol=4)

@@ -8,15 +8,13 @@ another stream, and never when a cached block fits.
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import os
 import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import _C
 from . import memory as _memory
@@ -69,6 +67,8 @@ class PoolSettings:
             if key in self._without_effect:
                 _warn(f"{source}: {key} has no effect: {self._without_effect[key]}.")
             else:
+                import difflib
+
                 close = difflib.get_close_matches(key, known, n=1)
                 described.append(f"'{key}'" + (f" (did you mean '{close[0]}'?)" if close else ""))
         return ", ".join(described)
@@ -113,8 +113,7 @@ class PoolSettings:
 # --- views of the native pool ---------------------------------------------------------------------------
 
 
-@dataclass
-class Block:
+class Block(NamedTuple):
     """A cached piece of memory, as ``DeviceAllocator._cached[pool]`` holds them. Stream None is the default."""
 
     ptr: int

@@ -117,12 +117,14 @@ def _diagonal_at(x: Tensor, first: int, second: int) -> Tensor:
     return diagonal.permute(order)
 
 
-def _drop(x: Tensor, labels: list[Label], dropped: set[Label]) -> tuple[Tensor, list[Label]]:
+def _drop(
+    x: Tensor, labels: list[Label], dropped: set[Label], alone: bool = False
+) -> tuple[Tensor, list[Label]]:
+    """Summed over labels; factors of a product keep their dtype, what stands alone gets that of sums."""
     dims = [i for i, label in enumerate(labels) if label in dropped]
     if not dims:
         return x, labels
-    dtype = x.dtype
-    return x.sum(dims, dtype=dtype), [label for label in labels if label not in dropped]
+    return x.sum(dims, dtype=None if alone else x.dtype), [label for label in labels if label not in dropped]
 
 
 def _squeeze(x: Tensor, labels: list[Label], label: Label) -> tuple[Tensor, list[Label]]:
@@ -238,7 +240,7 @@ def einsum(*args: Any) -> Tensor:
         made, own_labels = contract(tensors[i], labels[i], tensors[j], labels[j], kept_labels)
         tensors = [x for k, x in enumerate(tensors) if k not in (i, j)] + [made]
         labels = [x for k, x in enumerate(labels) if k not in (i, j)] + [own_labels]
-    result, own_labels = _drop(tensors[0], labels[0], set(labels[0]) - output)
+    result, own_labels = _drop(tensors[0], labels[0], set(labels[0]) - output, alone=True)
     missing = [x for x in plan.output if x not in own_labels]  # every operand had size 1 there
     for label in missing:
         result, own_labels = result.unsqueeze(-1), [*own_labels, label]

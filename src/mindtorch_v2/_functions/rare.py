@@ -26,6 +26,12 @@ def _assert_async(input: Tensor, assert_msg: str = "") -> None:
         raise RuntimeError(assert_msg or "Expected Tensor with single nonzero value, but got zero")
 
 
+def _functional_assert_async(input: Tensor, assert_msg: str, dep_token: Tensor) -> Tensor:
+    """`_assert_async`, between other operators: its result depends on it."""
+    _assert_async(input, assert_msg)
+    return dep_token.clone()
+
+
 def _debug_has_internal_overlap(self: Tensor) -> int:
     """Whether elements lie on each other: 0 no, 1 yes, 2 it would take too long to say."""
     if self.is_contiguous() or self.numel() == 0:
@@ -35,10 +41,24 @@ def _debug_has_internal_overlap(self: Tensor) -> int:
         return 1
     reach = 1
     for stride, size in laid:
-        if stride < reach:
+        if stride != reach:
             return 2
         reach = stride * size
     return 0
+
+
+def _test_check_tensor(self: Tensor) -> Tensor:
+    """What a check of every element does: RuntimeError unless all are True."""
+    if self.dtype != _C.bool:
+        raise RuntimeError(f"_test_check_tensor: wanted a tensor of bools, got {self.dtype}")
+    if not self.all():
+        raise RuntimeError("Test message for TORCH_CHECK_TENSOR_ALL")
+    return self
+
+
+def _test_parallel_materialize(self: Tensor, num_parallel: int, skip_first: bool = False) -> Tensor:
+    """What happens if a loop over threads asks for an address to write to; Note [Copy on write] in C++."""
+    return _C._test_parallel_materialize(self, num_parallel, skip_first)
 
 
 def _shape_as_tensor(self: Tensor) -> Tensor:
@@ -163,9 +183,25 @@ def sym_sum(*args: Any) -> Any:
     return sum(args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args)
 
 
-def sym_sqrt(a: Any) -> float:
-    """The square root of a number."""
-    return math.sqrt(a)
+def _function_of_numbers(name: str) -> Callable[[Any], Any]:
+    """A function of math that asks a symbolic number for the result."""
+    of_number, of_symbol = getattr(math, name), f"__sym_{name}__"
+
+    def applied(a: Any) -> Any:
+        if hasattr(a, of_symbol):
+            return getattr(a, of_symbol)()
+        return of_number(a)
+
+    applied.__name__ = applied.__qualname__ = f"_sym_{name}"
+    applied.__doc__ = f"math.{name}(a), also of symbolic numbers."
+    return applied
+
+
+_sym_acos, _sym_asin, _sym_atan = map(_function_of_numbers, ("acos", "asin", "atan"))
+_sym_cos, _sym_cosh, _sym_log2 = map(_function_of_numbers, ("cos", "cosh", "log2"))
+_sym_sin, _sym_sinh, _sym_sqrt = map(_function_of_numbers, ("sin", "sinh", "sqrt"))
+_sym_tan, _sym_tanh = map(_function_of_numbers, ("tan", "tanh"))
+sym_sqrt = _sym_sqrt
 
 
 # ---- removed from PyTorch ----------------------------------------------------------------------------
@@ -226,3 +262,6 @@ def symeig(
 
 
 overrides.ask_first(sys.modules[__name__], lambda name: name != "set_anomaly_enabled")
+
+for _function in [f for f in globals().values() if getattr(f, "__module__", None) == __name__]:
+    _function.__module__ = __name__.partition(".")[0]  # where programs find it

@@ -59,12 +59,12 @@ def found(name: str) -> CustomOperator | TableOperator | None:
 def add(schema: _schema.Schema) -> CustomOperator:
     """A new operator without kernels."""
     with _lock:
-        if found(schema.name) is not None:
+        if found(schema.qualified) is not None:
             raise RuntimeError(
                 f"Tried to register an operator ({schema}) with the same name and overload name multiple times. Each "
                 "overload's schema should only be registered with a single call to def()."
             )
-        operator = _operators[schema.name] = CustomOperator(schema)
+        operator = _operators[schema.qualified] = CustomOperator(schema)
     return operator
 
 
@@ -72,7 +72,7 @@ class CustomOperator(OneOverload):
     """What ``torch.ops.ns.name`` and its only overload, ``.default``, are."""
 
     def __init__(self, schema: _schema.Schema) -> None:
-        super().__init__(schema.name)
+        super().__init__(schema.qualified)
         self._schema = schema
         self._kernels: dict[str | None, Callable[..., Any]] = {}
         self._composite: Callable[..., Any] | None = None  # differentiated through its parts
@@ -174,13 +174,11 @@ class CustomOperator(OneOverload):
         )
 
     def _check_fresh(self, inputs: list[Tensor], result: Any) -> None:
-        seen = {
-            tensor._storage_handle().data_ptr() for tensor in inputs if not tensor.is_meta and tensor.numel()
-        }
+        seen = {tensor._storage_handle()._cdata for tensor in inputs if not tensor.is_meta and tensor.numel()}
         for leaf in tree_leaves(result):
             if not isinstance(leaf, Tensor) or leaf.is_meta or not leaf.numel():
                 continue
-            place = leaf._storage_handle().data_ptr()
+            place = leaf._storage_handle()._cdata
             if place in seen:
                 raise RuntimeError(
                     f"{self._name}: The output of this custom operator (1) must not also be an input to this custom "

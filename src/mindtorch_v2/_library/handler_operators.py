@@ -230,22 +230,19 @@ def _unsafe_view(self: Tensor, size: Any) -> Any:
     return self.view(size)
 
 
-@_operator("select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt index) -> Tensor")
-def _select_backward(grad_output: Tensor, input_sizes: Any, dim: int, index: int) -> Tensor:
-    whole = grad_output.new_zeros(input_sizes)
-    whole.select(dim, index).copy_(grad_output)
-    return whole
-
-
 @_operator(
-    "slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, SymInt step) -> Tensor"
+    "_new_zeros_with_same_feature_meta(Tensor self, Tensor other, *, int self_num_batch_dims=0) -> Tensor"
 )
-def _slice_backward(
-    grad_output: Tensor, input_sizes: Any, dim: int, start: int, end: int, step: int
-) -> Tensor:
-    whole = grad_output.new_zeros(input_sizes)
-    whole[(slice(None),) * (dim % whole.dim()) + (slice(start, end, step),)].copy_(grad_output)
-    return whole
+def _new_zeros_like_feature(self: Tensor, other: Tensor, self_num_batch_dims: int) -> Any:
+    """Zeros for each entry of the batch dimensions of `self`, lying in memory as `other` does."""
+    batch = self.shape[:self_num_batch_dims]
+    room = other.untyped_storage().nbytes() // other.element_size()
+    strides = [room]
+    for size in reversed(batch[1:]):
+        strides.insert(0, strides[0] * size)
+    memory = other.new_zeros(batch.numel() * room)
+    sizes = (*batch, *other.shape)
+    return memory.as_strided(sizes, (*(strides if batch else ()), *other.stride()), other.storage_offset())
 
 
 # ---- reductions --------------------------------------------------------------------------------------

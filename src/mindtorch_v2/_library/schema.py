@@ -57,16 +57,20 @@ class Argument:
 class Schema:
     """The signature of an operator. ``text`` is its arguments and results as PyTorch prints them."""
 
-    name: str
+    qualified: str  # with the name of the overload
     text: str
     arguments: list[Argument]
 
     def __str__(self) -> str:
-        return f"{self.name}{self.text}"
+        return f"{self.qualified}{self.text}"
+
+    @property
+    def name(self) -> str:
+        return self.qualified.partition(".")[0]
 
     @property
     def overload_name(self) -> str:
-        return self.name.partition(".")[2]
+        return self.qualified.partition(".")[2]
 
     @property
     def is_mutable(self) -> bool:

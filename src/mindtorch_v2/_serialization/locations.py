@@ -26,6 +26,10 @@ def register_package(priority: int, tagger: Tagger, deserializer: Deserializer) 
 
 
 def location_tag(storage: Any) -> str:
+    if (
+        fake := getattr(storage, "_fake_device", None)
+    ) is not None:  # of a fake tensor that is saved as a real one
+        return str(fake)
     for _, tagger, _ in _packages:
         location = tagger(storage)
         if location:

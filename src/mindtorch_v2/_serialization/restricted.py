@@ -12,6 +12,7 @@ from __future__ import annotations
 import _codecs
 import _compat_pickle
 import pickle
+import sys
 import warnings
 from collections import Counter, OrderedDict
 from collections.abc import Callable
@@ -79,6 +80,8 @@ _REBUILDERS = (
     "_rebuild_device_tensor_from_numpy",
     "_rebuild_device_tensor_from_cpu_tensor",
     "_rebuild_sparse_tensor",
+    "_rebuild_nested_tensor",
+    "_rebuild_wrapper_subclass",
 )
 
 
@@ -118,8 +121,6 @@ registry.for_each_accelerator(lambda found: allowed_by_default.cache_clear())
 # What PyTorch allows as well, and we do not have: by name, and what to do about it.
 _MISSING = {
     "torch._utils._rebuild_qtensor": "quantized tensors; save tensor.dequantize()",
-    "torch._utils._rebuild_nested_tensor": "nested tensors; save tensor.to_padded_tensor(0)",
-    "torch._utils._rebuild_wrapper_subclass": "tensors without a storage; save what they wrap",
 } | {
     f"torch.{name}": "this dtype; save tensor.float()"
     for name in (
@@ -127,6 +128,25 @@ _MISSING = {
         "quint2x4 QInt8Storage QUInt8Storage QInt32Storage QUInt4x2Storage QUInt2x4Storage"
     ).split()
 }
+
+
+# What nested tensors in the jagged layout need, once the program has imported torch._dynamo, as PyTorch wants it.
+_OF_NESTED = (
+    "torch.nested._internal.nested_tensor.NestedTensor",
+    "torch.nested._internal.nested_tensor._rebuild_njt",
+    "torch._dynamo.decorators._DimRange",
+)
+of_nested: dict[str, Any] = {}  # torch.nested puts them here
+
+
+def _of_nested(full_name: str) -> Any:
+    if f"{torch.__name__}._dynamo" not in sys.modules:
+        raise UnpicklingError(
+            "``torch.nested`` and ``torch._dynamo`` must be imported to load nested jagged tensors (NJTs)"
+        )
+    package: Any = sys.modules[torch.__name__]
+    assert package.nested  # it is loaded when it is asked for
+    return of_nested[full_name]
 
 
 def _global_name(readline: Callable[[], bytes]) -> tuple[str, str]:
@@ -212,6 +232,10 @@ class Unpickler:
             self._stack.append(self._allowed[full_name])
         elif full_name in self._by_user:
             self._stack.append(self._by_user[full_name])
+        elif full_name in _OF_NESTED:
+            found = _of_nested(full_name)
+            self._callable.add(id(found))
+            self._stack.append(found)
         elif full_name in _MISSING:
             reason = f"the file has {full_name}: mindtorch_v2 does not have {_MISSING[full_name]} instead"
             raise ArchiveError(NotImplementedError(reason))
@@ -248,7 +272,13 @@ class Unpickler:
             raise UnpicklingError(
                 "a tensor subclass is rebuilt with functions and classes declared safe only"
             )
-        self._stack[-1] = function(*args)
+        try:
+            self._stack[-1] = function(*args)
+        except RuntimeError as error:
+            # The pickle is sound, but the tensor that it describes is not: indices outside its size, for example.
+            if function is not _utils._rebuild_sparse_tensor:
+                raise
+            raise ArchiveError(error) from None
 
     def _build(self) -> None:
         state, instance = self._stack.pop(), self._stack[-1]

@@ -148,19 +148,14 @@ class ZipReader:
         self._file.seek(self.offset(record))
         if record.method == _DEFLATED:
             target[:] = self._inflated(record)
-        crc, done = 0, 0
+            return
+        # As in PyTorch, the checksum is not compared: programs fill in the data of storages afterwards.
+        done = 0
         while done < len(target):
-            part = target[done : done + _CHUNK]
-            if record.method == _STORED:
-                count = read_into(self._file, part)
-                if not count:
-                    raise archive_error(f"reading file {record.name}: the file ends within it")
-                part = part[:count]
-            crc = zlib.crc32(part, crc)
-            done += len(part)
-        # 0: written with set_crc32_options(False).
-        if record.crc not in (0, crc):
-            raise archive_error(f"reading file {record.name}: CRC-32 check failed")
+            count = read_into(self._file, target[done : done + _CHUNK])
+            if not count:
+                raise archive_error(f"reading file {record.name}: the file ends within it")
+            done += count
 
     def _inflated(self, record: Record) -> bytes:
         try:

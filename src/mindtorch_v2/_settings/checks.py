@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from .. import _C
@@ -41,9 +42,19 @@ def _get_tracing_state() -> None:
     """What TorchScript's tracer is doing: nothing."""
 
 
+def _warn() -> None:
+    """A warning as the library gives it, for programs that try out their filters."""
+    warnings.warn("Test message for TORCH_WARN", UserWarning, stacklevel=2)
+
+
+def _warn_deprecation() -> None:
+    """The same for what is going to end."""
+    warnings.warn("Test message for TORCH_WARN_DEPRECATION", DeprecationWarning, stacklevel=2)
+
+
 def _is_alias_of(a: _C.Tensor, b: _C.Tensor) -> bool:
     """Whether two tensors share their storage."""
-    return bool(a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr())
+    return bool(a.untyped_storage()._cdata == b.untyped_storage()._cdata)
 
 
 class DispatchKeySet:
@@ -75,7 +86,7 @@ class DispatchKeySet:
 
 
 _C.DispatchKeySet = DispatchKeySet  # type: ignore[assignment,misc]
-for _name in ("_get_tracing_state", "_is_alias_of"):
+for _name in ("_get_tracing_state", "_is_alias_of", "_warn", "_warn_deprecation"):
     setattr(_C, _name, globals()[_name])
 _C._GLIBCXX_USE_CXX11_ABI, _C._has_xpu = True, False
 _C._TensorMeta = type(_C.Tensor)

@@ -29,7 +29,7 @@ from .parts import (
     rows_of,
     sorted_runs,
 )
-from .table import sparse
+from .table import refuse, sparse
 
 Block = tuple[int, int]
 
@@ -323,6 +323,14 @@ def taken_at(tensor: Tensor, indices: Tensor) -> Tensor:
     found = known.index_select(0, at) == keys
     taken = values.index_select(0, at)
     return torch.where(found.reshape(-1, *[1] * (values.dim() - 1)), taken, torch.zeros_like(taken))
+
+
+@sparse("_sparse_mask_projection")
+def sparse_mask_projection(self: Tensor, mask: Tensor, accumulate_matches: bool = False) -> Tensor:
+    """A sparse tensor's elements at the places of another's; those of one place are added up."""
+    if layout_of(self) != COO or layout_of(mask) != COO:
+        raise refuse("_sparse_mask_projection", "", [self, mask])
+    return sparse_mask(self, mask)
 
 
 @sparse("sparse_mask")

@@ -120,6 +120,14 @@ def empty_like(self: Tensor, *options: Any) -> Tensor:
 
 def _options(self: Tensor, options: tuple[Any, ...]) -> tuple[_C.dtype, Any]:
     """The dtype and the device of a factory's options, which are behind its own arguments."""
+    for value in options:
+        if isinstance(value, torch.memory_format):
+            name = repr(value).removeprefix("torch.").removesuffix("_format").title().replace("_", "")
+            raise RuntimeError(
+                "memory format option is only supported by strided tensors"
+                if layout_of(self) == COO
+                else f"unsupported memory format {name}"
+            )
     dtype = next((value for value in options if isinstance(value, _C.dtype)), self.dtype)
     device = next((value for value in options if isinstance(value, torch.device)), self.device)
     return dtype, device

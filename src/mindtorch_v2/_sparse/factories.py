@@ -10,6 +10,10 @@ from .._C import Tensor
 from .creation import without_elements
 
 _EMPTY = ("zeros", "empty")
+_TITLES = {
+    "strided": "Strided", "sparse_coo": "Sparse", "sparse_csr": "SparseCsr", "sparse_csc": "SparseCsc",
+    "sparse_bsr": "SparseBsr", "sparse_bsc": "SparseBsc",
+}  # fmt: skip
 
 
 def make(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
@@ -17,6 +21,9 @@ def make(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     layout = repr(kwargs.pop("layout")).removeprefix("torch.")
     if not layout.startswith("sparse_"):
         raise RuntimeError(f"{name}(): there are no tensors of the layout torch.{layout}")
+    if (out := kwargs.get("out")) is not None and repr(out.layout) != f"torch.{layout}":
+        names = [_TITLES[name] for name in (layout, repr(out.layout).removeprefix("torch."))]
+        raise RuntimeError(f"layout {names[0]} does not match layout of out parameter ({names[1]})")
     dtype, device = kwargs.get("dtype"), kwargs.get("device")
     base = name.removesuffix("_like").removeprefix("new_")
     if base not in _EMPTY:

@@ -18,6 +18,7 @@ from .parts import (
     coalesced_parts,
     compressed_parts,
     coo_parts,
+    empty_coo,
     is_sparse,
     layout_of,
     make_coo,
@@ -183,6 +184,17 @@ def sspaddmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any
     return make_coo(
         torch.cat([first.indices, scaled.indices], 1), torch.cat([first.values, scaled.values]), self.shape
     )
+
+
+@sparse("smm")
+def smm(self: Tensor, mat2: Tensor) -> Tensor:
+    """A sparse product with a dense matrix, of which whole rows are kept."""
+    if layout_of(self) == "strided":
+        raise RuntimeError("tensor.sspaddmm(...) can only be called on sparse tensors")
+    if layout_of(self) != COO:
+        raise refuse("smm", "", [self])
+    _check("smm", self, mat2)
+    return sspaddmm(empty_coo((self.shape[0], mat2.shape[1]), 2, self.dtype, self.device), self, mat2)
 
 
 @sparse("sparse_sampled_addmm")

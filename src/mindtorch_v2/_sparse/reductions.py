@@ -145,6 +145,29 @@ def any_(self: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     return values_of(self).any()
 
 
+@sparse("native_norm")
+def native_norm(
+    self: Tensor,
+    p: float | None = 2,
+    dim: Sequence[int] = (),
+    keepdim: bool = False,
+    dtype: _C.dtype | None = None,
+) -> Tensor:
+    """The norm of all elements of a sparse tensor in coordinates."""
+    if layout_of(self) != COO:
+        raise refuse("native_norm", "", [self])
+    if dim and sorted(d % self.dim() for d in dim) != list(range(self.dim())):
+        raise RuntimeError(
+            "norm_sparse currently only supports full reductions, so 'dim' must either be empty or contain all "
+            "dimensions of the input"
+        )
+    if keepdim:
+        raise RuntimeError("norm_sparse currently does not support keepdim=True")
+    if dtype is not None:
+        raise RuntimeError("norm_sparse currently does not support 'dtype' argument")
+    return coalesced_parts(self).values.norm(2 if p is None else p)
+
+
 @sparse("linalg_vector_norm")
 def norm(
     self: Tensor, p: Any = 2, dim: Any = None, keepdim: bool = False, dtype: _C.dtype | None = None

@@ -56,7 +56,7 @@ def backend_of(values: list[Any]) -> str:
                 kind = "Sparse" if layout_of(tensor) == "sparse_coo" else "SparseCsr"
                 device: str = tensor.device.type
                 return kind + device.upper()
-    return "Dense"
+    return next((v.device.type.upper() for v in values if isinstance(v, Tensor)), "CPU")
 
 
 # Operators that are others in PyTorch: what its messages call them.

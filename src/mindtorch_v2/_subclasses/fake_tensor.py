@@ -19,7 +19,11 @@ import mindtorch_v2 as torch
 
 from .._absent import names_of
 from .._library import interception
-from ..utils._python_dispatch import TorchDispatchMode
+from ..utils._python_dispatch import (
+    TorchDispatchMode,
+    is_traceable_wrapper_subclass,
+    transform_subclass,
+)
 from ..utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from ..utils.weak import WeakIdKeyDictionary
 from ._exceptions import DataDependentOutputException as DataDependentOutputException
@@ -169,6 +173,10 @@ class FakeTensorConverter:
         """The fake tensor that stands for ``t``: a leaf for a leaf, a parameter for a parameter."""
         if t in self.tensor_memo:
             return self.tensor_memo[t]  # type: ignore[no-any-return]
+        if is_traceable_wrapper_subclass(t):  # the same class, around fake tensors
+            wrapper: Any = transform_subclass(t, lambda name, held: self.from_real_tensor(fake_mode, held))
+            self.tensor_memo[t] = wrapper
+            return wrapper  # type: ignore[no-any-return]
         with torch._C._DisableTorchDispatch(), torch.no_grad():
             plain = t.detach()
             elem = self.meta_converter.meta_tensor(plain)
@@ -454,8 +462,6 @@ def is_fake(x: object) -> bool:
 
 def maybe_get_fake_mode(t: object) -> FakeTensorMode | None:
     """The mode of a fake tensor, or of those that a tensor is made of."""
-    from ..utils._python_dispatch import is_traceable_wrapper_subclass
-
     if isinstance(t, FakeTensor):
         return t.fake_mode
     if is_traceable_wrapper_subclass(t):

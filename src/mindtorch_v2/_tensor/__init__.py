@@ -10,6 +10,7 @@ from .._C import Tensor as Tensor
 from . import conversions as conversions
 from . import methods as methods
 from . import queries as queries
+from . import rare as rare
 from . import sparse as sparse
 from . import wrappers as wrappers
 from .copying import _rebuild_from_type_v2 as _rebuild_from_type_v2

@@ -16,11 +16,11 @@ from ._method import method
 def _rebuild_from_type_v2(function: Callable[..., Tensor], kind: type, args: Any, state: Any) -> Any:
     """Rebuilds a tensor of a subclass, or with attributes of its own."""
     made: Any = function(*args)
-    if kind is not Tensor:
+    if type(made) is not kind:
         made = made.as_subclass(kind)
     if isinstance(state, dict) and state.get("_is_buffer"):
         return _utils.of_modules["Buffer"](made, persistent=bool(state.get("persistent")))
-    if getattr(type(made), "__setstate__", None) is not None:
+    if type(made).__setstate__ is not Tensor.__setstate__:
         made.__setstate__(state)
         return made
     return _utils._set_obj_state(made, state)
@@ -32,6 +32,8 @@ _rebuild_from_type_v2.__module__ = __name__.rpartition(".")[0]  # where files kn
 @method
 def __reduce_ex__(self: Tensor, protocol: int) -> Any:
     function, args = _utils._parts(self)
+    if _utils.is_saved_as_real(self):
+        return function, args
     state = _utils._get_obj_state(self)
     if type(self) is Tensor and not state:
         return function, args
@@ -53,10 +55,7 @@ def __deepcopy__(self: Tensor, memo: dict[Any, Any]) -> Tensor:
         )
     if layout_of(self) != "strided":
         return _copy_of_sparse(self, memo)
-    if (
-        hasattr(type(self), "__torch_dispatch__")
-        and type(self).__torch_dispatch__ is not Tensor.__torch_dispatch__
-    ):
+    if type(self) is not Tensor and (_utils.takes_operators_over(self) or self.is_meta):
         made = self.clone()  # by its own rules: it may have no memory of its own
         if type(made) is not type(self):
             raise RuntimeError(
@@ -64,10 +63,10 @@ def __deepcopy__(self: Tensor, memo: dict[Any, Any]) -> Tensor:
                 f"that properly implement clone(): {type(self)} gave {type(made)}"
             )
         memo[id(self)] = made
-        made.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        _copy_attributes(made, self, memo)
         return made.detach().requires_grad_(True) if self.requires_grad and not made.is_leaf else made
     # Tensors that share a storage share its copy.
-    key = self._storage_handle().data_ptr() if not self.is_meta else id(self)
+    key = self._storage_handle()._cdata
     storage = memo.get(("storage", key))
     if storage is None:
         storage = self.untyped_storage().clone()
@@ -86,8 +85,15 @@ def _as_copy(made: Tensor, tensor: Tensor, memo: dict[Any, Any]) -> Tensor:
     if tensor.grad is not None:
         made.grad = tensor.grad.__deepcopy__(memo)
     memo[id(tensor)] = made
-    made.__dict__.update(copy.deepcopy(tensor.__dict__, memo))
+    _copy_attributes(made, tensor, memo)
     return made
+
+
+def _copy_attributes(made: Tensor, tensor: Tensor, memo: dict[Any, Any]) -> None:
+    for name in copyreg._slotnames(type(tensor)):  # type: ignore[attr-defined]
+        if hasattr(tensor, name):
+            setattr(made, name, copy.deepcopy(getattr(tensor, name), memo))
+    made.__dict__.update(copy.deepcopy(tensor.__dict__, memo))
 
 
 def _copy_of_sparse(tensor: Tensor, memo: dict[Any, Any]) -> Tensor:

@@ -13,6 +13,7 @@ from .._storage import UntypedStorage
 from .._storage_typed import TypedStorage
 from .._types.formats import strided
 from .._types.size import Size
+from .methods import same_as_tensor
 
 
 class OfOneDtype(type):
@@ -52,7 +53,7 @@ class tensortype(OfOneDtype):
                     f"expected a CPU tensor of dtype {cls.dtype} (got {first.dtype} on {first.device}); "
                     f"convert it with .to({cls.dtype})"
                 )
-            return first.detach()
+            return same_as_tensor(first)
         if len(args) == 1 and isinstance(first, (UntypedStorage, TypedStorage)):
             return _functions.empty(0, dtype=cls.dtype, device="cpu").set_(first)
         if len(args) == 1 and not isinstance(first, (int, Size)):

@@ -37,12 +37,18 @@ def _legacy_new(*args: Any, device: Any = None) -> Tensor:
     if len(args) == 1 and isinstance(args[0], Tensor):
         if device is not None:
             raise RuntimeError("new(): a tensor has a device already; call it without device")
-        return args[0].detach().to(dtype=dtype)
+        return same_as_tensor(args[0])
     if len(args) == 1 and isinstance(args[0], str):
         raise TypeError("new(): invalid data type 'str'")
     if len(args) == 1 and not isinstance(args[0], Integral) and type(args[0]).__name__ != "Size":
         return tensor(args[0], dtype=dtype, device=device)
     return _functions.empty(*args, dtype=dtype, device=device)
+
+
+def same_as_tensor(given: Tensor) -> Tensor:
+    """The same values and history as a tensor of no subclass."""
+    with _C.DisableTorchFunctionSubclass():  # type: ignore[operator]
+        return _C._aten.alias(given)
 
 
 def _hermitian(self: Tensor, name: str) -> Tensor:
@@ -205,6 +211,11 @@ def set_(
         stride = _functions.empty(list(size), device="meta").stride()
     window = _C.tensor_from_storage(holder._handle, dtype, storage_offset, list(size), list(stride))
     return self._set_window(window)
+
+
+@method
+def to_padded_tensor(self: Tensor, padding: float, output_size: Any = None) -> Tensor:
+    raise NotImplementedError("to_padded_tensor(): input must be a nested tensor, got a dense one")
 
 
 @method

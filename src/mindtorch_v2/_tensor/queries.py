@@ -11,8 +11,9 @@ from typing import Any
 from .. import _C, _functions
 from .._C import Tensor
 from .._creation import tensor
-from .._functions import lowrank
+from .._functions import factors
 from .._storage_typed import _typed_class, is_storage
+from .methods import same_as_tensor
 
 # Other kinds of device and layout that PyTorch has; no tensor here is one.
 _NEVER = (
@@ -95,7 +96,7 @@ def get_device(input: Tensor) -> int:
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     """Whether both are the same window on the same storage."""
     return (
-        self.untyped_storage().data_ptr() == tensor.untyped_storage().data_ptr()
+        self.untyped_storage()._cdata == tensor.untyped_storage()._cdata
         and self.storage_offset() == tensor.storage_offset()
         and self.shape == tensor.shape
         and self.stride() == tensor.stride()
@@ -138,6 +139,11 @@ def storage_type(self: Tensor) -> Any:
 
 def new(self: Tensor, *args: Any, device: Any = None, size: Any = None) -> Tensor:
     """The constructor of old: sizes, or data, in this tensor's dtype."""
+    if device is not None and _C.device(device).type != self.device.type:
+        raise RuntimeError(
+            f"legacy constructor expects device type: {self.device.type} but device type: {_C.device(device).type} "
+            "was passed"
+        )
     if size is not None:
         return self.new_empty(size, device=device)
     first = args[0] if len(args) == 1 else None
@@ -146,7 +152,7 @@ def new(self: Tensor, *args: Any, device: Any = None, size: Any = None) -> Tenso
             raise RuntimeError("new(): a tensor has a device already; call it without device")
         if first.dtype != self.dtype or first.device != self.device:
             raise TypeError(f"expected {self.type()} (got {first.type()})")
-        return first.detach()
+        return same_as_tensor(first)
     if is_storage(first):
         return self.new_empty(0).set_(first)
     if hasattr(first, "__array_interface__") or (
@@ -224,7 +230,7 @@ def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
 
 def lu(self: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
     """The LU factors. Use torch.linalg.lu_factor in new programs."""
-    return lowrank.lu(self, pivot=pivot, get_infos=get_infos)
+    return factors.lu(self, pivot=pivot, get_infos=get_infos)
 
 
 def to_mkldnn(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -256,5 +262,5 @@ for _method in (
 ):  # fmt: skip
     # A copy: who is asked for a function tells the method from the function of torch.
     setattr(Tensor, _method.__name__, _copied(_method))
-setattr(Tensor, "const_data_ptr", Tensor.data_ptr)  # noqa: B010 - a method of the native type
+setattr(Tensor, "const_data_ptr", lambda self: _C._data_address(self))  # noqa: B010
 setattr(Tensor, "_is_view", lambda self: self._base is not None)  # noqa: B010

@@ -124,8 +124,20 @@ def dense_dim(self: Tensor) -> int:
     return self.dim() - coo_parts(self).indices.shape[0] if layout == COO else compressed_parts(self).dense
 
 
-setattr(Tensor, "_dimI", lambda self: self.sparse_dim())  # noqa: B010
-setattr(Tensor, "_dimV", lambda self: self.dense_dim())  # noqa: B010
+@method
+def _dimI(self: Tensor) -> int:
+    """`sparse_dim`, of tensors in coordinates."""
+    if layout_of(self) != COO:
+        raise _refuse("_dimI", self)
+    return self.sparse_dim()
+
+
+@method
+def _dimV(self: Tensor) -> int:
+    """`dense_dim`, of tensors in coordinates."""
+    if layout_of(self) != COO:
+        raise _refuse("_dimV", self)
+    return self.dense_dim()
 
 
 @method
@@ -207,7 +219,11 @@ def to_sparse(
     return _converted(self, name, blocksize, dense_dim)
 
 
-def _converted(tensor: Tensor, layout: str, block: Sequence[int] | None, dense_dim: int | None) -> Tensor:
+def _converted(
+    tensor: Tensor, layout: str, block: int | Sequence[int] | None, dense_dim: int | None
+) -> Tensor:
+    if isinstance(block, int):
+        block = (block, block)
     if layout_of(tensor) == layout and (block is None or compressed_parts(tensor).block == tuple(block)):
         return tensor
     return _CONVERSIONS[layout](tensor, block, dense_dim)
@@ -229,12 +245,12 @@ def to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> Tensor:
 
 
 @method
-def to_sparse_bsr(self: Tensor, blocksize: Sequence[int], dense_dim: int | None = None) -> Tensor:
+def to_sparse_bsr(self: Tensor, blocksize: int | Sequence[int], dense_dim: int | None = None) -> Tensor:
     return _converted(self, BSR, blocksize, dense_dim)
 
 
 @method
-def to_sparse_bsc(self: Tensor, blocksize: Sequence[int], dense_dim: int | None = None) -> Tensor:
+def to_sparse_bsc(self: Tensor, blocksize: int | Sequence[int], dense_dim: int | None = None) -> Tensor:
     return _converted(self, BSC, blocksize, dense_dim)
 
 
@@ -289,16 +305,3 @@ def resize_as_sparse_(self: Tensor, the_template: Tensor) -> Tensor:
     if layout_of(self) in COMPRESSED and self.shape == the_template.shape:
         return self
     return self.sparse_resize_(the_template.shape, the_template.sparse_dim(), the_template.dense_dim())
-
-
-@method
-def smm(self: Tensor, mat2: Tensor) -> Tensor:
-    """A sparse product with a dense matrix, of which whole rows are kept."""
-    if layout_of(self) != COO:
-        raise _refuse("smm", self)
-    start = empty_coo((self.shape[0], mat2.shape[1]), 2, self.dtype, self.device)
-    return _functions.sspaddmm(start, self, mat2)
-
-
-spmm = dsmm = _functions.mm  # names of old
-hsmm, saddmm = _functions.hspmm, _functions.sspaddmm

@@ -42,8 +42,8 @@ def _get_layout(name: str) -> layout:
     return _layouts[name]
 
 
-layout.__module__ = "mindtorch_v2"  # where people and files know it
-_get_layout.__module__ = "mindtorch_v2.serialization"
+layout.__module__ = __name__.partition(".")[0]  # where people and files know it
+_get_layout.__module__ = f"{layout.__module__}.serialization"
 strided = layout("strided")
 sparse_coo, sparse_csr, sparse_csc = layout("sparse_coo"), layout("sparse_csr"), layout("sparse_csc")
 sparse_bsr, sparse_bsc, jagged, _mkldnn = map(layout, ("sparse_bsr", "sparse_bsc", "jagged", "_mkldnn"))

@@ -9,8 +9,13 @@ from typing import Any, SupportsIndex, overload
 
 from .. import _C
 
+# Types of sizes that are not numbers; nested tensors put theirs here.
+symbolic: set[type] = set()
 
-def _dimension(position: int, value: Any) -> int:
+
+def _dimension(position: int, value: Any) -> Any:
+    if type(value) in symbolic:
+        return value
     try:
         return index(value)
     except TypeError:
@@ -60,5 +65,5 @@ class Size(tuple[int, ...]):
         return (Size, (tuple(self),))
 
 
-Size.__module__ = "mindtorch_v2"  # where people and files know it
+Size.__module__ = __name__.partition(".")[0]  # where people and files know it
 _C._set_size_type(Size)

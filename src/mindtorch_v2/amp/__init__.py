@@ -1,5 +1,7 @@
 """Mixed precision: operators in a lower precision where that is safe, and a scale for small gradients."""
 
+from typing import TYPE_CHECKING, Any
+
 from .autocast_mode import (
     _enter_autocast,
     _exit_autocast,
@@ -8,7 +10,9 @@ from .autocast_mode import (
     custom_fwd,
     is_autocast_available,
 )
-from .grad_scaler import GradScaler
+
+if TYPE_CHECKING:
+    from .grad_scaler import GradScaler
 
 __all__ = [
     "GradScaler",
@@ -19,3 +23,12 @@ __all__ = [
     "custom_fwd",
     "is_autocast_available",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "GradScaler":  # loaded when it is asked for
+        from .grad_scaler import GradScaler
+
+        globals()[name] = GradScaler
+        return GradScaler
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,8 +9,10 @@ from .. import _C
 from .._absent import names_of
 from .._C import SavedTensor
 from . import _above as _above
+from . import _functions as _functions
 from . import anomaly_mode, function, grad_mode, graph, variable
 from ._engine import kineto_available
+from ._passes import _calculate_shape as _calculate_shape
 from ._passes import backward, grad
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .function import Function

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable, Sequence
+from enum import IntEnum
 from types import ModuleType
 from typing import Any
 
@@ -12,7 +13,7 @@ from .. import _C
 from .._absent import names_of
 from .._C import Tensor
 from .function import _FunctionBase
-from .graph import GradientEdge
+from .graph import GradientEdge, Node
 
 
 class _EngineBase:
@@ -69,6 +70,10 @@ class UndefinedGrad:
         return made[0] if len(made) == 1 else tuple(made)
 
 
+for _kind in (DelayedError, UndefinedGrad):
+    Node.register(_kind)  # in PyTorch they are nodes themselves
+
+
 class _WeakTensorRef:
     """Says whether a tensor is still there, in Python or in the graph."""
 
@@ -77,6 +82,41 @@ class _WeakTensorRef:
 
     def expired(self) -> bool:
         return self._reference() is None
+
+
+class CreationMeta(IntEnum):
+    """How a view was made, which decides whether it may be written to where gradients are recorded."""
+
+    DEFAULT = 0
+    IN_CUSTOM_FUNCTION = 1
+    MULTI_OUTPUT_NODE = 2
+    NO_GRAD_MODE = 3
+    INFERENCE_MODE = 4
+
+
+class _CachedTensors:
+    """Tensors that somebody keeps for the next run of a recorded program; backward takes no memory over that anybody
+    has a tensor of, so there is nothing more to know of them."""
+
+    def __init__(self) -> None:
+        self._references: dict[int, weakref.ref[Tensor]] = {}
+
+    def _set_cached_tensors_enabled(self, enabled: bool) -> None:
+        if not enabled:
+            self._references.clear()
+
+    def _add_cached_tensor(self, tensor: Tensor) -> None:
+        key = id(tensor)
+        self._references[key] = weakref.ref(tensor, lambda _: self._references.pop(key, None))
+
+    def _remove_cached_tensor(self, tensor: Tensor) -> None:
+        self._references.pop(id(tensor), None)
+
+    def _is_cached_tensor(self, tensor: Tensor) -> bool:
+        return id(tensor) in self._references
+
+
+cached_tensors = _CachedTensors()
 
 
 def kineto_available() -> bool:
@@ -109,6 +149,9 @@ def _make_namespace() -> None:
             _C._why_saved_tensors_hooks_are_disabled() or None
         ),
         "_get_sequence_nr": _C._next_sequence_nr,
+        "CreationMeta": CreationMeta,
+        "_get_creation_meta": lambda view: CreationMeta(_C._view_making(view)),
+        "_set_creation_meta": lambda view, meta: _C._set_view_making(view, int(meta)),
         "kineto_available": kineto_available,
     }
     vars(module).update(kept)

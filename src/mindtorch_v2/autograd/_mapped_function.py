@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from .. import _C
 from .._C import Tensor
-from ..utils._pytree import tree_flatten
 
 _MORE = "For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
 
@@ -71,6 +70,8 @@ def forward_of_batches(function: Any, base: Any, level: int, args: tuple[Any, ..
 
 def wrapped(output: Any, dims: Any, level: int) -> Any:
     """Outputs from below as tensors of this level; one dimension may stand for all."""
+    from ..utils._pytree import tree_flatten
+
     leaves, spec = tree_flatten(output)
     places = [dims] * len(leaves) if dims is None or isinstance(dims, int) else tree_flatten(dims)[0]
     if len(places) != len(leaves):
@@ -108,6 +109,8 @@ def _mapped(function: Any, base: Any, dims: tuple[int | None, ...], size: int, r
 
         @staticmethod
         def forward(*args: Any) -> Any:
+            from ..utils._pytree import tree_flatten
+
             with _new_level(size, randomness) as level:
                 made = function.forward(*(_inside(a, d, level) for a, d in zip(args, dims, strict=True)))
                 leaves, spec = tree_flatten(made)

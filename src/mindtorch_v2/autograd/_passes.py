@@ -43,6 +43,14 @@ def _grad_list(grads: Any, count: int) -> list[Any]:
     return out
 
 
+def _calculate_shape(output: Any, grad: Tensor, is_grads_batched: bool) -> tuple[Any, Any]:
+    """The shapes that must be equal: of an output, or the node it is of, and of its gradient or one of its batch."""
+    at: Any = _at(output) if isinstance(output, GradientEdge) else output
+    if at.is_nested and hasattr(at, "_nested_tensor_size"):  # in the strided layout, those of the parts
+        return at._nested_tensor_size(), grad._nested_tensor_size()  # type: ignore[attr-defined]
+    return at.shape, grad.shape[1:] if is_grads_batched else grad.shape
+
+
 def backward(
     tensors: _Tensors,
     grad_tensors: Any = None,
@@ -89,8 +97,7 @@ def grad(
             FutureWarning,
             stacklevel=2,
         )
-    if materialize_grads and any(isinstance(one, GradientEdge) for one in _several(inputs)):
-        raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
+    edges = [isinstance(one, GradientEdge) for one in _several(inputs)] if materialize_grads else []
     roots, wanted = _as_list(outputs, "outputs"), _as_list(inputs, "inputs")
     keep = create_graph if retain_graph is None else retain_graph
     if materialize_grads and allow_unused is False:
@@ -104,6 +111,8 @@ def grad(
         return _batched_grads(roots, wanted, _grad_list(grad_outputs, len(roots)), keep, *rest)
     found = _C._grad(roots, _grad_list(grad_outputs, len(roots)), wanted, keep, create_graph, unused)
     if materialize_grads:
+        if any(g is None and edge for g, edge in zip(found, edges, strict=False)):
+            raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
         found = [
             zeros_like(x, requires_grad=create_graph) if g is None else g
             for g, x in zip(found, wanted, strict=True)
@@ -129,7 +138,16 @@ def _batched_grads(
             "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
             f"{sizes} for the mapped dimension"
         )
-    level = _C._functorch._vmap_increment_nesting(sizes[0], "error")
+    for i, (g, y) in enumerate(zip(grads, roots, strict=True)):
+        if g is not None and g.shape[1:] != y.shape:
+            raise RuntimeError(
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
+                "dimension. The sizes of the remaining dimensions are expected to match the shape of corresponding "
+                f"output, but a mismatch was detected: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a "
+                f"shape of {y.shape}. If you only want some tensors in `grad_output` to be considered batched, "
+                "consider using vmap."
+            )
+    level = _C._functorch._vmap_increment_nesting(sizes[0], "unasked")
     try:
         found = grad(
             roots,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -22,6 +21,7 @@ class FunctionCtx:
 
     needs_input_grad: tuple[bool, ...] = ()
     _materialize_grads = True
+    _materialize_non_diff_grads = True  # the same for results that have no gradient
     _to_save: tuple[Tensor | None, ...] = ()
     _dirty: tuple[Tensor, ...] = ()
     _constant: tuple[Tensor, ...] = ()
@@ -264,7 +264,9 @@ class Function(_FunctionBase, metaclass=FunctionMeta):
         before = _C._forward.set_highest(level - 1)
         try:
             output = cls._apply(ctx, args, kwargs)
-            moved = cls.jvp(ctx, *(_direction(ctx, a, level) for a in args))
+            moves = [_direction(ctx, a, level) for a in args]
+            versions = {id(move): move._version for move in moves if move is not None}
+            moved = cls._pushed(ctx, moves)
         finally:
             _C._forward.set_highest(before)
         outputs = list(output) if isinstance(output, tuple) else [output]
@@ -279,9 +281,18 @@ class Function(_FunctionBase, metaclass=FunctionMeta):
                 raise RuntimeError(
                     f"expected Variable or None (got {type(tangent).__name__}) for grad output {i}."
                 )
-            outputs[i] = _moving(ctx, outputs[i], tangent, args, level)
+            outputs[i] = _moving(ctx, i, outputs[i], tangent, args, level, versions)
         ctx._done()
         return tuple(outputs) if isinstance(output, tuple) else outputs[0]
+
+    @classmethod
+    def _pushed(cls, ctx: Any, moves: list[Tensor | None]) -> Any:
+        """What ``jvp`` says, which sees what was saved for it alone."""
+        kept, ctx._saved_for_forward = ctx._saved_for_forward, ctx._saved_for_forward or ()
+        try:
+            return cls.jvp(ctx, *moves)
+        finally:
+            ctx._saved_for_forward = kept
 
     @classmethod
     def _apply(cls, ctx: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -302,20 +313,36 @@ class Function(_FunctionBase, metaclass=FunctionMeta):
                     cls.setup_context(ctx, args, output)
                 else:
                     output = cls.forward(ctx, *args, **kwargs)
-        if not recorded:
+        if not recorded and not ctx._dirty and _all_new(output, args):
             return output
-        outputs = output if isinstance(output, tuple) else (output,)
-        ctx._link, made = _C._attach_function(
-            ctx,
-            f"{cls.__name__}Backward",
-            [a if isinstance(a, Tensor) else None for a in args],
-            list(outputs),
-            list(ctx._to_save),
-            list(ctx._dirty),
-            list(ctx._constant),
-        )
-        ctx._to_save = ()
+        outputs = list(output) if isinstance(output, tuple) else [output]
+        given = [a if isinstance(a, Tensor) else None for a in args]
+        if recorded:
+            ctx._link, made = _C._attach_function(
+                ctx,
+                f"{cls.__name__}Backward",
+                given,
+                outputs,
+                list(ctx._to_save),
+                list(ctx._dirty),
+                list(ctx._constant),
+            )
+            ctx._to_save = ()
+        else:
+            made = _C._unrecorded_outputs(given, outputs, list(ctx._dirty))
         return tuple(made) if isinstance(output, tuple) else made[0]
+
+
+def _all_new(output: Any, args: tuple[Any, ...]) -> bool:
+    """Whether no result shows memory of another tensor: then there is nothing to remember of it."""
+    if isinstance(output, Tensor):
+        if output._base is not None:
+            return False
+        for argument in args:
+            if argument is output:
+                return False
+        return True
+    return not isinstance(output, tuple) or all(_all_new(one, args) for one in output)
 
 
 def _direction(ctx: Any, argument: Any, level: int) -> Tensor | None:
@@ -323,21 +350,37 @@ def _direction(ctx: Any, argument: Any, level: int) -> Tensor | None:
     if not isinstance(argument, Tensor):
         return None
     tangent = _C._forward.tangent(argument, level)
-    return zeros_like(argument) if tangent is None and ctx._materialize_grads else tangent
+    if tangent is not None or not ctx._materialize_grads:
+        return tangent
+    return zeros_like(argument) if argument.is_floating_point() or argument.is_complex() else None
 
 
-def _moving(ctx: Any, output: Any, tangent: Tensor | None, args: tuple[Any, ...], level: int) -> Any:
-    """A result with the direction that ``jvp`` gave it."""
+def _moving(
+    ctx: Any,
+    place: int,
+    output: Any,
+    tangent: Tensor | None,
+    args: tuple[Any, ...],
+    level: int,
+    versions: dict[int, int],
+) -> Any:
+    """A result with the direction that ``jvp`` gave it; ``versions`` are those that the directions of arguments had."""
     if any(output is written for written in ctx._dirty):
         before = _C._forward.tangent(output, level)
-        if before is not None and before is not tangent:
+        if before is not None and (before is not tangent or versions.get(id(before)) == before._version):
             raise RuntimeError(
                 "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is "
                 "modifying an input inplace, then the jvp function must modify the corresponding gradient inplace."
             )
         _C._forward.write_tangent(output, tangent, level)
         return output
-    if not isinstance(output, Tensor) or any(output is constant for constant in ctx._constant):
+    still = any(output is constant for constant in ctx._constant)
+    if not isinstance(output, Tensor) or still or not (output.is_floating_point() or output.is_complex()):
+        if tangent is not None:
+            raise RuntimeError(
+                f"Function's jvp returned a gradient at position {place}, but  the corresponding forward output is "
+                "not a differentiable Tensor.You should return None at that position instead."
+            )
         return output
     as_it_was = any(output is argument for argument in args)
     if tangent is not None and (as_it_was or output._is_view()):
@@ -376,6 +419,8 @@ def _with_defaults(
     code = getattr(forward, "__code__", None)
     if not kwargs and code is not None and len(args) >= code.co_argcount:
         return args
+    import inspect  # slow to load, and few programs come here
+
     bound = inspect.signature(forward).bind(*args, **kwargs)
     bound.apply_defaults()
     return bound.args

@@ -85,9 +85,10 @@ def _of_function(kind: str, i: int) -> str:
 def _of_gradient(kind: str, i: int) -> str:
     """The same where the outputs are gradients of a function."""
     return (
-        f"The jacobian of the user-provided function with respect to input {i} is independent of the input. This is "
-        "not allowed in strict mode. You should ensure that your function is twice differentiable and that the "
-        "jacobian depends on the inputs (this would be violated by a linear function for example)."
+        f"While computing the hessian, found that the jacobian of the user-provided function with respect to input {i} "
+        "is independent of the input. This is not allowed in strict mode. You should ensure that your function is "
+        "twice differentiable and that the jacobian depends on the inputs (this would be violated by a linear "
+        "function for example)."
     )
 
 
@@ -223,6 +224,20 @@ def jacobian(
     return _like(is_tuple_out, made)
 
 
+def _construct_standard_basis_for(tensors: _Tensors, tensor_numels: tuple[int, ...]) -> _Tensors:
+    """The unit vectors of the space that the tensors span together, a row each, cut where one tensor ends."""
+    if len(tensors) != len(tensor_numels) or not tensors:
+        raise AssertionError(f"wanted a size for each tensor, got {len(tensor_numels)} for {len(tensors)}")
+    total, begins = sum(tensor_numels), 0
+    pieces = []
+    for tensor, count in zip(tensors, tensor_numels, strict=True):
+        piece = tensor.new_zeros(total, count)
+        piece.diagonal(-begins).fill_(1)
+        pieces.append(piece)
+        begins += count
+    return tuple(pieces)
+
+
 def _forward_jacobian(
     func: Callable[..., Any], inputs: Any, create_graph: bool, strict: bool, vectorize: bool
 ) -> Any:
@@ -260,7 +275,7 @@ def _scalar_function(func: Callable[..., Any], name: str) -> Callable[..., Tenso
             raise RuntimeError(
                 f"The Tensor returned by the function given to {name} should contain a single element"
             )
-        return outputs[0].reshape(())
+        return outputs[0].squeeze() if outputs[0].dim() else outputs[0]
 
     return checked
 
@@ -277,11 +292,20 @@ def hessian(
     if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
     is_tuple, given = _as_tuple(inputs, "inputs", "hessian")
-    scalar = _scalar_function(func, "hessian")
+    value = _scalar_function(func, "hessian")
+
+    def scalar(*args: Tensor) -> Tensor:
+        made = value(*args)
+        if strict and not made.requires_grad:
+            raise RuntimeError(_of_function("output", 0))
+        return made
 
     def gradient(*args: Tensor) -> _Tensors:
-        found = jacobian(scalar, args, create_graph=True, strict=strict)
-        return tuple(found)
+        found = tuple(jacobian(scalar, args, create_graph=True))
+        for i, one in enumerate(found if strict else ()):
+            if not one.requires_grad:
+                raise RuntimeError(_of_gradient("jacobian", i))
+        return found
 
     made = jacobian(
         gradient,

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from .. import _C
-from ..utils._contextlib import around_generator
+from ..utils._contextlib import around_generator, is_generator_function
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def _warn_of_class(decorated: Any) -> None:
-    if inspect.isclass(decorated):
+    if isinstance(decorated, type):
         warnings.warn(
             "Decorating classes is deprecated and will be disabled in future versions. You should only decorate "
             "functions or methods. To preserve the current behavior of class decoration, you can directly decorate "
@@ -42,7 +41,7 @@ class _GradMode:
     def __call__(self, function: _F) -> _F:
         mode = self._mode
         _warn_of_class(function)
-        if inspect.isgeneratorfunction(function):
+        if is_generator_function(function):
             return around_generator(lambda: _GradMode(mode), function)  # type: ignore[return-value]
 
         @functools.wraps(function)
@@ -127,7 +126,7 @@ class inference_mode(_GradMode):
         _C._set_inference_mode(self._outer.pop())
 
     def __call__(self, function: _F) -> _F:
-        if inspect.isgeneratorfunction(function):
+        if is_generator_function(function):
             return around_generator(lambda: inference_mode(self.mode), function)  # type: ignore[return-value]
 
         @functools.wraps(function)

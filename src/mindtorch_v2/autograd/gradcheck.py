@@ -4,56 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from .._C import Tensor
-from . import _above
+from ._gradcheck_case import BACKWARD, FORWARD, Case, GradcheckError
 
-__all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
-
-
-class GradcheckError(RuntimeError):
-    """The gradient of a function is not what finite differences say."""
-
-
-@dataclass(frozen=True)
-class _Case:
-    """A function at some arguments, and how closely derivatives must agree."""
-
-    func: Callable[..., Any]
-    inputs: tuple[Any, ...]
-    eps: float
-    atol: float
-    rtol: float
-    nondet_tol: float
-
-    @property
-    def places(self) -> list[int]:
-        """Of the arguments that derivatives are asked for."""
-        return [i for i, x in enumerate(self.inputs) if isinstance(x, Tensor) and x.requires_grad]
-
-    @property
-    def leaves(self) -> list[Tensor]:
-        return [self.inputs[i] for i in self.places]
-
-    def compare(self, found: Tensor, wanted: Tensor, lead: str, o: int, i: int, scale: float = 1.0) -> None:
-        import mindtorch_v2 as torch
-
-        if not torch.allclose(found, wanted.to(found.dtype), self.rtol, self.atol * scale):
-            note = (
-                ""
-                if wanted.dim()
-                else "\nThe above quantities relating the numerical and analytical jacobians are computed in fast "
-                "mode: each is the Jacobian between two random directions. Without fast_mode=True all of it is shown.\n"
-            )
-            raise GradcheckError(
-                f"{lead} for output {o} with respect to input {i},\nnumerical:{wanted}\nanalytical:{found}\n{note}"
-            )
-
-
-_BACKWARD = "Jacobian mismatch"
-_FORWARD = "Jacobian computed with forward mode mismatch"
+__all__ = [
+    "GradcheckError",
+    "get_analytical_jacobian",
+    "get_numerical_jacobian",
+    "gradcheck",
+    "gradgradcheck",
+]
 
 
 def gradcheck(
@@ -92,22 +54,30 @@ def gradcheck(
     ):
         if wrong:
             raise AssertionError(message)
+    from . import _derivative_checks, _jacobians
+
     arguments = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
-    case = _Case(func, arguments, eps, atol, rtol, nondet_tol)
+    if not masked:
+        arguments = tuple(
+            _jacobians.complete(x) if isinstance(x, Tensor) and x.requires_grad else x for x in arguments
+        )
+    case = Case(func, arguments, eps, atol, rtol, nondet_tol, bool(masked))
     try:
         outputs = _checked_outputs(case)
         if not outputs:
             return True
         compare = _compare_fast if fast_mode else _compare_all
         compare(case, outputs, check_forward_ad, check_backward_ad, check_grad_dtypes)
-        if check_batched_forward_grad:
-            _check_batched_forward(case, outputs)
-        if check_batched_grad:
-            _check_batched_backward(case, outputs)
-        if check_undefined_grad and check_backward_ad:
-            _check_undefined_backward(case, outputs)
         if check_undefined_grad and check_forward_ad:
-            _check_undefined_forward(case, outputs)
+            _derivative_checks.undefined_forward(case, outputs)
+        if check_batched_forward_grad:
+            _derivative_checks.batched_forward(case, outputs)
+        if check_batched_grad:
+            _derivative_checks.batched_backward(case, outputs)
+        if check_backward_ad:
+            _derivative_checks.multiplied_by_gradient(case, outputs)
+        if check_undefined_grad and check_backward_ad:
+            _derivative_checks.undefined_backward(case)
     except GradcheckError:
         if raise_exception:
             raise
@@ -115,7 +85,7 @@ def gradcheck(
     return True
 
 
-def _checked_outputs(case: _Case) -> list[Tensor]:
+def _checked_outputs(case: Case) -> list[Tensor]:
     """The outputs to look at; none where nothing depends on the inputs, which finite differences must agree with."""
     import mindtorch_v2 as torch
 
@@ -133,8 +103,21 @@ def _checked_outputs(case: _Case) -> list[Tensor]:
                 "check will likely fail if all the inputs are not of double precision floating point or complex. ",
                 stacklevel=4,
             )
+        if x.layout is torch.strided and any(
+            step == 0 and size > 1 for step, size in zip(x.stride(), x.shape, strict=True)
+        ):
+            raise RuntimeError(
+                f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are "
+                "non-overlapping to be able to compute the numerical gradients correctly. You should call "
+                ".contiguous on the input before passing it to gradcheck."
+            )
         x.retain_grad()
     outputs = _jacobians.differentiable_outputs(case.func(*case.inputs))
+    if any(y.layout is not torch.strided for y in outputs):
+        raise ValueError(
+            "Sparse output is not supported at gradcheck yet. Please call to_dense(masked_grad=...) on the output of "
+            "fn for gradcheck."
+        )
     if any(y.requires_grad for y in outputs):
         return outputs
     for x in case.leaves:
@@ -144,7 +127,7 @@ def _checked_outputs(case: _Case) -> list[Tensor]:
     return []
 
 
-def _check_reentrant(case: _Case, first: list[Tensor], again: list[Tensor]) -> None:
+def _check_reentrant(case: Case, first: list[Tensor], again: list[Tensor]) -> None:
     if any((a - b).abs().gt(case.nondet_tol).any() for a, b in zip(first, again, strict=True)):
         raise GradcheckError(
             "Backward is not reentrant, i.e., running backward with same input and grad_output multiple "
@@ -152,7 +135,7 @@ def _check_reentrant(case: _Case, first: list[Tensor], again: list[Tensor]) -> N
         )
 
 
-def _check_dtypes(case: _Case, outputs: list[Tensor]) -> None:
+def _check_dtypes(case: Case, outputs: list[Tensor]) -> None:
     import mindtorch_v2 as torch
 
     from . import _jacobians
@@ -165,36 +148,33 @@ def _check_dtypes(case: _Case, outputs: list[Tensor]) -> None:
 
 
 def _compare_all(
-    case: _Case, outputs: list[Tensor], forward: bool, backward: bool, check_dtypes: bool
+    case: Case, outputs: list[Tensor], forward: bool, backward: bool, check_dtypes: bool
 ) -> None:
     """Element by element."""
     from . import _jacobians
 
     wanted = [_jacobians.numerical(case.func, case.inputs, x, outputs, case.eps) for x in case.leaves]
-    if forward:
-        for i, place in enumerate(case.places):
-            for o, jacobian in enumerate(_jacobians.forward(case.func, case.inputs, place, outputs)):
-                case.compare(jacobian, wanted[i][o], _FORWARD, o, i)
-    if not backward:
-        return
-    for o, y in enumerate(outputs):
+    for o, y in enumerate(outputs if backward else ()):
         if not y.requires_grad:
             continue
         found = _jacobians.backward(y, case.leaves)
         _check_reentrant(case, found, _jacobians.backward(y, case.leaves))
-        for i in range(len(case.leaves)):
-            case.compare(found[i], wanted[i][o], _BACKWARD, o, i)
-    if check_dtypes:
+        for i, x in enumerate(case.leaves):
+            there = found[i] * _jacobians.is_stored(x).unsqueeze(1) if case.masked else found[i]
+            case.compare_whole(there, wanted[i][o], y, BACKWARD, o, i)
+    for i, place in enumerate(case.places if forward else ()):
+        for o, jacobian in enumerate(_jacobians.forward(case.func, case.inputs, place, outputs)):
+            case.compare_whole(jacobian, wanted[i][o], case.leaves[i], FORWARD, o, i)
+    if backward and check_dtypes:
         _check_dtypes(case, outputs)
 
 
 def _compare_fast(
-    case: _Case, outputs: list[Tensor], forward: bool, backward: bool, check_dtypes: bool
+    case: Case, outputs: list[Tensor], forward: bool, backward: bool, check_dtypes: bool
 ) -> None:
     """Between one random direction of each input and one of each output."""
     from . import _jacobians
 
-    still = _jacobians.at_rest(case.inputs)
     moves = [_jacobians.random_direction(x) for x in case.leaves]
     weights = [_jacobians.random_direction(y) for y in outputs]
     weighed = [_jacobians.components(w) for w in weights]
@@ -207,112 +187,22 @@ def _compare_fast(
         )
     ]
     scales = [[max(1.0, size * float(w.abs().sum())) for w in weighed] for size in sizes]
-    for i, place in enumerate(case.places if forward else ()):
-        pushed = _jacobians.along(case.func, case.inputs, {**still, place: moves[i]}, outputs)
-        for o, (moved, w) in enumerate(zip(pushed, weighed, strict=True)):
-            case.compare((moved * w).sum(), wanted[i][o], _FORWARD, o, i, scales[i][o])
-    if not backward:
-        return
-    for o, y in enumerate(outputs):
+    for o, y in enumerate(outputs if backward else ()):
         if not y.requires_grad:
             continue
         found = _jacobians.gradients(y, case.leaves, weights[o])
         _check_reentrant(case, found, _jacobians.gradients(y, case.leaves, weights[o]))
         for i, g in enumerate(found):
-            product = (_jacobians.components(g) * _jacobians.components(moves[i])).sum()
-            case.compare(product, wanted[i][o], _BACKWARD, o, i, scales[i][o])
-    if check_dtypes:
+            along = _jacobians.components(_jacobians.with_stored(case.leaves[i], moves[i]))
+            product = (_jacobians.components(g) * along).sum()
+            case.compare(product, wanted[i][o], BACKWARD, o, i, scales[i][o])
+    still = _jacobians.at_rest(case.inputs) if forward else {}
+    for i, place in enumerate(case.places if forward else ()):
+        pushed = _jacobians.along(case.func, case.inputs, {**still, place: moves[i]}, outputs)
+        for o, (moved, w) in enumerate(zip(pushed, weighed, strict=True)):
+            case.compare((moved * w).sum(), wanted[i][o], FORWARD, o, i, scales[i][o])
+    if backward and check_dtypes:
         _check_dtypes(case, outputs)
-
-
-def _check_batched_backward(case: _Case, outputs: list[Tensor]) -> None:
-    import mindtorch_v2 as torch
-
-    from . import _jacobians
-
-    for y in outputs:
-        if not y.requires_grad:
-            continue
-        weights = torch.stack([torch.randn_like(y.detach()) for _ in range(2)])
-        options: dict[str, Any] = {"retain_graph": True, "allow_unused": True}
-        batched = torch.autograd.grad(y, case.leaves, weights, is_grads_batched=True, **options)
-        single = [_jacobians.gradients(y, case.leaves, w) for w in weights]
-        for i, found in enumerate(batched):
-            if found is None:
-                continue
-            wanted = torch.stack([one[i] for one in single])
-            if not torch.allclose(found, wanted, case.rtol, case.atol):
-                raise GradcheckError(
-                    f"For output and input {i}: gradients that were computed for a batch of vectors at once are not "
-                    f"those of the vectors one by one.\nGot:\n{found}\n\nExpected:\n{wanted}"
-                )
-
-
-def _check_batched_forward(case: _Case, outputs: list[Tensor]) -> None:
-    import mindtorch_v2 as torch
-
-    from . import _jacobians
-
-    for i, place in enumerate(case.places):
-        moves = torch.stack([torch.randn_like(case.leaves[i].detach()) for _ in range(2)])
-
-        def push(direction: Tensor, place: int = place) -> tuple[Tensor, ...]:
-            made = _jacobians.pushed(case.func, case.inputs, {place: direction}, len(outputs))
-            return tuple(torch.zeros_like(y) if t is None else t for t, y in zip(made, outputs, strict=True))
-
-        single = [push(move) for move in moves]
-        for o, found in enumerate(_above.func().vmap(push)(moves)):
-            wanted = torch.stack([one[o] for one in single])
-            if not torch.allclose(found, wanted, case.rtol, case.atol):
-                raise GradcheckError(
-                    f"For output {o} and input {i}: forward mode for a batch of directions at once does not give what "
-                    f"it gives for them one by one.\nGot:\n{found}\n\nExpected:\n{wanted}"
-                )
-
-
-def _check_undefined_backward(case: _Case, outputs: list[Tensor]) -> None:
-    """A gradient that is not there counts as zero."""
-    import mindtorch_v2 as torch
-
-    roots = [y for y in outputs if y.requires_grad]
-    weights = [torch.randn_like(y.detach()) for y in roots]
-    options: dict[str, Any] = {"retain_graph": True, "allow_unused": True}
-    for left_out in range(len(roots)) if len(roots) > 1 else ():
-        rest = [k for k in range(len(roots)) if k != left_out]
-        found = torch.autograd.grad(
-            [roots[k] for k in rest], case.leaves, [weights[k] for k in rest], **options
-        )
-        zeros = [torch.zeros_like(w) if k == left_out else w for k, w in enumerate(weights)]
-        wanted = torch.autograd.grad(roots, case.leaves, zeros, **options)
-        for x, g, z in zip(case.leaves, found, wanted, strict=True):
-            nothing = torch.zeros_like(x)
-            if not torch.allclose(
-                nothing if g is None else g, nothing if z is None else z, case.rtol, case.atol
-            ):
-                raise GradcheckError(
-                    "Expected backward function to handle undefined output grads. Please look at 'Notes about "
-                    "undefined output gradients' in 'tools/autograd/derivatives.yaml'"
-                )
-
-
-def _check_undefined_forward(case: _Case, outputs: list[Tensor]) -> None:
-    """A direction that is not there counts as zero."""
-    import mindtorch_v2 as torch
-
-    from . import _jacobians
-
-    moves = {p: torch.rand_like(case.inputs[p].detach()) for p in case.places}
-    for place in case.places if len(case.places) > 1 else ():
-        rest = {p: m for p, m in moves.items() if p != place}
-        found = _jacobians.along(case.func, case.inputs, rest, outputs)
-        still = {**moves, place: torch.zeros_like(moves[place])}
-        wanted = _jacobians.along(case.func, case.inputs, still, outputs)
-        for o, (got, expected) in enumerate(zip(found, wanted, strict=True)):
-            if not torch.allclose(got, expected, case.rtol, case.atol):
-                raise GradcheckError(
-                    "Mismatch in tangent values for output with index: ", o, " when input: ", case.inputs[place],
-                    " has an undefined tangent value. ", " Got: ", got, " but expected: ", expected,
-                )  # fmt: skip
 
 
 def gradgradcheck(
@@ -347,7 +237,7 @@ def gradgradcheck(
         raise AssertionError("Setting check_batched_grad=True requires check_rev_over_rev to be True")
     arguments = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     if grad_outputs is None:
-        outputs = _jacobians.differentiable_outputs(func(*arguments))
+        outputs = [y for y in _jacobians.differentiable_outputs(func(*arguments)) if y.requires_grad]
         seeds = tuple(
             _spread_out(torch.randn_like(y.detach()), gen_non_contig_grad_outputs).requires_grad_()
             for y in outputs
@@ -361,7 +251,7 @@ def gradgradcheck(
         given, vectors = args[:count], args[count:]
         with torch.enable_grad():
             leaves = [given[i] if given[i].requires_grad else given[i].requires_grad_() for i in wanted]
-            outputs = _jacobians.differentiable_outputs(func(*given))
+            outputs = [y for y in _jacobians.differentiable_outputs(func(*given)) if y.requires_grad]
             found = torch.autograd.grad(outputs, leaves, vectors, create_graph=True, allow_unused=True)
         return tuple(g for g in found if g is not None and g.requires_grad)
 
@@ -389,3 +279,53 @@ def _spread_out(tensor: Tensor, wanted: bool) -> Tensor:
     if not wanted or not tensor.dim():
         return tensor
     return torch.stack([tensor, tensor], -1)[..., 0]
+
+
+def _told_private(name: str, grad_out: float) -> None:
+    warnings.warn(
+        f"`{name}` was part of PyTorch's private API and not meant to be exposed. We are deprecating it and it will be "
+        "removed in a future version of PyTorch. If you have a specific use for this or feature request for this to be "
+        "a stable API, please file us an issue at https://github.com/pytorch/pytorch/issues/new",
+        FutureWarning,
+        stacklevel=3,
+    )
+    if grad_out != 1.0:
+        raise ValueError(f"Expected grad_out to be 1.0. {name} no longer supports values of grad_out != 1.0.")
+
+
+def get_numerical_jacobian(
+    fn: Callable[..., Any], inputs: Any, target: Any = None, eps: float = 1e-3, grad_out: float = 1.0
+) -> list[Tensor]:
+    """Of the first output of ``fn(inputs)``, by each tensor of ``target``: private in PyTorch, and of old."""
+    from . import _jacobians
+
+    _told_private("get_numerical_jacobian", grad_out)
+
+    def spread(*given: Any) -> Any:
+        return fn(given)
+
+    arguments = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
+    outputs = _jacobians.differentiable_outputs(fn(arguments))
+    targets = _jacobians.tensors_of(arguments if target is None else target)
+    return [_jacobians.numerical(spread, arguments, x, outputs, eps)[0] for x in targets if x.requires_grad]
+
+
+def get_analytical_jacobian(
+    inputs: Any, output: Tensor, nondet_tol: float = 0.0, grad_out: float = 1.0
+) -> tuple[tuple[Tensor, ...], bool, bool, bool]:
+    """The Jacobians by backward, whether a second backward gives the same, and whether sizes and dtypes of gradients
+    are those of the inputs: private in PyTorch, and of old."""
+    import mindtorch_v2 as torch
+
+    from . import _jacobians
+
+    _told_private("get_analytical_jacobian", grad_out)
+    leaves = [x for x in _jacobians.tensors_of(inputs) if x.requires_grad]
+    found, again = _jacobians.backward(output, leaves), _jacobians.backward(output, leaves)
+    same = not any((a - b).abs().gt(nondet_tol).any() for a, b in zip(found, again, strict=True))
+    grads = _jacobians.gradients(output, leaves, torch.ones_like(output))
+    pairs = list(zip(grads, leaves, strict=True))
+    sizes, types = [
+        all(getattr(g, what) == getattr(x, what) for g, x in pairs) for what in ("shape", "dtype")
+    ]
+    return tuple(found), same, sizes, types

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from .. import _C
 from .._C import Tensor
+from .._devices import registry
 from .function import _FunctionBase
 
 __all__ = [
@@ -76,7 +77,7 @@ class save_on_cpu(saved_tensors_hooks):
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
         def pack(tensor: Tensor) -> tuple[Any, Tensor]:
-            if not pin_memory:
+            if not (pin_memory and registry.accelerator().module.is_available()):
                 return tensor.device, tensor.cpu()
             packed = tensor.detach().cpu().pin_memory()
             return tensor.device, packed

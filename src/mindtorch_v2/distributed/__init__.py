@@ -1,114 +1,23 @@
-"""``torch.distributed``: stores, through which processes find each other. Collectives are not there yet, which programs
-ask :func:`is_available` about.
+"""``torch.distributed``: processes that work together.
 
-The other names that programs import are here or in the table of ``_absent``, with every module below this one.
+Processes find each other through a store (``stores.py``, ``tcp_store.py``, ``rendezvous.py``) and form groups
+(``world.py``). A group has an engine per kind of device (``engine.py``, ``engines/``), which is a library that carries
+messages; what users call is made of its few functions (``process_group.py``, ``collectives.py``, ``messages.py``,
+``objects.py``).
 """
 
 from __future__ import annotations
 
-from enum import IntEnum
-from typing import Any, ClassVar, NoReturn
-
 from .._absent import names_of
-from .constants import default_pg_timeout as default_pg_timeout
-from .errors import (
-    DistBackendError as DistBackendError,
-)
-from .errors import (
-    DistError as DistError,
-)
-from .errors import (
-    DistNetworkError as DistNetworkError,
-)
-from .errors import (
-    DistStoreError as DistStoreError,
-)
-from .errors import (
-    QueueEmptyError as QueueEmptyError,
-)
-from .stores import FileStore as FileStore
-from .stores import HashStore as HashStore
-from .stores import PrefixStore as PrefixStore
-from .stores import Store as Store
-from .tcp_store import TCPStore as TCPStore
-
-
-def is_available() -> bool:
-    """Whether several processes can work together: not yet."""
-    return False
-
-
-def is_initialized() -> bool:
-    """Whether a process group exists: never."""
-    return False
-
-
-def is_torchelastic_launched() -> bool:
-    """Whether torchelastic started this process: never."""
-    return False
-
-
-def is_nccl_available() -> bool:
-    """Whether NCCL can be used: never."""
-    return False
-
-
-is_gloo_available = is_mpi_available = is_ucc_available = is_xccl_available = is_nccl_available
-is_backend_available = is_nccl_available
-
-
-class Backend(str):
-    """The name of a library that processes talk through."""
-
-    UNDEFINED, GLOO, NCCL, UCC, MPI, XCCL = "undefined", "gloo", "nccl", "ucc", "mpi", "xccl"
-    backend_list: ClassVar[list[str]] = ["undefined"]
-    default_device_backend_map: ClassVar[dict[str, str]] = {}
-
-    def __new__(cls, name: str) -> Backend:
-        if not isinstance(name, str):
-            raise ValueError(f"Backend constructor parameter must be string-ish: {name}")
-        return super().__new__(cls, name.lower())
-
-
-class _ReduceOp(IntEnum):
-    SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, PREMUL_SUM, UNUSED = range(10)
-
-
-class ReduceOp:
-    """How values of several processes become one."""
-
-    RedOpType = _ReduceOp
-    SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, PREMUL_SUM, UNUSED = _ReduceOp
-
-
-class group:
-    """The group of all processes: there is none."""
-
-    WORLD: ClassVar[Any] = None
-
-
-class GroupMember(group):
-    """What :func:`new_group` gives processes outside the group."""
-
-    NON_GROUP_MEMBER = -100
-
-
-def get_rank(group: Any = None) -> NoReturn:
-    """Raises: there is no process group."""
-    raise ValueError(
-        "Default process group has not been initialized, please make sure to call init_process_group."
-    )
-
-
-get_world_size = get_backend = get_rank
-
-
-def init_process_group(*args: Any, **kwargs: Any) -> NoReturn:
-    """Raises: this library runs in one process."""
-    raise NotImplementedError(
-        "torch.distributed.init_process_group: this library runs in one process; start the program without a "
-        "distributed launcher"
-    )
-
+from .device_mesh import DeviceMesh as DeviceMesh
+from .device_mesh import init_device_mesh as init_device_mesh
+from .distributed_c10d import *  # noqa: F403
+from .distributed_c10d import _all_gather_base as _all_gather_base
+from .distributed_c10d import _coalescing_manager as _coalescing_manager
+from .distributed_c10d import _CoalescingManager as _CoalescingManager
+from .distributed_c10d import _get_process_group_name as _get_process_group_name
+from .distributed_c10d import _make_nccl_premul_sum as _make_nccl_premul_sum
+from .distributed_c10d import _rank_not_in_group as _rank_not_in_group
+from .distributed_c10d import _reduce_scatter_base as _reduce_scatter_base
 
 __getattr__ = names_of(__name__)

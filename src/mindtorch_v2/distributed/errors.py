@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["DistBackendError", "DistError", "DistNetworkError", "DistStoreError", "QueueEmptyError"]
+
 
 class DistError(RuntimeError):
     """Something that several processes do together failed."""

@@ -65,7 +65,7 @@ class _Level:
             if node is None or node in seen:
                 continue
             seen.add(node)
-            if node.name() == "AccumulateGrad" and id(node.variable) not in self._leaves:
+            if node.name() == "torch::autograd::AccumulateGrad" and id(node.variable) not in self._leaves:
                 return True
             nodes += [parent for parent, _ in node.next_functions]
         return False

@@ -147,6 +147,9 @@ def wait(future: Any) -> Any:
     return future.wait()
 
 
+_fork, _wait = fork, wait  # as programs of old have them
+
+
 def freeze(mod: _T, preserved_attrs: list[str] | None = None, optimize_numerics: bool = True) -> _T:
     """The module itself: there is nothing to fold into it."""
     return mod

@@ -13,13 +13,13 @@ _Tensor = torch.Tensor
 def cumsum(
     input: _Tensor, dim: int, *, dtype: torch.dtype | None = None, mask: _Tensor | None = None
 ) -> _Tensor:
-    return torch.cumsum(filled(input, mask, 0), dim, dtype=dtype)
+    return torch.cumsum(filled(input, mask, 0), dim, dtype=dtype or input.dtype)
 
 
 def cumprod(
     input: _Tensor, dim: int, *, dtype: torch.dtype | None = None, mask: _Tensor | None = None
 ) -> _Tensor:
-    return torch.cumprod(filled(input, mask, 1), dim, dtype=dtype)
+    return torch.cumprod(filled(input, mask, 1), dim, dtype=dtype or input.dtype)
 
 
 def softmax(

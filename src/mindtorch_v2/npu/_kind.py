@@ -29,6 +29,7 @@ _LOWER = (_C.bfloat16, _C.float16)
 class Npu(Accelerator):
     packages: Sequence[str] = ("torch_npu",)
     command_line = "softnpu._command_line"
+    collectives: Mapping[str, str] = {"hccl": "npu._hccl"}
 
     moved_modules: Mapping[str, str] = {"torch_npu.utils.storage": "torch.npu._kind"}
     file_functions: Mapping[str, Callable[..., Any]] = {

@@ -45,6 +45,16 @@ class SparseAdam(ListOptimizer):
             raise ValueError(
                 f"Sparse params at indices {sparse}: SparseAdam requires dense parameter tensors"
             )
+        complex_ones = [
+            [number, place]
+            for number, group in enumerate(self.param_groups)
+            for place, param in enumerate(group["params"])
+            if param.is_complex()
+        ]
+        if complex_ones:
+            raise ValueError(
+                f"Complex params at indices {complex_ones}: SparseAdam does not support complex parameters"
+            )
 
     def _update(self, params: Tensors, gradients: Tensors, states: list[Any], group: dict[str, Any]) -> None:
         if len(torch._C._sparse.places(gradients)) != len(gradients):

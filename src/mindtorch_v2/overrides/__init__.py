@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import inspect
 import threading
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -204,6 +203,9 @@ def _make_attributes_ask() -> None:
 
 def _init_subclass(cls: type[Tensor], /, **options: Any) -> None:
     super(Tensor, cls).__init_subclass__(**options)
+    takes_operators = cls.__torch_dispatch__ is not Tensor.__torch_dispatch__
+    if takes_operators and getattr(cls.__torch_function__, "__func__", None) is _default_torch_function:
+        cls.__torch_function__ = _C._disabled_torch_function_impl  # what it gets says what comes out
     if cls.__torch_function__ is not _C._disabled_torch_function_impl:
         listen()
 
@@ -286,6 +288,8 @@ class _Asking:
             args = one_form(*args)
         if self.as_called:
             return args, kwargs
+        import inspect  # slow to load, and few programs come here
+
         bound = inspect.signature(self.plain).bind(*args, **kwargs)
         bound.apply_defaults()
         given: list[Any] = []
@@ -503,7 +507,8 @@ def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
 def resolve_name(f: Callable[..., Any]) -> str | None:
     """The public name of a function that asks: ``'torch.Tensor.add'``."""
     listen()
-    return _overridable.names().get(f)
+    with DisableTorchFunction():  # modules that are loaded for the table call functions that ask
+        return _overridable.names().get(f)
 
 
 setattr(Tensor, "__torch_function__", classmethod(_default_torch_function))  # noqa: B010 - it becomes a method

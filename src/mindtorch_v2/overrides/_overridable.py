@@ -4,15 +4,17 @@ from __future__ import annotations
 import __future__
 
 import functools
-import inspect
 import keyword
 import re
 import types
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import _C
 from .._C import Tensor
+
+if TYPE_CHECKING:
+    import inspect
 
 Function = Callable[..., Any]
 
@@ -20,7 +22,7 @@ Function = Callable[..., Any]
 _NOT_ASKED = frozenset({
     "__class__", "__delattr__", "__dict__", "__dir__", "__doc__", "__getattribute__", "__hash__", "__init__",
     "__init_subclass__", "__iter__", "__module__", "__new__", "__setattr__", "__subclasshook__", "__torch_dispatch__",
-    "__torch_function__", "__weakref__", "_legacy_new", "_make_subclass", "_make_wrapper_subclass",
+    "__torch_function__", "__weakref__", "_gradient_hooks", "_legacy_new", "_make_subclass", "_make_wrapper_subclass",
     "_register_accumulated_hook", "_register_hook", "_retains_grad", "_storage_handle", "_typed_storage", "as_subclass",
 })  # fmt: skip
 # Functions of torch that are about settings, seeds, types or numbers of elements rather than values of tensors.
@@ -37,6 +39,13 @@ _NOT_OPERATORS = frozenset({
     "use_deterministic_algorithms", "vmap",
 })  # fmt: skip
 
+# Operators whose names are private, and that programs override nevertheless: all ask, PyTorch lists these.
+_PRIVATE_OPERATORS = (
+    "_assert_async", "_conj_copy", "_functional_assert_async", "_fused_rms_norm", "_fw_primal_copy", "_indices_copy",
+    "_make_dual_copy", "_native_batch_norm_legit", "_neg_view_copy", "_reshape_alias_copy", "_rowwise_prune",
+    "_sparse_broadcast_to_copy", "_sym_acos", "_sym_asin", "_sym_atan", "_sym_cos", "_sym_cosh", "_sym_sin",
+    "_sym_sinh", "_sym_sqrt", "_sym_tan", "_sym_tanh", "_values_copy",
+)  # fmt: skip
 # The namespaces whose functions ask, by their public names. The package fills it in once it is complete.
 namespaces: dict[str, Any] = {}
 # Modules with functions that ask: their names, and which of those they have ask. Those written in Python are changed
@@ -61,7 +70,19 @@ def _spaces() -> list[Any]:
     return list(_named_spaces().values())
 
 
+@functools.cache
+def _complete(space: Any) -> None:
+    """Loads what a namespace loads when it is asked for; modes see nothing of it."""
+    modes = _C._set_function_modes(0)
+    try:
+        for name in getattr(space, "_LAZY_NAMES", ()):
+            getattr(space, name)
+    finally:
+        _C._set_function_modes(modes)
+
+
 def _functions_of(space: Any) -> Iterator[tuple[str, Function]]:
+    _complete(space)
     for name, value in list(vars(space).items()):
         if name.startswith("_") or isinstance(value, (type, types.ModuleType, __future__._Feature)):
             continue
@@ -76,6 +97,8 @@ def _is_absent(value: Any) -> bool:
 
 def _attributes() -> Iterator[tuple[str, Any]]:
     """The methods and properties of Tensor."""
+    import inspect  # slow to load, and few programs come here
+
     for name in dir(Tensor):
         value = inspect.getattr_static(Tensor, name)
         if (
@@ -155,6 +178,8 @@ def _split(text: str) -> list[str]:
 
 
 def _parameters_of_schema(schema: str, method: bool) -> list[inspect.Parameter]:
+    import inspect  # slow to load, and few programs come here
+
     made: list[inspect.Parameter] = []
     kind: Any = inspect.Parameter.POSITIONAL_OR_KEYWORD
     for text in _split(schema[1 : schema.rindex(") ->")]):
@@ -177,7 +202,7 @@ def _schemas_of(function: Function) -> list[str]:
 
 
 def _asks(function: Function) -> bool:
-    if inspect.isfunction(function):
+    if isinstance(function, types.FunctionType):
         return hasattr(function, "__asks__")
     schemas = _schemas_of(function)
     takes_tensors = not schemas or any("Tensor" in schema[: schema.rindex(") ->")] for schema in schemas)
@@ -199,7 +224,8 @@ def _of_overloads(schemas: list[str], method: bool) -> list[inspect.Parameter]:
             made[parameter.name] = parameter.replace(default=None, kind=parameter.KEYWORD_ONLY)
     ordered = sorted(made.values(), key=lambda p: p.kind)
     if not method and all(name not in made for name in ("out",)):
-        ordered.append(inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None))
+        kinds = type(ordered[0])
+        ordered.append(kinds("out", kinds.KEYWORD_ONLY, default=None))
     return ordered
 
 
@@ -212,6 +238,8 @@ def _required(parameters: list[inspect.Parameter]) -> int:
 
 
 def _parameters(function: Function, method: bool) -> list[inspect.Parameter]:
+    import inspect  # slow to load, and few programs come here
+
     try:
         return list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):  # written in C
@@ -252,8 +280,13 @@ def dummies() -> dict[Function, Function]:
                 made[function] = lambda self: -1
             else:
                 made[function] = _dummy(_parameters(function, method=space is Tensor))
+    torch = namespaces["torch"]
+    others = [getattr(torch, name) for name in _PRIVATE_OPERATORS]
     for module, which in asking_modules:
-        for name, function in list(vars(module).items()):
-            if inspect.isfunction(function) and which(name) and function not in made:
-                made[function] = _dummy(_parameters(function, method=False))
+        others += [
+            f for name, f in list(vars(module).items()) if isinstance(f, types.FunctionType) and which(name)
+        ]
+    for function in others:
+        if function not in made:
+            made[function] = _dummy(_parameters(function, method=False))
     return made

@@ -8,6 +8,7 @@ from typing import Any
 
 from .._devices import registry
 from ._averages import FunctionEventAvg, average
+from ._kinds import DeviceType
 from ._table import TableOptions, build_table
 
 # Characters that have a meaning in the file of stacks.
@@ -29,6 +30,25 @@ class EventList(list[Any]):
         self._use_device = use_device
         self._profile_memory = profile_memory
         self._with_flops = with_flops
+
+    def _populate_cpu_children(self) -> None:
+        """Makes each event of the host a child of the innermost event of its thread that it lies in."""
+        threads: dict[tuple[int, int], list[Any]] = {}
+        for event in self:
+            if not event.is_async and event.device_type is DeviceType.CPU:
+                threads.setdefault((event.thread, event.node_id), []).append(event)
+        for events in threads.values():
+            around: list[Any] = []
+            for event in sorted(events, key=lambda e: (e.time_range.start, -e.time_range.end)):
+                while around and (
+                    event.time_range.start >= around[-1].time_range.end
+                    or event.time_range.end > around[-1].time_range.end
+                ):
+                    around.pop()
+                if around:
+                    event.cpu_parent = around[-1]
+                    around[-1].cpu_children.append(event)
+                around.append(event)
 
     @property
     def self_cpu_time_total(self) -> float:

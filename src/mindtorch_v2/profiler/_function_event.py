@@ -112,20 +112,53 @@ class FunctionEvent(FormattedTimesMixin):
     __slots__ = (
         "_arguments", "_device", "activity_type", "cpu_children", "cpu_memory_usage", "cpu_parent", "device_index",
         "device_memory_usage", "device_resource_id", "device_type", "duration_ns", "flops", "flow_id", "flow_start",
-        "flow_type", "fwd_thread", "id", "kernels", "kind", "linked_correlation_id", "memory", "memory_after",
-        "memory_before", "module_hierarchy", "name", "overload_name", "python_id", "python_module_id",
-        "python_parent_id", "sequence_nr", "stack", "step", "thread", "time_range", "trace_name", "use_device",
+        "flow_type", "fwd_thread", "id", "is_async", "is_legacy", "is_remote", "kernels", "kind",
+        "linked_correlation_id", "memory", "memory_after", "memory_before", "module_hierarchy", "name", "node_id",
+        "overload_name", "python_id", "python_module_id", "python_parent_id", "sequence_nr", "stack", "step",
+        "thread", "time_range", "trace_name", "use_device",
     )  # fmt: skip
 
     count = 1
-    node_id = -1
-    is_async = False
-    is_remote = False
-    is_legacy = False
     event_metadata = None  # of Kineto's, which knows CUDA's kernels more closely
     _metadata_json = ""
 
     def __init__(
+        self,
+        id: int,
+        name: str,
+        thread: int,
+        start_us: float,
+        end_us: float,
+        overload_name: str | None = None,
+        fwd_thread: int | None = None,
+        *,
+        stack: Iterable[str] = (),
+        use_device: str | None = None,
+        cpu_memory_usage: int = 0,
+        device_memory_usage: int = 0,
+        is_async: bool = False,
+        is_remote: bool = False,
+        sequence_nr: int = -1,
+        node_id: int = -1,
+        is_legacy: bool = False,
+        flops: int | None = None,
+        trace_name: str | None = None,
+        is_user_annotation: bool = False,
+    ) -> None:
+        """An operator of the host, or an annotation, that a program describes itself."""
+        kind = EventKind.ANNOTATION if is_user_annotation else EventKind.OPERATOR
+        times = round(start_us * 1000), round(end_us * 1000)
+        self._fill(id, kind, name, thread, *times, device=-1, use_device=use_device)
+        self.overload_name = overload_name or ""
+        self.fwd_thread = fwd_thread or 0
+        self.stack += tuple(stack)
+        self.cpu_memory_usage, self.device_memory_usage = cpu_memory_usage, device_memory_usage
+        self.is_async, self.is_remote, self.is_legacy = is_async, is_remote, is_legacy
+        self.sequence_nr, self.node_id = sequence_nr, node_id
+        self.flops = flops or 0
+        self.trace_name = trace_name or name
+
+    def _fill(
         self,
         event_id: int,
         kind: EventKind | TaskKind,
@@ -136,8 +169,10 @@ class FunctionEvent(FormattedTimesMixin):
         *,
         device: int,
         use_device: str | None,
-    ) -> None:
+    ) -> FunctionEvent:
         self.id = event_id
+        self.node_id = -1
+        self.is_async = self.is_remote = self.is_legacy = False
         self.kind = kind
         self.trace_name = name
         self.name = name
@@ -171,6 +206,7 @@ class FunctionEvent(FormattedTimesMixin):
         self.device_type = DeviceType.CPU
         self._arguments: tuple[Argument, ...] = ()
         self.activity_type = _ACTIVITIES.get(kind, "cpu_op") if isinstance(kind, EventKind) else ""
+        return self
 
     @classmethod
     def from_row(
@@ -178,7 +214,7 @@ class FunctionEvent(FormattedTimesMixin):
     ) -> FunctionEvent:
         """An event of the host."""
         kind = _EVENT_KINDS[row.kind]
-        event = cls(
+        event = cls.__new__(cls)._fill(
             event_id, kind, row.name, thread, row.start_ns - base_ns, row.end_ns - base_ns,
             device=row.device, use_device=use_device,
         )  # fmt: skip
@@ -206,7 +242,7 @@ class FunctionEvent(FormattedTimesMixin):
         cls, event_id: int, task: TaskRow, thread: int, base_ns: int, use_device: str | None
     ) -> FunctionEvent:
         """What a device did."""
-        event = cls(
+        event = cls.__new__(cls)._fill(
             event_id, task.kind, task.name, thread, task.start_ns - base_ns, task.end_ns - base_ns,
             device=task.device, use_device=use_device,
         )  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any
@@ -41,6 +40,8 @@ class record_function:
             scope.end()
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        import inspect  # slow to load, and few programs come here
+
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)

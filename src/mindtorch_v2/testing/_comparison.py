@@ -101,6 +101,8 @@ def _check_attributes(
 
 
 def _compare_tensors(actual: Tensor, expected: Tensor, wanted: _Comparison, path: tuple[Any, ...]) -> None:
+    if actual.is_nested or expected.is_nested:
+        return _compare_nested(actual, expected, wanted, path)
     _check_attributes(actual, expected, wanted.checks, path)
     rtol, atol = wanted.tolerances(actual, expected)
     left, right = actual.detach().cpu(), expected.detach().cpu()
@@ -112,6 +114,22 @@ def _compare_tensors(actual: Tensor, expected: Tensor, wanted: _Comparison, path
     if left.layout is not torch.strided:
         return _compare_sparse(left, right, wanted, path, rtol, atol)
     _compare_values(left, right, wanted, path, rtol, atol, "Tensor-likes")
+
+
+def _compare_nested(actual: Tensor, expected: Tensor, wanted: _Comparison, path: tuple[Any, ...]) -> None:
+    """Tensor by tensor."""
+    if actual.is_nested != expected.is_nested:
+        raise _Mismatch(
+            f"The values for attribute 'is_nested' do not match: {actual.is_nested} != {expected.is_nested}.",
+            path,
+        )
+    if actual.layout is torch.jagged and expected.layout is torch.jagged:
+        _check_attributes(actual, expected, wanted.checks, path)
+    mine, theirs = actual.unbind(), expected.unbind()
+    if len(mine) != len(theirs):
+        raise _Mismatch(f"The numbers of nested tensors do not match: {len(mine)} != {len(theirs)}.", path)
+    for at, (left, right) in enumerate(zip(mine, theirs, strict=True)):
+        _compare_tensors(left, right, wanted, (*path, at))
 
 
 def _compare_sparse(

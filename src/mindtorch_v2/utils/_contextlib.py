@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Generator
+from types import CodeType
 from typing import Any, Self
 
 
@@ -36,18 +36,26 @@ def around_generator(context: Callable[[], Any], function: Callable[..., Any]) -
     return wrapped
 
 
+def is_generator_function(function: Any) -> bool:
+    """As inspect says, which takes a tenth of the time that the whole package takes to load."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    return isinstance(code, CodeType) and bool(code.co_flags & 0x20)  # CO_GENERATOR
+
+
 def context_decorator(ctx: Any, func: Callable[..., Any]) -> Callable[..., Any]:
     """The function, run inside a context. ``ctx`` is a context manager, or a function that makes one per call."""
     if callable(ctx) and hasattr(ctx, "__enter__"):
         raise ValueError(f"got {ctx!r}, which is a context manager and makes them; pass one or the other")
-    if inspect.isclass(func):
+    if isinstance(func, type):
         raise RuntimeError(
             "Cannot decorate classes; it is ambiguous whether or not only the constructor or all methods should "
             f"have the context manager applied; additionally, decorating a class would prevent {func.__name__} "
             "from being subclassed. Decorate the methods that need it."
         )
     make = ctx if callable(ctx) else lambda: ctx
-    if inspect.isgeneratorfunction(func):
+    if is_generator_function(func):
         return around_generator(make, func)
 
     @functools.wraps(func)

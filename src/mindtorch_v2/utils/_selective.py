@@ -9,6 +9,7 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
+from .._library.custom_ops import CustomOperator
 from ._python_dispatch import TorchDispatchMode
 from ._pytree import tree_map
 
@@ -108,7 +109,7 @@ class _CachedTorchDispatchMode(TorchDispatchMode):
 
 def _policy_of(operators: list[Any]) -> Policy:
     for operator in operators:
-        if isinstance(operator, torch._ops.OpOverload):
+        if isinstance(operator, (torch._ops.OpOverload, CustomOperator)):
             continue
         hint = (
             "Please update the OpOverloadPacket to a specific OpOverload. For example, if you have "

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import os
 import threading
-from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ... import _C
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 Kind = Literal["hardware", "software"]
 
@@ -26,6 +28,8 @@ _VARIABLE = "MINDTORCH_NPU"
 
 def software_folder() -> Path:
     """Where the software NPU's libraries are installed."""
+    from pathlib import Path  # slow to load, and needed for the software NPU alone
+
     return Path(__file__).resolve().parents[2] / "softnpu" / "lib"
 
 
@@ -55,8 +59,8 @@ def _hardware_folders() -> list[str]:
     folders = []
     for variable in ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME"):
         root = os.environ.get(variable)
-        if root and (Path(root) / "lib64" / "libascendcl.so").exists():
-            folders.append(str(Path(root) / "lib64"))
+        if root and os.path.exists(os.path.join(root, "lib64", "libascendcl.so")):
+            folders.append(os.path.join(root, "lib64"))
     return [*folders, ""]
 
 

@@ -7,7 +7,6 @@ that tensors use every day have PyTorch's names; this is for what has none, and 
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
@@ -33,6 +32,8 @@ def signature(name: str) -> tuple[Parameter, ...]:
     """The parameters of an operator, without the workspace and executor that every operator has."""
     parameters = _npu.operator_parameters(name)
     if parameters is None:
+        import difflib
+
         close = difflib.get_close_matches(name, operators(), n=3)
         hint = f" Did you mean {' or '.join(close)}?" if close else ""
         raise AttributeError(f"ACLNN has no operator '{name}'.{hint}")

@@ -4,6 +4,7 @@ areas of `ops/` whose operators they call."""
 from ..._absent import names_of
 from .. import _reduction as _Reduction  # noqa: F401 - packages ask it for the numbers of reductions
 from .activation import *  # noqa: F403
+from .activation import _threshold as _threshold
 from .attention import *  # noqa: F403
 from .attention import _canonical_mask as _canonical_mask
 from .attention import _in_projection as _in_projection

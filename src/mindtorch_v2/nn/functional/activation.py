@@ -91,9 +91,12 @@ def hardtanh(
     return function(input, min_val, max_val)
 
 
-def threshold(input: torch.Tensor, threshold: float, value: float, inplace: bool = False) -> torch.Tensor:
+def _threshold(input: torch.Tensor, threshold: float, value: float, inplace: bool = False) -> torch.Tensor:
     function = _functions.threshold_ if inplace else _functions.threshold
     return function(input, threshold, value)
+
+
+threshold = _threshold  # PyTorch's names for it
 
 
 def glu(input: torch.Tensor, dim: int = -1) -> torch.Tensor:

@@ -6,11 +6,11 @@ import mindtorch_v2 as torch
 from mindtorch_v2 import Tensor
 
 from ..._C import _nn
+from ..._functions.bags import MODES, bags_of
 
 __all__ = ["embedding", "embedding_bag", "one_hot"]
 
 one_hot = _nn.one_hot
-_MODES = ("sum", "mean", "max")
 
 
 def _wrapped_padding(padding_idx: int | None, rows: int) -> int | None:
@@ -31,6 +31,8 @@ def embedding(
     sparse: bool = False,
 ) -> Tensor:
     """The rows of `weight` at the indices."""
+    if weight.dim() == 0:
+        raise RuntimeError("'weight' must be 2-D")
     padding = _wrapped_padding(padding_idx, weight.shape[0])
     if max_norm is not None:
         input = input.contiguous()
@@ -79,7 +81,7 @@ def embedding_bag(
             raise ValueError("offsets has to be a 1D Tensor")
     else:
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
-    if mode not in _MODES:
+    if mode not in MODES:
         raise ValueError("mode has to be one of sum, mean or max")
     if mode == "max" and scale_grad_by_freq:
         raise ValueError("max mode does not support scaling the gradient by the frequency")
@@ -93,7 +95,7 @@ def embedding_bag(
     padding = _wrapped_padding(padding_idx, weight.shape[0])
     if max_norm is not None:
         torch.embedding_renorm_(weight.detach(), input, max_norm, norm_type)
-    return _bags(
+    return bags_of(
         input,
         weight,
         offsets,
@@ -103,52 +105,4 @@ def embedding_bag(
         per_sample_weights,
         include_last_offset,
         padding,
-    )
-
-
-def _bags(
-    input: Tensor,
-    weight: Tensor,
-    offsets: Tensor,
-    scale_grad_by_freq: bool,
-    mode: str,
-    sparse: bool,
-    per_sample_weights: Tensor | None,
-    include_last_offset: bool,
-    padding: int | None,
-) -> Tensor:
-    if weight.is_meta:
-        bags = offsets[:-1] if include_last_offset else offsets
-        return weight.new_empty(bags.numel(), weight.shape[1])
-    if offsets.numel() and offsets[0].item() != 0:
-        raise RuntimeError(
-            f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position "
-            f"0. However, got {offsets[0].item()}"
-        )
-    if offsets.numel() and offsets[-1].item() > input.numel():
-        raise RuntimeError(
-            f"offsets[-1] can not be greater than input's length({input.numel()}) but got offsets[-1] of "
-            f"{offsets[-1].item()}"
-        )
-    if include_last_offset:
-        offsets = offsets[:-1]
-    count = offsets.numel()
-    places = torch.arange(input.numel(), dtype=offsets.dtype, device=input.device)
-    bag = torch.bucketize(places, offsets, right=True) - 1
-    if padding is not None:
-        kept = (input != padding).nonzero()[:, 0]
-        input, bag = input[kept], bag[kept]
-        if per_sample_weights is not None:
-            per_sample_weights = per_sample_weights[kept]
-    rows = torch.embedding(weight, input, -1, scale_grad_by_freq, sparse)
-    if per_sample_weights is not None:
-        rows = rows * per_sample_weights.unsqueeze(1)
-    start = torch.zeros(count, weight.shape[1], dtype=weight.dtype, device=weight.device)
-    if mode == "max":
-        return start.index_reduce(0, bag, rows, "amax", include_self=False)
-    total = start.index_add(0, bag, rows)
-    if mode == "sum":
-        return total
-    ones = torch.ones_like(bag, dtype=weight.dtype)
-    lengths = torch.zeros(count, dtype=weight.dtype, device=weight.device).index_add_(0, bag, ones)
-    return total / lengths.clamp(min=1).unsqueeze(1)
+    ).made

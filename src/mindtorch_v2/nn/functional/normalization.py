@@ -79,6 +79,8 @@ def batch_norm(
         _check_values_per_channel(input.shape, input.shape)
         if (running_mean is None) != (running_var is None):
             raise ValueError("running_mean and running_var must either both be None or neither be None")
+        if eps <= 0.0:
+            raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     return _functions.batch_norm(
         input, weight, bias, running_mean, running_var, training, momentum, eps, True
     )
@@ -129,7 +131,9 @@ def local_response_norm(
     total = padded.narrow(1, 0, input.size(1))
     for offset in range(1, size):
         total = total + padded.narrow(1, offset, input.size(1))
-    return input / (total / size * alpha + k).pow(beta)
+    # The mean of integers is one, as that of a pool is.
+    mean = total / size if input.is_floating_point() else total // size
+    return input / (mean * alpha + k).pow(beta)
 
 
 def normalize(

@@ -86,12 +86,12 @@ def _listed(value: Any, dims: int) -> list[Any]:
 def _filled_size(input: torch.Tensor, output_size: Any, dims: int) -> list[int]:
     """An output size in which None stands for the input's size."""
     sizes = _listed(output_size, dims)
-    if len(sizes) <= input.dim():
-        sizes = [
-            have if size is None else size
-            for size, have in zip(sizes, input.shape[input.dim() - len(sizes) :], strict=True)
-        ]
-    return sizes
+    if input.dim() <= len(sizes):
+        raise ValueError(f"Input dimension should be at least {len(sizes) + 1}")
+    return [
+        have if size is None else size
+        for size, have in zip(sizes, input.shape[input.dim() - len(sizes) :], strict=True)
+    ]
 
 
 def adaptive_avg_pool2d(input: torch.Tensor, output_size: Any) -> torch.Tensor:

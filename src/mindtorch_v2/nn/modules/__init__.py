@@ -1,5 +1,7 @@
 """The modules of ``nn``, by what they do."""
 
+from typing import TYPE_CHECKING, Any
+
 from . import (
     activation,
     adaptive,
@@ -35,7 +37,6 @@ from .flatten import *  # noqa: F403
 from .fold import *  # noqa: F403
 from .instancenorm import *  # noqa: F403
 from .linear import *  # noqa: F403
-from .linear_cross_entropy_options import LinearCrossEntropyOptions
 from .loss import *  # noqa: F403
 from .module import Module
 from .normalization import *  # noqa: F403
@@ -46,6 +47,9 @@ from .rnn import *  # noqa: F403
 from .sparse import *  # noqa: F403
 from .transformer import *  # noqa: F403
 from .upsampling import *  # noqa: F403
+
+if TYPE_CHECKING:
+    from .linear_cross_entropy_options import LinearCrossEntropyOptions
 
 __all__ = ["LinearCrossEntropyOptions", "Module"]
 __all__ += activation.__all__
@@ -69,3 +73,12 @@ __all__ += rnn.__all__
 __all__ += sparse.__all__
 __all__ += transformer.__all__
 __all__ += upsampling.__all__
+
+
+def __getattr__(name: str) -> Any:
+    if name == "LinearCrossEntropyOptions":  # a dataclass: what makes those is slow to load
+        from .linear_cross_entropy_options import LinearCrossEntropyOptions
+
+        globals()[name] = LinearCrossEntropyOptions
+        return LinearCrossEntropyOptions
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

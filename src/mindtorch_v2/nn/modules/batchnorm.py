@@ -188,12 +188,52 @@ class SyncBatchNorm(_BatchNorm):
             raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
 
     def forward(self, input: Tensor) -> Tensor:
-        if self.process_group is not None and self.training:
-            raise NotImplementedError(
-                "SyncBatchNorm: statistics over a process group are not implemented; pass process_group=None "
-                "to normalise each process's own batch"
+        use_batch = self.training or (self.running_mean is None and self.running_var is None)
+        if not (use_batch and self.training and torch.distributed.is_initialized()):
+            return super().forward(input)
+        group = self.process_group if self.process_group is not None else torch.distributed.group.WORLD
+        if torch.distributed.get_world_size(group) == 1:
+            return super().forward(input)
+        self._check_input_dim(input)
+        if input.shape[1] != self.num_features:
+            raise ValueError(f"expected {self.num_features} channels in dimension 1, got {list(input.shape)}")
+        mean, variance, count = self._statistics(input, group)
+        self._track(mean.detach(), variance.detach(), count)
+        shape = [1, -1] + [1] * (input.dim() - 2)
+        result = (input - mean.view(shape).to(input.dtype)) * torch.rsqrt(variance + self.eps).view(shape).to(
+            input.dtype
+        )
+        if self.weight is not None:
+            result = result * self.weight.view(shape)
+        return result if self.bias is None else result + self.bias.view(shape)
+
+    @staticmethod
+    def _statistics(input: Tensor, group: Any) -> tuple[Tensor, Tensor, float]:
+        """Mean and variance of each channel over all processes, with gradients, and how many values they are of."""
+        from ...distributed.nn.functional import all_reduce
+
+        dims = [0, *range(2, input.dim())]
+        wide = input.float() if input.dtype in (torch.float16, torch.bfloat16) else input
+        own = torch.full([1], input.numel() / input.shape[1], dtype=wide.dtype, device=input.device)
+        sums = all_reduce(torch.cat([wide.sum(dims), own]), group=group)
+        mean, count = sums[:-1] / sums[-1], float(sums[-1].item())
+        if count <= 1:
+            raise ValueError(
+                f"Expected more than 1 value per channel when training, got input size {input.size()}"
             )
-        return super().forward(input)
+        off = wide - mean.view([1, -1] + [1] * (input.dim() - 2))
+        return mean, all_reduce((off * off).sum(dims), group=group) / count, count
+
+    def _track(self, mean: Tensor, variance: Tensor, count: float) -> None:
+        if self.running_mean is None or self.running_var is None or self.num_batches_tracked is None:
+            return
+        with torch.no_grad():
+            self.num_batches_tracked.add_(1)
+            momentum = self.momentum
+            if momentum is None:
+                momentum = 1.0 / float(self.num_batches_tracked.item())
+            self.running_mean.lerp_(mean.to(self.running_mean.dtype), momentum)
+            self.running_var.lerp_((variance * (count / (count - 1))).to(self.running_var.dtype), momentum)
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:

@@ -235,6 +235,9 @@ def _each(state: Any, change: Any) -> Any:
 
 
 def _check_options(network: RNNBase, dropout: Any) -> None:
+    for name in ("bias", "batch_first"):
+        if not isinstance(value := getattr(network, name), bool):
+            raise TypeError(f"{name} should be of type bool, got: {type(value).__name__}")
     if isinstance(dropout, bool) or not isinstance(dropout, numbers.Real) or not 0 <= float(dropout) <= 1:
         raise ValueError(
             "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"

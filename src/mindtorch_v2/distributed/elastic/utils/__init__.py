@@ -1,1 +1,1 @@
-"""Small helpers of launchers."""
+"""What launchers need of a machine."""

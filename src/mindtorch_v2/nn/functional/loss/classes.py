@@ -168,13 +168,29 @@ def linear_cross_entropy(
     """``cross_entropy`` of ``linear``. A weight of more than two dimensions gives scores for each of the
     further ones. ``options`` say how PyTorch may save memory; the result is the same.
     """
-    classes, *places, features = linear_weight.shape
-    if input.dim() > 0 and input.size(-1) != features:
+    if input.dim() not in (1, 2):
+        raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.dim()}")
+    if linear_weight.dim() < 2:
         raise RuntimeError(
-            f"linear_cross_entropy: input has {input.size(-1)} features, but linear_weight {features}"
+            f"expected linear_weight with dimensionality at least 2, got {linear_weight.dim()}"
+        )
+    classes, *places, features = linear_weight.shape
+    if input.size(-1) != features:
+        raise RuntimeError(
+            "expected equal input and linear_weight last dimensions (in_features), got "
+            f"{input.size(-1)} and {features}, respectively"
         )
     if places and input.dim() != 2:
-        raise RuntimeError("linear_cross_entropy: a weight of several dimensions requires a batch of inputs")
+        raise RuntimeError(
+            f"K-dimensional loss defined by linear_weight shape {tuple(linear_weight.shape)} requires batched input, "
+            f"(N, {features}), got unbatched input with shape {tuple(input.shape)}"
+        )
+    if linear_bias is not None and linear_bias.shape != linear_weight.shape[:-1]:
+        raise RuntimeError(
+            f"expected linear_bias shape {tuple(linear_weight.shape[:-1])}, got {tuple(linear_bias.shape)}"
+        )
+    if ignore_index is not None and target.is_floating_point():
+        raise RuntimeError("ignore_index cannot be specified when target contains probabilities")
     bias = None if linear_bias is None else linear_bias.reshape(-1)
     scores = linear(input, linear_weight.reshape(-1, features), bias)
     if places:
@@ -207,11 +223,12 @@ def multi_margin_loss(
     """What the target's score lacks to exceed each other class's by the margin."""
     input, target = in_float32(input, target)
     reduction = reduction_name(size_average, reduce, reduction)
+    reduction_number(reduction)  # refuses others
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
     if weight is not None and weight.dim() != 1:
         raise ValueError("weight must be one-dimensional")
-    if input.dim() > 2 or (input.dim() == 2 and input.size(1) == 0):
+    if input.dim() > 2 or (input.dim() > 0 and input.size(-1) == 0):
         raise RuntimeError(
             "Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
             f"{list(input.shape)}"
@@ -224,9 +241,9 @@ def multi_margin_loss(
             f"(batch size). Expected target size [{samples}], but got {list(target.shape)}. Input has shape "
             f"{list(input.shape)}."
         )
-    _check_classes(target)
     if weight is not None and weight.numel() != classes:
         raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.shape)}")
+    _check_classes(target)
     labels = target.reshape(samples, 1)
     if not labels.is_meta and bool(
         torch._C._functorch._of_all_slices((labels < 0) | (labels >= classes)).any()
@@ -253,7 +270,8 @@ def multilabel_margin_loss(
     """The margins between the scores of the target classes, listed up to the first -1, and all others."""
     input, target = in_float32(input, target)
     reduction = reduction_name(size_average, reduce, reduction)
-    if input.dim() > 2 or (input.dim() == 2 and input.size(1) == 0):
+    reduction_number(reduction)  # refuses others
+    if input.dim() > 2 or (input.dim() > 0 and input.size(-1) == 0):
         raise RuntimeError(
             "Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
             f"{list(input.shape)}"

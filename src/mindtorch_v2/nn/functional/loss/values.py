@@ -127,7 +127,7 @@ def soft_margin_loss(
     """The logistic loss of scores with targets 1 and -1."""
     input, target = in_float32(input, target)
     reduction = reduction_name(size_average, reduce, reduction)
-    return reduce_values((-target * input).exp().log1p(), reduction)
+    return reduce_values((input * -target).exp().log1p(), reduction)
 
 
 def binary_cross_entropy(

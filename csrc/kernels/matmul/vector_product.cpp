@@ -1,0 +1,167 @@
+#include "kernels/matmul/vector_product.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "kernels/common/convert.h"
+#include "kernels/common/cpu_features.h"
+#include "kernels/common/parallel.h"
+#include "kernels/common/rows.h"
+
+namespace mt::kernels {
+namespace {
+
+constexpr int64_t kSpan =
+    4096;  // elements of a row at a time: a converted piece stays in the first-level cache
+constexpr int64_t kBlock = 512;   // results held at a time where columns are added up
+constexpr int64_t kTogether = 4;  // columns added at a time
+
+// The loops over dense memory, for each machine level.
+template <class C>
+struct Loops {
+  [[gnu::always_inline]] static inline double dot_body(const C* a, const C* x, int64_t n) {
+    return sum_of<C>(n, [=](int64_t i) { return a[i] * x[i]; });
+  }
+  [[gnu::always_inline]] static inline void add_body(const C* const* a, const C* factors, C* out, int64_t n) {
+    const C *a0 = a[0], *a1 = a[1], *a2 = a[2], *a3 = a[3];
+    const C f0 = factors[0], f1 = factors[1], f2 = factors[2], f3 = factors[3];
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) out[i] += (a0[i] * f0 + a1[i] * f1) + (a2[i] * f2 + a3[i] * f3);
+  }
+  static double dot(const C* a, const C* x, int64_t n) { return dot_body(a, x, n); }
+  MT_WIDE static double dot_wide(const C* a, const C* x, int64_t n) { return dot_body(a, x, n); }
+  MT_WIDEST static double dot_widest(const C* a, const C* x, int64_t n) { return dot_body(a, x, n); }
+  static void add(const C* const* a, const C* f, C* out, int64_t n) { add_body(a, f, out, n); }
+  MT_WIDE static void add_wide(const C* const* a, const C* f, C* out, int64_t n) { add_body(a, f, out, n); }
+  MT_WIDEST static void add_widest(const C* const* a, const C* f, C* out, int64_t n) {
+    add_body(a, f, out, n);
+  }
+  static constexpr decltype(&dot) kDot[kLevels] = {dot, dot_wide, dot_widest};
+  static constexpr decltype(&add) kAdd[kLevels] = {add, add_wide, add_widest};
+};
+
+template <class C>
+struct Product {
+  const char* matrix;
+  int64_t rows, length, row_step, step;  // in bytes
+  Converter load, store;
+  const C* x;
+  char* out;
+  int64_t out_step;
+  double alpha, beta;
+  bool direct;
+
+  const C* piece(const char* from, int64_t stride, int64_t n, C* buffer) const {
+    if (direct && stride == int64_t(sizeof(C))) return reinterpret_cast<const C*>(from);
+    load(from, stride, reinterpret_cast<char*>(buffer), sizeof(C), n);
+    return buffer;
+  }
+  void put(int64_t row, double sum) const {
+    char* target = out + row * out_step;
+    double value = alpha * sum;
+    if (beta != 0) {
+      C old;
+      load(target, 0, reinterpret_cast<char*>(&old), 0, 1);
+      value += beta * double(old);
+    }
+    const C rounded = C(value);
+    store(reinterpret_cast<const char*>(&rounded), 0, target, 0, 1);
+  }
+  double part_of_row(int64_t row, int64_t first, int64_t last) const {
+    alignas(64) C buffer[kSpan];
+    double sum = 0;
+    for (int64_t begin = first; begin < last; begin += kSpan) {
+      const int64_t n = std::min(kSpan, last - begin);
+      const C* a = piece(matrix + row * row_step + begin * step, step, n, buffer);
+      sum += Loops<C>::kDot[cpu_level](a, x + begin, n);
+    }
+    return sum;
+  }
+
+  // Rows one after the other. Few long ones are cut into pieces, whose number depends on the sizes only.
+  void by_rows() const {
+    const int64_t pieces = std::clamp<int64_t>(rows < 16 ? length / kGrain : 1, 1, 64);
+    if (pieces == 1) {
+      parallel_for(0, rows, std::max<int64_t>(1, kGrain / length), [&](int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; ++row) put(row, part_of_row(row, 0, length));
+      });
+      return;
+    }
+    std::vector<double> sums(size_t(rows * pieces));
+    const int64_t each = (length + pieces - 1) / pieces;
+    parallel_for(0, rows * pieces, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t first = std::min(length, i % pieces * each);
+        sums[size_t(i)] = part_of_row(i / pieces, first, std::min(length, first + each));
+      }
+    });
+    for (int64_t row = 0; row < rows; ++row) {
+      double sum = 0;
+      for (int64_t i = 0; i < pieces; ++i) sum += sums[size_t(row * pieces + i)];
+      put(row, sum);
+    }
+  }
+
+  // Columns are added up into a block of results.
+  void block_by_columns(int64_t first, int64_t n) const {
+    alignas(64) C sums[kBlock] = {}, buffers[kTogether][kBlock];
+    for (int64_t k = 0; k < length; k += kTogether) {
+      const C* columns[kTogether];
+      C factors[kTogether];
+      const int64_t count = std::min(kTogether, length - k);
+      for (int64_t j = 0; j < count; ++j) {
+        columns[j] = piece(matrix + first * row_step + (k + j) * step, row_step, n, buffers[j]);
+        factors[j] = x[k + j];
+      }
+      if (count == kTogether) {
+        Loops<C>::kAdd[cpu_level](columns, factors, sums, n);
+      } else {
+        for (int64_t j = 0; j < count; ++j)
+          for (int64_t i = 0; i < n; ++i) sums[i] += columns[j][i] * factors[j];
+      }
+    }
+    for (int64_t i = 0; i < n; ++i) put(first + i, double(sums[i]));
+  }
+  void by_columns() const {
+    const int64_t share = (rows / std::max(1, get_num_threads()) + 63) / 64 * 64;
+    const int64_t block = std::clamp<int64_t>(share, 64, kBlock), blocks = (rows + block - 1) / block;
+    parallel_for(0, blocks, std::max<int64_t>(1, kGrain / (block * length)), [&](int64_t begin, int64_t end) {
+      for (int64_t b = begin; b < end; ++b) block_by_columns(b * block, std::min(block, rows - b * block));
+    });
+  }
+};
+
+}  // namespace
+
+void matrix_vector(const View& a, const View& x, const View& out, double alpha, double beta) {
+  with_compute_type(a.dtype, "addmv_impl_cpu", [&](auto tag) {
+    using C = typename decltype(tag)::type;
+    const int64_t item = int64_t(itemsize(a.dtype)), length = a.sizes[1];
+    std::vector<C> vector;
+    const C* dense = x.as<const C>();
+    const bool direct = a.dtype == dtype_of<C>;
+    const Converter load = converter(a.dtype, dtype_of<C>);
+    if (!direct || (x.strides[0] != 1 && length > 1)) {
+      vector.resize(size_t(length));
+      load(x.as<char>(), x.strides[0] * item, reinterpret_cast<char*>(vector.data()), sizeof(C), length);
+      dense = vector.data();
+    }
+    const Product<C> product{a.as<char>(),
+                             a.sizes[0],
+                             length,
+                             a.strides[0] * item,
+                             a.strides[1] * item,
+                             load,
+                             converter(dtype_of<C>, a.dtype),
+                             dense,
+                             out.as<char>(),
+                             out.strides[0] * item,
+                             alpha,
+                             beta,
+                             direct};
+    if (a.strides[0] == 1 && a.strides[1] != 1 && a.sizes[0] > 1) product.by_columns();
+    else product.by_rows();
+  });
+}
+
+}  // namespace mt::kernels

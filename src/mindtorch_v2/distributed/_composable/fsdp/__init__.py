@@ -1,0 +1,7 @@
+"""``fully_shard`` under its older name."""
+
+from ...fsdp import CPUOffloadPolicy as CPUOffloadPolicy
+from ...fsdp import FSDPModule as FSDPModule
+from ...fsdp import MixedPrecisionPolicy as MixedPrecisionPolicy
+from ...fsdp import OffloadPolicy as OffloadPolicy
+from ...fsdp import fully_shard as fully_shard

@@ -1,0 +1,1 @@
+"""The libraries that carry messages, one file each."""

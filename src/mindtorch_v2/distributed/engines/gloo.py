@@ -1,0 +1,146 @@
+"""Gloo, through the binding that the package xoscar brings (``xoscar_pygloo``).
+
+Note [Gloo's messages]
+Only the binding's ``send`` and ``recv`` let other threads of Python run while they wait, so they are all that is used,
+and ``pairwise.py`` makes the collectives. A receiver must know how many bytes come, so a message begins with a frame of
+fixed length: its label and as much of the tensor as fits, which for small tensors is all. The rest follows if the label
+is right.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.machinery
+import importlib.util
+import os
+import socket
+import sys
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ..._C import Tensor
+from ..engine import Place
+from ..errors import DistBackendError
+from ..stores import Store
+from .pairwise import PairwiseEngine
+
+_HOW = "pip install 'mindtorch_v2[distributed]' brings it"
+_LABEL, _INLINE = 128, 4096  # bytes of a frame
+_FRAME = _LABEL + _INLINE
+
+
+def _file() -> Path | None:
+    """The shared object, found without loading the package around it, which would start threads of its own."""
+    package = importlib.util.find_spec("xoscar")
+    for folder in (package.submodule_search_locations or []) if package else []:
+        for suffix in importlib.machinery.EXTENSION_SUFFIXES:
+            found = Path(folder) / "collective" / f"xoscar_pygloo{suffix}"
+            if found.exists():
+                return found
+    return None
+
+
+def is_available() -> bool:
+    """Whether Gloo is installed."""
+    return _file() is not None
+
+
+@cache
+def _library() -> Any:
+    path = _file()
+    if path is None:
+        raise DistBackendError(f"the backend gloo needs the package xoscar, which is not installed: {_HOW}")
+    spec = importlib.util.spec_from_file_location("xoscar_pygloo", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault("xoscar_pygloo", module)
+    spec.loader.exec_module(module)
+    return module
+
+
+class _Shared:
+    """The group's store, with the names that the binding calls."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def set_tcp(self, key: str, value: bytes) -> None:
+        self._store.set(key, value)
+
+    def get_tcp(self, key: str) -> bytes:
+        return self._store.get(key)
+
+    def wait(self, keys: Sequence[str]) -> None:
+        self._store.wait(list(keys))
+
+    def del_keys(self, keys: Sequence[str]) -> None:
+        for key in keys:
+            self._store.delete_key(key)
+
+
+def _address() -> dict[str, str]:
+    """Where others connect to: a network interface that the user names, or the address of the host's name."""
+    interface = os.environ.get("GLOO_SOCKET_IFNAME")
+    if interface:
+        return {"iface": interface.split(",")[0]}
+    name = socket.gethostname()
+    try:
+        socket.getaddrinfo(name, None)
+    except OSError:
+        name = "localhost"
+    return {"hostname": name}
+
+
+class GlooEngine(PairwiseEngine):
+    """Messages over TCP."""
+
+    name = "gloo"
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(place)
+        gloo = self._gloo = _library()
+        self._bytes = gloo.GlooDataType_t.glooUint8
+        attributes = gloo.transport.tcp.attr("localhost")
+        for name, value in _address().items():
+            setattr(attributes, name, value)
+        self._context = gloo.rendezvous.Context(place.rank, place.size)
+        self._context.setTimeout(place.timeout)
+        self._shared = gloo.rendezvous.CustomStore(_Shared(place.store))
+        self._context.connectFullMesh(self._shared, gloo.transport.tcp.CreateDevice(attributes))
+
+    def put(self, tensor: Tensor, peer: int, slot: int, label: str) -> None:
+        frame = ctypes.create_string_buffer(label.encode()[: _LABEL - 1], _FRAME)
+        address, length = tensor.data_ptr(), tensor.nbytes
+        inline = min(length, _INLINE)
+        ctypes.memmove(ctypes.addressof(frame) + _LABEL, address, inline)
+        self._move(self._gloo.send, ctypes.addressof(frame), _FRAME, peer, slot, label)
+        if length > inline:
+            self._move(self._gloo.send, address + inline, length - inline, peer, slot, label)
+
+    def take(self, tensor: Tensor, peer: int, slot: int, label: str) -> None:
+        frame = ctypes.create_string_buffer(_FRAME)
+        address, length = tensor.data_ptr(), tensor.nbytes
+        self._move(self._gloo.recv, ctypes.addressof(frame), _FRAME, peer, slot, label)
+        theirs = frame.value.decode()
+        if theirs != label[: _LABEL - 1]:
+            raise DistBackendError(
+                f"rank {self.place.ranks[peer]} sent {theirs}; "
+                f"rank {self.place.ranks[self.place.rank]} expected {label}"
+            )
+        inline = min(length, _INLINE)
+        ctypes.memmove(address, ctypes.addressof(frame) + _LABEL, inline)
+        if length > inline:
+            self._move(self._gloo.recv, address + inline, length - inline, peer, slot, label)
+
+    def _move(self, move: Any, address: int, length: int, peer: int, slot: int, label: str) -> None:
+        try:
+            move(self._context, address, length, self._bytes, peer, slot)
+        except RuntimeError as error:
+            raise DistBackendError(
+                f"{label}: no answer from rank {self.place.ranks[peer]} ({error})"
+            ) from error
+
+    def disconnect(self) -> None:
+        self._context.closeConnections()

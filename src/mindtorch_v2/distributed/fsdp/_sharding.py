@@ -1,0 +1,301 @@
+"""``fully_shard``: when the parameters of a module are gathered and cut again.
+
+Note [When parameters are whole]
+Before a module's forward its group is gathered, after it cut (unless told otherwise: the outermost module's parameters
+are needed again at once). A hook on the gradient of what the module returned gathers them again in the backward pass;
+when the last of its gradients is there, they are summed and cut. What nothing depended on waits for the pass's end.
+The order of groups in the first forward is remembered, and while one computes the next one's parts are already under
+way: forward in that order, backward in the reverse.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ... import _C, nn
+from ..._C import Tensor
+from ...autograd import Variable
+from ...utils import _pytree
+from ..device_mesh import DeviceMesh, init_device_mesh
+from ..tensor._api import DTensor
+from ..world import get_world_size
+from ._group import ParameterGroup, ShardedParameter
+from ._policies import MixedPrecisionPolicy, OffloadPolicy
+
+
+class _Order:
+    """The groups of one root, in the order of their forwards."""
+
+    def __init__(self) -> None:
+        self.groups: list[_State] = []
+        self.final_asked = False
+
+    def neighbour(self, state: _State, step: int) -> _State | None:
+        if state not in self.groups:
+            return None
+        at = self.groups.index(state) + step
+        return self.groups[at] if 0 <= at < len(self.groups) else None
+
+
+class _State:
+    """What ``fully_shard`` keeps of a module."""
+
+    def __init__(self, module: nn.Module, group: ParameterGroup, reshard: bool | int | None) -> None:
+        self.module, self.group = module, group
+        self.reshard_asked = reshard
+        self.reshard_after_backward = True
+        self.is_root: bool | None = None
+        self.order = _Order()
+        self.prefetch_forward: list[_State] | None = None
+        self.prefetch_backward: list[_State] | None = None
+        self.in_backward = False
+
+    @property
+    def reshards_after_forward(self) -> bool:
+        if self.reshard_asked is None:
+            return not self.is_root
+        return bool(self.reshard_asked)
+
+    def before_forward(self, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+        if self.is_root is None:
+            self._become_root()
+        if self not in self.order.groups:
+            self.order.groups.append(self)
+        self.group.unshard()
+        self._prefetch(self.prefetch_forward, 1)
+        policy = self.group.policy
+        if policy.cast_forward_inputs and policy.param_dtype is not None:
+            wanted = policy.param_dtype
+            args, kwargs = _pytree.tree_map(lambda each: _cast(each, wanted), (args, kwargs))
+        return args, kwargs
+
+    def _become_root(self) -> None:
+        self.is_root = True
+        for part in self.module.modules():
+            state = _state_of(part)
+            if state is not None and state is not self:
+                state.is_root, state.order = False, self.order
+
+    def _prefetch(self, given: list[_State] | None, step: int) -> None:
+        neighbour = self.order.neighbour(self, step)
+        for each in given if given is not None else ([neighbour] if neighbour else []):
+            each.group.begin_unshard()
+
+    def after_forward(self, _: nn.Module, __: Any, output: Any) -> Any:
+        policy = self.group.policy
+        if policy.output_dtype is not None:
+            output = _pytree.tree_map(lambda each: _cast(each, policy.output_dtype), output)
+        tensors = [
+            each for each in _pytree.tree_leaves(output) if isinstance(each, Tensor) and each.requires_grad
+        ]
+        if _C.is_grad_enabled() and tensors:
+            self.in_backward = False
+            for each in tensors:
+                each.register_hook(self._before_backward)
+        if self.reshards_after_forward:
+            self.group.reshard()
+        return output
+
+    def _before_backward(self, gradient: Tensor) -> None:
+        if self.in_backward:
+            return
+        self.in_backward = True
+        if not self.order.final_asked:
+            self.order.final_asked = True
+            Variable._execution_engine.queue_callback(self._at_end)
+        self.group.unshard()
+        self.group.expect_gradients(self._after_backward)
+        self._prefetch(self.prefetch_backward, -1)
+
+    def _after_backward(self) -> None:
+        self.group.reduce_gradients()
+        if self.reshard_after_backward:
+            self.group.reshard()
+        self.in_backward = False
+
+    def _at_end(self) -> None:
+        self.order.final_asked = False
+        for state in self.order.groups:
+            if state.in_backward:  # some of its parameters were not used
+                state._after_backward()
+            if state.reshard_after_backward:
+                state.group.reshard()
+
+
+def _cast(value: Any, wanted: Any) -> Any:
+    return value.to(wanted) if isinstance(value, Tensor) and value.is_floating_point() else value
+
+
+def _state_of(module: Any) -> _State | None:
+    state: _State | None = vars(module).get("_fsdp_state")
+    return state
+
+
+class UnshardHandle:
+    """Parameters that are being gathered."""
+
+    def __init__(self, state: _State | None) -> None:
+        self._state = state
+
+    def wait(self) -> None:
+        """Returns when they are whole."""
+        if self._state is not None:
+            self._state.group.unshard()
+
+
+class FSDPModule:
+    """What a module can do after ``fully_shard``."""
+
+    def _fsdp(self) -> _State:
+        state = _state_of(self)
+        assert state is not None
+        return state
+
+    def _fsdp_below(self, recurse: bool) -> list[_State]:
+        if not recurse:
+            return [self._fsdp()]
+        found = [_state_of(part) for part in self.modules()]  # type: ignore[attr-defined]
+        return [each for each in found if each is not None]
+
+    def unshard(self, async_op: bool = False) -> UnshardHandle | None:
+        """Gathers the parameters of this module's own group."""
+        state = self._fsdp()
+        if async_op:
+            state.group.begin_unshard()
+            return UnshardHandle(state)
+        state.group.unshard()
+        return None
+
+    def reshard(self) -> None:
+        """Cuts them again."""
+        self._fsdp().group.reshard()
+
+    def set_is_last_backward(self, is_last_backward: bool) -> None:
+        """Every backward pass ends its own work here: nothing waits for the last."""
+
+    def set_requires_gradient_sync(self, requires_gradient_sync: bool, *, recurse: bool = True) -> None:
+        """Whether gradients are summed over the processes: False to accumulate them first."""
+        for state in self._fsdp_below(recurse):
+            state.group.syncs = requires_gradient_sync
+
+    def set_requires_all_reduce(self, requires_all_reduce: bool, *, recurse: bool = True) -> None:
+        """Whether gradients are also summed over the copies (a mesh of two dimensions)."""
+        for state in self._fsdp_below(recurse):
+            state.group.reduces_copies = requires_all_reduce
+
+    def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
+        """Whether parameters are cut between forward and backward."""
+        for state in self._fsdp_below(recurse):
+            state.reshard_asked = reshard_after_forward
+
+    def set_reshard_after_backward(self, reshard_after_backward: bool, *, recurse: bool = True) -> None:
+        """Whether parameters are cut after backward."""
+        for state in self._fsdp_below(recurse):
+            state.reshard_after_backward = reshard_after_backward
+
+    def set_modules_to_forward_prefetch(self, modules: list[FSDPModule]) -> None:
+        """Which modules' parameters are gathered while this one computes."""
+        self._fsdp().prefetch_forward = [each._fsdp() for each in modules]
+
+    def set_modules_to_backward_prefetch(self, modules: list[FSDPModule]) -> None:
+        """The same in backward."""
+        self._fsdp().prefetch_backward = [each._fsdp() for each in modules]
+
+    def set_gradient_divide_factor(self, factor: float) -> None:
+        """What the sum of gradients is divided by, instead of the number of processes."""
+        self._fsdp().group.divisor = factor
+
+    set_reduce_scatter_divide_factor = set_gradient_divide_factor
+
+
+def _own_parameters(module: nn.Module, ignored: set[int]) -> dict[nn.Parameter, list[tuple[nn.Module, str]]]:
+    """Parameters of the module and of what lies below it, as far as no fully_shard of a part has them."""
+    found: dict[nn.Parameter, list[tuple[nn.Module, str]]] = {}
+
+    def walk(part: nn.Module) -> None:
+        if part is not module and _state_of(part) is not None:
+            return
+        for name, parameter in part._parameters.items():
+            if (
+                parameter is not None
+                and id(parameter) not in ignored
+                and not isinstance(parameter.data, DTensor)
+            ):
+                found.setdefault(parameter, []).append((part, name))
+        for child in part.children():
+            walk(child)
+
+    walk(module)
+    return found
+
+
+def fully_shard(
+    module: nn.Module,
+    *,
+    mesh: DeviceMesh | None = None,
+    reshard_after_forward: bool | int | None = None,
+    shard_placement_fn: Callable[[nn.Parameter], Any] | None = None,
+    mp_policy: MixedPrecisionPolicy | None = None,
+    offload_policy: OffloadPolicy | None = None,
+    ignored_params: set[nn.Parameter] | None = None,
+) -> Any:
+    """Cuts a module's parameters over the processes; they are gathered when it computes. Parts first, then the whole.
+
+    Note [Sharded parameters], Note [When parameters are whole].
+    """
+    if isinstance(module, (nn.ModuleList, nn.ModuleDict)) and not hasattr(module, "forward"):
+        raise ValueError(
+            f"fully_shard does not support containers that do not implement forward: {type(module).__name__}"
+        )
+    if _state_of(module) is not None:
+        raise AssertionError(
+            f"fully_shard was called twice on one {type(module).__name__}: call it once for each module"
+        )
+    if shard_placement_fn is not None:
+        raise NotImplementedError(
+            "shard_placement_fn is not in this library: parameters are cut along their first dimension"
+        )
+    if type(reshard_after_forward) is int and reshard_after_forward not in (0, 1):
+        raise NotImplementedError(
+            "reshard_after_forward as a number of processes is not in this library: give True or False"
+        )
+    parameters = _own_parameters(module, {id(each) for each in ignored_params or ()})
+    where = next((each.device.type for each in parameters), "cpu")
+    mesh = mesh or init_device_mesh(where, (get_world_size(),))
+    if mesh.ndim not in (1, 2):
+        raise ValueError(f"fully_shard expects a 1D or 2D DeviceMesh but got {mesh}")
+    policy, offload = mp_policy or MixedPrecisionPolicy(), offload_policy or OffloadPolicy()
+    for each in parameters:
+        if each.device.type == "meta":
+            raise NotImplementedError(
+                "parameters on meta: give them memory with to_empty() before fully_shard"
+            )
+        if each.dim() == 0:
+            raise ValueError(
+                "a parameter without dimensions cannot be cut: make it one of shape (1,), or ignore it"
+            )
+    made = [ShardedParameter(each, places, mesh, policy, offload) for each, places in parameters.items()]
+    state = _State(module, ParameterGroup(made, mesh, policy), reshard_after_forward)
+    vars(module)["_fsdp_state"] = state
+    kind = type(module)
+    module.__class__ = type(f"FSDP{kind.__name__}", (FSDPModule, kind), {"__module__": kind.__module__})
+    module.register_forward_pre_hook(state.before_forward, prepend=True, with_kwargs=True)
+    module.register_forward_hook(state.after_forward)
+    return module
+
+
+def register_fsdp_forward_method(module: nn.Module, method_name: str) -> None:
+    """A method that computes as forward does: parameters are whole in it."""
+    state = _state_of(module)
+    if state is None:
+        return
+    method = getattr(module, method_name)
+
+    @functools.wraps(method)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        args, kwargs = state.before_forward(module, args, kwargs)
+        return state.after_forward(module, args, method(*args, **kwargs))
+
+    setattr(module, method_name, wrapped)

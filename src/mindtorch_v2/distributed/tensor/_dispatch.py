@@ -1,0 +1,279 @@
+"""Runs operators on distributed tensors: chooses placements, changes those of the arguments, runs on the local parts.
+
+The choice is kept by operator, shapes and placements, so the second call of a kind costs a look-up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..._C import Tensor, _functions
+from ...utils import _pytree
+from ..device_mesh import DeviceMesh
+from ._redistribute import local_shape_and_offset, redistribute
+from ._strategies import Call, Strategy, size_of, strategies
+from .placement_types import DTensorSpec, Partial, Placement, Replicate, Shard, TensorMeta
+
+# Operators with sizes among their arguments: which one, and which result has that shape.
+_SIZES = {
+    "view": 1,
+    "_unsafe_view": 1,
+    "reshape": 1,
+    "expand": 1,
+    "new_zeros": 1,
+    "new_ones": 1,
+    "new_empty": 1,
+    "new_full": 1,
+}
+_SIZES_OF_BACKWARD = {"slice_backward": 1, "select_backward": 1}
+_TO_HOST = {"_local_scalar_dense", "equal", "item", "is_nonzero"}  # what is asked of all values
+_plans: dict[Any, Any] = {}
+
+
+class _Plan:
+    """What was chosen for calls of one kind."""
+
+    def __init__(self, inputs: list[tuple[Placement, ...]], outputs: list[DTensorSpec]) -> None:
+        self.inputs, self.outputs = inputs, outputs
+
+
+def cost(shape: Sequence[int], parts: int, before: Placement, after: Placement) -> float:
+    """About how many elements a process sends for a change."""
+    if before == after:
+        return 0.0
+    size = float(size_of(shape))
+    if isinstance(before, Replicate):
+        return (
+            0.0 if isinstance(after, Shard) else 1 + size / 1024
+        )  # to a sum: all processes but one take zeros
+    if isinstance(after, Partial):
+        return float("inf")
+    if isinstance(before, Partial):
+        return 1 + (2 * size if isinstance(after, Replicate) else size)
+    if isinstance(after, Replicate):
+        return 1 + size
+    return 1 + size / parts
+
+
+def _chosen(
+    options: list[Strategy], shapes: Sequence[Sequence[int]], now: list[Placement], parts: int
+) -> Strategy:
+    def total(option: Strategy) -> tuple[float, int, int]:
+        costs = sum(cost(s, parts, a, b) for s, a, b in zip(shapes, now, option.inputs, strict=True))
+        # Of equal ones, what leaves the arguments as they are (a view must stay one), then what stays cut.
+        changed = sum(a != b for a, b in zip(now, option.inputs, strict=True))
+        return costs, changed, sum(each.is_replicate() for each in option.outputs)
+
+    return min(options, key=total)
+
+
+def _meta_of(tensor: Tensor) -> TensorMeta:
+    return TensorMeta(tensor.shape, tensor.stride(), tensor.dtype)
+
+
+def _whole_on_meta(spec: DTensorSpec) -> Tensor:
+    meta = spec.tensor_meta
+    assert meta is not None
+    return _functions.empty_strided(meta.shape, meta.stride, dtype=meta.dtype, device="meta")
+
+
+def _planned(
+    func: Any, name: str, leaves: list[Any], tree: Any, specs: list[DTensorSpec], at: list[int]
+) -> _Plan:
+    mesh = specs[0].mesh
+    on_meta = list(leaves)
+    for position, spec in zip(at, specs, strict=True):
+        on_meta[position] = _whole_on_meta(spec)
+    args, kwargs = _pytree.tree_unflatten(on_meta, tree)
+    if "device" in kwargs:
+        kwargs["device"] = "meta"
+    results = [each for each in _pytree.tree_leaves(func(*args, **kwargs)) if isinstance(each, Tensor)]
+    shapes = tuple(tuple(spec.shape) for spec in specs)
+    outputs = tuple(tuple(each.shape) for each in results)
+    hidden = _pytree.tree_unflatten([None if isinstance(each, Tensor) else each for each in on_meta], tree)
+    placed_in: list[list[Placement]] = [[] for _ in specs]
+    placed_out: list[list[Placement]] = [[] for _ in results]
+    for dim in range(mesh.ndim):
+        call = Call(name, hidden[0], hidden[1], shapes, outputs, mesh.size(dim))
+        chosen = _chosen(strategies(call), shapes, [spec.placements[dim] for spec in specs], mesh.size(dim))
+        for into, placement in zip(placed_in, chosen.inputs, strict=True):
+            into.append(placement)
+        for into, placement in zip(placed_out, chosen.outputs, strict=True):
+            into.append(placement)
+    _agree(mesh, shapes, placed_in, placed_out)
+    made = [DTensorSpec(mesh, tuple(p), _meta_of(each)) for p, each in zip(placed_out, results, strict=True)]
+    return _Plan([tuple(each) for each in placed_in], made)
+
+
+def _agree(
+    mesh: DeviceMesh,
+    shapes: Sequence[Sequence[int]],
+    inputs: list[list[Placement]],
+    outputs: list[list[Placement]],
+) -> None:
+    """Two dimensions of the mesh that cut one dimension of a tensor must do so in all, or the parts do not match."""
+    for dim in range(1, mesh.ndim):
+        for placed in inputs:
+            here = placed[dim]
+            if isinstance(here, Shard) and here in placed[:dim]:
+                for each in (*inputs, *outputs):
+                    each[dim] = Replicate()
+                break
+
+
+def dispatch(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], cls: Any) -> Any:
+    """The operator on distributed tensors."""
+    name = func._schema.name.partition("::")[2]
+    in_place = any(each.mutated for each in func._schema.arguments)
+    if in_place and name.startswith(("_foreach_", "_fused_")):
+        return _on_lists(func, args, kwargs, cls)
+    leaves, tree = _pytree.tree_flatten((args, kwargs))
+    mesh = next(each._spec.mesh for each in leaves if isinstance(each, cls))
+    at, specs = [], []
+    for position, leaf in enumerate(leaves):
+        if isinstance(leaf, cls):
+            if leaf._spec.mesh != mesh:
+                raise NotImplementedError(
+                    f"{name} has tensors of two meshes, {mesh} and {leaf._spec.mesh}; use one mesh"
+                )
+            at.append(position)
+            specs.append(leaf._spec)
+        elif isinstance(leaf, Tensor):
+            leaves[position] = _implicit(leaf, mesh, name, cls)
+            at.append(position)
+            specs.append(leaves[position]._spec)
+    if name in _TO_HOST:
+        whole = [(Replicate(),) * mesh.ndim for _ in specs]
+        args, kwargs = _pytree.tree_unflatten(_locals(leaves, specs, at, whole), tree)
+        return func(*args, **kwargs)
+    if in_place:
+        return _in_place(func, name, leaves, tree, specs, at, cls)
+    plan = _plan(func, name, leaves, tree, specs, at)
+    local = _locals(leaves, specs, at, plan.inputs)
+    result = _run(func, name, local, tree, plan, mesh)
+    return _wrapped(result, plan.outputs, cls)
+
+
+def _plan(
+    func: Any, name: str, leaves: list[Any], tree: Any, specs: list[DTensorSpec], at: list[int]
+) -> _Plan:
+    rest = tuple(None if isinstance(each, Tensor) else each for each in leaves)
+    try:
+        key = (func, rest, tuple(type(each) for each in rest), tuple(at), tuple(specs))
+        found = _plans.get(key)
+    except TypeError:  # an argument that cannot be a key
+        return _planned(func, name, leaves, tree, specs, at)
+    if found is None:
+        found = _plans[key] = _planned(func, name, leaves, tree, specs, at)
+    return found
+
+
+def _implicit(tensor: Tensor, mesh: DeviceMesh, name: str, cls: Any) -> Any:
+    if tensor.dim() > 0 and not cls._implicit_replication:
+        raise RuntimeError(
+            f"aten.{name}: got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to DTensor before "
+            "calling distributed operators! Use distribute_tensor, DTensor.from_local or implicit_replication()."
+        )
+    return cls(tensor, DTensorSpec(mesh, (Replicate(),) * mesh.ndim, _meta_of(tensor)), requires_grad=False)
+
+
+def _locals(
+    leaves: list[Any], specs: list[DTensorSpec], at: list[int], wanted: list[tuple[Placement, ...]]
+) -> list[Any]:
+    made = list(leaves)
+    for position, spec, placements in zip(at, specs, wanted, strict=True):
+        local = leaves[position]._local_tensor
+        if spec.placements != placements:
+            local = redistribute(local, spec.shape, spec.mesh, spec.placements, placements)
+        made[position] = local
+    return made
+
+
+def _run(func: Any, name: str, leaves: list[Any], tree: Any, plan: _Plan, mesh: DeviceMesh) -> Any:
+    args, kwargs = _pytree.tree_unflatten(leaves, tree)
+    if name in _SIZES or name in _SIZES_OF_BACKWARD:
+        sizes, _ = local_shape_and_offset(plan.outputs[0].shape, mesh, plan.outputs[0].placements)
+        args = (args[0], list(sizes), *args[2:])
+    if name in ("view", "_unsafe_view"):
+        args = (args[0].contiguous(), *args[1:])
+    return func(*args, **kwargs)
+
+
+def _in_place(
+    func: Any, name: str, leaves: list[Any], tree: Any, specs: list[DTensorSpec], at: list[int], cls: Any
+) -> Any:
+    """What is written keeps its placements, and the others follow."""
+    plain = name.removesuffix("_")
+    mesh, target = specs[0].mesh, specs[0]
+    shapes = tuple(tuple(spec.shape) for spec in specs)
+    hidden = _pytree.tree_unflatten([None if isinstance(each, Tensor) else each for each in leaves], tree)
+    wanted: list[list[Placement]] = [[] for _ in specs]
+    for dim in range(mesh.ndim):
+        call = Call(plain, hidden[0], hidden[1], shapes, shapes[:1], mesh.size(dim))
+        fitting = [
+            each
+            for each in strategies(call)
+            if each.inputs[0] == target.placements[dim] and each.outputs[:1] == each.inputs[:1]
+        ]
+        if not fitting:
+            return _in_place_on_whole(func, leaves, tree, specs, at)
+        now = [spec.placements[dim] for spec in specs]
+        for into, placement in zip(wanted, _chosen(fitting, shapes, now, mesh.size(dim)).inputs, strict=True):
+            into.append(placement)
+    local = _locals(leaves, specs, at, [tuple(each) for each in wanted])
+    args, kwargs = _pytree.tree_unflatten(local, tree)
+    func(*args, **kwargs)
+    return leaves[at[0]]
+
+
+def _on_lists(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], cls: Any) -> Any:
+    """Element by element, on lists of which the first is written: what belongs to one of its tensors lies as it does.
+
+    Plain tensors are among them where a model is distributed in parts.
+    """
+    leaders = [each._spec if isinstance(each, cls) else None for each in args[0]]
+
+    def local(value: Any, leader: DTensorSpec | None) -> Any:
+        if not isinstance(value, cls):
+            return value
+        spec = value._spec
+        same = leader is not None and leader.shape == spec.shape
+        wanted = leader.placements if same and leader is not None else (Replicate(),) * spec.mesh.ndim
+        return _locals([value], [spec], [0], [wanted])[0]
+
+    def locals_of(value: Any) -> Any:
+        if isinstance(value, (list, tuple)) and len(value) == len(leaders):
+            return [local(each, leader) for each, leader in zip(value, leaders, strict=True)]
+        return local(value, None)
+
+    func(*(locals_of(each) for each in args), **{name: locals_of(each) for name, each in kwargs.items()})
+    return None
+
+
+def _in_place_on_whole(
+    func: Any, leaves: list[Any], tree: Any, specs: list[DTensorSpec], at: list[int]
+) -> Any:
+    mesh, target = specs[0].mesh, specs[0]
+    whole = tuple(Replicate() for _ in range(mesh.ndim))
+    local = _locals(leaves, specs, at, [whole for _ in specs])
+    if target.placements == whole:
+        local[at[0]] = local[at[0]].clone()
+    args, kwargs = _pytree.tree_unflatten(local, tree)
+    func(*args, **kwargs)
+    back = redistribute(local[at[0]], target.shape, mesh, whole, target.placements)
+    leaves[at[0]]._local_tensor.copy_(back)
+    return leaves[at[0]]
+
+
+def _wrapped(result: Any, specs: list[DTensorSpec], cls: Any) -> Any:
+    remaining = iter(specs)
+
+    def one(value: Any) -> Any:
+        return cls(value, next(remaining), requires_grad=False) if isinstance(value, Tensor) else value
+
+    if isinstance(result, Tensor):
+        return one(result)
+    if isinstance(result, (tuple, list)):
+        return type(result)(one(each) for each in result)
+    return result

@@ -1,0 +1,139 @@
+"""The engines beside Gloo: MPI, the fake one, and those that programs register."""
+
+import importlib.util
+
+import pytest
+import worlds
+
+import mindtorch_v2 as torch
+import mindtorch_v2.distributed as dist
+
+has_mpi = importlib.util.find_spec("mpi4py") is not None and worlds.mpiexec() is not None
+needs_mpi = pytest.mark.skipif(not has_mpi, reason="the extra 'distributed' is not installed")
+
+
+@pytest.fixture
+def fake():
+    dist.init_process_group("fake", rank=3, world_size=1024)
+    yield dist.group.WORLD
+    dist.destroy_process_group()
+
+
+@needs_mpi
+def test_collectives_over_mpi_of_dtypes_that_it_knows_and_that_it_does_not():
+    ended = worlds.run_mpi(
+        """
+        for name in ("float32", "int64", "bool", "bfloat16", "float16", "complex64", "uint8"):
+            dtype = getattr(torch, name)
+            tensor = torch.tensor([1, rank, 3]).to(dtype)
+            expected = torch.stack([torch.tensor([1, i, 3]).to(dtype) for i in range(size)]).sum(0).to(dtype)
+            dist.all_reduce(tensor)
+            assert tensor.tolist() == expected.tolist(), (dtype, tensor, expected)
+            parts = [torch.zeros(2, dtype=dtype) for _ in range(size)]
+            dist.all_gather(parts, torch.tensor([rank, 1]).to(dtype))
+            assert [part[0].item() for part in parts] == [torch.tensor(i).to(dtype).item() for i in range(size)]
+            out = torch.zeros(1, dtype=dtype)
+            dist.reduce_scatter_single(out, torch.ones(size).to(dtype))
+            assert out.item() == (1 if name == "bool" else size)
+        big = torch.full((50_000,), float(rank), dtype=torch.bfloat16)
+        dist.all_reduce(big, dist.ReduceOp.AVG)
+        assert set(big.tolist()) == {sum(range(size)) / size}
+        value = torch.tensor([float(rank)])
+        dist.reduce(value, 1)
+        assert value.item() == (sum(range(size)) if rank == 1 else rank)
+        dist.broadcast(value, 1)
+        assert value.item() == sum(range(size))
+        out = torch.zeros(size, dtype=torch.int64)
+        dist.all_to_all_single(out, torch.arange(size) + 10 * rank)
+        assert out.tolist() == [rank + 10 * i for i in range(size)]
+        if rank == 0:
+            got = torch.zeros(1)
+            assert sorted(dist.recv(got) for _ in range(size - 1)) == list(range(1, size))
+        else:
+            dist.send(torch.ones(1), 0)
+        works = [dist.all_reduce(torch.ones(100), async_op=True) for _ in range(20)]
+        assert all(work.wait() for work in works)
+        everything = [None] * size
+        dist.all_gather_object(everything, {"rank": rank})
+        assert everything[1] == {"rank": 1}
+        group = dist.new_group([0, size - 1])
+        if rank in (0, size - 1):
+            dist.barrier(group)
+        assert dist.get_backend() == "mpi"
+        dist.barrier()
+        dist.destroy_process_group()
+        print("done", rank)
+        """,
+        3,
+    )
+    assert ended.code == 0 and all(f"done {rank}" in ended.said for rank in range(3)), ended.said
+
+
+@needs_mpi
+def test_a_hanging_process_of_mpi_ends_all_within_the_time_limit_and_is_named():
+    ended = worlds.run_mpi(
+        "if rank == 0: dist.all_reduce(torch.ones(1))\nelse: threading.Event().wait(30)", 2, 2
+    )
+    assert ended.code != 0 and ended.seconds < 25
+    assert "rank 0: Allreduce over mpi was not done after 2 s" in ended.said
+
+
+def test_the_fake_engine_has_any_number_of_processes_and_counts_bytes(fake):
+    tensor = torch.ones(10)
+    dist.all_reduce(tensor)
+    whole = torch.zeros(10 * 1024)
+    dist.all_gather_single(whole, tensor)
+    planned = torch.ones(1024, 7, device="meta")
+    out = torch.empty(1, 7, device="meta")
+    dist.reduce_scatter_single(out, planned)
+    assert dist.get_rank() == 3 and dist.get_world_size() == 1024 and tensor.tolist() == [1.0] * 10
+    assert fake.engine_of(tensor).traffic == {
+        "all_reduce": 40, "all_gather": 40 * 1024, "reduce_scatter": 4 * 7 * 1024,
+    }  # fmt: skip
+    assert fake.engine_of(planned) is fake.engine_of(tensor)
+
+
+def test_the_fake_engine_still_checks_what_it_is_given(fake):
+    with pytest.raises(RuntimeError, match="does not have 1024 times the elements"):
+        dist.all_gather_single(torch.zeros(5), torch.ones(5))
+    with pytest.raises(RuntimeError, match="Cannot use ReduceOp.BOR"):
+        dist.all_reduce(torch.ones(5), dist.ReduceOp.BOR)
+
+
+class Doubling:
+    """A backend as PyTorch's extensions write it: methods that take lists and options, and give works."""
+
+    def __init__(self, store, rank, size, timeout):
+        self.place = rank, size
+
+    def allreduce(self, tensors, options):
+        assert options.reduceOp == dist.ReduceOp.SUM
+        tensors[0].mul_(2)
+        return _Done()
+
+    def allgather(self, outputs, inputs, options):
+        for output in outputs[0]:
+            output.copy_(inputs[0])
+        return _Done()
+
+
+class _Done:
+    def wait(self):
+        return True
+
+
+def test_a_backend_that_a_program_registers_is_called():
+    dist.Backend.register_backend("doubling", Doubling, devices=["cpu"])
+    dist.init_process_group("doubling", store=dist.HashStore(), rank=0, world_size=2)
+    try:
+        tensor, out = torch.ones(3), [torch.zeros(3), torch.zeros(3)]
+        dist.all_reduce(tensor)
+        dist.all_gather(out, tensor)
+        assert tensor.tolist() == [2.0] * 3 and out[1].tolist() == [2.0] * 3
+        assert dist.get_backend() == "doubling" and dist.is_backend_available("doubling")
+    finally:
+        dist.destroy_process_group()
+    with pytest.raises(AssertionError, match="already exist"):
+        dist.Backend.register_backend("doubling", Doubling)
+    with pytest.raises(AssertionError, match="Unknown backend type nothing; known are"):
+        dist.init_process_group("nothing", store=dist.HashStore(), rank=0, world_size=1)

@@ -1,0 +1,143 @@
+"""What the other processes are told when one of them fails: nothing hangs, and an error names rank and collective."""
+
+import pytest
+import worlds
+
+import mindtorch_v2.distributed as dist
+
+pytestmark = pytest.mark.skipif(
+    not dist.is_gloo_available(), reason="the extra 'distributed' is not installed"
+)
+
+
+def test_different_shapes_are_an_error_on_every_rank_that_names_both():
+    for small, large in ((3, 4), (30_000, 40_000)):
+        worlds.check(
+            f"""
+            count = {small} if rank == 0 else {large}
+            said = error_of(lambda: dist.all_reduce(torch.ones(count)))
+            assert f"rank {{rank}}: all_reduce" in said, said
+            assert "all_reduce SUM of {large} float32" in said and "all_reduce SUM of {small} float32" in said, said
+            """
+        )
+
+
+def test_different_collectives_are_an_error_that_names_both():
+    ended = worlds.run(
+        """
+        if rank == 0:
+            dist.all_reduce(torch.ones(3))
+        else:
+            dist.broadcast(torch.ones(3), 0)
+        """,
+        seconds=3,
+    )
+    assert all(each.code for each in ended)
+    assert any(
+        "all_reduce SUM of 3 float32" in each.said and "broadcast from 0" in each.said for each in ended
+    )
+
+
+def test_a_receiver_with_less_room_than_what_is_sent_is_told():
+    worlds.check(
+        """
+        if rank == 0:
+            said = error_of(lambda: (dist.send(torch.ones(20_000), 1), dist.barrier()))
+        else:
+            said = error_of(lambda: dist.recv(torch.ones(10), 0))
+            assert "message of 80000 bytes" in said and "expected message of 40 bytes" in said, said
+        """
+    )
+
+
+def test_a_killed_process_is_an_error_of_the_others_at_once():
+    ended = worlds.run(
+        """
+        dist.barrier()
+        if rank == 1:
+            os.kill(os.getpid(), 9)
+        said = error_of(lambda: [dist.all_reduce(torch.ones(3)) for _ in range(1000)])
+        assert f"rank {rank}: all_reduce" in said and "rank 1" in said, said
+        """,
+        size=3,
+        seconds=60,
+    )
+    assert [each.code for each in ended] == [0, -9, 0], ended
+    assert max(each.seconds for each in ended) < 50
+
+
+def test_a_hanging_process_is_an_error_within_the_time_limit():
+    ended = worlds.run(
+        """
+        if rank == 1:
+            dist.new_group([1])
+            threading.Event().wait(6)
+        else:
+            dist.new_group([1])
+            began = time.monotonic()
+            said = error_of(lambda: dist.all_reduce(torch.ones(3)))
+            assert "rank 0: all_reduce" in said and "no answer from rank 1" in said, said
+            assert 1.5 < time.monotonic() - began < 6
+        """,
+        seconds=2,
+    )
+    assert ended[0].code == 0, ended
+
+
+def test_a_wait_with_its_own_time_limit_ends_before_that_of_the_group():
+    worlds.check(
+        """
+        if rank == 0:
+            work = dist.all_reduce(torch.ones(3), async_op=True)
+            assert "all_reduce was not done after 0.3 s" in error_of(lambda: work.wait(timedelta(seconds=0.3)))
+            dist.send(torch.ones(1), 1)
+            assert work.wait()
+        else:
+            dist.recv(torch.ones(1), 0)
+            dist.all_reduce(torch.ones(3))
+        """
+    )
+
+
+def test_a_monitored_barrier_names_who_did_not_come():
+    worlds.check(
+        """
+        if rank == 0:
+            said = error_of(lambda: dist.monitored_barrier(timeout=timedelta(seconds=1), wait_all_ranks=True))
+            assert "ranks 1, 2 failed to reach it within 1 s" in said, said
+        dist.barrier()
+        """,
+        size=3,
+    )
+
+
+def test_with_debugging_in_detail_every_engine_compares_what_the_ranks_do():
+    worlds.check(
+        """
+        if rank == 0:
+            said = error_of(lambda: dist.all_gather_single(torch.ones(2), torch.ones(1)))
+        else:
+            said = error_of(lambda: dist.all_reduce(torch.ones(1)))
+        assert "rank 0: all_gather_into_tensor (number 1), rank 1: all_reduce (number 1)" in said, said
+        """,
+        TORCH_DISTRIBUTED_DEBUG="DETAIL",
+    )
+
+
+def test_a_wrong_address_and_a_missing_process_are_errors_within_the_time_limit():
+    worlds.check(
+        f"""
+        limit = timedelta(seconds=1)
+        free = "tcp://127.0.0.1:{worlds.free_port()}"
+        began = time.monotonic()
+        said = error_of(lambda: dist.init_process_group("gloo", free, limit, rank=1, world_size=2))
+        assert "trying to connect to (127.0.0.1" in said and "MASTER_ADDR" in said, said
+        said = error_of(lambda: dist.init_process_group("gloo", free, limit, rank=0, world_size=2))
+        assert "1/2 clients joined" in said, said
+        beyond = lambda: dist.init_process_group("gloo", free, rank=2, world_size=2)
+        assert "rank 2 is not one of the 2 processes" in error_of(beyond, ValueError)
+        assert time.monotonic() - began < 10 and not dist.is_initialized()
+        """,
+        size=1,
+        backend="",
+    )

@@ -1,0 +1,110 @@
+"""Starts processes that form a world, for tests: each runs the same text with its rank."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import textwrap
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+_START = """
+import os, sys, threading, time
+from datetime import timedelta
+import mindtorch_v2 as torch
+import mindtorch_v2.distributed as dist
+rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+
+def error_of(call, kind=RuntimeError):
+    try:
+        call()
+    except kind as error:
+        return str(error)
+    raise AssertionError("nothing was raised")
+"""
+
+
+@dataclass
+class Ended:
+    """How a process ended."""
+
+    code: int
+    said: str
+    seconds: float
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def program(text: str, backend: str, seconds: float) -> str:
+    """The text, after a group of all was made; a group is not made for no backend."""
+    made = f"dist.init_process_group({backend!r}, timeout=timedelta(seconds={seconds}))\n" if backend else ""
+    return _START + made + textwrap.dedent(text)
+
+
+def start(text: str, size: int = 2, backend: str = "gloo", seconds: float = 20, **environment: str):
+    """The processes of a world, started."""
+    port = str(free_port())
+    shared = (
+        os.environ | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": str(size)} | environment
+    )
+    return [
+        subprocess.Popen(
+            [sys.executable, "-c", program(text, backend, seconds)],
+            env=shared | {"RANK": str(rank), "LOCAL_RANK": str(rank)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for rank in range(size)
+    ]
+
+
+def run(
+    text: str, size: int = 2, backend: str = "gloo", seconds: float = 20, **environment: str
+) -> list[Ended]:
+    """How each process of a world ended; none is left."""
+    began = time.monotonic()
+    processes = start(text, size, backend, seconds, **environment)
+    try:
+        return [_ended(process, began) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+
+
+def _ended(process: subprocess.Popen, began: float) -> Ended:
+    said = process.communicate(timeout=100)[0]
+    return Ended(process.returncode, said, time.monotonic() - began)
+
+
+def check(text: str, size: int = 2, backend: str = "gloo", seconds: float = 20, **environment: str) -> None:
+    """Every process of a world ends well."""
+    for rank, ended in enumerate(run(text, size, backend, seconds, **environment)):
+        assert ended.code == 0, f"rank {rank} ended with {ended.code}:\n{ended.said}"
+
+
+def mpiexec() -> str | None:
+    """The starter of MPI's processes that belongs to this environment."""
+    places = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    return shutil.which("mpiexec", path=places)
+
+
+def run_mpi(text: str, size: int, seconds: float = 20) -> Ended:
+    """How a world of MPI ended."""
+    began = time.monotonic()
+    text = "import os\nos.environ['RANK'] = os.environ['PMI_RANK']\n" + program(text, "mpi", seconds)
+    ended = subprocess.run(
+        [mpiexec(), "-n", str(size), sys.executable, "-c", text],
+        env=os.environ | {"WORLD_SIZE": str(size)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=100,
+    )
+    return Ended(ended.returncode, ended.stdout, time.monotonic() - began)
