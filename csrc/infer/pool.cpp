@@ -107,6 +107,9 @@ Dims adaptive(const char* name, const char* colon, const Tensor& self, IntList o
   const bool maxima = *colon;  // PyTorch's two kinds speak differently
   MT_CHECK(output_size.size() == spatial, name, spatial,
            maxima ? "d(): internal error: output_size.size() must be " : "d: output_size must be ", spatial);
+  MT_CHECK(self.dim() == int64_t(spatial) + 1 || self.dim() == int64_t(spatial) + 2, name, spatial,
+           "d(): Expected ", spatial + 1, "D or ", spatial + 2, "D tensor, but got", colon, " ",
+           to_string(self.sizes()));
   for (int64_t size : output_size) {
     MT_CHECK(size >= 0 || !maxima, "Trying to create tensor with negative dimension ", size, ": ",
              to_string(with_spatial(self.sizes(), output_size)));
@@ -116,9 +119,6 @@ Dims adaptive(const char* name, const char* colon, const Tensor& self, IntList o
              "d: elements of output_size must be greater than or equal to 0 but received {", text, "}");
     MT_CHECK(size < kSpatialLimit, name, spatial, "d: output_size of ", size, " is too large");
   }
-  MT_CHECK(self.dim() == int64_t(spatial) + 1 || self.dim() == int64_t(spatial) + 2, name, spatial,
-           "d(): Expected ", spatial + 1, "D or ", spatial + 2, "D tensor, but got", colon, " ",
-           to_string(self.sizes()));
   for (size_t i = self.sizes().size() - spatial; i < self.sizes().size(); ++i)
     MT_CHECK(self.sizes()[i] > 0, name, spatial,
              "d(): Expected input to have non-zero size for non-batch dimensions, but input has sizes ",

@@ -1,5 +1,7 @@
 #include "generated/infer/sparse.h"
 
+#include <limits>
+
 #include "infer/infer.h"
 
 namespace mt::infer {
@@ -53,6 +55,8 @@ void scatter_products(const Tensor& table, const Tensor& rows, const Tensor& col
 
 void row_offsets(const Tensor& rows, int64_t count, Output& out) {
   check_indices(rows, "_row_offsets");
+  MT_CHECK(count >= 0 && count < std::numeric_limits<int64_t>::max(), "_row_offsets: there are no ", count,
+           " rows");
   out.prepare(Dims{count + 1}, DType::int64, rows.device());
 }
 

@@ -58,3 +58,20 @@ def test_any_byte_but_zero_is_true():
     seen_as_bools = torch.tensor([0, 1, 128, 255], dtype=torch.uint8).view(torch.bool)
     assert seen_as_bools.to(torch.int64).tolist() == [0, 1, 1, 1]
     assert seen_as_bools.to(torch.float32).tolist() == [0.0, 1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize(("dims", "pool"), [(2, "adaptive_max_pool2d"), (3, "adaptive_max_pool3d")])
+def test_pools_of_negative_sizes_over_too_few_dimensions_are_refused(dims, pool):
+    with pytest.raises(RuntimeError, match="Expected"):
+        getattr(torch._C._nn, pool)(torch.ones(1), [-1] * dims)
+
+
+def test_sums_of_integers_at_indices_wrap():
+    lowest = torch.iinfo(torch.int64).min
+    made = torch.full((2,), lowest).index_put((torch.tensor([0]),), torch.tensor([-1]), accumulate=True)
+    assert made.tolist() == [torch.iinfo(torch.int64).max, lowest]
+
+
+def test_offsets_of_more_rows_than_there_can_be_are_refused():
+    with pytest.raises(RuntimeError, match="there are no"):
+        torch._C._functions._row_offsets(torch.zeros(1, dtype=torch.int64), torch.iinfo(torch.int64).max)

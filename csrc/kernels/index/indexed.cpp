@@ -74,14 +74,14 @@ struct Add {
   template <class T>
   static T join(T a, T b) {
     if constexpr (std::is_same_v<T, bool>) return a || b;
-    else return T(compute_t<T>(a) + compute_t<T>(b));
+    else return T(math::add(compute_t<T>(a), compute_t<T>(b)));
   }
 };
 struct Multiply {
   template <class T>
   static T join(T a, T b) {
     if constexpr (std::is_same_v<T, bool>) return a && b;
-    else return T(compute_t<T>(a) * compute_t<T>(b));
+    else return T(math::mul(compute_t<T>(a), compute_t<T>(b)));
   }
 };
 // NaN wins, as in every extremum.

@@ -11,7 +11,8 @@ namespace {
 Operand part_of(const Operand& complex, int part) {
   Operand seen = complex;
   seen.dtype = complex.dtype == DType::complex64 ? DType::float32 : DType::float64;
-  for (int i = 0; i < complex.ndim; ++i) seen.strides[i] *= 2;
+  for (int i = 0; i < complex.ndim; ++i)
+    if (complex.sizes[i] > 1) seen.strides[i] *= 2;  // others may be anything, and are not gone along
   seen.offset += part * int64_t(mt::itemsize(seen.dtype));
   return seen;
 }
