@@ -109,11 +109,15 @@ void Output::prepare_like(const Tensor& like, DType dtype, Device device) {
     std::ranges::copy(like.strides(), (mode_ == Mode::fresh ? fresh_ : *existing_).impl()->strides());
 }
 
+[[gnu::cold, gnu::noinline]] static void take_order_of(const Tensor& like, const Tensor& made) {
+  std::ranges::copy(dense_strides(like.sizes(), {&like}), made.impl()->strides());
+}
+
 void Output::keep_order_of(const Tensor& like) {
-  if ((mode_ != Mode::fresh && mode_ != Mode::resized) || !like.is_contiguous()) return;
+  if (mode_ != Mode::fresh && mode_ != Mode::resized) return;
   const Tensor& made = mode_ == Mode::fresh ? fresh_ : *existing_;
-  if (!std::ranges::equal(made.strides(), like.strides())) [[unlikely]]
-    std::ranges::copy(dense_strides(like.sizes(), {&like}), made.impl()->strides());
+  if (!std::ranges::equal(made.strides(), like.strides()) && like.is_contiguous()) [[unlikely]]
+    take_order_of(like, made);
 }
 
 bool Output::fits(IntList sizes, DType dtype, Device device) const {
