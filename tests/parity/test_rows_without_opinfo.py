@@ -123,6 +123,7 @@ CASES = {
     "col_indices_copy": lambda: (torch.eye(3).to_sparse_csr(),),
     "ccol_indices_copy": lambda: (torch.eye(3).to_sparse_csc(),),
     "row_indices_copy": lambda: (torch.eye(3).to_sparse_csc(),),
+    "unique_dim": lambda: (torch.tensor([[1, 2], [1, 2], [0, 1]]), 0, True, True, True),
     "rnn_relu_cell": lambda: (_r(2, 4), _r(2, 5), _r(5, 4), _r(5, 5)),
 }  # fmt: skip
 _RECORDED_OPS = {
@@ -145,6 +146,8 @@ def _is_piece(row):
 
 # In test_conversions.py.
 _CONVERSIONS = {"to.device", "to.dtype", "to.other", "to.number", "type", "type_as", "cpu", "cuda", "xpu"}
+# In tests/core/test_numbers_and_outs.py.
+_NUMBERS_AND_OUTS = {"copy_.number", "split_copy.Tensor_out"}
 # In tests/core/test_rare_names.py: PyTorch has none of them on the cpu, or refuses.
 _NOT_ON_THE_CPU = {
     "batch_norm_stats", "batch_norm_elemt", "batch_norm_gather_stats", "batch_norm_gather_stats_with_counts",
@@ -153,7 +156,7 @@ _NOT_ON_THE_CPU = {
 
 
 def test_every_row_is_run_somewhere():
-    tested = {r.name for r in sampled()} | set(CASES) | _CONVERSIONS | _NOT_ON_THE_CPU
+    tested = {r.name for r in sampled()} | set(CASES) | _CONVERSIONS | _NUMBERS_AND_OUTS | _NOT_ON_THE_CPU
     tested |= {r.name for r in CALLABLE if r.module in PACKAGES}  # tests/packages runs these
     tested |= {r.name for r in CALLABLE if r.area == "sparse"}  # and test_sparse*.py these
     left = [r.name for r in CALLABLE if r.name not in tested and not _run_by_opinfo(r) and not _is_piece(r)]
