@@ -40,7 +40,8 @@ def test_operators_run_on_its_streams_and_have_gradients(run):
                 found.append(loss.item())
             return found
 
-        assert losses("privateuseone") == losses("cpu")
+        # The host's step is one kernel, the device's a chain of operators: last bits differ.
+        assert all(abs(a - b) < 1e-6 for a, b in zip(losses("privateuseone"), losses("cpu"), strict=True))
         """
     )
 
