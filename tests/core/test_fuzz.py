@@ -110,7 +110,10 @@ def _run_calls(folder, first, last):
     script = Path(__file__).with_name("fuzz_calls.py")
     with open(folder / "output", "w+") as output:
         child = subprocess.Popen(
-            [sys.executable, str(script), str(log), str(first), str(last)], stdout=output, stderr=output
+            [sys.executable, str(script), str(log), str(first), str(last)],
+            stdout=output,
+            stderr=output,
+            cwd=folder,  # some calls write files
         )
         seen, since = -1, time.monotonic()
         while child.poll() is None:
