@@ -7,8 +7,8 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from ... import _C
 from ..._C import Tensor, _functions
+from ...autograd import no_grad
 from ...optim.optimizer import Optimizer
 from .. import collectives
 from ..algorithms.join import Join, Joinable, JoinHook
@@ -96,9 +96,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
 
     def _sync(self) -> None:
         """Every owner gives all the new values, in a message for each dtype."""
-        before = _C.is_grad_enabled()
-        _C._set_grad_enabled(False)
-        try:
+        with no_grad():
             for owner, groups in enumerate(self._share):
                 kinds: dict[Any, list[Tensor]] = {}
                 for parameter in (each for group in groups for each in group):
@@ -111,8 +109,6 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
                             alike, flat.split([each.numel() for each in alike]), strict=True
                         ):
                             each.copy_(part.view(each.shape))
-        finally:
-            _C._set_grad_enabled(before)
 
     # ---- state -------------------------------------------------------------------------------------------------
 

@@ -15,18 +15,10 @@ from ._redistribute import local_shape_and_offset, redistribute
 from ._strategies import Call, Strategy, size_of, strategies
 from .placement_types import DTensorSpec, Partial, Placement, Replicate, Shard, TensorMeta
 
-# Operators with sizes among their arguments: which one, and which result has that shape.
-_SIZES = {
-    "view": 1,
-    "_unsafe_view": 1,
-    "reshape": 1,
-    "expand": 1,
-    "new_zeros": 1,
-    "new_ones": 1,
-    "new_empty": 1,
-    "new_full": 1,
-}
-_SIZES_OF_BACKWARD = {"slice_backward": 1, "select_backward": 1}
+# Operators whose second argument is the shape of their result.
+_OF_A_SHAPE = frozenset(
+    "view _unsafe_view reshape expand new_zeros new_ones new_empty new_full slice_backward select_backward".split()
+)
 _TO_HOST = {"_local_scalar_dense", "equal", "item", "is_nonzero"}  # what is asked of all values
 _plans: dict[Any, Any] = {}
 
@@ -192,7 +184,7 @@ def _locals(
 
 def _run(func: Any, name: str, leaves: list[Any], tree: Any, plan: _Plan, mesh: DeviceMesh) -> Any:
     args, kwargs = _pytree.tree_unflatten(leaves, tree)
-    if name in _SIZES or name in _SIZES_OF_BACKWARD:
+    if name in _OF_A_SHAPE:
         sizes, _ = local_shape_and_offset(plan.outputs[0].shape, mesh, plan.outputs[0].placements)
         args = (args[0], list(sizes), *args[2:])
     if name in ("view", "_unsafe_view"):

@@ -222,16 +222,16 @@ _REDUCED = {
     "mean": "avg",
     "amax": "max",
     "amin": "min",
+    "max": "max",
+    "min": "min",
     "prod": "product",
-    "any": None,
-    "all": None,
 }
 
 
 @rule("sum", "mean", "amax", "amin")
 def _reduce(call: Call) -> list[Strategy]:
     dims = _dims(call.arg(1, "dim"), len(call.inputs[0]))
-    return _reduction(call, dims, bool(call.arg(2, "keepdim", False)), Partial(_REDUCED[call.name] or "sum"))
+    return _reduction(call, dims, bool(call.arg(2, "keepdim", False)), Partial(_REDUCED[call.name]))
 
 
 @rule("max", "min", "prod")
@@ -239,8 +239,7 @@ def _reduce_whole_or_one(call: Call) -> list[Strategy]:
     if len(call.inputs) > 1:
         return _pointwise(call)
     if call.arg(1, "dim") is None:
-        partial = Partial({"max": "max", "min": "min", "prod": "product"}[call.name])
-        return _reduction(call, set(range(len(call.inputs[0]))), False, partial)
+        return _reduction(call, set(range(len(call.inputs[0]))), False, Partial(_REDUCED[call.name]))
     return _along_others(call)
 
 

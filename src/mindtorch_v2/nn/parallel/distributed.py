@@ -11,7 +11,7 @@ from typing import Any
 from ... import _C
 from ..._C import Tensor, _functions
 from ..._devices import registry
-from ...autograd import Function
+from ...autograd import Function, no_grad
 from ...distributed import collectives
 from ...distributed.algorithms.join import Join, Joinable, JoinHook
 from ...distributed.objects import all_gather_object
@@ -133,7 +133,7 @@ class DistributedDataParallel(Module, Joinable):
         kinds: dict[Any, list[Tensor]] = {}
         for tensor in tensors:
             kinds.setdefault((tensor.dtype, tensor.device), []).append(tensor)
-        with _without_gradients():
+        with no_grad():
             for alike in kinds.values():
                 flat = _functions.cat([tensor.reshape(-1) for tensor in alike])
                 collectives.broadcast(flat, group=self.process_group, group_src=root)
@@ -284,7 +284,7 @@ class _Shadow(JoinHook):
         ddp.require_forward_param_sync = syncs
         if syncs:
             ddp.reducer._rebuild()
-            with _without_gradients():
+            with no_grad():
                 ddp.reducer.shadow()
 
     def post_hook(self, is_last_joiner: bool) -> None:
@@ -316,13 +316,3 @@ def _counted(reducer: Reducer, value: Any) -> Any:
 
 def _index(device: Any) -> int:
     return device if isinstance(device, int) else (_C.device(device).index or 0)
-
-
-@contextmanager
-def _without_gradients() -> Iterator[None]:
-    before = _C.is_grad_enabled()
-    _C._set_grad_enabled(False)
-    try:
-        yield
-    finally:
-        _C._set_grad_enabled(before)

@@ -11,7 +11,7 @@ import threading
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from enum import IntFlag
-from typing import BinaryIO, TextIO
+from typing import Any, BinaryIO, TextIO
 
 
 class Std(IntFlag):
@@ -76,18 +76,12 @@ class LogsSpecs(ABC):
 class DefaultLogsSpecs(LogsSpecs):
     """``<folder>/<run id>_…/attempt_<n>/<local rank>/{stdout.log, stderr.log, error.json}``."""
 
-    def __init__(
-        self,
-        log_dir: str | None = None,
-        redirects: Std | dict[int, Std] = Std.NONE,
-        tee: Std | dict[int, Std] = Std.NONE,
-        local_ranks_filter: set[int] | None = None,
-    ) -> None:
+    def __init__(self, log_dir: str | None = None, *streams: Any, **named: Any) -> None:
         if log_dir is None:
             log_dir = tempfile.mkdtemp(prefix="torchelastic_")
         elif os.path.exists(log_dir) and not os.path.isdir(log_dir):
             raise NotADirectoryError(f"the folder for logs, {log_dir}, is a file; give another --log-dir")
-        super().__init__(log_dir, redirects, tee, local_ranks_filter)
+        super().__init__(log_dir, *streams, **named)
         self._run_log_dir: str | None = None
 
     @property

@@ -217,27 +217,18 @@ class PrepareModuleOutput(ParallelStyle):
 
 
 class PrepareModuleInputOutput(ParallelStyle):
-    """Both."""
+    """Both: the arguments of the two, where ``use_local_input`` says how the module gets its inputs."""
 
     def __init__(
         self,
         *,
-        input_layouts: Layouts = None,
-        desired_input_layouts: Layouts = None,
-        input_kwarg_layouts: dict[str, Placement] | None = None,
-        desired_input_kwarg_layouts: dict[str, Placement] | None = None,
-        use_local_input: bool = False,
         output_layouts: Layouts,
         desired_output_layouts: Layouts,
+        use_local_input: bool = False,
         use_local_output: bool = True,
+        **inputs: Any,
     ) -> None:
-        self.prepare_module_input = PrepareModuleInput(
-            input_layouts=input_layouts,
-            desired_input_layouts=desired_input_layouts,
-            input_kwarg_layouts=input_kwarg_layouts,
-            desired_input_kwarg_layouts=desired_input_kwarg_layouts,
-            use_local_output=use_local_input,
-        )
+        self.prepare_module_input = PrepareModuleInput(**inputs, use_local_output=use_local_input)
         self.prepare_module_output = PrepareModuleOutput(
             output_layouts=output_layouts,
             desired_output_layouts=desired_output_layouts,
