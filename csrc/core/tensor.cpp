@@ -133,7 +133,8 @@ void contiguous_strides(IntList sizes, int64_t* strides) {
   }
 }
 
-int64_t checked_numel(IntList sizes) {
+// The number of elements where a size is zero or does not fit, or the error that says so.
+[[gnu::cold, gnu::noinline]] static int64_t numel_of_odd(IntList sizes) {
   int64_t n = 1;
   bool overflow = false, zero = false;
   for (int64_t s : sizes) {
@@ -141,12 +142,18 @@ int64_t checked_numel(IntList sizes) {
     if (s == 0) zero = true;
     else overflow |= __builtin_mul_overflow(n, s, &n);
   }
-  if (zero) {  // strides are those of a tensor with one element there
-    MT_CHECK(!overflow, "Stride calculation overflowed");
-    return 0;
-  }
-  MT_CHECK(!overflow && n <= (int64_t(1) << 59),
-           "Storage size calculation overflowed with sizes=", to_string(sizes));
+  // Strides are those of a tensor with one element there.
+  if (zero) MT_CHECK(!overflow, "Stride calculation overflowed");
+  else fail(ErrorKind::runtime, "Storage size calculation overflowed with sizes=", to_string(sizes));
+  return 0;
+}
+
+int64_t checked_numel(IntList sizes) {
+  int64_t n = 1;
+  bool odd = false;
+  for (int64_t s : sizes) odd |= (s <= 0) | __builtin_mul_overflow(n, s, &n);
+  if (odd | (n > (int64_t(1) << 59))) [[unlikely]]
+    return numel_of_odd(sizes);
   return n;
 }
 

@@ -122,13 +122,16 @@ void Output::keep_order_of(const Tensor& like) {
 
 bool Output::fits(IntList sizes, DType dtype, Device device) const {
   const Tensor& target = *existing_;
-  const bool compared = mode_ == Mode::exact || mode_ == Mode::exact_that_is_read;
-  MT_CHECK(dtype == target.dtype() || compared || can_cast(dtype, target.dtype()), "result type ",
+  if (target.storage().guards) [[unlikely]] {
+    check_inference_write(target);
+    before_write(target.storage());
+  }
+  const auto compared = [this] { return mode_ == Mode::exact || mode_ == Mode::exact_that_is_read; };
+  MT_CHECK(dtype == target.dtype() || compared() || can_cast(dtype, target.dtype()), "result type ",
            info(dtype).legacy, " can't be cast to the desired output type ", info(target.dtype()).legacy);
   MT_CHECK(target.device() == device,
            "Expected all tensors to be on the same device, but found at least two devices, ",
            to_string(device), " and ", to_string(target.device()), "!");
-  before_write(target.storage());
   if (!same_sizes(target, sizes)) {
     MT_CHECK(!is_inplace(), "output with shape ", to_string(target.sizes()),
              " doesn't match the broadcast shape ", to_string(sizes));
@@ -139,8 +142,6 @@ bool Output::fits(IntList sizes, DType dtype, Device device) const {
 }
 
 void Output::prepare_existing(IntList sizes, DType dtype, Device device, const Tensor* like) {
-  if (existing_->storage().made_in_inference()) [[unlikely]]
-    check_inference_write(*existing_);
   const bool resizes = !fits(sizes, dtype, device);
   if (dtype != existing_->dtype() || (resizes && is_read())) [[unlikely]]
     fresh_ = new_tensor(sizes, dtype, device);

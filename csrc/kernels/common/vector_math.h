@@ -22,15 +22,22 @@ inline constexpr float kRounder = 12582912.0f;
 
 // Note [Selecting by bits]
 // A conditional expression over floats is the compiler's to turn around: `x < 0 ? 0 : x` becomes "x, where it is not
-// less than 0", a comparison that is also true for NaN. NEON has no such instruction, and GCC makes six of it. Bits
-// chosen by a mask leave the comparison as it was written.
+// less than 0", a comparison that is also true for NaN. NEON has no such instruction, and GCC makes six of it. There,
+// bits chosen by a mask leave the comparison as it was written. x86 has every comparison, and for a single number a
+// mask would have to travel from one set of registers to the other.
+template <class T, class Bits> MT_INLINE T select_bits(bool condition, T yes, T no) {
+#ifdef __aarch64__
+  const Bits mask = Bits(0) - Bits(condition);
+  return std::bit_cast<T>((std::bit_cast<Bits>(yes) & mask) | (std::bit_cast<Bits>(no) & ~mask));
+#else
+  return condition ? yes : no;
+#endif
+}
 MT_INLINE float select(bool condition, float yes, float no) {
-  const uint32_t mask = 0u - uint32_t(condition);
-  return std::bit_cast<float>((std::bit_cast<uint32_t>(yes) & mask) | (std::bit_cast<uint32_t>(no) & ~mask));
+  return select_bits<float, uint32_t>(condition, yes, no);
 }
 MT_INLINE double select(bool condition, double yes, double no) {
-  const uint64_t mask = uint64_t(0) - uint64_t(condition);
-  return std::bit_cast<double>((std::bit_cast<uint64_t>(yes) & mask) | (std::bit_cast<uint64_t>(no) & ~mask));
+  return select_bits<double, uint64_t>(condition, yes, no);
 }
 template <class T> MT_INLINE T select(bool condition, T yes, T no) { return condition ? yes : no; }
 
