@@ -8,7 +8,7 @@
 # ECOSYSTEM_VENV=...  an environment that has the packages of make ecosystem, instead of one of our own
 # The package is built in place (src/ plus the libraries compiled into it), so a Python edit needs no build.
 #
-# Two builds: what `make build` makes is for work, file by file, so that a change is usable again in seconds. `make release`
+# Two builds: what `make build` makes is for work, a few files at a time, so that a change is usable again in seconds. `make release`
 # optimises the road from Python to the kernels as one, as wheels do, and takes minutes to link: measure with that one.
 
 PYTHON ?= python3

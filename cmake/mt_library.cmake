@@ -7,16 +7,21 @@
 # "No such file". See docs/decisions/0001-include-trees.md.
 
 # mt_library(name DIR <folder of csrc/> [USES <targets>] [GENERATED <folders of build/generated/>]
-#            [PRECOMPILED <headers>] [LINKS <other libraries>])
+#            [BATCHED <more of them, compiled several files at a time>] [PRECOMPILED <headers>] [LINKS <other libraries>])
 # Builds every .cpp of the folder, of its sub-folders, and of the generated folders. USES are other mt_library targets:
 # they are linked and their folders become visible, with everything that they use in turn.
 function(mt_library name)
-  cmake_parse_arguments(ARG "" "DIR" "USES;GENERATED;PRECOMPILED;LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "" "DIR" "USES;GENERATED;BATCHED;PRECOMPILED;LINKS" ${ARGN})
 
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/csrc/${ARG_DIR}/*.cpp"
     "${PROJECT_SOURCE_DIR}/csrc/${ARG_DIR}/*/*.cpp")
   foreach(folder IN LISTS ARG_GENERATED)
     file(GLOB generated_sources "${PROJECT_BINARY_DIR}/generated/${folder}/*.cpp")
+    list(APPEND sources ${generated_sources})
+  endforeach()
+  foreach(folder IN LISTS ARG_BATCHED)
+    file(GLOB generated_sources "${PROJECT_BINARY_DIR}/generated/${folder}/*.cpp")
+    mt_batch(generated_sources ${folder} ${generated_sources})
     list(APPEND sources ${generated_sources})
   endforeach()
 
@@ -56,10 +61,36 @@ function(mt_include_tree name result)
   set(${result} "${tree}" PARENT_SCOPE)
 endfunction()
 
+# In a build for work, seconds until something runs again count for more than the last tenth of its speed.
+if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT MT_WHOLE_PROGRAM AND NOT MT_SANITIZE)
+  set(for_work ON)
+endif()
+
+# mt_batch(result name <files>): stores in `result` what is to be compiled instead of the files. In a build for work that
+# are files in build/batches/<name> which include four of them each, so that what they share is read and instantiated once.
+function(mt_batch result name)
+  set(batches "")
+  set(files ${ARGN})
+  while(for_work AND files)
+    list(LENGTH batches index)
+    set(text "")
+    foreach(turn RANGE 3)
+      list(POP_FRONT files file)
+      if(file)
+        string(APPEND text "#include \"${file}\"\n")
+      endif()
+    endforeach()
+    set(batch "${PROJECT_BINARY_DIR}/batches/${name}/batch_${index}.cpp")
+    file(CONFIGURE OUTPUT "${batch}" CONTENT "${text}" @ONLY)  # rewritten only if it changes
+    list(APPEND batches "${batch}")
+  endwhile()
+  set(${result} ${batches} ${files} PARENT_SCOPE)
+endfunction()
+
 # mt_runs_rarely(<files>): compiled with -O1 in a build for work, a quarter faster than with -O2. For what lies beside the
 # road from Python to the kernels; a release compiles it as everything else.
 function(mt_runs_rarely)
-  if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT MT_WHOLE_PROGRAM AND NOT MT_SANITIZE)
+  if(for_work)
     set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS -O1)
   endif()
 endfunction()

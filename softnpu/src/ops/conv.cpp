@@ -12,8 +12,6 @@ namespace k = mt::kernels;
 
 namespace {
 
-constexpr DTypeSet kDomain = domains::floating;
-
 // [N, C, space...] seen with three dimensions of space.
 Operand with_three_dims(const Operand& operand) {
   Operand result = operand;
@@ -99,11 +97,11 @@ k::Dense read_as(const Operand& operand, const aclOpExecutor& e, DType dtype) {
 
 void convolution(Plan& plan, const ConvolutionShape& how, const Operand& input, const Operand& weight,
                  const std::optional<Operand>& bias, const Operand& output) {
-  plan.require_dtype(input, "input", kDomain);
-  plan.require_dtype(weight, "weight", kDomain);
-  plan.require_dtype(output, "output", kDomain);
+  plan.require_dtype(input, "input", domains::floating);
+  plan.require_dtype(weight, "weight", domains::floating);
+  plan.require_dtype(output, "output", domains::floating);
   plan.require_shape(output, "output", how.result);
-  if (bias) plan.require_dtype(*bias, "bias", kDomain);
+  if (bias) plan.require_dtype(*bias, "bias", domains::floating);
   if (bias) plan.require_shape(*bias, "bias", {how.result[1]});
   const Operand in = with_three_dims(input), kernel = with_three_dims(weight), to = with_three_dims(output);
   plan.run([=](const aclOpExecutor& e) {
@@ -119,16 +117,16 @@ struct Gradients {
 
 void convolution_backward(Plan& plan, const ConvolutionShape& how, const Operand& grad, const Operand& input,
                           const Operand& weight, const Gradients& to) {
-  plan.require_dtype(grad, "gradOutput", kDomain);
-  plan.require_dtype(input, "input", kDomain);
-  plan.require_dtype(weight, "weight", kDomain);
+  plan.require_dtype(grad, "gradOutput", domains::floating);
+  plan.require_dtype(input, "input", domains::floating);
+  plan.require_dtype(weight, "weight", domains::floating);
   plan.require_shape(grad, "gradOutput", how.result);
   if (to.input) plan.require_same_shape(*to.input, "gradInput", input, "input");
   if (to.weight) plan.require_same_shape(*to.weight, "gradWeight", weight, "weight");
   if (to.bias) plan.require_shape(*to.bias, "gradBias", {how.result[1]});
   for (const auto& [result, name] : {std::pair{&to.input, "gradInput"}, std::pair{&to.weight, "gradWeight"},
                                      std::pair{&to.bias, "gradBias"}})
-    if (*result) plan.require_dtype(**result, name, kDomain);
+    if (*result) plan.require_dtype(**result, name, domains::floating);
   const auto three = [](const std::optional<Operand>& operand) {
     return operand ? std::optional(with_three_dims(*operand)) : std::nullopt;
   };

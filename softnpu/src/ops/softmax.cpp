@@ -12,8 +12,6 @@ namespace k = mt::kernels;
 
 namespace {
 
-constexpr DTypeSet kDomain = domains::floating;
-
 DType wider(DType dtype) { return dtype == DType::float64 ? dtype : DType::float32; }
 
 void softmax(Plan& plan, const aclTensor* self, int64_t dim, const aclTensor* out, bool log) {
@@ -63,9 +61,9 @@ void LogSoftmaxV2(Plan& plan, const aclTensor* self, int64_t dim, aclTensor* out
 }
 void SoftmaxGrad(Plan& plan, const aclTensor* y, const aclTensor* dy, aclTensor* dx) {
   const Operand result = plan.input(y, "y"), grad = plan.input(dy, "dy"), to = plan.output(dx, "dx");
-  plan.require_dtype(grad, "dy", kDomain);
-  plan.require_dtype(result, "y", kDomain);
-  plan.require_dtype(to, "dx", kDomain);
+  plan.require_dtype(grad, "dy", domains::floating);
+  plan.require_dtype(result, "y", domains::floating);
+  plan.require_dtype(to, "dx", domains::floating);
   plan.require_same_shape(result, "y", grad, "dy");
   plan.require_same_shape(result, "y", to, "dx");
   if (result.ndim == 0) plan.invalid("tensor 'y' is a scalar, wanted at least 1 dimension");
@@ -84,7 +82,7 @@ View number_view(const double& value) {
 constexpr double kHiddenScore = -10000;
 
 void require_mask(const Plan& plan, const Operand& x, const Operand& mask, bool fixed_triangle) {
-  plan.require_dtype(x, "x", kDomain);
+  plan.require_dtype(x, "x", domains::floating);
   plan.require_dtype(mask, "mask", k::dtype_set(DType::boolean, DType::uint8));
   plan.require_broadcast(mask, "mask", x);
   if (x.ndim == 0) plan.invalid("tensor 'x' is a scalar, wanted at least 1 dimension");
@@ -97,7 +95,7 @@ void ScaledMaskedSoftmax(Plan& plan, const aclTensor* x, const aclTensor* mask, 
                          bool fixedTriuMask, aclTensor* y) {
   const Operand in = plan.input(x, "x"), hidden = plan.input(mask, "mask"), to = plan.output(y, "y");
   require_mask(plan, in, hidden, fixedTriuMask);
-  plan.require_dtype(to, "y", kDomain);
+  plan.require_dtype(to, "y", domains::floating);
   plan.require_same_shape(in, "x", to, "y");
   plan.run([=](const aclOpExecutor& e) {
     const k::Temporary scores(sizes_of(in), wider(in.dtype));
@@ -114,8 +112,8 @@ void ScaledMaskedSoftmaxBackward(Plan& plan, const aclTensor* gradOutput, const 
   require_mask(plan, grad, hidden, fixTriuMask);
   plan.require_same_shape(grad, "gradOutput", result, "y");
   plan.require_same_shape(grad, "gradOutput", to, "out");
-  plan.require_dtype(result, "y", kDomain);
-  plan.require_dtype(to, "out", kDomain);
+  plan.require_dtype(result, "y", domains::floating);
+  plan.require_dtype(to, "out", domains::floating);
   plan.run([=](const aclOpExecutor& e) {
     const DType compute = wider(grad.dtype);
     const k::Temporary slopes(sizes_of(grad), compute);
@@ -133,15 +131,15 @@ void MaskedSoftmaxWithRelPosBias(Plan& plan, const aclTensor* x, const aclTensor
   const Operand in = plan.input(x, "x");
   std::optional<Operand> mask = plan.optional_input(attenMaskOptional, "attenMask");
   const Operand bias = plan.input(relativePosBias, "relativePosBias"), to = plan.output(out, "out");
-  plan.require_dtype(in, "x", kDomain);
-  plan.require_dtype(bias, "relativePosBias", kDomain);
-  plan.require_dtype(to, "out", kDomain);
+  plan.require_dtype(in, "x", domains::floating);
+  plan.require_dtype(bias, "relativePosBias", domains::floating);
+  plan.require_dtype(to, "out", domains::floating);
   plan.require_same_shape(in, "x", to, "out");
   if (in.ndim != 4 && in.ndim != 5)
     plan.invalid("tensor 'x' has shape ", shape_text(in), ", wanted 4 or 5 dimensions");
   plan.require_broadcast(bias, "relativePosBias", in);
   if (mask && mask->ndim == 3) mask = unsqueezed(*mask, 1);
-  if (mask) plan.require_dtype(*mask, "attenMask", kDomain);
+  if (mask) plan.require_dtype(*mask, "attenMask", domains::floating);
   if (mask) plan.require_broadcast(*mask, "attenMask", in);
   plan.run([=](const aclOpExecutor& e) {
     const DType compute = wider(in.dtype);

@@ -61,6 +61,13 @@ inline std::optional<Operand> unless_empty(const std::optional<Operand>& operand
   return operand && operand->numel() > 0 ? operand : std::nullopt;
 }
 
+// A parameter has one number for each place in a row, a statistic one for each row.
+inline void require_count(const Plan& plan, const std::optional<Operand>& operand, const char* name,
+                          int64_t count) {
+  if (operand && operand->numel() != count)
+    plan.invalid("tensor '", name, "' has shape ", shape_text(*operand), ", wanted ", count, " elements");
+}
+
 inline mt::kernels::Reduction reduction_of(const Plan& plan, int64_t reduction) {
   switch (reduction) {
     case 0: return mt::kernels::Reduction::none;

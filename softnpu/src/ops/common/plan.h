@@ -28,6 +28,12 @@ using mt::kernels::DTypeSet;
 using mt::kernels::View;
 namespace domains = mt::kernels::domains;
 
+// What most operators of a card take: no float64.
+inline constexpr DTypeSet kUpToFloat =
+    mt::kernels::dtype_set(DType::float16, DType::bfloat16, DType::float32);
+inline constexpr DTypeSet kInt32 = mt::kernels::dtype_set(DType::int32),
+                          kInt64 = mt::kernels::dtype_set(DType::int64);
+
 inline constexpr int kMaxDims = 8;  // as on the card
 using DimSet = std::bitset<kMaxDims>;
 

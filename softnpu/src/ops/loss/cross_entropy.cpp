@@ -10,8 +10,6 @@ namespace k = mt::kernels;
 
 namespace {
 
-constexpr DTypeSet kDomain = domains::floating;
-
 DType wider(DType dtype) { return dtype == DType::float64 ? dtype : DType::float32; }
 
 struct CrossEntropyCall {
@@ -30,7 +28,7 @@ struct CrossEntropyCall {
         ignore_index(ignore),
         smoothing(smooth) {
     plan.require_ndim(scores, "input", 2);
-    plan.require_dtype(scores, "input", kDomain);
+    plan.require_dtype(scores, "input", domains::floating);
     plan.require_dtype(target, "target", domains::integral);
     plan.require_shape(target, "target", {scores.sizes[0]});
     if (weight) plan.require_shape(*weight, "weight", {scores.sizes[1]});

@@ -12,8 +12,6 @@ namespace {
 
 using k::PointwiseLoss;
 
-constexpr DTypeSet kDomain = domains::floating;
-
 struct LossCall {
   PointwiseLoss kind;
   double beta = 1;
@@ -64,8 +62,8 @@ std::vector<int64_t> joint_shape(const Plan& plan, const Operand& a, const Opera
 struct Pair {
   Operand in, target;
   Pair(const Plan& plan, const Operand& x, const Operand& t) {
-    plan.require_dtype(x, "self", kDomain);
-    plan.require_dtype(t, "target", kDomain | domains::integral_bool);
+    plan.require_dtype(x, "self", domains::floating);
+    plan.require_dtype(t, "target", domains::floating | domains::integral_bool);
     const std::vector<int64_t> sizes = joint_shape(plan, x, t);
     in = broadcast_to(x, sizes), target = broadcast_to(t, sizes);
   }
@@ -77,7 +75,7 @@ void loss(Plan& plan, const LossCall& call, const aclTensor* self, const aclTens
   const Pair pair(plan, x, t);
   const PlannedOptions options(plan, call, pair.in);
   const Operand to = plan.output(out, "out");
-  plan.require_dtype(to, "out", kDomain);
+  plan.require_dtype(to, "out", domains::floating);
   if (how == k::Reduction::none) plan.require_same_shape(to, "out", pair.in, "self");
   else if (to.numel() != 1) plan.invalid("tensor 'out' has shape ", shape_text(to), ", wanted one element");
   plan.run([=](const aclOpExecutor& e) {
@@ -94,8 +92,8 @@ void loss_backward(Plan& plan, const LossCall& call, const aclTensor* gradOutput
   const Pair pair(plan, x, t);
   const PlannedOptions options(plan, call, pair.in);
   const Operand to = plan.output(out, "out");
-  plan.require_dtype(grad, "gradOutput", kDomain);
-  plan.require_dtype(to, "out", kDomain);
+  plan.require_dtype(grad, "gradOutput", domains::floating);
+  plan.require_dtype(to, "out", domains::floating);
   plan.require_same_shape(to, "out", pair.in, "self");
   plan.require_broadcast(grad, "gradOutput", pair.in);
   plan.run([=](const aclOpExecutor& e) {
@@ -208,8 +206,8 @@ void MultilabelMarginLoss(Plan& plan, const aclTensor* self, const aclTensor* ta
   const Operand in = plan.input(self, "self"), classes = plan.input(target, "target"),
                 to = plan.output(out, "out"), marks = plan.output(isTarget, "isTarget");
   const k::Reduction how = reduction_of(plan, reduction);
-  plan.require_dtype(in, "self", kDomain);
-  plan.require_dtype(to, "out", kDomain);
+  plan.require_dtype(in, "self", domains::floating);
+  plan.require_dtype(to, "out", domains::floating);
   plan.require_dtype(classes, "target", domains::integral);
   plan.require_same_shape(in, "self", classes, "target");
   plan.require_same_shape(in, "self", marks, "isTarget");

@@ -7,6 +7,7 @@
 #include "kernels/matmul/matmul.h"
 #include "kernels/matmul/quantized.h"
 #include "op_plans.h"
+#include "ops/common/arguments.h"
 #include "ops/common/temporary.h"
 #include "ops/common/views.h"
 
@@ -113,9 +114,6 @@ void run(Plan& plan, const Quantized& product) {
 void refuse(Plan& plan, const aclTensor* tensor, const char* name) {
   const std::optional<Operand> given = plan.optional_input(tensor, name);
   if (given && given->numel() != 0) plan.invalid("'", name, "' is not supported, wanted NULL");
-}
-std::optional<Operand> unless_empty(const std::optional<Operand>& operand) {
-  return operand && operand->numel() != 0 ? operand : std::nullopt;
 }
 
 void with_two_scales(Plan& plan, const aclTensor* x1, const aclTensor* x2, const aclTensor* x1Scale,

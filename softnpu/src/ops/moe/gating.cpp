@@ -12,9 +12,6 @@ namespace k = mt::kernels;
 
 namespace {
 
-constexpr DTypeSet kFloats = k::dtype_set(DType::float16, DType::bfloat16, DType::float32);
-constexpr DTypeSet kIndex = k::dtype_set(DType::int32);
-
 std::vector<float> softmax(const float* row, int64_t count) {
   const float top = *std::max_element(row, row + count);
   std::vector<float> result(static_cast<size_t>(count));
@@ -31,9 +28,9 @@ struct Gating {
 
   Gating(const Plan& plan, const Operand& x_, const Operand& y_, const Operand& experts_, int64_t k_)
       : x(x_), y(y_), experts(experts_), k(k_) {
-    plan.require_dtype(x, "x", kFloats);
-    plan.require_dtype(y, "yOut", kFloats);
-    plan.require_dtype(experts, "expertIdxOut", kIndex);
+    plan.require_dtype(x, "x", kUpToFloat);
+    plan.require_dtype(y, "yOut", kUpToFloat);
+    plan.require_dtype(experts, "expertIdxOut", kInt32);
     if (x.ndim < 2) plan.invalid("tensor 'x' has shape ", shape_text(x), ", wanted 2 or 3 dimensions");
     count = x.sizes[x.ndim - 1];
     if (k < 1 || k > count) plan.invalid("k is ", k, ", wanted 1 to ", count);
@@ -59,7 +56,7 @@ void gate_by_softmax(Plan& plan, const aclTensor* x, const aclTensor* finishedOp
   if (rowIdxOut != nullptr) row_index = plan.output(rowIdxOut, "rowIdxOut");
   else all = masked_output(plan, softmaxOut, "softmaxResultOut", wants_softmax);
   if (row_index) {
-    plan.require_dtype(*row_index, "rowIdxOut", kIndex);
+    plan.require_dtype(*row_index, "rowIdxOut", kInt32);
     gating.require_chosen(plan, *row_index, "rowIdxOut");
   }
   if (all) plan.require_same_shape(*all, "softmaxResultOut", from, "x");

@@ -12,7 +12,6 @@ namespace k = mt::kernels;
 
 namespace {
 
-constexpr DTypeSet kFloats = k::dtype_set(DType::float16, DType::bfloat16, DType::float32);
 constexpr DTypeSet kIndices = k::dtype_set(DType::int32, DType::int64);
 
 void refuse_padding(const Plan& plan, bool padded) {
@@ -86,7 +85,7 @@ void MoeTokenPermuteGrad(Plan& plan, const aclTensor* permutedOutputGrad, const 
                 sorted = plan.input(sortedIndices, "sortedIndices"), to = plan.output(out, "out");
   refuse_padding(plan, paddedMode);
   plan.require_ndim(grad, "permutedOutputGrad", 2);
-  plan.require_dtype(grad, "permutedOutputGrad", kFloats);
+  plan.require_dtype(grad, "permutedOutputGrad", kUpToFloat);
   if (numTopk < 1) plan.invalid("numTopk is ", numTopk, ", wanted at least 1");
   plan.require_ndim(to, "out", 2);
   plan.require_shape(to, "out", {to.sizes[0], grad.sizes[1]});
@@ -113,7 +112,7 @@ void MoeTokenUnpermute(Plan& plan, const aclTensor* permutedTokens, const aclTen
   const Operand to = plan.output(out, "out");
   refuse_padding(plan, paddedMode);
   plan.require_ndim(rows, "permutedTokens", 2);
-  plan.require_dtype(rows, "permutedTokens", kFloats);
+  plan.require_dtype(rows, "permutedTokens", kUpToFloat);
   plan.require_ndim(to, "out", 2);
   const int64_t choices = probs ? choices_of(plan, *probs, "probs") : 1;
   plan.require_shape(to, "out", {to.sizes[0], rows.sizes[1]});
@@ -150,7 +149,7 @@ void MoeTokenUnpermuteGrad(Plan& plan, const aclTensor* permutedTokens, const ac
       masked_output(plan, probsGradOut, "probsGradOut", probs.has_value());
   refuse_padding(plan, paddedMode);
   plan.require_ndim(rows, "permutedTokens", 2);
-  plan.require_dtype(rows, "permutedTokens", kFloats);
+  plan.require_dtype(rows, "permutedTokens", kUpToFloat);
   plan.require_same_shape(rows, "permutedTokens", to_rows, "permutedTokensGradOut");
   plan.require_ndim(grad, "unpermutedTokensGrad", 2);
   plan.require_shape(grad, "unpermutedTokensGrad", {grad.sizes[0], rows.sizes[1]});

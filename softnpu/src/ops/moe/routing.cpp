@@ -13,9 +13,6 @@ namespace k = mt::kernels;
 
 namespace {
 
-constexpr DTypeSet kFloats = k::dtype_set(DType::float16, DType::bfloat16, DType::float32);
-constexpr DTypeSet kIndex = k::dtype_set(DType::int32);
-
 enum class Counts { none, cumulative, single, pairs };
 enum class Quantisation { none, fixed, dynamic };
 
@@ -40,13 +37,13 @@ struct Routing {
 
 void check(const Plan& plan, const Routing& r, int64_t expert_count) {
   plan.require_ndim(r.x, "x", 2);
-  plan.require_dtype(r.x, "x", kFloats | k::dtype_set(DType::int8));
+  plan.require_dtype(r.x, "x", kUpToFloat | k::dtype_set(DType::int8));
   plan.require_ndim(r.experts, "expertIdx", 2);
-  plan.require_dtype(r.experts, "expertIdx", kIndex);
+  plan.require_dtype(r.experts, "expertIdx", kInt32);
   if (r.experts.sizes[0] != r.x.sizes[0])
     plan.invalid("tensors 'x' and 'expertIdx' have shapes ", shape_text(r.x), " and ", shape_text(r.experts),
                  ", wanted as many rows");
-  plan.require_dtype(r.index, "expandedRowIdxOut", kIndex);
+  plan.require_dtype(r.index, "expandedRowIdxOut", kInt32);
   plan.require_shape(r.index, "expandedRowIdxOut", {r.experts.numel()});
   if (r.capacity > 0) plan.require_shape(r.to, "expandedXOut", {expert_count, r.capacity, r.width()});
   else {
@@ -135,9 +132,9 @@ void finalize(Plan& plan, const Operand& rows, const std::optional<Operand>& x1,
               const std::optional<Operand>& x2, const std::optional<Operand>& bias,
               const std::optional<Operand>& scales, const Operand& index,
               const std::optional<Operand>& experts, bool by_columns, const Operand& out) {
-  plan.require_dtype(rows, "expandedX", kFloats);
-  plan.require_dtype(out, "out", kFloats);
-  plan.require_dtype(index, "expandedRowIdx", kIndex);
+  plan.require_dtype(rows, "expandedX", kUpToFloat);
+  plan.require_dtype(out, "out", kUpToFloat);
+  plan.require_dtype(index, "expandedRowIdx", kInt32);
   plan.require_ndim(out, "out", 2);
   const int64_t tokens = out.sizes[0], width = out.sizes[1],
                 choices = scales && scales->ndim == 2 ? scales->sizes[1] : 1;
@@ -151,7 +148,7 @@ void finalize(Plan& plan, const Operand& rows, const std::optional<Operand>& x1,
     if (!experts) plan.null_argument("expertIdx");
     plan.require_ndim(*bias, "bias", 2);
     plan.require_shape(*bias, "bias", {bias->sizes[0], width});
-    plan.require_dtype(*experts, "expertIdx", kIndex);
+    plan.require_dtype(*experts, "expertIdx", kInt32);
     plan.require_shape(*experts, "expertIdx", {tokens, choices});
   }
   plan.run([=](const aclOpExecutor& e) {
@@ -205,7 +202,7 @@ void MoeInitRouting(Plan& plan, const aclTensor* x, const aclTensor* rowIdx, con
   for (const auto& [operand, name] :
        {std::pair{&places, "rowIdx"}, std::pair{&experts, "expertIdx"},
         std::pair{&index, "expandedRowIdxOut"}, std::pair{&sorted, "expandedExpertIdxOut"}})
-    plan.require_dtype(*operand, name, kIndex);
+    plan.require_dtype(*operand, name, kInt32);
   plan.require_same_dtype(from, "x", to, "expandedXOut");
   if (activeNum < 0) plan.invalid("activeNum is ", activeNum, ", wanted at least 0");
   const int64_t tokens = from.sizes[0], choices = experts.sizes[1], count = tokens * choices;
@@ -389,8 +386,8 @@ void MoeComputeExpertTokens(Plan& plan, const aclTensor* sortedExperts, int64_t 
                             const aclTensor* out) {
   const Operand from = plan.input(sortedExperts, "sortedExperts"), to = plan.output(out, "out");
   plan.require_ndim(from, "sortedExperts", 1);
-  plan.require_dtype(from, "sortedExperts", kIndex);
-  plan.require_dtype(to, "out", kIndex);
+  plan.require_dtype(from, "sortedExperts", kInt32);
+  plan.require_dtype(to, "out", kInt32);
   if (numExperts < 1) plan.invalid("numExperts is ", numExperts, ", wanted at least 1");
   plan.require_shape(to, "out", {numExperts});
   plan.run([=](const aclOpExecutor& e) {
@@ -423,7 +420,7 @@ void MoeReRouting(Plan& plan, const aclTensor* tokens, const aclTensor* expertTo
   plan.require_dtype(counts, "expertTokenNumPerRank", k::dtype_set(DType::int32, DType::int64));
   plan.require_same_shape(from, "tokens", to, "permuteTokensOut");
   plan.require_same_dtype(from, "tokens", to, "permuteTokensOut");
-  plan.require_dtype(index, "permuteTokenIdxOut", kIndex);
+  plan.require_dtype(index, "permuteTokenIdxOut", kInt32);
   plan.require_shape(index, "permuteTokenIdxOut", {from.sizes[0]});
   plan.require_shape(totals, "expertTokenNumOut", {counts.sizes[1]});
   if (scales) {

@@ -11,17 +11,15 @@ namespace k = mt::kernels;
 
 namespace {
 
-constexpr DTypeSet kDomain = domains::floating;
-
 void require_batch(const Plan& plan, const Operand& in, const char* name) {
   if (in.ndim < 2) plan.invalid("tensor '", name, "' has shape ", shape_text(in), ", wanted [N, C, ...]");
-  plan.require_dtype(in, name, kDomain);
+  plan.require_dtype(in, name, domains::floating);
 }
 // A vector with a number for each channel.
 void require_channels(const Plan& plan, const std::optional<Operand>& vector, const char* name,
                       const Operand& in) {
   if (!vector) return;
-  plan.require_dtype(*vector, name, kDomain);
+  plan.require_dtype(*vector, name, domains::floating);
   plan.require_shape(*vector, name, {in.sizes[1]});
 }
 
@@ -50,7 +48,7 @@ void batch_norm_backward(Plan& plan, const aclTensor* gradOut, const aclTensor* 
                                db = masked_output(plan, gradBias, "gradBias", wanted(outputMask, 2));
   require_batch(plan, in, "input");
   plan.require_same_shape(grad, "gradOut", in, "input");
-  plan.require_dtype(grad, "gradOut", kDomain);
+  plan.require_dtype(grad, "gradOut", domains::floating);
   const std::optional<Operand>&mean = training ? saved_mean : running_mean,
         &spread = training ? saved_invstd : running_var;
   if (!mean) plan.null_argument(training ? "saveMean" : "runningMean");
@@ -90,7 +88,7 @@ void BatchNorm(Plan& plan, const aclTensor* input, const aclTensor* weight, cons
   const std::optional<Operand> mean = unless_empty(optional_output(plan, saveMean, "saveMean")),
                                invstd = unless_empty(optional_output(plan, saveInvstd, "saveInvstd"));
   require_batch(plan, in, "input");
-  plan.require_dtype(out, "output", kDomain);
+  plan.require_dtype(out, "output", domains::floating);
   plan.require_same_shape(in, "input", out, "output");
   for (const auto& [vector, name] :
        {std::pair{&w, "weight"}, std::pair{&b, "bias"}, std::pair{&running_mean, "runningMean"},
@@ -165,7 +163,7 @@ void BatchNormElemt(Plan& plan, const aclTensor* input, const aclTensor* weight,
   const Operand center = plan.input(mean, "mean"), spread = plan.input(invstd, "invstd"),
                 out = plan.output(output, "output");
   require_batch(plan, in, "input");
-  plan.require_dtype(out, "output", kDomain);
+  plan.require_dtype(out, "output", domains::floating);
   plan.require_same_shape(in, "input", out, "output");
   for (const auto& [vector, name] :
        {std::pair{w, "weight"}, std::pair{b, "bias"}, std::pair{std::optional(center), "mean"},
@@ -199,7 +197,7 @@ void BatchNormReduceBackward(Plan& plan, const aclTensor* gradOut, const aclTens
                                dw = masked_output(plan, gradWeight, "gradWeight", weightG),
                                db = masked_output(plan, gradBias, "gradBias", biasG);
   require_batch(plan, in, "input");
-  plan.require_dtype(grad, "gradOut", kDomain);
+  plan.require_dtype(grad, "gradOut", domains::floating);
   plan.require_same_shape(grad, "gradOut", in, "input");
   for (const auto& [vector, name] :
        {std::pair{std::optional(center), "mean"}, std::pair{std::optional(spread), "invstd"},
@@ -231,7 +229,7 @@ void BatchNormElemtBackward(Plan& plan, const aclTensor* gradOut, const aclTenso
   const Operand sums = plan.input(sumDy, "sumDy"), products = plan.input(sumDyXmu, "sumDyXmu"),
                 counts = plan.input(counter, "counter"), to = plan.output(gradInput, "gradInput");
   require_batch(plan, in, "input");
-  plan.require_dtype(grad, "gradOut", kDomain);
+  plan.require_dtype(grad, "gradOut", domains::floating);
   plan.require_dtype(counts, "counter", domains::real);
   plan.require_same_shape(grad, "gradOut", in, "input");
   plan.require_same_shape(to, "gradInput", in, "input");
@@ -322,7 +320,7 @@ void SyncBatchNormGatherStats(Plan& plan, const aclTensor* totalSum, const aclTe
        {std::pair{&running_mean, "mean"}, std::pair{&running_var, "variance"},
         std::pair{&to_mean, "batchMean"}, std::pair{&to_spread, "batchInvstd"}}) {
     plan.require_shape(*vector, name, {sums.sizes[1]});
-    plan.require_dtype(*vector, name, kDomain);
+    plan.require_dtype(*vector, name, domains::floating);
   }
   plan.run([=](const aclOpExecutor& e) {
     const std::vector<double> total = k::numbers(sums.view(e)), square = k::numbers(squares.view(e));
@@ -356,8 +354,8 @@ void InstanceNorm(Plan& plan, const aclTensor* x, const aclTensor* gamma, const 
           spread = plan.output(variance, "variance");
   plan.require_ndim(in, "x", 4);
   plan.require_same_shape(in, "x", out, "y");
-  plan.require_dtype(in, "x", kDomain);
-  plan.require_dtype(out, "y", kDomain);
+  plan.require_dtype(in, "x", domains::floating);
+  plan.require_dtype(out, "y", domains::floating);
   const std::string_view format = text_of(dataFormat, "NCHW");
   if (format != "NCHW" && format != "NHWC")
     plan.invalid("dataFormat is '", format, "', wanted 'NCHW' or 'NHWC'");

@@ -11,8 +11,6 @@ namespace k = mt::kernels;
 
 namespace {
 
-constexpr DTypeSet kDomain = domains::floating;
-
 struct Rows {
   int64_t count, length;
 };
@@ -34,12 +32,7 @@ Rows rows_of(const Plan& plan, const Operand& in, const char* name, const std::v
 void require_floating(const Plan& plan,
                       std::initializer_list<std::pair<const std::optional<Operand>, const char*>> operands) {
   for (const auto& [operand, name] : operands)
-    if (operand) plan.require_dtype(*operand, name, kDomain);
-}
-// A parameter has one number for each place in a row, a statistic one for each row.
-void require_count(const Plan& plan, const std::optional<Operand>& operand, const char* name, int64_t count) {
-  if (operand && operand->numel() != count)
-    plan.invalid("tensor '", name, "' has shape ", shape_text(*operand), ", wanted ", count, " elements");
+    if (operand) plan.require_dtype(*operand, name, domains::floating);
 }
 
 // Statistics as the client wants them, or in memory of our own where it does not.

@@ -10,8 +10,6 @@ namespace k = mt::kernels;
 
 namespace {
 
-constexpr DTypeSet kFloats = k::dtype_set(DType::float16, DType::bfloat16, DType::float32);
-
 // A result in int8: by fixed scales and offsets of each column, or by a scale of each row, which is a result too.
 struct Quantized {
   std::optional<Operand> scale,
@@ -31,7 +29,7 @@ struct NormQuant {
 };
 
 void check(const Plan& plan, const NormQuant& c) {
-  plan.require_dtype(c.x1, "x", kFloats);
+  plan.require_dtype(c.x1, "x", kUpToFloat);
   if (c.x1.ndim < 1 || c.x1.sizes[c.x1.ndim - 1] != c.width())
     plan.invalid("tensor 'x' has shape ", shape_text(c.x1), ", wanted rows of ", c.width(), " as 'gamma'");
   for (const auto& [operand, name] :

@@ -8,7 +8,7 @@ namespace k = mt::kernels;
 
 namespace {
 
-struct KeptLists {
+struct GruLists {
   std::vector<Operand> reset, update, fresh, hidden_part, hidden;
 
   GruKept at(int64_t i) const {
@@ -37,8 +37,8 @@ void GRU(Plan& plan, const aclTensor* input, const aclTensorList* params, const 
   const auto listed = [&](const aclTensorList* list, const char* name) {
     return stack.kept_outputs(plan, list, name, train);
   };
-  const KeptLists kept{listed(rOut, "rOut"), listed(zOut, "zOut"), listed(nOut, "nOut"),
-                       listed(hnOut, "hnOut"), listed(hOut, "hOut")};
+  const GruLists kept{listed(rOut, "rOut"), listed(zOut, "zOut"), listed(nOut, "nOut"),
+                      listed(hnOut, "hnOut"), listed(hOut, "hOut")};
   plan.run([=](const aclOpExecutor& e) {
     const Sequences sequences = stack.sequences(e);
     const int64_t width = stack.width(), directions = stack.directions();
@@ -72,8 +72,8 @@ void GRUBackward(Plan& plan, const aclTensor* input, const aclTensorList* params
   std::optional<Operand> grad = plan.optional_input(dy, "dy");
   if (grad) grad = stack.time_first(*grad);
   const std::optional<Operand> grad_last = plan.optional_input(dh, "dh");
-  const KeptLists kept{plan.inputs(r, "r"), plan.inputs(z, "z"), plan.inputs(n, "n"), plan.inputs(hn, "hn"),
-                       plan.inputs(h, "h")};
+  const GruLists kept{plan.inputs(r, "r"), plan.inputs(z, "z"), plan.inputs(n, "n"), plan.inputs(hn, "hn"),
+                      plan.inputs(h, "h")};
   stack.read_lengths(plan, batchSizes);
   stack.finish(plan, first.sizes[1]);
   const Operand to_input = stack.time_first(plan.output(dxOut, "dxOut")),

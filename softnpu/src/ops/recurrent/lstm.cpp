@@ -8,7 +8,7 @@ namespace k = mt::kernels;
 
 namespace {
 
-struct KeptLists {
+struct LstmLists {
   std::vector<Operand> in, fresh, forget, out, hidden, cell, bent_cell;
 
   LstmKept at(int64_t i) const {
@@ -58,7 +58,7 @@ void LSTM(Plan& plan, const aclTensor* input, const aclTensorList* params, const
   const auto listed = [&](const aclTensorList* list, const char* name) {
     return stack.kept_outputs(plan, list, name, train);
   };
-  const KeptLists kept{listed(iOut, "iOut"),        listed(jOut, "jOut"), listed(fOut, "fOut"),
+  const LstmLists kept{listed(iOut, "iOut"),        listed(jOut, "jOut"), listed(fOut, "fOut"),
                        listed(oOut, "oOut"),        listed(hOut, "hOut"), listed(cOut, "cOut"),
                        listed(tanhCOut, "tanhCOut")};
   plan.run([=](const aclOpExecutor& e) {
@@ -101,7 +101,7 @@ void LstmBackward(Plan& plan, const aclTensor* input, const aclTensorList* hx, c
   if (!first.hidden) plan.null_argument("hx");
   // The lists are read before the lengths, and checked after.
   const auto listed = [&](const aclTensorList* list, const char* name) { return plan.inputs(list, name); };
-  KeptLists kept{listed(i, "i"), listed(g, "g"), listed(f, "f"),        listed(o, "o"),
+  LstmLists kept{listed(i, "i"), listed(g, "g"), listed(f, "f"),        listed(o, "o"),
                  listed(h, "h"), listed(c, "c"), listed(tanhc, "tanhc")};
   stack.read_lengths(plan, batchSizesOptional);
   stack.finish(plan, first.hidden->sizes[1]);

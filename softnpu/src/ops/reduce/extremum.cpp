@@ -18,15 +18,13 @@ void require_elements(const Plan& plan, const Operand& in, int dim) {
     plan.invalid("dim ", dim, " of shape ", shape_text(in), " has no elements to choose from");
 }
 
-constexpr DTypeSet kIndex = k::dtype_set(DType::int64);
-
 void arg_extremum(Plan& plan, bool largest, const aclTensor* self, int64_t dim, bool keepdim,
                   const aclTensor* out) {
   const Operand scalar_in = plan.input(self, "self"), given = plan.output(out, "out");
   const Operand in = at_least_1d(scalar_in);
   const int along = plan.dim(dim, in);
   plan.require_dtype(in, "self", domains::every_ordered);
-  plan.require_dtype(given, "out", kIndex);
+  plan.require_dtype(given, "out", kInt64);
   require_elements(plan, in, along);
   const bool keep = keepdim && scalar_in.ndim > 0;
   const Operand to = family::kept_dims(plan, in, given, only(along), keep);
@@ -41,7 +39,7 @@ void extremum_dim(Plan& plan, bool largest, const aclTensor* self, int64_t dim, 
   const int along = plan.dim(dim, in);
   plan.require_dtype(in, "self", domains::every_ordered);
   plan.require_same_dtype(given, "out", in, "self");
-  plan.require_dtype(given_index, "indices", kIndex);
+  plan.require_dtype(given_index, "indices", kInt64);
   require_elements(plan, in, along);
   const bool keep = keepdim && scalar_in.ndim > 0;
   const Operand to = family::kept_dims(plan, in, given, only(along), keep),

@@ -12,8 +12,6 @@ namespace k = mt::kernels;
 
 namespace {
 
-constexpr DTypeSet kLong = k::dtype_set(DType::int64);
-
 // The input with its dimension to sort along. A scalar counts as one dimension.
 struct Sorted {
   Operand in;
@@ -32,7 +30,7 @@ Operand values_of(Plan& plan, const aclTensor* tensor, const char* name, const O
 }
 Operand indices_of(Plan& plan, const aclTensor* tensor, const char* name) {
   const Operand indices = at_least_1d(plan.output(tensor, name));
-  plan.require_dtype(indices, name, kLong);
+  plan.require_dtype(indices, name, kInt64);
   return indices;
 }
 
@@ -117,7 +115,7 @@ void Kthvalue(Plan& plan, const aclTensor* self, int64_t k, int64_t dim, bool ke
   const int along = plan.dim(dim, in);
   plan.require_dtype(in, "self", domains::every_ordered);
   plan.require_same_dtype(values, "valuesOut", in, "self");
-  plan.require_dtype(indices, "indicesOut", kLong);
+  plan.require_dtype(indices, "indicesOut", kInt64);
   if (k < 1 || k > in.sizes[along]) plan.invalid("k is ", k, ", wanted 1 to ", in.sizes[along]);
   std::vector<int64_t> wanted(whole.sizes, whole.sizes + whole.ndim);
   if (whole.ndim > 0 && keepdim) wanted[size_t(along)] = 1;
@@ -140,7 +138,7 @@ void search(Plan& plan, const Operand& boundaries, const std::optional<Operand>&
   plan.require_dtype(boundaries, "sortedSequence", domains::real);
   if (values) plan.require_dtype(*values, "self", domains::real);
   if (sorter) {
-    plan.require_dtype(*sorter, "sorter", kLong);
+    plan.require_dtype(*sorter, "sorter", kInt64);
     plan.require_same_shape(*sorter, "sorter", boundaries, "sortedSequence");
   }
   plan.require_dtype(out, "out", k::dtype_set(narrow ? DType::int32 : DType::int64));

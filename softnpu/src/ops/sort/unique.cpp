@@ -13,8 +13,6 @@ namespace k = mt::kernels;
 
 namespace {
 
-constexpr DTypeSet kLong = k::dtype_set(DType::int64);
-
 View as_view(std::vector<int64_t>& numbers, const int64_t* size, const int64_t* one) {
   return {numbers.data(), size, one, 1, DType::int64};
 }
@@ -34,13 +32,13 @@ void unique(Plan& plan, const aclTensor* self, int dim, const Wanted& wanted, ac
   std::optional<LateOutput> counts;
   if (wanted.inverse) {
     inverse = plan.output(inverse_out, "inverseOut");
-    plan.require_dtype(*inverse, "inverseOut", kLong);
+    plan.require_dtype(*inverse, "inverseOut", kInt64);
     if (dim < 0) plan.require_same_shape(*inverse, "inverseOut", in, "self");
     else plan.require_shape(*inverse, "inverseOut", {in.sizes[dim]});
   }
   if (wanted.counts) {
     counts.emplace(plan, counts_out, "countsOut");
-    plan.require_dtype(counts->room(), "countsOut", kLong);
+    plan.require_dtype(counts->room(), "countsOut", kInt64);
   }
   const bool consecutive = wanted.consecutive;
   plan.run([=](const aclOpExecutor& e) {
