@@ -66,6 +66,11 @@ def test_pools_of_negative_sizes_over_too_few_dimensions_are_refused(dims, pool)
         getattr(torch._C._nn, pool)(torch.ones(1), [-1] * dims)
 
 
+def test_a_pool_with_a_step_beyond_all_sizes_is_refused():
+    with pytest.raises(RuntimeError, match="cannot be represented"):
+        torch.nn.functional.max_pool1d(torch.ones(1, 1, 8), 2, 2**63 - 1, ceil_mode=True)
+
+
 def test_sums_of_integers_at_indices_wrap():
     lowest = torch.iinfo(torch.int64).min
     made = torch.full((2,), lowest).index_put((torch.tensor([0]),), torch.tensor([-1]), accumulate=True)

@@ -54,8 +54,8 @@ std::tuple<Tensor, Tensor> max_pool1d_with_indices(const Tensor& self, const Dim
   for (const auto& [what, value] : positive)
     MT_CHECK(value > 0, "max_pool1d() ", what, " must be greater than zero, but got ", value);
   const int64_t zeros = only(padding, 0);
-  if (zeros >= 0 && zeros <= kernel / 2 && kernel < (1 << 30) &&
-      spread < (1 << 30)) {  // others are refused below
+  if (zeros >= 0 && zeros <= kernel / 2 &&
+      std::max({kernel, spread, step}) < (1 << 30)) {  // others are refused below
     const int64_t room =
         self.sizes().back() + 2 * zeros - spread * (kernel - 1) - 1 + (ceil_mode ? step - 1 : 0);
     MT_CHECK(room >= 0, "max_pool1d() Invalid computed output size: ", -((-room + step - 1) / step) + 1);
