@@ -25,8 +25,7 @@ bool is_foreign_number(PyObject* o) {
          !PySequence_Check(o) && !PyUnicode_Check(o);
 }
 
-bool is_integer(PyObject* o) {
-  if (PyLong_Check(o)) return true;
+[[gnu::noinline]] bool stands_for_integer(PyObject* o) {
   if (is_tensor(o)) return tensor_of(o).dim() == 0 && is_integral(tensor_of(o).dtype(), true);
   if (!PyIndex_Check(o)) return false;
   if (!PySequence_Check(o)) return true;
@@ -35,6 +34,7 @@ bool is_integer(PyObject* o) {
   Py_XDECREF(index);
   return index != nullptr;
 }
+inline bool is_integer(PyObject* o) { return PyLong_Check(o) || stands_for_integer(o); }
 
 bool is_int_list(PyObject* o) {
   if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
