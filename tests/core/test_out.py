@@ -221,3 +221,19 @@ def test_an_npu_tensor_beyond_the_end_of_a_storage_that_shrank_is_refused():
         with pytest.raises(RuntimeError, match="out of bounds for storage of size 8"):
             use()
     assert (x[:2] + 1).tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_softmax_writes_into_out_of_its_dtype_and_refuses_another(name):
+    x, out = torch.arange(6.0).view(2, 3), torch.empty(0)
+    operator = getattr(torch, name)
+    assert operator(x, 1, out=out) is out
+    assert torch.equal(out, operator(x, 1))
+    with pytest.raises(RuntimeError, match="Expected out tensor to have dtype float, but got double instead"):
+        operator(x, 1, out=torch.empty(2, 3, dtype=torch.float64))
+
+
+def test_slice_scatter_writes_into_out():
+    x, out = torch.zeros(2, 3), torch.empty(2, 3)
+    assert torch.slice_scatter(x, torch.ones(1, 3), 0, 1, out=out) is out
+    assert out.tolist() == [[0.0] * 3, [1.0] * 3]
