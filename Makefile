@@ -21,6 +21,9 @@ PARITY_VENV := $(CURDIR)/.venv-parity
 TORCH_NPU_VENV := $(CURDIR)/.venv-torch-npu
 HF_VENV := $(CURDIR)/.venv-hf
 HTA_VENV := $(CURDIR)/.venv-hta
+PAGE_VENV := $(CURDIR)/.venv-page
+# The browser of make memory-page.
+CHROMIUM ?= $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
 # An environment that somebody names is theirs: nothing is installed into it.
 ECOSYSTEM_READY := $(if $(ECOSYSTEM_VENV),,$(CURDIR)/.venv-ecosystem/.ready)
 ECOSYSTEM_VENV ?= $(CURDIR)/.venv-ecosystem
@@ -60,16 +63,17 @@ export MINDTORCH_NPU := soft
 # Also where there is no terminal, a line for each step of a build: how many are done, and after how many seconds.
 export NINJA_STATUS := [%f/%t, %e s] $(empty)
 
-.PHONY: help build build-tests release demo test parity score torch-npu hf hta ecosystem bench map lint format stubs asan tsan clean
+.PHONY: help build build-tests release demo test parity score torch-npu hf hta memory-page ecosystem bench map lint format stubs asan tsan clean
 
 help:
-	@echo "make demo    train a small GPT on the software NPU; writes a trace and pictures to demo_out"
+	@echo "make demo    train a small GPT on the software NPU; writes a trace and a memory snapshot to demo_out"
 	@echo "make test    C++ and Python tests (no PyTorch needed)"
 	@echo "make parity  compare with PyTorch 2.13.0, which is installed for it"
 	@echo "make score   count the operators of PyTorch's database that agree with it: the table in the README"
 	@echo "make torch-npu  run Huawei's torch_npu 2.13.0, which is installed for it, on the software NPU"
 	@echo "make hf      run Hugging Face's transformers, which is installed for it, with 'mindtorch run'"
 	@echo "make hta     compare our traces with what HolisticTraceAnalysis, which is installed for it, finds in them"
+	@echo "make memory-page  look at the page of 'mindtorch memory view' in Chromium, with playwright, which is installed for it"
 	@echo "make ecosystem  compare programs over packages built on torch, which are installed for it, with PyTorch"
 	@echo "make bench   host and kernel times, loading of data and all_reduce, beside PyTorch's"
 	@echo "make map     times of every operator beside PyTorch's: docs/map_<architecture>.md and its picture"
@@ -124,7 +128,7 @@ $(TORCH_NPU_VENV)/.ready: pyproject.toml $(VENV)/.ready
 # Hugging Face's libraries, and no PyTorch: accelerate asks for it, but what they get is this package under its name.
 $(HF_VENV)/.ready: pyproject.toml $(VENV)/.ready
 	$(PY) -m venv --without-pip $(HF_VENV)
-	$(PY) tools/requirements.py run hf test > $(HF_VENV)/requirements.txt
+	$(PY) tools/requirements.py run hf distributed test > $(HF_VENV)/requirements.txt
 	$(PIP) --python $(HF_VENV)/bin/python install -r $(HF_VENV)/requirements.txt
 	$(PY) tools/requirements.py hf-without-torch > $(HF_VENV)/requirements-without-torch.txt
 	$(PIP) --python $(HF_VENV)/bin/python install --no-deps -r $(HF_VENV)/requirements-without-torch.txt
@@ -136,6 +140,15 @@ $(HTA_VENV)/.ready: pyproject.toml $(VENV)/.ready
 	$(PY) -m venv --without-pip $(HTA_VENV)
 	$(PY) tools/requirements.py hta > $(HTA_VENV)/requirements.txt
 	$(PIP) --python $(HTA_VENV)/bin/python install -r $(HTA_VENV)/requirements.txt
+	@touch $@
+
+# playwright drives a browser that is there already; over the first environment, as PyTorch's.
+$(PAGE_VENV)/.ready: pyproject.toml $(VENV)/.ready
+	$(PY) -m venv --without-pip $(PAGE_VENV)
+	$(PY) tools/requirements.py page > $(PAGE_VENV)/requirements.txt
+	$(PIP) --python $(PAGE_VENV)/bin/python install -r $(PAGE_VENV)/requirements.txt
+	printf '%s\n' $(SITE_PACKAGES) $(CURDIR)/src > \
+	  $$($(PAGE_VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/shared.pth
 	@touch $@
 
 # Packages built on torch with all that they require, PyTorch too: more than a gigabyte, so pip says what it does.
@@ -192,7 +205,7 @@ demo: build
 
 test: build-tests
 	$(CTEST) --test-dir $(BUILD)
-	$(PY) -m pytest tests --ignore=tests/parity --ignore=tests/torch_npu --ignore=tests/hf $(PYTEST)
+	$(PY) -m pytest tests --ignore=tests/parity --ignore=tests/torch_npu --ignore=tests/hf --ignore=tests/memory_page $(PYTEST)
 
 parity: build $(PARITY_VENV)/.ready
 	$(PARITY_VENV)/bin/python -m pytest tests/parity $(PYTEST)
@@ -204,6 +217,9 @@ score: build $(PARITY_VENV)/.ready
 hta: build $(HTA_VENV)/.ready
 	$(PY) tools/check_trace_with_hta.py record out/hta
 	$(HTA_VENV)/bin/python tools/check_trace_with_hta.py compare out/hta
+
+memory-page: build $(PAGE_VENV)/.ready
+	CHROMIUM=$(CHROMIUM) $(PAGE_VENV)/bin/python -m pytest tests/memory_page $(PYTEST)
 
 torch-npu: build $(TORCH_NPU_VENV)/.ready
 	$(PY) -m mindtorch_v2 softnpu run -- $(TORCH_NPU_VENV)/bin/python -m pytest tests/torch_npu $(PYTEST)
@@ -257,12 +273,12 @@ asan: $(ASAN_BUILD)/.configured
 	compiler=$$(tools/find_compiler) && \
 	LD_PRELOAD="$$($$compiler -print-file-name=libasan.so) $$($$compiler -print-file-name=libstdc++.so.6)" \
 	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
-	MINDTORCH_BUILD=asan PYTHONPATH=$(ASAN_SITE) $(PY) -m pytest $(ASAN_TESTS) --ignore=tests/parity --ignore=tests/torch_npu --ignore=tests/hf $(PYTEST)
+	MINDTORCH_BUILD=asan PYTHONPATH=$(ASAN_SITE) $(PY) -m pytest $(ASAN_TESTS) --ignore=tests/parity --ignore=tests/torch_npu --ignore=tests/hf --ignore=tests/memory_page $(PYTEST)
 
 tsan: $(TSAN_BUILD)/.configured
 	$(LOCK) $(TSAN_BUILD)/lock $(CMAKE) --build $(TSAN_BUILD) -j $(JOBS) --target tests
 	$(CTEST) --test-dir $(TSAN_BUILD)
 
 clean:
-	rm -rf build $(VENV) $(PARITY_VENV) $(TORCH_NPU_VENV) $(HF_VENV) $(HTA_VENV) $(CURDIR)/.venv-ecosystem
+	rm -rf build $(VENV) $(PARITY_VENV) $(TORCH_NPU_VENV) $(HF_VENV) $(HTA_VENV) $(PAGE_VENV) $(CURDIR)/.venv-ecosystem
 	find src -name '*.so' -delete

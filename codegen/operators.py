@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from . import dispatch
+from . import dispatch, tags
 from .dispatch import BANNER
 from .families.kernels import InPlace
 from .row import Row, areas
@@ -87,6 +87,22 @@ def _seen(rows: list[Row]) -> list[str]:
     ]
 
 
+def _tags(rows: list[Row]) -> list[str]:
+    """What kinds of operators they are, where there is something to say: codegen/tags.py."""
+    found = tags.of_rows(rows)
+    entries = []
+    for row in rows:
+        text = " ".join(found[id(row)])
+        if not text:
+            continue
+        if not row.in_cpp:
+            names = {(f"{row.qualified_name}{'_' * (v == 'inplace')}") for v in row.variants if v != "out"}
+            entries += [(name, row.schema.overload, text) for name in sorted(names)]
+        else:
+            entries += [(_known_as(row, each), each.overload, text) for each in functions(row)]
+    return [f'    {{"{name}", "{overload}", "{text}"}},' for name, overload, text in entries]
+
+
 def _quoted(text: str) -> str:
     return '"' + text.replace('"', '\\"') + '"'
 
@@ -114,6 +130,12 @@ def register_source(rows: list[Row]) -> str:
         "\nstd::span<const NamedText> seen_as() {",
         "  static constexpr NamedText all[] = {",
         *_seen(rows),
+        "  };",
+        "  return all;",
+        "}",
+        "\nstd::span<const NamedText> tags_of_operators() {",
+        "  static constexpr NamedText all[] = {",
+        *_tags(rows),
         "  };",
         "  return all;",
         "}",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _COMMON_KEYS = (
     "op", "family", "module", "variants", "aliases", "special", "number_as_tensor", "out_dtype", "seen_as", "batch",
+    "tags",
 )  # fmt: skip
 # Packages whose own operators are rows: torch.ops.torchvision.nms.
 PACKAGES = ("torchvision", "image", "torchaudio", "_torchaudio")
@@ -67,6 +68,7 @@ class Row(ABC):
     # By variant (function, inplace, out): the operator of PyTorch's that handlers see instead.
     seen_as: Mapping[str, str] = field(default_factory=dict, hash=False)
     batch: str = ""  # how vmap runs it on batches: see codegen/batch.py
+    tags: tuple[str, ...] = ()  # what it says of itself: see codegen/tags.py
     factory: bool = False
     differentiable: bool = True
     formulas: tuple[Formula, ...] = ()

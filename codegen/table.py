@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from . import batch, bindings, number_slots
+from . import batch, bindings, number_slots, tags
 from .cells import read_formulas
 from .families import FAMILIES, OWN_KEY
 from .forward import read_forward
@@ -127,6 +127,7 @@ def _rows(entry: Entry, head: Entry) -> Iterator[Row]:
         **_out_dtype(entry),
         "seen_as": _seen_as(entry),
         "batch": batch.read(entry, family),
+        "tags": entry.words("tags", tags.TAGS),
     }
     if "differentiable" in entry:
         common["differentiable"] = entry.flag("differentiable")

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import common
-import memory_picture
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -87,6 +86,25 @@ class GPT(nn.Module):
         return indices
 
 
+def documentation():
+    """This project's documentation as the numbers of its characters, and the characters."""
+    text = "".join(path.read_text() for path in TEXT if path.name != "support_matrix.md")
+    alphabet = sorted(set(text))
+    number_of = {character: number for number, character in enumerate(alphabet)}
+    return torch.tensor([number_of[character] for character in text]), alphabet
+
+
+def windows(data, count: int, context: int):
+    """Some stretches of text, each one character longer than the context."""
+    starts = torch.randint(len(data) - context, (count,))
+    return torch.stack([data[s : s + context + 1] for s in starts])
+
+
+def loss_of(scores, wanted):
+    """How well each next character was expected."""
+    return F.cross_entropy(scores.flatten(0, 1), wanted.flatten())
+
+
 def record(step, device: str, folder: Path) -> None:
     """Three training steps as a trace and, on an accelerator, as the memory they take."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -103,12 +121,10 @@ def record(step, device: str, folder: Path) -> None:
     (folder / "profile.txt").write_text(profile.key_averages().table(sort_by=order, row_limit=15))
     print(f"wrote {folder / 'profile.txt'}: where the time went")
     if memory:
-        snapshot = memory._snapshot()
-        memory._dump_snapshot(str(folder / "memory_snapshot.pickle"))
+        path = folder / "memory_snapshot.pickle"
+        memory._dump_snapshot(str(path))
         memory._record_memory_history(enabled=None)
-        memory_picture.draw(snapshot, folder / "memory.png")
-        print(f"wrote {folder / 'memory_snapshot.pickle'}: drop it on https://pytorch.org/memory_viz")
-        print(f"wrote {folder / 'memory.png'}: memory over time in these steps")
+        print(f"wrote {path}: `mindtorch memory view {path}` makes a page of it")
 
 
 def main() -> None:
@@ -117,24 +133,18 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="record three steps and write what they did there")
     options = parser.parse_args()
 
-    text = "".join(path.read_text() for path in TEXT if path.name != "support_matrix.md")
-    alphabet = sorted(set(text))
-    number_of = {character: number for number, character in enumerate(alphabet)}
-    data = torch.tensor([number_of[character] for character in text])
-
+    data, alphabet = documentation()
     torch.manual_seed(options.seed)
     config = Config(len(alphabet))
     model = GPT(config).to(options.device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
     parameters = sum(p.numel() for p in model.parameters())
-    print(f"{len(text):,} characters, {len(alphabet)} different ones; {parameters:,} parameters")
+    print(f"{len(data):,} characters, {len(alphabet)} different ones; {parameters:,} parameters")
 
     def step(_):
-        starts = torch.randint(len(data) - config.context, (options.batch,))
-        window = torch.stack([data[s : s + config.context + 1] for s in starts]).to(options.device)
+        window = windows(data, options.batch, config.context).to(options.device)
         with torch.profiler.record_function("forward"):
-            scores = model(window[:, :-1])
-            loss = F.cross_entropy(scores.flatten(0, 1), window[:, 1:].flatten())
+            loss = loss_of(model(window[:, :-1]), window[:, 1:])
         optimizer.zero_grad()
         with torch.profiler.record_function("backward"):
             loss.backward()
@@ -142,7 +152,7 @@ def main() -> None:
         return loss.detach()
 
     common.train(step, options)
-    start = torch.tensor([[number_of[character] for character in "The "]], device=options.device)
+    start = torch.tensor([[alphabet.index(character) for character in "The "]], device=options.device)
     written = model.eval().write(start, 200)[0].tolist()
     print("---\n" + "".join(alphabet[number] for number in written) + "\n---")
     if options.out:

@@ -64,7 +64,10 @@ def main() -> None:
     device_memory._dump_snapshot(str(path))
     device_memory._record_memory_history(enabled=None)
     print(f"the sum, which keeps all that alive: {total.item():.4f}")
-    print(f"wrote {path}: drop it on https://pytorch.org/memory_viz to see it drawn")
+    print(
+        f"wrote {path}: `mindtorch memory view {path}` makes a page of it, "
+        f"`mindtorch memory leaks {path}` names the line"
+    )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 """Draws a stretch of an exported trace as an SVG picture: host threads, NPU streams, launches and NPU memory.
 
     python tools/draw_trace.py trace.json docs/trace.svg --from "training step 1" --title "A training step"
+    python tools/draw_trace.py trace.json docs/overlap.svg --from backward --nth 1 --title "A backward pass"
 
-`--from` names the annotation to draw: from its begin on the host to the end of its tasks on the NPU. Without it the
-whole trace is drawn.
+`--from` names the annotation to draw: from its begin on the host to the end of its tasks on the NPU; of several with
+that name, `--nth` chooses one. Without it the whole trace is drawn.
 """
 
 import argparse
@@ -27,6 +28,7 @@ KINDS = {
     "kernel": ("#ef8354", "#43170a", "NPU task"),
     "gpu_memcpy": ("#e0b84c", "#40330a", "copy"),
     "gpu_memset": ("#e0b84c", "#40330a", None),
+    "communication": ("#c1446e", "#ffffff", "communication"),
 }  # fmt: skip
 NPU_MEMORY = 20  # the device type of NPU allocations
 
@@ -43,11 +45,21 @@ def end_of(event: Event) -> float:
     return float(event["ts"] + event["dur"])
 
 
-def window(events: list[Event], name: str | None) -> tuple[float, float]:
+def kind_of(event: Event) -> str:
+    """Its category; collectives, where they are carried out, are one of their own."""
+    carried = event["cat"] in ("user_annotation", "kernel") and "Collective name" in event["args"]
+    return "communication" if carried else str(event["cat"])
+
+
+def window(events: list[Event], name: str | None, nth: int | None) -> tuple[float, float]:
     timed = [e for e in events if e["ph"] == "X" and e.get("cat") in KINDS]
     chosen = [e for e in timed if e["name"] == name] if name else timed
+    if nth is not None:
+        of_host = sorted((e for e in chosen if e["cat"] == "user_annotation"), key=lambda e: e["ts"])
+        numbers = [e["args"]["External id"] for e in of_host][nth : nth + 1]
+        chosen = [e for e in chosen if e["args"].get("External id") in numbers]
     if not chosen:
-        raise SystemExit(f"no event is called {name!r}")
+        raise SystemExit(f"no event is called {name!r}, or not so many")
     return min(e["ts"] for e in chosen), max(map(end_of, chosen))
 
 
@@ -63,6 +75,9 @@ class Picture:
         self.used: set[str] = set()
         self.places: dict[tuple[Any, Any], int] = {}  # of tracks
         self.devices = {e["pid"] for e in events if e.get("cat") == "kernel"}
+        self.threads = {
+            e["tid"]: e["args"]["name"].partition("(")[2][:-1] for e in events if e["name"] == "thread_name"
+        }
 
     def x(self, time: float) -> float:
         return LEFT + (min(max(time, self.begin), self.end) - self.begin) * self.scale
@@ -100,7 +115,9 @@ class Picture:
                 rows[depth].append(event)
         height = len(rows) * ROW
         on_device = track[0] in self.devices
-        lines = [f"NPU {track[0]}", f"stream {track[1]}"] if on_device else ["host", "Python thread"]
+        thread = self.threads.get(track[1], "python")
+        name = "Python thread" if thread == "python" else thread.rpartition(": ")[2]
+        lines = [f"NPU {track[0]}", f"stream {track[1]}"] if on_device else ["host", name]
         self.label(lines, height)
         self.places[track] = self.y if on_device else self.y + height
         for depth, row in enumerate(rows):
@@ -112,7 +129,7 @@ class Picture:
         previous: tuple[float, float, str] | None = None
         for event in row:
             left, right = self.x(event["ts"]), self.x(end_of(event))
-            category = event["cat"]
+            category = kind_of(event)
             self.used.add(category)
             if right - left >= 1.2:
                 self.box(left, right, top, event)
@@ -124,7 +141,7 @@ class Picture:
                 previous = (left, left + 0.8, category)
 
     def box(self, left: float, right: float, top: int, event: Event) -> None:
-        fill, ink, _ = KINDS[event["cat"]]
+        fill, ink, _ = KINDS[kind_of(event)]
         width = max(right - left - 0.6, 0.6)
         self.parts.append(
             f'<rect x="{left:.1f}" y="{top}" width="{width:.1f}" height="{ROW - 2}" rx="2" fill="{fill}">'
@@ -240,9 +257,10 @@ def main() -> None:
     parser.add_argument("picture")
     parser.add_argument("--from", dest="frame", help="name of the annotation to draw")
     parser.add_argument("--title", default="")
+    parser.add_argument("--nth", type=int, help="which of the annotations with that name, from 0")
     options = parser.parse_args()
     events = load(options.trace)
-    begin, end = window(events, options.frame)
+    begin, end = window(events, options.frame, options.nth)
     Path(options.picture).write_text(Picture(events, begin, end).draw(options.title), encoding="utf-8")
 
 

@@ -13,6 +13,7 @@
 #include "bindings/types.h"
 #include "bindings/values.h"
 #include "core/intercept_python.h"
+#include "core/meta_memory.h"
 #include "ops/check_errors.h"
 #include "ops/register_operators.h"
 
@@ -246,6 +247,7 @@ nb::object wrapper(nb::type_object cls, const std::vector<int64_t>& size,
            " has no __torch_dispatch__: a tensor without memory needs one that takes its operators over");
   const DType kind = dtype_of_object(dtype.ptr());
   const Device meta{DeviceType::meta};
+  const UncountedMeta uncounted;
   Tensor made = strides ? new_tensor_strided(size, *strides, kind, meta) : new_tensor(size, kind, meta);
   MT_CHECK(!requires_grad || is_differentiable(kind),
            "Only Tensors of floating point and complex dtype can require gradients");
@@ -319,6 +321,9 @@ void init_dispatch(nb::module_& parent) {
   m.def(
       "seen_as", [] { return texts(seen_as()); },
       "What handlers see of rows that are not PyTorch's: expressions by name and overload.");
+  m.def(
+      "tags", [] { return texts(tags_of_operators()); },
+      "Tags of operators by name and overload, with spaces between.");
   m.def("in_backward", &autograd::in_backward, "Whether this thread is inside a backward pass.");
   m.def("take_geometry", &take_geometry, nb::arg("wrapper"), nb::arg("inner"));
   m.def(

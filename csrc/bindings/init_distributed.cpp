@@ -1,9 +1,12 @@
 // torch._C._distributed: what processes that work together have in C++.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/unique_ptr.h>
 
 #include "bindings/casters.h"
 #include "bindings/python_lock.h"
+#include "bindings/python_stack.h"
+#include "distributed/flight_ring.h"
 #include "distributed/store_server.h"
 #include "distributed/stream_lane.h"
 
@@ -11,6 +14,7 @@ namespace mt::bindings {
 
 namespace nb = nanobind;
 using namespace nb::literals;
+using distributed::FlightRing;
 using distributed::LaneMark;
 using distributed::StreamLane;
 using WithoutGil = nb::call_guard<WithoutPythonLock>;
@@ -40,6 +44,49 @@ void add_stream_lanes(nb::module_& m) {
       .def("synchronize", &StreamLane::synchronize, WithoutGil(), "The host waits for all works.");
 }
 
+nb::list as_list(const std::vector<distributed::FlightTensor>& tensors) {
+  nb::list result;
+  for (const auto& [sizes, dtype] : tensors) result.append(nb::make_tuple(sizes, dtype));
+  return result;
+}
+
+nb::list entries(const FlightRing& ring) {
+  nb::list result;
+  for (const distributed::FlightEntry& entry : ring.entries())
+    result.append(nb::make_tuple(entry.number, entry.collectives, entry.messages, entry.is_message,
+                                 entry.library, entry.name, as_list(entry.inputs), as_list(entry.outputs),
+                                 entry.created_ns, entry.started_ns, entry.ended_ns, entry.failed,
+                                 entry.stack));
+  return result;
+}
+
+void add_flight_ring(nb::module_& m) {
+  nb::class_<FlightRing>(m, "_FlightRing", "The last collectives and messages of a group.")
+      .def(nb::init<size_t>(), "capacity"_a)
+      .def(
+          "add",
+          [](FlightRing& ring, std::string_view library, std::string_view name,
+             const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs, bool is_message,
+             bool stack) {
+            return ring.add(library, name, inputs, outputs, is_message, stack ? python_stack_id() : 0);
+          },
+          "library"_a, "name"_a, "inputs"_a, "outputs"_a, "is_message"_a, "stack"_a,
+          "A work that the program has asked for; gives its number.")
+      .def("start", &FlightRing::start, "number"_a)
+      .def("end", &FlightRing::end, "number"_a, "failed"_a = false)
+      // Tuples of: number, collectives and messages so far, whether it is a message, library, name, inputs and outputs as (sizes,
+      // dtype), when it was created, started and done in nanoseconds since 1970 (0: not yet), whether it failed, stack.
+      .def("entries", &entries, "The oldest first.")
+      .def("clear", &FlightRing::clear)
+      .def(
+          "position",
+          [](const FlightRing& ring) {
+            const distributed::FlightPosition at = ring.position();
+            return nb::make_tuple(at.created, at.started, at.ended, at.name);
+          },
+          "Numbers of the last collective that was created, started and done; the name of the first.");
+}
+
 }  // namespace
 
 void init_distributed(nb::module_& parent) {
@@ -50,6 +97,7 @@ void init_distributed(nb::module_& parent) {
       .def(nb::init<int, int>(), nb::arg("port"), nb::arg("listening") = -1)
       .def_prop_ro("port", &distributed::StoreServer::port);
   add_stream_lanes(m);
+  add_flight_ring(m);
 }
 
 }  // namespace mt::bindings

@@ -104,6 +104,13 @@ nb::object begin_scope(const std::string& name, bool module) {
   return nb::cast(Scope(std::move(open)));
 }
 
+// A collective: where the program asks for it, which counts as an operator, or where it is carried out.
+nb::object begin_collective(const std::string& name, const std::string& details, bool asked) {
+  OpenScope open = Recorder::get().begin_scope(name, asked ? EventKind::op : EventKind::scope, details);
+  if (!open.event) return nb::none();
+  return nb::cast(Scope(std::move(open)));
+}
+
 // Reads what encode_inputs wrote (profiler/inputs.h).
 class Decoder {
  public:
@@ -175,7 +182,7 @@ nb::object data_of(const Event& event) {
   const auto before = event.memory_before.load(std::memory_order_relaxed);
   const auto after = event.memory_after.load(std::memory_order_relaxed);
   if (event.kind == EventKind::memory) return nb::make_tuple(event.bytes, after, event.total_reserved);
-  return nb::make_tuple(known(before), known(after), event.stack, inputs_of(event));
+  return nb::make_tuple(known(before), known(after), event.stack, inputs_of(event), event.details);
 }
 
 nb::tuple row(const Trace& trace, size_t thread, const Event& event, int64_t first_id) {
@@ -306,7 +313,7 @@ void init_profiler(nb::module_& parent) {
            })
       .def("devices", &devices_of)
       // Tuples of: kind (EventKind), name, overload, index into threads(), start, end, id of the parent or -1, step,
-      // device or -1 (see devices()), number (Event::number), and (memory before, memory after, stack, arguments), or for memory
+      // device or -1 (see devices()), number (Event::number), and (memory before, memory after, stack, arguments, details), or for memory
       // (bytes, total allocated, total reserved).
       .def("rows", &rows, "begin"_a, "end"_a)
       // Tuples of: kind (TaskKind), call, name, device, stream or -1, bytes, correlation, awaited correlation or -1,
@@ -329,6 +336,7 @@ void init_profiler(nb::module_& parent) {
   m.def("hide_calls", &hide_python_calls, "places"_a, "Calls in files that begin so are not recorded.");
   m.def("watch_calls_here", &watch_python_calls_here, "The calling thread reports its Python calls.");
   m.def("begin_scope", &begin_scope, "name"_a, "module"_a);
+  m.def("begin_collective", &begin_collective, "name"_a, "details"_a, "asked"_a);
   m.def("decode_inputs", &decode_inputs, "inputs"_a, "The arguments that a row has as bytes.");
   m.def("stack", &python_stack, "id"_a, "Tuples (file, line, function), the innermost first.");
 }

@@ -1,5 +1,6 @@
 // Storage handles, tensors over storages, and numpy.
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/tuple.h>
 
 #include <cstring>
 
@@ -9,6 +10,7 @@
 #include "bindings/storage_object.h"
 #include "core/copy_on_write.h"
 #include "core/intercept_python.h"
+#include "core/meta_memory.h"
 #include "core/reach.h"
 #include "core/shared_memory.h"
 #include "core/sparse.h"
@@ -303,6 +305,16 @@ void init_storage(nb::module_& m) {
                    [](const StorageHandle& self) { return reinterpret_cast<uintptr_t>(self.ref.get()); })
       .def("use_count", [](const StorageHandle& self) { return self.ref->refs.load(); })
       .def("same", [](const StorageHandle& a, const StorageHandle& b) { return a.ref == b.ref; });
+  m.def("_meta_memory", [] {
+    const MetaMemory memory = meta_memory();
+    const auto shares = [](const MetaShares& of) { return std::vector<int64_t>(of.begin(), of.end()); };
+    return std::make_tuple(memory.peak, shares(memory.at_peak), shares(memory.highest));
+  });
+  m.def("_reset_meta_peak", reset_meta_peak);
+  m.def("_set_meta_purpose", set_meta_purpose);
+  m.def("_set_meta_counted", set_meta_counted);
+  m.def("_assign_meta_purpose",
+        [](const Tensor& t, int purpose) { assign_meta_purpose(t.storage(), purpose); });
   m.def("tensor_from_storage", tensor_from_storage);
   m.def("_from_array", from_numpy);
   m.def("_array_interface", array_interface);

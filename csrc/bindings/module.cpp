@@ -35,6 +35,7 @@ void init_saved(nb::module_& m);
 void init_sparse(nb::module_& m);
 void init_storage(nb::module_& m);
 void init_allocator(nb::module_& m);
+void init_memory_tools(nb::module_& m);
 void init_profiler(nb::module_& m);
 void init_transforms(nb::module_& m);
 
@@ -174,6 +175,7 @@ NB_MODULE(_C, m) {
   init_dlpack(m);
   init_storage(m);
   init_allocator(m);
+  init_memory_tools(m);
   init_profiler(m);
   add_accelerators(m);
   mt::register_operators();

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "core/accelerator.h"
 #include "core/host_memory.h"
+#include "core/meta_memory.h"
 #include "core/observe.h"
 #include "core/shared_memory.h"
 #include "core/storage_keeping.h"
@@ -71,8 +72,9 @@ StorageRef new_storage(Device device, size_t nbytes) {
     return storage;
   }
   auto storage = StorageRef::adopt(new_header(device, nbytes, kHeaderBytes));
-  if (device.type == DeviceType::meta || nbytes == 0) return storage;
-  accelerator(device.type).allocate(*storage, nbytes);
+  if (nbytes == 0) return storage;
+  if (device.type == DeviceType::meta) count_meta_storage(*storage);
+  else accelerator(device.type).allocate(*storage, nbytes);
   return storage;
 }
 
@@ -88,7 +90,9 @@ StorageRef wrap_storage(Device device, void* data, size_t nbytes, void (*release
 void resize_storage(Storage& storage, size_t nbytes) {
   MT_CHECK(storage.resizable, "Trying to resize storage that is not resizable");
   if (storage.device.is_meta()) {
+    if (storage.release) storage.release(storage);
     storage.nbytes = nbytes;
+    if (nbytes) count_meta_storage(storage);
     return;
   }
   StorageRef grown = new_storage(storage.device, nbytes);

@@ -1,5 +1,7 @@
 #include "generated/infer/attention.h"
 
+#include "core/meta_memory.h"
+
 namespace mt::infer {
 
 void attention(const Tensor& query, const Tensor& key, const Tensor& value, double dropout_p, bool,
@@ -39,8 +41,11 @@ void attention_backward(const Tensor& grad_out, const Tensor& query, const Tenso
     return t.defined() ? new_tensor(t.sizes(), t.dtype(), {DeviceType::meta}) : t;
   };
   Output made, rows;
-  attention(empty(query), empty(key), empty(value), dropout_p, is_causal, empty(attn_mask), scale, made,
-            rows);
+  {
+    const UncountedMeta uncounted;
+    attention(empty(query), empty(key), empty(value), dropout_p, is_causal, empty(attn_mask), scale, made,
+              rows);
+  }
   const Tensor like = made.take(), row_like = rows.take();
   check_same_device({&grad_out, &query, &key, &value, &out, &logsumexp, &attn_mask});
   MT_CHECK(

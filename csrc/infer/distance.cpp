@@ -32,7 +32,8 @@ Dims distance_shape(const Tensor& x1, const Tensor& x2) {
 
 }  // namespace
 
-void cdist(const Tensor& x1, const Tensor& x2, double p, Output& out) {
+void cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t> mode, Output& out) {
+  MT_CHECK(mode.value_or(0) >= 0 && mode.value_or(0) <= 2, "possible modes: 0, 1, 2, but was: ", *mode);
   check_pair(x1, x2, p);
   out.prepare(distance_shape(x1, x2), x1.dtype(), x1.device());
 }

@@ -76,7 +76,7 @@ void prepare_elementwise(Output& out, IntList sizes, DType dtype, Device device,
   const auto last = sizes.size() == 4 ? MemoryFormat::channels_last : MemoryFormat::channels_last_3d;
   const Dims strides =
       image && all_have(sizes, last, operands) ? strides_for(sizes, last) : dense_strides(sizes, operands);
-  const Tensor like = new_tensor_strided(sizes, strides, dtype, {DeviceType::meta});
+  const Tensor like = tensor_over(new_storage({DeviceType::meta}, 0), dtype, sizes, strides, 0);
   out.prepare_like(like, dtype, device);
 }
 

@@ -1,5 +1,6 @@
 #include "generated/infer/view.h"
 
+#include "core/meta_memory.h"
 #include "core/views.h"
 #include "infer/checks.h"
 
@@ -14,6 +15,7 @@ void prepare_whole(const Tensor& grad_output, IntList sizes, const Tensor& windo
 
 // A tensor of a shape without memory, to take a window of.
 Tensor shape_only(const Tensor& grad_output, IntList sizes) {
+  const UncountedMeta uncounted;
   return new_tensor(sizes, grad_output.dtype(), {DeviceType::meta});
 }
 

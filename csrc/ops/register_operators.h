@@ -16,6 +16,8 @@ struct NamedText {
 
 // What handlers see of rows that are not PyTorch's: Note [What handlers see] in _library/seen_as.py.
 std::span<const NamedText> seen_as();
+// What kinds of operators they are, in PyTorch's words: codegen/tags.py.
+std::span<const NamedText> tags_of_operators();
 // The schemas of operators that are composed in Python.
 std::span<const NamedText> operators_in_python();
 

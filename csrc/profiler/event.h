@@ -29,6 +29,7 @@ struct Event {
   std::atomic<int64_t> end_ns{0};  // 0 while open; written last, with release
   const char* name = nullptr;      // static, or in the chunk's arena
   const char* overload = "";
+  const char* details = "";         // of a collective: what it is, as members of a JSON object
   const int64_t* inputs = nullptr;  // see encode_inputs in inputs.h; null when shapes are not recorded
   // Bytes allocated on `device`, or on the host since the recording began. Of memory events: the total afterwards.
   std::atomic<int64_t> memory_before{kUnknown};

@@ -247,11 +247,12 @@ void Recorder::begin_run(std::string_view node, std::optional<uint64_t> sequence
   begin_node(EventKind::run, "", node, sequence, shown);
 }
 
-OpenScope Recorder::begin_scope(std::string_view name, EventKind kind) {
+OpenScope Recorder::begin_scope(std::string_view name, EventKind kind, std::string_view details) {
   ThreadBuffer* buffer = joined_thread();
   if (!buffer || !ops_.load(std::memory_order_relaxed)) return {nullptr, nullptr};
   const auto [event, index] = open_event(*buffer, kind, "");
   event->name = copy_name(*buffer->chunk(), name);
+  if (!details.empty()) event->details = copy_name(*buffer->chunk(), details);
   if (stacks_.load(std::memory_order_relaxed)) event->stack = stack_reader_.load(std::memory_order_relaxed)();
   buffer->push({event, index, false});
   if (memory_.load(std::memory_order_relaxed))

@@ -75,7 +75,8 @@ class Recorder final : public Observer {
   void end_task() override;
 
   // Annotations and modules. An event of null means that nothing is being recorded.
-  OpenScope begin_scope(std::string_view name, EventKind kind = EventKind::scope);
+  OpenScope begin_scope(std::string_view name, EventKind kind = EventKind::scope,
+                        std::string_view details = {});
   void end_scope(const OpenScope& scope);
 
   // Calls of Python functions. The name lives for ever. `frame` tells a call from the others

@@ -26,6 +26,7 @@ size_t CachingAllocator::release(const std::function<std::vector<Block*>()>& cho
   if (chosen.empty()) return 0;
   if (must_wait) uses_.synchronize();
 
+  const uint64_t stack = watchers_.any() ? watchers_.current_stack() : 0;
   ReturnedMemory returned;
   {
     SpinGuard guard(lock_);
@@ -33,6 +34,7 @@ size_t CachingAllocator::release(const std::function<std::vector<Block*>()>& cho
     std::erase_if(chosen, unsafe);
     for (Block* block : chosen) {
       tree_of(block).erase(block);
+      block->stack = stack;  // who gives it back
       if (block->range) growing_.take_out(block, returned);
       else fixed_.take_out(block, returned);
     }

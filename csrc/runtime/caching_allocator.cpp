@@ -163,7 +163,9 @@ void CachingAllocator::adopt(Address address, size_t bytes, StreamHandle stream,
   MT_CHECK_AS(value, address != 0 && bytes != 0, "adopt: expected an address and a size, got address ",
               address, " and ", bytes, " bytes.");
   MT_CHECK(!fixed_.contains(address), "adopt: the memory at address ", address, " is held already.");
-  cache_.keep(fixed_.add(address, bytes, {bytes, bytes, stream, small, 0, &pools_.default_pool()}));
+  MemoryPool* pool = pools_.of_this_thread();
+  if (pool->options.direct) pool = &pools_.default_pool();
+  cache_.keep(fixed_.add(address, bytes, {bytes, bytes, stream, small, 0, pool}));
 }
 
 }  // namespace mt::runtime

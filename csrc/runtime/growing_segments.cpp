@@ -1,6 +1,7 @@
 #include "runtime/growing_segments.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace mt::runtime {
 namespace {
@@ -178,6 +179,7 @@ void GrowingSegments::take_out(Block* block, ReturnedMemory& returned) {
   VirtualSegment* segment = block->range;
   const Address begin = segment->first_whole(block);
   const size_t bytes = segment->whole_bytes(block);
+  const uint64_t stack = std::exchange(block->stack, 0);  // of what goes back, not of what stays
   if (begin > block->ptr) {
     Block* before = block;
     block = cache_.cut(before, begin - before->ptr);
@@ -190,7 +192,9 @@ void GrowingSegments::take_out(Block* block, ReturnedMemory& returned) {
     returned.add_mapping(at, mapping, segment->granule);
     mapping = 0;
   }
+  block->stack = stack;
   cache_.ledger().memory_unmapped(*segment, begin, bytes);
+  block->stack = 0;
 
   if (Block* next = block->next; next && !next->mapped) cache_.join(block, next);
   if (Block* previous = block->previous; previous && !previous->mapped) {

@@ -36,7 +36,7 @@ void Ledger::segment_removed(const Block* segment) {
   stats_.reserved_bytes.decrease(segment->small, size);
   if (is_oversize(segment)) stats_.oversize_segments.decrease(1);
   ++stats_.num_device_free;
-  write(TraceAction::segment_free, segment, segment->size, 0);
+  write(TraceAction::segment_free, segment, segment->size, segment->stack);
 }
 
 void Ledger::memory_mapped(const VirtualSegment& segment, Address address, size_t bytes) {
@@ -50,7 +50,10 @@ void Ledger::memory_unmapped(const VirtualSegment& segment, Address address, siz
   segment.pool->reserved.decrease(segment.small, int64_t(bytes));
   stats_.reserved_bytes.decrease(segment.small, int64_t(bytes));
   ++stats_.num_device_free;
-  write({TraceAction::segment_unmap, address, bytes, segment.stream, 0, 0, segment.pool->id});
+  if (!history_.enabled()) return;
+  const Block* block = segment.first;
+  while (block->ptr != address) block = block->next;
+  write({TraceAction::segment_unmap, address, bytes, segment.stream, 0, block->stack, segment.pool->id});
 }
 
 void Ledger::out_of_memory(const MemoryRequest& request, size_t device_free) {

@@ -106,6 +106,7 @@ std::string oom_message(const OomFacts& f) {
   if (!f.event_error.empty()) out << " Recording an event failed: " << as_sentence(f.event_error);
   if (!f.driver_error.empty()) out << " The device said: " << as_sentence(f.driver_error);
   add_advice(out, f);
+  out << " OOM_SNAPSHOT_ENABLE=1 writes a snapshot of this moment, which 'mindtorch memory' explains.";
   return out.str();
 }
 

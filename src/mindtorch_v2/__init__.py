@@ -75,6 +75,7 @@ from ._types.formats import (
     sparse_csr as sparse_csr,
     strided as strided,
 )
+from ._types.tag import Tag as Tag
 from ._types.limits import finfo as finfo, iinfo as iinfo
 from ._creation import (
     as_tensor as as_tensor,
@@ -250,6 +251,7 @@ from .amp._state import (
 from .amp import autocast as autocast
 from .utils.dlpack import from_dlpack as from_dlpack, to_dlpack as to_dlpack
 from ._devices import registry as _devices_registry
+from ._devices.memory import snapshot_pages as _snapshot_pages
 from ._devices.registry import get_device_module as get_device_module
 from ._devices.streams import Event as Event, Stream as Stream
 from . import (
@@ -503,6 +505,7 @@ for _found in _devices_registry.accelerators.values():
     _found.complete(_sys.modules[__name__])
 autograd._above.func = lambda: _import_module(f"{__name__}.func")
 _before_sharing.append(lambda: _import_module(f"{__name__}.multiprocessing"))
+_snapshot_pages.append(lambda path: str(_import_module(f"{__name__}.memory_tools").write_page(path)))
 _devices_registry.register_modules(("cpu", "cuda", "xpu"), lambda kind: _import_module(f"{__name__}.{kind}"))
 
 newaxis = None

@@ -73,7 +73,7 @@ class Library:
             raise RuntimeError("a Library of kind IMPL cannot define operators; use DEF or FRAGMENT")
         name, parenthesis, rest = schema.partition("(")
         short = name.strip().removeprefix(f"{self.ns}::")
-        _custom_ops.add(parse(f"{self.ns}::{short}", parenthesis + rest))
+        _custom_ops.add(parse(f"{self.ns}::{short}", parenthesis + rest), tags)
         return short
 
     def impl(
@@ -109,7 +109,7 @@ def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Any 
         raise ValueError(
             f"define(qualname, schema): expected qualname to be of the form 'namespace::name', got {qualname!r}"
         )
-    _custom_ops.add(parse(qualname, schema))
+    _custom_ops.add(parse(qualname, schema), tags)
 
 
 def impl(

@@ -173,3 +173,47 @@ def test_modules_have_pytorchs_shapes_and_text():
         back(_random(1, 4, 4, 4), output_size=(20, 20))
     with pytest.raises(ValueError, match="in_channels must be divisible by groups"):
         nn.Conv1d(3, 4, 3, groups=2)
+
+
+@pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_a_kernel_of_one_element_multiplies_channels(layout, groups, dtype):
+    rng = np.random.default_rng(0)
+    x, w, b, pull = (
+        torch.tensor(rng.standard_normal(shape)).to(dtype)
+        for shape in ((3, 32, 20, 21), (48, 32 // groups, 1, 1), (48,), (3, 48, 20, 21))
+    )
+    x = x.contiguous(memory_format=layout)
+    for t in (x, w, b):
+        t.requires_grad_()
+    y = F.conv2d(x, w, b, groups=groups)
+    dx, dw, db = torch.autograd.grad(y, [x, w, b], pull)
+    exact = [t.detach().double().numpy() for t in (x, w, b, pull)]
+    a = exact[0].reshape(3, groups, 32 // groups, -1)
+    k, g = exact[1].reshape(groups, 48 // groups, -1), exact[3].reshape(3, groups, 48 // groups, -1)
+    wanted = (
+        (np.einsum("goi,ngip->ngop", k, a) + exact[2].reshape(groups, -1, 1)).reshape(y.shape),
+        np.einsum("goi,ngop->ngip", k, g).reshape(x.shape),
+        np.einsum("ngop,ngip->goi", g, a).reshape(w.shape),
+        exact[3].sum((0, 2, 3)),
+    )
+    tolerance = {torch.float64: 1e-10, torch.float32: 1e-4, torch.bfloat16: 2e-2}[dtype]
+    for found, expected in zip((y, dx, dw, db), wanted, strict=True):
+        error = np.abs(found.detach().double().numpy() - expected).max() / np.abs(expected).max()
+        assert error < tolerance
+
+
+def test_a_kernel_of_one_element_takes_windows_of_images():
+    whole = _random(2, 16, 40, 30).double()
+    w = _random(16, 16, 1, 1, seed=1).double()
+    for x in (
+        whole[:, :, 3:, 5:],
+        whole[:, :, ::2, ::3],
+        whole.transpose(2, 3),
+        whole[:, :, :1],
+        whole[..., :1],
+    ):
+        expected = np.einsum("oi,nihw->nohw", w.numpy()[:, :, 0, 0], x.numpy())
+        assert np.allclose(F.conv2d(x, w).numpy(), expected)
+        assert np.allclose(F.conv_transpose2d(x, w.transpose(0, 1)).numpy(), expected)

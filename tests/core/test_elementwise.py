@@ -252,3 +252,49 @@ def test_empty_and_single_values_go_through_everything():
     for name in ("gelu", "silu", "softplus", "hardshrink", "logsigmoid"):
         assert getattr(F, name)(torch.empty(0, 3)).shape == (0, 3)
         assert getattr(F, name)(torch.tensor(0.5)).shape == ()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("length", [1, 3, 4, 15, 16, 17, 1000])
+def test_clamping_keeps_nan_and_does_not_depend_on_the_place(dtype, length):
+    kind = getattr(torch, dtype)
+    for value, low, high, wanted in (
+        (5.0, -1, 2, 2.0),
+        (-5.0, -1, 2, -1.0),
+        (1.5, -1, 2, 1.5),
+        (1.5, 3, 2, 2.0),
+        (math.inf, -1, 2, 2.0),
+    ):
+        assert torch.full([length], value, dtype=kind).clamp(low, high).tolist() == [wanted] * length
+    nan = torch.full([length], math.nan, dtype=kind)
+    for clamped in (
+        nan.clamp(-1, 2),
+        nan.clamp_min(0),
+        nan.clamp_max(0),
+        torch.zeros(length).clamp(min=math.nan),
+    ):
+        assert all(map(math.isnan, clamped.tolist()))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "float32", "float64", "complex128", "bfloat16"])
+def test_a_choice_takes_whole_elements(dtype):
+    rng = np.random.default_rng(0)
+    condition = torch.tensor(rng.random((37, 65)) < 0.5)
+    a, b = (torch.tensor(rng.integers(0, 2, (37, 65))).to(getattr(torch, dtype)) for _ in range(2))
+    pairs = zip(condition.flatten().tolist(), a.flatten().tolist(), b.flatten().tolist(), strict=True)
+    assert torch.where(condition, a, b).flatten().tolist() == [x if c else y for c, x, y in pairs]
+
+
+def test_the_noise_of_dropout_is_asked_for_no_gradient():
+    x = torch.ones(8, requires_grad=True)
+    y = F.dropout(x, 0.5)
+    inputs = [node for node, _ in y.grad_fn.next_functions]
+    assert [type(node).__name__ for node in inputs if node is not None] == ["AccumulateGrad"]
+
+
+@pytest.mark.parametrize("shapes", [((2100, 1), (2100,)), ((3, 1, 2100), (1, 4, 1)), ((2, 2100), ())])
+def test_broadcasts_over_long_rows_are_numpys(shapes):
+    rng = np.random.default_rng(0)
+    for dtype in ("float32", "int16", "complex64"):
+        a, b = (rng.integers(-8, 8, shape).astype(dtype) for shape in shapes)
+        assert (torch.tensor(a) * torch.tensor(b)).tolist() == (a * b).tolist()

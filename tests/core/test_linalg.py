@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import mindtorch_v2 as torch
+from mindtorch_v2._functions import contractions
 
 RNG = np.random.default_rng(0)
 
@@ -312,3 +313,13 @@ def test_ldl_factors_of_the_npu_have_the_pivots_and_blocks_of_the_cpu(sizes, dty
 def test_an_ldl_factorisation_on_the_npu_says_where_it_failed():
     with pytest.raises(torch.linalg.LinAlgError, match="The diagonal block of D at index 1 is zero"):
         torch.linalg.ldl_factor(torch.zeros(3, 3, device="npu"))
+
+
+def test_einsum_of_many_operands_finds_the_order_of_products_once():
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    equation = ",".join(letters[i : i + 2] for i in range(20)) + "->a" + letters[20]
+    matrices = [torch.eye(3) * 2 for _ in range(20)]
+    contractions._path.cache_clear()
+    for _ in range(3):
+        assert torch.einsum(equation, *matrices).tolist() == (torch.eye(3) * 2**20).tolist()
+    assert contractions._path.cache_info().misses == 1

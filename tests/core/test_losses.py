@@ -156,3 +156,111 @@ def test_a_target_of_another_size_is_worth_a_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         F.l1_loss(torch.zeros(3), torch.zeros(3))
+
+
+def _losses(x, t):
+    """Of numpy arrays, element by element, in double: the loss and its slope by x."""
+    gap, size = x - t, np.abs(x - t)
+    return {
+        "mse_loss": (gap**2, 2 * gap),
+        "smooth_l1_loss": (
+            np.where(size < 0.7, 0.5 * gap**2 / 0.7, size - 0.35),
+            np.where(size < 0.7, gap / 0.7, np.sign(gap)),
+        ),
+        "huber_loss": (
+            np.where(size <= 0.7, 0.5 * gap**2, 0.7 * (size - 0.35)),
+            np.where(size <= 0.7, gap, 0.7 * np.sign(gap)),
+        ),
+    }
+
+
+_WIDTHS = {"mse_loss": {}, "smooth_l1_loss": {"beta": 0.7}, "huber_loss": {"delta": 0.7}}
+
+
+@pytest.mark.parametrize("name", _WIDTHS)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("shape", [(1,), (7, 3), (1023,), (400, 333)])
+def test_a_loss_and_its_slope_are_those_of_double_precision_rounded(name, dtype, shape):
+    rng = np.random.default_rng(1)
+    x, t = (torch.tensor(rng.normal(size=shape)).to(getattr(torch, dtype)).requires_grad_() for _ in range(2))
+    values, slopes = _losses(x.detach().double().numpy(), t.detach().double().numpy())[name]
+    loss = getattr(F, name)
+    eps = torch.finfo(x.dtype).eps
+    each = loss(x, t, reduction="none", **_WIDTHS[name])
+    assert np.allclose(each.detach().double().numpy(), values, rtol=4 * eps, atol=4 * eps)
+    for reduction, total, share in (("sum", values.sum(), 1), ("mean", values.mean(), 1 / values.size)):
+        reduced = loss(x, t, reduction=reduction, **_WIDTHS[name])
+        assert reduced.item() == pytest.approx(total, rel=2 * eps)
+        dx, dt = torch.autograd.grad(reduced, [x, t])
+        assert np.allclose(dx.double().numpy(), slopes * share, rtol=4 * eps, atol=4 * eps * share)
+        assert dt.tolist() == (-dx).tolist()
+
+
+@pytest.mark.parametrize("name", _WIDTHS)
+def test_a_loss_broadcasts_and_takes_any_strides(name):
+    rng = np.random.default_rng(2)
+    x, t = rng.normal(size=(5, 6)), rng.normal(size=(6,))
+    values = _losses(x, t)[name][0]
+    turned = torch.tensor(np.ascontiguousarray(x.T)).t()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        each = getattr(F, name)(turned, torch.tensor(t), reduction="none", **_WIDTHS[name])
+        mean = getattr(F, name)(turned, torch.tensor(t), **_WIDTHS[name])
+    assert np.allclose(each.numpy(), values) and mean.item() == pytest.approx(values.mean())
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("name", [*_WIDTHS, "binary_cross_entropy"])
+def test_losses_have_second_derivatives_and_tangents(name, reduction):
+    rng = np.random.default_rng(3)
+    x, t = (torch.tensor(rng.uniform(0.1, 0.9, (2, 3))).requires_grad_() for _ in range(2))
+
+    def loss(x, t):
+        return getattr(F, name)(x, t, reduction=reduction, **_WIDTHS.get(name, {}))
+
+    assert torch.autograd.gradcheck(loss, [x, t], check_forward_ad=True)
+    assert torch.autograd.gradgradcheck(loss, [x, t])
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("name", [*_WIDTHS, "binary_cross_entropy"])
+def test_losses_and_gradients_of_a_batch_are_those_of_its_slices(name, reduction):
+    rng = np.random.default_rng(4)
+    x, t = (torch.tensor(rng.uniform(0.1, 0.9, (4, 2, 3))) for _ in range(2))
+    weights = torch.tensor(rng.uniform(0.1, 0.9, (2, 3)))
+
+    def loss(x, t):
+        return (getattr(F, name)(x, t, reduction=reduction, **_WIDTHS.get(name, {})) * weights).sum()
+
+    for function in (loss, torch.func.grad(loss)):
+        together = torch.vmap(function)(x, t)
+        one_by_one = torch.stack([function(a, b) for a, b in zip(x, t, strict=True)])
+        assert np.allclose(together.numpy(), one_by_one.numpy())
+        shared = torch.vmap(function, in_dims=(0, None))(x, t[0])
+        assert np.allclose(shared.numpy(), torch.stack([function(a, t[0]) for a in x]).numpy())
+
+
+def test_the_cross_entropy_of_probabilities_is_weighted():
+    rng = np.random.default_rng(5)
+    x, t, w = rng.uniform(0.1, 0.9, (600, 5)), rng.uniform(0.1, 0.9, (600, 5)), rng.uniform(0.1, 0.9, 5)
+    expected = -(t * np.log(x) + (1 - t) * np.log1p(-x)) * w
+    given = torch.tensor(x, requires_grad=True)
+    loss = F.binary_cross_entropy(given, torch.tensor(t), torch.tensor(w))
+    assert loss.item() == pytest.approx(expected.mean())
+    loss.backward()
+    assert np.allclose(given.grad.numpy(), (x - t) / (x * (1 - x)) * w / x.size)
+
+
+@pytest.mark.parametrize("mode", ["use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist"])
+def test_distances_of_many_points_are_the_same_by_products_and_by_differences(mode):
+    rng = np.random.default_rng(6)
+    a, b = rng.normal(size=(2, 40, 7)), rng.normal(size=(2, 33, 7))
+    x, y = (torch.tensor(v, requires_grad=True) for v in (a, b))
+    differences = a[:, :, None] - b[:, None]
+    expected = np.sqrt((differences**2).sum(-1))
+    found = torch.cdist(x, y, compute_mode=mode)
+    assert np.allclose(found.detach().numpy(), expected)
+    pull = rng.normal(size=expected.shape)
+    dx, dy = torch.autograd.grad(found, [x, y], torch.tensor(pull))
+    shares = differences * (pull / expected)[..., None]
+    assert np.allclose(dx.numpy(), shares.sum(2)) and np.allclose(dy.numpy(), -shares.sum(1))

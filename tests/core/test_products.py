@@ -1,5 +1,6 @@
 """Matrix products: their in-place and out= forms, also where the result lies over an operand."""
 
+import numpy as np
 import pytest
 
 import mindtorch_v2 as torch
@@ -72,3 +73,29 @@ def test_a_power_in_place_keeps_the_tensor():
     assert x is same_tensor and x.tolist() == [2, 9]
     with pytest.raises(TypeError):
         x **= "2"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int64", "complex64"])
+@pytest.mark.parametrize("sizes", [(1, 700), (700, 1), (30, 40), (3, 4)])
+def test_a_column_times_a_row_is_every_product(sizes, dtype):
+    rng = np.random.default_rng(0)
+    kind = getattr(torch, dtype)
+    column, row, old = (
+        torch.tensor(rng.integers(-8, 8, size)).to(kind) for size in (sizes[0], sizes[1], sizes)
+    )
+    wanted = column.reshape(-1, 1) * row
+    assert (column.reshape(-1, 1) @ row.reshape(1, -1)).tolist() == wanted.tolist()
+    assert torch.outer(column, row).tolist() == wanted.tolist()
+    added = torch.addmm(old, column.reshape(-1, 1), row.reshape(1, -1), beta=2, alpha=3)
+    assert added.tolist() == (old * 2 + wanted * 3).tolist()
+    turned = torch.empty(sizes[1], sizes[0], dtype=kind).t()
+    assert torch.mm(column.reshape(-1, 1), row.reshape(1, -1), out=turned).tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("dim", [0, 1, -1])
+def test_the_cross_product_is_numpys_along_every_dimension_of_three(dim):
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal((3, 3, 3)) for _ in range(2))
+    found = torch.linalg.cross(torch.tensor(a), torch.tensor(b[:, :1] if dim != 1 else b[:1]), dim=dim)
+    wanted = np.cross(a, np.broadcast_to(b[:, :1] if dim != 1 else b[:1], a.shape), axis=dim)
+    assert np.allclose(found.numpy(), wanted)

@@ -207,3 +207,73 @@ def test_a_hash_on_the_npu_is_the_cpus_for_every_dtype_and_layout(dtype):
         assert got.dtype is torch.uint64 and got.shape == wanted.shape
         assert got.tolist() == wanted.tolist()
     assert torch.hash_tensor(torch.zeros(0, 3, device="npu"), dim=1).shape == (0,)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 33, 64, 65, 130, 257])
+def test_extremes_of_rows_are_found_wherever_they_are_and_nan_wins(dtype, length):
+    rows = np.zeros((length, length), dtype)
+    np.fill_diagonal(rows, 3.0)
+    ours = torch.tensor(rows)
+    assert ours.amax(1).tolist() == [3.0] * length
+    assert (-ours).amin(1).tolist() == [-3.0] * length
+    np.fill_diagonal(rows, math.nan)
+    ours = torch.tensor(rows)
+    assert all(map(math.isnan, ours.amax(1).tolist() + ours.amin(1).tolist()))
+    assert math.isnan(ours.amax().item())
+
+
+@pytest.mark.parametrize("length", [1, 5, 15, 16, 17, 40, 127, 128, 129, 160, 1000])
+def test_sums_and_products_of_short_rows_are_those_of_double_precision(length):
+    rows = np.random.default_rng(length).uniform(0.9, 1.1, (301, length)).astype("float32")
+    exact = rows.astype("float64")
+    ours = torch.tensor(rows)
+    for found, wanted in ((ours.sum(1), exact.sum(1)), (ours.mean(1), exact.mean(1))):
+        assert np.abs(found.numpy() / wanted - 1).max() < 3e-7
+    assert np.abs(ours.prod(1).numpy() / exact.prod(1) - 1).max() < 6e-8 * length
+    assert np.abs(ours[:, ::2].sum(1).numpy() / exact[:, ::2].sum(1) - 1).max() < 3e-7
+    assert np.abs(ours.norm(dim=1).numpy() / np.sqrt((exact**2).sum(1)) - 1).max() < 3e-7
+
+
+@pytest.mark.parametrize("order", [0.5, 1, 1.5, 2, 3, 4.5, math.inf])
+def test_the_gradient_of_a_norm_is_that_of_differences_and_zero_at_nothing(order):
+    rng = np.random.default_rng(7)
+    x = torch.tensor(rng.normal(size=(3, 4)), requires_grad=True)
+    for dim in (None, 0, 1):
+        assert torch.autograd.gradcheck(lambda x, dim=dim: torch.linalg.vector_norm(x, order, dim), [x])
+    nothing = torch.zeros(3, requires_grad=True)
+    torch.linalg.vector_norm(nothing, order).backward()
+    assert nothing.grad.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("shape", [(7,), (3, 300), (9, 257), (2, 3, 5)])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+def test_running_sums_and_products_of_lines_side_by_side_are_those_of_each(shape, dtype):
+    values = np.random.default_rng(0).integers(-2, 3, shape).astype(dtype)
+    for dim in range(-1, -len(shape) - 1, -1):
+        assert torch.tensor(values).cumsum(dim).tolist() == values.cumsum(dim).tolist()
+        assert torch.tensor(values).cumprod(dim).tolist() == values.cumprod(dim).tolist()
+        turned = torch.tensor(values).flip(dim).cumsum(dim).flip(dim)
+        assert turned.tolist() == np.flip(np.flip(values, dim).cumsum(dim), dim).tolist()
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-22, 1e-10, 1.0, 1e18, 1e30])
+@pytest.mark.parametrize("length", [3, 16, 40, 1000])
+def test_norms_of_floats_neither_overflow_nor_vanish(scale, length):
+    rows = (np.random.default_rng(0).uniform(0.5, 1.0, (5, length)) * scale).astype("float32")
+    exact = rows.astype("float64")
+    ours = torch.tensor(rows)
+    assert np.abs(ours.norm(dim=1).numpy() / np.sqrt((exact**2).sum(1)) - 1).max() < 3e-7
+    assert np.abs(ours.norm(p=1, dim=1).numpy() / exact.sum(1) - 1).max() < 3e-7
+
+
+def test_the_gradient_of_an_extreme_goes_to_the_element_that_was_chosen():
+    x = torch.tensor([[1.0, 5.0, 5.0], [7.0, 2.0, 7.0]], requires_grad=True)
+    for keepdim in (False, True):
+        values, places = x.max(1, keepdim)
+        (gradient,) = torch.autograd.grad(values, x, torch.ones_like(values) * 3)
+        wanted = np.zeros((2, 3))
+        np.put_along_axis(wanted, places.numpy().reshape(2, 1), 3, 1)
+        assert gradient.tolist() == wanted.tolist()
+    columns = torch.vmap(lambda row: torch.func.grad(lambda r: r.min(0)[0])(row))(x.detach())
+    assert columns.tolist() == [[1, 0, 0], [0, 1, 0]]

@@ -20,6 +20,16 @@ def test_an_overload_has_its_name_and_schema():
     assert aten.add_.Tensor._schema.is_mutable and not op._schema.is_mutable and aten.t.default.is_view
 
 
+def test_an_overload_says_what_kind_of_operator_it_is():
+    tag = torch.Tag
+    assert tag.pointwise in aten.relu.default.tags and tag.reduction in aten.sum.dim_IntList.tags
+    assert set(aten.add_.Tensor.tags) == {tag.inplace, tag.pointwise, tag.pt2_compliant_tag}
+    assert tag.out in aten.add.out.tags and tag.nondeterministic_seeded in aten.rand.default.tags
+    assert not {tag.pointwise, tag.reduction} & set(aten.mm.default.tags)
+    torch.library.define("tagged::own", "(Tensor x) -> Tensor", tags=(tag.pointwise,))
+    assert torch.ops.tagged.own.default.tags == [tag.pointwise] and torch._C.Tag is tag
+
+
 def test_an_overload_is_called_with_its_arguments_and_defaults():
     x = torch.tensor([1.0, 2.0])
     assert aten.add.Tensor(x, x, alpha=3).tolist() == [4.0, 8.0]

@@ -438,6 +438,37 @@ def check_state_is_in_parts_and_comes_back():
         same(value.full_tensor(), before[name])
 
 
+def check_modules_of_a_list_are_gathered_together():
+    reference = Tied().to(DEVICE)
+    model = copy.deepcopy(reference)
+    fully_shard([model.blocks[0], model.blocks[1]])
+    fully_shard(model)
+    assert vars(model.blocks[0])["_fsdp_state"] is vars(model.blocks[1])["_fsdp_state"]
+    trains_alike(reference, model, batches(12, 5, 8), lambda p: torch.optim.SGD(p, lr=0.1), mine_of)
+
+
+def check_parameters_on_meta_are_cut_there_and_loaded():
+    reference = Tied().to(DEVICE)
+    with torch.device("meta"):
+        model = Tied()
+    sharded(model, mesh=mesh_of_all())
+    assert model.first.weight.to_local().device.type == "meta"
+    places = {name: value.placements for name, value in model.state_dict().items()}
+    given = reference.state_dict()
+    made = {name: distribute_tensor(given[name], mesh_of_all(), each) for name, each in places.items()}
+    model.load_state_dict(made, assign=True)
+    trains_alike(reference, model, batches(12, 5, 8), lambda p: torch.optim.SGD(p, lr=0.1), mine_of)
+
+
+def check_what_is_gathered_ahead_is_not_used_after_a_step():
+    """The outermost module computes last, and so its gradients are the first."""
+    reference = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 8)).to(DEVICE)
+    model = copy.deepcopy(reference)
+    fully_shard(model[0])
+    fully_shard(model)
+    trains_alike(reference, model, batches(12, 8), lambda p: torch.optim.SGD(p, lr=0.1), mine_of)
+
+
 def check_a_module_is_sharded_once():
     model = fully_shard(nn.Linear(4, 4).to(DEVICE))
     try:
@@ -448,10 +479,13 @@ def check_a_module_is_sharded_once():
         raise AssertionError("it was taken")
 
 
-def main():
+def run(checks):
+    """Runs all checks of a module on every process, and writes what came of them where the first argument says."""
+    if DEVICE != "cpu":
+        torch.get_device_module(DEVICE).set_device(int(os.environ["LOCAL_RANK"]))
     dist.init_process_group(os.environ.get("SHARDING_BACKEND", "gloo"), timeout=timedelta(seconds=60))
     found = {}
-    for name, check in list(globals().items()):
+    for name, check in list(checks.items()):
         if not name.startswith("check_"):
             continue
         torch.manual_seed(0)
@@ -470,4 +504,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    run(globals())

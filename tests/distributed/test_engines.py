@@ -1,6 +1,7 @@
 """The engines beside Gloo: MPI, the fake one, and those that programs register."""
 
 import importlib.util
+from pathlib import Path
 
 import pytest
 import worlds
@@ -10,6 +11,11 @@ import mindtorch_v2.distributed as dist
 
 has_mpi = importlib.util.find_spec("mpi4py") is not None and worlds.mpiexec() is not None
 needs_mpi = pytest.mark.skipif(not has_mpi, reason="the extra 'distributed' is not installed")
+
+
+def shared_memory() -> set[str]:
+    """The names of MPI's memory that processes share."""
+    return {path.name for path in Path("/dev/shm").glob("mpich_shm_*")}
 
 
 @pytest.fixture
@@ -70,12 +76,70 @@ def test_collectives_over_mpi_of_dtypes_that_it_knows_and_that_it_does_not():
 
 
 @needs_mpi
+def test_processes_of_mpi_share_a_store():
+    ended = worlds.run_mpi(
+        """
+        dist.monitored_barrier()
+        if rank == 0:
+            said = error_of(lambda: dist.monitored_barrier(timeout=timedelta(seconds=1)))
+            assert "ranks 1 failed to reach it within 1 s" in said, said
+        dist.destroy_process_group()
+        dist.init_process_group("mpi")
+        dist.monitored_barrier()
+        """,
+        3,
+    )
+    assert ended.code == 0, ended.said
+
+
+@needs_mpi
+@pytest.mark.parametrize(
+    ("other", "named"),
+    [
+        ("dist.broadcast(torch.ones(4), 0)", "broadcast from 0 of 4 float32"),
+        ("dist.all_reduce(torch.ones(5))", "all_reduce SUM of 5 float32"),
+    ],
+)
+def test_processes_of_mpi_that_disagree_hear_what_each_called(other, named):
+    ended = worlds.run_mpi(
+        f"""
+        said = error_of(lambda: {other} if rank == 1 else dist.all_reduce(torch.ones(4)))
+        assert f"rank {{rank}}: " in said and "rank 0: all_reduce SUM of 4 float32, number 1" in said, said
+        assert "rank 1: {named}, number 1" in said, said
+        """,
+        3,
+    )
+    assert ended.code == 0, ended.said
+
+
+@needs_mpi
+def test_a_process_of_mpi_that_is_killed_ends_all_is_named_and_leaves_nothing():
+    before = shared_memory()
+    ended = worlds.run_mpi(
+        """
+        dist.barrier()
+        if rank == 1:
+            os.kill(os.getpid(), 9)
+        dist.all_reduce(torch.ones(1))
+        """,
+        3,
+        60,
+    )
+    assert ended.code != 0 and ended.seconds < 50 and shared_memory() <= before
+    assert "EXIT CODE: 9" in ended.said or "KILLED BY SIGNAL: 9" in ended.said, ended.said
+
+
+@needs_mpi
 def test_a_hanging_process_of_mpi_ends_all_within_the_time_limit_and_is_named():
+    before = shared_memory()
     ended = worlds.run_mpi(
         "if rank == 0: dist.all_reduce(torch.ones(1))\nelse: threading.Event().wait(30)", 2, 2
     )
-    assert ended.code != 0 and ended.seconds < 25
-    assert "rank 0: Allreduce over mpi was not done after 2 s" in ended.said
+    assert ended.code != 0 and ended.seconds < 25 and shared_memory() <= before
+    assert (
+        "rank 0: all_reduce (number 1) of float32[1] on cpu failed: all_reduce SUM of 1 float32" in ended.said
+    )
+    assert "over mpi was not done after 2 s; another rank is late or gone" in ended.said
 
 
 def test_the_fake_engine_has_any_number_of_processes_and_counts_bytes(fake):

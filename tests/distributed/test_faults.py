@@ -66,6 +66,29 @@ def test_a_killed_process_is_an_error_of_the_others_at_once():
     assert max(each.seconds for each in ended) < 50
 
 
+def test_a_lost_connection_is_an_error_of_both_ends():
+    ended = worlds.run(
+        """
+        import socket
+        dist.barrier()
+        if rank == 1:
+            for entry in os.listdir("/proc/self/fd"):
+                try:
+                    connection = socket.socket(fileno=os.dup(int(entry)))
+                    peer = connection.getpeername()
+                except OSError:
+                    continue
+                if peer[1] != int(os.environ["MASTER_PORT"]):  # the store may be gone, too; it says what failed first
+                    connection.shutdown(socket.SHUT_RDWR)
+        said = error_of(lambda: [dist.all_reduce(torch.ones(3)) for _ in range(1000)])
+        assert f"rank {rank}: all_reduce" in said and f"no answer from rank {1 - rank}" in said, said
+        """,
+        seconds=60,
+    )
+    assert [each.code for each in ended] == [0, 0], ended
+    assert max(each.seconds for each in ended) < 50
+
+
 def test_a_hanging_process_is_an_error_within_the_time_limit():
     ended = worlds.run(
         """
@@ -118,23 +141,25 @@ def test_with_debugging_in_detail_every_engine_compares_what_the_ranks_do():
             said = error_of(lambda: dist.all_gather_single(torch.ones(2), torch.ones(1)))
         else:
             said = error_of(lambda: dist.all_reduce(torch.ones(1)))
-        assert "rank 0: all_gather_into_tensor (number 1), rank 1: all_reduce (number 1)" in said, said
+        assert "Rank 1 is running collective: all_reduce SUM of Float [[1]] on cpu (number 1)" in said, said
+        assert "Rank 0 is running collective: all_gather_into_tensor of Float [[1]]" in said, said
         """,
         TORCH_DISTRIBUTED_DEBUG="DETAIL",
     )
 
 
-def test_a_wrong_address_and_a_missing_process_are_errors_within_the_time_limit():
+@pytest.mark.parametrize("backend", ["gloo", "hccl"])
+def test_a_wrong_address_and_a_missing_process_are_errors_within_the_time_limit(backend):
     worlds.check(
         f"""
         limit = timedelta(seconds=1)
         free = "tcp://127.0.0.1:{worlds.free_port()}"
         began = time.monotonic()
-        said = error_of(lambda: dist.init_process_group("gloo", free, limit, rank=1, world_size=2))
+        said = error_of(lambda: dist.init_process_group("{backend}", free, limit, rank=1, world_size=2))
         assert "trying to connect to (127.0.0.1" in said and "MASTER_ADDR" in said, said
-        said = error_of(lambda: dist.init_process_group("gloo", free, limit, rank=0, world_size=2))
+        said = error_of(lambda: dist.init_process_group("{backend}", free, limit, rank=0, world_size=2))
         assert "1/2 clients joined" in said, said
-        beyond = lambda: dist.init_process_group("gloo", free, rank=2, world_size=2)
+        beyond = lambda: dist.init_process_group("{backend}", free, rank=2, world_size=2)
         assert "rank 2 is not one of the 2 processes" in error_of(beyond, ValueError)
         assert time.monotonic() - began < 10 and not dist.is_initialized()
         """,

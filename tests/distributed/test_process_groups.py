@@ -225,3 +225,33 @@ def test_a_group_has_pytorchs_methods_with_lists_and_options():
         group.barrier().wait()
         """
     )
+
+
+def test_worlds_at_one_address_follow_each_other_however_fast_a_process_is():
+    worlds.check(
+        """
+        for turn in range(6):
+            dist.init_process_group("gloo", timeout=timedelta(seconds=60))
+            if turn % 2:
+                tensor = torch.tensor(float(rank))
+                dist.all_reduce(tensor)
+                assert tensor.item() == 3.0
+            dist.destroy_process_group()
+        """,
+        size=3,
+        backend="",
+    )
+
+
+def test_the_port_of_a_world_that_has_ended_is_free_for_another_store():
+    worlds.check(
+        """
+        dist.init_process_group("gloo")
+        dist.destroy_process_group()
+        store = dist.TCPStore("127.0.0.1", int(os.environ["MASTER_PORT"]), is_master=True)
+        store.set("key", "value")
+        assert store.get("key") == b"value"
+        """,
+        size=1,
+        backend="",
+    )

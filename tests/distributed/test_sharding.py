@@ -1,5 +1,6 @@
 """Distributed tensors, tensor parallel and fully sharded models, in worlds of 2, 3 and 4 processes."""
 
+import functools
 import json
 import os
 import re
@@ -14,15 +15,22 @@ import mindtorch_v2.distributed as dist
 pytestmark = pytest.mark.skipif(
     not dist.is_gloo_available(), reason="the extra 'distributed' is not installed"
 )
-PROGRAM = Path(__file__).with_name("sharding_checks.py")
-CHECKS = re.findall(r"^def (check_\w+)", PROGRAM.read_text(), re.M)
+# Programs with their worlds: a number of processes, and a device.
+WORLDS = {
+    "sharding_checks.py": [(2, "cpu"), (3, "cpu"), (4, "cpu")],
+    "wrapper_checks.py": [(2, "cpu")],
+    "training_checks.py": [(2, "cpu"), (2, "npu")],
+    "grid_checks.py": [(4, "cpu")],
+}
+BACKENDS = {"cpu": "gloo", "npu": "hccl"}
+PROGRAMS = {name: Path(__file__).with_name(name) for name in WORLDS}
+CHECKS = {name: re.findall(r"^def (check_\w+)", file.read_text(), re.M) for name, file in PROGRAMS.items()}
 
 
-@pytest.fixture(scope="module", params=[2, 3, 4], ids=lambda size: f"{size}_processes")
-def world(request, tmp_path_factory):
-    """What came of all checks in one world."""
-    size = request.param
-    into = tmp_path_factory.mktemp("sharding") / "found.json"
+@functools.cache
+def world(name, size, device, folder):
+    """What came of all checks of a program in one world."""
+    into = folder / f"{name}.{size}.{device}.json"
     command = [
         sys.executable,
         "-m",
@@ -32,14 +40,34 @@ def world(request, tmp_path_factory):
         "--tee",
         "3",
     ]
-    surroundings = os.environ | {"OMP_NUM_THREADS": "1"}
+    surroundings = os.environ | {
+        "OMP_NUM_THREADS": "1",
+        "SHARDING_DEVICE": device,
+        "SHARDING_BACKEND": BACKENDS[device],
+    }
+    if device == "npu":
+        surroundings |= {"MINDTORCH_NPU": "soft", "SOFTNPU_DEVICES": str(size), "SOFTNPU_MEMORY": "256MiB"}
     run = subprocess.run(
-        [*command, str(PROGRAM), str(into)], env=surroundings, capture_output=True, text=True, timeout=300
+        [*command, str(PROGRAMS[name]), str(into)],
+        env=surroundings,
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert run.returncode == 0, run.stdout + run.stderr
     return json.loads(into.read_text())
 
 
-@pytest.mark.parametrize("check", CHECKS)
-def test_in_a_world(world, check):
-    assert world[check] == "", world[check]
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("sharding")
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "device", "check"),
+    [(name, *place, check) for name, places in WORLDS.items() for place in places for check in CHECKS[name]],
+    ids=lambda value: f"{value}_processes" if isinstance(value, int) else value.removesuffix(".py"),
+)
+def test_in_a_world(folder, name, size, device, check):
+    found = world(name, size, device, folder)
+    assert found[check] == "", found[check]

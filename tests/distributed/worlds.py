@@ -8,7 +8,8 @@ import sys
 import textwrap
 import time
 from dataclasses import dataclass
-from pathlib import Path
+
+from mindtorch_v2.distributed.engines.mpi import packaged
 
 _START = """
 import os, sys, threading, time
@@ -91,8 +92,7 @@ def check(text: str, size: int = 2, backend: str = "gloo", seconds: float = 20, 
 
 def mpiexec() -> str | None:
     """The starter of MPI's processes that belongs to this environment."""
-    places = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    return shutil.which("mpiexec", path=places)
+    return str(packaged("mpiexec") or shutil.which("mpiexec") or "") or None
 
 
 def run_mpi(text: str, size: int, seconds: float = 20) -> Ended:

@@ -1,22 +1,8 @@
 """Hugging Face's Trainer trains, saves, resumes and evaluates."""
 
 import pytest
-import torch
-from tiny_models import build
+from tiny_models import Sequences, build
 from transformers import Trainer, TrainingArguments
-
-
-class Sequences(torch.utils.data.Dataset):
-    """Random sequences over a few tokens, which a model learns to expect."""
-
-    def __init__(self):
-        self.ids = torch.randint(3, 20, (64, 12), generator=torch.Generator().manual_seed(2))
-
-    def __len__(self):
-        return len(self.ids)
-
-    def __getitem__(self, index):
-        return {"input_ids": self.ids[index], "labels": self.ids[index]}
 
 
 def arguments(folder, device, **settings):

@@ -55,6 +55,19 @@ def _fill(model: torch.nn.Module) -> None:
             parameter.copy_(torch.from_numpy(values))
 
 
+class Sequences(torch.utils.data.Dataset):
+    """Random sequences over a few tokens, which a model learns to expect."""
+
+    def __init__(self) -> None:
+        self.ids = torch.randint(3, 20, (64, 12), generator=torch.Generator().manual_seed(2))
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __getitem__(self, index: int) -> dict[str, torch.Tensor]:
+        return {"input_ids": self.ids[index], "labels": self.ids[index]}
+
+
 def batch(name: str, device: str = "cpu") -> dict[str, torch.Tensor]:
     """Two examples with labels."""
     random = numpy.random.RandomState(1)

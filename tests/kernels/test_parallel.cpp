@@ -2,11 +2,14 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <filesystem>
+#include <fstream>
 #include <numeric>
 #include <thread>
 
 #include "check.h"
 #include "kernels/common/parallel.h"
+#include "kernels/common/processors.h"
 
 using namespace mt::kernels;
 
@@ -28,7 +31,42 @@ struct ThreadCount {
   ~ThreadCount() { set_num_threads(before); }
 };
 
+// A root with files of control groups, gone at the end.
+struct Groups {
+  std::filesystem::path root;
+  Groups() {
+    char name[] = "/tmp/control_groups_XXXXXX";
+    root = mkdtemp(name);
+  }
+  ~Groups() { std::filesystem::remove_all(root); }
+  void write(const std::string& file, const std::string& text) const {
+    const std::filesystem::path path = root.string() + file;
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path) << text;
+  }
+  int processors() const { return usable_processors(root.string()); }
+};
+
 }  // namespace
+
+TEST("threads are no more than the control group's time serves") {
+  const int all = Groups().processors();  // no groups: those of the affinity
+  CHECK(all >= 1);
+  Groups second;
+  second.write("/proc/self/cgroup", "0::/outer/inner\n");
+  second.write("/sys/fs/cgroup/cpu.max", "max 100000\n");
+  CHECK(second.processors() == all);
+  second.write("/sys/fs/cgroup/outer/cpu.max", "100000 100000\n");
+  second.write("/sys/fs/cgroup/outer/inner/cpu.max", "max 100000\n");
+  CHECK(second.processors() == 1);
+  Groups first;
+  first.write("/proc/self/cgroup", "4:memory:/\n2:cpu,cpuacct:/\n");
+  first.write("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
+  first.write("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+  CHECK(first.processors() == all);
+  first.write("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "50000\n");
+  CHECK(first.processors() == 1);
+}
 
 TEST("ranges cover everything once, whatever the number of threads") {
   for (int threads : {1, 2, 5, 3}) {

@@ -132,3 +132,28 @@ def test_assigning_once_leaves_no_mark_on_the_state():
     weight = target.body.weight
     target.load_state_dict(state)
     assert target.body.weight is weight
+
+
+class CountedKey(str):
+    """A key that counts how often it is looked at."""
+
+    looks = 0
+
+    def startswith(self, *args):
+        CountedKey.looks += 1
+        return super().startswith(*args)
+
+    def __getitem__(self, index):
+        CountedKey.looks += 1
+        return super().__getitem__(index)
+
+
+def test_loading_twice_as_many_layers_looks_at_keys_twice_as_often():
+    def looks(layers):
+        net = nn.Sequential(*(nn.Linear(1, 1) for _ in range(layers)))
+        state = {CountedKey(key): value for key, value in net.state_dict().items()}
+        CountedKey.looks = 0
+        net.load_state_dict(state)
+        return CountedKey.looks
+
+    assert 0 < looks(80) <= 2 * looks(40)

@@ -4,6 +4,8 @@ Every entry names the rows that it reaches, forward or backward. `m(2, 3)` makes
 device under test, `m.ints(…, below=5)` one of places; results are compared with the cpu's.
 """
 
+import warnings
+
 import mindtorch_v2 as torch
 import mindtorch_v2.nn.functional as F
 
@@ -178,6 +180,19 @@ def _losses(m):
     return [F.ctc_loss(scores, m.ints(2, 2, below=3) + 1, *lengths)]
 
 
+def _gaps(m):
+    x, y = m(3, 4), m(3, 4, seed=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of sizes that differ
+        return [
+            F.mse_loss(x, y), F.mse_loss(x, m(4, seed=2), reduction="none"), F.smooth_l1_loss(x, y, beta=0.5),
+            F.smooth_l1_loss(x, y, reduction="sum", beta=0.0), F.huber_loss(x, y, delta=0.75),
+            F.huber_loss(x, y, reduction="none"), F.huber_loss(x, y, reduction="sum"),
+            F.binary_cross_entropy(x.sigmoid(), y.sigmoid()),
+            F.binary_cross_entropy(x.sigmoid(), y.sigmoid(), m(4, seed=2).detach().abs(), reduction="none"),
+        ]  # fmt: skip
+
+
 def _slopes_of_samples(m):
     drawn = [m(2, 3, seed=seed).detach() for seed in range(3)]
     drawn = [x.float() if x.dtype == torch.bfloat16 else x for x in drawn]  # which no device takes
@@ -200,6 +215,8 @@ CALLS = {
     "std.correction var_mean.correction std_mean.correction": _sums,
     "_cdist_forward _cdist_backward _pdist_forward _pdist_backward": _distances,
     "_ctc_loss _ctc_loss_backward": _losses,
+    "mse_loss mse_loss_backward smooth_l1_loss smooth_l1_loss_backward huber_loss huber_loss_backward "
+    "binary_cross_entropy binary_cross_entropy_backward": _gaps,
     "complex _fft_c2c _fft_r2c _fft_c2r": _spectra,
     "_index _index_put_ gather index_select index_add index_fill.int_Scalar index_fill.int_Tensor take put": _picks,
     "scatter.src scatter.value scatter.reduce scatter.value_reduce scatter_add scatter_reduce.two": _scatters,

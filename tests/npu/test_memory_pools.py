@@ -200,6 +200,7 @@ def test_a_snapshot_is_written_when_memory_runs_out(tmp_path):
     }
     assert run(code, **settings) == "out of memory"
     (path,) = tmp_path.glob("oom_snapshot_npu0_*.pickle")
+    assert '"fill"' in path.with_suffix(".html").read_text()  # the page, with the names on its stacks
     snapshot = pickle.loads(path.read_bytes())
     actions = [entry["action"] for entry in snapshot["device_traces"][0]]
     assert actions.count("oom") == 1 and actions.count("alloc") > 10

@@ -1,12 +1,15 @@
 """The examples are PyTorch programs: unchanged, they give PyTorch's losses here, on the CPU and on the software NPU."""
 
 import json
+import os
 import subprocess
 import sys
 from functools import cache
 from pathlib import Path
 
 import pytest
+
+from mindtorch_v2.distributed import is_gloo_available
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 AS_TORCH = {
@@ -49,6 +52,41 @@ def test_an_example_gives_pytorchs_losses(example, arguments, where):
     assert losses[0] == pytest.approx(expected[0], rel=1e-5)
     assert losses[-1] == pytest.approx(expected[-1], rel=1e-3, abs=1e-6)
     assert losses[-1] < losses[0]
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.skipif(not is_gloo_available(), reason="the extra 'distributed' is not installed")
+@pytest.mark.parametrize("example", ["ddp_gpt", "fsdp_gpt", "tensor_parallel_gpt", "pipeline_gpt"])
+def test_an_example_of_two_processes_gives_pytorchs_losses(example, tmp_path):
+    found = {}
+    for where, command in {
+        "torch": ["-m", "torch.distributed.run"],
+        "cpu": ["-m", "mindtorch_v2", "launch", "--npu", "off"],
+    }.items():
+        losses = tmp_path / f"{where}.json"
+        options = [
+            "--device",
+            "cpu",
+            "--losses",
+            str(losses),
+            "--steps",
+            "4",
+            "--batch",
+            "8",
+            "--context",
+            "16",
+        ]
+        done = subprocess.run(
+            [sys.executable, *command, "--nproc-per-node", "2", str(EXAMPLES / f"{example}.py"), *options],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=os.environ | {"OMP_NUM_THREADS": "1"},
+        )
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+        found[where] = json.loads(losses.read_text())
+    assert found["cpu"] == pytest.approx(found["torch"], rel=1e-4)
+    assert found["cpu"][-1] < found["cpu"][0]
 
 
 def test_the_leak_is_found_and_named(tmp_path):

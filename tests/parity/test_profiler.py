@@ -258,7 +258,9 @@ def test_a_training_step_passes_the_validator(tmp_path):
     side = mindtorch_v2.npu.Stream()
     plan = mindtorch_v2.profiler.schedule(wait=0, warmup=1, active=2, repeat=1)
     # The validator knows CUDA's names only.
-    config = mindtorch_v2.profiler._ExperimentalConfig(custom_profiler_config="names=cuda")
+    config = mindtorch_v2.profiler._ExperimentalConfig(
+        custom_profiler_config="names=cuda", enable_cuda_sync_events=True
+    )
     options = {"record_shapes": True, "profile_memory": True, "experimental_config": config}
     with mindtorch_v2.profiler.profile(schedule=plan, **options) as prof:
         for _ in range(3):

@@ -118,7 +118,9 @@ def copy_compute_and_wait():
 def test_calls_have_acls_names_unless_cudas_are_asked_for(tmp_path):
     written = {}
     for names in ("", "names=acl", "names=cuda"):
-        config = torch.profiler._ExperimentalConfig(custom_profiler_config=names)
+        config = torch.profiler._ExperimentalConfig(
+            custom_profiler_config=names, enable_cuda_sync_events=True
+        )
         with profile(experimental_config=config) as prof:
             copy_compute_and_wait()
         written[names] = exported(prof, tmp_path / "trace.json")
@@ -136,6 +138,14 @@ def test_calls_have_acls_names_unless_cudas_are_asked_for(tmp_path):
     assert {e["args"]["cuda_sync_kind"] for e in of(written["names=cuda"], "cuda_sync")} == {
         e["args"]["sync_kind"] for e in of(written[""], "npu_sync")
     }
+
+
+def test_waits_are_written_under_cudas_names_only_if_asked_for(tmp_path):
+    config = torch.profiler._ExperimentalConfig(custom_profiler_config="names=cuda")
+    with profile(experimental_config=config) as prof:
+        copy_compute_and_wait()
+    trace = exported(prof, tmp_path / "trace.json")
+    assert of(trace, "kernel") and not of(trace, "cuda_sync")
 
 
 def test_other_settings_of_the_devices_profiler_are_refused():

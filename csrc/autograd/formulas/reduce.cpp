@@ -16,11 +16,14 @@
 
 namespace mt::formulas {
 
+// With the reduced dimensions as such of size 1: what is computed before they are expanded is little.
+static Tensor with_kept_dims(const Tensor& grad, IntList sizes, const DimList& dim, bool keepdim) {
+  if (keepdim || sizes.empty() || (dim.all() && grad.dim() == 0)) return grad;
+  return grad.reshape(infer::reduced_shape(sizes, dim, true));
+}
+
 Tensor unreduce(const Tensor& grad, IntList sizes, const DimList& dim, bool keepdim) {
-  Tensor kept = grad;
-  if (!keepdim && !sizes.empty() && !(dim.all() && grad.dim() == 0))
-    kept = grad.reshape(infer::reduced_shape(sizes, dim, true));
-  return ops::expand(kept, sizes, false);
+  return ops::expand(with_kept_dims(grad, sizes, dim, keepdim), sizes, false);
 }
 
 Scalar reduced_count(IntList sizes, const DimList& dim) {
@@ -33,11 +36,11 @@ Scalar reduced_count(IntList sizes, const DimList& dim) {
 
 Tensor reduce_extremum_backward(const Tensor& grad, const Tensor& self, const Tensor& result,
                                 const DimList& dim, bool keepdim) {
-  Tensor hit = ops::eq(self, unreduce(result, self.sizes(), dim, keepdim));
+  Tensor hit = ops::eq(self, with_kept_dims(result, self.sizes(), dim, keepdim));
   // Of all elements: where the extremum is NaN, which equals nothing, the NaNs share.
   if (result.dim() == 0 && self.dim() > 0) hit = where(ops::isnan(result), ops::isnan(self), hit);
   const Tensor share = ops::sum(hit, dim, true, grad.dtype());
-  return where(hit, unreduce(grad, self.sizes(), dim, keepdim) / share, Scalar(0));
+  return where(hit, with_kept_dims(grad, self.sizes(), dim, keepdim) / share, Scalar(0));
 }
 
 Tensor prod_backward(const Tensor& grad, const Tensor& self, const Tensor& result, const DimList& dim,
@@ -54,19 +57,6 @@ Tensor prod_backward(const Tensor& grad, const Tensor& self, const Tensor& resul
          conjugate(where(zero, at_zero, where(ops::eq(zeros, Scalar(0)), plain, Scalar(0))));
 }
 
-Tensor value_selecting_backward(const Tensor& grad, int64_t dim, const Tensor& indices, IntList sizes,
-                                bool keepdim) {
-  if (sizes.empty()) return grad;
-  const Tensor kept = keepdim ? grad : ops::unsqueeze(grad, dim);
-  const Tensor at = keepdim ? indices : ops::unsqueeze(indices, dim);
-  const int64_t d = wrap_dim(dim, int64_t(sizes.size()));
-  Dims shape(sizes.size(), 1);
-  shape[size_t(d)] = sizes[size_t(d)];
-  const Tensor positions =
-      ops::arange(Scalar(sizes[size_t(d)]), {DType::int64, grad.device()}).reshape(shape);
-  return where(ops::eq(positions, at), kept, Scalar(0));
-}
-
 Tensor logsumexp_backward(const Tensor& grad, const Tensor& self, const Tensor& result, const DimList& dim,
                           bool keepdim) {
   return unreduce(grad, self.sizes(), dim, keepdim) *
@@ -77,21 +67,24 @@ Tensor vector_norm_backward(const Tensor& grad, const Tensor& self, const Tensor
                             const DimList& dim, bool keepdim) {
   const double p = ord.to<double>();
   if (p == 0) return zeros_like(self);
-  const Tensor g = unreduce(grad, self.sizes(), dim, keepdim);
-  if (p == 1) return g * direction(self);
-  const Tensor norm = unreduce(result, self.sizes(), dim, keepdim);
+  const Tensor g = with_kept_dims(grad, self.sizes(), dim, keepdim);
+  if (p == 1) return direction(self) * g;
+  const Tensor norm = with_kept_dims(result, self.sizes(), dim, keepdim);
   const Tensor none = ops::eq(norm, Scalar(0));
-  if (p == 2) return where(none, Scalar(0), self * (g / where(none, Scalar(1), norm)));
-  const Tensor size = ops::abs(self);
+  if (p == 2) return self * where(none, Scalar(0), g / where(none, Scalar(1), norm));
   if (std::isinf(p)) {
-    const Tensor hit = ops::eq(size, norm);
+    const Tensor hit = ops::eq(ops::abs(self), norm);
     const Tensor share = ops::sum(hit, dim, true, grad.dtype());
     return where(hit, direction(self) * (g / share), Scalar(0));
   }
+  if (p > 2) {
+    const Tensor ratio = self * where(none, Scalar(0), ops::reciprocal(where(none, Scalar(1), norm)));
+    return ratio * ops::pow(ops::abs(ratio), Scalar(p - 2)) * g;
+  }
   // d|x|^p: where x or the norm is 0 a power may be infinite, and the subgradient 0 is taken.
-  const Tensor absent = ops::logical_or(none, ops::eq(size, Scalar(0)));
+  const Tensor size = ops::abs(self), absent = ops::logical_or(none, ops::eq(size, Scalar(0)));
   const Tensor ratio = where(absent, Scalar(1), size) / where(none, Scalar(1), norm);
-  return where(absent, Scalar(0), g * direction(self) * ops::pow(ratio, Scalar(p - 1)));
+  return where(absent, Scalar(0), direction(self) * ops::pow(ratio, Scalar(p - 1)) * g);
 }
 
 }  // namespace mt::formulas

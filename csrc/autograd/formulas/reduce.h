@@ -2,6 +2,7 @@
 #pragma once
 
 #include "autograd/formulas/common.h"
+#include "autograd/formulas/sort.h"
 
 namespace mt::formulas {
 
@@ -12,8 +13,6 @@ Tensor reduce_extremum_backward(const Tensor& grad, const Tensor& self, const Te
                                 const DimList& dim, bool keepdim);
 Tensor prod_backward(const Tensor& grad, const Tensor& self, const Tensor& result, const DimList& dim,
                      bool keepdim);
-Tensor value_selecting_backward(const Tensor& grad, int64_t dim, const Tensor& indices, IntList sizes,
-                                bool keepdim);
 
 Tensor logsumexp_backward(const Tensor& grad, const Tensor& self, const Tensor& result, const DimList& dim,
                           bool keepdim);

@@ -17,9 +17,12 @@ Tensor batched(const Tensor& t) {
 
 }  // namespace
 
-void cdist_forward(const Tensor& x1, const Tensor& x2, double p, const Tensor& out) {
+void cdist_forward(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t> mode,
+                   const Tensor& out) {
+  const int64_t chosen = mode.value_or(0);
+  const bool by_product = chosen == 1 || (chosen == 0 && kernels::are_many_points(x1.size(-2), x2.size(-2)));
   into_dense(out, [&](const Tensor& result) {
-    kernels::cdist(view(batched(x1)), view(batched(x2)), p, view(batched(result)));
+    kernels::cdist(view(batched(x1)), view(batched(x2)), p, by_product, view(batched(result)));
   });
 }
 

@@ -3,6 +3,7 @@
 #include "backends/cpu/kernel_view.h"
 #include "kernels/loss/ctc.h"
 #include "kernels/loss/nll.h"
+#include "kernels/loss/pointwise.h"
 
 namespace mt::cpu {
 
@@ -18,6 +19,61 @@ void nll_loss_backward(const Tensor& grad, const Tensor&, const Tensor& target, 
   const kernels::View w = weight.defined() ? view(weight) : kernels::View{};
   kernels::nll_loss_backward(view(grad), view(target), weight.defined() ? &w : nullptr, view(total_weight),
                              view(out), kernels::Reduction(reduction), ignore_index);
+}
+
+namespace {
+
+using kernels::LossOptions, kernels::PointwiseLoss;
+
+void loss(const LossOptions& options, const Tensor& self, const Tensor& target, int64_t reduction,
+          const Tensor& out) {
+  kernels::pointwise_loss(view(self), view(target), options, kernels::Reduction(reduction), view(out));
+}
+void loss_backward(const LossOptions& options, const Tensor& grad, const Tensor& self, const Tensor& target,
+                   int64_t reduction, const Tensor& out) {
+  kernels::pointwise_loss_backward(view(grad), view(self), view(target), options,
+                                   kernels::Reduction(reduction), view(out));
+}
+// A width of 0 is the plain absolute value.
+LossOptions smooth(double beta) {
+  return {beta == 0 ? PointwiseLoss::absolute : PointwiseLoss::smooth_absolute, beta};
+}
+
+}  // namespace
+
+void mse_loss(const Tensor& self, const Tensor& target, int64_t reduction, const Tensor& out) {
+  loss({PointwiseLoss::square}, self, target, reduction, out);
+}
+void mse_loss_backward(const Tensor& grad, const Tensor& self, const Tensor& target, int64_t reduction,
+                       const Tensor& out) {
+  loss_backward({PointwiseLoss::square}, grad, self, target, reduction, out);
+}
+void smooth_l1_loss(const Tensor& self, const Tensor& target, int64_t reduction, double beta,
+                    const Tensor& out) {
+  loss(smooth(beta), self, target, reduction, out);
+}
+void smooth_l1_loss_backward(const Tensor& grad, const Tensor& self, const Tensor& target, int64_t reduction,
+                             double beta, const Tensor& out) {
+  loss_backward(smooth(beta), grad, self, target, reduction, out);
+}
+void huber_loss(const Tensor& self, const Tensor& target, int64_t reduction, double delta,
+                const Tensor& out) {
+  loss({PointwiseLoss::huber, delta}, self, target, reduction, out);
+}
+void huber_loss_backward(const Tensor& grad, const Tensor& self, const Tensor& target, int64_t reduction,
+                         double delta, const Tensor& out) {
+  loss_backward({PointwiseLoss::huber, delta}, grad, self, target, reduction, out);
+}
+void binary_cross_entropy(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction,
+                          const Tensor& out) {
+  const kernels::View w = weight.defined() ? view(weight) : kernels::View{};
+  loss({PointwiseLoss::cross_entropy, 1, weight.defined() ? &w : nullptr}, self, target, reduction, out);
+}
+void binary_cross_entropy_backward(const Tensor& grad, const Tensor& self, const Tensor& target,
+                                   const Tensor& weight, int64_t reduction, const Tensor& out) {
+  const kernels::View w = weight.defined() ? view(weight) : kernels::View{};
+  loss_backward({PointwiseLoss::cross_entropy, 1, weight.defined() ? &w : nullptr}, grad, self, target,
+                reduction, out);
 }
 
 void ctc_loss_forward(const Tensor& log_probs, const Tensor& targets, IntList input_lengths,

@@ -1,7 +1,6 @@
 #include "kernels/common/parallel.h"
 
 #include <pthread.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
@@ -16,18 +15,12 @@
 
 #include "base/error.h"
 #include "base/per_thread.h"
+#include "kernels/common/processors.h"
 
 namespace mt::kernels {
 namespace {
 
 constinit PerThread<bool> inside_region;
-
-// How many processors this process may use.
-int processors() {
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0) return std::max(1, CPU_COUNT(&allowed));
-  return std::max(1, int(std::thread::hardware_concurrency()));
-}
 
 int default_threads() {
   for (const char* name : {"MINDTORCH_NUM_THREADS", "OMP_NUM_THREADS"}) {
@@ -36,7 +29,7 @@ int default_threads() {
     const int count = std::atoi(text);
     if (count >= 1) return std::min(count, 1024);
   }
-  return processors();
+  return usable_processors();
 }
 
 std::atomic<int> thread_count{0};  // 0: not asked yet
@@ -118,7 +111,7 @@ void look_out_for(Condition condition) {
 
 class Pool {
  public:
-  explicit Pool(int workers) : stays_awake_(workers < processors()), shares_(new Share[workers + 1]) {
+  explicit Pool(int workers) : stays_awake_(workers < usable_processors()), shares_(new Share[workers + 1]) {
     for (int i = 0; i < workers; ++i) threads_.emplace_back([this, i] { serve(i + 1); });
   }
   ~Pool() {

@@ -9,34 +9,40 @@
 
 namespace mt::kernels {
 
-// Sum of term(i) for i < n. Spans are added up in independent lanes of C, their sums in double.
+// The sum of lanes, in pairs.
+template <int kCount, class C>
+[[gnu::always_inline]] inline C sum_of_lanes(C* lanes) {
+  if constexpr (kCount == 1) {
+    return lanes[0];
+  } else {
+    for (int l = 0; l < kCount / 2; ++l) lanes[l] += lanes[l + kCount / 2];
+    return sum_of_lanes<kCount / 2>(lanes);
+  }
+}
+// The sum of term(i) for whole groups of lanes from i on, which is moved behind them.
+template <int kLanes, class C, class Term>
+[[gnu::always_inline]] inline C sum_in_lanes(int64_t& i, int64_t end, Term term) {
+  C lanes[kLanes];
+  for (int l = 0; l < kLanes; ++l) lanes[l] = term(i + l);
+  for (i += kLanes; i + kLanes <= end; i += kLanes) {
+    for (int l = 0; l < kLanes; ++l) lanes[l] += term(i + l);
+  }
+  return sum_of_lanes<kLanes>(lanes);
+}
+
+// Sum of term(i) for i < n. Spans are added up in independent lanes of C, their sums in double. Adding many lanes up
+// takes as long as a short row, which gets fewer.
 template <class C, class Term>
 [[gnu::always_inline]] inline double sum_of(int64_t n, Term term) {
-  constexpr int kLanes = 256 / sizeof(C);
+  constexpr int kLanes = 256 / sizeof(C), kFewer = 64 / sizeof(C);
   constexpr int64_t kSpan = 4096;
   double total = 0;
   for (int64_t begin = 0; begin < n; begin += kSpan) {
     const int64_t end = std::min(begin + kSpan, n);
     int64_t i = begin;
-    if (end - begin >= kLanes) {
-      C lanes[kLanes] = {};
-      for (; i + kLanes <= end; i += kLanes) {
-        for (int l = 0; l < kLanes; ++l) lanes[l] += term(i + l);
-      }
-      for (int width = kLanes / 2; width > 0; width /= 2) {
-        for (int l = 0; l < width; ++l) lanes[l] += lanes[l + width];
-      }
-      total += double(lanes[0]);
-    }
+    if (end - begin >= 8 * kLanes) total += double(sum_in_lanes<kLanes, C>(i, end, term));
+    if (end - i >= kFewer) total += double(sum_in_lanes<kFewer, C>(i, end, term));
     C rest = 0;
-    constexpr int kFew = 8;  // what is left, and short rows
-    if (end - i >= kFew) {
-      C few[kFew] = {};
-      for (; i + kFew <= end; i += kFew) {
-        for (int l = 0; l < kFew; ++l) few[l] += term(i + l);
-      }
-      for (const C sum : few) rest += sum;
-    }
     for (; i < end; ++i) rest += term(i);
     total += double(rest);
   }

@@ -15,6 +15,7 @@
 #include "kernels/common/dense.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/types.h"
+#include "kernels/conv/single_tap.h"
 #include "kernels/matmul/packed_rows.h"
 
 namespace mt::kernels {
@@ -409,6 +410,21 @@ void in_tile_type(const char* name, const View& a, const View& b, const View* bi
   });
 }
 
+// Calls f with the convolution as products of matrices, if it is one; returns whether it is.
+template <class T, class F>
+bool as_single_tap(const Geometry& g, const View& wide, const View& weight, const View& narrow, const F& f) {
+  if constexpr (std::is_floating_point_v<T>) {
+    const bool pads = g.padding[0] || g.padding[1] || g.padding[2];
+    if (g.taps != 1 || !g.unit_stride || pads || !Images<T>::step_of(wide) || !Images<T>::step_of(narrow))
+      return false;
+    if (!worth_packing(g.out_channels, g.positions, g.in_channels)) return false;
+    f(SingleTap<T>{g.batch, g.groups, g.in_channels, g.out_channels, g.positions, Images<T>(wide),
+                   Images<T>(narrow), weight.as<T>(), weight.strides[0], weight.strides[1]});
+    return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void convolve(const View& wide, const View& weight, const View* bias, const View& narrow,
@@ -417,7 +433,9 @@ void convolve(const View& wide, const View& weight, const View* bias, const View
   const Geometry g(wide, weight, narrow, options);
   in_tile_type("convolution", wide, weight, bias, narrow,
                [&](auto tag, const View& x, const View& w, const View* b, const View& y) {
-                 Forward<typename decltype(tag)::type>(x, w, b, y, g).run();
+                 using T = typename decltype(tag)::type;
+                 if (!as_single_tap<T>(g, x, w, y, [&](const auto& product) { product.forward(b); }))
+                   Forward<T>(x, w, b, y, g).run();
                });
 }
 
@@ -427,7 +445,9 @@ void convolve_transposed(const View& narrow, const View& weight, const View* bia
   const Geometry g(wide, weight, narrow, options);
   in_tile_type("convolution_backward_input", narrow, weight, bias, wide,
                [&](auto tag, const View& y, const View& w, const View* b, const View& x) {
-                 transposed<typename decltype(tag)::type>(y, w, b, x, g);
+                 using T = typename decltype(tag)::type;
+                 if (!as_single_tap<T>(g, x, w, y, [&](const auto& product) { product.transposed(b); }))
+                   transposed<T>(y, w, b, x, g);
                });
 }
 
@@ -436,7 +456,9 @@ void convolve_weight(const View& wide, const View& narrow, const View& weight, c
   const Geometry g(wide, weight, narrow, options);
   in_tile_type("convolution_backward_weight", wide, narrow, nullptr, weight,
                [&](auto tag, const View& x, const View& y, const View*, const View& w) {
-                 WeightGradient<typename decltype(tag)::type>(x, y, w, g).run();
+                 using T = typename decltype(tag)::type;
+                 if (!as_single_tap<T>(g, x, w, y, [](const auto& product) { product.weight_gradient(); }))
+                   WeightGradient<T>(x, y, w, g).run();
                });
 }
 

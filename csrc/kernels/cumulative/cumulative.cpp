@@ -13,6 +13,7 @@ namespace mt::kernels {
 namespace {
 
 constexpr int64_t kBlock = 256;   // elements of a line held at a time
+constexpr int kTogether = 4;      // lines walked along at a time
 constexpr int64_t kColumns = 64;  // neighbouring lines taken together when that is the order of memory
 
 inline double log_add_exp(double a, double b) {
@@ -46,14 +47,33 @@ struct Job {
   Converter load, store;
 };
 
+// Some lines from begin to end, side by side: each step of a line waits for the one before it, but not for those of the
+// other lines.
+template <class A, Running kOperation, int kLines>
+void along_lines(const Job& job, char* out, int64_t out_step, const char* in, int64_t in_step) {
+  A blocks[kLines][kBlock], totals[kLines];
+  std::fill_n(totals, kLines, start<A, kOperation>());
+  for (int64_t begin = 0; begin < job.size; begin += kBlock) {
+    const int64_t count = std::min(kBlock, job.size - begin);
+    for (int l = 0; l < kLines; ++l)
+      job.load(in + l * in_step + begin * job.in_stride, job.in_stride, reinterpret_cast<char*>(blocks[l]),
+               sizeof(A), count);
+    for (int64_t i = 0; i < count; ++i)
+      for (int l = 0; l < kLines; ++l)
+        blocks[l][i] = totals[l] = step<A, kOperation>(totals[l], blocks[l][i]);
+    for (int l = 0; l < kLines; ++l)
+      job.store(reinterpret_cast<const char*>(blocks[l]), sizeof(A),
+                out + l * out_step + begin * job.out_stride, job.out_stride, count);
+  }
+}
+
 // Operands of the plan: out, in; its rows are neighbouring lines.
 template <class A, Running kOperation>
 void take_lines(char* const* data, const int64_t* strides, int64_t n, const void* context) {
   const Job& job = *static_cast<const Job*>(context);
-  A block[kBlock];
-  char* buffer = reinterpret_cast<char*>(block);
   if (n > 1 && std::llabs(strides[1]) < std::llabs(job.in_stride)) {
-    A totals[kColumns];
+    A block[kColumns], totals[kColumns];
+    char* buffer = reinterpret_cast<char*>(block);
     for (int64_t begin = 0; begin < n; begin += kColumns) {
       const int64_t count = std::min(kColumns, n - begin);
       std::fill_n(totals, count, start<A, kOperation>());
@@ -66,16 +86,12 @@ void take_lines(char* const* data, const int64_t* strides, int64_t n, const void
     }
     return;
   }
-  for (int64_t line = 0; line < n; ++line) {
-    A total = start<A, kOperation>();
-    for (int64_t begin = 0; begin < job.size; begin += kBlock) {
-      const int64_t count = std::min(kBlock, job.size - begin);
-      job.load(data[1] + line * strides[1] + begin * job.in_stride, job.in_stride, buffer, sizeof(A), count);
-      for (int64_t i = 0; i < count; ++i) block[i] = total = step<A, kOperation>(total, block[i]);
-      job.store(buffer, sizeof(A), data[0] + line * strides[0] + begin * job.out_stride, job.out_stride,
-                count);
-    }
-  }
+  int64_t line = 0;
+  for (; line + kTogether <= n; line += kTogether)
+    along_lines<A, kOperation, kTogether>(job, data[0] + line * strides[0], strides[0],
+                                          data[1] + line * strides[1], strides[1]);
+  for (; line < n; ++line)
+    along_lines<A, kOperation, 1>(job, data[0] + line * strides[0], 0, data[1] + line * strides[1], 0);
 }
 
 template <class A>

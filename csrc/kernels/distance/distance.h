@@ -5,8 +5,10 @@
 
 namespace mt::kernels {
 
-// x1 is [B, P, M], x2 [B, R, M], out [B, P, R].
-void cdist(const View& x1, const View& x2, double p, const View& out);
+// Whether a matrix product is the better way to Euclidean distances, as PyTorch counts it.
+bool are_many_points(int64_t rows, int64_t others);
+// x1 is [B, P, M], x2 [B, R, M], out [B, P, R]. by_product is for p = 2.
+void cdist(const View& x1, const View& x2, double p, bool by_product, const View& out);
 // What `grad` [B, P, R] says about x1; `distances` is what cdist gave. `out` is [B, P, M].
 void cdist_backward(const View& grad, const View& x1, const View& x2, double p, const View& distances,
                     const View& out);

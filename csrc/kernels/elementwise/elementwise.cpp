@@ -15,7 +15,8 @@ void math::fail_zero_division() { fail(ErrorKind::runtime, "ZeroDivisionError");
 
 namespace {
 
-constexpr int64_t kBlock = 256;  // elements staged at a time: 4 KiB per operand at most
+constexpr int64_t kBlock = 256;        // elements of the widest dtype staged at a time: 4 KiB per operand
+constexpr int64_t kBlockBytes = 4096;  // as many bytes are more elements of the narrower ones
 constexpr int kMaxInputs = 3;
 
 // How one operand travels between the caller's memory and a block (see Note [Staging]). Between equal dtypes
@@ -33,6 +34,7 @@ struct StagedLoop {
   int inputs;
   Stage in[kMaxInputs];
   Stage out;
+  int64_t block;  // elements staged at a time
 };
 
 void staged_row(char* const* data, const int64_t* strides, int64_t n, const void* context) {
@@ -47,9 +49,9 @@ void staged_row(char* const* data, const int64_t* strides, int64_t n, const void
   const bool staged_out = s.out.needed(strides[0], n);
   if (!any && !staged_out) return s.loop(data[0], in, n, s.parameters);
 
-  alignas(64) char block[kMaxInputs + 1][kBlock * 16];
-  for (int64_t begin = 0; begin < n; begin += kBlock) {
-    const int64_t count = std::min(kBlock, n - begin);
+  alignas(64) char block[kMaxInputs + 1][kBlockBytes];
+  for (int64_t begin = 0; begin < n; begin += s.block) {
+    const int64_t count = std::min(s.block, n - begin);
     for (int i = 0; i < s.inputs; ++i) {
       const Stage& stage = s.in[i];
       const int64_t stride = strides[i + 1];
@@ -76,11 +78,12 @@ void staged_row(char* const* data, const int64_t* strides, int64_t n, const void
 [[gnu::noinline]] void run_staged(DenseLoop loop, DType result, const View& out, const View* const* in,
                                   const DType* in_types, int inputs, const void* parameters) {
   const View* operands[kMaxInputs + 1] = {&out};
-  StagedLoop staged{loop, parameters, inputs, {}, {}};
+  StagedLoop staged{loop, parameters, inputs, {}, {}, kBlockBytes / int64_t(itemsize(result))};
   for (int i = 0; i < inputs; ++i) {
     operands[i + 1] = in[i];
     staged.in[i] = {converter(in[i]->dtype, in_types[i]), int64_t(itemsize(in[i]->dtype)),
                     int64_t(itemsize(in_types[i])), in[i]->dtype != in_types[i]};
+    staged.block = std::min(staged.block, kBlockBytes / staged.in[i].inner);
   }
   staged.out = {converter(result, out.dtype), int64_t(itemsize(out.dtype)), int64_t(itemsize(result)),
                 result != out.dtype};
@@ -95,18 +98,20 @@ void staged_row(char* const* data, const int64_t* strides, int64_t n, const void
                                          const void* parameters) {
   if (numel == 0) return;  // a single element that is repeated no times may have no memory
   const auto range = [&](int64_t begin, int64_t end) {
-    alignas(64) char block[kMaxInputs][kBlock * 16];
+    alignas(64) char block[kMaxInputs][kBlockBytes];
     const char* source[kMaxInputs];
-    int64_t step[kMaxInputs];
+    int64_t step[kMaxInputs], together = kBlockBytes;
     const int64_t out_item = int64_t(itemsize(out.dtype));
+    for (int i = 0; i < inputs; ++i)
+      together = std::min(together, kBlockBytes / int64_t(itemsize(in[i]->dtype)));
     for (int i = 0; i < inputs; ++i) {
       const int64_t item = int64_t(itemsize(in[i]->dtype));
       step[i] = constant[i] ? 0 : item;
       source[i] = constant[i] ? block[i] : in[i]->as<char>() + begin * item;
-      if (constant[i]) repeat(in[i]->as<char>(), size_t(item), block[i], std::min(kBlock, end - begin));
+      if (constant[i]) repeat(in[i]->as<char>(), size_t(item), block[i], std::min(together, end - begin));
     }
-    for (int64_t i = begin; i < end; i += kBlock) {
-      const int64_t count = std::min(kBlock, end - i);
+    for (int64_t i = begin; i < end; i += together) {
+      const int64_t count = std::min(together, end - i);
       loop(out.as<char>() + i * out_item, source, count, parameters);
       for (int j = 0; j < inputs; ++j) source[j] += step[j] * count;
     }
@@ -315,9 +320,18 @@ void where_loop(char* out_bytes, const char* const* in, int64_t n, const void*) 
   const U* b = reinterpret_cast<const U*>(in[2]);
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) {
-    const U x = a[i], y = b[i];
-    out[i] = condition[i] ? x : y;
+    // By a mask, which the compiler makes vectors of; of a choice it makes branches.
+    const U x = a[i], y = b[i], mask = U(U(0) - U(condition[i]));
+    out[i] = U((x & mask) | (y & ~mask));
   }
+}
+template <>
+void where_loop<complex128>(char* out_bytes, const char* const* in, int64_t n, const void*) {
+  complex128* out = reinterpret_cast<complex128*>(out_bytes);
+  const bool* condition = reinterpret_cast<const bool*>(in[0]);
+  const complex128* a = reinterpret_cast<const complex128*>(in[1]);
+  const complex128* b = reinterpret_cast<const complex128*>(in[2]);
+  for (int64_t i = 0; i < n; ++i) out[i] = condition[i] ? a[i] : b[i];
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "kernels/common/arithmetic.h"
+#include "kernels/common/packs.h"
 #include "kernels/common/types.h"
 #include "kernels/common/vector_math.h"
 #include "kernels/common/vector_remainder.h"
@@ -30,6 +31,27 @@ namespace mt::kernels {
     }                                                                                \
   };
 #define MT_UNARY(NAME, DOMAIN, ...) MT_UNARY_PARAMS(NAME, 0, DOMAIN, __VA_ARGS__)
+
+// An expression that packs (common/packs.h) understand too, and are faster at.
+#if defined(__aarch64__)
+#define MT_UNARY_PACKED(NAME, PARAMETERS, DOMAIN, ...)                                            \
+  struct NAME {                                                                                   \
+    MT_FUNCTOR_HEAD(NAME, PARAMETERS, DOMAIN)                                                     \
+    template <class T>                                                                            \
+    [[gnu::always_inline]] static inline T apply(T x, [[maybe_unused]] const T* p) {              \
+      return T(__VA_ARGS__);                                                                      \
+    }                                                                                             \
+    template <class T>                                                                            \
+      requires kPacked<T>                                                                         \
+    [[gnu::always_inline]] static inline void run(T* out, const T* a, int64_t n, const T* each) { \
+      Pack<T> p[PARAMETERS];                                                                      \
+      for (int i = 0; i < PARAMETERS; ++i) p[i] = Pack<T>::of(each[i]);                           \
+      for_each_pack(out, a, n, [&p](Pack<T> x) { return __VA_ARGS__; });                          \
+    }                                                                                             \
+  };
+#else
+#define MT_UNARY_PACKED MT_UNARY_PARAMS
+#endif
 
 // For float, USUAL is a branch-free version that holds where |x| < LIMIT; loops use it for blocks of such
 // arguments.
@@ -142,9 +164,9 @@ MT_UNARY(frexp_exponent_op, floating, math::split_exponent(x).second)
 MT_UNARY_PARAMS(nan_to_num_op, 3, inexact, math::nan_to_num(x, p))
 MT_UNARY_PARAMS(logit_op, 1, floating, math::logit(x, p[0]))
 MT_UNARY(bitwise_not_op, integral_bool, std::is_same_v<T, bool> ? T(!x) : T(~int64_t(x)))
-MT_UNARY_PARAMS(clamp_op, 2, real, math::clamp_max(math::clamp_min(x, p[0]), p[1]))
-MT_UNARY_PARAMS(clamp_min_op, 1, real, math::clamp_min(x, p[0]))
-MT_UNARY_PARAMS(clamp_max_op, 1, real, math::clamp_max(x, p[0]))
+MT_UNARY_PACKED(clamp_op, 2, real, math::minimum(math::maximum(x, p[0]), p[1]))
+MT_UNARY_PACKED(clamp_min_op, 1, real, math::maximum(x, p[0]))
+MT_UNARY_PACKED(clamp_max_op, 1, real, math::minimum(x, p[0]))
 // One exponent for all elements: a loop for each that has a simpler form. Roots are those of powers: of -0 it is 0, of
 // minus infinity infinity.
 template <class T>

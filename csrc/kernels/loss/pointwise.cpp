@@ -2,109 +2,300 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <vector>
 
+#include "kernels/common/arithmetic.h"
 #include "kernels/common/dense.h"
+#include "kernels/common/levels.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/rows.h"
 
 namespace mt::kernels {
 namespace {
 
-constexpr const char* kName = "pointwise_loss";
+constexpr int64_t kBlock = 512;  // elements handled together: they stay in the first-level cache
+
+#define MT_INLINE [[gnu::always_inline]] inline
 
 // log(1 + exp(x)) without overflow.
 template <class C>
-C log1p_exp(C x) {
-  return std::max(x, C(0)) + std::log1p(std::exp(-std::fabs(x)));
+MT_INLINE C log1p_exp(C x) {
+  return math::select(x > C(0), x, C(0)) + math::log1p(math::exp_below(-std::fabs(x)));
 }
 template <class C>
-C sigmoid(C x) {
-  return C(1) / (C(1) + std::exp(-x));
+MT_INLINE C sign_of(C x) {
+  return math::select(x > C(0), C(1), math::select(x < C(0), C(-1), C(0)));
 }
-
 template <class C>
-C value_of(PointwiseLoss kind, C x, C t, C pos, C beta) {
-  const C gap = x - t;
-  switch (kind) {
-    case PointwiseLoss::square: return gap * gap;
-    case PointwiseLoss::absolute: return std::fabs(gap);
-    case PointwiseLoss::smooth_absolute:
-      return std::fabs(gap) < beta ? C(0.5) * gap * gap / beta : std::fabs(gap) - C(0.5) * beta;
-    case PointwiseLoss::huber:
-      return std::fabs(gap) <= beta ? C(0.5) * gap * gap : beta * (std::fabs(gap) - C(0.5) * beta);
-    case PointwiseLoss::cross_entropy:
-      return (t - 1) * std::max(std::log1p(-x), C(-100)) - t * std::max(std::log(x), C(-100));
-    case PointwiseLoss::logit_entropy: return (C(1) - t) * x + (C(1) + (pos - C(1)) * t) * log1p_exp(-x);
-    case PointwiseLoss::divergence: return t > C(0) ? t * (std::log(t) - x) : t == C(0) ? C(0) : t;
-    case PointwiseLoss::log_divergence: return std::exp(t) * (t - x);
-    case PointwiseLoss::soft_margin: return log1p_exp(-t * x);
-    case PointwiseLoss::hinge_embedding:
-      return (t != C(-1) ? C(0) : std::max(C(0), beta - x)) + (t != C(1) ? C(0) : x);
-    case PointwiseLoss::hinge: return std::max(C(0), C(1) - x * t);
-  }
-  fail(ErrorKind::runtime, "unknown loss");
+MT_INLINE C larger(C x, C low) {
+  return math::select(x < low, low, x);  // NaN stays
 }
 
 template <class C>
-C slope_of(PointwiseLoss kind, C x, C t, C pos, C beta) {
-  const C gap = x - t, sign = gap > C(0) ? C(1) : gap < C(0) ? C(-1) : C(0);
-  switch (kind) {
-    case PointwiseLoss::square: return C(2) * gap;
-    case PointwiseLoss::absolute: return sign;
-    case PointwiseLoss::smooth_absolute: return std::fabs(gap) < beta ? gap / beta : sign;
-    case PointwiseLoss::huber: return std::fabs(gap) <= beta ? gap : beta * sign;
-    case PointwiseLoss::cross_entropy: return (x - t) / std::max((C(1) - x) * x, C(1e-12));
-    case PointwiseLoss::logit_entropy: return (C(1) - t) - (C(1) + (pos - C(1)) * t) * sigmoid(-x);
-    case PointwiseLoss::divergence: return t > C(0) ? -t : C(0);
-    case PointwiseLoss::log_divergence: return -std::exp(t);
-    case PointwiseLoss::soft_margin: return -t * sigmoid(-t * x);
-    case PointwiseLoss::hinge_embedding:
-      return (t != C(-1) || beta - x < C(0) ? C(0) : C(-1)) + (t != C(1) ? C(0) : C(1));
-    case PointwiseLoss::hinge: return C(1) - x * t > C(0) ? -t : C(0);
-  }
-  fail(ErrorKind::runtime, "unknown loss");
-}
-
-template <class C>
-C target_slope_of(PointwiseLoss kind, C x, C t, C pos) {
-  switch (kind) {
-    case PointwiseLoss::logit_entropy: return (pos - C(1)) * log1p_exp(-x) - x;
-    case PointwiseLoss::divergence: return t > C(0) ? std::log(t) + C(1) - x : C(0);
-    case PointwiseLoss::log_divergence: return std::exp(t) * (t + C(1) - x);
-    default: fail(ErrorKind::runtime, "this loss has no gradient in its target");
-  }
-}
-
-// The operands as arrays of C, all with the elements of the first.
-template <class C>
-struct Operands {
-  DenseInput<C> in, target, weight, pos_weight;
-  LossOptions options;
-
-  static const View& or_in(const View* view, const View& in) { return view ? *view : in; }
-  Operands(const View& x, const View& t, const LossOptions& o)
-      : in(x),
-        target(Broadcast(t, x).view()),
-        weight(Broadcast(or_in(o.weight, x), x).view()),
-        pos_weight(Broadcast(or_in(o.pos_weight, x), x).view()),
-        options(o) {}
-  C weight_at(int64_t i) const { return options.weight ? weight[i] : C(1); }
-  C pos_at(int64_t i) const { return options.pos_weight ? pos_weight[i] : C(1); }
+struct Width {
+  C beta, inverse;
 };
 
-template <class Slope>
+template <PointwiseLoss kind, class C>
+MT_INLINE C value_of(C x, C t, C pos, Width<C> width) {
+  const C gap = x - t, size = std::fabs(gap), beta = width.beta;
+  if constexpr (kind == PointwiseLoss::square) return gap * gap;
+  else if constexpr (kind == PointwiseLoss::absolute) return size;
+  else if constexpr (kind == PointwiseLoss::smooth_absolute)
+    return math::select(size < beta, C(0.5) * gap * gap * width.inverse, size - C(0.5) * beta);
+  else if constexpr (kind == PointwiseLoss::huber)
+    return math::select(size <= beta, C(0.5) * gap * gap, beta * (size - C(0.5) * beta));
+  else if constexpr (kind == PointwiseLoss::cross_entropy)
+    return (t - C(1)) * larger(math::log1p(-x), C(-100)) - t * larger(math::log(x), C(-100));
+  else if constexpr (kind == PointwiseLoss::logit_entropy)
+    return (C(1) - t) * x + (C(1) + (pos - C(1)) * t) * log1p_exp(-x);
+  else if constexpr (kind == PointwiseLoss::divergence)
+    return math::select(t > C(0), t * (math::log(t) - x), math::select(t == C(0), C(0), t));
+  else if constexpr (kind == PointwiseLoss::log_divergence) return math::exp(t) * (t - x);
+  else if constexpr (kind == PointwiseLoss::soft_margin) return log1p_exp(-t * x);
+  else if constexpr (kind == PointwiseLoss::hinge_embedding)
+    return math::select(t != C(-1), C(0), larger(beta - x, C(0))) + math::select(t != C(1), C(0), x);
+  else return larger(C(1) - x * t, C(0));
+}
+
+template <PointwiseLoss kind, class C>
+MT_INLINE C slope_of(C x, C t, C pos, Width<C> width) {
+  const C gap = x - t, size = std::fabs(gap), beta = width.beta;
+  if constexpr (kind == PointwiseLoss::square) return C(2) * gap;
+  else if constexpr (kind == PointwiseLoss::absolute) return sign_of(gap);
+  else if constexpr (kind == PointwiseLoss::smooth_absolute)
+    return math::select(size < beta, gap * width.inverse, sign_of(gap));
+  else if constexpr (kind == PointwiseLoss::huber)
+    return math::select(size <= beta, gap, beta * sign_of(gap));
+  else if constexpr (kind == PointwiseLoss::cross_entropy) return gap / larger((C(1) - x) * x, C(1e-12));
+  else if constexpr (kind == PointwiseLoss::logit_entropy)
+    return (C(1) - t) - (C(1) + (pos - C(1)) * t) * math::sigmoid(-x);
+  else if constexpr (kind == PointwiseLoss::divergence) return math::select(t > C(0), -t, C(0));
+  else if constexpr (kind == PointwiseLoss::log_divergence) return -math::exp(t);
+  else if constexpr (kind == PointwiseLoss::soft_margin) return -t * math::sigmoid(-t * x);
+  else if constexpr (kind == PointwiseLoss::hinge_embedding)
+    return math::select((t != C(-1)) | (beta - x < C(0)), C(0), C(-1)) + math::select(t != C(1), C(0), C(1));
+  else return math::select(C(1) - x * t > C(0), -t, C(0));
+}
+
+constexpr bool moves_with_target(PointwiseLoss kind) {
+  return kind == PointwiseLoss::logit_entropy || kind == PointwiseLoss::divergence ||
+         kind == PointwiseLoss::log_divergence;
+}
+template <PointwiseLoss kind, class C>
+MT_INLINE C target_slope_of(C x, C t, C pos) {
+  if constexpr (kind == PointwiseLoss::logit_entropy) return (pos - C(1)) * log1p_exp(-x) - x;
+  else if constexpr (kind == PointwiseLoss::divergence)
+    return math::select(t > C(0), math::log(t) + C(1) - x, C(0));
+  else return math::exp(t) * (t + C(1) - x);
+}
+
+enum class Part { value, slope, target_slope };
+
+// A block of the loss or of a derivative; `pos` may be null.
+template <PointwiseLoss kind, Part part>
+struct Block {
+  template <class C>
+  MT_INLINE static void run(const C* x, const C* t, const C* pos, Width<C> width, C* out, int64_t n) {
+    const auto at = [&](int64_t i, C weight) {
+      if constexpr (part == Part::value) return value_of<kind>(x[i], t[i], weight, width);
+      else if constexpr (part == Part::slope) return slope_of<kind>(x[i], t[i], weight, width);
+      else return target_slope_of<kind>(x[i], t[i], weight);
+    };
+    if constexpr (kind == PointwiseLoss::logit_entropy) {
+      if (pos) {
+#pragma GCC ivdep
+        for (int64_t i = 0; i < n; ++i) out[i] = at(i, pos[i]);
+        return;
+      }
+    }
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) out[i] = at(i, C(1));
+  }
+};
+struct Times {
+  template <class C>
+  MT_INLINE static void run(C* out, const C* factor, C number, int64_t n) {
+    if (factor) {
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i) out[i] *= factor[i];
+    } else {
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i) out[i] *= number;
+    }
+  }
+};
+struct Sum {
+  template <class C>
+  MT_INLINE static void run(const C* values, int64_t n, double* sum) {
+    *sum += sum_of<C>(n, [=](int64_t i) { return values[i]; });
+  }
+};
+
+#undef MT_INLINE
+
+template <class C>
+using BlockFunction = void (*)(const C* x, const C* t, const C* pos, Width<C> width, C* out, int64_t n);
+
+template <Part part, class C>
+BlockFunction<C> block_of(PointwiseLoss kind) {
+  switch (kind) {
+#define X(name)                                                                                     \
+  case PointwiseLoss::name:                                                                         \
+    if constexpr (part != Part::target_slope || moves_with_target(PointwiseLoss::name))             \
+      return at_level<Block<PointwiseLoss::name, part>, const C*, const C*, const C*, Width<C>, C*, \
+                      int64_t>;                                                                     \
+    else break;
+    X(square)
+    X(absolute)
+    X(smooth_absolute)
+    X(huber)
+    X(cross_entropy)
+    X(logit_entropy)
+    X(divergence)
+    X(log_divergence)
+    X(soft_margin)
+    X(hinge_embedding)
+    X(hinge)
+#undef X
+  }
+  fail(ErrorKind::runtime, "this loss has no gradient in its target");
+}
+
+// The shape that two operands broadcast to.
+class JointShape {
+ public:
+  JointShape(const View& a, const View& b) : sizes_(size_t(std::max(a.ndim, b.ndim)), 1) {
+    for (const View* v : {&a, &b})
+      for (int i = 1; i <= v->ndim; ++i)
+        if (v->sizes[v->ndim - i] != 1) sizes_[sizes_.size() - size_t(i)] = v->sizes[v->ndim - i];
+    for (const int64_t size : sizes_) numel_ *= size;
+  }
+  View view() const { return {nullptr, sizes_.data(), nullptr, int(sizes_.size()), DType::float32}; }
+  int64_t numel() const { return numel_; }
+
+ private:
+  std::vector<int64_t> sizes_;
+  int64_t numel_ = 1;
+};
+
+// An operand, or none, as runs of C with all the elements of the joint shape.
+template <class C>
+class Elements {
+ public:
+  Elements(const View* view, const JointShape& shape) {
+    if (!view) return;
+    if (view->numel() == 1) {
+      single_ = true;
+      converter(view->dtype, dtype_of<C>)(view->as<char>(), 0, reinterpret_cast<char*>(&number_), 0, 1);
+      return;
+    }
+    broadcast_.emplace(*view, shape.view());
+    dense_.emplace(broadcast_->view(), view->dtype, Access::read);
+    reader_.emplace(dense_->view());
+  }
+  bool is_single() const { return single_; }
+  C number() const { return number_; }
+  // Null where there is none.
+  const C* at(int64_t begin, int64_t n, C* buffer) const {
+    if (reader_) return reader_->at(begin, n, buffer);
+    if (!single_) return nullptr;
+    std::fill_n(buffer, n, number_);
+    return buffer;
+  }
+
+ private:
+  bool single_ = false;
+  C number_ = 0;
+  std::optional<Broadcast> broadcast_;
+  std::optional<Dense> dense_;
+  std::optional<RowReader<C>> reader_;
+};
+
+template <class C>
+struct Operands {
+  JointShape shape;
+  Elements<C> in, target, weight, pos_weight;
+  Width<C> width;
+  Operands(const View& x, const View& t, const LossOptions& o)
+      : shape(x, t),
+        in(&x, shape),
+        target(&t, shape),
+        weight(o.weight, shape),
+        pos_weight(o.pos_weight, shape),
+        width{C(o.beta), C(1.0 / o.beta)} {}
+
+  // n <= kBlock elements of the loss or a derivative, weighted.
+  void block(BlockFunction<C> function, int64_t begin, int64_t n, C* out) const {
+    alignas(64) C x[kBlock], t[kBlock], w[kBlock];
+    function(in.at(begin, n, x), target.at(begin, n, t), pos_weight.at(begin, n, w), width, out, n);
+    if (const C* factor = weight.at(begin, n, w)) at_level<Times>(out, factor, C(1), n);
+  }
+};
+
+// Calls f(begin, count) for blocks of the range.
+template <class F>
+void for_each_block(int64_t first, int64_t last, const F& f) {
+  for (int64_t begin = first; begin < last; begin += kBlock) f(begin, std::min(kBlock, last - begin));
+}
+
+// Writes what `fill` makes of each block.
+template <class C, class Fill>
+void write_blocks(const View& out, int64_t numel, const Fill& fill) {
+  const Dense dense(out, out.dtype, Access::write);
+  const RowWriter<C> writer(dense.view());
+  parallel_for(0, numel, kGrain / 4, [&](int64_t first, int64_t last) {
+    alignas(64) C buffer[kBlock];
+    for_each_block(first, last, [&](int64_t begin, int64_t n) {
+      fill(begin, n, writer.at(begin, buffer));
+      writer.done(begin, n, buffer);
+    });
+  });
+  dense.store();
+}
+
+// The sum in pieces whose number depends on the size only, so that it does not depend on the number of threads.
+template <class C, class Fill>
+double sum_of_blocks(int64_t numel, const Fill& fill) {
+  const int64_t pieces = std::clamp<int64_t>(numel / kGrain, 1, 64);
+  const int64_t each = ((numel + pieces - 1) / pieces + kBlock - 1) / kBlock * kBlock;
+  std::vector<double> sums(size_t(pieces), 0.0);
+  parallel_for(0, pieces, 1, [&](int64_t first, int64_t last) {
+    alignas(64) C buffer[kBlock];
+    for (int64_t piece = first; piece < last; ++piece)
+      for_each_block(piece * each, std::min((piece + 1) * each, numel), [&](int64_t begin, int64_t n) {
+        fill(begin, n, buffer);
+        at_level<Sum, const C*, int64_t, double*>(buffer, n, &sums[size_t(piece)]);
+      });
+  });
+  double total = 0;
+  for (const double sum : sums) total += sum;
+  return total;
+}
+
+template <class F>
+void with_type_of(const View& in, const View& target, F&& f) {
+  with_compute_type(target.dtype == DType::float64 ? DType::float64 : in.dtype, "pointwise_loss", f);
+}
+
+template <Part part>
 void backward(const View& grad, const View& in, const View& target, const LossOptions& options,
-              Reduction reduction, const View& grad_in, const Slope& slope) {
-  with_compute_type(in.dtype, kName, [&](auto tag) {
+              Reduction reduction, const View& grad_in) {
+  with_type_of(in, target, [&](auto tag) {
     using C = typename decltype(tag)::type;
     const Operands<C> o(in, target, options);
-    const DenseInput<C> dy(Broadcast(grad, in).view());
-    const DenseOutput<C> dx(grad_in);
-    const C share = reduction == Reduction::mean ? C(1) / C(o.in.numel()) : C(1);
-    parallel_for(0, o.in.numel(), kGrain / 8, [&](int64_t first, int64_t last) {
-      for (int64_t i = first; i < last; ++i) dx[i] = slope(o, i) * o.weight_at(i) * dy[i] * share;
+    const Elements<C> dy(&grad, o.shape);
+    const BlockFunction<C> function = block_of<part, C>(options.kind);
+    const int64_t numel = o.shape.numel();
+    const C share = reduction == Reduction::mean ? C(1) / C(numel) : C(1);
+    write_blocks<C>(grad_in, numel, [&](int64_t begin, int64_t n, C* out) {
+      alignas(64) C buffer[kBlock];
+      o.block(function, begin, n, out);
+      const C* each = dy.is_single() ? nullptr : dy.at(begin, n, buffer);
+      at_level<Times, C*, const C*, C, int64_t>(out, each, dy.number() * share, n);
+      if (each && share != C(1)) at_level<Times, C*, const C*, C, int64_t>(out, nullptr, share, n);
     });
-    dx.store();
   });
 }
 
@@ -112,41 +303,27 @@ void backward(const View& grad, const View& in, const View& target, const LossOp
 
 void pointwise_loss(const View& in, const View& target, const LossOptions& options, Reduction reduction,
                     const View& out) {
-  with_compute_type(in.dtype, kName, [&](auto tag) {
+  with_type_of(in, target, [&](auto tag) {
     using C = typename decltype(tag)::type;
     const Operands<C> o(in, target, options);
-    const auto at = [&](int64_t i) {
-      return value_of<C>(options.kind, o.in[i], o.target[i], o.pos_at(i), C(options.beta)) * o.weight_at(i);
-    };
-    const DenseOutput<C> y(out);
-    if (reduction == Reduction::none) {
-      parallel_for(0, o.in.numel(), kGrain / 8, [&](int64_t first, int64_t last) {
-        for (int64_t i = first; i < last; ++i) y[i] = at(i);
-      });
-    } else {
-      double sum = 0;
-      for (int64_t i = 0; i < o.in.numel(); ++i) sum += double(at(i));
-      y[0] = C(reduction == Reduction::mean ? sum / double(o.in.numel()) : sum);
-    }
-    y.store();
+    const BlockFunction<C> function = block_of<Part::value, C>(options.kind);
+    const int64_t numel = o.shape.numel();
+    const auto fill = [&](int64_t begin, int64_t n, C* to) { o.block(function, begin, n, to); };
+    if (reduction == Reduction::none) return write_blocks<C>(out, numel, fill);
+    const double sum = sum_of_blocks<C>(numel, fill);
+    RowWriter<C>(out).put(0, reduction == Reduction::mean ? sum / double(numel) : sum);
   });
 }
 
 void pointwise_loss_backward(const View& grad, const View& in, const View& target, const LossOptions& options,
                              Reduction reduction, const View& grad_in) {
-  backward(grad, in, target, options, reduction, grad_in, [&](const auto& o, int64_t i) {
-    using C = std::remove_cvref_t<decltype(o.in[i])>;
-    return slope_of<C>(options.kind, o.in[i], o.target[i], o.pos_at(i), C(options.beta));
-  });
+  backward<Part::slope>(grad, in, target, options, reduction, grad_in);
 }
 
 void pointwise_loss_target_backward(const View& grad, const View& in, const View& target,
                                     const LossOptions& options, Reduction reduction,
                                     const View& grad_target) {
-  backward(grad, in, target, options, reduction, grad_target, [&](const auto& o, int64_t i) {
-    using C = std::remove_cvref_t<decltype(o.in[i])>;
-    return target_slope_of<C>(options.kind, o.in[i], o.target[i], o.pos_at(i));
-  });
+  backward<Part::target_slope>(grad, in, target, options, reduction, grad_target);
 }
 
 void multilabel_margin_loss(const View& in, const View& target, Reduction reduction, const View& out,

@@ -20,7 +20,7 @@ enum class PointwiseLoss {
   hinge,            // max(0, 1 - x t)
 };
 
-// What a loss takes besides its two tensors. All views broadcast to the shape of the first operand.
+// What a loss takes besides its two tensors. All views broadcast to the shape of the two.
 struct LossOptions {
   PointwiseLoss kind;
   double beta = 1;                   // width of the smooth part, or margin
@@ -28,10 +28,11 @@ struct LossOptions {
   const View* pos_weight = nullptr;  // logit_entropy: of the answer yes
 };
 
-// out has in's shape for Reduction::none, else one element. Any floating dtypes; computed in float, or double if in is.
+// in and target broadcast to one shape. out has it for Reduction::none, else one element. Any floating dtypes; computed in
+// float, or double if either is.
 void pointwise_loss(const View& in, const View& target, const LossOptions& options, Reduction reduction,
                     const View& out);
-// grad is one element or has in's shape.
+// grad is one element or has that shape, and so has the result.
 void pointwise_loss_backward(const View& grad, const View& in, const View& target, const LossOptions& options,
                              Reduction reduction, const View& grad_in);
 // The derivative in the target; logit_entropy and the divergences have one.

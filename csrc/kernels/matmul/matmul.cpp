@@ -187,12 +187,47 @@ void vector_product(const View& a, const View& b, const View& out, Shape s, doub
   matrix_vector(transposed(b, sizes, strides), x, y, alpha, beta);
 }
 
+// One column times one row: nothing is added up, so rows of the result are written along memory.
+template <class T>
+void outer_product(const View& a, const View& b, const View& out, Shape s, compute_t<T> alpha,
+                   compute_t<T> beta) {
+  using C = compute_t<T>;
+  const bool turned = s.n == 1 || (s.m > 1 && out.strides[1] != 1 && out.strides[0] == 1);
+  const DenseInput<C> factors(turned ? b : a), line(turned ? a : b);
+  const int64_t columns = line.numel();
+  const int64_t row_step = out.strides[turned ? 1 : 0], step = out.strides[turned ? 0 : 1];
+  const auto part_of_row = [&](int64_t row, int64_t first, int64_t last) {
+    const C factor = math::mul(alpha, factors[row]);
+    const C* x = line.data();
+    T* z = out.as<T>() + row * row_step;
+    const auto put = [&](T& target, C value) {
+      target = cast<T>(beta == C(0) ? value : math::add(value, math::mul(beta, C(target))));
+    };
+    if (step == 1 && beta == C(0)) {
+#pragma GCC ivdep
+      for (int64_t j = first; j < last; ++j) z[j] = cast<T>(math::mul(factor, x[j]));
+    } else {
+      for (int64_t j = first; j < last; ++j) put(z[j * step], math::mul(factor, x[j]));
+    }
+  };
+  parallel_for(0, factors.numel() * columns, kGrain, [&](int64_t begin, int64_t end) {
+    while (begin < end) {
+      const int64_t row = begin / columns, first = begin % columns;
+      const int64_t count = std::min(columns - first, end - begin);
+      part_of_row(row, first, first + count);
+      begin += count;
+    }
+  });
+}
+
 void product(const View& a, const View& b, const View& out, Shape s, const Scalar& alpha, const Scalar& beta,
              const char* name) {
   if (s.m == 0 || s.n == 0) return;
   dispatch<domains::numeric>(out.dtype, name, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if (s.k == 0 || alpha.to<compute_t<T>>() == compute_t<T>(0)) return scale<T>(out, beta.to<T>());
+    if (s.k == 1 && s.m * s.n > kTinyProduct)
+      return outer_product<T>(a, b, out, s, alpha.to<compute_t<T>>(), beta.to<compute_t<T>>());
     if constexpr (is_half_v<T> || std::is_floating_point_v<T>) {
       if ((s.m == 1 || s.n == 1) && s.m * s.n * s.k > kTinyProduct)
         return vector_product(a, b, out, s, alpha.to<double>(), beta.to<double>());

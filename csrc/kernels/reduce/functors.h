@@ -61,15 +61,14 @@ template <class A> constexpr A highest_value() {
     template <class A> static A finish(A a, [[maybe_unused]] int64_t count) { return A(FINISH); }          \
   };
 
-// What a norm sees of an element, in double.
-template <class T> [[gnu::always_inline]] inline double magnitude(T x) {
-  if constexpr (is_complex_v<T>) return std::hypot(double(x.real()), double(x.imag()));
-  else return std::fabs(double(x));
+// What a norm sees of an element: in double, or in float where that is what is added up.
+template <class A, class T> [[gnu::always_inline]] inline A magnitude(T x) {
+  if constexpr (is_complex_v<T>) return A(std::hypot(double(x.real()), double(x.imag())));
+  else return A(std::fabs(A(x)));
 }
-template <class T> [[gnu::always_inline]] inline double squared_magnitude(T x) {
-  if constexpr (is_complex_v<T>)
-    return double(x.real()) * double(x.real()) + double(x.imag()) * double(x.imag());
-  else return double(x) * double(x);
+template <class A, class T> [[gnu::always_inline]] inline A squared_magnitude(T x) {
+  if constexpr (is_complex_v<T>) return A(x.real()) * A(x.real()) + A(x.imag()) * A(x.imag());
+  else return A(x) * A(x);
 }
 
 MT_REDUCE(sum_op, any, wide, true, A(0), math::add(a, b), a)
@@ -80,11 +79,25 @@ MT_REDUCE(amin_op, ordered, same, false, highest_value<A>(), math::minimum(a, b)
 MT_REDUCE(any_op, any, truth, true, false, a | b, a)
 MT_REDUCE(all_op, any, truth, true, true, a& b, a)
 MT_REDUCE(xor_op, integral, wide, true, A(0), a ^ b, a)
+// Reductions to the largest (1) or the smallest (-1).
+template <class Op> inline constexpr int extreme_kind = 0;
+template <> inline constexpr int extreme_kind<amax_op> = 1;
+template <> inline constexpr int extreme_kind<amin_op> = -1;
+
 MT_REDUCE_OF(nansum_op, ordered, wide, true, math::is_nan(x) ? T(0) : x, A(0), math::add(a, b), a)
 MT_REDUCE_OF(norm_zero_op, inexact, real, true, x != T(0) ? 1.0 : 0.0, 0, a + b, a)
-MT_REDUCE_OF(norm_one_op, inexact, real, true, magnitude(x), 0, a + b, a)
-MT_REDUCE_OF(norm_two_op, inexact, real, true, squared_magnitude(x), 0, a + b, std::sqrt(a))
-MT_REDUCE_OF(norm_max_op, inexact, real, true, magnitude(x), 0, math::maximum(a, b), a)
-MT_REDUCE_OF(norm_min_op, inexact, real, false, magnitude(x), highest_value<A>(), math::minimum(a, b), a)
+MT_REDUCE_OF(norm_one_op, inexact, real, true, magnitude<A>(x), 0, a + b, a)
+MT_REDUCE_OF(norm_two_op, inexact, real, true, squared_magnitude<A>(x), 0, a + b, std::sqrt(a))
+MT_REDUCE_OF(norm_max_op, inexact, real, true, magnitude<A>(x), 0, math::maximum(a, b), a)
+MT_REDUCE_OF(norm_min_op, inexact, real, false, magnitude<A>(x), highest_value<A>(), math::minimum(a, b), a)
+
+// Reductions whose terms, of floats, may be added up in float first, as long as the sum comes out within these bounds:
+// outside, squares may have been too large or too small for a float. See Note [Short sums].
+struct ShortRange {
+  double least, most;
+};
+template <class Op> inline constexpr ShortRange short_range = {0, 0};
+template <> inline constexpr ShortRange short_range<norm_one_op> = {-1, 1e38};
+template <> inline constexpr ShortRange short_range<norm_two_op> = {1e-20, 1e38};
 
 }  // namespace mt::kernels

@@ -51,13 +51,13 @@ struct RowState {
 void take_row(char* const* data, const int64_t* strides, int64_t n, const void* context) {
   const RowState& state = *static_cast<const RowState*>(context);
   const Reduction& job = state.job;
-  const auto row = job.loops->row[cpu_level];
-  if (job.is_direct(strides[0], n)) return row(data[0], n, state.accumulators);
+  const auto rows = job.loops->rows[cpu_level];
+  if (job.is_direct(strides[0], n)) return rows(data[0], 0, 1, n, state.accumulators);
   alignas(64) char block[kBlock * 16];
   for (int64_t begin = 0; begin < n; begin += kBlock) {
     const int64_t count = std::min(kBlock, n - begin);
     job.load(data[0] + begin * strides[0], strides[0], block, job.compute_item, count);
-    row(block, count, state.accumulators);
+    rows(block, 0, 1, count, state.accumulators);
   }
 }
 
@@ -92,6 +92,8 @@ void accumulate(const Reduction& job, Plan& reduced, char* base, int64_t stride,
   }
   const bool single_row = reduced.ndim == 1;
   const int64_t row_stride = reduced.strides[0][0];
+  if (single_row && job.is_direct(row_stride, end - begin))
+    return job.loops->rows[cpu_level](base + begin * row_stride, stride, outputs, end - begin, accumulators);
   for (int64_t i = 0; i < outputs; ++i) {
     const RowState state{job, accumulators + i * job.accumulator_item, 0, 0};
     char* start = base + i * stride;
@@ -243,7 +245,7 @@ void run_reduce(const ReduceKernel& kernel, const View& in, const View& out) {
       out.numel() == 1) {
     alignas(16) char accumulator[kMaxAccumulator];
     loops->identity(accumulator, 1);
-    loops->row[cpu_level](in.as<char>(), numel, accumulator);
+    loops->rows[cpu_level](in.as<char>(), 0, 1, numel, accumulator);
     loops->finish(accumulator, 1, numel);
     return converter(loops->accumulator, out.dtype)(accumulator, 0, out.as<char>(), 0, 1);
   }

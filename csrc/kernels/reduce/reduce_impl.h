@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "kernels/common/cpu_features.h"
+#include "kernels/common/packs.h"
 #include "kernels/elementwise/functors.h"
 #include "kernels/reduce/reduce.h"
 
@@ -14,7 +15,8 @@ namespace mt::kernels {
 struct ReduceLoops {
   DType accumulator;
   void (*identity)(void* accumulators, int64_t n);
-  void (*row[kLevels])(const char* x, int64_t n, void* accumulator);  // one accumulator takes n elements
+  // Accumulator i takes the n elements of row i; rows are row_stride bytes apart.
+  void (*rows[kLevels])(const char* x, int64_t row_stride, int64_t rows, int64_t n, void* accumulators);
   // Accumulator i takes element i of each of `lines` lines, line_stride bytes apart.
   void (*columns[kLevels])(const char* x, int64_t line_stride, int64_t lines, int64_t n, void* accumulators);
   void (*merge)(void* into, const void* from, int64_t n);
@@ -52,15 +54,25 @@ struct ReduceLoopsOf {
   static void identity(void* accumulators, int64_t n) {
     std::fill_n(static_cast<A*>(accumulators), n, Op::template identity<A>());
   }
+  // The lanes as one, in pairs: a chain, one waiting for the other, would take as long as a short row itself.
+  template <class L, int kCount>
+  [[gnu::always_inline]] static inline L folded(L* lanes) {
+    if constexpr (kCount == 1) {
+      return lanes[0];
+    } else {
+      for (int l = 0; l < kCount / 2; ++l) lanes[l] = Op::combine(lanes[l], lanes[l + kCount / 2]);
+      return folded<L, kCount / 2>(lanes);
+    }
+  }
   // Note [Short sums]
   // Converting every float to double takes three times as long as adding it up. So eight terms at a time are added in
-  // float, as a tree, which rounds three times at most, and only these short sums go into the double. Returns how many
-  // elements were taken.
+  // float, as a tree, which rounds three times at most, and only these short sums go into the double. What is left, and
+  // a short row, is up to seven terms for each lane. Returns how many elements were taken.
   static constexpr bool kShortSums =
       std::is_same_v<T, float> && std::is_same_v<A, double> && Op::kind == Accumulate::wide;
   [[gnu::always_inline]] static inline int64_t short_sums(const T* x, int64_t n, A& total) {
     constexpr int64_t lanes = 16, terms = 8;
-    if (n < lanes * terms) return 0;
+    if (n < lanes) return 0;
     A sums[lanes] = {};
     int64_t i = 0;
     for (; i + lanes * terms <= n; i += lanes * terms) {
@@ -73,25 +85,37 @@ struct ReduceLoopsOf {
         sums[l] = Op::combine(sums[l], A(sum));
       }
     }
-    for (const A sum : sums) total = Op::combine(total, sum);
+    if (i + lanes <= n) {
+      T parts[lanes];
+      for (int64_t l = 0; l < lanes; ++l) parts[l] = loaded<Op, T>(x[i + l]);
+      for (i += lanes; i + lanes <= n; i += lanes)
+        for (int64_t l = 0; l < lanes; ++l) parts[l] = Op::combine(parts[l], loaded<Op, T>(x[i + l]));
+      for (int64_t l = 0; l < lanes; ++l) sums[l] = Op::combine(sums[l], A(parts[l]));
+    }
+    total = Op::combine(total, folded<A, lanes>(sums));
     return i;
   }
 
-  [[gnu::always_inline]] static inline void row_body(const char* bytes, int64_t n, void* accumulator) {
-    const T* x = reinterpret_cast<const T*>(bytes);
-    A total = *static_cast<A*>(accumulator);
+  [[gnu::always_inline]] static inline A row_body(const T* x, int64_t n, A total) {
+#if defined(__aarch64__)
+    if constexpr (extreme_kind<Op> != 0 && kPacked<T>)
+      return n ? extreme_of_row<(extreme_kind<Op> > 0)>(x, n, total) : total;
+#endif
     int64_t i = 0;
     if constexpr (kShortSums) i = short_sums(x, n, total);
+    if constexpr (std::is_same_v<T, float> && short_range<Op>.most > 0) {
+      A sum = 0;
+      int64_t taken = short_sums(x, n, sum);
+      for (; taken < n; ++taken) sum = Op::combine(sum, loaded<Op, A>(x[taken]));
+      if (sum > short_range<Op>.least && sum < short_range<Op>.most) return Op::combine(total, sum);
+    }
     if (n - i >= kLanes) {
       A lanes[kLanes];
       for (int l = 0; l < kLanes; ++l) lanes[l] = loaded<Op, A>(x[i + l]);
       for (i += kLanes; i + kLanes <= n; i += kLanes) {
         for (int l = 0; l < kLanes; ++l) lanes[l] = Op::combine(lanes[l], loaded<Op, A>(x[i + l]));
       }
-      for (int width = kLanes / 2; width > 0; width /= 2) {
-        for (int l = 0; l < width; ++l) lanes[l] = Op::combine(lanes[l], lanes[l + width]);
-      }
-      total = Op::combine(total, lanes[0]);
+      total = Op::combine(total, folded<A, kLanes>(lanes));
     }
     // What is left, and short rows, in a few lanes.
     constexpr int few = std::min(8, kLanes);
@@ -101,10 +125,16 @@ struct ReduceLoopsOf {
       for (i += few; i + few <= n; i += few) {
         for (int l = 0; l < few; ++l) lanes[l] = Op::combine(lanes[l], loaded<Op, A>(x[i + l]));
       }
-      for (const A lane : lanes) total = Op::combine(total, lane);
+      total = Op::combine(total, folded<A, few>(lanes));
     }
     for (; i < n; ++i) total = Op::combine(total, loaded<Op, A>(x[i]));
-    *static_cast<A*>(accumulator) = total;
+    return total;
+  }
+  [[gnu::always_inline]] static inline void rows_body(const char* bytes, int64_t row_stride, int64_t rows,
+                                                      int64_t n, void* accumulators) {
+    A* a = static_cast<A*>(accumulators);
+    for (int64_t r = 0; r < rows; ++r)
+      a[r] = row_body(reinterpret_cast<const T*>(bytes + r * row_stride), n, a[r]);
   }
   // Four lines at a time: accumulators are wider than elements, so loading and storing them would dominate.
   [[gnu::always_inline]] static inline void columns_body(const char* bytes, int64_t line_stride,
@@ -126,12 +156,18 @@ struct ReduceLoopsOf {
       for (int64_t i = 0; i < n; ++i) a[i] = Op::combine(a[i], loaded<Op, A>(x[i]));
     }
   }
-  static void row(const char* x, int64_t n, void* a) { row_body(x, n, a); }
+  static void rows(const char* x, int64_t stride, int64_t count, int64_t n, void* a) {
+    rows_body(x, stride, count, n, a);
+  }
   static void columns(const char* x, int64_t stride, int64_t lines, int64_t n, void* a) {
     columns_body(x, stride, lines, n, a);
   }
-  MT_WIDE static void row_wide(const char* x, int64_t n, void* a) { row_body(x, n, a); }
-  MT_WIDEST static void row_widest(const char* x, int64_t n, void* a) { row_body(x, n, a); }
+  MT_WIDE static void rows_wide(const char* x, int64_t stride, int64_t count, int64_t n, void* a) {
+    rows_body(x, stride, count, n, a);
+  }
+  MT_WIDEST static void rows_widest(const char* x, int64_t stride, int64_t count, int64_t n, void* a) {
+    rows_body(x, stride, count, n, a);
+  }
   MT_WIDE static void columns_wide(const char* x, int64_t stride, int64_t lines, int64_t n, void* a) {
     columns_body(x, stride, lines, n, a);
   }
@@ -147,20 +183,20 @@ struct ReduceLoopsOf {
   }
   // Wider vectors are compiled for the types training reduces; the other integers and complex do without.
   static constexpr bool kWide = kHasLevels && (std::is_floating_point_v<T> || std::is_same_v<T, int64_t>);
-  static constexpr auto wide_row() {
-    if constexpr (kWide) return &row_wide;
-    else return &row;
+  static constexpr auto wide_rows() {
+    if constexpr (kWide) return &rows_wide;
+    else return &rows;
   }
-  static constexpr auto widest_row() {
-    if constexpr (kHasLevels && std::is_same_v<T, float>) return &row_widest;
-    else return wide_row();
+  static constexpr auto widest_rows() {
+    if constexpr (kHasLevels && std::is_same_v<T, float>) return &rows_widest;
+    else return wide_rows();
   }
   static constexpr auto wide_columns() {
     if constexpr (kWide) return &columns_wide;
     else return &columns;
   }
   static constexpr ReduceLoops loops = {
-      dtype_of<A>, identity, {row, wide_row(), widest_row()}, {columns, wide_columns(), wide_columns()},
+      dtype_of<A>, identity, {rows, wide_rows(), widest_rows()}, {columns, wide_columns(), wide_columns()},
       merge,       finish};
 };
 

@@ -47,12 +47,12 @@ Moments of_block(const double* x, int64_t n) {
   Moments m;
   m.count = double(n);
   double total = 0;
-  detail::ReduceLoopsOf<sum_op, double>::row(reinterpret_cast<const char*>(x), n, &total);
+  detail::ReduceLoopsOf<sum_op, double>::rows(reinterpret_cast<const char*>(x), 0, 1, n, &total);
   m.mean = total / m.count;
   double deviations[kBlock];
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) deviations[i] = (x[i] - m.mean) * (x[i] - m.mean);
-  detail::ReduceLoopsOf<sum_op, double>::row(reinterpret_cast<const char*>(deviations), n, &m.squares);
+  detail::ReduceLoopsOf<sum_op, double>::rows(reinterpret_cast<const char*>(deviations), 0, 1, n, &m.squares);
   return m;
 }
 

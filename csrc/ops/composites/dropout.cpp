@@ -23,7 +23,8 @@ bool keeps_all(const Tensor& input, double p, bool train) {
 
 // 1 where an element is kept, 0 elsewhere; one draw for a whole channel if `feature`.
 Tensor kept(const Tensor& input, double p, bool feature) {
-  if (!feature) return ops::bernoulli(input, 1 - p);
+  // Not of the input itself, whose gradient would be asked for the noise as well.
+  if (!feature) return ops::bernoulli(ops::empty_like(input), 1 - p);
   MT_CHECK(input.dim() >= 2, "Feature dropout requires at least 2 dimensions in the input");
   Dims sizes(input.sizes());
   for (size_t i = 2; i < sizes.size(); ++i) sizes[i] = 1;

@@ -230,11 +230,13 @@ Tensor linalg_cross(const Tensor& self, const Tensor& other, int64_t dim) {
   MT_CHECK(self.dim() == other.dim(), "linalg.cross: inputs must have the same number of dimensions.");
   MT_CHECK(self.size(dim) == 3 && other.size(dim) == 3, "linalg.cross: inputs dimension ", dim,
            " must have length 3. Got ", self.size(dim), " and ", other.size(dim));
-  const auto turned = [dim](const Tensor& t, int64_t by) {
-    const Tensor parts[] = {ops::slice(t, dim, by, 3, 1), ops::slice(t, dim, 0, by, 1)};
-    return ops::cat(parts, dim);
+  const int64_t along = wrap_dim(dim, self.dim());
+  const auto product = [&](int64_t i, int64_t j) {
+    return ops::mul(ops::select(self, along, i), ops::select(other, along, j));
   };
-  return ops::sub(ops::mul(turned(self, 1), turned(other, 2)), ops::mul(turned(self, 2), turned(other, 1)));
+  const Tensor parts[] = {ops::sub(product(1, 2), product(2, 1)), ops::sub(product(2, 0), product(0, 2)),
+                          ops::sub(product(0, 1), product(1, 0))};
+  return ops::stack(parts, along);
 }
 
 Tensor cross(const Tensor& self, const Tensor& other, std::optional<int64_t> dim) {

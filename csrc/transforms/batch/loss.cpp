@@ -8,6 +8,7 @@
 #include "generated/ops/loss.h"
 #include "generated/ops/reduce.h"
 #include "generated/ops/view.h"
+#include "infer/infer.h"
 
 namespace mt::batch {
 namespace {
@@ -71,6 +72,44 @@ Values nll_loss_backward(Call& call) {
   const Tensor made = ops::nll_loss_backward(ops::contiguous(rows, MemoryFormat::contiguous), self, target,
                                              Tensor(), kNone, ignored, ops::new_zeros(self, {}));
   return {made.reshape(with_batch(call.size, call.given(1).sizes()))};
+}
+
+namespace {
+
+// The tensors of a call, from `first` on, aligned behind the batch dimension; then comes the reduction, which is none.
+// Returns what it was.
+int64_t align_tensors(const Call& call, Values& values, int64_t rank) {
+  size_t i = 0;
+  for (; call.role(i) == 't'; ++i)
+    if (call.given(i).defined()) values[i] = with_rank(call.batch(i), rank);
+  const int64_t reduction = std::get<int64_t>(values[i]);
+  values[i] = kNone;
+  return reduction;
+}
+
+}  // namespace
+
+// (self, target, maybe weight, reduction, …)
+Values pointwise_loss(Call& call) {
+  Values values(call.arguments);
+  const int64_t reduction = align_tensors(call, values, std::max(call.rank(0), call.rank(1)));
+  const Tensor each = std::get<Tensor>(call.run(std::move(values))[0]);
+  if (reduction == kNone) return {each};
+  const Tensor sum = sum_of_slices(each);
+  if (reduction != kMean) return {sum};
+  return {ops::div(sum, Scalar(double(each.numel()) / double(call.size)))};
+}
+
+// (grad_output, self, target, maybe weight, reduction, …)
+Values pointwise_loss_backward(Call& call) {
+  Values values(call.arguments);
+  const int64_t reduction = align_tensors(call, values, std::max(call.rank(1), call.rank(2)));
+  if (reduction == kMean) {
+    int64_t count = 1;
+    for (const int64_t size : infer::broadcast(call.given(1).sizes(), call.given(2).sizes())) count *= size;
+    values[0] = ops::div(std::get<Tensor>(values[0]), Scalar(double(count)));
+  }
+  return call.run(std::move(values));
 }
 
 }  // namespace mt::batch

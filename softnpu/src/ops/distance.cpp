@@ -82,7 +82,7 @@ void Cdist(Plan& plan, const aclTensor* x1, const aclTensor* x2, float p, int64_
   plan.run([=](const aclOpExecutor& e) {
     const ReadAs x(left.view(e), wide(to.dtype)), y(right.view(e), wide(to.dtype));
     const WriteAs result(to.view(e), wide(to.dtype));
-    k::cdist(Batch(x.view()).view, Batch(y.view()).view, norm, Batch(result.view()).view);
+    k::cdist(Batch(x.view()).view, Batch(y.view()).view, norm, false, Batch(result.view()).view);
     result.finish();
   });
 }

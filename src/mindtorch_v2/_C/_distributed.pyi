@@ -1,5 +1,6 @@
 # Processes that work together.
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from . import Tensor, device
 
@@ -26,3 +27,22 @@ class _StreamLane:
         self, tensors: Sequence[Tensor], enqueue: Callable[[], object], after: _LaneMark | None = None
     ) -> _LaneMark: ...
     def synchronize(self) -> None: ...
+
+class _FlightRing:
+    """The last collectives and messages of a group."""
+
+    def __init__(self, capacity: int) -> None: ...
+    def add(
+        self,
+        library: str,
+        name: str,
+        inputs: Sequence[Tensor],
+        outputs: Sequence[Tensor],
+        is_message: bool,
+        stack: bool,
+    ) -> int: ...
+    def start(self, number: int) -> None: ...
+    def end(self, number: int, failed: bool = False) -> None: ...
+    def entries(self) -> list[tuple[Any, ...]]: ...
+    def clear(self) -> None: ...
+    def position(self) -> tuple[int, int, int, str]: ...

@@ -7,13 +7,15 @@ nobody calls. Such names are in ``table.py``, a module of PyTorch's per row. The
 with the reason of its row. Modules that are nowhere else are made from their row by the finder, which stands behind
 all others; a module that is here and lacks some names ends with ``__getattr__ = names_of(...)``.
 What refuses has ``__refuses__``, so that a file which names it is told to name something that is not here.
-A name goes from the table to a file when somebody writes it; the file then wins.
+A name goes from the table to a file when somebody writes it; the file then wins. Where PyTorch has it in a part of its
+native module, the file is elsewhere, and ``WRITTEN`` says where.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -48,9 +50,15 @@ class _Loader:
 
     def exec_module(self, module: ModuleType) -> None:
         from .making import describe
+        from .table import WRITTEN
 
+        inside = module.__name__.removeprefix(f"{PACKAGE}.")
         module.__getattr__ = names_of(module.__name__)  # type: ignore[method-assign]
-        module.__doc__, names = describe(module.__name__.removeprefix(f"{PACKAGE}."))
+        module.__doc__, names = describe(inside)
+        if inside in WRITTEN:
+            file = import_module(f"{PACKAGE}.{WRITTEN[inside]}")
+            vars(module).update({name: getattr(file, name) for name in file.__all__})
+            names = sorted({*names, *file.__all__})
         module.__all__ = names  # type: ignore[attr-defined]
 
 

@@ -3,8 +3,7 @@
 NAMES = {
     "_C._distributed_c10d": (
         "_register_process_group _SymmetricMemory(empty_strided_p2p,has_multicast_support,rendezvous) "
-        "ErrorType=SUCCESS,TIMEOUT,COMM_ERROR,REMOTE_ERROR ProcessGroupGloo ReduceOp(AVG,SUM) Reducer Store "
-        "Work"
+        "ErrorType=SUCCESS,TIMEOUT,COMM_ERROR,REMOTE_ERROR ProcessGroupGloo"
     ),
     "_C._distributed_rpc": "?_is_current_rpc_agent_set PyRRef",
     "distributed": "_remote_device() ProcessGroupGloo",
@@ -25,52 +24,21 @@ NAMES = {
         "empty enable_symm_mem_for_group get_backend get_signal_pad_size get_symm_mem_workspace "
         "is_symm_mem_enabled_for_group rendezvous set_backend set_signal_pad_size"
     ),
-    "distributed.algorithms._checkpoint.checkpoint_wrapper": (
-        "ActivationWrapper apply_activation_checkpointing checkpoint_wrapper "
-        "CheckpointImpl=REENTRANT,NO_REENTRANT CheckpointWrapper offload_wrapper"
-    ),
     "distributed.algorithms.ddp_comm_hooks.post_localSGD_hook": "PostLocalSGDState",
     "distributed.algorithms.model_averaging.averagers": "PeriodicModelAverager",
     "distributed.checkpoint": (
-        "async_save FileSystemReader FileSystemWriter load load_state_dict save save_state_dict"
+        "HuggingFaceStorageReader HuggingFaceStorageWriter load_sharded_optimizer_state_dict "
+        "QuantizedHuggingFaceStorageReader"
     ),
     "distributed.checkpoint._consolidate_hf_safetensors": "consolidate_safetensors_files",
-    "distributed.checkpoint.api": "CheckpointException",
-    "distributed.checkpoint.default_planner": "DefaultLoadPlanner DefaultSavePlanner",
-    "distributed.checkpoint.format_utils": "_EmptyStateDictLoadPlanner _load_state_dict dcp_to_torch_save",
+    "distributed.checkpoint.filesystem": "FileSystem FileSystemBase",
     "distributed.checkpoint.hf_storage": "HuggingFaceStorageReader HuggingFaceStorageWriter",
-    "distributed.checkpoint.metadata": (
-        "ChunkStorageMetadata Metadata MetadataIndex TensorProperties(create_from_tensor) "
-        "TensorStorageMetadata"
-    ),
     "distributed.checkpoint.optimizer": "load_sharded_optimizer_state_dict",
-    "distributed.checkpoint.planner": (
-        "LoadPlan LoadPlanner ReadItem SavePlan TensorWriteData WriteItem WriteItemType=TENSOR,SHARD,BYTE_IO"
-    ),
-    "distributed.checkpoint.state_dict": (
-        "_get_fqns _init_optim_state get_model_state_dict get_optimizer_state_dict get_state_dict "
-        "set_model_state_dict set_optimizer_state_dict set_state_dict StateDictOptions"
-    ),
-    "distributed.checkpoint.state_dict_loader": "_load_state_dict",
-    "distributed.checkpoint.stateful": "Stateful",
-    "distributed.checkpoint.storage": "StorageReader",
-    "distributed.checkpoint.utils": "CheckpointException",
     "distributed.device_mesh": "_mesh_resources",
     "distributed.distributed_c10d": (
         "_get_default_timeout _get_global_rank _new_process_group_helper _pg_map "
         "_unregister_process_group _world ProcessGroupGloo"
     ),
-    "distributed.fsdp": (
-        "BackwardPrefetch=BACKWARD_PRE,BACKWARD_POST CPUOffload "
-        "FullStateDictConfig FullyShardedDataParallel(flatten_sharded_optim_state_dict,"
-        "fsdp_modules,full_optim_state_dict,optim_state_dict,optim_state_dict_to_load,"
-        "rekey_optim_state_dict,scatter_full_optim_state_dict,set_state_dict_type,state_dict_type,"
-        "summon_full_params) LocalStateDictConfig MixedPrecision "
-        "OptimStateKeyType=PARAM_NAME,PARAM_ID ShardedStateDictConfig "
-        "ShardingStrategy=FULL_SHARD,SHARD_GRAD_OP,NO_SHARD,HYBRID_SHARD,_HYBRID_SHARD_ZERO2 "
-        "StateDictType=FULL_STATE_DICT,LOCAL_STATE_DICT,SHARDED_STATE_DICT"
-    ),
-    "distributed.fsdp._common_utils": "clean_tensor_name",
     "distributed.fsdp._flat_param": "FlatParamHandle(unshard)",
     "distributed.fsdp._fully_shard._fsdp_collectives": "",
     "distributed.fsdp._fully_shard._fsdp_common": "",
@@ -83,28 +51,11 @@ NAMES = {
     "distributed.fsdp._fully_shard._fully_shard": "",
     "distributed.fsdp._runtime_utils": "_post_backward_final_callback _reshard",
     "distributed.fsdp._traversal_utils": "_get_fsdp_states",
-    "distributed.fsdp.api": (
-        "FullOptimStateDictConfig FullStateDictConfig LocalOptimStateDictConfig LocalStateDictConfig "
-        "OptimStateDictConfig ShardedOptimStateDictConfig ShardedStateDictConfig "
-        "ShardingStrategy=FULL_SHARD,SHARD_GRAD_OP,NO_SHARD,HYBRID_SHARD,_HYBRID_SHARD_ZERO2 "
-        "StateDictConfig StateDictSettings StateDictType=FULL_STATE_DICT,LOCAL_STATE_DICT,SHARDED_STATE_DICT"
-    ),
-    "distributed.fsdp.fully_sharded_data_parallel": (
-        "BackwardPrefetch=BACKWARD_PRE,BACKWARD_POST CPUOffload FullOptimStateDictConfig "
-        "FullStateDictConfig FullyShardedDataParallel(_optim_state_dict_impl,fsdp_modules,"
-        "get_state_dict_type,optim_state_dict,optim_state_dict_to_load,state_dict_type) "
-        "LocalOptimStateDictConfig MixedPrecision OptimStateDictConfig ShardedOptimStateDictConfig "
-        "ShardedStateDictConfig StateDictConfig StateDictType=FULL_STATE_DICT,LOCAL_STATE_DICT,"
-        "SHARDED_STATE_DICT"
-    ),
-    "distributed.fsdp.sharded_grad_scaler": "ShardedGradScaler",
-    "distributed.fsdp.wrap": (
-        "_or_policy CustomPolicy enable_wrap lambda_auto_wrap_policy ModuleWrapPolicy "
-        "size_based_auto_wrap_policy transformer_auto_wrap_policy"
-    ),
     "distributed.optim": "_apply_optimizer_in_backward DistributedOptimizer PostLocalSGDOptimizer",
-    "distributed.pipelining": "pipeline PipelineStage Schedule1F1B ScheduleGPipe SplitPoint=BEGINNING,END",
-    "distributed.pipelining.microbatch": "TensorChunkSpec",
+    "distributed.pipelining": "ScheduleDualPipeV ScheduleInterleavedZeroBubble ScheduleZBVZeroBubble",
+    "distributed.pipelining.schedules": (
+        "_PipelineScheduleRuntime ScheduleDualPipeV ScheduleInterleavedZeroBubble ScheduleZBVZeroBubble"
+    ),
     "distributed.remote_device": "_remote_device()",
     "distributed.rpc": (
         "BackendType=TENSORPIPE get_worker_info init_rpc ?is_available remote rpc_async rpc_sync shutdown "
@@ -116,7 +67,5 @@ NAMES = {
     "distributed.tensor.experimental._attention": "_cp_options _templated_ring_attention set_rotate_method",
     "distributed.tensor.experimental._context_parallel._attention": "",
     "distributed.tensor.experimental._context_parallel._sharding_rules": "unregister_cp_sharding_rules",
-    "distributed.tensor.parallel": "loss_parallel",
-    "distributed.tensor.placement_types": "_StridedShard",
     "distributed.utils": "_apply_to_tensors _sync_module_states",
 }

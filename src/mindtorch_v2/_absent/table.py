@@ -2,6 +2,9 @@
 
 from . import distributed
 
+# Modules of PyTorch's native part of which something is written, and where.
+WRITTEN = {"_C._distributed_c10d": "distributed._native_names"}
+
 _NOT_BETWEEN_PROCESSES = "it is not written yet; docs/distributed.md says what torch.distributed has"
 _NO_GRAPHS = (
     "programs run as they are, without a compiler and without graphs; call the function or module itself"
@@ -66,11 +69,7 @@ NAMES = {
         "%per_channel_affine_float_qparams %per_channel_symmetric %per_tensor_affine %per_tensor_symmetric "
         "%qint32 %qint8 qscheme() quantize_per_channel quantize_per_tensor "
         "quantize_per_tensor_dynamic %quint2x4 %quint4x2 %quint8 ScriptObject set_vital "
-        "StringType Tag=core,"
-        "cudagraph_unsafe,data_dependent_output,dynamic_output_shape,flexible_layout,generated,inplace,"
-        "inplace_view,maybe_aliasing_or_mutating,needs_contiguous_strides,needs_exact_strides,"
-        "needs_fixed_stride_order,nondeterministic_bitwise,nondeterministic_seeded,out,out_variant,"
-        "pointwise,pt2_compliant_tag,reduction,view_copy TensorType TupleType Type %uint1 %uint2 %uint3 "
+        "StringType TensorType TupleType Type %uint1 %uint2 %uint3 "
         "%uint4 %uint5 %uint6 %uint7 Value"
     ),
     "_C": (
@@ -91,11 +90,7 @@ NAMES = {
         "AutogradMeta,AutogradPrivateUse1,AutogradFunctionality,AutocastCPU,AutocastCUDA,AutocastXPU,"
         "AutocastMPS,AutocastPrivateUse1,FuncTorchBatched,PreDispatch,SparseCPU,SparseCUDA,QuantizedCPU,"
         "QuantizedCUDA FunctionSchema OptionalType ScriptDict ScriptFunction ScriptList "
-        "ScriptMethod ScriptObject Tag=core,"
-        "cudagraph_unsafe,data_dependent_output,dynamic_output_shape,flexible_layout,generated,inplace,"
-        "inplace_view,maybe_aliasing_or_mutating,needs_contiguous_strides,needs_exact_strides,"
-        "needs_fixed_stride_order,nondeterministic_bitwise,nondeterministic_seeded,out,out_variant,"
-        "pointwise,pt2_compliant_tag,reduction,view_copy Value"
+        "ScriptMethod ScriptObject Value"
     ),
     "_C._autograd": (
         "_KinetoEvent ?_profiler_enabled _ProfilerResult DeviceType=CPU,"

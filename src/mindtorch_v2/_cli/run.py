@@ -61,7 +61,8 @@ def _found(script: str) -> str:
     if os.path.exists(script):
         return script
     path = _as_torch.environment(os.environ)["PATH"]
-    command = shutil.which(script, path=path)
+    beside = os.path.dirname(sys.executable)  # of an environment that is not activated
+    command = shutil.which(script, path=os.pathsep.join([path, beside]))
     if command is None:
         raise ValueError(f"there is no file {script!r} to run, and no command of that name")
     with open(command, "rb") as file:

@@ -33,7 +33,10 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     lengths = [_norm(x, 2.0, dim, True) for x in (left, right)]
     with torch.no_grad():
         floors = [length.clamp_min(eps) - length for length in lengths]
-    units = [x / (length + floor) for x, length, floor in zip((left, right), lengths, floors, strict=True)]
+    units = [
+        x * (length + floor).reciprocal()
+        for x, length, floor in zip((left, right), lengths, floors, strict=True)
+    ]
     return (units[0] * units[1]).sum(dim)
 
 

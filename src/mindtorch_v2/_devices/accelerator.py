@@ -39,6 +39,8 @@ class Accelerator:
     runtime = ""  # what the calls in them are functions of; "" is the type
     # How other runtimes name the same calls, for analysers that look for those: {"name of a runtime": {call: name}}.
     calls_elsewhere: Mapping[str, Mapping[str, str]] = {}
+    # And what devices do, where an analyser knows it by its name.
+    tasks_elsewhere: Mapping[str, Mapping[str, str]] = {}
 
     def __init__(self, type: str, module: Any, current_index: Callable[[], int] | None = None) -> None:
         self.type = type

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import CodeType, FrameType
 from typing import Any
 
+from .. import _C
 from . import registry
 
 PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
@@ -123,12 +124,17 @@ def flat(stats: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 _Stack = tuple[tuple[CodeType, int], ...]
 
 
+# What is made of a snapshot that was written because memory ran out: each is given the file and returns another. The
+# package adds the page of its tools.
+snapshot_pages: list[Callable[[str], str]] = []
+
+
 class StackTable:
     """Python stacks by number. Equal stacks have one number, so a long history stays small."""
 
     def __init__(self) -> None:
-        self._ids: dict[tuple[_Stack, str], int] = {}
-        self._stacks: list[tuple[_Stack, str]] = [((), "")]
+        self._ids: dict[tuple[_Stack, str, str], int] = {}
+        self._stacks: list[tuple[_Stack, str, str]] = [((), "", "")]
         self._lock = threading.Lock()
         self.label = (
             ""  # what the program says about its allocations: _set_memory_metadata of a device's module
@@ -142,7 +148,9 @@ class StackTable:
         while frame is not None:
             stack.append((frame.f_code, frame.f_lineno))
             frame = frame.f_back
-        key = (tuple(stack), self.label)
+        # Backward is native: without its node, the stack would be that of the line that called it.
+        node = _C._current_autograd_node()
+        key = (tuple(stack), self.label, "" if node is None else type(node).__name__)
         number = self._ids.get(key)
         if number is None:
             with self._lock:
@@ -152,10 +160,9 @@ class StackTable:
         return number
 
     def frames(self, number: int) -> list[dict[str, Any]]:
-        return [
-            {"filename": code.co_filename, "line": line, "name": code.co_name}
-            for code, line in self._stacks[number][0]
-        ]
+        stack, _, node = self._stacks[number]
+        frames = [{"filename": code.co_filename, "line": line, "name": code.co_name} for code, line in stack]
+        return [{"filename": "", "line": 0, "name": node}, *frames] if node else frames
 
     def metadata(self, number: int) -> str:
         return self._stacks[number][1]

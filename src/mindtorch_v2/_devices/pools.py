@@ -344,6 +344,8 @@ class DeviceAllocator(_Pool):
         result = _memory.complete_snapshot(self._native.snapshot(include_traces), self.device_id, stacks)
         source, text = self._conf_source
         result["settings"][source] = text
+        if result["segments"]:  # else nobody may have asked the device for anything yet
+            result["settings"]["device_total"] = self._mem_get_info()[1]
         return {"device": self.device_id, "allocator": self.device_type, **result}
 
 

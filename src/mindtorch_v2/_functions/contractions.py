@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -168,17 +170,36 @@ def contract(
     return product.reshape([sizes[x] for x in out]), out
 
 
-def _next_pair(labels: list[list[Label]], sizes: dict[Label, int], output: set[Label]) -> tuple[int, int]:
-    """The two operands whose product costs least, and then leaves least."""
+@lru_cache(maxsize=256)
+def _path(
+    operands: tuple[frozenset[Label], ...], sizes: tuple[tuple[Label, int], ...], output: frozenset[Label]
+) -> tuple[tuple[int, int], ...]:
+    """The pairs to multiply one after the other: always the two operands whose product costs least, and then leaves
+    least. The product comes last among the operands that are left. Found once for an equation and sizes.
+    """
+    length = dict(sizes)
+    left = list(operands)
+    users = Counter(label for labels in left for label in labels)  # the output counts for one
+    users.update(output)
+
+    def remains(i: int, j: int) -> frozenset[Label]:
+        return frozenset(x for x in left[i] | left[j] if users[x] > (x in left[i]) + (x in left[j]))
 
     def price(pair: tuple[int, int]) -> tuple[int, int]:
         i, j = pair
-        both = set(labels[i]) | set(labels[j])
-        rest = output.union(*(labels[k] for k in range(len(labels)) if k not in pair))
-        return math.prod(sizes[x] for x in both), math.prod(sizes[x] for x in both & rest)
+        cost = math.prod(length[x] for x in left[i] | left[j])
+        return cost, math.prod(length[x] for x in remains(i, j))
 
-    count = len(labels)
-    return min(((i, j) for i in range(count) for j in range(i + 1, count)), key=price)
+    path = []
+    while len(left) > 1:
+        i, j = min(itertools.combinations(range(len(left)), 2), key=price)
+        path.append((i, j))
+        made = remains(i, j)
+        for k in (j, i):
+            users.subtract(left.pop(k))
+        users.update(made)
+        left.append(made)
+    return tuple(path)
 
 
 def _equation_and_operands(*args: Any) -> tuple[Any, ...]:
@@ -234,8 +255,10 @@ def einsum(*args: Any) -> Tensor:
         tensors.append(tensor)
         labels.append(kept)
     output = set(plan.output)
-    while len(tensors) > 1:
-        i, j = (0, 1) if len(tensors) == 2 else _next_pair(labels, sizes, output)
+    pairs: tuple[tuple[int, int], ...] = ((0, 1),) * (len(tensors) - 1)
+    if len(tensors) > 2:
+        pairs = _path(tuple(map(frozenset, labels)), tuple(sizes.items()), frozenset(output))
+    for i, j in pairs:
         kept_labels = output.union(*(labels[k] for k in range(len(labels)) if k not in (i, j)))
         made, own_labels = contract(tensors[i], labels[i], tensors[j], labels[j], kept_labels)
         tensors = [x for k, x in enumerate(tensors) if k not in (i, j)] + [made]

@@ -192,15 +192,15 @@ _COMPUTE_MODES = (
 def cdist(
     x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
 ) -> Tensor:
-    """The p-norm distance of each row of `x1` to each row of `x2`, batch by batch. One kernel computes it in
-    every mode."""
+    """The p-norm distance of each row of `x1` to each row of `x2`, batch by batch. Euclidean ones of many points
+    come of a matrix product unless `compute_mode` says otherwise."""
     if compute_mode not in _COMPUTE_MODES:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
     if x1.dim() > 2 or x2.dim() > 2:
         if min(x1.dim(), x2.dim()) >= 2:
             batch = broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
             x1, x2 = x1.expand(*batch, *x1.shape[-2:]), x2.expand(*batch, *x2.shape[-2:])
-    return _functions._cdist_forward(x1, x2, float(p))
+    return _functions._cdist_forward(x1, x2, float(p), _COMPUTE_MODES.index(compute_mode))
 
 
 def is_nonzero(input: Tensor) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 from .. import _C, _functions
 from .._C import Tensor
 from .._devices import registry
+from .._types.tag import Tag
 from ..autograd._mapped_function import batch_level, by_rule, wrapped
 from ..autograd.function import Function
 from ..autograd.grad_mode import set_grad_enabled
@@ -56,7 +57,7 @@ def found(name: str) -> CustomOperator | TableOperator | None:
     return _operators.get(name) or table_operators.found(name)
 
 
-def add(schema: _schema.Schema) -> CustomOperator:
+def add(schema: _schema.Schema, tags: Tag | Sequence[Tag] = ()) -> CustomOperator:
     """A new operator without kernels."""
     with _lock:
         if found(schema.qualified) is not None:
@@ -65,6 +66,7 @@ def add(schema: _schema.Schema) -> CustomOperator:
                 "overload's schema should only be registered with a single call to def()."
             )
         operator = _operators[schema.qualified] = CustomOperator(schema)
+        operator._tags = [tags] if isinstance(tags, Tag) else list(tags)
     return operator
 
 
@@ -336,7 +338,7 @@ def custom_op(
     mutates_args: str | Iterable[str],
     device_types: str | Sequence[str] | None = None,
     schema: str | None = None,
-    tags: Any = None,
+    tags: Tag | Sequence[Tag] | None = None,
 ) -> Any:
     """Makes a function an operator, ``torch.ops.ns.name``, that autograd sees as one step."""
 
@@ -345,7 +347,8 @@ def custom_op(
         if not (namespace and colons and short) or "." in short:
             raise ValueError(f"custom_op(name): expected name of the form 'namespace::name', got {name!r}")
         text = _schema.infer_schema(function, mutates_args=mutates_args) if schema is None else schema
-        operator = add(_schema.parse(name, text))
+        said = [tags] if isinstance(tags, Tag) else list(tags or ())
+        operator = add(_schema.parse(name, text), [Tag.pt2_compliant_tag, *said])
         operator._fresh_results = True
         made = CustomOpDef(operator, function)
         made.register_kernel(device_types, function)

@@ -186,16 +186,6 @@ for (_mode, _spatial), _name in INTERPOLATIONS.items():
     _define_interpolation(_mode, _spatial, _name)
 
 
-# ---- losses ------------------------------------------------------------------------------------------
-
-
-@_operator("binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor")
-def _binary_cross_entropy(self: Tensor, target: Tensor, weight: Any, reduction: int) -> Any:
-    losses = _row("_binary_cross_entropy", self, target)
-    losses = losses if weight is None else losses * weight
-    return losses if reduction == 0 else losses.mean() if reduction == 1 else losses.sum()
-
-
 # ---- linear algebra ----------------------------------------------------------------------------------
 
 
@@ -267,8 +257,3 @@ _define_reduction("any", "dim", "int dim", False)
 _define_reduction("any", "dims", "int[]? dim=None", False)
 _define_reduction("all", "dim", "int dim", False)
 _define_reduction("all", "dims", "int[]? dim=None", False)
-
-
-@_operator("_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor")
-def _cdist_forward(x1: Tensor, x2: Tensor, p: float, compute_mode: int | None) -> Any:
-    return _row("_cdist_forward", x1, x2, float(p))

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
 from .. import _C
+from .._types.tag import Tag
 from .handler_operators import OPERATORS
 from .schema import Argument, Schema, parse
 
@@ -40,6 +41,24 @@ def _table() -> dict[str, dict[str, Source]]:
     for (name, overload), (text, function) in OPERATORS.items():
         found.setdefault(name, {})[overload] = Source(text, name, overload, function)
     return found
+
+
+@functools.cache
+def _tags() -> dict[tuple[str, str], tuple[Tag, ...]]:
+    """Of the rows that have some."""
+    return {
+        (name, overload): tuple(Tag[word] for word in words.split())
+        for name, overload, words in _C._dispatch.tags()
+    }
+
+
+def _tags_of(source: Source) -> tuple[Tag, ...]:
+    """Of its row; what has none (handler_operators.py) is another overload of one that has, or is not known."""
+    rows = _tags()
+    own = rows.get((source.name, source.overload))
+    if own is None and source.function is not None:
+        own = next((tags for (name, _), tags in rows.items() if name == source.name), None)
+    return own or ()
 
 
 @functools.cache
@@ -141,9 +160,18 @@ class OpOverload:
         shared = [a for a in self._schema.arguments if a.alias]
         return bool(shared) and not any(a.mutated for a in shared)
 
-    @property
-    def tags(self) -> list[Any]:
-        return []
+    @functools.cached_property
+    def tags(self) -> list[Tag]:
+        """What kind of operator it is: by its row, and by what its schema writes."""
+        found = list(_tags_of(self._source))
+        written = [each for each in self._schema.arguments if each.mutated]
+        if written and self.__name__.partition(".")[0].endswith("_"):
+            found.append(Tag.inplace)
+        elif (written and all(each.keyword_only for each in written)) or self._overloadname.endswith("out"):
+            found.append(Tag.out)
+        if self.namespace == "aten":
+            found.append(Tag.pt2_compliant_tag)
+        return sorted(found, key=lambda tag: tag.value)
 
     def name(self) -> str:
         return self._qualified
@@ -241,6 +269,7 @@ class OneOverload:
 
     def __init__(self, name: str) -> None:
         self._name = name
+        self._tags: list[Tag] = []
         namespace, _, short = name.partition("::")
         self.__name__ = self.__qualname__ = f"{short}.default"
         self.__module__ = f"torch.ops.{namespace}"
@@ -262,8 +291,9 @@ class OneOverload:
         return False
 
     @property
-    def tags(self) -> list[Any]:
-        return []
+    def tags(self) -> list[Tag]:
+        """What whoever made it said that it is."""
+        return self._tags
 
     def overloads(self) -> list[str]:
         return ["default"]

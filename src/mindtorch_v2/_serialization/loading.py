@@ -73,7 +73,7 @@ class ArchiveStorages:
             return UntypedStorage(nbytes, device="meta")
         if self._skip_data:
             return UntypedStorage(nbytes)
-        if self._mapped is not None:
+        if self._mapped is not None and record.size == record.compressed:
             start = self._archive.offset(record)
             storage = self._mapped[start : start + nbytes]
         else:

@@ -181,16 +181,20 @@ _DAMAGE = (
 
 
 class Unpickler:
-    """One pickle from a file. ``persistent_load`` is set by whoever knows the storages."""
+    """One pickle from a file. ``persistent_load`` is set by whoever knows the storages.
 
-    def __init__(self, file: Any, *, encoding: str = "ASCII") -> None:
+    ``allowed``: the names that mean something, instead of those of tensors; such a pickle may have any protocol.
+    """
+
+    def __init__(self, file: Any, *, encoding: str = "ASCII", allowed: dict[str, Any] | None = None) -> None:
         self._read = file.read
         self._readline = file.readline
         self._encoding = encoding
         self._memo: dict[int, Any] = {}
         self._stack: list[Any] = []
         self._outer: list[list[Any]] = []
-        self._allowed = allowed_by_default()
+        self._allowed = allowed_by_default() if allowed is None else allowed
+        self._steps = _STEPS if allowed is None else _STEPS | _STEPS_OF_LATER_PROTOCOLS
         self._by_user = user_allowed()
         self._callable = {id(f) for table in (self._allowed, self._by_user) for f in table.values()}
 
@@ -198,7 +202,7 @@ class Unpickler:
         raise UnpicklingError("unsupported persistent id encountered")
 
     def load(self) -> Any:
-        read, steps = self._read, _STEPS
+        read, steps = self._read, self._steps
         while True:
             key = read(1)
             if not key:
@@ -222,7 +226,15 @@ class Unpickler:
     # --- what calls
 
     def _global(self) -> None:
-        module, name = _global_name(self._readline)
+        self._find(*_global_name(self._readline))
+
+    def _stack_global(self) -> None:
+        module, name = self._last(2)
+        if type(module) is not str or type(name) is not str:
+            raise UnpicklingError(f"a global is named by two texts, got {type(module)} and {type(name)}")
+        self._find(module, name)
+
+    def _find(self, module: str, name: str) -> None:
         full_name = f"{module}.{name}"
         if module in _BLOCKED_MODULES:
             raise UnpicklingError(
@@ -431,6 +443,18 @@ _STEPS: dict[bytes, Callable[[Unpickler], None]] = {
     pickle.PROTO: Unpickler._protocol,
 }
 
+_STEPS_OF_LATER_PROTOCOLS: dict[bytes, Callable[[Unpickler], None]] = {
+    pickle.PROTO: lambda m: unpack_from(m._read, "<B"),
+    pickle.FRAME: lambda m: unpack_from(m._read, "<Q"),
+    pickle.MEMOIZE: lambda m: m._memo.__setitem__(len(m._memo), m._stack[-1]),
+    pickle.STACK_GLOBAL: Unpickler._stack_global,
+    pickle.SHORT_BINUNICODE: _push(
+        lambda m: str(read_exactly(m._read, unpack_from(m._read, "<B")), "utf-8", "surrogatepass")
+    ),
+    pickle.SHORT_BINBYTES: _push(lambda m: read_exactly(m._read, unpack_from(m._read, "<B"))),
+    pickle.BINBYTES: _push(lambda m: read_exactly(m._read, unpack_from(m._read, "<I"))),
+}
+
 # Bytes to skip after an opcode when only the globals are wanted; -1 and -4: a length of so many bytes comes first.
 _OPERANDS = {
     pickle.BININT: 4, pickle.BININT1: 1, pickle.BININT2: 2, pickle.BINFLOAT: 8, pickle.BINGET: 1,
@@ -459,6 +483,6 @@ def globals_in(file: Any) -> set[str]:
             raise UnpicklingError(f"Unsupported operand {key[0]}")
 
 
-def load(file: Any, *, encoding: str = "ASCII") -> Any:
+def load(file: Any, *, encoding: str = "ASCII", allowed: dict[str, Any] | None = None) -> Any:
     """One pickle without persistent ids."""
-    return Unpickler(file, encoding=encoding).load()
+    return Unpickler(file, encoding=encoding, allowed=allowed).load()

@@ -36,12 +36,20 @@ class Record:
 
 
 class ZipReader:
-    """The records of an archive in ``file``, which starts at the file's present position."""
+    """The records of an archive in ``file``, which starts at the file's present position.
 
-    def __init__(self, file: Any) -> None:
+    It ends with the file, or after ``length`` bytes.
+    """
+
+    def __init__(self, file: Any, length: int | None = None) -> None:
         self._file = file
         self._start = file.tell()
-        self._length = file.seek(0, os.SEEK_END) - self._start
+        left = file.seek(0, os.SEEK_END) - self._start
+        if length is not None and not 0 <= length <= left:
+            raise archive_error(
+                f"reading zip archive: it has {length} bytes, and the file {max(left, 0)} from there"
+            )
+        self._length = left if length is None else length
         self._records = self._directory()
         names = list(self._records)
         if not names:

@@ -1,8 +1,9 @@
 """How much the processes check of each other: ``TORCH_DISTRIBUTED_DEBUG``.
 
-With DETAIL every collective is preceded by an exchange of what each process is about to do, so that the first
-difference is an error that names it. Gloo's messages have labels at any level:
-Note [Labels] in ``engines/pairwise.py``.
+With INFO and DETAIL, DistributedDataParallel shows which parameters a pass does not use. With DETAIL every collective
+is preceded by an exchange of what each process is about to do, so that the first difference is an error that names the
+rank and what differs (``_fingerprints.py``). Gloo's messages have labels at any level: Note [Labels] in
+``engines/pairwise.py``.
 """
 
 from __future__ import annotations

@@ -51,7 +51,9 @@ class DeviceMesh:
         self._root = _root
         self._flattened: dict[str, DeviceMesh] = {}
         self._own_groups = _groups or []
-        if _groups is None and _init_backend and device_type != "meta":
+        # Nothing carries messages between tensors without values, except in planning.
+        plans = is_initialized() and "meta" in default_group()._engines
+        if _groups is None and _init_backend and (device_type != "meta" or plans):
             self._start()
             self._own_groups = self._made_groups(backend_override or {})
 

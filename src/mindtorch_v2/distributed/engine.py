@@ -34,6 +34,7 @@ class Engine(ABC):
     """The functions return when the tensors may be used again."""
 
     name: str
+    ends_with_run = True  # a work is done when its function has returned
 
     def __init__(self, place: Place) -> None:
         self.place = place
@@ -102,6 +103,10 @@ class Engine(ABC):
     @abstractmethod
     def barrier(self) -> None:
         """Returns when all have called it."""
+
+    def problem(self) -> str:
+        """What failed while nobody looked; empty: nothing."""
+        return ""
 
     def disconnect(self) -> None:  # noqa: B027  some have nothing to end
         """Ends the connections, so that the others' calls fail at once instead of waiting for this process."""

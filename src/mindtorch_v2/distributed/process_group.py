@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from .. import _C
 from .._C import Tensor
 from .._tensor.buffers import frombuffer
+from ._described import details, event_name, recording, shown
+from ._fingerprints import Fingerprint, compare
 from .debug import DebugLevel, get_debug_level
 from .engine import Engine, Place
 from .errors import DistBackendError, DistError
+from .flight_recorder import recorder, watch
 from .group_methods import GroupMethods
 from .reduce_op import ReduceOp, check_dtype
-from .stores import Store
+from .stores import HashStore, PrefixStore, Store
 from .work import Work
 
 
@@ -51,6 +54,9 @@ class ProcessGroup(GroupMethods):
         self._sequence = 0  # collectives so far, by which processes find out who is behind
         self._monitored = 0
         self.coalescing: list[Work] | None = None  # works that one call will wait for together
+        self._flight = recorder.register(
+            recorder.Flight(place.name, description, place.ranks, place.timeout.total_seconds())
+        )
 
     def __repr__(self) -> str:
         return f"<ProcessGroup {self.group_name} ({self._backend}): rank {self.rank()} of {self.size()}>"
@@ -77,10 +83,6 @@ class ProcessGroup(GroupMethods):
     def get_group_store(self) -> Store:
         """The store of this group alone."""
         return self._place.store
-
-    @property
-    def _device_types(self) -> list[_C.device]:
-        return [_C.device(kind) for kind in self._engines]
 
     def _get_sequence_number_for_group(self) -> int:
         return self._sequence
@@ -122,6 +124,7 @@ class ProcessGroup(GroupMethods):
         """Ends its threads and connections; ``finish``: after the works that were begun."""
         for engine in set(self._engines.values()):
             engine.close(finish)
+        recorder.forget(self._flight)
 
     shutdown = close
 
@@ -139,53 +142,104 @@ class ProcessGroup(GroupMethods):
         run: Callable[[], Any],
         lane: Any = "collectives",
         reads: Sequence[Tensor] = (),
+        how: tuple[Any, ...] = (),
     ) -> Work:
-        self._sequence += lane == "collectives"
+        """``how`` is what else the processes must agree on: the reduction, or whose values they are."""
+        is_message = lane != "collectives"
+        self._sequence += not is_message
         number = self._sequence
+        inputs, flight = reads or tensors, self._flight
+        entry = flight.add(engine.name, name, inputs, tensors, is_message, flight.stacks)
 
         def described() -> Any:
+            flight.start(entry)
+            before = _C.is_grad_enabled()
+            _C._set_grad_enabled(False)  # gradients of collectives are torch.distributed.nn's business
             try:
-                with _no_history():
-                    if lane == "collectives" and get_debug_level() is DebugLevel.DETAIL:
-                        self._compare(engine, f"{name} (number {number})")
-                    return run()
-            except DistError as error:
-                what = f" of {', '.join(map(_described, tensors[:2]))}" if tensors else ""
-                text = (
-                    f"rank {self._place.ranks[self.rank()]}: {name} (number {number}){what} failed: {error}"
-                )
-                first = self._report(text)
-                engine.disconnect()
-                raise type(error)(
-                    text if first == text else f"{text}; what failed first is {first}"
-                ) from error
+                if not is_message and get_debug_level() is DebugLevel.DETAIL:
+                    self._compare(engine, Fingerprint.of(name, number, how, inputs, tensors))
+                result = run()
+            except BaseException as error:
+                flight.end(entry, failed=True)
+                if isinstance(error, DistError):
+                    what = f" of {', '.join(map(_described, tensors[:2]))}" if tensors else ""
+                    raise self._failure(engine, f"{name} (number {number}){what}", error) from error
+                raise
+            finally:
+                _C._set_grad_enabled(before)
+            if engine.ends_with_run:
+                flight.end(entry)
+            return result
 
-        return engine.start(name, tensors, described, lane, reads)
+        if recording():
+            said = details(self, name, number, inputs, tensors, lane)
+            carried = partial(shown, described, event_name(engine.name, name), said, asked=False)
+            start = partial(engine.start, name, tensors, carried, lane, reads)
+            work: Work = shown(start, "record_param_comms", said, asked=True)
+        else:
+            work = engine.start(name, tensors, described, lane, reads)
+        work.group = self
+        if (mark := work.mark) is not None:
+            flight.follow(entry, lane, mark)
+        return work
 
-    def _compare(self, engine: Engine, doing: str) -> None:
-        """Raises if the processes are about to do different things."""
+    def _failure(self, engine: Engine, what: str, error: DistError) -> DistError:
+        """The error that the program gets: what failed here, what failed first, and who is behind."""
+        rank = self.ranks[self.rank()]
+        text = f"rank {rank}: {what} failed: {error}"
+        first = self._report(text)
+        engine.disconnect()
+        said = [text] if first in (text, None) else [text, f"what failed first is {first}"]
+        return type(error)("; ".join(said + self._consequences(text, first)))
+
+    def late(self, name: str, seconds: float) -> DistError:
+        """The error of who has waited too long for a work that may still end."""
+        said = f"{name} was not done after {seconds:g} s; another process may be late"
+        return DistBackendError("; ".join([said, *self._consequences(said, said)]))
+
+    def _consequences(self, failure: str, first: str | None) -> list[str]:
+        """Note [Who is behind]; and where the last collectives were written to. Nobody is asked without a store."""
+        own, behind = self._place.store, ""
+        store = own.underlying_store if isinstance(own, PrefixStore) else own
+        if first is not None and not isinstance(store, HashStore):
+            behind = watch.who_is_behind(store, own, self.group_name, self.ranks, failure == first)
+        return [each for each in (behind, recorder.write(self.ranks[self.rank()])) if each]
+
+    def stream_problem(self) -> str:
+        """What failed on a stream while nobody looked, and who is behind; empty: nothing."""
+        found = next(filter(None, (engine.problem() for engine in set(self._engines.values()))), "")
+        if not found:
+            return ""
+        text = f"rank {self.ranks[self.rank()]}: a collective of the group {self.group_name} failed: {found}"
+        return "; ".join([text, *self._consequences(text, self._report(text))])
+
+    def _compare(self, engine: Engine, own: Fingerprint) -> None:
+        """Raises if the processes are about to do different things. A graph that is recorded compares nothing."""
+        if _C._DeviceGraph.any_is_captured():
+            return
         device = next(kind for kind, known in self._engines.items() if known is engine)
-        own = frombuffer(bytearray(doing.encode().ljust(128)[:128]), dtype=_C.uint8).to(device)
-        room = _flat([own] * self.size())
-        engine.all_gather(room, own)
-        said = [bytes(each.cpu().numpy()).decode().strip() for each in room]
-        if len(set(said)) > 1:
-            found = ", ".join(f"rank {rank}: {what}" for rank, what in zip(self.ranks, said, strict=True))
-            raise DistBackendError(f"Detected mismatch between collectives on ranks. {found}")
+        data = frombuffer(bytearray(own.packed()), dtype=_C.uint8).to(device)
+        room = _flat([data] * self.size())
+        engine.all_gather(room, data)
+        compare([Fingerprint.unpacked(bytes(each.cpu().numpy())) for each in room], self.ranks)
 
-    def _report(self, failure: str) -> str:
-        """Tells the others, through the store, what failed here; gives what failed first."""
+    def _report(self, failure: str) -> str | None:
+        """Tells the others, through the store, what failed here; gives what failed first. None: the store is gone."""
         try:
             return self.get_group_store().compare_set("failure", "", failure).decode()
-        except DistError:  # the process that has the store may be the one that is gone
-            return failure
+        except DistError:  # the process that has it may be the one that is gone
+            return None
 
     def broadcast(self, tensor: Tensor, root: int) -> Work:
         """The root's values reach all."""
         self._check_rank("broadcast", root)
         engine = self.engine_of(tensor)
         return self._work(
-            engine, "broadcast", [tensor], lambda: _whole(tensor, lambda t: engine.broadcast(t, root))
+            engine,
+            "broadcast",
+            [tensor],
+            lambda: _whole(tensor, lambda t: engine.broadcast(t, root)),
+            how=("from", root),
         )
 
     def all_reduce(self, tensors: list[Tensor], op: ReduceOp) -> Work:
@@ -198,7 +252,7 @@ class ProcessGroup(GroupMethods):
             for tensor in tensors:
                 _whole(tensor, lambda t: engine.all_reduce(t, op))
 
-        return self._work(engine, "all_reduce", tensors, run)
+        return self._work(engine, "all_reduce", tensors, run, how=(op.op,))
 
     def reduce(self, tensor: Tensor, root: int, op: ReduceOp) -> Work:
         """The root gets the reduction of all."""
@@ -206,7 +260,11 @@ class ProcessGroup(GroupMethods):
         self._check_rank("reduce", root)
         engine = self.engine_of(tensor)
         return self._work(
-            engine, "reduce", [tensor], lambda: _whole(tensor, lambda t: engine.reduce(t, root, op))
+            engine,
+            "reduce",
+            [tensor],
+            lambda: _whole(tensor, lambda t: engine.reduce(t, root, op)),
+            how=(op.op, "to", root),
         )
 
     def all_gather(self, outputs: list[Tensor], tensor: Tensor) -> Work:
@@ -278,7 +336,7 @@ class ProcessGroup(GroupMethods):
                 part.copy_(tensor)
             _whole(output, lambda t: engine.reduce_scatter(t, room, op))
 
-        return self._work(engine, "reduce_scatter", [output], run, reads=inputs)
+        return self._work(engine, "reduce_scatter", [output], run, reads=inputs, how=(op.op,))
 
     def reduce_scatter_from(self, output: Tensor, tensor: Tensor, op: ReduceOp) -> Work:
         """Everybody gets the reduction of its part."""
@@ -291,21 +349,14 @@ class ProcessGroup(GroupMethods):
             [output],
             lambda: _whole(output, lambda t: engine.reduce_scatter(t, tensor.contiguous(), op)),
             reads=[tensor],
+            how=(op.op,),
         )
 
     def gather(self, outputs: list[Tensor] | None, tensor: Tensor, root: int) -> Work:
         """Everybody's tensor reaches the root."""
         self._check_rank("gather", root)
         engine = self.engine_of(tensor)
-        if self.rank() == root:
-            if not outputs or len(outputs) != self.size():
-                raise ValueError(
-                    "Argument ``gather_list`` must be specified on destination rank: a tensor for each of the "
-                    f"{self.size()} processes, got {len(outputs or [])}"
-                )
-            _check_alike("gather", outputs, tensor)
-        elif outputs:
-            raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
+        self._check_roots_list("gather", "destination", outputs, tensor, root)
 
         def run() -> None:
             room = _flat([tensor] * self.size()) if outputs else None
@@ -313,21 +364,13 @@ class ProcessGroup(GroupMethods):
             for output, part in zip(outputs or [], [] if room is None else room, strict=True):
                 output.copy_(part.view(output.shape))
 
-        return self._work(engine, "gather", outputs or [], run, reads=[tensor])
+        return self._work(engine, "gather", outputs or [], run, reads=[tensor], how=("to", root))
 
     def scatter(self, output: Tensor, inputs: list[Tensor] | None, root: int) -> Work:
         """Each of the root's tensors reaches one process."""
         self._check_rank("scatter", root)
         engine = self.engine_of(output)
-        if self.rank() == root:
-            if not inputs or len(inputs) != self.size():
-                raise ValueError(
-                    "Argument ``scatter_list`` must be specified on source rank: a tensor for each of the "
-                    f"{self.size()} processes, got {len(inputs or [])}"
-                )
-            _check_alike("scatter", inputs, output)
-        elif inputs:
-            raise ValueError("Argument ``scatter_list`` must NOT be specified on non-source ranks.")
+        self._check_roots_list("scatter", "source", inputs, output, root)
 
         def run() -> None:
             room = None
@@ -337,7 +380,22 @@ class ProcessGroup(GroupMethods):
                     part.copy_(tensor)
             _whole(output, lambda t: engine.scatter(t, room, root))
 
-        return self._work(engine, "scatter", [output], run, reads=inputs or [])
+        return self._work(engine, "scatter", [output], run, reads=inputs or [], how=("from", root))
+
+    def _check_roots_list(
+        self, name: str, role: str, tensors: list[Tensor] | None, like: Tensor, root: int
+    ) -> None:
+        """The root has a tensor for each process, the others have none."""
+        if self.rank() != root:
+            if tensors:
+                raise ValueError(f"Argument ``{name}_list`` must NOT be specified on non-{role} ranks.")
+            return
+        if not tensors or len(tensors) != self.size():
+            raise ValueError(
+                f"Argument ``{name}_list`` must be specified on {role} rank: a tensor for each of the {self.size()} "
+                f"processes, got {len(tensors or [])}"
+            )
+        _check_alike(name, tensors, like)
 
     def all_to_all(self, outputs: list[Tensor], inputs: list[Tensor]) -> Work:
         """Tensor i reaches process i."""
@@ -408,17 +466,6 @@ class ProcessGroup(GroupMethods):
     def _check_rank(self, name: str, rank: int) -> None:
         if not 0 <= rank < self.size():
             raise RuntimeError(f"{name}: invalid root rank: {rank}, expected one of 0 to {self.size() - 1}")
-
-
-@contextmanager
-def _no_history() -> Iterator[None]:
-    """Collectives write values; gradients through them are torch.distributed.nn's business."""
-    before = _C.is_grad_enabled()
-    _C._set_grad_enabled(False)
-    try:
-        yield
-    finally:
-        _C._set_grad_enabled(before)
 
 
 def _whole(tensor: Tensor, run: Callable[[Tensor], Any]) -> Any:

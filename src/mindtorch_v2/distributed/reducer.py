@@ -10,6 +10,7 @@ communication begins early.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,10 +18,12 @@ from .. import _C
 from .._C import Tensor, _functions
 from ..futures import Future
 from . import collectives
+from .debug import DebugLevel, get_debug_level
 from .process_group import ProcessGroup
 from .reduce_op import ReduceOp
 
 FIRST_BUCKET_BYTES = 1 << 20
+_log = logging.getLogger("torch.nn.parallel.distributed")
 
 
 class GradBucket:
@@ -91,6 +94,7 @@ class Reducer:
         self._rebuilt = False
         self._used_by: list[int] | None = None  # how many processes use each parameter, if that is asked
         self._counts: list[int] | None = None
+        self._unused: list[str] = []  # by name, as they were shown last
         self._times: list[int] | None = None  # how often each gradient is added to, in a static graph
         self.buckets = self._filled(list(reversed(range(len(parameters)))))
         self._handles = [
@@ -142,9 +146,17 @@ class Reducer:
             reached = _reached(outputs)
             used = [id(parameter) in reached for parameter in self.parameters]
             self._share_used(used)
+            self._tell_unused([name for name, each in zip(self.names, used, strict=True) if not each])
             for number in range(len(self.parameters)):
                 if not used[number]:
                     self._mark(number)
+
+    def _tell_unused(self, names: list[str]) -> None:
+        """Shows, if the processes are to say more, which parameters a pass does not use; the same ones once."""
+        if names != self._unused and get_debug_level() is not DebugLevel.OFF:
+            what = f"does not use {', '.join(names)}" if names else "uses all parameters"
+            _log.warning("rank %d: DistributedDataParallel: this pass %s", self.group.rank(), what)
+            self._unused = names
 
     def check_finished(self) -> None:
         """Raises if gradients of the last pass never came."""
@@ -248,8 +260,7 @@ class Reducer:
         if self.divisor != 1:
             bucket.buffer().div_(self.divisor)
         work = self.group.all_reduce([bucket.buffer()], ReduceOp(ReduceOp.SUM))
-        work.begin()
-        bucket.future = work.get_future()
+        bucket.future = work.get_future()  # which begins it
 
     def _finish(self) -> None:
         """After the last bucket was begun: waits, and gives the parameters their gradients."""
@@ -268,21 +279,25 @@ class Reducer:
                 if result.data_ptr() != bucket.buffer().data_ptr():
                     bucket.buffer().copy_(result.view(-1))
                 bucket.future = None
-                for number, parameter, view in zip(
-                    bucket.numbers, bucket.parameters(), bucket.views, strict=True
-                ):
-                    if used is None or used[number]:
-                        self._give(parameter, view)
+                self._give(bucket, used)
         finally:
             _C._set_grad_enabled(before)
 
-    def _give(self, parameter: Tensor, view: Tensor) -> None:
-        if self.as_views:
-            parameter.grad = view
-        elif parameter.grad is None:
-            parameter.grad = view.clone()
-        else:
-            parameter.grad.copy_(view)
+    def _give(self, bucket: GradBucket, used: list[int] | None) -> None:
+        """The parameters of a bucket, those that anybody used, get their gradients."""
+        gradients, values = [], []
+        for number, parameter, view in zip(bucket.numbers, bucket.parameters(), bucket.views, strict=True):
+            if used is not None and not used[number]:
+                continue
+            if self.as_views:
+                parameter.grad = view
+            elif parameter.grad is None:
+                parameter.grad = view.clone()
+            else:
+                gradients.append(parameter.grad)
+                values.append(view)
+        if gradients:
+            _functions._foreach_copy_(gradients, values)
 
     def _rebuild(self) -> None:
         """Takes the order that the first pass had on rank 0."""

@@ -1,17 +1,28 @@
-"""How processes that start alone find each other: an address gives a store, a rank and a number of processes."""
+"""How processes that start alone find each other: an address gives a store, a rank and a number of processes.
+
+Note [Worlds of a server]
+A program may end its world and make another at the same address, and processes are not equally fast: one may come for
+the second world while another still reads keys of the first. So the server stays, and whoever comes is counted: the
+first N form a world of N, the next N another, each with keys of its own. A process that serves and has ended its
+world waits at its own end, for a short time, until the others have ended theirs.
+"""
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 from urllib.parse import parse_qs, urlparse
 
 from .constants import default_pg_timeout
+from .errors import DistError, DistStoreError
 from .stores import FileStore, PrefixStore, Store
 from .tcp_store import TCPStore
 
+_FAREWELL = timedelta(seconds=5)
 _handlers: dict[str, Callable[..., Iterator[tuple[Store, int, int]]]] = {}
 
 
@@ -102,12 +113,59 @@ def _from_environment(
     yield _tcp_store(host, port, rank, world_size, timeout), rank, world_size
 
 
+class WorldStore(PrefixStore):
+    """The keys of one world. Note [Worlds of a server]."""
+
+    def __init__(self, store: Store, size: int, serves: bool) -> None:
+        self._joined, self._size, self._serves = f"worlds of {size}", size, serves
+        number = store.add(self._joined, 1) - 1
+        super().__init__(f"{self._joined}/{number // size}", store)
+        if number % size == size - 1:
+            self.set("complete", "1")
+        if serves:
+            self._await_all(number)
+
+    def _await_all(self, number: int) -> None:
+        try:
+            self.wait(["complete"])
+        except DistStoreError:
+            here = self.underlying_store.add(self._joined, 0) - number // self._size * self._size
+            self.withdraw()
+            raise DistStoreError(
+                f"Timed out after {self.timeout.total_seconds():g} seconds waiting for clients. {here}/{self._size} "
+                "clients joined."
+            ) from None
+
+    def withdraw(self) -> None:
+        """Of one who came and could not become part of the world."""
+        with suppress(DistError):  # who serves may be gone
+            self.underlying_store.add(self._joined, -1)
+
+    def leave(self) -> None:
+        """Of one whose world has ended."""
+        last = False
+        with suppress(DistError):  # who serves may be gone
+            if last := self.add("left", 1) == self._size:
+                self.set("all left", "1")
+        if self._serves:
+            assert isinstance(self.underlying_store, TCPStore)
+            self.underlying_store.retire()
+            if not last:
+                atexit.register(self._await_others)
+
+    def _await_others(self) -> None:
+        with suppress(DistError):  # they may have more to do, and need the store no more
+            self.wait(["all left"], _FAREWELL)
+
+
 def _tcp_store(host: str, port: int, rank: int, world_size: int, timeout: timedelta) -> Store:
     """Rank 0 serves it, unless a launcher does already."""
     if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
         attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-        return PrefixStore(f"/worker/attempt_{attempt}", TCPStore(host, port, world_size, False, timeout))
-    return TCPStore(host, port, world_size, rank == 0, timeout, multi_tenant=True)
+        shared = PrefixStore(f"/worker/attempt_{attempt}", TCPStore(host, port, timeout=timeout))
+        return WorldStore(shared, world_size, serves=False)
+    store = TCPStore(host, port, is_master=rank == 0, timeout=timeout, multi_tenant=True)
+    return WorldStore(store, world_size, serves=rank == 0)
 
 
 register_rendezvous_handler("file", _from_file)

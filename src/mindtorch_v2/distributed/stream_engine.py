@@ -19,7 +19,7 @@ from .. import _C
 from .._C import Tensor
 from .engine import Engine, Place
 from .errors import DistBackendError, DistStoreError
-from .stream_work import LateWork, Line, StreamWork
+from .stream_work import LateMark, LateWork, Line, StreamWork
 from .work import LaneWork, Work
 
 _COLLECTIVES = "collectives"
@@ -27,6 +27,8 @@ _COLLECTIVES = "collectives"
 
 class StreamEngine(Engine):
     """What engines of devices with streams share: lines and the works on them."""
+
+    ends_with_run = False
 
     def __init__(self, place: Place) -> None:
         super().__init__(place)
@@ -106,16 +108,18 @@ class StreamEngine(Engine):
         lane, device = key
         here = _C._distributed._LaneMark(device)
         found: list[StreamWork] = []
+        late = LateMark()
 
         def enqueue() -> int:
             self._link(lane[1], lane[2], device)
             found.append(self._enqueue(self._lines[key], name, tensors, used, run, here))
+            late.mark = found[0].mark
             return found[0].source_rank()
 
         pending = super().start(name, tensors, enqueue, lane)
         assert isinstance(pending, LaneWork)
         self._late[key] = weakref.ref(pending)
-        return LateWork(pending, found)
+        return LateWork(pending, found, late)
 
     # ---- lines -------------------------------------------------------------------------------------------------
 
@@ -169,6 +173,10 @@ class StreamEngine(Engine):
                 f"{self.name}: rank {self.place.ranks[self.place.rank]} waited "
                 f"{self.place.timeout.total_seconds():g} s for rank {', '.join(map(str, late))} to connect"
             ) from error
+
+    def problem(self) -> str:
+        found = (line.problem() for line in list(self._lines.values()))
+        return next((str(each) for each in found if each is not None), "")
 
     def disconnect(self) -> None:
         self._closed = True

@@ -91,50 +91,58 @@ class StreamWork(Work):
         source: int | None = None,
     ) -> None:
         super().__init__(name, tensors)
-        self._line, self._mark = line, mark
+        self._line, self.mark = line, mark
         if source is not None:
             self._source = source
 
     def _await(self, timeout: timedelta | None) -> None:
         if timeout is not None:
-            self._await_on_host(timeout.total_seconds())
+            self._await_on_host(timeout)
         elif self.name == "barrier":
-            self._mark.synchronize()
-        self._mark.wait()
+            self.mark.synchronize()
+        self.mark.wait()
 
-    def _await_on_host(self, seconds: float) -> None:
-        end = time.monotonic() + seconds
+    def _await_on_host(self, timeout: timedelta) -> None:
+        end = time.monotonic() + timeout.total_seconds()
         while not self.is_completed():
             if time.monotonic() > end:
-                raise DistBackendError(
-                    f"{self.name} was not done after {seconds:g} s; another process may be late"
-                )
+                raise self._late(timeout)
             time.sleep(_LOOK)
         if (error := self.exception()) is not None:
             raise error
 
     def synchronize(self) -> None:
-        self._mark.wait()
+        self.mark.wait()
 
     def is_completed(self) -> bool:
-        return self._mark.is_complete() or self._line.problem() is not None
+        return self.mark.is_complete() or self._line.problem() is not None
 
     def is_success(self) -> bool:
-        return self._mark.is_complete() and self._line.problem() is None
+        return self.mark.is_complete() and self._line.problem() is None
 
     def exception(self) -> BaseException | None:
         return self._line.problem()
 
     def get_future(self) -> Future[list[Tensor]]:
-        return StreamFuture(self._tensors, self._line, self._mark)
+        return StreamFuture(self._tensors, self._line, self.mark)
+
+
+class LateMark:
+    """The end of a work that may not have been enqueued."""
+
+    mark: _distributed._LaneMark | None = None
+
+    def is_complete(self) -> bool:
+        """Whether it was, and is done."""
+        return self.mark is not None and self.mark.is_complete()
 
 
 class LateWork(Work):
     """A work that a thread enqueues once the other process has answered."""
 
-    def __init__(self, pending: LaneWork, found: list[StreamWork]) -> None:
+    def __init__(self, pending: LaneWork, found: list[StreamWork], late: LateMark) -> None:
         super().__init__(pending.name, pending.result())
-        self._pending, self._found = pending, found
+        self._pending, self._found, self.mark = pending, found, late
 
     def begin(self) -> None:
         self._pending.begin()

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Sequence
 from datetime import timedelta
-from weakref import WeakValueDictionary
+from weakref import WeakSet
 
 from .._C import _distributed
 from . import _messages as protocol
@@ -17,8 +17,19 @@ from .errors import DistNetworkError, DistStoreError, QueueEmptyError
 from .stores import DEFAULT_TIMEOUT, Store
 
 _GRACE = 10.0  # seconds after which a server that should have said "too late" counts as gone
-# Of this process, by address: stores that are made with multi_tenant share one.
-_servers: WeakValueDictionary[tuple[str, int], _distributed._StoreServer] = WeakValueDictionary()
+# Of this process, by address: stores that are made with multi_tenant share one, which stays: other processes may still
+# read what was written last when this one is done with it.
+_servers: dict[tuple[str, int], tuple[_distributed._StoreServer, WeakSet[TCPStore]]] = {}
+
+
+def host_name() -> str:
+    """A name of this machine by which others may find it."""
+    name = socket.gethostname()
+    try:
+        socket.getaddrinfo(name, None)
+    except OSError:
+        return "localhost"
+    return name
 
 
 class TCPStore(Store):
@@ -40,17 +51,32 @@ class TCPStore(Store):
         self._timeout = timeout
         self._server: _distributed._StoreServer | None = None
         if is_master:
-            shared = _servers.get((host_name, port)) if multi_tenant else None
             listening = -1 if master_listen_fd is None else master_listen_fd
-            self._server = shared or _distributed._StoreServer(port, listening)
+            self._server = self._serve(host_name, port, listening, multi_tenant)
             port = self._server.port
-            if multi_tenant:
-                _servers[host_name, port] = self._server
         self._host, self._port = host_name, port
         self._lock = threading.Lock()
         self._socket: socket.socket | None = self._connect(timeout)
         if wait_for_workers and world_size is not None and world_size > 0:
             self._wait_for_workers(world_size)
+
+    def _serve(self, host: str, port: int, listening: int, shared: bool) -> _distributed._StoreServer:
+        if shared and (host, port) in _servers:
+            server, users = _servers[host, port]
+            users.add(self)
+            return server
+        for key in [key for key, (_, users) in _servers.items() if key[1] == port and not users]:
+            del _servers[key]
+        server = _distributed._StoreServer(port, listening)
+        if shared:
+            _servers[host, server.port] = server, WeakSet([self])
+        return server
+
+    def retire(self) -> None:
+        """Serves for others alone, and only until somebody wants the port."""
+        for _, users in _servers.values():
+            users.discard(self)
+        self._server = None
 
     def __repr__(self) -> str:
         return f"TCPStore({self._host}:{self._port}{', serving' if self._server else ''})"

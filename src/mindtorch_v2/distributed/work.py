@@ -25,6 +25,9 @@ _futures = threading.Lock()  # held while a work becomes done or gets its future
 class Work:
     """Something that other processes take part in."""
 
+    mark: Any = None  # of a work on a stream: its end there
+    group: Any = None  # whose work it is; none: an engine's own
+
     def __init__(self, name: str, tensors: list[Tensor]) -> None:
         self.name = name
         self._tensors = tensors
@@ -42,6 +45,15 @@ class Work:
         if self._error is not None:
             raise self._error
         return True
+
+    def _late(self, timeout: timedelta) -> BaseException:
+        """The error of who has waited so long. Who waits again and again asks the others only once."""
+        seconds = timeout.total_seconds()
+        group, self.group = self.group, None
+        if group is not None:
+            found: BaseException = group.late(self.name, seconds)
+            return found
+        return DistBackendError(f"{self.name} was not done after {seconds:g} s; another process may be late")
 
     def _await(self, timeout: timedelta | None) -> None:
         raise NotImplementedError(f"{type(self).__name__} does not say how to wait for it")
@@ -144,6 +156,7 @@ class Lane:
         self._name = name
         self._queue: deque[LaneWork] = deque()
         self._turn = threading.Lock()  # held by who runs works
+        self._ended = threading.Condition()  # told after each turn
         self._wake = threading.Condition()
         self._thread: threading.Thread | None = None
         self._closed = False
@@ -181,18 +194,28 @@ class Lane:
                 self._wake.wait_for(lambda: self._queue or self._closed)
             with self._turn:
                 self._next()
+            self._tell()
+
+    def _tell(self) -> None:
+        with self._ended:
+            self._ended.notify_all()
 
     def finish(self, work: LaneWork, timeout: timedelta | None) -> None:
         """Runs works until this one is done; with a time limit, the thread runs them."""
         if timeout is not None:
             if not work.get_future()._done.wait(timeout.total_seconds()):
-                raise DistBackendError(
-                    f"{work.name} was not done after {timeout.total_seconds():g} s; another process may be late"
-                )
+                raise work._late(timeout)
         while not work._done:
-            with self._turn:
-                if not work._done:
-                    self._next()
+            if self._turn.acquire(blocking=False):
+                try:
+                    if not work._done:
+                        self._next()
+                finally:
+                    self._turn.release()
+                self._tell()
+            else:  # not for the turn: who has it may be done with this work and wait for another process in the next
+                with self._ended:
+                    self._ended.wait_for(lambda: work._done or not self._turn.locked())
 
     def close(self, finish: bool) -> None:
         """Ends the thread; ``finish``: when the works that were begun are done."""
@@ -200,6 +223,7 @@ class Lane:
             with self._turn:
                 while self._next():
                     pass
+            self._tell()
         with self._wake:
             self._closed = True
             self._wake.notify_all()

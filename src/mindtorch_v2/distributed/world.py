@@ -16,8 +16,9 @@ from .backends import Backend, BackendConfig
 from .constants import default_pg_timeout
 from .engine import Engine, Place
 from .engines import mpi
+from .flight_recorder.watch import Watch
 from .process_group import ProcessGroup
-from .rendezvous import checked, rendezvous
+from .rendezvous import WorldStore, checked, rendezvous
 from .stores import HashStore, PrefixStore, Store
 
 __all__ = [
@@ -51,6 +52,7 @@ class _World:
         self.alone: Counter[tuple[int, ...]] = Counter()  # groups that only their members made
         self.timeout = default_pg_timeout
         self.backend: str | None = None
+        self.watch: Watch | None = None
 
 
 _world = _World()
@@ -126,7 +128,7 @@ def init_process_group(
     limit = timeout or default_pg_timeout
     if set(names.values()) == {"mpi"}:
         rank, world_size = mpi.world()
-        store = store or HashStore()
+        store = store or WorldStore(mpi.shared_store(), world_size, serves=rank == 0)
     elif set(names.values()) == {"fake"}:
         store, rank, world_size = store or HashStore(), max(rank, 0), max(world_size, 1)
     elif store is None:
@@ -137,9 +139,13 @@ def init_process_group(
         made = _make(str(next(_world.numbers)), tuple(range(world_size)), rank, names, limit, "default_pg")
     except BaseException:
         _world = _World()
+        if isinstance(store, WorldStore):
+            store.withdraw()
         raise
     made.bound_device_id = device_id
     _set_default(made)
+    if world_size > 1 and not isinstance(store, HashStore):
+        _world.watch = Watch(store, rank, _world.groups)
     atexit.unregister(_end)
     atexit.register(_end)
 
@@ -248,14 +254,21 @@ def destroy_process_group(group: Any = None) -> None:
     if found is not default_group():
         _world.groups.pop(found.group_name).close()
         return
+    if _world.watch is not None:
+        _world.watch.close()
     for each in reversed(list(_world.groups.values())):
         each.close()
+    if isinstance(_world.store, WorldStore):
+        _world.store.leave()
     _set_default(None)
     _world = _World()
 
 
 def _end() -> None:
     """Of the process: nobody waits for what is not done."""
+    if _world.watch is not None:
+        _world.watch.close()
+        _world.watch.look()
     for each in reversed(list(_world.groups.values())):
         each.abort()
 
@@ -308,6 +321,27 @@ def get_process_group_ranks(group: Any) -> list[int]:
 def get_pg_count() -> int:
     """How many groups this process is in."""
     return len(_world.groups)
+
+
+def information() -> dict[str, Any]:
+    """What a trace says of the groups of this process, under PyTorch's names."""
+    world = default_group()
+    return {
+        "backend": world.name(),
+        "rank": world.rank(),
+        "world_size": world.size(),
+        "pg_count": get_pg_count(),
+        "pg_config": [
+            {
+                "pg_name": each.group_name,
+                "pg_desc": each.group_desc,
+                "backend_config": str(BackendConfig(Backend(each.name()))),
+                "pg_size": each.size(),
+                "ranks": list(each.ranks),
+            }
+            for each in _world.groups.values()
+        ],
+    }
 
 
 def get_node_local_rank(fallback_rank: int | None = None) -> int:

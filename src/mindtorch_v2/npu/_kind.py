@@ -24,6 +24,15 @@ def _rebuild_npu_tensor(
 
 
 _LOWER = (_C.bfloat16, _C.float16)
+# HCCL's collectives as NCCL's kernels are called, which analysers know for communication.
+_COLLECTIVES = {
+    f"Hccl{ours}": f"ncclDevKernel_{theirs}"
+    for ours, theirs in {
+        "AllReduce": "AllReduce", "Reduce": "Reduce", "Broadcast": "Broadcast", "AllGather": "AllGather",
+        "ReduceScatter": "ReduceScatter", "Scatter": "Scatter", "AlltoAllV": "SendRecv", "Send": "SendRecv",
+        "Recv": "SendRecv", "Barrier": "AllReduce",
+    }.items()
+}  # fmt: skip
 
 
 class Npu(Accelerator):
@@ -48,8 +57,10 @@ class Npu(Accelerator):
             "aclrtSynchronizeStream": "cudaStreamSynchronize",
             "aclrtSynchronizeEvent": "cudaEventSynchronize",
             "aclrtSynchronizeDevice": "cudaDeviceSynchronize",
+            **dict.fromkeys(_COLLECTIVES, "cudaLaunchKernel"),
         }
     }
+    tasks_elsewhere: Mapping[str, Mapping[str, str]] = {"cuda": _COLLECTIVES}
 
     def __init__(self, module: Any) -> None:
         super().__init__("npu", module, _C._npu.current_device)

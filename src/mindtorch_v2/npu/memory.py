@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import _C
 from .._backends.npu import acl_loader, allocator, creation
@@ -15,6 +15,9 @@ from .._devices import memory as _memory
 from .._devices import module_parts as _parts
 from .._devices import pools as _pools
 from . import streams as _streams
+
+if TYPE_CHECKING:
+    from .._devices.leaks import LeakTracker
 
 __all__ = [
     "MemPool", "NPUPluggableAllocator", "attach_out_of_memory_observer", "caching_allocator_alloc",
@@ -27,7 +30,7 @@ __all__ = [
     "memory_summary", "pin_memory", "reset_accumulated_host_memory_stats", "reset_accumulated_memory_stats",
     "reset_max_memory_allocated", "reset_max_memory_cached", "reset_peak_host_memory_stats",
     "reset_peak_memory_stats", "set_per_process_memory_fraction", "set_per_process_memory_limit",
-    "use_mem_pool",
+    "track_leaks", "use_mem_pool",
 ]  # fmt: skip
 
 
@@ -349,12 +352,13 @@ def _write_snapshot(device: int, size: int, total: int, free: int) -> None:
     path = os.path.join(folder, f"oom_snapshot_npu{device}_{os.getpid()}.pickle")
     try:
         _dump_snapshot(path)
-    except OSError as error:  # the error that matters is the one about to be raised
+        pages = [make(path) for make in _memory.snapshot_pages]
+    except (OSError, ValueError) as error:  # the error that matters is the one about to be raised
         print(
             f"NPU {device} is out of memory, and its snapshot could not be written: {error}", file=sys.stderr
         )
     else:
-        print(f"NPU {device} is out of memory: wrote {path}", file=sys.stderr)
+        print(f"NPU {device} is out of memory: wrote {' and '.join([path, *pages])}", file=sys.stderr)
 
 
 def _snapshot_on_out_of_memory() -> None:
@@ -374,6 +378,25 @@ def _snapshot_on_out_of_memory() -> None:
 
 _HISTORY_FOR_SNAPSHOT = 100_000  # actions: enough for some steps, and a file that the viewer opens
 _snapshot_on_out_of_memory()
+
+
+def track_leaks(warm_up: int = 2) -> LeakTracker:
+    """Tells what grows step after step, by line, and who holds it::
+
+        with torch.npu.memory.track_leaks() as tracker:
+            for batch in batches:
+                train(batch)
+                tracker.step()
+            print(tracker.report())
+
+    The first ``warm_up`` steps are not compared."""
+    from .._devices.leaks import LeakTracker  # it loads modules that few programs need
+
+    def in_use() -> list[Any]:
+        indices = sorted(allocator._allocators) or [_runtime.device_index(None)]
+        return [find_allocator(index) for index in indices]
+
+    return LeakTracker("npu", in_use, warm_up)
 
 
 # --- labels -------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from typing import IO, Any
 
 from .._devices.accelerator import Accelerator
 from ._arguments import as_json
+from ._collectives import members
 from ._device_tracks import DeviceTracks, instant, us
 from ._function_event import memory_fields
 from ._kinds import EventKind
@@ -43,6 +44,7 @@ def write_chrome_trace(
     metadata: Mapping[str, Any],
     module_paths: Mapping[str, str],
     names: Callable[[Accelerator], TraceNames],
+    thread_names: Mapping[int, str],
 ) -> None:
     """Writes a native trace; compressed if ``path`` ends in ``.gz``. ``metadata`` joins the top level."""
     name = os.fspath(path)
@@ -52,7 +54,7 @@ def write_chrome_trace(
         else open(name, "w", encoding="utf-8")
     )
     with opened as out:
-        _write(out, name, metadata, trace, module_paths, names)
+        _write(out, name, metadata, trace, module_paths, names, thread_names)
 
 
 def _write(
@@ -62,6 +64,7 @@ def _write(
     trace: Any,
     module_paths: Mapping[str, str],
     names: Callable[[Accelerator], TraceNames],
+    thread_names: Mapping[int, str],
 ) -> None:
     epoch_ns = trace.epoch_offset_ns
     base_ns = (trace.start_ns + epoch_ns) // _BASE_INTERVAL_NS * _BASE_INTERVAL_NS
@@ -77,7 +80,7 @@ def _write(
         out.write(f"  {json.dumps(key)}: {json.dumps(value)},\n")
     out.write('  "traceEvents": [\n')
     separator = ""
-    for event in _Writer(trace, base_ns - epoch_ns, module_paths, names(accelerator)).events():
+    for event in _Writer(trace, base_ns - epoch_ns, module_paths, names(accelerator), thread_names).events():
         out.write(separator + event)
         separator = ",\n"
     out.write(f'\n  ],\n  "traceName": {json.dumps(name)}\n}}\n')
@@ -92,8 +95,10 @@ class _Writer:
         base_ns: int,
         module_paths: Mapping[str, str],
         names: TraceNames,
+        thread_names: Mapping[int, str],
     ) -> None:
         self._trace = trace
+        self._thread_names = thread_names
         self._device_types = {-1: '"device_type": "CPU"'}
         for number in trace.devices():
             self._device_types[number] = f'"device_type": "{accelerator_of(number).title}"'
@@ -106,6 +111,7 @@ class _Writer:
         self._calls = array("q")  # the Python call around each event; 0 for none
         self._python_calls = 0
         self._annotations: dict[int, str] = {}
+        self._collectives: dict[int, str] = {}
         self._modules: dict[int, str] = {}  # path of the module around, by event; only with modules
         self._forward: dict[int, tuple[int, int]] = {}  # thread and start, by number of the node
         self._quoted: dict[str, str] = {}
@@ -132,7 +138,7 @@ class _Writer:
             base_ns,
             self._device_names,
         )
-        yield from tracks.events(self._parents, self._annotations)
+        yield from tracks.events(self._parents, self._annotations, self._collectives)
         start, stop = trace.start_ns - base_ns, trace.stop_ns - base_ns
         yield (
             '{"ph": "X", "cat": "Trace", "name": "PyTorch Profiler (0)", "pid": "Spans", '
@@ -153,7 +159,7 @@ class _Writer:
         yield entry("process_labels", 0, "labels", "CPU")
         yield entry("process_sort_index", 0, "sort_index", pid)
         for _, tid in self._threads:
-            yield entry("thread_name", tid, "name", f"thread {tid} (python)")
+            yield entry("thread_name", tid, "name", f"thread {tid} ({self._thread_names.get(tid, 'python')})")
             yield entry("thread_sort_index", tid, "sort_index", tid)
 
     def _text(self, name: str) -> str:
@@ -186,6 +192,9 @@ class _Writer:
         args.append(self._device_types[row.device])
         if row.overload:
             args.append(f'"Overload name": "{row.overload}"')
+        if row.details:
+            self._collectives[index] = row.details
+            args.append(members(row.details, row.end_ns - row.start_ns, kind == EventKind.ANNOTATION))
         if row.inputs is not None:
             args.append(as_json(row.inputs))
         if row.stack:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from .._devices.accelerator import Accelerator
 from ._trace_names import TraceNames, cuda_names, own_names, runtimes
 
-# What these ask for is always so: stacks in traces, events of waits, all threads, names of overloads.
+# What these ask for is always so: stacks in traces, all threads, names of overloads.
 _ALWAYS = (
     "verbose",
-    "enable_cuda_sync_events",
     "profile_all_threads",
     "capture_overload_names",
     "expose_kineto_event_metadata",
@@ -27,7 +27,8 @@ class Options(NamedTuple):
 
 class _ExperimentalConfig:
     """What ``profile(experimental_config=…)`` takes. Options that are not offered are refused there.
-    ``custom_profiler_config="names=cuda"`` gives traces the names that analysers of CUDA programs look for."""
+    ``custom_profiler_config="names=cuda"`` gives traces the names that analysers of CUDA programs look for, and
+    waits on the device's tracks only with ``enable_cuda_sync_events``, because such analysers take them for work."""
 
     def __init__(
         self,
@@ -49,14 +50,19 @@ class _ExperimentalConfig:
         given = {name: value for name, value in locals().items() if name != "self" and value}
         self.custom_profiler_config = custom_profiler_config
         self.trace_only = trace_only
-        offered = (*_ALWAYS, "trace_only", "custom_profiler_config")
+        self.enable_cuda_sync_events = enable_cuda_sync_events
+        offered = (*_ALWAYS, "trace_only", "custom_profiler_config", "enable_cuda_sync_events")
         self._refused = {name: value for name, value in given.items() if name not in offered}
 
     def check(self) -> Options:
         """What is asked for; refuses what is not offered."""
         own = [f"names={name}" for name in runtimes()]
         # What PyTorch passes on to the profiler of a device.
-        offered = {"": own_names, **dict.fromkeys(own, own_names), "names=cuda": cuda_names}
+        offered: dict[str, Callable[[Accelerator], TraceNames]] = {
+            "": own_names,
+            **dict.fromkeys(own, own_names),
+            "names=cuda": functools.partial(cuda_names, waits=self.enable_cuda_sync_events),
+        }
         if self.custom_profiler_config not in offered:
             raise NotImplementedError(
                 f"profile(experimental_config=_ExperimentalConfig(custom_profiler_config="

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ._collectives import members
 from ._kinds import TaskKind
 from ._rows import TaskRow, accelerator_of, index_of
 from ._trace_names import TraceNames
@@ -45,16 +46,18 @@ class DeviceTracks:
         self._threads = threads
         self._base_ns = base_ns
 
-    def events(self, parents: Sequence[int], annotations: Mapping[int, str]) -> Iterator[str]:
-        """``parents`` and ``annotations`` are of the host's events, by id."""
+    def events(
+        self, parents: Sequence[int], annotations: Mapping[int, str], collectives: Mapping[int, str]
+    ) -> Iterator[str]:
+        """``parents``, ``annotations`` and ``collectives`` are of the host's events, by id."""
         yield from self._names()
         last_end: dict[tuple[int, int], int] = {}
         for task in self._tasks:
             if task.kind in _CATEGORIES:
-                yield from self._work(task, _CATEGORIES[task.kind])
+                yield from self._work(task, _CATEGORIES[task.kind], collectives.get(task.launcher, ""))
                 track = task.device, task.stream
                 last_end[track] = max(last_end.get(track, 0), task.end_ns)
-            else:
+            elif self._device_names.sync:
                 yield from self._wait(task, last_end)
         yield from self._annotations(parents, annotations)
 
@@ -83,7 +86,7 @@ class DeviceTracks:
             f'"ts": {us(start_ns - self._base_ns)}, "dur": {us(end_ns - start_ns)}, "args": {{{args}}}}}'
         )
 
-    def _work(self, task: TaskRow, category: str) -> Iterator[str]:
+    def _work(self, task: TaskRow, category: str, collective: str) -> Iterator[str]:
         device, stream = task.device, task.stream
         args = (
             f'"External id": {task.launcher + 1}, "queued": 0, "device": {index_of(device)}, "context": 1, '
@@ -92,7 +95,12 @@ class DeviceTracks:
         if category != "kernel":
             bandwidth = task.size / max(task.end_ns - task.start_ns, 1)
             args += f', "bytes": {task.size}, "memory bandwidth (GB/s)": {bandwidth:.6g}'
-        yield self._event(category, task.name, device, stream, task.start_ns, task.end_ns, args)
+        if collective:
+            args += f", {members(collective, task.end_ns - task.start_ns, True)}"
+        name = self._device_names.tasks.get(task.name, task.name)
+        if name != task.name:
+            args += f', "task": {json.dumps(task.name)}'
+        yield self._event(category, name, device, stream, task.start_ns, task.end_ns, args)
         fields = f'"id": {task.correlation}, "cat": "ac2g", "name": "ac2g"'
         yield (
             f'{{"ph": "s", {fields}, "pid": {self._pid}, "tid": {self._threads[task.thread]}, '

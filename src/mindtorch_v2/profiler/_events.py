@@ -127,7 +127,7 @@ def _device_events(
         event = FunctionEvent.from_task(len(by_id) + place, task, numbers[task.thread], base_ns, use_device)
         operator = by_id[task.launcher] if task.launcher >= 0 else None
         if operator is not None:
-            event.step = operator.step
+            event.step, event._details = operator.step, operator._details
             operator.kernels.append(Kernel(task.name, task.device, (task.end_ns - task.start_ns) / 1000))
         yield event
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from .._devices import registry
 from ._arguments import Argument, decode, shape_of, strides_of, type_of, value_of
+from ._collectives import fields
 from ._format import format_time
 from ._kinds import STEP_PREFIX, DeviceType, EventKind, RecordScope, TaskKind
 from ._memory_use import MemoryUse
@@ -110,9 +111,9 @@ class FunctionEvent(FormattedTimesMixin):
     """
 
     __slots__ = (
-        "_arguments", "_device", "activity_type", "cpu_children", "cpu_memory_usage", "cpu_parent", "device_index",
-        "device_memory_usage", "device_resource_id", "device_type", "duration_ns", "flops", "flow_id", "flow_start",
-        "flow_type", "fwd_thread", "id", "is_async", "is_legacy", "is_remote", "kernels", "kind",
+        "_arguments", "_details", "_device", "activity_type", "cpu_children", "cpu_memory_usage", "cpu_parent",
+        "device_index", "device_memory_usage", "device_resource_id", "device_type", "duration_ns", "flops", "flow_id",
+        "flow_start", "flow_type", "fwd_thread", "id", "is_async", "is_legacy", "is_remote", "kernels", "kind",
         "linked_correlation_id", "memory", "memory_after", "memory_before", "module_hierarchy", "name", "node_id",
         "overload_name", "python_id", "python_module_id", "python_parent_id", "sequence_nr", "stack", "step",
         "thread", "time_range", "trace_name", "use_device",
@@ -192,6 +193,7 @@ class FunctionEvent(FormattedTimesMixin):
         self.memory: MemoryUse | None = None  # with profile_memory=True, of what allocated or freed
         self.memory_before: int | None = None
         self.memory_after: int | None = None
+        self._details = ""  # of a collective
         self.flops = 0
         self.stack: tuple[str, ...] = ()
         self.module_hierarchy = ""
@@ -229,6 +231,7 @@ class FunctionEvent(FormattedTimesMixin):
                 event.device_memory_usage = row.size
             return event
         event.memory_before, event.memory_after = row.memory_before, row.memory_after
+        event._details = row.details
         if row.inputs is not None:
             event._arguments = decode(row.inputs)
         if kind in (EventKind.OPERATOR, EventKind.VISIT, EventKind.RUN):
@@ -339,8 +342,12 @@ class FunctionEvent(FormattedTimesMixin):
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """Memory before and after, under ``profile_memory=True``."""
-        return memory_fields(self._device, self.memory_before, self.memory_after)
+        """Memory before and after, under ``profile_memory=True``; of a collective, what it is."""
+        carried = self.kind is not EventKind.OPERATOR
+        return {
+            **memory_fields(self._device, self.memory_before, self.memory_after),
+            **fields(self._details, self.duration_ns, carried),
+        }
 
     # --- older names, which PyTorch warns about ---
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import threading
 import warnings
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from .._devices import registry
 from .._devices.accelerator import Accelerator
 from ._averages import FunctionEventAvg
 from ._chrome_trace import write_chrome_trace
+from ._collectives import of_world
 from ._event_list import EventList
 from ._events import build_events
 from ._modules import ModuleWatch
@@ -60,6 +62,7 @@ class Recording:
         self._session = 0  # 0: not recording
         self._watches: list[ModuleWatch | ThreadWatch] = []
         self._traces: list[tuple[Any, Mapping[str, str]]] = []  # and the paths of modules
+        self._thread_names: dict[int, str] = {}  # of the last recording, by the system's number
         self._events: EventList | None = None
 
     @property
@@ -108,6 +111,7 @@ class Recording:
                 "events. Profile one thing at a time.",
                 stacklevel=3,
             )
+        self._thread_names = _thread_names()
         kept = self._traces if self.acc_events else []
         paths = next((watch.paths() for watch in watches if isinstance(watch, ModuleWatch)), {})
         self._traces = [*kept, (trace, paths)]
@@ -225,7 +229,16 @@ class Recording:
         described: dict[str, Any] = {flag: 1 for flag in flags if getattr(self, flag)}
         described["host_name"] = socket.gethostname()
         trace, paths = self._traces[-1]
-        write_chrome_trace(path, trace, described | self.metadata, paths, self.trace_names)
+        described |= of_world()
+        write_chrome_trace(
+            path, trace, described | self.metadata, paths, self.trace_names, self._thread_names
+        )
+
+
+def _thread_names() -> dict[int, str]:
+    """Of the threads that Python started."""
+    other = (each for each in threading.enumerate() if each is not threading.main_thread())
+    return {each.native_id: each.name for each in other if each.native_id is not None}
 
 
 def _watched_devices() -> list[Any]:

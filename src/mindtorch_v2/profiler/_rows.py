@@ -34,6 +34,7 @@ class EventRow(NamedTuple):
     memory_after: int | None
     stack: int  # for stack_of(); 0 for none
     inputs: bytes | None
+    details: str  # of a collective: members of a JSON object
 
 
 class MemoryRow(NamedTuple):

@@ -16,20 +16,29 @@ RUNTIME = (
 
 class TraceNames(NamedTuple):
     runtime: str  # category of calls of the device's runtime
-    sync: str  # category of waits on the device's tracks
+    sync: str  # category of waits on the device's tracks; empty: they are not written
     sync_kind: str  # argument of a wait: what kind it is
     awaited: str  # argument of a wait: the correlation of the recorded event
     calls: Mapping[str, str]  # where a call has another name than its own
+    tasks: Mapping[str, str]  # and where a task has
 
 
 def own_names(accelerator: Accelerator) -> TraceNames:
-    return TraceNames(RUNTIME, f"{accelerator.type}_sync", "sync_kind", "wait_on_event_record_corr_id", {})
-
-
-def cuda_names(accelerator: Accelerator) -> TraceNames:
-    calls = accelerator.calls_elsewhere.get("cuda", {})
     return TraceNames(
-        "cuda_runtime", "cuda_sync", "cuda_sync_kind", "wait_on_cuda_event_record_corr_id", calls
+        RUNTIME, f"{accelerator.type}_sync", "sync_kind", "wait_on_event_record_corr_id", {}, {}
+    )
+
+
+def cuda_names(accelerator: Accelerator, waits: bool) -> TraceNames:
+    calls = accelerator.calls_elsewhere.get("cuda", {})
+    tasks = accelerator.tasks_elsewhere.get("cuda", {})
+    return TraceNames(
+        "cuda_runtime",
+        "cuda_sync" if waits else "",
+        "cuda_sync_kind",
+        "wait_on_cuda_event_record_corr_id",
+        calls,
+        tasks,
     )
 
 

@@ -4,7 +4,7 @@ Note [Gloo's messages]
 Only the binding's ``send`` and ``recv`` let other threads of Python run while they wait, so they are all that is used,
 and ``pairwise.py`` makes the collectives. A receiver must know how many bytes come, so a message begins with a frame of
 fixed length: its label and as much of the tensor as fits, which for small tensors is all. The rest follows if the label
-is right.
+is right. Frames are used again: making one costs as much as filling it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import ctypes
 import importlib.machinery
 import importlib.util
 import os
-import socket
 import sys
 from collections.abc import Sequence
 from functools import cache
@@ -24,6 +23,7 @@ from ..._C import Tensor
 from ..engine import Place
 from ..errors import DistBackendError
 from ..stores import Store
+from ..tcp_store import host_name
 from .pairwise import PairwiseEngine
 
 _HOW = "pip install 'mindtorch_v2[distributed]' brings it"
@@ -85,12 +85,7 @@ def _address() -> dict[str, str]:
     interface = os.environ.get("GLOO_SOCKET_IFNAME")
     if interface:
         return {"iface": interface.split(",")[0]}
-    name = socket.gethostname()
-    try:
-        socket.getaddrinfo(name, None)
-    except OSError:
-        name = "localhost"
-    return {"hostname": name}
+    return {"hostname": host_name()}
 
 
 class GlooEngine(PairwiseEngine):
@@ -102,37 +97,60 @@ class GlooEngine(PairwiseEngine):
         super().__init__(place)
         gloo = self._gloo = _library()
         self._bytes = gloo.GlooDataType_t.glooUint8
+        self._frames: list[Any] = []  # not in use. Note [Gloo's messages]
         attributes = gloo.transport.tcp.attr("localhost")
         for name, value in _address().items():
             setattr(attributes, name, value)
         self._context = gloo.rendezvous.Context(place.rank, place.size)
         self._context.setTimeout(place.timeout)
         self._shared = gloo.rendezvous.CustomStore(_Shared(place.store))
-        self._context.connectFullMesh(self._shared, gloo.transport.tcp.CreateDevice(attributes))
-
-    def put(self, tensor: Tensor, peer: int, slot: int, label: str) -> None:
-        frame = ctypes.create_string_buffer(label.encode()[: _LABEL - 1], _FRAME)
-        address, length = tensor.data_ptr(), tensor.nbytes
-        inline = min(length, _INLINE)
-        ctypes.memmove(ctypes.addressof(frame) + _LABEL, address, inline)
-        self._move(self._gloo.send, ctypes.addressof(frame), _FRAME, peer, slot, label)
-        if length > inline:
-            self._move(self._gloo.send, address + inline, length - inline, peer, slot, label)
-
-    def take(self, tensor: Tensor, peer: int, slot: int, label: str) -> None:
-        frame = ctypes.create_string_buffer(_FRAME)
-        address, length = tensor.data_ptr(), tensor.nbytes
-        self._move(self._gloo.recv, ctypes.addressof(frame), _FRAME, peer, slot, label)
-        theirs = frame.value.decode()
-        if theirs != label[: _LABEL - 1]:
+        try:
+            self._context.connectFullMesh(self._shared, gloo.transport.tcp.CreateDevice(attributes))
+            self.barrier()  # who is connected might end before the others are
+            self._number = 0
+        except RuntimeError as error:
+            others = ", ".join(str(each) for each in place.ranks if each != place.ranks[place.rank])
             raise DistBackendError(
-                f"rank {self.place.ranks[peer]} sent {theirs}; "
-                f"rank {self.place.ranks[self.place.rank]} expected {label}"
-            )
-        inline = min(length, _INLINE)
-        ctypes.memmove(address, ctypes.addressof(frame) + _LABEL, inline)
-        if length > inline:
-            self._move(self._gloo.recv, address + inline, length - inline, peer, slot, label)
+                f"gloo: rank {place.ranks[place.rank]} could not connect to rank {others} within "
+                f"{place.timeout.total_seconds():g} s ({error}); GLOO_SOCKET_IFNAME names the network to use"
+            ) from error
+
+    def _frame(self) -> Any:
+        try:
+            return self._frames.pop()
+        except IndexError:
+            return ctypes.create_string_buffer(_FRAME)
+
+    def put(self, tensor: Tensor, peer: int, slot: int, label: str, agreed: bool = False) -> None:
+        start, end = tensor.data_ptr(), tensor.data_ptr() + tensor.nbytes
+        if not agreed:
+            frame = self._frame()
+            frame.value = label.encode()[: _LABEL - 1]
+            address, inline = ctypes.addressof(frame), min(end - start, _INLINE)
+            ctypes.memmove(address + _LABEL, start, inline)
+            self._move(self._gloo.send, address, _FRAME, peer, slot, label)
+            self._frames.append(frame)
+            start += inline
+        if end > start:
+            self._move(self._gloo.send, start, end - start, peer, slot, label)
+
+    def take(self, tensor: Tensor, peer: int, slot: int, label: str, agreed: bool = False) -> None:
+        start, end = tensor.data_ptr(), tensor.data_ptr() + tensor.nbytes
+        if not agreed:
+            frame = self._frame()
+            address, inline = ctypes.addressof(frame), min(end - start, _INLINE)
+            self._move(self._gloo.recv, address, _FRAME, peer, slot, label)
+            theirs = frame.value.decode()
+            if theirs != label[: _LABEL - 1]:
+                raise DistBackendError(
+                    f"rank {self.place.ranks[peer]} sent {theirs}; "
+                    f"rank {self.place.ranks[self.place.rank]} expected {label}"
+                )
+            ctypes.memmove(start, address + _LABEL, inline)
+            self._frames.append(frame)
+            start += inline
+        if end > start:
+            self._move(self._gloo.recv, start, end - start, peer, slot, label)
 
     def _move(self, move: Any, address: int, length: int, peer: int, slot: int, label: str) -> None:
         try:

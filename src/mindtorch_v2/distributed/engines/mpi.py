@@ -1,20 +1,33 @@
 """MPI, through mpi4py; the processes are started by ``mpiexec``.
 
-Note [Time limits of MPI]
-A call of MPI cannot be given up: it returns when the others have answered. So a thread watches how long the calls of
-this process take, and when one is over the group's limit it says which and ends all processes of ``mpiexec``.
+Note [Waiting for MPI]
+MPI's own waits keep a processor busy until the others have answered. Where processes share processors the one that is
+waited for then gets none. So every call is begun, and asked whether it is done: at first without a pause, for about as
+long as the bytes take on an idle machine, so that nothing is lost there; who waits longer waits for another
+process, and sleeps between questions.
+
+So the time limit of a group is kept, too. A call of MPI cannot be taken back, though: what it reads and writes is
+kept, and the process, which cannot take leave of the others any more, ends without, so that ``mpiexec`` ends all.
+
+Note [Comparing before]
+MPI trusts its callers: different collectives or sizes give wrong values, or wait for ever. So the processes first
+compare what they are about to do, by a number made of its label (Note [Labels] in ``pairwise.py``).
 """
 
 from __future__ import annotations
 
+import atexit
 import importlib.util
 import os
 import sys
-import threading
 import time
+import zlib
+from array import array
 from collections.abc import Callable, Sequence
 from functools import cache
+from importlib import metadata
 from itertools import accumulate
+from pathlib import Path
 from typing import Any
 
 from ... import _C
@@ -22,6 +35,7 @@ from ..._C import Tensor
 from ..engine import Place
 from ..errors import DistBackendError
 from ..reduce_op import RedOpType, ReduceOp
+from ..tcp_store import TCPStore, host_name
 from .pairwise import PairwiseEngine, begin_fold, end_fold
 
 _KINDS = {
@@ -35,13 +49,37 @@ _TYPES = {
 }  # fmt: skip
 
 
+_PATIENCE, _PER_BYTE = 1e-4, 6e-10  # seconds of asking without a pause
+_LABEL = 128  # bytes of what is compared
+_given_up: list[Any] = []  # calls that were not done in time, with their memory
+# What mpiexec tells the processes that it starts: MPICH and its kin, Open MPI, MVAPICH.
+_STARTED = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK")
+
+
 def is_available() -> bool:
-    """Whether mpi4py is installed."""
-    return importlib.util.find_spec("mpi4py") is not None
+    """Whether mpi4py is installed and this process can reach others by it: torchrun's, which mpiexec did not start,
+    cannot, and programs that ask choose Gloo."""
+    alone = int(os.environ.get("WORLD_SIZE") or 1) == 1
+    started = any(name in os.environ for name in _STARTED)
+    return (alone or started) and importlib.util.find_spec("mpi4py") is not None
+
+
+def packaged(name: str) -> Path | None:
+    """A file of the package mpich, which an environment may have from another one that it builds upon."""
+    try:
+        found = [file for file in metadata.files("mpich") or [] if file.name == name]
+    except metadata.PackageNotFoundError:
+        return None
+    return Path(str(found[0].locate())).resolve() if found else None
 
 
 @cache
 def _mpi() -> Any:
+    library = packaged("libmpi.so.12")
+    if (
+        library is not None and Path(sys.prefix).resolve() not in library.parents
+    ):  # where mpi4py does not look
+        os.environ.setdefault("MPI4PY_LIBMPI", str(library))
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
@@ -51,13 +89,45 @@ def _mpi() -> Any:
         ) from error
     if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
         raise DistBackendError("this MPI does not allow several threads, which asynchronous works need")
+    atexit.register(_leave)
+    MPI.COMM_WORLD.Barrier()
+    _forget_names()
     return MPI
+
+
+def _forget_names() -> None:
+    """Removes the names of memory that the processes share, which all have by now: MPICH removes them at a process's
+    orderly end, and one that is killed would leave them behind."""
+    with open("/proc/self/maps") as maps:
+        names = {line.split()[-1] for line in maps if "/dev/shm/mpich" in line and "(deleted)" not in line}
+    for name in names:
+        Path(name).unlink(missing_ok=True)
+
+
+def _leave() -> None:
+    """Ends the process where MPI cannot be ended. Note [Waiting for MPI]."""
+    if _given_up:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(1)
 
 
 def world() -> tuple[int, int]:
     """Rank and number of all processes, which mpiexec decides."""
     everybody = _mpi().COMM_WORLD
     return everybody.Get_rank(), everybody.Get_size()
+
+
+@cache
+def shared_store() -> TCPStore:
+    """A store of all processes, which the first one serves: MPI has none, and brings the address."""
+    everybody = _mpi().COMM_WORLD
+    if everybody.Get_rank() == 0:
+        made = TCPStore(host_name(), 0, is_master=True, multi_tenant=True)
+        everybody.bcast((made.host, made.port))
+        return made
+    host, port = everybody.bcast(None)
+    return TCPStore(host, port)
 
 
 class MpiEngine(PairwiseEngine):
@@ -73,30 +143,43 @@ class MpiEngine(PairwiseEngine):
         group = mpi.COMM_WORLD.Get_group().Incl(list(place.ranks))
         self._collectives = mpi.COMM_WORLD.Create_group(group)
         self._messages = mpi.COMM_WORLD.Create_group(group, tag=1)
-        self._calls: dict[int, tuple[float, str]] = {}  # under way, by thread
-        self._closed = threading.Event()
-        threading.Thread(target=self._watch, name=f"{place.name}: time limits", daemon=True).start()
 
-    def _watch(self) -> None:
-        """Note [Time limits of MPI]."""
-        limit = self.place.timeout.total_seconds()
-        while not self._closed.wait(min(1.0, limit / 4)):
-            for began, what in list(self._calls.values()):
-                if time.monotonic() > began + limit:
-                    rank = self.place.ranks[self.place.rank]
-                    said = f"rank {rank}: {what} over mpi was not done after {limit:g} s; another rank is late or gone"
-                    print(f"{said}. All processes are ended.", file=sys.stderr, flush=True)
-                    os._exit(1)  # not Abort: mpiexec then ends before it has shown what was written
-
-    def _call(self, call: Callable[..., Any], *arguments: Any) -> Any:
-        thread = threading.get_ident()
-        self._calls[thread] = time.monotonic(), call.__name__
+    def _call(self, label: str, tensors: Sequence[Tensor], begin: Callable[..., Any], *arguments: Any) -> Any:
+        """Begins a call and waits for it; gives its status. Note [Waiting for MPI]."""
+        status = self._mpi.Status()
         try:
-            return call(*arguments)
+            request = begin(*arguments)
+            if request.Test(status):
+                return status
+            start, limit = time.perf_counter(), self.place.timeout.total_seconds()
+            patience = _PATIENCE + _PER_BYTE * sum(tensor.nbytes for tensor in tensors)
+            while not request.Test(status):
+                past = time.perf_counter() - start
+                if past > limit:
+                    _given_up.append((request, arguments, tensors))
+                    raise DistBackendError(
+                        f"{label} over mpi was not done after {limit:g} s; another rank is late or gone"
+                    )
+                if past > patience:
+                    time.sleep(min(past / 8, 1e-3))
         except self._mpi.Exception as error:
-            raise DistBackendError(f"{call.__name__}: {error}") from error
-        finally:
-            del self._calls[thread]
+            raise DistBackendError(f"{label}: {error}") from error
+        return status
+
+    def _label(self, name: str, tensor: Tensor | None) -> str:
+        """Note [Comparing before]."""
+        label = super()._label(name, tensor)
+        code = zlib.crc32(label.encode())
+        ends = array("q", [code, -code])
+        self._call(label, (), self._collectives.Iallreduce, self._mpi.IN_PLACE, ends, self._mpi.MAX)
+        if ends[0] == -ends[1]:
+            return label
+        everybody = bytearray(_LABEL * self.place.size)
+        own = label.encode()[:_LABEL].ljust(_LABEL)
+        self._call(label, (), self._collectives.Iallgather, own, everybody)
+        said = [everybody[at : at + _LABEL].decode().strip() for at in range(0, len(everybody), _LABEL)]
+        what = ", ".join(f"rank {rank}: {each}" for rank, each in zip(self.place.ranks, said, strict=True))
+        raise DistBackendError(f"the ranks do different things: {what}")
 
     def _memory(self, tensor: Tensor, parts: int = 1) -> list[Any]:
         """The bytes of a tensor, or of one of its equal parts, as MPI counts them."""
@@ -113,46 +196,55 @@ class MpiEngine(PairwiseEngine):
     def all_reduce(self, tensor: Tensor, op: ReduceOp) -> None:
         if not self._knows(tensor, op):
             return super().all_reduce(tensor, op)
+        label = self._label(f"all_reduce {op.op.name}", tensor)
         begin_fold(tensor, op)
-        kind = self._kinds[op.op]
-        self._call(self._collectives.Allreduce, self._mpi.IN_PLACE, self._numbers(tensor), kind)
+        begin, place = self._collectives.Iallreduce, self._mpi.IN_PLACE
+        self._call(label, [tensor], begin, place, self._numbers(tensor), self._kinds[op.op])
         return end_fold(tensor, op, self.place.size)
 
     def reduce(self, tensor: Tensor, root: int, op: ReduceOp) -> None:
         if not self._knows(tensor, op):
             return super().reduce(tensor, root, op)
-        kind = self._kinds[op.op]
+        label = self._label(f"reduce {op.op.name} to {root}", tensor)
         work = tensor if self.place.rank == root else tensor.clone()  # the others keep their values
         begin_fold(work, op)
-        if self.place.rank == root:
-            self._call(self._collectives.Reduce, self._mpi.IN_PLACE, self._numbers(work), kind, root)
-            return end_fold(work, op, self.place.size)
-        self._call(self._collectives.Reduce, self._numbers(work), None, kind, root)
-        return None
+        at_root = self.place.rank == root
+        ends = (self._mpi.IN_PLACE, self._numbers(work)) if at_root else (self._numbers(work), None)
+        self._call(label, [work], self._collectives.Ireduce, *ends, self._kinds[op.op], root)
+        return end_fold(work, op, self.place.size) if at_root else None
 
     def reduce_scatter(self, out: Tensor, tensor: Tensor, op: ReduceOp) -> None:
         if not self._knows(tensor, op):
             return super().reduce_scatter(out, tensor, op)
+        label = self._label(f"reduce_scatter {op.op.name}", tensor)
         work = tensor.clone() if op.op is RedOpType.PREMUL_SUM else tensor
         begin_fold(work, op)
         taken = self._numbers(out)
         given = [self._memory(work)[0], *taken[1:]]  # MPI counts the elements of a part
-        self._call(self._collectives.Reduce_scatter_block, given, taken, self._kinds[op.op])
+        begin = self._collectives.Ireduce_scatter_block
+        self._call(label, [out, work], begin, given, taken, self._kinds[op.op])
         return end_fold(out, op, self.place.size)
 
     def broadcast(self, tensor: Tensor, root: int) -> None:
-        self._call(self._collectives.Bcast, self._memory(tensor), root)
+        label = self._label(f"broadcast from {root}", tensor)
+        self._call(label, [tensor], self._collectives.Ibcast, self._memory(tensor), root)
 
     def all_gather(self, out: Tensor, tensor: Tensor) -> None:
-        self._call(self._collectives.Allgather, self._memory(tensor), self._memory(out, self.place.size))
+        label = self._label("all_gather", tensor)
+        ends = self._memory(tensor), self._memory(out, self.place.size)
+        self._call(label, [out, tensor], self._collectives.Iallgather, *ends)
 
     def gather(self, out: Tensor | None, tensor: Tensor, root: int) -> None:
+        label = self._label(f"gather to {root}", tensor)
         target = None if out is None else self._memory(out, self.place.size)
-        self._call(self._collectives.Gather, self._memory(tensor), target, root)
+        used = [tensor] if out is None else [tensor, out]
+        self._call(label, used, self._collectives.Igather, self._memory(tensor), target, root)
 
     def scatter(self, out: Tensor, tensor: Tensor | None, root: int) -> None:
+        label = self._label(f"scatter from {root}", out)
         source = None if tensor is None else self._memory(tensor, self.place.size)
-        self._call(self._collectives.Scatter, source, self._memory(out), root)
+        used = [out] if tensor is None else [out, tensor]
+        self._call(label, used, self._collectives.Iscatter, source, self._memory(out), root)
 
     def all_to_all(
         self, out: Tensor, tensor: Tensor, out_counts: Sequence[int], counts: Sequence[int]
@@ -162,29 +254,38 @@ class MpiEngine(PairwiseEngine):
             starts = list(accumulate(sizes, initial=0))[:-1]
             return [self._memory(whole)[0], (sizes, starts), self._mpi.BYTE]
 
-        self._call(self._collectives.Alltoallv, parts(tensor, counts), parts(out, out_counts))
+        label = self._label("all_to_all", None)  # everybody has counts of its own
+        ends = parts(tensor, counts), parts(out, out_counts)
+        self._call(label, [out, tensor], self._collectives.Ialltoallv, *ends)
 
     def barrier(self) -> None:
-        self._call(self._collectives.Barrier)
+        self._label("barrier", None)  # which is one
 
-    def put(self, tensor: Tensor, peer: int, slot: int, label: str) -> None:
-        self._call(self._messages.Send, self._memory(tensor), peer, slot)
+    def put(self, tensor: Tensor, peer: int, slot: int, label: str, agreed: bool = False) -> None:
+        self._call(label, [tensor], self._messages.Isend, self._memory(tensor), peer, slot)
 
-    def take(self, tensor: Tensor, peer: int, slot: int, label: str) -> None:
-        self._receive(tensor, peer, slot)
+    def take(self, tensor: Tensor, peer: int, slot: int, label: str, agreed: bool = False) -> None:
+        self._receive(tensor, peer, slot, label)
 
     def _swap(
-        self, outgoing: Tensor, incoming: Tensor, peer: int, label: str, their_label: str | None = None
+        self,
+        outgoing: Tensor,
+        incoming: Tensor,
+        peer: int,
+        label: str,
+        their_label: str | None = None,
+        agreed: bool = False,
     ) -> None:
-        given, taken = self._memory(outgoing), self._memory(incoming)
-        self._call(self._messages.Sendrecv, given, peer, 0, taken, peer, 0)
+        given = self._messages.Isend(self._memory(outgoing), peer, 0)
+        self._receive(incoming, peer, 0, label)
+        self._call(label, [outgoing], lambda: given)
 
     def receive(self, tensor: Tensor, peer: int | None, tag: int) -> int:
-        return self._receive(tensor, self._mpi.ANY_SOURCE if peer is None else peer, tag + 1)
+        label = f"message of {tensor.nbytes} bytes with tag {tag}"
+        return self._receive(tensor, self._mpi.ANY_SOURCE if peer is None else peer, tag + 1, label)
 
-    def _receive(self, tensor: Tensor, peer: int, slot: int) -> int:
-        status = self._mpi.Status()
-        self._call(self._messages.Recv, self._memory(tensor), peer, slot, status)
+    def _receive(self, tensor: Tensor, peer: int, slot: int, label: str) -> int:
+        status = self._call(label, [tensor], self._messages.Irecv, self._memory(tensor), peer, slot)
         sender, length = int(status.Get_source()), status.Get_count(self._mpi.BYTE)
         if length != tensor.nbytes:
             ranks = self.place.ranks
@@ -195,7 +296,6 @@ class MpiEngine(PairwiseEngine):
 
     def close(self, finish: bool = True) -> None:
         super().close(finish)
-        self._closed.set()
-        if finish and not self._mpi.Is_finalized():
+        if finish and not _given_up and not self._mpi.Is_finalized():
             self._collectives.Free()
             self._messages.Free()

@@ -10,7 +10,8 @@ needs nothing from the library that carries the messages.
 
 Note [Labels]
 Every message says what it is part of: the collective, its number in the group, elements and dtype. A process that gets
-another label than it expects raises an error with both, instead of reading bytes that mean something else.
+another label than it expects raises an error with both, instead of reading bytes that mean something else. Two who have
+agreed on a collective send each other what else is part of it without labels.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ from ..engine import Engine, Place
 from ..errors import DistBackendError
 from ..reduce_op import RedOpType, ReduceOp
 
-LARGE = 1 << 16  # bytes from which on parts are exchanged
-AT_ONCE = 1 << 22  # bytes from which on using both directions at once is worth a second thread
+LARGE = (
+    1 << 16
+)  # bytes from which on parts are exchanged, and both directions at once are worth a second thread
 _FOLD: dict[RedOpType, Callable[[Tensor, Tensor], Tensor]] = {
     RedOpType.SUM: lambda to, other: to.add_(other),
     RedOpType.AVG: lambda to, other: to.add_(other),
@@ -60,21 +62,21 @@ class PairwiseEngine(Engine):
         self._number = 0  # collectives so far
 
     @abstractmethod
-    def put(self, tensor: Tensor, peer: int, slot: int, label: str) -> None:
-        """Sends a tensor with its label to one who takes it from the same slot."""
+    def put(self, tensor: Tensor, peer: int, slot: int, label: str, agreed: bool = False) -> None:
+        """Sends a tensor with its label to one who takes it from the same slot; ``agreed``: without the label."""
 
     @abstractmethod
-    def take(self, tensor: Tensor, peer: int, slot: int, label: str) -> None:
+    def take(self, tensor: Tensor, peer: int, slot: int, label: str, agreed: bool = False) -> None:
         """Receives a tensor; raises if its label is another one. Note [Labels]."""
 
     # ---- the ways that messages go -----------------------------------------------------------------------------
 
-    def _named(self, name: str, tensor: Tensor) -> str:
-        dtype = str(tensor.dtype).removeprefix("torch.")
-        return f"{name} of {tensor.numel()} {dtype}, number {self._number} of the group"
+    def _named(self, name: str, tensor: Tensor | None) -> str:
+        what = "" if tensor is None else f" of {tensor.numel()} {str(tensor.dtype).removeprefix('torch.')}"
+        return f"{name}{what}, number {self._number} of the group"
 
-    def _label(self, name: str, tensor: Tensor) -> str:
-        """Of the next collective."""
+    def _label(self, name: str, tensor: Tensor | None) -> str:
+        """Of the next collective, which all processes call."""
         self._number += 1
         return self._named(name, tensor)
 
@@ -112,21 +114,28 @@ class PairwiseEngine(Engine):
                 self.put(tensor, self._peer(own + step, root), 0, label)
 
     def _swap(
-        self, outgoing: Tensor, incoming: Tensor, peer: int, label: str, their_label: str | None = None
+        self,
+        outgoing: Tensor,
+        incoming: Tensor,
+        peer: int,
+        label: str,
+        their_label: str | None = None,
+        agreed: bool = False,
     ) -> None:
         """Gives and takes: in turn, the lower rank first, or large messages at once."""
         theirs = their_label or label
-        if max(outgoing.nbytes, incoming.nbytes) >= AT_ONCE:
-            sent = self.start(label, [outgoing], lambda: self.put(outgoing, peer, 0, label), "outgoing")
+        if max(outgoing.nbytes, incoming.nbytes) >= LARGE:
+            run = lambda: self.put(outgoing, peer, 0, label, agreed)  # noqa: E731
+            sent = self.start(label, [outgoing], run, "outgoing")
             sent.begin()
-            self.take(incoming, peer, 0, theirs)
+            self.take(incoming, peer, 0, theirs, agreed)
             sent.wait()
         elif self.place.rank < peer:
-            self.put(outgoing, peer, 0, label)
-            self.take(incoming, peer, 0, theirs)
+            self.put(outgoing, peer, 0, label, agreed)
+            self.take(incoming, peer, 0, theirs, agreed)
         else:
-            self.take(incoming, peer, 0, theirs)
-            self.put(outgoing, peer, 0, label)
+            self.take(incoming, peer, 0, theirs, agreed)
+            self.put(outgoing, peer, 0, label, agreed)
 
     def _partners(self) -> Iterator[int]:
         """Whom this process meets, round by round; nobody meets two at once."""
@@ -162,7 +171,7 @@ class PairwiseEngine(Engine):
             _FOLD[op.op](parts[rank], other)
         end_fold(parts[rank], op, size)
         for peer in self._partners():
-            self._swap(parts[rank], parts[peer], peer, label)
+            self._swap(parts[rank], parts[peer], peer, label, agreed=True)
         return None
 
     def reduce(self, tensor: Tensor, root: int, op: ReduceOp) -> None:

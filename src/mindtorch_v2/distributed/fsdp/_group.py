@@ -12,16 +12,31 @@ range of columns for each parameter.
 from __future__ import annotations
 
 import math
+import weakref
 from typing import Any
 
 from ... import _C, nn
 from ..._C import Tensor, _functions
+from ...utils._swapping import swap_tensors
 from .. import collectives
 from ..device_mesh import DeviceMesh
 from ..reduce_op import ReduceOp
 from ..tensor._api import DTensor
-from ..tensor.placement_types import DTensorSpec, Placement, Replicate, Shard, TensorMeta
+from ..tensor._redistribute import local_shape_and_offset
+from ..tensor.placement_types import DTensorSpec, Placement, Replicate, Shard, TensorMeta, _StridedShard
 from ._policies import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy
+
+
+def _combined(mesh: DeviceMesh, other: DeviceMesh) -> DeviceMesh:
+    """The mesh with the dimensions of both, which are parts of one."""
+    root = mesh._get_root_mesh()
+    names, others = mesh.mesh_dim_names, other.mesh_dim_names
+    if root is not other._get_root_mesh() or not names or not others or set(names) & set(others):
+        raise ValueError(
+            f"a parameter lies on {other} and is to be cut over {mesh}: take both from one mesh with names, as in "
+            "mesh = init_device_mesh(device, (2, 2), mesh_dim_names=('dp', 'tp')); mesh['dp'], mesh['tp']"
+        )
+    return root[(*names, *others)]
 
 
 class ShardedParameter:
@@ -29,79 +44,191 @@ class ShardedParameter:
 
     def __init__(
         self,
-        parameter: nn.Parameter,
+        parameter: Any,  # a plain parameter, or a DTensor of tensor parallelism
         places: list[tuple[nn.Module, str]],
         mesh: DeviceMesh,
         policy: MixedPrecisionPolicy,
         offload: OffloadPolicy,
     ) -> None:
         self.places, self.policy, self.offload = places, policy, offload
-        self.shape, self.dtype = parameter.shape, parameter.dtype
+        self.dtype = parameter.dtype
+        # What tensor parallelism left of it on this process is the whole here.
+        self.parallel: DTensorSpec | None = parameter._spec if isinstance(parameter, DTensor) else None
+        local: Tensor = (parameter._local_tensor if self.parallel is not None else parameter).detach()
+        on_meta = local.device.type == "meta"
+        if local.device.type not in (mesh.device_type, "meta"):
+            local = local.to(mesh.device_type)
+        self.device = _C.device(mesh.device_type) if on_meta else local.device
+        self.shape = local.shape
         self.parts = mesh.size(mesh.ndim - 1)
         coordinate = mesh.get_coordinate()
         assert coordinate is not None
         rows = self.shape[0]
-        begin, length = Shard(0).part(rows, self.parts, coordinate[-1])
+        self.begin, self.length = Shard(0).part(rows, self.parts, coordinate[-1])
         self.rows = -(-rows // self.parts)  # of the longest part
         self.row_size = math.prod(self.shape[1:])
         self.filled = self.rows * self.row_size
-        self.device = parameter.device
-        placements: tuple[Placement, ...] = (*(Replicate(),) * (mesh.ndim - 1), Shard(0))
-        meta = TensorMeta(parameter.shape, parameter.stride(), parameter.dtype)
-        self.spec = DTensorSpec(mesh, placements, meta)
-        part = parameter.detach().narrow(0, begin, length).clone(memory_format=_C.contiguous_format)
-        if isinstance(offload, CPUOffloadPolicy):
+        self.spec = self._sharded_spec(mesh, parameter)
+        part = self._part_of(local)
+        if isinstance(offload, CPUOffloadPolicy) and not on_meta:
             part = part.cpu()
-        self.sharded = nn.Parameter(self._distributed(part), parameter.requires_grad)
+        self.sharded: Any = nn.Parameter(self._distributed(part), parameter.requires_grad)
         for name, value in vars(parameter).items():
-            setattr(self.sharded, name, value)
+            if name not in ("_local_tensor", "_spec"):
+                setattr(self.sharded, name, value)
+        # Whoever else finds one of the two in another module shares a parameter across groups.
+        known: list[Any] = [parameter, self.sharded]
+        for each in known:
+            each._in_group_of = type(places[0][0]).__name__
         computed = policy.param_dtype or self.dtype
         # A tensor of its own: the caller's parameter may be referred to elsewhere.
-        self.whole = nn.Parameter(
-            _functions.empty(self.shape, dtype=computed, device=self.device), parameter.requires_grad
-        )
+        self._room = _functions.empty(self.shape, dtype=computed, device=self.device)
+        self.whole = self._whole_over(self._room, parameter.requires_grad)
         self._free()
-        self._put(self.sharded)
+        self.put(self.sharded)
+
+    def _sharded_spec(self, mesh: DeviceMesh, parameter: Tensor) -> DTensorSpec:
+        meta = TensorMeta(parameter.shape, parameter.stride(), parameter.dtype)
+        copies: tuple[Placement, ...] = (Replicate(),) * (mesh.ndim - 1)
+        if self.parallel is None:
+            return DTensorSpec(mesh, (*copies, Shard(0)), meta)
+        after = self.parallel.placements
+        inner = 1
+        for dim, placement in enumerate(after):
+            inner *= self.parallel.mesh.size(dim) if placement.is_shard(0) else 1
+        cut = Shard(0) if inner == 1 else _StridedShard(0, split_factor=inner)
+        return DTensorSpec(_combined(mesh, self.parallel.mesh), (*copies, cut, *after), meta)
+
+    def _whole_over(self, local: Tensor, requires_grad: bool) -> nn.Parameter:
+        """A parameter that computes, over the memory of ``local``."""
+        if self.parallel is None:
+            return nn.Parameter(local, requires_grad)
+        old = self.parallel.tensor_meta
+        assert old is not None
+        meta = TensorMeta(old.shape, old.stride, local.dtype)
+        spec = DTensorSpec(self.parallel.mesh, self.parallel.placements, meta)
+        return nn.Parameter(DTensor(local, spec, requires_grad=False), requires_grad)
+
+    def _part_of(self, whole: Tensor) -> Tensor:
+        return whole.narrow(0, self.begin, self.length).clone(memory_format=_C.contiguous_format)
 
     def _distributed(self, part: Tensor) -> DTensor:
         return DTensor(part, self.spec, requires_grad=False)
 
-    def _put(self, parameter: nn.Parameter) -> None:
+    def cut(self, whole: Tensor) -> DTensor:
+        """A tensor of the parameter's full shape, in parts as the parameter is."""
+        sizes, begins = local_shape_and_offset(self.spec.shape, self.spec.mesh, self.spec.placements)
+        for dim, (begin, length) in enumerate(zip(begins, sizes, strict=True)):
+            whole = whole.narrow(dim, begin, length)
+        return self.from_part(whole.clone(memory_format=_C.contiguous_format))
+
+    def from_part(self, part: Tensor) -> DTensor:
+        """A tensor as the parameter is, of which this process has ``part``."""
+        meta = self.spec.tensor_meta
+        assert meta is not None
+        spec = DTensorSpec(
+            self.spec.mesh, self.spec.placements, TensorMeta(meta.shape, meta.stride, part.dtype)
+        )
+        return DTensor(part, spec, requires_grad=False)
+
+    def become(self, original: nn.Parameter) -> None:
+        """The sharded parameter takes the place of the program's object, unless somebody else could tell."""
+        if weakref.getweakrefs(original) or original._use_count() > 1 or original.grad is not None:
+            return
+        swap_tensors(original, self.sharded)
+        self.sharded = original
+        self.put(original)
+
+    def take_over(self, parameter: Any) -> None:
+        """Another object stands in the modules: conversions and ``load_state_dict(assign=True)`` put it there."""
+        if not isinstance(parameter, DTensor) or parameter.shape != self.spec.shape:
+            raise RuntimeError(
+                f"the sharded {self.places[0][1]!r} of a {type(self.places[0][0]).__name__} was replaced by a "
+                f"{type(parameter).__name__} of shape {tuple(parameter.shape)}; wanted a DTensor of shape "
+                f"{tuple(self.spec.shape)}"
+            )
+        if parameter.placements != self.spec.placements:
+            moved = parameter.redistribute(placements=self.spec.placements)
+            parameter = nn.Parameter(moved.detach(), parameter.requires_grad)
+        self.sharded = parameter
+        if parameter.dtype != self.dtype:
+            self.dtype = parameter.dtype
+            if self.policy.param_dtype is None:  # it computes in the dtype that it has
+                self.change_dtype(self.dtype)
+        self.put(parameter)
+
+    def replace_values(self, made: DTensor) -> None:
+        """The sharded parameter gets other values, of another dtype perhaps, and stays the object that it is."""
+        self.sharded.data = made
+        self.sharded._local_tensor, self.sharded._spec = made._local_tensor, made._spec
+        self.spec, self.dtype = made._spec, made.dtype
+        if self.policy.param_dtype is None and self._room.dtype != self.dtype:
+            self.change_dtype(self.dtype)
+
+    def change_dtype(self, wanted: Any) -> None:
+        """The whole parameter gets another dtype."""
+        requires_grad = self.whole.requires_grad
+        self._room = _functions.empty(self.shape, dtype=wanted, device=self.device)
+        self.whole = self._whole_over(self._room, requires_grad)
+        self._free()
+
+    def put(self, parameter: nn.Parameter) -> None:
+        """Puts it into the modules."""
         for module, name in self.places:
             module._parameters[name] = parameter
 
     def _free(self) -> None:
-        self.whole.untyped_storage().resize_(0)
+        self._room.untyped_storage().resize_(0)
 
-    def part(self) -> Tensor:
+    def part(self, wanted: Any = None) -> Tensor:
         """What this process brings to the message."""
-        local: Tensor = self.sharded._local_tensor.detach()  # type: ignore[attr-defined]
-        local = local.to(device=self.device, dtype=self.whole.dtype).reshape(-1)
+        module, name = self.places[0]
+        now = module._parameters[name]
+        if now is not self.sharded and now is not self.whole and now is not None:
+            self.take_over(now)
+        return self.filled_part(self.sharded._local_tensor.detach(), wanted or self._room.dtype)
+
+    def filled_part(self, local: Tensor, wanted: Any) -> Tensor:
+        """A part as a row as long as that of every process."""
+        local = local.to(device=self.device, dtype=wanted).reshape(-1)
         missing = self.filled - local.numel()
         return _functions.cat([local, local.new_zeros(missing)]) if missing else local
 
+    def from_table(self, table: Tensor) -> Tensor:
+        """The whole, of its columns of what was gathered."""
+        rows = table.reshape(self.parts * self.rows, self.row_size)[: self.shape[0]]
+        return rows.view(self.shape)
+
     def use_whole(self, table: Tensor) -> None:
         """Fills the whole parameter from its columns of the table and puts it into the modules."""
-        self.whole.untyped_storage().resize_(self.whole.numel() * self.whole.element_size())
-        rows = table.reshape(self.parts * self.rows, self.row_size)[: self.shape[0]]
-        self.whole.data.copy_(
-            rows.view(self.shape)
-        )  # data: the graph must not take this for a change of values
-        self._put(self.whole)
+        self._room.untyped_storage().resize_(self._room.numel() * self._room.element_size())
+        # data: the graph must not take this for a change of values
+        self._room.data.copy_(self.from_table(table))
+        self.put(self.whole)
 
     def use_part(self) -> None:
         """Puts the sharded parameter into the modules and frees the whole one."""
-        self._put(self.sharded)
+        self.put(self.sharded)
         self._free()
+
+    def whole_gradient(self) -> Tensor | None:
+        """The gradient of this process, before it is summed."""
+        gradient: Any = self.whole.grad
+        if self.parallel is not None and gradient is not None:
+            if gradient.placements != self.parallel.placements:
+                gradient = gradient.redistribute(placements=self.parallel.placements)
+            gradient = gradient._local_tensor
+        whole: Tensor | None = gradient
+        return whole
 
     def add_gradient(self, part: Tensor) -> None:
         """Adds what came of the message to the sharded parameter's gradient."""
-        local: Tensor = self.sharded._local_tensor  # type: ignore[attr-defined]
+        local: Tensor = self.sharded._local_tensor
         mine = part[: local.numel()].view(local.shape).to(dtype=self.dtype, device=local.device)
         if self.sharded.grad is None:
-            self.sharded.grad = self._distributed(mine.clone())
+            self.sharded.grad = self.from_part(mine.clone())
         else:
-            self.sharded.grad._local_tensor.add_(mine)  # type: ignore[attr-defined]
+            self.sharded.grad._local_tensor.add_(mine)
 
 
 class ParameterGroup:
@@ -117,17 +244,28 @@ class ParameterGroup:
         self.syncs = True  # whether gradients are summed over the processes
         self.reduces_copies = True
         self.divisor: float | None = None
+        self.hook: Any = None  # a program's own reduction: hook(table, mine)
         self._waiting: tuple[Any, Tensor] | None = None
         self._pending: set[int] = set()
-        for at, each in enumerate(parameters):
-            if each.whole.requires_grad:
+        self._watched: list[nn.Parameter | None] = [None] * len(parameters)
+        self._watch()
+
+    def _watch(self) -> None:
+        """Hears of gradients of the whole parameters, which need one if the sharded ones do."""
+        for at, each in enumerate(self.parameters):
+            wanted = each.sharded.requires_grad
+            if each.whole.requires_grad != wanted:
+                each.whole.requires_grad_(wanted)
+            if wanted and self._watched[at] is not each.whole:
                 each.whole.register_post_accumulate_grad_hook(self._when_accumulated(at))
+                self._watched[at] = each.whole
 
     def begin_unshard(self) -> None:
         """Starts to gather; the program goes on."""
         if self.is_whole or self._waiting is not None or not self.parameters:
             return
         by_dtype = [each.part() for each in self.parameters]
+        self._watch()
         kinds = {each.dtype for each in by_dtype}
         if len(kinds) > 1:
             raise ValueError(
@@ -154,8 +292,29 @@ class ParameterGroup:
             begin += each.filled
         self.is_whole = True
 
+    def full_values(self, tensors: list[DTensor]) -> list[Tensor]:
+        """Full tensors of such as lie as the parameters do, in one message."""
+        if any(each.parallel for each in self.parameters) or len({each.dtype for each in tensors}) > 1:
+            return [each.full_tensor() for each in tensors]
+        if not tensors:
+            return []
+        pairs = list(zip(self.parameters, tensors, strict=True))
+        sent = _functions.cat(
+            [each.filled_part(value._local_tensor.detach(), value.dtype) for each, value in pairs]
+        )
+        received = sent.new_empty(self.shards.size() * sent.numel())
+        collectives.all_gather_single(received, sent, group=self.shards)
+        table, begin, made = received.view(self.shards.size(), -1), 0, []
+        for each in self.parameters:
+            made.append(each.from_table(table[:, begin : begin + each.filled]).clone())
+            begin += each.filled
+        return made
+
     def reshard(self) -> None:
         """The modules have sharded parameters, and the memory of whole ones is free."""
+        if self._waiting is not None:  # gathered ahead and never used: the parts may change from here on
+            self._waiting[0].wait()
+            self._waiting = None
         if not self.is_whole:
             return
         for each in self.parameters:
@@ -185,7 +344,7 @@ class ParameterGroup:
         kind = self.policy.reduce_dtype or having[0].whole.dtype
         columns = []
         for each in having:
-            gradient = each.whole.grad
+            gradient = each.whole_gradient()
             assert gradient is not None
             flat = gradient.detach().to(kind).reshape(-1)
             missing = each.parts * each.filled - flat.numel()
@@ -195,8 +354,11 @@ class ParameterGroup:
         table = _functions.cat(columns, 1) if len(columns) > 1 else columns[0].contiguous()
         mine = table.new_empty(table.shape[1])
         how = ReduceOp.AVG if self.divisor is None else ReduceOp.SUM
-        collectives.reduce_scatter_single(mine, table.reshape(-1), how, group=self.shards)
-        if self.copies is not None and self.reduces_copies:
+        if self.hook is not None:
+            self.hook(table.reshape(-1), mine)
+        else:
+            collectives.reduce_scatter_single(mine, table.reshape(-1), how, group=self.shards)
+        if self.copies is not None and self.reduces_copies and (self.hook is None or self.shards.size() > 1):
             collectives.all_reduce(mine, how, group=self.copies)
         if self.divisor is not None:
             mine = mine / self.divisor

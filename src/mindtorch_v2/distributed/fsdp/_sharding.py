@@ -11,7 +11,7 @@ way: forward in that order, backward in the reverse.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ... import _C, nn
@@ -19,8 +19,7 @@ from ..._C import Tensor
 from ...autograd import Variable
 from ...utils import _pytree
 from ..device_mesh import DeviceMesh, init_device_mesh
-from ..tensor._api import DTensor
-from ..world import get_world_size
+from ..world import default_group, get_world_size
 from ._group import ParameterGroup, ShardedParameter
 from ._policies import MixedPrecisionPolicy, OffloadPolicy
 
@@ -42,8 +41,11 @@ class _Order:
 class _State:
     """What ``fully_shard`` keeps of a module."""
 
-    def __init__(self, module: nn.Module, group: ParameterGroup, reshard: bool | int | None) -> None:
-        self.module, self.group = module, group
+    def __init__(self, modules: list[nn.Module], group: ParameterGroup, reshard: bool | int | None) -> None:
+        self.modules, self.group = modules, group
+        self._ran: set[int] = set()  # which of the modules ran in this forward
+        self.summoned = False  # full parameters stand in the modules: see summon_full_params
+        self.prefetch_after = False  # in backward, only when its own gradients are summed
         self.reshard_asked = reshard
         self.reshard_after_backward = True
         self.is_root: bool | None = None
@@ -51,6 +53,7 @@ class _State:
         self.prefetch_forward: list[_State] | None = None
         self.prefetch_backward: list[_State] | None = None
         self.in_backward = False
+        self.did_backward = False  # in the pass that runs
 
     @property
     def reshards_after_forward(self) -> bool:
@@ -59,6 +62,8 @@ class _State:
         return bool(self.reshard_asked)
 
     def before_forward(self, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+        if self.summoned:
+            return args, kwargs
         if self.is_root is None:
             self._become_root()
         if self not in self.order.groups:
@@ -73,17 +78,24 @@ class _State:
 
     def _become_root(self) -> None:
         self.is_root = True
-        for part in self.module.modules():
-            state = _state_of(part)
-            if state is not None and state is not self:
+        for state in states_below(*self.modules):
+            if state is not self:
                 state.is_root, state.order = False, self.order
+
+    def before_state_dict(self, *_: Any) -> None:
+        """Saving and loading see the parts."""
+        if not self.summoned:
+            self.group.reshard()
 
     def _prefetch(self, given: list[_State] | None, step: int) -> None:
         neighbour = self.order.neighbour(self, step)
         for each in given if given is not None else ([neighbour] if neighbour else []):
-            each.group.begin_unshard()
+            if step > 0 or not each.did_backward:
+                each.group.begin_unshard()
 
-    def after_forward(self, _: nn.Module, __: Any, output: Any) -> Any:
+    def after_forward(self, module: nn.Module, _: Any, output: Any) -> Any:
+        if self.summoned:
+            return output
         policy = self.group.policy
         if policy.output_dtype is not None:
             output = _pytree.tree_map(lambda each: _cast(each, policy.output_dtype), output)
@@ -94,8 +106,11 @@ class _State:
             self.in_backward = False
             for each in tensors:
                 each.register_hook(self._before_backward)
-        if self.reshards_after_forward:
-            self.group.reshard()
+        self._ran.add(id(module))
+        if len(self._ran) == len(self.modules):
+            self._ran.clear()
+            if self.reshards_after_forward:
+                self.group.reshard()
         return output
 
     def _before_backward(self, gradient: Tensor) -> None:
@@ -107,19 +122,23 @@ class _State:
             Variable._execution_engine.queue_callback(self._at_end)
         self.group.unshard()
         self.group.expect_gradients(self._after_backward)
-        self._prefetch(self.prefetch_backward, -1)
+        if not self.prefetch_after:
+            self._prefetch(self.prefetch_backward, -1)
 
     def _after_backward(self) -> None:
         self.group.reduce_gradients()
         if self.reshard_after_backward:
             self.group.reshard()
-        self.in_backward = False
+        self.in_backward, self.did_backward = False, True
+        if self.prefetch_after:
+            self._prefetch(self.prefetch_backward, -1)
 
     def _at_end(self) -> None:
         self.order.final_asked = False
         for state in self.order.groups:
             if state.in_backward:  # some of its parameters were not used
                 state._after_backward()
+            state.did_backward = False
             if state.reshard_after_backward:
                 state.group.reshard()
 
@@ -131,6 +150,17 @@ def _cast(value: Any, wanted: Any) -> Any:
 def _state_of(module: Any) -> _State | None:
     state: _State | None = vars(module).get("_fsdp_state")
     return state
+
+
+def states_below(*modules: nn.Module) -> list[_State]:
+    """What ``fully_shard`` keeps of modules and of all below them."""
+    found: dict[int, _State] = {}
+    for module in modules:
+        for part in module.modules():
+            state = _state_of(part)
+            if state is not None:
+                found[id(state)] = state
+    return list(found.values())
 
 
 class UnshardHandle:
@@ -156,8 +186,7 @@ class FSDPModule:
     def _fsdp_below(self, recurse: bool) -> list[_State]:
         if not recurse:
             return [self._fsdp()]
-        found = [_state_of(part) for part in self.modules()]  # type: ignore[attr-defined]
-        return [each for each in found if each is not None]
+        return states_below(self)  # type: ignore[arg-type]
 
     def unshard(self, async_op: bool = False) -> UnshardHandle | None:
         """Gathers the parameters of this module's own group."""
@@ -210,29 +239,88 @@ class FSDPModule:
     set_reduce_scatter_divide_factor = set_gradient_divide_factor
 
 
-def _own_parameters(module: nn.Module, ignored: set[int]) -> dict[nn.Parameter, list[tuple[nn.Module, str]]]:
-    """Parameters of the module and of what lies below it, as far as no fully_shard of a part has them."""
+def _own_parameters(
+    modules: list[nn.Module], ignored: set[int]
+) -> dict[nn.Parameter, list[tuple[nn.Module, str]]]:
+    """Parameters of the modules and of what lies below them, as far as no fully_shard of a part has them."""
     found: dict[nn.Parameter, list[tuple[nn.Module, str]]] = {}
+    seen: set[int] = set()
 
     def walk(part: nn.Module) -> None:
-        if part is not module and _state_of(part) is not None:
+        if id(part) in seen or (part not in modules and _state_of(part) is not None):
             return
+        seen.add(id(part))
         for name, parameter in part._parameters.items():
-            if (
-                parameter is not None
-                and id(parameter) not in ignored
-                and not isinstance(parameter.data, DTensor)
-            ):
-                found.setdefault(parameter, []).append((part, name))
+            if parameter is None or id(parameter) in ignored:
+                continue
+            if (other := vars(parameter).get("_in_group_of")) is not None:
+                raise ValueError(
+                    f"the parameter {name!r} of a {type(part).__name__} is shared with a {other} that was sharded "
+                    "apart from it: shard the modules that share a parameter together, or their common parent"
+                )
+            found.setdefault(parameter, []).append((part, name))
         for child in part.children():
             walk(child)
 
-    walk(module)
+    for module in modules:
+        walk(module)
     return found
 
 
+def _default_device(parameters: Iterable[nn.Parameter]) -> str:
+    """Where the parameters are, if messages go from there; else where they do."""
+    carried = [device.type for device in default_group()._device_types]
+    here = next((each.device.type for each in parameters if each.device.type != "meta"), carried[0])
+    return here if here in carried else carried[0]
+
+
+def _move_buffers(modules: list[nn.Module], where: str) -> None:
+    for module in modules:
+        for part in module.modules():
+            for name, buffer in part._buffers.items():
+                if buffer is not None and buffer.device.type not in (where, "meta"):
+                    part._buffers[name] = buffer.to(where)
+
+
+def shard(
+    modules: list[nn.Module],
+    mesh: DeviceMesh | None,
+    reshard_after_forward: bool | int | None,
+    policy: MixedPrecisionPolicy,
+    offload: OffloadPolicy,
+    ignored: set[int],
+    keep_objects: bool = False,
+) -> _State:
+    """Cuts the parameters of modules as one group, and gathers them around their forwards.
+
+    With ``keep_objects`` the sharded parameters are the objects that the program has, so that its optimizer knows them.
+    """
+    parameters = _own_parameters(modules, ignored)
+    mesh = mesh or init_device_mesh(_default_device(parameters), (get_world_size(),))
+    if mesh.ndim not in (1, 2):
+        raise ValueError(f"fully_shard expects a 1D or 2D DeviceMesh but got {mesh}")
+    _move_buffers(modules, mesh.device_type)
+    for each in parameters:
+        if each.dim() == 0:
+            raise ValueError(
+                "a parameter without dimensions cannot be cut: make it one of shape (1,), or ignore it"
+            )
+    made = [ShardedParameter(each, places, mesh, policy, offload) for each, places in parameters.items()]
+    if keep_objects:
+        for original, sharded in zip(parameters, made, strict=True):
+            sharded.become(original)
+    state = _State(modules, ParameterGroup(made, mesh, policy), reshard_after_forward)
+    for module in modules:
+        vars(module)["_fsdp_state"] = state
+        module.register_forward_pre_hook(state.before_forward, prepend=True, with_kwargs=True)
+        module.register_forward_hook(state.after_forward)
+        module.register_state_dict_pre_hook(state.before_state_dict)
+        module._register_load_state_dict_pre_hook(state.before_state_dict)
+    return state
+
+
 def fully_shard(
-    module: nn.Module,
+    module: nn.Module | list[nn.Module],
     *,
     mesh: DeviceMesh | None = None,
     reshard_after_forward: bool | int | None = None,
@@ -243,16 +331,18 @@ def fully_shard(
 ) -> Any:
     """Cuts a module's parameters over the processes; they are gathered when it computes. Parts first, then the whole.
 
-    Note [Sharded parameters], Note [When parameters are whole].
+    Several modules in a list are gathered together. Note [Sharded parameters], Note [When parameters are whole].
     """
-    if isinstance(module, (nn.ModuleList, nn.ModuleDict)) and not hasattr(module, "forward"):
-        raise ValueError(
-            f"fully_shard does not support containers that do not implement forward: {type(module).__name__}"
-        )
-    if _state_of(module) is not None:
-        raise AssertionError(
-            f"fully_shard was called twice on one {type(module).__name__}: call it once for each module"
-        )
+    modules = [module] if isinstance(module, nn.Module) else list(module)
+    for each in modules:
+        if isinstance(each, (nn.ModuleList, nn.ModuleDict)) and not hasattr(each, "forward"):
+            raise ValueError(
+                f"fully_shard does not support containers that do not implement forward: {type(each).__name__}"
+            )
+        if _state_of(each) is not None:
+            raise AssertionError(
+                f"fully_shard was called twice on one {type(each).__name__}: call it once for each module"
+            )
     if shard_placement_fn is not None:
         raise NotImplementedError(
             "shard_placement_fn is not in this library: parameters are cut along their first dimension"
@@ -261,28 +351,11 @@ def fully_shard(
         raise NotImplementedError(
             "reshard_after_forward as a number of processes is not in this library: give True or False"
         )
-    parameters = _own_parameters(module, {id(each) for each in ignored_params or ()})
-    where = next((each.device.type for each in parameters), "cpu")
-    mesh = mesh or init_device_mesh(where, (get_world_size(),))
-    if mesh.ndim not in (1, 2):
-        raise ValueError(f"fully_shard expects a 1D or 2D DeviceMesh but got {mesh}")
     policy, offload = mp_policy or MixedPrecisionPolicy(), offload_policy or OffloadPolicy()
-    for each in parameters:
-        if each.device.type == "meta":
-            raise NotImplementedError(
-                "parameters on meta: give them memory with to_empty() before fully_shard"
-            )
-        if each.dim() == 0:
-            raise ValueError(
-                "a parameter without dimensions cannot be cut: make it one of shape (1,), or ignore it"
-            )
-    made = [ShardedParameter(each, places, mesh, policy, offload) for each, places in parameters.items()]
-    state = _State(module, ParameterGroup(made, mesh, policy), reshard_after_forward)
-    vars(module)["_fsdp_state"] = state
-    kind = type(module)
-    module.__class__ = type(f"FSDP{kind.__name__}", (FSDPModule, kind), {"__module__": kind.__module__})
-    module.register_forward_pre_hook(state.before_forward, prepend=True, with_kwargs=True)
-    module.register_forward_hook(state.after_forward)
+    shard(modules, mesh, reshard_after_forward, policy, offload, {id(each) for each in ignored_params or ()})
+    for each in modules:
+        kind = type(each)
+        each.__class__ = type(f"FSDP{kind.__name__}", (FSDPModule, kind), {"__module__": kind.__module__})
     return module
 
 

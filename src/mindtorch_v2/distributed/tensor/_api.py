@@ -191,6 +191,9 @@ class DTensor(Tensor):
         moved: DTensor = _Redistribute.apply(self, wanted)
         return moved
 
+    def _detached(self) -> DTensor:
+        return DTensor(self._local_tensor, self._spec, requires_grad=False)
+
     def full_tensor(self, *, grad_placements: Sequence[Placement] | None = None) -> Tensor:
         """The whole tensor, on every process."""
         whole = self.redistribute(placements=[Replicate()] * self._spec.mesh.ndim)

@@ -5,15 +5,17 @@ The choice is kept by operator, shapes and placements, so the second call of a k
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from ... import _C
 from ..._C import Tensor, _functions
+from ..._types.tag import Tag
 from ...utils import _pytree
 from ..device_mesh import DeviceMesh
 from ._redistribute import local_shape_and_offset, redistribute
 from ._strategies import Call, Strategy, size_of, strategies
-from .placement_types import DTensorSpec, Partial, Placement, Replicate, Shard, TensorMeta
+from .placement_types import DTensorSpec, Partial, Placement, Replicate, Shard, TensorMeta, _StridedShard
 
 # Operators whose second argument is the shape of their result.
 _OF_A_SHAPE = frozenset(
@@ -21,13 +23,20 @@ _OF_A_SHAPE = frozenset(
 )
 _TO_HOST = {"_local_scalar_dense", "equal", "item", "is_nonzero"}  # what is asked of all values
 _plans: dict[Any, Any] = {}
+# What runs instead, by the operator's name: given its arguments, or NotImplemented to go on as usual.
+TAKEN_OVER: dict[str, Callable[[tuple[Any, ...], dict[str, Any]], Any]] = {}
 
 
 class _Plan:
     """What was chosen for calls of one kind."""
 
-    def __init__(self, inputs: list[tuple[Placement, ...]], outputs: list[DTensorSpec]) -> None:
-        self.inputs, self.outputs = inputs, outputs
+    def __init__(
+        self,
+        shapes: tuple[tuple[int, ...], ...],
+        inputs: list[tuple[Placement, ...]],
+        outputs: list[DTensorSpec],
+    ) -> None:
+        self.shapes, self.inputs, self.outputs = shapes, inputs, outputs
 
 
 def cost(shape: Sequence[int], parts: int, before: Placement, after: Placement) -> float:
@@ -60,6 +69,31 @@ def _chosen(
     return min(options, key=total)
 
 
+def _with_strides(
+    options: list[Strategy], shapes: Sequence[Sequence[int]], now: list[Placement], parts: int
+) -> Strategy:
+    """The choice where some arguments are cut last along a dimension: the others, and the results, are then as well."""
+    plain: list[Placement] = [Shard(each.dim) if isinstance(each, _StridedShard) else each for each in now]
+    chosen = _chosen(options, shapes, plain, parts)
+    factor = next(
+        (
+            before.split_factor
+            for before, each in zip(now, chosen.inputs, strict=True)
+            if isinstance(before, _StridedShard) and each == Shard(before.dim)
+        ),
+        None,
+    )
+    if factor is None:
+        return chosen
+
+    def strided(placements: Sequence[Placement]) -> tuple[Placement, ...]:
+        return tuple(
+            _StridedShard(each.dim, factor) if isinstance(each, Shard) else each for each in placements
+        )
+
+    return Strategy(strided(chosen.inputs), strided(chosen.outputs))
+
+
 def _meta_of(tensor: Tensor) -> TensorMeta:
     return TensorMeta(tensor.shape, tensor.stride(), tensor.dtype)
 
@@ -75,48 +109,98 @@ def _planned(
 ) -> _Plan:
     mesh = specs[0].mesh
     on_meta = list(leaves)
-    for position, spec in zip(at, specs, strict=True):
-        on_meta[position] = _whole_on_meta(spec)
-    args, kwargs = _pytree.tree_unflatten(on_meta, tree)
-    if "device" in kwargs:
-        kwargs["device"] = "meta"
-    results = [each for each in _pytree.tree_leaves(func(*args, **kwargs)) if isinstance(each, Tensor)]
+    counted = _C._set_meta_counted(False)  # shapes are not memory that the program needs
+    try:
+        for position, spec in zip(at, specs, strict=True):
+            on_meta[position] = _whole_on_meta(spec)
+        args, kwargs = _pytree.tree_unflatten(on_meta, tree)
+        if "device" in kwargs:
+            kwargs["device"] = "meta"
+        results = [each for each in _pytree.tree_leaves(func(*args, **kwargs)) if isinstance(each, Tensor)]
+    finally:
+        _C._set_meta_counted(counted)
     shapes = tuple(tuple(spec.shape) for spec in specs)
     outputs = tuple(tuple(each.shape) for each in results)
     hidden = _pytree.tree_unflatten([None if isinstance(each, Tensor) else each for each in on_meta], tree)
     placed_in: list[list[Placement]] = [[] for _ in specs]
     placed_out: list[list[Placement]] = [[] for _ in results]
     for dim in range(mesh.ndim):
-        call = Call(name, hidden[0], hidden[1], shapes, outputs, mesh.size(dim))
-        chosen = _chosen(strategies(call), shapes, [spec.placements[dim] for spec in specs], mesh.size(dim))
+        call = Call(name, hidden[0], hidden[1], shapes, outputs, mesh.size(dim), Tag.pointwise in func.tags)
+        now = [spec.placements[dim] for spec in specs]
+        chosen = _with_strides(strategies(call), shapes, now, mesh.size(dim))
         for into, placement in zip(placed_in, chosen.inputs, strict=True):
             into.append(placement)
         for into, placement in zip(placed_out, chosen.outputs, strict=True):
             into.append(placement)
-    _agree(mesh, shapes, placed_in, placed_out)
+    _agree(mesh, shapes, outputs, placed_in, placed_out)
     made = [DTensorSpec(mesh, tuple(p), _meta_of(each)) for p, each in zip(placed_out, results, strict=True)]
-    return _Plan([tuple(each) for each in placed_in], made)
+    return _Plan(shapes, [tuple(each) for each in placed_in], made)
 
 
 def _agree(
     mesh: DeviceMesh,
     shapes: Sequence[Sequence[int]],
+    made: Sequence[Sequence[int]],
     inputs: list[list[Placement]],
     outputs: list[list[Placement]],
 ) -> None:
     """Two dimensions of the mesh that cut one dimension of a tensor must do so in all, or the parts do not match."""
     for dim in range(1, mesh.ndim):
-        for placed in inputs:
-            here = placed[dim]
-            if isinstance(here, Shard) and here in placed[:dim]:
-                for each in (*inputs, *outputs):
-                    each[dim] = Replicate()
-                break
+        first = next((at for placed in inputs if (at := _cut_before(placed, dim)) is not None), None)
+        if first is not None and not _cut_alike(mesh, shapes, made, inputs, outputs, first, dim):
+            for each in (*inputs, *outputs):
+                each[dim] = Replicate()
+
+
+def _cut_before(placed: Sequence[Placement], dim: int) -> int | None:
+    """The dimension of the mesh, to the left, that cuts what ``dim`` cuts."""
+    here = placed[dim]
+    if not isinstance(here, Shard):
+        return None
+    return next((at for at in range(dim) if placed[at].is_shard(here.dim)), None)
+
+
+def _cut_alike(
+    mesh: DeviceMesh,
+    shapes: Sequence[Sequence[int]],
+    made: Sequence[Sequence[int]],
+    inputs: list[list[Placement]],
+    outputs: list[list[Placement]],
+    first: int,
+    dim: int,
+) -> bool:
+    """Whether all arguments are cut twice or not at all, and the results as often, or sums over both."""
+    lengths = set()
+    for shape, placed in zip(shapes, inputs, strict=True):
+        if placed[first].is_replicate() and placed[dim].is_replicate():
+            continue
+        here = placed[dim]
+        if not isinstance(here, Shard) or not placed[first].is_shard(here.dim):
+            return False
+        lengths.add((shape[here.dim], type(placed[first]), type(here)))
+    if len(lengths) != 1:
+        return False
+    (length, *kinds), both = lengths.pop(), mesh.size(first) * mesh.size(dim)
+    for shape, placed in zip(made, outputs, strict=True):
+        here, before = placed[dim], placed[first]
+        if isinstance(here, Partial) and before == here:
+            if here.reduce_op not in ("sum", "product", "norm") and length % both:
+                return False
+        elif not (
+            isinstance(here, Shard)
+            and before.is_shard(here.dim)
+            and shape[here.dim] == length
+            and [type(before), type(here)] == kinds
+        ):
+            return False
+    return True
 
 
 def dispatch(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], cls: Any) -> Any:
     """The operator on distributed tensors."""
     name = func._schema.name.partition("::")[2]
+    if name in TAKEN_OVER and (taken := TAKEN_OVER[name](args, kwargs)) is not NotImplemented:
+        return taken
     in_place = any(each.mutated for each in func._schema.arguments)
     if in_place and name.startswith(("_foreach_", "_fused_")):
         return _on_lists(func, args, kwargs, cls)
@@ -144,7 +228,12 @@ def dispatch(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], cls: Any)
     plan = _plan(func, name, leaves, tree, specs, at)
     local = _locals(leaves, specs, at, plan.inputs)
     result = _run(func, name, local, tree, plan, mesh)
-    return _wrapped(result, plan.outputs, cls)
+    outputs = plan.outputs
+    if (
+        outputs and outputs[0].mesh is not mesh
+    ):  # kept since another mesh of this shape, whose groups may be gone
+        outputs = [DTensorSpec(mesh, each.placements, each.tensor_meta) for each in outputs]
+    return _wrapped(result, outputs, cls)
 
 
 def _plan(
@@ -184,12 +273,27 @@ def _locals(
 
 def _run(func: Any, name: str, leaves: list[Any], tree: Any, plan: _Plan, mesh: DeviceMesh) -> Any:
     args, kwargs = _pytree.tree_unflatten(leaves, tree)
+    if name == "embedding" and any(each.is_shard(0) for each in plan.inputs[0]):
+        return _rows_here(func, args, plan, mesh)
     if name in _OF_A_SHAPE:
         sizes, _ = local_shape_and_offset(plan.outputs[0].shape, mesh, plan.outputs[0].placements)
         args = (args[0], list(sizes), *args[2:])
     if name in ("view", "_unsafe_view"):
         args = (args[0].contiguous(), *args[1:])
     return func(*args, **kwargs)
+
+
+def _rows_here(func: Any, args: tuple[Any, ...], plan: _Plan, mesh: DeviceMesh) -> Tensor:
+    """Rows of a table that is cut along them; those of other processes are zero, and the sum over all is to be made."""
+    table, indices = args[0], args[1]
+    sizes, begins = local_shape_and_offset(plan.shapes[0], mesh, plan.inputs[0])
+    if sizes[0] == 0:
+        none: Tensor = table.new_zeros((*indices.shape, table.shape[1]))
+        return none
+    here = indices - begins[0]
+    elsewhere = (here < 0) | (here >= sizes[0])
+    rows: Tensor = func(table, here.masked_fill(elsewhere, 0))
+    return rows.masked_fill(elsewhere.unsqueeze(-1), 0)
 
 
 def _in_place(
@@ -202,16 +306,18 @@ def _in_place(
     hidden = _pytree.tree_unflatten([None if isinstance(each, Tensor) else each for each in leaves], tree)
     wanted: list[list[Placement]] = [[] for _ in specs]
     for dim in range(mesh.ndim):
-        call = Call(plain, hidden[0], hidden[1], shapes, shapes[:1], mesh.size(dim))
+        pointwise = Tag.pointwise in func.tags
+        call = Call(plain, hidden[0], hidden[1], shapes, shapes[:1], mesh.size(dim), pointwise)
+        own = target.placements[dim]
+        own = Shard(own.dim) if isinstance(own, _StridedShard) else own
         fitting = [
-            each
-            for each in strategies(call)
-            if each.inputs[0] == target.placements[dim] and each.outputs[:1] == each.inputs[:1]
+            each for each in strategies(call) if each.inputs[0] == own and each.outputs[:1] == each.inputs[:1]
         ]
         if not fitting:
             return _in_place_on_whole(func, leaves, tree, specs, at)
         now = [spec.placements[dim] for spec in specs]
-        for into, placement in zip(wanted, _chosen(fitting, shapes, now, mesh.size(dim)).inputs, strict=True):
+        chosen = _with_strides(fitting, shapes, now, mesh.size(dim))
+        for into, placement in zip(wanted, chosen.inputs, strict=True):
             into.append(placement)
     local = _locals(leaves, specs, at, [tuple(each) for each in wanted])
     args, kwargs = _pytree.tree_unflatten(local, tree)

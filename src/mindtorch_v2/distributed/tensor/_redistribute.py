@@ -5,12 +5,14 @@ Each dimension of the mesh changes on its own, by one collective: parts are gath
 (Shard to another Shard), reduced (Partial to Replicate) or reduced in parts (Partial to Shard); a whole is cut without
 a message. Where two dimensions of the mesh cut the same dimension of the tensor, the one to the right cuts the
 parts of the one to the left, so all cuts of it from the first that changes on are undone from the right and made again
-from the left. Parts may differ in length: they are filled up to the longest for the message and cut again.
+from the left (a ``_StridedShard`` is cut last, wherever it stands). Parts may differ in length: they are filled up to
+the longest for the message and cut again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ... import _C
 from ..._C import Tensor, _functions
@@ -18,7 +20,7 @@ from .. import collectives
 from ..device_mesh import DeviceMesh
 from ..process_group import ProcessGroup
 from ..reduce_op import RedOpType, ReduceOp
-from .placement_types import Partial, Placement, Replicate, Shard
+from .placement_types import Partial, Placement, Replicate, Shard, cut_order
 
 _REDUCTIONS = {"sum": ReduceOp.SUM, "max": ReduceOp.MAX, "min": ReduceOp.MIN, "product": ReduceOp.PRODUCT}
 
@@ -34,18 +36,20 @@ def local_shape_and_offset(
     if place is None:  # not in the mesh
         return (0,), ()
     sizes, begins = list(shape), [0] * len(shape)
-    for dim, placement in enumerate(placements):
-        if isinstance(placement, Shard):
-            begin, length = placement.part(sizes[placement.dim], mesh.size(dim), place[dim])
-            begins[placement.dim] += begin
-            sizes[placement.dim] = length
+    for dim in cut_order(placements):
+        placement = placements[dim]
+        assert isinstance(placement, Shard)
+        begin, length = placement.part(sizes[placement.dim], mesh.size(dim), place[dim])
+        begins[placement.dim] += begin
+        sizes[placement.dim] = length
     return tuple(sizes), tuple(begins)
 
 
 def normalized(placements: Sequence[Placement], ndim: int) -> tuple[Placement, ...]:
     """With dimensions counted from the front."""
     return tuple(
-        Shard(each.dim % ndim) if isinstance(each, Shard) and each.dim < 0 else each for each in placements
+        replace(each, dim=each.dim % ndim) if isinstance(each, Shard) and each.dim < 0 else each
+        for each in placements
     )
 
 
@@ -60,25 +64,35 @@ def redistribute(
     now = list(before)
     for dim in _undone_first(before, after):
         local, now[dim] = _change(local, shape, mesh, now, dim, Replicate())
-    for dim, wanted in enumerate(after):
+    cuts = cut_order(after)
+    for dim in [*(dim for dim in range(len(after)) if dim not in cuts), *cuts]:
+        wanted = after[dim]
         if now[dim] != wanted:
             local, now[dim] = _change(local, shape, mesh, now, dim, wanted)
     return local
 
 
 def _undone_first(before: Sequence[Placement], after: Sequence[Placement]) -> list[int]:
-    """Dimensions of the mesh, from the right, whose cuts lie inside one that changes or are followed by a new one."""
-    cut: dict[int, list[int]] = {}
-    for placements in (before, after):
-        for dim, placement in enumerate(placements):
-            if isinstance(placement, Shard) and dim not in cut.setdefault(placement.dim, []):
-                cut[placement.dim].append(dim)
-    undone = set()
-    for dims in cut.values():
-        changed = [dim for dim in dims if before[dim] != after[dim]]
-        if len(dims) > 1 and changed:
-            undone |= {dim for dim in dims if dim >= min(changed) and isinstance(before[dim], Shard)}
-    return sorted(undone, reverse=True)
+    """Dimensions of the mesh, the last cut first, whose cuts lie inside one that changes or lead to a new one."""
+    order, later = cut_order(before), cut_order(after)
+    cuts: dict[int, tuple[list[int], list[int]]] = {}
+    for at, (placements, dims) in enumerate(((before, order), (after, later))):
+        for dim in dims:
+            placement = placements[dim]
+            assert isinstance(placement, Shard)
+            cuts.setdefault(placement.dim, ([], []))[at].append(dim)
+    undone: set[int] = set()
+    for old, new in cuts.values():
+        if len({*old, *new}) > 1:
+            same = 0
+            while (
+                same < min(len(old), len(new))
+                and old[same] == new[same]
+                and (before[old[same]] == after[new[same]])
+            ):
+                same += 1
+            undone |= set(old[same:])
+    return [dim for dim in reversed(order) if dim in undone]
 
 
 def _change(
@@ -94,7 +108,7 @@ def _change(
     if isinstance(current, Shard) and isinstance(wanted, Replicate):
         return _gathered(local, sizes, current, group, parts), wanted
     if isinstance(current, Shard) and isinstance(wanted, Shard):
-        if current.dim == wanted.dim:
+        if current.dim == wanted.dim:  # the only cut of it: the order of cuts does not matter
             return local, wanted
         return _exchanged(local, sizes, current, wanted, group, parts, index), wanted
     if isinstance(current, Partial) and isinstance(wanted, Replicate):

@@ -38,6 +38,7 @@ class Call:
     inputs: tuple[tuple[int, ...], ...]  # shapes of the tensor arguments
     outputs: tuple[tuple[int, ...], ...]  # shapes of the results
     parts: int  # the length of the mesh's dimension
+    pointwise: bool = False  # whether it works element by element (torch.Tag.pointwise)
 
     def arg(self, position: int, name: str, default: Any = None) -> Any:
         """An argument that is no tensor."""
@@ -67,25 +68,16 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
 
 def strategies(call: Call) -> list[Strategy]:
     """All that are known, the whole ones first."""
-    found = RULES.get(call.name)
+    found = RULES.get(call.name) or (_pointwise if call.pointwise else None)
     return [call.same(R), *(found(call) if found else [])]
 
 
 # Element by element. Where sizes broadcast, an argument is cut only along what it has.
 
-_POINTWISE = """
-_conj _to_copy abs acos acosh add addcdiv addcmul alias angle asin asinh atan atan2 atanh bernoulli
-bitwise_and bitwise_not bitwise_or bitwise_xor ceil celu clamp clamp_max clamp_min clone contiguous copy
-copysign cos cosh deg2rad detach digamma div elu elu_backward empty_like eq erf erfc erfinv exp exp2 expm1
-exponential fill floor floor_divide fmax fmin fmod frac full_like ge gelu gelu_backward gt hardshrink
-hardsigmoid hardsigmoid_backward hardswish hardswish_backward hardtanh hardtanh_backward heaviside hypot i0
-isfinite isinf isnan isneginf isposinf le leaky_relu leaky_relu_backward lerp lgamma lift_fresh log log10
-log1p log2 log_sigmoid_backward log_sigmoid_forward logaddexp logaddexp2 logical_and logical_not logical_or
-logical_xor logit lt masked_fill maximum minimum mish mish_backward mul nan_to_num native_dropout_backward
-ne neg nextafter normal ones_like polygamma positive pow rad2deg rand_like randint_like randn_like real
-reciprocal relu relu6 remainder round rsqrt rsub sgn sigmoid sigmoid_backward sign signbit silu
-silu_backward sin sinc sinh softplus softplus_backward sqrt square sub tan tanh tanh_backward threshold
-threshold_backward trunc uniform where xlogy zero zeros_like
+# What only copies, or makes a tensor of the shape of its argument; all else is what its row is tagged as.
+_LIKE_POINTWISE = """
+_to_copy alias bernoulli contiguous copy detach empty_like exponential fill full_like lift_fresh log_sigmoid_forward
+normal ones_like rand_like randint_like randn_like real uniform zero zeros_like
 """
 _LINEAR = {
     "add",
@@ -103,7 +95,7 @@ _LINEAR = {
 _LINEAR_IN_FIRST = {"mul", "div"}
 
 
-@rule(*_POINTWISE.split())
+@rule(*_LIKE_POINTWISE.split())
 def _pointwise(call: Call) -> list[Strategy]:
     out = call.outputs[0] if call.outputs else call.inputs[0]
     found = []
@@ -343,7 +335,8 @@ def _attention(call: Call) -> list[Strategy]:
 @rule("embedding")
 def _embedding(call: Call) -> list[Strategy]:
     out = len(call.outputs[0])
-    found = [Strategy((Shard(1), R), (Shard(out - 1),))]
+    # Rows that a process has not are zero: the dispatcher masks them.
+    found = [Strategy((Shard(1), R), (Shard(out - 1),)), Strategy((Shard(0), R), (Partial(),))]
     return found + [Strategy((R, Shard(dim)), (Shard(dim),)) for dim in range(len(call.inputs[1]))]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +52,28 @@ class Shard(Placement):
 
     def __str__(self) -> str:
         return f"S({self.dim})"
+
+
+@dataclass(frozen=True)
+class _StridedShard(Shard):
+    """Cuts what dimensions of the mesh to its right have already cut along ``dim``, into ``split_factor`` parts.
+
+    A parameter of tensor parallelism that ``fully_shard`` cuts again lies so. Note [Changing placements].
+    """
+
+    split_factor: int = 1
+
+    def __repr__(self) -> str:
+        return f"_StridedShard(dim={self.dim}, sf={self.split_factor})"
+
+    def __str__(self) -> str:
+        return f"_S({self.dim}, {self.split_factor})"
+
+
+def cut_order(placements: Sequence[Placement]) -> list[int]:
+    """Dimensions of the mesh that cut, in the order in which they do."""
+    plain = [dim for dim, each in enumerate(placements) if type(each) is Shard]
+    return plain + [dim for dim, each in enumerate(placements) if isinstance(each, _StridedShard)]
 
 
 @dataclass(frozen=True)

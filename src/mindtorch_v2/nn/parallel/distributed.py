@@ -94,6 +94,7 @@ class DistributedDataParallel(Module, Joinable):
         if init_sync:
             self._check_alike(named)
             self._sync(list(self._state()), 0)
+        self._buffer_places = self._places_of_buffers()
         self.reducer = self._new_reducer()
 
     def _trained(self) -> list[tuple[str, Tensor]]:
@@ -107,9 +108,22 @@ class DistributedDataParallel(Module, Joinable):
             if name not in self.parameters_to_ignore:
                 yield tensor.detach()
 
+    def _places_of_buffers(self) -> list[tuple[Module, str]]:
+        """Where the buffers are that the processes share: walking through a model at each pass would cost."""
+        seen: set[int] = set()
+        places = []
+        for prefix, owner in self.module.named_modules():
+            for name, buffer in owner._buffers.items():
+                full = f"{prefix}.{name}" if prefix else name
+                if buffer is None or id(buffer) in seen or full in self.parameters_to_ignore:
+                    continue
+                seen.add(id(buffer))
+                places.append((owner, name))
+        return places
+
     def _buffers_shared(self) -> list[Tensor]:
-        named = self.module.named_buffers()
-        return [buffer.detach() for name, buffer in named if name not in self.parameters_to_ignore]
+        found = (owner._buffers.get(name) for owner, name in self._buffer_places)
+        return [buffer.detach() for buffer in found if buffer is not None]
 
     def _check_alike(self, named: list[tuple[str, Tensor]]) -> None:
         own = [(name, tuple(parameter.shape), str(parameter.dtype)) for name, parameter in named]
@@ -177,7 +191,7 @@ class DistributedDataParallel(Module, Joinable):
 
     def will_sync_module_buffers(self) -> bool:
         """Whether a forward pass gives all processes the buffers of rank 0."""
-        return self.require_forward_param_sync and self.broadcast_buffers and bool(self._buffers_shared())
+        return self.require_forward_param_sync and self.broadcast_buffers and bool(self._buffer_places)
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:

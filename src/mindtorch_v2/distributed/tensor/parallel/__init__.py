@@ -2,6 +2,7 @@
 
 from ...._absent import names_of
 from .api import parallelize_module as parallelize_module
+from .loss import loss_parallel as loss_parallel
 from .style import ColwiseParallel as ColwiseParallel
 from .style import ParallelStyle as ParallelStyle
 from .style import PrepareModuleInput as PrepareModuleInput

@@ -7,7 +7,7 @@ import warnings
 
 import mindtorch_v2 as torch
 
-from ...._C import _functions
+from ...._C import _nn
 from ....amp.autocast_mode import in_float32
 from .reduction import reduce_values, reduction_name, reduction_number, type_title
 
@@ -58,10 +58,11 @@ def mse_loss(
     weight: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """The squared differences."""
-    input, target = in_float32(input, target)
     _warn_of_sizes(input, target)
     reduction = reduction_name(size_average, reduce, reduction)
-    return _weighted((input - target).square(), input, weight, reduction)
+    if weight is None:
+        return _nn.mse_loss(input, target, reduction_number(reduction))
+    return _weighted(_nn.mse_loss(input, target, 0), input, weight, reduction)
 
 
 def l1_loss(
@@ -88,16 +89,9 @@ def smooth_l1_loss(
     beta: float = 1.0,
 ) -> torch.Tensor:
     """Squared below ``beta``, absolute above it."""
-    input, target = in_float32(input, target)
     _warn_of_sizes(input, target)
-    reduction = reduction_name(size_average, reduce, reduction)
-    if beta < 0:
-        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
-    size = (input - target).abs()
-    if beta == 0:
-        return reduce_values(size, reduction)
-    values = torch.where(size < beta, size * size * (0.5 / beta), size - 0.5 * beta)
-    return reduce_values(values, reduction)
+    number = reduction_number(reduction_name(size_average, reduce, reduction))
+    return _nn.smooth_l1_loss(input, target, number, beta)
 
 
 def huber_loss(
@@ -108,13 +102,10 @@ def huber_loss(
     weight: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """Squared below ``delta``, with the slope ``delta`` above it."""
-    input, target = in_float32(input, target)
     _warn_of_sizes(input, target)
-    if delta <= 0:
-        raise RuntimeError("huber_loss does not support non-positive values for delta.")
-    size = (input - target).abs()
-    values = torch.where(size <= delta, size * size * 0.5, (size - 0.5 * delta) * delta)
-    return _weighted(values, input, weight, reduction)
+    if weight is None:
+        return _nn.huber_loss(input, target, reduction_number(reduction), delta)
+    return _weighted(_nn.huber_loss(input, target, 0, delta), input, weight, reduction)
 
 
 def soft_margin_loss(
@@ -151,8 +142,7 @@ def binary_cross_entropy(
     for name, values in (("input", input), ("target", target)):
         if not values.is_meta and bool(torch._C._functorch._of_all_slices((values < 0) | (values > 1)).any()):
             raise RuntimeError(f"all elements of {name} should be between 0 and 1")
-    loss = _functions._binary_cross_entropy(input, target)
-    return reduce_values(loss if weight is None else loss * weight, reduction)
+    return _nn.binary_cross_entropy(input, target, weight, reduction_number(reduction))
 
 
 def binary_cross_entropy_with_logits(

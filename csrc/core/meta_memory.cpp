@@ -1,0 +1,86 @@
+#include "core/meta_memory.h"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "base/error.h"
+
+namespace mt {
+namespace {
+
+constexpr size_t kBlock = 512;
+
+std::mutex g_mutex;
+MetaMemory g_memory;
+int g_purpose = 0;
+thread_local bool t_counted = true;
+
+int64_t block_bytes(const Storage& storage) {
+  return int64_t((storage.nbytes + kBlock - 1) / kBlock * kBlock);
+}
+
+// A storage on meta has no data, so `context` is free to say what it is for.
+int purpose_of(const Storage& storage) { return int(reinterpret_cast<intptr_t>(storage.context)); }
+
+void add(int purpose, int64_t bytes) {
+  g_memory.now[purpose] += bytes;
+  g_memory.highest[purpose] = std::max(g_memory.highest[purpose], g_memory.now[purpose]);
+  g_memory.total += bytes;
+  if (g_memory.total <= g_memory.peak) return;
+  g_memory.peak = g_memory.total;
+  g_memory.at_peak = g_memory.now;
+}
+
+void check(int purpose) {
+  MT_CHECK(purpose >= 0 && purpose < kMetaPurposes, "a purpose is a number from 0 to ", kMetaPurposes - 1,
+           ", got ", purpose);
+}
+
+}  // namespace
+
+bool set_meta_counted(bool counted) { return std::exchange(t_counted, counted); }
+
+void count_meta_storage(Storage& storage) {
+  if (!t_counted) return;
+  std::lock_guard lock(g_mutex);
+  storage.context = reinterpret_cast<void*>(intptr_t(g_purpose));
+  storage.release = discount_meta_storage;
+  add(g_purpose, block_bytes(storage));
+}
+
+void discount_meta_storage(Storage& storage) {
+  std::lock_guard lock(g_mutex);
+  add(purpose_of(storage), -block_bytes(storage));
+  storage.release = nullptr;
+}
+
+MetaMemory meta_memory() {
+  std::lock_guard lock(g_mutex);
+  return g_memory;
+}
+
+void reset_meta_peak() {
+  std::lock_guard lock(g_mutex);
+  g_memory.peak = g_memory.total;
+  g_memory.highest = g_memory.at_peak = g_memory.now;
+}
+
+int set_meta_purpose(int purpose) {
+  check(purpose);
+  std::lock_guard lock(g_mutex);
+  return std::exchange(g_purpose, purpose);
+}
+
+void assign_meta_purpose(Storage& storage, int purpose) {
+  check(purpose);
+  MT_CHECK(storage.device.is_meta(), "only tensors on meta have a purpose, got one on ",
+           to_string(storage.device));
+  std::lock_guard lock(g_mutex);
+  if (!storage.release) return;  // nothing in it is counted
+  add(purpose_of(storage), -block_bytes(storage));
+  storage.context = reinterpret_cast<void*>(intptr_t(purpose));
+  add(purpose, block_bytes(storage));
+}
+
+}  // namespace mt

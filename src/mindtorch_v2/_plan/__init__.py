@@ -1,0 +1,1 @@
+"""What training a model on many cards takes, measured without them: ``mindtorch plan``."""

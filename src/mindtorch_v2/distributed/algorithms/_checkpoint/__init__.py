@@ -1,0 +1,1 @@
+"""Modules that compute again in backward instead of keeping what they computed."""
