@@ -31,16 +31,22 @@ template <int kLanes, class C, class Term>
 }
 
 // Sum of term(i) for i < n. Spans are added up in independent lanes of C, their sums in double. Adding many lanes up
-// takes as long as a short row, which gets fewer.
+// takes as long as a short row, which gets fewer: with the short vectors of NEON a row is short up to eight times as many
+// elements as there are lanes.
 template <class C, class Term>
 [[gnu::always_inline]] inline double sum_of(int64_t n, Term term) {
-  constexpr int kLanes = 256 / sizeof(C), kFewer = 64 / sizeof(C);
+  constexpr int kLanes = 256 / sizeof(C);
+#if defined(__aarch64__)
+  constexpr int kFewer = 64 / sizeof(C), kWorthwhile = 8 * kLanes;
+#else
+  constexpr int kFewer = 8, kWorthwhile = kLanes;
+#endif
   constexpr int64_t kSpan = 4096;
   double total = 0;
   for (int64_t begin = 0; begin < n; begin += kSpan) {
     const int64_t end = std::min(begin + kSpan, n);
     int64_t i = begin;
-    if (end - begin >= 8 * kLanes) total += double(sum_in_lanes<kLanes, C>(i, end, term));
+    if (end - begin >= kWorthwhile) total += double(sum_in_lanes<kLanes, C>(i, end, term));
     if (end - i >= kFewer) total += double(sum_in_lanes<kFewer, C>(i, end, term));
     C rest = 0;
     for (; i < end; ++i) rest += term(i);

@@ -98,7 +98,7 @@ template <PointwiseLoss kind, Part part>
 struct Block {
   template <class C>
   MT_INLINE static void run(const C* x, const C* t, const C* pos, Width<C> width, C* out, int64_t n) {
-    const auto at = [&](int64_t i, C weight) {
+    const auto at = [&](int64_t i, C weight) __attribute__((always_inline)) {
       if constexpr (part == Part::value) return value_of<kind>(x[i], t[i], weight, width);
       else if constexpr (part == Part::slope) return slope_of<kind>(x[i], t[i], weight, width);
       else return target_slope_of<kind>(x[i], t[i], weight);

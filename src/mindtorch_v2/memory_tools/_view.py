@@ -93,7 +93,7 @@ def _stacks(snapshot: _model.Snapshot) -> dict[str, Any]:
     numbers: dict[_model.Frame, int] = {}
     stacks = [[numbers.setdefault(frame, len(numbers)) for frame in stack] for stack in snapshot.stacks]
     frames = [[frame.file, frame.line, frame.function] for frame in numbers]
-    lines = [linecache.getline(file, line).strip() if file else "" for file, line, _ in frames[:_MOST_LINES]]
+    lines = [linecache.getline(f.file, f.line).strip() if f.file else "" for f in list(numbers)[:_MOST_LINES]]
     return {
         "frames": frames, "lines": lines, "stacks": stacks,
         "places": [_model.place_of(stack) for stack in snapshot.stacks],
