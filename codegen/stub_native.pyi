@@ -295,7 +295,6 @@ _get_function_stack_at: Callable[[_int], Any]
 _push_on_torch_function_stack: Callable[[Any], None]
 _pop_torch_function_stack: Callable[[], Any]
 DisableTorchFunction: object
-Tag: type
 DisableTorchFunctionSubclass: object
 Tag: object
 _disabled_torch_dispatch_impl: Callable[..., Any]

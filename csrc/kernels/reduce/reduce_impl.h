@@ -72,7 +72,12 @@ struct ReduceLoopsOf {
       std::is_same_v<T, float> && std::is_same_v<A, double> && Op::kind == Accumulate::wide;
   [[gnu::always_inline]] static inline int64_t short_sums(const T* x, int64_t n, A& total) {
     constexpr int64_t lanes = 16, terms = 8;
-    if (n < lanes) return 0;
+#if defined(__aarch64__)
+    constexpr int64_t least = lanes;
+#else
+    constexpr int64_t least = lanes * terms;  // adding up lanes of wide vectors takes longer than a short row
+#endif
+    if (n < least) return 0;
     A sums[lanes] = {};
     int64_t i = 0;
     for (; i + lanes * terms <= n; i += lanes * terms) {

@@ -84,6 +84,10 @@ class ProcessGroup(GroupMethods):
         """The store of this group alone."""
         return self._place.store
 
+    @property
+    def _device_types(self) -> list[_C.device]:
+        return [_C.device(kind) for kind in self._engines]
+
     def _get_sequence_number_for_group(self) -> int:
         return self._sequence
 
