@@ -277,3 +277,16 @@ def test_the_gradient_of_an_extreme_goes_to_the_element_that_was_chosen():
         assert gradient.tolist() == wanted.tolist()
     columns = torch.vmap(lambda row: torch.func.grad(lambda r: r.min(0)[0])(row))(x.detach())
     assert columns.tolist() == [[1, 0, 0], [0, 1, 0]]
+
+
+@pytest.mark.parametrize(
+    "dtype", [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64, torch.float32]
+)
+def test_rows_of_every_length_are_added_up_whole(dtype):
+    for length in range(1, 150):
+        row = ((torch.arange(length) * 5 + 3) % 7).to(dtype)
+        values = [int(value) for value in row.tolist()]
+        rows = row.repeat(3, 1)
+        assert int(row.sum()) == sum(values)
+        assert [int(value) for value in rows.sum(1).tolist()] == [sum(values)] * 3
+        assert [int(value) for value in rows.amax(1).tolist()] == [max(values)] * 3

@@ -122,9 +122,9 @@ struct ReduceLoopsOf {
       }
       total = Op::combine(total, folded<A, kLanes>(lanes));
     }
-    // What is left, and short rows, in a few lanes.
+    // What is left, and short rows, in a few lanes. Not bytes: of three groups GCC 12 for aarch64 keeps the second alone.
     constexpr int few = std::min(8, kLanes);
-    if (n - i >= few) {
+    if (sizeof(T) > 1 && n - i >= few) {
       A lanes[few];
       for (int l = 0; l < few; ++l) lanes[l] = loaded<Op, A>(x[i + l]);
       for (i += few; i + few <= n; i += few) {
