@@ -47,12 +47,15 @@ def test_entries_say_what_was_called_and_how_far_it_is(alone):
 
 
 def test_a_work_that_nobody_began_is_scheduled(alone):
-    work = dist.group.WORLD.all_reduce([torch.ones(3)], dist.ReduceOp(dist.ReduceOp.SUM))
+    flight, values = dist.group.WORLD._flight, [torch.ones(3)]
+    asked = flight.add("fake", "all_reduce", values, values, False, False)
     (entry,) = dumped()["entries"]
     assert entry["state"] == "scheduled" and entry["time_discovered_started_ns"] is None
     active = json.loads(torch._C._distributed_c10d._dump_fr_trace_json(onlyActive=True))
     assert [each["state"] for each in active["entries"]] == ["scheduled"]
-    work.wait()
+    flight.start(asked)
+    assert [each["state"] for each in dumped()["entries"]] == ["started"]
+    flight.end(asked)
     assert not json.loads(torch._C._distributed_c10d._dump_fr_trace_json(onlyActive=True))["entries"]
 
 
