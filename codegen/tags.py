@@ -30,9 +30,10 @@ def _has(row: Row, tag: str, pointwise: set[str]) -> bool:
     if tag == "reduction":
         return row.family == "reduce"
     if tag == "nondeterministic_seeded":
-        return (
-            row.batch.startswith("draw") or row.area in _RANDOM_AREAS
-        ) and "backward" not in row.schema.name
+        drawn = row.batch.startswith("draw") or row.area in _RANDOM_AREAS
+        return drawn and not row.schema.name.endswith(("_backward", "_backward_data", "_grad"))
+    if tag == "inplace_view":
+        return row.area == "view" and row.family == "inplace"
     if tag == "view_copy":
         return row.schema.name.endswith("_copy") and row.area == "shape"
     return False

@@ -8,17 +8,34 @@ import mindtorch_v2
 # What works element by element although PyTorch does not say so.
 _BEYOND = {
     "pointwise": set(
-        "_prelu_kernel complex copy_ elu_backward fill floor_divide floor_divide_ hardsigmoid_backward hardswish "
-        "hardswish_ hardswish_backward hardtanh_backward leaky_relu_backward masked_fill masked_fill_ mish_backward "
-        "rsub softplus_backward special_ndtr where".split()
+        (
+            "_prelu_kernel _standard_gamma_grad complex copy_ elu_backward fill floor_divide floor_divide_ "
+            "hardshrink_backward hardsigmoid_backward hardswish hardswish_ hardswish_backward hardtanh_backward "
+            "isclose isreal leaky_relu_backward log_sigmoid masked_fill masked_fill_ mish_backward rsub "
+            "softplus_backward softshrink_backward special_ndtr where "
+        ).split()
     )
 }
 # Recurrent layers and attention draw numbers only for dropout, which other operators do for them here.
-_DRAWN_ELSEWHERE = ("gru", "lstm", "rnn_", "_scaled_dot_product_", "_flash_attention", "_efficient_attention")
+_DRAWN_ELSEWHERE = (
+    "gru",
+    "lstm",
+    "rnn_",
+    "scaled_dot_product_",
+    "_scaled_dot_product_",
+    "_flash_attention",
+    "_efficient_attention",
+)
+
+
+# PyTorch's modules list only operators that somebody asked for before.
+_NAMES = sorted(
+    {found.name.removeprefix("aten::") for found in torch._C._jit_get_all_schemas() if "aten::" in found.name}
+)
 
 
 def overloads(library):
-    for name in dir(torch.ops.aten):
+    for name in _NAMES:
         packet = getattr(library.ops.aten, name, None) if not name.startswith("__") else None
         for overload in packet.overloads() if hasattr(packet, "overloads") else ():
             yield name, overload, getattr(packet, overload)
