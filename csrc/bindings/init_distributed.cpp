@@ -54,7 +54,7 @@ nb::list entries(const FlightRing& ring) {
   nb::list result;
   for (const distributed::FlightEntry& entry : ring.entries())
     result.append(nb::make_tuple(entry.number, entry.collectives, entry.messages, entry.is_message,
-                                 entry.library, entry.name, as_list(entry.inputs), as_list(entry.outputs),
+                                 entry.engine, entry.name, as_list(entry.inputs), as_list(entry.outputs),
                                  entry.created_ns, entry.started_ns, entry.ended_ns, entry.failed,
                                  entry.stack));
   return result;
@@ -65,16 +65,16 @@ void add_flight_ring(nb::module_& m) {
       .def(nb::init<size_t>(), "capacity"_a)
       .def(
           "add",
-          [](FlightRing& ring, std::string_view library, std::string_view name,
+          [](FlightRing& ring, std::string_view engine, std::string_view name,
              const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs, bool is_message,
              bool stack) {
-            return ring.add(library, name, inputs, outputs, is_message, stack ? python_stack_id() : 0);
+            return ring.add(engine, name, inputs, outputs, is_message, stack ? python_stack_id() : 0);
           },
-          "library"_a, "name"_a, "inputs"_a, "outputs"_a, "is_message"_a, "stack"_a,
+          "engine"_a, "name"_a, "inputs"_a, "outputs"_a, "is_message"_a, "stack"_a,
           "A work that the program has asked for; gives its number.")
       .def("start", &FlightRing::start, "number"_a)
       .def("end", &FlightRing::end, "number"_a, "failed"_a = false)
-      // Tuples of: number, collectives and messages so far, whether it is a message, library, name, inputs and outputs as (sizes,
+      // Tuples of: number, collectives and messages so far, whether it is a message, engine, name, inputs and outputs as (sizes,
       // dtype), when it was created, started and done in nanoseconds since 1970 (0: not yet), whether it failed, stack.
       .def("entries", &entries, "The oldest first.")
       .def("clear", &FlightRing::clear)

@@ -23,8 +23,8 @@ void describe(TensorList tensors, std::vector<FlightTensor>& out) {
 
 }  // namespace
 
-int64_t FlightRing::add(std::string_view library, std::string_view name, TensorList inputs,
-                        TensorList outputs, bool is_message, uint32_t stack) {
+int64_t FlightRing::add(std::string_view engine, std::string_view name, TensorList inputs, TensorList outputs,
+                        bool is_message, uint32_t stack) {
   const std::lock_guard guard(mutex_);
   ++last_;
   ++(is_message ? messages_ : collectives_);
@@ -39,7 +39,7 @@ int64_t FlightRing::add(std::string_view library, std::string_view name, TensorL
   entry.messages = messages_;
   entry.is_message = is_message;
   entry.failed = false;
-  entry.library = library;
+  entry.engine = engine;
   entry.name = name;
   describe(inputs, entry.inputs);
   describe(outputs, entry.outputs);

@@ -23,7 +23,7 @@ struct FlightEntry {
   int64_t number = 0;                     // 1, 2, … of all works of the group
   int64_t collectives = 0, messages = 0;  // of the group so far, this one included
   bool is_message = false, failed = false;
-  std::string library, name;
+  std::string engine, name;
   std::vector<FlightTensor> inputs, outputs;
   int64_t created_ns = 0, started_ns = 0, ended_ns = 0;  // since 1970; 0: not yet
   uint32_t stack = 0;                                    // a number for the Python stack; 0: none
@@ -40,7 +40,7 @@ class FlightRing {
   explicit FlightRing(size_t capacity) : capacity_(capacity) {}
 
   // Gives the number of the entry. A message between two processes is no collective.
-  int64_t add(std::string_view library, std::string_view name, TensorList inputs, TensorList outputs,
+  int64_t add(std::string_view engine, std::string_view name, TensorList inputs, TensorList outputs,
               bool is_message, uint32_t stack);
   void start(int64_t number);
   void end(int64_t number, bool failed);

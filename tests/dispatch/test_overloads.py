@@ -6,6 +6,7 @@ import pickle
 import pytest
 
 import mindtorch_v2 as torch
+from mindtorch_v2 import library
 
 aten = torch.ops.aten
 
@@ -26,7 +27,7 @@ def test_an_overload_says_what_kind_of_operator_it_is():
     assert set(aten.add_.Tensor.tags) == {tag.inplace, tag.pointwise, tag.pt2_compliant_tag}
     assert tag.out in aten.add.out.tags and tag.nondeterministic_seeded in aten.rand.default.tags
     assert not {tag.pointwise, tag.reduction} & set(aten.mm.default.tags)
-    torch.library.define("tagged::own", "(Tensor x) -> Tensor", tags=(tag.pointwise,))
+    library.define("tagged::own", "(Tensor x) -> Tensor", tags=(tag.pointwise,))
     assert torch.ops.tagged.own.default.tags == [tag.pointwise] and torch._C.Tag is tag
 
 

@@ -84,9 +84,8 @@ def test_different_roots_are_an_error_before_anything_is_sent():
     )
 
 
+@worlds.needs_mpi
 def test_over_mpi_different_shapes_are_an_error_that_names_the_rank():
-    if worlds.mpiexec() is None:
-        pytest.skip("mpiexec is not installed")
     ended = worlds.run_mpi(
         """
         dist.set_debug_level(dist.DebugLevel.DETAIL)

@@ -1,6 +1,5 @@
 """The engines beside Gloo: MPI, the fake one, and those that programs register."""
 
-import importlib.util
 from pathlib import Path
 
 import pytest
@@ -8,9 +7,6 @@ import worlds
 
 import mindtorch_v2 as torch
 import mindtorch_v2.distributed as dist
-
-has_mpi = importlib.util.find_spec("mpi4py") is not None and worlds.mpiexec() is not None
-needs_mpi = pytest.mark.skipif(not has_mpi, reason="the extra 'distributed' is not installed")
 
 
 def shared_memory() -> set[str]:
@@ -25,7 +21,7 @@ def fake():
     dist.destroy_process_group()
 
 
-@needs_mpi
+@worlds.needs_mpi
 def test_collectives_over_mpi_of_dtypes_that_it_knows_and_that_it_does_not():
     ended = worlds.run_mpi(
         """
@@ -75,7 +71,7 @@ def test_collectives_over_mpi_of_dtypes_that_it_knows_and_that_it_does_not():
     assert ended.code == 0 and all(f"done {rank}" in ended.said for rank in range(3)), ended.said
 
 
-@needs_mpi
+@worlds.needs_mpi
 def test_processes_of_mpi_share_a_store():
     ended = worlds.run_mpi(
         """
@@ -92,7 +88,7 @@ def test_processes_of_mpi_share_a_store():
     assert ended.code == 0, ended.said
 
 
-@needs_mpi
+@worlds.needs_mpi
 @pytest.mark.parametrize(
     ("other", "named"),
     [
@@ -112,7 +108,7 @@ def test_processes_of_mpi_that_disagree_hear_what_each_called(other, named):
     assert ended.code == 0, ended.said
 
 
-@needs_mpi
+@worlds.needs_mpi
 def test_a_process_of_mpi_that_is_killed_ends_all_is_named_and_leaves_nothing():
     before = shared_memory()
     ended = worlds.run_mpi(
@@ -129,7 +125,7 @@ def test_a_process_of_mpi_that_is_killed_ends_all_is_named_and_leaves_nothing():
     assert "EXIT CODE: 9" in ended.said or "KILLED BY SIGNAL: 9" in ended.said, ended.said
 
 
-@needs_mpi
+@worlds.needs_mpi
 def test_a_hanging_process_of_mpi_ends_all_within_the_time_limit_and_is_named():
     before = shared_memory()
     ended = worlds.run_mpi(

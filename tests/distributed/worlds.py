@@ -1,5 +1,6 @@
 """Starts processes that form a world, for tests: each runs the same text with its rank."""
 
+import importlib.util
 import os
 import shutil
 import socket
@@ -8,6 +9,8 @@ import sys
 import textwrap
 import time
 from dataclasses import dataclass
+
+import pytest
 
 from mindtorch_v2.distributed.engines.mpi import packaged
 
@@ -93,6 +96,12 @@ def check(text: str, size: int = 2, backend: str = "gloo", seconds: float = 20, 
 def mpiexec() -> str | None:
     """The starter of MPI's processes that belongs to this environment."""
     return str(packaged("mpiexec") or shutil.which("mpiexec") or "") or None
+
+
+needs_mpi = pytest.mark.skipif(
+    importlib.util.find_spec("mpi4py") is None or mpiexec() is None,
+    reason="the extra 'distributed' is not installed",
+)
 
 
 def run_mpi(text: str, size: int, seconds: float = 20) -> Ended:

@@ -34,7 +34,7 @@ class _FlightRing:
     def __init__(self, capacity: int) -> None: ...
     def add(
         self,
-        library: str,
+        engine: str,
         name: str,
         inputs: Sequence[Tensor],
         outputs: Sequence[Tensor],
