@@ -1,9 +1,6 @@
 """Checkpoints: PyTorch loads ours and we load PyTorch's, by other numbers of processes; states have the same names."""
 
-import os
 import pickle
-import subprocess
-import sys
 import warnings
 from pathlib import Path
 
@@ -11,6 +8,7 @@ import pytest
 import torch
 import torch.distributed.checkpoint as their_checkpoints
 import torch.distributed.checkpoint.state_dict as their_states
+from rank_processes import run_ranks
 
 import mindtorch_v2
 import mindtorch_v2.distributed as dist
@@ -23,22 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 def world(library, action, folder, size):
     store = f"{folder}.{library}.{action}"
-    ranks = [
-        subprocess.Popen(
-            [sys.executable, str(PROGRAM), library, action, str(folder), str(rank), str(size), store],
-            env=os.environ | {"OMP_NUM_THREADS": "1"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for rank in range(size)
-    ]
-    try:
-        said = [process.communicate(timeout=140)[0] for process in ranks]
-    finally:
-        for process in ranks:
-            process.kill()
-    assert [process.returncode for process in ranks] == [0] * size, "\n".join(said)
+    run_ranks(size, lambda rank: [PROGRAM, library, action, folder, rank, size, store])
 
 
 @pytest.mark.timeout(300)

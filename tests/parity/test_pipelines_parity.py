@@ -2,13 +2,11 @@
 
 import inspect
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
+from rank_processes import run_ranks
 from torch.distributed import pipelining as theirs
 from torch.distributed.pipelining import microbatch as their_microbatch
 
@@ -22,22 +20,7 @@ PROGRAM = Path(__file__).with_name("pipeline_program.py")
 
 def run(framework: str, folder: Path, size: int) -> list[dict]:
     folder.mkdir()
-    ranks = [
-        subprocess.Popen(
-            [sys.executable, str(PROGRAM), framework, str(folder), str(rank), str(size)],
-            env=os.environ | {"OMP_NUM_THREADS": "1", "MINDTORCH_NPU": "off"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for rank in range(size)
-    ]
-    try:
-        said = [process.communicate(timeout=140)[0] for process in ranks]
-    finally:
-        for process in ranks:
-            process.kill()
-    assert [process.returncode for process in ranks] == [0] * size, "\n".join(said)
+    run_ranks(size, lambda rank: [PROGRAM, framework, folder, rank, size], MINDTORCH_NPU="off")
     return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(size)]
 
 
