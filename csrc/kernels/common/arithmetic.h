@@ -14,7 +14,11 @@ namespace mt::kernels::math {
 
 #define MT_INLINE [[gnu::always_inline]] inline
 
+#ifdef MT_DEVICE_CODE
+MT_INLINE void fail_zero_division() {}  // as PyTorch on such devices: the quotient is what the chip gives
+#else
 [[noreturn]] void fail_zero_division();  // as PyTorch: RuntimeError("ZeroDivisionError")
+#endif
 
 // Signed overflow is undefined in C++, and small types promote to int: unsigned arithmetic of at least 32
 // bits wraps.

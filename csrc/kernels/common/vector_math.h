@@ -58,6 +58,31 @@ MT_INLINE float copy_sign(float magnitude, float sign) {
 }
 MT_INLINE float abs(float x) { return std::bit_cast<float>(std::bit_cast<uint32_t>(x) & 0x7fffffffu); }
 
+#ifdef MT_DEVICE_CODE
+// Code for an accelerator (see backends/cuda/device/functors.h): its compiler has these functions.
+MT_INLINE float exp(float x) { return std::exp(x); }
+MT_INLINE float exp_of_moderate(float x) { return std::exp(x); }
+MT_INLINE float exp_below(float x) { return std::exp(x); }
+MT_INLINE float exp2(float x) { return std::exp2(x); }
+MT_INLINE float expm1(float x) { return std::expm1(x); }
+MT_INLINE float log(float x) { return std::log(x); }
+MT_INLINE float log2(float x) { return std::log2(x); }
+MT_INLINE float log10(float x) { return std::log10(x); }
+MT_INLINE float log1p(float x) { return std::log1p(x); }
+MT_INLINE float tanh(float x) { return std::tanh(x); }
+MT_INLINE float sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
+MT_INLINE float erf(float x) { return std::erf(x); }
+MT_INLINE float sinh(float x) { return std::sinh(x); }
+MT_INLINE float cosh(float x) { return std::cosh(x); }
+MT_INLINE float sin_usual(float x) { return std::sin(x); }
+MT_INLINE float cos_usual(float x) { return std::cos(x); }
+MT_INLINE float tan_usual(float x) { return std::tan(x); }
+MT_INLINE float atan(float x) { return std::atan(x); }
+MT_INLINE float atan2(float y, float x) { return std::atan2(y, x); }
+MT_INLINE float asin(float x) { return std::asin(x); }
+MT_INLINE float acos(float x) { return std::acos(x); }
+#else
+
 // exp(x) = 2^n * exp(r) with n the nearest integer to x/ln 2, applied by adding n to the exponent bits of exp(r).
 // Results below 2^-100 are made 2^64 times too large first, so that they may be subnormal in the end; NaN passes the
 // comparisons.
@@ -367,6 +392,8 @@ MT_INLINE float acos(float x) {
   const float steep = select(x < 0.0f, 3.14159274f - (twice + 8.74227766e-8f), twice);
   return select(a > 0.5f, steep, 1.57079637f - (copy_sign(arc, x) + 4.37113883e-8f));
 }
+
+#endif  // MT_DEVICE_CODE
 
 // Library versions for the remaining types; overloads keep functors free of type tests.
 MT_INLINE double exp(double x) { return std::exp(x); }

@@ -190,11 +190,21 @@ template <class T>
   }
   each([=](T v) { return math::power(v, exponent); });
 }
+template <class T>
+[[gnu::always_inline]] inline T raised(T x, T exponent) {
+  T result;
+  raise_all(&result, &x, 1, exponent);
+  return result;
+}
 struct pow_scalar_op {
   MT_FUNCTOR_HEAD(pow_scalar_op, 1, any)
   template <class T>
   [[gnu::always_inline]] static inline void run(T* out, const T* x, int64_t n, const T* p) {
     raise_all(out, x, n, p[0]);
+  }
+  template <class T>
+  [[gnu::always_inline]] static inline T apply(T x, const T* p) {
+    return raised(x, p[0]);
   }
 };
 
@@ -228,9 +238,13 @@ struct pow_op {
         raise_all(out + begin, a + begin, count, first);
       } else {
         // One by one, but as above: a result must not depend on the exponents beside it.
-        for (int64_t i = begin; i < begin + count; ++i) raise_all(out + i, a + i, 1, b[i]);
+        for (int64_t i = begin; i < begin + count; ++i) out[i] = raised(a[i], b[i]);
       }
     }
+  }
+  template <class T>
+  [[gnu::always_inline]] static inline T apply(T a, T b, const T*) {
+    return raised(a, b);
   }
 };
 MT_BINARY(maximum_op, ordered, math::maximum(a, b))

@@ -1,5 +1,4 @@
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "base/special_fits.h"
@@ -11,8 +10,6 @@ namespace {
 
 using std::numbers::egamma;
 using std::numbers::pi;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // sum of (x²/4)^k / (k! (k + order)!), for small x.
 double i_series(double x, int order) {

@@ -1,5 +1,4 @@
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "base/special_fits.h"
@@ -10,8 +9,6 @@ namespace mt::kernels::special {
 namespace {
 
 using std::numbers::pi;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kRootHalf = 0.70710678118654752440;
 
 // The point below which a share p < 0.5 of the normal distribution lies, as a distance from the middle: a

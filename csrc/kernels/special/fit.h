@@ -1,9 +1,13 @@
-// Evaluation of Chebyshev sums.
+// Evaluation of Chebyshev sums, and the numbers at the edges of special functions.
 #pragma once
 
 #include <cstddef>
+#include <limits>
 
 namespace mt::kernels::special {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // sum of c[k] T_k(t), by Clenshaw's recurrence.
 template <size_t N>

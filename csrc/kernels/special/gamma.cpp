@@ -1,15 +1,13 @@
 #include <cmath>
-#include <limits>
 #include <numbers>
 
+#include "kernels/special/fit.h"
 #include "kernels/special/special.h"
 
 namespace mt::kernels::special {
 namespace {
 
 using std::numbers::pi;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kEpsilon = 1e-17;
 
 // B(2j) / (2j)!, the weights of Euler and Maclaurin's formula.
