@@ -11,7 +11,9 @@ function(mt_generate)
   file(GLOB inputs CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/ops/*.yaml" "${PROJECT_SOURCE_DIR}/codegen/*.py"
     "${PROJECT_SOURCE_DIR}/abi/*.json"
     "${PROJECT_SOURCE_DIR}/codegen/families/*.py"
-    "${PROJECT_SOURCE_DIR}/codegen/*.yaml" "${PROJECT_SOURCE_DIR}/csrc/transforms/batch/*.cpp")
+    "${PROJECT_SOURCE_DIR}/codegen/*.yaml" "${PROJECT_SOURCE_DIR}/csrc/transforms/batch/*.cpp"
+    "${PROJECT_SOURCE_DIR}/csrc/backends/cuda/device/*" "${PROJECT_SOURCE_DIR}/csrc/kernels/*/functors.h"
+    "${PROJECT_SOURCE_DIR}/csrc/kernels/common/*.h" "${PROJECT_SOURCE_DIR}/csrc/kernels/special/*")
   set_property(DIRECTORY "${PROJECT_SOURCE_DIR}" APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${inputs})
 
   file(REMOVE_RECURSE "${fresh}")

@@ -3,7 +3,7 @@ instantiations of the elementwise templates, which software that stands for a de
 
 from __future__ import annotations
 
-from .cells import HandWritten, VendorCall
+from .cells import HandWritten, Instantiated, VendorCall
 from .devices import HOST, Device
 from .dispatch import BANNER, with_tables
 from .families import Templated
@@ -122,14 +122,18 @@ def _cpu_source(rows: list[Row], area: str, device: Device) -> str:
     ])  # fmt: skip
 
 
-def _cells(rows: list[Row], device: Device) -> list[tuple[DeviceRow, VendorCall | HandWritten]]:
+def _cells(
+    rows: list[Row], device: Device
+) -> list[tuple[DeviceRow, VendorCall | HandWritten | Instantiated]]:
     found = [(r, r.cells.get(device.name)) for r in with_tables(rows)]
-    return [(r, cell) for r, cell in found if isinstance(cell, VendorCall | HandWritten)]
+    return [(r, cell) for r, cell in found if isinstance(cell, VendorCall | HandWritten | Instantiated)]
 
 
-def _function(row: DeviceRow, cell: VendorCall | HandWritten, device: Device) -> str:
+def _function(row: DeviceRow, cell: VendorCall | HandWritten | Instantiated, device: Device) -> str:
     if isinstance(cell, HandWritten):
         lines = [f"{device.name}::{cell.function}({row.kernel_arguments});"]
+    elif isinstance(cell, Instantiated):
+        lines = row.instantiated_body()
     else:
         assert device.vendor is not None
         lines = device.vendor.body(row, cell)
@@ -144,7 +148,13 @@ def _library_source(rows: list[Row], area: str, device: Device) -> str:
         BANNER,
         f'#include "generated/{name}/{area}.h"\n',
         *([f'#include "{library.header}"'] if library else []),
-        f'#include "generated/ops/{area}_tables.h"\n',
+        f'#include "generated/ops/{area}_tables.h"',
+        *(
+            ['#include "infer/infer.h"', '#include "kernels/elementwise/functors.h"']
+            if any(isinstance(cell, Instantiated) for _, cell in own)
+            else []
+        ),
+        "",
         f"namespace mt::{name} {{",
         "namespace {\n",
         *[_function(r, cell, device) for r, cell in own],

@@ -40,7 +40,14 @@ class Substitute:
     function: str
 
 
-Cell = VendorCall | HandWritten | Substitute
+@dataclass(frozen=True)
+class Instantiated:
+    """The row's own functor, which the device compiles too."""
+
+    function: str
+
+
+Cell = VendorCall | HandWritten | Substitute | Instantiated
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from .aclnn_cells import Aclnn
 from .cells import Library
+from .cuda_cells import Cuda
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,7 @@ class Device:
     autocast: str  # the key of its lists in autocast.yaml
     vendor: Library | None = None  # whose functions its cells call; the CPU's cells are functions of our own
     native_modules: tuple[str, ...] = ()  # of _C
+    functors: bool = False  # it compiles the functors of rows that name no cell of its own
 
     @property
     def cell(self) -> str:
@@ -28,6 +30,14 @@ HOST = Device("cpu", slot="cpu", autocast="cpu")
 ACCELERATORS = (
     Device(
         "npu", slot="accelerator", autocast="accelerator", vendor=Aclnn(), native_modules=("_acl", "_npu")
+    ),
+    Device(
+        "cuda",
+        slot="second_accelerator",
+        autocast="accelerator",
+        vendor=Cuda(),
+        native_modules=("_cuda",),
+        functors=True,
     ),
 )
 DEVICES = (HOST, *ACCELERATORS)

@@ -104,18 +104,21 @@ def _definitions(rows: list[Row], variant: str, method: bool) -> list[str]:
     return lines
 
 
-def _for_accelerators(text: str) -> str:
-    """The stub with the modules of accelerators among its imports, and what is called after one for each."""
+def _for_accelerators(text: str, rows: list[Row]) -> str:
+    """The stub with the modules of accelerators among its imports, and what is called after one for each, unless a row
+    is called so."""
+    taken = {row.public_name for row in rows}
     modules = [name for device in ACCELERATORS for name in device.native_modules]
     own = {f"from . import {name} as {name}\n" for name in modules}
     there = re.findall(r"^from \. import .*\n", text, re.MULTILINE)
     text = text.replace("".join(there), "".join(sorted({*there, *own})))
     definition = r"(?:    @property\n)?    def (?:is_)?ACCELERATOR\((?:.*\n)*?.*\.\.\.\n"
-    return re.sub(
-        definition,
-        lambda found: "".join(found[0].replace("ACCELERATOR", device.name) for device in ACCELERATORS),
-        text,
-    )
+
+    def for_each(found: re.Match[str]) -> str:
+        made = [found[0].replace("ACCELERATOR", device.name) for device in ACCELERATORS]
+        return "".join(one for one in made if not any(f" def {name}(" in one for name in taken))
+
+    return re.sub(definition, for_each, text)
 
 
 def native_stub(rows: list[Row]) -> str:
@@ -128,7 +131,7 @@ def native_stub(rows: list[Row]) -> str:
     by_hand = re.findall(r"^    def (\w+)\(", text.partition("\nclass Tensor:\n")[2], re.MULTILINE)
     rows = [row for row in rows if _result_type(row) != "Any" or row.public_name not in by_hand]
     operators = [*_definitions(rows, "method", True), *_definitions(rows, "inplace", True)]
-    _, imports = _for_accelerators(text).split("\n#\n", 1)
+    _, imports = _for_accelerators(text, rows).split("\n#\n", 1)
     lines = ["    # The operators of the table.", *(f"    {line}" for line in operators), ""]
     body = imports.replace(_PLACE_OF_OPERATORS, "\n".join(lines))
     body = body.replace(_PLACE_OF_RESULTS, "\n".join([*_named_tuples(rows), ""]))

@@ -204,10 +204,18 @@ def read_cells(entry: Entry, schema: Schema, key: str | None = None) -> dict[str
     """The cells of accelerators, under their names or under one key for all."""
     found = {}
     for device in ACCELERATORS:
+        if key and device.functors:
+            continue  # it compiles the functor for numbers, too
         cell = device.vendor and read_cell(entry, key or device.name, schema, device.vendor)
         if cell:
             found[device.name] = cell
     return found
+
+
+def with_substitutes(cells: dict[str, Cell]) -> dict[str, Cell]:
+    """What stands in for an operator that one accelerator lacks serves every other that has no cell of its own."""
+    shared = next((cell for cell in cells.values() if isinstance(cell, Substitute)), None)
+    return {device: shared for device in CELLS if shared} | cells
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,7 +235,9 @@ class DeviceRow(Row):
         if "any_device" in entry and cells:
             first = next(iter(cells))
             entry.fail(f"any_device serves every device: {first} says nothing beside it", first)
-        return {key: entry.text(key) for key in ("cpu", "any_device", "infer")} | {"cells": cells}
+        return {key: entry.text(key) for key in ("cpu", "any_device", "infer")} | {
+            "cells": with_substitutes(cells)
+        }
 
     def __getattr__(self, name: str) -> Cell | None:
         """The cell of an accelerator, by its name."""
@@ -261,6 +271,10 @@ class DeviceRow(Row):
 
     def cpu_body(self) -> str:
         return f"  cpu::{self.cpu}({self.kernel_arguments});"
+
+    def instantiated_body(self) -> list[str]:
+        """The statements of a kernel that is the row's functor, compiled by the device."""
+        raise NotImplementedError(f"{self.source}: family {self.family} has no functors")
 
     def vendor_value(self, text: str, library: Library) -> str:
         """What the table gives to a vendor's function, in C++."""

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from .. import schema_types
-from ..devices import CELLS
+from ..cells import Cell, Instantiated
+from ..devices import ACCELERATORS, CELLS
 from ..reader import Entry
 from ..row import read_cells
 from ..schema import Argument, Schema
@@ -34,7 +35,14 @@ class Templated(Fresh):
     @classmethod
     def part(cls, entry: Entry, schema: Schema) -> dict[str, Any]:
         dtype = entry.word("dtype", cls.dtypes, cls.dtypes[0])
-        return super().part(entry, schema) | {"dtype": dtype}
+        fields = super().part(entry, schema)
+        own = {name: cell for name, cell in fields["cells"].items() if name in entry}
+        return fields | {"dtype": dtype, "cells": fields["cells"] | cls._instantiated(entry) | own}
+
+    @staticmethod
+    def _instantiated(entry: Entry) -> dict[str, Cell]:
+        functor = entry.text("cpu")
+        return {d.name: Instantiated(str(functor)) for d in ACCELERATORS if d.functors and functor}
 
     @property
     def rule(self) -> str:
@@ -67,6 +75,15 @@ class Elementwise(Templated):
             return f"  const Scalar params[] = {{{', '.join(numbers)}}};\n", "params"
         return "", f"&{numbers[0]}" if numbers else "nullptr"
 
+    def _instantiation(self, function: str, *arguments: str) -> list[str]:
+        gathered, numbers = self._functor_numbers()
+        values = ", ".join([
+            f"functor_of<kernels::{self.cpu}>", "variants", f'"{self.cpp_name}"', *arguments
+        ])  # fmt: skip
+        return [*gathered.strip().splitlines(), "static Variants variants;", f"{function}({values});".replace(
+            "NUMBERS", numbers
+        )]  # fmt: skip
+
 
 @dataclass(frozen=True, kw_only=True)
 class Unary(Elementwise):
@@ -91,6 +108,10 @@ class Unary(Elementwise):
     def cpu_body(self) -> str:
         gathered, numbers = self._functor_numbers()
         return f"{gathered}  kernels::{self.functor}(view(self), view(out), {numbers});"
+
+    def instantiated_body(self) -> list[str]:
+        to_bool = str(self.family == "predicate").lower()
+        return self._instantiation("run_unary", "self", "out", "NUMBERS", to_bool)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,7 +160,7 @@ class Binary(Elementwise):
         return replace(
             self,
             schema=replace(self.schema, overload=str(overload), arguments=(first, number, *rest)),
-            cells=read_cells(entry, self.schema, "scalar"),
+            cells=self._instantiated(entry) | read_cells(entry, self.schema, "scalar"),
             formulas=formulas,
             forward=self.forward and self.forward.of_first(first.name, formulas),
             seen_as={
@@ -174,6 +195,11 @@ class Binary(Elementwise):
     def cpu_body(self) -> str:
         gathered, numbers = self._functor_numbers()
         return gathered + self._loop(f", {numbers}")
+
+    def instantiated_body(self) -> list[str]:
+        first, second = self.schema.names[:2]
+        compute = f"infer::compute_type({first}, {second}, {self.rule})"
+        return self._instantiation("run_elementwise", compute, "out", f"{{{first}, {second}}}", "NUMBERS")
 
     def _loop(self, numbers: str) -> str:
         first, second = self.schema.names[:2]

@@ -60,5 +60,13 @@ class Reduce(Templated):
     def cpu_body(self) -> str:
         return f"  reduce_over(kernels::{self.functor}, self, dim, out);"
 
+    def instantiated_body(self) -> list[str]:
+        functor = f"kernels::{self.cpu}"
+        return [
+            "static Variants variants;",
+            f"run_reduce(functor_of<{functor}>, {functor}::empty_allowed, variants, "
+            f'"{self.cpp_name}", self, dim, out);',
+        ]
+
     def vendor_value(self, text: str, library: Library) -> str:
         return library.dims("dim", "self.dim()") if text == "dim" else super().vendor_value(text, library)

@@ -151,8 +151,12 @@ void add_events(nb::module_& m, StreamAccelerator& a) {
 }  // namespace
 
 void add_accelerator(nb::module_& m, StreamAccelerator& a) {
-  g_host_positions = {position, drop_position, describe_position, with_lock};
+  add_accelerator_functions(m, a);
   add_device_property(name_of(a.slot()), a.slot());
+}
+
+void add_accelerator_functions(nb::module_& m, StreamAccelerator& a) {
+  g_host_positions = {position, drop_position, describe_position, with_lock};
   add_devices(m, a);
   add_streams(m, a);
   add_events(m, a);

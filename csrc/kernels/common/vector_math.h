@@ -59,7 +59,7 @@ MT_INLINE float copy_sign(float magnitude, float sign) {
 MT_INLINE float abs(float x) { return std::bit_cast<float>(std::bit_cast<uint32_t>(x) & 0x7fffffffu); }
 
 #ifdef MT_DEVICE_CODE
-// Code for an accelerator (see backends/cuda/device/functors.h): its compiler has these functions.
+// Code for an accelerator, whose compiler has these functions.
 MT_INLINE float exp(float x) { return std::exp(x); }
 MT_INLINE float exp_of_moderate(float x) { return std::exp(x); }
 MT_INLINE float exp_below(float x) { return std::exp(x); }

@@ -4,38 +4,45 @@
 
 #include <cstdint>
 
+// Programs of a device hold the functions themselves, and should hold only those that they use.
+#ifdef MT_DEVICE_CODE
+#define MT_SPECIAL_FUNCTION inline
+#else
+#define MT_SPECIAL_FUNCTION
+#endif
+
 namespace mt::kernels::special {
 
 // ---- bessel.cpp ----
-double i0(double x);
-double i0e(double x);  // exp(-|x|) i0(x)
-double i1(double x);
-double i1e(double x);
-double bessel_j0(double x);
-double bessel_j1(double x);
-double bessel_y0(double x);
-double bessel_y1(double x);
-double bessel_k0(double x);
-double bessel_k1(double x);
-double scaled_bessel_k0(double x);  // exp(x) k0(x)
-double scaled_bessel_k1(double x);
-double spherical_bessel_j0(double x);
-double airy_ai(double x);
+MT_SPECIAL_FUNCTION double i0(double x);
+MT_SPECIAL_FUNCTION double i0e(double x);  // exp(-|x|) i0(x)
+MT_SPECIAL_FUNCTION double i1(double x);
+MT_SPECIAL_FUNCTION double i1e(double x);
+MT_SPECIAL_FUNCTION double bessel_j0(double x);
+MT_SPECIAL_FUNCTION double bessel_j1(double x);
+MT_SPECIAL_FUNCTION double bessel_y0(double x);
+MT_SPECIAL_FUNCTION double bessel_y1(double x);
+MT_SPECIAL_FUNCTION double bessel_k0(double x);
+MT_SPECIAL_FUNCTION double bessel_k1(double x);
+MT_SPECIAL_FUNCTION double scaled_bessel_k0(double x);  // exp(x) k0(x)
+MT_SPECIAL_FUNCTION double scaled_bessel_k1(double x);
+MT_SPECIAL_FUNCTION double spherical_bessel_j0(double x);
+MT_SPECIAL_FUNCTION double airy_ai(double x);
 
 // ---- error.cpp ----
-double erfcx(double x);  // exp(x*x) erfc(x)
-double ndtr(double x);   // the normal distribution function
-double log_ndtr(double x);
-double ndtri(double p);  // its inverse
-double entr(double x);
-double xlog1py(double x, double y);
+MT_SPECIAL_FUNCTION double erfcx(double x);  // exp(x*x) erfc(x)
+MT_SPECIAL_FUNCTION double ndtr(double x);   // the normal distribution function
+MT_SPECIAL_FUNCTION double log_ndtr(double x);
+MT_SPECIAL_FUNCTION double ndtri(double p);  // its inverse
+MT_SPECIAL_FUNCTION double entr(double x);
+MT_SPECIAL_FUNCTION double xlog1py(double x, double y);
 
 // ---- gamma.cpp ----
-double zeta(double x, double q);          // Hurwitz: the sum of (q + k)^-x over k >= 0
-double polygamma(int64_t n, double x);    // the n-th derivative of digamma, n >= 1
-double igamma(double a, double x);        // regularised incomplete gamma functions, lower
-double igammac(double a, double x);       // and upper
-double igamma_slope(double a, double x);  // d igamma / dx
+MT_SPECIAL_FUNCTION double zeta(double x, double q);          // Hurwitz: the sum of (q + k)^-x over k >= 0
+MT_SPECIAL_FUNCTION double polygamma(int64_t n, double x);    // the n-th derivative of digamma, n >= 1
+MT_SPECIAL_FUNCTION double igamma(double a, double x);        // regularised incomplete gamma functions, lower
+MT_SPECIAL_FUNCTION double igammac(double a, double x);       // and upper
+MT_SPECIAL_FUNCTION double igamma_slope(double a, double x);  // d igamma / dx
 
 // ---- polynomial.cpp: orthogonal polynomials of degree n, 0 for a negative one. They compute in T (float
 // or double), so that what outgrows a float does so where it does in PyTorch. ----

@@ -16,6 +16,7 @@ from . import __torchaudio as __torchaudio
 from . import _acl as _acl
 from . import _allocator as _allocator
 from . import _aten as _aten
+from . import _cuda as _cuda
 from . import _dispatch as _dispatch
 from . import _distributed as _distributed
 from . import _fft as _fft
@@ -442,9 +443,9 @@ class Tensor:
     @property
     def is_npu(self) -> _bool: ...
     @property
-    def is_meta(self) -> _bool: ...
-    @property
     def is_cuda(self) -> _bool: ...
+    @property
+    def is_meta(self) -> _bool: ...
     @property
     def is_sparse(self) -> _bool: ...
     @property

@@ -1,16 +1,24 @@
-"""``torch.cuda``: no CUDA device is driven by this library, and this module says so as PyTorch without CUDA does."""
+"""``torch.cuda``: NVIDIA's GPUs as devices where there is a driver; elsewhere what PyTorch without CUDA says."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from . import _absent, amp, memory, nvtx, profiler, random, streams
-from ._absent import *  # noqa: F403
-from ._absent import _is_in_bad_fork as _is_in_bad_fork
-from ._absent import _lazy_init as _lazy_init
+from . import amp, memory, nvtx, profiler, random, streams
+from ._chosen import names as _names
 
-__all__ = [*_absent.__all__, "amp", "memory", "nvtx", "profiler", "random", "streams"]
+if TYPE_CHECKING:
+    from ._absent import *  # noqa: F403
+else:
+    globals().update({name: getattr(_names, name) for name in _names.__all__})
+
+_is_in_bad_fork = _names._is_in_bad_fork
+_lazy_init = _names._lazy_init
+__all__ = [*_names.__all__, "amp", "memory", "nvtx", "profiler", "random", "streams"]
 
 
 def __getattr__(name: str) -> Any:
-    return getattr(_absent, name)
+    return getattr(_names, name)
+
+
+_names._register()

@@ -132,6 +132,10 @@ def _is_in_bad_fork() -> bool:
     return False
 
 
+def _register() -> None:
+    """Nothing: there is no device."""
+
+
 def __getattr__(name: str) -> Any:
     from ._rest import find  # needed seldom
 

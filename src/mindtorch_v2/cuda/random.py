@@ -1,11 +1,13 @@
 """``torch.cuda.random``: the names of ``torch.cuda`` about random numbers."""
 
-from ._absent import get_rng_state as get_rng_state
-from ._absent import get_rng_state_all as get_rng_state_all
-from ._absent import initial_seed as initial_seed
-from ._absent import manual_seed as manual_seed
-from ._absent import manual_seed_all as manual_seed_all
-from ._absent import seed as seed
-from ._absent import seed_all as seed_all
-from ._absent import set_rng_state as set_rng_state
-from ._absent import set_rng_state_all as set_rng_state_all
+from ._chosen import names
+
+get_rng_state = names.get_rng_state
+get_rng_state_all = names.get_rng_state_all
+initial_seed = names.initial_seed
+manual_seed = names.manual_seed
+manual_seed_all = names.manual_seed_all
+seed = names.seed
+seed_all = names.seed_all
+set_rng_state = names.set_rng_state
+set_rng_state_all = names.set_rng_state_all

@@ -1,5 +1,7 @@
 """``torch.cuda.streams``: the classes of ``torch.cuda`` about streams."""
 
-from ._absent import Event as Event
-from ._absent import ExternalStream as ExternalStream
-from ._absent import Stream as Stream
+from ._chosen import names
+
+Event = names.Event
+ExternalStream = names.ExternalStream
+Stream = names.Stream

@@ -1,0 +1,217 @@
+#include "backends/cuda/cublas_lt.h"
+
+#include <array>
+#include <cstring>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+
+#include "backends/cuda/vendor_library.h"
+#include "base/error.h"
+#include "base/per_thread.h"
+
+namespace mt::cuda {
+namespace blas {
+
+const Api& api() {
+  static const Api* filled = [] {
+    auto* made = new Api;
+    VendorLibrary& library = cublas_lt_library();
+#define X(name, symbol_name, parameters) MT_LOOK_UP(*made, library, name, symbol_name);
+    MT_CUBLAS_LT_FUNCTIONS(X)
+#undef X
+    return made;
+  }();
+  return *filled;
+}
+
+}  // namespace blas
+
+namespace {
+
+using blas::api;
+
+const char* meaning(blas::Status code) {
+  switch (code) {
+    case 1: return "CUBLAS_STATUS_NOT_INITIALIZED";
+    case 3: return "CUBLAS_STATUS_ALLOC_FAILED";
+    case 7: return "CUBLAS_STATUS_INVALID_VALUE";
+    case 8: return "CUBLAS_STATUS_ARCH_MISMATCH";
+    case 11: return "CUBLAS_STATUS_MAPPING_ERROR";
+    case 13: return "CUBLAS_STATUS_EXECUTION_FAILED";
+    case 14: return "CUBLAS_STATUS_INTERNAL_ERROR";
+    case 15: return "CUBLAS_STATUS_NOT_SUPPORTED";
+    default: return "an unknown status";
+  }
+}
+
+[[noreturn, gnu::cold]] void fail_blas(blas::Status code, const char* function) {
+  throw DeviceError(code,
+                    join_text("CUDA error: ", function, " failed with ", meaning(code), " (", code, ")"));
+}
+
+void check(blas::Status code, const char* function) {
+  if (code != 0) [[unlikely]]
+    fail_blas(code, function);
+}
+
+// One per device, used by all threads; lives for ever.
+blas::Handle handle_of(int device) {
+  static std::array<std::atomic<blas::Handle>, kMaxDevices> handles{};
+  std::atomic<blas::Handle>& handle = handles.at(size_t(device));
+  if (blas::Handle found = handle.load(std::memory_order_acquire)) [[likely]]
+    return found;
+  static std::mutex mutex;
+  const std::lock_guard guard(mutex);
+  if (blas::Handle found = handle.load(std::memory_order_acquire)) return found;
+  blas::Handle made = nullptr;
+  check(api().create(&made), "cublasLtCreate");
+  handle.store(made, std::memory_order_release);
+  return made;
+}
+
+// Descriptors, host memory of the library's.
+template <class Handle, blas::Status (*blas::Api::*destroy)(Handle)>
+class Owned {
+ public:
+  Owned() = default;
+  Owned(Owned&& other) noexcept : value_(std::exchange(other.value_, nullptr)) {}
+  Owned& operator=(Owned&& other) noexcept {
+    std::swap(value_, other.value_);
+    return *this;
+  }
+  ~Owned() {
+    if (value_) (api().*destroy)(value_);
+  }
+  Handle get() const { return value_; }
+  Handle* put() { return &value_; }
+
+ private:
+  Handle value_ = nullptr;
+};
+using OwnedProduct = Owned<blas::Product, &blas::Api::product_destroy>;
+using OwnedLayout = Owned<blas::Layout, &blas::Api::layout_destroy>;
+using OwnedPreference = Owned<blas::Preference, &blas::Api::preference_destroy>;
+
+struct Plan {
+  OwnedProduct product;
+  OwnedLayout a, b, c, d;
+  blas::Algorithm algorithm;
+  size_t workspace = 0;
+  bool possible = false;
+};
+
+struct HashOfShape {
+  size_t operator()(const ProductShape& shape) const noexcept {
+    static_assert(sizeof(ProductShape) % 8 == 0 && std::has_unique_object_representations_v<ProductShape>);
+    uint64_t words[sizeof(ProductShape) / 8];
+    std::memcpy(words, &shape, sizeof shape);
+    uint64_t hash = 0;
+    for (uint64_t word : words) {
+      hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
+      hash ^= hash >> 32;
+    }
+    return size_t(hash);
+  }
+};
+
+int scale_type(int number) {
+  return number == blas::kFloat16 || number == blas::kBfloat16 ? int(blas::kFloat32) : number;
+}
+
+template <class T>
+void set(blas::Product product, blas::ProductAttribute attribute, const T& value) {
+  check(api().product_set(product, attribute, &value, sizeof value), "cublasLtMatmulDescSetAttribute");
+}
+template <class T>
+void set(blas::Preference preference, blas::PreferenceAttribute attribute, const T& value) {
+  check(api().preference_set(preference, attribute, &value, sizeof value),
+        "cublasLtMatmulPreferenceSetAttribute");
+}
+
+OwnedLayout layout_of(const ProductShape& shape, const BlasMatrix& matrix, int64_t rows, int64_t columns) {
+  OwnedLayout made;
+  if (matrix.transposed) std::swap(rows, columns);
+  check(api().layout_create(made.put(), shape.number, uint64_t(rows), uint64_t(columns), matrix.leading),
+        "cublasLtMatrixLayoutCreate");
+  if (shape.batch > 1) {
+    const auto count = int32_t(shape.batch);
+    check(api().layout_set(made.get(), blas::kBatchCount, &count, sizeof count),
+          "cublasLtMatrixLayoutSetAttribute");
+    check(api().layout_set(made.get(), blas::kBatchStride, &matrix.batch_stride, sizeof matrix.batch_stride),
+          "cublasLtMatrixLayoutSetAttribute");
+  }
+  return made;
+}
+
+Plan make_plan(const ProductShape& shape) {
+  Plan plan;
+  check(api().product_create(plan.product.put(), shape.arithmetic, scale_type(shape.number)),
+        "cublasLtMatmulDescCreate");
+  set(plan.product.get(), blas::kTransposeA, shape.a.transposed);
+  set(plan.product.get(), blas::kTransposeB, shape.b.transposed);
+  if (shape.epilogue != blas::kNoEpilogue) {
+    set(plan.product.get(), blas::kEpilogueKind, shape.epilogue);
+    set(plan.product.get(), blas::kBiasType, shape.number);
+  }
+  plan.a = layout_of(shape, shape.a, shape.rows, shape.inner);
+  plan.b = layout_of(shape, shape.b, shape.inner, shape.columns);
+  plan.c = layout_of(shape, shape.c, shape.rows, shape.columns);
+  plan.d = layout_of(shape, shape.d, shape.rows, shape.columns);
+
+  OwnedPreference preference;
+  check(api().preference_create(preference.put()), "cublasLtMatmulPreferenceCreate");
+  set(preference.get(), blas::kMostWorkspace, uint64_t(StreamScratch::kBytes));
+  set(preference.get(), blas::kAlignmentA, uint32_t(shape.a.alignment));
+  set(preference.get(), blas::kAlignmentB, uint32_t(shape.b.alignment));
+  set(preference.get(), blas::kAlignmentC, uint32_t(shape.c.alignment));
+  set(preference.get(), blas::kAlignmentD, uint32_t(shape.d.alignment));
+  if (!shape.reduced_sums) set(preference.get(), blas::kReductionSchemes, uint32_t(blas::kInComputeType));
+
+  blas::Found found{};
+  int count = 0;
+  const blas::Status code =
+      api().heuristic(handle_of(shape.device), plan.product.get(), plan.a.get(), plan.b.get(), plan.c.get(),
+                      plan.d.get(), preference.get(), 1, &found, &count);
+  plan.possible = code == 0 && count > 0 && found.state == 0;
+  if (!plan.possible && shape.epilogue == blas::kNoEpilogue) {
+    if (code != 0) fail_blas(code, "cublasLtMatmulAlgoGetHeuristic");
+    fail(ErrorKind::runtime, "cuBLASLt has no algorithm for a product of ", shape.rows, "x", shape.inner,
+         " and ", shape.inner, "x", shape.columns, " matrices (by columns, ", shape.batch, " of them)");
+  }
+  plan.algorithm = found.algorithm;
+  plan.workspace = found.workspace;
+  return plan;
+}
+
+// Of this thread: a call changes the pointer in its descriptor.
+Plan& plan_for(const ProductShape& shape) {
+  constexpr size_t kMost = 4096;  // shapes that never come back do not pile up
+  static PerThread<std::unordered_map<ProductShape, Plan, HashOfShape>> kept;
+  auto& plans = *kept;
+  if (const auto found = plans.find(shape); found != plans.end()) [[likely]]
+    return found->second;
+  Plan plan = make_plan(shape);
+  if (plans.size() >= kMost) plans.clear();
+  return plans.emplace(shape, std::move(plan)).first->second;
+}
+
+}  // namespace
+
+bool multiply(const Place& place, const ProductShape& shape, const ProductPointers& pointers,
+              const char* name) {
+  Plan& plan = plan_for(shape);
+  if (!plan.possible) return false;
+  if (pointers.bias) set(plan.product.get(), blas::kBiasPointer, pointers.bias);
+  const StreamScratch workspace(place, plan.workspace);
+  enqueue(place, "cublasLtMatmul", name, [&] {
+    check(
+        api().multiply(handle_of(shape.device), plan.product.get(), pointers.alpha, pointers.a, plan.a.get(),
+                       pointers.b, plan.b.get(), pointers.beta, pointers.c, plan.c.get(), pointers.d,
+                       plan.d.get(), &plan.algorithm, workspace.address(), plan.workspace, place.stream),
+        "cublasLtMatmul");
+  });
+  return true;
+}
+
+}  // namespace mt::cuda

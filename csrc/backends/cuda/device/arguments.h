@@ -1,0 +1,48 @@
+// What the host hands to kernels, as both sides see it. Included by the host's compiler and by the device's.
+#pragma once
+
+namespace mt::cuda {
+
+inline constexpr int kMaxKernelDims = 16;
+inline constexpr int kMaxOperands = 4;  // the result is the first
+inline constexpr int kMaxNumbers = 4;
+
+// Parameters of functors and numbers among the operands, each of the compute type, up to 16 bytes wide.
+struct alignas(16) Numbers {
+  char bytes[(kMaxNumbers + 1) * 16];  // the last is an operand's
+};
+
+// Division by a number that is the same for all threads, as a product and a shift.
+struct Divisor {
+  unsigned value, factor, shift;
+};
+
+struct DenseCall {
+  void* data[kMaxOperands];
+  long long count;
+  Numbers numbers;
+};
+
+struct StridedCall {
+  void* data[kMaxOperands];
+  long long count;
+  int dims;  // the first is the innermost
+  Divisor sizes[kMaxKernelDims];
+  long long long_sizes[kMaxKernelDims];
+  long long strides[kMaxKernelDims][kMaxOperands];  // in bytes
+  Numbers numbers;
+};
+
+// A reduction: outputs are counted over the dimensions that stay, terms over those that fold away.
+struct ReduceCall {
+  const void* in;
+  void* out;  // of the result's type, or accumulators when several blocks share an output
+  long long outputs, terms;
+  long long terms_per_part;  // of which there are gridDim.y
+  int kept_dims, folded_dims;
+  long long kept_sizes[kMaxKernelDims], kept_strides[kMaxKernelDims], out_strides[kMaxKernelDims];
+  long long folded_sizes[kMaxKernelDims], folded_strides[kMaxKernelDims];  // strides in elements
+  long long count;  // of all terms of an output, for means
+};
+
+}  // namespace mt::cuda

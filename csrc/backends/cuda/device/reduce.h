@@ -1,0 +1,171 @@
+// Reductions over any dimensions: outputs along the grid, and for few outputs of many terms several parts of the terms
+// side by side, whose results a second launch combines. The order of additions depends on sizes alone.
+//
+// `rows`: a block of (32, warps) threads, a warp for each output: for terms that lie side by side, or few outputs.
+// `columns`: a block of (32, depth) threads, a thread of the first dimension for each output: for outputs that lie side
+// by side; threads of the second dimension share the terms. Grid: (outputs / 32 or / warps, parts).
+// `whole`: a block of 512 for each output and part.
+#pragma once
+
+#include "backends/cuda/device/arguments.h"
+#include "backends/cuda/device/functors.h"
+
+namespace mt::cuda {
+
+// Chips add floats many times faster than doubles: what is added up in double on the CPU is kept in float here, in many
+// partial sums.
+template <class A, class T> struct DeviceAccumulator {
+  using type = A;
+};
+template <> struct DeviceAccumulator<double, float> {
+  using type = float;
+};
+template <> struct DeviceAccumulator<complex128, complex64> {
+  using type = complex64;
+};
+
+// F over terms of type In, computed in C, with results of type Out.
+template <class F, class Out, class C, class In>
+struct Reduce {
+  using A = typename DeviceAccumulator<typename F::template accumulator<C>, C>::type;
+
+  static __device__ A term(const In& x) {
+    const C value = kernels::cast<C>(x);
+    if constexpr (requires { F::template load<A>(value); }) return F::template load<A>(value);
+    else return kernels::cast<A>(value);
+  }
+
+  static __device__ long long kept_offset(const ReduceCall& call, long long output) {
+    long long offset = 0;
+    for (int d = 0; d < call.kept_dims; ++d) {
+      offset += output % call.kept_sizes[d] * call.kept_strides[d];
+      output /= call.kept_sizes[d];
+    }
+    return offset;
+  }
+  static __device__ long long out_offset(const ReduceCall& call, long long output) {
+    long long offset = 0;
+    for (int d = 0; d < call.kept_dims; ++d) {
+      offset += output % call.kept_sizes[d] * call.out_strides[d];
+      output /= call.kept_sizes[d];
+    }
+    return offset;
+  }
+
+  // The terms first, first + step, … before `end`, of the output whose terms begin at `in`.
+  static __device__ A fold(const ReduceCall& call, const In* in, long long first, long long end,
+                           long long step) {
+    A sum[4];
+#pragma unroll
+    for (int k = 0; k < 4; ++k) sum[k] = F::template identity<A>();
+    if (call.folded_dims == 1) {
+      const long long stride = call.folded_strides[0];
+      long long i = first;
+      for (; i + 3 * step < end; i += 4 * step) {
+        In x[4];
+#pragma unroll
+        for (int k = 0; k < 4; ++k) x[k] = in[(i + k * step) * stride];
+#pragma unroll
+        for (int k = 0; k < 4; ++k) sum[k] = F::template combine<A>(sum[k], term(x[k]));
+      }
+      for (; i < end; i += step) sum[0] = F::template combine<A>(sum[0], term(in[i * stride]));
+    } else {
+      for (long long i = first; i < end; i += step) {
+        long long left = i, offset = 0;
+        for (int d = 0; d < call.folded_dims; ++d) {
+          offset += left % call.folded_sizes[d] * call.folded_strides[d];
+          left /= call.folded_sizes[d];
+        }
+        sum[0] = F::template combine<A>(sum[0], term(in[offset]));
+      }
+    }
+    return F::template combine<A>(F::template combine<A>(sum[0], sum[1]),
+                                  F::template combine<A>(sum[2], sum[3]));
+  }
+
+  static __device__ A from_lane(A value, int distance) {
+    constexpr int words = (sizeof(A) + 3) / 4;
+    union {
+      A value;
+      unsigned word[words];
+    } mine{value}, theirs{value};
+#pragma unroll
+    for (int w = 0; w < words; ++w) theirs.word[w] = __shfl_down_sync(0xffffffffu, mine.word[w], distance);
+    return theirs.value;
+  }
+  static __device__ A over_warp(A sum) {
+#pragma unroll
+    for (int distance = 16; distance > 0; distance /= 2)
+      sum = F::template combine<A>(sum, from_lane(sum, distance));
+    return sum;
+  }
+
+  static __device__ void store(const ReduceCall& call, long long output, A sum) {
+    if (gridDim.y > 1) {
+      static_cast<A*>(call.out)[output * gridDim.y + blockIdx.y] = sum;
+    } else {
+      static_cast<Out*>(call.out)[out_offset(call, output)] =
+          kernels::cast<Out>(F::template finish<A>(sum, call.count));
+    }
+  }
+  static __device__ long long part_begin(const ReduceCall& call) { return blockIdx.y * call.terms_per_part; }
+  static __device__ long long part_end(const ReduceCall& call) {
+    const long long end = part_begin(call) + call.terms_per_part;
+    return end < call.terms ? end : call.terms;
+  }
+
+  static __device__ void rows(const ReduceCall& call) {
+    const long long output = (long long)(blockIdx.x) * blockDim.y + threadIdx.y;
+    if (output >= call.outputs) return;
+    const In* in = static_cast<const In*>(call.in) + kept_offset(call, output);
+    const A sum = over_warp(fold(call, in, part_begin(call) + threadIdx.x, part_end(call), 32));
+    if (threadIdx.x == 0) store(call, output, sum);
+  }
+
+  static __device__ void whole(const ReduceCall& call) {
+    __shared__ alignas(16) char memory[16 * sizeof(A)];
+    A* partial = reinterpret_cast<A*>(memory);
+    const long long output = blockIdx.x;
+    const In* in = static_cast<const In*>(call.in) + kept_offset(call, output);
+    A sum = over_warp(fold(call, in, part_begin(call) + threadIdx.x, part_end(call), 512));
+    if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = sum;
+    __syncthreads();
+    if (threadIdx.x >= 32) return;
+    sum = over_warp(threadIdx.x < 16 ? partial[threadIdx.x] : F::template identity<A>());
+    if (threadIdx.x == 0) store(call, output, sum);
+  }
+
+  static __device__ void columns(const ReduceCall& call) {
+    __shared__ alignas(16) char memory[32 * 16 * sizeof(A)];
+    A* partial = reinterpret_cast<A*>(memory);
+    const long long output = (long long)(blockIdx.x) * 32 + threadIdx.x;
+    const bool is_output = output < call.outputs;
+    A sum = F::template identity<A>();
+    if (is_output) {
+      const In* in = static_cast<const In*>(call.in) + kept_offset(call, output);
+      sum = fold(call, in, part_begin(call) + threadIdx.y, part_end(call), blockDim.y);
+    }
+    partial[threadIdx.y * 32 + threadIdx.x] = sum;
+    __syncthreads();
+    for (int half = blockDim.y / 2; half > 0; half /= 2) {
+      if (threadIdx.y < half)
+        partial[threadIdx.y * 32 + threadIdx.x] = F::template combine<A>(
+            partial[threadIdx.y * 32 + threadIdx.x], partial[(threadIdx.y + half) * 32 + threadIdx.x]);
+      __syncthreads();
+    }
+    if (threadIdx.y == 0 && is_output) store(call, output, partial[threadIdx.x]);
+  }
+
+  // Combines what the parts of a first launch left: a warp for each output.
+  static __device__ void parts(const ReduceCall& call) {
+    const long long output = (long long)(blockIdx.x) * blockDim.y + threadIdx.y;
+    if (output >= call.outputs) return;
+    const A* in = static_cast<const A*>(call.in) + output * call.terms;
+    A sum = F::template identity<A>();
+    for (long long i = threadIdx.x; i < call.terms; i += 32) sum = F::template combine<A>(sum, in[i]);
+    sum = over_warp(sum);
+    if (threadIdx.x == 0) store(call, output, sum);
+  }
+};
+
+}  // namespace mt::cuda

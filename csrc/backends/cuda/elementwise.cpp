@@ -1,0 +1,164 @@
+#include "backends/cuda/elementwise.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "backends/cuda/device/arguments.h"
+#include "backends/cuda/launch.h"
+#include "core/reach.h"
+#include "core/views.h"
+#include "kernels/common/iterate.h"
+#include "kernels/elementwise/compute_dtype.h"
+
+namespace mt::cuda {
+namespace {
+
+constexpr const char* kEntries[] = {"dense", "strided", "strided_long", nullptr};
+constexpr unsigned kThreads = 128;
+constexpr int64_t kMostBlocks = 0x7fffffff;
+
+std::string source_of(const Functor& functor, DType compute, const Tensor& out, const Operand* operands,
+                      int inputs) {
+  std::string types =
+      join_text(functor.space, functor.name, ", ", type_text(out.dtype()), ", ", type_text(compute));
+  for (int i = 0; i < inputs; ++i)
+    types += join_text(", ", operands[i].tensor ? type_text(operands[i].tensor->dtype()) : "mt::cuda::Given");
+  return join_text(
+      "#include \"backends/cuda/device/elementwise.h\"\n"
+      "using E = mt::cuda::Elementwise<",
+      types,
+      ">;\n"
+      "extern \"C\" __global__ void __launch_bounds__(128) dense(const __grid_constant__ mt::cuda::DenseCall "
+      "call) "
+      "{ E::dense(call); }\n"
+      "extern \"C\" __global__ void __launch_bounds__(128) strided(const __grid_constant__ "
+      "mt::cuda::StridedCall call) "
+      "{ E::strided<unsigned>(call); }\n"
+      "extern \"C\" __global__ void __launch_bounds__(128) strided_long("
+      "const __grid_constant__ mt::cuda::StridedCall call) { E::strided<unsigned long long>(call); }\n");
+}
+
+template <class T>
+void store(const Scalar& value, char* bytes) {
+  const T number = value.to<T>();
+  std::memcpy(bytes, &number, sizeof number);
+}
+
+void store_number(const Scalar& value, DType compute, char* bytes) {
+  switch (compute) {
+#define X(name, type, legacy) \
+  case DType::name: return store<type>(value, bytes);
+    MT_FORALL_DTYPES(X)
+#undef X
+    default: fail(ErrorKind::runtime, "a number cannot take part in arithmetic of this dtype");
+  }
+}
+
+Divisor divisor_of(int64_t value) {
+  const auto number = unsigned(value);
+  const unsigned shift = unsigned(std::bit_width(number - 1));
+  const uint64_t factor = ((uint64_t(1) << 32) * ((uint64_t(1) << shift) - number)) / number + 1;
+  return {number, unsigned(factor), shift};
+}
+
+int64_t elements_together(const Tensor& out, const Operand* operands, int inputs) {
+  size_t widest = itemsize(out.dtype());
+  for (int i = 0; i < inputs; ++i)
+    if (operands[i].tensor) widest = std::max(widest, itemsize(operands[i].tensor->dtype()));
+  return widest >= 16 ? 1 : std::min<int64_t>(16 / int64_t(widest), 8);  // Elementwise::kTogether
+}
+
+// The same dense layout as the result's, and aligned for groups of elements.
+bool runs_along(const Tensor& tensor, const Tensor& out, int64_t together) {
+  if (reinterpret_cast<uintptr_t>(tensor.data()) % (itemsize(tensor.dtype()) * size_t(together)) != 0)
+    return false;
+  if (tensor.same(out)) return true;
+  if (tensor.is_contiguous() && out.is_contiguous()) return tensor.numel() == out.numel();
+  return std::ranges::equal(tensor.sizes(), out.sizes()) &&
+         std::ranges::equal(tensor.strides(), out.strides());
+}
+
+kernels::View view_of(const Tensor& t) {
+  check_reach(t);
+  return {t.data(), t.impl()->sizes(), t.impl()->strides(), int(t.dim()), t.dtype(), -1};
+}
+
+}  // namespace
+
+void run_elementwise(const Functor& functor, Variants& variants, const char* name, DType compute,
+                     const Tensor& out, std::initializer_list<Operand> given, const Scalar* parameters) {
+  if (!kernels::contains(functor.domain, compute)) [[unlikely]]
+    kernels::fail_unsupported(functor.name, compute);
+  compute = compute_dtype(compute);
+  const int64_t count = out.numel();
+  if (count == 0) return;
+  const int device = out.device().index;
+  gpu().activate(device);
+  const Operand* operands = given.begin();
+  const int inputs = int(given.size());
+
+  uint64_t key = uint64_t(out.dtype()) | uint64_t(compute) << 6;
+  for (int i = 0; i < inputs; ++i)
+    key |= uint64_t(operands[i].tensor ? int(operands[i].tensor->dtype()) : 63) << (12 + 6 * i);
+  const Loaded& loaded = variants.find(key, device, kEntries,
+                                       [&] { return source_of(functor, compute, out, operands, inputs); });
+
+  Numbers numbers;
+  for (int i = 0; i < functor.parameters; ++i)
+    store_number(parameters[i], compute, numbers.bytes + i * int(itemsize(compute)));
+  for (int i = 0; i < inputs; ++i)
+    if (operands[i].number) store_number(*operands[i].number, compute, numbers.bytes + kMaxNumbers * 16);
+
+  const int64_t together = elements_together(out, operands, inputs);
+  bool dense = views::is_dense(out) && runs_along(out, out, together);
+  for (int i = 0; i < inputs && dense; ++i)
+    dense = !operands[i].tensor || runs_along(*operands[i].tensor, out, together);
+  if (dense) {
+    DenseCall call;
+    call.data[0] = out.data();
+    for (int i = 0; i < inputs; ++i)
+      call.data[i + 1] = operands[i].tensor ? operands[i].tensor->data() : nullptr;
+    call.count = count;
+    call.numbers = numbers;
+    const int64_t each = int64_t(kThreads) * together * 2;
+    return launch_with(loaded.entries[0], name, device, {unsigned((count + each - 1) / each)}, {kThreads}, 0,
+                       call);
+  }
+
+  kernels::View views[kMaxOperands];
+  const kernels::View* aligned[kMaxOperands];
+  int tensors = 0, place[kMaxOperands];
+  views[tensors++] = view_of(out);
+  for (int i = 0; i < inputs; ++i)
+    if (operands[i].tensor) place[tensors] = i + 1, views[tensors++] = view_of(*operands[i].tensor);
+  for (int i = 0; i < tensors; ++i) aligned[i] = &views[i];
+  kernels::Plan plan;
+  kernels::make_plan(plan, aligned, tensors);
+  MT_CHECK(plan.ndim <= kMaxKernelDims, name, ": tensors with more than ", kMaxKernelDims,
+           " dimensions that cannot be merged are not supported on CUDA; got ", plan.ndim);
+  StridedCall call{};
+  call.count = count;
+  call.dims = plan.ndim;
+  call.numbers = numbers;
+  place[0] = 0;
+  for (int t = 0; t < tensors; ++t) call.data[place[t]] = plan.data[t];
+  for (int d = 0; d < plan.ndim; ++d) {
+    call.long_sizes[d] = plan.sizes[d];
+    if (count <= INT32_MAX) call.sizes[d] = divisor_of(plan.sizes[d]);
+    for (int t = 0; t < tensors; ++t) call.strides[d][place[t]] = plan.strides[t][d];
+  }
+  const unsigned blocks = unsigned(std::min<int64_t>((count + kThreads - 1) / kThreads, kMostBlocks));
+  launch_with(loaded.entries[count <= INT32_MAX ? 1 : 2], name, device, {blocks}, {kThreads}, 0, call);
+}
+
+void run_unary(const Functor& functor, Variants& variants, const char* name, const Tensor& self,
+               const Tensor& out, const Scalar* parameters, bool to_bool) {
+  const auto widened = [](DType t) { return t == DType::complex32 ? DType::complex64 : t; };
+  const DType compute = to_bool ? self.dtype()
+                                : kernels::unary_compute_dtype(functor.domain, functor.parameters,
+                                                               widened(self.dtype()), widened(out.dtype()));
+  run_elementwise(functor, variants, name, compute, out, {self}, parameters);
+}
+
+}  // namespace mt::cuda

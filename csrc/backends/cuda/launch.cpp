@@ -1,0 +1,43 @@
+#include "backends/cuda/launch.h"
+
+#include "base/error.h"
+#include "core/observe_task.h"
+#include "devices/launch_log.h"
+
+namespace mt::cuda {
+
+void launch(Function function, const char* name, int device, Shape grid, Shape block, unsigned shared_bytes,
+            void** arguments) {
+  CudaAccelerator& accelerator = gpu();
+  const Device where{kSlot, int8_t(device)};
+  void* stream = current_stream(where);
+  accelerator.activate(device);
+  {
+    TaskScope scope({TaskKind::kernel, "cudaLaunchKernel", name, where, stream});
+    const Result code = cuda().launch(function, grid.x, grid.y, grid.z, block.x, block.y, block.z,
+                                      shared_bytes, static_cast<Stream>(stream), arguments, nullptr);
+    if (code != 0) [[unlikely]]
+      fail_cuda(code, name);
+  }
+  devices::note_launch(name, stream);
+  if (accelerator.launch_blocking()) [[unlikely]]
+    accelerator.synchronize_stream(device, stream);
+}
+
+const char* type_text(DType dtype) {
+  switch (dtype) {
+#define X(name, type, legacy) \
+  case DType::name: return #type;
+    MT_FORALL_DTYPES(X)
+#undef X
+    default: fail(ErrorKind::runtime, "no such dtype");
+  }
+}
+
+DType compute_dtype(DType dtype) {
+  if (dtype == DType::complex32) return DType::complex64;
+  if (dtype == DType::float16 || dtype == DType::bfloat16 || is_float8(dtype)) return DType::float32;
+  return dtype;
+}
+
+}  // namespace mt::cuda

@@ -1,0 +1,228 @@
+"""Families of device kernels, compiled for every architecture and every dtype that they serve."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from device_compiler import ARCHITECTURES, compile_source, library
+
+pytestmark = pytest.mark.skipif(
+    library() is None,
+    reason="NVRTC is not installed: pip install nvidia-cuda-nvrtc, or name libnvrtc in MINDTORCH_NVRTC",
+)
+
+FLOATING = ("float", "double", "Half", "BFloat16")
+HALVES = ("Half", "BFloat16")
+INTEGERS = ("uint8_t", "int8_t", "int16_t", "int32_t", "int64_t")
+COMPLEX = ("complex64", "complex128")
+NUMBERS = (*FLOATING, *INTEGERS, *COMPLEX, "bool")
+UNITS = ("uint8_t", "uint16_t", "uint32_t", "uint64_t", "Several<uint64_t, 2>")  # an element's bytes
+
+
+def softmax():
+    for log in ("false", "true"):
+        for t in FLOATING:
+            for name, types, forms in (
+                ("rows", f"{t}, {t}, {log}", ("",)),
+                ("columns", f"{t}, {t}, {log}", ("",)),
+                ("lanes", f"{t}, {t}, {log}", (", 4",)),
+            ):
+                for form in forms:
+                    yield f"softmax_{name}<{types}{form}>", "SoftmaxCall"
+                    yield f"softmax_{name}_backward<{t}, {types}{form}>", "SoftmaxCall"
+        for t in HALVES:
+            yield f"softmax_rows<{t}, float, {log}>", "SoftmaxCall"
+            yield f"softmax_lanes<{t}, float, {log}, 32>", "SoftmaxCall"
+            yield f"softmax_rows_backward<float, float, {t}, {log}>", "SoftmaxCall"
+            yield f"softmax_columns_backward<float, float, {t}, {log}>", "SoftmaxCall"
+
+
+def normalization():
+    pairs = [(t, t) for t in FLOATING] + [(t, "float") for t in HALVES]  # elements, parameters and statistics
+    for t, w in pairs:
+        for centered in ("true", "false"):
+            yield f"row_norm<{t}, {w}, {w}, {centered}, 0>", "RowNormCall"
+            yield f"row_norm<{t}, {w}, {w}, {centered}, 4>", "RowNormCall"
+            yield f"row_norm_backward<{t}, {w}, {w}, {centered}>", "RowNormCall"
+            yield f"row_norm_backward_parts<{t}, {w}, {centered}>", "RowNormCall"
+        yield f"parts_added<compute_t<{t}>, {w}>", "PartsCall"
+        yield f"row_statistics<{t}, {w}>", "RowNormCall"
+        yield f"plane_sums<{t}>", "GroupNormCall"
+        for name in ("applied", "coefficients", "backward_input", "backward_parameters"):
+            yield f"group_norm_{name}<{t}, {w}, {w}>", "GroupNormCall"
+        for inside in ("true", "false"):
+            yield f"channel_moments<{t}, {inside}>", "ChannelNormCall"
+            yield f"channel_products<{t}, {w}, {inside}>", "ChannelNormCall"
+        for name in ("statistics", "applied", "totals", "backward_input"):
+            yield f"channel_{name}<{t}, {w}, {w}>", "ChannelNormCall"
+
+
+def index():
+    for v in UNITS:
+        yield f"gathered<{v}>", "LookupCall"
+        yield f"scattered<{v}>", "LookupCall"
+        yield f"rows_gathered<{v}>", "RowsCall"
+    for t in NUMBERS:
+        for how in ("add", "multiply", "min", "max")[
+            : 1 if t == "complex128" else 2 if t == "complex64" else 4
+        ]:
+            yield f"combined<{t}, Combined::{how}>", "LookupCall"
+        yield f"meetings_added<{t}>", "MeetingCall"
+        yield f"nonzero_counted<{t}>", "NonzeroCall"
+        yield f"nonzero_written<{t}>", "NonzeroCall"
+    yield "offsets_added", "LookupCall"
+    yield "counts_scanned", "NonzeroCall"
+    yield "runs_found", "RunsCall"
+
+
+def copy():
+    for v in UNITS:
+        yield f"triangle<{v}>", "ShapeCall"
+        yield f"joined<{v}>", "JoinCall"
+        yield f"image_to_columns<{v}>", "ColumnsCall"
+        for mode in ("constant", "reflect", "replicate", "circular"):
+            yield f"padded<{v}, Padding::{mode}>", "PadCall"
+    for t in NUMBERS:
+        if t != "bool":
+            yield f"counted<{t}>", "CountCall"
+            yield f"spaced<{t}>", "CountCall"
+            yield f"columns_to_image<{t}>", "ColumnsCall"
+        yield f"added_into<{t}>", "ShapeCall"
+    for t in (*FLOATING, *COMPLEX):
+        for mode in ("reflect", "replicate", "circular"):
+            yield f"padded_backward<{t}, Padding::{mode}>", "PadCall"
+    for t in ("int32_t", "int64_t"):
+        yield f"triangle_places<{t}>", "TriangleIndicesCall"
+
+
+def loss():
+    kinds = ("square", "absolute", "smooth_absolute", "huber", "cross_entropy", "logit_entropy", "divergence")
+    kinds += ("log_divergence", "soft_margin", "hinge_embedding", "hinge")
+    for t in FLOATING:
+        for kind in kinds:
+            yield f"loss_each<{t}, PointwiseLoss::{kind}>", "LossCall"
+            yield f"loss_folded<{t}, PointwiseLoss::{kind}>", "LossCall"
+            yield f"loss_backward<{t}, PointwiseLoss::{kind}, false>", "LossCall"
+        for kind in ("logit_entropy", "divergence", "log_divergence"):
+            yield f"loss_backward<{t}, PointwiseLoss::{kind}, true>", "LossCall"
+        yield f"loss_finished<{t}>", "LossCall"
+        for name in ("each", "folded", "backward"):
+            yield f"nll_{name}<{t}>", "NllCall"
+
+
+def random():
+    for t in FLOATING:
+        for what in ("uniform", "normal", "log_normal", "exponential", "cauchy"):
+            yield f"random_filled<{t}, Drawn::{what}>", "RandomCall"
+        yield f"dropped<{t}>", "DropoutCall"
+        yield f"dropped_apart<{t}>", "DropoutCall"
+    for t in (*FLOATING, *INTEGERS, "bool"):
+        for what in ("chance", "geometric", "in_range", "in_wide_range", "any_number"):
+            yield f"random_filled<{t}, Drawn::{what}>", "RandomCall"
+        yield f"chances_drawn<{t}>", "ChancesCall"
+    for t in ("int64_t", "double", "float", "BFloat16"):
+        yield f"random_filled<{t}, Drawn::any_bits>", "RandomCall"
+
+
+def cumulative():
+    def each(t, out, op, reverse):
+        yield f"running_rows<{t}, {out}, {op}, {reverse}>", "RunningCall"
+        yield f"running_folded<{t}, {op}, {reverse}>", "RunningCall"
+        yield f"running_carried<{t}, {op}>", "RunningCall"
+        yield f"running_columns<{t}, {out}, {op}, {reverse}>", "RunningCall"
+
+    for t in NUMBERS:
+        whole = t in (*INTEGERS, "bool")
+        out = wide = "int64_t" if whole else t
+        wide = "int64_t" if whole else f"compute_t<{t}>"
+        yield from each(t, out, f"RunningSum<{wide}>", "false")
+        yield from each(t, out, f"RunningProduct<{wide}>", "false")
+        if not whole:
+            yield from each(t, t, f"RunningSum<{wide}>", "true")
+            yield from each(t, t, f"RunningLogSumExp<{wide}>", "false")
+            yield from each(t, t, f"RunningLogSumExp<{wide}>", "true")
+        if t not in COMPLEX:
+            for largest in ("true", "false"):
+                yield from each(t, t, f"RunningExtreme<compute_t<{t}>, {largest}>", "false")
+
+
+def optimizer():
+    pairs = [(t, t) for t in FLOATING] + [("float", t) for t in HALVES]
+    for t, g in pairs:
+        for largest in ("true", "false"):
+            for decoupled in ("true", "false"):
+                yield f"adam_stepped<{t}, {g}, {largest}, {decoupled}>", "StepCall"
+            yield f"sgd_stepped<{t}, {g}, {largest}>", "StepCall"
+        yield f"adagrad_stepped<{t}, {g}>", "StepCall"
+    for t in FLOATING:
+        yield f"unscaled<{t}>", "UnscaleCall"
+        yield f"listed<kernels::sqrt_op, {t}, 1>", "ListedCall"
+        yield f"listed<kernels::add_op, {t}, 2>", "ListedCall"
+        yield f"listed<kernels::addcdiv_op, {t}, 3>", "ListedCall"
+    yield "scale_updated", "ScaleCall"
+
+
+def pool():
+    for t in (*FLOATING, *INTEGERS):
+        yield f"max_pooled<{t}>", "PoolCall"
+        yield f"plane_scattered<{t}, true>", "PoolCall"
+        yield f"plane_scattered<{t}, false>", "PoolCall"
+    for t in (*FLOATING, "int64_t"):
+        yield f"avg_pooled<{t}>", "PoolCall"
+    for t in FLOATING:
+        yield f"avg_pooled_backward<{t}>", "PoolCall"
+    for v in UNITS:
+        yield f"plane_gathered<{v}>", "PoolCall"
+
+
+def resample():
+    for t in FLOATING:
+        yield f"taps_transposed<{t}>", "TapsCall"
+        yield f"grid_sampled<{t}>", "GridCall"
+        yield f"grid_sampled_backward<{t}>", "GridCall"
+    for t in (*FLOATING, "uint8_t", "int64_t"):
+        yield f"taps_applied<{t}>", "TapsCall"
+
+
+def sort():
+    for t in (*FLOATING, *INTEGERS, "bool", "uint16_t", "uint32_t", "uint64_t"):
+        yield f"keys_made<{t}, true>", "SortCall"
+        yield f"keys_made<{t}, false>", "SortCall"
+        yield f"sorted_taken<{t}>", "SortCall"
+        yield f"mode_found<{t}>", "SortCall"
+        yield f"searched<{t}, int64_t>", "SearchCall"
+        yield f"searched<{t}, int32_t>", "SearchCall"
+    for k in UNITS[:4]:
+        yield f"rows_sorted<{k}>", "SortCall"
+        yield f"digits_counted<{k}>", "SortCall"
+        yield f"digits_moved<{k}>", "SortCall"
+    yield "digits_scanned", "SortCall"
+
+
+def distance():
+    for t in ("float", "double"):
+        for norm in ("zero", "one", "two", "infinite", "general"):
+            for name in ("rows", "pairs"):
+                yield f"{name}_apart<{t}, Norm::{norm}>", "DistanceCall"
+                yield f"{name}_apart_backward<{t}, Norm::{norm}>", "DistanceCall"
+
+
+FAMILIES = (copy, softmax, normalization, index, loss, random, cumulative, optimizer)
+FAMILIES += (pool, resample, sort, distance)
+
+
+def source_of(family):
+    """A program with every kernel of the family."""
+    source = f'#include "backends/cuda/device/{family.__name__}.h"\nusing namespace mt;\nusing namespace mt::cuda;\n'
+    for number, (body, call) in enumerate(family()):
+        source += f'extern "C" __global__ void kernel_{number}(const __grid_constant__ {call} call) '
+        source += f"{{ {body}(call); }}\n"
+    return source
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.__name__)
+def test_every_kernel_of_the_family_compiles_for_every_architecture(family):
+    source = source_of(family)
+    with ThreadPoolExecutor(2) as pool:
+        binaries = list(pool.map(lambda architecture: compile_source(source, architecture), ARCHITECTURES))
+    for binary in binaries:
+        assert all(f"kernel_{number}\0".encode() in binary for number in range(source.count("__global__")))
