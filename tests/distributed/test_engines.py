@@ -71,6 +71,37 @@ def test_collectives_over_mpi_of_dtypes_that_it_knows_and_that_it_does_not():
     assert ended.code == 0 and all(f"done {rank}" in ended.said for rank in range(3)), ended.said
 
 
+LARGE_REDUCTIONS = """
+    for count in (700_001, 2_500_003):  # some pieces, parts of different sizes
+        for op, fold in ((dist.ReduceOp.SUM, torch.sum), (dist.ReduceOp.MAX, torch.amax)):
+            everybody = torch.stack([torch.arange(count) % 89 * (i + 1) for i in range(size)]).float()
+            tensor = everybody[rank].clone()
+            dist.all_reduce(tensor, op)
+            assert tensor.equal(fold(everybody, 0)), (count, op)
+        inputs = torch.stack([torch.arange(size * count) % 97 + i for i in range(size)]).float()
+        expected = inputs.mean(0).view(size, count)[rank]
+        out = torch.empty(count)
+        dist.reduce_scatter_tensor(out, inputs[rank], dist.ReduceOp.AVG)
+        torch.testing.assert_close(out, expected)
+        within = inputs[rank].clone()
+        dist.reduce_scatter_tensor(within.view(size, count)[0], within, dist.ReduceOp.AVG)  # lies in another's part
+        torch.testing.assert_close(within.view(size, count)[0], expected)
+    dist.barrier()
+    dist.destroy_process_group()
+"""
+
+
+@worlds.needs_mpi
+def test_large_reductions_over_mpi():
+    ended = worlds.run_mpi(LARGE_REDUCTIONS, 3)
+    assert ended.code == 0, ended.said
+
+
+@pytest.mark.skipif(not dist.is_gloo_available(), reason="the extra 'distributed' is not installed")
+def test_large_reductions_over_gloo():
+    worlds.check(LARGE_REDUCTIONS, 3)
+
+
 @worlds.needs_mpi
 def test_processes_of_mpi_share_a_store():
     ended = worlds.run_mpi(

@@ -92,6 +92,7 @@ class GlooEngine(PairwiseEngine):
     """Messages over TCP."""
 
     name = "gloo"
+    piece = 1 << 23  # each is asked for and answered, which costs more than what a cache saves
 
     def __init__(self, place: Place) -> None:
         super().__init__(place)

@@ -12,6 +12,12 @@ kept, and the process, which cannot take leave of the others any more, ends with
 Note [Comparing before]
 MPI trusts its callers: different collectives or sizes give wrong values, or wait for ever. So the processes first
 compare what they are about to do, by a number made of its label (Note [Labels] in ``pairwise.py``).
+
+Note [Large reductions over MPI]
+MPICH reduces into a buffer as large as the message, which it takes from the system and gives back in every call: half
+of the time went into pages of zeros. Its messages are fast, though, as one process reads another's memory where the
+system allows it. So large reductions are made of messages here, as ``pairwise.py`` does for everybody: all_reduce of
+64 MiB by 2 processes takes 14 ms instead of 29.
 """
 
 from __future__ import annotations
@@ -50,6 +56,7 @@ _TYPES = {
 
 
 _PATIENCE, _PER_BYTE = 1e-4, 6e-10  # seconds of asking without a pause
+_OWN_WAY = 1 << 17  # bytes for each process from which on reductions are made of messages
 _LABEL = 128  # bytes of what is compared
 _given_up: list[Any] = []  # calls that were not done in time, with their memory
 # What mpiexec tells the processes that it starts: MPICH and its kin, Open MPI, MVAPICH.
@@ -131,9 +138,10 @@ def shared_store() -> TCPStore:
 
 
 class MpiEngine(PairwiseEngine):
-    """MPI's own collectives; reductions of dtypes that it does not know are made of messages."""
+    """MPI's own collectives; reductions of much, or of dtypes that it does not know, are made of messages."""
 
     name = "mpi"
+    both_at_once = 0
 
     def __init__(self, place: Place) -> None:
         super().__init__(place)
@@ -143,6 +151,7 @@ class MpiEngine(PairwiseEngine):
         group = mpi.COMM_WORLD.Get_group().Incl(list(place.ranks))
         self._collectives = mpi.COMM_WORLD.Create_group(group)
         self._messages = mpi.COMM_WORLD.Create_group(group, tag=1)
+        self._giving: Any = None  # what is on its way to another process, with its memory
 
     def _call(self, label: str, tensors: Sequence[Tensor], begin: Callable[..., Any], *arguments: Any) -> Any:
         """Begins a call and waits for it; gives its status. Note [Waiting for MPI]."""
@@ -156,7 +165,7 @@ class MpiEngine(PairwiseEngine):
             while not request.Test(status):
                 past = time.perf_counter() - start
                 if past > limit:
-                    _given_up.append((request, arguments, tensors))
+                    _given_up.append((request, arguments, tensors, self._giving))
                     raise DistBackendError(
                         f"{label} over mpi was not done after {limit:g} s; another rank is late or gone"
                     )
@@ -193,8 +202,12 @@ class MpiEngine(PairwiseEngine):
     def _knows(self, tensor: Tensor, op: ReduceOp) -> bool:
         return tensor.dtype in self._types and op.op in self._kinds
 
+    def _does(self, tensor: Tensor, op: ReduceOp) -> bool:
+        """Whether MPI's way is the faster one. Note [Large reductions over MPI]."""
+        return self._knows(tensor, op) and tensor.nbytes < _OWN_WAY * self.place.size
+
     def all_reduce(self, tensor: Tensor, op: ReduceOp) -> None:
-        if not self._knows(tensor, op):
+        if not self._does(tensor, op):
             return super().all_reduce(tensor, op)
         label = self._label(f"all_reduce {op.op.name}", tensor)
         begin_fold(tensor, op)
@@ -214,7 +227,7 @@ class MpiEngine(PairwiseEngine):
         return end_fold(work, op, self.place.size) if at_root else None
 
     def reduce_scatter(self, out: Tensor, tensor: Tensor, op: ReduceOp) -> None:
-        if not self._knows(tensor, op):
+        if not self._does(tensor, op):
             return super().reduce_scatter(out, tensor, op)
         label = self._label(f"reduce_scatter {op.op.name}", tensor)
         work = tensor.clone() if op.op is RedOpType.PREMUL_SUM else tensor
@@ -267,18 +280,18 @@ class MpiEngine(PairwiseEngine):
     def take(self, tensor: Tensor, peer: int, slot: int, label: str, agreed: bool = False) -> None:
         self._receive(tensor, peer, slot, label)
 
-    def _swap(
-        self,
-        outgoing: Tensor,
-        incoming: Tensor,
-        peer: int,
-        label: str,
-        their_label: str | None = None,
-        agreed: bool = False,
-    ) -> None:
-        given = self._messages.Isend(self._memory(outgoing), peer, 0)
-        self._receive(incoming, peer, 0, label)
-        self._call(label, [outgoing], lambda: given)
+    def _give(
+        self, pieces: Sequence[Tensor], peer: int, label: str, agreed: bool = False
+    ) -> Callable[[], object]:
+        requests = [self._messages.Isend(self._memory(piece), peer, 0) for piece in pieces]
+        self._giving = (requests, pieces)
+
+        def wait() -> None:
+            for request, piece in zip(requests, pieces, strict=True):
+                self._call(label, [piece], lambda request=request: request)
+            self._giving = None
+
+        return wait
 
     def receive(self, tensor: Tensor, peer: int | None, tag: int) -> int:
         label = f"message of {tensor.nbytes} bytes with tag {tag}"

@@ -6,7 +6,9 @@ and what is large is cut into a part for each process, which all exchange in rou
 pairs, like the teams of a tournament, and everybody meets everybody once. An all_reduce of much is such an exchange,
 each process reducing its own part, and a second one of the finished parts: the bytes of a ring, and each value is
 computed by one process, so that all have the same bits. Values are reduced by this library's own operators, so a dtype
-needs nothing from the library that carries the messages.
+needs nothing from the library that carries the messages. What is to be reduced comes in pieces that a processor's cache
+holds, always into the same memory: a buffer for a whole part would be read from main memory again, and if it is
+fresh, the system first fills every page of it with zeros.
 
 Note [Labels]
 Every message says what it is part of: the collective, its number in the group, elements and dtype. A process that gets
@@ -25,9 +27,7 @@ from ..engine import Engine, Place
 from ..errors import DistBackendError
 from ..reduce_op import RedOpType, ReduceOp
 
-LARGE = (
-    1 << 16
-)  # bytes from which on parts are exchanged, and both directions at once are worth a second thread
+LARGE = 1 << 16  # bytes from which on parts are exchanged
 _FOLD: dict[RedOpType, Callable[[Tensor, Tensor], Tensor]] = {
     RedOpType.SUM: lambda to, other: to.add_(other),
     RedOpType.AVG: lambda to, other: to.add_(other),
@@ -56,6 +56,11 @@ def end_fold(result: Tensor, op: ReduceOp, size: int) -> None:
 
 class PairwiseEngine(Engine):
     """Its library has :meth:`put` and :meth:`take`; the rest is written here. Note [Pairs]."""
+
+    piece = 1 << 19  # bytes that are reduced at a time. Note [Pairs]
+    both_at_once = (
+        LARGE  # bytes from which on it pays to give and take at once, which may need a second thread
+    )
 
     def __init__(self, place: Place) -> None:
         super().__init__(place)
@@ -124,18 +129,46 @@ class PairwiseEngine(Engine):
     ) -> None:
         """Gives and takes: in turn, the lower rank first, or large messages at once."""
         theirs = their_label or label
-        if max(outgoing.nbytes, incoming.nbytes) >= LARGE:
-            run = lambda: self.put(outgoing, peer, 0, label, agreed)  # noqa: E731
-            sent = self.start(label, [outgoing], run, "outgoing")
-            sent.begin()
+        if max(outgoing.nbytes, incoming.nbytes) >= self.both_at_once:
+            given = self._give([outgoing], peer, label, agreed)
             self.take(incoming, peer, 0, theirs, agreed)
-            sent.wait()
+            given()
         elif self.place.rank < peer:
             self.put(outgoing, peer, 0, label, agreed)
             self.take(incoming, peer, 0, theirs, agreed)
         else:
             self.take(incoming, peer, 0, theirs, agreed)
             self.put(outgoing, peer, 0, label, agreed)
+
+    def _give(
+        self, pieces: Sequence[Tensor], peer: int, label: str, agreed: bool = False
+    ) -> Callable[[], object]:
+        """Begins to put pieces of one message while this thread goes on; what it returns waits until they are gone."""
+
+        def run() -> None:
+            for index, piece in enumerate(pieces):
+                self.put(piece, peer, 0, label, agreed or index > 0)
+
+        sent = self.start(label, list(pieces), run, "outgoing")
+        sent.begin()
+        return sent.wait
+
+    def _reduce_parts(self, parts: Sequence[Tensor], own: Tensor, op: ReduceOp, label: str) -> None:
+        """Everybody's part for this process is reduced into ``own``, which has its own one. Note [Pairs]."""
+        length = self.piece // own.element_size()
+        room = _functions.empty_like(own[:length])
+        for peer in self._partners():
+            if max(parts[peer].nbytes, own.nbytes) < self.both_at_once:
+                self._swap(parts[peer], room, peer, label)
+                _FOLD[op.op](own, room)
+                continue
+            given = self._give(parts[peer].split(length), peer, label)
+            for index, piece in enumerate(own.split(length)):
+                other = room[: piece.numel()]
+                self.take(other, peer, 0, label, agreed=index > 0)
+                _FOLD[op.op](piece, other)
+            given()
+        end_fold(own, op, self.place.size)
 
     def _partners(self) -> Iterator[int]:
         """Whom this process meets, round by round; nobody meets two at once."""
@@ -165,11 +198,7 @@ class PairwiseEngine(Engine):
         size, rank = self.place.size, self.place.rank
         each = -(-tensor.numel() // size)
         parts = [tensor.view(-1)[i * each : (i + 1) * each] for i in range(size)]
-        other = _functions.empty_like(parts[rank])
-        for peer in self._partners():
-            self._swap(parts[peer], other, peer, label)
-            _FOLD[op.op](parts[rank], other)
-        end_fold(parts[rank], op, size)
+        self._reduce_parts(parts, parts[rank], op, label)
         for peer in self._partners():
             self._swap(parts[rank], parts[peer], peer, label, agreed=True)
         return None
@@ -195,13 +224,16 @@ class PairwiseEngine(Engine):
         if op.op is RedOpType.PREMUL_SUM:
             parts = parts.clone()
             begin_fold(parts, op)
-        result = parts[self.place.rank].clone()
-        other = _functions.empty_like(result)
-        for peer in self._partners():
-            self._swap(parts[peer], other, peer, label)
-            _FOLD[op.op](result, other)
-        end_fold(result, op, self.place.size)
-        out.copy_(result.view(out.shape))
+        own, result = parts[self.place.rank], out.view(-1)
+        if (
+            out.untyped_storage().data_ptr() == tensor.untyped_storage().data_ptr()
+        ):  # may lie in another one's part
+            result = own.clone()
+        else:
+            result.copy_(own)
+        self._reduce_parts(parts.unbind(), result, op, label)
+        if result.data_ptr() != out.data_ptr():
+            out.copy_(result.view(out.shape))
 
     def all_to_all(
         self, out: Tensor, tensor: Tensor, out_counts: Sequence[int], counts: Sequence[int]
