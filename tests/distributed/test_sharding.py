@@ -20,7 +20,7 @@ WORLDS = {
     "sharding_checks.py": [(2, "cpu"), (3, "cpu"), (4, "cpu")],
     "wrapper_checks.py": [(2, "cpu")],
     "training_checks.py": [(2, "cpu"), (2, "npu")],
-    "grid_checks.py": [(4, "cpu")],
+    "grid_checks.py": [(4, "cpu"), (4, "npu")],
 }
 BACKENDS = {"cpu": "gloo", "npu": "hccl"}
 PROGRAMS = {name: Path(__file__).with_name(name) for name in WORLDS}
