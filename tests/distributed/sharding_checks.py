@@ -417,6 +417,56 @@ def check_copies_of_shards_on_a_mesh_of_two_dimensions():
     trains_alike(reference, model, batches(12, 5, 8), lambda p: torch.optim.SGD(p, lr=0.1), mine_of)
 
 
+def check_parameters_are_cut_along_the_dimension_that_a_function_chooses():
+    reference = Tied().to(DEVICE)
+    model = sharded(copy.deepcopy(reference), shard_placement_fn=lambda p: Shard(p.dim() - 1))
+    up, size = model.blocks[0].up.weight, dist.get_world_size()
+    assert up.placements == (Shard(1),) and up.shape == (16, 8)
+    columns = up.full_tensor().chunk(size, 1)[dist.get_rank()]
+    assert up.to_local().equal(columns) and up.to_local().is_contiguous()
+    trains_alike(reference, model, batches(12, 5, 8), lambda p: torch.optim.SGD(p, lr=0.1), mine_of)
+    for name, value in model.state_dict().items():
+        same(value.full_tensor(), reference.state_dict()[name], 1e-4)
+    for choice, kind, said in (
+        (Shard(2), AssertionError, "Shard dim 2 is invalid"),
+        (Replicate(), ValueError, "Invalid shard_placement_fn result"),
+    ):
+        try:
+            fully_shard(nn.Linear(4, 4).to(DEVICE), shard_placement_fn=lambda p, choice=choice: choice)
+        except kind as error:
+            assert said in str(error)
+        else:
+            raise AssertionError(f"{choice} was taken")
+
+
+def check_parameters_are_kept_among_neighbours_between_forward_and_backward():
+    size = dist.get_world_size()
+    for wrong in (0, -1, size + 1, 2.0):
+        try:
+            fully_shard(nn.Linear(4, 4).to(DEVICE), reshard_after_forward=wrong)
+        except ValueError as error:
+            assert "reshard_after_forward" in str(error)
+        else:
+            raise AssertionError(f"{wrong} was taken")
+    for near in [each for each in range(1, size + 1) if size % each == 0]:
+        reference = Tied().to(DEVICE)
+        model = sharded(copy.deepcopy(reference), reshard_after_forward=near)
+        trains_alike(reference, model, batches(12, 5, 8), lambda p: torch.optim.AdamW(p, lr=0.01), mine_of)
+        group = vars(model.blocks[1])["_fsdp_state"].group
+        assert group.shards.size() == size and (group.nearby is not None) == (1 < near < size)
+        if group.nearby is None:
+            continue
+        before = group.nearby._get_sequence_number_for_group(), group.shards._get_sequence_number_for_group()
+        out = model(mine_of(randn(12, 5, 8)))
+        assert group._kept.numel() * near == sum(each.filled * each.parts for each in group.parameters)
+        assert group.nearby._get_sequence_number_for_group() == before[0]
+        out.sum().backward()
+        assert group.nearby._get_sequence_number_for_group() > before[0] and group._kept is None
+        with torch.no_grad():
+            model(mine_of(randn(12, 5, 8)))
+        assert group._kept is None
+
+
 def check_clipping_sees_the_norm_of_the_whole():
     reference = Tied().to(DEVICE)
     model = sharded(copy.deepcopy(reference))

@@ -1,12 +1,18 @@
 """The parameters that are put together and cut together: those of one ``fully_shard``.
 
 Note [Sharded parameters]
-A parameter exists twice. The sharded one is a DTensor, cut along its first dimension, and is what optimizers and
-``state_dict`` see. The whole one is a plain parameter that computes; its memory exists only while it is needed, its
-object always, because the graph refers to it. A group gathers the parts of all its parameters in one message, and sums
-and cuts all its gradients in another. A message holds the parts one behind the other; parts of one parameter are as
-long on every process (filled up with zeros), so what a process receives is a table with a row for each process and a
-range of columns for each parameter.
+A parameter exists twice. The sharded one is a DTensor, cut along its first dimension (or the one that
+``shard_placement_fn`` names, which then comes first in messages), and is what optimizers and ``state_dict`` see. The
+whole one is a plain parameter that computes; its memory exists only while it is needed, its object always, because the
+graph refers to it. A group gathers the parts of all its parameters in one message, and sums and cuts all its gradients
+in another. A message holds the parts one behind the other; parts of one parameter are as long on every process (filled
+up with zeros), so what a process receives is a table with a row for each process and a range of columns for each
+parameter.
+
+Note [Parts kept nearby]
+``reshard_after_forward=n`` cuts a module after its forward into n parts instead of one for each process: of the table
+that was gathered each process keeps the rows of its place among its n neighbours, and backward gathers those from the
+neighbours alone. A forward always starts from the sharded parameters, which may have changed.
 """
 
 from __future__ import annotations
@@ -20,6 +26,7 @@ from ..._C import Tensor, _functions
 from ...utils._swapping import swap_tensors
 from .. import collectives
 from ..device_mesh import DeviceMesh
+from ..process_group import ProcessGroup
 from ..reduce_op import ReduceOp
 from ..tensor._api import DTensor
 from ..tensor._redistribute import local_shape_and_offset
@@ -49,7 +56,9 @@ class ShardedParameter:
         mesh: DeviceMesh,
         policy: MixedPrecisionPolicy,
         offload: OffloadPolicy,
+        dim: int = 0,  # along which it is cut
     ) -> None:
+        self.dim = dim
         self.places, self.policy, self.offload = places, policy, offload
         self.dtype = parameter.dtype
         # What tensor parallelism left of it on this process is the whole here.
@@ -63,10 +72,10 @@ class ShardedParameter:
         self.parts = mesh.size(mesh.ndim - 1)
         coordinate = mesh.get_coordinate()
         assert coordinate is not None
-        rows = self.shape[0]
+        rows = self.shape[dim]
         self.begin, self.length = Shard(0).part(rows, self.parts, coordinate[-1])
         self.rows = -(-rows // self.parts)  # of the longest part
-        self.row_size = math.prod(self.shape[1:])
+        self.row_size = math.prod(self.shape[:dim] + self.shape[dim + 1 :])
         self.filled = self.rows * self.row_size
         self.spec = self._sharded_spec(mesh, parameter)
         part = self._part_of(local)
@@ -91,12 +100,12 @@ class ShardedParameter:
         meta = TensorMeta(parameter.shape, parameter.stride(), parameter.dtype)
         copies: tuple[Placement, ...] = (Replicate(),) * (mesh.ndim - 1)
         if self.parallel is None:
-            return DTensorSpec(mesh, (*copies, Shard(0)), meta)
+            return DTensorSpec(mesh, (*copies, Shard(self.dim)), meta)
         after = self.parallel.placements
         inner = 1
         for dim, placement in enumerate(after):
-            inner *= self.parallel.mesh.size(dim) if placement.is_shard(0) else 1
-        cut = Shard(0) if inner == 1 else _StridedShard(0, split_factor=inner)
+            inner *= self.parallel.mesh.size(dim) if placement.is_shard(self.dim) else 1
+        cut = Shard(self.dim) if inner == 1 else _StridedShard(self.dim, split_factor=inner)
         return DTensorSpec(_combined(mesh, self.parallel.mesh), (*copies, cut, *after), meta)
 
     def _whole_over(self, local: Tensor, requires_grad: bool) -> nn.Parameter:
@@ -110,7 +119,7 @@ class ShardedParameter:
         return nn.Parameter(DTensor(local, spec, requires_grad=False), requires_grad)
 
     def _part_of(self, whole: Tensor) -> Tensor:
-        return whole.narrow(0, self.begin, self.length).clone(memory_format=_C.contiguous_format)
+        return whole.narrow(self.dim, self.begin, self.length).clone(memory_format=_C.contiguous_format)
 
     def _distributed(self, part: Tensor) -> DTensor:
         return DTensor(part, self.spec, requires_grad=False)
@@ -190,14 +199,26 @@ class ShardedParameter:
 
     def filled_part(self, local: Tensor, wanted: Any) -> Tensor:
         """A part as a row as long as that of every process."""
-        local = local.to(device=self.device, dtype=wanted).reshape(-1)
-        missing = self.filled - local.numel()
-        return _functions.cat([local, local.new_zeros(missing)]) if missing else local
+        return self._row_by_row(local.to(device=self.device, dtype=wanted), self.filled)
+
+    def _row_by_row(self, tensor: Tensor, length: int) -> Tensor:
+        """Its values as a message has them, filled up with zeros."""
+        flat = tensor.movedim(self.dim, 0).reshape(-1)
+        missing = length - flat.numel()
+        return _functions.cat([flat, flat.new_zeros(missing)]) if missing else flat
+
+    def _from_rows(self, rows: Tensor) -> Tensor:
+        """The same back: a tensor of the parameter's shape but for the number of rows."""
+        others = self.shape[: self.dim] + self.shape[self.dim + 1 :]
+        return rows.view(-1 if self.row_size else self.length, *others).movedim(0, self.dim)
 
     def from_table(self, table: Tensor) -> Tensor:
         """The whole, of its columns of what was gathered."""
-        rows = table.reshape(self.parts * self.rows, self.row_size)[: self.shape[0]]
-        return rows.view(self.shape)
+        return self._from_rows(table.reshape(self.parts * self.rows, self.row_size)[: self.shape[self.dim]])
+
+    def table_of(self, gradient: Tensor) -> Tensor:
+        """Its columns of the table of gradients."""
+        return self._row_by_row(gradient, self.parts * self.filled).view(self.parts, self.filled)
 
     def use_whole(self, table: Tensor) -> None:
         """Fills the whole parameter from its columns of the table and puts it into the modules."""
@@ -224,9 +245,9 @@ class ShardedParameter:
     def add_gradient(self, part: Tensor) -> None:
         """Adds what came of the message to the sharded parameter's gradient."""
         local: Tensor = self.sharded._local_tensor
-        mine = part[: local.numel()].view(local.shape).to(dtype=self.dtype, device=local.device)
+        mine = self._from_rows(part[: local.numel()]).to(dtype=self.dtype, device=local.device)
         if self.sharded.grad is None:
-            self.sharded.grad = self.from_part(mine.clone())
+            self.sharded.grad = self.from_part(mine.clone(memory_format=_C.contiguous_format))
         else:
             self.sharded.grad._local_tensor.add_(mine)
 
@@ -246,6 +267,8 @@ class ParameterGroup:
         self.divisor: float | None = None
         self.hook: Any = None  # a program's own reduction: hook(table, mine)
         self._waiting: tuple[Any, Tensor] | None = None
+        self.nearby: ProcessGroup | None = None  # Note [Parts kept nearby]
+        self._kept: Tensor | None = None
         self._pending: set[int] = set()
         self._watched: list[nn.Parameter | None] = [None] * len(parameters)
         self._watch()
@@ -260,10 +283,16 @@ class ParameterGroup:
                 each.whole.register_post_accumulate_grad_hook(self._when_accumulated(at))
                 self._watched[at] = each.whole
 
-    def begin_unshard(self) -> None:
-        """Starts to gather; the program goes on."""
+    def begin_unshard(self, from_nearby: bool = False) -> None:
+        """Starts to gather, in backward from the neighbours if they kept parts; the program goes on."""
         if self.is_whole or self._waiting is not None or not self.parameters:
             return
+        if from_nearby and self.nearby is not None and self._kept is not None:
+            received = self._kept.new_empty(self.nearby.size() * self._kept.numel())
+            work = collectives.all_gather_single(received, self._kept, group=self.nearby, async_op=True)
+            self._waiting = (work, received)
+            return
+        self._kept = None
         by_dtype = [each.part() for each in self.parameters]
         self._watch()
         kinds = {each.dtype for each in by_dtype}
@@ -277,11 +306,11 @@ class ParameterGroup:
         work = collectives.all_gather_single(received, sent, group=self.shards, async_op=True)
         self._waiting = (work, received)
 
-    def unshard(self) -> None:
+    def unshard(self, from_nearby: bool = False) -> None:
         """The modules have whole parameters when this returns."""
         if self.is_whole or not self.parameters:
             return
-        self.begin_unshard()
+        self.begin_unshard(from_nearby)
         assert self._waiting is not None
         work, received = self._waiting
         self._waiting = None
@@ -290,6 +319,8 @@ class ParameterGroup:
         for each in self.parameters:
             each.use_whole(table[:, begin : begin + each.filled])
             begin += each.filled
+        if self.nearby is not None and not from_nearby:
+            self._kept = received.view(self.nearby.size(), -1)[self.nearby.rank()].clone()
         self.is_whole = True
 
     def full_values(self, tensors: list[DTensor]) -> list[Tensor]:
@@ -310,8 +341,10 @@ class ParameterGroup:
             begin += each.filled
         return made
 
-    def reshard(self) -> None:
+    def reshard(self, keep_nearby: bool = False) -> None:
         """The modules have sharded parameters, and the memory of whole ones is free."""
+        if not keep_nearby:
+            self._kept = None
         if self._waiting is not None:  # gathered ahead and never used: the parts may change from here on
             self._waiting[0].wait()
             self._waiting = None
@@ -346,10 +379,7 @@ class ParameterGroup:
         for each in having:
             gradient = each.whole_gradient()
             assert gradient is not None
-            flat = gradient.detach().to(kind).reshape(-1)
-            missing = each.parts * each.filled - flat.numel()
-            flat = _functions.cat([flat, flat.new_zeros(missing)]) if missing else flat
-            columns.append(flat.view(each.parts, each.filled))
+            columns.append(each.table_of(gradient.detach().to(kind)))
             each.whole.grad = None
         table = _functions.cat(columns, 1) if len(columns) > 1 else columns[0].contiguous()
         mine = table.new_empty(table.shape[1])

@@ -11,6 +11,7 @@ way: forward in that order, backward in the reverse.
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -19,7 +20,9 @@ from ..._C import Tensor
 from ...autograd import Variable
 from ...utils import _pytree
 from ..device_mesh import DeviceMesh, init_device_mesh
-from ..world import default_group, get_world_size
+from ..process_group import ProcessGroup
+from ..tensor.placement_types import Shard
+from ..world import default_group, get_world_size, new_group
 from ._group import ParameterGroup, ShardedParameter
 from ._policies import MixedPrecisionPolicy, OffloadPolicy
 
@@ -41,7 +44,7 @@ class _Order:
 class _State:
     """What ``fully_shard`` keeps of a module."""
 
-    def __init__(self, modules: list[nn.Module], group: ParameterGroup, reshard: bool | int | None) -> None:
+    def __init__(self, modules: list[nn.Module], group: ParameterGroup, reshard: bool | None) -> None:
         self.modules, self.group = modules, group
         self._ran: set[int] = set()  # which of the modules ran in this forward
         self.summoned = False  # full parameters stand in the modules: see summon_full_params
@@ -59,7 +62,7 @@ class _State:
     def reshards_after_forward(self) -> bool:
         if self.reshard_asked is None:
             return not self.is_root
-        return bool(self.reshard_asked)
+        return self.reshard_asked
 
     def before_forward(self, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
         if self.summoned:
@@ -91,7 +94,7 @@ class _State:
         neighbour = self.order.neighbour(self, step)
         for each in given if given is not None else ([neighbour] if neighbour else []):
             if step > 0 or not each.did_backward:
-                each.group.begin_unshard()
+                each.group.begin_unshard(from_nearby=step < 0)
 
     def after_forward(self, module: nn.Module, _: Any, output: Any) -> Any:
         if self.summoned:
@@ -110,7 +113,7 @@ class _State:
         if len(self._ran) == len(self.modules):
             self._ran.clear()
             if self.reshards_after_forward:
-                self.group.reshard()
+                self.group.reshard(keep_nearby=_C.is_grad_enabled())
         return output
 
     def _before_backward(self, gradient: Tensor) -> None:
@@ -120,7 +123,7 @@ class _State:
         if not self.order.final_asked:
             self.order.final_asked = True
             Variable._execution_engine.queue_callback(self._at_end)
-        self.group.unshard()
+        self.group.unshard(from_nearby=True)
         self.group.expect_gradients(self._after_backward)
         if not self.prefetch_after:
             self._prefetch(self.prefetch_backward, -1)
@@ -217,7 +220,7 @@ class FSDPModule:
     def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
         """Whether parameters are cut between forward and backward."""
         for state in self._fsdp_below(recurse):
-            state.reshard_asked = reshard_after_forward
+            state.reshard_asked, state.group.nearby = reshard_after_forward, None
 
     def set_reshard_after_backward(self, reshard_after_backward: bool, *, recurse: bool = True) -> None:
         """Whether parameters are cut after backward."""
@@ -282,6 +285,50 @@ def _move_buffers(modules: list[nn.Module], where: str) -> None:
                     part._buffers[name] = buffer.to(where)
 
 
+_neighbours: weakref.WeakKeyDictionary[ProcessGroup, dict[int, ProcessGroup]] = weakref.WeakKeyDictionary()
+
+
+def _nearby(shards: ProcessGroup, asked: bool | int | None) -> tuple[bool | None, ProcessGroup | None]:
+    """What ``reshard_after_forward`` means: whether, and among how many. Note [Parts kept nearby]."""
+    if asked is None or isinstance(asked, bool):
+        return asked, None
+    if not isinstance(asked, int):
+        raise ValueError(
+            "reshard_after_forward should be a bool or an int representing the group size to reshard to, not "
+            f"{asked}"
+        )
+    size = shards.size()
+    if asked < 1 or size % asked:
+        raise ValueError(
+            f"If passing reshard_after_forward as an int, it should be a factor of {size}, not {asked}"
+        )
+    if asked in (1, size):
+        return asked == size, None
+    known = _neighbours.setdefault(shards, {})
+    if asked not in known:
+        first = shards.rank() // asked * asked
+        members = list(shards.ranks[first : first + asked])
+        known[asked] = new_group(members, timeout=shards.timeout, use_local_synchronization=True)
+    return True, known[asked]
+
+
+def _dim_of(parameter: nn.Parameter, choose: Callable[[nn.Parameter], Any] | None) -> int:
+    """The dimension along which a parameter is cut."""
+    chosen = choose(parameter) if choose is not None else None
+    if chosen is None:
+        return 0
+    if not isinstance(chosen, Shard):
+        raise ValueError(
+            f"Invalid shard_placement_fn result: {chosen}; wanted a Shard of a dimension, or None for the first"
+        )
+    dims = parameter.dim()
+    if not -dims <= chosen.dim < dims:
+        raise AssertionError(
+            f"Shard dim {chosen.dim} is invalid for {dims}D tensor: {tuple(parameter.shape)}"
+        )
+    return chosen.dim % dims
+
+
 def shard(
     modules: list[nn.Module],
     mesh: DeviceMesh | None,
@@ -290,10 +337,12 @@ def shard(
     offload: OffloadPolicy,
     ignored: set[int],
     keep_objects: bool = False,
+    choose: Callable[[nn.Parameter], Any] | None = None,
 ) -> _State:
     """Cuts the parameters of modules as one group, and gathers them around their forwards.
 
-    With ``keep_objects`` the sharded parameters are the objects that the program has, so that its optimizer knows them.
+    ``choose`` says along which dimension. With ``keep_objects`` the sharded parameters are the objects that the
+    program has, so that its optimizer knows them.
     """
     parameters = _own_parameters(modules, ignored)
     mesh = mesh or init_device_mesh(_default_device(parameters), (get_world_size(),))
@@ -305,11 +354,17 @@ def shard(
             raise ValueError(
                 "a parameter without dimensions cannot be cut: make it one of shape (1,), or ignore it"
             )
-    made = [ShardedParameter(each, places, mesh, policy, offload) for each, places in parameters.items()]
+    reshard, nearby = _nearby(mesh.get_group(mesh.ndim - 1), reshard_after_forward)
+    dims = [_dim_of(each, choose) for each in parameters]
+    made = [
+        ShardedParameter(each, places, mesh, policy, offload, dim)
+        for (each, places), dim in zip(parameters.items(), dims, strict=True)
+    ]
     if keep_objects:
         for original, sharded in zip(parameters, made, strict=True):
             sharded.become(original)
-    state = _State(modules, ParameterGroup(made, mesh, policy), reshard_after_forward)
+    state = _State(modules, ParameterGroup(made, mesh, policy), reshard)
+    state.group.nearby = nearby
     for module in modules:
         vars(module)["_fsdp_state"] = state
         module.register_forward_pre_hook(state.before_forward, prepend=True, with_kwargs=True)
@@ -343,16 +398,9 @@ def fully_shard(
             raise AssertionError(
                 f"fully_shard was called twice on one {type(each).__name__}: call it once for each module"
             )
-    if shard_placement_fn is not None:
-        raise NotImplementedError(
-            "shard_placement_fn is not in this library: parameters are cut along their first dimension"
-        )
-    if type(reshard_after_forward) is int and reshard_after_forward not in (0, 1):
-        raise NotImplementedError(
-            "reshard_after_forward as a number of processes is not in this library: give True or False"
-        )
     policy, offload = mp_policy or MixedPrecisionPolicy(), offload_policy or OffloadPolicy()
-    shard(modules, mesh, reshard_after_forward, policy, offload, {id(each) for each in ignored_params or ()})
+    ignored = {id(each) for each in ignored_params or ()}
+    shard(modules, mesh, reshard_after_forward, policy, offload, ignored, choose=shard_placement_fn)
     for each in modules:
         kind = type(each)
         each.__class__ = type(f"FSDP{kind.__name__}", (FSDPModule, kind), {"__module__": kind.__module__})
