@@ -1,5 +1,6 @@
 """The engines beside Gloo: MPI, the fake one, and those that programs register."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -167,6 +168,48 @@ def test_a_hanging_process_of_mpi_ends_all_within_the_time_limit_and_is_named():
         "rank 0: all_reduce (number 1) of float32[1] on cpu failed: all_reduce SUM of 1 float32" in ended.said
     )
     assert "over mpi was not done after 2 s; another rank is late or gone" in ended.said
+
+
+@worlds.needs_mpi
+@pytest.mark.parametrize("killed", [0, 1])
+def test_who_survives_a_killed_process_of_mpi_names_it_at_once(killed, tmp_path):
+    os.mkfifo(tmp_path / "told")
+    ended = worlds.run_mpi(
+        f"""
+        dist.barrier()
+        if rank == {killed}:
+            os.kill(os.getpid(), 9)
+        said = error_of(lambda: dist.all_reduce(torch.ones(1)))
+        open("{tmp_path}/said", "w").write(said)
+        open("{tmp_path}/told", "w").close()
+        """,
+        2,
+        60,
+        # mpiexec, which would end the other one at once, sees a shell that lives until that one has told
+        ["sh", "-c", f'"$0" "$@" || cat {tmp_path}/told'],
+    )
+    rank, said = 1 - killed, (tmp_path / "said").read_text()
+    assert ended.seconds < 50
+    assert f"rank {rank}: all_reduce (number 2) of float32[1] on cpu failed: all_reduce SUM" in said, said
+    assert f"over mpi: rank {killed} (process " in said, said
+
+
+@worlds.needs_mpi
+def test_a_group_of_mpi_whose_members_do_not_come_is_an_error_within_the_time_limit():
+    ended = worlds.run_mpi(
+        """
+        if rank != 2:
+            short = timedelta(seconds=1)
+            said = error_of(lambda: dist.new_group([0, 1, 2], timeout=short, use_local_synchronization=True))
+            assert f"rank {rank} waited 1 s for the group" in said and "rank 2 did not come" in said, said
+        dist.barrier()
+        group = dist.new_group([0, 2])
+        if rank != 1:
+            dist.barrier(group)
+        """,
+        3,
+    )
+    assert ended.code == 0 and ended.seconds < 20, ended.said
 
 
 def test_the_fake_engine_has_any_number_of_processes_and_counts_bytes(fake):

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
@@ -104,12 +105,12 @@ needs_mpi = pytest.mark.skipif(
 )
 
 
-def run_mpi(text: str, size: int, seconds: float = 20) -> Ended:
-    """How a world of MPI ended."""
+def run_mpi(text: str, size: int, seconds: float = 20, around: Sequence[str] = ()) -> Ended:
+    """How a world of MPI ended; ``around`` is a command that runs each process."""
     began = time.monotonic()
     text = "import os\nos.environ['RANK'] = os.environ['PMI_RANK']\n" + program(text, "mpi", seconds)
     ended = subprocess.run(
-        [mpiexec(), "-n", str(size), sys.executable, "-c", text],
+        [mpiexec(), "-n", str(size), *around, sys.executable, "-c", text],
         env=os.environ | {"WORLD_SIZE": str(size)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

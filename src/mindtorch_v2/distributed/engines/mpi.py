@@ -9,6 +9,12 @@ process, and sleeps between questions.
 So the time limit of a group is kept, too. A call of MPI cannot be taken back, though: what it reads and writes is
 kept, and the process, which cannot take leave of the others any more, ends without, so that ``mpiexec`` ends all.
 
+Note [Who is there]
+MPI makes a group when all members have come, however long that takes, and ``mpiexec`` may not hear of a process that
+was killed (a script between them that goes on is enough). So the members of a group first meet in the store, with a
+time limit, and tell each other their machine and process. Who has waited a while looks whether those on its own machine
+still run: no process leaves an MPI world before the others do, unless it was killed.
+
 Note [Comparing before]
 MPI trusts its callers: different collectives or sizes give wrong values, or wait for ever. So the processes first
 compare what they are about to do, by a number made of its label (Note [Labels] in ``pairwise.py``).
@@ -25,6 +31,7 @@ from __future__ import annotations
 import atexit
 import importlib.util
 import os
+import socket
 import sys
 import time
 import zlib
@@ -39,8 +46,10 @@ from typing import Any
 from ... import _C
 from ..._C import Tensor
 from ..engine import Place
-from ..errors import DistBackendError
+from ..errors import DistBackendError, DistStoreError
+from ..flight_recorder.verdict import ranks_named
 from ..reduce_op import RedOpType, ReduceOp
+from ..stores import HashStore, PrefixStore, Store
 from ..tcp_store import TCPStore, host_name
 from .pairwise import PairwiseEngine, begin_fold, end_fold
 
@@ -56,6 +65,7 @@ _TYPES = {
 
 
 _PATIENCE, _PER_BYTE = 1e-4, 6e-10  # seconds of asking without a pause
+_LOOK = 0.5  # seconds between two looks at the others' processes
 _OWN_WAY = 1 << 17  # bytes for each process from which on reductions are made of messages
 _LABEL = 128  # bytes of what is compared
 _given_up: list[Any] = []  # calls that were not done in time, with their memory
@@ -111,6 +121,15 @@ def _forget_names() -> None:
         Path(name).unlink(missing_ok=True)
 
 
+def _runs(process: int) -> bool:
+    """Whether a process of this machine has not ended."""
+    try:
+        state = Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in (b"Z", b"X")  # ended, and its parent has not asked how
+
+
 def _leave() -> None:
     """Ends the process where MPI cannot be ended. Note [Waiting for MPI]."""
     if _given_up:
@@ -148,10 +167,46 @@ class MpiEngine(PairwiseEngine):
         mpi = self._mpi = _mpi()
         self._types = {getattr(_C, name): getattr(mpi, known) for name, known in _TYPES.items()}
         self._kinds = {RedOpType[name]: getattr(mpi, known) for name, known in _KINDS.items()}
+        self._processes = self._meet()
         group = mpi.COMM_WORLD.Get_group().Incl(list(place.ranks))
         self._collectives = mpi.COMM_WORLD.Create_group(group)
         self._messages = mpi.COMM_WORLD.Create_group(group, tag=1)
         self._giving: Any = None  # what is on its way to another process, with its memory
+
+    def _meet(self) -> dict[int, int]:
+        """Waits for the members; the processes of those on this machine, by rank. Note [Who is there]."""
+        place = self.place
+        store: Store = place.store
+        while isinstance(store, PrefixStore):
+            store = store.underlying_store
+        if place.size == 1 or isinstance(store, HashStore):  # which no other process has
+            return {}
+        keys = [f"process of {rank}" for rank in place.ranks]
+        place.store.set(keys[place.rank], f"{os.getpid()} {socket.gethostname()}")
+        try:
+            place.store.wait(keys, place.timeout)
+        except DistStoreError as error:
+            absent = [
+                rank for rank, key in zip(place.ranks, keys, strict=True) if not place.store.check([key])
+            ]
+            raise DistBackendError(
+                f"mpi: rank {place.ranks[place.rank]} waited {place.timeout.total_seconds():g} s for the group "
+                f"{place.name} of ranks {ranks_named(place.ranks)}, and {ranks_named(absent)} did not come"
+            ) from error
+        said = [each.decode().split(" ", 1) for each in place.store.multi_get(keys)]
+        here = socket.gethostname()
+        return {
+            rank: int(number)
+            for rank, (number, host) in zip(place.ranks, said, strict=True)
+            if host == here and rank != place.ranks[place.rank]
+        }
+
+    def _check_others(self, label: str) -> None:
+        """Note [Who is there]."""
+        gone = [rank for rank, process in self._processes.items() if not _runs(process)]
+        if gone:
+            what = ", ".join(f"rank {rank} (process {self._processes[rank]})" for rank in gone)
+            raise DistBackendError(f"{label} over mpi: {what} is gone")
 
     def _call(self, label: str, tensors: Sequence[Tensor], begin: Callable[..., Any], *arguments: Any) -> Any:
         """Begins a call and waits for it; gives its status. Note [Waiting for MPI]."""
@@ -162,15 +217,22 @@ class MpiEngine(PairwiseEngine):
                 return status
             start, limit = time.perf_counter(), self.place.timeout.total_seconds()
             patience = _PATIENCE + _PER_BYTE * sum(tensor.nbytes for tensor in tensors)
-            while not request.Test(status):
-                past = time.perf_counter() - start
-                if past > limit:
-                    _given_up.append((request, arguments, tensors, self._giving))
-                    raise DistBackendError(
-                        f"{label} over mpi was not done after {limit:g} s; another rank is late or gone"
-                    )
-                if past > patience:
-                    time.sleep(min(past / 8, 1e-3))
+            look = _LOOK
+            try:
+                while not request.Test(status):
+                    past = time.perf_counter() - start
+                    if past > limit:
+                        raise DistBackendError(
+                            f"{label} over mpi was not done after {limit:g} s; another rank is late or gone"
+                        )
+                    if past > look:
+                        self._check_others(label)
+                        look = past + _LOOK
+                    if past > patience:
+                        time.sleep(min(past / 8, 1e-3))
+            except DistBackendError:
+                _given_up.append((request, arguments, tensors, self._giving))
+                raise
         except self._mpi.Exception as error:
             raise DistBackendError(f"{label}: {error}") from error
         return status
