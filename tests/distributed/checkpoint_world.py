@@ -9,7 +9,8 @@ import mindtorch_v2.distributed.checkpoint as dcp
 from mindtorch_v2 import nn
 from mindtorch_v2.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 from mindtorch_v2.distributed.device_mesh import init_device_mesh
-from mindtorch_v2.distributed.fsdp import fully_shard
+from mindtorch_v2.distributed.fsdp import FullyShardedDataParallel, fully_shard
+from mindtorch_v2.distributed.fsdp.wrap import ModuleWrapPolicy
 from mindtorch_v2.distributed.tensor import Replicate, Shard, distribute_tensor
 from mindtorch_v2.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 
@@ -112,6 +113,9 @@ def network(how):
     elif how == "fsdp":
         for part in (model.up, model.down, model):
             fully_shard(part, mesh=mesh())
+    elif how == "wrapper":
+        policy = ModuleWrapPolicy({nn.Linear})
+        model = FullyShardedDataParallel(model, auto_wrap_policy=policy, device_mesh=mesh())
     elif how == "tensor":
         parallelize_module(model, mesh(), {"up": ColwiseParallel(), "down": RowwiseParallel()})
     return model, torch.optim.AdamW(model.parameters(), lr=0.05)

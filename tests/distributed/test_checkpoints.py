@@ -79,6 +79,39 @@ def test_one_process_loads_what_four_saved(saved):
     world(f"load_all_cuts({str(saved)!r} + '/cuts')\n" + load_models(saved, 1), 1)
 
 
+def test_what_the_wrapper_class_saves_at_two_is_loaded_at_four_and_at_one(tmp_path):
+    place = repr(str(tmp_path))
+    world(
+        f"""
+import json
+training = Training("wrapper")
+train(training.model, training.optimizer, range(3))
+names = list(training.state_dict()["model"])
+assert sorted(names) == ["down.bias", "down.weight", "mean", "up.bias", "up.weight"], names
+dcp.save({{"training": training}}, checkpoint_id={place} + "/saved")
+losses = train(training.model, training.optimizer, range(3, 6))
+if rank == 0:
+    with open({place} + "/losses.json", "w") as file:
+        json.dump(losses, file)
+""",
+        2,
+    )
+    losses = json.loads((tmp_path / "losses.json").read_text())
+    for size, ways in ((4, ("wrapper", "fsdp")), (1, ("wrapper", "plain"))):
+        world(
+            f"""
+for how in {ways!r}:
+    training = Training(how)
+    dcp.load({{"training": training}}, checkpoint_id={place} + "/saved")
+    found = train(training.model, training.optimizer, range(3, 6))
+    assert all(abs(a - b) < 1e-5 for a, b in zip(found, {losses!r})), (how, found)
+    with FullyShardedDataParallel.summon_full_params(training.model) if how == "wrapper" else torch.no_grad():
+        assert how == "fsdp" or training.model.up.weight.shape == (12, 6)
+""",
+            size,
+        )
+
+
 def test_states_are_whole_on_the_first_process_and_sent_from_it():
     world(
         """
