@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from .. import _C
@@ -98,12 +99,9 @@ class Reducer:
         self._times: list[int] | None = None  # how often each gradient is added to, in a static graph
         self.buckets = self._filled(list(reversed(range(len(parameters)))))
         self._handles = [
-            parameter.register_post_accumulate_grad_hook(self._hook_of(number))
+            parameter.register_post_accumulate_grad_hook(partial(self._accumulated, number))
             for number, parameter in enumerate(parameters)
         ]
-
-    def _hook_of(self, number: int) -> Callable[[Tensor], None]:
-        return lambda parameter: self._accumulated(number)
 
     def _filled(self, order: Sequence[int]) -> list[GradBucket]:
         """Buckets of one dtype and device each, with the parameters in that order."""
@@ -119,12 +117,13 @@ class Reducer:
                 closed.append(open_ones.pop(key))
                 limit = self._bucket_bytes
         closed += open_ones.values()
-        self.place: dict[int, tuple[GradBucket, int]] = {}
+        place: dict[int, tuple[GradBucket, int]] = {}
         buckets = []
         for index, numbers in enumerate(closed):
             bucket = GradBucket(index, [self.parameters[number] for number in numbers], numbers)
-            self.place |= {number: (bucket, at) for at, number in enumerate(numbers)}
+            place |= {number: (bucket, at) for at, number in enumerate(numbers)}
             buckets.append(bucket)
+        self._place = [place[number] for number in range(len(self.parameters))]
         buckets[-1]._last = True
         return buckets
 
@@ -183,10 +182,10 @@ class Reducer:
                 self._used[number] = 1
         self._used = self._used.to(self.group.object_device)
 
-    def _accumulated(self, number: int) -> None:
+    def _accumulated(self, number: int, _: Tensor) -> None:
         if not self._expecting:
             return
-        if self.is_counting:
+        if self.static and self.is_counting:
             if self._counts is not None:
                 self._counts[number] += 1
             return
@@ -199,8 +198,8 @@ class Reducer:
                 "several backward passes of one iteration (reentrant checkpoints, or backward called twice): "
                 f"{self.names[number]}, number {number}. Pass static_graph=True if every iteration does the same."
             )
-        self._left[number] -= 1
-        if self._left[number] == 0:
+        left = self._left[number] = self._left[number] - 1
+        if left == 0:
             if not self._rebuilt:
                 self._order.append(number)
             self._mark(number)
@@ -229,38 +228,40 @@ class Reducer:
 
     def _mark(self, number: int, queue: bool = True) -> None:
         """The gradient is final: into its bucket, and on with the buckets that are full."""
-        parameter, (bucket, at) = self.parameters[number], self.place[number]
+        bucket, at = self._place[number]
         self._ready[number] = True
-        gradient, view = parameter.grad, bucket.views[at]
-        before = _C.is_grad_enabled()
-        _C._set_grad_enabled(False)
-        try:
-            if gradient is None:
-                view.zero_()
-            elif gradient.is_sparse:
-                raise RuntimeError(
-                    f"DistributedDataParallel: the gradient of {self.names[number]} is sparse, which is not reduced; "
-                    "make the layer with sparse=False"
-                )
-            elif gradient.data_ptr() != view.data_ptr():
-                view.copy_(gradient)
-            bucket.left -= 1
-            while self._next < len(self.buckets) and not self.buckets[self._next].left:
-                self._launch(self.buckets[self._next])
-                self._next += 1
-        finally:
-            _C._set_grad_enabled(before)
+        gradient, view = self.parameters[number].grad, bucket.views[at]
+        if gradient is None:
+            view.zero_()
+        elif gradient.is_sparse:
+            raise RuntimeError(
+                f"DistributedDataParallel: the gradient of {self.names[number]} is sparse, which is not reduced; "
+                "make the layer with sparse=False"
+            )
+        elif not self.as_views or gradient.data_ptr() != view.data_ptr():
+            view.copy_(gradient.detach() if gradient.requires_grad else gradient)
+        bucket.left -= 1
+        if bucket.left:
+            return
+        while self._next < len(self.buckets) and not self.buckets[self._next].left:
+            self._launch(self.buckets[self._next])
+            self._next += 1
         if queue and self._next == len(self.buckets):
             _C._queue_callback(self._finish)
 
     def _launch(self, bucket: GradBucket) -> None:
-        if self.hook is not None:
-            bucket.future = self.hook(self.hook_state, bucket)
-            return
-        if self.divisor != 1:
-            bucket.buffer().div_(self.divisor)
-        work = self.group.all_reduce([bucket.buffer()], ReduceOp(ReduceOp.SUM))
-        bucket.future = work.get_future()  # which begins it
+        before = _C.is_grad_enabled()
+        _C._set_grad_enabled(False)
+        try:
+            if self.hook is not None:
+                bucket.future = self.hook(self.hook_state, bucket)
+                return
+            if self.divisor != 1:
+                bucket.buffer().div_(self.divisor)
+            work = self.group.all_reduce([bucket.buffer()], ReduceOp(ReduceOp.SUM))
+            bucket.future = work.get_future()  # which begins it
+        finally:
+            _C._set_grad_enabled(before)
 
     def _finish(self) -> None:
         """After the last bucket was begun: waits, and gives the parameters their gradients."""
@@ -291,10 +292,10 @@ class Reducer:
                 continue
             if self.as_views:
                 parameter.grad = view
-            elif parameter.grad is None:
+            elif (gradient := parameter.grad) is None:
                 parameter.grad = view.clone()
             else:
-                gradients.append(parameter.grad)
+                gradients.append(gradient)
                 values.append(view)
         if gradients:
             _functions._foreach_copy_(gradients, values)
