@@ -75,9 +75,14 @@ def same(found: dict, wanted: dict) -> None:
     assert found["weights"] == pytest.approx(wanted["weights"], rel=CLOSE)
 
 
+LAUNCHERS = {
+    "torchrun": "torchrun --standalone --nproc-per-node 2",
+    "accelerate_launch": "accelerate launch --multi_gpu --num_processes 2 --main_process_port 0",
+}
+
+
 def test_accelerate_launch_trains_data_parallel(loop_alone, device, tmp_path):
-    launcher = "accelerate launch --multi_gpu --num_processes 2 --main_process_port 0".split()
-    file = tmp_path / "two"
+    launcher, file = LAUNCHERS["accelerate_launch"].split(), tmp_path / "two"
     found = launched(*launcher, str(HERE / "accelerate_program.py"), str(file), device=device, file=file)
     assert (found["processes"], found["device"]) == (2, device)
     assert (found["kind"], found["wrapped"]) == (
@@ -87,10 +92,10 @@ def test_accelerate_launch_trains_data_parallel(loop_alone, device, tmp_path):
     same(found, loop_alone)
 
 
-def trainer_of_two(device: str, folder: Path, *options: str) -> dict:
+def trainer_of_two(device: str, folder: Path, *options: str, launcher: str = "torchrun") -> dict:
     file, output = folder / "two", ["--output_dir", str(folder / "output")]
     found = launched(
-        *"torchrun --standalone --nproc-per-node 2".split(), str(HERE / "trainer_program.py"), str(file), *TRAINING,
+        *LAUNCHERS[launcher].split(), str(HERE / "trainer_program.py"), str(file), *TRAINING,
         *output, *"--per_device_train_batch_size 4 --use_cpu".split(), str(device == "cpu"), *options, device=device,
         file=file,
     )  # fmt: skip
@@ -98,8 +103,9 @@ def trainer_of_two(device: str, folder: Path, *options: str) -> dict:
     return found
 
 
-def test_the_trainer_trains_data_parallel_and_resumes_under_torchrun(trainer_alone, device, tmp_path):
-    found = trainer_of_two(device, tmp_path)
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_the_trainer_trains_data_parallel_and_resumes_under(launcher, trainer_alone, device, tmp_path):
+    found = trainer_of_two(device, tmp_path, launcher=launcher)
     assert found["wrapped"] == "DistributedDataParallel"
     same(found, trainer_alone)
     assert found["evaluated"] == pytest.approx(trainer_alone["evaluated"], abs=CLOSE)
