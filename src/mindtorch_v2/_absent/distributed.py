@@ -27,12 +27,10 @@ NAMES = {
     "distributed.algorithms.ddp_comm_hooks.post_localSGD_hook": "PostLocalSGDState",
     "distributed.algorithms.model_averaging.averagers": "PeriodicModelAverager",
     "distributed.checkpoint": (
-        "HuggingFaceStorageReader HuggingFaceStorageWriter load_sharded_optimizer_state_dict "
-        "QuantizedHuggingFaceStorageReader"
+        "load_sharded_optimizer_state_dict QuantizedHuggingFaceStorageReader"
     ),
     "distributed.checkpoint._consolidate_hf_safetensors": "consolidate_safetensors_files",
     "distributed.checkpoint.filesystem": "FileSystem FileSystemBase",
-    "distributed.checkpoint.hf_storage": "HuggingFaceStorageReader HuggingFaceStorageWriter",
     "distributed.checkpoint.optimizer": "load_sharded_optimizer_state_dict",
     "distributed.device_mesh": "_mesh_resources",
     "distributed.distributed_c10d": (
