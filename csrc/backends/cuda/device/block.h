@@ -53,7 +53,7 @@ template <class A, class F> A fold_warp(A x, F f) {
 // The fold over a block of whole warps, known to all threads. Every thread calls it; it may be called again at once.
 template <class A, class F> A fold_block(A x, A nothing, F f) {
   if (blockDim.x <= 32 && blockDim.y == 1) return fold_warp(x, f);
-  __shared__ alignas(16) char room[32 * sizeof(A)];
+  alignas(16) __shared__ char room[32 * sizeof(A)];
   A* parts = reinterpret_cast<A*>(room);
   const int thread = int(threadIdx.y * blockDim.x + threadIdx.x),
             warps = int(blockDim.x * blockDim.y + 31) / 32;
@@ -74,7 +74,7 @@ template <class A> A largest_block(A x) {
 
 // The fold over threadIdx.y of a block (32, 8), known to all threads of the column.
 template <class A, class F> A fold_strip(A x, F f) {
-  __shared__ alignas(16) char room[8 * 32 * sizeof(A)];
+  alignas(16) __shared__ char room[8 * 32 * sizeof(A)];
   A* parts = reinterpret_cast<A*>(room);
   __syncthreads();
   parts[threadIdx.y * 32 + threadIdx.x] = x;

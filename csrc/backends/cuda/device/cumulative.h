@@ -84,7 +84,7 @@ template <class Op> typename Op::State joined_up_to_lane(typename Op::State mine
 // What the threads before this one have together, and what all have.
 template <class Op> std::pair<typename Op::State, typename Op::State> joined_before(typename Op::State mine) {
   using State = typename Op::State;
-  __shared__ alignas(16) char room[32 * sizeof(State)];
+  alignas(16) __shared__ char room[32 * sizeof(State)];
   State* of_warps = reinterpret_cast<State*>(room);
   const int lane = int(threadIdx.x % 32), warp = int(threadIdx.x / 32);
   const State up_to = joined_up_to_lane<Op>(mine);
