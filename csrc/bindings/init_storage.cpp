@@ -311,6 +311,15 @@ void init_storage(nb::module_& m) {
     return std::make_tuple(memory.peak, shares(memory.at_peak), shares(memory.highest));
   });
   m.def("_reset_meta_peak", reset_meta_peak);
+  m.def("_set_meta_stands_for", [](const std::string& type) {
+    return std::string(name_of(set_meta_stands_for(parse_device(type).type)));
+  });
+  m.def("_meta_stands_for", [] { return name_of(meta_stands_for()); });
+  m.def("_record_meta_history", record_meta_history);
+  m.def("_meta_history", [] {  // rows of four numbers, for numpy.frombuffer
+    const std::vector<MetaEvent> events = meta_history();
+    return nb::bytes(events.data(), events.size() * sizeof(MetaEvent));
+  });
   m.def("_set_meta_purpose", set_meta_purpose);
   m.def("_set_meta_counted", set_meta_counted);
   m.def("_assign_meta_purpose",

@@ -1,6 +1,7 @@
 #include "core/meta_memory.h"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <utility>
 
@@ -10,18 +11,37 @@ namespace mt {
 namespace {
 
 constexpr size_t kBlock = 512;
+constexpr int kPurposeBits = 3;
+static_assert(kMetaPurposes <= 1 << kPurposeBits);
 
 std::mutex g_mutex;
 MetaMemory g_memory;
+bool g_recording = false;
+std::vector<MetaEvent> g_history;
+int64_t g_storages = 0;  // so far
 int g_purpose = 0;
 thread_local bool t_counted = true;
+std::atomic<DeviceType> g_stands_for{DeviceType::meta};
 
 int64_t block_bytes(const Storage& storage) {
   return int64_t((storage.nbytes + kBlock - 1) / kBlock * kBlock);
 }
 
-// A storage on meta has no data, so `context` is free to say what it is for.
-int purpose_of(const Storage& storage) { return int(reinterpret_cast<intptr_t>(storage.context)); }
+// A storage on meta has no data, so `context` is free to say which it is, and what for.
+int purpose_of(const Storage& storage) {
+  return int(reinterpret_cast<intptr_t>(storage.context) & ((1 << kPurposeBits) - 1));
+}
+int64_t number_of(const Storage& storage) {
+  return reinterpret_cast<intptr_t>(storage.context) >> kPurposeBits;
+}
+void set_context(Storage& storage, int64_t number, int purpose) {
+  storage.context = reinterpret_cast<void*>(intptr_t(number << kPurposeBits | purpose));
+}
+
+void note(MetaEventKind kind, const Storage& storage) {
+  if (!g_recording || storage.nbytes == 0) return;
+  g_history.push_back({kind, number_of(storage), int64_t(storage.nbytes), purpose_of(storage)});
+}
 
 void add(int purpose, int64_t bytes) {
   g_memory.now[purpose] += bytes;
@@ -44,20 +64,36 @@ bool set_meta_counted(bool counted) { return std::exchange(t_counted, counted); 
 void count_meta_storage(Storage& storage) {
   if (!t_counted) return;
   std::lock_guard lock(g_mutex);
-  storage.context = reinterpret_cast<void*>(intptr_t(g_purpose));
+  set_context(storage, ++g_storages, g_purpose);
   storage.release = discount_meta_storage;
   add(g_purpose, block_bytes(storage));
+  note(MetaEventKind::made, storage);
 }
 
 void discount_meta_storage(Storage& storage) {
   std::lock_guard lock(g_mutex);
   add(purpose_of(storage), -block_bytes(storage));
+  note(MetaEventKind::freed, storage);
   storage.release = nullptr;
 }
+
+DeviceType set_meta_stands_for(DeviceType type) { return g_stands_for.exchange(type); }
+DeviceType meta_stands_for() { return g_stands_for.load(std::memory_order_relaxed); }
 
 MetaMemory meta_memory() {
   std::lock_guard lock(g_mutex);
   return g_memory;
+}
+
+void record_meta_history(bool on) {
+  std::lock_guard lock(g_mutex);
+  g_recording = on;
+  g_history.clear();
+}
+
+std::vector<MetaEvent> meta_history() {
+  std::lock_guard lock(g_mutex);
+  return g_history;
 }
 
 void reset_meta_peak() {
@@ -79,8 +115,9 @@ void assign_meta_purpose(Storage& storage, int purpose) {
   std::lock_guard lock(g_mutex);
   if (!storage.release) return;  // nothing in it is counted
   add(purpose_of(storage), -block_bytes(storage));
-  storage.context = reinterpret_cast<void*>(intptr_t(purpose));
+  set_context(storage, number_of(storage), purpose);
   add(purpose, block_bytes(storage));
+  note(MetaEventKind::assigned, storage);
 }
 
 }  // namespace mt

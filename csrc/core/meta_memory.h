@@ -6,10 +6,12 @@
 // purpose that was set when it was made (or was given to it since): the numbers of purposes are the planner's business. When
 // the sum is higher than ever, the shares of the purposes at that moment are kept. Purposes are set for all threads at once.
 // Storages on meta that stand for nothing (patterns of shapes, tensors that only wrap others) are made uncounted.
+// The order of what is made and freed can be kept, for an allocator to repeat (memory_tools/_replay.py).
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "core/storage.h"
 
@@ -24,6 +26,14 @@ struct MetaMemory {
   MetaShares at_peak{};  // when the sum was highest
   int64_t total = 0;
   int64_t peak = 0;
+};
+
+enum class MetaEventKind : int64_t { made, freed, assigned };
+struct MetaEvent {
+  MetaEventKind kind;
+  int64_t storage;  // a number that no other has
+  int64_t bytes;
+  int64_t purpose;
 };
 
 // Counts a storage on `meta` that was just made or got another size.
@@ -45,7 +55,16 @@ class UncountedMeta {
   bool before_;
 };
 
+// The kind of device that a program on meta is meant for: what it does for that one's sake (casts of autocast), it does.
+// `meta`: none. For all threads at once; returns what it was.
+DeviceType set_meta_stands_for(DeviceType type);
+DeviceType meta_stands_for();
+inline DeviceType meant_type(Device device) { return device.is_meta() ? meta_stands_for() : device.type; }
+
 MetaMemory meta_memory();
+// What happens from now on is kept, or what was kept is forgotten.
+void record_meta_history(bool on);
+std::vector<MetaEvent> meta_history();
 void reset_meta_peak();
 // What storages are made for from now on; returns what they were made for.
 int set_meta_purpose(int purpose);

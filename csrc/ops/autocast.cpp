@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "base/per_thread.h"
+#include "core/meta_memory.h"
 #include "core/thread_state.h"
 #include "generated/ops/copy.h"
 
@@ -64,7 +65,7 @@ Cast::Cast(const char* op, Policies policies, std::initializer_list<const Tensor
         if (t.defined()) f(t);
   };
   uint8_t present = 0;
-  each([&](const Tensor& t) { present |= bit(t.device().type); });
+  each([&](const Tensor& t) { present |= bit(meant_type(t.device())); });
   present &= paused_;
   for (int slot = int(DeviceType::accelerator); slot < kDeviceTypes; ++slot)
     if (present & bit(DeviceType(slot))) device_ = DeviceType(slot), policy_ = policies.accelerator;
@@ -86,7 +87,7 @@ Cast::Cast(const char* op, Policies policies, std::initializer_list<const Tensor
 Cast::~Cast() { state().devices = paused_; }
 
 bool Cast::eligible(const Tensor& tensor) const {
-  return tensor.defined() && tensor.device().type == device_ && is_floating(tensor.dtype()) &&
+  return tensor.defined() && meant_type(tensor.device()) == device_ && is_floating(tensor.dtype()) &&
          tensor.dtype() != DType::float64;
 }
 

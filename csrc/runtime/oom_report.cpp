@@ -106,7 +106,9 @@ std::string oom_message(const OomFacts& f) {
   if (!f.event_error.empty()) out << " Recording an event failed: " << as_sentence(f.event_error);
   if (!f.driver_error.empty()) out << " The device said: " << as_sentence(f.driver_error);
   add_advice(out, f);
-  out << " OOM_SNAPSHOT_ENABLE=1 writes a snapshot of this moment, which 'mindtorch memory' explains.";
+  out << " OOM_SNAPSHOT_ENABLE=1 writes a snapshot of this moment and its page, which 'mindtorch memory "
+         "view' "
+         "makes too; 'mindtorch memory advise' says which settings would need less.";
   return out.str();
 }
 

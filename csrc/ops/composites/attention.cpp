@@ -1,6 +1,7 @@
 // Attention: the fused kernel where it applies, products and a softmax where it does not.
 #include "generated/ops/composites/attention.h"
 #include "core/intercept.h"
+#include "core/meta_memory.h"
 
 #include <cmath>
 #include <limits>
@@ -49,7 +50,7 @@ void check_inputs(const Tensor& query, const Tensor& key, const Tensor& value, c
 bool fits_kernel(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask,
                  double dropout_p, bool shared_heads) {
   if (query.dim() != 4 || key.dim() != 4 || value.dim() != 4 || !is_floating(query.dtype()) ||
-      query.device().type != DeviceType::cpu)
+      meant_type(query.device()) != DeviceType::cpu)
     return false;
   const IntList q = query.sizes(), k = key.sizes(), v = value.sizes();
   if (q[0] != k[0] || q[0] != v[0] || k[1] != v[1] || k[2] != v[2] || q[3] != k[3]) return false;
@@ -130,7 +131,7 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
   const double factor = scale.value_or(1.0 / std::sqrt(double(query.size(-1))));
   const DType dtype = query.dtype();
   const bool half = dtype == DType::float16 || dtype == DType::bfloat16;
-  if (!half || query.device().is_accelerator())
+  if (!half || is_accelerator(meant_type(query.device())))
     return composed(query, key, value, attn_mask, dropout_p, is_causal, factor, enable_gqa);
   // Scores of a half type would lose what softmax tells apart.
   const auto wide = [](const Tensor& t) {

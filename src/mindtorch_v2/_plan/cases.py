@@ -3,7 +3,8 @@
 Note [Ways to train]
 ``ddp`` every card has all, and gradients are averaged; ``zero`` the same, but each card has the optimizer's state of
 some parameters; ``fsdp`` parameters, gradients and state lie in parts, and a layer's are gathered while it computes;
-``tp_fsdp`` the cards of a machine compute each layer together, and machines have parts as in ``fsdp``.
+``tp_fsdp`` the cards of a machine compute each layer together, and machines have parts as in ``fsdp``; ``alone`` one
+card, and nothing of the kind.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 
 WAYS = {"ddp": "DDP", "zero": "ZeRO-1", "fsdp": "FSDP", "tp_fsdp": "TP x FSDP"}
 DTYPES = ("bfloat16", "float16", "float32")
+ALONE = "alone"
 OPTIMIZERS = ("adamw", "adam", "sgd", "momentum")
 
 
@@ -57,6 +59,8 @@ class Case:
     dtype: str = "bfloat16"
     optimizer: str = "adamw"
     tensor_parallel: int = 8
+    device: str = "meta"  # what meta stands for
+    autocast: str = ""  # its dtype; empty: none
 
     @property
     def together(self) -> int:

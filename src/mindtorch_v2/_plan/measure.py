@@ -87,9 +87,9 @@ def sent_by_each(collective: str, nbytes: int, cards: int) -> int:
 
 
 @contextmanager
-def one_of_many(cards: int) -> Iterator[None]:
-    """This process is the first of so many, of which the others do not exist."""
-    world.init_process_group("fake", rank=0, world_size=cards)
+def one_of_many(cards: int, rank: int = 0) -> Iterator[None]:
+    """This process is one of so many, of which the others do not exist."""
+    world.init_process_group("fake", rank=rank, world_size=cards)
     try:
         yield
     finally:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
+import numpy
+
 from .. import _C
 from .._C import Tensor
 
@@ -52,6 +54,31 @@ def assign(tensors: Iterable[Any], purpose: Purpose) -> None:
         local = getattr(each, "_local_tensor", each)
         if isinstance(local, Tensor) and local.is_meta:
             _C._assign_meta_purpose(local, purpose)
+
+
+@contextmanager
+def standing_for(device: str) -> Iterator[None]:
+    """Programs on ``meta`` meanwhile do what they do for this kind of device."""
+    before = _C._set_meta_stands_for(device)
+    try:
+        yield
+    finally:
+        _C._set_meta_stands_for(before)
+
+
+@contextmanager
+def recording() -> Iterator[None]:
+    """Keeps what is made and freed meanwhile, for :func:`history`."""
+    _C._record_meta_history(True)
+    try:
+        yield
+    finally:
+        _C._record_meta_history(False)
+
+
+def history() -> Any:
+    """Rows of (0: made, 1: freed, 2: its purpose turned out; the storage; bytes; purpose)."""
+    return numpy.frombuffer(_C._meta_history(), dtype=numpy.int64).reshape(-1, 4)
 
 
 @dataclass(frozen=True)

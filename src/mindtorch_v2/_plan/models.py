@@ -5,6 +5,7 @@ from __future__ import annotations
 import runpy
 from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 from .. import Tensor, arange, cat, cos, nn, outer, randint, sin, stack
@@ -121,8 +122,9 @@ def decoder(name: str, sizes: Sizes, batch: int, sequence: int, fused: bool = Tr
     return Subject(name, build)
 
 
-def of_file(place: str) -> Subject:
-    """What a function of a file gives: ``file.py:function``, without arguments, a model and a tuple of its inputs."""
+def of_file(place: str, batch: int | None = None) -> Subject:
+    """What a function of a file gives: ``file.py:function``, without arguments or with the size of a batch, a model and
+    a tuple of its inputs."""
     path, _, function = place.rpartition(":")
     if not path:
         raise ValueError(f"--model {place!r}: expected one of {', '.join(NAMED)}, or file.py:function")
@@ -130,8 +132,11 @@ def of_file(place: str) -> Subject:
     if not callable(make):
         raise ValueError(f"{path} has no function {function!r}")
 
+    if batch is not None and "batch" not in signature(make).parameters:
+        raise ValueError(f"{place} takes no argument called batch, so that its batch cannot be chosen here")
+
     def build() -> tuple[nn.Module, tuple[Any, ...]]:
-        found = make()
+        found = make() if batch is None else make(batch=batch)
         if not (isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], nn.Module)):
             raise ValueError(
                 f"{place} gave a {type(found).__name__}; expected a pair: a model, and a tuple of what its forward gets"

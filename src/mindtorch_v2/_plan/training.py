@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from .. import Tensor, bfloat16, device, float16, float32, nn, optim
+from .. import Tensor, autocast, bfloat16, device, float16, float32, nn, optim
 from ..distributed.device_mesh import DeviceMesh, init_device_mesh
 from ..distributed.fsdp import fully_shard
 from ..distributed.optim import ZeroRedundancyOptimizer
@@ -43,6 +44,7 @@ class Training:
             for block in blocks:
                 block.forward = functools.partial(checkpoint, block.forward, use_reentrant=False)  # type: ignore[method-assign]
         self.model: Any = model
+        self.case = case
         getattr(self, f"_as_{case.way}")(model, blocks, case, where)
         make = _OPTIMIZERS[case.optimizer]
         if case.way == "zero":
@@ -51,9 +53,12 @@ class Training:
         else:
             self.optimizer = make(model.parameters(), lr=1e-4)
 
-    def _as_ddp(self, model: nn.Module, blocks: list[nn.Module], case: Case, where: str) -> None:
+    def _as_alone(self, model: nn.Module, blocks: list[nn.Module], case: Case, where: str) -> None:
         for parameter in model.parameters():
             parameter.register_post_accumulate_grad_hook(lambda each: assign([each.grad], Purpose.GRADIENTS))
+
+    def _as_ddp(self, model: nn.Module, blocks: list[nn.Module], case: Case, where: str) -> None:
+        self._as_alone(model, blocks, case, where)
         self.model = DistributedDataParallel(model, init_sync=False)
 
     _as_zero = _as_ddp
@@ -94,15 +99,22 @@ class Training:
 
         return wrapped
 
+    def _precision(self) -> AbstractContextManager[Any]:
+        if not self.case.autocast:
+            return nullcontext()
+        return autocast(self.case.device, dtype=_DTYPES[self.case.autocast])
+
     def step(self) -> None:
         """One step of training."""
-        with meant_for(Purpose.ACTIVATIONS):
+        with meant_for(Purpose.ACTIVATIONS), self._precision():
             found = self.model(*self.inputs)
             found = getattr(found, "loss", found)
-            loss = found if found.dim() == 0 else found.float().mean()
+            self.loss = (
+                found if found.dim() == 0 else found.float().mean()
+            )  # programs hold it until the next one
+            del found
         with meant_for(Purpose.TEMPORARY):
-            loss.backward()
-            del loss, found
+            self.loss.backward()
             self.optimizer.step()
         self.optimizer.zero_grad()
 

@@ -13,10 +13,11 @@ from ._model import Block, Device, Frame, History, Segment, Snapshot, from_data,
 from ._reading import SnapshotError
 from ._replay import Outcome, differences, recorded_conf, replay, size_of, table, text_of
 from ._view import view, write_page
+from ._watch import NotWatchedError, look, page_of, watch, watch_text
 
 __all__ = [
     "CATEGORIES", "Advice", "Block", "Change", "Device", "Difference", "Frame", "Growth", "History", "Lifetimes",
-    "Outcome", "Segment", "Snapshot", "SnapshotError", "advise", "diff", "differences", "from_data", "leaks",
-    "leaks_text", "lifetimes", "place_of", "read", "recorded_conf", "replay", "size_of", "smallest_capacity", "table",
-    "text_of", "view", "write_page",
+    "NotWatchedError", "Outcome", "Segment", "Snapshot", "SnapshotError", "advise", "diff", "differences",
+    "from_data", "leaks", "leaks_text", "lifetimes", "look", "page_of", "place_of", "read", "recorded_conf",
+    "replay", "size_of", "smallest_capacity", "table", "text_of", "view", "watch", "watch_text", "write_page",
 ]  # fmt: skip

@@ -157,12 +157,7 @@ def _outcome(
         native.record_from(steps.first)
     else:
         native.record_from(-1)
-    total, at, goes_on = len(steps.rows), 0, True
-    while at < total and goes_on:
-        at = min(at + _CHUNK, total)
-        goes_on = native.run(at)
-        if progress:
-            progress(f"replaying {_RECORDED if as_recorded else conf or 'default settings'}", at, total)
+    _run(native, len(steps.rows), _RECORDED if as_recorded else conf or "default settings", progress)
     counts = native.counts()
     reserved = counts["peak_reserved"]
     failed = counts["failed_step"]
@@ -177,6 +172,30 @@ def _outcome(
         numpy.frombuffer(native.reserved(), dtype=numpy.int64), numpy.frombuffer(native.allocated(), dtype=numpy.int64),
         steps,
     )  # fmt: skip
+
+
+def _run(native: Any, total: int, title: str, progress: _model.Progress | None) -> None:
+    at, goes_on = 0, True
+    while at < total and goes_on:
+        at = min(at + _CHUNK, total)
+        goes_on = native.run(at)
+        if progress:
+            progress(f"replaying {title}", at, total)
+
+
+def needs_of(
+    requests: Any, conf: str = "", capacity: int | None = None, progress: _model.Progress | None = None
+) -> dict[str, Any]:
+    """What the allocator needs for requests, rows of (whether it is freed, a number for the block, bytes), in one
+    stream: what ``_native.Replay.counts`` has."""
+    rows = numpy.zeros((len(requests), 6), dtype=numpy.int64)
+    rows[:, 0] = numpy.where(requests[:, 0] == 0, _history.ALLOCATE, _history.FREE)
+    rows[:, 1:3] = requests[:, 1:3]
+    room = capacity if capacity is not None else max(64 << 30, 4 * int(rows[:, 2].sum()))
+    native = _native.Replay(_parsed(conf), room, rows)
+    native.record_from(-1)
+    _run(native, len(rows), conf or "default settings", progress)
+    return dict(native.counts())
 
 
 def replay(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import sys
@@ -18,6 +19,7 @@ from . import streams as _streams
 
 if TYPE_CHECKING:
     from .._devices.leaks import LeakTracker
+    from .._devices.watching import Watched
 
 __all__ = [
     "MemPool", "NPUPluggableAllocator", "attach_out_of_memory_observer", "caching_allocator_alloc",
@@ -29,7 +31,7 @@ __all__ = [
     "memory_cached", "memory_reserved", "memory_snapshot", "memory_stats", "memory_stats_as_nested_dict",
     "memory_summary", "pin_memory", "reset_accumulated_host_memory_stats", "reset_accumulated_memory_stats",
     "reset_max_memory_allocated", "reset_max_memory_cached", "reset_peak_host_memory_stats",
-    "reset_peak_memory_stats", "set_per_process_memory_fraction", "set_per_process_memory_limit",
+    "reset_peak_memory_stats", "serve_watch", "set_per_process_memory_fraction", "set_per_process_memory_limit",
     "track_leaks", "use_mem_pool",
 ]  # fmt: skip
 
@@ -378,6 +380,45 @@ def _snapshot_on_out_of_memory() -> None:
 
 _HISTORY_FOR_SNAPSHOT = 100_000  # actions: enough for some steps, and a file that the viewer opens
 _snapshot_on_out_of_memory()
+
+
+def _watched_stats() -> list[dict[str, Any]]:
+    told = []
+    for index in sorted(allocator._allocators):
+        stats = memory_stats(index)
+        told.append(
+            {
+                "device": f"npu:{index}",
+                "allocated": stats["allocated_bytes.all.current"],
+                "reserved": stats["reserved_bytes.all.current"],
+                "peak_allocated": stats["allocated_bytes.all.peak"],
+                "peak_reserved": stats["reserved_bytes.all.peak"],
+                "retries": stats["num_alloc_retries"],
+                "ooms": stats["num_ooms"],
+                "total": mem_get_info(index)[1],
+            }
+        )
+    return told
+
+
+def serve_watch(port: int = 0) -> Watched:
+    """From now on ``mindtorch memory watch`` shows this process: a server of this machine alone, with a token. Returns
+    its ``page``, for a browser, and ``close``."""
+    from .._devices.watching import Watched  # it loads modules that few programs need
+
+    return Watched(_watched_stats, port)
+
+
+def _watch_by_environment() -> None:
+    """``MINDTORCH_MEMORY_WATCH=1`` is :func:`serve_watch` from the start."""
+    mode = os.environ.get("MINDTORCH_MEMORY_WATCH", "0")
+    if mode not in ("0", "1", ""):
+        raise ValueError(f"MINDTORCH_MEMORY_WATCH is '{mode}'; it can be 0 (off) or 1")
+    if mode == "1":
+        atexit.register(serve_watch().close)
+
+
+_watch_by_environment()
 
 
 def track_leaks(warm_up: int = 2) -> LeakTracker:

@@ -13,6 +13,7 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
+from .. import _C
 from .._C import _functions
 from .optimizer import _get_capturable_supported_devices, number
 
@@ -20,6 +21,10 @@ Tensors = list[torch.Tensor]
 
 
 def on_host(params: Tensors) -> bool:
+    """Also where meta stands for it: what a program on meta takes up is then what it takes up there."""
+    kind = params[0].device.type if params else "cpu"
+    if kind == "meta":
+        return _C._meta_stands_for() == "cpu"
     return all(param.device.type == "cpu" for param in params)
 
 
