@@ -17,7 +17,7 @@ OPTIONS = (
     "--fmad=true",
     "-diag-suppress=1097,161,186,20044",
 )
-# Whether a program compiles does not depend on how well it is optimised, and takes a quarter of the time.
+# Whether a program compiles does not depend on how well it is optimised, and takes a quarter of the time for large kernels.
 QUICKLY = ("--Ofast-compile=max", "--ptxas-options=-O0")
 _INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]', re.MULTILINE)
 
@@ -63,7 +63,7 @@ def headers_of(source):
     return texts
 
 
-def compile_source(source, architecture):
+def compile_source(source, architecture, options=()):
     """The binary of a program for an architecture. A program that does not compile raises with the compiler's words."""
     nvrtc, headers, program = library(), headers_of(source), ctypes.c_void_p()
     strings = ctypes.c_char_p * len(headers)
@@ -76,7 +76,7 @@ def compile_source(source, architecture):
         strings(*(name.encode() for name in headers)),
     )
     assert made == 0, f"nvrtcCreateProgram answered {made}"
-    options = [option.encode() for option in (*OPTIONS, *QUICKLY, f"-arch={architecture}")]
+    options = [option.encode() for option in (*OPTIONS, f"-arch={architecture}", *options)]
     try:
         code = nvrtc.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options))
         if code:

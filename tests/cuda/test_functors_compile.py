@@ -86,6 +86,7 @@ def functors():
         yield from re.findall(r"^(?:MT_[A-Z_]+\(|struct )(\w+_op)\b", text, re.MULTILINE)
 
 
+@pytest.mark.timeout(400)  # a minute, and more on a loaded machine
 def test_every_functor_compiles_for_every_dtype_of_its_domain_and_every_architecture():
     names = list(functors())
     assert len(names) > 200
