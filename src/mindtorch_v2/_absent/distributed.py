@@ -26,9 +26,7 @@ NAMES = {
     ),
     "distributed.algorithms.ddp_comm_hooks.post_localSGD_hook": "PostLocalSGDState",
     "distributed.algorithms.model_averaging.averagers": "PeriodicModelAverager",
-    "distributed.checkpoint": (
-        "load_sharded_optimizer_state_dict QuantizedHuggingFaceStorageReader"
-    ),
+    "distributed.checkpoint": ("load_sharded_optimizer_state_dict QuantizedHuggingFaceStorageReader"),
     "distributed.checkpoint._consolidate_hf_safetensors": "consolidate_safetensors_files",
     "distributed.checkpoint.filesystem": "FileSystem FileSystemBase",
     "distributed.checkpoint.optimizer": "load_sharded_optimizer_state_dict",

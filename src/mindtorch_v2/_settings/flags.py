@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 
 from .. import _C
 
 _precision = "highest"
+precision_listeners: list[Callable[[str], None]] = []  # of devices that have faster products
 _interop_threads = 1
 
 
@@ -59,7 +61,8 @@ def get_deterministic_debug_mode() -> int:
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """How exact float32 products must be: "highest", "high" or "medium". They are always exact here."""
+    """How exact float32 products must be: "highest", or faster ("high", "medium") on chips that have
+    shorter floats for it."""
     global _precision
     if precision not in ("highest", "high", "medium"):
         warnings.warn(
@@ -69,6 +72,8 @@ def set_float32_matmul_precision(precision: str) -> None:
         )
         return
     _precision = precision
+    for tell in precision_listeners:
+        tell(precision)
 
 
 def get_float32_matmul_precision() -> str:

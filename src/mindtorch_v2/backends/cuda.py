@@ -1,28 +1,51 @@
-"""CUDA's settings. There is no CUDA here: they can be written and read, and change nothing."""
+"""CUDA's settings. Where there is no GPU they can be written and read, and change nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import SimpleNamespace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from .. import _C
 from .._absent import names_of
 from .._C import Tensor
+from .._settings import flags as _flags
 
-matmul = SimpleNamespace(
-    allow_tf32=False,
-    allow_fp16_reduced_precision_reduction=True,
-    allow_bf16_reduced_precision_reduction=True,
-    fp32_precision="none",
-)
+
+class _Products:
+    """What products of matrices may do for speed."""
+
+    allow_tf32 = False
+    allow_fp16_reduced_precision_reduction = True
+    allow_bf16_reduced_precision_reduction = True
+    fp32_precision = "none"
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not hasattr(type(self), name):
+            raise AttributeError(f"torch.backends.cuda.matmul has no setting {name!r}")
+        super().__setattr__(name, value)
+        _C._cuda.set_library_setting("tf32_products", self.allow_tf32 or self.fp32_precision == "tf32")
+        _C._cuda.set_library_setting(
+            "reduced_sums",
+            bool(self.allow_fp16_reduced_precision_reduction and self.allow_bf16_reduced_precision_reduction),
+        )
+
+
+matmul = _Products()
+
+
+def _precision_changed(precision: str) -> None:
+    matmul.allow_tf32 = precision != "highest"
+
+
+_flags.precision_listeners.append(_precision_changed)
 
 _attention = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True}
 
 
 def is_built() -> bool:
-    """Whether the library is compiled with CUDA: no."""
-    return False
+    """Whether GPUs can be driven here."""
+    return "cuda" in _C._accelerator_types()
 
 
 def is_flash_attention_available() -> bool:
