@@ -17,7 +17,7 @@ OPTIONS = (
     "--fmad=true",
     "-diag-suppress=1097,161,186,20044",
 )
-# Whether a program compiles does not depend on how well it is optimised, and takes a quarter of the time for large kernels.
+# Whether a program compiles does not depend on how well it is optimised; large kernels take a quarter of the time.
 QUICKLY = ("--Ofast-compile=max", "--ptxas-options=-O0")
 _INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]', re.MULTILINE)
 

@@ -1,7 +1,7 @@
 // Running sums, products, log-sum-exps, maxima and minima along a dimension of dense tensors [outer, length, inner].
 //
 // Launch (RunningCall). State: what an operation carries; reverse: from the end to the beginning.
-//   running_rows<In, Out, Op, reverse>: inner == 1. Block 256, grid (outer, parts); `part` elements of a row for each block,
+//   running_rows<In, Out, Op, reverse>: inner == 1. Block 256, grid (outer, parts), at most 65535 parts; `part` elements of a row for each block,
 //     a multiple of 1024, or the whole row. With several parts:
 //   running_folded<In, Op, reverse> comes first (the same grid) and leaves each part's state in carries, then
 //   running_carried<In, Op> (a thread for each row: block 32, grid ceil(outer / 32)) turns them into what comes before.
