@@ -138,6 +138,34 @@ def scaled_erfc(t: mp.mpf) -> mp.mpf:
     return (1 + 2 * x) * mp.exp(x * x) * mp.erfc(x)
 
 
+def inverse_erf(s: mp.mpf) -> mp.mpf:
+    """erfinv(x) / x where s * s = -log(1 - x * x)."""
+    s = max(s, mp.mpf(10) ** -12)
+    x = mp.sqrt(-mp.expm1(-s * s))
+    if x < 0.5:
+        y = mp.erfinv(x)
+    else:  # the place where log(erfc) is log(1 - x), which is log(1 - x^2) - log(1 + x)
+        log_tail, y = -s * s - mp.log1p(x), s
+        for _ in range(40):
+            tail = mp.erfc(y)
+            step = (mp.log(tail) - log_tail) * tail * mp.sqrt(mp.pi) / 2 * mp.exp(y * y)
+            y += step
+            if abs(step) < mp.mpf(10) ** -45:
+                break
+    return y / x
+
+
+def inverse_erf_low(t: mp.mpf) -> mp.mpf:
+    """For s <= 3, in t = 2 s^2 / 9 - 1."""
+    return inverse_erf(mp.sqrt(9 * (t + 1) / 2))
+
+
+def inverse_erf_high(t: mp.mpf) -> mp.mpf:
+    """Divided by s, for 3 <= s <= 28, which all positive doubles are below, in 1/s = 1/28 + (t + 1) (1/3 - 1/28)/2."""
+    s = 1 / (mp.mpf(1) / 28 + (t + 1) * (mp.mpf(1) / 3 - mp.mpf(1) / 28) / 2)
+    return inverse_erf(s) / s
+
+
 FITS: dict[str, Function] = {
     "bessel_j0_low": over_square(lambda x: mp.besselj(0, x)),
     "bessel_j1_low": over_square(lambda x: mp.besselj(1, x) / x),
@@ -158,6 +186,8 @@ FITS: dict[str, Function] = {
     "airy_sine": airy_wave(False),
     "airy_cosine": airy_wave(True),
     "scaled_erfc": scaled_erfc,
+    "inverse_erf_low": inverse_erf_low,
+    "inverse_erf_high": inverse_erf_high,
 }
 
 

@@ -126,7 +126,7 @@ MT_BINARY(silu_backward_op, inexact, math::mul(a, math::silu_slope(b)))
 MT_BINARY(mish_backward_op, floating, a* math::mish_slope(b))
 MT_BINARY(gelu_backward_op, floating, a*(math::normal_cumulative(b) + b * math::normal_density(b)))
 MT_BINARY(gelu_tanh_backward_op, floating, a* math::gelu_tanh_slope(b))
-MT_BINARY(hardsigmoid_backward_op, floating, math::select((b > T(-3)) & (b < T(3)), T(a / T(6)), T(0)))
+MT_BINARY(hardsigmoid_backward_op, floating, math::select((b > T(-3)) & (b < T(3)), T(a* T(1.0 / 6)), T(0)))
 MT_BINARY(hardswish_backward_op, floating,
           math::select(b <= T(-3), T(0), math::select(b < T(3), T(a*(b / T(3) + T(0.5))), a)))
 MT_BINARY_PARAMS(leaky_relu_backward_op, 1, floating, math::select(b > T(0), a, T(a* p[0])))

@@ -1,6 +1,7 @@
 // Elementary functions for kernels. The float versions are branch-free so that the compiler vectorises loops
 // over them (selects instead of branches, integers instead of library calls); they are within 2 ulp of the
-// exact value and right for NaN, infinities, zeros and subnormals. Other types go to the C++ library.
+// exact value and right for NaN, infinities, zeros and subnormals. Doubles are in vector_math_double.h; what is in
+// neither goes to the C++ library.
 //
 // The polynomials were fitted for this file (weighted minimax on Chebyshev nodes, then rounded to float).
 #pragma once
@@ -60,27 +61,11 @@ MT_INLINE float abs(float x) { return std::bit_cast<float>(std::bit_cast<uint32_
 
 #ifdef MT_DEVICE_CODE
 // Code for an accelerator, whose compiler has these functions.
-MT_INLINE float exp(float x) { return std::exp(x); }
-MT_INLINE float exp_of_moderate(float x) { return std::exp(x); }
-MT_INLINE float exp_below(float x) { return std::exp(x); }
-MT_INLINE float exp2(float x) { return std::exp2(x); }
-MT_INLINE float expm1(float x) { return std::expm1(x); }
-MT_INLINE float log(float x) { return std::log(x); }
-MT_INLINE float log2(float x) { return std::log2(x); }
-MT_INLINE float log10(float x) { return std::log10(x); }
-MT_INLINE float log1p(float x) { return std::log1p(x); }
-MT_INLINE float tanh(float x) { return std::tanh(x); }
-MT_INLINE float sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
-MT_INLINE float erf(float x) { return std::erf(x); }
-MT_INLINE float sinh(float x) { return std::sinh(x); }
-MT_INLINE float cosh(float x) { return std::cosh(x); }
-MT_INLINE float sin_usual(float x) { return std::sin(x); }
-MT_INLINE float cos_usual(float x) { return std::cos(x); }
-MT_INLINE float tan_usual(float x) { return std::tan(x); }
-MT_INLINE float atan(float x) { return std::atan(x); }
-MT_INLINE float atan2(float y, float x) { return std::atan2(y, x); }
-MT_INLINE float asin(float x) { return std::asin(x); }
-MT_INLINE float acos(float x) { return std::acos(x); }
+#undef MT_INLINE
+
+}  // namespace mt::kernels::math
+
+#include "kernels/common/device_math.h"
 #else
 
 // exp(x) = 2^n * exp(r) with n the nearest integer to x/ln 2, applied by adding n to the exponent bits of exp(r).
@@ -393,26 +378,47 @@ MT_INLINE float acos(float x) {
   return select(a > 0.5f, steep, 1.57079637f - (copy_sign(arc, x) + 4.37113883e-8f));
 }
 
+// Inverse hyperbolic functions, in double for the digits that their arguments lose near 0 and 1.
+MT_INLINE double sum_of(LogParts parts) { return parts.exponent * 0.6931471805599453 + parts.mantissa; }
+MT_INLINE float asinh(float x) {
+  const double d = abs(x);
+  const float value = float(sum_of(log_in_double(d + std::sqrt(d * d + 1.0))));
+  return copy_sign(select(abs(x) < 1e-4f, abs(x), select(abs(x) < kInfinity, value, abs(x))), x);
+}
+MT_INLINE float acosh(float x) {
+  const double d = x;
+  const float value = float(sum_of(log_in_double(d + std::sqrt(d * d - 1.0))));
+  return select(x >= 1.0f, select(x < kInfinity, value, x), kNaN);
+}
+MT_INLINE float atanh(float x) {
+  const float a = abs(x);
+  const double d = a;
+  const float value = float(0.5 * sum_of(log_in_double((1.0 + d) / (1.0 - d))));
+  const float at_edge = select(a == 1.0f, kInfinity, kNaN);
+  return copy_sign(select(a < 1e-4f, a, select(a < 1.0f, value, at_edge)), x);
+}
+
+#undef MT_INLINE
+
+}  // namespace mt::kernels::math
+
+#include "kernels/common/vector_math_double.h"
+
+#include "kernels/common/vector_error.h"
 #endif  // MT_DEVICE_CODE
 
+namespace mt::kernels::math {
+
+#define MT_INLINE [[gnu::always_inline]] inline
+
 // Library versions for the remaining types; overloads keep functors free of type tests.
-MT_INLINE double exp(double x) { return std::exp(x); }
-MT_INLINE double exp_below(double x) { return std::exp(x); }
-MT_INLINE double log(double x) { return std::log(x); }
-MT_INLINE double atan(double x) { return std::atan(x); }
-MT_INLINE double atan2(double y, double x) { return std::atan2(y, x); }
 MT_INLINE double sinh(double x) { return std::sinh(x); }
+MT_INLINE double asinh(double x) { return std::asinh(x); }
+MT_INLINE double acosh(double x) { return std::acosh(x); }
 MT_INLINE double cosh(double x) { return std::cosh(x); }
-MT_INLINE double asin(double x) { return std::asin(x); }
-MT_INLINE double acos(double x) { return std::acos(x); }
 MT_INLINE double exp2(double x) { return std::exp2(x); }
 MT_INLINE double log2(double x) { return std::log2(x); }
 MT_INLINE double log10(double x) { return std::log10(x); }
-MT_INLINE double tanh(double x) { return std::tanh(x); }
-MT_INLINE double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
-MT_INLINE double erf(double x) { return std::erf(x); }
-MT_INLINE double expm1(double x) { return std::expm1(x); }
-MT_INLINE double log1p(double x) { return std::log1p(x); }
 template <class R> std::complex<R> exp(std::complex<R> x) { return std::exp(x); }
 template <class R> std::complex<R> log(std::complex<R> x) { return std::log(x); }
 template <class R> std::complex<R> atan(std::complex<R> x) { return std::atan(x); }
@@ -420,6 +426,9 @@ template <class R> std::complex<R> sinh(std::complex<R> x) { return std::sinh(x)
 template <class R> std::complex<R> cosh(std::complex<R> x) { return std::cosh(x); }
 template <class R> std::complex<R> asin(std::complex<R> x) { return std::asin(x); }
 template <class R> std::complex<R> acos(std::complex<R> x) { return std::acos(x); }
+template <class R> std::complex<R> asinh(std::complex<R> x) { return std::asinh(x); }
+template <class R> std::complex<R> acosh(std::complex<R> x) { return std::acosh(x); }
+template <class R> std::complex<R> atanh(std::complex<R> x) { return std::atanh(x); }
 template <class R> std::complex<R> exp2(std::complex<R> x) { return std::exp(x * R(0.6931471805599453)); }
 template <class R> std::complex<R> log2(std::complex<R> x) { return std::log(x) / R(0.6931471805599453); }
 template <class R> std::complex<R> log10(std::complex<R> x) { return std::log10(x); }

@@ -41,17 +41,20 @@ void staged_row(char* const* data, const int64_t* strides, int64_t n, const void
   const StagedLoop& s = *static_cast<const StagedLoop*>(context);
   const char* in[kMaxInputs];
   bool staged[kMaxInputs], any = false;
+  int64_t together = s.block;
   for (int i = 0; i < s.inputs; ++i) {
     in[i] = data[i + 1];
     staged[i] = s.in[i].needed(strides[i + 1], n);
     any |= staged[i];
+    // A value for a short row (of an outer product) is expanded for each: into a small block that is used several times.
+    if (staged[i] && strides[i + 1] == 0 && n < 8 * s.block) together = std::min(together, kBlock / 2);
   }
   const bool staged_out = s.out.needed(strides[0], n);
   if (!any && !staged_out) return s.loop(data[0], in, n, s.parameters);
 
   alignas(64) char block[kMaxInputs + 1][kBlockBytes];
-  for (int64_t begin = 0; begin < n; begin += s.block) {
-    const int64_t count = std::min(s.block, n - begin);
+  for (int64_t begin = 0; begin < n; begin += together) {
+    const int64_t count = std::min(together, n - begin);
     for (int i = 0; i < s.inputs; ++i) {
       const Stage& stage = s.in[i];
       const int64_t stride = strides[i + 1];

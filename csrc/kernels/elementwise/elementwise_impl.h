@@ -81,15 +81,16 @@ struct Loop {
       for (int64_t i = 0; i < n; ++i) out[i] = cast<R>(Op::apply(C(a[i]), C(b[i]), p));
     } else if constexpr (requires { Op::run(out, a, n, p); }) {
       Op::run(out, a, n, p);
-    } else if constexpr (std::is_same_v<T, float> && requires { Op::usual_limit; }) {
+    } else if constexpr (std::is_floating_point_v<T> && requires { Op::usual_limit; }) {
       // A shorter version that holds for usual arguments only (see MT_UNARY_USUAL), checked block by block. As
       // integers without the sign, floats have the same order, and NaN is beyond infinity.
-      constexpr uint32_t limit = std::bit_cast<uint32_t>(Op::usual_limit);
+      using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+      constexpr Bits limit = std::bit_cast<Bits>(T(Op::usual_limit)), magnitude = Bits(-1) >> 1;
       for (int64_t begin = 0; begin < n; begin += kUsualBlock) {
         const int64_t end = std::min(begin + kUsualBlock, n);
-        uint32_t largest = 0;
+        Bits largest = 0;
         for (int64_t i = begin; i < end; ++i)
-          largest = std::max(largest, std::bit_cast<uint32_t>(a[i]) & 0x7fffffffu);
+          largest = std::max(largest, std::bit_cast<Bits>(a[i]) & magnitude);
         if (largest >= limit) {
           for (int64_t i = begin; i < end; ++i) out[i] = cast<R>(Op::apply(C(a[i]), p));
         } else {

@@ -53,17 +53,20 @@ namespace mt::kernels {
 #define MT_UNARY_PACKED MT_UNARY_PARAMS
 #endif
 
-// For float, USUAL is a branch-free version that holds where |x| < LIMIT; loops use it for blocks of such
+// USUAL is a branch-free version, for float and double, that holds where |x| < LIMIT; loops use it for blocks of such
 // arguments.
-#define MT_UNARY_USUAL(NAME, DOMAIN, LIMIT, USUAL, ...)                               \
-  struct NAME {                                                                       \
-    MT_FUNCTOR_HEAD(NAME, 0, DOMAIN)                                                  \
-    template <class T>                                                                \
-    [[gnu::always_inline]] static inline T apply(T x, const T*) {                     \
-      return T(__VA_ARGS__);                                                          \
-    }                                                                                 \
-    static constexpr float usual_limit = LIMIT;                                       \
-    [[gnu::always_inline]] static inline float apply_usual(float x) { return USUAL; } \
+#define MT_UNARY_USUAL(NAME, DOMAIN, LIMIT, USUAL, ...)           \
+  struct NAME {                                                   \
+    MT_FUNCTOR_HEAD(NAME, 0, DOMAIN)                              \
+    template <class T>                                            \
+    [[gnu::always_inline]] static inline T apply(T x, const T*) { \
+      return T(__VA_ARGS__);                                      \
+    }                                                             \
+    static constexpr float usual_limit = LIMIT;                   \
+    template <class T>                                            \
+    [[gnu::always_inline]] static inline T apply_usual(T x) {     \
+      return USUAL;                                               \
+    }                                                             \
   };
 
 // The same for two operands: USUAL, for floats, holds where USUAL_IF does.
@@ -131,9 +134,9 @@ MT_UNARY(asin_op, inexact, math::asin(x))
 MT_UNARY(atan_op, inexact, math::atan(x))
 MT_UNARY(sinh_op, inexact, math::sinh(x))
 MT_UNARY(cosh_op, inexact, math::cosh(x))
-MT_UNARY(asinh_op, inexact, std::asinh(x))
-MT_UNARY(acosh_op, inexact, std::acosh(x))
-MT_UNARY(atanh_op, inexact, std::atanh(x))
+MT_UNARY(asinh_op, inexact, math::asinh(x))
+MT_UNARY(acosh_op, inexact, math::acosh(x))
+MT_UNARY(atanh_op, inexact, math::atanh(x))
 MT_UNARY(sinc_op, inexact, math::sinc(x))
 MT_UNARY(exp2_op, inexact, math::exp2(x))
 MT_UNARY(log2_op, inexact, math::log2(x))
@@ -143,8 +146,19 @@ MT_UNARY(rad2deg_op, floating, x* T(57.29577951308232))
 MT_UNARY(tanh_op, inexact, math::tanh(x))
 MT_UNARY(sigmoid_op, inexact, math::sigmoid(x))
 MT_UNARY(erf_op, floating, math::erf(x))
-MT_UNARY(erfc_op, floating, std::erfc(x))
-MT_UNARY(erfinv_op, floating, math::erfinv(double(x)))
+MT_UNARY(erfc_op, floating, math::erfc(x))
+struct erfinv_op {
+  MT_FUNCTOR_HEAD(erfinv_op, 0, floating)
+  template <class T>
+  [[gnu::always_inline]] static inline void run(T* out, const T* x, int64_t n, const T*) {
+    math::invert_all<math::InverseErf>(out, x, n);
+  }
+  template <class T>
+  static T apply(T x, const T* p) {
+    run(&x, &x, 1, p);
+    return x;
+  }
+};
 MT_UNARY(lgamma_op, floating, math::log_gamma(double(x)))
 MT_UNARY(digamma_op, floating, math::digamma(double(x)))
 MT_UNARY(trigamma_op, floating, math::trigamma(double(x)))
@@ -213,8 +227,8 @@ MT_PREDICATE(logical_not_op, any, x == T(0))
 MT_PREDICATE(isnan_op, any_float8, math::is_nan(x))
 MT_PREDICATE(isinf_op, any_infinite, math::is_inf(x))
 MT_PREDICATE(isfinite_op, any_infinite, !math::is_inf(x) && !math::is_nan(x))
-MT_PREDICATE(isposinf_op, ordered, x > T(0) && math::is_inf(x))
-MT_PREDICATE(isneginf_op, ordered, x < T(0) && math::is_inf(x))
+MT_PREDICATE(isposinf_op, ordered, (x > T(0)) & math::is_inf(x))
+MT_PREDICATE(isneginf_op, ordered, (x < T(0)) & math::is_inf(x))
 MT_PREDICATE(isreal_op, any, math::is_real(x))
 MT_PREDICATE(signbit_op, ordered, math::sign_bit(x))
 

@@ -1,5 +1,4 @@
-// The error function's inverse and the gamma function's logarithm with its derivatives. Everything computes in
-// double; float callers round the result.
+// The gamma function's logarithm with its derivatives. Everything computes in double; float callers round the result.
 #pragma once
 
 #include <cmath>
@@ -8,25 +7,6 @@
 namespace mt::kernels::math {
 
 inline constexpr double kPi = 3.14159265358979323846;
-
-// Halley's method on erf (on erfc beyond 1/2, where 1 - |x| keeps the digits that erf would lose). The start is
-// within 2e-3 of the root (Winitzki's formula), and each step triples the number of right digits.
-inline double erfinv(double x) {
-  const double a = std::fabs(x);
-  if (!(a < 1.0)) return a == 1.0 ? std::copysign(std::numeric_limits<double>::infinity(), x) : std::nan("");
-  if (a < 1e-9) return x * 0.8862269254527580;  // sqrt(pi) / 2
-  const double tail = 1.0 - a;
-  const double log_product = std::log(tail) + std::log1p(a);
-  constexpr double shape = 0.147;
-  const double half = 2.0 / (kPi * shape) + 0.5 * log_product;
-  double y = std::sqrt(std::sqrt(half * half - log_product / shape) - half);
-  for (int step = 0; step < 3; ++step) {
-    const double error = a > 0.5 ? tail - std::erfc(y) : std::erf(y) - a;
-    const double newton = error / (1.1283791670955126 * std::exp(-y * y));
-    y -= newton / (1.0 + y * newton);
-  }
-  return std::copysign(y, x);
-}
 
 // The C library's lgamma writes the sign to a global variable; this one does not.
 inline double log_gamma(double x) {

@@ -1,7 +1,6 @@
 #include <cmath>
 #include <numbers>
 
-#include "kernels/special/fit.h"
 #include "kernels/special/special.h"
 
 namespace mt::kernels::special {
@@ -68,9 +67,9 @@ double weight(double a, double x) {
 }
 
 // The lower function from its power series; good for x up to about a.
-double lower_series(double a, double x) {
+double lower_series(double a, double x, double smallest) {
   double term = 1 / a, sum = term;
-  for (int k = 1; k < 100000 && term > kEpsilon * sum; ++k) {
+  for (int k = 1; k < 100000 && term > smallest * sum; ++k) {
     term *= x / (a + k);
     sum += term;
   }
@@ -78,7 +77,7 @@ double lower_series(double a, double x) {
 }
 
 // The upper function from its continued fraction (Lentz's method); good for x above a + 1.
-double upper_fraction(double a, double x) {
+double upper_fraction(double a, double x, double smallest) {
   constexpr double tiny = 1e-300;
   double b = x + 1 - a, c = 1 / tiny, d = 1 / b, h = d;
   for (int k = 1; k < 100000; ++k) {
@@ -91,7 +90,7 @@ double upper_fraction(double a, double x) {
     d = 1 / d;
     const double change = d * c;
     h *= change;
-    if (std::abs(change - 1) < 1e-16) break;
+    if (std::abs(change - 1) < 10 * smallest) break;
   }
   return weight(a, x) * h;
 }
@@ -155,19 +154,19 @@ double polygamma(int64_t n, double x) {
   return n % 2 ? sum : -sum;
 }
 
-double igamma(double a, double x) {
+double igamma(double a, double x, double smallest) {
   double value;
   if (at_edge(a, x, value)) return value;
   if (near_peak(a, x)) return 1 - upper_near_peak(a, x);
-  return x <= a + 1 ? lower_series(a, x) : 1 - upper_fraction(a, x);
+  return x <= a + 1 ? lower_series(a, x, smallest) : 1 - upper_fraction(a, x, smallest);
 }
 
-double igammac(double a, double x) {
+double igammac(double a, double x, double smallest) {
   double value;
   if (at_edge(a, x, value)) return 1 - value;
   if (near_peak(a, x)) return upper_near_peak(a, x);
   if (x <= 1 && a < 1) return upper_small(a, x);
-  return x <= a + 1 ? 1 - lower_series(a, x) : upper_fraction(a, x);
+  return x <= a + 1 ? 1 - lower_series(a, x, smallest) : upper_fraction(a, x, smallest);
 }
 
 double igamma_slope(double a, double x) {

@@ -1,8 +1,10 @@
-// Special functions. All but the polynomials compute in double for every dtype: these are series and fits of a
+// Special functions; those without branches are in modified_bessel.h and common/vector_error.h. All but the polynomials
+// compute in double for every dtype: these are series and fits of a
 // dozen or more terms, whose cost does not come from the width of the numbers.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 // Programs of a device hold the functions themselves, and should hold only those that they use.
 #ifdef MT_DEVICE_CODE
@@ -13,11 +15,10 @@
 
 namespace mt::kernels::special {
 
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
 // ---- bessel.cpp ----
-MT_SPECIAL_FUNCTION double i0(double x);
-MT_SPECIAL_FUNCTION double i0e(double x);  // exp(-|x|) i0(x)
-MT_SPECIAL_FUNCTION double i1(double x);
-MT_SPECIAL_FUNCTION double i1e(double x);
 MT_SPECIAL_FUNCTION double bessel_j0(double x);
 MT_SPECIAL_FUNCTION double bessel_j1(double x);
 MT_SPECIAL_FUNCTION double bessel_y0(double x);
@@ -30,18 +31,15 @@ MT_SPECIAL_FUNCTION double spherical_bessel_j0(double x);
 MT_SPECIAL_FUNCTION double airy_ai(double x);
 
 // ---- error.cpp ----
-MT_SPECIAL_FUNCTION double erfcx(double x);  // exp(x*x) erfc(x)
-MT_SPECIAL_FUNCTION double ndtr(double x);   // the normal distribution function
-MT_SPECIAL_FUNCTION double log_ndtr(double x);
-MT_SPECIAL_FUNCTION double ndtri(double p);  // its inverse
 MT_SPECIAL_FUNCTION double entr(double x);
 MT_SPECIAL_FUNCTION double xlog1py(double x, double y);
 
 // ---- gamma.cpp ----
-MT_SPECIAL_FUNCTION double zeta(double x, double q);          // Hurwitz: the sum of (q + k)^-x over k >= 0
-MT_SPECIAL_FUNCTION double polygamma(int64_t n, double x);    // the n-th derivative of digamma, n >= 1
-MT_SPECIAL_FUNCTION double igamma(double a, double x);        // regularised incomplete gamma functions, lower
-MT_SPECIAL_FUNCTION double igammac(double a, double x);       // and upper
+MT_SPECIAL_FUNCTION double zeta(double x, double q);        // Hurwitz: the sum of (q + k)^-x over k >= 0
+MT_SPECIAL_FUNCTION double polygamma(int64_t n, double x);  // the n-th derivative of digamma, n >= 1
+// Regularised incomplete gamma functions, lower and upper; series end where a term is `smallest` of the sum.
+MT_SPECIAL_FUNCTION double igamma(double a, double x, double smallest);
+MT_SPECIAL_FUNCTION double igammac(double a, double x, double smallest);
 MT_SPECIAL_FUNCTION double igamma_slope(double a, double x);  // d igamma / dx
 
 // ---- polynomial.cpp: orthogonal polynomials of degree n, 0 for a negative one. They compute in T (float
