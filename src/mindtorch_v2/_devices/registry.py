@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from typing import Any
 
 from .. import _C
@@ -21,9 +22,14 @@ _listeners: list[Callable[[Accelerator], None]] = []
 
 
 def built_in() -> list[str]:
-    """The types of the accelerators that this build drives: each has a folder beside the parts that all share."""
+    """The types of the accelerators that this build drives and that may be here: each has a folder, which says whether
+    to look for it. Those that native code has registered already come first."""
+    package = __name__.rpartition("._devices")[0] + "._backends"
     folder = os.path.join(os.path.dirname(os.path.dirname(__file__)), "_backends")
-    return sorted(name for name in os.listdir(folder) if name[0] != "_" and name != "common")
+    names = sorted(name for name in os.listdir(folder) if name[0] != "_")
+    registered = _C._accelerator_types()
+    found = [name for name in names if import_module(f"{package}.{name}").may_be_there()]
+    return sorted(found, key=lambda name: name not in registered)
 
 
 def register_accelerator(found: Accelerator, with_methods: bool = True) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import _driver
+from .._backends import cuda as _driver
 
-if _driver.is_there() and not TYPE_CHECKING:
+if _driver.may_be_there() and not TYPE_CHECKING:
     from . import _device as names
 else:
     from . import _absent as names

@@ -337,6 +337,11 @@ def empty_cache() -> None:
         found.empty_cache()
 
 
+def host_empty_cache() -> None:
+    """Gives cached pinned memory back to the system."""
+    _all_pools.pinned_pool().empty_cache()
+
+
 def host_memory_stats() -> dict[str, Any]:
     """The counters of the pinned memory pool."""
     return dict(_all_pools.pinned_pool().host_memory_stats())

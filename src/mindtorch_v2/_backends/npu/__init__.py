@@ -2,3 +2,8 @@
 
 Importing this loads no library and touches no driver; the first use of the device does.
 """
+
+
+def may_be_there() -> bool:
+    """True: whether there is one is asked when it is used."""
+    return True

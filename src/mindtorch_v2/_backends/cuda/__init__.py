@@ -8,7 +8,7 @@ import os
 _SIGNS = ("/dev/nvidiactl", "/dev/dxg")
 
 
-def is_there() -> bool:
+def may_be_there() -> bool:
     """MINDTORCH_CUDA=off hides GPUs, =on looks for the driver whatever the machine looks like."""
     asked = os.environ.get("MINDTORCH_CUDA", "auto").lower()
     if asked in ("on", "off"):
