@@ -188,6 +188,7 @@ Loaded load_program(int device, const std::string& source, const char* const* en
     code = compile(source, architecture);
     if (!folder.empty()) keep_file(path, code);
   }
+  const BesideCapture beside;
   Module module = nullptr;
   check(cuda().module_load(&module, code.data()), "cuModuleLoadData");
   Loaded loaded;

@@ -141,6 +141,7 @@ struct IpcHandle {
   X(launch, "cuLaunchKernel",                                                                                \
     (Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,                 \
      unsigned block_y, unsigned block_z, unsigned shared, Stream stream, void** arguments, void** extra))    \
+  X(exchange_capture_mode, "cuThreadExchangeStreamCaptureMode", (int* mode))                                 \
   X(begin_capture, "cuStreamBeginCapture_v2", (Stream stream, int mode))                                     \
   X(end_capture, "cuStreamEndCapture", (Stream stream, Graph * graph))                                       \
   X(capture_info, "cuStreamGetCaptureInfo_v2",                                                               \
@@ -169,5 +170,17 @@ inline void check(Result code, const char* function) {
   if (code != 0) [[unlikely]]
     fail_cuda(code, function);
 }
+
+// While it lives, this thread may call what a capture refuses to others: memory for the pools, code of kernels, questions
+// about events. None of it is work of the capture.
+class BesideCapture {
+ public:
+  BesideCapture() { cuda().exchange_capture_mode(&mode_); }
+  ~BesideCapture() { cuda().exchange_capture_mode(&mode_); }
+  BesideCapture(const BesideCapture&) = delete;
+
+ private:
+  int mode_ = kCaptureRelaxed;  // what was set before, after the exchange
+};
 
 }  // namespace mt::cuda

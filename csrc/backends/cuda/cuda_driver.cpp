@@ -172,6 +172,7 @@ bool CudaDriver::stream_is_idle(StreamHandle stream) {
 }
 
 EventHandle CudaDriver::create_event(EventOptions options) {
+  const BesideCapture beside;
   unsigned flags = options.timing ? 0u : unsigned(kEventDisableTiming);
   if (options.interprocess) flags = kEventInterprocess | kEventDisableTiming;
   Event event = nullptr;
@@ -188,6 +189,7 @@ void CudaDriver::record_event(EventHandle event, StreamHandle stream) {
 }
 
 bool CudaDriver::event_is_complete(EventHandle event) {
+  const BesideCapture beside;
   const Result code = cuda().event_query(event_of(event));
   if (code == kNotReady) return false;
   check(code, "cuEventQuery");
@@ -234,14 +236,19 @@ EventHandle CudaDriver::import_event(const std::string& bytes) {
 // ---- memory ----
 
 RawMemory CudaDriver::allocate(size_t bytes) {
+  const BesideCapture beside;
   DevicePointer address = 0;
   const Result code = cuda().memory_alloc(&address, bytes);
   return memory_or_reason(code, "cuMemAlloc", Address(address), bytes);
 }
 
-void CudaDriver::free(Address address) { check(cuda().memory_free(address), "cuMemFree"); }
+void CudaDriver::free(Address address) {
+  const BesideCapture beside;
+  check(cuda().memory_free(address), "cuMemFree");
+}
 
 RawMemory CudaDriver::allocate_pinned(size_t bytes) {
+  const BesideCapture beside;
   void* address = nullptr;
   const Result code = cuda().host_alloc(&address, bytes, kHostAllocPortable);
   return memory_or_reason(code, "cuMemHostAlloc", Address(address), bytes);
@@ -261,6 +268,7 @@ size_t CudaDriver::take_bytes(std::unordered_map<Address, size_t>& from, Address
 }
 
 Address CudaDriver::reserve(size_t bytes) {
+  const BesideCapture beside;
   DevicePointer address = 0;
   check(cuda().reserve(&address, bytes, 0, 0, 0), "cuMemAddressReserve");
   std::lock_guard guard(mutex_);
@@ -273,6 +281,7 @@ void CudaDriver::unreserve(Address address) {
 }
 
 Mapping CudaDriver::map(int device, Address address, size_t bytes) {
+  const BesideCapture beside;
   const AllocationProperties properties = on_device(device);
   MemoryObject memory = 0;
   Result code = cuda().memory_create(&memory, bytes, &properties, 0);
@@ -295,6 +304,7 @@ Mapping CudaDriver::map(int device, Address address, size_t bytes) {
 }
 
 void CudaDriver::unmap(Address address, MappingHandle memory) {
+  const BesideCapture beside;
   const Result unmapped = cuda().memory_unmap(address, take_bytes(mapped_, address, "cuMemUnmap"));
   const Result freed = cuda().memory_release(memory);
   check(unmapped, "cuMemUnmap");

@@ -14,7 +14,8 @@
 namespace mt::cuda {
 namespace {
 
-constexpr const char* kEntries[] = {"dense", "strided", "strided_long", nullptr};
+enum Entry { kDense, kGrouped, kStrided, kStridedLong };
+constexpr const char* kEntries[] = {"dense", "grouped", "strided", "strided_long"};
 constexpr unsigned kThreads = 128;
 constexpr int64_t kMostBlocks = 0x7fffffff;
 
@@ -32,6 +33,9 @@ std::string source_of(const Functor& functor, DType compute, const Tensor& out, 
       "extern \"C\" __global__ void __launch_bounds__(128) dense(const __grid_constant__ mt::cuda::DenseCall "
       "call) "
       "{ E::dense(call); }\n"
+      "extern \"C\" __global__ void __launch_bounds__(128) grouped(const __grid_constant__ "
+      "mt::cuda::StridedCall call) "
+      "{ E::grouped(call); }\n"
       "extern \"C\" __global__ void __launch_bounds__(128) strided(const __grid_constant__ "
       "mt::cuda::StridedCall call) "
       "{ E::strided<unsigned>(call); }\n"
@@ -84,6 +88,32 @@ kernels::View view_of(const Tensor& t) {
   return {t.data(), t.impl()->sizes(), t.impl()->strides(), int(t.dim()), t.dtype(), -1};
 }
 
+// Whether the innermost dimension consists of groups that every operand has dense and aligned, or once; `repeated` gets a
+// bit for each of the latter.
+bool groups_along(const kernels::Plan& plan, const kernels::View* views, int64_t together, int& repeated) {
+  if (together == 1 || plan.sizes[0] % together != 0 || plan.numel / together > INT32_MAX) return false;
+  repeated = 0;
+  for (int t = 0; t < plan.operands; ++t) {
+    const auto item = int64_t(itemsize(views[t].dtype)), group = item * together;
+    if (t > 0 && plan.strides[t][0] == 0) {
+      repeated |= 1 << t;
+      continue;
+    }
+    if (plan.strides[t][0] != item || reinterpret_cast<uintptr_t>(plan.data[t]) % size_t(group) != 0)
+      return false;
+    for (int d = 1; d < plan.ndim; ++d)
+      if (plan.strides[t][d] % group != 0) return false;
+  }
+  return true;
+}
+
+// The bits of tensors as bits of operands, of which some may be numbers.
+int placed(int bits, const int* place, int tensors) {
+  int made = 0;
+  for (int t = 0; t < tensors; ++t) made |= (bits >> t & 1) << place[t];
+  return made;
+}
+
 }  // namespace
 
 void run_elementwise(const Functor& functor, Variants& variants, const char* name, DType compute,
@@ -91,7 +121,7 @@ void run_elementwise(const Functor& functor, Variants& variants, const char* nam
   if (!kernels::contains(functor.domain, compute)) [[unlikely]]
     kernels::fail_unsupported(functor.name, compute);
   compute = compute_dtype(compute);
-  const int64_t count = out.numel();
+  int64_t count = out.numel();
   if (count == 0) return;
   const int device = out.device().index;
   gpu().activate(device);
@@ -122,13 +152,13 @@ void run_elementwise(const Functor& functor, Variants& variants, const char* nam
     call.count = count;
     call.numbers = numbers;
     const int64_t each = int64_t(kThreads) * together * 2;
-    return launch_with(loaded.entries[0], name, device, {unsigned((count + each - 1) / each)}, {kThreads}, 0,
-                       call);
+    return launch_with(loaded.entries[kDense], name, device, {unsigned((count + each - 1) / each)},
+                       {kThreads}, 0, call);
   }
 
   kernels::View views[kMaxOperands];
   const kernels::View* aligned[kMaxOperands];
-  int tensors = 0, place[kMaxOperands];
+  int tensors = 0, place[kMaxOperands] = {};
   views[tensors++] = view_of(out);
   for (int i = 0; i < inputs; ++i)
     if (operands[i].tensor) place[tensors] = i + 1, views[tensors++] = view_of(*operands[i].tensor);
@@ -138,10 +168,16 @@ void run_elementwise(const Functor& functor, Variants& variants, const char* nam
   MT_CHECK(plan.ndim <= kMaxKernelDims, name, ": tensors with more than ", kMaxKernelDims,
            " dimensions that cannot be merged are not supported on CUDA; got ", plan.ndim);
   StridedCall call{};
+  const bool grouped = groups_along(plan, views, together, call.repeated);
+  if (grouped) {
+    plan.sizes[0] /= together;
+    for (int t = 0; t < tensors; ++t) plan.strides[t][0] *= together;
+    call.repeated = placed(call.repeated, place, tensors);
+    count /= together;
+  }
   call.count = count;
   call.dims = plan.ndim;
   call.numbers = numbers;
-  place[0] = 0;
   for (int t = 0; t < tensors; ++t) call.data[place[t]] = plan.data[t];
   for (int d = 0; d < plan.ndim; ++d) {
     call.long_sizes[d] = plan.sizes[d];
@@ -149,7 +185,8 @@ void run_elementwise(const Functor& functor, Variants& variants, const char* nam
     for (int t = 0; t < tensors; ++t) call.strides[d][place[t]] = plan.strides[t][d];
   }
   const unsigned blocks = unsigned(std::min<int64_t>((count + kThreads - 1) / kThreads, kMostBlocks));
-  launch_with(loaded.entries[count <= INT32_MAX ? 1 : 2], name, device, {blocks}, {kThreads}, 0, call);
+  const Entry entry = grouped ? kGrouped : count <= INT32_MAX ? kStrided : kStridedLong;
+  launch_with(loaded.entries[entry], name, device, {blocks}, {kThreads}, 0, call);
 }
 
 void run_unary(const Functor& functor, Variants& variants, const char* name, const Tensor& self,

@@ -140,6 +140,12 @@ void run_reduce(const Functor& functor, bool empty_allowed, Variants& variants, 
   }
   const int64_t parts = parts_for(blocks, terms, terms_at_once, processors);
   call.terms_per_part = (terms + parts - 1) / parts;
+  if (!by_columns && inner.size() == 1 && inner[0].stride == 1) {
+    const auto group = int64_t(16 / std::min<size_t>(16, itemsize(self.dtype())));
+    call.terms_per_part = (call.terms_per_part + group - 1) / group * group;
+    call.dense_groups = reinterpret_cast<uintptr_t>(self.data()) % 16 == 0;
+    for (const Dim& d : outer) call.dense_groups = call.dense_groups && d.stride % group == 0;
+  }
   grid = {unsigned(blocks), unsigned(parts)};
   if (parts == 1) return launch_with(loaded.entries[entry], name, device, grid, block, 0, call);
 
@@ -147,6 +153,7 @@ void run_reduce(const Functor& functor, bool empty_allowed, Variants& variants, 
   call.out = partial.address();
   launch_with(loaded.entries[entry], name, device, grid, block, 0, call);
   call.in = partial.address();
+  call.dense_groups = 0;
   call.out = out.data();
   call.terms = parts;
   launch_with(loaded.entries[kParts], name, device, {unsigned((outputs + 7) / 8)}, {32, 8}, 0, call);

@@ -30,6 +30,7 @@ struct StridedCall {
   Divisor sizes[kMaxKernelDims];
   long long long_sizes[kMaxKernelDims];
   long long strides[kMaxKernelDims][kMaxOperands];  // in bytes
+  int repeated;  // of groups: a bit for each operand that is the same along a group
   Numbers numbers;
 };
 
@@ -42,7 +43,8 @@ struct ReduceCall {
   int kept_dims, folded_dims;
   long long kept_sizes[kMaxKernelDims], kept_strides[kMaxKernelDims], out_strides[kMaxKernelDims];
   long long folded_sizes[kMaxKernelDims], folded_strides[kMaxKernelDims];  // strides in elements
-  long long count;  // of all terms of an output, for means
+  long long count;   // of all terms of an output, for means
+  int dense_groups;  // terms lie side by side, and each output's and part's begin at a multiple of 16 bytes
 };
 
 }  // namespace mt::cuda

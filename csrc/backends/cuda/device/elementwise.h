@@ -1,7 +1,8 @@
 // Elementwise kernels: one functor over up to three operands, dense or with any strides, of any dtypes.
 //
 // `dense`: a thread reads 16 bytes of the widest operand at a time, twice; grid: count / (block * Elementwise::kEach),
-// rounded up. `strided`: an element a turn, any grid; `strided_long` is for more than 2^31 elements or bytes.
+// rounded up. `grouped`: the same elements along the innermost dimension, a group a turn, any grid; the call counts groups,
+// and operands lie dense along one or are the same. `strided`: an element a turn, any grid; `strided_long` is for more than 2^31 elements or bytes.
 #pragma once
 
 #include "backends/cuda/device/arguments.h"
@@ -67,6 +68,9 @@ struct Elementwise {
   static __device__ void dense(const DenseCall& call) {
     dense_over(call, typename PlacesUpTo<kInputs>::type{});
   }
+  static __device__ void grouped(const StridedCall& call) {
+    grouped_over(call, typename PlacesUpTo<kInputs>::type{});
+  }
   template <class Index>
   static __device__ void strided(const StridedCall& call) {
     strided_over<Index>(call, typename PlacesUpTo<kInputs>::type{});
@@ -126,26 +130,70 @@ struct Elementwise {
     else return static_cast<const T*>(data)[k];
   }
 
+  // Where the operands of an element, or of a group, lie.
+  template <class Index>
+  static __device__ void find(const StridedCall& call, Index left, long long* at) {
+    for (int o = 0; o <= kInputs; ++o) at[o] = 0;
+    for (int d = 0; d < call.dims; ++d) {
+      Index next, here;
+      if constexpr (sizeof(Index) == 4) {
+        next = divide(left, call.sizes[d]);
+        here = left - next * call.sizes[d].value;
+      } else {
+        next = left / Index(call.long_sizes[d]);
+        here = left - next * Index(call.long_sizes[d]);
+      }
+#pragma unroll
+      for (int o = 0; o <= kInputs; ++o) at[o] += (long long)(here)*call.strides[d][o];
+      left = next;
+    }
+  }
+
+  template <class T, int operand>
+  struct GroupOf {
+    Group<T, kTogether> group;
+    __device__ void load(const StridedCall& call, const long long* at) {
+      const char* data = static_cast<const char*>(call.data[operand + 1]) + at[operand + 1];
+      if (call.repeated >> (operand + 1) & 1) {
+        const T value = *reinterpret_cast<const T*>(data);
+#pragma unroll
+        for (int k = 0; k < kTogether; ++k) group.value[k] = value;
+      } else {
+        group = *reinterpret_cast<const Group<T, kTogether>*>(data);
+      }
+    }
+    __device__ const T& get(int k) const { return group.value[k]; }
+  };
+  template <int operand>
+  struct GroupOf<Given, operand> {
+    Given nothing;
+    __device__ void load(const StridedCall&, const long long*) {}
+    __device__ const Given& get(int) const { return nothing; }
+  };
+  template <int... i>
+  static __device__ void grouped_over(const StridedCall& call, Places<i...>) {
+    grouped_with(call, GroupOf<In, i>{}...);
+  }
+  template <class... S>
+  static __device__ void grouped_with(const StridedCall& call, S... source) {
+    const unsigned threads = gridDim.x * blockDim.x;
+    for (unsigned n = blockIdx.x * blockDim.x + threadIdx.x; n < unsigned(call.count); n += threads) {
+      long long at[kInputs + 1];
+      find<unsigned>(call, n, at);
+      (source.load(call, at), ...);
+      Group<Out, kTogether> made;
+#pragma unroll
+      for (int k = 0; k < kTogether; ++k) made.value[k] = apply(call.numbers, source.get(k)...);
+      *reinterpret_cast<Group<Out, kTogether>*>(static_cast<char*>(call.data[0]) + at[0]) = made;
+    }
+  }
+
   template <class Index, int... i>
   static __device__ void strided_over(const StridedCall& call, Places<i...>) {
     const Index threads = Index(gridDim.x) * blockDim.x;
     for (Index n = Index(blockIdx.x) * blockDim.x + threadIdx.x; n < Index(call.count); n += threads) {
-      long long at[kInputs + 1] = {};
-      Index left = n;
-      for (int d = 0; d < call.dims; ++d) {
-        Index next;
-        Index here;
-        if constexpr (sizeof(Index) == 4) {
-          next = divide(left, call.sizes[d]);
-          here = left - next * call.sizes[d].value;
-        } else {
-          next = left / Index(call.long_sizes[d]);
-          here = left - next * Index(call.long_sizes[d]);
-        }
-#pragma unroll
-        for (int o = 0; o <= kInputs; ++o) at[o] += (long long)(here)*call.strides[d][o];
-        left = next;
-      }
+      long long at[kInputs + 1];
+      find<Index>(call, n, at);
       *reinterpret_cast<Out*>(static_cast<char*>(call.data[0]) + at[0]) =
           apply(call.numbers, strided_element<In>(call.data[i + 1], at[i + 1])...);
     }
