@@ -61,14 +61,17 @@ Numbers CounterGenerator::advance(uint64_t count) {
 }
 
 Numbers take_numbers(Generator* generator, const Tensor& tensor) {
-  const Device device = tensor.device();
+  return take_numbers(generator, tensor.device(), CounterGenerator::steps(tensor.numel()));
+}
+
+Numbers take_numbers(Generator* generator, Device device, uint64_t count) {
   if (!generator) generator = backend(device.type).default_generator(device.index);
   auto* own = dynamic_cast<CounterGenerator*>(generator);
   MT_CHECK(own && own->device().type == device.type, "Expected a '", name_of(device.type),
            "' device type for generator but found '", name_of(generator->device().type), "'");
   if (DeviceGraph* graph = capture_on(device)) [[unlikely]]
-    return graph->take(*own, tensor.numel());
-  return own->take(tensor.numel());
+    return graph->take(*own, count);
+  return own->advance(count);
 }
 
 CounterGenerator& CounterGenerators::at(int device) {

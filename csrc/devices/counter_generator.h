@@ -29,10 +29,9 @@ class CounterGenerator final : public Generator {
   std::string state() const override;  // 16 bytes: seed, offset
   void set_state(const std::string& bytes) override;
 
-  // The numbers for an operator that fills `elements`; the next operator gets others.
-  Numbers take(int64_t elements) { return advance(steps(elements)); }
-  // Where the counter is, before it moves on.
+  // Where the counter is, before it moves on: the next operator gets other numbers.
   Numbers advance(uint64_t count);
+  // How far it moves for an operator that fills `elements`.
   static uint64_t steps(int64_t elements);
 
  private:
@@ -45,6 +44,8 @@ class CounterGenerator final : public Generator {
 
 // The numbers for an operator that fills the tensor: from `generator`, or from its device's default one.
 Numbers take_numbers(Generator* generator, const Tensor& tensor);
+// The same for an operator that knows how far the counter moves.
+Numbers take_numbers(Generator* generator, Device device, uint64_t count);
 
 // The default generators of one type of device, made when they are first asked for.
 class CounterGenerators {

@@ -109,7 +109,7 @@ void DeviceGraph::keep_pinned(Address address) {
   pinned_.push_back(address);
 }
 
-Numbers DeviceGraph::take(CounterGenerator& generator, int64_t elements) {
+Numbers DeviceGraph::take(CounterGenerator& generator, uint64_t count) {
   const auto is_it = [&](const auto& registered) { return registered.get() == &generator; };
   MT_CHECK(
       std::any_of(generators_.begin(), generators_.end(), is_it), "Attempt to increase offset for a ",
@@ -123,7 +123,7 @@ Numbers DeviceGraph::take(CounterGenerator& generator, int64_t elements) {
     found = std::prev(drawn_.end());
   }
   const Numbers taken{0, found->count, found->seed, found->offset};
-  found->count += CounterGenerator::steps(elements);
+  found->count += count;
   return taken;
 }
 

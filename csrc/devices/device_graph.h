@@ -48,7 +48,7 @@ class DeviceGraph {
     if (failure_.empty()) failure_ = reason;
   }
   void keep_pinned(Address address);
-  Numbers take(CounterGenerator& generator, int64_t elements);
+  Numbers take(CounterGenerator& generator, uint64_t count);
 
  private:
   struct Drawn {

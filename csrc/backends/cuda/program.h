@@ -1,0 +1,51 @@
+// Programs of the kernel families in csrc/backends/cuda/device, and how many blocks they are launched with.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "backends/cuda/launch.h"
+#include "backends/cuda/library_call.h"
+#include "base/error.h"
+
+namespace mt::cuda {
+
+// "softmax_rows<float, float, true>", "SoftmaxCall": a kernel that is a template of a family with all types named.
+// threads: the most that a block is launched with.
+struct FamilyKernel {
+  std::string body;
+  const char* call;
+  int threads = 256;
+};
+
+// Names of the functions of a program with `number` kernels, up to a null.
+const char* const* entry_names(int number);
+// `header` is a file of csrc/backends/cuda/device.
+std::string program_text(const char* header, const std::vector<FamilyKernel>& kernels);
+
+// What tells the programs of an operator apart: up to ten dtypes or small numbers.
+inline uint64_t key_of(std::initializer_list<int> parts) {
+  uint64_t key = 1;
+  for (const int part : parts) key = key << 6 | uint64_t(part);
+  return key;
+}
+
+// The functions of a program with `number` kernels, in the order in which `make` lists them.
+template <class Make>
+const Loaded& find_program(Variants& variants, uint64_t key, const Place& place, const char* header,
+                           int number, const Make& make) {
+  return variants.find(key, place.index(), entry_names(number), [&] { return program_text(header, make()); });
+}
+
+inline constexpr int64_t kMostBlocks = 0x7fffffff;
+
+// Blocks for so many threads, of kernels that stride over what is left.
+inline unsigned blocks_for(int64_t threads, int64_t block = 256) {
+  return unsigned(std::clamp<int64_t>((threads + block - 1) / block, 1, kMostBlocks));
+}
+inline unsigned whole_warps(int64_t threads, int64_t most) {
+  return unsigned(std::clamp<int64_t>((threads + 31) / 32 * 32, 32, most));
+}
+
+}  // namespace mt::cuda
