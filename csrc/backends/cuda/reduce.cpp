@@ -15,7 +15,7 @@ namespace {
 
 enum Entry { kRows, kColumns, kWhole, kParts };
 constexpr const char* kEntries[] = {"rows", "columns", "whole", "parts"};
-constexpr size_t kWidestAccumulator = 16;
+constexpr size_t kWidestAccumulator = 24;  // Spread<double>
 
 std::string source_of(const Functor& functor, DType compute, DType in, DType out) {
   std::string text =
@@ -62,7 +62,7 @@ int64_t parts_for(int64_t blocks, int64_t terms, int64_t terms_per_block, int pr
 }  // namespace
 
 void run_reduce(const Functor& functor, bool empty_allowed, Variants& variants, const char* name,
-                const Tensor& self, const DimList& dim, const Tensor& out) {
+                const Tensor& self, const DimList& dim, const Tensor& out, double number) {
   const DType asked = kernels::reduce_compute_dtype(functor.domain, self.dtype(), out.dtype());
   if (!kernels::contains(functor.domain, asked)) [[unlikely]]
     kernels::fail_unsupported(functor.name, asked);
@@ -106,6 +106,7 @@ void run_reduce(const Functor& functor, bool empty_allowed, Variants& variants, 
   call.out = out.data();
   call.outputs = outputs;
   call.terms = call.count = terms;
+  call.number = number;
   call.kept_dims = int(outer.size());
   call.folded_dims = int(inner.size());
   for (size_t d = 0; d < outer.size(); ++d) {

@@ -135,12 +135,17 @@ struct Reduce {
     return sum;
   }
 
+  static __device__ auto finished(const ReduceCall& call, A sum) {
+    if constexpr (requires { F::template finish<A>(sum, call.count, call.number); })
+      return F::template finish<A>(sum, call.count, call.number);
+    else return F::template finish<A>(sum, call.count);
+  }
   static __device__ void store(const ReduceCall& call, long long output, A sum) {
     if (gridDim.y > 1) {
       static_cast<A*>(call.out)[output * gridDim.y + blockIdx.y] = sum;
     } else {
       static_cast<Out*>(call.out)[out_offset(call, output)] =
-          kernels::cast<Out>(F::template finish<A>(sum, call.count));
+          kernels::cast<Out>(finished(call, sum));
     }
   }
   static __device__ long long part_begin(const ReduceCall& call) { return blockIdx.y * call.terms_per_part; }
@@ -200,6 +205,29 @@ struct Reduce {
     for (long long i = threadIdx.x; i < call.terms; i += 32) sum = F::template combine<A>(sum, in[i]);
     sum = over_warp(sum);
     if (threadIdx.x == 0) store(call, output, sum);
+  }
+};
+
+// Variance, or its root: count, mean and sum of squared distances, merged as Chan does. Finishes with the correction.
+template <class C> struct Spread {
+  C count, mean, squares;
+};
+template <bool kRoot> struct spread_op {
+  template <class C> using accumulator = Spread<C>;
+  template <class A> static __device__ A identity() { return {0, 0, 0}; }
+  template <class A, class C> static __device__ A load(C x) { return {C(1), x, C(0)}; }
+  template <class A> static __device__ A combine(A a, A b) {
+    const auto count = a.count + b.count;
+    if (count == 0) return a;
+    const auto away = b.mean - a.mean, share = b.count / count;
+    return {count, a.mean + away * share, a.squares + b.squares + away * away * a.count * share};
+  }
+  template <class A> static __device__ auto finish(A all, long long count, double correction) {
+    using C = decltype(all.squares);
+    const double divisor = double(count) - correction;
+    const C variance = all.squares / C(divisor > 0 ? divisor : 0);
+    if constexpr (kRoot) return C(std::sqrt(variance));
+    else return variance;
   }
 };
 
