@@ -15,6 +15,7 @@ HALVES = ("Half", "BFloat16")
 INTEGERS = ("uint8_t", "int8_t", "int16_t", "int32_t", "int64_t")
 COMPLEX = ("complex64", "complex128")
 NUMBERS = (*FLOATING, *INTEGERS, *COMPLEX, "bool")
+WIDE_UNSIGNED = ("uint16_t", "uint32_t", "uint64_t")
 UNITS = ("uint8_t", "uint16_t", "uint32_t", "uint64_t", "Several<uint64_t, 2>")  # an element's bytes
 
 
@@ -76,6 +77,7 @@ def index():
 
 def copy():
     for v in UNITS:
+        yield f"moved<{v}>", "ShapeCall"
         yield f"triangle<{v}>", "ShapeCall"
         yield f"joined<{v}>", "JoinCall"
         yield f"image_to_columns<{v}>", "ColumnsCall"
@@ -87,6 +89,8 @@ def copy():
             yield f"spaced<{t}>", "CountCall"
             yield f"columns_to_image<{t}>", "ColumnsCall"
         yield f"added_into<{t}>", "ShapeCall"
+    for t in WIDE_UNSIGNED:
+        yield f"counted<{t}>", "CountCall"
     for t in (*FLOATING, *COMPLEX):
         for mode in ("reflect", "replicate", "circular"):
             yield f"padded_backward<{t}, Padding::{mode}>", "PadCall"

@@ -3,6 +3,7 @@
 //
 // Launch: block 256 and any grid (elements are strided over). V: an unsigned integer of the element's width, or
 // Several<uint64_t, 2>; T: the element's type.
+//   moved<V>(ShapeCall): out = in, in whichever direction the strides go (flip).
 //   triangle<V>(ShapeCall): in where column - row is at least (keep_upper) or at most `diagonal`, else zero. The two
 //     innermost dimensions are column and row.
 //   counted<T>(CountCall): arange: start + i * step. spaced<T>: linspace, from both ends towards the middle.
@@ -17,6 +18,12 @@
 #include "backends/cuda/device/places.h"
 
 namespace mt::cuda {
+
+template <class V> void moved(const ShapeCall& call) {
+  walk_over(call.walk, [&](int64_t, const int64_t* at) {
+    element<V>(call.walk, call.out, at) = element<V>(call.walk, call.in, at);
+  });
+}
 
 template <class V> void triangle(const ShapeCall& call) {
   walk_over(call.walk, [&](int64_t, const int64_t* at) {
