@@ -68,6 +68,10 @@ def index():
         ]:
             yield f"combined<{t}, Combined::{how}>", "LookupCall"
         yield f"meetings_added<{t}>", "MeetingCall"
+    for t in WIDE_UNSIGNED:
+        for how in ("add", "multiply", "min", "max"):
+            yield f"combined<{t}, Combined::{how}>", "LookupCall"
+    for t in (*NUMBERS, *WIDE_UNSIGNED):
         yield f"nonzero_counted<{t}>", "NonzeroCall"
         yield f"nonzero_written<{t}>", "NonzeroCall"
     yield "offsets_added", "LookupCall"
