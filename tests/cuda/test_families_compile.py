@@ -174,7 +174,7 @@ def pool():
         yield f"max_pooled<{t}>", "PoolCall"
         yield f"plane_scattered<{t}, true>", "PoolCall"
         yield f"plane_scattered<{t}, false>", "PoolCall"
-    for t in (*FLOATING, "int64_t"):
+    for t in (*FLOATING, *INTEGERS):
         yield f"avg_pooled<{t}>", "PoolCall"
     for t in FLOATING:
         yield f"avg_pooled_backward<{t}>", "PoolCall"
@@ -197,6 +197,8 @@ def sort():
         yield f"keys_made<{t}, false>", "SortCall"
         yield f"sorted_taken<{t}>", "SortCall"
         yield f"mode_found<{t}>", "SortCall"
+        for ignores in ("true", "false"):
+            yield f"median_taken<{t}, {ignores}>", "SortCall"
         yield f"searched<{t}, int64_t>", "SearchCall"
         yield f"searched<{t}, int32_t>", "SearchCall"
     for k in UNITS[:4]:
@@ -214,7 +216,17 @@ def distance():
                 yield f"{name}_apart_backward<{t}, Norm::{norm}>", "DistanceCall"
 
 
-FAMILIES = (copy, softmax, normalization, index, loss, random, cumulative, optimizer)
+def elementwise():
+    narrow = ("Float8E4M3", "Float8E5M2", "Float8E4M3Nuz", "Float8E5M2Nuz", "Float8E8M0")
+    computed = {"Half": "float", "BFloat16": "float", "ComplexHalf": "complex64"} | dict.fromkeys(narrow, "float")
+    for t in (*NUMBERS, *WIDE_UNSIGNED, *narrow, "ComplexHalf"):
+        for condition in ("bool", "uint8_t"):
+            types = f"where_op, {t}, {computed.get(t, t)}, {condition}, {t}, {t}"
+            yield f"Elementwise<{types}>::dense", "DenseCall"
+            yield f"Elementwise<{types}>::strided<unsigned>", "StridedCall"
+
+
+FAMILIES = (elementwise, copy, softmax, normalization, index, loss, random, cumulative, optimizer)
 FAMILIES += (pool, resample, sort, distance)
 
 

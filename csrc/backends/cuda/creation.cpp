@@ -64,7 +64,7 @@ void linspace(const Scalar& start, const Scalar& end, const Tensor& out) {
 
 void triangle_indices(int64_t row, int64_t col, int64_t offset, bool upper, const Tensor& out) {
   check_dtype(kernels::dtype_set(DType::int64, DType::int32), out.dtype(), "tril_indices");
-  into_dense(out, [&](const Tensor& result) {
+  write_dense(out, [&](const Tensor& result) {
     TriangleIndicesCall call{};
     call.out = result.data();
     call.count = result.size(1);

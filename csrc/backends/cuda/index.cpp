@@ -315,13 +315,13 @@ void index_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Te
 void take(const Tensor& self, const Tensor& index, const Tensor& out) {
   check_apart(out, {&self, &index});
   const Tensor table = flat(dense_operand(self)), at = flat(dense_operand(index, DType::int64));
-  into_dense(out, [&](const Tensor& result) {
+  write_dense(out, [&](const Tensor& result) {
     look_up("take", Way::read, lookup_along(table, 0, at, true), flat(result));
   });
 }
 void put(const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate, const Tensor& out) {
   const Tensor at = flat(dense_operand(index, DType::int64)), from = flat(dense_operand(source));
-  into_dense(out, [&](const Tensor& result) {
+  write_dense(out, [&](const Tensor& result) {
     start_from(self, result, {&index, &source});
     look_up("put", accumulate ? Way::add : Way::write, lookup_along(flat(result), 0, at, true), from);
   });

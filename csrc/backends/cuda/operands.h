@@ -21,7 +21,7 @@ void copy_operand(const Tensor& from, const Tensor& to);
 
 // Runs what wants a dense result; what is not dense gets a copy of it.
 template <class F>
-void into_dense(const Tensor& out, F&& make) {
+void write_dense(const Tensor& out, F&& make) {
   if (out.is_contiguous()) return make(out);
   const Tensor result = new_tensor(out.sizes(), out.dtype(), out.device());
   make(result);

@@ -158,7 +158,7 @@ void im2col(const Tensor& self, IntList kernel_size, IntList dilation, IntList p
   if (out.numel() == 0) return;
   const auto window = infer::sliding_window(self.sizes().last(2), kernel_size, dilation, padding, stride);
   const Tensor image = dense_operand(self, out.dtype());
-  into_dense(out, [&](const Tensor& columns) {
+  write_dense(out, [&](const Tensor& columns) {
     static Variants variants;
     run_over(kWindows, variants, out.itemsize(), "im2col", out, columns.numel(),
              columns_call(image, columns, window),
@@ -172,7 +172,7 @@ void col2im(const Tensor& self, IntList output_size, IntList kernel_size, IntLis
   check_dtype(kernels::domains::numeric, out.dtype(), "col2im");
   const auto window = infer::sliding_window(output_size, kernel_size, dilation, padding, stride);
   const Tensor columns = dense_operand(self, out.dtype());
-  into_dense(out, [&](const Tensor& image) {
+  write_dense(out, [&](const Tensor& image) {
     static Variants variants;
     run_over(kWindows, variants, uint64_t(out.dtype()), "col2im", out, image.numel(),
              columns_call(image, columns, window),

@@ -8,6 +8,8 @@
 //     digits_counted<K> (block 256, grid (tiles, rows)), digits_scanned (block 256, grid rows),
 //     digits_moved<K> (block 256, grid (tiles, rows)), then keys and other_keys, order and other_order change places.
 //   sorted_taken<T>: values and indices of `taken` places from `first` on: sort (all), topk, kthvalue, median. Any grid.
+//   median_taken<T, ignores_nan>: of each row sorted upwards the lower of the two in the middle, or its first NaN; a thread
+//     for each row.
 //   mode_found<T>: the most frequent of each sorted row and where it stands last; a thread for each row.
 //   searched<T, Out>(SearchCall): searchsorted and bucketize; a thread for each value.
 #pragma once
@@ -152,6 +154,25 @@ template <class T> void sorted_taken(const SortCall& call) {
     const unsigned place = call.order[row + call.first + n % call.taken];
     if (call.values) static_cast<T*>(call.values)[n] = static_cast<const T*>(call.in)[row + place];
     if (call.indices) call.indices[n] = place;
+  }
+}
+template <class T, bool kIgnoresNan> void median_taken(const SortCall& call) {
+  using K = order_key_t<T>;
+  for (int64_t row = first_index(); row < call.rows; row += grid_step()) {
+    const K* keys = static_cast<const K*>(call.keys) + row * call.length;
+    int64_t numbers = call.length;  // NaNs lie behind them
+    if constexpr (!std::is_integral_v<T>) {
+      int64_t low = 0;
+      while (low < numbers) {
+        const int64_t middle = (low + numbers) / 2;
+        if (keys[middle] == K(~K(0))) numbers = middle;
+        else low = middle + 1;
+      }
+    }
+    const bool is_nan = numbers == 0 || (numbers < call.length && !kIgnoresNan);
+    const unsigned place = call.order[row * call.length + (is_nan ? numbers : (numbers - 1) / 2)];
+    static_cast<T*>(call.values)[row] = static_cast<const T*>(call.in)[row * call.length + place];
+    if (call.indices) call.indices[row] = place;
   }
 }
 template <class T> void mode_found(const SortCall& call) {
