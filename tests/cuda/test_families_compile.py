@@ -216,9 +216,30 @@ def distance():
                 yield f"{name}_apart_backward<{t}, Norm::{norm}>", "DistanceCall"
 
 
+def extreme():
+    for t in (*FLOATING, *INTEGERS, *WIDE_UNSIGNED, "bool"):
+        for largest in ("true", "false"):
+            for lines in ("rows", "joined", "columns"):
+                yield f"extreme_{lines}<{t}, {largest}>", "RunningCall"
+
+
+def reduce():
+    computed = {"Half": "float", "BFloat16": "float"}
+    functors = [f"kernels::norm_{which}_op" for which in ("zero", "one", "two", "max", "min")]
+    for t in (*FLOATING, *COMPLEX):
+        real = {"complex64": "float", "complex128": "double"}.get(t, t)
+        for functor in functors if t in COMPLEX else (*functors, "log_sum_exp_op"):
+            for entry in ("rows", "columns", "whole", "parts"):
+                yield f"Reduce<{functor}, {real}, {computed.get(t, t)}, {t}>::{entry}", "ReduceCall"
+    for entry in ("rows", "columns", "whole", "parts"):
+        yield f"Reduce<kernels::xor_op, int64_t, int64_t, int64_t>::{entry}", "ReduceCall"
+
+
 def elementwise():
     narrow = ("Float8E4M3", "Float8E5M2", "Float8E4M3Nuz", "Float8E5M2Nuz", "Float8E8M0")
-    computed = {"Half": "float", "BFloat16": "float", "ComplexHalf": "complex64"} | dict.fromkeys(narrow, "float")
+    computed = {"Half": "float", "BFloat16": "float", "ComplexHalf": "complex64"} | dict.fromkeys(
+        narrow, "float"
+    )
     for t in (*NUMBERS, *WIDE_UNSIGNED, *narrow, "ComplexHalf"):
         for condition in ("bool", "uint8_t"):
             types = f"where_op, {t}, {computed.get(t, t)}, {condition}, {t}, {t}"
@@ -226,7 +247,19 @@ def elementwise():
             yield f"Elementwise<{types}>::strided<unsigned>", "StridedCall"
 
 
-FAMILIES = (elementwise, copy, softmax, normalization, index, loss, random, cumulative, optimizer)
+FAMILIES = (
+    elementwise,
+    reduce,
+    extreme,
+    copy,
+    softmax,
+    normalization,
+    index,
+    loss,
+    random,
+    cumulative,
+    optimizer,
+)
 FAMILIES += (pool, resample, sort, distance)
 
 

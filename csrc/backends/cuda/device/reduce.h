@@ -231,4 +231,26 @@ template <bool kRoot> struct spread_op {
   }
 };
 
+// The logarithm of a sum of exponentials: the largest term, and the sum of all in relation to it.
+struct log_sum_exp_op {
+  template <class C> struct Relative {
+    C top, sum;
+  };
+  template <class C> using accumulator = Relative<C>;
+  template <class A, class C> static __device__ A load(C x) { return {x, C(1)}; }
+  template <class A> static __device__ A identity() {
+    using C = decltype(A::top);
+    return {kernels::lowest_value<C>(), C(0)};
+  }
+  template <class A> static __device__ A combine(A a, A b) {
+    using C = decltype(A::top);
+    const C top = kernels::math::maximum(a.top, b.top);
+    // The same: also of infinities, whose difference is not a number.
+    const C of_a = a.top == top ? C(1) : C(std::exp(a.top - top));
+    const C of_b = b.top == top ? C(1) : C(std::exp(b.top - top));
+    return {top, a.sum * of_a + b.sum * of_b};
+  }
+  template <class A> static __device__ auto finish(A a, long long) { return a.top + std::log(a.sum); }
+};
+
 }  // namespace mt::cuda

@@ -1,0 +1,174 @@
+// Interpolation dimension by dimension, with the tables of kernels/resample, and sampling at the positions of a grid.
+#include "generated/cuda/resample.h"
+
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "backends/cuda/elementwise.h"
+#include "backends/cuda/operands.h"
+#include "kernels/elementwise/functors.h"
+#include "kernels/resample/resample.h"
+
+namespace mt::cuda {
+namespace {
+
+using kernels::Taps;
+constexpr Family kTaps{"resample", "TapsCall"}, kGrids{"resample", "GridCall"};
+
+kernels::Interpolation mode_of(std::string_view mode) {
+  using enum kernels::Interpolation;
+  if (mode == "nearest") return nearest;
+  if (mode == "nearest-exact") return nearest_exact;
+  if (mode == "linear") return linear;
+  if (mode == "cubic") return cubic;
+  if (mode == "linear-aa") return linear_smoothed;
+  MT_CHECK_AS(value, mode == "cubic-aa", "_interpolate: unknown mode ", mode);
+  return cubic_smoothed;
+}
+std::vector<Taps> taps_of(IntList in, IntList out, std::string_view mode, bool align_corners,
+                          std::span<const double> scales, DType dtype) {
+  std::vector<Taps> taps;
+  for (size_t i = 0; i < in.size(); ++i)
+    taps.push_back(kernels::interpolation_taps(mode_of(mode), in[i], out[i], align_corners, scales[i],
+                                               dtype != DType::float64));
+  return taps;
+}
+
+template <class T>
+Tensor uploaded(const std::vector<T>& numbers, DType dtype, Device device) {
+  const int64_t count = int64_t(numbers.size());
+  const Tensor here = new_tensor({&count, 1}, dtype, {DeviceType::cpu});
+  std::memcpy(here.data(), numbers.data(), numbers.size() * sizeof(T));
+  Tensor there = new_tensor({&count, 1}, dtype, device);
+  gpu().copy(here, there, false);
+  return there;
+}
+
+// One dimension of dense floats or doubles; forward from taps.in to taps.out, transposed the other way.
+Tensor apply_taps(const char* name, const Tensor& from, int64_t dim, const Taps& taps, bool transposed) {
+  const Tensor firsts = uploaded(taps.first, DType::int64, from.device()),
+               counts = uploaded(taps.count, DType::int64, from.device()),
+               weights = uploaded(taps.weights, DType::float64, from.device());
+  Dims sizes(from.sizes());
+  sizes[size_t(dim)] = transposed ? taps.in : taps.out;
+  Tensor to = new_tensor(sizes, from.dtype(), from.device());
+  const Lines lines(from.sizes(), dim);
+  TapsCall call{};
+  call.from = from.data();
+  call.to = to.data();
+  call.firsts = static_cast<const long long*>(firsts.data());
+  call.counts = static_cast<const long long*>(counts.data());
+  call.weights = static_cast<const double*>(weights.data());
+  call.outer = lines.outer;
+  call.inner = lines.inner;
+  call.in = taps.in;
+  call.out = taps.out;
+  call.width = taps.width;
+  static Variants variants;
+  run_over(
+      kTaps, variants, uint64_t(from.dtype()) << 1 | uint64_t(transposed), name, to, to.numel(), call, [&] {
+        return join_text(transposed ? "taps_transposed<" : "taps_applied<", type_text(from.dtype()), ">");
+      });
+  return to;
+}
+
+// The results of integers, rounded and within what the dtype can hold.
+void round_into(const char* name, const Tensor& from, const Tensor& out) {
+  static Variants rounded, bounded;
+  run_elementwise(functor_of<kernels::round_op>, rounded, name, from.dtype(), from, {from}, nullptr);
+  Scalar bounds[2] = {0, 0};
+  kernels::dispatch<kernels::domains::integral>(out.dtype(), name, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    bounds[0] = Scalar(double(std::numeric_limits<T>::lowest()));
+    bounds[1] = Scalar(double(std::numeric_limits<T>::max()));
+  });
+  run_elementwise(functor_of<kernels::clamp_op>, bounded, name, from.dtype(), out, {from}, bounds);
+}
+
+void resample(const char* name, const Tensor& in, const std::vector<Taps>& taps, bool transposed,
+              const Tensor& out) {
+  if (out.numel() == 0) return;
+  const bool wide = out.dtype() == DType::float64 || is_integral(out.dtype(), true);
+  Tensor current = dense_operand(in, wide ? DType::float64 : DType::float32);
+  // The last dimension goes first, as on the CPU.
+  for (size_t d = taps.size(); d-- > 0;)
+    if (!taps[d].identity())
+      current = apply_taps(name, current, in.dim() - int64_t(taps.size()) + int64_t(d), taps[d], transposed);
+  if (is_integral(out.dtype(), true)) return round_into(name, current, out);
+  copy_operand(current, out);
+}
+
+GridCall grid_call(const Tensor& in, const Tensor& grid, int64_t mode, int64_t padding, bool align_corners) {
+  GridCall call{};
+  call.in = in.data();
+  call.grid = grid.data();
+  call.batch = in.size(0);
+  call.channels = in.size(1);
+  call.dims = int(in.dim() - 2);
+  call.positions = 1;
+  for (int d = 0; d < call.dims; ++d) {
+    call.sizes[d] = in.size(2 + d);
+    call.positions *= grid.size(1 + d);
+  }
+  call.mode = int(mode);
+  call.padding = int(padding);
+  call.align_corners = align_corners;
+  return call;
+}
+
+}  // namespace
+
+void interpolate(const Tensor& self, IntList output_size, std::string_view mode, bool align_corners,
+                 std::span<const double> scales, const Tensor& out) {
+  check_dtype(kernels::domains::real, self.dtype(), "interpolate");
+  resample(
+      "interpolate", self,
+      taps_of(self.sizes().last(output_size.size()), output_size, mode, align_corners, scales, self.dtype()),
+      false, out);
+}
+void interpolate_backward(const Tensor& grad_output, IntList input_size, std::string_view mode,
+                          bool align_corners, std::span<const double> scales, const Tensor& out) {
+  check_dtype(kernels::domains::floating, grad_output.dtype(), "interpolate_backward");
+  const size_t n = scales.size();
+  resample("interpolate_backward", grad_output,
+           taps_of(input_size.last(n), grad_output.sizes().last(n), mode, align_corners, scales,
+                   grad_output.dtype()),
+           true, out);
+}
+
+void grid_sampler(const Tensor& input, const Tensor& grid, int64_t mode, int64_t padding, bool align_corners,
+                  const Tensor& out) {
+  check_dtype(kernels::domains::floating, input.dtype(), "grid_sampler");
+  if (out.numel() == 0) return;
+  const Tensor in = dense_operand(input), at = dense_operand(grid, input.dtype());
+  GridCall call = grid_call(in, at, mode, padding, align_corners);
+  write_dense(out, [&](const Tensor& made) {
+    call.out = made.data();
+    static Variants variants;
+    run_over(kGrids, variants, uint64_t(in.dtype()), "grid_sampler", made, call.batch * call.positions, call,
+             [&] { return join_text("grid_sampled<", type_text(in.dtype()), ">"); });
+  });
+}
+void grid_sampler_backward(const Tensor& grad_output, const Tensor& input, const Tensor& grid, int64_t mode,
+                           int64_t padding, bool align_corners, const Tensor& grad_input,
+                           const Tensor& grad_grid) {
+  check_dtype(kernels::domains::floating, input.dtype(), "grid_sampler_backward");
+  const Tensor in = dense_operand(input), at = dense_operand(grid, input.dtype()),
+               gradient = dense_operand(grad_output, input.dtype());
+  GridCall call = grid_call(in, at, mode, padding, align_corners);
+  call.gradient = gradient.data();
+  gpu().fill(grad_input, 0);
+  write_dense(grad_grid, [&](const Tensor& to_grid) {
+    const Tensor to_input = dense_operand(grad_input);  // zero, and added to
+    call.grad_in = to_input.data();
+    call.grad_grid = to_grid.data();
+    static Variants variants;
+    run_over(kGrids, variants, uint64_t(in.dtype()), "grid_sampler_backward", to_input,
+             call.batch * call.positions, call,
+             [&] { return join_text("grid_sampled_backward<", type_text(in.dtype()), ">"); });
+    if (!to_input.same(grad_input)) copy_operand(to_input, grad_input);
+  });
+}
+
+}  // namespace mt::cuda
