@@ -59,6 +59,8 @@ class Gathered {
       lists.data[at][list++] = memory(used);
     }
     if (step) {
+      MT_CHECK(step->device() == first.device(), name_, ": the step of a parameter on ",
+               to_string(first.device()), " must be there too; it is on ", to_string(step->device()));
       const Tensor count = dense(*step, DType::float32);
       steps[at] = memory(count);
       kept_.push_back(count);
