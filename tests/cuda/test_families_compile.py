@@ -35,6 +35,7 @@ def softmax():
             yield f"softmax_lanes<{t}, float, {log}, 32>", "SoftmaxCall"
             yield f"softmax_rows_backward<float, float, {t}, {log}>", "SoftmaxCall"
             yield f"softmax_columns_backward<float, float, {t}, {log}>", "SoftmaxCall"
+            yield f"softmax_lanes_backward<float, float, {t}, {log}, 8>", "SoftmaxCall"
 
 
 def normalization():
@@ -46,6 +47,8 @@ def normalization():
             yield f"row_norm_backward<{t}, {w}, {w}, {centered}>", "RowNormCall"
             yield f"row_norm_backward_parts<{t}, {w}, {centered}>", "RowNormCall"
         yield f"parts_added<compute_t<{t}>, {w}>", "PartsCall"
+        for kept in (1, 2):
+            yield f"row_norm<{t}, {t}, {w}, true, {kept}>", "RowNormCall"
         yield f"row_statistics<{t}, {w}>", "RowNormCall"
         yield f"plane_sums<{t}>", "GroupNormCall"
         for name in ("applied", "coefficients", "backward_input", "backward_parameters"):
@@ -126,9 +129,8 @@ def random():
     for t in (*FLOATING, *INTEGERS, "bool"):
         for what in ("chance", "geometric", "in_range", "in_wide_range", "any_number"):
             yield f"random_filled<{t}, Drawn::{what}>", "RandomCall"
-        yield f"chances_drawn<{t}>", "ChancesCall"
-    for t in ("int64_t", "double", "float", "BFloat16"):
         yield f"random_filled<{t}, Drawn::any_bits>", "RandomCall"
+        yield f"chances_drawn<{t}>", "ChancesCall"
 
 
 def cumulative():
@@ -144,6 +146,10 @@ def cumulative():
         wide = "int64_t" if whole else f"compute_t<{t}>"
         yield from each(t, out, f"RunningSum<{wide}>", "false")
         yield from each(t, out, f"RunningProduct<{wide}>", "false")
+        if whole:  # results of the same dtype, and from the end
+            yield from each(t, t, f"RunningSum<{t}>", "false")
+            yield from each(t, t, f"RunningSum<{t}>", "true")
+            yield from each(t, t, f"RunningProduct<{t}>", "false")
         if not whole:
             yield from each(t, t, f"RunningSum<{wide}>", "true")
             yield from each(t, t, f"RunningLogSumExp<{wide}>", "false")
@@ -151,6 +157,14 @@ def cumulative():
         if t not in COMPLEX:
             for largest in ("true", "false"):
                 yield from each(t, t, f"RunningExtreme<compute_t<{t}>, {largest}>", "false")
+
+
+def spreads():
+    for t in FLOATING:
+        for root in ("true", "false"):
+            for name in ("rows", "columns", "whole", "parts"):
+                body = f"Reduce<spread_op<{root}>, {t}, kernels::compute_t<{t}>, {t}>::{name}"
+                yield body, "ReduceCall"
 
 
 def optimizer():
@@ -224,6 +238,7 @@ def extreme():
 
 
 def reduce():
+    yield from spreads()
     computed = {"Half": "float", "BFloat16": "float"}
     functors = [f"kernels::norm_{which}_op" for which in ("zero", "one", "two", "max", "min")]
     for t in (*FLOATING, *COMPLEX):
