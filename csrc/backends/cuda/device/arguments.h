@@ -45,7 +45,7 @@ struct ReduceCall {
   long long folded_sizes[kMaxKernelDims], folded_strides[kMaxKernelDims];  // strides in elements
   long long count;   // of all terms of an output, for means
   int dense_groups;  // terms lie side by side, and each output's and part's begin at a multiple of 16 bytes
-  double number;    // of functors that finish with one
+  double number;     // of functors that finish with one
 };
 
 }  // namespace mt::cuda

@@ -144,8 +144,7 @@ struct Reduce {
     if (gridDim.y > 1) {
       static_cast<A*>(call.out)[output * gridDim.y + blockIdx.y] = sum;
     } else {
-      static_cast<Out*>(call.out)[out_offset(call, output)] =
-          kernels::cast<Out>(finished(call, sum));
+      static_cast<Out*>(call.out)[out_offset(call, output)] = kernels::cast<Out>(finished(call, sum));
     }
   }
   static __device__ long long part_begin(const ReduceCall& call) { return blockIdx.y * call.terms_per_part; }
