@@ -28,11 +28,11 @@ void set_numbers(Call& call, const devices::Numbers& numbers) {
 }
 
 // Drawn in device/random.h.
-#define MT_DRAWN(X)                                                                                      \
-  X(uniform)                                                                                             \
-  X(normal)                                                                                              \
-  X(log_normal) X(exponential) X(cauchy) X(geometric) X(chance) X(in_range) X(in_wide_range) X(any_bits) \
-      X(any_number)
+#define MT_DRAWN(X) \
+  X(uniform)        \
+  X(normal)         \
+  X(log_normal)     \
+  X(exponential) X(cauchy) X(geometric) X(chance) X(in_range) X(in_wide_range) X(any_bits) X(any_number)
 enum class Drawn {
 #define X(name) name,
   MT_DRAWN(X)
