@@ -395,7 +395,8 @@ def _watched_stats() -> list[dict[str, Any]]:
                 "peak_reserved": stats["reserved_bytes.all.peak"],
                 "retries": stats["num_alloc_retries"],
                 "ooms": stats["num_ooms"],
-                "total": mem_get_info(index)[1],
+                # An allocator can be there without its device, which tells no size then.
+            "total": mem_get_info(index)[1] if index < acl_loader.device_count() else 0,
             }
         )
     return told
