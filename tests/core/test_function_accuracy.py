@@ -14,8 +14,8 @@ import mindtorch_v2 as torch
 VALUES: dict[str, list[tuple[float, str]]] = json.loads(
     Path(__file__).with_name("function_values.json").read_text()
 )
-# In units of the last place, for double, also on processors without fused products and sums; single has what is left after
-# rounding, or a little more.
+# In units of the last place, for double, also on processors without fused products and sums; single has what is left
+# after rounding, or a little more.
 LIMITS = {
     "exp": 1.0, "expm1": 1.3, "log1p": 1.1, "sin": 1.05, "cos": 1.05, "tanh": 1.25, "asin": 1.0, "acos": 1.0,
     "atanh": 2.0, "asinh": 2.0, "acosh": 2.0, "erf": 1.0, "erfc": 4.0, "special.i1": 32.0,
