@@ -396,7 +396,7 @@ def _watched_stats() -> list[dict[str, Any]]:
                 "retries": stats["num_alloc_retries"],
                 "ooms": stats["num_ooms"],
                 # An allocator can be there without its device, which tells no size then.
-            "total": mem_get_info(index)[1] if index < acl_loader.device_count() else 0,
+                "total": mem_get_info(index)[1] if index < acl_loader.device_count() else 0,
             }
         )
     return told
