@@ -31,10 +31,10 @@ std::atomic<bool>& setting(const std::string& name) {
 void init_cuda_settings(nb::module_& parent) {
   nb::module_ m = parent.def_submodule("_cuda");
   m.def(
-      "set_library_setting", [](const std::string& name, bool value) { setting(name) = value; }, "name"_a,
+      "set_vendor_setting", [](const std::string& name, bool value) { setting(name) = value; }, "name"_a,
       "value"_a,
       "A setting of torch.backends.cuda.matmul or torch.backends.cudnn, under the name of its field.");
-  m.def("library_setting", [](const std::string& name) { return setting(name).load(); }, "name"_a);
+  m.def("vendor_setting", [](const std::string& name) { return setting(name).load(); }, "name"_a);
   m.def(
       "look_up_functions",
       [](const std::string& title) {

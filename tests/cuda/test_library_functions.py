@@ -28,16 +28,16 @@ def test_a_library_that_is_not_used_has_no_functions_to_look_up():
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_a_setting_begins_as_in_pytorch_and_keeps_what_it_is_given(name):
-    assert _cuda.library_setting(name) is SETTINGS[name]
-    _cuda.set_library_setting(name, not SETTINGS[name])
+    assert _cuda.vendor_setting(name) is SETTINGS[name]
+    _cuda.set_vendor_setting(name, not SETTINGS[name])
     try:
-        assert _cuda.library_setting(name) is not SETTINGS[name]
+        assert _cuda.vendor_setting(name) is not SETTINGS[name]
     finally:
-        _cuda.set_library_setting(name, SETTINGS[name])
+        _cuda.set_vendor_setting(name, SETTINGS[name])
 
 
 def test_a_setting_that_is_not_there_is_told_with_those_that_are():
     with pytest.raises(
         ValueError, match="there is no setting 'speed'; there are tf32_products, reduced_sums"
     ):
-        _cuda.set_library_setting("speed", True)
+        _cuda.set_vendor_setting("speed", True)

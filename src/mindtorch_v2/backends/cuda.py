@@ -24,8 +24,8 @@ class _Products:
         if not hasattr(type(self), name):
             raise AttributeError(f"torch.backends.cuda.matmul has no setting {name!r}")
         super().__setattr__(name, value)
-        _C._cuda.set_library_setting("tf32_products", self.allow_tf32 or self.fp32_precision == "tf32")
-        _C._cuda.set_library_setting(
+        _C._cuda.set_vendor_setting("tf32_products", self.allow_tf32 or self.fp32_precision == "tf32")
+        _C._cuda.set_vendor_setting(
             "reduced_sums",
             bool(self.allow_fp16_reduced_precision_reduction and self.allow_bf16_reduced_precision_reduction),
         )

@@ -46,7 +46,7 @@ class _Settings(ModuleType):
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
         if name in _TOLD:
-            _C._cuda.set_library_setting(_TOLD[name], bool(value))
+            _C._cuda.set_vendor_setting(_TOLD[name], bool(value))
 
 
 _TOLD = {"allow_tf32": "tf32_convolutions", "benchmark": "benchmark", "deterministic": "deterministic"}
