@@ -92,6 +92,10 @@ class Accelerator : public Backend {
   virtual void seed_all(uint64_t seed) = 0;       // the default generators, also of devices not used yet
   // Whether one launch may do a whole list of tensors of this type.
   virtual bool takes_lists(DType) const { return false; }
+  // What the thread runs in between is one operator for each entry of a list: launches may be kept back until the end,
+  // or until something else has to see what they make, and be done at once (OverList).
+  virtual void list_begins() {}
+  virtual void list_ends() {}
 };
 
 // Backends live for ever. Registering touches no driver.

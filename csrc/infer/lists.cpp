@@ -1,5 +1,7 @@
 #include "infer/lists.h"
 
+#include <exception>
+
 #include <algorithm>
 
 #include "core/accelerator.h"
@@ -56,6 +58,22 @@ std::vector<Tensor> tensors_like(TensorList tensors) {
   made.reserve(tensors.size());
   for (const Tensor& t : tensors) made.push_back(new_tensor(t.sizes(), t.dtype(), t.device()));
   return made;
+}
+
+OverList::OverList(TensorList list)
+    : accelerator_(list[0].device().is_accelerator() ? &accelerator(list[0].device().type) : nullptr),
+      errors_(std::uncaught_exceptions()) {
+  if (accelerator_) accelerator_->list_begins();
+}
+
+OverList::~OverList() noexcept(false) {
+  if (!accelerator_) return;
+  try {
+    accelerator_
+        ->list_ends();  // also after an entry that failed: what came before it is done, as without a list
+  } catch (const Error&) {
+    if (std::uncaught_exceptions() == errors_) throw;  // else the first error is on its way, and says more
+  }
 }
 
 }  // namespace mt::infer

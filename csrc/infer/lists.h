@@ -1,6 +1,7 @@
 // Operators over lists of tensors.
 #pragma once
 
+#include "core/accelerator.h"
 #include "infer/infer.h"
 
 namespace mt::infer {
@@ -16,5 +17,17 @@ Scalar list_entry(const Tensor& numbers, size_t i);
 // shapes in all lists.
 bool in_one_call(std::initializer_list<TensorList> lists);
 std::vector<Tensor> tensors_like(TensorList tensors);
+
+// While an operator runs entry by entry: a device may gather what it launches for them.
+class OverList {
+ public:
+  explicit OverList(TensorList list);
+  ~OverList() noexcept(false);
+  OverList(const OverList&) = delete;
+
+ private:
+  Accelerator* accelerator_;
+  int errors_;  // that were on their way when it began
+};
 
 }  // namespace mt::infer

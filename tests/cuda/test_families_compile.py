@@ -44,7 +44,8 @@ def normalization():
         for centered in ("true", "false"):
             yield f"row_norm<{t}, {w}, {w}, {centered}, 0>", "RowNormCall"
             yield f"row_norm<{t}, {w}, {w}, {centered}, 4>", "RowNormCall"
-            yield f"row_norm_backward<{t}, {w}, {w}, {centered}>", "RowNormCall"
+            yield f"row_norm_backward<{t}, {w}, {w}, {centered}, 0>", "RowNormCall"
+            yield f"row_norm_backward<{t}, {w}, {w}, {centered}, 8>", "RowNormCall"
             yield f"row_norm_backward_parts<{t}, {w}, {centered}>", "RowNormCall"
         yield f"parts_added<compute_t<{t}>, {w}>", "PartsCall"
         for kept in (1, 2):

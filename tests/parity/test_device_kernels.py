@@ -21,11 +21,18 @@ def test_softmax_of_rows_lanes_and_columns_is_pytorchs():
     x[2, 3] = x[1] = float("-inf")
     out = torch.empty_like(x)
     call = call_of("SoftmaxCall", in_=x, out=out, outer=5, length=101, inner=1)
-    for kernel, expected in (("rows", x.softmax(1)), ("lanes", x.softmax(1))):
-        run(f"run_softmax_{kernel}", call, (3, 1))
-        near(out, expected)
+    for kernel, block in (("rows", (64, 1)), ("lanes", (32, 2))):
+        run(f"run_softmax_{kernel}", call, (3, 1), block)
+        near(out, x.softmax(1))
     run("run_log_softmax_rows", call, (3, 1))
     near(out, x.log_softmax(1))
+    x = torch.randn(5, 128)  # in groups
+    x[2, 3], x[1], x[3, 100] = float("-inf"), float("-inf"), float("nan")
+    out = torch.empty_like(x)
+    call = call_of("SoftmaxCall", in_=x, out=out, outer=5, length=128, inner=1)
+    for kernel, block in (("rows", (64, 1)), ("lanes", (32, 2))):
+        run(f"run_softmax_{kernel}", call, (2, 1), block)
+        near(out, x.softmax(1))
     x = torch.randn(3, 17, 40)
     out = torch.empty_like(x)
     run(
@@ -41,7 +48,9 @@ def test_softmax_of_rows_lanes_and_columns_is_pytorchs():
     ("kernel", "shape", "log", "block"),
     [
         ("run_softmax_rows_backward", (5, 101, 1), False, (64, 1)),
-        ("run_log_softmax_lanes_backward", (5, 101, 1), True, (64, 1)),
+        ("run_softmax_rows_backward", (5, 128, 1), False, (64, 1)),
+        ("run_log_softmax_lanes_backward", (5, 101, 1), True, (32, 2)),
+        ("run_log_softmax_lanes_backward", (5, 128, 1), True, (32, 2)),
         ("run_log_softmax_columns_backward", (3, 17, 40), True, (32, 8)),
     ],
 )
@@ -55,8 +64,11 @@ def test_gradients_of_softmax_are_pytorchs(kernel, shape, log, block):
     near(out, expected)
 
 
-@pytest.mark.parametrize(("kernel", "length"), [("row_norm_0", 77), ("row_norm_4", 512)])
-def test_layer_norm_and_its_gradients_are_pytorchs(kernel, length):
+@pytest.mark.parametrize(
+    ("kept", "length", "block"),
+    [("0", 77, (64, 1)), ("4", 512, (64, 1)), ("4", 512, (32, 4)), ("4", 77, (32, 2))],
+)
+def test_layer_norm_and_its_gradients_are_pytorchs(kept, length, block):
     x, gradient, weight, bias = (
         torch.randn(6, length),
         torch.randn(6, length),
@@ -68,9 +80,11 @@ def test_layer_norm_and_its_gradients_are_pytorchs(kernel, length):
         lambda *given: F.layer_norm(given[0], (length,), *given[1:]), gradient, x, weight, bias
     )
     given = {"in_": x, "mean": mean, "rstd": rstd, "rows": 6, "length": length, "eps": 1e-5}
-    run(kernel, call_of("RowNormCall", weight=weight, bias=bias, out=out, **given), (6, 1))
+    forward = call_of("RowNormCall", weight=weight, bias=bias, out=out, **given)
+    run(f"row_norm_{kept}", forward, (6, 1), block)
     near(out, expected)
-    run("row_norm_b", call_of("RowNormCall", gradient=gradient, weight=weight, out=out, **given), (4, 1))
+    backward = call_of("RowNormCall", gradient=gradient, weight=weight, out=out, **given)
+    run("row_norm_b" + kept.strip("0"), backward, (4, 1), block)
     near(out, to_x)
     parts = torch.empty(2, 2, length)
     sums = call_of("RowNormCall", gradient=gradient, weight_parts=parts[0], bias_parts=parts[1], **given)

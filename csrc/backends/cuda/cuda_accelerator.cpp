@@ -1,6 +1,7 @@
 // What GPUs add to an accelerator with streams: copies and fills inside the device, properties, kernels.
 #include "backends/cuda/cuda_driver.h"
 #include "backends/cuda/elementwise.h"
+#include "backends/cuda/listed.h"
 #include "core/dispatch.h"
 #include "generated/cuda/register.h"
 
@@ -33,6 +34,9 @@ bool CudaAccelerator::fill(const Tensor& to, const Scalar& value) {
   run_elementwise(kCopy, variants, "fill", to.dtype(), to, {value}, nullptr);
   return true;
 }
+
+void CudaAccelerator::list_begins() { kept_back().begin(); }
+void CudaAccelerator::list_ends() { kept_back().end(); }
 
 void register_cuda_backend() {
   register_cuda_kernels();

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "backends/cuda/listed.h"
 #include "base/error.h"
 
 namespace mt::cuda {
@@ -109,7 +110,10 @@ void CudaDriver::activate(int device) {
   check(cuda().set_context(contexts_[size_t(device)]), "cuCtxSetCurrent");
 }
 
-void CudaDriver::synchronize_device() { check(cuda().synchronize(), "cuCtxSynchronize"); }
+void CudaDriver::synchronize_device() {
+  launch_kept_back();
+  check(cuda().synchronize(), "cuCtxSynchronize");
+}
 
 MemoryInfo CudaDriver::memory_info() {
   MemoryInfo info;
@@ -161,10 +165,12 @@ StreamHandle CudaDriver::create_stream(int priority) {
 }
 
 void CudaDriver::synchronize_stream(StreamHandle stream) {
+  launch_kept_back();
   check(cuda().stream_synchronize(stream_of(stream)), "cuStreamSynchronize");
 }
 
 bool CudaDriver::stream_is_idle(StreamHandle stream) {
+  launch_kept_back();
   const Result code = cuda().stream_query(stream_of(stream));
   if (code == kNotReady) return false;
   check(code, "cuStreamQuery");
@@ -185,6 +191,7 @@ void CudaDriver::destroy_event(EventHandle event) {
 }
 
 void CudaDriver::record_event(EventHandle event, StreamHandle stream) {
+  launch_kept_back();
   check(cuda().event_record(event_of(event), stream_of(stream)), "cuEventRecord");
 }
 
@@ -201,6 +208,7 @@ void CudaDriver::synchronize_event(EventHandle event) {
 }
 
 void CudaDriver::make_stream_wait(StreamHandle stream, EventHandle event) {
+  launch_kept_back();
   check(cuda().stream_wait(stream_of(stream), event_of(event), 0), "cuStreamWaitEvent");
 }
 
@@ -313,10 +321,12 @@ void CudaDriver::unmap(Address address, MappingHandle memory) {
 
 // Addresses say by themselves on which side they are.
 void CudaDriver::copy(Address to, Address from, size_t bytes, CopyKind) {
+  launch_kept_back();
   check(cuda().copy(to, from, bytes), "cuMemcpy");
 }
 
 void CudaDriver::copy_async(Address to, Address from, size_t bytes, CopyKind, StreamHandle stream) {
+  launch_kept_back();
   check(cuda().copy_async(to, from, bytes, stream_of(stream)), "cuMemcpyAsync");
 }
 
@@ -326,10 +336,12 @@ void CudaDriver::begin_capture(StreamHandle stream, CaptureMode mode) {
   const int number = mode == CaptureMode::global        ? kCaptureGlobal
                      : mode == CaptureMode::this_thread ? kCaptureThread
                                                         : kCaptureRelaxed;
+  launch_kept_back();
   check(cuda().begin_capture(stream_of(stream), number), "cuStreamBeginCapture");
 }
 
 GraphHandle CudaDriver::end_capture(StreamHandle stream) {
+  launch_kept_back();
   Graph graph = nullptr;
   check(cuda().end_capture(stream_of(stream), &graph), "cuStreamEndCapture");
   GraphExec runnable = nullptr;
@@ -354,6 +366,7 @@ CaptureState CudaDriver::capture_state(StreamHandle stream) {
 }
 
 void CudaDriver::replay_graph(GraphHandle graph, StreamHandle stream) {
+  launch_kept_back();
   check(cuda().graph_launch(captured(graph).runnable, stream_of(stream)), "cuGraphLaunch");
 }
 

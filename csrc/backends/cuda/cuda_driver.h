@@ -90,6 +90,8 @@ class CudaAccelerator final : public devices::StreamAccelerator {
   DeviceProperties properties(int device) override;
   void copy_on_device(const Tensor& from, const Tensor& to) override;
   bool fill(const Tensor& to, const Scalar& value) override;
+  void list_begins() override;
+  void list_ends() override;
 };
 
 CudaAccelerator& gpu();

@@ -6,6 +6,7 @@
 
 #include "backends/cuda/device/arguments.h"
 #include "backends/cuda/launch.h"
+#include "backends/cuda/listed.h"
 #include "core/reach.h"
 #include "core/views.h"
 #include "kernels/common/iterate.h"
@@ -16,11 +17,15 @@ namespace {
 
 enum Entry { kDense, kGrouped, kStrided, kStridedLong };
 constexpr const char* kEntries[] = {"dense", "grouped", "strided", "strided_long"};
-constexpr unsigned kThreads = 128;
+constexpr unsigned kThreads = kElementwiseThreads;
+constexpr uint64_t kOverLists = uint64_t(1) << 63;  // in the key of a program
+constexpr const char* kListEntries[] = {"listed", nullptr};
+// Elements of a tensor whose launch is kept back: for larger ones it costs nothing, and blocks are counted in an int.
+constexpr int64_t kMostKeptBack = int64_t(1) << 24;
 constexpr int64_t kMostBlocks = 0x7fffffff;
 
 std::string source_of(const Functor& functor, DType compute, const Tensor& out, const Operand* operands,
-                      int inputs) {
+                      int inputs, bool over_lists) {
   std::string types =
       join_text(functor.space, functor.name, ", ", type_text(out.dtype()), ", ", type_text(compute));
   for (int i = 0; i < inputs; ++i)
@@ -28,19 +33,22 @@ std::string source_of(const Functor& functor, DType compute, const Tensor& out, 
   return join_text(
       "#include \"backends/cuda/device/elementwise.h\"\n"
       "using E = mt::cuda::Elementwise<",
-      types,
-      ">;\n"
-      "extern \"C\" __global__ void __launch_bounds__(128) dense(const __grid_constant__ mt::cuda::DenseCall "
-      "call) "
-      "{ E::dense(call); }\n"
-      "extern \"C\" __global__ void __launch_bounds__(128) grouped(const __grid_constant__ "
-      "mt::cuda::StridedCall call) "
-      "{ E::grouped(call); }\n"
-      "extern \"C\" __global__ void __launch_bounds__(128) strided(const __grid_constant__ "
-      "mt::cuda::StridedCall call) "
-      "{ E::strided<unsigned>(call); }\n"
-      "extern \"C\" __global__ void __launch_bounds__(128) strided_long("
-      "const __grid_constant__ mt::cuda::StridedCall call) { E::strided<unsigned long long>(call); }\n");
+      types, ">;\n",
+      over_lists ? "extern \"C\" __global__ void __launch_bounds__(128) listed(const __grid_constant__ "
+                   "mt::cuda::ListedCall call) { E::listed(call); }\n"
+                 : "extern \"C\" __global__ void __launch_bounds__(128) dense(const __grid_constant__ "
+                   "mt::cuda::DenseCall "
+                   "call) "
+                   "{ E::dense(call); }\n"
+                   "extern \"C\" __global__ void __launch_bounds__(128) grouped(const __grid_constant__ "
+                   "mt::cuda::StridedCall call) "
+                   "{ E::grouped(call); }\n"
+                   "extern \"C\" __global__ void __launch_bounds__(128) strided(const __grid_constant__ "
+                   "mt::cuda::StridedCall call) "
+                   "{ E::strided<unsigned>(call); }\n"
+                   "extern \"C\" __global__ void __launch_bounds__(128) strided_long("
+                   "const __grid_constant__ mt::cuda::StridedCall call) { E::strided<unsigned long "
+                   "long>(call); }\n");
 }
 
 template <class T>
@@ -124,17 +132,21 @@ void run_elementwise(const Functor& functor, Variants& variants, const char* nam
   int64_t count = out.numel();
   if (count == 0) return;
   const int device = out.device().index;
-  gpu().activate(device);
   const Operand* operands = given.begin();
   const int inputs = int(given.size());
 
   uint64_t key = uint64_t(out.dtype()) | uint64_t(compute) << 6;
   for (int i = 0; i < inputs; ++i)
     key |= uint64_t(operands[i].tensor ? int(operands[i].tensor->dtype()) : 63) << (12 + 6 * i);
-  const Loaded& loaded = variants.find(key, device, kEntries,
-                                       [&] { return source_of(functor, compute, out, operands, inputs); });
 
-  Numbers numbers;
+  const auto program = [&](uint64_t form, const char* const* entries) -> const Loaded& {
+    gpu().activate(device);
+    return variants.find(key | form, device, entries, [&] {
+      return source_of(functor, compute, out, operands, inputs, form == kOverLists);
+    });
+  };
+
+  Numbers numbers{};  // all of its bytes: lists compare them
   for (int i = 0; i < functor.parameters; ++i)
     store_number(parameters[i], compute, numbers.bytes + i * int(itemsize(compute)));
   for (int i = 0; i < inputs; ++i)
@@ -152,6 +164,15 @@ void run_elementwise(const Functor& functor, Variants& variants, const char* nam
     call.count = count;
     call.numbers = numbers;
     const int64_t each = int64_t(kThreads) * together * 2;
+    if (kept_back().open() && count <= kMostKeptBack) {
+      const Tensor* tensors[kMaxOperands] = {&out};
+      size_t number = 1;
+      for (int i = 0; i < inputs; ++i)
+        if (operands[i].tensor) tensors[number++] = operands[i].tensor;
+      return kept_back().add(program(kOverLists, kListEntries).entries[0], name, call, each,
+                             {tensors, number});
+    }
+    const Loaded& loaded = program(0, kEntries);
     return launch_with(loaded.entries[kDense], name, device, {unsigned((count + each - 1) / each)},
                        {kThreads}, 0, call);
   }
@@ -185,6 +206,7 @@ void run_elementwise(const Functor& functor, Variants& variants, const char* nam
     for (int t = 0; t < tensors; ++t) call.strides[d][place[t]] = plan.strides[t][d];
   }
   const unsigned blocks = unsigned(std::min<int64_t>((count + kThreads - 1) / kThreads, kMostBlocks));
+  const Loaded& loaded = program(0, kEntries);
   const Entry entry = grouped ? kGrouped : count <= INT32_MAX ? kStrided : kStridedLong;
   launch_with(loaded.entries[entry], name, device, {blocks}, {kThreads}, 0, call);
 }

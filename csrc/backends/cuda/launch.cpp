@@ -1,5 +1,6 @@
 #include "backends/cuda/launch.h"
 
+#include "backends/cuda/listed.h"
 #include "base/error.h"
 #include "core/observe_task.h"
 #include "devices/launch_log.h"
@@ -8,12 +9,17 @@ namespace mt::cuda {
 
 void launch(Function function, const char* name, int device, Shape grid, Shape block, unsigned shared_bytes,
             void** arguments) {
+  launch_kept_back();
+  launch_on(current_stream({kSlot, int8_t(device)}), function, name, device, grid, block, shared_bytes,
+            arguments);
+}
+
+void launch_on(void* stream, Function function, const char* name, int device, Shape grid, Shape block,
+               unsigned shared_bytes, void** arguments) {
   CudaAccelerator& accelerator = gpu();
-  const Device where{kSlot, int8_t(device)};
-  void* stream = current_stream(where);
   accelerator.activate(device);
   {
-    TaskScope scope({TaskKind::kernel, "cudaLaunchKernel", name, where, stream});
+    TaskScope scope({TaskKind::kernel, "cudaLaunchKernel", name, Device{kSlot, int8_t(device)}, stream});
     const Result code = cuda().launch(function, grid.x, grid.y, grid.z, block.x, block.y, block.z,
                                       shared_bytes, static_cast<Stream>(stream), arguments, nullptr);
     if (code != 0) [[unlikely]]

@@ -14,6 +14,10 @@ struct Shape {
 void launch(Function function, const char* name, int device, Shape grid, Shape block, unsigned shared_bytes,
             void** arguments);
 
+// The same on a given stream; what is kept back (listed.h) stays that.
+void launch_on(void* stream, Function function, const char* name, int device, Shape grid, Shape block,
+               unsigned shared_bytes, void** arguments);
+
 template <class... A>
 void launch_with(Function function, const char* name, int device, Shape grid, Shape block,
                  unsigned shared_bytes, const A&... arguments) {

@@ -1,5 +1,7 @@
 #include "backends/cuda/library_call.h"
 
+#include "backends/cuda/listed.h"
+
 #include <mutex>
 #include <unordered_map>
 
@@ -43,6 +45,7 @@ void* kept_piece(const Place& place) {
 
 Place::Place(const Tensor& tensor)
     : accelerator(accelerator_of(tensor)), device(tensor.device()), stream(current_stream(device)) {
+  launch_kept_back();
   accelerator.activate(device.index);
 }
 

@@ -26,14 +26,20 @@ void fill_zero(const Tensor& t, bool wanted) {
   if (wanted && t.numel() > 0) gpu().fill(t, Scalar(int64_t(0)));
 }
 
-// Groups of 16 bytes that a thread keeps of a row, and threads: 0 for rows that are too long for registers.
+// How rows are shared out: to a warp each where it can keep one in registers, else to blocks.
 struct RowShape {
-  int kept;
-  unsigned threads;
-  RowShape(int64_t length, size_t item) {
+  int kept;  // groups of 16 bytes that a thread keeps, 0 for rows that are too long for registers
+  Shape grid, block;
+  RowShape(int64_t rows, int64_t length, size_t item) {
     const int64_t groups = (length * int64_t(item) + 15) / 16;
-    kept = groups <= 256 ? 1 : groups <= 1024 ? 2 : groups <= 4096 ? 4 : 0;
-    threads = kept ? whole_warps((groups + kept - 1) / kept, 1024) : 1024;
+    kept = groups <= 32     ? 1
+           : groups <= 64   ? 2
+           : groups <= 128  ? 4
+           : groups <= 256  ? 8
+           : groups <= 4096 ? 4
+                            : 0;
+    block = groups <= 256 ? Shape{32, 4} : Shape{kept ? whole_warps((groups + kept - 1) / kept, 1024) : 1024};
+    grid = {blocks_for(rows, block.y)};
   }
 };
 
@@ -45,7 +51,7 @@ void layer_norm(const Tensor& input, IntList normalized_shape, const Tensor& wei
   if (rows == 0) return;
   const Place place(out);
   const DType t = input.dtype(), w = parameter_dtype(weight, bias, t), s = mean.dtype();
-  const RowShape shape(length, itemsize(t));
+  const RowShape shape(rows, length, itemsize(t));
   static Variants variants;
   const Loaded& program = find_program(variants, key_of({int(t), int(w), int(s), shape.kept}), place,
                                        "normalization.h", 1, [&]() -> Programs {
@@ -65,8 +71,7 @@ void layer_norm(const Tensor& input, IntList normalized_shape, const Tensor& wei
   call.rows = rows;
   call.length = length;
   call.eps = eps;
-  launch_with(program.entries[0], "layer_norm", place.index(), {blocks_for(rows, 1)}, {shape.threads}, 0,
-              call);
+  launch_with(program.entries[0], "layer_norm", place.index(), shape.grid, shape.block, 0, call);
   made.finish();
   center.finish();
   spread.finish();
@@ -83,11 +88,12 @@ void layer_norm_backward(const Tensor& grad, const Tensor& input, IntList normal
   const Place place(input);
   const DType t = input.dtype(), s = mean.dtype(), c = compute_dtype(t),
               w = weight.defined() ? weight.dtype() : grad_weight.dtype();
+  const RowShape shape(rows, length, itemsize(t));
   static Variants variants;
   const Loaded& program = find_program(
-      variants, key_of({int(t), int(w), int(s)}), place, "normalization.h", 3, [&]() -> Programs {
+      variants, key_of({int(t), int(w), int(s), shape.kept}), place, "normalization.h", 3, [&]() -> Programs {
         const std::string types = join_text(type_text(t), ", ", type_text(w), ", ", type_text(s));
-        return {{join_text("row_norm_backward<", types, ", true>"), "RowNormCall", 512},
+        return {{join_text("row_norm_backward<", types, ", true, ", shape.kept, ">"), "RowNormCall", 1024},
                 {join_text("row_norm_backward_parts<", type_text(t), ", ", type_text(s), ", true>"),
                  "RowNormCall"},
                 {join_text("parts_added<", type_text(c), ", ", type_text(w), ">"), "PartsCall"}};
@@ -105,8 +111,7 @@ void layer_norm_backward(const Tensor& grad, const Tensor& input, IntList normal
   if (needs & 1) {
     const DenseResult made(grad_input);
     call.out = made.data();
-    launch_with(program.entries[0], "layer_norm_backward", place.index(), {blocks_for(rows, 1)},
-                {whole_warps((length + 3) / 4, 512)}, 0, call);
+    launch_with(program.entries[0], "layer_norm_backward", place.index(), shape.grid, shape.block, 0, call);
     made.finish();
   }
   if (!(needs & 6)) return;

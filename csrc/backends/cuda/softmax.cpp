@@ -47,7 +47,7 @@ void run(Variants& variants, const char* name, std::initializer_list<DType> type
     block = {unsigned(std::clamp<uint64_t>(std::bit_ceil(uint64_t(along.length) / 4), 32, 1024))};
   } else if (way == kLanes) {
     grid = {blocks_for(along.outer, 4)};
-    block = {128};
+    block = {32, 4};
   } else {
     grid = {blocks_for(along.outer * ((along.inner + 31) / 32), 1)};
     block = {32, 8};

@@ -6,6 +6,7 @@ namespace mt::cuda {
 inline constexpr int kMaxKernelDims = 16;
 inline constexpr int kMaxOperands = 4;  // the result is the first
 inline constexpr int kMaxNumbers = 4;
+inline constexpr unsigned kElementwiseThreads = 128;  // of a block
 
 // Parameters of functors and numbers among the operands, each of the compute type, up to 16 bytes wide.
 struct alignas(16) Numbers {
@@ -20,6 +21,16 @@ struct Divisor {
 struct DenseCall {
   void* data[kMaxOperands];
   long long count;
+  Numbers numbers;
+};
+
+// The same over the tensors of a list: a block does a part of one of them.
+inline constexpr int kMostListed = 56;
+struct ListedCall {
+  void* data[kMostListed][kMaxOperands];
+  long long counts[kMostListed];
+  int blocks[kMostListed + 1];  // how many come before each tensor's; the last is gridDim.x
+  int number;
   Numbers numbers;
 };
 

@@ -8,6 +8,11 @@ namespace mt::cuda {
 using kernels::cast;
 using kernels::compute_t;
 
+// N numbers that are read or written at once.
+template <class T, int N> struct alignas(sizeof(T) * N) Several {
+  T value[N];
+};
+
 // The first index of a thread that strides over the grid, and the step.
 inline int64_t first_index() { return int64_t(blockIdx.x) * blockDim.x + threadIdx.x; }
 inline int64_t grid_step() { return int64_t(gridDim.x) * blockDim.x; }
@@ -72,6 +77,19 @@ template <class A> A largest_block(A x) {
   return fold_block(x, kernels::lowest_value<A>(), [](A a, A b) { return kernels::math::maximum(a, b); });
 }
 
+// Rows of a grid whose blocks are (x, y): y rows at a time, x threads for each of them. A row's threads are a warp, or the
+// whole block.
+inline int64_t first_row() { return int64_t(blockIdx.x) * blockDim.y + threadIdx.y; }
+inline int64_t row_step() { return int64_t(gridDim.x) * blockDim.y; }
+// The fold over the threads of a row, known to all of them.
+template <class A, class F> A fold_row(A x, A nothing, F f) {
+  if (blockDim.x == 32) return fold_warp(x, f);
+  return fold_block(x, nothing, f);
+}
+template <class A> A sum_row(A x) {
+  return fold_row(x, A(0), [](A a, A b) { return a + b; });
+}
+
 // The fold over threadIdx.y of a block (32, 8), known to all threads of the column.
 template <class A, class F> A fold_strip(A x, F f) {
   alignas(16) __shared__ char room[8 * 32 * sizeof(A)];
@@ -83,10 +101,5 @@ template <class A, class F> A fold_strip(A x, F f) {
   for (int k = 1; k < int(blockDim.y); ++k) all = f(all, parts[k * 32 + threadIdx.x]);
   return all;
 }
-
-// N numbers that are read or written at once.
-template <class T, int N> struct alignas(sizeof(T) * N) Several {
-  T value[N];
-};
 
 }  // namespace mt::cuda

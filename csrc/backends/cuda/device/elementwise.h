@@ -1,7 +1,7 @@
 // Elementwise kernels: one functor over up to three operands, dense or with any strides, of any dtypes.
 //
 // `dense`: a thread reads 16 bytes of the widest operand at a time, twice; grid: count / (block * Elementwise::kEach),
-// rounded up. `grouped`: the same elements along the innermost dimension, a group a turn, any grid; the call counts groups,
+// rounded up. `listed`: the same over several tensors. `grouped`: the same elements along the innermost dimension, a group a turn, any grid; the call counts groups,
 // and operands lie dense along one or are the same. `strided`: an element a turn, any grid; `strided_long` is for more than 2^31 elements or bytes.
 #pragma once
 
@@ -66,7 +66,17 @@ struct Elementwise {
   }
 
   static __device__ void dense(const DenseCall& call) {
-    dense_over(call, typename PlacesUpTo<kInputs>::type{});
+    dense_over({call.data, call.count, call.numbers, blockIdx.x}, typename PlacesUpTo<kInputs>::type{});
+  }
+  static __device__ void listed(const ListedCall& call) {
+    int low = 0, high = call.number - 1;  // the last tensor whose blocks begin here or before
+    while (low < high) {
+      const int middle = (low + high + 1) / 2;
+      if (call.blocks[middle] <= int(blockIdx.x)) low = middle;
+      else high = middle - 1;
+    }
+    dense_over({call.data[low], call.counts[low], call.numbers, blockIdx.x - unsigned(call.blocks[low])},
+               typename PlacesUpTo<kInputs>::type{});
   }
   static __device__ void grouped(const StridedCall& call) {
     grouped_over(call, typename PlacesUpTo<kInputs>::type{});
@@ -77,10 +87,18 @@ struct Elementwise {
   }
 
  private:
+  // What a block of `dense` does: part `block` of these operands.
+  struct Part {
+    void* const* data;
+    long long count;
+    const Numbers& numbers;
+    unsigned block;
+  };
+
   template <class T, int operand>
   struct Source {
     Group<T, kTogether> group[kTurns];
-    __device__ void load(const DenseCall& call, int turn, long long at) {
+    __device__ void load(const Part& call, int turn, long long at) {
       group[turn] = read_group<T>(call.data[operand + 1], at);
     }
     __device__ const T& get(int turn, int i) const { return group[turn].value[i]; }
@@ -88,19 +106,19 @@ struct Elementwise {
   template <int operand>
   struct Source<Given, operand> {
     Given nothing;
-    __device__ void load(const DenseCall&, int, long long) {}
+    __device__ void load(const Part&, int, long long) {}
     __device__ const Given& get(int, int) const { return nothing; }
   };
 
   template <int... i>
-  static __device__ void dense_over(const DenseCall& call, Places<i...>) {
+  static __device__ void dense_over(const Part& call, Places<i...>) {
     dense_with(call, Source<In, i>{}...);
   }
   template <class... S>
-  static __device__ void dense_with(const DenseCall& call, S... source) {
+  static __device__ void dense_with(const Part& call, S... source) {
     Out* out = static_cast<Out*>(call.data[0]);
     const long long first =
-        (long long)(blockIdx.x) * blockDim.x * kEach + (long long)(threadIdx.x) * kTogether;
+        (long long)(call.block) * blockDim.x * kEach + (long long)(threadIdx.x) * kTogether;
     const long long step = (long long)(blockDim.x) * kTogether;
 #pragma unroll
     for (int turn = 0; turn < kTurns; ++turn) {
@@ -121,7 +139,7 @@ struct Elementwise {
     }
   }
   template <int... i>
-  static __device__ void tail(const DenseCall& call, Out* out, long long k, Places<i...>) {
+  static __device__ void tail(const Part& call, Out* out, long long k, Places<i...>) {
     out[k] = apply(call.numbers, element<In>(call.data[i + 1], k)...);
   }
   template <class T>

@@ -2,10 +2,10 @@
 // rstd. Computes in float, or double for double. Sums are taken in a fixed order: a run gives what the last gave.
 //
 // Launch:
-//   row_norm<T, W, S, centered, kept>(RowNormCall): a block for each row, grid min(rows, 2^31 - 1), block 32 .. 1024 in whole
-//     warps. centered: layer_norm; else rms_norm. kept: how many groups of 16 bytes of the row a thread keeps in registers
-//     (1, 2, 4; then length <= kept * block * 16 / sizeof(T)), or 0 for rows of any length.
-//   row_norm_backward<T, W, S, centered>: the gradient in `in`; the same grid and block.
+//   row_norm<T, W, S, centered, kept>(RowNormCall): rows of threads (block.h), block (32, any) or (64 .. 1024, 1) in whole
+//     warps, any grid. centered: layer_norm; else rms_norm. kept: how many groups of 16 bytes of the row a thread keeps in
+//     registers (1, 2, 4, 8; then length <= kept * threads of a row * 16 / sizeof(T)), or 0 for rows of any length.
+//   row_norm_backward<T, W, S, centered, kept>: the gradient in `in`; the same grid and block.
 //   row_norm_backward_parts<T, S, centered>: sums for weight and bias; block (32, 8), grid (ceil(length / 32), parts), then
 //   parts_added<C, W>(PartsCall): block 256, grid ceil(count / 256); once for the weight and once for the bias.
 //   group_norm: row_statistics<T, S>(RowNormCall, rows = batch * groups), then
@@ -84,6 +84,25 @@ template <class T, int kKept> struct Row {
     }
     for (int64_t i = threadIdx.x; i < length; i += blockDim.x) f(i, data[i]);
   }
+  // out[i] = f(i, value), written as it was read.
+  template <class F> void each_to(T* out, F f) const {
+    if constexpr (kKept > 0) {
+      if (in_registers && reinterpret_cast<uintptr_t>(out) % 16 == 0) {
+#pragma unroll
+        for (int k = 0; k < kKept; ++k) {
+          const int64_t g = int64_t(k) * blockDim.x + threadIdx.x;
+          if (g * kTogether < length) {
+            Several<T, kTogether> made;
+#pragma unroll
+            for (int j = 0; j < kTogether; ++j) made.value[j] = f(g * kTogether + j, groups[k].value[j]);
+            reinterpret_cast<Several<T, kTogether>*>(out)[g] = made;
+          }
+        }
+        return;
+      }
+    }
+    each([&](int64_t i, T x) { out[i] = f(i, x); });
+  }
 };
 
 // Mean and one over the deviation of a row, known to all threads.
@@ -92,21 +111,20 @@ template <bool kCentered, class C, class R> std::pair<C, C> row_moments(const R&
   if constexpr (kCentered) {
     C sum = 0;
     row.each([&](int64_t, auto x) { sum += C(x); });
-    mean = sum_block(sum) / C(row.length);
+    mean = sum_row(sum) / C(row.length);
   }
   row.each([&](int64_t, auto x) { squares += (C(x) - mean) * (C(x) - mean); });
-  return {mean, C(1) / std::sqrt(sum_block(squares) / C(row.length) + C(eps))};
+  return {mean, C(1) / std::sqrt(sum_row(squares) / C(row.length) + C(eps))};
 }
 
 template <class T, class W, class S, bool kCentered, int kKept> void row_norm(const RowNormCall& call) {
   using C = compute_t<T>;
-  for (int64_t r = blockIdx.x; r < call.rows; r += gridDim.x) {
+  for (int64_t r = first_row(); r < call.rows; r += row_step()) {
     const Row<T, kKept> row(static_cast<const T*>(call.in) + r * call.length, call.length);
     const auto [mean, rstd] = row_moments<kCentered, C>(row, call.eps);
-    T* out = static_cast<T*>(call.out) + r * call.length;
-    row.each([&](int64_t i, T x) {
+    row.each_to(static_cast<T*>(call.out) + r * call.length, [&](int64_t i, T x) {
       const C weight = value_or<C, W>(call.weight, i, C(1)) + C(call.offset);
-      out[i] = cast<T>((C(x) - mean) * rstd * weight + value_or<C, W>(call.bias, i, C(0)));
+      return cast<T>((C(x) - mean) * rstd * weight + value_or<C, W>(call.bias, i, C(0)));
     });
     if (threadIdx.x == 0) {
       if (call.mean) static_cast<S*>(call.mean)[r] = cast<S>(mean);
@@ -127,33 +145,34 @@ template <class T, class S> void row_statistics(const RowNormCall& call) {
   }
 }
 
-template <class T, class W, class S, bool kCentered> void row_norm_backward(const RowNormCall& call) {
+template <class T, class W, class S, bool kCentered, int kKept> void row_norm_backward(
+    const RowNormCall& call) {
   using C = compute_t<T>;
   struct Sums {
     C plain, weighted;
   };
-  for (int64_t r = blockIdx.x; r < call.rows; r += gridDim.x) {
+  for (int64_t r = first_row(); r < call.rows; r += row_step()) {
     const int64_t at = r * call.length;
+    const Row<T, kKept> row(static_cast<const T*>(call.in) + at, call.length);
     const T* g = static_cast<const T*>(call.gradient) + at;
-    const T* x = static_cast<const T*>(call.in) + at;
-    T* out = static_cast<T*>(call.out) + at;
     const C mean = kCentered ? cast<C>(static_cast<const S*>(call.mean)[r]) : C(0);
     const C rstd = cast<C>(static_cast<const S*>(call.rstd)[r]);
     const auto pulled = [&](int64_t i) {
       return C(g[i]) * (value_or<C, W>(call.weight, i, C(1)) + C(call.offset));
     };
     Sums mine = {C(0), C(0)};
-    for (int64_t i = threadIdx.x; i < call.length; i += blockDim.x) {
+    row.each([&](int64_t i, T x) {
       const C p = pulled(i);
       mine.plain += p;
-      mine.weighted += p * (C(x[i]) - mean) * rstd;
-    }
-    const Sums all = fold_block(mine, Sums{C(0), C(0)}, [](Sums a, Sums b) {
+      mine.weighted += p * (C(x) - mean) * rstd;
+    });
+    const Sums all = fold_row(mine, Sums{C(0), C(0)}, [](Sums a, Sums b) {
       return Sums{a.plain + b.plain, a.weighted + b.weighted};
     });
     const C shift = kCentered ? all.plain / C(call.length) : C(0), slope = all.weighted / C(call.length);
-    for (int64_t i = threadIdx.x; i < call.length; i += blockDim.x)
-      out[i] = cast<T>(rstd * (pulled(i) - shift - (C(x[i]) - mean) * rstd * slope));
+    row.each_to(static_cast<T*>(call.out) + at, [&](int64_t i, T x) {
+      return cast<T>(rstd * (pulled(i) - shift - (C(x) - mean) * rstd * slope));
+    });
   }
 }
 

@@ -4,7 +4,7 @@
 //   softmax_rows<In, Out, log>            inner == 1. A block for each row: grid min(outer, 2^31 - 1), block 32 .. 1024 in
 //   softmax_rows_backward<G, Y, Out, log> whole warps: length / 4 rounded up to a power of two is good.
 //   softmax_lanes<In, Out, log, each>            inner == 1 and length <= 32 * each. A warp for each row, values in
-//   softmax_lanes_backward<G, Y, Out, log, each> registers: block 128, grid outer / 4 rounded up; each: 1, 2, 4 .. 32.
+//   softmax_lanes_backward<G, Y, Out, log, each> registers: block (32, any), any grid (block.h); each: 1, 2, 4 .. 32.
 //   softmax_columns<In, Out, log>            any inner. Block (32, 8), grid outer * ceil(inner / 32), at most 2^31 - 1:
 //   softmax_columns_backward<G, Y, Out, log> 32 columns side by side, the length shared by 8 threads.
 // In and Out, or G (the gradient), Y (the result of forward) and Out may differ (half to float). Computes in float, or in
@@ -21,15 +21,17 @@ template <class C> struct RunningSoftmax {
   C largest, sum;
 
   static RunningSoftmax none() { return {kernels::lowest_value<C>(), C(0)}; }
-  void take(C x) {
-    if (x > largest) {
-      sum = sum * std::exp(largest - x) + C(1);
-      largest = x;
-    } else if (x == largest) {  // also infinities, whose difference has no value
-      sum += largest == kernels::lowest_value<C>() ? C(0) : C(1);
-    } else {
-      sum += std::exp(x - largest);  // NaN comes here and stays
+  template <class Values> void take(const Values& values) {  // several at once: one factor for the sum so far
+    C most = largest;
+#pragma unroll
+    for (const auto v : values.value) most = C(v) > most ? C(v) : most;
+    if (most > largest) {
+      sum *= std::exp(largest - most);
+      largest = most;
     }
+#pragma unroll
+    for (const auto v : values.value)  // NaN stays one
+      sum += C(v) == kernels::lowest_value<C>() ? C(0) : std::exp(C(v) - largest);
   }
   static RunningSoftmax merged(RunningSoftmax a, RunningSoftmax b) {
     const C most = kernels::math::maximum(a.largest, b.largest);
@@ -58,98 +60,171 @@ template <bool kLog, class C> C softmax_slope(C gradient, C made, C sum) {
   else return made * (gradient - sum);
 }
 
-// f(i, value) for the elements of a row that are this thread's, 16 bytes at a time where the row lies on such bounds.
-template <class T, class F> void over_row(const T* row, int64_t length, F f) {
-  constexpr int together = sizeof(T) >= 16 ? 1 : 16 / sizeof(T);
-  int64_t done = 0;
-  if (reinterpret_cast<uintptr_t>(row) % 16 == 0) {
-    const int64_t groups = length / together;
-    for (int64_t g = threadIdx.x; g < groups; g += blockDim.x) {
-      const Several<T, together> group = reinterpret_cast<const Several<T, together>*>(row)[g];
-#pragma unroll
-      for (int k = 0; k < together; ++k) f(g * together + k, group.value[k]);
-    }
-    done = groups * together;
-  }
-  for (int64_t i = done + threadIdx.x; i < length; i += blockDim.x) f(i, row[i]);
+// How many elements of these types are read or written at once.
+template <class... T> constexpr int row_group() {
+  int widest = 1;
+  ((widest = int(sizeof(T)) > widest ? int(sizeof(T)) : widest), ...);
+  return 16 / widest;
 }
+template <int kTogether, class... T> bool rows_in_groups(const T*... row) {
+  return ((reinterpret_cast<uintptr_t>(row) % (sizeof(T) * kTogether) == 0) && ...);
+}
+template <class T, int N> void write(T* to, const Several<T, N>& values) {
+  *reinterpret_cast<Several<T, N>*>(to) = values;
+}
+
+// f(i, values of each row from i on) for the elements that are this thread's: kTogether of them where rows lie in groups,
+// and one at the end.
+template <int kTogether, class F, class... T> void over_row(int64_t length, bool grouped, F f,
+                                                            const T*... row) {
+  const int64_t groups = grouped ? length / kTogether : 0;
+  for (int64_t g = threadIdx.x; g < groups; g += blockDim.x)
+    f(g * kTogether, reinterpret_cast<const Several<T, kTogether>*>(row)[g]...);
+  for (int64_t i = groups * kTogether + threadIdx.x; i < length; i += blockDim.x)
+    f(i, Several<T, 1>{row[i]}...);
+}
+
+// The place of a row whose elements a warp has in registers: which element number k of a lane is.
+template <int kEach, class... T> struct LaneRow {
+  static constexpr int kTogether = row_group<T...>() < kEach ? row_group<T...>() : kEach;
+  int length;
+  bool grouped;
+  int lane = int(threadIdx.x);
+
+  LaneRow(int64_t n, const T*... row)
+      : length(int(n)), grouped(length % kTogether == 0 && rows_in_groups<kTogether>(row...)) {}
+
+  int index(int k) const {
+    return grouped ? (lane + k / kTogether * 32) * kTogether + k % kTogether : lane + 32 * k;
+  }
+  template <class C, class V> void read(C (&values)[kEach], const V* row, C otherwise) const {
+    if (grouped) {
+#pragma unroll
+      for (int k = 0; k < kEach; k += kTogether) {
+        Several<V, kTogether> group;
+        const bool inside = index(k) < length;
+        if (inside) group = *reinterpret_cast<const Several<V, kTogether>*>(row + index(k));
+#pragma unroll
+        for (int j = 0; j < kTogether; ++j) values[k + j] = inside ? C(group.value[j]) : otherwise;
+      }
+    } else {
+#pragma unroll
+      for (int k = 0; k < kEach; ++k) values[k] = lane + 32 * k < length ? C(row[lane + 32 * k]) : otherwise;
+    }
+  }
+  template <class V, class F> void write(V* row, F f) const {
+    if (grouped) {
+#pragma unroll
+      for (int k = 0; k < kEach; k += kTogether) {
+        if (index(k) >= length) continue;
+        Several<V, kTogether> group;
+#pragma unroll
+        for (int j = 0; j < kTogether; ++j) group.value[j] = cast<V>(f(k + j));
+        *reinterpret_cast<Several<V, kTogether>*>(row + index(k)) = group;
+      }
+    } else {
+#pragma unroll
+      for (int k = 0; k < kEach; ++k)
+        if (lane + 32 * k < length) row[lane + 32 * k] = cast<V>(f(k));
+    }
+  }
+};
 
 template <class In, class Out, bool kLog> void softmax_rows(const SoftmaxCall& call) {
   using C = compute_t<In>;
+  constexpr int together = row_group<In, Out>();
   for (int64_t row = blockIdx.x; row < call.outer; row += gridDim.x) {
     const In* x = static_cast<const In*>(call.in) + row * call.length;
     Out* y = static_cast<Out*>(call.out) + row * call.length;
+    const bool grouped = rows_in_groups<together>(x, y);
     RunningSoftmax<C> mine = RunningSoftmax<C>::none();
-    over_row(x, call.length, [&](int64_t, In v) { mine.take(C(v)); });
+    over_row<together>(call.length, grouped, [&](int64_t, const auto& values) { mine.take(values); }, x);
     const auto all = fold_block(mine, RunningSoftmax<C>::none(), RunningSoftmax<C>::merged);
     const C scale = softmax_scale<kLog>(all.sum);
-    over_row(x, call.length,
-             [&](int64_t i, In v) { y[i] = cast<Out>(softmax_value<kLog>(C(v), all.largest, scale)); });
+    over_row<together>(
+        call.length, grouped,
+        [&]<int N>(int64_t i, const Several<In, N>& values) {
+          Several<Out, N> made;
+#pragma unroll
+          for (int k = 0; k < N; ++k)
+            made.value[k] = cast<Out>(softmax_value<kLog>(C(values.value[k]), all.largest, scale));
+          write(y + i, made);
+        },
+        x);
   }
 }
 
 template <class G, class Y, class Out, bool kLog> void softmax_rows_backward(const SoftmaxCall& call) {
   using C = compute_t<G>;
+  constexpr int together = row_group<G, Y, Out>();
   for (int64_t row = blockIdx.x; row < call.outer; row += gridDim.x) {
     const G* g = static_cast<const G*>(call.in) + row * call.length;
     const Y* y = static_cast<const Y*>(call.made) + row * call.length;
     Out* out = static_cast<Out*>(call.out) + row * call.length;
+    const bool grouped = rows_in_groups<together>(g, y, out);
     C mine = 0;
-    over_row(g, call.length, [&](int64_t i, G v) { mine += softmax_term<kLog>(C(v), C(y[i])); });
+    over_row<together>(
+        call.length, grouped,
+        [&]<int N>(int64_t, const Several<G, N>& gradient, const Several<Y, N>& made) {
+#pragma unroll
+          for (int k = 0; k < N; ++k) mine += softmax_term<kLog>(C(gradient.value[k]), C(made.value[k]));
+        },
+        g, y);
     const C sum = sum_block(mine);
-    over_row(g, call.length,
-             [&](int64_t i, G v) { out[i] = cast<Out>(softmax_slope<kLog>(C(v), C(y[i]), sum)); });
+    over_row<together>(
+        call.length, grouped,
+        [&]<int N>(int64_t i, const Several<G, N>& gradient, const Several<Y, N>& made) {
+          Several<Out, N> slope;
+#pragma unroll
+          for (int k = 0; k < N; ++k)
+            slope.value[k] = cast<Out>(softmax_slope<kLog>(C(gradient.value[k]), C(made.value[k]), sum));
+          write(out + i, slope);
+        },
+        g, y);
   }
 }
 
 template <class In, class Out, bool kLog, int kEach> void softmax_lanes(const SoftmaxCall& call) {
   using C = compute_t<In>;
-  const int lane = int(threadIdx.x % 32);
-  const int64_t step = grid_step() / 32;
-  for (int64_t row = first_index() / 32; row < call.outer; row += step) {
-    const In* x = static_cast<const In*>(call.in) + row * call.length;
-    Out* y = static_cast<Out*>(call.out) + row * call.length;
-    C value[kEach], largest = kernels::lowest_value<C>(), sum = 0;
+  constexpr C none = kernels::lowest_value<C>();
+  for (int64_t r = first_row(); r < call.outer; r += row_step()) {
+    const In* x = static_cast<const In*>(call.in) + r * call.length;
+    Out* y = static_cast<Out*>(call.out) + r * call.length;
+    const LaneRow<kEach, In, Out> row(call.length, x, y);
+    C value[kEach], largest = none, sum = 0;
+    row.read(value, x, none);
 #pragma unroll
-    for (int k = 0; k < kEach; ++k) {
-      const int64_t i = lane + 32 * k;
-      value[k] = i < call.length ? C(x[i]) : kernels::lowest_value<C>();
-      largest = kernels::math::maximum(largest, value[k]);
+    for (int k = 0; k < kEach; ++k) largest = value[k] > largest ? value[k] : largest;
+    largest = fold_warp(largest, [](C a, C b) { return b > a ? b : a; });
+#pragma unroll
+    for (int k = 0; k < kEach; ++k) {  // what is outside adds nothing; NaN stays one
+      const C power = row.index(k) < row.length ? std::exp(value[k] - largest) : C(0);
+      sum += power;
+      if constexpr (!kLog) value[k] = power;
     }
-    largest = fold_warp(largest, [](C a, C b) { return kernels::math::maximum(a, b); });
-#pragma unroll
-    for (int k = 0; k < kEach; ++k)
-      if (lane + 32 * k < call.length) sum += std::exp(value[k] - largest);
     const C scale = softmax_scale<kLog>(fold_warp(sum, [](C a, C b) { return a + b; }));
-#pragma unroll
-    for (int k = 0; k < kEach; ++k)
-      if (lane + 32 * k < call.length)
-        y[lane + 32 * k] = cast<Out>(softmax_value<kLog>(value[k], largest, scale));
+    row.write(y, [&](int k) {
+      if constexpr (kLog) return value[k] - largest - scale;
+      else return value[k] * scale;
+    });
   }
 }
 
 template <class G, class Y, class Out, bool kLog, int kEach> void softmax_lanes_backward(
     const SoftmaxCall& call) {
   using C = compute_t<G>;
-  const int lane = int(threadIdx.x % 32);
-  const int64_t step = grid_step() / 32;
-  for (int64_t row = first_index() / 32; row < call.outer; row += step) {
-    const int64_t at = row * call.length;
+  for (int64_t r = first_row(); r < call.outer; r += row_step()) {
+    const G* g = static_cast<const G*>(call.in) + r * call.length;
+    const Y* y = static_cast<const Y*>(call.made) + r * call.length;
+    Out* out = static_cast<Out*>(call.out) + r * call.length;
+    const LaneRow<kEach, G, Y, Out> row(call.length, g, y, out);
     C gradient[kEach], made[kEach], sum = 0;
+    row.read(gradient, g, C(0));
+    row.read(made, y, C(0));
 #pragma unroll
-    for (int k = 0; k < kEach; ++k) {
-      const int64_t i = lane + 32 * k;
-      const bool inside = i < call.length;
-      gradient[k] = inside ? C(static_cast<const G*>(call.in)[at + i]) : C(0);
-      made[k] = inside ? C(static_cast<const Y*>(call.made)[at + i]) : C(0);
-      if (inside) sum += softmax_term<kLog>(gradient[k], made[k]);
-    }
+    for (int k = 0; k < kEach; ++k) sum += softmax_term<kLog>(gradient[k], made[k]);
     sum = fold_warp(sum, [](C a, C b) { return a + b; });
-#pragma unroll
-    for (int k = 0; k < kEach; ++k)
-      if (lane + 32 * k < call.length)
-        static_cast<Out*>(call.out)[at + lane + 32 * k] =
-            cast<Out>(softmax_slope<kLog>(gradient[k], made[k], sum));
+    row.write(out, [&](int k) { return softmax_slope<kLog>(gradient[k], made[k], sum); });
   }
 }
 
@@ -169,7 +244,8 @@ template <class In, class Out, bool kLog> void softmax_columns(const SoftmaxCall
     Out* y = static_cast<Out*>(call.out) + at;
     RunningSoftmax<C> mine = RunningSoftmax<C>::none();
     if (exists)
-      for (int64_t i = threadIdx.y; i < call.length; i += blockDim.y) mine.take(C(x[i * call.inner]));
+      for (int64_t i = threadIdx.y; i < call.length; i += blockDim.y)
+        mine.take(Several<In, 1>{x[i * call.inner]});
     const auto all = fold_strip(mine, RunningSoftmax<C>::merged);
     const C scale = softmax_scale<kLog>(all.sum);
     if (exists)
