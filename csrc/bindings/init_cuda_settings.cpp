@@ -6,9 +6,11 @@
 #include "backends/cuda/cudnn.h"
 #include "backends/cuda/cufft.h"
 #include "backends/cuda/cupti_api.h"
+#include "backends/cuda/cupti_tracer.h"
 #include "backends/cuda/cusolver.h"
 #include "backends/cuda/library_call.h"
 #include "backends/cuda/nccl.h"
+#include "backends/cuda/nvtx.h"
 #include "bindings/backends.h"
 
 namespace nb = nanobind;
@@ -45,10 +47,20 @@ void init_cuda_settings(nb::module_& parent) {
         else if (title == "cuSOLVER") cuda::solver::api();
         else if (title == "NCCL") cuda::nccl::api();
         else if (title == "CUPTI") cuda::cupti::api();
+        else if (title == "NVTX") cuda::nvtx::api();
         else fail(ErrorKind::value, "there is no table of functions of ", title);
       },
       "title"_a,
       "Opens a library and looks all functions up that are used of it; raises for one that is missing.");
+  m.def(
+      "record_fields",
+      [] {
+        nb::list found;
+        for (const auto& [structure, field, place, bytes] : cuda::cupti::field_places())
+          found.append(nb::make_tuple(structure, field, place, bytes));
+        return found;
+      },
+      "What is read of CUPTI's records: struct (without its number), field, place and bytes.");
 }
 
 const BackendInit registered(init_cuda_settings);

@@ -233,11 +233,13 @@ nb::list tasks(const Trace& trace) {
   StreamNumbers number;
   nb::list result;
   for (const Task& task : trace.tasks) {
-    const auto [thread, first_id] = threads[task.thread];
+    const auto known = threads.find(task.thread);
+    const int64_t thread = known == threads.end() ? -1 : int64_t(known->second.first);
+    const int64_t first_id = known == threads.end() ? 0 : known->second.second;
     result.append(nb::make_tuple(int(task.kind), task.call, task.name, place(task.device),
                                  number(task.device, task.stream), task.bytes, task.correlation, task.awaited,
                                  thread, task.op < 0 ? int64_t(-1) : first_id + task.op, task.launch_ns,
-                                 task.start_ns, task.end_ns));
+                                 task.start_ns, task.end_ns, task.details));
   }
   return result;
 }
@@ -304,6 +306,7 @@ void init_profiler(nb::module_& parent) {
       .def_ro("stop_ns", &Trace::stop_ns)
       .def_ro("epoch_offset_ns", &Trace::epoch_offset_ns)
       .def_ro("taken_over", &Trace::taken_over)
+      .def_ro("problems", &Trace::problems)
       .def("threads",
            [](const Trace& trace) {
              nb::list result;  // (number, system id)
@@ -317,7 +320,7 @@ void init_profiler(nb::module_& parent) {
       // (bytes, total allocated, total reserved).
       .def("rows", &rows, "begin"_a, "end"_a)
       // Tuples of: kind (TaskKind), call, name, device, stream or -1, bytes, correlation, awaited correlation or -1,
-      // index into threads(), id of the operator or -1, launch, start, end (both 0: unknown).
+      // index into threads() or -1, id of the operator or -1, launch, start, end (both 0: unknown), details.
       .def("tasks", &tasks);
 
   m.def("start", &start, "ops"_a, "tasks"_a, "shapes"_a, "memory"_a, "stacks"_a, "devices"_a);

@@ -26,6 +26,7 @@ struct TaskInfo {
   void* stream = nullptr;  // null for those without one
   void* event = nullptr;   // of record_event, stream_wait and event_sync
   int64_t bytes = 0;
+  bool one_kernel = false;  // the call launches the kernel that is called `name`, and nothing else
 };
 
 class TaskScope {

@@ -34,12 +34,15 @@ struct Task {
   Device device;
   StreamHandle stream;  // 0: none
   int64_t bytes;
-  int64_t correlation;    // of the call that launched it
-  int64_t awaited;        // correlation of the recording that it waits for; -1: none
-  int32_t thread;         // number of the launching thread
-  int32_t op;             // index of the operator around the call, among the thread's events; -1: none
-  int64_t launch_ns = 0;  // steady clock, as all times
-  int64_t start_ns = 0;   // both 0: the device could not say
+  int64_t correlation;       // of the call that launched it
+  int64_t awaited;           // correlation of the recording that it waits for; -1: none
+  int32_t thread;            // number of the launching thread; -1: launched by others
+  int32_t op;                // index of the operator around the call, among the thread's events; -1: none
+  bool one_kernel = false;   // it is the kernel that was launched under this name
+  bool traced = false;       // the vendor says what became of it (Note [Traced devices] in tracers.h)
+  const char* details = "";  // of what the device did: members of a JSON object
+  int64_t launch_ns = 0;     // steady clock, as all times
+  int64_t start_ns = 0;      // both 0: the device could not say
   int64_t end_ns = 0;
 };
 

@@ -52,6 +52,7 @@ struct OpenTask {
   uint64_t session = 0;
   Task task;
   DeviceTimes::Events events;
+  TaskTracer* tracer = nullptr;  // which was told
 };
 constinit PerThread<OpenTask> t_task;
 
@@ -59,6 +60,9 @@ bool runs_on_stream(TaskKind kind) {
   return kind == TaskKind::kernel || kind == TaskKind::copy || kind == TaskKind::fill ||
          kind == TaskKind::stream_wait;
 }
+
+// And those besides that a device does something for, which its vendor may tell of.
+bool launches_work(TaskKind kind) { return runs_on_stream(kind) || kind == TaskKind::host_copy; }
 
 struct BufferOwner {
   std::shared_ptr<ThreadBuffer> buffer;
@@ -90,7 +94,7 @@ uint64_t Recorder::start(RecordOptions options) {
   std::lock_guard guard(mutex_);
   if (recording()) {  // what it has so far is dropped
     set_observer(nullptr);
-    device_.finish();
+    finish_tasks();
   }
   std::erase_if(buffers_, [](const auto& buffer) { return buffer->finished(); });
   ops_.store(options.ops, std::memory_order_relaxed);
@@ -108,6 +112,7 @@ uint64_t Recorder::start(RecordOptions options) {
   current_.epoch_offset_ns = epoch_offset_ns();
   current_.start_ns = now_ns();
   started_ns_.store(current_.start_ns, std::memory_order_relaxed);
+  if (options.tasks) tracers_.start();
   session_.store(++last_session_, std::memory_order_release);
   set_observer(this);
   return last_session_;
@@ -131,19 +136,27 @@ Trace Recorder::stop(uint64_t session) {
     // Other threads let go of their chunks when they record again or end.
     if (buffer == t_owner->buffer) buffer->reset(0);
   }
-  if (current_.options.tasks) current_.tasks = device_.finish();
+  if (current_.options.tasks) finish_tasks();
   return std::move(current_);
+}
+
+void Recorder::finish_tasks() {
+  current_.tasks = device_.finish();
+  tracers_.finish(current_.tasks, current_.start_ns, current_.texts, current_.problems);
 }
 
 void Recorder::forget() {
   set_observer(nullptr);
   session_.store(0, std::memory_order_release);
+  tracers_.forget();
 }
 
 void Recorder::collect(bool enable, bool ops, bool tasks) {
   std::lock_guard guard(mutex_);
   if (ops) ops_.store(enable, std::memory_order_relaxed);
-  if (tasks) tasks_.store(enable, std::memory_order_relaxed);
+  if (!tasks) return;
+  tasks_.store(enable, std::memory_order_relaxed);
+  tracers_.collect(enable);
 }
 
 ThreadBuffer* Recorder::this_thread() {
@@ -324,6 +337,7 @@ bool Recorder::begin_task(const TaskInfo& info) {
   if (t_task->open || !tasks_.load(std::memory_order_relaxed)) return false;
   ThreadBuffer* buffer = joined_thread();
   if (!buffer) return false;
+  TaskTracer* tracer = launches_work(info.kind) ? tracers_.of(info.device.type) : nullptr;
   t_task->open = true;
   t_task->session = session_.load(std::memory_order_relaxed);
   const int64_t correlation = last_correlation_.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -340,20 +354,26 @@ bool Recorder::begin_task(const TaskInfo& info) {
   buffer->push({event, index, true});
   t_task->task = {info.kind,  info.call,   info.name, info.device,      StreamHandle(info.stream),
                   info.bytes, correlation, awaited,   buffer->number(), event->parent};
-  t_task->events = runs_on_stream(info.kind) ? device_.begin(info) : DeviceTimes::Events{};
+  t_task->task.one_kernel = info.one_kernel;
+  t_task->task.traced = tracer != nullptr;
+  t_task->tracer = tracer;
+  const bool measured = !tracer && runs_on_stream(info.kind);
+  t_task->events = measured ? device_.begin(info) : DeviceTimes::Events{};
+  if (tracer) tracer->enter(correlation, info);
   event->start_ns = t_task->task.launch_ns = now_ns();
   buffer->publish();
   return true;
 }
 
 void Recorder::end_task() {
+  if (t_task->tracer) std::exchange(t_task->tracer, nullptr)->leave();
   Event* event = this_thread()->pop_op();
   if (event) close(*event);
   Task& task = t_task->task;
   const bool recorded = event && t_task->session == session_.load(std::memory_order_relaxed);
   if (!recorded) {
     device_.give_back(task.device, t_task->events);
-  } else if (runs_on_stream(task.kind)) {
+  } else if (runs_on_stream(task.kind) && !(task.traced && task.kind == TaskKind::stream_wait)) {
     device_.end(task, t_task->events);
   } else if (task.kind != TaskKind::record_event) {
     task.start_ns = event->start_ns;

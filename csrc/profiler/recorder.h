@@ -5,12 +5,14 @@
 // told in Note [Recording without locks] in thread_buffer.h.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <unordered_map>
 
 #include "core/observe.h"
 #include "profiler/device_times.h"
 #include "profiler/thread_buffer.h"
+#include "profiler/tracers.h"
 
 namespace mt::profiler {
 
@@ -30,7 +32,9 @@ struct Trace {
   int64_t epoch_offset_ns = 0;  // add to a steady time for the time since 1970
   bool taken_over = false;      // another session was started before this one was stopped: nothing is here
   std::vector<ThreadEvents> threads;
-  std::vector<Task> tasks;  // by the time of their launch, as far as one thread goes
+  std::vector<Task> tasks;                         // by the time of their launch, as far as one thread goes
+  std::vector<std::shared_ptr<const void>> texts;  // that tasks point to
+  std::vector<std::string> problems;               // what is missing in the trace
 
   uint64_t size() const;
   // Events still open at the stop, and those that ended after it, end with the session.
@@ -104,6 +108,7 @@ class Recorder final : public Observer {
   ThreadBuffer::Slot open_event(ThreadBuffer& buffer, EventKind kind, const char* name);
   void begin_node(EventKind kind, std::string_view prefix, std::string_view name,
                   std::optional<uint64_t> sequence, ObservedArguments arguments);
+  void finish_tasks();  // with the lock held
   int64_t read_memory(Device device) const;
   void close(Event& event) const;
   void ran_on(ThreadBuffer& buffer, Device device, int64_t memory_before);
@@ -116,6 +121,7 @@ class Recorder final : public Observer {
   std::atomic<int64_t> last_correlation_{0};
   std::atomic<StackReader> stack_reader_{nullptr};
   DeviceTimes device_;
+  Tracers tracers_;
 
   std::mutex mutex_;  // all below
   uint64_t last_session_ = 0;

@@ -123,6 +123,7 @@ def test_every_library_that_is_used_is_listed_and_nothing_is_opened_by_importing
         "cuDNN": "nvidia-cudnn-cu13",
         "cuFFT": "nvidia-cufft", "cuSOLVER": "nvidia-cusolver",
         "NCCL": "nvidia-nccl-cu13", "CUPTI": "nvidia-cuda-cupti",
+        "NVTX": "nvidia-nvtx",
     }  # fmt: skip
     program = "import mindtorch_v2; print('libcuda' in open('/proc/self/maps').read())"
     assert subprocess.check_output([sys.executable, "-c", program], text=True).strip() == "False"

@@ -1,5 +1,6 @@
 // What GPUs add to an accelerator with streams: copies and fills inside the device, properties, kernels.
 #include "backends/cuda/cuda_driver.h"
+#include "backends/cuda/cupti_tracer.h"
 #include "backends/cuda/elementwise.h"
 #include "backends/cuda/listed.h"
 #include "core/dispatch.h"
@@ -41,6 +42,7 @@ void CudaAccelerator::list_ends() { kept_back().end(); }
 void register_cuda_backend() {
   register_cuda_kernels();
   register_accelerator(kSlot, "cuda", gpu());
+  set_task_tracer(kSlot, &cupti::tracer());
 }
 
 }  // namespace mt::cuda

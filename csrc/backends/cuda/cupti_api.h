@@ -9,16 +9,6 @@ namespace mt::cuda::cupti {
 using Status = int;  // 0 is success
 enum : Status { kNoMoreRecords = 12 };
 
-enum ActivityKind : int {
-  kCopies = 1,
-  kFills = 2,
-  kDriverCalls = 4,
-  kRuntimeCalls = 5,
-  kKernels = 10,  // those that run at the same time too
-  kSynchronizations = 38,
-  kExternalIds = 39,
-};
-enum : int { kOurIds = 3 };       // CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0
 enum : unsigned { kForced = 1 };  // of flush: unfinished buffers, too
 
 struct Record {  // every record begins so
@@ -38,6 +28,7 @@ using BufferDone = void (*)(void* context, uint32_t stream, uint8_t* buffer, siz
   X(flush, "cuptiActivityFlushAll", (uint32_t flag))                                                       \
   X(push_id, "cuptiActivityPushExternalCorrelationId", (int kind, uint64_t id))                            \
   X(pop_id, "cuptiActivityPopExternalCorrelationId", (int kind, uint64_t* last))                           \
+  X(stream_id, "cuptiGetStreamIdEx", (void* context, void* stream, uint8_t per_thread, uint32_t* id))      \
   X(result_text, "cuptiGetResultString", (Status code, const char** text))
 
 struct Api {

@@ -19,7 +19,12 @@ void launch_on(void* stream, Function function, const char* name, int device, Sh
   CudaAccelerator& accelerator = gpu();
   accelerator.activate(device);
   {
-    TaskScope scope({TaskKind::kernel, "cudaLaunchKernel", name, Device{kSlot, int8_t(device)}, stream});
+    TaskScope scope({.kind = TaskKind::kernel,
+                     .call = "cudaLaunchKernel",
+                     .name = name,
+                     .device = {kSlot, int8_t(device)},
+                     .stream = stream,
+                     .one_kernel = true});
     const Result code = cuda().launch(function, grid.x, grid.y, grid.z, block.x, block.y, block.z,
                                       shared_bytes, static_cast<Stream>(stream), arguments, nullptr);
     if (code != 0) [[unlikely]]

@@ -238,11 +238,12 @@ MT_VENDOR_LIBRARY(cupti_library, "CUPTI", Names{"libcupti.so.13", "libcupti.so.1
                   [](VendorLibrary& library) {
                     return packed<by_hundreds>(written_number(library, "cuptiGetVersion"));
                   })
+MT_VENDOR_LIBRARY(nvtx_library, "NVTX", Names{"libnvtx3interop.so.1", "libnvToolsExt.so.1"}, "nvidia-nvtx")
 #undef MT_VENDOR_LIBRARY
 
 std::vector<VendorLibrary*> vendor_libraries() {
   return {&driver_library(), &nvrtc_library(),    &cublas_lt_library(), &cublas_library(), &cudnn_library(),
-          &cufft_library(),  &cusolver_library(), &nccl_library(),      &cupti_library()};
+          &cufft_library(),  &cusolver_library(), &nccl_library(),      &cupti_library(),    &nvtx_library()};
 }
 
 }  // namespace mt::cuda

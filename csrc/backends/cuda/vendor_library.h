@@ -69,6 +69,7 @@ VendorLibrary& cufft_library();
 VendorLibrary& cusolver_library();
 VendorLibrary& nccl_library();
 VendorLibrary& cupti_library();
+VendorLibrary& nvtx_library();
 // All of these, for `mindtorch info`.
 std::vector<VendorLibrary*> vendor_libraries();
 

@@ -37,6 +37,7 @@ class Accelerator:
 
     # --- traces ---
     runtime = ""  # what the calls in them are functions of; "" is the type
+    known_to_analysers = False  # PyTorch's own names for what happens are its own names, too
     # How other runtimes name the same calls, for analysers that look for those: {"name of a runtime": {call: name}}.
     calls_elsewhere: Mapping[str, Mapping[str, str]] = {}
     # And what devices do, where an analyser knows it by its name.

@@ -145,36 +145,47 @@ def _no_nvprof(name: str) -> NoReturn:
     )
 
 
-class _Emit:
-    """Ranges for a vendor's tool, which is for other devices than these."""
+class emit_nvtx:
+    """Inside it, every operator and every node of the backward pass is a range for NVIDIA's tools. Operators say the
+    number of the node that they make (``seq``), by which their backward is found."""
 
-    _tool = ""
+    def __init__(self, enabled: bool = True, record_shapes: bool = False) -> None:
+        self.enabled = enabled
+        self.record_shapes = record_shapes
+        self.entered = False
+
+    def __enter__(self) -> emit_nvtx | None:
+        if not self.enabled:
+            return None
+        if self.entered:
+            raise RuntimeError("NVTX annotation context manager is not reentrant")
+        _C._cuda.begin_ranges(self.record_shapes)
+        self.entered = True
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.enabled:
+            _C._cuda.end_ranges()
+
+
+class emit_itt:
+    """Intel's ranges: refused when entered."""
 
     def __init__(self, enabled: bool = True, record_shapes: bool = False) -> None:
         self.enabled = enabled
         self.record_shapes = record_shapes
 
-    def __enter__(self) -> _Emit | None:
+    def __enter__(self) -> emit_itt | None:
         if not self.enabled:
             return None
         raise NotImplementedError(
-            f"{type(self).__name__}: {self._tool} does not see the devices of this library. Use "
-            "torch.profiler.profile and export_chrome_trace()."
+            "emit_itt: Intel's VTune does not see the devices of this library. Use torch.profiler.profile and "
+            "export_chrome_trace()."
         )
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         pass
-
-
-class emit_nvtx(_Emit):
-    """NVIDIA's ranges: refused when entered."""
-
-    _tool = "NVIDIA's Nsight"
-
-
-class emit_itt(_Emit):
-    """Intel's ranges: refused when entered."""
-
-    _tool = "Intel's VTune"

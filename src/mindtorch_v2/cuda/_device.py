@@ -11,11 +11,12 @@ from .. import _C
 from .._devices import graphs as _graphs
 from .._devices import memory as _memory_parts
 from .._devices import module_parts as _parts
+from .._devices import pinned as _pinned
 from .._devices import pools as _pools
 from .._devices import registry as _registry
 from .._devices import streams as _streams
-from .._devices.accelerator import Accelerator as _Accelerator
 from ._absent import CudaError as CudaError
+from ._kind import Cuda as _Cuda
 
 _cuda = _C._cuda
 _cuda.enable()
@@ -342,6 +343,11 @@ def host_empty_cache() -> None:
     _all_pools.pinned_pool().empty_cache()
 
 
+def pin_memory(tensor: Any) -> Any:
+    """A copy of a CPU tensor in pinned host memory; itself if it is there already."""
+    return _pinned.pin_memory(_cuda, tensor)
+
+
 def host_memory_stats() -> dict[str, Any]:
     """The counters of the pinned memory pool."""
     return dict(_all_pools.pinned_pool().host_memory_stats())
@@ -476,4 +482,4 @@ for _kind in (Event, Stream, ExternalStream, device, device_of, CUDAGraph, graph
 
 def _register() -> None:
     """Makes the package the module of a kind of device; called at its end."""
-    _registry.register_accelerator(_Accelerator("cuda", sys.modules[__package__], _cuda.current_device))
+    _registry.register_accelerator(_Cuda(sys.modules[__package__]))

@@ -95,12 +95,16 @@ class DeviceTracks:
         if category != "kernel":
             bandwidth = task.size / max(task.end_ns - task.start_ns, 1)
             args += f', "bytes": {task.size}, "memory bandwidth (GB/s)": {bandwidth:.6g}'
+        if task.details:
+            args += f", {task.details}"
         if collective:
             args += f", {members(collective, task.end_ns - task.start_ns, True)}"
         name = self._device_names.tasks.get(task.name, task.name)
         if name != task.name:
             args += f', "task": {json.dumps(task.name)}'
         yield self._event(category, name, device, stream, task.start_ns, task.end_ns, args)
+        if task.thread < 0:
+            return  # who launched it is not known
         fields = f'"id": {task.correlation}, "cat": "ac2g", "name": "ac2g"'
         yield (
             f'{{"ph": "s", {fields}, "pid": {self._pid}, "tid": {self._threads[task.thread]}, '

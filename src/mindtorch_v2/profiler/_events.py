@@ -124,7 +124,8 @@ def _device_events(
     for place, task in enumerate(task_rows(trace)):
         if task.kind not in WORK:
             continue
-        event = FunctionEvent.from_task(len(by_id) + place, task, numbers[task.thread], base_ns, use_device)
+        thread = numbers[task.thread] if task.thread >= 0 else 0
+        event = FunctionEvent.from_task(len(by_id) + place, task, thread, base_ns, use_device)
         operator = by_id[task.launcher] if task.launcher >= 0 else None
         if operator is not None:
             event.step, event._details = operator.step, operator._details

@@ -263,7 +263,8 @@ class KinetoResults:
         numbers = [number for number, _ in self._trace.threads()]
         for place, task in enumerate(task_rows(self._trace), start=len(found)):
             if task.kind in WORK:
-                event = FunctionEvent.from_task(place, task, numbers[task.thread], self._trace.start_ns, None)
+                thread = numbers[task.thread] if task.thread >= 0 else 0
+                event = FunctionEvent.from_task(place, task, thread, self._trace.start_ns, None)
                 found.append(KinetoEvent(event, task, self._trace.epoch_offset_ns))
         return sorted(found, key=lambda event: (event.start_ns(), -event.end_ns()))
 

@@ -111,6 +111,8 @@ class Recording:
                 "events. Profile one thing at a time.",
                 stacklevel=3,
             )
+        for problem in trace.problems:
+            warnings.warn(problem, stacklevel=3)
         self._thread_names = _thread_names()
         kept = self._traces if self.acc_events else []
         paths = next((watch.paths() for watch in watches if isinstance(watch, ModuleWatch)), {})

@@ -66,11 +66,12 @@ class TaskRow(NamedTuple):
     size: int
     correlation: int
     awaited: int  # the correlation of what is waited for
-    thread: int  # place in Trace.threads()
+    thread: int  # place in Trace.threads(); -1: others than this library launched it
     launcher: int  # the id of the operator
     launch_ns: int
     start_ns: int
     end_ns: int
+    details: str  # members of a JSON object
 
 
 def accelerator_of(number: int) -> Accelerator:

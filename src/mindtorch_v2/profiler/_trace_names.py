@@ -24,6 +24,8 @@ class TraceNames(NamedTuple):
 
 
 def own_names(accelerator: Accelerator) -> TraceNames:
+    if accelerator.known_to_analysers:
+        return cuda_names(accelerator, False)
     return TraceNames(
         RUNTIME, f"{accelerator.type}_sync", "sync_kind", "wait_on_event_record_corr_id", {}, {}
     )

@@ -1,0 +1,16 @@
+"""GPUs as a kind of device: what the library asks of one besides its module. Note [A kind of device]."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import _C
+from .._devices.accelerator import Accelerator
+
+
+class Cuda(Accelerator):
+    command_line = "cuda._command_line"
+    known_to_analysers = True
+
+    def __init__(self, module: Any) -> None:
+        super().__init__("cuda", module, _C._cuda.current_device)
