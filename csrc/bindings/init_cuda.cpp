@@ -1,9 +1,11 @@
 // _C._cuda: what GPUs have beside what every accelerator has (init_accelerator.cpp).
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include "backends/cuda/compiler.h"
 #include "backends/cuda/cuda_driver.h"
+#include "backends/cuda/rehearsal.h"
 #include "bindings/backends.h"
 #include "bindings/init_accelerator.h"
 #include "bindings/python_lock.h"
@@ -64,7 +66,12 @@ void init(nb::module_& parent) {
         return nb::bytes(code.data(), code.size());
       },
       "source"_a, "architecture"_a, "Machine code of a kernel's text.");
+  m.def("compile_ahead", &cuda::compile_ahead, WithoutGil(), "source"_a, "architecture"_a,
+        "Compiles a program for the folder of machine code; False: it is there already.");
   m.def("cache_folder", &cuda::cache_folder);
+  m.def("rehearse", &cuda::rehearse, "architecture"_a,
+        "From now on this process has a device that does nothing, and notes the programs it is asked for.");
+  m.def("rehearsed_programs", &cuda::rehearsed_programs);
 }
 
 const BackendInit registered(init);

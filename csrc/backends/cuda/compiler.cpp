@@ -12,6 +12,7 @@
 
 #include "backends/cuda/cuda_driver.h"
 #include "backends/cuda/device_sources.h"
+#include "backends/cuda/rehearsal.h"
 #include "backends/cuda/vendor_library.h"
 #include "base/error.h"
 
@@ -179,15 +180,43 @@ std::string compile(const std::string& source, const std::string& architecture) 
   return machine_code;
 }
 
+namespace {
+
+std::filesystem::path place_of(const std::string& source, const std::string& architecture) {
+  const std::string folder = cache_folder();
+  if (folder.empty()) return {};
+  return std::filesystem::path(folder) / architecture / name_of_code(source, architecture);
+}
+
+// From the disk, or compiled and kept there.
+std::string machine_code(const std::string& source, const std::string& architecture) {
+  const std::filesystem::path path = place_of(source, architecture);
+  std::string code = path.empty() ? "" : read_file(path);
+  if (!code.empty()) return code;
+  code = compile(source, architecture);
+  if (!path.empty()) keep_file(path, code);
+  return code;
+}
+
+}  // namespace
+
+bool compile_ahead(const std::string& source, const std::string& architecture) {
+  const std::filesystem::path path = place_of(source, architecture);
+  MT_CHECK(!path.empty(), "there is no folder to keep machine code in: HOME and MINDTORCH_CACHE are empty");
+  std::error_code error;
+  if (std::filesystem::file_size(path, error) > 0 && !error) return false;
+  machine_code(source, architecture);
+  MT_CHECK(std::filesystem::exists(path, error), "machine code cannot be kept in ", path.parent_path().string(),
+           ": is the folder writable? MINDTORCH_CACHE names another");
+  return true;
+}
+
 Loaded load_program(int device, const std::string& source, const char* const* entries) {
-  const std::string architecture = architecture_of(device), folder = cache_folder();
-  const std::filesystem::path path =
-      folder.empty() ? "" : std::filesystem::path(folder) / architecture / name_of_code(source, architecture);
-  std::string code = folder.empty() ? "" : read_file(path);
-  if (code.empty()) {
-    code = compile(source, architecture);
-    if (!folder.empty()) keep_file(path, code);
+  if (rehearsing()) {
+    note_program(source);
+    return {};
   }
+  const std::string code = machine_code(source, architecture_of(device));
   const BesideCapture beside;
   Module module = nullptr;
   check(cuda().module_load(&module, code.data()), "cuModuleLoadData");

@@ -31,6 +31,9 @@ Loaded load_program(int device, const std::string& source, const char* const* en
 // Machine code for an architecture such as "sm_90"; needs no device.
 std::string compile(const std::string& source, const std::string& architecture);
 
+// Compiles a program for the folder where machine code is kept; false: it is there already.
+bool compile_ahead(const std::string& source, const std::string& architecture);
+
 // Where machine code is kept; MINDTORCH_CACHE names another folder. Empty: there is none to write to.
 std::string cache_folder();
 

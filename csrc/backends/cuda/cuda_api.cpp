@@ -46,7 +46,13 @@ const CudaApi& cuda() {
   return open();
 }
 
-bool driver_is_there() noexcept { return driver_library().available(); }
+bool driver_is_there() noexcept { return g_api.load(std::memory_order_acquire) || driver_library().available(); }
+
+void replace_driver(const CudaApi* api) {
+  const CudaApi* none = nullptr;
+  MT_CHECK(g_api.compare_exchange_strong(none, api, std::memory_order_acq_rel),
+           "the CUDA driver is in use in this process already");
+}
 
 void fail_cuda(Result code, const char* function) {
   const char *name = nullptr, *text = nullptr;

@@ -163,6 +163,8 @@ struct CudaApi {
 // The driver's functions; throws where there is no driver. One load once it is open.
 const CudaApi& cuda();
 bool driver_is_there() noexcept;
+// Another table instead, which lives for ever, before the first call (Note [Rehearsals] in rehearsal.h).
+void replace_driver(const CudaApi* api);
 
 // Throws DeviceError with the function, CUDA's name and text of the error, and what helps against it.
 [[noreturn]] void fail_cuda(Result code, const char* function);

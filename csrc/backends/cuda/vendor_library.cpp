@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "backends/cuda/rehearsal.h"
 #include "base/error.h"
 
 namespace mt::cuda {
@@ -172,6 +173,8 @@ void* VendorLibrary::find_symbol(const char* name) noexcept {
 }
 
 void* VendorLibrary::symbol(const char* name) {
+  if (rehearsing() && this != &nvrtc_library())
+    fail(ErrorKind::runtime, title_, " is not called in a rehearsal.");
   if (!available()) fail(ErrorKind::runtime, problem_, ".");
   void* found = dlsym(handle_, name);
   if (!found)

@@ -1,7 +1,8 @@
 """The parts of the command line that devices bring along.
 
 Note [Commands of devices]
-``Accelerator.command_line`` names a module of this package, which has
+``Accelerator.command_line``, or ``COMMAND_LINE`` of a folder of ``_backends`` for what needs no device, names a module of
+this package, which has
 
 * ``add(subcommands)``: subcommands of its own;
 * ``RUN_USAGE``, ``add_run_options(parser)`` and ``run_environment(parsed)``: options of ``mindtorch run``, and the
@@ -21,5 +22,4 @@ from .._devices import registry
 def modules() -> list[Any]:
     """Those of the devices that have one."""
     package = __package__.rpartition(".")[0]
-    named = [found.command_line for found in registry.accelerators.values()]
-    return [import_module(f"{package}.{name}") for name in named if name is not None]
+    return [import_module(f"{package}.{name}") for name in registry.command_lines()]

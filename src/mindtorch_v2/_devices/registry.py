@@ -24,12 +24,24 @@ _listeners: list[Callable[[Accelerator], None]] = []
 def built_in() -> list[str]:
     """The types of the accelerators that this build drives and that may be here: each has a folder, which says whether
     to look for it. Those that native code has registered already come first."""
+    registered = _C._accelerator_types()
+    found = [name for name, module in _folders().items() if module.may_be_there()]
+    return sorted(found, key=lambda name: name not in registered)
+
+
+def command_lines() -> list[str]:
+    """The modules with parts of the command line: those of devices, and those that need none (``COMMAND_LINE`` of a
+    device's folder)."""
+    of_devices = [found.command_line for found in accelerators.values()]
+    others = [getattr(module, "COMMAND_LINE", None) for module in _folders().values()]
+    return [name for name in (*of_devices, *others) if name is not None]
+
+
+def _folders() -> dict[str, Any]:
     package = __name__.rpartition("._devices")[0] + "._backends"
     folder = os.path.join(os.path.dirname(os.path.dirname(__file__)), "_backends")
     names = sorted(name for name in os.listdir(folder) if name[0] != "_")
-    registered = _C._accelerator_types()
-    found = [name for name in names if import_module(f"{package}.{name}").may_be_there()]
-    return sorted(found, key=lambda name: name not in registered)
+    return {name: import_module(f"{package}.{name}") for name in names}
 
 
 def register_accelerator(found: Accelerator, with_methods: bool = True) -> None:

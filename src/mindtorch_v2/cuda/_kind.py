@@ -9,7 +9,6 @@ from .._devices.accelerator import Accelerator
 
 
 class Cuda(Accelerator):
-    command_line = "cuda._command_line"
     known_to_analysers = True
 
     def __init__(self, module: Any) -> None:

@@ -78,6 +78,7 @@ def describe(line: Callable[[str, object], None]) -> str:
             "  mindtorch softnpu run -- python program.py"
         )
     line("NPU", f"{kind}, from {_C._npu.loaded_from()}")
+    line("HCCL", _C._npu.hccl_problem() or "found")
     for index in range(_C._npu.probe()[0]):
         line(f"  npu:{index}", _C._npu.soc_name())
     return 'torch.ones(2, device="npu")'

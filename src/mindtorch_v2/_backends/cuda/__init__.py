@@ -7,6 +7,8 @@ import os
 # Files that NVIDIA's kernel module makes, and Windows' for Linux programs.
 _SIGNS = ("/dev/nvidiactl", "/dev/dxg")
 
+COMMAND_LINE = "cuda._command_line"  # needs no GPU
+
 
 def may_be_there() -> bool:
     """MINDTORCH_CUDA=off hides GPUs, =on looks for the driver whatever the machine looks like."""

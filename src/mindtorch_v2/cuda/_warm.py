@@ -1,0 +1,133 @@
+"""Kernels compiled ahead: ``mindtorch cuda warm``. Which, the operators themselves say: Note [Rehearsals] in
+csrc/backends/cuda/rehearsal.h."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import multiprocessing
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .. import _C
+
+_UNARY = "neg abs exp log sqrt rsqrt reciprocal sin cos tanh sigmoid relu square logical_not isnan isfinite".split()
+_BINARY = "add sub mul div eq ne lt le gt ge pow".split()
+_ACTIVATIONS = "relu gelu silu sigmoid tanh leaky_relu softplus".split()
+
+
+def warm(architecture: str, *, everything: bool, jobs: int) -> None:
+    """Compiles what the usual operators ask for into the folder of machine code."""
+    began = time.monotonic()
+    os.environ["MINDTORCH_CUDA"] = "on"  # of the processes that are started: they have a device that does nothing
+    fresh = multiprocessing.get_context("spawn")  # the driver must not be in use
+    with concurrent.futures.ProcessPoolExecutor(jobs, fresh) as workers:
+        programs = workers.submit(rehearse, architecture, everything).result()
+        folder = _C._cuda.cache_folder()
+        print(f"{len(programs)} programs for {architecture}, with {jobs} at once, into {folder}", flush=True)
+        pending = [workers.submit(_compile, program, architecture) for program in programs]
+        compiled = 0
+        for done, each in enumerate(concurrent.futures.as_completed(pending), 1):
+            compiled += each.result()
+            if sys.stdout.isatty() or done % 50 == 0 or done == len(pending):
+                end = "\r" if sys.stdout.isatty() and done < len(pending) else "\n"
+                print(f"  {done} of {len(pending)}, {time.monotonic() - began:.0f} s", end=end, flush=True)
+    print(f"{compiled} compiled, {len(programs) - compiled} were there already")
+
+
+def _compile(program: str, architecture: str) -> bool:
+    return _C._cuda.compile_ahead(program, architecture)
+
+
+def rehearse(architecture: str, everything: bool) -> list[str]:
+    """The programs that operators ask for, in a process that has not used CUDA."""
+    _C._cuda.rehearse(architecture)
+    import mindtorch_v2 as torch
+
+    if _C._cuda.rehearsed_programs():
+        raise RuntimeError("a process can rehearse once")
+    for dtype in (torch.float32, torch.bfloat16, torch.float16):
+        for run in _usual(torch, dtype):
+            run()
+    if everything:
+        for run in _of_the_table(torch):
+            try:
+                run()
+            except (RuntimeError, NotImplementedError, ValueError, TypeError, IndexError):
+                continue  # not for this dtype, not on GPUs, or a library's: there is no program to compile
+    return _C._cuda.rehearsed_programs()
+
+
+def _usual(torch: Any, dtype: Any) -> Iterator[Callable[[], object]]:
+    """What training and inference of most models calls, besides products and convolutions, which are libraries'."""
+    functional = torch.nn.functional
+
+    def tensor(*sizes: int, grad: bool = False, of: Any = dtype) -> Any:
+        return torch.ones(*sizes, device="cuda", dtype=of, requires_grad=grad)
+
+    def backward(function: Callable[..., Any], *inputs: Any) -> Callable[[], object]:
+        return lambda: function(*inputs).backward(torch.ones_like(function(*inputs)))
+
+    x, y, row = tensor(8, 16), tensor(8, 16), tensor(16)
+    index = torch.zeros(8, dtype=torch.int64, device="cuda")
+    mask = torch.zeros(8, 16, dtype=torch.bool, device="cuda")
+    for name in _UNARY:
+        yield lambda name=name: getattr(torch, name)(x)
+    for name in _BINARY:
+        yield lambda name=name: getattr(torch, name)(x, y)
+        yield lambda name=name: getattr(torch, name)(x, 2.0)
+    for other in (torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.bool, torch.uint8):
+        yield lambda other=other: (x.to(other), tensor(4, of=other).to(dtype))
+    yield lambda: (1.0 - x, 1.0 / x, x.add_(y, alpha=0.5), x.mul_(0.5), x.clamp(0, 1), x.zero_(), x.fill_(2))
+    yield lambda: (torch.maximum(x, y), torch.minimum(x, y), torch.addcmul(x, x, y), torch.addcdiv(x, x, y), torch.lerp(x, y, 0.5))
+    yield lambda: (torch.where(mask, x, y), x.masked_fill(mask, 0.0), torch.where(mask, x, 0.0))
+    yield lambda: (x.sum(), x.sum(0), x.mean(), x.mean(1), x.amax(1), x.amin(1), x.max(1), x.argmax(1), x.norm())
+    yield lambda: (x.t().contiguous(), torch.cat([x, y]), torch.stack([x, y]), x[index], x.index_select(0, index))
+    yield lambda: (x.tril(), x.triu(), x.cumsum(1), torch.sort(x), torch.topk(x, 2), x.var(1))
+    yield lambda: (torch.zeros_like(x), torch.full((4,), 3, dtype=dtype, device="cuda"))
+    yield lambda: (torch.randn(8, dtype=dtype, device="cuda"), torch.rand(8, dtype=dtype, device="cuda"))
+    yield lambda: (torch.arange(8, device="cuda"), torch.randint(9, (8,), device="cuda"), index == 0, index + index)
+    for name in _ACTIVATIONS:
+        yield backward(getattr(functional, name), tensor(8, 16, grad=True))
+    yield backward(lambda t: functional.softmax(t, -1), tensor(8, 16, grad=True))
+    yield backward(lambda t: functional.log_softmax(t, -1), tensor(8, 16, grad=True))
+    yield backward(lambda t: functional.dropout(t, 0.1), tensor(8, 16, grad=True))
+    yield backward(
+        lambda t, w, b: functional.layer_norm(t, (16,), w, b),
+        tensor(8, 16, grad=True), tensor(16, grad=True), tensor(16, grad=True),
+    )  # fmt: skip
+    yield backward(lambda t, w: functional.rms_norm(t, (16,), w), tensor(8, 16, grad=True), tensor(16, grad=True))
+    yield backward(lambda w: functional.embedding(index, w), tensor(8, 16, grad=True))
+    yield backward(lambda t: functional.cross_entropy(t, index), tensor(8, 16, grad=True))
+    yield backward(lambda t: functional.mse_loss(t, y), tensor(8, 16, grad=True))
+    yield backward(lambda t: t * row + row, tensor(8, 16, grad=True))
+    for make in (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW):
+        yield lambda make=make: _step(torch, make, tensor(8, 16, grad=True))
+
+
+def _step(torch: Any, make: Any, weight: Any) -> None:
+    weight.grad = torch.ones_like(weight)
+    options = {"momentum": 0.9} if make is torch.optim.SGD else {}
+    torch.nn.utils.clip_grad_norm_([weight], 1.0)
+    optimizer = make([weight], lr=0.1, **options)
+    optimizer.step()
+    optimizer.zero_grad()
+
+
+def _of_the_table(torch: Any) -> Iterator[Callable[[], object]]:
+    """Operators whose only arguments without a default are one or two tensors."""
+    pattern = re.compile(r"^\(Tensor \w+(?:, Tensor \w+)?(?:, (?:\*, )?\w[^=,]*=[^,]*)*\) -> Tensor$")
+    for name, overload, schema in _C._dispatch.operators():
+        if not pattern.match(schema) or "random" in name:
+            continue
+        packet = getattr(torch.ops.aten, name.removeprefix("aten::"), None)
+        if packet is None:
+            continue
+        operator = getattr(packet, overload or "default")
+        count = schema.count("Tensor ", 0, schema.index(")"))
+        for dtype in (torch.float32, torch.bfloat16, torch.float16, torch.int64):
+            inputs = [torch.ones(8, 8, device="cuda", dtype=dtype) for _ in range(count)]
+            yield lambda operator=operator, inputs=inputs: operator(*inputs)
