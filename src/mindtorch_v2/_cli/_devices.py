@@ -1,8 +1,8 @@
 """The parts of the command line that devices bring along.
 
 Note [Commands of devices]
-``Accelerator.command_line``, or ``COMMAND_LINE`` of a folder of ``_backends`` for what needs no device, names a module of
-this package, which has
+``Accelerator.command_line``, or ``COMMAND_LINE`` of a folder of ``_backends`` for what needs no device, names a module
+of this package, which has
 
 * ``add(subcommands)``: subcommands of its own;
 * ``RUN_USAGE``, ``add_run_options(parser)`` and ``run_environment(parsed)``: options of ``mindtorch run``, and the

@@ -1,4 +1,4 @@
-"""GPUs on the command line: ``mindtorch cuda warm``, and what ``mindtorch info`` says of them and of NVIDIA's libraries."""
+"""GPUs on the command line: ``mindtorch cuda warm``, and what ``mindtorch info`` says of them and NVIDIA's libraries."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ def _warm(parsed: argparse.Namespace) -> int:
     architectures = [parsed.arch] if parsed.arch else _architectures()
     if not architectures:
         raise RuntimeError(
-            "there is no GPU to compile for; --arch names a chip (sm_80 for A100, sm_90 for H100 and H200, sm_100 for B200)"
+            "there is no GPU to compile for; --arch names a chip: sm_80 for A100, sm_90 for H100 and "
+            "H200, sm_100 for B200"
         )
     for architecture in architectures:
         warm.warm(architecture, everything=parsed.all, jobs=parsed.jobs or os.cpu_count() or 1)

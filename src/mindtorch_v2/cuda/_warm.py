@@ -4,9 +4,11 @@ csrc/backends/cuda/rehearsal.h."""
 from __future__ import annotations
 
 import concurrent.futures
-import multiprocessing
+import json
 import os
+import queue
 import re
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -22,24 +24,73 @@ _ACTIVATIONS = "relu gelu silu sigmoid tanh leaky_relu softplus".split()
 def warm(architecture: str, *, everything: bool, jobs: int) -> None:
     """Compiles what the usual operators ask for into the folder of machine code."""
     began = time.monotonic()
-    os.environ["MINDTORCH_CUDA"] = "on"  # of the processes that are started: they have a device that does nothing
-    fresh = multiprocessing.get_context("spawn")  # the driver must not be in use
-    with concurrent.futures.ProcessPoolExecutor(jobs, fresh) as workers:
-        programs = workers.submit(rehearse, architecture, everything).result()
+    workers = [_Worker() for _ in range(jobs)]
+    try:
+        programs = workers[0].ask("rehearse", architecture, everything)
         folder = _C._cuda.cache_folder()
-        print(f"{len(programs)} programs for {architecture}, with {jobs} at once, into {folder}", flush=True)
-        pending = [workers.submit(_compile, program, architecture) for program in programs]
+        print(f"{len(programs)} programs for {architecture}, {jobs} at once, into {folder}", flush=True)
+        # The rehearsal's process has no driver any more, but compiles as well as the others.
+        idle: queue.SimpleQueue[_Worker] = queue.SimpleQueue()
+        for worker in workers:
+            idle.put(worker)
+
+        def compile_one(program: str) -> bool:
+            worker = idle.get()
+            try:
+                return bool(worker.ask("compile_ahead", program, architecture))
+            finally:
+                idle.put(worker)
+
         compiled = 0
-        for done, each in enumerate(concurrent.futures.as_completed(pending), 1):
-            compiled += each.result()
-            if sys.stdout.isatty() or done % 50 == 0 or done == len(pending):
-                end = "\r" if sys.stdout.isatty() and done < len(pending) else "\n"
-                print(f"  {done} of {len(pending)}, {time.monotonic() - began:.0f} s", end=end, flush=True)
+        with concurrent.futures.ThreadPoolExecutor(jobs) as threads:
+            for done, new in enumerate(threads.map(compile_one, programs), 1):
+                compiled += new
+                if sys.stdout.isatty() or done % 50 == 0 or done == len(programs):
+                    end = "\r" if sys.stdout.isatty() and done < len(programs) else "\n"
+                    seconds = time.monotonic() - began
+                    print(f"  {done} of {len(programs)}, {seconds:.0f} s", end=end, flush=True)
+    finally:
+        for worker in workers:
+            worker.end()
     print(f"{compiled} compiled, {len(programs) - compiled} were there already")
 
 
-def _compile(program: str, architecture: str) -> bool:
-    return _C._cuda.compile_ahead(program, architecture)
+class _Worker:
+    """A process that answers questions, a line of JSON each."""
+
+    def __init__(self) -> None:
+        program = f"from {__name__} import answer; answer()"
+        environment = os.environ | {"MINDTORCH_CUDA": "on"}  # the rehearsal's device is there whatever the machine has
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        )
+
+    def ask(self, *question: Any) -> Any:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(json.dumps(question) + "\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError("a process that compiles kernels has ended; what it said is above")
+        answered, problem = json.loads(line)
+        if problem:
+            raise RuntimeError(problem)
+        return answered
+
+    def end(self) -> None:
+        self._process.communicate()  # it ends with what it reads
+
+
+def answer() -> None:
+    """What such a process does."""
+    for line in sys.stdin:
+        what, *arguments = json.loads(line)
+        try:
+            found = rehearse(*arguments) if what == "rehearse" else _C._cuda.compile_ahead(*arguments)
+            answered = (found, "")
+        except RuntimeError as error:
+            answered = (False, str(error))
+        print(json.dumps(answered), flush=True)
 
 
 def rehearse(architecture: str, everything: bool) -> list[str]:

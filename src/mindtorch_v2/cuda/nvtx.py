@@ -1,5 +1,5 @@
-"""``torch.cuda.nvtx``: ranges and marks for NVIDIA's tools (Nsight Systems and Compute). They cost next to nothing unless
-one is attached. The library is looked for at the first use, and needs no GPU."""
+"""``torch.cuda.nvtx``: ranges and marks for NVIDIA's tools (Nsight Systems and Compute), which cost next to nothing
+unless one is attached. The library is looked for at the first use, and needs no GPU."""
 
 from __future__ import annotations
 
