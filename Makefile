@@ -63,13 +63,14 @@ export MINDTORCH_NPU := soft
 # Also where there is no terminal, a line for each step of a build: how many are done, and after how many seconds.
 export NINJA_STATUS := [%f/%t, %e s] $(empty)
 
-.PHONY: help build build-tests release demo test parity score torch-npu hf hta memory-page ecosystem bench map lint format stubs asan tsan clean
+.PHONY: help build build-tests release demo test parity score cuda torch-npu hf hta memory-page ecosystem bench map lint format stubs asan tsan clean
 
 help:
 	@echo "make demo    train a small GPT on the software NPU; writes a trace and a memory snapshot to demo_out"
 	@echo "make test    C++ and Python tests (no PyTorch needed)"
 	@echo "make parity  compare with PyTorch 2.13.0, which is installed for it"
 	@echo "make score   count the operators of PyTorch's database that agree with it: the table in the README"
+	@echo "make cuda    tests that need a GPU; says what is missing where there is none"
 	@echo "make torch-npu  run Huawei's torch_npu 2.13.0, which is installed for it, on the software NPU"
 	@echo "make hf      run Hugging Face's transformers, which is installed for it, with 'mindtorch run'"
 	@echo "make hta     compare our traces with what HolisticTraceAnalysis, which is installed for it, finds in them"
@@ -213,6 +214,11 @@ parity: build $(PARITY_VENV)/.ready
 # Without ARGS, the whole table, which must be the README's.
 score: build $(PARITY_VENV)/.ready
 	$(PARITY_VENV)/bin/python tools/score.py $(if $(ARGS),$(ARGS),--readme README.md)
+
+# PyTorch with CUDA is compared with where it can be imported; PY=python3 takes an environment that has it.
+cuda: build
+	@MINDTORCH_NPU=off $(PY) tools/check_gpu.py
+	MINDTORCH_NPU=off MINDTORCH_CUDA_TESTS=1 $(PY) -m pytest tests/cuda_device $(PYTEST)
 
 hta: build $(HTA_VENV)/.ready
 	$(PY) tools/check_trace_with_hta.py record out/hta

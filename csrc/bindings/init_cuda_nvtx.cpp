@@ -70,7 +70,8 @@ class RangeObserver final : public Observer {
     return sequence ? text + ", seq = " + std::to_string(*sequence) : text;
   }
   void push(std::string text, ObservedArguments arguments) const {
-    if (sizes.load(std::memory_order_relaxed) && !arguments.empty()) text += ", sizes = " + sizes_of(arguments);
+    if (sizes.load(std::memory_order_relaxed) && !arguments.empty())
+      text += ", sizes = " + sizes_of(arguments);
     cuda::nvtx::api().push(text.c_str());
   }
 };
@@ -83,7 +84,8 @@ RangeObserver& ranges() {
 void begin_ranges(bool sizes) {
   cuda::nvtx::api();  // throws here rather than in the first operator
   MT_CHECK(!profiler::Recorder::get().recording(),
-           "emit_nvtx: torch.profiler is recording, and one of the two can watch at a time. Leave the profile first.");
+           "emit_nvtx: torch.profiler is recording, and one of the two can watch at a time. Leave the "
+           "profile first.");
   ranges().sizes = sizes;
   set_observer(&ranges());
 }

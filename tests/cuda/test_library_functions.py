@@ -9,7 +9,9 @@ SETTINGS = {"tf32_products": False, "reduced_sums": True, "tf32_convolutions": T
             "deterministic": False}  # fmt: skip
 
 
-@pytest.mark.parametrize("title", ["cuBLASLt", "cuBLAS", "cuDNN", "cuFFT", "cuSOLVER", "NCCL", "CUPTI", "NVTX"])
+@pytest.mark.parametrize(
+    "title", ["cuBLASLt", "cuBLAS", "cuDNN", "cuFFT", "cuSOLVER", "NCCL", "CUPTI", "NVTX"]
+)
 def test_a_library_has_every_function_that_is_used_of_it_or_is_told_to_be_missing(title):
     library = LIBRARIES[title]
     if library.available:

@@ -56,7 +56,9 @@ def test_info_lists_nvidia_s_libraries(capsys):
     assert _cli.main(["info"]) == 0
     printed = capsys.readouterr().out
     for library in _cuda.vendor_libraries():
-        (line,) = (each for each in printed.splitlines() if each.startswith(f"{library.title.removeprefix('the ')} "))
+        (line,) = (
+            each for each in printed.splitlines() if each.startswith(f"{library.title.removeprefix('the ')} ")
+        )
         assert (library.path if library.available else library.problem) in line
     assert "Gloo" in printed
     assert "MPI" in printed

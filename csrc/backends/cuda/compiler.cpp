@@ -206,8 +206,8 @@ bool compile_ahead(const std::string& source, const std::string& architecture) {
   std::error_code error;
   if (std::filesystem::file_size(path, error) > 0 && !error) return false;
   machine_code(source, architecture);
-  MT_CHECK(std::filesystem::exists(path, error), "machine code cannot be kept in ", path.parent_path().string(),
-           ": is the folder writable? MINDTORCH_CACHE names another");
+  MT_CHECK(std::filesystem::exists(path, error), "machine code cannot be kept in ",
+           path.parent_path().string(), ": is the folder writable? MINDTORCH_CACHE names another");
   return true;
 }
 

@@ -46,7 +46,9 @@ const CudaApi& cuda() {
   return open();
 }
 
-bool driver_is_there() noexcept { return g_api.load(std::memory_order_acquire) || driver_library().available(); }
+bool driver_is_there() noexcept {
+  return g_api.load(std::memory_order_acquire) || driver_library().available();
+}
 
 void replace_driver(const CudaApi* api) {
   const CudaApi* none = nullptr;

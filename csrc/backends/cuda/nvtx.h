@@ -5,11 +5,11 @@
 
 namespace mt::cuda::nvtx {
 
-#define MT_NVTX_FUNCTIONS(X)                                        \
-  X(push, "nvtxRangePushA", int, (const char* message))             \
-  X(pop, "nvtxRangePop", int, ())                                   \
-  X(start, "nvtxRangeStartA", uint64_t, (const char* message))      \
-  X(end, "nvtxRangeEnd", void, (uint64_t range))                    \
+#define MT_NVTX_FUNCTIONS(X)                                   \
+  X(push, "nvtxRangePushA", int, (const char* message))        \
+  X(pop, "nvtxRangePop", int, ())                              \
+  X(start, "nvtxRangeStartA", uint64_t, (const char* message)) \
+  X(end, "nvtxRangeEnd", void, (uint64_t range))               \
   X(mark, "nvtxMarkA", void, (const char* message))
 
 struct Api {

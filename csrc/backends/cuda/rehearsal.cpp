@@ -118,7 +118,8 @@ CudaApi silent_driver() {
 
 void rehearse(const std::string& architecture) {
   int number = 0;
-  const bool known = std::sscanf(architecture.c_str(), "sm_%d", &number) == 1 && number >= 50 && number < 1000;
+  const bool known =
+      std::sscanf(architecture.c_str(), "sm_%d", &number) == 1 && number >= 50 && number < 1000;
   MT_CHECK_AS(value, known, "an architecture is written as sm_90, but got '", architecture, "'");
   g_major = number / 10, g_minor = number % 10;
   replace_driver(new CudaApi(silent_driver()));

@@ -246,7 +246,7 @@ MT_VENDOR_LIBRARY(nvtx_library, "NVTX", Names{"libnvtx3interop.so.1", "libnvTool
 
 std::vector<VendorLibrary*> vendor_libraries() {
   return {&driver_library(), &nvrtc_library(),    &cublas_lt_library(), &cublas_library(), &cudnn_library(),
-          &cufft_library(),  &cusolver_library(), &nccl_library(),      &cupti_library(),    &nvtx_library()};
+          &cufft_library(),  &cusolver_library(), &nccl_library(),      &cupti_library(),  &nvtx_library()};
 }
 
 }  // namespace mt::cuda

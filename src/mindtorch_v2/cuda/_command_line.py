@@ -1,4 +1,4 @@
-"""GPUs on the command line: ``mindtorch cuda warm``, and what ``mindtorch info`` says of them and NVIDIA's libraries."""
+"""GPUs on the command line: ``mindtorch cuda warm``, and what ``mindtorch info`` says of NVIDIA's libraries."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def add(subcommands: Any) -> None:
         "--arch", metavar="sm_90", help="the chip to compile for (default: those of the GPUs here)"
     )
     warm.add_argument("--all", action="store_true", help="every operator of one or two tensors, too")
-    warm.add_argument("--jobs", type=int, metavar="N", help="how many are compiled at once (default: all cores)")
+    warm.add_argument(
+        "--jobs", type=int, metavar="N", help="how many are compiled at once (default: all cores)"
+    )
     warm.set_defaults(run=_warm)
 
 
@@ -77,7 +79,12 @@ def describe(line: Callable[[str, object], None]) -> str:
         line("GPU", "hidden by MINDTORCH_CUDA=off" if hidden else "none: NVIDIA's driver is not loaded here")
         return "for a GPU, install NVIDIA's driver, then pip install 'mindtorch_v2[cuda]'"
     count = _cuda.probe()
-    line("GPU", f"{count} of them" if count else "none: the driver counts none (see nvidia-smi, CUDA_VISIBLE_DEVICES)")
+    line(
+        "GPU",
+        f"{count} of them"
+        if count
+        else "none: the driver counts none (see nvidia-smi, CUDA_VISIBLE_DEVICES)",
+    )
     for index in range(count):
         major, minor = _cuda.attribute(index, 75), _cuda.attribute(index, 76)
         gigabytes = _cuda.total_memory(index) / 2**30

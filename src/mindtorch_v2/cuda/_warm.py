@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from .. import _C
@@ -60,9 +61,15 @@ class _Worker:
 
     def __init__(self) -> None:
         program = f"from {__name__} import answer; answer()"
-        environment = os.environ | {"MINDTORCH_CUDA": "on"}  # the rehearsal's device is there whatever the machine has
+        environment = os.environ | {
+            "MINDTORCH_CUDA": "on"
+        }  # the rehearsal's device is there whatever the machine has
         self._process = subprocess.Popen(
-            [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+            [sys.executable, "-c", program],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
         )
 
     def ask(self, *question: Any) -> Any:
@@ -126,21 +133,44 @@ def _usual(torch: Any, dtype: Any) -> Iterator[Callable[[], object]]:
     index = torch.zeros(8, dtype=torch.int64, device="cuda")
     mask = torch.zeros(8, 16, dtype=torch.bool, device="cuda")
     for name in _UNARY:
-        yield lambda name=name: getattr(torch, name)(x)
+        yield partial(getattr(torch, name), x)
     for name in _BINARY:
-        yield lambda name=name: getattr(torch, name)(x, y)
-        yield lambda name=name: getattr(torch, name)(x, 2.0)
+        yield partial(getattr(torch, name), x, y)
+        yield partial(getattr(torch, name), x, 2.0)
     for other in (torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.bool, torch.uint8):
-        yield lambda other=other: (x.to(other), tensor(4, of=other).to(dtype))
+        yield partial(x.to, other)
+        yield partial(tensor(4, of=other).to, dtype)
     yield lambda: (1.0 - x, 1.0 / x, x.add_(y, alpha=0.5), x.mul_(0.5), x.clamp(0, 1), x.zero_(), x.fill_(2))
-    yield lambda: (torch.maximum(x, y), torch.minimum(x, y), torch.addcmul(x, x, y), torch.addcdiv(x, x, y), torch.lerp(x, y, 0.5))
+    yield lambda: (torch.maximum(x, y), torch.minimum(x, y))
+    yield lambda: (torch.addcmul(x, x, y), torch.addcdiv(x, x, y), torch.lerp(x, y, 0.5))
     yield lambda: (torch.where(mask, x, y), x.masked_fill(mask, 0.0), torch.where(mask, x, 0.0))
-    yield lambda: (x.sum(), x.sum(0), x.mean(), x.mean(1), x.amax(1), x.amin(1), x.max(1), x.argmax(1), x.norm())
-    yield lambda: (x.t().contiguous(), torch.cat([x, y]), torch.stack([x, y]), x[index], x.index_select(0, index))
+    yield lambda: (
+        x.sum(),
+        x.sum(0),
+        x.mean(),
+        x.mean(1),
+        x.amax(1),
+        x.amin(1),
+        x.max(1),
+        x.argmax(1),
+        x.norm(),
+    )
+    yield lambda: (
+        x.t().contiguous(),
+        torch.cat([x, y]),
+        torch.stack([x, y]),
+        x[index],
+        x.index_select(0, index),
+    )
     yield lambda: (x.tril(), x.triu(), x.cumsum(1), torch.sort(x), torch.topk(x, 2), x.var(1))
     yield lambda: (torch.zeros_like(x), torch.full((4,), 3, dtype=dtype, device="cuda"))
     yield lambda: (torch.randn(8, dtype=dtype, device="cuda"), torch.rand(8, dtype=dtype, device="cuda"))
-    yield lambda: (torch.arange(8, device="cuda"), torch.randint(9, (8,), device="cuda"), index == 0, index + index)
+    yield lambda: (
+        torch.arange(8, device="cuda"),
+        torch.randint(9, (8,), device="cuda"),
+        index == 0,
+        index + index,
+    )
     for name in _ACTIVATIONS:
         yield backward(getattr(functional, name), tensor(8, 16, grad=True))
     yield backward(lambda t: functional.softmax(t, -1), tensor(8, 16, grad=True))
@@ -150,13 +180,15 @@ def _usual(torch: Any, dtype: Any) -> Iterator[Callable[[], object]]:
         lambda t, w, b: functional.layer_norm(t, (16,), w, b),
         tensor(8, 16, grad=True), tensor(16, grad=True), tensor(16, grad=True),
     )  # fmt: skip
-    yield backward(lambda t, w: functional.rms_norm(t, (16,), w), tensor(8, 16, grad=True), tensor(16, grad=True))
+    yield backward(
+        lambda t, w: functional.rms_norm(t, (16,), w), tensor(8, 16, grad=True), tensor(16, grad=True)
+    )
     yield backward(lambda w: functional.embedding(index, w), tensor(8, 16, grad=True))
     yield backward(lambda t: functional.cross_entropy(t, index), tensor(8, 16, grad=True))
     yield backward(lambda t: functional.mse_loss(t, y), tensor(8, 16, grad=True))
     yield backward(lambda t: t * row + row, tensor(8, 16, grad=True))
     for make in (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW):
-        yield lambda make=make: _step(torch, make, tensor(8, 16, grad=True))
+        yield partial(_step, torch, make, tensor(8, 16, grad=True))
 
 
 def _step(torch: Any, make: Any, weight: Any) -> None:
@@ -181,4 +213,4 @@ def _of_the_table(torch: Any) -> Iterator[Callable[[], object]]:
         count = schema.count("Tensor ", 0, schema.index(")"))
         for dtype in (torch.float32, torch.bfloat16, torch.float16, torch.int64):
             inputs = [torch.ones(8, 8, device="cuda", dtype=dtype) for _ in range(count)]
-            yield lambda operator=operator, inputs=inputs: operator(*inputs)
+            yield partial(operator, *inputs)

@@ -8,9 +8,10 @@ from ... import _C
 from ..._devices import pinned
 
 
-def pin_memory(tensor: _C.Tensor) -> Any:
+def pin_memory(tensor: _C.Tensor) -> _C.Tensor:
     """A copy of a CPU tensor in pinned memory; itself if it is there already."""
-    return pinned.pin_memory(_C._npu, tensor)
+    made: _C.Tensor = pinned.pin_memory(_C._npu, tensor)
+    return made
 
 
 def is_pinned(tensor: Any) -> bool:
