@@ -188,14 +188,16 @@ def _usual(torch: Any, dtype: Any) -> Iterator[Callable[[], object]]:
     yield backward(lambda t: functional.mse_loss(t, y), tensor(8, 16, grad=True))
     yield backward(lambda t: t * row + row, tensor(8, 16, grad=True))
     for make in (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW):
-        yield partial(_step, torch, make, tensor(8, 16, grad=True))
+        for fused in (False, True):
+            yield partial(_step, torch, make, [tensor(8, 16, grad=True), tensor(16, grad=True)], fused)
 
 
-def _step(torch: Any, make: Any, weight: Any) -> None:
-    weight.grad = torch.ones_like(weight)
+def _step(torch: Any, make: Any, weights: list[Any], fused: bool) -> None:
+    for weight in weights:
+        weight.grad = torch.ones_like(weight)
     options = {"momentum": 0.9} if make is torch.optim.SGD else {}
-    torch.nn.utils.clip_grad_norm_([weight], 1.0)
-    optimizer = make([weight], lr=0.1, **options)
+    torch.nn.utils.clip_grad_norm_(weights, 1.0)
+    optimizer = make(weights, lr=0.1, fused=fused, **options)
     optimizer.step()
     optimizer.zero_grad()
 
