@@ -59,6 +59,7 @@ def _plain(value):
 
 def call_of(name, **values):
     call = structures()[name]()
+    call.kept = values  # memory that the call has addresses of
     for field, value in values.items():
         field = field.removesuffix("_")  # `in_` for `in`
         if isinstance(value, list | tuple):

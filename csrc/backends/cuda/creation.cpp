@@ -1,13 +1,14 @@
 #include "generated/cuda/creation.h"
 
-#include "backends/cuda/operands.h"
+#include "backends/cuda/dense.h"
+#include "backends/cuda/program.h"
 #include "core/reach.h"
 #include "core/views.h"
 
 namespace mt::cuda {
 namespace {
 
-constexpr Family kCounts{"copy", "CountCall"}, kTriangles{"copy", "TriangleIndicesCall"};
+constexpr Family kCounts{"copy.h", "CountCall"}, kTriangles{"copy.h", "TriangleIndicesCall"};
 
 void count(const char* name, const char* kernel, Variants& variants, CountCall call, const Tensor& out) {
   MT_CHECK(out.dim() == 1, name, ": the result must have one dimension, got ", out.dim());
@@ -64,7 +65,7 @@ void linspace(const Scalar& start, const Scalar& end, const Tensor& out) {
 
 void triangle_indices(int64_t row, int64_t col, int64_t offset, bool upper, const Tensor& out) {
   check_dtype(kernels::dtype_set(DType::int64, DType::int32), out.dtype(), "tril_indices");
-  write_dense(out, [&](const Tensor& result) {
+  into_dense(out, [&](const Tensor& result) {
     TriangleIndicesCall call{};
     call.out = result.data();
     call.count = result.size(1);

@@ -29,13 +29,31 @@ void* memory(const Tensor& t) {
   return t.data();
 }
 
-Tensor dense(const Tensor& t) { return t.defined() ? gpu().contiguous(t) : t; }
+Tensor dense(const Tensor& t) {
+  if (!t.defined()) return t;
+  check_reach(t);
+  return gpu().contiguous(t);
+}
+Tensor dense(const Tensor& t, DType dtype) { return dense(as_dtype(t, dtype)); }
 
-Tensor dense(const Tensor& t, DType dtype) {
-  if (!t.defined() || t.dtype() == dtype) return dense(t);
+Tensor as_dtype(const Tensor& t, DType dtype) {
+  if (!t.defined() || t.dtype() == dtype) return t;
   const Tensor copy = new_tensor(t.sizes(), dtype, t.device());
   if (t.numel() > 0) gpu().copy_on_device(t, copy);
   return copy;
+}
+
+Tensor with_a_dim(const Tensor& t) { return t.dim() == 0 ? views::unsqueeze(t, 0) : t; }
+
+Tensor number_on_device(const Scalar& value, DType dtype, Device device) {
+  const Tensor number = new_tensor({}, dtype, device);
+  gpu().fill(number, value);
+  return number;
+}
+
+void check_dtype(kernels::DTypeSet domain, DType dtype, const char* name) {
+  if (!kernels::contains(domain, dtype)) [[unlikely]]
+    kernels::fail_unsupported(name, dtype);
 }
 
 DenseResult::DenseResult(const Tensor& wanted, Before before) : wanted_(wanted), made_(wanted) {
@@ -82,6 +100,25 @@ Walk walk_of(std::initializer_list<Walked> tensors) {
     walk.sizes[d] = dims[d].size;
     size_t t = 0;
     for (const Walked& walked : tensors) walked.places.strides[d] = dims[d].strides[t++];
+  }
+  return walk;
+}
+
+Walk walk_each(const char* name, IntList sizes, std::initializer_list<Walked> tensors) {
+  MT_CHECK(sizes.size() <= size_t(kMaxShapeDims), name, ": tensors with more than ", kMaxShapeDims,
+           " dimensions are not supported on CUDA; got ", sizes.size());
+  Walk walk{};
+  walk.count = 1;
+  walk.dims = int(sizes.size());
+  for (const Walked& walked : tensors) {
+    walked.places = {};
+    walked.places.data = memory(walked.tensor);
+  }
+  for (int d = 0; d < walk.dims; ++d) {
+    const size_t from = sizes.size() - 1 - size_t(d);
+    walk.sizes[d] = sizes[from];
+    walk.count *= sizes[from];
+    for (const Walked& walked : tensors) walked.places.strides[d] = walked.tensor.strides()[from];
   }
   return walk;
 }

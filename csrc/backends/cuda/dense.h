@@ -4,6 +4,7 @@
 #include "backends/cuda/cuda_driver.h"
 #include "backends/cuda/device/calls.h"
 #include "core/dispatch.h"
+#include "kernels/common/types.h"
 
 namespace mt::cuda {
 
@@ -14,6 +15,13 @@ void* memory(const Tensor& t);
 // A tensor that is not given stays that.
 Tensor dense(const Tensor& t);
 Tensor dense(const Tensor& t, DType dtype);
+// The same with any strides: a copy only where the dtype is another.
+Tensor as_dtype(const Tensor& t, DType dtype);
+inline Tensor as_index(const Tensor& t) { return as_dtype(t, DType::int64); }
+Tensor with_a_dim(const Tensor& t);                                        // of what has none: one of size 1
+Tensor number_on_device(const Scalar& value, DType dtype, Device device);  // without dimensions
+
+void check_dtype(kernels::DTypeSet domain, DType dtype, const char* name);
 
 // A result that a kernel writes densely, or a state that it changes (`kept`).
 class DenseResult {
@@ -44,6 +52,8 @@ struct Walked {
   Places& places;
 };
 Walk walk_of(std::initializer_list<Walked> tensors);
+// Dimensions as they are, for kernels whose coordinates mean something; only their order is turned round.
+Walk walk_each(const char* name, IntList sizes, std::initializer_list<Walked> tensors);
 
 // A tensor as [outer, length, inner] around a dimension; one without dimensions has one element.
 struct Along {

@@ -2,12 +2,13 @@
 
 #include <cmath>
 
-#include "backends/cuda/operands.h"
+#include "backends/cuda/dense.h"
+#include "backends/cuda/program.h"
 
 namespace mt::cuda {
 namespace {
 
-constexpr Family kDistances{"distance", "DistanceCall"};
+constexpr Family kDistances{"distance.h", "DistanceCall"};
 
 struct Norm {
   int number;
@@ -26,7 +27,7 @@ void run_distance(const char* name, const char* kernel, Variants& variants, Dist
   check_dtype(kernels::domains::single_double, out.dtype(), name);
   call.p = p;
   const Norm norm = norm_of(p);
-  write_dense(out, [&](const Tensor& made) {
+  into_dense(out, [&](const Tensor& made) {
     call.out = made.data();
     run_over(kDistances, variants, uint64_t(out.dtype()) << 3 | uint64_t(norm.number), name, out,
              made.numel(), call,
@@ -43,7 +44,7 @@ int64_t batch_of(const Tensor& t) {
 }  // namespace
 
 void cdist_forward(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t>, const Tensor& out) {
-  const Tensor a = dense_operand(x1, out.dtype()), b = dense_operand(x2, out.dtype());
+  const Tensor a = dense(x1, out.dtype()), b = dense(x2, out.dtype());
   DistanceCall call{};
   call.x1 = a.data();
   call.x2 = b.data();
@@ -58,8 +59,8 @@ void cdist_forward(const Tensor& x1, const Tensor& x2, double p, std::optional<i
 void cdist_backward(const Tensor& grad, const Tensor& x1, const Tensor& x2, double p, const Tensor& distances,
                     const Tensor& out) {
   const DType dtype = out.dtype();
-  const Tensor a = dense_operand(x1, dtype), b = dense_operand(x2, dtype), g = dense_operand(grad, dtype),
-               apart = dense_operand(distances, dtype);
+  const Tensor a = dense(x1, dtype), b = dense(x2, dtype), g = dense(grad, dtype),
+               apart = dense(distances, dtype);
   DistanceCall call{};
   call.x1 = a.data();
   call.x2 = b.data();
@@ -74,7 +75,7 @@ void cdist_backward(const Tensor& grad, const Tensor& x1, const Tensor& x2, doub
 }
 
 void pdist_forward(const Tensor& self, double p, const Tensor& out) {
-  const Tensor x = dense_operand(self, out.dtype());
+  const Tensor x = dense(self, out.dtype());
   DistanceCall call{};
   call.x1 = x.data();
   call.rows = x.size(0);
@@ -86,8 +87,7 @@ void pdist_forward(const Tensor& self, double p, const Tensor& out) {
 void pdist_backward(const Tensor& grad, const Tensor& self, double p, const Tensor& distances,
                     const Tensor& out) {
   const DType dtype = out.dtype();
-  const Tensor x = dense_operand(self, dtype), g = dense_operand(grad, dtype),
-               apart = dense_operand(distances, dtype);
+  const Tensor x = dense(self, dtype), g = dense(grad, dtype), apart = dense(distances, dtype);
   DistanceCall call{};
   call.x1 = x.data();
   call.gradient = g.data();

@@ -1,9 +1,11 @@
 // Reductions that are more than a functor: where extremes lie, norms, logarithms of sums.
 #include <cmath>
 
+#include "backends/cuda/dense.h"
 #include "backends/cuda/library_call.h"
-#include "backends/cuda/operands.h"
+#include "backends/cuda/program.h"
 #include "backends/cuda/reduce.h"
+#include "core/views.h"
 #include "generated/cuda/reduce.h"
 #include "kernels/elementwise/functors.h"
 #include "kernels/reduce/functors.h"
@@ -11,13 +13,12 @@
 namespace mt::cuda {
 namespace {
 
-constexpr Family kExtremes{"extreme", "RunningCall"};
 constexpr Functor kLogSumExp{"log_sum_exp_op", "mt::cuda::", 0, kernels::domains::floating};
 constexpr int64_t kPart = 8192, kMostParts = 1024;
 constexpr size_t kExtremeBytes = 16;  // the widest Extreme of device/extreme.h
 
 // Results are dense [outer, inner]; values may be null.
-void find_extremes(const char* name, bool largest, const Tensor& in, const Lines& lines, void* values,
+void find_extremes(const char* name, bool largest, const Tensor& in, const Along& lines, void* values,
                    const Tensor& places) {
   RunningCall call{};
   call.in = in.data();
@@ -27,19 +28,19 @@ void find_extremes(const char* name, bool largest, const Tensor& in, const Lines
   call.length = call.part = lines.length;
   call.inner = lines.inner;
   enum Entry { kRows, kJoined, kColumns };
-  static constexpr const char* kEntries[] = {"rows", "joined", "columns", nullptr};
   const Place place(in);
   static Variants variants;
   const uint64_t key = uint64_t(in.dtype()) << 1 | uint64_t(largest);
-  const Loaded& loaded = variants.find(key, place.index(), kEntries, [&] {
-    const std::string types = join_text("<", type_text(in.dtype()), largest ? ", true>" : ", false>");
-    return program_of(kExtremes, {{"rows", "extreme_rows" + types},
-                                  {"joined", "extreme_joined" + types},
-                                  {"columns", "extreme_columns" + types}});
-  });
+  const Loaded& loaded =
+      find_program(variants, key, place, "extreme.h", 3, [&]() -> std::vector<FamilyKernel> {
+        const std::string types = join_text("<", type_text(in.dtype()), largest ? ", true>" : ", false>");
+        return {{"extreme_rows" + types, "RunningCall"},
+                {"extreme_joined" + types, "RunningCall", 32},
+                {"extreme_columns" + types, "RunningCall"}};
+      });
   if (lines.inner > 1) {
-    const unsigned blocks = blocks_over(lines.outer * lines.inner);
-    return launch_with(loaded.entries[kColumns], name, place.index(), {blocks}, {kFamilyBlock}, 0, call);
+    const unsigned blocks = blocks_for(lines.outer * lines.inner);
+    return launch_with(loaded.entries[kColumns], name, place.index(), {blocks}, {256}, 0, call);
   }
   // Few long rows: several blocks share each.
   const int64_t parts = lines.outer >= 256 ? 1 : std::clamp<int64_t>(lines.length / kPart, 1, kMostParts);
@@ -69,20 +70,20 @@ void arg_extreme(const char* name, bool largest, const Tensor& self, std::option
         index, self.numel() > 0, name,
         "(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
         "with the 'dim' argument.");
-    const Tensor in = dense_operand(self);
-    const int64_t all = in.numel();
-    return write_dense(out, [&](const Tensor& places) {
-      find_extremes(name, largest, in, Lines({&all, 1}, 0), nullptr, places);
+    const Tensor in = dense(self);
+    const int64_t all = in.numel(), one = 1;
+    const Tensor flat = views::window(in, {&all, 1}, {&one, 1}, in.offset());
+    return into_dense(out, [&](const Tensor& places) {
+      find_extremes(name, largest, in, Along(flat, 0), nullptr, places);
     });
   }
   const Tensor own = with_a_dim(self);
   const int64_t d = wrap_dim(*dim, own.dim());
   check_lines(name, own, d, out);
   if (out.numel() == 0) return;
-  const Tensor in = dense_operand(own);
-  write_dense(out, [&](const Tensor& places) {
-    find_extremes(name, largest, in, Lines(in.sizes(), d), nullptr, places);
-  });
+  const Tensor in = dense(own);
+  into_dense(out,
+             [&](const Tensor& places) { find_extremes(name, largest, in, Along(in, d), nullptr, places); });
 }
 
 void extreme(const char* name, bool largest, const Tensor& self, int64_t dim, const Tensor& values,
@@ -93,10 +94,10 @@ void extreme(const char* name, bool largest, const Tensor& self, int64_t dim, co
   MT_CHECK(values.dtype() == self.dtype(), name, ": values must be ", info(self.dtype()).name, ", got ",
            info(values.dtype()).name);
   if (indices.numel() == 0) return;
-  const Tensor in = dense_operand(own);
-  write_dense(values, [&](const Tensor& found) {
-    write_dense(indices, [&](const Tensor& places) {
-      find_extremes(name, largest, in, Lines(in.sizes(), d), found.data(), places);
+  const Tensor in = dense(own);
+  into_dense(values, [&](const Tensor& found) {
+    into_dense(indices, [&](const Tensor& places) {
+      find_extremes(name, largest, in, Along(in, d), found.data(), places);
     });
   });
 }
@@ -153,7 +154,7 @@ void vector_norm(const Tensor& self, const Scalar& ord, const DimList& dim, bool
 
 void hash_tensor(const Tensor& self, const DimList& dim, bool, int64_t, const Tensor& out) {
   // The exclusive or of the elements' bits, as double or as int64.
-  const Tensor wide = dense_operand(self, is_floating(self.dtype()) ? DType::float64 : DType::int64);
+  const Tensor wide = dense(self, is_floating(self.dtype()) ? DType::float64 : DType::int64);
   const auto as_bits = [](const Tensor& t) {
     return tensor_over(t.storage_ref(), DType::int64, t.sizes(), t.strides(), t.offset());
   };

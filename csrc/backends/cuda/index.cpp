@@ -3,8 +3,9 @@
 
 #include <limits>
 
+#include "backends/cuda/dense.h"
 #include "backends/cuda/elementwise.h"
-#include "backends/cuda/operands.h"
+#include "backends/cuda/program.h"
 #include "core/views.h"
 #include "infer/indexing.h"
 #include "infer/infer.h"
@@ -13,8 +14,8 @@
 namespace mt::cuda {
 namespace {
 
-constexpr Family kLookups{"index", "LookupCall"}, kNonzeros{"index", "NonzeroCall"},
-    kRuns{"index", "RunsCall"}, kRunningSums{"cumulative", "RunningCall"};
+constexpr Family kLookups{"index.h", "LookupCall"}, kNonzeros{"index.h", "NonzeroCall"},
+    kRuns{"index.h", "RunsCall"}, kRunningSums{"cumulative.h", "RunningCall"};
 constexpr Functor kWhere{"where_op", "mt::cuda::", 0, kernels::domains::stored};
 
 enum class Way { read, write, add, multiply, min, max, offsets };
@@ -37,7 +38,7 @@ void check_apart(const Tensor& written, std::initializer_list<const Tensor*> rea
 // The old values in `out`, ready to be written over.
 void start_from(const Tensor& self, const Tensor& out, std::initializer_list<const Tensor*> read) {
   check_apart(out, read);
-  if (!out.same(self)) copy_operand(self, out);
+  if (!out.same(self)) gpu().copy_on_device(self, out);
 }
 
 // Where indices lead: `table` has the index's shape and does not move along what the index replaces.
@@ -58,7 +59,7 @@ Lookup lookup_along(const Tensor& self, int64_t dim, const Tensor& index, bool w
 
 // The index of one dimension of index_select and its kin, seen in the shape of `other`.
 Tensor spread(const Tensor& index, IntList other, int64_t dim) {
-  const Tensor at = with_a_dim(index_operand(index));
+  const Tensor at = with_a_dim(as_index(index));
   const Dims sizes = infer::at_least_1d(other);
   Dims strides(sizes.size(), 0);
   strides[size_t(wrap_dim(dim, int64_t(sizes.size())))] = at.strides()[0];
@@ -95,11 +96,10 @@ void look_up(const char* name, Way way, const Lookup& lookup, const Tensor& give
   check_combination(name, way, table.dtype());
   const Tensor same = way == Way::read || way == Way::offsets || given.dtype() == table.dtype()
                           ? given
-                          : dense_operand(given, table.dtype());
+                          : dense(given, table.dtype());
   const Tensor other = views::expand(same, lookup.index.sizes(), true);
   LookupCall call{};
-  call.walk = walk_together(name, lookup.index.sizes(),
-                            {{other, call.other}, {table, call.table}, {lookup.index, call.index}});
+  call.walk = walk_of({{other, call.other}, {table, call.table}, {lookup.index, call.index}});
   call.size = lookup.size;
   call.stride = lookup.stride;
   call.wraps = lookup.wraps;
@@ -113,19 +113,19 @@ void look_up(const char* name, Way way, const Lookup& lookup, const Tensor& give
 
 void look_up(const char* name, Way way, const Lookup& lookup, const Scalar& value) {
   if (lookup.index.numel() == 0) return;
-  look_up(name, way, lookup, number_operand(value, lookup.table.dtype(), lookup.table.device()));
+  look_up(name, way, lookup, number_on_device(value, lookup.table.dtype(), lookup.table.device()));
 }
 
 void scatter_into(const char* name, const Tensor& out, int64_t dim, const Tensor& index, const Tensor& src,
                   Way way) {
   if (index.numel() == 0) return;
-  const Tensor at = with_a_dim(index_operand(index));
+  const Tensor at = with_a_dim(as_index(index));
   look_up(name, way, lookup_along(out, dim, at), covered(src, at));
 }
 void scatter_into(const char* name, const Tensor& out, int64_t dim, const Tensor& index, const Scalar& value,
                   Way way) {
   if (index.numel() == 0) return;
-  look_up(name, way, lookup_along(out, dim, with_a_dim(index_operand(index))), value);
+  look_up(name, way, lookup_along(out, dim, with_a_dim(as_index(index))), value);
 }
 
 Way way_of(std::string_view reduce) {
@@ -182,10 +182,10 @@ void reduce_into(const char* name, const Tensor& out, int64_t dim, const Tensor&
 
 // Indices may lie on the host.
 Tensor index_on(const Tensor& index, Device device) {
-  if (index.device() == device) return index_operand(index);
+  if (index.device() == device) return as_index(index);
   const Tensor moved = new_tensor(index.sizes(), index.dtype(), device);
   gpu().copy(index, moved, false);
-  return index_operand(moved);
+  return as_index(moved);
 }
 
 // Broadcast to the result: the other dimensions have stride 0.
@@ -236,7 +236,7 @@ void index_put(const Tensor& self, TensorList indices, const Tensor& values, boo
 void gather(const Tensor& self, int64_t dim, const Tensor& index, bool, const Tensor& out) {
   if (index.numel() == 0) return;
   check_apart(out, {&self, &index});
-  look_up("gather", Way::read, lookup_along(self, dim, with_a_dim(index_operand(index))), with_a_dim(out));
+  look_up("gather", Way::read, lookup_along(self, dim, with_a_dim(as_index(index))), with_a_dim(out));
 }
 
 void scatter(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, const Tensor& out) {
@@ -265,7 +265,7 @@ void scatter_add(const Tensor& self, int64_t dim, const Tensor& index, const Ten
 void scatter_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
                     std::string_view reduce, bool include_self, const Tensor& out) {
   start_from(self, out, {&index, &src});
-  const Tensor at = with_a_dim(index_operand(index));
+  const Tensor at = with_a_dim(as_index(index));
   reduce_into("scatter_reduce", out, dim, at, covered(src, at), reduce, include_self);
 }
 
@@ -296,7 +296,7 @@ void index_copy(const Tensor& self, int64_t dim, const Tensor& index, const Tens
 void index_fill(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value,
                 const Tensor& out) {
   start_from(self, out, {&index});
-  fill_along(out, dim, index, number_operand(value, out.dtype(), out.device()));
+  fill_along(out, dim, index, number_on_device(value, out.dtype(), out.device()));
 }
 void index_fill_tensor(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value,
                        const Tensor& out) {
@@ -314,14 +314,14 @@ void index_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Te
 
 void take(const Tensor& self, const Tensor& index, const Tensor& out) {
   check_apart(out, {&self, &index});
-  const Tensor table = flat(dense_operand(self)), at = flat(dense_operand(index, DType::int64));
-  write_dense(out, [&](const Tensor& result) {
+  const Tensor table = flat(dense(self)), at = flat(dense(index, DType::int64));
+  into_dense(out, [&](const Tensor& result) {
     look_up("take", Way::read, lookup_along(table, 0, at, true), flat(result));
   });
 }
 void put(const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate, const Tensor& out) {
-  const Tensor at = flat(dense_operand(index, DType::int64)), from = flat(dense_operand(source));
-  write_dense(out, [&](const Tensor& result) {
+  const Tensor at = flat(dense(index, DType::int64)), from = flat(dense(source));
+  into_dense(out, [&](const Tensor& result) {
     start_from(self, result, {&index, &source});
     look_up("put", accumulate ? Way::add : Way::write, lookup_along(flat(result), 0, at, true), from);
   });
@@ -358,8 +358,8 @@ Tensor counts_of(NonzeroCall& call, const Tensor& in) {
 void nonzero_count(const Tensor& self, const Tensor& out) {
   if (self.numel() == 0) return void(gpu().fill(out, 0));
   NonzeroCall call{};
-  const Tensor in = dense_operand(self), counts = counts_of(call, in);
-  copy_operand(views::select(counts, 0, call.limit), out);
+  const Tensor in = dense(self), counts = counts_of(call, in);
+  gpu().copy_on_device(views::select(counts, 0, call.limit), out);
 }
 
 void nonzero_static(const Tensor& self, int64_t size, int64_t fill_value, const Tensor& out) {
@@ -370,20 +370,20 @@ void nonzero_static(const Tensor& self, int64_t size, int64_t fill_value, const 
   gpu().fill(out, fill_value);
   if (out.numel() == 0 || self.numel() == 0) return;
   NonzeroCall call{};
-  const Tensor in = dense_operand(self), counts = counts_of(call, in);
+  const Tensor in = dense(self), counts = counts_of(call, in);
   call.limit = size;
   call.dims = int(self.dim());
   for (int d = 0; d < call.dims; ++d) call.sizes[d] = self.sizes()[size_t(d)];
-  const Tensor made = out.is_contiguous() ? out : dense_operand(out);
+  const Tensor made = out.is_contiguous() ? out : dense(out);
   call.out = static_cast<long long*>(made.data());
   static Variants written;
   run_nonzero(written, call, "nonzero_written", in.dtype(), made);
-  if (!made.same(out)) copy_operand(made, out);
+  if (!made.same(out)) gpu().copy_on_device(made, out);
 }
 
 void repeat_runs(const Tensor& repeats, int64_t, const Tensor& out) {
   if (out.numel() == 0) return;
-  const Tensor counts = dense_operand(repeats, DType::int64);
+  const Tensor counts = dense(repeats, DType::int64);
   const Tensor ends = new_tensor(counts.sizes(), DType::int64, counts.device());
   RunningCall sums{};
   sums.in = counts.data();
@@ -403,7 +403,7 @@ void repeat_runs(const Tensor& repeats, int64_t, const Tensor& out) {
   call.count = made.numel();
   static Variants found;
   run_over(kRuns, found, 0, "repeat_interleave", made, call.count, call, [] { return "runs_found"; });
-  if (!made.same(out)) copy_operand(made, out);
+  if (!made.same(out)) gpu().copy_on_device(made, out);
 }
 
 void where(const Tensor& condition, const Tensor& self, const Tensor& other, const Tensor& out) {

@@ -27,11 +27,6 @@ void check_floating(const char* name, DType dtype) {
   if (!kernels::contains(kernels::domains::floating, dtype)) kernels::fail_unsupported(name, dtype);
 }
 
-// All operands of a kernel have one dtype; strides stay as they are.
-Tensor as_dtype(const Tensor& t, DType dtype) {
-  return !t.defined() || t.dtype() == dtype ? t : dense(t, dtype);
-}
-
 double share(int64_t reduction, int64_t count) { return reduction == kMean ? 1.0 / double(count) : 1.0; }
 
 void loss(const Kind& kind, const char* name, const Tensor& self, const Tensor& target, const Tensor& weight,

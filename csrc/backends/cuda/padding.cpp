@@ -1,13 +1,14 @@
 #include "generated/cuda/padding.h"
 
-#include "backends/cuda/operands.h"
+#include "backends/cuda/dense.h"
+#include "backends/cuda/program.h"
 #include "base/edge.h"
 #include "kernels/common/convert.h"
 
 namespace mt::cuda {
 namespace {
 
-constexpr Family kPads{"copy", "PadCall"};
+constexpr Family kPads{"copy.h", "PadCall"};
 
 // `pad` counts from the last dimension on, two numbers for each.
 PadCall pad_call(const char* name, const Tensor& inner, IntList pad, const Tensor& padded) {
@@ -32,7 +33,7 @@ const char* mode_text(int64_t mode) {
 
 void constant_pad(const Tensor& self, IntList pad, const Scalar& value, const Tensor& out) {
   if (self.numel() == 0) return void(gpu().fill(out, value));
-  const Tensor in = self.dtype() == out.dtype() ? self : dense_operand(self, out.dtype());
+  const Tensor in = as_dtype(self, out.dtype());
   PadCall call = pad_call("constant_pad_nd", in, pad, out);
   kernels::store_scalar(value, out.dtype(), call.value);
   static Variants variants;
@@ -42,7 +43,7 @@ void constant_pad(const Tensor& self, IntList pad, const Scalar& value, const Te
 
 void extend_edges(const Tensor& self, IntList pad, int64_t mode, const Tensor& out) {
   if (out.numel() == 0) return;
-  const Tensor in = self.dtype() == out.dtype() ? self : dense_operand(self, out.dtype());
+  const Tensor in = as_dtype(self, out.dtype());
   const PadCall call = pad_call("pad", in, pad, out);
   static Variants variants;
   run_over(kPads, variants, uint64_t(mode) << 8 | out.itemsize(), "pad", out, call.walk.count, call,
@@ -53,7 +54,7 @@ void extend_edges_backward(const Tensor& grad, IntList pad, int64_t mode, const 
   if (out.numel() == 0) return;
   check_dtype(kernels::domains::inexact, out.dtype(), "pad_backward");
   gpu().fill(out, 0);
-  const Tensor gradient = grad.dtype() == out.dtype() ? grad : dense_operand(grad, out.dtype());
+  const Tensor gradient = as_dtype(grad, out.dtype());
   const PadCall call = pad_call("pad_backward", out, pad, gradient);
   static Variants variants;
   run_over(kPads, variants, uint64_t(mode) << 8 | uint64_t(out.dtype()), "pad_backward", out, call.walk.count,

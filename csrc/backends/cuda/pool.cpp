@@ -1,13 +1,14 @@
 // The windows of the options as kernels are told of them: three dimensions, those in front of size 1.
 #include "generated/cuda/pool.h"
 
-#include "backends/cuda/operands.h"
+#include "backends/cuda/dense.h"
+#include "backends/cuda/program.h"
 #include "infer/spatial.h"
 
 namespace mt::cuda {
 namespace {
 
-constexpr Family kPools{"pool", "PoolCall"};
+constexpr Family kPools{"pool.h", "PoolCall"};
 
 PoolCall planes_call(IntList in, IntList out, int64_t planes) {
   PoolCall call{};
@@ -62,9 +63,9 @@ int64_t planes_of(const Tensor& tensor, size_t n) { return tensor.numel() / volu
 
 void average(const char* name, PoolCall call, const Tensor& self, const Tensor& out) {
   check_dtype(kernels::domains::real, self.dtype(), name);
-  const Tensor in = dense_operand(self, out.dtype());
+  const Tensor in = dense(self, out.dtype());
   call.in = in.data();
-  write_dense(out, [&](const Tensor& made) {
+  into_dense(out, [&](const Tensor& made) {
     call.out = made.data();
     static Variants variants;
     run_over(kPools, variants, uint64_t(out.dtype()), name, out, made.numel(), call,
@@ -73,9 +74,9 @@ void average(const char* name, PoolCall call, const Tensor& self, const Tensor& 
 }
 void average_backward(const char* name, PoolCall call, const Tensor& grad, const Tensor& out) {
   check_dtype(kernels::domains::floating, out.dtype(), name);
-  const Tensor gradient = dense_operand(grad, out.dtype());
+  const Tensor gradient = dense(grad, out.dtype());
   call.gradient = gradient.data();
-  write_dense(out, [&](const Tensor& made) {
+  into_dense(out, [&](const Tensor& made) {
     call.out = made.data();
     static Variants variants;
     run_over(kPools, variants, uint64_t(out.dtype()), name, out, made.numel(), call,
@@ -84,10 +85,10 @@ void average_backward(const char* name, PoolCall call, const Tensor& grad, const
 }
 void maximum(const char* name, PoolCall call, const Tensor& self, const Tensor& out, const Tensor& indices) {
   check_dtype(kernels::domains::real, self.dtype(), name);
-  const Tensor in = dense_operand(self, out.dtype());
+  const Tensor in = dense(self, out.dtype());
   call.in = in.data();
-  write_dense(out, [&](const Tensor& made) {
-    write_dense(indices, [&](const Tensor& places) {
+  into_dense(out, [&](const Tensor& made) {
+    into_dense(indices, [&](const Tensor& places) {
       call.out = made.data();
       call.indices = static_cast<long long*>(places.data());
       static Variants variants;
@@ -120,10 +121,10 @@ void scatter_planes(const char* name, const Tensor& values, const Tensor& indice
   if (values.numel() == 0 || out.numel() == 0) return;
   check_dtype(kernels::domains::real, out.dtype(), name);
   PoolCall call = planes_call(out.sizes().last(n), values.sizes().last(n), planes_of(values, n));
-  const Tensor from = dense_operand(values, out.dtype()), at = dense_operand(indices, DType::int64);
+  const Tensor from = dense(values, out.dtype()), at = dense(indices, DType::int64);
   call.gradient = from.data();
   call.indices = static_cast<long long*>(at.data());
-  const Tensor made = dense_operand(out);
+  const Tensor made = dense(out);
   call.out = made.data();
   static Variants variants;
   run_over(kPools, variants, uint64_t(out.dtype()) << 1 | uint64_t(accumulate), name, out, values.numel(),
@@ -131,7 +132,7 @@ void scatter_planes(const char* name, const Tensor& values, const Tensor& indice
              return join_text("plane_scattered<", type_text(out.dtype()), ", ",
                               accumulate ? "true>" : "false>");
            });
-  if (!made.same(out)) copy_operand(made, out);
+  if (!made.same(out)) gpu().copy_on_device(made, out);
 }
 
 }  // namespace
@@ -199,10 +200,10 @@ void plane_gather(const Tensor& self, const Tensor& indices, int64_t spatial, co
   if (out.numel() == 0) return;
   const size_t n = size_t(spatial);
   PoolCall call = planes_call(self.sizes().last(n), out.sizes().last(n), planes_of(out, n));
-  const Tensor in = dense_operand(self, out.dtype()), at = dense_operand(indices, DType::int64);
+  const Tensor in = dense(self, out.dtype()), at = dense(indices, DType::int64);
   call.in = in.data();
   call.indices = static_cast<long long*>(at.data());
-  write_dense(out, [&](const Tensor& made) {
+  into_dense(out, [&](const Tensor& made) {
     call.out = made.data();
     static Variants variants;
     run_over(kPools, variants, out.itemsize(), "max_unpool_backward", out, made.numel(), call,

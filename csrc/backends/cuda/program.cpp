@@ -9,12 +9,23 @@ const char* const* entry_names(int number) {
 }
 
 std::string program_text(const char* header, const std::vector<FamilyKernel>& kernels) {
-  std::string text = join_text("#include \"backends/cuda/device/", header, "\"\nusing namespace mt::cuda;\n");
+  std::string text = join_text("#include \"backends/cuda/device/", header,
+                               "\"\nusing namespace mt;\nusing namespace mt::cuda;\n");
   const char* const* name = entry_names(int(kernels.size()));
   for (const FamilyKernel& kernel : kernels)
     text += join_text("extern \"C\" __global__ void __launch_bounds__(", kernel.threads, ") ", *name++,
                       "(const __grid_constant__ ", kernel.call, " call) { ", kernel.body, "(call); }\n");
   return text;
+}
+
+const char* unit_text(size_t bytes) {
+  switch (bytes) {
+    case 1: return "uint8_t";
+    case 2: return "uint16_t";
+    case 4: return "uint32_t";
+    case 8: return "uint64_t";
+    default: return "Several<uint64_t, 2>";
+  }
 }
 
 }  // namespace mt::cuda

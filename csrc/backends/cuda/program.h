@@ -48,4 +48,31 @@ inline unsigned whole_warps(int64_t threads, int64_t most) {
   return unsigned(std::clamp<int64_t>((threads + 31) / 32 * 32, 32, most));
 }
 
+// A program of one kernel. `body` gives what is instantiated ("gathered<uint32_t>") for a key that is new.
+struct Family {
+  const char* header;  // "index.h"
+  const char* call;
+};
+template <class Call, class Body>
+void run_family(const Family& family, Variants& variants, uint64_t key, const char* name, const Tensor& out,
+                Shape grid, Shape block, const Call& call, const Body& body) {
+  const Place place(out);
+  const Loaded& loaded =
+      find_program(variants, key, place, family.header, 1, [&]() -> std::vector<FamilyKernel> {
+        return {{body(), family.call, int(block.x * block.y * block.z)}};
+      });
+  launch_with(loaded.entries[0], name, place.index(), grid, block, 0, call);
+}
+// The usual: a thread for each element, over which blocks stride.
+template <class Call, class Body>
+void run_over(const Family& family, Variants& variants, uint64_t key, const char* name, const Tensor& out,
+              int64_t elements, const Call& call, const Body& body) {
+  if (elements == 0) return;
+  run_family(family, variants, key, name, out, {blocks_for(elements)}, {256}, call, body);
+}
+
+// An unsigned integer of so many bytes as it is spelled in kernels: for those that only move elements.
+const char* unit_text(size_t bytes);
+inline const char* unit_text(DType dtype) { return unit_text(itemsize(dtype)); }
+
 }  // namespace mt::cuda

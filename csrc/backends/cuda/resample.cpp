@@ -5,8 +5,9 @@
 #include <limits>
 #include <vector>
 
+#include "backends/cuda/dense.h"
 #include "backends/cuda/elementwise.h"
-#include "backends/cuda/operands.h"
+#include "backends/cuda/program.h"
 #include "kernels/elementwise/functors.h"
 #include "kernels/resample/resample.h"
 
@@ -14,7 +15,7 @@ namespace mt::cuda {
 namespace {
 
 using kernels::Taps;
-constexpr Family kTaps{"resample", "TapsCall"}, kGrids{"resample", "GridCall"};
+constexpr Family kTaps{"resample.h", "TapsCall"}, kGrids{"resample.h", "GridCall"};
 
 kernels::Interpolation mode_of(std::string_view mode) {
   using enum kernels::Interpolation;
@@ -53,7 +54,7 @@ Tensor apply_taps(const char* name, const Tensor& from, int64_t dim, const Taps&
   Dims sizes(from.sizes());
   sizes[size_t(dim)] = transposed ? taps.in : taps.out;
   Tensor to = new_tensor(sizes, from.dtype(), from.device());
-  const Lines lines(from.sizes(), dim);
+  const Along lines(from, dim);
   TapsCall call{};
   call.from = from.data();
   call.to = to.data();
@@ -90,13 +91,13 @@ void resample(const char* name, const Tensor& in, const std::vector<Taps>& taps,
               const Tensor& out) {
   if (out.numel() == 0) return;
   const bool wide = out.dtype() == DType::float64 || is_integral(out.dtype(), true);
-  Tensor current = dense_operand(in, wide ? DType::float64 : DType::float32);
+  Tensor current = dense(in, wide ? DType::float64 : DType::float32);
   // The last dimension goes first, as on the CPU.
   for (size_t d = taps.size(); d-- > 0;)
     if (!taps[d].identity())
       current = apply_taps(name, current, in.dim() - int64_t(taps.size()) + int64_t(d), taps[d], transposed);
   if (is_integral(out.dtype(), true)) return round_into(name, current, out);
-  copy_operand(current, out);
+  gpu().copy_on_device(current, out);
 }
 
 GridCall grid_call(const Tensor& in, const Tensor& grid, int64_t mode, int64_t padding, bool align_corners) {
@@ -141,9 +142,9 @@ void grid_sampler(const Tensor& input, const Tensor& grid, int64_t mode, int64_t
                   const Tensor& out) {
   check_dtype(kernels::domains::floating, input.dtype(), "grid_sampler");
   if (out.numel() == 0) return;
-  const Tensor in = dense_operand(input), at = dense_operand(grid, input.dtype());
+  const Tensor in = dense(input), at = dense(grid, input.dtype());
   GridCall call = grid_call(in, at, mode, padding, align_corners);
-  write_dense(out, [&](const Tensor& made) {
+  into_dense(out, [&](const Tensor& made) {
     call.out = made.data();
     static Variants variants;
     run_over(kGrids, variants, uint64_t(in.dtype()), "grid_sampler", made, call.batch * call.positions, call,
@@ -154,20 +155,20 @@ void grid_sampler_backward(const Tensor& grad_output, const Tensor& input, const
                            int64_t padding, bool align_corners, const Tensor& grad_input,
                            const Tensor& grad_grid) {
   check_dtype(kernels::domains::floating, input.dtype(), "grid_sampler_backward");
-  const Tensor in = dense_operand(input), at = dense_operand(grid, input.dtype()),
-               gradient = dense_operand(grad_output, input.dtype());
+  const Tensor in = dense(input), at = dense(grid, input.dtype()),
+               gradient = dense(grad_output, input.dtype());
   GridCall call = grid_call(in, at, mode, padding, align_corners);
   call.gradient = gradient.data();
   gpu().fill(grad_input, 0);
-  write_dense(grad_grid, [&](const Tensor& to_grid) {
-    const Tensor to_input = dense_operand(grad_input);  // zero, and added to
+  into_dense(grad_grid, [&](const Tensor& to_grid) {
+    const Tensor to_input = dense(grad_input);  // zero, and added to
     call.grad_in = to_input.data();
     call.grad_grid = to_grid.data();
     static Variants variants;
     run_over(kGrids, variants, uint64_t(in.dtype()), "grid_sampler_backward", to_input,
              call.batch * call.positions, call,
              [&] { return join_text("grid_sampled_backward<", type_text(in.dtype()), ">"); });
-    if (!to_input.same(grad_input)) copy_operand(to_input, grad_input);
+    if (!to_input.same(grad_input)) gpu().copy_on_device(to_input, grad_input);
   });
 }
 

@@ -3,14 +3,16 @@
 #include <array>
 #include <vector>
 
-#include "backends/cuda/operands.h"
+#include "backends/cuda/dense.h"
+#include "backends/cuda/program.h"
 #include "core/views.h"
 #include "infer/spatial.h"
 
 namespace mt::cuda {
 namespace {
 
-constexpr Family kMoves{"copy", "ShapeCall"}, kJoins{"copy", "JoinCall"}, kWindows{"copy", "ColumnsCall"};
+constexpr Family kMoves{"copy.h", "ShapeCall"}, kJoins{"copy.h", "JoinCall"},
+    kWindows{"copy.h", "ColumnsCall"};
 
 // The widest unit that every length and address is a multiple of, in bytes.
 size_t unit_bytes(uint64_t all_lengths_and_addresses, size_t item) {
@@ -54,9 +56,9 @@ void triangle(const char* name, const Tensor& self, int64_t diagonal, bool upper
 // to += from, where places of `to` may overlap.
 void add_into(const char* name, const Tensor& from, const Tensor& to) {
   check_dtype(kernels::domains::any, to.dtype(), name);
-  const Tensor source = from.dtype() == to.dtype() ? from : dense_operand(from, to.dtype());
+  const Tensor source = as_dtype(from, to.dtype());
   ShapeCall call{};
-  call.walk = walk_together(name, to.sizes(), {{source, call.in}, {to, call.out}});
+  call.walk = walk_of({{to, call.out}, {source, call.in}});
   static Variants variants;
   run_over(kMoves, variants, uint64_t(to.dtype()), name, to, call.walk.count, call,
            [&] { return join_text("added_into<", type_text(to.dtype()), ">"); });
@@ -83,7 +85,7 @@ ColumnsCall columns_call(const Tensor& image, const Tensor& columns, const infer
 void cat(TensorList tensors, int64_t dim, const Tensor& out) {
   if (out.numel() == 0) return;
   const int64_t d = wrap_dim(dim, out.dim());
-  const Lines lines(out.sizes(), d);
+  const Along lines(out, d);
   std::vector<Tensor> parts;
   bool one_dtype = true;
   for (const Tensor& t : tensors) {
@@ -97,12 +99,12 @@ void cat(TensorList tensors, int64_t dim, const Tensor& out) {
     int64_t at = 0;
     for (const Tensor& t : parts) {
       const int64_t length = t.size(d);
-      copy_operand(t, views::slice(out, d, at, at + length, 1));
+      gpu().copy_on_device(t, views::slice(out, d, at, at + length, 1));
       at += length;
     }
     return;
   }
-  for (Tensor& t : parts) t = dense_operand(t);
+  for (Tensor& t : parts) t = dense(t);
   char* to = static_cast<char*>(out.data());
   for (size_t begin = 0; begin < parts.size(); begin += kMaxJoined) {
     const size_t end = std::min(parts.size(), begin + kMaxJoined);
@@ -113,7 +115,7 @@ void cat(TensorList tensors, int64_t dim, const Tensor& out) {
 
 void flip(const Tensor& self, IntList dims, const Tensor& out) {
   if (out.numel() == 0) return;
-  const Tensor from = self.dtype() == out.dtype() ? self : dense_operand(self, out.dtype());
+  const Tensor from = as_dtype(self, out.dtype());
   ShapeCall call{};
   call.walk = walk_each("flip", out.sizes(), {{from, call.in}, {out, call.out}});
   for (int64_t dim : dims) {
@@ -137,7 +139,7 @@ void triu(const Tensor& self, int64_t diagonal, const Tensor& out) {
 
 void diag_embed(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2, const Tensor& out) {
   gpu().fill(out, 0);
-  copy_operand(self, views::diagonal(out, offset, dim1, dim2));
+  gpu().copy_on_device(self, views::diagonal(out, offset, dim1, dim2));
 }
 
 void unfold_backward(const Tensor& grad, IntList, int64_t dim, int64_t size, int64_t step,
@@ -157,8 +159,8 @@ void im2col(const Tensor& self, IntList kernel_size, IntList dilation, IntList p
             const Tensor& out) {
   if (out.numel() == 0) return;
   const auto window = infer::sliding_window(self.sizes().last(2), kernel_size, dilation, padding, stride);
-  const Tensor image = dense_operand(self, out.dtype());
-  write_dense(out, [&](const Tensor& columns) {
+  const Tensor image = dense(self, out.dtype());
+  into_dense(out, [&](const Tensor& columns) {
     static Variants variants;
     run_over(kWindows, variants, out.itemsize(), "im2col", out, columns.numel(),
              columns_call(image, columns, window),
@@ -171,8 +173,8 @@ void col2im(const Tensor& self, IntList output_size, IntList kernel_size, IntLis
   if (out.numel() == 0) return;
   check_dtype(kernels::domains::numeric, out.dtype(), "col2im");
   const auto window = infer::sliding_window(output_size, kernel_size, dilation, padding, stride);
-  const Tensor columns = dense_operand(self, out.dtype());
-  write_dense(out, [&](const Tensor& image) {
+  const Tensor columns = dense(self, out.dtype());
+  into_dense(out, [&](const Tensor& image) {
     static Variants variants;
     run_over(kWindows, variants, uint64_t(out.dtype()), "col2im", out, image.numel(),
              columns_call(image, columns, window),

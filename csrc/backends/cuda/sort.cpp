@@ -4,15 +4,16 @@
 #include <algorithm>
 #include <limits>
 
+#include "backends/cuda/dense.h"
 #include "backends/cuda/library_call.h"
-#include "backends/cuda/operands.h"
+#include "backends/cuda/program.h"
 #include "core/views.h"
 
 namespace mt::cuda {
 namespace {
 
-constexpr Family kSorts{"sort", "SortCall"}, kSearches{"sort", "SearchCall"},
-    kExtremes{"cumulative", "RunningCall"};
+constexpr Family kSorts{"sort.h", "SortCall"}, kSearches{"sort.h", "SearchCall"},
+    kExtremes{"cumulative.h", "RunningCall"};
 constexpr int64_t kSortTile = 2048;   // of device/sort.h
 constexpr int64_t kMostRows = 65535;  // of a launch whose grid has them as its second dimension
 
@@ -31,7 +32,7 @@ struct Rows {
     const auto shaped = [&](const Tensor& t) {
       return dim_last(t.dim() == own.dim() ? t : views::unsqueeze(t, d), d);
     };
-    in = dense_operand(dim_last(own, d));
+    in = dense(dim_last(own, d));
     values = shaped(wanted_values);
     indices = shaped(wanted_indices);
     length = in.size(-1);
@@ -72,13 +73,12 @@ class Sorted {
   enum Entry { kRows, kCounted, kScanned, kMoved };
   const Loaded& kernels() {
     static Variants variants;
-    static constexpr const char* kEntries[] = {"rows", "counted", "scanned", "moved"};
-    return variants.find(width_, place_.index(), kEntries, [&] {
+    return find_program(variants, width_, place_, "sort.h", 4, [&]() -> std::vector<FamilyKernel> {
       const std::string key = unit_text(width_);
-      return program_of(kSorts, {{"rows", "rows_sorted<" + key + ">"},
-                                 {"counted", "digits_counted<" + key + ">"},
-                                 {"scanned", "digits_scanned"},
-                                 {"moved", "digits_moved<" + key + ">"}});
+      return {{"rows_sorted<" + key + ">", "SortCall", 1024},
+              {"digits_counted<" + key + ">", "SortCall"},
+              {"digits_scanned", "SortCall"},
+              {"digits_moved<" + key + ">", "SortCall"}};
     });
   }
   void sort_rows(const char* name) {
@@ -119,7 +119,7 @@ class Sorted {
 // Writes what `take` makes of dense values and indices to where they are wanted.
 template <class F>
 void write_both(const Tensor& values, const Tensor& indices, F&& take) {
-  write_dense(values, [&](const Tensor& v) { write_dense(indices, [&](const Tensor& i) { take(v, i); }); });
+  into_dense(values, [&](const Tensor& v) { into_dense(indices, [&](const Tensor& i) { take(v, i); }); });
 }
 
 // `taken` elements of each sorted row from `first` on.
@@ -168,15 +168,15 @@ void median_of_all(const char* name, const Tensor& self, bool ignores_nan, const
                                                      : Scalar(std::numeric_limits<int64_t>::min());
     return void(gpu().fill(out, nothing));
   }
-  take_median(name, dense_operand(self), 1, self.numel(), ignores_nan, out, nullptr);
+  take_median(name, dense(self), 1, self.numel(), ignores_nan, out, nullptr);
 }
 
 void running_extreme(const char* name, bool largest, const Tensor& self, int64_t dim, const Tensor& values,
                      const Tensor& indices) {
   check_dtype(kernels::domains::ordered, self.dtype(), name);
   if (self.numel() == 0) return;
-  const Tensor in = dense_operand(with_a_dim(self));
-  const Lines lines(in.sizes(), wrap_dim(dim, in.dim()));
+  const Tensor in = dense(with_a_dim(self));
+  const Along lines(in, dim);
   write_both(values, indices, [&](const Tensor& v, const Tensor& i) {
     RunningCall call{};
     call.in = in.data();
@@ -186,7 +186,7 @@ void running_extreme(const char* name, bool largest, const Tensor& self, int64_t
     call.length = call.part = lines.length;
     call.inner = lines.inner;
     const bool by_rows = lines.inner == 1;
-    const Shape grid = by_rows ? Shape{unsigned(lines.outer)} : Shape{blocks_over(lines.outer * lines.inner)};
+    const Shape grid = by_rows ? Shape{unsigned(lines.outer)} : Shape{blocks_for(lines.outer * lines.inner)};
     static Variants variants;
     run_family(kExtremes, variants, uint64_t(in.dtype()) << 2 | uint64_t(largest) << 1 | uint64_t(by_rows),
                name, v, grid, {256}, call, [&] {
@@ -255,9 +255,9 @@ void search_sorted(const Tensor& boundaries, const Tensor& values, const Tensor&
                    const Tensor& out) {
   check_dtype(kernels::domains::real, values.dtype(), "searchsorted");
   if (values.numel() == 0) return;
-  const Tensor bounds = dense_operand(boundaries, values.dtype()), wanted = dense_operand(values);
-  const Tensor order = sorter.defined() ? dense_operand(sorter, DType::int64) : Tensor();
-  write_dense(out, [&](const Tensor& result) {
+  const Tensor bounds = dense(boundaries, values.dtype()), wanted = dense(values);
+  const Tensor order = sorter.defined() ? dense(sorter, DType::int64) : Tensor();
+  into_dense(out, [&](const Tensor& result) {
     SearchCall call{};
     call.boundaries = bounds.data();
     call.values = wanted.data();
