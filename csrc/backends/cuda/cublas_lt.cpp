@@ -1,11 +1,10 @@
 #include "backends/cuda/cublas_lt.h"
 
 #include <array>
-#include <cstring>
 #include <mutex>
-#include <unordered_map>
 #include <utility>
 
+#include "backends/cuda/plan_cache.h"
 #include "backends/cuda/vendor_library.h"
 #include "base/error.h"
 #include "base/per_thread.h"
@@ -101,20 +100,6 @@ struct Plan {
   bool possible = false;
 };
 
-struct HashOfShape {
-  size_t operator()(const ProductShape& shape) const noexcept {
-    static_assert(sizeof(ProductShape) % 8 == 0 && std::has_unique_object_representations_v<ProductShape>);
-    uint64_t words[sizeof(ProductShape) / 8];
-    std::memcpy(words, &shape, sizeof shape);
-    uint64_t hash = 0;
-    for (uint64_t word : words) {
-      hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
-      hash ^= hash >> 32;
-    }
-    return size_t(hash);
-  }
-};
-
 int scale_type(int number) {
   return number == blas::kFloat16 || number == blas::kBfloat16 ? int(blas::kFloat32) : number;
 }
@@ -186,14 +171,8 @@ Plan make_plan(const ProductShape& shape) {
 
 // Of this thread: a call changes the pointer in its descriptor.
 Plan& plan_for(const ProductShape& shape) {
-  constexpr size_t kMost = 4096;  // shapes that never come back do not pile up
-  static PerThread<std::unordered_map<ProductShape, Plan, HashOfShape>> kept;
-  auto& plans = *kept;
-  if (const auto found = plans.find(shape); found != plans.end()) [[likely]]
-    return found->second;
-  Plan plan = make_plan(shape);
-  if (plans.size() >= kMost) plans.clear();
-  return plans.emplace(shape, std::move(plan)).first->second;
+  static PerThread<PlanCache<ProductShape, Plan, 4096>> kept;
+  return kept->find(shape, [&] { return make_plan(shape); });
 }
 
 }  // namespace

@@ -1,11 +1,10 @@
 #include "backends/cuda/cudnn.h"
 
 #include <algorithm>
-#include <cstring>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "backends/cuda/plan_cache.h"
 #include "backends/cuda/vendor_library.h"
 #include "base/error.h"
 #include "base/per_thread.h"
@@ -230,31 +229,10 @@ Plan make_plan(const Place& place, const ConvolutionShape& shape) {
        ". Look for sizes, strides or groups beyond its limits, or another dtype.");
 }
 
-struct HashOfShape {
-  size_t operator()(const ConvolutionShape& shape) const noexcept {
-    static_assert(sizeof(ConvolutionShape) % 8 == 0 &&
-                  std::has_unique_object_representations_v<ConvolutionShape>);
-    uint64_t words[sizeof(ConvolutionShape) / 8];
-    std::memcpy(words, &shape, sizeof shape);
-    uint64_t hash = 0;
-    for (uint64_t word : words) {
-      hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
-      hash ^= hash >> 32;
-    }
-    return size_t(hash);
-  }
-};
-
 // Of this thread, as its handle is.
 Plan& plan_for(const Place& place, const ConvolutionShape& shape) {
-  constexpr size_t kMost = 1024;  // shapes that never come back do not pile up
-  static PerThread<std::unordered_map<ConvolutionShape, Plan, HashOfShape>> kept;
-  auto& plans = *kept;
-  if (const auto found = plans.find(shape); found != plans.end()) [[likely]]
-    return found->second;
-  Plan plan = make_plan(place, shape);
-  if (plans.size() >= kMost) plans.clear();
-  return plans.emplace(shape, std::move(plan)).first->second;
+  static PerThread<PlanCache<ConvolutionShape, Plan, 1024>> kept;
+  return kept->find(shape, [&] { return make_plan(place, shape); });
 }
 
 }  // namespace

@@ -1,9 +1,8 @@
 #include "backends/cuda/cufft.h"
 
-#include <cstring>
-#include <unordered_map>
 #include <utility>
 
+#include "backends/cuda/plan_cache.h"
 #include "backends/cuda/vendor_library.h"
 #include "base/error.h"
 #include "base/per_thread.h"
@@ -79,31 +78,10 @@ class Plan {
   size_t work_bytes_ = 0;
 };
 
-struct HashOfShape {
-  size_t operator()(const TransformShape& shape) const noexcept {
-    static_assert(sizeof(TransformShape) % 8 == 0 &&
-                  std::has_unique_object_representations_v<TransformShape>);
-    uint64_t words[sizeof(TransformShape) / 8];
-    std::memcpy(words, &shape, sizeof shape);
-    uint64_t hash = 0;
-    for (uint64_t word : words) {
-      hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
-      hash ^= hash >> 32;
-    }
-    return size_t(hash);
-  }
-};
-
 // Of this thread: a call gives its stream and its work area to the plan.
 Plan& plan_for(const TransformShape& shape) {
-  constexpr size_t kMost = 1024;  // shapes that never come back do not pile up
-  static PerThread<std::unordered_map<TransformShape, Plan, HashOfShape>> kept;
-  auto& plans = *kept;
-  if (const auto found = plans.find(shape); found != plans.end()) [[likely]]
-    return found->second;
-  Plan plan(shape);
-  if (plans.size() >= kMost) plans.clear();
-  return plans.emplace(shape, std::move(plan)).first->second;
+  static PerThread<PlanCache<TransformShape, Plan, 1024>> kept;
+  return kept->find(shape, [&] { return Plan(shape); });
 }
 
 }  // namespace
