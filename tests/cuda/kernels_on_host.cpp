@@ -2,6 +2,7 @@
 #include "emulated.h"
 
 #include "backends/cuda/device/copy.h"
+#include "backends/cuda/device/ctc.h"
 #include "backends/cuda/device/cumulative.h"
 #include "backends/cuda/device/distance.h"
 #include "backends/cuda/device/index.h"
@@ -10,6 +11,7 @@
 #include "backends/cuda/device/optimizer.h"
 #include "backends/cuda/device/pool.h"
 #include "backends/cuda/device/random.h"
+#include "backends/cuda/device/region.h"
 #include "backends/cuda/device/resample.h"
 #include "backends/cuda/device/softmax.h"
 #include "backends/cuda/device/sort.h"
@@ -103,3 +105,7 @@ MT_KERNEL(cd, DistanceCall, rows_apart<float, Norm::general>)
 MT_KERNEL(cdb, DistanceCall, rows_apart_backward<float, Norm::general>)
 MT_KERNEL(pd, DistanceCall, pairs_apart<float, Norm::two>)
 MT_KERNEL(pdb, DistanceCall, pairs_apart_backward<float, Norm::two>)
+MT_KERNEL(ctc_forward, CtcCall, ctc_summed<float>)
+MT_KERNEL(ctc_back, CtcCall, ctc_backward<float>)
+MT_KERNEL(regions, RegionCall, region_averaged<float>)
+MT_KERNEL(regions_back, RegionCall, region_spread<float>)

@@ -121,6 +121,18 @@ def loss():
             yield f"nll_{name}<{t}>", "NllCall"
 
 
+def ctc():
+    for t in ("float", "double"):
+        yield f"ctc_summed<{t}>", "CtcCall"
+        yield f"ctc_backward<{t}>", "CtcCall"
+
+
+def region():
+    for t in FLOATING:
+        yield f"region_averaged<{t}>", "RegionCall"
+        yield f"region_spread<{t}>", "RegionCall"
+
+
 def random():
     for t in FLOATING:
         for what in ("uniform", "normal", "log_normal", "exponential", "cauchy"):
@@ -276,7 +288,7 @@ FAMILIES = (
     cumulative,
     optimizer,
 )
-FAMILIES += (pool, resample, sort, distance)
+FAMILIES += (pool, resample, sort, distance, ctc, region)
 
 
 def source_of(family):

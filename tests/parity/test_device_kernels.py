@@ -1,5 +1,7 @@
 """What CUDA's device kernels compute, run by threads of the host: the same numbers as PyTorch's."""
 
+import math
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -432,3 +434,76 @@ def test_distances_and_their_gradients_are_pytorchs():
         call_of("DistanceCall", out=grad, x1=x, gradient=gradient, distances=out, rows=7, width=6, p=2.0),
     )
     near(grad, to_x)
+
+
+@pytest.mark.parametrize("zero_infinity", [False, True])
+def test_ctc_loss_and_its_gradient_are_pytorchs(zero_infinity):
+    steps, batch, classes, longest = 9, 4, 5, 6
+    scores, gradient = torch.randn(steps, batch, classes), torch.rand(batch)
+    targets = torch.randint(1, classes, (batch, longest))
+    targets[0, :3] = 2  # repeated labels need blanks between them
+    inputs, lengths = torch.tensor([9, 7, 9, 2]), torch.tensor([3, 4, 0, 6])  # the last does not fit
+    probs = scores.log_softmax(2)
+    expected, (to_scores,) = with_gradient(
+        lambda x: F.ctc_loss(
+            x.log_softmax(2), targets, inputs, lengths, reduction="none", zero_infinity=zero_infinity
+        ),
+        gradient,
+        scores,
+    )
+    states = 2 * longest + 1
+    alpha, beta, loss = torch.empty(batch, steps, states), torch.empty(batch, 2, states), torch.empty(batch)
+    out = torch.zeros_like(probs)
+    call = call_of(
+        "CtcCall", probs=probs, gradient=gradient, labels=targets, input_lengths=inputs, target_lengths=lengths,
+        label_starts=torch.arange(batch) * longest, loss=loss, alpha=alpha, beta=beta, out=out, steps=steps,
+        batch=batch, classes=classes, states=states, blank=0, zero_infinity=zero_infinity,
+    )  # fmt: skip
+    run("ctc_forward", call, (batch, 1))
+    near(loss, expected)
+    run("ctc_back", call, (batch, 1))
+    finite = slice(None) if zero_infinity else expected.isfinite()
+    near(out[:, finite], to_scores[:, finite])
+
+
+def regions(x, boxes, scale, samples, aligned):
+    """roi_align, from the words of its documentation: means of bilinear samples, pixel by pixel."""
+    made = []
+    for image, *corners in boxes.tolist():
+        left, top, right, bottom = (c * scale - 0.5 * aligned for c in corners)
+        wide, high = right - left, bottom - top
+        if not aligned:
+            wide, high = max(wide, 1), max(high, 1)
+        lines = []
+        for first, length, pixels in ((top, high, x.shape[2]), (left, wide, x.shape[3])):
+            count = samples if samples > 0 else math.ceil(length / 2)
+            weights = torch.zeros(2, pixels)
+            for b in range(2):
+                for s in range(count):
+                    at = first + (b + (s + 0.5) / count) * length / 2
+                    if -1 <= at <= pixels:
+                        at = max(at, 0)
+                        low = min(int(at), pixels - 1)
+                        part = at - low if low < pixels - 1 else 0
+                        weights[b, low] += (1 - part) / count
+                        if part:
+                            weights[b, low + 1] += part / count
+            lines.append(weights)
+        made.append(torch.einsum("by,cyx,dx->cbd", lines[0], x[int(image)], lines[1]))
+    return torch.stack(made)
+
+
+@pytest.mark.parametrize(("samples", "aligned"), [(2, True), (0, False), (-1, True)])
+def test_regions_and_their_gradients_are_means_of_interpolated_samples(samples, aligned):
+    x, gradient = torch.randn(2, 3, 7, 9), torch.randn(4, 3, 2, 2)
+    boxes = torch.tensor(
+        [[0, 1, 2, 12, 9], [1, -4, -3, 5, 6], [1, 3, 3, 3.5, 3.2], [0, 8, 8, 40, 30]], dtype=torch.float32
+    )
+    expected, (to_x,) = with_gradient(lambda x: regions(x, boxes, 0.5, samples, aligned), gradient, x)
+    sizes = {"images": 2, "channels": 3, "height": 7, "width": 9, "number": 4, "down": 2, "across": 2}
+    given = {"boxes": boxes, "scale": 0.5, "samples": samples, "aligned": aligned, **sizes}
+    out, back = torch.empty(4, 3, 2, 2), torch.zeros_like(x)
+    run("regions", call_of("RegionCall", in_=x, out=out, **given), (2, 1))
+    near(out, expected)
+    run("regions_back", call_of("RegionCall", in_=gradient, out=back, **given), (2, 1))
+    near(back, to_x)

@@ -1,7 +1,6 @@
 // Interpolation dimension by dimension, with the tables of kernels/resample, and sampling at the positions of a grid.
 #include "generated/cuda/resample.h"
 
-#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -36,21 +35,11 @@ std::vector<Taps> taps_of(IntList in, IntList out, std::string_view mode, bool a
   return taps;
 }
 
-template <class T>
-Tensor uploaded(const std::vector<T>& numbers, DType dtype, Device device) {
-  const int64_t count = int64_t(numbers.size());
-  const Tensor here = new_tensor({&count, 1}, dtype, {DeviceType::cpu});
-  std::memcpy(here.data(), numbers.data(), numbers.size() * sizeof(T));
-  Tensor there = new_tensor({&count, 1}, dtype, device);
-  gpu().copy(here, there, false);
-  return there;
-}
-
 // One dimension of dense floats or doubles; forward from taps.in to taps.out, transposed the other way.
 Tensor apply_taps(const char* name, const Tensor& from, int64_t dim, const Taps& taps, bool transposed) {
-  const Tensor firsts = uploaded(taps.first, DType::int64, from.device()),
-               counts = uploaded(taps.count, DType::int64, from.device()),
-               weights = uploaded(taps.weights, DType::float64, from.device());
+  const Tensor firsts = numbers_on_device(taps.first, from.device()),
+               counts = numbers_on_device(taps.count, from.device()),
+               weights = numbers_on_device(taps.weights, from.device());
   Dims sizes(from.sizes());
   sizes[size_t(dim)] = transposed ? taps.in : taps.out;
   Tensor to = new_tensor(sizes, from.dtype(), from.device());

@@ -163,6 +163,29 @@ struct NllCall {
   int alone;      // a single sample without a batch, which reports its weight
 };
 
+// ctc.h: a block for each sample. probs [steps, batch, classes] and all else dense.
+struct CtcCall {
+  const void *probs, *gradient;  // gradient [batch]: backward
+  const long long* labels;
+  const long long *input_lengths, *target_lengths, *label_starts;  // [batch]
+  void* loss;                                                      // [batch]
+  void* alpha;                                                     // [batch, steps, states]
+  void* beta;                                                      // [batch, 2, states]: backward's room
+  void* out;                                                       // as probs, zero before: backward
+  long long steps, batch, classes, states, blank;
+  int zero_infinity;
+};
+
+// region.h. images [images, channels, height, width], boxes [boxes, 5], bins [boxes, channels, down, across]; dense.
+struct RegionCall {
+  const void *in, *boxes;  // in: images, or the gradient in the bins
+  void* out;               // the bins, or the gradient in the images, of the compute type and zero before
+  long long images, channels, height, width, number, down, across;
+  double scale;
+  long long samples;  // of a bin in each dimension; not positive: as many as pixels
+  int aligned;
+};
+
 // random.h. Where *_at are given, a graph is being recorded: seed and offset are read when it runs.
 struct RandomCall {
   Walk walk;
