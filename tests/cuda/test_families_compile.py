@@ -210,6 +210,7 @@ def pool():
 
 
 def resample():
+    yield "taps_made", "TapsCall"
     for t in FLOATING:
         yield f"taps_transposed<{t}>", "TapsCall"
         yield f"grid_sampled<{t}>", "GridCall"

@@ -507,3 +507,44 @@ def test_regions_and_their_gradients_are_means_of_interpolated_samples(samples, 
     near(out, expected)
     run("regions_back", call_of("RegionCall", in_=gradient, out=back, **given), (2, 1))
     near(back, to_x)
+
+
+INTERPOLATIONS = ("nearest", "nearest-exact", "linear", "bicubic", "bilinear-aa", "bicubic-aa")
+
+
+@pytest.mark.parametrize(("length", "made"), [(11, 29), (29, 11), (5, 1)])
+@pytest.mark.parametrize("mode", INTERPOLATIONS)
+@pytest.mark.parametrize("aligned", [False, True])
+def test_interpolation_and_its_gradient_are_pytorchs(mode, aligned, length, made):
+    if mode.startswith("nearest") and aligned:
+        aligned = False  # has no such option
+    plain = mode.removesuffix("-aa")
+    two = plain.startswith("bi")  # rows of height 1, which stay as they are
+
+    def interpolated(x):
+        options = {"mode": plain, "antialias": mode.endswith("-aa")}
+        if not mode.startswith("nearest"):
+            options["align_corners"] = aligned
+        if two:
+            return F.interpolate(x.unsqueeze(2), (1, made), **options).squeeze(2)
+        return F.interpolate(x, (made,), **options)
+
+    x, gradient, out, back = (torch.randn(2, 3, n) for n in (length, made, made, length))
+    expected, (to_x,) = with_gradient(interpolated, gradient, x)
+    step = (length - 1) / (made - 1) if aligned and made > 1 else 0 if aligned else length / made
+    support = max(step, 1) * (2 if "cubic" in mode else 1)
+    width = {"nearest": 1, "nearest-exact": 1, "linear": 2, "bicubic": 4}.get(
+        mode, math.ceil(support) * 2 + 1
+    )
+    tables = {
+        "firsts": torch.zeros(made, dtype=torch.int64),
+        "counts": torch.zeros(made, dtype=torch.int64),
+        "weights": torch.zeros(made, width, dtype=torch.float64),
+    }
+    sizes = {"outer": 6, "inner": 1, "in_": length, "out": made, "width": width}
+    how = {"mode": INTERPOLATIONS.index(mode), "align_corners": aligned, "single": 1, "scale": 0.0}
+    run("taps_m", call_of("TapsCall", **tables, **sizes, **how))
+    run("taps_a", call_of("TapsCall", from_=x, to=out, **tables, **sizes), (2, 1))
+    near(out, expected)
+    run("taps_t", call_of("TapsCall", from_=gradient, to=back, **tables, **sizes), (2, 1))
+    near(back, to_x)

@@ -9,23 +9,12 @@ namespace {
 
 using kernels::Taps;
 
-kernels::Interpolation mode_of(std::string_view mode) {
-  using enum kernels::Interpolation;
-  if (mode == "nearest") return nearest;
-  if (mode == "nearest-exact") return nearest_exact;
-  if (mode == "linear") return linear;
-  if (mode == "cubic") return cubic;
-  if (mode == "linear-aa") return linear_smoothed;
-  MT_CHECK_AS(value, mode == "cubic-aa", "_interpolate: unknown mode ", mode);
-  return cubic_smoothed;
-}
-
 std::vector<Taps> interpolation_taps(IntList in, IntList out, std::string_view mode, bool align_corners,
                                      std::span<const double> scales, DType dtype) {
   std::vector<Taps> taps;
   for (size_t i = 0; i < in.size(); ++i)
-    taps.push_back(kernels::interpolation_taps(mode_of(mode), in[i], out[i], align_corners, scales[i],
-                                               dtype != DType::float64));
+    taps.push_back(kernels::interpolation_taps(kernels::interpolation_of(mode), in[i], out[i], align_corners,
+                                               scales[i], dtype != DType::float64));
   return taps;
 }
 

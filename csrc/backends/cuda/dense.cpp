@@ -21,16 +21,6 @@ bool continues(const WalkedDim& inner, const WalkedDim& outer, size_t tensors) {
   return true;
 }
 
-template <class T>
-Tensor uploaded(std::span<const T> numbers, DType dtype, Device device) {
-  const int64_t count = int64_t(numbers.size());
-  const Tensor here = new_tensor({&count, 1}, dtype, {DeviceType::cpu});
-  std::ranges::copy(numbers, static_cast<T*>(here.data()));
-  Tensor there = new_tensor({&count, 1}, dtype, device);
-  gpu().copy(here, there, false);
-  return there;
-}
-
 }  // namespace
 
 void* memory(const Tensor& t) {
@@ -56,10 +46,12 @@ Tensor as_dtype(const Tensor& t, DType dtype) {
 Tensor with_a_dim(const Tensor& t) { return t.dim() == 0 ? views::unsqueeze(t, 0) : t; }
 
 Tensor numbers_on_device(std::span<const int64_t> numbers, Device device) {
-  return uploaded(numbers, DType::int64, device);
-}
-Tensor numbers_on_device(std::span<const double> numbers, Device device) {
-  return uploaded(numbers, DType::float64, device);
+  const int64_t count = int64_t(numbers.size());
+  const Tensor here = new_tensor({&count, 1}, DType::int64, {DeviceType::cpu});
+  std::ranges::copy(numbers, here.data<int64_t>());
+  Tensor there = new_tensor({&count, 1}, DType::int64, device);
+  gpu().copy(here, there, false);
+  return there;
 }
 Tensor number_on_device(const Scalar& value, DType dtype, Device device) {
   const Tensor number = new_tensor({}, dtype, device);

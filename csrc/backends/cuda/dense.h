@@ -20,7 +20,6 @@ Tensor as_dtype(const Tensor& t, DType dtype);
 inline Tensor as_index(const Tensor& t) { return as_dtype(t, DType::int64); }
 Tensor with_a_dim(const Tensor& t);  // of what has none: one of size 1
 Tensor numbers_on_device(std::span<const int64_t> numbers, Device device);
-Tensor numbers_on_device(std::span<const double> numbers, Device device);
 Tensor number_on_device(const Scalar& value, DType dtype, Device device);  // without dimensions
 
 void check_dtype(kernels::DTypeSet domain, DType dtype, const char* name);

@@ -1,4 +1,4 @@
-// Interpolation dimension by dimension, with the tables of kernels/resample, and sampling at the positions of a grid.
+// Interpolation dimension by dimension, by tables that the device makes (no copy from the host: a graph may record it), and sampling at the positions of a grid.
 #include "generated/cuda/resample.h"
 
 #include <limits>
@@ -13,53 +13,49 @@
 namespace mt::cuda {
 namespace {
 
-using kernels::Taps;
+using kernels::InterpolatedLine;
 constexpr Family kTaps{"resample.h", "TapsCall"}, kGrids{"resample.h", "GridCall"};
 
-kernels::Interpolation mode_of(std::string_view mode) {
-  using enum kernels::Interpolation;
-  if (mode == "nearest") return nearest;
-  if (mode == "nearest-exact") return nearest_exact;
-  if (mode == "linear") return linear;
-  if (mode == "cubic") return cubic;
-  if (mode == "linear-aa") return linear_smoothed;
-  MT_CHECK_AS(value, mode == "cubic-aa", "_interpolate: unknown mode ", mode);
-  return cubic_smoothed;
-}
-std::vector<Taps> taps_of(IntList in, IntList out, std::string_view mode, bool align_corners,
-                          std::span<const double> scales, DType dtype) {
-  std::vector<Taps> taps;
+std::vector<InterpolatedLine> lines_of(IntList in, IntList out, std::string_view mode, bool align_corners,
+                                       std::span<const double> scales, DType dtype) {
+  std::vector<InterpolatedLine> lines;
   for (size_t i = 0; i < in.size(); ++i)
-    taps.push_back(kernels::interpolation_taps(mode_of(mode), in[i], out[i], align_corners, scales[i],
-                                               dtype != DType::float64));
-  return taps;
+    lines.push_back(
+        {kernels::interpolation_of(mode), in[i], out[i], scales[i], align_corners, dtype != DType::float64});
+  return lines;
 }
 
-// One dimension of dense floats or doubles; forward from taps.in to taps.out, transposed the other way.
-Tensor apply_taps(const char* name, const Tensor& from, int64_t dim, const Taps& taps, bool transposed) {
-  const Tensor firsts = numbers_on_device(taps.first, from.device()),
-               counts = numbers_on_device(taps.count, from.device()),
-               weights = numbers_on_device(taps.weights, from.device());
+// One dimension of dense floats or doubles; forward from line.in to line.out, transposed the other way.
+Tensor apply_taps(const char* name, const Tensor& from, int64_t dim, const InterpolatedLine& line,
+                  bool transposed) {
+  const Place place(from);
+  const int64_t width = line.width();
+  const Scratch places(place, size_t(line.out) * 2 * sizeof(int64_t)),
+      weights(place, size_t(line.out * width) * sizeof(double));
   Dims sizes(from.sizes());
-  sizes[size_t(dim)] = transposed ? taps.in : taps.out;
+  sizes[size_t(dim)] = transposed ? line.in : line.out;
   Tensor to = new_tensor(sizes, from.dtype(), from.device());
-  const Along lines(from, dim);
+  const Along along(from, dim);
   TapsCall call{};
-  call.from = from.data();
-  call.to = to.data();
-  call.firsts = static_cast<const long long*>(firsts.data());
-  call.counts = static_cast<const long long*>(counts.data());
-  call.weights = static_cast<const double*>(weights.data());
-  call.outer = lines.outer;
-  call.inner = lines.inner;
-  call.in = taps.in;
-  call.out = taps.out;
-  call.width = taps.width;
-  static Variants variants;
-  run_over(
-      kTaps, variants, uint64_t(from.dtype()) << 1 | uint64_t(transposed), name, to, to.numel(), call, [&] {
-        return join_text(transposed ? "taps_transposed<" : "taps_applied<", type_text(from.dtype()), ">");
-      });
+  call.from = memory(from);
+  call.to = memory(to);
+  call.firsts = static_cast<long long*>(places.address());
+  call.counts = call.firsts + line.out;
+  call.weights = static_cast<double*>(weights.address());
+  call.outer = along.outer;
+  call.inner = along.inner;
+  call.in = line.in;
+  call.out = line.out;
+  call.width = width;
+  call.scale = line.scale;
+  call.mode = int(line.mode);
+  call.align_corners = line.align_corners;
+  call.single = line.single;
+  static Variants made, applied;
+  run_over(kTaps, made, 0, name, to, line.out, call, [] { return "taps_made"; });
+  run_over(kTaps, applied, key_of({int(from.dtype()), transposed}), name, to, to.numel(), call, [&] {
+    return join_text(transposed ? "taps_transposed<" : "taps_applied<", type_text(from.dtype()), ">");
+  });
   return to;
 }
 
@@ -76,15 +72,16 @@ void round_into(const char* name, const Tensor& from, const Tensor& out) {
   run_elementwise(functor_of<kernels::clamp_op>, bounded, name, from.dtype(), out, {from}, bounds);
 }
 
-void resample(const char* name, const Tensor& in, const std::vector<Taps>& taps, bool transposed,
+void resample(const char* name, const Tensor& in, const std::vector<InterpolatedLine>& lines, bool transposed,
               const Tensor& out) {
   if (out.numel() == 0) return;
   const bool wide = out.dtype() == DType::float64 || is_integral(out.dtype(), true);
   Tensor current = dense(in, wide ? DType::float64 : DType::float32);
   // The last dimension goes first, as on the CPU.
-  for (size_t d = taps.size(); d-- > 0;)
-    if (!taps[d].identity())
-      current = apply_taps(name, current, in.dim() - int64_t(taps.size()) + int64_t(d), taps[d], transposed);
+  for (size_t d = lines.size(); d-- > 0;)
+    if (!lines[d].changes_nothing())
+      current =
+          apply_taps(name, current, in.dim() - int64_t(lines.size()) + int64_t(d), lines[d], transposed);
   if (is_integral(out.dtype(), true)) return round_into(name, current, out);
   gpu().copy_on_device(current, out);
 }
@@ -114,7 +111,7 @@ void interpolate(const Tensor& self, IntList output_size, std::string_view mode,
   check_dtype(kernels::domains::real, self.dtype(), "interpolate");
   resample(
       "interpolate", self,
-      taps_of(self.sizes().last(output_size.size()), output_size, mode, align_corners, scales, self.dtype()),
+      lines_of(self.sizes().last(output_size.size()), output_size, mode, align_corners, scales, self.dtype()),
       false, out);
 }
 void interpolate_backward(const Tensor& grad_output, IntList input_size, std::string_view mode,
@@ -122,8 +119,8 @@ void interpolate_backward(const Tensor& grad_output, IntList input_size, std::st
   check_dtype(kernels::domains::floating, grad_output.dtype(), "interpolate_backward");
   const size_t n = scales.size();
   resample("interpolate_backward", grad_output,
-           taps_of(input_size.last(n), grad_output.sizes().last(n), mode, align_corners, scales,
-                   grad_output.dtype()),
+           lines_of(input_size.last(n), grad_output.sizes().last(n), mode, align_corners, scales,
+                    grad_output.dtype()),
            true, out);
 }
 

@@ -2,9 +2,11 @@
 // "every output is a weighted sum of a run of inputs, dimension by dimension", and their gradients the transpose.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "kernels/common/view.h"
+#include "kernels/resample/interpolated_line.h"
 
 namespace mt::kernels {
 
@@ -19,15 +21,14 @@ struct Taps {
   bool identity() const;
 };
 
-enum class Interpolation { nearest, nearest_exact, linear, cubic, linear_smoothed, cubic_smoothed };
-
 // Windows of `kernel` inputs. `divisor` 0 divides by the window's size, with or without the padding in it.
 Taps window_taps(int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t padding, bool count_padding,
                  int64_t divisor);
 // `out` windows that cover the input as evenly as integers allow.
 Taps adaptive_taps(int64_t in, int64_t out);
-// `scale` is the factor the user gave, 0 for none. `single`: positions are computed in float, which decides
-// which neighbour is the nearest.
+// By the names of the table: "linear", "nearest-exact", "cubic-aa".
+Interpolation interpolation_of(std::string_view mode);
+// Those of an InterpolatedLine.
 Taps interpolation_taps(Interpolation mode, int64_t in, int64_t out, bool align_corners, double scale,
                         bool single);
 

@@ -270,10 +270,12 @@ struct PoolCall {
 struct TapsCall {
   const void* from;
   void* to;
-  const long long *firsts, *counts;
-  const double* weights;
+  long long *firsts, *counts;
+  double* weights;
   long long outer, in, out, inner, width;
-  int round;  // integers: round and clamp instead of cutting off
+  int round;     // integers: round and clamp instead of cutting off
+  double scale;  // of kernels::InterpolatedLine, as what follows
+  int mode, align_corners, single;
 };
 // in [batch, channels, sizes...], grid [batch, positions, dims], out [batch, channels, positions]; dense.
 struct GridCall {

@@ -1,7 +1,8 @@
 // Interpolation as separable weighted sums, dimension by dimension, and sampling at the positions of a grid.
 //
 // Launch: block 256, any grid; elements of the result are strided over.
-//   taps_applied<T>(TapsCall): one dimension; the tables are those of kernels/resample/resample.h, in device memory.
+//   taps_made(TapsCall): writes firsts, counts and weights, a thread for each output.
+//   taps_applied<T>: one dimension, by those tables.
 //   taps_transposed<T>: its gradient, [outer, out, inner] -> [outer, in, inner]; firsts ascend. Sums in a fixed order.
 //   grid_sampled<T>(GridCall): a thread for each position of each batch, over all channels.
 //   grid_sampled_backward<T>: the same; adds to grad_in in no fixed order, as in PyTorch.
@@ -9,6 +10,7 @@
 
 #include "backends/cuda/device/places.h"
 #include "kernels/resample/grid_reads.h"
+#include "kernels/resample/interpolated_line.h"
 
 namespace mt::cuda {
 
@@ -25,6 +27,17 @@ template <class T, class C> T resampled_as(C sum, bool round) {
 }
 template <class T> using resample_t = std::conditional_t<std::is_integral_v<T>, double, compute_t<T>>;
 
+inline void taps_made(const TapsCall& call) {
+  const kernels::InterpolatedLine line{
+      kernels::Interpolation(call.mode), call.in,         call.out, call.scale,
+      call.align_corners != 0,           call.single != 0};
+  for (int64_t o = first_index(); o < call.out; o += grid_step()) {
+    int64_t first = 0, count = 0;
+    line.weigh(o, first, count, call.weights + o * call.width);
+    call.firsts[o] = first;
+    call.counts[o] = count;
+  }
+}
 template <class T> void taps_applied(const TapsCall& call) {
   using C = resample_t<T>;
   for (int64_t n = first_index(); n < call.outer * call.out * call.inner; n += grid_step()) {
