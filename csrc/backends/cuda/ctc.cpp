@@ -15,7 +15,7 @@ struct Problem {
 
   Problem(const Tensor& log_probs, const Tensor& targets, IntList input_lengths, IntList target_lengths,
           int64_t blank, bool zero_infinity, int64_t states)
-      : probs(dense(log_probs)), labels(dense(targets, DType::int64)) {
+      : probs(dense(log_probs)), labels(dense(index_on(targets, log_probs.device()))) {
     const int64_t batch = log_probs.size(1);
     Dims numbers(input_lengths);
     for (const int64_t length : target_lengths) numbers.push_back(length);

@@ -43,6 +43,13 @@ Tensor as_dtype(const Tensor& t, DType dtype) {
   return copy;
 }
 
+Tensor index_on(const Tensor& index, Device device) {
+  if (index.device() == device) return as_index(index);
+  const Tensor moved = new_tensor(index.sizes(), index.dtype(), device);
+  gpu().copy(index, moved, false);
+  return as_index(moved);
+}
+
 Tensor with_a_dim(const Tensor& t) { return t.dim() == 0 ? views::unsqueeze(t, 0) : t; }
 
 Tensor numbers_on_device(std::span<const int64_t> numbers, Device device) {

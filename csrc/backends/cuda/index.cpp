@@ -180,14 +180,6 @@ void reduce_into(const char* name, const Tensor& out, int64_t dim, const Tensor&
   if (reduce == "mean") divide_by_counts(name, out, dim, index, include_self);
 }
 
-// Indices may lie on the host.
-Tensor index_on(const Tensor& index, Device device) {
-  if (index.device() == device) return as_index(index);
-  const Tensor moved = new_tensor(index.sizes(), index.dtype(), device);
-  gpu().copy(index, moved, false);
-  return as_index(moved);
-}
-
 // Broadcast to the result: the other dimensions have stride 0.
 Tensor in_result(const Tensor& at, const infer::Indexing& plan) {
   const Tensor whole = views::expand(at, plan.index_sizes, false);
