@@ -104,3 +104,10 @@ foreach(outcome 2=0 3=1 4=0 5=1)
   set_tests_properties(schedule_${seed}_of_a_missing_event PROPERTIES
     TIMEOUT 60 ENVIRONMENT SOFTNPU_SCHEDULE=${seed} PASS_REGULAR_EXPRESSION "^${seen}\n")
 endforeach()
+
+# NCCL's functions over the software NPU, in a folder like that of NVIDIA's package: tests/distributed/test_nccl_groups.py.
+add_library(fake_nccl SHARED EXCLUDE_FROM_ALL "${PROJECT_SOURCE_DIR}/tests/fake_nccl/nccl.c")
+target_link_libraries(fake_nccl PRIVATE hccl)
+set_target_properties(fake_nccl PROPERTIES OUTPUT_NAME nccl SOVERSION 2
+  LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/fake_nccl/nvidia/nccl/lib")
+add_dependencies(tests fake_nccl)

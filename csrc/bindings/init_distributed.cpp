@@ -6,6 +6,7 @@
 #include "bindings/casters.h"
 #include "bindings/python_lock.h"
 #include "bindings/python_stack.h"
+#include "devices/communicator.h"
 #include "distributed/flight_ring.h"
 #include "distributed/store_server.h"
 #include "distributed/stream_lane.h"
@@ -42,6 +43,41 @@ void add_stream_lanes(nb::module_& m) {
           "Calls a function that enqueues work on tensors, behind what the current stream has; gives its "
           "end.")
       .def("synchronize", &StreamLane::synchronize, WithoutGil(), "The host waits for all works.");
+}
+
+// What the vendors' classes share; each adds how it is made.
+void add_communicator(nb::module_& m) {
+  using C = devices::Communicator;
+  using devices::Reduction;
+  nb::class_<C>(
+      m, "_Communicator",
+      "One process's end of a group of devices. Collectives go to the current stream of its device.")
+      .def_prop_ro("device", &C::device)
+      .def("close", &C::close, "orderly"_a, "After its streams have ended, or giving up what is under way.")
+      .def("abort", &C::abort, "why"_a, "Gives up what is under way; whoever waits for it is told why.")
+      .def("problem", &C::problem, "What failed while the host was elsewhere; an empty text: nothing.")
+      .def(
+          "all_reduce", [](C& self, const Tensor& tensor, int op) { self.all_reduce(tensor, Reduction(op)); },
+          "tensor"_a, "op"_a)
+      .def(
+          "reduce",
+          [](C& self, const Tensor& tensor, uint32_t root, int op) {
+            self.reduce(tensor, root, Reduction(op));
+          },
+          "tensor"_a, "root"_a, "op"_a)
+      .def("broadcast", &C::broadcast, "tensor"_a, "root"_a)
+      .def("all_gather", &C::all_gather, "out"_a, "tensor"_a)
+      .def(
+          "reduce_scatter",
+          [](C& self, const Tensor& out, const Tensor& tensor, int op) {
+            self.reduce_scatter(out, tensor, Reduction(op));
+          },
+          "out"_a, "tensor"_a, "op"_a)
+      .def("scatter", &C::scatter, "out"_a, "tensor"_a.none(), "root"_a)
+      .def("all_to_all", &C::all_to_all, "out"_a, "tensor"_a, "out_counts"_a, "counts"_a)
+      .def("send", &C::send, "tensor"_a, "peer"_a)
+      .def("receive", &C::receive, "tensor"_a, "peer"_a)
+      .def("barrier", &C::barrier);
 }
 
 nb::list as_list(const std::vector<distributed::FlightTensor>& tensors) {
@@ -97,6 +133,7 @@ void init_distributed(nb::module_& parent) {
       .def(nb::init<int, int>(), nb::arg("port"), nb::arg("listening") = -1)
       .def_prop_ro("port", &distributed::StoreServer::port);
   add_stream_lanes(m);
+  add_communicator(m);
   add_flight_ring(m);
 }
 

@@ -1,17 +1,10 @@
-// One process's end of a group of devices that HCCL connects.
-//
-// Collectives are enqueued on the current stream of the device and never wait on the host. Tensors are contiguous, on the
-// communicator's device, and must live until the stream has come past them: that is the caller's care
-// (distributed/stream_lane.h).
+// One process's end of a group of NPUs that HCCL connects.
 #pragma once
 
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "backends/npu/hccl_api.h"
-#include "core/tensor.h"
-#include "devices/failure_watch.h"
+#include "devices/communicator.h"
 
 namespace mt::npu {
 
@@ -21,7 +14,7 @@ struct CommunicatorOptions {
   uint32_t buffer_mib = 0;   // for data under way; 0: the library's
 };
 
-class Communicator {
+class Communicator final : public devices::Communicator {
  public:
   // What one process makes and all others of the group are given.
   static std::string new_root_info(int device);
@@ -29,50 +22,27 @@ class Communicator {
   // Returns when all have called it.
   Communicator(int device, const std::string& root_info, uint32_t ranks, uint32_t rank,
                const CommunicatorOptions& options);
-  ~Communicator() = default;  // who is not closed stays connected: the process may be ending
-  Communicator(const Communicator&) = delete;
-  // After the streams that used it have ended.
-  void close();
-
-  int device() const { return device_; }
-  // What failed while the host was elsewhere; empty: nothing.
-  std::string problem();
-
-  void all_reduce(const Tensor& tensor, HcclReduceOp op);
-  void reduce(const Tensor& tensor, uint32_t root, HcclReduceOp op);
-  void broadcast(const Tensor& tensor, uint32_t root);
-  void all_gather(const Tensor& out, const Tensor& tensor);
-  void reduce_scatter(const Tensor& out, const Tensor& tensor, HcclReduceOp op);
-  void scatter(const Tensor& out, const Tensor& tensor, uint32_t root);  // only the root has a tensor
-  // Counts are elements for and from each rank, in order.
-  void all_to_all(const Tensor& out, const Tensor& tensor, const std::vector<int64_t>& out_counts,
-                  const std::vector<int64_t>& counts);
-  void send(const Tensor& tensor, uint32_t peer);
-  void receive(const Tensor& tensor, uint32_t peer);
-  void barrier();
 
  private:
-  struct Buffer {
-    void* data;
-    uint64_t count;
-    HcclDataType type;
-  };
-  Buffer buffer(const Tensor& tensor, const char* function) const;
-  HcclReduceOp reduction(const Tensor& tensor, HcclReduceOp op, const char* function) const;
-  template <class Call>
-  void launch(const char* function, uint64_t bytes, const Call& call);
+  const Names& names() const override;
+  Wire wire(DType dtype) const override;
+  int failure(std::string* text) override;
+  void end(bool orderly) override;
 
-  HcclComm open() const;
-  // What failed, and its code; none: nothing.
-  HcclResult async_error(std::string* text) const;
-  void report_failure(bool told);  // throws the first time, unless somebody was told
+  void call_all_reduce(const Buffer& data, devices::Reduction op, void* stream) override;
+  void call_reduce(const Buffer& data, devices::Reduction op, uint32_t root, void* stream) override;
+  void call_broadcast(const Buffer& data, uint32_t root, void* stream) override;
+  void call_all_gather(const Buffer& out, const Buffer& data, void* stream) override;
+  void call_reduce_scatter(const Buffer& out, const Buffer& data, devices::Reduction op,
+                           void* stream) override;
+  void call_scatter(const Buffer& out, const Buffer& data, uint32_t root, void* stream) override;
+  void call_all_to_all(const Buffer& out, const Parts& receives, const Buffer& data, const Parts& sends,
+                       void* stream) override;
+  void call_send(const Buffer& data, uint32_t peer, void* stream) override;
+  void call_receive(const Buffer& out, uint32_t peer, void* stream) override;
+  void call_barrier(void* stream) override;
 
-  const int device_;
-  const uint32_t ranks_, rank_;
-  const std::string name_;
   HcclComm comm_ = nullptr;
-  bool reported_ = false;
-  std::optional<devices::FailureWatch> watch_;
 };
 
 }  // namespace mt::npu

@@ -296,7 +296,6 @@ NAMES = {
     "compiler.config": "",
     "cuda": "_device_count_amdsmi _device_count_nvml ?_is_compiled _lazy_call",
     "cuda._memory_viz": "memory segment_plot segments trace_plot",
-    "cuda.nccl": "version",
     "export": "default_decompositions Dim(AUTO) export ExportedProgram load @register_dataclass save",
     "export._trace": "",
     "export.decomp_utils": "CustomDecompTable",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import amp, memory, nvtx, profiler, random, streams
+from . import amp, memory, nccl, nvtx, profiler, random, streams
 from ._chosen import names as _names
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ else:
 
 _is_in_bad_fork = _names._is_in_bad_fork
 _lazy_init = _names._lazy_init
-__all__ = [*_names.__all__, "amp", "memory", "nvtx", "profiler", "random", "streams"]
+__all__ = [*_names.__all__, "amp", "memory", "nccl", "nvtx", "profiler", "random", "streams"]
 
 
 def __getattr__(name: str) -> Any:

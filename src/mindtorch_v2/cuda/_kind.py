@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from .. import _C
@@ -10,6 +11,7 @@ from .._devices.accelerator import Accelerator
 
 class Cuda(Accelerator):
     known_to_analysers = True
+    collectives: Mapping[str, str] = {"nccl": "cuda._nccl"}
 
     def __init__(self, module: Any) -> None:
         super().__init__("cuda", module, _C._cuda.current_device)

@@ -8,7 +8,10 @@ messages; what users call is made of its few functions (``process_group.py``, ``
 
 from __future__ import annotations
 
+from typing import Any
+
 from .._absent import names_of
+from . import distributed_c10d
 from .device_mesh import DeviceMesh as DeviceMesh
 from .device_mesh import init_device_mesh as init_device_mesh
 from .distributed_c10d import *  # noqa: F403
@@ -20,4 +23,8 @@ from .distributed_c10d import _make_nccl_premul_sum as _make_nccl_premul_sum
 from .distributed_c10d import _rank_not_in_group as _rank_not_in_group
 from .distributed_c10d import _reduce_scatter_base as _reduce_scatter_base
 
-__getattr__ = names_of(__name__)
+_absent = names_of(__name__)
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(distributed_c10d, name) if name.startswith("ProcessGroup") else _absent(name)

@@ -64,7 +64,8 @@ class Backend(str):
     @classmethod
     def _announce(cls, name: str, kinds: list[str]) -> None:
         setattr(cls, name.upper(), name)
-        cls.backend_list.append(name)
+        if name not in cls.backend_list:
+            cls.backend_list.append(name)
         cls.backend_capability[name] = kinds
         for kind in kinds:
             if kind not in ("cpu", "cuda"):
@@ -130,6 +131,19 @@ def chosen(backend: str | None) -> dict[str, str]:
     if name == Backend.FAKE:
         return dict.fromkeys(["cpu", "meta", *registry.accelerators], name)
     return dict.fromkeys(Backend.backend_capability.get(name, ["cpu"]), name)
+
+
+def engine_class(name: str) -> type[Engine]:
+    """The class that PyTorch calls ProcessGroupGloo, and so on; an AttributeError for a library that is not there."""
+    paths = {
+        library: path for each in registry.accelerators.values() for library, path in each.collectives.items()
+    }
+    if (own := _makers.get(name)) is not None and isinstance(own, type) and issubclass(own, Engine):
+        return own
+    if name not in paths or not is_known(name):
+        raise AttributeError(f"torch.distributed has no ProcessGroup of {name}: that library is not there")
+    found: type[Engine] = import_module(f"..{paths[name]}", __package__).ENGINE
+    return found
 
 
 def engine(name: str, place: Place) -> Engine:

@@ -111,4 +111,10 @@ def _get_pg_default_device(group: Any = None) -> Any:
 
 _get_object_coll_device = _get_pg_default_device
 
-__getattr__ = names_of(__name__)
+_absent = names_of(__name__)
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("ProcessGroup"):  # ProcessGroupGloo and its kin: the engine of that library
+        return backends.engine_class(name.removeprefix("ProcessGroup").lower())
+    return _absent(name)

@@ -30,10 +30,22 @@ class Place:
     name: str
 
 
+class EngineOptions:
+    """What programs say about a backend when they make a group (``pg_options``), under PyTorch's names. The time limit
+    counts; the rest is kept for those who read it."""
+
+    def __init__(self, is_high_priority_stream: bool = False, timeout: timedelta | None = None) -> None:
+        self.is_high_priority_stream = is_high_priority_stream
+        self._timeout = timeout
+        self.global_ranks_in_group: list[int] = []
+        self.group_name = ""
+
+
 class Engine(ABC):
     """The functions return when the tensors may be used again."""
 
     name: str
+    Options = EngineOptions
     ends_with_run = True  # a work is done when its function has returned
 
     def __init__(self, place: Place) -> None:

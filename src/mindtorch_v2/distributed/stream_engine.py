@@ -21,6 +21,7 @@ from .engine import Engine, Place
 from .errors import DistBackendError, DistStoreError
 from .stream_work import LateMark, LateWork, Line, StreamWork
 from .work import LaneWork, Work
+from .work_watch import WorkWatch
 
 _COLLECTIVES = "collectives"
 
@@ -29,9 +30,11 @@ class StreamEngine(Engine):
     """What engines of devices with streams share: lines and the works on them."""
 
     ends_with_run = False
+    keeps_time = False  # the library waits for ever: works that take too long are ended here
 
     def __init__(self, place: Place) -> None:
         super().__init__(place)
+        self._watch = WorkWatch(place.timeout.total_seconds()) if self.keeps_time else None
         self._lines: dict[Any, Line] = {}
         # The last message of a line that a thread enqueues; it is held while it is not done.
         self._late: dict[Any, weakref.ref[LaneWork]] = {}
@@ -100,6 +103,8 @@ class StreamEngine(Engine):
     ) -> StreamWork:
         source: list[int | None] = []
         mark = line.enqueue(used, lambda: source.append(run()), after)
+        if self._watch is not None and not _C._DeviceGraph.any_is_captured():
+            self._watch.add(name, line, mark)
         return StreamWork(name, tensors, line, mark, source[0])
 
     def _start_late(
@@ -180,6 +185,8 @@ class StreamEngine(Engine):
 
     def disconnect(self) -> None:
         self._closed = True
+        if self._watch is not None:
+            self._watch.stop()
         lines, self._lines = self._lines, {}
         for line in lines.values():
             line.close()

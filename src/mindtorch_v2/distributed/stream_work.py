@@ -53,6 +53,7 @@ class Line:
     def __init__(self, device: Any, communicator: Any) -> None:
         self.communicator: Any = communicator  # none once it is closed
         self.lane = _distributed._StreamLane(device)
+        self._finished = False  # nothing is under way, and nothing will be
 
     def enqueue(
         self,
@@ -63,20 +64,31 @@ class Line:
         """Runs what enqueues a work that uses these tensors; gives its end."""
         return self.lane.run(tensors, run, after)
 
+    def failure(self) -> str:
+        """What failed on the device; empty: nothing."""
+        communicator = self.communicator
+        return communicator.problem() if communicator else ""
+
     def problem(self) -> DistBackendError | None:
-        """What failed on the device."""
-        text = self.communicator.problem() if self.communicator else ""
+        """The error of what failed on the device."""
+        text = self.failure()
         return DistBackendError(text) if text else None
 
     def finish(self) -> None:
         """Waits for its works, unless one of them has failed."""
         if self.problem() is None:
             self.lane.synchronize()
+            self._finished = self.problem() is None
+
+    def abort(self, why: str) -> None:
+        """Ends what is under way; the text is for those who wait for it."""
+        if (communicator := self.communicator) is not None:
+            communicator.abort(why)
 
     def close(self) -> None:
         """Ends it."""
         communicator, self.communicator = self.communicator, None
-        communicator.close()
+        communicator.close(self._finished)
 
 
 class StreamWork(Work):

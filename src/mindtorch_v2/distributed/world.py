@@ -125,7 +125,7 @@ def init_process_group(
     if timeout is not None and not isinstance(timeout, timedelta):
         raise TypeError(f"Expected timeout argument to be of type datetime.timedelta, got {timeout}")
     names = backends.chosen(backend)
-    limit = timeout or default_pg_timeout
+    limit = timeout or getattr(pg_options, "_timeout", None) or default_pg_timeout
     if set(names.values()) == {"mpi"}:
         rank, world_size = mpi.world()
         store = store or WorldStore(mpi.shared_store(), world_size, serves=rank == 0)
@@ -208,7 +208,8 @@ def new_group(
         if world.rank() not in key:
             return GroupMember.NON_GROUP_MEMBER
     names = backends.chosen(backend or _world.backend)
-    made = _make(name, key, world.rank(), names, timeout or _world.timeout, group_desc or "undefined")
+    limit = timeout or getattr(pg_options, "_timeout", None) or _world.timeout
+    made = _make(name, key, world.rank(), names, limit, group_desc or "undefined")
     made.bound_device_id = device_id
     return made
 
