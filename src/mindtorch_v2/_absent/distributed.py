@@ -9,7 +9,6 @@ NAMES = {
     "distributed": "_remote_device() ProcessGroupGloo",
     "distributed._composable.contract": "@contract",
     "distributed._composable_state": "_module_state_mapping",
-    "distributed._functional_collectives": "AsyncCollectiveTensor",
     "distributed._shard.metadata": "ShardMetadata",
     "distributed._shard.sharded_tensor": (
         "Shard(from_tensor_and_offsets) ShardedTensor(_init_from_local_shards,"

@@ -1,7 +1,5 @@
-"""``torch.distributed._functional_collectives``: collectives that give new tensors, with gradients.
-
-PyTorch's give tensors that wait when they are used first; these are done when they are given.
-"""
+"""``torch.distributed._functional_collectives``: collectives that give new tensors, with gradients. The tensors wait when
+they are used first (Note [Waiting at the first use] in ``_async_tensor.py``)."""
 
 from __future__ import annotations
 
@@ -12,6 +10,8 @@ from .._absent import names_of
 from .._C import Tensor, _functions
 from ..autograd import Function
 from . import collectives
+from ._async_tensor import AsyncCollectiveTensor as AsyncCollectiveTensor
+from ._async_tensor import pending, waited
 from .device_mesh import DeviceMesh
 from .nn.functional import AllGatherSingle, AllReduce, AllToAllSingle, ReduceScatterSingle, _check_sum
 from .process_group import ProcessGroup
@@ -52,6 +52,10 @@ def _kind(name: str) -> RedOpType:
 
 class _AllReduced(AllReduce):
     @staticmethod
+    def forward(ctx: Any, *args: Any) -> Tensor:
+        return pending(*AllReduce.begin(ctx, *args))
+
+    @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
         _check_sum("all_reduce", ctx.op)
         return AllReduce.backward(ctx, grad)
@@ -63,17 +67,34 @@ class _Broadcasted(Function):
     @staticmethod
     def forward(ctx: Any, src: int, group: Any, tensor: Tensor) -> Tensor:
         result = tensor.clone()
-        collectives.broadcast(result, group=group, group_src=src)
-        return result
+        return pending(result, collectives.broadcast(result, group=group, group_src=src, async_op=True))
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
         return None, None, grad
 
 
+class _AllGathered(AllGatherSingle):
+    @staticmethod
+    def forward(ctx: Any, *args: Any) -> Tensor:
+        return pending(*AllGatherSingle.begin(ctx, *args))
+
+
+class _ReduceScattered(ReduceScatterSingle):
+    @staticmethod
+    def forward(ctx: Any, *args: Any) -> Tensor:
+        return pending(*ReduceScatterSingle.begin(ctx, *args))
+
+
+class _AllToAll(AllToAllSingle):
+    @staticmethod
+    def forward(ctx: Any, *args: Any) -> Tensor:
+        return pending(*AllToAllSingle.begin(ctx, *args))
+
+
 def wait_tensor(tensor: Tensor) -> Tensor:
-    """The tensor, which is done."""
-    return tensor
+    """The plain tensor, when its collective is done."""
+    return waited(tensor)
 
 
 def broadcast(self: Tensor, src: int, group: Any, tag: str = "") -> Tensor:
@@ -89,7 +110,7 @@ def all_reduce(self: Tensor, reduceOp: str, group: Any, tag: str = "") -> Tensor
 def all_gather_single(self: Tensor, gather_dim: int, group: Any, tag: str = "") -> Tensor:
     """Everybody's tensor, one behind the other along a dimension."""
     members = _resolve_group(group)
-    whole = AllGatherSingle.apply(members, self)
+    whole = _AllGathered.apply(members, self)
     if gather_dim % max(self.dim(), 1) == 0:
         return whole  # type: ignore[no-any-return]
     return _functions.cat(list(whole.chunk(members.size(), 0)), gather_dim)
@@ -105,7 +126,7 @@ def reduce_scatter_single(self: Tensor, reduceOp: str, scatter_dim: int, group: 
         )
     if scatter_dim % self.dim():
         self = _functions.cat(list(self.chunk(members.size(), scatter_dim)), 0)
-    return ReduceScatterSingle.apply(_kind(reduceOp), members, self)  # type: ignore[no-any-return]
+    return _ReduceScattered.apply(_kind(reduceOp), members, self)  # type: ignore[no-any-return]
 
 
 all_gather_tensor = all_gather_single_autograd = all_gather_tensor_autograd = all_gather_single
@@ -125,7 +146,7 @@ def all_to_all_single(
     rows = self.shape[0] if output_split_sizes is None else sum(output_split_sizes)
     room = _functions.empty([rows, *self.shape[1:]], dtype=self.dtype, device=self.device)
     members = _resolve_group(group)
-    return AllToAllSingle.apply(members, room, output_split_sizes, input_split_sizes, self)  # type: ignore[no-any-return]
+    return _AllToAll.apply(members, room, output_split_sizes, input_split_sizes, self)  # type: ignore[no-any-return]
 
 
 all_to_all_single_autograd = all_to_all_single

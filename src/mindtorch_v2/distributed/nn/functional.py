@@ -107,7 +107,8 @@ class AllGatherSingle(Function):
     """Everybody's tensor, one behind the other; the gradient is :class:`ReduceScatterSingle`'s forward."""
 
     @staticmethod
-    def forward(ctx: Any, group: Any, tensor: Tensor) -> Tensor:
+    def begin(ctx: Any, group: Any, tensor: Tensor) -> tuple[Tensor, Any]:
+        """Begins it: what it will give, and the work."""
         ctx.group = group
         shape = (
             [tensor.shape[0] * get_world_size(group), *tensor.shape[1:]]
@@ -115,7 +116,13 @@ class AllGatherSingle(Function):
             else [get_world_size(group)]
         )
         result = _functions.empty(shape, dtype=tensor.dtype, device=tensor.device)
-        collectives.all_gather_single(result, tensor.contiguous(), group=group)
+        work = collectives.all_gather_single(result, tensor.contiguous(), group=group, async_op=True)
+        return result, work
+
+    @staticmethod
+    def forward(ctx: Any, *args: Any) -> Tensor:
+        result, work = AllGatherSingle.begin(ctx, *args)
+        work.wait()
         return result
 
     @staticmethod
@@ -127,7 +134,8 @@ class ReduceScatterSingle(Function):
     """A part of the reduction; the gradient is :class:`AllGatherSingle`'s forward."""
 
     @staticmethod
-    def forward(ctx: Any, op: Any, group: Any, tensor: Tensor) -> Tensor:
+    def begin(ctx: Any, op: Any, group: Any, tensor: Tensor) -> tuple[Tensor, Any]:
+        """Begins it: what it will give, and the work."""
         ctx.op, ctx.group = op, group
         rows, size = tensor.shape[0], get_world_size(group)
         if rows % size:
@@ -135,7 +143,13 @@ class ReduceScatterSingle(Function):
                 f"reduce_scatter: dimension 0 has {rows} rows, which are not {size} equal parts"
             )
         result = _functions.empty([rows // size, *tensor.shape[1:]], dtype=tensor.dtype, device=tensor.device)
-        collectives.reduce_scatter_single(result, tensor.contiguous(), op=op, group=group)
+        work = collectives.reduce_scatter_single(result, tensor.contiguous(), op=op, group=group, async_op=True)
+        return result, work
+
+    @staticmethod
+    def forward(ctx: Any, *args: Any) -> Tensor:
+        result, work = ReduceScatterSingle.begin(ctx, *args)
+        work.wait()
         return result
 
     @staticmethod
@@ -165,17 +179,24 @@ class AllToAllSingle(Function):
     """Part i reaches process i; the gradient is the same with the sizes exchanged."""
 
     @staticmethod
-    def forward(
+    def begin(
         ctx: Any,
         group: Any,
         output: Tensor,
         out_sizes: Sequence[int] | None,
         sizes: Sequence[int] | None,
         tensor: Tensor,
-    ) -> Tensor:
+    ) -> tuple[Tensor, Any]:
+        """Begins it: what it will give, and the work."""
         ctx.group, ctx.shape, ctx.sizes, ctx.out_sizes = group, tensor.shape, sizes, out_sizes
         result = _functions.empty_like(output)
-        collectives.all_to_all_single(result, tensor.contiguous(), out_sizes, sizes, group=group)
+        work = collectives.all_to_all_single(result, tensor.contiguous(), out_sizes, sizes, group=group, async_op=True)
+        return result, work
+
+    @staticmethod
+    def forward(ctx: Any, *args: Any) -> Tensor:
+        result, work = AllToAllSingle.begin(ctx, *args)
+        work.wait()
         return result
 
     @staticmethod
@@ -188,10 +209,17 @@ class AllReduce(Function):
     """The reduction of all; the gradient is reduced in the same way."""
 
     @staticmethod
-    def forward(ctx: Any, op: Any, group: Any, tensor: Tensor) -> Tensor:
+    def begin(ctx: Any, op: Any, group: Any, tensor: Tensor) -> tuple[Tensor, Any]:
+        """Begins it: what it will give, and the work."""
         ctx.op, ctx.group = op, group
         result = tensor.clone(memory_format=_C.contiguous_format)
-        collectives.all_reduce(result, op=op, group=group)
+        work = collectives.all_reduce(result, op=op, group=group, async_op=True)
+        return result, work
+
+    @staticmethod
+    def forward(ctx: Any, *args: Any) -> Tensor:
+        result, work = AllReduce.begin(ctx, *args)
+        work.wait()
         return result
 
     @staticmethod
