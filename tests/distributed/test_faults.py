@@ -166,3 +166,54 @@ def test_a_wrong_address_and_a_missing_process_are_errors_within_the_time_limit(
         size=1,
         backend="",
     )
+
+
+@pytest.mark.parametrize(("backend", "device"), [("gloo", "cpu"), ("hccl", "npu")])
+def test_a_process_that_stops_answering_is_an_error_within_the_time_limit(backend, device):
+    processes = worlds.start(
+        f"""
+        import signal
+        if "{device}" == "npu":
+            torch.npu.set_device(rank)
+        tensor = torch.ones(3, device="{device}")
+        dist.all_reduce(tensor)
+        assert tensor.tolist() == [2.0] * 3
+        if rank == 1:
+            os.kill(os.getpid(), signal.SIGSTOP)  # its connections stay, and nothing answers
+        began = time.monotonic()
+        said = error_of(lambda: (dist.all_reduce(tensor), tensor.tolist()))
+        assert 1 < time.monotonic() - began < 20, said
+        print("said:", said)
+        said = error_of(lambda: (dist.all_reduce(tensor), tensor.tolist()))  # and so is the next one
+        """,
+        backend=backend,
+        seconds=3,
+        MINDTORCH_NPU="soft",
+        SOFTNPU_DEVICES="2",
+    )
+    try:
+        said = processes[0].communicate(timeout=60)[0]
+    finally:
+        for process in processes:
+            process.kill()
+    assert processes[0].returncode == 0, said
+    assert "rank 0" in said and "rank 1" in said, said
+    assert ("all_reduce (number 2)" if backend == "gloo" else "a collective of rank 0 of 2") in said, said
+
+
+@worlds.needs_mpi
+def test_a_process_of_mpi_that_stops_answering_is_an_error_within_the_time_limit():
+    ended = worlds.run_mpi(
+        """
+        import signal
+        dist.barrier()
+        if rank == 1:
+            os.kill(os.getpid(), signal.SIGSTOP)
+        dist.all_reduce(torch.ones(3))
+        """,
+        2,
+        3,
+    )
+    assert ended.code != 0 and ended.seconds < 40
+    assert "rank 0: all_reduce (number 2) of float32[3] on cpu failed" in ended.said, ended.said
+    assert "was not done after 3 s" in ended.said and "rank 1" in ended.said, ended.said

@@ -1,5 +1,7 @@
-"""``torch.distributed._functional_collectives``: collectives that give new tensors, with gradients. The tensors wait when
-they are used first (Note [Waiting at the first use] in ``_async_tensor.py``)."""
+"""``torch.distributed._functional_collectives``: collectives that give new tensors, with gradients.
+
+The tensors wait when they are used first (Note [Waiting at the first use] in ``_async_tensor.py``).
+"""
 
 from __future__ import annotations
 
