@@ -2,8 +2,8 @@
 
 Note [Waiting at the first use]
 A functional collective gives its result before it is there. Shapes and windows of it do not need the values, so a
-window waits for the same collective, later; every other operator waits first and then computes with the plain tensor, so
-what it gives is a plain tensor. On a device with streams waiting is an event: the host goes on.
+window waits for the same collective, later; every other operator waits first and then computes with the plain tensor,
+so what it gives is a plain tensor. On a device with streams waiting is an event: the host goes on.
 """
 
 from __future__ import annotations
