@@ -174,6 +174,40 @@ for at, options in enumerate(({{}}, {{"async_stager": DefaultStager()}})):
     )
 
 
+def test_a_process_that_writes_beside_the_program_and_what_happens_when_it_dies(tmp_path):
+    world(
+        f"""
+import signal
+from mindtorch_v2.distributed.checkpoint import _writing_process as writing
+from mindtorch_v2.distributed.checkpoint.state_dict_saver import AsyncCheckpointerType
+folder = {str(tmp_path)!r} + "/by_process"
+process = {{"checkpoint_id": folder, "async_checkpointer_type": AsyncCheckpointerType.PROCESS}}
+w = distribute_tensor(torch.ones(30_000), mesh(), [Shard(0)])
+saving = dcp.async_save({{"w": w, "step": [1]}}, **process)
+w.to_local().add_(1)
+saving.result()
+(writer,) = writing._process()._processes
+assert writer != os.getpid()
+
+def loaded():
+    found = {{"w": distribute_tensor(torch.zeros(30_000), mesh(), [Shard(0)]), "step": None}}
+    dcp.load(found, checkpoint_id=folder)
+    return set(found["w"].to_local().tolist()), found["step"]
+
+assert loaded() == ({{1.0}}, [1])
+dist.barrier()
+if rank == 1:
+    os.kill(writer, signal.SIGKILL)
+said = error_of(lambda: dcp.async_save({{"w": w, "step": [2]}}, **process).result(), dcp.CheckpointException)
+assert "(RANK 1)" in said and "(RANK 0)" not in said, said
+assert loaded() == ({{1.0}}, [1])
+dcp.async_save({{"w": w, "step": [3]}}, **process).result()
+assert loaded() == ({{2.0}}, [3])
+""",
+        2,
+    )
+
+
 def test_what_is_no_part_of_a_tensor_is_refused_on_every_process(tmp_path):
     world(
         f"""

@@ -114,7 +114,7 @@ def pending(result: Tensor, work: Work | None) -> Tensor:
 
 def waited(tensor: Tensor) -> Tensor:
     """The plain tensor of a result."""
-    return _Waited.apply(tensor) if isinstance(tensor, AsyncCollectiveTensor) else tensor  # type: ignore[no-any-return]
+    return _Waited.apply(tensor) if isinstance(tensor, AsyncCollectiveTensor) else tensor
 
 
 class _Waited(Function):

@@ -14,6 +14,7 @@ from ..._absent import names_of
 from ..distributed_c10d import is_gloo_available
 from ..process_group import ProcessGroup
 from ..world import default_group, get_backend, is_initialized, new_group
+from ._writing_process import write_elsewhere
 from .api import CheckpointException
 from .default_planner import DefaultSavePlanner
 from .filesystem import FileSystemWriter
@@ -118,6 +119,7 @@ def _save_state_dict(
     no_dist: bool = False,
     planner: SavePlanner | None = None,
     use_collectives: bool = True,
+    elsewhere: bool = False,
 ) -> Metadata:
     together = Coordination(process_group, not no_dist, coordinator_rank)
     rank = together.rank
@@ -143,6 +145,8 @@ def _save_state_dict(
     plan = together.share_out("plan", offer, decide)
 
     def write() -> list[WriteResult]:
+        if elsewhere:
+            return write_elsewhere(storage_writer, planning.finish_plan(plan), planning)
         return storage_writer.write_data(planning.finish_plan(plan), planning).wait()
 
     def finish(results: list[list[WriteResult]]) -> Metadata:
@@ -199,10 +203,11 @@ def async_save(
 ) -> Future[Any] | AsyncSaveResponse:
     """Copies the state to host memory and writes it while the program goes on; ``result()`` waits and raises.
 
-    A ``process_group`` of your own must not be used for anything else until then.
+    A ``process_group`` of your own must not be used for anything else until then. By ``AsyncCheckpointerType.PROCESS``
+    another process writes (Note [What the process does] in ``_writing_process.py``); programs that use it begin
+    with ``if __name__ == "__main__":``, as with all processes that are spawned.
     """
-    if async_checkpointer_type != AsyncCheckpointerType.THREAD:
-        raise NotImplementedError(f"async_save: {async_checkpointer_type} is not here; use THREAD")
+    elsewhere = AsyncCheckpointerType(async_checkpointer_type) is AsyncCheckpointerType.PROCESS
     no_dist = no_dist or not is_initialized()
     writer = _chosen(storage_writer, checkpoint_id)
     if process_group is None and not no_dist and use_collectives:
@@ -214,9 +219,7 @@ def async_save(
 
     def write() -> Metadata:
         state = copied.result() if isinstance(copied, Future) else copied
-        return _save_state_dict(
-            state, writer, process_group, 0, no_dist, planner, use_collectives=use_collectives
-        )
+        return _save_state_dict(state, writer, process_group, 0, no_dist, planner, use_collectives, elsewhere)
 
     upload = _thread().submit(write)
     if not isinstance(copied, Future):

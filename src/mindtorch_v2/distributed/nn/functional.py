@@ -143,7 +143,9 @@ class ReduceScatterSingle(Function):
                 f"reduce_scatter: dimension 0 has {rows} rows, which are not {size} equal parts"
             )
         result = _functions.empty([rows // size, *tensor.shape[1:]], dtype=tensor.dtype, device=tensor.device)
-        work = collectives.reduce_scatter_single(result, tensor.contiguous(), op=op, group=group, async_op=True)
+        work = collectives.reduce_scatter_single(
+            result, tensor.contiguous(), op=op, group=group, async_op=True
+        )
         return result, work
 
     @staticmethod
@@ -190,7 +192,9 @@ class AllToAllSingle(Function):
         """Begins it: what it will give, and the work."""
         ctx.group, ctx.shape, ctx.sizes, ctx.out_sizes = group, tensor.shape, sizes, out_sizes
         result = _functions.empty_like(output)
-        work = collectives.all_to_all_single(result, tensor.contiguous(), out_sizes, sizes, group=group, async_op=True)
+        work = collectives.all_to_all_single(
+            result, tensor.contiguous(), out_sizes, sizes, group=group, async_op=True
+        )
         return result, work
 
     @staticmethod
