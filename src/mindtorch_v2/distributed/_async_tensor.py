@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import Any
 
 from .._C import Tensor
-from ..autograd import Function
 from ..utils import _pytree
 from .work import Work
 
@@ -110,20 +109,3 @@ class AsyncCollectiveTensor(Tensor):
 def pending(result: Tensor, work: Work | None) -> Tensor:
     """The result of a collective that has begun."""
     return result if work is None else AsyncCollectiveTensor(result, _Pending(work))
-
-
-def waited(tensor: Tensor) -> Tensor:
-    """The plain tensor of a result."""
-    return _Waited.apply(tensor) if isinstance(tensor, AsyncCollectiveTensor) else tensor
-
-
-class _Waited(Function):
-    """Waiting changes nothing for gradients."""
-
-    @staticmethod
-    def forward(ctx: Any, tensor: AsyncCollectiveTensor) -> Tensor:
-        return tensor.trigger_wait().view_as(tensor.elem)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        return grads[0]

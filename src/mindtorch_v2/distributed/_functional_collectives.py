@@ -13,7 +13,7 @@ from .._C import Tensor, _functions
 from ..autograd import Function
 from . import collectives
 from ._async_tensor import AsyncCollectiveTensor as AsyncCollectiveTensor
-from ._async_tensor import pending, waited
+from ._async_tensor import pending
 from .device_mesh import DeviceMesh
 from .nn.functional import AllGatherSingle, AllReduce, AllToAllSingle, ReduceScatterSingle, _check_sum
 from .process_group import ProcessGroup
@@ -94,9 +94,21 @@ class _AllToAll(AllToAllSingle):
         return pending(*AllToAllSingle.begin(ctx, *args))
 
 
+class _Waited(Function):
+    """Waiting changes nothing for gradients."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: AsyncCollectiveTensor) -> Tensor:
+        return tensor.trigger_wait().view_as(tensor.elem)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        return grads[0]
+
+
 def wait_tensor(tensor: Tensor) -> Tensor:
     """The plain tensor, when its collective is done."""
-    return waited(tensor)
+    return _Waited.apply(tensor) if isinstance(tensor, AsyncCollectiveTensor) else tensor
 
 
 def broadcast(self: Tensor, src: int, group: Any, tag: str = "") -> Tensor:
