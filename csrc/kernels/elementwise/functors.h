@@ -50,7 +50,42 @@ namespace mt::kernels {
     }                                                                                             \
   };
 #else
-#define MT_UNARY_PACKED MT_UNARY_PARAMS
+// Elsewhere a pack is one element, and a parameter a number: compared this way round, a NaN of x stays, which is what
+// the processor's instruction does, and loops become vectors of it. Where a parameter is NaN, the plain way.
+template <class T> struct Bounded {
+  T v;
+};
+namespace math {
+template <class T>
+[[gnu::always_inline]] inline Bounded<T> maximum(Bounded<T> x, Bounded<T> bound) {
+  return {bound.v > x.v ? bound.v : x.v};
+}
+template <class T>
+[[gnu::always_inline]] inline Bounded<T> minimum(Bounded<T> x, Bounded<T> bound) {
+  return {bound.v < x.v ? bound.v : x.v};
+}
+}  // namespace math
+#define MT_UNARY_PACKED(NAME, PARAMETERS, DOMAIN, ...)                                            \
+  struct NAME {                                                                                   \
+    MT_FUNCTOR_HEAD(NAME, PARAMETERS, DOMAIN)                                                     \
+    template <class T>                                                                            \
+    [[gnu::always_inline]] static inline T apply(T x, [[maybe_unused]] const T* p) {              \
+      return T(__VA_ARGS__);                                                                      \
+    }                                                                                             \
+    template <class T>                                                                            \
+      requires std::is_floating_point_v<T>                                                        \
+    [[gnu::always_inline]] static inline void run(T* out, const T* a, int64_t n, const T* each) { \
+      Bounded<T> p[PARAMETERS];                                                                   \
+      bool numbers = true;                                                                        \
+      for (int i = 0; i < PARAMETERS; ++i) p[i].v = each[i], numbers &= each[i] == each[i];       \
+      if (!numbers) {                                                                             \
+        for (int64_t i = 0; i < n; ++i) out[i] = apply(a[i], each);                               \
+        return;                                                                                   \
+      }                                                                                           \
+      const auto bounded = [&p](Bounded<T> x) { return __VA_ARGS__; };                            \
+      _Pragma("GCC ivdep") for (int64_t i = 0; i < n; ++i) out[i] = bounded({a[i]}).v;            \
+    }                                                                                             \
+  };
 #endif
 
 // USUAL is a branch-free version, for float and double, that holds where |x| < LIMIT; loops use it for blocks of such

@@ -38,22 +38,23 @@ void log_sum_exp(const View& in, const View& out) {
   const bool half = out.dtype == DType::float16 || out.dtype == DType::bfloat16;
   const DType wide = half ? DType::float32 : out.dtype == DType::complex32 ? DType::complex64 : out.dtype;
   const Temporary terms(in, wide);
-  copy(in, terms.view());
   // The largest (real part) is taken out; an infinite one stays in.
   std::vector<int64_t> strides;
-  const View real = is_complex(wide) ? part_of(terms.view(), 0, strides) : terms.view();
-  const Temporary top(out, real.dtype);
+  if (is_complex(wide)) copy(in, terms.view());
+  const View values = is_complex(wide) ? terms.view() : in;
+  const View real = is_complex(wide) ? part_of(values, 0, strides) : in;
+  const Temporary top(out, is_complex(wide) ? real.dtype : wide);
   reduce<amax_op>(real, top.view());
-  const auto keep_finite = [&](auto* values) {
+  const auto keep_finite = [&](auto* tops) {
     for (int64_t i = 0; i < top.view().dense; ++i)
-      if (std::isinf(values[i])) values[i] = 0;
+      if (std::isinf(tops[i])) tops[i] = 0;
   };
-  if (real.dtype == DType::float64) keep_finite(top.view().as<double>());
+  if (top.view().dtype == DType::float64) keep_finite(top.view().as<double>());
   else keep_finite(top.view().as<float>());
   const Temporary shift(out, wide), total(out, wide);
   copy(top.view(), shift.view());
   const Scalar one(1);
-  binary<sub_op>(terms.view(), shift.view(), terms.view(), wide, &one);
+  binary<sub_op>(values, shift.view(), terms.view(), wide, &one);
   unary<exp_op>(terms.view(), terms.view());
   reduce<sum_op>(terms.view(), total.view());
   unary<log_op>(total.view(), total.view());

@@ -101,7 +101,74 @@ struct ReduceLoopsOf {
     return i;
   }
 
+  // Note [The larger of two, and NaN]
+  // As it is written in maximum(), the larger of two numbers or NaN becomes branches where several of them follow each
+  // other. So the larger number is found by a comparison that leaves NaN out, which is one instruction of x86, and NaN
+  // is looked for beside it.
+#if defined(__x86_64__)
+  static constexpr bool kExtreme = extreme_kind<Op> != 0 && std::is_floating_point_v<T>;
+#else
+  static constexpr bool kExtreme = false;
+#endif
+  [[gnu::always_inline]] static inline A better(A a, A b) {  // b, where one is NaN
+    if constexpr (extreme_kind<Op> > 0) return a > b ? a : b;
+    else return a < b ? a : b;
+  }
+  // The first of the lanes gets the best of all, in pairs, and whether one was NaN.
+  template <int64_t kWidth, class Bits>
+  [[gnu::always_inline]] static inline void fold_extremes(A* best, Bits* nan) {
+    if constexpr (kWidth > 1) {
+      constexpr int64_t half = kWidth / 2;
+      for (int64_t l = 0; l < half; ++l)
+        best[l] = better(best[l + half], best[l]), nan[l] |= nan[l + half];
+      fold_extremes<half>(best, nan);
+    }
+  }
+  [[gnu::always_inline]] static inline A extreme_of(const T* x, int64_t n, A total) {
+    using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+    constexpr int64_t lanes = 128 / sizeof(T), few = 32 / sizeof(T);
+    Bits missing = 0;
+    int64_t i = 0;
+    const auto take = [&](auto count) __attribute__((always_inline)) {
+      constexpr int64_t width = decltype(count)::value;
+      if (n - i < width) return;
+      A best[width];
+      Bits nan[width] = {};
+      for (int64_t l = 0; l < width; ++l) best[l] = total;
+      for (; i + width <= n; i += width) {
+        for (int64_t l = 0; l < width; ++l) {
+          const A value = x[i + l];
+          best[l] = better(value, best[l]);
+          nan[l] |= Bits(value != value);
+        }
+      }
+      fold_extremes<width>(best, nan);
+      total = best[0], missing |= nan[0];
+    };
+    take(std::integral_constant<int64_t, lanes>{});
+    take(std::integral_constant<int64_t, few>{});
+    for (; i < n; ++i) total = better(x[i], total), missing |= Bits(x[i] != x[i]);
+    return missing ? std::numeric_limits<A>::quiet_NaN() : total;
+  }
+  [[gnu::always_inline]] static inline void extreme_of_columns(const char* bytes, int64_t line_stride,
+                                                               int64_t lines, int64_t n, A* a) {
+    const auto line = [&](int64_t l) { return reinterpret_cast<const T*>(bytes + l * line_stride); };
+    constexpr A nan = std::numeric_limits<A>::quiet_NaN();
+    for (int64_t l = 0; l < lines; l += 4) {  // a line may be taken twice
+      const T *x0 = line(l), *x1 = line(std::min(l + 1, lines - 1)), *x2 = line(std::min(l + 2, lines - 1)),
+              *x3 = line(std::min(l + 3, lines - 1));
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i) {
+        const A found = better(better(better(x0[i], x1[i]), better(x2[i], x3[i])), a[i]);
+        const bool missing =
+            (x0[i] != x0[i]) | (x1[i] != x1[i]) | (x2[i] != x2[i]) | (x3[i] != x3[i]) | (a[i] != a[i]);
+        a[i] = missing ? nan : found;
+      }
+    }
+  }
+
   [[gnu::always_inline]] static inline A row_body(const T* x, int64_t n, A total) {
+    if constexpr (kExtreme) return total == total ? extreme_of(x, n, total) : total;
 #if defined(__aarch64__)
     if constexpr (extreme_kind<Op> != 0 && kPacked<T>)
       return n ? extreme_of_row<(extreme_kind<Op> > 0)>(x, n, total) : total;
@@ -145,6 +212,7 @@ struct ReduceLoopsOf {
   [[gnu::always_inline]] static inline void columns_body(const char* bytes, int64_t line_stride,
                                                          int64_t lines, int64_t n, void* accumulators) {
     A* a = static_cast<A*>(accumulators);
+    if constexpr (kExtreme) return extreme_of_columns(bytes, line_stride, lines, n, a);
     const auto line = [&](int64_t l) { return reinterpret_cast<const T*>(bytes + l * line_stride); };
     int64_t l = 0;
     for (; l + 4 <= lines; l += 4) {
@@ -176,6 +244,9 @@ struct ReduceLoopsOf {
   MT_WIDE static void columns_wide(const char* x, int64_t stride, int64_t lines, int64_t n, void* a) {
     columns_body(x, stride, lines, n, a);
   }
+  MT_WIDEST static void columns_widest(const char* x, int64_t stride, int64_t lines, int64_t n, void* a) {
+    columns_body(x, stride, lines, n, a);
+  }
 
   static void merge(void* into, const void* from, int64_t n) {
     A* a = static_cast<A*>(into);
@@ -200,8 +271,12 @@ struct ReduceLoopsOf {
     if constexpr (kWide) return &columns_wide;
     else return &columns;
   }
+  static constexpr auto widest_columns() {
+    if constexpr (kHasLevels && std::is_same_v<T, float>) return &columns_widest;
+    else return wide_columns();
+  }
   static constexpr ReduceLoops loops = {
-      dtype_of<A>, identity, {rows, wide_rows(), widest_rows()}, {columns, wide_columns(), wide_columns()},
+      dtype_of<A>, identity, {rows, wide_rows(), widest_rows()}, {columns, wide_columns(), widest_columns()},
       merge,       finish};
 };
 

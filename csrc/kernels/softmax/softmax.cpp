@@ -31,10 +31,21 @@ template <class C, class Term>
   return C(total);
 }
 
-// The largest number of a row. NaN is passed over: its exponential makes every result of the row NaN anyway.
+// The largest number of a row. NaN is passed over: its exponential makes every result of the row NaN anyway. Lanes are
+// folded in pairs: one after the other would take longer than a short row.
+template <int kWidth, class C>
+[[gnu::always_inline]] inline C largest_lane(C* lanes) {
+  if constexpr (kWidth == 1) {
+    return lanes[0];
+  } else {
+    constexpr int half = kWidth / 2;
+    for (int l = 0; l < half; ++l) lanes[l] = lanes[l + half] > lanes[l] ? lanes[l + half] : lanes[l];
+    return largest_lane<half>(lanes);
+  }
+}
 template <class C>
 [[gnu::always_inline]] inline C row_top(const C* x, int64_t n) {
-  constexpr int kLanes = 256 / sizeof(C);
+  constexpr int kLanes = 128 / sizeof(C);
   C top = -std::numeric_limits<C>::infinity();
   int64_t i = 0;
   if (n >= kLanes) {
@@ -43,7 +54,7 @@ template <class C>
     for (; i + kLanes <= n; i += kLanes) {
       for (int l = 0; l < kLanes; ++l) lanes[l] = x[i + l] > lanes[l] ? x[i + l] : lanes[l];
     }
-    for (int l = 0; l < kLanes; ++l) top = lanes[l] > top ? lanes[l] : top;
+    top = largest_lane<kLanes>(lanes);
   }
   for (; i < n; ++i) top = x[i] > top ? x[i] : top;
   return top;
@@ -151,7 +162,9 @@ struct Job {
 // Note [Lines side by side]
 // Over a dimension that is not the last, the elements of a line lie far apart, but those of neighbouring lines side by
 // side. Then a block of lines is taken together, one element of each at a time, so that memory is read in its order.
-constexpr int64_t kSide = 64;     // lines taken together
+constexpr int64_t kSide = 512;    // lines taken together at most: long runs of memory
+constexpr int64_t kFew = 64;      // and at least
+constexpr int64_t kKept = 65536;  // elements of a block of lines, so that they are still near when they are read again
 constexpr int64_t kPartial = 32;  // terms added up in C before their sum goes into a double
 
 struct TakeTops {
@@ -243,10 +256,30 @@ bool side_by_side(const Job<C>& job, const int64_t* strides, int64_t n, int oper
   return true;
 }
 
-template <class C>
-void add_and_clear(C* sums, double* totals, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) totals[i] += double(sums[i]), sums[i] = 0;
-}
+struct AddAndClear {
+  template <class C>
+  [[gnu::always_inline]] static inline void run(C* sums, double* totals, int64_t n) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) {
+      totals[i] += double(sums[i]);
+      sums[i] = 0;
+    }
+  }
+};
+struct FinishTotals {
+  template <class C>
+  [[gnu::always_inline]] static inline void run(const double* totals, C* last, bool log, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) last[i] = C(totals[i]);
+    if (log) {
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i) last[i] = math::log(last[i]);
+    } else {
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i) last[i] = C(1 / totals[i]);
+    }
+  }
+};
+inline int64_t lines_together(int64_t size) { return std::clamp(kKept / size / 16 * 16, kFew, kSide); }
 
 // Apart, so that lines that are read one by one do not pay for these buffers.
 template <class C>
@@ -261,10 +294,10 @@ template <class C>
   for (int64_t k = 0; k < size; ++k) {
     at_level<AddExponentials>(x.read(k, n, buffer), static_cast<const C*>(top),
                               keeps ? y.target(k, result) : &result[0], &sums[0], n);
-    if (k % kPartial == kPartial - 1 || k + 1 == size) add_and_clear(sums, totals, n);
+    if (k % kPartial == kPartial - 1 || k + 1 == size) at_level<AddAndClear>(&sums[0], &totals[0], n);
   }
   alignas(64) C last[kSide];
-  for (int64_t i = 0; i < n; ++i) last[i] = job.log ? math::log(C(totals[i])) : C(1 / totals[i]);
+  at_level<FinishTotals>(static_cast<const double*>(totals), &last[0], job.log, n);
   for (int64_t k = 0; k < size; ++k) {
     C* to = y.target(k, result);
     if (job.log) {
@@ -286,7 +319,7 @@ template <class C, bool kLog>
   double totals[kSide] = {};
   for (int64_t k = 0; k < size; ++k) {
     at_level<AddSlopes<kLog>>(grad.read(k, n, slopes), output.read(k, n, values), &sums[0], n);
-    if (k % kPartial == kPartial - 1 || k + 1 == size) add_and_clear(sums, totals, n);
+    if (k % kPartial == kPartial - 1 || k + 1 == size) at_level<AddAndClear>(&sums[0], &totals[0], n);
   }
   for (int64_t i = 0; i < n; ++i) total[i] = C(totals[i]);
   for (int64_t k = 0; k < size; ++k) {
@@ -301,9 +334,10 @@ template <class C>
 void forward_rows(char* const* data, const int64_t* strides, int64_t n, const void* context) {
   const Job<C>& job = *static_cast<const Job<C>*>(context);
   if (side_by_side(job, strides, n, 2)) {
-    for (int64_t i = 0; i < n; i += kSide)
+    const int64_t together = lines_together(job.lines.size);
+    for (int64_t i = 0; i < n; i += together)
       forward_sides(job, Side<C>(job, 0, data[0] + i * strides[0]), Side<C>(job, 1, data[1] + i * strides[1]),
-                    std::min(kSide, n - i));
+                    std::min(together, n - i));
     return;
   }
   const int64_t size = job.lines.size;
@@ -325,10 +359,11 @@ template <class C>
 void backward_rows(char* const* data, const int64_t* strides, int64_t n, const void* context) {
   const Job<C>& job = *static_cast<const Job<C>*>(context);
   if (side_by_side(job, strides, n, 3)) {
-    for (int64_t i = 0; i < n; i += kSide) {
+    const int64_t together = lines_together(job.lines.size);
+    for (int64_t i = 0; i < n; i += together) {
       const auto side = [&](int v) { return Side<C>(job, v, data[v] + i * strides[v]); };
       const auto take = job.log ? backward_sides<C, true> : backward_sides<C, false>;
-      take(job, side(0), side(1), side(2), std::min(kSide, n - i));
+      take(job, side(0), side(1), side(2), std::min(together, n - i));
     }
     return;
   }
