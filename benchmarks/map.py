@@ -150,6 +150,9 @@ def main() -> None:
         if not only:
             before["without"] = without
         before["machine"] = map_page.machine()
+        before["how"] = f"Clock: {options.clock}; {seconds:g} seconds for a case" + (
+            ", fewer sizes, dtypes and layouts (`--quick`)." if options.quick else "."
+        )
         before["versions"] = {"torch": torch.__version__, "mindtorch_v2": mindtorch_v2.__version__}
         kept.write_text(json.dumps(before, indent=0, sort_keys=True) + "\n")
         print(map_page.summary(list(found.values())))

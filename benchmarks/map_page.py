@@ -59,6 +59,8 @@ def table(kept: dict[str, Any], cases: list[Measured], picture: str) -> str:
         "",
         "Our time over PyTorch's, case by case, as `make map` measured it: below 1 is faster than PyTorch.",
         f"Machine: {kept['machine']}. PyTorch {kept['versions']['torch']}. Times are microseconds.",
+        f"Areas of the table that were measured: {', '.join(sorted({c['area'] for c in cases}))}."
+        + (f" {kept['how']}" if kept.get("how") else ""),
         "",
         f"![The map]({picture})",
         "",

@@ -128,7 +128,7 @@ MT_BINARY(gelu_backward_op, floating, a*(math::normal_cumulative(b) + b * math::
 MT_BINARY(gelu_tanh_backward_op, floating, a* math::gelu_tanh_slope(b))
 MT_BINARY(hardsigmoid_backward_op, floating, math::select((b > T(-3)) & (b < T(3)), T(a* T(1.0 / 6)), T(0)))
 MT_BINARY(hardswish_backward_op, floating,
-          math::select(b <= T(-3), T(0), math::select(b < T(3), T(a*(b * T(1.0 / 3) + T(0.5))), a)))
+          math::select(b <= T(-3), T(0), math::select(b < T(3), T(a*(b* T(1.0 / 3) + T(0.5))), a)))
 MT_BINARY_PARAMS(leaky_relu_backward_op, 1, floating, math::select(b > T(0), a, T(a* p[0])))
 MT_BINARY_PARAMS(elu_backward_op, 4, floating, a* math::elu_slope(b, p))
 MT_BINARY_PARAMS(hardtanh_backward_op, 2, real, math::select((b <= p[0]) | (b >= p[1]), T(0), a))

@@ -118,7 +118,8 @@ MT_WIDEST void convert_dense_widest(const H* in, float* out, int64_t n) {
   const auto bits = [](const H* from) { return reinterpret_cast<const __m256i*>(from); };
   int64_t i = 0;
   for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
-    const __m256i first = _mm256_loadu_si256(bits(in + i)), second = _mm256_loadu_si256(bits(in + i + kLanes));
+    const __m256i first = _mm256_loadu_si256(bits(in + i)),
+                  second = _mm256_loadu_si256(bits(in + i + kLanes));
     _mm512_storeu_ps(out + i, widened_16(first, in));
     _mm512_storeu_ps(out + i + kLanes, widened_16(second, in));
   }

@@ -49,6 +49,8 @@ namespace mt::kernels {
       for_each_pack(out, a, n, [&p](Pack<T> x) { return __VA_ARGS__; });                          \
     }                                                                                             \
   };
+#elif defined(MT_DEVICE_CODE)
+#define MT_UNARY_PACKED MT_UNARY_PARAMS
 #else
 // Elsewhere a pack is one element, and a parameter a number: compared this way round, a NaN of x stays, which is what
 // the processor's instruction does, and loops become vectors of it. Where a parameter is NaN, the plain way.

@@ -1,5 +1,7 @@
 #include "kernels/openblas/lapack.h"
 
+#include "kernels/openblas/small_factors.h"
+
 #include <algorithm>
 #include <type_traits>
 #include <vector>
@@ -130,6 +132,7 @@ template <class T, class Call> int with_workspace(Call&& call) {
 }  // namespace
 
 template <class T> int getrf(int m, int n, T* a, int lda, int* pivots) {
+  if (m <= small::kMost && n <= small::kMost) return small::getrf(m, n, a, lda, pivots);
   int info = 0;
   getrf_of<T>()(&m, &n, a, &lda, pivots, &info);
   return info;
@@ -137,6 +140,10 @@ template <class T> int getrf(int m, int n, T* a, int lda, int* pivots) {
 
 template <class T> int getrs(Form form, int n, int columns, const T* a, int lda, const int* pivots, T* b,
                              int ldb) {
+  if (form == Form::plain && n <= small::kMost) {
+    small::getrs(n, columns, a, lda, pivots, b, ldb);
+    return 0;
+  }
   int info = 0;
   const char letter = char(form);
   getrs_of<T>()(&letter, &n, &columns, a, &lda, pivots, b, &ldb, &info, 1);
@@ -144,11 +151,13 @@ template <class T> int getrs(Form form, int n, int columns, const T* a, int lda,
 }
 
 template <class T> int getri(int n, T* a, int lda, const int* pivots) {
+  if (n <= small::kMost) return small::getri(n, a, lda, pivots);
   return with_workspace<T>(
       [&](T* work, int length, int* info) { getri_of<T>()(&n, a, &lda, pivots, work, &length, info); });
 }
 
 template <class T> int potrf(bool upper, int n, T* a, int lda) {
+  if (n <= small::kMost) return small::potrf(upper, n, a, lda);
   int info = 0;
   potrf_of<T>()(upper ? "U" : "L", &n, a, &lda, &info, 1);
   return info;

@@ -119,8 +119,7 @@ struct ReduceLoopsOf {
   [[gnu::always_inline]] static inline void fold_extremes(A* best, Bits* nan) {
     if constexpr (kWidth > 1) {
       constexpr int64_t half = kWidth / 2;
-      for (int64_t l = 0; l < half; ++l)
-        best[l] = better(best[l + half], best[l]), nan[l] |= nan[l + half];
+      for (int64_t l = 0; l < half; ++l) best[l] = better(best[l + half], best[l]), nan[l] |= nan[l + half];
       fold_extremes<half>(best, nan);
     }
   }

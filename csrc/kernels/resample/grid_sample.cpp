@@ -21,26 +21,32 @@ struct Term {
   std::array<C, 3> slope;
 };
 
-// All inputs that one output reads: the products of the reads of each dimension.
-template <class C>
-int collect(const std::array<Reads<C>, 3>& dims, const int64_t* strides, int spatial, Term<C>* terms) {
+// All inputs that one output reads: the products of the reads of each dimension. Slopes are for backward only.
+template <int kSpatial, bool kSlopes, class C>
+[[gnu::always_inline]] inline int collect(const std::array<Reads<C>, 3>& dims, const int64_t* strides,
+                                          Term<C>* terms) {
   int count = 0;
-  const int last = spatial - 1;
-  for (int a = 0; a < (spatial == 3 ? dims[0].count : 1); ++a) {
-    for (int b = 0; b < dims[size_t(last - 1)].count; ++b) {
-      for (int c = 0; c < dims[size_t(last)].count; ++c) {
-        const std::array<int, 3> k = spatial == 3 ? std::array{a, b, c} : std::array{b, c, 0};
-        Term<C> term{0, 1, {1, 1, 1}};
-        bool outside = false;
-        for (int d = 0; d < spatial; ++d) {
-          const size_t at = size_t(k[size_t(d)]);
-          outside |= dims[size_t(d)].index[at] < 0;
-          term.offset += dims[size_t(d)].index[at] * strides[d];
-          term.weight *= dims[size_t(d)].weight[at];
-          for (int s = 0; s < spatial; ++s)
-            term.slope[size_t(s)] *= s == d ? dims[size_t(d)].slope[at] : dims[size_t(d)].weight[at];
-        }
-        if (!outside) terms[count++] = term;
+  const auto take = [&](const std::array<int, 3>& k) {
+    Term<C> term{0, 1, {1, 1, 1}};
+    bool outside = false;
+    for (int d = 0; d < kSpatial; ++d) {
+      const Reads<C>& r = dims[size_t(d)];
+      const size_t at = size_t(k[size_t(d)]);
+      outside |= r.index[at] < 0;
+      term.offset += r.index[at] * strides[d];
+      term.weight *= r.weight[at];
+      if constexpr (kSlopes) {
+        for (int s = 0; s < kSpatial; ++s) term.slope[size_t(s)] *= s == d ? r.slope[at] : r.weight[at];
+      }
+    }
+    if (!outside) terms[count++] = term;
+  };
+  for (int a = 0; a < dims[0].count; ++a) {
+    for (int b = 0; b < dims[1].count; ++b) {
+      if constexpr (kSpatial == 2) {
+        take({a, b, 0});
+      } else {
+        for (int c = 0; c < dims[2].count; ++c) take({a, b, c});
       }
     }
   }
@@ -48,11 +54,11 @@ int collect(const std::array<Reads<C>, 3>& dims, const int64_t* strides, int spa
 }
 
 // Walks the positions of one batch entry: f(grid offset, output offset, terms, their number).
-template <class T, class F>
+template <class T, int kSpatial, bool kSlopes, class F>
 void for_each_position(const View& in, const View& grid, const View& out, int64_t batch, GridOptions options,
                        F&& f) {
   using C = compute_t<T>;
-  const int spatial = in.ndim - 2;
+  constexpr int spatial = kSpatial;
   std::array<int64_t, 3> at{};
   Term<C> terms[64];
   int64_t positions = 1;
@@ -68,36 +74,51 @@ void for_each_position(const View& in, const View& grid, const View& out, int64_
       const T coordinate = grid.as<T>()[grid_offset + (spatial - 1 - d) * grid.strides[grid.ndim - 1]];
       dims[size_t(d)] = reads(C(coordinate), in.sizes[2 + d], options);
     }
-    f(at, out_offset, terms, collect(dims, in.strides + 2, spatial, terms));
+    f(at, out_offset, terms, collect<kSpatial, kSlopes>(dims, in.strides + 2, terms));
     for (int d = spatial - 1; d >= 0 && ++at[size_t(d)] == out.sizes[2 + d]; --d) at[size_t(d)] = 0;
   }
 }
 
-template <class T>
+template <class T, int kSpatial>
 void forward(const View& in, const View& grid, const View& out, GridOptions options) {
   using C = compute_t<T>;
   parallel_for(0, out.sizes[0], 1, [&](int64_t begin, int64_t end) {
     for (int64_t n = begin; n < end; ++n) {
-      for_each_position<T>(in, grid, out, n, options,
-                           [&](auto&, int64_t to, const Term<C>* terms, int count) {
-                             for (int64_t c = 0; c < out.sizes[1]; ++c) {
-                               const T* source = in.as<T>() + n * in.strides[0] + c * in.strides[1];
-                               C sum = 0;
-                               for (int i = 0; i < count; ++i)
-                                 sum += terms[i].weight * C(source[terms[i].offset]);
-                               out.as<T>()[to + c * out.strides[1]] = cast<T>(sum);
-                             }
-                           });
+      for_each_position<T, kSpatial, false>(
+          in, grid, out, n, options, [&](auto&, int64_t to, const Term<C>* terms, int count) {
+            for (int64_t c = 0; c < out.sizes[1]; ++c) {
+              const T* source = in.as<T>() + n * in.strides[0] + c * in.strides[1];
+              C sum = 0;
+              for (int i = 0; i < count; ++i) sum += terms[i].weight * C(source[terms[i].offset]);
+              out.as<T>()[to + c * out.strides[1]] = cast<T>(sum);
+            }
+          });
     }
   });
 }
 
+// Element i of batch entry n in row-major order and where it is, row by row.
+template <class T, class F>
+void walk(const View& view, int64_t n, int64_t count, F&& f) {
+  const int last = view.ndim - 1;
+  const int64_t width = view.sizes[last], step = view.strides[last];
+  for (int64_t first = 0; first < count; first += width) {
+    int64_t rest = first / width, offset = n * view.strides[0];
+    for (int d = last - 1; d >= 1; --d) {
+      offset += rest % view.sizes[d] * view.strides[d];
+      rest /= view.sizes[d];
+    }
+    T* row = view.as<T>() + offset;
+    for (int64_t i = 0; i < width; ++i) f(size_t(first + i), row[i * step]);
+  }
+}
+
 // The gradient of one batch entry's input is summed up in a dense block in the compute type.
-template <class T>
+template <class T, int kSpatial>
 void backward(const View& grad, const View& in, const View& grid, const View& grad_in, const View& grad_grid,
               GridOptions options) {
   using C = compute_t<T>;
-  const int spatial = in.ndim - 2;
+  constexpr int spatial = kSpatial;
   std::array<int64_t, 4> dense{};
   int64_t plane = 1;
   for (int d = spatial - 1; d >= 0; --d) {
@@ -108,40 +129,35 @@ void backward(const View& grad, const View& in, const View& grid, const View& gr
   int64_t strides[5] = {0, plane};
   std::copy_n(dense.begin(), spatial, strides + 2);
   block.strides = strides;
+  const int64_t channels = in.sizes[1], count_of_entry = plane * channels;
+  if (count_of_entry == 0) return;
+  const bool moves = options.mode != GridMode::nearest;  // else the nearest stays the nearest: no slope
   parallel_for(0, in.sizes[0], 1, [&](int64_t begin, int64_t end) {
-    std::vector<C> values(size_t(plane * in.sizes[1])), sums(values.size());
-    const auto walk = [&](const View& view, int64_t n, auto&& f) {
-      for (int64_t i = 0; i < int64_t(values.size()); ++i) {
-        int64_t rest = i, offset = n * view.strides[0];
-        for (int d = view.ndim - 1; d >= 1; --d) {
-          offset += rest % view.sizes[d] * view.strides[d];
-          rest /= view.sizes[d];
-        }
-        f(size_t(i), view.as<T>()[offset]);
-      }
-    };
+    std::vector<C> values(size_t(moves ? count_of_entry : 0)), sums(static_cast<size_t>(count_of_entry));
     for (int64_t n = begin; n < end; ++n) {
-      walk(in, n, [&](size_t i, T& value) { values[i] = C(value); });
+      if (moves) walk<T>(in, n, count_of_entry, [&](size_t i, T& value) { values[i] = C(value); });
       std::fill(sums.begin(), sums.end(), C(0));
-      for_each_position<T>(block, grid, grad, n, options,
-                           [&](const auto& at, int64_t from, const Term<C>* terms, int count) {
-                             std::array<C, 3> slopes{};
-                             for (int64_t c = 0; c < in.sizes[1]; ++c) {
-                               const C g = C(grad.as<T>()[from + c * grad.strides[1]]);
-                               for (int i = 0; i < count; ++i) {
-                                 const size_t place = size_t(c * plane + terms[i].offset);
-                                 sums[place] += g * terms[i].weight;
-                                 for (int d = 0; d < spatial; ++d)
-                                   slopes[size_t(d)] += g * values[place] * terms[i].slope[size_t(d)];
-                               }
-                             }
-                             int64_t to = n * grad_grid.strides[0];
-                             for (int d = 0; d < spatial; ++d) to += at[size_t(d)] * grad_grid.strides[1 + d];
-                             for (int d = 0; d < spatial; ++d)
-                               grad_grid.as<T>()[to + (spatial - 1 - d) * grad_grid.strides[spatial + 1]] =
-                                   cast<T>(slopes[size_t(d)]);
-                           });
-      walk(grad_in, n, [&](size_t i, T& value) { value = cast<T>(sums[i]); });
+      for_each_position<T, kSpatial, true>(
+          block, grid, grad, n, options, [&](const auto& at, int64_t from, const Term<C>* terms, int count) {
+            std::array<C, 3> slopes{};
+            for (int64_t c = 0; c < channels; ++c) {
+              const C g = C(grad.as<T>()[from + c * grad.strides[1]]);
+              C* sum = sums.data() + c * plane;
+              for (int i = 0; i < count; ++i) sum[terms[i].offset] += g * terms[i].weight;
+              if (!moves) continue;
+              const C* value = values.data() + c * plane;
+              for (int i = 0; i < count; ++i) {
+                const C product = g * value[terms[i].offset];
+                for (int d = 0; d < spatial; ++d) slopes[size_t(d)] += product * terms[i].slope[size_t(d)];
+              }
+            }
+            int64_t to = n * grad_grid.strides[0];
+            for (int d = 0; d < spatial; ++d) to += at[size_t(d)] * grad_grid.strides[1 + d];
+            for (int d = 0; d < spatial; ++d)
+              grad_grid.as<T>()[to + (spatial - 1 - d) * grad_grid.strides[spatial + 1]] =
+                  cast<T>(slopes[size_t(d)]);
+          });
+      walk<T>(grad_in, n, count_of_entry, [&](size_t i, T& value) { value = cast<T>(sums[i]); });
     }
   });
 }
@@ -150,14 +166,18 @@ void backward(const View& grad, const View& in, const View& grid, const View& gr
 
 void grid_sample(const View& in, const View& grid, const View& out, GridOptions options) {
   dispatch<domains::floating>(in.dtype, "grid_sampler", [&](auto tag) {
-    forward<typename decltype(tag)::type>(in, grid, out, options);
+    using T = typename decltype(tag)::type;
+    if (in.ndim == 4) forward<T, 2>(in, grid, out, options);
+    else forward<T, 3>(in, grid, out, options);
   });
 }
 
 void grid_sample_backward(const View& grad, const View& in, const View& grid, const View& grad_in,
                           const View& grad_grid, GridOptions options) {
   dispatch<domains::floating>(in.dtype, "grid_sampler_backward", [&](auto tag) {
-    backward<typename decltype(tag)::type>(grad, in, grid, grad_in, grad_grid, options);
+    using T = typename decltype(tag)::type;
+    if (in.ndim == 4) backward<T, 2>(grad, in, grid, grad_in, grad_grid, options);
+    else backward<T, 3>(grad, in, grid, grad_in, grad_grid, options);
   });
 }
 

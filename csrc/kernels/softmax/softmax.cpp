@@ -162,9 +162,10 @@ struct Job {
 // Note [Lines side by side]
 // Over a dimension that is not the last, the elements of a line lie far apart, but those of neighbouring lines side by
 // side. Then a block of lines is taken together, one element of each at a time, so that memory is read in its order.
-constexpr int64_t kSide = 512;    // lines taken together at most: long runs of memory
-constexpr int64_t kFew = 64;      // and at least
-constexpr int64_t kKept = 65536;  // elements of a block of lines, so that they are still near when they are read again
+constexpr int64_t kSide = 512;  // lines taken together at most: long runs of memory
+constexpr int64_t kFew = 64;    // and at least
+constexpr int64_t kKept =
+    65536;  // elements of a block of lines, so that they are still near when they are read again
 constexpr int64_t kPartial = 32;  // terms added up in C before their sum goes into a double
 
 struct TakeTops {

@@ -50,6 +50,10 @@ def trapezoid(y: Tensor, x: Tensor | None = None, dx: float = 1, dim: int = -1) 
         shape = list(y.shape)
         del shape[dim]
         return torch.zeros(shape, dtype=y.dtype, device=y.device)
+    if x is None and not isinstance(dx, complex):
+        # All samples but half of the first and the last: one pass over them.
+        ends = y.select(dim, 0) + y.select(dim, -1)
+        return (y.sum(dim) - ends * 0.5) * dx
     return _middles("trapezoid", y, x, dx, dim).sum(dim)
 
 
