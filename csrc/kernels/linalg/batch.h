@@ -46,32 +46,38 @@ inline int small(int64_t size) {
 template <class T> class ColumnMajor {
  public:
   ColumnMajor(int64_t rows, int64_t columns)
-      : rows_(small(rows)),
-        columns_(small(columns)),
-        memory_(new T[size_t(std::max<int64_t>(1, rows)) * size_t(std::max<int64_t>(1, columns))]()) {}
+      : rows_(small(rows)), columns_(small(columns)), heap_(count() > kInline ? new T[count()]() : nullptr) {}
   explicit ColumnMajor(const View& view) : ColumnMajor(view.sizes[0], view.sizes[1]) { load(view); }
 
   int rows() const { return rows_; }
   int columns() const { return columns_; }
   int leading() const { return std::max(1, rows_); }
-  T* data() { return memory_.get(); }
-  T& at(int64_t i, int64_t j) { return memory_[size_t(i + j * leading())]; }
+  T* data() { return heap_ ? heap_.get() : own_; }
+  T& at(int64_t i, int64_t j) { return data()[size_t(i + j * leading())]; }
 
   // Fills the upper left corner from a view that is no larger than the matrix.
   void load(const View& view) {
     const T* from = view.as<T>();
+    T* to = data();
     for (int64_t j = 0; j < view.sizes[1]; ++j)
-      for (int64_t i = 0; i < view.sizes[0]; ++i) at(i, j) = from[i * view.strides[0] + j * view.strides[1]];
+      for (int64_t i = 0; i < view.sizes[0]; ++i)
+        to[i + j * leading()] = from[i * view.strides[0] + j * view.strides[1]];
   }
   void store(const View& view) {
     T* to = view.as<T>();
+    const T* from = data();
     for (int64_t i = 0; i < view.sizes[0]; ++i)
-      for (int64_t j = 0; j < view.sizes[1]; ++j) to[i * view.strides[0] + j * view.strides[1]] = at(i, j);
+      for (int64_t j = 0; j < view.sizes[1]; ++j)
+        to[i * view.strides[0] + j * view.strides[1]] = from[i + j * leading()];
   }
 
  private:
+  size_t count() const { return size_t(std::max(1, rows_)) * size_t(std::max(1, columns_)); }
+
+  static constexpr size_t kInline = 64;  // small ones, of which there are many in a batch, without the heap
   int rows_, columns_;
-  std::unique_ptr<T[]> memory_;
+  std::unique_ptr<T[]> heap_;
+  T own_[kInline] = {};
 };
 
 template <class To, class From> void store_vector(const From* from, const View& to) {
