@@ -198,28 +198,66 @@ void convert(const char* source, int64_t source_stride, char* target, int64_t ta
   }
 }
 
-// Eight-bit numbers are cast through float, so runs of them are: loops of their own for two hundred pairs, which nobody
-// waits for, took half the time that this file took to compile.
-template <class From, class To>
-void convert_through_float(const char* source, int64_t source_stride, char* target, int64_t target_stride,
-                           int64_t n) {
-  constexpr int64_t kRun = 512;
-  float run[kRun];
-  char* const between = reinterpret_cast<char*>(run);
-  for (int64_t done = 0; done < n; done += kRun) {
-    const int64_t count = std::min(kRun, n - done);
-    convert<From, float>(source + done * source_stride, source_stride, between, sizeof(float), count);
-    convert<float, To>(between, sizeof(float), target + done * target_stride, target_stride, count);
+[[gnu::noinline, gnu::noclone]] void convert_twice(Converter first, Converter second, int64_t between,
+                                                   const char* source, int64_t source_stride, char* target,
+                                                   int64_t target_stride, int64_t n) {
+  constexpr int64_t kBytes = 2048;
+  alignas(64) char run[kBytes];
+  for (int64_t done = 0, most = kBytes / between; done < n; done += most) {
+    const int64_t count = std::min(most, n - done);
+    first(source + done * source_stride, source_stride, run, between, count);
+    second(run, between, target + done * target_stride, target_stride, count);
   }
 }
 
 template <class From, class To>
+constexpr Converter choose();
+
+template <class From, class Between, class To>
+void convert_through(const char* source, int64_t source_stride, char* target, int64_t target_stride, int64_t n) {
+  convert_twice(choose<From, Between>(), choose<Between, To>(), sizeof(Between), source, source_stride, target,
+                target_stride, n);
+}
+
+// How a pair is converted, so that every value becomes what cast<To>(From) makes of it. Loops of their own for all four
+// hundred pairs are most of what this library takes to compile, so a pair has one only if it is usual, or no other two
+// give the same: what cast() itself takes through another type goes that way in runs, and integers of one width are read
+// and written by the loops of the signed ones.
+template <class From, class To>
 constexpr Converter choose() {
-  constexpr bool from_float = std::is_same_v<From, float>, to_float = std::is_same_v<To, float>;
-  if constexpr (std::is_same_v<From, To>) return &move<typename unit<sizeof(From)>::type>;
-  else if constexpr ((is_float8_v<From> && !to_float) || (is_float8_v<To> && !from_float))
-    return &convert_through_float<From, To>;
-  else return &convert<From, To>;
+  constexpr bool narrow = is_half_v<From> || is_float8_v<From> || is_half_v<To> || is_float8_v<To>;
+  constexpr bool complex_half = std::is_same_v<From, ComplexHalf> || std::is_same_v<To, ComplexHalf>;
+  constexpr bool to_bool = std::is_same_v<To, bool>;
+  if constexpr (std::is_same_v<From, To> || (is_integer_v<From> && is_integer_v<To> && sizeof(From) == sizeof(To))) {
+    return &move<typename unit<sizeof(From)>::type>;
+  } else if constexpr (narrow) {
+    if constexpr (std::is_same_v<From, float> || std::is_same_v<To, float>) return &convert<From, To>;
+    else return &convert_through<From, float, To>;
+  } else if constexpr (std::is_same_v<From, ComplexHalf> && !is_complex_v<To> && !to_bool) {
+    return choose<Half, To>();  // real parts lie a whole element apart
+  } else if constexpr (complex_half) {
+    if constexpr (std::is_same_v<From, complex64> || std::is_same_v<To, complex64>) return &convert<From, To>;
+    else return &convert_through<From, complex64, To>;
+  } else if constexpr (is_complex_v<From>) {
+    using Real = typename From::value_type;
+    if constexpr (is_complex_v<To> || to_bool || std::is_same_v<To, Real>) return &convert<From, To>;
+    else return choose<Real, To>();  // likewise
+  } else if constexpr (is_complex_v<To>) {
+    using Real = typename To::value_type;
+    if constexpr (std::is_same_v<From, Real>) return &convert<From, To>;
+    else return &convert_through<From, Real, To>;
+  } else if constexpr (std::is_floating_point_v<From> && std::is_same_v<To, uint32_t>) {
+    return &convert_through<From, int64_t, To>;
+  } else if constexpr (is_integer_v<To> && std::is_unsigned_v<To>) {
+    return choose<From, std::make_signed_t<To>>();
+  } else if constexpr (is_integer_v<From> && std::is_unsigned_v<From> &&
+                       (to_bool || (is_integer_v<To> && sizeof(To) < sizeof(From)))) {
+    return choose<std::make_signed_t<From>, To>();  // only bits count
+  } else if constexpr (std::is_same_v<From, uint16_t> && !std::is_same_v<To, int32_t>) {
+    return &convert_through<From, int32_t, To>;
+  } else {
+    return &convert<From, To>;
+  }
 }
 
 template <class From>
