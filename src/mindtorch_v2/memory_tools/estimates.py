@@ -5,7 +5,8 @@ The program runs on ``meta``, which stands for the device that is asked about: c
 device's. What its tensors take and give back, in order, goes through the allocator as a recorded history does, so that
 rounding, splits and segments are in it. What no tensor of the program has is not: workspaces that the library of a real
 device asks for, what the driver keeps, and what lives only within an operator that a device has as a substitute of
-others (such as recurrent layers). A host has no caching allocator here: it reserves what is allocated.
+others (such as recurrent layers). For "cuda", what PyTorch's kernels and NVIDIA's libraries take is: Note [PyTorch on
+CUDA] in ``pytorch_on_cuda.py``. A host has no caching allocator here: it reserves what is allocated.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from .._plan.memory import Purpose
 from .._plan.models import Subject
 from .._plan.training import Training
 from ._replay import needs_of, size_of, text_of
+from .pytorch_on_cuda import Gpu, running
 
 Build = Callable[..., tuple[Any, Any]]
 STEPS = 3  # in the second, the optimizer has its state; in the third nothing is new
@@ -81,11 +83,13 @@ def _shares(rows: Any, at: int) -> dict[str, int]:
     return result
 
 
-def _recorded(run: Callable[[], Any], device: str) -> Any:
+def _recorded(run: Callable[[], Any], device: str, gpu: Gpu | None = None) -> Any:
     """The rows of a program, without what was there before."""
     gc.collect()  # what cycles hold of other programs would be freed in the middle of this one
+    taking = running(gpu) if device == "cuda" else nullcontext()
     with memory.standing_for(device), memory.recording():
-        run()
+        with taking:
+            run()
         rows = memory.history()
     made = set(rows[rows[:, 0] == 0, 1].tolist())
     return rows[[storage in made for storage in rows[:, 1].tolist()]]
@@ -100,11 +104,12 @@ def peak_of(
     rank: int = 0,
     cards: int = 1,
     batch: int | None = None,
+    gpu: Gpu | None = None,
 ) -> Estimate:
     """What a program needs that makes its tensors on ``meta``; ``run()`` is all of it, the model and its steps."""
     room = None if capacity is None else size_of(capacity)
     device = device or registry.accelerator().type
-    rows = _recorded(run, device)
+    rows = _recorded(run, device, gpu)
     requests = rows[rows[:, 0] != 2]
     change = numpy.where(requests[:, 0] == 0, 1, -1) * requests[:, 2]
     live = change.cumsum()
@@ -151,6 +156,7 @@ def estimate(
     rank: int = 0,
     way: str = ALONE,
     tensor_parallel: int = 8,
+    gpu: Gpu | None = None,
 ) -> Estimate:
     """What training a model takes on one card, at most. ``build()`` gives the model and a tuple of what its forward
     gets, on the default device; with ``batch``, it is called as ``build(batch=...)``, and "auto" is the largest that
@@ -174,7 +180,7 @@ def estimate(
                 training.settle()
 
         with many:
-            return peak_of(run, device, conf, capacity, rank=rank, cards=cards, batch=size)
+            return peak_of(run, device, conf, capacity, rank=rank, cards=cards, batch=size, gpu=gpu)
 
     if batch != "auto":
         if isinstance(batch, str) or (batch is not None and batch < 1):

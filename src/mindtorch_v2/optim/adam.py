@@ -125,8 +125,11 @@ def adam(
         _functions._foreach_maximum_(max_exp_avg_sqs, exp_avg_sqs)
         exp_avg_sqs = max_exp_avg_sqs
     # Both averages start at zero; dividing by the corrections takes that bias out.
-    spreads = lists.divide(
-        list(_functions._foreach_sqrt(exp_avg_sqs)), [(1 - beta2**step) ** 0.5 for step in steps]
-    )
-    spreads = list(_functions._foreach_add(spreads, eps))
+    spreads = list(_functions._foreach_sqrt(exp_avg_sqs))
+    corrections = [(1 - beta2**step) ** 0.5 for step in steps]
+    if as_tensors:  # autograd may want what it would overwrite
+        spreads = list(_functions._foreach_add(lists.divide(spreads, corrections), eps))
+    else:
+        _functions._foreach_div_(spreads, lists.number_or_list(corrections))
+        _functions._foreach_add_(spreads, eps)
     lists.add_quotients_(params, exp_avgs, spreads, [-(lr / (1 - beta1**step)) for step in steps])
