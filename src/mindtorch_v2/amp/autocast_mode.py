@@ -16,6 +16,8 @@ from .._devices import registry
 __all__ = ["autocast", "autocast_decorator", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
 _LOWER_ON_CPU = (torch.bfloat16, torch.float16)
+# Devices that are not here, but a program on meta is meant for, with those whose casts are the same.
+stands_for: dict[str, str] = {}
 
 
 def is_autocast_available(device_type: str) -> bool:
@@ -40,6 +42,7 @@ class autocast:
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
         self.device = device_type
         self._cache_enabled = torch.is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
+        device_type = stands_for.get(device_type, device_type)
         if device_type == "cuda":  # programs ask for it where there is none, as with PyTorch
             if enabled:
                 warnings.warn(

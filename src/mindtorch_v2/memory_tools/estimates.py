@@ -86,9 +86,9 @@ def _shares(rows: Any, at: int) -> dict[str, int]:
 def _recorded(run: Callable[[], Any], device: str, gpu: Gpu | None = None) -> Any:
     """The rows of a program, without what was there before."""
     gc.collect()  # what cycles hold of other programs would be freed in the middle of this one
-    taking = running(gpu) if device == "cuda" else nullcontext()
-    with memory.standing_for(device), memory.recording():
-        with taking:
+    meant = running(gpu) if device == "cuda" else memory.standing_for(device)
+    with memory.recording():
+        with meant:
             run()
         rows = memory.history()
     made = set(rows[rows[:, 0] == 0, 1].tolist())

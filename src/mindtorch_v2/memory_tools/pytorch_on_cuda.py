@@ -11,7 +11,7 @@ libraries ask its allocator for more, and keep other things for backward. Each t
 * The gradient of an embedding of many words sums the rows of each word in parts.
 * cuDNN's convolutions work on channels that lie side by side: they copy input, result and, unless it is a point, the
   kernel. A convolution with a point is a product of matrices; its weight's gradient is made for each image.
-* Attention is fused: no scores, but their logarithmic sums are kept.
+* Attention is fused: no scores, but their logarithmic sums are kept. Dropout keeps a byte for each number.
 * Recurrent layers are one call of cuDNN: gates of all steps are kept (the reserve), all weights lie in one buffer, and
   there is a workspace for the products of all steps. Under autocast they run in float16, whichever dtype autocast has.
 
@@ -28,7 +28,10 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
-from .._C import _functions
+from .. import _functions
+from .._devices import registry
+from .._plan import memory
+from ..amp import autocast_mode
 from ..nn.functional import attention as _attention
 from ..utils._python_dispatch import TorchDispatchMode
 
@@ -102,10 +105,14 @@ def _of_sum(gpu: Gpu, args: tuple[Any, ...], result: Any) -> None:
     _for_a_while(reduction_buffer(result.numel(), tensor.numel() // result.numel(), inner, gpu, item))
 
 
-def _of_embedding_backward(gpu: Gpu, args: tuple[Any, ...], result: Any) -> None:
-    places = args[1].numel()
+def _embedding_backward(gradient: Any, indices: Any, words: int, *rest: Any) -> Any:
+    """In place of the operator, which other devices make of several."""
+    dense = gradient.contiguous()
+    result = gradient.new_empty((words, gradient.shape[-1]))
+    places = indices.numel()
     if places > 3072:  # fewer are added one after the other
-        _for_a_while((places // 10 + min(places, result.shape[0])) * result.shape[1] * 4)
+        _for_a_while((places // 10 + min(places, words)) * dense.shape[-1] * 4)
+    return result
 
 
 def _convolves_copies(images: Any, groups: int) -> bool:
@@ -149,7 +156,6 @@ def _of_convolution_backward(gpu: Gpu, args: tuple[Any, ...], result: Any) -> No
 _TERMS: dict[str, Callable[[Gpu, tuple[Any, ...], Any], None]] = {
     "sum": _of_sum,
     "mean": _of_sum,
-    "embedding_dense_backward": _of_embedding_backward,
     "convolution": _of_convolution,
     "convolution_backward": _of_convolution_backward,
 }
@@ -172,8 +178,10 @@ class _Operators(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        result = func(*args, **(kwargs or {}))
         name = str(func).split(".")[1]
+        if name == "embedding_dense_backward":
+            return _embedding_backward(*args)
+        result = func(*args, **(kwargs or {}))
         self._backward |= "backward" in name
         if name in _PRODUCTS:
             self._keep("backward" if self._backward else "forward", self._gpu.blas_workspace)
@@ -203,7 +211,8 @@ class _Attention(torch.autograd.Function):
         if query.dtype == torch.float32:
             _for_a_while(_bytes(gradient))  # times the result
         gradients = [torch.empty_like(each) for each in (query, key, value)]
-        _for_a_while(query.numel() * 4 + _bytes(sums))  # the query's in float32, and the sum of a row
+        of_rows = 0 if query.dtype == torch.float32 else _bytes(sums)
+        _for_a_while(query.numel() * 4 + of_rows)  # the query's in float32, and a number for each row
         return (*gradients, None)
 
 
@@ -222,7 +231,8 @@ def _fits_fused(query: Any, key: Any, value: Any, mask: Any, shared_heads: bool)
 
 def _narrow() -> Any:
     """What autocast makes of float32, if it is on."""
-    return torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else None
+    device = registry.accelerator().type
+    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else None
 
 
 def _attend(usual: Callable[..., Any]) -> Callable[..., Any]:
@@ -244,6 +254,27 @@ def _attend(usual: Callable[..., Any]) -> Callable[..., Any]:
         return _Attention.apply(*parts, attn_mask)
 
     return attend
+
+
+class _Dropout(torch.autograd.Function):
+    """One kernel, which keeps a byte for each number."""
+
+    @staticmethod
+    def forward(ctx: Any, given: Any) -> Any:
+        result = torch.empty_like(given)
+        ctx.save_for_backward(torch.empty_like(given, dtype=torch.bool))
+        return result
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        return torch.empty_like(gradient)
+
+
+def _drop(usual: Callable[..., Any]) -> Callable[..., Any]:
+    def drop(given: Any, p: float, train: bool) -> Any:
+        return _Dropout.apply(given) if train and 0 < p < 1 and given.is_meta else usual(given, p, train)
+
+    return drop
 
 
 @dataclass(frozen=True)
@@ -333,15 +364,22 @@ def _recur(usual: Callable[..., Any], gates: int) -> Callable[..., Any]:
 def running(gpu: Gpu | None = None) -> Iterator[None]:
     """Programs on ``meta`` take meanwhile what PyTorch takes on a GPU. Names of functions that PyTorch has fused ones
     for are given others, for the thread of backward and what is computed again there as well."""
-    names = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
-    usual = [(_functions, name, getattr(_functions, name)) for name in names]
-    sdpa = "scaled_dot_product_attention"
-    usual += [(module, sdpa, getattr(module, sdpa)) for module in (torch.nn.functional, _attention)]
+    gates = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
+    makers: dict[str, Callable[..., Any]] = {
+        name: lambda function, number=number: _recur(function, number) for name, number in gates.items()
+    }
+    makers |= {"scaled_dot_product_attention": _attend, "dropout": _drop}
+    places = [(_functions, name) for name in gates] + [(torch, "dropout")]
+    places += [(module, "scaled_dot_product_attention") for module in (torch.nn.functional, _attention)]
+    usual = [(module, name, getattr(module, name)) for module, name in places]
     try:
         for module, name, function in usual:
-            setattr(module, name, _recur(function, names[name]) if name in names else _attend(function))
-        with _Operators(gpu or Gpu()):
+            setattr(module, name, makers[name](function))
+        accelerator = registry.accelerator().type
+        autocast_mode.stands_for["cuda"] = accelerator
+        with memory.standing_for(accelerator), _Operators(gpu or Gpu()):
             yield
     finally:
+        autocast_mode.stands_for.pop("cuda", None)
         for module, name, function in usual:
             setattr(module, name, function)
