@@ -201,13 +201,12 @@ class _Attention(torch.autograd.Function):
         result = query.new_empty((batch, length, heads, value.shape[3])).transpose(1, 2)
         rows = math.ceil(length / 32) * 32 if query.dtype == torch.float32 else length
         sums = query.new_empty((batch, heads, rows), dtype=torch.float32)
-        ctx.save_for_backward(query, key, value, result, sums)
-        ctx.mask = mask
+        ctx.save_for_backward(query, key, value, result, sums, mask)
         return result
 
     @staticmethod
     def backward(ctx: Any, gradient: Any) -> Any:
-        query, key, value, _, sums = ctx.saved_tensors
+        query, key, value, _, sums, _ = ctx.saved_tensors
         if query.dtype == torch.float32:
             _for_a_while(_bytes(gradient))  # times the result
         gradients = [torch.empty_like(each) for each in (query, key, value)]
@@ -270,6 +269,22 @@ class _Dropout(torch.autograd.Function):
         return torch.empty_like(gradient)
 
 
+def _cross(usual: Callable[..., Any]) -> Callable[..., Any]:
+    """Under autocast the softmax stays narrow; only the loss of its logarithms is made of float32."""
+
+    def cross(input: Any, target: Any, weight: Any = None, *rest: Any, **options: Any) -> Any:
+        narrow = _narrow()
+        classes = not target.is_floating_point() and not options.get("label_smoothing") and not rest
+        if narrow is None or input.dtype != narrow or not classes or not input.is_meta:
+            return usual(input, target, weight, *rest, **options)
+        options.pop("label_smoothing", None)
+        with torch.autocast("cuda", enabled=False):
+            logarithms = torch.log_softmax(input, 0 if input.dim() == 1 else 1)
+            return torch.nn.functional.nll_loss(logarithms.float(), target, weight, **options)
+
+    return cross
+
+
 def _drop(usual: Callable[..., Any]) -> Callable[..., Any]:
     def drop(given: Any, p: float, train: bool) -> Any:
         return _Dropout.apply(given) if train and 0 < p < 1 and given.is_meta else usual(given, p, train)
@@ -317,28 +332,28 @@ class _Recurrent(torch.autograd.Function):
         _for_a_while(room)
         reserve = given.new_empty((layers.reserve(steps, item) if layers.trains else 0,), dtype=torch.uint8)
         del dense
-        ctx.kept = (buffer, reserve)
         ctx.room, ctx.numbers = room, numbers
-        ctx.save_for_backward(given, results, *hidden, *weights)
+        ctx.save_for_backward(buffer, reserve, given, results, *hidden, *weights)
         ctx.states = states
         return (results, *last)
 
     @staticmethod
     def backward(ctx: Any, gradient: Any, *rest: Any) -> Any:
-        given, _, *others = ctx.saved_tensors
+        _, _, given, _, *others = ctx.saved_tensors
         hidden, weights = others[: ctx.states], others[ctx.states :]
         coming, dense = gradient.contiguous(), given.contiguous()
         made = given.new_empty(given.shape)
         before = [torch.empty_like(each) for each in hidden]
         _for_a_while(ctx.room)
-        flat = given.new_empty((ctx.numbers,))
+        # One buffer, whose parts the gradients are: as many bytes as if each had its own.
+        narrow = weights[0].dtype != given.dtype
+        flat = given.new_empty((ctx.numbers,)) if narrow else None
+        gradients = None if narrow else [torch.empty_like(each) for each in weights]
         _for_a_while(ctx.room)
         del coming, dense
-        gradients, at = [], 0
-        for weight in weights:
-            part = flat[at : at + weight.numel()].view(weight.shape)
-            gradients.append(part if part.dtype == weight.dtype else part.to(weight.dtype))
-            at += weight.numel()
+        if gradients is None:
+            gradients = [torch.empty_like(each) for each in weights]
+        del flat
         return (None, None, made, None, *before, *gradients)
 
 
@@ -368,8 +383,9 @@ def running(gpu: Gpu | None = None) -> Iterator[None]:
     makers: dict[str, Callable[..., Any]] = {
         name: lambda function, number=number: _recur(function, number) for name, number in gates.items()
     }
-    makers |= {"scaled_dot_product_attention": _attend, "dropout": _drop}
+    makers |= {"scaled_dot_product_attention": _attend, "dropout": _drop, "cross_entropy": _cross}
     places = [(_functions, name) for name in gates] + [(torch, "dropout")]
+    places += [(torch.nn.functional, "cross_entropy")]
     places += [(module, "scaled_dot_product_attention") for module in (torch.nn.functional, _attention)]
     usual = [(module, name, getattr(module, name)) for module, name in places]
     try:
