@@ -201,7 +201,7 @@ class _Attention(torch.autograd.Function):
         result = query.new_empty((batch, length, heads, value.shape[3])).transpose(1, 2)
         rows = math.ceil(length / 32) * 32 if query.dtype == torch.float32 else length
         sums = query.new_empty((batch, heads, rows), dtype=torch.float32)
-        ctx.save_for_backward(query, key, value, result, sums, mask)
+        ctx.save_for_backward(query, key, value, result.detach(), sums, mask)
         return result
 
     @staticmethod
@@ -305,11 +305,16 @@ class _Layers:
         kept = self.layers * (self.gates + 1) + self.layers - 1
         return steps * self.hidden * self.directions * kept * item + 256
 
-    def workspace(self, steps: int, inputs: int, weights: int, item: int, in_one_kernel: bool) -> int:
-        """The products of all steps, input and result of a layer, the weights, and parts of products."""
+    def workspace(
+        self, steps: int, batch: int, inputs: int, weights: int, item: int, in_one_kernel: bool
+    ) -> int:
+        """The products of all steps, input and result of a layer, the weights; for each layer states and parts of
+        products."""
         hidden = self.hidden * (1 if self.directions == 1 else 7)
         row = self.gates * self.hidden * self.directions + inputs + hidden
-        found = steps * row * item + weights * item + (8 + 4 * self.layers * self.directions) * _MEBI
+        states = (8 if in_one_kernel else 11) * batch * self.hidden * item
+        found = (steps * row + weights) * item + 1280
+        found += (8 * _MEBI + states) * self.layers * self.directions
         return found + (steps * 2 * self.gates * self.hidden * 4 if in_one_kernel else 0)
 
 
@@ -323,17 +328,18 @@ class _Recurrent(torch.autograd.Function):
         results = given.new_empty((*given.shape[:2], layers.hidden * layers.directions))
         last = [torch.empty_like(each) for each in hidden]
         numbers = sum(each.numel() for each in weights)
+        matrices = sum(each.numel() for each in weights if each.dim() > 1)
         buffer = None if flat else given.new_empty((numbers,))
         item = given.element_size()
         steps = given.shape[0] * given.shape[1]
         whole = layers.layers == layers.directions == 1 and layers.hidden <= 1024
         whole = whole and layers.hidden % 128 == given.shape[2] % 128 == 0 and given.dtype == torch.float16
-        room = layers.workspace(steps, given.shape[2], numbers, item, whole)
+        room = layers.workspace(steps, given.shape[1], given.shape[2], matrices, item, whole)
         _for_a_while(room)
         reserve = given.new_empty((layers.reserve(steps, item) if layers.trains else 0,), dtype=torch.uint8)
         del dense
         ctx.room, ctx.numbers = room, numbers
-        ctx.save_for_backward(buffer, reserve, given, results, *hidden, *weights)
+        ctx.save_for_backward(buffer, reserve, given, results.detach(), *hidden, *weights)
         ctx.states = states
         return (results, *last)
 
@@ -345,15 +351,18 @@ class _Recurrent(torch.autograd.Function):
         made = given.new_empty(given.shape)
         before = [torch.empty_like(each) for each in hidden]
         _for_a_while(ctx.room)
-        # One buffer, whose parts the gradients are: as many bytes as if each had its own.
-        narrow = weights[0].dtype != given.dtype
-        flat = given.new_empty((ctx.numbers,)) if narrow else None
-        gradients = None if narrow else [torch.empty_like(each) for each in weights]
+        flat = given.new_empty((ctx.numbers,))
         _for_a_while(ctx.room)
         del coming, dense
-        if gradients is None:
-            gradients = [torch.empty_like(each) for each in weights]
-        del flat
+        gradients, at = [], 0
+        for weight in weights:
+            if weight.dtype == flat.dtype:  # a part of the buffer, not a view, which would be copied
+                part = weight.new_empty((0,))
+                part.set_(flat.untyped_storage(), at, weight.shape, weight.stride())
+                gradients.append(part)
+            else:
+                gradients.append(torch.empty_like(weight))
+            at += weight.numel()
         return (None, None, made, None, *before, *gradients)
 
 
@@ -375,6 +384,22 @@ def _recur(usual: Callable[..., Any], gates: int) -> Callable[..., Any]:
     return recur
 
 
+def _in_one_buffer(usual: Callable[..., Any]) -> Callable[..., Any]:
+    """Weights of recurrent layers move into one buffer when they are made."""
+
+    def make(self: Any, *args: Any) -> None:
+        usual(self, *args)
+        weights = [each for each in self.parameters() if each.is_meta]
+        if not weights:
+            return
+        buffer, at = weights[0].new_empty((sum(each.numel() for each in weights),)), 0
+        for weight in weights:
+            weight.data = buffer[at : at + weight.numel()].view(weight.shape)
+            at += weight.numel()
+
+    return make
+
+
 @contextmanager
 def running(gpu: Gpu | None = None) -> Iterator[None]:
     """Programs on ``meta`` take meanwhile what PyTorch takes on a GPU. Names of functions that PyTorch has fused ones
@@ -384,7 +409,9 @@ def running(gpu: Gpu | None = None) -> Iterator[None]:
         name: lambda function, number=number: _recur(function, number) for name, number in gates.items()
     }
     makers |= {"scaled_dot_product_attention": _attend, "dropout": _drop, "cross_entropy": _cross}
-    places = [(_functions, name) for name in gates] + [(torch, "dropout")]
+    makers["_make_weights"] = _in_one_buffer
+    places: list[tuple[Any, str]] = [(_functions, name) for name in gates]
+    places += [(torch, "dropout"), (torch.nn.RNNBase, "_make_weights")]
     places += [(torch.nn.functional, "cross_entropy")]
     places += [(module, "scaled_dot_product_attention") for module in (torch.nn.functional, _attention)]
     usual = [(module, name, getattr(module, name)) for module, name in places]
