@@ -243,7 +243,7 @@ def _attend(usual: Callable[..., Any]) -> Callable[..., Any]:
         parts = [query, key, value]
         if narrow is not None:
             parts = [each.to(narrow) if each.dtype == torch.float32 else each for each in parts]
-        if not _fits_fused(*parts, attn_mask, enable_gqa):
+        if not _fits_fused(parts[0], parts[1], parts[2], attn_mask, enable_gqa):
             return usual(
                 query, key, value, attn_mask=attn_mask, dropout_p=dropout_p, is_causal=is_causal, scale=scale,
                 enable_gqa=enable_gqa,
