@@ -19,7 +19,7 @@ Tensor dense(const Tensor& t, DType dtype);
 Tensor as_dtype(const Tensor& t, DType dtype);
 inline Tensor as_index(const Tensor& t) { return as_dtype(t, DType::int64); }
 Tensor index_on(const Tensor& t, Device device);  // the same of what may lie on the host
-Tensor with_a_dim(const Tensor& t);  // of what has none: one of size 1
+Tensor with_a_dim(const Tensor& t);               // of what has none: one of size 1
 Tensor numbers_on_device(std::span<const int64_t> numbers, Device device);
 Tensor number_on_device(const Scalar& value, DType dtype, Device device);  // without dimensions
 

@@ -214,9 +214,10 @@ template <class From, class To>
 constexpr Converter choose();
 
 template <class From, class Between, class To>
-void convert_through(const char* source, int64_t source_stride, char* target, int64_t target_stride, int64_t n) {
-  convert_twice(choose<From, Between>(), choose<Between, To>(), sizeof(Between), source, source_stride, target,
-                target_stride, n);
+void convert_through(const char* source, int64_t source_stride, char* target, int64_t target_stride,
+                     int64_t n) {
+  convert_twice(choose<From, Between>(), choose<Between, To>(), sizeof(Between), source, source_stride,
+                target, target_stride, n);
 }
 
 // How a pair is converted, so that every value becomes what cast<To>(From) makes of it. Loops of their own for all four
@@ -228,7 +229,8 @@ constexpr Converter choose() {
   constexpr bool narrow = is_half_v<From> || is_float8_v<From> || is_half_v<To> || is_float8_v<To>;
   constexpr bool complex_half = std::is_same_v<From, ComplexHalf> || std::is_same_v<To, ComplexHalf>;
   constexpr bool to_bool = std::is_same_v<To, bool>;
-  if constexpr (std::is_same_v<From, To> || (is_integer_v<From> && is_integer_v<To> && sizeof(From) == sizeof(To))) {
+  if constexpr (std::is_same_v<From, To> ||
+                (is_integer_v<From> && is_integer_v<To> && sizeof(From) == sizeof(To))) {
     return &move<typename unit<sizeof(From)>::type>;
   } else if constexpr (narrow) {
     if constexpr (std::is_same_v<From, float> || std::is_same_v<To, float>) return &convert<From, To>;
