@@ -318,7 +318,16 @@ reset_max_memory_allocated = _memory.reset_max_memory_allocated
 reset_max_memory_cached = _memory.reset_max_memory_cached
 reset_accumulated_memory_stats = _memory.reset_accumulated_memory_stats
 memory_summary = _memory.memory_summary
-memory_snapshot = _memory.memory_snapshot
+
+
+def memory_snapshot(
+    mempool_id: tuple[int, int] | None = None, include_traces: bool = True
+) -> list[dict[str, Any]]:
+    """The segments of all devices, or of one pool."""
+    found = (_memory.memory_snapshot(index, mempool_id, include_traces) for index in _memory._in_use())
+    return [segment for snapshot in found for segment in snapshot["segments"]]
+
+
 set_per_process_memory_fraction = _memory.set_per_process_memory_fraction
 get_per_process_memory_fraction = _memory.get_per_process_memory_fraction
 _snapshot = _memory._snapshot
