@@ -306,7 +306,6 @@ def test_storages_of_programs_are_used(tmp_path):
     [
         (lambda: dcp.FileSystemWriter("x", thread_count=0), "at least one thread"),
         (lambda: dcp.FileSystemWriter("x", _extensions=[1]), "not transformed"),
-        (lambda: dcp.async_save({}, checkpoint_id="x", async_checkpointer_type="process"), "use THREAD"),
     ],
 )
 def test_options_that_are_not_here_say_so(make, says):
