@@ -44,7 +44,9 @@ def check_tensor_parallel_and_sharded_at_once():
     for name, value in made[0].state_dict().items():
         full = value.full_tensor()
         same(full, model.state_dict()[name], 1e-4)
-        if not name.endswith("k.bias"):  # which softmax takes away again: its gradient is zero but for rounding
+        if not name.endswith(
+            "k.bias"
+        ):  # which softmax takes away again: its gradient is zero but for rounding
             assert not torch.equal(full, first.state_dict()[name]), name
     norm = nn.utils.get_total_norm([up, up * 2])
     same(norm.full_tensor(), torch.linalg.vector_norm(torch.stack([up.full_tensor(), up.full_tensor() * 2])))
