@@ -12,15 +12,6 @@ int64_t unit_of(const void* table, const void* out, int64_t row_bytes, int64_t p
                    uint64_t(row_bytes) | uint64_t(pitch_bytes) | 16;
   return int64_t(all & (~all + 1));
 }
-const char* unit_text(int64_t bytes) {
-  switch (bytes) {
-    case 1: return "uint8_t";
-    case 2: return "uint16_t";
-    case 4: return "uint32_t";
-    case 8: return "uint64_t";
-    default: return "Several<uint64_t, 2>";
-  }
-}
 
 }  // namespace
 
