@@ -11,7 +11,7 @@ import pytest
 import mindtorch_v2.distributed as dist
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-SMALL = "--steps 4 --batch 4 --context 8 --width 16 --heads 2 --layers 2".split()
+SMALL = "--steps 12 --batch 32 --context 8 --width 16 --heads 2 --layers 2".split()
 has_gloo = pytest.mark.skipif(not dist.is_gloo_available(), reason="the extra 'distributed' is not installed")
 
 
@@ -33,7 +33,7 @@ def run(example: str, device: str, losses: Path) -> tuple[list[float], str]:
 @pytest.mark.parametrize("device", [pytest.param("cpu", marks=has_gloo), "npu"])
 def test_the_examples_of_two_processes_have_the_same_losses(tmp_path, device):
     expected, _ = run("ddp_gpt.py", device, tmp_path / "ddp.json")
-    assert expected[-1] < expected[0]
+    assert sum(expected[-4:]) < sum(expected[:4])
     for example in ("fsdp_gpt.py", "tensor_parallel_gpt.py", "pipeline_gpt.py"):
         losses, said = run(example, device, tmp_path / f"{example}.json")
         assert losses == pytest.approx(expected, rel=1e-4), example
