@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 from .. import _C
 from .._devices import graphs as _graphs
 from .._devices import memory as _memory_parts
+from .._devices import memory_observers as _observers
 from .._devices import module_parts as _parts
 from .._devices import pinned as _pinned
 from .._devices import pools as _pools
@@ -333,6 +334,9 @@ get_per_process_memory_fraction = _memory.get_per_process_memory_fraction
 _snapshot = _memory._snapshot
 _dump_snapshot = _memory._dump_snapshot
 _record_memory_history = _memory._record_memory_history
+_told = _observers.MemoryObservers(_memory, _all_pools)
+serve_watch = _told.serve_watch
+track_leaks = _told.track_leaks
 
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from .. import _C
 from .._backends.npu import acl_loader, allocator, creation
 from .._backends.npu import runtime as _runtime
 from .._devices import memory as _memory
+from .._devices import memory_observers as _observers
 from .._devices import module_parts as _parts
 from .._devices import pools as _pools
 from . import streams as _streams
-
-if TYPE_CHECKING:
-    from .._devices.leaks import LeakTracker
-    from .._devices.watching import Watched
 
 __all__ = [
     "MemPool", "NPUPluggableAllocator", "attach_out_of_memory_observer", "caching_allocator_alloc",
@@ -315,130 +311,13 @@ def use_mem_pool(pool: MemPool, device: Any = None) -> Iterator[None]:
         pool._exit(index)
 
 
-# --- when memory runs out ---------------------------------------------------------------------------------
+# --- who is told --------------------------------------------------------------------------------------------
 
-OutOfMemoryObserver = Callable[[int, int, int, int], None]
-_observers: list[OutOfMemoryObserver] = []
-
-
-def _watch(made: allocator.NpuAllocator) -> None:
-    device = made.device_id
-
-    def tell(size: int, total: int, free: int) -> None:
-        for observer in list(_observers):
-            observer(device, size, total, free)
-
-    made.set_out_of_memory_observer(tell)
-
-
-def attach_out_of_memory_observer(observer: OutOfMemoryObserver) -> None:
-    """``observer(device, bytes, total, free)`` is called before an ``OutOfMemoryError`` is raised on any NPU."""
-    if not callable(observer):
-        raise TypeError(f"an observer is a function of (device, bytes, total, free), but got {observer!r}")
-    _observers.append(observer)
-    if _watch not in allocator._prepare:
-        allocator._prepare.append(_watch)
-    for made in allocator._allocators.values():
-        _watch(made)
-
-
-def detach_out_of_memory_observer(observer: OutOfMemoryObserver) -> None:
-    """Takes :func:`attach_out_of_memory_observer` back."""
-    if observer not in _observers:
-        raise ValueError(f"{observer!r} was not attached with attach_out_of_memory_observer")
-    _observers.remove(observer)
-
-
-def _write_snapshot(device: int, size: int, total: int, free: int) -> None:
-    folder = os.environ.get("OOM_SNAPSHOT_PATH") or os.getcwd()
-    path = os.path.join(folder, f"oom_snapshot_npu{device}_{os.getpid()}.pickle")
-    try:
-        _dump_snapshot(path)
-        pages = [make(path) for make in _memory.snapshot_pages]
-    except (OSError, ValueError) as error:  # the error that matters is the one about to be raised
-        print(
-            f"NPU {device} is out of memory, and its snapshot could not be written: {error}", file=sys.stderr
-        )
-    else:
-        print(f"NPU {device} is out of memory: wrote {' and '.join([path, *pages])}", file=sys.stderr)
-
-
-def _snapshot_on_out_of_memory() -> None:
-    """``OOM_SNAPSHOT_ENABLE``: 1 writes a snapshot with history to ``OOM_SNAPSHOT_PATH`` when memory runs out, 2
-    one without."""
-    mode = os.environ.get("OOM_SNAPSHOT_ENABLE", "0")
-    if mode not in ("0", "1", "2", ""):
-        raise ValueError(
-            f"OOM_SNAPSHOT_ENABLE is '{mode}'; it can be 0 (off), 1 (with history) or 2 (without)"
-        )
-    if mode in ("0", ""):
-        return
-    if mode == "1":
-        allocator._prepare.append(lambda made: made.record_memory_history(_HISTORY_FOR_SNAPSHOT))
-    attach_out_of_memory_observer(_write_snapshot)
-
-
-_HISTORY_FOR_SNAPSHOT = 100_000  # actions: enough for some steps, and a file that the viewer opens
-_snapshot_on_out_of_memory()
-
-
-def _watched_stats() -> list[dict[str, Any]]:
-    told = []
-    for index in sorted(allocator._allocators):
-        stats = memory_stats(index)
-        told.append(
-            {
-                "device": f"npu:{index}",
-                "allocated": stats["allocated_bytes.all.current"],
-                "reserved": stats["reserved_bytes.all.current"],
-                "peak_allocated": stats["allocated_bytes.all.peak"],
-                "peak_reserved": stats["reserved_bytes.all.peak"],
-                "retries": stats["num_alloc_retries"],
-                "ooms": stats["num_ooms"],
-                # An allocator can be there without its device, which tells no size then.
-                "total": mem_get_info(index)[1] if index < acl_loader.device_count() else 0,
-            }
-        )
-    return told
-
-
-def serve_watch(port: int = 0) -> Watched:
-    """From now on ``mindtorch memory watch`` shows this process: a server of this machine alone, with a token. Returns
-    its ``page``, for a browser, and ``close``."""
-    from .._devices.watching import Watched  # it loads modules that few programs need
-
-    return Watched(_watched_stats, port)
-
-
-def _watch_by_environment() -> None:
-    """``MINDTORCH_MEMORY_WATCH=1`` is :func:`serve_watch` from the start."""
-    mode = os.environ.get("MINDTORCH_MEMORY_WATCH", "0")
-    if mode not in ("0", "1", ""):
-        raise ValueError(f"MINDTORCH_MEMORY_WATCH is '{mode}'; it can be 0 (off) or 1")
-    if mode == "1":
-        atexit.register(serve_watch().close)
-
-
-_watch_by_environment()
-
-
-def track_leaks(warm_up: int = 2) -> LeakTracker:
-    """Tells what grows step after step, by line, and who holds it::
-
-        with torch.npu.memory.track_leaks() as tracker:
-            for batch in batches:
-                train(batch)
-                tracker.step()
-            print(tracker.report())
-
-    The first ``warm_up`` steps are not compared."""
-    from .._devices.leaks import LeakTracker  # it loads modules that few programs need
-
-    def in_use() -> list[Any]:
-        indices = sorted(allocator._allocators) or [_runtime.device_index(None)]
-        return [find_allocator(index) for index in indices]
-
-    return LeakTracker("npu", in_use, warm_up)
+_told = _observers.MemoryObservers(_functions, allocator._all)
+attach_out_of_memory_observer = _told.attach_out_of_memory_observer
+detach_out_of_memory_observer = _told.detach_out_of_memory_observer
+serve_watch = _told.serve_watch
+track_leaks = _told.track_leaks
 
 
 # --- labels -------------------------------------------------------------------------------------------------
