@@ -221,6 +221,7 @@ def source(rows: list[Row], area: str, homes: Homes) -> str:
         '#include "autograd/node.h"',
         f'#include "core/{"intercept_python" if "for_python(" in functions else "intercept"}.h"',
         *(['#include "core/mapped_levels.h"'] if "special_where_drawn" in functions else []),
+        *(['#include "core/parts_on_meta.h"'] if "parts_on_meta(" in functions else []),
         '#include "core/views.h"',
         f'#include "generated/autograd/{area}.h"',
         f'#include "generated/ops/{area}_tables.h"',

@@ -285,10 +285,13 @@ class DeviceRow(Row):
         values = ", ".join(arguments)
         if self.any_device:
             return f"  any_device::{self.any_device}({values});"
-        return (
+        statement = (
             f"  if (!{on_device}.device().is_meta()) [[likely]]\n"
             f"    table::{self.id}.find({on_device}.device())({values});"
         )
+        if any(isinstance(cell, Substitute) for cell in self.cells.values()):
+            statement += f"\n  else if (auto* parts = parts_on_meta(table::{self.id})) parts({values});"
+        return statement
 
     def helper(self) -> tuple[str, str] | None:
         if not self.any_device:

@@ -7,6 +7,8 @@ from .devices import ACCELERATORS
 from .dispatch import BANNER, with_tables
 from .row import DeviceRow, Row, areas
 
+META_CELL = "cell[int(DeviceType::meta)]"
+
 
 def _own(rows: list[Row]) -> list[tuple[DeviceRow, str]]:
     """The rows with a cell that is made of other operators, with the function that makes it."""
@@ -18,8 +20,8 @@ def _own(rows: list[Row]) -> list[tuple[DeviceRow, str]]:
 
 
 def _cells(row: DeviceRow, function: str) -> list[str]:
-    """The cells of the row that the function makes, in C++."""
-    return [d.cell for d in ACCELERATORS if row.cells.get(d.name) == Substitute(function)]
+    """The cells of the row that the function makes, in C++; that of meta is for what stands for one of the devices."""
+    return [META_CELL] + [d.cell for d in ACCELERATORS if row.cells.get(d.name) == Substitute(function)]
 
 
 def header(rows: list[Row], area: str) -> str:

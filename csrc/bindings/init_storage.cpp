@@ -311,10 +311,11 @@ void init_storage(nb::module_& m) {
     return std::make_tuple(memory.peak, shares(memory.at_peak), shares(memory.highest));
   });
   m.def("_reset_meta_peak", reset_meta_peak);
-  m.def("_set_meta_stands_for", [](const std::string& type) {
-    return std::string(name_of(set_meta_stands_for(parse_device(type).type)));
+  m.def("_set_meta_stands_for", [](const std::string& type, bool parts) {
+    const MetaMeaning before = set_meta_meaning({parse_device(type).type, parts});
+    return std::make_tuple(std::string(name_of(before.type)), before.parts);
   });
-  m.def("_meta_stands_for", [] { return name_of(meta_stands_for()); });
+  m.def("_meta_stands_for", [] { return name_of(meta_meaning().type); });
   m.def("_record_meta_history", record_meta_history);
   m.def("_meta_history", [] {  // rows of four numbers, for numpy.frombuffer
     const std::vector<MetaEvent> events = meta_history();

@@ -21,7 +21,7 @@ std::vector<MetaEvent> g_history;
 int64_t g_storages = 0;  // so far
 int g_purpose = 0;
 thread_local bool t_counted = true;
-std::atomic<DeviceType> g_stands_for{DeviceType::meta};
+std::atomic<MetaMeaning> g_meaning{MetaMeaning{}};
 
 int64_t block_bytes(const Storage& storage) {
   return int64_t((storage.nbytes + kBlock - 1) / kBlock * kBlock);
@@ -77,8 +77,8 @@ void discount_meta_storage(Storage& storage) {
   storage.release = nullptr;
 }
 
-DeviceType set_meta_stands_for(DeviceType type) { return g_stands_for.exchange(type); }
-DeviceType meta_stands_for() { return g_stands_for.load(std::memory_order_relaxed); }
+MetaMeaning set_meta_meaning(MetaMeaning meaning) { return g_meaning.exchange(meaning); }
+MetaMeaning meta_meaning() { return g_meaning.load(std::memory_order_relaxed); }
 
 MetaMemory meta_memory() {
   std::lock_guard lock(g_mutex);

@@ -56,10 +56,16 @@ class UncountedMeta {
 };
 
 // The kind of device that a program on meta is meant for: what it does for that one's sake (casts of autocast), it does.
-// `meta`: none. For all threads at once; returns what it was.
-DeviceType set_meta_stands_for(DeviceType type);
-DeviceType meta_stands_for();
-inline DeviceType meant_type(Device device) { return device.is_meta() ? meta_stands_for() : device.type; }
+// `meta`: none. `parts`: operators that this device makes of others are made of them on meta too, so that what lives only
+// within them counts (core/parts_on_meta.h).
+struct MetaMeaning {
+  DeviceType type = DeviceType::meta;
+  bool parts = false;
+};
+// For all threads at once; returns what it was.
+MetaMeaning set_meta_meaning(MetaMeaning meaning);
+MetaMeaning meta_meaning();
+inline DeviceType meant_type(Device device) { return device.is_meta() ? meta_meaning().type : device.type; }
 
 MetaMemory meta_memory();
 // What happens from now on is kept, or what was kept is forgotten.

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from codegen.cells import Substitute
 from opcases import (
     DTYPES,
     FLOATS,
@@ -25,6 +26,7 @@ from opcases import (
 )
 
 import mindtorch_v2 as torch
+from mindtorch_v2._plan import memory
 
 _erf = np.vectorize(math.erf, otypes=[float])
 
@@ -332,6 +334,35 @@ def test_meta_has_the_cpus_shape_dtype_and_strides(name, dtype):
         for mine, other in zip(got, wanted, strict=True):
             assert mine.is_meta and mine.dtype is other.dtype and mine.shape == other.shape
             assert strides(mine) == strides(other)
+
+
+def _made_on_meta(name, number):
+    """What a sample gives on meta, and how many tensors were made for it."""
+    with memory.recording():
+        got, failure = _attempt(name, number, "meta", "float32")
+        return got, failure, len(memory.history())
+
+
+_OF_PARTS = [r.name for r in sampled() if isinstance(getattr(r, "cells", {}).get("npu"), Substitute)]
+_COPIES_ONLY = ("conj_physical",)  # of real numbers
+
+
+@pytest.mark.parametrize("name", _OF_PARTS)
+def test_what_a_device_makes_of_parts_is_made_of_them_on_meta_that_stands_for_it(name):
+    more = []
+    for number, sample in enumerate(samples(name)):
+        if sample.refused or "float32" not in sample.dtypes:
+            continue
+        wanted, refused, alone = _made_on_meta(name, number)
+        with memory.standing_for("npu"):
+            got, failure, made = _made_on_meta(name, number)
+        assert type(failure) is type(refused), failure
+        if failure is None:
+            assert [(t.shape, t.dtype, t.is_meta) for t in got] == [
+                (t.shape, t.dtype, True) for t in wanted
+            ]
+            more.append(made > alone)
+    assert any(more) == (name not in _COPIES_ONLY)
 
 
 def _has_floats(sample):

@@ -18,16 +18,10 @@ import estimates
 
 SEGMENT = 2 << 20
 on_npu = pytest.mark.skipif(not torch.npu.is_available(), reason="needs an NPU, the software one too")
-# The NPU has no kernel for recurrent layers: what its parts take within one is not counted on meta.
-WITHIN_A_LAYER = ("LSTM sgd checkpointing", "LSTM adam checkpointing")
 
 
 @on_npu
-@pytest.mark.parametrize(
-    "program",
-    [each for each in estimate_programs.programs() if each.name not in WITHIN_A_LAYER],
-    ids=lambda each: each.name,
-)
+@pytest.mark.parametrize("program", estimate_programs.programs(), ids=lambda each: each.name)
 def test_an_estimate_is_the_peak_of_the_program_on_an_npu(program):
     allocated, reserved = estimates.on_npu(program)
     found = estimates.estimated(program, "npu")
@@ -37,11 +31,7 @@ def test_an_estimate_is_the_peak_of_the_program_on_an_npu(program):
     assert sum(found.at_peak.values()) <= found.peak_allocated
 
 
-@pytest.mark.parametrize(
-    "program",
-    [each for each in estimate_programs.programs() if each.optimizer == "adam"],
-    ids=lambda each: each.name,
-)
+@pytest.mark.parametrize("program", estimate_programs.programs(), ids=lambda each: each.name)
 def test_an_estimate_is_the_peak_of_the_program_on_the_host(program):
     assert estimates.estimated(program, "cpu").peak_allocated == pytest.approx(
         estimates.on_host(program), rel=0.03

@@ -93,8 +93,11 @@ std::tuple<Tensor, Tensor> forced_align(const Tensor& log_probs, const Tensor& t
                                         const Tensor& input_lengths, const Tensor& target_lengths,
                                         int64_t blank) {
   const int64_t times = log_probs.sizes()[1], count = targets.sizes()[1], states = 2 * count + 1;
-  MT_CHECK(item(input_lengths).to<int64_t>() == times, "input length mismatch");
-  MT_CHECK(item(target_lengths).to<int64_t>() == count, "target length mismatch");
+  const bool has_values = !log_probs.device().is_meta();
+  if (has_values) {
+    MT_CHECK(item(input_lengths).to<int64_t>() == times, "input length mismatch");
+    MT_CHECK(item(target_lengths).to<int64_t>() == count, "target length mismatch");
+  }
   const Tensor labels = as(ops::select(targets, 0, 0), DType::int64);
   const auto blanks = [&](int64_t n) { return ops::full(Dims{n}, Scalar(blank), places_beside(labels)); };
   const Tensor pairs = ops::stack({{blanks(count), labels}}, 1).reshape(Dims{2 * count});
@@ -102,7 +105,8 @@ std::tuple<Tensor, Tensor> forced_align(const Tensor& log_probs, const Tensor& t
   const Tensor earlier = ops::cat({{blanks(2), part(every, 0, 0, states - 2)}}, 0);
   const Tensor skips = ops::logical_and(ops::ne(every, Scalar(blank)), ops::ne(every, earlier));
   const Tensor repeats = ops::eq(part(labels, 0, 1, count - 1), part(labels, 0, 0, count - 1));
-  const int64_t repeated = count > 1 ? item(ops::sum(as(repeats, DType::int64))).to<int64_t>() : 0;
+  const int64_t repeated =
+      has_values && count > 1 ? item(ops::sum(as(repeats, DType::int64))).to<int64_t>() : 0;
   MT_CHECK(times >= count + repeated, "targets length is too long for CTC. Found log_probs length: ", times,
            ", targets length: ", count, ", and number of repeats: ", repeated);
   const Tensor values = ops::index_select(wide(ops::select(log_probs, 0, 0)), 1, every);

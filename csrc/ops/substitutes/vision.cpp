@@ -177,13 +177,15 @@ std::tuple<Tensor, Tensor> nms(const Tensor& dets, const Tensor& scores, double 
     Tensor stay = free;
     for (bool settled = false; !settled;) {
       const Tensor next = free * none_of(ops::matmul(stay, later));
-      settled = !item(ops::any(ops::ne(next, stay))).to<bool>();
+      const Tensor changed = ops::any(ops::ne(next, stay));
+      settled = changed.device().is_meta() || !item(changed).to<bool>();
       stay = next;
     }
     stays.push_back(stay);
   }
   const Tensor mask = ops::gt(ops::cat(stays, 0), Scalar(0));
-  const Tensor kept = ops::index_select(order, 0, column(ops::nonzero(mask), 0));
+  const Tensor kept =  // on meta it may be all
+      mask.device().is_meta() ? order : ops::index_select(order, 0, column(ops::nonzero(mask), 0));
   const Tensor rest = ops::full(Dims{n - kept.numel()}, Scalar(-1), places_beside(dets));
   return {ops::cat({{kept, rest}}, 0), ops::sum(as(mask, DType::int64))};
 }

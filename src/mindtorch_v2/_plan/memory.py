@@ -57,13 +57,14 @@ def assign(tensors: Iterable[Any], purpose: Purpose) -> None:
 
 
 @contextmanager
-def standing_for(device: str) -> Iterator[None]:
-    """Programs on ``meta`` meanwhile do what they do for this kind of device."""
-    before = _C._set_meta_stands_for(device)
+def standing_for(device: str, parts: bool = True) -> Iterator[None]:
+    """Programs on ``meta`` meanwhile do what they do for this kind of device. With ``parts``, operators that this
+    package makes of others there are made of them, too."""
+    before = _C._set_meta_stands_for(device, parts)
     try:
         yield
     finally:
-        _C._set_meta_stands_for(before)
+        _C._set_meta_stands_for(*before)
 
 
 @contextmanager

@@ -3,10 +3,10 @@
 Note [Estimates]
 The program runs on ``meta``, which stands for the device that is asked about: casts, attention and optimizers are that
 device's. What its tensors take and give back, in order, goes through the allocator as a recorded history does, so that
-rounding, splits and segments are in it. What no tensor of the program has is not: workspaces that the library of a real
-device asks for, what the driver keeps, and what lives only within an operator that a device has as a substitute of
-others (such as recurrent layers). For "cuda", what PyTorch's kernels and NVIDIA's libraries take is: Note [PyTorch on
-CUDA] in ``pytorch_on_cuda.py``. A host has no caching allocator here: it reserves what is allocated.
+rounding, splits and segments are in it, and an operator that the device makes of others (a recurrent layer) is made of
+them. What no tensor of the program has is not: workspaces that the library of a real device asks for, and what the
+driver keeps. For "cuda", what PyTorch's kernels and NVIDIA's libraries take is: Note [PyTorch on CUDA] in
+``pytorch_on_cuda.py``. A host has no caching allocator here: it reserves what is allocated.
 """
 
 from __future__ import annotations

@@ -420,7 +420,7 @@ def running(gpu: Gpu | None = None) -> Iterator[None]:
             setattr(module, name, makers[name](function))
         accelerator = registry.accelerator().type
         autocast_mode.stands_for["cuda"] = accelerator
-        with memory.standing_for(accelerator), _Operators(gpu or Gpu()):
+        with memory.standing_for(accelerator, parts=False), _Operators(gpu or Gpu()):
             yield
     finally:
         autocast_mode.stands_for.pop("cuda", None)
