@@ -358,9 +358,7 @@ def test_what_a_device_makes_of_parts_is_made_of_them_on_meta_that_stands_for_it
             got, failure, made = _made_on_meta(name, number)
         assert type(failure) is type(refused), failure
         if failure is None:
-            assert [(t.shape, t.dtype, t.is_meta) for t in got] == [
-                (t.shape, t.dtype, True) for t in wanted
-            ]
+            assert [(t.shape, t.dtype, t.is_meta) for t in got] == [(t.shape, t.dtype, True) for t in wanted]
             more.append(made > alone)
     assert any(more) == (name not in _COPIES_ONLY)
 
