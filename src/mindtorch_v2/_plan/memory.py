@@ -68,6 +68,16 @@ def standing_for(device: str, parts: bool = True) -> Iterator[None]:
 
 
 @contextmanager
+def uncounted() -> Iterator[None]:
+    """What this thread makes meanwhile takes nothing."""
+    before = _C._set_meta_counted(False)
+    try:
+        yield
+    finally:
+        _C._set_meta_counted(before)
+
+
+@contextmanager
 def recording() -> Iterator[None]:
     """Keeps what is made and freed meanwhile, for :func:`history`."""
     _C._record_meta_history(True)

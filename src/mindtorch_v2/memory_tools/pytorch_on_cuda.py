@@ -335,9 +335,9 @@ class _Recurrent(torch.autograd.Function):
         whole = layers.layers == layers.directions == 1 and layers.hidden <= 1024
         whole = whole and layers.hidden % 128 == given.shape[2] % 128 == 0 and given.dtype == torch.float16
         room = layers.workspace(steps, given.shape[1], given.shape[2], matrices, item, whole)
-        _for_a_while(room)
+        workspace = given.new_empty((room,), dtype=torch.uint8)
         reserve = given.new_empty((layers.reserve(steps, item) if layers.trains else 0,), dtype=torch.uint8)
-        del dense
+        del dense, workspace
         ctx.room, ctx.numbers = room, numbers
         ctx.save_for_backward(buffer, reserve, given, results.detach(), *hidden, *weights)
         ctx.states = states
@@ -347,22 +347,24 @@ class _Recurrent(torch.autograd.Function):
     def backward(ctx: Any, gradient: Any, *rest: Any) -> Any:
         _, _, given, _, *others = ctx.saved_tensors
         hidden, weights = others[: ctx.states], others[ctx.states :]
-        coming, dense = gradient.contiguous(), given.contiguous()
+        dense, coming = given.contiguous(), gradient.contiguous()
         made = given.new_empty(given.shape)
         before = [torch.empty_like(each) for each in hidden]
         _for_a_while(ctx.room)
+        del dense, coming
+        dense = given.contiguous()
         flat = given.new_empty((ctx.numbers,))
         _for_a_while(ctx.room)
-        del coming, dense
-        gradients, at = [], 0
+        del dense
+        gradients = []
         for weight in weights:
-            if weight.dtype == flat.dtype:  # a part of the buffer, not a view, which would be copied
-                part = weight.new_empty((0,))
-                part.set_(flat.untyped_storage(), at, weight.shape, weight.stride())
+            if weight.dtype == flat.dtype:
+                with memory.uncounted():
+                    part = torch.empty_like(weight)
+                part._lies_in = flat  # which lives as long as the last of its parts
                 gradients.append(part)
             else:
                 gradients.append(torch.empty_like(weight))
-            at += weight.numel()
         return (None, None, made, None, *before, *gradients)
 
 
