@@ -70,10 +70,10 @@ Tensor taken_over(Tensor& grad, const Tensor& leaf, uint32_t owners) {
   if (!lies_like(grad, leaf)) return Tensor();
   if (sole_owner(grad, owners)) return std::move(grad);
   const TensorImpl* impl = grad.impl();
-  const bool owns_base = !impl->special && impl->base && impl->refs.load(std::memory_order_acquire) == 1 &&
-                         impl->base->refs.load(std::memory_order_acquire) == 1 &&
-                         grad.storage().refs.load(std::memory_order_acquire) == 2 &&
-                         grad.storage().nbytes == grad.nbytes();
+  const bool owns_base =
+      !impl->special && impl->base && impl->refs.load(std::memory_order_acquire) == owners &&
+      impl->base->refs.load(std::memory_order_acquire) == 1 &&
+      grad.storage().refs.load(std::memory_order_acquire) == 2 && grad.storage().nbytes == grad.nbytes();
   return owns_base ? shallow_copy(grad) : Tensor();
 }
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import mindtorch_v2 as torch
+from mindtorch_v2._plan import memory
 from mindtorch_v2.autograd import Function
 from mindtorch_v2.autograd.function import once_differentiable
 from mindtorch_v2.autograd.gradcheck import GradcheckError
@@ -473,3 +474,16 @@ def test_such_a_hook_belongs_to_leaves_that_want_gradients():
         RuntimeError, match="post accumulate grad hooks cannot be registered on non-leaf tensors"
     ):
         (torch.ones(2, requires_grad=True) * 2).register_post_accumulate_grad_hook(print)
+
+
+def test_a_hook_after_a_gradient_does_not_make_the_engine_copy_it():
+    def made(hooked):
+        weight = torch.empty(64, 32, device="meta", requires_grad=True)
+        if hooked:
+            weight.register_post_accumulate_grad_hook(lambda each: None)
+        loss = torch.nn.functional.linear(torch.empty(8, 32, device="meta"), weight).sum()
+        with memory.recording():
+            loss.backward()
+            return sorted(memory.history()[:, 2].tolist())
+
+    assert made(True) == made(False)

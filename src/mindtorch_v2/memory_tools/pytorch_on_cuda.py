@@ -12,8 +12,12 @@ libraries ask its allocator for more, and keep other things for backward. Each t
 * cuDNN's convolutions work on channels that lie side by side: they copy input, result and, unless it is a point, the
   kernel. A convolution with a point is a product of matrices; its weight's gradient is made for each image.
 * Attention is fused: no scores, but their logarithmic sums are kept. Dropout keeps a byte for each number.
-* Recurrent layers are one call of cuDNN: gates of all steps are kept (the reserve), all weights lie in one buffer, and
-  there is a workspace for the products of all steps. Under autocast they run in float16, whichever dtype autocast has.
+* Recurrent layers are one call of cuDNN: gates of all steps are kept (the reserve), all weights lie in one buffer, so
+  do their gradients, and there is a workspace for the products of all steps, which is there when the reserve is made.
+  Backward has it twice, for the inputs and then for the weights. Under autocast they run in float16, whichever dtype
+  autocast has.
+* A linear layer of rows that lie apart (what a recurrent layer gives, its batch first) copies them and adds its bias
+  afterwards: no workspace of cuBLASLt, and backward sums for the bias first.
 
 The numbers are those that PyTorch 2.11 with cuDNN 9.19 asked for on an H200.
 """
@@ -269,6 +273,40 @@ class _Dropout(torch.autograd.Function):
         return torch.empty_like(gradient)
 
 
+class _Linear(torch.autograd.Function):
+    """Rows that do not lie one after the other are copied and multiplied, and the bias is added to the product."""
+
+    @staticmethod
+    def forward(ctx: Any, given: Any, weight: Any, bias: Any) -> Any:
+        rows = given.reshape(-1, given.shape[-1])
+        ctx.save_for_backward(rows, weight)
+        ctx.shape = given.shape
+        return rows.mm(weight.t()).view(*given.shape[:-1], weight.shape[0])
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        rows, weight = ctx.saved_tensors
+        dense = gradient.reshape(-1, gradient.shape[-1])
+        needs = ctx.needs_input_grad
+        of_bias = dense.sum(0) if needs[2] else None
+        of_weight = dense.t().mm(rows) if needs[1] else None
+        return (dense.mm(weight).view(ctx.shape) if needs[0] else None), of_weight, of_bias
+
+
+def _multiply(usual: Callable[..., Any]) -> Callable[..., Any]:
+    def multiply(given: Any, weight: Any, bias: Any = None) -> Any:
+        if bias is None or given.dim() < 3 or given.is_contiguous() or not given.is_meta:
+            return usual(given, weight, bias)
+        narrow = _narrow()
+        if narrow is not None:
+            given, weight, bias = (each.to(narrow) for each in (given, weight, bias))
+        if given.is_contiguous():
+            return usual(given, weight, bias)
+        return _Linear.apply(given, weight, bias)
+
+    return multiply
+
+
 def _cross(usual: Callable[..., Any]) -> Callable[..., Any]:
     """Under autocast the softmax stays narrow; only the loss of its logarithms is made of float32."""
 
@@ -334,6 +372,7 @@ class _Recurrent(torch.autograd.Function):
         steps = given.shape[0] * given.shape[1]
         whole = layers.layers == layers.directions == 1 and layers.hidden <= 1024
         whole = whole and layers.hidden % 128 == given.shape[2] % 128 == 0 and given.dtype == torch.float16
+        whole = whole and given.shape[1] <= 128 and given.shape[1] % 8 == 0
         room = layers.workspace(steps, given.shape[1], given.shape[2], matrices, item, whole)
         workspace = given.new_empty((room,), dtype=torch.uint8)
         reserve = given.new_empty((layers.reserve(steps, item) if layers.trains else 0,), dtype=torch.uint8)
@@ -411,10 +450,11 @@ def running(gpu: Gpu | None = None) -> Iterator[None]:
         name: lambda function, number=number: _recur(function, number) for name, number in gates.items()
     }
     makers |= {"scaled_dot_product_attention": _attend, "dropout": _drop, "cross_entropy": _cross}
+    makers["linear"] = _multiply
     makers["_make_weights"] = _in_one_buffer
     places: list[tuple[Any, str]] = [(_functions, name) for name in gates]
     places += [(torch, "dropout"), (torch.nn.RNNBase, "_make_weights")]
-    places += [(torch.nn.functional, "cross_entropy")]
+    places += [(torch.nn.functional, "cross_entropy"), (torch.nn.functional, "linear")]
     places += [(module, "scaled_dot_product_attention") for module in (torch.nn.functional, _attention)]
     usual = [(module, name, getattr(module, name)) for module, name in places]
     try:
