@@ -399,7 +399,7 @@ class _Recurrent(torch.autograd.Function):
         for weight in weights:
             if weight.dtype == flat.dtype:
                 with memory.uncounted():
-                    part = torch.empty_like(weight)
+                    part: Any = torch.empty_like(weight)
                 part._lies_in = flat  # which lives as long as the last of its parts
                 gradients.append(part)
             else:
