@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import fake_gpu as fake_gpu_machine
 import pytest
 
 import mindtorch_v2
@@ -23,9 +24,7 @@ def fake_gpu(tmp_path_factory):
     """Runs a program on the made-up GPU and returns what it puts into `found`; where asked, beside a CUPTI that lacks
     every function."""
     folder = tmp_path_factory.mktemp("fake_gpu")
-    library = folder / "libcuda.so.1"
-    command = [COMPILER, "-shared", "-fPIC", "-O1", "-o", str(library), str(HERE / "fake_driver.c")]
-    subprocess.run(command, check=True)
+    library = fake_gpu_machine.build(folder)
     packages = folder / "packages" / "nvidia" / "cu13" / "lib"
     packages.mkdir(parents=True)
     (packages / "libcupti.so.13").symlink_to(library)
@@ -41,11 +40,7 @@ def fake_gpu(tmp_path_factory):
             "open(folder + '/found.json', 'w').write(json.dumps(found))\n"
         )
         packages = folder / ("packages" if cupti else "without")
-        environment = os.environ | {
-            "LD_LIBRARY_PATH": str(folder), "MINDTORCH_CUDA": "on", "MINDTORCH_NPU": "off",
-            "PYTHONPATH": os.pathsep.join([str(packages), os.environ.get("PYTHONPATH", "")]),
-            "MINDTORCH_CACHE": str(folder / "cache"), "CUDA_HOME": str(folder),
-        }  # fmt: skip
+        environment = fake_gpu_machine.environment(folder, packages)
         done = subprocess.run(
             [sys.executable, str(folder / "program.py")], env=environment, capture_output=True, text=True
         )

@@ -9,26 +9,12 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import sync_playwright
 
 from mindtorch_v2 import memory_tools
 
 DATA = Path(__file__).parents[1] / "memory_tools" / "data"
 GOLDEN = Path(__file__).parent / "bands.png"
 SIZE = {"width": 1280, "height": 900}
-
-
-@pytest.fixture(scope="session")
-def browser():
-    program = os.environ.get("CHROMIUM")
-    if not program:
-        raise RuntimeError(
-            "there is no browser: install chromium, or name one with CHROMIUM=/path/to/chromium"
-        )
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
-        yield found
-        found.close()
 
 
 class Opened:
@@ -41,7 +27,7 @@ class Opened:
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("console", lambda message: self.complaints.append(message.text))
         self.page.goto(path.as_uri())
-        self.page.wait_for_function("document.documentElement.dataset.ready === 'true'", timeout=60_000)
+        self.page.wait_for_selector("html[data-ready=true]", state="attached", timeout=60_000)
 
     def range(self):
         return self.page.evaluate("[bands.from, bands.to]")

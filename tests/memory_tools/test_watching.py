@@ -7,6 +7,7 @@ import subprocess
 import sys
 from http.client import HTTPConnection
 
+import fake_gpu
 import pytest
 
 import mindtorch_v2 as torch
@@ -44,7 +45,7 @@ def test_a_look_says_what_tensors_have(watched, capsys):
 
 def test_the_page_asks_each_second(watched):
     status, text = answer(watched, f"/?token={watched.token}")
-    assert status == 200 and "setInterval(ask, 1000)" in text
+    assert status == 200 and "setInterval(ask, 1000)" in text and "<!--s" not in text
     assert answer(watched, f"/other?token={watched.token}")[0] == 404
 
 
@@ -110,6 +111,55 @@ def test_the_environment_starts_the_server_and_watching_ends_with_the_program(tm
         for told in looks:
             assert told["pid"] == process.pid
     assert process.returncode == 0 and not list(tmp_path.glob("*/*.json"))
+
+
+@pytest.fixture(scope="module")
+def gpu(tmp_path_factory):
+    """The environment of a program on a made-up GPU."""
+    folder = tmp_path_factory.mktemp("gpu")
+    fake_gpu.build(folder)
+    return fake_gpu.environment(folder) | {"TMPDIR": str(folder)}
+
+
+def test_a_program_on_a_gpu_is_watched_too(gpu, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", gpu["TMPDIR"])
+    program = (
+        "import mindtorch_v2 as t; x = t.empty(3 << 20, dtype=t.uint8, device='cuda')\n"
+        "print(t.cuda.memory_reserved(), t.cuda.mem_get_info()[1], flush=True); input()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program], env=gpu | {"MINDTORCH_MEMORY_WATCH": "1"}, stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        reserved, total = map(int, process.stdout.readline().split())
+        (told,) = memory_tools.look(process.pid)["devices"]
+        process.communicate("\n")
+    assert process.returncode == 0
+    assert (told["device"], told["allocated"]) == ("cuda:0", 3 << 20)
+    assert (told["reserved"], told["total"]) == (reserved, total)
+
+
+def test_a_gpu_that_is_out_of_memory_leaves_a_snapshot_and_its_leaks_are_found(gpu, tmp_path):
+    program = (
+        "import mindtorch_v2 as t\n"
+        "kept = []\n"
+        "with t.cuda.memory.track_leaks() as tracker:\n"
+        "    for _ in range(8):\n"
+        "        kept.append(t.empty(1 << 20, device='cuda'))\n"
+        "        tracker.step()\n"
+        "    print(tracker.report())\n"
+        "t.empty(1 << 50, dtype=t.uint8, device='cuda')\n"
+    )
+    (tmp_path / "program.py").write_text(program)
+    found = subprocess.run(
+        [sys.executable, str(tmp_path / "program.py")], capture_output=True, text=True, timeout=60,
+        env=gpu | {"OOM_SNAPSHOT_ENABLE": "1", "OOM_SNAPSHOT_PATH": str(tmp_path)},
+    )  # fmt: skip
+    assert "OutOfMemoryError: CUDA out of memory" in found.stderr
+    assert "program.py:5" in found.stdout and "held by global 'kept'" in found.stdout
+    (snapshot,) = tmp_path.glob("oom_snapshot_cuda0_*.pickle")
+    assert snapshot.with_suffix(".html").exists()
+    assert memory_tools.read(snapshot).devices[0].history.action.tolist()
 
 
 def test_a_wrong_setting_is_an_error():

@@ -8,6 +8,7 @@ are refused, since a page of somebody else that makes a browser ask would name i
 
 from __future__ import annotations
 
+import functools
 import hmac
 import json
 import os
@@ -25,30 +26,22 @@ from urllib.parse import parse_qs, urlsplit
 LOOPBACK = "127.0.0.1"
 Stats = Callable[[], list[dict[str, Any]]]  # a device each
 
-_PAGE = """<!doctype html><meta charset="utf-8"><title>Memory of process %d</title>
-<style>:root{color-scheme:light dark}body{font:15px system-ui;margin:2em}meter{width:30em;height:1.4em}</style>
-<h1>Memory of process %d</h1><div id="devices" role="status">waiting</div><script>
-const token = new URLSearchParams(location.search).get("token");
-const mib = bytes => (bytes / 1048576).toFixed(1) + " MiB";
-function shown(each) {
-  const line = document.createElement("p"), bar = document.createElement("meter");
-  bar.max = each.total || each.peak_reserved || 1;
-  bar.value = each.reserved;
-  line.append(`${each.device}: `, bar, ` ${mib(each.allocated)} for tensors, ${mib(each.reserved)} reserved; ` +
-    `at most ${mib(each.peak_allocated)} and ${mib(each.peak_reserved)}; out of memory ${each.ooms} times`);
-  return line;
-}
-async function ask() {
-  const devices = document.getElementById("devices");
-  try {
-    const answer = await fetch("/stats", {headers: {Authorization: "Bearer " + token}});
-    if (!answer.ok) throw new Error(await answer.text());
-    devices.replaceChildren(...(await answer.json()).devices.map(shown));
-  } catch (error) { devices.textContent = "no answer: " + error.message; }
-}
-ask();
-setInterval(ask, 1000);
-</script>"""
+_PARTS = Path(__file__).parents[1] / "memory_tools" / "page"
+
+
+@functools.cache
+def _page() -> str:
+    """In one piece, so that the server has no files to give away."""
+    parts = {
+        "style": ("uplot/uPlot.min.css", "page.css"),
+        "uplot": ("uplot/uPlot.iife.min.js",),
+        "scripts": ("watch.js",),
+    }
+    page = (_PARTS / "watch.html").read_text(encoding="utf-8")
+    for name, files in parts.items():
+        text = "\n".join((_PARTS / file).read_text(encoding="utf-8") for file in files)
+        page = page.replace(f"<!--{name}-->", text)
+    return page
 
 
 def folder() -> Path:
@@ -77,7 +70,7 @@ class _Handler(BaseHTTPRequestHandler):
             told = {"pid": os.getpid(), "time": time.time(), "devices": self.server.stats()}
             return self._answer(200, "application/json", json.dumps(told))
         if asked.path == "/":
-            return self._answer(200, "text/html; charset=utf-8", _PAGE % (os.getpid(), os.getpid()))
+            return self._answer(200, "text/html; charset=utf-8", _page())
         return self._answer(404, "text/plain", "there are / and /stats")
 
     def _answer(self, code: int, kind: str, text: str) -> None:
