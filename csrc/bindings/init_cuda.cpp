@@ -1,5 +1,6 @@
 // _C._cuda: what GPUs have beside what every accelerator has (init_accelerator.cpp).
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -54,6 +55,14 @@ void init(nb::module_& parent) {
     return nb::bytes(bytes.data(), bytes.size());
   });
   m.def("total_memory", [](int device) { return cuda::driver().total_memory(device); });
+  m.def("stream_priority_range", [] {
+    int least = 0, greatest = 0;
+    const int device = cuda::gpu().current_device();
+    cuda::gpu().open(device);
+    cuda::gpu().activate(device);
+    cuda::check(cuda::cuda().priority_range(&least, &greatest), "cuCtxGetStreamPriorityRange");
+    return std::make_pair(least, greatest);
+  });
   m.def("can_access_peer", [](int device, int peer) { return cuda::driver().can_access_peer(device, peer); });
   m.def(
       "compile",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from mindtorch_v2 import _C
-from mindtorch_v2._devices import graphs, module_parts, pools, streams
+from mindtorch_v2._devices import graphs, memory_functions, module_parts, pools, streams
 
 _native = _C._privateuseone
 _settings = pools.PoolSettings(("PRIVATE_ALLOC_CONF",), {}, lambda: "this driver cannot map memory")
@@ -71,41 +71,23 @@ class Graph(graphs.Graph):
 # --- streams and events ---
 
 
-class Event(streams.Event):
+class Event(streams.DeviceEvent):
     _native: ClassVar[Any] = _native
     _type = "privateuseone"
-
-    @staticmethod
-    def _current_stream() -> Stream:
-        return current_stream()
-
-    @classmethod
-    def _device_index(cls, device: Any) -> int:
-        return _index(device)
+    _index = staticmethod(_index)
 
 
-class Stream(streams.Stream):
+class Stream(streams.DeviceStream):
     _native: ClassVar[Any] = _native
     _type = "privateuseone"
     _event_class = Event
-
-    @classmethod
-    def _index(cls, device: Any) -> int:
-        return _index(device)
+    _index = staticmethod(_index)
 
 
-def current_stream(device: Any = None) -> Stream:
-    index = _index(device)
-    return Stream(index, _handle=_native.current_stream(index))
-
-
-def default_stream(device: Any = None) -> Stream:
-    index = _index(device)
-    return Stream(index, _handle=_native.default_stream(index))
-
-
-def stream(stream: Stream) -> module_parts.StreamContext:
-    return module_parts.StreamContext(stream)
+_streams = streams.StreamFunctions(Stream)
+stream = _streams.stream
+current_stream = _streams.current_stream
+default_stream = _streams.default_stream
 
 
 # --- memory ---
@@ -123,13 +105,7 @@ class PinnedPool(pools.DevicePinnedPool):
 
 
 _pools = pools.DevicePools(_native, Allocator, PinnedPool)
-_memory = module_parts.MemoryFunctions(
-    "Private",
-    lambda device: _pools.allocator(_index(device)),
-    _index,
-    lambda: list(_pools.allocators),
-    device_count,
-)
+_memory = memory_functions.MemoryFunctions("Private", _native, _pools, _index, device_count)
 memory_stats = _memory.memory_stats
 memory_allocated = _memory.memory_allocated
 max_memory_allocated = _memory.max_memory_allocated
@@ -137,21 +113,15 @@ memory_reserved = _memory.memory_reserved
 memory_summary = _memory.memory_summary
 memory_snapshot = _memory.memory_snapshot
 reset_peak_memory_stats = _memory.reset_peak_memory_stats
-
-
-def empty_cache() -> None:
-    for allocator in _pools.allocators.values():
-        allocator.empty_cache()
-
-
-pin_memory = _native.pin_memory
+empty_cache = _memory.empty_cache
+pin_memory = _memory.pin_memory
 
 
 # --- random numbers ---
 
 
-def manual_seed_all(seed: int) -> None:
-    _native.seed_all(seed)
+_random = module_parts.RandomFunctions("privateuseone", _native, _index, device_count)
+manual_seed_all = _random.manual_seed_all
 
 
 def get_amp_supported_dtype() -> list[Any]:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from . import memory as _memory
-from .module_parts import MemoryFunctions
+from .memory_functions import MemoryFunctions
 from .pools import DevicePools
 
 if TYPE_CHECKING:

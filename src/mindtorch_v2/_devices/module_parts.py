@@ -1,32 +1,15 @@
-"""What the modules of all accelerators share: the stream and device contexts and the memory functions.
+"""What the modules of all accelerators share: the device context and random numbers.
 
-A device module derives its classes from these, with ``_native`` (the functions of its runtime in ``_C``), and
-makes its memory functions from a :class:`MemoryFunctions`. Streams and events are in ``streams.py``.
+A device module derives its classes from these, with ``_native`` (the functions of its runtime in ``_C``), and makes its
+functions from :class:`RandomFunctions`. Streams and events are in ``streams.py``, memory in ``memory_functions.py``.
 """
 
 from __future__ import annotations
 
-import sys
-import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Literal
 
-from . import memory as _memory
-
-
-class StreamContext:
-    """``with torch.<device>.stream(s):`` — work inside goes to the stream, on the stream's device."""
-
-    def __init__(self, stream: Any) -> None:
-        self.stream = stream
-
-    def __enter__(self) -> None:
-        if self.stream is not None:
-            self.stream.__enter__()
-
-    def __exit__(self, *error: object) -> None:
-        if self.stream is not None:
-            self.stream.__exit__(*error)
+from .. import _C
 
 
 class DeviceContextBase:
@@ -54,196 +37,49 @@ class DeviceContextBase:
         return False
 
 
-def _earlier_arguments(
-    enabled: bool, context: Any, trace_alloc_max_entries: Any, known: dict[str, Any]
-) -> tuple[Literal["state", "all"] | None, str | None, int]:
-    """What ``_record_memory_history(True, record_context, trace_alloc_max_entries, ...)`` asks for today."""
-    unknown = set(known) - _EARLIER_NAMES
-    if unknown:
-        raise TypeError(f"_record_memory_history() got an unexpected keyword argument {min(unknown)!r}")
-    entries = known.get("trace_alloc_max_entries", trace_alloc_max_entries)
-    entries = 1 if entries == "all" else int(entries)
-    with_stacks = bool(known.get("record_context", context))
-    kept: Literal["state", "all"] | None = ("all" if entries > 1 else "state") if enabled else None
-    return kept, "all" if with_stacks else None, entries
+class RandomFunctions:
+    """The functions of ``torch.<device>`` about random numbers. The numbers of a device are drawn by one generator."""
 
-
-_EARLIER_NAMES = {
-    "record_context",
-    "trace_alloc_max_entries",
-    "trace_alloc_record_context",
-    "record_context_cpp",
-}
-
-
-class MemoryFunctions:
-    """The memory functions of ``torch.<device>``. Allocators are looked up at every call."""
+    _SEED_BITS = 0xFFFFFFFFFFFFFFFF
 
     def __init__(
-        self, device_name: str, get_allocator: Callable[[Any], Any], index_of: Callable[[Any], int],
-        in_use: Callable[[], list[int]], count: Callable[[], int],
-    ) -> None:  # fmt: skip
-        self._device_name = device_name
-        self._module = f"torch.{device_name.lower()}"
-        self._get_allocator = get_allocator
+        self, kind: str, native: Any, index_of: Callable[[Any], int], count: Callable[[], int]
+    ) -> None:
+        self._kind = kind
+        self._native = native
         self._index_of = index_of
-        self._in_use = in_use  # the devices that have an allocator
-        self._count = count  # of all devices
+        self._count = count
 
-    def memory_stats(self, device: Any = None) -> dict[str, Any]:
-        """All counters of the caching allocator, as PyTorch names them."""
-        return dict(self._get_allocator(device).memory_stats())
+    def generator(self, device: Any = None) -> Any:
+        return _C._default_generator(_C.device(self._kind, self._index_of(device)))
 
-    def memory_stats_as_nested_dict(self, device: Any = None) -> dict[str, Any]:
-        return _memory.nested(self.memory_stats(device))
+    def generators(self) -> tuple[Any, ...]:
+        """``torch.<device>.default_generators``."""
+        return tuple(self.generator(index) for index in range(self._count()))
 
-    def memory_allocated(self, device: Any = None) -> int:
-        """Bytes now in tensors."""
-        return int(self.memory_stats(device).get("allocated_bytes.all.current", 0))
+    def manual_seed(self, seed: int) -> None:
+        """Seeds the current device's generator."""
+        self._native.seed_device(self._native.current_device(), int(seed) & self._SEED_BITS)
 
-    def max_memory_allocated(self, device: Any = None) -> int:
-        return int(self.memory_stats(device).get("allocated_bytes.all.peak", 0))
+    def manual_seed_all(self, seed: int) -> None:
+        """Seeds the generators of all devices, also of those not used yet."""
+        self._native.seed_all(int(seed) & self._SEED_BITS)
 
-    def memory_reserved(self, device: Any = None) -> int:
-        """Bytes taken from the device, in tensors or cached."""
-        return int(self.memory_stats(device).get("reserved_bytes.all.current", 0))
+    def seed(self) -> None:
+        """Seeds the current device's generator with a number from the system."""
+        self.generator().seed()
 
-    def max_memory_reserved(self, device: Any = None) -> int:
-        return int(self.memory_stats(device).get("reserved_bytes.all.peak", 0))
+    def seed_all(self) -> None:
+        """Seeds the generators of all devices with one number from the system."""
+        self.manual_seed_all(int(self.generator().seed()))
 
-    def reset_peak_memory_stats(self, device: Any = None) -> None:
-        """Lets the peaks begin again at what is in use now."""
-        self._get_allocator(device).reset_peak_memory_stats()
+    def initial_seed(self) -> int:
+        """The seed of the current device's generator."""
+        return int(self.generator().initial_seed())
 
-    def memory_cached(self, device: Any = None) -> int:
-        """The old name of :meth:`memory_reserved`."""
-        self._renamed("memory_cached", "memory_reserved")
-        return self.memory_reserved(device)
+    def get_rng_state_all(self) -> list[Any]:
+        return [generator.get_state() for generator in self.generators()]
 
-    def max_memory_cached(self, device: Any = None) -> int:
-        """The old name of :meth:`max_memory_reserved`."""
-        self._renamed("max_memory_cached", "max_memory_reserved")
-        return self.max_memory_reserved(device)
-
-    def reset_max_memory_allocated(self, device: Any = None) -> None:
-        """As :meth:`reset_peak_memory_stats`."""
-        self._resets_all("reset_max_memory_allocated")
-        self.reset_peak_memory_stats(device)
-
-    def reset_max_memory_cached(self, device: Any = None) -> None:
-        """As :meth:`reset_peak_memory_stats`."""
-        self._resets_all("reset_max_memory_cached")
-        self.reset_peak_memory_stats(device)
-
-    def _renamed(self, old: str, new: str) -> None:
-        warnings.warn(
-            f"`{self._module}.{old}` has been renamed to `{self._module}.{new}`", FutureWarning, stacklevel=3
-        )
-
-    def _resets_all(self, name: str) -> None:
-        warnings.warn(
-            f"{self._module}.{name} now calls {self._module}.reset_peak_memory_stats, "
-            "which resets /all/ peak memory stats.",
-            FutureWarning,
-            stacklevel=3,
-        )
-
-    def reset_accumulated_memory_stats(self, device: Any = None) -> None:
-        self._get_allocator(device).reset_accumulated_memory_stats()
-
-    def memory_summary(self, device: Any = None, abbreviated: bool = False) -> str:
-        """The counters as a table."""
-        return _memory.memory_summary(
-            self.memory_stats(device), self._index_of(device), abbreviated, self._device_name
-        )
-
-    def memory_snapshot(
-        self, device: Any = None, mempool_id: tuple[int, int] | None = None, include_traces: bool = True
-    ) -> dict[str, Any]:
-        """Segments, blocks, history and settings of one device's allocator, or of one pool of it."""
-        if isinstance(device, tuple):  # PyTorch's function takes the pool first
-            device, mempool_id = None, device
-        found = dict(self._get_allocator(device).snapshot(*([] if include_traces else [False])))
-        if mempool_id is not None:
-            found["segments"] = [s for s in found["segments"] if s["segment_pool_id"] == tuple(mempool_id)]
-        return found
-
-    def _snapshot(self, device: Any = None, augment_with_fx_traces: bool = False) -> dict[str, Any]:
-        """The state of all devices (or one) in PyTorch's schema. No graph is compiled, so no stack needs the
-        lines of its source added."""
-        devices = self._in_use() if device is None else [self._index_of(device)]
-        return _memory.torch_snapshot(self._get_allocator(index).snapshot() for index in devices)
-
-    def _dump_snapshot(
-        self, filename: str = "dump_snapshot.pickle", augment_with_fx_traces: bool = False
-    ) -> None:
-        """Writes the state of all devices to a file that PyTorch's memory viewer opens."""
-        _memory.dump_snapshot(self._snapshot(), filename)
-
-    def _record_memory_history(
-        self,
-        enabled: Literal["state", "all"] | bool | None = "all",
-        context: Any = "all",
-        stacks: Any = "all",
-        max_entries: int = sys.maxsize,
-        device: Any = None,
-        clear_history: bool = False,
-        compile_context: bool = False,
-        global_record_annotations: bool = False,
-        skip_actions: list[str] | None = None,
-        **before_2_1: Any,
-    ) -> None:
-        """Records where memory is allocated: live blocks ("state") or every action ("all"). None stops and
-        forgets. Stacks are Python's; nothing is compiled, so there is no compile context to record."""
-        if isinstance(enabled, bool):  # as it was called before PyTorch 2.1
-            enabled, context, max_entries = _earlier_arguments(enabled, context, stacks, before_2_1)
-        elif before_2_1:
-            raise TypeError(
-                f"_record_memory_history() got an unexpected keyword argument {next(iter(before_2_1))!r}"
-            )
-        elif stacks not in ("python", "all"):
-            raise RuntimeError(f"expected stacks to be 'python', or 'all', but got {stacks!r}")
-        if enabled not in (None, "state", "all"):
-            raise RuntimeError(f"expected state to be 'state', 'all', or None, but got {enabled!r}")
-        if context not in (None, "state", "alloc", "all"):
-            raise RuntimeError(
-                f"expected context to be 'state', 'alloc', 'all', or None, but got {context!r}"
-            )
-        if not isinstance(max_entries, int) or max_entries < 0:
-            raise ValueError(f"max_entries is a number of actions, but got {max_entries!r}")
-        if isinstance(skip_actions, str):
-            raise TypeError(
-                f"skip_actions is a list of actions, but got {skip_actions!r}; write [{skip_actions!r}]"
-            )
-        if global_record_annotations:
-            raise NotImplementedError(
-                "global_record_annotations=True: use torch.profiler to record annotations with memory"
-            )
-        entries = {None: 0, "state": 1, "all": max_entries}[enabled]
-        # All devices, also those that are used later.
-        indices = range(max(self._count(), 1)) if device is None else [self._index_of(device)]
-        for index in indices:
-            self._get_allocator(index).record_memory_history(
-                entries, context is not None, clear_history or enabled is None, skip_actions or []
-            )
-
-    def _allocation_traceback(self, data_ptr: int) -> list[dict[str, Any]] | None:
-        """Where the live block that holds an address was allocated; None if no block does."""
-        for index in self._in_use():
-            for segment in self._get_allocator(index).snapshot(False)["segments"]:
-                for block in segment["blocks"]:
-                    inside = block["address"] <= data_ptr < block["address"] + block["size"]
-                    if inside and block["state"] != "inactive":
-                        return list(block["frames"])
-        return None
-
-    def set_per_process_memory_fraction(self, fraction: float, device: Any = None) -> None:
-        """The part of the device's memory this process may take, from 0 to 1."""
-        if not isinstance(fraction, (int, float)):
-            raise TypeError(f"Invalid type for fraction argument, must be `float`, got {type(fraction)}")
-        if fraction < 0 or fraction > 1:
-            raise ValueError(f"Invalid fraction value: {fraction}. Allowed range: 0~1")
-        self._get_allocator(device).set_memory_fraction(fraction)
-
-    def get_per_process_memory_fraction(self, device: Any = None) -> float:
-        return float(self._get_allocator(device).get_memory_fraction())
+    def set_rng_state_all(self, new_states: Iterable[Any]) -> None:
+        for index, state in enumerate(new_states):
+            self.generator(index).set_state(state)

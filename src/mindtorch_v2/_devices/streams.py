@@ -1,14 +1,14 @@
 """``torch.Stream`` and ``torch.Event``: queues of work on a device and marks in them, for every device.
 
-An accelerator's module derives its own classes from these, with ``_type`` (as in ``torch.device``) and
-``_native`` (the functions of its runtime in ``_C``). Called directly, ``torch.Stream(device)`` makes an object
+An accelerator's module derives its own classes from :class:`DeviceStream` and :class:`DeviceEvent`, with ``_type``
+(as in ``torch.device``), ``_native`` (the functions of its runtime in ``_C``) and ``_index`` (the number of a device);
+:class:`StreamFunctions` are its functions about them. Called directly, ``torch.Stream(device)`` makes an object
 of the device's class; the CPU has no queues, so its stream is always idle.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from .. import _C
@@ -79,8 +79,8 @@ class Stream:
     def _make(self, priority: int) -> int:
         return int(self._native.pooled_stream(self.device_index, priority)) if self._native else 0
 
-    @classmethod
-    def _index(cls, device: Any) -> int:
+    @staticmethod
+    def _index(device: Any) -> int:
         return -1
 
     @property
@@ -164,7 +164,6 @@ class Event:
 
     _native: ClassVar[Any] = None
     _type: ClassVar[str] = "cpu"
-    _current_stream: ClassVar[Callable[..., Any]]
 
     def __new__(cls, *args: Any, **known: Any) -> Any:
         if cls is Event:
@@ -245,13 +244,16 @@ class Event:
         if kind is None:
             raise RuntimeError("torch.Event.from_ipc_handle: events of the CPU cannot be shared")
         event = kind(interprocess=True)
-        event.device_index = kind._device_index(device)
+        event.device_index = kind._index(device)
         event._handle = kind._native.import_event(event.device_index, handle)
         return event
 
-    @classmethod
-    def _device_index(cls, device: Any) -> int:
+    @staticmethod
+    def _index(device: Any) -> int:
         raise NotImplementedError
+
+    def _current_stream(self) -> Any:
+        return registry.accelerators[self._type].module.current_stream()
 
     @property
     def event_id(self) -> int:
@@ -259,7 +261,7 @@ class Event:
 
     def _stream_or_current(self, stream: Any, function: str) -> Any:
         if stream is None:
-            return type(self)._current_stream() if self._native else None
+            return self._current_stream() if self._native else None
         _require(stream, Stream, function, "stream")
         if stream._type != self._type:
             doing = "recording" if function == "record" else "blocking"
@@ -286,3 +288,109 @@ class Event:
 
 
 Stream._event_class = Event
+
+
+class DeviceEvent(Event):
+    """What ``torch.<device>.Event`` has of its own: arguments without names, after a device or in its place."""
+
+    _no_external: ClassVar[str] = "use an event of the graph's own stream"
+
+    def __init__(self, *args: Any, **known: Any) -> None:
+        """``Event(enable_timing=False, blocking=False, interprocess=False, external=False)``; a device may come
+        first."""
+        names = ["enable_timing", "blocking", "interprocess", "external"]
+        if args and not isinstance(args[0], int):
+            names = ["device"]
+        if len(args) > len(names):
+            raise TypeError(f"Event() takes at most {len(names)} positional arguments, but got {len(args)}")
+        known.update(zip(names, args, strict=False))
+        if known.pop("external", False):
+            raise NotImplementedError(f"torch.{self._type}.Event(external=True): {self._no_external}")
+        self._index(known.pop("device", None))
+        super().__init__(**known)
+
+
+class DeviceStream(Stream):
+    """What ``torch.<device>.Stream`` has of its own."""
+
+    @classmethod
+    def priority_range(cls) -> tuple[int, int]:
+        """The lowest and the highest priority; (0, 0) if the runtime cannot be asked."""
+        found = cls._native.stream_priority_range()
+        return (0, 0) if found is None else (int(found[0]), int(found[1]))
+
+
+class MadeElsewhere:
+    """Comes before a device's stream in ``ExternalStream``: a stream that other code made and owns, by its handle."""
+
+    def __init__(self, stream_ptr: int, device: Any = None, **known: Any) -> None:
+        if not isinstance(stream_ptr, int) or stream_ptr == 0:
+            raise ValueError(f"ExternalStream wants the handle of a stream, but got {stream_ptr!r}")
+        super().__init__(device, _handle=stream_ptr, **known)  # type: ignore[call-arg]
+
+
+class StreamContext:
+    """``with torch.<device>.stream(s):`` — work inside goes to the stream, on the stream's device."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+
+    def __enter__(self) -> None:
+        if self.stream is not None:
+            self.stream.__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        if self.stream is not None:
+            self.stream.__exit__(*error)
+
+
+class StreamFunctions:
+    """The functions of ``torch.<device>`` about streams, from its class of them."""
+
+    def __init__(self, kind: type[DeviceStream]) -> None:
+        self._kind = kind
+
+    def stream(self, stream: Any) -> StreamContext:
+        """Work inside of ``with torch.<device>.stream(s):`` goes to ``s``; None changes nothing."""
+        return StreamContext(self._checked(stream, "stream"))
+
+    def set_stream(self, stream: Any) -> None:
+        """Makes a stream, and its device, this thread's current ones. None changes nothing."""
+        if self._checked(stream, "set_stream") is not None:
+            stream._native.set_device(stream.device_index)
+            stream._native.set_stream(stream.device_index, stream.handle)
+
+    def current_stream(self, device: Any = None) -> Any:
+        """This thread's current stream on a device."""
+        index = self._kind._index(device)
+        return self._kind(index, _handle=self._kind._native.current_stream(index))
+
+    def default_stream(self, device: Any = None) -> Any:
+        """The stream that is current unless another is chosen."""
+        index = self._kind._index(device)
+        return self._kind(index, _handle=self._kind._native.default_stream(index))
+
+    _DEBUG_MODES: ClassVar = {"default": 0, "warn": 1, "error": 2}
+
+    def set_sync_debug_mode(self, debug_mode: int | str) -> None:
+        """What happens where the host waits inside an operator: nothing ("default", 0), a warning ("warn", 1) or
+        an error ("error", 2)."""
+        if isinstance(debug_mode, str):
+            if debug_mode not in self._DEBUG_MODES:
+                raise RuntimeError("invalid value of debug_mode, expected one of `default`, `warn`, `error`")
+            debug_mode = self._DEBUG_MODES[debug_mode]
+        if not isinstance(debug_mode, int):
+            raise TypeError(f"debug_mode is a number or a text, but got {type(debug_mode).__name__}")
+        if debug_mode not in self._DEBUG_MODES.values():
+            raise RuntimeError("invalid value of debug_mode, expected one of 0,1,2")
+        self._kind._native.set_sync_debug_mode(debug_mode)
+
+    def get_sync_debug_mode(self) -> int:
+        """The mode of :meth:`set_sync_debug_mode` as a number."""
+        return int(self._kind._native.sync_debug_mode())
+
+    def _checked(self, stream: Any, function: str) -> Any:
+        kind = self._kind._type
+        if stream is not None and not (isinstance(stream, Stream) and stream._type == kind):
+            raise TypeError(f"torch.{kind}.{function}() wants a stream of {kind} or None, but got {stream!r}")
+        return stream

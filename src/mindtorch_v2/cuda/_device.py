@@ -4,15 +4,14 @@ the parts that all accelerators share."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
 from typing import Any, ClassVar, NamedTuple
 
 from .. import _C
 from .._devices import graphs as _graphs
-from .._devices import memory as _memory_parts
+from .._devices import memory_functions as _memory_functions
 from .._devices import memory_observers as _observers
+from .._devices import memory_pools as _memory_pools
 from .._devices import module_parts as _parts
-from .._devices import pinned as _pinned
 from .._devices import pools as _pools
 from .._devices import registry as _registry
 from .._devices import streams as _streams
@@ -201,35 +200,26 @@ def ipc_collect() -> None:
 # --- streams and events ---------------------------------------------------------------------------------------
 
 
-class Event(_streams.Event):
+class Event(_streams.DeviceEvent):
     """A mark in a stream of a GPU."""
 
     _native: ClassVar[Any] = _cuda
     _type = "cuda"
+    _index = staticmethod(_index)
 
     @property
     def cuda_event(self) -> int:
+        """The event's handle in CUDA; 0 before it is recorded."""
         return self._handle
 
-    @staticmethod
-    def _current_stream() -> Stream:
-        return current_stream()
 
-    @classmethod
-    def _device_index(cls, device: Any) -> int:
-        return _index(device)
-
-
-class Stream(_streams.Stream):
+class Stream(_streams.DeviceStream):
     """A queue of work on a GPU."""
 
     _native: ClassVar[Any] = _cuda
     _type = "cuda"
     _event_class = Event
-
-    @classmethod
-    def _index(cls, device: Any) -> int:
-        return _index(device)
+    _index = staticmethod(_index)
 
     @property
     def cuda_stream(self) -> int:
@@ -237,40 +227,23 @@ class Stream(_streams.Stream):
         return self.handle
 
 
-class ExternalStream(Stream):
+class ExternalStream(_streams.MadeElsewhere, Stream):
     """A stream that other code made and owns; ``stream_ptr`` is its CUDA handle."""
 
-    def __init__(self, stream_ptr: int, device: Any = None, **known: Any) -> None:
-        if not isinstance(stream_ptr, int) or stream_ptr == 0:
-            raise ValueError(f"ExternalStream wants the handle of a stream, but got {stream_ptr!r}")
-        super().__init__(device, _handle=stream_ptr, **known)
+
+StreamContext = _streams.StreamContext
+_stream_functions = _streams.StreamFunctions(Stream)
+stream = _stream_functions.stream
+set_stream = _stream_functions.set_stream
+current_stream = _stream_functions.current_stream
+default_stream = _stream_functions.default_stream
+set_sync_debug_mode = _stream_functions.set_sync_debug_mode
+get_sync_debug_mode = _stream_functions.get_sync_debug_mode
 
 
-StreamContext = _parts.StreamContext
-
-
-def stream(stream: Stream | None) -> StreamContext:
-    """Work inside ``with torch.cuda.stream(s):`` goes to ``s``; None changes nothing."""
-    return StreamContext(stream)
-
-
-def set_stream(stream: Stream | None) -> None:
-    """Makes a stream, and its device, this thread's current ones. None changes nothing."""
-    if stream is not None:
-        _cuda.set_device(stream.device_index)
-        _cuda.set_stream(stream.device_index, stream.handle)
-
-
-def current_stream(device: Any = None) -> Stream:
-    """This thread's current stream on a device."""
-    index = _index(device)
-    return Stream(index, _handle=_cuda.current_stream(index))
-
-
-def default_stream(device: Any = None) -> Stream:
-    """The stream that is current unless another is chosen."""
-    index = _index(device)
-    return Stream(index, _handle=_cuda.default_stream(index))
+def get_stream_from_external(data_ptr: int, device: Any = None) -> Stream:
+    """The stream behind a CUDA handle that other code made and owns."""
+    return ExternalStream(data_ptr, device)
 
 
 # --- memory ---------------------------------------------------------------------------------------------------
@@ -299,13 +272,7 @@ class _PinnedPool(_pools.DevicePinnedPool):
 
 
 _all_pools = _pools.DevicePools(_cuda, _Allocator, _PinnedPool)
-_memory = _parts.MemoryFunctions(
-    "CUDA",
-    lambda device: _all_pools.allocator(_index(device)),
-    _index,
-    lambda: sorted(_all_pools.allocators),
-    device_count,
-)
+_memory = _memory_functions.MemoryFunctions("CUDA", _cuda, _all_pools, _index, device_count)
 memory_stats = _memory.memory_stats
 memory_stats_as_nested_dict = _memory.memory_stats_as_nested_dict
 memory_allocated = _memory.memory_allocated
@@ -337,37 +304,44 @@ _record_memory_history = _memory._record_memory_history
 _told = _observers.MemoryObservers(_memory, _all_pools)
 serve_watch = _told.serve_watch
 track_leaks = _told.track_leaks
+attach_out_of_memory_observer = _told.attach_out_of_memory_observer
+_allocation_traceback = _memory._allocation_traceback
+set_per_process_memory_limit = _memory.set_per_process_memory_limit
+mem_get_info = _memory.mem_get_info
+device_memory_used = _memory.device_memory_used
+list_gpu_processes = _memory.list_gpu_processes
+empty_cache = _memory.empty_cache
+caching_allocator_alloc = _memory.caching_allocator_alloc
+caching_allocator_delete = _memory.caching_allocator_delete
+caching_allocator_enable = _memory.caching_allocator_enable
+caching_allocator_disabled = _memory.caching_allocator_disabled
+_set_allocator_settings = _memory._set_allocator_settings
+_set_memory_metadata = _memory._set_memory_metadata
+_get_memory_metadata = _memory._get_memory_metadata
+pin_memory = _memory.pin_memory
+host_memory_stats = _memory.host_memory_stats
+host_memory_stats_as_nested_dict = _memory.host_memory_stats_as_nested_dict
+reset_accumulated_host_memory_stats = _memory.reset_accumulated_host_memory_stats
+reset_peak_host_memory_stats = _memory.reset_peak_host_memory_stats
+host_empty_cache = _memory.host_empty_cache
 
 
-def mem_get_info(device: Any = None) -> tuple[int, int]:
-    """Free and total bytes of a device, as its driver counts them."""
-    free, total = _cuda.memory_info(_index(device))
-    return int(free), int(total)
+class CUDAPluggableAllocator(_memory_pools.PluggableAllocator):
+    """An allocator of a shared library: ``void* alloc(ssize_t size, int device, CUstream stream)`` and
+    ``void free(void* ptr, ssize_t size, int device, CUstream stream)``."""
 
 
-def empty_cache() -> None:
-    """Gives cached memory back to the driver."""
-    for found in list(_all_pools.allocators.values()):
-        found.empty_cache()
+class MemPool(_memory_pools.MemPool):
+    """Memory of its own for what is allocated inside ``use_mem_pool``. It goes back when the pool is gone and
+    its tensors are."""
+
+    _functions = _memory
 
 
-def host_empty_cache() -> None:
-    """Gives cached pinned memory back to the system."""
-    _all_pools.pinned_pool().empty_cache()
-
-
-def pin_memory(tensor: Any) -> Any:
-    """A copy of a CPU tensor in pinned host memory; itself if it is there already."""
-    return _pinned.pin_memory(_cuda, tensor)
-
-
-def host_memory_stats() -> dict[str, Any]:
-    """The counters of the pinned memory pool."""
-    return dict(_all_pools.pinned_pool().host_memory_stats())
-
-
-def host_memory_stats_as_nested_dict() -> dict[str, Any]:
-    return _memory_parts.nested(host_memory_stats())
+_allocators = _memory_pools.AllocatorFunctions(_memory, MemPool)
+use_mem_pool = _allocators.use_mem_pool
+change_current_allocator = _allocators.change_current_allocator
+get_allocator_backend = _allocators.get_allocator_backend
 
 
 # --- graphs ---------------------------------------------------------------------------------------------------
@@ -423,54 +397,24 @@ def make_graphed_callables(
 
 # --- random numbers -------------------------------------------------------------------------------------------
 
-_SEED_BITS = 0xFFFFFFFFFFFFFFFF
-
-
-def _generator(device: Any) -> Any:
-    return _C._default_generator(_C.device("cuda", _index(device)))
-
-
-def manual_seed(seed: int) -> None:
-    """Seeds the current device's generator."""
-    _cuda.seed_device(_cuda.current_device(), int(seed) & _SEED_BITS)
-
-
-def manual_seed_all(seed: int) -> None:
-    """Seeds the generators of all devices, also of those not used yet."""
-    _cuda.seed_all(int(seed) & _SEED_BITS)
-
-
-def seed() -> None:
-    """Seeds the current device's generator with a number from the system."""
-    _generator(None).seed()
-
-
-def seed_all() -> None:
-    """Seeds the generators of all devices with one number from the system."""
-    manual_seed_all(int(_generator(None).seed()))
-
-
-def initial_seed() -> int:
-    return int(_generator(None).initial_seed())
+_random = _parts.RandomFunctions("cuda", _cuda, _index, device_count)
+manual_seed = _random.manual_seed
+manual_seed_all = _random.manual_seed_all
+seed = _random.seed
+seed_all = _random.seed_all
+initial_seed = _random.initial_seed
+get_rng_state_all = _random.get_rng_state_all
+set_rng_state_all = _random.set_rng_state_all
 
 
 def get_rng_state(device: Any = "cuda") -> Any:
     """The state of a device's generator, as a ByteTensor of seed and offset."""
-    return _generator(device).get_state()
+    return _random.generator(device).get_state()
 
 
 def set_rng_state(new_state: Any, device: Any = "cuda") -> None:
     """Restores a state of :func:`get_rng_state`."""
-    _generator(device).set_state(new_state)
-
-
-def get_rng_state_all() -> list[Any]:
-    return [get_rng_state(index) for index in range(device_count())]
-
-
-def set_rng_state_all(new_states: Iterable[Any]) -> None:
-    for index, state in enumerate(new_states):
-        set_rng_state(state, index)
+    _random.generator(device).set_state(new_state)
 
 
 # --- mixed precision ------------------------------------------------------------------------------------------
@@ -483,13 +427,15 @@ def get_amp_supported_dtype() -> list[Any]:
 
 def __getattr__(name: str) -> Any:
     if name == "default_generators":
-        return tuple(_generator(index) for index in range(device_count()))
+        return _random.generators()
     from ._rest import find  # needed seldom
 
     return find(name)
 
 
-for _kind in (Event, Stream, ExternalStream, device, device_of, CUDAGraph, graph):
+for _kind in (
+    Event, Stream, ExternalStream, device, device_of, CUDAGraph, graph, MemPool, CUDAPluggableAllocator
+):  # fmt: skip
     _kind.__module__ = __package__  # where people know them
 
 

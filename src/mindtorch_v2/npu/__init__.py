@@ -364,7 +364,7 @@ def __getattr__(name: str) -> Any:
 
         return import_module(f"{__name__}.amp")
     if name == "default_generators":
-        return random._default_generators()
+        return random._functions.generators()
     from . import _absent, _legacy
 
     if name in _legacy.DTYPES:
