@@ -10,6 +10,9 @@ from pathlib import Path
 SOURCES = Path(__file__).parents[2] / "csrc"
 SHADOWS = SOURCES / "backends/cuda/device/std"  # found before csrc
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
+OLDEST = ARCHITECTURES[
+    0
+]  # no source asks what it is compiled for, so what compiles for this one does for all
 OPTIONS = (
     "--std=c++20",
     "--device-as-default-execution-space",

@@ -70,11 +70,12 @@ def test_memory_comes_from_pools_and_goes_back(machine):
     run(
         machine,
         """
+import os
 assert torch.cuda.get_allocator_backend() == "native"
 address = torch.cuda.caching_allocator_alloc(1000)
 assert torch.cuda.memory_allocated() == 1024
-assert torch.cuda.device_memory_used() >= torch.cuda.memory_reserved() > 0
-assert "CUDA:0" in torch.cuda.list_gpu_processes()
+assert torch.cuda.mem_get_info() == (1 << 30, 1 << 30) and torch.cuda.device_memory_used() == 0
+assert f"process {os.getpid():>10d} uses        2.000 MB CUDA memory" in torch.cuda.list_gpu_processes()
 torch.cuda.caching_allocator_delete(address)
 assert torch.cuda.memory_allocated() == 0
 pool = torch.cuda.MemPool()

@@ -10,6 +10,7 @@ import pytest
 
 import mindtorch_v2 as torch
 from mindtorch_v2 import softnpu
+from mindtorch_v2._devices import memory_pools
 from mindtorch_v2.npu import memory
 
 MiB = 1 << 20
@@ -47,7 +48,7 @@ class Functions:
         free_type = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p)
         self.callbacks = allocate_type(allocate), free_type(free)
         addresses = [ctypes.cast(function, ctypes.c_void_p).value for function in self.callbacks]
-        self.allocator = memory._NPUAllocator(tuple(addresses))
+        self.allocator = memory_pools.Allocator(tuple(addresses))
 
 
 def test_tensors_of_a_pool_come_from_its_own_segments():
@@ -103,14 +104,14 @@ def test_a_library_without_the_function_is_named():
     with pytest.raises(AttributeError, match="has no function no_such_function"):
         torch.npu.NPUPluggableAllocator(library, "aclrtMalloc", "no_such_function")
     assert isinstance(
-        torch.npu.NPUPluggableAllocator(library, "aclrtMalloc", "aclrtFree"), memory._NPUAllocator
+        torch.npu.NPUPluggableAllocator(library, "aclrtMalloc", "aclrtFree"), memory_pools.Allocator
     )
 
 
 def test_the_allocator_cannot_be_changed_once_it_is_used():
     torch.ones(1, device="npu")
     with pytest.raises(RuntimeError, match="Can't swap an already initialized allocator"):
-        torch.npu.change_current_allocator(memory._NPUAllocator(None))
+        torch.npu.change_current_allocator(memory_pools.Allocator(None))
     assert torch.npu.get_allocator_backend() == "native"
 
 
@@ -330,7 +331,7 @@ def test_history_is_kept_of_devices_that_are_used_later():
 @pytest.mark.parametrize(
     ("call", "wanted"),
     [
-        (lambda: torch.npu.MemPool(3), "wants an NPUPluggableAllocator or None, but got 3"),
+        (lambda: torch.npu.MemPool(3), "wants a torch.npu.NPUPluggableAllocator or None, but got 3"),
         (lambda: torch.npu.use_mem_pool("pool").__enter__(), "wants a torch.npu.MemPool, but got 'pool'"),
         (lambda: memory.detach_out_of_memory_observer(print), "was not attached"),
         (lambda: memory._record_memory_history(max_entries=-1), "a number of actions, but got -1"),

@@ -122,7 +122,7 @@ class MemoryObservers:
     def track_leaks(self, warm_up: int = 2) -> LeakTracker:
         """Tells what grows step after step, by line, and who holds it::
 
-            with torch.npu.memory.track_leaks() as tracker:
+            with torch.<device>.memory.track_leaks() as tracker:
                 for batch in batches:
                     train(batch)
                     tracker.step()
