@@ -27,8 +27,12 @@ void register_accelerator(DeviceType slot, const char* name, Accelerator& accele
   set_device_name(slot, name);
 }
 
+Backend* find_backend(DeviceType type) noexcept {
+  return int(type) < kDeviceTypes ? g_backends[int(type)] : nullptr;
+}
+
 Backend& backend(DeviceType type) {
-  Backend* found = int(type) < kDeviceTypes ? g_backends[int(type)] : nullptr;
+  Backend* found = find_backend(type);
   if (!found) [[unlikely]]
     fail_without_backend(type);
   return *found;

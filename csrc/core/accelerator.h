@@ -23,6 +23,8 @@ class Backend {
   virtual void copy(const Tensor& from, const Tensor& to, bool non_blocking) = 0;
   virtual Generator* default_generator(int device) = 0;  // needs no device: seeding does not start one
   virtual Generator* new_generator(int device) = 0;
+  // Whether its kernel of attention takes heads of this dtype that are so wide. `device` may be meta: on the one meant.
+  virtual bool fuses_attention(Device, DType, int64_t /*width*/) { return false; }
 };
 
 struct DeviceProperties {
@@ -103,6 +105,7 @@ void register_backend(DeviceType type, Backend& backend);
 void register_accelerator(DeviceType slot, const char* name, Accelerator& accelerator);
 
 Backend& backend(DeviceType type);                        // throws when nothing drives the device
+Backend* find_backend(DeviceType type) noexcept;          // null for one that nothing drives
 Accelerator& accelerator(DeviceType type);                // likewise
 Accelerator* find_accelerator(DeviceType type) noexcept;  // null for a slot that is empty
 // The one that is meant where nothing says which: the first that is there.

@@ -1,7 +1,9 @@
 // Device code run on the host, one block after the other: what it computes can be tested without a GPU. The threads of a
-// block are contexts that take turns; shared memory is static, lanes exchange through an array.
+// block are contexts that take turns; shared memory is static, lanes exchange through an array. Contexts are begun as such
+// and changed by jumps, which ask the kernel nothing (and want -U_FORTIFY_SOURCE: a jump to another stack is meant).
 #pragma once
 
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <atomic>
@@ -38,12 +40,25 @@ inline constexpr size_t kStack = 64 * 1024;
 
 struct Thread {
   ucontext_t context;
-  bool done;
+  jmp_buf place;
+  bool begun, done;
 };
 inline std::vector<Thread> threads;
-inline ucontext_t turns;
+inline jmp_buf turns;
 inline int current;
 inline std::function<void()> body;
+
+// The current thread goes on until it waits or is done.
+[[gnu::noinline]] inline void give_turn() {
+  if (_setjmp(turns)) return;
+  Thread& thread = threads[size_t(current)];
+  if (thread.begun) _longjmp(thread.place, 1);
+  thread.begun = true;
+  setcontext(&thread.context);
+}
+[[gnu::noinline]] inline void wait_for_turn() {
+  if (!_setjmp(threads[size_t(current)].place)) _longjmp(turns, 1);
+}
 
 // Threads that arrive wait until all of their group have.
 struct Barrier {
@@ -55,26 +70,27 @@ struct Barrier {
       ++generation;
       return;
     }
-    while (generation == own) swapcontext(&threads[size_t(current)].context, &turns);
+    while (generation == own) wait_for_turn();
   }
 };
 inline Barrier block;
 inline std::vector<Barrier> warps;
-inline std::vector<int> lanes;
+inline std::vector<int> lanes[2];  // who is ahead writes into the other one
+inline std::vector<char> side;
 
 inline int thread() { return current; }
 inline int from_lane(int x, int lane) {
   const int own = thread();
-  lanes[size_t(own)] = x;
+  std::vector<int>& exchanged = lanes[size_t(side[size_t(own)] ^= 1)];
+  exchanged[size_t(own)] = x;
   warps[size_t(own / 32)].wait();
-  const int got = lanes[size_t(own / 32 * 32 + lane)];
-  warps[size_t(own / 32)].wait();
-  return got;
+  return exchanged[size_t(own / 32 * 32 + lane)];
 }
 
 inline void begin() {
   body();
   threads[size_t(current)].done = true;
+  _longjmp(turns, 1);
 }
 
 template <class F>
@@ -85,7 +101,8 @@ void launch(Extent grid, Extent shape, F given) {
   const int count = int(shape.x * shape.y);
   if (count % 32) std::abort();  // whole warps
   std::vector<char> stacks(size_t(count) * kStack);
-  lanes.assign(size_t(count), 0);
+  for (auto& each : lanes) each.assign(size_t(count), 0);
+  side.assign(size_t(count), 0);
   for (unsigned n = 0; n < grid.x * grid.y; ++n) {
     blockIdx = {n % grid.x, n / grid.x, 0};
     block = {count};
@@ -96,7 +113,7 @@ void launch(Extent grid, Extent shape, F given) {
       getcontext(&context);
       context.uc_stack.ss_sp = stacks.data() + size_t(t) * kStack;
       context.uc_stack.ss_size = kStack;
-      context.uc_link = &turns;
+      context.uc_link = nullptr;
       makecontext(&context, begin, 0);
     }
     for (int left = count; left > 0;) {
@@ -104,7 +121,7 @@ void launch(Extent grid, Extent shape, F given) {
       for (current = 0; current < count; ++current) {
         if (threads[size_t(current)].done) continue;
         threadIdx = {unsigned(current) % shape.x, unsigned(current) / shape.x, 0};
-        swapcontext(&turns, &threads[size_t(current)].context);
+        give_turn();
         left += !threads[size_t(current)].done;
       }
     }

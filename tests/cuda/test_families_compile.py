@@ -242,6 +242,16 @@ def distance():
                 yield f"{name}_apart_backward<{t}, Norm::{norm}>", "DistanceCall"
 
 
+def attention():
+    for t in ("float", *HALVES):
+        for dim in (32, 64, 128) if t == "float" else (64, 128):
+            for masked in ("false", "true"):
+                yield f"attention_forward<{t}, {dim}, {masked}>", "AttentionCall"
+                yield f"attention_backward<{t}, {dim}, {masked}, true>", "AttentionCall"
+                yield f"attention_backward<{t}, {dim}, {masked}, false>", "AttentionCall"
+        yield f"attention_prepared<{t}>", "AttentionCall"
+
+
 def extreme():
     for t in (*FLOATING, *INTEGERS, *WIDE_UNSIGNED, "bool"):
         for largest in ("true", "false"):
@@ -287,7 +297,7 @@ FAMILIES = (
     cumulative,
     optimizer,
 )
-FAMILIES += (pool, resample, sort, distance, ctc, region)
+FAMILIES += (pool, resample, sort, distance, ctc, region, attention)
 
 
 def source_of(family):

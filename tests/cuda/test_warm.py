@@ -26,7 +26,8 @@ def rehearsed(what):
 def test_operators_say_which_programs_they_need():
     usual = rehearsed("usual")
     assert len(usual) == len(set(usual)) > 200
-    for wanted in ("mt::kernels::exp_op, float, float, float", "softmax", "optimizer.h"):
+    attention = "attention_forward<float, 64, false>", "attention_backward<::mt::BFloat16, 64, false, true>"
+    for wanted in ("mt::kernels::exp_op, float, float, float", "softmax", "optimizer.h", *attention):
         assert any(wanted in program for program in usual), wanted
     everything = rehearsed("all")
     assert set(everything) > set(usual)

@@ -43,13 +43,15 @@ def structures():
 
 
 @cache
-def library():
+def library(name="kernels_on_host"):
+    """The kernels of a file in tests/cuda."""
     compiler = shutil.which("c++")
     assert compiler, "a C++ compiler is needed: install g++"
     built = Path(mkdtemp()) / "kernels.so"
-    source = ROOT / "tests/cuda/kernels_on_host.cpp"
-    options = ["-std=c++20", "-O1", "-shared", "-fPIC", "-w", f"-I{ROOT / 'csrc'}"]
-    subprocess.run([compiler, *options, str(source), "-o", str(built)], check=True)
+    source = ROOT / f"tests/cuda/{name}.cpp"
+    options = ["-std=c++20", "-O1", "-shared", "-fPIC", "-w", "-U_FORTIFY_SOURCE"]
+    folders = [f"-I{ROOT / folder}" for folder in ("csrc", "tests/cuda")]
+    subprocess.run([compiler, *options, *folders, str(source), "-o", str(built)], check=True)
     return ctypes.CDLL(str(built))
 
 
@@ -70,7 +72,7 @@ def call_of(name, **values):
     return call
 
 
-def run(kernel, call, grid=(1, 1), block=(64, 1)):
+def run(kernel, call, grid=(1, 1), block=(64, 1), library=library):
     getattr(library(), kernel)(ctypes.byref(call), *grid, *block)
 
 

@@ -17,6 +17,7 @@ class CpuBackend final : public Backend {
   }
   Generator* default_generator(int) override { return &cpu::default_generator(); }
   Generator* new_generator(int) override { return new CpuGenerator(kernels::Mt19937::kDefaultSeed); }
+  bool fuses_attention(Device, DType, int64_t) override { return true; }
 };
 
 }  // namespace

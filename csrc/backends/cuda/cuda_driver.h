@@ -90,6 +90,7 @@ class CudaAccelerator final : public devices::StreamAccelerator {
   DeviceProperties properties(int device) override;
   void copy_on_device(const Tensor& from, const Tensor& to) override;
   bool fill(const Tensor& to, const Scalar& value) override;
+  bool fuses_attention(Device device, DType dtype, int64_t width) override;  // attention.cpp
   void list_begins() override;
   void list_ends() override;
 };

@@ -7,6 +7,10 @@
 
 namespace mt::cuda {
 
+namespace {
+constexpr unsigned kSharedUnasked = 48 << 10;  // what a block may have without more ado
+}  // namespace
+
 void launch(Function function, const char* name, int device, Shape grid, Shape block, unsigned shared_bytes,
             void** arguments) {
   launch_kept_back();
@@ -18,6 +22,8 @@ void launch_on(void* stream, Function function, const char* name, int device, Sh
                unsigned shared_bytes, void** arguments) {
   CudaAccelerator& accelerator = gpu();
   accelerator.activate(device);
+  if (shared_bytes > kSharedUnasked) [[unlikely]]
+    check(cuda().function_set(function, kDynamicShared, int(shared_bytes)), "cuFuncSetAttribute");
   {
     TaskScope scope({.kind = TaskKind::kernel,
                      .call = "cudaLaunchKernel",

@@ -13,7 +13,8 @@ std::string program_text(const char* header, const std::vector<FamilyKernel>& ke
                                "\"\nusing namespace mt;\nusing namespace mt::cuda;\n");
   const char* const* name = entry_names(int(kernels.size()));
   for (const FamilyKernel& kernel : kernels)
-    text += join_text("extern \"C\" __global__ void __launch_bounds__(", kernel.threads, ") ", *name++,
+    text += join_text("extern \"C\" __global__ void __launch_bounds__(", kernel.threads,
+                      kernel.blocks ? join_text(", ", kernel.blocks) : "", ") ", *name++,
                       "(const __grid_constant__ ", kernel.call, " call) { ", kernel.body, "(call); }\n");
   return text;
 }

@@ -12,11 +12,12 @@
 namespace mt::cuda {
 
 // "softmax_rows<float, float, true>", "SoftmaxCall": a kernel that is a template of a family with all types named.
-// threads: the most that a block is launched with.
+// threads: the most that a block is launched with. blocks: how many of them a processor shall hold at the same time, by
+// which the compiler counts registers; 0: as many as come out.
 struct FamilyKernel {
   std::string body;
   const char* call;
-  int threads = 256;
+  int threads = 256, blocks = 0;
 };
 
 // Names of the functions of a program with `number` kernels, up to a null.

@@ -1,8 +1,10 @@
 // Attention: the fused kernel where it applies, products and a softmax where it does not.
 #include "generated/ops/composites/attention.h"
+#include "core/accelerator.h"
 #include "core/intercept.h"
 #include "core/meta_memory.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -49,10 +51,11 @@ void check_inputs(const Tensor& query, const Tensor& key, const Tensor& value, c
 // Whether the kernel takes them as they are: [B, H, L, E] with equal batches (and heads, unless they are shared).
 bool fits_kernel(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask,
                  double dropout_p, bool shared_heads) {
-  if (query.dim() != 4 || key.dim() != 4 || value.dim() != 4 || !is_floating(query.dtype()) ||
-      meant_type(query.device()) != DeviceType::cpu)
-    return false;
+  if (query.dim() != 4 || key.dim() != 4 || value.dim() != 4 || !is_floating(query.dtype())) return false;
   const IntList q = query.sizes(), k = key.sizes(), v = value.sizes();
+  Backend* const backend = find_backend(meant_type(query.device()));
+  if (!backend || !backend->fuses_attention(query.device(), query.dtype(), std::max(q[3], v[3])))
+    return false;
   if (q[0] != k[0] || q[0] != v[0] || k[1] != v[1] || k[2] != v[2] || q[3] != k[3]) return false;
   if (k[1] == 0 || (shared_heads ? q[1] % k[1] != 0 : q[1] != k[1])) return false;
   if (query.numel() == 0 || key.numel() == 0 || value.numel() == 0 || dropout_p != 0.0) return false;

@@ -175,6 +175,9 @@ def _usual(torch: Any, dtype: Any) -> Iterator[Callable[[], object]]:
         yield backward(getattr(functional, name), tensor(8, 16, grad=True))
     yield backward(lambda t: functional.softmax(t, -1), tensor(8, 16, grad=True))
     yield backward(lambda t: functional.log_softmax(t, -1), tensor(8, 16, grad=True))
+    yield backward(
+        functional.scaled_dot_product_attention, *(tensor(1, 2, 8, 64, grad=True) for _ in range(3))
+    )
     yield backward(lambda t: functional.dropout(t, 0.1), tensor(8, 16, grad=True))
     yield backward(
         lambda t, w, b: functional.layer_norm(t, (16,), w, b),

@@ -314,4 +314,19 @@ struct DistanceCall {
   double p;
 };
 
+// attention.h. [batch, heads, rows, elements] each, with any strides: Places in that order from the end.
+struct AttentionCall {
+  Places query, key, value, mask;  // key and value have heads / shared heads; mask.data may be null
+  Places out, gradient;            // gradient: of out, in backward
+  Places grad_query, grad_key, grad_value;
+  float* logsumexp;  // [batch, heads, queries]; written by forward, read by backward
+  float* rows;       // backward: [2, batch, heads, queries]
+  long long batch, heads, shared, queries, keys;
+  int dim, value_dim;  // elements of a query and a key, and of a value
+  int causal,
+      mask_hides;  // query i sees the keys 0 .. i; mask_hides: of bool, false hides, otherwise of T and added
+  int whole;  // bits: 16 bytes of query, key, value, out, gradient, grad_query, grad_key, grad_value may be moved at once
+  double scale;
+};
+
 }  // namespace mt::cuda

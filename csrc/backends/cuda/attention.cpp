@@ -1,0 +1,170 @@
+#include "generated/cuda/attention.h"
+
+#include <cmath>
+
+#include "backends/cuda/dense.h"
+#include "backends/cuda/device/attention_tile.h"
+#include "backends/cuda/program.h"
+#include "core/views.h"
+
+namespace mt::cuda {
+namespace {
+
+constexpr int64_t kWidest = 128;
+
+// The width that kernels are made for, no less than the one given.
+int dim_for(DType dtype, int64_t width) {
+  return dtype == DType::float32 && width <= 32 ? 32 : width <= 64 ? 64 : 128;
+}
+unsigned backward_bytes(DType dtype, int dim) {
+  if (dtype == DType::float32)
+    return unsigned(dim == 32   ? AttentionTile<4, 32>::kBackwardBytes
+                    : dim == 64 ? AttentionTile<4, 64>::kBackwardBytes
+                                : AttentionTile<4, 128>::kBackwardBytes);
+  return unsigned(dim == 64 ? AttentionTile<2, 64>::kBackwardBytes : AttentionTile<2, 128>::kBackwardBytes);
+}
+int blocks_at_once(int dim) {
+  return dim <= 64 ? AttentionTile<4, 64>::kBlocksAtOnce : AttentionTile<4, 128>::kBlocksAtOnce;
+}
+
+bool takes(DType dtype, int64_t width) {
+  return (dtype == DType::float32 || dtype == DType::float16 || dtype == DType::bfloat16) && width <= kWidest;
+}
+
+Places places(const Tensor& t) {
+  Places made{};
+  made.data = memory(t);
+  for (size_t d = 0; d < 4; ++d) made.strides[d] = t.strides()[3 - d];
+  return made;
+}
+
+// Whether rows may be moved 16 bytes at a time.
+bool whole(const Tensor& t) {
+  const auto size = int64_t(itemsize(t.dtype()));
+  const IntList sizes = t.sizes(), strides = t.strides();
+  if (reinterpret_cast<uintptr_t>(t.data()) % 16 || sizes[3] * size % 16 || strides[3] != 1) return false;
+  for (size_t d = 0; d < 3; ++d)
+    if (sizes[d] > 1 && strides[d] * size % 16) return false;
+  return true;
+}
+
+struct Attention {
+  AttentionCall call{};
+  DType dtype;
+  int dim;  // that the kernels are made for
+  bool masked;
+  Tensor mask;  // in its full size
+
+  Attention(const Tensor& query, const Tensor& key, const Tensor& value, bool causal,
+            const Tensor& given_mask, std::optional<double> scale)
+      : dtype(query.dtype()), masked(given_mask.defined()) {
+    const IntList q = query.sizes(), k = key.sizes(), v = value.sizes();
+    MT_CHECK(takes(dtype, std::max(q[3], v[3])),
+             "attention on GPUs takes float32, float16 and bfloat16 and heads of up to ", kWidest,
+             " elements, but got ", c_name(dtype), " and ", std::max(q[3], v[3]),
+             ": scaled_dot_product_attention has another way for them");
+    dim = dim_for(dtype, std::max(q[3], v[3]));
+    call.batch = q[0];
+    call.heads = q[1];
+    call.shared = k[1] == 0 ? 1 : q[1] / k[1];
+    call.queries = q[2];
+    call.keys = k[2];
+    call.dim = int(q[3]);
+    call.value_dim = int(v[3]);
+    call.causal = causal;
+    call.scale = scale.value_or(1.0 / std::sqrt(double(q[3])));
+    if (masked) {
+      mask = views::expand(given_mask, Dims{q[0], q[1], q[2], k[2]}, false);
+      call.mask = places(mask);
+      call.mask_hides = mask.dtype() == DType::boolean;
+    }
+    set(call.query, 0, query);
+    set(call.key, 1, key);
+    set(call.value, 2, value);
+  }
+
+  void set(Places& place, int bit, const Tensor& t) {
+    place = places(t);
+    call.whole |= int(whole(t)) << bit;
+  }
+  std::string text(const char* kernel, const char* more = "") const {
+    return join_text(kernel, "<", type_text(dtype), ", ", dim, masked ? ", true" : ", false", more, ">");
+  }
+  uint64_t key() const { return key_of({int(dtype), dim / 32, masked}); }
+  static unsigned blocks(int64_t heads, int64_t rows) {
+    const int64_t count = heads * ((rows + kOwnRows - 1) / kOwnRows);
+    MT_CHECK(count <= kMostBlocks, "attention over ", heads, " heads with ", rows,
+             " rows each is more than a GPU takes at once; split the batch");
+    return unsigned(count);
+  }
+};
+
+}  // namespace
+
+bool CudaAccelerator::fuses_attention(Device device, DType dtype, int64_t width) {
+  if (!takes(dtype, width)) return false;
+  if (device.type != kSlot) return true;  // meta: on a chip that has what it takes
+  cuda::CudaDriver& chip = cuda::driver();
+  return chip.attribute(device.index, kMajor) >= 8 &&
+         chip.attribute(device.index, kSharedOptIn) >= int(backward_bytes(dtype, dim_for(dtype, width)));
+}
+
+void attention(const Tensor& query, const Tensor& key, const Tensor& value, double, bool is_causal,
+               const Tensor& attn_mask, std::optional<double> scale, const Tensor& output,
+               const Tensor& logsumexp) {
+  Attention given(query, key, value, is_causal, attn_mask, scale);
+  if (logsumexp.numel() == 0) return;
+  given.set(given.call.out, 3, output);
+  const DenseResult rows(logsumexp);
+  given.call.logsumexp = static_cast<float*>(rows.data());
+  static Variants variants;
+  const Place place(query);
+  const Loaded& program =
+      find_program(variants, given.key(), place, "attention.h", 1, [&]() -> std::vector<FamilyKernel> {
+        return {
+            {given.text("attention_forward"), "AttentionCall", kAttentionThreads, blocks_at_once(given.dim)}};
+      });
+  const AttentionCall& call = given.call;
+  launch_with(program.entries[0], "attention", place.index(),
+              {Attention::blocks(call.batch * call.heads, call.queries)}, {kAttentionThreads}, 0, call);
+  rows.finish();
+}
+
+void attention_backward(const Tensor& grad_out, const Tensor& query, const Tensor& key, const Tensor& value,
+                        const Tensor& out, const Tensor& logsumexp, double, bool is_causal,
+                        const Tensor& attn_mask, std::optional<double> scale, const Tensor& grad_query,
+                        const Tensor& grad_key, const Tensor& grad_value) {
+  Attention given(query, key, value, is_causal, attn_mask, scale);
+  AttentionCall& call = given.call;
+  const Tensor logarithms = dense(logsumexp);
+  call.logsumexp = static_cast<float*>(memory(logarithms));
+  given.set(call.out, 3, out);
+  given.set(call.gradient, 4, grad_out);
+  given.set(call.grad_query, 5, grad_query);
+  given.set(call.grad_key, 6, grad_key);
+  given.set(call.grad_value, 7, grad_value);
+  static Variants variants;
+  const Place place(query);
+  const Loaded& program =
+      find_program(variants, given.key(), place, "attention.h", 3, [&]() -> std::vector<FamilyKernel> {
+        const int blocks = blocks_at_once(given.dim);
+        return {{join_text("attention_prepared<", type_text(given.dtype), ">"), "AttentionCall", 128},
+                {given.text("attention_backward", ", true"), "AttentionCall", kAttentionThreads, blocks},
+                {given.text("attention_backward", ", false"), "AttentionCall", kAttentionThreads, blocks}};
+      });
+  const int64_t heads = call.batch * call.heads, rows = heads * call.queries;
+  const Scratch room(place, size_t(2 * rows) * sizeof(float));
+  call.rows = static_cast<float*>(room.address());
+  const unsigned bytes = backward_bytes(given.dtype, given.dim);
+  if (rows > 0)
+    launch_with(program.entries[0], "attention_backward_rows", place.index(), {blocks_for(rows, 4)}, {32, 4},
+                0, call);
+  if (const unsigned blocks = Attention::blocks(heads / call.shared, call.keys))
+    launch_with(program.entries[1], "attention_backward_keys", place.index(), {blocks}, {kAttentionThreads},
+                bytes, call);
+  if (const unsigned blocks = Attention::blocks(heads, call.queries))
+    launch_with(program.entries[2], "attention_backward_queries", place.index(), {blocks},
+                {kAttentionThreads}, bytes, call);
+}
+
+}  // namespace mt::cuda

@@ -1,0 +1,547 @@
+// softmax(query @ key^T * scale + mask) @ value without the matrix of all scores, and its gradients.
+//
+// Launch (AttentionCall, by value); T is float, Half or BFloat16, dim 32 (float only), 64 or 128, no less than dim and value_dim:
+//   attention_forward<T, dim, masked>         block 128, grid batch * heads * ceil(queries / 64)
+//   attention_prepared<T>                     block (32, any), any grid: what backward needs of each row
+//   attention_backward<T, dim, masked, true>  block 128, grid batch * key_heads * ceil(keys / 64): gradients of key and value
+//   attention_backward<T, dim, masked, false> block 128, grid batch * heads * ceil(queries / 64): that of the query
+// The last two want kBackwardBytes (attention_tile.h) of shared memory. Sums are taken in a fixed order.
+//
+// Note [Attention by tensor cores]
+// A warp has 16 rows of a product and walks over the other side in steps of 8 columns. Matrices lie in shared memory as rows
+// of 32-bit words (a float, or two halves side by side) with 8 words between them. A product takes 8 words of k a time, and
+// which 8 they are does not matter as long as both sides agree, so each lane reads 16 bytes of a row at once: words for two
+// products. Rows of the other side stand in for columns in the order seen_row(), for which lanes that read at the same time
+// never meet in a bank, whether rows run along n (scores) or along k (what scores are multiplied with). A lane's scores are
+// its part of the left operand of the second product, and its columns of the result lie side by side.
+// A float is the sum of two numbers of TF32, and a product of floats three of theirs; what is left out is below 2^-20 of it.
+// Halves are multiplied as they are. Everything is summed in float.
+#pragma once
+
+#include <tensor_cores.h>
+
+#include "backends/cuda/device/attention_tile.h"
+#include "backends/cuda/device/block.h"
+#include "backends/cuda/device/calls.h"
+
+namespace mt::cuda {
+
+inline constexpr float kLog2OfE = 1.44269504f, kLnOf2 = 0.693147181f;
+template <class T, int kDim> using TileOf = AttentionTile<int(sizeof(T)), kDim>;
+
+using Words = Several<uint32_t, 4>;
+
+// What is multiplied, made of words of memory or of results.
+template <class T> struct Operands {  // of halves
+  static constexpr int kSteps = 2;    // of 8 columns of scores make 8 words of k
+  struct Left {
+    uint32_t at[4];
+  };
+  struct Right {
+    uint32_t at[2];
+  };
+  static uint32_t pair(float low, float high) {
+    if constexpr (std::is_same_v<T, Half>) return two_halves(low, high);
+    else return two_bfloat16(low, high);
+  }
+  static Left left(uint32_t a, uint32_t b, uint32_t c, uint32_t d) { return {{a, b, c, d}}; }
+  static Right right(uint32_t a, uint32_t b) { return {{a, b}}; }
+  static Left left(const float (*scores)[4]) {
+    return {{pair(scores[0][0], scores[0][1]), pair(scores[0][2], scores[0][3]),
+             pair(scores[1][0], scores[1][1]), pair(scores[1][2], scores[1][3])}};
+  }
+  // to [16, 8 columns each] += a * b for each, in an order in which neighbours do not wait for each other.
+  template <int N> static void multiply(float (*to)[4], const Left& a, const Right (&b)[N]) {
+#pragma unroll
+    for (int n = 0; n < N; ++n) {
+      if constexpr (std::is_same_v<T, Half>) multiply_half(to[n], a.at, b[n].at);
+      else multiply_bfloat16(to[n], a.at, b[n].at);
+    }
+  }
+  // The same for columns that lie side by side in rows: 16 bytes of each that is a lane's.
+  static void multiply_rows(float (*to)[4], const Left& a, const uint32_t* row, int stride, int first,
+                            int second) {
+    const Words r0 = *reinterpret_cast<const Words*>(row + first * stride),
+                r1 = *reinterpret_cast<const Words*>(row + second * stride),
+                r2 = *reinterpret_cast<const Words*>(row + (first + 8) * stride),
+                r3 = *reinterpret_cast<const Words*>(row + (second + 8) * stride);
+    Right b[8];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      b[2 * i] = right(low_halves(r0.value[i], r1.value[i]), low_halves(r2.value[i], r3.value[i]));
+      b[2 * i + 1] = right(high_halves(r0.value[i], r1.value[i]), high_halves(r2.value[i], r3.value[i]));
+    }
+    multiply(to, a, b);
+  }
+  static uint32_t low_halves(uint32_t a, uint32_t b) { return (a & 0xffff) | b << 16; }
+  static uint32_t high_halves(uint32_t a, uint32_t b) { return a >> 16 | (b & 0xffff0000u); }
+};
+
+template <> struct Operands<float> {
+  static constexpr int kSteps = 1;
+  struct Left {
+    uint32_t big[4], small[4];
+  };
+  struct Right {
+    uint32_t big[2], small[2];
+  };
+  static void split(uint32_t word, uint32_t& big, uint32_t& small) {
+    big = word & 0xffffe000u;
+    small = std::bit_cast<uint32_t>(std::bit_cast<float>(word) - std::bit_cast<float>(big));
+  }
+  static Left left(uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
+    Left made;
+    split(a, made.big[0], made.small[0]);
+    split(b, made.big[1], made.small[1]);
+    split(c, made.big[2], made.small[2]);
+    split(d, made.big[3], made.small[3]);
+    return made;
+  }
+  static Right right(uint32_t a, uint32_t b) {
+    Right made;
+    split(a, made.big[0], made.small[0]);
+    split(b, made.big[1], made.small[1]);
+    return made;
+  }
+  static Left left(const float (*scores)[4]) {
+    const auto word = [&](int i) { return std::bit_cast<uint32_t>(scores[0][i]); };
+    return left(word(0), word(2), word(1), word(3));
+  }
+  template <int N> static void multiply(float (*to)[4], const Left& a, const Right (&b)[N]) {
+#pragma unroll
+    for (int n = 0; n < N; ++n) multiply_tf32(to[n], a.small, b[n].big);
+#pragma unroll
+    for (int n = 0; n < N; ++n) multiply_tf32(to[n], a.big, b[n].small);
+#pragma unroll
+    for (int n = 0; n < N; ++n) multiply_tf32(to[n], a.big, b[n].big);
+  }
+  static void multiply_rows(float (*to)[4], const Left& a, const uint32_t* row, int stride, int first,
+                            int second) {
+    const Words r0 = *reinterpret_cast<const Words*>(row + first * stride),
+                r1 = *reinterpret_cast<const Words*>(row + second * stride);
+    Right b[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) b[i] = right(r0.value[i], r1.value[i]);
+    multiply(to, a, b);
+  }
+};
+
+// Where a lane stands in the products of its warp.
+struct AttentionLane {
+  int warp = int(threadIdx.x) / 32, g = int(threadIdx.x) % 32 / 4, t = int(threadIdx.x) % 4;
+
+  // The row that stands for column n of eight.
+  static int seen_row(int n) { return n ^ n >> 2; }
+  int column(int slot) const { return seen_row(2 * t + slot); }
+  // The word from which a lane reads four, in a half of 32 words.
+  int word(int half) const { return 4 * (t + (t & 2) + 2 * half); }
+};
+
+// 16 bytes of a row for every lane of the rows g and g + 8: left operands of two products.
+template <class T> struct LeftWords {
+  Words low, high;
+  LeftWords() = default;
+  LeftWords(const uint32_t* rows, int stride, const AttentionLane& lane, int at)
+      : low(*reinterpret_cast<const Words*>(rows + lane.g * stride + at)),
+        high(*reinterpret_cast<const Words*>(rows + (lane.g + 8) * stride + at)) {}
+  auto operand(int which) const {
+    const int k = 2 * which;
+    return Operands<T>::left(low.value[k], high.value[k], low.value[k + 1], high.value[k + 1]);
+  }
+};
+
+// scores [16, kRows] += left * rows^T, over 16 bytes of each lane.
+template <class T, int kRows> void multiply_scores(float (&scores)[kRows / 8][4], const LeftWords<T>& left,
+                                                   const uint32_t* rows, int stride,
+                                                   const AttentionLane& lane, int at) {
+  const auto first = left.operand(0), second = left.operand(1);
+  rows += lane.seen_row(lane.g) * stride + at;
+#pragma unroll
+  for (int n = 0; n < kRows / 8; n += 2) {
+    const Words one = *reinterpret_cast<const Words*>(rows + n * 8 * stride),
+                two = *reinterpret_cast<const Words*>(rows + (n + 1) * 8 * stride);
+    Operands<T>::multiply(
+        &scores[n], first,
+        {Operands<T>::right(one.value[0], one.value[1]), Operands<T>::right(two.value[0], two.value[1])});
+    Operands<T>::multiply(
+        &scores[n], second,
+        {Operands<T>::right(one.value[2], one.value[3]), Operands<T>::right(two.value[2], two.value[3])});
+  }
+}
+
+// The same with the left side in shared memory as well.
+template <class T, int kDim, int kRows> void multiply_scores(float (&scores)[kRows / 8][4],
+                                                             const uint32_t* own, const uint32_t* rows,
+                                                             const AttentionLane& lane) {
+  using Tile = TileOf<T, kDim>;
+#pragma unroll
+  for (int n = 0; n < kRows / 8; ++n)
+#pragma unroll
+    for (float& score : scores[n]) score = 0;
+#pragma unroll
+  for (int half = 0; half < 2 * Tile::kBlocks; ++half) {
+    const int at = half / 2 * 32 + lane.word(half % 2);
+    multiply_scores<T, kRows>(scores, LeftWords<T>(own, Tile::kStride, lane, at), rows, Tile::kStride, lane,
+                              at);
+  }
+}
+
+// to [16, kDim] += scores [16, kRows] * rows.
+template <class T, int kDim, int kRows> void multiply_rows(float (&to)[kDim / 8][4],
+                                                           const float (&scores)[kRows / 8][4],
+                                                           const uint32_t* rows, const AttentionLane& lane) {
+  using Tile = TileOf<T, kDim>;
+  constexpr int steps = Operands<T>::kSteps;
+#pragma unroll
+  for (int n = 0; n < kRows / 8; n += steps) {
+    const auto left = Operands<T>::left(&scores[n]);
+#pragma unroll
+    for (int block = 0; block < Tile::kBlocks; ++block)
+      Operands<T>::multiply_rows(&to[block * Tile::kEach], left,
+                                 rows + n * 8 * Tile::kStride + block * 32 + 4 * lane.g, Tile::kStride,
+                                 lane.column(0), lane.column(1));
+  }
+}
+
+// A matrix of one batch and head, from a row on.
+template <class T> struct AttentionRows {
+  T* data;
+  long long row, column;  // strides
+  int whole;              // 16 bytes of a row may be read or written at once
+
+  AttentionRows(const Places& places, int is_whole, long long batch, long long head, long long first)
+      : data(static_cast<T*>(places.data) + batch * places.strides[3] + head * places.strides[2] +
+             first * places.strides[1]),
+        row(places.strides[1]),
+        column(places.strides[0]),
+        whole(is_whole) {}
+};
+
+// Rows come to shared memory, zeros behind the last one and behind `dim`. Wait with copies_done() and a barrier.
+template <class T, int kDim, int kRows> void fetch_rows(uint32_t* to, const AttentionRows<T>& from,
+                                                        long long there, int dim) {
+  using Tile = TileOf<T, kDim>;
+  constexpr int pieces = Tile::kWords / 4, rows_at_once = kAttentionThreads / pieces;
+  const int piece = int(threadIdx.x) % pieces, row = int(threadIdx.x) / pieces, first = piece * Tile::kEach;
+  const T* source = from.data + row * from.row + first * from.column;
+  to += row * Tile::kStride + piece * 4;
+  if (from.whole) {
+#pragma unroll
+    for (int r = 0; r < kRows; r += rows_at_once) {
+      const bool exists = r + row < there && first < dim;
+      copy_later(to + r * Tile::kStride, exists ? source : from.data, exists);
+      source += rows_at_once * from.row;
+    }
+  } else {
+#pragma unroll 1
+    for (int r = 0; r < kRows; r += rows_at_once) {
+      Several<T, Tile::kEach> values;
+#pragma unroll
+      for (int k = 0; k < Tile::kEach; ++k)
+        values.value[k] = r + row < there && first + k < dim ? source[k * from.column] : T(0.0f);
+      *reinterpret_cast<Several<T, Tile::kEach>*>(to + r * Tile::kStride) = values;
+      source += rows_at_once * from.row;
+    }
+  }
+}
+
+// A warp's 16 rows of a result, each row times a number of its own.
+template <class T, int kDim> void write_rows(const AttentionRows<T>& to, const float (&made)[kDim / 8][4],
+                                             int there, int dim, float low, float high,
+                                             const AttentionLane& lane) {
+  using Tile = TileOf<T, kDim>;
+#pragma unroll
+  for (int part = 0; part < 4; ++part) {  // a row and a column of eight
+    const int r = lane.g + part / 2 * 8;
+    if (r >= there) continue;
+    const float factor = part / 2 ? high : low;
+#pragma unroll
+    for (int block = 0; block < Tile::kBlocks; ++block) {
+      const int first = (block * 8 + 2 * lane.t + part % 2) * Tile::kEach;
+      Several<T, Tile::kEach> values;
+#pragma unroll
+      for (int k = 0; k < Tile::kEach; ++k)
+        values.value[k] = cast<T>(made[block * Tile::kEach + k][part] * factor);
+      T* place = to.data + r * to.row + first * to.column;
+      if (to.whole) {
+        if (first < dim) *reinterpret_cast<Several<T, Tile::kEach>*>(place) = values;
+      } else {
+#pragma unroll
+        for (int k = 0; k < Tile::kEach; ++k)
+          if (first + k < dim) place[k * to.column] = values.value[k];
+      }
+    }
+  }
+}
+
+// Products of a warp's own rows (queries, or keys: kOfKeys) and kRows others as scores, in powers of two; what is hidden is
+// -inf.
+template <class T, bool kOfKeys, bool kMasked, int kRows> void score(float (&scores)[kRows / 8][4],
+                                                                     const AttentionCall& call,
+                                                                     long long batch, long long head,
+                                                                     long long own, long long from,
+                                                                     const AttentionLane& lane) {
+  constexpr float hidden = -std::numeric_limits<float>::infinity();
+  const float factor = float(call.scale) * kLog2OfE;
+  const long long own_rows = kOfKeys ? call.keys : call.queries, others = kOfKeys ? call.queries : call.keys;
+  const bool all = own + 16 <= own_rows && from + kRows <= others &&
+                   !(call.causal && (kOfKeys ? own + 15 > from : from + kRows - 1 > own));
+#pragma unroll
+  for (int n = 0; n < kRows / 8; ++n)
+#pragma unroll
+    for (int i = 0; i < 4; ++i) scores[n][i] *= factor;
+  if (all && !kMasked) return;
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    const long long row = own + lane.g + r * 8;
+    // The others that are seen by this row.
+    long long begin = 0, end = row < own_rows ? others - from : 0;
+    if (call.causal && kOfKeys) begin = row - from;
+    if (call.causal && !kOfKeys && row + 1 - from < end) end = row + 1 - from;
+    const int first = int(begin < 0       ? 0
+                          : begin < kRows ? begin
+                                          : kRows),
+              last = int(end < 0       ? 0
+                         : end < kRows ? end
+                                       : kRows);
+#pragma unroll
+    for (int n = 0; n < kRows / 8; ++n)
+#pragma unroll
+      for (int slot = 0; slot < 2; ++slot) {
+        float& value = scores[n][2 * r + slot];
+        const int other = n * 8 + lane.column(slot);
+        if (other < first || other >= last) {
+          value = hidden;
+        } else if constexpr (kMasked) {
+          const Places& mask = call.mask;
+          const long long at = batch * mask.strides[3] + head * mask.strides[2] +
+                               (kOfKeys ? from + other : row) * mask.strides[1] +
+                               (kOfKeys ? row : from + other) * mask.strides[0];
+          if (!call.mask_hides) value += float(static_cast<const T*>(mask.data)[at]) * kLog2OfE;
+          else if (!static_cast<const bool*>(mask.data)[at]) value = hidden;
+        }
+      }
+  }
+}
+
+// Over the four lanes of a row.
+template <class F> float fold_four(float x, F f) {
+  x = f(x, from_lane_across(x, 1));
+  return f(x, from_lane_across(x, 2));
+}
+
+template <class T, int kDim, bool kMasked> void attention_forward(const AttentionCall& call) {
+  using Tile = TileOf<T, kDim>;
+  constexpr int keys = Tile::kKeys, stride = Tile::kStride;
+  constexpr float none = -std::numeric_limits<float>::infinity();
+  alignas(16) __shared__ uint32_t room[2 * keys * stride];
+  uint32_t *const key_room = room, *const value_room = room + keys * stride;
+  const AttentionLane lane;
+  const long long tiles = (call.queries + kOwnRows - 1) / kOwnRows, outer = blockIdx.x / tiles;
+  const long long head = outer % call.heads, batch = outer / call.heads, key_head = head / call.shared;
+  // Where later queries see more keys, the last begin first.
+  const long long tile = call.causal ? tiles - 1 - blockIdx.x % tiles : blockIdx.x % tiles;
+  const long long first = tile * kOwnRows, own = first + lane.warp * 16;
+
+  fetch_rows<T, kDim, kOwnRows>(room, {call.query, call.whole & 1, batch, head, first}, call.queries - first,
+                                call.dim);
+  copies_done();
+  __syncthreads();
+  LeftWords<T> query[2 * Tile::kBlocks];
+#pragma unroll
+  for (int half = 0; half < 2 * Tile::kBlocks; ++half)
+    query[half] = {room + lane.warp * 16 * stride, stride, lane, half / 2 * 32 + lane.word(half % 2)};
+  __syncthreads();
+
+  const AttentionRows<T> key_rows(call.key, call.whole & 2, batch, key_head, 0),
+      value_rows(call.value, call.whole & 4, batch, key_head, 0);
+  const auto fetch = [&](uint32_t* to, AttentionRows<T> rows, long long from, int dim) {
+    rows.data += from * rows.row;
+    fetch_rows<T, kDim, keys>(to, rows, call.keys - from, dim);
+  };
+  const long long end = call.causal && first + kOwnRows < call.keys ? first + kOwnRows : call.keys;
+  float made[Tile::kColumns][4] = {}, largest[2] = {none, none}, sum[2] = {0, 0};
+  if (end > 0) fetch(key_room, key_rows, 0, call.dim);
+  for (long long from = 0; from < end; from += keys) {
+    copies_done();
+    __syncthreads();
+    fetch(value_room, value_rows, from, call.value_dim);
+    float scores[keys / 8][4] = {};
+#pragma unroll
+    for (int half = 0; half < 2 * Tile::kBlocks; ++half)
+      multiply_scores<T, keys>(scores, query[half], key_room, stride, lane,
+                               half / 2 * 32 + lane.word(half % 2));
+
+    score<T, false, kMasked, keys>(scores, call, batch, head, own, from, lane);
+    float most[2] = {largest[0], largest[1]};
+#pragma unroll
+    for (int n = 0; n < keys / 8; ++n)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) most[i / 2] = scores[n][i] > most[i / 2] ? scores[n][i] : most[i / 2];
+    float from_zero[2];  // what is taken from the scores of a row
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      most[r] = fold_four(most[r], [](float a, float b) { return b > a ? b : a; });
+      from_zero[r] = most[r] == none ? 0 : most[r];
+      const float shrunk = power_of_two(largest[r] - from_zero[r]);
+      largest[r] = most[r];
+      sum[r] *= shrunk;
+#pragma unroll
+      for (int n = 0; n < Tile::kColumns; ++n) {
+        made[n][2 * r] *= shrunk;
+        made[n][2 * r + 1] *= shrunk;
+      }
+    }
+#pragma unroll
+    for (int n = 0; n < keys / 8; ++n)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        scores[n][i] = power_of_two(scores[n][i] - from_zero[i / 2]);
+        sum[i / 2] += scores[n][i];
+      }
+    copies_done();
+    __syncthreads();
+    if (from + keys < end) fetch(key_room, key_rows, from + keys, call.dim);
+    multiply_rows<T, kDim, keys>(made, scores, value_room, lane);
+  }
+
+  float factor[2];
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    sum[r] = fold_four(sum[r], [](float a, float b) { return a + b; });
+    factor[r] = sum[r] == 0 ? 0 : 1 / sum[r];  // a row that sees nothing is zero
+    const long long row = own + lane.g + r * 8;
+    if (lane.t == 0 && row < call.queries)
+      call.logsumexp[outer * call.queries + row] =
+          sum[r] == 0 ? none : largest[r] * kLnOf2 + std::log(sum[r]);
+  }
+  const long long there = call.queries - own < 16 ? call.queries - own : 16;
+  write_rows<T, kDim>({call.out, call.whole & 8, batch, head, own}, made, int(there), call.value_dim,
+                      factor[0], factor[1], lane);
+}
+
+// rows [2, batch, heads, queries]: logarithms of the sums to base 2 (for rows that see nothing inf, so that their
+// probabilities are zero), and sums of results times their gradients.
+template <class T> void attention_prepared(const AttentionCall& call) {
+  const long long count = call.batch * call.heads * call.queries;
+  for (long long at = first_row(); at < count; at += row_step()) {
+    const long long row = at % call.queries, outer = at / call.queries;
+    const AttentionRows<const T> made(call.out, 0, outer / call.heads, outer % call.heads, row),
+        gradient(call.gradient, 0, outer / call.heads, outer % call.heads, row);
+    float sum = 0;
+    for (int i = int(threadIdx.x); i < call.value_dim; i += 32)
+      sum += float(made.data[i * made.column]) * float(gradient.data[i * gradient.column]);
+    sum = fold_warp(sum, [](float a, float b) { return a + b; });
+    if (threadIdx.x != 0) continue;
+    constexpr float infinity = std::numeric_limits<float>::infinity();
+    const float logarithm = call.logsumexp[at];
+    call.rows[at] = logarithm == -infinity ? infinity : logarithm * kLog2OfE;
+    call.rows[count + at] = sum;
+  }
+}
+
+// kOfKeys: the block's own rows are keys and values, those that come and go queries and gradients of their results; otherwise
+// the other way round.
+template <class T, int kDim, bool kMasked, bool kOfKeys> void attention_backward(const AttentionCall& call) {
+  using Tile = TileOf<T, kDim>;
+  constexpr int others = Tile::kOtherRows, stride = Tile::kStride;
+  uint32_t* const own_room = launched_memory();
+  uint32_t* const other_room = own_room + Tile::kOwnWords;  // twice, and then twice numbers of rows
+  float* const row_room = reinterpret_cast<float*>(other_room + 2 * Tile::kOtherWords);
+  const AttentionLane lane;
+  const long long own_rows = kOfKeys ? call.keys : call.queries,
+                  other_rows = kOfKeys ? call.queries : call.keys;
+  const long long own_heads = kOfKeys ? call.heads / call.shared : call.heads;
+  const long long tiles = (own_rows + kOwnRows - 1) / kOwnRows, outer = blockIdx.x / tiles;
+  const long long own_head = outer % own_heads, batch = outer / own_heads;
+  const long long tile = call.causal && !kOfKeys ? tiles - 1 - blockIdx.x % tiles : blockIdx.x % tiles;
+  const long long first = tile * kOwnRows, own = first + lane.warp * 16;
+  const Places& first_place = kOfKeys ? call.key : call.query;
+  const Places& second_place = kOfKeys ? call.value : call.gradient;
+  const Places& other_first = kOfKeys ? call.query : call.key;
+  const Places& other_second = kOfKeys ? call.gradient : call.value;
+  const int first_whole = kOfKeys ? 2 : 1, second_whole = kOfKeys ? 4 : 16;
+  const int other_first_whole = kOfKeys ? 1 : 2, other_second_whole = kOfKeys ? 16 : 4;
+  const long long count = call.batch * call.heads * call.queries;
+
+  // The rows of the other side from where any is seen to where the last is; of keys, for each head that shares them.
+  long long begin = 0, end = other_rows;
+  if (call.causal && kOfKeys) begin = first / others * others;
+  if (call.causal && !kOfKeys && first + kOwnRows < end) end = first + kOwnRows;
+  const long long steps = end > begin ? (end - begin + others - 1) / others : 0;
+  const long long turns = kOfKeys ? steps * call.shared : steps;
+  const auto head_at = [&](long long turn) {
+    return kOfKeys ? own_head * call.shared + turn / steps : own_head;
+  };
+  const auto fetch = [&](long long turn) {
+    const long long head = head_at(turn), from = begin + (kOfKeys ? turn % steps : turn) * others;
+    const long long other_head = kOfKeys ? head : own_head / call.shared;
+    uint32_t* const room = other_room + turn % 2 * Tile::kOtherWords;
+    fetch_rows<T, kDim, others>(room, {other_first, call.whole & other_first_whole, batch, other_head, from},
+                                other_rows - from, call.dim);
+    fetch_rows<T, kDim, others>(room + others * stride,
+                                {other_second, call.whole & other_second_whole, batch, other_head, from},
+                                other_rows - from, call.value_dim);
+    if (kOfKeys && int(threadIdx.x) < 2 * others) {
+      const long long row = from + int(threadIdx.x) % others;
+      row_room[turn % 2 * 2 * others + int(threadIdx.x)] =
+          row < call.queries ? call.rows[int(threadIdx.x) / others * count +
+                                         (batch * call.heads + head) * call.queries + row]
+                             : 0;
+    }
+  };
+
+  fetch_rows<T, kDim, kOwnRows>(own_room, {first_place, call.whole & first_whole, batch, own_head, first},
+                                own_rows - first, call.dim);
+  fetch_rows<T, kDim, kOwnRows>(own_room + kOwnRows * stride,
+                                {second_place, call.whole & second_whole, batch, own_head, first},
+                                own_rows - first, call.value_dim);
+  float logarithm[2], dot[2];  // of a lane's own rows
+  if constexpr (!kOfKeys)
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const long long row = own + lane.g + r * 8, at = outer * call.queries + row;
+      logarithm[r] = row < call.queries ? call.rows[at] : 0;
+      dot[r] = row < call.queries ? call.rows[count + at] : 0;
+    }
+  const uint32_t* const own_first = own_room + lane.warp * 16 * stride;
+  const uint32_t* const own_second = own_first + kOwnRows * stride;
+  float to_first[Tile::kColumns][4] = {}, to_second[kOfKeys ? Tile::kColumns : 1][4] = {};
+  if (turns > 0) fetch(0);
+  for (long long turn = 0; turn < turns; ++turn) {
+    copies_done();
+    __syncthreads();
+    if (turn + 1 < turns) fetch(turn + 1);
+    const uint32_t* const room = other_room + turn % 2 * Tile::kOtherWords;
+    const float* const numbers = row_room + turn % 2 * 2 * others;
+    const long long from = begin + (kOfKeys ? turn % steps : turn) * others;
+    float scores[others / 8][4], slopes[others / 8][4];
+    multiply_scores<T, kDim, others>(scores, own_first, room, lane);
+    multiply_scores<T, kDim, others>(slopes, own_second, room + others * stride, lane);
+    score<T, kOfKeys, kMasked, others>(scores, call, batch, head_at(turn), own, from, lane);
+#pragma unroll
+    for (int n = 0; n < others / 8; ++n)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const int other = n * 8 + lane.column(i % 2);
+        scores[n][i] = power_of_two(scores[n][i] - (kOfKeys ? numbers[other] : logarithm[i / 2]));
+        slopes[n][i] = scores[n][i] * (slopes[n][i] - (kOfKeys ? numbers[others + other] : dot[i / 2]));
+      }
+    if constexpr (kOfKeys) multiply_rows<T, kDim, others>(to_second, scores, room + others * stride, lane);
+    multiply_rows<T, kDim, others>(to_first, slopes, room, lane);
+  }
+
+  const int there = int(own_rows - own < 16 ? own_rows - own : 16);
+  const float scale = float(call.scale);
+  if constexpr (kOfKeys) {
+    write_rows<T, kDim>({call.grad_key, call.whole & 64, batch, own_head, own}, to_first, there, call.dim,
+                        scale, scale, lane);
+    write_rows<T, kDim>({call.grad_value, call.whole & 128, batch, own_head, own}, to_second, there,
+                        call.value_dim, 1, 1, lane);
+  } else {
+    write_rows<T, kDim>({call.grad_query, call.whole & 32, batch, own_head, own}, to_first, there, call.dim,
+                        scale, scale, lane);
+  }
+}
+
+}  // namespace mt::cuda
