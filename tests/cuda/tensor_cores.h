@@ -22,20 +22,23 @@ void multiplied(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], M
   emulated::warps[size_t(thread / 32)].wait();
   for (int i = 0; i < 4; ++i) {
     const int column = 2 * t + i % 2;
+    double sum = c[i];
     for (int k = 0; k < 8; ++k)
-      c[i] += multiply(given[g * 4 + k % 4].a[i / 2 + k / 4 * 2], given[column * 4 + k % 4].b[k / 4]);
+      sum += multiply(given[g * 4 + k % 4].a[i / 2 + k / 4 * 2], given[column * 4 + k % 4].b[k / 4]);
+    c[i] = float(sum);
+    if (std::fabs(double(c[i])) > std::fabs(sum)) c[i] = std::nextafter(c[i], 0.0f);  // chips cut off
   }
 }
 
 template <class T>
-float half_products(uint32_t a, uint32_t b) {
+double half_products(uint32_t a, uint32_t b) {
   const auto x = std::bit_cast<std::array<T, 2>>(a), y = std::bit_cast<std::array<T, 2>>(b);
-  return float(x[0]) * float(y[0]) + float(x[1]) * float(y[1]);
+  return double(float(x[0])) * double(float(y[0])) + double(float(x[1])) * double(float(y[1]));
 }
 
 inline void multiply_tf32(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
   multiplied(c, a, b, [](uint32_t x, uint32_t y) {
-    return std::bit_cast<float>(x & 0xffffe000u) * std::bit_cast<float>(y & 0xffffe000u);
+    return double(std::bit_cast<float>(x & 0xffffe000u)) * double(std::bit_cast<float>(y & 0xffffe000u));
   });
 }
 inline void multiply_half(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {

@@ -16,12 +16,16 @@ constexpr int64_t kWidest = 128;
 int dim_for(DType dtype, int64_t width) {
   return dtype == DType::float32 && width <= 32 ? 32 : width <= 64 ? 64 : 128;
 }
-unsigned backward_bytes(DType dtype, int dim) {
+struct SharedBytes {
+  int forward, backward;
+};
+template <int kBytes, int kDim>
+constexpr SharedBytes kShared{AttentionTile<kBytes, kDim>::kForwardBytes,
+                              AttentionTile<kBytes, kDim>::kBackwardBytes};
+SharedBytes shared_bytes(DType dtype, int dim) {
   if (dtype == DType::float32)
-    return unsigned(dim == 32   ? AttentionTile<4, 32>::kBackwardBytes
-                    : dim == 64 ? AttentionTile<4, 64>::kBackwardBytes
-                                : AttentionTile<4, 128>::kBackwardBytes);
-  return unsigned(dim == 64 ? AttentionTile<2, 64>::kBackwardBytes : AttentionTile<2, 128>::kBackwardBytes);
+    return dim == 32 ? kShared<4, 32> : dim == 64 ? kShared<4, 64> : kShared<4, 128>;
+  return dim == 64 ? kShared<2, 64> : kShared<2, 128>;
 }
 int blocks_at_once(int dim) {
   return dim <= 64 ? AttentionTile<4, 64>::kBlocksAtOnce : AttentionTile<4, 128>::kBlocksAtOnce;
@@ -106,7 +110,7 @@ bool CudaAccelerator::fuses_attention(Device device, DType dtype, int64_t width)
   if (device.type != kSlot) return true;  // meta: on a chip that has what it takes
   cuda::CudaDriver& chip = cuda::driver();
   return chip.attribute(device.index, kMajor) >= 8 &&
-         chip.attribute(device.index, kSharedOptIn) >= int(backward_bytes(dtype, dim_for(dtype, width)));
+         chip.attribute(device.index, kSharedOptIn) >= shared_bytes(dtype, dim_for(dtype, width)).backward;
 }
 
 void attention(const Tensor& query, const Tensor& key, const Tensor& value, double, bool is_causal,
@@ -126,7 +130,8 @@ void attention(const Tensor& query, const Tensor& key, const Tensor& value, doub
       });
   const AttentionCall& call = given.call;
   launch_with(program.entries[0], "attention", place.index(),
-              {Attention::blocks(call.batch * call.heads, call.queries)}, {kAttentionThreads}, 0, call);
+              {Attention::blocks(call.batch * call.heads, call.queries)}, {kAttentionThreads},
+              unsigned(shared_bytes(given.dtype, given.dim).forward), call);
   rows.finish();
 }
 
@@ -155,7 +160,7 @@ void attention_backward(const Tensor& grad_out, const Tensor& query, const Tenso
   const int64_t heads = call.batch * call.heads, rows = heads * call.queries;
   const Scratch room(place, size_t(2 * rows) * sizeof(float));
   call.rows = static_cast<float*>(room.address());
-  const unsigned bytes = backward_bytes(given.dtype, given.dim);
+  const auto bytes = unsigned(shared_bytes(given.dtype, given.dim).backward);
   if (rows > 0)
     launch_with(program.entries[0], "attention_backward_rows", place.index(), {blocks_for(rows, 4)}, {32, 4},
                 0, call);

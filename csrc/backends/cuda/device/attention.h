@@ -5,7 +5,7 @@
 //   attention_prepared<T>                     block (32, any), any grid: what backward needs of each row
 //   attention_backward<T, dim, masked, true>  block 128, grid batch * key_heads * ceil(keys / 64): gradients of key and value
 //   attention_backward<T, dim, masked, false> block 128, grid batch * heads * ceil(queries / 64): that of the query
-// The last two want kBackwardBytes (attention_tile.h) of shared memory. Sums are taken in a fixed order.
+// They want kForwardBytes and kBackwardBytes of shared memory (attention_tile.h). Sums are taken in a fixed order.
 //
 // Note [Attention by tensor cores]
 // A warp has 16 rows of a product and walks over the other side in steps of 8 columns. Matrices lie in shared memory as rows
@@ -15,7 +15,9 @@
 // never meet in a bank, whether rows run along n (scores) or along k (what scores are multiplied with). A lane's scores are
 // its part of the left operand of the second product, and its columns of the result lie side by side.
 // A float is the sum of two numbers of TF32, and a product of floats three of theirs; what is left out is below 2^-20 of it.
-// Halves are multiplied as they are. Everything is summed in float.
+// Tensor cores cut off what a sum has too many digits for, always towards zero, so that long sums of floats would lose more
+// than they have in float32: theirs are short (a tile's, and the small products apart from the big ones), and are added up by
+// ordinary additions. Halves are multiplied as they are. Everything is summed in float.
 #pragma once
 
 #include <tensor_cores.h>
@@ -30,6 +32,17 @@ inline constexpr float kLog2OfE = 1.44269504f, kLnOf2 = 0.693147181f;
 template <class T, int kDim> using TileOf = AttentionTile<int(sizeof(T)), kDim>;
 
 using Words = Several<uint32_t, 4>;
+
+// Where a lane stands in the products of its warp.
+struct AttentionLane {
+  int warp = int(threadIdx.x) / 32, g = int(threadIdx.x) % 32 / 4, t = int(threadIdx.x) % 4;
+
+  // The row that stands for column n of eight.
+  static int seen_row(int n) { return n ^ n >> 2; }
+  int column(int slot) const { return seen_row(2 * t + slot); }
+  // The word of a row from which a lane reads four, in each half of 32 words.
+  int word(int half) const { return half / 2 * 32 + 4 * (t + (t & 2) + half % 2 * 2); }
+};
 
 // What is multiplied, made of words of memory or of results.
 template <class T> struct Operands {  // of halves
@@ -50,28 +63,41 @@ template <class T> struct Operands {  // of halves
     return {{pair(scores[0][0], scores[0][1]), pair(scores[0][2], scores[0][3]),
              pair(scores[1][0], scores[1][1]), pair(scores[1][2], scores[1][3])}};
   }
-  // to [16, 8 columns each] += a * b for each, in an order in which neighbours do not wait for each other.
-  template <int N> static void multiply(float (*to)[4], const Left& a, const Right (&b)[N]) {
+  // Sums of products for `to` [16, 8 columns each]; finish() puts them there.
+  template <int N, bool> struct Sums {
+    float (*to)[4];
+    void add(const Left& a, const Right (&b)[N]) {
 #pragma unroll
-    for (int n = 0; n < N; ++n) {
-      if constexpr (std::is_same_v<T, Half>) multiply_half(to[n], a.at, b[n].at);
-      else multiply_bfloat16(to[n], a.at, b[n].at);
+      for (int n = 0; n < N; ++n) {
+        if constexpr (std::is_same_v<T, Half>) multiply_half(to[n], a.at, b[n].at);
+        else multiply_bfloat16(to[n], a.at, b[n].at);
+      }
     }
-  }
-  // The same for columns that lie side by side in rows: 16 bytes of each that is a lane's.
-  static void multiply_rows(float (*to)[4], const Left& a, const uint32_t* row, int stride, int first,
-                            int second) {
-    const Words r0 = *reinterpret_cast<const Words*>(row + first * stride),
-                r1 = *reinterpret_cast<const Words*>(row + second * stride),
-                r2 = *reinterpret_cast<const Words*>(row + (first + 8) * stride),
-                r3 = *reinterpret_cast<const Words*>(row + (second + 8) * stride);
+    void finish() {}
+  };
+  // Products of 64 columns of rows. A lane reads 8 that lie side by side, and has such of the result.
+  static void add_rows(Sums<8, false>& sums, const Left& a, const uint32_t* rows, int stride,
+                       const AttentionLane& lane) {
+    rows += 4 * lane.g;
+    const Words r0 = *reinterpret_cast<const Words*>(rows + lane.column(0) * stride),
+                r1 = *reinterpret_cast<const Words*>(rows + lane.column(1) * stride),
+                r2 = *reinterpret_cast<const Words*>(rows + (lane.column(0) + 8) * stride),
+                r3 = *reinterpret_cast<const Words*>(rows + (lane.column(1) + 8) * stride);
     Right b[8];
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       b[2 * i] = right(low_halves(r0.value[i], r1.value[i]), low_halves(r2.value[i], r3.value[i]));
       b[2 * i + 1] = right(high_halves(r0.value[i], r1.value[i]), high_halves(r2.value[i], r3.value[i]));
     }
-    multiply(to, a, b);
+    sums.add(a, b);
+  }
+  static constexpr int kBeside = 8;  // columns of a result that a lane has side by side
+  static int column(int piece, const AttentionLane& lane) {
+    return (piece / 2 * 8 + 2 * lane.t + piece % 2) * 8;
+  }
+  // Element k of a piece in row g (0) or g + 8 (1).
+  static float taken(const float (*made)[4], int piece, int k, int row) {
+    return made[piece / 2 * 8 + k][2 * row + piece % 2];
   }
   static uint32_t low_halves(uint32_t a, uint32_t b) { return (a & 0xffff) | b << 16; }
   static uint32_t high_halves(uint32_t a, uint32_t b) { return a >> 16 | (b & 0xffff0000u); }
@@ -89,12 +115,17 @@ template <> struct Operands<float> {
     big = word & 0xffffe000u;
     small = std::bit_cast<uint32_t>(std::bit_cast<float>(word) - std::bit_cast<float>(big));
   }
+  // Rounded instead of cut off: a sum of its own, which needs not be moved to where its neighbours are.
+  static void split_rounded(uint32_t word, uint32_t& big, uint32_t& small) {
+    big = (word + 0x1000u) & 0xffffe000u;
+    small = std::bit_cast<uint32_t>(std::bit_cast<float>(word) - std::bit_cast<float>(big));
+  }
   static Left left(uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
     Left made;
-    split(a, made.big[0], made.small[0]);
-    split(b, made.big[1], made.small[1]);
-    split(c, made.big[2], made.small[2]);
-    split(d, made.big[3], made.small[3]);
+    split_rounded(a, made.big[0], made.small[0]);
+    split_rounded(b, made.big[1], made.small[1]);
+    split_rounded(c, made.big[2], made.small[2]);
+    split_rounded(d, made.big[3], made.small[3]);
     return made;
   }
   static Right right(uint32_t a, uint32_t b) {
@@ -107,40 +138,44 @@ template <> struct Operands<float> {
     const auto word = [&](int i) { return std::bit_cast<uint32_t>(scores[0][i]); };
     return left(word(0), word(2), word(1), word(3));
   }
-  template <int N> static void multiply(float (*to)[4], const Left& a, const Right (&b)[N]) {
+  template <int N, bool kApart> struct Sums {
+    float (*to)[4];
+    float big[N][4] = {}, small[kApart ? N : 1][4] = {};
+    // Neighbours do not wait for each other.
+    void add(const Left& a, const Right (&b)[N]) {
+      float (*const rest)[4] = kApart ? small : big;
 #pragma unroll
-    for (int n = 0; n < N; ++n) multiply_tf32(to[n], a.small, b[n].big);
+      for (int n = 0; n < N; ++n) multiply_tf32(rest[n], a.small, b[n].big);
 #pragma unroll
-    for (int n = 0; n < N; ++n) multiply_tf32(to[n], a.big, b[n].small);
+      for (int n = 0; n < N; ++n) multiply_tf32(rest[n], a.big, b[n].small);
 #pragma unroll
-    for (int n = 0; n < N; ++n) multiply_tf32(to[n], a.big, b[n].big);
-  }
-  static void multiply_rows(float (*to)[4], const Left& a, const uint32_t* row, int stride, int first,
-                            int second) {
-    const Words r0 = *reinterpret_cast<const Words*>(row + first * stride),
-                r1 = *reinterpret_cast<const Words*>(row + second * stride);
+      for (int n = 0; n < N; ++n) multiply_tf32(big[n], a.big, b[n].big);
+    }
+    void finish() {
+#pragma unroll
+      for (int n = 0; n < N; ++n)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) to[n][i] += kApart ? big[n][i] + small[n][i] : big[n][i];
+    }
+  };
+  // 32 columns, one word after the other: pairs of rows are next to each other then, which instructions want.
+  static void add_rows(Sums<4, false>& sums, const Left& a, const uint32_t* rows, int stride,
+                       const AttentionLane& lane) {
+    rows += lane.g;
     Right b[4];
 #pragma unroll
-    for (int i = 0; i < 4; ++i) b[i] = right(r0.value[i], r1.value[i]);
-    multiply(to, a, b);
+    for (int i = 0; i < 4; ++i)
+      b[i] = right(rows[lane.column(0) * stride + 8 * i], rows[lane.column(1) * stride + 8 * i]);
+    sums.add(a, b);
   }
-};
-
-// Where a lane stands in the products of its warp.
-struct AttentionLane {
-  int warp = int(threadIdx.x) / 32, g = int(threadIdx.x) % 32 / 4, t = int(threadIdx.x) % 4;
-
-  // The row that stands for column n of eight.
-  static int seen_row(int n) { return n ^ n >> 2; }
-  int column(int slot) const { return seen_row(2 * t + slot); }
-  // The word from which a lane reads four, in a half of 32 words.
-  int word(int half) const { return 4 * (t + (t & 2) + 2 * half); }
+  static constexpr int kBeside = 2;
+  static int column(int piece, const AttentionLane& lane) { return piece * 8 + 2 * lane.t; }
+  static float taken(const float (*made)[4], int piece, int k, int row) { return made[piece][2 * row + k]; }
 };
 
 // 16 bytes of a row for every lane of the rows g and g + 8: left operands of two products.
 template <class T> struct LeftWords {
   Words low, high;
-  LeftWords() = default;
   LeftWords(const uint32_t* rows, int stride, const AttentionLane& lane, int at)
       : low(*reinterpret_cast<const Words*>(rows + lane.g * stride + at)),
         high(*reinterpret_cast<const Words*>(rows + (lane.g + 8) * stride + at)) {}
@@ -150,39 +185,40 @@ template <class T> struct LeftWords {
   }
 };
 
-// scores [16, kRows] += left * rows^T, over 16 bytes of each lane.
-template <class T, int kRows> void multiply_scores(float (&scores)[kRows / 8][4], const LeftWords<T>& left,
-                                                   const uint32_t* rows, int stride,
-                                                   const AttentionLane& lane, int at) {
-  const auto first = left.operand(0), second = left.operand(1);
-  rows += lane.seen_row(lane.g) * stride + at;
-#pragma unroll
-  for (int n = 0; n < kRows / 8; n += 2) {
-    const Words one = *reinterpret_cast<const Words*>(rows + n * 8 * stride),
-                two = *reinterpret_cast<const Words*>(rows + (n + 1) * 8 * stride);
-    Operands<T>::multiply(
-        &scores[n], first,
-        {Operands<T>::right(one.value[0], one.value[1]), Operands<T>::right(two.value[0], two.value[1])});
-    Operands<T>::multiply(
-        &scores[n], second,
-        {Operands<T>::right(one.value[2], one.value[3]), Operands<T>::right(two.value[2], two.value[3])});
-  }
-}
-
-// The same with the left side in shared memory as well.
-template <class T, int kDim, int kRows> void multiply_scores(float (&scores)[kRows / 8][4],
-                                                             const uint32_t* own, const uint32_t* rows,
-                                                             const AttentionLane& lane) {
+// scores [16, kRows] = own * rows^T.
+template <class T, int kDim, int kRows, int kTogether> void multiply_scores(float (&scores)[kRows / 8][4],
+                                                                            const uint32_t* own,
+                                                                            const uint32_t* rows,
+                                                                            const AttentionLane& lane) {
   using Tile = TileOf<T, kDim>;
+  constexpr int together = kRows / 8 < kTogether ? kRows / 8 : kTogether;
+  using Right = typename Operands<T>::Right;
+  rows += lane.seen_row(lane.g) * Tile::kStride;
 #pragma unroll
-  for (int n = 0; n < kRows / 8; ++n)
+  for (int n = 0; n < kRows / 8; n += together) {
 #pragma unroll
-    for (float& score : scores[n]) score = 0;
+    for (int k = 0; k < together; ++k)
 #pragma unroll
-  for (int half = 0; half < 2 * Tile::kBlocks; ++half) {
-    const int at = half / 2 * 32 + lane.word(half % 2);
-    multiply_scores<T, kRows>(scores, LeftWords<T>(own, Tile::kStride, lane, at), rows, Tile::kStride, lane,
-                              at);
+      for (float& score : scores[n + k]) score = 0;
+    typename Operands<T>::template Sums<together, true> sums{&scores[n]};
+#pragma unroll
+    for (int half = 0; half < 2 * Tile::kBlocks; ++half) {
+      const int at = lane.word(half);
+      const LeftWords<T> left(own, Tile::kStride, lane, at);
+      Words words[together];
+#pragma unroll
+      for (int k = 0; k < together; ++k)
+        words[k] = *reinterpret_cast<const Words*>(rows + (n + k) * 8 * Tile::kStride + at);
+#pragma unroll
+      for (int step = 0; step < 2; ++step) {
+        Right right[together];
+#pragma unroll
+        for (int k = 0; k < together; ++k)
+          right[k] = Operands<T>::right(words[k].value[2 * step], words[k].value[2 * step + 1]);
+        sums.add(left.operand(step), right);
+      }
+    }
+    sums.finish();
   }
 }
 
@@ -191,15 +227,22 @@ template <class T, int kDim, int kRows> void multiply_rows(float (&to)[kDim / 8]
                                                            const float (&scores)[kRows / 8][4],
                                                            const uint32_t* rows, const AttentionLane& lane) {
   using Tile = TileOf<T, kDim>;
-  constexpr int steps = Operands<T>::kSteps;
+  constexpr int together = Tile::kBlocks < 2 ? 1 : 2;  // blocks
 #pragma unroll
-  for (int n = 0; n < kRows / 8; n += steps) {
-    const auto left = Operands<T>::left(&scores[n]);
+  for (int block = 0; block < Tile::kBlocks; block += together) {
+    typename Operands<T>::template Sums<Tile::kEach, false> sums[together];
 #pragma unroll
-    for (int block = 0; block < Tile::kBlocks; ++block)
-      Operands<T>::multiply_rows(&to[block * Tile::kEach], left,
-                                 rows + n * 8 * Tile::kStride + block * 32 + 4 * lane.g, Tile::kStride,
-                                 lane.column(0), lane.column(1));
+    for (int k = 0; k < together; ++k) sums[k].to = &to[(block + k) * Tile::kEach];
+#pragma unroll
+    for (int n = 0; n < kRows / 8; n += Operands<T>::kSteps) {
+      const auto left = Operands<T>::left(&scores[n]);
+#pragma unroll
+      for (int k = 0; k < together; ++k)
+        Operands<T>::add_rows(sums[k], left, rows + n * 8 * Tile::kStride + (block + k) * 32, Tile::kStride,
+                              lane);
+    }
+#pragma unroll
+    for (int k = 0; k < together; ++k) sums[k].finish();
   }
 }
 
@@ -249,25 +292,25 @@ template <class T, int kDim, int kRows> void fetch_rows(uint32_t* to, const Atte
 template <class T, int kDim> void write_rows(const AttentionRows<T>& to, const float (&made)[kDim / 8][4],
                                              int there, int dim, float low, float high,
                                              const AttentionLane& lane) {
-  using Tile = TileOf<T, kDim>;
+  using Made = Operands<T>;
+  using Piece = Several<T, Made::kBeside>;
 #pragma unroll
-  for (int part = 0; part < 4; ++part) {  // a row and a column of eight
-    const int r = lane.g + part / 2 * 8;
-    if (r >= there) continue;
-    const float factor = part / 2 ? high : low;
+  for (int r = 0; r < 2; ++r) {
+    const int row = lane.g + r * 8;
+    if (row >= there) continue;
 #pragma unroll
-    for (int block = 0; block < Tile::kBlocks; ++block) {
-      const int first = (block * 8 + 2 * lane.t + part % 2) * Tile::kEach;
-      Several<T, Tile::kEach> values;
+    for (int piece = 0; piece < kDim / 4 / Made::kBeside; ++piece) {
+      const int first = Made::column(piece, lane);
+      Piece values;
 #pragma unroll
-      for (int k = 0; k < Tile::kEach; ++k)
-        values.value[k] = cast<T>(made[block * Tile::kEach + k][part] * factor);
-      T* place = to.data + r * to.row + first * to.column;
+      for (int k = 0; k < Made::kBeside; ++k)
+        values.value[k] = cast<T>(Made::taken(made, piece, k, r) * (r ? high : low));
+      T* place = to.data + row * to.row + first * to.column;
       if (to.whole) {
-        if (first < dim) *reinterpret_cast<Several<T, Tile::kEach>*>(place) = values;
+        if (first < dim) *reinterpret_cast<Piece*>(place) = values;
       } else {
 #pragma unroll
-        for (int k = 0; k < Tile::kEach; ++k)
+        for (int k = 0; k < Made::kBeside; ++k)
           if (first + k < dim) place[k * to.column] = values.value[k];
       }
     }
@@ -334,8 +377,8 @@ template <class T, int kDim, bool kMasked> void attention_forward(const Attentio
   using Tile = TileOf<T, kDim>;
   constexpr int keys = Tile::kKeys, stride = Tile::kStride;
   constexpr float none = -std::numeric_limits<float>::infinity();
-  alignas(16) __shared__ uint32_t room[2 * keys * stride];
-  uint32_t *const key_room = room, *const value_room = room + keys * stride;
+  uint32_t* const query_room = launched_memory();
+  uint32_t *const key_room = query_room + kOwnRows * stride, *const value_room = key_room + keys * stride;
   const AttentionLane lane;
   const long long tiles = (call.queries + kOwnRows - 1) / kOwnRows, outer = blockIdx.x / tiles;
   const long long head = outer % call.heads, batch = outer / call.heads, key_head = head / call.shared;
@@ -343,16 +386,8 @@ template <class T, int kDim, bool kMasked> void attention_forward(const Attentio
   const long long tile = call.causal ? tiles - 1 - blockIdx.x % tiles : blockIdx.x % tiles;
   const long long first = tile * kOwnRows, own = first + lane.warp * 16;
 
-  fetch_rows<T, kDim, kOwnRows>(room, {call.query, call.whole & 1, batch, head, first}, call.queries - first,
-                                call.dim);
-  copies_done();
-  __syncthreads();
-  LeftWords<T> query[2 * Tile::kBlocks];
-#pragma unroll
-  for (int half = 0; half < 2 * Tile::kBlocks; ++half)
-    query[half] = {room + lane.warp * 16 * stride, stride, lane, half / 2 * 32 + lane.word(half % 2)};
-  __syncthreads();
-
+  fetch_rows<T, kDim, kOwnRows>(query_room, {call.query, call.whole & 1, batch, head, first},
+                                call.queries - first, call.dim);
   const AttentionRows<T> key_rows(call.key, call.whole & 2, batch, key_head, 0),
       value_rows(call.value, call.whole & 4, batch, key_head, 0);
   const auto fetch = [&](uint32_t* to, AttentionRows<T> rows, long long from, int dim) {
@@ -366,22 +401,18 @@ template <class T, int kDim, bool kMasked> void attention_forward(const Attentio
     copies_done();
     __syncthreads();
     fetch(value_room, value_rows, from, call.value_dim);
-    float scores[keys / 8][4] = {};
-#pragma unroll
-    for (int half = 0; half < 2 * Tile::kBlocks; ++half)
-      multiply_scores<T, keys>(scores, query[half], key_room, stride, lane,
-                               half / 2 * 32 + lane.word(half % 2));
-
+    float scores[keys / 8][4];
+    multiply_scores<T, kDim, keys, 4>(scores, query_room + lane.warp * 16 * stride, key_room, lane);
     score<T, false, kMasked, keys>(scores, call, batch, head, own, from, lane);
     float most[2] = {largest[0], largest[1]};
 #pragma unroll
     for (int n = 0; n < keys / 8; ++n)
 #pragma unroll
-      for (int i = 0; i < 4; ++i) most[i / 2] = scores[n][i] > most[i / 2] ? scores[n][i] : most[i / 2];
+      for (int i = 0; i < 4; ++i) most[i / 2] = std::fmax(most[i / 2], scores[n][i]);  // NaN is none
     float from_zero[2];  // what is taken from the scores of a row
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      most[r] = fold_four(most[r], [](float a, float b) { return b > a ? b : a; });
+      most[r] = fold_four(most[r], [](float a, float b) { return std::fmax(a, b); });
       from_zero[r] = most[r] == none ? 0 : most[r];
       const float shrunk = power_of_two(largest[r] - from_zero[r]);
       largest[r] = most[r];
@@ -515,19 +546,24 @@ template <class T, int kDim, bool kMasked, bool kOfKeys> void attention_backward
     const uint32_t* const room = other_room + turn % 2 * Tile::kOtherWords;
     const float* const numbers = row_room + turn % 2 * 2 * others;
     const long long from = begin + (kOfKeys ? turn % steps : turn) * others;
+    constexpr int together = kOfKeys ? 2 : 4;  // what is left of the registers
     float scores[others / 8][4], slopes[others / 8][4];
-    multiply_scores<T, kDim, others>(scores, own_first, room, lane);
-    multiply_scores<T, kDim, others>(slopes, own_second, room + others * stride, lane);
+    multiply_scores<T, kDim, others, together>(scores, own_first, room, lane);
     score<T, kOfKeys, kMasked, others>(scores, call, batch, head_at(turn), own, from, lane);
+    const auto over_all = [&](auto f) {
 #pragma unroll
-    for (int n = 0; n < others / 8; ++n)
+      for (int n = 0; n < others / 8; ++n)
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const int other = n * 8 + lane.column(i % 2);
-        scores[n][i] = power_of_two(scores[n][i] - (kOfKeys ? numbers[other] : logarithm[i / 2]));
-        slopes[n][i] = scores[n][i] * (slopes[n][i] - (kOfKeys ? numbers[others + other] : dot[i / 2]));
-      }
+        for (int i = 0; i < 4; ++i) f(scores[n][i], slopes[n][i], i / 2, n * 8 + lane.column(i % 2));
+    };
+    over_all([&](float& score, float&, int r, int other) {
+      score = power_of_two(score - (kOfKeys ? numbers[other] : logarithm[r]));
+    });
     if constexpr (kOfKeys) multiply_rows<T, kDim, others>(to_second, scores, room + others * stride, lane);
+    multiply_scores<T, kDim, others, together>(slopes, own_second, room + others * stride, lane);
+    over_all([&](float score, float& slope, int r, int other) {
+      slope = score * (slope - (kOfKeys ? numbers[others + other] : dot[r]));
+    });
     multiply_rows<T, kDim, others>(to_first, slopes, room, lane);
   }
 

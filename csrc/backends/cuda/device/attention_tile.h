@@ -16,6 +16,7 @@ template <int kBytes, int kDim> struct AttentionTile {
   static_assert(kWords % 32 == 0);
   static constexpr int kKeys = kWords <= 64 ? 64 : 32;       // forward: at a time
   static constexpr int kOtherRows = kWords <= 64 ? 32 : 16;  // backward: at a time
+  static constexpr int kForwardBytes = 4 * (kOwnRows + 2 * kKeys) * kStride;
   // Backward: two matrices stay, two come and go and are there twice, with two numbers of each row.
   static constexpr int kOwnWords = 2 * kOwnRows * kStride, kOtherWords = 2 * kOtherRows * kStride;
   static constexpr int kBackwardBytes = 4 * (kOwnWords + 2 * (kOtherWords + 2 * kOtherRows));
