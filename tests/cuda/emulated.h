@@ -149,6 +149,13 @@ T atomicAdd(T* at, T value) {
   return std::atomic_ref<T>(*at).fetch_add(value);
 }
 inline unsigned __umulhi(unsigned a, unsigned b) { return unsigned((uint64_t(a) * b) >> 32); }
+// Four of the bytes 0 .. 3 of a and 4 .. 7 of b, by the hexadecimal digits of `which`.
+inline unsigned __byte_perm(unsigned a, unsigned b, unsigned which) {
+  const uint64_t both = uint64_t(b) << 32 | a;
+  unsigned made = 0;
+  for (int i = 0; i < 4; ++i) made |= unsigned(both >> ((which >> 4 * i & 7) * 8) & 0xff) << 8 * i;
+  return made;
+}
 inline float __logf(float x) { return std::log(x); }
 inline float __expf(float x) { return std::exp(x); }
 inline float __tanf(float x) { return std::tan(x); }

@@ -99,8 +99,8 @@ template <class T> struct Operands {  // of halves
   static float taken(const float (*made)[4], int piece, int k, int row) {
     return made[piece / 2 * 8 + k][2 * row + piece % 2];
   }
-  static uint32_t low_halves(uint32_t a, uint32_t b) { return (a & 0xffff) | b << 16; }
-  static uint32_t high_halves(uint32_t a, uint32_t b) { return a >> 16 | (b & 0xffff0000u); }
+  static uint32_t low_halves(uint32_t a, uint32_t b) { return __byte_perm(a, b, 0x5410); }
+  static uint32_t high_halves(uint32_t a, uint32_t b) { return __byte_perm(a, b, 0x7632); }
 };
 
 template <> struct Operands<float> {
