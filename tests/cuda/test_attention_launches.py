@@ -1,4 +1,4 @@
-"""Attention on a made-up GPU (fake_driver.c) whose kernels threads of the host run: they take what the backend hands out."""
+"""Attention on a made-up GPU (fake_driver.c) whose kernels the host runs: they take what the backend hands out."""
 
 import json
 import os
