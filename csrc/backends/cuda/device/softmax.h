@@ -24,14 +24,14 @@ template <class C> struct RunningSoftmax {
   template <class Values> void take(const Values& values) {  // several at once: one factor for the sum so far
     C most = largest;
 #pragma unroll
-    for (const auto v : values.value) most = C(v) > most ? C(v) : most;
+    for (const auto v : values.value) most = std::fmax(most, C(v));
     if (most > largest) {
       sum *= std::exp(largest - most);
       largest = most;
     }
+    const C from = largest == kernels::lowest_value<C>() ? C(0) : largest;  // -inf adds nothing; NaN stays one
 #pragma unroll
-    for (const auto v : values.value)  // NaN stays one
-      sum += C(v) == kernels::lowest_value<C>() ? C(0) : std::exp(C(v) - largest);
+    for (const auto v : values.value) sum += std::exp(C(v) - from);
   }
   static RunningSoftmax merged(RunningSoftmax a, RunningSoftmax b) {
     const C most = kernels::math::maximum(a.largest, b.largest);
@@ -194,11 +194,11 @@ template <class In, class Out, bool kLog, int kEach> void softmax_lanes(const So
     C value[kEach], largest = none, sum = 0;
     row.read(value, x, none);
 #pragma unroll
-    for (int k = 0; k < kEach; ++k) largest = value[k] > largest ? value[k] : largest;
-    largest = fold_warp(largest, [](C a, C b) { return b > a ? b : a; });
+    for (int k = 0; k < kEach; ++k) largest = std::fmax(largest, value[k]);
+    largest = fold_warp(largest, [](C a, C b) { return std::fmax(a, b); });
 #pragma unroll
-    for (int k = 0; k < kEach; ++k) {  // what is outside adds nothing; NaN stays one
-      const C power = row.index(k) < row.length ? std::exp(value[k] - largest) : C(0);
+    for (int k = 0; k < kEach; ++k) {  // -inf, which is what stands outside, adds nothing; NaN stays one
+      const C power = std::exp(value[k] - largest);
       sum += power;
       if constexpr (!kLog) value[k] = power;
     }
