@@ -30,7 +30,7 @@ class GradMode {
 Tensor differentiated(const Tensor& argument, bool keeps_history) {
   const GradMode mode(keeps_history);
   const Tensor made = ops::alias(argument);
-  if (!autograd::requires_grad(made)) made.impl()->requires_grad = true;
+  if (!made.requires_grad()) made.impl()->requires_grad = true;  // also where only its base does
   return made;
 }
 

@@ -94,3 +94,20 @@ def test_batch_sizes_that_do_not_fit_are_refused(sizes, message):
             torch.randn(3, 4), torch.tensor(sizes, dtype=torch.int64), torch.randn(1, 2, 5), weights, False, 1, 0.0,
             True, False,
         )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_weights_given_as_a_list_are_used_until_an_attribute_is_another(kind):
+    network, x = made(kind, 3, 4), torch.ones(2, 1, 3, dtype=torch.float64)
+    own = network(x)[0]
+    halves = [weight * 0.5 for weight in network._flat_weights]
+    network._flat_weights = halves
+    given = network(x)[0]
+    assert network._flat_weights is halves and not torch.allclose(given, own)
+    given.sum().backward()
+    assert network.weight_ih_l0.grad is not None  # through the list
+    network.weight_hh_l0 = nn.Parameter(network.weight_hh_l0.detach().clone())
+    assert torch.equal(network(x)[0], own)
+    network._flat_weights = halves
+    network.double()  # the list was made for what the weights were
+    assert torch.equal(network(x)[0], own)

@@ -103,6 +103,19 @@ def test_a_class_may_be_derived_from_and_written_in_annotations_but_makes_no_obj
         Own()
 
 
+def test_all_of_quantization_imports_under_its_old_names_too():
+    from mindtorch_v2.nn.intrinsic.qat import ConvBn2d
+    from mindtorch_v2.quantization.stubs import QuantStub
+
+    from mindtorch_v2.ao.quantization import FakeQuantizeBase, default_dynamic_qconfig  # noqa: F401
+    from mindtorch_v2.quantization import ObserverBase
+
+    assert QuantStub is torch.ao.quantization.QuantStub  # marks are real
+    assert not isinstance(torch.nn.Linear(1, 1), (FakeQuantizeBase, ObserverBase))
+    with pytest.raises(NotImplementedError, match="no quantized tensors"):
+        ConvBn2d(1, 1, 1)
+
+
 def test_an_enumeration_has_its_members():
     from mindtorch_v2.distributed.fsdp import ShardingStrategy
 

@@ -8,7 +8,7 @@ import pytest
 import mindtorch_v2 as torch
 from mindtorch_v2.autograd import forward_ad as fwd
 from mindtorch_v2.autograd.gradcheck import GradcheckError
-from mindtorch_v2.func import grad, hessian, jacfwd, jacrev, jvp, linearize
+from mindtorch_v2.func import grad, hessian, jacfwd, jacrev, jvp, linearize, vmap
 
 X = [0.3, 0.7, -0.4]
 V = [1.0, -2.0, 0.5]
@@ -339,3 +339,15 @@ def test_a_network_moves_on_every_device(device):
     rows = [torch.autograd.grad(y, leaf, retain_graph=True)[0] for y in net(leaf).flatten()]
     assert torch.allclose(moved.flatten(), torch.stack([(row * along).sum() for row in rows]), atol=1e-4)
     assert torch.allclose(value, net(data))
+
+
+@pytest.mark.parametrize("loss", ["mse_loss", "huber_loss", "smooth_l1_loss"])
+@pytest.mark.parametrize("kind", [grad, jacrev])
+def test_products_with_a_hessian_for_many_directions_at_once(loss, kind):
+    # The gradient's own tangent comes from its gradient, and runs where nothing is recorded.
+    x, goal = torch.tensor([0.3, 0.7, -0.4]), torch.tensor([0.1, 0.5, 0.0])
+    directions = torch.eye(3)
+    curved = kind(lambda a: getattr(torch.nn.functional, loss)(a, goal))
+    found = vmap(lambda v: jvp(curved, (x,), (v,))[1])(directions)
+    assert torch.allclose(found, torch.eye(3) * (2 / 3 if loss == "mse_loss" else 1 / 3))
+    assert torch.allclose(torch.stack([jvp(curved, (x,), (v,))[1] for v in directions]), found)

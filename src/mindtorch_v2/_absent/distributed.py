@@ -25,6 +25,7 @@ NAMES = {
     ),
     "distributed.algorithms.ddp_comm_hooks.post_localSGD_hook": "PostLocalSGDState",
     "distributed.algorithms.model_averaging.averagers": "PeriodicModelAverager",
+    "distributed.autograd": "backward context() DistAutogradContext get_gradients ?is_available",
     "distributed.checkpoint": ("load_sharded_optimizer_state_dict QuantizedHuggingFaceStorageReader"),
     "distributed.checkpoint._consolidate_hf_safetensors": "consolidate_safetensors_files",
     "distributed.checkpoint.filesystem": "FileSystem FileSystemBase",
@@ -53,10 +54,25 @@ NAMES = {
     ),
     "distributed.remote_device": "_remote_device()",
     "distributed.rpc": (
-        "BackendType=TENSORPIPE get_worker_info init_rpc ?is_available remote rpc_async rpc_sync shutdown "
-        "TensorPipeRpcBackendOptions"
+        "AllGatherStates BackendType=TENSORPIPE get_worker_info init_rpc ?is_available method_factory "
+        "new_method remote rpc_async rpc_sync RRef shutdown TensorPipeRpcBackendOptions"
     ),
-    "distributed.rpc.api": "_all_gather @_require_initialized",
+    "distributed.rpc.api": (
+        "_all_gather @_require_initialized AllGatherStates get_worker_info method_factory new_method "
+        "remote rpc_async rpc_sync RRef shutdown UNSET_RPC_TIMEOUT"
+    ),
+    "distributed.rpc.backend_registry": (
+        "backend_registered BackendType=TENSORPIPE BackendValue construct_rpc_backend_options "
+        "init_backend register_backend"
+    ),
+    "distributed.rpc.constants": "UNSET_RPC_TIMEOUT",
+    "distributed.rpc.functions": "@async_execution",
+    "distributed.rpc.internal": (
+        "deserialize PythonUDF RemoteException RPCExecMode=SYNC,ASYNC,ASYNC_JIT,REMOTE serialize"
+    ),
+    "distributed.rpc.options": "TensorPipeRpcBackendOptions",
+    "distributed.rpc.rref_proxy": "RRefProxy",
+    "distributed.rpc.server_process_global_profiler": "",
     "distributed.tensor._ops": "",
     "distributed.tensor.experimental": "context_parallel local_map register_sharding",
     "distributed.tensor.experimental._attention": "_cp_options _templated_ring_attention set_rotate_method",

@@ -1,9 +1,12 @@
 """Which names of PyTorch's are not here, and why. Note [Names that refuse]; `_made` in making.py reads the entries."""
 
-from . import distributed
+from . import distributed, quantization
 
-# Modules of PyTorch's native part of which something is written, and where.
-WRITTEN = {"_C._distributed_c10d": "distributed._native_names"}
+# Modules of the table of which something is written, and where.
+WRITTEN = {
+    "_C._distributed_c10d": "distributed._native_names",
+    "quantization.stubs": "ao.quantization.stubs",
+}
 
 _NOT_BETWEEN_PROCESSES = "it is not written yet; docs/distributed.md says what torch.distributed has"
 _NO_GRAPHS = (
@@ -36,6 +39,9 @@ REASONS = {
     "mps": _NO_DEVICE,
     "mtia": _NO_DEVICE,
     "nested": "it is a part of how PyTorch makes nested tensors; use the functions of torch.nested",
+    "nn.intrinsic": _NO_QUANTIZED,
+    "nn.qat": _NO_QUANTIZED,
+    "nn.quantizable": _NO_QUANTIZED,
     "nn.quantized": _NO_QUANTIZED,
     "onnx": "models are not exported; export the checkpoint with PyTorch",
     "ops.image": _NO_DEVICE,
@@ -233,50 +239,6 @@ NAMES = {
     ),
     "_utils_internal": "?justknobs_check resolve_library_path",
     "_weights_only_unpickler": "_get_user_allowed_globals",
-    "ao.nn.intrinsic": "_FusedModule",
-    "ao.nn.quantized": "",
-    "ao.nn.quantized.dynamic": "Linear",
-    "ao.nn.quantized.modules.utils": "_quantize_weight",
-    "ao.ns.fx.utils": "compute_sqnr",
-    "ao.pruning": "BaseSparsifier get_arg_info_from_tensor_fqn",
-    "ao.quantization": (
-        "convert default_observer default_per_channel_weight_observer default_placeholder_observer() "
-        "default_weight_observer fuse_modules fuse_modules_qat get_default_qat_qconfig "
-        "HistogramObserver(with_args) MinMaxObserver(with_args) PerChannelMinMaxObserver(with_args) "
-        "PlaceholderObserver(with_args) prepare prepare_qat QConfig(_fields) QConfigMapping swap_module "
-        "UniformQuantizationObserverBase"
-    ),
-    "ao.quantization.backend_config": "BackendConfig(from_dict) get_native_backend_config",
-    "ao.quantization.backend_config.utils": (
-        "get_fused_module_classes get_pattern_to_dtype_configs get_qat_module_classes "
-        "get_root_module_to_quantized_reference_module"
-    ),
-    "ao.quantization.fake_quantize": "FakeQuantize",
-    "ao.quantization.fx._decomposed": (
-        "_per_token_quant_qparam_dim_check quantize_per_channel_group quantized_decomposed_lib"
-    ),
-    "ao.quantization.fx._equalize": "convert_eq_obs update_obs_for_equalization",
-    "ao.quantization.fx.custom_config": "ConvertCustomConfig(from_dict) PrepareCustomConfig",
-    "ao.quantization.fx.graph_module": "_is_observed_module _is_observed_standalone_module",
-    "ao.quantization.fx.lower_to_fbgemm": "lower_to_fbgemm",
-    "ao.quantization.fx.prepare": "_insert_obs_or_fq _save_state",
-    "ao.quantization.fx.qconfig_mapping_utils": (
-        "_compare_prepare_convert_qconfig_mappings _generate_node_name_to_qconfig "
-        "_is_qconfig_supported_by_dtype_configs _update_qconfig_for_fusion _update_qconfig_for_qat"
-    ),
-    "ao.quantization.fx.utils": "_get_module graph_module_from_producer_nodes node_arg_is_weight",
-    "ao.quantization.observer": (
-        "AffineQuantizedObserverBase default_per_channel_weight_observer MinMaxObserver ObserverBase "
-        "UniformQuantizationObserverBase"
-    ),
-    "ao.quantization.qconfig": "default_dynamic_qconfig qconfig_equals QConfigAny",
-    "ao.quantization.qconfig_mapping": "QConfigMapping(from_dict)",
-    "ao.quantization.quantization_mappings": "get_default_dynamic_quant_module_mappings",
-    "ao.quantization.quantize": "_remove_qconfig",
-    "ao.quantization.quantize_fx": "convert_fx convert_to_reference_fx",
-    "ao.quantization.utils": (
-        "_parent_name get_qparam_dict is_per_channel MatchAllNode to_underlying_dtype weight_is_quantized"
-    ),
     "autograd": "_disable_profiler _is_checkpoint_valid",
     "autograd.profiler_legacy": "profile()",
     "backends.cuda": (
@@ -360,9 +322,6 @@ NAMES = {
     ),
     "nn.modules.lazy": "_LazyProtocol",
     "nn.parallel._functions": "",
-    "nn.quantized": "BatchNorm2d",
-    "nn.quantized.dynamic": "Linear LSTM",
-    "nn.quantized.functional": "conv1d conv2d conv3d linear",
     "nn.utils._named_member_accessor": "swap_tensor",
     "nn.utils._per_sample_grad": "call_for_per_sample_grads",
     "numa.binding": "AffinityMode=NODE,SOCKET,EXCLUSIVE,CORE_COMPLEX NumaOptions",
@@ -424,15 +383,6 @@ NAMES = {
     "optim.optimizer": "_device_dtype_check_for_fused",
     "package": "Importer PackageExporter PackageImporter sys_importer",
     "profiler._memory_profiler": "_CATEGORY_TO_COLORS _CATEGORY_TO_INDEX MemoryProfileTimeline",
-    "quantization": (
-        "convert FakeQuantize get_default_qconfig PlaceholderObserver(with_args) prepare QConfig "
-        "quantize_dynamic"
-    ),
-    "quantization.fake_quantize": "FakeQuantize",
-    "quantization.observer": "HistogramObserver MinMaxObserver(with_args) PerChannelMinMaxObserver",
-    "quantization.qconfig": "QConfig",
-    "quantization.quantization_mappings": "get_default_qconfig_propagation_list",
-    "quantization.quantize_jit": "convert_jit prepare_jit",
     "serialization": (
         "_check_dill_version _get_restore_location _is_torchscript_zip _legacy_load _maybe_decode_ascii "
         "normalize_storage_type"
@@ -483,4 +433,5 @@ NAMES = {
     "xpu": "?_is_compiled device() graph() graph_pool_handle stream XPUGraph",
     "xpu.memory": "_dump_snapshot _record_memory_history",
     **distributed.NAMES,
+    **quantization.NAMES,
 }

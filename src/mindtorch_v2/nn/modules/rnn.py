@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Self
 
 import mindtorch_v2 as torch
 from mindtorch_v2 import Tensor
@@ -102,12 +103,30 @@ class RNNBase(Module):
 
     @property
     def _flat_weights(self) -> list[Any]:
+        given = self.__dict__.get("_given_weights")
+        if given is not None:
+            weights: list[Any] = given[0]
+            attributes: dict[str, Any] = given[1]
+            if all(getattr(self, name, None) is value for name, value in attributes.items()):
+                return weights
         return [getattr(self, name) for name in self._flat_weights_names]
+
+    @_flat_weights.setter
+    def _flat_weights(self, weights: list[Any]) -> None:
+        """As in PyTorch: the module runs with these until one of its attributes is another."""
+        attributes = {name: getattr(self, name, None) for name in self._flat_weights_names}
+        self.__dict__["_given_weights"] = (weights, attributes)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        self.__dict__.pop("_given_weights", None)
+        return super()._apply(fn, recurse)
 
     def __getstate__(self) -> dict[str, Any]:
         # PyTorch keeps the lists, so what it loads must have them.
         lists = {"_flat_weights_names": self._flat_weights_names, "_flat_weights": self._flat_weights}
-        return {**self.__dict__, **lists}
+        state = {**self.__dict__, **lists}
+        state.pop("_given_weights", None)
+        return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         names = ("_flat_weights_names", "_flat_weights")
