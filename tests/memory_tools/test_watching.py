@@ -91,6 +91,8 @@ def test_a_program_is_not_watched_unless_it_asks(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with pytest.raises(memory_tools.NotWatchedError, match="MINDTORCH_MEMORY_WATCH=1"):
         memory_tools.look(os.getpid())
+    with pytest.raises(memory_tools.NotWatchedError, match="there is no process 999999999"):
+        memory_tools.look(999999999)
 
 
 def test_the_environment_starts_the_server_and_watching_ends_with_the_program(tmp_path, monkeypatch):

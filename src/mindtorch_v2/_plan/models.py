@@ -127,7 +127,7 @@ def of_file(place: str, batch: int | None = None) -> Subject:
     a tuple of its inputs."""
     path, _, function = place.rpartition(":")
     if not path:
-        raise ValueError(f"--model {place!r}: expected one of {', '.join(NAMED)}, or file.py:function")
+        raise ValueError(f"the model is {place!r}, expected one of {', '.join(NAMED)}, or file.py:function")
     make = runpy.run_path(path).get(function)
     if not callable(make):
         raise ValueError(f"{path} has no function {function!r}")

@@ -26,6 +26,8 @@ def _reached(target: int | str | os.PathLike[str]) -> tuple[int, str]:
     """The port and the token of a process, or of its file."""
     text = os.fspath(target) if not isinstance(target, int) else str(target)
     path = folder() / f"{text}.json" if text.isdecimal() else Path(text)
+    if text.isdecimal() and not Path("/proc", text).exists():
+        raise NotWatchedError(f"there is no process {text} on this machine (any more)")
     if text.isdecimal() and not path.exists():
         raise NotWatchedError(
             f"process {text} does not let itself be watched: start it with MINDTORCH_MEMORY_WATCH=1, or let "

@@ -63,7 +63,7 @@ function makeCurves() {
   const style = getComputedStyle(document.documentElement), ink = style.getPropertyValue("--soft").trim();
   const axis = { stroke: ink, grid: { stroke: style.getPropertyValue("--line").trim(), width: 1 }, ticks: { show: false } };
   curves = new uPlot({
-    width: $("curves").clientWidth, height: 120, padding: [4, 0, 0, 0], cursor: { drag: { x: false, y: false } },
+    width: $("curves").clientWidth, height: 120, padding: [10, 0, 0, 0], cursor: { drag: { x: false, y: false } },
     scales: { x: { time: false }, y: { range: (u, low, high) => [0, high || 1] } },
     axes: [{ ...axis, size: 24 }, { ...axis, size: 70, incrs: [...Array(45).keys()].map(k => 2 ** k), values: (u, marks) => marks.map(sizeText) }],
     series: [
