@@ -18,9 +18,12 @@ from mindtorch_v2.distributed.fsdp import fully_shard
 from mindtorch_v2.distributed.pipelining import (
     PipelineStage,
     Schedule1F1B,
+    ScheduleDualPipeV,
     ScheduleGPipe,
     ScheduleInterleaved1F1B,
+    ScheduleInterleavedZeroBubble,
     ScheduleLoopedBFS,
+    ScheduleZBVZeroBubble,
     SplitPoint,
     pipe_split,
     pipeline,
@@ -122,6 +125,10 @@ def trained(model, steps):
     return losses
 
 
+def has_last(schedule):
+    return any(stage.is_last for stage in schedule._stages)
+
+
 def trained_in_stages(schedule, parameters, steps):
     """The same of a pipeline; only the last stage's process has losses."""
     optimizer, losses = torch.optim.AdamW(parameters, lr=0.01), []
@@ -129,7 +136,7 @@ def trained_in_stages(schedule, parameters, steps):
         found = []
         optimizer.zero_grad()
         inputs = (batch[:, :-1],) if rank() == 0 else ()
-        target = batch[:, 1:] if rank() == size() - 1 else None
+        target = batch[:, 1:] if has_last(schedule) else None
         schedule.step(*inputs, target=target, losses=found, return_outputs=False)
         optimizer.step()
         losses.append(sum(each.item() for each in found) / max(1, len(found)))
@@ -148,7 +155,7 @@ def trains_alike(make, layers, steps=STEPS):
     wanted = trained(model, steps)
     torch.manual_seed(2)
     found = trained_in_stages(schedule, [p for part in modules for p in part.parameters()], steps)
-    if rank() == size() - 1:
+    if has_last(schedule):
         same(torch.tensor(found), torch.tensor(wanted))
         same(modules[-1][-1].weight if isinstance(modules[-1], nn.Sequential) else modules[-1].head.weight,
              model.head.weight, 1e-4)  # fmt: skip
@@ -163,10 +170,11 @@ def single(kind, microbatches):
     return make
 
 
-def several(kind, microbatches):
+def several(kind, microbatches, in_a_v=False):
     def make(model):
         parts = by_hand(model, 2 * size())
-        mine = {index: parts[index] for index in (rank(), rank() + size())}
+        second = 2 * size() - 1 - rank() if in_a_v else rank() + size()
+        mine = {index: parts[index] for index in (rank(), second)}
         stages = [PipelineStage(part, index, 2 * size(), DEVICE) for index, part in mine.items()]
         return kind(stages, microbatches, loss_of), list(mine.values())
 
@@ -183,6 +191,18 @@ def check_1f1b_trains_as_one_process():
 
 def check_interleaved_1f1b_trains_as_one_process():
     trains_alike(several(ScheduleInterleaved1F1B, 8 if size() == 4 else 4), 2 * size())
+
+
+def check_interleaved_zero_bubble_trains_as_one_process():
+    trains_alike(several(ScheduleInterleavedZeroBubble, 8 if size() == 4 else 4), 2 * size())
+
+
+def check_zero_bubble_in_a_v_trains_as_one_process():
+    trains_alike(several(ScheduleZBVZeroBubble, 8, in_a_v=True), 2 * size())
+
+
+def check_dual_pipe_in_a_v_trains_as_one_process():
+    trains_alike(several(ScheduleDualPipeV, 8, in_a_v=True), 2 * size())
 
 
 def check_looped_bfs_trains_as_one_process():
@@ -387,6 +407,10 @@ def check_wrong_uses_are_told():
     assert "has the stages" in error_of(lambda: ScheduleGPipe(wrong, 2), ValueError)
     assert "number of rounds" in error_of(
         lambda: several(ScheduleInterleaved1F1B, 2 * size() + 1)(GPT(8)), ValueError
+    )
+    assert "exactly 2 stages per rank" in error_of(lambda: ScheduleZBVZeroBubble([stage], 4), ValueError)
+    assert "as many microbatches as stages" in error_of(
+        lambda: several(ScheduleDualPipeV, 2 * size() - 1, in_a_v=True)(GPT(8)), ValueError
     )
     if rank() == 0:
         short = torch.zeros(2, 3).to(DEVICE)

@@ -48,10 +48,7 @@ NAMES = {
     "distributed.fsdp._runtime_utils": "_post_backward_final_callback _reshard",
     "distributed.fsdp._traversal_utils": "_get_fsdp_states",
     "distributed.optim": "_apply_optimizer_in_backward DistributedOptimizer PostLocalSGDOptimizer",
-    "distributed.pipelining": "ScheduleDualPipeV ScheduleInterleavedZeroBubble ScheduleZBVZeroBubble",
-    "distributed.pipelining.schedules": (
-        "_PipelineScheduleRuntime ScheduleDualPipeV ScheduleInterleavedZeroBubble ScheduleZBVZeroBubble"
-    ),
+    "distributed.pipelining.schedules": "_PipelineScheduleRuntime",
     "distributed.remote_device": "_remote_device()",
     "distributed.rpc": (
         "AllGatherStates BackendType=TENSORPIPE get_worker_info init_rpc ?is_available method_factory "

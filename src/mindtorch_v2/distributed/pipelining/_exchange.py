@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import pickle
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ... import _C
@@ -28,7 +28,7 @@ from ..messages import P2POp, batch_isend_irecv, irecv, isend
 from ..process_group import ProcessGroup
 from ..tensor import DTensor
 from ..work import Work
-from ._actions import FORWARD, FULL_BACKWARD, Order, _Action, _ComputationType
+from ._actions import BACKWARD_WEIGHT, FORWARD, FULL_BACKWARD, Order, _Action, _ComputationType
 
 # For each stage: the stages that take its outputs, and which of them (None: all).
 Routes = list[dict[int, list[int] | None]]
@@ -37,7 +37,7 @@ Routes = list[dict[int, list[int] | None]]
 class Message(NamedTuple):
     """The tensors of one microbatch from one stage to another."""
 
-    kind: _ComputationType
+    kind: _ComputationType  # FORWARD or FULL_BACKWARD, whichever half of it
     source: int
     target: int
     microbatch: int
@@ -68,21 +68,25 @@ def described(tensor: Any) -> Described:
 def sent_by(routes: Routes, action: _Action) -> list[Message]:
     """The messages that follow an action."""
     stage, kind, microbatch = action
+    if kind is BACKWARD_WEIGHT:
+        return []
     if kind is FORWARD:
-        others: Iterable[int] = sorted(routes[stage])
-    else:
-        others = (other for other, targets in enumerate(routes) if stage in targets)
-    return [Message(kind, stage, other, microbatch) for other in others]
+        return [Message(FORWARD, stage, other, microbatch) for other in sorted(routes[stage])]
+    return [Message(FULL_BACKWARD, stage, other, microbatch) for other in _before(routes, stage)]
+
+
+def _before(routes: Routes, stage: int) -> list[int]:
+    return [other for other, targets in enumerate(routes) if stage in targets]
 
 
 def needed_by(routes: Routes, action: _Action) -> list[Message]:
     """The messages that an action waits for."""
     stage, kind, microbatch = action
+    if kind is BACKWARD_WEIGHT:
+        return []
     if kind is FORWARD:
-        others: Iterable[int] = (other for other, targets in enumerate(routes) if stage in targets)
-    else:
-        others = sorted(routes[stage])
-    return [Message(kind, other, stage, microbatch) for other in others]
+        return [Message(FORWARD, other, stage, microbatch) for other in _before(routes, stage)]
+    return [Message(FULL_BACKWARD, other, stage, microbatch) for other in sorted(routes[stage])]
 
 
 class Exchange:

@@ -14,6 +14,7 @@ from ..fsdp import FSDPModule
 from ..process_group import ProcessGroup
 from ..world import resolved
 from ._exchange import Described, Routes, described
+from ._halves import Halves
 
 if TYPE_CHECKING:
     from ._IR import PipeInfo
@@ -62,6 +63,7 @@ class _PipelineStageBase:
         """Forgets the microbatches."""
         self._received: dict[int, list[Tensor]] = {}
         self._gave: dict[int, tuple[Any, ...]] = {}
+        self._halves: dict[int, Halves] = {}
         self.output_chunks: list[Any] = []
 
     def check_inputs(self, tensors: Sequence[Any]) -> None:
@@ -100,22 +102,41 @@ class _PipelineStageBase:
     ) -> list[Tensor | None]:
         """Runs a microbatch backward, from its loss or from the gradients that other stages sent; gives the
         gradients of what was received. ``last``: gradients of the parameters are complete."""
-        outputs = self._gave.pop(microbatch)
-        if loss is not None:
-            roots, given = [loss], [None]
-        else:
-            roots, given = self._roots(outputs, gradients)
+        roots, given = self._begun(microbatch, loss, gradients)
         self._prepare(roots, last)
         if roots:
             backward(roots, given)
         found: list[Tensor | None] = []
         for each in self._received.pop(microbatch, []):
-            gradient = each.grad
-            if gradient is None and each.requires_grad:
-                gradient = _functions.zeros_like(each)
-            found.append(gradient)
+            found.append(_known(each, each.grad))
             each.grad = None
         return found
+
+    def backward_input_one_chunk(
+        self, microbatch: int, loss: Tensor | None, gradients: dict[int, list[Tensor]], last: bool
+    ) -> list[Tensor | None]:
+        """As :meth:`backward_one_chunk`, but gradients of the parameters are left to
+        :meth:`backward_weight_one_chunk`. Note [Two halves]."""
+        if isinstance(self.submod, (DistributedDataParallel, FSDPModule)):
+            return self.backward_one_chunk(microbatch, loss, gradients, last)
+        roots, given = self._begun(microbatch, loss, gradients)
+        received = self._received.pop(microbatch, [])
+        halves = self._halves[microbatch] = Halves(roots, given, received)
+        found = iter(halves.first())
+        return [_known(each, next(found)) if each.requires_grad else None for each in received]
+
+    def backward_weight_one_chunk(self, microbatch: int) -> None:
+        """The second half."""
+        halves = self._halves.pop(microbatch, None)
+        if halves is not None:  # else the first was all of it
+            halves.second()
+
+    def _begun(
+        self, microbatch: int, loss: Tensor | None, gradients: dict[int, list[Tensor]]
+    ) -> tuple[list[Tensor], list[Any]]:
+        """Where a backward pass begins, and with which gradients."""
+        outputs = self._gave.pop(microbatch)
+        return ([loss], [None]) if loss is not None else self._roots(outputs, gradients)
 
     def _roots(
         self, outputs: tuple[Any, ...], gradients: dict[int, list[Tensor]]
@@ -148,6 +169,13 @@ class _PipelineStageBase:
             for parameter in self.submod.parameters():
                 if parameter.grad is not None:
                     parameter.grad.div_(grad_scale_factor)
+
+
+def _known(received: Tensor, gradient: Tensor | None) -> Tensor | None:
+    """Others wait for a gradient of everything that has one."""
+    if gradient is None and received.requires_grad:
+        return _functions.zeros_like(received)
+    return gradient
 
 
 class PipelineStage(_PipelineStageBase):
