@@ -1,5 +1,10 @@
 """What the other processes are told when one of them fails: nothing hangs, and an error names rank and collective."""
 
+import os
+import subprocess
+import sys
+
+import links
 import pytest
 import worlds
 
@@ -87,6 +92,53 @@ def test_a_lost_connection_is_an_error_of_both_ends():
     )
     assert [each.code for each in ended] == [0, 0], ended
     assert max(each.seconds for each in ended) < 50
+
+
+CUT = """
+import os, subprocess, sys, time
+own_network()
+ranks = [
+    subprocess.Popen([sys.executable, "-c", os.environ["PROGRAM"]], env=os.environ | {"RANK": str(rank)},
+                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    for rank in range(3)
+]
+for each in ranks:
+    line = each.stdout.readline()
+    assert line == "ready\\n", line + each.stdout.read()
+loopback(False)
+for each in ranks:
+    each.stdin.write("go\\n")
+    each.stdin.flush()
+for each in ranks:
+    print(each.communicate(timeout=60)[0])
+print("codes", [each.returncode for each in ranks])
+"""
+
+
+def test_a_cut_network_is_an_error_of_all_within_the_time_limit():
+    program = worlds.program(
+        """
+        tensor = torch.ones(1000)
+        dist.all_reduce(tensor)
+        assert tensor[0] == 3
+        print("ready", flush=True)
+        input()
+        began = time.monotonic()
+        said = error_of(lambda: [dist.all_reduce(tensor) for _ in range(1000)])
+        assert f"rank {rank}: all_reduce" in said and "no answer from rank" in said, said
+        assert time.monotonic() - began < 7.5, time.monotonic() - began
+        print("said", said, flush=True)
+        os._exit(0)  # nobody hears a farewell
+        """,
+        "gloo",
+        3,
+    )
+    environment = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29511", "WORLD_SIZE": "3", "PROGRAM": program}
+    ended = subprocess.run(
+        [sys.executable, "-c", links.LOOPBACK + CUT], env=os.environ | environment, capture_output=True, text=True,
+        timeout=100,
+    )  # fmt: skip
+    assert "codes [0, 0, 0]" in ended.stdout, ended.stdout + ended.stderr
 
 
 def test_a_hanging_process_is_an_error_within_the_time_limit():

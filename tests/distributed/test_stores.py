@@ -7,6 +7,7 @@ import threading
 import time
 from datetime import timedelta
 
+import links
 import pytest
 
 import mindtorch_v2.distributed as dist
@@ -191,3 +192,45 @@ def test_a_server_that_ends_is_named_by_those_it_leaves():
     del server
     with pytest.raises(dist.DistNetworkError, match="Did the process that serves it end"):
         client.add("count", 1)
+
+
+@pytest.fixture
+def linked():
+    """A store, a link to it, and a client at the other end."""
+    server = dist.TCPStore("localhost", 0, 1, is_master=True, timeout=timedelta(seconds=20))
+    link = links.Link(server.port)
+    client = dist.TCPStore("127.0.0.1", link.port, timeout=timedelta(seconds=2), wait_for_workers=False)
+    client.set("key", "value")
+    yield server, link, client
+    link.close()
+
+
+def test_a_link_that_becomes_silent_is_an_error_within_the_time_limit(linked):
+    server, link, client = linked
+    link.be_silent()
+    for call, what in (
+        (lambda: client.get("key"), "get of 'key'"),
+        (lambda: client.add("count", 1), "add of 'count'"),
+        (lambda: client.wait(["key", "other"], SOON), "wait of 'key'"),
+    ):
+        began = time.monotonic()
+        with pytest.raises(dist.DistNetworkError, match=f"did not answer {what} within .* connection is cut"):
+            call()
+        assert time.monotonic() - began < 6
+    assert server.get("key") == b"value"
+
+
+def test_a_link_that_is_reset_is_made_again_where_nothing_can_happen_twice(linked):
+    server, link, client = linked
+    link.reset()
+    assert client.get("key") == b"value"
+    link.reset()
+    client.set("key", "new")
+    assert server.get("key") == b"new"
+    link.reset()
+    with pytest.raises(dist.DistNetworkError, match="broke during add"):
+        client.add("count", 1)
+    assert client.add("count", 1) in (1, 2)  # the one before may have arrived
+    link.close()
+    with pytest.raises(dist.DistNetworkError):
+        client.get("key")

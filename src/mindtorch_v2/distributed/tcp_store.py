@@ -16,10 +16,19 @@ from ._table import as_bytes
 from .errors import DistNetworkError, DistStoreError, QueueEmptyError
 from .stores import DEFAULT_TIMEOUT, Store
 
-_GRACE = 10.0  # seconds after which a server that should have said "too late" counts as gone
+# Seconds after which a server that should have said "too late", or answered at once, counts as gone; less where the time
+# limit is less.
+_GRACE, _AT_ONCE, _LEAST = 10.0, 60.0, 1.0
+_WAITS = frozenset(("get", "wait", "pop"))  # what the server may answer later
 # Of this process, by address: stores that are made with multi_tenant share one, which stays: other processes may still
 # read what was written last when this one is done with it.
 _servers: dict[tuple[str, int], tuple[_distributed._StoreServer, WeakSet[TCPStore]]] = {}
+
+
+def _limit(operation: str, patience: timedelta) -> float:
+    """How many seconds an answer may take."""
+    seconds = max(_LEAST, patience.total_seconds())
+    return seconds + min(_GRACE, seconds) if operation in _WAITS else min(_AT_ONCE, seconds)
 
 
 def host_name() -> str:
@@ -142,9 +151,17 @@ class TCPStore(Store):
         patience = patience or self._timeout
         waits = int(patience.total_seconds() * 1000)
         message = protocol.packed([operation.encode(), waits.to_bytes(8, "little"), *arguments])
+        limit = _limit(operation, patience)
         with self._lock:
             try:
-                answer = self._exchange(message, patience)
+                answer = self._exchange(message, limit)
+            except TimeoutError as error:  # another attempt would wait as long again
+                self._hang_up()
+                names = "".join(f" of {each.decode(errors='replace')!r}" for each in arguments[:1])
+                raise DistNetworkError(
+                    f"the store at {self._host}:{self._port} did not answer {operation}{names} within "
+                    f"{limit:g} s: the connection is cut, or the process that serves it hangs"
+                ) from error
             except (OSError, EOFError) as error:
                 self._hang_up()
                 if not again:
@@ -152,7 +169,7 @@ class TCPStore(Store):
                         f"the connection to the store at {self._host}:{self._port} broke during {operation}: {error}. "
                         "Did the process that serves it end?"
                     ) from error
-                answer = self._exchange_again(message, patience, operation, error)
+                answer = self._exchange_again(message, limit, operation, error)
         state, *results = answer
         if state == protocol.LATE:
             names = ", ".join(f"/{each.decode(errors='replace')}" for each in arguments)
@@ -163,11 +180,9 @@ class TCPStore(Store):
             raise ValueError(results[0].decode())
         return results
 
-    def _exchange_again(
-        self, message: bytes, patience: timedelta, operation: str, why: Exception
-    ) -> list[bytes]:
+    def _exchange_again(self, message: bytes, limit: float, operation: str, why: Exception) -> list[bytes]:
         try:
-            return self._exchange(message, patience)
+            return self._exchange(message, limit)
         except (OSError, EOFError, DistNetworkError) as error:
             self._hang_up()
             raise DistNetworkError(
@@ -180,10 +195,10 @@ class TCPStore(Store):
             self._socket.close()
         self._socket = None
 
-    def _exchange(self, message: bytes, patience: timedelta) -> list[bytes]:
+    def _exchange(self, message: bytes, limit: float) -> list[bytes]:
         if self._socket is None:
-            self._socket = self._connect(min(patience, timedelta(seconds=5)))
-        self._socket.settimeout(patience.total_seconds() + _GRACE)
+            self._socket = self._connect(timedelta(seconds=min(limit, 5)))
+        self._socket.settimeout(limit)
         self._socket.sendall(message)
         return protocol.unpacked(self._receive(protocol.length_of(self._receive(4))))
 
