@@ -69,6 +69,7 @@ template <class T> MT_INLINE T absolute(T x) {
 }
 template <class T> MT_INLINE T sign(T x) {
   if constexpr (std::is_unsigned_v<T>) return T(x != 0);
+  else if constexpr (std::is_floating_point_v<T>) return select(x > T(0), T(1), select(x < T(0), T(-1), T(0)));
   else return T((x > T(0)) - (x < T(0)));
 }
 template <class T> MT_INLINE T reciprocal(T x) { return T(1) / x; }
@@ -191,14 +192,18 @@ template <class T> MT_INLINE T sinc(T x) {
   const T turn = x * T(3.14159265358979323846);
   return x == T(0) ? T(1) : std::sin(turn) / turn;
 }
+template <class T> MT_INLINE T sinc_usual(T x) {
+  const T turn = x * T(3.14159265358979323846), none = select(x == T(0), T(1), T(0));
+  return none + sin_usual(turn) / (turn + none);
+}
 template <class T> MT_INLINE T x_log_y(T x, T y) {
   const T product = mul(x, math::log(y));
-  return is_nan(y) ? y : x == T(0) ? T(0) : product;
+  return select(is_nan(y), y, select(x == T(0), T(0), product));
 }
 // The larger one and what the smaller one adds to it; equal infinities have no difference.
 template <class T> MT_INLINE T log_add_exp(T a, T b) {
   const T rest = log1p(exp(-absolute(a - b)));
-  return a == b && is_inf(a) ? a : maximum(a, b) + rest;
+  return select((a == b) & is_inf(a), a, maximum(a, b) + rest);
 }
 template <class T> MT_INLINE T log_add_exp2(T a, T b) {
   const T rest = log1p(exp2(-absolute(a - b))) * T(1.4426950408889634);
@@ -217,6 +222,15 @@ template <class T> MT_INLINE T logit(T x, T margin) {
   return log(inside / (T(1) - inside));
 }
 
+// The neighbour towards b: as integers, floats of one sign count up with the magnitude.
+template <class T> MT_INLINE T next_after(T a, T b) {
+  using Bits = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+  const Bits bits = std::bit_cast<Bits>(a);
+  const Bits step = bits + ((b > a) == (a > T(0)) ? Bits(1) : Bits(-1));
+  const T least = copy_sign(std::numeric_limits<T>::denorm_min(), b);
+  const T next = select(a == T(0), least, std::bit_cast<T>(step));
+  return select(a == b, b, select(is_nan(a) | is_nan(b), a + b, next));
+}
 // The neighbour of a half type towards b; its bits count up with the magnitude.
 template <class H> MT_INLINE float next_half(float a, float b) {
   if (a == b || is_nan(a) || is_nan(b)) return is_nan(a) ? a : b;

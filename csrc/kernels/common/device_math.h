@@ -24,6 +24,7 @@ MT_DEVICE_FUNCTION(exp_of_moderate, std::exp)
 MT_DEVICE_FUNCTION(exp_below, std::exp)
 MT_DEVICE_FUNCTION(expm1, std::expm1)
 MT_DEVICE_FUNCTION(log, std::log)
+MT_DEVICE_FUNCTION(log_usual, std::log)
 MT_DEVICE_FUNCTION(log1p, std::log1p)
 MT_DEVICE_FUNCTION(tanh, std::tanh)
 MT_DEVICE_FUNCTION(atanh, std::atanh)
@@ -35,18 +36,26 @@ MT_DEVICE_FUNCTION(tan_usual, std::tan)
 MT_DEVICE_FUNCTION(atan, std::atan)
 MT_DEVICE_FUNCTION(asin, std::asin)
 MT_DEVICE_FUNCTION(acos, std::acos)
+MT_DEVICE_FUNCTION(exp2, std::exp2)
+MT_DEVICE_FUNCTION(log2, std::log2)
+MT_DEVICE_FUNCTION(log2_usual, std::log2)
+MT_DEVICE_FUNCTION(log10, std::log10)
+MT_DEVICE_FUNCTION(log10_usual, std::log10)
+MT_DEVICE_FUNCTION(sinh, std::sinh)
+MT_DEVICE_FUNCTION(cosh, std::cosh)
+MT_DEVICE_FUNCTION(asinh, std::asinh)
+MT_DEVICE_FUNCTION(acosh, std::acosh)
 #undef MT_DEVICE_FUNCTION
-inline float exp2(float x) { return std::exp2(x); }
-inline float log2(float x) { return std::log2(x); }
-inline float log10(float x) { return std::log10(x); }
-inline float sinh(float x) { return std::sinh(x); }
-inline float cosh(float x) { return std::cosh(x); }
-inline float asinh(float x) { return std::asinh(x); }
-inline float acosh(float x) { return std::acosh(x); }
 inline float sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
 inline double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 inline float atan2(float y, float x) { return std::atan2(y, x); }
 inline double atan2(double y, double x) { return std::atan2(y, x); }
+inline float hypot(float a, float b) { return std::hypot(a, b); }
+inline double hypot(double a, double b) { return std::hypot(a, b); }
+// The unusual powers are the library's, which are all of them here.
+template <class T> inline bool has_usual_log(T) { return false; }
+template <class T> inline bool has_usual_power(T, T) { return false; }
+template <class T> inline T power_usual(T a, T b) { return std::pow(a, b); }
 
 template <class T> inline double erfcx_for(double x) { return ::erfcx(x); }
 template <class T> inline double ndtr_for(double x) { return ::normcdf(x); }

@@ -1,5 +1,5 @@
 // Evaluation of Chebyshev sums (base/special_fits.h) inside loops that vectorise: no branches, no loops left. Included by
-// vector_math.h, whose `select` it needs.
+// vector_math.h, whose `select` and `polynomial` it needs.
 #pragma once
 
 #include <cstddef>
@@ -17,46 +17,54 @@ template <class T, size_t N> constexpr size_t terms_of(const double (&c)[N]) {
   return count;
 }
 
-// The sum of c(k) T_k(t) for k < N, by Clenshaw's recurrence over the even and over the odd terms, two chains that do not
-// wait for each other: both are sums over Chebyshev polynomials of 2 t^2 - 1.
-template <size_t N, class Coefficient>
-[[gnu::always_inline]] inline double chebyshev_sum(double t, Coefficient c) {
-  static_assert(N >= 2);
-  constexpr size_t evens = (N + 1) / 2, odds = N / 2;
-  const double half_step = 2.0 * t * t - 1.0, step = 2.0 * half_step;
-  double even = 0, even_before = 0, odd = 0, odd_before = 0;
-  const auto next = [step](double& now, double& before, double term) __attribute__((always_inline)) {
-    const double sum = step * now + (term - before);
-    before = now;
-    now = sum;
+// The first N Chebyshev terms as coefficients of powers, N of them: half as many operations, and no chain of them. The fits
+// fall fast enough for that to cost no digits. Coefficients of T_k are whole numbers; their products with a term, cut into
+// two halves, are exact, and the sums keep what they lose.
+template <size_t N> struct Powers {
+  double c[N];
+};
+template <size_t N, const auto& chebyshev> constexpr Powers<N> powers_of() {
+  double sum[N] = {}, lost[N] = {}, now[N] = {}, before[N] = {};
+  const auto add = [&](size_t i, double x) {
+    const double total = sum[i] + x, back = total - sum[i];
+    lost[i] += (sum[i] - (total - back)) + (x - back);
+    sum[i] = total;
   };
-  [&]<size_t... I>(std::index_sequence<I...>) __attribute__((always_inline)) {
-    (next(even, even_before, c(std::integral_constant<size_t, 2 * (evens - 1 - I)>())), ...);
-  }(std::make_index_sequence<evens - 1>());
-  [&]<size_t... I>(std::index_sequence<I...>) __attribute__((always_inline)) {
-    (next(odd, odd_before, c(std::integral_constant<size_t, 2 * (odds - 1 - I) + 1>())), ...);
-  }(std::make_index_sequence<odds>());
-  const double of_even = half_step * even + (c(std::integral_constant<size_t, 0>()) - even_before);
-  return of_even + t * (odd - odd_before);
+  now[0] = 1;
+  for (size_t k = 0; k < N; ++k) {
+    const double scaled = chebyshev[k] * 67108865.0, upper = scaled - (scaled - chebyshev[k]);
+    for (size_t i = 0; i <= k; ++i) {
+      add(i, now[i] * upper);
+      add(i, now[i] * (chebyshev[k] - upper));
+    }
+    for (size_t i = N; i-- > 0;) {  // T_(k+1) = 2 t T_k - T_(k-1), T_1 = t
+      const double next = (i > 0 ? (k > 0 ? 2 : 1) * now[i - 1] : 0) - before[i];
+      before[i] = now[i];
+      now[i] = next;
+    }
+  }
+  Powers<N> out = {};
+  for (size_t i = 0; i < N; ++i) out.c[i] = sum[i] + lost[i];
+  return out;
 }
+template <size_t N, const auto& chebyshev> inline constexpr Powers<N> kPowers = powers_of<N, chebyshev>();
 
 // The fit `c` at t, as precise as T.
 template <class T, const auto& c> [[gnu::always_inline]] inline double fitted(double t) {
-  return chebyshev_sum<terms_of<T>(c)>(t, [](auto k) __attribute__((always_inline)) {
-    constexpr double term = c[decltype(k)::value];
-    return term;
-  });
+  constexpr size_t count = terms_of<T>(c);
+  return [t]<size_t... I>(std::index_sequence<I...>) __attribute__((always_inline)) {
+    return polynomial(t, kPowers<count, c>.c[I]...);
+  }(std::make_index_sequence<count>());
 }
 // One of two fits.
 template <class T, const auto& yes, const auto& no>
 [[gnu::always_inline]] inline double fitted_by(bool condition, double t) {
   constexpr size_t count_yes = terms_of<T>(yes), count_no = terms_of<T>(no);
-  return chebyshev_sum<(count_yes > count_no ? count_yes : count_no)>(
-      t, [condition](auto k) __attribute__((always_inline)) {
-        constexpr size_t i = decltype(k)::value;
-        constexpr double a = i < count_yes ? yes[i] : 0.0, b = i < count_no ? no[i] : 0.0;
-        return select(condition, a, b);
-      });
+  constexpr size_t count = count_yes > count_no ? count_yes : count_no;
+  return [t, condition]<size_t... I>(std::index_sequence<I...>) __attribute__((always_inline)) {
+    return polynomial(t, select(condition, I < count_yes ? kPowers<count_yes, yes>.c[I < count_yes ? I : 0] : 0.0,
+                                I < count_no ? kPowers<count_no, no>.c[I < count_no ? I : 0] : 0.0)...);
+  }(std::make_index_sequence<count>());
 }
 
 }  // namespace mt::kernels::math

@@ -1,5 +1,5 @@
-// The error function's family, included by vector_math.h. One fit, of exp(x^2) erfc(x) for x >= 0, carries all of it; T says how precise the result
-// must be, the computation is in double.
+// The error function's family, included by vector_math.h. One fit, of exp(x^2) erfc(x) for x >= 0, carries most of it; T
+// says how precise the result must be, the computation is in double.
 #pragma once
 
 #include "base/special_fits.h"
@@ -25,12 +25,19 @@ template <class T> MT_INLINE double log_for(double x) {
 }
 // exp(sign x^2): the square of the upper half of the digits is exact, the rest of it small.
 template <class T> MT_INLINE double exp_of_square(double x, double sign) {
-  const double upper = std::bit_cast<double>(std::bit_cast<uint64_t>(x) & 0xfffffffff8000000ull);
+  const double upper = upper_half(x);
   return exp_for<T>(sign * (upper * upper), sign * ((x - upper) * (x + upper)));
 }
 // exp(a^2) erfc(a) for 0 <= a, not infinite.
 template <class T> MT_INLINE double scaled_tail(double a) {
   return fitted<T, coefficients::scaled_erfc>((a - 4.0) / (a + 4.0)) / (1.0 + 2.0 * a);
+}
+// erf(x) - x for |x| <= 1, z = x^2.
+MT_INLINE double rest_of_erf(double x, double z) {
+  return x * polynomial(z, 0.12837916709551258, -0.37612638903183748, 0.11283791670954879, -0.026866170645076793,
+                        0.0052239776248180145, -0.00085483269808337899, 0.00012055331111642711,
+                        -1.4925595266831182e-5, 1.6461000484121368e-6, -1.6350312701054695e-7,
+                        1.4659775274047436e-8, -1.1372848856791674e-9, 5.9571761477489114e-11);
 }
 template <class T> MT_INLINE double erfc_for(double x) {
   double a = abs(x);
@@ -39,16 +46,24 @@ template <class T> MT_INLINE double erfc_for(double x) {
   return select(x < 0.0, 2.0 - tail, tail);
 }
 MT_INLINE float erfc(float x) { return float(erfc_for<float>(x)); }
-MT_INLINE double erfc(double x) { return erfc_for<double>(x); }
+// Near zero 1 - erf(x), which has more digits there than the tail.
+MT_INLINE double erfc(double x) {
+  const Pair line = added(1.0, -x);
+  const double near_zero = line.value + (line.lost - rest_of_erf(x, x * x));
+  return select(abs(x) < 0.5, near_zero, erfc_for<double>(x));
+}
+// Beyond 1 what exp(-x^2) P(x) is short of 1; less and less of it counts.
 MT_INLINE double erf(double x) {
-  const double a = abs(x), z = x * x;
-  const double near_zero =
-      x + x * polynomial(z, 0.12837916709551258, -0.37612638903183748, 0.11283791670954879,
-                         -0.026866170645076793, 0.0052239776248180145, -0.00085483269808337899,
-                         0.00012055331111642711, -1.4925595266831182e-5, 1.6461000484121368e-6,
-                         -1.6350312701054695e-7, 1.4659775274047436e-8, -1.1372848856791674e-9,
-                         5.9571761477489114e-11);
-  return select(a < 1.0, near_zero, copy_sign(1.0 - erfc(a), x));
+  const double a = abs(x), b = select(a > 5.95, 5.95, a);
+  const double p = polynomial(
+      b - 2.0, 0.25539567631050528, -0.10679646185349632, 0.041802752603567997, -0.015460637763882092,
+      0.0054407385371595574, -0.0018316642813898133, 0.00059246999361681646, -0.000184778336143226,
+      5.5728333940440779e-5, -1.6293806395079055e-5, 4.6281209611220491e-6, -1.2793765901049291e-6,
+      3.4492516152276525e-7, -9.0893827062769121e-8, 2.3303287770579346e-8, -5.7724215553816536e-9,
+      1.4435372163872138e-9, -3.872780388601817e-10, 9.5672872922031491e-11, -1.5801943794196359e-11,
+      1.171143145698243e-12);
+  const double far = 1.0 - exp_of_moderate(-(b * b)) * p;
+  return select(a < 1.0, x + rest_of_erf(x, x * x), copy_sign(select(x == x, far, x), x));
 }
 // exp(x^2) erfc(x)
 template <class T> MT_INLINE double erfcx_for(double x) {

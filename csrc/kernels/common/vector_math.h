@@ -59,6 +59,11 @@ MT_INLINE float copy_sign(float magnitude, float sign) {
 }
 MT_INLINE float abs(float x) { return std::bit_cast<float>(std::bit_cast<uint32_t>(x) & 0x7fffffffu); }
 
+// The upper 26 digits: products of two such numbers are exact.
+MT_INLINE double upper_half(double x) {
+  return std::bit_cast<double>(std::bit_cast<uint64_t>(x) & 0xfffffffff8000000ull);
+}
+
 #ifdef MT_DEVICE_CODE
 // Code for an accelerator, whose compiler has these functions.
 #undef MT_INLINE
@@ -140,26 +145,28 @@ MT_INLINE float log_of_parts(float f, float e) {
 struct Mantissa {
   float f, e;
 };
+// Of a positive normal number.
+MT_INLINE bool has_usual_log(float x) { return (x >= 1.17549435e-38f) & (x < kInfinity); }
+MT_INLINE Mantissa split_usual(float x) {
+  const uint32_t offset = std::bit_cast<uint32_t>(x) - 0x3f3504f3u;
+  return {std::bit_cast<float>((offset & 0x007fffffu) + 0x3f3504f3u) - 1.0f, float(int32_t(offset) >> 23)};
+}
 MT_INLINE Mantissa split_for_log(float x) {
   const bool tiny = x < 1.17549435e-38f;
-  const float scaled = select(tiny, x * 8388608.0f, x);
-  const uint32_t offset = std::bit_cast<uint32_t>(scaled) - 0x3f3504f3u;
-  const float e = float(int32_t(offset) >> 23) - select(tiny, 23.0f, 0.0f);
-  return {std::bit_cast<float>((offset & 0x007fffffu) + 0x3f3504f3u) - 1.0f, e};
+  const Mantissa parts = split_usual(select(tiny, x * 8388608.0f, x));
+  return {parts.f, parts.e - select(tiny, 23.0f, 0.0f)};
 }
 MT_INLINE float log_at_edges(float x, float value) {
   value = select(x < kInfinity, value, x);  // infinity and NaN
   value = select(x == 0.0f, -kInfinity, value);
   return select(x < 0.0f, kNaN, value);
 }
-MT_INLINE float log(float x) {
-  const Mantissa parts = split_for_log(x);
-  return log_at_edges(x, log_of_parts(parts.f, parts.e));
-}
-MT_INLINE float log2(float x) {
-  const Mantissa parts = split_for_log(x);
-  return log_at_edges(x, parts.e + log_of_parts(parts.f, 0.0f) * 1.44269504f);
-}
+MT_INLINE float log_of(Mantissa parts) { return log_of_parts(parts.f, parts.e); }
+MT_INLINE float log2_of(Mantissa parts) { return parts.e + log_of_parts(parts.f, 0.0f) * 1.44269504f; }
+MT_INLINE float log_usual(float x) { return log_of(split_usual(x)); }
+MT_INLINE float log2_usual(float x) { return log2_of(split_usual(x)); }
+MT_INLINE float log(float x) { return log_at_edges(x, log_of(split_for_log(x))); }
+MT_INLINE float log2(float x) { return log_at_edges(x, log2_of(split_for_log(x))); }
 // With 2^e the power of two next to 1 + x, (1 + x) / 2^e - 1 is x / 2^e + (1 / 2^e - 1), which rounds once.
 MT_INLINE float log1p(float x) {
   const float u = 1.0f + x;
@@ -258,11 +265,11 @@ MT_INLINE LogParts log_in_double(double u) {
 }
 
 // In double, so that the logarithms of powers of ten come out whole.
-MT_INLINE float log10(float x) {
+MT_INLINE float log10_usual(float x) {
   const LogParts parts = log_in_double(double(x));
-  const float value = float(parts.exponent * 0.3010299956639812 + parts.mantissa * 0.4342944819032518);
-  return log_at_edges(x, value);
+  return float(parts.exponent * 0.3010299956639812 + parts.mantissa * 0.4342944819032518);
 }
+MT_INLINE float log10(float x) { return log_at_edges(x, log10_usual(x)); }
 
 // 2^n * exp(r ln 2) with |r| <= 1/2; the whole part is exact.
 MT_INLINE float exp2(float x) {
@@ -378,8 +385,26 @@ MT_INLINE float acos(float x) {
   return select(a > 0.5f, steep, 1.57079637f - (copy_sign(arc, x) + 4.37113883e-8f));
 }
 
+// In double, whose range and digits squares of floats stay within.
+MT_INLINE float hypot(float a, float b) {
+  const double x = a, y = b;
+  const float length = float(std::sqrt(x * x + y * y));
+  return select((abs(a) == kInfinity) | (abs(b) == kInfinity), kInfinity, length);
+}
 // Inverse hyperbolic functions, in double for the digits that their arguments lose near 0 and 1.
 MT_INLINE double sum_of(LogParts parts) { return parts.exponent * 0.6931471805599453 + parts.mantissa; }
+// Powers of what is neither zero nor infinite, nor its exponent: exp(b log|a|) in double. A negative number has powers
+// of whole exponents only, negative ones of odd exponents.
+MT_INLINE bool has_usual_power(float a, float b) {
+  return (a != 0.0f) & (abs(a) < kInfinity) & (abs(b) < kInfinity);
+}
+MT_INLINE float power_usual(float a, float b) {
+  const double exponent = b, half = 0.5 * exponent;
+  const float size = float(exp_in_double(exponent * sum_of(log_in_double(double(abs(a))))));
+  const bool whole = std::trunc(exponent) == exponent, odd = std::trunc(half) != half;
+  const float signed_size = select(whole, select(odd, -size, size), kNaN);
+  return select(b == 0.0f, 1.0f, select(a < 0.0f, signed_size, size));
+}
 MT_INLINE float asinh(float x) {
   const double d = abs(x);
   const float value = float(sum_of(log_in_double(d + std::sqrt(d * d + 1.0))));
@@ -412,13 +437,6 @@ namespace mt::kernels::math {
 #define MT_INLINE [[gnu::always_inline]] inline
 
 // Library versions for the remaining types; overloads keep functors free of type tests.
-MT_INLINE double sinh(double x) { return std::sinh(x); }
-MT_INLINE double asinh(double x) { return std::asinh(x); }
-MT_INLINE double acosh(double x) { return std::acosh(x); }
-MT_INLINE double cosh(double x) { return std::cosh(x); }
-MT_INLINE double exp2(double x) { return std::exp2(x); }
-MT_INLINE double log2(double x) { return std::log2(x); }
-MT_INLINE double log10(double x) { return std::log10(x); }
 template <class R> std::complex<R> exp(std::complex<R> x) { return std::exp(x); }
 template <class R> std::complex<R> log(std::complex<R> x) { return std::log(x); }
 template <class R> std::complex<R> atan(std::complex<R> x) { return std::atan(x); }

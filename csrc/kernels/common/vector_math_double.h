@@ -19,6 +19,25 @@ MT_INLINE double copy_sign(double magnitude, double sign) {
                                (std::bit_cast<uint64_t>(sign) & 0x8000000000000000ull));
 }
 
+// A sum and what its rounding lost, or a number with more digits than one has. Where the lost part may be a product's, a
+// processor with fused products and sums loses nothing; the others lose what they would have lost anyway.
+struct Pair {
+  double value, lost;
+};
+// Of a and b, where a is the larger one or zero.
+MT_INLINE Pair added(double a, double b) {
+  const double sum = a + b;
+  return {sum, b - (sum - a)};
+}
+// A number or zero, by bits: of a condition that several values depend on, the compiler would make a branch, and of the
+// branches two divisions.
+MT_INLINE uint64_t all_or_none(bool condition) { return uint64_t(0) - uint64_t(condition); }
+MT_INLINE double where(uint64_t bits, double x) {
+  return std::bit_cast<double>(std::bit_cast<uint64_t>(x) & bits);
+}
+// 1 / x to the digits of a float, which is enough to divide what a rounding lost, and takes half the time.
+MT_INLINE double rough_inverse(double x) { return double(1.0f / float(x)); }
+
 // ---- exponentials: as for floats, exp(x) = 2^n exp(r) ----
 struct WideExponent {
   double r, rest;  // what is rounded off r
@@ -32,9 +51,9 @@ MT_INLINE WideExponent split_for_exp(double x) {
 // exp(r) - 1 - r
 MT_INLINE double curve_of_exp(double r) {
   const double p =
-      polynomial(r, 0.5000000000000001, 0.16666666666666667, 0.041666666666624136, 0.0083333333333300625,
-                 0.0013888888917209671, 0.00019841269863050506, 2.4801521302241083e-5, 2.7557268464831626e-6,
-                 2.7620085455018416e-7, 2.5100383195867021e-8);
+      polynomial(r, 0.5, 0.16666666666666686, 0.041666666666602824, 0.0083333333333140152, 0.0013888888927248534,
+                 0.00019841269904678893, 2.4801508125289087e-5, 2.7557226310556729e-6, 2.7625403489535065e-7,
+                 2.51150168180789e-8);
   return (r * r) * p;
 }
 // exp(x + rest), where the rest is less than the last places of x.
@@ -42,7 +61,8 @@ MT_INLINE double exp_of_sum(double x, double rest) {
   double c = select(x < -746.0, -746.0, x);
   c = select(c > 710.0, 710.0, c);
   const WideExponent parts = split_for_exp(c);
-  const double e = 1.0 + (parts.r + (curve_of_exp(parts.r + rest) + rest));
+  const double left = parts.rest + rest;
+  const double e = 1.0 + (parts.r + (curve_of_exp(parts.r + left) + left));
   const bool small = c < -690.0;
   // In two steps: 2^1024 is no number, and what becomes subnormal must be rounded once.
   const double power = std::bit_cast<double>(parts.n + (small ? uint64_t(1123) << 52 : uint64_t(1022) << 52));
@@ -52,49 +72,99 @@ MT_INLINE double exp(double x) { return exp_of_sum(x, 0.0); }
 MT_INLINE double exp_below(double x) { return exp(x); }
 MT_INLINE double exp_of_moderate(double x) {
   const WideExponent parts = split_for_exp(x);
-  const double e = 1.0 + (parts.r + curve_of_exp(parts.r));
+  const double e = 1.0 + (parts.r + (curve_of_exp(parts.r) + parts.rest));
   return e * std::bit_cast<double>(parts.n + (uint64_t(1023) << 52));
+}
+// The whole part is exact.
+MT_INLINE double exp2(double x) {
+  double c = select(x < -1080.0, -1080.0, x);
+  c = select(c > 1030.0, 1030.0, c);
+  const double shifted = c + kRounder64, part = c - (shifted - kRounder64), r = part * 0.6931471805599453;
+  const double rest = (part * 6.93147180369123816e-01 - r) + part * 1.90821492927058770e-10;
+  const double e = 1.0 + (r + (curve_of_exp(r) + rest));
+  const bool small = c < -1000.0, large = c > 1000.0;
+  const uint64_t offset = small ? uint64_t(1223) << 52 : large ? uint64_t(823) << 52 : uint64_t(1023) << 52;
+  const double power = std::bit_cast<double>((std::bit_cast<uint64_t>(shifted) << 52) + offset);
+  return e * power * select(small, 0x1p-200, select(large, 0x1p200, 1.0));
+}
+// Half of exp(x) - 1 for x up to 710.
+MT_INLINE Pair half_expm1(double x) {
+  const WideExponent parts = split_for_exp(x);
+  const double half = std::bit_cast<double>(parts.n + (uint64_t(1022) << 52));  // of the power
+  const Pair line = added(half - 0.5, parts.r * half);
+  return added(line.value, line.lost + (curve_of_exp(parts.r) + parts.rest) * half);
 }
 MT_INLINE double expm1(double x) {
   double c = select(x < -40.0, -40.0, x);
   c = select(c > 710.0, 710.0, c);
-  const WideExponent parts = split_for_exp(c);
-  const double half = std::bit_cast<double>(parts.n + (uint64_t(1022) << 52));  // of the power
-  const double value = 2.0 * ((parts.r * half + (half - 0.5)) + (curve_of_exp(parts.r) + parts.rest) * half);
-  return select(abs(x) < 1e-300, x, value);
+  return select(abs(x) < 1e-300, x, 2.0 * half_expm1(c).value);
 }
 MT_INLINE double sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
 
 // ---- logarithms ----
-// log(1 + f) + e ln 2 for 1 + f in [sqrt(1/2), sqrt(2)).
-MT_INLINE double log_of_parts(double f, double e) {
-  const double s = f / (2.0 + f), z = s * s, half_square = 0.5 * f * f;
+// log(1 + f) - f + f^2 / 2 for 1 + f in [sqrt(1/2), sqrt(2)).
+MT_INLINE double rest_of_log(double f, double half_square) {
+  const double s = f / (2.0 + f), z = s * s;
   const double p =
       z * polynomial(z, 0.66666666666666666, 0.40000000000000878, 0.28571428570803255, 0.22222222391794728,
                      0.18181795631498244, 0.15386240172447837, 0.13268760562036725, 0.13086757666952071);
-  const double small = s * (half_square + p) + e * 1.90821492927058770e-10;
+  return s * (half_square + p);
+}
+// log(1 + f) + e ln 2
+MT_INLINE double log_of_parts(double f, double e) {
+  const double half_square = 0.5 * f * f;
+  const double small = rest_of_log(f, half_square) + e * 1.90821492927058770e-10;
   return e * 6.93147180369123816e-01 - ((half_square - small) - f);
+}
+// The same for another base: `unit` is its logarithm of e, `two` that of 2, each in an upper half and a rest.
+MT_INLINE double log_of_parts(double f, double e, Pair unit, Pair two) {
+  const double half_square = 0.5 * f * f, rest = rest_of_log(f, half_square);
+  const double upper = upper_half(f - half_square), lower = ((f - upper) - half_square) + rest;
+  const Pair sum = added(e * two.value, upper * unit.value);
+  return sum.value + (sum.lost + ((lower + upper) * unit.lost + (lower * unit.value + e * two.lost)));
 }
 struct WideMantissa {
   double f, e;
 };
-MT_INLINE WideMantissa split_for_log(double x) {
-  const bool tiny = x < 2.2250738585072014e-308;
-  const double scaled = select(tiny, x * 0x1p54, x);
-  const uint64_t offset = std::bit_cast<uint64_t>(scaled) - 0x3fe6a09e667f3bcdull;
+MT_INLINE bool has_usual_log(double x) { return (x >= 2.2250738585072014e-308) & (x < kInfinity64); }
+MT_INLINE WideMantissa split_usual(double x) {
+  const uint64_t offset = std::bit_cast<uint64_t>(x) - 0x3fe6a09e667f3bcdull;
   const uint64_t mantissa = (offset & 0x000fffffffffffffull) + 0x3fe6a09e667f3bcdull;
   // The exponent as a double without a 64-bit conversion, which SSE2 and AVX2 do not have.
   const uint64_t biased = (offset + (uint64_t(1024) << 52)) >> 52;
   const double e = std::bit_cast<double>(biased | 0x4330000000000000ull) - 4503599627371520.0;
-  return {std::bit_cast<double>(mantissa) - 1.0, e - select(tiny, 54.0, 0.0)};
+  return {std::bit_cast<double>(mantissa) - 1.0, e};
 }
-MT_INLINE double log(double x) { return std::log(x); }  // which is as fast
+MT_INLINE WideMantissa split_for_log(double x) {
+  const bool tiny = x < 2.2250738585072014e-308;
+  const WideMantissa parts = split_usual(select(tiny, x * 0x1p54, x));
+  return {parts.f, parts.e - select(tiny, 54.0, 0.0)};
+}
+MT_INLINE double log_at_edges(double x, double value) {
+  value = select(x < kInfinity64, value, x);  // infinity and NaN
+  value = select(x == 0.0, -kInfinity64, value);
+  return select(x < 0.0, kNaN64, value);
+}
+// Of a positive normal number.
+MT_INLINE double log_of(WideMantissa parts) { return log_of_parts(parts.f, parts.e); }
+MT_INLINE double log2_of(WideMantissa parts) {
+  return log_of_parts(parts.f, parts.e, {1.4426950216293335, 1.9259629911266175e-08}, {1.0, 0.0});
+}
+MT_INLINE double log10_of(WideMantissa parts) {
+  return log_of_parts(parts.f, parts.e, {0.4342944771051407, 4.798111141615973e-09}, {0.3010299950838089, 5.801722962879576e-10});
+}
+MT_INLINE double log_usual(double x) { return log_of(split_usual(x)); }
+MT_INLINE double log2_usual(double x) { return log2_of(split_usual(x)); }
+MT_INLINE double log10_usual(double x) { return log10_of(split_usual(x)); }
+MT_INLINE double log(double x) { return log_at_edges(x, log_of(split_for_log(x))); }
+MT_INLINE double log2(double x) { return log_at_edges(x, log2_of(split_for_log(x))); }
+MT_INLINE double log10(double x) { return log_at_edges(x, log10_of(split_for_log(x))); }
 // log(1 + x + rest): the logarithm of the sum as it is rounded, and what the rounding left out.
 MT_INLINE double log1p_of_sum(double x, double rest) {
   const double u = 1.0 + x;
   const double lost = select(abs(x) < 1.0, x - (u - 1.0), 1.0 - (u - x)) + rest;
   const WideMantissa parts = split_for_log(u);
-  double value = log_of_parts(parts.f, parts.e) + lost / u;
+  double value = log_of_parts(parts.f, parts.e) + lost * rough_inverse(u);
   value = select(x < kInfinity64, value, x);
   value = select(x == -1.0, -kInfinity64, value);
   return select(x < -1.0, kNaN64, value);
@@ -103,63 +173,122 @@ MT_INLINE double log1p(double x) { return select(x == 0.0, x, log1p_of_sum(x, 0.
 // Half of log(1 + q) with q = 2a / (1 - a).
 MT_INLINE double atanh(double x) {
   const double a = abs(x), d = 1.0 - a, q = (a + a) / d;
-  const double rest = (((a + a) - q * d) - q * ((1.0 - d) - a)) / d;
+  const double rest = (((a + a) - q * d) - q * ((1.0 - d) - a)) * rough_inverse(d);
   return copy_sign(select(a < 1e-9, a, 0.5 * log1p_of_sum(q, select(a < 1.0, rest, 0.0))), x);
 }
 
-// ---- hyperbolic tangent: as for floats, 1 from 20 on ----
-MT_INLINE double tanh(double x) {
+// The logarithm of 1 + (a + a^2 / (1 + sqrt(1 + a^2))); of a very large number that of twice it.
+MT_INLINE double asinh(double x) {
+  const double a = abs(x), inside = select(a > 1e18, 1.0, a), square = inside * inside;
+  const Pair u = added(inside, square / (1.0 + std::sqrt(1.0 + square)));
+  const double value = log1p_of_sum(select(a > 1e18, a, u.value), select(a > 1e18, 0.0, u.lost));
+  return copy_sign(select(a < 1e-9, a, value + select(a > 1e18, 0.6931471805599453, 0.0)), x);
+}
+// With t = x - 1, the logarithm of 1 + (t + sqrt(t (t + 2))).
+MT_INLINE double acosh(double x) {
+  const double t = select(x > 1e18, 1.0, x) - 1.0, square = t * (t + 2.0), root = std::sqrt(square);
+  const double lacks = ((square - root * root) + ((t * t - square) + (t + t))) * rough_inverse(root + root + 1e-30);
+  const Pair u = added(root, t);  // the root is the larger one
+  const double value = log1p_of_sum(select(x > 1e18, x, u.value), select(x > 1e18, 0.0, u.lost + lacks));
+  return select(x >= 1.0, value + select(x > 1e18, 0.6931471805599453, 0.0), kNaN64);
+}
+
+// ---- hyperbolic functions ----
+// A quarter of the exponential of a >= 0, which is a number where the whole one is not any more, with what its
+// rounding loses.
+MT_INLINE Pair quarter_exp(double a) {
+  const WideExponent parts = split_for_exp(select(a > 711.0, 711.0, a));
+  const Pair line = added(1.0, parts.r);
+  const double power = std::bit_cast<double>(parts.n + (uint64_t(1021) << 52));
+  return {line.value * power, (line.lost + (curve_of_exp(parts.r) + parts.rest)) * power};
+}
+MT_INLINE double cosh(double x) {
+  const Pair e = quarter_exp(abs(x)), sum = added(e.value, 0.0625 / (e.value + e.lost));
+  return select(x == x, (sum.value + (sum.lost + e.lost)) * 2.0, x);
+}
+// Near zero its odd terms, which the difference of exponentials would lose.
+MT_INLINE double sinh(double x) {
   const double a = abs(x), z = x * x;
-  const double p = polynomial(z, -0.33333333333333333, 0.13333333333333041, -0.053968253967896364,
-                              0.021869488518981429, -0.0088632351026534843, 0.0035921217436959856,
-                              -0.0014557753532096296, 0.00058966036065526714, -0.00023758968852117012,
-                              9.2569235885120325e-5, -3.1198926667734875e-5, 6.4841049824054789e-6);
-  const double near_zero = x + x * (z * p);
-  const double e = exp_of_moderate(2.0 * select(a > 20.0, 20.0, a));
-  const double far = 1.0 - 2.0 / (e + 1.0);
-  return copy_sign(select(a < 0.625, near_zero, far), x);
+  const double near_zero =
+      a + a * (z * polynomial(z, 0.16666666666666667, 0.0083333333333333334, 0.00019841269841269773,
+                              2.7557319224040339e-6, 2.5052108364058041e-8, 1.6059048396350562e-10,
+                              7.6466253616566577e-13, 2.8445264169895286e-15));
+  const Pair e = quarter_exp(a), sum = added(e.value, -0.0625 / (e.value + e.lost));
+  const double far = (sum.value + (sum.lost + e.lost)) * 2.0;
+  return copy_sign(select(a < 1.0, near_zero, select(x == x, far, x)), x);
+}
+// m / (m + 2), where m is exp(2x) - 1; 1 from 20 on.
+MT_INLINE double tanh(double x) {
+  const double a = abs(x);
+  const Pair m = half_expm1(2.0 * select(a > 20.0, 20.0, a));
+  const double below = 1.0 + m.value, below_lost = (m.value - (below - 1.0)) + m.lost;
+  const double inverse = 1.0 / below, q = m.value * inverse;
+  const double lacks = ((m.value - q * below) + (m.lost - q * below_lost)) * inverse;
+  return copy_sign(select(a < 1e-9, a, q + lacks), x);
 }
 
 // ---- circular functions ----
 // For |x| < 1e5. The multiple of pi/2 goes in three parts, the first two short enough for exact products; what the second
 // subtraction rounds off is carried along.
-MT_INLINE double sine_at(double x, uint64_t quarter) {
+struct Circle {
+  Pair sine, cosine;  // of what is left
+  uint64_t turns;     // quarters
+};
+MT_INLINE Circle circle_at(double x) {
   const double shifted = x * 0.6366197723675814 + kRounder64, n = shifted - kRounder64;
   const double first = x - n * 1.57079632673412561417, r = first - n * 6.07710050630396597660e-11;
   const double rest = ((first - r) - n * 6.07710050630396597660e-11) - n * 2.02226624879595063154e-21;
-  const uint64_t turns = std::bit_cast<uint64_t>(shifted) + quarter;
   const double z = r * r;
-  const double s =
-      r + (rest + (r * z) * polynomial(z, -0.16666666666666667, 0.0083333333333333315,
+  const Pair s =
+      added(r, rest + (r * z) * polynomial(z, -0.16666666666666667, 0.0083333333333333315,
                                        -0.00019841269841265063, 2.755731921933767e-6, -2.5052106231927856e-8,
                                        1.6058531536611834e-10, -7.5866922620943443e-13));
   const double half = 0.5 * z, base = 1.0 - half;
-  const double c =
-      base + (((1.0 - base) - half) +
+  const Pair c =
+      added(base, ((1.0 - base) - half) +
               ((z * z) * polynomial(z, 0.041666666666666665, -0.0013888888888887397, 2.4801587298764779e-5,
                                     -2.7557317271258512e-7, 2.0876146170183975e-9, -1.1382625349447593e-11) -
                r * rest));
-  const double value = select((turns & 1u) != 0, c, s);
+  return {s, c, std::bit_cast<uint64_t>(shifted)};
+}
+MT_INLINE double sine_at(double x, uint64_t quarter) {
+  const Circle parts = circle_at(x);
+  const uint64_t turns = parts.turns + quarter;
+  const double value = select((turns & 1u) != 0, parts.cosine.value, parts.sine.value);
   return std::bit_cast<double>(std::bit_cast<uint64_t>(value) ^ ((turns & 2u) << 62));
 }
 MT_INLINE double sin_usual(double x) { return select(x == 0.0, x, sine_at(x, 0)); }  // keeps the sign of zero
 MT_INLINE double cos_usual(double x) { return sine_at(x, 1); }
-MT_INLINE double tan_usual(double x) { return std::tan(x); }
+MT_INLINE double tan_usual(double x) {
+  const Circle parts = circle_at(x);
+  const Pair s = parts.sine, c = parts.cosine;
+  const bool odd = (parts.turns & 1u) != 0;
+  const double above = select(odd, -c.value, s.value), above_lost = select(odd, -c.lost, s.lost);
+  const double below = select(odd, s.value, c.value), below_lost = select(odd, s.lost, c.lost);
+  const double inverse = 1.0 / below, q = above * inverse;
+  const double lacks = ((above - q * below) + (above_lost - q * below_lost)) * inverse;
+  return select(x == 0.0, x, q + lacks);
+}
 
-// (atan(t) - t) / t^3 in z = t * t, for t up to 1.
+// (atan(t) - t) / t^3 in z = t * t, for t up to 1/2.
 MT_INLINE double rest_of_arc(double z) {
-  return polynomial(z, -0.3333333333333333, 0.19999999999997532, -0.14285714285384132, 0.11111111093490828,
-                    -0.090909085908919342, 0.076922989710332169, -0.066665646992891042, 0.058815068777936561,
-                    -0.052579733342841108, 0.04737749579527779, -0.042603566326016521, 0.037494868125352471,
-                    -0.031277189066996385, 0.023696731580048622, -0.015535152475414176, 0.0083689311784501621,
-                    -0.0034958859739163095, 0.0010496035084968515, -0.00019996189377901382,
-                    1.8061954618612152e-5);
+  return polynomial(z, -0.33333333333333333, 0.19999999999999488, -0.14285714285599188, 0.11111111100917375, -0.090909086203225222, 0.076922947125402845, -0.066664356772359478, 0.058795784295824249, -0.052400995079947131, 0.046280248685701532, -0.038066536720573659, 0.025006503566489508, -0.0092157920470898591);
 }
 inline constexpr double kQuarter = 1.5707963267948966, kQuarterRest = 6.123233995736766e-17;
 // turns quarters - (t + rest), for a t below that.
 MT_INLINE double taken_off(double turns, double t, double rest) {
   const double base = turns * kQuarter, d = base - t;
   return d + (((base - d) - t) + (turns * kQuarterRest - rest));
+}
+// The arc of small / large, up to half a quarter; beyond 1/2 half a quarter less that of (large - small) / (large + small).
+MT_INLINE Pair arc_of(double small, double large) {
+  const uint64_t far = all_or_none(small > 0.5 * large);
+  const double above = small - where(far, large);  // exact
+  const Pair below = added(large, where(far, small));
+  const double inverse = 1.0 / below.value, t = above * inverse, z = t * t;
+  const double lacks = ((above - t * below.value) - t * below.lost) * inverse;
+  const Pair arc = added(where(far, 0.5 * kQuarter), t);
+  return {arc.value, arc.lost + (where(far, 0.5 * kQuarterRest) + (lacks + t * (z * rest_of_arc(z))))};
 }
 MT_INLINE double atan2(double y, double x) {
   const double up = abs(y), along = abs(x);
@@ -169,16 +298,73 @@ MT_INLINE double atan2(double y, double x) {
   small = select(far, select(small == kInfinity64, 1.0, 0.0), small);
   large = select(far | (large == 0.0), 1.0, large);
   const double scale = select(large > 1e300, 0x1p-100, select(large < 1e-280, 0x1p200, 1.0));
-  small = small * scale;
-  large = large * scale;
-  const double t = small / large, lacks = (small - t * large) / large, z = t * t;
-  const double rest = lacks + t * (z * rest_of_arc(z));
-  const double right = select(steep, taken_off(1.0, t, rest), t + rest);
-  const double left = select(steep, taken_off(1.0, -t, -rest), taken_off(2.0, t, rest));
-  const double value = select(std::bit_cast<int64_t>(x) < 0, left, right);
+  const Pair arc = arc_of(small * scale, large * scale);
+  const bool left = std::bit_cast<int64_t>(x) < 0;
+  // How many quarters the arc is taken off, or added to.
+  const double turns = select(steep, 1.0, select(left, 2.0, 0.0));
+  const bool off = steep != left;
+  const double value = taken_off(turns, select(off, arc.value, -arc.value), select(off, arc.lost, -arc.lost));
   return copy_sign(select((x == x) & (y == y), value, kNaN64), y);
 }
-MT_INLINE double atan(double x) { return std::atan(x); }
+MT_INLINE double atan(double x) {
+  const double a = abs(x), inside = select(a > 1e300, 1e300, a);
+  const bool steep = a > 1.0;
+  const Pair arc = arc_of(select(steep, 1.0, inside), select(steep, inside, 1.0));
+  const double value = select(steep, taken_off(1.0, arc.value, arc.lost), arc.value + arc.lost);
+  return copy_sign(select(x == x, value, x), x);
+}
+
+// ---- the length of two sides ----
+MT_INLINE double hypot(double a, double b) {
+  const double x = abs(a), y = abs(b), large = select(x > y, x, y), small = select(x > y, y, x);
+  const double scale = select(large > 1e150, 0x1p-600, select(large < 1e-140, 0x1p600, 1.0));
+  const double p = large * scale, q = small * scale, upper = upper_half(p);
+  const Pair square = added(upper * upper, (p - upper) * (p + upper) + q * q);
+  const double root = std::sqrt(square.value);
+  const double lacks = ((square.value - root * root) + square.lost) / (root + root + 1e-300);
+  const double length = (root + lacks) / scale;
+  return select((x == kInfinity64) | (y == kInfinity64), kInfinity64, length);
+}
+
+// ---- powers ----
+// The logarithm of a positive normal number to some 65 digits: with s = (m - 1) / (m + 1) for the mantissa m, and
+// z = s^2, log(m) = 2 s + s z (2/3 + z P(z)). Upper halves are multiplied exactly.
+MT_INLINE Pair long_log(double x) {
+  const WideMantissa parts = split_usual(x);
+  const double f = parts.f, e = parts.e;
+  const Pair sum = added(2.0, f);
+  const double inverse = 1.0 / sum.value, s = upper_half(f * inverse), sum_upper = upper_half(sum.value);
+  const double lacks = ((f - s * sum_upper) - s * (sum.value - sum_upper)) - s * sum.lost;
+  const double s_rest = lacks * inverse;
+  const Pair square = added(s * s, (s + s + s_rest) * s_rest);
+  const double z = upper_half(square.value), z_rest = (square.value - z) + square.lost;
+  const double curve = square.value * polynomial(square.value, 0.4, 0.28571428571429366, 0.22222222221655909,
+                                                 0.18181818335387601, 0.15384594963074134, 0.13334804663624337,
+                                                 0.11706237148816372, 0.11723170160799074);
+  const double q = upper_half(0.66666666666666663 + curve);
+  const double q_rest = (0.66666666666666663 - q) + (curve + 3.7007434154171883e-17);
+  const double product = z * q, v = upper_half(product);
+  const double v_rest = (product - v) + (z * q_rest + z_rest * (q + q_rest));
+  const Pair first = added(e * 6.93147180369123816e-01, s + s), second = added(first.value, s * v);
+  const double rest = (e * 1.90821492927058770e-10 + (s_rest + s_rest)) + (s * v_rest + s_rest * product);
+  return added(second.value, (first.lost + second.lost) + rest);
+}
+// Powers of what is neither zero, subnormal nor infinite, nor its exponent. A negative number has powers of whole
+// exponents only, negative ones of odd exponents.
+MT_INLINE bool has_usual_power(double a, double b) {
+  return (abs(a) >= 2.2250738585072014e-308) & (abs(a) < kInfinity64) & (abs(b) < 1e290);
+}
+MT_INLINE double power_usual(double a, double b) {
+  const Pair log = long_log(abs(a));
+  const double log_upper = upper_half(log.value), log_rest = (log.value - log_upper) + log.lost;
+  const double b_upper = upper_half(b), b_rest = b - b_upper;
+  const Pair product = added(b_upper * log_upper, b_upper * log_rest + b_rest * log.value);
+  const double size = exp_of_sum(product.value, select(abs(product.value) < 800.0, product.lost, 0.0));
+  const double half = 0.5 * b;
+  const bool whole = std::trunc(b) == b, odd = std::trunc(half) != half;
+  const double signed_size = select(whole, select(odd, -size, size), kNaN64);
+  return select(a < 0.0, signed_size, size);
+}
 
 // As half_arc of floats, as a sum of two.
 struct Arc {
@@ -187,7 +373,7 @@ struct Arc {
 MT_INLINE Arc half_arc(double a) {
   const bool steep = a > 0.5;
   const double z = select(steep, 0.5 - 0.5 * a, a * a), root = std::sqrt(z), t = select(steep, root, a);
-  const double lacks = select(steep, (z - root * root) / (root + root + 1e-300), 0.0);
+  const double lacks = select(steep, (z - root * root) * rough_inverse(root + root + 1e-30), 0.0);
   const double p =
       polynomial(z, 0.16666666666666667, 0.075000000000001178, 0.044642857142551893, 0.03038194447553234,
                  0.022372157443507222, 0.017352816540325495, 0.01396378001220357, 0.011566459612121669,

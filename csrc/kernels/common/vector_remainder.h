@@ -31,6 +31,31 @@ MT_INLINE float floor_divide_usual(float a, float b) {
   return select(whole == 0.0f, copy_sign(0.0f, a / b), whole);
 }
 
+// Of doubles, a quotient below 2^26 times either half of the divisor's digits is exact, and so is what is left each time.
+// The quotient may be rounded up to the next whole number, never down from one: the rest has the wrong sign then, and
+// one divisor is put back.
+MT_INLINE bool is_usual_quotient(double a, double b) {
+  return (abs(a) < 67108864.0 * abs(b)) & (abs(b) <= std::numeric_limits<double>::max()) & (abs(b) > 1e-280);
+}
+MT_INLINE Quotient divide_usual(double a, double b) {
+  const double x = abs(a), y = abs(b), up = std::trunc(x / y), upper = upper_half(y);
+  const double rest = (x - up * upper) - up * (y - upper);
+  const bool above = rest < 0.0;
+  const double whole = select(above, up - 1.0, up), left = select(above, rest + y, rest);
+  return {copy_sign(whole, copy_sign(1.0, a) * b), copy_sign(left, a)};
+}
+MT_INLINE double fmod_usual(double a, double b) { return divide_usual(a, b).rest; }
+MT_INLINE double remainder_usual(double a, double b) {
+  const double rest = fmod_usual(a, b);
+  return select((rest != 0.0) & ((rest < 0.0) != (b < 0.0)), rest + b, rest);
+}
+MT_INLINE double floor_divide_usual(double a, double b) {
+  const Quotient parts = divide_usual(a, b);
+  const bool below = (parts.rest != 0.0) & ((parts.rest < 0.0) != (b < 0.0));
+  const double whole = parts.whole - select(below, 1.0, 0.0);
+  return select(whole == 0.0, copy_sign(0.0, a / b), whole);
+}
+
 #undef MT_INLINE
 
 }  // namespace mt::kernels::math

@@ -48,6 +48,7 @@ struct Loop {
   using C = T;
   using R = std::conditional_t<kToBool, bool, T>;
   static constexpr int64_t kUsualBlock = 256;
+  using Bits = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;  // as wide as an element, as vectors want it
 
   [[gnu::always_inline]] static inline void body(char* out_bytes, const char* const* in, int64_t n,
                                                  const void* parameters) {
@@ -60,12 +61,12 @@ struct Loop {
       const T* c = reinterpret_cast<const T*>(in[2]);
 #pragma GCC ivdep
       for (int64_t i = 0; i < n; ++i) out[i] = cast<R>(Op::apply(C(a[i]), C(b[i]), C(c[i]), p));
-    } else if constexpr (kInputs == 2 && std::is_same_v<T, float> && requires { Op::is_usual(0.0f, 0.0f); }) {
+    } else if constexpr (kInputs == 2 && std::is_floating_point_v<T> && requires { Op::is_usual(T(), T()); }) {
       const T* b = reinterpret_cast<const T*>(in[1]);
       for (int64_t begin = 0; begin < n; begin += kUsualBlock) {
         const int64_t end = std::min(begin + kUsualBlock, n);
-        uint32_t unusual = 0;
-        for (int64_t i = begin; i < end; ++i) unusual |= uint32_t(!Op::is_usual(a[i], b[i]));
+        Bits unusual = 0;
+        for (int64_t i = begin; i < end; ++i) unusual |= Bits(!Op::is_usual(a[i], b[i]));
         if (unusual) {
           for (int64_t i = begin; i < end; ++i) out[i] = cast<R>(Op::apply(C(a[i]), C(b[i]), p));
         } else {
@@ -81,17 +82,13 @@ struct Loop {
       for (int64_t i = 0; i < n; ++i) out[i] = cast<R>(Op::apply(C(a[i]), C(b[i]), p));
     } else if constexpr (requires { Op::run(out, a, n, p); }) {
       Op::run(out, a, n, p);
-    } else if constexpr (std::is_floating_point_v<T> && requires { Op::usual_limit; }) {
-      // A shorter version that holds for usual arguments only (see MT_UNARY_USUAL), checked block by block. As
-      // integers without the sign, floats have the same order, and NaN is beyond infinity.
-      using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
-      constexpr Bits limit = std::bit_cast<Bits>(T(Op::usual_limit)), magnitude = Bits(-1) >> 1;
+    } else if constexpr (std::is_floating_point_v<T> && requires { Op::is_usual(T()); }) {
+      // A shorter version that holds for usual arguments only (see MT_UNARY_USUAL), checked block by block.
       for (int64_t begin = 0; begin < n; begin += kUsualBlock) {
         const int64_t end = std::min(begin + kUsualBlock, n);
-        Bits largest = 0;
-        for (int64_t i = begin; i < end; ++i)
-          largest = std::max(largest, std::bit_cast<Bits>(a[i]) & magnitude);
-        if (largest >= limit) {
+        Bits unusual = 0;
+        for (int64_t i = begin; i < end; ++i) unusual |= Bits(!Op::is_usual(a[i]));
+        if (unusual) {
           for (int64_t i = begin; i < end; ++i) out[i] = cast<R>(Op::apply(C(a[i]), p));
         } else {
 #pragma GCC ivdep
@@ -114,13 +111,13 @@ struct Loop {
   }
 };
 
-// Complex arithmetic gains nothing from wider vectors here, so it is compiled once; AVX-512 pays for float.
+// Complex arithmetic gains nothing from wider vectors here, so it is compiled once; AVX-512 pays for floats.
 template <class Op, class T, int kInputs, bool kToBool>
 constexpr DenseLoop loop_for(int level) {
   using L = Loop<Op, T, kInputs, kToBool>;
   if constexpr (!contains(Op::domain, dtype_of<T>) || is_half_v<T> || is_float8_v<T>) return nullptr;
   else if constexpr (is_complex_v<T> || !kHasLevels) return &L::base;
-  else if constexpr (std::is_same_v<T, float>)
+  else if constexpr (std::is_floating_point_v<T>)
     return level == 0 ? &L::base : level == 1 ? &L::wide : &L::widest;
   else return level == 0 ? &L::base : &L::wide;
 }

@@ -90,23 +90,27 @@ template <class T>
   };
 #endif
 
-// USUAL is a branch-free version, for float and double, that holds where |x| < LIMIT; loops use it for blocks of such
+// USUAL is a branch-free version, for float and double, that holds where USUAL_IF does; loops use it for blocks of such
 // arguments.
-#define MT_UNARY_USUAL(NAME, DOMAIN, LIMIT, USUAL, ...)           \
+#define MT_UNARY_USUAL(NAME, DOMAIN, USUAL_IF, USUAL, ...)        \
   struct NAME {                                                   \
     MT_FUNCTOR_HEAD(NAME, 0, DOMAIN)                              \
     template <class T>                                            \
     [[gnu::always_inline]] static inline T apply(T x, const T*) { \
       return T(__VA_ARGS__);                                      \
     }                                                             \
-    static constexpr float usual_limit = LIMIT;                   \
+    template <class T>                                            \
+      requires std::is_floating_point_v<T>                        \
+    [[gnu::always_inline]] static inline bool is_usual(T x) {     \
+      return USUAL_IF;                                            \
+    }                                                             \
     template <class T>                                            \
     [[gnu::always_inline]] static inline T apply_usual(T x) {     \
       return USUAL;                                               \
     }                                                             \
   };
 
-// The same for two operands: USUAL, for floats, holds where USUAL_IF does.
+// The same for two operands: USUAL, for float and double, holds where USUAL_IF does.
 #define MT_BINARY_USUAL(NAME, DOMAIN, USUAL_IF, USUAL, ...)                                    \
   struct NAME {                                                                                \
     MT_FUNCTOR_HEAD(NAME, 0, DOMAIN)                                                           \
@@ -114,8 +118,15 @@ template <class T>
     [[gnu::always_inline]] static inline T apply(T a, T b, const T*) {                         \
       return T(__VA_ARGS__);                                                                   \
     }                                                                                          \
-    [[gnu::always_inline]] static inline bool is_usual(float a, float b) { return USUAL_IF; }  \
-    [[gnu::always_inline]] static inline float apply_usual(float a, float b) { return USUAL; } \
+    template <class T>                                                                         \
+      requires std::is_floating_point_v<T>                                                     \
+    [[gnu::always_inline]] static inline bool is_usual(T a, T b) {                             \
+      return USUAL_IF;                                                                         \
+    }                                                                                          \
+    template <class T>                                                                         \
+    [[gnu::always_inline]] static inline T apply_usual(T a, T b) {                             \
+      return USUAL;                                                                            \
+    }                                                                                          \
   };
 
 #define MT_PREDICATE(NAME, DOMAIN, ...)                                               \
@@ -159,13 +170,13 @@ MT_UNARY(square_op, numeric, math::mul(x, x))
 MT_UNARY(reciprocal_op, inexact, math::reciprocal(x))
 MT_UNARY(sqrt_op, inexact, math::sqrt(x))
 MT_UNARY(rsqrt_op, inexact, math::rsqrt(x))
-MT_UNARY_USUAL(exp_op, inexact, 87.0f, math::exp_of_moderate(x), math::exp(x))
+MT_UNARY_USUAL(exp_op, inexact, math::abs(x) < T(87), math::exp_of_moderate(x), math::exp(x))
 MT_UNARY(expm1_op, inexact, math::expm1(x))
-MT_UNARY(log_op, inexact, math::log(x))
+MT_UNARY_USUAL(log_op, inexact, math::has_usual_log(x), math::log_usual(x), math::log(x))
 MT_UNARY(log1p_op, inexact, math::log1p(x))
-MT_UNARY_USUAL(sin_op, inexact, 1e4f, math::sin_usual(x), std::sin(x))
-MT_UNARY_USUAL(cos_op, inexact, 1e4f, math::cos_usual(x), std::cos(x))
-MT_UNARY_USUAL(tan_op, inexact, 1e4f, math::tan_usual(x), std::tan(x))
+MT_UNARY_USUAL(sin_op, inexact, math::abs(x) < T(1e4), math::sin_usual(x), std::sin(x))
+MT_UNARY_USUAL(cos_op, inexact, math::abs(x) < T(1e4), math::cos_usual(x), std::cos(x))
+MT_UNARY_USUAL(tan_op, inexact, math::abs(x) < T(1e4), math::tan_usual(x), std::tan(x))
 MT_UNARY(acos_op, inexact, math::acos(x))
 MT_UNARY(asin_op, inexact, math::asin(x))
 MT_UNARY(atan_op, inexact, math::atan(x))
@@ -174,10 +185,10 @@ MT_UNARY(cosh_op, inexact, math::cosh(x))
 MT_UNARY(asinh_op, inexact, math::asinh(x))
 MT_UNARY(acosh_op, inexact, math::acosh(x))
 MT_UNARY(atanh_op, inexact, math::atanh(x))
-MT_UNARY(sinc_op, inexact, math::sinc(x))
+MT_UNARY_USUAL(sinc_op, inexact, math::abs(x) < T(3e3), math::sinc_usual(x), math::sinc(x))
 MT_UNARY(exp2_op, inexact, math::exp2(x))
-MT_UNARY(log2_op, inexact, math::log2(x))
-MT_UNARY(log10_op, inexact, math::log10(x))
+MT_UNARY_USUAL(log2_op, inexact, math::has_usual_log(x), math::log2_usual(x), math::log2(x))
+MT_UNARY_USUAL(log10_op, inexact, math::has_usual_log(x), math::log10_usual(x), math::log10(x))
 MT_UNARY(deg2rad_op, floating, x* T(0.017453292519943295))
 MT_UNARY(rad2deg_op, floating, x* T(57.29577951308232))
 MT_UNARY(tanh_op, inexact, math::tanh(x))
@@ -218,6 +229,13 @@ MT_UNARY(bitwise_not_op, integral_bool, std::is_same_v<T, bool> ? T(!x) : T(~int
 MT_UNARY_PACKED(clamp_op, 2, real, math::minimum(math::maximum(x, p[0]), p[1]))
 MT_UNARY_PACKED(clamp_min_op, 1, real, math::maximum(x, p[0]))
 MT_UNARY_PACKED(clamp_max_op, 1, real, math::minimum(x, p[0]))
+template <class T, class ExponentAt>
+[[gnu::always_inline]] inline bool all_usual_powers(const T* x, int64_t n, ExponentAt exponent) {
+  using Bits = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+  Bits unusual = 0;
+  for (int64_t i = 0; i < n; ++i) unusual |= Bits(!math::has_usual_power(x[i], exponent(i)));
+  return !unusual;
+}
 // One exponent for all elements: a loop for each that has a simpler form. Roots are those of powers: of -0 it is 0, of
 // minus infinity infinity.
 template <class T>
@@ -239,7 +257,30 @@ template <class T>
     if (exponent == T(-0.5)) return each([=](T v) { return T(1) / root(v); });
     if (exponent == T(-2)) return each([](T v) { return T(1) / (v * v); });
   }
-  each([=](T v) { return math::power(v, exponent); });
+  if constexpr (std::is_floating_point_v<T>) {
+    if (all_usual_powers(x, n, [exponent](int64_t) { return exponent; }))
+      return each([=](T v) { return math::power_usual(v, exponent); });
+    for (int64_t i = 0; i < n; ++i)
+      out[i] =
+          math::has_usual_power(x[i], exponent) ? math::power_usual(x[i], exponent) : std::pow(x[i], exponent);
+  } else {
+    each([=](T v) { return math::power(v, exponent); });
+  }
+}
+// Where exponents differ: each as above, without branches.
+template <class T>
+[[gnu::always_inline]] inline T raised_usual(T x, T exponent) {
+  const T root = std::sqrt(x), square = x * x;
+  T result = math::power_usual(x, exponent);
+  result = math::select(exponent == T(1), x, result);
+  result = math::select(exponent == T(2), square, result);
+  result = math::select(exponent == T(3), square * x, result);
+  result = math::select(exponent == T(0.5), root, result);
+  // One division for the three of them: the others divide by 1.
+  T below = math::select(exponent == T(-1), x, T(1));
+  below = math::select(exponent == T(-0.5), root, below);
+  below = math::select(exponent == T(-2), square, below);
+  return math::select(below == T(1), result, T(1) / below);
 }
 template <class T>
 [[gnu::always_inline]] inline T raised(T x, T exponent) {
@@ -288,7 +329,14 @@ struct pow_op {
       if (!others) {
         raise_all(out + begin, a + begin, count, first);
       } else {
-        // One by one, but as above: a result must not depend on the exponents beside it.
+        // As above: a result must not depend on the exponents beside it.
+        if constexpr (std::is_floating_point_v<T>) {
+          if (all_usual_powers(a + begin, count, [b, begin](int64_t i) { return b[begin + i]; })) {
+#pragma GCC ivdep
+            for (int64_t i = begin; i < begin + count; ++i) out[i] = raised_usual(a[i], b[i]);
+            continue;
+          }
+        }
         for (int64_t i = begin; i < begin + count; ++i) out[i] = raised(a[i], b[i]);
       }
     }
@@ -323,12 +371,12 @@ MT_BINARY(mul_no_nan_op, inexact, b == T(0) ? T(0) : math::mul(a, b))
 MT_BINARY(fmax_op, ordered, math::select((a >= b) | math::is_nan(b), a, b))
 MT_BINARY(fmin_op, ordered, math::select((a <= b) | math::is_nan(b), a, b))
 MT_BINARY(copysign_op, floating, std::copysign(a, b))
-MT_BINARY(hypot_op, floating, std::hypot(a, b))
+MT_BINARY(hypot_op, floating, math::hypot(a, b))
 MT_BINARY(heaviside_op, ordered, a == T(0) ? b : T(a > T(0)))
 MT_BINARY(logaddexp_op, floating, math::log_add_exp(a, b))
 MT_BINARY(logaddexp2_op, floating, math::log_add_exp2(a, b))
 MT_BINARY(xlogy_op, inexact, math::x_log_y(a, b))
-MT_BINARY(nextafter_op, single_double, std::nextafter(a, b))
+MT_BINARY(nextafter_op, single_double, math::next_after(a, b))
 MT_BINARY(nextafter_half_op, floating, math::next_half<Half>(float(a), float(b)))
 MT_BINARY(nextafter_bfloat16_op, floating, math::next_half<BFloat16>(float(a), float(b)))
 MT_BINARY(gcd_op, integral, math::greatest_divisor(a, b))

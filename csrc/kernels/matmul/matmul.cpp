@@ -6,6 +6,7 @@
 #include "kernels/common/arithmetic.h"
 #include "kernels/common/copy.h"
 #include "kernels/common/dense.h"
+#include "kernels/common/levels.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/types.h"
 #include "kernels/matmul/gemm.h"
@@ -127,7 +128,48 @@ void half_product(const View& a, const View& b, const View& out, Shape s, float 
   result.store();
 }
 
-// Integers: rows of b are added up, which runs along memory; sums wrap as in PyTorch.
+// z[rows, n] = x[rows, k] @ y[k, n] of integers, dense; sums wrap as in PyTorch. A tile of kRows rows and two vectors of
+// columns stays in registers while the k steps pass.
+template <class T>
+struct IntegerTiles {
+  using U = std::make_unsigned_t<T>;
+  typedef U Lanes __attribute__((vector_size(64)));
+  static constexpr int64_t kRows = 4, kLanes = 64 / sizeof(T), kColumns = 2 * kLanes;
+
+  template <int64_t kHeight>
+  [[gnu::always_inline]] static inline void tile(const T* x, const T* y, T* z, int64_t n, int64_t k) {
+    Lanes sums[kHeight][2] = {};
+    for (int64_t p = 0; p < k; ++p) {
+      Lanes row[2];
+      __builtin_memcpy(row, y + p * n, sizeof(row));
+      for (int64_t i = 0; i < kHeight; ++i) {
+        const U factor = U(x[i * k + p]);
+        sums[i][0] += row[0] * factor;
+        sums[i][1] += row[1] * factor;
+      }
+    }
+    for (int64_t i = 0; i < kHeight; ++i) __builtin_memcpy(z + i * n, sums[i], sizeof(sums[i]));
+  }
+  // What is left of the columns: rows of y are added up.
+  [[gnu::always_inline]] static inline void edge(const T* x, const T* y, T* z, int64_t columns, int64_t n,
+                                                 int64_t k) {
+    T sums[kColumns] = {};
+    for (int64_t p = 0; p < k; ++p)
+      for (int64_t j = 0; j < columns; ++j) sums[j] = math::add(sums[j], math::mul(x[p], y[p * n + j]));
+    std::copy_n(sums, columns, z);
+  }
+  [[gnu::always_inline]] static inline void run(const T* x, const T* y, T* z, int64_t rows, int64_t n,
+                                                int64_t k) {
+    int64_t column = 0;
+    for (; column + kColumns <= n; column += kColumns) {
+      int64_t i = 0;
+      for (; i + kRows <= rows; i += kRows) tile<kRows>(x + i * k, y + column, z + i * n + column, n, k);
+      for (; i < rows; ++i) tile<1>(x + i * k, y + column, z + i * n + column, n, k);
+    }
+    for (int64_t i = 0; i < rows && column < n; ++i)
+      edge(x + i * k, y + column, z + i * n + column, n - column, n, k);
+  }
+};
 template <class T>
 void integer_product(const View& a, const View& b, const View& out, Shape s, T alpha, T beta) {
   if (s.m * s.n * s.k <= kTinyProduct) return tiny_product(a, b, out, s, alpha, beta);
@@ -135,32 +177,19 @@ void integer_product(const View& a, const View& b, const View& out, Shape s, T a
   const Temporary result(out, dtype_of<T>);  // not out itself, which is read again for beta
   const T *x = dense_a.data(), *y = dense_b.data();
   T* z = result.view().as<T>();
-  parallel_for(0, s.m, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, s.n * s.k)),
-               [&](int64_t begin, int64_t end) {
-                 constexpr int64_t block = 512;  // columns at a time: a block of a row of z stays in cache
-                 for (int64_t j0 = 0; j0 < s.n; j0 += block) {
-                   const int64_t width = std::min(block, s.n - j0);
-                   for (int64_t i = begin; i < end; ++i) {
-                     T* row = z + i * s.n + j0;
-                     std::fill_n(row, width, T(0));
-                     for (int64_t p = 0; p < s.k; ++p) {
-                       const T factor = x[i * s.k + p];
-                       const T* line = y + p * s.n + j0;
-                       for (int64_t j = 0; j < width; ++j)
-                         row[j] = math::add(row[j], math::mul(factor, line[j]));
-                     }
-                     for (int64_t j = 0; j < width; ++j) {
-                       T value = math::mul(alpha, row[j]);
-                       if (beta != T(0)) {
-                         value = math::add(
-                             value,
-                             math::mul(beta, out.as<T>()[i * out.strides[0] + (j0 + j) * out.strides[1]]));
-                       }
-                       row[j] = value;
-                     }
-                   }
-                 }
-               });
+  const int64_t rows = std::max(IntegerTiles<T>::kRows, kGrain / std::max<int64_t>(1, s.n * s.k));
+  parallel_for(0, s.m, rows, [&](int64_t begin, int64_t end) {
+    at_level<IntegerTiles<T>>(x + begin * s.k, y, z + begin * s.n, end - begin, s.n, s.k);
+    if (alpha == T(1) && beta == T(0)) return;
+    for (int64_t i = begin; i < end; ++i) {
+      for (int64_t j = 0; j < s.n; ++j) {
+        T& value = z[i * s.n + j];
+        value = math::mul(alpha, value);
+        if (beta != T(0))
+          value = math::add(value, math::mul(beta, out.as<T>()[i * out.strides[0] + j * out.strides[1]]));
+      }
+    }
+  });
   copy(result.view(), out);
 }
 

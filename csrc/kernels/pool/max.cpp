@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "kernels/common/arithmetic.h"
+#include "kernels/common/levels.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/planes.h"
 #include "kernels/common/types.h"
@@ -20,32 +21,113 @@ T lowest() {
 
 int64_t planes_per_range(int64_t work) { return std::max<int64_t>(1, kGrain / std::max<int64_t>(work, 1)); }
 
+// The largest elements of a row of windows, taken together: tap after tap, each over all windows that have it. Windows of
+// one length whose starts are evenly spaced, which those not at an edge are, need no tables for that, and the loop over
+// them becomes vectors.
+template <class T>
+struct RowOfWindows {
+  using C = compute_t<T>;
+  // Places count from the front of a plane; 32 bits are as wide as most elements.
+  using Place = std::conditional_t<sizeof(C) == 8, int64_t, int32_t>;
+
+  // best[k] and place[k] take in row[k * spacing], whose place is at + k * place_step, for k < count.
+  template <int64_t kSpacing>
+  [[gnu::always_inline]] static inline void take(const T* row, int64_t spacing, C* best, Place* place, Place at,
+                                                 Place place_step, int64_t count) {
+    if constexpr (kSpacing > 0) spacing = kSpacing;
+#pragma GCC ivdep
+    for (int64_t k = 0; k < count; ++k) {
+      const C value = C(row[k * spacing]), before = best[k];
+      const bool larger = (value > before) | math::is_nan(value);
+      best[k] = larger ? value : before;
+      place[k] = larger ? Place(at + Place(k) * place_step) : place[k];
+    }
+  }
+  [[gnu::always_inline]] static inline void run(const T* row, int64_t spacing, C* best, Place* place, Place at,
+                                                Place place_step, int64_t count) {
+    if (spacing == 1) take<1>(row, spacing, best, place, at, place_step, count);
+    else if (spacing == 2) take<2>(row, spacing, best, place, at, place_step, count);
+    else if (spacing == 3) take<3>(row, spacing, best, place, at, place_step, count);
+    else if (spacing == 4) take<4>(row, spacing, best, place, at, place_step, count);
+    else take<0>(row, spacing, best, place, at, place_step, count);
+  }
+};
+
+// Windows first to last of a table have one length and evenly spaced starts.
+struct Even {
+  int64_t first, last, spacing, taps;
+};
+Even evenly_spaced(const int64_t* start, const int64_t* end, int64_t count, int64_t step) {
+  Even found{0, 0, 1, 0};
+  const int64_t middle = count / 2;  // away from both edges
+  if (count == 0 || end[middle] <= start[middle]) return found;
+  const int64_t length = end[middle] - start[middle];
+  const int64_t spacing = middle + 1 < count ? start[middle + 1] - start[middle] : 1;
+  const auto fits = [&](int64_t k) {
+    return end[k] - start[k] == length && start[k] - start[middle] == (k - middle) * spacing;
+  };
+  found = {middle, middle + 1, spacing, (length + step - 1) / step};
+  while (found.first > 0 && fits(found.first - 1)) --found.first;
+  while (found.last < count && fits(found.last)) ++found.last;
+  return found;
+}
+
 template <class T>
 void max_of_plane(const T* in, const Planes& from, T* out, const Planes& to, int64_t* indices,
                   const Planes& index_planes, const std::array<const int64_t*, 3>& start,
                   const std::array<const int64_t*, 3>& end, const std::array<int64_t, 3>& step) {
-  using C = compute_t<T>;
+  using Row = RowOfWindows<T>;
+  using C = typename Row::C;
+  using Place = typename Row::Place;
+  constexpr int64_t together = 256;  // windows at a time
+  Even even = evenly_spaced(start[2], end[2], to.sizes[2], step[2]);
+  if (from.numel > std::numeric_limits<Place>::max()) even.last = even.first;
+  C best[together];
+  Place place[together];
   for (int64_t i = 0; i < to.sizes[0]; ++i) {
     for (int64_t j = 0; j < to.sizes[1]; ++j) {
-      for (int64_t k = 0; k < to.sizes[2]; ++k) {
-        C best = C(lowest<T>());
-        int64_t place = (start[0][i] * from.sizes[1] + start[1][j]) * from.sizes[2] + start[2][k];
+      T* target = out + i * to.strides[0] + j * to.strides[1];
+      int64_t* index = indices + i * index_planes.strides[0] + j * index_planes.strides[1];
+      const int64_t row_place = (start[0][i] * from.sizes[1] + start[1][j]) * from.sizes[2];
+      const auto one = [&](int64_t k) {
+        C largest = C(lowest<T>());
+        int64_t found = row_place + start[2][k];
         for (int64_t x = start[0][i]; x < end[0][i]; x += step[0]) {
           for (int64_t y = start[1][j]; y < end[1][j]; y += step[1]) {
             const T* row = in + x * from.strides[0] + y * from.strides[1];
             for (int64_t z = start[2][k]; z < end[2][k]; z += step[2]) {
               const C value = C(row[z * from.strides[2]]);
-              if (value > best || math::is_nan(value)) {
-                best = value;
-                place = (x * from.sizes[1] + y) * from.sizes[2] + z;
+              if (value > largest || math::is_nan(value)) {
+                largest = value;
+                found = (x * from.sizes[1] + y) * from.sizes[2] + z;
               }
             }
           }
         }
-        out[i * to.strides[0] + j * to.strides[1] + k * to.strides[2]] = cast<T>(best);
-        indices[i * index_planes.strides[0] + j * index_planes.strides[1] + k * index_planes.strides[2]] =
-            place;
+        target[k * to.strides[2]] = cast<T>(largest);
+        index[k * index_planes.strides[2]] = found;
+      };
+      for (int64_t k = 0; k < even.first; ++k) one(k);
+      for (int64_t begin = even.first; begin < even.last; begin += together) {
+        const int64_t count = std::min(together, even.last - begin), first = start[2][begin];
+        std::fill_n(best, count, C(lowest<T>()));
+        for (int64_t k = 0; k < count; ++k) place[k] = Place(row_place + first + k * even.spacing);
+        for (int64_t x = start[0][i]; x < end[0][i]; x += step[0]) {
+          for (int64_t y = start[1][j]; y < end[1][j]; y += step[1]) {
+            const T* row = in + x * from.strides[0] + y * from.strides[1];
+            for (int64_t tap = 0; tap < even.taps; ++tap) {
+              const int64_t z = first + tap * step[2];
+              at_level<Row>(row + z * from.strides[2], even.spacing * from.strides[2], best, place,
+                            Place((x * from.sizes[1] + y) * from.sizes[2] + z), Place(even.spacing), count);
+            }
+          }
+        }
+        for (int64_t k = 0; k < count; ++k) {
+          target[(begin + k) * to.strides[2]] = cast<T>(best[k]);
+          index[(begin + k) * index_planes.strides[2]] = place[k];
+        }
       }
+      for (int64_t k = even.last; k < to.sizes[2]; ++k) one(k);
     }
   }
 }

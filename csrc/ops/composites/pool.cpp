@@ -1,10 +1,12 @@
 // Pooling in terms of its kernels.
 #include "generated/ops/composites/pool.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/determinism.h"
 #include "generated/ops/pool.h"
+#include "generated/ops/reduce.h"
 #include "generated/ops/view.h"
 
 namespace mt::composites {
@@ -21,6 +23,10 @@ Dims behind(int64_t first, const DimList& list) {
 // The only number of a list.
 int64_t only(const DimList& list, int64_t otherwise) {
   return list.dims().empty() ? otherwise : list.dims()[0];
+}
+
+bool all_ones(IntList sizes, size_t count) {
+  return sizes.size() == count && std::all_of(sizes.begin(), sizes.end(), [](int64_t n) { return n == 1; });
 }
 
 void check_output_size(const DimList& list, const char* name) {
@@ -87,10 +93,13 @@ Tensor avg_pool1d(const Tensor& self, const DimList& kernel_size, const DimList&
                       -2);
 }
 
+// One window is the mean, as PyTorch has it: also of nothing at all.
 Tensor adaptive_avg_pool2d(const Tensor& self, IntList output_size) {
+  if (all_ones(output_size, 2)) return ops::mean(self, Dims{-2, -1}, true);
   return ops::_adaptive_avg_pool2d(self, output_size);
 }
 Tensor adaptive_avg_pool3d(const Tensor& self, IntList output_size) {
+  if (all_ones(output_size, 3)) return ops::mean(self, Dims{-3, -2, -1}, true);
   return ops::_adaptive_avg_pool3d(self, output_size);
 }
 Tensor adaptive_avg_pool1d(const Tensor& self, const DimList& output_size) {
