@@ -69,7 +69,8 @@ template <class T> MT_INLINE T absolute(T x) {
 }
 template <class T> MT_INLINE T sign(T x) {
   if constexpr (std::is_unsigned_v<T>) return T(x != 0);
-  else if constexpr (std::is_floating_point_v<T>) return select(x > T(0), T(1), select(x < T(0), T(-1), T(0)));
+  else if constexpr (std::is_floating_point_v<T>)
+    return select(x > T(0), T(1), select(x < T(0), T(-1), T(0)));
   else return T((x > T(0)) - (x < T(0)));
 }
 template <class T> MT_INLINE T reciprocal(T x) { return T(1) / x; }
@@ -199,6 +200,11 @@ template <class T> MT_INLINE T sinc_usual(T x) {
 template <class T> MT_INLINE T x_log_y(T x, T y) {
   const T product = mul(x, math::log(y));
   return select(is_nan(y), y, select(x == T(0), T(0), product));
+}
+// -x log(x), 0 of nothing; what is negative has none.
+template <class T> MT_INLINE T entropy(T x) {
+  const T none = select(x < T(0), -std::numeric_limits<T>::infinity(), x);  // 0 and NaN stay
+  return select(x > T(0), -x * math::log(x), none);
 }
 // The larger one and what the smaller one adds to it; equal infinities have no difference.
 template <class T> MT_INLINE T log_add_exp(T a, T b) {

@@ -62,8 +62,9 @@ template <class T, const auto& yes, const auto& no>
   constexpr size_t count_yes = terms_of<T>(yes), count_no = terms_of<T>(no);
   constexpr size_t count = count_yes > count_no ? count_yes : count_no;
   return [t, condition]<size_t... I>(std::index_sequence<I...>) __attribute__((always_inline)) {
-    return polynomial(t, select(condition, I < count_yes ? kPowers<count_yes, yes>.c[I < count_yes ? I : 0] : 0.0,
-                                I < count_no ? kPowers<count_no, no>.c[I < count_no ? I : 0] : 0.0)...);
+    return polynomial(
+        t, select(condition, I < count_yes ? kPowers<count_yes, yes>.c[I < count_yes ? I : 0] : 0.0,
+                  I < count_no ? kPowers<count_no, no>.c[I < count_no ? I : 0] : 0.0)...);
   }(std::make_index_sequence<count>());
 }
 

@@ -50,10 +50,9 @@ MT_INLINE WideExponent split_for_exp(double x) {
 }
 // exp(r) - 1 - r
 MT_INLINE double curve_of_exp(double r) {
-  const double p =
-      polynomial(r, 0.5, 0.16666666666666686, 0.041666666666602824, 0.0083333333333140152, 0.0013888888927248534,
-                 0.00019841269904678893, 2.4801508125289087e-5, 2.7557226310556729e-6, 2.7625403489535065e-7,
-                 2.51150168180789e-8);
+  const double p = polynomial(r, 0.5, 0.16666666666666686, 0.041666666666602824, 0.0083333333333140152,
+                              0.0013888888927248534, 0.00019841269904678893, 2.4801508125289087e-5,
+                              2.7557226310556729e-6, 2.7625403489535065e-7, 2.51150168180789e-8);
   return (r * r) * p;
 }
 // exp(x + rest), where the rest is less than the last places of x.
@@ -151,7 +150,8 @@ MT_INLINE double log2_of(WideMantissa parts) {
   return log_of_parts(parts.f, parts.e, {1.4426950216293335, 1.9259629911266175e-08}, {1.0, 0.0});
 }
 MT_INLINE double log10_of(WideMantissa parts) {
-  return log_of_parts(parts.f, parts.e, {0.4342944771051407, 4.798111141615973e-09}, {0.3010299950838089, 5.801722962879576e-10});
+  return log_of_parts(parts.f, parts.e, {0.4342944771051407, 4.798111141615973e-09},
+                      {0.3010299950838089, 5.801722962879576e-10});
 }
 MT_INLINE double log_usual(double x) { return log_of(split_usual(x)); }
 MT_INLINE double log2_usual(double x) { return log2_of(split_usual(x)); }
@@ -187,7 +187,8 @@ MT_INLINE double asinh(double x) {
 // With t = x - 1, the logarithm of 1 + (t + sqrt(t (t + 2))).
 MT_INLINE double acosh(double x) {
   const double t = select(x > 1e18, 1.0, x) - 1.0, square = t * (t + 2.0), root = std::sqrt(square);
-  const double lacks = ((square - root * root) + ((t * t - square) + (t + t))) * rough_inverse(root + root + 1e-30);
+  const double lacks =
+      ((square - root * root) + ((t * t - square) + (t + t))) * rough_inverse(root + root + 1e-30);
   const Pair u = added(root, t);  // the root is the larger one
   const double value = log1p_of_sum(select(x > 1e18, x, u.value), select(x > 1e18, 0.0, u.lost + lacks));
   return select(x >= 1.0, value + select(x > 1e18, 0.6931471805599453, 0.0), kNaN64);
@@ -197,7 +198,7 @@ MT_INLINE double acosh(double x) {
 // A quarter of the exponential of a >= 0, which is a number where the whole one is not any more, with what its
 // rounding loses.
 MT_INLINE Pair quarter_exp(double a) {
-  const WideExponent parts = split_for_exp(select(a > 711.0, 711.0, a));
+  const WideExponent parts = split_for_exp(select(a > 710.5, 710.5, a));
   const Pair line = added(1.0, parts.r);
   const double power = std::bit_cast<double>(parts.n + (uint64_t(1021) << 52));
   return {line.value * power, (line.lost + (curve_of_exp(parts.r) + parts.rest)) * power};
@@ -239,16 +240,16 @@ MT_INLINE Circle circle_at(double x) {
   const double first = x - n * 1.57079632673412561417, r = first - n * 6.07710050630396597660e-11;
   const double rest = ((first - r) - n * 6.07710050630396597660e-11) - n * 2.02226624879595063154e-21;
   const double z = r * r;
-  const Pair s =
-      added(r, rest + (r * z) * polynomial(z, -0.16666666666666667, 0.0083333333333333315,
-                                       -0.00019841269841265063, 2.755731921933767e-6, -2.5052106231927856e-8,
-                                       1.6058531536611834e-10, -7.5866922620943443e-13));
+  const Pair s = added(
+      r, rest + (r * z) * polynomial(z, -0.16666666666666667, 0.0083333333333333315, -0.00019841269841265063,
+                                     2.755731921933767e-6, -2.5052106231927856e-8, 1.6058531536611834e-10,
+                                     -7.5866922620943443e-13));
   const double half = 0.5 * z, base = 1.0 - half;
-  const Pair c =
-      added(base, ((1.0 - base) - half) +
-              ((z * z) * polynomial(z, 0.041666666666666665, -0.0013888888888887397, 2.4801587298764779e-5,
-                                    -2.7557317271258512e-7, 2.0876146170183975e-9, -1.1382625349447593e-11) -
-               r * rest));
+  const Pair c = added(
+      base, ((1.0 - base) - half) + ((z * z) * polynomial(z, 0.041666666666666665, -0.0013888888888887397,
+                                                          2.4801587298764779e-5, -2.7557317271258512e-7,
+                                                          2.0876146170183975e-9, -1.1382625349447593e-11) -
+                                     r * rest));
   return {s, c, std::bit_cast<uint64_t>(shifted)};
 }
 MT_INLINE double sine_at(double x, uint64_t quarter) {
@@ -272,7 +273,10 @@ MT_INLINE double tan_usual(double x) {
 
 // (atan(t) - t) / t^3 in z = t * t, for t up to 1/2.
 MT_INLINE double rest_of_arc(double z) {
-  return polynomial(z, -0.33333333333333333, 0.19999999999999488, -0.14285714285599188, 0.11111111100917375, -0.090909086203225222, 0.076922947125402845, -0.066664356772359478, 0.058795784295824249, -0.052400995079947131, 0.046280248685701532, -0.038066536720573659, 0.025006503566489508, -0.0092157920470898591);
+  return polynomial(z, -0.33333333333333333, 0.19999999999999488, -0.14285714285599188, 0.11111111100917375,
+                    -0.090909086203225222, 0.076922947125402845, -0.066664356772359478, 0.058795784295824249,
+                    -0.052400995079947131, 0.046280248685701532, -0.038066536720573659, 0.025006503566489508,
+                    -0.0092157920470898591);
 }
 inline constexpr double kQuarter = 1.5707963267948966, kQuarterRest = 6.123233995736766e-17;
 // turns quarters - (t + rest), for a t below that.
@@ -338,9 +342,10 @@ MT_INLINE Pair long_log(double x) {
   const double s_rest = lacks * inverse;
   const Pair square = added(s * s, (s + s + s_rest) * s_rest);
   const double z = upper_half(square.value), z_rest = (square.value - z) + square.lost;
-  const double curve = square.value * polynomial(square.value, 0.4, 0.28571428571429366, 0.22222222221655909,
-                                                 0.18181818335387601, 0.15384594963074134, 0.13334804663624337,
-                                                 0.11706237148816372, 0.11723170160799074);
+  const double curve =
+      square.value * polynomial(square.value, 0.4, 0.28571428571429366, 0.22222222221655909,
+                                0.18181818335387601, 0.15384594963074134, 0.13334804663624337,
+                                0.11706237148816372, 0.11723170160799074);
   const double q = upper_half(0.66666666666666663 + curve);
   const double q_rest = (0.66666666666666663 - q) + (curve + 3.7007434154171883e-17);
   const double product = z * q, v = upper_half(product);

@@ -13,6 +13,7 @@
 
 #include "kernels/common/copy.h"
 #include "kernels/common/dense.h"
+#include "kernels/common/levels.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/types.h"
 #include "kernels/conv/single_tap.h"
@@ -274,13 +275,60 @@ void transposed(const View& narrow, const View& weight, const View* bias, const 
   });
 }
 
+// With a stride of 1 a transposed convolution is one with the kernel turned round, inputs and outputs exchanged, over what
+// padding leaves of the kernel's reach. Calls f(turned weight, options) where that is so; returns whether it is.
+template <class T, class F>
+bool as_convolution(const View& weight, const Geometry& g, const F& f) {
+  if (!g.unit_stride) return false;
+  ConvOptions options{{1, 1, 1}, {}, g.dilation, g.groups};
+  for (size_t d = 0; d < 3; ++d) {
+    options.padding[d] = g.dilation[d] * (g.kernel[d] - 1) - g.padding[d];
+    if (options.padding[d] < 0 || g.in[d] != g.out[d] + 2 * options.padding[d] - g.dilation[d] * (g.kernel[d] - 1))
+      return false;
+  }
+  const auto turned = block_of<T>(g.groups * g.in_channels * g.out_channels * g.taps);
+  const int64_t* s = weight.strides;
+  T* to = turned.get();
+  for (int64_t group = 0; group < g.groups; ++group) {
+    for (int64_t c = 0; c < g.in_channels; ++c) {
+      for (int64_t m = 0; m < g.out_channels; ++m) {
+        const T* from = weight.as<T>() + (group * g.out_channels + m) * s[0] + c * s[1];
+        for (int64_t i = g.kernel[0] - 1; i >= 0; --i)
+          for (int64_t j = g.kernel[1] - 1; j >= 0; --j)
+            for (int64_t k = g.kernel[2] - 1; k >= 0; --k) *to++ = from[i * s[2] + j * s[3] + k * s[4]];
+      }
+    }
+  }
+  const int64_t sizes[] = {g.groups * g.in_channels, g.out_channels, g.kernel[0], g.kernel[1], g.kernel[2]};
+  const int64_t strides[] = {g.out_channels * g.taps, g.taps, g.kernel[1] * g.kernel[2], g.kernel[2], 1};
+  f(View{turned.get(), sizes, strides, 5, weight.dtype}, options);
+  return true;
+}
+
+// a[0] b[0] + a[1] b[1] + …, in lanes that are added at the end.
+template <class T>
+struct Dot {
+  [[gnu::always_inline]] static inline void run(const T* a, const T* b, int64_t n, T* sum) {
+    constexpr int64_t lanes = 128 / int64_t(sizeof(T));
+    T sums[lanes] = {};
+    int64_t i = 0;
+    for (; i + lanes <= n; i += lanes)
+      for (int64_t l = 0; l < lanes; ++l) sums[l] += a[i + l] * b[i + l];
+    T total = T(0);
+    for (; i < n; ++i) total += a[i] * b[i];
+    for (int64_t l = 0; l < lanes; ++l) total += sums[l];
+    *sum += total;
+  }
+};
+
 // Sums of products of the image, shifted, and the outputs' gradient, [length, out_channels] per group.
 template <class T>
 class WeightGradient {
  public:
   WeightGradient(const View& wide, const View& narrow, const View& weight, const Geometry& g)
       : wide_(wide), narrow_(narrow), weight_(weight), g_(g) {
-    leading_ = (g.out_channels + tiles_.narrow - 1) / tiles_.narrow * tiles_.narrow;
+    few_ = std::is_floating_point_v<T> && 4 * g.out_channels <= tiles_.narrow;
+    leading_ = few_ ? g.out_channels : (g.out_channels + tiles_.narrow - 1) / tiles_.narrow * tiles_.narrow;
     blocks_ = (g.length + kRows - 1) / kRows;
   }
 
@@ -319,7 +367,7 @@ class WeightGradient {
     for (int64_t depth = 0; depth < g_.out[0]; ++depth) {
       std::fill_n(turned.get(), flat * leading_, T(0));
       for (int64_t y = 0; y < g_.out[1]; ++y)
-        turn(n, group, depth, y, 0, g_.out[2], turned.get() + y * g_.padded[2] * leading_);
+        turn(n, group, depth, y, 0, g_.out[2], y * g_.padded[2], flat, turned.get());
       accumulate(image + depth * g_.padded[1] * g_.padded[2], g_.offsets.data(), turned.get(), flat, sums);
     }
   }
@@ -335,22 +383,32 @@ class WeightGradient {
         const T* from = image + g_.starts[size_t(row)] + x * g_.stride[2];
         for (size_t i = 0; i < offsets.size(); ++i)
           copy_row(from + g_.offsets[i], g_.stride[2], patches.get() + offsets[i] + at, run);
-        turn(n, group, row / g_.out[1], row % g_.out[1], x, run, turned.get() + at * leading_);
+        turn(n, group, row / g_.out[1], row % g_.out[1], x, run, at, count, turned.get());
       });
       accumulate(patches.get(), offsets.data(), turned.get(), count, sums);
     }
   }
 
-  // One row of outputs with the channels side by side.
-  void turn(int64_t n, int64_t group, int64_t depth, int64_t y, int64_t x, int64_t run, T* to) const {
+  // One row of outputs, from place `at` of `count` on: with the channels side by side or, where there are few of them, one
+  // after the other.
+  void turn(int64_t n, int64_t group, int64_t depth, int64_t y, int64_t x, int64_t run, int64_t at,
+            int64_t count, T* to) const {
     const int64_t step = narrow_.strides[4];
     for (int64_t c = 0; c < g_.out_channels; ++c) {
       const T* from = row_of<T>(narrow_, n, group * g_.out_channels + c, depth, y) + x * step;
-      for (int64_t i = 0; i < run; ++i) to[i * leading_ + c] = from[i * step];
+      if (few_) copy_row(from, step, to + c * count + at, run);
+      else
+        for (int64_t i = 0; i < run; ++i) to[(at + i) * leading_ + c] = from[i * step];
     }
   }
 
   void accumulate(const T* image, const int64_t* offsets, const T* turned, int64_t count, T* sums) const {
+    if (few_) {  // tiles would be nearly empty
+      for (int64_t row = 0; row < g_.length; ++row)
+        for (int64_t c = 0; c < g_.out_channels; ++c)
+          at_level<Dot<T>>(image + offsets[row], turned + c * count, count, sums + row * leading_ + c);
+      return;
+    }
     parallel_for(0, blocks_, 8, [&](int64_t begin, int64_t end) {
       for (int64_t p = 0; p < count; p += kChunk) {
         const int64_t width = std::min(kChunk, count - p);
@@ -386,6 +444,7 @@ class WeightGradient {
   const ProductTiles<T>& tiles_ = product_tiles<T>();
   const View &wide_, &narrow_, &weight_;
   const Geometry& g_;
+  bool few_;
   int64_t leading_, blocks_;
 };
 
@@ -446,7 +505,10 @@ void convolve_transposed(const View& narrow, const View& weight, const View* bia
   in_tile_type("convolution_backward_input", narrow, weight, bias, wide,
                [&](auto tag, const View& y, const View& w, const View* b, const View& x) {
                  using T = typename decltype(tag)::type;
-                 if (!as_single_tap<T>(g, x, w, y, [&](const auto& product) { product.transposed(b); }))
+                 if (as_single_tap<T>(g, x, w, y, [&](const auto& product) { product.transposed(b); })) return;
+                 if (!as_convolution<T>(w, g, [&](const View& turned, const ConvOptions& other) {
+                       Forward<T>(y, turned, b, x, Geometry(y, turned, x, other)).run();
+                     }))
                    transposed<T>(y, w, b, x, g);
                });
 }

@@ -48,7 +48,8 @@ struct Loop {
   using C = T;
   using R = std::conditional_t<kToBool, bool, T>;
   static constexpr int64_t kUsualBlock = 256;
-  using Bits = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;  // as wide as an element, as vectors want it
+  using Bits =
+      std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;  // as wide as an element, as vectors want it
 
   [[gnu::always_inline]] static inline void body(char* out_bytes, const char* const* in, int64_t n,
                                                  const void* parameters) {
@@ -61,7 +62,8 @@ struct Loop {
       const T* c = reinterpret_cast<const T*>(in[2]);
 #pragma GCC ivdep
       for (int64_t i = 0; i < n; ++i) out[i] = cast<R>(Op::apply(C(a[i]), C(b[i]), C(c[i]), p));
-    } else if constexpr (kInputs == 2 && std::is_floating_point_v<T> && requires { Op::is_usual(T(), T()); }) {
+    } else if constexpr (kInputs == 2 && std::is_floating_point_v<T> &&
+                         requires { Op::is_usual(T(), T()); }) {
       const T* b = reinterpret_cast<const T*>(in[1]);
       for (int64_t begin = 0; begin < n; begin += kUsualBlock) {
         const int64_t end = std::min(begin + kUsualBlock, n);

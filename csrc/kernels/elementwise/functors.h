@@ -111,22 +111,22 @@ template <class T>
   };
 
 // The same for two operands: USUAL, for float and double, holds where USUAL_IF does.
-#define MT_BINARY_USUAL(NAME, DOMAIN, USUAL_IF, USUAL, ...)                                    \
-  struct NAME {                                                                                \
-    MT_FUNCTOR_HEAD(NAME, 0, DOMAIN)                                                           \
-    template <class T>                                                                         \
-    [[gnu::always_inline]] static inline T apply(T a, T b, const T*) {                         \
-      return T(__VA_ARGS__);                                                                   \
-    }                                                                                          \
-    template <class T>                                                                         \
-      requires std::is_floating_point_v<T>                                                     \
-    [[gnu::always_inline]] static inline bool is_usual(T a, T b) {                             \
-      return USUAL_IF;                                                                         \
-    }                                                                                          \
-    template <class T>                                                                         \
-    [[gnu::always_inline]] static inline T apply_usual(T a, T b) {                             \
-      return USUAL;                                                                            \
-    }                                                                                          \
+#define MT_BINARY_USUAL(NAME, DOMAIN, USUAL_IF, USUAL, ...)            \
+  struct NAME {                                                        \
+    MT_FUNCTOR_HEAD(NAME, 0, DOMAIN)                                   \
+    template <class T>                                                 \
+    [[gnu::always_inline]] static inline T apply(T a, T b, const T*) { \
+      return T(__VA_ARGS__);                                           \
+    }                                                                  \
+    template <class T>                                                 \
+      requires std::is_floating_point_v<T>                             \
+    [[gnu::always_inline]] static inline bool is_usual(T a, T b) {     \
+      return USUAL_IF;                                                 \
+    }                                                                  \
+    template <class T>                                                 \
+    [[gnu::always_inline]] static inline T apply_usual(T a, T b) {     \
+      return USUAL;                                                    \
+    }                                                                  \
   };
 
 #define MT_PREDICATE(NAME, DOMAIN, ...)                                               \
@@ -261,11 +261,17 @@ template <class T>
     if (all_usual_powers(x, n, [exponent](int64_t) { return exponent; }))
       return each([=](T v) { return math::power_usual(v, exponent); });
     for (int64_t i = 0; i < n; ++i)
-      out[i] =
-          math::has_usual_power(x[i], exponent) ? math::power_usual(x[i], exponent) : std::pow(x[i], exponent);
+      out[i] = math::has_usual_power(x[i], exponent) ? math::power_usual(x[i], exponent)
+                                                     : std::pow(x[i], exponent);
   } else {
     each([=](T v) { return math::power(v, exponent); });
   }
+}
+// Exponents whose powers have a form of their own above.
+template <class T>
+[[gnu::always_inline]] inline bool is_simple_exponent(T e) {
+  return (e == T(1)) | (e == T(2)) | (e == T(3)) | (e == T(0.5)) | (e == T(-1)) | (e == T(-0.5)) |
+         (e == T(-2));
 }
 // Where exponents differ: each as above, without branches.
 template <class T>
@@ -332,6 +338,13 @@ struct pow_op {
         // As above: a result must not depend on the exponents beside it.
         if constexpr (std::is_floating_point_v<T>) {
           if (all_usual_powers(a + begin, count, [b, begin](int64_t i) { return b[begin + i]; })) {
+            unsigned simple = 0;
+            for (int64_t i = begin; i < begin + count; ++i) simple += unsigned(is_simple_exponent(b[i]));
+            if (!simple) {
+#pragma GCC ivdep
+              for (int64_t i = begin; i < begin + count; ++i) out[i] = math::power_usual(a[i], b[i]);
+              continue;
+            }
 #pragma GCC ivdep
             for (int64_t i = begin; i < begin + count; ++i) out[i] = raised_usual(a[i], b[i]);
             continue;

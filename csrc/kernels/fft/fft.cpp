@@ -73,9 +73,10 @@ struct Buffers {
   }
 };
 
-// Calls f(group, buffers) for all lines, over threads.
+// Calls f(group, buffers) for all lines, over threads. A group has up to `together` lines for each lane that the buffers
+// have room for.
 template <class T, class F>
-void for_each_group(const View& in, const View& out, int dim, int64_t room, F&& f) {
+void for_each_group(const View& in, const View& out, int dim, int64_t room, int64_t together, F&& f) {
   const OuterDims outer(in, out, dim);
   const int64_t in_unit = is_complex(in.dtype) ? 2 : 1, out_unit = is_complex(out.dtype) ? 2 : 1;
   // Lines that interleave share cache lines, so at least a few of them go together.
@@ -83,14 +84,15 @@ void for_each_group(const View& in, const View& out, int dim, int64_t room, F&& 
   const bool alone = in.strides[dim] == 1 && out.strides[dim] == 1 && room >= kLongLine;
   const int64_t wanted = std::clamp<int64_t>(kPlaneBytes / (room * int64_t(sizeof(T))), fewest, kMaxLanes);
   const int64_t lanes = alone ? 1 : std::min(wanted, outer.sizes[0]);
-  const int64_t per_row = (outer.sizes[0] + lanes - 1) / lanes;
+  const int64_t lines = std::min(lanes * together, outer.sizes[0]);
+  const int64_t per_row = (outer.sizes[0] + lines - 1) / lines;
   int64_t groups = per_row;
   for (int d = 1; d < outer.count; ++d) groups *= outer.sizes[d];
   const int64_t grain = std::max<int64_t>(1, kGrain / (8 * room * lanes));
   parallel_for(0, groups, grain, [&](int64_t begin, int64_t end) {
     Buffers<T> buffers(room * lanes);
     for (int64_t g = begin; g < end; ++g) {
-      const int64_t first = g % per_row * lanes;
+      const int64_t first = g % per_row * lines;
       int64_t from = first * outer.in[0], to = first * outer.out[0], rest = g / per_row;
       for (int d = 1; d < outer.count; ++d) {
         const int64_t at = rest % outer.sizes[d];
@@ -99,7 +101,7 @@ void for_each_group(const View& in, const View& out, int dim, int64_t room, F&& 
       }
       f(Group<T>{in.as<T>() + from * in_unit, out.as<T>() + to * out_unit, in.strides[dim] * in_unit,
                  outer.in[0] * in_unit, out.strides[dim] * out_unit, outer.out[0] * out_unit,
-                 std::min(lanes, outer.sizes[0] - first)},
+                 std::min(lines, outer.sizes[0] - first)},
         buffers);
     }
   });
@@ -150,7 +152,7 @@ void complex_lines(const View& in, const View& out, int dim, bool forward, T sca
   const int64_t n = out.sizes[dim];
   const auto plan = FftPlan<T>::of(n);
   const bool real = !is_complex(in.dtype);
-  for_each_group<T>(in, out, dim, plan->room(), [&](const Group<T>& g, Buffers<T>& buffers) {
+  for_each_group<T>(in, out, dim, plan->room(), 1, [&](const Group<T>& g, Buffers<T>& buffers) {
     if (real) {
       load(g.in, g.in_step, g.in_line, n, g.lanes, buffers.data.re);
       std::fill_n(buffers.data.im, n * g.lanes, T(0));
@@ -208,7 +210,7 @@ void even_real_lines(const View& in, const View& out, int dim, T scale) {
   const int64_t n = in.sizes[dim], half = n / 2;
   const auto plan = FftPlan<T>::of(half);
   const auto turn = HalfTurn<T>::of(n);
-  for_each_group<T>(in, out, dim, plan->room() + 1, [&](const Group<T>& g, Buffers<T>& buffers) {
+  for_each_group<T>(in, out, dim, plan->room() + 1, 1, [&](const Group<T>& g, Buffers<T>& buffers) {
     Group<T> pairs = g;  // neighbours as the parts of complex numbers
     pairs.in_step *= 2;
     load(pairs, half, buffers.data, g.in_step);
@@ -219,14 +221,33 @@ void even_real_lines(const View& in, const View& out, int dim, T scale) {
   });
 }
 
+// Note [Pairs]: two real lines are transformed as one of complex numbers x + i y. Of Z, what is its own mirror image's
+// conjugate is X, the rest i Y. The first half of a group's lines are the x, the second half the y; one may lack its y.
 template <class T>
 void odd_real_lines(const View& in, const View& out, int dim, T scale) {
   const int64_t n = in.sizes[dim];
   const auto plan = FftPlan<T>::of(n);
-  for_each_group<T>(in, out, dim, plan->room(), [&](const Group<T>& g, Buffers<T>& buffers) {
-    load(g.in, g.in_step, g.in_line, n, g.lanes, buffers.data.re);
-    std::fill_n(buffers.data.im, n * g.lanes, T(0));
-    store(run(*plan, buffers, g.lanes, true), n / 2 + 1, scale, g);
+  for_each_group<T>(in, out, dim, plan->room(), 2, [&](const Group<T>& g, Buffers<T>& buffers) {
+    const int64_t lanes = (g.lanes + 1) / 2, others = g.lanes - lanes;
+    load(g.in, g.in_step, g.in_line, n, lanes, buffers.data.re);
+    if (others < lanes) std::fill_n(buffers.data.im, n * lanes, T(0));
+    const T* second = g.in + lanes * g.in_line;
+    for (int64_t i = 0; i < n; ++i)
+      for (int64_t q = 0; q < others; ++q) buffers.data.im[i * lanes + q] = second[i * g.in_step + q * g.in_line];
+    const Planes<T> z = run(*plan, buffers, lanes, true);
+    const T half = scale / 2;
+    for (int64_t k = 0; k <= n / 2; ++k) {
+      const int64_t here = k * lanes, there = (k ? n - k : 0) * lanes;
+      T *x = g.out + k * g.out_step, *y = x + lanes * g.out_line;
+      for (int64_t q = 0; q < lanes; ++q) {
+        x[q * g.out_line] = (z.re[here + q] + z.re[there + q]) * half;
+        x[q * g.out_line + 1] = (z.im[here + q] - z.im[there + q]) * half;
+      }
+      for (int64_t q = 0; q < others; ++q) {
+        y[q * g.out_line] = (z.im[here + q] + z.im[there + q]) * half;
+        y[q * g.out_line + 1] = (z.re[there + q] - z.re[here + q]) * half;
+      }
+    }
   });
 }
 
@@ -235,7 +256,7 @@ void even_inverse_lines(const View& in, const View& out, int dim, T scale) {
   const int64_t n = out.sizes[dim], half = n / 2;
   const auto plan = FftPlan<T>::of(half);
   const auto turn = HalfTurn<T>::of(n);
-  for_each_group<T>(in, out, dim, plan->room() + 1, [&](const Group<T>& g, Buffers<T>& buffers) {
+  for_each_group<T>(in, out, dim, plan->room() + 1, 1, [&](const Group<T>& g, Buffers<T>& buffers) {
     load(g, half + 1, buffers.work);
     split_halves(buffers.work, buffers.data, *turn, half, g.lanes);
     Group<T> pairs = g;
@@ -244,21 +265,31 @@ void even_inverse_lines(const View& in, const View& out, int dim, T scale) {
   });
 }
 
+// Pairs the other way: Z = X + i Y, both continued as conjugates of their mirror images.
 template <class T>
 void odd_inverse_lines(const View& in, const View& out, int dim, T scale) {
   const int64_t n = out.sizes[dim];
   const auto plan = FftPlan<T>::of(n);
-  for_each_group<T>(in, out, dim, plan->room(), [&](const Group<T>& g, Buffers<T>& buffers) {
-    const Planes<T> x = buffers.data;
-    load(g, n / 2 + 1, x);
-    std::fill_n(x.im, g.lanes, T(0));
-    for (int64_t k = 1; k <= n / 2; ++k)
-      for (int64_t q = 0; q < g.lanes; ++q) {
-        x.re[(n - k) * g.lanes + q] = x.re[k * g.lanes + q];
-        x.im[(n - k) * g.lanes + q] = -x.im[k * g.lanes + q];
+  for_each_group<T>(in, out, dim, plan->room(), 2, [&](const Group<T>& g, Buffers<T>& buffers) {
+    const int64_t lanes = (g.lanes + 1) / 2, others = g.lanes - lanes;
+    const Planes<T> z = buffers.data;
+    for (int64_t k = 0; k <= n / 2; ++k) {
+      const int64_t here = k * lanes, there = (k ? n - k : 0) * lanes;
+      const T *x = g.in + k * g.in_step, *y = x + lanes * g.in_line;
+      for (int64_t q = 0; q < lanes; ++q) {
+        const T a = x[q * g.in_line], b = k ? x[q * g.in_line + 1] : T(0);
+        T c = 0, d = 0;
+        if (q < others) c = y[q * g.in_line], d = k ? y[q * g.in_line + 1] : T(0);
+        z.re[here + q] = a - d, z.im[here + q] = b + c;
+        z.re[there + q] = a + d, z.im[there + q] = c - b;
       }
-    const Planes<T> made = run(*plan, buffers, g.lanes, false);
-    store(made.re, n, g.lanes, scale, g.out, g.out_step, g.out_line);
+    }
+    const Planes<T> made = run(*plan, buffers, lanes, false);
+    store(made.re, n, lanes, scale, g.out, g.out_step, g.out_line);
+    T* second = g.out + lanes * g.out_line;
+    for (int64_t i = 0; i < n; ++i)
+      for (int64_t q = 0; q < others; ++q)
+        second[i * g.out_step + q * g.out_line] = made.im[i * lanes + q] * scale;
   });
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/common/cpu_features.h"
+#include "kernels/common/levels.h"
 
 namespace mt::kernels::fft_passes {
 namespace {
@@ -45,6 +45,39 @@ template <class T> MT_INLINE void butterfly(Number<T> (&x)[5]) {
   x[1] = near + near_turn, x[4] = near - near_turn;
   x[2] = far + far_turn, x[3] = far - far_turn;
 }
+template <class T> MT_INLINE void butterfly(Number<T> (&x)[8]) {
+  constexpr T half_root2 = T(0.70710678118654752440);
+  Number<T> a[4] = {x[0], x[2], x[4], x[6]}, b[4] = {x[1], x[3], x[5], x[7]};
+  butterfly(a), butterfly(b);
+  b[1] = Number<T>{b[1].re + b[1].im, b[1].im - b[1].re} * half_root2;
+  b[2] = b[2].clockwise();
+  b[3] = Number<T>{b[3].im - b[3].re, -(b[3].re + b[3].im)} * half_root2;
+  for (int k = 0; k < 4; ++k) x[k] = a[k] + b[k], x[k + 4] = a[k] - b[k];
+}
+// An odd radix: what is symmetric goes with the cosines of its roots, what is not with the sines.
+template <class T, int R> MT_INLINE void butterfly(Number<T> (&x)[R], const T* roots) {
+  constexpr int half = R / 2;
+  Number<T> sum[half], turned[half], total = x[0];
+  for (int j = 0; j < half; ++j) {
+    sum[j] = x[j + 1] + x[R - 1 - j], turned[j] = (x[j + 1] - x[R - 1 - j]).clockwise();
+    total = total + sum[j];
+  }
+  Number<T> even[half], odd[half];
+  for (int k = 0; k < half; ++k) {
+    even[k] = x[0], odd[k] = {0, 0};
+    for (int j = 0; j < half; ++j) {
+      const int turn = (j + 1) * (k + 1) % R;
+      even[k] = even[k] + sum[j] * roots[2 * turn];
+      odd[k] = odd[k] - turned[j] * roots[2 * turn + 1];  // the roots' sines are those of -2 pi / R
+    }
+  }
+  x[0] = total;
+  for (int k = 0; k < half; ++k) x[k + 1] = even[k] + odd[k], x[R - 1 - k] = even[k] - odd[k];
+}
+template <class T, int R> MT_INLINE void butterfly_of(Number<T> (&x)[R], const T* roots) {
+  if constexpr (R >= 7 && R % 2 == 1) butterfly<T, R>(x, roots);
+  else butterfly(x);
+}
 
 template <class T, int R>
 MT_INLINE void pass(const Step<T>& step) {
@@ -54,11 +87,13 @@ MT_INLINE void pass(const Step<T>& step) {
     T *to_re = step.to.re + stride * R * p, *to_im = step.to.im + stride * R * p;
     T w[2 * (R - 1)];
     for (int k = 0; k < 2 * (R - 1); ++k) w[k] = step.twiddles[k * groups + p];
+    T roots[2 * R];
+    std::copy_n(step.roots, 2 * R, roots);
 #pragma GCC ivdep
     for (int64_t q = 0; q < stride; ++q) {
       Number<T> x[R];
       for (int j = 0; j < R; ++j) x[j] = {from_re[q + stride * groups * j], from_im[q + stride * groups * j]};
-      butterfly(x);
+      butterfly_of<T, R>(x, roots);
       to_re[q] = x[0].re, to_im[q] = x[0].im;
       for (int k = 1; k < R; ++k) {
         const Number<T> y = x[k].times(w[2 * k - 2], w[2 * k - 1]);
@@ -74,11 +109,13 @@ MT_INLINE void pass_across(const Step<T>& step) {
   const int64_t groups = step.groups;
   const T *from_re = step.from.re, *from_im = step.from.im, *w = step.twiddles;
   T *to_re = step.to.re, *to_im = step.to.im;
+  T roots[2 * R];
+  std::copy_n(step.roots, 2 * R, roots);
 #pragma GCC ivdep
   for (int64_t p = 0; p < groups; ++p) {
     Number<T> x[R];
     for (int j = 0; j < R; ++j) x[j] = {from_re[p + groups * j], from_im[p + groups * j]};
-    butterfly(x);
+    butterfly_of<T, R>(x, roots);
     to_re[R * p] = x[0].re, to_im[R * p] = x[0].im;
     for (int k = 1; k < R; ++k) {
       const Number<T> y = x[k].times(w[(2 * k - 2) * groups + p], w[(2 * k - 1) * groups + p]);
@@ -125,18 +162,43 @@ MT_INLINE void plain_pass(const Step<T>& step) {
 }
 
 template <class T>
-MT_INLINE void run_body(const Step<T>& step) {
-  switch (step.radix) {
-    case 2: return any_pass<T, 2>(step);
-    case 3: return any_pass<T, 3>(step);
-    case 4: return any_pass<T, 4>(step);
-    case 5: return any_pass<T, 5>(step);
-    default: return plain_pass<T>(step);
+struct AnyPass {
+  MT_INLINE static void run(const Step<T>* step) {
+    switch (step->radix) {
+      case 2: return any_pass<T, 2>(*step);
+      case 3: return any_pass<T, 3>(*step);
+      case 4: return any_pass<T, 4>(*step);
+      case 5: return any_pass<T, 5>(*step);
+      case 7: return any_pass<T, 7>(*step);
+      case 8: return any_pass<T, 8>(*step);
+      case 11: return any_pass<T, 11>(*step);
+      case 13: return any_pass<T, 13>(*step);
+      default: return plain_pass<T>(*step);
+    }
   }
-}
+};
 
-template <class T> void run_base(const Step<T>& step) { run_body(step); }
-template <class T> MT_WIDE void run_wide(const Step<T>& step) { run_body(step); }
+// Rows of one lane run along memory like the lanes of one row.
+template <class T>
+struct Product {
+  MT_INLINE static void run(Planes<T> data, const T* re, const T* im, int64_t rows, int64_t lanes) {
+    if (lanes == 1) {
+#pragma GCC ivdep
+      for (int64_t i = 0; i < rows; ++i) turn(data.re[i], data.im[i], re[i], im[i]);
+      return;
+    }
+    for (int64_t i = 0; i < rows; ++i) {
+      T *x = data.re + i * lanes, *y = data.im + i * lanes;
+      const T c = re[i], s = im[i];
+#pragma GCC ivdep
+      for (int64_t q = 0; q < lanes; ++q) turn(x[q], y[q], c, s);
+    }
+  }
+  MT_INLINE static void turn(T& x, T& y, T c, T s) {
+    const Number<T> z = Number<T>{x, y}.times(c, s);
+    x = z.re, y = z.im;
+  }
+};
 
 #undef MT_INLINE
 
@@ -144,20 +206,12 @@ template <class T> MT_WIDE void run_wide(const Step<T>& step) { run_body(step); 
 
 template <class T>
 void run(const Step<T>& step) {
-  if (kHasLevels && cpu_level > 0) run_wide(step);
-  else run_base(step);
+  at_level<AnyPass<T>>(&step);
 }
 
 template <class T>
 void multiply(Planes<T> data, const T* re, const T* im, int64_t rows, int64_t lanes) {
-  for (int64_t i = 0; i < rows; ++i) {
-    T *x = data.re + i * lanes, *y = data.im + i * lanes;
-    const T c = re[i], s = im[i];
-    for (int64_t q = 0; q < lanes; ++q) {
-      const Number<T> z = Number<T>{x[q], y[q]}.times(c, s);
-      x[q] = z.re, y[q] = z.im;
-    }
-  }
+  at_level<Product<T>>(data, re, im, rows, lanes);
 }
 
 template void run(const Step<float>&);

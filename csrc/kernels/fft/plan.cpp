@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <limits>
 #include <mutex>
 #include <numbers>
 #include <unordered_map>
 
-#include "kernels/common/cpu_features.h"
 #include "kernels/fft/passes.h"
 
 namespace mt::kernels {
@@ -54,11 +54,41 @@ void root(int64_t k, int64_t n, T& re, T& im) {
 // The radices a length is made of; empty if a prime factor is too large.
 std::vector<int> radices_of(int64_t length) {
   std::vector<int> radices;
-  while (length % 4 == 0) radices.push_back(4), length /= 4;
+  int twos = 0;
+  while (length % 2 == 0) ++twos, length /= 2;
+  // Eights in front, so that the second pass has rows to run along; two fours rather than an eight and a two.
+  for (; twos >= 3 && twos != 4; twos -= 3) radices.push_back(8);
+  for (; twos >= 2; twos -= 2) radices.push_back(4);
+  if (twos) radices.push_back(2);
   for (int radix = 2; radix <= kLargestRadix && length > 1; ++radix)
     while (length % radix == 0) radices.push_back(radix), length /= radix;
   if (length > 1) radices.clear();
   return radices;
+}
+
+int64_t power_modulo(int64_t base, int64_t exponent, int64_t modulus) {
+  int64_t result = 1;
+  for (base %= modulus; exponent; exponent >>= 1) {
+    if (exponent & 1) result = result * base % modulus;
+    base = base * base % modulus;
+  }
+  return result;
+}
+
+// A number whose powers modulo a prime are all others, where the transform of that many is passes; 0 where there is none.
+int64_t generator_of(int64_t length) {
+  if (length > std::numeric_limits<int32_t>::max()) return 0;
+  for (int64_t d = 2; d * d <= length; ++d)
+    if (length % d == 0) return 0;
+  const std::vector<int> radices = radices_of(length - 1);
+  if (radices.empty()) return 0;
+  for (int64_t g = 2;; ++g) {
+    const bool all = std::none_of(radices.begin(), radices.end(), [&](int radix) {
+      const int prime = radix == 8 || radix == 4 ? 2 : radix;
+      return power_modulo(g, (length - 1) / prime, length) == 1;
+    });
+    if (all) return g;
+  }
 }
 
 int64_t convenient_length(int64_t at_least) {
@@ -76,8 +106,9 @@ template <class T>
 FftPlan<T>::FftPlan(int64_t length) : length_(length) {
   if (length == 1) return;
   const std::vector<int> radices = radices_of(length);
-  if (radices.empty()) prepare_convolution();
-  else prepare_passes(radices);
+  if (!radices.empty()) prepare_passes(radices);
+  else if (const int64_t generator = generator_of(length)) prepare_powers(generator);
+  else prepare_convolution();
 }
 
 template <class T>
@@ -128,8 +159,26 @@ void FftPlan<T>::prepare_convolution() {
 }
 
 template <class T>
+void FftPlan<T>::prepare_powers(int64_t generator) {
+  const size_t m = size_t(length_ - 1);
+  inner_ = of(length_ - 1);
+  powers_.resize(m), inverses_.resize(m);
+  int64_t power = 1;
+  for (size_t k = 0; k < m; ++k) {
+    powers_[k] = int32_t(power), inverses_[k ? m - k : 0] = int32_t(power);
+    power = power * generator % length_;
+  }
+  std::vector<T> re(m), im(m), work_re(m), work_im(m);
+  for (size_t k = 0; k < m; ++k) root(inverses_[k], length_, re[k], im[k]);
+  const Planes<T> made = inner_->run({re.data(), im.data()}, {work_re.data(), work_im.data()}, 1);
+  kernel_re_.resize(m), kernel_im_.resize(m);
+  for (size_t k = 0; k < m; ++k) kernel_re_[k] = made.re[k] / T(m), kernel_im_[k] = made.im[k] / T(m);
+}
+
+template <class T>
 Planes<T> FftPlan<T>::run(Planes<T> data, Planes<T> work, int64_t lanes) const {
-  return inner_ ? run_convolution(data, work, lanes) : run_passes(data, work, lanes);
+  if (!inner_) return run_passes(data, work, lanes);
+  return powers_.empty() ? run_convolution(data, work, lanes) : run_powers(data, work, lanes);
 }
 
 template <class T>
@@ -157,6 +206,34 @@ Planes<T> FftPlan<T>::run_convolution(Planes<T> data, Planes<T> work, int64_t la
   const Planes<T> back = inner_->run(there.exchanged(), spare.exchanged(), lanes).exchanged();
   fft_passes::multiply(back, chirp_re_.data(), chirp_im_.data(), n, lanes);
   return back;
+}
+
+template <class T>
+Planes<T> FftPlan<T>::run_powers(Planes<T> data, Planes<T> work, int64_t lanes) const {
+  const int64_t m = inner_->length();
+  const auto copy_row = [lanes](Planes<T> from, int64_t row, Planes<T> to, int64_t to_row) {
+    if (lanes == 1) {
+      to.re[to_row] = from.re[row], to.im[to_row] = from.im[row];
+      return;
+    }
+    std::copy_n(from.re + row * lanes, lanes, to.re + to_row * lanes);
+    std::copy_n(from.im + row * lanes, lanes, to.im + to_row * lanes);
+  };
+  for (int64_t k = 0; k < m; ++k) copy_row(data, powers_[size_t(k)], work, k);
+  // The inner transforms leave row m alone: in one buffer it keeps the first number, in the other the sum of all.
+  const Planes<T> first{work.re + m * lanes, work.im + m * lanes}, sum{data.re + m * lanes, data.im + m * lanes};
+  copy_row(data, 0, first, 0);
+  const Planes<T> there = inner_->run(work, data, lanes), spare = there.re == data.re ? work : data;
+  for (int64_t q = 0; q < lanes; ++q) {
+    sum.re[q] = first.re[q] + there.re[q], sum.im[q] = first.im[q] + there.im[q];
+  }
+  fft_passes::multiply(there, kernel_re_.data(), kernel_im_.data(), m, lanes);
+  for (int64_t q = 0; q < lanes; ++q) there.re[q] += first.re[q], there.im[q] += first.im[q];
+  const Planes<T> back = inner_->run(there.exchanged(), spare.exchanged(), lanes).exchanged();
+  const Planes<T> to = back.re == data.re ? work : data;
+  copy_row(sum, 0, to, 0);
+  for (int64_t k = 0; k < m; ++k) copy_row(back, k, to, inverses_[size_t(k)]);
+  return to;
 }
 
 template <class T>

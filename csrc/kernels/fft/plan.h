@@ -5,6 +5,7 @@
 // the planes exchanged.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -19,7 +20,9 @@ struct Planes {
 };
 
 // A length whose prime factors are small is split into passes over them, from one buffer into another that comes out
-// in order (Stockham). Other lengths become a convolution, done by transforms of a convenient longer length (Bluestein).
+// in order (Stockham). Of a prime length p where p - 1 is such a length, all but the first number, in the order of the
+// powers of a generator modulo p, are convolved with the roots in that order, by transforms of length p - 1 (Rader).
+// Other lengths become a convolution, done by transforms of a convenient longer length (Bluestein).
 template <class T>
 class FftPlan {
  public:
@@ -30,7 +33,7 @@ class FftPlan {
   // result is in the one returned.
   Planes<T> run(Planes<T> data, Planes<T> work, int64_t lanes) const;
   int64_t length() const { return length_; }
-  int64_t room() const { return inner_ ? inner_->length() : length_; }
+  int64_t room() const { return inner_ ? std::max(length_, inner_->length()) : length_; }
 
  private:
   struct Pass {
@@ -41,13 +44,16 @@ class FftPlan {
   };
   void prepare_passes(const std::vector<int>& radices);
   void prepare_convolution();
+  void prepare_powers(int64_t generator);
   Planes<T> run_passes(Planes<T> data, Planes<T> work, int64_t lanes) const;
   Planes<T> run_convolution(Planes<T> data, Planes<T> work, int64_t lanes) const;
+  Planes<T> run_powers(Planes<T> data, Planes<T> work, int64_t lanes) const;
 
   int64_t length_;
   std::vector<Pass> passes_;
   std::shared_ptr<const FftPlan> inner_;  // of the convolution
   std::vector<T> chirp_re_, chirp_im_, kernel_re_, kernel_im_;
+  std::vector<int32_t> powers_, inverses_;  // of the generator, for prime lengths
 };
 
 // exp(-2 pi i k / n) for k = 0 … n/2: what joins the halves of a real transform.

@@ -32,8 +32,8 @@ struct RowOfWindows {
 
   // best[k] and place[k] take in row[k * spacing], whose place is at + k * place_step, for k < count.
   template <int64_t kSpacing>
-  [[gnu::always_inline]] static inline void take(const T* row, int64_t spacing, C* best, Place* place, Place at,
-                                                 Place place_step, int64_t count) {
+  [[gnu::always_inline]] static inline void take(const T* row, int64_t spacing, C* best, Place* place,
+                                                 Place at, Place place_step, int64_t count) {
     if constexpr (kSpacing > 0) spacing = kSpacing;
 #pragma GCC ivdep
     for (int64_t k = 0; k < count; ++k) {
@@ -43,8 +43,8 @@ struct RowOfWindows {
       place[k] = larger ? Place(at + Place(k) * place_step) : place[k];
     }
   }
-  [[gnu::always_inline]] static inline void run(const T* row, int64_t spacing, C* best, Place* place, Place at,
-                                                Place place_step, int64_t count) {
+  [[gnu::always_inline]] static inline void run(const T* row, int64_t spacing, C* best, Place* place,
+                                                Place at, Place place_step, int64_t count) {
     if (spacing == 1) take<1>(row, spacing, best, place, at, place_step, count);
     else if (spacing == 2) take<2>(row, spacing, best, place, at, place_step, count);
     else if (spacing == 3) take<3>(row, spacing, best, place, at, place_step, count);

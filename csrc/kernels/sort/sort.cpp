@@ -6,6 +6,8 @@
 
 #include "kernels/common/arithmetic.h"
 #include "kernels/common/copy.h"
+#include "kernels/common/levels.h"
+#include "kernels/common/parallel.h"
 #include "kernels/common/temporary.h"
 #include "kernels/sort/lines.h"
 #include "kernels/sort/order_key.h"
@@ -325,6 +327,41 @@ void row_order(const View& rows, const View& order) {
   std::copy(places.begin(), places.end(), order.as<int64_t>());
 }
 
+namespace {
+
+// A block of binary searches side by side, step by step: what depends on a comparison is chosen, not jumped to. The middles
+// are those of a search on its own, on which the place of a number among NaNs depends.
+template <class T>
+struct Searches {
+  static constexpr int64_t kTogether = 64;
+
+  template <bool kRight>
+  [[gnu::always_inline]] static inline void search(const T* values, int64_t count, const T* bounds,
+                                                   int64_t length, int64_t* low) {
+    using C = compute_t<T>;
+    int64_t high[kTogether];
+    for (int64_t i = 0; i < count; ++i) low[i] = 0, high[i] = length;
+    for (int64_t left = length; left > 0; left >>= 1) {
+#pragma GCC ivdep
+      for (int64_t i = 0; i < count; ++i) {
+        const bool open = low[i] < high[i];
+        const int64_t middle = low[i] + ((high[i] - low[i]) >> 1);
+        const C bound(bounds[open ? middle : 0]), value(values[i]);
+        const bool beyond = kRight ? !(bound > value) : !(bound >= value);
+        low[i] = open & beyond ? middle + 1 : low[i];
+        high[i] = open & !beyond ? middle : high[i];
+      }
+    }
+  }
+  [[gnu::always_inline]] static inline void run(const T* values, int64_t count, const T* bounds, int64_t length,
+                                                bool right, int64_t* low) {
+    if (right) search<true>(values, count, bounds, length, low);
+    else search<false>(values, count, bounds, length, low);
+  }
+};
+
+}  // namespace
+
 void search_sorted(const View& boundaries, const View* sorter, const View& values, bool right,
                    const View& out) {
   const int64_t length = boundaries.ndim ? boundaries.sizes[boundaries.ndim - 1] : 1;
@@ -334,22 +371,27 @@ void search_sorted(const View& boundaries, const View* sorter, const View& value
       shared || values.ndim == 0 ? std::max<int64_t>(count, 1) : values.sizes[values.ndim - 1];
   dispatch<domains::real>(values.dtype, "searchsorted_out_cpu", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    using C = compute_t<T>;
+    const T* bounds = boundaries.as<T>();
+    std::unique_ptr<T[]> sorted;
+    if (sorter) {
+      const int64_t total = boundaries.numel();
+      sorted.reset(new T[size_t(total)]);
+      for (int64_t i = 0; i < total; ++i) {
+        const int64_t at = sorter->as<int64_t>()[i];
+        MT_CHECK(at >= 0 && at < length, "torch.searchsorted(): sorter index out of range");
+        sorted[size_t(i)] = bounds[i / length * length + at];
+      }
+      bounds = sorted.get();
+    }
     parallel_for(0, count, kGrain / 16, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t row = i / per_row * length;
-        const C value(values.as<T>()[i]);
-        int64_t low = 0, high = length;
-        while (low < high) {
-          const int64_t middle = low + (high - low) / 2;
-          const int64_t at = sorter ? sorter->as<int64_t>()[row + middle] : middle;
-          MT_CHECK(at >= 0 && at < length, "torch.searchsorted(): sorter index out of range");
-          const C bound(boundaries.as<T>()[row + at]);
-          if (right ? !(bound > value) : !(bound >= value)) low = middle + 1;
-          else high = middle;
-        }
-        if (out.dtype == DType::int32) out.as<int32_t>()[i] = int32_t(low);
-        else out.as<int64_t>()[i] = low;
+      int64_t places[Searches<T>::kTogether];
+      while (begin < end) {
+        const int64_t row = begin / per_row, rest = (row + 1) * per_row - begin;
+        const int64_t n = std::min({Searches<T>::kTogether, end - begin, rest});
+        at_level<Searches<T>>(values.as<T>() + begin, n, bounds + row * length, length, right, &places[0]);
+        if (out.dtype == DType::int32) std::copy_n(places, n, out.as<int32_t>() + begin);
+        else std::copy_n(places, n, out.as<int64_t>() + begin);
+        begin += n;
       }
     });
   });

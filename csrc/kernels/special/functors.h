@@ -27,7 +27,7 @@ MT_SPECIAL(i0_op, floating, i0<T>)
 MT_SPECIAL(i0e_op, floating, i0e<T>)
 MT_SPECIAL(i1_op, floating, i1<T>)
 MT_SPECIAL(i1e_op, floating, i1e<T>)
-MT_SPECIAL(entr_op, floating, entr)
+MT_UNARY(entr_op, floating, math::entropy(x))
 MT_UNARY(ndtr_op, floating, math::ndtr_for<T>(double(x)))
 struct ndtri_op {
   MT_FUNCTOR_HEAD(ndtri_op, 0, single_double)

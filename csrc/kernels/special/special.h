@@ -31,7 +31,6 @@ MT_SPECIAL_FUNCTION double spherical_bessel_j0(double x);
 MT_SPECIAL_FUNCTION double airy_ai(double x);
 
 // ---- error.cpp ----
-MT_SPECIAL_FUNCTION double entr(double x);
 MT_SPECIAL_FUNCTION double xlog1py(double x, double y);
 
 // ---- gamma.cpp ----

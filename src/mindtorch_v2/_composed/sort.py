@@ -359,9 +359,14 @@ def histogramdd(
             inside = inside & (column >= edge[0]) & (column <= edge[-1])
             place = place * count + (bucketize(column, edge, right=True) - 1).clamp(0, count - 1)
         sizes = [edge.numel() - 1 for edge in edges]
-        amount = torch.ones_like(place, dtype=self.dtype) if weight is None else weight.reshape(-1)
-        hist = torch.zeros(math.prod(sizes), dtype=self.dtype, device=self.device)
-        hist = hist.index_add_(0, place[inside], amount[inside]).reshape(sizes)
+        total = math.prod(sizes)
+        place = torch.where(inside, place, total)  # one place more, for what is in none
+        if weight is None:
+            hist = torch.bincount(place, minlength=total + 1).to(self.dtype)
+        else:
+            hist = torch.zeros(total + 1, dtype=self.dtype, device=self.device)
+            hist = hist.index_add_(0, place, weight.reshape(-1))
+        hist = hist[:total].reshape(sizes)
         if density:
             hist = hist / hist.sum()
             for d, edge in enumerate(edges):
