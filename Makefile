@@ -2,7 +2,7 @@
 #
 # PYTHON=python3.12   the interpreter the environment is made from (3.11 or newer)
 # CXX=clang++         the compiler
-# JOBS=4              compile jobs at once
+# JOBS=4              compile jobs and processes of tests at once
 # PYTEST="-k name"    more arguments for pytest
 # ARGS="--help"       arguments for tools/score.py, tests/ecosystem/run.py and benchmarks/map.py
 # ECOSYSTEM_VENV=...  an environment that has the packages of make ecosystem, instead of one of our own
@@ -42,7 +42,9 @@ ASAN_TESTS ?= tests
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
 CMAKE := $(VENV)/bin/cmake
-CTEST := $(VENV)/bin/ctest --output-on-failure
+CTEST := $(VENV)/bin/ctest --output-on-failure --parallel $(JOBS)
+# A file's tests stay together, because they share what is costly to make.
+RUN_TESTS := -m pytest --numprocesses $(JOBS) --dist loadfile
 SITE_PACKAGES = $(shell $(PY) -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 CPP_FILES = $(shell find csrc softnpu tests -name '*.cpp' -o -name '*.h')
 CONFIGURE = CXX=$$(tools/find_compiler) $(CMAKE) -S . -G Ninja -DPython_EXECUTABLE=$(PY) -DMT_TESTS=ON \
@@ -206,10 +208,10 @@ demo: build
 
 test: build-tests
 	$(CTEST) --test-dir $(BUILD)
-	$(PY) -m pytest tests --ignore=tests/parity --ignore=tests/torch_npu --ignore=tests/hf --ignore=tests/memory_page $(PYTEST)
+	$(PY) $(RUN_TESTS) tests --ignore=tests/parity --ignore=tests/torch_npu --ignore=tests/hf --ignore=tests/memory_page $(PYTEST)
 
 parity: build $(PARITY_VENV)/.ready
-	$(PARITY_VENV)/bin/python -m pytest tests/parity $(PYTEST)
+	$(PARITY_VENV)/bin/python $(RUN_TESTS) tests/parity $(PYTEST)
 
 # Without ARGS, the whole table, which must be the README's.
 score: build $(PARITY_VENV)/.ready
@@ -228,7 +230,7 @@ memory-page: build $(PAGE_VENV)/.ready
 	CHROMIUM=$(CHROMIUM) $(PAGE_VENV)/bin/python -m pytest tests/memory_page $(PYTEST)
 
 torch-npu: build $(TORCH_NPU_VENV)/.ready
-	$(PY) -m mindtorch_v2 softnpu run -- $(TORCH_NPU_VENV)/bin/python -m pytest tests/torch_npu $(PYTEST)
+	$(PY) -m mindtorch_v2 softnpu run -- $(TORCH_NPU_VENV)/bin/python $(RUN_TESTS) tests/torch_npu $(PYTEST)
 
 hf: build $(HF_VENV)/.ready
 	$(HF_VENV)/bin/python -m mindtorch_v2 run -m pytest tests/hf $(PYTEST)
@@ -279,7 +281,7 @@ asan: $(ASAN_BUILD)/.configured
 	compiler=$$(tools/find_compiler) && \
 	LD_PRELOAD="$$($$compiler -print-file-name=libasan.so) $$($$compiler -print-file-name=libstdc++.so.6)" \
 	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
-	MINDTORCH_BUILD=asan PYTHONPATH=$(ASAN_SITE) $(PY) -m pytest $(ASAN_TESTS) --ignore=tests/parity --ignore=tests/torch_npu --ignore=tests/hf --ignore=tests/memory_page $(PYTEST)
+	MINDTORCH_BUILD=asan PYTHONPATH=$(ASAN_SITE) $(PY) $(RUN_TESTS) $(ASAN_TESTS) --ignore=tests/parity --ignore=tests/torch_npu --ignore=tests/hf --ignore=tests/memory_page $(PYTEST)
 
 tsan: $(TSAN_BUILD)/.configured
 	$(LOCK) $(TSAN_BUILD)/lock $(CMAKE) --build $(TSAN_BUILD) -j $(JOBS) --target tests
