@@ -54,7 +54,8 @@ torch.manual_seed(0)
 # Views of a packed projection.
 packed = both(2, 21, 6 * 64)
 parts = zip(
-    *([part.view(2, 21, 2, 64).transpose(1, 2) for part in side.split(2 * 64, 2)] for side in packed), strict=True
+    *([part.view(2, 21, 2, 64).transpose(1, 2) for part in side.split(2 * 64, 2)] for side in packed),
+    strict=True,
 )
 check(list(parts), both(2, 21, 2, 64, view=lambda t: t.transpose(1, 2)), is_causal=True)
 check(

@@ -29,7 +29,8 @@ template <class C> struct RunningSoftmax {
       sum *= std::exp(largest - most);
       largest = most;
     }
-    const C from = largest == kernels::lowest_value<C>() ? C(0) : largest;  // -inf adds nothing; NaN stays one
+    const C from =
+        largest == kernels::lowest_value<C>() ? C(0) : largest;  // -inf adds nothing; NaN stays one
 #pragma unroll
     for (const auto v : values.value) sum += std::exp(C(v) - from);
   }
