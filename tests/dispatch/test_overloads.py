@@ -18,6 +18,8 @@ def test_an_overload_has_its_name_and_schema():
     assert (op._schema.name, op._schema.overload_name) == ("aten::add", "Tensor")
     assert [a.name for a in op._schema.arguments if a.kwarg_only] == ["alpha"]
     assert op.overloadpacket is aten.add and aten.add.Tensor is op
+    assert op._overloadpacket is aten.add  # counters of operations ask so
+    assert (op._name, op._opname, op._overloadname) == ("aten::add.Tensor", "add", "Tensor")
     assert aten.add_.Tensor._schema.is_mutable and not op._schema.is_mutable and aten.t.default.is_view
 
 

@@ -282,3 +282,13 @@ def test_tracers_of_other_libraries_find_what_they_replace():
         assert Layer()(torch.ones(1)).item() == 2 and calls == ["Layer"]
     assert torch.nn.Module.__call__ is tracing._orig_module_call
     assert not isinstance(torch.ones(1), tracing.ScriptObject)
+
+
+def test_private_names_of_cuda_that_programs_ask_for():
+    from mindtorch_v2.cuda._utils import _get_device_index
+
+    assert torch.cuda._initialized is torch.cuda.is_initialized()
+    assert _get_device_index("cuda:1") == _get_device_index(1) == torch.cuda._get_device_index(1) == 1
+    assert _get_device_index("cpu", allow_cpu=True) == -1
+    with pytest.raises(ValueError, match="Expected a cuda device, but got: cpu"):
+        _get_device_index("cpu")

@@ -99,12 +99,12 @@ class OpOverload:
     """One operator with one schema, called with exactly its arguments."""
 
     def __init__(self, packet: OpOverloadPacket, overload: str, source: Source) -> None:
-        self._packet = packet
+        self._overloadpacket = packet
         self._source = source
         self._overloadname = overload or "default"
         self._qualified_op_name = packet._qualified_op_name
-        self._qualified = packet._qualified_op_name + (f".{overload}" if overload else "")
-        self._schema: Schema = parse(self._qualified, source.text)
+        self._name = packet._qualified_op_name + (f".{overload}" if overload else "")
+        self._schema: Schema = parse(self._name, source.text)
         self._kinds = "".join(map(_kind, self._schema.arguments))
         self.__name__ = f"{packet.__name__}.{self._overloadname}"
         self.__qualname__ = f"{packet.__name__}.{self._overloadname}"
@@ -113,15 +113,15 @@ class OpOverload:
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if _C._somebody_asks((*args, *kwargs.values())):
             return _C._ask_for(self, f"torch.ops.{self}", (*args, *kwargs.values()), args, kwargs)
-        if self._packet.__name__ in _NUMBERS_ARE_TENSORS and self._overloadname == "Tensor":
+        if self._overloadpacket.__name__ in _NUMBERS_ARE_TENSORS and self._overloadname == "Tensor":
             number = args[1] if len(args) > 1 else kwargs.get("other")
             if not isinstance(number, _C.Tensor):
-                return self._packet.Scalar(*args, **kwargs)
+                return self._overloadpacket.Scalar(*args, **kwargs)
         values = self._values(args, kwargs)
         source = self._source
         if source.in_python:
-            assert self._packet._function is not None
-            return self._packet._function(*args, **kwargs)
+            assert self._overloadpacket._function is not None
+            return self._overloadpacket._function(*args, **kwargs)
         if source.function is not None:
             for who in takers:
                 if _without_history(values) and who.wanted(values):
@@ -144,15 +144,19 @@ class OpOverload:
 
     @property
     def overloadpacket(self) -> OpOverloadPacket:
-        return self._packet
+        return self._overloadpacket
 
     @property
     def op(self) -> OpOverloadPacket:
-        return self._packet
+        return self._overloadpacket
 
     @property
     def namespace(self) -> str:
-        return self._packet._qualified_op_name.partition("::")[0]
+        return self._overloadpacket._qualified_op_name.partition("::")[0]
+
+    @property
+    def _opname(self) -> str:
+        return self._overloadpacket.__name__
 
     @property
     def is_view(self) -> bool:
@@ -174,7 +178,7 @@ class OpOverload:
         return sorted(found, key=lambda tag: tag.value)
 
     def name(self) -> str:
-        return self._qualified
+        return self._name
 
     def split(self, values: list[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """All its values as a caller would give them: without those at the end that are defaults."""
@@ -192,17 +196,17 @@ class OpOverload:
         return tuple(positional), keywords
 
     def __str__(self) -> str:
-        return f"{self._packet._qualified_op_name.replace('::', '.')}.{self._overloadname}"
+        return f"{self._overloadpacket._qualified_op_name.replace('::', '.')}.{self._overloadname}"
 
     def __repr__(self) -> str:
-        operator = self._packet._qualified_op_name.replace("::", ".")
+        operator = self._overloadpacket._qualified_op_name.replace("::", ".")
         return f"<OpOverload(op='{operator}', overload='{self._overloadname}')>"
 
     def __deepcopy__(self, memo: Any = None) -> OpOverload:
         return self
 
     def __reduce__(self) -> Any:
-        return _found, (self._packet._qualified_op_name, self._overloadname)
+        return _found, (self._overloadpacket._qualified_op_name, self._overloadname)
 
 
 class OpOverloadPacket:
@@ -281,6 +285,8 @@ class OneOverload:
     @property
     def overloadpacket(self) -> Self:
         return self
+
+    _overloadpacket = overloadpacket
 
     @property
     def namespace(self) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import amp, memory, nccl, nvtx, profiler, random, streams
 from ._chosen import names as _names
+from ._utils import _get_device_index as _get_device_index
 
 if TYPE_CHECKING:
     from ._absent import *  # noqa: F403
@@ -18,6 +19,8 @@ __all__ = [*_names.__all__, "amp", "memory", "nccl", "nvtx", "profiler", "random
 
 
 def __getattr__(name: str) -> Any:
+    if name == "_initialized":  # what programs that keep states of generators ask
+        return _names.is_initialized()
     return getattr(_names, name)
 
 
