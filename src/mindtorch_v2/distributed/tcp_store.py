@@ -16,8 +16,8 @@ from ._table import as_bytes
 from .errors import DistNetworkError, DistStoreError, QueueEmptyError
 from .stores import DEFAULT_TIMEOUT, Store
 
-# Seconds after which a server that should have said "too late", or answered at once, counts as gone; less where the time
-# limit is less.
+# Seconds after which a server that should have said "too late", or answered at once, counts as gone; less where the
+# time limit is less.
 _GRACE, _AT_ONCE, _LEAST = 10.0, 60.0, 1.0
 _WAITS = frozenset(("get", "wait", "pop"))  # what the server may answer later
 # Of this process, by address: stores that are made with multi_tenant share one, which stays: other processes may still
