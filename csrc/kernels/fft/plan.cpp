@@ -14,6 +14,7 @@ namespace mt::kernels {
 namespace {
 
 constexpr int kLargestRadix = 47;                  // beyond, a convolution is cheaper
+constexpr int kLargestOwnRadix = 13;               // with a butterfly in passes.cpp
 constexpr size_t kKeptPlans = 32;                  // per type
 constexpr int64_t kKeptLength = int64_t(1) << 20;  // longer plans are as quick to make as to run
 
@@ -81,7 +82,8 @@ int64_t generator_of(int64_t length) {
   for (int64_t d = 2; d * d <= length; ++d)
     if (length % d == 0) return 0;
   const std::vector<int> radices = radices_of(length - 1);
-  if (radices.empty()) return 0;
+  // Radices without code of their own would cost more than the longer transforms of a convolution.
+  if (radices.empty() || *std::max_element(radices.begin(), radices.end()) > kLargestOwnRadix) return 0;
   for (int64_t g = 2;; ++g) {
     const bool all = std::none_of(radices.begin(), radices.end(), [&](int radix) {
       const int prime = radix == 8 || radix == 4 ? 2 : radix;

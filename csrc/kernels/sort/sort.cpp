@@ -1,5 +1,6 @@
 #include "kernels/sort/sort.h"
 
+#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -329,32 +330,33 @@ void row_order(const View& rows, const View& order) {
 
 namespace {
 
-// A block of binary searches side by side, step by step: what depends on a comparison is chosen, not jumped to. The middles
+constexpr int64_t kSearchesTogether = 64;
+
+// A block of binary searches side by side, step by step: what depends on a comparison is a mask, not a jump. The middles
 // are those of a search on its own, on which the place of a number among NaNs depends.
-template <class T>
+// A place is as wide as a number, as vectors want it.
+template <class T, class Place>
 struct Searches {
-  static constexpr int64_t kTogether = 64;
 
   template <bool kRight>
   [[gnu::always_inline]] static inline void search(const T* values, int64_t count, const T* bounds,
-                                                   int64_t length, int64_t* low) {
+                                                   int64_t length, Place* low) {
     using C = compute_t<T>;
-    int64_t high[kTogether];
-    for (int64_t i = 0; i < count; ++i) low[i] = 0, high[i] = length;
+    Place high[kSearchesTogether];
+    for (int64_t i = 0; i < count; ++i) low[i] = 0, high[i] = Place(length);
     for (int64_t left = length; left > 0; left >>= 1) {
 #pragma GCC ivdep
       for (int64_t i = 0; i < count; ++i) {
-        const bool open = low[i] < high[i];
-        const int64_t middle = low[i] + ((high[i] - low[i]) >> 1);
-        const C bound(bounds[open ? middle : 0]), value(values[i]);
-        const bool beyond = kRight ? !(bound > value) : !(bound >= value);
-        low[i] = open & beyond ? middle + 1 : low[i];
-        high[i] = open & !beyond ? middle : high[i];
+        const Place open = -Place(low[i] < high[i]), middle = low[i] + ((high[i] - low[i]) >> 1);
+        const C bound(bounds[middle & open]), value(values[i]);
+        const Place after = -Place(kRight ? bound > value : bound >= value);
+        low[i] += open & ~after & (middle + 1 - low[i]);
+        high[i] += open & after & (middle - high[i]);
       }
     }
   }
   [[gnu::always_inline]] static inline void run(const T* values, int64_t count, const T* bounds, int64_t length,
-                                                bool right, int64_t* low) {
+                                                bool right, Place* low) {
     if (right) search<true>(values, count, bounds, length, low);
     else search<false>(values, count, bounds, length, low);
   }
@@ -383,17 +385,21 @@ void search_sorted(const View& boundaries, const View* sorter, const View& value
       }
       bounds = sorted.get();
     }
-    parallel_for(0, count, kGrain / 16, [&](int64_t begin, int64_t end) {
-      int64_t places[Searches<T>::kTogether];
-      while (begin < end) {
-        const int64_t row = begin / per_row, rest = (row + 1) * per_row - begin;
-        const int64_t n = std::min({Searches<T>::kTogether, end - begin, rest});
-        at_level<Searches<T>>(values.as<T>() + begin, n, bounds + row * length, length, right, &places[0]);
-        if (out.dtype == DType::int32) std::copy_n(places, n, out.as<int32_t>() + begin);
-        else std::copy_n(places, n, out.as<int64_t>() + begin);
-        begin += n;
-      }
-    });
+    const auto search_all = [&]<class Place>(type_tag<Place>) {
+      parallel_for(0, count, kGrain / 16, [&](int64_t begin, int64_t end) {
+        Place places[kSearchesTogether];
+        while (begin < end) {
+          const int64_t row = begin / per_row, rest = (row + 1) * per_row - begin;
+          const int64_t n = std::min({kSearchesTogether, end - begin, rest});
+          at_level<Searches<T, Place>>(values.as<T>() + begin, n, bounds + row * length, length, right, &places[0]);
+          if (out.dtype == DType::int32) std::copy_n(places, n, out.as<int32_t>() + begin);
+          else std::copy_n(places, n, out.as<int64_t>() + begin);
+          begin += n;
+        }
+      });
+    };
+    if (sizeof(compute_t<T>) == 8 || length >= std::numeric_limits<int32_t>::max()) search_all(type_tag<int64_t>{});
+    else search_all(type_tag<int32_t>{});
   });
 }
 
