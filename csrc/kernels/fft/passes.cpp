@@ -45,15 +45,6 @@ template <class T> MT_INLINE void butterfly(Number<T> (&x)[5]) {
   x[1] = near + near_turn, x[4] = near - near_turn;
   x[2] = far + far_turn, x[3] = far - far_turn;
 }
-template <class T> MT_INLINE void butterfly(Number<T> (&x)[8]) {
-  constexpr T half_root2 = T(0.70710678118654752440);
-  Number<T> a[4] = {x[0], x[2], x[4], x[6]}, b[4] = {x[1], x[3], x[5], x[7]};
-  butterfly(a), butterfly(b);
-  b[1] = Number<T>{b[1].re + b[1].im, b[1].im - b[1].re} * half_root2;
-  b[2] = b[2].clockwise();
-  b[3] = Number<T>{b[3].im - b[3].re, -(b[3].re + b[3].im)} * half_root2;
-  for (int k = 0; k < 4; ++k) x[k] = a[k] + b[k], x[k + 4] = a[k] - b[k];
-}
 // An odd radix: what is symmetric goes with the cosines of its roots, what is not with the sines.
 template <class T, int R> MT_INLINE void butterfly(Number<T> (&x)[R], const T* roots) {
   constexpr int half = R / 2;
@@ -87,13 +78,11 @@ MT_INLINE void pass(const Step<T>& step) {
     T *to_re = step.to.re + stride * R * p, *to_im = step.to.im + stride * R * p;
     T w[2 * (R - 1)];
     for (int k = 0; k < 2 * (R - 1); ++k) w[k] = step.twiddles[k * groups + p];
-    T roots[2 * R];
-    std::copy_n(step.roots, 2 * R, roots);
 #pragma GCC ivdep
     for (int64_t q = 0; q < stride; ++q) {
       Number<T> x[R];
       for (int j = 0; j < R; ++j) x[j] = {from_re[q + stride * groups * j], from_im[q + stride * groups * j]};
-      butterfly_of<T, R>(x, roots);
+      butterfly_of<T, R>(x, step.roots);
       to_re[q] = x[0].re, to_im[q] = x[0].im;
       for (int k = 1; k < R; ++k) {
         const Number<T> y = x[k].times(w[2 * k - 2], w[2 * k - 1]);
@@ -109,13 +98,11 @@ MT_INLINE void pass_across(const Step<T>& step) {
   const int64_t groups = step.groups;
   const T *from_re = step.from.re, *from_im = step.from.im, *w = step.twiddles;
   T *to_re = step.to.re, *to_im = step.to.im;
-  T roots[2 * R];
-  std::copy_n(step.roots, 2 * R, roots);
 #pragma GCC ivdep
   for (int64_t p = 0; p < groups; ++p) {
     Number<T> x[R];
     for (int j = 0; j < R; ++j) x[j] = {from_re[p + groups * j], from_im[p + groups * j]};
-    butterfly_of<T, R>(x, roots);
+    butterfly_of<T, R>(x, step.roots);
     to_re[R * p] = x[0].re, to_im[R * p] = x[0].im;
     for (int k = 1; k < R; ++k) {
       const Number<T> y = x[k].times(w[(2 * k - 2) * groups + p], w[(2 * k - 1) * groups + p]);
@@ -170,7 +157,6 @@ struct AnyPass {
       case 4: return any_pass<T, 4>(*step);
       case 5: return any_pass<T, 5>(*step);
       case 7: return any_pass<T, 7>(*step);
-      case 8: return any_pass<T, 8>(*step);
       case 11: return any_pass<T, 11>(*step);
       case 13: return any_pass<T, 13>(*step);
       default: return plain_pass<T>(*step);
@@ -206,7 +192,9 @@ struct Product {
 
 template <class T>
 void run(const Step<T>& step) {
-  at_level<AnyPass<T>>(&step);
+  // Not the widest: rows of early passes are too short for its vectors.
+  if (kHasLevels && cpu_level > 0) AtLevels<AnyPass<T>>::wide(&step);
+  else AtLevels<AnyPass<T>>::base(&step);
 }
 
 template <class T>

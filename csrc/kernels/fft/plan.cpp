@@ -55,12 +55,7 @@ void root(int64_t k, int64_t n, T& re, T& im) {
 // The radices a length is made of; empty if a prime factor is too large.
 std::vector<int> radices_of(int64_t length) {
   std::vector<int> radices;
-  int twos = 0;
-  while (length % 2 == 0) ++twos, length /= 2;
-  // Eights in front, so that the second pass has rows to run along; two fours rather than an eight and a two.
-  for (; twos >= 3 && twos != 4; twos -= 3) radices.push_back(8);
-  for (; twos >= 2; twos -= 2) radices.push_back(4);
-  if (twos) radices.push_back(2);
+  while (length % 4 == 0) radices.push_back(4), length /= 4;
   for (int radix = 2; radix <= kLargestRadix && length > 1; ++radix)
     while (length % radix == 0) radices.push_back(radix), length /= radix;
   if (length > 1) radices.clear();
@@ -86,7 +81,7 @@ int64_t generator_of(int64_t length) {
   if (radices.empty() || *std::max_element(radices.begin(), radices.end()) > kLargestOwnRadix) return 0;
   for (int64_t g = 2;; ++g) {
     const bool all = std::none_of(radices.begin(), radices.end(), [&](int radix) {
-      const int prime = radix == 8 || radix == 4 ? 2 : radix;
+      const int prime = radix == 4 ? 2 : radix;
       return power_modulo(g, (length - 1) / prime, length) == 1;
     });
     if (all) return g;
