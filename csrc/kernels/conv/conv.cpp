@@ -283,7 +283,8 @@ bool as_convolution(const View& weight, const Geometry& g, const F& f) {
   ConvOptions options{{1, 1, 1}, {}, g.dilation, g.groups};
   for (size_t d = 0; d < 3; ++d) {
     options.padding[d] = g.dilation[d] * (g.kernel[d] - 1) - g.padding[d];
-    if (options.padding[d] < 0 || g.in[d] != g.out[d] + 2 * options.padding[d] - g.dilation[d] * (g.kernel[d] - 1))
+    if (options.padding[d] < 0 ||
+        g.in[d] != g.out[d] + 2 * options.padding[d] - g.dilation[d] * (g.kernel[d] - 1))
       return false;
   }
   const auto turned = block_of<T>(g.groups * g.in_channels * g.out_channels * g.taps);
@@ -505,7 +506,8 @@ void convolve_transposed(const View& narrow, const View& weight, const View* bia
   in_tile_type("convolution_backward_input", narrow, weight, bias, wide,
                [&](auto tag, const View& y, const View& w, const View* b, const View& x) {
                  using T = typename decltype(tag)::type;
-                 if (as_single_tap<T>(g, x, w, y, [&](const auto& product) { product.transposed(b); })) return;
+                 if (as_single_tap<T>(g, x, w, y, [&](const auto& product) { product.transposed(b); }))
+                   return;
                  if (!as_convolution<T>(w, g, [&](const View& turned, const ConvOptions& other) {
                        Forward<T>(y, turned, b, x, Geometry(y, turned, x, other)).run();
                      }))

@@ -233,7 +233,8 @@ void odd_real_lines(const View& in, const View& out, int dim, T scale) {
     if (others < lanes) std::fill_n(buffers.data.im, n * lanes, T(0));
     const T* second = g.in + lanes * g.in_line;
     for (int64_t i = 0; i < n; ++i)
-      for (int64_t q = 0; q < others; ++q) buffers.data.im[i * lanes + q] = second[i * g.in_step + q * g.in_line];
+      for (int64_t q = 0; q < others; ++q)
+        buffers.data.im[i * lanes + q] = second[i * g.in_step + q * g.in_line];
     const Planes<T> z = run(*plan, buffers, lanes, true);
     const T half = scale / 2;
     for (int64_t k = 0; k <= n / 2; ++k) {

@@ -218,7 +218,8 @@ Planes<T> FftPlan<T>::run_powers(Planes<T> data, Planes<T> work, int64_t lanes) 
   };
   for (int64_t k = 0; k < m; ++k) copy_row(data, powers_[size_t(k)], work, k);
   // The inner transforms leave row m alone: in one buffer it keeps the first number, in the other the sum of all.
-  const Planes<T> first{work.re + m * lanes, work.im + m * lanes}, sum{data.re + m * lanes, data.im + m * lanes};
+  const Planes<T> first{work.re + m * lanes, work.im + m * lanes},
+      sum{data.re + m * lanes, data.im + m * lanes};
   copy_row(data, 0, first, 0);
   const Planes<T> there = inner_->run(work, data, lanes), spare = there.re == data.re ? work : data;
   for (int64_t q = 0; q < lanes; ++q) {

@@ -337,7 +337,6 @@ constexpr int64_t kSearchesTogether = 64;
 // A place is as wide as a number, as vectors want it.
 template <class T, class Place>
 struct Searches {
-
   template <bool kRight>
   [[gnu::always_inline]] static inline void search(const T* values, int64_t count, const T* bounds,
                                                    int64_t length, Place* low) {
@@ -355,8 +354,8 @@ struct Searches {
       }
     }
   }
-  [[gnu::always_inline]] static inline void run(const T* values, int64_t count, const T* bounds, int64_t length,
-                                                bool right, Place* low) {
+  [[gnu::always_inline]] static inline void run(const T* values, int64_t count, const T* bounds,
+                                                int64_t length, bool right, Place* low) {
     if (right) search<true>(values, count, bounds, length, low);
     else search<false>(values, count, bounds, length, low);
   }
@@ -391,14 +390,16 @@ void search_sorted(const View& boundaries, const View* sorter, const View& value
         while (begin < end) {
           const int64_t row = begin / per_row, rest = (row + 1) * per_row - begin;
           const int64_t n = std::min({kSearchesTogether, end - begin, rest});
-          at_level<Searches<T, Place>>(values.as<T>() + begin, n, bounds + row * length, length, right, &places[0]);
+          at_level<Searches<T, Place>>(values.as<T>() + begin, n, bounds + row * length, length, right,
+                                       &places[0]);
           if (out.dtype == DType::int32) std::copy_n(places, n, out.as<int32_t>() + begin);
           else std::copy_n(places, n, out.as<int64_t>() + begin);
           begin += n;
         }
       });
     };
-    if (sizeof(compute_t<T>) == 8 || length >= std::numeric_limits<int32_t>::max()) search_all(type_tag<int64_t>{});
+    if (sizeof(compute_t<T>) == 8 || length >= std::numeric_limits<int32_t>::max())
+      search_all(type_tag<int64_t>{});
     else search_all(type_tag<int32_t>{});
   });
 }
