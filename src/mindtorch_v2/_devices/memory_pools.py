@@ -52,8 +52,10 @@ class MemPool:
         self, allocator: Allocator | None = None, use_on_oom: bool = False, no_split: bool = False
     ) -> None:
         if allocator is not None and not isinstance(allocator, Allocator):
-            wanted = f"{self._functions._module}.{self._functions._device_name}PluggableAllocator"
-            raise TypeError(f"MemPool wants a {wanted} or None, but got {allocator!r}")
+            raise TypeError(
+                f"MemPool wants a {self._functions._module}.{self._functions._device_name}PluggableAllocator or None, "
+                f"but got {allocator!r}"
+            )
         self._number = next(_pools.pool_numbers)
         self._kept: Allocator | None = allocator  # its library must stay loaded
         functions = allocator.allocator()._functions if allocator is not None else None
