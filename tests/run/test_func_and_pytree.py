@@ -182,3 +182,15 @@ def test_the_older_vmap_lets_none_pass():
     assert mapped(torch.arange(3.0), torch.tensor(2.0))["a"].tolist() == [0, 2, 4]
     with pytest.raises(ValueError, match="must only return Tensors"):
         _vmap(lambda x: None)(torch.ones(2))
+
+
+def test_a_view_made_where_nothing_is_recorded_is_differentiated_like_its_base():
+    leaf = torch.tensor(0.3, requires_grad=True)
+    with torch.no_grad():
+        for given in (leaf, leaf.view_as(leaf), leaf.detach()):
+            _, product = torch.func.vjp(torch.func.grad(lambda a: a**3), given)
+            assert product(torch.tensor(1.0))[0].item() == pytest.approx(6 * 0.3)
+            _, product = torch.func.vjp(
+                lambda a: torch.func.grad(lambda b: a * b**2)(torch.tensor(2.0)), given
+            )
+            assert product(torch.tensor(1.0))[0].item() == pytest.approx(4.0)

@@ -41,7 +41,10 @@ class _Level:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         given, value = value, _C._functorch._at_this_level(value)
         if value.requires_grad:
-            return value.view_as(value)
+            opened = value.view_as(value)
+            if any(node is not None for node, _ in opened.grad_fn.next_functions):
+                return opened
+            # A view made where nothing was recorded requires what its base does, but leads nowhere.
         leaf = _moving_as(given, _without_history(value).requires_grad_())
         self._leaves.add(id(leaf))
         self._alive.append(leaf)
