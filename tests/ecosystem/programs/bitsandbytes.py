@@ -7,7 +7,7 @@ from torch import nn
 
 
 def run(device: str):
-    torch.manual_seed(2)  # no value in the middle of two codes, where the package's own ways differ
+    torch.manual_seed(5)  # no value in the middle of two codes, where the package's own ways differ
     found = {}
     # Rows of whole blocks: with AVX-512 the package's own kernel takes the wrong scales for others.
     values = torch.randn(8, 128)
