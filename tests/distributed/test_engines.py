@@ -103,19 +103,6 @@ def test_large_reductions_over_gloo():
     worlds.check(LARGE_REDUCTIONS, 3)
 
 
-@pytest.mark.skipif(not dist.is_gloo_available(), reason="the extra 'distributed' is not installed")
-def test_the_thread_of_gloo_does_not_take_the_processor_from_who_works_for_it():
-    worlds.check(
-        """
-        from pathlib import Path
-        names = {int(each.name): (each / "comm").read_text().strip() for each in Path("/proc/self/task").iterdir()}
-        kinds = {name: os.sched_getscheduler(thread) for thread, name in names.items()}
-        assert kinds["gloo_tcp_loop"] == os.SCHED_BATCH, kinds
-        assert os.sched_getscheduler(0) == os.SCHED_OTHER
-        """
-    )
-
-
 @worlds.needs_mpi
 def test_processes_of_mpi_share_a_store():
     ended = worlds.run_mpi(
