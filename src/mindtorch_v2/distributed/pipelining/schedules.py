@@ -357,8 +357,8 @@ class ScheduleLoopedBFS(PipelineScheduleMulti):
         return _actions.looped_breadth_first(self.pp_group_size, self.n_local_stages, self._n_microbatches)
 
 
-class ScheduleInterleaved1F1B(PipelineScheduleMulti):
-    """One forward and one backward in turn over several stages on each process (arXiv 2104.04473)."""
+class _Interleaved(PipelineScheduleMulti):
+    """Several stages on each process, one forward and one backward in turn."""
 
     def __init__(
         self,
@@ -376,30 +376,17 @@ class ScheduleInterleaved1F1B(PipelineScheduleMulti):
             stages, n_microbatches, loss_fn, args_chunk_spec, kwargs_chunk_spec, output_merge_spec, None, scale_grads,
             backward_requires_autograd,
         )  # fmt: skip
+
+
+class ScheduleInterleaved1F1B(_Interleaved):
+    """One forward and one backward in turn over several stages on each process (arXiv 2104.04473)."""
 
     def _order(self) -> Order:
         return _actions.interleaved(self.pp_group_size, self.n_local_stages, self._n_microbatches)
 
 
-class ScheduleInterleavedZeroBubble(PipelineScheduleMulti):
+class ScheduleInterleavedZeroBubble(_Interleaved):
     """Interleaved 1F1B whose waits are filled with the gradients of weights (arXiv 2401.10241)."""
-
-    def __init__(
-        self,
-        stages: list[_PipelineStageBase],
-        n_microbatches: int,
-        loss_fn: Callable[..., Tensor] | None = None,
-        args_chunk_spec: Any = None,
-        kwargs_chunk_spec: Any = None,
-        output_merge_spec: Any = None,
-        scale_grads: bool = True,
-        backward_requires_autograd: bool = True,
-        defer_pp_recv: bool = False,
-    ) -> None:
-        super().__init__(
-            stages, n_microbatches, loss_fn, args_chunk_spec, kwargs_chunk_spec, output_merge_spec, None, scale_grads,
-            backward_requires_autograd,
-        )  # fmt: skip
 
     def _order(self) -> Order:
         return _actions.interleaved_zero_bubble(self.pp_group_size, self.n_local_stages, self._n_microbatches)
