@@ -190,19 +190,19 @@ def check_1f1b_trains_as_one_process():
 
 
 def check_interleaved_1f1b_trains_as_one_process():
-    trains_alike(several(ScheduleInterleaved1F1B, 8 if size() == 4 else 4), 2 * size())
+    trains_alike(several(ScheduleInterleaved1F1B, 8 if size() == 4 else 4), 2 * size(), steps=8)
 
 
 def check_interleaved_zero_bubble_trains_as_one_process():
-    trains_alike(several(ScheduleInterleavedZeroBubble, 8 if size() == 4 else 4), 2 * size())
+    trains_alike(several(ScheduleInterleavedZeroBubble, 8 if size() == 4 else 4), 2 * size(), steps=8)
 
 
 def check_zero_bubble_in_a_v_trains_as_one_process():
-    trains_alike(several(ScheduleZBVZeroBubble, 8, in_a_v=True), 2 * size())
+    trains_alike(several(ScheduleZBVZeroBubble, 8, in_a_v=True), 2 * size(), steps=8)
 
 
 def check_dual_pipe_in_a_v_trains_as_one_process():
-    trains_alike(several(ScheduleDualPipeV, 8, in_a_v=True), 2 * size())
+    trains_alike(several(ScheduleDualPipeV, 8, in_a_v=True), 2 * size(), steps=8)
 
 
 def check_looped_bfs_trains_as_one_process():

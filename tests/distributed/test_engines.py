@@ -1,6 +1,5 @@
 """The engines beside Gloo: MPI, the fake one, and those that programs register."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -103,6 +102,19 @@ def test_large_reductions_over_gloo():
     worlds.check(LARGE_REDUCTIONS, 3)
 
 
+@pytest.mark.skipif(not dist.is_gloo_available(), reason="the extra 'distributed' is not installed")
+def test_the_thread_of_gloo_does_not_take_the_processor_from_who_works_for_it():
+    worlds.check(
+        """
+        from pathlib import Path
+        names = {int(each.name): (each / "comm").read_text().strip() for each in Path("/proc/self/task").iterdir()}
+        kinds = {name: os.sched_getscheduler(thread) for thread, name in names.items()}
+        assert kinds["gloo_tcp_loop"] == os.SCHED_BATCH, kinds
+        assert os.sched_getscheduler(0) == os.SCHED_OTHER
+        """
+    )
+
+
 @worlds.needs_mpi
 def test_processes_of_mpi_share_a_store():
     ended = worlds.run_mpi(
@@ -173,7 +185,6 @@ def test_a_hanging_process_of_mpi_ends_all_within_the_time_limit_and_is_named():
 @worlds.needs_mpi
 @pytest.mark.parametrize("killed", [0, 1])
 def test_who_survives_a_killed_process_of_mpi_names_it_at_once(killed, tmp_path):
-    os.mkfifo(tmp_path / "told")
     ended = worlds.run_mpi(
         f"""
         dist.barrier()
@@ -186,7 +197,7 @@ def test_who_survives_a_killed_process_of_mpi_names_it_at_once(killed, tmp_path)
         2,
         60,
         # mpiexec, which would end the other one at once, sees a shell that lives until that one has told
-        ["sh", "-c", f'"$0" "$@" || cat {tmp_path}/told'],
+        ["sh", "-c", f'"$0" "$@" || until [ -e {tmp_path}/told ]; do sleep 0.1; done'],
     )
     rank, said = 1 - killed, (tmp_path / "said").read_text()
     assert ended.seconds < 50
@@ -210,6 +221,33 @@ def test_a_group_of_mpi_whose_members_do_not_come_is_an_error_within_the_time_li
         3,
     )
     assert ended.code == 0 and ended.seconds < 20, ended.said
+
+
+@worlds.needs_mpi
+def test_who_comes_to_a_group_of_mpi_that_others_gave_up_is_told():
+    ended = worlds.run_mpi(
+        """
+        store = dist.distributed_c10d._get_default_store()
+        if rank == 2:
+            store.wait(["given up"])
+        short = timedelta(seconds=1)
+        said = error_of(lambda: dist.new_group([0, 1, 2], timeout=short, use_local_synchronization=True))
+        if rank != 2:
+            store.set("given up", "")
+            assert f"rank {rank} waited 1 s for the group" in said and "rank 2 did not come" in said, said
+        else:
+            assert "rank 2 is late: rank" in said and "rank 2 did not come" in said, said
+        dist.barrier()
+        """,
+        3,
+    )
+    assert ended.code == 0 and ended.seconds < 20, ended.said
+
+
+@worlds.needs_mpi
+def test_an_error_of_a_process_of_mpi_ends_all():
+    ended = worlds.run_mpi("if rank == 0: raise ValueError('on purpose')\nthreading.Event().wait(60)", 2, 60)
+    assert ended.code != 0 and ended.seconds < 25 and "ValueError: on purpose" in ended.said, ended
 
 
 def test_the_fake_engine_has_any_number_of_processes_and_counts_bytes(fake):

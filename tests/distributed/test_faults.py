@@ -88,10 +88,11 @@ def test_a_lost_connection_is_an_error_of_both_ends():
         said = error_of(lambda: [dist.all_reduce(torch.ones(3)) for _ in range(1000)])
         assert f"rank {rank}: all_reduce" in said and f"no answer from rank {1 - rank}" in said, said
         """,
-        seconds=60,
+        seconds=20,
     )
     assert [each.code for each in ended] == [0, 0], ended
-    assert max(each.seconds for each in ended) < 50
+    # Gloo tells the other end at once. Who closed its own end is told when the time is up if it was about to send.
+    assert ended[0].seconds < 18 and ended[1].seconds < 40, ended
 
 
 CUT = """

@@ -1,6 +1,7 @@
 """Starts processes that form a world, for tests: each runs the same text with its rank."""
 
 import importlib.util
+import itertools
 import os
 import shutil
 import socket
@@ -15,8 +16,11 @@ import pytest
 
 from mindtorch_v2.distributed.engines.mpi import packaged
 
-_START = """
-import os, sys, threading, time
+_LONGEST = 100  # seconds that a world may take
+
+_START = f"""
+import faulthandler, os, sys, threading, time
+faulthandler.dump_traceback_later({_LONGEST - 20}, exit=True)  # who hangs says where
 from datetime import timedelta
 import mindtorch_v2 as torch
 import mindtorch_v2.distributed as dist
@@ -40,10 +44,21 @@ class Ended:
     seconds: float
 
 
+# Below the ports that a system gives to whoever asks for any, and others for each process that runs tests.
+_ports = itertools.count(
+    10_000 + 1_000 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) + os.getpid() % 500
+)
+
+
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    for port in _ports:
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise AssertionError("unreachable: ports are counted without end")
 
 
 def program(text: str, backend: str, seconds: float) -> str:
@@ -84,7 +99,7 @@ def run(
 
 
 def _ended(process: subprocess.Popen, began: float) -> Ended:
-    said = process.communicate(timeout=100)[0]
+    said = process.communicate(timeout=_LONGEST)[0]
     return Ended(process.returncode, said, time.monotonic() - began)
 
 
@@ -115,6 +130,6 @@ def run_mpi(text: str, size: int, seconds: float = 20, around: Sequence[str] = (
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=100,
+        timeout=_LONGEST,
     )
     return Ended(ended.returncode, ended.stdout, time.monotonic() - began)

@@ -17,7 +17,8 @@ NAMES = {
         "TensorProperties"
     ),
     "distributed._shard.sharded_tensor.api": "ShardedTensor(_init_from_local_shards)",
-    "distributed._shard.sharding_spec": "EnumerableShardingSpec ShardingSpec ShardMetadata",
+    "distributed._shard.sharding_spec": "ChunkShardingSpec EnumerableShardingSpec ShardingSpec ShardMetadata",
+    "distributed._shard.sharding_spec._internals": "_check_shard_metadata_pair_overlap",
     "distributed._state_dict_utils": "_gather_state_dict",
     "distributed._symmetric_memory": (
         "empty enable_symm_mem_for_group get_backend get_signal_pad_size get_symm_mem_workspace "
@@ -35,7 +36,7 @@ NAMES = {
         "_get_default_timeout _get_global_rank _new_process_group_helper _pg_map "
         "_unregister_process_group _world ProcessGroupGloo"
     ),
-    "distributed.fsdp._flat_param": "FlatParamHandle(unshard)",
+    "distributed.fsdp._flat_param": "FlatParameter FlatParamHandle(unshard)",
     "distributed.fsdp._fully_shard._fsdp_collectives": "",
     "distributed.fsdp._fully_shard._fsdp_common": "",
     "distributed.fsdp._fully_shard._fsdp_init": "",

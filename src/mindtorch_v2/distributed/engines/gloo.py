@@ -5,6 +5,12 @@ Only the binding's ``send`` and ``recv`` let other threads of Python run while t
 and ``pairwise.py`` makes the collectives. A receiver must know how many bytes come, so a message begins with a frame of
 fixed length: its label and as much of the tensor as fits, which for small tensors is all. The rest follows if the label
 is right. Frames are used again: making one costs as much as filling it.
+
+Note [Gloo's thread]
+A thread of Gloo waits for sockets (epoll). When one is ready whose pair another thread works on, it tries again at
+once. Where it has just taken the processor from that other thread, as the system lets threads do that wake up, it tries
+in vain until its time is over: milliseconds, in a message of microseconds. As a thread of the kind SCHED_BATCH, which
+does not take the processor from others when it wakes up, it lets the other one finish. All else about it stays.
 """
 
 from __future__ import annotations
@@ -88,6 +94,27 @@ def _address() -> dict[str, str]:
     return {"hostname": host_name()}
 
 
+def _loops() -> set[int]:
+    """The threads of this process in which Gloo waits for sockets."""
+    found = set()
+    for folder in Path("/proc/self/task").iterdir():
+        try:
+            if (folder / "comm").read_text().strip() == "gloo_tcp_loop":
+                found.add(int(folder.name))
+        except FileNotFoundError:  # it ended meanwhile
+            continue
+    return found
+
+
+def _let_others_finish(threads: set[int]) -> None:
+    """Note [Gloo's thread]."""
+    for thread in threads:
+        try:
+            os.sched_setscheduler(thread, os.SCHED_BATCH, os.sched_param(0))
+        except PermissionError:  # a container may forbid it: messages are then slower at times, and right
+            return
+
+
 class GlooEngine(PairwiseEngine):
     """Messages over TCP."""
 
@@ -105,8 +132,10 @@ class GlooEngine(PairwiseEngine):
         self._context = gloo.rendezvous.Context(place.rank, place.size)
         self._context.setTimeout(place.timeout)
         self._shared = gloo.rendezvous.CustomStore(_Shared(place.store))
+        others_loops = _loops()
         try:
             self._context.connectFullMesh(self._shared, gloo.transport.tcp.CreateDevice(attributes))
+            _let_others_finish(_loops() - others_loops)
             self.barrier()  # who is connected might end before the others are
             self._number = 0
         except RuntimeError as error:

@@ -7,13 +7,17 @@ long as the bytes take on an idle machine, so that nothing is lost there; who wa
 process, and sleeps between questions.
 
 So the time limit of a group is kept, too. A call of MPI cannot be taken back, though: what it reads and writes is
-kept, and the process, which cannot take leave of the others any more, ends without, so that ``mpiexec`` ends all.
+kept, and the process, which cannot take leave of the others any more, ends without, so that ``mpiexec`` ends all. So
+does one that an error ends: the others would not come to take leave.
 
 Note [Who is there]
 MPI makes a group when all members have come, however long that takes, and ``mpiexec`` may not hear of a process that
 was killed (a script between them that goes on is enough). So the members of a group first meet in the store, with a
 time limit, and tell each other their machine and process. Who has waited a while looks whether those on its own machine
 still run: no process leaves an MPI world before the others do, unless it was killed.
+
+The first that knows whether all have come decides it for all: where one has given up and another, which came just
+then, goes on, that one would wait in MPI for ever.
 
 Note [Comparing before]
 MPI trusts its callers: different collectives or sizes give wrong values, or wait for ever. So the processes first
@@ -67,6 +71,7 @@ _TYPES = {
 _PATIENCE, _PER_BYTE = 1e-4, 6e-10  # seconds of asking without a pause
 _LOOK = 0.5  # seconds between two looks at the others' processes
 _OWN_WAY = 1 << 17  # bytes for each process from which on reductions are made of messages
+_NOBODY = "nobody"
 _LABEL = 128  # bytes of what is compared
 _given_up: list[Any] = []  # calls that were not done in time, with their memory
 # What mpiexec tells the processes that it starts: MPICH and its kin, Open MPI, MVAPICH.
@@ -132,7 +137,7 @@ def _runs(process: int) -> bool:
 
 def _leave() -> None:
     """Ends the process where MPI cannot be ended. Note [Waiting for MPI]."""
-    if _given_up:
+    if _given_up or hasattr(sys, "last_value"):  # which Python keeps when nobody caught an error
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(1)
@@ -181,18 +186,24 @@ class MpiEngine(PairwiseEngine):
             store = store.underlying_store
         if place.size == 1 or isinstance(store, HashStore):  # which no other process has
             return {}
+        own = place.ranks[place.rank]
         keys = [f"process of {rank}" for rank in place.ranks]
         place.store.set(keys[place.rank], f"{os.getpid()} {socket.gethostname()}")
+        missed = ""
         try:
             place.store.wait(keys, place.timeout)
-        except DistStoreError as error:
+        except DistStoreError:
             absent = [
                 rank for rank, key in zip(place.ranks, keys, strict=True) if not place.store.check([key])
             ]
-            raise DistBackendError(
-                f"mpi: rank {place.ranks[place.rank]} waited {place.timeout.total_seconds():g} s for the group "
-                f"{place.name} of ranks {ranks_named(place.ranks)}, and {ranks_named(absent)} did not come"
-            ) from error
+            if absent:
+                missed = (
+                    f"rank {own} waited {place.timeout.total_seconds():g} s for the group {place.name} of ranks "
+                    f"{ranks_named(place.ranks)}, and {ranks_named(absent)} did not come"
+                )
+        decided = place.store.compare_set("who did not come", "", missed or _NOBODY).decode()
+        if decided != _NOBODY:
+            raise DistBackendError(f"mpi: {missed or f'rank {own} is late: {decided}'}")
         said = [each.decode().split(" ", 1) for each in place.store.multi_get(keys)]
         here = socket.gethostname()
         return {

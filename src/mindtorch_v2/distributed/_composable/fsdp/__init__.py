@@ -4,4 +4,4 @@ from ...fsdp import CPUOffloadPolicy as CPUOffloadPolicy
 from ...fsdp import FSDPModule as FSDPModule
 from ...fsdp import MixedPrecisionPolicy as MixedPrecisionPolicy
 from ...fsdp import OffloadPolicy as OffloadPolicy
-from ...fsdp import fully_shard as fully_shard
+from .fully_shard import fully_shard as fully_shard  # the function, not the module
