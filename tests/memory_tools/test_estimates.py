@@ -167,3 +167,42 @@ def test_the_command_says_what_a_model_of_a_file_needs(capsys, tmp_path):
     assert found["at_peak"]["optimizer"] > found["at_peak"]["gradients"] >= 512 * 512 * 4
     assert _cli.main(["memory", "estimate", f"{file}:fixed", "--batch", "4"]) == 2
     assert "takes no argument called batch" in capsys.readouterr().err
+
+
+class Bags(torch.nn.Module):
+    """A recommender: most of it is one table, of which a step reads some rows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = torch.nn.EmbeddingBag(2000, 32, mode="mean")
+        self.head = torch.nn.Linear(32, 1)
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        return self.head(self.table(rows)).square().mean()
+
+
+class Labels(torch.nn.Module):
+    """Speech: a loss that autocast computes in float32, composed of operators."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = torch.nn.Sequential(torch.nn.Linear(40, 64), torch.nn.Softplus(), torch.nn.Linear(64, 30))
+
+    def forward(self, sound: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
+        found = self.net(sound).log_softmax(-1).to(torch.get_autocast_dtype("cpu")).transpose(0, 1)
+        return torch.nn.functional.ctc_loss(found, words, [50] * len(sound), [10] * len(sound))
+
+
+@pytest.mark.parametrize(
+    ("build", "autocast"),
+    [
+        (lambda: (Bags(), (torch.ones(64, 10, dtype=torch.int64),)), False),
+        (lambda: (Labels(), (torch.ones(8, 50, 40), torch.ones(8, 10, dtype=torch.int64))), True),
+    ],
+    ids=["bags", "labels"],
+)
+def test_an_estimate_has_what_functions_do_that_look_at_values(build, autocast, monkeypatch):
+    found = estimate(build, optimizer="adam", autocast="bfloat16" if autocast else "", device="cpu")
+    monkeypatch.setattr(estimate_programs, "build", lambda *_: build())
+    program = estimate_programs.Program("given", "adam", False, autocast)
+    assert found.peak_allocated == pytest.approx(estimates.on_host(program), rel=0.03)

@@ -3,6 +3,7 @@
 import functools
 import gc
 
+import numpy as np
 import pytest
 
 import mindtorch_v2 as torch
@@ -202,6 +203,53 @@ def test_a_planted_leak_is_named_with_its_line_and_its_holder(found, program):
     for leak in here:
         for word in HOLDERS[program]:
             assert any(word in holder for holder in leak.holders), str(leak)
+
+
+class Slotted:
+    __slots__ = ("data",)
+
+    def __init__(self, data):
+        self.data = data
+
+
+def in_an_array(data):
+    array = np.empty(1, dtype=object)
+    array[0] = data
+    return array
+
+
+async def waiting(data):
+    yield data
+
+
+def started(data):
+    generator = waiting(data)
+    with pytest.raises(StopIteration):
+        generator.__anext__().send(None)
+    return generator
+
+
+@pytest.mark.parametrize(
+    ("hold", "way"),
+    [
+        (Slotted, "[2].data"),
+        (in_an_array, "[2] → element 0"),
+        (lambda data: {data: 1}, "[2] → a key of it"),
+        (lambda data: {data}, "[2] → in the set"),
+        (lambda data: lambda *, kept=data: kept, "[2] → its default 'kept'"),
+        (started, "[2] → the generator's frame → local 'data' of waiting"),
+    ],
+)
+def test_the_way_to_a_leak_is_told_whatever_holds_it(found, hold, way):
+    def program(step):
+        kept = []
+        for _ in range(STEPS):
+            kept.append(hold(torch.ones(SIZE, device="npu")))
+            step()
+        return step.leaks()
+
+    (leak,) = found(program)
+    assert any("local 'kept' of program" in each and way in each for each in leak.holders), str(leak)
 
 
 def test_streams_that_are_not_left_are_told_by_the_memory_cached_for_them(found):

@@ -35,6 +35,9 @@ class Accelerator:
     # Functions that files may call although nobody vouches for them, by the name in the file.
     file_functions: Mapping[str, Callable[..., Any]] = {}
 
+    steps_in_one_kernel = (
+        False  # those of optimizers over lists of parameters, with counts of steps from the host
+    )
     # --- traces ---
     runtime = ""  # what the calls in them are functions of; "" is the type
     known_to_analysers = False  # PyTorch's own names for what happens are its own names, too

@@ -42,6 +42,8 @@ def _function_edges(function: types.FunctionType) -> Iterator[_Edge]:
             continue
     for number, value in enumerate(function.__defaults__ or ()):
         yield f" → its default {number}", value
+    for name, value in (function.__kwdefaults__ or {}).items():
+        yield f" → its default '{name}'", value
     for name, value in function.__dict__.items():
         yield f".{name}", value
 
@@ -50,6 +52,13 @@ def _frame_edges(frame: types.FrameType) -> Iterator[_Edge]:
     where = f"{frame.f_code.co_name} ({_place(frame.f_code, frame.f_lineno)})"
     for name, value in list(frame.f_locals.items()):
         yield f" → local '{name}' of {where}", value
+
+
+def _dict_edges(found: dict[Any, Any]) -> Iterator[_Edge]:
+    for key, value in list(dict.items(found)):
+        yield f"[{_shown_key(key)}]", value
+        if not _is(key, _LEAVES):
+            yield " → a key of it", key
 
 
 def _tensor_edges(tensor: Any) -> Iterator[_Edge]:
@@ -94,7 +103,7 @@ def _edges(parent: Any) -> Iterable[_Edge]:
     if _is(parent, _C.Node):
         return _node_edges(parent)
     if _is(parent, dict):
-        return [(f"[{_shown_key(key)}]", value) for key, value in list(dict.items(parent))]
+        return _dict_edges(parent)
     for kind in (list, tuple, deque):
         if _is(parent, kind):
             return [(f"[{index}]", value) for index, value in enumerate(list(kind.__iter__(parent)))]
@@ -111,6 +120,8 @@ def _edges(parent: Any) -> Iterable[_Edge]:
         return [(" → the generator's frame", parent.gi_frame)]
     if _is(parent, types.CoroutineType):
         return [(" → the coroutine's frame", parent.cr_frame)]
+    if _is(parent, types.AsyncGeneratorType):
+        return [(" → the generator's frame", parent.ag_frame)]
     if _is(parent, types.MethodType):
         return [(" → the method's object", parent.__self__), ("", parent.__func__)]
     if _is(parent, functools.partial):
@@ -122,9 +133,17 @@ def _edges(parent: Any) -> Iterable[_Edge]:
         return [
             (f".{name}", value) for name, value in list(type.__dict__["__dict__"].__get__(parent).items())
         ]
-    named = _attributes(parent)
+    if (numpy := sys.modules.get("numpy")) is not None and type(parent) is numpy.ndarray:
+        # The collector does not know arrays of objects.
+        objects = parent.ravel().tolist() if parent.dtype.kind == "O" else []
+        return [(f" → element {index}", value) for index, value in enumerate(objects)]
+    named = _attributes(parent) + _slots(parent)
     known = {id(value) for _, value in named}
-    return named + [(" → ", value) for value in gc.get_referents(parent) if id(value) not in known]
+    kind = type(parent)
+    others = [value for value in gc.get_referents(parent) if id(value) not in known]
+    return named + [
+        (" → its class" if value is kind else f" → in the {kind.__name__}", value) for value in others
+    ]
 
 
 def _own_dict(parent: Any) -> Any:
@@ -137,6 +156,18 @@ def _own_dict(parent: Any) -> Any:
 def _attributes(parent: Any) -> list[_Edge]:
     found = _own_dict(parent)
     return [(f".{name}", value) for name, value in list(dict.items(found))] if _is(found, dict) else []
+
+
+def _slots(parent: Any) -> list[_Edge]:
+    found: list[_Edge] = []
+    for kind in type(parent).__mro__:
+        for name, member in list(vars(kind).items()):
+            if type(member) is types.MemberDescriptorType:
+                try:
+                    found.append((f".{name}", member.__get__(parent)))
+                except AttributeError:  # nothing was put there
+                    continue
+    return found
 
 
 def _is_own(file: str | None) -> bool:

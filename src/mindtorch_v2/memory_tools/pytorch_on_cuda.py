@@ -37,6 +37,7 @@ from .._devices import registry
 from .._plan import memory
 from ..amp import autocast_mode
 from ..nn.functional import attention as _attention
+from ..optim import _lists
 from ..utils._python_dispatch import TorchDispatchMode
 
 _MEBI = 1 << 20
@@ -452,8 +453,9 @@ def running(gpu: Gpu | None = None) -> Iterator[None]:
     makers |= {"scaled_dot_product_attention": _attend, "dropout": _drop, "cross_entropy": _cross}
     makers["linear"] = _multiply
     makers["_make_weights"] = _in_one_buffer
+    makers["in_one_kernel"] = lambda _: lambda params: False  # PyTorch's steps are operators over lists
     places: list[tuple[Any, str]] = [(_functions, name) for name in gates]
-    places += [(torch, "dropout"), (torch.nn.RNNBase, "_make_weights")]
+    places += [(torch, "dropout"), (torch.nn.RNNBase, "_make_weights"), (_lists, "in_one_kernel")]
     places += [(torch.nn.functional, "cross_entropy"), (torch.nn.functional, "linear")]
     places += [(module, "scaled_dot_product_attention") for module in (torch.nn.functional, _attention)]
     usual = [(module, name, getattr(module, name)) for module, name in places]
