@@ -61,8 +61,9 @@ function(mt_include_tree name result)
   set(${result} "${tree}" PARENT_SCOPE)
 endfunction()
 
-# In a build for work, seconds until something runs again count for more than the last tenth of its speed.
-if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT MT_WHOLE_PROGRAM AND NOT MT_SANITIZE)
+# In a build for work, seconds until something runs again count for more than the last tenth of its speed; in one with a
+# sanitizer, too.
+if(MT_SANITIZE OR (CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT MT_WHOLE_PROGRAM))
   set(for_work ON)
 endif()
 

@@ -455,6 +455,34 @@ def has_cell(row: Row, device: str) -> bool:
     return row.support(device) != "—"
 
 
+def called(lib: Any, name: str, number: int, device: str, dtype: str) -> Any:
+    """What a row makes of a sample."""
+    row = ROWS[name]
+    args, kwargs = samples(name)[number].build(lib, device, dtype)
+    if row.factory:
+        kwargs["device"] = device
+    return ours(row)(*args, **kwargs)
+
+
+def attempted(
+    lib: Any, name: str, number: int, device: str, dtype: str
+) -> tuple[list[Any] | None, Exception | None]:
+    """(results, None) or (None, exception). What fails on an accelerator says so at the next synchronisation."""
+    try:
+        results = tensors_of(called(lib, name, number, device, dtype))
+        if device not in ("cpu", "meta"):
+            getattr(lib, device).synchronize()
+        return results, None
+    except (RuntimeError, IndexError) as error:
+        return None, error
+
+
+def same_refusal(lib: Any, on_cpu: Exception, on_device: Exception) -> bool:
+    """Of the same type, or by the device's library."""
+    by_library = isinstance(on_cpu, RuntimeError) and isinstance(on_device, lib.AcceleratorError)
+    return by_library or type(on_cpu) is type(on_device)
+
+
 def is_hole(error: BaseException) -> bool:
     """A composite or a formula reached an operator that has no cell on the device."""
     return isinstance(error, NotImplementedError) and "no kernel for that device" in str(error)

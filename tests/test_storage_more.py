@@ -247,3 +247,27 @@ def test_pinned_storage_is_a_copy_that_says_so():
     pinned = storage.pin_memory()
     assert pinned.is_pinned() and not storage.is_pinned() and pinned.tolist() == [1, 2, 3]
     assert pinned.pin_memory() is pinned
+
+
+def test_a_view_of_a_storages_memory_keeps_it():
+    view = torch.arange(1000)._storage_handle().buffer()
+    others = [torch.full((1000,), -1) for _ in range(20)]  # they would take memory that was given back
+    assert bytes(view) == torch.arange(1000).numpy().tobytes() and len(others) == 20
+    handle = torch.arange(3)._storage_handle()
+    handle.buffer()[0] = 7
+    assert bytes(handle.buffer())[0] == 7
+
+
+def test_memory_of_a_device_is_no_buffer():
+    with pytest.raises(BufferError, match="only CPU storage can be seen as host memory, got npu:0"):
+        torch.ones(3, device="npu")._storage_handle().buffer()
+
+
+def test_states_of_generators_are_set_from_copies_of_them():
+    generator = torch.Generator().manual_seed(1)
+    state = generator.get_state()
+    first = torch.rand(3, generator=generator).tolist()
+    padded = torch.cat([torch.zeros(1, dtype=torch.uint8), state])
+    for _ in range(50):
+        generator.set_state(padded[1:])
+        assert torch.rand(3, generator=generator).tolist() == first

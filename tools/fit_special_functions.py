@@ -166,6 +166,21 @@ def inverse_erf_high(t: mp.mpf) -> mp.mpf:
     return inverse_erf(s) / s
 
 
+# ---- the gamma function's logarithm ---------------------------------------------------------------------------
+
+
+def log_gamma_low(t: mp.mpf) -> mp.mpf:
+    """Divided by its zeros, (z - 1) (z - 2), for 1 <= z <= 3, in z = t + 2."""
+    z = t + 2
+    return mp.loggamma(z) / ((z - 1) * (z - 2))
+
+
+def log_gamma_high(t: mp.mpf) -> mp.mpf:
+    """z times what Stirling's formula lacks, for z >= 3, in 1/z^2 = (t + 1) / 18."""
+    z = 1 / mp.sqrt(max(t + 1, mp.mpf(10) ** -12) / 18)
+    return z * (mp.loggamma(z) - ((z - mp.mpf(1) / 2) * mp.log(z) - z + mp.log(2 * mp.pi) / 2))
+
+
 FITS: dict[str, Function] = {
     "bessel_j0_low": over_square(lambda x: mp.besselj(0, x)),
     "bessel_j1_low": over_square(lambda x: mp.besselj(1, x) / x),
@@ -188,6 +203,8 @@ FITS: dict[str, Function] = {
     "scaled_erfc": scaled_erfc,
     "inverse_erf_low": inverse_erf_low,
     "inverse_erf_high": inverse_erf_high,
+    "log_gamma_low": log_gamma_low,
+    "log_gamma_high": log_gamma_high,
 }
 
 

@@ -65,13 +65,24 @@ uintptr_t data_pointer(const StorageHandle& self) {
   return reinterpret_cast<uintptr_t>(self.ref->data);
 }
 
-nb::object memory(const StorageHandle& self) {
-  MT_CHECK(self.ref->device.is_cpu(), "only CPU storage can be seen as host memory, got ",
-           to_string(self.ref->device));
-  before_write(*self.ref);
+// A view of the memory holds the handle, and with it the storage.
+int get_buffer(PyObject* self, Py_buffer* view, int flags) {
+  const Storage& storage = *nb::inst_ptr<StorageHandle>(self)->ref;
+  if (!storage.device.is_cpu()) {
+    PyErr_Format(PyExc_BufferError, "only CPU storage can be seen as host memory, got %s",
+                 to_string(storage.device).c_str());
+    view->obj = nullptr;
+    return -1;
+  }
   static char nothing;
-  char* data = self.ref->nbytes ? static_cast<char*>(self.ref->data) : &nothing;
-  PyObject* view = PyMemoryView_FromMemory(data, Py_ssize_t(self.ref->nbytes), PyBUF_WRITE);
+  void* data = storage.nbytes ? storage.data : &nothing;
+  return PyBuffer_FillInfo(view, self, data, Py_ssize_t(storage.nbytes), 0, flags);
+}
+PyType_Slot storage_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)}, {0, nullptr}};
+
+nb::object memory(nb::handle_t<StorageHandle> self) {
+  before_write(*nb::inst_ptr<StorageHandle>(self)->ref);
+  PyObject* view = PyMemoryView_FromObject(self.ptr());
   if (!view) throw nb::python_error();
   return nb::steal(view);
 }
@@ -264,7 +275,7 @@ void fill_from_list(const Tensor& t, nb::handle data) {
 }  // namespace
 
 void init_storage(nb::module_& m) {
-  nb::class_<StorageHandle>(m, "_StorageHandle")
+  nb::class_<StorageHandle>(m, "_StorageHandle", nb::type_slots(storage_slots))
       .def_static("new", new_handle, nb::arg("nbytes"), nb::arg("device"))
       .def_static(
           "from_file",

@@ -36,12 +36,25 @@ bool is_foreign_number(PyObject* o) {
 }
 inline bool is_integer(PyObject* o) { return PyLong_Check(o) || stands_for_integer(o); }
 
+// What may be an element of a list of integers: also a tensor of one element with dimensions, like the count that
+// torch.randint(low, high, (1,)) gives.
+[[gnu::noinline]] bool stands_for_element(PyObject* o) {
+  if (!is_tensor(o)) return stands_for_integer(o);
+  return tensor_of(o).numel() == 1 && is_integral(tensor_of(o).dtype(), true);
+}
+inline bool is_element(PyObject* o) { return PyLong_Check(o) || stands_for_element(o); }
+
 bool is_int_list(PyObject* o) {
   if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
   const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
   for (Py_ssize_t i = 0; i < n; ++i)
-    if (!is_integer(PySequence_Fast_GET_ITEM(o, i))) return false;
+    if (!is_element(PySequence_Fast_GET_ITEM(o, i))) return false;
   return true;
+}
+
+// x.view(2, 3): a list of ints may be spread over the positions if it is all that a signature takes by position.
+bool spreads(const Signature& s, int first) {
+  return s.positional == first + 1 && s.parameters[first].kind == Kind::int_list;
 }
 
 bool is_tensor_list(PyObject* o) {
@@ -106,7 +119,7 @@ bool accepts(const Parameter& p, PyObject* o) {
     case Kind::real: return is_number(o) && !PyComplex_Check(o);
     case Kind::boolean: return is_boolean(o) || (is_tensor(o) && tensor_of(o).dtype() == DType::boolean);
     case Kind::int_list: return is_int_list(o);
-    case Kind::dim_list: return is_integer(o) || is_int_list(o);
+    case Kind::dim_list: return is_element(o) || is_int_list(o);
     case Kind::dtype: return is_dtype_like(o);
     case Kind::device: return is_device_like(o);
     case Kind::layout:
@@ -392,10 +405,9 @@ bool Overloads::fits(const Signature& s, Bound& bound, PyObject* self, PyObject*
     const Parameter& p = s.parameters[at];
     bound.slot_[at] = args[i];
     filled |= 1u << at;
-    // x.view(2, 3): a leading list of ints may be spread over the remaining positions.
-    if (at == first && p.kind == Kind::int_list && is_integer(args[i])) {
+    if (at == first && spreads(s, first) && is_element(args[i])) {
       for (Py_ssize_t k = i + 1; k < count; ++k)
-        if (!is_integer(args[k])) return false;
+        if (!is_element(args[k])) return false;
       bound.spread_ = args + i;
       bound.spread_count_ = count - i;
       bound.spread_at_ = at;
@@ -474,9 +486,9 @@ static bool set_element_error(PyObject* list, Py_ssize_t position) {
 bool Overloads::set_single_error(const Signature& s, PyObject* self, PyObject* const* args, Py_ssize_t count,
                                  PyObject* keywords) const {
   const int first = self ? 1 : 0;
-  if (count > 1 && s.parameters[first].kind == Kind::int_list && is_integer(args[0]))
+  if (count > 1 && spreads(s, first) && is_element(args[0]))
     for (Py_ssize_t i = 1; i < count; ++i) {
-      if (is_integer(args[i])) continue;
+      if (is_element(args[i])) continue;
       PyErr_Format(
           PyExc_TypeError,
           "%s(): argument '%s' failed to unpack the object at pos %zd with error \"type must be tuple "
@@ -484,7 +496,7 @@ bool Overloads::set_single_error(const Signature& s, PyObject* self, PyObject* c
           shown_, s.parameters[first].name, i + 1, Py_TYPE(args[i])->tp_name);
       return true;
     }
-  if (count > s.positional - first && s.parameters[first].kind != Kind::int_list) {
+  if (count > s.positional - first && !spreads(s, first)) {
     const int most = s.positional - first;
     const int least = int(std::count_if(s.parameters + first, s.parameters + s.positional,
                                         [](const Parameter& p) { return !p.optional; }));
@@ -500,7 +512,7 @@ bool Overloads::set_single_error(const Signature& s, PyObject* self, PyObject* c
   for (Py_ssize_t i = 0; i < count && first + i < s.positional; ++i) {
     const Parameter& p = s.parameters[first + i];
     filled |= 1u << (first + i);
-    if (accepts(p, args[i]) || (i == 0 && p.kind == Kind::int_list && is_integer(args[i]))) continue;
+    if (accepts(p, args[i]) || (i == 0 && spreads(s, first) && is_element(args[i]))) continue;
     if (p.kind == Kind::tensor_list && set_element_error(args[i], i)) return true;
     if (numbers_too && p.kind == Kind::tensor && is_number(args[i])) continue;
     PyErr_Format(PyExc_TypeError, "%s(): argument '%s' (position %zd) must be %s, not %s", shown_, p.name,

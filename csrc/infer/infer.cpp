@@ -255,7 +255,7 @@ Dims broadcast(IntList a, IntList b) {
   if (swapped) std::swap(a, b);
   Dims out(a);
   const size_t lead = a.size() - b.size();
-  for (size_t i = 0; i < b.size(); ++i) {
+  for (size_t i = b.size(); i-- > 0;) {  // the last dimension that does not fit is the one to name
     int64_t& mine = out[lead + i];
     if (mine == b[i] || b[i] == 1) continue;
     MT_CHECK(mine == 1, "The size of tensor a (", swapped ? b[i] : mine,

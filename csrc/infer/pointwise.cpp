@@ -63,6 +63,11 @@ void nan_to_num(const Tensor& self, std::optional<double>, std::optional<double>
 
 void logit(const Tensor& self, std::optional<double>, Output& out) { unary(self, Rule::to_float, out); }
 
+void logit_backward(const Tensor& grad_output, const Tensor& self, std::optional<double>, Output& out) {
+  check_same_device({&grad_output, &self});
+  binary(grad_output, self, Rule::promote, out);
+}
+
 void round_decimals(const Tensor& self, int64_t, Output& out) { unary(self, Rule::same, out); }
 
 void nextafter(const Tensor& self, const Tensor& other, Output& out) {

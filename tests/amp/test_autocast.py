@@ -193,8 +193,19 @@ def test_bad_arguments_are_refused():
         mode = torch.autocast("cpu", dtype=torch.float32)
     with mode:
         assert (matrix() @ matrix()).dtype == torch.float32
+
+
+def test_a_device_that_is_not_here_changes_nothing_on_those_that_are():
     with pytest.warns(UserWarning, match="CUDA is not available. Disabling"):
-        torch.autocast("cuda")
+        absent = torch.autocast("cuda", dtype=torch.bfloat16)
+    assert (absent.device, absent._enabled, absent.fast_dtype) == ("cuda", False, torch.bfloat16)
+    with torch.autocast("npu"), absent, torch.autocast("cuda", enabled=False):
+        assert torch.get_autocast_dtype("cuda") == torch.bfloat16 and not torch.is_autocast_enabled("cuda")
+        assert (matrix("npu") @ matrix("npu")).dtype == torch.float16
+    with torch.autocast("xpu", dtype=torch.bfloat16):
+        assert torch.is_autocast_enabled("xpu") and torch.get_autocast_dtype("xpu") == torch.bfloat16
+        assert (matrix() @ matrix()).dtype == torch.float32
+    assert not torch.is_autocast_enabled("xpu") and torch.get_autocast_dtype("xpu") == torch.float16
 
 
 # --- the NPU, whose lists are torch_npu's

@@ -6,6 +6,7 @@ import weakref
 
 import numpy as np
 import pytest
+from cases_together import go_through, grouped
 from opcases import ROWS, as_numpy, has_cell, is_hole, ours, ours_in_place, sampled, samples, tensors_of
 
 import mindtorch_v2 as torch
@@ -36,8 +37,12 @@ def _inputs(args):
     return [a for a in flat if isinstance(a, torch.Tensor) and a.requires_grad]
 
 
-@pytest.mark.parametrize("name, number", _gradient_cases(), ids=lambda v: str(v))
-def test_formula_agrees_with_finite_differences(name, number):
+@pytest.mark.parametrize("cases", grouped(_gradient_cases(), lambda name, number: (name,)))
+def test_formula_agrees_with_finite_differences(cases):
+    go_through(cases, _compare_with_finite_differences)
+
+
+def _compare_with_finite_differences(name, number):
     row, sample = ROWS[name], samples(name)[number]
     args, kwargs = sample.build(torch, "cpu", "float64", grad=True)
     inputs = _inputs(args)
@@ -205,8 +210,12 @@ def _in_place_cases():
 
 
 @pytest.mark.parametrize("device", ["cpu", "npu"])
-@pytest.mark.parametrize("name, number", _in_place_cases(), ids=lambda v: str(v))
-def test_in_place_has_the_functions_gradient(name, number, device):
+@pytest.mark.parametrize("cases", grouped(_in_place_cases(), lambda name, number: (name,)))
+def test_in_place_has_the_functions_gradient(cases, device):
+    go_through(cases, lambda name, number: _compare_in_place(name, number, device))
+
+
+def _compare_in_place(name, number, device):
     row, sample, found = ROWS[name], samples(name)[number], []
     for in_place in (False, True):
         args, kwargs = sample.build(torch, device, "float32", grad=True)

@@ -298,3 +298,10 @@ def test_broadcasts_over_long_rows_are_numpys(shapes):
     for dtype in ("float32", "int16", "complex64"):
         a, b = (rng.integers(-8, 8, shape).astype(dtype) for shape in shapes)
         assert (torch.tensor(a) * torch.tensor(b)).tolist() == (a * b).tolist()
+
+
+def test_the_reciprocal_of_an_infinite_complex_number_is_zero():
+    infinite = torch.tensor([complex(float("inf"), 0), complex(0, float("-inf"))] * 9, dtype=torch.complex64)
+    assert (infinite.reciprocal() == 0).all()
+    large = torch.tensor([complex(1e38, -1e38)])
+    assert torch.allclose(large.reciprocal() * 1e38, torch.tensor([complex(0.5, 0.5)]))

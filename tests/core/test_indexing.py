@@ -240,6 +240,16 @@ def test_padding_gets_no_gradient_in_an_embedding():
     assert weight.grad.tolist() == [[1, 1], [2, 2], [0, 0], [0, 0]]
 
 
+@pytest.mark.parametrize(
+    "shape",
+    [(), (0,), (3, 0), (1000,), (20_001, 1), (9001, 2), (300, 7, 9), (70, 64, 2), (5, 1, 3000), (2,) * 12],
+)
+def test_nonzero_finds_coordinates_whatever_the_widths(shape):
+    values = np.asarray(np.random.default_rng(0).random(shape) > 0.4)
+    found = torch.nonzero(torch.from_numpy(values))
+    assert np.array_equal(found.numpy(), np.argwhere(values))
+
+
 def test_nonzero_gives_coordinates_or_a_tuple_of_them():
     x = torch.tensor([[0, 1], [2, 0]])
     assert torch.nonzero(x).tolist() == [[0, 1], [1, 0]]
@@ -267,3 +277,12 @@ def test_row_numbers_of_entries_become_where_rows_begin_and_back(device):
         torch._convert_indices_from_coo_to_csr(rows.view(2, 2), 4)
     with pytest.raises(NotImplementedError, match="wanted int32 or int64, got torch.float32"):
         torch._convert_indices_from_coo_to_csr(rows.float(), 4)
+
+
+def test_a_dimension_without_elements_is_refused_also_after_a_storage_shrank():
+    torch.ones(4).untyped_storage().resize_(4)  # from now on memory is compared with what tensors reach
+    empty, first = torch.zeros(0, 3), torch.tensor([0])
+    with pytest.raises(IndexError, match="index is out of bounds for dimension with size 0"):
+        empty[first]
+    with pytest.raises(RuntimeError, match="index 0 is out of bounds for dimension 0 with size 0"):
+        empty.gather(0, first[None])

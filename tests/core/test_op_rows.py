@@ -1,10 +1,12 @@
 """Every row of the operator table without PyTorch: values from numpy; variants and devices agree."""
 
+import functools
 import math
 import warnings
 
 import numpy as np
 import pytest
+from cases_together import go_through, grouped
 from codegen.cells import Substitute
 from opcases import (
     DTYPES,
@@ -14,11 +16,14 @@ from opcases import (
     VALUELESS,
     as_numpy,
     assert_close,
+    attempted,
+    called,
     cases,
     dtype_name,
     has_cell,
     ours,
     ours_in_place,
+    same_refusal,
     sampled,
     samples,
     strides,
@@ -189,17 +194,16 @@ def _good(dtype, rows=None):
     return out
 
 
-def _call(name, number, device, dtype):
-    row = ROWS[name]
-    args, kwargs = samples(name)[number].build(torch, device, dtype)
-    if row.factory:
-        kwargs["device"] = device
-    return ours(row)(*args, **kwargs)
+_call, _attempt = functools.partial(called, torch), functools.partial(attempted, torch)
 
 
 @pytest.mark.parametrize("device", ["cpu", "npu"])
-@pytest.mark.parametrize("name, number", _good("float32", NUMPY))
-def test_values_are_numpys(name, number, device):
+@pytest.mark.parametrize("cases", grouped(_good("float32", NUMPY), lambda name, number: (name,)))
+def test_values_are_numpys(cases, device):
+    go_through(cases, lambda name, number: _compare_with_numpy(name, number, device))
+
+
+def _compare_with_numpy(name, number, device):
     if not has_cell(ROWS[name], device):
         with pytest.raises(NotImplementedError):
             _call(name, number, device, "float32")
@@ -255,23 +259,6 @@ _NOTHING_OF = {
 _ONLY_ON_THE_NPU = {(name, dtype) for name in ("_prelu_kernel", "hypot") for dtype in ("int64", "bool")}
 
 
-def _attempt(name, number, device, dtype):
-    """(results, None) or (None, exception)."""
-    try:
-        results = tensors_of(_call(name, number, device, dtype))
-        if device == "npu":
-            torch.npu.synchronize()
-        return results, None
-    except (RuntimeError, IndexError) as error:
-        return None, error
-
-
-def _same_refusal(on_cpu, on_npu):
-    """Of the same type, or by the NPU's library."""
-    by_library = isinstance(on_cpu, RuntimeError) and isinstance(on_npu, torch.AcceleratorError)
-    return by_library or type(on_cpu) is type(on_npu)
-
-
 @pytest.mark.parametrize("dtype", ["float32", "int64", "bool", "float16"])
 @pytest.mark.parametrize(
     "name", [r.name for r in sampled() if r.name not in VALUELESS and has_cell(r, "npu")]
@@ -287,7 +274,7 @@ def test_the_npu_computes_what_the_cpu_computes_and_refuses_what_it_refuses(name
             beyond += 1
             continue
         if refused is not None:
-            assert _same_refusal(refused, failure), (number, refused, failure)
+            assert same_refusal(torch, refused, failure), (number, refused, failure)
             continue
         if failure is not None:
             raise failure
@@ -310,10 +297,12 @@ _REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("name, number, device", _REFUSED)
-def test_refused_samples_raise_everywhere(name, number, device):
-    with pytest.raises((RuntimeError, IndexError)):
-        _call(name, number, device, "float32")
+def test_refused_samples_raise_everywhere():
+    def refused(name, number, device):
+        with pytest.raises((RuntimeError, IndexError)):
+            _call(name, number, device, "float32")
+
+    go_through(_REFUSED, refused)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int64"])

@@ -290,3 +290,53 @@ def test_rows_of_every_length_are_added_up_whole(dtype):
         assert int(row.sum()) == sum(values)
         assert [int(value) for value in rows.sum(1).tolist()] == [sum(values)] * 3
         assert [int(value) for value in rows.amax(1).tolist()] == [max(values)] * 3
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bool", "uint8", "int8", "int16", "int32", "int64", "complex64", "complex128"]
+)
+def test_reductions_of_every_short_length_agree_with_numpy(dtype):
+    rng = np.random.default_rng(7)
+    for length in range(1, 201):
+        values = rng.integers(-100, 100, (3, length))
+        x = values.astype(dtype) if "complex" not in dtype else (values + 1j * values[::-1]).astype(dtype)
+        t = torch.from_numpy(x)
+        for line, row in zip(t, x, strict=True):
+            assert line.sum().item() == row.sum()
+        np.testing.assert_array_equal(t.sum(1).numpy(), x.sum(1))
+        np.testing.assert_array_equal(t.t().contiguous().sum(0).numpy(), x.sum(1))
+        if "complex" not in dtype:
+            np.testing.assert_array_equal(t.amax(1).numpy(), x.max(1))
+            np.testing.assert_array_equal(t.amin(1).numpy(), x.min(1))
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bool", "uint8", "int16", "int32", "float16", "float32", "float64", "complex64"]
+)
+@pytest.mark.parametrize("length", [1, 7, 24, 100, 2048, 2049, 5000])
+def test_any_and_all_find_a_single_element_anywhere(dtype, length):
+    kind = getattr(torch, dtype)
+    none, every = torch.zeros(length, dtype=kind), torch.ones(length, dtype=kind)
+    assert not none.any() and every.all()
+    for place in {0, length // 2, length - 1}:
+        one, rest = none.clone(), every.clone()
+        one[place], rest[place] = 1, 0
+        assert one.any() and not rest.all()
+    if kind.is_floating_point:
+        assert torch.full((length,), NAN, dtype=kind).any() and torch.full((length,), NAN, dtype=kind).all()
+        assert not torch.full((length,), -0.0, dtype=kind).any()
+
+
+@pytest.mark.parametrize(
+    "dtype", ["uint8", "int16", "int64", "float16", "bfloat16", "complex64", "complex128"]
+)
+def test_dot_products_of_every_short_length_agree_with_numpy(dtype):
+    rng = np.random.default_rng(8)
+    for length in [*range(70), 1000, 5001]:
+        a, b = rng.integers(-3, 4, (2, 2, length))
+        pair = (a[0] + 1j * a[1], b[0] + 1j * b[1]) if "complex" in dtype else (a[0], b[0])
+        kind = getattr(torch, dtype)
+        x, y = (torch.from_numpy(v.copy()).to(kind) for v in pair)
+        wanted = torch.from_numpy(np.asarray(np.dot(*pair))).to(kind)
+        assert torch.dot(x, y).item() == wanted.item()
+        assert torch.dot(x.repeat_interleave(2)[::2], y).item() == wanted.item()

@@ -16,20 +16,8 @@
 #include "backends/cuda/device/softmax.h"
 #include "backends/cuda/device/sort.h"
 
-namespace mt::kernels {
-void fail_unsupported(const char*, DType) { std::abort(); }
-namespace math {
-void fail_zero_division() { std::abort(); }
-}  // namespace math
-}  // namespace mt::kernels
+#include "named_kernels.h"
 
-using namespace mt;
-using namespace mt::cuda;
-
-#define MT_KERNEL(NAME, CALL, ...)                                                             \
-  extern "C" void NAME(const CALL* call, unsigned gx, unsigned gy, unsigned bx, unsigned by) { \
-    emulated::launch({gx, gy, 1}, {bx, by, 1}, [call] { __VA_ARGS__(*call); });                \
-  }
 MT_KERNEL(run_softmax_rows, SoftmaxCall, softmax_rows<float, float, false>)
 MT_KERNEL(run_log_softmax_rows, SoftmaxCall, softmax_rows<float, float, true>)
 MT_KERNEL(run_softmax_lanes, SoftmaxCall, softmax_lanes<float, float, false, 4>)

@@ -116,3 +116,19 @@ assert torch.cuda.initial_seed() == 7 and len(torch.cuda.default_generators) == 
 assert torch.equal(torch.cuda.get_rng_state(), states[0])
 """,
     )
+
+
+def test_autocast_and_scalers_are_on_where_a_gpu_is(machine):
+    run(
+        machine,
+        """
+import warnings
+warnings.simplefilter("error")
+with torch.autocast("cuda", dtype=torch.bfloat16) as mode:
+    assert mode.device == "cuda" and torch.is_autocast_enabled("cuda") and torch.is_autocast_enabled()
+    assert torch.get_autocast_dtype("cuda") == torch.get_autocast_gpu_dtype() == torch.bfloat16
+with torch.autocast("cuda"), torch.autocast("cuda", enabled=False):
+    assert not torch.is_autocast_enabled("cuda")
+assert torch.amp.GradScaler().is_enabled() and torch.get_autocast_dtype("cuda") == torch.float16
+""",
+    )

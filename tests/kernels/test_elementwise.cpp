@@ -245,6 +245,18 @@ TEST("empty tensors are left alone and unsupported dtypes are named") {
               "cannot be broadcast");
 }
 
+TEST("narrow rows are iterated in bands, the last one shorter, and give every element once") {
+  for (int64_t rows : {31, 32, 511, 512, 513, 100'000}) {
+    for (int64_t width : {1, 2, 3, 8, 9}) {
+      Array<float> a({2, rows, width}, ramp(1)), b({rows, 1}, ramp(3)), out({2, rows, width});
+      binary<add_op>(a.view(), b.view(), out.view(), DType::float32, &kOne);
+      int64_t wrong = 0;
+      for (int64_t i = 0; i < 2 * rows * width; ++i) wrong += out[i] != a[i] + b[i / width % rows];
+      CHECK(wrong == 0);
+    }
+  }
+}
+
 TEST("sixteen dimensions and more are iterated") {
   std::vector<int64_t> shape(20, 1);
   shape[3] = 3, shape[9] = 2, shape[19] = 4;

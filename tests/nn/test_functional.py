@@ -201,3 +201,21 @@ def test_only_the_pools_named_so_give_indices_unasked():
     assert places.tolist() == F.max_pool2d(image, 2, return_indices=True)[1].tolist()
     assert F.adaptive_max_pool2d_with_indices(image, (1, None))[1].tolist() == [[[[12, 13, 14, 15]]]]
     assert F.adaptive_max_pool2d(image, 1).item() == 15.0
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("padding", [None, 1])
+@pytest.mark.parametrize("last", [False, True])
+def test_bags_on_meta_have_the_shape_and_the_gradients_of_bags_elsewhere(mode, padding, last):
+    def made(device):
+        table = torch.ones(6, 3, device=device, requires_grad=True)
+        rows = torch.tensor([1, 2, 5, 1, 3], device=device)
+        ends = torch.tensor([0, 2, 4], device=device)
+        found = torch.nn.functional.embedding_bag(
+            rows, table, ends, mode=mode, padding_idx=padding, include_last_offset=last
+        )
+        (grad,) = torch.autograd.grad(found.sum(), table)
+        return found.shape, grad.shape, found.device.type, grad.device.type
+
+    assert made("cpu") == ((2 if last else 3, 3), (6, 3), "cpu", "cpu")
+    assert made("meta") == ((2 if last else 3, 3), (6, 3), "meta", "meta")

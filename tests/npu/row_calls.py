@@ -203,10 +203,17 @@ def _slopes_of_samples(m):
     ]
 
 
+def _bags(m):
+    indices = m.ints(9, below=5)
+    weighted = {"offsets": indices.new_tensor([0, 4, 4]), "mode": "sum", "per_sample_weights": m(9)}
+    means = {"offsets": indices.new_tensor([0, 2, 9]), "mode": "mean", "include_last_offset": True}
+    return [F.embedding_bag(indices, m(5, 4), **weighted), F.embedding_bag(indices, m(5, 4), **means)]
+
+
 CALLS = {
     "_standard_gamma_grad _dirichlet_grad": _slopes_of_samples,
-    "gelu gelu_backward elu_backward addcmul addcdiv lerp.Tensor frexp.Tensor nan_to_num logit round.decimals _clamp "
-    "_div_floor.Tensor _div_trunc.Tensor nextafter _trigamma": _pointwise,
+    "gelu gelu_backward elu_backward addcmul addcdiv lerp.Tensor frexp.Tensor nan_to_num logit logit_backward "
+    "round.decimals _clamp _div_floor.Tensor _div_trunc.Tensor nextafter _trigamma": _pointwise,
     "_convolve _convolve_transposed _convolve_weight": lambda m: [
         F.conv2d(m(2, 4, 5, 5), m(6, 2, 3, 3, seed=1), m(6, seed=2), 2, 1, 1, 2),
         F.conv_transpose2d(m(2, 4, 5, 5), m(4, 6, 3, 3, seed=1), m(6, seed=2), 3, 1, 2),
@@ -223,6 +230,7 @@ CALLS = {
     "index_copy index_reduce": _copies,
     "_row_offsets _segment_sum _scatter_products _sampled_products": _sums_of_rows,
     "_nonzero_count nonzero_static _repeat_runs _row_order": _unordered,
+    "_bag_sums": _bags,
     "embedding": lambda m: [F.embedding(m.ints(2, 3, below=5), m(5, 4))],
     "_linalg_lu_factor _linalg_lu_solve _linalg_permutation _linalg_solve _linalg_inverse _linalg_det _linalg_slogdet "
     "_linalg_cholesky _linalg_solve_triangular _linalg_svd _linalg_pinv _linalg_eigh": _squares,

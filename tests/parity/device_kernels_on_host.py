@@ -17,6 +17,7 @@ _SCALARS = {
     "unsigned long long": ctypes.c_ulonglong,
     "int": ctypes.c_int,
     "double": ctypes.c_double,
+    "float": ctypes.c_float,
     "unsigned": ctypes.c_uint,
     "char": ctypes.c_char,
 }

@@ -121,6 +121,10 @@ _CASES = {
         lambda t: t.ones(2).copy_(t.ones(3)),
         "The size of tensor a (2) must match the size of tensor b (3) at non-singleton dimension 0",
     ),
+    "sum of sizes that differ twice": (
+        lambda t: t.ones(2, 3, 4) + t.ones(2, 5, 6),
+        "The size of tensor a (4) must match the size of tensor b (6) at non-singleton dimension 2",
+    ),
     "diagonal of one dim": (
         lambda t: t.ones(2, 2).diagonal(0, 0, 0),
         "diagonal dimensions cannot be identical 0, 0",

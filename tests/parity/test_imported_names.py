@@ -116,3 +116,61 @@ SMALL = {
 def test_small_names(both, case):
     theirs, ours = (outcome(SMALL[case], t) for t in both)
     assert ours == theirs
+
+
+def sequences(t, bounds_of_keys, grad_out=None, device="cpu"):
+    unpack = module(t, "utils.flop_counter")._unpack_flash_attention_nested_shapes
+    query, value = t.zeros(7, 2, 4), t.zeros(7, 2, 5)
+    bounds = None if bounds_of_keys is None else t.tensor([0, 3, 7], device=device)
+    keys = None if bounds_of_keys is None else t.tensor(bounds_of_keys, device=device)
+    found = unpack(
+        query=query,
+        key=query,
+        value=value,
+        grad_out=grad_out,
+        cum_seq_q=bounds,
+        cum_seq_k=keys,
+        max_q=4,
+        max_k=5,
+    )
+    return [[None if shape is None else list(shape) for shape in shapes] for shapes in found]
+
+
+OUTSIDE = {
+    "sequences one after the other": lambda t: sequences(t, [0, 2, 7]),
+    "with gradients": lambda t: sequences(t, [0, 3, 7], t.zeros(7, 2, 4)),
+    "of which only shapes are known": lambda t: sequences(t, [0, 3, 7], device="meta"),
+    "no sequences": lambda t: sequences(t, None),
+    "the exception of graphs": lambda t: module(t, "_dynamo.exc").TorchDynamoException.__mro__[1:],
+    "versions": lambda t: str(module(t, "_vendor.packaging.version").parse("2.10.1+cpu").release),
+    "fully_shard is the function": lambda t: callable(module(t, "distributed._composable.fsdp").fully_shard),
+    "its old module": lambda t: (
+        module(t, "distributed._composable.fsdp.fully_shard").FSDPModule
+        is module(t, "distributed.fsdp").FSDPModule
+    ),
+    "the overload of an annotation's end": lambda t: callable(t.ops.profiler._record_function_exit._RecordFunction),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_names_that_packages_need_to_be_imported(both, name):
+    theirs, ours = (outcome(OUTSIDE[name], library) for library in both)
+    assert ours == theirs
+
+
+@pytest.mark.parametrize(
+    ("where", "name"),
+    [
+        ("_C", "parse_schema"),
+        ("distributed._shard.sharding_spec", "ChunkShardingSpec"),
+        ("distributed._shard.sharding_spec._internals", "_check_shard_metadata_pair_overlap"),
+        ("distributed.fsdp._flat_param", "FlatParameter"),
+        ("nn.attention", "_get_flash_version"),
+        ("onnx.symbolic_opset9", "sub"),
+    ],
+)
+def test_names_of_what_is_not_here_can_be_imported_and_refuse(both, where, name):
+    theirs, ours = both
+    assert hasattr(module(theirs, where), name)
+    with pytest.raises(NotImplementedError):
+        getattr(module(ours, where), name)()

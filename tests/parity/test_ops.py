@@ -8,6 +8,7 @@ test says so where a row has neither.
 import numpy as np
 import pytest
 import torch
+from cases_together import go_through, grouped
 from opcases import (
     CALLABLE,
     FLOATS,
@@ -110,26 +111,16 @@ _KNOWN = {
 }
 
 
-def _marks(*case):
-    reason = _KNOWN.get(case)
-    return [pytest.mark.xfail(strict=True, reason=reason)] if reason else []
-
-
-def parameters(selected, devices=DEVICES, values=True):
-    """Cases of the rows that the table gives to the device; test_holes_are_announced has the others."""
-    return [
-        pytest.param(
-            name,
-            device,
-            dtype,
-            number,
-            id=f"{name}-{device}-{dtype}-{number}",
-            marks=_marks(name, device, dtype, number) if values else (),
-        )
+def parameters(selected, devices=DEVICES):
+    """Cases of the rows that the table gives to the device, by row and device; test_holes_are_announced has the
+    others."""
+    chosen = [
+        (name, device, dtype, number)
         for name, dtype, number in selected
         for device in devices
         if has_cell(ROWS[name], device) and name in _SHARED and (device != "npu" or dtype in _NPU_DTYPES)
     ]
+    return grouped(chosen, lambda name, device, dtype, number: (name, device))
 
 
 def same_failure(expected, failure, case):
@@ -205,15 +196,20 @@ def test_argument_names_are_pytorchs(name):
     assert {a.name for a in ROWS[name].schema.arguments} <= allowed
 
 
-@pytest.mark.parametrize("name", [r.name for r in sampled() if not has_cell(r, "npu")])
-def test_holes_are_announced(name):
-    args, kwargs = samples(name)[2].build(mindtorch_v2, "npu", "float32")
-    with pytest.raises(NotImplementedError, match="no kernel for that device"):
-        ours(ROWS[name])(*args, **kwargs)
+def test_holes_are_announced():
+    for row in sampled():
+        if not has_cell(row, "npu"):
+            args, kwargs = samples(row.name)[2].build(mindtorch_v2, "npu", "float32")
+            with pytest.raises(NotImplementedError, match="no kernel for that device"):
+                ours(row)(*args, **kwargs)
 
 
-@pytest.mark.parametrize("name, device, dtype, number", parameters(cases()))
-def test_forward(name, device, dtype, number):
+@pytest.mark.parametrize("cases", parameters(cases()))
+def test_forward(cases):
+    go_through(cases, _check_forward, _KNOWN)
+
+
+def _check_forward(name, device, dtype, number):
     row, sample = ROWS[name], samples(name)[number]
     args, kwargs = sample.build(torch, "cpu", dtype)
     wanted, expected = attempt(lambda: theirs(row)(*args, **kwargs))
@@ -260,10 +256,12 @@ def _writable(selected):
     return [case for case in selected if samples(case[0])[case[2]].args[0].layout != "expanded"]
 
 
-@pytest.mark.parametrize(
-    "name, device, dtype, number", parameters(_writable(cases("inplace", _IN_PLACE_DTYPES)))
-)
-def test_in_place(name, device, dtype, number):
+@pytest.mark.parametrize("cases", parameters(_writable(cases("inplace", _IN_PLACE_DTYPES))))
+def test_in_place(cases):
+    go_through(cases, _check_in_place, _KNOWN)
+
+
+def _check_in_place(name, device, dtype, number):
     row, sample = ROWS[name], samples(name)[number]
     args, kwargs = sample.build(torch, "cpu", dtype)
     name_ = row.cpp_name + "_"
@@ -287,10 +285,12 @@ def _single(selected):
     return [c for c in selected if c[0] not in VALUELESS and len(ROWS[c[0]].schema.returns) == 1]
 
 
-@pytest.mark.parametrize(
-    "name, device, dtype, number", parameters(_single(cases("out", ("float32", "int64"))))
-)
-def test_out(name, device, dtype, number):
+@pytest.mark.parametrize("cases", parameters(_single(cases("out", ("float32", "int64")))))
+def test_out(cases):
+    go_through(cases, _check_out, _KNOWN)
+
+
+def _check_out(name, device, dtype, number):
     row, sample = ROWS[name], samples(name)[number]
     args, kwargs = sample.build(torch, "cpu", dtype)
     wanted, expected = attempt(lambda: theirs(row)(*args, **kwargs))
@@ -317,10 +317,12 @@ def test_out(name, device, dtype, number):
     compare(resized, wanted, geometry=False, slack=slack)
 
 
-@pytest.mark.parametrize(
-    "name, device, dtype, number", parameters(cases(None, ("float32", "int64")), ("meta",))
-)
-def test_meta(name, device, dtype, number):
+@pytest.mark.parametrize("cases", parameters(cases(None, ("float32", "int64")), ("meta",)))
+def test_meta(cases):
+    go_through(cases, _check_meta, _KNOWN)
+
+
+def _check_meta(name, device, dtype, number):
     """The shape rule by itself gives what PyTorch computes. Its own meta kernels and CPU disagree in places;
     we have one rule, so the CPU is the reference, where it has a kernel."""
     row, sample = ROWS[name], samples(name)[number]
@@ -374,11 +376,12 @@ def _gradients(lib, call, sample, device, dtype):
     return [a.grad for a in inputs]
 
 
-@pytest.mark.parametrize(
-    "name, device, dtype, number",
-    parameters(_differentiable(cases(None, ("float32", "float64"))), values=False),
-)
-def test_gradient(name, device, dtype, number):
+@pytest.mark.parametrize("cases", parameters(_differentiable(cases(None, ("float32", "float64")))))
+def test_gradient(cases):
+    go_through(cases, _check_gradient)
+
+
+def _check_gradient(name, device, dtype, number):
     row, sample = ROWS[name], samples(name)[number]
     wanted, expected = attempt(lambda: _gradients(torch, theirs(row), sample, "cpu", dtype))
     got, failure = attempt(lambda: _gradients(mindtorch_v2, ours(row), sample, device, dtype), device)

@@ -1,14 +1,11 @@
 // Gradients of elementwise operators with more than two operands or a number.
 #pragma once
 
-#include <optional>
-
 #include "autograd/formulas/common.h"
 
 namespace mt::formulas {
 
 // grad * factor: operator* between a tensor and a number, spelled as a function where the number is saved.
 Tensor scaled(const Tensor& grad, const Scalar& factor);
-Tensor logit_backward(const Tensor& grad, const Tensor& self, std::optional<double> eps);
 
 }  // namespace mt::formulas

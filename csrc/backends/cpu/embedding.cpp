@@ -3,6 +3,7 @@
 #include "backends/cpu/kernel_view.h"
 #include "core/views.h"
 #include "kernels/index/indexed.h"
+#include "kernels/sparse/sparse.h"
 
 namespace mt::cpu {
 namespace {
@@ -26,6 +27,13 @@ void embedding(const Tensor& weight, const Tensor& indices, int64_t, bool, bool,
       view(spread_index), weight.sizes()[0], weight.strides()[0] * int64_t(weight.itemsize()), false, 0,
       refuse_embedding};
   kernels::gather(view(out), view(table), lookup);
+}
+
+void bag_sums(const Tensor& weight, const Tensor& indices, const Tensor& offsets, const Tensor& weights, bool,
+              bool, const Tensor& out) {
+  const kernels::View scale = weights.defined() ? view(weights) : view(weight);
+  kernels::segment_sum(view(weight), view(offsets), view(indices), weights.defined() ? &scale : nullptr,
+                       view(out));
 }
 
 }  // namespace mt::cpu

@@ -59,6 +59,11 @@ void start_from(const Tensor& self, const Tensor& out, std::initializer_list<con
   fail(ErrorKind::index, "out of range: tried to access index ", i, " on a tensor of ", l.size, " elements.");
 }
 
+// In a dimension without elements nothing can be looked up, and what stands for the table would lie outside its memory.
+void refuse_without_elements(const Tensor& index, const Lookup& l) {
+  if (l.size == 0 && index.numel() > 0) l.refuse(*static_cast<const int64_t*>(memory(index)), l);
+}
+
 // A tensor looked up along one dimension by an index of the shape of the other operand.
 struct Along {
   Tensor index, table;
@@ -73,6 +78,7 @@ struct Along {
     strides[d] = 0;
     table = views::window(own, index.sizes(), strides, own.offset());
     lookup = {view(index), own.sizes()[d], own.strides()[d] * int64_t(own.itemsize()), wraps, int(d), refuse};
+    refuse_without_elements(index, lookup);
   }
 };
 
@@ -132,6 +138,7 @@ struct Several {
       const Tensor at = as_long(indices[size_t(plan.dims[0])]);
       index = in_result(at, plan);
       lookup = lookup_of(size_t(plan.dims[0]), index);
+      refuse_without_elements(index, lookup);
       return;
     }
     const Tensor offsets = new_tensor(plan.index_sizes, DType::int64, self.device());

@@ -43,6 +43,12 @@ void logit(const Tensor& self, std::optional<double> eps, const Tensor& out) {
   kernels::unary<kernels::logit_op>(view(self), view(out), &margin);
 }
 
+void logit_backward(const Tensor& grad, const Tensor& self, std::optional<double> eps, const Tensor& out) {
+  const Scalar margin(eps.value_or(-1.0));
+  kernels::binary<kernels::logit_backward_op>(view(grad), view(self), view(out),
+                                              infer::result_type(grad, self), &margin);
+}
+
 void round_decimals(const Tensor& self, int64_t decimals, const Tensor& out) {
   if (decimals == 0) return kernels::unary<kernels::round_op>(view(self), view(out));
   const Scalar params[] = {std::pow(10.0, std::fabs(double(decimals))), decimals < 0};

@@ -1,4 +1,5 @@
-// Steps over lists of tensors: as many tensors as a launch holds at a time, and no number comes to the host.
+// Steps over lists of tensors: as many tensors as a launch holds at a time, and no number comes to the host. Counts of
+// steps may lie there already.
 #include "generated/cuda/optimizer.h"
 
 #include <functional>
@@ -25,6 +26,7 @@ class Gathered {
 
   ListCall lists{};
   std::array<const void*, kMaxListed> steps{};
+  std::array<float, kMaxListed> counted{};
   DType own = DType::float32, gradient = DType::float32;
 
   bool full() const { return lists.number == kMaxListed; }
@@ -58,9 +60,13 @@ class Gathered {
       }
       lists.data[at][list++] = memory(used);
     }
-    if (step) {
+    steps[at] = nullptr;
+    if (step && step->device().type == DeviceType::cpu) {
+      counted[at] = float(item(*step).to<double>());
+    } else if (step) {
       MT_CHECK(step->device() == first.device(), name_, ": the step of a parameter on ",
-               to_string(first.device()), " must be there too; it is on ", to_string(step->device()));
+               to_string(first.device()), " must be there or on the host; it is on ",
+               to_string(step->device()));
       const Tensor count = dense(*step, DType::float32);
       steps[at] = memory(count);
       kept_.push_back(count);
@@ -133,6 +139,7 @@ void take_steps(const char* name, Variants& variants, int form, Lists from, Tens
         });
     call.lists = gathered.lists;
     std::ranges::copy(gathered.steps, call.steps);
+    std::ranges::copy(gathered.counted, call.counted);
     launch_with(program.entries[0], name, place.index(), {gathered.blocks()}, {256}, 0, call);
   });
 }

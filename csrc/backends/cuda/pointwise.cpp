@@ -50,6 +50,13 @@ void logit(const Tensor& self, std::optional<double> eps, const Tensor& out) {
   run_unary(functor_of<kernels::logit_op>, variants, "logit", self, out, &margin, false);
 }
 
+void logit_backward(const Tensor& grad, const Tensor& self, std::optional<double> eps, const Tensor& out) {
+  static Variants variants;
+  const Scalar margin(eps.value_or(-1.0));
+  run_elementwise(functor_of<kernels::logit_backward_op>, variants, "logit_backward",
+                  infer::result_type(grad, self), out, {grad, self}, &margin);
+}
+
 void round_decimals(const Tensor& self, int64_t decimals, const Tensor& out) {
   static Variants whole, scaled;
   if (decimals == 0)

@@ -27,4 +27,9 @@ void logit(const Tensor& self, std::optional<double> eps, const Tensor& out) {
   aclnn::call(f, out.device(), self, eps.value_or(-1.0), out);
 }
 
+void logit_backward(const Tensor& grad, const Tensor& self, std::optional<double> eps, const Tensor& out) {
+  static aclnn::Function<decltype(aclnnLogitGradGetWorkspaceSize)> f("aclnnLogitGrad");
+  aclnn::call(f, out.device(), self, grad, eps.value_or(-1.0), out);
+}
+
 }  // namespace mt::npu

@@ -62,9 +62,9 @@ template <class T> MT_INLINE T log_sigmoid(T x) {
 }
 // What logit passes on: nothing where it clamps its argument, and where it does not, NaN outside [0, 1].
 template <class T> MT_INLINE T logit_slope(T x, T eps) {
-  if (eps < T(0) && (x < T(0) || x > T(1))) return std::numeric_limits<T>::quiet_NaN();
-  if (eps >= T(0) && (x < eps || x > T(1) - eps)) return T(0);
-  return T(1) / (x * (T(1) - x));
+  const bool none = eps < T(0);
+  const T low = select(none, T(0), eps), outside = select(none, std::numeric_limits<T>::quiet_NaN(), T(0));
+  return select((x < low) | (x > T(1) - low), outside, T(1) / (x * (T(1) - x)));
 }
 // Nothing within the threshold, the number moved towards zero beyond.
 template <class T> MT_INLINE T shrink(T x, T threshold, T step) {

@@ -73,7 +73,14 @@ template <class T> MT_INLINE T sign(T x) {
     return select(x > T(0), T(1), select(x < T(0), T(-1), T(0)));
   else return T((x > T(0)) - (x < T(0)));
 }
-template <class T> MT_INLINE T reciprocal(T x) { return T(1) / x; }
+template <class T> MT_INLINE T reciprocal(T x) {
+  if constexpr (std::is_same_v<T, complex64>) {  // no square of a float leaves the range of a double
+    const double a = x.real(), b = x.imag(), size = a * a + b * b;
+    if (size > 0 && size < std::numeric_limits<double>::infinity())
+      return T(float(a / size), float(-b / size));
+  }
+  return T(1) / x;
+}
 template <class T> MT_INLINE T sqrt(T x) { return std::sqrt(x); }
 template <class T> MT_INLINE T rsqrt(T x) { return T(1) / std::sqrt(x); }
 
@@ -166,10 +173,21 @@ template <class T> MT_INLINE bool sign_bit(T x) {
   else if constexpr (std::is_signed_v<T>) return x < 0;
   else return false;
 }
+// x as a mantissa of at least 1/2 and less than 1, and the power of two that it is multiplied by. Zero, infinity and NaN
+// are their own mantissas.
 template <class T> MT_INLINE std::pair<T, T> split_exponent(T x) {
-  int exponent = 0;
-  const T mantissa = std::frexp(x, &exponent);
-  return {mantissa, T(exponent)};
+  using Bits = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+  constexpr int digits = std::numeric_limits<T>::digits - 1;  // behind the first
+  constexpr Bits exponents = std::bit_cast<Bits>(std::numeric_limits<T>::infinity());
+  const T size = std::fabs(x);
+  const bool subnormal = size < std::numeric_limits<T>::min();
+  const T scaled = select(subnormal, x * T(Bits(1) << digits), x);
+  const Bits bits = std::bit_cast<Bits>(scaled);
+  const Bits half = std::bit_cast<Bits>(T(0.5));
+  const bool number = (size > T(0)) & (size < std::numeric_limits<T>::infinity());
+  const T mantissa = std::bit_cast<T>((bits & ~exponents) | half);
+  const T exponent = T(int32_t((bits & exponents) >> digits) - int32_t(half >> digits));
+  return {select(number, mantissa, x), select(number, exponent - select(subnormal, T(digits), T(0)), T(0))};
 }
 template <class T> MT_INLINE T nan_to_num(T x, const T* p) {
   if constexpr (is_complex_v<T>) {
@@ -224,7 +242,8 @@ template <class T> MT_INLINE bool is_close(T a, T b, const T* p) {
 }
 template <class T> MT_INLINE T logit(T x, T margin) {
   const T low = margin, high = T(1) - margin;
-  const T inside = margin < T(0) ? x : x < low ? low : x > high ? high : x;
+  const T within = select(x < low, low, select(x > high, high, x));
+  const T inside = select(margin < T(0), x, within);
   return log(inside / (T(1) - inside));
 }
 
@@ -258,12 +277,19 @@ template <class T> MT_INLINE T least_multiple(T a, T b) {
   const T divisor = greatest_divisor(a, b);
   return divisor == 0 ? T(0) : absolute(mul(truncating_divide(a, divisor), b));
 }
-// Shifts by more bits than there are (or fewer than none) move everything out.
+// Shifts by more bits than there are (or fewer than none) move everything out. Without branches, for vectors.
 template <class T> MT_INLINE T shift_left(T a, T b) {
-  return b < 0 || b >= T(8 * sizeof(T)) ? T(0) : T(wrapping_t<T>(a) << b);
+  constexpr wrapping_t<T> width = 8 * sizeof(T);
+  const auto count = wrapping_t<T>(b);
+  const T moved = T(wrapping_t<T>(a) << (count & (width - 1)));
+  return count < width ? moved : T(0);
 }
 template <class T> MT_INLINE T shift_right(T a, T b) {
-  return b < 0 || b >= T(8 * sizeof(T)) ? (a < 0 ? T(-1) : T(0)) : T(a >> b);
+  constexpr wrapping_t<T> width = 8 * sizeof(T);
+  const auto count = wrapping_t<T>(b);
+  const T moved = T(a >> (count & (width - 1)));
+  const T sign = std::is_signed_v<T> ? T(a >> (width - 1)) : T(0);
+  return count < width ? moved : sign;
 }
 
 #undef MT_INLINE

@@ -23,6 +23,16 @@ template <> struct unit<16> {
   using type = Bytes16;
 };
 
+// The baseline of x86-64 has no instruction that turns bytes round.
+template <class U>
+[[gnu::always_inline]] inline void turn_round(const U* in, U* out, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) out[i] = in[-i];
+}
+template <class U>
+MT_WIDE void turn_round_wide(const U* in, U* out, int64_t n) {
+  turn_round(in, out, n);
+}
+
 template <class U>
 void move(const char* source, int64_t source_stride, char* target, int64_t target_stride, int64_t n) {
   constexpr int64_t size = sizeof(U);
@@ -33,10 +43,9 @@ void move(const char* source, int64_t source_stride, char* target, int64_t targe
     }
     if (source_stride == 0) return repeat(source, size, target, n);
     U* out = reinterpret_cast<U*>(target);
-    if (source_stride == -size) {  // backwards: the compiler makes vectors of this one
+    if (source_stride == -size) {
       const U* in = reinterpret_cast<const U*>(source);
-      for (int64_t i = 0; i < n; ++i) out[i] = in[-i];
-      return;
+      return cpu_level ? turn_round_wide(in, out, n) : turn_round(in, out, n);
     }
     for (int64_t i = 0; i < n; ++i) out[i] = *reinterpret_cast<const U*>(source + i * source_stride);
     return;
@@ -174,6 +183,18 @@ inline void convert_dense(const float* in, BFloat16* out, int64_t n) {
 }
 #endif
 
+// With AVX-512 alone, floats become vectors of the 64-bit integers that cast() takes them through, and whole vectors
+// are compared with zero.
+template <class From, class To>
+inline constexpr bool worth_widest =
+    kHasLevels && std::is_arithmetic_v<From> && std::is_arithmetic_v<To> &&
+    (std::is_floating_point_v<From> ? is_integer_v<To> || std::is_same_v<To, bool>
+                                    : std::is_same_v<To, bool> || (sizeof(From) == 1 && sizeof(To) >= 4));
+template <class From, class To>
+MT_WIDEST void convert_dense_of_all(const From* in, To* out, int64_t n) {
+  convert_dense(in, out, n);
+}
+
 // Pairs worth compiling for the wide level: what mixed precision training converts all the time.
 template <class From, class To>
 inline constexpr bool worth_wide =
@@ -189,6 +210,9 @@ void convert(const char* source, int64_t source_stride, char* target, int64_t ta
       if (cpu_level == 2) return convert_dense_widest(in, out, n);
 #endif
       if (cpu_level) return convert_dense_wide(in, out, n);
+    }
+    if constexpr (worth_widest<From, To>) {
+      if (cpu_level == 2) return convert_dense_of_all(in, out, n);
     }
     return convert_dense(in, out, n);
   }

@@ -100,6 +100,55 @@ bool copy_transposed(Plan& plan, int64_t item) {
   return true;
 }
 
+// Rows of a few elements: a call for each would cost more than they do, so that rows along the next dimension do them all.
+constexpr int64_t kShort = 16;
+struct ShortRows {
+  int64_t length, target, source;  // of the innermost dimension; strides in bytes
+};
+
+template <class U, int64_t kLength>
+void copy_short_rows(char* const* data, const int64_t* strides, int64_t n, const void* context) {
+  const ShortRows rows = *static_cast<const ShortRows*>(context);
+  const int64_t length = kLength ? kLength : rows.length;
+  char* target = data[0];
+  const char* source = data[1];
+  for (int64_t i = 0; i < n; ++i, target += strides[0], source += strides[1]) {
+    for (int64_t j = 0; j < length; ++j)
+      *reinterpret_cast<U*>(target + j * rows.target) = *reinterpret_cast<const U*>(source + j * rows.source);
+  }
+}
+template <class U> RowFunction short_rows_of(int64_t length) {
+  switch (length) {
+    case 2: return copy_short_rows<U, 2>;
+    case 3: return copy_short_rows<U, 3>;
+    case 4: return copy_short_rows<U, 4>;
+    default: return copy_short_rows<U, 0>;
+  }
+}
+RowFunction short_rows_of(size_t item, int64_t length) {
+  switch (item) {
+    case 1: return short_rows_of<uint8_t>(length);
+    case 2: return short_rows_of<uint16_t>(length);
+    case 4: return short_rows_of<uint32_t>(length);
+    case 8: return short_rows_of<uint64_t>(length);
+    default: return short_rows_of<complex128>(length);
+  }
+}
+
+bool copy_of_short_rows(const Plan& plan, int64_t item) {
+  if (plan.ndim < 2 || plan.sizes[0] >= kShort || plan.sizes[1] < 4) return false;
+  const ShortRows rows{plan.sizes[0], plan.strides[0][0], plan.strides[1][0]};
+  Plan outer = plan;
+  --outer.ndim;
+  outer.numel /= rows.length;
+  for (int d = 0; d < outer.ndim; ++d) {
+    outer.sizes[d] = plan.sizes[d + 1];
+    for (int o = 0; o < 2; ++o) outer.strides[o][d] = plan.strides[o][d + 1];
+  }
+  for_each_row(outer, kGrain / rows.length, short_rows_of(size_t(item), rows.length), &rows);
+  return true;
+}
+
 void copy_row(char* const* data, const int64_t* strides, int64_t n, const void* context) {
   (*static_cast<const Converter*>(context))(data[1], strides[1], data[0], strides[0], n);
 }
@@ -117,7 +166,7 @@ void copy(const View& src, const View& dst) {
   make_plan(plan, operands, 2);
   if (plan.numel == 0) return;
   const int64_t item = int64_t(itemsize(dst.dtype));
-  if (same && copy_transposed(plan, item)) return;
+  if (same && (copy_transposed(plan, item) || copy_of_short_rows(plan, item))) return;
   if (same && plan.ndim == 1 && plan.strides[0][0] == item &&
       plan.strides[1][0] == item) {  // dense in another order
     return copy_dense(plan.data[1], plan.data[0], plan.numel * item);

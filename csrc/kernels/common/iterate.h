@@ -27,8 +27,11 @@ void make_plan(Plan& plan, const View* const* operands, int count);
 
 // One row: for operand o, n elements starting at data[o], strides[o] bytes apart.
 using RowFunction = void (*)(char* const* data, const int64_t* strides, int64_t n, const void* context);
+// In any order.
 void for_each_row(const Plan& plan, int64_t grain, RowFunction row, const void* context);
-// The same for the elements [begin, end) of the plan's order, in the calling thread.
+// In the calling thread, in an order that keeps the order along each of the two innermost dimensions.
+void for_each_row_here(const Plan& plan, RowFunction row, const void* context);
+// The elements [begin, end) of the plan's order, in this order, in the calling thread.
 void for_each_row_in(const Plan& plan, int64_t begin, int64_t end, RowFunction row, const void* context);
 
 // Whether elements lie one after the other in row-major order; `numel` receives their number.

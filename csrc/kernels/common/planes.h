@@ -26,6 +26,16 @@ struct Planes {
     }
   }
 
+  // Whether the elements of a plane lie one after the other.
+  bool is_dense() const {
+    int64_t expected = 1;
+    for (size_t d = kMaxSpatial; d-- > 0;) {
+      if (sizes[d] != 1 && strides[d] != expected) return false;
+      expected *= sizes[d];
+    }
+    return true;
+  }
+
   // In elements from the view's first one.
   int64_t offset(int64_t plane) const {
     int64_t at = 0;

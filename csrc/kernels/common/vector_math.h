@@ -127,7 +127,7 @@ MT_INLINE float exp_below(float x) {
 }
 
 // log(1 + f) + e ln 2 for 1 + f in [sqrt(1/2), sqrt(2)): f - f^2/2 and a polynomial for the rest.
-MT_INLINE float log_of_parts(float f, float e) {
+MT_INLINE float rest_of_log(float f) {
   float p = -0.07634518358f;
   p = p * f + 0.1276167262f;
   p = p * f + -0.1316022035f;
@@ -136,8 +136,11 @@ MT_INLINE float log_of_parts(float f, float e) {
   p = p * f + 0.2000122714f;
   p = p * f + -0.2500082117f;
   p = p * f + 0.3333333171f;
+  return p;
+}
+MT_INLINE float log_of_parts(float f, float e) {
   const float square = f * f;
-  float result = (f * square) * p + e * -2.12194440e-4f;
+  float result = (f * square) * rest_of_log(f) + e * -2.12194440e-4f;
   result = (result - 0.5f * square) + f;
   return result + e * 0.693359375f;
 }
@@ -161,11 +164,23 @@ MT_INLINE float log_at_edges(float x, float value) {
   value = select(x == 0.0f, -kInfinity, value);
   return select(x < 0.0f, kNaN, value);
 }
+// log10(1 + f) + e log10(2): factors are short numbers, whose products with what is large are exact, and the rest of
+// them, so that the logarithms of powers of ten come out whole.
+MT_INLINE float log10_of(Mantissa parts) {
+  const float f = parts.f, e = parts.e, square = f * f;
+  const float curve = (f * square) * rest_of_log(f) - 0.5f * square;
+  float result = (f + curve) * -3.20551810e-3f + e * 2.48745664e-4f;
+  result += curve * 0.4375f;
+  result += f * 0.4375f;
+  return result + e * 0.30078125f;
+}
 MT_INLINE float log_of(Mantissa parts) { return log_of_parts(parts.f, parts.e); }
 MT_INLINE float log2_of(Mantissa parts) { return parts.e + log_of_parts(parts.f, 0.0f) * 1.44269504f; }
 MT_INLINE float log_usual(float x) { return log_of(split_usual(x)); }
 MT_INLINE float log2_usual(float x) { return log2_of(split_usual(x)); }
+MT_INLINE float log10_usual(float x) { return log10_of(split_usual(x)); }
 MT_INLINE float log(float x) { return log_at_edges(x, log_of(split_for_log(x))); }
+MT_INLINE float log10(float x) { return log_at_edges(x, log10_of(split_for_log(x))); }
 MT_INLINE float log2(float x) { return log_at_edges(x, log2_of(split_for_log(x))); }
 // With 2^e the power of two next to 1 + x, (1 + x) / 2^e - 1 is x / 2^e + (1 / 2^e - 1), which rounds once.
 MT_INLINE float log1p(float x) {
@@ -263,13 +278,6 @@ MT_INLINE LogParts log_in_double(double u) {
   p = p * z + 2.0;
   return {e, s * p};
 }
-
-// In double, so that the logarithms of powers of ten come out whole.
-MT_INLINE float log10_usual(float x) {
-  const LogParts parts = log_in_double(double(x));
-  return float(parts.exponent * 0.3010299956639812 + parts.mantissa * 0.4342944819032518);
-}
-MT_INLINE float log10(float x) { return log_at_edges(x, log10_usual(x)); }
 
 // 2^n * exp(r ln 2) with |r| <= 1/2; the whole part is exact.
 MT_INLINE float exp2(float x) {

@@ -13,6 +13,11 @@ template <class T> MT_INLINE T conjugate(T x) {
   if constexpr (is_complex_v<T>) return T(x.real(), -x.imag());
   else return x;
 }
+// Without a branch between the parts, for loops that count.
+template <class T> MT_INLINE bool differ(T a, T b) {
+  if constexpr (is_complex_v<T>) return (a.real() != b.real()) | (a.imag() != b.imag());
+  else return !(a == b);
+}
 template <class T> MT_INLINE bool is_real(T x) {
   if constexpr (is_complex_v<T>) return x.imag() == 0;
   else return true;
@@ -20,15 +25,15 @@ template <class T> MT_INLINE bool is_real(T x) {
 // x / |x|; zero has no direction.
 template <class T> MT_INLINE T phase(T x) {
   if constexpr (is_complex_v<T>) {
-    const auto size = std::abs(x);
-    return size == 0 ? T(0) : x / size;
+    const auto size = hypot(x.real(), x.imag()), divisor = select(size == 0, decltype(size)(1), size);
+    return T(x.real() / divisor, x.imag() / divisor);
   } else {
     return sign(x);
   }
 }
 // The angle as a number of x's own type: a complex one with no imaginary part.
 template <class T> MT_INLINE T angle(T x) {
-  if constexpr (is_complex_v<T>) return T(std::arg(x), 0);
+  if constexpr (is_complex_v<T>) return T(atan2(x.imag(), x.real()), 0);
   else return select(is_nan(x), x, select(x < T(0), std::numbers::pi_v<T>, T(0)));
 }
 

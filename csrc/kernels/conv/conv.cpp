@@ -1,13 +1,16 @@
 // Note [Convolution without unrolling]
 // With a stride of 1 the patches of an image that is padded with zeros are shifts of it: input k of the output at
 // flat position p (rows as wide as the padded image's) lies at p + offset[k]. So the matrix product runs on the
-// padded image itself; only the few columns that belong to no output are computed for nothing. Other strides
-// gather a block of patches first, after which the same products serve.
+// padded image itself; only the few columns that belong to no output are computed for nothing. With a stride of s the
+// same is true of every s-th element: the padded image is taken apart into phases, the elements whose places leave the
+// same rest when divided by s, and a tap has a phase and an offset in it. A transposed convolution is one with the
+// kernel turned round, inputs and outputs exchanged; with a stride, one for each phase of what it makes.
 #include "kernels/conv/conv.h"
 
 #include <algorithm>
 #include <complex>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -25,13 +28,15 @@ namespace {
 // A convolution's sizes, per group.
 struct Geometry {
   int64_t batch, groups, in_channels, out_channels;
-  std::array<int64_t, 3> in, out, kernel, padded, stride, padding, dilation;
-  int64_t taps, length;      // of the kernel; of a patch
-  int64_t plane, positions;  // elements of a padded channel; of an output channel
-  bool unit_stride;
-  std::vector<int64_t> offsets;  // of each element of a patch in the padded image
-  std::vector<int64_t> starts;   // of each output's patch; rows of outputs only where the stride is 1
+  std::array<int64_t, 3> in, out, kernel, stride, padding, dilation;
+  std::array<int64_t, 3> padded;               // sizes of one phase of a padded channel
+  std::array<std::vector<int64_t>, 3> phases;  // the rests that taps leave, see the note above
+  int64_t taps, length;                        // of the kernel; of a patch
+  int64_t plane, channel, positions;  // elements of a phase; of a padded channel; of an output channel
+  std::vector<int64_t> offsets;       // of each element of a patch in the padded image
 
+  // Padding is what stands in front; behind, there are as many zeros as the outputs need. Less than none leaves out
+  // elements.
   Geometry(const View& wide, const View& weight, const View& narrow, const ConvOptions& options)
       : batch(wide.sizes[0]),
         groups(options.groups),
@@ -40,29 +45,40 @@ struct Geometry {
         stride(options.stride),
         padding(options.padding),
         dilation(options.dilation) {
-    taps = plane = positions = 1;
+    taps = plane = channel = positions = 1;
+    std::array<std::vector<int64_t>, 3> phase_of;  // each tap, as a place in `phases`
     for (size_t d = 0; d < 3; ++d) {
       in[d] = wide.sizes[2 + d], out[d] = narrow.sizes[2 + d], kernel[d] = weight.sizes[2 + d];
-      padded[d] = in[d] + 2 * padding[d];
-      taps *= kernel[d], plane *= padded[d], positions *= out[d];
+      padded[d] = out[d] + dilation[d] * (kernel[d] - 1) / stride[d];
+      for (int64_t k = 0; k < kernel[d]; ++k) {
+        const int64_t rest = k * dilation[d] % stride[d];
+        const auto found = std::find(phases[d].begin(), phases[d].end(), rest);
+        phase_of[d].push_back(found - phases[d].begin());
+        if (found == phases[d].end()) phases[d].push_back(rest);
+      }
+      taps *= kernel[d], plane *= padded[d], positions *= out[d], channel *= int64_t(phases[d].size());
     }
+    channel *= plane;
     length = in_channels * taps;
-    unit_stride = stride[0] == 1 && stride[1] == 1 && stride[2] == 1;
     offsets.reserve(size_t(length));
+    const auto shift = [&](size_t d, int64_t tap) { return tap * dilation[d] / stride[d]; };
+    const auto phase = [&](size_t d, int64_t tap) { return phase_of[d][size_t(tap)]; };
     for (int64_t c = 0; c < in_channels; ++c) {
       for (int64_t i = 0; i < kernel[0]; ++i) {
         for (int64_t j = 0; j < kernel[1]; ++j) {
-          for (int64_t k = 0; k < kernel[2]; ++k)
-            offsets.push_back(c * plane + at(i * dilation[0], j * dilation[1], k * dilation[2]));
+          for (int64_t k = 0; k < kernel[2]; ++k) {
+            const int64_t part =
+                (phase(0, i) * int64_t(phases[1].size()) + phase(1, j)) * int64_t(phases[2].size()) +
+                phase(2, k);
+            offsets.push_back(c * channel + part * plane +
+                              (shift(0, i) * padded[1] + shift(1, j)) * padded[2] + shift(2, k));
+          }
         }
       }
     }
-    for (int64_t i = 0; i < out[0]; ++i) {
-      for (int64_t j = 0; j < out[1]; ++j) starts.push_back(at(i * stride[0], j * stride[1], 0));
-    }
   }
 
-  int64_t at(int64_t i, int64_t j, int64_t k) const { return (i * padded[1] + j) * padded[2] + k; }
+  bool unit_stride() const { return stride[0] == 1 && stride[1] == 1 && stride[2] == 1; }
   // The flat length of one depth's outputs in rows as wide as the padded image's.
   int64_t flat() const { return (out[1] - 1) * padded[2] + out[2]; }
 };
@@ -81,23 +97,34 @@ void copy_row(const T* from, int64_t stride, T* to, int64_t n) {
   }
 }
 
-// The channels of one group, padded with zeros; rows outside the image are zeros altogether.
+// The channels of one group, padded with zeros, phase by phase; rows outside the image are zeros altogether.
 template <class T>
 void pad(const View& wide, const Geometry& g, int64_t n, int64_t first_channel, T* to) {
-  for (int64_t c = 0; c < g.in_channels; ++c) {
-    for (int64_t i = 0; i < g.padded[0]; ++i) {
-      for (int64_t j = 0; j < g.padded[1]; ++j, to += g.padded[2]) {
-        const int64_t y = i - g.padding[0], x = j - g.padding[1];
-        if (y < 0 || y >= g.in[0] || x < 0 || x >= g.in[1]) {
-          std::fill_n(to, g.padded[2], T(0));
-          continue;
+  const int64_t step = g.stride[2], width = g.padded[2];
+  for (int64_t c = 0; c < g.in_channels; ++c)
+    for (const int64_t depth : g.phases[0])
+      for (const int64_t line : g.phases[1])
+        for (const int64_t column : g.phases[2]) {
+          const int64_t before = g.padding[2] - column;  // of the image, in its own columns
+          const int64_t first = std::clamp<int64_t>(before > 0 ? (before + step - 1) / step : 0, 0, width);
+          const int64_t room = g.in[2] + before;
+          const int64_t last = std::clamp<int64_t>(room > 0 ? (room + step - 1) / step : 0, first, width);
+          for (int64_t i = 0; i < g.padded[0]; ++i) {
+            for (int64_t j = 0; j < g.padded[1]; ++j, to += width) {
+              const int64_t y = i * g.stride[0] + depth - g.padding[0],
+                            x = j * g.stride[1] + line - g.padding[1];
+              if (y < 0 || y >= g.in[0] || x < 0 || x >= g.in[1]) {
+                std::fill_n(to, width, T(0));
+                continue;
+              }
+              std::fill_n(to, first, T(0));
+              copy_row(
+                  row_of<T>(wide, n, first_channel + c, y, x) + (first * step - before) * wide.strides[4],
+                  step * wide.strides[4], to + first, last - first);
+              std::fill_n(to + last, width - last, T(0));
+            }
+          }
         }
-        std::fill_n(to, g.padding[2], T(0));
-        copy_row(row_of<T>(wide, n, first_channel + c, y, x), wide.strides[4], to + g.padding[2], g.in[2]);
-        std::fill_n(to + g.padding[2] + g.in[2], g.padding[2], T(0));
-      }
-    }
-  }
 }
 
 // The outputs [first, first + count) as runs within rows: f(row of outputs, column, run, place in the range).
@@ -128,20 +155,19 @@ class Forward {
 
   void run() const {
     parallel_for(0, g_.batch * g_.groups, 1, [&](int64_t begin, int64_t end) {
-      const auto image = block_of<T>(g_.in_channels * g_.plane + tiles_.columns);
-      std::fill_n(image.get() + g_.in_channels * g_.plane, tiles_.columns, T(0));
+      const auto image = block_of<T>(g_.in_channels * g_.channel + tiles_.columns);
+      std::fill_n(image.get() + g_.in_channels * g_.channel, tiles_.columns, T(0));
       for (int64_t t = begin; t < end; ++t) {
         const int64_t n = t / g_.groups, group = t % g_.groups;
         pad(wide_, g_, n, group * g_.in_channels, image.get());
-        if (g_.unit_stride) shifted(image.get(), n, group);
-        else gathered(image.get(), n, group);
+        multiply(image.get(), n, group);
       }
     });
   }
 
  private:
   // See Note [Convolution without unrolling].
-  void shifted(const T* image, int64_t n, int64_t group) const {
+  void multiply(const T* image, int64_t n, int64_t group) const {
     const int64_t blocks = (g_.flat() + tiles_.columns - 1) / tiles_.columns;
     parallel_for(0, g_.out[0] * blocks, 1, [&](int64_t begin, int64_t end) {
       const auto tile = block_of<T>(8 * tiles_.columns);
@@ -156,32 +182,6 @@ class Forward {
                                                                 tile.get() + at);
                                                         });
                                          });
-      }
-    });
-  }
-
-  void gathered(const T* image, int64_t n, int64_t group) const {
-    std::vector<int64_t> offsets(size_t(g_.length));
-    for (size_t i = 0; i < offsets.size(); ++i) offsets[i] = int64_t(i) * tiles_.columns;
-    const int64_t blocks = (g_.positions + tiles_.columns - 1) / tiles_.columns;
-    parallel_for(0, blocks, 1, [&](int64_t begin, int64_t end) {
-      const auto tile = block_of<T>(8 * tiles_.columns), patches = block_of<T>(g_.length * tiles_.columns);
-      std::fill_n(patches.get(), g_.length * tiles_.columns, T(0));
-      for (int64_t b = begin; b < end; ++b) {
-        const int64_t first = b * tiles_.columns, count = std::min(tiles_.columns, g_.positions - first);
-        for_each_run(first, count, g_.out[2], g_.out[2],
-                     [&](int64_t row, int64_t x, int64_t run, int64_t at) {
-                       const T* from = image + g_.starts[size_t(row)] + x * g_.stride[2];
-                       for (size_t i = 0; i < offsets.size(); ++i)
-                         copy_row(from + g_.offsets[i], g_.stride[2], patches.get() + offsets[i] + at, run);
-                     });
-        weights_[size_t(group)].multiply(
-            patches.get(), offsets.data(), tile.get(), [&](int64_t row, int rows) {
-              for_each_run(
-                  first, count, g_.out[2], g_.out[2], [&](int64_t y, int64_t x, int64_t run, int64_t at) {
-                    store(n, group, row, rows, y / g_.out[1], y % g_.out[1], x, run, tile.get() + at);
-                  });
-            });
       }
     });
   }
@@ -203,107 +203,84 @@ class Forward {
   std::vector<PackedRows<T>> weights_;
 };
 
-// The channels of one group, one after the other, with room behind them for a whole tile.
-template <class T>
-void flatten(const View& narrow, const Geometry& g, int64_t n, int64_t first_channel, T* to) {
-  for (int64_t c = 0; c < g.out_channels; ++c) {
-    for (int64_t i = 0; i < g.out[0]; ++i) {
-      for (int64_t j = 0; j < g.out[1]; ++j, to += g.out[2])
-        copy_row(row_of<T>(narrow, n, first_channel + c, i, j), narrow.strides[4], to, g.out[2]);
-    }
+// One phase of what a transposed convolution makes, along one dimension: the places `first`, `first` + stride, …, and the
+// taps that meet there, `tap`, `tap` + `tap_step`, … of the kernel.
+struct Phase {
+  int64_t first, count, tap, taps, tap_step, dilation, padding;
+};
+std::vector<Phase> phases_of(const Geometry& g, size_t d) {
+  const int64_t stride = g.stride[d], dilation = g.dilation[d], padding = g.padding[d];
+  std::vector<Phase> phases;
+  for (int64_t rest = 0; rest < stride; ++rest) {
+    Phase p{};
+    const int64_t before =
+        std::max<int64_t>(0, (padding - rest + stride - 1) / stride);  // places in the padding
+    p.first = before * stride + rest - padding;
+    p.count = p.first < g.in[d] ? (g.in[d] - p.first + stride - 1) / stride : 0;
+    p.tap_step = stride / std::gcd(stride, dilation);
+    p.dilation = dilation * p.tap_step / stride;
+    while (p.tap < std::min(p.tap_step, g.kernel[d]) && p.tap * dilation % stride != rest) ++p.tap;
+    if (p.tap < std::min(p.tap_step, g.kernel[d]))
+      p.taps = (g.kernel[d] - p.tap + p.tap_step - 1) / p.tap_step;
+    p.padding = p.dilation * (p.taps - 1) - before + p.tap * dilation / stride;
+    if (p.count > 0) phases.push_back(p);
   }
+  return phases;
 }
 
-// Every element of a patch times every output, added up where the patches lie in the padded image.
+// See Note [Convolution without unrolling].
 template <class T>
 void transposed(const View& narrow, const View& weight, const View* bias, const View& wide,
                 const Geometry& g) {
-  const ProductTiles<T>& tiles = product_tiles<T>();
-  std::vector<int64_t> lines(static_cast<size_t>(g.out_channels));
-  for (size_t i = 0; i < lines.size(); ++i) lines[i] = int64_t(i) * g.positions;
-  parallel_for(0, g.batch * g.groups, 1, [&](int64_t begin, int64_t end) {
-    const auto values = block_of<T>(g.out_channels * g.positions + tiles.columns);
-    std::fill_n(values.get() + g.out_channels * g.positions, tiles.columns, T(0));
-    const auto image = block_of<T>(g.in_channels * g.plane);
-    for (int64_t t = begin; t < end; ++t) {
-      const int64_t n = t / g.groups, group = t % g.groups;
-      flatten(narrow, g, n, group * g.out_channels, values.get());
-      std::fill_n(image.get(), g.in_channels * g.plane, T(0));
-      parallel_for(0, g.in_channels, 1, [&](int64_t first_channel, int64_t last_channel) {
-        const int64_t first_row = first_channel * g.taps;
-        const int64_t* s = weight.strides;
-        const PackedRows<T> rows(
-            tiles, (last_channel - first_channel) * g.taps, g.out_channels, [&](int64_t row, int64_t m) {
-              const int64_t tap = (first_row + row) % g.taps, k = tap % g.kernel[2];
-              return weight.as<T>()[(group * g.out_channels + m) * s[0] + (first_row + row) / g.taps * s[1] +
-                                    tap / (g.kernel[1] * g.kernel[2]) * s[2] +
-                                    tap / g.kernel[2] % g.kernel[1] * s[3] + k * s[4]];
-            });
-        const auto tile = block_of<T>(8 * tiles.columns);
-        for (int64_t first = 0; first < g.positions; first += tiles.columns) {
-          const int64_t count = std::min(tiles.columns, g.positions - first);
-          rows.multiply(values.get() + first, lines.data(), tile.get(), [&](int64_t row, int number) {
-            for_each_run(first, count, g.out[2], g.out[2],
-                         [&](int64_t y, int64_t x, int64_t run, int64_t at) {
-                           for (int r = 0; r < number; ++r) {
-                             const T* from = tile.get() + r * tiles.columns + at;
-                             T* to = image.get() + g.offsets[size_t(first_row + row + r)] +
-                                     g.starts[size_t(y)] + x * g.stride[2];
-                             if (g.stride[2] == 1) {
-                               for (int64_t i = 0; i < run; ++i) to[i] += from[i];
-                             } else {
-                               for (int64_t i = 0; i < run; ++i) to[i * g.stride[2]] += from[i];
-                             }
-                           }
-                         });
-          });
-        }
-        for (int64_t c = first_channel; c < last_channel; ++c) {
-          const int64_t channel = group * g.in_channels + c;
-          const T shift = bias ? bias->as<T>()[channel * bias->strides[0]] : T(0);
-          for (int64_t i = 0; i < g.in[0]; ++i) {
-            for (int64_t j = 0; j < g.in[1]; ++j) {
-              const T* from =
-                  image.get() + c * g.plane + g.at(i + g.padding[0], j + g.padding[1], g.padding[2]);
-              T* to = const_cast<T*>(row_of<T>(wide, n, channel, i, j));
-              for (int64_t k = 0; k < g.in[2]; ++k) to[k * wide.strides[4]] = from[k] + shift;
-            }
-          }
-        }
-      });
-    }
-  });
-}
-
-// With a stride of 1 a transposed convolution is one with the kernel turned round, inputs and outputs exchanged, over what
-// padding leaves of the kernel's reach. Calls f(turned weight, options) where that is so; returns whether it is.
-template <class T, class F>
-bool as_convolution(const View& weight, const Geometry& g, const F& f) {
-  if (!g.unit_stride) return false;
-  ConvOptions options{{1, 1, 1}, {}, g.dilation, g.groups};
-  for (size_t d = 0; d < 3; ++d) {
-    options.padding[d] = g.dilation[d] * (g.kernel[d] - 1) - g.padding[d];
-    if (options.padding[d] < 0 ||
-        g.in[d] != g.out[d] + 2 * options.padding[d] - g.dilation[d] * (g.kernel[d] - 1))
-      return false;
-  }
   const auto turned = block_of<T>(g.groups * g.in_channels * g.out_channels * g.taps);
-  const int64_t* s = weight.strides;
-  T* to = turned.get();
-  for (int64_t group = 0; group < g.groups; ++group) {
-    for (int64_t c = 0; c < g.in_channels; ++c) {
-      for (int64_t m = 0; m < g.out_channels; ++m) {
-        const T* from = weight.as<T>() + (group * g.out_channels + m) * s[0] + c * s[1];
-        for (int64_t i = g.kernel[0] - 1; i >= 0; --i)
-          for (int64_t j = g.kernel[1] - 1; j >= 0; --j)
-            for (int64_t k = g.kernel[2] - 1; k >= 0; --k) *to++ = from[i * s[2] + j * s[3] + k * s[4]];
+  const auto one = [&](const std::array<Phase, 3>& phases) {
+    T* data = wide.as<T>();
+    int64_t sizes[5] = {wide.sizes[0], wide.sizes[1]}, strides[5] = {wide.strides[0], wide.strides[1]},
+            taps = 1;
+    for (size_t d = 0; d < 3; ++d) {
+      data += phases[d].first * wide.strides[2 + d];
+      sizes[2 + d] = phases[d].count, strides[2 + d] = g.stride[d] * wide.strides[2 + d];
+      taps *= phases[d].taps;
+    }
+    if (taps == 0) {  // nothing but the bias
+      for (int64_t n = 0; n < sizes[0]; ++n)
+        for (int64_t c = 0; c < sizes[1]; ++c)
+          for (int64_t i = 0; i < sizes[2]; ++i)
+            for (int64_t j = 0; j < sizes[3]; ++j)
+              for (int64_t k = 0; k < sizes[4]; ++k)
+                data[n * strides[0] + c * strides[1] + i * strides[2] + j * strides[3] + k * strides[4]] =
+                    bias ? bias->as<T>()[c * bias->strides[0]] : T(0);
+      return;
+    }
+    const auto& [depth, line, column] = phases;
+    const int64_t* s = weight.strides;
+    T* to = turned.get();
+    for (int64_t group = 0; group < g.groups; ++group) {
+      for (int64_t c = 0; c < g.in_channels; ++c) {
+        for (int64_t m = 0; m < g.out_channels; ++m) {
+          const T* from = weight.as<T>() + (group * g.out_channels + m) * s[0] + c * s[1];
+          for (int64_t i = depth.taps - 1; i >= 0; --i)
+            for (int64_t j = line.taps - 1; j >= 0; --j)
+              for (int64_t k = column.taps - 1; k >= 0; --k)
+                *to++ = from[(depth.tap + i * depth.tap_step) * s[2] + (line.tap + j * line.tap_step) * s[3] +
+                             (column.tap + k * column.tap_step) * s[4]];
+        }
       }
     }
-  }
-  const int64_t sizes[] = {g.groups * g.in_channels, g.out_channels, g.kernel[0], g.kernel[1], g.kernel[2]};
-  const int64_t strides[] = {g.out_channels * g.taps, g.taps, g.kernel[1] * g.kernel[2], g.kernel[2], 1};
-  f(View{turned.get(), sizes, strides, 5, weight.dtype}, options);
-  return true;
+    const int64_t kernel[] = {g.groups * g.in_channels, g.out_channels, depth.taps, line.taps, column.taps};
+    const int64_t steps[] = {g.out_channels * taps, taps, line.taps * column.taps, column.taps, 1};
+    const View part{data, sizes, strides, 5, wide.dtype}, w{turned.get(), kernel, steps, 5, weight.dtype};
+    const ConvOptions options{{1, 1, 1},
+                              {depth.padding, line.padding, column.padding},
+                              {depth.dilation, line.dilation, column.dilation},
+                              g.groups};
+    const Geometry turned_round(narrow, w, part, options);
+    Forward<T>(narrow, w, bias, part, turned_round).run();
+  };
+  const std::vector<Phase> depths = phases_of(g, 0), lines = phases_of(g, 1), columns = phases_of(g, 2);
+  for (const Phase& depth : depths)
+    for (const Phase& line : lines)
+      for (const Phase& column : columns) one({depth, line, column});
 }
 
 // a[0] b[0] + a[1] b[1] + …, in lanes that are added at the end.
@@ -340,13 +317,12 @@ class WeightGradient {
     parallel_for(0, g_.batch, 1, [&](int64_t begin, int64_t end) {
       auto part = block_of<T>(size);
       std::fill_n(part.get(), size, T(0));
-      const auto image = block_of<T>(g_.in_channels * g_.plane);
+      const auto image = block_of<T>(g_.in_channels * g_.channel);
       for (int64_t n = begin; n < end; ++n) {
         for (int64_t group = 0; group < g_.groups; ++group) {
           pad(wide_, g_, n, group * g_.in_channels, image.get());
           T* sums = part.get() + group * blocks_ * kRows * leading_;
-          if (g_.unit_stride) shifted(image.get(), n, group, sums);
-          else gathered(image.get(), n, group, sums);
+          multiply(image.get(), n, group, sums);
         }
       }
       parts[size_t(begin)] = std::move(part);
@@ -362,41 +338,23 @@ class WeightGradient {
   static constexpr int64_t kRows = ProductTiles<T>::kOuterRows;
   static constexpr int64_t kChunk = 128;  // outputs whose gradients stay in the first cache
 
-  void shifted(const T* image, int64_t n, int64_t group, T* sums) const {
+  // See Note [Convolution without unrolling].
+  void multiply(const T* image, int64_t n, int64_t group, T* sums) const {
     const int64_t flat = g_.flat();
     const auto turned = block_of<T>(flat * leading_);
     for (int64_t depth = 0; depth < g_.out[0]; ++depth) {
       std::fill_n(turned.get(), flat * leading_, T(0));
-      for (int64_t y = 0; y < g_.out[1]; ++y)
-        turn(n, group, depth, y, 0, g_.out[2], y * g_.padded[2], flat, turned.get());
+      for (int64_t y = 0; y < g_.out[1]; ++y) turn(n, group, depth, y, y * g_.padded[2], flat, turned.get());
       accumulate(image + depth * g_.padded[1] * g_.padded[2], g_.offsets.data(), turned.get(), flat, sums);
-    }
-  }
-
-  void gathered(const T* image, int64_t n, int64_t group, T* sums) const {
-    const auto patches = block_of<T>(g_.length * kChunk), turned = block_of<T>(kChunk * leading_);
-    std::vector<int64_t> offsets(size_t(g_.length));
-    for (size_t i = 0; i < offsets.size(); ++i) offsets[i] = int64_t(i) * kChunk;
-    std::fill_n(turned.get(), kChunk * leading_, T(0));
-    for (int64_t first = 0; first < g_.positions; first += kChunk) {
-      const int64_t count = std::min(kChunk, g_.positions - first);
-      for_each_run(first, count, g_.out[2], g_.out[2], [&](int64_t row, int64_t x, int64_t run, int64_t at) {
-        const T* from = image + g_.starts[size_t(row)] + x * g_.stride[2];
-        for (size_t i = 0; i < offsets.size(); ++i)
-          copy_row(from + g_.offsets[i], g_.stride[2], patches.get() + offsets[i] + at, run);
-        turn(n, group, row / g_.out[1], row % g_.out[1], x, run, at, count, turned.get());
-      });
-      accumulate(patches.get(), offsets.data(), turned.get(), count, sums);
     }
   }
 
   // One row of outputs, from place `at` of `count` on: with the channels side by side or, where there are few of them, one
   // after the other.
-  void turn(int64_t n, int64_t group, int64_t depth, int64_t y, int64_t x, int64_t run, int64_t at,
-            int64_t count, T* to) const {
-    const int64_t step = narrow_.strides[4];
+  void turn(int64_t n, int64_t group, int64_t depth, int64_t y, int64_t at, int64_t count, T* to) const {
+    const int64_t step = narrow_.strides[4], run = g_.out[2];
     for (int64_t c = 0; c < g_.out_channels; ++c) {
-      const T* from = row_of<T>(narrow_, n, group * g_.out_channels + c, depth, y) + x * step;
+      const T* from = row_of<T>(narrow_, n, group * g_.out_channels + c, depth, y);
       if (few_) copy_row(from, step, to + c * count + at, run);
       else
         for (int64_t i = 0; i < run; ++i) to[(at + i) * leading_ + c] = from[i * step];
@@ -475,7 +433,8 @@ template <class T, class F>
 bool as_single_tap(const Geometry& g, const View& wide, const View& weight, const View& narrow, const F& f) {
   if constexpr (std::is_floating_point_v<T>) {
     const bool pads = g.padding[0] || g.padding[1] || g.padding[2];
-    if (g.taps != 1 || !g.unit_stride || pads || !Images<T>::step_of(wide) || !Images<T>::step_of(narrow))
+    if (g.taps != 1 || !g.unit_stride() || g.in != g.out || pads || !Images<T>::step_of(wide) ||
+        !Images<T>::step_of(narrow))
       return false;
     if (!worth_packing(g.out_channels, g.positions, g.in_channels)) return false;
     f(SingleTap<T>{g.batch, g.groups, g.in_channels, g.out_channels, g.positions, Images<T>(wide),
@@ -506,11 +465,7 @@ void convolve_transposed(const View& narrow, const View& weight, const View* bia
   in_tile_type("convolution_backward_input", narrow, weight, bias, wide,
                [&](auto tag, const View& y, const View& w, const View* b, const View& x) {
                  using T = typename decltype(tag)::type;
-                 if (as_single_tap<T>(g, x, w, y, [&](const auto& product) { product.transposed(b); }))
-                   return;
-                 if (!as_convolution<T>(w, g, [&](const View& turned, const ConvOptions& other) {
-                       Forward<T>(y, turned, b, x, Geometry(y, turned, x, other)).run();
-                     }))
+                 if (!as_single_tap<T>(g, x, w, y, [&](const auto& product) { product.transposed(b); }))
                    transposed<T>(y, w, b, x, g);
                });
 }

@@ -159,6 +159,13 @@ template <class T>
     }                                                                                          \
   };
 
+[[gnu::always_inline]] inline void negate_bools(bool* out, const bool* x, int64_t n) {
+  uint8_t* to = reinterpret_cast<uint8_t*>(out);
+  const uint8_t* from = reinterpret_cast<const uint8_t*>(x);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) to[i] = from[i] ^ 1;
+}
+
 // ---- unary ----
 MT_UNARY(neg_op, numeric, math::neg(x))
 MT_UNARY(abs_op, any_float8, math::absolute(x))
@@ -207,7 +214,8 @@ struct erfinv_op {
     return x;
   }
 };
-MT_UNARY(lgamma_op, floating, math::log_gamma(double(x)))
+MT_UNARY_USUAL(lgamma_op, floating, math::has_usual_log_gamma(x), math::log_gamma_usual(x),
+               math::log_gamma(x))
 MT_UNARY(digamma_op, floating, math::digamma(double(x)))
 MT_UNARY(trigamma_op, floating, math::trigamma(double(x)))
 MT_UNARY(relu_op, real, math::select(x < T(0), T(0), x))
@@ -225,7 +233,19 @@ MT_UNARY(frexp_exponent_op, floating, math::split_exponent(x).second)
 // p: what stands for NaN, infinity and minus infinity.
 MT_UNARY_PARAMS(nan_to_num_op, 3, inexact, math::nan_to_num(x, p))
 MT_UNARY_PARAMS(logit_op, 1, floating, math::logit(x, p[0]))
-MT_UNARY(bitwise_not_op, integral_bool, std::is_same_v<T, bool> ? T(!x) : T(~int64_t(x)))
+// Compilers make no vectors of negated bools, but of bytes.
+struct bitwise_not_op {
+  MT_FUNCTOR_HEAD(bitwise_not_op, 0, integral_bool)
+  template <class T>
+  [[gnu::always_inline]] static inline T apply(T x, const T*) {
+    return std::is_same_v<T, bool> ? T(!x) : T(~int64_t(x));
+  }
+  template <class T>
+    requires std::is_same_v<T, bool>
+  [[gnu::always_inline]] static inline void run(T* out, const T* x, int64_t n, const T*) {
+    negate_bools(out, x, n);
+  }
+};
 MT_UNARY_PACKED(clamp_op, 2, real, math::minimum(math::maximum(x, p[0]), p[1]))
 MT_UNARY_PACKED(clamp_min_op, 1, real, math::maximum(x, p[0]))
 MT_UNARY_PACKED(clamp_max_op, 1, real, math::minimum(x, p[0]))
@@ -256,6 +276,9 @@ template <class T>
     if (exponent == T(-1)) return each([](T v) { return T(1) / v; });
     if (exponent == T(-0.5)) return each([=](T v) { return T(1) / root(v); });
     if (exponent == T(-2)) return each([](T v) { return T(1) / (v * v); });
+  }
+  if constexpr (is_complex_v<T>) {
+    if (exponent == T(3)) return each([](T v) { return math::mul(math::mul(v, v), v); });
   }
   if constexpr (std::is_floating_point_v<T>) {
     if (all_usual_powers(x, n, [exponent](int64_t) { return exponent; }))
@@ -307,7 +330,18 @@ struct pow_scalar_op {
 };
 
 // ---- predicates (one operand, bool result) ----
-MT_PREDICATE(logical_not_op, any, x == T(0))
+struct logical_not_op {
+  MT_FUNCTOR_HEAD(logical_not_op, 0, any)
+  template <class T>
+  [[gnu::always_inline]] static inline bool apply(T x, const T*) {
+    return x == T(0);
+  }
+  template <class T>
+    requires std::is_same_v<T, bool>
+  [[gnu::always_inline]] static inline void run(T* out, const T* x, int64_t n, const T*) {
+    negate_bools(out, x, n);
+  }
+};
 MT_PREDICATE(isnan_op, any_float8, math::is_nan(x))
 MT_PREDICATE(isinf_op, any_infinite, math::is_inf(x))
 MT_PREDICATE(isfinite_op, any_infinite, !math::is_inf(x) && !math::is_nan(x))
@@ -331,7 +365,7 @@ struct pow_op {
       const int64_t count = std::min(together, n - begin);
       const T first = b[begin];
       unsigned others = 0;
-      for (int64_t i = 0; i < count; ++i) others += unsigned(!(b[begin + i] == first));
+      for (int64_t i = 0; i < count; ++i) others += unsigned(math::differ(b[begin + i], first));
       if (!others) {
         raise_all(out + begin, a + begin, count, first);
       } else {

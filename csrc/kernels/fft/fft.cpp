@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "kernels/common/iterate.h"
 #include "kernels/common/parallel.h"
+#include "kernels/common/squares.h"
 #include "kernels/common/types.h"
 #include "kernels/fft/plan.h"
 
@@ -16,6 +17,7 @@ namespace {
 constexpr int64_t kMaxLanes = 16;
 constexpr int64_t kLongLine =
     64;  // a line at least this long, with its numbers side by side, is its own lane
+constexpr int64_t kTurnedLine = 1024;  // up to this length, lines that fill vectors are turned into lanes
 constexpr int64_t kPlaneBytes =
     65536;  // a plane larger than this gets fewer lanes, so that it stays in cache
 
@@ -81,9 +83,12 @@ void for_each_group(const View& in, const View& out, int dim, int64_t room, int6
   const int64_t in_unit = is_complex(in.dtype) ? 2 : 1, out_unit = is_complex(out.dtype) ? 2 : 1;
   // Lines that interleave share cache lines, so at least a few of them go together.
   const int64_t fewest = outer.in[0] == 1 ? 8 : 1;
-  const bool alone = in.strides[dim] == 1 && out.strides[dim] == 1 && room >= kLongLine;
+  const bool side_by_side = in.strides[dim] == 1 && out.strides[dim] == 1;
+  const bool enough = outer.sizes[0] >= kFullLanes<T> && room <= kTurnedLine;
+  const bool alone = side_by_side && room >= kLongLine && !enough;
   const int64_t wanted = std::clamp<int64_t>(kPlaneBytes / (room * int64_t(sizeof(T))), fewest, kMaxLanes);
-  const int64_t lanes = alone ? 1 : std::min(wanted, outer.sizes[0]);
+  const int64_t full = side_by_side && enough ? kFullLanes<T> : wanted;
+  const int64_t lanes = alone ? 1 : std::min(full, outer.sizes[0]);
   const int64_t lines = std::min(lanes * together, outer.sizes[0]);
   const int64_t per_row = (outer.sizes[0] + lines - 1) / lines;
   int64_t groups = per_row;
@@ -107,14 +112,61 @@ void for_each_group(const View& in, const View& out, int dim, int64_t room, int6
   });
 }
 
+// Numbers of several lines that lie side by side are turned into lanes, and back, in squares: element e of a line, real
+// or a part of a complex number, is in row e / kParts of plane e % kParts. Returns how many elements of each line were.
+template <int kParts, class T>
+int64_t turn_into_lanes(const T* in, int64_t line, int64_t elements, int64_t lanes, Planes<T> planes) {
+  constexpr int64_t side = Square<T>::side;
+  if (lanes % side != 0) return 0;
+  int64_t e = 0;
+  for (; e + side <= elements; e += side) {
+    for (int64_t q = 0; q < lanes; q += side) {
+      Square<T>::turn([&](int64_t r) { return load_row(in + (q + r) * line + e); },
+                      [&](int64_t r, typename Square<T>::V value) {
+                        T* plane = kParts == 2 && r % 2 ? planes.im : planes.re;
+                        store_row(plane + (e + r) / kParts * lanes + q, value);
+                      });
+    }
+  }
+  return e;
+}
+template <int kParts, class T>
+int64_t turn_into_lines(Planes<T> planes, int64_t elements, int64_t lanes, T scale, T* out, int64_t line) {
+  constexpr int64_t side = Square<T>::side;
+  if (lanes % side != 0) return 0;
+  int64_t e = 0;
+  for (; e + side <= elements; e += side) {
+    for (int64_t q = 0; q < lanes; q += side) {
+      Square<T>::turn(
+          [&](int64_t r) {
+            const T* plane = kParts == 2 && r % 2 ? planes.im : planes.re;
+            return load_row(plane + (e + r) / kParts * lanes + q);
+          },
+          [&](int64_t r, typename Square<T>::V value) {
+            store_row(out + (q + r) * line + e, value * scale);
+          });
+    }
+  }
+  return e;
+}
+
 // n numbers of each line into a plane; a step between them and a line apart.
 template <class T>
 void load(const T* in, int64_t step, int64_t line, int64_t n, int64_t lanes, T* plane) {
+  if (step == 1 && lanes > 1) {
+    const int64_t done = turn_into_lanes<1>(in, line, n, lanes, Planes<T>{plane, plane});
+    in += done, plane += done * lanes, n -= done;
+  }
   for (int64_t i = 0; i < n; ++i)
     for (int64_t q = 0; q < lanes; ++q) plane[i * lanes + q] = in[i * step + q * line];
 }
 template <class T>
 void store(const T* plane, int64_t n, int64_t lanes, T scale, T* out, int64_t step, int64_t line) {
+  if (step == 1 && lanes > 1) {
+    T* from = const_cast<T*>(plane);
+    const int64_t done = turn_into_lines<1>(Planes<T>{from, from}, n, lanes, scale, out, line);
+    out += done, plane += done * lanes, n -= done;
+  }
   for (int64_t i = 0; i < n; ++i)
     for (int64_t q = 0; q < lanes; ++q) out[i * step + q * line] = plane[i * lanes + q] * scale;
 }
@@ -127,8 +179,11 @@ void load(const Group<T>& g, int64_t n, Planes<T> planes, int64_t apart = 1) {
     for (int64_t i = 0; i < n; ++i) planes.re[i] = g.in[2 * i], planes.im[i] = g.in[2 * i + 1];
     return;
   }
-  load(g.in, g.in_step, g.in_line, n, g.lanes, planes.re);
-  load(g.in + apart, g.in_step, g.in_line, n, g.lanes, planes.im);
+  const int64_t done =
+      g.in_step == 2 && apart == 1 ? turn_into_lanes<2>(g.in, g.in_line, 2 * n, g.lanes, planes) / 2 : 0;
+  const T* rest = g.in + done * g.in_step;
+  load(rest, g.in_step, g.in_line, n - done, g.lanes, planes.re + done * g.lanes);
+  load(rest + apart, g.in_step, g.in_line, n - done, g.lanes, planes.im + done * g.lanes);
 }
 template <class T>
 void store(Planes<T> planes, int64_t n, T scale, const Group<T>& g, int64_t apart = 1) {
@@ -138,8 +193,12 @@ void store(Planes<T> planes, int64_t n, T scale, const Group<T>& g, int64_t apar
       g.out[2 * i] = planes.re[i] * scale, g.out[2 * i + 1] = planes.im[i] * scale;
     return;
   }
-  store(planes.re, n, g.lanes, scale, g.out, g.out_step, g.out_line);
-  store(planes.im, n, g.lanes, scale, g.out + apart, g.out_step, g.out_line);
+  const int64_t done = g.out_step == 2 && apart == 1
+                           ? turn_into_lines<2>(planes, 2 * n, g.lanes, scale, g.out, g.out_line) / 2
+                           : 0;
+  T* rest = g.out + done * g.out_step;
+  store(planes.re + done * g.lanes, n - done, g.lanes, scale, rest, g.out_step, g.out_line);
+  store(planes.im + done * g.lanes, n - done, g.lanes, scale, rest + apart, g.out_step, g.out_line);
 }
 template <class T>
 Planes<T> run(const FftPlan<T>& plan, Buffers<T>& buffers, int64_t lanes, bool forward) {
@@ -232,9 +291,13 @@ void odd_real_lines(const View& in, const View& out, int dim, T scale) {
     load(g.in, g.in_step, g.in_line, n, lanes, buffers.data.re);
     if (others < lanes) std::fill_n(buffers.data.im, n * lanes, T(0));
     const T* second = g.in + lanes * g.in_line;
-    for (int64_t i = 0; i < n; ++i)
-      for (int64_t q = 0; q < others; ++q)
-        buffers.data.im[i * lanes + q] = second[i * g.in_step + q * g.in_line];
+    if (others == lanes) {
+      load(second, g.in_step, g.in_line, n, lanes, buffers.data.im);
+    } else {
+      for (int64_t i = 0; i < n; ++i)
+        for (int64_t q = 0; q < others; ++q)
+          buffers.data.im[i * lanes + q] = second[i * g.in_step + q * g.in_line];
+    }
     const Planes<T> z = run(*plan, buffers, lanes, true);
     const T half = scale / 2;
     for (int64_t k = 0; k <= n / 2; ++k) {

@@ -45,6 +45,17 @@ template <class T> MT_INLINE void butterfly(Number<T> (&x)[5]) {
   x[1] = near + near_turn, x[4] = near - near_turn;
   x[2] = far + far_turn, x[3] = far - far_turn;
 }
+template <class T> MT_INLINE void butterfly(Number<T> (&x)[8]) {
+  constexpr T half_root2 = T(0.70710678118654752440);
+  Number<T> even[4] = {x[0], x[2], x[4], x[6]}, odd[4] = {x[1], x[3], x[5], x[7]};
+  butterfly(even), butterfly(odd);
+  // Times the first three powers of the eighth root.
+  const Number<T> a = odd[0], b = Number<T>{odd[1].re + odd[1].im, odd[1].im - odd[1].re} * half_root2,
+                  c = odd[2].clockwise(),
+                  d = Number<T>{odd[3].im - odd[3].re, -odd[3].re - odd[3].im} * half_root2;
+  x[0] = even[0] + a, x[4] = even[0] - a, x[1] = even[1] + b, x[5] = even[1] - b;
+  x[2] = even[2] + c, x[6] = even[2] - c, x[3] = even[3] + d, x[7] = even[3] - d;
+}
 // An odd radix: what is symmetric goes with the cosines of its roots, what is not with the sines.
 template <class T, int R> MT_INLINE void butterfly(Number<T> (&x)[R], const T* roots) {
   constexpr int half = R / 2;
@@ -70,9 +81,9 @@ template <class T, int R> MT_INLINE void butterfly_of(Number<T> (&x)[R], const T
   else butterfly(x);
 }
 
-template <class T, int R>
+template <class T, int R, int64_t kStride>
 MT_INLINE void pass(const Step<T>& step) {
-  const int64_t groups = step.groups, stride = step.stride;
+  const int64_t groups = step.groups, stride = kStride ? kStride : step.stride;
   for (int64_t p = 0; p < groups; ++p) {
     const T *from_re = step.from.re + stride * p, *from_im = step.from.im + stride * p;
     T *to_re = step.to.re + stride * R * p, *to_im = step.to.im + stride * R * p;
@@ -114,7 +125,8 @@ MT_INLINE void pass_across(const Step<T>& step) {
 template <class T, int R>
 MT_INLINE void any_pass(const Step<T>& step) {
   if (step.stride == 1) pass_across<T, R>(step);
-  else pass<T, R>(step);
+  else if (step.stride == kFullLanes<T>) pass<T, R, kFullLanes<T>>(step);
+  else pass<T, R, 0>(step);
 }
 
 // Any radix, by the definition: sums grow in `to` one input at a time.
@@ -157,6 +169,7 @@ struct AnyPass {
       case 4: return any_pass<T, 4>(*step);
       case 5: return any_pass<T, 5>(*step);
       case 7: return any_pass<T, 7>(*step);
+      case 8: return any_pass<T, 8>(*step);
       case 11: return any_pass<T, 11>(*step);
       case 13: return any_pass<T, 13>(*step);
       default: return plain_pass<T>(*step);
@@ -192,8 +205,9 @@ struct Product {
 
 template <class T>
 void run(const Step<T>& step) {
-  // Not the widest: rows of early passes are too short for its vectors.
-  if (kHasLevels && cpu_level > 0) AtLevels<AnyPass<T>>::wide(&step);
+  // The widest vectors where rows are made of whole ones: those of early passes over a single signal are too short.
+  if (kHasLevels && cpu_level > 1 && step.stride % kFullLanes<T> == 0) AtLevels<AnyPass<T>>::widest(&step);
+  else if (kHasLevels && cpu_level > 0) AtLevels<AnyPass<T>>::wide(&step);
   else AtLevels<AnyPass<T>>::base(&step);
 }
 

@@ -55,7 +55,13 @@ void root(int64_t k, int64_t n, T& re, T& im) {
 // The radices a length is made of; empty if a prime factor is too large.
 std::vector<int> radices_of(int64_t length) {
   std::vector<int> radices;
-  while (length % 4 == 0) radices.push_back(4), length /= 4;
+  // Twos go together in eights, as far as no single two is left over.
+  int twos = 0;
+  for (; length % 2 == 0; length /= 2) ++twos;
+  const int fours = twos == 1 ? 0 : twos % 3 == 1 ? 2 : twos % 3 == 2 ? 1 : 0;
+  radices.insert(radices.end(), size_t(fours), 4);
+  radices.insert(radices.end(), size_t((twos - 2 * fours) / 3), 8);
+  if (twos == 1) radices.push_back(2);
   for (int radix = 2; radix <= kLargestRadix && length > 1; ++radix)
     while (length % radix == 0) radices.push_back(radix), length /= radix;
   if (length > 1) radices.clear();
@@ -81,7 +87,7 @@ int64_t generator_of(int64_t length) {
   if (radices.empty() || *std::max_element(radices.begin(), radices.end()) > kLargestOwnRadix) return 0;
   for (int64_t g = 2;; ++g) {
     const bool all = std::none_of(radices.begin(), radices.end(), [&](int radix) {
-      const int prime = radix == 4 ? 2 : radix;
+      const int prime = radix == 4 || radix == 8 ? 2 : radix;
       return power_modulo(g, (length - 1) / prime, length) == 1;
     });
     if (all) return g;

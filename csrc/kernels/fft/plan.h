@@ -12,6 +12,9 @@
 
 namespace mt::kernels {
 
+// As many lanes as the widest vectors have.
+template <class T> inline constexpr int64_t kFullLanes = 64 / int64_t(sizeof(T));
+
 template <class T>
 struct Planes {
   T* re;

@@ -1,12 +1,15 @@
 #include "kernels/index/indexed.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstring>
 #include <utility>
 #include <vector>
 
 #include "kernels/common/arithmetic.h"
 #include "kernels/common/iterate.h"
+#include "kernels/common/levels.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/types.h"
 
@@ -66,20 +69,20 @@ void gather_row(char* const* data, const int64_t* strides, int64_t n, const void
 
 struct Write {
   template <class T>
-  static T join(T, T value) {
+  [[gnu::always_inline]] static inline T join(T, T value) {
     return value;
   }
 };
 struct Add {
   template <class T>
-  static T join(T a, T b) {
+  [[gnu::always_inline]] static inline T join(T a, T b) {
     if constexpr (std::is_same_v<T, bool>) return a || b;
     else return T(math::add(compute_t<T>(a), compute_t<T>(b)));
   }
 };
 struct Multiply {
   template <class T>
-  static T join(T a, T b) {
+  [[gnu::always_inline]] static inline T join(T a, T b) {
     if constexpr (std::is_same_v<T, bool>) return a && b;
     else return T(math::mul(compute_t<T>(a), compute_t<T>(b)));
   }
@@ -88,11 +91,24 @@ struct Multiply {
 template <bool kMax>
 struct Extremum {
   template <class T>
-  static T join(T a, T b) {
+  [[gnu::always_inline]] static inline T join(T a, T b) {
     const compute_t<T> x(a), y(b);
-    if (math::is_nan(x)) return a;
-    if (math::is_nan(y)) return b;
-    return (kMax ? y > x : y < x) ? b : a;
+    const bool takes = (kMax ? y > x : y < x) | math::is_nan(y);
+    if constexpr (is_half_v<T>) {  // compilers make vectors of numbers, not of structures
+      const uint32_t old_bits = std::bit_cast<uint16_t>(a), new_bits = std::bit_cast<uint16_t>(b);
+      return std::bit_cast<T>(uint16_t(takes ? new_bits : old_bits));
+    } else {
+      return takes ? b : a;
+    }
+  }
+};
+
+// A dense row into another.
+template <class T, class Op>
+struct JoinRows {
+  [[gnu::always_inline]] static inline void run(T* target, const T* source, int64_t n) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) target[i] = Op::template join<T>(target[i], source[i]);
   }
 };
 
@@ -119,10 +135,9 @@ void scatter_row(char* const* data, const int64_t* strides, int64_t n, const voi
     if (!share.owns(offset)) return;
     char* target = data[0] + offset;
     constexpr int64_t item = sizeof(T);
-    if (strides[0] == item && strides[2] == item) {  // the compiler makes vectors of this one
-      for (int64_t i = 0; i < n; ++i) join(target + i * item, data[2] + i * item);
-      return;
-    }
+    if (strides[0] == item && strides[2] == item)
+      return at_level<JoinRows<T, Op>, T*, const T*, int64_t>(reinterpret_cast<T*>(target),
+                                                              reinterpret_cast<const T*>(data[2]), n);
     for (int64_t i = 0; i < n; ++i) join(target + i * strides[0], data[2] + i * strides[2]);
     return;
   }
@@ -203,6 +218,17 @@ void gather(const View& out, const View& table, const Lookup& lookup) {
   for_each_row(plan, kLookupGrain, gather_of(itemsize(out.dtype)), &lookup);
 }
 
+namespace {
+
+// Where one of the innermost dimensions leads to places of its own, those that meet lie along the other one.
+void scatter_here(const Plan& plan, RowFunction row, const Share& share) {
+  if (plan.ndim > 1 && (plan.strides[0][0] != 0 || plan.strides[0][1] != 0))
+    for_each_row_here(plan, row, &share);
+  else for_each_row_in(plan, 0, plan.numel, row, &share);
+}
+
+}  // namespace
+
 void scatter(const View& table, const Lookup& lookup, const View& source, Combine combine) {
   const View* operands[] = {&table, &lookup.index, &source};
   Plan plan;
@@ -212,7 +238,7 @@ void scatter(const View& table, const Lookup& lookup, const View& source, Combin
   const Share whole{&lookup};
   const int threads = get_num_threads();
   if (plan.numel <= kLookupGrain || threads == 1 || in_parallel_region()) {
-    for_each_row_in(plan, 0, plan.numel, row, &whole);
+    scatter_here(plan, row, whole);
     return;
   }
   // No two threads may write to one place. They share out an outer dimension along which the table moves; if there is
@@ -228,7 +254,7 @@ void scatter(const View& table, const Lookup& lookup, const View& source, Combin
     parallel_for(0, threads, 1, [&](int64_t begin, int64_t end) {
       for (int64_t part = begin; part < end; ++part) {
         const Share share{&lookup, uint64_t(part), uint64_t(threads)};
-        for_each_row_in(plan, 0, plan.numel, row, &share);
+        for_each_row_in(plan, 0, plan.numel, row, &share);  // a share is of whole rows
       }
     });
     return;
@@ -239,7 +265,7 @@ void scatter(const View& table, const Lookup& lookup, const View& source, Combin
     part.sizes[shared] = end - begin;
     part.numel = each * (end - begin);
     for (int o = 0; o < part.operands; ++o) part.data[o] += begin * part.strides[o][shared];
-    for_each_row_in(part, 0, part.numel, row, &whole);
+    scatter_here(part, row, whole);
   });
 }
 
@@ -256,6 +282,73 @@ constexpr int64_t kBlock = kGrain / 4;
 
 int64_t blocks_of(int64_t numel) { return (numel + kBlock - 1) / kBlock; }
 
+// Compilers make no vectors of bools, but of bytes.
+template <class T>
+const T* as_numbers(const T* data) {
+  return data;
+}
+inline const uint8_t* as_numbers(const bool* data) { return reinterpret_cast<const uint8_t*>(data); }
+
+// In short runs, whose counts fit the width of an element.
+template <class T>
+int64_t count_in(const T* data, int64_t n) {
+  constexpr int64_t run = 128;
+  using Count =
+      std::conditional_t<sizeof(T) == 1, uint8_t, std::conditional_t<sizeof(T) == 2, uint16_t, uint32_t>>;
+  const auto* numbers = as_numbers(data);
+  using N = std::remove_cvref_t<decltype(*numbers)>;
+  int64_t total = 0;
+  for (int64_t begin = 0; begin < n; begin += run) {
+    const int64_t end = std::min(n, begin + run);
+    Count count = 0;
+    for (int64_t i = begin; i < end; ++i) count = Count(count + Count(numbers[i] != N(0)));
+    total += count;
+  }
+  return total;
+}
+
+// Writes the places of the elements of data[0, n) that are not zero to `places`, which has room for all, without branches.
+template <class T>
+int64_t places_in(const T* data, int64_t n, int32_t* places) {
+  const auto* numbers = as_numbers(data);
+  using N = std::remove_cvref_t<decltype(*numbers)>;
+  int64_t count = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    places[count] = int32_t(i);
+    count += numbers[i] != N(0);
+  }
+  return count;
+}
+
+// Elements are looked at in runs: rows along one dimension, of a few elements each, which are those of the dimensions
+// inside it. In a run only the coordinates of these dimensions change, as in every other one.
+constexpr int64_t kRun = 512;
+struct Runs {
+  int along;
+  int64_t width = 1;  // elements of a row
+  std::vector<std::array<int32_t, kRun>>
+      by;  // coordinates of an element relative to its run's first, from `along` on
+
+  explicit Runs(const View& in) : along(in.ndim - 1) {
+    constexpr int64_t wide = 64;
+    for (; along > 0 && width * in.sizes[along] <= wide; --along) width *= in.sizes[along];
+    by.resize(size_t(in.ndim - along));
+    for (int64_t i = 0; i < kRun; ++i) {
+      int64_t rest = i;
+      for (int d = in.ndim - 1; d > along; --d) {
+        by[size_t(d - along)][size_t(i)] = int32_t(rest % in.sizes[d]);
+        rest /= in.sizes[d];
+      }
+      by[0][size_t(i)] = int32_t(rest);
+    }
+  }
+  // How many elements the run from element i on has.
+  int64_t length(int64_t i, const View& in) const {
+    const int64_t rows = std::min(kRun / width, in.sizes[along] - i / width % in.sizes[along]);
+    return rows * width - i % width;
+  }
+};
+
 // How many elements of each block are not zero.
 template <class T>
 std::vector<int64_t> counts_per_block(const T* data, int64_t numel) {
@@ -263,9 +356,7 @@ std::vector<int64_t> counts_per_block(const T* data, int64_t numel) {
   parallel_for(0, int64_t(counts.size()), 4, [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) {
       const int64_t last = std::min(numel, (b + 1) * kBlock);
-      int64_t count = 0;
-      for (int64_t i = b * kBlock; i < last; ++i) count += data[i] != T(0);
-      counts[size_t(b)] = count;
+      counts[size_t(b)] = count_in(data + b * kBlock, last - b * kBlock);
     }
   });
   return counts;
@@ -286,25 +377,34 @@ int64_t nonzero(const View& in, const View& out) {
   MT_CHECK(out.dtype == DType::int64, "nonzero_static: Expected out tensor to have scalar type Long but got ",
            info(out.dtype).name);
   const int64_t numel = in.numel(), room = out.sizes[0], row = out.strides[0], column = out.strides[1];
+  if (in.ndim == 0 || numel == 0) return count_nonzero(in);  // no coordinates
   int64_t total = 0;
   dispatch<domains::every>(in.dtype, "nonzero", [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* data = in.as<T>();
     std::vector<int64_t> starts = counts_per_block(data, numel);
     for (int64_t& start : starts) start = std::exchange(total, total + start);
+    const Runs runs(in);
     parallel_for(0, int64_t(starts.size()), 4, [&](int64_t begin, int64_t end) {
       for (int64_t b = begin; b < end; ++b) {
         const int64_t last = std::min(numel, (b + 1) * kBlock);
         int64_t at = starts[size_t(b)];
-        for (int64_t i = b * kBlock; i < last && at < room; ++i) {
-          if (data[i] == T(0)) continue;
-          int64_t* target = out.as<int64_t>() + at++ * row;
-          int64_t rest = i;
-          for (int d = in.ndim - 1; d > 0; --d) {
-            target[d * column] = rest % in.sizes[d];
-            rest /= in.sizes[d];
+        for (int64_t i = b * kBlock; i < last && at < room;) {
+          const int64_t run = std::min(runs.length(i, in), last - i), phase = i % runs.width;
+          int32_t places[kRun];
+          const int64_t count = std::min(places_in(data + i, run, places), room - at);
+          int64_t* target = out.as<int64_t>() + at * row;
+          int64_t rest = i / runs.width;
+          for (int d = in.ndim - 1; d >= 0; --d) {
+            const bool moves = d >= runs.along;
+            const int64_t first = d > runs.along ? 0 : d > 0 ? rest % in.sizes[d] : rest;
+            if (d <= runs.along && d > 0) rest /= in.sizes[d];
+            int64_t* coordinate = target + d * column;
+            const int32_t* by = moves ? runs.by[size_t(d - runs.along)].data() + phase : nullptr;
+            for (int64_t j = 0; j < count; ++j) coordinate[j * row] = first + (by ? by[places[j]] : 0);
           }
-          if (in.ndim > 0) target[0] = rest;
+          at += count;
+          i += run;
         }
       }
     });

@@ -86,6 +86,21 @@ View transposed(const View& view, int64_t* sizes, int64_t* strides) {
 
 Factor as_factor(const View& view) { return {view.data, view.strides[0], view.strides[1], view.dtype}; }
 
+// OpenBLAS adds up a small product's terms in one chain unless both matrices lie along it, so those get slices. See
+// Note [Sums in slices].
+template <class T>
+void sliced_gemm(Shape s, T alpha, blas::Matrix left, blas::Matrix right, T beta, T* out, int64_t leading) {
+  const bool along = !left.transposed && right.transposed;
+  const int64_t slice = along || worth_packing(s.m, s.n, s.k) ? std::max<int64_t>(s.k, 1) : 512;
+  const T *x = static_cast<const T*>(left.data), *y = static_cast<const T*>(right.data);
+  for (int64_t first = 0; first == 0 || first < s.k; first += slice) {
+    blas::gemm<T>(s.m, s.n, std::min(slice, s.k - first), alpha,
+                  {x + first * (left.transposed ? left.leading : 1), left.leading, left.transposed},
+                  {y + first * (right.transposed ? 1 : right.leading), right.leading, right.transposed},
+                  first == 0 ? beta : T(1), out, leading);
+  }
+}
+
 template <class T>
 void blas_product(const View& a, const View& b, const View& out, Shape s, T alpha, T beta) {
   if (s.m * s.n * s.k <= kTinyProduct) return tiny_product(a, b, out, s, alpha, beta);
@@ -107,10 +122,10 @@ void blas_product(const View& a, const View& b, const View& out, Shape s, T alph
   const blas::Matrix left = as_matrix<T>(a, copied_a), right = as_matrix<T>(b, copied_b);
   if (rows_dense) {
     const int64_t leading = s.m == 1 ? std::max<int64_t>(1, s.n) : out.strides[0];
-    return blas::gemm<T>(s.m, s.n, s.k, alpha, left, right, beta, out.as<T>(), leading);
+    return sliced_gemm<T>(s, alpha, left, right, beta, out.as<T>(), leading);
   }
   const Dense result(out, dtype_of<T>, beta == T(0) ? Access::write : Access::update);
-  blas::gemm<T>(s.m, s.n, s.k, alpha, left, right, beta, result.view().as<T>(), s.n);
+  sliced_gemm<T>(s, alpha, left, right, beta, result.view().as<T>(), s.n);
   result.store();
 }
 
@@ -160,6 +175,14 @@ struct IntegerTiles {
   }
   [[gnu::always_inline]] static inline void run(const T* x, const T* y, T* z, int64_t rows, int64_t n,
                                                 int64_t k) {
+    if (n == 1) {  // y is as dense as a row of x
+      for (int64_t i = 0; i < rows; ++i) {
+        U sum = 0;
+        for (int64_t p = 0; p < k; ++p) sum = U(sum + U(x[i * k + p]) * U(y[p]));
+        z[i] = T(sum);
+      }
+      return;
+    }
     int64_t column = 0;
     for (; column + kColumns <= n; column += kColumns) {
       int64_t i = 0;
@@ -249,6 +272,35 @@ void outer_product(const View& a, const View& b, const View& out, Shape s, compu
   });
 }
 
+// A row times a column of complex numbers: sums of their own for every fourth pair, added up in the end.
+template <class T>
+T complex_dot(const T* x, int64_t x_step, const T* y, int64_t y_step, int64_t n) {
+  constexpr int64_t kLanes = 4;
+  T sums[kLanes] = {};
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (int64_t j = 0; j < kLanes; ++j) sums[j] += math::mul(x[(i + j) * x_step], y[(i + j) * y_step]);
+  }
+  for (; i < n; ++i) sums[0] += math::mul(x[i * x_step], y[i * y_step]);
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+template <class T>
+void complex_row_by_column(const View& a, const View& b, const View& out, int64_t k, T alpha, T beta) {
+  const int64_t pieces = std::clamp<int64_t>(k / kGrain, 1, 64), each = (k + pieces - 1) / pieces;
+  std::vector<T> sums(static_cast<size_t>(pieces));
+  parallel_for(0, pieces, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t first = std::min(k, i * each), n = std::min(each, k - first);
+      sums[size_t(i)] = complex_dot(a.as<T>() + first * a.strides[1], a.strides[1],
+                                    b.as<T>() + first * b.strides[0], b.strides[0], n);
+    }
+  });
+  T sum = 0;
+  for (const T& part : sums) sum += part;
+  T& to = *out.as<T>();
+  to = beta == T(0) ? math::mul(alpha, sum) : math::add(math::mul(alpha, sum), math::mul(beta, to));
+}
+
 void product(const View& a, const View& b, const View& out, Shape s, const Scalar& alpha, const Scalar& beta,
              const char* name) {
   if (s.m == 0 || s.n == 0) return;
@@ -260,6 +312,9 @@ void product(const View& a, const View& b, const View& out, Shape s, const Scala
     if constexpr (is_half_v<T> || std::is_floating_point_v<T>) {
       if ((s.m == 1 || s.n == 1) && s.m * s.n * s.k > kTinyProduct)
         return vector_product(a, b, out, s, alpha.to<double>(), beta.to<double>());
+    }
+    if constexpr (is_complex_v<T>) {
+      if (s.m == 1 && s.n == 1) return complex_row_by_column<T>(a, b, out, s.k, alpha.to<T>(), beta.to<T>());
     }
     if constexpr (is_half_v<T>) half_product<T>(a, b, out, s, alpha.to<float>(), beta.to<float>());
     else if constexpr (std::is_integral_v<T>) integer_product<T>(a, b, out, s, alpha.to<T>(), beta.to<T>());
@@ -287,8 +342,21 @@ void bmm(const View& a, const View& b, const View& out, const Scalar& alpha, con
   const int64_t grain =
       work > (int64_t(1) << 21) ? std::max<int64_t>(batch, 1) : std::max<int64_t>(1, 8 * kGrain / work);
   parallel_for(0, batch, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i)
-      product(matrix(a, i), matrix(b, i), matrix(out, i), s, alpha, beta, "bmm");
+    dispatch<domains::numeric>(out.dtype, "bmm", [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      const bool tiny =
+          s.k > 0 && s.m * s.n * s.k <= kTinyProduct && alpha.to<compute_t<T>>() != compute_t<T>(0);
+      if constexpr (!is_half_v<T>) {
+        if (tiny) {
+          const T by = alpha.to<T>(), kept = beta.to<T>();
+          for (int64_t i = begin; i < end; ++i)
+            tiny_product<T>(matrix(a, i), matrix(b, i), matrix(out, i), s, by, kept);
+          return;
+        }
+      }
+      for (int64_t i = begin; i < end; ++i)
+        product(matrix(a, i), matrix(b, i), matrix(out, i), s, alpha, beta, "bmm");
+    });
   });
 }
 

@@ -4,44 +4,11 @@
 #include <cstring>
 
 #include "kernels/common/convert.h"
+#include "kernels/common/squares.h"
 #include "kernels/common/thread_buffer.h"
 
 namespace mt::kernels {
 namespace {
-
-// Sixteen bytes: every machine level has these, and packing is bound by memory rather than by arithmetic.
-template <class T>
-struct Square;
-template <>
-struct Square<float> {
-  static constexpr int64_t side = 4;
-  typedef float V __attribute__((vector_size(16)));
-  typedef float U __attribute__((vector_size(16), aligned(4), may_alias));
-  typedef int32_t I __attribute__((vector_size(16)));
-  [[gnu::always_inline]] static void turn(const float* from, int64_t from_row, float* to, int64_t to_row) {
-    const auto row = [&](int64_t r) -> V { return *reinterpret_cast<const U*>(from + r * from_row); };
-    const V a = row(0), b = row(1), c = row(2), d = row(3);
-    const V ab_low = __builtin_shuffle(a, b, I{0, 4, 1, 5}), ab_high = __builtin_shuffle(a, b, I{2, 6, 3, 7});
-    const V cd_low = __builtin_shuffle(c, d, I{0, 4, 1, 5}), cd_high = __builtin_shuffle(c, d, I{2, 6, 3, 7});
-    const auto put = [&](int64_t r, V value) { *reinterpret_cast<U*>(to + r * to_row) = value; };
-    put(0, __builtin_shuffle(ab_low, cd_low, I{0, 1, 4, 5}));
-    put(1, __builtin_shuffle(ab_low, cd_low, I{2, 3, 6, 7}));
-    put(2, __builtin_shuffle(ab_high, cd_high, I{0, 1, 4, 5}));
-    put(3, __builtin_shuffle(ab_high, cd_high, I{2, 3, 6, 7}));
-  }
-};
-template <>
-struct Square<double> {
-  static constexpr int64_t side = 2;
-  typedef double V __attribute__((vector_size(16)));
-  typedef double U __attribute__((vector_size(16), aligned(8), may_alias));
-  typedef int64_t I __attribute__((vector_size(16)));
-  [[gnu::always_inline]] static void turn(const double* from, int64_t from_row, double* to, int64_t to_row) {
-    const V a = *reinterpret_cast<const U*>(from), b = *reinterpret_cast<const U*>(from + from_row);
-    *reinterpret_cast<U*>(to) = __builtin_shuffle(a, b, I{0, 2});
-    *reinterpret_cast<U*>(to + to_row) = __builtin_shuffle(a, b, I{1, 3});
-  }
-};
 
 // Lanes that lie together: rows are copied. `Bytes` of a row, if known when compiling.
 template <int64_t Bytes = 0>
@@ -75,7 +42,7 @@ void pack_panel(const T* source, int64_t lane_stride, int64_t step, int64_t lane
       const T* from = source + done * lane_stride;
       T* to = target + done;
       int64_t i = 0;
-      for (; i + side <= length; i += side) Square<T>::turn(from + i, lane_stride, to + i * width, width);
+      for (; i + side <= length; i += side) turn_square<T>(from + i, lane_stride, to + i * width, width);
       for (; i < length; ++i) {
         for (int64_t r = 0; r < side; ++r) to[i * width + r] = from[r * lane_stride + i];
       }

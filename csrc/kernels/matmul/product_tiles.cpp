@@ -22,26 +22,37 @@ struct Register<std::complex<R>, Bytes> {
   using unaligned = std::complex<R>;
 };
 
+// Note [Sums in slices]
+// A sum of n products in one chain is off by about sqrt(n) roundings; in slices of kSlice, added up afterwards, by
+// sqrt(kSlice + n / kSlice). The sums of a slice start from zero in registers, and adding them to what lies in memory
+// costs one instruction in kSlice.
+constexpr int64_t kSlice = 128;
+
 template <class T, class V, class Unaligned, int Rows, int Vectors>
 MT_INLINE void product_body(const T* a, const T* b, const int64_t* offsets, int64_t length, T* c) {
   constexpr int lanes = int(sizeof(V) / sizeof(T));
-  V sums[Rows][Vectors] = {};
-  for (int64_t i = 0; i < length; ++i, a += Rows) {
-    const T* line = b + offsets[i];
-    V x[Vectors];
+  for (int64_t first = 0; first == 0 || first < length; first += kSlice) {
+    const int64_t count = length - first < kSlice ? length - first : kSlice;
+    V sums[Rows][Vectors] = {};
+    for (int64_t i = first; i < first + count; ++i, a += Rows) {
+      const T* line = b + offsets[i];
+      V x[Vectors];
 #pragma GCC unroll 8
-    for (int v = 0; v < Vectors; ++v) x[v] = *reinterpret_cast<const Unaligned*>(line + v * lanes);
+      for (int v = 0; v < Vectors; ++v) x[v] = *reinterpret_cast<const Unaligned*>(line + v * lanes);
+#pragma GCC unroll 8
+      for (int r = 0; r < Rows; ++r) {
+#pragma GCC unroll 8
+        for (int v = 0; v < Vectors; ++v) sums[r][v] += a[r] * x[v];
+      }
+    }
 #pragma GCC unroll 8
     for (int r = 0; r < Rows; ++r) {
 #pragma GCC unroll 8
-      for (int v = 0; v < Vectors; ++v) sums[r][v] += a[r] * x[v];
+      for (int v = 0; v < Vectors; ++v) {
+        Unaligned& to = *reinterpret_cast<Unaligned*>(c + (r * Vectors + v) * lanes);
+        to = first == 0 ? sums[r][v] : to + sums[r][v];
+      }
     }
-  }
-#pragma GCC unroll 8
-  for (int r = 0; r < Rows; ++r) {
-#pragma GCC unroll 8
-    for (int v = 0; v < Vectors; ++v)
-      *reinterpret_cast<Unaligned*>(c + (r * Vectors + v) * lanes) = sums[r][v];
   }
 }
 
@@ -89,14 +100,9 @@ MT_INLINE void outer_body(const T* x, const int64_t* offsets, const T* y, int64_
                           int64_t leading) {
   constexpr int lanes = int(sizeof(V) / sizeof(T));
   const T* rows[Rows];
-  V sums[Rows][Vectors];
+  V sums[Rows][Vectors] = {};  // added to c at the end: see Note [Sums in slices]
 #pragma GCC unroll 8
-  for (int r = 0; r < Rows; ++r) {
-    rows[r] = x + offsets[r];
-#pragma GCC unroll 8
-    for (int v = 0; v < Vectors; ++v)
-      sums[r][v] = *reinterpret_cast<const Unaligned*>(c + r * leading + v * lanes);
-  }
+  for (int r = 0; r < Rows; ++r) rows[r] = x + offsets[r];
   for (int64_t p = 0; p < count; ++p, y += leading) {
     V values[Vectors];
 #pragma GCC unroll 8
@@ -110,7 +116,8 @@ MT_INLINE void outer_body(const T* x, const int64_t* offsets, const T* y, int64_
 #pragma GCC unroll 8
   for (int r = 0; r < Rows; ++r) {
 #pragma GCC unroll 8
-    for (int v = 0; v < Vectors; ++v) *reinterpret_cast<Unaligned*>(c + r * leading + v * lanes) = sums[r][v];
+    for (int v = 0; v < Vectors; ++v)
+      *reinterpret_cast<Unaligned*>(c + r * leading + v * lanes) += sums[r][v];
   }
 }
 

@@ -15,6 +15,8 @@ constexpr int64_t kSpan =
     4096;  // elements of a row at a time: a converted piece stays in the first-level cache
 constexpr int64_t kBlock = 512;   // results held at a time where columns are added up
 constexpr int64_t kTogether = 4;  // columns added at a time
+constexpr int64_t kShort = 64;    // rows of at most so many elements are added up without a call for each
+constexpr int64_t kNarrow = 8;    // rows of so few elements are worth less than a call for each
 
 // The loops over dense memory, for each machine level.
 template <class C>
@@ -28,6 +30,26 @@ struct Loops {
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; ++i) out[i] += (a0[i] * f0 + a1[i] * f1) + (a2[i] * f2 + a3[i] * f3);
   }
+  // Of several short rows, a step between them.
+  [[gnu::always_inline]] static inline void dots_body(const C* a, int64_t step, const C* x, int64_t n,
+                                                      double* sums, int64_t rows) {
+    constexpr int64_t lanes = 8;
+    for (int64_t row = 0; row < rows; ++row, a += step) {
+      C lane[lanes] = {};
+      int64_t i = 0;
+      for (; i + lanes <= n; i += lanes)
+        for (int64_t l = 0; l < lanes; ++l) lane[l] += a[i + l] * x[i + l];
+      for (int64_t l = 0; l < n - i; ++l) lane[l] += a[i + l] * x[i + l];
+      sums[row] =
+          double(((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7])));
+    }
+  }
+  static void dots(const C* a, int64_t step, const C* x, int64_t n, double* sums, int64_t rows) {
+    dots_body(a, step, x, n, sums, rows);
+  }
+  MT_WIDE static void dots_wide(const C* a, int64_t step, const C* x, int64_t n, double* sums, int64_t rows) {
+    dots_body(a, step, x, n, sums, rows);
+  }
   static double dot(const C* a, const C* x, int64_t n) { return dot_body(a, x, n); }
   MT_WIDE static double dot_wide(const C* a, const C* x, int64_t n) { return dot_body(a, x, n); }
   MT_WIDEST static double dot_widest(const C* a, const C* x, int64_t n) { return dot_body(a, x, n); }
@@ -37,6 +59,7 @@ struct Loops {
     add_body(a, f, out, n);
   }
   static constexpr decltype(&dot) kDot[kLevels] = {dot, dot_wide, dot_widest};
+  static constexpr decltype(&dots) kDots[kLevels] = {dots, dots_wide, dots_wide};
   static constexpr decltype(&add) kAdd[kLevels] = {add, add_wide, add_widest};
 };
 
@@ -45,7 +68,9 @@ struct Product {
   const char* matrix;
   int64_t rows, length, row_step, step;  // in bytes
   Converter load, store;
-  const C* x;
+  const char* vector;
+  int64_t vector_step;  // in bytes
+  const C* x;           // the same, dense, where it is used more than once; else null
   char* out;
   int64_t out_step;
   double alpha, beta;
@@ -56,24 +81,26 @@ struct Product {
     load(from, stride, reinterpret_cast<char*>(buffer), sizeof(C), n);
     return buffer;
   }
-  void put(int64_t row, double sum) const {
-    char* target = out + row * out_step;
-    double value = alpha * sum;
-    if (beta != 0) {
-      C old;
-      load(target, 0, reinterpret_cast<char*>(&old), 0, 1);
-      value += beta * double(old);
+  // The results of n rows, at most a block of them.
+  template <class S>
+  void put(int64_t first, const S* sums, int64_t n) const {
+    char* target = out + first * out_step;
+    alignas(64) C values[kBlock], old[kBlock];
+    if (beta != 0) load(target, out_step, reinterpret_cast<char*>(old), sizeof(C), n);
+    for (int64_t i = 0; i < n; ++i) {
+      const double value = alpha * double(sums[i]);
+      values[i] = C(beta != 0 ? value + beta * double(old[i]) : value);
     }
-    const C rounded = C(value);
-    store(reinterpret_cast<const char*>(&rounded), 0, target, 0, 1);
+    store(reinterpret_cast<const char*>(values), sizeof(C), target, out_step, n);
   }
   double part_of_row(int64_t row, int64_t first, int64_t last) const {
-    alignas(64) C buffer[kSpan];
+    alignas(64) C buffer[kSpan], others[kSpan];
     double sum = 0;
     for (int64_t begin = first; begin < last; begin += kSpan) {
       const int64_t n = std::min(kSpan, last - begin);
       const C* a = piece(matrix + row * row_step + begin * step, step, n, buffer);
-      sum += Loops<C>::kDot[cpu_level](a, x + begin, n);
+      const C* v = x ? x + begin : piece(vector + begin * vector_step, vector_step, n, others);
+      sum += Loops<C>::kDot[cpu_level](a, v, n);
     }
     return sum;
   }
@@ -83,7 +110,17 @@ struct Product {
     const int64_t pieces = std::clamp<int64_t>(rows < 16 ? length / kGrain : 1, 1, 64);
     if (pieces == 1) {
       parallel_for(0, rows, std::max<int64_t>(1, kGrain / length), [&](int64_t begin, int64_t end) {
-        for (int64_t row = begin; row < end; ++row) put(row, part_of_row(row, 0, length));
+        constexpr int64_t some = 32;
+        double sums[some];
+        for (int64_t row = begin; row < end; row += some) {
+          const int64_t n = std::min(some, end - row);
+          if (length <= kShort && x && direct && step == int64_t(sizeof(C)))
+            Loops<C>::kDots[cpu_level](reinterpret_cast<const C*>(matrix + row * row_step),
+                                       row_step / int64_t(sizeof(C)), x, length, sums, n);
+          else
+            for (int64_t i = 0; i < n; ++i) sums[i] = part_of_row(row + i, 0, length);
+          put(row, sums, n);
+        }
       });
       return;
     }
@@ -98,7 +135,7 @@ struct Product {
     for (int64_t row = 0; row < rows; ++row) {
       double sum = 0;
       for (int64_t i = 0; i < pieces; ++i) sum += sums[size_t(row * pieces + i)];
-      put(row, sum);
+      put(row, &sum, 1);
     }
   }
 
@@ -120,7 +157,7 @@ struct Product {
           for (int64_t i = 0; i < n; ++i) sums[i] += columns[j][i] * factors[j];
       }
     }
-    for (int64_t i = 0; i < n; ++i) put(first + i, double(sums[i]));
+    put(first, sums, n);
   }
   void by_columns() const {
     const int64_t share = (rows / std::max(1, get_num_threads()) + 63) / 64 * 64;
@@ -138,10 +175,14 @@ void matrix_vector(const View& a, const View& x, const View& out, double alpha, 
     using C = typename decltype(tag)::type;
     const int64_t item = int64_t(itemsize(a.dtype)), length = a.sizes[1];
     std::vector<C> vector;
-    const C* dense = x.as<const C>();
+    const C* dense = nullptr;
     const bool direct = a.dtype == dtype_of<C>;
+    const bool upright = a.strides[0] == 1 && a.strides[1] != 1 && a.sizes[0] > 1;
+    const bool by_columns = upright || (length <= kNarrow && a.sizes[0] >= kBlock);
     const Converter load = converter(a.dtype, dtype_of<C>);
-    if (!direct || (x.strides[0] != 1 && length > 1)) {
+    if (direct && (x.strides[0] == 1 || length == 1)) {
+      dense = x.as<const C>();
+    } else if (a.sizes[0] > 1) {
       vector.resize(size_t(length));
       load(x.as<char>(), x.strides[0] * item, reinterpret_cast<char*>(vector.data()), sizeof(C), length);
       dense = vector.data();
@@ -153,13 +194,15 @@ void matrix_vector(const View& a, const View& x, const View& out, double alpha, 
                              a.strides[1] * item,
                              load,
                              converter(dtype_of<C>, a.dtype),
+                             x.as<char>(),
+                             x.strides[0] * item,
                              dense,
                              out.as<char>(),
                              out.strides[0] * item,
                              alpha,
                              beta,
                              direct};
-    if (a.strides[0] == 1 && a.strides[1] != 1 && a.sizes[0] > 1) product.by_columns();
+    if (by_columns) product.by_columns();
     else product.by_rows();
   });
 }

@@ -1,6 +1,7 @@
 #include "kernels/pool/max.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "kernels/common/arithmetic.h"
@@ -22,34 +23,67 @@ T lowest() {
 int64_t planes_per_range(int64_t work) { return std::max<int64_t>(1, kGrain / std::max<int64_t>(work, 1)); }
 
 // The largest elements of a row of windows, taken together: tap after tap, each over all windows that have it. Windows of
-// one length whose starts are evenly spaced, which those not at an edge are, need no tables for that, and the loop over
-// them becomes vectors.
+// one length whose starts are evenly spaced, which those not at an edge are, need no tables for that, and the loops over
+// them become vectors.
 template <class T>
 struct RowOfWindows {
   using C = compute_t<T>;
   // Places count from the front of a plane; 32 bits are as wide as most elements.
   using Place = std::conditional_t<sizeof(C) == 8, int64_t, int32_t>;
+  static constexpr int64_t kTogether = 256;  // windows at a time
 
-  // best[k] and place[k] take in row[k * spacing], whose place is at + k * place_step, for k < count.
+  const T* in;  // the first tap of the first window
+  int64_t spacing, count;
+  std::array<int64_t, 3> taps, steps, place_steps;  // from tap to tap
+  int64_t first_place, place_spacing;
+  T* out;
+  int64_t* indices;
+  int64_t out_step, index_step;
+
+  // best[k] and place[k] take in row[k * spacing], whose place is at + k * place_spacing.
   template <int64_t kSpacing>
-  [[gnu::always_inline]] static inline void take(const T* row, int64_t spacing, C* best, Place* place,
-                                                 Place at, Place place_step, int64_t count) {
-    if constexpr (kSpacing > 0) spacing = kSpacing;
+  [[gnu::always_inline]] inline void take(const T* row, Place at, C* best, Place* place) const {
+    const int64_t step = kSpacing > 0 ? kSpacing : spacing, windows = count;
+    const Place place_step = Place(place_spacing);
 #pragma GCC ivdep
-    for (int64_t k = 0; k < count; ++k) {
-      const C value = C(row[k * spacing]), before = best[k];
+    for (int64_t k = 0; k < windows; ++k) {
+      const C value = C(row[k * step]), before = best[k];
       const bool larger = (value > before) | math::is_nan(value);
       best[k] = larger ? value : before;
       place[k] = larger ? Place(at + Place(k) * place_step) : place[k];
     }
   }
-  [[gnu::always_inline]] static inline void run(const T* row, int64_t spacing, C* best, Place* place,
-                                                Place at, Place place_step, int64_t count) {
-    if (spacing == 1) take<1>(row, spacing, best, place, at, place_step, count);
-    else if (spacing == 2) take<2>(row, spacing, best, place, at, place_step, count);
-    else if (spacing == 3) take<3>(row, spacing, best, place, at, place_step, count);
-    else if (spacing == 4) take<4>(row, spacing, best, place, at, place_step, count);
-    else take<0>(row, spacing, best, place, at, place_step, count);
+  template <int64_t kSpacing>
+  [[gnu::always_inline]] inline void take_all(C* best, Place* place) const {
+    for (int64_t x = 0; x < taps[0]; ++x)
+      for (int64_t y = 0; y < taps[1]; ++y)
+        for (int64_t z = 0; z < taps[2]; ++z)
+          take<kSpacing>(in + x * steps[0] + y * steps[1] + z * steps[2],
+                         Place(first_place + x * place_steps[0] + y * place_steps[1] + z * place_steps[2]),
+                         best, place);
+  }
+  [[gnu::always_inline]] static inline void run(const RowOfWindows* row) {
+    C best[kTogether];
+    Place place[kTogether];
+    const int64_t count = row->count;
+    for (int64_t k = 0; k < count; ++k) best[k] = C(lowest<T>());
+    for (int64_t k = 0; k < count; ++k) place[k] = Place(row->first_place + k * row->place_spacing);
+    if (row->spacing == 1) row->template take_all<1>(best, place);
+    else if (row->spacing == 2) row->template take_all<2>(best, place);
+    else if (row->spacing == 3) row->template take_all<3>(best, place);
+    else if (row->spacing == 4) row->template take_all<4>(best, place);
+    else row->template take_all<0>(best, place);
+    T* out = row->out;
+    int64_t* indices = row->indices;
+    if (row->out_step == 1 && row->index_step == 1) {
+      for (int64_t k = 0; k < count; ++k) out[k] = cast<T>(best[k]);
+      for (int64_t k = 0; k < count; ++k) indices[k] = place[k];
+    } else {
+      for (int64_t k = 0; k < count; ++k) {
+        out[k * row->out_step] = cast<T>(best[k]);
+        indices[k * row->index_step] = place[k];
+      }
+    }
   }
 };
 
@@ -78,12 +112,8 @@ void max_of_plane(const T* in, const Planes& from, T* out, const Planes& to, int
                   const std::array<const int64_t*, 3>& end, const std::array<int64_t, 3>& step) {
   using Row = RowOfWindows<T>;
   using C = typename Row::C;
-  using Place = typename Row::Place;
-  constexpr int64_t together = 256;  // windows at a time
   Even even = evenly_spaced(start[2], end[2], to.sizes[2], step[2]);
-  if (from.numel > std::numeric_limits<Place>::max()) even.last = even.first;
-  C best[together];
-  Place place[together];
+  if (from.numel > std::numeric_limits<typename Row::Place>::max()) even.last = even.first;
   for (int64_t i = 0; i < to.sizes[0]; ++i) {
     for (int64_t j = 0; j < to.sizes[1]; ++j) {
       T* target = out + i * to.strides[0] + j * to.strides[1];
@@ -108,36 +138,49 @@ void max_of_plane(const T* in, const Planes& from, T* out, const Planes& to, int
         index[k * index_planes.strides[2]] = found;
       };
       for (int64_t k = 0; k < even.first; ++k) one(k);
-      for (int64_t begin = even.first; begin < even.last; begin += together) {
-        const int64_t count = std::min(together, even.last - begin), first = start[2][begin];
-        std::fill_n(best, count, C(lowest<T>()));
-        for (int64_t k = 0; k < count; ++k) place[k] = Place(row_place + first + k * even.spacing);
-        for (int64_t x = start[0][i]; x < end[0][i]; x += step[0]) {
-          for (int64_t y = start[1][j]; y < end[1][j]; y += step[1]) {
-            const T* row = in + x * from.strides[0] + y * from.strides[1];
-            for (int64_t tap = 0; tap < even.taps; ++tap) {
-              const int64_t z = first + tap * step[2];
-              at_level<Row>(row + z * from.strides[2], even.spacing * from.strides[2], best, place,
-                            Place((x * from.sizes[1] + y) * from.sizes[2] + z), Place(even.spacing), count);
-            }
-          }
-        }
-        for (int64_t k = 0; k < count; ++k) {
-          target[(begin + k) * to.strides[2]] = cast<T>(best[k]);
-          index[(begin + k) * index_planes.strides[2]] = place[k];
-        }
+      const auto taps = [&](size_t d, int64_t o) {
+        return std::max<int64_t>(0, (end[d][o] - start[d][o] + step[d] - 1) / step[d]);
+      };
+      for (int64_t begin = even.first; begin < even.last; begin += Row::kTogether) {
+        const int64_t first = start[2][begin];
+        const Row row{
+            in + start[0][i] * from.strides[0] + start[1][j] * from.strides[1] + first * from.strides[2],
+            even.spacing * from.strides[2],
+            std::min(Row::kTogether, even.last - begin),
+            {taps(0, i), taps(1, j), even.taps},
+            {step[0] * from.strides[0], step[1] * from.strides[1], step[2] * from.strides[2]},
+            {step[0] * from.sizes[1] * from.sizes[2], step[1] * from.sizes[2], step[2]},
+            row_place + first,
+            even.spacing,
+            target + begin * to.strides[2],
+            index + begin * index_planes.strides[2],
+            to.strides[2],
+            index_planes.strides[2]};
+        at_level<Row, const Row*>(&row);
       }
       for (int64_t k = even.last; k < to.sizes[2]; ++k) one(k);
     }
   }
 }
 
-// Offsets of a plane's elements in row-major order.
-std::vector<int64_t> offsets_of(const Planes& planes) {
+// Where a plane's elements are, in row-major order: one after the other, or as a table says.
+struct DensePlaces {
+  int64_t operator()(int64_t i) const { return i; }
+};
+struct ListedPlaces {
   std::vector<int64_t> offsets;
-  offsets.reserve(size_t(planes.numel));
-  for_each_in_plane(planes, [&](int64_t at) { offsets.push_back(at); });
-  return offsets;
+  explicit ListedPlaces(const Planes& planes) {
+    offsets.reserve(size_t(planes.numel));
+    for_each_in_plane(planes, [&](int64_t at) { offsets.push_back(at); });
+  }
+  int64_t operator()(int64_t i) const { return offsets[size_t(i)]; }
+};
+
+// Calls f with the places of the elements of each.
+template <class F>
+void with_places(const Planes& a, const Planes& b, const Planes& c, F&& f) {
+  if (a.is_dense() && b.is_dense() && c.is_dense()) return f(DensePlaces{}, DensePlaces{}, DensePlaces{});
+  f(ListedPlaces(a), ListedPlaces(b), ListedPlaces(c));
 }
 
 int64_t checked(int64_t index, const Planes& planes, int spatial) {
@@ -221,43 +264,46 @@ void max_pool(const View& in, const View& out, const View& indices, int spatial,
 
 void plane_scatter(const View& values, const View& indices, const View& out, int spatial, bool accumulate) {
   const Planes from(values, spatial), places(indices, spatial), to(out, spatial);
-  const std::vector<int64_t> from_at = offsets_of(from), place_at = offsets_of(places),
-                             to_at = offsets_of(to);
-  dispatch<domains::numeric>(values.dtype, "max_unpool", [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    using C = compute_t<T>;
-    parallel_for(0, to.count, planes_per_range(to.numel), [&](int64_t first, int64_t last) {
-      std::vector<C> sums(size_t(to.numel));
-      for (int64_t plane = first; plane < last; ++plane) {
-        std::fill(sums.begin(), sums.end(), C(0));
-        const T* source = from.at<const T>(plane);
-        const int64_t* index = places.at<const int64_t>(plane);
-        for (size_t i = 0; i < from_at.size(); ++i) {
-          C& sum = sums[size_t(checked(index[place_at[i]], to, spatial))];
-          const C value = C(source[from_at[i]]);
-          sum = accumulate ? math::add(sum, value) : value;
+  with_places(from, places, to, [&](const auto& from_at, const auto& place_at, const auto& to_at) {
+    dispatch<domains::numeric>(values.dtype, "max_unpool", [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      using C = compute_t<T>;
+      const bool there = std::is_same_v<T, C> && to.is_dense();  // sums are the result itself
+      parallel_for(0, to.count, planes_per_range(to.numel), [&](int64_t first, int64_t last) {
+        std::vector<C> buffer(there ? 0 : size_t(to.numel));
+        for (int64_t plane = first; plane < last; ++plane) {
+          C* sums = there ? to.at<C>(plane) : buffer.data();
+          std::fill_n(sums, to.numel, C(0));
+          const T* source = from.at<const T>(plane);
+          const int64_t* index = places.at<const int64_t>(plane);
+          for (int64_t i = 0; i < from.numel; ++i) {
+            C& sum = sums[checked(index[place_at(i)], to, spatial)];
+            const C value = C(source[from_at(i)]);
+            sum = accumulate ? math::add(sum, value) : value;
+          }
+          if (there) continue;
+          T* target = to.at<T>(plane);
+          for (int64_t i = 0; i < to.numel; ++i) target[to_at(i)] = cast<T>(sums[i]);
         }
-        T* target = to.at<T>(plane);
-        for (size_t i = 0; i < to_at.size(); ++i) target[to_at[i]] = cast<T>(sums[i]);
-      }
+      });
     });
   });
 }
 
 void plane_gather(const View& in, const View& indices, const View& out, int spatial) {
   const Planes from(in, spatial), places(indices, spatial), to(out, spatial);
-  const std::vector<int64_t> from_at = offsets_of(from), place_at = offsets_of(places),
-                             to_at = offsets_of(to);
-  dispatch<domains::numeric>(in.dtype, "max_unpool_backward", [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    parallel_for(0, to.count, planes_per_range(to.numel), [&](int64_t first, int64_t last) {
-      for (int64_t plane = first; plane < last; ++plane) {
-        const T* source = from.at<const T>(plane);
-        const int64_t* index = places.at<const int64_t>(plane);
-        T* target = to.at<T>(plane);
-        for (size_t i = 0; i < to_at.size(); ++i)
-          target[to_at[i]] = source[from_at[size_t(checked(index[place_at[i]], from, spatial))]];
-      }
+  with_places(from, places, to, [&](const auto& from_at, const auto& place_at, const auto& to_at) {
+    dispatch<domains::numeric>(in.dtype, "max_unpool_backward", [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      parallel_for(0, to.count, planes_per_range(to.numel), [&](int64_t first, int64_t last) {
+        for (int64_t plane = first; plane < last; ++plane) {
+          const T* source = from.at<const T>(plane);
+          const int64_t* index = places.at<const int64_t>(plane);
+          T* target = to.at<T>(plane);
+          for (int64_t i = 0; i < to.numel; ++i)
+            target[to_at(i)] = source[from_at(checked(index[place_at(i)], from, spatial))];
+        }
+      });
     });
   });
 }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 
 #include "kernels/common/arithmetic.h"
 #include "kernels/common/convert.h"
@@ -27,25 +28,45 @@ template <class C, bool kMax>
   return kMax ? math::maximum(a, b) : math::minimum(a, b);
 }
 
+// As wide as an element, for counting beside it.
+template <class C> using BitsOf = typename unsigned_of<sizeof(C)>::type;
+
 // The best of n > 0 elements, NaN if there is one, in as many lanes as hide the latency of a comparison.
 template <bool kMax>
 struct FindBest {
+  // On x86 NaN is looked for beside, see Note [The larger of two, and NaN] in reduce_impl.h.
+  template <class C>
+  static constexpr bool kApart = std::is_floating_point_v<C> && kHasLevels;
+  template <class C>
+  [[gnu::always_inline]] static inline C taken(C a, C b) {
+    if constexpr (kApart<C>) return (kMax ? a > b : a < b) ? a : b;
+    else return better<C, kMax>(a, b);
+  }
+  template <class C>
+  [[gnu::always_inline]] static inline BitsOf<C> is_missing(C x) {
+    return kApart<C> ? BitsOf<C>(x != x) : BitsOf<C>(0);
+  }
   template <class C>
   [[gnu::always_inline]] static inline void run(const C* x, int64_t n, C* best) {
     constexpr int64_t lanes = sizeof(C) == 1 ? 64 : 128 / int64_t(sizeof(C));
     C found = x[0];
+    BitsOf<C> missing = 0;
     int64_t i = 0;
     if (n >= lanes) {
       C tops[lanes];
-      for (int64_t l = 0; l < lanes; ++l) tops[l] = x[l];
+      BitsOf<C> nan[lanes];
+      for (int64_t l = 0; l < lanes; ++l) tops[l] = x[l], nan[l] = is_missing(x[l]);
       for (i = lanes; i + lanes <= n; i += lanes)
-        for (int64_t l = 0; l < lanes; ++l) tops[l] = better<C, kMax>(x[i + l], tops[l]);
+        for (int64_t l = 0; l < lanes; ++l)
+          tops[l] = taken(x[i + l], tops[l]), nan[l] |= is_missing(x[i + l]);
       for (int64_t width = lanes / 2; width > 0; width /= 2)
-        for (int64_t l = 0; l < width; ++l) tops[l] = better<C, kMax>(tops[l], tops[l + width]);
-      found = tops[0];
+        for (int64_t l = 0; l < width; ++l)
+          tops[l] = taken(tops[l + width], tops[l]), nan[l] |= nan[l + width];
+      found = tops[0], missing = nan[0];
     }
-    for (; i < n; ++i) found = better<C, kMax>(found, x[i]);
-    *best = found;
+    for (; i < n; ++i) found = taken(x[i], found), missing |= is_missing(x[i]);
+    if constexpr (kApart<C>) *best = missing ? std::numeric_limits<C>::quiet_NaN() : found;
+    else *best = found;
   }
 };
 // Where it is first.
@@ -55,11 +76,11 @@ struct FindPlace {
     constexpr int64_t together = 64;
     for (int64_t begin = 0; begin < n; begin += together) {
       const int64_t count = std::min(together, n - begin);
-      unsigned hits = 0;
+      BitsOf<C> hits = 0;
       if (math::is_nan(wanted)) {
-        for (int64_t i = 0; i < count; ++i) hits += unsigned(math::is_nan(x[begin + i]));
+        for (int64_t i = 0; i < count; ++i) hits |= BitsOf<C>(math::is_nan(x[begin + i]));
       } else {
-        for (int64_t i = 0; i < count; ++i) hits += unsigned(x[begin + i] == wanted);
+        for (int64_t i = 0; i < count; ++i) hits |= BitsOf<C>(x[begin + i] == wanted);
       }
       if (!hits) continue;
       for (int64_t i = begin;; ++i)
@@ -121,6 +142,8 @@ struct TakeElements {
   }
 };
 
+constexpr int64_t kShort = 16;  // lines of so few elements are worth less than a search of each
+
 struct Line {
   int64_t size, stride;  // of the searched dimension, in bytes
   bool with_value;
@@ -134,18 +157,18 @@ void search_row(char* const* data, const int64_t* strides, int64_t n, const void
     *reinterpret_cast<int64_t*>(data[0] + i * strides[0]) = index;
     if (line.with_value) *reinterpret_cast<T*>(data[2] + i * strides[2]) = value;
   };
-  if (n >= 8 && strides[1] == int64_t(sizeof(T)) && line.stride != int64_t(sizeof(T)) &&
-      line.size < INT32_MAX) {
+  const bool side_by_side = strides[1] == int64_t(sizeof(T)) && line.stride != int64_t(sizeof(T));
+  if (n >= 8 && (side_by_side || line.size <= kShort) && line.size < INT32_MAX) {
     using C = Compared<T>;
     alignas(64) C best[kSide], buffer[kSide];
     alignas(64) int32_t place[kSide];
     for (int64_t begin = 0; begin < n; begin += kSide) {
       const int64_t count = std::min(kSide, n - begin);
       const char* first = data[1] + begin * strides[1];
-      std::copy_n(read<T>(first, sizeof(T), count, buffer), count, best);
+      std::copy_n(read<T>(first, strides[1], count, buffer), count, best);
       std::fill_n(place, count, 0);
       for (int64_t k = 1; k < line.size; ++k)
-        at_level<TakeElements<kMax>>(read<T>(first + k * line.stride, sizeof(T), count, buffer), &best[0],
+        at_level<TakeElements<kMax>>(read<T>(first + k * line.stride, strides[1], count, buffer), &best[0],
                                      &place[0], int32_t(k), count);
       for (int64_t i = 0; i < count; ++i) put(begin + i, place[i], T(best[i]));
     }

@@ -166,7 +166,57 @@ struct ReduceLoopsOf {
     }
   }
 
+  // Whether some are true, or all: looked for in runs, as wide as an element, until the answer is known.
+  static constexpr bool kTruth = Op::kind == Accumulate::truth && !is_complex_v<T>;
+  [[gnu::always_inline]] static inline A truth_of(const T* x, int64_t n, A total) {
+    constexpr int64_t run = 2048;
+    using Number = std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>;
+    using Bits = typename unsigned_of<sizeof(T)>::type;
+    const Number* numbers = reinterpret_cast<const Number*>(x);
+    const bool known = !Op::template identity<A>();  // what decides
+    for (int64_t begin = 0; begin < n && total != known; begin += run) {
+      const int64_t end = std::min(n, begin + run);
+      Bits found = 0;
+      if (known) {
+        for (int64_t i = begin; i < end; ++i) found |= Bits(numbers[i] != Number(0));
+      } else {
+        for (int64_t i = begin; i < end; ++i) found |= Bits(numbers[i] == Number(0));
+      }
+      if (found) total = known;
+    }
+    return total;
+  }
+  // Sums of complex numbers are those of their parts, which lie in turns.
+  static constexpr bool kParts = is_complex_v<T> && Op::kind == Accumulate::wide;
+  [[gnu::always_inline]] static inline int64_t sum_of_parts(const T* x, int64_t n, A& total) {
+    using R = typename A::value_type;
+    constexpr int64_t lanes = 16;
+    const auto* parts = reinterpret_cast<const typename T::value_type*>(x);
+    R sums[lanes] = {};
+    int64_t i = 0;
+    for (; i + lanes <= 2 * n; i += lanes)
+      for (int64_t l = 0; l < lanes; ++l) sums[l] += R(parts[i + l]);
+    for (int64_t l = 0; l < lanes; l += 2) total += A(sums[l], sums[l + 1]);
+    return i / 2;
+  }
+
+  // What is left, and short rows: half as many at once, then half of these, down to eight. Without a loop, because of one
+  // over up to three groups of eight integers GCC 12 keeps the second alone.
+  template <int kWidth>
+  [[gnu::always_inline]] static inline void fewer(const T* x, int64_t& i, int64_t n, A& total) {
+    if constexpr (kWidth >= std::min(8, kLanes / 2)) {
+      if (n - i >= kWidth) {
+        A lanes[kWidth];
+        for (int l = 0; l < kWidth; ++l) lanes[l] = loaded<Op, A>(x[i + l]);
+        total = Op::combine(total, folded<A, kWidth>(lanes));
+        i += kWidth;
+      }
+      fewer<kWidth / 2>(x, i, n, total);
+    }
+  }
+
   [[gnu::always_inline]] static inline A row_body(const T* x, int64_t n, A total) {
+    if constexpr (kTruth) return truth_of(x, n, total);
     if constexpr (kExtreme) return total == total ? extreme_of(x, n, total) : total;
 #if defined(__aarch64__)
     if constexpr (extreme_kind<Op> != 0 && kPacked<T>)
@@ -174,11 +224,14 @@ struct ReduceLoopsOf {
 #endif
     int64_t i = 0;
     if constexpr (kShortSums) i = short_sums(x, n, total);
+    if constexpr (kParts) i = sum_of_parts(x, n, total);
     if constexpr (std::is_same_v<T, float> && short_range<Op>.most > 0) {
-      A sum = 0;
-      int64_t taken = short_sums(x, n, sum);
-      for (; taken < n; ++taken) sum = Op::combine(sum, loaded<Op, A>(x[taken]));
-      if (sum > short_range<Op>.least && sum < short_range<Op>.most) return Op::combine(total, sum);
+      if (n >= 128) {
+        A sum = 0;
+        int64_t taken = short_sums(x, n, sum);
+        for (; taken < n; ++taken) sum = Op::combine(sum, loaded<Op, A>(x[taken]));
+        if (sum > short_range<Op>.least && sum < short_range<Op>.most) return Op::combine(total, sum);
+      }
     }
     if (n - i >= kLanes) {
       A lanes[kLanes];
@@ -188,16 +241,7 @@ struct ReduceLoopsOf {
       }
       total = Op::combine(total, folded<A, kLanes>(lanes));
     }
-    // What is left, and short rows, in a few lanes. Not bytes: of three groups GCC 12 for aarch64 keeps the second alone.
-    constexpr int few = std::min(8, kLanes);
-    if (sizeof(T) > 1 && n - i >= few) {
-      A lanes[few];
-      for (int l = 0; l < few; ++l) lanes[l] = loaded<Op, A>(x[i + l]);
-      for (i += few; i + few <= n; i += few) {
-        for (int l = 0; l < few; ++l) lanes[l] = Op::combine(lanes[l], loaded<Op, A>(x[i + l]));
-      }
-      total = Op::combine(total, folded<A, few>(lanes));
-    }
+    fewer<kLanes / 2>(x, i, n, total);
     for (; i < n; ++i) total = Op::combine(total, loaded<Op, A>(x[i]));
     return total;
   }
@@ -256,8 +300,8 @@ struct ReduceLoopsOf {
     A* a = static_cast<A*>(accumulators);
     for (int64_t i = 0; i < n; ++i) a[i] = Op::finish(a[i], count);
   }
-  // Wider vectors are compiled for the types training reduces; the other integers and complex do without.
-  static constexpr bool kWide = kHasLevels && (std::is_floating_point_v<T> || std::is_same_v<T, int64_t>);
+  // Wider vectors are compiled for real numbers; complex ones do without, but for sums of their parts.
+  static constexpr bool kWide = kHasLevels && (std::is_arithmetic_v<T> || kParts);
   static constexpr auto wide_rows() {
     if constexpr (kWide) return &rows_wide;
     else return &rows;

@@ -19,6 +19,8 @@ struct Taps {
 
   Taps(int64_t in, int64_t out, int64_t width);
   bool identity() const;
+  // Which outputs read each input: neighbours, because windows move on with the outputs.
+  Taps transposed() const;
 };
 
 // Windows of `kernel` inputs. `divisor` 0 divides by the window's size, with or without the padding in it.

@@ -20,6 +20,31 @@ bool Taps::identity() const {
   return true;
 }
 
+Taps Taps::transposed() const {
+  std::vector<int64_t> begin(size_t(in), out), end(size_t(in), 0);
+  for (int64_t o = 0; o < out; ++o) {
+    for (int64_t k = 0; k < count[size_t(o)]; ++k) {
+      const size_t i = size_t(first[size_t(o)] + k);
+      begin[i] = std::min(begin[i], o);
+      end[i] = o + 1;
+    }
+  }
+  int64_t most = 1;
+  for (size_t i = 0; i < size_t(in); ++i) most = std::max(most, end[i] - begin[i]);
+  Taps turned(out, in, most);
+  for (size_t i = 0; i < size_t(in); ++i) {
+    turned.first[i] = end[i] > begin[i] ? begin[i] : 0;
+    turned.count[i] = std::max<int64_t>(end[i] - begin[i], 0);
+  }
+  for (int64_t o = 0; o < out; ++o) {
+    for (int64_t k = 0; k < count[size_t(o)]; ++k) {
+      const int64_t i = first[size_t(o)] + k;
+      turned.weights[size_t(i * most + o - begin[size_t(i)])] += weights[size_t(o * width + k)];
+    }
+  }
+  return turned;
+}
+
 Taps window_taps(int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t padding, bool count_padding,
                  int64_t divisor) {
   Taps taps(in, out, std::min(kernel, in));
@@ -36,7 +61,9 @@ Taps window_taps(int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_
 }
 
 Taps adaptive_taps(int64_t in, int64_t out) {
-  Taps taps(in, out, out == 0 ? 0 : in / out + 2);
+  int64_t most = 1;
+  for (int64_t o = 0; o < out; ++o) most = std::max(most, ((o + 1) * in + out - 1) / out - o * in / out);
+  Taps taps(in, out, most);
   for (int64_t o = 0; o < out; ++o) {
     const int64_t low = o * in / out, high = ((o + 1) * in + out - 1) / out;
     taps.first[size_t(o)] = low;

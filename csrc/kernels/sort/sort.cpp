@@ -29,19 +29,20 @@ bool stable_less(const Entry<K>& a, const Entry<K>& b) {
   return a.key != b.key ? a.key < b.key : a.index < b.index;
 }
 
-// Below this, comparing beats counting; above the other, one line is worth several threads.
-constexpr int64_t kRadixFrom = 512;
+// Below this, comparing beats counting, which takes a pass for every byte; above the other, one line is worth several
+// threads.
+template <class K> constexpr int64_t kRadixFrom = 32 * (1 + sizeof(K));
 constexpr int64_t kSplitFrom = 1 << 17;
 
 // Stable, by one byte at a time; bytes that all keys share are skipped. Gives whichever buffer holds the result.
 template <class K>
 Entry<K>* radix_sort(Entry<K>* from, Entry<K>* to, int64_t n) {
   constexpr int kBytes = sizeof(K);
-  std::vector<uint32_t> counts(size_t(kBytes) * 256, 0);
+  uint32_t counts[kBytes * 256] = {};
   for (int64_t i = 0; i < n; ++i)
-    for (int b = 0; b < kBytes; ++b) ++counts[size_t(b * 256 + int(from[i].key >> (8 * b) & 0xff))];
+    for (int b = 0; b < kBytes; ++b) ++counts[b * 256 + int(from[i].key >> (8 * b) & 0xff)];
   for (int b = 0; b < kBytes; ++b) {
-    uint32_t* count = counts.data() + b * 256;
+    uint32_t* count = counts + b * 256;
     if (count[from[0].key >> (8 * b) & 0xff] == uint32_t(n)) continue;
     uint32_t start = 0;
     for (int v = 0; v < 256; ++v) start += std::exchange(count[v], start);
@@ -53,7 +54,7 @@ Entry<K>* radix_sort(Entry<K>* from, Entry<K>* to, int64_t n) {
 
 template <class K>
 Entry<K>* sort_one(Entry<K>* from, Entry<K>* scratch, int64_t n) {
-  if (n >= kRadixFrom) return radix_sort(from, scratch, n);
+  if (n >= kRadixFrom<K>) return radix_sort(from, scratch, n);
   std::sort(from, from + n, stable_less<K>);  // needs no memory of its own
   return from;
 }

@@ -151,7 +151,7 @@ Tensor masked_scatter(const Tensor& self, const Tensor& mask, const Tensor& sour
   const int64_t count = count_of(ops::_nonzero_count(at));
   MT_CHECK(source.numel() >= count, "Number of elements of source < number of ones in mask");
   const Tensor values = ops::slice(flattened(source), 0, 0, count, 1);
-  return ops::index_put(own, {{at}}, values, false).reshape(shape);
+  return ops::index_put(flattened(own), {{flattened(at)}}, values, false).reshape(shape);
 }
 
 Tensor repeat_runs(const Tensor& repeats, std::optional<int64_t> output_size) {

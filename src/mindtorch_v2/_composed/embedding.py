@@ -7,7 +7,7 @@ import math
 import mindtorch_v2 as torch
 from mindtorch_v2 import Tensor
 
-from .._functions.bags import MODES, Bags, bags_of
+from .._functions.bags import MODES, Bags, bag_of_each, bags_of, ends_of
 
 
 def one_hot(self: Tensor, num_classes: int = -1) -> Tensor:
@@ -99,26 +99,28 @@ def embedding_bag(
     count = found.made.shape[0]
     if name == "sum" and padding_idx is None:  # nothing that the gradient would need
         return found.made, indices.new_empty(0), offsets.new_zeros(count), offsets.new_zeros(count)
-    lengths = offsets.new_zeros(count)
-    if not weight.is_meta:
-        lengths.index_add_(0, found.bags, torch.ones_like(found.bags, dtype=lengths.dtype))
-    all_bags = found.all_bags.to(indices.dtype)
-    if name == "mean" or weight.is_meta:
+    if weight.is_meta:
+        lengths = offsets.new_zeros(count)
+        return found.made, torch.empty_like(indices), lengths, lengths.clone()
+    lengths = (found.ends[1:] - found.ends[:-1]).to(offsets.dtype)
+    all_bags = bag_of_each(ends_of(offsets, include_last_offset, indices.numel())).to(indices.dtype)
+    if name == "mean":
         return found.made, all_bags, lengths, lengths.clone()
     if name == "sum":
         return found.made, all_bags, lengths, offsets.new_zeros(count)
-    return found.made, all_bags, lengths, _rows_of_maxima(found, lengths)
+    return found.made, all_bags, lengths, _rows_of_maxima(found, weight, lengths)
 
 
-def _rows_of_maxima(found: Bags, lengths: Tensor) -> Tensor:
+def _rows_of_maxima(found: Bags, weight: Tensor, lengths: Tensor) -> Tensor:
     """For each element of a maximum, the index of the first row that has it; 0 of bags without rows."""
     last = found.indices.shape[0]
     if last == 0:
         return torch.zeros_like(found.made, dtype=found.indices.dtype)
+    bags = bag_of_each(found.ends)
     places = torch.arange(last, device=found.made.device).unsqueeze(1)
-    at = torch.where(found.rows.detach() == found.made.detach()[found.bags], places, last)
+    at = torch.where(weight.detach()[found.indices] == found.made.detach()[bags], places, last)
     first = torch.full(found.made.shape, last, dtype=places.dtype, device=places.device)
-    first = first.index_reduce(0, found.bags, at, "amin").clamp(max=last - 1)
+    first = first.index_reduce(0, bags, at, "amin").clamp(max=last - 1)
     return torch.where(lengths.unsqueeze(1) > 0, found.indices[first], 0)
 
 

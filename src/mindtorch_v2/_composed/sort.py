@@ -124,6 +124,8 @@ def _finish(
     """Where runs start, and what was asked for beside the values. `first` marks the first of each run."""
     total = first.numel()
     starts = first.nonzero()[:, 0]
+    if not (inverse or counts):
+        return starts, []
     last = torch.full((min(starts.numel(), 1),), total, dtype=torch.int64, device=first.device)
     ends = torch.cat([starts[1:], last])
     lengths = ends - starts

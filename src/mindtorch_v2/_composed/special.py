@@ -13,7 +13,9 @@ def polygamma(n: int, self: Tensor) -> Tensor:
     """The n-th derivative of digamma."""
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
-    return torch.digamma(self) if n == 0 else _native._polygamma(self, n)
+    if n < 2:
+        return torch.digamma(self) if n == 0 else _native._trigamma(self)
+    return _native._polygamma(self, n)
 
 
 def mvlgamma(self: Tensor, p: int) -> Tensor:

@@ -11,13 +11,41 @@ MODES = ("sum", "mean", "max")
 
 
 class Bags(NamedTuple):
-    """Results, and what they were made of: without padding, but for `all_bags`."""
+    """Results, and what they were made of, without padding: bag i has indices[ends[i]], … up to ends[i + 1]."""
 
     made: Tensor
     indices: Tensor
-    all_bags: Tensor  # the bag of each index
-    bags: Tensor
-    rows: Tensor
+    ends: Tensor
+
+
+def bag_of_each(ends: Tensor, count: int | None = None) -> Tensor:
+    """The bag of each index; ``count`` is how many there are, for who knows it."""
+    return _native.repeat_interleave(ends[1:] - ends[:-1], output_size=count)
+
+
+def ends_of(offsets: Tensor, include_last_offset: bool, count: int) -> Tensor:
+    """Where bags begin, and where the last one ends."""
+    return offsets if include_last_offset else _native.cat([offsets, offsets.new_full((1,), count)])
+
+
+def _check_offsets(offsets: Tensor, count: int) -> None:
+    if offsets.numel() and offsets[0].item() != 0:
+        raise RuntimeError(
+            f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position "
+            f"0. However, got {offsets[0].item()}"
+        )
+    if offsets.numel() and offsets[-1].item() > count:
+        raise RuntimeError(
+            f"offsets[-1] can not be greater than input's length({count}) but got offsets[-1] of "
+            f"{offsets[-1].item()}"
+        )
+
+
+def _without(padding: int, input: Tensor, ends: Tensor) -> tuple[Tensor, Tensor]:
+    """Where the indices are that are not padding, and the bags of these alone."""
+    kept = input != padding
+    before = _native.cat([ends.new_zeros(1), kept.cumsum(0, dtype=ends.dtype)])
+    return kept.nonzero()[:, 0], before[ends]
 
 
 def bags_of(
@@ -32,39 +60,31 @@ def bags_of(
     padding: int | None,
 ) -> Bags:
     """Sums, means or maxima of bags of rows of `weight`: bag i begins at offsets[i] of `input`."""
-    if weight.is_meta:
-        count = offsets.numel() - include_last_offset
-        bag = _native.empty_like(input)
-        return Bags(weight.new_empty(count, weight.shape[1]), input, bag, bag, weight)
-    if offsets.numel() and offsets[0].item() != 0:
-        raise RuntimeError(
-            f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position "
-            f"0. However, got {offsets[0].item()}"
-        )
-    if offsets.numel() and offsets[-1].item() > input.numel():
-        raise RuntimeError(
-            f"offsets[-1] can not be greater than input's length({input.numel()}) but got offsets[-1] of "
-            f"{offsets[-1].item()}"
-        )
-    if include_last_offset:
-        offsets = offsets[:-1]
-    count = offsets.numel()
-    places = _native.arange(input.numel(), dtype=offsets.dtype, device=input.device)
-    all_bags = bag = _native.bucketize(places, offsets, right=True) - 1
-    if padding is not None:
-        kept = (input != padding).nonzero()[:, 0]
-        input, bag = input[kept], bag[kept]
-        if per_sample_weights is not None:
-            per_sample_weights = per_sample_weights[kept]
-    rows = _native.embedding(weight, input, -1, scale_grad_by_freq, sparse)
-    if per_sample_weights is not None:
-        rows = rows * per_sample_weights.unsqueeze(1)
-    start = _native.zeros(count, weight.shape[1], dtype=weight.dtype, device=weight.device)
+    ends = ends_of(offsets, include_last_offset, input.numel())
+    if not weight.is_meta:  # which has no values: bags there are as long as they can be
+        _check_offsets(offsets, input.numel())
+        if include_last_offset and offsets.numel():
+            end = int(offsets[-1].item())
+            input, per_sample_weights = (
+                input[:end],
+                None if per_sample_weights is None else per_sample_weights[:end],
+            )
+        if padding is not None:
+            kept, ends = _without(padding, input, ends)
+            input, per_sample_weights = (
+                input[kept],
+                None if per_sample_weights is None else per_sample_weights[kept],
+            )
     if mode == "max":
-        return Bags(start.index_reduce(0, bag, rows, "amax", include_self=False), input, all_bags, bag, rows)
-    total = start.index_add(0, bag, rows)
+        rows = _native.embedding(weight, input, -1, scale_grad_by_freq, sparse)
+        start = _native.zeros(ends.numel() - 1, weight.shape[1], dtype=weight.dtype, device=weight.device)
+        return Bags(
+            start.index_reduce(0, bag_of_each(ends, input.numel()), rows, "amax", include_self=False),
+            input,
+            ends,
+        )
+    total = _native._bag_sums(weight, input, ends, per_sample_weights, scale_grad_by_freq, sparse)
     if mode == "sum":
-        return Bags(total, input, all_bags, bag, rows)
-    ones = _native.ones_like(bag, dtype=weight.dtype)
-    lengths = _native.zeros(count, dtype=weight.dtype, device=weight.device).index_add_(0, bag, ones)
-    return Bags(total / lengths.clamp(min=1).unsqueeze(1), input, all_bags, bag, rows)
+        return Bags(total, input, ends)
+    lengths = (ends[1:] - ends[:-1]).clamp(min=1).to(weight.dtype)
+    return Bags(total / lengths.unsqueeze(1), input, ends)

@@ -18,6 +18,8 @@ def _exit(handle: Any) -> None:
         handle.end()
 
 
+setattr(_exit, "_RecordFunction", _exit)  # noqa: B010 - its only overload, under the overload's name
+
 OPERATORS: dict[str, Callable[..., Any]] = {
     "_record_function_enter": _enter,
     "_record_function_enter_new": _enter,

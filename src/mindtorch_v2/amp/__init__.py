@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from .._absent import names_of
 from .autocast_mode import (
     _enter_autocast,
     _exit_autocast,
@@ -25,10 +26,13 @@ __all__ = [
 ]
 
 
+_others = names_of(__name__)
+
+
 def __getattr__(name: str) -> Any:
     if name == "GradScaler":  # loaded when it is asked for
         from .grad_scaler import GradScaler
 
         globals()[name] = GradScaler
         return GradScaler
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _others(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 from .. import _C
@@ -37,19 +38,41 @@ def _accelerator() -> str:
     return registry.accelerator().type
 
 
-# Devices of PyTorch's that are not here, and the lower precision that it has for them.
+# Devices of PyTorch's that may not be here, and the lower precision that it has for them.
 _ABSENT = {
     "cuda": _C.float16, "xpu": _C.float16, "mps": _C.float16, "mtia": _C.float16, "hpu": _C.bfloat16,
     "xla": _C.bfloat16,
 }  # fmt: skip
 
 
+class _OfAbsent(threading.local):
+    """What a thread has set for devices that are not here. No operator asks for it."""
+
+    def __init__(self) -> None:
+        self.enabled: dict[str, bool] = {}
+        self.dtypes = dict(_ABSENT)
+
+
+_of_absent = _OfAbsent()
+
+
+def absent(device_type: str) -> str | None:
+    """The kind of device, if it is one of PyTorch's that is not here."""
+    kind = device_type.partition(":")[0]
+    return kind if kind in _ABSENT and kind not in registry.accelerators else None
+
+
+def no_gpu(device_type: str) -> bool:
+    """Whether PyTorch's name of a GPU was given where there is none."""
+    found = registry.accelerators.get("cuda")
+    return device_type == "cuda" and (found is None or not found.module.is_available())
+
+
 def is_autocast_enabled(device_type: str | None = None) -> bool:
-    """Whether autocast is on for a device in this thread; without one, for the accelerator. Never for one that is not
-    here."""
+    """Whether autocast is on for a device in this thread; without one, for the accelerator."""
     device_type = _accelerator() if device_type is None else device_type
-    if device_type.partition(":")[0] in _ABSENT:
-        return False
+    if kind := absent(device_type):
+        return _of_absent.enabled.get(kind, False)
     return bool(_C._is_autocast_enabled(device_type))
 
 
@@ -58,19 +81,24 @@ def set_autocast_enabled(*args: Any, **kwargs: Any) -> None:
     values = [*args, *kwargs.values()]
     if len(values) == 1:
         values = [_accelerator(), *values]
-    _C._set_autocast_enabled(*values)
+    if len(values) == 2 and isinstance(values[0], str) and (kind := absent(values[0])):
+        _of_absent.enabled[kind] = bool(values[1])
+    else:
+        _C._set_autocast_enabled(*values)
 
 
 def get_autocast_dtype(device_type: str) -> Any:
     """The lower precision of a device."""
-    absent = _ABSENT.get(device_type.partition(":")[0])
-    if absent is not None:
-        return absent
+    if kind := absent(device_type):
+        return _of_absent.dtypes[kind]
     return _C._get_autocast_dtype(device_type)
 
 
 def set_autocast_dtype(device_type: str, dtype: Any) -> None:
-    _C._set_autocast_dtype(device_type, dtype)
+    if kind := absent(device_type):
+        _of_absent.dtypes[kind] = dtype
+    else:
+        _C._set_autocast_dtype(device_type, dtype)
 
 
 def is_autocast_cpu_enabled() -> bool:

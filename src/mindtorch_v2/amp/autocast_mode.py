@@ -12,17 +12,18 @@ import mindtorch_v2 as torch
 
 from .. import _C
 from .._devices import registry
+from . import _state
 
 __all__ = ["autocast", "autocast_decorator", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
-_LOWER_ON_CPU = (torch.bfloat16, torch.float16)
+_LOWER_WITHOUT_ACCELERATOR = (torch.bfloat16, torch.float16)
 # Devices that are not here, but a program on meta is meant for, with those whose casts are the same.
 stands_for: dict[str, str] = {}
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Whether ``torch.autocast`` knows the device."""
-    return bool(_C._is_autocast_available(device_type))
+    """Whether ``torch.autocast`` knows the device, which may be one that is not here."""
+    return _state.absent(device_type) is not None or bool(_C._is_autocast_available(device_type))
 
 
 class autocast:
@@ -43,17 +44,12 @@ class autocast:
         self.device = device_type
         self._cache_enabled = torch.is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
         device_type = stands_for.get(device_type, device_type)
-        if device_type == "cuda":  # programs ask for it where there is none, as with PyTorch
-            if enabled:
-                warnings.warn(
-                    "User provided device_type of 'cuda', but CUDA is not available. Disabling", stacklevel=2
-                )
-            self.device, self._enabled = self.custom_backend_name, False
-            self.fast_dtype = dtype or torch.float16
-            return
         if not is_autocast_available(device_type):
             raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
-        self.device = torch.device(device_type).type
+        self.device = device_type.partition(":")[0]
+        if enabled and _state.no_gpu(self.device):
+            warnings.warn("CUDA is not available. Disabling autocast.", stacklevel=2)
+            enabled = False
         self.fast_dtype = torch.get_autocast_dtype(self.device) if dtype is None else dtype
         if enabled and self.fast_dtype not in (lower := self._lower_dtypes()):
             name = self.device.upper()
@@ -71,7 +67,8 @@ class autocast:
         return registry.accelerator().type
 
     def _lower_dtypes(self) -> Sequence[torch.dtype]:
-        return _LOWER_ON_CPU if self.device == "cpu" else registry.accelerators[self.device].lower_dtypes()
+        found = registry.accelerators.get(self.device)
+        return _LOWER_WITHOUT_ACCELERATOR if found is None else found.lower_dtypes()
 
     def __enter__(self) -> autocast:
         self.prev_cache_enabled = torch.is_autocast_cache_enabled()
@@ -183,9 +180,13 @@ def in_float32(*tensors: Any) -> tuple[Any, ...]:
         return tensors
     return tuple(
         _cast(tensor, tensor.device.type, torch.float32)
-        if isinstance(tensor, torch.Tensor)
-        and not tensor.is_meta
-        and torch.is_autocast_enabled(tensor.device.type)
+        if isinstance(tensor, torch.Tensor) and _is_on_for(tensor)
         else tensor
         for tensor in tensors
     )
+
+
+def _is_on_for(tensor: torch.Tensor) -> bool:
+    """A tensor on meta is taken for one of the device that meta stands for."""
+    kind = _C._meta_stands_for() if tensor.is_meta else tensor.device.type
+    return kind != "meta" and torch.is_autocast_enabled(kind)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import mindtorch_v2 as torch
 
 from .._C import _functions
+from . import _state
 
 if TYPE_CHECKING:
     from ..optim.optimizer import Optimizer
@@ -62,7 +63,7 @@ class GradScaler:
     ) -> None:
         self._device = device
         self._enabled = enabled
-        if device == "cuda" and enabled:  # programs ask for it where there is none, as with PyTorch
+        if enabled and _state.no_gpu(device):
             warnings.warn(
                 "torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import _C
@@ -11,7 +11,11 @@ from .._devices.accelerator import Accelerator
 
 class Cuda(Accelerator):
     known_to_analysers = True
+    steps_in_one_kernel = True
     collectives: Mapping[str, str] = {"nccl": "cuda._nccl"}
 
     def __init__(self, module: Any) -> None:
         super().__init__("cuda", module, _C._cuda.current_device)
+
+    def lower_dtypes(self) -> Sequence[Any]:
+        return _C.float16, _C.bfloat16, _C.float32

@@ -15,17 +15,24 @@ import mindtorch_v2 as torch
 
 from .. import _C
 from .._C import _functions
+from .._devices import registry
 from .optimizer import _get_capturable_supported_devices, number
 
 Tensors = list[torch.Tensor]
 
 
-def on_host(params: Tensors) -> bool:
-    """Also where meta stands for it: what a program on meta takes up is then what it takes up there."""
-    kind = params[0].device.type if params else "cpu"
-    if kind == "meta":
-        return _C._meta_stands_for() == "cpu"
-    return all(param.device.type == "cpu" for param in params)
+def in_one_kernel(params: Tensors) -> bool:
+    """Whether a step over the whole list is one kernel where the parameters are, though their count of steps is on the
+    host. Also where meta stands for it: what a program on meta takes up is then what it takes up there."""
+    kinds = {param.device.type for param in params}
+    if "meta" in kinds:
+        kinds = {_C._meta_stands_for()}
+    return all(kind == "cpu" or _takes_counts(kind) for kind in kinds)
+
+
+def _takes_counts(kind: str) -> bool:
+    found = registry.accelerators.get(kind)
+    return found is not None and found.steps_in_one_kernel
 
 
 def by_device(params: Tensors) -> list[list[int]]:

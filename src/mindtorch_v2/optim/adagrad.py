@@ -75,7 +75,7 @@ def adagrad(
     eps: float,
     maximize: bool,
 ) -> None:
-    """One step of Adagrad over lists. On the host the whole list is one kernel."""
+    """One step of Adagrad over lists: one kernel where lists.in_one_kernel says so."""
     if sparse := torch._C._sparse.places(grads):
         dense = [place for place in range(len(params)) if place not in set(sparse)]
         options: dict[str, Any] = {"lr": lr, "weight_decay": weight_decay, "lr_decay": lr_decay, "eps": eps}
@@ -92,7 +92,7 @@ def adagrad(
             )  # fmt: skip
         return
     params, grads, state_sums = lists.views_as_real(params, grads, state_sums)
-    if not differentiable and lists.on_host(params):
+    if not differentiable and lists.in_one_kernel(params):
         _functions._foreach_add_(state_steps, 1)
         for where in lists.by_device(params):
             _functions._fused_adagrad_(

@@ -79,14 +79,15 @@ def adam(
 ) -> None:
     """One step of Adam over lists of parameters and their state.
 
-    On the host, and with ``fused``, the whole list is one kernel; ``foreach`` does not change what is computed.
+    With ``fused``, and where lists.in_one_kernel says so, the whole list is one kernel; ``foreach`` does not change
+    what is computed.
     """
     lists.check_capturable(capturable, params, state_steps)
     as_tensors = capturable or differentiable
     params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs = lists.views_as_real(
         params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs
     )
-    if fused or (not as_tensors and lists.on_host(params)):
+    if fused or (not as_tensors and lists.in_one_kernel(params)):
         _functions._foreach_add_(state_steps, 1)
         step = _functions._fused_adamw_ if decoupled_weight_decay else _functions._fused_adam_
         for where in lists.by_device(params):

@@ -68,14 +68,15 @@ def sgd(
 ) -> None:
     """One step of SGD over lists. Entries of ``momentum_buffer_list`` that are None get a tensor.
 
-    On the host, and with ``fused``, the whole list is one kernel; ``foreach`` does not change what is computed.
+    With ``fused``, and where lists.in_one_kernel says so, the whole list is one kernel; ``foreach`` does not change
+    what is computed.
     """
     if sparse := set(torch._C._sparse.places(d_p_list)):
         _with_sparse(params, d_p_list, momentum_buffer_list, sparse, fused=fused, grad_scale=grad_scale,
                      found_inf=found_inf, weight_decay=weight_decay, momentum=momentum, lr=lr, dampening=dampening,
                      nesterov=nesterov, maximize=maximize)  # fmt: skip
         return
-    native = fused or (not torch.is_grad_enabled() and lists.on_host(params))
+    native = fused or (not torch.is_grad_enabled() and lists.in_one_kernel(params))
     fresh = [position for position, buffer in enumerate(momentum_buffer_list) if buffer is None]
     if native and not any(param.is_complex() for param in params):
         for position in fresh:

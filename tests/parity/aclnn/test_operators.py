@@ -5,6 +5,7 @@ import importlib
 from pathlib import Path
 
 import pytest
+from cases_together import go_through, grouped
 
 import mindtorch_v2
 from mindtorch_v2 import softnpu
@@ -24,9 +25,9 @@ def implemented() -> list[str]:
     return [name for name in aclnn.operators() if library.softnpu_implements(name.encode())]
 
 
-@pytest.mark.parametrize(("case", "dtype", "layout"), _RUNS, ids=[c.label(d, y) for c, d, y in _RUNS])
-def test_an_operator_gives_pytorchs_values(case: Case, dtype, layout):
-    run(case, dtype, layout)
+@pytest.mark.parametrize("cases", grouped(_RUNS, lambda case, dtype, layout: (case.operator,)))
+def test_an_operator_gives_pytorchs_values(cases):
+    go_through(cases, run, label=Case.label)
 
 
 def test_every_implemented_operator_has_a_case():

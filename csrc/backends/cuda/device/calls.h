@@ -233,7 +233,8 @@ struct ListCall {
 };
 struct StepCall {
   ListCall lists;
-  const void* steps[kMaxListed];  // float, of each tensor; may be null for SGD
+  const void* steps[kMaxListed];  // float, of each tensor; null: counted (of no use for SGD)
+  float counted[kMaxListed];
   const float *scale,
       *found_inf;       // may be null: gradients are divided by one, and a step is left out for the other
   const void* rate_at;  // float; null: rate

@@ -40,83 +40,113 @@ inline ListPlace list_place(const ListCall& lists) {
 template <class C> C rate_of(const StepCall& call) {
   return call.rate_at ? C(*static_cast<const float*>(call.rate_at)) : C(call.rate);
 }
-// The gradient as a step takes it: unscaled, in memory too, and turned around for maxima.
-template <class C, class G> C gradient_of(const StepCall& call, G* at) {
-  C g = cast<C>(*at);
-  if (call.scale) {
-    g = g / C(*call.scale);
-    *at = cast<G>(g);
-  }
-  return call.maximize ? -g : g;
+// How often steps have been taken, with this one in it.
+inline float count_of(const StepCall& call, int tensor) {
+  return call.steps[tensor] ? *static_cast<const float*>(call.steps[tensor]) : call.counted[tensor];
 }
+
+// step(parameter, gradient, state) for this thread's elements of a tensor, several of which are read and written at
+// once. The gradient is as a step takes it: unscaled, in memory too, and turned around for maxima. `fresh`: there is
+// nothing in the state yet.
+template <class T, class G, int kStates> struct StepMemory {
+  using C = compute_t<T>;
+  const StepCall& call;
+  void* const* data;
+  bool fresh;
+
+  template <int kTogether, class F> void take(int64_t i, F step) const {
+    using Own = Several<T, kTogether>;
+    using Gradients = Several<G, kTogether>;
+    Own& parameter = reinterpret_cast<Own&>(static_cast<T*>(data[0])[i]);
+    Gradients& gradient = reinterpret_cast<Gradients&>(static_cast<G*>(data[1])[i]);
+    Own p = parameter, states[kStates ? kStates : 1] = {};
+    Gradients g = gradient;
+#pragma unroll
+    for (int s = 0; s < kStates; ++s)
+      if (!fresh) states[s] = reinterpret_cast<Own&>(static_cast<T*>(data[2 + s])[i]);
+#pragma unroll
+    for (int j = 0; j < kTogether; ++j) {
+      C own = cast<C>(p.value[j]), up = cast<C>(g.value[j]), state[kStates ? kStates : 1] = {};
+      if (call.scale) {
+        up = up / C(*call.scale);
+        g.value[j] = cast<G>(up);
+      }
+#pragma unroll
+      for (int s = 0; s < kStates; ++s) state[s] = cast<C>(states[s].value[j]);
+      step(own, call.maximize ? -up : up, state);
+      p.value[j] = cast<T>(own);
+#pragma unroll
+      for (int s = 0; s < kStates; ++s) states[s].value[j] = cast<T>(state[s]);
+    }
+    parameter = p;
+    if (call.scale) gradient = g;
+#pragma unroll
+    for (int s = 0; s < kStates; ++s) reinterpret_cast<Own&>(static_cast<T*>(data[2 + s])[i]) = states[s];
+  }
+
+  template <class F> void each(const ListPlace& place, F step) const {
+    constexpr int together = 16 / sizeof(T);
+    bool grouped = reinterpret_cast<uintptr_t>(data[1]) % (together * sizeof(G)) == 0;
+    for (int list = 0; list < 2 + kStates; ++list)
+      if (list != 1) grouped &= reinterpret_cast<uintptr_t>(data[list]) % 16 == 0;
+    const int64_t groups = grouped ? (place.end - place.begin) / together : 0;
+    for (int64_t g = threadIdx.x; g < groups; g += blockDim.x)
+      take<together>(place.begin + g * together, step);
+    for (int64_t i = place.begin + groups * together + threadIdx.x; i < place.end; i += blockDim.x)
+      take<1>(i, step);
+  }
+};
 
 template <class T, class G, bool kLargest, bool kDecoupled> void adam_stepped(const StepCall& call) {
   using C = compute_t<T>;
+  constexpr int states = kLargest ? 3 : 2;
   if (call.found_inf && *call.found_inf == 1.0f) return;
   const ListPlace place = list_place(call.lists);
-  void* const* data = call.lists.data[place.tensor];
   const C rate = rate_of<C>(call), beta1 = C(call.beta1), beta2 = C(call.beta2), decay = C(call.weight_decay);
-  const double step = *static_cast<const float*>(call.steps[place.tensor]);
-  const C correction1 = C(1.0 - ::pow(call.beta1, step)), correction2 = C(1.0 - ::pow(call.beta2, step));
+  const double count = count_of(call, place.tensor);
+  const C correction1 = C(1.0 - ::pow(call.beta1, count)), correction2 = C(1.0 - ::pow(call.beta2, count));
   const C size = rate / correction1, root = std::sqrt(correction2);
-  for (int64_t i = place.begin + threadIdx.x; i < place.end; i += blockDim.x) {
-    T& parameter = static_cast<T*>(data[0])[i];
-    T& mean = static_cast<T*>(data[2])[i];
-    T& square = static_cast<T*>(data[3])[i];
-    C p = cast<C>(parameter), g = gradient_of<C>(call, static_cast<G*>(data[1]) + i);
+  const auto step = [&](C& p, C g, C(&state)[states]) {
     if constexpr (kDecoupled) p -= rate * decay * p;
     else g += decay * p;
-    const C m = beta1 * cast<C>(mean) + (C(1) - beta1) * g,
-            v = beta2 * cast<C>(square) + (C(1) - beta2) * g * g;
-    C seen = v;
-    if constexpr (kLargest) {
-      T& largest = static_cast<T*>(data[4])[i];
-      seen = kernels::math::maximum(cast<C>(largest), v);
-      largest = cast<T>(seen);
-    }
-    p -= size * m / (std::sqrt(seen) / root + C(call.eps));
-    parameter = cast<T>(p);
-    mean = cast<T>(m);
-    square = cast<T>(v);
-  }
+    const C mean = beta1 * state[0] + (C(1) - beta1) * g, square = beta2 * state[1] + (C(1) - beta2) * g * g;
+    state[0] = mean;
+    state[1] = square;
+    C seen = square;
+    if constexpr (kLargest) seen = state[2] = kernels::math::maximum(state[2], square);
+    p -= size * mean / (std::sqrt(seen) / root + C(call.eps));
+  };
+  StepMemory<T, G, states>{call, call.lists.data[place.tensor], false}.each(place, step);
 }
 
 template <class T, class G, bool kMomentum> void sgd_stepped(const StepCall& call) {
   using C = compute_t<T>;
   if (call.found_inf && *call.found_inf == 1.0f) return;
   const ListPlace place = list_place(call.lists);
-  void* const* data = call.lists.data[place.tensor];
-  const C rate = rate_of<C>(call);
-  for (int64_t i = place.begin + threadIdx.x; i < place.end; i += blockDim.x) {
-    T& parameter = static_cast<T*>(data[0])[i];
-    const C p = cast<C>(parameter);
-    C g = gradient_of<C>(call, static_cast<G*>(data[1]) + i) + C(call.weight_decay) * p;
+  const C rate = rate_of<C>(call), kept = C(call.momentum), taken = C(1) - C(call.dampening);
+  const auto step = [&](C& p, C g, C(&momentum)[1]) {
+    g += C(call.weight_decay) * p;
     if constexpr (kMomentum) {
-      T& kept = static_cast<T*>(data[2])[i];
-      const C momentum = call.first ? g : C(call.momentum) * cast<C>(kept) + (C(1) - C(call.dampening)) * g;
-      kept = cast<T>(momentum);
-      g = call.nesterov ? g + C(call.momentum) * momentum : momentum;
+      momentum[0] = call.first ? g : kept * momentum[0] + taken * g;
+      g = call.nesterov ? g + kept * momentum[0] : momentum[0];
     }
-    parameter = cast<T>(p - rate * g);
-  }
+    p -= rate * g;
+  };
+  StepMemory<T, G, kMomentum ? 1 : 0>{call, call.lists.data[place.tensor], call.first != 0}.each(place, step);
 }
 
 template <class T, class G> void adagrad_stepped(const StepCall& call) {
   using C = compute_t<T>;
   if (call.found_inf && *call.found_inf == 1.0f) return;
   const ListPlace place = list_place(call.lists);
-  void* const* data = call.lists.data[place.tensor];
-  const C step = C(*static_cast<const float*>(call.steps[place.tensor]));
-  const C rate = rate_of<C>(call) / (C(1) + (step - C(1)) * C(call.rate_decay));
-  for (int64_t i = place.begin + threadIdx.x; i < place.end; i += blockDim.x) {
-    T& parameter = static_cast<T*>(data[0])[i];
-    T& sum = static_cast<T*>(data[2])[i];
-    const C p = cast<C>(parameter),
-            g = gradient_of<C>(call, static_cast<G*>(data[1]) + i) + C(call.weight_decay) * p;
-    const C all = cast<C>(sum) + g * g;
-    sum = cast<T>(all);
-    parameter = cast<T>(p - rate * g / (std::sqrt(all) + C(call.eps)));
-  }
+  const C before = C(count_of(call, place.tensor)) - C(1);
+  const C rate = rate_of<C>(call) / (C(1) + before * C(call.rate_decay));
+  const auto step = [&](C& p, C g, C(&sum)[1]) {
+    g += C(call.weight_decay) * p;
+    sum[0] += g * g;
+    p -= rate * g / (std::sqrt(sum[0]) + C(call.eps));
+  };
+  StepMemory<T, G, 1>{call, call.lists.data[place.tensor], false}.each(place, step);
 }
 
 template <class T> void unscaled(const UnscaleCall& call) {

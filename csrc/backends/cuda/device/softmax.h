@@ -89,25 +89,35 @@ template <int kTogether, class F, class... T> void over_row(int64_t length, bool
 template <int kEach, class... T> struct LaneRow {
   static constexpr int kTogether = row_group<T...>() < kEach ? row_group<T...>() : kEach;
   int length;
-  bool grouped;
+  bool grouped, full;  // in groups that are read at once; and every lane has kEach elements
   int lane = int(threadIdx.x);
 
   LaneRow(int64_t n, const T*... row)
-      : length(int(n)), grouped(length % kTogether == 0 && rows_in_groups<kTogether>(row...)) {}
+      : length(int(n)),
+        grouped(length % kTogether == 0 && rows_in_groups<kTogether>(row...)),
+        full(grouped && length == 32 * kEach) {}
 
   int index(int k) const {
     return grouped ? (lane + k / kTogether * 32) * kTogether + k % kTogether : lane + 32 * k;
   }
+  // body(k, whether it lies in the row) for the first of each group: a constant for full rows.
+  template <class Body> void each_group(Body body) const {
+    if (full) {
+#pragma unroll
+      for (int k = 0; k < kEach; k += kTogether) body(k, std::true_type());
+    } else {
+#pragma unroll
+      for (int k = 0; k < kEach; k += kTogether) body(k, index(k) < length);
+    }
+  }
   template <class C, class V> void read(C (&values)[kEach], const V* row, C otherwise) const {
     if (grouped) {
-#pragma unroll
-      for (int k = 0; k < kEach; k += kTogether) {
+      each_group([&](int k, auto inside) {
         Several<V, kTogether> group;
-        const bool inside = index(k) < length;
         if (inside) group = *reinterpret_cast<const Several<V, kTogether>*>(row + index(k));
 #pragma unroll
         for (int j = 0; j < kTogether; ++j) values[k + j] = inside ? C(group.value[j]) : otherwise;
-      }
+      });
     } else {
 #pragma unroll
       for (int k = 0; k < kEach; ++k) values[k] = lane + 32 * k < length ? C(row[lane + 32 * k]) : otherwise;
@@ -115,14 +125,13 @@ template <int kEach, class... T> struct LaneRow {
   }
   template <class V, class F> void write(V* row, F f) const {
     if (grouped) {
-#pragma unroll
-      for (int k = 0; k < kEach; k += kTogether) {
-        if (index(k) >= length) continue;
+      each_group([&](int k, auto inside) {
+        if (!inside) return;
         Several<V, kTogether> group;
 #pragma unroll
         for (int j = 0; j < kTogether; ++j) group.value[j] = cast<V>(f(k + j));
         *reinterpret_cast<Several<V, kTogether>*>(row + index(k)) = group;
-      }
+      });
     } else {
 #pragma unroll
       for (int k = 0; k < kEach; ++k)

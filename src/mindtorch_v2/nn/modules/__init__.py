@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from ..._absent import names_of
 from . import (
     activation,
     adaptive,
@@ -75,10 +76,13 @@ __all__ += transformer.__all__
 __all__ += upsampling.__all__
 
 
+_others = names_of(__name__)
+
+
 def __getattr__(name: str) -> Any:
     if name == "LinearCrossEntropyOptions":  # a dataclass: what makes those is slow to load
         from .linear_cross_entropy_options import LinearCrossEntropyOptions
 
         globals()[name] = LinearCrossEntropyOptions
         return LinearCrossEntropyOptions
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _others(name)

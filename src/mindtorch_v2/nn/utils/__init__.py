@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ..._absent import names_of
 from . import rnn as rnn
 from .clip_grad import (
     clip_grad_norm as clip_grad_norm,
@@ -45,12 +46,10 @@ _LATER = {
     "fuse_linear_bn_weights": "fusion",
     "skip_init": "init",
 }
-_MODULES = ("fusion", "init", "memory_format", "parametrizations", "parametrize", "prune", "stateless")
+_others = names_of(__name__)
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return import_module(f".{name}", __name__)
     if name in _LATER:
         return getattr(import_module(f".{_LATER[name]}", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _others(name)

@@ -289,12 +289,12 @@ def multilabel_margin_loss(
         raise RuntimeError("argument #2 'target' is out of range")
     position = torch.arange(classes, device=input.device)
     listed = position < torch.where(labels < 0, position, classes).amin(1, keepdim=True)
-    # [sample, place in the list, class]
-    hit = (labels.unsqueeze(2) == position) & listed.unsqueeze(2)
-    own = scores.unsqueeze(1).masked_fill(~hit, 0).sum(2, keepdim=True)
-    counted = listed.unsqueeze(2) & ~hit.any(1, keepdim=True)
-    lack = (1 - own + scores.unsqueeze(1)).clamp_min(0).masked_fill(~counted, 0)
-    loss = lack.sum([1, 2]) / classes
+    own = scores.gather(1, labels.clamp_min(0))
+    named = torch.zeros(scores.size(0), classes + 1, dtype=torch.bool, device=input.device)
+    named = named.scatter(1, torch.where(listed, labels, classes), True)[:, :classes]
+    others = scores.masked_fill(named, torch.finfo(scores.dtype).min)  # never within the margin
+    lack = (others.unsqueeze(1) - (own - 1).unsqueeze(2)).clamp_min(0).sum(2)  # of each place in the list
+    loss = lack.masked_fill(~listed, 0).sum(1) / classes
     return reduce_values(loss if input.dim() == 2 else loss.reshape([]), reduction)
 
 
