@@ -11,6 +11,9 @@
 # Two builds: what `make build` makes is for work, a few files at a time, so that a change is usable again in seconds. `make release`
 # optimises the road from Python to the kernels as one, as wheels do, and takes minutes to link: measure with that one.
 
+# Also where the environment asks for none, Python keeps what it compiled: the tests start hundreds of processes.
+export PYTHONDONTWRITEBYTECODE :=
+
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
 PYTEST ?=
@@ -211,16 +214,19 @@ test: build-tests
 	$(PY) $(RUN_TESTS) tests --ignore=tests/parity --ignore=tests/torch_npu --ignore=tests/hf --ignore=tests/memory_page $(PYTEST)
 
 parity: build $(PARITY_VENV)/.ready
-	$(PARITY_VENV)/bin/python $(RUN_TESTS) tests/parity $(PYTEST)
+	$(PARITY_VENV)/bin/python $(RUN_TESTS) --dist worksteal tests/parity $(PYTEST)
 
 # Without ARGS, the whole table, which must be the README's.
 score: build $(PARITY_VENV)/.ready
 	$(PARITY_VENV)/bin/python tools/score.py $(if $(ARGS),$(ARGS),--readme README.md)
 
 # PyTorch with CUDA is compared with where it can be imported; PY=python3 takes an environment that has it.
-cuda: build
-	@MINDTORCH_NPU=off $(PY) tools/check_gpu.py
-	MINDTORCH_NPU=off MINDTORCH_CUDA_TESTS=1 $(PY) -m pytest tests/cuda_device $(PYTEST)
+cuda: export MINDTORCH_NPU := off
+cuda: export MINDTORCH_CUDA_TESTS := 1
+cuda: build $(HF_VENV)/.ready
+	@$(PY) tools/check_gpu.py
+	$(PY) -m pytest tests/cuda_device $(PYTEST)
+	$(HF_VENV)/bin/python -m mindtorch_v2 run -m pytest tests/hf/test_models.py tests/hf/test_trainer.py $(PYTEST)
 
 hta: build $(HTA_VENV)/.ready
 	$(PY) tools/check_trace_with_hta.py record out/hta

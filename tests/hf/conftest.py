@@ -1,4 +1,5 @@
-"""These tests run under ``mindtorch run``, where ``import torch`` means mindtorch_v2 (``make hf``)."""
+"""These tests run under ``mindtorch run``, where ``import torch`` means mindtorch_v2: ``make hf``, and ``make cuda``
+for models and Trainer on a GPU."""
 
 import os
 import sys
@@ -15,6 +16,6 @@ if torch.__path__ != __import__("mindtorch_v2").__path__:
     raise pytest.UsageError("tests/hf run on mindtorch_v2: mindtorch run -m pytest tests/hf")
 
 
-@pytest.fixture(params=["cpu", "npu"])
+@pytest.fixture(params=["cuda"] if os.environ.get("MINDTORCH_CUDA_TESTS") else ["cpu", "npu"])
 def device(request: pytest.FixtureRequest) -> str:
     return request.param

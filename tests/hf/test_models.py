@@ -107,5 +107,9 @@ def test_new_tokens_get_embeddings_like_the_old_ones():
     assert model(batch("gpt2")["input_ids"]).logits.shape == (2, 10, 120)
 
 
-def test_the_npu_is_found_by_transformers():
-    assert transformers.utils.is_torch_npu_available() and transformers.utils.is_torch_available()
+def test_the_device_is_found_by_transformers(device):
+    found = {
+        "npu": transformers.utils.is_torch_npu_available,
+        "cuda": transformers.utils.is_torch_cuda_available,
+    }
+    assert found.get(device, transformers.utils.is_torch_available)()

@@ -181,3 +181,24 @@ def test_tensorboard_is_asked_for_by_its_name_where_it_is_missing():
             importlib.import_module("mindtorch_v2.utils.tensorboard")
     else:
         assert torch.utils.tensorboard.SummaryWriter.add_scalar
+
+
+def test_files_of_a_folder_are_attributes_without_an_import():
+    """``torch.amp.grad_scaler.OptState`` after ``import torch`` alone, as packages write it."""
+    names = (
+        "amp.grad_scaler fx.config fx.experimental._config fx.passes.graph_drawer fx.passes.infra.pass_base "
+        "fx.passes.split_module fx.passes.tools_common fx.passes.utils.matcher_utils nn.parallel._functions "
+        "nn.modules.linear_cross_entropy_options nn.utils._named_member_accessor nn.utils.prune profiler.itt "
+        "profiler.profiler utils._foreach_utils utils._mode_utils utils.checkpoint utils.data.datapipes.utils"
+    )
+    code = (
+        "import operator, sys, mindtorch_v2 as torch\n"
+        "for name in sys.argv[1:]:\n"
+        "    print(operator.attrgetter(name)(torch).__name__)\n"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", code, *names.split()], capture_output=True, text=True, check=True
+    )
+    assert [line.partition(".")[2] for line in answer.stdout.split()] == names.split()
+    with pytest.raises(AttributeError, match="no attribute 'no_such_file'"):
+        _ = torch.amp.no_such_file

@@ -194,3 +194,49 @@ def test_a_view_made_where_nothing_is_recorded_is_differentiated_like_its_base()
                 lambda a: torch.func.grad(lambda b: a * b**2)(torch.tensor(2.0)), given
             )
             assert product(torch.tensor(1.0))[0].item() == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize("mode", [torch.enable_grad, torch.no_grad, torch.inference_mode])
+def test_a_vjp_made_in_any_mode_is_differentiated_by_another_transform(mode):
+    w, x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True), torch.tensor([1.0, 2.0])
+    with mode():
+        one = torch.ones(2)
+        _, multiply = torch.func.vjp(lambda v: w @ v, one)
+        _, again = torch.func.vjp(lambda u: multiply(u)[0], torch.zeros(2))
+        assert again(x)[0].tolist() == [5, 11]  # w @ x
+        assert torch.func.jacrev(lambda u: multiply(u)[0])(one).tolist() == [[1, 3], [2, 4]]
+        assert torch.func.grad(lambda u: multiply(u)[0] @ x)(one).tolist() == [5, 11]
+        assert multiply(x)[0].requires_grad == (mode is torch.enable_grad)
+    _, multiply = torch.func.vjp(lambda v: w @ v, x)
+    with mode():
+        assert multiply(x)[0].requires_grad == (mode is torch.enable_grad)
+
+
+def test_a_result_keeps_no_graph_for_leaves_of_a_transform_that_ended():
+    slope = torch.func.grad(lambda w, scale: scale * (w**2).sum())
+    w, scale = torch.tensor([1.0, 2.0]), torch.tensor(3.0)
+    _, multiply = torch.func.vjp(lambda scale: slope(w, scale), scale)
+    (found,) = multiply(torch.ones(2))
+    assert found.item() == 6 and not found.requires_grad
+
+
+def test_a_gradient_through_a_solution_solves_with_the_transposed_jacobian():
+    """As implicit differentiation does it: transforms in the backward of a function, where gradients are off."""
+
+    class Root(torch.autograd.Function):  # of a @ root - scale
+        @staticmethod
+        def forward(ctx, a, scale):
+            ctx.save_for_backward(a, scale)
+            return torch.linalg.solve(a, scale.expand(2))
+
+        @staticmethod
+        def backward(ctx, slope):
+            a, scale = ctx.saved_tensors
+            _, transposed = torch.func.vjp(lambda root: a @ root - scale, torch.zeros(2))
+            _, straight = torch.func.vjp(lambda u: transposed(u)[0], torch.zeros(2))
+            matrix = torch.stack([straight(row)[0] for row in torch.eye(2)], 1)
+            return None, torch.linalg.solve(matrix.T, slope).sum()
+
+    a, scale = torch.tensor([[2.0, 1.0], [0.5, 3.0]]), torch.tensor(4.0, requires_grad=True)
+    Root.apply(a, scale).sum().backward()
+    assert scale.grad.item() == pytest.approx(torch.linalg.solve(a, torch.ones(2)).sum().item())

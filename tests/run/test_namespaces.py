@@ -59,6 +59,13 @@ def test_versions_compare_by_their_numbers():
     assert torch.version.__version__ == "2.13.0" and torch.version.cuda is None
 
 
+def test_the_class_of_tensors_makes_them_on_the_host_whatever_the_default_device_is():
+    with torch.device("meta"):
+        made = torch.Tensor(2, 3), torch.Tensor([1, 2]), torch.Tensor()
+        assert [t.device.type for t in made] == ["cpu"] * 3
+        assert torch.Tensor(2, device="meta").is_meta and torch.ones(1).new(2).is_meta
+
+
 def test_legacy_types_are_types_whose_instances_are_tensors_of_a_dtype():
     made = torch.FloatTensor([1, 2])
     assert isinstance(made, torch.FloatTensor) and not isinstance(made, torch.LongTensor)

@@ -5,7 +5,8 @@ Packages import far more of PyTorch than they run: process groups for a trainer 
 nobody calls. Such names are in ``table.py``, a module of PyTorch's per row. They can be imported, subclassed, asked
 ``isinstance`` of and written in annotations; calling one, or making an object of its class, raises NotImplementedError
 with the reason of its row. Modules that are nowhere else are made from their row by the finder, which stands behind
-all others; a module that is here and lacks some names ends with ``__getattr__ = names_of(...)``.
+all others; a module that is here and lacks some names, or does not import all the files of its folder that programs
+reach as its attributes, ends with ``__getattr__ = names_of(...)``.
 What refuses has ``__refuses__``, so that a file which names it is told to name something that is not here.
 A name goes from the table to a file when somebody writes it; the file then wins. Where PyTorch has it in a part of its
 native module, the file is elsewhere, and ``WRITTEN`` says where.

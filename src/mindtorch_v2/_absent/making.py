@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import enum
+import sys
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, NoReturn
 
 from .._C import dtype
@@ -51,12 +53,18 @@ def describe(module: str) -> tuple[str, list[str]]:
     return f"``torch.{module}``: names that refuse when they are used: {_why(module)}.", names
 
 
+def _is_file(module: str, name: str) -> bool:
+    """Whether a package inside ours has such a file or folder."""
+    package = f"{_PACKAGE}.{module}"
+    return hasattr(sys.modules.get(package), "__path__") and find_spec(f"{package}.{name}") is not None
+
+
 def find(module: str, name: str) -> Any:
-    """The attribute of a module: a name of its row, or a module inside it."""
+    """The attribute of a module: a name of its row, or a module inside it, of the table or a file."""
     if (entry := _entries(module).get(name)) is not None:
         return _made(f"{module}.{name}".lstrip("."), entry, _why(module))
     inside = f"{module}.{name}".lstrip(".")
-    if is_module(inside):
+    if is_module(inside) or _is_file(module, name):
         return import_module(f"{_PACKAGE}.{inside}")
     raise AttributeError(f"module 'torch{module and '.'}{module}' has no attribute '{name}'")
 

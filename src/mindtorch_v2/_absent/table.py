@@ -40,6 +40,7 @@ REASONS = {
     "mtia": _NO_DEVICE,
     "nested": "it is a part of how PyTorch makes nested tensors; use the functions of torch.nested",
     "nn.intrinsic": _NO_QUANTIZED,
+    "nn.parallel": "a process uses one device; start one for each, with DistributedDataParallel",
     "nn.qat": _NO_QUANTIZED,
     "nn.quantizable": _NO_QUANTIZED,
     "nn.quantized": _NO_QUANTIZED,
@@ -96,7 +97,7 @@ NAMES = {
         "AutogradMeta,AutogradPrivateUse1,AutogradFunctionality,AutocastCPU,AutocastCUDA,AutocastXPU,"
         "AutocastMPS,AutocastPrivateUse1,FuncTorchBatched,PreDispatch,SparseCPU,SparseCUDA,QuantizedCPU,"
         "QuantizedCUDA FunctionSchema OptionalType ScriptDict ScriptFunction ScriptList "
-        "ScriptMethod ScriptObject Value"
+        "ScriptMethod ScriptObject Value parse_schema"
     ),
     "_C._autograd": (
         "_KinetoEvent ?_profiler_enabled _ProfilerResult DeviceType=CPU,"
@@ -194,6 +195,7 @@ NAMES = {
         "TensorBox(create)"
     ),
     "_inductor.kernel.flex.common": "construct_strides maybe_realize",
+    "_inductor.inductor_prims": "",
     "_inductor.lowering": (
         "addcmul ELEMENTWISE_TYPE_PROMOTION_KIND=DEFAULT,NO_OPMATH,INT_TO_FLOAT,ALWAYS_BOOL,"
         "COMPLEX_TO_FLOAT,BOOL_TO_LONG expand fallback_node_due_to_unsupported_type lowerings "
@@ -261,6 +263,11 @@ NAMES = {
     "export": "default_decompositions Dim(AUTO) export ExportedProgram load @register_dataclass save",
     "export._trace": "",
     "export.decomp_utils": "CustomDecompTable",
+    "export.dynamic_shapes": "Dim(AUTO,DYNAMIC,STATIC) dims ShapesCollection",
+    "export.exported_program": "ExportedProgram ModuleCallEntry ModuleCallSignature",
+    "export.graph_signature": (
+        "ConstantArgument ExportGraphSignature InputKind InputSpec OutputKind OutputSpec TensorArgument"
+    ),
     "export.unflatten": "_assign_attr _AttrKind",
     "functorch.compile": (
         "aot_function aot_module make_boxed_func memory_efficient_fusion min_cut_rematerialization_partition"
@@ -306,7 +313,7 @@ NAMES = {
     "nested._internal.ops": "extract_kwargs",
     "nn": "factory_kwargs",
     "nn.attention": (
-        "activate_flash_attention_impl current_flash_attention_impl list_flash_attention_impls "
+        "_get_flash_version activate_flash_attention_impl current_flash_attention_impl list_flash_attention_impls "
         "restore_flash_attention_impl"
     ),
     "nn.attention._fa3": "",
@@ -321,7 +328,11 @@ NAMES = {
         "BlockWise1x32,BlockWise1x128,BlockWise128x128 SwizzleType=NO_SWIZZLE,SWIZZLE_32_4_4"
     ),
     "nn.modules.lazy": "_LazyProtocol",
+    "nn.parallel": "parallel_apply replicate",
     "nn.parallel._functions": "",
+    "nn.parallel.comm": "broadcast broadcast_coalesced gather reduce_add reduce_add_coalesced scatter",
+    "nn.parallel.parallel_apply": "get_a_var parallel_apply",
+    "nn.parallel.replicate": "replicate",
     "nn.utils._named_member_accessor": "swap_tensor",
     "nn.utils._per_sample_grad": "call_for_per_sample_grads",
     "numa.binding": "AffinityMode=NODE,SOCKET,EXCLUSIVE,CORE_COMPLEX NumaOptions",
@@ -338,7 +349,7 @@ NAMES = {
     "onnx.symbolic_helper": "_maybe_get_const cast_pytorch_to_onnx @parse_args",
     "onnx.symbolic_opset11": "select squeeze unsqueeze",
     "onnx.symbolic_opset12": "dropout",
-    "onnx.symbolic_opset9": "gelu masked_fill softmax",
+    "onnx.symbolic_opset9": "gelu masked_fill softmax sub",
     "ops._c10d_functional": "_wrap_tensor_autograd all_gather_into_tensor reduce_scatter_tensor wait_tensor",
     "ops.aten": (
         "_assert_async _assert_scalar _assert_tensor_metadata _convert_weight_to_int4pack "

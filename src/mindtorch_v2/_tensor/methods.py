@@ -22,7 +22,8 @@ from ._method import method
 
 
 def _legacy_new(*args: Any, device: Any = None) -> Tensor:
-    """Tensor(2, 3) is uninitialised, Tensor([1, 2]) holds values, both of the default dtype."""
+    """Tensor(2, 3) is uninitialised, Tensor([1, 2]) holds values, both of the default dtype and, whatever the default
+    device is, on the host."""
     dtype = _C.get_default_dtype()
     if device is not None and _C.device(device).type not in ("cpu", "meta", *registry.accelerators):
         raise RuntimeError(
@@ -32,12 +33,13 @@ def _legacy_new(*args: Any, device: Any = None) -> Tensor:
         return _functions.empty(0, dtype=dtype, device=args[0].device).set_(args[0])
     if len(args) == 1 and isinstance(args[0], (float, complex)):
         raise TypeError(f"new(): data must be a sequence (got {type(args[0]).__name__})")
-    if not args:
-        return _functions.empty(0, dtype=dtype, device=device)
     if len(args) == 1 and isinstance(args[0], Tensor):
         if device is not None:
             raise RuntimeError("new(): a tensor has a device already; call it without device")
         return same_as_tensor(args[0])
+    device = "cpu" if device is None else device
+    if not args:
+        return _functions.empty(0, dtype=dtype, device=device)
     if len(args) == 1 and isinstance(args[0], str):
         raise TypeError("new(): invalid data type 'str'")
     if len(args) == 1 and not isinstance(args[0], Integral) and type(args[0]).__name__ != "Size":

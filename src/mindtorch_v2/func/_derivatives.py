@@ -5,11 +5,17 @@ A transform opens its inputs: tensors that nobody outside differentiates become 
 linked to what they were. What it returns is closed again: a result keeps its graph only if that graph leads out, to
 a tensor someone outside (an outer transform, or ``backward``) may differentiate. Both keep the directions in which a
 tensor moves (forward mode, :mod:`._forward`): what they lead to is asked of them too.
+
+Whether someone outside does so at all depends on where a result goes to, not on where its function was made: the
+function that ``vjp`` returns may be made where gradients are off and be differentiated by another transform. A graph
+that leads out may also lead to leaves of the level that ended: they count as those of the level around it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
@@ -26,13 +32,27 @@ def _without_history(value: Tensor) -> Tensor:
     return _C._shallow_copy(value) if _C._functorch.is_batchedtensor(value) else value.detach()
 
 
+_threads = threading.local()  # levels: those whose functions are running, the innermost last
+
+
 class _Level:
     """The inputs that one transform has opened."""
 
     def __init__(self) -> None:
+        self.keep_graph = False
+        self._leaves: dict[int, Tensor] = {}  # by id, which stays one tensor's as long as that lives
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """What is computed in it is recorded, whatever holds outside."""
         self.keep_graph = torch.is_grad_enabled()
-        self._leaves: set[int] = set()
-        self._alive: list[Tensor] = []  # so that an id stays one tensor's
+        levels = _threads.__dict__.setdefault("levels", [])
+        levels.append(self)
+        try:
+            with torch.inference_mode(False), torch.enable_grad():
+                yield
+        finally:
+            levels.pop()
 
     def open(self, value: Any) -> Any:
         if not isinstance(value, Tensor):
@@ -45,9 +65,10 @@ class _Level:
             if any(node is not None for node, _ in opened.grad_fn.next_functions):
                 return opened
             # A view made where nothing was recorded requires what its base does, but leads nowhere.
+        if value.is_inference():
+            value = value.clone()
         leaf = _moving_as(given, _without_history(value).requires_grad_())
-        self._leaves.add(id(leaf))
-        self._alive.append(leaf)
+        self._leaves[id(leaf)] = leaf
         return leaf
 
     def leads_out(self, tensor: Tensor) -> bool:
@@ -80,7 +101,11 @@ class _Level:
         return self.leads_out(tensor) or _C._functorch._requires_grad_below(tensor)
 
     def close(self, value: Any) -> Any:
-        if not isinstance(value, Tensor) or self._graph_leads_out(value):
+        if not isinstance(value, Tensor):
+            return value
+        if self._graph_leads_out(value):
+            for around in getattr(_threads, "levels", [])[-1:]:
+                around._leaves |= self._leaves
             return value
         moves = _C._forward.tangents(value)
         if not value.requires_grad and not moves:
@@ -159,7 +184,7 @@ def grad_and_value(
     @wraps(func)
     def differentiated(*args: Any, **kwargs: Any) -> Any:
         level = _Level()
-        with torch.enable_grad():
+        with level.running():
             opened, leaves, spec = _open_arguments(level, args, argnums)
             output, aux = split_aux(func(*opened, **kwargs), has_aux, "grad_and_value(f)(*args)")
             if not isinstance(output, Tensor):
@@ -196,7 +221,7 @@ def grad(
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """The result of ``func``, and the function that multiplies a vector with its Jacobian from the left."""
     level = _Level()
-    with torch.enable_grad():
+    with level.running():
         opened, leaves, spec = _open_arguments(level, primals, tuple(range(len(primals))))
         output, aux = split_aux(func(*opened), has_aux, "vjp(f, *primals)")
     outputs, output_spec = tree_flatten(output)
@@ -213,7 +238,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
                 "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the "
                 f"function. cotangents: {treespec_pprint(vector_spec)}, primal output: {treespec_pprint(output_spec)}"
             )
-        with torch.enable_grad():
+        with level.running():
             gradients = level.gradients(outputs, leaves, vectors)
         return spec.unflatten([level.close(gradient) for gradient in gradients])
 
@@ -234,7 +259,7 @@ def jacrev(
     @wraps(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         level = _Level()
-        with torch.enable_grad():
+        with level.running():
             opened, leaves, spec = _open_arguments(level, args, argnums)
             output, aux = split_aux(func(*opened, **kwargs), has_aux, "jacrev(f, *args)")
             outputs, output_spec = tree_flatten(output)

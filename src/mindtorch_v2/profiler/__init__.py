@@ -4,6 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from .. import _C
+from .._absent import names_of
 from ._record_function import record_function
 
 if TYPE_CHECKING:
@@ -72,11 +73,12 @@ def kineto_available() -> bool:
     return True
 
 
+_others = names_of(__name__)
+
+
 def __getattr__(name: str) -> Any:
-    if name == "itt":
-        return importlib.import_module(".itt", __name__)
     if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return _others(name)
     value = globals()[name] = getattr(importlib.import_module(f".{_MODULES[name]}", __name__), name)
     return value
 

@@ -27,31 +27,11 @@ if TYPE_CHECKING:
         rename_privateuse1_backend as rename_privateuse1_backend,
     )
 
-# Loaded when first asked for: most of what they import is needed only there.
-_LAZY_MODULES = {
-    "_pytree",
-    "backend_registration",
-    "benchmark",
-    "checkpoint",
-    "cpp_extension",
-    "data",
-    "deterministic",
-    "flop_counter",
-    "model_zoo",
-    "tensorboard",
-    "weak",
-}
-
-
 _LAZY_NAMES = {"generate_methods_for_privateuse1_backend", "rename_privateuse1_backend"}
-_names_that_refuse = names_of(__name__)
+_others = names_of(__name__)  # most of what other modules import is needed only there
 
 
 def __getattr__(name: str) -> Any:
-    from importlib import import_module
-
-    if name in _LAZY_MODULES:
-        return import_module(f"{__name__}.{name}")
     if name in _LAZY_NAMES:
-        return getattr(import_module(f"{__name__}.backend_registration"), name)
-    return _names_that_refuse(name)
+        return getattr(_others("backend_registration"), name)
+    return _others(name)

@@ -7,12 +7,13 @@ count.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
 from math import prod
 from typing import Any, TypeVar
 
 from .. import _C, ops
+from .._C import Tensor
 from ._python_dispatch import TorchDispatchMode
 from ._pytree import tree_map
 from .module_tracker import ModuleTracker
@@ -140,6 +141,29 @@ def sdpa_backward_flop_count(
     batch, heads, queries, width = query_shape
     keys, value_width = key_shape[-2], value_shape[-1]
     return int(2 * batch * heads * queries * keys * (3 * width + 2 * value_width))
+
+
+def _lengths(bounds: Tensor, longest: int) -> list[int]:
+    """Of the sequences between the bounds; the longest where only shapes are known."""
+    if bounds.is_meta:
+        return [longest] * (len(bounds) - 1)
+    return [int(length) for length in bounds.diff().tolist()]
+
+
+def _unpack_flash_attention_nested_shapes(
+    *, query: Tensor, key: Tensor, value: Tensor, grad_out: Tensor | None = None, cum_seq_q: Tensor | None,
+    cum_seq_k: Tensor | None, max_q: int, max_k: int,
+) -> Iterator[tuple[Any, Any, Any, Any]]:  # fmt: skip
+    """The shapes of attention over each of the sequences that lie one after the other, or those of the tensors."""
+    if cum_seq_q is None or cum_seq_k is None:
+        yield query.shape, key.shape, value.shape, None if grad_out is None else grad_out.shape
+        return
+    for queries, keys in zip(_lengths(cum_seq_q, max_q), _lengths(cum_seq_k, max_k), strict=True):
+        asked, known, given = (
+            (1, tensor.shape[1], length, tensor.shape[2])
+            for tensor, length in ((query, queries), (key, keys), (value, keys))
+        )
+        yield asked, known, given, None if grad_out is None else asked
 
 
 def _known(*names: str) -> list[Any]:

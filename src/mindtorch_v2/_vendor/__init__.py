@@ -1,0 +1,1 @@
+"""``torch._vendor``: packages of others that PyTorch carries along."""
