@@ -1,5 +1,7 @@
 """TORCH_DISTRIBUTED_DEBUG: what the processes check of each other, and what they say."""
 
+import time
+
 import npu_ranks
 import pytest
 import worlds
@@ -151,7 +153,7 @@ def hang_and_ask(rank):
         return ""
     dist.all_reduce(torch.ones(3, device="npu"))
     while not (text := dist.group.WORLD.stream_problem()):
-        pass
+        time.sleep(0.01)
     return text
 
 

@@ -173,13 +173,13 @@ def test_a_process_of_mpi_that_is_killed_ends_all_is_named_and_leaves_nothing():
 def test_a_hanging_process_of_mpi_ends_all_within_the_time_limit_and_is_named():
     before = shared_memory()
     ended = worlds.run_mpi(
-        "if rank == 0: dist.all_reduce(torch.ones(1))\nelse: threading.Event().wait(30)", 2, 2
+        "if rank == 0: dist.all_reduce(torch.ones(1))\nelse: threading.Event().wait(60)", 2, 10
     )
-    assert ended.code != 0 and ended.seconds < 25 and shared_memory() <= before
+    assert ended.code != 0 and ended.seconds < 50 and shared_memory() <= before
     assert (
         "rank 0: all_reduce (number 1) of float32[1] on cpu failed: all_reduce SUM of 1 float32" in ended.said
     )
-    assert "over mpi was not done after 2 s; another rank is late or gone" in ended.said
+    assert "over mpi was not done after 10 s; another rank is late or gone" in ended.said
 
 
 @worlds.needs_mpi
@@ -228,18 +228,16 @@ def test_who_comes_to_a_group_of_mpi_that_others_gave_up_is_told():
     ended = worlds.run_mpi(
         """
         store = dist.distributed_c10d._get_default_store()
-        if rank == 2:
+        if rank == 1:
             store.wait(["given up"])
         short = timedelta(seconds=1)
-        said = error_of(lambda: dist.new_group([0, 1, 2], timeout=short, use_local_synchronization=True))
-        if rank != 2:
-            store.set("given up", "")
-            assert f"rank {rank} waited 1 s for the group" in said and "rank 2 did not come" in said, said
-        else:
-            assert "rank 2 is late: rank" in said and "rank 2 did not come" in said, said
+        said = error_of(lambda: dist.new_group([0, 1], timeout=short, use_local_synchronization=True))
+        assert "rank 0 waited 1 s for the group" in said and "rank 1 did not come" in said, said
+        assert ("rank 1 is without its group" in said) == (rank == 1), said
+        store.set("given up", "")
         dist.barrier()
         """,
-        3,
+        2,
     )
     assert ended.code == 0 and ended.seconds < 20, ended.said
 

@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 from collections.abc import Sequence
@@ -22,6 +23,7 @@ _START = f"""
 import faulthandler, os, sys, threading, time
 faulthandler.dump_traceback_later({_LONGEST - 20}, exit=True)  # who hangs says where
 from datetime import timedelta
+from pathlib import Path
 import mindtorch_v2 as torch
 import mindtorch_v2.distributed as dist
 rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
@@ -32,6 +34,11 @@ def error_of(call, kind=RuntimeError):
     except kind as error:
         return str(error)
     raise AssertionError("nothing was raised")
+
+if meeting := os.environ.get("WORLD_MEETS"):  # time limits begin when all have started, however long that took
+    Path(meeting, str(rank)).touch()
+    while len(os.listdir(meeting)) < size:
+        time.sleep(0.01)
 """
 
 
@@ -43,6 +50,8 @@ class Ended:
     said: str
     seconds: float
 
+
+_meetings: list[tempfile.TemporaryDirectory[str]] = []  # removed when the tests end
 
 # Below the ports that a system gives to whoever asks for any, and others for each process that runs tests.
 _ports = itertools.count(
@@ -70,8 +79,12 @@ def program(text: str, backend: str, seconds: float) -> str:
 def start(text: str, size: int = 2, backend: str = "gloo", seconds: float = 20, **environment: str):
     """The processes of a world, started."""
     port = str(free_port())
+    _meetings.append(tempfile.TemporaryDirectory())
     shared = (
-        os.environ | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": str(size)} | environment
+        os.environ
+        | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": str(size)}
+        | {"WORLD_MEETS": _meetings[-1].name}
+        | environment
     )
     return [
         subprocess.Popen(

@@ -203,7 +203,7 @@ class MpiEngine(PairwiseEngine):
                 )
         decided = place.store.compare_set("who did not come", "", missed or _NOBODY).decode()
         if decided != _NOBODY:
-            raise DistBackendError(f"mpi: {missed or f'rank {own} is late: {decided}'}")
+            raise DistBackendError(f"mpi: {missed or f'rank {own} is without its group: {decided}'}")
         said = [each.decode().split(" ", 1) for each in place.store.multi_get(keys)]
         here = socket.gethostname()
         return {

@@ -25,7 +25,7 @@ from .recorder import Position
 from .verdict import verdict
 
 _PERIOD = 1.0  # seconds between two looks
-_PATIENCE = timedelta(seconds=2)  # for answers
+_PATIENCE = timedelta(seconds=5)  # for answers
 _ASKED = "asked"
 
 
