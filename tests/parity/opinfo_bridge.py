@@ -34,8 +34,9 @@ _SETTINGS = (torch.dtype, torch.layout, torch.memory_format)
 # For every list of samples PyTorch reads all frames of the stack, with their sources, to find the unittest that asks,
 # which is none here; for every seed it keeps the stack for a GPU. That took nine tenths of the time.
 core.extract_test_fn = common_utils.extract_test_fn = lambda: None
-if not torch.cuda.is_available():
-    torch.cuda.manual_seed_all = lambda seed: None
+for _device in (torch.cuda, torch.mtia, torch.xpu):
+    if not _device.is_available():
+        _device.manual_seed_all = lambda seed: None
 
 
 class Untranslatable(Exception):
