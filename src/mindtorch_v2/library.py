@@ -208,10 +208,10 @@ def get_ctx() -> NoReturn:
 def triton_op(
     name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: Any, schema: Any = None
 ) -> Any:
-    """Raises: Triton kernels cannot be launched."""
-    raise NotImplementedError("triton_op: Triton kernels cannot be launched; use custom_op")
+    """custom_op under another name. Kernels inside refuse when they are launched: see wrap_triton."""
+    return custom_op(name, fn, mutates_args=mutates_args, schema=schema)
 
 
 def wrap_triton(triton_kernel: Callable[..., Any], /) -> Any:
-    """Raises: Triton kernels cannot be launched."""
+    """Raises: Triton kernels cannot be launched. Operators call it when they run, not when they are defined."""
     raise NotImplementedError("wrap_triton: Triton kernels cannot be launched; use custom_op")

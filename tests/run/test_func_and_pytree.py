@@ -1,5 +1,6 @@
 """``torch.func`` and ``torch.utils._pytree`` without PyTorch at hand; tests/parity compares them with it."""
 
+import dataclasses
 from collections import OrderedDict, defaultdict, deque, namedtuple
 
 import pytest
@@ -240,3 +241,41 @@ def test_a_gradient_through_a_solution_solves_with_the_transposed_jacobian():
     a, scale = torch.tensor([[2.0, 1.0], [0.5, 3.0]]), torch.tensor(4.0, requires_grad=True)
     Root.apply(a, scale).sum().backward()
     assert scale.grad.item() == pytest.approx(torch.linalg.solve(a, torch.ones(2)).sum().item())
+
+
+def test_dataclasses_and_constants_in_trees():
+    @dataclasses.dataclass
+    class Pair:
+        first: object
+        second: object = None
+        made: int = dataclasses.field(init=False, default=7)
+
+    @dataclasses.dataclass(frozen=True)
+    class Name:
+        text: str
+
+    pytree.register_dataclass(Pair)
+    pytree.register_constant(Name)
+    try:
+        leaves, spec = pytree.tree_flatten(Pair(1, [2, Name("a")]))
+        assert leaves == [1, 2] and pytree.tree_unflatten([3, 4], spec) == Pair(3, [4, Name("a")])
+        assert pytree.tree_flatten(Pair(1))[0] == [1]  # what is None is no leaf
+        assert pytree.keystr(pytree.tree_leaves_with_path(Pair(1))[0][0]) == ".first"
+        assert pytree.is_constant_class(Name) and spec != pytree.tree_structure(Pair(1, [2, Name("b")]))
+    finally:
+        pytree._deregister_pytree_node(Pair)
+        pytree._deregister_pytree_node(Name)
+    with pytest.raises(ValueError, match="Missing fields in `field_names`: {'second'}"):
+        pytree.register_dataclass(Pair, field_names=["first"])
+    with pytest.raises(TypeError, match="non-default `__eq__`"):
+        pytree.register_constant(type("Plain", (), {}))
+
+
+def test_leaves_broadcast_to_a_nesting():
+    spec = pytree.tree_structure([1, (2, 3)])
+    assert pytree._broadcast_to_and_flatten(0, spec) == [0, 0, 0]
+    assert pytree._broadcast_to_and_flatten([0, 1], spec) == [0, 1, 1]
+    assert pytree._broadcast_to_and_flatten([0], spec) is None
+    assert pytree.treespec_tuple([pytree.treespec_leaf()]) == pytree.tree_structure((1,))
+    assert pytree.treespec_dict(a=pytree.treespec_leaf()) == pytree.tree_structure({"a": 1})
+    assert pytree.tree_all_only(int, bool, [1, "", 2]) and not pytree.tree_any_only(int, bool, [0, "a"])

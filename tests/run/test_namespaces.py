@@ -1,5 +1,7 @@
 """The namespaces that libraries look at: what is absent says so in PyTorch's words, what is there works."""
 
+import copy
+import pickle
 import threading
 import warnings
 
@@ -110,7 +112,8 @@ def test_compile_runs_eagerly_and_warns_once(monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         module = torch.nn.Linear(2, 2)
-        assert torch.compile(module) is module
+        assert torch.compile(module)._orig_mod is module
+        assert torch.compile(module, disable=True) is module
 
         @torch.compile(fullgraph=True)
         def triple(x):
@@ -118,6 +121,36 @@ def test_compile_runs_eagerly_and_warns_once(monkeypatch):
 
     assert double(2) == 4 and triple(2) == 6
     assert not torch.compiler.is_compiling() and not isinstance(module, torch._dynamo.OptimizedModule)
+
+
+def test_a_compiled_module_stands_in_front_of_the_module():
+    module = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Dropout())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        compiled = torch.compile(module)
+        assert torch.compile(compiled) is compiled
+    assert isinstance(compiled, torch._dynamo.OptimizedModule) and not isinstance(compiled, torch.nn.Sequential)
+    assert list(compiled.state_dict()) == ["_orig_mod.0.weight", "_orig_mod.0.bias"]
+    assert [name for name, _ in compiled.named_modules()] == ["", "_orig_mod", "_orig_mod.0", "_orig_mod.1"]
+    assert len(compiled) == 2 and "out_features" not in dir(compiled) and "append" in dir(compiled)
+    compiled.eval()
+    assert not module.training and not module[1].training and not compiled.training
+    compiled.note = 3  # attributes are the module's
+    assert module.note == 3 and compiled.note == 3 and "note" not in compiled.__dict__
+    del compiled.note
+    assert not hasattr(module, "note")
+    x = torch.randn(3, 2)
+    calls = []
+    module.register_forward_hook(lambda *_: calls.append("module"))
+    compiled.register_forward_hook(lambda *_: calls.append("compiled"))
+    assert torch.equal(compiled(x), module[0](x)) and calls == ["module", "compiled"]
+    other = copy.deepcopy(compiled)
+    assert other._orig_mod is not module and torch.equal(other(x), compiled(x))
+    other = pickle.loads(pickle.dumps(torch.compile(torch.nn.Linear(2, 2))))
+    other.load_state_dict({f"_orig_mod.{name}": value for name, value in module[0].state_dict().items()})
+    assert torch.equal(other(x), module[0](x))
+    with pytest.raises(TypeError, match=r"^Linear does not support len\(\)$"):
+        len(other)
 
 
 def test_marks_for_torchscript_pass_through():
@@ -134,7 +167,47 @@ def test_marks_for_torchscript_pass_through():
     )
     assert torch.jit.isinstance([1, 2], list[int]) and not torch.jit.isinstance([1, "a"], list[int])
     with pytest.raises(NotImplementedError, match="there is no TorchScript here"):
-        torch.jit.trace(scripted, (1,))
+        torch.jit.save(scripted, "file")
+
+
+def test_traced_functions_and_modules_run_as_python():
+    calls = []
+
+    class Doubles(torch.nn.Module):
+        def forward(self, x, *, by=2):
+            calls.append(by)
+            return x * by
+
+        def halve(self, x):
+            calls.append("halve")
+            return x / 2
+
+    module = Doubles()
+    x = torch.ones(2)
+    assert torch.jit.trace(module, x) is module and torch.jit.trace(module, (x,), check_trace=False) is module
+    assert torch.jit.trace(module, x, example_kwarg_inputs={"by": 3}) is module
+    assert torch.jit.trace_module(module, {"forward": x, "halve": (x,)}) is module
+    assert calls == [2, 2, 3, 2, "halve"]
+    with pytest.raises(RuntimeError, match="^example_kwarg_inputs should be a dict$"):
+        torch.jit.trace(module)
+
+
+def test_modules_that_derive_from_script_module_run_as_python():
+    class Scripted(torch.jit.ScriptModule):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(2, 3)
+
+        @torch.jit.script_method
+        def forward(self, x):
+            return self.layer(x)
+
+    module = Scripted()
+    assert module(torch.ones(1, 2)).shape == (1, 3) and list(module.state_dict()) == [
+        "layer.weight",
+        "layer.bias",
+    ]
+    assert not isinstance(torch.jit.script(torch.nn.ReLU()), torch.jit.RecursiveScriptModule)
 
 
 def test_distributed_is_available_and_has_no_group_before_one_is_made():
@@ -299,3 +372,13 @@ def test_private_names_of_cuda_that_programs_ask_for():
     assert _get_device_index("cpu", allow_cpu=True) == -1
     with pytest.raises(ValueError, match="Expected a cuda device, but got: cpu"):
         _get_device_index("cpu")
+
+
+def test_operators_of_triton_kernels_are_defined_and_refuse_to_launch():
+    @torch.library.triton_op("triton_tests::twice", mutates_args={})
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        torch.library.wrap_triton(None)
+        return x
+
+    with pytest.raises(NotImplementedError, match="^wrap_triton: Triton kernels cannot be launched"):
+        torch.ops.triton_tests.twice(torch.ones(2))

@@ -157,6 +157,7 @@ NAMES = {
     "_higher_order_ops": "auto_functionalized",
     "_higher_order_ops.auto_functionalize": "auto_functionalized auto_functionalized_v2",
     "_higher_order_ops.cond": "cond_op",
+    "_higher_order_ops.inline_asm_elementwise": "inline_asm_elementwise",
     "_higher_order_ops.out_dtype": "out_dtype",
     "_higher_order_ops.triton_kernel_wrap": "TritonKernelWrapperFunctional",
     "_inductor": "CompiledArtifact(load) list_mode_options standalone_compile",
@@ -259,6 +260,7 @@ NAMES = {
     ),
     "compiler.config": "",
     "cuda": "_device_count_amdsmi _device_count_nvml ?_is_compiled _lazy_call",
+    "cuda.comm": "broadcast broadcast_coalesced gather reduce_add reduce_add_coalesced scatter",
     "cuda._memory_viz": "memory segment_plot segments trace_plot",
     "export": "default_decompositions Dim(AUTO) export ExportedProgram load @register_dataclass save",
     "export._trace": "",
@@ -292,14 +294,10 @@ NAMES = {
     "fx.passes.utils.matcher_with_name_node_map_utils": "SubgraphMatcherWithNameNodeMap",
     "fx.passes.utils.source_matcher_utils": "check_subgraphs_connected get_source_partitions SourcePartition",
     "fx.traceback": "NodeSource NodeSourceAction=CREATE,REPLACE",
-    "jit": (
-        "_get_trace_graph _unwrap_optional Future optimized_execution RecursiveScriptModule @script_method"
-    ),
+    "jit": "_get_trace_graph _unwrap_optional Future optimized_execution",
     "jit._builtins": "_find_builtin _register_builtin",
     "jit._recursive": "ConcreteTypeStore",
-    "jit._script": "RecursiveScriptModule(save)",
     "jit._state": "_enabled",
-    "jit._trace": "TracerWarning",
     "mps": (
         "current_allocated_memory ?device_count driver_allocated_memory empty_cache get_rng_state "
         "?is_available manual_seed recommended_max_memory set_per_process_memory_fraction set_rng_state "
@@ -325,7 +323,7 @@ NAMES = {
     "nn.attention.varlen": "_should_use_cudnn varlen_attn",
     "nn.functional": (
         "_check_key_padding_mask _verify_batch_size ScalingType=TensorWise,RowWise,BlockWise1x16,"
-        "BlockWise1x32,BlockWise1x128,BlockWise128x128 SwizzleType=NO_SWIZZLE,SWIZZLE_32_4_4"
+        "BlockWise1x32,BlockWise1x128,BlockWise128x128 scaled_grouped_mm SwizzleType=NO_SWIZZLE,SWIZZLE_32_4_4"
     ),
     "nn.modules.lazy": "_LazyProtocol",
     "nn.parallel": "parallel_apply replicate",
@@ -414,7 +412,7 @@ NAMES = {
     "utils._config_module": "_Config _ConfigEntry ConfigModule(patch)",
     "utils._cpp_extension_versioner": "ExtensionVersioner",
     "utils._ordered_set": "OrderedSet",
-    "utils._pytree": "KeyEntry treespec_dumps treespec_leaf treespec_loads",
+    "utils._pytree": "KeyEntry treespec_dumps treespec_loads",
     "utils._sympy.functions": "simple_floordiv_gcd",
     "utils._sympy.numbers": "IntInfinity",
     "utils._sympy.value_ranges": "ValueRanges",

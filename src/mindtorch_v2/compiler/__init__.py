@@ -29,7 +29,8 @@ def compile(
     isolate_recompiles: bool = False,
     shapes_spec: Any = None,
 ) -> Any:
-    """The function or module itself: there is no compiler here. Warns once, unless it is ``disable=True``."""
+    """A function itself, a module behind ``_orig_mod``: there is no compiler here. Warns once, and with ``disable=True``
+    neither warns nor puts anything in front."""
     global _told
     if mode is not None and options is not None:
         raise RuntimeError(
@@ -42,10 +43,16 @@ def compile(
             stacklevel=2,
         )
     if model is None:
-        return lambda function: function
+        return lambda function: compile(function, disable=disable)
     if not callable(model):
         raise RuntimeError(f"torch.compile: wanted a function or a module, got {type(model).__name__}")
-    return model
+    if disable:
+        return model
+    from .._dynamo.eval_frame import OptimizedModule
+    from ..nn import Module
+
+    needs_front = isinstance(model, Module) and not isinstance(model, OptimizedModule)
+    return OptimizedModule(model) if needs_front else model
 
 
 def is_compiling() -> bool:

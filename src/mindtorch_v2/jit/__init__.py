@@ -17,12 +17,11 @@ Final = typing.Final
 
 
 class ScriptModule(Module):
-    """A compiled module in PyTorch; scripted modules are ordinary ones here, so none is an instance of this."""
+    """A compiled module in PyTorch. Scripted modules are ordinary ones here; those that derive from this run as Python."""
 
-    def __init__(self) -> None:
-        raise NotImplementedError(
-            "torch.jit.ScriptModule: derive from torch.nn.Module, there is no TorchScript"
-        )
+
+class RecursiveScriptModule(ScriptModule):
+    """What scripting makes of a module in PyTorch; none is made here."""
 
 
 class ScriptFunction:
@@ -55,6 +54,11 @@ def script_if_tracing(fn: _T) -> _T:
 
 
 _script_if_tracing = script_if_tracing
+
+
+def script_method(fn: _T) -> _T:
+    """Marks a method of a ScriptModule to compile; returns it."""
+    return fn
 
 
 def ignore(drop: Any = False, **kwargs: Any) -> Any:
@@ -160,6 +164,57 @@ def optimize_for_inference(mod: _T, other_methods: list[str] | None = None) -> _
     return mod
 
 
+def trace(
+    func: _T,
+    example_inputs: Any = None,
+    optimize: None = None,
+    check_trace: bool = True,
+    check_inputs: Any = None,
+    check_tolerance: float = 1e-5,
+    strict: bool = True,
+    _force_outplace: bool = False,
+    _module_class: Any = None,
+    _compilation_unit: Any = None,
+    example_kwarg_inputs: Any = None,
+    _store_inputs: bool = True,
+) -> _T:
+    """Runs the function or module with the example, and gives it back: later calls run it as Python."""
+    if example_inputs is None and not _is(example_kwarg_inputs, dict):
+        raise RuntimeError("example_kwarg_inputs should be a dict")
+    _run_example(func, example_inputs, example_kwarg_inputs or {})
+    return func
+
+
+def trace_module(
+    mod: _T,
+    inputs: dict[str, Any],
+    optimize: None = None,
+    check_trace: bool = True,
+    check_inputs: Any = None,
+    check_tolerance: float = 1e-5,
+    strict: bool = True,
+    _force_outplace: bool = False,
+    _module_class: Any = None,
+    _compilation_unit: Any = None,
+    example_inputs_is_kwarg: bool = False,
+    _store_inputs: bool = True,
+) -> _T:
+    """Runs methods of a module, each with its example, and gives the module back: later calls run it as Python."""
+    if not _is(inputs, dict):
+        raise AttributeError("expected a dictionary of (method_name, input) pairs")
+    for name, example in inputs.items():
+        method = mod if name == "forward" else getattr(mod, name)
+        positional, named = (None, example) if example_inputs_is_kwarg else (example, {})
+        _run_example(method, positional, named)
+    return mod
+
+
+def _run_example(function: Any, positional: Any, named: dict[str, Any]) -> None:
+    if positional is None:
+        positional = ()
+    function(*(positional if _is(positional, (tuple, list)) else (positional,)), **named)
+
+
 def _no_torchscript(name: str, instead: str) -> Callable[..., NoReturn]:
     def refuse(*args: Any, **kwargs: Any) -> NoReturn:
         raise NotImplementedError(f"torch.jit.{name}: there is no TorchScript here; {instead}")
@@ -169,8 +224,6 @@ def _no_torchscript(name: str, instead: str) -> Callable[..., NoReturn]:
     return refuse
 
 
-trace = _no_torchscript("trace", "call the function or module itself")
-trace_module = _no_torchscript("trace_module", "call the module itself")
 save = _no_torchscript("save", "save the state_dict with torch.save")
 load = _no_torchscript("load", "load a state_dict with torch.load")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable, Iterator
@@ -83,7 +84,92 @@ def register_pytree_node(
     SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn, serialized_type_name)
 
 
-_register_pytree_node = register_pytree_node
+_register_pytree_node = _private_register_pytree_node = register_pytree_node
+
+
+def _deregister_pytree_node(cls: type) -> None:
+    """Makes a class a leaf again."""
+    del SUPPORTED_NODES[cls]
+
+
+def register_dataclass(
+    cls: type,
+    *,
+    field_names: list[str] | None = None,
+    drop_field_names: list[str] | None = None,
+    serialized_type_name: str | None = None,
+) -> None:
+    """Makes a dataclass a container of those of its fields that are not None.
+
+    Any class becomes one whose ``__init__`` takes ``field_names``; fields in ``drop_field_names`` are forgotten.
+    """
+    kept, dropped = field_names, drop_field_names or []
+    if dataclasses.is_dataclass(cls):
+        wanted = [field.name for field in dataclasses.fields(cls) if field.init]
+        kept = [name for name in wanted if name not in dropped] if kept is None else kept
+        for problem, names in (
+            ("does not include all dataclass fields.\nMissing", {*wanted} - {*kept} - {*dropped}),
+            ("includes non-dataclass fields.\nUnknown", {*kept} - {*wanted}),
+        ):
+            if names:
+                raise ValueError(f"field_names {problem} fields in `field_names`: {names}.")
+    elif kept is None:
+        raise ValueError(
+            f"field_names must be specified with a list of all fields used to initialize {cls}, as it is not a dataclass."
+        )
+    fields: list[str] = kept
+
+    def flatten_with_keys(obj: Any) -> tuple[list[tuple[Any, Any]], Any]:
+        given = [name for name in fields if getattr(obj, name) is not None]
+        pairs = [(GetAttrKey(name), getattr(obj, name)) for name in given]
+        return pairs, [given, [name for name in fields if name not in given]]
+
+    def flatten(obj: Any) -> tuple[list[Any], Any]:
+        pairs, context = flatten_with_keys(obj)
+        return [value for _, value in pairs], context
+
+    def unflatten(values: Iterable[Any], context: Any) -> Any:
+        given, none = context
+        return cls(**dict(zip(given, values, strict=True)), **dict.fromkeys(none))
+
+    register_pytree_node(
+        cls,
+        flatten,
+        unflatten,
+        serialized_type_name=serialized_type_name,
+        flatten_with_keys_fn=flatten_with_keys,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class ConstantNode:
+    """What a description of a nesting keeps of a constant."""
+
+    value: Any
+
+
+_constants: set[type] = set()
+
+
+def register_constant(cls: type) -> None:
+    """Makes values of a class parts of the nesting: containers of nothing, compared by ``==``."""
+    for method in ("__eq__", "__hash__"):
+        if getattr(cls, method) in (getattr(object, method), None):
+            raise TypeError(
+                f"register_constant(cls) expects `cls` to have a non-default `{method}` implementation."
+            )
+    register_pytree_node(
+        cls,
+        lambda value: ([], ConstantNode(value)),
+        lambda values, context: context.value,
+        flatten_with_keys_fn=lambda value: ([], ConstantNode(value)),
+    )
+    _constants.add(cls)
+
+
+def is_constant_class(cls: type) -> bool:
+    """Whether a class was given to register_constant."""
+    return cls in _constants
 
 
 # ---- the containers of Python ------------------------------------------------------------------------
@@ -120,7 +206,11 @@ def _namedtuple_flatten(d: Any) -> tuple[list[Any], Any]:
     return list(d), type(d)
 
 
-def _namedtuple_with_keys(d: Any) -> tuple[list[tuple[Any, Any]], Any]:
+def _namedtuple_unflatten(values: Iterable[Any], context: Any) -> Any:
+    return context(*values)
+
+
+def _namedtuple_flatten_with_keys(d: Any) -> tuple[list[tuple[Any, Any]], Any]:
     return [(GetAttrKey(name), value) for name, value in zip(d._fields, d, strict=True)], type(d)
 
 
@@ -129,7 +219,7 @@ def _defaultdict_flatten(d: Any) -> tuple[list[Any], Any]:
     return values, [d.default_factory, keys]
 
 
-def _defaultdict_with_keys(d: Any) -> tuple[list[tuple[Any, Any]], Any]:
+def _defaultdict_flatten_with_keys(d: Any) -> tuple[list[tuple[Any, Any]], Any]:
     pairs, keys = _dict_flatten_with_keys(d)
     return pairs, [d.default_factory, keys]
 
@@ -146,7 +236,21 @@ def _tuple_unflatten(values: Iterable[Any], context: Any) -> tuple[Any, ...]:
     return tuple(values)
 
 
+def _ordereddict_unflatten(values: Iterable[Any], context: Any) -> OrderedDict[Any, Any]:
+    return OrderedDict(zip(context, values, strict=True))
+
+
+def _deque_flatten(d: Any) -> tuple[list[Any], Any]:
+    return list(d), d.maxlen
+
+
+def _deque_unflatten(values: Iterable[Any], context: Any) -> Any:
+    return deque(values, maxlen=context)
+
+
 _tuple_flatten = _list_flatten
+_ordereddict_flatten, _ordereddict_flatten_with_keys = _dict_flatten, _dict_flatten_with_keys
+_deque_flatten_with_keys = _sequence_with_keys(_deque_flatten)
 _list_flatten_with_keys = _tuple_flatten_with_keys = _sequence_with_keys(_list_flatten)
 register_pytree_node(tuple, _tuple_flatten, _tuple_unflatten, serialized_type_name="builtins.tuple",
                      flatten_with_keys_fn=_tuple_flatten_with_keys)  # fmt: skip
@@ -154,18 +258,18 @@ register_pytree_node(list, _list_flatten, _list_unflatten, serialized_type_name=
                      flatten_with_keys_fn=_list_flatten_with_keys)  # fmt: skip
 register_pytree_node(dict, _dict_flatten, _dict_unflatten, serialized_type_name="builtins.dict",
                      flatten_with_keys_fn=_dict_flatten_with_keys)  # fmt: skip
-register_pytree_node(OrderedDict, _dict_flatten, lambda v, c: OrderedDict(zip(c, v, strict=True)),
+register_pytree_node(OrderedDict, _ordereddict_flatten, _ordereddict_unflatten,
                      serialized_type_name="collections.OrderedDict",
-                     flatten_with_keys_fn=_dict_flatten_with_keys)  # fmt: skip
-register_pytree_node(namedtuple, _namedtuple_flatten, lambda v, c: c(*v),  # type: ignore[arg-type] # a function
+                     flatten_with_keys_fn=_ordereddict_flatten_with_keys)  # fmt: skip
+register_pytree_node(namedtuple, _namedtuple_flatten, _namedtuple_unflatten,  # type: ignore[arg-type] # a function
                      serialized_type_name="collections.namedtuple",
-                     flatten_with_keys_fn=_namedtuple_with_keys)  # fmt: skip
+                     flatten_with_keys_fn=_namedtuple_flatten_with_keys)  # fmt: skip
 register_pytree_node(defaultdict, _defaultdict_flatten, _defaultdict_unflatten,
                      serialized_type_name="collections.defaultdict",
-                     flatten_with_keys_fn=_defaultdict_with_keys)  # fmt: skip
-register_pytree_node(deque, lambda d: (list(d), d.maxlen), lambda v, c: deque(v, maxlen=c),
+                     flatten_with_keys_fn=_defaultdict_flatten_with_keys)  # fmt: skip
+register_pytree_node(deque, _deque_flatten, _deque_unflatten,
                      serialized_type_name="collections.deque",
-                     flatten_with_keys_fn=_sequence_with_keys(lambda d: (list(d), d.maxlen)))  # fmt: skip
+                     flatten_with_keys_fn=_deque_flatten_with_keys)  # fmt: skip
 
 
 def is_namedtuple_class(cls: type) -> bool:
@@ -303,6 +407,22 @@ class LeafSpec(TreeSpec):
 _LEAF = LeafSpec()
 
 
+def treespec_leaf() -> LeafSpec:
+    """The description of a single leaf."""
+    return _LEAF
+
+
+def treespec_tuple(iterable: Iterable[TreeSpec] = (), /) -> TreeSpec:
+    """The description of a tuple of what is described."""
+    return TreeSpec(tuple, None, list(iterable))
+
+
+def treespec_dict(mapping: Any = (), /, **kwargs: TreeSpec) -> TreeSpec:
+    """The description of a dict of what is described."""
+    children = dict(mapping, **kwargs)
+    return TreeSpec(dict, list(children), list(children.values()))
+
+
 class _Star:
     def __repr__(self) -> str:
         return "*"
@@ -423,6 +543,37 @@ def tree_all(pred: Callable[[Any], bool], tree: Any, is_leaf: _IsLeaf = None) ->
 def tree_any(pred: Callable[[Any], bool], tree: Any, is_leaf: _IsLeaf = None) -> bool:
     """Whether some leaf is such."""
     return any(map(pred, tree_leaves(tree, is_leaf)))
+
+
+def tree_all_only(
+    type_or_types: Any, /, pred: Callable[[Any], bool], tree: Any, is_leaf: _IsLeaf = None
+) -> bool:
+    """Whether all leaves of these types are such."""
+    return all(pred(leaf) for leaf in tree_leaves(tree, is_leaf) if isinstance(leaf, type_or_types))
+
+
+def tree_any_only(
+    type_or_types: Any, /, pred: Callable[[Any], bool], tree: Any, is_leaf: _IsLeaf = None
+) -> bool:
+    """Whether some leaf of these types is such."""
+    return any(pred(leaf) for leaf in tree_leaves(tree, is_leaf) if isinstance(leaf, type_or_types))
+
+
+def _broadcast_to_and_flatten(tree: Any, treespec: TreeSpec, is_leaf: _IsLeaf = None) -> list[Any] | None:
+    """A leaf for each of the description's: a leaf of ``tree`` stands for all below it. None: the nestings differ."""
+    if tree_is_leaf(tree, is_leaf):
+        return [tree] * treespec.num_leaves
+    kind = _get_node_type(tree)
+    values, context = SUPPORTED_NODES[kind].flatten_fn(tree)
+    if treespec.type is not kind or treespec.context != context or len(values) != treespec.num_children:
+        return None
+    found: list[Any] = []
+    for value, child in zip(values, treespec.children_specs, strict=True):
+        leaves = _broadcast_to_and_flatten(value, child, is_leaf)
+        if leaves is None:
+            return None
+        found += leaves
+    return found
 
 
 # ---- with the way to each leaf -----------------------------------------------------------------------
