@@ -84,6 +84,16 @@ def test_every_module_of_the_table_can_be_imported_and_has_its_names(module):
         getattr(imported, name)
 
 
+@pytest.mark.parametrize(
+    "name",
+    ("ops.c10d_functional.wait_tensor.default", "ops._c10d_functional.all_reduce_.default", "cuda.comm.broadcast",
+     "functional.F.relu", "jit._script.RecursiveScriptModule", "distributed.nn.RemoteModule",
+     "utils._pytree._namedtuple_unflatten", "utils._pytree._deque_flatten"),
+)  # fmt: skip
+def test_names_that_stopped_the_import_of_a_package_are_there(name):
+    found(f"torch.{name}")
+
+
 def test_a_function_says_its_name_the_reason_and_what_to_do():
     with pytest.raises(
         NotImplementedError,

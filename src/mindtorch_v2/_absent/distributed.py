@@ -48,6 +48,8 @@ NAMES = {
     "distributed.fsdp._fully_shard._fully_shard": "",
     "distributed.fsdp._runtime_utils": "_post_backward_final_callback _reshard",
     "distributed.fsdp._traversal_utils": "_get_fsdp_states",
+    "distributed.nn": "RemoteModule",
+    "distributed.nn.api.remote_module": "_RemoteModule RemoteModule",
     "distributed.optim": "_apply_optimizer_in_backward DistributedOptimizer PostLocalSGDOptimizer",
     "distributed.pipelining.schedules": "_PipelineScheduleRuntime",
     "distributed.remote_device": "_remote_device()",

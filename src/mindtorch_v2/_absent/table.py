@@ -45,6 +45,9 @@ REASONS = {
     "nn.quantizable": _NO_QUANTIZED,
     "nn.quantized": _NO_QUANTIZED,
     "onnx": "models are not exported; export the checkpoint with PyTorch",
+    "ops._c10d_functional": _NOT_BETWEEN_PROCESSES,
+    "ops._c10d_functional_autograd": _NOT_BETWEEN_PROCESSES,
+    "ops.c10d_functional": _NOT_BETWEEN_PROCESSES,
     "ops.image": _NO_DEVICE,
     "ops.torchvision": _NO_QUANTIZED,
     "quantization": _NO_QUANTIZED,
@@ -57,6 +60,11 @@ REASONS = {
     "utils.data.datapipes": "files are read by a Dataset",
     "xpu": _NO_DEVICE,
 }
+
+_FUNCTIONAL_COLLECTIVES = (
+    "all_gather_into_tensor all_gather_into_tensor_coalesced all_reduce all_reduce_coalesced all_to_all_single "
+    "batch_p2p_ops broadcast irecv isend reduce_scatter_tensor reduce_scatter_tensor_coalesced wait_tensor"
+)
 
 NAMES = {
     "": (
@@ -348,7 +356,9 @@ NAMES = {
     "onnx.symbolic_opset11": "select squeeze unsqueeze",
     "onnx.symbolic_opset12": "dropout",
     "onnx.symbolic_opset9": "gelu masked_fill softmax sub",
-    "ops._c10d_functional": "_wrap_tensor_autograd all_gather_into_tensor reduce_scatter_tensor wait_tensor",
+    "ops._c10d_functional": _FUNCTIONAL_COLLECTIVES + " _wrap_tensor_autograd all_gather_into_tensor_out all_reduce_ "
+    "all_reduce_coalesced_ broadcast_ reduce_scatter_tensor_out",
+    "ops._c10d_functional_autograd": "all_gather_into_tensor all_to_all_single reduce_scatter_tensor",
     "ops.aten": (
         "_assert_async _assert_scalar _assert_tensor_metadata _convert_weight_to_int4pack "
         "_convert_weight_to_int4pack_for_cpu _convolution _dyn_quant_matmul_4bit "
@@ -366,6 +376,7 @@ NAMES = {
         "sym_stride"
     ),
     "ops.c10d": "scatter_",
+    "ops.c10d_functional": _FUNCTIONAL_COLLECTIVES,
     "ops.higher_order": "cond map_impl scan while_loop",
     "ops.image": "decode_jpegs_cuda encode_jpegs_cuda",
     "ops.mkldnn": "?_is_mkldnn_acl_supported _linear_pointwise",
