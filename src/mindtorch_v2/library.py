@@ -93,7 +93,7 @@ class Library:
         name = op_name if isinstance(op_name, str) else op_name.name()
         full = name if "::" in name else f"{self.ns}::{name}"
         key = dispatch_key or self.dispatch_key or "CompositeImplicitAutograd"
-        _custom_ops.find(full.removesuffix(".default")).set_kernel(key, fn)
+        _custom_ops.set_kernel(full.removesuffix(".default"), key, fn)
 
     def _destroy(self) -> None:
         """Operators stay registered for the life of the process."""
@@ -124,12 +124,12 @@ def impl(
         older, name = qualname, types
         key = func if isinstance(func, str) else ""
         return _decorator(None, lambda function: older.impl(name, function, key))
-    operator = _operator(qualname)
+    name = qualname.removesuffix(".default") if isinstance(qualname, str) else _operator(qualname)._name
     places = [types] if isinstance(types, str) else list(types or ["default"])
 
     def register(function: Callable[..., Any]) -> None:
         for place in places:
-            operator.set_kernel(place, function)
+            _custom_ops.set_kernel(name, place, function)
 
     return _decorator(func, register)
 

@@ -487,3 +487,28 @@ def test_a_hook_after_a_gradient_does_not_make_the_engine_copy_it():
             return sorted(memory.history()[:, 2].tolist())
 
     assert made(True) == made(False)
+
+
+def test_a_saved_result_has_its_history_in_every_pass():
+    seen = []
+
+    class Doubled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x * 2
+            ctx.save_for_backward(y, x * 3)
+            return y
+
+        @staticmethod
+        def backward(ctx, grad):
+            y, other = ctx.saved_tensors
+            seen.append((y.requires_grad, type(y.grad_fn).__name__, other.requires_grad))
+            # A root finder differentiates its function at the root, in an ordinary pass.
+            with torch.enable_grad():
+                (slope,) = torch.autograd.grad((y**2).sum(), y)
+            return grad * slope
+
+    x = torch.ones(2, requires_grad=True)
+    Doubled.apply(x).sum().backward()
+    assert x.grad.tolist() == [4, 4] and seen == [(True, "DoubledBackward", False)]
+    assert torch.autograd._is_checkpoint_valid()

@@ -117,3 +117,15 @@ def test_results_must_be_new_and_backward_needs_a_formula():
         same(torch.ones(1))
     with pytest.raises(RuntimeError, match="no autograd formula was registered"):
         copy(torch.ones(1, requires_grad=True)).backward()
+
+
+def test_a_kernel_may_come_before_the_definition():
+    library.impl("tests::early", "CPU")(lambda x: x + 1)
+    library.Library("tests", "IMPL").impl("earlier", lambda x: x * 5, "CPU")
+    assert not hasattr(torch.ops.tests, "early")
+    for name in ("early", "earlier"):
+        library.define(f"tests::{name}", "(Tensor x) -> Tensor")
+    x = torch.ones(2)
+    assert torch.equal(torch.ops.tests.early(x), x + 1) and torch.equal(torch.ops.tests.earlier(x), x * 5)
+    with pytest.raises(RuntimeError, match="There is no operator 'aten::no_such_operator'"):
+        library.impl("aten::no_such_operator", "CPU")(lambda x: x)

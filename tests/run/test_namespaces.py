@@ -129,7 +129,9 @@ def test_a_compiled_module_stands_in_front_of_the_module():
         warnings.simplefilter("ignore")
         compiled = torch.compile(module)
         assert torch.compile(compiled) is compiled
-    assert isinstance(compiled, torch._dynamo.OptimizedModule) and not isinstance(compiled, torch.nn.Sequential)
+    assert isinstance(compiled, torch._dynamo.OptimizedModule) and not isinstance(
+        compiled, torch.nn.Sequential
+    )
     assert list(compiled.state_dict()) == ["_orig_mod.0.weight", "_orig_mod.0.bias"]
     assert [name for name, _ in compiled.named_modules()] == ["", "_orig_mod", "_orig_mod.0", "_orig_mod.1"]
     assert len(compiled) == 2 and "out_features" not in dir(compiled) and "append" in dir(compiled)

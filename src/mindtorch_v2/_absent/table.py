@@ -250,7 +250,7 @@ NAMES = {
     ),
     "_utils_internal": "?justknobs_check resolve_library_path",
     "_weights_only_unpickler": "_get_user_allowed_globals",
-    "autograd": "_disable_profiler _is_checkpoint_valid",
+    "autograd": "_disable_profiler",
     "autograd.profiler_legacy": "profile()",
     "backends.cuda": (
         "?can_use_cudnn_attention ?can_use_efficient_attention ?can_use_flash_attention "
@@ -356,7 +356,8 @@ NAMES = {
     "onnx.symbolic_opset11": "select squeeze unsqueeze",
     "onnx.symbolic_opset12": "dropout",
     "onnx.symbolic_opset9": "gelu masked_fill softmax sub",
-    "ops._c10d_functional": _FUNCTIONAL_COLLECTIVES + " _wrap_tensor_autograd all_gather_into_tensor_out all_reduce_ "
+    "ops._c10d_functional": _FUNCTIONAL_COLLECTIVES
+    + " _wrap_tensor_autograd all_gather_into_tensor_out all_reduce_ "
     "all_reduce_coalesced_ broadcast_ reduce_scatter_tensor_out",
     "ops._c10d_functional_autograd": "all_gather_into_tensor all_to_all_single reduce_scatter_tensor",
     "ops.aten": (

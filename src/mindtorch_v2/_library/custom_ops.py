@@ -22,6 +22,8 @@ from .table_operators import TableOperator
 
 _lock = threading.Lock()
 _operators: dict[str, CustomOperator] = {}
+# Kernels of operators that are not defined yet, each with its place: packages load in any order.
+_waiting: dict[str, list[tuple[str | None, Callable[..., Any]]]] = {}
 # What a program may call a place for a kernel; None is every device.
 _PLACES: dict[str, str | None] = {
     "CPU": "cpu", "Meta": "meta", "CUDA": "cuda", "XPU": "xpu",
@@ -67,7 +69,19 @@ def add(schema: _schema.Schema, tags: Tag | Sequence[Tag] = ()) -> CustomOperato
             )
         operator = _operators[schema.qualified] = CustomOperator(schema)
         operator._tags = [tags] if isinstance(tags, Tag) else list(tags)
+        for place, kernel in _waiting.pop(schema.qualified, ()):
+            operator.set_kernel(place, kernel)
     return operator
+
+
+def set_kernel(name: str, place: str | None, kernel: Callable[..., Any]) -> None:
+    """A kernel of the operator called ``ns::name``, now or when it is defined; those of PyTorch's are all defined."""
+    with _lock:
+        operator = find(name) if name.startswith(("aten::", "prim::")) else found(name)
+        if operator is None:
+            _waiting.setdefault(name, []).append((place, kernel))
+        else:
+            operator.set_kernel(place, kernel)
 
 
 class CustomOperator(OneOverload):

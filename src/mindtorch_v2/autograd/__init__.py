@@ -58,6 +58,11 @@ __all__ = [
 ]
 
 
+def _is_checkpoint_valid() -> bool:
+    """Whether a reentrant checkpoint may run its own pass now."""
+    return Variable._execution_engine.is_checkpoint_valid()
+
+
 is_multithreading_enabled = _C._is_multithreading_enabled
 is_view_replay_enabled = _C._is_view_replay_enabled
 _names_that_refuse = names_of(__name__)

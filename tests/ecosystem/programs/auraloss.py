@@ -9,7 +9,9 @@ LOSSES = {
         fft_sizes=[512, 256], hop_sizes=[128, 64], win_lengths=[512, 256]
     ),
     "stft": auraloss.freq.STFTLoss(fft_size=512, hop_size=128, win_length=512),
-    "mel": auraloss.freq.MelSTFTLoss(sample_rate=16000, fft_size=512, hop_size=128, win_length=512, n_mels=16),
+    "mel": auraloss.freq.MelSTFTLoss(
+        sample_rate=16000, fft_size=512, hop_size=128, win_length=512, n_mels=16
+    ),
     "si_sdr": auraloss.time.SISDRLoss(),
     "sd_sdr": auraloss.time.SDSDRLoss(),
     "snr": auraloss.time.SNRLoss(),

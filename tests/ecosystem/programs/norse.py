@@ -8,7 +8,9 @@ from torch import nn
 def run(device):
     out = {}
     torch.manual_seed(0)
-    model = norse.SequentialState(nn.Linear(10, 20), norse.LIFCell(), nn.Linear(20, 3), norse.LICell()).to(device)
+    model = norse.SequentialState(nn.Linear(10, 20), norse.LIFCell(), nn.Linear(20, 3), norse.LICell()).to(
+        device
+    )
     x = (torch.rand(12, 4, 10) * 10).to(device)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
     losses = []
