@@ -20,7 +20,7 @@ from ._functions.shapes import (
 )
 from ._lowrank import pca_lowrank as pca_lowrank
 from ._lowrank import svd_lowrank as svd_lowrank
-from .nn import functional as F  # packages import it from here
+from .nn import functional as F  # noqa: F401 # packages import it from here
 
 __all__ = [
     "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "broadcast_tensors",

@@ -29,8 +29,10 @@ def compile(
     isolate_recompiles: bool = False,
     shapes_spec: Any = None,
 ) -> Any:
-    """A function itself, a module behind ``_orig_mod``: there is no compiler here. Warns once, and with ``disable=True``
-    neither warns nor puts anything in front."""
+    """A function itself, a module behind ``_orig_mod``: there is no compiler here. Warns once.
+
+    With ``disable=True`` it does not warn, and puts nothing in front of modules.
+    """
     global _told
     if mode is not None and options is not None:
         raise RuntimeError(
@@ -48,11 +50,8 @@ def compile(
         raise RuntimeError(f"torch.compile: wanted a function or a module, got {type(model).__name__}")
     if disable:
         return model
-    from .._dynamo.eval_frame import OptimizedModule
-    from ..nn import Module
-
-    needs_front = isinstance(model, Module) and not isinstance(model, OptimizedModule)
-    return OptimizedModule(model) if needs_front else model
+    behind = getattr(type(model), "_behind_compiled", None)  # modules have it
+    return model if behind is None else behind(model)
 
 
 def is_compiling() -> bool:

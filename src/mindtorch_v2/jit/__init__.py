@@ -17,7 +17,7 @@ Final = typing.Final
 
 
 class ScriptModule(Module):
-    """A compiled module in PyTorch. Scripted modules are ordinary ones here; those that derive from this run as Python."""
+    """A compiled module in PyTorch. Scripted modules are ordinary ones here; derived ones run as Python."""
 
 
 class RecursiveScriptModule(ScriptModule):

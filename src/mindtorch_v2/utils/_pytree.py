@@ -115,7 +115,8 @@ def register_dataclass(
                 raise ValueError(f"field_names {problem} fields in `field_names`: {names}.")
     elif kept is None:
         raise ValueError(
-            f"field_names must be specified with a list of all fields used to initialize {cls}, as it is not a dataclass."
+            f"field_names must be specified with a list of all fields used to initialize {cls}, "
+            "as it is not a dataclass."
         )
     fields: list[str] = kept
 

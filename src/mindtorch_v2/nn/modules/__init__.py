@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from ..._absent import names_of
+from . import _compiled as _compiled
 from . import (
     activation,
     adaptive,
