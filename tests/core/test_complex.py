@@ -141,6 +141,8 @@ def test_a_view_taken_before_a_write_sees_it_in_backward():
 def test_real_tensors_are_their_own_conjugate_and_real_part():
     x = torch.ones(3)
     assert torch.conj(x) is x
+    assert torch.conj_physical(x) is x
+    assert x.conj_physical_() is x
     assert x.real is x
     assert torch.resolve_conj(x) is x
     assert not x.is_conj() and not x.is_neg()

@@ -217,3 +217,53 @@ def test_a_kernel_of_one_element_takes_windows_of_images():
         expected = np.einsum("oi,nihw->nohw", w.numpy()[:, :, 0, 0], x.numpy())
         assert np.allclose(F.conv2d(x, w).numpy(), expected)
         assert np.allclose(F.conv_transpose2d(x, w.transpose(0, 1)).numpy(), expected)
+
+
+def _image_of(shape, w, by, stride, padding, dilation, groups):
+    """The gradient of a convolution's input, element by element of its definition."""
+    per_group, (_, in_channels, kh, kw) = w.shape[0] // groups, w.shape
+    n, c, height, width = shape
+    out = np.zeros((n, c, height + 2 * padding, width + 2 * padding))
+    for m, i, j in itertools.product(range(w.shape[0]), range(by.shape[2]), range(by.shape[3])):
+        first = m // per_group * in_channels
+        out[
+            :,
+            first : first + in_channels,
+            i * stride : i * stride + dilation * (kh - 1) + 1 : dilation,
+            j * stride : j * stride + dilation * (kw - 1) + 1 : dilation,
+        ] += by[:, m, i, j, None, None, None] * w[m]
+    return out[:, :, padding : padding + height, padding : padding + width]
+
+
+@pytest.mark.parametrize(
+    ("size", "kernel", "stride", "padding", "dilation", "groups"),
+    [(2, 3, 1, 1, 1, 1), (3, 2, 1, 0, 1, 2), (7, 3, 2, 1, 1, 1), (6, 3, 1, 2, 2, 1), (1, 3, 1, 1, 1, 1), (5, 3, 3, 2, 1, 2)],
+)
+def test_small_pictures_of_many_channels(size, kernel, stride, padding, dilation, groups):
+    x = _random(5, 96, size, size, seed=1).requires_grad_()
+    w = _random(64, 96 // groups, kernel, kernel, seed=2).requires_grad_()
+    b = _random(64, seed=3)
+    y = F.conv2d(x, w, b, stride, padding, dilation, groups)
+    arrays = x.detach().numpy().astype(np.float64), w.detach().numpy().astype(np.float64)
+    wanted = _by_loops(*arrays, stride, padding, dilation, groups)
+    np.testing.assert_allclose(y.detach().numpy(), wanted + b.numpy()[:, None, None], rtol=1e-4, atol=2e-4)
+    by = _random(*y.shape, seed=4)
+    of_x, of_w = torch.autograd.grad(y, [x, w], by)
+    wanted = _image_of(x.shape, arrays[1], by.numpy().astype(np.float64), stride, padding, dilation, groups)
+    np.testing.assert_allclose(of_x.numpy(), wanted, rtol=1e-4, atol=2e-4)
+    # The weights enter once each: their gradient is how the sum of products moves along them.
+    step = _random(*w.shape, seed=5)
+    moved = _by_loops(arrays[0], step.numpy().astype(np.float64), stride, padding, dilation, groups)
+    along = (of_w.double() * step.double()).sum().item()
+    assert along == pytest.approx((moved * by.numpy()).sum(), rel=1e-4, abs=1e-2)
+
+
+def test_small_volumes_in_any_memory_order_are_those_of_one_by_one():
+    x = _random(4, 64, 4, 4, 4, seed=1)
+    w = _random(64, 64, 3, 3, 3, seed=2)
+    together = F.conv3d(x, w, None, 1, 1)
+    alone = torch.cat([F.conv3d(x[i : i + 1].double(), w.double(), None, 1, 1) for i in range(4)])
+    np.testing.assert_allclose(together.numpy(), alone.numpy(), rtol=1e-4, atol=2e-4)
+    turned = x.to(memory_format=torch.channels_last_3d)
+    np.testing.assert_allclose(F.conv3d(turned, w.transpose(0, 1).contiguous().transpose(0, 1), None, 1, 1).numpy(),
+                               together.numpy(), rtol=1e-5, atol=1e-5)  # fmt: skip

@@ -305,3 +305,35 @@ def test_the_reciprocal_of_an_infinite_complex_number_is_zero():
     assert (infinite.reciprocal() == 0).all()
     large = torch.tensor([complex(1e38, -1e38)])
     assert torch.allclose(large.reciprocal() * 1e38, torch.tensor([complex(0.5, 0.5)]))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_bytes_shift_by_every_count(dtype):
+    first = int(np.iinfo(dtype).min)
+    values = torch.arange(first, first + 256).to(getattr(torch, dtype)).reshape(256, 1).expand(256, 256)
+    counts = values.t().contiguous()
+    a, b = values.numpy().astype(np.int64), counts.numpy().astype(np.int64)
+    inside = (b >= 0) & (b < 8)
+    left = np.where(inside, a << np.where(inside, b, 0), 0).astype(dtype)
+    right = np.where(inside, a >> np.where(inside, b, 0), np.where(a < 0, -1, 0)).astype(dtype)
+    assert np.array_equal(torch.bitwise_left_shift(values, counts).numpy(), left)
+    assert np.array_equal(torch.bitwise_right_shift(values, counts).numpy(), right)
+
+
+def test_a_number_beside_rows_that_are_not_dense():
+    x = torch.arange(3 * 700, dtype=torch.int16).reshape(3, 700)[:, ::2]
+    assert np.array_equal((x + 5).numpy(), x.numpy() + 5)
+    wide = torch.arange(6.0).reshape(6, 1).expand(6, 3000)
+    assert np.array_equal((wide * 2.5).numpy(), wide.numpy() * np.float32(2.5))
+    assert np.array_equal(torch.where(wide > 2, wide, 1.0).numpy(), np.where(wide.numpy() > 2, wide.numpy(), 1))
+
+
+def test_complex_quotients_and_powers_of_single_precision():
+    rng = np.random.default_rng(3)
+    a, b = (torch.tensor(rng.standard_normal(500) + 1j * rng.standard_normal(500)) for _ in range(2))
+    x, y = a.to(torch.complex64), b.to(torch.complex64)
+    exact_x, exact_y = x.numpy().astype(complex), y.numpy().astype(complex)
+    np.testing.assert_allclose((x / y).numpy(), exact_x / exact_y, rtol=2e-7)
+    np.testing.assert_allclose((x / (2 - 1j)).numpy(), exact_x / (2 - 1j), rtol=2e-7)
+    np.testing.assert_allclose((x**2.5).numpy(), exact_x**2.5, rtol=3e-7)
+    np.testing.assert_allclose((x**y).numpy(), exact_x**exact_y, rtol=3e-7)

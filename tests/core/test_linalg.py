@@ -323,3 +323,17 @@ def test_einsum_of_many_operands_finds_the_order_of_products_once():
     for _ in range(3):
         assert torch.einsum(equation, *matrices).tolist() == (torch.eye(3) * 2**20).tolist()
     assert contractions._path.cache_info().misses == 1
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("n", [1, 3, 16, 40])
+def test_factors_solve_the_adjoint_system_and_invert(dtype, n):
+    a = RNG.standard_normal((5, n, n)) + (1j * RNG.standard_normal((5, n, n)) if dtype == "complex128" else 0)
+    b = RNG.standard_normal((5, n, 2)).astype(dtype)
+    lu, pivots = torch.linalg.lu_factor(torch.from_numpy(a))
+    close(torch.linalg.lu_solve(lu, pivots, torch.from_numpy(b), adjoint=True),
+          np.linalg.solve(np.conj(a).swapaxes(-1, -2), b))  # fmt: skip
+    whole = a @ np.conj(a).swapaxes(-1, -2) + n * np.eye(n)
+    for upper in (False, True):
+        factor = torch.linalg.cholesky(torch.from_numpy(whole), upper=upper)
+        close(torch.cholesky_inverse(factor, upper=upper), np.linalg.inv(whole))

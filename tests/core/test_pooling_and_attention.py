@@ -207,3 +207,21 @@ def test_fractional_pooling_on_the_npu_chooses_the_elements_that_the_cpu_does(ba
             results.append([values, places, torch.autograd.grad(values, inputs, slope)[0]])
         for wanted, got in zip(*results, strict=True):
             np.testing.assert_array_equal(got.detach().cpu().double(), wanted.detach().double())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int16, torch.int64])
+@pytest.mark.parametrize(("kernel", "stride", "padding", "dilation"),
+                         [(2, 1, 0, 1), (2, 2, 0, 1), (3, 2, 1, 1), (3, 3, 1, 2), (4, 4, 0, 1), (5, 5, 2, 1), (3, 7, 1, 1)])  # fmt: skip
+def test_largest_of_windows_at_every_spacing(dtype, kernel, stride, padding, dilation):
+    numbers = np.random.default_rng(kernel * stride).permutation(3 * 4 * 601).reshape(3, 4, 601) % 251
+    x = torch.from_numpy(numbers.astype(np.float64)).to(dtype)
+    values, places = F.max_pool1d(x, kernel, stride, padding, dilation, return_indices=True)
+    padded = np.pad(numbers.astype(float), ((0, 0), (0, 0), (padding, padding)), constant_values=-np.inf)
+    count = (padded.shape[-1] - dilation * (kernel - 1) - 1) // stride + 1
+    taps = np.arange(count)[:, None] * stride + np.arange(kernel) * dilation
+    wanted = padded[..., taps]
+    assert np.array_equal(values.double().numpy(), wanted.max(-1))
+    assert np.array_equal(places.numpy(), np.take_along_axis(
+        np.broadcast_to(taps - padding, wanted.shape), wanted.argmax(-1)[..., None], -1)[..., 0])  # fmt: skip
+    assert np.array_equal(F.max_pool1d(x.mT.contiguous().mT, kernel, stride, padding, dilation).double().numpy(),
+                          values.double().numpy())  # fmt: skip

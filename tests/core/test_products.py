@@ -99,3 +99,31 @@ def test_the_cross_product_is_numpys_along_every_dimension_of_three(dim):
     found = torch.linalg.cross(torch.tensor(a), torch.tensor(b[:, :1] if dim != 1 else b[:1]), dim=dim)
     wanted = np.cross(a, np.broadcast_to(b[:, :1] if dim != 1 else b[:1], a.shape), axis=dim)
     assert np.allclose(found.numpy(), wanted)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("n", "k"), [(3, 3), (4, 4), (16, 2), (1, 16), (5, 7), (8, 16), (2, 3)])
+def test_many_rows_of_few_numbers(dtype, n, k):
+    rng = np.random.default_rng(n * 17 + k)
+    x, w = rng.standard_normal((1003, k)).astype(dtype), rng.standard_normal((k, n)).astype(dtype)
+    start = rng.standard_normal((1003, n)).astype(dtype)
+    a, b, c = torch.from_numpy(x), torch.from_numpy(w), torch.from_numpy(start)
+    close = {"float32": 1e-4, "float64": 1e-12}[dtype]
+
+    def same(made: torch.Tensor, wanted: np.ndarray) -> None:
+        np.testing.assert_allclose(made.numpy(), wanted, rtol=close, atol=close)
+
+    exact = x.astype(np.float64) @ w.astype(np.float64)
+    same(a @ b, exact)
+    same(a.t().contiguous().t() @ b.t().contiguous().t(), exact)
+    same((b.t() @ a.t()).t(), exact)
+    same(torch.addmm(c, a, b, beta=0.5, alpha=2), 0.5 * start + 2 * exact)
+    wide = torch.full((1003, n + 3), 7.0, dtype=a.dtype)
+    torch.mm(a, b, out=wide[:, 1 : n + 1])
+    same(wide[:, 1 : n + 1], exact)
+    assert (wide[:, 0] == 7).all() and (wide[:, n + 1 :] == 7).all()
+    # The transposed product adds the rows up.
+    sums = x.astype(np.float64).T @ start.astype(np.float64)
+    same(a.t() @ c, sums)
+    same((c.t() @ a).t(), sums)
+    same(torch.addmm(b, a.t(), c, beta=3, alpha=-1), 3 * w - sums)

@@ -224,7 +224,7 @@ Tensor new_like(const Tensor& like, DType dtype) { return new_tensor(like.sizes(
 Tensor conjugated(const Tensor& t) {
   if (!is_complex(t.dtype())) return t;
   const Tensor made = new_like(t, t.dtype());
-  table::conj_physical.find(t.device())(t, made);
+  table::_conj_physical.find(t.device())(t, made);
   return made;
 }
 

@@ -138,7 +138,13 @@ template <class T> MT_INLINE T floor_divide(T a, T b) {
 template <class T> MT_INLINE T divide(T a, T b) {
   if constexpr (std::is_integral_v<T>)
     return truncating_divide(a, b);  // only reached with rounding_mode="trunc"
-  else return a / b;
+  else if constexpr (std::is_same_v<T, complex64>) {  // as in reciprocal
+    const double c = b.real(), d = b.imag(), size = c * c + d * d;
+    const double real = a.real() * c + a.imag() * d, imag = a.imag() * c - a.real() * d;
+    if (size > 0 && size < std::numeric_limits<double>::infinity() && real - real == 0 && imag - imag == 0)
+      return T(float(real / size), float(imag / size));
+    return a / b;
+  } else return a / b;
 }
 
 template <class T> MT_INLINE T power(T base, T exponent) {
@@ -162,6 +168,16 @@ template <class T> MT_INLINE T power(T base, T exponent) {
     // The library goes through the logarithm, which has no value at 0 and costs digits elsewhere.
     if (exponent == T(0)) return T(1);
     if (exponent == T(2)) return mul(base, base);
+    if constexpr (std::is_same_v<T, complex64>) {  // in double, where no digits are missed and nothing overflows
+      const double x = base.real(), y = base.imag(), size = x * x + y * y;
+      const double length = 0.5 * log(size), angle = atan2(y, x);
+      const double growth = exponent.real() * length - exponent.imag() * angle;
+      const double turn = exponent.imag() * length + exponent.real() * angle;
+      if (size > 0 && abs(growth) < 80 && abs(turn) < 1e4) {
+        const double scale = exp(growth);
+        return T(float(scale * cos_usual(turn)), float(scale * sin_usual(turn)));
+      }
+    }
     return std::pow(base, exponent);
   } else {
     return std::pow(base, exponent);
@@ -277,18 +293,34 @@ template <class T> MT_INLINE T least_multiple(T a, T b) {
   const T divisor = greatest_divisor(a, b);
   return divisor == 0 ? T(0) : absolute(mul(truncating_divide(a, divisor), b));
 }
-// Shifts by more bits than there are (or fewer than none) move everything out. Without branches, for vectors.
+// Shifts by more bits than there are (or fewer than none) move everything out. Without branches, for vectors; bytes, which
+// no processor shifts by different counts, by one, two and four bits where the count has them.
+template <class T, class Step> MT_INLINE T shift_by_steps(T a, T b, Step step) {
+  const uint8_t count = uint8_t(b);
+  T x = a;
+  x = count & 1 ? step(x, 1) : x;
+  x = count & 2 ? step(x, 2) : x;
+  return count & 4 ? step(x, 4) : x;
+}
 template <class T> MT_INLINE T shift_left(T a, T b) {
   constexpr wrapping_t<T> width = 8 * sizeof(T);
   const auto count = wrapping_t<T>(b);
+  if constexpr (sizeof(T) == 1) {
+    const T moved = shift_by_steps(a, b, [](T x, int bits) { return T(uint8_t(x) << bits); });
+    return uint8_t(b) < 8 ? moved : T(0);
+  }
   const T moved = T(wrapping_t<T>(a) << (count & (width - 1)));
   return count < width ? moved : T(0);
 }
 template <class T> MT_INLINE T shift_right(T a, T b) {
   constexpr wrapping_t<T> width = 8 * sizeof(T);
   const auto count = wrapping_t<T>(b);
-  const T moved = T(a >> (count & (width - 1)));
   const T sign = std::is_signed_v<T> ? T(a >> (width - 1)) : T(0);
+  if constexpr (sizeof(T) == 1) {
+    const T moved = shift_by_steps(a, b, [](T x, int bits) { return T(x >> bits); });
+    return uint8_t(b) < 8 ? moved : sign;
+  }
+  const T moved = T(a >> (count & (width - 1)));
   return count < width ? moved : sign;
 }
 

@@ -35,6 +35,7 @@ struct StagedLoop {
   Stage in[kMaxInputs];
   Stage out;
   int64_t block;  // elements staged at a time
+  const char* repeated[kMaxInputs];  // a block of an operand that is one element; null for others
 };
 
 void staged_row(char* const* data, const int64_t* strides, int64_t n, const void* context) {
@@ -43,9 +44,9 @@ void staged_row(char* const* data, const int64_t* strides, int64_t n, const void
   bool staged[kMaxInputs], any = false;
   int64_t together = s.block;
   for (int i = 0; i < s.inputs; ++i) {
-    in[i] = data[i + 1];
-    staged[i] = s.in[i].needed(strides[i + 1], n);
-    any |= staged[i];
+    in[i] = s.repeated[i] ? s.repeated[i] : data[i + 1];
+    staged[i] = !s.repeated[i] && s.in[i].needed(strides[i + 1], n);
+    any |= staged[i] || (s.repeated[i] && n > s.block);
     // A value for a short row (of an outer product) is expanded for each: into a small block that is used several times.
     if (staged[i] && strides[i + 1] == 0 && n < 8 * s.block) together = std::min(together, kBlock / 2);
   }
@@ -56,6 +57,7 @@ void staged_row(char* const* data, const int64_t* strides, int64_t n, const void
   for (int64_t begin = 0; begin < n; begin += together) {
     const int64_t count = std::min(together, n - begin);
     for (int i = 0; i < s.inputs; ++i) {
+      if (s.repeated[i]) continue;
       const Stage& stage = s.in[i];
       const int64_t stride = strides[i + 1];
       const char* source = data[i + 1] + begin * stride;
@@ -77,11 +79,21 @@ void staged_row(char* const* data, const int64_t* strides, int64_t n, const void
   }
 }
 
+// One element, maybe expanded.
+bool is_single(const View& view) {
+  if (view.dense >= 0) [[likely]]
+    return view.dense == 1;
+  for (int i = 0; i < view.ndim; ++i) {
+    if (view.sizes[i] != 1 && (view.strides[i] != 0 || view.sizes[i] == 0)) return false;
+  }
+  return true;
+}
+
 // The general way: any strides, dtypes and broadcasts.
 [[gnu::noinline]] void run_staged(DenseLoop loop, DType result, const View& out, const View* const* in,
                                   const DType* in_types, int inputs, const void* parameters) {
   const View* operands[kMaxInputs + 1] = {&out};
-  StagedLoop staged{loop, parameters, inputs, {}, {}, kBlockBytes / int64_t(itemsize(result))};
+  StagedLoop staged{loop, parameters, inputs, {}, {}, kBlockBytes / int64_t(itemsize(result)), {}};
   for (int i = 0; i < inputs; ++i) {
     operands[i + 1] = in[i];
     staged.in[i] = {converter(in[i]->dtype, in_types[i]), int64_t(itemsize(in[i]->dtype)),
@@ -92,6 +104,13 @@ void staged_row(char* const* data, const int64_t* strides, int64_t n, const void
                 result != out.dtype};
   Plan plan;
   make_plan(plan, operands, inputs + 1);
+  alignas(64) char repeated[kMaxInputs][kBlockBytes];
+  for (int i = 0; i < inputs; ++i) {
+    if (plan.numel <= 1 || !is_single(*in[i])) continue;
+    staged.in[i].move(in[i]->as<char>(), 0, repeated[i], staged.in[i].inner, 1);
+    repeat(repeated[i], size_t(staged.in[i].inner), repeated[i], std::min(staged.block, plan.numel));
+    staged.repeated[i] = repeated[i];
+  }
   for_each_row(plan, kGrain, staged_row, &staged);
 }
 
@@ -130,16 +149,6 @@ void staged_row(char* const* data, const int64_t* strides, int64_t n, const void
     for (int i = 0; i < inputs; ++i) source[i] = in[i]->as<char>() + begin * int64_t(itemsize(in[i]->dtype));
     loop(out.as<char>() + begin * int64_t(itemsize(out.dtype)), source, end - begin, parameters);
   });
-}
-
-// One element, maybe expanded.
-bool is_single(const View& view) {
-  if (view.dense >= 0) [[likely]]
-    return view.dense == 1;
-  for (int i = 0; i < view.ndim; ++i) {
-    if (view.sizes[i] != 1 && (view.strides[i] != 0 || view.sizes[i] == 0)) return false;
-  }
-  return true;
 }
 
 // Whether `in` has the shape and the (dense) layout of `out`.

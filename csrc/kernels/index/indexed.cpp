@@ -96,9 +96,10 @@ struct Extremum {
     const bool takes = (kMax ? y > x : y < x) | math::is_nan(y);
     if constexpr (is_half_v<T>) {  // compilers make vectors of numbers, not of structures
       const uint32_t old_bits = std::bit_cast<uint16_t>(a), new_bits = std::bit_cast<uint16_t>(b);
-      return std::bit_cast<T>(uint16_t(takes ? new_bits : old_bits));
+      const uint32_t mask = 0u - uint32_t(takes);  // nor a branch, which nobody can foretell, where there are none
+      return std::bit_cast<T>(uint16_t((new_bits & mask) | (old_bits & ~mask)));
     } else {
-      return takes ? b : a;
+      return math::select(takes, b, a);
     }
   }
 };

@@ -46,38 +46,75 @@ inline int small(int64_t size) {
 template <class T> class ColumnMajor {
  public:
   ColumnMajor(int64_t rows, int64_t columns)
-      : rows_(small(rows)), columns_(small(columns)), heap_(count() > kInline ? new T[count()]() : nullptr) {}
-  explicit ColumnMajor(const View& view) : ColumnMajor(view.sizes[0], view.sizes[1]) { load(view); }
+      : ColumnMajor(rows, columns, Unset{}) {
+    std::fill_n(data(), count(), T(0));
+  }
+  explicit ColumnMajor(const View& view) : ColumnMajor(view.sizes[0], view.sizes[1], Unset{}) { load(view); }
 
   int rows() const { return rows_; }
   int columns() const { return columns_; }
   int leading() const { return std::max(1, rows_); }
-  T* data() { return heap_ ? heap_.get() : own_; }
+  T* data() { return heap_ ? heap_.get() : reinterpret_cast<T*>(own_); }
   T& at(int64_t i, int64_t j) { return data()[size_t(i + j * leading())]; }
 
   // Fills the upper left corner from a view that is no larger than the matrix.
   void load(const View& view) {
     const T* from = view.as<T>();
     T* to = data();
-    for (int64_t j = 0; j < view.sizes[1]; ++j)
-      for (int64_t i = 0; i < view.sizes[0]; ++i)
-        to[i + j * leading()] = from[i * view.strides[0] + j * view.strides[1]];
+    in_squares(view, [&](int64_t i, int64_t j) {
+      to[i + j * leading()] = from[i * view.strides[0] + j * view.strides[1]];
+    });
   }
   void store(const View& view) {
     T* to = view.as<T>();
     const T* from = data();
-    for (int64_t i = 0; i < view.sizes[0]; ++i)
-      for (int64_t j = 0; j < view.sizes[1]; ++j)
-        to[i * view.strides[0] + j * view.strides[1]] = from[i + j * leading()];
+    in_squares(view, [&](int64_t i, int64_t j) {
+      to[i * view.strides[0] + j * view.strides[1]] = from[i + j * leading()];
+    });
   }
 
  private:
+  struct Unset {};
+  ColumnMajor(int64_t rows, int64_t columns, Unset)
+      : rows_(small(rows)),
+        columns_(small(columns)),
+        heap_(count() > kInline ? std::make_unique_for_overwrite<T[]>(count()) : nullptr) {}
+
+  // f(i, j) for all, in squares: one side goes across memory, and its lines stay in the cache meanwhile.
+  template <class F> static void in_squares(const View& view, const F& f) {
+    constexpr int64_t kSide = 16;
+    for (int64_t row = 0; row < view.sizes[0]; row += kSide)
+      for (int64_t column = 0; column < view.sizes[1]; column += kSide)
+        for (int64_t i = row; i < std::min(row + kSide, view.sizes[0]); ++i)
+          for (int64_t j = column; j < std::min(column + kSide, view.sizes[1]); ++j) f(i, j);
+  }
+
   size_t count() const { return size_t(std::max(1, rows_)) * size_t(std::max(1, columns_)); }
 
   static constexpr size_t kInline = 64;  // small ones, of which there are many in a batch, without the heap
   int rows_, columns_;
   std::unique_ptr<T[]> heap_;
-  T own_[kInline] = {};
+  alignas(T) char own_[kInline * sizeof(T)];
+};
+
+// Row exchanges, LAPACK's way.
+class Pivots {
+ public:
+  explicit Pivots(int64_t count)
+      : size_(size_t(std::max<int64_t>(1, count))), heap_(size_ > kInline ? new int[size_]() : nullptr) {}
+  explicit Pivots(const View& view) : Pivots(view.sizes[0]) {
+    for (int64_t i = 0; i < view.sizes[0]; ++i) data()[i] = view.as<int32_t>()[i * view.strides[0]];
+  }
+  int* data() { return heap_ ? heap_.get() : own_; }
+  int* begin() { return data(); }
+  int* end() { return data() + size_; }
+  int& operator[](size_t i) { return data()[i]; }
+
+ private:
+  static constexpr size_t kInline = 16;
+  size_t size_;
+  std::unique_ptr<int[]> heap_;
+  int own_[kInline] = {};
 };
 
 template <class To, class From> void store_vector(const From* from, const View& to) {

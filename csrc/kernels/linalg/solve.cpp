@@ -15,7 +15,7 @@ void lu_factor(const View& a, const View& lu, const View& pivots, const View& in
     for_each_matrix(batch_count(a, 2), a, [&](int64_t i) {
       ColumnMajor<T> matrix(element(a, 2, i));
       const View p = element(pivots, 1, i);
-      std::vector<int> rows(size_t(std::max<int64_t>(1, p.sizes[0])));
+      Pivots rows(p.sizes[0]);
       const int status = p.sizes[0] == 0 ? 0
                                          : lapack::getrf(matrix.rows(), matrix.columns(), matrix.data(),
                                                          matrix.leading(), rows.data());
@@ -43,7 +43,7 @@ template <class T> void store_adjoint(ColumnMajor<T>& from, const View& to) {
 }
 
 // LAPACK's row exchanges are of rows 1…n; anything else would write outside the matrix.
-void check_pivots(const std::vector<int>& pivots, int64_t n) {
+void check_pivots(Pivots& pivots, int64_t n) {
   for (int p : pivots)
     MT_CHECK(p >= 1 && p <= n,
              p < 1 ? "Pivots given to lu_solve must all be greater or equal to 1. "
@@ -58,7 +58,7 @@ void lu_solve(const View& lu, const View& pivots, const View& b, const View& x, 
     using T = typename decltype(tag)::type;
     for_each_matrix(batch_count(x, 2), x, [&](int64_t i) {
       ColumnMajor<T> factors(element(lu, 2, i));
-      std::vector<int> rows = load_vector<int>(element(pivots, 1, i));
+      Pivots rows(element(pivots, 1, i));
       const View right = element(b, 2, i), out = element(x, 2, i);
       const int n = factors.rows();
       if (n == 0 || right.sizes[0] == 0 || right.sizes[1] == 0) return;
@@ -122,7 +122,7 @@ void permutation_matrix(const View& pivots, const View& out) {
     using T = typename decltype(tag)::type;
     for (int64_t i = 0; i < batch_count(out, 2); ++i) {
       const View m = element(out, 2, i);
-      const std::vector<int> exchanges = load_vector<int>(element(pivots, 1, i));
+      Pivots exchanges(element(pivots, 1, i));
       const int64_t rows = m.sizes[0], count = pivots.sizes[pivots.ndim - 1];
       std::vector<int64_t> order(static_cast<size_t>(rows));
       for (int64_t k = 0; k < rows; ++k) order[size_t(k)] = k;
@@ -147,7 +147,7 @@ void inverse(const View& a, const View& out, const View& info) {
     for_each_matrix(batch_count(a, 2), a, [&](int64_t i) {
       ColumnMajor<T> matrix(element(a, 2, i));
       const int n = matrix.rows();
-      std::vector<int> pivots(size_t(std::max(1, n)));
+      Pivots pivots(n);
       int status = n == 0 ? 0 : lapack::getrf(n, n, matrix.data(), matrix.leading(), pivots.data());
       if (n != 0 && status == 0) status = lapack::getri(n, matrix.data(), matrix.leading(), pivots.data());
       matrix.store(element(out, 2, i));
@@ -191,7 +191,7 @@ void ldl_factor(const View& a, const View& factor, const View& pivots, const Vie
     for_each_matrix(batch_count(a, 2), a, [&](int64_t i) {
       ColumnMajor<T> matrix(element(a, 2, i));
       const int n = matrix.rows();
-      std::vector<int> rows(size_t(std::max(1, n)));
+      Pivots rows(n);
       const int status =
           n == 0 ? 0 : lapack::sytrf(hermitian, n, matrix.data(), matrix.leading(), rows.data());
       for (int64_t r = 0; r < n; ++r)
@@ -208,7 +208,7 @@ void ldl_solve(const View& factor, const View& pivots, const View& b, const View
     using T = typename decltype(tag)::type;
     for_each_matrix(batch_count(x, 2), x, [&](int64_t i) {
       ColumnMajor<T> matrix(element(factor, 2, i)), rhs(element(b, 2, i));
-      std::vector<int> rows = load_vector<int>(element(pivots, 1, i));
+      Pivots rows(element(pivots, 1, i));
       const int n = matrix.rows();
       if (n > 0 && rhs.columns() > 0) {
         for (int64_t k = 0; k < n; ++k) {  // a negative pivot marks a block of two

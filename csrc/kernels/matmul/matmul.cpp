@@ -10,6 +10,7 @@
 #include "kernels/common/parallel.h"
 #include "kernels/common/types.h"
 #include "kernels/matmul/gemm.h"
+#include "kernels/matmul/narrow_product.h"
 #include "kernels/matmul/vector_product.h"
 #include "kernels/openblas/blas.h"
 
@@ -105,6 +106,18 @@ template <class T>
 void blas_product(const View& a, const View& b, const View& out, Shape s, T alpha, T beta) {
   if (s.m * s.n * s.k <= kTinyProduct) return tiny_product(a, b, out, s, alpha, beta);
   if constexpr (std::is_floating_point_v<T>) {
+    const Factor left = as_factor(a), right = as_factor(b);
+    const Result<T> result{out.as<T>(), out.strides[0], out.strides[1]};
+    using Narrow = NarrowProduct<T>;
+    if (Narrow::fits(s.m, s.n, s.k, result))
+      return Narrow::run(s.m, s.n, s.k, alpha, left, right, beta, result);
+    if (Narrow::fits(s.n, s.m, s.k, result.transposed()))
+      return Narrow::run(s.n, s.m, s.k, alpha, right.transposed(), left.transposed(), beta, result.transposed());
+    if (Narrow::sums(s.m, s.n, s.k, right))
+      return Narrow::run_sums(s.m, s.n, s.k, alpha, left, right, beta, result);
+    if (Narrow::sums(s.n, s.m, s.k, left.transposed()))
+      return Narrow::run_sums(s.n, s.m, s.k, alpha, right.transposed(), left.transposed(), beta,
+                              result.transposed());
     if (worth_packing(s.m, s.n, s.k))
       return packed_product<T>(s.m, s.n, s.k, alpha, as_factor(a), as_factor(b), beta,
                                {out.as<T>(), out.strides[0], out.strides[1]});

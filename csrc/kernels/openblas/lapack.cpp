@@ -140,8 +140,9 @@ template <class T> int getrf(int m, int n, T* a, int lda, int* pivots) {
 
 template <class T> int getrs(Form form, int n, int columns, const T* a, int lda, const int* pivots, T* b,
                              int ldb) {
-  if (form == Form::plain && n <= small::kMost) {
-    small::getrs(n, columns, a, lda, pivots, b, ldb);
+  if (n <= small::kMost) {
+    if (form == Form::plain) small::getrs(n, columns, a, lda, pivots, b, ldb);
+    else small::getrs_transposed(form == Form::adjoint, n, columns, a, lda, pivots, b, ldb);
     return 0;
   }
   int info = 0;

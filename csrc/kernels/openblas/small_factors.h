@@ -68,6 +68,25 @@ void getrs(int n, int columns, const T* a, int lda, const int* pivots, T* b, int
   }
 }
 
+// The same with the transposed factors, conjugated or not: A^T is U^T L^T and the exchanges.
+template <class T>
+void getrs_transposed(bool conjugate, int n, int columns, const T* a, int lda, const int* pivots, T* b, int ldb) {
+  const auto at = [&](int i, int j) {
+    const T x = a[i + int64_t(j) * lda];
+    return conjugate ? conjugated(x) : x;
+  };
+  for (int c = 0; c < columns; ++c) {
+    T* x = b + int64_t(c) * ldb;
+    for (int k = 0; k < n; ++k) {
+      for (int i = 0; i < k; ++i) x[k] -= product(at(i, k), x[i]);
+      x[k] /= at(k, k);
+    }
+    for (int k = n - 1; k >= 0; --k)
+      for (int i = k + 1; i < n; ++i) x[k] -= product(at(i, k), x[i]);
+    for (int k = n - 1; k >= 0; --k) std::swap(x[k], x[pivots[k] - 1]);
+  }
+}
+
 template <class T> int getri(int n, T* a, int lda, const int* pivots) {
   for (int k = 0; k < n; ++k)
     if (a[k + int64_t(k) * lda] == T(0)) return k + 1;

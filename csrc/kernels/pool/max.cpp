@@ -40,27 +40,32 @@ struct RowOfWindows {
   int64_t* indices;
   int64_t out_step, index_step;
 
-  // best[k] and place[k] take in row[k * spacing], whose place is at + k * place_spacing.
+  // Every kSpacing-th element of a row (every spacing-th, for 0), one after the other.
   template <int64_t kSpacing>
-  [[gnu::always_inline]] inline void take(const T* row, Place at, C* best, Place* place) const {
+  [[gnu::always_inline]] inline void bring(const T* row, C* line) const {
     const int64_t step = kSpacing > 0 ? kSpacing : spacing, windows = count;
+#pragma GCC ivdep
+    for (int64_t k = 0; k < windows; ++k) line[k] = C(row[k * step]);
+  }
+  // best[k] and place[k] take in row[k * spacing], whose place is at + k * place_spacing.
+  [[gnu::always_inline]] inline void take(const T* row, Place at, C* best, Place* place) const {
+    const int64_t windows = count;
     const Place place_step = Place(place_spacing);
+    C brought[kTogether];
+    const C* line = brought;
+    if (spacing == 1 && std::is_same_v<T, C>) line = reinterpret_cast<const C*>(row);
+    else if (spacing == 1) bring<1>(row, brought);
+    else if (spacing == 2) bring<2>(row, brought);
+    else if (spacing == 3) bring<3>(row, brought);
+    else if (spacing == 4) bring<4>(row, brought);
+    else bring<0>(row, brought);
 #pragma GCC ivdep
     for (int64_t k = 0; k < windows; ++k) {
-      const C value = C(row[k * step]), before = best[k];
+      const C value = line[k], before = best[k];
       const bool larger = (value > before) | math::is_nan(value);
       best[k] = larger ? value : before;
       place[k] = larger ? Place(at + Place(k) * place_step) : place[k];
     }
-  }
-  template <int64_t kSpacing>
-  [[gnu::always_inline]] inline void take_all(C* best, Place* place) const {
-    for (int64_t x = 0; x < taps[0]; ++x)
-      for (int64_t y = 0; y < taps[1]; ++y)
-        for (int64_t z = 0; z < taps[2]; ++z)
-          take<kSpacing>(in + x * steps[0] + y * steps[1] + z * steps[2],
-                         Place(first_place + x * place_steps[0] + y * place_steps[1] + z * place_steps[2]),
-                         best, place);
   }
   [[gnu::always_inline]] static inline void run(const RowOfWindows* row) {
     C best[kTogether];
@@ -68,11 +73,13 @@ struct RowOfWindows {
     const int64_t count = row->count;
     for (int64_t k = 0; k < count; ++k) best[k] = C(lowest<T>());
     for (int64_t k = 0; k < count; ++k) place[k] = Place(row->first_place + k * row->place_spacing);
-    if (row->spacing == 1) row->template take_all<1>(best, place);
-    else if (row->spacing == 2) row->template take_all<2>(best, place);
-    else if (row->spacing == 3) row->template take_all<3>(best, place);
-    else if (row->spacing == 4) row->template take_all<4>(best, place);
-    else row->template take_all<0>(best, place);
+    const auto& [xs, ys, zs] = row->taps;
+    const std::array<int64_t, 3>&steps = row->steps, &places = row->place_steps;
+    for (int64_t tap = 0; tap < xs * ys * zs; ++tap) {
+      const int64_t x = tap / (ys * zs), y = tap / zs % ys, z = tap % zs;
+      row->take(row->in + x * steps[0] + y * steps[1] + z * steps[2],
+                Place(row->first_place + x * places[0] + y * places[1] + z * places[2]), best, place);
+    }
     T* out = row->out;
     int64_t* indices = row->indices;
     if (row->out_step == 1 && row->index_step == 1) {
@@ -109,10 +116,9 @@ Even evenly_spaced(const int64_t* start, const int64_t* end, int64_t count, int6
 template <class T>
 void max_of_plane(const T* in, const Planes& from, T* out, const Planes& to, int64_t* indices,
                   const Planes& index_planes, const std::array<const int64_t*, 3>& start,
-                  const std::array<const int64_t*, 3>& end, const std::array<int64_t, 3>& step) {
+                  const std::array<const int64_t*, 3>& end, const std::array<int64_t, 3>& step, Even even) {
   using Row = RowOfWindows<T>;
   using C = typename Row::C;
-  Even even = evenly_spaced(start[2], end[2], to.sizes[2], step[2]);
   if (from.numel > std::numeric_limits<typename Row::Place>::max()) even.last = even.first;
   for (int64_t i = 0; i < to.sizes[0]; ++i) {
     for (int64_t j = 0; j < to.sizes[1]; ++j) {
@@ -183,13 +189,19 @@ void with_places(const Planes& a, const Planes& b, const Planes& c, F&& f) {
   f(ListedPlaces(a), ListedPlaces(b), ListedPlaces(c));
 }
 
-int64_t checked(int64_t index, const Planes& planes, int spatial) {
-  if (index >= 0 && index < planes.numel) [[likely]]
-    return index;
+// All indices of a plane name one of its elements; looked at before they are used, without branches, in vectors.
+template <class Places>
+void check_all(const int64_t* index, const Places& place_at, int64_t count, const Planes& planes, int spatial) {
+  uint64_t outside = 0;
+  for (int64_t i = 0; i < count; ++i) outside |= uint64_t(uint64_t(index[place_at(i)]) >= uint64_t(planes.numel));
+  if (!outside) [[likely]]
+    return;
+  int64_t i = 0;
+  while (index[place_at(i)] >= 0 && index[place_at(i)] < planes.numel) ++i;
   std::string sizes;
-  for (size_t i = size_t(kMaxSpatial - spatial); i < kMaxSpatial; ++i)
-    sizes += (sizes.empty() ? "" : "x") + std::to_string(planes.sizes[i]);
-  fail(ErrorKind::runtime, "Found an invalid max index: ", index, " (output volumes are of size ", sizes,
+  for (size_t d = size_t(kMaxSpatial - spatial); d < kMaxSpatial; ++d)
+    sizes += (sizes.empty() ? "" : "x") + std::to_string(planes.sizes[d]);
+  fail(ErrorKind::runtime, "Found an invalid max index: ", index[place_at(i)], " (output volumes are of size ", sizes,
        ")");
 }
 
@@ -244,6 +256,12 @@ Windows fractional_windows(int64_t in, int64_t out, int64_t kernel, const View& 
 void max_pool(const View& in, const View& out, const View& indices, int spatial, const WindowSet& windows) {
   if (out.numel() == 0) return;
   const Planes from(in, spatial), to(out, spatial), index_planes(indices, spatial);
+  const auto even_of = [&](int64_t plane) {
+    const int64_t first = plane * windows[2].per_plane;
+    return evenly_spaced(windows[2].start.data() + first, windows[2].end.data() + first, to.sizes[2],
+                         windows[2].step);
+  };
+  const Even even_in_all = even_of(0);
   dispatch<domains::real>(in.dtype, "max_pool", [&](auto tag) {
     using T = typename decltype(tag)::type;
     parallel_for(0, to.count, planes_per_range(from.numel * 2), [&](int64_t first, int64_t last) {
@@ -256,7 +274,7 @@ void max_pool(const View& in, const View& out, const View& indices, int spatial,
           step[d] = windows[d].step;
         }
         max_of_plane(from.at<const T>(plane), from, to.at<T>(plane), to, index_planes.at<int64_t>(plane),
-                     index_planes, start, end, step);
+                     index_planes, start, end, step, windows[2].per_plane ? even_of(plane) : even_in_all);
       }
     });
   });
@@ -276,11 +294,14 @@ void plane_scatter(const View& values, const View& indices, const View& out, int
           std::fill_n(sums, to.numel, C(0));
           const T* source = from.at<const T>(plane);
           const int64_t* index = places.at<const int64_t>(plane);
-          for (int64_t i = 0; i < from.numel; ++i) {
-            C& sum = sums[checked(index[place_at(i)], to, spatial)];
-            const C value = C(source[from_at(i)]);
-            sum = accumulate ? math::add(sum, value) : value;
-          }
+          check_all(index, place_at, from.numel, to, spatial);
+          if (accumulate)
+            for (int64_t i = 0; i < from.numel; ++i) {
+              C& sum = sums[index[place_at(i)]];
+              sum = math::add(sum, C(source[from_at(i)]));
+            }
+          else
+            for (int64_t i = 0; i < from.numel; ++i) sums[index[place_at(i)]] = C(source[from_at(i)]);
           if (there) continue;
           T* target = to.at<T>(plane);
           for (int64_t i = 0; i < to.numel; ++i) target[to_at(i)] = cast<T>(sums[i]);
@@ -300,8 +321,8 @@ void plane_gather(const View& in, const View& indices, const View& out, int spat
           const T* source = from.at<const T>(plane);
           const int64_t* index = places.at<const int64_t>(plane);
           T* target = to.at<T>(plane);
-          for (int64_t i = 0; i < to.numel; ++i)
-            target[to_at(i)] = source[from_at(checked(index[place_at(i)], from, spatial))];
+          check_all(index, place_at, to.numel, from, spatial);
+          for (int64_t i = 0; i < to.numel; ++i) target[to_at(i)] = source[from_at(index[place_at(i)])];
         }
       });
     });

@@ -42,9 +42,9 @@ Tensor glu(const Tensor& self, int64_t dim) {
   MT_CHECK(length % 2 == 0, "Halving dimension must be even, but dimension ", d, " is size ", length);
   MT_CHECK_AS(not_implemented, is_floating(self.dtype()), "\"glu_cpu\" not implemented for '",
               info(self.dtype()).legacy, "'");
-  const Tensor value = ops::slice(self, d, 0, length / 2, 1),
-               gate = ops::slice(self, d, length / 2, length, 1);
-  return ops::mul(value, ops::sigmoid(gate));
+  const int64_t lengths[] = {length / 2, length / 2};
+  const std::vector<Tensor> halves = ops::split_with_sizes(self, lengths, d);  // one copy joins their gradients
+  return ops::mul(halves[0], ops::sigmoid(halves[1]));
 }
 
 }  // namespace mt::composites

@@ -14,7 +14,8 @@ namespace mt::composites {
 
 Tensor itself(const Tensor& self) { return self; }
 
-Tensor conj(const Tensor& self) { return is_complex(self.dtype()) ? ops::conj_physical(self) : self; }
+Tensor conj(const Tensor& self) { return is_complex(self.dtype()) ? ops::_conj_physical(self) : self; }
+Tensor conj_physical(const Tensor& self) { return conj(self); }
 
 Tensor real(const Tensor& self) {
   return is_complex(self.dtype()) ? ops::select(ops::view_as_real(self), -1, 0) : self;

@@ -236,7 +236,8 @@ Tensor cholesky_solve(const Tensor& self, const Tensor& input2, bool upper) {
 Tensor cholesky_inverse(const Tensor& self, bool upper) {
   infer::check_square(self, "cholesky_inverse");
   const Tensor identity = ops::expand(identity_beside(rows_of(self), self), self.sizes(), false);
-  return cholesky_solve(identity, self, upper);
+  const Tensor half = ops::_linalg_solve_triangular(self, identity, upper, true, false);
+  return upper ? ops::matmul(half, adjoint_of(half)) : ops::matmul(adjoint_of(half), half);
 }
 
 Tensor linalg_solve_triangular(const Tensor& self, const Tensor& B, bool upper, bool left,

@@ -231,9 +231,8 @@ Tensor linalg_cross(const Tensor& self, const Tensor& other, int64_t dim) {
   MT_CHECK(self.size(dim) == 3 && other.size(dim) == 3, "linalg.cross: inputs dimension ", dim,
            " must have length 3. Got ", self.size(dim), " and ", other.size(dim));
   const int64_t along = wrap_dim(dim, self.dim());
-  const auto product = [&](int64_t i, int64_t j) {
-    return ops::mul(ops::select(self, along, i), ops::select(other, along, j));
-  };
+  const std::vector<Tensor> x = ops::unbind(self, along), y = ops::unbind(other, along);
+  const auto product = [&](size_t i, size_t j) { return ops::mul(x[i], y[j]); };
   const Tensor parts[] = {ops::sub(product(1, 2), product(2, 1)), ops::sub(product(2, 0), product(0, 2)),
                           ops::sub(product(0, 1), product(1, 0))};
   return ops::stack(parts, along);

@@ -40,8 +40,9 @@ Tensor roll(const Tensor& self, const DimList& shifts, const DimList& dims) {
     if (self.numel() == 0) continue;
     const int64_t shift = (by[i] % size + size) % size;
     if (shift == 0) continue;
-    const Tensor parts[] = {ops::slice(out, d, size - shift, size, 1),
-                            ops::slice(out, d, 0, size - shift, 1)};
+    const int64_t lengths[] = {size - shift, shift};
+    const std::vector<Tensor> split = ops::split_with_sizes(out, lengths, d);
+    const Tensor parts[] = {split[1], split[0]};
     out = ops::cat(parts, d);
   }
   return out.same(self) ? ops::clone(self, std::nullopt) : out;

@@ -33,7 +33,7 @@ from .table import each, refuse, sparse, unsupported, write_in_place
 _KEEP_ZERO = (
     "abs", "asin", "asinh", "atan", "atanh", "ceil", "deg2rad", "erf", "erfinv", "expm1", "floor", "frac", "isinf",
     "isnan", "isneginf", "isposinf", "log1p", "neg", "rad2deg", "relu", "round", "sgn", "sign", "signbit", "sin",
-    "sinh", "sqrt", "tan", "tanh", "trunc", "conj_physical", "square", "positive", "resolve_conj",
+    "sinh", "sqrt", "tan", "tanh", "trunc", "_conj_physical", "square", "positive", "resolve_conj",
 )  # fmt: skip
 _OF_COMPRESSED = ("angle",)
 _OF_COORDINATES = ("nan_to_num",)

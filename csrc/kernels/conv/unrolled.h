@@ -1,0 +1,233 @@
+// Convolutions of small images: products with the matrix of all their patches.
+//
+// Note [Small images]
+// A padded image of a few places fills few of the columns that a tile of Note [Convolution without unrolling] has, and
+// every image reads all weights again. Patches that are written out fill them, for many images in one product. Images
+// are taken in groups whose patches stay within a cache; the groups do not depend on the number of threads.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "kernels/common/dense.h"
+#include "kernels/common/parallel.h"
+#include "kernels/common/types.h"
+#include "kernels/conv/geometry.h"
+#include "kernels/matmul/matmul.h"
+#include "kernels/matmul/packed_rows.h"
+
+namespace mt::kernels {
+
+template <class T>
+class Unrolled {
+ public:
+  Unrolled(const View& wide, const View& weight, const View& narrow, const Geometry& g)
+      : wide_(wide), weight_(weight), narrow_(narrow), g_(g) {
+    constexpr int64_t kPatchBytes = int64_t(4) << 20;
+    images_ = std::clamp<int64_t>(
+        kPatchBytes / std::max<int64_t>(1, g.length * g.positions * int64_t(sizeof(T))), 1,
+        std::max<int64_t>(1, g.batch));
+    for (size_t d = 0; d < 3; ++d)
+      for (int64_t k = 0; k < g.kernel[d]; ++k) reach_[d].push_back(reach(d, k));
+  }
+
+  // Whether writing the patches out costs less than tiles over the padded image, of which a part is computed for nothing
+  // and whose weights, if they fill a cache, come again for each tile. An element of a patch costs as much as kPatchCost
+  // multiplications.
+  static bool pays(const Geometry& g) {
+    constexpr int64_t kPatchCost = 40, kCacheBytes = int64_t(1) << 20;
+    const std::array<int64_t, 3>& size = g.out;
+    const int64_t columns = product_tiles<T>().columns;
+    const int64_t computed = size[0] * ((g.flat() + columns - 1) / columns) * columns;
+    const int64_t channels = std::min(g.out_channels, g.in_channels);
+    return computed * channels > g.positions * (channels + kPatchCost) ||
+           (channels >= kPatchCost && g.out_channels * g.length * int64_t(sizeof(T)) > kCacheBytes);
+  }
+
+  void forward(const View* bias) const {
+    const Dense weights(weight_, dtype_of<T>, Access::read);
+    for_each_group([&](int64_t group, int64_t first, int64_t count) {
+      const int64_t columns = count * g_.positions;
+      const auto patches = block_of<T>(g_.length * columns), product = block_of<T>(g_.out_channels * columns);
+      unroll(group, first, count, patches.get());
+      multiply(matrix(weights, group), {patches.get(), columns, 1},
+               {product.get(), g_.out_channels, columns, columns, 1}, g_.length, false);
+      exchange(group, first, count, [&](T& there, int64_t at, int64_t channel) {
+        there = product[size_t(at)] + (bias ? bias->as<T>()[channel * bias->strides[0]] : T(0));
+      });
+    });
+  }
+
+  void transposed(const View* bias) const {
+    const Dense weights(weight_, dtype_of<T>, Access::read);
+    for_each_group([&](int64_t group, int64_t first, int64_t count) {
+      const int64_t columns = count * g_.positions;
+      const auto patches = block_of<T>(g_.length * columns), slopes = block_of<T>(g_.out_channels * columns);
+      exchange(group, first, count,
+               [&](const T& there, int64_t at, int64_t) { slopes[size_t(at)] = there; });
+      const auto [data, row, step] = matrix(weights, group);
+      multiply({data, step, row}, {slopes.get(), columns, 1}, {patches.get(), g_.length, columns, columns, 1},
+               g_.out_channels, false);
+      roll_up(group, first, count, patches.get(), bias);
+    });
+  }
+
+  void weight_gradient() const {
+    const Dense weights(weight_, dtype_of<T>, Access::write);
+    for_each_group([&](int64_t group, int64_t first, int64_t count) {
+      const int64_t columns = count * g_.positions;
+      const auto patches = block_of<T>(g_.length * columns), slopes = block_of<T>(g_.out_channels * columns);
+      unroll(group, first, count, patches.get());
+      exchange(group, first, count,
+               [&](const T& there, int64_t at, int64_t) { slopes[size_t(at)] = there; });
+      const auto [data, row, step] = matrix(weights, group);
+      multiply({slopes.get(), columns, 1}, {patches.get(), 1, columns},
+               {data, g_.out_channels, g_.length, row, step}, columns, first > 0);
+    });
+    weights.store();
+  }
+
+ private:
+  struct Matrix {
+    T* data;
+    int64_t row, step;
+  };
+  struct Product {
+    T* data;
+    int64_t rows, columns, row, step;
+  };
+  struct Reach {  // outputs [first, end) whose tap lies inside the image; that of output o is o * stride + shift
+    int64_t first, end, shift;
+  };
+
+  Reach reach(size_t d, int64_t tap) const {
+    const int64_t stride = g_.stride[d], shift = tap * g_.dilation[d] - g_.padding[d];
+    const auto outputs_before = [&](int64_t place) {
+      return std::clamp<int64_t>(place > shift ? (place - shift + stride - 1) / stride : 0, 0, g_.out[d]);
+    };
+    return {outputs_before(0), outputs_before(g_.in[d]), shift};
+  }
+  Matrix matrix(const Dense& weights, int64_t group) const {
+    return {weights.view().template as<T>() + group * g_.out_channels * g_.length, g_.length, 1};
+  }
+  static void multiply(Matrix a, Matrix b, Product c, int64_t inner, bool add) {
+    const int64_t left[] = {c.rows, inner}, right[] = {inner, c.columns}, result[] = {c.rows, c.columns};
+    const int64_t a_steps[] = {a.row, a.step}, b_steps[] = {b.row, b.step}, c_steps[] = {c.row, c.step};
+    gemm({a.data, left, a_steps, 2, dtype_of<T>}, {b.data, right, b_steps, 2, dtype_of<T>},
+         {c.data, result, c_steps, 2, dtype_of<T>}, Scalar(1.0), Scalar(add ? 1.0 : 0.0));
+  }
+  template <class F>
+  void for_each_group(const F& f) const {
+    for (int64_t first = 0; first < g_.batch; first += images_)
+      for (int64_t group = 0; group < g_.groups; ++group)
+        f(group, first, std::min(images_, g_.batch - first));
+  }
+
+  // f(element of the narrow side, its place in [channel, image, place], its channel).
+  template <class F>
+  void exchange(int64_t group, int64_t first, int64_t count, const F& f) const {
+    const int64_t* s = narrow_.strides;
+    const int64_t columns = count * g_.positions;
+    parallel_for(0, g_.out_channels, std::max<int64_t>(1, kGrain / columns), [&](int64_t begin, int64_t end) {
+      for (int64_t c = begin; c < end; ++c) {
+        const int64_t channel = group * g_.out_channels + c;
+        int64_t at = c * columns;
+        for (int64_t n = first; n < first + count; ++n)
+          for (int64_t i = 0; i < g_.out[0]; ++i)
+            for (int64_t j = 0; j < g_.out[1]; ++j) {
+              T* row = narrow_.as<T>() + n * s[0] + channel * s[1] + i * s[2] + j * s[3];
+              for (int64_t k = 0; k < g_.out[2]; ++k) f(row[k * s[4]], at++, channel);
+            }
+      }
+    });
+  }
+
+  // f(tap's first output in the row, outputs, the elements there, their step, first of the row in the patches), for the
+  // rows of one element of a patch.
+  template <class F>
+  void for_each_row(int64_t n, int64_t channel, int64_t tap, const F& f) const {
+    const int64_t* s = wide_.strides;
+    const Reach &depth = reach_[0][size_t(tap / (g_.kernel[1] * g_.kernel[2]))],
+                &line = reach_[1][size_t(tap / g_.kernel[2] % g_.kernel[1])],
+                &column = reach_[2][size_t(tap % g_.kernel[2])];
+    T* image = wide_.as<T>() + n * s[0] + channel * s[1];
+    int64_t at = 0;
+    for (int64_t i = 0; i < g_.out[0]; ++i) {
+      for (int64_t j = 0; j < g_.out[1]; ++j, at += g_.out[2]) {
+        const bool inside = i >= depth.first && i < depth.end && j >= line.first && j < line.end;
+        T* row = image + (i * g_.stride[0] + depth.shift) * s[2] + (j * g_.stride[1] + line.shift) * s[3] +
+                 (column.first * g_.stride[2] + column.shift) * s[4];
+        f(inside ? column.first : 0, inside ? std::max<int64_t>(0, column.end - column.first) : 0, row,
+          g_.stride[2] * s[4], at);
+      }
+    }
+  }
+
+  // Rows of a few elements are copied in pieces of one size; what is too much is overwritten by the row behind, so only the
+  // last of a line, behind which another thread may write, is copied to the element.
+  void unroll(int64_t group, int64_t first, int64_t count, T* patches) const {
+    constexpr int64_t kPiece = 32 / int64_t(sizeof(T));
+    const int64_t size = g_.in_channels * g_.channel, width = g_.out[2], columns = count * g_.positions;
+    const auto images = block_of<T>(count * size + kPiece);
+    parallel_for(0, count, std::max<int64_t>(1, kGrain / size), [&](int64_t begin, int64_t end) {
+      for (int64_t n = begin; n < end; ++n)
+        pad(wide_, g_, first + n, group * g_.in_channels, images.get() + n * size);
+    });
+    std::fill_n(images.get() + count * size, kPiece, T(0));
+    const int64_t lines = count * g_.out[0] * g_.out[1];
+    std::vector<int64_t> starts;  // of each row of outputs in the images
+    starts.reserve(size_t(lines));
+    for (int64_t n = 0; n < count; ++n)
+      for (int64_t i = 0; i < g_.out[0]; ++i)
+        for (int64_t j = 0; j < g_.out[1]; ++j)
+          starts.push_back(n * size + (i * g_.padded[1] + j) * g_.padded[2]);
+    parallel_for(0, g_.length, std::max<int64_t>(1, kGrain / columns), [&](int64_t begin, int64_t end) {
+      for (int64_t p = begin; p < end; ++p) {
+        const T* image = images.get() + g_.offsets[size_t(p)];
+        T* to = patches + p * columns;
+        for (int64_t line = 0; line + 1 < lines; ++line, to += width) {
+          const T* from = image + starts[size_t(line)];
+          int64_t k = 0;
+          for (; k + kPiece <= width; k += kPiece) std::copy_n(from + k, kPiece, to + k);
+          if (k < width && k + kPiece <= (lines - line) * width) std::copy_n(from + k, kPiece, to + k);
+          else
+            for (; k < width; ++k) to[k] = from[k];
+        }
+        std::copy_n(image + starts[size_t(lines - 1)], width, to);
+      }
+    });
+  }
+
+  // The elements of the patches, added up where they came from.
+  void roll_up(int64_t group, int64_t first, int64_t count, const T* patches, const View* bias) const {
+    const int64_t columns = count * g_.positions;
+    const int64_t* s = wide_.strides;
+    const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, g_.taps * columns));
+    parallel_for(0, g_.in_channels, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t c = begin; c < end; ++c)
+        for (int64_t n = 0; n < count; ++n) {
+          const int64_t channel = group * g_.in_channels + c;
+          const T start = bias ? bias->as<T>()[channel * bias->strides[0]] : T(0);
+          T* image = wide_.as<T>() + (first + n) * s[0] + channel * s[1];
+          for (int64_t i = 0; i < g_.in[0]; ++i)
+            for (int64_t j = 0; j < g_.in[1]; ++j)
+              for (int64_t k = 0; k < g_.in[2]; ++k) image[i * s[2] + j * s[3] + k * s[4]] = start;
+          for (int64_t tap = 0; tap < g_.taps; ++tap) {
+            const T* from = patches + (c * g_.taps + tap) * columns + n * g_.positions;
+            for_each_row(first + n, channel, tap,
+                         [&](int64_t before, int64_t run, T* to, int64_t step, int64_t at) {
+                           for (int64_t i = 0; i < run; ++i) to[i * step] += from[at + before + i];
+                         });
+          }
+        }
+    });
+  }
+
+  const View &wide_, &weight_, &narrow_;
+  const Geometry& g_;
+  int64_t images_;
+  std::array<std::vector<Reach>, 3> reach_;
+};
+
+}  // namespace mt::kernels
