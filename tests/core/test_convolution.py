@@ -237,7 +237,14 @@ def _image_of(shape, w, by, stride, padding, dilation, groups):
 
 @pytest.mark.parametrize(
     ("size", "kernel", "stride", "padding", "dilation", "groups"),
-    [(2, 3, 1, 1, 1, 1), (3, 2, 1, 0, 1, 2), (7, 3, 2, 1, 1, 1), (6, 3, 1, 2, 2, 1), (1, 3, 1, 1, 1, 1), (5, 3, 3, 2, 1, 2)],
+    [
+        (2, 3, 1, 1, 1, 1),
+        (3, 2, 1, 0, 1, 2),
+        (7, 3, 2, 1, 1, 1),
+        (6, 3, 1, 2, 2, 1),
+        (1, 3, 1, 1, 1, 1),
+        (5, 3, 3, 2, 1, 2),
+    ],
 )
 def test_small_pictures_of_many_channels(size, kernel, stride, padding, dilation, groups):
     x = _random(5, 96, size, size, seed=1).requires_grad_()

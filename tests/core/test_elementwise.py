@@ -325,7 +325,9 @@ def test_a_number_beside_rows_that_are_not_dense():
     assert np.array_equal((x + 5).numpy(), x.numpy() + 5)
     wide = torch.arange(6.0).reshape(6, 1).expand(6, 3000)
     assert np.array_equal((wide * 2.5).numpy(), wide.numpy() * np.float32(2.5))
-    assert np.array_equal(torch.where(wide > 2, wide, 1.0).numpy(), np.where(wide.numpy() > 2, wide.numpy(), 1))
+    assert np.array_equal(
+        torch.where(wide > 2, wide, 1.0).numpy(), np.where(wide.numpy() > 2, wide.numpy(), 1)
+    )
 
 
 def test_complex_quotients_and_powers_of_single_precision():

@@ -210,8 +210,10 @@ def test_fractional_pooling_on_the_npu_chooses_the_elements_that_the_cpu_does(ba
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int16, torch.int64])
-@pytest.mark.parametrize(("kernel", "stride", "padding", "dilation"),
-                         [(2, 1, 0, 1), (2, 2, 0, 1), (3, 2, 1, 1), (3, 3, 1, 2), (4, 4, 0, 1), (5, 5, 2, 1), (3, 7, 1, 1)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kernel", "stride", "padding", "dilation"),
+    [(2, 1, 0, 1), (2, 2, 0, 1), (3, 2, 1, 1), (3, 3, 1, 2), (4, 4, 0, 1), (5, 5, 2, 1), (3, 7, 1, 1)],
+)
 def test_largest_of_windows_at_every_spacing(dtype, kernel, stride, padding, dilation):
     numbers = np.random.default_rng(kernel * stride).permutation(3 * 4 * 601).reshape(3, 4, 601) % 251
     x = torch.from_numpy(numbers.astype(np.float64)).to(dtype)

@@ -25,9 +25,9 @@ class Unrolled {
   Unrolled(const View& wide, const View& weight, const View& narrow, const Geometry& g)
       : wide_(wide), weight_(weight), narrow_(narrow), g_(g) {
     constexpr int64_t kPatchBytes = int64_t(4) << 20;
-    images_ = std::clamp<int64_t>(
-        kPatchBytes / std::max<int64_t>(1, g.length * g.positions * int64_t(sizeof(T))), 1,
-        std::max<int64_t>(1, g.batch));
+    images_ =
+        std::clamp<int64_t>(kPatchBytes / std::max<int64_t>(1, g.length * g.positions * int64_t(sizeof(T))),
+                            1, std::max<int64_t>(1, g.batch));
     for (size_t d = 0; d < 3; ++d)
       for (int64_t k = 0; k < g.kernel[d]; ++k) reach_[d].push_back(reach(d, k));
   }
@@ -64,8 +64,7 @@ class Unrolled {
     for_each_group([&](int64_t group, int64_t first, int64_t count) {
       const int64_t columns = count * g_.positions;
       const auto patches = block_of<T>(g_.length * columns), slopes = block_of<T>(g_.out_channels * columns);
-      exchange(group, first, count,
-               [&](const T& there, int64_t at, int64_t) { slopes[size_t(at)] = there; });
+      exchange(group, first, count, [&](const T& there, int64_t at, int64_t) { slopes[size_t(at)] = there; });
       const auto [data, row, step] = matrix(weights, group);
       multiply({data, step, row}, {slopes.get(), columns, 1}, {patches.get(), g_.length, columns, columns, 1},
                g_.out_channels, false);
@@ -79,8 +78,7 @@ class Unrolled {
       const int64_t columns = count * g_.positions;
       const auto patches = block_of<T>(g_.length * columns), slopes = block_of<T>(g_.out_channels * columns);
       unroll(group, first, count, patches.get());
-      exchange(group, first, count,
-               [&](const T& there, int64_t at, int64_t) { slopes[size_t(at)] = there; });
+      exchange(group, first, count, [&](const T& there, int64_t at, int64_t) { slopes[size_t(at)] = there; });
       const auto [data, row, step] = matrix(weights, group);
       multiply({slopes.get(), columns, 1}, {patches.get(), 1, columns},
                {data, g_.out_channels, g_.length, row, step}, columns, first > 0);
@@ -97,7 +95,8 @@ class Unrolled {
     T* data;
     int64_t rows, columns, row, step;
   };
-  struct Reach {  // outputs [first, end) whose tap lies inside the image; that of output o is o * stride + shift
+  struct
+      Reach {  // outputs [first, end) whose tap lies inside the image; that of output o is o * stride + shift
     int64_t first, end, shift;
   };
 

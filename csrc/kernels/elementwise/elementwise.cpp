@@ -34,7 +34,7 @@ struct StagedLoop {
   int inputs;
   Stage in[kMaxInputs];
   Stage out;
-  int64_t block;  // elements staged at a time
+  int64_t block;                     // elements staged at a time
   const char* repeated[kMaxInputs];  // a block of an operand that is one element; null for others
 };
 

@@ -94,13 +94,10 @@ struct Extremum {
   [[gnu::always_inline]] static inline T join(T a, T b) {
     const compute_t<T> x(a), y(b);
     const bool takes = (kMax ? y > x : y < x) | math::is_nan(y);
-    if constexpr (is_half_v<T>) {  // compilers make vectors of numbers, not of structures
-      const uint32_t old_bits = std::bit_cast<uint16_t>(a), new_bits = std::bit_cast<uint16_t>(b);
-      const uint32_t mask = 0u - uint32_t(takes);  // nor a branch, which nobody can foretell, where there are none
-      return std::bit_cast<T>(uint16_t((new_bits & mask) | (old_bits & ~mask)));
-    } else {
-      return math::select(takes, b, a);
-    }
+    // By bits: compilers make vectors of numbers, not of structures, and elsewhere a branch that nobody can foretell.
+    using Bits = typename unsigned_of<sizeof(T)>::type;
+    const Bits mask = Bits(Bits(0) - Bits(takes));
+    return std::bit_cast<T>(Bits((std::bit_cast<Bits>(b) & mask) | (std::bit_cast<Bits>(a) & Bits(~mask))));
   }
 };
 

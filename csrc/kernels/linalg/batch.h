@@ -23,10 +23,11 @@ inline constexpr DTypeSet blas_types =
 inline View element(const View& view, int dims, int64_t index) {
   const int batch = view.ndim - dims;
   int64_t offset = 0;
-  for (int d = batch - 1; d >= 0; --d) {
+  for (int d = batch - 1; d > 0; --d) {  // a division takes as long as a small matrix
     offset += index % view.sizes[d] * view.strides[d];
     index /= view.sizes[d];
   }
+  if (batch > 0) offset += index * view.strides[0];
   return {view.as<char>() + offset * int64_t(itemsize(view.dtype)), view.sizes + batch, view.strides + batch,
           dims, view.dtype};
 }
@@ -45,8 +46,7 @@ inline int small(int64_t size) {
 // A dense column-major matrix, as LAPACK wants it.
 template <class T> class ColumnMajor {
  public:
-  ColumnMajor(int64_t rows, int64_t columns)
-      : ColumnMajor(rows, columns, Unset{}) {
+  ColumnMajor(int64_t rows, int64_t columns) : ColumnMajor(rows, columns, Unset{}) {
     std::fill_n(data(), count(), T(0));
   }
   explicit ColumnMajor(const View& view) : ColumnMajor(view.sizes[0], view.sizes[1], Unset{}) { load(view); }

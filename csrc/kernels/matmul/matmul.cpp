@@ -112,7 +112,8 @@ void blas_product(const View& a, const View& b, const View& out, Shape s, T alph
     if (Narrow::fits(s.m, s.n, s.k, result))
       return Narrow::run(s.m, s.n, s.k, alpha, left, right, beta, result);
     if (Narrow::fits(s.n, s.m, s.k, result.transposed()))
-      return Narrow::run(s.n, s.m, s.k, alpha, right.transposed(), left.transposed(), beta, result.transposed());
+      return Narrow::run(s.n, s.m, s.k, alpha, right.transposed(), left.transposed(), beta,
+                         result.transposed());
     if (Narrow::sums(s.m, s.n, s.k, right))
       return Narrow::run_sums(s.m, s.n, s.k, alpha, left, right, beta, result);
     if (Narrow::sums(s.n, s.m, s.k, left.transposed()))

@@ -37,7 +37,12 @@ struct NarrowRows : NarrowLanes<T, kBytes> {
                                                 int64_t c_stride, bool whole) {
     Lanes columns[kNarrowest];
     std::memcpy(columns, b, size_t(k) * sizeof(Lanes));
-    const int64_t vectors = beta != T(0) || !whole ? 0 : n == kLanes ? rows : std::max<int64_t>(0, rows - kLanes);
+    // The old values of a row are read before the row in front of it is stored, which reaches no further.
+    const bool adds = beta != T(0);
+    const bool vector = whole && (!adds || 2 * n >= kLanes);
+    const int64_t vectors = !vector ? 0 : n == kLanes ? rows : std::max<int64_t>(0, rows - kLanes);
+    Lanes before = {};
+    if (adds && vectors > 0) std::memcpy(&before, c, sizeof(before));
     for (int64_t i = 0; i < rows; ++i) {
       const T* x = a + i * row_stride;
       Lanes sum = columns[0] * x[0];
@@ -45,8 +50,16 @@ struct NarrowRows : NarrowLanes<T, kBytes> {
       sum *= alpha;
       T* to = c + i * c_stride;
       if (i < vectors) {
+        if (adds) {
+          sum += before * beta;
+          if (i + 1 < vectors) std::memcpy(&before, to + n, sizeof(before));
+          else if (i + 1 < rows) std::memcpy(&before, to + n, size_t(n) * sizeof(T));
+        }
         std::memcpy(to, &sum, sizeof(sum));
         continue;
+      }
+      if (adds && i > 0 && i == vectors) {  // what the row in front has written over
+        std::memcpy(to, &before, size_t(n) * sizeof(T));
       }
       T each[kLanes];
       std::memcpy(each, &sum, sizeof(sum));
@@ -94,9 +107,9 @@ class NarrowProduct {
       for (int64_t p = 0; p < k; ++p)
         for (int64_t j = 0; j < n; ++j) rows[p * kLanes + j] = *b.template at<T>(p, j);
       parallel_for(0, m, std::max<int64_t>(1, kGrain / (kLanes * k)), [&](int64_t begin, int64_t end) {
-        at_level<NarrowRows<T, kBytes>>(a.template at<T>(begin, 0), a.row_stride, a.column_stride, end - begin, n,
-                                        k, static_cast<const T*>(rows), alpha, beta, c.at(begin, 0), c.row_stride,
-                                        c.row_stride == n);
+        at_level<NarrowRows<T, kBytes>>(a.template at<T>(begin, 0), a.row_stride, a.column_stride,
+                                        end - begin, n, k, static_cast<const T*>(rows), alpha, beta,
+                                        c.at(begin, 0), c.row_stride, c.row_stride == n);
       });
     });
   }
@@ -116,10 +129,10 @@ class NarrowProduct {
           for (int64_t block = 0; block < blocks; ++block) {
             int64_t columns[4];  // the last block repeats its last one
             for (int64_t r = 0; r < 4; ++r) columns[r] = std::min(block * 4 + r, m - 1) * a.row_stride;
-            at_level<NarrowSums<T, kBytes>>(a.template at<T>(0, s * kSlice), a.column_stride,
-                                            static_cast<const int64_t*>(columns), b.template at<T>(s * kSlice, 0),
-                                            b.row_stride, n, std::min(kSlice, k - s * kSlice),
-                                            parts.data() + s * each + block * 4 * kLanes);
+            at_level<NarrowSums<T, kBytes>>(
+                a.template at<T>(0, s * kSlice), a.column_stride, static_cast<const int64_t*>(columns),
+                b.template at<T>(s * kSlice, 0), b.row_stride, n, std::min(kSlice, k - s * kSlice),
+                parts.data() + s * each + block * 4 * kLanes);
           }
       });
       for (int64_t i = 0; i < m; ++i)

@@ -70,7 +70,8 @@ void getrs(int n, int columns, const T* a, int lda, const int* pivots, T* b, int
 
 // The same with the transposed factors, conjugated or not: A^T is U^T L^T and the exchanges.
 template <class T>
-void getrs_transposed(bool conjugate, int n, int columns, const T* a, int lda, const int* pivots, T* b, int ldb) {
+void getrs_transposed(bool conjugate, int n, int columns, const T* a, int lda, const int* pivots, T* b,
+                      int ldb) {
   const auto at = [&](int i, int j) {
     const T x = a[i + int64_t(j) * lda];
     return conjugate ? conjugated(x) : x;

@@ -48,9 +48,9 @@ struct RowOfWindows {
     for (int64_t k = 0; k < windows; ++k) line[k] = C(row[k * step]);
   }
   // best[k] and place[k] take in row[k * spacing], whose place is at + k * place_spacing.
-  [[gnu::always_inline]] inline void take(const T* row, Place at, C* best, Place* place) const {
+  [[gnu::always_inline]] inline void take(const T* row, Place at, const Place* offsets, C* best,
+                                          Place* place) const {
     const int64_t windows = count;
-    const Place place_step = Place(place_spacing);
     C brought[kTogether];
     const C* line = brought;
     if (spacing == 1 && std::is_same_v<T, C>) line = reinterpret_cast<const C*>(row);
@@ -64,22 +64,23 @@ struct RowOfWindows {
       const C value = line[k], before = best[k];
       const bool larger = (value > before) | math::is_nan(value);
       best[k] = larger ? value : before;
-      place[k] = larger ? Place(at + Place(k) * place_step) : place[k];
+      place[k] = larger ? Place(at + offsets[k]) : place[k];
     }
   }
   [[gnu::always_inline]] static inline void run(const RowOfWindows* row) {
     C best[kTogether];
-    Place place[kTogether];
+    Place place[kTogether], offsets[kTogether];
     const int64_t count = row->count;
     for (int64_t k = 0; k < count; ++k) best[k] = C(lowest<T>());
-    for (int64_t k = 0; k < count; ++k) place[k] = Place(row->first_place + k * row->place_spacing);
-    const auto& [xs, ys, zs] = row->taps;
-    const std::array<int64_t, 3>&steps = row->steps, &places = row->place_steps;
-    for (int64_t tap = 0; tap < xs * ys * zs; ++tap) {
-      const int64_t x = tap / (ys * zs), y = tap / zs % ys, z = tap % zs;
-      row->take(row->in + x * steps[0] + y * steps[1] + z * steps[2],
-                Place(row->first_place + x * places[0] + y * places[1] + z * places[2]), best, place);
-    }
+    for (int64_t k = 0; k < count; ++k) offsets[k] = Place(k * row->place_spacing);
+    for (int64_t k = 0; k < count; ++k) place[k] = Place(row->first_place) + offsets[k];
+    const std::array<int64_t, 3>&taps = row->taps, &steps = row->steps, &places = row->place_steps;
+    for (int64_t x = 0; x < taps[0]; ++x)
+      for (int64_t y = 0; y < taps[1]; ++y)
+        for (int64_t z = 0; z < taps[2]; ++z)
+          row->take(row->in + x * steps[0] + y * steps[1] + z * steps[2],
+                    Place(row->first_place + x * places[0] + y * places[1] + z * places[2]), offsets, best,
+                    place);
     T* out = row->out;
     int64_t* indices = row->indices;
     if (row->out_step == 1 && row->index_step == 1) {
@@ -191,9 +192,11 @@ void with_places(const Planes& a, const Planes& b, const Planes& c, F&& f) {
 
 // All indices of a plane name one of its elements; looked at before they are used, without branches, in vectors.
 template <class Places>
-void check_all(const int64_t* index, const Places& place_at, int64_t count, const Planes& planes, int spatial) {
+void check_all(const int64_t* index, const Places& place_at, int64_t count, const Planes& planes,
+               int spatial) {
   uint64_t outside = 0;
-  for (int64_t i = 0; i < count; ++i) outside |= uint64_t(uint64_t(index[place_at(i)]) >= uint64_t(planes.numel));
+  for (int64_t i = 0; i < count; ++i)
+    outside |= uint64_t(uint64_t(index[place_at(i)]) >= uint64_t(planes.numel));
   if (!outside) [[likely]]
     return;
   int64_t i = 0;
@@ -201,8 +204,8 @@ void check_all(const int64_t* index, const Places& place_at, int64_t count, cons
   std::string sizes;
   for (size_t d = size_t(kMaxSpatial - spatial); d < kMaxSpatial; ++d)
     sizes += (sizes.empty() ? "" : "x") + std::to_string(planes.sizes[d]);
-  fail(ErrorKind::runtime, "Found an invalid max index: ", index[place_at(i)], " (output volumes are of size ", sizes,
-       ")");
+  fail(ErrorKind::runtime, "Found an invalid max index: ", index[place_at(i)],
+       " (output volumes are of size ", sizes, ")");
 }
 
 }  // namespace

@@ -43,7 +43,8 @@ Tensor glu(const Tensor& self, int64_t dim) {
   MT_CHECK_AS(not_implemented, is_floating(self.dtype()), "\"glu_cpu\" not implemented for '",
               info(self.dtype()).legacy, "'");
   const int64_t lengths[] = {length / 2, length / 2};
-  const std::vector<Tensor> halves = ops::split_with_sizes(self, lengths, d);  // one copy joins their gradients
+  const std::vector<Tensor> halves =
+      ops::split_with_sizes(self, lengths, d);  // one copy joins their gradients
   return ops::mul(halves[0], ops::sigmoid(halves[1]));
 }
 
