@@ -296,20 +296,19 @@ template <class T> MT_INLINE T least_multiple(T a, T b) {
 }
 // Shifts by more bits than there are (or fewer than none) move everything out. Without branches, for vectors; bytes, which
 // no processor shifts by different counts, by one, two and four bits where the count has them.
-template <class Number, class Step> MT_INLINE Number shift_by_steps(Number x, uint8_t count, Step step) {
-  for (int bits = 1; bits < 8; bits *= 2) {
-    const Number moves = Number(-Number((count & bits) != 0));
-    x = Number((step(x, bits) & moves) | (x & Number(~moves)));
-  }
-  return x;
+template <class T, class Step> MT_INLINE T shift_by_steps(T a, T b, Step step) {
+  const uint8_t count = uint8_t(b);
+  T x = a;
+  x = count & 1 ? step(x, 1) : x;
+  x = count & 2 ? step(x, 2) : x;
+  return count & 4 ? step(x, 4) : x;
 }
 template <class T> MT_INLINE T shift_left(T a, T b) {
   constexpr wrapping_t<T> width = 8 * sizeof(T);
   const auto count = wrapping_t<T>(b);
   if constexpr (sizeof(T) == 1) {
-    const uint8_t moved =
-        shift_by_steps(uint8_t(a), uint8_t(b), [](uint8_t x, int bits) { return uint8_t(x << bits); });
-    return uint8_t(b) < 8 ? T(moved) : T(0);
+    const T moved = shift_by_steps(a, b, [](T x, int bits) { return T(uint8_t(x) << bits); });
+    return uint8_t(b) < 8 ? moved : T(0);
   }
   const T moved = T(wrapping_t<T>(a) << (count & (width - 1)));
   return count < width ? moved : T(0);
@@ -318,11 +317,6 @@ template <class T> MT_INLINE T shift_right(T a, T b) {
   constexpr wrapping_t<T> width = 8 * sizeof(T);
   const auto count = wrapping_t<T>(b);
   const T sign = std::is_signed_v<T> ? T(a >> (width - 1)) : T(0);
-  if constexpr (sizeof(T) == 1) {
-    const int16_t moved =  // of sixteen bits, which processors do shift
-        shift_by_steps(int16_t(a), uint8_t(b), [](int16_t x, int bits) { return int16_t(x >> bits); });
-    return uint8_t(b) < 8 ? T(moved) : sign;
-  }
   const T moved = T(a >> (count & (width - 1)));
   return count < width ? moved : sign;
 }
