@@ -168,8 +168,8 @@ template <class T> MT_INLINE T power(T base, T exponent) {
     // The library goes through the logarithm, which has no value at 0 and costs digits elsewhere.
     if (exponent == T(0)) return T(1);
     if (exponent == T(2)) return mul(base, base);
-    if constexpr (std::is_same_v<T,
-                                 complex64>) {  // in double, where no digits are missed and nothing overflows
+    // In double no digits are missed and nothing overflows.
+    if constexpr (std::is_same_v<T, complex64>) {
       const double x = base.real(), y = base.imag(), size = x * x + y * y;
       const double length = 0.5 * log(size), angle = atan2(y, x);
       const double growth = exponent.real() * length - exponent.imag() * angle;
