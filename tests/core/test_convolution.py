@@ -274,3 +274,12 @@ def test_small_volumes_in_any_memory_order_are_those_of_one_by_one():
     turned = x.to(memory_format=torch.channels_last_3d)
     np.testing.assert_allclose(F.conv3d(turned, w.transpose(0, 1).contiguous().transpose(0, 1), None, 1, 1).numpy(),
                                together.numpy(), rtol=1e-5, atol=1e-5)  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [2, 40])
+def test_no_pictures_give_weights_a_gradient_of_zeros(size):
+    w = _random(64, 64, 3, 3, seed=2).requires_grad_()
+    used = torch.ones(64, 64, 3, 3)  # memory that is not zeros
+    del used
+    F.conv2d(torch.zeros(0, 64, size, size), w, None, 1, 1).sum().backward()
+    assert not w.grad.any()

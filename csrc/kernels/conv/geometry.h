@@ -13,9 +13,10 @@ namespace mt::kernels {
 struct Geometry {
   int64_t batch, groups, in_channels, out_channels;
   std::array<int64_t, 3> in, out, kernel, stride, padding, dilation;
-  std::array<int64_t, 3> padded;               // sizes of one phase of a padded channel
-  std::array<std::vector<int64_t>, 3> phases;  // the rests that taps leave, see the note above
-  int64_t taps, length;                        // of the kernel; of a patch
+  std::array<int64_t, 3> padded;  // sizes of one phase of a padded channel
+  std::array<std::vector<int64_t>, 3>
+      phases;                         // the rests that taps leave, see Note [Convolution without unrolling]
+  int64_t taps, length;               // of the kernel; of a patch
   int64_t plane, channel, positions;  // elements of a phase; of a padded channel; of an output channel
   std::vector<int64_t> offsets;       // of each element of a patch in the padded image
 

@@ -74,6 +74,8 @@ class Unrolled {
 
   void weight_gradient() const {
     const Dense weights(weight_, dtype_of<T>, Access::write);
+    if (g_.batch == 0)
+      std::fill_n(weights.view().template as<T>(), g_.groups * g_.out_channels * g_.length, T(0));
     for_each_group([&](int64_t group, int64_t first, int64_t count) {
       const int64_t columns = count * g_.positions;
       const auto patches = block_of<T>(g_.length * columns), slopes = block_of<T>(g_.out_channels * columns);
@@ -95,8 +97,8 @@ class Unrolled {
     T* data;
     int64_t rows, columns, row, step;
   };
-  struct
-      Reach {  // outputs [first, end) whose tap lies inside the image; that of output o is o * stride + shift
+  // Outputs [first, end) have their tap inside the image; that of output o is at o * stride + shift.
+  struct Reach {
     int64_t first, end, shift;
   };
 
