@@ -123,9 +123,9 @@ void SavedTensor::pack(const Tensor& tensor, SavedTensorPacker& packer) {
   packed_->output = packed_->leaf ? 0 : tensor.impl()->output_nr;
 }
 
-Tensor SavedTensor::unpacked(Node& node) const {
+Tensor SavedTensor::unpacked(Node& node, bool with_history) const {
   Tensor out = packed_->unpack();
-  if (!grad_mode() || (!is_output_ && !packed_->node)) return out;
+  if (!with_history || (!is_output_ && !packed_->node)) return out;
   out = shallow_copy(out);
   if (packed_->leaf) {
     out.impl()->requires_grad = true;
@@ -199,9 +199,11 @@ const char* const kFreedText =
     "if "
     "you need to access saved tensors after calling backward.";
 
-Tensor SavedTensor::unpack(Node& node) const {
+Tensor SavedTensor::unpack(Node& node) const { return unpack(node, grad_mode()); }
+
+Tensor SavedTensor::unpack(Node& node, bool with_history) const {
   MT_CHECK(!freed_, kFreedText);
-  if (packed_) return unpacked(node);
+  if (packed_) return unpacked(node, with_history);
   if (!tensor_.defined()) return Tensor();
   const uint32_t now = tensor_.version();
   if (now != version_) [[unlikely]]
@@ -222,7 +224,7 @@ Tensor SavedTensor::unpack(Node& node) const {
   const bool may_be_dual = tensor_.impl()->grad_state;
   if (may_be_dual) [[unlikely]]
     notice_tangents(tensor_);
-  if (!grad_mode()) return tensor_;
+  if (!with_history) return tensor_;
   // Double backward: give the saved output its edge back.
   Tensor out = shallow_copy(tensor_);
   if (may_be_dual) [[unlikely]] {

@@ -199,15 +199,17 @@ class SavedTensor {
  public:
   void save(const Tensor& tensor);                          // an input
   void save_output(const Tensor& tensor, uint32_t output);  // an output: kept without its edge to the node
-  Tensor unpack(Node& node) const;                          // throws if it was freed or changed since
-  void repack(Node& node, SavedTensorPacker& packer);       // what is there already goes through a packer
-  PackedTensor* packed() const { return packed_.get(); }    // null if no packer has it
+  // Throws if it was freed or changed since. A result gets its edge to the node back while gradients are recorded, or as told.
+  Tensor unpack(Node& node) const;
+  Tensor unpack(Node& node, bool with_history) const;
+  void repack(Node& node, SavedTensorPacker& packer);     // what is there already goes through a packer
+  PackedTensor* packed() const { return packed_.get(); }  // null if no packer has it
   bool freed() const { return freed_; }
   void release() { tensor_ = Tensor(), packed_.reset(), freed_ = true; }
 
  private:
   void pack(const Tensor& tensor, SavedTensorPacker& packer);
-  Tensor unpacked(Node& node) const;
+  Tensor unpacked(Node& node, bool with_history) const;
 
   Tensor tensor_;
   std::unique_ptr<PackedTensor> packed_;

@@ -242,16 +242,10 @@ nb::tuple raw_saved_of(const NodeLink& link) {
 }
 
 // Results get their edge to the node back in every pass: a backward may differentiate what it does with them.
-struct WithHistory {
-  bool grad_enabled = std::exchange(thread_state().grad_enabled, true);
-  ~WithHistory() { thread_state().grad_enabled = grad_enabled; }
-};
-
 std::vector<Tensor> saved_of(const NodeLink& link) {
   PythonNode* node = &alive(link);
-  const WithHistory with_history;
   std::vector<Tensor> out;
-  for (const autograd::SavedTensor& s : node->saved) out.push_back(s.unpack(*node));
+  for (const autograd::SavedTensor& s : node->saved) out.push_back(s.unpack(*node, true));
   return out;
 }
 
