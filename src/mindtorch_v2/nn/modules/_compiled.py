@@ -26,7 +26,7 @@ class OptimizedModule(Module):
 
     # Module.__init__ sets `training`, and train() sets it everywhere: there is one, the module's.
     @property
-    def training(self) -> bool:  # type: ignore[override] # a variable there
+    def training(self) -> bool:
         """The module's mode."""
         return self._orig_mod.training
 
