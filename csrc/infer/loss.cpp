@@ -45,17 +45,23 @@ void check_reduction(const char* name, int64_t reduction) {
   MT_CHECK_AS(value, reduction >= 0 && reduction <= 2, name,
               ": reduction must be 0 (none), 1 (mean) or 2 (sum), got ", reduction);
 }
-// The result of a loss, or of its gradient if it is `whole`, in the shape that both broadcast to.
-void prepare_loss(const char* name, const Tensor& self, const Tensor& target, int64_t reduction, DType dtype,
-                  bool whole, Output& out) {
+void check_broadcasts_to(IntList sizes, const Tensor& tensor) {
+  const Dims both = broadcast(sizes, tensor.sizes());
+  MT_CHECK(std::ranges::equal(both, sizes), "output with shape ", to_string(sizes),
+           " doesn't match the broadcast shape ", to_string(both));
+}
+// The result of a loss, or of its gradient if there is one of the loss, in the shape that both broadcast to.
+void prepare_loss(const char* name, const Tensor* grad, const Tensor& self, const Tensor& target,
+                  int64_t reduction, DType dtype, Output& out) {
   check_same_device({&self, &target});
   check_reduction(name, reduction);
   const Dims sizes = broadcast(self.sizes(), target.sizes());
+  if (grad) check_broadcasts_to(sizes, *grad);
   MT_CHECK_AS(not_implemented, is_floating(result_type(self, target)), "\"", name,
               "_cpu\" not implemented for '", info(result_type(self, target)).legacy, "'");
   MT_CHECK(is_floating(dtype), "result type ", info(result_type(self, target)).legacy,
            " can't be cast to the desired output type ", info(dtype).legacy);
-  out.prepare(whole || reduction == 0 ? IntList(sizes) : IntList(), dtype, self.device());
+  out.prepare(grad || reduction == 0 ? IntList(sizes) : IntList(), dtype, self.device());
 }
 void check_width(const char* name, const char* what, bool ok) {
   MT_CHECK(ok, name, " does not support ", what, ".");
@@ -66,46 +72,43 @@ void check_entropy(const Tensor& self, const Tensor& target, const Tensor& weigh
            " for an input of size ", to_string(self.sizes()));
   MT_CHECK(self.dtype() == target.dtype(), "Found dtype ", info(target.dtype()).legacy, " but expected ",
            info(self.dtype()).legacy);
-  if (!weight.defined()) return;
-  const Dims sizes = broadcast(self.sizes(), weight.sizes());
-  MT_CHECK(std::ranges::equal(sizes, self.sizes()), "output with shape ", to_string(self.sizes()),
-           " doesn't match the broadcast shape ", to_string(sizes));
+  if (weight.defined()) check_broadcasts_to(self.sizes(), weight);
 }
 
 }  // namespace
 
 void mse_loss(const Tensor& self, const Tensor& target, int64_t reduction, Output& out) {
-  prepare_loss("mse", self, target, reduction, result_type(self, target), false, out);
+  prepare_loss("mse", nullptr, self, target, reduction, result_type(self, target), out);
 }
-void mse_loss_backward(const Tensor&, const Tensor& self, const Tensor& target, int64_t reduction,
+void mse_loss_backward(const Tensor& grad, const Tensor& self, const Tensor& target, int64_t reduction,
                        Output& out) {
-  prepare_loss("mse", self, target, reduction, result_type(self, target), true, out);
+  prepare_loss("mse", &grad, self, target, reduction, result_type(self, target), out);
 }
 void smooth_l1_loss(const Tensor& self, const Tensor& target, int64_t reduction, double beta, Output& out) {
   check_width("smooth_l1_loss", "negative values for beta", beta >= 0);
-  prepare_loss("smooth_l1", self, target, reduction, result_type(self, target), false, out);
+  prepare_loss("smooth_l1", nullptr, self, target, reduction, result_type(self, target), out);
 }
-void smooth_l1_loss_backward(const Tensor&, const Tensor& self, const Tensor& target, int64_t reduction,
+void smooth_l1_loss_backward(const Tensor& grad, const Tensor& self, const Tensor& target, int64_t reduction,
                              double, Output& out) {
-  prepare_loss("smooth_l1", self, target, reduction, result_type(self, target), true, out);
+  prepare_loss("smooth_l1", &grad, self, target, reduction, result_type(self, target), out);
 }
 void huber_loss(const Tensor& self, const Tensor& target, int64_t reduction, double delta, Output& out) {
   check_width("huber_loss", "non-positive values for delta", delta > 0);
-  prepare_loss("huber", self, target, reduction, self.dtype(), false, out);
+  prepare_loss("huber", nullptr, self, target, reduction, self.dtype(), out);
 }
-void huber_loss_backward(const Tensor&, const Tensor& self, const Tensor& target, int64_t reduction, double,
-                         Output& out) {
-  prepare_loss("huber", self, target, reduction, self.dtype(), true, out);
+void huber_loss_backward(const Tensor& grad, const Tensor& self, const Tensor& target, int64_t reduction,
+                         double, Output& out) {
+  prepare_loss("huber", &grad, self, target, reduction, self.dtype(), out);
 }
 void binary_cross_entropy(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction,
                           Output& out) {
   check_entropy(self, target, weight);
-  prepare_loss("binary_cross_entropy", self, target, reduction, self.dtype(), false, out);
+  prepare_loss("binary_cross_entropy", nullptr, self, target, reduction, self.dtype(), out);
 }
-void binary_cross_entropy_backward(const Tensor&, const Tensor& self, const Tensor& target,
+void binary_cross_entropy_backward(const Tensor& grad, const Tensor& self, const Tensor& target,
                                    const Tensor& weight, int64_t reduction, Output& out) {
   check_entropy(self, target, weight);
-  prepare_loss("binary_cross_entropy", self, target, reduction, self.dtype(), true, out);
+  prepare_loss("binary_cross_entropy", &grad, self, target, reduction, self.dtype(), out);
 }
 
 namespace {

@@ -219,3 +219,20 @@ def test_bags_on_meta_have_the_shape_and_the_gradients_of_bags_elsewhere(mode, p
 
     assert made("cpu") == ((2 if last else 3, 3), (6, 3), "cpu", "cpu")
     assert made("meta") == ((2 if last else 3, 3), (6, 3), "meta", "meta")
+
+
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        ("mse_loss", (1,)),
+        ("smooth_l1_loss", (1, 1.0)),
+        ("huber_loss", (1, 1.0)),
+        ("binary_cross_entropy", (None, 1)),
+    ],
+)
+def test_a_gradient_that_is_larger_than_its_loss_is_refused(name, more):
+    backward = getattr(torch.ops.aten, f"{name}_backward")
+    for shape in ((), (3,)):
+        with pytest.raises(RuntimeError, match="doesn't match the broadcast shape"):
+            backward(torch.ones(3, 1), torch.full(shape, 0.3), torch.zeros(shape), *more)
+    assert backward(torch.ones(1), torch.full((3,), 0.3), torch.zeros(3), *more).shape == (3,)
