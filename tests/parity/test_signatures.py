@@ -24,7 +24,8 @@ FUNCTIONS = [
     and inspect.isfunction(value)
     and value.__module__ == "torch.nn.functional"
     and "args" not in inspect.signature(value).parameters
-    and inspect.isfunction(getattr(mindtorch_v2.nn.functional, name, None))
+    and inspect.isfunction(ours := getattr(mindtorch_v2.nn.functional, name, None))
+    and not hasattr(ours, "__refuses__")
 ]
 
 
