@@ -377,9 +377,11 @@ def test_private_names_of_cuda_that_programs_ask_for():
 
 
 def test_operators_of_triton_kernels_are_defined_and_refuse_to_launch():
-    @torch.library.triton_op("triton_tests::twice", mutates_args={})
+    from mindtorch_v2.library import triton_op, wrap_triton
+
+    @triton_op("triton_tests::twice", mutates_args={})
     def twice(x: torch.Tensor) -> torch.Tensor:
-        torch.library.wrap_triton(None)
+        wrap_triton(None)
         return x
 
     with pytest.raises(NotImplementedError, match="^wrap_triton: Triton kernels cannot be launched"):
