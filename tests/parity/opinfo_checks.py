@@ -154,7 +154,7 @@ def _function(lib: Any, op: Any, sample: Any, arguments: Any) -> Any:
         put = {id(x): y for x, y in zip(inputs, given, strict=True)}
         first, args, kwargs = _with(put, arguments)
         lib.manual_seed(3)
-        result = _called(op, lib, sample, first, args, kwargs, True)
+        result = called(op, lib, sample, first, args, kwargs, True)
         found = [r for r in leaves(result) if isinstance(r, lib.Tensor)]
         found = [r for r in found if r.is_floating_point() or r.is_complex()]
         return found[:1] if "native" in op.name or "batch_norm" in op.name else found
@@ -260,11 +260,12 @@ def both(op: Any, sample: Any, device: str = "cpu", gauge: bool = True) -> tuple
     results = []
     for lib, (first, args, kwargs) in ((torch, theirs), (mindtorch_v2, mine)):
         lib.manual_seed(3)
-        results.append(_called(op, lib, sample, first, args, kwargs, gauge))
+        results.append(called(op, lib, sample, first, args, kwargs, gauge))
     return *results, mine
 
 
-def _called(op: Any, lib: Any, sample: Any, first: Any, args: Any, kwargs: Any, gauge: bool) -> Any:
+def called(op: Any, lib: Any, sample: Any, first: Any, args: Any, kwargs: Any, gauge: bool) -> Any:
+    """What a library's operator makes of a sample's arguments."""
     function = translated(op, lib)
     if op.gradcheck_wrapper.__name__.startswith("gradcheck_wrapper_masked"):
         result = function(first, *args, **kwargs)

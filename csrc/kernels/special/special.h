@@ -6,9 +6,10 @@
 #include <cstdint>
 #include <limits>
 
-// Programs of a device hold the functions themselves, and should hold only those that they use.
+// Programs of a device hold the functions themselves: only those that they use, and each once instead of for every
+// element that a thread computes, which takes ten times as long to compile.
 #ifdef MT_DEVICE_CODE
-#define MT_SPECIAL_FUNCTION inline
+#define MT_SPECIAL_FUNCTION __noinline__ inline
 #else
 #define MT_SPECIAL_FUNCTION
 #endif

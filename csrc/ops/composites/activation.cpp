@@ -4,7 +4,6 @@
 #include "generated/ops/activation.h"
 #include "generated/ops/binary.h"
 #include "generated/ops/pointwise.h"
-#include "generated/ops/unary.h"
 #include "generated/ops/view.h"
 
 namespace mt::composites {
@@ -45,7 +44,7 @@ Tensor glu(const Tensor& self, int64_t dim) {
   const int64_t lengths[] = {length / 2, length / 2};
   const std::vector<Tensor> halves =
       ops::split_with_sizes(self, lengths, d);  // one copy joins their gradients
-  return ops::mul(halves[0], ops::sigmoid(halves[1]));
+  return ops::_glu_kernel(halves[0], halves[1]);
 }
 
 }  // namespace mt::composites

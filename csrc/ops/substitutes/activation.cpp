@@ -6,11 +6,14 @@
 #include "generated/ops/copy.h"
 #include "generated/ops/index.h"
 #include "generated/ops/pointwise.h"
+#include "generated/ops/unary.h"
 
 namespace mt::substitutes {
 
 Tensor prelu(const Tensor& self, const Tensor& weight) {
   return ops::where(ops::gt(self, Scalar(0)), self, ops::mul(weight, self));
 }
+
+Tensor glu(const Tensor& self, const Tensor& gate) { return ops::mul(self, ops::sigmoid(gate)); }
 
 }  // namespace mt::substitutes
