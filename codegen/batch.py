@@ -49,13 +49,13 @@ def _role(argument: Argument) -> str:
     kind = argument.type
     if kind.holds_tensors:
         return "t" if kind.tensor else "l"
-    if argument.name in _DIMENSIONS and kind is schema_types.INT:
+    if argument.name in _DIMENSIONS and kind.kind == schema_types.INT.kind:
         return "d"
     if argument.name in _DIMENSIONS and kind.length == 1:
         return "A"
-    if argument.name in _DIMENSIONS and kind is schema_types.INTS:
+    if argument.name in _DIMENSIONS and kind.kind == schema_types.INTS.kind:
         return "D"
-    return "s" if argument.name in _SIZES and kind is schema_types.INTS else "-"
+    return "s" if argument.name in _SIZES and kind.kind == schema_types.INTS.kind else "-"
 
 
 def _entries(row: Row) -> list[str]:

@@ -42,7 +42,7 @@ def _stub_argument(argument: Argument, method: bool) -> str:
 def _can_spread(arguments: list[Argument]) -> bool:
     """Whether the parser also takes the first argument as single ints: x.view(2, 3)."""
     required = [a for a in arguments if a.default is None and not a.keyword_only]
-    return bool(arguments) and arguments[0].type is INTS and len(required) <= 1
+    return bool(arguments) and arguments[0].type.kind == INTS.kind and len(required) <= 1
 
 
 def _signatures(row: Row, method: bool, suffix: str) -> list[str]:

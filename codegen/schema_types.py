@@ -46,6 +46,7 @@ class Type:
     tensor_list: bool = False
     in_graph: bool = False  # gradients flow to its tensors
     length: int = 0  # N of int[N], for which one int may stand
+    symbolic: bool = False  # SymInt: a size, a count or an offset, for which other tensors stand than for an int
 
     def __str__(self) -> str:
         return self.name
@@ -207,6 +208,9 @@ OUT_TENSORS = _optional(TENSORS, "")  # out= of operators with several results, 
 @functools.cache
 def named(name: str) -> Type | None:
     """The type that a schema spells so."""
+    if name.startswith("SymInt"):
+        plain = named(name.replace("SymInt", "int"))
+        return plain and replace(plain, name=name, symbolic=True)
     match = re.fullmatch(r"int\[([2-9])\](\??)", name)
     if match is None:
         return _TYPES.get(name)
@@ -219,4 +223,4 @@ def named(name: str) -> Type | None:
 
 
 def names() -> list[str]:
-    return sorted([*_TYPES, "int[N]", "int[N]?"])
+    return sorted([*_TYPES, "int[N]", "int[N]?", "SymInt", "SymInt[]", "SymInt[N]"])

@@ -25,30 +25,35 @@ bool is_foreign_number(PyObject* o) {
          !PySequence_Check(o) && !PyUnicode_Check(o);
 }
 
-[[gnu::noinline]] bool stands_for_integer(PyObject* o) {
-  if (is_tensor(o)) return tensor_of(o).dim() == 0 && is_integral(tensor_of(o).dtype(), true);
-  if (!PyIndex_Check(o)) return false;
+// An `int` takes a tensor without dimensions, a SymInt any of one element, such as torch.randint(low, high, (1,)); neither
+// takes a mask. Elements of lists may have dimensions, and those of int[] be masks.
+bool tensor_stands_for_integer(const Tensor& t, const Parameter& p) {
+  const bool alone = p.kind == Kind::integer;
+  return t.numel() == 1 && (t.dim() == 0 || !alone || p.symbolic) &&
+         is_integral(t.dtype(), !alone && !p.symbolic);
+}
+
+[[gnu::noinline]] bool stands_for_integer(PyObject* o, const Parameter& p) {
+  if (is_tensor(o)) return tensor_stands_for_integer(tensor_of(o), p);
+  if (!PyIndex_Check(o) || PyBool_Check(o)) return false;
   if (!PySequence_Check(o)) return true;
   PyObject* index = PyNumber_Index(o);  // an array of numpy may hold one integer
   if (!index) PyErr_Clear();
   Py_XDECREF(index);
   return index != nullptr;
 }
-inline bool is_integer(PyObject* o) { return PyLong_Check(o) || stands_for_integer(o); }
+inline bool is_integer(PyObject* o, const Parameter& p) { return PyLong_CheckExact(o) || stands_for_integer(o, p); }
 
-// What may be an element of a list of integers: also a tensor of one element with dimensions, like the count that
-// torch.randint(low, high, (1,)) gives.
-[[gnu::noinline]] bool stands_for_element(PyObject* o) {
-  if (!is_tensor(o)) return stands_for_integer(o);
-  return tensor_of(o).numel() == 1 && is_integral(tensor_of(o).dtype(), true);
+// PyTorch looks for bools at the first position only: zeros(True) fails, zeros(3, True) does not.
+inline bool is_element(PyObject* o, const Parameter& p, Py_ssize_t position) {
+  return is_integer(o, p) || (position && PyBool_Check(o));
 }
-inline bool is_element(PyObject* o) { return PyLong_Check(o) || stands_for_element(o); }
 
-bool is_int_list(PyObject* o) {
+bool is_int_list(PyObject* o, const Parameter& p) {
   if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
   const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
   for (Py_ssize_t i = 0; i < n; ++i)
-    if (!is_element(PySequence_Fast_GET_ITEM(o, i))) return false;
+    if (!is_element(PySequence_Fast_GET_ITEM(o, i), p, i)) return false;
   return true;
 }
 
@@ -115,11 +120,11 @@ bool accepts(const Parameter& p, PyObject* o) {
     case Kind::real_list: return is_real_list(o);
     case Kind::text: return PyUnicode_Check(o);
     case Kind::number: return is_number(o);
-    case Kind::integer: return is_integer(o);
+    case Kind::integer: return is_integer(o, p);
     case Kind::real: return is_number(o) && !PyComplex_Check(o);
     case Kind::boolean: return is_boolean(o) || (is_tensor(o) && tensor_of(o).dtype() == DType::boolean);
-    case Kind::int_list: return is_int_list(o);
-    case Kind::dim_list: return is_element(o) || is_int_list(o);
+    case Kind::int_list: return is_int_list(o, p);
+    case Kind::dim_list: return is_integer(o, p) || is_int_list(o, p);
     case Kind::dtype: return is_dtype_like(o);
     case Kind::device: return is_device_like(o);
     case Kind::layout:
@@ -405,9 +410,9 @@ bool Overloads::fits(const Signature& s, Bound& bound, PyObject* self, PyObject*
     const Parameter& p = s.parameters[at];
     bound.slot_[at] = args[i];
     filled |= 1u << at;
-    if (at == first && spreads(s, first) && is_element(args[i])) {
+    if (at == first && spreads(s, first) && is_integer(args[i], p)) {
       for (Py_ssize_t k = i + 1; k < count; ++k)
-        if (!is_element(args[k])) return false;
+        if (!is_element(args[k], p, k)) return false;
       bound.spread_ = args + i;
       bound.spread_count_ = count - i;
       bound.spread_at_ = at;
@@ -486,9 +491,9 @@ static bool set_element_error(PyObject* list, Py_ssize_t position) {
 bool Overloads::set_single_error(const Signature& s, PyObject* self, PyObject* const* args, Py_ssize_t count,
                                  PyObject* keywords) const {
   const int first = self ? 1 : 0;
-  if (count > 1 && spreads(s, first) && is_element(args[0]))
+  if (count > 1 && spreads(s, first) && is_integer(args[0], s.parameters[first]))
     for (Py_ssize_t i = 1; i < count; ++i) {
-      if (is_element(args[i])) continue;
+      if (is_element(args[i], s.parameters[first], i)) continue;
       PyErr_Format(
           PyExc_TypeError,
           "%s(): argument '%s' failed to unpack the object at pos %zd with error \"type must be tuple "
@@ -512,7 +517,7 @@ bool Overloads::set_single_error(const Signature& s, PyObject* self, PyObject* c
   for (Py_ssize_t i = 0; i < count && first + i < s.positional; ++i) {
     const Parameter& p = s.parameters[first + i];
     filled |= 1u << (first + i);
-    if (accepts(p, args[i]) || (i == 0 && spreads(s, first) && is_element(args[i]))) continue;
+    if (accepts(p, args[i]) || (i == 0 && spreads(s, first) && is_integer(args[i], p))) continue;
     if (p.kind == Kind::tensor_list && set_element_error(args[i], i)) return true;
     if (numbers_too && p.kind == Kind::tensor && is_number(args[i])) continue;
     PyErr_Format(PyExc_TypeError, "%s(): argument '%s' (position %zd) must be %s, not %s", shown_, p.name,

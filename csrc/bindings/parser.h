@@ -36,6 +36,7 @@ struct Parameter {
   bool optional;  // has a default
   bool nullable;  // takes None
   bool keyword_only;
+  bool symbolic;  // PyTorch's SymInt: a size, a count or an offset
   PyObject* interned = nullptr;
 };
 

@@ -170,6 +170,8 @@ def test_nodes_are_numbered_in_each_table_from_the_start(tmp_path):
         ("int[2] n=1", "IntList n = Dims{1, 1}", "b.sized_ints(1, 2, Dims{1, 1})"),
         ("int[2] n=[]", "IntList n = IntList()", "b.sized_ints(1, 2)"),
         ("int[1] n=[-2, -1]", "const DimList& n = DimList(Dims{-2, -1})", "b.dims(1, DimList(Dims{-2, -1}))"),
+        ("SymInt n=-1", "int64_t n = -1", "b.integer(1, -1)"),
+        ("SymInt[2] n=1", "IntList n = Dims{1, 1}", "b.sized_ints(1, 2, Dims{1, 1})"),
         ("int[3]? n=None", "const OptionalInts& n = std::nullopt", "b.sized_ints_or_none(1, 3)"),
         ("Tensor? n=None", "const Tensor& n = Tensor()", "b.tensor(1)"),
         ("Scalar n=0.5", "const Scalar& n = Scalar(0.5)", "b.number(1, Scalar(0.5))"),

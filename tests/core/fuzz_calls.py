@@ -140,6 +140,7 @@ class Plan:
             return number()
         draws = {
             "int": self._int,
+            "SymInt": self._int,
             "float": self._float,
             "bool": lambda: self.draw.random() < 0.5,
             "str": lambda: self.draw.choice(_STRINGS),

@@ -36,12 +36,42 @@ def test_lists_of_integers_take_such_tensors():
     assert x[None].squeeze(ZERO).shape == (6,)
 
 
-def test_one_integer_takes_only_tensors_without_dimensions():
+def test_counts_and_offsets_take_such_tensors_too():
+    x = torch.arange(12.0).view(3, 4)
+    assert torch.eye(COUNT).shape == (3, 3) and torch.randperm(COUNT).sort().values.tolist() == [0, 1, 2]
+    assert x.topk(COUNT).values.tolist() == [[3, 2, 1], [7, 6, 5], [11, 10, 9]]
+    assert x.narrow(1, 0, COUNT).shape == (3, 3) and x.select(1, COUNT).tolist() == [3, 7, 11]
+    assert [part.shape for part in x.split(COUNT, 1)] == [(3, 3), (3, 1)]
+    assert x.triu(COUNT).sum().item() == 3 and torch.fft.rfft(x, COUNT).shape == (3, 2)
+    assert torch.bincount(torch.tensor([0]), minlength=COUNT).tolist() == [1, 0, 0]
+    assert F.conv1d(x[None], torch.ones(3, 1, 1), groups=COUNT).shape == (1, 3, 4)
+    assert torch.tensordot(x, x.T, torch.tensor([1])).shape == (3, 3)
+
+
+def test_dimensions_take_only_tensors_without_dimensions():
     x = torch.arange(6.0)
     assert x.softmax(torch.tensor(0)).shape == (6,)
     for wrong in (lambda: x.softmax(COUNT), lambda: x.unsqueeze(ZERO), lambda: x.chunk(COUNT)):
         with pytest.raises(TypeError, match="must be int, not Tensor"):
             wrong()
+
+
+def test_masks_and_bools_are_no_integers():
+    x, mask = torch.arange(6.0), torch.tensor([True])
+    for wrong in (
+        lambda value: x.cumsum(value),
+        lambda value: x.topk(value),
+        lambda value: torch.zeros(value),
+        lambda value: torch.zeros([value, 2]),
+    ):
+        for value in (True, mask, mask[0]):
+            with pytest.raises(TypeError, match="int"):
+                wrong(value)
+    with pytest.raises(TypeError, match="must be tuple of ints, not bool"):
+        x.sum(True)
+    # As in PyTorch: masks are elements of lists of dimensions, bools behind the first of every list.
+    assert x[None].sum(mask).item() == x[None].sum((0, True)).item() == 15
+    assert torch.zeros(3, True).shape == (3, 1)
 
 
 def test_a_list_is_spread_only_where_nothing_follows_it():

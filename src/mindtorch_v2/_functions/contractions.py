@@ -276,7 +276,7 @@ einsum.__given__ = _equation_and_operands  # type: ignore[attr-defined] # Note [
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
     """The product of two tensors, summed over `dims`: a number of them, or one list for each."""
     if isinstance(dims, Tensor):
-        dims = dims.tolist()
+        dims = dims.tolist() if dims.numel() > 1 else int(dims.item())
     if isinstance(dims, (list, tuple)):
         if len(dims) == 2 and all(isinstance(d, (list, tuple)) for d in dims):
             of_a, of_b = list(dims[0]), list(dims[1])
