@@ -13,6 +13,8 @@ from typing import Any, NoReturn, Self
 from urllib.parse import urlparse
 from urllib.request import Request, urlopen
 
+__all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
+
 try:
     from tqdm import tqdm as tqdm
 except ImportError:  # it is not required

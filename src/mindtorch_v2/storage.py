@@ -20,6 +20,8 @@ from ._storage_typed import _dtype_to_storage_type_map as _dtype_to_storage_type
 from ._storage_typed import _LegacyStorage as _LegacyStorage
 from ._storage_typed import _storage_type_to_dtype_map as _storage_type_to_dtype_map
 
+__all__ = ["TypedStorage", "UntypedStorage"]
+
 
 def _load_from_bytes(data: bytes) -> Any:
     """What PyTorch's pickles of storages call: the bytes are a file that torch.save wrote."""

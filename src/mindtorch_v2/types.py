@@ -14,6 +14,8 @@ from ._storage import UntypedStorage
 from ._storage_typed import TypedStorage
 from ._types.size import Size as Size
 
+__all__ = ["Device", "FileLike", "Number", "Storage"]
+
 _dtype = dtype
 _int, _float, _bool, _complex = builtins.int, builtins.float, builtins.bool, builtins.complex
 _size: TypeAlias = Size | list[builtins.int] | tuple[builtins.int, ...]

@@ -147,3 +147,11 @@ def test_numbers_without_an_upper_end_stay_in_the_dtype():
     ):
         drawn = torch.empty(2000, dtype=dtype).random_(0, None).to(torch.float64).numpy()
         assert drawn.min() >= 0 and end * 0.5 <= drawn.max() < end
+
+
+def test_gradients_flow_through_draws_of_a_normal_distribution_and_are_zero():
+    mean, std = torch.ones(3, requires_grad=True), torch.ones(2, 3, requires_grad=True)
+    drawn = torch.normal(mean, std) + torch.normal(mean, 0.5) + torch.normal(0.0, std)
+    assert drawn.shape == (2, 3) and drawn.requires_grad
+    drawn.sum().backward()
+    assert mean.grad.tolist() == [0, 0, 0] and std.grad.tolist() == [[0, 0, 0], [0, 0, 0]]

@@ -193,3 +193,13 @@ def test_custom_operators_have_pytorchs_schemas_results_and_gradients():
         out.sum().backward()
         found.append((str(operator._opoverload._schema), out.tolist(), a.grad.tolist(), repr(operator)))
     assert found[0] == found[1]
+
+
+PUBLIC = ["autograd.grad_mode", "fft", "func", "futures", "fx", "hub", "jit", "nn.init", "nn.utils", "storage"]
+
+
+@pytest.mark.parametrize("module", [*PUBLIC, "types", "utils.data.dataset", "utils.data.sampler"])
+def test_modules_list_the_public_names_that_they_have(module):
+    ours, theirs = attrgetter(module)(mindtorch_v2), attrgetter(module)(pytorch)
+    assert set(ours.__all__) >= {name for name in theirs.__all__ if hasattr(ours, name)}
+    assert all(hasattr(ours, name) for name in ours.__all__)

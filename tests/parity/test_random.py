@@ -105,6 +105,28 @@ def test_strided_tensors_are_filled_in_pytorchs_order(both, name, shape, dtype):
     np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=2e-6, atol=2e-6)
 
 
+_LAYOUTS = {
+    "transposed": lambda lib: lib.ones(6, 8).t(),
+    "permuted": lambda lib: lib.ones(2, 3, 8).permute(2, 0, 1),
+    "channels last": lambda lib: lib.ones(2, 3, 4, 4).to(memory_format=lib.channels_last),
+    "every other of the transposed": lambda lib: lib.ones(8, 16).t()[::2],
+}
+_NOISES = {
+    "dropout": lambda lib, x: lib.dropout(x, 0.3, True),
+    "alpha_dropout": lambda lib, x: lib.alpha_dropout(x, 0.3, True),
+    "native_dropout": lambda lib, x: lib.native_dropout(x, 0.3, True)[0],
+    "bernoulli_ of a tensor": lambda lib, x: x.bernoulli_(lib.full(tuple(x.shape), 0.5)),
+    "normal": lambda lib, x: lib.normal(x, 1.0).sign(),
+    "normal of two": lambda lib, x: lib.normal(x, x).sign(),
+}
+
+
+@pytest.mark.parametrize("layout", list(_LAYOUTS))
+@pytest.mark.parametrize("name", list(_NOISES))
+def test_noise_of_strided_tensors_is_drawn_in_pytorchs_order(both, name, layout):
+    agree(both, lambda lib: _NOISES[name](lib, _LAYOUTS[layout](lib)))
+
+
 _INITS = {
     "uniform_": lambda init, x: init.uniform_(x, -1, 2),
     "normal_": lambda init, x: init.normal_(x, 1, 2),

@@ -209,7 +209,19 @@ def test_modules_that_derive_from_script_module_run_as_python():
         "layer.weight",
         "layer.bias",
     ]
-    assert not isinstance(torch.jit.script(torch.nn.ReLU()), torch.jit.RecursiveScriptModule)
+    assert isinstance(module, torch.jit.ScriptModule)
+
+
+def test_scripted_and_traced_modules_are_script_modules():
+    plain, scripted, traced = torch.nn.ReLU(), torch.nn.ReLU(), torch.nn.ReLU()
+    assert torch.jit.script(scripted) is scripted and isinstance(scripted, torch.jit.ScriptModule)
+    assert torch.jit.trace(traced, torch.ones(1)) is traced and isinstance(traced, torch.jit.ScriptModule)
+    assert not isinstance(plain, torch.jit.ScriptModule) and not isinstance(3, torch.jit.ScriptModule)
+
+    class Derived(torch.jit.ScriptModule):
+        pass
+
+    assert not isinstance(scripted, Derived) and not isinstance(scripted, torch.jit.RecursiveScriptModule)
 
 
 def test_distributed_is_available_and_has_no_group_before_one_is_made():

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <memory>
 #include <numbers>
+#include <numeric>
 
 #include "kernels/common/arithmetic.h"
 #include "kernels/common/copy.h"
@@ -225,7 +226,10 @@ void bernoulli(const View& out, const View& probabilities, Mt19937& generator) {
     int64_t strides[kMaxDims];
     int64_t expected = 1;
     MT_CHECK(out.ndim <= kMaxDims, "tensors with more than ", kMaxDims, " dimensions are not supported");
-    for (int d = out.ndim - 1; d >= 0; --d) strides[d] = expected, expected *= out.sizes[d];
+    int order[kMaxDims];  // of the dimensions in memory
+    std::iota(order, order + out.ndim, 0);
+    std::stable_sort(order, order + out.ndim, [&](int a, int b) { return out.strides[a] > out.strides[b]; });
+    for (int i = out.ndim - 1; i >= 0; --i) strides[order[i]] = expected, expected *= out.sizes[order[i]];
     copy(probabilities, {p.get(), out.sizes, strides, out.ndim, DType::float64});
     for (int64_t i = 0; i < numel; ++i) {
       MT_CHECK(p[i] >= 0 && p[i] <= 1, "Expected p_in >= 0 && p_in <= 1 to be true, but got false. (p_in is ",

@@ -21,10 +21,16 @@ bool keeps_all(const Tensor& input, double p, bool train) {
   return p == 0 || !train || input.numel() == 0;
 }
 
+// Ones and zeros in the order of the input's memory, as PyTorch draws them.
+Tensor drawn_like(const Tensor& input, double p, const TensorOptions& options = {}) {
+  Tensor noise = ops::empty_like(input, std::nullopt, options);
+  ops::bernoulli_(noise, p);
+  return noise;
+}
+
 // 1 where an element is kept, 0 elsewhere; one draw for a whole channel if `feature`.
 Tensor kept(const Tensor& input, double p, bool feature) {
-  // Not of the input itself, whose gradient would be asked for the noise as well.
-  if (!feature) return ops::bernoulli(ops::empty_like(input), 1 - p);
+  if (!feature) return drawn_like(input, 1 - p);
   MT_CHECK(input.dim() >= 2, "Feature dropout requires at least 2 dimensions in the input");
   Dims sizes(input.sizes());
   for (size_t i = 2; i < sizes.size(); ++i) sizes[i] = 1;
@@ -69,7 +75,7 @@ std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p, std::op
   check_probability(p);
   const TensorOptions booleans{DType::boolean, input.device()};
   if (!train.value_or(true)) return {ops::clone(input, std::nullopt), ops::ones(input.sizes(), booleans)};
-  const Tensor mask = ops::bernoulli(ops::empty_like(input, std::nullopt, booleans), 1 - p);
+  const Tensor mask = drawn_like(input, 1 - p, booleans);
   return {native_dropout_backward(input, mask, p == 1 ? 0 : 1 / (1 - p)), mask};
 }
 

@@ -4,11 +4,11 @@
 #include "core/transform.h"
 #include "generated/ops/binary.h"
 #include "generated/ops/compare.h"
+#include "generated/ops/copy.h"
 #include "generated/ops/creation.h"
 #include "generated/ops/random.h"
 #include "generated/ops/reduce.h"
 #include "generated/ops/view.h"
-#include "infer/infer.h"
 
 namespace mt::composites {
 namespace {
@@ -40,8 +40,9 @@ void check_std(const Tensor& given) {
 
 }  // namespace
 
+// The results start as their parameters and are drawn over: gradients flow, and are zero, as in PyTorch.
 Tensor normal(const Tensor& mean, double std, Generator* generator) {
-  Tensor out = ops::empty_like(mean, std::nullopt);
+  Tensor out = ops::clone(mean, MemoryFormat::contiguous);
   ops::normal_(out, 0, std, generator);
   ops::add_(out, ops::detach(mean));
   return out;
@@ -49,7 +50,7 @@ Tensor normal(const Tensor& mean, double std, Generator* generator) {
 
 Tensor normal(double mean, const Tensor& std, Generator* generator) {
   check_std(std);
-  Tensor out = ops::empty_like(std, std::nullopt);
+  Tensor out = ops::clone(std, MemoryFormat::contiguous);
   ops::normal_(out, 0, 1, generator);
   ops::add_(ops::mul_(out, ops::detach(std)), mean);
   return out;
@@ -57,8 +58,7 @@ Tensor normal(double mean, const Tensor& std, Generator* generator) {
 
 Tensor normal(const Tensor& mean, const Tensor& std, Generator* generator) {
   check_std(std);
-  const Tensor& like = stands_for_batch(std) ? std : mean;
-  Tensor out = ops::new_empty(like, infer::broadcast(mean.sizes(), std.sizes()), {mean.dtype()});
+  Tensor out = ops::contiguous(ops::add(mean, ops::to(std, mean.dtype())));
   ops::normal_(out, 0, 1, generator);
   ops::add_(ops::mul_(out, ops::detach(std)), ops::detach(mean));
   return out;

@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 from .. import _C
 from ..utils._contextlib import around_generator, is_generator_function
 
+__all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled", "set_multithreading_enabled"]
+
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 

@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
+__all__ = ["Future", "collect_all", "wait_all"]
+
 _T = TypeVar("_T")
 
 

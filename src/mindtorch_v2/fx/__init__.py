@@ -22,4 +22,19 @@ from .node import map_arg as map_arg
 from .proxy import Proxy as Proxy
 from .subgraph_rewriter import replace_pattern as replace_pattern
 
+__all__ = [
+    "Graph",
+    "GraphModule",
+    "Interpreter",
+    "Node",
+    "Proxy",
+    "Tracer",
+    "Transformer",
+    "has_side_effect",
+    "map_arg",
+    "replace_pattern",
+    "symbolic_trace",
+    "wrap",
+]
+
 __getattr__ = names_of(__name__)

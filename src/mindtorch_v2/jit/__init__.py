@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import typing
+import weakref
 from collections.abc import Callable
 from types import UnionType
 from typing import Any, NoReturn, TypeVar, get_args, get_origin
@@ -11,13 +12,54 @@ from typing import Any, NoReturn, TypeVar, get_args, get_origin
 from .._absent import names_of
 from ..nn import Module
 
+__all__ = [
+    "Attribute",
+    "Error",
+    "Future",
+    "ScriptFunction",
+    "ScriptModule",
+    "annotate",
+    "export",
+    "fork",
+    "freeze",
+    "ignore",
+    "interface",
+    "isinstance",
+    "load",
+    "optimize_for_inference",
+    "save",
+    "script",
+    "script_if_tracing",
+    "trace",
+    "trace_module",
+    "unused",
+    "wait",
+]
+
 _T = TypeVar("_T")
+_is: Any = builtins.isinstance  # torch.jit has one of its own
 
 Final = typing.Final
 
 
-class ScriptModule(Module):
-    """A compiled module in PyTorch. Scripted modules are ordinary ones here; derived ones run as Python."""
+_compiled: weakref.WeakSet[Module] = weakref.WeakSet()  # modules that were scripted or traced
+
+
+def _as_compiled(obj: _T) -> _T:
+    if _is(obj, Module):
+        _compiled.add(obj)
+    return obj
+
+
+class _ScriptModuleType(type):
+    def __instancecheck__(cls, obj: Any) -> bool:
+        return super().__instancecheck__(obj) or (
+            cls is ScriptModule and _is(obj, Module) and obj in _compiled
+        )
+
+
+class ScriptModule(Module, metaclass=_ScriptModuleType):
+    """A compiled module in PyTorch. Here those that were scripted or traced are instances, and keep their class."""
 
 
 class RecursiveScriptModule(ScriptModule):
@@ -45,7 +87,7 @@ def script(
     obj: _T, optimize: None = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None
 ) -> _T:
     """The function, class or module itself: it runs as Python."""
-    return obj
+    return _as_compiled(obj)
 
 
 def script_if_tracing(fn: _T) -> _T:
@@ -117,9 +159,6 @@ def isinstance(obj: Any, target_type: Any) -> bool:
     return any(_matches(obj, kind) for kind in kinds)
 
 
-_is: Any = builtins.isinstance
-
-
 def _matches(obj: Any, kind: Any) -> bool:
     origin, arguments = get_origin(kind), get_args(kind)
     if origin is typing.Union or origin is UnionType:
@@ -182,7 +221,7 @@ def trace(
     if example_inputs is None and not _is(example_kwarg_inputs, dict):
         raise RuntimeError("example_kwarg_inputs should be a dict")
     _run_example(func, example_inputs, example_kwarg_inputs or {})
-    return func
+    return _as_compiled(func)
 
 
 def trace_module(
@@ -206,7 +245,7 @@ def trace_module(
         method = mod if name == "forward" else getattr(mod, name)
         positional, named = (None, example) if example_inputs_is_kwarg else (example, {})
         _run_example(method, positional, named)
-    return mod
+    return _as_compiled(mod)
 
 
 def _run_example(function: Any, positional: Any, named: dict[str, Any]) -> None:

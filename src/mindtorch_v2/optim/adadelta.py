@@ -10,6 +10,8 @@ from ._list_optimizer import ListOptimizer, scalar, step_of, zeros
 from ._lists import Tensors
 from ._options import Rate, declared, learning_rate, not_above_one, not_negative, option, switch
 
+__all__ = ["Adadelta", "adadelta"]
+
 
 @declared(last_in_groups="maximize capturable foreach differentiable")
 class Adadelta(ListOptimizer):

@@ -14,6 +14,8 @@ from ._lists import Tensors
 from ._options import Rate, declared, learning_rate, not_negative, option, switch
 from .optimizer import number
 
+__all__ = ["Adagrad", "adagrad"]
+
 
 def _first_sum(param: torch.Tensor, group: dict[str, Any]) -> torch.Tensor:
     start = group["initial_accumulator_value"]

@@ -14,6 +14,8 @@ from ._lists import Tensors
 from ._options import Rate, declared, each_below_one, learning_rate, not_negative, option, switch
 from .optimizer import number
 
+__all__ = ["Adam", "adam"]
+
 
 @declared(last_in_groups="foreach capturable differentiable fused decoupled_weight_decay")
 class Adam(ListOptimizer):

@@ -8,6 +8,8 @@ from typing import Any
 from ._options import DECOUPLED, declared, fixed, not_negative, option
 from .adam import Adam, adam
 
+__all__ = ["AdamW", "adamw"]
+
 
 @declared(last_in_signature="foreach capturable differentiable fused")
 class AdamW(Adam):

@@ -13,6 +13,8 @@ from ._lists import Tensors
 from ._options import Rate, declared, learning_rate, not_negative, option, switch
 from .optimizer import number
 
+__all__ = ["ASGD", "asgd"]
+
 
 @declared()
 class ASGD(ListOptimizer):

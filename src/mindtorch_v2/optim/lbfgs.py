@@ -11,6 +11,8 @@ from ._line_search import strong_wolfe
 from ._options import DeclaredOptimizer, Rate, declared, learning_rate, option
 from .optimizer import number
 
+__all__ = ["LBFGS"]
+
 
 @declared()
 class LBFGS(DeclaredOptimizer):

@@ -11,6 +11,8 @@ from ._list_optimizer import ListOptimizer, scalar, step_of, zeros
 from ._lists import Tensors
 from ._options import Rate, declared, each_below_one, learning_rate, not_negative, option, switch
 
+__all__ = ["NAdam", "nadam"]
+
 
 @declared(last_in_groups="foreach capturable differentiable")
 class NAdam(ListOptimizer):

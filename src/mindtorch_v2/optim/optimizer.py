@@ -16,6 +16,8 @@ from .._devices import registry
 from ..nn.modules.module import clear_gradients, type_name
 from ..utils.hooks import RemovableHandle, add_hook
 
+__all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
+
 ParamsT: TypeAlias = Iterable[torch.Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, torch.Tensor]]
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -8,6 +8,8 @@ from ._list_optimizer import ListOptimizer, scalar, step_of, zeros
 from ._lists import Tensors
 from ._options import Rate, declared, learning_rate, not_negative, option, switch
 
+__all__ = ["RMSprop", "rmsprop"]
+
 
 @declared(last_in_groups="alpha eps centered weight_decay capturable foreach maximize differentiable")
 class RMSprop(ListOptimizer):

@@ -14,6 +14,8 @@ from ._lists import Tensors
 from ._options import Rate, declared, learning_rate, option, switch
 from .optimizer import number
 
+__all__ = ["Rprop", "rprop"]
+
 
 def _eta_values(name: str, etas: Any) -> None:
     if not 0.0 < etas[0] < 1.0 < etas[1]:

@@ -14,6 +14,8 @@ from ._lists import Tensors
 from ._options import Rate, declared, learning_rate, not_negative, option, switch
 from .optimizer import number
 
+__all__ = ["SGD", "sgd"]
+
 Buffers = list[torch.Tensor | None]
 
 

@@ -13,6 +13,8 @@ from ._lists import Tensors
 from ._options import Rate, declared, each_below_one, learning_rate, not_negative, option, switch
 from .optimizer import number, zeros_beside
 
+__all__ = ["SparseAdam"]
+
 
 def _count(param: torch.Tensor, group: dict[str, Any]) -> Any:
     return 0

@@ -1,3 +1,5 @@
 """Signal processing."""
 
 from . import windows as windows
+
+__all__ = ["windows"]

@@ -28,6 +28,8 @@ from .dataset import Dataset as Dataset
 from .dataset import IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, new_seed
 
+__all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
+
 _collate_fn_t: TypeAlias = Callable[[list[Any]], Any]
 _worker_init_fn_t: TypeAlias = Callable[[int], None]
 

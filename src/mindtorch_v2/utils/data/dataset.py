@@ -11,6 +11,17 @@ from typing import Any, Generic, TypeVar
 
 import mindtorch_v2 as torch
 
+__all__ = [
+    "ChainDataset",
+    "ConcatDataset",
+    "Dataset",
+    "IterableDataset",
+    "StackDataset",
+    "Subset",
+    "TensorDataset",
+    "random_split",
+]
+
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
 

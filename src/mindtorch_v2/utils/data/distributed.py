@@ -10,6 +10,8 @@ import mindtorch_v2 as torch
 
 from .sampler import Sampler
 
+__all__ = ["DistributedSampler"]
+
 
 class DistributedSampler(Sampler[int]):
     """Every ``num_replicas``-th index of one order that all processes share; set_epoch() changes the order."""

@@ -8,6 +8,15 @@ from typing import Any, Generic, TypeVar
 
 import mindtorch_v2 as torch
 
+__all__ = [
+    "BatchSampler",
+    "RandomSampler",
+    "Sampler",
+    "SequentialSampler",
+    "SubsetRandomSampler",
+    "WeightedRandomSampler",
+]
+
 T_co = TypeVar("T_co", covariant=True)
 
 
