@@ -99,3 +99,20 @@ def test_a_network_prints_and_saves_alike(both):
         keys.append(list(net.state_dict()))
     assert texts[0] == texts[1]
     assert keys[0] == keys[1]
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+@pytest.mark.parametrize("antialias", [True, False])
+@pytest.mark.parametrize("size", [(24, 30), (48, 60), (20, 24), (40, 9)], ids=str)
+@pytest.mark.parametrize("channels", [3, 6])
+def test_pictures_of_bytes_are_interpolated_in_pytorchs_fixed_point(both, channels, size, antialias, mode):
+    picture = np.random.default_rng(0).integers(0, 256, (2, channels, 32, 40), np.uint8)
+    options = {"size": size, "mode": mode, "antialias": antialias}
+    for memory_format in ("contiguous_format", "channels_last"):
+        first, second = (
+            lib.nn.functional.interpolate(
+                lib.from_numpy(picture).to(memory_format=getattr(lib, memory_format)), **options
+            )
+            for lib in both
+        )
+        np.testing.assert_array_equal(first.numpy(), second.numpy())

@@ -1,5 +1,7 @@
 #include "generated/cpu/resample.h"
 
+#include <algorithm>
+
 #include "backends/cpu/kernel_view.h"
 #include "kernels/resample/grid_sample.h"
 #include "kernels/resample/resample.h"
@@ -26,10 +28,14 @@ kernels::GridOptions grid_options(int64_t mode, int64_t padding, bool align_corn
 
 void interpolate(const Tensor& self, IntList output_size, std::string_view mode, bool align_corners,
                  std::span<const double> scales, const Tensor& out) {
-  kernels::resample(view(self), view(out),
-                    interpolation_taps(self.sizes().last(output_size.size()), output_size, mode,
-                                       align_corners, scales, self.dtype()),
-                    kernels::ToInteger::round);
+  const bool pictures =
+      self.dtype() == DType::uint8 && output_size.size() == 2 && !mode.starts_with("nearest");
+  std::vector<Taps> taps =
+      interpolation_taps(self.sizes().last(output_size.size()), output_size, mode, align_corners, scales,
+                         pictures ? DType::float64 : self.dtype());
+  if (pictures) std::ranges::for_each(taps, &Taps::shorten);
+  kernels::resample(view(self), view(out), taps,
+                    pictures ? kernels::ToInteger::round_each : kernels::ToInteger::round);
 }
 void interpolate_backward(const Tensor& grad_output, IntList input_size, std::string_view mode,
                           bool align_corners, std::span<const double> scales, const Tensor& out) {

@@ -123,7 +123,8 @@ T leave(C value, ToInteger to_integer) {
     // Sums were weighted by 1/n, so an exact quotient may have landed just below the integer.
     if (to_integer == ToInteger::truncate) return T(value + std::copysign(C(1e-6), value));
     const C low = C(std::numeric_limits<T>::min()), high = C(std::numeric_limits<T>::max());
-    return T(std::clamp(std::nearbyint(value), low, high));
+    const C whole = to_integer == ToInteger::round ? std::nearbyint(value) : std::floor(value + C(0.5));
+    return T(std::clamp(whole, low, high));
   } else {
     return cast<T>(value);
   }
@@ -188,6 +189,10 @@ void run(const View& in, const View& out, const std::vector<Taps>& taps, ToInteg
                      C* made = written_there && s + 1 == steps.size() ? reinterpret_cast<C*>(target) : free;
                      at_level<Pass>(current, made, steps[s].outer, steps[s].inner,
                                     static_cast<const Line<C>*>(&steps[s].line));
+                     if (to_integer == ToInteger::round_each) {
+                       const int64_t n = steps[s].outer * steps[s].line.out * steps[s].inner;
+                       for (int64_t i = 0; i < n; ++i) made[i] = C(leave<T>(made[i], to_integer));
+                     }
                      current = made;
                      std::swap(free, other);
                    }

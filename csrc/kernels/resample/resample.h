@@ -21,6 +21,8 @@ struct Taps {
   bool identity() const;
   // Which outputs read each input: neighbours, because windows move on with the outputs.
   Taps transposed() const;
+  // Weights in fixed point, as many bits behind it as 16 bits have room for.
+  void shorten();
 };
 
 // Windows of `kernel` inputs. `divisor` 0 divides by the window's size, with or without the padding in it.
@@ -34,8 +36,9 @@ Interpolation interpolation_of(std::string_view mode);
 Taps interpolation_taps(Interpolation mode, int64_t in, int64_t out, bool align_corners, double scale,
                         bool single);
 
-// How results of integers leave floating point: cut off (averages) or rounded and clamped (interpolation).
-enum class ToInteger { truncate, round };
+// How results of integers leave floating point: cut off (averages) or rounded and clamped (interpolation), also after each
+// dimension. The last is for pictures of bytes: PyTorch computes them in 16 bits, and `shorten` gives the taps its weights.
+enum class ToInteger { truncate, round, round_each };
 
 // in [..., taps[i].in...] -> out [..., taps[i].out...] over the last taps.size() dimensions.
 void resample(const View& in, const View& out, const std::vector<Taps>& taps, ToInteger to_integer);

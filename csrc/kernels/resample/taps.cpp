@@ -1,5 +1,6 @@
 // Which inputs each output reads, and with which weight.
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 #include "kernels/resample/resample.h"
@@ -43,6 +44,13 @@ Taps Taps::transposed() const {
     }
   }
   return turned;
+}
+
+void Taps::shorten() {
+  const double largest = weights.empty() ? 0 : *std::max_element(weights.begin(), weights.end());
+  int bits = 0;
+  while (bits < 22 && largest * double(1 << (bits + 1)) + 0.5 < 0x1p15) ++bits;
+  for (double& w : weights) w = std::round(w * double(1 << bits)) / double(1 << bits);
 }
 
 Taps window_taps(int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t padding, bool count_padding,

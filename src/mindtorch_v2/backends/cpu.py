@@ -1,6 +1,11 @@
 """What the CPU can do."""
 
+from ..cpu import get_capabilities
+
 
 def get_cpu_capability() -> str:
-    """The instruction set kernels are compiled for: the baseline, chosen again at run time where it matters."""
-    return "DEFAULT"
+    """The widest instruction set that kernels use here: AVX512, AVX2, or DEFAULT for the architecture's baseline."""
+    here = get_capabilities()
+    if not (here.get("avx2") and here.get("fma3")):
+        return "DEFAULT"
+    return "AVX512" if all(here.get(f"avx512_{part}") for part in ("f", "bw", "dq", "vl")) else "AVX2"
