@@ -120,6 +120,12 @@ void linalg_cholesky(const Tensor& self, bool, Output& L, Output& info) {
   info.prepare(batch_of(self), DType::int32, self.device());
 }
 
+void cholesky_inverse(const Tensor& self, bool, Output& out) {
+  check_square(self, "cholesky_inverse");
+  check_inexact(self, "cholesky_inverse");
+  out.prepare(self.sizes(), self.dtype(), self.device());
+}
+
 void linalg_solve_triangular(const Tensor& A, const Tensor& B, bool, bool left, bool, Output& out) {
   const char* name = "linalg.solve_triangular";
   check_inexact(A, name);

@@ -186,6 +186,13 @@ Tensor cholesky_backward(const Tensor& grad, const Tensor& factor, bool upper) {
   return ops::_linalg_solve_triangular(L, left, false, false, false) * Scalar(0.5);
 }
 
+// Of (L L^H)^-1 by L, or of (U^H U)^-1 by U; as in PyTorch all of the factor has a gradient, not its triangle only.
+Tensor cholesky_inverse_backward(const Tensor& grad, const Tensor& inverse, const Tensor& factor,
+                                 bool upper) {
+  const Tensor whole = ops::matmul(inverse, ops::matmul(grad + adjoint_of(grad), inverse));
+  return -(upper ? ops::matmul(factor, whole) : ops::matmul(whole, factor));
+}
+
 std::array<Tensor, 2> solve_triangular_backward(const Tensor& grad, const Tensor& X, const Tensor& A,
                                                 bool upper, bool left, bool unit,
                                                 const std::array<bool, 2>& needs) {

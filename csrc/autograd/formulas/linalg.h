@@ -24,6 +24,7 @@ Tensor det_backward(const Tensor& grad, const Tensor& determinant, const Tensor&
 Tensor slogdet_backward(const Tensor& grad_sign, const Tensor& grad_log, const Tensor& sign, const Tensor& A,
                         const Tensor& LU, const Tensor& pivots);
 Tensor cholesky_backward(const Tensor& grad, const Tensor& L, bool upper);
+Tensor cholesky_inverse_backward(const Tensor& grad, const Tensor& inverse, const Tensor& factor, bool upper);
 std::array<Tensor, 2> solve_triangular_backward(const Tensor& grad, const Tensor& X, const Tensor& A,
                                                 bool upper, bool left, bool unit,
                                                 const std::array<bool, 2>& needs);

@@ -53,6 +53,9 @@ void linalg_slogdet(const Tensor& A, const Tensor& sign, const Tensor& logabsdet
 void linalg_cholesky(const Tensor& self, bool upper, const Tensor& L, const Tensor& info) {
   kernels::cholesky(view(self), view(L), view(info), upper);
 }
+void cholesky_inverse(const Tensor& self, bool upper, const Tensor& out) {
+  kernels::cholesky_inverse(view(self), view(out), upper);
+}
 void linalg_solve_triangular(const Tensor& A, const Tensor& B, bool upper, bool left, bool unitriangular,
                              const Tensor& out) {
   kernels::solve_triangular(view(in_batch_of(A, 2, out, 2)), view(in_batch_of(B, 2, out, 2)), view(out),

@@ -43,9 +43,15 @@ inline int small(int64_t size) {
   return int(size);
 }
 
+struct Unset {};  // memory that will be written first
+
 // A dense column-major matrix, as LAPACK wants it.
 template <class T> class ColumnMajor {
  public:
+  ColumnMajor(int64_t rows, int64_t columns, Unset)
+      : rows_(small(rows)),
+        columns_(small(columns)),
+        heap_(count() > kInline ? std::make_unique_for_overwrite<T[]>(count()) : nullptr) {}
   ColumnMajor(int64_t rows, int64_t columns) : ColumnMajor(rows, columns, Unset{}) {
     std::fill_n(data(), count(), T(0));
   }
@@ -74,12 +80,6 @@ template <class T> class ColumnMajor {
   }
 
  private:
-  struct Unset {};
-  ColumnMajor(int64_t rows, int64_t columns, Unset)
-      : rows_(small(rows)),
-        columns_(small(columns)),
-        heap_(count() > kInline ? std::make_unique_for_overwrite<T[]>(count()) : nullptr) {}
-
   // f(i, j) for all, in squares: one side goes across memory, and its lines stay in the cache meanwhile.
   template <class F> static void in_squares(const View& view, const F& f) {
     constexpr int64_t kSide = 16;

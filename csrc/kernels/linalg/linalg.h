@@ -18,6 +18,8 @@ void lu_sign_and_log(const View& lu, const View& pivots, const View& sign, const
 void permutation_matrix(const View& pivots, const View& out);
 void inverse(const View& a, const View& out, const View& info);
 void cholesky(const View& a, const View& factor, const View& info, bool upper);
+// The inverse of the matrix whose Cholesky factor is given.
+void cholesky_inverse(const View& factor, const View& out, bool upper);
 void solve_triangular(const View& a, const View& b, const View& x, bool upper, bool left, bool unit);
 void ldl_factor(const View& a, const View& factor, const View& pivots, const View& info, bool hermitian);
 void ldl_solve(const View& factor, const View& pivots, const View& b, const View& x, bool hermitian);

@@ -2,45 +2,28 @@
 #include <cmath>
 
 #include "kernels/linalg/batch.h"
+#include "kernels/linalg/factors.h"
 #include "kernels/linalg/linalg.h"
 
 namespace mt::kernels {
 
 using namespace linalg;
-using lapack::Form;
 
 void lu_factor(const View& a, const View& lu, const View& pivots, const View& info) {
   dispatch<blas_types>(a.dtype, "lu_cpu", [&](auto tag) {
     using T = typename decltype(tag)::type;
     for_each_matrix(batch_count(a, 2), a, [&](int64_t i) {
-      ColumnMajor<T> matrix(element(a, 2, i));
+      const Block<T> factors(element(lu, 2, i));
+      assign(Block<T>(element(a, 2, i)), factors);
       const View p = element(pivots, 1, i);
       Pivots rows(p.sizes[0]);
-      const int status = p.sizes[0] == 0 ? 0
-                                         : lapack::getrf(matrix.rows(), matrix.columns(), matrix.data(),
-                                                         matrix.leading(), rows.data());
-      matrix.store(element(lu, 2, i));
+      *element(info, 0, i).as<int32_t>() = factor_lu(factors, rows.data());
       store_vector<int32_t>(rows.data(), p);
-      *element(info, 0, i).as<int32_t>() = status;
     });
   });
 }
 
 namespace {
-
-// x = b A^-1 is x^H = A^-H b^H: the same solve with the other side's form.
-template <class T> ColumnMajor<T> adjoint_of(const View& view) {
-  ColumnMajor<T> out(view.sizes[1], view.sizes[0]);
-  for (int64_t i = 0; i < view.sizes[0]; ++i)
-    for (int64_t j = 0; j < view.sizes[1]; ++j)
-      out.at(j, i) = conjugate(view.as<T>()[i * view.strides[0] + j * view.strides[1]]);
-  return out;
-}
-template <class T> void store_adjoint(ColumnMajor<T>& from, const View& to) {
-  for (int64_t i = 0; i < to.sizes[0]; ++i)
-    for (int64_t j = 0; j < to.sizes[1]; ++j)
-      to.as<T>()[i * to.strides[0] + j * to.strides[1]] = conjugate(from.at(j, i));
-}
 
 // LAPACK's row exchanges are of rows 1…n; anything else would write outside the matrix.
 void check_pivots(Pivots& pivots, int64_t n) {
@@ -57,18 +40,25 @@ void lu_solve(const View& lu, const View& pivots, const View& b, const View& x, 
   dispatch<blas_types>(lu.dtype, "lu_solve", [&](auto tag) {
     using T = typename decltype(tag)::type;
     for_each_matrix(batch_count(x, 2), x, [&](int64_t i) {
-      ColumnMajor<T> factors(element(lu, 2, i));
+      const Block<T> factors(element(lu, 2, i)), out(element(x, 2, i));
       Pivots rows(element(pivots, 1, i));
-      const View right = element(b, 2, i), out = element(x, 2, i);
-      const int n = factors.rows();
-      if (n == 0 || right.sizes[0] == 0 || right.sizes[1] == 0) return;
+      const int64_t n = factors.rows;
+      if (n == 0 || out.rows == 0 || out.columns == 0) return;
       check_pivots(rows, n);
-      ColumnMajor<T> rhs = left ? ColumnMajor<T>(right) : adjoint_of<T>(right);
-      const Form form = adjoint == left ? Form::adjoint : Form::plain;
-      lapack::getrs(form, n, rhs.columns(), factors.data(), factors.leading(), rows.data(), rhs.data(),
-                    rhs.leading());
-      if (left) rhs.store(out);
-      else store_adjoint(rhs, out);
+      assign(Block<T>(element(b, 2, i)), out);
+      // X A = B is A^T X^T = B^T, and A^H X = B is A^T conj(X) = conj(B).
+      const Block<T> columns = left ? out : out.transposed();
+      if (adjoint) conjugate(out);
+      if (adjoint == left) {
+        solve_triangle(factors.transposed(), columns, false, false);
+        solve_triangle(factors.transposed(), columns, true, true);
+        exchange_rows(columns, rows.data(), 0, n, true);
+      } else {
+        exchange_rows(columns, rows.data(), 0, n);
+        solve_triangle(factors, columns, false, true);
+        solve_triangle(factors, columns, true, false);
+      }
+      if (adjoint) conjugate(out);
     });
   });
 }
@@ -145,13 +135,18 @@ void inverse(const View& a, const View& out, const View& info) {
   dispatch<blas_types>(a.dtype, "linalg_inv", [&](auto tag) {
     using T = typename decltype(tag)::type;
     for_each_matrix(batch_count(a, 2), a, [&](int64_t i) {
-      ColumnMajor<T> matrix(element(a, 2, i));
-      const int n = matrix.rows();
+      const Block<T> source(element(a, 2, i)), target(element(out, 2, i));
+      const int64_t n = source.rows;
+      ColumnMajor<T> matrix(n, n, Unset{});
+      const Block<T> factors = Block<T>(matrix).transposed();
+      assign(source, factors);
       Pivots pivots(n);
-      int status = n == 0 ? 0 : lapack::getrf(n, n, matrix.data(), matrix.leading(), pivots.data());
-      if (n != 0 && status == 0) status = lapack::getri(n, matrix.data(), matrix.leading(), pivots.data());
-      matrix.store(element(out, 2, i));
+      const int status = factor_lu(factors, pivots.data());
       *element(info, 0, i).as<int32_t>() = status;
+      if (status != 0) return assign(factors, target);
+      invert_lower(factors, target, true);
+      solve_triangle(factors, target, true, false);
+      exchange_rows(target.transposed(), pivots.data(), 0, n, true);
     });
   });
 }
@@ -160,13 +155,27 @@ void cholesky(const View& a, const View& factor, const View& info, bool upper) {
   dispatch<blas_types>(a.dtype, "linalg_cholesky", [&](auto tag) {
     using T = typename decltype(tag)::type;
     for_each_matrix(batch_count(a, 2), a, [&](int64_t i) {
-      ColumnMajor<T> matrix(element(a, 2, i));
-      const int n = matrix.rows();
-      const int status = n == 0 ? 0 : lapack::potrf(upper, n, matrix.data(), matrix.leading());
-      for (int64_t r = 0; r < n; ++r)
-        for (int64_t c = r + 1; c < n; ++c) (upper ? matrix.at(c, r) : matrix.at(r, c)) = T(0);
-      matrix.store(element(factor, 2, i));
-      *element(info, 0, i).as<int32_t>() = status;
+      // The transpose of an upper factor is the lower one of the transposed matrix.
+      const Block<T> target(element(factor, 2, i)), lower = upper ? target.transposed() : target;
+      assign(Block<T>(element(a, 2, i)), target);
+      *element(info, 0, i).as<int32_t>() = factor_cholesky(lower);
+      for (int64_t r = 0; r < lower.rows; ++r)
+        for (int64_t c = r + 1; c < lower.rows; ++c) lower.at(r, c) = T(0);
+    });
+  });
+}
+
+void cholesky_inverse(const View& factor, const View& out, bool upper) {
+  dispatch<blas_types>(factor.dtype, "cholesky_inverse", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    for_each_matrix(batch_count(factor, 2), factor, [&](int64_t i) {
+      const Block<T> given(element(factor, 2, i)), result(element(out, 2, i));
+      const Block<T> lower = upper ? given.transposed() : given,
+                     target = upper ? result.transposed() : result;
+      invert_lower(lower, target, false);
+      conjugate(target);  // L^H X = B is L^T conj(X) = conj(B)
+      solve_triangle(lower.transposed(), target, true, false);
+      conjugate(target);
     });
   });
 }
@@ -175,12 +184,10 @@ void solve_triangular(const View& a, const View& b, const View& x, bool upper, b
   dispatch<blas_types>(a.dtype, "triangular_solve", [&](auto tag) {
     using T = typename decltype(tag)::type;
     for_each_matrix(batch_count(x, 2), x, [&](int64_t i) {
-      ColumnMajor<T> triangle(element(a, 2, i)), rhs(element(b, 2, i));
-      if (rhs.rows() > 0 && rhs.columns() > 0) {
-        lapack::trsm(left, upper, Form::plain, unit, rhs.rows(), rhs.columns(), triangle.data(),
-                     triangle.leading(), rhs.data(), rhs.leading());
-      }
-      rhs.store(element(x, 2, i));
+      const Block<T> triangle(element(a, 2, i)), out(element(x, 2, i));
+      assign(Block<T>(element(b, 2, i)), out);
+      if (left) solve_triangle(triangle, out, upper, unit);
+      else solve_triangle(triangle.transposed(), out.transposed(), !upper, unit);
     });
   });
 }

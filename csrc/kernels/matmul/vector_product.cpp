@@ -14,15 +14,39 @@ namespace {
 constexpr int64_t kSpan =
     4096;  // elements of a row at a time: a converted piece stays in the first-level cache
 constexpr int64_t kBlock = 512;   // results held at a time where columns are added up
-constexpr int64_t kTogether = 4;  // columns added at a time
+constexpr int64_t kTogether = 4;  // rows or columns at a time
 constexpr int64_t kShort = 64;    // rows of at most so many elements are added up without a call for each
 constexpr int64_t kNarrow = 8;    // rows of so few elements are worth less than a call for each
 
 // The loops over dense memory, for each machine level.
 template <class C>
 struct Loops {
-  [[gnu::always_inline]] static inline double dot_body(const C* a, const C* x, int64_t n) {
-    return sum_of<C>(n, [=](int64_t i) { return a[i] * x[i]; });
+  // Sums of four rows, which read x together.
+  [[gnu::always_inline]] static inline void dot_body(const C* const* a, const C* x, int64_t n, double* sums) {
+    typedef C Lanes __attribute__((vector_size(64)));
+    constexpr int64_t lanes = 64 / int64_t(sizeof(C));
+    Lanes even[kTogether] = {}, odd[kTogether] = {};
+    int64_t i = 0;
+    for (; i + 2 * lanes <= n; i += 2 * lanes) {
+      Lanes first, second, left, right;
+      __builtin_memcpy(&first, x + i, sizeof(Lanes));
+      __builtin_memcpy(&second, x + i + lanes, sizeof(Lanes));
+      for (int64_t r = 0; r < kTogether; ++r) {
+        __builtin_memcpy(&left, a[r] + i, sizeof(Lanes));
+        __builtin_memcpy(&right, a[r] + i + lanes, sizeof(Lanes));
+        even[r] += left * first;
+        odd[r] += right * second;
+      }
+    }
+    C rest[kTogether] = {};
+    for (; i < n; ++i)
+      for (int64_t r = 0; r < kTogether; ++r) rest[r] += a[r][i] * x[i];
+    for (int64_t r = 0; r < kTogether; ++r) {
+      C each[lanes];
+      const Lanes both = even[r] + odd[r];
+      __builtin_memcpy(each, &both, sizeof(each));
+      sums[r] += double(sum_of_lanes<int(lanes)>(each)) + double(rest[r]);
+    }
   }
   [[gnu::always_inline]] static inline void add_body(const C* const* a, const C* factors, C* out, int64_t n) {
     const C *a0 = a[0], *a1 = a[1], *a2 = a[2], *a3 = a[3];
@@ -50,9 +74,13 @@ struct Loops {
   MT_WIDE static void dots_wide(const C* a, int64_t step, const C* x, int64_t n, double* sums, int64_t rows) {
     dots_body(a, step, x, n, sums, rows);
   }
-  static double dot(const C* a, const C* x, int64_t n) { return dot_body(a, x, n); }
-  MT_WIDE static double dot_wide(const C* a, const C* x, int64_t n) { return dot_body(a, x, n); }
-  MT_WIDEST static double dot_widest(const C* a, const C* x, int64_t n) { return dot_body(a, x, n); }
+  static void dot(const C* const* a, const C* x, int64_t n, double* sums) { dot_body(a, x, n, sums); }
+  MT_WIDE static void dot_wide(const C* const* a, const C* x, int64_t n, double* sums) {
+    dot_body(a, x, n, sums);
+  }
+  MT_WIDEST static void dot_widest(const C* const* a, const C* x, int64_t n, double* sums) {
+    dot_body(a, x, n, sums);
+  }
   static void add(const C* const* a, const C* f, C* out, int64_t n) { add_body(a, f, out, n); }
   MT_WIDE static void add_wide(const C* const* a, const C* f, C* out, int64_t n) { add_body(a, f, out, n); }
   MT_WIDEST static void add_widest(const C* const* a, const C* f, C* out, int64_t n) {
@@ -93,16 +121,20 @@ struct Product {
     }
     store(reinterpret_cast<const char*>(values), sizeof(C), target, out_step, n);
   }
-  double part_of_row(int64_t row, int64_t first, int64_t last) const {
-    alignas(64) C buffer[kSpan], others[kSpan];
-    double sum = 0;
+  // Elements [first, last) of up to kTogether rows; the last row stands for those that are not there.
+  void part_of_rows(int64_t row, int64_t count, int64_t first, int64_t last, double* sums) const {
+    alignas(64) C buffers[kTogether][kSpan], others[kSpan];
+    double totals[kTogether] = {};
     for (int64_t begin = first; begin < last; begin += kSpan) {
       const int64_t n = std::min(kSpan, last - begin);
-      const C* a = piece(matrix + row * row_step + begin * step, step, n, buffer);
+      const C* pieces[kTogether];
+      for (int64_t r = 0; r < kTogether; ++r)
+        pieces[r] = r < count ? piece(matrix + (row + r) * row_step + begin * step, step, n, buffers[r])
+                              : pieces[r - 1];
       const C* v = x ? x + begin : piece(vector + begin * vector_step, vector_step, n, others);
-      sum += Loops<C>::kDot[cpu_level](a, v, n);
+      Loops<C>::kDot[cpu_level](pieces, v, n, totals);
     }
-    return sum;
+    std::copy_n(totals, count, sums);
   }
 
   // Rows one after the other. Few long ones are cut into pieces, whose number depends on the sizes only.
@@ -118,7 +150,8 @@ struct Product {
             Loops<C>::kDots[cpu_level](reinterpret_cast<const C*>(matrix + row * row_step),
                                        row_step / int64_t(sizeof(C)), x, length, sums, n);
           else
-            for (int64_t i = 0; i < n; ++i) sums[i] = part_of_row(row + i, 0, length);
+            for (int64_t i = 0; i < n; i += kTogether)
+              part_of_rows(row + i, std::min(kTogether, n - i), 0, length, sums + i);
           put(row, sums, n);
         }
       });
@@ -129,7 +162,7 @@ struct Product {
     parallel_for(0, rows * pieces, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t first = std::min(length, i % pieces * each);
-        sums[size_t(i)] = part_of_row(i / pieces, first, std::min(length, first + each));
+        part_of_rows(i / pieces, 1, first, std::min(length, first + each), &sums[size_t(i)]);
       }
     });
     for (int64_t row = 0; row < rows; ++row) {

@@ -1,7 +1,5 @@
 #include "kernels/openblas/lapack.h"
 
-#include "kernels/openblas/small_factors.h"
-
 #include <algorithm>
 #include <type_traits>
 #include <vector>
@@ -15,13 +13,6 @@
 #endif
 
 #define MT_DECLARE_COMMON(p, T, R)                                                                         \
-  void MT_LAPACK(p##getrf)(const int*, const int*, T*, const int*, int*, int*);                            \
-  void MT_LAPACK(p##getrs)(const char*, const int*, const int*, const T*, const int*, const int*, T*,      \
-                           const int*, int*, size_t);                                                      \
-  void MT_LAPACK(p##getri)(const int*, T*, const int*, const int*, T*, const int*, int*);                  \
-  void MT_LAPACK(p##potrf)(const char*, const int*, T*, const int*, int*, size_t);                         \
-  void MT_LAPACK(p##trsm)(const char*, const char*, const char*, const char*, const int*, const int*,      \
-                          const T*, const T*, const int*, T*, const int*, size_t, size_t, size_t, size_t); \
   void MT_LAPACK(p##sytrf)(const char*, const int*, T*, const int*, int*, T*, const int*, int*, size_t);   \
   void MT_LAPACK(p##sytrs)(const char*, const int*, const int*, const T*, const int*, const int*, T*,      \
                            const int*, int*, size_t);                                                      \
@@ -90,11 +81,6 @@ template <class T> inline constexpr bool is_real = std::is_floating_point_v<T>;
     else if constexpr (std::is_same_v<T, std::complex<float>>) return &MT_LAPACK(c##complex_name); \
     else return &MT_LAPACK(z##complex_name);                                                       \
   }
-MT_ROUTINE(getrf, getrf, getrf)
-MT_ROUTINE(getrs, getrs, getrs)
-MT_ROUTINE(getri, getri, getri)
-MT_ROUTINE(potrf, potrf, potrf)
-MT_ROUTINE(trsm, trsm, trsm)
 MT_ROUTINE(sytrf, sytrf, sytrf)
 MT_ROUTINE(sytrs, sytrs, sytrs)
 MT_ROUTINE(hetrf, sytrf, hetrf)
@@ -130,47 +116,6 @@ template <class T, class Call> int with_workspace(Call&& call) {
 }
 
 }  // namespace
-
-template <class T> int getrf(int m, int n, T* a, int lda, int* pivots) {
-  if (m <= small::kMost && n <= small::kMost) return small::getrf(m, n, a, lda, pivots);
-  int info = 0;
-  getrf_of<T>()(&m, &n, a, &lda, pivots, &info);
-  return info;
-}
-
-template <class T> int getrs(Form form, int n, int columns, const T* a, int lda, const int* pivots, T* b,
-                             int ldb) {
-  if (n <= small::kMost) {
-    if (form == Form::plain) small::getrs(n, columns, a, lda, pivots, b, ldb);
-    else small::getrs_transposed(form == Form::adjoint, n, columns, a, lda, pivots, b, ldb);
-    return 0;
-  }
-  int info = 0;
-  const char letter = char(form);
-  getrs_of<T>()(&letter, &n, &columns, a, &lda, pivots, b, &ldb, &info, 1);
-  return info;
-}
-
-template <class T> int getri(int n, T* a, int lda, const int* pivots) {
-  if (n <= small::kMost) return small::getri(n, a, lda, pivots);
-  return with_workspace<T>(
-      [&](T* work, int length, int* info) { getri_of<T>()(&n, a, &lda, pivots, work, &length, info); });
-}
-
-template <class T> int potrf(bool upper, int n, T* a, int lda) {
-  if (n <= small::kMost) return small::potrf(upper, n, a, lda);
-  int info = 0;
-  potrf_of<T>()(upper ? "U" : "L", &n, a, &lda, &info, 1);
-  return info;
-}
-
-template <class T>
-void trsm(bool left, bool upper, Form form, bool unit, int m, int n, const T* a, int lda, T* b, int ldb) {
-  const char letter = char(form);
-  const T one(1);
-  trsm_of<T>()(left ? "L" : "R", upper ? "U" : "L", &letter, unit ? "U" : "N", &m, &n, &one, a, &lda, b, &ldb,
-               1, 1, 1, 1);
-}
 
 template <class T> int sytrf(bool hermitian, int n, T* a, int lda, int* pivots) {
   return with_workspace<T>([&](T* work, int length, int* info) {
@@ -326,11 +271,6 @@ int least_squares(LeastSquares driver, int m, int n, int columns, T* a, int lda,
 }
 
 #define MT_INSTANTIATE(T)                                                                   \
-  template int getrf(int, int, T*, int, int*);                                              \
-  template int getrs(Form, int, int, const T*, int, const int*, T*, int);                   \
-  template int getri(int, T*, int, const int*);                                             \
-  template int potrf(bool, int, T*, int);                                                   \
-  template void trsm(bool, bool, Form, bool, int, int, const T*, int, T*, int);             \
   template int sytrf(bool, int, T*, int, int*);                                             \
   template int sytrs(bool, int, int, const T*, int, const int*, T*, int);                   \
   template int geqrf(int, int, T*, int, T*);                                                \

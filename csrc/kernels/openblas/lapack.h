@@ -18,13 +18,6 @@ template <class T> using real_t = typename real_of<T>::type;
 // How a matrix enters a product or a solve.
 enum class Form : char { plain = 'N', transposed = 'T', adjoint = 'C' };
 
-template <class T> int getrf(int m, int n, T* a, int lda, int* pivots);
-template <class T> int getrs(Form form, int n, int columns, const T* a, int lda, const int* pivots, T* b,
-                             int ldb);
-template <class T> int getri(int n, T* a, int lda, const int* pivots);
-template <class T> int potrf(bool upper, int n, T* a, int lda);
-template <class T>
-void trsm(bool left, bool upper, Form form, bool unit, int m, int n, const T* a, int lda, T* b, int ldb);
 template <class T> int sytrf(bool hermitian, int n, T* a, int lda, int* pivots);
 template <class T>
 int sytrs(bool hermitian, int n, int columns, const T* a, int lda, const int* pivots, T* b, int ldb);

@@ -233,12 +233,6 @@ Tensor cholesky_solve(const Tensor& self, const Tensor& input2, bool upper) {
   return ops::_linalg_solve_triangular(second, ops::_linalg_solve_triangular(first, self, false, true, false),
                                        true, true, false);
 }
-Tensor cholesky_inverse(const Tensor& self, bool upper) {
-  infer::check_square(self, "cholesky_inverse");
-  const Tensor identity = ops::expand(identity_beside(rows_of(self), self), self.sizes(), false);
-  const Tensor half = ops::_linalg_solve_triangular(self, identity, upper, true, false);
-  return upper ? ops::matmul(half, adjoint_of(half)) : ops::matmul(adjoint_of(half), half);
-}
 
 Tensor linalg_solve_triangular(const Tensor& self, const Tensor& B, bool upper, bool left,
                                bool unitriangular) {

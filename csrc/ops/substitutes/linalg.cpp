@@ -180,6 +180,14 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> solve(const Tensor& A, const Tensor& 
   return {vector ? ops::squeeze(solution, -1) : solution, LU, pivots, info};
 }
 
+Tensor cholesky_inverse(const Tensor& self, bool upper) {
+  const int64_t rows = self.size(-1);
+  const Tensor identity = ops::eye(rows, TensorOptions{self.dtype(), self.device()});
+  const Tensor half =
+      ops::_linalg_solve_triangular(self, ops::expand(identity, self.sizes()), upper, true, false);
+  return upper ? ops::matmul(half, adjoint_of(half)) : ops::matmul(adjoint_of(half), half);
+}
+
 std::tuple<Tensor, Tensor, Tensor> det(const Tensor& A) {
   const auto [LU, pivots, info] = ops::_linalg_lu_factor(A, true);
   const Tensor product = ops::prod(ops::diagonal(LU, 0, -2, -1), DimList(-1));

@@ -1,0 +1,257 @@
+// LU and Cholesky factors and triangular solves of matrices of any strides, in place.
+//
+// Note [Factors by halves]
+// A matrix is cut into halves until a part is small; what joins the parts are products of matrices, which is where the
+// time goes and which are fast. A triangle's small parts are solved for a few vectors of columns at a time, brought
+// together, so that all strides cost the same.
+#pragma once
+
+#include <algorithm>
+
+#include "kernels/common/levels.h"
+#include "kernels/linalg/batch.h"
+#include "kernels/linalg/small_factors.h"
+#include "kernels/matmul/matmul.h"
+
+namespace mt::kernels::linalg {
+
+// A part of a matrix.
+template <class T> struct Block {
+  T* data;
+  int64_t rows, columns, row_stride, column_stride;
+
+  Block(T* data, int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride)
+      : data(data), rows(rows), columns(columns), row_stride(row_stride), column_stride(column_stride) {}
+  explicit Block(const View& view)
+      : Block(view.as<T>(), view.sizes[0], view.sizes[1], view.strides[0], view.strides[1]) {}
+  explicit Block(ColumnMajor<T>& matrix)
+      : Block(matrix.data(), matrix.rows(), matrix.columns(), 1, matrix.leading()) {}
+
+  T& at(int64_t i, int64_t j) const { return data[i * row_stride + j * column_stride]; }
+  Block part(int64_t row, int64_t column, int64_t height, int64_t width) const {
+    return {&at(row, column), height, width, row_stride, column_stride};
+  }
+  Block transposed() const { return {data, columns, rows, column_stride, row_stride}; }
+};
+
+template <class T, class F> void for_each_element(const Block<T>& a, const F& f) {
+  const bool upright = std::abs(a.row_stride) < std::abs(a.column_stride);
+  const Block<T> lines = upright ? a.transposed() : a;
+  for (int64_t i = 0; i < lines.rows; ++i)
+    for (int64_t j = 0; j < lines.columns; ++j) f(lines.at(i, j), upright ? j : i, upright ? i : j);
+}
+template <class T> void assign(const Block<T>& from, const Block<T>& to) {
+  for_each_element(to, [&](T& x, int64_t i, int64_t j) { x = from.at(i, j); });
+}
+template <class T> void set_identity(const Block<T>& a) {
+  for_each_element(a, [](T& x, int64_t i, int64_t j) { x = i == j ? T(1) : T(0); });
+}
+template <class T> void conjugate(const Block<T>& a) {
+  if constexpr (is_complex_v<T>) for_each_element(a, [](T& x, int64_t, int64_t) { x = std::conj(x); });
+}
+
+// c = -a @ b + beta * c
+template <class T> void subtract_product(const Block<T>& c, const Block<T>& a, const Block<T>& b,
+                                         double beta = 1) {
+  int64_t sizes[3][2], strides[3][2];
+  const auto view = [&](const Block<T>& block, int which) {
+    sizes[which][0] = block.rows, sizes[which][1] = block.columns;
+    strides[which][0] = block.row_stride, strides[which][1] = block.column_stride;
+    return View{block.data, sizes[which], strides[which], 2, dtype_of<T>};
+  };
+  gemm(view(a, 0), view(b, 1), view(c, 2), Scalar(-1.0), Scalar(beta));
+}
+
+inline constexpr int64_t kTriangle = 32;  // rows of a small part
+inline constexpr int64_t kPanel = 16;     // columns of a small part that is factored
+
+// Columns side by side in vectors; the imaginary parts of complex ones in vectors of their own behind the real ones.
+template <class T, int kVectors> struct Lanes {
+  using R = lapack::real_t<T>;
+  typedef R Vector __attribute__((vector_size(64)));
+  static constexpr int64_t kPerVector = 64 / int64_t(sizeof(R)), kColumns = kVectors * kPerVector;
+  static constexpr int kParts = is_complex_v<T> ? 2 : 1;
+  Vector values[kTriangle][kParts][kVectors];
+
+  void put(int64_t i, int64_t j, T value) {
+    at(i, 0, j) = std::real(value);
+    if constexpr (kParts == 2) at(i, 1, j) = std::imag(value);
+  }
+  T get(int64_t i, int64_t j) {
+    if constexpr (kParts == 2) return {at(i, 0, j), at(i, 1, j)};
+    else return at(i, 0, j);
+  }
+
+ private:
+  R& at(int64_t i, int part, int64_t j) { return reinterpret_cast<R*>(values[i][part])[j]; }
+};
+
+// x := a^-1 x, the diagonal of a being inverted.
+template <class T, int kVectors> struct SmallTriangle {
+  using X = Lanes<T, kVectors>;
+  [[gnu::always_inline]] static inline void run(const T* a, X* lanes, int64_t n) {
+    auto& x = lanes->values;
+    for (int64_t i = 0; i < n; ++i) {
+      typename X::Vector sums[X::kParts][kVectors];
+      for (int part = 0; part < X::kParts; ++part)
+        for (int v = 0; v < kVectors; ++v) sums[part][v] = x[i][part][v];
+      for (int64_t j = 0; j < i; ++j) subtract(sums, a[i * kTriangle + j], x[j]);
+      for (int part = 0; part < X::kParts; ++part)
+        for (int v = 0; v < kVectors; ++v) x[i][part][v] = typename X::Vector{};
+      subtract(x[i], -a[i * kTriangle + i], sums);
+    }
+  }
+  template <class V>
+  [[gnu::always_inline]] static inline void subtract(V& to, T factor, const V& from) {
+    for (int v = 0; v < kVectors; ++v) {
+      to[0][v] -= std::real(factor) * from[0][v];
+      if constexpr (X::kParts == 2) {
+        to[0][v] += std::imag(factor) * from[1][v];
+        to[1][v] -= std::real(factor) * from[1][v] + std::imag(factor) * from[0][v];
+      }
+    }
+  }
+};
+
+template <class T, int kVectors>
+void solve_in_lanes(const T* triangle, const Block<T>& x) {
+  using X = Lanes<T, kVectors>;
+  X lanes;
+  for (int64_t first = 0; first < x.columns; first += X::kColumns) {
+    const Block<T> some = x.part(0, first, x.rows, std::min(X::kColumns, x.columns - first));
+    for_each_element(some, [&](T& value, int64_t i, int64_t j) { lanes.put(i, j, value); });
+    at_level<SmallTriangle<T, kVectors>, const T*, X*>(triangle, &lanes, x.rows);
+    for_each_element(some, [&](T& value, int64_t i, int64_t j) { value = lanes.get(i, j); });
+  }
+}
+
+// x := a^-1 x
+template <class T> void solve_columns(const Block<T>& a, const Block<T>& x, bool upper, bool unit) {
+  const int64_t n = a.rows;
+  if (n <= kTriangle) {
+    alignas(64) T triangle[kTriangle * kTriangle];
+    const int64_t last = n - 1;  // an upper triangle is a lower one from its far end
+    for (int64_t i = 0; i < n; ++i) {
+      for (int64_t j = 0; j < i; ++j)
+        triangle[i * kTriangle + j] = upper ? a.at(last - i, last - j) : a.at(i, j);
+      triangle[i * kTriangle + i] = unit ? T(1) : T(1) / (upper ? a.at(last - i, last - i) : a.at(i, i));
+    }
+    const Block<T> rows = upper ? Block<T>(&x.at(last, 0), n, x.columns, -x.row_stride, x.column_stride) : x;
+    if (x.columns <= Lanes<T, 1>::kColumns) solve_in_lanes<T, 1>(triangle, rows);
+    else solve_in_lanes<T, 4>(triangle, rows);
+    return;
+  }
+  const int64_t half = (n / 2 + kPanel - 1) / kPanel * kPanel, rest = n - half;
+  const Block<T> first = a.part(0, 0, half, half), second = a.part(half, half, rest, rest);
+  const Block<T> above = x.part(0, 0, half, x.columns), below = x.part(half, 0, rest, x.columns);
+  if (upper) {
+    solve_columns(second, below, upper, unit);
+    subtract_product(above, a.part(0, half, half, rest), below);
+    solve_columns(first, above, upper, unit);
+  } else {
+    solve_columns(first, above, upper, unit);
+    subtract_product(below, a.part(half, 0, rest, half), above);
+    solve_columns(second, below, upper, unit);
+  }
+}
+
+// The same, columns over threads.
+template <class T> void solve_triangle(const Block<T>& a, const Block<T>& x, bool upper, bool unit) {
+  if (a.rows == 0 || x.columns == 0) return;
+  constexpr int64_t work = int64_t(1) << 21;  // worth waking a thread for
+  parallel_for(0, x.columns, std::max<int64_t>(16, work / (a.rows * a.rows)),
+               [&](int64_t begin, int64_t end) {
+                 solve_columns(a, x.part(0, begin, x.rows, end - begin), upper, unit);
+               });
+}
+
+// out := a^-1 of a lower triangle; nothing is spent on the zeros of the result.
+template <class T> void invert_lower(const Block<T>& a, const Block<T>& out, bool unit) {
+  const int64_t n = a.rows;
+  if (n <= kTriangle) {
+    set_identity(out);
+    return solve_triangle(a, out, false, unit);
+  }
+  const int64_t half = (n / 2 + kPanel - 1) / kPanel * kPanel, rest = n - half;
+  const Block<T> above = out.part(0, 0, half, half), below = out.part(half, 0, rest, half);
+  const Block<T> second = a.part(half, half, rest, rest);
+  invert_lower(a.part(0, 0, half, half), above, unit);
+  invert_lower(second, out.part(half, half, rest, rest), unit);
+  for_each_element(out.part(0, half, half, rest), [](T& x, int64_t, int64_t) { x = T(0); });
+  subtract_product(below, a.part(half, 0, rest, half), above, 0);
+  solve_triangle(second, below, false, unit);
+}
+
+// LAPACK's row exchanges begin … end - 1, forth or back.
+template <class T>
+void exchange_rows(const Block<T>& a, const int* pivots, int64_t begin, int64_t end, bool back = false) {
+  for (int64_t i = begin; i < end; ++i) {
+    const int64_t k = back ? begin + end - 1 - i : i, other = pivots[k] - 1;
+    if (other == k) continue;
+    for (int64_t j = 0; j < a.columns; ++j) std::swap(a.at(k, j), a.at(other, j));
+  }
+}
+
+// a := its LU factors. Returns LAPACK's info.
+template <class T> int factor_lu(const Block<T>& a, int* pivots) {
+  const int64_t count = std::min(a.rows, a.columns);
+  int info = 0;
+  if (count == 0) return info;
+  if (count <= kPanel) {
+    ColumnMajor<T> panel(a.rows, a.columns, Unset{});
+    assign(a, Block<T>(panel));
+    at_level<SmallLu<T>, int64_t, int64_t, T*, int64_t, int*, int*>(a.rows, a.columns, panel.data(),
+                                                                    panel.leading(), pivots, &info);
+    assign(Block<T>(panel), a);
+    return info;
+  }
+  const int64_t half = (count / 2 + kPanel - 1) / kPanel * kPanel;
+  const Block<T> left = a.part(0, 0, a.rows, half), right = a.part(0, half, a.rows, a.columns - half);
+  const Block<T> above = right.part(0, 0, half, right.columns);
+  const Block<T> below = right.part(half, 0, a.rows - half, right.columns);
+  info = factor_lu(left, pivots);
+  exchange_rows(right, pivots, 0, half);
+  solve_triangle(a.part(0, 0, half, half), above, false, true);
+  subtract_product(below, left.part(half, 0, below.rows, half), above);
+  const int later = factor_lu(below, pivots + half);
+  for (int64_t k = half; k < count; ++k) pivots[k] += int(half);
+  exchange_rows(left, pivots, half, count);
+  return info ? info : later ? later + int(half) : 0;
+}
+
+// The lower triangle of c minus that of a @ b; what else of c is written is of no use.
+template <class T> void subtract_lower(const Block<T>& c, const Block<T>& a, const Block<T>& b) {
+  const int64_t n = c.rows, half = n / 2, rest = n - half;
+  if (n <= 4 * kPanel) return subtract_product(c, a, b);
+  const Block<T> below = a.part(half, 0, rest, a.columns);
+  subtract_lower(c.part(0, 0, half, half), a.part(0, 0, half, a.columns), b.part(0, 0, b.rows, half));
+  subtract_product(c.part(half, 0, rest, half), below, b.part(0, 0, b.rows, half));
+  subtract_lower(c.part(half, half, rest, rest), below, b.part(0, half, b.rows, rest));
+}
+
+// The lower triangle of a := its Cholesky factor. Returns LAPACK's info.
+template <class T> int factor_cholesky(const Block<T>& a) {
+  const int64_t n = a.rows;
+  if (n <= kPanel) {
+    ColumnMajor<T> panel(n, n, Unset{});
+    assign(a, Block<T>(panel));
+    const int info = small_cholesky(n, panel.data(), panel.leading());
+    assign(Block<T>(panel), a);
+    return info;
+  }
+  const int64_t half = (n / 2 + kPanel - 1) / kPanel * kPanel, rest = n - half;
+  const Block<T> first = a.part(0, 0, half, half), below = a.part(half, 0, rest, half);
+  if (const int info = factor_cholesky(first)) return info;
+  // X first^H = below is first conj(X)^T = conj(below)^T.
+  conjugate(below);
+  solve_triangle(first, below.transposed(), false, false);
+  ColumnMajor<T> kept(is_complex_v<T> ? rest : 0, is_complex_v<T> ? half : 0, Unset{});
+  if constexpr (is_complex_v<T>) assign(below, Block<T>(kept));
+  conjugate(below);
+  const Block<T> last = a.part(half, half, rest, rest);
+  subtract_lower(last, below, (is_complex_v<T> ? Block<T>(kept) : below).transposed());
+  const int info = factor_cholesky(last);
+  return info ? info + int(half) : 0;
+}
+
+}  // namespace mt::kernels::linalg
