@@ -1,7 +1,6 @@
 // Where an output of a grid reads along one dimension, for every device's loops.
 #pragma once
 
-#include <array>
 #include <cmath>
 #include <limits>
 
@@ -16,30 +15,30 @@ struct Position {
 };
 
 template <class C>
-Position<C> unnormalized(C coordinate, int64_t size, bool align_corners) {
-  if (align_corners) return {(coordinate + 1) / 2 * C(size - 1), C(size - 1) / 2};
-  return {((coordinate + 1) * C(size) - 1) / 2, C(size) / 2};
+[[gnu::always_inline]] inline Position<C> unnormalized(C coordinate, int64_t size, bool align_corners) {
+  const C span = C(size - int64_t(align_corners)), shift = C(!align_corners);
+  return {((coordinate + 1) * span - shift) / 2, span / 2};
 }
 
 template <class C>
-Position<C> clipped(Position<C> p, int64_t size) {
-  if (!(p.at > 0)) return {0, 0};  // NaN too
-  return p.at >= C(size - 1) ? Position<C>{C(size - 1), 0} : p;
+[[gnu::always_inline]] inline Position<C> clipped(Position<C> p, int64_t size) {
+  const C last = C(size - 1), above = p.at > 0 ? p.at : C(0);  // NaN is below
+  const C speed = p.at > 0 ? p.speed : C(0);
+  return {above < last ? above : last, above < last ? speed : C(0)};
 }
 
 template <class C>
-Position<C> reflected(Position<C> p, int64_t size, bool align_corners) {
-  const C low = align_corners ? C(0) : C(-0.5), span = align_corners ? C(size - 1) : C(size);
-  if (span == 0) return {0, 0};
-  C distance = p.at - low, speed = p.speed;
-  if (distance < 0) distance = -distance, speed = -speed;
-  const C extra = std::fmod(distance, span);
-  const bool turned = std::fmod(std::floor(distance / span), C(2)) != 0;
-  return turned ? Position<C>{span - extra + low, -speed} : Position<C>{extra + low, speed};
+[[gnu::always_inline]] inline Position<C> reflected(Position<C> p, int64_t size, bool align_corners) {
+  const C low = C(-0.5) * C(!align_corners), span = C(size - int64_t(align_corners));
+  const C from_low = p.at - low, distance = std::fabs(from_low);
+  const C forth = distance - std::floor(distance / (2 * span)) * (2 * span);  // there and back again
+  const C at = (forth > span ? 2 * span - forth : forth) + low;
+  const C speed = from_low < 0 ? -p.speed : p.speed;
+  return {span == 0 ? C(0) : at, span == 0 ? C(0) : forth > span ? -speed : speed};
 }
 
 template <class C>
-Position<C> padded(Position<C> p, int64_t size, GridOptions options) {
+[[gnu::always_inline]] inline Position<C> padded(Position<C> p, int64_t size, GridOptions options) {
   if (options.padding == GridPadding::zeros) return p;
   if (options.padding == GridPadding::reflection) p = reflected(p, size, options.align_corners);
   return clipped(p, size);
@@ -47,54 +46,52 @@ Position<C> padded(Position<C> p, int64_t size, GridOptions options) {
 
 // What is too far away to be an index is outside in any case.
 template <class C>
-int64_t to_index(C at) {
-  const bool sane =
-      at > C(std::numeric_limits<int32_t>::min()) && at < C(std::numeric_limits<int32_t>::max());
-  return sane ? int64_t(at) : -100;
+[[gnu::always_inline]] inline int32_t to_index(C at) {
+  const C above = at > C(std::numeric_limits<int32_t>::min()) ? at : C(-100);  // NaN too
+  return int32_t(above < C(1 << 30) ? above : C(-100));
 }
-
-// The inputs that one output reads along one dimension; index -1 is outside, where the value is 0.
-template <class C>
-struct Reads {
-  int count;
-  std::array<int64_t, 4> index;
-  std::array<C, 4> weight, slope;  // the weight's derivative by the grid's coordinate
-};
 
 // Keys' cubic kernel with a = -0.75, and its derivative.
 template <class C>
-C cubic(C x) {
+[[gnu::always_inline]] inline C cubic(C x) {
   const C a = C(-0.75);
   x = std::fabs(x);
-  return x <= 1 ? ((a + 2) * x - (a + 3)) * x * x + 1 : ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
+  const C near = ((a + 2) * x - (a + 3)) * x * x + 1, far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
+  return x <= 1 ? near : far;
 }
 template <class C>
-C cubic_slope(C x) {
-  const C a = C(-0.75), sign = x < 0 ? C(-1) : C(1);
-  x = std::fabs(x);
-  return sign * (x <= 1 ? (3 * (a + 2) * x - 2 * (a + 3)) * x : (3 * a * x - 10 * a) * x + 8 * a);
+[[gnu::always_inline]] inline C cubic_slope(C x) {
+  const C a = C(-0.75), size = std::fabs(x);
+  const C near = (3 * (a + 2) * size - 2 * (a + 3)) * size, far = (3 * a * size - 10 * a) * size + 8 * a;
+  return std::copysign(C(1), x) * (size <= 1 ? near : far);
 }
 
-template <class C>
-Reads<C> reads(C coordinate, int64_t size, GridOptions options) {
-  const auto inside = [size](int64_t i) { return i >= 0 && i < size ? i : -1; };
+// The inputs that one output reads along one dimension: put(k, index, weight, the weight's derivative by the grid's
+// coordinate); index -1 is outside, where the value is 0.
+inline constexpr int reads_of(GridMode mode) {
+  return mode == GridMode::cubic ? 4 : mode == GridMode::linear ? 2 : 1;
+}
+template <class C, class Put>
+[[gnu::always_inline]] inline void reads(C coordinate, int64_t size, GridOptions options, const Put& put) {
+  const auto inside = [last = int32_t(size - 1)](int32_t i) {
+    return uint32_t(i) <= uint32_t(last) ? i : -1;
+  };
   const Position<C> raw = unnormalized(coordinate, size, options.align_corners);
   if (options.mode == GridMode::cubic) {
     const C floor = std::floor(raw.at), part = raw.at - floor;
-    Reads<C> r{4, {}, {}, {}};
+#pragma GCC unroll 4
     for (int k = 0; k < 4; ++k) {
       const C neighbour = padded(Position<C>{floor + C(k - 1), 1}, size, options).at;
-      r.index[size_t(k)] = inside(to_index(neighbour));
-      r.weight[size_t(k)] = cubic(part - C(k - 1));
-      r.slope[size_t(k)] = cubic_slope(part - C(k - 1)) * raw.speed;
+      put(k, inside(to_index(neighbour)), cubic(part - C(k - 1)), cubic_slope(part - C(k - 1)) * raw.speed);
     }
-    return r;
+    return;
   }
   const Position<C> p = padded(raw, size, options);
-  if (options.mode == GridMode::nearest) return {1, {inside(to_index(std::nearbyint(p.at)))}, {1}, {0}};
+  if (options.mode == GridMode::nearest) return put(0, inside(to_index(std::nearbyint(p.at))), C(1), C(0));
   const C floor = std::floor(p.at), part = p.at - floor;
-  const int64_t low = to_index(floor);
-  return {2, {inside(low), inside(low + 1)}, {1 - part, part}, {-p.speed, p.speed}};
+  const int32_t low = to_index(floor);
+  put(0, inside(low), 1 - part, -p.speed);
+  put(1, inside(low + 1), part, p.speed);
 }
 
 }  // namespace mt::kernels

@@ -75,9 +75,18 @@ template <class T> void taps_transposed(const TapsCall& call) {
 template <class C, class T, class F> void over_reads(const GridCall& call, const T* coordinates, F f) {
   const kernels::GridOptions options = {kernels::GridMode(call.mode), kernels::GridPadding(call.padding),
                                         call.align_corners != 0};
-  kernels::Reads<C> reads[3];
-  for (int d = 0; d < call.dims; ++d)  // the last dimension's coordinate comes first
-    reads[d] = kernels::reads<C>(C(coordinates[call.dims - 1 - d]), call.sizes[d], options);
+  struct Reads {
+    int count;
+    int32_t index[4];
+    C weight[4], slope[4];
+  } reads[3];
+  for (int d = 0; d < call.dims; ++d) {  // the last dimension's coordinate comes first
+    reads[d].count = kernels::reads_of(options.mode);
+    kernels::reads<C>(C(coordinates[call.dims - 1 - d]), call.sizes[d], options,
+                      [&](int k, int32_t index, C weight, C slope) {
+                        reads[d].index[k] = index, reads[d].weight[k] = weight, reads[d].slope[k] = slope;
+                      });
+  }
   if (call.dims == 2) reads[2] = {1, {0, 0, 0, 0}, {C(1), C(0), C(0), C(0)}, {C(0), C(0), C(0), C(0)}};
   const int64_t width = call.dims == 3 ? call.sizes[2] : 1;
   for (int a = 0; a < reads[0].count; ++a)
