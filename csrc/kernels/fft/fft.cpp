@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kMaxLanes = 16;
 constexpr int64_t kLongLine =
     64;  // a line at least this long, with its numbers side by side, is its own lane
-constexpr int64_t kTurnedLine = 1024;  // up to this length, lines that fill vectors are turned into lanes
+constexpr int64_t kTurnedLine = 256;  // up to this length, lines that fill vectors are turned into lanes
 constexpr int64_t kPlaneBytes =
     65536;  // a plane larger than this gets fewer lanes, so that it stays in cache
 

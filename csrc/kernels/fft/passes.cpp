@@ -9,96 +9,117 @@ namespace {
 
 #define MT_INLINE [[gnu::always_inline]] inline
 
+// kCount numbers side by side.
+template <class T, int kCount>
+struct SideBySide {
+  typedef T type __attribute__((vector_size(kCount * sizeof(T))));
+};
 template <class T>
+struct SideBySide<T, 1> {
+  using type = T;
+};
+
+// A complex number, or several side by side; S is what one part is made of.
+template <class V, class S>
 struct Number {
-  T re, im;
+  V re, im;
   MT_INLINE Number operator+(Number o) const { return {re + o.re, im + o.im}; }
   MT_INLINE Number operator-(Number o) const { return {re - o.re, im - o.im}; }
-  MT_INLINE Number operator*(T s) const { return {re * s, im * s}; }
-  MT_INLINE Number times(T c, T s) const { return {re * c - im * s, re * s + im * c}; }
+  MT_INLINE Number operator*(S s) const { return {re * s, im * s}; }
+  template <class W> MT_INLINE Number times(W c, W s) const { return {re * c - im * s, re * s + im * c}; }
   MT_INLINE Number clockwise() const { return {im, -re}; }  // times -i
+
+  MT_INLINE static Number load(const S* re, const S* im) {
+    Number x;
+    __builtin_memcpy(&x.re, re, sizeof(V)), __builtin_memcpy(&x.im, im, sizeof(V));
+    return x;
+  }
+  MT_INLINE void store(S* to_re, S* to_im) const {
+    __builtin_memcpy(to_re, &re, sizeof(V)), __builtin_memcpy(to_im, &im, sizeof(V));
+  }
 };
 
 // The small transforms, in place.
-template <class T> MT_INLINE void butterfly(Number<T> (&x)[2]) {
-  const Number<T> a = x[0], b = x[1];
+template <class V, class S> MT_INLINE void butterfly(Number<V, S> (&x)[2], const S*) {
+  const Number<V, S> a = x[0], b = x[1];
   x[0] = a + b, x[1] = a - b;
 }
-template <class T> MT_INLINE void butterfly(Number<T> (&x)[3]) {
-  constexpr T half_root3 = T(0.86602540378443864676);
-  const Number<T> sum = x[1] + x[2], turned = ((x[1] - x[2]) * half_root3).clockwise();
-  const Number<T> middle = x[0] - sum * T(0.5);
+template <class V, class S> MT_INLINE void butterfly(Number<V, S> (&x)[3], const S*) {
+  constexpr S half_root3 = S(0.86602540378443864676);
+  const Number<V, S> sum = x[1] + x[2], turned = ((x[1] - x[2]) * half_root3).clockwise();
+  const Number<V, S> middle = x[0] - sum * S(0.5);
   x[0] = x[0] + sum, x[1] = middle + turned, x[2] = middle - turned;
 }
-template <class T> MT_INLINE void butterfly(Number<T> (&x)[4]) {
-  const Number<T> a = x[0] + x[2], b = x[0] - x[2], c = x[1] + x[3], d = (x[1] - x[3]).clockwise();
+template <class V, class S> MT_INLINE void butterfly(Number<V, S> (&x)[4], const S*) {
+  const Number<V, S> a = x[0] + x[2], b = x[0] - x[2], c = x[1] + x[3], d = (x[1] - x[3]).clockwise();
   x[0] = a + c, x[1] = b + d, x[2] = a - c, x[3] = b - d;
 }
-template <class T> MT_INLINE void butterfly(Number<T> (&x)[5]) {
-  constexpr T cos1 = T(0.30901699437494742410), cos2 = T(-0.80901699437494742410);
-  constexpr T sin1 = T(0.95105651629515357212), sin2 = T(0.58778525229247312917);
-  const Number<T> a = x[1] + x[4], b = x[2] + x[3];
-  const Number<T> c = (x[1] - x[4]).clockwise(), d = (x[2] - x[3]).clockwise();
-  const Number<T> near = x[0] + a * cos1 + b * cos2, far = x[0] + a * cos2 + b * cos1;
-  const Number<T> near_turn = c * sin1 + d * sin2, far_turn = c * sin2 - d * sin1;
+template <class V, class S> MT_INLINE void butterfly(Number<V, S> (&x)[5], const S*) {
+  constexpr S cos1 = S(0.30901699437494742410), cos2 = S(-0.80901699437494742410);
+  constexpr S sin1 = S(0.95105651629515357212), sin2 = S(0.58778525229247312917);
+  const Number<V, S> a = x[1] + x[4], b = x[2] + x[3];
+  const Number<V, S> c = (x[1] - x[4]).clockwise(), d = (x[2] - x[3]).clockwise();
+  const Number<V, S> near = x[0] + a * cos1 + b * cos2, far = x[0] + a * cos2 + b * cos1;
+  const Number<V, S> near_turn = c * sin1 + d * sin2, far_turn = c * sin2 - d * sin1;
   x[0] = x[0] + a + b;
   x[1] = near + near_turn, x[4] = near - near_turn;
   x[2] = far + far_turn, x[3] = far - far_turn;
 }
-template <class T> MT_INLINE void butterfly(Number<T> (&x)[8]) {
-  constexpr T half_root2 = T(0.70710678118654752440);
-  Number<T> even[4] = {x[0], x[2], x[4], x[6]}, odd[4] = {x[1], x[3], x[5], x[7]};
-  butterfly(even), butterfly(odd);
+template <class V, class S> MT_INLINE void butterfly(Number<V, S> (&x)[8], const S* roots) {
+  constexpr S half_root2 = S(0.70710678118654752440);
+  using N = Number<V, S>;
+  N even[4] = {x[0], x[2], x[4], x[6]}, odd[4] = {x[1], x[3], x[5], x[7]};
+  butterfly(even, roots), butterfly(odd, roots);
   // Times the first three powers of the eighth root.
-  const Number<T> a = odd[0], b = Number<T>{odd[1].re + odd[1].im, odd[1].im - odd[1].re} * half_root2,
-                  c = odd[2].clockwise(),
-                  d = Number<T>{odd[3].im - odd[3].re, -odd[3].re - odd[3].im} * half_root2;
+  const N a = odd[0], b = N{odd[1].re + odd[1].im, odd[1].im - odd[1].re} * half_root2,
+          c = odd[2].clockwise(), d = N{odd[3].im - odd[3].re, -odd[3].re - odd[3].im} * half_root2;
   x[0] = even[0] + a, x[4] = even[0] - a, x[1] = even[1] + b, x[5] = even[1] - b;
   x[2] = even[2] + c, x[6] = even[2] - c, x[3] = even[3] + d, x[7] = even[3] - d;
 }
 // An odd radix: what is symmetric goes with the cosines of its roots, what is not with the sines.
-template <class T, int R> MT_INLINE void butterfly(Number<T> (&x)[R], const T* roots) {
+template <class V, class S, int R> MT_INLINE void butterfly(Number<V, S> (&x)[R], const S* roots) {
   constexpr int half = R / 2;
-  Number<T> sum[half], turned[half], total = x[0];
+  Number<V, S> sum[half], turned[half], total = x[0];
+#pragma GCC unroll 16
   for (int j = 0; j < half; ++j) {
     sum[j] = x[j + 1] + x[R - 1 - j], turned[j] = (x[j + 1] - x[R - 1 - j]).clockwise();
     total = total + sum[j];
   }
-  Number<T> even[half], odd[half];
+#pragma GCC unroll 16
   for (int k = 0; k < half; ++k) {
-    even[k] = x[0], odd[k] = {0, 0};
-    for (int j = 0; j < half; ++j) {
+    Number<V, S> even = x[0] + sum[0] * roots[2 * (k + 1)], odd = turned[0] * -roots[2 * (k + 1) + 1];
+#pragma GCC unroll 16
+    for (int j = 1; j < half; ++j) {
       const int turn = (j + 1) * (k + 1) % R;
-      even[k] = even[k] + sum[j] * roots[2 * turn];
-      odd[k] = odd[k] - turned[j] * roots[2 * turn + 1];  // the roots' sines are those of -2 pi / R
+      even = even + sum[j] * roots[2 * turn];
+      odd = odd - turned[j] * roots[2 * turn + 1];  // the roots' sines are those of -2 pi / R
     }
+    x[k + 1] = even + odd, x[R - 1 - k] = even - odd;
   }
   x[0] = total;
-  for (int k = 0; k < half; ++k) x[k + 1] = even[k] + odd[k], x[R - 1 - k] = even[k] - odd[k];
-}
-template <class T, int R> MT_INLINE void butterfly_of(Number<T> (&x)[R], const T* roots) {
-  if constexpr (R >= 7 && R % 2 == 1) butterfly<T, R>(x, roots);
-  else butterfly(x);
 }
 
-template <class T, int R, int64_t kStride>
+// kCount numbers of a row at a time; the last of them again where that is not a whole number of times.
+template <class T, int R, int kCount>
 MT_INLINE void pass(const Step<T>& step) {
-  const int64_t groups = step.groups, stride = kStride ? kStride : step.stride;
+  using N = Number<typename SideBySide<T, kCount>::type, T>;
+  const int64_t groups = step.groups, stride = step.stride;
   for (int64_t p = 0; p < groups; ++p) {
     const T *from_re = step.from.re + stride * p, *from_im = step.from.im + stride * p;
     T *to_re = step.to.re + stride * R * p, *to_im = step.to.im + stride * R * p;
     T w[2 * (R - 1)];
     for (int k = 0; k < 2 * (R - 1); ++k) w[k] = step.twiddles[k * groups + p];
-#pragma GCC ivdep
-    for (int64_t q = 0; q < stride; ++q) {
-      Number<T> x[R];
-      for (int j = 0; j < R; ++j) x[j] = {from_re[q + stride * groups * j], from_im[q + stride * groups * j]};
-      butterfly_of<T, R>(x, step.roots);
-      to_re[q] = x[0].re, to_im[q] = x[0].im;
-      for (int k = 1; k < R; ++k) {
-        const Number<T> y = x[k].times(w[2 * k - 2], w[2 * k - 1]);
-        to_re[q + stride * k] = y.re, to_im[q + stride * k] = y.im;
-      }
+    for (int64_t next = 0; next < stride; next += kCount) {
+      const int64_t q = next + kCount <= stride ? next : stride - kCount;
+      N x[R];
+#pragma GCC unroll 16
+      for (int j = 0; j < R; ++j)
+        x[j] = N::load(from_re + q + stride * groups * j, from_im + q + stride * groups * j);
+      butterfly(x, step.roots);
+      x[0].store(to_re + q, to_im + q);
+#pragma GCC unroll 16
+      for (int k = 1; k < R; ++k)
+        x[k].times(w[2 * k - 2], w[2 * k - 1]).store(to_re + q + stride * k, to_im + q + stride * k);
     }
   }
 }
@@ -111,22 +132,24 @@ MT_INLINE void pass_across(const Step<T>& step) {
   T *to_re = step.to.re, *to_im = step.to.im;
 #pragma GCC ivdep
   for (int64_t p = 0; p < groups; ++p) {
-    Number<T> x[R];
+    Number<T, T> x[R];
+#pragma GCC unroll 16
     for (int j = 0; j < R; ++j) x[j] = {from_re[p + groups * j], from_im[p + groups * j]};
-    butterfly_of<T, R>(x, step.roots);
+    butterfly(x, step.roots);
     to_re[R * p] = x[0].re, to_im[R * p] = x[0].im;
+#pragma GCC unroll 16
     for (int k = 1; k < R; ++k) {
-      const Number<T> y = x[k].times(w[(2 * k - 2) * groups + p], w[(2 * k - 1) * groups + p]);
+      const Number<T, T> y = x[k].times(w[(2 * k - 2) * groups + p], w[(2 * k - 1) * groups + p]);
       to_re[R * p + k] = y.re, to_im[R * p + k] = y.im;
     }
   }
 }
 
-template <class T, int R>
+template <class T, int R, int kCount>
 MT_INLINE void any_pass(const Step<T>& step) {
-  if (step.stride == 1) pass_across<T, R>(step);
-  else if (step.stride == kFullLanes<T>) pass<T, R, kFullLanes<T>>(step);
-  else pass<T, R, 0>(step);
+  if (kCount > 1) pass<T, R, kCount>(step);
+  else if (step.stride == 1) pass_across<T, R>(step);
+  else pass<T, R, 1>(step);
 }
 
 // Any radix, by the definition: sums grow in `to` one input at a time.
@@ -145,7 +168,7 @@ MT_INLINE void plain_pass(const Step<T>& step) {
         const T c = step.roots[2 * (j * k % radix)], s = step.roots[2 * (j * k % radix) + 1];
 #pragma GCC ivdep
         for (int64_t q = 0; q < stride; ++q) {
-          const Number<T> y = Number<T>{re[q], im[q]}.times(c, s);
+          const Number<T, T> y = Number<T, T>{re[q], im[q]}.times(c, s);
           to_re[q] += y.re, to_im[q] += y.im;
         }
       }
@@ -153,25 +176,25 @@ MT_INLINE void plain_pass(const Step<T>& step) {
       const T c = step.twiddles[(2 * k - 2) * groups + p], s = step.twiddles[(2 * k - 1) * groups + p];
 #pragma GCC ivdep
       for (int64_t q = 0; q < stride; ++q) {
-        const Number<T> y = Number<T>{to_re[q], to_im[q]}.times(c, s);
+        const Number<T, T> y = Number<T, T>{to_re[q], to_im[q]}.times(c, s);
         to_re[q] = y.re, to_im[q] = y.im;
       }
     }
   }
 }
 
-template <class T>
+template <class T, int kCount>
 struct AnyPass {
   MT_INLINE static void run(const Step<T>* step) {
     switch (step->radix) {
-      case 2: return any_pass<T, 2>(*step);
-      case 3: return any_pass<T, 3>(*step);
-      case 4: return any_pass<T, 4>(*step);
-      case 5: return any_pass<T, 5>(*step);
-      case 7: return any_pass<T, 7>(*step);
-      case 8: return any_pass<T, 8>(*step);
-      case 11: return any_pass<T, 11>(*step);
-      case 13: return any_pass<T, 13>(*step);
+      case 2: return any_pass<T, 2, kCount>(*step);
+      case 3: return any_pass<T, 3, kCount>(*step);
+      case 4: return any_pass<T, 4, kCount>(*step);
+      case 5: return any_pass<T, 5, kCount>(*step);
+      case 7: return any_pass<T, 7, kCount>(*step);
+      case 8: return any_pass<T, 8, kCount>(*step);
+      case 11: return any_pass<T, 11, kCount>(*step);
+      case 13: return any_pass<T, 13, kCount>(*step);
       default: return plain_pass<T>(*step);
     }
   }
@@ -194,7 +217,7 @@ struct Product {
     }
   }
   MT_INLINE static void turn(T& x, T& y, T c, T s) {
-    const Number<T> z = Number<T>{x, y}.times(c, s);
+    const Number<T, T> z = Number<T, T>{x, y}.times(c, s);
     x = z.re, y = z.im;
   }
 };
@@ -205,10 +228,14 @@ struct Product {
 
 template <class T>
 void run(const Step<T>& step) {
-  // The widest vectors where rows are made of whole ones: those of early passes over a single signal are too short.
-  if (kHasLevels && cpu_level > 1 && step.stride % kFullLanes<T> == 0) AtLevels<AnyPass<T>>::widest(&step);
-  else if (kHasLevels && cpu_level > 0) AtLevels<AnyPass<T>>::wide(&step);
-  else AtLevels<AnyPass<T>>::base(&step);
+  // The widest vectors that a row has numbers for.
+  constexpr int widest = 64 / int(sizeof(T)), wide = widest / 2, narrow = widest / 4;
+  if (kHasLevels && cpu_level > 1 && step.stride >= widest) AtLevels<AnyPass<T, widest>>::widest(&step);
+  else if (kHasLevels && cpu_level > 0 && step.stride >= wide) AtLevels<AnyPass<T, wide>>::wide(&step);
+  else if (kHasLevels && cpu_level > 0 && step.stride >= narrow) AtLevels<AnyPass<T, narrow>>::wide(&step);
+  else if (kHasLevels && cpu_level > 0) AtLevels<AnyPass<T, 1>>::wide(&step);
+  else if (step.stride >= narrow) AtLevels<AnyPass<T, narrow>>::base(&step);
+  else AtLevels<AnyPass<T, 1>>::base(&step);
 }
 
 template <class T>
