@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "kernels/common/iterate.h"
+#include "kernels/common/levels.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/squares.h"
 #include "kernels/common/types.h"
@@ -16,8 +17,9 @@ namespace {
 
 constexpr int64_t kMaxLanes = 16;
 constexpr int64_t kLongLine =
-    64;  // a line at least this long, with its numbers side by side, is its own lane
-constexpr int64_t kTurnedLine = 256;  // up to this length, lines that fill vectors are turned into lanes
+    64;  // a line at least this long, with its numbers side by side, may be its own lane
+constexpr int64_t kTurnedLine = 4096;  // up to this length, lines that fill vectors are turned into lanes
+constexpr int64_t kAliased = 4096;     // bytes: lines this far apart push one another out of the first cache
 constexpr int64_t kPlaneBytes =
     65536;  // a plane larger than this gets fewer lanes, so that it stays in cache
 
@@ -84,10 +86,16 @@ void for_each_group(const View& in, const View& out, int dim, int64_t room, int6
   // Lines that interleave share cache lines, so at least a few of them go together.
   const int64_t fewest = outer.in[0] == 1 ? 8 : 1;
   const bool side_by_side = in.strides[dim] == 1 && out.strides[dim] == 1;
-  const bool enough = outer.sizes[0] >= kFullLanes<T> && room <= kTurnedLine;
+  // A line whose passes have whole vectors does as well alone as a few lines together.
+  constexpr int64_t side = Square<T>::side;
+  const int64_t length = std::max(in.sizes[dim], out.sizes[dim]);
+  const int64_t fewest_turned = length % 8 == 0 ? kFullLanes<T> : side;
+  const bool aliased = outer.in[0] * in_unit * int64_t(sizeof(T)) % kAliased == 0;
+  const bool enough = outer.sizes[0] >= fewest_turned && room <= kTurnedLine && !aliased;
   const bool alone = side_by_side && room >= kLongLine && !enough;
   const int64_t wanted = std::clamp<int64_t>(kPlaneBytes / (room * int64_t(sizeof(T))), fewest, kMaxLanes);
-  const int64_t full = side_by_side && enough ? kFullLanes<T> : wanted;
+  const int64_t full =
+      side_by_side && enough ? std::min(kFullLanes<T>, outer.sizes[0] / side * side) : wanted;
   const int64_t lanes = alone ? 1 : std::min(full, outer.sizes[0]);
   const int64_t lines = std::min(lanes * together, outer.sizes[0]);
   const int64_t per_row = (outer.sizes[0] + lines - 1) / lines;
@@ -171,14 +179,26 @@ void store(const T* plane, int64_t n, int64_t lanes, T scale, T* out, int64_t st
     for (int64_t q = 0; q < lanes; ++q) out[i * step + q * line] = plane[i * lanes + q] * scale;
 }
 
+// A single line of complex numbers side by side into planes and back.
+template <class T>
+struct Apart {
+  [[gnu::always_inline]] static inline void run(const T* in, int64_t n, Planes<T> planes) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) planes.re[i] = in[2 * i], planes.im[i] = in[2 * i + 1];
+  }
+};
+template <class T>
+struct Together {
+  [[gnu::always_inline]] static inline void run(Planes<T> planes, int64_t n, T scale, T* out) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) out[2 * i] = planes.re[i] * scale, out[2 * i + 1] = planes.im[i] * scale;
+  }
+};
+
 // Complex numbers into planes and back; their imaginary parts are `apart` from the real ones.
 template <class T>
 void load(const Group<T>& g, int64_t n, Planes<T> planes, int64_t apart = 1) {
-  if (g.lanes == 1 && g.in_step == 2 && apart == 1) {
-#pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) planes.re[i] = g.in[2 * i], planes.im[i] = g.in[2 * i + 1];
-    return;
-  }
+  if (g.lanes == 1 && g.in_step == 2 && apart == 1) return at_level<Apart<T>>(g.in, n, planes);
   const int64_t done =
       g.in_step == 2 && apart == 1 ? turn_into_lanes<2>(g.in, g.in_line, 2 * n, g.lanes, planes) / 2 : 0;
   const T* rest = g.in + done * g.in_step;
@@ -187,12 +207,7 @@ void load(const Group<T>& g, int64_t n, Planes<T> planes, int64_t apart = 1) {
 }
 template <class T>
 void store(Planes<T> planes, int64_t n, T scale, const Group<T>& g, int64_t apart = 1) {
-  if (g.lanes == 1 && g.out_step == 2 && apart == 1) {
-#pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i)
-      g.out[2 * i] = planes.re[i] * scale, g.out[2 * i + 1] = planes.im[i] * scale;
-    return;
-  }
+  if (g.lanes == 1 && g.out_step == 2 && apart == 1) return at_level<Together<T>>(planes, n, scale, g.out);
   const int64_t done = g.out_step == 2 && apart == 1
                            ? turn_into_lines<2>(planes, 2 * n, g.lanes, scale, g.out, g.out_line) / 2
                            : 0;
@@ -226,7 +241,7 @@ void complex_lines(const View& in, const View& out, int dim, bool forward, T sca
 // separate into the transforms E and O of the even and the odd ones, and X[k] = E[k] + exp(-2 pi i k / n) O[k].
 // Rows k and n/2 - k meet; a single lane runs along k, several run along the lanes.
 template <class F>
-void for_each_meeting(int64_t first, int64_t half, int64_t lanes, F&& f) {
+[[gnu::always_inline]] inline void for_each_meeting(int64_t first, int64_t half, int64_t lanes, F&& f) {
   if (lanes == 1) {
 #pragma GCC ivdep
     for (int64_t k = first; k < half; ++k) f(k, k, half - k);
@@ -239,30 +254,34 @@ void for_each_meeting(int64_t first, int64_t half, int64_t lanes, F&& f) {
 
 // X, rows 0 to n/2, twice as large.
 template <class T>
-void join_halves(Planes<T> z, Planes<T> to, const HalfTurn<T>& turn, int64_t half, int64_t lanes) {
-  const T *cosine = turn.re.data(), *sine = turn.im.data();
-  for_each_meeting(1, half, lanes, [=](int64_t k, int64_t here, int64_t there) {
-    const T a = z.re[here], b = z.im[here], x = z.re[there], y = z.im[there];
-    to.re[here] = a + x + (b + y) * cosine[k] - (x - a) * sine[k];
-    to.im[here] = b - y + (b + y) * sine[k] + (x - a) * cosine[k];
-  });
-  for (int64_t q = 0; q < lanes; ++q) {
-    to.re[q] = 2 * (z.re[q] + z.im[q]), to.re[half * lanes + q] = 2 * (z.re[q] - z.im[q]);
-    to.im[q] = to.im[half * lanes + q] = 0;
+struct JoinHalves {
+  [[gnu::always_inline]] static inline void run(Planes<T> z, Planes<T> to, const T* cosine, const T* sine,
+                                                int64_t half, int64_t lanes) {
+    for_each_meeting(1, half, lanes, [=](int64_t k, int64_t here, int64_t there) {
+      const T a = z.re[here], b = z.im[here], x = z.re[there], y = z.im[there];
+      to.re[here] = a + x + (b + y) * cosine[k] - (x - a) * sine[k];
+      to.im[here] = b - y + (b + y) * sine[k] + (x - a) * cosine[k];
+    });
+    for (int64_t q = 0; q < lanes; ++q) {
+      to.re[q] = 2 * (z.re[q] + z.im[q]), to.re[half * lanes + q] = 2 * (z.re[q] - z.im[q]);
+      to.im[q] = to.im[half * lanes + q] = 0;
+    }
   }
-}
+};
 
 // The other way: Z = E + i O from X, again twice as large.
 template <class T>
-void split_halves(Planes<T> x, Planes<T> to, const HalfTurn<T>& turn, int64_t half, int64_t lanes) {
-  const T *cosine = turn.re.data(), *sine = turn.im.data();
-  for (int64_t q = 0; q < lanes; ++q) x.im[q] = x.im[half * lanes + q] = 0;
-  for_each_meeting(0, half, lanes, [=](int64_t k, int64_t here, int64_t there) {
-    const T odd_re = x.re[here] - x.re[there], odd_im = x.im[here] + x.im[there];
-    to.re[here] = x.re[here] + x.re[there] + odd_re * sine[k] - odd_im * cosine[k];
-    to.im[here] = x.im[here] - x.im[there] + odd_re * cosine[k] + odd_im * sine[k];
-  });
-}
+struct SplitHalves {
+  [[gnu::always_inline]] static inline void run(Planes<T> x, Planes<T> to, const T* cosine, const T* sine,
+                                                int64_t half, int64_t lanes) {
+    for (int64_t q = 0; q < lanes; ++q) x.im[q] = x.im[half * lanes + q] = 0;
+    for_each_meeting(0, half, lanes, [=](int64_t k, int64_t here, int64_t there) {
+      const T odd_re = x.re[here] - x.re[there], odd_im = x.im[here] + x.im[there];
+      to.re[here] = x.re[here] + x.re[there] + odd_re * sine[k] - odd_im * cosine[k];
+      to.im[here] = x.im[here] - x.im[there] + odd_re * cosine[k] + odd_im * sine[k];
+    });
+  }
+};
 
 template <class T>
 void even_real_lines(const View& in, const View& out, int dim, T scale) {
@@ -275,7 +294,7 @@ void even_real_lines(const View& in, const View& out, int dim, T scale) {
     load(pairs, half, buffers.data, g.in_step);
     const Planes<T> z = run(*plan, buffers, g.lanes, true);
     const Planes<T> joined = z.re == buffers.data.re ? buffers.work : buffers.data;
-    join_halves(z, joined, *turn, half, g.lanes);
+    at_level<JoinHalves<T>>(z, joined, turn->re.data(), turn->im.data(), half, g.lanes);
     store(joined, half + 1, scale / 2, g);
   });
 }
@@ -322,7 +341,7 @@ void even_inverse_lines(const View& in, const View& out, int dim, T scale) {
   const auto turn = HalfTurn<T>::of(n);
   for_each_group<T>(in, out, dim, plan->room() + 1, 1, [&](const Group<T>& g, Buffers<T>& buffers) {
     load(g, half + 1, buffers.work);
-    split_halves(buffers.work, buffers.data, *turn, half, g.lanes);
+    at_level<SplitHalves<T>>(buffers.work, buffers.data, turn->re.data(), turn->im.data(), half, g.lanes);
     Group<T> pairs = g;
     pairs.out_step *= 2;
     store(run(*plan, buffers, g.lanes, false), half, scale, pairs, g.out_step);
