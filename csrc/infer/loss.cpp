@@ -19,14 +19,32 @@ void check_nll(const Tensor& self, const Tensor& target, const Tensor& weight) {
            classes, " classes or no classes but got weight tensor of shape: ",
            weight.defined() ? to_string(weight.sizes()) : std::string());
 }
+void check_nll2d(const Tensor& self, const Tensor& target, const Tensor& weight) {
+  MT_CHECK(target.dim() == 3,
+           "only batches of spatial targets supported (3D tensors) but got targets of dimension: ",
+           target.dim());
+  MT_CHECK(self.dim() == 4,
+           "only batches of spatial inputs supported (4D tensors), but got input of dimension: ", self.dim());
+  check_same_device({&self, &target, &weight});
+  MT_CHECK(target.dtype() == DType::int64, "expected target dtype to be Long or Byte, but got ",
+           info(target.dtype()).legacy);
+  const IntList x = self.sizes(), t = target.sizes();
+  MT_CHECK(x[0] == t[0] && x[2] == t[1] && x[3] == t[2], "size mismatch (got input: ", to_string(x),
+           " , target: ", to_string(t));
+  MT_CHECK(!weight.defined() || weight.numel() == x[1],
+           "weight tensor should be defined either for all or no classes");
+}
+void check_nll_reduction(int64_t reduction) {
+  MT_CHECK_AS(value, reduction >= 0 && reduction <= 2,
+              "nll_loss: reduction must be 0 (none), 1 (mean) or 2 (sum), got ", reduction);
+}
 
 }  // namespace
 
 void nll_loss(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t,
               Output& output, Output& total_weight) {
   check_nll(self, target, weight);
-  MT_CHECK_AS(value, reduction >= 0 && reduction <= 2,
-              "nll_loss: reduction must be 0 (none), 1 (mean) or 2 (sum), got ", reduction);
+  check_nll_reduction(reduction);
   const bool per_row = reduction == 0 && self.dim() == 2;
   output.prepare(per_row ? target.sizes() : IntList(), self.dtype(), self.device());
   total_weight.prepare({}, self.dtype(), self.device());
@@ -36,6 +54,24 @@ void nll_loss_backward(const Tensor& grad, const Tensor& self, const Tensor& tar
                        int64_t, int64_t, const Tensor& total_weight, Output& out) {
   check_nll(self, target, weight);
   check_same_device({&grad, &self, &total_weight});
+  out.prepare(self.sizes(), self.dtype(), self.device());
+}
+
+void nll_loss2d(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t,
+                Output& output, Output& total_weight) {
+  check_nll2d(self, target, weight);
+  check_nll_reduction(reduction);
+  output.prepare(reduction == 0 ? target.sizes() : IntList(), self.dtype(), self.device());
+  total_weight.prepare({}, self.dtype(), self.device());
+}
+
+void nll_loss2d_backward(const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& weight,
+                         int64_t reduction, int64_t, const Tensor& total_weight, Output& out) {
+  check_nll2d(self, target, weight);
+  check_same_device({&grad, &self, &total_weight});
+  MT_CHECK(reduction != 0 || std::ranges::equal(grad.sizes(), target.sizes()),
+           "size mismatch (got grad_output: ", to_string(grad.sizes()),
+           " target: ", to_string(target.sizes()));
   out.prepare(self.sizes(), self.dtype(), self.device());
 }
 
@@ -74,6 +110,15 @@ void check_entropy(const Tensor& self, const Tensor& target, const Tensor& weigh
            info(self.dtype()).legacy);
   if (weight.defined()) check_broadcasts_to(self.sizes(), weight);
 }
+void check_logit_entropy(const Tensor& self, const Tensor& target, const Tensor& weight,
+                         const Tensor& pos_weight) {
+  check_same_device({&self, &target, &weight, &pos_weight});
+  MT_CHECK(target.dtype() != DType::boolean,
+           "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+           "`logical_xor()` operator instead.");
+  for (const Tensor* t : {&self, &weight, &pos_weight})
+    if (t->defined()) check_broadcasts_to(target.sizes(), *t);
+}
 
 }  // namespace
 
@@ -109,6 +154,17 @@ void binary_cross_entropy_backward(const Tensor& grad, const Tensor& self, const
                                    const Tensor& weight, int64_t reduction, Output& out) {
   check_entropy(self, target, weight);
   prepare_loss("binary_cross_entropy", &grad, self, target, reduction, self.dtype(), out);
+}
+void binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target, const Tensor& weight,
+                                      const Tensor& pos_weight, int64_t reduction, Output& out) {
+  check_logit_entropy(self, target, weight, pos_weight);
+  prepare_loss("binary_cross_entropy_with_logits", nullptr, self, target, reduction, target.dtype(), out);
+}
+void binary_cross_entropy_with_logits_backward(const Tensor& grad, const Tensor& self, const Tensor& target,
+                                               const Tensor& weight, const Tensor& pos_weight,
+                                               int64_t reduction, Output& out) {
+  check_logit_entropy(self, target, weight, pos_weight);
+  prepare_loss("binary_cross_entropy_with_logits", &grad, self, target, reduction, self.dtype(), out);
 }
 
 namespace {

@@ -264,3 +264,50 @@ def test_distances_of_many_points_are_the_same_by_products_and_by_differences(mo
     dx, dy = torch.autograd.grad(found, [x, y], torch.tensor(pull))
     shares = differences * (pull / expected)[..., None]
     assert np.allclose(dx.numpy(), shares.sum(2)) and np.allclose(dy.numpy(), -shares.sum(1))
+
+
+def test_the_entropy_of_scores_is_in_the_dtype_of_the_target_and_its_weights_have_no_gradient():
+    x, y = torch.zeros(3), torch.ones(3)
+    assert F.binary_cross_entropy_with_logits(x, y.double()).dtype == torch.float64
+    assert F.binary_cross_entropy_with_logits(x.double(), y).dtype == torch.float32
+    for weights in ({"weight": y.clone().requires_grad_()}, {"pos_weight": y.clone().requires_grad_()}):
+        with pytest.raises(RuntimeError, match=rf"not differentiable with respect to argument '{[*weights][0]}'"):
+            F.binary_cross_entropy_with_logits(x, y, **weights)
+
+
+def test_the_slopes_of_the_entropy_of_scores_are_right_twice():
+    x = torch.tensor([-2.0, 0.3, 1.5], dtype=torch.float64, requires_grad=True)
+    target = torch.tensor([0.2, 0.9, 0.5], dtype=torch.float64, requires_grad=True)
+    weights = torch.tensor([1.0, 2.0, 0.5], dtype=torch.float64), torch.tensor([3.0], dtype=torch.float64)
+    for weight, pos_weight in ((None, None), weights):
+        for reduction in (0, 1, 2):
+
+            def loss(x, target, weight=weight, pos_weight=pos_weight, reduction=reduction):
+                return torch.binary_cross_entropy_with_logits(x, target, weight, pos_weight, reduction)
+
+            assert torch.autograd.gradcheck(loss, (x, target))
+            assert torch.autograd.gradgradcheck(loss, (x, target))
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+def test_the_likelihood_of_pictures_is_that_of_their_places(reduction):
+    draw = np.random.default_rng(0)
+    scores = torch.from_numpy(draw.standard_normal((2, 3, 4, 5)))
+    target = torch.from_numpy(draw.integers(0, 3, (2, 4, 5)))
+    target[0, 1, 2] = -100
+    weight = torch.tensor([0.5, 1.0, 2.0], dtype=torch.float64)
+    rows = scores.permute(0, 2, 3, 1).reshape(-1, 3).requires_grad_()
+    wanted = F.nll_loss(rows, target.flatten(), weight, reduction=reduction)
+    wanted.sum().backward()
+    for layout in (torch.contiguous_format, torch.channels_last):
+        x = scores.clone(memory_format=layout).requires_grad_()
+        loss = F.nll_loss(x, target, weight, reduction=reduction)
+        np.testing.assert_allclose(loss.detach().flatten(), wanted.detach().flatten(), rtol=1e-12)
+        loss.sum().backward()
+        np.testing.assert_allclose(x.grad.permute(0, 2, 3, 1).reshape(-1, 3), rows.grad, rtol=1e-12)
+    flat = F.nll_loss(scores.reshape(2, 3, 20), target.reshape(2, 20), weight, reduction=reduction)
+    np.testing.assert_allclose(flat.flatten(), wanted.detach().flatten(), rtol=1e-12)
+    with pytest.raises(RuntimeError, match=r"Expected target size \[2, 20\], got \[2, 19\]"):
+        torch.nll_loss(scores.reshape(2, 3, 20), target.reshape(2, 20)[:, 1:])
+    with pytest.raises(RuntimeError, match="only batches of spatial targets supported"):
+        torch.nll_loss2d_forward(scores, target[0], None, 1, -100)

@@ -227,3 +227,20 @@ def test_largest_of_windows_at_every_spacing(dtype, kernel, stride, padding, dil
         np.broadcast_to(taps - padding, wanted.shape), wanted.argmax(-1)[..., None], -1)[..., 0])  # fmt: skip
     assert np.array_equal(F.max_pool1d(x.mT.contiguous().mT, kernel, stride, padding, dilation).double().numpy(),
                           values.double().numpy())  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("queries", [1, 20])
+def test_masks_of_any_layout_hide_what_they_hide(dtype, queries):
+    heads, keys, width = 2, 33, 24
+    q, k, v = (_random(1, heads, n, width, seed=s).to(dtype) for s, n in enumerate((queries, keys, keys)))
+    seen = _random(heads, queries, keys, seed=5) > -0.5
+    for mask in (seen, seen[:1], seen[:, :1], seen.transpose(1, 2).contiguous().transpose(1, 2)):
+        scores = q.float() @ k.float().transpose(-2, -1) / math.sqrt(width)
+        hidden = scores.masked_fill(~mask, -math.inf)
+        wanted = hidden.softmax(-1).nan_to_num(0.0) @ v.float()
+        added = torch.zeros(mask.shape).masked_fill(~mask, -math.inf).to(dtype)
+        for given in (mask, added):
+            got = F.scaled_dot_product_attention(q, k, v, attn_mask=given.unsqueeze(0))
+            tolerance = 1e-5 if dtype == torch.float32 else 2e-2
+            np.testing.assert_allclose(got.float(), wanted, rtol=tolerance, atol=tolerance)

@@ -340,3 +340,45 @@ def test_dot_products_of_every_short_length_agree_with_numpy(dtype):
         wanted = torch.from_numpy(np.asarray(np.dot(*pair))).to(kind)
         assert torch.dot(x, y).item() == wanted.item()
         assert torch.dot(x.repeat_interleave(2)[::2], y).item() == wanted.item()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.complex64])
+@pytest.mark.parametrize("dim", [(0, 2), (1,), (0,), (2,), (0, 1)])
+def test_sums_and_extremes_over_any_dimensions_of_windows(dtype, dim):
+    draw = np.random.default_rng(0)
+    whole = torch.from_numpy(draw.integers(-9, 9, (9, 37, 90))).to(dtype)
+    for x in (whole, whole[:, :, 5:75], whole[:, ::2], whole[:, :, ::3], whole.permute(2, 0, 1)):
+        values = x.to(torch.complex128 if dtype.is_complex else torch.int64).numpy()
+        assert torch.equal(x.sum(dim), torch.from_numpy(values.sum(dim)).to(dtype))
+        if not dtype.is_complex:
+            np.testing.assert_array_equal(x.amax(dim).long(), values.max(dim))
+            np.testing.assert_array_equal(x.amin(dim).long(), values.min(dim))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_nan_is_found_at_every_place(dtype):
+    for n in (1, 7, 8, 9, 31, 33, 64, 65, 130):
+        x = torch.arange(n, dtype=dtype).expand(n, n).clone()
+        x.fill_diagonal_(NAN)
+        assert x.amax(1).isnan().all() and x.amin(1).isnan().all()
+        assert torch.arange(n, dtype=dtype).amax().item() == n - 1
+
+
+def test_the_variance_of_complex_numbers_over_all_and_over_some_dimensions():
+    draw = np.random.default_rng(0)
+    a = draw.standard_normal((300, 40)) + 1j * draw.standard_normal((300, 40))
+    x = torch.from_numpy(a)
+    np.testing.assert_allclose(x.var(), a.var(ddof=1), rtol=1e-12)
+    np.testing.assert_allclose(x.std(0), a.std(0, ddof=1), rtol=1e-12)
+    np.testing.assert_allclose(x.var(1), a.var(1, ddof=1), rtol=1e-12)
+
+
+@pytest.mark.parametrize("zero", [None, 2])
+def test_running_and_whole_products_have_complex_slopes(zero):
+    draw = np.random.default_rng(1)
+    x = torch.from_numpy(draw.standard_normal((3, 4)) + 1j * draw.standard_normal((3, 4)))
+    if zero is not None:
+        x[1, zero] = 0
+    x.requires_grad_()
+    assert torch.autograd.gradcheck(lambda x: torch.cumprod(x, 1), x)
+    assert torch.autograd.gradcheck(lambda x: torch.prod(x, 1), x)

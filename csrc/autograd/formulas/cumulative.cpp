@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "autograd/formulas/zeros.h"
 #include "generated/ops/compare.h"
 #include "generated/ops/copy.h"
 #include "generated/ops/cumulative.h"
@@ -37,11 +38,13 @@ Tensor cumprod_backward(const Tensor& grad, const Tensor& self, const Tensor& re
   // Up to the first zero of a line each factor divides out of the products that hold it. At the first zero they are
   // the products without it, up to the next zero; behind it every product stays zero.
   const Tensor zero = ops::eq(self, Scalar(0));
+  const Tensor weighted = _reverse_cumsum(grad * conjugate(result), dim);
+  if (known_to_be_none(zero)) return weighted / conjugate(self);
   const Tensor seen = ops::cumsum(zero, dim, std::nullopt);
   const Tensor first = ops::logical_and(zero, ops::eq(seen, Scalar(1)));
   const Tensor without = where(first, Scalar(1), self);
-  const Tensor divided = _reverse_cumsum(grad * result, dim) / where(zero, Scalar(1), self);
-  const Tensor at_zero = _reverse_cumsum(grad * ops::cumprod(without, dim, std::nullopt), dim);
+  const Tensor divided = weighted / conjugate(where(zero, Scalar(1), self));
+  const Tensor at_zero = _reverse_cumsum(grad * conjugate(ops::cumprod(without, dim, std::nullopt)), dim);
   return where(first, at_zero, where(ops::eq(seen, Scalar(0)), divided, Scalar(0)));
 }
 

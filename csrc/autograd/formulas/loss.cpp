@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "generated/ops/activation.h"
 #include "generated/ops/binary.h"
 #include "generated/ops/compare.h"
 #include "generated/ops/creation.h"
@@ -48,6 +49,20 @@ Tensor cross_entropy_bend(const Tensor& factor, const Tensor& self, const Tensor
 
 Tensor odds(const Tensor& self) {
   return ops::clamp_min(ops::log1p(-self), Scalar(-100)) - ops::clamp_min(ops::log(self), Scalar(-100));
+}
+
+Tensor logit_odds(const Tensor& self, const Tensor& pos_weight) {
+  return pos_weight.defined() ? (1 - pos_weight) * ops::log_sigmoid(self) - self : -self;
+}
+
+Tensor logit_odds_slope(const Tensor& self, const Tensor& pos_weight) {
+  const Tensor all = ops::ones_like(self);
+  return pos_weight.defined() ? (1 - pos_weight) * ops::sigmoid(-self) - all : -all;
+}
+
+Tensor logit_bend(const Tensor& self, const Tensor& target, const Tensor& pos_weight) {
+  const Tensor yes = ops::sigmoid(self), bend = yes * (1 - yes);
+  return pos_weight.defined() ? bend * (1 - (1 - pos_weight) * target) : bend;
 }
 
 }  // namespace mt::formulas

@@ -26,5 +26,9 @@ Tensor huber_bend(const Tensor& factor, const Tensor& self, const Tensor& target
 Tensor cross_entropy_bend(const Tensor& factor, const Tensor& self, const Tensor& target);
 // log((1 - x) / x), each logarithm kept above -100.
 Tensor odds(const Tensor& self);
+// Of the cross entropy of a sigmoid: its slope in the target, that of the slope in the target, and its bend in the score.
+Tensor logit_odds(const Tensor& self, const Tensor& pos_weight);
+Tensor logit_odds_slope(const Tensor& self, const Tensor& pos_weight);
+Tensor logit_bend(const Tensor& self, const Tensor& target, const Tensor& pos_weight);
 
 }  // namespace mt::formulas

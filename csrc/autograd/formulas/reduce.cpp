@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "autograd/formulas/unary.h"
+#include "autograd/formulas/zeros.h"
 #include "generated/ops/binary.h"
 #include "generated/ops/compare.h"
 #include "generated/ops/copy.h"
@@ -48,6 +49,8 @@ Tensor prod_backward(const Tensor& grad, const Tensor& self, const Tensor& resul
   // The derivative is the product of the others: result / self, except in slices that hold a zero. With one zero
   // only its own place has a derivative, the product of the rest; with two there is none.
   const Tensor zero = ops::eq(self, Scalar(0));
+  if (known_to_be_none(zero))
+    return unreduce(grad * conjugate(result), self.sizes(), dim, keepdim) / conjugate(self);
   const Tensor zeros = ops::sum(zero, dim, true, std::nullopt);
   const Tensor without = where(zero, Scalar(1), self);
   const Tensor others = ops::expand(ops::prod(without, dim, true, std::nullopt), self.sizes(), false);

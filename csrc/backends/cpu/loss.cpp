@@ -34,6 +34,17 @@ void loss_backward(const LossOptions& options, const Tensor& grad, const Tensor&
   kernels::pointwise_loss_backward(view(grad), view(self), view(target), options,
                                    kernels::Reduction(reduction), view(out));
 }
+// A tensor that may be absent, as options take it.
+class MaybeView {
+ public:
+  explicit MaybeView(const Tensor& tensor)
+      : view_(tensor.defined() ? view(tensor) : kernels::View{}), given_(tensor.defined()) {}
+  const kernels::View* get() const { return given_ ? &view_ : nullptr; }
+
+ private:
+  kernels::View view_;
+  bool given_;
+};
 // A width of 0 is the plain absolute value.
 LossOptions smooth(double beta) {
   return {beta == 0 ? PointwiseLoss::absolute : PointwiseLoss::smooth_absolute, beta};
@@ -66,14 +77,24 @@ void huber_loss_backward(const Tensor& grad, const Tensor& self, const Tensor& t
 }
 void binary_cross_entropy(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction,
                           const Tensor& out) {
-  const kernels::View w = weight.defined() ? view(weight) : kernels::View{};
-  loss({PointwiseLoss::cross_entropy, 1, weight.defined() ? &w : nullptr}, self, target, reduction, out);
+  const MaybeView w(weight);
+  loss({PointwiseLoss::cross_entropy, 1, w.get()}, self, target, reduction, out);
 }
 void binary_cross_entropy_backward(const Tensor& grad, const Tensor& self, const Tensor& target,
                                    const Tensor& weight, int64_t reduction, const Tensor& out) {
-  const kernels::View w = weight.defined() ? view(weight) : kernels::View{};
-  loss_backward({PointwiseLoss::cross_entropy, 1, weight.defined() ? &w : nullptr}, grad, self, target,
-                reduction, out);
+  const MaybeView w(weight);
+  loss_backward({PointwiseLoss::cross_entropy, 1, w.get()}, grad, self, target, reduction, out);
+}
+void binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target, const Tensor& weight,
+                                      const Tensor& pos_weight, int64_t reduction, const Tensor& out) {
+  const MaybeView w(weight), pos(pos_weight);
+  loss({PointwiseLoss::logit_entropy, 1, w.get(), pos.get()}, self, target, reduction, out);
+}
+void binary_cross_entropy_with_logits_backward(const Tensor& grad, const Tensor& self, const Tensor& target,
+                                               const Tensor& weight, const Tensor& pos_weight,
+                                               int64_t reduction, const Tensor& out) {
+  const MaybeView w(weight), pos(pos_weight);
+  loss_backward({PointwiseLoss::logit_entropy, 1, w.get(), pos.get()}, grad, self, target, reduction, out);
 }
 
 void ctc_loss_forward(const Tensor& log_probs, const Tensor& targets, IntList input_lengths,

@@ -18,7 +18,11 @@ struct Kind {
   int number;
   double beta = 1;
 };
-constexpr Kind kSquare{"square", 0}, kCrossEntropy{"cross_entropy", 1};
+// Of each element, and of the answer yes; either may be undefined.
+struct Weights {
+  Tensor each, yes;
+};
+constexpr Kind kSquare{"square", 0}, kCrossEntropy{"cross_entropy", 1}, kLogitEntropy{"logit_entropy", 5};
 // A width of 0 is the plain absolute value.
 Kind smooth(double beta) { return beta == 0 ? Kind{"absolute", 2} : Kind{"smooth_absolute", 3, beta}; }
 Kind huber(double delta) { return {"huber", 4, delta}; }
@@ -29,8 +33,8 @@ void check_floating(const char* name, DType dtype) {
 
 double share(int64_t reduction, int64_t count) { return reduction == kMean ? 1.0 / double(count) : 1.0; }
 
-void loss(const Kind& kind, const char* name, const Tensor& self, const Tensor& target, const Tensor& weight,
-          int64_t reduction, const Tensor& out) {
+void loss(const Kind& kind, const char* name, const Tensor& self, const Tensor& target,
+          const Weights& weights, int64_t reduction, const Tensor& out) {
   const DType t = out.dtype();
   check_floating(name, t);
   const bool folds = reduction != kNone;
@@ -44,18 +48,19 @@ void loss(const Kind& kind, const char* name, const Tensor& self, const Tensor& 
                 {"loss_folded" + types, "LossCall"},
                 {join_text("loss_finished<", type_text(t), ">"), "LossCall"}};
       });
-  const Tensor y = as_dtype(target, t), w = as_dtype(weight, t);
+  const Tensor y = as_dtype(target, t), w = as_dtype(weights.each, t), pos = as_dtype(weights.yes, t);
   Tensor x = as_dtype(self, t);
   LossCall call{};
   call.beta = kind.beta;
   call.scale = 1;
   if (!folds) {
-    call.walk = walk_of({{out, call.out}, {x, call.in}, {y, call.target}, {w, call.weight}});
+    call.walk = walk_of(
+        {{out, call.out}, {x, call.in}, {y, call.target}, {w, call.weight}, {pos, call.pos_weight}});
     return launch_with(program.entries[0], name, place.index(), {blocks_for(call.walk.count)}, {256}, 0,
                        call);
   }
   x = views::expand(x, infer::broadcast(x.sizes(), y.sizes()), false);
-  call.walk = walk_of({{x, call.in}, {y, call.target}, {w, call.weight}});
+  call.walk = walk_of({{x, call.in}, {y, call.target}, {w, call.weight}, {pos, call.pos_weight}});
   const int64_t most = int64_t(driver().attribute(place.index(), kProcessors)) * 4;
   const int64_t blocks = std::clamp<int64_t>(call.walk.count / (256 * 8), 1, most);
   const Scratch parts(place, size_t(blocks) * itemsize(compute_dtype(t)));
@@ -68,7 +73,7 @@ void loss(const Kind& kind, const char* name, const Tensor& self, const Tensor& 
 }
 
 void loss_backward(const Kind& kind, const char* name, const Tensor& grad, const Tensor& self,
-                   const Tensor& target, const Tensor& weight, int64_t reduction, const Tensor& out) {
+                   const Tensor& target, const Weights& weights, int64_t reduction, const Tensor& out) {
   const DType t = out.dtype();
   check_floating(name, t);
   if (out.numel() == 0) return;
@@ -79,14 +84,22 @@ void loss_backward(const Kind& kind, const char* name, const Tensor& grad, const
         return {{join_text("loss_backward<", type_text(t), ", PointwiseLoss::", kind.name, ", false>"),
                  "LossCall"}};
       });
-  const Tensor x = as_dtype(self, t), y = as_dtype(target, t), w = as_dtype(weight, t), g = as_dtype(grad, t);
+  const Tensor x = as_dtype(self, t), y = as_dtype(target, t), g = as_dtype(grad, t),
+               w = as_dtype(weights.each, t), pos = as_dtype(weights.yes, t);
   LossCall call{};
   call.beta = kind.beta;
   call.scale = share(reduction, out.numel());
-  call.walk =
-      walk_of({{out, call.out}, {x, call.in}, {y, call.target}, {w, call.weight}, {g, call.gradient}});
+  call.walk = walk_of({{out, call.out},
+                       {x, call.in},
+                       {y, call.target},
+                       {w, call.weight},
+                       {pos, call.pos_weight},
+                       {g, call.gradient}});
   launch_with(program.entries[0], name, place.index(), {blocks_for(call.walk.count)}, {256}, 0, call);
 }
+
+// Targets of a sample: one, or those of a picture.
+int64_t places_of(const Tensor& scores) { return scores.dim() == 4 ? scores.size(2) * scores.size(3) : 1; }
 
 const Loaded& nll_program(const Place& place, DType t) {
   static Variants variants;
@@ -115,8 +128,9 @@ void nll_loss(const Tensor& self, const Tensor& target, const Tensor& weight, in
   call.weight = memory(weights);
   call.out = out.data();
   call.total_weight = memory(total_weight);
-  call.samples = alone ? 1 : self.size(0);
-  call.classes = self.size(-1);
+  call.samples = target.numel();
+  call.classes = self.size(alone ? 0 : 1);
+  call.places = places_of(self);
   call.ignored = ignore_index;
   call.reduction = int(reduction);
   call.alone = alone;
@@ -145,8 +159,9 @@ void nll_loss_backward(const Tensor& grad, const Tensor& self, const Tensor& tar
     call.gradient = memory(g);
     call.out = memory(made);
     call.total_weight = memory(total);
-    call.samples = self.dim() == 1 ? 1 : self.size(0);
-    call.classes = self.size(-1);
+    call.samples = target.numel();
+    call.classes = self.size(self.dim() == 1 ? 0 : 1);
+    call.places = places_of(self);
     call.ignored = ignore_index;
     call.reduction = int(reduction);
     launch_with(program.entries[2], "nll_loss_backward", place.index(), {blocks_for(call.samples)}, {256}, 0,
@@ -179,11 +194,22 @@ void huber_loss_backward(const Tensor& grad, const Tensor& self, const Tensor& t
 }
 void binary_cross_entropy(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction,
                           const Tensor& out) {
-  loss(kCrossEntropy, "binary_cross_entropy", self, target, weight, reduction, out);
+  loss(kCrossEntropy, "binary_cross_entropy", self, target, {weight, {}}, reduction, out);
 }
 void binary_cross_entropy_backward(const Tensor& grad, const Tensor& self, const Tensor& target,
                                    const Tensor& weight, int64_t reduction, const Tensor& out) {
-  loss_backward(kCrossEntropy, "binary_cross_entropy_backward", grad, self, target, weight, reduction, out);
+  loss_backward(kCrossEntropy, "binary_cross_entropy_backward", grad, self, target, {weight, {}}, reduction,
+                out);
+}
+void binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target, const Tensor& weight,
+                                      const Tensor& pos_weight, int64_t reduction, const Tensor& out) {
+  loss(kLogitEntropy, "binary_cross_entropy_with_logits", self, target, {weight, pos_weight}, reduction, out);
+}
+void binary_cross_entropy_with_logits_backward(const Tensor& grad, const Tensor& self, const Tensor& target,
+                                               const Tensor& weight, const Tensor& pos_weight,
+                                               int64_t reduction, const Tensor& out) {
+  loss_backward(kLogitEntropy, "binary_cross_entropy_with_logits_backward", grad, self, target,
+                {weight, pos_weight}, reduction, out);
 }
 
 }  // namespace mt::cuda

@@ -1,11 +1,14 @@
 #include "kernels/attention/attention.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
 #include "kernels/common/arithmetic.h"
+#include "kernels/common/convert.h"
 #include "kernels/common/cpu_features.h"
+#include "kernels/common/levels.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/types.h"
 #include "kernels/common/vector_math.h"
@@ -133,35 +136,52 @@ struct Head {
     if constexpr (std::is_same_v<T, C>) {
       if (column_stride == 1 && columns == leading) return {data + first * row_stride, row_stride};
     }
+    const Converter load = converter(dtype_of<T>, dtype_of<C>);
     for (int64_t i = 0; i < count; ++i, room += leading) {
-      const T* from = data + (first + i) * row_stride;
-      for (int64_t j = 0; j < columns; ++j) room[j] = cast<C>(from[j * column_stride]);
+      load(reinterpret_cast<const char*>(data + (first + i) * row_stride), column_stride * int64_t(sizeof(T)),
+           reinterpret_cast<char*>(room), sizeof(C), columns);
       std::fill(room + columns, room + leading, C(0));
     }
     return {room - count * leading, leading};
   }
 
-  // All rows as columns, `leading` elements apart.
+  // All rows as columns, `leading` elements apart; halves become rows of the compute type first.
   void turn(C* to, int64_t leading) const {
-    if constexpr (std::is_same_v<T, C>)
-      return pack_panel(data, row_stride, column_stride, rows, columns, to, leading);
-    for (int64_t j = 0; j < columns; ++j, to += leading) {
-      const T* from = data + j * column_stride;
-      for (int64_t i = 0; i < rows; ++i) to[i] = cast<C>(from[i * row_stride]);
-      std::fill(to + rows, to + leading, C(0));
+    if constexpr (std::is_same_v<T, C>) {
+      pack_panel(data, row_stride, column_stride, rows, columns, to, leading);
+    } else {
+      const auto room = block_of<C>(rows * padded<C>(columns));
+      const Lines<C> all = lines(0, rows, room.get());
+      pack_panel(all.data, all.leading, int64_t(1), rows, columns, to, leading);
     }
   }
 
   void store(Lines<C> from, int64_t first, int64_t count) const {
-    for (int64_t i = 0; i < count; ++i) {
-      const C* line = from.data + i * from.leading;
-      T* to = data + (first + i) * row_stride;
-      if (column_stride == 1) {
-        for (int64_t j = 0; j < columns; ++j) to[j] = cast<T>(line[j]);
-      } else {
-        for (int64_t j = 0; j < columns; ++j) to[j * column_stride] = cast<T>(line[j]);
-      }
+    const Converter put = converter(dtype_of<C>, dtype_of<T>);
+    for (int64_t i = 0; i < count; ++i)
+      put(reinterpret_cast<const char*>(from.data + i * from.leading), sizeof(C),
+          reinterpret_cast<char*>(data + (first + i) * row_stride), column_stride * int64_t(sizeof(T)),
+          columns);
+  }
+};
+
+// What a mask makes of a row of scores.
+struct Hide {
+  template <class C>
+  [[gnu::always_inline]] static inline void run(C* x, const bool* seen, int64_t n) {
+    // By a mask, which the compiler makes vectors of; of a choice it makes branches.
+    using Bits = std::conditional_t<sizeof(C) == 8, uint64_t, uint32_t>;
+    constexpr Bits hidden = std::bit_cast<Bits>(-std::numeric_limits<C>::infinity());
+    for (int64_t i = 0; i < n; ++i) {
+      const Bits mask = Bits(0) - Bits(seen[i]);
+      x[i] = std::bit_cast<C>((std::bit_cast<Bits>(x[i]) & mask) | (hidden & ~mask));
     }
+  }
+};
+struct Shift {
+  template <class C>
+  [[gnu::always_inline]] static inline void run(C* x, const C* by, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) x[i] += by[i];
   }
 };
 
@@ -284,20 +304,25 @@ class Attention {
                                       seen, width_, C(options_.scale), scores + r * keys_room_);
     }
     if (!mask_) return;
-    constexpr C hidden = -std::numeric_limits<C>::infinity();
+    const auto room = block_of<C>(seen);
     for (int64_t r = 0; r < rows; ++r) {
       C* row = scores + r * keys_room_;
       const int64_t at =
           batch * mask_->strides[0] + head * mask_->strides[1] + (first + r) * mask_->strides[2];
-      const int64_t step = mask_->strides[3];
-      if (mask_->dtype == DType::boolean) {
-        const bool* mask = mask_->as<bool>() + at;
-        for (int64_t j = 0; j < seen; ++j) row[j] = mask[j * step] ? row[j] : hidden;
-      } else {
-        const T* mask = mask_->as<T>() + at;
-        for (int64_t j = 0; j < seen; ++j) row[j] += cast<C>(mask[j * step]);
-      }
+      if (mask_->dtype == DType::boolean)
+        at_level<Hide>(row, mask_row<bool>(at, seen, room.get()), seen);
+      else
+        at_level<Shift>(row, mask_row<C>(at, seen, room.get()), seen);
     }
+  }
+  // A row of the mask, one element after the other.
+  template <class M>
+  const M* mask_row(int64_t at, int64_t n, C* room) const {
+    const int64_t item = int64_t(itemsize(mask_->dtype)), step = mask_->strides[3] * item;
+    const char* from = mask_->as<char>() + at * item;
+    if (mask_->dtype == dtype_of<M> && step == item) return reinterpret_cast<const M*>(from);
+    converter(mask_->dtype, dtype_of<M>)(from, step, reinterpret_cast<char*>(room), sizeof(M), n);
+    return reinterpret_cast<const M*>(room);
   }
 
   static C& row_place(const View& logsumexp, int64_t batch, int64_t head, int64_t row) {

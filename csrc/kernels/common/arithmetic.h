@@ -218,11 +218,15 @@ template <class T> MT_INLINE T nan_to_num(T x, const T* p) {
 }
 // a + weight * (b - a), from the nearer end, so that weight 1 gives b itself.
 template <class T> MT_INLINE T interpolate(T a, T b, T weight) {
-  bool near_start;
-  if constexpr (is_complex_v<T>) near_start = std::norm(weight) < 0.25;
-  else near_start = std::fabs(weight) < T(0.5);
-  const T step = b - a;
-  return select(near_start, a + mul(weight, step), b - mul(step, T(1) - weight));
+  if constexpr (is_complex_v<T>) {  // chosen part by part, for vectors
+    using R = typename T::value_type;
+    const bool near = weight.real() * weight.real() + weight.imag() * weight.imag() < R(0.25);
+    const T start(select(near, a.real(), b.real()), select(near, a.imag(), b.imag()));
+    return start + mul(T(weight.real() - select(near, R(0), R(1)), weight.imag()), b - a);
+  } else {
+    const bool near = std::fabs(weight) < T(0.5);
+    return select(near, a, b) + (weight - select(near, T(0), T(1))) * (b - a);
+  }
 }
 template <class T> MT_INLINE T sinc(T x) {
   const T turn = x * T(3.14159265358979323846);
@@ -296,29 +300,38 @@ template <class T> MT_INLINE T least_multiple(T a, T b) {
 }
 // Shifts by more bits than there are (or fewer than none) move everything out. Without branches, for vectors; bytes, which
 // no processor shifts by different counts, by one, two and four bits where the count has them.
-template <class T, class Step> MT_INLINE T shift_by_steps(T a, T b, Step step) {
-  const uint8_t count = uint8_t(b);
-  T x = a;
-  x = count & 1 ? step(x, 1) : x;
-  x = count & 2 ? step(x, 2) : x;
-  return count & 4 ? step(x, 4) : x;
+// A step knows its bits when it is compiled: for vectors of others the compiler widens.
+template <int bits> using Bits = std::integral_constant<int, bits>;
+template <class Step> MT_INLINE uint8_t shift_by_steps(uint8_t x, uint8_t count, Step step) {
+  x = count & 1 ? step(x, Bits<1>()) : x;
+  x = count & 2 ? step(x, Bits<2>()) : x;
+  x = count & 4 ? step(x, Bits<4>()) : x;
+  return count < 8 ? x : uint8_t(0);
 }
 template <class T> MT_INLINE T shift_left(T a, T b) {
-  constexpr wrapping_t<T> width = 8 * sizeof(T);
-  const auto count = wrapping_t<T>(b);
   if constexpr (sizeof(T) == 1) {
-    const T moved = shift_by_steps(a, b, [](T x, int bits) { return T(uint8_t(x) << bits); });
-    return uint8_t(b) < 8 ? moved : T(0);
+    return T(
+        shift_by_steps(uint8_t(a), uint8_t(b), [](uint8_t x, auto n) { return uint8_t(x << n.value); }));
+  } else {
+    constexpr wrapping_t<T> width = 8 * sizeof(T);
+    const auto count = wrapping_t<T>(b);
+    const T moved = T(wrapping_t<T>(a) << (count & (width - 1)));
+    return count < width ? moved : T(0);
   }
-  const T moved = T(wrapping_t<T>(a) << (count & (width - 1)));
-  return count < width ? moved : T(0);
 }
 template <class T> MT_INLINE T shift_right(T a, T b) {
   constexpr wrapping_t<T> width = 8 * sizeof(T);
-  const auto count = wrapping_t<T>(b);
   const T sign = std::is_signed_v<T> ? T(a >> (width - 1)) : T(0);
-  const T moved = T(a >> (count & (width - 1)));
-  return count < width ? moved : sign;
+  if constexpr (sizeof(T) == 1) {  // what differs from the sign is moved
+    const uint8_t moved =
+        shift_by_steps(uint8_t(a ^ sign), uint8_t(b),
+                       [](uint8_t x, auto n) { return uint8_t((x >> n.value) & (0xff >> n.value)); });
+    return T(moved ^ uint8_t(sign));
+  } else {
+    const auto count = wrapping_t<T>(b);
+    const T moved = T(a >> (count & (width - 1)));
+    return count < width ? moved : sign;
+  }
 }
 
 #undef MT_INLINE

@@ -16,12 +16,8 @@ template <class T> MT_INLINE double exp_for(double x, double rest) {
 }
 // For positive normal numbers.
 template <class T> MT_INLINE double log_for(double x) {
-  if constexpr (sizeof(T) == sizeof(double)) {
-    const WideMantissa parts = split_for_log(x);
-    return log_of_parts(parts.f, parts.e);
-  } else {
-    return sum_of(log_in_double(x));
-  }
+  if constexpr (sizeof(T) == sizeof(double)) return log_usual(x);
+  else return sum_of(log_in_double(x));
 }
 // exp(sign x^2): the square of the upper half of the digits is exact, the rest of it small.
 template <class T> MT_INLINE double exp_of_square(double x, double sign) {

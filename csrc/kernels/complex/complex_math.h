@@ -36,6 +36,16 @@ template <class T> MT_INLINE T angle(T x) {
   if constexpr (is_complex_v<T>) return T(atan2(x.imag(), x.real()), 0);
   else return select(is_nan(x), x, select(x < T(0), std::numbers::pi_v<T>, T(0)));
 }
+// As that of reals; the larger one has the larger real part.
+template <class R> std::complex<R> log_add_exp(std::complex<R> a, std::complex<R> b) {
+  constexpr R nan = std::numeric_limits<R>::quiet_NaN();
+  if (is_nan(a) || is_nan(b)) return {nan, nan};
+  if (a.real() == b.real() && is_inf(a.real()))
+    return a.real() < 0 ? b : math::log(math::exp(a) + math::exp(b));
+  const bool ordered = a.real() < b.real();
+  const std::complex<R> large = ordered ? b : a, small = ordered ? a : b;
+  return large + math::log1p(math::exp(small - large));
+}
 
 #undef MT_INLINE
 

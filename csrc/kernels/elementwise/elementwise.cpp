@@ -170,8 +170,8 @@ DenseLoop loop_of(const ElementwiseKernel& kernel, DType& compute) {
   compute = widened(compute);
   if (!contains(kernel.domain, compute)) [[unlikely]]
     fail_unsupported(kernel.name, compute);
-  if (compute == DType::float16 || compute == DType::bfloat16 || contains(domains::float8, compute))
-    compute = DType::float32;
+  if (const DenseLoop own = kernel.loops[cpu_level][int(compute)]) return own;
+  compute = DType::float32;
   return kernel.loops[cpu_level][int(compute)];
 }
 

@@ -2,8 +2,8 @@
 //
 // Note [Staging]: only dense runs of a single dtype reach a functor's loop. Everything else (other dtypes,
 // strides, broadcast scalars) is brought into small blocks on the stack and written back from one, by code
-// that is not a template (elementwise.cpp). Half types always go that way: they are converted to float and
-// back around the float loop. This keeps a functor's compile time and code size a tenth of what a loop per
+// that is not a template (elementwise.cpp). Half types go that way too, unless the functor takes them: they are converted
+// to float and back around the float loop. This keeps a functor's compile time and code size a tenth of what a loop per
 // combination would need, and the extra pass stays in the first-level cache.
 #pragma once
 
@@ -27,7 +27,7 @@ struct ElementwiseKernel {
   DTypeSet domain;
   DenseLoop loops
       [kLevels]
-      [kDTypeCount];  // by machine level, then dtype; null outside the domain and for narrower than float
+      [kDTypeCount];  // by machine level, then dtype; null outside the domain and for what is computed in float
 };
 
 constexpr int kMaxParameters = 4;
@@ -117,7 +117,8 @@ struct Loop {
 template <class Op, class T, int kInputs, bool kToBool>
 constexpr DenseLoop loop_for(int level) {
   using L = Loop<Op, T, kInputs, kToBool>;
-  if constexpr (!contains(Op::domain, dtype_of<T>) || is_half_v<T> || is_float8_v<T>) return nullptr;
+  constexpr bool as_float = (is_half_v<T> && !requires { Op::takes_halves; }) || is_float8_v<T>;
+  if constexpr (!contains(Op::domain, dtype_of<T>) || as_float) return nullptr;
   else if constexpr (is_complex_v<T> || !kHasLevels) return &L::base;
   else if constexpr (std::is_floating_point_v<T>)
     return level == 0 ? &L::base : level == 1 ? &L::wide : &L::widest;

@@ -417,10 +417,22 @@ MT_BINARY_PARAMS(isclose_op, 3, floating, math::is_close(a, b, p))
 MT_BINARY(mul_no_nan_op, inexact, b == T(0) ? T(0) : math::mul(a, b))
 MT_BINARY(fmax_op, ordered, math::select((a >= b) | math::is_nan(b), a, b))
 MT_BINARY(fmin_op, ordered, math::select((a <= b) | math::is_nan(b), a, b))
-MT_BINARY(copysign_op, floating, std::copysign(a, b))
+struct copysign_op {
+  MT_FUNCTOR_HEAD(copysign_op, 0, floating)
+  static constexpr bool takes_halves = true;  // their bits need not become a float's
+  template <class T>
+  [[gnu::always_inline]] static inline T apply(T a, T b, const T*) {
+    if constexpr (is_half_v<T>) {
+      a.bits = uint16_t((a.bits & 0x7fff) | (b.bits & 0x8000));
+      return a;
+    } else {
+      return std::copysign(a, b);
+    }
+  }
+};
 MT_BINARY(hypot_op, floating, math::hypot(a, b))
 MT_BINARY(heaviside_op, ordered, a == T(0) ? b : T(a > T(0)))
-MT_BINARY(logaddexp_op, floating, math::log_add_exp(a, b))
+MT_BINARY(logaddexp_op, inexact, math::log_add_exp(a, b))
 MT_BINARY(logaddexp2_op, floating, math::log_add_exp2(a, b))
 MT_BINARY(xlogy_op, inexact, math::x_log_y(a, b))
 MT_BINARY(nextafter_op, single_double, math::next_after(a, b))

@@ -1,34 +1,49 @@
 #include "kernels/loss/nll.h"
 
 #include "kernels/common/copy.h"
+#include "kernels/common/dense.h"
 #include "kernels/common/types.h"
 
 namespace mt::kernels {
 namespace {
 
-// [C] is treated as a batch of one.
-struct Batch {
-  int64_t samples, classes, sample_stride, class_stride, target_stride;
-  Batch(const View& scores, const View& target) {
-    MT_CHECK(scores.ndim == 1 || scores.ndim == 2, "nll_loss: input tensor should be 1D or 2D, got ",
-             scores.ndim, "D");
+// Scores [C], [N, C] or [N, C, H, W] with a target for each sample or place.
+class Batch {
+ public:
+  int64_t classes;
+
+  Batch(const View& scores, const View& target) : targets_(target) {
+    MT_CHECK(scores.ndim == 1 || scores.ndim == 2 || scores.ndim == 4,
+             "nll_loss: input tensor should be 1D, 2D or 4D, got ", scores.ndim, "D");
     MT_CHECK(target.dtype == DType::int64, "nll_loss: expected scalar type Long for target but found ",
              info(target.dtype).legacy);
-    const bool batched = scores.ndim == 2;
-    samples = batched ? scores.sizes[0] : 1;
-    classes = scores.sizes[scores.ndim - 1];
-    sample_stride = batched ? scores.strides[0] : 0;
-    class_stride = scores.strides[scores.ndim - 1];
-    target_stride = target.ndim ? target.strides[0] : 0;
-    MT_CHECK(target.numel() == samples, "nll_loss: expected ", samples, " targets, got ", target.numel());
+    const int at = scores.ndim == 1 ? 0 : 1;
+    classes = scores.sizes[at], class_stride_ = scores.strides[at];
+    for (int d = 0, place = 0; d < scores.ndim; ++d)
+      if (d != at) sizes_[place] = scores.sizes[d], strides_[place++] = scores.strides[d];
+    const int64_t places = sizes_[0] * sizes_[1] * sizes_[2];
+    MT_CHECK(target.numel() == places, "nll_loss: expected ", places, " targets, got ", target.numel());
   }
-};
 
-int64_t checked_target(const View& target, const Batch& batch, int64_t i) {
-  const int64_t t = target.as<int64_t>()[i * batch.target_stride];
-  MT_CHECK_AS(index, t >= 0 && t < batch.classes, "Target ", t, " is out of bounds.");
-  return t;
-}
+  // f(sample, target, place of its score) for those that count.
+  template <class F>
+  void for_each(int64_t ignore_index, const F& f) const {
+    int64_t sample = 0;
+    for (int64_t n = 0; n < sizes_[0]; ++n)
+      for (int64_t row = 0; row < sizes_[1]; ++row)
+        for (int64_t column = 0; column < sizes_[2]; ++column, ++sample) {
+          const int64_t t = targets_[sample];
+          if (t == ignore_index) continue;
+          MT_CHECK_AS(index, t >= 0 && t < classes, "Target ", t, " is out of bounds.");
+          f(sample, t, n * strides_[0] + row * strides_[1] + column * strides_[2] + t * class_stride_);
+        }
+  }
+
+ private:
+  DenseInput<int64_t> targets_;
+  int64_t class_stride_;
+  int64_t sizes_[3] = {1, 1, 1}, strides_[3] = {};  // of samples, rows and columns
+};
 
 template <class T>
 double weight_of(const View* weight, int64_t index) {
@@ -55,26 +70,20 @@ void nll_loss(const View& log_probs, const View& target, const View* weight, con
   dispatch<domains::floating>(log_probs.dtype, "nll_loss_out_frame", [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;
-    const int64_t out_stride = out.ndim ? out.strides[0] : 0;
+    const bool each = reduction == Reduction::none;
+    const DenseOutput<T> losses(out);
+    if (each) losses.fill(T(0));
     double sum = 0, weights = 0;  // double keeps long batches as exact as PyTorch's cascaded float sums
-    for (int64_t i = 0; i < batch.samples; ++i) {
-      double loss = 0;
-      if (target.as<int64_t>()[i * batch.target_stride] != ignore_index) {
-        const int64_t t = checked_target(target, batch, i);
-        const double w = weight_of<T>(weight, t);
-        loss = -w * double(C(log_probs.as<T>()[i * batch.sample_stride + t * batch.class_stride]));
-        sum += loss;
-        weights += w;
-      }
-      if (reduction == Reduction::none) out.as<T>()[i * out_stride] = cast<T>(C(loss));
-    }
-    if (reduction == Reduction::none) {
-      // Only a single sample reports its weight; a batch of separate losses has no total.
-      *total_weight.as<T>() = cast<T>(C(log_probs.ndim == 1 ? weights : 0));
-      return;
-    }
-    *out.as<T>() = cast<T>(C(reduction == Reduction::mean ? sum / weights : sum));
-    *total_weight.as<T>() = cast<T>(C(weights));
+    batch.for_each(ignore_index, [&](int64_t i, int64_t t, int64_t at) {
+      const double w = weight_of<T>(weight, t), loss = -w * double(C(log_probs.as<T>()[at]));
+      sum += loss;
+      weights += w;
+      if (each) losses[i] = cast<T>(C(loss));
+    });
+    if (!each) losses[0] = cast<T>(C(reduction == Reduction::mean ? sum / weights : sum));
+    losses.store();
+    // Of separate losses only a single sample reports its weight; a batch of them has no total.
+    *total_weight.as<T>() = cast<T>(C(each && log_probs.ndim > 1 ? 0 : weights));
   });
 }
 
@@ -89,16 +98,13 @@ void nll_loss_backward(const View& grad_out, const View& target, const View* wei
   dispatch<domains::floating>(grad_in.dtype, "nll_loss_backward_out_frame", [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;
-    const bool per_sample = reduction == Reduction::none;
-    const int64_t grad_stride = per_sample && grad_out.ndim ? grad_out.strides[0] : 0;
+    const DenseInput<T> grads(grad_out);
+    const bool each = reduction == Reduction::none;
     const double divisor = reduction == Reduction::mean ? double(C(*total_weight.as<T>())) : 1.0;
-    for (int64_t i = 0; i < batch.samples; ++i) {
-      if (target.as<int64_t>()[i * batch.target_stride] == ignore_index) continue;
-      const int64_t t = checked_target(target, batch, i);
-      const double grad = double(C(grad_out.as<T>()[i * grad_stride]));
-      grad_in.as<T>()[i * batch.sample_stride + t * batch.class_stride] =
-          cast<T>(C(-weight_of<T>(weight, t) * grad / divisor));
-    }
+    batch.for_each(ignore_index, [&](int64_t i, int64_t t, int64_t at) {
+      const double grad = double(C(grads[each ? i : 0]));
+      grad_in.as<T>()[at] = cast<T>(C(-weight_of<T>(weight, t) * grad / divisor));
+    });
   });
 }
 

@@ -13,7 +13,9 @@
 namespace mt::kernels {
 namespace {
 
-constexpr int64_t kBlock = 256;  // outputs (or staged elements) handled together
+constexpr int64_t kBlock = 512;    // outputs handled together
+constexpr int64_t kStaged = 4096;  // bytes of a row that are converted at a time
+constexpr int64_t kFew = 256;      // results that may be too few for all threads
 constexpr int64_t kMaxAccumulator = 16;
 
 // A view of some of another view's dimensions.
@@ -41,69 +43,61 @@ struct Reduction {
   bool is_direct(int64_t stride, int64_t n) const { return !converts && (stride == in_item || n == 1); }
 };
 
-struct RowState {
+// Results beside each other, whose elements start `stride` bytes apart.
+struct Group {
   const Reduction& job;
   char* accumulators;
-  int64_t columns, column_stride;  // used when columns are added up
+  int64_t outputs, stride;
 };
 
-// Takes one run of reduced elements into one accumulator.
-void take_row(char* const* data, const int64_t* strides, int64_t n, const void* context) {
-  const RowState& state = *static_cast<const RowState*>(context);
-  const Reduction& job = state.job;
+// Takes a run of reduced elements of each result, into one accumulator each.
+void take_rows(char* const* data, const int64_t* strides, int64_t n, const void* context) {
+  const Group& group = *static_cast<const Group*>(context);
+  const Reduction& job = group.job;
   const auto rows = job.loops->rows[cpu_level];
-  if (job.is_direct(strides[0], n)) return rows(data[0], 0, 1, n, state.accumulators);
-  alignas(64) char block[kBlock * 16];
-  for (int64_t begin = 0; begin < n; begin += kBlock) {
-    const int64_t count = std::min(kBlock, n - begin);
-    job.load(data[0] + begin * strides[0], strides[0], block, job.compute_item, count);
-    rows(block, 0, 1, count, state.accumulators);
+  if (job.is_direct(strides[0], n)) return rows(data[0], group.stride, group.outputs, n, group.accumulators);
+  alignas(64) char block[kStaged];
+  const int64_t together = kStaged / job.compute_item;
+  for (int64_t i = 0; i < group.outputs; ++i) {
+    const char* row = data[0] + i * group.stride;
+    for (int64_t begin = 0; begin < n; begin += together) {
+      const int64_t count = std::min(together, n - begin);
+      job.load(row + begin * strides[0], strides[0], block, job.compute_item, count);
+      rows(block, 0, 1, count, group.accumulators + i * job.accumulator_item);
+    }
   }
 }
 
-// Takes n lines of `columns` elements, line by line, into as many accumulators.
+// Takes n lines, line by line, with an element of each result.
 void take_lines(char* const* data, const int64_t* strides, int64_t n, const void* context) {
-  const RowState& state = *static_cast<const RowState*>(context);
-  const Reduction& job = state.job;
+  const Group& group = *static_cast<const Group*>(context);
+  const Reduction& job = group.job;
   const auto columns = job.loops->columns[cpu_level];
-  if (job.is_direct(state.column_stride, state.columns)) {
-    return columns(data[0], strides[0], n, state.columns, state.accumulators);
-  }
-  constexpr int64_t together = 4;
-  alignas(64) char block[together][kBlock * 16];
+  if (job.is_direct(group.stride, group.outputs))
+    return columns(data[0], strides[0], n, group.outputs, group.accumulators);
+  constexpr int64_t together = 8;  // as many as a loop over columns takes at once
+  alignas(64) char block[together * kBlock * 16];
+  const int64_t line = group.outputs * job.compute_item;
   for (int64_t i = 0; i < n; i += together) {
     const int64_t lines = std::min(together, n - i);
-    for (int64_t l = 0; l < lines; ++l) {
-      job.load(data[0] + (i + l) * strides[0], state.column_stride, block[l], job.compute_item,
-               state.columns);
-    }
-    columns(block[0], kBlock * 16, lines, state.columns, state.accumulators);
+    for (int64_t l = 0; l < lines; ++l)
+      job.load(data[0] + (i + l) * strides[0], group.stride, block + l * line, job.compute_item,
+               group.outputs);
+    columns(block, line, lines, group.outputs, group.accumulators);
   }
 }
 
 // Reduces the elements [begin, end) of the reduced dimensions for `outputs` results whose inputs start
-// `stride` bytes apart.
+// `stride` bytes apart: all of them together, unless the rest of a result's elements is nearer than the next result.
 void accumulate(const Reduction& job, Plan& reduced, char* base, int64_t stride, int64_t outputs,
                 int64_t begin, int64_t end, char* accumulators) {
-  if (!job.along_rows) {
-    reduced.data[0] = base;
-    const RowState state{job, accumulators, outputs, stride};
-    return for_each_row_in(reduced, begin, end, take_lines, &state);
-  }
-  const bool single_row = reduced.ndim == 1;
-  const int64_t row_stride = reduced.strides[0][0];
-  if (single_row && job.is_direct(row_stride, end - begin))
-    return job.loops->rows[cpu_level](base + begin * row_stride, stride, outputs, end - begin, accumulators);
-  for (int64_t i = 0; i < outputs; ++i) {
-    const RowState state{job, accumulators + i * job.accumulator_item, 0, 0};
-    char* start = base + i * stride;
-    if (single_row) {
-      start += begin * row_stride;
-      take_row(&start, &row_stride, end - begin, &state);
-    } else {
-      reduced.data[0] = start;
-      for_each_row_in(reduced, begin, end, take_row, &state);
-    }
+  const bool apart =
+      job.along_rows && reduced.ndim > 1 && std::llabs(reduced.strides[0][1]) < std::llabs(stride);
+  const int64_t step = apart ? 1 : outputs;
+  for (int64_t i = 0; i < outputs; i += step) {
+    reduced.data[0] = base + i * stride;
+    const Group group{job, accumulators + i * job.accumulator_item, step, stride};
+    for_each_row_in(reduced, begin, end, job.along_rows ? take_rows : take_lines, &group);
   }
 }
 
@@ -221,7 +215,7 @@ DType compute_type(const ReduceKernel& kernel, const View& in, const View& out) 
   job.store = converter(job.loops->accumulator, out.dtype);
 
   const int64_t outputs = job.kept.numel, length = job.reduced.numel;
-  if (outputs <= kBlock && outputs * length >= 2 * kGrain && length >= 16) {
+  if (outputs <= kFew && outputs * length >= 2 * kGrain && length >= 16) {
     const int64_t pieces = std::min<int64_t>({outputs * length / kGrain, length / 8, 64});
     return run_in_pieces(job, std::max<int64_t>(pieces, 1));
   }

@@ -49,7 +49,7 @@ struct ReduceLoopsOf {
   // addition.
   // Comparisons need registers of their own: half as many.
   static constexpr int kLanes =
-      is_complex_v<A> ? 4 : std::min<int>((Op::kind == Accumulate::same ? 128 : 256) / sizeof(A), 64);
+      is_complex_v<A> ? 8 : std::min<int>((Op::kind == Accumulate::same ? 128 : 256) / sizeof(A), 64);
 
   static void identity(void* accumulators, int64_t n) {
     std::fill_n(static_cast<A*>(accumulators), n, Op::template identity<A>());
@@ -70,35 +70,41 @@ struct ReduceLoopsOf {
   // a short row, is up to seven terms for each lane. Returns how many elements were taken.
   static constexpr bool kShortSums =
       std::is_same_v<T, float> && std::is_same_v<A, double> && Op::kind == Accumulate::wide;
-  [[gnu::always_inline]] static inline int64_t short_sums(const T* x, int64_t n, A& total) {
-    constexpr int64_t lanes = 16, terms = 8;
+  static constexpr int64_t kSums = 16;
+  template <class E>
+  [[gnu::always_inline]] static inline int64_t short_sums(const E* x, int64_t n, double (&sums)[kSums]) {
+    constexpr int64_t lanes = kSums, terms = 8;
 #if defined(__aarch64__)
     constexpr int64_t least = lanes;
 #else
     constexpr int64_t least = lanes * terms;  // adding up lanes of wide vectors takes longer than a short row
 #endif
     if (n < least) return 0;
-    A sums[lanes] = {};
     int64_t i = 0;
     for (; i + lanes * terms <= n; i += lanes * terms) {
       for (int64_t l = 0; l < lanes; ++l) {
         const auto pair = [&](int64_t term) {
-          const T* at = x + i + l + term * lanes;
-          return Op::combine(loaded<Op, T>(at[0]), loaded<Op, T>(at[lanes]));
+          const E* at = x + i + l + term * lanes;
+          return Op::combine(loaded<Op, E>(at[0]), loaded<Op, E>(at[lanes]));
         };
-        const T sum = Op::combine(Op::combine(pair(0), pair(2)), Op::combine(pair(4), pair(6)));
-        sums[l] = Op::combine(sums[l], A(sum));
+        const E sum = Op::combine(Op::combine(pair(0), pair(2)), Op::combine(pair(4), pair(6)));
+        sums[l] = Op::combine(sums[l], double(sum));
       }
     }
     if (i + lanes <= n) {
-      T parts[lanes];
-      for (int64_t l = 0; l < lanes; ++l) parts[l] = loaded<Op, T>(x[i + l]);
+      E parts[lanes];
+      for (int64_t l = 0; l < lanes; ++l) parts[l] = loaded<Op, E>(x[i + l]);
       for (i += lanes; i + lanes <= n; i += lanes)
-        for (int64_t l = 0; l < lanes; ++l) parts[l] = Op::combine(parts[l], loaded<Op, T>(x[i + l]));
-      for (int64_t l = 0; l < lanes; ++l) sums[l] = Op::combine(sums[l], A(parts[l]));
+        for (int64_t l = 0; l < lanes; ++l) parts[l] = Op::combine(parts[l], loaded<Op, E>(x[i + l]));
+      for (int64_t l = 0; l < lanes; ++l) sums[l] = Op::combine(sums[l], double(parts[l]));
     }
-    total = Op::combine(total, folded<A, lanes>(sums));
     return i;
+  }
+  [[gnu::always_inline]] static inline int64_t short_sums(const T* x, int64_t n, A& total) {
+    double sums[kSums] = {};
+    const int64_t taken = short_sums(x, n, sums);
+    if (taken) total = Op::combine(total, folded<A, kSums>(sums));
+    return taken;
   }
 
   // Note [The larger of two, and NaN]
@@ -130,15 +136,15 @@ struct ReduceLoopsOf {
     int64_t i = 0;
     const auto take = [&](auto count) __attribute__((always_inline)) {
       constexpr int64_t width = decltype(count)::value;
-      if (n - i < width) return;
+      if (n - i < 2 * width) return;
       A best[width];
       Bits nan[width] = {};
       for (int64_t l = 0; l < width; ++l) best[l] = total;
-      for (; i + width <= n; i += width) {
+      for (; i + 2 * width <= n; i += 2 * width) {
         for (int64_t l = 0; l < width; ++l) {
-          const A value = x[i + l];
-          best[l] = better(value, best[l]);
-          nan[l] |= Bits(value != value);
+          const A first = x[i + l], second = x[i + l + width];
+          best[l] = better(second, better(first, best[l]));
+          nan[l] |= __builtin_isunordered(first, second) ? ~Bits(0) : Bits(0);
         }
       }
       fold_extremes<width>(best, nan);
@@ -189,14 +195,13 @@ struct ReduceLoopsOf {
   // Sums of complex numbers are those of their parts, which lie in turns.
   static constexpr bool kParts = is_complex_v<T> && Op::kind == Accumulate::wide;
   [[gnu::always_inline]] static inline int64_t sum_of_parts(const T* x, int64_t n, A& total) {
-    using R = typename A::value_type;
-    constexpr int64_t lanes = 16;
     const auto* parts = reinterpret_cast<const typename T::value_type*>(x);
-    R sums[lanes] = {};
+    double sums[kSums] = {};
     int64_t i = 0;
-    for (; i + lanes <= 2 * n; i += lanes)
-      for (int64_t l = 0; l < lanes; ++l) sums[l] += R(parts[i + l]);
-    for (int64_t l = 0; l < lanes; l += 2) total += A(sums[l], sums[l + 1]);
+    if constexpr (std::is_same_v<T, complex64>) i = short_sums(parts, 2 * n, sums);
+    for (; i + kSums <= 2 * n; i += kSums)
+      for (int64_t l = 0; l < kSums; ++l) sums[l] += double(parts[i + l]);
+    for (int64_t l = 0; l < kSums; l += 2) total += A(sums[l], sums[l + 1]);
     return i / 2;
   }
 
@@ -251,26 +256,37 @@ struct ReduceLoopsOf {
     for (int64_t r = 0; r < rows; ++r)
       a[r] = row_body(reinterpret_cast<const T*>(bytes + r * row_stride), n, a[r]);
   }
-  // Four lines at a time: accumulators are wider than elements, so loading and storing them would dominate.
+  // Several lines at a time: accumulators are wider than elements, so loading and storing them would dominate.
+  // `Short` is what they are added up in first; see Note [Short sums].
+  template <class Short, int kLines>
+  [[gnu::always_inline]] static inline Short column_of(const T* const* lines, int64_t i) {
+    constexpr int half = kLines / 2;
+    if constexpr (kLines == 1) return loaded<Op, Short>(lines[0][i]);
+    else return Op::combine(column_of<Short, half>(lines, i), column_of<Short, half>(lines + half, i));
+  }
   [[gnu::always_inline]] static inline void columns_body(const char* bytes, int64_t line_stride,
                                                          int64_t lines, int64_t n, void* accumulators) {
+    if constexpr (kParts) {
+      using Parts = ReduceLoopsOf<Op, typename T::value_type>;
+      return Parts::columns_body(bytes, line_stride, lines, 2 * n, accumulators);
+    }
     A* a = static_cast<A*>(accumulators);
     if constexpr (kExtreme) return extreme_of_columns(bytes, line_stride, lines, n, a);
-    const auto line = [&](int64_t l) { return reinterpret_cast<const T*>(bytes + l * line_stride); };
+    using Short = std::conditional_t<kShortSums, T, A>;
     int64_t l = 0;
-    for (; l + 4 <= lines; l += 4) {
-      const T *x0 = line(l), *x1 = line(l + 1), *x2 = line(l + 2), *x3 = line(l + 3);
+    const auto take = [&](auto count) __attribute__((always_inline)) {
+      constexpr int together = decltype(count)::value;
+      for (; l + together <= lines; l += together) {
+        const T* from[together];
+        for (int k = 0; k < together; ++k)
+          from[k] = reinterpret_cast<const T*>(bytes + (l + k) * line_stride);
 #pragma GCC ivdep
-      for (int64_t i = 0; i < n; ++i) {
-        a[i] = Op::combine(Op::combine(a[i], Op::combine(loaded<Op, A>(x0[i]), loaded<Op, A>(x1[i]))),
-                           Op::combine(loaded<Op, A>(x2[i]), loaded<Op, A>(x3[i])));
+        for (int64_t i = 0; i < n; ++i) a[i] = Op::combine(a[i], A(column_of<Short, together>(from, i)));
       }
-    }
-    for (; l < lines; ++l) {
-      const T* x = line(l);
-#pragma GCC ivdep
-      for (int64_t i = 0; i < n; ++i) a[i] = Op::combine(a[i], loaded<Op, A>(x[i]));
-    }
+    };
+    take(std::integral_constant<int, 8>{});
+    take(std::integral_constant<int, 4>{});
+    take(std::integral_constant<int, 1>{});
   }
   static void rows(const char* x, int64_t stride, int64_t count, int64_t n, void* a) {
     rows_body(x, stride, count, n, a);
@@ -300,10 +316,8 @@ struct ReduceLoopsOf {
     A* a = static_cast<A*>(accumulators);
     for (int64_t i = 0; i < n; ++i) a[i] = Op::finish(a[i], count);
   }
-  // Wider vectors are compiled for real numbers; complex ones do without, but for sums of their parts.
-  static constexpr bool kWide = kHasLevels && (std::is_arithmetic_v<T> || kParts);
   static constexpr auto wide_rows() {
-    if constexpr (kWide) return &rows_wide;
+    if constexpr (kHasLevels) return &rows_wide;
     else return &rows;
   }
   static constexpr auto widest_rows() {
@@ -311,7 +325,7 @@ struct ReduceLoopsOf {
     else return wide_rows();
   }
   static constexpr auto wide_columns() {
-    if constexpr (kWide) return &columns_wide;
+    if constexpr (kHasLevels) return &columns_wide;
     else return &columns;
   }
   static constexpr auto widest_columns() {

@@ -14,6 +14,7 @@ namespace mt::kernels {
 namespace {
 
 constexpr int64_t kBlock = 256;  // elements (or results) handled together, on the stack
+constexpr int64_t kFew = 8;
 
 // What is known of some elements; two of them merge exactly as if their elements had been seen together.
 struct Moments {
@@ -207,8 +208,10 @@ void moments(const View& in, const View& variance, const View* mean, double corr
   make_plan(job.reduced, reduced_views, 1);
   if (job.kept.numel == 0) return;
   const int64_t results = job.kept.numel, length = job.reduced.numel;
+  // Few neighbours, such as the parts of complex numbers, are not worth a line for each of their elements.
+  const bool few = job.kept.sizes[0] < kFew && length >= kBlock;
   job.along_rows =
-      results == 1 || std::llabs(job.reduced.strides[0][0]) <= std::llabs(job.kept.strides[0][0]);
+      few || results == 1 || std::llabs(job.reduced.strides[0][0]) <= std::llabs(job.kept.strides[0][0]);
   job.load = converter(in.dtype, DType::float64);
   job.store_variance = converter(DType::float64, variance.dtype);
   job.store_mean = converter(DType::float64, second.dtype);

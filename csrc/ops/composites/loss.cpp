@@ -1,6 +1,8 @@
 // Losses in terms of their kernels.
 #include "generated/ops/composites/loss.h"
 
+#include <algorithm>
+
 #include "generated/ops/loss.h"
 #include "generated/ops/softmax.h"
 #include "generated/ops/view.h"
@@ -11,15 +13,19 @@ Tensor nll_loss(const Tensor& self, const Tensor& target, const Tensor& weight, 
                 int64_t ignore_index) {
   if (self.dim() <= 2)
     return std::get<0>(ops::nll_loss_forward(self, target, weight, reduction, ignore_index));
-  // [N, C, d1, …]: every position is a row of its own.
-  Dims order;
-  order.push_back(0);
-  for (int64_t i = 2; i < self.dim(); ++i) order.push_back(i);
-  order.push_back(1);
-  const Tensor rows = ops::permute(self, order).reshape(Dims{-1, self.sizes()[1]});
-  const Tensor loss =
-      std::get<0>(ops::nll_loss_forward(rows, target.reshape(Dims{-1}), weight, reduction, ignore_index));
-  return reduction == 0 ? loss.reshape(target.sizes()) : loss;
+  if (self.dim() == 4)
+    return std::get<0>(ops::nll_loss2d_forward(self, target, weight, reduction, ignore_index));
+  // [N, C, d1, …]: a picture of one row.
+  const IntList sizes = self.sizes();
+  Dims wanted{sizes[0]};
+  int64_t places = 1;
+  for (size_t i = 2; i < sizes.size(); ++i) wanted.push_back(sizes[i]), places *= sizes[i];
+  MT_CHECK(std::ranges::equal(target.sizes(), wanted), "Expected target size ", to_string(wanted), ", got ",
+           to_string(target.sizes()));
+  const Tensor loss = std::get<0>(ops::nll_loss2d_forward(self.reshape(Dims{sizes[0], sizes[1], 1, places}),
+                                                          target.reshape(Dims{sizes[0], 1, places}), weight,
+                                                          reduction, ignore_index));
+  return reduction == 0 ? loss.reshape(wanted) : loss;
 }
 
 Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction,

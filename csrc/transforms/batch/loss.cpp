@@ -48,7 +48,8 @@ Values nll_loss(Call& call) {
   const Tensor self = samples(call, 0, 1), target = samples(call, 1, 0);
   const int64_t reduction = std::get<int64_t>(call.arguments[3]);
   const int64_t ignored = std::get<int64_t>(call.arguments[4]);
-  const auto losses = ops::nll_loss_forward(self, target, Tensor(), kNone, ignored);
+  const auto loss = self.dim() == 4 ? ops::nll_loss2d_forward : ops::nll_loss_forward;
+  const auto losses = loss(self, target, Tensor(), kNone, ignored);
   Tensor each = as_slices(call, std::get<0>(losses), 1);
   const bool weighted = call.given(2).defined();
   const Tensor own = weighted || reduction != kNone ? weights(call, 1, 2, self.dtype(), ignored) : Tensor();
@@ -69,8 +70,9 @@ Values nll_loss_backward(Call& call) {
     grad = ops::expand(with_rank(grad, call.rank(2)), with_batch(call.size, call.given(2).sizes()));
   if (call.given(3).defined()) grad = ops::mul(grad, weights(call, 2, 3, self.dtype(), ignored));
   const Tensor rows = call.rank(2) == 0 ? grad : folded(grad);
-  const Tensor made = ops::nll_loss_backward(ops::contiguous(rows, MemoryFormat::contiguous), self, target,
-                                             Tensor(), kNone, ignored, ops::new_zeros(self, {}));
+  const auto backward = self.dim() == 4 ? ops::nll_loss2d_backward : ops::nll_loss_backward;
+  const Tensor made = backward(ops::contiguous(rows, MemoryFormat::contiguous), self, target, Tensor(), kNone,
+                               ignored, ops::new_zeros(self, {}));
   return {made.reshape(with_batch(call.size, call.given(1).sizes()))};
 }
 

@@ -1442,6 +1442,18 @@ def nll_loss_backward(
     ignore_index: _int,
     total_weight: Tensor,
 ) -> Tensor: ...
+def nll_loss2d_forward(
+    input: Tensor, target: Tensor, weight: Tensor | None, reduction: _int, ignore_index: _int
+) -> _output_total_weight: ...
+def nll_loss2d_backward(
+    grad_output: Tensor,
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    reduction: _int,
+    ignore_index: _int,
+    total_weight: Tensor,
+) -> Tensor: ...
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -1492,6 +1504,8 @@ def binary_cross_entropy_with_logits(
     weight: Tensor | None = ...,
     pos_weight: Tensor | None = ...,
     reduction: _int = ...,
+    *,
+    out: Tensor | None = ...,
 ) -> Tensor: ...
 def kl_div(input: Tensor, target: Tensor, reduction: _int = ..., *, log_target: _bool = ...) -> Tensor: ...
 def poisson_nll_loss(

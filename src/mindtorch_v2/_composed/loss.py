@@ -29,7 +29,6 @@ def _with_number(function: Any) -> Any:
     return loss
 
 
-binary_cross_entropy_with_logits = _with_number(F.binary_cross_entropy_with_logits)
 cosine_embedding_loss = _with_number(F.cosine_embedding_loss)
 ctc_loss = _with_number(F.ctc_loss)
 hinge_embedding_loss = _with_number(F.hinge_embedding_loss)

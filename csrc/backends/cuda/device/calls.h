@@ -154,11 +154,11 @@ struct LossCall {
   double beta, scale;  // scale: 1, or 1 / count for means
 };
 struct NllCall {
-  const void* scores;  // [samples, classes], dense
+  const void* scores;  // [samples / places, classes, places], dense
   const long long* target;
   const void *weight, *gradient;  // weight may be null
   void *out, *total_weight;       // backward: out is the gradient in the scores, total_weight is read
-  long long samples, classes, ignored;
+  long long samples, classes, places, ignored;
   int reduction;  // 0 none, 1 mean, 2 sum
   int alone;      // a single sample without a batch, which reports its weight
 };

@@ -60,6 +60,10 @@ template <class T, PointwiseLoss kKind, bool kOfTarget> void loss_backward(const
   });
 }
 
+// Where the score of a sample's target stands.
+inline int64_t nll_place(const NllCall& call, int64_t sample, int64_t target) {
+  return (sample / call.places * call.classes + target) * call.places + sample % call.places;
+}
 // Loss and weight of a sample; nothing for the target that is ignored.
 template <class C> struct Likelihood {
   C loss, weight;
@@ -70,7 +74,7 @@ template <class T> Likelihood<compute_t<T>> nll_at(const NllCall& call, int64_t 
   if (target == call.ignored) return {C(0), C(0)};
   checked_index(target, call.classes, false);
   const C weight = call.weight ? C(static_cast<const T*>(call.weight)[target]) : C(1);
-  return {-weight * C(static_cast<const T*>(call.scores)[sample * call.classes + target]), weight};
+  return {-weight * C(static_cast<const T*>(call.scores)[nll_place(call, sample, target)]), weight};
 }
 template <class T> void nll_each(const NllCall& call) {
   for (int64_t i = first_index(); i < call.samples; i += grid_step()) {
@@ -103,7 +107,7 @@ template <class T> void nll_backward(const NllCall& call) {
     checked_index(target, call.classes, false);
     const C weight = call.weight ? C(static_cast<const T*>(call.weight)[target]) : C(1);
     const C gradient = C(static_cast<const T*>(call.gradient)[call.reduction == 0 ? i : 0]);
-    static_cast<T*>(call.out)[i * call.classes + target] = cast<T>(-weight * gradient / divisor);
+    static_cast<T*>(call.out)[nll_place(call, i, target)] = cast<T>(-weight * gradient / divisor);
   }
 }
 

@@ -159,22 +159,15 @@ def binary_cross_entropy_with_logits(
     reduction = reduction_name(size_average, reduce, reduction)
     if target.size() != input.size():
         raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
-    if target.dtype == torch.bool:
-        raise RuntimeError(
-            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
-            "operator instead."
-        )
-    if not target.is_floating_point():
-        raise RuntimeError(
-            f"result type {type_title(input)} can't be cast to the desired output type {type_title(target)}"
-        )
-    # -log(sigmoid(x)), written so that neither exp can overflow.
-    size = input.abs()
-    surprise = (-size).exp().log1p() + (size - input) * 0.5
-    if pos_weight is not None:
-        surprise = surprise * ((pos_weight - 1) * target + 1)
-    loss = (1 - target) * input + surprise
-    return reduce_values(loss if weight is None else loss * weight, reduction)
+    for name, given in (("weight", weight), ("pos_weight", pos_weight)):
+        if given is not None and given.requires_grad and torch.is_grad_enabled():
+            raise RuntimeError(
+                f"The function 'binary_cross_entropy_with_logits' is not differentiable with respect to argument '{name}'. "
+                "This input cannot have requires_grad True."
+            )
+    return torch.binary_cross_entropy_with_logits(
+        input, target, weight, pos_weight, reduction_number(reduction)
+    )
 
 
 def kl_div(
