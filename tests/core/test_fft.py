@@ -254,3 +254,17 @@ def test_istft_refuses_windows_that_leave_gaps():
     spectrum = torch.stft(torch.ones(40), 8, return_complex=True)
     with pytest.raises(RuntimeError, match="window overlap add min: 1"):
         torch.istft(spectrum, 8, window=torch.zeros(8))
+
+
+@pytest.mark.parametrize("length", [49, 121, 169, 77, 1001, 509, 512])
+@pytest.mark.parametrize("lines", [1, 3, 4, 7, 21])
+def test_lines_of_any_number_and_length_go_together(length, lines):
+    parts = np.random.default_rng(0).standard_normal((2, lines, length))
+    x = parts[0] + 1j * parts[1]
+    for dtype, tolerance in (("complex64", 1e-3), ("complex128", 1e-9)):
+        given = torch.from_numpy(x.astype(dtype))
+        np.testing.assert_allclose(torch.fft.fft(given).numpy(), np.fft.fft(x), atol=tolerance)
+        real = torch.from_numpy(x.astype(dtype).real.copy())
+        np.testing.assert_allclose(torch.fft.rfft(real).numpy(), np.fft.rfft(x.real), atol=tolerance)
+        back = torch.fft.irfft(torch.fft.rfft(real), n=length)
+        np.testing.assert_allclose(back.numpy(), x.real, atol=tolerance)

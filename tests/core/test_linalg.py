@@ -337,3 +337,42 @@ def test_factors_solve_the_adjoint_system_and_invert(dtype, n):
     for upper in (False, True):
         factor = torch.linalg.cholesky(torch.from_numpy(whole), upper=upper)
         close(torch.cholesky_inverse(factor, upper=upper), np.linalg.inv(whole))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("n", [17, 33, 70, 129])
+@pytest.mark.parametrize("turned", [False, True])
+def test_factors_by_halves_take_any_layout(dtype, n, turned):
+    a = matrix(n, n).numpy().astype(dtype) + n * np.eye(n)
+    if dtype == "complex128":
+        a = a + 1j * matrix(n, n).numpy()
+    given = torch.from_numpy(a.T.copy()).mT if turned else torch.from_numpy(a)
+    right = matrix(n, 5).numpy().astype(dtype)
+    for upper in (False, True):
+        triangle = np.triu(a) if upper else np.tril(a)
+        for unit in (False, True):
+            wanted = triangle / n if unit else triangle
+            if unit:
+                np.fill_diagonal(wanted, 1)
+            solved = torch.linalg.solve_triangular(
+                given / n if unit else given, torch.from_numpy(right), upper=upper, unitriangular=unit
+            )
+            close(solved, np.linalg.solve(wanted, right))
+        left = torch.linalg.solve_triangular(given, torch.from_numpy(right.T.copy()), upper=upper, left=False)
+        close(left, np.linalg.solve(triangle.T, right).T)
+    close(torch.linalg.inv(given) * n, np.linalg.inv(a) * n)
+    whole = a @ np.conj(a).T
+    lower = torch.linalg.cholesky(torch.from_numpy(whole))
+    close(lower, np.linalg.cholesky(whole))
+    for shape in ((n, 20), (20, n), (n, n)):
+        rectangle = matrix(*shape)
+        p, lower_part, upper_part = torch.linalg.lu(rectangle)
+        close(p @ lower_part @ upper_part, rectangle.numpy())
+
+
+def test_factors_say_where_they_fail():
+    singular = np.diag(np.arange(1.0, 41))
+    singular[30, 30] = 0
+    assert torch.linalg.inv_ex(torch.from_numpy(singular)).info.item() == 31
+    singular[30, 30] = -1
+    assert torch.linalg.cholesky_ex(torch.from_numpy(singular)).info.item() == 31

@@ -116,11 +116,13 @@ def test_sampling_an_identity_grid_gives_the_image():
         )
 
 
-def test_sampling_at_nan_and_far_away_gives_zeros():
-    grid = torch.tensor([math.nan, 1e30, -math.inf, 5.0]).reshape(1, 1, 2, 2)
-    for mode in ("bilinear", "nearest"):
-        out = F.grid_sample(_random(1, 2, 4, 4), grid, mode, align_corners=False)
-        assert out.abs().sum().item() == 0
+def test_sampling_far_away_gives_zeros_and_at_nan_a_weight_that_is_nan():
+    grid = torch.tensor([1e30, 0.0, -1e30, 5.0, math.nan, 0.0, 0.0, math.inf]).reshape(1, 1, 4, 2)
+    nearest = F.grid_sample(_random(1, 2, 4, 4), grid, "nearest", align_corners=False)
+    assert nearest.abs().sum().item() == 0
+    linear = F.grid_sample(_random(1, 2, 4, 4), grid, "bilinear", align_corners=False)
+    assert linear[..., :2].abs().sum().item() == 0
+    assert linear[..., 2:].isnan().all()
 
 
 # ---- attention ----

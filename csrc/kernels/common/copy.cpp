@@ -114,14 +114,16 @@ void copy_short_rows(char* const* data, const int64_t* strides, int64_t n, const
   const char* source = data[1];
   for (int64_t i = 0; i < n; ++i, target += strides[0], source += strides[1]) {
     for (int64_t j = 0; j < length; ++j)
-      *reinterpret_cast<U*>(target + j * rows.target) = *reinterpret_cast<const U*>(source + j * rows.source);
+      __builtin_memcpy(target + j * rows.target, source + j * rows.source, sizeof(U));
   }
 }
 template <class U> RowFunction short_rows_of(int64_t length) {
   switch (length) {
+    case 1: return copy_short_rows<U, 1>;
     case 2: return copy_short_rows<U, 2>;
     case 3: return copy_short_rows<U, 3>;
     case 4: return copy_short_rows<U, 4>;
+    case 8: return copy_short_rows<U, 8>;
     default: return copy_short_rows<U, 0>;
   }
 }
@@ -136,16 +138,19 @@ RowFunction short_rows_of(size_t item, int64_t length) {
 }
 
 bool copy_of_short_rows(const Plan& plan, int64_t item) {
-  if (plan.ndim < 2 || plan.sizes[0] >= kShort || plan.sizes[1] < 4) return false;
-  const ShortRows rows{plan.sizes[0], plan.strides[0][0], plan.strides[1][0]};
+  ShortRows rows{plan.sizes[0], plan.strides[0][0], plan.strides[1][0]};
+  const int64_t elements = rows.length, bytes = elements * item;
+  if (rows.target == item && rows.source == item && bytes % 16 == 0)  // dense ones in larger pieces
+    item = 16, rows = {bytes / 16, 16, 16};
+  if (plan.ndim < 2 || rows.length >= kShort || plan.sizes[1] < 4) return false;
   Plan outer = plan;
   --outer.ndim;
-  outer.numel /= rows.length;
+  outer.numel /= elements;
   for (int d = 0; d < outer.ndim; ++d) {
     outer.sizes[d] = plan.sizes[d + 1];
     for (int o = 0; o < 2; ++o) outer.strides[o][d] = plan.strides[o][d + 1];
   }
-  for_each_row(outer, kGrain / rows.length, short_rows_of(size_t(item), rows.length), &rows);
+  for_each_row(outer, kGrain / elements, short_rows_of(size_t(item), rows.length), &rows);
   return true;
 }
 

@@ -133,7 +133,7 @@ void add_slope(const T* a, const T* b, int64_t n, Norm norm, T p, T grad, T dist
     case Norm::infinite:
       for (int64_t i = 0; i < n; ++i) {
         const T difference = a[i] - b[i];
-        if (std::abs(difference) == distance) out[i] += grad * sign(difference);
+        out[i] += math::select(std::abs(difference) == distance, grad * sign(difference), T(0));
       }
       return;
     default: {

@@ -253,6 +253,39 @@ void vector_product(const View& a, const View& b, const View& out, Shape s, doub
   matrix_vector(transposed(b, sizes, strides), x, y, alpha, beta);
 }
 
+// Whether rows are so few and short that they have a product of their own, one column wide or more.
+template <class T>
+bool narrow(Shape s, const View& out) {
+  if constexpr (std::is_floating_point_v<T>) {
+    const Result<T> result{out.as<T>(), out.strides[0], out.strides[1]};
+    return s.m > 1 && s.n > 1 &&
+           (NarrowProduct<T>::fits(s.m, s.n, s.k, result) ||
+            NarrowProduct<T>::fits(s.n, s.m, s.k, result.transposed()));
+  }
+  return false;
+}
+
+// z[j] = factor * x[j] + beta * z[j]
+template <class T>
+struct OuterRow {
+  using C = compute_t<T>;
+  [[gnu::always_inline]] static inline void run(C factor, const C* x, int64_t n, C beta, T* z, int64_t step) {
+    if (step != 1) {
+      for (int64_t j = 0; j < n; ++j) z[j * step] = with(math::mul(factor, x[j]), beta, z[j * step]);
+    } else if (beta == C(0)) {
+#pragma GCC ivdep
+      for (int64_t j = 0; j < n; ++j) z[j] = cast<T>(math::mul(factor, x[j]));
+    } else {
+#pragma GCC ivdep
+      for (int64_t j = 0; j < n; ++j)
+        z[j] = cast<T>(math::add(math::mul(factor, x[j]), math::mul(beta, C(z[j]))));
+    }
+  }
+  [[gnu::always_inline]] static inline T with(C value, C beta, T before) {
+    return cast<T>(beta == C(0) ? value : math::add(value, math::mul(beta, C(before))));
+  }
+};
+
 // One column times one row: nothing is added up, so rows of the result are written along memory.
 template <class T>
 void outer_product(const View& a, const View& b, const View& out, Shape s, compute_t<T> alpha,
@@ -266,15 +299,7 @@ void outer_product(const View& a, const View& b, const View& out, Shape s, compu
     const C factor = math::mul(alpha, factors[row]);
     const C* x = line.data();
     T* z = out.as<T>() + row * row_step;
-    const auto put = [&](T& target, C value) {
-      target = cast<T>(beta == C(0) ? value : math::add(value, math::mul(beta, C(target))));
-    };
-    if (step == 1 && beta == C(0)) {
-#pragma GCC ivdep
-      for (int64_t j = first; j < last; ++j) z[j] = cast<T>(math::mul(factor, x[j]));
-    } else {
-      for (int64_t j = first; j < last; ++j) put(z[j * step], math::mul(factor, x[j]));
-    }
+    at_level<OuterRow<T>>(factor, x + first, last - first, beta, z + first * step, step);
   };
   parallel_for(0, factors.numel() * columns, kGrain, [&](int64_t begin, int64_t end) {
     while (begin < end) {
@@ -321,7 +346,7 @@ void product(const View& a, const View& b, const View& out, Shape s, const Scala
   dispatch<domains::numeric>(out.dtype, name, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if (s.k == 0 || alpha.to<compute_t<T>>() == compute_t<T>(0)) return scale<T>(out, beta.to<T>());
-    if (s.k == 1 && s.m * s.n > kTinyProduct)
+    if (s.k == 1 && s.m * s.n > kTinyProduct && !narrow<T>(s, out))
       return outer_product<T>(a, b, out, s, alpha.to<compute_t<T>>(), beta.to<compute_t<T>>());
     if constexpr (is_half_v<T> || std::is_floating_point_v<T>) {
       if ((s.m == 1 || s.n == 1) && s.m * s.n * s.k > kTinyProduct)

@@ -115,6 +115,16 @@ template <class T, class Call> int with_workspace(Call&& call) {
   return info;
 }
 
+// The same for reflections of a few columns: they are applied one after the other, so the room is known.
+template <class T, class Call> int with_columns(int columns, Call&& call) {
+  constexpr int few = 32;
+  if (columns > few) return with_workspace<T>(call);
+  T work[few];
+  int info = 0;
+  call(work, few, &info);
+  return info;
+}
+
 }  // namespace
 
 template <class T> int sytrf(bool hermitian, int n, T* a, int lda, int* pivots) {
@@ -131,13 +141,14 @@ int sytrs(bool hermitian, int n, int columns, const T* a, int lda, const int* pi
 }
 
 template <class T> int geqrf(int m, int n, T* a, int lda, T* tau) {
-  return with_workspace<T>(
-      [&](T* work, int length, int* info) { geqrf_of<T>()(&m, &n, a, &lda, tau, work, &length, info); });
+  return with_columns<T>(
+      n, [&](T* work, int length, int* info) { geqrf_of<T>()(&m, &n, a, &lda, tau, work, &length, info); });
 }
 
 template <class T> int orgqr(int m, int n, int k, T* a, int lda, const T* tau) {
-  return with_workspace<T>(
-      [&](T* work, int length, int* info) { orgqr_of<T>()(&m, &n, &k, a, &lda, tau, work, &length, info); });
+  return with_columns<T>(n, [&](T* work, int length, int* info) {
+    orgqr_of<T>()(&m, &n, &k, a, &lda, tau, work, &length, info);
+  });
 }
 
 template <class T>

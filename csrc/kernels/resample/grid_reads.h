@@ -34,7 +34,7 @@ template <class C>
   const C forth = distance - std::floor(distance / (2 * span)) * (2 * span);  // there and back again
   const C at = (forth > span ? 2 * span - forth : forth) + low;
   const C speed = from_low < 0 ? -p.speed : p.speed;
-  return {span == 0 ? C(0) : at, span == 0 ? C(0) : forth > span ? -speed : speed};
+  return {at, forth > span ? -speed : speed};  // NaN where there is no span
 }
 
 template <class C>
