@@ -98,8 +98,9 @@ def _taken_for_tensors(row: Row) -> bool:
 
 def _parameter(a: Argument, method: bool) -> str:
     nullable = a.type.nullable or a.default == "[]"  # None stands for no ints where that is the default
-    flags = ("true" if flag else "false" for flag in (a.default is not None, nullable, a.keyword_only, a.type.symbolic))
-    return f'{{"{python_name(a, method)}", Kind::{a.type.kind}, {", ".join(flags)}}}'
+    flags = (a.default is not None, nullable, a.keyword_only, a.type.symbolic)
+    spelled = ", ".join("true" if flag else "false" for flag in flags)
+    return f'{{"{python_name(a, method)}", Kind::{a.type.kind}, {spelled}}}'
 
 
 def values(row: Row) -> list[str]:

@@ -46,7 +46,7 @@ class Type:
     tensor_list: bool = False
     in_graph: bool = False  # gradients flow to its tensors
     length: int = 0  # N of int[N], for which one int may stand
-    symbolic: bool = False  # SymInt: a size, a count or an offset, for which other tensors stand than for an int
+    symbolic: bool = False  # SymInt: a size, a count or an offset; other tensors stand for it than for an int
 
     def __str__(self) -> str:
         return self.name

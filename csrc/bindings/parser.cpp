@@ -42,7 +42,9 @@ bool tensor_stands_for_integer(const Tensor& t, const Parameter& p) {
   Py_XDECREF(index);
   return index != nullptr;
 }
-inline bool is_integer(PyObject* o, const Parameter& p) { return PyLong_CheckExact(o) || stands_for_integer(o, p); }
+inline bool is_integer(PyObject* o, const Parameter& p) {
+  return PyLong_CheckExact(o) || stands_for_integer(o, p);
+}
 
 // PyTorch looks for bools at the first position only: zeros(True) fails, zeros(3, True) does not.
 inline bool is_element(PyObject* o, const Parameter& p, Py_ssize_t position) {

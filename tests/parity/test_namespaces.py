@@ -195,7 +195,18 @@ def test_custom_operators_have_pytorchs_schemas_results_and_gradients():
     assert found[0] == found[1]
 
 
-PUBLIC = ["autograd.grad_mode", "fft", "func", "futures", "fx", "hub", "jit", "nn.init", "nn.utils", "storage"]
+PUBLIC = [
+    "autograd.grad_mode",
+    "fft",
+    "func",
+    "futures",
+    "fx",
+    "hub",
+    "jit",
+    "nn.init",
+    "nn.utils",
+    "storage",
+]
 
 
 @pytest.mark.parametrize("module", [*PUBLIC, "types", "utils.data.dataset", "utils.data.sampler"])
