@@ -42,7 +42,7 @@ _is: Any = builtins.isinstance  # torch.jit has one of its own
 Final = typing.Final
 
 
-_compiled: weakref.WeakSet[Module] = weakref.WeakSet()  # modules that were scripted or traced
+_compiled: weakref.WeakSet[Any] = weakref.WeakSet()  # modules that were scripted or traced
 
 
 def _as_compiled(obj: _T) -> _T:
