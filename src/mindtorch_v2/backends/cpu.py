@@ -1,6 +1,6 @@
 """What the CPU can do."""
 
-from ..cpu import get_capabilities
+from ._cpu_capabilities import get_capabilities
 
 
 def get_cpu_capability() -> str:

@@ -6,8 +6,8 @@ from contextlib import nullcontext
 from typing import Any
 
 from .._absent import names_of
+from ..backends._cpu_capabilities import get_capabilities as get_capabilities
 from . import amp as amp
-from ._capabilities import get_capabilities as get_capabilities
 
 
 def is_available() -> bool:

@@ -1,6 +1,6 @@
 """Discrete Fourier transforms (torch.fft)."""
 
-from .. import Tensor
+from .._C import Tensor
 from .._C._fft import (
     fft,
     fft2,
