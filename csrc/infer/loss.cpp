@@ -20,9 +20,9 @@ void check_nll(const Tensor& self, const Tensor& target, const Tensor& weight) {
            weight.defined() ? to_string(weight.sizes()) : std::string());
 }
 void check_nll2d(const Tensor& self, const Tensor& target, const Tensor& weight) {
-  MT_CHECK(target.dim() == 3,
-           "only batches of spatial targets supported (3D tensors) but got targets of dimension: ",
-           target.dim());
+  MT_CHECK(
+      target.dim() == 3,
+      "only batches of spatial targets supported (3D tensors) but got targets of dimension: ", target.dim());
   MT_CHECK(self.dim() == 4,
            "only batches of spatial inputs supported (4D tensors), but got input of dimension: ", self.dim());
   check_same_device({&self, &target, &weight});

@@ -152,3 +152,14 @@ def test_a_module_is_converted_inside_a_mode_and_by_a_tensor_that_asks():
         assert torch.nn.Linear(2, 2).to(torch.float16).weight.dtype is torch.float16
     example = torch.ones(1, dtype=torch.float16).as_subclass(Asked)
     assert torch.nn.Linear(2, 2).to(example).weight.dtype is torch.float16
+
+
+@pytest.mark.parametrize("half", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("step", [2, 3])
+def test_halves_of_a_window_become_floats_and_floats_halves(half, step):
+    x = torch.arange(400, dtype=torch.float32) / 4
+    wanted = x[::step].clone()
+    assert torch.equal(x.to(half)[::step].float(), wanted.to(half).float())
+    spread = torch.zeros(400, dtype=half)
+    spread[::step] = x[::step]
+    assert torch.equal(spread[::step], wanted.to(half)) and not spread[1::step].any()

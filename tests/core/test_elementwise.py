@@ -348,7 +348,9 @@ def test_bytes_are_shifted_by_every_count(dtype):
     counts = np.tile(np.array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 100, 127], kind), 256)
     wide, out = a.astype(np.int64), counts > 7
     x, by = torch.from_numpy(a), torch.from_numpy(counts)
-    np.testing.assert_array_equal(x >> by, np.where(out, np.where(wide < 0, -1, 0), wide >> np.minimum(counts, 7)))
+    np.testing.assert_array_equal(
+        x >> by, np.where(out, np.where(wide < 0, -1, 0), wide >> np.minimum(counts, 7))
+    )
     np.testing.assert_array_equal(x << by, np.where(out, 0, wide << np.minimum(counts, 7)).astype(kind))
 
 
@@ -366,14 +368,22 @@ def test_complex_logarithms_are_added_up():
     x, y = torch.from_numpy(a).requires_grad_(), torch.from_numpy(b).requires_grad_()
     sums = torch.logaddexp(x, y)
     np.testing.assert_allclose(np.exp(sums.detach().numpy()), np.exp(a) + np.exp(b), rtol=1e-12)
-    assert torch.autograd.gradcheck(torch.logaddexp, (x[:5].detach().requires_grad_(), y[:5].detach().requires_grad_()))
+    assert torch.autograd.gradcheck(
+        torch.logaddexp, (x[:5].detach().requires_grad_(), y[:5].detach().requires_grad_())
+    )
     nothing = complex(-math.inf, 0.5)
-    edges = torch.logaddexp(torch.tensor([nothing, nothing, complex(math.nan, 1)]), torch.tensor([nothing, 2 - 3j, 1j]))
-    assert edges[0].real.item() == -math.inf and edges[1].item() == 2 - 3j and math.isnan(edges[2].imag.item())
+    edges = torch.logaddexp(
+        torch.tensor([nothing, nothing, complex(math.nan, 1)]), torch.tensor([nothing, 2 - 3j, 1j])
+    )
+    assert (
+        edges[0].real.item() == -math.inf and edges[1].item() == 2 - 3j and math.isnan(edges[2].imag.item())
+    )
 
 
 def test_a_complex_number_is_interpolated_from_the_nearer_end():
     a, b = torch.tensor([1 + 2j, 3 - 1j, -2 + 0.5j]), torch.tensor([4 - 1j, 0.25 + 7j, 1 + 1j])
     weight = torch.tensor([0.25 + 0.1j, 1 + 0j, 0.7 - 0.2j])
-    np.testing.assert_allclose(torch.lerp(a, b, weight), a.numpy() + weight.numpy() * (b - a).numpy(), rtol=1e-6)
+    np.testing.assert_allclose(
+        torch.lerp(a, b, weight), a.numpy() + weight.numpy() * (b - a).numpy(), rtol=1e-6
+    )
     assert torch.lerp(a, b, weight)[1].item() == b[1].item()

@@ -271,7 +271,9 @@ def test_the_entropy_of_scores_is_in_the_dtype_of_the_target_and_its_weights_hav
     assert F.binary_cross_entropy_with_logits(x, y.double()).dtype == torch.float64
     assert F.binary_cross_entropy_with_logits(x.double(), y).dtype == torch.float32
     for weights in ({"weight": y.clone().requires_grad_()}, {"pos_weight": y.clone().requires_grad_()}):
-        with pytest.raises(RuntimeError, match=rf"not differentiable with respect to argument '{[*weights][0]}'"):
+        with pytest.raises(
+            RuntimeError, match=rf"not differentiable with respect to argument '{[*weights][0]}'"
+        ):
             F.binary_cross_entropy_with_logits(x, y, **weights)
 
 

@@ -342,7 +342,9 @@ def test_dot_products_of_every_short_length_agree_with_numpy(dtype):
         assert torch.dot(x.repeat_interleave(2)[::2], y).item() == wanted.item()
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.complex64])
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.complex64]
+)
 @pytest.mark.parametrize("dim", [(0, 2), (1,), (0,), (2,), (0, 1)])
 def test_sums_and_extremes_over_any_dimensions_of_windows(dtype, dim):
     draw = np.random.default_rng(0)
@@ -382,3 +384,15 @@ def test_running_and_whole_products_have_complex_slopes(zero):
     x.requires_grad_()
     assert torch.autograd.gradcheck(lambda x: torch.cumprod(x, 1), x)
     assert torch.autograd.gradcheck(lambda x: torch.prod(x, 1), x)
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3, 5, 64])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64, torch.bool, torch.complex64])
+def test_few_columns_of_many_rows_are_reduced(columns, dtype):
+    x = torch.from_numpy(np.random.default_rng(0).integers(0, 2, (1001, columns))).to(dtype)
+    values = x.to(torch.complex128).real.numpy()
+    np.testing.assert_array_equal(x.sum(0, dtype=torch.complex128).real, values.sum(0))
+    np.testing.assert_array_equal(torch.cumsum(x, 0, dtype=torch.complex128).real, values.cumsum(0))
+    if not dtype.is_complex:
+        np.testing.assert_array_equal(x.amax(0).long(), values.max(0))
+        np.testing.assert_array_equal(x.amin(0).long(), values.min(0))

@@ -54,8 +54,8 @@ void loss(const Kind& kind, const char* name, const Tensor& self, const Tensor& 
   call.beta = kind.beta;
   call.scale = 1;
   if (!folds) {
-    call.walk = walk_of(
-        {{out, call.out}, {x, call.in}, {y, call.target}, {w, call.weight}, {pos, call.pos_weight}});
+    call.walk =
+        walk_of({{out, call.out}, {x, call.in}, {y, call.target}, {w, call.weight}, {pos, call.pos_weight}});
     return launch_with(program.entries[0], name, place.index(), {blocks_for(call.walk.count)}, {256}, 0,
                        call);
   }

@@ -309,10 +309,8 @@ class Attention {
       C* row = scores + r * keys_room_;
       const int64_t at =
           batch * mask_->strides[0] + head * mask_->strides[1] + (first + r) * mask_->strides[2];
-      if (mask_->dtype == DType::boolean)
-        at_level<Hide>(row, mask_row<bool>(at, seen, room.get()), seen);
-      else
-        at_level<Shift>(row, mask_row<C>(at, seen, room.get()), seen);
+      if (mask_->dtype == DType::boolean) at_level<Hide>(row, mask_row<bool>(at, seen, room.get()), seen);
+      else at_level<Shift>(row, mask_row<C>(at, seen, room.get()), seen);
     }
   }
   // A row of the mask, one element after the other.

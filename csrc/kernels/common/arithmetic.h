@@ -135,16 +135,24 @@ template <class T> MT_INLINE T floor_divide(T a, T b) {
     return quotient - down > T(0.5) ? down + T(1) : down;
   }
 }
+// As in reciprocal: where all four parts are finite and b is not zero, doubles hold every product.
+MT_INLINE bool has_usual_quotient(complex64 a, complex64 b) {
+  const float zeros =
+      (a.real() - a.real()) + (a.imag() - a.imag()) + (b.real() - b.real()) + (b.imag() - b.imag());
+  return (zeros == 0.0f) & ((b.real() != 0.0f) | (b.imag() != 0.0f));
+}
+MT_INLINE complex64 divide_usual(complex64 a, complex64 b) {
+  const double c = b.real(), d = b.imag(), inverse = 1.0 / (c * c + d * d);
+  const double real = double(a.real()) * c + double(a.imag()) * d;
+  const double imag = double(a.imag()) * c - double(a.real()) * d;
+  return complex64(float(real * inverse), float(imag * inverse));
+}
 template <class T> MT_INLINE T divide(T a, T b) {
   if constexpr (std::is_integral_v<T>)
-    return truncating_divide(a, b);                   // only reached with rounding_mode="trunc"
-  else if constexpr (std::is_same_v<T, complex64>) {  // as in reciprocal
-    const double c = b.real(), d = b.imag(), size = c * c + d * d;
-    const double real = a.real() * c + a.imag() * d, imag = a.imag() * c - a.real() * d;
-    if (size > 0 && size < std::numeric_limits<double>::infinity() && real - real == 0 && imag - imag == 0)
-      return T(float(real / size), float(imag / size));
-    return a / b;
-  } else return a / b;
+    return truncating_divide(a, b);  // only reached with rounding_mode="trunc"
+  else if constexpr (std::is_same_v<T, complex64>)
+    return has_usual_quotient(a, b) ? divide_usual(a, b) : a / b;
+  else return a / b;
 }
 
 template <class T> MT_INLINE T power(T base, T exponent) {
@@ -310,8 +318,7 @@ template <class Step> MT_INLINE uint8_t shift_by_steps(uint8_t x, uint8_t count,
 }
 template <class T> MT_INLINE T shift_left(T a, T b) {
   if constexpr (sizeof(T) == 1) {
-    return T(
-        shift_by_steps(uint8_t(a), uint8_t(b), [](uint8_t x, auto n) { return uint8_t(x << n.value); }));
+    return T(shift_by_steps(uint8_t(a), uint8_t(b), [](uint8_t x, auto n) { return uint8_t(x << n.value); }));
   } else {
     constexpr wrapping_t<T> width = 8 * sizeof(T);
     const auto count = wrapping_t<T>(b);
@@ -323,9 +330,9 @@ template <class T> MT_INLINE T shift_right(T a, T b) {
   constexpr wrapping_t<T> width = 8 * sizeof(T);
   const T sign = std::is_signed_v<T> ? T(a >> (width - 1)) : T(0);
   if constexpr (sizeof(T) == 1) {  // what differs from the sign is moved
-    const uint8_t moved =
-        shift_by_steps(uint8_t(a ^ sign), uint8_t(b),
-                       [](uint8_t x, auto n) { return uint8_t((x >> n.value) & (0xff >> n.value)); });
+    const uint8_t moved = shift_by_steps(uint8_t(a ^ sign), uint8_t(b), [](uint8_t x, auto n) {
+      return uint8_t((x >> n.value) & (0xff >> n.value));
+    });
     return T(moved ^ uint8_t(sign));
   } else {
     const auto count = wrapping_t<T>(b);

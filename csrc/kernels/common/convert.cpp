@@ -33,6 +33,16 @@ MT_WIDE void turn_round_wide(const U* in, U* out, int64_t n) {
   turn_round(in, out, n);
 }
 
+// Such as one part of complex numbers.
+template <class U>
+[[gnu::always_inline]] inline void take_every_second(const U* in, U* out, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) out[i] = in[2 * i];
+}
+template <class U>
+MT_WIDE void take_every_second_wide(const U* in, U* out, int64_t n) {
+  take_every_second(in, out, n);
+}
+
 template <class U>
 void move(const char* source, int64_t source_stride, char* target, int64_t target_stride, int64_t n) {
   constexpr int64_t size = sizeof(U);
@@ -46,6 +56,10 @@ void move(const char* source, int64_t source_stride, char* target, int64_t targe
     if (source_stride == -size) {
       const U* in = reinterpret_cast<const U*>(source);
       return cpu_level ? turn_round_wide(in, out, n) : turn_round(in, out, n);
+    }
+    if (source_stride == 2 * size) {
+      const U* in = reinterpret_cast<const U*>(source);
+      return cpu_level ? take_every_second_wide(in, out, n) : take_every_second(in, out, n);
     }
     for (int64_t i = 0; i < n; ++i) out[i] = *reinterpret_cast<const U*>(source + i * source_stride);
     return;
@@ -200,6 +214,18 @@ template <class From, class To>
 inline constexpr bool worth_wide =
     (is_half_v<From> && std::is_same_v<To, float>) || (std::is_same_v<From, float> && is_half_v<To>);
 
+[[gnu::noinline, gnu::noclone]] void convert_twice(Converter first, Converter second, int64_t between,
+                                                   const char* source, int64_t source_stride, char* target,
+                                                   int64_t target_stride, int64_t n) {
+  constexpr int64_t kBytes = 2048;
+  alignas(64) char run[kBytes];
+  for (int64_t done = 0, most = kBytes / between; done < n; done += most) {
+    const int64_t count = std::min(most, n - done);
+    first(source + done * source_stride, source_stride, run, between, count);
+    second(run, between, target + done * target_stride, target_stride, count);
+  }
+}
+
 template <class From, class To>
 void convert(const char* source, int64_t source_stride, char* target, int64_t target_stride, int64_t n) {
   if (source_stride == int64_t(sizeof(From)) && target_stride == int64_t(sizeof(To))) {
@@ -216,21 +242,18 @@ void convert(const char* source, int64_t source_stride, char* target, int64_t ta
     }
     return convert_dense(in, out, n);
   }
+  // What is converted in vectors is brought together before, and spread afterwards.
+  if constexpr (worth_wide<From, To>) {
+    if (source_stride == int64_t(sizeof(From)))
+      return convert_twice(&convert<From, To>, &move<typename unit<sizeof(To)>::type>, sizeof(To), source,
+                           source_stride, target, target_stride, n);
+    if (source_stride != 0 && n >= 8)
+      return convert_twice(&move<typename unit<sizeof(From)>::type>, &convert<From, To>, sizeof(From), source,
+                           source_stride, target, target_stride, n);
+  }
   for (int64_t i = 0; i < n; ++i) {
     *reinterpret_cast<To*>(target + i * target_stride) =
         cast<To>(loaded(reinterpret_cast<const From*>(source + i * source_stride)));
-  }
-}
-
-[[gnu::noinline, gnu::noclone]] void convert_twice(Converter first, Converter second, int64_t between,
-                                                   const char* source, int64_t source_stride, char* target,
-                                                   int64_t target_stride, int64_t n) {
-  constexpr int64_t kBytes = 2048;
-  alignas(64) char run[kBytes];
-  for (int64_t done = 0, most = kBytes / between; done < n; done += most) {
-    const int64_t count = std::min(most, n - done);
-    first(source + done * source_stride, source_stride, run, between, count);
-    second(run, between, target + done * target_stride, target_stride, count);
   }
 }
 

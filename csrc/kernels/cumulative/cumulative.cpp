@@ -68,12 +68,14 @@ void along_lines(const Job& job, char* out, int64_t out_step, const char* in, in
 }
 
 constexpr int64_t kShort = 16;  // lines of so few elements are worth less than a call for each
+constexpr int64_t kFew = 16;    // so are neighbours that are so few
 
 // Operands of the plan: out, in; its rows are neighbouring lines.
 template <class A, Running kOperation>
 void take_lines(char* const* data, const int64_t* strides, int64_t n, const void* context) {
   const Job& job = *static_cast<const Job*>(context);
-  if (n > 1 && (std::llabs(strides[1]) < std::llabs(job.in_stride) || job.size <= kShort)) {
+  const bool neighbours = n >= kFew && std::llabs(strides[1]) < std::llabs(job.in_stride);
+  if (neighbours || (n > 1 && job.size <= kShort)) {
     A block[kColumns], totals[kColumns];
     char* buffer = reinterpret_cast<char*>(block);
     for (int64_t begin = 0; begin < n; begin += kColumns) {

@@ -62,8 +62,7 @@ struct Loop {
       const T* c = reinterpret_cast<const T*>(in[2]);
 #pragma GCC ivdep
       for (int64_t i = 0; i < n; ++i) out[i] = cast<R>(Op::apply(C(a[i]), C(b[i]), C(c[i]), p));
-    } else if constexpr (kInputs == 2 && std::is_floating_point_v<T> &&
-                         requires { Op::is_usual(T(), T()); }) {
+    } else if constexpr (kInputs == 2 && requires { Op::is_usual(T(), T()); }) {
       const T* b = reinterpret_cast<const T*>(in[1]);
       for (int64_t begin = 0; begin < n; begin += kUsualBlock) {
         const int64_t end = std::min(begin + kUsualBlock, n);
@@ -113,13 +112,13 @@ struct Loop {
   }
 };
 
-// Complex arithmetic gains nothing from wider vectors here, so it is compiled once; AVX-512 pays for floats.
+// AVX-512 pays for floats.
 template <class Op, class T, int kInputs, bool kToBool>
 constexpr DenseLoop loop_for(int level) {
   using L = Loop<Op, T, kInputs, kToBool>;
   constexpr bool as_float = (is_half_v<T> && !requires { Op::takes_halves; }) || is_float8_v<T>;
   if constexpr (!contains(Op::domain, dtype_of<T>) || as_float) return nullptr;
-  else if constexpr (is_complex_v<T> || !kHasLevels) return &L::base;
+  else if constexpr (!kHasLevels) return &L::base;
   else if constexpr (std::is_floating_point_v<T>)
     return level == 0 ? &L::base : level == 1 ? &L::wide : &L::widest;
   else return level == 0 ? &L::base : &L::wide;

@@ -167,8 +167,23 @@ template <class T>
 }
 
 // ---- unary ----
-MT_UNARY(neg_op, numeric, math::neg(x))
-MT_UNARY(abs_op, any_float8, math::absolute(x))
+// Signs are a bit of a number, also of a half, which need not become a float for it.
+#define MT_UNARY_OF_SIGN(NAME, DOMAIN, OF_BITS, ...)              \
+  struct NAME {                                                   \
+    MT_FUNCTOR_HEAD(NAME, 0, DOMAIN)                              \
+    static constexpr bool takes_halves = true;                    \
+    template <class T>                                            \
+    [[gnu::always_inline]] static inline T apply(T x, const T*) { \
+      if constexpr (is_half_v<T>) {                               \
+        x.bits = uint16_t(OF_BITS);                               \
+        return x;                                                 \
+      } else {                                                    \
+        return T(__VA_ARGS__);                                    \
+      }                                                           \
+    }                                                             \
+  };
+MT_UNARY_OF_SIGN(neg_op, numeric, x.bits ^ 0x8000, math::neg(x))
+MT_UNARY_OF_SIGN(abs_op, any_float8, x.bits & 0x7fff, math::absolute(x))
 MT_UNARY(sign_op, ordered, math::sign(x))
 MT_UNARY(sgn_op, any, math::phase(x))
 MT_UNARY(angle_op, inexact, math::angle(x))
@@ -354,7 +369,22 @@ MT_PREDICATE(signbit_op, ordered, math::sign_bit(x))
 MT_BINARY_PARAMS(add_op, 1, every, math::add(a, math::mul(p[0], b)))
 MT_BINARY_PARAMS(sub_op, 1, every_numeric, math::sub(a, math::mul(p[0], b)))
 MT_BINARY(mul_op, every, math::mul(a, b))
-MT_BINARY(div_op, numeric, math::divide(a, b))
+struct div_op {
+  MT_FUNCTOR_HEAD(div_op, 0, numeric)
+  template <class T>
+  [[gnu::always_inline]] static inline T apply(T a, T b, const T*) {
+    return T(math::divide(a, b));
+  }
+  template <class T>
+    requires std::is_same_v<T, complex64>
+  [[gnu::always_inline]] static inline bool is_usual(T a, T b) {
+    return math::has_usual_quotient(a, b);
+  }
+  template <class T>
+  [[gnu::always_inline]] static inline T apply_usual(T a, T b) {
+    return math::divide_usual(a, b);
+  }
+};
 // A number as exponent arrives as a block of equal ones.
 struct pow_op {
   MT_FUNCTOR_HEAD(pow_op, 0, any)
@@ -419,7 +449,7 @@ MT_BINARY(fmax_op, ordered, math::select((a >= b) | math::is_nan(b), a, b))
 MT_BINARY(fmin_op, ordered, math::select((a <= b) | math::is_nan(b), a, b))
 struct copysign_op {
   MT_FUNCTOR_HEAD(copysign_op, 0, floating)
-  static constexpr bool takes_halves = true;  // their bits need not become a float's
+  static constexpr bool takes_halves = true;
   template <class T>
   [[gnu::always_inline]] static inline T apply(T a, T b, const T*) {
     if constexpr (is_half_v<T>) {

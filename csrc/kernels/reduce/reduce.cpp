@@ -16,6 +16,7 @@ namespace {
 constexpr int64_t kBlock = 512;    // outputs handled together
 constexpr int64_t kStaged = 4096;  // bytes of a row that are converted at a time
 constexpr int64_t kFew = 256;      // results that may be too few for all threads
+constexpr int64_t kShort = 64;     // lines of so few results are worth less than a call for each
 constexpr int64_t kMaxAccumulator = 16;
 
 // A view of some of another view's dimensions.
@@ -68,10 +69,30 @@ void take_rows(char* const* data, const int64_t* strides, int64_t n, const void*
   }
 }
 
+void take_lines(char* const* data, const int64_t* strides, int64_t n, const void* context);
+
+// Short lines that follow each other without a gap are one long line, into accumulators of its own.
+void take_short_lines(char* data, int64_t stride, int64_t n, const Group& group) {
+  const Reduction& job = group.job;
+  const int64_t together = kBlock / group.outputs, long_lines = n / together, long_stride = together * stride;
+  alignas(64) char accumulators[kBlock * kMaxAccumulator];
+  job.loops->identity(accumulators, together * group.outputs);
+  const Group whole{job, accumulators, together * group.outputs, group.stride};
+  take_lines(&data, &long_stride, long_lines, &whole);
+  for (int64_t l = 0; l < together; ++l)
+    job.loops->merge(group.accumulators, accumulators + l * group.outputs * job.accumulator_item,
+                     group.outputs);
+  char* rest = data + long_lines * long_stride;
+  take_lines(&rest, &stride, n - long_lines * together, &group);
+}
+
 // Takes n lines, line by line, with an element of each result.
 void take_lines(char* const* data, const int64_t* strides, int64_t n, const void* context) {
   const Group& group = *static_cast<const Group*>(context);
   const Reduction& job = group.job;
+  const bool follow = group.stride == job.in_item && strides[0] == group.outputs * job.in_item;
+  if (follow && group.outputs <= kShort && n * group.outputs >= 2 * kBlock)
+    return take_short_lines(data[0], strides[0], n, group);
   const auto columns = job.loops->columns[cpu_level];
   if (job.is_direct(group.stride, group.outputs))
     return columns(data[0], strides[0], n, group.outputs, group.accumulators);

@@ -337,9 +337,11 @@ struct ReduceLoopsOf {
       merge,       finish};
 };
 
+// The largest of bools is that of bytes which are 0 or 1: of these compilers make vectors.
 template <class Op, class T>
 constexpr const ReduceLoops* reduce_loops_for() {
-  if constexpr (contains(Op::domain, dtype_of<T>) && !is_half_v<T>) return &ReduceLoopsOf<Op, T>::loops;
+  using E = std::conditional_t<std::is_same_v<T, bool> && extreme_kind<Op> != 0, uint8_t, T>;
+  if constexpr (contains(Op::domain, dtype_of<T>) && !is_half_v<T>) return &ReduceLoopsOf<Op, E>::loops;
   else return nullptr;
 }
 

@@ -171,8 +171,7 @@ Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Sc
   check_expands(self.sizes(), sizes);
   const bool matrices = vec1.dtype() == vec2.dtype() && is_differentiable(vec1.dtype());
   // The gradient of a matrix product is one of matrices with vectors; that of a plain one holds two matrices more.
-  Tensor product =
-      matrices ? ops::mm(ops::unsqueeze(vec1, 1), ops::unsqueeze(vec2, 0)) : outer(vec1, vec2);
+  Tensor product = matrices ? ops::mm(ops::unsqueeze(vec1, 1), ops::unsqueeze(vec2, 0)) : outer(vec1, vec2);
   const DType meeting = infer::result_type(ops::expand(self, sizes, false), product);
   if (meeting == DType::boolean) {
     MT_CHECK(beta.is_integral() && alpha.is_integral(),

@@ -162,8 +162,8 @@ def binary_cross_entropy_with_logits(
     for name, given in (("weight", weight), ("pos_weight", pos_weight)):
         if given is not None and given.requires_grad and torch.is_grad_enabled():
             raise RuntimeError(
-                f"The function 'binary_cross_entropy_with_logits' is not differentiable with respect to argument '{name}'. "
-                "This input cannot have requires_grad True."
+                "The function 'binary_cross_entropy_with_logits' is not differentiable with respect to argument "
+                f"'{name}'. This input cannot have requires_grad True."
             )
     return torch.binary_cross_entropy_with_logits(
         input, target, weight, pos_weight, reduction_number(reduction)
