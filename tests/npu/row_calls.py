@@ -190,7 +190,20 @@ def _gaps(m):
             F.huber_loss(x, y, reduction="none"), F.huber_loss(x, y, reduction="sum"),
             F.binary_cross_entropy(x.sigmoid(), y.sigmoid()),
             F.binary_cross_entropy(x.sigmoid(), y.sigmoid(), m(4, seed=2).detach().abs(), reduction="none"),
+            F.binary_cross_entropy_with_logits(x, y.sigmoid()),
+            F.binary_cross_entropy_with_logits(
+                x, y.sigmoid(), m(4, seed=2).detach().abs(), pos_weight=m(4, seed=3).detach().abs(), reduction="sum"
+            ),
         ]  # fmt: skip
+
+
+def _pictures(m):
+    x, target = m(2, 3, 4, 5), m.ints(2, 4, 5, below=3)
+    return [
+        F.nll_loss(x, target, reduction=reduction, ignore_index=ignored)
+        for reduction in ("none", "mean", "sum")
+        for ignored in (-100, 1)
+    ]
 
 
 def _slopes_of_samples(m):
@@ -223,7 +236,9 @@ CALLS = {
     "_cdist_forward _cdist_backward _pdist_forward _pdist_backward": _distances,
     "_ctc_loss _ctc_loss_backward": _losses,
     "mse_loss mse_loss_backward smooth_l1_loss smooth_l1_loss_backward huber_loss huber_loss_backward "
-    "binary_cross_entropy binary_cross_entropy_backward": _gaps,
+    "binary_cross_entropy binary_cross_entropy_backward binary_cross_entropy_with_logits "
+    "_binary_cross_entropy_with_logits_backward": _gaps,
+    "nll_loss2d_forward nll_loss2d_backward": _pictures,
     "complex _fft_c2c _fft_r2c _fft_c2r": _spectra,
     "_index _index_put_ gather index_select index_add index_fill.int_Scalar index_fill.int_Tensor take put": _picks,
     "scatter.src scatter.value scatter.reduce scatter.value_reduce scatter_add scatter_reduce.two": _scatters,
