@@ -337,6 +337,7 @@ def test_factors_solve_the_adjoint_system_and_invert(dtype, n):
     for upper in (False, True):
         factor = torch.linalg.cholesky(torch.from_numpy(whole), upper=upper)
         close(torch.cholesky_inverse(factor, upper=upper), np.linalg.inv(whole))
+        close(torch.cholesky_inverse(factor, upper=upper, out=factor), np.linalg.inv(whole))
 
 
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])

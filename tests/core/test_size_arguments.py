@@ -77,6 +77,9 @@ def test_masks_and_bools_are_no_integers():
 def test_a_list_is_spread_only_where_nothing_follows_it():
     x = torch.arange(12.0).view(3, 4)
     assert [part.shape for part in x.tensor_split(torch.tensor([2]), 1)] == [(3, 2), (3, 2)]
+    assert [part.shape for part in x.tensor_split(torch.tensor([1]), 1)] == [(3, 1), (3, 3)]
     assert [part.shape for part in x.tensor_split(torch.tensor(2), 1)] == [(3, 2), (3, 2)]
+    with pytest.raises(RuntimeError, match="0-dim"):
+        x.narrow(0, torch.tensor([0]), 1)
     with pytest.raises(TypeError, match="full.*argument 'size' .position 1. must be tuple of ints, not"):
         torch.full(torch.tensor(3), 1.0)

@@ -150,13 +150,14 @@ template <class T>
 #define MT_BINARY(NAME, DOMAIN, ...) MT_BINARY_AS(T, NAME, 0, DOMAIN, __VA_ARGS__)
 #define MT_COMPARE(NAME, DOMAIN, ...) MT_BINARY_AS(bool, NAME, 0, DOMAIN, __VA_ARGS__)
 
-#define MT_TERNARY(NAME, PARAMETERS, DOMAIN, ...)                                              \
-  struct NAME {                                                                                \
-    MT_FUNCTOR_HEAD(NAME, PARAMETERS, DOMAIN)                                                  \
-    template <class T>                                                                         \
-    [[gnu::always_inline]] static inline T apply(T a, T b, T c, [[maybe_unused]] const T* p) { \
-      return T(__VA_ARGS__);                                                                   \
-    }                                                                                          \
+#define MT_TERNARY(NAME, PARAMETERS, DOMAIN, ...)                                                 \
+  struct NAME {                                                                                   \
+    MT_FUNCTOR_HEAD(NAME, PARAMETERS, DOMAIN)                                                     \
+    template <class T>                                                                            \
+    [[gnu::always_inline]] static inline T apply(T a, [[maybe_unused]] T b, [[maybe_unused]] T c, \
+                                                 [[maybe_unused]] const T* p) {                   \
+      return T(__VA_ARGS__);                                                                      \
+    }                                                                                             \
   };
 
 [[gnu::always_inline]] inline void negate_bools(bool* out, const bool* x, int64_t n) {

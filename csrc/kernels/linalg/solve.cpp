@@ -169,7 +169,8 @@ void cholesky_inverse(const View& factor, const View& out, bool upper) {
   dispatch<blas_types>(factor.dtype, "cholesky_inverse", [&](auto tag) {
     using T = typename decltype(tag)::type;
     for_each_matrix(batch_count(factor, 2), factor, [&](int64_t i) {
-      const Block<T> given(element(factor, 2, i)), result(element(out, 2, i));
+      ColumnMajor<T> copy(element(factor, 2, i));  // the result may be written over it
+      const Block<T> given(copy), result(element(out, 2, i));
       const Block<T> lower = upper ? given.transposed() : given,
                      target = upper ? result.transposed() : result;
       invert_lower(lower, target, false);
