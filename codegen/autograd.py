@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Container
 from dataclasses import dataclass
 
 from .cells import ATTRIBUTE
@@ -135,11 +137,32 @@ def _edge_positions(row: Row) -> dict[str, str]:
     return positions
 
 
-def _formula_block(row: Row, names: tuple[str, ...], formula: str) -> list[str]:
+def _loaded_once(row: Row) -> dict[str, str]:
+    """Declarations of the tensors that several formulas read, by member. Hooks unpack what a node keeps, and may
+    be able to do so once only, as those of torch.utils.checkpoint."""
+    positions = _edge_positions(row)
+    lists = {a.name for a in row.schema.arguments if a.type is TENSORS}
+    readers: dict[Saved, list[tuple[str, ...]]] = {}
+    for formula in row.formulas:
+        for saved in itertools.chain(*_needs(row, formula.text)):
+            if saved.release:
+                readers.setdefault(saved, []).append(formula.names)
+    declared = {}
+    for saved, formulas in readers.items():
+        if len(formulas) > 1:
+            names = list(itertools.chain(*formulas))
+            kind, value = saved.load.removeprefix("const ").removesuffix(";").split(f" {saved.shown} = ")
+            wanted = " || ".join(f"autograd::wants(wanted, {positions[name]})" for name in names)
+            value = value if lists & set(names) else f"{wanted} ? {value} : {kind}()"
+            declared[saved.name] = f"    const {kind} {saved.shown} = {value};"
+    return declared
+
+
+def _formula_block(row: Row, names: tuple[str, ...], formula: str, loaded: Container[str]) -> list[str]:
     types = {a.name: a for a in row.schema.arguments}
     positions = _edge_positions(row)
     before, after = _needs(row, formula)
-    loads = [f"      {s.load}" for s in [*before, *after]]
+    loads = [f"      {s.load}" for s in [*before, *after] if s.name not in loaded]
     if types[names[0]].type is TENSORS:
         at = positions[names[0]]
         return [
@@ -214,8 +237,10 @@ def node_apply(row: Row) -> str:
         "[[maybe_unused]] uint64_t wanted) {"
     ]
     lines += _incoming(row)
+    loaded = _loaded_once(row)
+    lines += loaded.values()
     for formula in row.formulas:
-        lines += _formula_block(row, formula.names, formula.text)
+        lines += _formula_block(row, formula.names, formula.text, loaded)
     return "\n".join([*lines, "}", ""])
 
 

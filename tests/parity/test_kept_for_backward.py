@@ -67,3 +67,26 @@ def test_no_more_is_kept_than_pytorch_keeps(name):
     assert more == (name in _MORE), (
         f"PyTorch, ours: {beside} beside arguments and results, {everything} in all"
     )
+
+
+@pytest.mark.parametrize("name", [name for name in sorted(OPS) if has_gradient(OPS[name])])
+def test_what_is_kept_is_unpacked_once_in_a_pass(name):
+    op, lib = OPS[name], mindtorch_v2
+    with quiet():
+        for number, sample in samples_of(op, main_dtype(op), 3, grad=True):
+            asked = []
+
+            def pack(tensor, asked=asked):
+                asked.append(0)
+                return len(asked) - 1, tensor
+
+            def unpack(packed, asked=asked):
+                asked[packed[0]] += 1
+                return packed[1]
+
+            arguments = Translator(lib)((sample.input, sample.args, sample.kwargs))
+            with lib.autograd.graph.saved_tensors_hooks(pack, unpack):
+                result = called(op, lib, sample, *arguments, gauge=False)
+            made = [x for x in leaves(result) if isinstance(x, lib.Tensor) and x.requires_grad]
+            lib.autograd.backward(made, [lib.ones_like(x) for x in made])
+            assert max(asked, default=0) <= 1, f"sample {number}: {asked}"
