@@ -19,6 +19,22 @@ def test_dropout_is_the_same_in_both_runs(device, use_reentrant):
     torch.testing.assert_close(x.grad, (2 * y / x).detach())
 
 
+@pytest.mark.parametrize(
+    "function",
+    [torch.div, torch.pow, torch.atan2, torch.maximum, F.mse_loss, lambda a, b: torch.where(a > b, a, b)],
+)
+def test_gradients_of_two_arguments_that_need_the_same_tensor(function):
+    plain = [
+        torch.tensor([0.5, 2.0, 3.0], requires_grad=True),
+        torch.tensor([1.5, 1.0, 2.0], requires_grad=True),
+    ]
+    wanted = torch.autograd.grad(function(*plain).sum(), plain)
+    again = [x.detach().requires_grad_() for x in plain]
+    made = checkpoint(lambda a, b: function(a * 1, b * 1), *again, use_reentrant=False)
+    for grad, other in zip(torch.autograd.grad(made.sum(), again), wanted, strict=True):
+        torch.testing.assert_close(grad, other)
+
+
 def test_the_second_run_stops_when_backward_has_what_it_needs():
     steps = []
 
