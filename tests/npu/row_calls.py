@@ -90,6 +90,7 @@ def _squares(m):
     return [
         torch.linalg.solve(good, right), torch.linalg.solve(good, right.transpose(-2, -1), left=False),
         torch.linalg.inv(good), torch.linalg.det(good), *torch.linalg.slogdet(good), torch.linalg.cholesky(good),
+        torch.cholesky_inverse(torch.linalg.cholesky(good)),
         *torch.linalg.lu(good), torch.linalg.lu_solve(factor, pivots, right, adjoint=True),
         torch.linalg.solve_triangular(good.triu(), right, upper=True), torch.linalg.svdvals(good),
         torch.linalg.pinv(m(2, 4, 3, seed=2)), torch.linalg.eigvalsh(good),
@@ -170,7 +171,7 @@ def _pointwise(m):
         torch.addcdiv(x, y, z.abs() + 1), torch.lerp(x, y, z), *torch.frexp(x), torch.nan_to_num(x, 0.0, 1.0, -1.0),
         torch.logit(torch.sigmoid(x)), torch.round(x, decimals=1), torch.clamp(x, -1, 1), torch.nextafter(x, y),
         torch.div(x, y, rounding_mode="floor"), torch.div(x, y, rounding_mode="trunc"), torch.digamma(x.abs() + 0.5),
-        F.prelu(x, z),
+        F.prelu(x, z), F.glu(x),
     ]  # fmt: skip
 
 
@@ -226,7 +227,7 @@ def _bags(m):
 CALLS = {
     "_standard_gamma_grad _dirichlet_grad": _slopes_of_samples,
     "gelu gelu_backward elu_backward addcmul addcdiv lerp.Tensor frexp.Tensor nan_to_num logit logit_backward "
-    "round.decimals _clamp _div_floor.Tensor _div_trunc.Tensor nextafter _trigamma": _pointwise,
+    "round.decimals _clamp _div_floor.Tensor _div_trunc.Tensor nextafter _trigamma _glu_kernel": _pointwise,
     "_convolve _convolve_transposed _convolve_weight": lambda m: [
         F.conv2d(m(2, 4, 5, 5), m(6, 2, 3, 3, seed=1), m(6, seed=2), 2, 1, 1, 2),
         F.conv_transpose2d(m(2, 4, 5, 5), m(4, 6, 3, 3, seed=1), m(6, seed=2), 3, 1, 2),
@@ -248,7 +249,7 @@ CALLS = {
     "_bag_sums": _bags,
     "embedding": lambda m: [F.embedding(m.ints(2, 3, below=5), m(5, 4))],
     "_linalg_lu_factor _linalg_lu_solve _linalg_permutation _linalg_solve _linalg_inverse _linalg_det _linalg_slogdet "
-    "_linalg_cholesky _linalg_solve_triangular _linalg_svd _linalg_pinv _linalg_eigh": _squares,
+    "_linalg_cholesky cholesky_inverse _linalg_solve_triangular _linalg_svd _linalg_pinv _linalg_eigh": _squares,
     "_linalg_qr _linalg_geqrf _linalg_householder_product _linalg_ormqr _linalg_lstsq": _reflections,
     "_linalg_ldl_factor _linalg_ldl_solve hash_tensor": _factors,
     "fractional_max_pool2d fractional_max_pool3d": _fractions,
