@@ -316,16 +316,21 @@ def test_losses_are_pytorchs():
     run("lossf", call_of("LossCall", walk=walk([300]), in_=places(x), target=places(target), **given), (3, 1))
     run("losse", call_of("LossCall", walk=walk([3]), out=places(out), **given))
     near(out, F.huber_loss(x, target, delta=0.7))
-    scores, classes, weight, total = (
-        torch.randn(50, 7).log_softmax(1),
-        torch.randint(0, 7, (50,)),
+
+
+@pytest.mark.parametrize("shape", [(50, 7), (5, 7, 2, 5)])
+def test_likelihoods_of_classes_are_pytorchs(shape):
+    scores, weight, out, total = (
+        torch.randn(shape).log_softmax(1),
         torch.rand(7),
-        out.clone(),
+        torch.empty(()),
+        torch.empty(()),
     )
-    classes[3] = -100
+    classes = torch.randint(0, 7, (shape[0], *shape[2:]))
+    classes.view(-1)[3] = -100
     expected, (to_scores,) = with_gradient(lambda s: F.nll_loss(s, classes, weight), torch.ones_like, scores)
     given = {"scores": scores, "target": classes, "weight": weight, "total_weight": total}
-    given |= {"samples": 50, "classes": 7, "ignored": -100, "reduction": 1}
+    given |= {"samples": 50, "classes": 7, "places": 50 // shape[0], "ignored": -100, "reduction": 1}
     run("nllf", call_of("NllCall", out=out, **given))
     near(out, expected)
     made = torch.zeros_like(scores)

@@ -124,6 +124,7 @@ CASES = {
     "ccol_indices_copy": lambda: (torch.eye(3).to_sparse_csc(),),
     "row_indices_copy": lambda: (torch.eye(3).to_sparse_csc(),),
     "unique_dim": lambda: (torch.tensor([[1, 2], [1, 2], [0, 1]]), 0, True, True, True),
+    "nll_loss2d_forward": lambda: (_image(4, 5), torch.arange(40).view(2, 4, 5) % 3, torch.rand(3), 1, 2),
     "rnn_relu_cell": lambda: (_r(2, 4), _r(2, 5), _r(5, 4), _r(5, 5)),
 }  # fmt: skip
 _RECORDED_OPS = {
