@@ -389,11 +389,11 @@ def test_private_names_of_cuda_that_programs_ask_for():
 
 
 def test_operators_of_triton_kernels_are_defined_and_refuse_to_launch():
-    from mindtorch_v2.library import triton_op, wrap_triton
+    from mindtorch_v2 import library
 
-    @triton_op("triton_tests::twice", mutates_args={})
+    @library.triton_op("triton_tests::twice", mutates_args={})
     def twice(x: torch.Tensor) -> torch.Tensor:
-        wrap_triton(None)
+        library.wrap_triton(None)
         return x
 
     with pytest.raises(NotImplementedError, match="^wrap_triton: Triton kernels cannot be launched"):
