@@ -5,8 +5,10 @@
     python benchmarks/map.py --draw                                # the pages again, from what was kept
 
 A case is a call of one row with one size, dtype and layout, forward or backward. Both libraries run in this process,
-in short blocks in turn, so that a machine that slows down slows both; the fastest block of each counts. The
-results are kept per architecture in docs/map_<architecture>.json; cases that were timed again replace what was there.
+in short blocks in turn, so that a machine that slows down slows both; the fastest block of each counts. With several
+threads a rest comes before each block, in which the other library's threads go to sleep: OpenMP's look for new work for
+milliseconds, and would take the processors from those that are timed. The results are kept per architecture in
+docs/map_<architecture>.json; cases that were timed again replace what was there.
 """
 
 from __future__ import annotations
@@ -34,6 +36,9 @@ Measured = dict[str, Any]
 CLOCKS = {"wall": time.perf_counter, "cpu": time.thread_time}
 
 
+REST = 0.02  # seconds
+
+
 def block(function: Callable[[], object], calls: int, clock: Callable[[], float]) -> float:
     start = clock()
     for _ in range(calls):
@@ -41,7 +46,9 @@ def block(function: Callable[[], object], calls: int, clock: Callable[[], float]
     return (clock() - start) / calls
 
 
-def fastest(functions: list[Callable[[], object]], seconds: float, clock: Callable[[], float]) -> list[float]:
+def fastest(
+    functions: list[Callable[[], object]], seconds: float, clock: Callable[[], float], threads: int
+) -> list[float]:
     """The fastest block of each, in seconds per call. Blocks of at least 2 ms, the first ones to warm up."""
     times = [max(min(block(f, 1, clock), block(f, 1, clock)), 1e-7) for f in functions]
     calls = [max(1, round(0.002 / t)) for t in times]
@@ -50,12 +57,15 @@ def fastest(functions: list[Callable[[], object]], seconds: float, clock: Callab
     rounds = 0
     while rounds < 3 or (time.perf_counter() < end and rounds < 40):
         for i, f in enumerate(functions):
+            if threads > 1:
+                time.sleep(REST)
+                f()  # wakes this one's threads
             best[i] = min(best[i], block(f, calls[i], clock))
         rounds += 1
     return best
 
 
-def measure(case: Case, seconds: float, clock: Callable[[], float]) -> Measured | str:
+def measure(case: Case, seconds: float, clock: Callable[[], float], threads: int) -> Measured | str:
     """The times of both, or why there are none."""
     mindtorch_v2.set_grad_enabled(case.backward)
     torch.set_grad_enabled(case.backward)
@@ -77,7 +87,7 @@ def measure(case: Case, seconds: float, clock: Callable[[], float]) -> Measured 
         ours()
     except Exception as error:  # noqa: BLE001 - any failure of ours belongs into the table
         return f"FAILED: {type(error).__name__}: {str(error)[:100]}"
-    other, mine = fastest([theirs, ours], seconds, clock)
+    other, mine = fastest([theirs, ours], seconds, clock, threads)
     return {
         "theirs_us": round(other * 1e6, 2),
         "ours_us": round(mine * 1e6, 2),
@@ -104,7 +114,7 @@ def run(
     for number, (case, used) in enumerate((c, t) for c in cases for t in threads):
         torch.set_num_threads(used)
         mindtorch_v2.set_num_threads(used)
-        result = measure(case, seconds, clock)
+        result = measure(case, seconds, clock, used)
         key = f"{case.area}: {case.name} @{used}"
         if isinstance(result, str):
             progress(number + 1, count, start, f"{key}: {result}")

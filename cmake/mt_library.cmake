@@ -98,8 +98,13 @@ endfunction()
 
 # mt_has_loops(target): compiled with -O3 in every release. Whatever includes the templates of csrc/kernels must be: the
 # linker keeps one copy of a function that several files instantiate, and it may be any of them.
+# Selects must stay selects: GCC 13 and later thread jumps through chains of them (atan2, log1p, amax), and a loop with
+# jumps is not put into vectors. The test vector_loops looks at the machine code.
 function(mt_has_loops target)
   if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT MT_SANITIZE)
     target_compile_options(${target} PRIVATE -O3)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      target_compile_options(${target} PRIVATE -fno-thread-jumps)
+    endif()
   endif()
 endfunction()

@@ -24,6 +24,14 @@ endfunction()
 mt_test_program(kernels mt_kernels)
 mt_test_program(allocator mt_runtime)
 
+# What the compiler made of the loops over elements. A sanitizer's build has none in vectors; one for the whole program has
+# no machine code before it is linked.
+if(for_work AND NOT MT_SANITIZE)
+  add_test(NAME vector_loops COMMAND "${Python_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tests/kernels/vector_loops.py"
+    "${CMAKE_OBJDUMP}" $<TARGET_FILE:mt_kernels>)
+  set_tests_properties(vector_loops PROPERTIES TIMEOUT 300)
+endif()
+
 # A second accelerator: a folder that registers itself, and everything of the package linked once more with it.
 # tests/private_device/test_private_device.py imports the package with this `_C`.
 file(GLOB private_device_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/private_device/*.cpp")

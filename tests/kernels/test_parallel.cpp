@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <numeric>
@@ -85,6 +86,20 @@ TEST("a loop below the grain stays on the calling thread") {
     CHECK(std::this_thread::get_id() == caller);
   });
   CHECK(calls == 1);
+}
+
+TEST("every thread with a share is called, asleep or awake") {
+  const ThreadCount scope(9);
+  for (int rest_us : {0, 50, 3000, 3000, 0}) {
+    std::this_thread::sleep_for(std::chrono::microseconds(rest_us));
+    std::atomic<int> here{0};
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    parallel_for(0, 9, 1, [&](int64_t, int64_t) {
+      ++here;
+      while (here < 9 && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+    });
+    CHECK(here == 9);
+  }
 }
 
 TEST("nested loops run serially and exceptions reach the caller") {

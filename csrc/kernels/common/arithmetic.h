@@ -194,7 +194,8 @@ template <class T> MT_INLINE T power(T base, T exponent) {
 }
 
 template <class T> MT_INLINE bool sign_bit(T x) {
-  if constexpr (std::is_floating_point_v<T>) return std::signbit(x);
+  if constexpr (std::is_same_v<T, double>) return std::bit_cast<int64_t>(x) < 0;
+  else if constexpr (std::is_floating_point_v<T>) return std::signbit(x);
   else if constexpr (std::is_signed_v<T>) return x < 0;
   else return false;
 }
@@ -264,10 +265,11 @@ template <class T> MT_INLINE T log_add_exp2(T a, T b) {
   return select((a == b) & is_inf(a), a, maximum(a, b) + rest);
 }
 // A negative margin means none: what is outside [0, 1] is NaN then.
-template <class T> MT_INLINE bool is_close(T a, T b, const T* p) {
-  const T error = std::fabs(a - b);
-  return a == b || (p[2] != T(0) && is_nan(a) && is_nan(b)) ||
-         (std::isfinite(error) && error <= p[1] + std::fabs(p[0] * b));
+// 1 or 0, by selects.
+template <class T> MT_INLINE T is_close(T a, T b, const T* p) {
+  const T error = std::fabs(a - b), within = p[1] + std::fabs(p[0] * b);
+  const T near = select((error < std::numeric_limits<T>::infinity()) & (error <= within), T(1), T(0));
+  return select(is_nan(a) & is_nan(b), select(p[2] != T(0), T(1), T(0)), select(a == b, T(1), near));
 }
 template <class T> MT_INLINE T logit(T x, T margin) {
   const T low = margin, high = T(1) - margin;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdlib>
 #include <exception>
 #include <memory>
@@ -109,72 +108,75 @@ void look_out_for(Condition condition) {
   } while (std::chrono::steady_clock::now() < until);
 }
 
+// Note [Desks]
+// Each worker has a desk, a cache line of its own on which the caller lays the job. Only those that have a share are
+// called, nobody takes a lock, and nobody waits in line: on 16 threads a loop starts in the time of a few cache misses.
+// Sleepers are woken as a tree, each by the thread that stands above it. A worker takes the job off its desk; when the
+// caller has no piece left it takes back what still lies there, so that a worker that comes late, because its processor
+// has other work, delays nothing.
 class Pool {
  public:
-  explicit Pool(int workers) : stays_awake_(workers < usable_processors()), shares_(new Share[workers + 1]) {
-    for (int i = 0; i < workers; ++i) threads_.emplace_back([this, i] { serve(i + 1); });
+  explicit Pool(int workers)
+      : stays_awake_(workers < usable_processors()),
+        shares_(new Share[workers + 1]),
+        desks_(new Desk[workers + 1]) {
+    for (int i = 1; i <= workers; ++i) threads_.emplace_back([this, i] { serve(i); });
   }
   ~Pool() {
-    {
-      std::lock_guard lock(mutex_);
-      stopping_ = true;
+    for (int i = 1; i <= workers(); ++i) {
+      desks_[i].has.store(Desk::farewell);
+      desks_[i].has.notify_one();
     }
-    wake_.notify_all();
     for (auto& thread : threads_) thread.join();
   }
   int workers() const { return int(threads_.size()); }
   Share* shares() { return shares_.get(); }  // one per thread, the caller's first
 
   void run(Job& job) {
-    {
-      std::lock_guard lock(mutex_);
-      job_ = &job;
-      generation_.store(generation_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-    }
-    wake_.notify_all();
+    job_ = &job;
+    inside_.store(job.count - 1, std::memory_order_relaxed);
+    for (int i = 1; i < job.count; ++i) desks_[i].has.store(Desk::job);
+    wake_below(0);
     job.work(0);
-    // Workers that have not picked the job up no longer may; those inside it must leave before it dies.
-    {
-      std::lock_guard lock(mutex_);
-      job_ = nullptr;
-    }
-    if (stays_awake_) look_out_for([this] { return active_.load(std::memory_order_acquire) == 0; });
-    std::unique_lock lock(mutex_);
-    idle_.wait(lock, [this] { return active_.load(std::memory_order_relaxed) == 0; });
+    for (int i = 1; i < job.count; ++i)
+      if (desks_[i].has.exchange(Desk::nothing) == Desk::job) inside_.fetch_sub(1, std::memory_order_relaxed);
+    // Those inside the job must leave before it dies.
+    if (stays_awake_) look_out_for([this] { return inside_.load(std::memory_order_acquire) == 0; });
+    while (const int left = inside_.load(std::memory_order_acquire))
+      inside_.wait(left, std::memory_order_acquire);
   }
 
  private:
+  struct alignas(64) Desk {
+    enum : int { nothing, job, farewell };
+    std::atomic<int> has = nothing;
+  };
+
+  void wake_below(int thread) {
+    for (int below : {2 * thread + 1, 2 * thread + 2})
+      if (below < job_->count) desks_[below].has.notify_one();
+  }
+
   void serve(int thread) {
-    uint64_t seen = 0;
+    std::atomic<int>& has = desks_[thread].has;
     for (;;) {
-      if (stays_awake_)
-        look_out_for([&] {
-          return generation_.load(std::memory_order_acquire) != seen ||
-                 stopping_.load(std::memory_order_relaxed);
-        });
-      std::unique_lock lock(mutex_);
-      wake_.wait(lock, [&] { return stopping_ || (job_ && generation_ != seen); });
-      if (stopping_) return;
-      seen = generation_;
-      Job& job = *job_;
-      ++active_;
-      lock.unlock();
-      job.work(thread);
-      lock.lock();
-      if (--active_ == 0) idle_.notify_one();
+      if (stays_awake_) look_out_for([&] { return has.load(std::memory_order_relaxed) != Desk::nothing; });
+      has.wait(Desk::nothing, std::memory_order_relaxed);
+      const int found = has.exchange(Desk::nothing, std::memory_order_acq_rel);
+      if (found == Desk::farewell) return;
+      if (found == Desk::nothing) continue;  // taken back
+      wake_below(thread);
+      job_->work(thread);
+      if (inside_.fetch_sub(1, std::memory_order_acq_rel) == 1) inside_.notify_one();
     }
   }
 
   const bool stays_awake_;
   std::vector<std::thread> threads_;
   std::unique_ptr<Share[]> shares_;
-  std::mutex mutex_;
-  std::condition_variable wake_, idle_;
-  Job* job_ = nullptr;
-  // Written under the mutex; read without it by those that look out.
-  std::atomic<uint64_t> generation_ = 0;
-  std::atomic<int> active_ = 0;
-  std::atomic<bool> stopping_ = false;
+  std::unique_ptr<Desk[]> desks_;
+  Job* job_ = nullptr;                       // stays while a worker is inside
+  alignas(64) std::atomic<int> inside_ = 0;  // workers that have the job, or may still take it
 };
 
 // The pool lives on the heap and is never destroyed at exit: worker threads may outlive static destructors.

@@ -192,6 +192,16 @@ struct ReduceLoopsOf {
     }
     return total;
   }
+  // As bytes, of which compilers make vectors: true is 1.
+  [[gnu::always_inline]] static inline void truth_of_columns(const char* bytes, int64_t line_stride,
+                                                             int64_t lines, int64_t n, A* a) {
+    uint8_t* found = reinterpret_cast<uint8_t*>(a);
+    for (int64_t l = 0; l < lines; ++l) {
+      const T* x = reinterpret_cast<const T*>(bytes + l * line_stride);
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i) found[i] = Op::combine(found[i], uint8_t(x[i] != T(0)));
+    }
+  }
   // Sums of complex numbers are those of their parts, which lie in turns.
   static constexpr bool kParts = is_complex_v<T> && Op::kind == Accumulate::wide;
   [[gnu::always_inline]] static inline int64_t sum_of_parts(const T* x, int64_t n, A& total) {
@@ -272,6 +282,7 @@ struct ReduceLoopsOf {
     }
     A* a = static_cast<A*>(accumulators);
     if constexpr (kExtreme) return extreme_of_columns(bytes, line_stride, lines, n, a);
+    if constexpr (kTruth) return truth_of_columns(bytes, line_stride, lines, n, a);
     using Short = std::conditional_t<kShortSums, T, A>;
     int64_t l = 0;
     const auto take = [&](auto count) __attribute__((always_inline)) {
