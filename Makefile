@@ -46,8 +46,9 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
 CMAKE := $(VENV)/bin/cmake
 CTEST := $(VENV)/bin/ctest --output-on-failure --parallel $(JOBS)
-# A file's tests stay together, because they share what is costly to make.
-RUN_TESTS := -m pytest --numprocesses $(JOBS) --dist loadfile
+# A file's tests stay together, because they share what is costly to make. One process more than there are processors: many
+# tests wait, for other processes or for a time limit.
+RUN_TESTS := -m pytest --numprocesses $(shell expr $(JOBS) + 1) --dist loadfile
 SITE_PACKAGES = $(shell $(PY) -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 CPP_FILES = $(shell find csrc softnpu tests -name '*.cpp' -o -name '*.h')
 CONFIGURE = CXX=$$(tools/find_compiler) $(CMAKE) -S . -G Ninja -DPython_EXECUTABLE=$(PY) -DMT_TESTS=ON \
@@ -212,6 +213,10 @@ demo: build
 test: build-tests
 	$(CTEST) --test-dir $(BUILD)
 	$(PY) $(RUN_TESTS) tests --ignore=tests/parity --ignore=tests/torch_npu --ignore=tests/hf --ignore=tests/memory_page $(PYTEST)
+
+# PyTorch's threads wait awake: with as many in each process as there are processors, its programs take four times as long.
+parity torch-npu: export OMP_NUM_THREADS ?= 1
+parity torch-npu: export MINDTORCH_NUM_THREADS ?= $(JOBS)
 
 parity: build $(PARITY_VENV)/.ready
 	$(PARITY_VENV)/bin/python $(RUN_TESTS) --dist worksteal tests/parity $(PYTEST)

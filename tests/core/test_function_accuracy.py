@@ -25,7 +25,7 @@ LIMITS = {
 }  # fmt: skip
 SINGLE = dict.fromkeys(
     ("exp", "exp2", "log", "log2", "log1p", "sin", "cos", "tanh", "asin", "acos", "atan", "erf"), 2.0
-)
+) | {"log10": 1.0}
 
 
 def function(name: str):
