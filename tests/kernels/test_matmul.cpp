@@ -1,6 +1,7 @@
 #include "check.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/types.h"
+#include "kernels/matmul/bfloat16_product.h"
 #include "kernels/matmul/matmul.h"
 
 using namespace mt;
@@ -156,6 +157,43 @@ TEST("a product is the same to the last bit on any number of threads") {
     }
   }
   set_num_threads(before);
+}
+
+TEST("pairs of bfloat16 are multiplied, wherever the factors lie") {
+  std::vector<const PairTiles*> all = {&portable_tiles};
+  if (pair_tiles()) all.push_back(pair_tiles());
+  for (const PairTiles* tiles : all) {
+    for (const auto& [m, n, k] : {std::array<int64_t, 3>{32, 32, 32},
+                                  {16, 16, 33},
+                                  {45, 70, 95},
+                                  {130, 33, 64},
+                                  {20, 50, 1100},
+                                  {33, 4130, 40}}) {
+      for (int layout = 0; layout < 4;
+           ++layout) {  // of b: rows, columns, columns of odd strides, every other element
+        const int64_t step = layout == 3 ? 2 : 1, odd = layout == 2 && k % 2 == 0;
+        const int64_t row_stride = layout == 1 || layout == 2 ? 1 : n * step;
+        const int64_t column_stride = layout == 1 || layout == 2 ? k + odd : step;
+        std::vector<BFloat16> a(size_t(m * k)), b(size_t((k + 1) * n * 2));
+        for (size_t i = 0; i < a.size(); ++i) a[i] = BFloat16(float(int(i * 7 % 31) - 15) / 8);
+        for (size_t i = 0; i < b.size(); ++i) b[i] = BFloat16(float(int(i * 5 % 29) - 14) / 4);
+        std::vector<float> c(size_t(m * n), 2.0f);
+        pair_product(*tiles, m, n, k, 0.5f, {a.data(), k, 1, DType::bfloat16},
+                     {b.data(), row_stride, column_stride, DType::bfloat16}, 3.0f, {c.data(), n, 1});
+        bool right = true;
+        for (int64_t i = 0; i < m; ++i) {
+          for (int64_t j = 0; j < n; ++j) {
+            double sum = 0;
+            for (int64_t p = 0; p < k; ++p)
+              sum +=
+                  double(float(a[size_t(i * k + p)])) * float(b[size_t(p * row_stride + j * column_stride)]);
+            right &= std::abs(c[size_t(i * n + j)] - (0.5 * sum + 6)) < 1e-3;
+          }
+        }
+        CHECK(right);
+      }
+    }
+  }
 }
 
 TEST("integer products wrap") {

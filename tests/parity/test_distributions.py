@@ -245,6 +245,12 @@ MISTAKES = {
 }  # fmt: skip
 
 
+@pytest.fixture(autouse=True)
+def checked_arguments():
+    """PyTorch's torch.compile turns checking off for the whole process, and another test may have called it."""
+    pytorch.distributions.Distribution.set_default_validate_args(__debug__)
+
+
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_mistakes_get_pytorchs_errors(mistake):
     texts = []

@@ -9,6 +9,7 @@
 #include "kernels/common/levels.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/types.h"
+#include "kernels/matmul/bfloat16_product.h"
 #include "kernels/matmul/gemm.h"
 #include "kernels/matmul/narrow_product.h"
 #include "kernels/matmul/vector_product.h"
@@ -147,7 +148,13 @@ void blas_product(const View& a, const View& b, const View& out, Shape s, T alph
 template <class T>
 void half_product(const View& a, const View& b, const View& out, Shape s, float alpha, float beta) {
   const Dense result(out, DType::float32, beta == 0.0f ? Access::write : Access::update);
-  if (worth_packing(s.m, s.n, s.k)) {
+  if (const PairTiles* tiles = pair_tiles();
+      std::is_same_v<T, BFloat16> && tiles && worth_pairing(s.m, s.n, s.k)) {
+    std::optional<Dense> turned;
+    if (a.strides[1] != 1) turned.emplace(a, a.dtype, Access::read);
+    pair_product(*tiles, s.m, s.n, s.k, alpha, as_factor(turned ? turned->view() : a), as_factor(b), beta,
+                 {result.view().as<float>(), s.n, 1});
+  } else if (worth_packing(s.m, s.n, s.k)) {
     packed_product<float>(s.m, s.n, s.k, alpha, as_factor(a), as_factor(b), beta,
                           {result.view().as<float>(), s.n, 1});
   } else {

@@ -1,0 +1,270 @@
+#include "kernels/matmul/bfloat16_product.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "kernels/common/cpu_features.h"
+#include "kernels/common/parallel.h"
+#include "kernels/common/thread_buffer.h"
+#include "kernels/matmul/pack.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <immintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+namespace mt::kernels {
+namespace {
+
+// Note [Pairs]
+// One instruction multiplies pairs that follow each other along k and adds both products to a float. So b is packed in
+// panels of 16 columns, in which the pairs of one step lie together: panel[k / 2, 16, 2]; and a in panels of 16 rows, cut
+// into blocks of 32 along k: panel[k / 32, 16, 32], which is what a tile of AMX holds. Both are padded with zeros. A square
+// of 32 by 32 results is two panels by two. b is packed once, by all threads; a by the thread that uses it.
+constexpr int64_t kSide = PairTiles::kSide, kHalf = PairTiles::kHalf, kDepth = PairTiles::kDepth;
+constexpr int64_t kSlice = 1024;        // along k; what is longer is added up in slices
+constexpr int64_t kSlabColumns = 4096;  // of b, packed at a time
+constexpr int64_t kBlockRows = 128;     // of a, packed at a time
+constexpr int64_t kPiecesPerThread = 4;
+constexpr int64_t kWorth = int64_t(1) << 17;          // multiplications
+constexpr int64_t kWorkPerThread = int64_t(1) << 21;  // the same, worth calling a thread for
+
+constinit PerThread<ThreadBuffer> shared_buffer, own_buffer;
+
+int64_t parts_of(int64_t length, int64_t part) { return (length + part - 1) / part; }
+int64_t round_up(int64_t length, int64_t unit) { return parts_of(length, unit) * unit; }
+
+uint32_t pair_of(BFloat16 first, BFloat16 second) {
+  return uint32_t(std::bit_cast<uint16_t>(first)) | uint32_t(std::bit_cast<uint16_t>(second)) << 16;
+}
+
+// panel[k / 32, 16, 32] from rows [row, row + count) and columns [at, at + length) of a.
+void pack_rows(const Factor& a, int64_t row, int64_t count, int64_t at, int64_t length, BFloat16* panel) {
+  const int64_t blocks = parts_of(length, kDepth);
+  if (count < kHalf || length % kDepth) std::fill_n(panel, blocks * kHalf * kDepth, BFloat16());
+  for (int64_t r = 0; r < count; ++r) {
+    const BFloat16* from = a.at<BFloat16>(row + r, at);
+    BFloat16* to = panel + r * kDepth;
+    int64_t block = 0;
+    for (; (block + 1) * kDepth <= length; ++block)
+      std::memcpy(to + block * kHalf * kDepth, from + block * kDepth, kDepth * sizeof(BFloat16));
+    const int64_t rest = length - block * kDepth;
+    if (rest)
+      std::memcpy(to + block * kHalf * kDepth, from + block * kDepth, size_t(rest) * sizeof(BFloat16));
+  }
+}
+
+// panel[k / 2, 16, 2] from columns [column, column + count) and rows [at, at + length) of b.
+void pack_columns(const Factor& b, int64_t column, int64_t count, int64_t at, int64_t length,
+                  BFloat16* panel) {
+  uint32_t* pairs = reinterpret_cast<uint32_t*>(panel);
+  const int64_t whole = length / 2;
+  const BFloat16* from = b.at<BFloat16>(at, column);
+  if (b.column_stride == 1 && count == kHalf) {
+    for (int64_t p = 0; p < whole; ++p) {
+      const BFloat16 *first = from + 2 * p * b.row_stride, *second = first + b.row_stride;
+      for (int64_t j = 0; j < kHalf; ++j) pairs[p * kHalf + j] = pair_of(first[j], second[j]);
+    }
+  } else if (b.row_stride == 1 && b.column_stride % 2 == 0) {  // pairs lie together already
+    pack_panel(reinterpret_cast<const float*>(from), b.column_stride / 2, 1, count, whole,
+               reinterpret_cast<float*>(panel), kHalf);
+  } else {
+    for (int64_t p = 0; p < whole; ++p) {
+      const BFloat16* first = from + 2 * p * b.row_stride;
+      for (int64_t j = 0; j < kHalf; ++j)
+        pairs[p * kHalf + j] =
+            j < count ? pair_of(first[j * b.column_stride], first[j * b.column_stride + b.row_stride]) : 0;
+    }
+  }
+  const int64_t end = round_up(length, kDepth) / 2;
+  std::fill(pairs + whole * kHalf, pairs + end * kHalf, 0u);
+  if (length % 2)
+    for (int64_t j = 0; j < count; ++j)
+      pairs[whole * kHalf + j] = pair_of(from[(length - 1) * b.row_stride + j * b.column_stride], BFloat16());
+}
+
+void nothing() {}
+
+void multiply_portable(const BFloat16* a, int64_t a_half, const BFloat16* b, int64_t b_half, int64_t steps,
+                       float* c) {
+  for (int64_t i = 0; i < kSide; ++i) {
+    for (int64_t j = 0; j < kSide; ++j) {
+      const BFloat16* x = a + i / kHalf * a_half + i % kHalf * kDepth;
+      const BFloat16* y = b + j / kHalf * b_half + j % kHalf * 2;
+      float sum = 0;
+      for (int64_t p = 0; p < steps * kDepth; ++p)
+        sum += float(x[p / kDepth * kHalf * kDepth + p % kDepth]) * float(y[p / 2 * kSide + p % 2]);
+      c[i * kSide + j] = sum;
+    }
+  }
+}
+
+#if defined(__x86_64__)
+
+// Four tiles of sums, two of a, two of b. The offsets of a panel's blocks are those of the next 16 rows of 64 bytes.
+#define MT_AMX [[gnu::target("amx-tile,amx-bf16")]]
+
+struct alignas(64) TileShapes {
+  uint8_t palette = 1, start_row = 0, reserved[14] = {};
+  uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+
+MT_AMX void begin_amx() {
+  static const TileShapes shapes;
+  _tile_loadconfig(&shapes);
+}
+MT_AMX void end_amx() { _tile_release(); }
+
+MT_AMX void multiply_amx(const BFloat16* a, int64_t a_half, const BFloat16* b, int64_t b_half, int64_t steps,
+                         float* c) {
+  constexpr int64_t block = kHalf * kDepth;  // elements of one tile
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  for (int64_t s = 0; s < steps; ++s) {
+    _tile_loadd(4, a + s * block, 64);
+    _tile_loadd(6, b + s * block, 64);
+    _tile_loadd(7, b + b_half + s * block, 64);
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_dpbf16ps(1, 4, 7);
+    _tile_loadd(5, a + a_half + s * block, 64);
+    _tile_dpbf16ps(2, 5, 6);
+    _tile_dpbf16ps(3, 5, 7);
+  }
+  _tile_stored(0, c, kSide * sizeof(float));
+  _tile_stored(1, c + kHalf, kSide * sizeof(float));
+  _tile_stored(2, c + kHalf * kSide, kSide * sizeof(float));
+  _tile_stored(3, c + kHalf * kSide + kHalf, kSide * sizeof(float));
+}
+
+// Eight rows and two vectors of columns at a time.
+[[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]] void multiply_avx512(
+    const BFloat16* a, int64_t a_half, const BFloat16* b, int64_t b_half, int64_t steps, float* c) {
+  constexpr int rows = 8;
+  for (int64_t row = 0; row < kSide; row += rows) {
+    const BFloat16* from = a + row / kHalf * a_half + row % kHalf * kDepth;
+    __m512 sums[rows][2];
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r) sums[r][0] = sums[r][1] = _mm512_setzero_ps();
+    for (int64_t s = 0; s < steps; ++s, from += kHalf * kDepth) {
+      for (int64_t p = 0; p < kDepth / 2; ++p) {
+        const int64_t line = (s * kDepth / 2 + p) * kSide;
+        const __m512bh left = (__m512bh)_mm512_loadu_si512(b + line);
+        const __m512bh right = (__m512bh)_mm512_loadu_si512(b + b_half + line);
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; ++r) {
+          int32_t pair;
+          std::memcpy(&pair, from + r * kDepth + 2 * p, sizeof(pair));
+          const __m512bh factor = (__m512bh)_mm512_set1_epi32(pair);
+          sums[r][0] = _mm512_dpbf16_ps(sums[r][0], factor, left);
+          sums[r][1] = _mm512_dpbf16_ps(sums[r][1], factor, right);
+        }
+      }
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r) {
+      _mm512_storeu_ps(c + (row + r) * kSide, sums[r][0]);
+      _mm512_storeu_ps(c + (row + r) * kSide + kHalf, sums[r][1]);
+    }
+  }
+}
+
+// Linux gives tiles to processes that ask for them.
+bool tiles_granted() {
+  constexpr long request = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  return syscall(SYS_arch_prctl, request, tile_data) == 0;
+}
+
+const PairTiles* find_tiles() {
+  static constexpr PairTiles amx{multiply_amx, begin_amx, end_amx};
+  static constexpr PairTiles avx512{multiply_avx512, nothing, nothing};
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (cpu_level < 2 || !__get_cpuid_count(7, 0, &a, &b, &c, &d)) return nullptr;
+  const bool has_amx = (d >> 24 & 1) && (d >> 22 & 1);  // AMX-TILE, AMX-BF16
+  if (has_amx && tiles_granted()) return &amx;
+  if (a < 1 || !__get_cpuid_count(7, 1, &a, &b, &c, &d)) return nullptr;
+  return a >> 5 & 1 ? &avx512 : nullptr;  // AVX512-BF16
+}
+
+#else
+
+const PairTiles* find_tiles() { return nullptr; }
+
+#endif
+
+}  // namespace
+
+const PairTiles portable_tiles{multiply_portable, nothing, nothing};
+
+const PairTiles* pair_tiles() {
+  static const PairTiles* const found = find_tiles();
+  return found;
+}
+
+bool worth_pairing(int64_t m, int64_t n, int64_t k) {
+  return m >= kHalf && n >= kHalf && k >= kDepth && m * n * k >= kWorth;
+}
+
+void pair_product(const PairTiles& tiles, int64_t m, int64_t n, int64_t k, float alpha, Factor a, Factor b,
+                  float beta, Result<float> c) {
+  const int64_t useful = in_parallel_region() ? 1 : m * n * k / kWorkPerThread;
+  const int64_t threads = std::clamp<int64_t>(useful, 1, get_num_threads());
+  const auto for_pieces = [&](int64_t pieces, auto&& f) {
+    parallel_for(0, pieces, threads < get_num_threads() ? parts_of(pieces, threads) : 1, f);
+  };
+  for (int64_t first = 0; first < n; first += kSlabColumns) {
+    const int64_t columns = std::min(kSlabColumns, n - first), squares = parts_of(columns, kSide);
+    for (int64_t at = 0; at < k; at += kSlice) {
+      const int64_t length = std::min(kSlice, k - at), steps = parts_of(length, kDepth);
+      const int64_t panel = steps * kHalf * kDepth;  // elements, of a and of b
+      BFloat16* right = shared_buffer->room<BFloat16>(2 * squares * panel);
+      for_pieces(2 * squares, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t count = std::clamp<int64_t>(columns - i * kHalf, 0, kHalf);
+          if (count) pack_columns(b, first + i * kHalf, count, at, length, right + i * panel);
+          else std::fill_n(right + i * panel, panel, BFloat16());
+        }
+      });
+      const float kept = at == 0 ? beta : 1.0f;
+      const int64_t blocks = parts_of(m, kBlockRows);
+      const int64_t wanted = threads == 1 ? 1 : threads * kPiecesPerThread;
+      const int64_t groups = std::clamp<int64_t>(parts_of(wanted, blocks), 1, squares);
+      for_pieces(blocks * groups, [&](int64_t begin, int64_t end) {
+        BFloat16* left = own_buffer->room<BFloat16>(kBlockRows / kHalf * panel);
+        alignas(64) float square[kSide * kSide];
+        tiles.begin();
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t row = i % blocks * kBlockRows, rows = std::min(kBlockRows, m - row),
+                        group = i / blocks;
+          for (int64_t r = 0; r < round_up(rows, kSide); r += kHalf) {
+            const int64_t count = std::clamp<int64_t>(rows - r, 0, kHalf);
+            pack_rows(a, row + r, count, at, length, left + r / kHalf * panel);
+          }
+          for (int64_t s = group * squares / groups; s < (group + 1) * squares / groups; ++s) {
+            const int64_t width = std::min(kSide, columns - s * kSide);
+            for (int64_t r = 0; r < rows; r += kSide) {
+              tiles.multiply(left + r / kHalf * panel, panel, right + 2 * s * panel, panel, steps, square);
+              for (int64_t y = 0; y < std::min(kSide, rows - r); ++y) {
+                float* to = c.at(row + r + y, first + s * kSide);
+                const float* sums = square + y * kSide;
+                if (kept == 0)
+                  for (int64_t x = 0; x < width; ++x) to[x * c.column_stride] = alpha * sums[x];
+                else
+                  for (int64_t x = 0; x < width; ++x)
+                    to[x * c.column_stride] = alpha * sums[x] + kept * to[x * c.column_stride];
+              }
+            }
+          }
+        }
+        tiles.end();
+      });
+    }
+  }
+}
+
+}  // namespace mt::kernels

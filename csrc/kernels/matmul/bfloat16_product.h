@@ -1,0 +1,33 @@
+// The product of two matrices of bfloat16 by instructions that multiply pairs of them: AMX and AVX512-BF16.
+#pragma once
+
+#include <cstdint>
+
+#include "base/half.h"
+#include "kernels/matmul/gemm.h"
+
+namespace mt::kernels {
+
+// A square of the result: c[32, 32] = the sum over `steps` blocks of 32 along k; see Note [Pairs].
+struct PairTiles {
+  static constexpr int64_t kSide = 32, kHalf = 16, kDepth = 32;
+  using Multiply = void (*)(const BFloat16* a, int64_t a_half, const BFloat16* b, int64_t b_half,
+                            int64_t steps, float* c);
+  Multiply multiply;
+  void (*begin)();  // before a thread's first square, and after its last
+  void (*end)();
+};
+
+// What this processor has, or null; `portable_tiles` run on every one, for tests.
+const PairTiles* pair_tiles();
+extern const PairTiles portable_tiles;
+
+// Whether pairs pay for a product of this size.
+bool worth_pairing(int64_t m, int64_t n, int64_t k);
+
+// c[m, n] = alpha * a[m, k] @ b[k, n] + beta * c, added up in float; the columns of a lie together. With beta == 0, c is
+// not read.
+void pair_product(const PairTiles& tiles, int64_t m, int64_t n, int64_t k, float alpha, Factor a, Factor b,
+                  float beta, Result<float> c);
+
+}  // namespace mt::kernels
