@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "kernels/common/cpu_features.h"
+#include "kernels/common/levels.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/thread_buffer.h"
 #include "kernels/matmul/pack.h"
@@ -23,13 +24,14 @@ namespace {
 // One instruction multiplies pairs that follow each other along k and adds both products to a float. So b is packed in
 // panels of 16 columns, in which the pairs of one step lie together: panel[k / 2, 16, 2]; and a in panels of 16 rows, cut
 // into blocks of 32 along k: panel[k / 32, 16, 32], which is what a tile of AMX holds. Both are padded with zeros. A square
-// of 32 by 32 results is two panels by two. b is packed once, by all threads; a by the thread that uses it.
+// of 32 by 32 results is two panels by two, added up over all of k. With many rows b is packed once, by all threads, and a
+// by the thread that uses it; with few rows it is the other way round, as in Note [Packed products].
 constexpr int64_t kSide = PairTiles::kSide, kHalf = PairTiles::kHalf, kDepth = PairTiles::kDepth;
-constexpr int64_t kSlice = 1024;        // along k; what is longer is added up in slices
-constexpr int64_t kSlabColumns = 4096;  // of b, packed at a time
-constexpr int64_t kBlockRows = 128;     // of a, packed at a time
+constexpr int64_t kFewRows = 128;
+constexpr int64_t kSlabBytes = int64_t(8) << 20;   // of b, packed at a time
+constexpr int64_t kBlockBytes = int64_t(1) << 19;  // the same of a, by one thread
 constexpr int64_t kPiecesPerThread = 4;
-constexpr int64_t kWorth = int64_t(1) << 17;          // multiplications
+constexpr int64_t kWorth = int64_t(1) << 16;          // multiplications
 constexpr int64_t kWorkPerThread = int64_t(1) << 21;  // the same, worth calling a thread for
 
 constinit PerThread<ThreadBuffer> shared_buffer, own_buffer;
@@ -41,12 +43,12 @@ uint32_t pair_of(BFloat16 first, BFloat16 second) {
   return uint32_t(std::bit_cast<uint16_t>(first)) | uint32_t(std::bit_cast<uint16_t>(second)) << 16;
 }
 
-// panel[k / 32, 16, 32] from rows [row, row + count) and columns [at, at + length) of a.
-void pack_rows(const Factor& a, int64_t row, int64_t count, int64_t at, int64_t length, BFloat16* panel) {
+// panel[k / 32, 16, 32] from rows [row, row + count) of a, which are `length` long.
+void pack_rows(const Factor& a, int64_t row, int64_t count, int64_t length, BFloat16* panel) {
   const int64_t blocks = parts_of(length, kDepth);
   if (count < kHalf || length % kDepth) std::fill_n(panel, blocks * kHalf * kDepth, BFloat16());
   for (int64_t r = 0; r < count; ++r) {
-    const BFloat16* from = a.at<BFloat16>(row + r, at);
+    const BFloat16* from = a.at<BFloat16>(row + r, 0);
     BFloat16* to = panel + r * kDepth;
     int64_t block = 0;
     for (; (block + 1) * kDepth <= length; ++block)
@@ -57,12 +59,11 @@ void pack_rows(const Factor& a, int64_t row, int64_t count, int64_t at, int64_t 
   }
 }
 
-// panel[k / 2, 16, 2] from columns [column, column + count) and rows [at, at + length) of b.
-void pack_columns(const Factor& b, int64_t column, int64_t count, int64_t at, int64_t length,
-                  BFloat16* panel) {
+// panel[k / 2, 16, 2] from columns [column, column + count) of b, which are `length` long.
+void pack_columns(const Factor& b, int64_t column, int64_t count, int64_t length, BFloat16* panel) {
   uint32_t* pairs = reinterpret_cast<uint32_t*>(panel);
   const int64_t whole = length / 2;
-  const BFloat16* from = b.at<BFloat16>(at, column);
+  const BFloat16* from = b.at<BFloat16>(0, column);
   if (b.column_stride == 1 && count == kHalf) {
     for (int64_t p = 0; p < whole; ++p) {
       const BFloat16 *first = from + 2 * p * b.row_stride, *second = first + b.row_stride;
@@ -207,64 +208,120 @@ const PairTiles* pair_tiles() {
 }
 
 bool worth_pairing(int64_t m, int64_t n, int64_t k) {
-  return m >= kHalf && n >= kHalf && k >= kDepth && m * n * k >= kWorth;
+  return m > 1 && n >= kHalf && k >= kDepth && m * n * k >= kWorth;
 }
 
-void pair_product(const PairTiles& tiles, int64_t m, int64_t n, int64_t k, float alpha, Factor a, Factor b,
-                  float beta, Result<float> c) {
-  const int64_t useful = in_parallel_region() ? 1 : m * n * k / kWorkPerThread;
-  const int64_t threads = std::clamp<int64_t>(useful, 1, get_num_threads());
-  const auto for_pieces = [&](int64_t pieces, auto&& f) {
-    parallel_for(0, pieces, threads < get_num_threads() ? parts_of(pieces, threads) : 1, f);
-  };
-  for (int64_t first = 0; first < n; first += kSlabColumns) {
-    const int64_t columns = std::min(kSlabColumns, n - first), squares = parts_of(columns, kSide);
-    for (int64_t at = 0; at < k; at += kSlice) {
-      const int64_t length = std::min(kSlice, k - at), steps = parts_of(length, kDepth);
-      const int64_t panel = steps * kHalf * kDepth;  // elements, of a and of b
-      BFloat16* right = shared_buffer->room<BFloat16>(2 * squares * panel);
-      for_pieces(2 * squares, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          const int64_t count = std::clamp<int64_t>(columns - i * kHalf, 0, kHalf);
-          if (count) pack_columns(b, first + i * kHalf, count, at, length, right + i * panel);
-          else std::fill_n(right + i * panel, panel, BFloat16());
-        }
-      });
-      const float kept = at == 0 ? beta : 1.0f;
-      const int64_t blocks = parts_of(m, kBlockRows);
-      const int64_t wanted = threads == 1 ? 1 : threads * kPiecesPerThread;
-      const int64_t groups = std::clamp<int64_t>(parts_of(wanted, blocks), 1, squares);
-      for_pieces(blocks * groups, [&](int64_t begin, int64_t end) {
-        BFloat16* left = own_buffer->room<BFloat16>(kBlockRows / kHalf * panel);
-        alignas(64) float square[kSide * kSide];
-        tiles.begin();
-        for (int64_t i = begin; i < end; ++i) {
-          const int64_t row = i % blocks * kBlockRows, rows = std::min(kBlockRows, m - row),
-                        group = i / blocks;
-          for (int64_t r = 0; r < round_up(rows, kSide); r += kHalf) {
-            const int64_t count = std::clamp<int64_t>(rows - r, 0, kHalf);
-            pack_rows(a, row + r, count, at, length, left + r / kHalf * panel);
-          }
-          for (int64_t s = group * squares / groups; s < (group + 1) * squares / groups; ++s) {
-            const int64_t width = std::min(kSide, columns - s * kSide);
-            for (int64_t r = 0; r < rows; r += kSide) {
-              tiles.multiply(left + r / kHalf * panel, panel, right + 2 * s * panel, panel, steps, square);
-              for (int64_t y = 0; y < std::min(kSide, rows - r); ++y) {
-                float* to = c.at(row + r + y, first + s * kSide);
-                const float* sums = square + y * kSide;
-                if (kept == 0)
-                  for (int64_t x = 0; x < width; ++x) to[x * c.column_stride] = alpha * sums[x];
-                else
-                  for (int64_t x = 0; x < width; ++x)
-                    to[x * c.column_stride] = alpha * sums[x] + kept * to[x * c.column_stride];
-              }
-            }
-          }
-        }
-        tiles.end();
-      });
+namespace {
+
+struct Finish {  // to[i] = alpha * sums[i] + beta * to[i]
+  [[gnu::always_inline]] static inline void run(const float* sums, int64_t n, float alpha, float beta,
+                                                BFloat16* to, int64_t step) {
+    if (beta != 0) {
+      for (int64_t i = 0; i < n; ++i) to[i * step] = BFloat16(alpha * sums[i] + beta * float(to[i * step]));
+    } else if (step == 1) {
+      for (int64_t i = 0; i < n; ++i) to[i] = BFloat16(alpha * sums[i]);
+    } else {
+      for (int64_t i = 0; i < n; ++i) to[i * step] = BFloat16(alpha * sums[i]);
     }
   }
+};
+
+class PairProduct {
+ public:
+  PairProduct(const PairTiles& tiles, int64_t m, int64_t n, int64_t k, float alpha, Factor a, Factor b,
+              float beta, Result<BFloat16> c)
+      : tiles_(tiles), m_(m), n_(n), k_(k), alpha_(alpha), beta_(beta), a_(a), b_(b), c_(c) {
+    const int64_t useful = in_parallel_region() ? 1 : m * n * k / kWorkPerThread;
+    threads_ = std::clamp<int64_t>(useful, 1, get_num_threads());
+  }
+
+  void run() const {
+    if (m_ <= kFewRows) return few_rows();
+    const int64_t width = std::max<int64_t>(1, kSlabBytes / (2 * kSide * padded_)) * kSide;
+    for (int64_t column = 0; column < n_; column += width) many_rows(column, std::min(n_, column + width));
+  }
+
+ private:
+  // Calls f(i) for all pieces, on as many threads as the work is worth; `multiplies` if f does.
+  template <class F>
+  void for_pieces(int64_t pieces, bool multiplies, F&& f) const {
+    parallel_for(0, pieces, threads_ < get_num_threads() ? parts_of(pieces, threads_) : 1,
+                 [&](int64_t begin, int64_t end) {
+                   if (multiplies) tiles_.begin();
+                   for (int64_t i = begin; i < end; ++i) f(i);
+                   if (multiplies) tiles_.end();
+                 });
+  }
+
+  void many_rows(int64_t column, int64_t end_column) const {
+    const int64_t squares = parts_of(end_column - column, kSide);
+    BFloat16* right = shared_buffer->room<BFloat16>(2 * squares * panel_);
+    for_pieces(2 * squares, false,
+               [&](int64_t i) { pack_right(column + i * kHalf, end_column, right + i * panel_); });
+    const int64_t fitting = kBlockBytes / (2 * kSide * padded_) * kSide;
+    const int64_t height = std::clamp<int64_t>(fitting, kSide, kFewRows), blocks = parts_of(m_, height);
+    const int64_t wanted = threads_ == 1 ? 1 : threads_ * kPiecesPerThread;
+    const int64_t groups = std::clamp<int64_t>(parts_of(wanted, blocks), 1, squares);
+    for_pieces(blocks * groups, true, [&](int64_t i) {
+      const int64_t row = i % blocks * height, end_row = std::min(m_, row + height), group = i / blocks;
+      BFloat16* left = own_buffer->room<BFloat16>(height / kHalf * panel_);
+      for (int64_t p = 0; p < 2 * parts_of(end_row - row, kSide); ++p)
+        pack_left(row + p * kHalf, end_row, left + p * panel_);
+      for (int64_t s = group * squares / groups; s < (group + 1) * squares / groups; ++s)
+        multiply(row, end_row, left, column + s * kSide, end_column, right + 2 * s * panel_);
+    });
+  }
+
+  void few_rows() const {
+    const int64_t panels = 2 * parts_of(m_, kSide);
+    BFloat16* left = shared_buffer->room<BFloat16>(panels * panel_);
+    for (int64_t p = 0; p < panels; ++p) pack_left(p * kHalf, m_, left + p * panel_);
+    for_pieces(parts_of(n_, kSide), true, [&](int64_t s) {
+      BFloat16* right = own_buffer->room<BFloat16>(2 * panel_);
+      for (int64_t half = 0; half < 2; ++half)
+        pack_right(s * kSide + half * kHalf, n_, right + half * panel_);
+      multiply(0, m_, left, s * kSide, n_, right);
+    });
+  }
+
+  void pack_left(int64_t row, int64_t end_row, BFloat16* panel) const {
+    const int64_t count = std::clamp<int64_t>(end_row - row, 0, kHalf);
+    pack_rows(a_, row, count, k_, panel);
+  }
+  void pack_right(int64_t column, int64_t end_column, BFloat16* panel) const {
+    const int64_t count = std::clamp<int64_t>(end_column - column, 0, kHalf);
+    if (count) pack_columns(b_, column, count, k_, panel);
+    else std::fill_n(panel, panel_, BFloat16());
+  }
+
+  // The squares of rows [row, end_row) over the two panels `right`.
+  void multiply(int64_t row, int64_t end_row, const BFloat16* left, int64_t column, int64_t end_column,
+                const BFloat16* right) const {
+    alignas(64) float square[kSide * kSide];
+    const int64_t width = std::min(kSide, end_column - column);
+    for (int64_t first = row; first < end_row; first += kSide, left += 2 * panel_) {
+      tiles_.multiply(left, panel_, right, panel_, padded_ / kDepth, square);
+      for (int64_t i = 0; i < std::min(kSide, end_row - first); ++i)
+        at_level<Finish>(square + i * kSide, width, alpha_, beta_, c_.at(first + i, column),
+                         c_.column_stride);
+    }
+  }
+
+  const PairTiles& tiles_;
+  const int64_t m_, n_, k_;
+  const float alpha_, beta_;
+  const Factor a_, b_;
+  const Result<BFloat16> c_;
+  const int64_t padded_ = round_up(k_, kDepth),
+                panel_ = padded_ * kHalf;  // elements of a panel, of a and of b
+  int64_t threads_;
+};
+
+}  // namespace
+
+void pair_product(const PairTiles& tiles, int64_t m, int64_t n, int64_t k, float alpha, Factor a, Factor b,
+                  float beta, Result<BFloat16> c) {
+  PairProduct(tiles, m, n, k, alpha, a, b, beta, c).run();
 }
 
 }  // namespace mt::kernels

@@ -28,6 +28,6 @@ bool worth_pairing(int64_t m, int64_t n, int64_t k);
 // c[m, n] = alpha * a[m, k] @ b[k, n] + beta * c, added up in float; the columns of a lie together. With beta == 0, c is
 // not read.
 void pair_product(const PairTiles& tiles, int64_t m, int64_t n, int64_t k, float alpha, Factor a, Factor b,
-                  float beta, Result<float> c);
+                  float beta, Result<BFloat16> c);
 
 }  // namespace mt::kernels

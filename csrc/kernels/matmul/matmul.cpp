@@ -147,14 +147,16 @@ void blas_product(const View& a, const View& b, const View& out, Shape s, T alph
 // Half types multiply in float; one rounding at the end.
 template <class T>
 void half_product(const View& a, const View& b, const View& out, Shape s, float alpha, float beta) {
+  if constexpr (std::is_same_v<T, BFloat16>) {
+    if (const PairTiles* tiles = pair_tiles(); tiles && worth_pairing(s.m, s.n, s.k)) {
+      std::optional<Dense> turned;
+      if (a.strides[1] != 1) turned.emplace(a, a.dtype, Access::read);
+      return pair_product(*tiles, s.m, s.n, s.k, alpha, as_factor(turned ? turned->view() : a), as_factor(b),
+                          beta, {out.as<T>(), out.strides[0], out.strides[1]});
+    }
+  }
   const Dense result(out, DType::float32, beta == 0.0f ? Access::write : Access::update);
-  if (const PairTiles* tiles = pair_tiles();
-      std::is_same_v<T, BFloat16> && tiles && worth_pairing(s.m, s.n, s.k)) {
-    std::optional<Dense> turned;
-    if (a.strides[1] != 1) turned.emplace(a, a.dtype, Access::read);
-    pair_product(*tiles, s.m, s.n, s.k, alpha, as_factor(turned ? turned->view() : a), as_factor(b), beta,
-                 {result.view().as<float>(), s.n, 1});
-  } else if (worth_packing(s.m, s.n, s.k)) {
+  if (worth_packing(s.m, s.n, s.k)) {
     packed_product<float>(s.m, s.n, s.k, alpha, as_factor(a), as_factor(b), beta,
                           {result.view().as<float>(), s.n, 1});
   } else {
