@@ -133,26 +133,28 @@ struct ReduceLoopsOf {
     using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
     constexpr int64_t lanes = 128 / sizeof(T), few = 32 / sizeof(T);
     Bits missing = 0;
-    int64_t i = 0;
+    // Blocks of two vectors or more; the last one may begin inside the one before, as the best of a number twice is the
+    // same. False if there is not one block.
     const auto take = [&](auto count) __attribute__((always_inline)) {
       constexpr int64_t width = decltype(count)::value;
-      if (n - i < 2 * width) return;
+      if (n < 2 * width) return false;
       A best[width];
       Bits nan[width] = {};
       for (int64_t l = 0; l < width; ++l) best[l] = total;
-      for (; i + 2 * width <= n; i += 2 * width) {
+      for (int64_t i = 0; i < n; i += 2 * width) {
+        const T* block = x + std::min(i, n - 2 * width);
         for (int64_t l = 0; l < width; ++l) {
-          const A first = x[i + l], second = x[i + l + width];
+          const A first = block[l], second = block[l + width];
           best[l] = better(second, better(first, best[l]));
           nan[l] |= __builtin_isunordered(first, second) ? ~Bits(0) : Bits(0);
         }
       }
       fold_extremes<width>(best, nan);
-      total = best[0], missing |= nan[0];
+      total = best[0], missing = nan[0];
+      return true;
     };
-    take(std::integral_constant<int64_t, lanes>{});
-    take(std::integral_constant<int64_t, few>{});
-    for (; i < n; ++i) total = better(x[i], total), missing |= Bits(x[i] != x[i]);
+    if (!take(std::integral_constant<int64_t, lanes>{}) && !take(std::integral_constant<int64_t, few>{}))
+      for (int64_t i = 0; i < n; ++i) total = better(x[i], total), missing |= Bits(x[i] != x[i]);
     return missing ? std::numeric_limits<A>::quiet_NaN() : total;
   }
   [[gnu::always_inline]] static inline void extreme_of_columns(const char* bytes, int64_t line_stride,
