@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstring>
 
 #include "kernels/common/cpu_features.h"
 #include "kernels/common/packs.h"
@@ -120,12 +121,25 @@ struct ReduceLoopsOf {
     if constexpr (extreme_kind<Op> > 0) return a > b ? a : b;
     else return a < b ? a : b;
   }
-  // The first of the lanes gets the best of all, in pairs, and whether one was NaN.
+  // The first of the lanes gets the best of all, in pairs, and whether one was NaN: as vectors, while these are wide.
   template <int64_t kWidth, class Bits>
   [[gnu::always_inline]] static inline void fold_extremes(A* best, Bits* nan) {
     if constexpr (kWidth > 1) {
       constexpr int64_t half = kWidth / 2;
-      for (int64_t l = 0; l < half; ++l) best[l] = better(best[l + half], best[l]), nan[l] |= nan[l + half];
+      if constexpr (half * sizeof(A) >= 32) {
+        typedef A Lanes __attribute__((vector_size(half * sizeof(A))));
+        typedef Bits Masks __attribute__((vector_size(half * sizeof(A))));
+        Lanes low, high;
+        Masks low_nan, high_nan;
+        std::memcpy(&low, best, sizeof(low)), std::memcpy(&high, best + half, sizeof(high));
+        std::memcpy(&low_nan, nan, sizeof(low)), std::memcpy(&high_nan, nan + half, sizeof(high));
+        if constexpr (extreme_kind<Op> > 0) low = high > low ? high : low;
+        else low = high < low ? high : low;
+        low_nan |= high_nan;
+        std::memcpy(best, &low, sizeof(low)), std::memcpy(nan, &low_nan, sizeof(low));
+      } else {
+        for (int64_t l = 0; l < half; ++l) best[l] = better(best[l + half], best[l]), nan[l] |= nan[l + half];
+      }
       fold_extremes<half>(best, nan);
     }
   }
