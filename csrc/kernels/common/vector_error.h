@@ -19,14 +19,20 @@ template <class T> MT_INLINE double log_for(double x) {
   if constexpr (sizeof(T) == sizeof(double)) return log_usual(x);
   else return sum_of(log_in_double(x));
 }
-// exp(sign x^2): the square of the upper half of the digits is exact, the rest of it small.
+// exp(sign x^2): the square of the upper half of the digits is exact, the rest of it small. That of a float is exact.
 template <class T> MT_INLINE double exp_of_square(double x, double sign) {
+  if constexpr (sizeof(T) < sizeof(double)) return exp_in_double(sign * (x * x));
   const double upper = upper_half(x);
   return exp_for<T>(sign * (upper * upper), sign * ((x - upper) * (x + upper)));
 }
 // exp(a^2) erfc(a) for 0 <= a, not infinite.
 template <class T> MT_INLINE double scaled_tail(double a) {
-  return fitted<T, coefficients::scaled_erfc>((a - 4.0) / (a + 4.0)) / (1.0 + 2.0 * a);
+  const double far = a + 4.0, near = 1.0 + 2.0 * a;
+  if constexpr (sizeof(T) < sizeof(double)) {  // one division for both
+    const double inverse = 1.0 / (far * near);
+    return fitted<T, coefficients::scaled_erfc>((a - 4.0) * near * inverse) * (far * inverse);
+  }
+  return fitted<T, coefficients::scaled_erfc>((a - 4.0) / far) / near;
 }
 // erf(x) - x for |x| <= 1, z = x^2.
 MT_INLINE double rest_of_erf(double x, double z) {
