@@ -87,7 +87,7 @@ template <class T> MT_INLINE double ndtr_for(double x) {
 // Its logarithm: below zero of the scaled tail, above of 1 - the tail, with what that rounds off.
 template <class T> MT_INLINE double log_ndtr_for(double x) {
   double a = abs(x);
-  a = select(a > 1e160, 1e160, a);
+  a = select(a > 1e150, 1e150, a);
   const double half = 0.5 * scaled_tail<T>(a * kRootHalf);
   const double tail = half * exp_of_square<T>(select(a > 39.0, 39.0, a), -0.5);
   const bool below = x < 0.0;
