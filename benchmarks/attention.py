@@ -4,12 +4,9 @@ python benchmarks/attention.py [--dtype float32] [--runs 20]
 """
 
 import argparse
+import importlib
 import statistics
 from typing import Any
-
-import torch
-
-import mindtorch_v2
 
 # batch, heads, length, width
 CASES = {"gpt2": (8, 12, 1024, 64), "long": (1, 16, 8192, 64), "wide": (4, 16, 2048, 128)}
@@ -28,13 +25,20 @@ class Side:
         self.inputs = [t.view(batch, length, heads, width).transpose(1, 2) for t in parts]
         self.gradient = module.randn(batch, length, heads, width, device="cuda", dtype=getattr(module, dtype))
 
+    def forward(self) -> Any:
+        return self.module.nn.functional.scaled_dot_product_attention(*self.inputs, is_causal=True)
+
+    def backward(self, made: Any, again: bool = False) -> Any:
+        gradient = self.gradient.transpose(1, 2)
+        return self.module.autograd.grad(made, self.inputs, gradient, retain_graph=again)
+
     def times(self) -> tuple[float, float]:
         """Milliseconds of forward and backward."""
         events = [self.module.cuda.Event(enable_timing=True) for _ in range(3)]
         events[0].record()
-        made = self.module.nn.functional.scaled_dot_product_attention(*self.inputs, is_causal=True)
+        made = self.forward()
         events[1].record()
-        self.module.autograd.grad(made, self.inputs, self.gradient.transpose(1, 2))
+        self.backward(made)
         events[2].record()
         self.module.cuda.synchronize()
         return events[0].elapsed_time(events[1]), events[1].elapsed_time(events[2])
@@ -45,9 +49,10 @@ def main() -> None:
     parser.add_argument("--dtype", default="float32", choices=("float32", "float16", "bfloat16"))
     parser.add_argument("--runs", type=int, default=20)
     args = parser.parse_args()
+    modules = [importlib.import_module(name) for name in ("torch", "mindtorch_v2")]
     print(f"{'case':8} {'':9} {'torch ms':>9} {'ours ms':>9} {'ratio':>7}   (medians of {args.runs} pairs)")
     for name, sizes in CASES.items():
-        sides = [Side(module, sizes, args.dtype) for module in (torch, mindtorch_v2)]
+        sides = [Side(module, sizes, args.dtype) for module in modules]
         for side in sides:
             for _ in range(3):
                 side.times()

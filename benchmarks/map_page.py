@@ -95,7 +95,7 @@ def _x(ratio: float) -> float:
     return LEFT + part * (WIDTH - LEFT - RIGHT)
 
 
-def _colour(ratio: float) -> str:
+def colour_of(ratio: float) -> str:
     return next(colour for limit, colour, _ in COLOURS if ratio <= limit)
 
 
@@ -130,7 +130,7 @@ def draw(cases: list[Measured], where: str) -> str:
             y = middle + (i % 5 - 2) * 3.4
             text = f"{c['case']}, {c['threads']} threads: {c['ratio']:.2f}"
             parts.append(
-                f'<circle cx="{_x(c["ratio"]):.1f}" cy="{y:.1f}" r="2" fill="{_colour(c["ratio"])}" opacity="0.65">'
+                f'<circle cx="{_x(c["ratio"]):.1f}" cy="{y:.1f}" r="2" fill="{colour_of(c["ratio"])}" opacity="0.65">'
                 f"<title>{escape(text)}</title></circle>"
             )
         x = _x(mean(members))
