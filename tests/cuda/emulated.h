@@ -140,6 +140,11 @@ T __shfl_up_sync(unsigned, T x, int distance) {
   return T(emulated::from_lane(int(x), lane >= distance ? lane - distance : lane));
 }
 template <class T>
+T __shfl_down_sync(unsigned, T x, int distance) {
+  const int lane = emulated::thread() % 32;
+  return T(emulated::from_lane(int(x), lane + distance < 32 ? lane + distance : lane));
+}
+template <class T>
 T atomicCAS(T* at, T expected, T wanted) {
   std::atomic_ref<T>(*at).compare_exchange_strong(expected, wanted);
   return expected;

@@ -260,7 +260,8 @@ int cuMemAlloc_v2(address* to, size_t bytes) { void* p = NULL; if (posix_memalig
 int cuMemFree_v2(address at) { free((void*)at); return 0; }
 int cuMemHostAlloc(void** to, size_t bytes, unsigned flags) { (void)flags; return posix_memalign(to, 512, bytes) ? 2 : 0; }
 int cuMemFreeHost(void* at) { free(at); return 0; }
-/* A function is its name, or what its body calls where fake_compiler.c handed the source on. */
+/* A function is its name, or what its body calls where fake_compiler.c handed the source on; behind its zero comes the
+   source. */
 int cuModuleLoadData(char** module, const char* image) {
   *module = strdup(strncmp(image, "#include", 8) ? "" : image);
   return 0;
@@ -270,7 +271,11 @@ int cuModuleGetFunction(const char** function, const char* module, const char* n
   snprintf(head, sizeof head, " %s(const", name);
   const char* found = strstr(module, head);
   const char* body = found ? strstr(found, "{ ") : NULL;
-  *function = body ? strndup(body + 2, strcspn(body + 2, "(")) : strdup(name);
+  const size_t length = body ? strcspn(body + 2, "(") : strlen(name);
+  char* made = calloc(1, length + strlen(module) + 2);
+  memcpy(made, body ? body + 2 : name, length);
+  strcpy(made + length + 1, module);
+  *function = made;
   return 0;
 }
 int cuFuncSetAttribute(void* function, int attribute, int value) { (void)function, (void)attribute, (void)value; return 0; }

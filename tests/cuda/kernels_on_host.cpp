@@ -5,6 +5,7 @@
 #include "backends/cuda/device/ctc.h"
 #include "backends/cuda/device/cumulative.h"
 #include "backends/cuda/device/distance.h"
+#include "backends/cuda/device/eigenvectors.h"
 #include "backends/cuda/device/index.h"
 #include "backends/cuda/device/loss.h"
 #include "backends/cuda/device/normalization.h"
@@ -79,6 +80,8 @@ MT_KERNEL(join, JoinCall, joined<uint32_t>)
 MT_KERNEL(i2c, ColumnsCall, image_to_columns<uint32_t>)
 MT_KERNEL(c2i, ColumnsCall, columns_to_image<float>)
 MT_KERNEL(lossf, LossCall, loss_folded<float, PointwiseLoss::huber>)
+MT_KERNEL(bcef, LossCall, loss_folded<float, PointwiseLoss::logit_entropy>)
+MT_KERNEL(bceb, LossCall, loss_backward<float, PointwiseLoss::logit_entropy, false>)
 MT_KERNEL(losse, LossCall, loss_finished<float>)
 MT_KERNEL(nllf, NllCall, nll_folded<float>)
 MT_KERNEL(nllb, NllCall, nll_backward<float>)
@@ -100,3 +103,4 @@ MT_KERNEL(regions_back, RegionCall, region_spread<float>)
 MT_KERNEL(taps_m, TapsCall, taps_made)
 MT_KERNEL(taps_a, TapsCall, taps_applied<float>)
 MT_KERNEL(taps_t, TapsCall, taps_transposed<float>)
+MT_KERNEL(eigv, EigenvectorsCall, eigenvectors_unpacked<float>)

@@ -242,6 +242,11 @@ def distance():
                 yield f"{name}_apart_backward<{t}, Norm::{norm}>", "DistanceCall"
 
 
+def eigenvectors():
+    for t in ("float", "double"):
+        yield f"eigenvectors_unpacked<{t}>", "EigenvectorsCall"
+
+
 def attention():
     for t in ("float", *HALVES):
         for dim in (32, 64, 128) if t == "float" else (64, 128):
@@ -297,7 +302,7 @@ FAMILIES = (
     cumulative,
     optimizer,
 )
-FAMILIES += (pool, resample, sort, distance, ctc, region, attention)
+FAMILIES += (pool, resample, sort, distance, ctc, region, eigenvectors, attention)
 
 
 def source_of(family):
@@ -319,4 +324,5 @@ def test_every_kernel_of_the_family_compiles(family):
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_kernels_are_compiled_for_every_architecture(architecture):
-    assert compile_source(source_of(region), architecture, QUICKLY)
+    for family in (region, eigenvectors):
+        assert compile_source(source_of(family), architecture, QUICKLY)

@@ -318,6 +318,42 @@ def test_losses_are_pytorchs():
     near(out, F.huber_loss(x, target, delta=0.7))
 
 
+def test_the_entropy_of_weighted_scores_and_its_gradient_are_pytorchs():
+    x, target, weight, yes = torch.randn(30, 7), torch.rand(30, 7), torch.rand(30, 1), torch.rand(7)
+    expected, (to_x,) = with_gradient(
+        lambda x: F.binary_cross_entropy_with_logits(x, target, weight, pos_weight=yes), torch.ones_like, x
+    )
+    parts, out, made, one = torch.empty(2), torch.empty(()), torch.empty_like(x), torch.ones(())
+    names = {"in_": x, "target": target, "weight": weight, "pos_weight": yes, "gradient": one, "out": made}
+    tensors = {name: places(tensor.expand(30, 7)) for name, tensor in names.items()}
+    given = {"parts": parts, "beta": 1.0, "scale": 1 / 210}
+    run("bcef", call_of("LossCall", walk=walk([30, 7]), **tensors, **given), (2, 1))
+    run("losse", call_of("LossCall", walk=walk([2]), **given | {"out": places(out)}))
+    near(out, expected)
+    run("bceb", call_of("LossCall", walk=walk([30, 7]), **tensors, **given), (2, 1))
+    near(made, to_x)
+
+
+def test_real_columns_become_complex_eigenvectors():
+    a = torch.stack(
+        [torch.tensor([[0.0, -2, 0], [2, 0, 0], [0, 0, 3]]), torch.randn(3, 3), torch.randn(3, 3)]
+    )
+    values, vectors = torch.linalg.eig(a)
+    columns = vectors.mT.contiguous()
+    packed = columns.real.clone()
+    second = (values.imag < 0).nonzero().tolist()
+    for matrix, column in second:
+        packed[matrix, column] = columns[matrix, column - 1].imag
+    assert second
+    made = torch.empty_like(columns)
+    run(
+        "eigv",
+        call_of("EigenvectorsCall", values=values, packed=packed, out=made, matrices=3, size=3),
+        (2, 1),
+    )
+    near(made, columns)
+
+
 @pytest.mark.parametrize("shape", [(50, 7), (5, 7, 2, 5)])
 def test_likelihoods_of_classes_are_pytorchs(shape):
     scores, weight, out, total = (

@@ -2,6 +2,7 @@
 #include "generated/cuda/conv.h"
 
 #include <algorithm>
+#include <array>
 
 #include "backends/cuda/cudnn.h"
 #include "base/error.h"
@@ -161,14 +162,42 @@ void finish(const Place& place, const Tensor& result, const Tensor& out) {
   if (!result.same(out)) place.accelerator.copy_on_device(result, out);
 }
 
+// cuDNN knows no complex numbers. All three are products of their tensors, so real ones of the parts make them.
+template <class Multiply>
+void multiply_parts(const Place& place, const Tensor& a, const Tensor& b, const Tensor& out,
+                    const Multiply& multiply) {
+  const auto part_of = [](const Tensor& t, int64_t which) {
+    return views::select(views::view_as_real(t), -1, which);
+  };
+  const auto parts_of = [&](const Tensor& t) {
+    return std::array{place.accelerator.contiguous(part_of(t, 0)),
+                      place.accelerator.contiguous(part_of(t, 1))};
+  };
+  const std::array x = parts_of(a), y = parts_of(b);
+  const auto product = [&](const Tensor& of_a, const Tensor& of_b) {
+    const Tensor made = new_tensor(out.sizes(), real_type(out.dtype()), out.device());
+    multiply(of_a, of_b, made);
+    return made;
+  };
+  const Device device = out.device();
+  table::sub_Tensor.find(device)(product(x[0], y[0]), product(x[1], y[1]), Scalar(1), part_of(out, 0));
+  table::add_Tensor.find(device)(product(x[0], y[1]), product(x[1], y[0]), Scalar(1), part_of(out, 1));
+}
+
 }  // namespace
 
 void convolve(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding,
-              IntList dilation, int64_t, const Tensor& out) {
+              IntList dilation, int64_t groups, const Tensor& out) {
   if (out.numel() == 0) return;
   const Place place(out);
   if (input.numel() == 0 || weight.numel() == 0) {
     fill_zero(place, out);
+    return add_bias(bias, out);
+  }
+  if (is_complex(out.dtype())) {
+    multiply_parts(place, input, weight, out, [&](const Tensor& x, const Tensor& w, const Tensor& made) {
+      convolve(x, w, {}, stride, padding, dilation, groups, made);
+    });
     return add_bias(bias, out);
   }
   const bool channels_last = has_channels_last(out);
@@ -180,12 +209,19 @@ void convolve(const Tensor& input, const Tensor& weight, const Tensor& bias, Int
   add_bias(bias, out);
 }
 
-void convolve_transposed(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList,
-                         IntList stride, IntList padding, IntList dilation, int64_t, const Tensor& out) {
+void convolve_transposed(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList output_size,
+                         IntList stride, IntList padding, IntList dilation, int64_t groups,
+                         const Tensor& out) {
   if (out.numel() == 0) return;
   const Place place(out);
   if (input.numel() == 0 || weight.numel() == 0) {
     fill_zero(place, out);
+    return add_bias(bias, out);
+  }
+  if (is_complex(out.dtype())) {
+    multiply_parts(place, input, weight, out, [&](const Tensor& x, const Tensor& w, const Tensor& made) {
+      convolve_transposed(x, w, {}, output_size, stride, padding, dilation, groups, made);
+    });
     return add_bias(bias, out);
   }
   const bool channels_last = has_channels_last(out);
@@ -199,10 +235,15 @@ void convolve_transposed(const Tensor& input, const Tensor& weight, const Tensor
 }
 
 void convolve_weight(const Tensor& input, const Tensor& grad_output, IntList kernel_size, IntList stride,
-                     IntList padding, IntList dilation, int64_t, const Tensor& out) {
+                     IntList padding, IntList dilation, int64_t groups, const Tensor& out) {
   if (out.numel() == 0) return;
   const Place place(out);
   if (input.numel() == 0 || grad_output.numel() == 0) return fill_zero(place, out);
+  if (is_complex(out.dtype()))
+    return multiply_parts(place, input, grad_output, out,
+                          [&](const Tensor& x, const Tensor& y, const Tensor& made) {
+                            convolve_weight(x, y, kernel_size, stride, padding, dilation, groups, made);
+                          });
   const bool channels_last = has_channels_last(input) || has_channels_last(grad_output);
   const Options options{stride, padding, dilation};
   const Tensor y = for_all_windows(place, grad_output, input, kernel_size, options);

@@ -52,6 +52,18 @@ const Api& api() {
   return *filled;
 }
 
+const EigApi& eig_api() {
+  static const EigApi* filled = [] {
+    auto* made = new EigApi;
+    VendorLibrary& library = cusolver_library();
+#define X(name, symbol_name, parameters) MT_LOOK_UP(*made, library, name, symbol_name);
+    MT_CUSOLVER_EIG_FUNCTIONS(X)
+#undef X
+    return made;
+  }();
+  return *filled;
+}
+
 const BlasApi& blas_api() {
   static const BlasApi* filled = [] {
     auto* made = new BlasApi;

@@ -66,6 +66,19 @@ enum Vectors : int { kValuesOnly = 0, kWithVectors = 1 };
      void* v, int64_t v_leading, int compute, void* device_work, size_t device_bytes, void* host_work,       \
      size_t host_bytes, int* info))
 
+// Since CUDA 12.6. Of real matrices the values may be complex, and the vectors are real (device/eigenvectors.h).
+#define MT_CUSOLVER_EIG_FUNCTIONS(X)                                                                         \
+  X(work, "cusolverDnXgeev_bufferSize",                                                                      \
+    (Handle handle, Params params, int left, int right, int64_t n, int type, const void* a, int64_t leading, \
+     int values_type, const void* values, int left_type, const void* left_vectors, int64_t left_leading,     \
+     int right_type, const void* right_vectors, int64_t right_leading, int compute, size_t* device_bytes,    \
+     size_t* host_bytes))                                                                                    \
+  X(eig, "cusolverDnXgeev",                                                                                  \
+    (Handle handle, Params params, int left, int right, int64_t n, int type, void* a, int64_t leading,       \
+     int values_type, void* values, int left_type, void* left_vectors, int64_t left_leading, int right_type, \
+     void* right_vectors, int64_t right_leading, int compute, void* device_work, size_t device_bytes,        \
+     void* host_work, size_t host_bytes, int* info))
+
 // By type: S, D, C, Z. `work` counts elements.
 #define MT_CUSOLVER_Q_FUNCTIONS(X)                                                                     \
   X(q_work,                                                                                            \
@@ -85,6 +98,12 @@ struct Api {
 #undef X
 };
 
+struct EigApi {
+#define X(name, symbol, parameters) Status(*name) parameters = nullptr;
+  MT_CUSOLVER_EIG_FUNCTIONS(X)
+#undef X
+};
+
 #define MT_CUBLAS_FUNCTIONS(X)                        \
   X(create, "cublasCreate_v2", (BlasHandle * handle)) \
   X(set_stream, "cublasSetStream_v2", (BlasHandle handle, void* stream))
@@ -99,7 +118,8 @@ struct BlasApi {
                                 int b_leading) = {};
 };
 
-const Api& api();  // open the libraries; throw where they are missing
+const Api& api();         // open the libraries; throw where they are missing
+const EigApi& eig_api();  // apart, since an older library has all but these
 const BlasApi& blas_api();
 
 // A handle of this thread with the stream of the place, and the parameters of the interface.

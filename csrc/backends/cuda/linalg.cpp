@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <climits>
+#include <cmath>
+#include <limits>
 #include <vector>
 
 #include "backends/cuda/cusolver.h"
+#include "backends/cuda/eigenvectors.h"
 #include "base/error.h"
 #include "core/views.h"
 #include "generated/ops/complex_tables.h"
+#include "generated/ops/reduce_tables.h"
 #include "generated/ops/shape_tables.h"
 
 namespace mt::cuda {
@@ -228,6 +232,18 @@ Tensor conjugated(const Tensor& t) {
   return made;
 }
 
+// The largest magnitude tells: a number that is not finite stays that in it.
+void check_finite(const Place& place, const Tensor& a) {
+  const Tensor numbers = is_complex(a.dtype()) ? views::view_as_real(a) : a;
+  const Tensor largest = new_tensor({}, numbers.dtype(), a.device()),
+               here = new_tensor({}, numbers.dtype(), {});
+  table::linalg_vector_norm.find(a.device())(numbers, Scalar(std::numeric_limits<double>::infinity()), {},
+                                             false, std::nullopt, largest);
+  place.accelerator.copy(largest, here, false);
+  const double size = here.dtype() == DType::float32 ? *here.data<float>() : *here.data<double>();
+  MT_CHECK(std::isfinite(size), "torch.linalg.eig: input tensor should not contain infs or NaNs.");
+}
+
 }  // namespace
 
 void linalg_cholesky(const Tensor& self, bool upper, const Tensor& L, const Tensor& info) {
@@ -406,6 +422,47 @@ void linalg_eigh(const Tensor& A, std::string_view UPLO, bool compute_v, const T
   check_converged(place, codes, "linalg.eigh", "eigenvalues", A.dim() > 2);
   values.store();
   if (compute_v) a.store(place, eigenvectors);
+}
+
+void linalg_eig(const Tensor& A, bool compute_v, const Tensor& eigenvalues, const Tensor& eigenvectors) {
+  if (A.numel() == 0) return;
+  const Place place(eigenvalues);
+  const int type = type_of(A.dtype(), "linalg_eig");
+  const bool real = !is_complex(A.dtype());
+  check_finite(place, A);
+  const solver::EigApi& api = solver::eig_api();
+  const Matrices a = by_columns(place, A);
+  const int64_t size = a.rows;
+  const Matrices vectors = new_matrices(A, compute_v ? size : 0, size);
+  const Written values(place, eigenvalues, eigenvalues.dtype());
+  const int values_type = type_of(eigenvalues.dtype(), "linalg_eig");
+  const Tensor codes = new_codes(place, a.count);
+  const int right = compute_v ? solver::kWithVectors : solver::kValuesOnly;
+  const solver::Session session(place);
+  size_t device_bytes = 0, host_bytes = 0;
+  check(api.work(session.handle, session.params, solver::kValuesOnly, right, size, type, a.at(0), size,
+                 values_type, values.data<char>(), type, nullptr, size, type, vectors.at(0), size, type,
+                 &device_bytes, &host_bytes),
+        "cusolverDnXgeev_bufferSize");
+  Work work(place, device_bytes, host_bytes);
+  const int64_t bytes = size * int64_t(eigenvalues.itemsize());
+  enqueue(place, "cusolverDnXgeev", "eig", [&] {
+    for (int64_t i = 0; i < a.count; ++i)
+      check(api.eig(session.handle, session.params, solver::kValuesOnly, right, size, type, a.at(i), size,
+                    values_type, values.data<char>() + i * bytes, type, nullptr, size, type, vectors.at(i),
+                    size, type, work.device.address(), device_bytes, work.host.data(), host_bytes,
+                    codes.data<int>() + i),
+            "cusolverDnXgeev");
+  });
+  check_converged(place, codes, "linalg.eig", "eigenvalues", A.dim() > 2);
+  if (compute_v && real) {
+    const Matrices unpacked(new_like(vectors.data, eigenvectors.dtype()));
+    unpack_eigenvectors(values.tensor(), vectors.data, unpacked.data);
+    unpacked.store(place, eigenvectors);
+  } else if (compute_v) {
+    vectors.store(place, eigenvectors);
+  }
+  values.store();
 }
 
 // cuSOLVER wants no fewer rows than columns. Of the others it decomposes the transpose: A^T = Vh^T S U^T.

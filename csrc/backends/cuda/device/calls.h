@@ -315,6 +315,13 @@ struct DistanceCall {
   double p;
 };
 
+// eigenvectors.h. values [matrices, size] complex, packed [matrices, size, size] real, column after column; dense.
+struct EigenvectorsCall {
+  const void *values, *packed;
+  void* out;  // [matrices, size, size] complex, column after column
+  long long matrices, size;
+};
+
 // attention.h. [batch, heads, rows, elements] each, with any strides: Places in that order from the end.
 struct AttentionCall {
   Places query, key, value, mask;  // key and value have heads / shared heads; mask.data may be null

@@ -162,7 +162,7 @@ struct Reduce {
   }
 
   static __device__ void whole(const ReduceCall& call) {
-    __shared__ alignas(16) char memory[16 * sizeof(A)];
+    alignas(16) __shared__ char memory[16 * sizeof(A)];
     A* partial = reinterpret_cast<A*>(memory);
     const long long output = blockIdx.x;
     const In* in = static_cast<const In*>(call.in) + kept_offset(call, output);
@@ -175,7 +175,7 @@ struct Reduce {
   }
 
   static __device__ void columns(const ReduceCall& call) {
-    __shared__ alignas(16) char memory[32 * 16 * sizeof(A)];
+    alignas(16) __shared__ char memory[32 * 16 * sizeof(A)];
     A* partial = reinterpret_cast<A*>(memory);
     const long long output = (long long)(blockIdx.x) * 32 + threadIdx.x;
     const bool is_output = output < call.outputs;
