@@ -1,15 +1,11 @@
 """linalg.eig on a made-up GPU (fake_driver.c): what cuSOLVER is given, and what is made of its real columns."""
 
 import json
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
+from made_up_gpu import HERE, made_up_gpu, ran
 
-HERE = Path(__file__).parent
 HEADER = HERE.parents[1] / "csrc/backends/cuda/cusolver.h"
 SOLVER = """
 #include <stddef.h>
@@ -34,35 +30,18 @@ int cusolverDnXgeev(void* h, void* p, int l, int r, int64_t n, int t, void* a, i
 """
 
 
-def made_up_gpu(folder, solver, without=()):
-    """A driver, a compiler and a cuSOLVER whose functions do nothing, but for those of `solver`."""
-    packages = folder / "packages/nvidia/cu13/lib"
-    packages.mkdir(parents=True)
+def made_up_solver(folder, text, without=()):
+    """cuSOLVER whose functions do nothing, but for those of `text`."""
     names = set(re.findall(r'"(cusolverDn\w+)"', HEADER.read_text())) - set(without)
-    names -= set(re.findall(r"int (cusolverDn\w+)\(", solver))
-    text = solver + "".join(f"int {name}(void) {{ return 0; }}\n" for name in sorted(names))
-    (folder / "solver.c").write_text(text)
-    for source, library in (
-        (HERE / "fake_driver.c", folder / "libcuda.so.1"),
-        (HERE / "fake_compiler.c", packages / "libnvrtc.so.13"),
-        (folder / "solver.c", packages / "libcusolver.so.12"),
-    ):
-        compiler = [os.environ.get("CC", "cc"), "-shared", "-fPIC", "-O1", "-w"]
-        subprocess.run([*compiler, str(source), "-o", str(library)], check=True)
-    return os.environ | {
-        "LD_LIBRARY_PATH": os.pathsep.join([str(folder), str(packages)]), "MINDTORCH_CUDA": "on",
-        "MINDTORCH_NPU": "off", "CUDA_HOME": str(folder), "MINDTORCH_CACHE": str(folder / "cache"),
-        "PYTHONPATH": os.pathsep.join([str(HERE), str(folder / "packages"), os.environ.get("PYTHONPATH", "")]),
-    }  # fmt: skip
-
-
-def ran(environment, *command):
-    return subprocess.run([sys.executable, *command], env=environment, capture_output=True, text=True)
+    names -= set(re.findall(r"int (cusolverDn\w+)\(", text))
+    source = folder / "solver.c"
+    source.write_text(text + "".join(f"int {name}(void) {{ return 0; }}\n" for name in sorted(names)))
+    return {"libcusolver.so.12": source}
 
 
 @pytest.mark.timeout(400)  # a loaded machine
 def test_values_and_vectors_of_real_and_complex_matrices_fulfil_their_equation(tmp_path):
-    done = ran(made_up_gpu(tmp_path, SOLVER), str(HERE / "eig_program.py"))
+    done = ran(made_up_gpu(tmp_path, made_up_solver(tmp_path, SOLVER)), str(HERE / "eig_program.py"))
     assert done.returncode == 0, done.stderr
     launched = json.loads(done.stdout.splitlines()[-1])
     assert launched.count("eigenvectors_unpacked<float>") == 1
@@ -70,7 +49,7 @@ def test_values_and_vectors_of_real_and_complex_matrices_fulfil_their_equation(t
 
 def test_a_library_that_is_too_old_is_told(tmp_path):
     functions = ("cusolverDnXgeev", "cusolverDnXgeev_bufferSize")
-    environment = made_up_gpu(tmp_path, "", without=functions)
+    environment = made_up_gpu(tmp_path, made_up_solver(tmp_path, "", without=functions))
     done = ran(environment, "-c", "import mindtorch_v2 as t; t.linalg.eigvals(t.ones(2, 2).cuda())")
     said = done.stderr.splitlines()[-1]
     assert re.search(r"cuSOLVER in \S+ lacks cusolverDnXgeev_bufferSize: it is too old.", said), done.stderr

@@ -115,7 +115,7 @@ def loss():
         for kind in ("logit_entropy", "divergence", "log_divergence"):
             yield f"loss_backward<{t}, PointwiseLoss::{kind}, true>", "LossCall"
         yield f"loss_finished<{t}>", "LossCall"
-        for name in ("each", "folded", "backward"):
+        for name in ("each", "folded", "finished", "backward"):
             yield f"nll_{name}<{t}>", "NllCall"
 
 

@@ -369,6 +369,11 @@ def test_likelihoods_of_classes_are_pytorchs(shape):
     given |= {"samples": 50, "classes": 7, "places": 50 // shape[0], "ignored": -100, "reduction": 1}
     run("nllf", call_of("NllCall", out=out, **given))
     near(out, expected)
+    parts = torch.empty(3, 2)
+    run("nllf", call_of("NllCall", parts=parts, **given), (3, 1), (32, 1))
+    out.fill_(0)
+    run("nlld", call_of("NllCall", parts=parts, blocks=3, out=out, **given), (1, 1))
+    near(out, expected)
     made = torch.zeros_like(scores)
     run("nllb", call_of("NllCall", out=made, gradient=torch.ones(()), **given))
     near(made, to_scores)

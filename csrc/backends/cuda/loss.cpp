@@ -103,12 +103,24 @@ int64_t places_of(const Tensor& scores) { return scores.dim() == 4 ? scores.size
 
 const Loaded& nll_program(const Place& place, DType t) {
   static Variants variants;
-  return find_program(variants, key_of({int(t)}), place, "loss.h", 3, [&]() -> Programs {
+  return find_program(variants, key_of({int(t)}), place, "loss.h", 4, [&]() -> Programs {
     const std::string types = join_text("<", type_text(t), ">");
     return {{"nll_each" + types, "NllCall"},
             {"nll_folded" + types, "NllCall", 1024},
+            {"nll_finished" + types, "NllCall"},
             {"nll_backward" + types, "NllCall"}};
   });
+}
+
+// One block, or many and one that adds up their parts.
+void add_up(const Place& place, const Loaded& program, NllCall& call, size_t part_bytes) {
+  constexpr int64_t kEach = 8 * 1024;  // samples of a block
+  const int64_t most = int64_t(driver().attribute(place.index(), kProcessors)) * 2;
+  call.blocks = std::clamp<int64_t>(call.samples / kEach, 1, most);
+  const Scratch parts(place, call.blocks > 1 ? size_t(call.blocks) * part_bytes : 0);
+  call.parts = parts.address();
+  launch_with(program.entries[1], "nll_loss", place.index(), {unsigned(call.blocks)}, {1024}, 0, call);
+  if (call.parts) launch_with(program.entries[2], "nll_loss", place.index(), {1}, {256}, 0, call);
 }
 
 }  // namespace
@@ -134,7 +146,7 @@ void nll_loss(const Tensor& self, const Tensor& target, const Tensor& weight, in
   call.ignored = ignore_index;
   call.reduction = int(reduction);
   call.alone = alone;
-  if (folds) launch_with(program.entries[1], "nll_loss", place.index(), {1}, {1024}, 0, call);
+  if (folds) add_up(place, program, call, 2 * itemsize(compute_dtype(t)));
   else if (call.samples > 0)
     launch_with(program.entries[0], "nll_loss", place.index(), {blocks_for(call.samples)}, {256}, 0, call);
   else gpu().fill(total_weight, Scalar(int64_t(0)));
@@ -164,7 +176,7 @@ void nll_loss_backward(const Tensor& grad, const Tensor& self, const Tensor& tar
     call.places = places_of(self);
     call.ignored = ignore_index;
     call.reduction = int(reduction);
-    launch_with(program.entries[2], "nll_loss_backward", place.index(), {blocks_for(call.samples)}, {256}, 0,
+    launch_with(program.entries[3], "nll_loss_backward", place.index(), {blocks_for(call.samples)}, {256}, 0,
                 call);
   });
 }

@@ -158,7 +158,8 @@ struct NllCall {
   const long long* target;
   const void *weight, *gradient;  // weight may be null
   void *out, *total_weight;       // backward: out is the gradient in the scores, total_weight is read
-  long long samples, classes, places, ignored;
+  void* parts;  // of the sums, [blocks] pairs of the compute type; null where one block does all
+  long long samples, classes, places, ignored, blocks;
   int reduction;  // 0 none, 1 mean, 2 sum
   int alone;      // a single sample without a batch, which reports its weight
 };

@@ -4,8 +4,8 @@
 //   loss_each<T, kind>(LossCall): a loss for each element. loss_folded<T, kind>: sums in parts, one for each block, then
 //   loss_finished<T>: one block of 256 adds up `walk.count` parts (here: their number), times `scale`.
 //   loss_backward<T, kind, of_target>: gradient * slope * scale.
-//   nll_each<T>(NllCall), nll_folded<T> (one block of 1024: the order of the sum is fixed), nll_backward<T> (a thread for
-//   each sample; out is zero before).
+//   nll_each<T>(NllCall), nll_folded<T> (one block, or parts for each of `blocks`, which one block adds up in nll_finished<T>:
+//   the order of the sum is fixed), nll_backward<T> (a thread for each sample; out is zero before).
 #pragma once
 
 #include "backends/cuda/device/places.h"
@@ -83,20 +83,36 @@ template <class T> void nll_each(const NllCall& call) {
     if (i == 0) *static_cast<T*>(call.total_weight) = cast<T>(call.alone ? made.weight : compute_t<T>(0));
   }
 }
+template <class C> Likelihood<C> nll_added(Likelihood<C> mine) {
+  return fold_block(mine, Likelihood<C>{C(0), C(0)}, [](Likelihood<C> a, Likelihood<C> b) {
+    return Likelihood<C>{a.loss + b.loss, a.weight + b.weight};
+  });
+}
+template <class T, class C> void nll_stored(const NllCall& call, Likelihood<C> all) {
+  *static_cast<T*>(call.out) = cast<T>(call.reduction == 1 ? all.loss / all.weight : all.loss);
+  *static_cast<T*>(call.total_weight) = cast<T>(all.weight);
+}
 template <class T> void nll_folded(const NllCall& call) {
   using C = compute_t<T>;
   Likelihood<C> mine = {C(0), C(0)};
-  for (int64_t i = threadIdx.x; i < call.samples; i += blockDim.x) {
+  for (int64_t i = first_index(); i < call.samples; i += grid_step()) {
     const auto made = nll_at<T>(call, i);
     mine = {mine.loss + made.loss, mine.weight + made.weight};
   }
-  const auto all = fold_block(mine, Likelihood<C>{C(0), C(0)}, [](Likelihood<C> a, Likelihood<C> b) {
-    return Likelihood<C>{a.loss + b.loss, a.weight + b.weight};
-  });
-  if (threadIdx.x == 0) {
-    *static_cast<T*>(call.out) = cast<T>(call.reduction == 1 ? all.loss / all.weight : all.loss);
-    *static_cast<T*>(call.total_weight) = cast<T>(all.weight);
+  const auto all = nll_added(mine);
+  if (threadIdx.x > 0) return;
+  if (call.parts) static_cast<Likelihood<C>*>(call.parts)[blockIdx.x] = all;
+  else nll_stored<T>(call, all);
+}
+template <class T> void nll_finished(const NllCall& call) {
+  using C = compute_t<T>;
+  Likelihood<C> mine = {C(0), C(0)};
+  for (int64_t i = threadIdx.x; i < call.blocks; i += blockDim.x) {
+    const auto part = static_cast<const Likelihood<C>*>(call.parts)[i];
+    mine = {mine.loss + part.loss, mine.weight + part.weight};
   }
+  const auto all = nll_added(mine);
+  if (threadIdx.x == 0) nll_stored<T>(call, all);
 }
 template <class T> void nll_backward(const NllCall& call) {
   using C = compute_t<T>;
