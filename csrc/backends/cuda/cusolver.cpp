@@ -33,6 +33,8 @@ struct Own {
   }
 };
 
+#define NAMES(...) {__VA_ARGS__}
+
 }  // namespace
 
 const Api& api() {
@@ -42,11 +44,9 @@ const Api& api() {
 #define X(name, symbol_name, parameters) MT_LOOK_UP(*made, library, name, symbol_name);
     MT_CUSOLVER_FUNCTIONS(X)
 #undef X
-#define NAMES(...) {__VA_ARGS__}
 #define X(name, symbols, parameters) look_up_all(library, made->name, NAMES symbols);
-    MT_CUSOLVER_Q_FUNCTIONS(X)
+    MT_CUSOLVER_TYPED_FUNCTIONS(X)
 #undef X
-#undef NAMES
     return made;
   }();
   return *filled;
@@ -71,8 +71,9 @@ const BlasApi& blas_api() {
 #define X(name, symbol_name, parameters) MT_LOOK_UP(*made, library, name, symbol_name);
     MT_CUBLAS_FUNCTIONS(X)
 #undef X
-    look_up_all(library, made->triangular_solve,
-                {"cublasStrsm_v2", "cublasDtrsm_v2", "cublasCtrsm_v2", "cublasZtrsm_v2"});
+#define X(name, symbols, parameters) look_up_all(library, made->name, NAMES symbols);
+    MT_CUBLAS_TYPED_FUNCTIONS(X)
+#undef X
     return made;
   }();
   return *filled;

@@ -80,11 +80,15 @@ enum Vectors : int { kValuesOnly = 0, kWithVectors = 1 };
      void* host_work, size_t host_bytes, int* info))
 
 // By type: S, D, C, Z. `work` counts elements.
-#define MT_CUSOLVER_Q_FUNCTIONS(X)                                                                     \
+#define MT_CUSOLVER_TYPED_FUNCTIONS(X)                                                                 \
   X(q_work,                                                                                            \
     ("cusolverDnSorgqr_bufferSize", "cusolverDnDorgqr_bufferSize", "cusolverDnCungqr_bufferSize",      \
      "cusolverDnZungqr_bufferSize"),                                                                   \
     (Handle handle, int m, int n, int k, const void* a, int leading, const void* tau, int* work))      \
+  X(cholesky_together,                                                                                 \
+    ("cusolverDnSpotrfBatched", "cusolverDnDpotrfBatched", "cusolverDnCpotrfBatched",                  \
+     "cusolverDnZpotrfBatched"),                                                                       \
+    (Handle handle, int triangle, int n, void* const* matrices, int leading, int* infos, int count))   \
   X(q, ("cusolverDnSorgqr", "cusolverDnDorgqr", "cusolverDnCungqr", "cusolverDnZungqr"),               \
     (Handle handle, int m, int n, int k, void* a, int leading, const void* tau, void* work, int count, \
      int* info))
@@ -94,7 +98,7 @@ struct Api {
   MT_CUSOLVER_FUNCTIONS(X)
 #undef X
 #define X(name, symbols, parameters) Status(*name[4]) parameters = {};
-  MT_CUSOLVER_Q_FUNCTIONS(X)
+  MT_CUSOLVER_TYPED_FUNCTIONS(X)
 #undef X
 };
 
@@ -108,14 +112,30 @@ struct EigApi {
   X(create, "cublasCreate_v2", (BlasHandle * handle)) \
   X(set_stream, "cublasSetStream_v2", (BlasHandle handle, void* stream))
 
+// By type: S, D, C, Z. Those of many matrices take addresses that lie on the device; `info` is a number of the host's.
+#define MT_CUBLAS_TYPED_FUNCTIONS(X)                                                                      \
+  X(triangular_solve, ("cublasStrsm_v2", "cublasDtrsm_v2", "cublasCtrsm_v2", "cublasZtrsm_v2"),           \
+    (BlasHandle handle, int side, int triangle, int operation, int unit, int m, int n, const void* alpha, \
+     const void* a, int leading, void* b, int b_leading))                                                 \
+  X(triangular_solve_together,                                                                            \
+    ("cublasStrsmBatched", "cublasDtrsmBatched", "cublasCtrsmBatched", "cublasZtrsmBatched"),             \
+    (BlasHandle handle, int side, int triangle, int operation, int unit, int m, int n, const void* alpha, \
+     const void* const* a, int leading, void* const* b, int b_leading, int count))                        \
+  X(lu_together,                                                                                          \
+    ("cublasSgetrfBatched", "cublasDgetrfBatched", "cublasCgetrfBatched", "cublasZgetrfBatched"),         \
+    (BlasHandle handle, int n, void* const* a, int leading, int* pivots, int* infos, int count))          \
+  X(lu_solve_together,                                                                                    \
+    ("cublasSgetrsBatched", "cublasDgetrsBatched", "cublasCgetrsBatched", "cublasZgetrsBatched"),         \
+    (BlasHandle handle, int operation, int n, int columns, const void* const* a, int leading,             \
+     const int* pivots, void* const* b, int b_leading, int* info, int count))
+
 struct BlasApi {
 #define X(name, symbol, parameters) Status(*name) parameters = nullptr;
   MT_CUBLAS_FUNCTIONS(X)
 #undef X
-  // By type: S, D, C, Z.
-  Status (*triangular_solve[4])(BlasHandle handle, int side, int triangle, int operation, int unit, int m,
-                                int n, const void* alpha, const void* a, int leading, void* b,
-                                int b_leading) = {};
+#define X(name, symbols, parameters) Status(*name[4]) parameters = {};
+  MT_CUBLAS_TYPED_FUNCTIONS(X)
+#undef X
 };
 
 const Api& api();         // open the libraries; throw where they are missing

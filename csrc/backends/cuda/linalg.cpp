@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "core/views.h"
 #include "generated/ops/complex_tables.h"
+#include "generated/ops/creation_tables.h"
 #include "generated/ops/reduce_tables.h"
 #include "generated/ops/shape_tables.h"
 
@@ -18,6 +19,7 @@ namespace mt::cuda {
 namespace {
 
 using solver::check;
+using solver::check_blas;
 
 int64_t rows_of(const Tensor& a) { return a.sizes()[size_t(a.dim() - 2)]; }
 int64_t columns_of(const Tensor& a) { return a.sizes()[size_t(a.dim() - 1)]; }
@@ -48,6 +50,8 @@ int small(int64_t size) {
   return int(size);
 }
 
+Tensor new_like(const Tensor& like, DType dtype) { return new_tensor(like.sizes(), dtype, like.device()); }
+
 // A batch of matrices by columns: a dense tensor of their transposes.
 struct Matrices {
   Tensor data;
@@ -64,6 +68,23 @@ struct Matrices {
   void store(const Place& place, const Tensor& out) const {
     place.accelerator.copy_on_device(as_tensor(), out);
   }
+};
+
+// Many small matrices are given to a library at once, by their addresses; of few or large ones it does each better alone.
+bool go_together(const Matrices& a) { return a.count > 1 && a.rows == a.columns && a.rows <= 512; }
+
+// Where the matrices lie, on the device.
+class Addresses {
+ public:
+  explicit Addresses(const Matrices& a) : list_(new_tensor({&a.count, 1}, DType::int64, a.data.device())) {
+    const int64_t first = int64_t(reinterpret_cast<uintptr_t>(a.at(0)));
+    const int64_t step = int64_t(static_cast<char*>(a.at(1)) - static_cast<char*>(a.at(0)));
+    table::_arange.find(list_.device())(Scalar(first), Scalar(first + a.count * step), Scalar(step), list_);
+  }
+  void** list() const { return reinterpret_cast<void**>(list_.data<int64_t>()); }
+
+ private:
+  const Tensor list_;
 };
 
 Matrices new_matrices(const Tensor& like, int64_t rows, int64_t columns) {
@@ -152,8 +173,20 @@ Tensor new_codes(const Place& place, int64_t count) {
   return made;
 }
 
-void factor_lu(const Place& place, const Matrices& a, int64_t* pivots, int* codes) {
+// `pivots`: int64, a list for each matrix; dense.
+void factor_lu(const Place& place, const Matrices& a, const Tensor& pivots, int* codes) {
   const int type = type_of(a.data.dtype(), "lu_factor");
+  if (go_together(a)) {
+    const Addresses addresses(a);
+    const Tensor narrow = new_like(pivots, DType::int32);
+    enqueue(place, "cublasGetrfBatched", "lu_factor", [&] {
+      check_blas(solver::blas_api().lu_together[slot_of(type)](solver::blas_handle(place), small(a.rows),
+                                                               addresses.list(), small(a.leading()),
+                                                               narrow.data<int>(), codes, small(a.count)),
+                 "cublasGetrfBatched");
+    });
+    return place.accelerator.copy_on_device(narrow, pivots);
+  }
   const solver::Session session(place);
   size_t device_bytes = 0, host_bytes = 0;
   check(solver::api().lu_work(session.handle, session.params, a.rows, a.columns, type, a.at(0), a.leading(),
@@ -164,22 +197,37 @@ void factor_lu(const Place& place, const Matrices& a, int64_t* pivots, int* code
   enqueue(place, "cusolverDnXgetrf", "lu_factor", [&] {
     for (int64_t i = 0; i < a.count; ++i)
       check(solver::api().lu(session.handle, session.params, a.rows, a.columns, type, a.at(i), a.leading(),
-                             pivots + i * rank, type, work.device.address(), device_bytes, work.host.data(),
-                             host_bytes, codes + i),
+                             pivots.data<int64_t>() + i * rank, type, work.device.address(), device_bytes,
+                             work.host.data(), host_bytes, codes + i),
             "cusolverDnXgetrf");
   });
 }
 
-void solve_lu(const Place& place, const Matrices& lu, const int64_t* pivots, const Matrices& b,
+void solve_lu(const Place& place, const Matrices& lu, const Tensor& pivots, const Matrices& b,
               int operation) {
   const int type = type_of(lu.data.dtype(), "lu_solve");
+  if (go_together(lu)) {
+    const Addresses factors(lu), sides(b);
+    const Tensor narrow = new_like(pivots, DType::int32);
+    place.accelerator.copy_on_device(pivots, narrow);
+    int wrong = 0;  // a parameter's number, known at once
+    enqueue(place, "cublasGetrsBatched", "lu_solve", [&] {
+      check_blas(solver::blas_api().lu_solve_together[slot_of(type)](
+                     solver::blas_handle(place), operation, small(lu.rows), small(b.columns), factors.list(),
+                     small(lu.leading()), narrow.data<int>(), sides.list(), small(b.leading()), &wrong,
+                     small(b.count)),
+                 "cublasGetrsBatched");
+    });
+    MT_CHECK(wrong == 0, "cublasGetrsBatched: parameter ", -wrong, " is wrong");
+    return;
+  }
   const solver::Session session(place);
   const Scratch code(place, sizeof(int));
   enqueue(place, "cusolverDnXgetrs", "lu_solve", [&] {
     for (int64_t i = 0; i < b.count; ++i)
       check(solver::api().lu_solve(session.handle, session.params, operation, lu.rows, b.columns, type,
-                                   lu.at(i), lu.leading(), pivots + i * lu.rows, type, b.at(i), b.leading(),
-                                   static_cast<int*>(code.address())),
+                                   lu.at(i), lu.leading(), pivots.data<int64_t>() + i * lu.rows, type,
+                                   b.at(i), b.leading(), static_cast<int*>(code.address())),
             "cusolverDnXgetrs");
   });
 }
@@ -223,8 +271,6 @@ void multiply_reflections(const Place& place, const Matrices& q, const Tensor& t
   });
 }
 
-Tensor new_like(const Tensor& like, DType dtype) { return new_tensor(like.sizes(), dtype, like.device()); }
-
 Tensor conjugated(const Tensor& t) {
   if (!is_complex(t.dtype())) return t;
   const Tensor made = new_like(t, t.dtype());
@@ -255,6 +301,17 @@ void linalg_cholesky(const Tensor& self, bool upper, const Tensor& L, const Tens
   const Written codes(place, info, DType::int32);
   const solver::Session session(place);
   const int triangle = upper ? solver::kUpper : solver::kLower;
+  if (go_together(a)) {
+    const Addresses addresses(a);
+    enqueue(place, "cusolverDnpotrfBatched", "cholesky", [&] {
+      check(solver::api().cholesky_together[slot_of(type)](session.handle, triangle, small(a.rows),
+                                                           addresses.list(), small(a.leading()),
+                                                           codes.data<int>(), small(a.count)),
+            "cusolverDnpotrfBatched");
+    });
+    codes.store();
+    return (upper ? table::triu : table::tril).find(L.device())(a.as_tensor(), 0, L);
+  }
   size_t device_bytes = 0, host_bytes = 0;
   check(solver::api().cholesky_work(session.handle, session.params, triangle, a.rows, type, a.at(0),
                                     a.leading(), type, &device_bytes, &host_bytes),
@@ -277,7 +334,7 @@ void linalg_lu_factor(const Tensor& A, bool, const Tensor& LU, const Tensor& piv
   if (LU.numel() == 0) return;
   const Matrices a = by_columns(place, A);
   const Written places(place, pivots, DType::int64), codes(place, info, DType::int32);
-  factor_lu(place, a, places.data<int64_t>(), codes.data<int>());
+  factor_lu(place, a, places.tensor(), codes.data<int>());
   places.store();
   codes.store();
   a.store(place, LU);
@@ -295,11 +352,11 @@ void linalg_lu_solve(const Tensor& LU, const Tensor& pivots, const Tensor& B, bo
   const Tensor right = in_batch_of(B, 2, out, 2);
   if (left) {
     const Matrices b = by_columns(place, right);
-    solve_lu(place, lu, places.data<int64_t>(), b, adjoint ? solver::kAdjoint : solver::kAsIs);
+    solve_lu(place, lu, places, b, adjoint ? solver::kAdjoint : solver::kAsIs);
     return b.store(place, out);
   }
   const Matrices b = by_columns(place, turned(adjoint ? conjugated(right) : right));
-  solve_lu(place, lu, places.data<int64_t>(), b, adjoint ? solver::kAsIs : solver::kTransposed);
+  solve_lu(place, lu, places, b, adjoint ? solver::kAsIs : solver::kTransposed);
   place.accelerator.copy_on_device(adjoint ? conjugated(b.data) : b.data, out);
 }
 
@@ -321,10 +378,10 @@ void linalg_inverse(const Tensor& A, const Tensor& inverse, const Tensor& info) 
   const Tensor places =
       new_tensor(A.sizes().first(size_t(A.dim() - 1)), DType::int64, A.device());  // one list per matrix
   const Written codes(place, info, DType::int32);
-  factor_lu(place, a, places.data<int64_t>(), codes.data<int>());
+  factor_lu(place, a, places, codes.data<int>());
   const Matrices b = new_matrices(A, a.rows, a.columns);
   make_identity(place, b.data);
-  solve_lu(place, a, places.data<int64_t>(), b, solver::kAsIs);
+  solve_lu(place, a, places, b, solver::kAsIs);
   codes.store();
   b.store(place, inverse);
 }
@@ -339,15 +396,25 @@ void linalg_solve_triangular(const Tensor& A, const Tensor& B, bool upper, bool 
   const float one_float[2] = {1, 0};
   const double one_double[2] = {1, 0};
   const void* one = real_of(type) == solver::kFloat32 ? static_cast<const void*>(one_float) : one_double;
-  const int m = small(b.rows), n = small(b.columns);
+  const int m = small(b.rows), n = small(b.columns), side = left ? solver::kLeft : solver::kRight;
+  const int triangle = upper ? solver::kUpper : solver::kLower;
+  if (go_together(a)) {
+    const Addresses matrices(a), sides(b);
+    enqueue(place, "cublasTrsmBatched", "solve_triangular", [&] {
+      check_blas(solver::blas_api().triangular_solve_together[slot_of(type)](
+                     solver::blas_handle(place), side, triangle, solver::kAsIs, unitriangular, m, n, one,
+                     matrices.list(), small(a.leading()), sides.list(), small(b.leading()), small(b.count)),
+                 "cublasTrsmBatched");
+    });
+    return b.store(place, out);
+  }
   enqueue(place, "cublasTrsm", "solve_triangular", [&] {
     solver::BlasHandle handle = solver::blas_handle(place);
     for (int64_t i = 0; i < b.count; ++i)
-      solver::check_blas(solver::blas_api().triangular_solve[slot_of(type)](
-                             handle, left ? solver::kLeft : solver::kRight,
-                             upper ? solver::kUpper : solver::kLower, solver::kAsIs, unitriangular, m, n, one,
-                             a.at(i), small(a.leading()), b.at(i), small(b.leading())),
-                         "cublasTrsm");
+      check_blas(solver::blas_api().triangular_solve[slot_of(type)](
+                     handle, side, triangle, solver::kAsIs, unitriangular, m, n, one, a.at(i),
+                     small(a.leading()), b.at(i), small(b.leading())),
+                 "cublasTrsm");
   });
   b.store(place, out);
 }
