@@ -54,6 +54,8 @@ MT_KERNEL(run_max, RunningCall, running_rows<float, float, RunningExtreme<float,
 MT_KERNEL(run_lse, RunningCall, running_columns<float, float, RunningLogSumExp<float>, false>)
 MT_KERNEL(keys_a, SortCall, keys_made<float, false>)
 MT_KERNEL(keys_d, SortCall, keys_made<float, true>)
+MT_KERNEL(chosen_a, SortCall, rows_chosen<float, false>)
+MT_KERNEL(chosen_d, SortCall, rows_chosen<float, true>)
 MT_KERNEL(rows_s, SortCall, rows_sorted<uint32_t>)
 MT_KERNEL(dig_c, SortCall, digits_counted<uint32_t>)
 MT_KERNEL(dig_s, SortCall, digits_scanned)

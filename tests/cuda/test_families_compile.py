@@ -221,6 +221,8 @@ def sort():
     for t in (*FLOATING, *INTEGERS, "bool", "uint16_t", "uint32_t", "uint64_t"):
         yield f"keys_made<{t}, true>", "SortCall"
         yield f"keys_made<{t}, false>", "SortCall"
+        yield f"rows_chosen<{t}, true>", "SortCall"
+        yield f"rows_chosen<{t}, false>", "SortCall"
         yield f"sorted_taken<{t}>", "SortCall"
         yield f"mode_found<{t}>", "SortCall"
         for ignores in ("true", "false"):

@@ -199,7 +199,7 @@ def sorted_by_kernels(x, descending):
     counts = torch.zeros(rows * 16 * tiles, dtype=torch.int32)
     call = call_of(
         "SortCall", in_=x, keys=keys[0], other_keys=keys[1], order=order[0], other_order=order[1], counts=counts,
-        values=values, indices=indices, rows=rows, length=length, taken=length, tiles=tiles,
+        values=values, indices=indices, rows=rows, length=length, taken=length, tiles=tiles, source=length,
     )  # fmt: skip
     run("keys_d" if descending else "keys_a", call, (2, 1))
     if length <= 2048:
@@ -225,6 +225,23 @@ def test_sorting_is_stable_and_puts_nan_where_pytorch_does(length, descending):
     expected = torch.sort(x, dim=1, descending=descending, stable=True)
     near(values, expected.values)
     near(indices, expected.indices)
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("chosen", [1, 37, 700])
+def test_the_first_of_long_rows_are_those_of_the_sorted_rows(chosen, descending):
+    x = torch.randn(3, 2500)
+    x[0] = torch.randint(-3, 3, (2500,)).float()  # many equals
+    x[1, 5], x[1, 7], x[2, ::2] = float("nan"), -0.0, 1.0
+    keys, order = (torch.empty(3, chosen, dtype=torch.int32) for _ in range(2))
+    values, indices = torch.empty(3, chosen), torch.empty(3, chosen, dtype=torch.int64)
+    sizes = {"rows": 3, "length": chosen, "taken": chosen, "source": 2500}
+    call = call_of("SortCall", in_=x, keys=keys, order=order, values=values, indices=indices, **sizes)
+    for kernel in ("chosen_d" if descending else "chosen_a", "rows_s", "taken"):
+        run(kernel, call, (2, 1))
+    expected = torch.sort(x, dim=1, descending=descending, stable=True)
+    near(values, expected.values[:, :chosen])
+    near(indices, expected.indices[:, :chosen])
 
 
 def test_random_numbers_are_philoxs():

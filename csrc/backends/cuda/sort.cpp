@@ -40,16 +40,24 @@ struct Rows {
   }
 };
 
-// Keys and order of the rows, sorted. `call` is ready for kernels that take from it.
+// How many of a row are sorted, if the first so many are wanted: a block finds those of a row, which pays unless there are few
+// rows and they are long.
+int64_t chosen_of(const Rows& r, int64_t wanted) {
+  constexpr int64_t kLong = 1 << 19, kMany = 16;
+  return r.length > kSortTile && wanted <= kSortTile && (r.length <= kLong || r.rows >= kMany) ? wanted
+                                                                                               : r.length;
+}
+
+// Keys and order of the rows, or of the first `chosen` of each, sorted. `call` is ready for kernels that take from it.
 class Sorted {
  public:
-  Sorted(const char* name, const Tensor& in, int64_t rows, int64_t length, bool descending)
+  Sorted(const char* name, const Tensor& in, int64_t rows, int64_t length, bool descending, int64_t chosen)
       : place_(in),
         width_(in.itemsize()),
-        tiles_((length + kSortTile - 1) / kSortTile),
-        in_tiles_(length > kSortTile),
-        keys_(place_, size_t(rows * length) * width_ * (in_tiles_ ? 2 : 1)),
-        order_(place_, size_t(rows * length) * sizeof(unsigned) * (in_tiles_ ? 2 : 1)),
+        tiles_((chosen + kSortTile - 1) / kSortTile),
+        in_tiles_(chosen > kSortTile),
+        keys_(place_, size_t(rows * chosen) * width_ * (in_tiles_ ? 2 : 1)),
+        order_(place_, size_t(rows * chosen) * sizeof(unsigned) * (in_tiles_ ? 2 : 1)),
         counts_(place_, in_tiles_ ? size_t(rows * 16 * tiles_) * sizeof(unsigned) : 0) {
     MT_CHECK(length < std::numeric_limits<int32_t>::max(), name, ": rows of ", length,
              " elements are too long for CUDA; at most 2^31 - 2 are possible");
@@ -57,12 +65,18 @@ class Sorted {
     call.keys = keys_.address();
     call.order = static_cast<unsigned*>(order_.address());
     call.rows = rows;
-    call.length = length;
-    static Variants made;
-    run_over(kSorts, made, uint64_t(in.dtype()) << 1 | uint64_t(descending), name, in, rows * length, call,
-             [&] {
-               return join_text("keys_made<", type_text(in.dtype()), ", ", descending ? "true>" : "false>");
-             });
+    call.length = chosen;
+    call.source = length;
+    const uint64_t key = uint64_t(in.dtype()) << 1 | uint64_t(descending);
+    const auto typed = [&](const char* kernel) {
+      return join_text(kernel, "<", type_text(in.dtype()), ", ", descending ? "true>" : "false>");
+    };
+    static Variants made, picked;
+    if (chosen == length)
+      run_over(kSorts, made, key, name, in, rows * length, call, [&] { return typed("keys_made"); });
+    else
+      run_family(kSorts, picked, key, name, in, {blocks_of_rows()}, {1024}, call,
+                 [&] { return typed("rows_chosen"); });
     if (in_tiles_) sort_tiles(name);
     else sort_rows(name);
   }
@@ -81,9 +95,11 @@ class Sorted {
               {"digits_moved<" + key + ">", "SortCall"}};
     });
   }
+  unsigned blocks_of_rows() const {
+    return unsigned(std::min<int64_t>(call.rows, std::numeric_limits<int32_t>::max()));
+  }
   void sort_rows(const char* name) {
-    const unsigned blocks = unsigned(std::min<int64_t>(call.rows, std::numeric_limits<int32_t>::max()));
-    launch_with(kernels().entries[kRows], name, place_.index(), {blocks}, {1024}, 0, call);
+    launch_with(kernels().entries[kRows], name, place_.index(), {blocks_of_rows()}, {1024}, 0, call);
   }
   void sort_tiles(const char* name) {
     for (int64_t first = 0; first < call.rows; first += kMostRows) {
@@ -125,7 +141,7 @@ void write_both(const Tensor& values, const Tensor& indices, F&& take) {
 // `taken` elements of each sorted row from `first` on.
 void take_sorted(const char* name, const Rows& r, bool descending, int64_t first, int64_t taken) {
   if (r.rows == 0 || taken == 0) return;
-  Sorted sorted(name, r.in, r.rows, r.length, descending);
+  Sorted sorted(name, r.in, r.rows, r.length, descending, chosen_of(r, first + taken));
   write_both(r.values, r.indices, [&](const Tensor& values, const Tensor& indices) {
     SortCall call = sorted.call;
     call.values = values.data();
@@ -140,7 +156,7 @@ void take_sorted(const char* name, const Rows& r, bool descending, int64_t first
 
 void take_median(const char* name, const Tensor& in, int64_t rows, int64_t length, bool ignores_nan,
                  const Tensor& values, long long* indices) {
-  Sorted sorted(name, in, rows, length, false);
+  Sorted sorted(name, in, rows, length, false, length);
   SortCall call = sorted.call;
   call.values = values.data();
   call.indices = indices;
@@ -233,7 +249,7 @@ void mode(const Tensor& self, int64_t dim, bool, const Tensor& values, const Ten
   check_dtype(kernels::domains::every_ordered, self.dtype(), "mode");
   const Rows r(self, dim, values, indices);
   if (r.rows == 0) return;
-  Sorted sorted("mode", r.in, r.rows, r.length, false);
+  Sorted sorted("mode", r.in, r.rows, r.length, false, r.length);
   write_both(r.values, r.indices, [&](const Tensor& v, const Tensor& i) {
     SortCall call = sorted.call;
     call.values = v.data();

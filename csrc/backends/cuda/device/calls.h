@@ -296,7 +296,7 @@ struct SortCall {
   void* values;
   long long* indices;
   long long rows, length, taken;  // taken: of each row, from `first` on
-  long long first;
+  long long first, source;        // source: the length of a row of `in`, of which keys may be a part
   int shift, tiles;
 };
 struct SearchCall {

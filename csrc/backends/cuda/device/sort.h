@@ -3,6 +3,8 @@
 //
 // Launch (SortCall), dense rows [rows, length], length < 2^31:
 //   keys_made<T, descending>: keys and order 0, 1, 2, ... Block 256, any grid.
+//   rows_chosen<T, descending>: the same of the `length` first in order of each row of `source` elements, in any order: digit
+//     after digit from the highest, the elements are counted that may be the last of them. Block 1024, grid min(rows, 2^31 - 1).
 //   rows_sorted<K>: length <= 2048, in shared memory: block 1024, grid min(rows, 2^31 - 1). Else, for each 4 bits of the key
 //     from the lowest (shift 0, 4, ...; tiles = ceil(length / 2048)):
 //     digits_counted<K> (block 256, grid (tiles, rows)), digits_scanned (block 256, grid rows),
@@ -29,6 +31,66 @@ template <class T, bool kDescending> void keys_made(const SortCall& call) {
     const K key = order_key(static_cast<const T*>(call.in)[n]);
     static_cast<K*>(call.keys)[n] = kDescending ? K(~key) : key;
     call.order[n] = unsigned(n % call.length);
+  }
+}
+
+template <class T, bool kDescending> void rows_chosen(const SortCall& call) {
+  using K = order_key_t<T>;
+  __shared__ unsigned counts[256];
+  __shared__ unsigned digit, left, written;
+  const int64_t step = blockDim.x;
+  for (int64_t row = blockIdx.x; row < call.rows; row += gridDim.x) {
+    const T* in = static_cast<const T*>(call.in) + row * call.source;
+    const auto key_at = [&](int64_t i) {
+      const K key = order_key(in[i]);
+      return kDescending ? K(~key) : key;
+    };
+    __syncthreads();
+    if (threadIdx.x == 0) left = unsigned(call.length), written = 0;
+    // The digit that the last of the chosen has; digit_at is -1 for elements that cannot be it.
+    const auto last_digit = [&](auto digit_at) {
+      __syncthreads();
+      for (int64_t i = threadIdx.x; i < 256; i += step) counts[i] = 0;
+      __syncthreads();
+      for (int64_t i = threadIdx.x; i < call.source; i += step) {
+        const int found = digit_at(i);
+        if (found >= 0) atomicAdd(&counts[found], 1u);
+      }
+      __syncthreads();
+      if (threadIdx.x == 0) {
+        unsigned at = 0;
+        while (left > counts[at]) left -= counts[at++];
+        digit = at;
+      }
+      __syncthreads();
+      return digit;
+    };
+    K last = 0, seen = 0;
+    for (int shift = int(sizeof(K)) * 8 - 8; shift >= 0; shift -= 8) {
+      last |= K(K(last_digit([&](int64_t i) {
+        const K key = key_at(i);
+        return (key & seen) == last ? int(key >> shift & 255) : -1;
+      })) << shift);
+      seen |= K(K(255) << shift);
+    }
+    unsigned place = 0xffffffffu;  // of the last among its equals, if not all are chosen
+    if (counts[digit] != left) {
+      place = 0;
+      unsigned places_seen = 0;
+      for (int shift = 24; shift >= 0; shift -= 8) {
+        place |= last_digit([&](int64_t i) {
+          return key_at(i) == last && (unsigned(i) & places_seen) == place ? int(unsigned(i) >> shift & 255) : -1;
+        }) << shift;
+        places_seen |= 255u << shift;
+      }
+    }
+    for (int64_t i = threadIdx.x; i < call.source; i += step) {
+      const K key = key_at(i);
+      if (key > last || (key == last && unsigned(i) > place)) continue;
+      const int64_t at = row * call.length + atomicAdd(&written, 1u);
+      static_cast<K*>(call.keys)[at] = key;
+      call.order[at] = unsigned(i);
+    }
   }
 }
 
@@ -150,9 +212,9 @@ template <class K> void digits_moved(const SortCall& call) {
 
 template <class T> void sorted_taken(const SortCall& call) {
   for (int64_t n = first_index(); n < call.rows * call.taken; n += grid_step()) {
-    const int64_t row = n / call.taken * call.length;
-    const unsigned place = call.order[row + call.first + n % call.taken];
-    if (call.values) static_cast<T*>(call.values)[n] = static_cast<const T*>(call.in)[row + place];
+    const int64_t row = n / call.taken;
+    const unsigned place = call.order[row * call.length + call.first + n % call.taken];
+    if (call.values) static_cast<T*>(call.values)[n] = static_cast<const T*>(call.in)[row * call.source + place];
     if (call.indices) call.indices[n] = place;
   }
 }
