@@ -68,9 +68,10 @@ template <class T, bool kDescending> void rows_chosen(const SortCall& call) {
     K last = 0, seen = 0;
     for (int shift = int(sizeof(K)) * 8 - 8; shift >= 0; shift -= 8) {
       last |= K(K(last_digit([&](int64_t i) {
-        const K key = key_at(i);
-        return (key & seen) == last ? int(key >> shift & 255) : -1;
-      })) << shift);
+                  const K key = key_at(i);
+                  return (key & seen) == last ? int(key >> shift & 255) : -1;
+                }))
+                << shift);
       seen |= K(K(255) << shift);
     }
     unsigned place = 0xffffffffu;  // of the last among its equals, if not all are chosen
@@ -79,8 +80,11 @@ template <class T, bool kDescending> void rows_chosen(const SortCall& call) {
       unsigned places_seen = 0;
       for (int shift = 24; shift >= 0; shift -= 8) {
         place |= last_digit([&](int64_t i) {
-          return key_at(i) == last && (unsigned(i) & places_seen) == place ? int(unsigned(i) >> shift & 255) : -1;
-        }) << shift;
+                   return key_at(i) == last && (unsigned(i) & places_seen) == place
+                              ? int(unsigned(i) >> shift & 255)
+                              : -1;
+                 })
+                 << shift;
         places_seen |= 255u << shift;
       }
     }
@@ -214,7 +218,8 @@ template <class T> void sorted_taken(const SortCall& call) {
   for (int64_t n = first_index(); n < call.rows * call.taken; n += grid_step()) {
     const int64_t row = n / call.taken;
     const unsigned place = call.order[row * call.length + call.first + n % call.taken];
-    if (call.values) static_cast<T*>(call.values)[n] = static_cast<const T*>(call.in)[row * call.source + place];
+    if (call.values)
+      static_cast<T*>(call.values)[n] = static_cast<const T*>(call.in)[row * call.source + place];
     if (call.indices) call.indices[n] = place;
   }
 }
