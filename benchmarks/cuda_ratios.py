@@ -1,6 +1,6 @@
 """Time the same programs on a GPU with PyTorch and with mindtorch_v2; a table and a picture of the ratios.
 
-    python benchmarks/cuda_ratios.py             # about three minutes; writes docs/cuda_ratios.* and docs/cuda.md
+    python benchmarks/cuda_ratios.py             # writes docs/cuda_ratios.* and docs/cuda.md
     python benchmarks/cuda_ratios.py --only exp  # a part, printed only
     python benchmarks/cuda_ratios.py --draw      # again from docs/cuda_ratios.json; needs no GPU
 
