@@ -74,6 +74,41 @@ TEST("products are exact on small integers in every dtype, layout and size class
   }
 }
 
+TEST("small products are exact whether rows fill vectors or not, and in batches") {
+  for (int64_t n : {1, 2, 3, 4, 5, 8, 12, 16}) {
+    for (int64_t m : {1, 3, 4, 8, 16}) {
+      for (int layout : {0, 1, 2}) {
+        check_product<float>(m, n, 7, layout, 0, 0);
+        check_product<double>(m, n, 8, 0, layout, 1);
+        check_product<complex64>(m, n, 8, 0, layout, layout);
+        check_product<complex128>(m, n, 5, layout, 1, 0);
+        check_product<int64_t>(m, n, 8, 1, layout, 0);
+        check_product<int8_t>(m, n, 3, 0, layout, 2);
+      }
+    }
+  }
+  Array<complex64> a({5, 3, 3}), b({5, 3, 3}), c({5, 3, 3}, complex64(NAN, NAN));
+  for (int64_t i = 0; i < 45; ++i) a[i] = complex64(0, float(i)), b[i] = complex64(float(i % 9 % 4 == 0), 0);
+  bmm(a.view(), b.view(), c.view(), Scalar(1.0), Scalar(0.0));
+  for (int64_t i = 0; i < 45; ++i) CHECK(c[i] == complex64(0, float(i)));
+}
+
+TEST("a row of complex numbers times a column, with and without steps between them") {
+  for (int64_t n : {1, 7, 600, 5000}) {
+    for (int64_t step : {1, 3}) {
+      Array<complex64> a({1, n * step}), b({n, step});
+      complex128 wanted = 0;
+      for (int64_t i = 0; i < n * step; ++i)
+        a[i] = complex64(float(i % 5), float(i % 3)), b[i] = complex64(float(i % 7), float(i % 4) - 2);
+      for (int64_t i = 0; i < n * step; i += step) wanted += complex128(a[i]) * complex128(b[i]);
+      a.sizes[1] = n, a.strides[1] = step, b.sizes[1] = 1;
+      Array<complex64> c({1, 1});
+      gemm(a.view(), b.view(), c.view(), Scalar(1.0), Scalar(0.0));
+      CHECK(complex128(c[0]) == wanted);
+    }
+  }
+}
+
 TEST("beta zero does not read the result and an empty inner dimension gives beta times it") {
   Array<float> a({20, 20}, 1.0f), b({20, 20}, 1.0f), c({20, 20}, NAN);
   gemm(a.view(), b.view(), c.view(), Scalar(1.0), Scalar(0.0));

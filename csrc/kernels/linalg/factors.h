@@ -117,6 +117,10 @@ template <class T, int kVectors>
 void solve_in_lanes(const T* triangle, const Block<T>& x) {
   using X = Lanes<T, kVectors>;
   X lanes;
+  // Lanes without a column are computed too, and what memory happens to have there may be slow to multiply.
+  for (int64_t i = 0; i < x.rows && x.columns % X::kColumns != 0; ++i)
+    for (auto& part : lanes.values[i])
+      for (auto& vector : part) vector = typename X::Vector{};
   for (int64_t first = 0; first < x.columns; first += X::kColumns) {
     const Block<T> some = x.part(0, first, x.rows, std::min(X::kColumns, x.columns - first));
     for_each_element(some, [&](T& value, int64_t i, int64_t j) { lanes.put(i, j, value); });

@@ -12,14 +12,15 @@
 #include "kernels/matmul/bfloat16_product.h"
 #include "kernels/matmul/gemm.h"
 #include "kernels/matmul/narrow_product.h"
+#include "kernels/matmul/tiny_product.h"
 #include "kernels/matmul/vector_product.h"
 #include "kernels/openblas/blas.h"
 
 namespace mt::kernels {
 namespace {
 
-// Below this many multiplications a plain loop beats the call overhead of BLAS.
-constexpr int64_t kTinyProduct = 512;
+// Products with a vector of more multiplications than this have loops of their own.
+constexpr int64_t kWorthLines = 512;
 
 struct Shape {
   int64_t m, n, k;
@@ -53,31 +54,18 @@ blas::Matrix as_matrix(const View& view, std::optional<Dense>& copied) {
   return {copied->view().data, at_least_columns, false};
 }
 
-// Rows of b, brought together in a block, are added up: independent sums side by side instead of one long
-// chain.
+// The products of `count` matrices, whose places in a batch are `batch` dimensions before the last two.
 template <class T>
-void tiny_product(const View& a, const View& b, const View& out, Shape s, T alpha, T beta) {
-  T block[kTinyProduct], sums[kTinyProduct];
-  const T* y = b.as<T>();
-  if (b.strides[1] != 1 || b.strides[0] != s.n) {
-    for (int64_t p = 0; p < s.k; ++p) {
-      for (int64_t j = 0; j < s.n; ++j) block[p * s.n + j] = y[p * b.strides[0] + j * b.strides[1]];
-    }
-    y = block;
-  }
-  for (int64_t i = 0; i < s.m; ++i) {
-    const T* x = a.as<T>() + i * a.strides[0];
-    for (int64_t j = 0; j < s.n; ++j) sums[j] = math::mul(x[0], y[j]);
-    for (int64_t p = 1; p < s.k; ++p) {
-      const T factor = x[p * a.strides[1]];
-      for (int64_t j = 0; j < s.n; ++j) sums[j] = math::add(sums[j], math::mul(factor, y[p * s.n + j]));
-    }
-    T* target = out.as<T>() + i * out.strides[0];
-    for (int64_t j = 0; j < s.n; ++j) {
-      T& z = target[j * out.strides[1]];
-      z = beta == T(0) ? math::mul(alpha, sums[j]) : math::add(math::mul(alpha, sums[j]), math::mul(beta, z));
-    }
-  }
+void tiny_products(const View& a, const View& b, const View& out, int batch, int64_t first, int64_t count,
+                   Shape s, T alpha, T beta) {
+  const auto matrices = [&]<class E>(const View& view, E*) {
+    const int64_t next = batch ? view.strides[0] : 0;
+    return TinyMatrices<E>{view.as<E>() + first * next, next, view.strides[batch], view.strides[batch + 1]};
+  };
+  const T* read = nullptr;
+  T* written = nullptr;
+  TinyProducts<T>::multiply({matrices(a, read), matrices(b, read), matrices(out, written), count, s.m, s.n,
+                             s.k, alpha, beta});
 }
 
 View transposed(const View& view, int64_t* sizes, int64_t* strides) {
@@ -105,7 +93,8 @@ void sliced_gemm(Shape s, T alpha, blas::Matrix left, blas::Matrix right, T beta
 
 template <class T>
 void blas_product(const View& a, const View& b, const View& out, Shape s, T alpha, T beta) {
-  if (s.m * s.n * s.k <= kTinyProduct) return tiny_product(a, b, out, s, alpha, beta);
+  if (TinyProducts<T>::fits(s.m, s.n, s.k))
+    return tiny_products<T>(a, b, out, 0, 0, 1, s, alpha, beta);
   if constexpr (std::is_floating_point_v<T>) {
     const Factor left = as_factor(a), right = as_factor(b);
     const Result<T> result{out.as<T>(), out.strides[0], out.strides[1]};
@@ -218,7 +207,13 @@ struct IntegerTiles {
 };
 template <class T>
 void integer_product(const View& a, const View& b, const View& out, Shape s, T alpha, T beta) {
-  if (s.m * s.n * s.k <= kTinyProduct) return tiny_product(a, b, out, s, alpha, beta);
+  if (TinyProducts<T>::fits(s.m, s.n, s.k))
+    return tiny_products<T>(a, b, out, 0, 0, 1, s, alpha, beta);
+  if (s.n == 1 && s.m > 1 && a.strides[0] == 1 && a.strides[1] != 1) {  // columns of a are added up along memory
+    int64_t sizes[3][2], strides[3][2];
+    return integer_product(transposed(b, sizes[0], strides[0]), transposed(a, sizes[1], strides[1]),
+                           transposed(out, sizes[2], strides[2]), Shape{1, s.m, s.k}, alpha, beta);
+  }
   const DenseInput<T> dense_a(a), dense_b(b);
   const Temporary result(out, dtype_of<T>);  // not out itself, which is read again for beta
   const T *x = dense_a.data(), *y = dense_b.data();
@@ -320,17 +315,56 @@ void outer_product(const View& a, const View& b, const View& out, Shape s, compu
   });
 }
 
-// A row times a column of complex numbers: sums of their own for every fourth pair, added up in the end.
+// A row times a column of complex numbers, parts side by side. What parts of one kind make is added up apart from what
+// a real and an imaginary one make.
+template <class R>
+struct ComplexDot {
+  typedef R Lanes __attribute__((vector_size(32)));
+  static constexpr int64_t kLanes = 32 / int64_t(sizeof(R)), kTogether = 4;
+  [[gnu::always_inline]] static inline void run(const R* x, const R* y, int64_t n, double* sums) {
+    Lanes alike[kTogether] = {}, across[kTogether] = {};
+    int64_t i = 0;
+    for (; i + kTogether * kLanes <= 2 * n; i += kTogether * kLanes) {
+      for (int64_t j = 0; j < kTogether; ++j) {
+        Lanes left, right;
+        __builtin_memcpy(&left, x + i + j * kLanes, sizeof(left));
+        __builtin_memcpy(&right, y + i + j * kLanes, sizeof(right));
+        alike[j] += left * right;
+        Lanes exchanged;
+        exchange_parts(right, exchanged);
+        across[j] += left * exchanged;
+      }
+    }
+    const Lanes of_alike = (alike[0] + alike[1]) + (alike[2] + alike[3]);
+    const Lanes of_across = (across[0] + across[1]) + (across[2] + across[3]);
+    for (int64_t l = 0; l < kLanes; l += 2) {
+      sums[0] += double(of_alike[l] - of_alike[l + 1]);
+      sums[1] += double(of_across[l] + of_across[l + 1]);
+    }
+    for (; i < 2 * n; i += 2) {
+      sums[0] += double(x[i] * y[i] - x[i + 1] * y[i + 1]);
+      sums[1] += double(x[i] * y[i + 1] + x[i + 1] * y[i]);
+    }
+  }
+};
 template <class T>
 T complex_dot(const T* x, int64_t x_step, const T* y, int64_t y_step, int64_t n) {
-  constexpr int64_t kLanes = 4;
-  T sums[kLanes] = {};
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    for (int64_t j = 0; j < kLanes; ++j) sums[j] += math::mul(x[(i + j) * x_step], y[(i + j) * y_step]);
+  using R = typename T::value_type;
+  constexpr int64_t kSpan = 512;
+  T copied[2][kSpan];
+  double sums[2] = {};
+  const auto dense = [](const T* from, int64_t step, int64_t count, T* to) {
+    if (step == 1) return reinterpret_cast<const R*>(from);
+    for (int64_t i = 0; i < count; ++i) to[i] = from[i * step];
+    return reinterpret_cast<const R*>(to);
+  };
+  for (int64_t i = 0; i < n; i += kSpan) {
+    const int64_t count = std::min(kSpan, n - i);
+    at_level<ComplexDot<R>, const R*, const R*, int64_t, double*>(
+        dense(x + i * x_step, x_step, count, copied[0]), dense(y + i * y_step, y_step, count, copied[1]),
+        count, sums);
   }
-  for (; i < n; ++i) sums[0] += math::mul(x[i * x_step], y[i * y_step]);
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  return T(R(sums[0]), R(sums[1]));
 }
 template <class T>
 void complex_row_by_column(const View& a, const View& b, const View& out, int64_t k, T alpha, T beta) {
@@ -355,10 +389,10 @@ void product(const View& a, const View& b, const View& out, Shape s, const Scala
   dispatch<domains::numeric>(out.dtype, name, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if (s.k == 0 || alpha.to<compute_t<T>>() == compute_t<T>(0)) return scale<T>(out, beta.to<T>());
-    if (s.k == 1 && s.m * s.n > kTinyProduct && !narrow<T>(s, out))
+    if (s.k == 1 && s.m * s.n > kWorthLines && !narrow<T>(s, out))
       return outer_product<T>(a, b, out, s, alpha.to<compute_t<T>>(), beta.to<compute_t<T>>());
     if constexpr (is_half_v<T> || std::is_floating_point_v<T>) {
-      if ((s.m == 1 || s.n == 1) && s.m * s.n * s.k > kTinyProduct)
+      if ((s.m == 1 || s.n == 1) && s.m * s.n * s.k > kWorthLines)
         return vector_product(a, b, out, s, alpha.to<double>(), beta.to<double>());
     }
     if constexpr (is_complex_v<T>) {
@@ -392,15 +426,9 @@ void bmm(const View& a, const View& b, const View& out, const Scalar& alpha, con
   parallel_for(0, batch, grain, [&](int64_t begin, int64_t end) {
     dispatch<domains::numeric>(out.dtype, "bmm", [&](auto tag) {
       using T = typename decltype(tag)::type;
-      const bool tiny =
-          s.k > 0 && s.m * s.n * s.k <= kTinyProduct && alpha.to<compute_t<T>>() != compute_t<T>(0);
       if constexpr (!is_half_v<T>) {
-        if (tiny) {
-          const T by = alpha.to<T>(), kept = beta.to<T>();
-          for (int64_t i = begin; i < end; ++i)
-            tiny_product<T>(matrix(a, i), matrix(b, i), matrix(out, i), s, by, kept);
-          return;
-        }
+        if (s.m * s.n * s.k > 0 && TinyProducts<T>::fits(s.m, s.n, s.k) && alpha.to<T>() != T(0))
+          return tiny_products<T>(a, b, out, 1, begin, end - begin, s, alpha.to<T>(), beta.to<T>());
       }
       for (int64_t i = begin; i < end; ++i)
         product(matrix(a, i), matrix(b, i), matrix(out, i), s, alpha, beta, "bmm");

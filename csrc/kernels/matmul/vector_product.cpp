@@ -21,30 +21,31 @@ constexpr int64_t kNarrow = 8;    // rows of so few elements are worth less than
 // The loops over dense memory, for each machine level.
 template <class C>
 struct Loops {
-  // Sums of four rows, which read x together.
+  // Sums of a few rows, which read x together. A single one has as many sums under way as four.
+  template <int64_t kRows>
   [[gnu::always_inline]] static inline void dot_body(const C* const* a, const C* x, int64_t n, double* sums) {
     typedef C Lanes __attribute__((vector_size(64)));
     constexpr int64_t lanes = 64 / int64_t(sizeof(C));
-    Lanes even[kTogether] = {}, odd[kTogether] = {};
+    constexpr int64_t kSteps = 2 * kTogether / kRows;
+    Lanes partial[kRows][kSteps] = {};
     int64_t i = 0;
-    for (; i + 2 * lanes <= n; i += 2 * lanes) {
-      Lanes first, second, left, right;
-      __builtin_memcpy(&first, x + i, sizeof(Lanes));
-      __builtin_memcpy(&second, x + i + lanes, sizeof(Lanes));
-      for (int64_t r = 0; r < kTogether; ++r) {
-        __builtin_memcpy(&left, a[r] + i, sizeof(Lanes));
-        __builtin_memcpy(&right, a[r] + i + lanes, sizeof(Lanes));
-        even[r] += left * first;
-        odd[r] += right * second;
+    for (; i + kSteps * lanes <= n; i += kSteps * lanes) {
+      for (int64_t step = 0; step < kSteps; ++step) {
+        Lanes factor, row;
+        __builtin_memcpy(&factor, x + i + step * lanes, sizeof(Lanes));
+        for (int64_t r = 0; r < kRows; ++r) {
+          __builtin_memcpy(&row, a[r] + i + step * lanes, sizeof(Lanes));
+          partial[r][step] += row * factor;
+        }
       }
     }
-    C rest[kTogether] = {};
+    C rest[kRows] = {};
     for (; i < n; ++i)
-      for (int64_t r = 0; r < kTogether; ++r) rest[r] += a[r][i] * x[i];
-    for (int64_t r = 0; r < kTogether; ++r) {
+      for (int64_t r = 0; r < kRows; ++r) rest[r] += a[r][i] * x[i];
+    for (int64_t r = 0; r < kRows; ++r) {
+      for (int64_t step = 1; step < kSteps; ++step) partial[r][0] += partial[r][step];
       C each[lanes];
-      const Lanes both = even[r] + odd[r];
-      __builtin_memcpy(each, &both, sizeof(each));
+      __builtin_memcpy(each, &partial[r][0], sizeof(each));
       sums[r] += double(sum_of_lanes<int(lanes)>(each)) + double(rest[r]);
     }
   }
@@ -74,19 +75,26 @@ struct Loops {
   MT_WIDE static void dots_wide(const C* a, int64_t step, const C* x, int64_t n, double* sums, int64_t rows) {
     dots_body(a, step, x, n, sums, rows);
   }
-  static void dot(const C* const* a, const C* x, int64_t n, double* sums) { dot_body(a, x, n, sums); }
-  MT_WIDE static void dot_wide(const C* const* a, const C* x, int64_t n, double* sums) {
-    dot_body(a, x, n, sums);
+  template <int64_t kRows>
+  static void dot(const C* const* a, const C* x, int64_t n, double* sums) {
+    dot_body<kRows>(a, x, n, sums);
   }
+  template <int64_t kRows>
+  MT_WIDE static void dot_wide(const C* const* a, const C* x, int64_t n, double* sums) {
+    dot_body<kRows>(a, x, n, sums);
+  }
+  template <int64_t kRows>
   MT_WIDEST static void dot_widest(const C* const* a, const C* x, int64_t n, double* sums) {
-    dot_body(a, x, n, sums);
+    dot_body<kRows>(a, x, n, sums);
   }
   static void add(const C* const* a, const C* f, C* out, int64_t n) { add_body(a, f, out, n); }
   MT_WIDE static void add_wide(const C* const* a, const C* f, C* out, int64_t n) { add_body(a, f, out, n); }
   MT_WIDEST static void add_widest(const C* const* a, const C* f, C* out, int64_t n) {
     add_body(a, f, out, n);
   }
-  static constexpr decltype(&dot) kDot[kLevels] = {dot, dot_wide, dot_widest};
+  using Dot = void (*)(const C* const*, const C*, int64_t, double*);
+  static constexpr Dot kDot[kLevels] = {dot<kTogether>, dot_wide<kTogether>, dot_widest<kTogether>};
+  static constexpr Dot kDotOne[kLevels] = {dot<1>, dot_wide<1>, dot_widest<1>};
   static constexpr decltype(&dots) kDots[kLevels] = {dots, dots_wide, dots_wide};
   static constexpr decltype(&add) kAdd[kLevels] = {add, add_wide, add_widest};
 };
@@ -121,18 +129,19 @@ struct Product {
     }
     store(reinterpret_cast<const char*>(values), sizeof(C), target, out_step, n);
   }
-  // Elements [first, last) of up to kTogether rows; the last row stands for those that are not there.
+  // Elements [first, last) of up to kTogether rows; where there are more than one, the last row stands for those that
+  // are not there.
   void part_of_rows(int64_t row, int64_t count, int64_t first, int64_t last, double* sums) const {
     alignas(64) C buffers[kTogether][kSpan], others[kSpan];
     double totals[kTogether] = {};
     for (int64_t begin = first; begin < last; begin += kSpan) {
       const int64_t n = std::min(kSpan, last - begin);
       const C* pieces[kTogether];
-      for (int64_t r = 0; r < kTogether; ++r)
+      for (int64_t r = 0; r < (count == 1 ? 1 : kTogether); ++r)
         pieces[r] = r < count ? piece(matrix + (row + r) * row_step + begin * step, step, n, buffers[r])
                               : pieces[r - 1];
       const C* v = x ? x + begin : piece(vector + begin * vector_step, vector_step, n, others);
-      Loops<C>::kDot[cpu_level](pieces, v, n, totals);
+      (count == 1 ? Loops<C>::kDotOne : Loops<C>::kDot)[cpu_level](pieces, v, n, totals);
     }
     std::copy_n(totals, count, sums);
   }
