@@ -143,6 +143,32 @@ def test_polynomials_take_a_number_on_either_side():
     assert torch.special.zeta(2, torch.tensor([1.0])).item() == pytest.approx(math.pi**2 / 6)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("name", _POLYNOMIALS)
+def test_polynomials_of_many_numbers_are_those_of_each(name, dtype):
+    function = getattr(torch.special, name)
+    x = torch.linspace(-1.5, 1.5, 301, dtype=dtype)
+    x[0], x[1], x[2] = 1.0, -1.0, 0.0
+    for n in (0, 0.5, 1, 2, 2.9, 5, 8, 8.5, -0.5):
+        degree = torch.full_like(x, n)
+        many = function(x, degree)
+        degree[-1] = 9  # all of a block take another way
+        each = function(x, degree)
+        tolerance = 1e-4 if dtype == torch.float32 else 1e-11
+        torch.testing.assert_close(many[:-1], each[:-1], rtol=tolerance, atol=tolerance)
+
+
+def test_spherical_bessel_function_of_many_numbers_is_that_of_each():
+    x = torch.linspace(-3000, 3000, 4001, dtype=torch.float64)[1:-1]
+    x[0], x[1], x[2] = 0.0, 1e-5, -1e-300
+    wanted = [math.sin(v) / v if v else 1.0 for v in x.tolist()]
+    torch.testing.assert_close(
+        torch.special.spherical_bessel_j0(x), torch.tensor(wanted, dtype=x.dtype), rtol=1e-12, atol=1e-15
+    )
+    near = torch.special.spherical_bessel_j0(x.float())
+    torch.testing.assert_close(near.double(), torch.special.spherical_bessel_j0(x.float().double()), rtol=1e-4, atol=1e-7)
+
+
 def test_polynomials_of_negative_or_no_degree_are_zero():
     for degree in (-1.0, nan, -inf):
         assert torch.special.laguerre_polynomial_l(torch.tensor([0.3]), degree).tolist() == [0.0]

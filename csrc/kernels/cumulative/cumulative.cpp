@@ -70,10 +70,29 @@ void along_lines(const Job& job, char* out, int64_t out_step, const char* in, in
 constexpr int64_t kShort = 16;  // lines of so few elements are worth less than a call for each
 constexpr int64_t kFew = 16;    // so are neighbours that are so few
 
+// Short lines that lie one behind the other, so that many are loaded and stored at once.
+template <class A, Running kOperation>
+void along_chain(const Job& job, char* out, const char* in, int64_t lines) {
+  A block[kBlock];
+  const int64_t together = kBlock / job.size;
+  for (int64_t line = 0; line < lines; line += together) {
+    const int64_t count = std::min(together, lines - line) * job.size, first = line * job.size;
+    job.load(in + first * job.in_stride, job.in_stride, reinterpret_cast<char*>(block), sizeof(A), count);
+    for (int64_t at = 0; at < count; at += job.size) {
+      A total = start<A, kOperation>();
+      for (int64_t i = at; i < at + job.size; ++i) block[i] = total = step<A, kOperation>(total, block[i]);
+    }
+    job.store(reinterpret_cast<const char*>(block), sizeof(A), out + first * job.out_stride, job.out_stride,
+              count);
+  }
+}
+
 // Operands of the plan: out, in; its rows are neighbouring lines.
 template <class A, Running kOperation>
 void take_lines(char* const* data, const int64_t* strides, int64_t n, const void* context) {
   const Job& job = *static_cast<const Job*>(context);
+  if (job.size <= kShort && strides[1] == job.size * job.in_stride && strides[0] == job.size * job.out_stride)
+    return along_chain<A, kOperation>(job, data[0], data[1], n);
   const bool neighbours = n >= kFew && std::llabs(strides[1]) < std::llabs(job.in_stride);
   if (neighbours || (n > 1 && job.size <= kShort)) {
     A block[kColumns], totals[kColumns];

@@ -179,26 +179,37 @@ void store(const T* plane, int64_t n, int64_t lanes, T scale, T* out, int64_t st
     for (int64_t q = 0; q < lanes; ++q) out[i * step + q * line] = plane[i * lanes + q] * scale;
 }
 
-// A single line of complex numbers side by side into planes and back.
+// Rows of complex numbers side by side, a step from one row to the next, into planes and back.
 template <class T>
 struct Apart {
-  [[gnu::always_inline]] static inline void run(const T* in, int64_t n, Planes<T> planes) {
+  [[gnu::always_inline]] static inline void run(const T* in, int64_t step, int64_t rows, int64_t numbers,
+                                                Planes<T> planes) {
+    for (int64_t row = 0; row < rows; ++row, in += step) {
+      T *re = planes.re + row * numbers, *im = planes.im + row * numbers;
 #pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) planes.re[i] = in[2 * i], planes.im[i] = in[2 * i + 1];
+      for (int64_t i = 0; i < numbers; ++i) re[i] = in[2 * i], im[i] = in[2 * i + 1];
+    }
   }
 };
 template <class T>
 struct Together {
-  [[gnu::always_inline]] static inline void run(Planes<T> planes, int64_t n, T scale, T* out) {
+  [[gnu::always_inline]] static inline void run(Planes<T> planes, int64_t rows, int64_t numbers, T scale,
+                                                T* out, int64_t step) {
+    for (int64_t row = 0; row < rows; ++row, out += step) {
+      const T *re = planes.re + row * numbers, *im = planes.im + row * numbers;
 #pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) out[2 * i] = planes.re[i] * scale, out[2 * i + 1] = planes.im[i] * scale;
+      for (int64_t i = 0; i < numbers; ++i) out[2 * i] = re[i] * scale, out[2 * i + 1] = im[i] * scale;
+    }
   }
 };
 
 // Complex numbers into planes and back; their imaginary parts are `apart` from the real ones.
 template <class T>
 void load(const Group<T>& g, int64_t n, Planes<T> planes, int64_t apart = 1) {
-  if (g.lanes == 1 && g.in_step == 2 && apart == 1) return at_level<Apart<T>>(g.in, n, planes);
+  if (apart == 1) {
+    if (g.lanes == 1 && g.in_step == 2) return at_level<Apart<T>>(g.in, int64_t(0), int64_t(1), n, planes);
+    if (g.in_line == 2) return at_level<Apart<T>>(g.in, g.in_step, n, g.lanes, planes);
+  }
   const int64_t done =
       g.in_step == 2 && apart == 1 ? turn_into_lanes<2>(g.in, g.in_line, 2 * n, g.lanes, planes) / 2 : 0;
   const T* rest = g.in + done * g.in_step;
@@ -207,7 +218,11 @@ void load(const Group<T>& g, int64_t n, Planes<T> planes, int64_t apart = 1) {
 }
 template <class T>
 void store(Planes<T> planes, int64_t n, T scale, const Group<T>& g, int64_t apart = 1) {
-  if (g.lanes == 1 && g.out_step == 2 && apart == 1) return at_level<Together<T>>(planes, n, scale, g.out);
+  if (apart == 1) {
+    if (g.lanes == 1 && g.out_step == 2)
+      return at_level<Together<T>>(planes, int64_t(1), n, scale, g.out, int64_t(0));
+    if (g.out_line == 2) return at_level<Together<T>>(planes, n, g.lanes, scale, g.out, g.out_step);
+  }
   const int64_t done = g.out_step == 2 && apart == 1
                            ? turn_into_lines<2>(planes, 2 * n, g.lanes, scale, g.out, g.out_line) / 2
                            : 0;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "kernels/common/arithmetic.h"
 #include "kernels/common/levels.h"
 #include "kernels/linalg/batch.h"
 #include "kernels/linalg/small_factors.h"
@@ -63,6 +64,7 @@ template <class T> void subtract_product(const Block<T>& c, const Block<T>& a, c
 }
 
 inline constexpr int64_t kTriangle = 32;  // rows of a small part
+inline constexpr int64_t kFew = 8;        // rows and columns that are solved one by one
 inline constexpr int64_t kPanel = 16;     // columns of a small part that is factored
 
 // Columns side by side in vectors; the imaginary parts of complex ones in vectors of their own behind the real ones.
@@ -129,9 +131,23 @@ void solve_in_lanes(const T* triangle, const Block<T>& x) {
   }
 }
 
+// x := a^-1 x of so few elements that bringing them into lanes would take longer.
+template <class T> void substitute(const Block<T>& a, const Block<T>& x, bool upper, bool unit) {
+  const int64_t n = a.rows, first = upper ? n - 1 : 0, direction = upper ? -1 : 1;
+  for (int64_t step = 0, i = first; step < n; ++step, i += direction) {
+    const T inverse = unit ? T(1) : math::divide(T(1), a.at(i, i));
+    for (int64_t c = 0; c < x.columns; ++c) {
+      T value = x.at(i, c);
+      for (int64_t j = first; j != i; j += direction) value -= product(a.at(i, j), x.at(j, c));
+      x.at(i, c) = product(value, inverse);
+    }
+  }
+}
+
 // x := a^-1 x
 template <class T> void solve_columns(const Block<T>& a, const Block<T>& x, bool upper, bool unit) {
   const int64_t n = a.rows;
+  if (n <= kFew && x.columns <= kFew) return substitute(a, x, upper, unit);
   if (n <= kTriangle) {
     alignas(64) T triangle[kTriangle * kTriangle];
     const int64_t last = n - 1;  // an upper triangle is a lower one from its far end

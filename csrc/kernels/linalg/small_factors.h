@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "kernels/common/arithmetic.h"
 #include "kernels/linalg/batch.h"
 
 namespace mt::kernels::linalg {
@@ -36,7 +37,7 @@ template <class T> struct SmallLu {
       }
       if (best != k)
         for (int64_t j = 0; j < n; ++j) std::swap(a[k + j * lda], a[best + j * lda]);
-      const T inverse = T(1) / pivot[k];
+      const T inverse = math::divide(T(1), pivot[k]);
       for (int64_t i = k + 1; i < m; ++i) pivot[i] = product(pivot[i], inverse);
       for (int64_t j = k + 1; j < n; ++j) {
         T* column = a + j * lda;

@@ -64,8 +64,8 @@ void tiny_products(const View& a, const View& b, const View& out, int batch, int
   };
   const T* read = nullptr;
   T* written = nullptr;
-  TinyProducts<T>::multiply({matrices(a, read), matrices(b, read), matrices(out, written), count, s.m, s.n,
-                             s.k, alpha, beta});
+  TinyProducts<T>::multiply(
+      {matrices(a, read), matrices(b, read), matrices(out, written), count, s.m, s.n, s.k, alpha, beta});
 }
 
 View transposed(const View& view, int64_t* sizes, int64_t* strides) {
@@ -93,8 +93,7 @@ void sliced_gemm(Shape s, T alpha, blas::Matrix left, blas::Matrix right, T beta
 
 template <class T>
 void blas_product(const View& a, const View& b, const View& out, Shape s, T alpha, T beta) {
-  if (TinyProducts<T>::fits(s.m, s.n, s.k))
-    return tiny_products<T>(a, b, out, 0, 0, 1, s, alpha, beta);
+  if (TinyProducts<T>::fits(s.m, s.n, s.k)) return tiny_products<T>(a, b, out, 0, 0, 1, s, alpha, beta);
   if constexpr (std::is_floating_point_v<T>) {
     const Factor left = as_factor(a), right = as_factor(b);
     const Result<T> result{out.as<T>(), out.strides[0], out.strides[1]};
@@ -207,9 +206,9 @@ struct IntegerTiles {
 };
 template <class T>
 void integer_product(const View& a, const View& b, const View& out, Shape s, T alpha, T beta) {
-  if (TinyProducts<T>::fits(s.m, s.n, s.k))
-    return tiny_products<T>(a, b, out, 0, 0, 1, s, alpha, beta);
-  if (s.n == 1 && s.m > 1 && a.strides[0] == 1 && a.strides[1] != 1) {  // columns of a are added up along memory
+  if (TinyProducts<T>::fits(s.m, s.n, s.k)) return tiny_products<T>(a, b, out, 0, 0, 1, s, alpha, beta);
+  if (s.n == 1 && s.m > 1 && a.strides[0] == 1 &&
+      a.strides[1] != 1) {  // columns of a are added up along memory
     int64_t sizes[3][2], strides[3][2];
     return integer_product(transposed(b, sizes[0], strides[0]), transposed(a, sizes[1], strides[1]),
                            transposed(out, sizes[2], strides[2]), Shape{1, s.m, s.k}, alpha, beta);

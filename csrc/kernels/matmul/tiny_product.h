@@ -106,7 +106,8 @@ template <class T> struct TinyProducts {
     }
   }
   template <int64_t kHeight>
-  [[gnu::always_inline]] inline void tile(const T* x, const R* y, int64_t leading, T* z, int64_t column) const {
+  [[gnu::always_inline]] inline void tile(const T* x, const R* y, int64_t leading, T* z,
+                                          int64_t column) const {
     Lanes sums[kHeight][kParts] = {};
     for (int64_t q = 0; q < k; ++q) {
       Lanes row;

@@ -15,13 +15,45 @@ template <class T> inline constexpr double kSmallest = sizeof(T) == sizeof(doubl
 // A degree that arrives as an element: its whole part; what is no such number has no polynomial (negative: 0).
 inline int64_t degree(double n) { return n > -1 && n < 0x1p63 ? int64_t(n) : -1; }
 
+// Degrees up to which a polynomial is computed without asking where to stop, so that loops of them are loops of vectors.
+inline constexpr int kShortDegree = 8;
+template <class T> [[gnu::always_inline]] inline bool is_short(T, T n) {
+  return (n > T(-1)) & (n < T(kShortDegree + 1));
+}
+template <class Terms, class T> [[gnu::always_inline]] inline T short_recurrence(T x, T n) {
+  T before = T(1), now = Terms::first(x), found = math::select(n < T(1), before, now);
+#pragma GCC unroll 8
+  for (int k = 1; k < kShortDegree; ++k) {
+    const T after = Terms::next(x, T(k), now, before);
+    before = now;
+    now = after;
+    found = math::select(n < T(k + 1), found, now);
+  }
+  return found;
+}
+
+// sin(x) / x, where sines are those of vectors.
+template <class T> [[gnu::always_inline]] inline T spherical_bessel_j0_usual(T x) {
+  const T none = math::select(x == T(0), T(1), T(0));
+  return none + math::sin_usual(x) / (x + none);
+}
+
 }  // namespace special
 
 #define MT_SPECIAL(NAME, DOMAIN, FUNCTION) MT_UNARY(NAME, DOMAIN, special::FUNCTION(double(x)))
-#define MT_POLYNOMIAL(NAME, FUNCTION) \
-  MT_BINARY(NAME, single_double, special::FUNCTION(a, special::degree(double(b))))
-#define MT_SHIFTED_POLYNOMIAL(NAME, FUNCTION) \
-  MT_BINARY(NAME, single_double, special::FUNCTION(T(a + a - T(1)), special::degree(double(b))))
+// X is the argument x, FIRST p(1), and what follows p(k + 1) made of x, k, p = p(k) and q = p(k - 1). FUNCTION computes
+// the same and finds another way for high degrees.
+#define MT_POLYNOMIAL(NAME, FUNCTION, X, FIRST, ...)                                          \
+  struct NAME##_terms {                                                                       \
+    template <class T> [[gnu::always_inline]] static inline T first(T x) { return T(FIRST); } \
+    template <class T>                                                                        \
+    [[gnu::always_inline]] static inline T next(T x, [[maybe_unused]] T k, T p, T q) {        \
+      return T(__VA_ARGS__);                                                                  \
+    }                                                                                         \
+  };                                                                                          \
+  MT_BINARY_USUAL(NAME, single_double, special::is_short(a, b),                                  \
+                  special::short_recurrence<NAME##_terms>(T(X), b),                           \
+                  special::FUNCTION(T(X), special::degree(double(b))))
 
 MT_SPECIAL(i0_op, floating, i0<T>)
 MT_SPECIAL(i0e_op, floating, i0e<T>)
@@ -54,7 +86,8 @@ MT_SPECIAL(modified_bessel_k0_op, single_double, bessel_k0)
 MT_SPECIAL(modified_bessel_k1_op, single_double, bessel_k1)
 MT_SPECIAL(scaled_modified_bessel_k0_op, single_double, scaled_bessel_k0)
 MT_SPECIAL(scaled_modified_bessel_k1_op, single_double, scaled_bessel_k1)
-MT_SPECIAL(spherical_bessel_j0_op, single_double, spherical_bessel_j0)
+MT_UNARY_USUAL(spherical_bessel_j0_op, single_double, math::abs(x) < T(3e3),
+               special::spherical_bessel_j0_usual(x), special::spherical_bessel_j0(double(x)))
 MT_UNARY_PARAMS(polygamma_op, 1, floating, special::polygamma(int64_t(double(p[0])), double(x)))
 
 MT_BINARY(xlog1py_op, floating, special::xlog1py(double(a), double(b)))
@@ -63,21 +96,21 @@ MT_BINARY(igamma_op, floating, special::igamma(double(a), double(b), special::kS
 MT_BINARY(igammac_op, floating, special::igammac(double(a), double(b), special::kSmallest<T>))
 MT_BINARY(igamma_slope_op, floating, special::igamma_slope(double(a), double(b)))
 
-MT_POLYNOMIAL(chebyshev_polynomial_t_op, chebyshev_t)
-MT_POLYNOMIAL(chebyshev_polynomial_u_op, chebyshev_u)
-MT_POLYNOMIAL(chebyshev_polynomial_v_op, chebyshev_v)
-MT_POLYNOMIAL(chebyshev_polynomial_w_op, chebyshev_w)
-MT_SHIFTED_POLYNOMIAL(shifted_chebyshev_polynomial_t_op, chebyshev_t)
-MT_SHIFTED_POLYNOMIAL(shifted_chebyshev_polynomial_u_op, chebyshev_u)
-MT_SHIFTED_POLYNOMIAL(shifted_chebyshev_polynomial_v_op, chebyshev_v)
-MT_SHIFTED_POLYNOMIAL(shifted_chebyshev_polynomial_w_op, chebyshev_w)
-MT_POLYNOMIAL(laguerre_polynomial_l_op, laguerre_l)
-MT_POLYNOMIAL(legendre_polynomial_p_op, legendre_p)
-MT_POLYNOMIAL(hermite_polynomial_h_op, hermite_h)
-MT_POLYNOMIAL(hermite_polynomial_he_op, hermite_he)
+MT_POLYNOMIAL(chebyshev_polynomial_t_op, chebyshev_t, a, x, (x + x) * p - q)
+MT_POLYNOMIAL(chebyshev_polynomial_u_op, chebyshev_u, a, x + x, (x + x) * p - q)
+MT_POLYNOMIAL(chebyshev_polynomial_v_op, chebyshev_v, a, x + x - T(1), (x + x) * p - q)
+MT_POLYNOMIAL(chebyshev_polynomial_w_op, chebyshev_w, a, x + x + T(1), (x + x) * p - q)
+MT_POLYNOMIAL(shifted_chebyshev_polynomial_t_op, chebyshev_t, a + a - T(1), x, (x + x) * p - q)
+MT_POLYNOMIAL(shifted_chebyshev_polynomial_u_op, chebyshev_u, a + a - T(1), x + x, (x + x) * p - q)
+MT_POLYNOMIAL(shifted_chebyshev_polynomial_v_op, chebyshev_v, a + a - T(1), x + x - T(1), (x + x) * p - q)
+MT_POLYNOMIAL(shifted_chebyshev_polynomial_w_op, chebyshev_w, a + a - T(1), x + x + T(1), (x + x) * p - q)
+MT_POLYNOMIAL(laguerre_polynomial_l_op, laguerre_l, a, T(1) - x,
+              ((k + k + (T(1) - x)) * p - k * q) / (k + T(1)))
+MT_POLYNOMIAL(legendre_polynomial_p_op, legendre_p, a, x, ((k + k + T(1)) * x * p - k * q) / (k + T(1)))
+MT_POLYNOMIAL(hermite_polynomial_h_op, hermite_h, a, x + x, (x + x) * p - (k + k) * q)
+MT_POLYNOMIAL(hermite_polynomial_he_op, hermite_he, a, x, x* p - k * q)
 
 #undef MT_SPECIAL
 #undef MT_POLYNOMIAL
-#undef MT_SHIFTED_POLYNOMIAL
 
 }  // namespace mt::kernels
