@@ -3,24 +3,10 @@
 #include <algorithm>
 
 #include "kernels/common/dense.h"
-#include "kernels/common/levels.h"
 #include "kernels/common/rows.h"
 
 namespace mt::kernels {
 namespace {
-
-// to += factor * from
-template <class C>
-struct AddRow {
-  [[gnu::always_inline]] static inline void run(C* to, const C* from, C factor, int64_t n) {
-#pragma GCC ivdep
-    for (int64_t j = 0; j < n; ++j) to[j] += from[j] * factor;
-  }
-};
-template <class C>
-void add_row(C& to, const C& from, C factor, int64_t n) {
-  at_level<AddRow<C>, C*, const C*, C, int64_t>(&to, &from, factor, n);
-}
 
 int64_t checked_row(int64_t row, int64_t rows) {
   MT_CHECK_AS(index, row >= 0 && row < rows, "index ", row, " is out of range for a table of ", rows,
@@ -44,7 +30,7 @@ void embedding_backward(const View& grad, const View& indices, int64_t padding, 
       if (named[i] == padding) continue;
       const int64_t row = checked_row(named[i], rows);
       if (by_frequency) ++counts[size_t(row)];
-      if (width > 0) add_row(to[row * width], dy[i * width], C(1), width);
+      for (int64_t j = 0; j < width; ++j) to[row * width + j] += dy[i * width + j];
     }
     for (int64_t row = 0; by_frequency && row < rows; ++row) {
       for (int64_t j = 0; counts[size_t(row)] > 1 && j < width; ++j)
@@ -76,12 +62,11 @@ void embedding_bag(const View& table, const View& indices, const View& offsets, 
         owner[size_t(i)] = double(bag);
         if (named[i] == options.padding) continue;
         const int64_t row = checked_row(named[i], rows);
-        if (options.mode != BagMode::max && width > 0)
-          add_row(to[bag * width], values[row * width], C(weights[size_t(i)]), width);
-        for (int64_t j = 0; options.mode == BagMode::max && j < width; ++j) {
+        for (int64_t j = 0; j < width; ++j) {
           C& target = to[bag * width + j];
           const C value = values[row * width + j];
-          if (count == 0 || value > target) target = value, from[size_t(bag * width + j)] = double(row);
+          if (options.mode != BagMode::max) target += value * C(weights[size_t(i)]);
+          else if (count == 0 || value > target) target = value, from[size_t(bag * width + j)] = double(row);
         }
         ++count;
       }

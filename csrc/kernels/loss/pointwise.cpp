@@ -253,32 +253,6 @@ void pointwise_loss_target_backward(const View& grad, const View& in, const View
   backward<Part::target_slope>(grad, in, target, options, reduction, grad_target);
 }
 
-namespace {
-
-// The sum of what of margin + x[i] is above zero.
-struct AboveZero {
-  typedef double Lanes __attribute__((vector_size(32)));
-  static constexpr int64_t kLanes = 4;
-  [[gnu::always_inline]] static inline void run(const double* x, int64_t n, double margin, double* sum) {
-    Lanes sums[2] = {};
-    int64_t i = 0;
-    for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
-      for (int64_t j = 0; j < 2; ++j) {
-        Lanes value;
-        __builtin_memcpy(&value, x + i + j * kLanes, sizeof(value));
-        value += margin;
-        sums[j] += value > 0.0 ? value : Lanes{};
-      }
-    }
-    const Lanes both = sums[0] + sums[1];
-    double total = (both[0] + both[1]) + (both[2] + both[3]);
-    for (; i < n; ++i) total += std::max(0.0, x[i] + margin);
-    *sum += total;
-  }
-};
-
-}  // namespace
-
 void multilabel_margin_loss(const View& in, const View& target, Reduction reduction, const View& out,
                             const View& is_target) {
   const int64_t classes = in.ndim ? in.sizes[in.ndim - 1] : 1, samples = classes ? in.numel() / classes : 0;
@@ -287,7 +261,6 @@ void multilabel_margin_loss(const View& in, const View& target, Reduction reduct
   const DenseOutput<double> y(out);
   const DenseOutput<bool> marks(is_target);
   marks.fill(false);
-  std::vector<double> others(size_t(classes) + 1);  // of the classes that are no target
   double total = 0;
   for (int64_t n = 0; n < samples; ++n) {
     const int64_t at = n * classes;
@@ -298,15 +271,10 @@ void multilabel_margin_loss(const View& in, const View& target, Reduction reduct
                   classes, " classes");
       marks[at + label] = true;
     }
-    int64_t rest = 0;
-    for (int64_t c = 0; c < classes; ++c) {
-      others[size_t(rest)] = x[at + c];
-      rest += marks[at + c] ? 0 : 1;
-    }
     double sum = 0;
     for (int64_t k = 0; k < count; ++k) {
-      at_level<AboveZero, const double*, int64_t, double, double*>(others.data(), rest,
-                                                                   1 - x[at + named[at + k]], &sum);
+      for (int64_t c = 0; c < classes; ++c)
+        if (!marks[at + c]) sum += std::max(0.0, 1 - (x[at + named[at + k]] - x[at + c]));
     }
     sum /= double(classes);
     if (reduction == Reduction::none) y[n] = sum;

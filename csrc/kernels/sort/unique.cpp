@@ -1,6 +1,5 @@
 #include "kernels/sort/unique.h"
 
-#include <algorithm>
 #include <numeric>
 
 #include "kernels/common/types.h"
@@ -27,24 +26,18 @@ RowGroups group_rows(const View& rows, bool consecutive) {
     using T = typename decltype(tag)::type;
     auto same = [&](int64_t a, int64_t b) {
       const T *left = rows.as<T>() + a * width, *right = rows.as<T>() + b * width;
-      bool equal = true;
-      for (int64_t j = 0; j < width; ++j) equal &= compute_t<T>(left[j]) == compute_t<T>(right[j]);
-      return equal;
+      for (int64_t j = 0; j < width; ++j)
+        if (compute_t<T>(left[j]) != compute_t<T>(right[j])) return false;
+      return true;
     };
-    // Where groups begin. Nobody can foretell it, so there is no branch: what is written is kept if a group does.
-    std::vector<int64_t> starts(size_t(n) + 1);
-    int64_t count = 0;
     for (int64_t i = 0; i < n; ++i) {
       const int64_t row = order[size_t(i)];
-      starts[size_t(count)] = i;
-      count += same(order[size_t(std::max<int64_t>(i - 1, 0))], row) & (i > 0) ? 0 : 1;
-      groups.inverse[size_t(row)] = count - 1;
-    }
-    starts[size_t(count)] = n;
-    groups.first.resize(size_t(count)), groups.counts.resize(size_t(count));
-    for (size_t g = 0; g < size_t(count); ++g) {
-      groups.first[g] = order[size_t(starts[g])];
-      groups.counts[g] = starts[g + 1] - starts[g];
+      if (i == 0 || !same(order[size_t(i - 1)], row)) {
+        groups.first.push_back(row);
+        groups.counts.push_back(0);
+      }
+      ++groups.counts.back();
+      groups.inverse[size_t(row)] = int64_t(groups.counts.size()) - 1;
     }
   });
   return groups;

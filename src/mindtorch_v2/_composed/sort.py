@@ -131,7 +131,7 @@ def _finish(
     lengths = ends - starts
     extra = []
     if inverse:
-        runs = torch.repeat_interleave(torch.arange(starts.numel(), device=first.device), lengths)
+        runs = first.to(torch.int64).cumsum(0) - 1
         extra.append(
             (runs if order is None else torch.empty_like(runs).index_copy_(0, order, runs)).reshape(shape)
         )
