@@ -1,5 +1,7 @@
 """x[...], gather and scatter: what OpInfo does not show. Values are numpy's."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -286,3 +288,28 @@ def test_a_dimension_without_elements_is_refused_also_after_a_storage_shrank():
         empty[first]
     with pytest.raises(RuntimeError, match="index 0 is out of bounds for dimension 0 with size 0"):
         empty.gather(0, first[None])
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_halves_are_added_in_single_precision_and_rounded_once(dtype):
+    smallest = torch.finfo(dtype).smallest_normal
+    values = [
+        0.1,
+        -2.5,
+        3.0,
+        smallest,
+        smallest / 4,
+        -smallest / 2,
+        torch.finfo(dtype).max,
+        math.inf,
+        -math.inf,
+        math.nan,
+    ]
+    a = torch.tensor(values, dtype=dtype)
+    b = torch.tensor([*values[3:], *values[:3]], dtype=dtype)
+    for left, right in ((a, b), (a, a), (a.flip(0), b)):
+        for source in (right, torch.stack([right, right], 1)[:, 0]):
+            got = left.scatter_add(0, torch.arange(len(values)), source)
+            wanted = (left.float() + right.float()).to(dtype)
+            assert torch.equal(got.nan_to_num(7), wanted.nan_to_num(7))
+            assert got.isnan().equal(wanted.isnan())

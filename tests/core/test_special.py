@@ -166,7 +166,9 @@ def test_spherical_bessel_function_of_many_numbers_is_that_of_each():
         torch.special.spherical_bessel_j0(x), torch.tensor(wanted, dtype=x.dtype), rtol=1e-12, atol=1e-15
     )
     near = torch.special.spherical_bessel_j0(x.float())
-    torch.testing.assert_close(near.double(), torch.special.spherical_bessel_j0(x.float().double()), rtol=1e-4, atol=1e-7)
+    torch.testing.assert_close(
+        near.double(), torch.special.spherical_bessel_j0(x.float().double()), rtol=1e-4, atol=1e-7
+    )
 
 
 def test_polynomials_of_negative_or_no_degree_are_zero():

@@ -110,6 +110,36 @@ struct JoinRows {
   }
 };
 
+// Element after element into the places that the index names. float16 is converted by an instruction where there is one
+// (`kInstruction`): compilers use it for numbers of their own type.
+template <class T, class Op, bool kInstruction>
+struct JoinPlaces {
+  [[gnu::always_inline]] static inline void join(char* target, const char* source) {
+    T &slot = *reinterpret_cast<T*>(target), value = *reinterpret_cast<const T*>(source);
+    if constexpr (kInstruction && std::is_same_v<T, Half> && std::is_same_v<Op, Add>) {
+      const float sum =
+          float(std::bit_cast<_Float16>(slot.bits)) + float(std::bit_cast<_Float16>(value.bits));
+      slot.bits = std::bit_cast<uint16_t>(_Float16(sum));
+    } else {
+      slot = Op::template join<T>(slot, value);
+    }
+  }
+  [[gnu::always_inline]] static inline void run(char* const* data, const int64_t* strides, int64_t n,
+                                                const Places* places) {
+    char* table = data[0];
+    const char *index = data[1], *source = data[2];
+    const int64_t step = strides[0], index_step = strides[1], source_step = strides[2];
+    if (index_step == int64_t(sizeof(int64_t)) && source_step == int64_t(sizeof(T))) {
+      for (int64_t i = 0; i < n; ++i)
+        join(table + i * step + places->at(reinterpret_cast<const int64_t*>(index)[i]),
+             source + i * int64_t(sizeof(T)));
+      return;
+    }
+    for (int64_t i = 0; i < n; ++i)
+      join(table + i * step + places->at(index_at(index + i * index_step)), source + i * source_step);
+  }
+};
+
 // One thread's share of the places written to, where rows of the source may meet in one.
 struct Share {
   const Lookup* lookup;
@@ -139,18 +169,11 @@ void scatter_row(char* const* data, const int64_t* strides, int64_t n, const voi
     for (int64_t i = 0; i < n; ++i) join(target + i * strides[0], data[2] + i * strides[2]);
     return;
   }
+  using Body = JoinPlaces<T, Op, false>;
+  using Quick = JoinPlaces<T, Op, true>;
   const Places places(*share.lookup);
-  char* table = data[0];
-  const char *index = data[1], *source = data[2];
-  const int64_t step = strides[0], index_step = strides[1], source_step = strides[2];
-  if (index_step == int64_t(sizeof(int64_t)) && source_step == int64_t(sizeof(T))) {
-    for (int64_t i = 0; i < n; ++i)
-      join(table + i * step + places.at(reinterpret_cast<const int64_t*>(index)[i]),
-           source + i * int64_t(sizeof(T)));
-    return;
-  }
-  for (int64_t i = 0; i < n; ++i)
-    join(table + i * step + places.at(index_at(index + i * index_step)), source + i * source_step);
+  if (!kHasLevels || cpu_level > 0) AtLevels<Quick>::wide(data, strides, n, &places);
+  else AtLevels<Body>::base(data, strides, n, &places);
 }
 
 RowFunction gather_of(size_t item) {

@@ -51,7 +51,7 @@ template <class T> [[gnu::always_inline]] inline T spherical_bessel_j0_usual(T x
       return T(__VA_ARGS__);                                                                  \
     }                                                                                         \
   };                                                                                          \
-  MT_BINARY_USUAL(NAME, single_double, special::is_short(a, b),                                  \
+  MT_BINARY_USUAL(NAME, single_double, special::is_short(a, b),                               \
                   special::short_recurrence<NAME##_terms>(T(X), b),                           \
                   special::FUNCTION(T(X), special::degree(double(b))))
 
