@@ -305,6 +305,17 @@ def _differentiable_inputs(row: Row) -> str:
     return ", ".join(a.name for a in row.schema.arguments if a.type.in_graph and a.name in row.grad)
 
 
+def refusals(row: Row) -> list[str]:
+    """A gradient that is asked for where no formula gives one is refused before anything is computed."""
+    if not row.grad:
+        return []
+    return [
+        f'  autograd::refuse_gradient({a.name}, "{row.schema.name}", "{a.name}");'
+        for a in row.schema.arguments
+        if a.type.tensor and a.type.in_graph and a.name not in row.grad
+    ]
+
+
 def record(row: Row, outputs: list[str]) -> list[str]:
     """Statements that attach the node to fresh results."""
     if not row.grad:

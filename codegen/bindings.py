@@ -103,9 +103,15 @@ def _parameter(a: Argument, method: bool) -> str:
     return f'{{"{python_name(a, method)}", Kind::{a.type.kind}, {spelled}}}'
 
 
+def _default_in_python(a: Argument) -> str | None:
+    """PyTorch's parser reads the default `Mean` of a reduction as the number 0: torch.kl_div(x, y) reduces nothing,
+    though torch.ops.aten.kl_div(x, y) gives the mean."""
+    return "0" if a.name == "reduction" and a.default == "1" else a.cpp_default
+
+
 def values(row: Row) -> list[str]:
     """The arguments as the parser gives them."""
-    return [a.type.value(i, a.cpp_default) for i, a in enumerate(row.schema.arguments)]
+    return [a.type.value(i, _default_in_python(a)) for i, a in enumerate(row.schema.arguments)]
 
 
 def named_results(row: Row) -> bool:

@@ -90,6 +90,7 @@ class Fresh(DeviceRow):
             f"{self.schema.return_type} {self.cpp_name}({self.schema.parameters()}) {{",
             *autocast.statements(self),
             dispatch.scope(self),
+            *autograd.refusals(self),
             *self.elsewhere(""),
             *dispatch.elsewhere(self, self.cpp_name),
             *self.meeting(),

@@ -346,6 +346,11 @@ class Refusing final : public Node {
 
 }  // namespace
 
+void fail_not_differentiable(const char* function, const char* argument) {
+  fail(ErrorKind::runtime, "The function '", function, "' is not differentiable with respect to argument '",
+       argument, "'. This input cannot have requires_grad True.");
+}
+
 NodeRef not_implemented_node(const char* op) {
   NotImplemented* node;
   return new_node(node, op);

@@ -301,6 +301,13 @@ bool any_needs_grad(const T&... tensors) {
   return grad_mode() && (needs_grad(tensors) || ...);
 }
 
+// An argument that no formula differentiates by cannot require a gradient: it would silently get none.
+[[noreturn]] void fail_not_differentiable(const char* function, const char* argument);
+inline void refuse_gradient(const Tensor& t, const char* function, const char* argument) {
+  if (any_needs_grad(t)) [[unlikely]]
+    fail_not_differentiable(function, argument);
+}
+
 inline bool none_defined(Grads grads) {
   return std::none_of(grads.begin(), grads.end(), [](const Tensor& grad) { return grad.defined(); });
 }

@@ -1,6 +1,7 @@
 #include "generated/infer/activation.h"
 
 #include "base/limits.h"
+#include "infer/halves.h"
 
 namespace mt::infer {
 namespace {
@@ -21,6 +22,32 @@ void gelu_backward(const Tensor& grad, const Tensor& self, std::string_view appr
   check_approximation(approximate);
   check_same_device({&grad, &self});
   binary(grad, self, Rule::promote, out);
+}
+
+void glu(const Tensor& self, int64_t dim, Output& out) {
+  MT_CHECK(self.dim() > 0, "glu does not support scalars because halving size must be even");
+  const int64_t d = wrap_dim(dim, self.dim());
+  const int64_t length = self.size(d);
+  MT_CHECK(length % 2 == 0, "Halving dimension must be even, but dimension ", d, " is size ", length);
+  MT_CHECK_AS(not_implemented, is_floating(self.dtype()), "\"glu_cpu\" not implemented for '",
+              info(self.dtype()).legacy, "'");
+  const Halves halves(self, d);
+  binary(halves.values, halves.gates, Rule::promote, out);
+}
+
+void glu_backward(const Tensor& grad, const Tensor& self, int64_t dim, Output& out) {
+  check_same_device({&grad, &self});
+  MT_CHECK(self.dim() > 0, "glu does not support 0-dimensional tensors");
+  const int64_t d = wrap_dim(dim, self.dim());
+  const int64_t length = self.size(d);
+  MT_CHECK(length % 2 == 0, "Halving dimension must be even, but dimension ", d, " is size ", length);
+  MT_CHECK_AS(not_implemented, is_floating(self.dtype()), "\"glu_backward_cpu\" not implemented for '",
+              info(self.dtype()).legacy, "'");
+  Dims half(self.sizes());
+  half[size_t(d)] = length / 2;
+  MT_CHECK(std::ranges::equal(half, grad.sizes()), "glu_backward: the gradient has shape ",
+           to_string(grad.sizes()), ", wanted ", to_string(half));
+  out.prepare(self.sizes(), self.dtype(), self.device());
 }
 
 void elu_backward(const Tensor& grad, const Scalar& alpha, const Scalar&, const Scalar&, bool is_result,

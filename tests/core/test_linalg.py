@@ -340,6 +340,18 @@ def test_factors_solve_the_adjoint_system_and_invert(dtype, n):
         close(torch.cholesky_inverse(factor, upper=upper, out=factor), np.linalg.inv(whole))
 
 
+@pytest.mark.parametrize("upper", [False, True])
+def test_a_factor_with_a_zero_on_its_diagonal_has_no_inverse(upper):
+    factor = torch.eye(3)
+    factor[1, 1] = 0
+    with pytest.raises(torch.linalg.LinAlgError, match=r"cholesky_inverse: The diagonal element 2 is zero"):
+        torch.cholesky_inverse(factor, upper=upper)
+    with pytest.raises(
+        torch.linalg.LinAlgError, match=r"\(Batch element 1\): The diagonal element 2 is zero"
+    ):
+        torch.cholesky_inverse(torch.stack([torch.eye(3), factor]), upper=upper)
+
+
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 @pytest.mark.parametrize("n", [17, 33, 70, 129])
 @pytest.mark.parametrize("turned", [False, True])

@@ -310,6 +310,77 @@ def test_the_likelihood_of_pictures_is_that_of_their_places(reduction):
     flat = F.nll_loss(scores.reshape(2, 3, 20), target.reshape(2, 20), weight, reduction=reduction)
     np.testing.assert_allclose(flat.flatten(), wanted.detach().flatten(), rtol=1e-12)
     with pytest.raises(RuntimeError, match=r"Expected target size \[2, 20\], got \[2, 19\]"):
-        torch.nll_loss(scores.reshape(2, 3, 20), target.reshape(2, 20)[:, 1:])
+        torch._C._nn.nll_loss(scores.reshape(2, 3, 20), target.reshape(2, 20)[:, 1:])
     with pytest.raises(RuntimeError, match="only batches of spatial targets supported"):
         torch.nll_loss2d_forward(scores, target[0], None, 1, -100)
+
+
+_FLAGS = torch.tensor([1.0, -1.0])
+_PAIR = (torch.rand(2, 3), torch.rand(2, 3))
+_BY_NUMBER = {
+    "kl_div": _PAIR,
+    "hinge_embedding_loss": _PAIR,
+    "margin_ranking_loss": (*_PAIR, torch.ones(2, 3)),
+    "cosine_embedding_loss": (*_PAIR, _FLAGS),
+    "triplet_margin_loss": (*_PAIR, torch.rand(2, 3)),
+    "binary_cross_entropy_with_logits": _PAIR,
+    "ctc_loss": (torch.rand(4, 2, 3).log_softmax(-1), torch.ones(2, 1, dtype=torch.int64), [4, 4], [1, 1]),
+    "nn.mse_loss": _PAIR,
+    "nn.l1_loss": _PAIR,
+    "nn.huber_loss": _PAIR,
+    "nn.smooth_l1_loss": _PAIR,
+    "nn.soft_margin_loss": _PAIR,
+    "nn.binary_cross_entropy": _PAIR,
+    "nn.nll_loss": (_PAIR[0], torch.tensor([0, 2])),
+    "nn.nll_loss_nd": (_PAIR[0], torch.tensor([0, 2])),
+    "nn.cross_entropy_loss": (_PAIR[0], torch.tensor([0, 2])),
+    "nn.multi_margin_loss": (_PAIR[0], torch.tensor([0, 2])),
+    "nn.multilabel_margin_loss": (_PAIR[0], torch.tensor([[0, -1, 1], [2, 1, 0]])),
+}
+
+
+@pytest.mark.parametrize("name", _BY_NUMBER)
+def test_functions_whose_reduction_is_a_number_reduce_nothing_unless_they_are_told(name):
+    arguments = _BY_NUMBER[name]
+    module, _, function = name.rpartition(".")
+    call = getattr(torch._C._nn if module else torch, function)
+    each, mean, total = call(*arguments), call(*arguments, reduction=1), call(*arguments, reduction=2)
+    assert each.ndim > 0 and mean.shape == total.shape == ()
+    operator = getattr(torch.ops.aten, function)
+    assert operator(*arguments) == mean  # whose default is the mean
+    if function != "ctc_loss":  # whose mean is of losses over lengths
+        np.testing.assert_allclose(each.sum(), total, rtol=1e-5)
+        np.testing.assert_allclose(each.mean(), mean, rtol=1e-5)
+
+
+_PICTURES = (torch.rand(2, 3, 2, 2), torch.ones(2, 2, 2, dtype=torch.int64))
+_RUNNING = (torch.zeros(3), torch.ones(3))
+_WITHOUT_GRADIENT = {
+    "nll_loss_forward weight": lambda w: F.nll_loss(_PAIR[0], torch.tensor([0, 2]), w),
+    "nll_loss2d_forward weight": lambda w: F.cross_entropy(*_PICTURES, w),
+    "binary_cross_entropy weight": lambda w: F.binary_cross_entropy(*_PAIR, w),
+    "binary_cross_entropy_with_logits weight": lambda w: torch.binary_cross_entropy_with_logits(*_PAIR, w),
+    "binary_cross_entropy_with_logits pos_weight": lambda w: F.binary_cross_entropy_with_logits(
+        *_PAIR, pos_weight=w
+    ),
+    "native_batch_norm running_mean": lambda w: F.batch_norm(_PAIR[0], w, _RUNNING[1], training=True),
+    "native_batch_norm running_var": lambda w: F.batch_norm(_PAIR[0], _RUNNING[0], w),
+    "fractional_max_pool2d random_samples": lambda w: F.fractional_max_pool2d(
+        torch.rand(1, 1, 8, 8), 2, output_size=3, _random_samples=w[:2].reshape(1, 1, 2)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", _WITHOUT_GRADIENT)
+def test_an_argument_that_gets_no_gradient_cannot_require_one(name):
+    """A class weight that is learned would stay as it is, and nobody would hear of it."""
+    function, argument = name.split()
+    weight = torch.full((3,), 0.5, requires_grad=True)
+    call = _WITHOUT_GRADIENT[name]
+    with pytest.raises(
+        RuntimeError, match=f"'{function}' is not differentiable with respect to argument '{argument}'"
+    ):
+        call(weight)
+    call(weight.detach())
+    with torch.no_grad():
+        call(weight)

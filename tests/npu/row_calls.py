@@ -111,7 +111,7 @@ def _norms(m):
     last = (m(5, seed=1), m(5, seed=2))
     return [
         F.layer_norm(x, [5], *last), F.group_norm(x, 2, weight, bias), F.batch_norm(x, None, None, weight, bias, True),
-        F.batch_norm(x, m(4, seed=3), m(4, seed=4).abs(), weight, bias, False),
+        F.batch_norm(x, m(4, seed=3).detach(), m(4, seed=4).abs().detach(), weight, bias, False),
     ]  # fmt: skip
 
 
@@ -227,7 +227,7 @@ def _bags(m):
 CALLS = {
     "_standard_gamma_grad _dirichlet_grad": _slopes_of_samples,
     "gelu gelu_backward elu_backward addcmul addcdiv lerp.Tensor frexp.Tensor nan_to_num logit logit_backward "
-    "round.decimals _clamp _div_floor.Tensor _div_trunc.Tensor nextafter _trigamma _glu_kernel": _pointwise,
+    "round.decimals _clamp _div_floor.Tensor _div_trunc.Tensor nextafter _trigamma glu glu_backward": _pointwise,
     "_convolve _convolve_transposed _convolve_weight": lambda m: [
         F.conv2d(m(2, 4, 5, 5), m(6, 2, 3, 3, seed=1), m(6, seed=2), 2, 1, 1, 2),
         F.conv_transpose2d(m(2, 4, 5, 5), m(4, 6, 3, 3, seed=1), m(6, seed=2), 3, 1, 2),

@@ -171,6 +171,37 @@ def test_multinomial_rows_are_pytorchs(both, rows, columns, drawn, again):
     agree(both, lambda lib: lib.multinomial(lib.from_numpy(weights.copy()), drawn, again))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "complex64", "int64", "bool"])
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (1,), ()])
+@pytest.mark.parametrize("apart", [False, True])
+def test_tensors_made_for_tests_are_pytorchs(both, dtype, shape, apart):
+    agree(
+        both,
+        lambda lib: lib.testing.make_tensor(
+            shape, dtype=getattr(lib, dtype), device="cpu", noncontiguous=apart
+        ),
+    )
+
+
+# Numbers are drawn in the order in which the weights lie.
+@pytest.mark.parametrize(
+    "laid",
+    [
+        lambda w: w.t(),
+        lambda w: w.t()[:, 1:],
+        lambda w: w[::2],
+        lambda w: w[:, ::2],
+        lambda w: w[:1].expand(4, 6),
+        lambda w: w[:, :1].expand(5, 4),
+        lambda w: w[:, :1].t().expand(3, 5),
+    ],
+)
+@pytest.mark.parametrize("drawn, again", [(2, False), (1, False), (4, True)])
+def test_multinomial_of_weights_that_lie_otherwise_are_pytorchs(both, laid, drawn, again):
+    weights = np.random.default_rng(0).uniform(0.1, 1, (5, 6)).astype("float32")
+    agree(both, lambda lib: lib.multinomial(laid(lib.from_numpy(weights.copy())), drawn, again))
+
+
 @pytest.mark.parametrize("n", [0, 1, 2, 10, 15, 16, 17, 1000, 30000])
 def test_permutations_are_pytorchs(both, n):
     agree(both, lambda lib: lib.randperm(n))

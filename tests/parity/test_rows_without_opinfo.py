@@ -35,6 +35,7 @@ CASES = {
     "embedding_renorm_": lambda: (_r(5, 3) * 4, torch.tensor([1, 3, 1]), 1.0, 2.0),
     "embedding_dense_backward": lambda: (_r(4, 3), torch.tensor([0, 2, 2, 1]), 5, 1, True),
     "elu_backward": lambda: (_r(4), 1.5, 1.0, 1.0, False, _r(4)),
+    "glu_backward": lambda: (_r(4, 3), _r(4, 6), -1),
     "gelu_backward": lambda: (_r(4), _r(4)),
     "max_pool2d_with_indices": lambda: (_image(6, 6), [2, 3], [2, 1], [1, 1]),
     "max_pool3d_with_indices": lambda: (_image(4, 4, 4), [2, 2, 2]),
@@ -125,6 +126,7 @@ CASES = {
     "row_indices_copy": lambda: (torch.eye(3).to_sparse_csc(),),
     "unique_dim": lambda: (torch.tensor([[1, 2], [1, 2], [0, 1]]), 0, True, True, True),
     "nll_loss2d_forward": lambda: (_image(4, 5), torch.arange(40).view(2, 4, 5) % 3, torch.rand(3), 1, 2),
+    "nll_loss_nd": lambda: (_image(4, 5), torch.arange(40).view(2, 4, 5) % 3, torch.rand(3), 2, 1),
     "rnn_relu_cell": lambda: (_r(2, 4), _r(2, 5), _r(5, 4), _r(5, 5)),
 }  # fmt: skip
 _RECORDED_OPS = {

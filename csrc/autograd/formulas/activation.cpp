@@ -3,7 +3,9 @@
 #include "generated/ops/activation.h"
 #include "generated/ops/copy.h"
 #include "generated/ops/index.h"
+#include "generated/ops/shape.h"
 #include "generated/ops/unary.h"
+#include "generated/ops/view.h"
 
 namespace mt::formulas {
 
@@ -46,6 +48,21 @@ Tensor elu_double_backward(const Tensor& product, const Scalar& alpha, const Sca
     below = below * exp(self_or_result * input_scale) * factor;
   }
   return where(self_or_result <= Scalar(0), below, Scalar(0));
+}
+
+Tensor glu_tangent(const Tensor& tangent, const Tensor& self, int64_t dim) {
+  const auto in = ops::chunk(self, 2, dim), moved = ops::chunk(tangent, 2, dim);
+  const Tensor s = sigmoid(in[1]);
+  return moved[0] * s + moved[1] * in[0] * s * (Scalar(1) - s);
+}
+
+Tensor glu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self, int64_t dim) {
+  const auto in = ops::chunk(self, 2, dim), of = ops::chunk(grad, 2, dim);
+  const Tensor s = sigmoid(in[1]);
+  const Tensor slope = grad_output * s * (Scalar(1) - s);
+  const Tensor bend = of[0] + of[1] * in[0] * (Scalar(1) - s * Scalar(2));
+  const Tensor parts[] = {of[1] * slope, bend * slope};
+  return ops::cat(parts, dim);
 }
 
 }  // namespace mt::formulas

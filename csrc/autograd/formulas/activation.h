@@ -16,4 +16,8 @@ Tensor softplus_double_backward(const Tensor& product, const Tensor& self, const
 Tensor elu_double_backward(const Tensor& product, const Scalar& alpha, const Scalar& scale,
                            const Scalar& input_scale, bool is_result, const Tensor& self_or_result);
 
+// Of values a and gates b, the halves of `self`: how a * sigmoid(b) moves with them, and the gradient of its gradient.
+Tensor glu_tangent(const Tensor& tangent, const Tensor& self, int64_t dim);
+Tensor glu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self, int64_t dim);
+
 }  // namespace mt::formulas

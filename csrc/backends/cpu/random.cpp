@@ -6,6 +6,7 @@
 #include "backends/cpu/generator.h"
 #include "backends/cpu/kernel_view.h"
 #include "core/views.h"
+#include "infer/layout.h"
 #include "kernels/random/distributions.h"
 #include "kernels/random/random.h"
 #include "kernels/random/slopes.h"
@@ -120,8 +121,11 @@ void multinomial(const Tensor& self, int64_t, bool replacement, Generator* gener
   const bool single = self.dim() == 1;
   const Tensor weights = dense(single ? views::unsqueeze(self, 0) : self, self.dtype());
   const Tensor drawn = dense(single ? views::unsqueeze(out, 0) : out, DType::int64);
+  // In the order in which the weights lie, as PyTorch fills a tensor like them.
+  const Dims strides = infer::dense_strides(self.sizes(), {&self});
+  const bool by_columns = !single && strides[0] < strides[1];
   with_engine(generator, [&](kernels::Mt19937& engine) {
-    kernels::multinomial(view(weights), replacement, view(drawn), engine);
+    kernels::multinomial(view(weights), replacement, view(drawn), engine, by_columns);
   });
   const Tensor target = single ? views::unsqueeze(out, 0) : out;
   if (drawn.data() != target.data()) kernels::copy(view(drawn), view(target));

@@ -1,6 +1,7 @@
 #include "generated/cuda/activation.h"
 
 #include "backends/cuda/elementwise.h"
+#include "infer/halves.h"
 #include "infer/infer.h"
 #include "kernels/elementwise/functors.h"
 
@@ -21,6 +22,21 @@ void gelu_backward(const Tensor& grad, const Tensor& self, std::string_view appr
   else
     run_elementwise(functor_of<kernels::gelu_tanh_backward_op>, by_tanh, "gelu_backward", compute, out,
                     {grad, self}, nullptr);
+}
+
+void glu(const Tensor& self, int64_t dim, const Tensor& out) {
+  static Variants variants;
+  const infer::Halves halves(self, dim);
+  run_elementwise(functor_of<kernels::glu_op>, variants, "glu", self.dtype(), out,
+                  {halves.values, halves.gates}, nullptr);
+}
+void glu_backward(const Tensor& grad, const Tensor& self, int64_t dim, const Tensor& out) {
+  static Variants of_values, of_gates;
+  const infer::Halves given(self, dim), made(out, dim);
+  run_elementwise(functor_of<kernels::glu_value_backward_op>, of_values, "glu_backward", self.dtype(),
+                  made.values, {grad, given.values, given.gates}, nullptr);
+  run_elementwise(functor_of<kernels::glu_gate_backward_op>, of_gates, "glu_backward", self.dtype(),
+                  made.gates, {grad, given.values, given.gates}, nullptr);
 }
 
 void elu_backward(const Tensor& grad, const Scalar& alpha, const Scalar& scale, const Scalar& input_scale,

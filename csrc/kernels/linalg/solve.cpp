@@ -165,9 +165,24 @@ void cholesky(const View& a, const View& factor, const View& info, bool upper) {
   });
 }
 
+// Before anything is written, and with PyTorch's words: nothing above a kernel hears of it.
+template <class T>
+static void check_invertible(const View& factor) {
+  for (int64_t i = 0; i < batch_count(factor, 2); ++i) {
+    const Block<T> matrix(element(factor, 2, i));
+    for (int64_t d = 0; d < matrix.rows; ++d) {
+      if (matrix.at(d, d) != T(0)) continue;
+      const std::string place = factor.ndim > 2 ? join_text("(Batch element ", i, "): ") : "";
+      fail(ErrorKind::linear_algebra, "cholesky_inverse: ", place, "The diagonal element ", d + 1,
+           " is zero, the inversion could not be completed because the input matrix is singular.");
+    }
+  }
+}
+
 void cholesky_inverse(const View& factor, const View& out, bool upper) {
   dispatch<blas_types>(factor.dtype, "cholesky_inverse", [&](auto tag) {
     using T = typename decltype(tag)::type;
+    check_invertible<T>(factor);
     for_each_matrix(batch_count(factor, 2), factor, [&](int64_t i) {
       ColumnMajor<T> copy(element(factor, 2, i));  // the result may be written over it
       const Block<T> given(copy), result(element(out, 2, i));

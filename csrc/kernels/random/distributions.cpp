@@ -150,8 +150,7 @@ void draw_again(const T* weights, int64_t categories, int64_t* out, int64_t samp
 
 // Without replacement: weight over an exponential number; the largest of these win, largest first.
 template <class T>
-void draw_once(const T* weights, const std::vector<T>& races, int64_t categories, int64_t* out,
-               int64_t samples) {
+void draw_once(const T* weights, const T* races, int64_t categories, int64_t* out, int64_t samples) {
   using C = compute_t<T>;
   std::vector<C> scores(static_cast<size_t>(categories));
   for (size_t j = 0; j < scores.size(); ++j) scores[j] = C(T(C(weights[j]) / C(races[j])));
@@ -210,7 +209,8 @@ void standard_gamma(const View& concentrations, const View& out, Mt19937& genera
   });
 }
 
-void multinomial(const View& weights, bool replacement, const View& out, Mt19937& generator) {
+void multinomial(const View& weights, bool replacement, const View& out, Mt19937& generator,
+                 bool by_columns) {
   const int64_t rows = weights.sizes[0], categories = weights.sizes[1], samples = out.sizes[1];
   dispatch<domains::floating>(weights.dtype, "multinomial", [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -222,10 +222,15 @@ void multinomial(const View& weights, bool replacement, const View& out, Mt19937
       return;
     }
     check_weights(w, rows, categories);
+    const auto next = [&] { return cast<T>(-std::log1p(-generator.uniform_double())); };
+    std::vector<T> races(static_cast<size_t>(by_columns ? rows * categories : categories));
+    if (by_columns)
+      for (int64_t j = 0; j < categories; ++j)
+        for (int64_t i = 0; i < rows; ++i) races[size_t(i * categories + j)] = next();
     for (int64_t i = 0; i < rows; ++i) {
-      std::vector<T> races(static_cast<size_t>(categories));
-      for (T& race : races) race = cast<T>(-std::log1p(-generator.uniform_double()));
-      draw_once(w + i * categories, races, categories, drawn + i * samples, samples);
+      if (!by_columns) std::ranges::generate(races, next);
+      const T* own = races.data() + (by_columns ? i * categories : 0);
+      draw_once(w + i * categories, own, categories, drawn + i * samples, samples);
     }
   });
 }

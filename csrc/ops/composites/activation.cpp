@@ -34,17 +34,4 @@ Tensor prelu(const Tensor& self, const Tensor& weight) {
   return ops::_prelu_kernel(self, weight.reshape(shape));
 }
 
-Tensor glu(const Tensor& self, int64_t dim) {
-  MT_CHECK(self.dim() > 0, "glu does not support scalars because halving size must be even");
-  const int64_t d = wrap_dim(dim, self.dim());
-  const int64_t length = self.sizes()[size_t(d)];
-  MT_CHECK(length % 2 == 0, "Halving dimension must be even, but dimension ", d, " is size ", length);
-  MT_CHECK_AS(not_implemented, is_floating(self.dtype()), "\"glu_cpu\" not implemented for '",
-              info(self.dtype()).legacy, "'");
-  const int64_t lengths[] = {length / 2, length / 2};
-  const std::vector<Tensor> halves =
-      ops::split_with_sizes(self, lengths, d);  // one copy joins their gradients
-  return ops::_glu_kernel(halves[0], halves[1]);
-}
-
 }  // namespace mt::composites

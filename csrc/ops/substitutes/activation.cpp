@@ -14,6 +14,4 @@ Tensor prelu(const Tensor& self, const Tensor& weight) {
   return ops::where(ops::gt(self, Scalar(0)), self, ops::mul(weight, self));
 }
 
-Tensor glu(const Tensor& self, const Tensor& gate) { return ops::mul(self, ops::sigmoid(gate)); }
-
 }  // namespace mt::substitutes

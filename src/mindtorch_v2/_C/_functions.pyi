@@ -75,6 +75,7 @@ def hardshrink_backward(grad_out: Tensor, input: Tensor, lambd: Number) -> Tenso
 def softshrink_backward(grad_output: Tensor, input: Tensor, lambd: Number) -> Tensor: ...
 def softplus_backward(grad_output: Tensor, input: Tensor, beta: Number, threshold: Number) -> Tensor: ...
 def gelu_backward(grad_output: Tensor, input: Tensor, *, approximate: str = ...) -> Tensor: ...
+def glu_backward(grad_output: Tensor, input: Tensor, dim: _int) -> Tensor: ...
 def _scaled_dot_product_flash_attention_for_cpu(
     query: Tensor,
     key: Tensor,
@@ -1453,21 +1454,6 @@ def nll_loss2d_backward(
     reduction: _int,
     ignore_index: _int,
     total_weight: Tensor,
-) -> Tensor: ...
-def nll_loss(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = ...,
-    reduction: _int = ...,
-    ignore_index: _int = ...,
-) -> Tensor: ...
-def cross_entropy_loss(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = ...,
-    reduction: _int = ...,
-    ignore_index: _int = ...,
-    label_smoothing: _float = ...,
 ) -> Tensor: ...
 def _ctc_loss(
     log_probs: Tensor,

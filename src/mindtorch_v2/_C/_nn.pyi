@@ -75,6 +75,28 @@ def _parse_to(
     memory_format: _memory_format | None = ...,
 ) -> Any: ...
 def one_hot(input: Tensor, num_classes: _int = ...) -> Tensor: ...
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = ...,
+    reduction: _int = ...,
+    ignore_index: _int = ...,
+) -> Tensor: ...
+def nll_loss_nd(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = ...,
+    reduction: _int = ...,
+    ignore_index: _int = ...,
+) -> Tensor: ...
+def cross_entropy_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = ...,
+    reduction: _int = ...,
+    ignore_index: _int = ...,
+    label_smoothing: _float = ...,
+) -> Tensor: ...
 def mse_loss(input: Tensor, target: Tensor, reduction: _int = ..., *, out: Tensor | None = ...) -> Tensor: ...
 def smooth_l1_loss(
     input: Tensor, target: Tensor, reduction: _int = ..., beta: _float = ..., *, out: Tensor | None = ...
@@ -89,6 +111,23 @@ def binary_cross_entropy(
     reduction: _int = ...,
     *,
     out: Tensor | None = ...,
+) -> Tensor: ...
+def l1_loss(input: Tensor, target: Tensor, reduction: _int = ...) -> Tensor: ...
+def soft_margin_loss(
+    input: Tensor, target: Tensor, reduction: _int = ..., *, out: Tensor | None = ...
+) -> Tensor: ...
+def multi_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    p: Number = ...,
+    margin: Number = ...,
+    weight: Tensor | None = ...,
+    reduction: _int = ...,
+    *,
+    out: Tensor | None = ...,
+) -> Tensor: ...
+def multilabel_margin_loss(
+    input: Tensor, target: Tensor, reduction: _int = ..., *, out: Tensor | None = ...
 ) -> Tensor: ...
 def reflection_pad1d(
     input: Tensor, padding: _int | Sequence[_int], *, out: Tensor | None = ...

@@ -18,9 +18,9 @@ def _reduction(number: int) -> str:
 
 
 def _with_number(function: Any) -> Any:
-    """The function with its reduction given by number instead of name."""
+    """The function with its reduction given by number instead of name, and none if it is not given, as in PyTorch."""
 
-    def loss(*, reduction: int = 1, **arguments: Any) -> Tensor:
+    def loss(*, reduction: int = 0, **arguments: Any) -> Tensor:
         if "self" in arguments:
             arguments["input"] = arguments.pop("self")
         result: Tensor = function(reduction=_reduction(reduction), **arguments)
@@ -32,12 +32,16 @@ def _with_number(function: Any) -> Any:
 cosine_embedding_loss = _with_number(F.cosine_embedding_loss)
 ctc_loss = _with_number(F.ctc_loss)
 hinge_embedding_loss = _with_number(F.hinge_embedding_loss)
+l1_loss = _with_number(F.l1_loss)
 margin_ranking_loss = _with_number(F.margin_ranking_loss)
+multi_margin_loss = _with_number(F.multi_margin_loss)
+multilabel_margin_loss = _with_number(F.multilabel_margin_loss)
 poisson_nll_loss = _with_number(F.poisson_nll_loss)
+soft_margin_loss = _with_number(F.soft_margin_loss)
 triplet_margin_loss = _with_number(F.triplet_margin_loss)
 
 
-def kl_div(self: Tensor, target: Tensor, reduction: int = 1, log_target: bool = False) -> Tensor:
+def kl_div(self: Tensor, target: Tensor, reduction: int = 0, log_target: bool = False) -> Tensor:
     # Reduced here: the function warns about the name "mean".
     values = F.kl_div(self, target, reduction="none", log_target=log_target)
     return reduce_values(values, _reduction(reduction))

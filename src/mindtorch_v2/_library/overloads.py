@@ -121,7 +121,9 @@ class OpOverload:
         source = self._source
         if source.in_python:
             assert self._overloadpacket._function is not None
-            return self._overloadpacket._function(*args, **kwargs)
+            # With the defaults of the schema: those of the parser are not always the same.
+            positional, keywords = self._schema.bind(args, kwargs)
+            return self._overloadpacket._function(*positional, **keywords)
         if source.function is not None:
             for who in takers:
                 if _without_history(values) and who.wanted(values):
@@ -218,11 +220,13 @@ class OpOverloadPacket:
         self.__module__ = f"torch.ops.{qualified.partition('::')[0]}"
         self._function = function
         self._schemas = overloads_of(qualified)
+        # The schema's default is the mean, which the function's is not (codegen/bindings.py says why).
+        self._by_schema = any("reduction=1" in source.text for source in self._schemas.values())
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if _C._somebody_asks((*args, *kwargs.values())):
             return _C._ask_for(self, f"torch.ops.{self}", (*args, *kwargs.values()), args, kwargs)
-        if self._function is not None:
+        if self._function is not None and not self._by_schema:
             return self._function(*args, **kwargs)
         problem: Exception | None = None
         for name in self.overloads():

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import mindtorch_v2 as torch
 
-from ...._C import _functions
+from ...._C import _functions, _nn
 from ....amp.autocast_mode import in_float32
 from ..matmul import linear
 from ..softmax import log_softmax
@@ -52,7 +52,7 @@ def nll_loss(
     if input.dim() == 0:
         raise ValueError(f"Expected 1 or more dimensions (got {input.dim()})")
     _check_target(input, target)
-    return _functions.nll_loss(input, target, weight, number, ignore_index)
+    return _nn.nll_loss(input, target, weight, number, ignore_index)
 
 
 def cross_entropy(
@@ -76,7 +76,7 @@ def cross_entropy(
     if target.is_floating_point():
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {type_title(target)}")
     if label_smoothing == 0.0:
-        return _functions.cross_entropy_loss(input, target, weight, number, ignore_index)
+        return _nn.cross_entropy_loss(input, target, weight, number, ignore_index)
     _check_smoothing(label_smoothing)
     log_probabilities = log_softmax(input, 0 if input.dim() == 1 else 1)
     loss = nll_loss(log_probabilities, target, weight, ignore_index=ignore_index, reduction=reduction)

@@ -159,12 +159,6 @@ def binary_cross_entropy_with_logits(
     reduction = reduction_name(size_average, reduce, reduction)
     if target.size() != input.size():
         raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
-    for name, given in (("weight", weight), ("pos_weight", pos_weight)):
-        if given is not None and given.requires_grad and torch.is_grad_enabled():
-            raise RuntimeError(
-                "The function 'binary_cross_entropy_with_logits' is not differentiable with respect to argument "
-                f"'{name}'. This input cannot have requires_grad True."
-            )
     return torch.binary_cross_entropy_with_logits(
         input, target, weight, pos_weight, reduction_number(reduction)
     )
