@@ -391,6 +391,20 @@ def create_graph_keeps_history_in_grad(lib, dev):
     return x.grad.requires_grad, x.grad
 
 
+def checks_of_gradients_take_as_many_random_numbers(lib, dev):
+    x, drawn = lib.tensor([0.5, -1.5, 2.0], dtype=lib.float64, requires_grad=True), []
+    lib.manual_seed(0)
+    check, twice = lib.autograd.gradcheck, lib.autograd.gradgradcheck
+    for made in (
+        lambda: check(lib.sin, x),
+        lambda: check(lib.sin, x, fast_mode=True, check_forward_ad=True),
+        lambda: twice(lib.sin, x),
+        lambda: twice(lib.sin, x, gen_non_contig_grad_outputs=True),
+    ):
+        drawn += [made(), lib.rand(1)]
+    return drawn
+
+
 def the_graph_has_names(lib, dev):
     x = leaf(lib, 1.0, device=dev)
     y = (x * 2 + 1).exp().sum()

@@ -205,7 +205,9 @@ def _split(lib):
 
     split = import_module(f"{lib.__name__}.fx.passes.split_module").split_module
     parts = split(traced, module, lambda node: int(node.target != "0"))
-    return str(parts), parts.submod_0.code, parts.submod_1.code
+    whole = split(traced.eval(), None, lambda node: 0)  # the module that was traced need not be there
+    modes = [part.training for part in whole.modules()]
+    return str(parts), parts.submod_0.code, parts.submod_1.code, whole.code, modes
 
 
 @pytest.mark.parametrize("name", _PROGRAMS)

@@ -147,7 +147,8 @@ def _warn_undefined() -> None:
 
 def undefined_forward(case: Case, outputs: list[Tensor]) -> None:
     """A direction that is not there counts as zero."""
-    moves = {p: torch.rand_like(case.inputs[p].detach()) for p in case.places}
+    generator = torch.Generator()
+    moves = {p: _jacobians.random_direction(case.inputs[p].detach(), generator) for p in case.places}
     for place in case.places:
         still = {**moves, place: torch.zeros_like(moves[place])}
         wanted = _jacobians.along(case.func, case.inputs, still, outputs)

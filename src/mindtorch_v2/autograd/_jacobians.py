@@ -201,8 +201,9 @@ def at_rest(inputs: tuple[Any, ...]) -> dict[int, Tensor]:
     }
 
 
-def random_direction(tensor: Tensor) -> Tensor:
+def random_direction(tensor: Tensor, generator: torch.Generator) -> Tensor:
     """Of length one, so that what it is multiplied with keeps its size; a change of what the tensor stores."""
-    made = torch.rand_like(stored(tensor))
+    kept = stored(tensor)
+    made = torch.rand(kept.shape, generator=generator, dtype=kept.dtype).to(kept.device)
     length = components(made).norm()
     return made / length if made.numel() else made

@@ -60,13 +60,16 @@ def make_tensor(
             f"noncontiguous={noncontiguous} and memory_format={memory_format}"
         )
     low, high = _range(dtype, low, high)
+    spread = noncontiguous and bool(size) and math.prod(size) > 1
+    if spread:  # every second element of a wider one
+        size = (*size[:-1], 2 * size[-1])
     if inexact:
         result = torch.empty(size, dtype=dtype, device=device)
         (torch.view_as_real(result) if dtype.is_complex else result).uniform_(low, high)
     else:
         result = torch.randint(low, high, size, dtype=dtype, device=device)
-    if noncontiguous and result.numel() > 1:
-        result = torch.repeat_interleave(result, 2, dim=-1)[..., ::2]
+    if spread:
+        result = result[..., 1::2]
     elif memory_format is not None:
         result = result.clone(memory_format=memory_format)
     if exclude_zero:

@@ -81,7 +81,7 @@ def split_module(
         parts[name].submod_name: _submodule(m, parts[name], qualname_map, keep_original_input_name)
         for name in order
     }
-    return _outer(m, root_m, [parts[name] for name in order], modules, bool(keep_original_node_name))
+    return _outer(m, [parts[name] for name in order], modules, bool(keep_original_node_name))
 
 
 def _ordered(parts: dict[str, Partition]) -> list[str]:
@@ -138,7 +138,6 @@ def _submodule(
 
 def _outer(
     m: GraphModule,
-    root: torch.nn.Module,
     parts: list[Partition],
     modules: dict[str, GraphModule],
     keep_names: bool,
@@ -167,7 +166,6 @@ def _outer(
         if node.op == "output":
             graph.output(map_arg(node.args[0], lambda n: known[n]), node.type).meta = node.meta.copy()
     made = GraphModule(attributes, graph)
-    made.training = root.training
     return made
 
 
