@@ -31,6 +31,7 @@ constexpr int64_t kFewRows = 128;
 constexpr int64_t kSlabBytes = int64_t(8) << 20;   // of b, packed at a time
 constexpr int64_t kBlockBytes = int64_t(1) << 19;  // the same of a, by one thread
 constexpr int64_t kPiecesPerThread = 4;
+constexpr int64_t kTogether = 4;  // squares along a row of b, packed at once: a row of 256 bytes at a time
 constexpr int64_t kWorth = int64_t(1) << 16;          // multiplications
 constexpr int64_t kWorkPerThread = int64_t(1) << 21;  // the same, worth calling a thread for
 
@@ -59,32 +60,44 @@ void pack_rows(const Factor& a, int64_t row, int64_t count, int64_t length, BFlo
   }
 }
 
-// panel[k / 2, 16, 2] from columns [column, column + count) of b, which are `length` long.
+// panel[k / 2, 16, 2] from columns [column, column + count) of b, which are `length` long; padding is left alone.
 void pack_columns(const Factor& b, int64_t column, int64_t count, int64_t length, BFloat16* panel) {
   uint32_t* pairs = reinterpret_cast<uint32_t*>(panel);
   const int64_t whole = length / 2;
   const BFloat16* from = b.at<BFloat16>(0, column);
-  if (b.column_stride == 1 && count == kHalf) {
-    for (int64_t p = 0; p < whole; ++p) {
-      const BFloat16 *first = from + 2 * p * b.row_stride, *second = first + b.row_stride;
-      for (int64_t j = 0; j < kHalf; ++j) pairs[p * kHalf + j] = pair_of(first[j], second[j]);
-    }
-  } else if (b.row_stride == 1 && b.column_stride % 2 == 0) {  // pairs lie together already
+  if (b.row_stride == 1 && b.column_stride % 2 == 0) {  // pairs lie together already
     pack_panel(reinterpret_cast<const float*>(from), b.column_stride / 2, 1, count, whole,
                reinterpret_cast<float*>(panel), kHalf);
-  } else {
-    for (int64_t p = 0; p < whole; ++p) {
-      const BFloat16* first = from + 2 * p * b.row_stride;
-      for (int64_t j = 0; j < kHalf; ++j)
-        pairs[p * kHalf + j] =
-            j < count ? pair_of(first[j * b.column_stride], first[j * b.column_stride + b.row_stride]) : 0;
+    return;
+  }
+  for (int64_t p = 0; p < whole; ++p) {
+    const BFloat16* first = from + 2 * p * b.row_stride;
+    for (int64_t j = 0; j < kHalf; ++j)
+      pairs[p * kHalf + j] =
+          j < count ? pair_of(first[j * b.column_stride], first[j * b.column_stride + b.row_stride]) : 0;
+  }
+}
+
+// The same for whole panels side by side whose rows lie along memory: row by row, as the cache has them.
+void pack_rows_of_panels(const Factor& b, int64_t column, int64_t panels, int64_t length, BFloat16* target,
+                         int64_t panel) {
+  for (int64_t p = 0; p < length / 2; ++p) {
+    const BFloat16 *first = b.at<BFloat16>(2 * p, column), *second = first + b.row_stride;
+    for (int64_t i = 0; i < panels; ++i) {
+      uint32_t* pairs = reinterpret_cast<uint32_t*>(target + i * panel) + p * kHalf;
+      for (int64_t j = 0; j < kHalf; ++j) pairs[j] = pair_of(first[i * kHalf + j], second[i * kHalf + j]);
     }
   }
-  const int64_t end = round_up(length, kDepth) / 2;
+}
+
+// What is behind the last whole pair of a panel: the first half of one more, and zeros.
+void pad_columns(const Factor& b, int64_t column, int64_t count, int64_t length, BFloat16* panel) {
+  uint32_t* pairs = reinterpret_cast<uint32_t*>(panel);
+  const int64_t whole = length / 2, end = round_up(length, kDepth) / 2;
   std::fill(pairs + whole * kHalf, pairs + end * kHalf, 0u);
   if (length % 2)
     for (int64_t j = 0; j < count; ++j)
-      pairs[whole * kHalf + j] = pair_of(from[(length - 1) * b.row_stride + j * b.column_stride], BFloat16());
+      pairs[whole * kHalf + j] = pair_of(*b.at<BFloat16>(length - 1, column + j), BFloat16());
 }
 
 void nothing() {}
@@ -256,8 +269,11 @@ class PairProduct {
   void many_rows(int64_t column, int64_t end_column) const {
     const int64_t squares = parts_of(end_column - column, kSide);
     BFloat16* right = shared_buffer->room<BFloat16>(2 * squares * panel_);
-    for_pieces(2 * squares, false,
-               [&](int64_t i) { pack_right(column + i * kHalf, end_column, right + i * panel_); });
+    for_pieces(parts_of(squares, kTogether), false, [&](int64_t i) {
+      const int64_t first = i * kTogether;
+      pack_right(column + first * kSide, end_column, std::min(kTogether, squares - first),
+                 right + 2 * first * panel_);
+    });
     const int64_t fitting = kBlockBytes / (2 * kSide * padded_) * kSide;
     const int64_t height = std::clamp<int64_t>(fitting, kSide, kFewRows), blocks = parts_of(m_, height);
     const int64_t wanted = threads_ == 1 ? 1 : threads_ * kPiecesPerThread;
@@ -276,11 +292,13 @@ class PairProduct {
     const int64_t panels = 2 * parts_of(m_, kSide);
     BFloat16* left = shared_buffer->room<BFloat16>(panels * panel_);
     for (int64_t p = 0; p < panels; ++p) pack_left(p * kHalf, m_, left + p * panel_);
-    for_pieces(parts_of(n_, kSide), true, [&](int64_t s) {
-      BFloat16* right = own_buffer->room<BFloat16>(2 * panel_);
-      for (int64_t half = 0; half < 2; ++half)
-        pack_right(s * kSide + half * kHalf, n_, right + half * panel_);
-      multiply(0, m_, left, s * kSide, n_, right);
+    const int64_t squares = parts_of(n_, kSide);
+    for_pieces(parts_of(squares, kTogether), true, [&](int64_t i) {
+      const int64_t first = i * kTogether, count = std::min(kTogether, squares - first);
+      BFloat16* right = own_buffer->room<BFloat16>(2 * kTogether * panel_);
+      pack_right(first * kSide, n_, count, right);
+      for (int64_t s = 0; s < count; ++s)
+        multiply(0, m_, left, (first + s) * kSide, n_, right + 2 * s * panel_);
     });
   }
 
@@ -288,10 +306,20 @@ class PairProduct {
     const int64_t count = std::clamp<int64_t>(end_row - row, 0, kHalf);
     pack_rows(a_, row, count, k_, panel);
   }
-  void pack_right(int64_t column, int64_t end_column, BFloat16* panel) const {
-    const int64_t count = std::clamp<int64_t>(end_column - column, 0, kHalf);
-    if (count) pack_columns(b_, column, count, k_, panel);
-    else std::fill_n(panel, panel_, BFloat16());
+  // The panels of so many squares.
+  void pack_right(int64_t column, int64_t end_column, int64_t squares, BFloat16* target) const {
+    const int64_t whole = b_.column_stride == 1 ? std::min(2 * squares, (end_column - column) / kHalf) : 0;
+    pack_rows_of_panels(b_, column, whole, k_, target, panel_);
+    for (int64_t i = 0; i < 2 * squares; ++i) {
+      const int64_t first = column + i * kHalf, count = std::clamp<int64_t>(end_column - first, 0, kHalf);
+      BFloat16* panel = target + i * panel_;
+      if (count == 0) {
+        std::fill_n(panel, panel_, BFloat16());
+        continue;
+      }
+      if (i >= whole) pack_columns(b_, first, count, k_, panel);
+      pad_columns(b_, first, count, k_, panel);
+    }
   }
 
   // The squares of rows [row, end_row) over the two panels `right`.
