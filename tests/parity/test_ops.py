@@ -48,7 +48,9 @@ def theirs(row):
     """The same operator in PyTorch: its public function, or the one below it."""
     if "function" not in row.variants:
         return lambda first, *args, **kwargs: getattr(first, row.cpp_name)(*args, **kwargs)
-    public = getattr(_THEIR_MODULES[row.module], row.public_name, None)
+    by_number = row.module == "nn" and any(a.name == "reduction" for a in row.schema.arguments)
+    module = torch._C._nn if by_number else _THEIR_MODULES[row.module]
+    public = getattr(module, row.public_name, None)
     return public or getattr(torch.ops.aten, row.cpp_name)
 
 
