@@ -6,6 +6,15 @@
 namespace mt::infer {
 namespace {
 
+// The dimension along which `kernel` takes two halves.
+int64_t halved_dim(const Tensor& self, int64_t dim, const char* kernel) {
+  const int64_t d = wrap_dim(dim, self.dim()), length = self.size(d);
+  MT_CHECK(length % 2 == 0, "Halving dimension must be even, but dimension ", d, " is size ", length);
+  MT_CHECK_AS(not_implemented, is_floating(self.dtype()), '"', kernel, "\" not implemented for '",
+              info(self.dtype()).legacy, "'");
+  return d;
+}
+
 void check_approximation(std::string_view approximate) {
   MT_CHECK(approximate == "none" || approximate == "tanh",
            "approximate argument must be either none or tanh.");
@@ -26,25 +35,16 @@ void gelu_backward(const Tensor& grad, const Tensor& self, std::string_view appr
 
 void glu(const Tensor& self, int64_t dim, Output& out) {
   MT_CHECK(self.dim() > 0, "glu does not support scalars because halving size must be even");
-  const int64_t d = wrap_dim(dim, self.dim());
-  const int64_t length = self.size(d);
-  MT_CHECK(length % 2 == 0, "Halving dimension must be even, but dimension ", d, " is size ", length);
-  MT_CHECK_AS(not_implemented, is_floating(self.dtype()), "\"glu_cpu\" not implemented for '",
-              info(self.dtype()).legacy, "'");
-  const Halves halves(self, d);
+  const Halves halves(self, halved_dim(self, dim, "glu_cpu"));
   binary(halves.values, halves.gates, Rule::promote, out);
 }
 
 void glu_backward(const Tensor& grad, const Tensor& self, int64_t dim, Output& out) {
   check_same_device({&grad, &self});
   MT_CHECK(self.dim() > 0, "glu does not support 0-dimensional tensors");
-  const int64_t d = wrap_dim(dim, self.dim());
-  const int64_t length = self.size(d);
-  MT_CHECK(length % 2 == 0, "Halving dimension must be even, but dimension ", d, " is size ", length);
-  MT_CHECK_AS(not_implemented, is_floating(self.dtype()), "\"glu_backward_cpu\" not implemented for '",
-              info(self.dtype()).legacy, "'");
+  const int64_t d = halved_dim(self, dim, "glu_backward_cpu");
   Dims half(self.sizes());
-  half[size_t(d)] = length / 2;
+  half[size_t(d)] /= 2;
   MT_CHECK(std::ranges::equal(half, grad.sizes()), "glu_backward: the gradient has shape ",
            to_string(grad.sizes()), ", wanted ", to_string(half));
   out.prepare(self.sizes(), self.dtype(), self.device());
