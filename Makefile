@@ -241,7 +241,7 @@ memory-page: build $(PAGE_VENV)/.ready
 	CHROMIUM=$(CHROMIUM) $(PAGE_VENV)/bin/python -m pytest tests/memory_page $(PYTEST)
 
 torch-npu: build $(TORCH_NPU_VENV)/.ready
-	$(PY) -m mindtorch_v2 softnpu run -- $(TORCH_NPU_VENV)/bin/python $(RUN_TESTS) tests/torch_npu $(PYTEST)
+	$(PY) -m mindtorch_v2 softnpu run -- $(TORCH_NPU_VENV)/bin/python $(RUN_TESTS) --dist worksteal tests/torch_npu $(PYTEST)
 
 hf: build $(HF_VENV)/.ready
 	$(HF_VENV)/bin/python -m mindtorch_v2 run -m pytest tests/hf $(PYTEST)

@@ -103,7 +103,6 @@ def ask(question: Question, count: int) -> None:
 
 def answer_questions(pipe: Any, count: int, threads: int) -> None:
     """The whole life of a worker: answers None, or what went wrong, to each question."""
-    import opinfo_checks  # noqa: F401 - not in the time of the first question
     import torch
 
     import mindtorch_v2
@@ -133,7 +132,8 @@ class Worker:
 
     def start(self) -> None:
         self.pipe, theirs = multiprocessing.Pipe()
-        self.process = multiprocessing.get_context("spawn").Process(
+        # Forked: both libraries and the database are there already, and have not computed yet.
+        self.process = multiprocessing.get_context("fork").Process(
             target=answer_questions, args=(theirs, *self.settings), daemon=True
         )
         self.process.start()
@@ -266,6 +266,6 @@ def main() -> int:
     return 0
 
 
-sys.path.insert(0, str(ROOT / "tests" / "parity"))  # also where this file is imported by a worker
+sys.path.insert(0, str(ROOT / "tests" / "parity"))
 if __name__ == "__main__":
     sys.exit(main())

@@ -10,9 +10,8 @@ from pathlib import Path
 SOURCES = Path(__file__).parents[2] / "csrc"
 SHADOWS = SOURCES / "backends/cuda/device/std"  # found before csrc
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
-OLDEST = ARCHITECTURES[
-    0
-]  # no source asks what it is compiled for, so what compiles for this one does for all
+# No source asks what it is compiled for, so what compiles for the oldest does for all.
+OLDEST = ARCHITECTURES[0]
 OPTIONS = (
     "--std=c++20",
     "--device-as-default-execution-space",
@@ -22,6 +21,9 @@ OPTIONS = (
 )
 # Whether a program compiles does not depend on how well it is optimised; large kernels take a quarter of the time.
 QUICKLY = ("--Ofast-compile=max", "--ptxas-options=-O0")
+SHARED_BYTES = (
+    48 * 1024
+)  # what a kernel may have of shared memory unless it asks for more when it is launched
 _INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]', re.MULTILINE)
 
 
@@ -66,8 +68,25 @@ def headers_of(source):
     return texts
 
 
+def assembly_of(source, architecture=OLDEST):
+    """A program up to PTX, a seventh of the time that its binary takes. What the assembler behind it could still refuse
+    is a kernel with too much shared memory, which raises here, and instructions that are written as text."""
+    text = compile_source(source, architecture.replace("sm_", "compute_"), QUICKLY[:1]).decode()
+    for kernel in text.split(".entry ")[1:]:
+        shared = sum(map(int, re.findall(r"\.shared [^\[;]*\[(\d+)\]", kernel)))
+        if shared > SHARED_BYTES:
+            name = kernel.split("(")[0]
+            raise AssertionError(f"{name} has {shared} bytes of shared memory; {SHARED_BYTES} may be had")
+    return text
+
+
+def headers_with_instructions(source):
+    return {name for name, text in headers_of(source).items() if re.search(r"\basm\b", text)}
+
+
 def compile_source(source, architecture, options=()):
-    """The binary of a program for an architecture. A program that does not compile raises with the compiler's words."""
+    """What a program is for an architecture: the binary for a real one, the assembly for a virtual one. A program that
+    does not compile raises with the compiler's words."""
     nvrtc, headers, program = library(), headers_of(source), ctypes.c_void_p()
     strings = ctypes.c_char_p * len(headers)
     made = nvrtc.nvrtcCreateProgram(
@@ -84,7 +103,7 @@ def compile_source(source, architecture, options=()):
         code = nvrtc.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options))
         if code:
             raise AssertionError(f"{architecture}: {_text(nvrtc, program, 'ProgramLog').decode()}")
-        return _text(nvrtc, program, "CUBIN")
+        return _text(nvrtc, program, "CUBIN" if architecture.startswith("sm_") else "PTX")
     finally:
         nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
 

@@ -1,7 +1,15 @@
 """Families of device kernels, compiled for every dtype that they serve."""
 
 import pytest
-from device_compiler import ARCHITECTURES, OLDEST, QUICKLY, compile_source, library
+from device_compiler import (
+    ARCHITECTURES,
+    OLDEST,
+    QUICKLY,
+    assembly_of,
+    compile_source,
+    headers_with_instructions,
+    library,
+)
 
 pytestmark = pytest.mark.skipif(
     library() is None,
@@ -320,11 +328,22 @@ def source_of(family):
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.__name__)
 def test_every_kernel_of_the_family_compiles(family):
     source = source_of(family)
-    binary = compile_source(source, OLDEST, QUICKLY)
-    assert all(f"kernel_{number}\0".encode() in binary for number in range(source.count("__global__")))
+    assembly = assembly_of(source)
+    assert all(f".entry kernel_{number}(" in assembly for number in range(source.count("__global__")))
+    if headers_with_instructions(source) - headers_with_instructions(source_of(region)):
+        assert compile_source(source, OLDEST, QUICKLY)
+
+
+def test_too_much_shared_memory_is_told():
+    kernel = 'extern "C" __global__ void large(int* out) { __shared__ int kept[%d]; '
+    kernel += "kept[threadIdx.x] = 1; *out = kept[0]; }"
+    assert assembly_of(kernel % (12 * 1024))
+    with pytest.raises(AssertionError, match="large has 49156 bytes of shared memory"):
+        assembly_of(kernel % (12 * 1024 + 1))
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_kernels_are_compiled_for_every_architecture(architecture):
+    """Also that the assembler takes the instructions of halves, which every family includes."""
     for family in (region, eigenvectors):
         assert compile_source(source_of(family), architecture, QUICKLY)

@@ -34,12 +34,12 @@ def run(example, where, losses, *arguments):
 @pytest.mark.parametrize(
     "example, arguments",
     [
-        ("mnist_mlp", ("--steps", "100")),
-        ("mnist_mlp", ("--steps", "100", "--optimizer", "sgd")),
-        ("char_gpt", ("--steps", "100", "--batch", "4")),
-        ("resnet", ("--steps", "100")),
+        ("mnist_mlp", ("--steps", "60")),
+        ("mnist_mlp", ("--steps", "60", "--optimizer", "sgd")),
+        ("char_gpt", ("--steps", "40", "--batch", "4")),
+        ("resnet", ("--steps", "40")),
         ("lstm", ("--steps", "30")),
-        ("custom_op", ("--steps", "100")),
+        ("custom_op", ("--steps", "40")),
     ],
 )
 def test_an_example_gives_pytorchs_losses(example, arguments, tmp_path):

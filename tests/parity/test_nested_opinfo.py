@@ -90,7 +90,9 @@ def _compare(theirs: Any, ours: Any, where: str) -> None:
 def _samples(op: Any, grad: bool) -> list[Any]:
     torch.manual_seed(1)
     dtype = torch.float64 if torch.float64 in op.supported_dtypes("cpu") else torch.float32
-    return list(op.sample_inputs("cpu", dtype, requires_grad=grad))
+    samples = list(op.sample_inputs("cpu", dtype, requires_grad=grad))
+    # Operators of two tensors have a hundred, every layout beside every other; PyTorch takes most of the time.
+    return samples[:: 1 + len(samples) // 24]
 
 
 @pytest.mark.parametrize("name", sorted(OPS))

@@ -9,8 +9,13 @@ from typing import Any
 
 import pytest
 import torch
+from torch.testing._internal import common_utils
 from torch.testing._internal.common_methods_invocations import op_db
+from torch.testing._internal.opinfo import core
 from torch.testing._internal.opinfo.core import OpInfo, SampleInput
+
+# It reads the source of every caller, looking for a unittest that asked: half of the time of these tests.
+core.extract_test_fn = common_utils.extract_test_fn = lambda: None
 
 SAMPLES = 2
 
