@@ -202,20 +202,75 @@ def test_a_mask_of_a_graph_keeps_its_gradient():
     assert x.grad.tolist() == [2, 0, 6]
 
 
-@pytest.mark.parametrize("threads", [1, 4])
-def test_sums_do_not_depend_on_threads(threads):
+@pytest.fixture(params=[1, 2, 16])
+def threads(request):
     before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
-        torch.manual_seed(0)
-        source = torch.rand(20000, 8)
-        at = torch.randint(0, 50, (20000,))
-        wanted = np.zeros((50, 8), dtype=np.float32)
-        for i, row in zip(at.numpy(), source.numpy(), strict=True):
-            wanted[i] += row
-        np.testing.assert_array_equal(torch.zeros(50, 8).index_add(0, at, source).numpy(), wanted)
-    finally:
-        torch.set_num_threads(before)
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(before)
+
+
+# Tables that threads share out by an outer dimension, by columns, and by blocks of places: rows and single elements.
+@pytest.mark.parametrize(
+    "shape, count, dim",
+    [
+        ((64, 50, 30), 40, 1),
+        ((50, 4096), 40, 0),
+        ((50, 8), 20000, 0),
+        ((3, 5000, 16), 4000, 1),
+        ((70000,), 1200000, 0),
+        ((1,), 40000, 0),
+    ],
+    ids=str,
+)
+@pytest.mark.usefixtures("threads")
+def test_sums_do_not_depend_on_threads(shape, count, dim):
+    rng = np.random.default_rng(0)
+    sizes = (*shape[:dim], count, *shape[dim + 1 :])
+    source = rng.random(sizes, dtype=np.float32)
+    at = rng.integers(0, shape[dim], count)
+    wanted = np.zeros(shape, dtype=np.float32)
+    np.add.at(wanted, (*[slice(None)] * dim, at), source)
+    result = torch.zeros(shape).index_add(dim, torch.from_numpy(at), torch.from_numpy(source))
+    np.testing.assert_array_equal(result.numpy(), wanted)
+    # With an index for each element, in a table that is not dense.
+    each = rng.integers(0, shape[dim], sizes)
+    grid = list(np.ogrid[tuple(slice(n) for n in sizes)])
+    grid[dim] = each
+    wanted = np.zeros(shape, dtype=np.float32)
+    np.add.at(wanted, tuple(grid), source)
+    table = torch.zeros(*shape, 2)[..., 1]
+    table.scatter_add_(dim, torch.from_numpy(each), torch.from_numpy(source))
+    np.testing.assert_array_equal(table.numpy(), wanted)
+
+
+@pytest.mark.usefixtures("threads")
+def test_scattered_elements_meet_in_any_way_and_dtype():
+    rng = np.random.default_rng(0)
+    at = rng.integers(-999, 999, 60000)
+    for name, combine in (("amax", np.maximum), ("amin", np.minimum), ("prod", np.multiply)):
+        for dtype in (np.float64, np.int16):
+            source = rng.integers(-3, 4, 60000).astype(dtype)
+            wanted = np.ones(999, dtype)
+            combine.at(wanted, at, source)
+            index = torch.from_numpy(at % 999)
+            result = torch.ones(999, dtype=torch.from_numpy(source).dtype).scatter_reduce(
+                0, index, torch.from_numpy(source), name
+            )
+            np.testing.assert_array_equal(result.numpy(), wanted)
+    wanted = np.zeros(999, np.float16)
+    for place in at:
+        wanted[place] += np.float16(0.5)
+    result = torch.zeros(999, dtype=torch.float16)
+    result.put_(torch.from_numpy(at), torch.full((60000,), 0.5, dtype=torch.float16), accumulate=True)
+    np.testing.assert_array_equal(result.numpy(), wanted)
+    order = rng.permutation(60000)
+    result = torch.zeros(60000, 3, dtype=torch.uint8)
+    rows = torch.from_numpy(rng.integers(0, 255, (60000, 3)).astype(np.uint8))
+    result[torch.from_numpy(order)] = rows
+    np.testing.assert_array_equal(result.numpy()[order], rows.numpy())
+    with pytest.raises(IndexError, match="index 60000 is out of bounds"):
+        result[torch.from_numpy(order + 1)] = rows
 
 
 def test_shapes_are_known_on_meta():

@@ -11,6 +11,7 @@
 #include "kernels/common/iterate.h"
 #include "kernels/common/levels.h"
 #include "kernels/common/parallel.h"
+#include "kernels/common/thread_buffer.h"
 #include "kernels/common/types.h"
 
 namespace mt::kernels {
@@ -140,28 +141,16 @@ struct JoinPlaces {
   }
 };
 
-// One thread's share of the places written to, where rows of the source may meet in one.
-struct Share {
-  const Lookup* lookup;
-  uint64_t part = 0, parts = 1;
-  bool owns(int64_t offset) const {
-    return parts == 1 ||
-           (uint64_t(offset) * 0x9E3779B97F4A7C15u >> 32) % parts == part;  // spreads any pattern
-  }
-};
-
 // Operands: table, index, source.
 template <class T, class Op>
 void scatter_row(char* const* data, const int64_t* strides, int64_t n, const void* context) {
-  const Share& share = *static_cast<const Share*>(context);
+  const Lookup& lookup = *static_cast<const Lookup*>(context);
   auto join = [](char* target, const char* source) {
     T& slot = *reinterpret_cast<T*>(target);
     slot = Op::template join<T>(slot, *reinterpret_cast<const T*>(source));
   };
   if (strides[1] == 0) {
-    const int64_t offset = share.lookup->at(index_at(data[1]));
-    if (!share.owns(offset)) return;
-    char* target = data[0] + offset;
+    char* target = data[0] + lookup.at(index_at(data[1]));
     constexpr int64_t item = sizeof(T);
     if (strides[0] == item && strides[2] == item)
       return at_level<JoinRows<T, Op>, T*, const T*, int64_t>(reinterpret_cast<T*>(target),
@@ -171,10 +160,91 @@ void scatter_row(char* const* data, const int64_t* strides, int64_t n, const voi
   }
   using Body = JoinPlaces<T, Op, false>;
   using Quick = JoinPlaces<T, Op, true>;
-  const Places places(*share.lookup);
+  const Places places(lookup);
   if (!kHasLevels || cpu_level > 0) AtLevels<Quick>::wide(data, strides, n, &places);
   else AtLevels<Body>::base(data, strides, n, &places);
 }
+
+// Note [Sorted by block]
+// Elements whose places may be anywhere are handed to threads by where they go: the table is cut into blocks, the source
+// into chunks. Every chunk counts what it has for each block, then writes it to that block's part of a list, behind
+// what chunks before it have; then every block joins its part. Each place sees its elements in the order of
+// the source, for any number of threads, and a block stays in the cache of the one that works on it.
+struct Blocks {
+  const Lookup* lookup;
+  const char* table;
+  int shift;  // a block has 2^shift bytes
+  int64_t block_of(const char* target) const { return (target - table) >> shift; }
+};
+
+// One chunk: how many elements it has for each block, then where the next one goes in the list.
+struct Chunk {
+  const Blocks* blocks;
+  int64_t* next;
+  void* list;
+};
+
+// What a list has of an element, and of a row whose elements follow one index.
+template <class T>
+struct Sent {
+  char* target;
+  T value;
+};
+struct SentRow {
+  char* data[3];  // as a row function takes it
+};
+
+void count_sent(char* const* data, const int64_t* strides, int64_t n, const void* context) {
+  const Chunk& chunk = *static_cast<const Chunk*>(context);
+  const Blocks blocks = *chunk.blocks;
+  const Places places(*blocks.lookup);
+  if (strides[1] == 0) {
+    ++chunk.next[blocks.block_of(data[0] + places.at(index_at(data[1])))];
+    return;
+  }
+  for (int64_t i = 0; i < n; ++i)
+    ++chunk.next[blocks.block_of(data[0] + i * strides[0] + places.at(index_at(data[1] + i * strides[1])))];
+}
+
+template <class T>
+void send(char* const* data, const int64_t* strides, int64_t n, const void* context) {
+  const Chunk& chunk = *static_cast<const Chunk*>(context);
+  const Blocks blocks = *chunk.blocks;
+  const Places places(*blocks.lookup);
+  Sent<T>* list = static_cast<Sent<T>*>(chunk.list);
+  for (int64_t i = 0; i < n; ++i) {
+    char* target = data[0] + i * strides[0] + places.at(index_at(data[1] + i * strides[1]));
+    list[chunk.next[blocks.block_of(target)]++] = {target,
+                                                   *reinterpret_cast<const T*>(data[2] + i * strides[2])};
+  }
+}
+
+void send_row(char* const* data, const int64_t*, int64_t, const void* context) {
+  const Chunk& chunk = *static_cast<const Chunk*>(context);
+  const char* target = data[0] + chunk.blocks->lookup->at(index_at(data[1]));
+  static_cast<SentRow*>(chunk.list)[chunk.next[chunk.blocks->block_of(target)]++] = {
+      {data[0], data[1], data[2]}};
+}
+
+// Joins elements [begin, end) of a list.
+template <class T, class Op>
+void join_sent(const void* list, int64_t begin, int64_t end) {
+  const Sent<T>* sent = static_cast<const Sent<T>*>(list);
+  for (int64_t i = begin; i < end; ++i) {
+    T& slot = *reinterpret_cast<T*>(sent[i].target);
+    slot = Op::template join<T>(slot, sent[i].value);
+  }
+}
+
+// The loops of one dtype and way to combine.
+struct ScatterLoops {
+  RowFunction row, send;
+  void (*join_sent)(const void* list, int64_t begin, int64_t end);
+  size_t sent_size;
+};
+
+template <class T, class Op>
+constexpr ScatterLoops scatter_loops{scatter_row<T, Op>, send<T>, join_sent<T, Op>, sizeof(Sent<T>)};
 
 RowFunction gather_of(size_t item) {
   switch (item) {
@@ -186,40 +256,40 @@ RowFunction gather_of(size_t item) {
   }
 }
 
-RowFunction write_of(size_t item) {
+const ScatterLoops& write_of(size_t item) {
   switch (item) {
-    case 1: return scatter_row<uint8_t, Write>;
-    case 2: return scatter_row<uint16_t, Write>;
-    case 4: return scatter_row<uint32_t, Write>;
-    case 8: return scatter_row<uint64_t, Write>;
-    default: return scatter_row<complex128, Write>;
+    case 1: return scatter_loops<uint8_t, Write>;
+    case 2: return scatter_loops<uint16_t, Write>;
+    case 4: return scatter_loops<uint32_t, Write>;
+    case 8: return scatter_loops<uint64_t, Write>;
+    default: return scatter_loops<complex128, Write>;
   }
 }
 
-RowFunction scatter_of(DType dtype, Combine combine) {
-  RowFunction row = nullptr;
+const ScatterLoops& scatter_of(DType dtype, Combine combine) {
+  const ScatterLoops* loops = nullptr;
   switch (combine) {
     case Combine::write: return write_of(itemsize(dtype));
     case Combine::add:
       dispatch<domains::every>(dtype, "scatter_add",
-                               [&](auto tag) { row = scatter_row<typename decltype(tag)::type, Add>; });
+                               [&](auto tag) { loops = &scatter_loops<typename decltype(tag)::type, Add>; });
       break;
     case Combine::multiply:
       dispatch<domains::every>(dtype, "scatter_multiply",
-                               [&](auto tag) { row = scatter_row<typename decltype(tag)::type, Multiply>; });
+                               [&](auto tag) { loops = &scatter_loops<typename decltype(tag)::type, Multiply>; });
       break;
     case Combine::min:
       dispatch<domains::every_ordered>(dtype, "scatter_amin", [&](auto tag) {
-        row = scatter_row<typename decltype(tag)::type, Extremum<false>>;
+        loops = &scatter_loops<typename decltype(tag)::type, Extremum<false>>;
       });
       break;
     case Combine::max:
       dispatch<domains::every_ordered>(dtype, "scatter_amax", [&](auto tag) {
-        row = scatter_row<typename decltype(tag)::type, Extremum<true>>;
+        loops = &scatter_loops<typename decltype(tag)::type, Extremum<true>>;
       });
       break;
   }
-  return row;
+  return *loops;
 }
 
 // Operands: offsets, index.
@@ -242,10 +312,67 @@ void gather(const View& out, const View& table, const Lookup& lookup) {
 namespace {
 
 // Where one of the innermost dimensions leads to places of its own, those that meet lie along the other one.
-void scatter_here(const Plan& plan, RowFunction row, const Share& share) {
+void scatter_here(const Plan& plan, RowFunction row, const Lookup& lookup) {
   if (plan.ndim > 1 && (plan.strides[0][0] != 0 || plan.strides[0][1] != 0))
-    for_each_row_here(plan, row, &share);
-  else for_each_row_in(plan, 0, plan.numel, row, &share);
+    for_each_row_here(plan, row, &lookup);
+  else for_each_row_in(plan, 0, plan.numel, row, &lookup);
+}
+
+// The dimension that threads share out, because the table moves along it and no two of them write to one place; -1 if
+// none gives each of them enough. Of the innermost one a thread gets several cache lines.
+constexpr int64_t kInnerBytes = 256;
+int free_dimension(const Plan& plan, size_t item, int64_t threads) {
+  int best = -1;
+  for (int d = 1; d < plan.ndim; ++d)
+    if (plan.strides[0][d] != 0 && plan.sizes[d] >= threads &&
+        (best < 0 || plan.sizes[d] > plan.sizes[best]))
+      best = d;
+  if (best < 0 && plan.strides[0][0] != 0 && plan.sizes[0] * int64_t(item) >= threads * kInnerBytes) return 0;
+  return best;
+}
+
+constinit PerThread<ThreadBuffer> sent_memory;
+
+// See Note [Sorted by block].
+void scatter_by_block(const Plan& plan, const ScatterLoops& loops, const Lookup& lookup, int64_t threads) {
+  constexpr int64_t kTogether = 1 << 20;  // elements in the list at once
+  const bool rows = plan.strides[1][0] == 0;
+  const int64_t width = rows ? plan.sizes[0] : 1, units = plan.numel / width;
+  int64_t span = (lookup.size - 1) * lookup.stride;
+  for (int d = 0; d < plan.ndim; ++d) span += (plan.sizes[d] - 1) * plan.strides[0][d];
+  const int64_t wanted = 4 * threads, chunks = 2 * threads;
+  const Blocks blocks{&lookup, plan.data[0], std::max(6, int(std::bit_width(uint64_t(span / wanted))))};
+  const int64_t count = (span >> blocks.shift) + 1;
+  std::vector<int64_t> next(size_t(count * chunks)), ends(size_t(count), 0);
+  char* list = sent_memory->room<char>(std::min(units, kTogether) *
+                                       int64_t(rows ? sizeof(SentRow) : loops.sent_size));
+  for (int64_t first = 0; first < units; first += kTogether) {
+    const int64_t total = std::min(kTogether, units - first), each = (total + chunks - 1) / chunks;
+    const auto for_each_chunk = [&](RowFunction row) {
+      parallel_for(0, chunks, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t c = begin; c < end; ++c) {
+          const Chunk chunk{&blocks, next.data() + c * count, list};
+          for_each_row_in(plan, (first + std::min(total, c * each)) * width,
+                          (first + std::min(total, (c + 1) * each)) * width, row, &chunk);
+        }
+      });
+    };
+    std::fill(next.begin(), next.end(), 0);
+    for_each_chunk(count_sent);
+    int64_t at = 0;
+    for (int64_t b = 0; b < count; ++b) {
+      for (int64_t c = 0; c < chunks; ++c) at += std::exchange(next[size_t(c * count + b)], at);
+      ends[size_t(b)] = at;
+    }
+    for_each_chunk(rows ? send_row : loops.send);
+    parallel_for(0, count, 1, [&](int64_t begin, int64_t end) {
+      const int64_t from = begin == 0 ? 0 : ends[size_t(begin - 1)], to = ends[size_t(end - 1)];
+      if (!rows) return loops.join_sent(list, from, to);
+      const int64_t strides[] = {plan.strides[0][0], 0, plan.strides[2][0]};
+      for (int64_t i = from; i < to; ++i)
+        loops.row(reinterpret_cast<const SentRow*>(list)[i].data, strides, width, &lookup);
+    });
+  }
 }
 
 }  // namespace
@@ -255,38 +382,20 @@ void scatter(const View& table, const Lookup& lookup, const View& source, Combin
   Plan plan;
   make_plan(plan, operands, 3);
   if (plan.numel == 0) return;
-  const RowFunction row = scatter_of(table.dtype, combine);
-  const Share whole{&lookup};
-  const int threads = get_num_threads();
-  if (plan.numel <= kLookupGrain || threads == 1 || in_parallel_region()) {
-    scatter_here(plan, row, whole);
-    return;
-  }
-  // No two threads may write to one place. They share out an outer dimension along which the table moves; if there is
-  // none but each index stands for a row, every thread takes the rows whose place is its own.
-  int shared = 0;
-  for (int d = 1; d < plan.ndim; ++d)
-    if (plan.strides[0][d] != 0 && (shared == 0 || plan.sizes[d] > plan.sizes[shared])) shared = d;
-  if (shared == 0 && (plan.strides[0][0] == 0 || plan.strides[1][0] != 0)) {
-    for_each_row_in(plan, 0, plan.numel, row, &whole);
-    return;
-  }
-  if (shared == 0) {
-    parallel_for(0, threads, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t part = begin; part < end; ++part) {
-        const Share share{&lookup, uint64_t(part), uint64_t(threads)};
-        for_each_row_in(plan, 0, plan.numel, row, &share);  // a share is of whole rows
-      }
-    });
-    return;
-  }
+  const ScatterLoops& loops = scatter_of(table.dtype, combine);
+  const int64_t threads = std::min<int64_t>(get_num_threads(), plan.numel / kLookupGrain);
+  if (threads <= 1 || in_parallel_region()) return scatter_here(plan, loops.row, lookup);
+  // No two threads may write to one place.
+  const int shared = free_dimension(plan, itemsize(table.dtype), threads);
+  if (shared < 0) return scatter_by_block(plan, loops, lookup, threads);
   const int64_t width = plan.sizes[shared], each = plan.numel / width;
-  parallel_for(0, width, std::max<int64_t>(1, kLookupGrain / each), [&](int64_t begin, int64_t end) {
+  const int64_t least = shared == 0 ? kInnerBytes / int64_t(itemsize(table.dtype)) : 1;
+  parallel_for(0, width, std::max(least, kLookupGrain / each), [&](int64_t begin, int64_t end) {
     Plan part = plan;
     part.sizes[shared] = end - begin;
     part.numel = each * (end - begin);
     for (int o = 0; o < part.operands; ++o) part.data[o] += begin * part.strides[o][shared];
-    scatter_here(part, row, whole);
+    scatter_here(part, loops.row, lookup);
   });
 }
 
