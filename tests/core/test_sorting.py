@@ -118,3 +118,31 @@ def test_the_gradient_of_picked_values_returns_to_their_places():
 def test_running_extrema_follow_nan():
     values, indices = torch.tensor([1.0, NAN, 2.0]).cummax(0)
     assert indices.tolist() == [0, 1, 1] and values[0].item() == 1
+
+
+@pytest.mark.parametrize("threads", [1, 2, 16])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint8"])
+def test_long_lines_keep_the_order_of_equals_for_any_number_of_threads(dtype, threads):
+    rng = np.random.default_rng(0)
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        for below in (1, 3, 1 << 30):
+            x = (rng.integers(0, below, (2, 100000)) - below // 2).astype(dtype)
+            if dtype.startswith("float"):
+                x[0, 5::997] = np.nan
+            order = np.argsort(x, axis=1, kind="stable")
+            values, indices = torch.from_numpy(x).sort(dim=1, stable=True)
+            np.testing.assert_array_equal(indices.numpy(), order)
+            np.testing.assert_array_equal(values.numpy(), np.take_along_axis(x, order, 1))
+            again = torch.from_numpy(x.copy())
+            torch.sort(again, dim=1, descending=True, out=(again, indices))
+            np.testing.assert_array_equal(again.numpy(), values.numpy()[:, ::-1])
+            seen, counts = np.unique(x[1], return_counts=True)
+            found, places, times = torch.from_numpy(x[1]).unique(return_inverse=True, return_counts=True)
+            np.testing.assert_array_equal(found.numpy(), seen)
+            np.testing.assert_array_equal(times.numpy(), counts)
+            np.testing.assert_array_equal(found.numpy()[places.numpy()], x[1])
+            assert torch.from_numpy(x[1]).mode()[0].item() == seen[counts.argmax()]
+    finally:
+        torch.set_num_threads(before)

@@ -1,5 +1,6 @@
 #include "kernels/sort/sort.h"
 
+#include <bit>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "kernels/common/levels.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/temporary.h"
+#include "kernels/common/thread_buffer.h"
 #include "kernels/sort/lines.h"
 #include "kernels/sort/order_key.h"
 
@@ -29,10 +31,8 @@ bool stable_less(const Entry<K>& a, const Entry<K>& b) {
   return a.key != b.key ? a.key < b.key : a.index < b.index;
 }
 
-// Below this, comparing beats counting, which takes a pass for every byte; above the other, one line is worth several
-// threads.
+// Below this, comparing beats counting, which takes a pass for every byte.
 template <class K> constexpr int64_t kRadixFrom = 32 * (1 + sizeof(K));
-constexpr int64_t kSplitFrom = 1 << 17;
 
 // Stable, by one byte at a time; bytes that all keys share are skipped. Gives whichever buffer holds the result.
 template <class K>
@@ -59,32 +59,64 @@ Entry<K>* sort_one(Entry<K>* from, Entry<K>* scratch, int64_t n) {
   return from;
 }
 
-// A long line: parts sorted side by side, then merged two by two.
+// Which of the parts an entry belongs to: how many of the first entries of parts (all but the first's) are not behind
+// it. The number of parts is a power of two.
 template <class K>
-Entry<K>* sort_entries(Entry<K>* from, Entry<K>* scratch, int64_t n) {
-  const int64_t threads = in_parallel_region() ? 1 : get_num_threads();
-  if (threads == 1 || n < kSplitFrom) return sort_one(from, scratch, n);
-  const int64_t part = (n + threads - 1) / threads;
-  parallel_for(0, threads, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t p = begin; p < end; ++p) {
-      const int64_t first = p * part, last = std::min(n, first + part);
-      if (first >= last) continue;
-      Entry<K>* sorted = sort_one(from + first, scratch + first, last - first);
-      if (sorted != from + first) std::copy(sorted, sorted + (last - first), from + first);
-    }
-  });
-  for (int64_t width = part; width < n; width *= 2) {
-    const int64_t pairs = (n + 2 * width - 1) / (2 * width);
-    parallel_for(0, pairs, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t p = begin; p < end; ++p) {
-        const int64_t first = p * 2 * width, middle = std::min(n, first + width),
-                      last = std::min(n, middle + width);
-        std::merge(from + first, from + middle, from + middle, from + last, scratch + first);
+int64_t part_of(const Entry<K>& entry, const Entry<K>* firsts, int64_t parts) {
+  int64_t part = 0;
+  for (int64_t step = parts / 2; step > 0; step /= 2) {
+    const Entry<K>& first = firsts[part + step - 1];
+    const bool before = (entry.key < first.key) | ((entry.key == first.key) & (entry.index < first.index));
+    part += before ? 0 : step;
+  }
+  return part;
+}
+
+// Note [Sorting side by side]
+// A long line is cut into parts whose entries all lie between two of a sample, by key and then by place, so that equal keys
+// do not end up in one part. Threads count the entries of each part in chunks of the line, bring them to their parts, and
+// sort the parts. Every order is that of a stable sort, for any number of threads.
+//
+// Calls done(sorted entries, begin, end) for ranges of the result, maybe at the same time; both buffers hold n entries.
+template <class K, class Done>
+void sort_entries(Entry<K>* from, Entry<K>* scratch, int64_t n, const Done& done) {
+  const int64_t threads = threads_inside(n);
+  if (threads == 1) return done(sort_one(from, scratch, n), 0, n);
+  constexpr int64_t kSamples = 8;  // of each part
+  const int64_t parts = int64_t(std::bit_ceil(uint64_t(4 * threads))), samples = kSamples * parts;
+  std::vector<Entry<K>> firsts(static_cast<size_t>(samples));
+  for (int64_t i = 0; i < samples; ++i) firsts[size_t(i)] = from[i * n / samples];
+  std::sort(firsts.begin(), firsts.end(), stable_less<K>);
+  for (int64_t p = 1; p < parts; ++p) firsts[size_t(p - 1)] = firsts[size_t(p * kSamples)];
+
+  const int64_t chunks = 2 * threads, each = (n + chunks - 1) / chunks;
+  std::vector<int64_t> next(size_t(chunks * parts), 0), ends(static_cast<size_t>(parts));
+  const std::unique_ptr<uint16_t[]> part_at(new uint16_t[size_t(n)]);
+  const auto for_each_chunk = [&](const auto& f) {
+    parallel_for(0, chunks, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t c = begin; c < end; ++c) {
+        int64_t* counts = next.data() + c * parts;
+        for (int64_t i = c * each, last = std::min(n, (c + 1) * each); i < last; ++i) f(i, counts);
       }
     });
-    std::swap(from, scratch);
+  };
+  for_each_chunk([&](int64_t i, int64_t* counts) {
+    const int64_t part = part_of(from[i], firsts.data(), parts);
+    part_at[size_t(i)] = uint16_t(part);
+    ++counts[part];
+  });
+  int64_t at = 0;
+  for (int64_t p = 0; p < parts; ++p) {
+    for (int64_t c = 0; c < chunks; ++c) at += std::exchange(next[size_t(c * parts + p)], at);
+    ends[size_t(p)] = at;
   }
-  return from;
+  for_each_chunk([&](int64_t i, int64_t* places) { scratch[places[part_at[size_t(i)]]++] = from[i]; });
+  parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t p = begin; p < end; ++p) {
+      const int64_t first = p == 0 ? 0 : ends[size_t(p - 1)], last = ends[size_t(p)];
+      if (first < last) done(sort_one(scratch + first, from + first, last - first), first, last);
+    }
+  });
 }
 
 template <class T>
@@ -102,12 +134,31 @@ void check_length(int64_t n) {
 // Short lines need no allocation.
 template <class K> using Room = Scratch<Entry<K>, 256>;
 
+// Two buffers of entries: long ones in large pages, which threads touch first.
+template <class K>
+class TwoRooms {
+ public:
+  explicit TwoRooms(int64_t n)
+      : n_(n), small_(n < kSplitFrom ? 2 * n : 0), first_(n < kSplitFrom ? small_.data() : large_.room<Entry<K>>(2 * n)) {}
+  Entry<K>* first() { return first_; }
+  Entry<K>* second() { return first_ + n_; }
+
+ private:
+  int64_t n_;
+  Room<K> small_;
+  ThreadBuffer large_;
+  Entry<K>* first_;
+};
+
 // Keys of one line; `flip` turns the order round without touching the order of equals.
 template <class T>
 void read_line(const char* line, int64_t stride, int64_t n, bool flip, Entry<order_key_t<T>>* entries) {
   using K = order_key_t<T>;
   const K mask = flip ? K(~K(0)) : K(0);
-  for (int64_t i = 0; i < n; ++i) entries[i] = {K(order_key(read<T>(line + i * stride)) ^ mask), uint32_t(i)};
+  parallel_for(0, n, kGrain / 4, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      entries[i] = {K(order_key(read<T>(line + i * stride)) ^ mask), uint32_t(i)};
+  });
 }
 
 // The lines of one operator: where elements and results lie.
@@ -134,20 +185,22 @@ void sort(const View& in, int dim, bool descending, const View& values, const Vi
     using T = typename decltype(tag)::type;
     using K = order_key_t<T>;
     const Line<T> shape(in, dim, values, indices);
-    for_each_line(in, values, indices, dim, [&](const char* line, char* value, char* index) {
-      Room<K> room(2 * shape.n);
-      read_line<T>(line, shape.stride, shape.n, descending, room.data());
-      const Entry<K>* sorted = sort_entries(room.data(), room.data() + shape.n, shape.n);
-      if (line != value) {
-        for (int64_t i = 0; i < shape.n; ++i) shape.write(line, value, index, i, sorted[i].index);
-        return;
+    for_each_split_line(in, values, indices, dim, [&](const char* line, char* value, char* index) {
+      TwoRooms<K> rooms(shape.n);
+      read_line<T>(line, shape.stride, shape.n, descending, rooms.first());
+      Line<T> from = shape;
+      std::unique_ptr<T[]> kept;
+      if (line == value) {  // in place: the values would overwrite one another
+        kept.reset(new T[size_t(shape.n)]);
+        for (int64_t i = 0; i < shape.n; ++i) kept[size_t(i)] = read<T>(line + i * shape.stride);
+        line = reinterpret_cast<const char*>(kept.get());
+        from.stride = sizeof(T);
       }
-      std::unique_ptr<T[]> kept(new T[size_t(shape.n)]);  // in place: the values would overwrite one another
-      for (int64_t i = 0; i < shape.n; ++i) kept[size_t(i)] = read<T>(line + i * shape.stride);
-      for (int64_t i = 0; i < shape.n; ++i) {
-        *reinterpret_cast<T*>(value + i * shape.value_stride) = kept[sorted[i].index];
-        *reinterpret_cast<int64_t*>(index + i * shape.index_stride) = sorted[i].index;
-      }
+      sort_entries(rooms.first(), rooms.second(), shape.n,
+                   [&](const Entry<K>* sorted, int64_t begin, int64_t end) {
+                     for (int64_t i = begin; i < end; ++i)
+                       from.write(line, value, index, i, sorted[i - begin].index);
+                   });
     });
   });
 }
@@ -248,10 +301,13 @@ void mode(const View& in, int dim, const View& values, const View& indices) {
     using T = typename decltype(tag)::type;
     using K = order_key_t<T>;
     const Line<T> shape(in, dim, values, indices);
-    for_each_line(in, values, indices, dim, [&](const char* line, char* value, char* index) {
-      Room<K> room(2 * shape.n);
-      read_line<T>(line, shape.stride, shape.n, false, room.data());
-      const Entry<K>* sorted = sort_entries(room.data(), room.data() + shape.n, shape.n);
+    for_each_split_line(in, values, indices, dim, [&](const char* line, char* value, char* index) {
+      TwoRooms<K> rooms(shape.n);
+      Entry<K>* sorted = rooms.first();
+      read_line<T>(line, shape.stride, shape.n, false, sorted);
+      sort_entries(sorted, rooms.second(), shape.n, [&](Entry<K>* part, int64_t begin, int64_t end) {
+        if (part != sorted + begin) std::copy(part, part + (end - begin), sorted + begin);
+      });
       int64_t best = 0, best_end = 0;
       for (int64_t begin = 0, end; begin < shape.n; begin = end) {
         for (end = begin + 1; end < shape.n && sorted[end].key == sorted[begin].key;) ++end;
