@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 
 import numpy as np
 import pytest
@@ -387,3 +388,25 @@ def test_a_complex_number_is_interpolated_from_the_nearer_end():
         torch.lerp(a, b, weight), a.numpy() + weight.numpy() * (b - a).numpy(), rtol=1e-6
     )
     assert torch.lerp(a, b, weight)[1].item() == b[1].item()
+
+
+@pytest.mark.parametrize("threads", [2, 16])
+@pytest.mark.parametrize("name", ["add", "exp", "tan", "lgamma", "special.bessel_y0", "special.zeta"])
+def test_functions_of_any_cost_are_shared_by_threads(name, threads):
+    function = operator.attrgetter(name)(torch)
+    x = torch.rand(300, 211) + 1.5
+    operands = [x, x.double(), x.t()]
+    if "special" not in name:
+        operands.append(x.bfloat16())
+    if name in ("add", "exp", "tan"):
+        operands.append(torch.complex(x, x))
+    before = torch.get_num_threads()
+    try:
+        for operand in operands:
+            arguments = (operand, operand[:1]) if name in ("add", "special.zeta") else (operand,)
+            torch.set_num_threads(1)
+            alone = function(*arguments)
+            torch.set_num_threads(threads)
+            assert torch.equal(function(*arguments), alone)
+    finally:
+        torch.set_num_threads(before)

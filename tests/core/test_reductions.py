@@ -396,3 +396,24 @@ def test_few_columns_of_many_rows_are_reduced(columns, dtype):
     if not dtype.is_complex:
         np.testing.assert_array_equal(x.amax(0).long(), values.max(0))
         np.testing.assert_array_equal(x.amin(0).long(), values.min(0))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 16])
+@pytest.mark.parametrize("shape", [(60, 40, 50), (3, 100000), (100000, 3)], ids=str)
+def test_logarithms_of_sums_do_not_depend_on_threads(shape, threads):
+    before = torch.get_num_threads()
+    x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    x[0] += 200
+    x[0].flat[1] = -np.inf
+    try:
+        for dims in (0, 1, -1, (0, 1)):
+            torch.set_num_threads(1)
+            alone = torch.logsumexp(torch.from_numpy(x), dims).numpy()
+            torch.set_num_threads(threads)
+            result = torch.logsumexp(torch.from_numpy(x), dims).numpy()
+            np.testing.assert_array_equal(result, alone)
+            top = x.max(dims, keepdims=True).astype(np.float64)
+            wanted = np.log(np.exp(x - top).sum(dims)) + top.reshape(result.shape)
+            np.testing.assert_allclose(result, wanted, 1e-5, 1e-5)
+    finally:
+        torch.set_num_threads(before)

@@ -28,6 +28,12 @@ struct Stage {
   bool needed(int64_t stride, int64_t n) const { return converts || (stride != outer && n != 1); }
 };
 
+// A loop and how many elements a thread should get of it at least.
+struct GrainedLoop {
+  DenseLoop run;
+  int64_t grain = kGrain;
+};
+
 struct StagedLoop {
   DenseLoop loop;
   const void* parameters;
@@ -90,10 +96,10 @@ bool is_single(const View& view) {
 }
 
 // The general way: any strides, dtypes and broadcasts.
-[[gnu::noinline]] void run_staged(DenseLoop loop, DType result, const View& out, const View* const* in,
+[[gnu::noinline]] void run_staged(GrainedLoop loop, DType result, const View& out, const View* const* in,
                                   const DType* in_types, int inputs, const void* parameters) {
   const View* operands[kMaxInputs + 1] = {&out};
-  StagedLoop staged{loop, parameters, inputs, {}, {}, kBlockBytes / int64_t(itemsize(result)), {}};
+  StagedLoop staged{loop.run, parameters, inputs, {}, {}, kBlockBytes / int64_t(itemsize(result)), {}};
   for (int i = 0; i < inputs; ++i) {
     operands[i + 1] = in[i];
     staged.in[i] = {converter(in[i]->dtype, in_types[i]), int64_t(itemsize(in[i]->dtype)),
@@ -111,11 +117,11 @@ bool is_single(const View& view) {
     repeat(repeated[i], size_t(staged.in[i].inner), repeated[i], std::min(staged.block, plan.numel));
     staged.repeated[i] = repeated[i];
   }
-  for_each_row(plan, kGrain, staged_row, &staged);
+  for_each_row(plan, loop.grain, staged_row, &staged);
 }
 
 // One operand is a single element of the right dtype, the rest dense: blocks against an expanded copy of it.
-[[gnu::noinline]] void run_with_constant(DenseLoop loop, const View& out, const View* const* in,
+[[gnu::noinline]] void run_with_constant(GrainedLoop loop, const View& out, const View* const* in,
                                          const bool* constant, int inputs, int64_t numel,
                                          const void* parameters) {
   if (numel == 0) return;  // a single element that is repeated no times may have no memory
@@ -134,20 +140,19 @@ bool is_single(const View& view) {
     }
     for (int64_t i = begin; i < end; i += together) {
       const int64_t count = std::min(together, end - i);
-      loop(out.as<char>() + i * out_item, source, count, parameters);
+      loop.run(out.as<char>() + i * out_item, source, count, parameters);
       for (int j = 0; j < inputs; ++j) source[j] += step[j] * count;
     }
   };
-  if (numel <= kGrain) range(0, numel);
-  else parallel_for(0, numel, kGrain, range);
+  parallel_for(0, numel, loop.grain, range);
 }
 
-[[gnu::noinline]] void run_dense_parallel(DenseLoop loop, const View& out, const View* const* in, int inputs,
+[[gnu::noinline]] void run_dense_parallel(GrainedLoop loop, const View& out, const View* const* in, int inputs,
                                           int64_t numel, const void* parameters) {
-  parallel_for(0, numel, kGrain, [&](int64_t begin, int64_t end) {
+  parallel_for(0, numel, loop.grain, [&](int64_t begin, int64_t end) {
     const char* source[kMaxInputs];
     for (int i = 0; i < inputs; ++i) source[i] = in[i]->as<char>() + begin * int64_t(itemsize(in[i]->dtype));
-    loop(out.as<char>() + begin * int64_t(itemsize(out.dtype)), source, end - begin, parameters);
+    loop.run(out.as<char>() + begin * int64_t(itemsize(out.dtype)), source, end - begin, parameters);
   });
 }
 
@@ -166,17 +171,20 @@ bool same_layout(const View& in, const View& out) {
 DType widened(DType t) { return t == DType::complex32 ? DType::complex64 : t; }
 
 // The loop for `compute`, which becomes float for half types and narrower ones (see Note [Staging]).
-DenseLoop loop_of(const ElementwiseKernel& kernel, DType& compute) {
+GrainedLoop loop_of(const ElementwiseKernel& kernel, DType& compute) {
   compute = widened(compute);
   if (!contains(kernel.domain, compute)) [[unlikely]]
     fail_unsupported(kernel.name, compute);
-  if (const DenseLoop own = kernel.loops[cpu_level][int(compute)]) return own;
+  // Functions of complex numbers are several of real ones each, and not in vectors.
+  const int64_t cost = kernel.cost > 1 && is_complex(compute) ? 16 * kernel.cost : kernel.cost;
+  const int64_t grain = std::max<int64_t>(kGrain / cost, 128);
+  if (const DenseLoop own = kernel.loops[cpu_level][int(compute)]) return {own, grain};
   compute = DType::float32;
-  return kernel.loops[cpu_level][int(compute)];
+  return {kernel.loops[cpu_level][int(compute)], grain};
 }
 
 // Dense results with operands that are dense, single elements or neither.
-[[gnu::noinline]] void run_mixed(DenseLoop loop, DType result, const View& out, const View* const* in,
+[[gnu::noinline]] void run_mixed(GrainedLoop loop, DType result, const View& out, const View* const* in,
                                  const DType* in_types, int inputs, const void* parameters) {
   int64_t numel;
   if (is_dense(out, numel) && out.dtype == result) {
@@ -195,7 +203,7 @@ DenseLoop loop_of(const ElementwiseKernel& kernel, DType& compute) {
 
 // Small dense calls are the common case and must cost nanoseconds: they are decided here, everything else is
 // a call.
-[[gnu::always_inline]] inline void run_elementwise(DenseLoop loop, DType compute, DType result,
+[[gnu::always_inline]] inline void run_elementwise(GrainedLoop loop, DType compute, DType result,
                                                    const View& out, const View* const* in,
                                                    const DType* in_types, int inputs, int parameters,
                                                    const Scalar* params) {
@@ -207,14 +215,14 @@ DenseLoop loop_of(const ElementwiseKernel& kernel, DType& compute) {
     if (compute == DType::float32 && parameters == 1) *reinterpret_cast<float*>(stored) = params->to<float>();
     else store_parameters(params, parameters, compute, stored);
   }
-  bool uniform = uint64_t(out.dense) <= uint64_t(kGrain) && out.dtype == result;
+  bool uniform = uint64_t(out.dense) <= uint64_t(loop.grain) && out.dtype == result;
   const char* source[kMaxInputs];
   for (int i = 0; i < inputs; ++i) {
     source[i] = in[i]->as<char>();
     uniform = uniform && in[i]->dense == out.dense && in[i]->dtype == in_types[i];
   }
   if (uniform) [[likely]]
-    return loop(out.as<char>(), source, out.dense, stored);
+    return loop.run(out.as<char>(), source, out.dense, stored);
   run_mixed(loop, result, out, in, in_types, inputs, stored);
 }
 
@@ -225,7 +233,7 @@ void run_unary(const ElementwiseKernel& kernel, bool to_bool, const View& in, co
   DType compute =
       to_bool ? in.dtype
               : unary_compute_dtype(kernel.domain, kernel.parameters, widened(in.dtype), widened(out.dtype));
-  const DenseLoop loop = loop_of(kernel, compute);
+  const GrainedLoop loop = loop_of(kernel, compute);
   const View* operands[] = {&in};
   run_elementwise(loop, compute, to_bool ? DType::boolean : compute, out, operands, &compute, 1,
                   kernel.parameters, params);
@@ -280,7 +288,7 @@ constexpr bool kRoundsProducts = true;
 [[gnu::noinline]] void run_half_binary(const ElementwiseKernel& kernel, bool to_bool, const View& a,
                                        const View& b, const View& out, DType half, const Scalar* params) {
   DType compute = half;
-  const DenseLoop loop = loop_of(kernel, compute);
+  const GrainedLoop loop = loop_of(kernel, compute);
   alignas(16) char left[16], right[16];
   const View first = rounded(a, half, left), second = kernel.exact_right ? b : rounded(b, half, right);
   const View* operands[] = {&first, &second};
@@ -291,9 +299,9 @@ constexpr bool kRoundsProducts = true;
     params = &alpha;
     const float value = alpha.to<float>();
     if (kRoundsProducts && value != 1.0f) {
-      const RoundedProduct steps = {loop, value, kernel.operand_of_alpha, converter(compute, half),
+      const RoundedProduct steps = {loop.run, value, kernel.operand_of_alpha, converter(compute, half),
                                     converter(half, compute)};
-      return run_mixed(sum_with_rounded_product, compute, out, operands, types, 2, &steps);
+      return run_mixed({sum_with_rounded_product, loop.grain}, compute, out, operands, types, 2, &steps);
     }
   }
   run_elementwise(loop, compute, to_bool ? DType::boolean : compute, out, operands, types, 2,
@@ -306,7 +314,7 @@ void run_binary(const ElementwiseKernel& kernel, bool to_bool, const View& a, co
                 DType compute, const Scalar* params) {
   if (compute == DType::float16 || compute == DType::bfloat16) [[unlikely]]
     return run_half_binary(kernel, to_bool, a, b, out, compute, params);
-  const DenseLoop loop = loop_of(kernel, compute);
+  const GrainedLoop loop = loop_of(kernel, compute);
   const View* operands[] = {&a, &b};
   const DType types[] = {compute, compute};
   run_elementwise(loop, compute, to_bool ? DType::boolean : compute, out, operands, types, 2,
@@ -315,7 +323,7 @@ void run_binary(const ElementwiseKernel& kernel, bool to_bool, const View& a, co
 
 void run_ternary(const ElementwiseKernel& kernel, const View& a, const View& b, const View& c,
                  const View& out, DType compute, const Scalar* params) {
-  const DenseLoop loop = loop_of(kernel, compute);
+  const GrainedLoop loop = loop_of(kernel, compute);
   const View* operands[] = {&a, &b, &c};
   const DType types[] = {compute, compute, compute};
   run_elementwise(loop, compute, compute, out, operands, types, 3, kernel.parameters, params);
@@ -359,7 +367,7 @@ void where(const View& cond, const View& a, const View& b, const View& out) {
     case 8: loop = where_loop<uint64_t>; break;
     default: loop = where_loop<complex128>; break;
   }
-  run_elementwise(loop, out.dtype, out.dtype, out, operands, types, 3, 0, nullptr);
+  run_elementwise({loop}, out.dtype, out.dtype, out, operands, types, 3, 0, nullptr);
 }
 
 }  // namespace mt::kernels

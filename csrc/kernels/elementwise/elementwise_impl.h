@@ -12,6 +12,7 @@
 
 #include "kernels/common/cpu_features.h"
 #include "kernels/common/types.h"
+#include "kernels/elementwise/costs.h"
 #include "kernels/elementwise/elementwise.h"
 
 namespace mt::kernels {
@@ -22,6 +23,7 @@ using DenseLoop = void (*)(char* out, const char* const* in, int64_t n, const vo
 struct ElementwiseKernel {
   const char* name;
   int parameters;
+  int cost;          // costs.h
   bool exact_right;  // these two: Note [Numbers and half precision]
   int operand_of_alpha;
   DTypeSet domain;
@@ -127,6 +129,7 @@ constexpr DenseLoop loop_for(int level) {
 template <class Op, int kInputs, bool kToBool>
 inline constexpr ElementwiseKernel kernel_of = {Op::name,
                                                 Op::parameters,
+                                                cost_of<Op>(),
                                                 exact_right<Op>,
                                                 operand_of_alpha<Op>,
                                                 Op::domain,

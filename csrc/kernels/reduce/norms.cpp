@@ -1,8 +1,11 @@
 #include "kernels/reduce/norms.h"
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "kernels/common/copy.h"
+#include "kernels/common/parallel.h"
 #include "kernels/common/temporary.h"
 #include "kernels/complex/complex_parts.h"
 #include "kernels/elementwise/elementwise_impl.h"
@@ -33,8 +36,10 @@ void vector_norm(const View& in, const View& out, double p) {
   copy(total.view(), out);
 }
 
-void log_sum_exp(const View& in, const View& out) {
-  if (in.numel() == 0) return fill(out, Scalar(-INFINITY));
+namespace {
+
+// Of a tensor whose terms fit the cache, or that cannot be cut.
+void log_sum_exp_of_part(const View& in, const View& out) {
   const bool half = out.dtype == DType::float16 || out.dtype == DType::bfloat16;
   const DType wide = half ? DType::float32 : out.dtype == DType::complex32 ? DType::complex64 : out.dtype;
   const Temporary terms(in, wide);
@@ -59,6 +64,59 @@ void log_sum_exp(const View& in, const View& out) {
   reduce<sum_op>(terms.view(), total.view());
   unary<log_op>(total.view(), total.view());
   binary<add_op>(total.view(), shift.view(), out, wide, &one);
+}
+
+// One dimension that is kept, and how much of it a part has.
+struct Cut {
+  int dim;
+  int64_t step, count;  // count: parts
+};
+
+// Parts of about so many elements, by sizes only: results do not depend on threads.
+std::vector<Cut> cuts_of(const View& in, const View& out) {
+  constexpr int64_t kPart = 1 << 14;
+  std::vector<int> kept;
+  for (int d = 0; d < in.ndim; ++d)
+    if (out.sizes[d] == in.sizes[d] && in.sizes[d] > 1) kept.push_back(d);
+  std::stable_sort(kept.begin(), kept.end(), [&](int a, int b) { return in.strides[a] > in.strides[b]; });
+  std::vector<Cut> cuts;
+  int64_t rest = in.numel();
+  for (const int d : kept) {
+    if (rest <= kPart) break;
+    rest /= in.sizes[d];
+    const int64_t step = std::clamp<int64_t>(kPart / rest, 1, in.sizes[d]);
+    cuts.push_back({d, step, (in.sizes[d] + step - 1) / step});
+    rest *= step;
+  }
+  return cuts;
+}
+
+}  // namespace
+
+void log_sum_exp(const View& in, const View& out) {
+  if (in.numel() == 0) return fill(out, Scalar(-INFINITY));
+  const std::vector<Cut> cuts = cuts_of(in, out);
+  if (cuts.empty()) return log_sum_exp_of_part(in, out);
+  int64_t parts = 1;
+  for (const Cut& cut : cuts) parts *= cut.count;
+  const auto run = [&](int64_t begin, int64_t end) {
+    for (int64_t part = begin; part < end; ++part) {
+      std::vector<int64_t> sizes(in.sizes, in.sizes + in.ndim), kept(out.sizes, out.sizes + in.ndim);
+      int64_t from = 0, to = 0, rest = part;
+      for (const Cut& cut : cuts) {
+        const int64_t first = rest % cut.count * cut.step;
+        rest /= cut.count;
+        sizes[size_t(cut.dim)] = kept[size_t(cut.dim)] = std::min(cut.step, in.sizes[cut.dim] - first);
+        from += first * in.strides[cut.dim], to += first * out.strides[cut.dim];
+      }
+      log_sum_exp_of_part(
+          {in.as<char>() + from * int64_t(itemsize(in.dtype)), sizes.data(), in.strides, in.ndim, in.dtype},
+          {out.as<char>() + to * int64_t(itemsize(out.dtype)), kept.data(), out.strides, in.ndim, out.dtype});
+    }
+  };
+  // Few large parts are shared out inside.
+  if (parts < get_num_threads() && in.numel() / parts > 2 * kGrain) run(0, parts);
+  else parallel_for(0, parts, 1, run);
 }
 
 }  // namespace mt::kernels
