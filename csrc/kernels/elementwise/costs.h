@@ -12,8 +12,8 @@ template <class Op>
 constexpr int cost_of() {
   if constexpr (is_one_of<Op, igamma_op, igammac_op, igamma_slope_op, zeta_op, polygamma_op>) {
     return 256;
-  } else if constexpr (is_one_of<Op, i0_op, i0e_op, i1_op, i1e_op, ndtr_op, ndtri_op, log_ndtr_op, erfcx_op, airy_ai_op,
-                                 bessel_j0_op, bessel_j1_op, bessel_y0_op, bessel_y1_op,
+  } else if constexpr (is_one_of<Op, i0_op, i0e_op, i1_op, i1e_op, ndtr_op, ndtri_op, log_ndtr_op, erfcx_op,
+                                 airy_ai_op, bessel_j0_op, bessel_j1_op, bessel_y0_op, bessel_y1_op,
                                  modified_bessel_i0_op, modified_bessel_i1_op, modified_bessel_k0_op,
                                  modified_bessel_k1_op, scaled_modified_bessel_k0_op,
                                  scaled_modified_bessel_k1_op, lgamma_op, digamma_op, trigamma_op, xlog1py_op,
@@ -30,13 +30,14 @@ constexpr int cost_of() {
     return 16;
   } else if constexpr (is_one_of<Op, exp_op, exp2_op, expm1_op, log_op, log2_op, log10_op, log1p_op, sin_op,
                                  cos_op, tanh_op, sigmoid_op, erf_op, logit_op, xlogy_op, hypot_op, entr_op,
-                                 angle_op, sgn_op, remainder_op, fmod_op, floor_divide_op, silu_op, log_sigmoid_op, gelu_op,
-                                 gelu_tanh_op, elu_op, softplus_op, swish_op, glu_op, swiglu_op, geglu_op,
-                                 geglu_tanh_op, clipped_swiglu_op, silu_backward_op, gelu_backward_op,
-                                 gelu_tanh_backward_op, elu_backward_op, log_sigmoid_backward_op,
-                                 swish_backward_op, softplus_backward_op, glu_value_backward_op,
-                                 glu_gate_backward_op, swiglu_gate_backward_op, swiglu_value_backward_op,
-                                 geglu_gate_backward_op, geglu_tanh_gate_backward_op>) {
+                                 angle_op, sgn_op, remainder_op, fmod_op, floor_divide_op, silu_op,
+                                 log_sigmoid_op, gelu_op, gelu_tanh_op, elu_op, softplus_op, swish_op, glu_op,
+                                 swiglu_op, geglu_op, geglu_tanh_op, clipped_swiglu_op, silu_backward_op,
+                                 gelu_backward_op, gelu_tanh_backward_op, elu_backward_op,
+                                 log_sigmoid_backward_op, swish_backward_op, softplus_backward_op,
+                                 glu_value_backward_op, glu_gate_backward_op, swiglu_gate_backward_op,
+                                 swiglu_value_backward_op, geglu_gate_backward_op,
+                                 geglu_tanh_gate_backward_op>) {
     return 4;
   } else {
     return 1;

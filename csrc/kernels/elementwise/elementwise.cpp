@@ -147,8 +147,8 @@ bool is_single(const View& view) {
   parallel_for(0, numel, loop.grain, range);
 }
 
-[[gnu::noinline]] void run_dense_parallel(GrainedLoop loop, const View& out, const View* const* in, int inputs,
-                                          int64_t numel, const void* parameters) {
+[[gnu::noinline]] void run_dense_parallel(GrainedLoop loop, const View& out, const View* const* in,
+                                          int inputs, int64_t numel, const void* parameters) {
   parallel_for(0, numel, loop.grain, [&](int64_t begin, int64_t end) {
     const char* source[kMaxInputs];
     for (int i = 0; i < inputs; ++i) source[i] = in[i]->as<char>() + begin * int64_t(itemsize(in[i]->dtype));

@@ -275,8 +275,9 @@ const ScatterLoops& scatter_of(DType dtype, Combine combine) {
                                [&](auto tag) { loops = &scatter_loops<typename decltype(tag)::type, Add>; });
       break;
     case Combine::multiply:
-      dispatch<domains::every>(dtype, "scatter_multiply",
-                               [&](auto tag) { loops = &scatter_loops<typename decltype(tag)::type, Multiply>; });
+      dispatch<domains::every>(dtype, "scatter_multiply", [&](auto tag) {
+        loops = &scatter_loops<typename decltype(tag)::type, Multiply>;
+      });
       break;
     case Combine::min:
       dispatch<domains::every_ordered>(dtype, "scatter_amin", [&](auto tag) {
@@ -324,8 +325,7 @@ constexpr int64_t kInnerBytes = 256;
 int free_dimension(const Plan& plan, size_t item, int64_t threads) {
   int best = -1;
   for (int d = 1; d < plan.ndim; ++d)
-    if (plan.strides[0][d] != 0 && plan.sizes[d] >= threads &&
-        (best < 0 || plan.sizes[d] > plan.sizes[best]))
+    if (plan.strides[0][d] != 0 && plan.sizes[d] >= threads && (best < 0 || plan.sizes[d] > plan.sizes[best]))
       best = d;
   if (best < 0 && plan.strides[0][0] != 0 && plan.sizes[0] * int64_t(item) >= threads * kInnerBytes) return 0;
   return best;
@@ -344,8 +344,8 @@ void scatter_by_block(const Plan& plan, const ScatterLoops& loops, const Lookup&
   const Blocks blocks{&lookup, plan.data[0], std::max(6, int(std::bit_width(uint64_t(span / wanted))))};
   const int64_t count = (span >> blocks.shift) + 1;
   std::vector<int64_t> next(size_t(count * chunks)), ends(size_t(count), 0);
-  char* list = sent_memory->room<char>(std::min(units, kTogether) *
-                                       int64_t(rows ? sizeof(SentRow) : loops.sent_size));
+  char* list =
+      sent_memory->room<char>(std::min(units, kTogether) * int64_t(rows ? sizeof(SentRow) : loops.sent_size));
   for (int64_t first = 0; first < units; first += kTogether) {
     const int64_t total = std::min(kTogether, units - first), each = (total + chunks - 1) / chunks;
     const auto for_each_chunk = [&](RowFunction row) {

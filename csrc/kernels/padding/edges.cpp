@@ -236,7 +236,8 @@ void add_part(const PaddedRows& rows, const T* grad, int64_t begin, int64_t end,
   const int64_t unit = rows.unit, step = row.padded_stride;
   const auto add_unit = [&](int64_t place, int64_t element) {
     compute_t<T>* to = sums + (element - begin) * unit;
-    if (unit > 1) return at_level<AddDense<T>, compute_t<T>*, const T*, int64_t>(to, grad + place * step, unit);
+    if (unit > 1)
+      return at_level<AddDense<T>, compute_t<T>*, const T*, int64_t>(to, grad + place * step, unit);
     *to = math::add(*to, compute_t<T>(grad[place * step]));
   };
   const auto edge = [&](int64_t from, int64_t to) {
@@ -261,28 +262,29 @@ void add_rows(const PaddedRows& rows, const View& grad, const View& grad_in) {
   const Axis& row = rows.row;
   const std::vector<Copies> copies(rows.outer.begin(), rows.outer.end());
   const int64_t together = std::max<int64_t>(1, 1024 / rows.unit);  // elements of a row
-  for_each_part(
-      outer_sizes(rows, &Axis::size), row.size, rows.unit, [&](const int64_t* at, int64_t begin, int64_t end) {
-        Scratch<C> sums(std::min(together, end - begin) * rows.unit);
-        for (; begin < end; begin += together) {
-          const int64_t last = std::min(end, begin + together), n = (last - begin) * rows.unit;
-          std::fill_n(sums.data(), n, C(0));
-          const auto add = [&](const auto& self, size_t a, const T* from) -> void {
-            if (a == rows.outer.size()) return add_part<T>(rows, from, begin, last, sums.data());
-            const Axis& axis = rows.outer[a];
-            if (axis.same()) return self(self, a + 1, from + at[a] * axis.padded_stride);
-            for (int64_t i = copies[a].starts[size_t(at[a])]; i < copies[a].starts[size_t(at[a]) + 1]; ++i)
-              self(self, a + 1, from + copies[a].places[size_t(i)] * axis.padded_stride);
-          };
-          add(add, 0, grad.as<T>());
-          T* to = grad_in.as<T>() + begin * row.stride;
-          for (size_t a = 0; a < rows.outer.size(); ++a) to += at[a] * rows.outer[a].stride;
-          // Units that follow one another are one.
-          const int64_t length = row.stride == rows.unit ? n : rows.unit;
-          for (int64_t i = 0; i < n; i += length, to += row.stride)
-            at_level<StoreDense<T>, T*, const C*, int64_t>(to, sums.data() + i, length);
-        }
-      });
+  for_each_part(outer_sizes(rows, &Axis::size), row.size, rows.unit,
+                [&](const int64_t* at, int64_t begin, int64_t end) {
+                  Scratch<C> sums(std::min(together, end - begin) * rows.unit);
+                  for (; begin < end; begin += together) {
+                    const int64_t last = std::min(end, begin + together), n = (last - begin) * rows.unit;
+                    std::fill_n(sums.data(), n, C(0));
+                    const auto add = [&](const auto& self, size_t a, const T* from) -> void {
+                      if (a == rows.outer.size()) return add_part<T>(rows, from, begin, last, sums.data());
+                      const Axis& axis = rows.outer[a];
+                      if (axis.same()) return self(self, a + 1, from + at[a] * axis.padded_stride);
+                      for (int64_t i = copies[a].starts[size_t(at[a])];
+                           i < copies[a].starts[size_t(at[a]) + 1]; ++i)
+                        self(self, a + 1, from + copies[a].places[size_t(i)] * axis.padded_stride);
+                    };
+                    add(add, 0, grad.as<T>());
+                    T* to = grad_in.as<T>() + begin * row.stride;
+                    for (size_t a = 0; a < rows.outer.size(); ++a) to += at[a] * rows.outer[a].stride;
+                    // Units that follow one another are one.
+                    const int64_t length = row.stride == rows.unit ? n : rows.unit;
+                    for (int64_t i = 0; i < n; i += length, to += row.stride)
+                      at_level<StoreDense<T>, T*, const C*, int64_t>(to, sums.data() + i, length);
+                  }
+                });
 }
 
 }  // namespace

@@ -139,7 +139,9 @@ template <class K>
 class TwoRooms {
  public:
   explicit TwoRooms(int64_t n)
-      : n_(n), small_(n < kSplitFrom ? 2 * n : 0), first_(n < kSplitFrom ? small_.data() : large_.room<Entry<K>>(2 * n)) {}
+      : n_(n),
+        small_(n < kSplitFrom ? 2 * n : 0),
+        first_(n < kSplitFrom ? small_.data() : large_.room<Entry<K>>(2 * n)) {}
   Entry<K>* first() { return first_; }
   Entry<K>* second() { return first_ + n_; }
 
