@@ -186,7 +186,7 @@ GrainedLoop loop_of(const ElementwiseKernel& kernel, DType& compute) {
 // Dense results with operands that are dense, single elements or neither.
 [[gnu::noinline]] void run_mixed(GrainedLoop loop, DType result, const View& out, const View* const* in,
                                  const DType* in_types, int inputs, const void* parameters) {
-  int64_t numel;
+  int64_t numel = 0;
   if (is_dense(out, numel) && out.dtype == result) {
     bool constant[kMaxInputs], any_constant = false, simple = true;
     for (int i = 0; i < inputs; ++i) {
