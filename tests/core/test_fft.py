@@ -256,7 +256,7 @@ def test_istft_refuses_windows_that_leave_gaps():
         torch.istft(spectrum, 8, window=torch.zeros(8))
 
 
-@pytest.mark.parametrize("length", [49, 121, 169, 77, 1001, 509, 512])
+@pytest.mark.parametrize("length", [49, 121, 169, 77, 1001, 509, 512, 1024, 272, 1040, 304, 72, 1500])
 @pytest.mark.parametrize("lines", [1, 3, 4, 7, 21])
 def test_lines_of_any_number_and_length_go_together(length, lines):
     parts = np.random.default_rng(0).standard_normal((2, lines, length))
@@ -264,7 +264,9 @@ def test_lines_of_any_number_and_length_go_together(length, lines):
     for dtype, tolerance in (("complex64", 1e-3), ("complex128", 1e-9)):
         given = torch.from_numpy(x.astype(dtype))
         np.testing.assert_allclose(torch.fft.fft(given).numpy(), np.fft.fft(x), atol=tolerance)
+        np.testing.assert_allclose(torch.fft.ifft(given).numpy(), np.fft.ifft(x), atol=tolerance)
         real = torch.from_numpy(x.astype(dtype).real.copy())
+        np.testing.assert_allclose(torch.fft.fft(real).numpy(), np.fft.fft(x.real), atol=tolerance)
         np.testing.assert_allclose(torch.fft.rfft(real).numpy(), np.fft.rfft(x.real), atol=tolerance)
         back = torch.fft.irfft(torch.fft.rfft(real), n=length)
         np.testing.assert_allclose(back.numpy(), x.real, atol=tolerance)

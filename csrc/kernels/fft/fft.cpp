@@ -69,10 +69,16 @@ void check_views(const View& in, const View& out, int dim) {
 
 template <class T>
 struct Buffers {
-  std::unique_ptr<T[]> memory;
+  struct alignas(64) Vector {
+    T numbers[kFullLanes<T>];
+  };
+  std::unique_ptr<Vector[]> memory;
   Planes<T> data, work;
-  explicit Buffers(int64_t plane) : memory(new T[size_t(4 * plane)]) {
-    T* at = memory.get();
+  explicit Buffers(int64_t room) {
+    // One vector more, so that planes do not push one another out of the first cache.
+    const int64_t vectors = room / kFullLanes<T> + 2, plane = vectors * kFullLanes<T>;
+    memory.reset(new Vector[size_t(4 * vectors)]);
+    T* at = memory[0].numbers;
     data = {at, at + plane}, work = {at + 2 * plane, at + 3 * plane};
   }
 };
@@ -80,7 +86,8 @@ struct Buffers {
 // Calls f(group, buffers) for all lines, over threads. A group has up to `together` lines for each lane that the buffers
 // have room for.
 template <class T, class F>
-void for_each_group(const View& in, const View& out, int dim, int64_t room, int64_t together, F&& f) {
+void for_each_group(const View& in, const View& out, int dim, const FftPlan<T>& plan, int64_t room,
+                    int64_t together, F&& f) {
   const OuterDims outer(in, out, dim);
   const int64_t in_unit = is_complex(in.dtype) ? 2 : 1, out_unit = is_complex(out.dtype) ? 2 : 1;
   // Lines that interleave share cache lines, so at least a few of them go together.
@@ -91,7 +98,8 @@ void for_each_group(const View& in, const View& out, int dim, int64_t room, int6
   const int64_t length = std::max(in.sizes[dim], out.sizes[dim]);
   const int64_t fewest_turned = length % 8 == 0 ? kFullLanes<T> : side;
   const bool aliased = outer.in[0] * in_unit * int64_t(sizeof(T)) % kAliased == 0;
-  const bool enough = outer.sizes[0] >= fewest_turned && room <= kTurnedLine && !aliased;
+  const bool enough =
+      outer.sizes[0] >= fewest_turned && room <= kTurnedLine && !aliased && !plan.has_columns();
   const bool alone = side_by_side && room >= kLongLine && !enough;
   const int64_t wanted = std::clamp<int64_t>(kPlaneBytes / (room * int64_t(sizeof(T))), fewest, kMaxLanes);
   const int64_t full =
@@ -241,7 +249,7 @@ void complex_lines(const View& in, const View& out, int dim, bool forward, T sca
   const int64_t n = out.sizes[dim];
   const auto plan = FftPlan<T>::of(n);
   const bool real = !is_complex(in.dtype);
-  for_each_group<T>(in, out, dim, plan->room(), 1, [&](const Group<T>& g, Buffers<T>& buffers) {
+  for_each_group<T>(in, out, dim, *plan, plan->room(), 1, [&](const Group<T>& g, Buffers<T>& buffers) {
     if (real) {
       load(g.in, g.in_step, g.in_line, n, g.lanes, buffers.data.re);
       std::fill_n(buffers.data.im, n * g.lanes, T(0));
@@ -267,15 +275,18 @@ template <class F>
     for (int64_t q = 0; q < lanes; ++q) f(k, k * lanes + q, (half - k) * lanes + q);
 }
 
-// X, rows 0 to n/2, twice as large.
-template <class T>
+// X, rows 0 to n/2, twice as large; kWhole: the other rows, too, which are their mirror image's conjugates.
+template <class T, bool kWhole>
 struct JoinHalves {
   [[gnu::always_inline]] static inline void run(Planes<T> z, Planes<T> to, const T* cosine, const T* sine,
                                                 int64_t half, int64_t lanes) {
+    const int64_t far = half * lanes;
     for_each_meeting(1, half, lanes, [=](int64_t k, int64_t here, int64_t there) {
       const T a = z.re[here], b = z.im[here], x = z.re[there], y = z.im[there];
-      to.re[here] = a + x + (b + y) * cosine[k] - (x - a) * sine[k];
-      to.im[here] = b - y + (b + y) * sine[k] + (x - a) * cosine[k];
+      const T re = a + x + (b + y) * cosine[k] - (x - a) * sine[k];
+      const T im = b - y + (b + y) * sine[k] + (x - a) * cosine[k];
+      to.re[here] = re, to.im[here] = im;
+      if constexpr (kWhole) to.re[far + there] = re, to.im[far + there] = -im;
     });
     for (int64_t q = 0; q < lanes; ++q) {
       to.re[q] = 2 * (z.re[q] + z.im[q]), to.re[half * lanes + q] = 2 * (z.re[q] - z.im[q]);
@@ -298,19 +309,20 @@ struct SplitHalves {
   }
 };
 
-template <class T>
+template <bool kWhole, class T>
 void even_real_lines(const View& in, const View& out, int dim, T scale) {
   const int64_t n = in.sizes[dim], half = n / 2;
   const auto plan = FftPlan<T>::of(half);
   const auto turn = HalfTurn<T>::of(n);
-  for_each_group<T>(in, out, dim, plan->room() + 1, 1, [&](const Group<T>& g, Buffers<T>& buffers) {
+  const int64_t room = kWhole ? std::max(plan->room(), n) : plan->room() + 1;
+  for_each_group<T>(in, out, dim, *plan, room, 1, [&](const Group<T>& g, Buffers<T>& buffers) {
     Group<T> pairs = g;  // neighbours as the parts of complex numbers
     pairs.in_step *= 2;
     load(pairs, half, buffers.data, g.in_step);
     const Planes<T> z = run(*plan, buffers, g.lanes, true);
     const Planes<T> joined = z.re == buffers.data.re ? buffers.work : buffers.data;
-    at_level<JoinHalves<T>>(z, joined, turn->re.data(), turn->im.data(), half, g.lanes);
-    store(joined, half + 1, scale / 2, g);
+    at_level<JoinHalves<T, kWhole>>(z, joined, turn->re.data(), turn->im.data(), half, g.lanes);
+    store(joined, kWhole ? n : half + 1, scale / 2, g);
   });
 }
 
@@ -320,7 +332,7 @@ template <class T>
 void odd_real_lines(const View& in, const View& out, int dim, T scale) {
   const int64_t n = in.sizes[dim];
   const auto plan = FftPlan<T>::of(n);
-  for_each_group<T>(in, out, dim, plan->room(), 2, [&](const Group<T>& g, Buffers<T>& buffers) {
+  for_each_group<T>(in, out, dim, *plan, plan->room(), 2, [&](const Group<T>& g, Buffers<T>& buffers) {
     const int64_t lanes = (g.lanes + 1) / 2, others = g.lanes - lanes;
     load(g.in, g.in_step, g.in_line, n, lanes, buffers.data.re);
     if (others < lanes) std::fill_n(buffers.data.im, n * lanes, T(0));
@@ -354,7 +366,7 @@ void even_inverse_lines(const View& in, const View& out, int dim, T scale) {
   const int64_t n = out.sizes[dim], half = n / 2;
   const auto plan = FftPlan<T>::of(half);
   const auto turn = HalfTurn<T>::of(n);
-  for_each_group<T>(in, out, dim, plan->room() + 1, 1, [&](const Group<T>& g, Buffers<T>& buffers) {
+  for_each_group<T>(in, out, dim, *plan, plan->room() + 1, 1, [&](const Group<T>& g, Buffers<T>& buffers) {
     load(g, half + 1, buffers.work);
     at_level<SplitHalves<T>>(buffers.work, buffers.data, turn->re.data(), turn->im.data(), half, g.lanes);
     Group<T> pairs = g;
@@ -368,7 +380,7 @@ template <class T>
 void odd_inverse_lines(const View& in, const View& out, int dim, T scale) {
   const int64_t n = out.sizes[dim];
   const auto plan = FftPlan<T>::of(n);
-  for_each_group<T>(in, out, dim, plan->room(), 2, [&](const Group<T>& g, Buffers<T>& buffers) {
+  for_each_group<T>(in, out, dim, *plan, plan->room(), 2, [&](const Group<T>& g, Buffers<T>& buffers) {
     const int64_t lanes = (g.lanes + 1) / 2, others = g.lanes - lanes;
     const Planes<T> z = buffers.data;
     for (int64_t k = 0; k <= n / 2; ++k) {
@@ -397,9 +409,12 @@ void fft(const View& in, const View& out, int dim, bool forward, double scale) {
   check_views(in, out, dim);
   MT_CHECK(in.sizes[dim] == out.sizes[dim], "fft: expected ", in.sizes[dim], " points, got ", out.sizes[dim]);
   if (out.numel() == 0) return;
-  if (out.dtype == DType::complex64) return complex_lines<float>(in, out, dim, forward, float(scale));
-  if (out.dtype == DType::complex128) return complex_lines<double>(in, out, dim, forward, scale);
-  fail_unsupported("fft", out.dtype);
+  dispatch<dtype_set(DType::float32, DType::float64)>(real_type(out.dtype), "fft", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const bool halves = !is_complex(in.dtype) && forward && out.sizes[dim] % 2 == 0;
+    if (halves) even_real_lines<true>(in, out, dim, T(scale));
+    else complex_lines<T>(in, out, dim, forward, T(scale));
+  });
 }
 
 void real_fft(const View& in, const View& out, int dim, double scale) {
@@ -409,7 +424,7 @@ void real_fft(const View& in, const View& out, int dim, double scale) {
   if (in.numel() == 0) return;
   dispatch<dtype_set(DType::float32, DType::float64)>(in.dtype, "real_fft", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    if (n % 2 == 0) even_real_lines<T>(in, out, dim, T(scale));
+    if (n % 2 == 0) even_real_lines<false>(in, out, dim, T(scale));
     else odd_real_lines<T>(in, out, dim, T(scale));
   });
 }

@@ -1,6 +1,7 @@
 #include "kernels/fft/passes.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "kernels/common/levels.h"
 
@@ -18,6 +19,29 @@ template <class T>
 struct SideBySide<T, 1> {
   using type = T;
 };
+
+// Two vectors exchange blocks of kBlock numbers: the second half of every pair of blocks of the first for the first half
+// of the other's.
+template <int kBlock, class V, class I, size_t... i>
+MT_INLINE void exchange_blocks(V& a, V& b, I, std::index_sequence<i...>) {
+  constexpr int count = sizeof...(i);
+  const V first = __builtin_shuffle(a, b, I{(int(i) & kBlock ? count + int(i) - kBlock : int(i))...});
+  const V second = __builtin_shuffle(a, b, I{(int(i) & kBlock ? count + int(i) : int(i) + kBlock)...});
+  a = first, b = second;
+}
+// As many vectors as each has numbers: their table turned round, in blocks of half its side, then of half those.
+template <int kBlock, class T, int kCount>
+MT_INLINE void turn_round(typename SideBySide<T, kCount>::type (&rows)[kCount]) {
+  using Index = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+  if constexpr (kBlock > 0) {
+#pragma GCC unroll 16
+    for (int r = 0; r < kCount; ++r)
+      if ((r & kBlock) == 0)
+        exchange_blocks<kBlock>(rows[r], rows[r + kBlock], typename SideBySide<Index, kCount>::type{},
+                                std::make_index_sequence<kCount>());
+    turn_round<kBlock / 2, T, kCount>(rows);
+  }
+}
 
 // A complex number, or several side by side; S is what one part is made of.
 template <class V, class S>
@@ -75,6 +99,28 @@ template <class V, class S> MT_INLINE void butterfly(Number<V, S> (&x)[8], const
           c = odd[2].clockwise(), d = N{odd[3].im - odd[3].re, -odd[3].re - odd[3].im} * half_root2;
   x[0] = even[0] + a, x[4] = even[0] - a, x[1] = even[1] + b, x[5] = even[1] - b;
   x[2] = even[2] + c, x[6] = even[2] - c, x[3] = even[3] + d, x[7] = even[3] - d;
+}
+template <class V, class S> MT_INLINE void butterfly(Number<V, S> (&x)[16], const S* roots) {
+  constexpr S half_root2 = S(0.70710678118654752440);
+  constexpr S cos1 = S(0.92387953251128675613), sin1 = S(0.38268343236508977173);  // of an eighth of pi
+  using N = Number<V, S>;
+  N y[4][4];
+#pragma GCC unroll 4
+  for (int j = 0; j < 4; ++j) {
+    y[j][0] = x[j], y[j][1] = x[j + 4], y[j][2] = x[j + 8], y[j][3] = x[j + 12];
+    butterfly(y[j], roots);
+  }
+  const auto eighth = [](N z) { return N{z.re + z.im, z.im - z.re} * half_root2; };
+  y[1][1] = y[1][1].times(cos1, -sin1), y[1][2] = eighth(y[1][2]), y[1][3] = y[1][3].times(sin1, -cos1);
+  y[2][1] = eighth(y[2][1]), y[2][2] = y[2][2].clockwise(), y[2][3] = eighth(y[2][3].clockwise());
+  y[3][1] = y[3][1].times(sin1, -cos1), y[3][2] = eighth(y[3][2].clockwise()),
+  y[3][3] = y[3][3].times(-cos1, sin1);
+#pragma GCC unroll 4
+  for (int k = 0; k < 4; ++k) {
+    N z[4] = {y[0][k], y[1][k], y[2][k], y[3][k]};
+    butterfly(z, roots);
+    x[k] = z[0], x[k + 4] = z[1], x[k + 8] = z[2], x[k + 12] = z[3];
+  }
 }
 // An odd radix: what is symmetric goes with the cosines of its roots, what is not with the sines.
 template <class V, class S, int R> MT_INLINE void butterfly(Number<V, S> (&x)[R], const S* roots) {
@@ -200,6 +246,34 @@ struct AnyPass {
   }
 };
 
+// Rows as many at a time as they are long, turned round in registers; the last of them again where that is not a whole
+// number of times.
+template <class T, int kCount>
+struct RowsPass {
+  MT_INLINE static void run(Planes<T> from, Planes<T> to, int64_t rows, const T* re, const T* im) {
+    using V = typename SideBySide<T, kCount>::type;
+    using N = Number<V, T>;
+    for (int64_t next = 0; next < rows; next += kCount) {
+      const int64_t first = next + kCount <= rows ? next : rows - kCount;
+      V x[kCount], y[kCount];
+#pragma GCC unroll 16
+      for (int r = 0; r < kCount; ++r) {
+        const int64_t at = (first + r) * kCount;
+        const N turn = N::load(re + at, im + at);
+        const N z = N::load(from.re + at, from.im + at).times(turn.re, turn.im);
+        x[r] = z.re, y[r] = z.im;
+      }
+      turn_round<kCount / 2, T, kCount>(x), turn_round<kCount / 2, T, kCount>(y);
+      N z[kCount];
+#pragma GCC unroll 16
+      for (int r = 0; r < kCount; ++r) z[r] = {x[r], y[r]};
+      butterfly(z, static_cast<const T*>(nullptr));
+#pragma GCC unroll 16
+      for (int r = 0; r < kCount; ++r) z[r].store(to.re + first + rows * r, to.im + first + rows * r);
+    }
+  }
+};
+
 // Rows of one lane run along memory like the lanes of one row.
 template <class T>
 struct Product {
@@ -239,12 +313,30 @@ void run(const Step<T>& step) {
 }
 
 template <class T>
+int64_t columns() {
+  const int bytes = !kHasLevels || cpu_level == 0 ? 16 : cpu_level == 1 ? 32 : 64;
+  return bytes / int64_t(sizeof(T));
+}
+
+template <class T>
+void run_rows(Planes<T> from, Planes<T> to, int64_t rows, const T* re, const T* im) {
+  constexpr int narrow = 16 / int(sizeof(T));
+  if (kHasLevels && cpu_level > 1) AtLevels<RowsPass<T, 4 * narrow>>::widest(from, to, rows, re, im);
+  else if (kHasLevels && cpu_level > 0) AtLevels<RowsPass<T, 2 * narrow>>::wide(from, to, rows, re, im);
+  else AtLevels<RowsPass<T, narrow>>::base(from, to, rows, re, im);
+}
+
+template <class T>
 void multiply(Planes<T> data, const T* re, const T* im, int64_t rows, int64_t lanes) {
   at_level<Product<T>>(data, re, im, rows, lanes);
 }
 
 template void run(const Step<float>&);
 template void run(const Step<double>&);
+template int64_t columns<float>();
+template int64_t columns<double>();
+template void run_rows(Planes<float>, Planes<float>, int64_t, const float*, const float*);
+template void run_rows(Planes<double>, Planes<double>, int64_t, const double*, const double*);
 template void multiply(Planes<float>, const float*, const float*, int64_t, int64_t);
 template void multiply(Planes<double>, const double*, const double*, int64_t, int64_t);
 

@@ -17,6 +17,10 @@ struct Step {
 };
 
 template <class T> void run(const Step<T>& step);
+// How many columns a single signal is laid out in: see Note [Columns] in plan.h.
+template <class T> int64_t columns();
+// Rows of that many numbers, turned by as many twiddles and transformed: number r of row k becomes to[k + rows * r].
+template <class T> void run_rows(Planes<T> from, Planes<T> to, int64_t rows, const T* re, const T* im);
 // Row i of the planes times the complex number i.
 template <class T> void multiply(Planes<T> data, const T* re, const T* im, int64_t rows, int64_t lanes);
 

@@ -109,8 +109,11 @@ template <class T>
 FftPlan<T>::FftPlan(int64_t length) : length_(length) {
   if (length == 1) return;
   const std::vector<int> radices = radices_of(length);
-  if (!radices.empty()) prepare_passes(radices);
-  else if (const int64_t generator = generator_of(length)) prepare_powers(generator);
+  if (!radices.empty()) {
+    prepare_passes(radices);
+    const int64_t columns = fft_passes::columns<T>();
+    if (length % columns == 0 && length >= columns * columns) prepare_columns(columns);
+  } else if (const int64_t generator = generator_of(length)) prepare_powers(generator);
   else prepare_convolution();
 }
 
@@ -135,6 +138,14 @@ void FftPlan<T>::prepare_passes(const std::vector<int>& radices) {
     left = pass.groups;
     passes_.push_back(std::move(pass));
   }
+}
+
+template <class T>
+void FftPlan<T>::prepare_columns(int64_t columns) {
+  columns_ = of(length_ / columns);
+  turn_re_.resize(size_t(length_)), turn_im_.resize(size_t(length_));
+  for (int64_t i = 0; i < length_; ++i)
+    root(i / columns * (i % columns), length_, turn_re_[size_t(i)], turn_im_[size_t(i)]);
 }
 
 template <class T>
@@ -180,6 +191,7 @@ void FftPlan<T>::prepare_powers(int64_t generator) {
 
 template <class T>
 Planes<T> FftPlan<T>::run(Planes<T> data, Planes<T> work, int64_t lanes) const {
+  if (columns_ && lanes == 1) return run_columns(data, work);
   if (!inner_) return run_passes(data, work, lanes);
   return powers_.empty() ? run_convolution(data, work, lanes) : run_powers(data, work, lanes);
 }
@@ -195,6 +207,14 @@ Planes<T> FftPlan<T>::run_passes(Planes<T> data, Planes<T> work, int64_t lanes) 
     stride *= pass.radix;
   }
   return data;
+}
+
+template <class T>
+Planes<T> FftPlan<T>::run_columns(Planes<T> data, Planes<T> work) const {
+  const Planes<T> rows = columns_->run(data, work, length_ / columns_->length());
+  const Planes<T> to = rows.re == data.re ? work : data;
+  fft_passes::run_rows(rows, to, columns_->length(), turn_re_.data(), turn_im_.data());
+  return to;
 }
 
 template <class T>

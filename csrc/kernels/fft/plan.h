@@ -3,6 +3,11 @@
 // Note [Lanes]: several signals are transformed side by side. Real and imaginary parts lie in two planes of
 // [length][lanes], so that every loop runs along memory and vectorises, and a backward transform is a forward one with
 // the planes exchanged.
+//
+// Note [Columns]: a single signal of a length that is a multiple of a vector's is a table with rows of one vector. Its
+// columns are lanes, transformed as such; what is left is to turn and transform every row, which vectors of numbers from
+// as many rows do side by side, and the result comes out in order. It needs no more room than the signal, so it is what
+// long lines that lie side by side are transformed by, one after the other.
 #pragma once
 
 #include <algorithm>
@@ -37,6 +42,7 @@ class FftPlan {
   Planes<T> run(Planes<T> data, Planes<T> work, int64_t lanes) const;
   int64_t length() const { return length_; }
   int64_t room() const { return inner_ ? std::max(length_, inner_->length()) : length_; }
+  bool has_columns() const { return columns_ != nullptr; }
 
  private:
   struct Pass {
@@ -46,15 +52,19 @@ class FftPlan {
     std::vector<T> roots;     // cos and sin of the radix's own roots, for radices without code of their own
   };
   void prepare_passes(const std::vector<int>& radices);
+  void prepare_columns(int64_t columns);
   void prepare_convolution();
   void prepare_powers(int64_t generator);
   Planes<T> run_passes(Planes<T> data, Planes<T> work, int64_t lanes) const;
+  Planes<T> run_columns(Planes<T> data, Planes<T> work) const;
   Planes<T> run_convolution(Planes<T> data, Planes<T> work, int64_t lanes) const;
   Planes<T> run_powers(Planes<T> data, Planes<T> work, int64_t lanes) const;
 
   int64_t length_;
   std::vector<Pass> passes_;
-  std::shared_ptr<const FftPlan> inner_;  // of the convolution
+  std::shared_ptr<const FftPlan> columns_;  // of a single signal; null where it has none
+  std::vector<T> turn_re_, turn_im_;        // of the numbers of its rows
+  std::shared_ptr<const FftPlan> inner_;    // of the convolution
   std::vector<T> chirp_re_, chirp_im_, kernel_re_, kernel_im_;
   std::vector<int32_t> powers_, inverses_;  // of the generator, for prime lengths
 };
