@@ -410,3 +410,59 @@ def test_functions_of_any_cost_are_shared_by_threads(name, threads):
             assert torch.equal(function(*arguments), alone)
     finally:
         torch.set_num_threads(before)
+
+
+# Functions of floats that are rounded once; a number beside a tensor multiplies and divides as it is.
+ROUNDED_ONCE = {
+    "square": lambda x, y, z: x.square(),
+    "reciprocal": lambda x, y, z: x.reciprocal(),
+    "rsqrt": lambda x, y, z: x.abs().rsqrt(),
+    "floor": lambda x, y, z: x.floor(),
+    "deg2rad": lambda x, y, z: x.deg2rad(),
+    "expm1": lambda x, y, z: x.expm1(),
+    "conj_physical": lambda x, y, z: torch.conj_physical(x),
+    "mul": lambda x, y, z: x * y,
+    "div": lambda x, y, z: x / y,
+    "div_number": lambda x, y, z: x / 3.1,
+    "mul_number": lambda x, y, z: x * 0.1,
+    "add_alpha": lambda x, y, z: torch.add(x, y, alpha=2),
+    "maximum": lambda x, y, z: torch.maximum(x, y),
+    "lerp": lambda x, y, z: torch.lerp(x, y, 0.25),
+    "lerp_tensor": lambda x, y, z: torch.lerp(x, y, z),
+    "addcmul": lambda x, y, z: torch.addcmul(x, y, z, value=0.5),
+    "tanh_backward": lambda x, y, z: torch.ops.aten.tanh_backward(x, y),
+    "gt": lambda x, y, z: x > y,
+    "ne": lambda x, y, z: x != y,
+    "isnan": lambda x, y, z: x.isnan(),
+    "isreal": lambda x, y, z: x.isreal(),
+    "signbit": lambda x, y, z: x.signbit(),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("name", ROUNDED_ONCE)
+def test_halves_are_computed_in_floats_and_rounded_once(name, dtype):
+    function = ROUNDED_ONCE[name]
+    torch.manual_seed(0)
+    odd_ones = [0.0, -0.0, math.inf, -math.inf, math.nan, 1e-7, -6e-8, 65504.0, 1e30, 2.5]
+    for count in (1, 15, 16, 64, 71, 200, 1025):
+        operands = [(3 * torch.randn(count + 12)).to(dtype) for _ in range(3)]
+        for at, x in enumerate(operands):
+            x[at : at + 10] = torch.tensor(odd_ones).to(dtype)
+        for x, y, z in (operands, [x[1:] for x in operands], [x[::2] for x in operands]):
+            wanted = function(x.float(), y.float(), z.float())
+            if wanted.is_floating_point():
+                wanted = wanted.to(dtype)
+            assert torch.equal(*(torch.nan_to_num(r.float(), 7e4) for r in (function(x, y, z), wanted)))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_halves_change_in_place_and_beside_other_dtypes(dtype):
+    x = torch.randn(300).to(dtype)
+    wanted = (x.float() * x.float()).to(dtype)
+    into = torch.empty(300)
+    assert torch.equal(x.clone().mul_(x), wanted)
+    assert torch.equal(x.clone().square_(), wanted)
+    assert torch.equal(torch.mul(x, x, out=into).to(dtype), wanted)
+    rows = x.reshape(3, 100)
+    assert torch.equal(rows * rows[:, :1], (rows.float() * rows[:, :1].float()).to(dtype))

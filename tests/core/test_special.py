@@ -136,6 +136,31 @@ def test_incomplete_gamma_functions_add_up_to_one_for_huge_arguments():
     assert all(0.5 < p < 0.501 for p in lower)
 
 
+def test_incomplete_gamma_functions_of_whole_and_half_orders_are_sums():
+    x = np.concatenate([np.linspace(0.01, 30, 200), [1e-8, 100.0, 700.0, 1e7, 1e200]])
+    sums = {0.5: np.array([math.erfc(math.sqrt(v)) for v in x]), 1.0: np.exp(-x)}
+    for a in (*np.arange(1, 10) + 0.0, *np.arange(0, 12) + 0.5):  # each from the one before
+        last = np.array([math.exp(max(a * math.log(v) - v - math.lgamma(a + 1), -745.2)) for v in x])
+        sums[a + 1] = sums[a] + np.where(last < 1e-322, 0, last)
+    for a, upper in sums.items():
+        np.testing.assert_allclose(values(torch.igammac, [a] * len(x), x), upper, rtol=1e-12, atol=1e-300)
+        np.testing.assert_allclose(values(torch.igamma, [a] * len(x), x), 1 - upper, rtol=1e-12, atol=1e-14)
+
+
+def test_bessel_functions_of_many_numbers_are_those_of_each():
+    for dtype, tolerance in ((torch.float32, 3e-7), (torch.float64, 2e-15)):
+        x = torch.linspace(0.01, 8, 600, dtype=dtype)
+        both = {}
+        for name in ("bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1"):
+            function = getattr(torch.special, name)
+            both[name] = function(x).double()
+            # A larger number beside them takes the way of every number.
+            each = torch.stack([function(torch.stack([v, v + 10]))[0] for v in x]).double()
+            assert ((both[name] - each).abs() <= tolerance * each.abs().clamp(min=1)).all()
+        wronskian = both["bessel_j1"] * both["bessel_y0"] - both["bessel_j0"] * both["bessel_y1"]
+        np.testing.assert_allclose(wronskian * x.double() * math.pi / 2, np.ones(600), rtol=30 * tolerance)
+
+
 def test_polynomials_take_a_number_on_either_side():
     x = torch.tensor([0.5, 2.0])
     assert torch.special.chebyshev_polynomial_t(x, 3).tolist() == [-1.0, 26.0]

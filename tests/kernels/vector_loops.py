@@ -16,9 +16,9 @@ import sys
 
 # Functors whose functions have loops of their own or many branches, and two that copy or fill memory by other means.
 ONE_BY_ONE = {
-    "airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "conj_physical", "digamma", "igamma",
-    "igamma_slope", "igammac", "isreal", "lgamma", "modified_bessel_k0", "modified_bessel_k1", "polygamma",
-    "scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "xlog1py", "zeta",
+    "airy_ai", "conj_physical", "digamma", "igamma", "igamma_slope", "igammac", "isreal", "lgamma",
+    "modified_bessel_k0", "modified_bessel_k1", "polygamma", "scaled_modified_bessel_k0",
+    "scaled_modified_bessel_k1", "xlog1py", "zeta",
 }  # fmt: skip
 LOOP = re.compile(r"(?:Loop|ReduceLoopsOf)<(?:\w+::)*(\w+?)(?:_op)?, (float|double)\b.*>::(\w+)\(")
 # By machine: the functions that run on today's processors, and what an operand in a vector looks like.

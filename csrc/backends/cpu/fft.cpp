@@ -1,6 +1,7 @@
 #include "generated/cpu/fft.h"
 
 #include <cmath>
+#include <vector>
 
 #include "backends/cpu/kernel_view.h"
 #include "kernels/fft/fft.h"
@@ -14,14 +15,10 @@ double scale_of(IntList sizes, IntList dims, int64_t normalization) {
   return normalization == 0 ? 1.0 : 1.0 / (normalization == 1 ? std::sqrt(points) : points);
 }
 
-// Transforms `from` along each of `dims` into `to`, the first time reading `from`, then in place.
 void transform(const Tensor& from, const Tensor& to, IntList dims, bool forward, double scale) {
-  const Tensor* source = &from;
-  for (size_t i = 0; i < dims.size(); ++i) {
-    kernels::fft(view(*source), view(to), int(wrap_dim(dims[i], to.dim())), forward,
-                 i + 1 == dims.size() ? scale : 1.0);
-    source = &to;
-  }
+  std::vector<int> along;
+  for (int64_t d : dims) along.push_back(int(wrap_dim(d, to.dim())));
+  kernels::fft(view(from), view(to), along, forward, scale);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #endif
 
 #include "kernels/common/cpu_features.h"
+#include "kernels/common/halves.h"
 #include "kernels/common/types.h"
 
 namespace mt::kernels {
@@ -117,53 +118,13 @@ MT_WIDE void convert_dense_wide(const float* in, Half* out, int64_t n) {
   std::memcpy(static_cast<void*>(out + i), converted, size_t(n - i) * sizeof(Half));
 }
 
-// With AVX-512, sixteen at a time; the rest under a mask.
-constexpr int64_t kLanes = 16;
-MT_WIDEST inline __mmask16 first_lanes(int64_t n) { return __mmask16((1u << n) - 1); }
-MT_WIDEST inline __m512 widened_16(__m256i bits, const Half*) { return _mm512_cvtph_ps(bits); }
-MT_WIDEST inline __m512 widened_16(__m256i bits, const BFloat16*) {
-  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
-}
-MT_WIDEST inline __m256i narrowed_16(__m512 value, Half*) {
-  return _mm512_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-}
-// BFloat16::from_float: to the nearest, halves to even; NaN stays one.
-MT_WIDEST inline __m256i narrowed_16(__m512 value, BFloat16*) {
-  const __m512i word = _mm512_castps_si512(value);
-  const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(word, 16), _mm512_set1_epi32(1));
-  const __m512i even = _mm512_add_epi32(_mm512_add_epi32(word, _mm512_set1_epi32(0x7fff)), odd);
-  const __mmask16 none = _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q);
-  const __m512i chosen = _mm512_mask_or_epi32(even, none, word, _mm512_set1_epi32(0x400000));
-  return _mm512_cvtepi32_epi16(_mm512_srli_epi32(chosen, 16));
-}
 template <class H>
 MT_WIDEST void convert_dense_widest(const H* in, float* out, int64_t n) {
-  const auto bits = [](const H* from) { return reinterpret_cast<const __m256i*>(from); };
-  int64_t i = 0;
-  for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
-    const __m256i first = _mm256_loadu_si256(bits(in + i)),
-                  second = _mm256_loadu_si256(bits(in + i + kLanes));
-    _mm512_storeu_ps(out + i, widened_16(first, in));
-    _mm512_storeu_ps(out + i + kLanes, widened_16(second, in));
-  }
-  for (; i < n; i += kLanes) {
-    const __mmask16 lanes = first_lanes(std::min(n - i, kLanes));
-    _mm512_mask_storeu_ps(out + i, lanes, widened_16(_mm256_maskz_loadu_epi16(lanes, in + i), in));
-  }
+  halves::widen(in, out, n);
 }
 template <class H>
 MT_WIDEST void convert_dense_widest(const float* in, H* out, int64_t n) {
-  const auto bits = [](H* to) { return reinterpret_cast<__m256i*>(to); };
-  int64_t i = 0;
-  for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
-    const __m512 first = _mm512_loadu_ps(in + i), second = _mm512_loadu_ps(in + i + kLanes);
-    _mm256_storeu_si256(bits(out + i), narrowed_16(first, out));
-    _mm256_storeu_si256(bits(out + i + kLanes), narrowed_16(second, out));
-  }
-  for (; i < n; i += kLanes) {
-    const __mmask16 lanes = first_lanes(std::min(n - i, kLanes));
-    _mm256_mask_storeu_epi16(out + i, lanes, narrowed_16(_mm512_maskz_loadu_ps(lanes, in + i), out));
-  }
+  halves::narrow(in, out, n);
 }
 #elif defined(__aarch64__)
 // The same, where they belong to the baseline.

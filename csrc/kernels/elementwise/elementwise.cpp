@@ -170,17 +170,27 @@ bool same_layout(const View& in, const View& out) {
 
 DType widened(DType t) { return t == DType::complex32 ? DType::complex64 : t; }
 
+// Functions of complex numbers are several of real ones each, and not in vectors.
+int64_t grain_of(const ElementwiseKernel& kernel, DType compute) {
+  const int64_t cost = kernel.cost > 1 && is_complex(compute) ? 16 * kernel.cost : kernel.cost;
+  return std::max<int64_t>(kGrain / cost, 128);
+}
+
 // The loop for `compute`, which becomes float for half types and narrower ones (see Note [Staging]).
 GrainedLoop loop_of(const ElementwiseKernel& kernel, DType& compute) {
   compute = widened(compute);
   if (!contains(kernel.domain, compute)) [[unlikely]]
     fail_unsupported(kernel.name, compute);
-  // Functions of complex numbers are several of real ones each, and not in vectors.
-  const int64_t cost = kernel.cost > 1 && is_complex(compute) ? 16 * kernel.cost : kernel.cost;
-  const int64_t grain = std::max<int64_t>(kGrain / cost, 128);
+  const int64_t grain = grain_of(kernel, compute);
   if (const DenseLoop own = kernel.loops[cpu_level][int(compute)]) return {own, grain};
   compute = DType::float32;
   return {kernel.loops[cpu_level][int(compute)], grain};
+}
+
+// The kernel's loops of a half type; see Note [Loops of halves].
+HalfLoops half_loops_of(const ElementwiseKernel& kernel, DType half) {
+  if (cpu_level < 2) return {};
+  return half == DType::bfloat16 ? kernel.bfloat16 : half == DType::float16 ? kernel.float16 : HalfLoops{};
 }
 
 // Dense results with operands that are dense, single elements or neither.
@@ -233,7 +243,8 @@ void run_unary(const ElementwiseKernel& kernel, bool to_bool, const View& in, co
   DType compute =
       to_bool ? in.dtype
               : unary_compute_dtype(kernel.domain, kernel.parameters, widened(in.dtype), widened(out.dtype));
-  const GrainedLoop loop = loop_of(kernel, compute);
+  GrainedLoop loop = {half_loops_of(kernel, in.dtype).alone, grain_of(kernel, in.dtype)};
+  if (!loop.run || out.dtype != (to_bool ? DType::boolean : in.dtype)) loop = loop_of(kernel, compute);
   const View* operands[] = {&in};
   run_elementwise(loop, compute, to_bool ? DType::boolean : compute, out, operands, &compute, 1,
                   kernel.parameters, params);
@@ -287,12 +298,21 @@ constexpr bool kRoundsProducts = true;
 // See Note [Numbers and half precision].
 [[gnu::noinline]] void run_half_binary(const ElementwiseKernel& kernel, bool to_bool, const View& a,
                                        const View& b, const View& out, DType half, const Scalar* params) {
-  DType compute = half;
-  const GrainedLoop loop = loop_of(kernel, compute);
   alignas(16) char left[16], right[16];
   const View first = rounded(a, half, left), second = kernel.exact_right ? b : rounded(b, half, right);
   const View* operands[] = {&first, &second};
-  const DType types[] = {compute, compute};
+  DType compute = half;
+  GrainedLoop loop = {nullptr, grain_of(kernel, half)};
+  DType types[] = {half, second.dtype};
+  if (first.dtype == half && out.dtype == (to_bool ? DType::boolean : half)) {
+    const HalfLoops loops = half_loops_of(kernel, half);
+    if (second.dtype == half) loop.run = loops.alone;
+    else if (second.dtype == DType::float32) loop.run = loops.by_number;
+  }
+  if (!loop.run) {
+    loop = loop_of(kernel, compute);
+    types[0] = types[1] = compute;
+  }
   Scalar alpha;
   if (kernel.operand_of_alpha >= 0 && params) {
     alpha = rounded(params[0], half);
@@ -323,7 +343,9 @@ void run_binary(const ElementwiseKernel& kernel, bool to_bool, const View& a, co
 
 void run_ternary(const ElementwiseKernel& kernel, const View& a, const View& b, const View& c,
                  const View& out, DType compute, const Scalar* params) {
-  const GrainedLoop loop = loop_of(kernel, compute);
+  const bool alike = a.dtype == compute && b.dtype == compute && c.dtype == compute && out.dtype == compute;
+  GrainedLoop loop = {alike ? half_loops_of(kernel, compute).alone : nullptr, grain_of(kernel, compute)};
+  if (!loop.run) loop = loop_of(kernel, compute);
   const View* operands[] = {&a, &b, &c};
   const DType types[] = {compute, compute, compute};
   run_elementwise(loop, compute, compute, out, operands, types, 3, kernel.parameters, params);

@@ -5,12 +5,17 @@
 // that is not a template (elementwise.cpp). Half types go that way too, unless the functor takes them: they are converted
 // to float and back around the float loop. This keeps a functor's compile time and code size a tenth of what a loop per
 // combination would need, and the extra pass stays in the first-level cache.
+//
+// Note [Loops of halves]: where that pass costs as much as the functor itself, which is an expression and no loop of its
+// own, and where AVX-512 converts in few instructions, dense halves of one dtype have a loop after all. It takes a few
+// vectors at a time, so that the processor converts some while it computes others.
 #pragma once
 
 #include <algorithm>
 #include <bit>
 
 #include "kernels/common/cpu_features.h"
+#include "kernels/common/halves.h"
 #include "kernels/common/types.h"
 #include "kernels/elementwise/costs.h"
 #include "kernels/elementwise/elementwise.h"
@@ -19,6 +24,12 @@ namespace mt::kernels {
 
 // out[i] = f(in[0][i], in[1][i], …) for i < n, dense. `parameters` are in the compute type.
 using DenseLoop = void (*)(char* out, const char* const* in, int64_t n, const void* parameters);
+
+// See Note [Loops of halves]; null where there is none.
+struct HalfLoops {
+  DenseLoop alone;
+  DenseLoop by_number;  // the right operand, a number that is not rounded, is in float
+};
 
 struct ElementwiseKernel {
   const char* name;
@@ -30,6 +41,7 @@ struct ElementwiseKernel {
   DenseLoop loops
       [kLevels]
       [kDTypeCount];  // by machine level, then dtype; null outside the domain and for what is computed in float
+  HalfLoops float16, bfloat16;
 };
 
 constexpr int kMaxParameters = 4;
@@ -114,6 +126,73 @@ struct Loop {
   }
 };
 
+template <class Op, class H, int kInputs, bool kToBool, bool kByNumber>
+struct LoopOfHalves {
+#if defined(__x86_64__)
+  static constexpr int64_t kBlock = 64;
+  using R = std::conditional_t<kToBool, bool, float>;
+
+  MT_WIDEST static void widest(char* out_bytes, const char* const* in, int64_t n, const void* parameters) {
+    float p[Op::parameters + 1] = {};
+    for (int i = 0; i < Op::parameters; ++i) p[i] = static_cast<const float*>(parameters)[i];
+    const int64_t whole = n / kBlock * kBlock;
+    for (int64_t begin = 0; begin < whole; begin += kBlock) {
+      alignas(64) float block[kInputs][kBlock];
+      alignas(64) R made[kBlock];
+      const float* x[3] = {};
+      for (int i = 0; i < kInputs; ++i) x[i] = floats(in, i, begin, kBlock, block[i]);
+      R* result = made;
+      if constexpr (kToBool) result = reinterpret_cast<bool*>(out_bytes) + begin;
+#pragma GCC ivdep
+      for (int64_t i = 0; i < kBlock; ++i) {
+        if constexpr (kInputs == 1) result[i] = cast<R>(Op::apply(x[0][i], p));
+        else if constexpr (kInputs == 2) result[i] = cast<R>(Op::apply(x[0][i], x[1][i], p));
+        else result[i] = cast<R>(Op::apply(x[0][i], x[1][i], x[2][i], p));
+      }
+      if constexpr (!kToBool) halves::narrow(result, reinterpret_cast<H*>(out_bytes) + begin, kBlock);
+    }
+    if (whole < n) rest(out_bytes, in, whole, n - whole, parameters);
+  }
+
+ private:
+  MT_WIDEST [[gnu::always_inline]] static inline const float* floats(const char* const* in, int i,
+                                                                     int64_t begin, int64_t count,
+                                                                     float* block) {
+    if (kByNumber && i == 1) return reinterpret_cast<const float*>(in[i]) + begin;
+    halves::widen(reinterpret_cast<const H*>(in[i]) + begin, block, count);
+    return block;
+  }
+  // Less than a block, by the loop of floats.
+  MT_WIDEST [[gnu::noinline]] static void rest(char* out_bytes, const char* const* in, int64_t begin,
+                                               int64_t count, const void* parameters) {
+    alignas(64) float block[kInputs][kBlock];
+    alignas(64) R made[kBlock];
+    const char* x[kInputs];
+    for (int i = 0; i < kInputs; ++i)
+      x[i] = reinterpret_cast<const char*>(floats(in, i, begin, count, block[i]));
+    char* result = kToBool ? out_bytes + begin : reinterpret_cast<char*>(made);
+    Loop<Op, float, kInputs, kToBool>::widest(result, x, count, parameters);
+    if constexpr (!kToBool) halves::narrow(made, reinterpret_cast<H*>(out_bytes) + begin, count);
+  }
+#endif
+};
+
+template <class Op, class H, int kInputs, bool kToBool>
+constexpr HalfLoops half_loops() {
+  HalfLoops loops{};
+#if defined(__x86_64__)
+  constexpr bool loop_of_its_own = requires(const float* in, float* out) { Op::run(out, in, 1, in); } ||
+                                   requires(const float* in, float* out) { Op::run_pairs(out, in, in, 1); } ||
+                                   requires(float x) { Op::is_usual(x); } ||
+                                   requires(float x) { Op::is_usual(x, x); };
+  if constexpr (contains(Op::domain, dtype_of<H>) && !loop_of_its_own && !requires { Op::takes_halves; }) {
+    loops.alone = &LoopOfHalves<Op, H, kInputs, kToBool, false>::widest;
+    if constexpr (exact_right<Op>) loops.by_number = &LoopOfHalves<Op, H, kInputs, kToBool, true>::widest;
+  }
+#endif
+  return loops;
+}
+
 // AVX-512 pays for floats.
 template <class Op, class T, int kInputs, bool kToBool>
 constexpr DenseLoop loop_for(int level) {
@@ -143,7 +222,9 @@ inline constexpr ElementwiseKernel kernel_of = {Op::name,
 #define X(name, type, legacy) loop_for<Op, type, kInputs, kToBool>(2),
                                                     {MT_FORALL_DTYPES(X)},
 #undef X
-                                                }};
+                                                },
+                                                half_loops<Op, Half, kInputs, kToBool>(),
+                                                half_loops<Op, BFloat16, kInputs, kToBool>()};
 
 }  // namespace detail
 

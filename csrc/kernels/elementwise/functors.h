@@ -168,7 +168,7 @@ template <class T>
 }
 
 // ---- unary ----
-// Signs are a bit of a number, also of a half, which need not become a float for it.
+// Signs are a bit of a number, also of a half, which need not become a float for it, nor to stay as it is.
 #define MT_UNARY_OF_SIGN(NAME, DOMAIN, OF_BITS, ...)              \
   struct NAME {                                                   \
     MT_FUNCTOR_HEAD(NAME, 0, DOMAIN)                              \
@@ -188,7 +188,7 @@ MT_UNARY_OF_SIGN(abs_op, any_float8, x.bits & 0x7fff, math::absolute(x))
 MT_UNARY(sign_op, ordered, math::sign(x))
 MT_UNARY(sgn_op, any, math::phase(x))
 MT_UNARY(angle_op, inexact, math::angle(x))
-MT_UNARY(conj_physical_op, any, math::conjugate(x))
+MT_UNARY_OF_SIGN(conj_physical_op, any, x.bits, math::conjugate(x))
 MT_UNARY(square_op, numeric, math::mul(x, x))
 MT_UNARY(reciprocal_op, inexact, math::reciprocal(x))
 MT_UNARY(sqrt_op, inexact, math::sqrt(x))
@@ -363,8 +363,23 @@ MT_PREDICATE(isinf_op, any_infinite, math::is_inf(x))
 MT_PREDICATE(isfinite_op, any_infinite, !math::is_inf(x) && !math::is_nan(x))
 MT_PREDICATE(isposinf_op, ordered, (x > T(0)) & math::is_inf(x))
 MT_PREDICATE(isneginf_op, ordered, (x < T(0)) & math::is_inf(x))
-MT_PREDICATE(isreal_op, any, math::is_real(x))
-MT_PREDICATE(signbit_op, ordered, math::sign_bit(x))
+struct isreal_op {
+  MT_FUNCTOR_HEAD(isreal_op, 0, any)
+  static constexpr bool takes_halves = true;
+  template <class T>
+  [[gnu::always_inline]] static inline bool apply(T x, const T*) {
+    return math::is_real(x);
+  }
+};
+struct signbit_op {
+  MT_FUNCTOR_HEAD(signbit_op, 0, ordered)
+  static constexpr bool takes_halves = true;
+  template <class T>
+  [[gnu::always_inline]] static inline bool apply(T x, const T*) {
+    if constexpr (is_half_v<T>) return bool(x.bits >> 15);
+    else return math::sign_bit(x);
+  }
+};
 
 // ---- binary ----
 MT_BINARY_PARAMS(add_op, 1, every, math::add(a, math::mul(p[0], b)))

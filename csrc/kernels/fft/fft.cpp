@@ -22,6 +22,7 @@ constexpr int64_t kTurnedLine = 4096;  // up to this length, lines that fill vec
 constexpr int64_t kAliased = 4096;     // bytes: lines this far apart push one another out of the first cache
 constexpr int64_t kPlaneBytes =
     65536;  // a plane larger than this gets fewer lanes, so that it stays in cache
+constexpr int64_t kSliceBytes = int64_t(1) << 20;  // what stays in the second cache between two dimensions
 
 // Lines that are transformed together. Steps (along a line) and lines (from one to the next) count elements of the
 // real type.
@@ -239,9 +240,25 @@ void store(Planes<T> planes, int64_t n, T scale, const Group<T>& g, int64_t apar
   store(planes.im + done * g.lanes, n - done, g.lanes, scale, rest + apart, g.out_step, g.out_line);
 }
 template <class T>
-Planes<T> run(const FftPlan<T>& plan, Buffers<T>& buffers, int64_t lanes, bool forward) {
-  if (forward) return plan.run(buffers.data, buffers.work, lanes);
-  return plan.run(buffers.data.exchanged(), buffers.work.exchanged(), lanes).exchanged();
+Planes<T> run(const FftPlan<T>& plan, Buffers<T>& buffers, int64_t lanes, bool forward, Pairs<T> pairs) {
+  if (forward) return plan.run(buffers.data, buffers.work, lanes, pairs);
+  pairs.swapped = true;
+  return plan.run(buffers.data.exchanged(), buffers.work.exchanged(), lanes, pairs).exchanged();
+}
+
+// Complex numbers of each line are loaded, or left to the plan's first pass, and stored by its last one or after it.
+template <class T>
+void load_pairs(const FftPlan<T>& plan, const Group<T>& g, Planes<T> planes, int64_t apart, Pairs<T>& pairs) {
+  const bool rows = g.lanes == 1 ? g.in_step == 2 : g.in_line == 2;
+  if (rows && apart == 1 && plan.reads_pairs(g.lanes)) pairs.in = g.in, pairs.in_row = g.in_step;
+  else load(g, plan.length(), planes, apart);
+}
+template <class T>
+void transform(const FftPlan<T>& plan, const Group<T>& g, Buffers<T>& buffers, bool forward, T scale,
+               Pairs<T> pairs, int64_t apart) {
+  if (g.out_step == 2 && apart == 1 && plan.writes_pairs(g.lanes)) pairs.out = g.out, pairs.scale = scale;
+  const Planes<T> made = run(plan, buffers, g.lanes, forward, pairs);
+  if (!pairs.out) store(made, plan.length(), scale, g, apart);
 }
 
 template <class T>
@@ -250,13 +267,14 @@ void complex_lines(const View& in, const View& out, int dim, bool forward, T sca
   const auto plan = FftPlan<T>::of(n);
   const bool real = !is_complex(in.dtype);
   for_each_group<T>(in, out, dim, *plan, plan->room(), 1, [&](const Group<T>& g, Buffers<T>& buffers) {
+    Pairs<T> pairs;
     if (real) {
       load(g.in, g.in_step, g.in_line, n, g.lanes, buffers.data.re);
       std::fill_n(buffers.data.im, n * g.lanes, T(0));
     } else {
-      load(g, n, buffers.data);
+      load_pairs(*plan, g, buffers.data, 1, pairs);
     }
-    store(run(*plan, buffers, g.lanes, forward), n, scale, g);
+    transform(*plan, g, buffers, forward, scale, pairs, 1);
   });
 }
 
@@ -318,8 +336,9 @@ void even_real_lines(const View& in, const View& out, int dim, T scale) {
   for_each_group<T>(in, out, dim, *plan, room, 1, [&](const Group<T>& g, Buffers<T>& buffers) {
     Group<T> pairs = g;  // neighbours as the parts of complex numbers
     pairs.in_step *= 2;
-    load(pairs, half, buffers.data, g.in_step);
-    const Planes<T> z = run(*plan, buffers, g.lanes, true);
+    Pairs<T> read;
+    load_pairs(*plan, pairs, buffers.data, g.in_step, read);
+    const Planes<T> z = run(*plan, buffers, g.lanes, true, read);
     const Planes<T> joined = z.re == buffers.data.re ? buffers.work : buffers.data;
     at_level<JoinHalves<T, kWhole>>(z, joined, turn->re.data(), turn->im.data(), half, g.lanes);
     store(joined, kWhole ? n : half + 1, scale / 2, g);
@@ -344,7 +363,7 @@ void odd_real_lines(const View& in, const View& out, int dim, T scale) {
         for (int64_t q = 0; q < others; ++q)
           buffers.data.im[i * lanes + q] = second[i * g.in_step + q * g.in_line];
     }
-    const Planes<T> z = run(*plan, buffers, lanes, true);
+    const Planes<T> z = run(*plan, buffers, lanes, true, {});
     const T half = scale / 2;
     for (int64_t k = 0; k <= n / 2; ++k) {
       const int64_t here = k * lanes, there = (k ? n - k : 0) * lanes;
@@ -371,7 +390,7 @@ void even_inverse_lines(const View& in, const View& out, int dim, T scale) {
     at_level<SplitHalves<T>>(buffers.work, buffers.data, turn->re.data(), turn->im.data(), half, g.lanes);
     Group<T> pairs = g;
     pairs.out_step *= 2;
-    store(run(*plan, buffers, g.lanes, false), half, scale, pairs, g.out_step);
+    transform(*plan, pairs, buffers, false, scale, {}, g.out_step);
   });
 }
 
@@ -394,7 +413,7 @@ void odd_inverse_lines(const View& in, const View& out, int dim, T scale) {
         z.re[there + q] = a + d, z.im[there + q] = c - b;
       }
     }
-    const Planes<T> made = run(*plan, buffers, lanes, false);
+    const Planes<T> made = run(*plan, buffers, lanes, false, {});
     store(made.re, n, lanes, scale, g.out, g.out_step, g.out_line);
     T* second = g.out + lanes * g.out_line;
     for (int64_t i = 0; i < n; ++i)
@@ -414,6 +433,42 @@ void fft(const View& in, const View& out, int dim, bool forward, double scale) {
     const bool halves = !is_complex(in.dtype) && forward && out.sizes[dim] % 2 == 0;
     if (halves) even_real_lines<true>(in, out, dim, T(scale));
     else complex_lines<T>(in, out, dim, forward, T(scale));
+  });
+}
+
+// Slices along all of `dims` are transformed one after the other, so that each is still in cache for its next dimension.
+void fft(const View& in, const View& out, std::span<const int> dims, bool forward, double scale) {
+  const auto transform = [&](View from, const View& to, std::span<const int> along) {
+    for (size_t i = 0; i < along.size(); ++i, from = to)
+      fft(from, to, along[i], forward, i + 1 == along.size() ? scale : 1.0);
+  };
+  int64_t slice = 1, slices = 1;
+  const auto is_transformed = [&](int d) { return std::find(dims.begin(), dims.end(), d) != dims.end(); };
+  for (int d = 0; d < out.ndim; ++d) (is_transformed(d) ? slice : slices) *= out.sizes[d];
+  const bool fits = slice * int64_t(itemsize(out.dtype)) <= kSliceBytes;
+  if (dims.size() < 2 || slices < get_num_threads() || !fits) return transform(in, out, dims);
+
+  int64_t sizes[kMaxDims], in_strides[kMaxDims], out_strides[kMaxDims];
+  int along[kMaxDims];
+  const int count = int(dims.size());
+  for (int i = 0; i < count; ++i) {
+    const int d = dims[size_t(i)];
+    along[i] = i, sizes[i] = out.sizes[d], in_strides[i] = in.strides[d], out_strides[i] = out.strides[d];
+  }
+  parallel_for(0, slices, std::max<int64_t>(1, kGrain / (8 * slice)), [&](int64_t begin, int64_t end) {
+    for (int64_t number = begin; number < end; ++number) {
+      int64_t from = 0, to = 0, rest = number;
+      for (int d = out.ndim - 1; d >= 0; --d) {
+        if (is_transformed(d)) continue;
+        from += rest % out.sizes[d] * in.strides[d], to += rest % out.sizes[d] * out.strides[d];
+        rest /= out.sizes[d];
+      }
+      const View source{in.as<char>() + from * int64_t(itemsize(in.dtype)), sizes, in_strides, count,
+                        in.dtype};
+      const View target{out.as<char>() + to * int64_t(itemsize(out.dtype)), sizes, out_strides, count,
+                        out.dtype};
+      transform(source, target, {along, size_t(count)});
+    }
   });
 }
 

@@ -43,6 +43,21 @@ MT_INLINE void turn_round(typename SideBySide<T, kCount>::type (&rows)[kCount]) 
   }
 }
 
+// Numbers that lie in two vectors as pairs become one vector of the first and one of the second of each, and back.
+template <class V, class I, size_t... i>
+MT_INLINE void part_pairs(V& a, V& b, I, std::index_sequence<i...>) {
+  const V first = __builtin_shuffle(a, b, I{int(2 * i)...}),
+          second = __builtin_shuffle(a, b, I{int(2 * i + 1)...});
+  a = first, b = second;
+}
+template <class V, class I, size_t... i>
+MT_INLINE void join_pairs(V& a, V& b, I, std::index_sequence<i...>) {
+  constexpr int count = sizeof...(i);
+  const V low = __builtin_shuffle(a, b, I{int(i / 2 + i % 2 * count)...});
+  const V high = __builtin_shuffle(a, b, I{int(count / 2 + i / 2 + i % 2 * count)...});
+  a = low, b = high;
+}
+
 // A complex number, or several side by side; S is what one part is made of.
 template <class V, class S>
 struct Number {
@@ -60,6 +75,22 @@ struct Number {
   }
   MT_INLINE void store(S* to_re, S* to_im) const {
     __builtin_memcpy(to_re, &re, sizeof(V)), __builtin_memcpy(to_im, &im, sizeof(V));
+  }
+
+  // As pairs, one after the other.
+  static constexpr int kCount = sizeof(V) / sizeof(S);
+  using Index = typename SideBySide<std::conditional_t<sizeof(S) == 4, int32_t, int64_t>, kCount>::type;
+  using Each = std::make_index_sequence<kCount>;
+  MT_INLINE static Number load_pairs(const S* at, bool swapped) {
+    V a, b;
+    __builtin_memcpy(&a, at, sizeof(V)), __builtin_memcpy(&b, at + kCount, sizeof(V));
+    part_pairs(a, b, Index{}, Each());
+    return swapped ? Number{b, a} : Number{a, b};
+  }
+  MT_INLINE void store_pairs(S* to, bool swapped) const {
+    V a = swapped ? im : re, b = swapped ? re : im;
+    join_pairs(a, b, Index{}, Each());
+    __builtin_memcpy(to, &a, sizeof(V)), __builtin_memcpy(to + kCount, &b, sizeof(V));
   }
 };
 
@@ -146,8 +177,8 @@ template <class V, class S, int R> MT_INLINE void butterfly(Number<V, S> (&x)[R]
 }
 
 // kCount numbers of a row at a time; the last of them again where that is not a whole number of times.
-template <class T, int R, int kCount>
-MT_INLINE void pass(const Step<T>& step) {
+template <class T, int R, int kCount, bool kPairs>
+MT_INLINE void pass(const Step<T>& step, const Pairs<T>& pairs) {
   using N = Number<typename SideBySide<T, kCount>::type, T>;
   const int64_t groups = step.groups, stride = step.stride;
   for (int64_t p = 0; p < groups; ++p) {
@@ -159,8 +190,11 @@ MT_INLINE void pass(const Step<T>& step) {
       const int64_t q = next + kCount <= stride ? next : stride - kCount;
       N x[R];
 #pragma GCC unroll 16
-      for (int j = 0; j < R; ++j)
-        x[j] = N::load(from_re + q + stride * groups * j, from_im + q + stride * groups * j);
+      for (int j = 0; j < R; ++j) {
+        if constexpr (kPairs)
+          x[j] = N::load_pairs(pairs.in + pairs.in_row * (p + groups * j) + 2 * q, pairs.swapped);
+        else x[j] = N::load(from_re + q + stride * groups * j, from_im + q + stride * groups * j);
+      }
       butterfly(x, step.roots);
       x[0].store(to_re + q, to_im + q);
 #pragma GCC unroll 16
@@ -192,10 +226,15 @@ MT_INLINE void pass_across(const Step<T>& step) {
 }
 
 template <class T, int R, int kCount>
-MT_INLINE void any_pass(const Step<T>& step) {
-  if (kCount > 1) pass<T, R, kCount>(step);
-  else if (step.stride == 1) pass_across<T, R>(step);
-  else pass<T, R, 1>(step);
+MT_INLINE void any_pass(const Step<T>& step, const Pairs<T>& pairs) {
+  if constexpr (kCount > 1) {
+    if (pairs.in) pass<T, R, kCount, true>(step, pairs);
+    else pass<T, R, kCount, false>(step, pairs);
+  } else if (step.stride == 1) {
+    pass_across<T, R>(step);
+  } else {
+    pass<T, R, 1, false>(step, pairs);
+  }
 }
 
 // Any radix, by the definition: sums grow in `to` one input at a time.
@@ -231,16 +270,16 @@ MT_INLINE void plain_pass(const Step<T>& step) {
 
 template <class T, int kCount>
 struct AnyPass {
-  MT_INLINE static void run(const Step<T>* step) {
+  MT_INLINE static void run(const Step<T>* step, const Pairs<T>* pairs) {
     switch (step->radix) {
-      case 2: return any_pass<T, 2, kCount>(*step);
-      case 3: return any_pass<T, 3, kCount>(*step);
-      case 4: return any_pass<T, 4, kCount>(*step);
-      case 5: return any_pass<T, 5, kCount>(*step);
-      case 7: return any_pass<T, 7, kCount>(*step);
-      case 8: return any_pass<T, 8, kCount>(*step);
-      case 11: return any_pass<T, 11, kCount>(*step);
-      case 13: return any_pass<T, 13, kCount>(*step);
+      case 2: return any_pass<T, 2, kCount>(*step, *pairs);
+      case 3: return any_pass<T, 3, kCount>(*step, *pairs);
+      case 4: return any_pass<T, 4, kCount>(*step, *pairs);
+      case 5: return any_pass<T, 5, kCount>(*step, *pairs);
+      case 7: return any_pass<T, 7, kCount>(*step, *pairs);
+      case 8: return any_pass<T, 8, kCount>(*step, *pairs);
+      case 11: return any_pass<T, 11, kCount>(*step, *pairs);
+      case 13: return any_pass<T, 13, kCount>(*step, *pairs);
       default: return plain_pass<T>(*step);
     }
   }
@@ -250,7 +289,8 @@ struct AnyPass {
 // number of times.
 template <class T, int kCount>
 struct RowsPass {
-  MT_INLINE static void run(Planes<T> from, Planes<T> to, int64_t rows, const T* re, const T* im) {
+  MT_INLINE static void run(Planes<T> from, Planes<T> to, int64_t rows, const T* re, const T* im,
+                            const Pairs<T>* pairs) {
     using V = typename SideBySide<T, kCount>::type;
     using N = Number<V, T>;
     for (int64_t next = 0; next < rows; next += kCount) {
@@ -269,7 +309,11 @@ struct RowsPass {
       for (int r = 0; r < kCount; ++r) z[r] = {x[r], y[r]};
       butterfly(z, static_cast<const T*>(nullptr));
 #pragma GCC unroll 16
-      for (int r = 0; r < kCount; ++r) z[r].store(to.re + first + rows * r, to.im + first + rows * r);
+      for (int r = 0; r < kCount; ++r) {
+        const int64_t at = first + rows * r;
+        if (pairs->out) (z[r] * pairs->scale).store_pairs(pairs->out + 2 * at, pairs->swapped);
+        else z[r].store(to.re + at, to.im + at);
+      }
     }
   }
 };
@@ -301,15 +345,23 @@ struct Product {
 }  // namespace
 
 template <class T>
-void run(const Step<T>& step) {
+void run(const Step<T>& step, const Pairs<T>& pairs) {
   // The widest vectors that a row has numbers for.
   constexpr int widest = 64 / int(sizeof(T)), wide = widest / 2, narrow = widest / 4;
-  if (kHasLevels && cpu_level > 1 && step.stride >= widest) AtLevels<AnyPass<T, widest>>::widest(&step);
-  else if (kHasLevels && cpu_level > 0 && step.stride >= wide) AtLevels<AnyPass<T, wide>>::wide(&step);
-  else if (kHasLevels && cpu_level > 0 && step.stride >= narrow) AtLevels<AnyPass<T, narrow>>::wide(&step);
-  else if (kHasLevels && cpu_level > 0) AtLevels<AnyPass<T, 1>>::wide(&step);
-  else if (step.stride >= narrow) AtLevels<AnyPass<T, narrow>>::base(&step);
-  else AtLevels<AnyPass<T, 1>>::base(&step);
+  if (kHasLevels && cpu_level > 1 && step.stride >= widest)
+    AtLevels<AnyPass<T, widest>>::widest(&step, &pairs);
+  else if (kHasLevels && cpu_level > 0 && step.stride >= wide)
+    AtLevels<AnyPass<T, wide>>::wide(&step, &pairs);
+  else if (kHasLevels && cpu_level > 0 && step.stride >= narrow)
+    AtLevels<AnyPass<T, narrow>>::wide(&step, &pairs);
+  else if (kHasLevels && cpu_level > 0) AtLevels<AnyPass<T, 1>>::wide(&step, &pairs);
+  else if (step.stride >= narrow) AtLevels<AnyPass<T, narrow>>::base(&step, &pairs);
+  else AtLevels<AnyPass<T, 1>>::base(&step, &pairs);
+}
+
+template <class T>
+bool reads_pairs(int radix, int64_t lanes) {
+  return radix <= kLargestOwnRadix && lanes >= 16 / int64_t(sizeof(T));
 }
 
 template <class T>
@@ -319,11 +371,12 @@ int64_t columns() {
 }
 
 template <class T>
-void run_rows(Planes<T> from, Planes<T> to, int64_t rows, const T* re, const T* im) {
+void run_rows(Planes<T> from, Planes<T> to, int64_t rows, const T* re, const T* im, const Pairs<T>& pairs) {
   constexpr int narrow = 16 / int(sizeof(T));
-  if (kHasLevels && cpu_level > 1) AtLevels<RowsPass<T, 4 * narrow>>::widest(from, to, rows, re, im);
-  else if (kHasLevels && cpu_level > 0) AtLevels<RowsPass<T, 2 * narrow>>::wide(from, to, rows, re, im);
-  else AtLevels<RowsPass<T, narrow>>::base(from, to, rows, re, im);
+  if (kHasLevels && cpu_level > 1) AtLevels<RowsPass<T, 4 * narrow>>::widest(from, to, rows, re, im, &pairs);
+  else if (kHasLevels && cpu_level > 0)
+    AtLevels<RowsPass<T, 2 * narrow>>::wide(from, to, rows, re, im, &pairs);
+  else AtLevels<RowsPass<T, narrow>>::base(from, to, rows, re, im, &pairs);
 }
 
 template <class T>
@@ -331,12 +384,16 @@ void multiply(Planes<T> data, const T* re, const T* im, int64_t rows, int64_t la
   at_level<Product<T>>(data, re, im, rows, lanes);
 }
 
-template void run(const Step<float>&);
-template void run(const Step<double>&);
+template void run(const Step<float>&, const Pairs<float>&);
+template void run(const Step<double>&, const Pairs<double>&);
+template bool reads_pairs<float>(int, int64_t);
+template bool reads_pairs<double>(int, int64_t);
 template int64_t columns<float>();
 template int64_t columns<double>();
-template void run_rows(Planes<float>, Planes<float>, int64_t, const float*, const float*);
-template void run_rows(Planes<double>, Planes<double>, int64_t, const double*, const double*);
+template void run_rows(Planes<float>, Planes<float>, int64_t, const float*, const float*,
+                       const Pairs<float>&);
+template void run_rows(Planes<double>, Planes<double>, int64_t, const double*, const double*,
+                       const Pairs<double>&);
 template void multiply(Planes<float>, const float*, const float*, int64_t, int64_t);
 template void multiply(Planes<double>, const double*, const double*, int64_t, int64_t);
 

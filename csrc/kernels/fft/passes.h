@@ -5,6 +5,8 @@
 
 namespace mt::kernels::fft_passes {
 
+inline constexpr int kLargestOwnRadix = 13;  // with a butterfly of its own
+
 // For each group p and each q < stride: the `radix` numbers from[q + stride * (p + j * groups)] become, transformed
 // and turned by the group's twiddles, to[q + stride * (radix * p + k)].
 template <class T>
@@ -16,11 +18,15 @@ struct Step {
   const T* roots;
 };
 
-template <class T> void run(const Step<T>& step);
+// Reads `from`, or pairs where there are any: only if reads_pairs() says so, and in the first pass.
+template <class T> void run(const Step<T>& step, const Pairs<T>& pairs);
+template <class T> bool reads_pairs(int radix, int64_t lanes);
 // How many columns a single signal is laid out in: see Note [Columns] in plan.h.
 template <class T> int64_t columns();
-// Rows of that many numbers, turned by as many twiddles and transformed: number r of row k becomes to[k + rows * r].
-template <class T> void run_rows(Planes<T> from, Planes<T> to, int64_t rows, const T* re, const T* im);
+// Rows of that many numbers, turned by as many twiddles and transformed: number r of row k becomes to[k + rows * r],
+// or that number of the pairs to write.
+template <class T>
+void run_rows(Planes<T> from, Planes<T> to, int64_t rows, const T* re, const T* im, const Pairs<T>& pairs);
 // Row i of the planes times the complex number i.
 template <class T> void multiply(Planes<T> data, const T* re, const T* im, int64_t rows, int64_t lanes);
 

@@ -13,8 +13,8 @@
 namespace mt::kernels {
 namespace {
 
-constexpr int kLargestRadix = 47;                  // beyond, a convolution is cheaper
-constexpr int kLargestOwnRadix = 13;               // with a butterfly in passes.cpp
+constexpr int kLargestRadix = 47;  // beyond, a convolution is cheaper
+using fft_passes::kLargestOwnRadix;
 constexpr size_t kKeptPlans = 32;                  // per type
 constexpr int64_t kKeptLength = int64_t(1) << 20;  // longer plans are as quick to make as to run
 
@@ -190,19 +190,25 @@ void FftPlan<T>::prepare_powers(int64_t generator) {
 }
 
 template <class T>
-Planes<T> FftPlan<T>::run(Planes<T> data, Planes<T> work, int64_t lanes) const {
-  if (columns_ && lanes == 1) return run_columns(data, work);
-  if (!inner_) return run_passes(data, work, lanes);
+bool FftPlan<T>::reads_pairs(int64_t lanes) const {
+  if (columns_ && lanes == 1) return columns_->reads_pairs(length_ / columns_->length());
+  return !passes_.empty() && fft_passes::reads_pairs<T>(passes_.front().radix, lanes);
+}
+
+template <class T>
+Planes<T> FftPlan<T>::run(Planes<T> data, Planes<T> work, int64_t lanes, const Pairs<T>& pairs) const {
+  if (columns_ && lanes == 1) return run_columns(data, work, pairs);
+  if (!inner_) return run_passes(data, work, lanes, pairs);
   return powers_.empty() ? run_convolution(data, work, lanes) : run_powers(data, work, lanes);
 }
 
 template <class T>
-Planes<T> FftPlan<T>::run_passes(Planes<T> data, Planes<T> work, int64_t lanes) const {
+Planes<T> FftPlan<T>::run_passes(Planes<T> data, Planes<T> work, int64_t lanes, const Pairs<T>& pairs) const {
   int64_t stride = lanes;
   for (const Pass& pass : passes_) {
     const fft_passes::Step<T> step{
         data, work, pass.groups, stride, pass.radix, pass.twiddles.data(), pass.roots.data()};
-    fft_passes::run(step);
+    fft_passes::run(step, stride == lanes ? pairs : Pairs<T>());
     std::swap(data, work);
     stride *= pass.radix;
   }
@@ -210,10 +216,13 @@ Planes<T> FftPlan<T>::run_passes(Planes<T> data, Planes<T> work, int64_t lanes) 
 }
 
 template <class T>
-Planes<T> FftPlan<T>::run_columns(Planes<T> data, Planes<T> work) const {
-  const Planes<T> rows = columns_->run(data, work, length_ / columns_->length());
+Planes<T> FftPlan<T>::run_columns(Planes<T> data, Planes<T> work, const Pairs<T>& pairs) const {
+  const int64_t columns = length_ / columns_->length();
+  Pairs<T> in_columns = pairs;
+  in_columns.in_row = 2 * columns, in_columns.out = nullptr;
+  const Planes<T> rows = columns_->run(data, work, columns, in_columns);
   const Planes<T> to = rows.re == data.re ? work : data;
-  fft_passes::run_rows(rows, to, columns_->length(), turn_re_.data(), turn_im_.data());
+  fft_passes::run_rows(rows, to, columns_->length(), turn_re_.data(), turn_im_.data(), pairs);
   return to;
 }
 

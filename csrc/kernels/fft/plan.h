@@ -27,6 +27,17 @@ struct Planes {
   Planes exchanged() const { return {im, re}; }
 };
 
+// Where signals are read and written as complex numbers side by side instead of planes, if a plan can: by its first and
+// last pass, which saves two passes more. A row is one number of each lane.
+template <class T>
+struct Pairs {
+  const T* in = nullptr;
+  int64_t in_row = 0;  // from one row to the next
+  T* out = nullptr;
+  T scale = 1;           // of what is written
+  bool swapped = false;  // the imaginary part is read and written as the real one
+};
+
 // A length whose prime factors are small is split into passes over them, from one buffer into another that comes out
 // in order (Stockham). Of a prime length p where p - 1 is such a length, all but the first number, in the order of the
 // powers of a generator modulo p, are convolved with the roots in that order, by transforms of length p - 1 (Rader).
@@ -38,8 +49,10 @@ class FftPlan {
   static std::shared_ptr<const FftPlan> of(int64_t length);  // kept for the next time
 
   // X[k] = sum over j of x[j] exp(-2 pi i j k / n). Both buffers have room for room() * lanes numbers per plane; the
-  // result is in the one returned.
-  Planes<T> run(Planes<T> data, Planes<T> work, int64_t lanes) const;
+  // result is in the one returned, unless it was written as pairs.
+  Planes<T> run(Planes<T> data, Planes<T> work, int64_t lanes, const Pairs<T>& pairs = {}) const;
+  bool reads_pairs(int64_t lanes) const;
+  bool writes_pairs(int64_t lanes) const { return columns_ && lanes == 1; }
   int64_t length() const { return length_; }
   int64_t room() const { return inner_ ? std::max(length_, inner_->length()) : length_; }
   bool has_columns() const { return columns_ != nullptr; }
@@ -55,8 +68,8 @@ class FftPlan {
   void prepare_columns(int64_t columns);
   void prepare_convolution();
   void prepare_powers(int64_t generator);
-  Planes<T> run_passes(Planes<T> data, Planes<T> work, int64_t lanes) const;
-  Planes<T> run_columns(Planes<T> data, Planes<T> work) const;
+  Planes<T> run_passes(Planes<T> data, Planes<T> work, int64_t lanes, const Pairs<T>& pairs) const;
+  Planes<T> run_columns(Planes<T> data, Planes<T> work, const Pairs<T>& pairs) const;
   Planes<T> run_convolution(Planes<T> data, Planes<T> work, int64_t lanes) const;
   Planes<T> run_powers(Planes<T> data, Planes<T> work, int64_t lanes) const;
 

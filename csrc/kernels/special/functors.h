@@ -2,6 +2,9 @@
 // Included by elementwise/functors.h.
 #pragma once
 
+#include <numbers>
+
+#include "base/special_fits.h"
 #include "kernels/elementwise/functors.h"
 #include "kernels/special/modified_bessel.h"
 #include "kernels/special/special.h"
@@ -36,6 +39,23 @@ template <class Terms, class T> [[gnu::always_inline]] inline T short_recurrence
 template <class T> [[gnu::always_inline]] inline T spherical_bessel_j0_usual(T x) {
   const T none = math::select(x == T(0), T(1), T(0));
   return none + math::sin_usual(x) / (x + none);
+}
+
+// The functions of bessel.cpp up to 8, with logarithms of vectors.
+template <class T> [[gnu::always_inline]] inline bool has_usual_bessel_y(T x) {
+  return math::has_usual_log(x) & (x <= T(8));
+}
+template <const auto& fit, class T> [[gnu::always_inline]] inline double bessel_low(T x) {
+  return math::fitted<double, fit>(double(x) * double(x) / 32 - 1);
+}
+[[gnu::always_inline]] inline double bessel_y0_usual(double x) {
+  return bessel_low<coefficients::bessel_y0_low>(x) +
+         2 / std::numbers::pi * math::log_usual(x) * bessel_low<coefficients::bessel_j0_low>(x);
+}
+[[gnu::always_inline]] inline double bessel_y1_usual(double x) {
+  return x * bessel_low<coefficients::bessel_y1_low>(x) +
+         2 / std::numbers::pi *
+             (math::log_usual(x) * (x * bessel_low<coefficients::bessel_j1_low>(x)) - 1 / x);
 }
 
 }  // namespace special
@@ -76,10 +96,15 @@ struct ndtri_op {
 MT_UNARY(log_ndtr_op, single_double, math::log_ndtr_for<T>(double(x)))
 MT_UNARY(erfcx_op, single_double, math::erfcx_for<T>(double(x)))
 MT_SPECIAL(airy_ai_op, single_double, airy_ai)
-MT_SPECIAL(bessel_j0_op, single_double, bessel_j0)
-MT_SPECIAL(bessel_j1_op, single_double, bessel_j1)
-MT_SPECIAL(bessel_y0_op, single_double, bessel_y0)
-MT_SPECIAL(bessel_y1_op, single_double, bessel_y1)
+MT_UNARY_USUAL(bessel_j0_op, single_double, math::abs(x) <= T(8),
+               T(special::bessel_low<coefficients::bessel_j0_low>(x)), special::bessel_j0(double(x)))
+MT_UNARY_USUAL(bessel_j1_op, single_double, math::abs(x) <= T(8),
+               T(double(x) * special::bessel_low<coefficients::bessel_j1_low>(x)),
+               special::bessel_j1(double(x)))
+MT_UNARY_USUAL(bessel_y0_op, single_double, special::has_usual_bessel_y(x),
+               T(special::bessel_y0_usual(double(x))), special::bessel_y0(double(x)))
+MT_UNARY_USUAL(bessel_y1_op, single_double, special::has_usual_bessel_y(x),
+               T(special::bessel_y1_usual(double(x))), special::bessel_y1(double(x)))
 MT_SPECIAL(modified_bessel_i0_op, single_double, i0<T>)
 MT_SPECIAL(modified_bessel_i1_op, single_double, i1<T>)
 MT_SPECIAL(modified_bessel_k0_op, single_double, bessel_k0)

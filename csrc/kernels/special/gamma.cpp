@@ -1,6 +1,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "kernels/special/erf_gamma.h"
 #include "kernels/special/special.h"
 
 namespace mt::kernels::special {
@@ -61,7 +62,7 @@ double stirling_rest(double a) {
 
 // x^a exp(-x) / gamma(a); for large a in a form that keeps the digits the separate powers would lose.
 double weight(double a, double x) {
-  if (a < 10) return std::exp(a * std::log(x) - x) / std::tgamma(a);
+  if (a < 10) return std::exp(a * std::log(x) - x - math::log_gamma_above_zero(a));
   const double m = (x - a) / a;
   return std::sqrt(a / (2 * pi)) * std::exp(a * log1p_minus(m) - stirling_rest(a));
 }
@@ -76,23 +77,24 @@ double lower_series(double a, double x, double smallest) {
   return weight(a, x) * sum;
 }
 
-// The upper function from its continued fraction (Lentz's method); good for x above a + 1.
+// The upper function from its continued fraction; good for x above a + 1. Numerators and denominators follow a recurrence
+// without divisions, which would wait for one another.
 double upper_fraction(double a, double x, double smallest) {
-  constexpr double tiny = 1e-300;
-  double b = x + 1 - a, c = 1 / tiny, d = 1 / b, h = d;
+  constexpr double large = 1e150;
+  const double factor = weight(a, x);
+  if (factor == 0) return 0;  // as it is before x is so large that a product overflows
+  double b = x + 1 - a, above = 1, below = b, above_before = 0, below_before = 1;
   for (int k = 1; k < 100000; ++k) {
     const double step = -k * (k - a);
     b += 2;
-    d = step * d + b;
-    if (std::abs(d) < tiny) d = tiny;
-    c = b + step / c;
-    if (std::abs(c) < tiny) c = tiny;
-    d = 1 / d;
-    const double change = d * c;
-    h *= change;
-    if (std::abs(change - 1) < 10 * smallest) break;
+    const double next_above = b * above + step * above_before, next_below = b * below + step * below_before;
+    above_before = above, below_before = below, above = next_above, below = next_below;
+    // Two fractions that follow each other, both times both denominators.
+    const double last = above_before * below;
+    if (std::abs(above * below_before - last) < 10 * smallest * std::abs(last)) break;
+    if (std::abs(below) > large) above /= large, below /= large, above_before /= large, below_before /= large;
   }
-  return weight(a, x) * h;
+  return factor * (above / below);
 }
 
 // The upper function for small a and x <= 1: 1 - lower would cancel.
@@ -105,8 +107,7 @@ double upper_small(double a, double x) {
     sum += next;
     if (std::abs(next) < kEpsilon * std::abs(sum)) break;
   }
-  int sign;
-  const double log_power = a * std::log(x) - lgamma_r(1 + a, &sign);  // lgamma() writes a global
+  const double log_power = a * std::log(x) - math::log_gamma_above_zero(1 + a);
   return -std::expm1(log_power) - a * std::exp(log_power) * sum;
 }
 
