@@ -3,6 +3,8 @@
 #include "kernels/fft/fft.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <vector>
 
 #include "base/error.h"
 #include "kernels/common/iterate.h"
@@ -256,7 +258,9 @@ void load_pairs(const FftPlan<T>& plan, const Group<T>& g, Planes<T> planes, int
 template <class T>
 void transform(const FftPlan<T>& plan, const Group<T>& g, Buffers<T>& buffers, bool forward, T scale,
                Pairs<T> pairs, int64_t apart) {
-  if (g.out_step == 2 && apart == 1 && plan.writes_pairs(g.lanes)) pairs.out = g.out, pairs.scale = scale;
+  const bool rows = g.lanes == 1 ? g.out_step == 2 : g.out_line == 2;
+  if (rows && apart == 1 && plan.writes_pairs(g.lanes))
+    pairs.out = g.out, pairs.out_row = g.out_step, pairs.scale = scale;
   const Planes<T> made = run(plan, buffers, g.lanes, forward, pairs);
   if (!pairs.out) store(made, plan.length(), scale, g, apart);
 }
@@ -437,7 +441,11 @@ void fft(const View& in, const View& out, int dim, bool forward, double scale) {
 }
 
 // Slices along all of `dims` are transformed one after the other, so that each is still in cache for its next dimension.
-void fft(const View& in, const View& out, std::span<const int> dims, bool forward, double scale) {
+void fft(const View& in, const View& out, std::span<const int> all, bool forward, double scale) {
+  // First what lies side by side, so that memory is read in order; the other dimensions then find it in cache.
+  std::vector<int> dims(all.begin(), all.end());
+  std::stable_sort(dims.begin(), dims.end(),
+                   [&](int a, int b) { return std::abs(out.strides[a]) < std::abs(out.strides[b]); });
   const auto transform = [&](View from, const View& to, std::span<const int> along) {
     for (size_t i = 0; i < along.size(); ++i, from = to)
       fft(from, to, along[i], forward, i + 1 == along.size() ? scale : 1.0);

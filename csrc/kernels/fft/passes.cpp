@@ -22,8 +22,8 @@ struct SideBySide<T, 1> {
 
 // Two vectors exchange blocks of kBlock numbers: the second half of every pair of blocks of the first for the first half
 // of the other's.
-template <int kBlock, class V, class I, size_t... i>
-MT_INLINE void exchange_blocks(V& a, V& b, I, std::index_sequence<i...>) {
+template <int kBlock, class I, class V, size_t... i>
+MT_INLINE void exchange_blocks(V& a, V& b, std::index_sequence<i...>) {
   constexpr int count = sizeof...(i);
   const V first = __builtin_shuffle(a, b, I{(int(i) & kBlock ? count + int(i) - kBlock : int(i))...});
   const V second = __builtin_shuffle(a, b, I{(int(i) & kBlock ? count + int(i) : int(i) + kBlock)...});
@@ -37,21 +37,21 @@ MT_INLINE void turn_round(typename SideBySide<T, kCount>::type (&rows)[kCount]) 
 #pragma GCC unroll 16
     for (int r = 0; r < kCount; ++r)
       if ((r & kBlock) == 0)
-        exchange_blocks<kBlock>(rows[r], rows[r + kBlock], typename SideBySide<Index, kCount>::type{},
-                                std::make_index_sequence<kCount>());
+        exchange_blocks<kBlock, typename SideBySide<Index, kCount>::type>(rows[r], rows[r + kBlock],
+                                                                          std::make_index_sequence<kCount>());
     turn_round<kBlock / 2, T, kCount>(rows);
   }
 }
 
 // Numbers that lie in two vectors as pairs become one vector of the first and one of the second of each, and back.
-template <class V, class I, size_t... i>
-MT_INLINE void part_pairs(V& a, V& b, I, std::index_sequence<i...>) {
+template <class I, class V, size_t... i>
+MT_INLINE void part_pairs(V& a, V& b, std::index_sequence<i...>) {
   const V first = __builtin_shuffle(a, b, I{int(2 * i)...}),
           second = __builtin_shuffle(a, b, I{int(2 * i + 1)...});
   a = first, b = second;
 }
-template <class V, class I, size_t... i>
-MT_INLINE void join_pairs(V& a, V& b, I, std::index_sequence<i...>) {
+template <class I, class V, size_t... i>
+MT_INLINE void join_pairs(V& a, V& b, std::index_sequence<i...>) {
   constexpr int count = sizeof...(i);
   const V low = __builtin_shuffle(a, b, I{int(i / 2 + i % 2 * count)...});
   const V high = __builtin_shuffle(a, b, I{int(count / 2 + i / 2 + i % 2 * count)...});
@@ -84,12 +84,12 @@ struct Number {
   MT_INLINE static Number load_pairs(const S* at, bool swapped) {
     V a, b;
     __builtin_memcpy(&a, at, sizeof(V)), __builtin_memcpy(&b, at + kCount, sizeof(V));
-    part_pairs(a, b, Index{}, Each());
+    part_pairs<Index>(a, b, Each());
     return swapped ? Number{b, a} : Number{a, b};
   }
   MT_INLINE void store_pairs(S* to, bool swapped) const {
     V a = swapped ? im : re, b = swapped ? re : im;
-    join_pairs(a, b, Index{}, Each());
+    join_pairs<Index>(a, b, Each());
     __builtin_memcpy(to, &a, sizeof(V)), __builtin_memcpy(to + kCount, &b, sizeof(V));
   }
 };
@@ -176,30 +176,40 @@ template <class V, class S, int R> MT_INLINE void butterfly(Number<V, S> (&x)[R]
   x[0] = total;
 }
 
-// kCount numbers of a row at a time; the last of them again where that is not a whole number of times.
-template <class T, int R, int kCount, bool kPairs>
+// kCount numbers of a row at a time; the last of them again where that is not a whole number of times. kFirst: pairs are
+// read. kLast: there is one group, whose twiddles are 1, and pairs may be written.
+template <class T, int R, int kCount, bool kFirst, bool kLast>
 MT_INLINE void pass(const Step<T>& step, const Pairs<T>& pairs) {
   using N = Number<typename SideBySide<T, kCount>::type, T>;
-  const int64_t groups = step.groups, stride = step.stride;
+  const int64_t groups = kLast ? 1 : step.groups, stride = step.stride;
   for (int64_t p = 0; p < groups; ++p) {
     const T *from_re = step.from.re + stride * p, *from_im = step.from.im + stride * p;
     T *to_re = step.to.re + stride * R * p, *to_im = step.to.im + stride * R * p;
     T w[2 * (R - 1)];
-    for (int k = 0; k < 2 * (R - 1); ++k) w[k] = step.twiddles[k * groups + p];
+    if constexpr (!kLast)
+      for (int k = 0; k < 2 * (R - 1); ++k) w[k] = step.twiddles[k * groups + p];
     for (int64_t next = 0; next < stride; next += kCount) {
       const int64_t q = next + kCount <= stride ? next : stride - kCount;
       N x[R];
 #pragma GCC unroll 16
       for (int j = 0; j < R; ++j) {
-        if constexpr (kPairs)
+        if constexpr (kFirst)
           x[j] = N::load_pairs(pairs.in + pairs.in_row * (p + groups * j) + 2 * q, pairs.swapped);
         else x[j] = N::load(from_re + q + stride * groups * j, from_im + q + stride * groups * j);
       }
       butterfly(x, step.roots);
-      x[0].store(to_re + q, to_im + q);
+      if constexpr (!kLast) {
 #pragma GCC unroll 16
-      for (int k = 1; k < R; ++k)
-        x[k].times(w[2 * k - 2], w[2 * k - 1]).store(to_re + q + stride * k, to_im + q + stride * k);
+        for (int k = 1; k < R; ++k) x[k] = x[k].times(w[2 * k - 2], w[2 * k - 1]);
+      } else if (pairs.out) {  // a vector has all lanes of a row
+#pragma GCC unroll 16
+        for (int k = 0; k < R; ++k)
+          (x[k] * pairs.scale)
+              .store_pairs(pairs.out + (q + stride * k) / kCount * pairs.out_row, pairs.swapped);
+        continue;
+      }
+#pragma GCC unroll 16
+      for (int k = 0; k < R; ++k) x[k].store(to_re + q + stride * k, to_im + q + stride * k);
     }
   }
 }
@@ -227,13 +237,15 @@ MT_INLINE void pass_across(const Step<T>& step) {
 
 template <class T, int R, int kCount>
 MT_INLINE void any_pass(const Step<T>& step, const Pairs<T>& pairs) {
-  if constexpr (kCount > 1) {
-    if (pairs.in) pass<T, R, kCount, true>(step, pairs);
-    else pass<T, R, kCount, false>(step, pairs);
-  } else if (step.stride == 1) {
-    pass_across<T, R>(step);
+  if constexpr (kCount == 1) {
+    if (step.stride == 1) pass_across<T, R>(step);
+    else pass<T, R, 1, false, false>(step, pairs);
+  } else if (step.groups == 1) {
+    if (pairs.in) pass<T, R, kCount, true, true>(step, pairs);
+    else pass<T, R, kCount, false, true>(step, pairs);
   } else {
-    pass<T, R, 1, false>(step, pairs);
+    if (pairs.in) pass<T, R, kCount, true, false>(step, pairs);
+    else pass<T, R, kCount, false, false>(step, pairs);
   }
 }
 
@@ -280,6 +292,7 @@ struct AnyPass {
       case 8: return any_pass<T, 8, kCount>(*step, *pairs);
       case 11: return any_pass<T, 11, kCount>(*step, *pairs);
       case 13: return any_pass<T, 13, kCount>(*step, *pairs);
+      case 16: return any_pass<T, 16, kCount>(*step, *pairs);
       default: return plain_pass<T>(*step);
     }
   }
@@ -361,7 +374,7 @@ void run(const Step<T>& step, const Pairs<T>& pairs) {
 
 template <class T>
 bool reads_pairs(int radix, int64_t lanes) {
-  return radix <= kLargestOwnRadix && lanes >= 16 / int64_t(sizeof(T));
+  return has_butterfly(radix) && lanes >= 16 / int64_t(sizeof(T));
 }
 
 template <class T>

@@ -5,7 +5,8 @@
 
 namespace mt::kernels::fft_passes {
 
-inline constexpr int kLargestOwnRadix = 13;  // with a butterfly of its own
+// Whether a radix has code of its own.
+inline bool has_butterfly(int radix) { return radix <= 13 || radix == 16; }
 
 // For each group p and each q < stride: the `radix` numbers from[q + stride * (p + j * groups)] become, transformed
 // and turned by the group's twiddles, to[q + stride * (radix * p + k)].
@@ -18,7 +19,8 @@ struct Step {
   const T* roots;
 };
 
-// Reads `from`, or pairs where there are any: only if reads_pairs() says so, and in the first pass.
+// Reads `from` and writes `to`, or pairs where there are any: the first pass reads them, if reads_pairs() says so, and
+// the last one writes them, if lanes are as many as columns().
 template <class T> void run(const Step<T>& step, const Pairs<T>& pairs);
 template <class T> bool reads_pairs(int radix, int64_t lanes);
 // How many columns a single signal is laid out in: see Note [Columns] in plan.h.

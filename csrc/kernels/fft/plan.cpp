@@ -13,8 +13,7 @@
 namespace mt::kernels {
 namespace {
 
-constexpr int kLargestRadix = 47;  // beyond, a convolution is cheaper
-using fft_passes::kLargestOwnRadix;
+constexpr int kLargestRadix = 47;                  // beyond, a convolution is cheaper
 constexpr size_t kKeptPlans = 32;                  // per type
 constexpr int64_t kKeptLength = int64_t(1) << 20;  // longer plans are as quick to make as to run
 
@@ -55,13 +54,11 @@ void root(int64_t k, int64_t n, T& re, T& im) {
 // The radices a length is made of; empty if a prime factor is too large.
 std::vector<int> radices_of(int64_t length) {
   std::vector<int> radices;
-  // Twos go together in eights, as far as no single two is left over.
   int twos = 0;
   for (; length % 2 == 0; length /= 2) ++twos;
-  const int fours = twos == 1 ? 0 : twos % 3 == 1 ? 2 : twos % 3 == 2 ? 1 : 0;
-  radices.insert(radices.end(), size_t(fours), 4);
-  radices.insert(radices.end(), size_t((twos - 2 * fours) / 3), 8);
-  if (twos == 1) radices.push_back(2);
+  // Twos go together in few passes of much the same radix: 8 at most, or 16 where there are registers for it.
+  const int most = fft_passes::columns<float>() == 16 ? 4 : 3, passes = (twos + most - 1) / most;
+  for (int i = 0; i < passes; ++i) radices.push_back(1 << (twos + i) / passes);
   for (int radix = 2; radix <= kLargestRadix && length > 1; ++radix)
     while (length % radix == 0) radices.push_back(radix), length /= radix;
   if (length > 1) radices.clear();
@@ -84,10 +81,10 @@ int64_t generator_of(int64_t length) {
     if (length % d == 0) return 0;
   const std::vector<int> radices = radices_of(length - 1);
   // Radices without code of their own would cost more than the longer transforms of a convolution.
-  if (radices.empty() || *std::max_element(radices.begin(), radices.end()) > kLargestOwnRadix) return 0;
+  if (radices.empty() || !std::all_of(radices.begin(), radices.end(), fft_passes::has_butterfly)) return 0;
   for (int64_t g = 2;; ++g) {
     const bool all = std::none_of(radices.begin(), radices.end(), [&](int radix) {
-      const int prime = radix == 4 || radix == 8 ? 2 : radix;
+      const int prime = radix % 2 == 0 ? 2 : radix;
       return power_modulo(g, (length - 1) / prime, length) == 1;
     });
     if (all) return g;
@@ -196,6 +193,13 @@ bool FftPlan<T>::reads_pairs(int64_t lanes) const {
 }
 
 template <class T>
+bool FftPlan<T>::writes_pairs(int64_t lanes) const {
+  if (columns_ && lanes == 1) return true;
+  return !passes_.empty() && fft_passes::has_butterfly(passes_.back().radix) &&
+         lanes == fft_passes::columns<T>();
+}
+
+template <class T>
 Planes<T> FftPlan<T>::run(Planes<T> data, Planes<T> work, int64_t lanes, const Pairs<T>& pairs) const {
   if (columns_ && lanes == 1) return run_columns(data, work, pairs);
   if (!inner_) return run_passes(data, work, lanes, pairs);
@@ -208,7 +212,10 @@ Planes<T> FftPlan<T>::run_passes(Planes<T> data, Planes<T> work, int64_t lanes, 
   for (const Pass& pass : passes_) {
     const fft_passes::Step<T> step{
         data, work, pass.groups, stride, pass.radix, pass.twiddles.data(), pass.roots.data()};
-    fft_passes::run(step, stride == lanes ? pairs : Pairs<T>());
+    Pairs<T> ends = pairs;
+    if (stride != lanes) ends.in = nullptr;
+    if (pass.groups != 1) ends.out = nullptr;
+    fft_passes::run(step, ends);
     std::swap(data, work);
     stride *= pass.radix;
   }

@@ -34,6 +34,7 @@ struct Pairs {
   const T* in = nullptr;
   int64_t in_row = 0;  // from one row to the next
   T* out = nullptr;
+  int64_t out_row = 0;
   T scale = 1;           // of what is written
   bool swapped = false;  // the imaginary part is read and written as the real one
 };
@@ -52,7 +53,7 @@ class FftPlan {
   // result is in the one returned, unless it was written as pairs.
   Planes<T> run(Planes<T> data, Planes<T> work, int64_t lanes, const Pairs<T>& pairs = {}) const;
   bool reads_pairs(int64_t lanes) const;
-  bool writes_pairs(int64_t lanes) const { return columns_ && lanes == 1; }
+  bool writes_pairs(int64_t lanes) const;
   int64_t length() const { return length_; }
   int64_t room() const { return inner_ ? std::max(length_, inner_->length()) : length_; }
   bool has_columns() const { return columns_ != nullptr; }
