@@ -59,6 +59,38 @@ def test_distances_are_norms_of_differences(p):
     assert np.allclose(pairs, whole[np.triu_indices(4, 1)])
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("p", [0.0, 0.5, 1.0, 2.0, 3.0, math.inf])
+def test_slopes_of_distances_gather_those_of_all_pairs(p, dtype):
+    rng = np.random.default_rng(1)
+    a, weights = rng.normal(size=(7, 37)), rng.normal(size=21)
+    a[4] = a[2]  # no slope
+    points = torch.tensor(a, dtype=dtype, requires_grad=True)
+    torch.pdist(points, p).backward(torch.tensor(weights, dtype=dtype))
+    expected = np.zeros_like(a)
+    for weight, i, j in zip(weights, *np.triu_indices(7, 1), strict=True):
+        difference = a[i] - a[j]
+        sizes = np.abs(difference)
+        if p == 0 or not sizes.any():
+            continue
+        if math.isinf(p):
+            slope = np.sign(difference) * (sizes == sizes.max())
+        else:
+            slope = np.sign(difference) * (sizes / (sizes**p).sum() ** (1 / p)) ** (p - 1)
+        expected[i] += weight * slope
+        expected[j] -= weight * slope
+    tolerance = 1e-4 if dtype == torch.float32 else 1e-10
+    np.testing.assert_allclose(points.grad.numpy(), expected, rtol=tolerance, atol=tolerance)
+    rows = torch.tensor(a, dtype=dtype, requires_grad=True)
+    others = torch.tensor(a, dtype=dtype)
+    full = torch.tensor(rng.normal(size=(7, 7)), dtype=dtype)
+    full = full + full.T
+    torch.cdist(rows, others, p).backward(full)
+    points.grad = None
+    torch.pdist(points, p).backward(torch.tensor(full.numpy()[np.triu_indices(7, 1)]))
+    np.testing.assert_allclose(points.grad.numpy(), rows.grad.numpy(), rtol=tolerance, atol=tolerance)
+
+
 def ctc_by_enumeration(probabilities, labels):
     """The sum over all paths that collapse to the labels."""
     steps, classes = probabilities.shape

@@ -28,6 +28,26 @@ def test_a_window_of_minus_infinity_points_into_itself():
     assert places.tolist() == [[[[0, 2], [8, 10]]]]
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+@pytest.mark.parametrize(("height", "width", "out"), [(16, 56, 7), (11, 29, 6), (5, 700, 3), (3, 600, 50)])
+def test_windows_far_apart_or_uneven_find_the_first_largest(dtype, height, width, out):
+    rng = np.random.default_rng(width)
+    x = torch.tensor(rng.integers(0, 4, (3, height, width))).to(dtype)  # many are equal
+    x[1].fill_(-math.inf)
+    x[2].reshape(-1)[rng.integers(0, height * width, 20).tolist()] = math.nan
+    values, places = F.adaptive_max_pool2d(x, (2, out), return_indices=True)
+    numbers = x.double().numpy()
+    for plane, i, k in np.ndindex(3, 2, out):
+        best, place = -math.inf, None
+        for row in range(i * height // 2, -(-(i + 1) * height // 2)):
+            for column in range(k * width // out, -(-(k + 1) * width // out)):
+                value = numbers[plane, row, column]
+                if place is None or value > best or math.isnan(value):
+                    best, place = value, row * width + column
+        assert places[plane, i, k].item() == place
+        assert np.array_equal(values[plane, i, k].item(), best, equal_nan=True)
+
+
 def test_unpooling_puts_maxima_back():
     x = _random(2, 3, 6, 8)
     values, places = F.max_pool2d(x, 2, return_indices=True)

@@ -7,6 +7,7 @@
 #include "kernels/common/arithmetic.h"
 #include "kernels/common/copy.h"
 #include "kernels/common/cpu_features.h"
+#include "kernels/common/levels.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/rows.h"
 #include "kernels/common/types.h"
@@ -118,31 +119,47 @@ void distances_of_rows(const T* a, int64_t begin, int64_t end, const T* b, int64
   }
 }
 
-// Adds grad times the derivative of the distance by `a`; that by `b` is its negative.
-template <class T>
-void add_slope(const T* a, const T* b, int64_t n, Norm norm, T p, T grad, T distance, T* __restrict out) {
-  if (distance == 0 || grad == 0 || norm == Norm::zero) return;
-  auto sign = [](T x) { return T(x > 0) - T(x < 0); };
-  switch (norm) {
-    case Norm::one:
-      for (int64_t i = 0; i < n; ++i) out[i] += grad * sign(a[i] - b[i]);
-      return;
-    case Norm::two:
-      for (int64_t i = 0; i < n; ++i) out[i] += (grad / distance) * (a[i] - b[i]);
-      return;
-    case Norm::infinite:
+// Adds the gradients times the derivatives of the distances of `a` from `others` rows by `a`; those by the other rows are
+// the negatives.
+template <class T, Norm kNorm>
+struct Slopes {
+  [[gnu::always_inline]] static inline void run(const T* a, const T* rows, int64_t others, int64_t n, T p,
+                                                const T* grads, const T* distances, T* __restrict out) {
+    for (int64_t j = 0; j < others; ++j) {
+      const T grad = grads[j], distance = distances[j];
+      if (distance == 0 || grad == 0) continue;
+      const T* b = rows + j * n;
+      const T scale = kNorm == Norm::two       ? grad / distance
+                      : kNorm == Norm::general ? grad / std::pow(distance, p - 1)
+                                               : grad;
       for (int64_t i = 0; i < n; ++i) {
         const T difference = a[i] - b[i];
-        out[i] += math::select(std::abs(difference) == distance, grad * sign(difference), T(0));
-      }
-      return;
-    default: {
-      const T scale = grad / std::pow(distance, p - 1);
-      for (int64_t i = 0; i < n; ++i) {
-        const T difference = a[i] - b[i];
-        if (difference != 0) out[i] += scale * sign(difference) * std::pow(std::abs(difference), p - 1);
+        const T sign =
+            math::select(difference > T(0), T(1), math::select(difference < T(0), T(-1), T(0)));
+        if constexpr (kNorm == Norm::one) out[i] += scale * sign;
+        if constexpr (kNorm == Norm::two) out[i] += scale * difference;
+        if constexpr (kNorm == Norm::infinite)
+          out[i] += math::select(math::absolute(difference) == distance, scale * sign, T(0));
+        if constexpr (kNorm == Norm::general)
+          if (difference != 0) out[i] += scale * sign * std::pow(std::abs(difference), p - 1);
       }
     }
+  }
+};
+
+template <class T>
+void add_slopes(const T* a, const T* rows, int64_t others, int64_t n, Norm norm, T p, const T* grads,
+                const T* distances, T* out) {
+  const auto with = [&]<Norm kNorm>() {
+    at_level<Slopes<T, kNorm>, const T*, const T*, int64_t, int64_t, T, const T*, const T*, T*>(
+        a, rows, others, n, p, grads, distances, out);
+  };
+  switch (norm) {
+    case Norm::zero: return;
+    case Norm::one: return with.template operator()<Norm::one>();
+    case Norm::two: return with.template operator()<Norm::two>();
+    case Norm::infinite: return with.template operator()<Norm::infinite>();
+    case Norm::general: return with.template operator()<Norm::general>();
   }
 }
 
@@ -255,11 +272,8 @@ void cdist_backward(const View& grad, const View& x1, const View& x2, double p, 
     }
     parallel_for(0, x1.sizes[0] * rows, rows_per_thread(others * n), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
-        for (int64_t j = 0; j < others; ++j) {
-          const int64_t pair = i * others + j;
-          add_slope(a + i * n, b + (i / rows * others + j) * n, n, norm, T(p), grad.as<T>()[pair],
-                    distances.as<T>()[pair], out.as<T>() + i * n);
-        }
+        add_slopes(a + i * n, b + i / rows * others * n, others, n, norm, T(p), grad.as<T>() + i * others,
+                   distances.as<T>() + i * others, out.as<T>() + i * n);
     });
   });
 }
@@ -292,15 +306,22 @@ void pdist_backward(const View& grad, const View& x, double p, const View& dista
   dispatch<kDomain>(out.dtype, "pdist_backward", [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* a = x.as<T>();
+    const T *grads = grad.as<T>(), *lengths = distances.as<T>();
     // Each row gathers from all of its pairs, so that threads write different rows.
     parallel_for(0, rows, rows_per_thread(rows * n), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i)
-        for (int64_t j = 0; j < rows; ++j) {
-          if (i == j) continue;
-          const int64_t low = std::min(i, j), pair = pairs_before(low, rows) + std::max(i, j) - low - 1;
-          add_slope(a + i * n, a + j * n, n, norm, T(p), grad.as<T>()[pair], distances.as<T>()[pair],
-                    out.as<T>() + i * n);
+      std::vector<T> own_grads(static_cast<size_t>(rows)), own_lengths(static_cast<size_t>(rows));
+      for (int64_t i = begin; i < end; ++i) {
+        const auto add = [&](int64_t first, int64_t count, const T* of_grads, const T* of_lengths) {
+          add_slopes(a + i * n, a + first * n, count, n, norm, T(p), of_grads, of_lengths, out.as<T>() + i * n);
+        };
+        for (int64_t j = 0; j < i; ++j) {
+          const int64_t pair = pairs_before(j, rows) + i - j - 1;
+          own_grads[size_t(j)] = grads[pair], own_lengths[size_t(j)] = lengths[pair];
         }
+        const int64_t later = pairs_before(i, rows);
+        add(0, i, own_grads.data(), own_lengths.data());
+        add(i + 1, rows - i - 1, grads + later, lengths + later);
+      }
     });
   });
 }

@@ -114,13 +114,60 @@ Even evenly_spaced(const int64_t* start, const int64_t* end, int64_t count, int6
   return found;
 }
 
+// Windows side by side, whose rows lie densely in memory: first the largest of each column, whole rows at a time, then the
+// largest of each window's columns. For windows that are far apart or unevenly spaced.
+template <class T>
+struct ColumnsOfWindows {
+  using Row = RowOfWindows<T>;
+  static bool fit(const Planes& from, const std::array<int64_t, 3>& step, const Even& even, int64_t count,
+                  int64_t rows) {
+    const bool scattered = even.spacing > 4 || 2 * (even.last - even.first) < count;
+    return scattered && rows > 1 && from.strides[2] == 1 && step[2] == 1;
+  }
+  // Windows from `begin` on, as many as fit; returns how many. `columns` has all but where it begins and its results.
+  static int64_t run(Row columns, const int64_t* start, const int64_t* end, int64_t begin, int64_t count,
+                     T* out, int64_t out_step, int64_t* indices, int64_t index_step) {
+    T best[Row::kTogether];
+    int64_t place[Row::kTogether];
+    int64_t low = start[begin], high = end[begin], last = begin + 1;
+    while (last < count && start[last] >= low && end[last] - low <= Row::kTogether)
+      high = std::max(high, end[last++]);
+    if (high - low > Row::kTogether || high <= low) return 0;
+    columns.in += low, columns.first_place += low, columns.count = high - low;
+    columns.out = best, columns.indices = place;
+    at_level<Row, const Row*>(&columns);
+    for (int64_t k = begin; k < last; ++k) {
+      if (end[k] <= start[k]) return k - begin;
+      int64_t chosen = start[k] - low;
+      auto largest = C(best[chosen]);
+      for (int64_t z = chosen + 1; z < end[k] - low; ++z) {
+        const auto value = C(best[z]);
+        // The first of equals counts, and the last NaN.
+        const bool earlier = place[z] < place[chosen];
+        const bool larger = (value > largest) | ((value == largest) & earlier) |
+                            (math::is_nan(value) & !(math::is_nan(largest) & earlier));
+        chosen = larger ? z : chosen;
+        largest = larger ? value : largest;
+      }
+      out[k * out_step] = best[chosen];
+      indices[k * index_step] = place[chosen];
+    }
+    return last - begin;
+  }
+
+ private:
+  using C = typename Row::C;
+};
+
 template <class T>
 void max_of_plane(const T* in, const Planes& from, T* out, const Planes& to, int64_t* indices,
                   const Planes& index_planes, const std::array<const int64_t*, 3>& start,
                   const std::array<const int64_t*, 3>& end, const std::array<int64_t, 3>& step, Even even) {
   using Row = RowOfWindows<T>;
+  using Columns = ColumnsOfWindows<T>;
   using C = typename Row::C;
-  if (from.numel > std::numeric_limits<typename Row::Place>::max()) even.last = even.first;
+  const bool few_places = from.numel <= std::numeric_limits<typename Row::Place>::max();
+  if (!few_places) even.last = even.first;
   for (int64_t i = 0; i < to.sizes[0]; ++i) {
     for (int64_t j = 0; j < to.sizes[1]; ++j) {
       T* target = out + i * to.strides[0] + j * to.strides[1];
@@ -144,10 +191,31 @@ void max_of_plane(const T* in, const Planes& from, T* out, const Planes& to, int
         target[k * to.strides[2]] = cast<T>(largest);
         index[k * index_planes.strides[2]] = found;
       };
-      for (int64_t k = 0; k < even.first; ++k) one(k);
       const auto taps = [&](size_t d, int64_t o) {
         return std::max<int64_t>(0, (end[d][o] - start[d][o] + step[d] - 1) / step[d]);
       };
+      if (few_places && Columns::fit(from, step, even, to.sizes[2], taps(0, i) * taps(1, j))) {
+        const Row columns{in + start[0][i] * from.strides[0] + start[1][j] * from.strides[1],
+                          1,
+                          0,
+                          {taps(0, i), taps(1, j), 1},
+                          {step[0] * from.strides[0], step[1] * from.strides[1], 1},
+                          {step[0] * from.sizes[1] * from.sizes[2], step[1] * from.sizes[2], 1},
+                          row_place,
+                          1,
+                          nullptr,
+                          nullptr,
+                          1,
+                          1};
+        for (int64_t k = 0; k < to.sizes[2];) {
+          const int64_t done = Columns::run(columns, start[2], end[2], k, to.sizes[2], target, to.strides[2],
+                                            index, index_planes.strides[2]);
+          if (done == 0) one(k);
+          k += std::max<int64_t>(1, done);
+        }
+        continue;
+      }
+      for (int64_t k = 0; k < even.first; ++k) one(k);
       for (int64_t begin = even.first; begin < even.last; begin += Row::kTogether) {
         const int64_t first = start[2][begin];
         const Row row{
