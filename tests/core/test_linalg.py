@@ -389,3 +389,54 @@ def test_factors_say_where_they_fail():
     assert torch.linalg.inv_ex(torch.from_numpy(singular)).info.item() == 31
     singular[30, 30] = -1
     assert torch.linalg.cholesky_ex(torch.from_numpy(singular)).info.item() == 31
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex64])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        (5, 1, 1),
+        (3, 2, 2),
+        (3, 3, 3),
+        (2, 4, 4),
+        (7, 3),
+        (3, 7),
+        (40, 9),
+        (9, 40),
+        (70, 70),
+        (150, 90),
+        (90, 300),
+    ],
+)
+def test_lu_factors_choose_the_first_largest_pivot_in_any_layout(shape, dtype):
+    rng = np.random.default_rng(shape[-1])
+    numbers = rng.integers(-3, 4, shape).astype(np.float64)  # many pivots are equal
+    numbers = numbers + 1j * rng.integers(-3, 4, shape) if dtype.is_complex else numbers
+    rows, columns = shape[-2:]
+    for given in (
+        torch.tensor(numbers).to(dtype),
+        torch.tensor(numbers.swapaxes(-1, -2).copy()).to(dtype).mT,
+    ):
+        factors, pivots, _ = torch.linalg.lu_factor_ex(given)
+        exchanges = pivots.reshape(-1, min(rows, columns)).numpy() - 1
+        packed = factors.reshape(-1, rows, columns).numpy()
+        source = numbers.reshape(-1, rows, columns)
+        for lu, exchanged, matrix in zip(packed, exchanges, source, strict=True):
+            left = np.eye(rows, min(rows, columns), dtype=lu.dtype) + np.tril(lu, -1)[:, : min(rows, columns)]
+            order = np.arange(rows)
+            for k, other in enumerate(exchanged):
+                order[[k, other]] = order[[other, k]]
+            tolerance = 1e-9 if dtype == torch.float64 else 2e-3
+            np.testing.assert_allclose(
+                left @ np.triu(lu)[: min(rows, columns)], matrix[order], atol=tolerance
+            )
+            sizes = np.abs(matrix[:, 0].real) + np.abs(matrix[:, 0].imag)
+            assert exchanged[0] == sizes.argmax()
+
+
+@pytest.mark.parametrize("n", [4, 6, 80, 200])
+def test_lu_factors_of_nan_end(n):
+    numbers = np.random.default_rng(n).standard_normal((n, n)).astype(np.float32)
+    numbers[n // 2, 1] = np.nan
+    factors, pivots = torch.linalg.lu_factor(torch.tensor(numbers))
+    assert factors.isnan().any() and ((pivots >= 1) & (pivots <= n)).all()

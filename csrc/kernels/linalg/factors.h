@@ -10,6 +10,7 @@
 
 #include "kernels/common/arithmetic.h"
 #include "kernels/common/levels.h"
+#include "kernels/common/squares.h"
 #include "kernels/linalg/batch.h"
 #include "kernels/linalg/small_factors.h"
 #include "kernels/matmul/matmul.h"
@@ -41,8 +42,38 @@ template <class T, class F> void for_each_element(const Block<T>& a, const F& f)
   for (int64_t i = 0; i < lines.rows; ++i)
     for (int64_t j = 0; j < lines.columns; ++j) f(lines.at(i, j), upright ? j : i, upright ? i : j);
 }
+// to(i, j) = from(j, i), rows of both lying densely, in squares: a square's lines stay in the cache.
+template <class T> void assign_turned(const T* from, int64_t from_row, T* to, int64_t to_row, int64_t rows,
+                                      int64_t columns) {
+  constexpr int64_t kSide = 16;
+  for (int64_t row = 0; row < rows; row += kSide)
+    for (int64_t column = 0; column < columns; column += kSide) {
+      const int64_t height = std::min(kSide, rows - row), width = std::min(kSide, columns - column);
+      const T* source = from + column * from_row + row;
+      T* target = to + row * to_row + column;
+      int64_t turned_rows = 0, turned_columns = 0;
+      if constexpr (std::is_floating_point_v<T>) {
+        constexpr int64_t side = Square<T>::side;
+        turned_rows = height / side * side, turned_columns = width / side * side;
+        for (int64_t i = 0; i < turned_rows; i += side)
+          for (int64_t j = 0; j < turned_columns; j += side)
+            turn_square(source + j * from_row + i, from_row, target + i * to_row + j, to_row);
+      }
+      for (int64_t i = 0; i < height; ++i)
+        for (int64_t j = i < turned_rows ? turned_columns : 0; j < width; ++j)
+          target[i * to_row + j] = source[j * from_row + i];
+    }
+}
 template <class T> void assign(const Block<T>& from, const Block<T>& to) {
-  for_each_element(to, [&](T& x, int64_t i, int64_t j) { x = from.at(i, j); });
+  if (from.column_stride == 1 && to.column_stride == 1)
+    for (int64_t i = 0; i < to.rows; ++i) std::copy_n(&from.at(i, 0), to.columns, &to.at(i, 0));
+  else if (from.row_stride == 1 && to.row_stride == 1)
+    for (int64_t j = 0; j < to.columns; ++j) std::copy_n(&from.at(0, j), to.rows, &to.at(0, j));
+  else if (from.row_stride == 1 && to.column_stride == 1)
+    assign_turned(from.data, from.column_stride, to.data, to.row_stride, to.rows, to.columns);
+  else if (from.column_stride == 1 && to.row_stride == 1)
+    assign_turned(from.data, from.row_stride, to.data, to.column_stride, to.columns, to.rows);
+  else for_each_element(to, [&](T& x, int64_t i, int64_t j) { x = from.at(i, j); });
 }
 template <class T> void set_identity(const Block<T>& a) {
   for_each_element(a, [](T& x, int64_t i, int64_t j) { x = i == j ? T(1) : T(0); });
@@ -202,34 +233,64 @@ template <class T> void invert_lower(const Block<T>& a, const Block<T>& out, boo
   solve_triangle(second, below, false, unit);
 }
 
-// LAPACK's row exchanges begin … end - 1, forth or back.
+// LAPACK's row exchanges begin … end - 1, forth or back, columns over threads.
 template <class T>
 void exchange_rows(const Block<T>& a, const int* pivots, int64_t begin, int64_t end, bool back = false) {
-  for (int64_t i = begin; i < end; ++i) {
-    const int64_t k = back ? begin + end - 1 - i : i, other = pivots[k] - 1;
-    if (other == k) continue;
-    for (int64_t j = 0; j < a.columns; ++j) std::swap(a.at(k, j), a.at(other, j));
+  const auto each = [=](const auto& f) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t k = back ? begin + end - 1 - i : i, other = pivots[k] - 1;
+      if (other != k) f(k, other);
+    }
+  };
+  const int64_t grain = std::max<int64_t>(16, kGrain / std::max<int64_t>(1, end - begin));
+  parallel_for(0, a.columns, grain, [&](int64_t first, int64_t last) {
+    if (a.column_stride == 1) {
+      each([&](int64_t k, int64_t other) {
+        std::swap_ranges(&a.at(k, first), &a.at(k, first) + (last - first), &a.at(other, first));
+      });
+    } else {  // a column stays in the cache for all exchanges
+      for (int64_t j = first; j < last; ++j)
+        each([&](int64_t k, int64_t other) { std::swap(a.at(k, j), a.at(other, j)); });
+    }
+  });
+}
+
+// to := the LU factors of `from`, which has few rows or columns. Returns LAPACK's info.
+template <class T> int factor_panel(const Block<T>& from, const Block<T>& to, int* pivots) {
+  int info = 0;
+  if (from.rows == from.columns && from.rows <= 4) {
+    const auto with = [&]<int kSize>() {
+      T a[kSize * kSize];
+      for (int i = 0; i < kSize; ++i)
+        for (int j = 0; j < kSize; ++j) a[i + j * kSize] = from.at(i, j);
+      SmallLu<T>::run(kSize, kSize, a, kSize, pivots, &info);
+      for (int i = 0; i < kSize; ++i)
+        for (int j = 0; j < kSize; ++j) to.at(i, j) = a[i + j * kSize];
+    };
+    if (from.rows == 4) with.template operator()<4>();
+    else if (from.rows == 3) with.template operator()<3>();
+    else if (from.rows == 2) with.template operator()<2>();
+    else with.template operator()<1>();
+    return info;
   }
+  ColumnMajor<T> panel(from.rows, from.columns, Unset{});
+  assign(from, Block<T>(panel));
+  at_level<SmallLu<T>, int64_t, int64_t, T*, int64_t, int*, int*>(from.rows, from.columns, panel.data(),
+                                                                  panel.leading(), pivots, &info);
+  assign(Block<T>(panel), to);
+  return info;
 }
 
 // a := its LU factors. Returns LAPACK's info.
 template <class T> int factor_lu(const Block<T>& a, int* pivots) {
   const int64_t count = std::min(a.rows, a.columns);
-  int info = 0;
-  if (count == 0) return info;
-  if (count <= kPanel) {
-    ColumnMajor<T> panel(a.rows, a.columns, Unset{});
-    assign(a, Block<T>(panel));
-    at_level<SmallLu<T>, int64_t, int64_t, T*, int64_t, int*, int*>(a.rows, a.columns, panel.data(),
-                                                                    panel.leading(), pivots, &info);
-    assign(Block<T>(panel), a);
-    return info;
-  }
+  if (count == 0) return 0;
+  if (count <= kPanel) return factor_panel(a, a, pivots);
   const int64_t half = (count / 2 + kPanel - 1) / kPanel * kPanel;
   const Block<T> left = a.part(0, 0, a.rows, half), right = a.part(0, half, a.rows, a.columns - half);
   const Block<T> above = right.part(0, 0, half, right.columns);
   const Block<T> below = right.part(half, 0, a.rows - half, right.columns);
-  info = factor_lu(left, pivots);
+  const int info = factor_lu(left, pivots);
   exchange_rows(right, pivots, 0, half);
   solve_triangle(a.part(0, 0, half, half), above, false, true);
   subtract_product(below, left.part(half, 0, below.rows, half), above);
@@ -237,6 +298,14 @@ template <class T> int factor_lu(const Block<T>& a, int* pivots) {
   for (int64_t k = half; k < count; ++k) pivots[k] += int(half);
   exchange_rows(left, pivots, half, count);
   return info ? info : later ? later + int(half) : 0;
+}
+
+// to := the LU factors of `from`.
+template <class T> int factor_lu(const Block<T>& from, const Block<T>& to, int* pivots) {
+  const int64_t count = std::min(from.rows, from.columns);
+  if (count > 0 && count <= kPanel) return factor_panel(from, to, pivots);
+  assign(from, to);
+  return factor_lu(to, pivots);
 }
 
 // The lower triangle of c minus that of a @ b; what else of c is written is of no use.

@@ -21,15 +21,38 @@ template <class T> T product(T a, T b) {
   else return a * b;
 }
 
+// The first place of the largest of x[0 … n - 1]; NaN is no larger than others, and nothing is larger than it.
+template <class T> [[gnu::always_inline]] inline int64_t largest_place(const T* x, int64_t n) {
+  int64_t best = 0, i = 1;
+  if constexpr (!is_complex_v<T>) {
+    constexpr int64_t kLanes = 128 / int64_t(sizeof(T));
+    if (n >= 2 * kLanes && x[0] == x[0]) {
+      T lanes[kLanes];
+      std::fill_n(lanes, kLanes, std::abs(x[0]));
+      int64_t k = 0;
+      for (; k + kLanes <= n; k += kLanes)
+        for (int64_t lane = 0; lane < kLanes; ++lane) {
+          const T size = math::absolute(x[k + lane]);
+          lanes[lane] = math::select(size > lanes[lane], size, lanes[lane]);
+        }
+      T most = *std::max_element(lanes, lanes + kLanes);
+      for (; k < n; ++k) most = std::max(most, std::abs(x[k]));
+      while (std::abs(x[best]) != most) ++best;
+      return best;
+    }
+  }
+  for (; i < n; ++i)
+    if (size_of(x[i]) > size_of(x[best])) best = i;
+  return best;
+}
+
 template <class T> struct SmallLu {
   [[gnu::always_inline]] static inline void run(int64_t m, int64_t n, T* a, int64_t lda, int* pivots,
                                                 int* info) {
     *info = 0;
     for (int64_t k = 0; k < std::min(m, n); ++k) {
       T* pivot = a + k * lda;
-      int64_t best = k;
-      for (int64_t i = k + 1; i < m; ++i)
-        if (size_of(pivot[i]) > size_of(pivot[best])) best = i;
+      const int64_t best = k + largest_place(pivot + k, m - k);
       pivots[k] = int(best + 1);
       if (pivot[best] == T(0)) {
         if (!*info) *info = int(k + 1);

@@ -14,10 +14,9 @@ void lu_factor(const View& a, const View& lu, const View& pivots, const View& in
     using T = typename decltype(tag)::type;
     for_each_matrix(batch_count(a, 2), a, [&](int64_t i) {
       const Block<T> factors(element(lu, 2, i));
-      assign(Block<T>(element(a, 2, i)), factors);
       const View p = element(pivots, 1, i);
       Pivots rows(p.sizes[0]);
-      *element(info, 0, i).as<int32_t>() = factor_lu(factors, rows.data());
+      *element(info, 0, i).as<int32_t>() = factor_lu(Block<T>(element(a, 2, i)), factors, rows.data());
       store_vector<int32_t>(rows.data(), p);
     });
   });
@@ -139,9 +138,8 @@ void inverse(const View& a, const View& out, const View& info) {
       const int64_t n = source.rows;
       ColumnMajor<T> matrix(n, n, Unset{});
       const Block<T> factors = Block<T>(matrix).transposed();
-      assign(source, factors);
       Pivots pivots(n);
-      const int status = factor_lu(factors, pivots.data());
+      const int status = factor_lu(source, factors, pivots.data());
       *element(info, 0, i).as<int32_t>() = status;
       if (status != 0) return assign(factors, target);
       invert_lower(factors, target, true);
