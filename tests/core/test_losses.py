@@ -1,5 +1,6 @@
 """Losses and distances without PyTorch beside them: what is refused, and the edges of their gradients."""
 
+import functools
 import math
 import warnings
 
@@ -57,6 +58,61 @@ def test_distances_are_norms_of_differences(p):
     pairs = torch.pdist(torch.tensor(a[0]), p).numpy()
     whole = torch.cdist(torch.tensor(a[0]), torch.tensor(a[0]), p).numpy()
     assert np.allclose(pairs, whole[np.triu_indices(4, 1)])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("p", "margin"), [(1, 1.0), (2, 0.5), (1, -0.2)])
+def test_multi_margin_loss_is_what_the_target_lacks_to_each_other_class(p, margin, weighted):
+    rng = np.random.default_rng(3)
+    scores, labels, weights = rng.normal(size=(5, 4)), np.array([0, 3, 1, 1, 2]), rng.uniform(1, 2, 4)
+    x = torch.tensor(scores, requires_grad=True)
+    weight = torch.tensor(weights) if weighted else None
+    expected, slope = np.zeros(5), np.zeros_like(scores)
+    for row, label in enumerate(labels):
+        for other in set(range(4)) - {int(label)}:
+            lack = max(0.0, margin - scores[row, label] + scores[row, other])
+            scale = (weights[label] if weighted else 1) / 4
+            expected[row] += scale * lack**p
+            step = scale * (lack > 0) * p * lack ** (p - 1)
+            slope[row, other] += step
+            slope[row, label] -= step
+    call = functools.partial(F.multi_margin_loss, x, torch.tensor(labels), p, margin, weight)
+    np.testing.assert_allclose(call(reduction="none").detach().numpy(), expected)
+    np.testing.assert_allclose(call(reduction="sum").item(), expected.sum())
+    loss = call()
+    np.testing.assert_allclose(loss.item(), expected.mean())
+    loss.backward()
+    np.testing.assert_allclose(x.grad.numpy(), slope / 5, atol=1e-12)
+
+
+def test_one_sample_of_multi_margin_loss_has_the_shape_of_its_target():
+    x = torch.tensor([0.1, 0.7, 0.4])
+    one = F.multi_margin_loss(x, torch.tensor(1), reduction="none")
+    same = F.multi_margin_loss(x, torch.tensor([1]), reduction="none")
+    assert one.shape == () and same.shape == (1,) and one.item() == same.item()
+
+
+@pytest.mark.parametrize("p", [0.0, 1.0, 2.0, 3.0, math.inf])
+def test_pairwise_distances_are_norms_of_differences(p):
+    rng = np.random.default_rng(2)
+    a, b = rng.normal(size=(4, 5)), rng.normal(size=(1, 5))
+    x = torch.tensor(a, requires_grad=True)
+    distances = F.pairwise_distance(x, torch.tensor(b), p, 0.0, keepdim=True)
+    np.testing.assert_allclose(distances.detach().numpy()[:, 0], np.linalg.norm(a - b, p, axis=1))
+    torch.autograd.gradcheck(lambda v: F.pairwise_distance(v, torch.tensor(b), p), (x,))
+
+
+def test_vectors_of_any_length_have_a_cosine():
+    x = torch.tensor([[3e30, 4e30], [3e-30, 4e-30], [0.0, 0.0]])
+    y = torch.tensor([[4e30, 3e30], [4e30, 3e30], [1.0, 2.0]])
+    np.testing.assert_allclose(F.cosine_similarity(x, y, eps=0.0)[:2].numpy(), [0.96, 0.96], rtol=1e-5)
+    short = x[2:].clone().requires_grad_()
+    cosine = F.cosine_similarity(short, y[2:])
+    cosine.backward()
+    assert cosine.item() == 0
+    np.testing.assert_allclose(short.grad.numpy(), [[1e8 / 5**0.5, 2e8 / 5**0.5]], rtol=1e-5)
+    with pytest.raises(RuntimeError, match="yet common dtype is Long"):
+        F.cosine_similarity(torch.ones(2, 2, dtype=torch.int64), torch.ones(2, 2, dtype=torch.int64))
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -389,6 +445,7 @@ _PICTURES = (torch.rand(2, 3, 2, 2), torch.ones(2, 2, 2, dtype=torch.int64))
 _RUNNING = (torch.zeros(3), torch.ones(3))
 _WITHOUT_GRADIENT = {
     "nll_loss_forward weight": lambda w: F.nll_loss(_PAIR[0], torch.tensor([0, 2]), w),
+    "multi_margin_loss weight": lambda w: F.multi_margin_loss(_PAIR[0], torch.tensor([0, 2]), weight=w),
     "nll_loss2d_forward weight": lambda w: F.cross_entropy(*_PICTURES, w),
     "binary_cross_entropy weight": lambda w: F.binary_cross_entropy(*_PAIR, w),
     "binary_cross_entropy_with_logits weight": lambda w: torch.binary_cross_entropy_with_logits(*_PAIR, w),

@@ -15,13 +15,11 @@ _MORE = set(
     ldexp linalg.householder_product linalg.lstsq linalg.lstsq.grad_oriented linalg.lu linalg.solve
     linalg.solve_ex linalg.tensorsolve masked.std masked.var masked_scatter masked_select matrix_exp
     mvlgamma.mvlgamma_p_1 mvlgamma.mvlgamma_p_3 mvlgamma.mvlgamma_p_5 nn.functional.bilinear
-    nn.functional.cosine_similarity nn.functional.embedding_bag nn.functional.kl_div
-    nn.functional.linear_cross_entropy.chunked nn.functional.linear_cross_entropy.chunked_none
-    nn.functional.multi_margin_loss nn.functional.multilabel_margin_loss
-    nn.functional.pairwise_distance nn.functional.poisson_nll_loss
-    nn.functional.scaled_dot_product_attention nn.functional.soft_margin_loss
-    nn.functional.triplet_margin_loss nn.functional.triplet_margin_with_distance_loss normal ormqr
-    polar renorm sinc sparse.mm.reduce svd_lowrank tensordot torch.ops.aten._safe_softmax.default
+    nn.functional.embedding_bag nn.functional.kl_div nn.functional.linear_cross_entropy.chunked
+    nn.functional.linear_cross_entropy.chunked_none nn.functional.multi_margin_loss
+    nn.functional.multilabel_margin_loss nn.functional.poisson_nll_loss
+    nn.functional.scaled_dot_product_attention nn.functional.soft_margin_loss normal ormqr polar
+    renorm sinc sparse.mm.reduce svd_lowrank tensordot torch.ops.aten._safe_softmax.default
     """.split()
 )
 

@@ -221,43 +221,12 @@ def multi_margin_loss(
     reduction: str = "mean",
 ) -> torch.Tensor:
     """What the target's score lacks to exceed each other class's by the margin."""
-    input, target = in_float32(input, target)
     reduction = reduction_name(size_average, reduce, reduction)
-    reduction_number(reduction)  # refuses others
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
     if weight is not None and weight.dim() != 1:
         raise ValueError("weight must be one-dimensional")
-    if input.dim() > 2 or (input.dim() > 0 and input.size(-1) == 0):
-        raise RuntimeError(
-            "Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
-            f"{list(input.shape)}"
-        )
-    scores = input if input.dim() == 2 else input.reshape(1, -1)
-    samples, classes = scores.shape
-    if target.dim() > 1 or target.numel() != samples:
-        raise RuntimeError(
-            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples "
-            f"(batch size). Expected target size [{samples}], but got {list(target.shape)}. Input has shape "
-            f"{list(input.shape)}."
-        )
-    if weight is not None and weight.numel() != classes:
-        raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.shape)}")
-    _check_classes(target)
-    labels = target.reshape(samples, 1)
-    if not labels.is_meta and bool(
-        torch._C._functorch._of_all_slices((labels < 0) | (labels >= classes)).any()
-    ):
-        raise RuntimeError("target out of range")
-    chosen = labels == torch.arange(classes, device=input.device)
-    own = scores.masked_fill(~chosen, 0).sum(1, keepdim=True)
-    lack = (margin - own + scores).clamp_min(0).masked_fill(chosen, 0)
-    if p == 2:
-        lack = lack * lack
-    if weight is not None:
-        lack = lack * (chosen * weight).sum(1, keepdim=True)
-    loss = lack.sum(1) / classes
-    return reduce_values(loss if target.dim() == 1 else loss.reshape([]), reduction)
+    return _nn.multi_margin_loss(input, target, p, margin, weight, reduction_number(reduction))
 
 
 def multilabel_margin_loss(
