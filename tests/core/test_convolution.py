@@ -283,3 +283,33 @@ def test_no_pictures_give_weights_a_gradient_of_zeros(size):
     del used
     F.conv2d(torch.zeros(0, 64, size, size), w, None, 1, 1).sum().backward()
     assert not w.grad.any()
+
+
+@pytest.mark.parametrize("threads", [1, 3, 16])
+@pytest.mark.parametrize(
+    ("batch", "channels", "out", "groups", "stride"),
+    [(1, 40, 33, 1, 1), (2, 40, 32, 1, 2), (5, 16, 24, 1, 1), (1, 12, 3, 3, 1), (3, 8, 8, 8, 1)],
+)
+def test_any_number_of_threads_shares_out_few_pictures(batch, channels, out, groups, stride, threads):
+    x, w = _random(batch, channels, 19, 23), _random(out, channels // groups, 3, 3, seed=1)
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        leaves = [x.clone().requires_grad_(), w.clone().requires_grad_()]
+        y = F.conv2d(*leaves, None, stride, 1, 1, groups)
+        grad = _random(*y.shape, seed=2)
+        y.backward(grad)
+        turned = F.conv_transpose2d(grad, w, None, stride, 1, 1 if stride == 2 else 0, groups)
+    finally:
+        torch.set_num_threads(before)
+    expected = _by_loops(x.numpy(), w.numpy(), stride, 1, 1, groups)
+    np.testing.assert_allclose(y.detach().numpy(), expected, atol=1e-3)
+    # The inner product with the result's gradient is one with the argument's, along any direction.
+    along = _random(*x.shape, seed=3)
+    moved = _by_loops(along.numpy(), w.numpy(), stride, 1, 1, groups)
+    np.testing.assert_allclose((moved * grad.numpy()).sum(), (leaves[0].grad * along).sum().item(), rtol=1e-3)
+    along = _random(*w.shape, seed=4)
+    moved = _by_loops(x.numpy(), along.numpy(), stride, 1, 1, groups)
+    np.testing.assert_allclose((moved * grad.numpy()).sum(), (leaves[1].grad * along).sum().item(), rtol=1e-3)
+    height, width = x.shape[2:]
+    np.testing.assert_allclose(turned.numpy()[:, :, :height, :width], leaves[0].grad.numpy(), atol=1e-3)

@@ -12,6 +12,7 @@
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "kernels/common/copy.h"
@@ -38,6 +39,25 @@ void for_each_run(int64_t first, int64_t count, int64_t row_length, int64_t widt
   }
 }
 
+// Images shared out among threads; where there are fewer images than threads, several take parts of one. What the parts of
+// an image need of it each prepares for itself.
+struct Shares {
+  int64_t images, parts, ranges, pieces;
+  // At least `least` parts are worth a thread.
+  Shares(int64_t images, int64_t parts, int64_t least) : images(images), parts(parts) {
+    const int64_t threads = in_parallel_region() ? 1 : get_num_threads();
+    ranges = std::clamp<int64_t>(images, 1, threads);
+    pieces = std::clamp<int64_t>(threads / ranges, 1, std::max<int64_t>(1, parts / least));
+  }
+
+  int64_t count() const { return images == 0 ? 0 : ranges * pieces; }
+  int64_t first_of(int64_t share) const { return share / pieces * images / ranges; }
+  std::pair<int64_t, int64_t> parts_of(int64_t share) const {
+    const int64_t piece = share % pieces;
+    return {piece * parts / pieces, (piece + 1) * parts / pieces};
+  }
+};
+
 template <class T>
 class Forward {
  public:
@@ -52,36 +72,39 @@ class Forward {
   }
 
   void run() const {
-    parallel_for(0, g_.batch * g_.groups, 1, [&](int64_t begin, int64_t end) {
+    const Shares shares(g_.batch * g_.groups, g_.out[0] * blocks(), 1);
+    parallel_for(0, shares.count(), 1, [&](int64_t begin, int64_t end) {
       const auto image = block_of<T>(g_.in_channels * g_.channel + tiles_.columns);
       std::fill_n(image.get() + g_.in_channels * g_.channel, tiles_.columns, T(0));
-      for (int64_t t = begin; t < end; ++t) {
-        const int64_t n = t / g_.groups, group = t % g_.groups;
-        pad(wide_, g_, n, group * g_.in_channels, image.get());
-        multiply(image.get(), n, group);
+      for (int64_t share = begin; share < end; ++share) {
+        const auto [first, last] = shares.parts_of(share);
+        for (int64_t t = shares.first_of(share); t < shares.first_of(share + shares.pieces); ++t) {
+          const int64_t n = t / g_.groups, group = t % g_.groups;
+          pad(wide_, g_, n, group * g_.in_channels, image.get());
+          multiply(image.get(), n, group, first, last);
+        }
       }
     });
   }
 
  private:
+  int64_t blocks() const { return (g_.flat() + tiles_.columns - 1) / tiles_.columns; }
+
   // See Note [Convolution without unrolling].
-  void multiply(const T* image, int64_t n, int64_t group) const {
-    const int64_t blocks = (g_.flat() + tiles_.columns - 1) / tiles_.columns;
-    parallel_for(0, g_.out[0] * blocks, 1, [&](int64_t begin, int64_t end) {
-      const auto tile = block_of<T>(8 * tiles_.columns);
-      for (int64_t b = begin; b < end; ++b) {
-        const int64_t depth = b / blocks, first = b % blocks * tiles_.columns;
-        const int64_t count = std::min(tiles_.columns, g_.flat() - first);
-        weights_[size_t(group)].multiply(image + depth * g_.padded[1] * g_.padded[2] + first,
-                                         g_.offsets.data(), tile.get(), [&](int64_t row, int rows) {
-                                           for_each_run(first, count, g_.padded[2], g_.out[2],
-                                                        [&](int64_t y, int64_t x, int64_t run, int64_t at) {
-                                                          store(n, group, row, rows, depth, y, x, run,
-                                                                tile.get() + at);
-                                                        });
-                                         });
-      }
-    });
+  void multiply(const T* image, int64_t n, int64_t group, int64_t begin, int64_t end) const {
+    const auto tile = block_of<T>(8 * tiles_.columns);
+    for (int64_t b = begin; b < end; ++b) {
+      const int64_t depth = b / blocks(), first = b % blocks() * tiles_.columns;
+      const int64_t count = std::min(tiles_.columns, g_.flat() - first);
+      weights_[size_t(group)].multiply(image + depth * g_.padded[1] * g_.padded[2] + first, g_.offsets.data(),
+                                       tile.get(), [&](int64_t row, int rows) {
+                                         for_each_run(first, count, g_.padded[2], g_.out[2],
+                                                      [&](int64_t y, int64_t x, int64_t run, int64_t at) {
+                                                        store(n, group, row, rows, depth, y, x, run,
+                                                              tile.get() + at);
+                                                      });
+                                       });
+    }
   }
 
   void store(int64_t n, int64_t group, int64_t row, int rows, int64_t depth, int64_t y, int64_t x,
@@ -211,24 +234,28 @@ class WeightGradient {
   void run() {
     const int64_t size = g_.groups * blocks_ * kRows * leading_;
     // A sum per range of the batch, added in order afterwards: the result does not depend on timing.
-    std::vector<std::unique_ptr<T[]>> parts(size_t(std::max<int64_t>(g_.batch, 1)));
-    parallel_for(0, g_.batch, 1, [&](int64_t begin, int64_t end) {
-      auto part = block_of<T>(size);
-      std::fill_n(part.get(), size, T(0));
+    const Shares shares(g_.batch, blocks_, 8);
+    std::vector<std::unique_ptr<T[]>> sums;
+    for (int64_t range = 0; range < shares.ranges; ++range) sums.push_back(block_of<T>(size));
+    parallel_for(0, shares.count(), 1, [&](int64_t begin, int64_t end) {
       const auto image = block_of<T>(g_.in_channels * g_.channel);
-      for (int64_t n = begin; n < end; ++n) {
+      for (int64_t share = begin; share < end; ++share) {
+        const auto [first, last] = shares.parts_of(share);
         for (int64_t group = 0; group < g_.groups; ++group) {
-          pad(wide_, g_, n, group * g_.in_channels, image.get());
-          T* sums = part.get() + group * blocks_ * kRows * leading_;
-          multiply(image.get(), n, group, sums);
+          T* own = sums[size_t(share / shares.pieces)].get() + group * blocks_ * kRows * leading_;
+          std::fill(own + first * kRows * leading_, own + last * kRows * leading_, T(0));
+          for (int64_t n = shares.first_of(share); n < shares.first_of(share + shares.pieces); ++n) {
+            pad(wide_, g_, n, group * g_.in_channels, image.get());
+            multiply(image.get(), n, group, first, last, own);
+          }
         }
       }
-      parts[size_t(begin)] = std::move(part);
     });
+    if (g_.batch == 0) sums.clear();
     parallel_for(0, g_.groups * g_.out_channels,
                  std::max<int64_t>(1, kGrain / std::max<int64_t>(g_.length, 1)),
                  [&](int64_t begin, int64_t end) {
-                   for (int64_t channel = begin; channel < end; ++channel) write(parts, channel);
+                   for (int64_t channel = begin; channel < end; ++channel) write(sums, channel);
                  });
   }
 
@@ -237,13 +264,13 @@ class WeightGradient {
   static constexpr int64_t kChunk = 128;  // outputs whose gradients stay in the first cache
 
   // See Note [Convolution without unrolling].
-  void multiply(const T* image, int64_t n, int64_t group, T* sums) const {
+  void multiply(const T* image, int64_t n, int64_t group, int64_t first, int64_t last, T* sums) const {
     const int64_t flat = g_.flat();
     const auto turned = block_of<T>(flat * leading_);
     for (int64_t depth = 0; depth < g_.out[0]; ++depth) {
       std::fill_n(turned.get(), flat * leading_, T(0));
       for (int64_t y = 0; y < g_.out[1]; ++y) turn(n, group, depth, y, y * g_.padded[2], flat, turned.get());
-      accumulate(image + depth * g_.padded[1] * g_.padded[2], g_.offsets.data(), turned.get(), flat, sums);
+      accumulate(image + depth * g_.padded[1] * g_.padded[2], g_.offsets.data(), turned.get(), flat, first, last, sums);
     }
   }
 
@@ -259,29 +286,29 @@ class WeightGradient {
     }
   }
 
-  void accumulate(const T* image, const int64_t* offsets, const T* turned, int64_t count, T* sums) const {
+  // The blocks [first, last) of the sums.
+  void accumulate(const T* image, const int64_t* offsets, const T* turned, int64_t count, int64_t first,
+                  int64_t last, T* sums) const {
     if (few_) {  // tiles would be nearly empty
-      for (int64_t row = 0; row < g_.length; ++row)
+      for (int64_t row = first * kRows; row < std::min(last * kRows, g_.length); ++row)
         for (int64_t c = 0; c < g_.out_channels; ++c)
           at_level<Dot<T>>(image + offsets[row], turned + c * count, count, sums + row * leading_ + c);
       return;
     }
-    parallel_for(0, blocks_, 8, [&](int64_t begin, int64_t end) {
-      for (int64_t p = 0; p < count; p += kChunk) {
-        const int64_t width = std::min(kChunk, count - p);
-        for (int64_t b = begin; b < end; ++b) {
-          int64_t rows[kRows];  // the last block repeats its last row
-          for (int64_t r = 0; r < kRows; ++r) rows[r] = offsets[std::min(b * kRows + r, g_.length - 1)];
-          const T* y = turned + p * leading_;
-          T* c = sums + b * kRows * leading_;
-          int64_t at = 0;
-          for (; at + tiles_.wide <= leading_; at += tiles_.wide)
-            tiles_.outer_wide(image + p, rows, y + at, width, c + at, leading_);
-          for (; at < leading_; at += tiles_.narrow)
-            tiles_.outer_narrow(image + p, rows, y + at, width, c + at, leading_);
-        }
+    for (int64_t p = 0; p < count; p += kChunk) {
+      const int64_t width = std::min(kChunk, count - p);
+      for (int64_t b = first; b < last; ++b) {
+        int64_t rows[kRows];  // the last block repeats its last row
+        for (int64_t r = 0; r < kRows; ++r) rows[r] = offsets[std::min(b * kRows + r, g_.length - 1)];
+        const T* y = turned + p * leading_;
+        T* c = sums + b * kRows * leading_;
+        int64_t at = 0;
+        for (; at + tiles_.wide <= leading_; at += tiles_.wide)
+          tiles_.outer_wide(image + p, rows, y + at, width, c + at, leading_);
+        for (; at < leading_; at += tiles_.narrow)
+          tiles_.outer_narrow(image + p, rows, y + at, width, c + at, leading_);
       }
-    });
+    }
   }
 
   void write(const std::vector<std::unique_ptr<T[]>>& parts, int64_t channel) const {
@@ -289,9 +316,7 @@ class WeightGradient {
     const int64_t group = channel / g_.out_channels, c = channel % g_.out_channels;
     for (int64_t i = 0; i < g_.length; ++i) {
       T sum = T(0);
-      for (const auto& part : parts) {
-        if (part) sum += part[size_t((group * blocks_ * kRows + i) * leading_ + c)];
-      }
+      for (const auto& part : parts) sum += part[size_t((group * blocks_ * kRows + i) * leading_ + c)];
       const int64_t tap = i % g_.taps;
       weight_.as<T>()[channel * s[0] + i / g_.taps * s[1] + tap / (g_.kernel[1] * g_.kernel[2]) * s[2] +
                       tap / g_.kernel[2] % g_.kernel[1] * s[3] + tap % g_.kernel[2] * s[4]] = sum;
