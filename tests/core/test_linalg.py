@@ -440,3 +440,18 @@ def test_lu_factors_of_nan_end(n):
     numbers[n // 2, 1] = np.nan
     factors, pivots = torch.linalg.lu_factor(torch.tensor(numbers))
     assert factors.isnan().any() and ((pivots >= 1) & (pivots <= n)).all()
+
+
+def test_multi_dot_multiplies_any_number_and_refuses_what_does_not_fit():
+    a, b, c, d = matrix(20, 3), matrix(3, 30), matrix(30, 2), matrix(2, 7)
+    close(torch.linalg.multi_dot([a, b, c, d]), a.numpy() @ b.numpy() @ c.numpy() @ d.numpy())
+    slope(lambda x: torch.linalg.multi_dot([a[:2], x, c, d]), b)
+    for given, message in [
+        ([a], "expected at least 2 tensors but got 1"),
+        ([a, b.float()], "tensor 0 is double and tensor 1 float"),
+        ([a, c], "tensors 0 and 1 with shapes .20, 3. and .30, 2. cannot be multiplied"),
+        ([a, b[0], c], "tensor 1 must be 2D but got 1D"),
+        ([a[None], b], "the first tensor must be 1D or 2D but got 3D"),
+    ]:
+        with pytest.raises(RuntimeError, match=message):
+            torch.linalg.multi_dot(given)

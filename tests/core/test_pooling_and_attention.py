@@ -266,3 +266,16 @@ def test_masks_of_any_layout_hide_what_they_hide(dtype, queries):
             got = F.scaled_dot_product_attention(q, k, v, attn_mask=given.unsqueeze(0))
             tolerance = 1e-5 if dtype == torch.float32 else 2e-2
             np.testing.assert_allclose(got.float(), wanted, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("size", [9, 16, 23, 40])
+def test_the_gradient_of_the_nearest_goes_where_it_was_read(size):
+    x = _random(2, 3, 31, 32).requires_grad_()
+    y = F.interpolate(x, (size, size), mode="nearest")
+    grad = _random(2, 3, size, size, seed=1)
+    grad[0, 0, 0, 0], grad[0, 0, 1, 1] = math.inf, math.nan  # of no concern to other places
+    y.backward(grad)
+    expected = np.zeros((2, 3, 31, 32))
+    for i, j in np.ndindex(size, size):
+        expected[:, :, i * 31 // size, j * 32 // size] += grad.numpy()[:, :, i, j]
+    np.testing.assert_allclose(x.grad.numpy(), expected, rtol=1e-5, atol=1e-6)

@@ -22,6 +22,7 @@ using wide_t = std::conditional_t<std::is_integral_v<T> || std::is_same_v<T, dou
 template <class C>
 struct Line {
   int64_t in, out, width, begin = 0, end = 0;
+  bool mixed = false;  // outputs that read as many are few: those that read less leave out what they have read
   const int64_t *first, *count;
   std::vector<C> weights;
 
@@ -33,10 +34,13 @@ struct Line {
         count(taps.count.data()),
         weights(taps.weights.begin(), taps.weights.end()) {
     const int64_t middle = out / 2;
-    if (out == 0 || count[middle] != width) return;
-    begin = middle, end = middle + 1;
-    while (begin > 0 && count[begin - 1] == width) --begin;
-    while (end < out && count[end] == width) ++end;
+    if (out > 0 && count[middle] == width) {
+      begin = middle, end = middle + 1;
+      while (begin > 0 && count[begin - 1] == width) --begin;
+      while (end < out && count[end] == width) ++end;
+    }
+    mixed = 2 * (end - begin) < out;
+    for (int64_t o = 0; o < out && mixed; ++o) mixed = first[o] + width <= in;
   }
 };
 
@@ -61,9 +65,27 @@ struct Pass {
       out[o] = sum;
     }
   }
+  template <int64_t kWidth, class C>
+  [[gnu::always_inline]] static inline void uneven(const C* in, C* out, const Line<C>& line) {
+    const int64_t *first = line.first, *count = line.count;
+    const C* weights = line.weights.data();
+#pragma GCC ivdep
+    for (int64_t o = 0; o < line.out; ++o) {
+      const C* run = in + first[o];
+      C sum = C(0);
+      for (int64_t k = 0; k < kWidth; ++k) {
+        const C term = weights[o * kWidth + k] * run[k];
+        sum += k < count[o] ? term : C(0);
+      }
+      out[o] = sum;
+    }
+  }
   template <class C>
   [[gnu::always_inline]] static inline void along(const C* in, C* out, const Line<C>& line) {
     const C* weights = line.weights.data();
+    if (line.mixed && line.width == 1) return uneven<1>(in, out, line);
+    if (line.mixed && line.width == 2) return uneven<2>(in, out, line);
+    if (line.mixed && line.width == 3) return uneven<3>(in, out, line);
     const auto rest = [&](int64_t begin, int64_t end) __attribute__((always_inline)) {
       for (int64_t o = begin; o < end; ++o)
         out[o] = one(in + line.first[o], weights + o * line.width, line.count[o]);

@@ -315,4 +315,58 @@ Tensor linalg_diagonal(const Tensor& A, int64_t offset, int64_t dim1, int64_t di
   return ops::diagonal(A, offset, dim1, dim2);
 }
 
+// Matrix i is sizes[i] by sizes[i + 1]; the products are made in the order with the fewest multiplications.
+static Tensor product_of(const std::vector<Tensor>& matrices, const std::vector<double>& sizes) {
+  const size_t count = matrices.size();
+  std::vector<double> cost(count * count, 0);
+  std::vector<size_t> split(count * count, 0);  // of matrices i … j
+  for (size_t length = 1; length < count; ++length) {
+    for (size_t i = 0; i + length < count; ++i) {
+      const size_t j = i + length;
+      for (size_t k = i; k < j; ++k) {
+        const double found =
+            cost[i * count + k] + cost[(k + 1) * count + j] + sizes[i] * sizes[k + 1] * sizes[j + 1];
+        if (k > i && found >= cost[i * count + j]) continue;
+        cost[i * count + j] = found, split[i * count + j] = k;
+      }
+    }
+  }
+  const auto product = [&](const auto& self, size_t i, size_t j) -> Tensor {
+    if (i == j) return matrices[i];
+    const size_t k = split[i * count + j];
+    return ops::mm(self(self, i, k), self(self, k + 1, j));
+  };
+  return product(product, 0, count - 1);
+}
+
+Tensor linalg_multi_dot(TensorList tensors) {
+  const size_t count = tensors.size();
+  MT_CHECK(count >= 2, "multi_dot(): expected at least 2 tensors but got ", count);
+  const Tensor &first = tensors[0], &last = tensors[count - 1];
+  const auto check_end = [](const Tensor& end, const char* place) {
+    MT_CHECK(end.dim() == 1 || end.dim() == 2, "multi_dot(): the ", place,
+             " tensor must be 1D or 2D but got ", end.dim(), "D");
+  };
+  check_end(first, "first"), check_end(last, "last");
+  std::vector<Tensor> matrices;
+  std::vector<double> sizes;
+  for (size_t i = 0; i < count; ++i) {
+    const Tensor& tensor = tensors[i];
+    MT_CHECK(i == 0 || i == count - 1 || tensor.dim() == 2, "multi_dot(): tensor ", i,
+             " must be 2D but got ", tensor.dim(), "D");
+    MT_CHECK(tensor.dtype() == first.dtype(),
+             "multi_dot(): all tensors must have be the same dtype but tensor 0 is ", c_name(first.dtype()),
+             " and tensor ", i, " ", c_name(tensor.dtype()));
+    matrices.push_back(tensor.dim() == 2 ? tensor : ops::unsqueeze(tensor, i == 0 ? 0 : 1));
+    sizes.push_back(double(matrices.back().size(0)));
+    MT_CHECK(i == 0 || matrices[i - 1].size(1) == matrices[i].size(0), "multi_dot(): tensors ", i - 1, " and ",
+             i, " with shapes ", to_string(tensors[i - 1].sizes()), " and ", to_string(tensor.sizes()),
+             " cannot be multiplied");
+  }
+  sizes.push_back(double(matrices.back().size(1)));
+  Tensor out = product_of(matrices, sizes);
+  if (last.dim() == 1) out = ops::squeeze(out, 1);
+  return first.dim() == 1 ? ops::squeeze(out, 0) : out;
+}
+
 }  // namespace mt::composites

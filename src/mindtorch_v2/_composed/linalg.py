@@ -150,62 +150,6 @@ def cond(self: Tensor, p: Order | None = None) -> Tensor:
     return matrix_norm(self, p) * matrix_norm(inverse, p)
 
 
-def _cheapest_splits(sizes: Sequence[int]) -> list[list[int]]:
-    """Where to split the product of matrices i…j for the fewest multiplications; matrix i is sizes[i] by
-    sizes[i + 1]."""
-    count = len(sizes) - 1
-    cost = [[0] * count for _ in range(count)]
-    split = [[0] * count for _ in range(count)]
-    for length in range(1, count):
-        for i in range(count - length):
-            j = i + length
-            cost[i][j], split[i][j] = min(
-                (cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)
-            )
-    return split
-
-
-def _product(matrices: Sequence[Tensor], split: list[list[int]], i: int, j: int) -> Tensor:
-    if i == j:
-        return matrices[i]
-    k = split[i][j]
-    return _product(matrices, split, i, k) @ _product(matrices, split, k + 1, j)
-
-
-def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
-    name, count = "multi_dot()", len(tensors)
-    if count < 2:
-        raise RuntimeError(f"{name}: expected at least 2 tensors but got {count}")
-    first, last = tensors[0], tensors[-1]
-    for tensor, place in ((first, "first"), (last, "last")):
-        if tensor.dim() not in (1, 2):
-            raise RuntimeError(f"{name}: the {place} tensor must be 1D or 2D but got {tensor.dim()}D")
-    for i, tensor in enumerate(tensors):
-        if 0 < i < count - 1 and tensor.dim() != 2:
-            raise RuntimeError(f"{name}: tensor {i} must be 2D but got {tensor.dim()}D")
-        if tensor.dtype != first.dtype:
-            raise RuntimeError(
-                f"{name}: all tensors must have be the same dtype but tensor 0 is {first.dtype} and tensor "
-                f"{i} {tensor.dtype}"
-            )
-    matrices = [
-        first.unsqueeze(0) if first.dim() == 1 else first,
-        *tensors[1:-1],
-        last.unsqueeze(1) if last.dim() == 1 else last,
-    ]
-    for i in range(count - 1):
-        if matrices[i].size(1) != matrices[i + 1].size(0):
-            raise RuntimeError(
-                f"{name}: tensors {i} and {i + 1} with shapes {list(tensors[i].shape)} and "
-                f"{list(tensors[i + 1].shape)} cannot be multiplied"
-            )
-    split = _cheapest_splits([m.size(0) for m in matrices] + [matrices[-1].size(1)])
-    out = _product(matrices, split, 0, count - 1)
-    if last.dim() == 1:
-        out = out.squeeze(1)
-    return out.squeeze(0) if first.dim() == 1 else out
-
-
 def matrix_exp(self: Tensor) -> Tensor:
     """Scaling and squaring: exp(A) = exp(A / 2^s)^(2^s), each matrix of a batch with an s of its own that
     brings its norm below 1/2, where the Taylor series needs few terms."""
