@@ -270,7 +270,8 @@ class WeightGradient {
     for (int64_t depth = 0; depth < g_.out[0]; ++depth) {
       std::fill_n(turned.get(), flat * leading_, T(0));
       for (int64_t y = 0; y < g_.out[1]; ++y) turn(n, group, depth, y, y * g_.padded[2], flat, turned.get());
-      accumulate(image + depth * g_.padded[1] * g_.padded[2], g_.offsets.data(), turned.get(), flat, first, last, sums);
+      accumulate(image + depth * g_.padded[1] * g_.padded[2], g_.offsets.data(), turned.get(), flat, first,
+                 last, sums);
     }
   }
 

@@ -134,8 +134,7 @@ struct Slopes {
                                                : grad;
       for (int64_t i = 0; i < n; ++i) {
         const T difference = a[i] - b[i];
-        const T sign =
-            math::select(difference > T(0), T(1), math::select(difference < T(0), T(-1), T(0)));
+        const T sign = math::select(difference > T(0), T(1), math::select(difference < T(0), T(-1), T(0)));
         if constexpr (kNorm == Norm::one) out[i] += scale * sign;
         if constexpr (kNorm == Norm::two) out[i] += scale * difference;
         if constexpr (kNorm == Norm::infinite)
@@ -312,7 +311,8 @@ void pdist_backward(const View& grad, const View& x, double p, const View& dista
       std::vector<T> own_grads(static_cast<size_t>(rows)), own_lengths(static_cast<size_t>(rows));
       for (int64_t i = begin; i < end; ++i) {
         const auto add = [&](int64_t first, int64_t count, const T* of_grads, const T* of_lengths) {
-          add_slopes(a + i * n, a + first * n, count, n, norm, T(p), of_grads, of_lengths, out.as<T>() + i * n);
+          add_slopes(a + i * n, a + first * n, count, n, norm, T(p), of_grads, of_lengths,
+                     out.as<T>() + i * n);
         };
         for (int64_t j = 0; j < i; ++j) {
           const int64_t pair = pairs_before(j, rows) + i - j - 1;

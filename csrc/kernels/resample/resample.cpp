@@ -22,7 +22,7 @@ using wide_t = std::conditional_t<std::is_integral_v<T> || std::is_same_v<T, dou
 template <class C>
 struct Line {
   int64_t in, out, width, begin = 0, end = 0;
-  bool mixed = false;  // outputs that read as many are few: those that read less leave out what they have read
+  bool mixed = false;  // few outputs read as many: the others leave out some of what they read
   const int64_t *first, *count;
   std::vector<C> weights;
 

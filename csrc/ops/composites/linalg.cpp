@@ -352,16 +352,16 @@ Tensor linalg_multi_dot(TensorList tensors) {
   std::vector<double> sizes;
   for (size_t i = 0; i < count; ++i) {
     const Tensor& tensor = tensors[i];
-    MT_CHECK(i == 0 || i == count - 1 || tensor.dim() == 2, "multi_dot(): tensor ", i,
-             " must be 2D but got ", tensor.dim(), "D");
+    MT_CHECK(i == 0 || i == count - 1 || tensor.dim() == 2, "multi_dot(): tensor ", i, " must be 2D but got ",
+             tensor.dim(), "D");
     MT_CHECK(tensor.dtype() == first.dtype(),
              "multi_dot(): all tensors must have be the same dtype but tensor 0 is ", c_name(first.dtype()),
              " and tensor ", i, " ", c_name(tensor.dtype()));
     matrices.push_back(tensor.dim() == 2 ? tensor : ops::unsqueeze(tensor, i == 0 ? 0 : 1));
     sizes.push_back(double(matrices.back().size(0)));
-    MT_CHECK(i == 0 || matrices[i - 1].size(1) == matrices[i].size(0), "multi_dot(): tensors ", i - 1, " and ",
-             i, " with shapes ", to_string(tensors[i - 1].sizes()), " and ", to_string(tensor.sizes()),
-             " cannot be multiplied");
+    MT_CHECK(i == 0 || matrices[i - 1].size(1) == matrices[i].size(0), "multi_dot(): tensors ", i - 1,
+             " and ", i, " with shapes ", to_string(tensors[i - 1].sizes()), " and ",
+             to_string(tensor.sizes()), " cannot be multiplied");
   }
   sizes.push_back(double(matrices.back().size(1)));
   Tensor out = product_of(matrices, sizes);

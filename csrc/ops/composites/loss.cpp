@@ -82,7 +82,8 @@ Tensor multi_margin_loss(const Tensor& self, const Tensor& target, const Scalar&
            weight.defined() ? to_string(weight.sizes()) : "");
   MT_CHECK(!weight.defined() || weight.dtype() == self.dtype(), "expected scalar type ",
            info(self.dtype()).legacy, " but found ", weight.defined() ? info(weight.dtype()).legacy : "");
-  MT_CHECK(target.dtype() == DType::int64, "expected scalar type Long but found ", info(target.dtype()).legacy);
+  MT_CHECK(target.dtype() == DType::int64, "expected scalar type Long but found ",
+           info(target.dtype()).legacy);
   check_labels(target, classes);
   const Tensor labels = target.reshape(Dims{samples, 1});
   const Tensor wanted = ops::sub(ops::gather(scores, 1, labels), margin);
