@@ -279,3 +279,31 @@ def test_the_gradient_of_the_nearest_goes_where_it_was_read(size):
     for i, j in np.ndindex(size, size):
         expected[:, :, i * 31 // size, j * 32 // size] += grad.numpy()[:, :, i, j]
     np.testing.assert_allclose(x.grad.numpy(), expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "bilinear"])
+@pytest.mark.parametrize("layout", ["rows", "channels_last", "half"])
+@pytest.mark.parametrize(("batch", "channels"), [(1, 13), (2, 3), (3, 8)])
+def test_gradients_of_samples_are_those_of_one_thread_on_many(batch, channels, layout, mode):
+    def gradients(threads):
+        x, grid = _random(batch, channels, 9, 11), _random(batch, 6, 15, 2, seed=1)
+        if layout == "channels_last":
+            x = x.to(memory_format=torch.channels_last)
+        elif layout == "half":
+            x, grid = x.bfloat16(), grid.bfloat16()
+        before = torch.get_num_threads()
+        torch.set_num_threads(threads)
+        try:
+            leaves = [x.requires_grad_(), grid.requires_grad_()]
+            y = F.grid_sample(*leaves, mode=mode, align_corners=False)
+            return torch.autograd.grad(y, leaves, _random(*y.shape, seed=2).to(y.dtype))
+        finally:
+            torch.set_num_threads(before)
+
+    alone = gradients(1)
+    for threads in (2, 7, 16):
+        for got, wanted in zip(gradients(threads), alone, strict=True):
+            tolerance = 0.05 if layout == "half" else 1e-4
+            np.testing.assert_allclose(
+                got.float().numpy(), wanted.float().numpy(), rtol=tolerance, atol=tolerance
+            )

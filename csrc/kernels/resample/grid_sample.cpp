@@ -242,19 +242,19 @@ void forward(const View& in, const View& grid, const View& out, GridOptions opti
   });
 }
 
-// Element i of batch entry n in row-major order and where it is, row by row.
+// Elements [begin, end) of batch entry n in row-major order, counted from `begin`, and where they are, row by row.
 template <class T, class F>
-void walk(const View& view, int64_t n, int64_t count, F&& f) {
+void walk(const View& view, int64_t n, int64_t begin, int64_t end, F&& f) {
   const int last = view.ndim - 1;
   const int64_t width = view.sizes[last], step = view.strides[last];
-  for (int64_t first = 0; first < count; first += width) {
+  for (int64_t first = begin; first < end; first += width) {
     int64_t rest = first / width, offset = n * view.strides[0];
     for (int d = last - 1; d >= 1; --d) {
       offset += rest % view.sizes[d] * view.strides[d];
       rest /= view.sizes[d];
     }
     T* row = view.as<T>() + offset;
-    for (int64_t i = 0; i < width; ++i) f(size_t(first + i), row[i * step]);
+    for (int64_t i = 0; i < width; ++i) f(size_t(first - begin + i), row[i * step]);
   }
 }
 
@@ -283,23 +283,40 @@ void backward(const View& grad, const View& in, const View& grid, const View& gr
   };
   const bool here = is_block(in), there = is_block(grad_in);
   const bool moves = options.mode != GridMode::nearest;  // else the nearest stays the nearest: no slope
-  parallel_for(0, in.sizes[0], 1, [&](int64_t begin, int64_t end) {
-    std::vector<C> copied(size_t(moves && !here ? count_of_entry : 0));
-    std::vector<C> added(size_t(there ? 0 : count_of_entry));
+  // Threads take batch entries; where there are fewer of those, several take channels of one, and what each finds of the
+  // slopes is added up afterwards.
+  const int64_t batch = in.sizes[0], threads = in_parallel_region() ? 1 : get_num_threads();
+  const int64_t pieces = std::clamp<int64_t>(threads / std::max<int64_t>(batch, 1), 1, (channels + 3) / 4);
+  const int64_t slopes_of_run = kSpatial * kTogether, slopes_of_piece = runs.count() * slopes_of_run;
+  std::vector<C> partial(size_t(pieces > 1 ? batch * pieces * slopes_of_piece : 0));
+  const auto put = [&](int64_t n, int64_t i, const C(*slopes)[kTogether]) {
+    const auto run = runs.at(n, i);
+    T* to = grad_grid.as<T>() + run.offset[2];
+    for (int d = 0; d < kSpatial; ++d)
+      for (int64_t p = 0; p < run.length; ++p)
+        to[(kSpatial - 1 - d) * grad_grid.strides[kSpatial + 1] + p * run.step[2]] = cast<T>(slopes[d][p]);
+  };
+  parallel_for(0, batch * pieces, 1, [&](int64_t begin, int64_t end) {
+    const int64_t most = (channels + pieces - 1) / pieces * plane;
+    std::vector<C> copied(size_t(moves && !here ? most : 0));
+    std::vector<C> added(size_t(there ? 0 : most));
     Terms<C> terms;
-    for (int64_t n = begin; n < end; ++n) {
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t n = task / pieces, piece = task % pieces;
+      const int64_t first = piece * channels / pieces, last = (piece + 1) * channels / pieces;
       const C* values = copied.data();
-      if (here) values = in.as<const C>() + n * in.strides[0];
-      else if (moves) walk<T>(in, n, count_of_entry, [&](size_t i, T& value) { copied[i] = C(value); });
-      C* sums = there ? grad_in.as<C>() + n * grad_in.strides[0] : added.data();
-      std::fill_n(sums, count_of_entry, C(0));
+      if (here) values = in.as<const C>() + n * in.strides[0] + first * plane;
+      else if (moves)
+        walk<T>(in, n, first * plane, last * plane, [&](size_t i, T& value) { copied[i] = C(value); });
+      C* sums = there ? grad_in.as<C>() + n * grad_in.strides[0] + first * plane : added.data();
+      std::fill_n(sums, (last - first) * plane, C(0));
       for (int64_t i = 0; i < runs.count(); ++i) {
         const auto run = runs.at(n, i);
         find_terms<T, kSpatial, true>(block, grid.as<T>() + run.offset[1], run.step[1],
                                       grid.strides[kSpatial + 1], run.length, options, &terms);
         C slopes[3][kTogether] = {}, g[kTogether];
-        const T* from = grad.as<T>() + run.offset[0];
-        for (int64_t c = 0; c < channels; ++c) {
+        const T* from = grad.as<T>() + run.offset[0] + first * grad.strides[1];
+        for (int64_t c = 0; c < last - first; ++c) {
           for (int64_t p = 0; p < run.length; ++p) g[p] = C(from[c * grad.strides[1] + p * run.step[0]]);
           C* sum = sums + c * plane;
           for (int t = 0; t < terms.count; ++t)
@@ -309,13 +326,26 @@ void backward(const View& grad, const View& in, const View& grid, const View& gr
             at_level<AddSlopes<C, kSpatial>, const C*, const C*, const Terms<C>*>(
                 values + c * plane, g, &terms, run.length, &slopes);
         }
-        T* to = grad_grid.as<T>() + run.offset[2];
-        for (int d = 0; d < kSpatial; ++d)
-          for (int64_t p = 0; p < run.length; ++p)
-            to[(kSpatial - 1 - d) * grad_grid.strides[kSpatial + 1] + p * run.step[2]] =
-                cast<T>(slopes[d][p]);
+        if (pieces == 1) put(n, i, slopes);
+        else
+          std::copy_n(slopes[0], slopes_of_run, partial.data() + task * slopes_of_piece + i * slopes_of_run);
       }
-      if (!there) walk<T>(grad_in, n, count_of_entry, [&](size_t i, T& value) { value = cast<T>(sums[i]); });
+      if (!there)
+        walk<T>(grad_in, n, first * plane, last * plane,
+                [&](size_t i, T& value) { value = cast<T>(sums[i]); });
+    }
+  });
+  if (pieces == 1) return;
+  parallel_for(0, batch * runs.count(), 16, [&](int64_t begin, int64_t end) {
+    for (int64_t at = begin; at < end; ++at) {
+      const int64_t n = at / runs.count(), i = at % runs.count();
+      C slopes[3][kTogether] = {};
+      for (int64_t piece = 0; piece < pieces; ++piece) {
+        const C* part = partial.data() + (n * pieces + piece) * slopes_of_piece + i * slopes_of_run;
+        for (int d = 0; d < kSpatial; ++d)
+          for (int64_t p = 0; p < kTogether; ++p) slopes[d][p] += part[d * kTogether + p];
+      }
+      put(n, i, slopes);
     }
   });
 }
