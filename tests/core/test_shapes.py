@@ -275,3 +275,25 @@ def test_functions_of_several_tensors_take_them_one_by_one_or_as_a_list():
     assert torch.cartesian_prod(x, y).shape == (6, 2)
     assert torch.atleast_2d(x, y)[1].shape == (1, 3)
     assert torch.block_diag().shape == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ((), (2,)),
+        ((3,), (4,)),
+        ((2, 3), (4,)),
+        ((2, 3), (4, 5)),
+        ((1, 3), (1, 5)),
+        ((2, 1, 3), (2, 2)),
+        ((0, 2), (3, 2)),
+    ],
+)
+def test_kron_is_every_product_of_elements(left, right):
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=left), rng.normal(size=right)
+    expected = np.kron(a, b)
+    assert torch.kron(torch.tensor(a), torch.tensor(b)).shape == expected.shape
+    np.testing.assert_allclose(torch.kron(torch.tensor(a), torch.tensor(b)).numpy(), expected)
+    turned = torch.kron(torch.tensor(a.T), torch.tensor(b.T))
+    np.testing.assert_allclose(turned.numpy(), np.kron(a.T, b.T))

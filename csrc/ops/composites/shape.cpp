@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "generated/ops/binary.h"
 #include "generated/ops/copy.h"
 #include "generated/ops/reduce.h"
 #include "generated/ops/shape.h"
@@ -87,6 +88,39 @@ Tensor diag(const Tensor& self, int64_t diagonal) {
   MT_CHECK(self.dim() == 1 || self.dim() == 2, "diag(): Supports 1D or 2D tensors. Got ", self.dim(), "D");
   if (self.dim() == 1) return ops::diag_embed(self, diagonal, 0, 1);
   return ops::clone(ops::diagonal(self, diagonal, 0, 1), MemoryFormat::contiguous);
+}
+
+Tensor kron(const Tensor& self, const Tensor& other) {
+  const auto total = size_t(std::max(self.dim(), other.dim()));
+  // Sizes with ones in front.
+  const auto widened = [&](const Tensor& tensor) {
+    Dims sizes;
+    for (size_t d = size_t(tensor.dim()); d < total; ++d) sizes.push_back(1);
+    for (const int64_t size : tensor.sizes()) sizes.push_back(size);
+    return sizes;
+  };
+  const Dims left = widened(self), right = widened(other);
+  Tensor spread = self.reshape(left), filled = other.reshape(right);
+  Dims result;
+  for (size_t d = 0; d < total; ++d) result.push_back(left[d] * right[d]);
+  // Several rows of the result share a long one of either side.
+  const bool shared = total > 1 && std::max(left[0], right[0]) > 1;
+  if (shared) {
+    Dims wide = left, high;
+    for (size_t d = 0; d + 1 < total; ++d) high.push_back(right[d]);
+    wide.push_back(right[total - 1]);
+    high.push_back(left[total - 1]), high.push_back(right[total - 1]);
+    spread = ops::expand(ops::unsqueeze(spread, -1), wide);
+    filled = ops::expand(ops::unsqueeze(filled, -2), high);
+  }
+  // Each dimension becomes two, of which one belongs to either side.
+  Dims of_spread, of_filled;
+  for (size_t d = 0; d < total - size_t(shared); ++d) {
+    of_spread.push_back(left[d]), of_spread.push_back(1);
+    of_filled.push_back(1), of_filled.push_back(right[d]);
+  }
+  if (shared) of_spread.push_back(result[total - 1]), of_filled.push_back(result[total - 1]);
+  return ops::mul(spread.reshape(of_spread), filled.reshape(of_filled)).reshape(result);
 }
 
 }  // namespace mt::composites

@@ -223,22 +223,6 @@ def sum_to_size(self: Tensor, size: Sequence[int]) -> Tensor:
     return (self.sum(dims, keepdim=True) if dims else self).view(list(size))
 
 
-def kron(self: Tensor, other: Tensor) -> Tensor:
-    total = max(self.dim(), other.dim())
-    left = [1] * (total - self.dim()) + list(self.shape)
-    right = [1] * (total - other.dim()) + list(other.shape)
-    result = [a * b for a, b in zip(left, right, strict=True)]
-    spread, filled, row = self.reshape(left), other.reshape(right), []
-    if total > 1 and max(left[0], right[0]) > 1:  # several rows of the result share a long one of either side
-        row = [result[-1]]
-        spread = spread.unsqueeze(-1).expand(*left, right[-1])
-        filled = filled.unsqueeze(-2).expand(*right[:-1], left.pop(), right.pop())
-    # Each dimension becomes two, of which one belongs to either side.
-    spread = spread.reshape([n for size in left for n in (size, 1)] + row)
-    filled = filled.reshape([n for size in right for n in (1, size)] + row)
-    return (spread * filled).reshape(result)
-
-
 def diagflat(self: Tensor, offset: int = 0) -> Tensor:
     return self.reshape(-1).diag(offset)
 
