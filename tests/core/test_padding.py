@@ -56,3 +56,16 @@ def test_constants_of_any_width(dtype):
     assert out.dtype == dtype and torch.equal(out, torch.ones(4, 39999, dtype=dtype))
     out = functional.pad(x, (-1, 4))
     assert torch.equal(out[:, :39999], x[:, 1:]) and not out[:, 39999:].any()
+
+
+@pytest.mark.parametrize("mode", ["constant", "reflect", "replicate", "circular"])
+def test_nothing_is_padded(mode):
+    x = torch.zeros(0, 3, 4, requires_grad=True)
+    y = functional.pad(x, (1, 2), mode=mode)
+    assert y.shape == (0, 3, 7)
+    y.sum().backward()
+    assert x.grad.shape == x.shape
+    # Also where the part that stays together is what has no elements.
+    assert functional.pad(torch.zeros(2, 5, 0), (0, 0, 1, 1)).shape == (2, 7, 0)
+    if mode == "circular":
+        assert functional.pad(torch.zeros(1, 3, 0), (0, 0), mode=mode).shape == (1, 3, 0)

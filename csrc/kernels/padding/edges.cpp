@@ -290,17 +290,20 @@ void add_rows(const PaddedRows& rows, const View& grad, const View& grad_in) {
 }  // namespace
 
 void constant_pad(const View& in, std::span<const int64_t> pad, const Scalar& value, const View& out) {
+  if (out.numel() == 0) return;
   alignas(16) char fill[16];
   store_scalar(value, out.dtype, fill);
   pad_rows(PaddedRows(in, out, pad, [](int64_t, int64_t) { return kNowhere; }), in, out, fill);
 }
 
 void extend_edges(const View& in, std::span<const int64_t> pad, Edge mode, const View& out) {
+  if (out.numel() == 0) return;
   alignas(16) const char fill[16] = {};
   pad_rows(PaddedRows(in, out, pad, places_of(mode)), in, out, fill);
 }
 
 void extend_edges_backward(const View& grad, std::span<const int64_t> pad, Edge mode, const View& grad_in) {
+  if (grad_in.numel() == 0) return;
   const PaddedRows rows(grad_in, grad, pad, places_of(mode));
   dispatch<domains::every>(grad.dtype, "pad", [&](auto tag) {
     using T = typename decltype(tag)::type;
