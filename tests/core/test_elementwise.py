@@ -466,3 +466,23 @@ def test_halves_change_in_place_and_beside_other_dtypes(dtype):
     assert torch.equal(torch.mul(x, x, out=into).to(dtype), wanted)
     rows = x.reshape(3, 100)
     assert torch.equal(rows * rows[:, :1], (rows.float() * rows[:, :1].float()).to(dtype))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_integers_beside_halves_are_rounded_to_them(dtype):
+    x = torch.full((6,), 3.0, dtype=dtype)
+    integers = torch.tensor([1, 255, 257, 2049, 70000, -65521])
+    for whole in (integers, integers.int(), integers.repeat_interleave(2)[::2]):
+        rounded = whole.to(dtype)
+        for function in (
+            torch.mul, torch.div, torch.add, torch.sub, torch.fmod, torch.maximum, torch.eq, torch.gt,
+        ):  # fmt: skip
+            for ours, wanted in (
+                (function(x, whole), function(x, rounded)),
+                (function(whole, x), function(rounded, x)),
+            ):
+                assert ours.dtype == wanted.dtype
+                assert torch.equal(ours.float().nan_to_num(7.5), wanted.float().nan_to_num(7.5))
+        assert torch.equal(torch.addcmul(x, x, whole), torch.addcmul(x, x, rounded))
+    # A single number multiplies and divides as it is.
+    assert (x * torch.tensor(257))[0].item() == torch.tensor(771.0).to(dtype).item()

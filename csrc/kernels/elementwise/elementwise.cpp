@@ -2,11 +2,14 @@
 #include "kernels/elementwise/compute_dtype.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "kernels/common/arithmetic.h"
 #include "kernels/common/convert.h"
+#include "kernels/common/copy.h"
 #include "kernels/common/iterate.h"
 #include "kernels/common/parallel.h"
+#include "kernels/common/temporary.h"
 #include "kernels/elementwise/elementwise_impl.h"
 
 namespace mt::kernels {
@@ -264,6 +267,13 @@ View rounded(const View& view, DType half, char* memory) {
   return {memory, nullptr, nullptr, 0, half, 1};
 }
 
+// Integers of several bytes beside tensors of a half type are rounded to it, which staging, to float, would not do.
+const View& rounded_integers(const View& view, DType half, std::optional<Temporary>& made) {
+  if (!is_integral(view.dtype, false) || itemsize(view.dtype) == 1 || is_single(view)) return view;
+  copy(view, made.emplace(view, half).view());
+  return made->view();
+}
+
 // A sum whose product with alpha is rounded to a half type before it is added.
 struct RoundedProduct {
   DenseLoop sum;  // gets 1 for alpha
@@ -299,7 +309,10 @@ constexpr bool kRoundsProducts = true;
 [[gnu::noinline]] void run_half_binary(const ElementwiseKernel& kernel, bool to_bool, const View& a,
                                        const View& b, const View& out, DType half, const Scalar* params) {
   alignas(16) char left[16], right[16];
-  const View first = rounded(a, half, left), second = kernel.exact_right ? b : rounded(b, half, right);
+  std::optional<Temporary> integers[2];
+  const View first = rounded(rounded_integers(a, half, integers[0]), half, left);
+  View second = rounded_integers(b, half, integers[1]);
+  if (!kernel.exact_right) second = rounded(second, half, right);
   const View* operands[] = {&first, &second};
   DType compute = half;
   GrainedLoop loop = {nullptr, grain_of(kernel, half)};
@@ -343,10 +356,15 @@ void run_binary(const ElementwiseKernel& kernel, bool to_bool, const View& a, co
 
 void run_ternary(const ElementwiseKernel& kernel, const View& a, const View& b, const View& c,
                  const View& out, DType compute, const Scalar* params) {
-  const bool alike = a.dtype == compute && b.dtype == compute && c.dtype == compute && out.dtype == compute;
+  const View* operands[] = {&a, &b, &c};
+  std::optional<Temporary> integers[3];
+  if (compute == DType::float16 || compute == DType::bfloat16)
+    for (int i = 0; i < 3; ++i) operands[i] = &rounded_integers(*operands[i], compute, integers[i]);
+  const bool alike = out.dtype == compute && std::all_of(operands, operands + 3, [&](const View* operand) {
+                       return operand->dtype == compute;
+                     });
   GrainedLoop loop = {alike ? half_loops_of(kernel, compute).alone : nullptr, grain_of(kernel, compute)};
   if (!loop.run) loop = loop_of(kernel, compute);
-  const View* operands[] = {&a, &b, &c};
   const DType types[] = {compute, compute, compute};
   run_elementwise(loop, compute, compute, out, operands, types, 3, kernel.parameters, params);
 }
