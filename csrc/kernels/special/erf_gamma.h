@@ -17,6 +17,7 @@ inline double log_gamma(double x) {
   return ::lgamma_r(x, &sign);
 }
 #ifdef MT_DEVICE_CODE
+inline double log_gamma_above_zero(double x) { return log_gamma(x); }
 inline float log_gamma(float x) { return float(log_gamma(double(x))); }
 template <class T> inline bool has_usual_log_gamma(T) { return false; }
 template <class T> inline T log_gamma_usual(T x) { return log_gamma(x); }
