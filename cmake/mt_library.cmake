@@ -7,11 +7,13 @@
 # "No such file". See docs/decisions/0001-include-trees.md.
 
 # mt_library(name DIR <folder of csrc/> [USES <targets>] [GENERATED <folders of build/generated/>]
-#            [BATCHED <more of them, compiled several files at a time>] [PRECOMPILED <headers>] [LINKS <other libraries>])
+#            [BATCHED <more of them, compiled several files at a time>] [PRECOMPILED <as for mt_precompile>]
+#            [LINKS <other libraries>] [LOOPS])
+# LOOPS: it has loops over elements, see mt_has_loops.
 # Builds every .cpp of the folder, of its sub-folders, and of the generated folders. USES are other mt_library targets:
 # they are linked and their folders become visible, with everything that they use in turn.
 function(mt_library name)
-  cmake_parse_arguments(ARG "" "DIR" "USES;GENERATED;BATCHED;PRECOMPILED;LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "LOOPS" "DIR" "USES;GENERATED;BATCHED;PRECOMPILED;LINKS" ${ARGN})
 
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/csrc/${ARG_DIR}/*.cpp"
     "${PROJECT_SOURCE_DIR}/csrc/${ARG_DIR}/*/*.cpp")
@@ -38,6 +40,9 @@ function(mt_library name)
     add_library(${name} STATIC ${sources})
     target_include_directories(${name} PUBLIC "${tree}")
     target_link_libraries(${name} PUBLIC ${ARG_USES} ${ARG_LINKS})
+    if(ARG_LOOPS)
+      mt_has_loops(${name})
+    endif()
     mt_precompile(${name} ${ARG_PRECOMPILED})
   else()
     # A folder of headers only.
@@ -101,6 +106,7 @@ endfunction()
 # Selects must stay selects: GCC 13 and later thread jumps through chains of them (atan2, log1p, amax), and a loop with
 # jumps is not put into vectors. The test vector_loops looks at the machine code.
 function(mt_has_loops target)
+  set_property(TARGET ${target} PROPERTY MT_LOOPS ON)
   if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT MT_SANITIZE)
     target_compile_options(${target} PRIVATE -O3)
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

@@ -177,17 +177,17 @@ template <class V, class S, int R> MT_INLINE void butterfly(Number<V, S> (&x)[R]
 }
 
 // kCount numbers of a row at a time; the last of them again where that is not a whole number of times. kFirst: pairs are
-// read. kLast: there is one group, whose twiddles are 1, and pairs may be written.
-template <class T, int R, int kCount, bool kFirst, bool kLast>
+// read. With one group twiddles are 1, and pairs may be written.
+template <class T, int R, int kCount, bool kFirst>
 MT_INLINE void pass(const Step<T>& step, const Pairs<T>& pairs) {
   using N = Number<typename SideBySide<T, kCount>::type, T>;
-  const int64_t groups = kLast ? 1 : step.groups, stride = step.stride;
+  const int64_t groups = step.groups, stride = step.stride;
+  const bool last = groups == 1;
   for (int64_t p = 0; p < groups; ++p) {
     const T *from_re = step.from.re + stride * p, *from_im = step.from.im + stride * p;
     T *to_re = step.to.re + stride * R * p, *to_im = step.to.im + stride * R * p;
     T w[2 * (R - 1)];
-    if constexpr (!kLast)
-      for (int k = 0; k < 2 * (R - 1); ++k) w[k] = step.twiddles[k * groups + p];
+    for (int k = 0; k < 2 * (R - 1); ++k) w[k] = step.twiddles[k * groups + p];
     for (int64_t next = 0; next < stride; next += kCount) {
       const int64_t q = next + kCount <= stride ? next : stride - kCount;
       N x[R];
@@ -198,15 +198,17 @@ MT_INLINE void pass(const Step<T>& step, const Pairs<T>& pairs) {
         else x[j] = N::load(from_re + q + stride * groups * j, from_im + q + stride * groups * j);
       }
       butterfly(x, step.roots);
-      if constexpr (!kLast) {
+      if (!last) {
 #pragma GCC unroll 16
         for (int k = 1; k < R; ++k) x[k] = x[k].times(w[2 * k - 2], w[2 * k - 1]);
-      } else if (pairs.out) {  // a vector has all lanes of a row
+      } else if constexpr (kCount > 1) {
+        if (pairs.out) {  // a vector has all lanes of a row
 #pragma GCC unroll 16
-        for (int k = 0; k < R; ++k)
-          (x[k] * pairs.scale)
-              .store_pairs(pairs.out + (q + stride * k) / kCount * pairs.out_row, pairs.swapped);
-        continue;
+          for (int k = 0; k < R; ++k)
+            (x[k] * pairs.scale)
+                .store_pairs(pairs.out + (q + stride * k) / kCount * pairs.out_row, pairs.swapped);
+          continue;
+        }
       }
 #pragma GCC unroll 16
       for (int k = 0; k < R; ++k) x[k].store(to_re + q + stride * k, to_im + q + stride * k);
@@ -235,18 +237,15 @@ MT_INLINE void pass_across(const Step<T>& step) {
   }
 }
 
+// Only powers of two come first in a transform that reads pairs: see reads_pairs().
 template <class T, int R, int kCount>
 MT_INLINE void any_pass(const Step<T>& step, const Pairs<T>& pairs) {
   if constexpr (kCount == 1) {
-    if (step.stride == 1) pass_across<T, R>(step);
-    else pass<T, R, 1, false, false>(step, pairs);
-  } else if (step.groups == 1) {
-    if (pairs.in) pass<T, R, kCount, true, true>(step, pairs);
-    else pass<T, R, kCount, false, true>(step, pairs);
-  } else {
-    if (pairs.in) pass<T, R, kCount, true, false>(step, pairs);
-    else pass<T, R, kCount, false, false>(step, pairs);
+    if (step.stride == 1) return pass_across<T, R>(step);
+  } else if constexpr (R % 2 == 0) {
+    if (pairs.in) return pass<T, R, kCount, true>(step, pairs);
   }
+  pass<T, R, kCount, false>(step, pairs);
 }
 
 // Any radix, by the definition: sums grow in `to` one input at a time.
@@ -292,7 +291,9 @@ struct AnyPass {
       case 8: return any_pass<T, 8, kCount>(*step, *pairs);
       case 11: return any_pass<T, 11, kCount>(*step, *pairs);
       case 13: return any_pass<T, 13, kCount>(*step, *pairs);
-      case 16: return any_pass<T, 16, kCount>(*step, *pairs);
+      case 16:  // only with the registers of AVX-512: see radices_of() in plan.cpp
+        if constexpr (kHasLevels) return any_pass<T, 16, kCount>(*step, *pairs);
+        [[fallthrough]];
       default: return plain_pass<T>(*step);
     }
   }
@@ -374,7 +375,7 @@ void run(const Step<T>& step, const Pairs<T>& pairs) {
 
 template <class T>
 bool reads_pairs(int radix, int64_t lanes) {
-  return has_butterfly(radix) && lanes >= 16 / int64_t(sizeof(T));
+  return radix % 2 == 0 && lanes >= 16 / int64_t(sizeof(T));
 }
 
 template <class T>

@@ -111,6 +111,13 @@ struct JoinRows {
   }
 };
 
+// The compiler's own type of float16.
+#if defined(__aarch64__)
+using PlainHalf = __fp16;  // GCC knows _Float16 there only from version 13 on
+#else
+using PlainHalf = _Float16;
+#endif
+
 // Element after element into the places that the index names. float16 is converted by an instruction where there is one
 // (`kInstruction`): compilers use it for numbers of their own type.
 template <class T, class Op, bool kInstruction>
@@ -119,8 +126,8 @@ struct JoinPlaces {
     T &slot = *reinterpret_cast<T*>(target), value = *reinterpret_cast<const T*>(source);
     if constexpr (kInstruction && std::is_same_v<T, Half> && std::is_same_v<Op, Add>) {
       const float sum =
-          float(std::bit_cast<_Float16>(slot.bits)) + float(std::bit_cast<_Float16>(value.bits));
-      slot.bits = std::bit_cast<uint16_t>(_Float16(sum));
+          float(std::bit_cast<PlainHalf>(slot.bits)) + float(std::bit_cast<PlainHalf>(value.bits));
+      slot.bits = std::bit_cast<uint16_t>(PlainHalf(sum));
     } else {
       slot = Op::template join<T>(slot, value);
     }
