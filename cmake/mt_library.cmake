@@ -7,23 +7,24 @@
 # "No such file". See docs/decisions/0001-include-trees.md.
 
 # mt_library(name DIR <folder of csrc/> [USES <targets>] [GENERATED <folders of build/generated/>]
-#            [BATCHED <more of them, compiled several files at a time>] [PRECOMPILED <as for mt_precompile>]
-#            [LINKS <other libraries>] [LOOPS])
-# LOOPS: it has loops over elements, see mt_has_loops.
+#            [PRECOMPILED <as for mt_precompile>] [LINKS <other libraries>] [LOOPS] [ALONE <folders>])
+# LOOPS: it has loops over elements, see mt_has_loops. ALONE: folders whose files are never compiled together, because they
+# are large or use the same short names for different things.
 # Builds every .cpp of the folder, of its sub-folders, and of the generated folders. USES are other mt_library targets:
 # they are linked and their folders become visible, with everything that they use in turn.
 function(mt_library name)
-  cmake_parse_arguments(ARG "LOOPS" "DIR" "USES;GENERATED;BATCHED;PRECOMPILED;LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "LOOPS" "DIR" "USES;GENERATED;ALONE;PRECOMPILED;LINKS" ${ARGN})
 
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/csrc/${ARG_DIR}/*.cpp"
     "${PROJECT_SOURCE_DIR}/csrc/${ARG_DIR}/*/*.cpp")
+  if(NOT ARG_DIR IN_LIST ARG_ALONE)
+    mt_batch(sources ${ARG_DIR} ${sources})
+  endif()
   foreach(folder IN LISTS ARG_GENERATED)
     file(GLOB generated_sources "${PROJECT_BINARY_DIR}/generated/${folder}/*.cpp")
-    list(APPEND sources ${generated_sources})
-  endforeach()
-  foreach(folder IN LISTS ARG_BATCHED)
-    file(GLOB generated_sources "${PROJECT_BINARY_DIR}/generated/${folder}/*.cpp")
-    mt_batch(generated_sources ${folder} ${generated_sources})
+    if(NOT generated/${folder} IN_LIST ARG_ALONE)
+      mt_batch(generated_sources generated/${folder} ${generated_sources})
+    endif()
     list(APPEND sources ${generated_sources})
   endforeach()
 
@@ -74,6 +75,7 @@ endif()
 
 # mt_batch(result name <files>): stores in `result` what is to be compiled instead of the files. In a build for work that
 # are files in build/batches/<name> which include four of them each, so that what they share is read and instantiated once.
+# What two of them define in unnamed namespaces must then have two names.
 function(mt_batch result name)
   set(batches "")
   set(files ${ARGN})

@@ -13,9 +13,11 @@ function(mt_test_program name)
   if(NOT sources)
     return()
   endif()
+  mt_batch(sources tests/${name} ${sources})
   mt_add_program(test_${name} ${sources})
   target_link_libraries(test_${name} PRIVATE ${ARGN})
-  target_compile_options(test_${name} PRIVATE -O1)  # what they test is compiled elsewhere
+  # What they test is compiled elsewhere. Position independent like the libraries, whose precompiled header they share.
+  target_compile_options(test_${name} PRIVATE -O1 -fPIC)
   mt_precompile(test_${name})
   add_test(NAME ${name} COMMAND test_${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT 300)

@@ -1,11 +1,11 @@
 #include "profiler/device_times.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <utility>
 
 #include "base/error.h"
+#include "profiler/now.h"
 
 namespace mt::profiler {
 namespace {
@@ -15,11 +15,6 @@ constexpr int kLooks = 5;       // at the clock; the shortest counts
 constexpr int64_t kShortSession =
     1'000'000'000;  // ns; drift is smaller than what a look at the clock is off by
 constexpr size_t kReadAt = 256, kReadEvery = 64;  // pending tasks
-
-int64_t now_ns() {
-  using namespace std::chrono;
-  return duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count();
-}
 
 }  // namespace
 

@@ -9,14 +9,10 @@
 #include "base/error.h"
 #include "base/per_thread.h"
 #include "profiler/inputs.h"
+#include "profiler/now.h"
 
 namespace mt::profiler {
 namespace {
-
-int64_t now_ns() {
-  using namespace std::chrono;
-  return duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count();
-}
 
 int64_t epoch_offset_ns() {
   using namespace std::chrono;

@@ -31,11 +31,13 @@ struct Register {
 
 #define TESTING_JOIN(a, b) a##b
 #define TESTING_NAME(a, b) TESTING_JOIN(a, b)
-#define TEST(sentence)                                                                                      \
-  static void TESTING_NAME(test_body_, __LINE__)();                                                         \
-  static const ::testing::Register TESTING_NAME(test_entry_, __LINE__)(sentence,                            \
-                                                                       TESTING_NAME(test_body_, __LINE__)); \
-  static void TESTING_NAME(test_body_, __LINE__)()
+#define TEST_NUMBERED(sentence, number)                                                                 \
+  static void TESTING_NAME(test_body_, number)();                                                       \
+  static const ::testing::Register TESTING_NAME(test_entry_, number)(sentence,                          \
+                                                                     TESTING_NAME(test_body_, number)); \
+  static void TESTING_NAME(test_body_, number)()
+// Numbers, not lines: several files are compiled together.
+#define TEST(sentence) TEST_NUMBERED(sentence, __COUNTER__)
 
 #define CHECK(condition)                                                              \
   do {                                                                                \

@@ -19,11 +19,13 @@ extern int failed_checks;
 
 #define TEST_JOIN_(a, b) a##b
 #define TEST_JOIN(a, b) TEST_JOIN_(a, b)
-#define TEST(sentence)                                                       \
-  static void TEST_JOIN(test_, __LINE__)();                                  \
-  [[maybe_unused]] static const bool TEST_JOIN(registered_, __LINE__) =      \
-      (all_tests().push_back({sentence, TEST_JOIN(test_, __LINE__)}), true); \
-  static void TEST_JOIN(test_, __LINE__)()
+#define TEST_NUMBERED(sentence, number)                                    \
+  static void TEST_JOIN(test_, number)();                                  \
+  [[maybe_unused]] static const bool TEST_JOIN(registered_, number) =      \
+      (all_tests().push_back({sentence, TEST_JOIN(test_, number)}), true); \
+  static void TEST_JOIN(test_, number)()
+// Numbers, not lines: several files are compiled together.
+#define TEST(sentence) TEST_NUMBERED(sentence, __COUNTER__)
 
 #define CHECK(condition)                                                                       \
   do {                                                                                         \

@@ -6,13 +6,13 @@ using namespace mt;
 using namespace mt::kernels;
 
 namespace {
-std::function<float(int64_t)> wave = [](int64_t i) { return float((i * 37) % 101) - 50.0f; };
+std::function<float(int64_t)> teeth = [](int64_t i) { return float((i * 37) % 101) - 50.0f; };
 }  // namespace
 
 TEST("sum over every choice of dimensions, dense or permuted, equals the plain loop") {
   for (bool permuted : {false, true}) {
     for (int mask = 0; mask < 8; ++mask) {
-      Array<float> in({5, 33, 300}, wave);
+      Array<float> in({5, 33, 300}, teeth);
       if (permuted) in = in.transposed();
       std::vector<int64_t> shape = in.sizes;
       for (int d = 0; d < 3; ++d) {
@@ -68,7 +68,7 @@ TEST("integers and bools add up in int64, half types without losing small terms"
 }
 
 TEST("amax, amin, prod, any and all; NaN wins and empty sums are the identity") {
-  Array<float> in({3, 40}, wave), out({3, 1});
+  Array<float> in({3, 40}, teeth), out({3, 1});
   reduce<amax_op>(in.view(), out.view());
   float best = -1e9f;
   for (int i = 40; i < 80; ++i) best = std::max(best, in[i]);

@@ -22,10 +22,12 @@ struct Register {
 
 #define TEST_JOIN2(a, b) a##b
 #define TEST_JOIN(a, b) TEST_JOIN2(a, b)
-#define TEST(sentence)                                                                   \
-  static void TEST_JOIN(test_, __LINE__)();                                              \
-  static Register TEST_JOIN(register_, __LINE__)(sentence, &TEST_JOIN(test_, __LINE__)); \
-  static void TEST_JOIN(test_, __LINE__)()
+#define TEST_NUMBERED(sentence, number)                                              \
+  static void TEST_JOIN(test_, number)();                                            \
+  static Register TEST_JOIN(register_, number)(sentence, &TEST_JOIN(test_, number)); \
+  static void TEST_JOIN(test_, number)()
+// Numbers, not lines: several files are compiled together.
+#define TEST(sentence) TEST_NUMBERED(sentence, __COUNTER__)
 
 struct CheckFailed : std::runtime_error {
   using std::runtime_error::runtime_error;

@@ -16,13 +16,6 @@ const char* name_of(Defect defect) {
   return "";
 }
 
-template <class... Parts>
-std::string text(const Parts&... parts) {
-  std::ostringstream out;
-  (out << ... << parts);
-  return out.str();
-}
-
 const void* pointer(uintptr_t address) { return reinterpret_cast<const void*>(address); }
 
 std::string place(const Operation& operation) {

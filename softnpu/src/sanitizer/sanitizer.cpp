@@ -77,13 +77,6 @@ Lane& lane_of(const Stream& stream) {
   return s.lanes.emplace(stream.id, Lane{index, {}}).first->second;
 }
 
-template <class... Parts>
-std::string text(const Parts&... parts) {
-  std::ostringstream out;
-  (out << ... << parts);
-  return out.str();
-}
-
 std::string use_text(const Operation& operation, const Access& access, uint64_t bytes, uintptr_t at) {
   std::string out = text(operation.name, access.write ? " writes " : " reads ", bytes, " bytes at ",
                          reinterpret_cast<const void*>(at));
