@@ -95,14 +95,6 @@ function(mt_batch result name)
   set(${result} ${batches} ${files} PARENT_SCOPE)
 endfunction()
 
-# mt_runs_rarely(<files>): compiled with -O1 in a build for work, a quarter faster than with -O2. For what lies beside the
-# road from Python to the kernels; a release compiles it as everything else.
-function(mt_runs_rarely)
-  if(for_work)
-    set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS -O1)
-  endif()
-endfunction()
-
 # mt_has_loops(target): compiled with -O3 in every release. Whatever includes the templates of csrc/kernels must be: the
 # linker keeps one copy of a function that several files instantiate, and it may be any of them.
 # Selects must stay selects: GCC 13 and later thread jumps through chains of them (atan2, log1p, amax), and a loop with

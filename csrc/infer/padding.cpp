@@ -1,5 +1,7 @@
 #include "generated/infer/padding.h"
 
+#include <algorithm>
+
 #include "base/edge.h"
 #include "infer/spatial.h"
 
@@ -18,11 +20,13 @@ Dims padded_sizes(IntList sizes, IntList pad) {
     constexpr int64_t limit = int64_t(1) << 60;
     for (int64_t p : pad.subspan(2 * i, 2))
       MT_CHECK(p > -limit && p < limit, "padding of ", p, " elements is too large");
-    size += pad[2 * i] + pad[2 * i + 1];
-    MT_CHECK(size >= 0, "The input size ", sizes[sizes.size() - 1 - i], ", plus negative padding ",
-             pad[2 * i], " and ", pad[2 * i + 1],
+    const int64_t before = pad[2 * i], after = pad[2 * i + 1];
+    // First it is cut, then added to.
+    MT_CHECK(size + std::min<int64_t>(before, 0) + std::min<int64_t>(after, 0) >= 0, "The input size ", size,
+             ", plus negative padding ", before, " and ", after,
              " resulted in a negative output size, which is invalid. Check dimension ", sizes.size() - 1 - i,
              " of your input.");
+    size += before + after;
   }
   return out;
 }

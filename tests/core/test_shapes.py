@@ -172,6 +172,7 @@ def test_continued_edges_are_numpys(mode, name):
         ((4, 0), "reflect", RuntimeError, "Padding size should be less than"),
         ((5, 0), "circular", RuntimeError, "wrapping around more than once"),
         ((-5, 0), "replicate", RuntimeError, "is too small"),
+        ((-5, 7), "constant", RuntimeError, "negative output size"),
         ((1,), "constant", RuntimeError, "Padding length must be divisible by 2"),
         ((1, 1), "mirror", NotImplementedError, "Unrecognised padding mode mirror"),
         ((1,) * 6, "reflect", NotImplementedError, "Padding size 6 is not supported for 3D"),
