@@ -31,7 +31,8 @@ def test_a_transformer_trains_as_on_the_cpu(run_on_both) -> None:
 
 
 def test_a_transformer_under_autocast_trains_as_on_the_cpu(run_on_both) -> None:
-    npu, cpu = run_on_both("train_transformer", 0.0, "bfloat16")
+    # Few steps: PyTorch's are slow on processors without instructions for bfloat16.
+    npu, cpu = run_on_both("train_transformer", 0.0, "bfloat16", 6)
     assert npu["logits"] == cpu["logits"] == "torch.bfloat16"
     assert_close(npu["losses"], cpu["losses"], 3e-2)
 

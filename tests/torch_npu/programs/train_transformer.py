@@ -1,6 +1,6 @@
 """Trains a 4-layer transformer to continue a sequence and prints the loss of every step.
 
-python train_transformer.py DEVICE DROPOUT DTYPE     (DTYPE of autocast; float32 means none)
+python train_transformer.py DEVICE DROPOUT DTYPE [STEPS]     (DTYPE of autocast; float32 means none)
 """
 
 import json
@@ -11,6 +11,7 @@ from torch import nn
 from torch.nn import functional as F
 
 device, dropout, dtype = sys.argv[1], float(sys.argv[2]), getattr(torch, sys.argv[3])
+rounds = int(sys.argv[4]) if len(sys.argv) > 4 else 15
 VOCABULARY, LENGTH, WIDTH, HEADS, LAYERS = 17, 24, 32, 4, 4
 
 
@@ -61,7 +62,7 @@ sequences = ((starts + steps * torch.arange(LENGTH + 1)) % VOCABULARY).to(device
 
 optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=0.01)
 losses, dropped = [], []
-for _ in range(15):
+for _ in range(rounds):
     with torch.autocast(torch.device(device).type, dtype=dtype, enabled=dtype != torch.float32):
         logits = model(sequences[:, :-1])
         loss = F.cross_entropy(logits.flatten(0, 1), sequences[:, 1:].flatten())
