@@ -187,9 +187,10 @@ $(RELEASE_BUILD)/.configured: $(VENV)/.ready
 	$(CONFIGURE) -B $(RELEASE_BUILD) -DMT_WHOLE_PROGRAM=ON
 	@touch $@
 
-# A copy of the package beside its build, for PYTHONPATH.
+# A copy of the package beside its build, for PYTHONPATH. Libraries that came along are those of another build, and one that
+# was copied in the second in which its own was linked would count as up to date.
 define COPY_PACKAGE
-rm -rf $(1)/site && mkdir -p $(1)/site && cp -r src/mindtorch_v2 $(1)/site/
+rm -rf $(1)/site && mkdir -p $(1)/site && cp -r src/mindtorch_v2 $(1)/site/ && find $(1)/site -name '*.so' -delete
 $(CMAKE) --install $(1) --prefix $(1)/site > $(1)/install.log
 endef
 
