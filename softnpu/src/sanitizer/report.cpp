@@ -1,5 +1,6 @@
 #include "sanitizer/report.h"
 
+#include "base/error.h"
 #include "runtime/error.h"
 #include "runtime/hook.h"
 
@@ -20,57 +21,59 @@ const void* pointer(uintptr_t address) { return reinterpret_cast<const void*>(ad
 
 std::string place(const Operation& operation) {
   if (operation.stream < 0) return "in the host";
-  return text("on stream ", operation.stream, " of device ", operation.device);
+  return mt::join_text("on stream ", operation.stream, " of device ", operation.device);
 }
 
 std::string line(const char* role, const Operation& operation) {
-  std::string out = text("  ", role, ": ", operation.name, " ", place(operation), ", call ", operation.call,
-                         ", thread ", operation.thread, "\n");
-  if (!operation.note.empty()) out += text("    launched by ", operation.note, "\n");
+  std::string out = mt::join_text("  ", role, ": ", operation.name, " ", place(operation), ", call ",
+                                  operation.call, ", thread ", operation.thread, "\n");
+  if (!operation.note.empty()) out += mt::join_text("    launched by ", operation.note, "\n");
   return out;
 }
 
 std::string json(const Operation& operation, const char* argument, bool wrote) {
   std::string out =
-      text("{\"name\": ", json_text(operation.name), ", \"stream\": ", operation.stream,
-           ", \"device\": ", operation.device, ", \"call\": ", operation.call,
-           ", \"thread\": ", operation.thread, ", \"access\": \"", wrote ? "write" : "read", "\"");
-  if (argument != nullptr) out += text(", \"argument\": ", json_text(argument));
-  if (!operation.note.empty()) out += text(", \"note\": ", json_text(operation.note));
+      mt::join_text("{\"name\": ", json_text(operation.name), ", \"stream\": ", operation.stream,
+                    ", \"device\": ", operation.device, ", \"call\": ", operation.call,
+                    ", \"thread\": ", operation.thread, ", \"access\": \"", wrote ? "write" : "read", "\"");
+  if (argument != nullptr) out += mt::join_text(", \"argument\": ", json_text(argument));
+  if (!operation.note.empty()) out += mt::join_text(", \"note\": ", json_text(operation.note));
   return out + "}";
 }
 
 std::string json(const Memory& memory) {
-  std::string out = text("{\"address\": \"", pointer(memory.bytes.begin),
-                         "\", \"bytes\": ", memory.bytes.end - memory.bytes.begin);
+  std::string out = mt::join_text("{\"address\": \"", pointer(memory.bytes.begin),
+                                  "\", \"bytes\": ", memory.bytes.end - memory.bytes.begin);
   if (memory.made)
-    out += text(", \"made_by\": ", json_text(memory.made->name), ", \"made_call\": ", memory.made->call);
+    out += mt::join_text(", \"made_by\": ", json_text(memory.made->name),
+                         ", \"made_call\": ", memory.made->call);
   if (memory.freed)
-    out += text(", \"freed_by\": ", json_text(memory.freed->name), ", \"freed_call\": ", memory.freed->call);
+    out += mt::join_text(", \"freed_by\": ", json_text(memory.freed->name),
+                         ", \"freed_call\": ", memory.freed->call);
   return out + "}";
 }
 
 std::string readable(const Report& report) {
-  std::string out = text("softnpu sanitizer: ", name_of(report.defect), ": ", report.sentence, "\n");
+  std::string out = mt::join_text("softnpu sanitizer: ", name_of(report.defect), ": ", report.sentence, "\n");
   out += line(report.wrote ? "writes" : "reads ", *report.operation);
   if (report.other) out += line(report.other_wrote ? "wrote " : "read  ", *report.other);
   if (report.memory.made)
-    out += text("  memory: ", report.memory.bytes.end - report.memory.bytes.begin, " bytes at ",
-                pointer(report.memory.bytes.begin), ", from ", report.memory.made->name, ", call ",
-                report.memory.made->call, "\n");
+    out += mt::join_text("  memory: ", report.memory.bytes.end - report.memory.bytes.begin, " bytes at ",
+                         pointer(report.memory.bytes.begin), ", from ", report.memory.made->name, ", call ",
+                         report.memory.made->call, "\n");
   if (report.memory.freed) out += line("freed ", *report.memory.freed);
-  if (!report.advice.empty()) out += text("  ", report.advice, "\n");
+  if (!report.advice.empty()) out += mt::join_text("  ", report.advice, "\n");
   return out;
 }
 
 std::string json_line(const Report& report) {
   std::string out =
-      text("{\"kind\": \"", name_of(report.defect), "\", \"message\": ", json_text(report.sentence),
-           ", \"address\": \"", pointer(report.bytes.begin),
-           "\", \"bytes\": ", report.bytes.end - report.bytes.begin,
-           ", \"operation\": ", json(*report.operation, report.argument, report.wrote));
-  if (report.other) out += text(", \"other\": ", json(*report.other, nullptr, report.other_wrote));
-  if (report.memory.made) out += text(", \"allocation\": ", json(report.memory));
+      mt::join_text("{\"kind\": \"", name_of(report.defect), "\", \"message\": ", json_text(report.sentence),
+                    ", \"address\": \"", pointer(report.bytes.begin),
+                    "\", \"bytes\": ", report.bytes.end - report.bytes.begin,
+                    ", \"operation\": ", json(*report.operation, report.argument, report.wrote));
+  if (report.other) out += mt::join_text(", \"other\": ", json(*report.other, nullptr, report.other_wrote));
+  if (report.memory.made) out += mt::join_text(", \"allocation\": ", json(report.memory));
   return out + "}\n";
 }
 
@@ -87,12 +90,12 @@ bool Reporter::log_to(const char* path) {
 
 void Reporter::tell(const Report& report) {
   auto side = [](const OperationPointer& operation) {
-    return operation ? text(operation->name, "@", operation->stream, "|") : std::string("|");
+    return operation ? mt::join_text(operation->name, "@", operation->stream, "|") : std::string("|");
   };
   // Two operations that race in place do so by reading and by writing: one report.
   const bool by_argument = report.argument != nullptr && report.defect != Defect::race;
-  const std::string key = text(int(report.defect), "|", side(report.operation),
-                               by_argument ? report.argument : "", "|", side(report.other));
+  const std::string key = mt::join_text(int(report.defect), "|", side(report.operation),
+                                        by_argument ? report.argument : "", "|", side(report.other));
   if (!told_.insert(key).second) return;
   ++count_;
   std::fputs(readable(report).c_str(), stderr);

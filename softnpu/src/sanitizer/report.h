@@ -3,19 +3,11 @@
 
 #include <cstdio>
 #include <set>
-#include <sstream>
 #include <string>
 
 #include "sanitizer/shadow.h"
 
 namespace softnpu::sanitizer {
-
-template <class... Parts>
-std::string text(const Parts&... parts) {
-  std::ostringstream out;
-  (out << ... << parts);
-  return out.str();
-}
 
 enum class Defect { use_after_free, out_of_bounds, uninitialised, race };
 

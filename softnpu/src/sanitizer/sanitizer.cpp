@@ -6,6 +6,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "base/error.h"
 #include "runtime/device_memory.h"
 #include "runtime/error.h"
 #include "runtime/memory.h"
@@ -78,9 +79,9 @@ Lane& lane_of(const Stream& stream) {
 }
 
 std::string use_text(const Operation& operation, const Access& access, uint64_t bytes, uintptr_t at) {
-  std::string out = text(operation.name, access.write ? " writes " : " reads ", bytes, " bytes at ",
-                         reinterpret_cast<const void*>(at));
-  if (access.argument != nullptr) out += text(" (argument '", access.argument, "')");
+  std::string out = mt::join_text(operation.name, access.write ? " writes " : " reads ", bytes, " bytes at ",
+                                  reinterpret_cast<const void*>(at));
+  if (access.argument != nullptr) out += mt::join_text(" (argument '", access.argument, "')");
   return out;
 }
 
@@ -170,8 +171,8 @@ class Examination {
     const uintptr_t at = allocation.memory.bytes.begin + first;
     state().reporter.tell({.defect = Defect::uninitialised,
                            .sentence = use_text(*operation_, access, total, runs.span().begin) + "; " +
-                                       text(unwritten, " of them were never written, the first at ",
-                                            reinterpret_cast<const void*>(at)),
+                                       mt::join_text(unwritten, " of them were never written, the first at ",
+                                                     reinterpret_cast<const void*>(at)),
                            .advice = {},
                            .bytes = {at, at + unwritten},
                            .memory = memory_at(allocation, at),
@@ -254,18 +255,19 @@ void check_uses_before_free(const LastUses& uses, Run range, const Memory& memor
                             const OperationPointer& by) {
   if (!checks(kAddress | kRace)) return;
   uses.check(range, state().host, [&](const OperationPointer& user, bool wrote, Run shared) {
-    state().reporter.tell({.defect = Defect::use_after_free,
-                           .sentence = text(by->name, " frees ", range.end - range.begin, " bytes at ",
-                                            reinterpret_cast<const void*>(range.begin), " that ", user->name,
-                                            " may still be using: the host has not waited for it"),
-                           .advice = "Synchronise the stream before the memory is freed.",
-                           .bytes = shared,
-                           .memory = memory,
-                           .operation = by,
-                           .argument = nullptr,
-                           .wrote = true,
-                           .other = user,
-                           .other_wrote = wrote});
+    state().reporter.tell(
+        {.defect = Defect::use_after_free,
+         .sentence = mt::join_text(by->name, " frees ", range.end - range.begin, " bytes at ",
+                                   reinterpret_cast<const void*>(range.begin), " that ", user->name,
+                                   " may still be using: the host has not waited for it"),
+         .advice = "Synchronise the stream before the memory is freed.",
+         .bytes = shared,
+         .memory = memory,
+         .operation = by,
+         .argument = nullptr,
+         .wrote = true,
+         .other = user,
+         .other_wrote = wrote});
   });
 }
 
