@@ -285,15 +285,16 @@ stubs: $(VENV)/.lint-ready
 	cp $(STUBS)/docs/support_matrix.md docs/support_matrix.md
 
 # Python itself is not instrumented, so the sanitizer is preloaded; its leak check would report the interpreter's own.
-# libstdc++ comes along because the sanitizer must find __cxa_throw before the first library that throws is loaded.
+# libstdc++ comes along because the sanitizer must find __cxa_throw before the first library that throws is loaded. Tests have
+# five times as long.
 asan: $(ASAN_BUILD)/.configured
 	$(LOCK) $(ASAN_BUILD)/lock $(CMAKE) --build $(ASAN_BUILD) -j $(JOBS) --target all tests
 	UBSAN_OPTIONS=print_stacktrace=1 $(CTEST) --test-dir $(ASAN_BUILD)
 	$(call COPY_PACKAGE,$(ASAN_BUILD))
 	compiler=$$(tools/find_compiler) && \
 	LD_PRELOAD="$$($$compiler -print-file-name=libasan.so) $$($$compiler -print-file-name=libstdc++.so.6)" \
-	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
-	MINDTORCH_BUILD=asan PYTHONPATH=$(ASAN_SITE) $(PY) $(RUN_TESTS) $(ASAN_TESTS) --ignore=tests/parity --ignore=tests/torch_npu --ignore=tests/hf --ignore=tests/memory_page $(PYTEST)
+	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:suppressions=$(CURDIR)/tests/asan_suppressions.txt UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
+	MINDTORCH_BUILD=asan PYTHONPATH=$(ASAN_SITE) $(PY) $(RUN_TESTS) $(ASAN_TESTS) --ignore=tests/parity --ignore=tests/torch_npu --ignore=tests/hf --ignore=tests/memory_page -o timeout=600 $(PYTEST)
 
 tsan: $(TSAN_BUILD)/.configured
 	$(LOCK) $(TSAN_BUILD)/lock $(CMAKE) --build $(TSAN_BUILD) -j $(JOBS) --target tests

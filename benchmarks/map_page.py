@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
+from map_reasons import LIMIT, reason_for
+
 Measured = dict[str, Any]
 WIDTH, LEFT, RIGHT, TOP, ROW = 1200, 120, 24, 88, 26
 LOW, HIGH = 0.05, 20.0  # ratios at the picture's edges
@@ -72,11 +74,18 @@ def table(kept: dict[str, Any], cases: list[Measured], picture: str) -> str:
         over = [sum(c["ratio"] > limit for c in chosen) for limit in (1.1, 1.5, 2.0)]
         shares = " | ".join(f"{n} ({n / len(chosen):.0%})" for n in over)
         lines.append(f"| {threads} | {len(chosen)} | {mean(chosen):.2f} | {shares} |")
-    lines += ["", "| ratio | area | case | threads | ours | PyTorch |", "|---|---|---|---|---|---|"]
+    lines += [
+        "",
+        f"Cases over {LIMIT} have a line that says why (`benchmarks/map_reasons.py`).",
+        "",
+        "| ratio | area | case | threads | ours | PyTorch | why |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for c in sorted(cases, key=lambda c: (-c["ratio"], c["area"], c["case"], c["threads"])):
+        why = (reason_for(c["row"], c["case"]) or "not known") if c["ratio"] > LIMIT else ""
         lines.append(
             f"| {c['ratio']:.2f} | {c['area']} | {c['case']} | {c['threads']} | {c['ours_us']:.6g} | "
-            f"{c['theirs_us']:.6g} |"
+            f"{c['theirs_us']:.6g} | {why} |"
         )
     if kept.get("without"):
         rows = ", ".join(f"`{name}`" for name in kept["without"])

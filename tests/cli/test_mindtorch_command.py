@@ -7,7 +7,9 @@ import sys
 
 import pytest
 
-SHOW = "import os; print({k: v for k, v in os.environ.items() if k.startswith(('SOFTNPU', 'MINDTORCH'))})"
+# MINDTORCH_BUILD is the tests' own: which build they are about.
+SHOW = """import os
+print({k: v for k, v in os.environ.items() if k.startswith(('SOFTNPU', 'MINDTORCH')) and k != 'MINDTORCH_BUILD'})"""
 
 
 def mindtorch(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:

@@ -273,12 +273,13 @@ def test_an_optimizer_with_divided_state_gives_the_losses_of_a_whole_one():
     check(
         """
         from mindtorch_v2.distributed.optim import ZeroRedundancyOptimizer
+        torch.set_default_dtype(torch.float64)  # Adam makes steps of what is left of gradients that cancel
         expected = losses(made(), batches(50), lambda batch: batch, torch.optim.Adam)
         model = DDP(made())
         zero = ZeroRedundancyOptimizer(model.parameters(), torch.optim.Adam, lr=0.1)
         schedule = torch.optim.lr_scheduler.StepLR(zero, 100)
         found = losses(model, batches(50), own, lambda parameters, lr: zero)
-        same(found, expected, 1e-4)
+        same(found, expected, 1e-6)
         assert 0 < len(zero.optim.state) < len(list(model.parameters()))
         zero.consolidate_state_dict(0)
         if rank == 0:

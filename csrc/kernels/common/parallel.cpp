@@ -86,8 +86,9 @@ struct Job {
 // Note [Waiting awake]
 // Waking a thread that sleeps costs some 30 microseconds, as long as a sum over a megabyte. Loops come in bursts, so
 // whoever waits looks again and again for a while before going to sleep: a worker for the next job, the caller for
-// the last worker. With more threads than processors that would take time from those with work, so then nobody does.
-constexpr auto kAwake = std::chrono::microseconds(100);
+// the last worker. With more threads than processors that would take time from those with work, so then nobody does. A
+// millisecond outlasts what a Python program does between two operators, and is a fraction of what OpenMP's threads wait.
+constexpr auto kAwake = std::chrono::microseconds(1000);
 
 inline void relax() {
 #if defined(__x86_64__)

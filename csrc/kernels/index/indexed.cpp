@@ -338,6 +338,16 @@ int free_dimension(const Plan& plan, size_t item, int64_t threads) {
   return best;
 }
 
+// Bytes from the table's first element to its last.
+int64_t span_of(const Plan& plan, const Lookup& lookup) {
+  int64_t span = (lookup.size - 1) * lookup.stride;
+  for (int d = 0; d < plan.ndim; ++d) span += (plan.sizes[d] - 1) * plan.strides[0][d];
+  return span;
+}
+
+// A list costs three looks at each element: where the table stays in a cache, so few threads are no faster than one.
+constexpr int64_t kFew = 3, kCached = 256 << 10;
+
 constinit PerThread<ThreadBuffer> sent_memory;
 
 // See Note [Sorted by block].
@@ -345,8 +355,7 @@ void scatter_by_block(const Plan& plan, const ScatterLoops& loops, const Lookup&
   constexpr int64_t kTogether = 1 << 20;  // elements in the list at once
   const bool rows = plan.strides[1][0] == 0;
   const int64_t width = rows ? plan.sizes[0] : 1, units = plan.numel / width;
-  int64_t span = (lookup.size - 1) * lookup.stride;
-  for (int d = 0; d < plan.ndim; ++d) span += (plan.sizes[d] - 1) * plan.strides[0][d];
+  const int64_t span = span_of(plan, lookup);
   const int64_t wanted = 4 * threads, chunks = 2 * threads;
   const Blocks blocks{&lookup, plan.data[0], std::max(6, int(std::bit_width(uint64_t(span / wanted))))};
   const int64_t count = (span >> blocks.shift) + 1;
@@ -394,7 +403,10 @@ void scatter(const View& table, const Lookup& lookup, const View& source, Combin
   if (threads <= 1 || in_parallel_region()) return scatter_here(plan, loops.row, lookup);
   // No two threads may write to one place.
   const int shared = free_dimension(plan, itemsize(table.dtype), threads);
-  if (shared < 0) return scatter_by_block(plan, loops, lookup, threads);
+  if (shared < 0) {
+    if (threads <= kFew && span_of(plan, lookup) <= kCached) return scatter_here(plan, loops.row, lookup);
+    return scatter_by_block(plan, loops, lookup, threads);
+  }
   const int64_t width = plan.sizes[shared], each = plan.numel / width;
   const int64_t least = shared == 0 ? kInnerBytes / int64_t(itemsize(table.dtype)) : 1;
   parallel_for(0, width, std::max(least, kLookupGrain / each), [&](int64_t begin, int64_t end) {
@@ -470,13 +482,14 @@ struct Runs {
     constexpr int64_t wide = 64;
     for (; along > 0 && width * in.sizes[along] <= wide; --along) width *= in.sizes[along];
     by.resize(size_t(in.ndim - along));
-    for (int64_t i = 0; i < kRun; ++i) {
-      int64_t rest = i;
-      for (int d = in.ndim - 1; d > along; --d) {
-        by[size_t(d - along)][size_t(i)] = int32_t(rest % in.sizes[d]);
-        rest /= in.sizes[d];
-      }
-      by[0][size_t(i)] = int32_t(rest);
+    const int64_t longest = std::min(kRun, in.numel());
+    int64_t inner = 1;  // elements for which a coordinate stays
+    for (int d = in.ndim - 1; d >= along; inner *= in.sizes[d--]) {
+      const int64_t end = d > along ? in.sizes[d] : kRun;
+      int32_t* coordinates = by[size_t(d - along)].data();
+      for (int64_t i = 0, value = 0; i < longest; value = value + 1 < end ? value + 1 : 0)
+        for (const int64_t last = std::min(longest, i + inner); i < last; ++i)
+          coordinates[i] = int32_t(value);
     }
   }
   // How many elements the run from element i on has.

@@ -1,6 +1,7 @@
 #include "kernels/matmul/gemm.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "kernels/common/parallel.h"
 #include "kernels/common/thread_buffer.h"
@@ -20,8 +21,8 @@ namespace {
 // will; where there are rows for one tile only, a panel of b that lies along memory is read where it is.
 //
 // The pieces that threads take are blocks of rows, cut into groups of panels where there are few blocks. There are many
-// more pieces than threads, so that a core that is slowed down takes fewer of them. No sum is split: the result does not
-// depend on the number of threads.
+// more pieces than threads, so that a core that is slowed down takes fewer of them. Sums are split only where the result
+// is small, by sizes alone: it does not depend on the number of threads.
 //
 // Up to about a hundred rows and columns OpenBLAS multiplies without packing, which is faster.
 constexpr int64_t kWorthPacking = int64_t(1) << 20;  // multiplications
@@ -33,7 +34,7 @@ constexpr int64_t kFewest = 4, kFewRows = 16, kFewColumns = 32;
 constexpr int64_t kRowsAhead = 16;  // fetched ahead of a panel that is read in place
 constexpr int64_t kPiecesPerThread = 8;
 constexpr int64_t kGroupPanels = 4;  // at least, with many rows: each group goes over its rows of a again
-constexpr int64_t kWorkPerThread = int64_t(1) << 20;  // multiplications worth waking a thread for
+constexpr int64_t kWorkPerThread = int64_t(1) << 19;  // multiplications worth waking a thread for
 // What is packed of b at a time; a larger one is taken in slabs.
 constexpr int64_t kSlabBytes = int64_t(16) << 20, kSlabColumns = 4080;
 
@@ -128,10 +129,15 @@ class Product {
       pack_columns(panel(slab, i % panels), at, length, place(at, i % panels, length));
     });
     const int64_t wanted = threads_ == 1 ? 1 : threads_ * kPiecesPerThread;
-    const int64_t height = round_up(parts_of(m_, parts_of(m_, kBlockRows)), kRows);
-    const int64_t blocks = parts_of(m_, height);
-    const int64_t groups =
+    int64_t height = round_up(parts_of(m_, parts_of(m_, kBlockRows)), kRows);
+    int64_t blocks = parts_of(m_, height);
+    int64_t groups =
         std::clamp<int64_t>(parts_of(wanted, blocks), 1, std::max<int64_t>(1, panels / kGroupPanels));
+    if (const int64_t least = 2 * threads_; threads_ > 1 && blocks * groups < least) {
+      groups = std::min(panels, parts_of(least, blocks));
+      height = std::min(height, round_up(parts_of(m_, parts_of(least, groups)), kRows));
+      blocks = parts_of(m_, height);
+    }
     for_pieces(blocks * groups, [&](int64_t i) {
       const int64_t row = i % blocks * height, end_row = std::min(m_, row + height), group = i / blocks;
       T* rows = rows_in_place_ ? nullptr : own_buffer->room<T>(height * depth_);
@@ -257,13 +263,61 @@ class Product {
 
 bool worth_packing(int64_t m, int64_t n, int64_t k) { return m * n * k > kWorthPacking; }
 
+namespace {
+
+// How many terms of each sum are added up apart from the others: all of them, or slices where these are more than the
+// pieces that threads could share out otherwise.
+constexpr int64_t kSmallResult = 128 * 128, kSliceWork = int64_t(1) << 21, kMostSlices = 64;
+int64_t terms_together(int64_t m, int64_t n, int64_t k) {
+  if (m * n > kSmallResult) return k;
+  const int64_t terms =
+      round_up(std::max({2 * kDepth, kSliceWork / (m * n), parts_of(k, kMostSlices)}), kDepth);
+  return k / terms > parts_of(m, kBlockRows / 2) * parts_of(n, kBlockRows / 2) ? terms : k;
+}
+
 template <class T>
-void packed_product(int64_t m, int64_t n, int64_t k, T alpha, Factor a, Factor b, T beta, Result<T> c) {
+void product_of_all(int64_t m, int64_t n, int64_t k, T alpha, Factor a, Factor b, T beta, Result<T> c) {
   const bool few_columns = n < m && (a.column_stride == 1 ? n <= kFewest : n < kFewColumns);
   const bool few_rows = m < n && b.row_stride == 1 && m > kFewest && m <= kFewRows;
   const bool turn = few_columns || few_rows || (c.column_stride != 1 && c.row_stride == 1);
   if (turn) Product<T>(n, m, k, alpha, b.transposed(), a.transposed(), beta, c.transposed()).run();
   else Product<T>(m, n, k, alpha, a, b, beta, c).run();
+}
+
+template <class T>
+void product_in_slices(int64_t m, int64_t n, int64_t k, int64_t terms, T alpha, Factor a, Factor b, T beta,
+                       Result<T> c) {
+  const int64_t slices = parts_of(k, terms), numel = m * n;
+  const auto from = [](const Factor& factor, int64_t offset) {
+    Factor part = factor;
+    part.data = static_cast<const char*>(factor.data) + offset * int64_t(itemsize(factor.dtype));
+    return part;
+  };
+  std::vector<T> sums(size_t(slices * numel));
+  parallel_for(0, slices, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t at = i * terms;
+      product_of_all<T>(m, n, std::min(terms, k - at), alpha, from(a, at * a.column_stride),
+                        from(b, at * b.row_stride), T(0), {sums.data() + i * numel, n, 1});
+    }
+  });
+  for (int64_t i = 1; i < slices; ++i)
+    for (int64_t j = 0; j < numel; ++j) sums[size_t(j)] += sums[size_t(i * numel + j)];
+  for (int64_t row = 0; row < m; ++row)
+    for (int64_t j = 0; j < n; ++j) {
+      T& element = *c.at(row, j);
+      const T sum = sums[size_t(row * n + j)];
+      element = beta == T(0) ? sum : sum + beta * element;
+    }
+}
+
+}  // namespace
+
+template <class T>
+void packed_product(int64_t m, int64_t n, int64_t k, T alpha, Factor a, Factor b, T beta, Result<T> c) {
+  const int64_t terms = terms_together(m, n, k);
+  if (terms < k) product_in_slices<T>(m, n, k, terms, alpha, a, b, beta, c);
+  else product_of_all<T>(m, n, k, alpha, a, b, beta, c);
 }
 
 template void packed_product(int64_t, int64_t, int64_t, float, Factor, Factor, float, Result<float>);

@@ -13,10 +13,11 @@ namespace {
 
 constexpr int64_t kSpan =
     4096;  // elements of a row at a time: a converted piece stays in the first-level cache
-constexpr int64_t kBlock = 512;   // results held at a time where columns are added up
-constexpr int64_t kTogether = 4;  // rows or columns at a time
-constexpr int64_t kShort = 64;    // rows of at most so many elements are added up without a call for each
-constexpr int64_t kNarrow = 8;    // rows of so few elements are worth less than a call for each
+constexpr int64_t kBlock = 512;    // results held at a time where columns are added up
+constexpr int64_t kCached = 4096;  // results that stay in the first-level cache while columns pass
+constexpr int64_t kTogether = 4;   // rows or columns at a time
+constexpr int64_t kShort = 64;     // rows of at most so many elements are added up without a call for each
+constexpr int64_t kNarrow = 8;     // rows of so few elements are worth less than a call for each
 
 // The loops over dense memory, for each machine level.
 template <class C>
@@ -181,13 +182,13 @@ struct Product {
     }
   }
 
-  // Columns are added up into a block of results.
-  void block_by_columns(int64_t first, int64_t n) const {
-    alignas(64) C sums[kBlock] = {}, buffers[kTogether][kBlock];
-    for (int64_t k = 0; k < length; k += kTogether) {
+  // Adds columns [k, last) up into sums[0, n), those of rows from `first` on.
+  void add_columns(int64_t first, int64_t n, int64_t k, int64_t last, C* sums) const {
+    alignas(64) C buffers[kTogether][kBlock];
+    for (; k < last; k += kTogether) {
       const C* columns[kTogether];
       C factors[kTogether];
-      const int64_t count = std::min(kTogether, length - k);
+      const int64_t count = std::min(kTogether, last - k);
       for (int64_t j = 0; j < count; ++j) {
         columns[j] = piece(matrix + first * row_step + (k + j) * step, row_step, n, buffers[j]);
         factors[j] = x[k + j];
@@ -199,14 +200,37 @@ struct Product {
           for (int64_t i = 0; i < n; ++i) sums[i] += columns[j][i] * factors[j];
       }
     }
-    put(first, sums, n);
   }
+  // A block of results at a time or, where all of them stay in the first cache, all of them from a piece of the columns,
+  // which lies together in memory; the number of pieces depends on the sizes only.
   void by_columns() const {
+    const int64_t pieces = rows > kCached ? 1 : std::clamp<int64_t>(rows * length / (8 * kGrain), 1, 64);
+    if (pieces > 1) return by_pieces_of_columns(pieces);
     const int64_t share = (rows / std::max(1, get_num_threads()) + 63) / 64 * 64;
     const int64_t block = std::clamp<int64_t>(share, 64, kBlock), blocks = (rows + block - 1) / block;
     parallel_for(0, blocks, std::max<int64_t>(1, kGrain / (block * length)), [&](int64_t begin, int64_t end) {
-      for (int64_t b = begin; b < end; ++b) block_by_columns(b * block, std::min(block, rows - b * block));
+      for (int64_t first = begin * block; first < std::min(rows, end * block); first += block) {
+        alignas(64) C sums[kBlock] = {};
+        const int64_t n = std::min(block, rows - first);
+        add_columns(first, n, 0, length, sums);
+        put(first, sums, n);
+      }
     });
+  }
+  void by_pieces_of_columns(int64_t pieces) const {
+    const int64_t each = (length + pieces - 1) / pieces;
+    const int64_t width = direct && row_step == int64_t(sizeof(C)) ? rows : kBlock;  // the rest is converted
+    std::vector<C> sums(size_t(pieces * rows), C(0));
+    parallel_for(0, pieces, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t p = begin; p < end; ++p)
+        for (int64_t first = 0; first < rows; first += width)
+          add_columns(first, std::min(width, rows - first), std::min(length, p * each),
+                      std::min(length, (p + 1) * each), sums.data() + p * rows + first);
+    });
+    for (int64_t p = 1; p < pieces; ++p)
+      for (int64_t i = 0; i < rows; ++i) sums[size_t(i)] += sums[size_t(p * rows + i)];
+    for (int64_t first = 0; first < rows; first += kBlock)
+      put(first, sums.data() + first, std::min(kBlock, rows - first));
   }
 };
 

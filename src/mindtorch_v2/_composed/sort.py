@@ -239,16 +239,18 @@ def bincount(self: Tensor, weights: Tensor | None = None, minlength: int = 0) ->
         raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{_legacy(self)}'")
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
-    if self.dim() != 1 or (self.numel() and self.min().item() < 0):
+    smallest, largest = (int(t.item()) for t in torch.aminmax(self)) if self.numel() else (0, -1)
+    if self.dim() != 1 or smallest < 0:
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     if weights is not None and (weights.dim() != 1 or weights.numel() != self.numel()):
         raise RuntimeError("weights should be 1-d and have the same length as input")
-    size = max(minlength, int(self.max().item()) + 1 if self.numel() else 0)
+    size = max(minlength, largest + 1)
     if weights is None:
         dtype = torch.int64
+        values = torch.ones((), dtype=dtype, device=self.device).expand(self.shape)
     else:
         dtype = weights.dtype if weights.dtype == torch.float32 else torch.float64
-    values = torch.ones(self.shape, dtype=dtype, device=self.device) if weights is None else weights.to(dtype)
+        values = weights.to(dtype)
     return torch.zeros(size, dtype=dtype, device=self.device).index_add_(0, self.long(), values)
 
 

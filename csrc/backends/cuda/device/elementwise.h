@@ -23,6 +23,14 @@ template <int... i> struct PlacesUpTo<0, i...> {
   using type = Places<i...>;
 };
 
+// The half type among operands' types, or void.
+template <class... T> struct HalfAmong {
+  using type = void;
+};
+template <class T, class... Rest> struct HalfAmong<T, Rest...> {
+  using type = std::conditional_t<kernels::is_half_v<T>, T, typename HalfAmong<Rest...>::type>;
+};
+
 template <class T, int N>
 struct alignas(sizeof(T) * N) Group {
   T value[N];
@@ -44,9 +52,13 @@ struct Elementwise {
   static constexpr int kTurns = 2;
   static constexpr int kEach = kTogether * kTurns;
 
+  // An integer that meets halves becomes one of them, which may round it, before both are computed with.
   template <class T>
   static __device__ C as_operand(const T& x, const Numbers&) {
-    return kernels::cast<C>(x);
+    using Met = typename HalfAmong<In...>::type;
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<Met, void>)
+      return kernels::cast<C>(kernels::cast<Met>(x));
+    else return kernels::cast<C>(x);
   }
   static __device__ C as_operand(const Given&, const Numbers& numbers) {
     return *reinterpret_cast<const C*>(numbers.bytes + kMaxNumbers * 16);
