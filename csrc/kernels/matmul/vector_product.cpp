@@ -22,12 +22,13 @@ constexpr int64_t kNarrow = 8;     // rows of so few elements are worth less tha
 // The loops over dense memory, for each machine level.
 template <class C>
 struct Loops {
-  // Sums of a few rows, which read x together. A single one has as many sums under way as four.
-  template <int64_t kRows>
+  // Sums of a few rows, which read x together. A single one has as many sums under way as four. A register holds kBytes:
+  // compilers keep wider vectors in memory.
+  template <int64_t kRows, int64_t kBytes, int64_t kSums>
   [[gnu::always_inline]] static inline void dot_body(const C* const* a, const C* x, int64_t n, double* sums) {
-    typedef C Lanes __attribute__((vector_size(64)));
-    constexpr int64_t lanes = 64 / int64_t(sizeof(C));
-    constexpr int64_t kSteps = 2 * kTogether / kRows;
+    typedef C Lanes __attribute__((vector_size(kBytes)));
+    constexpr int64_t lanes = kBytes / int64_t(sizeof(C));
+    constexpr int64_t kSteps = kSums / kRows;
     Lanes partial[kRows][kSteps] = {};
     int64_t i = 0;
     for (; i + kSteps * lanes <= n; i += kSteps * lanes) {
@@ -78,15 +79,15 @@ struct Loops {
   }
   template <int64_t kRows>
   static void dot(const C* const* a, const C* x, int64_t n, double* sums) {
-    dot_body<kRows>(a, x, n, sums);
+    dot_body<kRows, 16, kHasLevels ? 8 : 16>(a, x, n, sums);
   }
   template <int64_t kRows>
   MT_WIDE static void dot_wide(const C* const* a, const C* x, int64_t n, double* sums) {
-    dot_body<kRows>(a, x, n, sums);
+    dot_body<kRows, 32, 8>(a, x, n, sums);
   }
   template <int64_t kRows>
   MT_WIDEST static void dot_widest(const C* const* a, const C* x, int64_t n, double* sums) {
-    dot_body<kRows>(a, x, n, sums);
+    dot_body<kRows, 64, 8>(a, x, n, sums);
   }
   static void add(const C* const* a, const C* f, C* out, int64_t n) { add_body(a, f, out, n); }
   MT_WIDE static void add_wide(const C* const* a, const C* f, C* out, int64_t n) { add_body(a, f, out, n); }

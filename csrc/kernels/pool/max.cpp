@@ -64,7 +64,9 @@ struct RowOfWindows {
       const C value = line[k], before = best[k];
       const bool larger = (value > before) | math::is_nan(value);
       best[k] = larger ? value : before;
-      place[k] = larger ? Place(at + offsets[k]) : place[k];
+      // By bits: a compiler may make a branch of a choice between two numbers of which one is there already.
+      const Place mask = Place(-Place(larger));
+      place[k] = Place((Place(at + offsets[k]) & mask) | (place[k] & ~mask));
     }
   }
   [[gnu::always_inline]] static inline void run(const RowOfWindows* row) {
