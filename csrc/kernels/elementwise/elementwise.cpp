@@ -47,21 +47,17 @@ struct StagedLoop {
   const char* repeated[kMaxInputs];  // a block of an operand that is one element; null for others
 };
 
-void staged_row(char* const* data, const int64_t* strides, int64_t n, const void* context) {
-  const StagedLoop& s = *static_cast<const StagedLoop*>(context);
+[[gnu::noinline]] void staged_row(char* const* data, const int64_t* strides, int64_t n, const StagedLoop& s) {
   const char* in[kMaxInputs];
-  bool staged[kMaxInputs], any = false;
+  bool staged[kMaxInputs];
   int64_t together = s.block;
   for (int i = 0; i < s.inputs; ++i) {
     in[i] = s.repeated[i] ? s.repeated[i] : data[i + 1];
     staged[i] = !s.repeated[i] && s.in[i].needed(strides[i + 1], n);
-    any |= staged[i] || (s.repeated[i] && n > s.block);
     // A value for a short row (of an outer product) is expanded for each: into a small block that is used several times.
     if (staged[i] && strides[i + 1] == 0 && n < 8 * s.block) together = std::min(together, kBlock / 2);
   }
   const bool staged_out = s.out.needed(strides[0], n);
-  if (!any && !staged_out) return s.loop(data[0], in, n, s.parameters);
-
   alignas(64) char block[kMaxInputs + 1][kBlockBytes];
   for (int64_t begin = 0; begin < n; begin += together) {
     const int64_t count = std::min(together, n - begin);
@@ -86,6 +82,15 @@ void staged_row(char* const* data, const int64_t* strides, int64_t n, const void
     s.loop(staged_out ? block[kMaxInputs] : target, in, count, s.parameters);
     if (staged_out) s.out.move(block[kMaxInputs], s.out.inner, target, strides[0], count);
   }
+}
+
+// Where nothing is staged a row is the loop's own, and nothing but the result is written for it.
+void any_row(char* const* data, const int64_t* strides, int64_t n, const void* context) {
+  const StagedLoop& s = *static_cast<const StagedLoop*>(context);
+  bool direct = !s.out.needed(strides[0], n);
+  for (int i = 0; i < s.inputs; ++i) direct &= !s.repeated[i] && !s.in[i].needed(strides[i + 1], n);
+  if (direct) s.loop(data[0], data + 1, n, s.parameters);
+  else staged_row(data, strides, n, s);
 }
 
 // One element, maybe expanded.
@@ -120,7 +125,7 @@ bool is_single(const View& view) {
     repeat(repeated[i], size_t(staged.in[i].inner), repeated[i], std::min(staged.block, plan.numel));
     staged.repeated[i] = repeated[i];
   }
-  for_each_row(plan, loop.grain, staged_row, &staged);
+  for_each_row(plan, loop.grain, any_row, &staged);
 }
 
 // One operand is a single element of the right dtype, the rest dense: blocks against an expanded copy of it.

@@ -268,11 +268,22 @@ bool narrow(Shape s, const View& out) {
   return false;
 }
 
-// z[j] = factor * x[j] + beta * z[j]
+// Elements [begin, end) of a result with rows of `columns`: z[i, j] = alpha * y[i] * x[j] + beta * z[i, j]. Rows follow each
+// other in one loop: see for_each_row_in.
 template <class T>
-struct OuterRow {
+struct OuterRows {
   using C = compute_t<T>;
-  [[gnu::always_inline]] static inline void run(C factor, const C* x, int64_t n, C beta, T* z, int64_t step) {
+  [[gnu::always_inline]] static inline void run(C alpha, const C* y, const C* x, int64_t columns,
+                                                int64_t begin, int64_t end, C beta, T* z, int64_t row_step,
+                                                int64_t step) {
+    int64_t row = begin / columns, first = begin % columns;
+    for (int64_t left = end - begin; left > 0; ++row, first = 0) {
+      const int64_t n = columns - first < left ? columns - first : left;
+      one(math::mul(alpha, y[row]), x + first, n, beta, z + row * row_step + first * step, step);
+      left -= n;
+    }
+  }
+  [[gnu::always_inline]] static inline void one(C factor, const C* x, int64_t n, C beta, T* z, int64_t step) {
     if (step != 1) {
       for (int64_t j = 0; j < n; ++j) z[j * step] = with(math::mul(factor, x[j]), beta, z[j * step]);
     } else if (beta == C(0)) {
@@ -298,19 +309,9 @@ void outer_product(const View& a, const View& b, const View& out, Shape s, compu
   const DenseInput<C> factors(turned ? b : a), line(turned ? a : b);
   const int64_t columns = line.numel();
   const int64_t row_step = out.strides[turned ? 1 : 0], step = out.strides[turned ? 0 : 1];
-  const auto part_of_row = [&](int64_t row, int64_t first, int64_t last) {
-    const C factor = math::mul(alpha, factors[row]);
-    const C* x = line.data();
-    T* z = out.as<T>() + row * row_step;
-    at_level<OuterRow<T>>(factor, x + first, last - first, beta, z + first * step, step);
-  };
   parallel_for(0, factors.numel() * columns, kGrain, [&](int64_t begin, int64_t end) {
-    while (begin < end) {
-      const int64_t row = begin / columns, first = begin % columns;
-      const int64_t count = std::min(columns - first, end - begin);
-      part_of_row(row, first, first + count);
-      begin += count;
-    }
+    at_level<OuterRows<T>>(alpha, factors.data(), line.data(), columns, begin, end, beta, out.as<T>(),
+                           row_step, step);
   });
 }
 
