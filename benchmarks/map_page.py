@@ -52,10 +52,14 @@ def write(kept: dict[str, Any], page: Path, picture: Path) -> None:
     if not cases:
         raise SystemExit("nothing was timed yet: run without --draw first")
     picture.write_text(draw(cases, kept["machine"]), encoding="utf-8")
-    page.write_text(table(kept, cases, picture.name), encoding="utf-8")
+    scaling = page.with_name(page.name.replace("map", "scaling")).with_suffix(".svg")
+    pictures = [("The map", picture.name)]
+    if scaling.exists():  # of benchmarks/scaling.py
+        pictures.append(("Ten large operators with more and more threads", scaling.name))
+    page.write_text(table(kept, cases, pictures), encoding="utf-8")
 
 
-def table(kept: dict[str, Any], cases: list[Measured], picture: str) -> str:
+def table(kept: dict[str, Any], cases: list[Measured], pictures: list[tuple[str, str]]) -> str:
     lines = [
         f"# Speed map, {platform.machine()}",
         "",
@@ -64,7 +68,7 @@ def table(kept: dict[str, Any], cases: list[Measured], picture: str) -> str:
         f"Areas of the table that were measured: {', '.join(sorted({c['area'] for c in cases}))}."
         + (f" {kept['how']}" if kept.get("how") else ""),
         "",
-        f"![The map]({picture})",
+        *(f"![{title}]({name})" for title, name in pictures),
         "",
         "| threads | cases | geometric mean | over 1.1 | over 1.5 | over 2 |",
         "|---|---|---|---|---|---|",

@@ -41,6 +41,6 @@ def test_the_page_of_a_map_has_reasons_for_slow_cases_only(benchmark):
     case = {"area": "unary", "row": "erfc", "case": "erfc 4M float32", "threads": 2, "theirs_us": 1.0}
     cases = [{**case, "ours_us": 2.0, "ratio": 2.0}, {**case, "ours_us": 1.2, "ratio": 1.2}]
     kept = {"machine": "a machine", "versions": {"torch": "2.13.0"}}
-    lines = benchmark("map_page").table(kept, cases, "map.svg").splitlines()
+    lines = benchmark("map_page").table(kept, cases, [("The map", "map.svg")]).splitlines()
     why = benchmark("map_reasons").reason_for("erfc", "erfc 4M float32")
     assert [line.split(" | ")[-1] for line in lines if "erfc" in line] == [f"{why} |", " |"]
