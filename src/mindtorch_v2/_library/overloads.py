@@ -106,6 +106,10 @@ class OpOverload:
         self._name = packet._qualified_op_name + (f".{overload}" if overload else "")
         self._schema: Schema = parse(self._name, source.text)
         self._kinds = "".join(map(_kind, self._schema.arguments))
+        self._conversions = [
+            (place, convert) for place, a in enumerate(self._schema.arguments) if (convert := _conversion(a))
+        ]
+        self._numbers_too = packet.__name__ in _NUMBERS_ARE_TENSORS and overload == "Tensor"
         self.__name__ = f"{packet.__name__}.{self._overloadname}"
         self.__qualname__ = f"{packet.__name__}.{self._overloadname}"
         self.__module__ = packet.__module__
@@ -113,36 +117,32 @@ class OpOverload:
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if _C._somebody_asks((*args, *kwargs.values())):
             return _C._ask_for(self, f"torch.ops.{self}", (*args, *kwargs.values()), args, kwargs)
-        if self._overloadpacket.__name__ in _NUMBERS_ARE_TENSORS and self._overloadname == "Tensor":
+        if self._numbers_too:
             number = args[1] if len(args) > 1 else kwargs.get("other")
             if not isinstance(number, _C.Tensor):
                 return self._overloadpacket.Scalar(*args, **kwargs)
-        values = self._values(args, kwargs)
         source = self._source
         if source.in_python:
             assert self._overloadpacket._function is not None
             # With the defaults of the schema: those of the parser are not always the same.
             positional, keywords = self._schema.bind(args, kwargs)
             return self._overloadpacket._function(*positional, **keywords)
+        values = self._schema.values(args, kwargs)
         if source.function is not None:
             for who in takers:
                 if _without_history(values) and who.wanted(values):
                     return who.ask(self, *self.split(values))
             return source.function(*values)
-        arguments = [_native_value(a, value) for a, value in zip(self._schema.arguments, values, strict=True)]
-        return _C._dispatch.call(source.name, source.overload, arguments, self._kinds)
-
-    def _values(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        """All values of a call, in the schema's order."""
-        values, keywords = self._schema.bind(args, kwargs)
-        given = iter(values)
-        return [keywords[a.name] if a.keyword_only else next(given) for a in self._schema.arguments]
+        for place, convert in self._conversions:
+            if values[place] is not None:
+                values[place] = convert(values[place])
+        return _C._dispatch.call(source.name, source.overload, values, self._kinds)
 
     def shortened(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of a call as ``split`` gives them."""
-        return self.split(self._values(args, kwargs))
+        return self.split(self._schema.values(args, kwargs))
 
     @property
     def overloadpacket(self) -> OpOverloadPacket:
@@ -396,25 +396,21 @@ def _given(argument: Argument, value: Any) -> Any:
     return value
 
 
-def _native_value(argument: Argument, value: Any) -> Any:
-    """A value as native code wants it for this argument."""
+def _conversion(argument: Argument) -> Callable[[Any], Any] | None:
+    """What makes a value of this argument, which is not None, one that native code wants; None if nothing has to."""
     kind = argument.type.removesuffix("?")
-    if value is None:
-        return None
-    if kind == "float" and isinstance(value, int):
-        return float(value)
-    if kind == "float[]":
-        return [float(item) for item in value]
-    if value == [] and argument.length == 1 and argument.default_value == []:
-        return None
-    if kind in ("int[]", "SymInt[]") and isinstance(value, int):
-        return [value] * argument.length
+    if kind == "float":
+        return float
     if kind == "bool":
-        return bool(value)
-    if kind == "Scalar" and isinstance(value, _C.Tensor):
-        return value.item()
-    if kind == "Device" and not isinstance(value, _C.device):
-        return _C.device(value)
+        return bool
+    if kind == "float[]":
+        return lambda value: [float(item) for item in value]
+    if kind in ("int[]", "SymInt[]") and argument.length == 1 and argument.default_value == []:
+        return lambda value: None if value == [] else value
+    if kind == "Scalar":
+        return lambda value: value.item() if isinstance(value, _C.Tensor) else value
+    if kind == "Device":
+        return lambda value: value if isinstance(value, _C.device) else _C.device(value)
     if kind == "Layout":
-        return None
-    return value
+        return lambda value: None
+    return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc
+import functools
 import inspect
 import re
 import typing
@@ -90,45 +91,59 @@ class Schema:
             result.mutated = any(a.alias == result.alias and result.alias for a in written)
         return results
 
-    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """The arguments of a call with the defaults filled in; refuses what the schema does not allow."""
-        positional = [argument for argument in self.arguments if not argument.keyword_only]
-        if len(args) > len(positional):
+    @functools.cached_property
+    def _places(self) -> list[tuple[Argument, str, Any, int, Callable[[Any], bool]]]:
+        """What matching a call looks at for each argument, found once."""
+        return [(a, a.name, a.default, a.length, _check_of(a.type)) for a in self.arguments]
+
+    @functools.cached_property
+    def _positional(self) -> int:
+        return sum(not argument.keyword_only for argument in self.arguments)
+
+    def values(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """All values of a call in the schema's order, with the defaults; refuses what the schema does not allow."""
+        count, taken = len(args), 0
+        if count > self._positional:
             raise RuntimeError(
-                f"{self.name}() takes {len(positional)} positional argument(s) but {len(args)} was/were given.  "
+                f"{self.name}() takes {self._positional} positional argument(s) but {count} was/were given.  "
                 f"Declaration: {self}"
             )
-        left = dict(kwargs)
-        values: list[Any] = []
-        keywords: dict[str, Any] = {}
-        for position, argument in enumerate(self.arguments):
-            if position < len(args) and not argument.keyword_only:
+        values = list(args)
+        for position, (argument, name, default, length, accepts) in enumerate(self._places):
+            if position < count:
                 value = args[position]
-            elif argument.name in left:
-                value = left.pop(argument.name)
-            elif argument.default is not _REQUIRED:
-                value = argument.default
             else:
-                raise RuntimeError(
-                    f"{self.name}() is missing value for argument '{argument.name}'. Declaration: {self}"
-                )
-            if argument.length and _is_integer(value):
-                value = [value] * argument.length
-            if not _accepts(argument.type, value):
+                if name in kwargs:
+                    value = kwargs[name]
+                    taken += 1
+                elif default is not _REQUIRED:
+                    value = default
+                else:
+                    raise RuntimeError(
+                        f"{self.name}() is missing value for argument '{name}'. Declaration: {self}"
+                    )
+                values.append(value)
+            if length and _is_integer(value):
+                value = values[position] = [value] * length
+            if not accepts(value):
                 raise RuntimeError(
                     f"{self.name}() Expected a value of type '{_shown(argument.type)}' for argument "
-                    f"'{argument.name}' but instead found type '{type(value).__name__}'.\nPosition: {position}\n"
+                    f"'{name}' but instead found type '{type(value).__name__}'.\nPosition: {position}\n"
                     f"Value: {value!r}\nDeclaration: {self}"
                 )
-            if argument.keyword_only:
-                keywords[argument.name] = value
-            else:
-                values.append(value)
-        if left:
+        if taken != len(kwargs):
+            known = {argument.name for argument in self.arguments[count:]}
+            other = next(name for name in kwargs if name not in known)
             raise RuntimeError(
-                f"Unknown keyword argument '{next(iter(left))}' for operator '{self.name}'. Schema: {self}"
+                f"Unknown keyword argument '{other}' for operator '{self.name}'. Schema: {self}"
             )
-        return values, keywords
+        return values
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """The same as a caller gives them: by position, and by name where there is no other way."""
+        values = self.values(args, kwargs)
+        named = {a.name: v for a, v in zip(self.arguments, values, strict=True) if a.keyword_only}
+        return values[: self._positional], named
 
 
 def _shown(kind: str) -> str:
@@ -161,12 +176,16 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
 }
 
 
-def _accepts(kind: str, value: Any) -> bool:
+@functools.cache
+def _check_of(kind: str) -> Callable[[Any], bool]:
+    """Whether a value is of this type."""
     if kind.endswith("?"):
-        return value is None or _accepts(kind[:-1], value)
+        inner = _check_of(kind[:-1])
+        return lambda value: value is None or inner(value)
     if kind.endswith("[]"):
-        return isinstance(value, (list, tuple)) and all(_accepts(kind[:-2], item) for item in value)
-    return _CHECKS[kind](value) if kind in _CHECKS else True
+        of_item = _check_of(kind[:-2])
+        return lambda value: isinstance(value, (list, tuple)) and all(map(of_item, value))
+    return _CHECKS.get(kind, lambda value: True)
 
 
 # ---- from text ---------------------------------------------------------------------------------------
