@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "autograd/formulas/zeros.h"
 #include "generated/ops/binary.h"
 #include "generated/ops/compare.h"
 #include "generated/ops/copy.h"
@@ -35,11 +36,11 @@ Tensor index_put_backward(const Tensor& grad, TensorList indices, bool accumulat
 
 Tensor gather_backward(const Tensor& grad, IntList sizes, int64_t dim, const Tensor& index, bool sparse) {
   if (sparse) return ops::_gather_sparse_grad(grad, sizes, dim, index);
-  return ops::scatter_add(zeros_of(grad, sizes), dim, index, grad);
+  return ops::scatter_add(nothing_of(grad, sizes), dim, index, grad);
 }
 
 Tensor index_select_backward(const Tensor& grad, IntList sizes, int64_t dim, const Tensor& index) {
-  return ops::index_add(zeros_of(grad, sizes), dim, index, grad);
+  return ops::index_add(nothing_of(grad, sizes), dim, index, grad);
 }
 
 Tensor index_select_like(const Tensor& grad, int64_t dim, const Tensor& index, IntList sizes) {
@@ -48,7 +49,7 @@ Tensor index_select_like(const Tensor& grad, int64_t dim, const Tensor& index, I
 }
 
 Tensor take_backward(const Tensor& grad, IntList sizes, const Tensor& index) {
-  return ops::put(zeros_of(grad, sizes), index, grad, true);
+  return ops::put(nothing_of(grad, sizes), index, grad, true);
 }
 
 Tensor put_backward(const Tensor& grad, const Tensor& index, const Tensor& source, bool accumulate) {

@@ -17,8 +17,7 @@
 
 namespace mt::formulas {
 
-// With the reduced dimensions as such of size 1: what is computed before they are expanded is little.
-static Tensor with_kept_dims(const Tensor& grad, IntList sizes, const DimList& dim, bool keepdim) {
+Tensor with_kept_dims(const Tensor& grad, IntList sizes, const DimList& dim, bool keepdim) {
   if (keepdim || sizes.empty() || (dim.all() && grad.dim() == 0)) return grad;
   return grad.reshape(infer::reduced_shape(sizes, dim, true));
 }
@@ -50,7 +49,7 @@ Tensor prod_backward(const Tensor& grad, const Tensor& self, const Tensor& resul
   // only its own place has a derivative, the product of the rest; with two there is none.
   const Tensor zero = ops::eq(self, Scalar(0));
   if (known_to_be_none(zero))
-    return unreduce(grad * conjugate(result), self.sizes(), dim, keepdim) / conjugate(self);
+    return with_kept_dims(grad * conjugate(result), self.sizes(), dim, keepdim) / conjugate(self);
   const Tensor zeros = ops::sum(zero, dim, true, std::nullopt);
   const Tensor without = where(zero, Scalar(1), self);
   const Tensor others = ops::expand(ops::prod(without, dim, true, std::nullopt), self.sizes(), false);
@@ -82,6 +81,8 @@ Tensor vector_norm_backward(const Tensor& grad, const Tensor& self, const Tensor
   }
   if (p > 2) {
     const Tensor ratio = self * where(none, Scalar(0), ops::reciprocal(where(none, Scalar(1), norm)));
+    if (p == 3) return ratio * ops::abs(ratio) * g;
+    if (std::fmod(p, 2.0) == 0 && !is_complex(self.dtype())) return ops::pow(ratio, Scalar(p - 1)) * g;
     return ratio * ops::pow(ops::abs(ratio), Scalar(p - 2)) * g;
   }
   // d|x|^p: where x or the norm is 0 a power may be infinite, and the subgradient 0 is taken.

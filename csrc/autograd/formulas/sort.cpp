@@ -1,5 +1,6 @@
 #include "autograd/formulas/sort.h"
 
+#include "autograd/formulas/zeros.h"
 #include "generated/ops/compare.h"
 #include "generated/ops/copy.h"
 #include "generated/ops/creation.h"
@@ -14,9 +15,7 @@ Tensor picked_backward(const Tensor& grad, int64_t dim, const Tensor& indices, I
   if (sizes.empty()) return grad;
   const Tensor kept = keepdim ? grad : ops::unsqueeze(grad, dim);
   const Tensor at = keepdim ? indices : ops::unsqueeze(indices, dim);
-  // One zero for all: it is read once instead of written and read as often as there are elements.
-  const Tensor nothing = ops::expand(ops::zeros({}, {grad.dtype(), grad.device()}), sizes, false);
-  return ops::scatter_add(nothing, dim, at, kept);
+  return ops::scatter_add(nothing_of(grad, sizes), dim, at, kept);
 }
 
 Tensor median_backward(const Tensor& grad, const Tensor& self, const Tensor& result) {

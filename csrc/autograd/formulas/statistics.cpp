@@ -5,6 +5,7 @@
 #include "generated/ops/copy.h"
 #include "generated/ops/index.h"
 #include "generated/ops/reduce.h"
+#include "generated/ops/view.h"
 
 namespace mt::formulas {
 namespace {
@@ -17,8 +18,9 @@ double freedom(IntList sizes, const DimList& dim, const std::optional<Scalar>& c
 Tensor with_mean(Tensor from_spread, const Tensor& grad_mean, const Tensor& self, const DimList& dim,
                  bool keepdim) {
   if (!grad_mean.defined()) return from_spread;
-  const Tensor from_mean = unreduce(grad_mean, self.sizes(), dim, keepdim) / reduced_count(self.sizes(), dim);
-  return from_spread.defined() ? from_spread + from_mean : from_mean;
+  const Tensor from_mean =
+      with_kept_dims(grad_mean, self.sizes(), dim, keepdim) / reduced_count(self.sizes(), dim);
+  return from_spread.defined() ? from_spread + from_mean : ops::expand(from_mean, self.sizes(), false);
 }
 
 }  // namespace
@@ -26,8 +28,8 @@ Tensor with_mean(Tensor from_spread, const Tensor& grad_mean, const Tensor& self
 Tensor variance_backward(const Tensor& grad, const Tensor& self, const DimList& dim,
                          const std::optional<Scalar>& correction, bool keepdim) {
   const Tensor centered = self - ops::mean(self, dim, true, std::nullopt);
-  return unreduce(grad, self.sizes(), dim, keepdim) * centered *
-         Scalar(2.0 / freedom(self.sizes(), dim, correction));
+  return with_kept_dims(grad, self.sizes(), dim, keepdim) *
+         Scalar(2.0 / freedom(self.sizes(), dim, correction)) * centered;
 }
 
 Tensor deviation_backward(const Tensor& grad, const Tensor& self, const Tensor& result, const DimList& dim,

@@ -1,6 +1,7 @@
 // The gradient of embeddings, in terms of other operators.
 #include "generated/ops/composites/embedding.h"
 
+#include "autograd/formulas/zeros.h"
 #include "generated/ops/binary.h"
 #include "generated/ops/compare.h"
 #include "generated/ops/copy.h"
@@ -23,8 +24,8 @@ Tensor embedding_dense_backward(const Tensor& grad_output, const Tensor& indices
   }
   if (padding_idx >= 0)
     rows = ops::masked_fill(rows, ops::unsqueeze(ops::eq(at, Scalar(padding_idx)), 1), Scalar(0));
-  const Tensor whole = ops::zeros(Dims{num_weights, rows.sizes()[1]}, options);
-  return ops::index_add(whole, 0, at, rows);
+  const int64_t sizes[] = {num_weights, rows.sizes()[1]};
+  return ops::index_add(formulas::nothing_of(grad_output, sizes), 0, at, rows);
 }
 
 }  // namespace mt::composites

@@ -234,9 +234,10 @@ Tensor linalg_cross(const Tensor& self, const Tensor& other, int64_t dim) {
            " must have length 3. Got ", self.size(dim), " and ", other.size(dim));
   const int64_t along = wrap_dim(dim, self.dim());
   const std::vector<Tensor> x = ops::unbind(self, along), y = ops::unbind(other, along);
-  const auto product = [&](size_t i, size_t j) { return ops::mul(x[i], y[j]); };
-  const Tensor parts[] = {ops::sub(product(1, 2), product(2, 1)), ops::sub(product(2, 0), product(0, 2)),
-                          ops::sub(product(0, 1), product(1, 0))};
+  const auto part = [&](size_t i, size_t j) {
+    return ops::addcmul(ops::mul(x[i], y[j]), x[j], y[i], Scalar(-1));
+  };
+  const Tensor parts[] = {part(1, 2), part(2, 0), part(0, 1)};
   return ops::stack(parts, along);
 }
 
