@@ -97,4 +97,25 @@ void search_sorted(const Tensor& boundaries, const Tensor& values, const Tensor&
   out.prepare(values.sizes(), out_int32 ? DType::int32 : DType::int64, values.device());
 }
 
+void histogram_counts(const Tensor& self, int64_t bins, const Scalar& min, const Scalar& max, Output& out) {
+  MT_CHECK(bins > 0, "histc: expected at least one bin, got ", bins);
+  MT_CHECK(min.to<double>() < max.to<double>(), "histc: expected min < max, got ", min.to<double>(), " and ",
+           max.to<double>());
+  out.prepare(IntList{&bins, 1}, self.dtype(), self.device());
+}
+
+void value_counts(const Tensor& self, const Tensor& weights, int64_t size, Output& out) {
+  MT_CHECK(self.dim() == 1 && is_integral(self.dtype(), false),
+           "bincount: expected a vector of integers, got ", info(self.dtype()).legacy, " of shape ",
+           to_string(self.sizes()));
+  MT_CHECK(!weights.defined() || std::ranges::equal(weights.sizes(), self.sizes()),
+           "bincount: expected as many weights as values");
+  MT_CHECK(size >= 0, "bincount: expected a size of 0 or more, got ", size);
+  check_same_device({&self, &weights});
+  const DType sum = !weights.defined()                  ? DType::int64
+                    : weights.dtype() == DType::float32 ? DType::float32
+                                                        : DType::float64;
+  out.prepare(IntList{&size, 1}, sum, self.device());
+}
+
 }  // namespace mt::infer

@@ -246,6 +246,10 @@ CALLS = {
     "index_copy index_reduce": _copies,
     "_row_offsets _segment_sum _scatter_products _sampled_products": _sums_of_rows,
     "_nonzero_count nonzero_static _repeat_runs _row_order": _unordered,
+    "_histogram_counts _value_counts": lambda m: [
+        torch.histc(m(40), 6), torch.histc(m(40), 4, -0.5, 0.5), torch.bincount(m.ints(30, below=7)),
+        torch.bincount(m.ints(30, below=7), m(30).float(), minlength=9),
+    ],
     "_bag_sums": _bags,
     "embedding": lambda m: [F.embedding(m.ints(2, 3, below=5), m(5, 4))],
     "_linalg_lu_factor _linalg_lu_solve _linalg_permutation _linalg_solve _linalg_inverse _linalg_det _linalg_slogdet "

@@ -2,6 +2,7 @@
 
 #include "backends/cpu/kernel_view.h"
 #include "core/views.h"
+#include "kernels/sort/histogram.h"
 #include "kernels/sort/sort.h"
 
 namespace mt::cpu {
@@ -73,6 +74,15 @@ void search_sorted(const Tensor& boundaries, const Tensor& values, const Tensor&
   kernels::search_sorted(view(boundaries), sorter.defined() ? &order : nullptr, view(values), right,
                          view(result));
   if (!result.same(out)) kernels::copy(view(result), view(out));
+}
+
+void histogram_counts(const Tensor& self, int64_t, const Scalar& min, const Scalar& max, const Tensor& out) {
+  kernels::histogram(view(self), view(out), min.to<double>(), max.to<double>());
+}
+
+void value_counts(const Tensor& self, const Tensor& weights, int64_t, const Tensor& out) {
+  const kernels::View shares = weights.defined() ? view(weights) : kernels::View{};
+  kernels::count_values(view(self), weights.defined() ? &shares : nullptr, view(out));
 }
 
 }  // namespace mt::cpu

@@ -10,7 +10,9 @@
 #include "kernels/common/convert.h"
 #include "kernels/common/copy.h"
 #include "kernels/common/dense.h"
+#include "kernels/common/levels.h"
 #include "kernels/common/parallel.h"
+#include "kernels/common/types.h"
 
 namespace mt::kernels {
 namespace {
@@ -55,14 +57,38 @@ struct Reader {
   }
 };
 
+// The bin of each element, or behind the last one, computed with the digits that the elements have.
+template <class T>
+struct BinPlaces {
+  using C = std::conditional_t<std::is_integral_v<T>, double, compute_t<T>>;
+  [[gnu::always_inline]] static inline C rounded(C value) {
+    if constexpr (is_half_v<T>) return C(cast<T>(value));
+    else return value;
+  }
+  [[gnu::always_inline]] static inline void run(const C* x, int64_t n, double from, double to, int32_t bins,
+                                                int32_t* places) {
+    const C low = rounded(C(from)), high = rounded(C(to)), width = rounded(high - low),
+            count = rounded(C(bins));
+    for (int64_t i = 0; i < n; ++i) {
+      const bool inside = (x[i] >= low) & (x[i] <= high);
+      const C at = rounded(rounded(rounded(x[i] - low) * count) / width);
+      const int32_t place = int32_t(math::select(inside, at, C(0)));
+      places[i] = inside ? std::min(place, bins - 1) : bins;
+    }
+  }
+};
+
 }  // namespace
 
 void histogram(const View& in, const View& out, double low, double high) {
   MT_CHECK(out.ndim == 1 && out.sizes[0] > 0, "histc: the result must be a vector with at least one bin");
+  const int64_t bins = out.sizes[0];
+  MT_CHECK(bins < std::numeric_limits<int32_t>::max(), "histc: ", bins, " bins are too many");
   const Dense elements(in, in.dtype, Access::read);
   const int64_t numel = elements.numel(), stride = 1;
-  const Reader<double> values(View{elements.view().data, &numel, &stride, 1, in.dtype});
+  const View line{elements.view().data, &numel, &stride, 1, in.dtype};
   if (low == high && numel > 0) {
+    const Reader<double> values(line);
     low = std::numeric_limits<double>::infinity(), high = -low;
     double buffer[kBlock];
     for (int64_t begin = 0; begin < numel; begin += kBlock) {
@@ -74,20 +100,19 @@ void histogram(const View& in, const View& out, double low, double high) {
   if (low == high) low -= 1, high += 1;
   MT_CHECK(std::isfinite(low) && std::isfinite(high), "histc: range of [", low, ", ", high,
            "] is not finite");
-  const int64_t bins = out.sizes[0];
-  sum_in_bins<double>(numel, bins, out, [&](int64_t first, int64_t last, double* counts) {
-    alignas(64) double buffer[kBlock];
-    alignas(64) int64_t places[kBlock];
-    for (int64_t begin = first; begin < last; begin += kBlock) {
-      const int64_t n = std::min(kBlock, last - begin);
-      const double* x = values.block(begin, n, buffer);
-      for (int64_t i = 0; i < n; ++i) {
-        const bool inside = (x[i] >= low) & (x[i] <= high);
-        const double at = math::select(inside, (x[i] - low) * double(bins) / (high - low), 0.0);
-        places[i] = inside ? std::min(int64_t(at), bins - 1) : bins;
+  dispatch<domains::real>(in.dtype, "histc", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using C = typename BinPlaces<T>::C;
+    const Reader<C> values(line);
+    sum_in_bins<int64_t>(numel, bins, out, [&](int64_t first, int64_t last, int64_t* counts) {
+      alignas(64) C buffer[kBlock];
+      alignas(64) int32_t places[kBlock];
+      for (int64_t begin = first; begin < last; begin += kBlock) {
+        const int64_t n = std::min(kBlock, last - begin);
+        at_level<BinPlaces<T>>(values.block(begin, n, buffer), n, low, high, int32_t(bins), places);
+        for (int64_t i = 0; i < n; ++i) ++counts[places[i]];
       }
-      for (int64_t i = 0; i < n; ++i) ++counts[places[i]];
-    }
+    });
   });
 }
 

@@ -209,6 +209,67 @@ void sort(const View& in, int dim, bool descending, const View& values, const Vi
 
 namespace {
 
+// The keys of elements side by side, and whether one of them is below `bound`.
+template <class T>
+struct KeysBelow {
+  using K = order_key_t<T>;
+  [[gnu::always_inline]] static inline void run(const T* x, int64_t n, K mask, K bound, K* keys,
+                                                bool* found) {
+    K below = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      keys[i] = K(order_key(x[i]) ^ mask);
+      below |= K(keys[i] < bound ? 1 : 0);
+    }
+    *found = below != 0;
+  }
+};
+
+// Entry k of a line in stable order. A long line is narrowed down by digits of its keys: they are counted, and the entries
+// that have the digit of entry k stay, in their order.
+template <class T>
+Entry<order_key_t<T>> nth_entry(const char* line, int64_t stride, int64_t n, int64_t k) {
+  using K = order_key_t<T>;
+  constexpr int kBits = 8 * int(sizeof(K)), kDigit = std::min(kBits, 11);
+  constexpr int64_t kFew = 256;
+  if (n <= 2 * kFew) {
+    Room<K> room(n);
+    read_line<T>(line, stride, n, false, room.data());
+    std::nth_element(room.data(), room.data() + k, room.data() + n, stable_less<K>);
+    return room[k];
+  }
+  uint32_t counts[1 << kDigit];
+  const auto digit_of_k = [&] {
+    uint32_t digit = 0;
+    while (k >= counts[digit]) k -= counts[digit++];
+    return digit;
+  };
+  const auto key_at = [&](int64_t i) { return order_key(read<T>(line + i * stride)); };
+  int shift = kBits - kDigit;
+  std::fill(std::begin(counts), std::end(counts), 0u);
+  for (int64_t i = 0; i < n; ++i) ++counts[key_at(i) >> shift];
+  const uint32_t first = digit_of_k();
+  const std::unique_ptr<Entry<K>[]> kept(new Entry<K>[counts[first] + 1]);
+  int64_t count = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const K key = key_at(i);
+    kept[size_t(count)] = {key, uint32_t(i)};
+    count += uint32_t(key >> shift) == first;
+  }
+  while (count > kFew && shift > 0) {
+    const int next = std::max(shift - kDigit, 0);
+    const K mask = K((K(1) << (shift - next)) - 1);
+    std::fill(std::begin(counts), std::end(counts), 0u);
+    for (int64_t i = 0; i < count; ++i) ++counts[kept[size_t(i)].key >> next & mask];
+    const uint32_t digit = digit_of_k();
+    count = std::remove_if(kept.get(), kept.get() + count,
+                           [&](const Entry<K>& e) { return uint32_t(e.key >> next & mask) != digit; }) -
+            kept.get();
+    shift = next;
+  }
+  if (shift > 0) std::nth_element(kept.get(), kept.get() + k, kept.get() + count, stable_less<K>);
+  return kept[size_t(k)];  // without a digit left, all are equal
+}
+
 // The k smallest entries of a line, in order. Few of many: a heap of the best so far, which most elements never enter.
 template <class T>
 void smallest(const char* line, int64_t stride, int64_t n, bool flip, int64_t k, Room<order_key_t<T>>& room) {
@@ -223,12 +284,23 @@ void smallest(const char* line, int64_t stride, int64_t n, bool flip, int64_t k,
   const K mask = flip ? K(~K(0)) : K(0);
   read_line<T>(line, stride, k, flip, best);
   std::make_heap(best, best + k, stable_less<K>);
-  for (int64_t i = k; i < n; ++i) {
-    const K key = K(order_key(read<T>(line + i * stride)) ^ mask);
-    if (key >= best[0].key) continue;  // an equal one came earlier
+  const auto offer = [&](K key, int64_t i) {
+    if (key >= best[0].key) return;  // an equal one came earlier
     std::pop_heap(best, best + k, stable_less<K>);
     best[k - 1] = {key, uint32_t(i)};
     std::push_heap(best, best + k, stable_less<K>);
+  };
+  if (stride != int64_t(sizeof(T))) {
+    for (int64_t i = k; i < n; ++i) offer(K(order_key(read<T>(line + i * stride)) ^ mask), i);
+  } else {
+    constexpr int64_t kTogether = 64;
+    K keys[kTogether];
+    for (int64_t i = k; i < n; i += kTogether) {
+      const int64_t count = std::min(kTogether, n - i);
+      bool found;
+      at_level<KeysBelow<T>>(reinterpret_cast<const T*>(line) + i, count, mask, best[0].key, keys, &found);
+      for (int64_t j = 0; found && j < count; ++j) offer(keys[j], i + j);
+    }
   }
   std::sort_heap(best, best + k, stable_less<K>);
 }
@@ -251,14 +323,9 @@ void topk(const View& in, int dim, int64_t k, bool largest, const View& values, 
 void kth_value(const View& in, int dim, int64_t k, const View& values, const View& indices) {
   dispatch<domains::real>(in.dtype, "kthvalue_cpu", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    using K = order_key_t<T>;
     const Line<T> shape(in, dim, values, indices);
     for_each_line(in, values, indices, dim, [&](const char* line, char* value, char* index) {
-      Room<K> room(shape.n);
-      Entry<K>* entries = room.data();
-      read_line<T>(line, shape.stride, shape.n, false, entries);
-      std::nth_element(entries, entries + k, entries + shape.n, stable_less<K>);
-      shape.write(line, value, index, 0, entries[k].index);
+      shape.write(line, value, index, 0, nth_entry<T>(line, shape.stride, shape.n, k).index);
     });
   });
 }
@@ -266,20 +333,19 @@ void kth_value(const View& in, int dim, int64_t k, const View& values, const Vie
 void median(const View& in, int dim, bool ignore_nan, const View& values, const View& indices) {
   dispatch<domains::real>(in.dtype, "median_cpu", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    using K = order_key_t<T>;
     const Line<T> shape(in, dim, values, indices);
     for_each_line(in, values, indices, dim, [&](const char* line, char* value, char* index) {
-      Room<K> room(shape.n);
-      Entry<K>* entries = room.data();
-      read_line<T>(line, shape.stride, shape.n, false, entries);
-      int64_t numbers = shape.n, first_nan = -1;
-      for (int64_t i = shape.n - 1; i >= 0; --i)
-        if (math::is_nan(compute_t<T>(read<T>(line + i * shape.stride)))) --numbers, first_nan = i;
-      if (numbers == 0 || (first_nan >= 0 && !ignore_nan))
+      const auto is_nan = [&](int64_t i) {
+        return math::is_nan(compute_t<T>(read<T>(line + i * shape.stride)));
+      };
+      int64_t numbers = 0, first_nan = 0;
+      for (int64_t i = 0; i < shape.n; ++i) numbers += is_nan(i) ? 0 : 1;
+      if (numbers == 0 || (numbers < shape.n && !ignore_nan)) {
+        while (!is_nan(first_nan)) ++first_nan;
         return shape.write(line, value, index, 0, first_nan);
+      }
       const int64_t middle = (numbers - 1) / 2;  // NaNs lie behind the numbers
-      std::nth_element(entries, entries + middle, entries + shape.n, stable_less<K>);
-      shape.write(line, value, index, 0, entries[middle].index);
+      shape.write(line, value, index, 0, nth_entry<T>(line, shape.stride, shape.n, middle).index);
     });
   });
 }

@@ -1,4 +1,4 @@
-// Orders made of sort and gather.
+// Orders made of sort and gather, counts of sums at places.
 #include "generated/ops/substitutes/sort.h"
 
 #include <array>
@@ -46,6 +46,27 @@ std::tuple<Tensor, Tensor> mode(const Tensor& self, int64_t dim, bool keepdim) {
   const Tensor values = ops::gather(sorted, dim, best), indices = ops::gather(places, dim, best);
   if (keepdim) return {values, indices};
   return {ops::squeeze(values, dim), ops::squeeze(indices, dim)};
+}
+
+Tensor value_counts(const Tensor& self, const Tensor& weights, int64_t size) {
+  const DType dtype = !weights.defined()                  ? DType::int64
+                      : weights.dtype() == DType::float32 ? DType::float32
+                                                          : DType::float64;
+  const TensorOptions options{dtype, self.device()};
+  const Tensor shares =
+      weights.defined() ? ops::_to_copy(weights, dtype) : ops::expand(ops::ones({}, options), self.sizes());
+  return ops::index_add(ops::zeros(IntList{&size, 1}, options), 0, self, shares);
+}
+
+// What lies outside has a place behind the last bin.
+Tensor histogram_counts(const Tensor& self, int64_t bins, const Scalar& min, const Scalar& max) {
+  const Tensor flat = self.reshape(Dims{-1});
+  const Tensor inside = ops::logical_and(ops::ge(flat, min), ops::le(flat, max));
+  const double width = max.to<double>() - min.to<double>();
+  const Tensor at = ops::div(ops::mul(ops::sub(flat, min), Scalar(bins)), Scalar(width));
+  const Tensor place = ops::clamp(ops::_to_copy(at, DType::int64), Scalar(0), Scalar(bins - 1));
+  const Tensor counts = value_counts(ops::where(inside, place, Scalar(bins)), Tensor(), bins + 1);
+  return ops::_to_copy(ops::narrow(counts, 0, 0, bins), self.dtype());
 }
 
 }  // namespace mt::substitutes

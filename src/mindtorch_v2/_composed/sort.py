@@ -244,14 +244,8 @@ def bincount(self: Tensor, weights: Tensor | None = None, minlength: int = 0) ->
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     if weights is not None and (weights.dim() != 1 or weights.numel() != self.numel()):
         raise RuntimeError("weights should be 1-d and have the same length as input")
-    size = max(minlength, largest + 1)
-    if weights is None:
-        dtype = torch.int64
-        values = torch.ones((), dtype=dtype, device=self.device).expand(self.shape)
-    else:
-        dtype = weights.dtype if weights.dtype == torch.float32 else torch.float64
-        values = weights.to(dtype)
-    return torch.zeros(size, dtype=dtype, device=self.device).index_add_(0, self.long(), values)
+    with torch.no_grad():
+        return _native._value_counts(self, weights, int(max(minlength, largest + 1)))
 
 
 def _check_histogram(self: Tensor, name: str) -> None:
@@ -273,7 +267,7 @@ def histc(self: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tens
         return self.new_empty(bins)
     low, high = float(min), float(max)
     if low == high and self.numel():
-        low, high = float(self.min().item()), float(self.max().item())
+        low, high = (float(end.item()) for end in torch.aminmax(self))
     if low == high:
         low, high = low - 1, high + 1
     if not (math.isfinite(low) and math.isfinite(high)):
@@ -281,13 +275,7 @@ def histc(self: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tens
     if low > high:
         raise RuntimeError("torch.histc: max must be larger than min")
     with torch.no_grad():
-        flat = self.reshape(-1)
-        flat = flat[(flat >= low) & (flat <= high)]
-        # Bounds in the data's precision, as the elements are.
-        edges = torch.tensor([low, high], dtype=self.dtype, device=self.device)
-        place = ((flat - edges[0]) * bins / (edges[1] - edges[0])).long().clamp(0, bins - 1)
-        out = torch.zeros(bins, dtype=self.dtype, device=self.device)
-        return out.index_add_(0, place, torch.ones_like(flat))
+        return _native._histogram_counts(self, bins, low, high)
 
 
 class Histogramdd(NamedTuple):
@@ -299,7 +287,7 @@ def _bounds(column: Tensor, given: Sequence[float] | None, dimension: int) -> tu
     if given is not None:
         low, high = given
     elif column.numel():
-        low, high = float(column.min().item()), float(column.max().item())
+        low, high = (float(end.item()) for end in torch.aminmax(column))
     else:
         low, high = 0.0, 1.0
     if not (math.isfinite(low) and math.isfinite(high)):
