@@ -66,6 +66,8 @@ def add_one(tensor):
 def test_a_pool_takes_and_gives_tensors(strategy):
     with mp.get_context("fork").Pool(2) as pool:
         results = pool.map(add_one, [torch.full((3,), float(i)) for i in range(4)])
+        pool.close()  # or its processes would be ended while they still hold what they were given
+        pool.join()
     assert [result.tolist() for result in results] == [[i + 1.0] * 3 for i in range(4)]
 
 

@@ -103,8 +103,9 @@ void for_each_row_in(const Plan& plan, int64_t begin, int64_t end, RowFunction r
   int64_t strides[kMaxOperands];
   int64_t index[kMaxDims];
   for (int o = 0; o < operands; ++o) data[o] = plan.data[o], strides[o] = plan.strides[o][0];
+  std::fill_n(index, plan.ndim, 0);
   int64_t rest = begin;
-  for (int d = 0; d < plan.ndim; ++d) {
+  for (int d = 0; d < plan.ndim && rest > 0; ++d) {
     index[d] = rest % plan.sizes[d];
     rest /= plan.sizes[d];
     for (int o = 0; o < operands; ++o) data[o] += index[d] * plan.strides[o][d];

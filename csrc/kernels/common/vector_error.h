@@ -29,7 +29,7 @@ template <class T> MT_INLINE double exp_of_square(double x, double sign) {
 template <class T> MT_INLINE double scaled_tail(double a) {
   const double far = a + 4.0, near = 1.0 + 2.0 * a;
   if constexpr (sizeof(T) < sizeof(double)) {  // one division for both
-    const double inverse = 1.0 / (far * near);
+    const double inverse = inverse_in_double(far * near);
     return fitted<T, coefficients::scaled_erfc>((a - 4.0) * near * inverse) * (far * inverse);
   }
   return fitted<T, coefficients::scaled_erfc>((a - 4.0) / far) / near;
@@ -86,8 +86,9 @@ template <class T> MT_INLINE double ndtr_for(double x) {
 }
 // Its logarithm: below zero of the scaled tail, above of 1 - the tail, with what that rounds off.
 template <class T> MT_INLINE double log_ndtr_for(double x) {
+  constexpr double far = sizeof(T) == sizeof(double) ? 1e150 : 1e15;  // only the square counts from there
   double a = abs(x);
-  a = select(a > 1e150, 1e150, a);
+  a = select(a > far, far, a);
   const double half = 0.5 * scaled_tail<T>(a * kRootHalf);
   const double tail = half * exp_of_square<T>(select(a > 39.0, 39.0, a), -0.5);
   const bool below = x < 0.0;

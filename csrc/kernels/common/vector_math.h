@@ -256,6 +256,13 @@ MT_INLINE float cosh(float x) {
   return float(0.5 * e + 0.5 / e);
 }
 
+// 1 / x with 45 digits, enough for what becomes a float: a step of Newton's from the quotient of floats, which takes less
+// than half the time of one of doubles. For x and 1 / x in the range of normal floats.
+MT_INLINE double inverse_in_double(double x) {
+  const double near = double(1.0f / float(x));
+  return near * (2.0 - x * near);
+}
+
 // log(m * 2^e) as e ln 2 + log m, both in double; for normal numbers.
 struct LogParts {
   double exponent, mantissa;
@@ -268,7 +275,7 @@ MT_INLINE LogParts log_in_double(double u) {
   const uint64_t biased = (offset + (uint64_t(1024) << 52)) >> 52;
   const double e = std::bit_cast<double>(biased | 0x4330000000000000ull) - 4503599627371520.0;
   const double f = std::bit_cast<double>(mantissa) - 1.0;
-  const double s = f / (2.0 + f), z = s * s;
+  const double s = f * inverse_in_double(2.0 + f), z = s * s;
   double p = 2.0 / 13;
   p = p * z + 2.0 / 11;
   p = p * z + 2.0 / 9;
@@ -323,7 +330,7 @@ MT_INLINE float tan_usual(float x) {
   const double s = r * (1.0 + z * polynomial(z, -1.0 / 6, 1.0 / 120, -1.0 / 5040, 1.0 / 362880));
   const double c = 1.0 + z * polynomial(z, -0.5, 1.0 / 24, -1.0 / 720, 1.0 / 40320, -1.0 / 3628800);
   const bool odd = (std::bit_cast<uint64_t>(shifted) & 1u) != 0;
-  return float(select(odd, -c, s) / select(odd, s, c));
+  return float(select(odd, -c, s) * inverse_in_double(select(odd, s, c)));
 }
 
 // Beyond 1 the arc of 1/x is taken off a quarter turn.

@@ -58,14 +58,50 @@ struct Shares {
   }
 };
 
+// One output channel: weights[0] x[offsets[0] + i] + weights[1] x[offsets[1] + i] + …, eight terms at a time.
+template <class T>
+struct ShiftedSum {
+  template <int kTerms>
+  [[gnu::always_inline]] static inline T sum_of(const T* const* x, const T* weights, int64_t i) {
+    constexpr int half = kTerms / 2;
+    if constexpr (kTerms == 1) return weights[0] * x[0][i];
+    else return sum_of<half>(x, weights, i) + sum_of<kTerms - half>(x + half, weights + half, i);
+  }
+  template <int kTerms>
+  [[gnu::always_inline]] static inline void add(const T* image, const int64_t* offsets, const T* weights,
+                                                int64_t n, bool first, T* to) {
+    const T* x[kTerms];
+    T own[kTerms];
+    for (int k = 0; k < kTerms; ++k) x[k] = image + offsets[k], own[k] = weights[k];
+    if (first) {
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i) to[i] = sum_of<kTerms>(x, own, i);
+    } else {
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i) to[i] += sum_of<kTerms>(x, own, i);
+    }
+  }
+  [[gnu::always_inline]] static inline void run(const T* image, const int64_t* offsets, const T* weights,
+                                                int64_t taps, int64_t n, T* to) {
+    int64_t k = 0;
+    const auto take = [&](auto count) __attribute__((always_inline)) {
+      constexpr int terms = decltype(count)::value;
+      for (; k + terms <= taps; k += terms) add<terms>(image, offsets + k, weights + k, n, k == 0, to);
+    };
+    take(std::integral_constant<int, 9>{});  // a kernel of three by three
+    take(std::integral_constant<int, 5>{});
+    take(std::integral_constant<int, 1>{});
+  }
+};
+
 template <class T>
 class Forward {
  public:
   Forward(const View& wide, const View& weight, const View* bias, const View& narrow, const Geometry& g)
-      : wide_(wide), bias_(bias), narrow_(narrow), g_(g) {
-    const Dense rows(weight, weight.dtype, Access::read);
+      : wide_(wide), bias_(bias), narrow_(narrow), g_(g), rows_(weight, weight.dtype, Access::read) {
+    if (single()) return;
     for (int64_t group = 0; group < g.groups; ++group) {
-      const T* first = rows.view().as<T>() + group * g.out_channels * g.length;
+      const T* first = rows_.view().template as<T>() + group * g.out_channels * g.length;
       weights_.emplace_back(tiles_, g.out_channels, g.length,
                             [&](int64_t row, int64_t i) { return first[row * g.length + i]; });
     }
@@ -88,22 +124,33 @@ class Forward {
   }
 
  private:
-  int64_t blocks() const { return (g_.flat() + tiles_.columns - 1) / tiles_.columns; }
+  // A tile of one row would wait for each product: groups of one output are summed up along memory.
+  bool single() const { return std::is_floating_point_v<T> && g_.out_channels == 1; }
+  int64_t span() const { return single() ? kSpan : tiles_.columns; }
+  int64_t blocks() const { return (g_.flat() + span() - 1) / span(); }
 
   // See Note [Convolution without unrolling].
   void multiply(const T* image, int64_t n, int64_t group, int64_t begin, int64_t end) const {
-    const auto tile = block_of<T>(8 * tiles_.columns);
+    const auto tile = block_of<T>(std::max(8 * tiles_.columns, kSpan));
     for (int64_t b = begin; b < end; ++b) {
-      const int64_t depth = b / blocks(), first = b % blocks() * tiles_.columns;
-      const int64_t count = std::min(tiles_.columns, g_.flat() - first);
-      weights_[size_t(group)].multiply(image + depth * g_.padded[1] * g_.padded[2] + first, g_.offsets.data(),
-                                       tile.get(), [&](int64_t row, int rows) {
-                                         for_each_run(first, count, g_.padded[2], g_.out[2],
-                                                      [&](int64_t y, int64_t x, int64_t run, int64_t at) {
-                                                        store(n, group, row, rows, depth, y, x, run,
-                                                              tile.get() + at);
-                                                      });
-                                       });
+      const int64_t depth = b / blocks(), first = b % blocks() * span();
+      const int64_t count = std::min(span(), g_.flat() - first);
+      const T* from = image + depth * g_.padded[1] * g_.padded[2] + first;
+      const auto put = [&](int64_t row, int rows) {
+        for_each_run(first, count, g_.padded[2], g_.out[2],
+                     [&](int64_t y, int64_t x, int64_t run, int64_t at) {
+                       store(n, group, row, rows, depth, y, x, run, tile.get() + at);
+                     });
+      };
+      if (single()) {
+        if constexpr (std::is_floating_point_v<T>)
+          at_level<ShiftedSum<T>>(from, g_.offsets.data(),
+                                  rows_.view().template as<const T>() + group * g_.length, g_.length, count,
+                                  tile.get());
+        put(0, 1);
+      } else {
+        weights_[size_t(group)].multiply(from, g_.offsets.data(), tile.get(), put);
+      }
     }
   }
 
@@ -118,9 +165,12 @@ class Forward {
     }
   }
 
+  static constexpr int64_t kSpan = 1024;
+
   const ProductTiles<T>& tiles_ = product_tiles<T>();
   const View &wide_, *bias_, &narrow_;
   const Geometry& g_;
+  const Dense rows_;
   std::vector<PackedRows<T>> weights_;
 };
 

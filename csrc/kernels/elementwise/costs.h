@@ -1,6 +1,7 @@
 // How much work an element of a function is: dear functions are worth several threads earlier.
 #pragma once
 
+#include "kernels/common/parallel.h"
 #include "kernels/elementwise/functors.h"
 
 namespace mt::kernels {
@@ -43,5 +44,9 @@ constexpr int cost_of() {
     return 1;
   }
 }
+
+// How many elements are worth a thread. Functions of complex numbers are several of real ones each, and not in vectors.
+constexpr int64_t grain_for(int cost) { return std::max<int64_t>(kGrain / cost, 128); }
+constexpr int64_t complex_grain_for(int cost) { return grain_for(cost > 1 ? 16 * cost : cost); }
 
 }  // namespace mt::kernels

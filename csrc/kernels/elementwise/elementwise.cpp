@@ -136,10 +136,10 @@ bool is_single(const View& view) {
   const auto range = [&](int64_t begin, int64_t end) {
     alignas(64) char block[kMaxInputs][kBlockBytes];
     const char* source[kMaxInputs];
-    int64_t step[kMaxInputs], together = kBlockBytes;
+    int64_t step[kMaxInputs], widest = 1;
     const int64_t out_item = int64_t(itemsize(out.dtype));
-    for (int i = 0; i < inputs; ++i)
-      together = std::min(together, kBlockBytes / int64_t(itemsize(in[i]->dtype)));
+    for (int i = 0; i < inputs; ++i) widest = std::max(widest, int64_t(itemsize(in[i]->dtype)));
+    const int64_t together = end - begin <= kBlock ? kBlock : kBlockBytes / widest;
     for (int i = 0; i < inputs; ++i) {
       const int64_t item = int64_t(itemsize(in[i]->dtype));
       step[i] = constant[i] ? 0 : item;
@@ -178,10 +178,8 @@ bool same_layout(const View& in, const View& out) {
 
 DType widened(DType t) { return t == DType::complex32 ? DType::complex64 : t; }
 
-// Functions of complex numbers are several of real ones each, and not in vectors.
 int64_t grain_of(const ElementwiseKernel& kernel, DType compute) {
-  const int64_t cost = kernel.cost > 1 && is_complex(compute) ? 16 * kernel.cost : kernel.cost;
-  return std::max<int64_t>(kGrain / cost, 128);
+  return is_complex(compute) ? kernel.complex_grain : kernel.grain;
 }
 
 // The loop for `compute`, which becomes float for half types and narrower ones (see Note [Staging]).

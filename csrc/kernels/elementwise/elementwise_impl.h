@@ -34,8 +34,8 @@ struct HalfLoops {
 struct ElementwiseKernel {
   const char* name;
   int parameters;
-  int cost;          // costs.h
-  bool exact_right;  // these two: Note [Numbers and half precision]
+  int64_t grain, complex_grain;  // costs.h; kept, because a division takes as long as a short loop
+  bool exact_right;              // these two: Note [Numbers and half precision]
   int operand_of_alpha;
   DTypeSet domain;
   DenseLoop loops
@@ -208,7 +208,8 @@ constexpr DenseLoop loop_for(int level) {
 template <class Op, int kInputs, bool kToBool>
 inline constexpr ElementwiseKernel kernel_of = {Op::name,
                                                 Op::parameters,
-                                                cost_of<Op>(),
+                                                grain_for(cost_of<Op>()),
+                                                complex_grain_for(cost_of<Op>()),
                                                 exact_right<Op>,
                                                 operand_of_alpha<Op>,
                                                 Op::domain,

@@ -96,7 +96,16 @@ template <class T> struct TinyProducts {
 
  private:
   [[gnu::always_inline]] inline void bring_together(const T* from, int64_t width, R* block) const {
+    // Half a vector (four by four is common) is stored as a whole one: single numbers would not have arrived when the
+    // vector is read.
+    const bool halves = b.step == 1 && 2 * n * kParts == kLanes;
     for (int64_t q = 0; q < k; ++q, block += width) {
+      if (halves) {
+        Lanes row = {};
+        __builtin_memcpy(&row, from + q * b.row_stride, sizeof(row) / 2);
+        __builtin_memcpy(block, &row, sizeof(row));
+        continue;
+      }
       const Lanes nothing = {};
       __builtin_memcpy(block + width - kLanes, &nothing, sizeof(Lanes));  // what is left there may be slow
       const R* row = reinterpret_cast<const R*>(from + q * b.row_stride);
@@ -118,7 +127,8 @@ template <class T> struct TinyProducts {
       }
     }
     constexpr int64_t numbers = kLanes / kParts;
-    const bool plain = alpha == T(1) && beta == T(0) && out.step == 1 && column + numbers <= n;
+    const bool alone = alpha == T(1) && beta == T(0) && out.step == 1;
+    const bool plain = alone && column + numbers <= n, half = alone && 2 * (n - column) == numbers;
     for (int64_t i = 0; i < kHeight; ++i) {
       Lanes value = sums[i][0];
       if constexpr (kParts == 2) {  // what imaginary parts made, times i
@@ -130,6 +140,10 @@ template <class T> struct TinyProducts {
       T* to = z + i * out.row_stride + column * out.step;
       if (plain) {
         __builtin_memcpy(static_cast<void*>(to), &value, sizeof(value));
+        continue;
+      }
+      if (half) {
+        __builtin_memcpy(static_cast<void*>(to), &value, sizeof(value) / 2);
         continue;
       }
       T each[numbers];

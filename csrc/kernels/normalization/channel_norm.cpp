@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "kernels/common/iterate.h"
+#include "kernels/common/levels.h"
 #include "kernels/common/parallel.h"
 #include "kernels/normalization/normalization.h"
 #include "kernels/normalization/rows.h"
@@ -38,26 +39,102 @@ void add_up(const std::vector<double>& partial, int64_t pieces, int64_t channels
   }
 }
 
+// Loops over rows of channels that follow each other. Sums take four rows at a time: loading and storing them for each one
+// would take longer than adding.
+template <class C>
+struct ColumnSums {
+  template <class Term>
+  [[gnu::always_inline]] static inline void add(int64_t rows, int64_t channels, double* sums, Term term) {
+    int64_t r = 0;
+    for (; r + 4 <= rows; r += 4) {
+      const int64_t at = r * channels;
+#pragma GCC ivdep
+      for (int64_t c = 0; c < channels; ++c)
+        sums[c] += (term(at + c, c) + term(at + channels + c, c)) +
+                   (term(at + 2 * channels + c, c) + term(at + 3 * channels + c, c));
+    }
+    for (; r < rows; ++r) {
+      const int64_t at = r * channels;
+#pragma GCC ivdep
+      for (int64_t c = 0; c < channels; ++c) sums[c] += term(at + c, c);
+    }
+  }
+  [[gnu::always_inline]] static inline void run(const C* x, int64_t rows, int64_t channels, double* sums) {
+    add(rows, channels, sums, [x](int64_t i, int64_t) { return double(x[i]); });
+  }
+};
+template <class C>
+struct ColumnSquares {
+  [[gnu::always_inline]] static inline void run(const C* x, int64_t rows, int64_t channels,
+                                                const double* center, double* sums) {
+    ColumnSums<C>::add(rows, channels, sums, [x, center](int64_t i, int64_t c) {
+      const double gap = double(x[i]) - center[c];
+      return gap * gap;
+    });
+  }
+};
+template <class C>
+struct ColumnProducts {
+  [[gnu::always_inline]] static inline void run(const C* dy, const C* x, int64_t rows, int64_t channels,
+                                                const double* center, double* sums, double* products) {
+    ColumnSums<C>::run(dy, rows, channels, sums);
+    ColumnSums<C>::add(rows, channels, products, [dy, x, center](int64_t i, int64_t c) {
+      return double(dy[i]) * (double(x[i]) - center[c]);
+    });
+  }
+};
+template <class C>
+struct ColumnAffine {
+  [[gnu::always_inline]] static inline void run(const C* x, int64_t rows, int64_t channels, const C* scale,
+                                                const C* shift, C* y) {
+    for (int64_t r = 0; r < rows; ++r, x += channels, y += channels) {
+#pragma GCC ivdep
+      for (int64_t c = 0; c < channels; ++c) y[c] = x[c] * scale[c] + shift[c];
+    }
+  }
+};
+template <class C>
+struct ColumnBlend {
+  [[gnu::always_inline]] static inline void run(const C* dy, const C* x, int64_t rows, int64_t channels,
+                                                const C* a, const C* b, const C* constant, C* y) {
+    for (int64_t r = 0; r < rows; ++r, dy += channels, x += channels, y += channels) {
+#pragma GCC ivdep
+      for (int64_t c = 0; c < channels; ++c) y[c] = dy[c] * a[c] + x[c] * b[c] + constant[c];
+    }
+  }
+};
+
+// Rows that loops take at once: so many that those that are read or written several times stay in a cache.
+constexpr int64_t kRowsTogether = 16;
+template <class F>
+void over_rows(int64_t begin, int64_t end, F f) {
+  for (int64_t r = begin; r < end; r += kRowsTogether) f(r, std::min(kRowsTogether, end - r));
+}
+
 template <class C>
 void column_moments(const RowReader<C>& x, int64_t rows, int64_t channels, double* mean, double* variance) {
   const int64_t pieces = row_pieces(rows, channels);
   std::vector<double> partial(size_t(pieces * channels));
-  const auto pass = [&](auto term, double* totals) {
+  const auto pass = [&](auto sum_rows, double* totals) {
     std::fill(partial.begin(), partial.end(), 0.0);
     over_row_pieces(rows, pieces, [&](int64_t begin, int64_t end, int64_t piece) {
-      std::vector<C> buffer(size_t(x.direct ? 0 : channels));
-      double* sums = partial.data() + piece * channels;
-      for (int64_t r = begin; r < end; ++r) {
-        const C* row = x.at(r * channels, channels, buffer.data());
-#pragma GCC ivdep
-        for (int64_t c = 0; c < channels; ++c) sums[c] += term(double(row[c]), c);
-      }
+      std::vector<C> buffer(size_t(x.direct ? 0 : kRowsTogether * channels));
+      over_rows(begin, end, [&](int64_t r, int64_t count) {
+        sum_rows(x.at(r * channels, count * channels, buffer.data()), count,
+                 partial.data() + piece * channels);
+      });
     });
     add_up(partial, pieces, channels, totals);
     for (int64_t c = 0; c < channels; ++c) totals[c] /= double(rows);
   };
-  pass([](double v, int64_t) { return v; }, mean);
-  pass([=](double v, int64_t c) { return (v - mean[c]) * (v - mean[c]); }, variance);
+  pass([=](const C* some, int64_t count,
+           double* sums) { at_level<ColumnSums<C>>(some, count, channels, sums); },
+       mean);
+  pass(
+      [=](const C* some, int64_t count, double* sums) {
+        at_level<ColumnSquares<C>>(some, count, channels, static_cast<const double*>(mean), sums);
+      },
+      variance);
 }
 
 template <class C>
@@ -110,14 +187,14 @@ void channel_affine(const View& in, const View& out, const ChannelLayout& layout
       const std::vector<C> a = converted<C>(scale, channels), b = converted<C>(shift, channels);
       const int64_t rows = layout.batch * space;
       parallel_for(0, rows, std::max<int64_t>(1, kGrain / channels), [&](int64_t first, int64_t last) {
-        std::vector<C> from(size_t(x.direct ? 0 : channels)), to(size_t(y.direct ? 0 : channels));
-        for (int64_t r = first; r < last; ++r) {
-          const C* source = x.at(r * channels, channels, from.data());
+        std::vector<C> from(size_t(x.direct ? 0 : kRowsTogether * channels)),
+            to(size_t(y.direct ? 0 : kRowsTogether * channels));
+        over_rows(first, last, [&](int64_t r, int64_t count) {
           C* target = y.at(r * channels, to.data());
-#pragma GCC ivdep
-          for (int64_t c = 0; c < channels; ++c) target[c] = source[c] * a[size_t(c)] + b[size_t(c)];
-          y.done(r * channels, channels, target);
-        }
+          at_level<ColumnAffine<C>>(x.at(r * channels, count * channels, from.data()), count, channels,
+                                    a.data(), b.data(), target);
+          y.done(r * channels, count * channels, target);
+        });
       });
       return;
     }
@@ -145,18 +222,14 @@ void channel_products(const View& grad, const View& in, const ChannelLayout& lay
       std::vector<double> partial_sums(size_t(pieces * channels)),
           partial_products(size_t(pieces * channels));
       over_row_pieces(rows, pieces, [&](int64_t begin, int64_t end, int64_t piece) {
-        std::vector<C> grads(size_t(g.direct ? 0 : channels)), inputs(size_t(x.direct ? 0 : channels));
-        double* s = partial_sums.data() + piece * channels;
-        double* p = partial_products.data() + piece * channels;
-        for (int64_t r = begin; r < end; ++r) {
-          const C* dy = g.at(r * channels, channels, grads.data());
-          const C* row = x.at(r * channels, channels, inputs.data());
-#pragma GCC ivdep
-          for (int64_t c = 0; c < channels; ++c) {
-            s[c] += double(dy[c]);
-            p[c] += double(dy[c]) * (double(row[c]) - center[c]);
-          }
-        }
+        std::vector<C> grads(size_t(g.direct ? 0 : kRowsTogether * channels)),
+            inputs(size_t(x.direct ? 0 : kRowsTogether * channels));
+        over_rows(begin, end, [&](int64_t r, int64_t count) {
+          at_level<ColumnProducts<C>>(g.at(r * channels, count * channels, grads.data()),
+                                      x.at(r * channels, count * channels, inputs.data()), count, channels,
+                                      center, partial_sums.data() + piece * channels,
+                                      partial_products.data() + piece * channels);
+        });
       });
       add_up(partial_sums, pieces, channels, sums);
       return add_up(partial_products, pieces, channels, products);
@@ -189,19 +262,16 @@ void channel_blend(const View& grad, const View& in, const View& out, const Chan
                            second_factor = converted<C>(b, channels), constant = converted<C>(c, channels);
       const int64_t rows = layout.batch * space;
       parallel_for(0, rows, std::max<int64_t>(1, kGrain / channels), [&](int64_t first, int64_t last) {
-        std::vector<C> grads(size_t(g.direct ? 0 : channels)), inputs(size_t(x.direct ? 0 : channels)),
-            results(size_t(y.direct ? 0 : channels));
-        for (int64_t r = first; r < last; ++r) {
-          const C* dy = g.at(r * channels, channels, grads.data());
-          const C* row = x.at(r * channels, channels, inputs.data());
+        std::vector<C> grads(size_t(g.direct ? 0 : kRowsTogether * channels)),
+            inputs(size_t(x.direct ? 0 : kRowsTogether * channels)),
+            results(size_t(y.direct ? 0 : kRowsTogether * channels));
+        over_rows(first, last, [&](int64_t r, int64_t count) {
           C* target = y.at(r * channels, results.data());
-#pragma GCC ivdep
-          for (int64_t i = 0; i < channels; ++i) {
-            target[i] =
-                dy[i] * first_factor[size_t(i)] + row[i] * second_factor[size_t(i)] + constant[size_t(i)];
-          }
-          y.done(r * channels, channels, target);
-        }
+          at_level<ColumnBlend<C>>(g.at(r * channels, count * channels, grads.data()),
+                                   x.at(r * channels, count * channels, inputs.data()), count, channels,
+                                   first_factor.data(), second_factor.data(), constant.data(), target);
+          y.done(r * channels, count * channels, target);
+        });
       });
       return;
     }

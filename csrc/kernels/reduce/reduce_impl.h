@@ -75,12 +75,7 @@ struct ReduceLoopsOf {
   template <class E>
   [[gnu::always_inline]] static inline int64_t short_sums(const E* x, int64_t n, double (&sums)[kSums]) {
     constexpr int64_t lanes = kSums, terms = 8;
-#if defined(__aarch64__)
-    constexpr int64_t least = lanes;
-#else
-    constexpr int64_t least = lanes * terms;  // adding up lanes of wide vectors takes longer than a short row
-#endif
-    if (n < least) return 0;
+    if (n < lanes) return 0;
     int64_t i = 0;
     for (; i + lanes * terms <= n; i += lanes * terms) {
       for (int64_t l = 0; l < lanes; ++l) {
@@ -102,6 +97,17 @@ struct ReduceLoopsOf {
     return i;
   }
   [[gnu::always_inline]] static inline int64_t short_sums(const T* x, int64_t n, A& total) {
+#if defined(__x86_64__)
+    if (n >= kSums && n < kSums * 8) {  // adding up lanes of doubles would take longer than the row
+      T sums[kSums];
+      for (int64_t l = 0; l < kSums; ++l) sums[l] = loaded<Op, T>(x[l]);
+      int64_t i = kSums;
+      for (; i + kSums <= n; i += kSums)
+        for (int64_t l = 0; l < kSums; ++l) sums[l] = Op::combine(sums[l], loaded<Op, T>(x[i + l]));
+      total = Op::combine(total, A(folded<T, kSums>(sums)));
+      return i;
+    }
+#endif
     double sums[kSums] = {};
     const int64_t taken = short_sums(x, n, sums);
     if (taken) total = Op::combine(total, folded<A, kSums>(sums));

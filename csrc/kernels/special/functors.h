@@ -31,9 +31,7 @@ template <class T> [[gnu::always_inline]] inline T difference_of_products(T a, T
 
 // Degrees up to which a polynomial is computed without asking where to stop, so that loops of them are loops of vectors.
 inline constexpr int kShortDegree = 8;
-template <class T> [[gnu::always_inline]] inline bool is_short(T, T n) {
-  return (n > T(-1)) & (n < T(kShortDegree + 1));
-}
+template <class T> [[gnu::always_inline]] inline bool is_short(T, T n) { return n < T(kShortDegree + 1); }
 template <class Terms, class T> [[gnu::always_inline]] inline T short_recurrence(T x, T n) {
   T before = T(1), now = Terms::first(x), found = math::select(n < T(1), before, now);
 #pragma GCC unroll 8
@@ -43,7 +41,7 @@ template <class Terms, class T> [[gnu::always_inline]] inline T short_recurrence
     now = after;
     found = math::select(n < T(k + 1), found, now);
   }
-  return found;
+  return math::select(n > T(-1), found, T(0));
 }
 
 // sin(x) / x, where sines are those of vectors.
