@@ -1,5 +1,6 @@
 #include "generated/cuda/attention.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "backends/cuda/dense.h"
@@ -16,19 +17,19 @@ constexpr int64_t kWidest = 128;
 int dim_for(DType dtype, int64_t width) {
   return dtype == DType::float32 && width <= 32 ? 32 : width <= 64 ? 64 : 128;
 }
-struct SharedBytes {
-  int forward, backward;
+// What the kernels for a dtype and width want.
+struct KernelShape {
+  int queries;  // of a block, forward
+  int forward_bytes, backward_bytes, forward_blocks, backward_blocks;
 };
 template <int kBytes, int kDim>
-constexpr SharedBytes kShared{AttentionTile<kBytes, kDim>::kForwardBytes,
-                              AttentionTile<kBytes, kDim>::kBackwardBytes};
-SharedBytes shared_bytes(DType dtype, int dim) {
-  if (dtype == DType::float32)
-    return dim == 32 ? kShared<4, 32> : dim == 64 ? kShared<4, 64> : kShared<4, 128>;
-  return dim == 64 ? kShared<2, 64> : kShared<2, 128>;
-}
-int blocks_at_once(int dim) {
-  return dim <= 64 ? AttentionTile<4, 64>::kBlocksAtOnce : AttentionTile<4, 128>::kBlocksAtOnce;
+constexpr KernelShape kShape{
+    AttentionTile<kBytes, kDim>::kQueries, AttentionTile<kBytes, kDim>::kForwardBytes,
+    AttentionTile<kBytes, kDim>::kBackwardBytes, AttentionTile<kBytes, kDim>::kForwardBlocks,
+    AttentionTile<kBytes, kDim>::kBackwardBlocks};
+KernelShape shape_of(DType dtype, int dim) {
+  if (dtype == DType::float32) return dim == 32 ? kShape<4, 32> : dim == 64 ? kShape<4, 64> : kShape<4, 128>;
+  return dim == 64 ? kShape<2, 64> : kShape<2, 128>;
 }
 
 bool takes(DType dtype, int64_t width) {
@@ -95,8 +96,8 @@ struct Attention {
     return join_text(kernel, "<", type_text(dtype), ", ", dim, masked ? ", true" : ", false", more, ">");
   }
   uint64_t key() const { return key_of({int(dtype), dim / 32, masked}); }
-  static unsigned blocks(int64_t heads, int64_t rows) {
-    const int64_t count = heads * ((rows + kOwnRows - 1) / kOwnRows);
+  static unsigned blocks(int64_t heads, int64_t rows, int64_t own = kOwnRows) {
+    const int64_t count = heads * ((rows + own - 1) / own);
     MT_CHECK(count <= kMostBlocks, "attention over ", heads, " heads with ", rows,
              " rows each is more than a GPU takes at once; split the batch");
     return unsigned(count);
@@ -109,8 +110,9 @@ bool CudaAccelerator::fuses_attention(Device device, DType dtype, int64_t width)
   if (!takes(dtype, width)) return false;
   if (device.type != kSlot) return true;  // meta: on a chip that has what it takes
   cuda::CudaDriver& chip = cuda::driver();
+  const KernelShape shape = shape_of(dtype, dim_for(dtype, width));
   return chip.attribute(device.index, kMajor) >= 8 &&
-         chip.attribute(device.index, kSharedOptIn) >= shared_bytes(dtype, dim_for(dtype, width)).backward;
+         chip.attribute(device.index, kSharedOptIn) >= std::max(shape.forward_bytes, shape.backward_bytes);
 }
 
 void attention(const Tensor& query, const Tensor& key, const Tensor& value, double, bool is_causal,
@@ -121,17 +123,17 @@ void attention(const Tensor& query, const Tensor& key, const Tensor& value, doub
   given.set(given.call.out, 3, output);
   const DenseResult rows(logsumexp);
   given.call.logsumexp = static_cast<float*>(rows.data());
+  const KernelShape shape = shape_of(given.dtype, given.dim);
   static Variants variants;
   const Place place(query);
   const Loaded& program =
       find_program(variants, given.key(), place, "attention.h", 1, [&]() -> std::vector<FamilyKernel> {
-        return {
-            {given.text("attention_forward"), "AttentionCall", kAttentionThreads, blocks_at_once(given.dim)}};
+        return {{given.text("attention_forward"), "AttentionCall", kAttentionThreads, shape.forward_blocks}};
       });
   const AttentionCall& call = given.call;
   launch_with(program.entries[0], "attention", place.index(),
-              {Attention::blocks(call.batch * call.heads, call.queries)}, {kAttentionThreads},
-              unsigned(shared_bytes(given.dtype, given.dim).forward), call);
+              {Attention::blocks(call.batch * call.heads, call.queries, shape.queries)}, {kAttentionThreads},
+              unsigned(shape.forward_bytes), call);
   rows.finish();
 }
 
@@ -148,11 +150,12 @@ void attention_backward(const Tensor& grad_out, const Tensor& query, const Tenso
   given.set(call.grad_query, 5, grad_query);
   given.set(call.grad_key, 6, grad_key);
   given.set(call.grad_value, 7, grad_value);
+  const KernelShape shape = shape_of(given.dtype, given.dim);
   static Variants variants;
   const Place place(query);
   const Loaded& program =
       find_program(variants, given.key(), place, "attention.h", 3, [&]() -> std::vector<FamilyKernel> {
-        const int blocks = blocks_at_once(given.dim);
+        const int blocks = shape.backward_blocks;
         return {{join_text("attention_prepared<", type_text(given.dtype), ">"), "AttentionCall", 128},
                 {given.text("attention_backward", ", true"), "AttentionCall", kAttentionThreads, blocks},
                 {given.text("attention_backward", ", false"), "AttentionCall", kAttentionThreads, blocks}};
@@ -160,7 +163,7 @@ void attention_backward(const Tensor& grad_out, const Tensor& query, const Tenso
   const int64_t heads = call.batch * call.heads, rows = heads * call.queries;
   const Scratch room(place, size_t(2 * rows) * sizeof(float));
   call.rows = static_cast<float*>(room.address());
-  const auto bytes = unsigned(shared_bytes(given.dtype, given.dim).backward);
+  const auto bytes = unsigned(shape.backward_bytes);
   if (rows > 0)
     launch_with(program.entries[0], "attention_backward_rows", place.index(), {blocks_for(rows, 4)}, {32, 4},
                 0, call);

@@ -64,6 +64,8 @@ struct Loop {
   static constexpr int64_t kUsualBlock = 256;
   using Bits =
       std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;  // as wide as an element, as vectors want it
+  // What is usual is asked for, not what is not: "not less" is true for NaN, and five instructions of NEON.
+  [[gnu::always_inline]] static inline Bits mask_of(bool usual) { return Bits(0) - Bits(usual); }
 
   [[gnu::always_inline]] static inline void body(char* out_bytes, const char* const* in, int64_t n,
                                                  const void* parameters) {
@@ -80,9 +82,9 @@ struct Loop {
       const T* b = reinterpret_cast<const T*>(in[1]);
       for (int64_t begin = 0; begin < n; begin += kUsualBlock) {
         const int64_t end = std::min(begin + kUsualBlock, n);
-        Bits unusual = 0;
-        for (int64_t i = begin; i < end; ++i) unusual |= Bits(!Op::is_usual(a[i], b[i]));
-        if (unusual) {
+        Bits usual = ~Bits(0);
+        for (int64_t i = begin; i < end; ++i) usual &= mask_of(Op::is_usual(a[i], b[i]));
+        if (!usual) {
           for (int64_t i = begin; i < end; ++i) out[i] = cast<R>(Op::apply(C(a[i]), C(b[i]), p));
         } else {
 #pragma GCC ivdep
@@ -101,9 +103,9 @@ struct Loop {
       // A shorter version that holds for usual arguments only (see MT_UNARY_USUAL), checked block by block.
       for (int64_t begin = 0; begin < n; begin += kUsualBlock) {
         const int64_t end = std::min(begin + kUsualBlock, n);
-        Bits unusual = 0;
-        for (int64_t i = begin; i < end; ++i) unusual |= Bits(!Op::is_usual(a[i]));
-        if (unusual) {
+        Bits usual = ~Bits(0);
+        for (int64_t i = begin; i < end; ++i) usual &= mask_of(Op::is_usual(a[i]));
+        if (!usual) {
           for (int64_t i = begin; i < end; ++i) out[i] = cast<R>(Op::apply(C(a[i]), p));
         } else {
 #pragma GCC ivdep

@@ -42,11 +42,11 @@ template <class T> struct TinyMatrices {
 };
 
 // out = alpha * a[m, k] @ b[k, n] + beta * out for `count` of each. With beta == 0, out is not read. Complex rows of b are
-// rows of real numbers: what the real and the imaginary part of a factor make of them is added up apart.
-template <class T> struct TinyProducts {
+// rows of real numbers: what the real and the imaginary part of a factor make of them is added up apart. kBytes: of a vector.
+template <class T, int kBytes = 32> struct TinyProducts {
   using R = typename LaneOf<T>::type;
-  typedef R Lanes __attribute__((vector_size(32)));
-  static constexpr int64_t kParts = is_complex_v<T> ? 2 : 1, kLanes = 32 / int64_t(sizeof(R)), kRows = 4;
+  typedef R Lanes __attribute__((vector_size(kBytes)));
+  static constexpr int64_t kParts = is_complex_v<T> ? 2 : 1, kLanes = kBytes / int64_t(sizeof(R)), kRows = 4;
   static constexpr int64_t kRoom = 32768 / int64_t(sizeof(R));
 
   TinyMatrices<const T> a, b;
@@ -66,6 +66,14 @@ template <class T> struct TinyProducts {
       products.a = products.b.transposed(), products.b = left.transposed();
       products.out = products.out.transposed();
       std::swap(products.m, products.n);
+    }
+    if constexpr (!is_complex_v<T> && kBytes == 32) {
+      using Short = TinyProducts<T, 16>;  // four by four is common
+      if (products.n * int64_t(sizeof(R)) <= 16) {
+        const Short few{products.a, products.b, products.out,   products.count, products.m,
+                        products.n, products.k, products.alpha, products.beta};
+        return at_level<Short, const Short*>(&few);
+      }
     }
     at_level<TinyProducts, const TinyProducts*>(&products);
   }
@@ -96,16 +104,7 @@ template <class T> struct TinyProducts {
 
  private:
   [[gnu::always_inline]] inline void bring_together(const T* from, int64_t width, R* block) const {
-    // Half a vector (four by four is common) is stored as a whole one: single numbers would not have arrived when the
-    // vector is read.
-    const bool halves = b.step == 1 && 2 * n * kParts == kLanes;
     for (int64_t q = 0; q < k; ++q, block += width) {
-      if (halves) {
-        Lanes row = {};
-        __builtin_memcpy(&row, from + q * b.row_stride, sizeof(row) / 2);
-        __builtin_memcpy(block, &row, sizeof(row));
-        continue;
-      }
       const Lanes nothing = {};
       __builtin_memcpy(block + width - kLanes, &nothing, sizeof(Lanes));  // what is left there may be slow
       const R* row = reinterpret_cast<const R*>(from + q * b.row_stride);
@@ -127,8 +126,7 @@ template <class T> struct TinyProducts {
       }
     }
     constexpr int64_t numbers = kLanes / kParts;
-    const bool alone = alpha == T(1) && beta == T(0) && out.step == 1;
-    const bool plain = alone && column + numbers <= n, half = alone && 2 * (n - column) == numbers;
+    const bool plain = alpha == T(1) && beta == T(0) && out.step == 1 && column + numbers <= n;
     for (int64_t i = 0; i < kHeight; ++i) {
       Lanes value = sums[i][0];
       if constexpr (kParts == 2) {  // what imaginary parts made, times i
@@ -140,10 +138,6 @@ template <class T> struct TinyProducts {
       T* to = z + i * out.row_stride + column * out.step;
       if (plain) {
         __builtin_memcpy(static_cast<void*>(to), &value, sizeof(value));
-        continue;
-      }
-      if (half) {
-        __builtin_memcpy(static_cast<void*>(to), &value, sizeof(value) / 2);
         continue;
       }
       T each[numbers];

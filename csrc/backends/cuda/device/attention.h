@@ -1,14 +1,15 @@
 // softmax(query @ key^T * scale + mask) @ value without the matrix of all scores, and its gradients.
 //
 // Launch (AttentionCall, by value); T is float, Half or BFloat16, dim 32 (float only), 64 or 128, no less than dim and value_dim:
-//   attention_forward<T, dim, masked>         block 128, grid batch * heads * ceil(queries / 64)
+//   attention_forward<T, dim, masked>         block 128, grid batch * heads * ceil(queries / AttentionTile::kQueries)
 //   attention_prepared<T>                     block (32, any), any grid: what backward needs of each row
 //   attention_backward<T, dim, masked, true>  block 128, grid batch * key_heads * ceil(keys / 64): gradients of key and value
 //   attention_backward<T, dim, masked, false> block 128, grid batch * heads * ceil(queries / 64): that of the query
 // They want kForwardBytes and kBackwardBytes of shared memory (attention_tile.h). Sums are taken in a fixed order.
 //
 // Note [Attention by tensor cores]
-// A warp has 16 rows of a product and walks over the other side in steps of 8 columns. Matrices lie in shared memory as rows
+// A warp has 16 rows of a product (forward, of halves: 32, for which what comes from the other side is read once) and walks
+// over the other side in steps of 8 columns. Matrices lie in shared memory as rows
 // of 32-bit words (a float, or two halves side by side) with 8 words between them. A product takes 8 words of k a time, and
 // which 8 they are does not matter as long as both sides agree, so each lane reads 16 bytes of a row at once: words for two
 // products. Rows of the other side stand in for columns in the order seen_row(), for which lanes that read at the same time
@@ -76,8 +77,8 @@ template <class T> struct Operands {  // of halves
     void finish() {}
   };
   // Products of 64 columns of rows. A lane reads 8 that lie side by side, and has such of the result.
-  static void add_rows(Sums<8, false>& sums, const Left& a, const uint32_t* rows, int stride,
-                       const AttentionLane& lane) {
+  template <int kGroups> static void add_rows(Sums<8, false> (&sums)[kGroups], const Left (&a)[kGroups],
+                                              const uint32_t* rows, int stride, const AttentionLane& lane) {
     rows += 4 * lane.g;
     const Words r0 = *reinterpret_cast<const Words*>(rows + lane.column(0) * stride),
                 r1 = *reinterpret_cast<const Words*>(rows + lane.column(1) * stride),
@@ -89,7 +90,8 @@ template <class T> struct Operands {  // of halves
       b[2 * i] = right(low_halves(r0.value[i], r1.value[i]), low_halves(r2.value[i], r3.value[i]));
       b[2 * i + 1] = right(high_halves(r0.value[i], r1.value[i]), high_halves(r2.value[i], r3.value[i]));
     }
-    sums.add(a, b);
+#pragma unroll
+    for (int group = 0; group < kGroups; ++group) sums[group].add(a[group], b);
   }
   static constexpr int kBeside = 8;  // columns of a result that a lane has side by side
   static int column(int piece, const AttentionLane& lane) {
@@ -159,14 +161,15 @@ template <> struct Operands<float> {
     }
   };
   // 32 columns, one word after the other: pairs of rows are next to each other then, which instructions want.
-  static void add_rows(Sums<4, false>& sums, const Left& a, const uint32_t* rows, int stride,
-                       const AttentionLane& lane) {
+  template <int kGroups> static void add_rows(Sums<4, false> (&sums)[kGroups], const Left (&a)[kGroups],
+                                              const uint32_t* rows, int stride, const AttentionLane& lane) {
     rows += lane.g;
     Right b[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
       b[i] = right(rows[lane.column(0) * stride + 8 * i], rows[lane.column(1) * stride + 8 * i]);
-    sums.add(a, b);
+#pragma unroll
+    for (int group = 0; group < kGroups; ++group) sums[group].add(a[group], b);
   }
   static constexpr int kBeside = 2;
   static int column(int piece, const AttentionLane& lane) { return piece * 8 + 2 * lane.t; }
@@ -185,64 +188,77 @@ template <class T> struct LeftWords {
   }
 };
 
-// scores [16, kRows] = own * rows^T.
-template <class T, int kDim, int kRows, int kTogether> void multiply_scores(float (&scores)[kRows / 8][4],
-                                                                            const uint32_t* own,
-                                                                            const uint32_t* rows,
-                                                                            const AttentionLane& lane) {
+// scores [16, kRows] = own * rows^T, for groups of 16 rows.
+template <class T, int kDim, int kRows, int kTogether, int kGroups> void multiply_scores(
+    float (&scores)[kGroups][kRows / 8][4], const uint32_t* own, const uint32_t* rows,
+    const AttentionLane& lane) {
   using Tile = TileOf<T, kDim>;
   constexpr int together = kRows / 8 < kTogether ? kRows / 8 : kTogether;
   using Right = typename Operands<T>::Right;
   rows += lane.seen_row(lane.g) * Tile::kStride;
 #pragma unroll
   for (int n = 0; n < kRows / 8; n += together) {
+    typename Operands<T>::template Sums<together, true> sums[kGroups];
 #pragma unroll
-    for (int k = 0; k < together; ++k)
+    for (int group = 0; group < kGroups; ++group) {
 #pragma unroll
-      for (float& score : scores[n + k]) score = 0;
-    typename Operands<T>::template Sums<together, true> sums{&scores[n]};
+      for (int k = 0; k < together; ++k)
+#pragma unroll
+        for (float& score : scores[group][n + k]) score = 0;
+      sums[group].to = &scores[group][n];
+    }
 #pragma unroll
     for (int half = 0; half < 2 * Tile::kBlocks; ++half) {
       const int at = lane.word(half);
-      const LeftWords<T> left(own, Tile::kStride, lane, at);
       Words words[together];
 #pragma unroll
       for (int k = 0; k < together; ++k)
         words[k] = *reinterpret_cast<const Words*>(rows + (n + k) * 8 * Tile::kStride + at);
 #pragma unroll
-      for (int step = 0; step < 2; ++step) {
-        Right right[together];
+      for (int group = 0; group < kGroups; ++group) {
+        const LeftWords<T> left(own + group * 16 * Tile::kStride, Tile::kStride, lane, at);
 #pragma unroll
-        for (int k = 0; k < together; ++k)
-          right[k] = Operands<T>::right(words[k].value[2 * step], words[k].value[2 * step + 1]);
-        sums.add(left.operand(step), right);
+        for (int step = 0; step < 2; ++step) {
+          Right right[together];
+#pragma unroll
+          for (int k = 0; k < together; ++k)
+            right[k] = Operands<T>::right(words[k].value[2 * step], words[k].value[2 * step + 1]);
+          sums[group].add(left.operand(step), right);
+        }
       }
     }
-    sums.finish();
+#pragma unroll
+    for (int group = 0; group < kGroups; ++group) sums[group].finish();
   }
 }
 
-// to [16, kDim] += scores [16, kRows] * rows.
-template <class T, int kDim, int kRows> void multiply_rows(float (&to)[kDim / 8][4],
-                                                           const float (&scores)[kRows / 8][4],
-                                                           const uint32_t* rows, const AttentionLane& lane) {
+// to [16, kDim] += scores [16, kRows] * rows, for groups of 16 rows.
+template <class T, int kDim, int kRows, int kGroups> void multiply_rows(
+    float (&to)[kGroups][kDim / 8][4], const float (&scores)[kGroups][kRows / 8][4], const uint32_t* rows,
+    const AttentionLane& lane) {
   using Tile = TileOf<T, kDim>;
   constexpr int together = Tile::kBlocks < 2 ? 1 : 2;  // blocks
 #pragma unroll
   for (int block = 0; block < Tile::kBlocks; block += together) {
-    typename Operands<T>::template Sums<Tile::kEach, false> sums[together];
+    typename Operands<T>::template Sums<Tile::kEach, false> sums[together][kGroups];
 #pragma unroll
-    for (int k = 0; k < together; ++k) sums[k].to = &to[(block + k) * Tile::kEach];
+    for (int k = 0; k < together; ++k)
+#pragma unroll
+      for (int group = 0; group < kGroups; ++group) sums[k][group].to = &to[group][(block + k) * Tile::kEach];
 #pragma unroll
     for (int n = 0; n < kRows / 8; n += Operands<T>::kSteps) {
-      const auto left = Operands<T>::left(&scores[n]);
+      typename Operands<T>::Left left[kGroups];
+#pragma unroll
+      for (int group = 0; group < kGroups; ++group) left[group] = Operands<T>::left(&scores[group][n]);
 #pragma unroll
       for (int k = 0; k < together; ++k)
         Operands<T>::add_rows(sums[k], left, rows + n * 8 * Tile::kStride + (block + k) * 32, Tile::kStride,
                               lane);
     }
 #pragma unroll
-    for (int k = 0; k < together; ++k) sums[k].finish();
+    for (int k = 0; k < together; ++k)
+#pragma unroll
+      for (int group = 0; group < kGroups; ++group) sums[k][group].finish();
   }
 }
 
@@ -375,80 +391,94 @@ template <class F> float fold_four(float x, F f) {
 
 template <class T, int kDim, bool kMasked> void attention_forward(const AttentionCall& call) {
   using Tile = TileOf<T, kDim>;
-  constexpr int keys = Tile::kKeys, stride = Tile::kStride;
+  constexpr int keys = Tile::kKeys, stride = Tile::kStride, groups = Tile::kGroups, queries = Tile::kQueries;
   constexpr float none = -std::numeric_limits<float>::infinity();
   uint32_t* const query_room = launched_memory();
-  uint32_t *const key_room = query_room + kOwnRows * stride, *const value_room = key_room + keys * stride;
+  uint32_t *const key_room = query_room + queries * stride, *const value_room = key_room + keys * stride;
   const AttentionLane lane;
-  const long long tiles = (call.queries + kOwnRows - 1) / kOwnRows, outer = blockIdx.x / tiles;
+  const long long tiles = (call.queries + queries - 1) / queries, outer = blockIdx.x / tiles;
   const long long head = outer % call.heads, batch = outer / call.heads, key_head = head / call.shared;
   // Where later queries see more keys, the last begin first.
   const long long tile = call.causal ? tiles - 1 - blockIdx.x % tiles : blockIdx.x % tiles;
-  const long long first = tile * kOwnRows, own = first + lane.warp * 16;
+  const long long first = tile * queries, own = first + lane.warp * 16 * groups;
 
-  fetch_rows<T, kDim, kOwnRows>(query_room, {call.query, call.whole & 1, batch, head, first},
-                                call.queries - first, call.dim);
+  fetch_rows<T, kDim, queries>(query_room, {call.query, call.whole & 1, batch, head, first},
+                               call.queries - first, call.dim);
   const AttentionRows<T> key_rows(call.key, call.whole & 2, batch, key_head, 0),
       value_rows(call.value, call.whole & 4, batch, key_head, 0);
   const auto fetch = [&](uint32_t* to, AttentionRows<T> rows, long long from, int dim) {
     rows.data += from * rows.row;
     fetch_rows<T, kDim, keys>(to, rows, call.keys - from, dim);
   };
-  const long long end = call.causal && first + kOwnRows < call.keys ? first + kOwnRows : call.keys;
-  float made[Tile::kColumns][4] = {}, largest[2] = {none, none}, sum[2] = {0, 0};
+  const long long end = call.causal && first + queries < call.keys ? first + queries : call.keys;
+  float made[groups][Tile::kColumns][4] = {}, largest[groups][2], sum[groups][2] = {};
+#pragma unroll
+  for (int group = 0; group < groups; ++group) largest[group][0] = largest[group][1] = none;
   if (end > 0) fetch(key_room, key_rows, 0, call.dim);
   for (long long from = 0; from < end; from += keys) {
     copies_done();
     __syncthreads();
     fetch(value_room, value_rows, from, call.value_dim);
-    float scores[keys / 8][4];
-    multiply_scores<T, kDim, keys, 4>(scores, query_room + lane.warp * 16 * stride, key_room, lane);
-    score<T, false, kMasked, keys>(scores, call, batch, head, own, from, lane);
-    float most[2] = {largest[0], largest[1]};
+    const bool seen = !call.causal || from < own + 16 * groups;  // by any of the warp's rows
+    float scores[groups][keys / 8][4];
+    if (seen) {
+      multiply_scores<T, kDim, keys, 4>(scores, query_room + lane.warp * 16 * groups * stride, key_room,
+                                        lane);
 #pragma unroll
-    for (int n = 0; n < keys / 8; ++n)
+      for (int group = 0; group < groups; ++group) {
+        score<T, false, kMasked, keys>(scores[group], call, batch, head, own + 16 * group, from, lane);
+        float most[2] = {largest[group][0], largest[group][1]};
 #pragma unroll
-      for (int i = 0; i < 4; ++i) most[i / 2] = std::fmax(most[i / 2], scores[n][i]);  // NaN is none
-    float from_zero[2];  // what is taken from the scores of a row
+        for (int n = 0; n < keys / 8; ++n)
 #pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      most[r] = fold_four(most[r], [](float a, float b) { return std::fmax(a, b); });
-      from_zero[r] = most[r] == none ? 0 : most[r];
-      const float shrunk = power_of_two(largest[r] - from_zero[r]);
-      largest[r] = most[r];
-      sum[r] *= shrunk;
+          for (int i = 0; i < 4; ++i)
+            most[i / 2] = std::fmax(most[i / 2], scores[group][n][i]);  // NaN is none
+        float from_zero[2];  // what is taken from the scores of a row
 #pragma unroll
-      for (int n = 0; n < Tile::kColumns; ++n) {
-        made[n][2 * r] *= shrunk;
-        made[n][2 * r + 1] *= shrunk;
+        for (int r = 0; r < 2; ++r) {
+          most[r] = fold_four(most[r], [](float a, float b) { return std::fmax(a, b); });
+          from_zero[r] = most[r] == none ? 0 : most[r];
+          const float shrunk = power_of_two(largest[group][r] - from_zero[r]);
+          largest[group][r] = most[r];
+          sum[group][r] *= shrunk;
+#pragma unroll
+          for (int n = 0; n < Tile::kColumns; ++n) {
+            made[group][n][2 * r] *= shrunk;
+            made[group][n][2 * r + 1] *= shrunk;
+          }
+        }
+#pragma unroll
+        for (int n = 0; n < keys / 8; ++n)
+#pragma unroll
+          for (int i = 0; i < 4; ++i) {
+            scores[group][n][i] = power_of_two(scores[group][n][i] - from_zero[i / 2]);
+            sum[group][i / 2] += scores[group][n][i];
+          }
       }
     }
-#pragma unroll
-    for (int n = 0; n < keys / 8; ++n)
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        scores[n][i] = power_of_two(scores[n][i] - from_zero[i / 2]);
-        sum[i / 2] += scores[n][i];
-      }
     copies_done();
     __syncthreads();
     if (from + keys < end) fetch(key_room, key_rows, from + keys, call.dim);
-    multiply_rows<T, kDim, keys>(made, scores, value_room, lane);
+    if (seen) multiply_rows<T, kDim, keys>(made, scores, value_room, lane);
   }
 
-  float factor[2];
 #pragma unroll
-  for (int r = 0; r < 2; ++r) {
-    sum[r] = fold_four(sum[r], [](float a, float b) { return a + b; });
-    factor[r] = sum[r] == 0 ? 0 : 1 / sum[r];  // a row that sees nothing is zero
-    const long long row = own + lane.g + r * 8;
-    if (lane.t == 0 && row < call.queries)
-      call.logsumexp[outer * call.queries + row] =
-          sum[r] == 0 ? none : largest[r] * kLnOf2 + std::log(sum[r]);
+  for (int group = 0; group < groups; ++group) {
+    float factor[2];
+    const long long begin = own + 16 * group;
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const float total = fold_four(sum[group][r], [](float a, float b) { return a + b; });
+      factor[r] = total == 0 ? 0 : 1 / total;  // a row that sees nothing is zero
+      const long long row = begin + lane.g + r * 8;
+      if (lane.t == 0 && row < call.queries)
+        call.logsumexp[outer * call.queries + row] =
+            total == 0 ? none : largest[group][r] * kLnOf2 + std::log(total);
+    }
+    const long long there = call.queries - begin < 16 ? call.queries - begin : 16;
+    write_rows<T, kDim>({call.out, call.whole & 8, batch, head, begin}, made[group], int(there),
+                        call.value_dim, factor[0], factor[1], lane);
   }
-  const long long there = call.queries - own < 16 ? call.queries - own : 16;
-  write_rows<T, kDim>({call.out, call.whole & 8, batch, head, own}, made, int(there), call.value_dim,
-                      factor[0], factor[1], lane);
 }
 
 // rows [2, batch, heads, queries]: logarithms of the sums to base 2 (for rows that see nothing inf, so that their
@@ -537,7 +567,7 @@ template <class T, int kDim, bool kMasked, bool kOfKeys> void attention_backward
     }
   const uint32_t* const own_first = own_room + lane.warp * 16 * stride;
   const uint32_t* const own_second = own_first + kOwnRows * stride;
-  float to_first[Tile::kColumns][4] = {}, to_second[kOfKeys ? Tile::kColumns : 1][4] = {};
+  float to_first[1][Tile::kColumns][4] = {}, to_second[1][kOfKeys ? Tile::kColumns : 1][4] = {};
   if (turns > 0) fetch(0);
   for (long long turn = 0; turn < turns; ++turn) {
     copies_done();
@@ -547,14 +577,14 @@ template <class T, int kDim, bool kMasked, bool kOfKeys> void attention_backward
     const float* const numbers = row_room + turn % 2 * 2 * others;
     const long long from = begin + (kOfKeys ? turn % steps : turn) * others;
     constexpr int together = kOfKeys ? 2 : 4;  // what is left of the registers
-    float scores[others / 8][4], slopes[others / 8][4];
+    float scores[1][others / 8][4], slopes[1][others / 8][4];
     multiply_scores<T, kDim, others, together>(scores, own_first, room, lane);
-    score<T, kOfKeys, kMasked, others>(scores, call, batch, head_at(turn), own, from, lane);
+    score<T, kOfKeys, kMasked, others>(scores[0], call, batch, head_at(turn), own, from, lane);
     const auto over_all = [&](auto f) {
 #pragma unroll
       for (int n = 0; n < others / 8; ++n)
 #pragma unroll
-        for (int i = 0; i < 4; ++i) f(scores[n][i], slopes[n][i], i / 2, n * 8 + lane.column(i % 2));
+        for (int i = 0; i < 4; ++i) f(scores[0][n][i], slopes[0][n][i], i / 2, n * 8 + lane.column(i % 2));
     };
     over_all([&](float& score, float&, int r, int other) {
       score = power_of_two(score - (kOfKeys ? numbers[other] : logarithm[r]));
@@ -570,13 +600,13 @@ template <class T, int kDim, bool kMasked, bool kOfKeys> void attention_backward
   const int there = int(own_rows - own < 16 ? own_rows - own : 16);
   const float scale = float(call.scale);
   if constexpr (kOfKeys) {
-    write_rows<T, kDim>({call.grad_key, call.whole & 64, batch, own_head, own}, to_first, there, call.dim,
+    write_rows<T, kDim>({call.grad_key, call.whole & 64, batch, own_head, own}, to_first[0], there, call.dim,
                         scale, scale, lane);
-    write_rows<T, kDim>({call.grad_value, call.whole & 128, batch, own_head, own}, to_second, there,
+    write_rows<T, kDim>({call.grad_value, call.whole & 128, batch, own_head, own}, to_second[0], there,
                         call.value_dim, 1, 1, lane);
   } else {
-    write_rows<T, kDim>({call.grad_query, call.whole & 32, batch, own_head, own}, to_first, there, call.dim,
-                        scale, scale, lane);
+    write_rows<T, kDim>({call.grad_query, call.whole & 32, batch, own_head, own}, to_first[0], there,
+                        call.dim, scale, scale, lane);
   }
 }
 
