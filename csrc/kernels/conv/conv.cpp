@@ -58,7 +58,7 @@ struct Shares {
   }
 };
 
-// One output channel: weights[0] x[offsets[0] + i] + weights[1] x[offsets[1] + i] + …, eight terms at a time.
+// One output channel: weights[0] x[offsets[0] + i] + weights[1] x[offsets[1] + i] + …, nine terms at a time, then five.
 template <class T>
 struct ShiftedSum {
   template <int kTerms>

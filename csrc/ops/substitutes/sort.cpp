@@ -55,7 +55,8 @@ Tensor value_counts(const Tensor& self, const Tensor& weights, int64_t size) {
   const TensorOptions options{dtype, self.device()};
   const Tensor shares =
       weights.defined() ? ops::_to_copy(weights, dtype) : ops::expand(ops::ones({}, options), self.sizes());
-  return ops::index_add(ops::zeros(IntList{&size, 1}, options), 0, self, shares);
+  const Tensor places = self.dtype() == DType::int64 ? self : ops::_to_copy(self, DType::int64);
+  return ops::index_add(ops::zeros(IntList{&size, 1}, options), 0, places, shares);
 }
 
 // What lies outside has a place behind the last bin.
