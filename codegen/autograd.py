@@ -340,8 +340,11 @@ def record(row: Row, outputs: list[str]) -> list[str]:
         for i, output in enumerate(outputs):
             # A result whose gradient no formula reads has none.
             known = not i or _mentions(text, "grads") or _mentions(text, f"grad_{row.result_names[i]}")
+            holder = "std::move(ref)" if len(outputs) == 1 else "node"
             lines.append(
-                f"    autograd::set_history({output}, node);" if known else f"    node->add_output({output});"
+                f"    autograd::set_history({output}, {holder});"
+                if known
+                else f"    node->add_output({output});"
             )
     for name, saved in after.items():
         result = name.rstrip("_")

@@ -135,10 +135,8 @@ void accumulate_into_grad(const Tensor& tensor, Tensor& arrived, uint32_t owners
   }
 }
 
-void accumulate(Tensor& into, Tensor&& grad) {
-  if (!grad.defined()) return;
-  if (!into.defined()) into = std::move(grad);
-  else if (!grad_mode() && sole_owner(into) && into.dtype() == grad.dtype()) ops::add_(into, grad);
+void add_to(Tensor& into, const Tensor& grad) {
+  if (!grad_mode() && sole_owner(into) && into.dtype() == grad.dtype()) ops::add_(into, grad);
   else into = sum(into, grad);
 }
 

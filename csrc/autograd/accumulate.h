@@ -26,7 +26,11 @@ class AccumulateGrad final : public Node {
 // It is taken over if it has so many owners.
 void accumulate_into_grad(const Tensor& tensor, Tensor& arrived, uint32_t owners = 1);
 
-// Adds `grad` to `into`, taking the buffer over where nobody else holds it.
-void accumulate(Tensor& into, Tensor&& grad);
+// Adds `grad` to `into`, writing there where nobody else holds it.
+void add_to(Tensor& into, const Tensor& grad);
+inline void accumulate(Tensor& into, Tensor&& grad) {
+  if (!into.defined()) into = std::move(grad);
+  else if (grad.defined()) add_to(into, grad);
+}
 
 }  // namespace mt::autograd

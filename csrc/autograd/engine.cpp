@@ -38,7 +38,7 @@ struct Lists {
   std::vector<Node*> visited;
   std::vector<Node*> ready;  // heap, newest first
   std::vector<NodeRef> roots;
-  std::vector<Tensor> in, out;
+  std::vector<Tensor> in, out;  // a node uses the first of them and leaves them undefined
 
   void clear() { visited.clear(), ready.clear(), roots.clear(), in.clear(), out.clear(); }
 };
@@ -67,7 +67,7 @@ class Pass {
   void add_root(const Tensor& root, const Tensor& grad);
   void capture(const Tensor& input, Tensor* into);
   void run_up_to(const Tensor& input);  // the node that makes it runs too, so that `.grad` is filled
-  void run(bool only_captured);
+  void run();
 
   Node* now() const { return now_; }
   int64_t number() {
@@ -80,7 +80,7 @@ class Pass {
     return node.edges.size() == 0 &&
            std::ranges::any_of(captures_, [&](const Capture& c) { return c.node == &node; });
   }
-  bool limited() const { return !captures_.empty() || !last_.empty(); }
+  bool limited() const { return limited_; }
   bool keeps_graph() const { return options_.retain_graph; }
   void at_end(std::function<void()> callback) { callbacks_.push_back(std::move(callback)); }
 
@@ -97,9 +97,14 @@ class Pass {
   void visit(Node* node);
   void run_nodes();
   void run_node(Node* node);
+  void take_in(Node* node);
+  void run_hooked(Node* node, uint64_t wanted, bool runs);
+  void call_post_hooks(Node* node, std::vector<Tensor>&& arrived);
+  // Whether a gradient that goes there is wanted: not where it leads to no given input.
+  bool goes_to(Node* next) { return next && (!limited_ || state(next).needed); }
   void apply(Node* node, uint64_t wanted);
   void apply_watched(Node* node, uint64_t wanted);
-  void deliver(Node* from, size_t at, Tensor&& grad);
+  void deliver(Node* from, size_t at, Tensor& grad);
   void enter_stream(Node* node);
 
   BackwardOptions options_;
@@ -109,11 +114,12 @@ class Pass {
   std::vector<Node*>& visited_ = lists_->visited;
   std::vector<Node*>& ready_ = lists_->ready;
   std::vector<NodeRef>& roots_ = lists_->roots;
-  std::vector<Tensor>&in_ = lists_->in, &out_ = lists_->out;
+  Grads in_, out_;  // of the node that runs; a single gradient stays where it arrived
   std::vector<Capture> captures_;
   std::vector<Node*> last_;  // the pass ends with them
   std::vector<std::pair<Device, void*>> used_streams_;
   std::vector<std::function<void()>> callbacks_;
+  bool limited_ = false;  // to what leads to given inputs
   Node* now_ = nullptr;
   Pass* outer_ = std::exchange(t_own->running, this);
   int64_t number_ = -1;  // given when it is asked for
@@ -137,7 +143,7 @@ Node* Pass::pop() {
 // Makes a gradient fit the output it belongs to: the engine sums over broadcast dims and casts, so that
 // formulas need not. A real input of a complex operator keeps the real part of its gradient.
 // `from` and `at` name the function that made it in the message.
-Tensor fit(Tensor&& grad, const Node& node, uint32_t input, const Node& from, size_t at) {
+void fit(Tensor& grad, const Node& node, uint32_t input, const Node& from, size_t at) {
   const OutputMeta& meta = node.output_meta(input);
   if (std::ranges::equal(grad.sizes(), IntList(meta.sizes))) [[likely]] {
   } else {
@@ -157,7 +163,6 @@ Tensor fit(Tensor&& grad, const Node& node, uint32_t input, const Node& from, si
     grad = ops::real(grad);
   if (grad.dtype() != meta.dtype) [[unlikely]]
     grad = ops::_to_copy(grad, meta.dtype, std::nullopt, false, std::nullopt);
-  return std::move(grad);
 }
 
 // For a gradient made on one stream and used by a node of another: the node's work comes after what made it, and the
@@ -271,7 +276,7 @@ std::vector<Node*> Pass::order() {
     found.push_back(node);
     for (size_t i = 0; i < node->edges.size(); ++i) {
       Node* next = node->edges[i].node;
-      if (!next || (limited() && !state(next).needed)) continue;
+      if (!goes_to(next)) continue;
       const auto [left, first] = pending.try_emplace(next, state(next).pending);
       if (--left->second > 0) continue;
       waiting.push_back(next);
@@ -295,11 +300,11 @@ void Pass::enter_stream(Node* node) {
   if (std::ranges::find(used_streams_, key) == used_streams_.end()) used_streams_.push_back(key);
 }
 
-void Pass::deliver(Node* from, size_t at, Tensor&& grad) {
+[[gnu::hot]] void Pass::deliver(Node* from, size_t at, Tensor& grad) {
   const Edge& edge = from->edges[at];
   PassState& target = state(edge.node);
   if (grad.defined()) {
-    grad = fit(std::move(grad), *edge.node, edge.input, *from, at);
+    fit(grad, *edge.node, edge.input, *from, at);
     const bool crosses = edge.node->device.is_accelerator() && from->device.is_accelerator() &&
                          from->stream != edge.node->stream;
     if (crosses) [[unlikely]] {
@@ -374,7 +379,7 @@ void Pass::visit(Node* node) {
   run_node(node);
 }
 
-void Pass::apply(Node* node, uint64_t wanted) {
+[[gnu::hot]] void Pass::apply(Node* node, uint64_t wanted) {
   std::optional<Observed> ending;
   if (Observer* watching = observer()) [[unlikely]] {
     const Seen seen(*node);
@@ -386,56 +391,72 @@ void Pass::apply(Node* node, uint64_t wanted) {
   node->apply(in_, out_, wanted);
 }
 
-void Pass::run_node(Node* node) {
-  now_ = node;
+void Pass::call_post_hooks(Node* node, std::vector<Tensor>&& arrived) {
+  const auto post = node->hooks->post;
+  arrived.resize(in_.size());  // those that came while it ran see no gradients
+  for (const auto& [id, call] : post) call(out_, arrived);
+}
+
+// A gradient asked for with grad() is taken as it arrives when the pass goes on from here, and as the hooks left it when
+// it ends here: PyTorch's order.
+[[gnu::noinline]] void Pass::run_hooked(Node* node, uint64_t wanted, bool runs) {
+  if (runs) take_captures(node);
+  call_tensor_hooks(node);
+  if (!runs) return take_captures(node);
+  call_node_hooks(node);
+  std::vector<Tensor> arrived;
+  if (!node->hooks->post.empty())
+    arrived.assign(in_.begin(), in_.end());  // an accumulator takes what it is given
+  apply(node, wanted);
+  call_post_hooks(node, std::move(arrived));
+}
+
+void Pass::take_in(Node* node) {
   PassState& s = state(node);
-  in_.resize(std::max<uint32_t>(node->outputs, 1));
-  for (uint32_t i = 0; i < in_.size(); ++i)
-    in_[i] = i == 0 ? std::move(s.first) : (i <= s.more.size() ? std::move(s.more[i - 1]) : Tensor());
+  if (node->outputs <= 1) {
+    in_ = {&s.first, 1};
+    return;
+  }
+  std::vector<Tensor>& all = lists_->in;
+  if (all.size() < node->outputs) all.resize(node->outputs);
+  all[0] = std::move(s.first);
+  for (size_t i = 0; i < s.more.size(); ++i) all[i + 1] = std::move(s.more[i]);
+  in_ = {all.data(), node->outputs};
+}
+
+[[gnu::hot]] void Pass::run_node(Node* node) {
+  now_ = node;
+  take_in(node);
   enter_stream(node);
   const size_t n = node->edges.size();
-  out_.assign(n, Tensor());
+  if (lists_->out.size() < n) lists_->out.resize(n);
+  out_ = {lists_->out.data(), n};
   uint64_t wanted = 0;
-  for (size_t i = 0; i < n; ++i) {
-    Node* next = node->edges[i].node;
-    if (next && (!limited() || state(next).needed)) wanted |= i < 64 ? uint64_t(1) << i : 0;
-  }
-  const bool accumulates = n == 0;
+  for (size_t i = 0; i < n; ++i)
+    if (goes_to(node->edges[i].node)) wanted |= i < 64 ? uint64_t(1) << i : 0;
   // A pass with given inputs ends at them: what lies below stays as it is.
-  const bool runs = wanted || n > 64 || !limited() || std::ranges::find(last_, node) != last_.end();
-  // A gradient asked for with grad() is taken as it arrives when the pass goes on from here, and as the hooks
-  // left it when it ends here: PyTorch's order.
-  if (runs) take_captures(node);
-  if (node->hooks) [[unlikely]]
-    call_tensor_hooks(node);
-  if (!runs) take_captures(node);
-  if (runs) {
+  const bool runs = wanted || n > 64 || !limited_ || std::ranges::find(last_, node) != last_.end();
+  if (node->hooks) [[unlikely]] {
+    run_hooked(node, wanted, runs);
+  } else {
+    take_captures(node);
+    if (runs) apply(node, wanted);
     if (node->hooks) [[unlikely]]
-      call_node_hooks(node);
-    std::vector<Tensor> arrived;
-    if (node->hooks && !node->hooks->post.empty()) [[unlikely]]
-      arrived = in_;  // an accumulator takes what it is given
-    apply(node, wanted);
-    if (node->hooks && !node->hooks->post.empty()) [[unlikely]] {
-      const auto post = node->hooks->post;
-      arrived.resize(in_.size());  // those that came while it ran see no gradients
-      for (const auto& [id, call] : post) call(out_, arrived);
-    }
+      call_post_hooks(node, {});
   }
-  if (runs && !options_.retain_graph && !accumulates) node->release_saved();
-  in_.clear();
+  if (runs && !options_.retain_graph && n) node->release_saved();  // an accumulator keeps nothing
+  for (Tensor& grad : in_) grad = Tensor();
   // A hook or a nested pass may have run while `out_` was filled, but they have their own Pass.
   for (size_t i = 0; i < n; ++i) {
-    // What leads to no given input is not run; nothing that is run waits for it.
-    Node* next = node->edges[i].node;
-    if (next && (!limited() || state(next).needed))
-      deliver(node, i, wants(wanted, i) ? std::move(out_[i]) : Tensor());
+    if (goes_to(node->edges[i].node)) deliver(node, i, out_[i]);
+    out_[i] = Tensor();
   }
 }
 
-void Pass::run(bool only_captured) {
+[[gnu::hot]] void Pass::run() {
   count_edges();
-  if (only_captured) mark_needed();
+  limited_ = !captures_.empty() || !last_.empty();
+  if (limited_) mark_needed();
   run_nodes();
   // A callback may add another.
   for (size_t i = 0; i < callbacks_.size(); ++i) {
@@ -444,7 +465,7 @@ void Pass::run(bool only_captured) {
   }
 }
 
-void Pass::run_nodes() {
+[[gnu::hot]] void Pass::run_nodes() {
   struct Restore {
     ThreadState& thread = thread_state();
     bool grad_enabled = thread.grad_enabled;
@@ -516,18 +537,13 @@ void backward(TensorList roots, TensorList grads, TensorList inputs, const Backw
         "avoid this. If you have to use this function, make sure to reset the .grad fields of your "
         "parameters "
         "to None after use to break the cycle and avoid the leak.");
-  if (inputs.empty()) {
-    Pass pass(options);
-    for (size_t i = 0; i < roots.size(); ++i) pass.add_root(roots[i], i < grads.size() ? grads[i] : Tensor());
-    return pass.run(false);
-  }
   Pass pass(options);
   for (size_t i = 0; i < roots.size(); ++i) pass.add_root(roots[i], i < grads.size() ? grads[i] : Tensor());
   for (const Tensor& input : inputs) {
     if (!is_leaf(input)) retain_grad(input);
     pass.run_up_to(input);
   }
-  pass.run(true);
+  pass.run();
 }
 
 std::vector<Tensor> grad(TensorList roots, TensorList grads, TensorList inputs,
@@ -537,7 +553,7 @@ std::vector<Tensor> grad(TensorList roots, TensorList grads, TensorList inputs,
     Pass pass(options);
     for (size_t i = 0; i < roots.size(); ++i) pass.add_root(roots[i], i < grads.size() ? grads[i] : Tensor());
     for (size_t i = 0; i < inputs.size(); ++i) pass.capture(inputs[i], &found[i]);
-    pass.run(true);
+    pass.run();
   }
   for (size_t i = 0; i < found.size(); ++i)
     MT_CHECK(found[i].defined() || options.allow_unused, "The differentiated Tensor at index ", i,

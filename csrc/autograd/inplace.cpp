@@ -198,7 +198,7 @@ void with_own_versions(std::vector<Tensor>& windows) {
   for (Tensor& window : windows) window = shallow_copy(window, true);
 }
 
-Node* current_grad_fn(const Tensor& tensor) {
+[[gnu::hot]] Node* current_grad_fn(const Tensor& tensor) {
   TensorImpl* impl = tensor.impl();
   if (impl->base && impl->view_version != tensor.version()) [[unlikely]] {
     const Tensor base = Tensor::share(impl->base);

@@ -31,7 +31,7 @@ void EdgeList::add(NodeRef&& node, uint32_t input) { push({static_cast<Node*>(no
 AnomalyMode g_anomaly;
 
 // In steps of two: the number between is for a view's history that is made later but belongs right after its base's.
-Node::Node() : sequence(g_sequence.fetch_add(2, std::memory_order_relaxed)) {
+[[gnu::hot]] Node::Node() : sequence(g_sequence.fetch_add(2, std::memory_order_relaxed)) {
   if (g_anomaly.on.load(std::memory_order_relaxed)) [[unlikely]]
     g_anomaly.remember(*this, running_node());
   if (Observer* watching = observer()) [[unlikely]]
@@ -43,7 +43,7 @@ uint64_t next_sequence() { return g_sequence.load(std::memory_order_relaxed); }
 
 uint32_t Node::add_output(const Tensor& tensor) { return add_output(meta_of(tensor)); }
 
-uint32_t Node::add_output(OutputMeta meta) {
+[[gnu::hot]] uint32_t Node::add_output(OutputMeta meta) {
   if (outputs == 0) first_output = std::move(meta);
   else more_outputs.push_back(std::move(meta));
   return outputs++;
@@ -103,7 +103,7 @@ void refuse_inference(const Tensor& tensor) {
 
 }  // namespace
 
-void SavedTensor::save(const Tensor& tensor) {
+[[gnu::hot]] void SavedTensor::save(const Tensor& tensor) {
   if (!tensor.defined()) return;
   if (tensor.storage().made_in_inference()) [[unlikely]]
     refuse_inference(tensor);
@@ -201,7 +201,7 @@ const char* const kFreedText =
 
 Tensor SavedTensor::unpack(Node& node) const { return unpack(node, grad_mode()); }
 
-Tensor SavedTensor::unpack(Node& node, bool with_history) const {
+[[gnu::hot]] Tensor SavedTensor::unpack(Node& node, bool with_history) const {
   MT_CHECK(!freed_, kFreedText);
   if (packed_) return unpacked(node, with_history);
   if (!tensor_.defined()) return Tensor();
@@ -287,7 +287,7 @@ LeafState& leaf_state(const Tensor& tensor) {
   return *static_cast<LeafState*>(impl->grad_state);
 }
 
-Node* gradient_node(const Tensor& tensor) {
+[[gnu::hot]] Node* gradient_node(const Tensor& tensor) {
   if (Node* node = current_grad_fn(tensor)) return node;
   if (!tensor.impl()->requires_grad) return nullptr;
   LeafState& state = leaf_state(tensor);
@@ -298,14 +298,15 @@ Node* gradient_node(const Tensor& tensor) {
   return static_cast<Node*>(state.accumulator.get());
 }
 
-void connect(EdgeList& edges, const Tensor& tensor) {
+[[gnu::hot]] void connect(EdgeList& edges, const Tensor& tensor) {
   if (!tensor.defined()) return edges.add_none();
   Node* node = gradient_node(tensor);
   if (!node) return edges.add_none();
   edges.add(NodeRef::share(node), tensor.impl()->grad_fn ? tensor.impl()->output_nr : 0);
 }
 
-void set_history(const Tensor& output, Node* node) {
+[[gnu::hot]] void set_history(const Tensor& output, NodeRef&& ref) {
+  Node* node = static_cast<Node*>(ref.get());
   if (!is_differentiable(output.dtype())) {
     node->add_output(output);
     return;
@@ -314,10 +315,9 @@ void set_history(const Tensor& output, Node* node) {
   if (impl->storage->made_in_inference() && !thread_state().inference) [[unlikely]]
     return;  // a view of a tensor that nobody keeps track of
   impl->output_nr = node->add_output(output);
-  NodeRef::retain(node);
-  impl->grad_fn = node;
   impl->view_version = output.version();
   node->runs_on(impl->device);
+  impl->grad_fn = ref.detach();
 }
 
 namespace {

@@ -297,7 +297,7 @@ inline bool needs_grad(TensorList list) {
   return false;
 }
 template <class... T>
-bool any_needs_grad(const T&... tensors) {
+[[gnu::always_inline]] inline bool any_needs_grad(const T&... tensors) {
   return grad_mode() && (needs_grad(tensors) || ...);
 }
 
@@ -311,7 +311,8 @@ inline void refuse_gradient(const Tensor& t, const char* function, const char* a
 inline bool none_defined(Grads grads) {
   return std::none_of(grads.begin(), grads.end(), [](const Tensor& grad) { return grad.defined(); });
 }
-void set_history(const Tensor& output, Node* node);  // fresh results
+void set_history(const Tensor& output, NodeRef&& node);  // a fresh result
+inline void set_history(const Tensor& output, Node* node) { set_history(output, NodeRef::share(node)); }
 // Results of an operator without formulas: backward says so instead of leaving a gradient out.
 NodeRef not_implemented_node(const char* op);
 // `grad` with a history that cannot be followed: `why` says so when somebody tries.

@@ -16,13 +16,20 @@ class SmallVector {
 
  public:
   SmallVector() = default;
-  explicit SmallVector(size_t n, T value = T()) { resize(n, value); }
+  explicit SmallVector(size_t n, T value = T()) {
+    if (n <= N) {
+      std::fill_n(inline_, N, value);  // all of them: a known number is a few instructions
+      size_ = uint32_t(n);
+    } else {
+      resize(n, value);
+    }
+  }
   SmallVector(std::initializer_list<T> values) { assign(values.begin(), values.size()); }
   SmallVector(std::span<const T> values) { assign(values.data(), values.size()); }
-  SmallVector(const SmallVector& other) { assign(other.data(), other.size()); }
+  SmallVector(const SmallVector& other) { copy(other); }
   SmallVector(SmallVector&& other) noexcept { take(other); }
   SmallVector& operator=(const SmallVector& other) {
-    if (this != &other) assign(other.data(), other.size());
+    if (this != &other) copy(other);
     return *this;
   }
   SmallVector& operator=(SmallVector&& other) noexcept {
@@ -86,6 +93,11 @@ class SmallVector {
     if (n) std::memmove(data(), values, n * sizeof(T));
     size_ = uint32_t(n);
   }
+  void copy(const SmallVector& other) {
+    if (on_heap() || other.on_heap()) return assign(other.data(), other.size());
+    std::memcpy(inline_, other.inline_, sizeof(inline_));
+    size_ = other.size_;
+  }
   void take(SmallVector& other) {
     size_ = other.size_;
     capacity_ = other.capacity_;
@@ -93,7 +105,7 @@ class SmallVector {
       heap_ = other.heap_;
       other.capacity_ = N;
     } else {
-      std::memcpy(inline_, other.inline_, size_ * sizeof(T));
+      std::memcpy(inline_, other.inline_, sizeof(inline_));
     }
     other.size_ = 0;
   }

@@ -65,7 +65,7 @@ struct KeepPackers {
 
 }  // namespace
 
-void run_pass(const std::function<void()>& pass) {
+void run_level(const std::function<void()>& pass) {
   const Level level;
   const KeepPackers packers;
   if (t_levels->inside <= kMostOnAThread) pass();

@@ -113,7 +113,7 @@ PyObject* call_with_layout(const char* name, PyObject* self, PyObject* const* ar
   return PyObject_CallFunction(function.object, "sOO", name, positional.object, given.object);
 }
 
-bool accepts(const Parameter& p, PyObject* o) {
+[[gnu::hot]] bool accepts(const Parameter& p, PyObject* o) {
   if (o == Py_None) return p.nullable;
   switch (p.kind) {
     case Kind::tensor: return is_tensor(o);
@@ -190,7 +190,7 @@ int parameter_named(const Signature& s, const char* name) {
 
 }  // namespace
 
-bool is_number(PyObject* o) {
+[[gnu::hot]] bool is_number(PyObject* o) {
   if (is_exact_number(o)) [[likely]]
     return true;
   if (is_tensor(o))
@@ -199,13 +199,12 @@ bool is_number(PyObject* o) {
   return PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o) || is_foreign_number(o);
 }
 
-int64_t integer_from(PyObject* o) {
+[[gnu::hot]] int64_t integer_from(PyObject* o) {
   if (PyLong_Check(o)) [[likely]] {
     int overflow = 0;
     const long long value = PyLong_AsLongLongAndOverflow(o, &overflow);
     MT_CHECK_AS(value, !overflow, "Overflow when unpacking long long");
-    if (value == -1 && PyErr_Occurred()) throw PythonError();
-    return value;
+    return value;  // that of an int is never an error
   }
   PyObject* index = PyNumber_Index(o);
   if (!index) throw PythonError();
@@ -224,7 +223,7 @@ static bool is_complex_scalar(PyObject* o) {
   return PyUnicode_Check(kind.object) && PyUnicode_CompareWithASCIIString(kind.object, "c") == 0;
 }
 
-Scalar number_from(PyObject* o) {
+[[gnu::hot]] Scalar number_from(PyObject* o) {
   if (PyFloat_Check(o)) return Scalar(PyFloat_AS_DOUBLE(o));
   if (PyBool_Check(o)) return Scalar(o == Py_True);
   if (PyLong_Check(o)) {
@@ -300,20 +299,20 @@ std::string_view Bound::text(int i) const {
 }
 
 Scalar Bound::number(int i) const { return number_from(slot_[i]); }
-int64_t Bound::integer(int i) const { return integer_from(slot_[i]); }
+[[gnu::hot]] int64_t Bound::integer(int i) const { return integer_from(slot_[i]); }
 
 double Bound::real(int i) const {
   if (PyFloat_CheckExact(slot_[i])) return PyFloat_AS_DOUBLE(slot_[i]);
   return number_from(slot_[i]).to<double>();
 }
 
-bool Bound::boolean(int i) const {
+[[gnu::hot]] bool Bound::boolean(int i) const {
   const int value = PyObject_IsTrue(slot_[i]);
   if (value < 0) throw PythonError();
   return value;
 }
 
-Dims Bound::ints(int i) const {
+[[gnu::hot]] Dims Bound::ints(int i) const {
   Dims out;
   if (i == spread_at_) {
     for (Py_ssize_t k = 0; k < spread_count_; ++k) out.push_back(integer_from(spread_[k]));
@@ -342,7 +341,7 @@ Generator* Bound::generator(int i) const {
   return given(i) ? reinterpret_cast<GeneratorObject*>(slot_[i])->value : nullptr;
 }
 
-TensorOptions Bound::options(int i) const {
+[[gnu::hot]] TensorOptions Bound::options(int i) const {
   TensorOptions o;
   if (!(filled_ >> i & 31)) return o;
   if (given(i)) o.dtype = dtype(i);
@@ -371,8 +370,8 @@ Overloads::Overloads(const char* name, std::initializer_list<Signature> signatur
   }
 }
 
-int Overloads::match(Bound& bound, PyObject* self, PyObject* const* args, Py_ssize_t count,
-                     PyObject* keywords) const {
+[[gnu::hot]] int Overloads::match(Bound& bound, PyObject* self, PyObject* const* args, Py_ssize_t count,
+                                  PyObject* keywords) const {
   g_other_layout = nullptr;
   for (size_t i = 0; i < signatures_.size(); ++i) {
     if (!fits(signatures_[i], bound, self, args, count, keywords)) continue;
@@ -396,8 +395,8 @@ int Overloads::match(Bound& bound, PyObject* self, PyObject* const* args, Py_ssi
   return -1;
 }
 
-bool Overloads::fits(const Signature& s, Bound& bound, PyObject* self, PyObject* const* args,
-                     Py_ssize_t count, PyObject* keywords) const {
+[[gnu::hot]] bool Overloads::fits(const Signature& s, Bound& bound, PyObject* self, PyObject* const* args,
+                                  Py_ssize_t count, PyObject* keywords) const {
   bound.spread_at_ = -1;
   bound.subclass_ = self ? Py_TYPE(self) != g_plain_type : !g_plain_type;
   uint32_t filled = 0;

@@ -51,7 +51,7 @@ void finalize(PyObject* object) {
   hand_to_tensor(self);
 }
 
-void dealloc(PyObject* object) {
+[[gnu::hot]] void dealloc(PyObject* object) {
   TensorObject* self = object_of(object);
   TensorImpl* impl = self->impl;
   if (PyObject_GC_IsTracked(object)) PyObject_GC_UnTrack(object);
@@ -311,7 +311,7 @@ void track(PyObject* object) {
   if (!PyObject_GC_IsTracked(object)) PyObject_GC_Track(object);
 }
 
-PyObject* wrap_new(TensorImpl* impl) {
+[[gnu::hot]] PyObject* wrap_new(TensorImpl* impl) {
   TensorObject* self;
   if (g_free_count) [[likely]] {
     self = g_free[--g_free_count];

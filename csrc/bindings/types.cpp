@@ -294,7 +294,7 @@ bool is_device_like(PyObject* o) {
   return Py_TYPE(o) == g_device_type || PyUnicode_Check(o) || (PyLong_Check(o) && !PyBool_Check(o));
 }
 
-Device named_device(PyObject* o) {
+[[gnu::hot]] Device named_device(PyObject* o) {
   if (Py_TYPE(o) == g_device_type) return device_value(o);
   if (PyLong_Check(o)) {
     const long index = PyLong_AsLong(o);
@@ -334,7 +334,7 @@ Device usable(Device device) {
 
 }  // namespace
 
-Device device_from_object(PyObject* o) { return usable(named_device(o)); }
+[[gnu::hot]] Device device_from_object(PyObject* o) { return usable(named_device(o)); }
 
 Device device_of_type(const char* type, std::optional<Device> named) {
   const Device current = parse_device(type);

@@ -47,10 +47,11 @@ void allocate_host(Storage& storage, size_t nbytes) {
 
 }  // namespace
 
-void Storage::destroy(Storage* storage) {
+[[gnu::hot]] void Storage::destroy(Storage* storage) {
   if (Observer* watching = observer()) [[unlikely]]
     tell(*watching, *storage, false);
-  if (auto* release_object = g_release_kept_object.load(std::memory_order_acquire)) [[unlikely]]
+  // Whoever let an object be kept did so before the last reference could come to this thread.
+  if (auto* release_object = g_release_kept_object.load(std::memory_order_relaxed)) [[unlikely]]
     release_object(storage);
   if (storage->release) storage->release(*storage);
   delete storage->object;
@@ -59,7 +60,7 @@ void Storage::destroy(Storage* storage) {
   host_free(storage, block);
 }
 
-StorageRef new_storage(Device device, size_t nbytes) {
+[[gnu::hot]] StorageRef new_storage(Device device, size_t nbytes) {
   if (device.type == DeviceType::cpu) {
     // Header and data in one block while that is small: one allocation, one cache line apart.
     const bool together = nbytes <= 2048;

@@ -14,7 +14,11 @@ namespace {
 
 std::atomic<DType> g_default_dtype{DType::float32};
 
-TensorImpl* new_impl(StorageRef&& storage, DType dtype, size_t ndim) {
+// Note [Hot functions]
+// A call of an operator touches some twenty functions, and Python's own take most of what a processor remembers of pages
+// of code. Those that nearly all operators need are marked as hot, which makes the linker put them side by side, on few
+// pages. A kernel and what belongs to one operator are not.
+[[gnu::hot]] TensorImpl* new_impl(StorageRef&& storage, DType dtype, size_t ndim) {
   auto* impl = new (host_allocate(sizeof(TensorImpl))) TensorImpl;
   impl->dtype = dtype;
   impl->device = storage->device;
@@ -55,7 +59,7 @@ void (*release_python_object)(void* object) = nullptr;
 
 // A node's destructor releases the nodes it leads to. A chain of a million must not become a million stack
 // frames, so nodes that die while another is being destroyed wait in a list.
-void GraphNode::destroy(GraphNode* node) {
+[[gnu::hot]] void GraphNode::destroy(GraphNode* node) {
   ThreadState& thread = thread_state();
   if (thread.destroying_nodes) {
     node->next_dead = static_cast<GraphNode*>(thread.dead_nodes);
@@ -80,7 +84,7 @@ TensorImpl::~TensorImpl() {
   if (ndim > kInline) delete[] heap_;
 }
 
-void TensorImpl::destroy(TensorImpl* impl) {
+[[gnu::hot]] void TensorImpl::destroy(TensorImpl* impl) {
   // A sole owner releases without counting down; whoever still knows the address (a leaf's accumulator) reads 0.
   impl->refs.store(0, std::memory_order_relaxed);
   if (impl->owns_python_object) release_python_object(impl->python_object);
@@ -124,7 +128,7 @@ bool Tensor::is_contiguous(MemoryFormat format) const {
   return true;
 }
 
-void contiguous_strides(IntList sizes, int64_t* strides) {
+[[gnu::hot]] void contiguous_strides(IntList sizes, int64_t* strides) {
   int64_t step = 1;
   for (size_t i = sizes.size(); i-- > 0;) {
     strides[i] = step;
@@ -148,7 +152,7 @@ void contiguous_strides(IntList sizes, int64_t* strides) {
   return 0;
 }
 
-int64_t checked_numel(IntList sizes) {
+[[gnu::hot]] int64_t checked_numel(IntList sizes) {
   int64_t n = 1;
   bool odd = false;
   for (int64_t s : sizes) odd |= (s <= 0) | __builtin_mul_overflow(n, s, &n);
@@ -193,7 +197,7 @@ void check_inference_write(const Tensor& written) {
       "details.");
 }
 
-Tensor new_tensor(IntList sizes, DType dtype, Device device) {
+[[gnu::hot]] Tensor new_tensor(IntList sizes, DType dtype, Device device) {
   const int64_t n = checked_numel(sizes);
   if (dtype == DType::complex32) [[unlikely]]
     warn_of_complex_half();
@@ -214,7 +218,8 @@ Tensor new_tensor_strided(IntList sizes, IntList strides, DType dtype, Device de
   return tensor_over(new_storage(device, size_t(reach) * itemsize(dtype)), dtype, sizes, strides, 0);
 }
 
-Tensor tensor_over(StorageRef storage, DType dtype, IntList sizes, IntList strides, int64_t offset) {
+[[gnu::hot]] Tensor tensor_over(StorageRef storage, DType dtype, IntList sizes, IntList strides,
+                                int64_t offset) {
   TensorImpl* impl = new_impl(std::move(storage), dtype, sizes.size());
   std::copy(sizes.begin(), sizes.end(), impl->sizes());
   std::copy(strides.begin(), strides.end(), impl->strides());

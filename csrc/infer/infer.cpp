@@ -49,6 +49,8 @@ struct Ranks {
 };
 
 DType apply_rule(DType t, Rule rule) {
+  if (rule == Rule::promote) [[likely]]
+    return t;
   switch (rule) {
     case Rule::to_float: return float_if_integral(t);
     case Rule::boolean: return DType::boolean;
@@ -78,15 +80,19 @@ std::optional<MemoryFormat> channels_last_of(const Tensor& t) {
 
 }  // namespace
 
-void Output::prepare(IntList sizes, DType dtype, Device device, const Tensor* like) {
-  if (mode_ != Mode::fresh) [[unlikely]]
-    return prepare_existing(sizes, dtype, device, like);
-  if (like && !like->is_contiguous() && same_sizes(*like, sizes)) {
-    if (views::is_dense(*like)) fresh_ = new_tensor_strided(sizes, like->strides(), dtype, device);
-    else fresh_ = new_tensor_strided(sizes, dense_strides(sizes, {like}), dtype, device);
-  } else {
-    fresh_ = new_tensor(sizes, dtype, device);
+[[gnu::hot]] void Output::prepare(IntList sizes, DType dtype, Device device, const Tensor* like) {
+  if (like && !like->is_contiguous() && !is_inplace() && same_sizes(*like, sizes)) [[unlikely]] {
+    if (views::is_dense(*like)) return prepare_strided(sizes, like->strides(), dtype, device);
+    return prepare_strided(sizes, dense_strides(sizes, {like}), dtype, device);
   }
+  if (mode_ != Mode::fresh) [[unlikely]]
+    return prepare_existing(sizes, {}, dtype, device);
+  fresh_ = new_tensor(sizes, dtype, device);
+}
+
+void Output::prepare_strided(IntList sizes, IntList strides, DType dtype, Device device) {
+  if (mode_ != Mode::fresh) return prepare_existing(sizes, strides, dtype, device);
+  fresh_ = new_tensor_strided(sizes, strides, dtype, device);
 }
 
 void Output::prepare_images(IntList sizes, DType dtype, Device device,
@@ -116,11 +122,14 @@ void Output::prepare_like(const Tensor& like, DType dtype, Device device) {
 void Output::keep_order_of(const Tensor& like) {
   if (mode_ != Mode::fresh && mode_ != Mode::resized) return;
   const Tensor& made = mode_ == Mode::fresh ? fresh_ : *existing_;
-  if (!std::ranges::equal(made.strides(), like.strides()) && like.is_contiguous()) [[unlikely]]
-    take_order_of(like, made);
+  if (!like.is_contiguous()) return;
+  const int64_t *own = made.impl()->strides(), *wanted = like.impl()->strides();
+  for (int64_t i = 0; i < made.dim(); ++i)
+    if (own[i] != wanted[i]) [[unlikely]]
+      return take_order_of(like, made);
 }
 
-bool Output::fits(IntList sizes, DType dtype, Device device) const {
+[[gnu::hot]] bool Output::fits(IntList sizes, DType dtype, Device device) const {
   const Tensor& target = *existing_;
   if (target.storage().guards) [[unlikely]] {
     check_inference_write(target);
@@ -141,26 +150,26 @@ bool Output::fits(IntList sizes, DType dtype, Device device) const {
   return true;
 }
 
-void Output::prepare_existing(IntList sizes, DType dtype, Device device, const Tensor* like) {
+[[gnu::hot]] void Output::prepare_existing(IntList sizes, IntList strides, DType dtype, Device device) {
   const bool resizes = !fits(sizes, dtype, device);
   if (dtype != existing_->dtype() || (resizes && is_read())) [[unlikely]]
     fresh_ = new_tensor(sizes, dtype, device);
   if (resizes && !is_read()) {
-    resize_existing(sizes, like);
+    resize_existing(sizes, strides);
     mode_ = Mode::resized;
   }
 }
 
 void Output::move_into_existing() const {
-  if (!same_sizes(*existing_, fresh_.sizes())) resize_existing(fresh_.sizes(), &fresh_);
+  if (!same_sizes(*existing_, fresh_.sizes())) resize_existing(fresh_.sizes(), {});
   if (!existing_->device().is_meta()) copy_between(fresh_, *existing_, false);
 }
 
 void Output::accept(const Tensor& result) {
-  if (!fits(result.sizes(), result.dtype(), result.device())) resize_existing(result.sizes(), nullptr);
+  if (!fits(result.sizes(), result.dtype(), result.device())) resize_existing(result.sizes(), {});
 }
 
-void Output::resize_existing(IntList sizes, const Tensor* like) const {
+void Output::resize_existing(IntList sizes, IntList strides) const {
   const Tensor& target = *existing_;
   if (target.numel() != 0)
     warn(join_text(
@@ -175,10 +184,8 @@ void Output::resize_existing(IntList sizes, const Tensor* like) const {
   if (begin + needed > impl->storage->nbytes) resize_storage(*impl->storage, begin + needed);
   impl->set_ndim(sizes.size());
   std::copy(sizes.begin(), sizes.end(), impl->sizes());
-  if (like && !like->is_contiguous() && same_sizes(*like, sizes))
-    std::ranges::copy(views::is_dense(*like) ? Dims(like->strides()) : dense_strides(sizes, {like}),
-                      impl->strides());
-  else contiguous_strides(sizes, impl->strides());
+  if (strides.empty()) contiguous_strides(sizes, impl->strides());
+  else std::ranges::copy(strides, impl->strides());
   impl->refresh();
 }
 
@@ -227,7 +234,7 @@ DType promoted_type(const Tensor& a, const Tensor& b) {
   return ranks.result();
 }
 
-DType result_type(const Tensor& a, const Scalar& b) {
+[[gnu::hot]] DType result_type(const Tensor& a, const Scalar& b) {
   if (b.category() <= category(a.dtype()) && !a.impl()->wrapped_number) [[likely]]
     return a.dtype();
   Ranks ranks;
@@ -266,7 +273,7 @@ Dims broadcast(IntList a, IntList b) {
   return out;
 }
 
-uint64_t dim_mask(const DimList& dims, int64_t ndim) {
+[[gnu::hot]] uint64_t dim_mask(const DimList& dims, int64_t ndim) {
   if (dims.all()) return ~uint64_t(0);
   uint64_t mask = 0;
   for (int64_t dim : dims.dims()) {
@@ -277,7 +284,7 @@ uint64_t dim_mask(const DimList& dims, int64_t ndim) {
   return mask;
 }
 
-Dims reduced_shape(IntList sizes, const DimList& dims, bool keepdim) {
+[[gnu::hot]] Dims reduced_shape(IntList sizes, const DimList& dims, bool keepdim) {
   const uint64_t mask = dim_mask(dims, int64_t(sizes.size()));
   Dims out;
   for (size_t i = 0; i < sizes.size(); ++i) {
@@ -339,7 +346,7 @@ void bring_together(const Tensor*& a, const Tensor*& b, Tensor& moved) {
   scalar = &moved;
 }
 
-void unary(const Tensor& self, Rule rule, Output& out) {
+[[gnu::hot]] void unary(const Tensor& self, Rule rule, Output& out) {
   if (rule == Rule::to_real && is_complex(self.dtype()) && out.is_inplace()) [[unlikely]]
     fail(ErrorKind::runtime, "In-place abs is not supported for complex tensors.");
   out.prepare(self.sizes(), apply_rule(self.dtype(), rule), self.device(), &self);
@@ -349,7 +356,7 @@ void unary(const Tensor& self, const Scalar& number, Rule, Output& out) {
   out.prepare(self.sizes(), result_type(self, number), self.device(), &self);
 }
 
-void binary(const Tensor& a, const Tensor& b, Rule rule, Output& out) {
+[[gnu::hot]] void binary(const Tensor& a, const Tensor& b, Rule rule, Output& out) {
   const DType dtype = apply_rule(result_type(a, b), rule);
   if (same_sizes(a, b.sizes())) [[likely]] {
     if (a.is_contiguous() && b.is_contiguous()) [[likely]]
@@ -359,13 +366,13 @@ void binary(const Tensor& a, const Tensor& b, Rule rule, Output& out) {
   prepare_elementwise(out, broadcast(a.sizes(), b.sizes()), dtype, a.device(), {&a, &b});
 }
 
-void binary(const Tensor& a, const Scalar& b, Rule rule, Output& out) {
+[[gnu::hot]] void binary(const Tensor& a, const Scalar& b, Rule rule, Output& out) {
   out.prepare(a.sizes(), apply_rule(result_type(a, b), rule), a.device(), &a);
-  out.keep_order_of(a);  // a number is an operand without dimensions
+  if (a.dim() > 1) out.keep_order_of(a);  // a number is an operand without dimensions
 }
 
-void reduce(const Tensor& self, const DimList& dim, bool keepdim, std::optional<DType> dtype, Rule rule,
-            Output& out) {
+[[gnu::hot]] void reduce(const Tensor& self, const DimList& dim, bool keepdim, std::optional<DType> dtype,
+                         Rule rule, Output& out) {
   DType result = dtype.value_or(self.dtype());
   if (rule == Rule::boolean) result = self.dtype() == DType::uint8 ? DType::uint8 : DType::boolean;
   else if (rule == Rule::sum && !dtype && is_integral(result, true)) result = DType::int64;

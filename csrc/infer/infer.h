@@ -57,6 +57,8 @@ class Output {
   void prepare_images(IntList sizes, DType dtype, Device device, std::initializer_list<const Tensor*> like);
   // The same without room for a kernel to write: a result that is already there goes into the caller's tensor.
   void accept(const Tensor& result);
+  // The same with strides that are known, without holes.
+  void prepare_strided(IntList sizes, IntList strides, DType dtype, Device device);
   // The sizes of a tensor and, unless it has holes, its very strides.
   void prepare_like(const Tensor& like, DType dtype, Device device);
   // Behind prepare: the strides that dimensions of one element have in `like` count as well, as in a broadcast.
@@ -84,10 +86,11 @@ class Output {
   };
   bool is_read() const { return mode_ == Mode::out_that_is_read || mode_ == Mode::exact_that_is_read; }
   Output(const Tensor& tensor, Mode mode) : existing_(&tensor), mode_(mode) {}
-  void prepare_existing(IntList sizes, DType dtype, Device device, const Tensor* like);
+  // Strides that the tensor gets where it has to be resized; none: those of a contiguous one.
+  void prepare_existing(IntList sizes, IntList strides, DType dtype, Device device);
   // Whether the caller's tensor has these sizes already; refuses one that cannot take the result.
   bool fits(IntList sizes, DType dtype, Device device) const;
-  void resize_existing(IntList sizes, const Tensor* like) const;
+  void resize_existing(IntList sizes, IntList strides) const;
   void move_into_existing() const;
 
   Tensor fresh_;

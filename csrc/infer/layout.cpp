@@ -70,14 +70,14 @@ Dims dense_strides(IntList sizes, std::initializer_list<const Tensor*> operands)
 
 void prepare_elementwise(Output& out, IntList sizes, DType dtype, Device device,
                          std::initializer_list<const Tensor*> operands) {
-  if (out.is_inplace() || all_have(sizes, MemoryFormat::contiguous, operands))
+  // One dimension has one order.
+  if (sizes.size() <= 1 || out.is_inplace() || all_have(sizes, MemoryFormat::contiguous, operands))
     return out.prepare(sizes, dtype, device);
   const bool image = sizes.size() == 4 || sizes.size() == 5;
   const auto last = sizes.size() == 4 ? MemoryFormat::channels_last : MemoryFormat::channels_last_3d;
-  const Dims strides =
-      image && all_have(sizes, last, operands) ? strides_for(sizes, last) : dense_strides(sizes, operands);
-  const Tensor like = tensor_over(new_storage({DeviceType::meta}, 0), dtype, sizes, strides, 0);
-  out.prepare_like(like, dtype, device);
+  const bool pictures = image && all_have(sizes, last, operands);
+  out.prepare_strided(sizes, pictures ? strides_for(sizes, last) : dense_strides(sizes, operands), dtype,
+                      device);
 }
 
 }  // namespace mt::infer

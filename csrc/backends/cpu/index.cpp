@@ -117,8 +117,8 @@ Combine combine_of(std::string_view reduce) {
 // `along` places `src` into `out`, which holds the old values.
 void reduce_into(const Tensor& out, const Along& along, const kernels::View& src, std::string_view reduce,
                  bool include_self) {
-  kernels::scatter_reduce(view(at_least_1d(out)), view(along.table), along.lookup, src,
-                          kernels::meeting_of(reduce), include_self);
+  kernels::scatter_reduce(view_along(out), view(along.table), along.lookup, src, kernels::meeting_of(reduce),
+                          include_self);
 }
 
 // The offsets of several index tensors together, in bytes; one of them alone needs no table.
@@ -178,7 +178,7 @@ void gather(const Tensor& self, int64_t dim, const Tensor& index, bool, const Te
   if (index.numel() == 0) return;
   check_apart(out, {&self, &index});
   const Along along(self, dim, at_least_1d(as_long(index)), refuse_scatter);
-  kernels::gather(view(at_least_1d(out)), view(along.table), along.lookup);
+  kernels::gather(view_along(out), view(along.table), along.lookup);
 }
 
 void scatter(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, const Tensor& out) {
@@ -222,7 +222,7 @@ void index_select(const Tensor& self, int64_t dim, const Tensor& index, const Te
       if (wanted < 0 || wanted >= along.lookup.size) refuse_select(wanted, along.lookup);
     }
   }
-  kernels::gather(view(at_least_1d(out)), view(along.table), along.lookup);
+  kernels::gather(view_along(out), view(along.table), along.lookup);
 }
 void index_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
                const Scalar& alpha, const Tensor& out) {

@@ -19,6 +19,14 @@ inline kernels::View view(const Tensor& t) {
           int(t.dim()), t.dtype(),         t.is_contiguous() ? t.numel() : -1};
 }
 
+// The same with one dimension at least, for kernels that work along one.
+inline kernels::View view_along(const Tensor& t) {
+  static constexpr int64_t one = 1;
+  kernels::View made = view(t);
+  if (made.ndim == 0) made.sizes = made.strides = &one, made.ndim = 1;
+  return made;
+}
+
 // A number of a dtype, as a 0-dim operand.
 struct NumberView {
   alignas(16) char bytes[16];
@@ -42,7 +50,7 @@ inline DType number_dtype(DType compute) {
 
 inline int wrapped_dim(const Tensor& t, int64_t dim) { return int(wrap_dim(dim, t.dim())); }
 
-// A 0-dim tensor seen with one dimension, for kernels that work along one.
+// A 0-dim tensor seen with one dimension.
 Tensor at_least_1d(const Tensor& t);
 
 // `t` itself where it is dense in row-major order, and of the dtype if one is given; otherwise a copy that is.

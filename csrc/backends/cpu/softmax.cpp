@@ -6,21 +6,17 @@
 namespace mt::cpu {
 
 void softmax(const Tensor& self, int64_t dim, bool, const Tensor& out) {
-  const Tensor in = at_least_1d(self);
-  kernels::softmax(view(in), view(at_least_1d(out)), wrapped_dim(in, dim), false);
+  kernels::softmax(view_along(self), view_along(out), wrapped_dim(self, dim), false);
 }
 void log_softmax(const Tensor& self, int64_t dim, bool, const Tensor& out) {
-  const Tensor in = at_least_1d(self);
-  kernels::softmax(view(in), view(at_least_1d(out)), wrapped_dim(in, dim), true);
+  kernels::softmax(view_along(self), view_along(out), wrapped_dim(self, dim), true);
 }
 void softmax_backward(const Tensor& grad, const Tensor& output, int64_t dim, DType, const Tensor& out) {
-  const Tensor y = at_least_1d(output);
-  kernels::softmax_backward(view(at_least_1d(grad)), view(y), view(at_least_1d(out)), wrapped_dim(y, dim),
+  kernels::softmax_backward(view_along(grad), view_along(output), view_along(out), wrapped_dim(output, dim),
                             false);
 }
 void log_softmax_backward(const Tensor& grad, const Tensor& output, int64_t dim, DType, const Tensor& out) {
-  const Tensor y = at_least_1d(output);
-  kernels::softmax_backward(view(at_least_1d(grad)), view(y), view(at_least_1d(out)), wrapped_dim(y, dim),
+  kernels::softmax_backward(view_along(grad), view_along(output), view_along(out), wrapped_dim(output, dim),
                             true);
 }
 

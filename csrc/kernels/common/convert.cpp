@@ -285,9 +285,9 @@ constexpr const Converter* table[kDTypeCount] = {
 
 }  // namespace
 
-Converter converter(DType from, DType to) { return table[int(from)][int(to)]; }
+[[gnu::hot]] Converter converter(DType from, DType to) { return table[int(from)][int(to)]; }
 
-void repeat(const char* element, size_t itemsize, char* target, int64_t n) {
+[[gnu::hot]] void repeat(const char* element, size_t itemsize, char* target, int64_t n) {
   const auto write = [&](auto tag) {
     using U = decltype(tag);
     U value;

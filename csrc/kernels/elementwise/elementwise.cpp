@@ -129,17 +129,19 @@ bool is_single(const View& view) {
 }
 
 // One operand is a single element of the right dtype, the rest dense: blocks against an expanded copy of it.
-[[gnu::noinline]] void run_with_constant(GrainedLoop loop, const View& out, const View* const* in,
-                                         const bool* constant, int inputs, int64_t numel,
-                                         const void* parameters) {
+[[gnu::hot]] void run_with_constant(GrainedLoop loop, const View& out, const View* const* in,
+                                    const bool* constant, int inputs, int64_t numel, const void* parameters) {
   if (numel == 0) return;  // a single element that is repeated no times may have no memory
-  const auto range = [&](int64_t begin, int64_t end) {
+  const auto range = [&](int64_t begin, int64_t end) __attribute__((always_inline)) {
     alignas(64) char block[kMaxInputs][kBlockBytes];
     const char* source[kMaxInputs];
-    int64_t step[kMaxInputs], widest = 1;
+    int64_t step[kMaxInputs], together = kBlock;
     const int64_t out_item = int64_t(itemsize(out.dtype));
-    for (int i = 0; i < inputs; ++i) widest = std::max(widest, int64_t(itemsize(in[i]->dtype)));
-    const int64_t together = end - begin <= kBlock ? kBlock : kBlockBytes / widest;
+    if (end - begin > kBlock) {
+      int64_t widest = 1;
+      for (int i = 0; i < inputs; ++i) widest = std::max(widest, int64_t(itemsize(in[i]->dtype)));
+      together = kBlockBytes / widest;
+    }
     for (int i = 0; i < inputs; ++i) {
       const int64_t item = int64_t(itemsize(in[i]->dtype));
       step[i] = constant[i] ? 0 : item;
@@ -152,6 +154,8 @@ bool is_single(const View& view) {
       for (int j = 0; j < inputs; ++j) source[j] += step[j] * count;
     }
   };
+  if (numel <= loop.grain) [[likely]]
+    return range(0, numel);
   parallel_for(0, numel, loop.grain, range);
 }
 
@@ -195,13 +199,16 @@ GrainedLoop loop_of(const ElementwiseKernel& kernel, DType& compute) {
 
 // The kernel's loops of a half type; see Note [Loops of halves].
 HalfLoops half_loops_of(const ElementwiseKernel& kernel, DType half) {
-  if (cpu_level < 2) return {};
-  return half == DType::bfloat16 ? kernel.bfloat16 : half == DType::float16 ? kernel.float16 : HalfLoops{};
+  const bool is_half = half == DType::bfloat16 || half == DType::float16;
+  if (!is_half || cpu_level < 2) [[likely]]
+    return {};
+  return half == DType::bfloat16 ? kernel.bfloat16 : kernel.float16;
 }
 
 // Dense results with operands that are dense, single elements or neither.
-[[gnu::noinline]] void run_mixed(GrainedLoop loop, DType result, const View& out, const View* const* in,
-                                 const DType* in_types, int inputs, const void* parameters) {
+[[gnu::hot, gnu::noinline]] void run_mixed(GrainedLoop loop, DType result, const View& out,
+                                           const View* const* in, const DType* in_types, int inputs,
+                                           const void* parameters) {
   int64_t numel = 0;
   if (is_dense(out, numel) && out.dtype == result) {
     bool constant[kMaxInputs], any_constant = false, simple = true;
@@ -244,8 +251,8 @@ HalfLoops half_loops_of(const ElementwiseKernel& kernel, DType half) {
 
 }  // namespace
 
-void run_unary(const ElementwiseKernel& kernel, bool to_bool, const View& in, const View& out,
-               const Scalar* params) {
+[[gnu::hot]] void run_unary(const ElementwiseKernel& kernel, bool to_bool, const View& in, const View& out,
+                            const Scalar* params) {
   DType compute =
       to_bool ? in.dtype
               : unary_compute_dtype(kernel.domain, kernel.parameters, widened(in.dtype), widened(out.dtype));
@@ -346,8 +353,8 @@ constexpr bool kRoundsProducts = true;
 
 }  // namespace
 
-void run_binary(const ElementwiseKernel& kernel, bool to_bool, const View& a, const View& b, const View& out,
-                DType compute, const Scalar* params) {
+[[gnu::hot]] void run_binary(const ElementwiseKernel& kernel, bool to_bool, const View& a, const View& b,
+                             const View& out, DType compute, const Scalar* params) {
   if (compute == DType::float16 || compute == DType::bfloat16) [[unlikely]]
     return run_half_binary(kernel, to_bool, a, b, out, compute, params);
   const GrainedLoop loop = loop_of(kernel, compute);

@@ -251,7 +251,7 @@ DType compute_type(const ReduceKernel& kernel, const View& in, const View& out) 
 
 }  // namespace
 
-void run_reduce(const ReduceKernel& kernel, const View& in, const View& out) {
+[[gnu::hot]] void run_reduce(const ReduceKernel& kernel, const View& in, const View& out) {
   const DType compute = compute_type(kernel, in, out);
   const ReduceLoops* loops = kernel.loops[int(compute)];
   // Small dense input, one result: nothing to plan.

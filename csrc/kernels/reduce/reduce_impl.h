@@ -97,7 +97,6 @@ struct ReduceLoopsOf {
     return i;
   }
   [[gnu::always_inline]] static inline int64_t short_sums(const T* x, int64_t n, A& total) {
-#if defined(__x86_64__)
     if (n >= kSums && n < kSums * 8) {  // adding up lanes of doubles would take longer than the row
       T sums[kSums];
       for (int64_t l = 0; l < kSums; ++l) sums[l] = loaded<Op, T>(x[l]);
@@ -107,7 +106,6 @@ struct ReduceLoopsOf {
       total = Op::combine(total, A(folded<T, kSums>(sums)));
       return i;
     }
-#endif
     double sums[kSums] = {};
     const int64_t taken = short_sums(x, n, sums);
     if (taken) total = Op::combine(total, folded<A, kSums>(sums));

@@ -20,10 +20,12 @@ Tensor to_dtype(const Tensor& t, std::optional<DType> dtype) {
 }  // namespace
 
 Tensor softmax(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
-  return ops::_softmax(dtype && *dtype != self.dtype() ? ops::_to_copy(self, dtype) : self, dim, false);
+  if (dtype && *dtype != self.dtype()) return ops::_softmax(ops::_to_copy(self, dtype), dim, false);
+  return ops::_softmax(self, dim, false);
 }
 Tensor log_softmax(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
-  return ops::_log_softmax(dtype && *dtype != self.dtype() ? ops::_to_copy(self, dtype) : self, dim, false);
+  if (dtype && *dtype != self.dtype()) return ops::_log_softmax(ops::_to_copy(self, dtype), dim, false);
+  return ops::_log_softmax(self, dim, false);
 }
 
 Tensor safe_softmax(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
