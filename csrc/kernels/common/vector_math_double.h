@@ -120,7 +120,8 @@ MT_INLINE double log_of_parts(double f, double e, Pair unit, Pair two) {
   const double half_square = 0.5 * f * f, rest = rest_of_log(f, half_square);
   const double upper = upper_half(f - half_square), lower = ((f - upper) - half_square) + rest;
   const Pair sum = added(e * two.value, upper * unit.value);
-  return sum.value + (sum.lost + ((lower + upper) * unit.lost + (lower * unit.value + e * two.lost)));
+  return sum.value +
+         (sum.lost + ((lower + upper) * unit.lost + sum_of_products(lower, unit.value, e, two.lost)));
 }
 struct WideMantissa {
   double f, e;
@@ -245,11 +246,13 @@ MT_INLINE Circle circle_at(double x) {
                                      2.755731921933767e-6, -2.5052106231927856e-8, 1.6058531536611834e-10,
                                      -7.5866922620943443e-13));
   const double half = 0.5 * z, base = 1.0 - half;
-  const Pair c = added(
-      base, ((1.0 - base) - half) + ((z * z) * polynomial(z, 0.041666666666666665, -0.0013888888888887397,
-                                                          2.4801587298764779e-5, -2.7557317271258512e-7,
-                                                          2.0876146170183975e-9, -1.1382625349447593e-11) -
-                                     r * rest));
+  const Pair c =
+      added(base, ((1.0 - base) - half) +
+                      difference_of_products(
+                          z * z,
+                          polynomial(z, 0.041666666666666665, -0.0013888888888887397, 2.4801587298764779e-5,
+                                     -2.7557317271258512e-7, 2.0876146170183975e-9, -1.1382625349447593e-11),
+                          r, rest));
   return {s, c, std::bit_cast<uint64_t>(shifted)};
 }
 MT_INLINE double sine_at(double x, uint64_t quarter) {
@@ -349,9 +352,10 @@ MT_INLINE Pair long_log(double x) {
   const double q = upper_half(0.66666666666666663 + curve);
   const double q_rest = (0.66666666666666663 - q) + (curve + 3.7007434154171883e-17);
   const double product = z * q, v = upper_half(product);
-  const double v_rest = (product - v) + (z * q_rest + z_rest * (q + q_rest));
+  const double v_rest = (product - v) + sum_of_products(z, q_rest, z_rest, q + q_rest);
   const Pair first = added(e * 6.93147180369123816e-01, s + s), second = added(first.value, s * v);
-  const double rest = (e * 1.90821492927058770e-10 + (s_rest + s_rest)) + (s * v_rest + s_rest * product);
+  const double rest =
+      (e * 1.90821492927058770e-10 + (s_rest + s_rest)) + sum_of_products(s, v_rest, s_rest, product);
   return added(second.value, (first.lost + second.lost) + rest);
 }
 // Powers of what is neither zero, subnormal nor infinite, nor its exponent. A negative number has powers of whole
@@ -363,7 +367,7 @@ MT_INLINE double power_usual(double a, double b) {
   const Pair log = long_log(abs(a));
   const double log_upper = upper_half(log.value), log_rest = (log.value - log_upper) + log.lost;
   const double b_upper = upper_half(b), b_rest = b - b_upper;
-  const Pair product = added(b_upper * log_upper, b_upper * log_rest + b_rest * log.value);
+  const Pair product = added(b_upper * log_upper, sum_of_products(b_upper, log_rest, b_rest, log.value));
   const double size = exp_of_sum(product.value, select(abs(product.value) < 800.0, product.lost, 0.0));
   const double half = 0.5 * b;
   const bool whole = std::trunc(b) == b, odd = std::trunc(half) != half;

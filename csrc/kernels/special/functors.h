@@ -19,16 +19,6 @@ template <class T> inline constexpr double kSmallest = sizeof(T) == sizeof(doubl
 // A degree that arrives as an element: its whole part; what is no such number has no polynomial (negative: 0).
 inline int64_t degree(double n) { return n > -1 && n < 0x1p63 ? int64_t(n) : -1; }
 
-// a * b - c * d. Where all code may fuse a product with a sum, compilers fuse the first product in a loop of numbers and the
-// second in one of vectors; it is said here which, so that a result does not depend on its neighbours.
-template <class T> [[gnu::always_inline]] inline T difference_of_products(T a, T b, T c, T d) {
-#if defined(__FP_FAST_FMA)
-  return std::fma(-c, d, a * b);
-#else
-  return a * b - c * d;
-#endif
-}
-
 // Degrees up to which a polynomial is computed without asking where to stop, so that loops of them are loops of vectors.
 inline constexpr int kShortDegree = 8;
 template <class T> [[gnu::always_inline]] inline bool is_short(T, T n) { return n < T(kShortDegree + 1); }
@@ -139,12 +129,11 @@ MT_POLYNOMIAL(shifted_chebyshev_polynomial_u_op, chebyshev_u, a + a - T(1), x + 
 MT_POLYNOMIAL(shifted_chebyshev_polynomial_v_op, chebyshev_v, a + a - T(1), x + x - T(1), (x + x) * p - q)
 MT_POLYNOMIAL(shifted_chebyshev_polynomial_w_op, chebyshev_w, a + a - T(1), x + x + T(1), (x + x) * p - q)
 MT_POLYNOMIAL(laguerre_polynomial_l_op, laguerre_l, a, T(1) - x,
-              special::difference_of_products(k + k + (T(1) - x), p, k, q) / (k + T(1)))
+              math::difference_of_products(k + k + (T(1) - x), p, k, q) / (k + T(1)))
 MT_POLYNOMIAL(legendre_polynomial_p_op, legendre_p, a, x,
-              special::difference_of_products((k + k + T(1)) * x, p, k, q) / (k + T(1)))
-MT_POLYNOMIAL(hermite_polynomial_h_op, hermite_h, a, x + x,
-              special::difference_of_products(x + x, p, k + k, q))
-MT_POLYNOMIAL(hermite_polynomial_he_op, hermite_he, a, x, special::difference_of_products(x, p, k, q))
+              math::difference_of_products((k + k + T(1)) * x, p, k, q) / (k + T(1)))
+MT_POLYNOMIAL(hermite_polynomial_h_op, hermite_h, a, x + x, math::difference_of_products(x + x, p, k + k, q))
+MT_POLYNOMIAL(hermite_polynomial_he_op, hermite_he, a, x, math::difference_of_products(x, p, k, q))
 
 #undef MT_SPECIAL
 #undef MT_POLYNOMIAL
