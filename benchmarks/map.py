@@ -7,7 +7,8 @@
 A case is a call of one row with one size, dtype and layout, forward or backward. Both libraries run in this process,
 in short blocks in turn, so that a machine that slows down slows both; the fastest block of each counts. With several
 threads a rest comes before each block, in which the other library's threads go to sleep: OpenMP's look for new work for
-milliseconds, and would take the processors from those that are timed. The results are kept per architecture in
+milliseconds, and would take the processors from those that are timed. Then the block's own are called until they have
+found a processor each: two that wake up on one stay there for a while. The results are kept per architecture in
 docs/map_<architecture>.json; cases that were timed again replace what was there.
 """
 
@@ -37,6 +38,7 @@ CLOCKS = {"wall": time.perf_counter, "cpu": time.thread_time}
 
 
 REST = 0.02  # seconds
+AWAKE = 0.005
 
 
 def block(function: Callable[[], object], calls: int, clock: Callable[[], float]) -> float:
@@ -59,7 +61,10 @@ def fastest(
         for i, f in enumerate(functions):
             if threads > 1:
                 time.sleep(REST)
-                f()  # wakes this one's threads
+                awake = time.perf_counter() + AWAKE
+                f()
+                while time.perf_counter() < awake:
+                    f()
             best[i] = min(best[i], block(f, calls[i], clock))
         rounds += 1
     return best

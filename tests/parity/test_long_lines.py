@@ -175,3 +175,178 @@ def test_gradients_of_norms(both, p):
     torch, ours = both
     for here, there in zip(program(ours), program(torch), strict=True):
         np.testing.assert_allclose(here, there, rtol=1e-9, atol=1e-12)
+
+
+LOG_SUMS = [
+    ((300, 40), (0,)), ((300, 40), (1,)), ((3, 5, 70), (0, 2)), ((3, 5, 70), (0, 1, 2)), ((2, 40000), (1,)),
+    ((40000, 2), (0,)), ((90000,), (0,)), ((4, 1, 9), (1,)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "complex128"])
+@pytest.mark.parametrize("shape, dims", LOG_SUMS)
+def test_logarithms_of_sums(both, shape, dims, dtype):
+    def program(library):
+        generator = np.random.default_rng(6)
+        x = library.tensor(generator.standard_normal(shape).tolist(), dtype=library.float64)
+        x = (x * 30).to(getattr(library, dtype))
+        return [
+            numbers(each)
+            for each in (x.logsumexp(dims), x.logsumexp(dims, True), x.transpose(0, -1).logsumexp(dims))
+        ]
+
+    close = {"float32": 1e-5, "bfloat16": 1e-2}.get(dtype, 1e-12)
+    torch, ours = both
+    for here, there in zip(program(ours), program(torch), strict=True):
+        np.testing.assert_allclose(here, there, rtol=close, atol=close)
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_logarithms_of_sums_of_infinities(both, dim):
+    inf, nan = float("inf"), float("nan")
+    rows = [
+        [1.0, 2.0],
+        [inf, 1.0],
+        [-inf, -inf],
+        [-inf, 3.0],
+        [inf, -inf],
+        [inf, nan],
+        [nan, -inf],
+        [inf, inf],
+    ]
+
+    def program(library):
+        x = library.tensor(rows * 40)
+        return numbers((x if dim == 1 else x.t().contiguous()).logsumexp(dim))
+
+    torch, ours = both
+    np.testing.assert_equal(program(ours), program(torch))
+
+
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+@pytest.mark.parametrize("channels", [1, 3, 4, 5, 9, 17, 40])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_samples_of_some_channels(both, dtype, channels, mode, padding):
+    def program(library):
+        generator = np.random.default_rng(7)
+        made = [
+            generator.standard_normal((2, channels, 7, 9)),
+            generator.uniform(-1.4, 1.4, (2, 13, 11, 2)),
+            generator.standard_normal((2, channels, 13, 11)),
+        ]
+        x, grid, slopes = (library.tensor(each.tolist(), dtype=getattr(library, dtype)) for each in made)
+        x = x.transpose(-1, -2).contiguous().transpose(-1, -2).requires_grad_()
+        grid.requires_grad_()
+        y = library.nn.functional.grid_sample(x, grid, mode, padding, align_corners=False)
+        y.backward(slopes)
+        return [numbers(each) for each in (y, x.grad, grid.grad)]
+
+    close = 2e-4 if dtype == "float32" else 1e-10
+    torch, ours = both
+    for here, there in zip(program(ours), program(torch), strict=True):
+        np.testing.assert_allclose(here, there, rtol=close, atol=close)
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest"])
+@pytest.mark.parametrize("channels", [2, 6, 20])
+def test_samples_of_some_channels_in_space(both, channels, mode):
+    def program(library):
+        generator = np.random.default_rng(8)
+        made = [
+            generator.standard_normal((3, channels, 4, 5, 6)),
+            generator.uniform(-1.3, 1.3, (3, 6, 5, 7, 3)),
+        ]
+        x, grid = (library.tensor(each.tolist(), dtype=library.float64, requires_grad=True) for each in made)
+        y = library.nn.functional.grid_sample(x, grid, mode, align_corners=True)
+        (y * y).sum().backward()
+        return [numbers(each) for each in (y, x.grad, grid.grad)]
+
+    torch, ours = both
+    for here, there in zip(program(ours), program(torch), strict=True):
+        np.testing.assert_allclose(here, there, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
+@pytest.mark.parametrize(
+    "shape", [(1, 1), (3, 5, 4), (16, 16), (2, 17, 9), (9, 40), (33, 33), (120, 70), (70, 120), (200, 200)]
+)
+@pytest.mark.parametrize("mode", ["reduced", "complete", "r"])
+def test_orthogonal_factors(both, mode, shape, dtype):
+    def program(library):
+        generator = np.random.default_rng(9)
+        a = generator.standard_normal(shape)
+        if dtype == "complex64":
+            a = a + 1j * generator.standard_normal(shape)
+        a = library.tensor(a.tolist(), dtype=getattr(library, dtype))
+        if shape == (33, 33):
+            a[:, 4:9] = 0  # columns that need no reflection
+        found = library.linalg.qr(a, mode)
+        return a, *found
+
+    close = 1e-10 if dtype == "float64" else 2e-4
+    torch, ours = both
+    (a, q, r), (_, _, theirs_r) = program(ours), program(torch)
+    here, there = numbers(r), numbers(theirs_r)
+    if (
+        dtype == "complex64"
+    ):  # of a square matrix, MKL may leave the last number as it is, LAPACK makes it real
+        here, there = abs(here), abs(there)
+    np.testing.assert_allclose(here, there, rtol=close, atol=close)
+    if mode != "r":
+        unit = ours.eye(q.shape[-1], dtype=a.dtype).expand(*q.shape[:-2], -1, -1)
+        np.testing.assert_allclose(numbers(q.mH @ q), numbers(unit), atol=close)
+        np.testing.assert_allclose(numbers(q @ r), numbers(a), atol=close * 10)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-20, 1e18, 1e30])
+@pytest.mark.parametrize("size", [6, 60])
+def test_orthogonal_factors_of_numbers_whose_squares_leave_the_range(both, size, scale):
+    def program(library):
+        a = np.random.default_rng(10).standard_normal((size, size)) * scale
+        q, r = library.linalg.qr(library.tensor(a.tolist(), dtype=library.float32))
+        return numbers(q), numbers(r) / scale
+
+    torch, ours = both
+    for here, there in zip(program(ours), program(torch), strict=True):
+        np.testing.assert_allclose(here, there, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("shape", [(20000, 3), (2, 5, 70, 90), (7,), (3, 4, 1, 5)])
+def test_losses_of_many_places(both, shape, reduction):
+    def program(library):
+        generator = np.random.default_rng(11)
+        classes = shape[0] if len(shape) == 1 else shape[1]
+        places = shape[:1] + shape[2:] if len(shape) > 1 else ()
+        scores = library.tensor(
+            generator.standard_normal(shape).tolist(), dtype=library.float64, requires_grad=True
+        )
+        target = library.tensor(generator.integers(0, classes, places).tolist())
+        weight = library.linspace(0.5, 2, classes, dtype=library.float64)
+        loss = library.nn.functional.nll_loss(scores, target, weight, ignore_index=1, reduction=reduction)
+        (loss * loss).sum().backward()
+        return [numbers(each) for each in (loss, scores.grad)]
+
+    torch, ours = both
+    for here, there in zip(program(ours), program(torch), strict=True):
+        np.testing.assert_allclose(here, there, rtol=1e-10, atol=1e-12)
+
+
+def test_a_target_that_is_no_class_is_refused_in_every_thread(both):
+    for library in both:
+        scores, target = library.zeros(50000, 3), library.zeros(50000, dtype=library.int64)
+        target[-1] = 3
+        with pytest.raises(IndexError, match="Target 3 is out of bounds"):
+            library.nn.functional.nll_loss(scores, target)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape, dim", [((5000,), 0), ((9, 300), 1), ((300, 9), 0)])
+def test_products_of_lines(both, shape, dim, dtype):
+    def program(library):
+        x = np.random.default_rng(12).uniform(0.9, 1.11, shape) * (-1) ** np.arange(shape[-1])
+        return numbers(library.tensor(x.tolist(), dtype=getattr(library, dtype)).prod(dim))
+
+    torch, ours = both
+    np.testing.assert_allclose(program(ours), program(torch), rtol=1e-4 if dtype == "float32" else 1e-12)

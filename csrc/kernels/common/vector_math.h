@@ -59,10 +59,11 @@ MT_INLINE float copy_sign(float magnitude, float sign) {
 }
 MT_INLINE float abs(float x) { return std::bit_cast<float>(std::bit_cast<uint32_t>(x) & 0x7fffffffu); }
 
-// The upper 26 digits: products of two such numbers are exact.
+// The upper 26 digits, of a float 12: products of two such numbers are exact.
 MT_INLINE double upper_half(double x) {
   return std::bit_cast<double>(std::bit_cast<uint64_t>(x) & 0xfffffffff8000000ull);
 }
+MT_INLINE float upper_half(float x) { return std::bit_cast<float>(std::bit_cast<uint32_t>(x) & 0xfffff000u); }
 
 // Note [Sums of two products]
 // Where all code may fuse a product with a sum, compilers fuse the first of two products in a loop of numbers and the second
@@ -153,12 +154,13 @@ MT_INLINE float rest_of_log(float f) {
   p = p * f + 0.3333333171f;
   return p;
 }
-MT_INLINE float log_of_parts(float f, float e) {
+// Without the larger part of e ln 2.
+MT_INLINE float rest_of_log(float f, float e) {
   const float square = f * f;
-  float result = sum_of_products(f * square, rest_of_log(f), e, -2.12194440e-4f);
-  result = (result - 0.5f * square) + f;
-  return result + e * 0.693359375f;
+  const float result = sum_of_products(f * square, rest_of_log(f), e, -2.12194440e-4f);
+  return (result - 0.5f * square) + f;
 }
+MT_INLINE float log_of_parts(float f, float e) { return rest_of_log(f, e) + e * 0.693359375f; }
 // Subtracting the bits of sqrt(1/2) puts the boundary between exponents there instead of at 1.
 struct Mantissa {
   float f, e;

@@ -74,8 +74,8 @@ struct StagedLoop {
       if (stride != 0) {
         stage.move(source, stride, block[i], stage.inner, count);
       } else if (begin == 0) {  // a broadcast value is expanded once and serves every block
-        stage.move(source, 0, block[i], stage.inner, 1);
-        repeat(block[i], size_t(stage.inner), block[i], count);
+        if (stage.converts) stage.move(source, 0, block[i], stage.inner, 1);
+        repeat(stage.converts ? block[i] : source, size_t(stage.inner), block[i], count);
       }
     }
     char* target = data[0] + begin * strides[0];

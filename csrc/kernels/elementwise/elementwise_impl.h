@@ -145,12 +145,14 @@ struct LoopOfHalves {
       for (int i = 0; i < kInputs; ++i) x[i] = floats(in, i, begin, kBlock, block[i]);
       R* result = made;
       if constexpr (kToBool) result = reinterpret_cast<bool*>(out_bytes) + begin;
+      if constexpr (requires { Op::takes_blocks; }) Op::run(result, x[0], kBlock, p);
+      else
 #pragma GCC ivdep
-      for (int64_t i = 0; i < kBlock; ++i) {
-        if constexpr (kInputs == 1) result[i] = cast<R>(Op::apply(x[0][i], p));
-        else if constexpr (kInputs == 2) result[i] = cast<R>(Op::apply(x[0][i], x[1][i], p));
-        else result[i] = cast<R>(Op::apply(x[0][i], x[1][i], x[2][i], p));
-      }
+        for (int64_t i = 0; i < kBlock; ++i) {
+          if constexpr (kInputs == 1) result[i] = cast<R>(Op::apply(x[0][i], p));
+          else if constexpr (kInputs == 2) result[i] = cast<R>(Op::apply(x[0][i], x[1][i], p));
+          else result[i] = cast<R>(Op::apply(x[0][i], x[1][i], x[2][i], p));
+        }
       if constexpr (!kToBool) halves::narrow(result, reinterpret_cast<H*>(out_bytes) + begin, kBlock);
     }
     if (whole < n) rest(out_bytes, in, whole, n - whole, parameters);
@@ -187,7 +189,8 @@ constexpr HalfLoops half_loops() {
                                    requires(const float* in, float* out) { Op::run_pairs(out, in, in, 1); } ||
                                    requires(float x) { Op::is_usual(x); } ||
                                    requires(float x) { Op::is_usual(x, x); };
-  if constexpr (contains(Op::domain, dtype_of<H>) && !loop_of_its_own && !requires { Op::takes_halves; }) {
+  constexpr bool fits = !loop_of_its_own || requires { Op::takes_blocks; };
+  if constexpr (contains(Op::domain, dtype_of<H>) && fits && !requires { Op::takes_halves; }) {
     loops.alone = &LoopOfHalves<Op, H, kInputs, kToBool, false>::widest;
     if constexpr (exact_right<Op>) loops.by_number = &LoopOfHalves<Op, H, kInputs, kToBool, true>::widest;
   }
@@ -195,14 +198,14 @@ constexpr HalfLoops half_loops() {
   return loops;
 }
 
-// AVX-512 pays for floats.
+// AVX-512 pays for floats, and for int64: AVX2 has no products, shifts by sign and extremes of these.
 template <class Op, class T, int kInputs, bool kToBool>
 constexpr DenseLoop loop_for(int level) {
   using L = Loop<Op, T, kInputs, kToBool>;
   constexpr bool as_float = (is_half_v<T> && !requires { Op::takes_halves; }) || is_float8_v<T>;
   if constexpr (!contains(Op::domain, dtype_of<T>) || as_float) return nullptr;
   else if constexpr (!kHasLevels) return &L::base;
-  else if constexpr (std::is_floating_point_v<T>)
+  else if constexpr (std::is_floating_point_v<T> || std::is_same_v<T, int64_t>)
     return level == 0 ? &L::base : level == 1 ? &L::wide : &L::widest;
   else return level == 0 ? &L::base : &L::wide;
 }

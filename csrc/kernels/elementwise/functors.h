@@ -335,6 +335,7 @@ template <class T>
 }
 struct pow_scalar_op {
   MT_FUNCTOR_HEAD(pow_scalar_op, 1, any)
+  static constexpr bool takes_blocks = true;  // cheap for most exponents, so halves have a loop for it
   template <class T>
   [[gnu::always_inline]] static inline void run(T* out, const T* x, int64_t n, const T* p) {
     raise_all(out, x, n, p[0]);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/error.h"
@@ -126,18 +127,25 @@ template <class T> std::vector<T> load_vector(const View& view) {
   return out;
 }
 
-// Runs f(i) for every matrix of the batch; small ones are spread over threads, large ones get all threads of BLAS.
-template <class F> void for_each_matrix(int64_t batch, const View& matrix, F&& f) {
+// Runs f(i) for every matrix of the batch: small ones are spread over threads, the products of large ones use them all.
+inline int64_t work_of(const View& matrix) {
   const int64_t rows = matrix.sizes[matrix.ndim - 2], columns = matrix.sizes[matrix.ndim - 1];
-  const int64_t work = std::max<int64_t>(1, rows * columns * std::min(rows, columns));
-  if (work > (int64_t(1) << 20)) {
-    const blas::AllThreads threads;
-    for (int64_t i = 0; i < batch; ++i) f(i);
-    return;
-  }
-  parallel_for(0, batch, std::max<int64_t>(1, 4 * kGrain / work), [&](int64_t begin, int64_t end) {
+  return rows * columns * std::min(rows, columns);
+}
+inline bool is_large(const View& matrix) { return work_of(matrix) > int64_t(1) << 20; }
+template <class F> void for_each_matrix(int64_t batch, const View& matrix, F&& f) {
+  const int64_t of_each = 256;  // what one takes beside its products, as elements of simple work
+  const int64_t grain = is_large(matrix) ? batch : kGrain / (work_of(matrix) + of_each);
+  parallel_for(0, batch, std::max<int64_t>(1, grain), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) f(i);
   });
+}
+// The same for an f whose work LAPACK does, which gets all threads of BLAS for a large one. Our own products would suffer
+// by that: they call BLAS in each of our threads.
+template <class F> void for_each_by_lapack(int64_t batch, const View& matrix, F&& f) {
+  std::optional<blas::AllThreads> threads;
+  if (is_large(matrix)) threads.emplace();
+  for_each_matrix(batch, matrix, f);
 }
 
 template <class T> T conjugate(T x) {

@@ -82,16 +82,20 @@ template <class T> void conjugate(const Block<T>& a) {
   if constexpr (is_complex_v<T>) for_each_element(a, [](T& x, int64_t, int64_t) { x = std::conj(x); });
 }
 
-// c = -a @ b + beta * c
-template <class T> void subtract_product(const Block<T>& c, const Block<T>& a, const Block<T>& b,
-                                         double beta = 1) {
+// c = alpha * a @ b + beta * c
+template <class T> void add_product(const Block<T>& c, const Block<T>& a, const Block<T>& b, double alpha,
+                                    double beta) {
   int64_t sizes[3][2], strides[3][2];
   const auto view = [&](const Block<T>& block, int which) {
     sizes[which][0] = block.rows, sizes[which][1] = block.columns;
     strides[which][0] = block.row_stride, strides[which][1] = block.column_stride;
     return View{block.data, sizes[which], strides[which], 2, dtype_of<T>};
   };
-  gemm(view(a, 0), view(b, 1), view(c, 2), Scalar(-1.0), Scalar(beta));
+  gemm(view(a, 0), view(b, 1), view(c, 2), Scalar(alpha), Scalar(beta));
+}
+template <class T> void subtract_product(const Block<T>& c, const Block<T>& a, const Block<T>& b,
+                                         double beta = 1) {
+  add_product(c, a, b, -1, beta);
 }
 
 inline constexpr int64_t kTriangle = 32;  // rows of a small part

@@ -1,23 +1,87 @@
 // Householder reflections: QR, products with Q, least squares.
+#include <optional>
+
 #include "kernels/linalg/batch.h"
 #include "kernels/linalg/linalg.h"
+#include "kernels/linalg/reflections.h"
 
 namespace mt::kernels {
 
 using namespace linalg;
 using lapack::Form;
 
+namespace {
+
+// LAPACK asks for block sizes and machine constants first, which takes longer than a small matrix.
+bool is_small(int64_t rows, int64_t columns) { return std::max(rows, columns) <= 16; }
+
+// R and reflections of a matrix, and Q; by halves where it is real and not small.
+template <class T> class Qr {
+ public:
+  Qr(const View& source, int64_t width)
+      : m_(source.sizes[0]),
+        n_(source.sizes[1]),
+        k_(std::min(m_, n_)),
+        matrix_(m_, std::max(n_, width)),  // room for Q, which may be wider than A
+        tau_(size_t(std::max<int64_t>(1, k_))) {
+    matrix_.load(source);
+    if (k_ == 0) return;
+    if (is_small(m_, matrix_.columns())) {
+      if (SmallReflections<T>::run(m_, n_, matrix_.data(), matrix_.leading(), tau_.data())) return;
+      matrix_.load(source);
+    } else if constexpr (!is_complex_v<T>) {
+      v_.emplace(m_, k_), t_.emplace(k_, k_);
+      const Block<T> columns = Block<T>(matrix_).part(0, 0, m_, n_);
+      if (factor_qr(columns, Block<T>(*v_), Block<T>(*t_), tau_.data())) return;
+      v_.reset();
+      matrix_.load(source);
+    }
+    lapack::geqrf(matrix_.rows(), small(n_), matrix_.data(), matrix_.leading(), tau_.data());
+  }
+  ColumnMajor<T>& matrix() { return matrix_; }
+  const T* tau() const { return tau_.data(); }
+
+  void store_r(const View& r) {
+    const T* from = matrix_.data();
+    for (int64_t row = 0; row < r.sizes[0]; ++row)
+      for (int64_t c = 0; c < n_; ++c)
+        r.as<T>()[row * r.strides[0] + c * r.strides[1]] = c < row ? T(0) : from[row + c * matrix_.leading()];
+  }
+  // The matrix is gone then.
+  void store_q(const View& q) {
+    const int64_t width = q.sizes[1];
+    if (k_ == 0) return set_identity(Block<T>(q));
+    if (v_) return form_q(Block<T>(*v_), Block<T>(*t_), Block<T>(q));
+    multiply_out(matrix_, width, k_, tau_.data());
+    matrix_.store(q);
+  }
+
+  static void multiply_out(ColumnMajor<T>& matrix, int64_t n, int64_t count, const T* tau) {
+    if (is_small(matrix.rows(), n))
+      return small_orthogonal(matrix.rows(), n, count, matrix.data(), matrix.leading(), tau);
+    lapack::orgqr(matrix.rows(), small(n), small(count), matrix.data(), matrix.leading(), tau);
+  }
+
+ private:
+  int64_t m_, n_, k_;
+  ColumnMajor<T> matrix_;
+  std::vector<T> tau_;
+  std::optional<ColumnMajor<T>> v_, t_;
+};
+template <class T, class F> void for_each_qr(const View& a, const F& f) {
+  if constexpr (is_complex_v<T>) for_each_by_lapack(batch_count(a, 2), a, f);
+  else for_each_matrix(batch_count(a, 2), a, f);
+}
+
+}  // namespace
+
 void geqrf(const View& a, const View& reflectors, const View& tau) {
   dispatch<blas_types>(a.dtype, "geqrf", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    for_each_matrix(batch_count(a, 2), a, [&](int64_t i) {
-      ColumnMajor<T> matrix(element(a, 2, i));
-      const View t = element(tau, 1, i);
-      std::vector<T> factors(size_t(std::max<int64_t>(1, t.sizes[0])));
-      if (t.sizes[0] > 0)
-        lapack::geqrf(matrix.rows(), matrix.columns(), matrix.data(), matrix.leading(), factors.data());
-      matrix.store(element(reflectors, 2, i));
-      store_vector<T>(factors.data(), t);
+    for_each_qr<T>(a, [&](int64_t i) {
+      Qr<T> factors(element(a, 2, i), 0);
+      factors.matrix().store(element(reflectors, 2, i));
+      store_vector<T>(factors.tau(), element(tau, 1, i));
     });
   });
 }
@@ -25,24 +89,10 @@ void geqrf(const View& a, const View& reflectors, const View& tau) {
 void qr(const View& a, const View* q, const View& r) {
   dispatch<blas_types>(a.dtype, "linalg_qr", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    for_each_matrix(batch_count(a, 2), a, [&](int64_t i) {
-      const View source = element(a, 2, i), upper = element(r, 2, i);
-      const int64_t m = source.sizes[0], n = source.sizes[1], k = std::min(m, n);
-      const int64_t width = q ? q->sizes[q->ndim - 1] : k;
-      ColumnMajor<T> matrix(m, std::max(n, width));  // room for Q, which may be wider than A
-      matrix.load(source);
-      std::vector<T> tau(size_t(std::max<int64_t>(1, k)));
-      if (k > 0) lapack::geqrf(matrix.rows(), small(n), matrix.data(), matrix.leading(), tau.data());
-      for (int64_t row = 0; row < upper.sizes[0]; ++row)
-        for (int64_t c = 0; c < n; ++c)
-          upper.as<T>()[row * upper.strides[0] + c * upper.strides[1]] = c < row ? T(0) : matrix.at(row, c);
-      if (!q) return;
-      if (k > 0) {
-        lapack::orgqr(matrix.rows(), small(width), small(k), matrix.data(), matrix.leading(), tau.data());
-      } else {
-        for (int64_t c = 0; c < width; ++c) matrix.at(c, c) = T(1);
-      }
-      matrix.store(element(*q, 2, i));
+    for_each_qr<T>(a, [&](int64_t i) {
+      Qr<T> factors(element(a, 2, i), q ? q->sizes[q->ndim - 1] : 0);
+      factors.store_r(element(r, 2, i));
+      if (q) factors.store_q(element(*q, 2, i));
     });
   });
 }
@@ -50,14 +100,11 @@ void qr(const View& a, const View* q, const View& r) {
 void householder_product(const View& reflectors, const View& tau, const View& out) {
   dispatch<blas_types>(out.dtype, "orgqr", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    for_each_matrix(batch_count(out, 2), out, [&](int64_t i) {
+    for_each_by_lapack(batch_count(out, 2), out, [&](int64_t i) {
       ColumnMajor<T> matrix(element(reflectors, 2, i));
       const std::vector<T> factors = load_vector<T>(element(tau, 1, i));
       const int64_t count = tau.sizes[tau.ndim - 1];
-      if (matrix.columns() > 0) {
-        lapack::orgqr(matrix.rows(), matrix.columns(), small(count), matrix.data(), matrix.leading(),
-                      factors.data());
-      }
+      if (matrix.columns() > 0) Qr<T>::multiply_out(matrix, matrix.columns(), count, factors.data());
       matrix.store(element(out, 2, i));
     });
   });
@@ -67,7 +114,7 @@ void ormqr(const View& reflectors, const View& tau, const View& other, const Vie
            bool transpose) {
   dispatch<blas_types>(out.dtype, "ormqr", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    for_each_matrix(batch_count(out, 2), out, [&](int64_t i) {
+    for_each_by_lapack(batch_count(out, 2), out, [&](int64_t i) {
       ColumnMajor<T> matrix(element(reflectors, 2, i)), product(element(other, 2, i));
       const std::vector<T> factors = load_vector<T>(element(tau, 1, i));
       if (product.rows() > 0 && product.columns() > 0) {
@@ -90,7 +137,7 @@ void least_squares(const View& a, const View& b, const View& solution, const Vie
   dispatch<blas_types>(a.dtype, "linalg_lstsq", [&](auto tag) {
     using T = typename decltype(tag)::type;
     using R = lapack::real_t<T>;
-    for_each_matrix(batch_count(solution, 2), a, [&](int64_t i) {
+    for_each_by_lapack(batch_count(solution, 2), a, [&](int64_t i) {
       ColumnMajor<T> matrix(element(a, 2, i));
       const View right = element(b, 2, i);
       const int64_t small_side = std::min(matrix.rows(), matrix.columns());

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "kernels/common/arithmetic.h"
+#include "kernels/common/rows.h"
 #include "kernels/linalg/batch.h"
 
 namespace mt::kernels::linalg {
@@ -91,6 +92,67 @@ template <class T> int small_cholesky(int64_t n, T* a, int64_t lda) {
     }
   }
   return 0;
+}
+
+// column - (1, v) (1, v)^H column factor
+template <class T>
+[[gnu::always_inline]] inline void reflect(const T* v, int64_t n, T factor, T* column) {
+  T along = column[0];
+  if constexpr (is_complex_v<T>)
+    for (int64_t i = 0; i < n; ++i) along += product(conjugate(v[i]), column[i + 1]);
+  else
+    along += T(sum_of<T>(n, [=](int64_t i) __attribute__((always_inline)) { return v[i] * column[i + 1]; }));
+  along = product(along, factor);
+  column[0] -= along;
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) column[i + 1] -= product(v[i], along);
+}
+
+// Reflections that leave an upper triangle. False, with the matrix half done, where squares leave the range: then it is
+// LAPACK's turn, which scales.
+template <class T> struct SmallReflections {
+  using R = lapack::real_t<T>;
+  [[gnu::always_inline]] static inline bool run(int64_t m, int64_t n, T* a, int64_t lda, T* tau) {
+    for (int64_t j = 0; j < std::min(m, n); ++j) {
+      T* pivot = a + j + j * lda;
+      const int64_t below = m - j - 1;
+      const double squares = sum_of<R>(below, [=](int64_t i) __attribute__((always_inline)) {
+        return std::real(product(pivot[i + 1], conjugate(pivot[i + 1])));
+      });
+      const double real = double(std::real(*pivot)), imaginary = double(std::imag(*pivot));
+      tau[j] = T(0);
+      if (squares == 0 && imaginary == 0) {
+        if (std::any_of(pivot + 1, pivot + 1 + below, [](T x) { return x != T(0); })) return false;
+        continue;
+      }
+      constexpr double least = sizeof(R) == 4 ? 1e-30 : 1e-280, most = 1 / least;
+      const double all = squares + real * real + imaginary * imaginary;
+      if (!(all > least && all < most)) return false;
+      const R length = R(-std::copysign(std::sqrt(all), real));
+      tau[j] = (T(length) - *pivot) / length;
+      const T scale = math::divide(T(1), *pivot - T(length));
+      for (int64_t i = 1; i <= below; ++i) pivot[i] = product(pivot[i], scale);
+      *pivot = T(length);
+      for (int64_t c = j + 1; c < n; ++c) reflect(pivot + 1, below, conjugate(tau[j]), a + j + c * lda);
+    }
+    return true;
+  }
+};
+
+// The first n columns of the product of k reflections, in their place.
+template <class T> void small_orthogonal(int64_t m, int64_t n, int64_t k, T* a, int64_t lda, const T* tau) {
+  for (int64_t c = k; c < n; ++c) {
+    std::fill_n(a + c * lda, m, T(0));
+    a[c + c * lda] = T(1);
+  }
+  for (int64_t j = k - 1; j >= 0; --j) {
+    T* pivot = a + j + j * lda;
+    const int64_t below = m - j - 1;
+    for (int64_t c = j + 1; c < n; ++c) reflect(pivot + 1, below, tau[j], a + j + c * lda);
+    for (int64_t i = 1; i <= below; ++i) pivot[i] = -product(pivot[i], tau[j]);
+    *pivot = T(1) - tau[j];
+    std::fill_n(a + j * lda, j, T(0));
+  }
 }
 
 }  // namespace mt::kernels::linalg

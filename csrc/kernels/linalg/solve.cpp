@@ -209,7 +209,7 @@ void solve_triangular(const View& a, const View& b, const View& x, bool upper, b
 void ldl_factor(const View& a, const View& factor, const View& pivots, const View& info, bool hermitian) {
   dispatch<blas_types>(a.dtype, "ldl_factor", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    for_each_matrix(batch_count(a, 2), a, [&](int64_t i) {
+    for_each_by_lapack(batch_count(a, 2), a, [&](int64_t i) {
       ColumnMajor<T> matrix(element(a, 2, i));
       const int n = matrix.rows();
       Pivots rows(n);
@@ -227,7 +227,7 @@ void ldl_factor(const View& a, const View& factor, const View& pivots, const Vie
 void ldl_solve(const View& factor, const View& pivots, const View& b, const View& x, bool hermitian) {
   dispatch<blas_types>(b.dtype, "ldl_solve", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    for_each_matrix(batch_count(x, 2), x, [&](int64_t i) {
+    for_each_by_lapack(batch_count(x, 2), x, [&](int64_t i) {
       ColumnMajor<T> matrix(element(factor, 2, i)), rhs(element(b, 2, i));
       Pivots rows(element(pivots, 1, i));
       const int n = matrix.rows();

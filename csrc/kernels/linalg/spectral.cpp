@@ -38,7 +38,7 @@ void svd(const View& a, const View* u, const View& s, const View* vh) {
   dispatch<blas_types>(a.dtype, "linalg_svd_cpu", [&](auto tag) {
     using T = typename decltype(tag)::type;
     using R = lapack::real_t<T>;
-    for_each_matrix(batch_count(a, 2), a, [&](int64_t i) {
+    for_each_by_lapack(batch_count(a, 2), a, [&](int64_t i) {
       ColumnMajor<T> matrix(element(a, 2, i));
       const int64_t k = std::min(matrix.rows(), matrix.columns());
       std::vector<R> values(size_t(std::max<int64_t>(1, k)));
@@ -67,7 +67,7 @@ void eigh(const View& a, const View& w, const View* v, bool upper) {
   dispatch<blas_types>(a.dtype, "linalg_eigh_cpu", [&](auto tag) {
     using T = typename decltype(tag)::type;
     using R = lapack::real_t<T>;
-    for_each_matrix(batch_count(a, 2), a, [&](int64_t i) {
+    for_each_by_lapack(batch_count(a, 2), a, [&](int64_t i) {
       ColumnMajor<T> matrix(element(a, 2, i));
       const int n = matrix.rows();
       std::vector<R> values(size_t(std::max(1, n)));
@@ -91,7 +91,7 @@ void eig(const View& a, const View& w, const View* v) {
   dispatch<blas_types>(a.dtype, "linalg_eig", [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = std::complex<lapack::real_t<T>>;
-    for_each_matrix(batch_count(a, 2), a, [&](int64_t i) {
+    for_each_by_lapack(batch_count(a, 2), a, [&](int64_t i) {
       ColumnMajor<T> matrix(element(a, 2, i));
       const int n = matrix.rows();
       MT_CHECK(all_finite(matrix), "torch.linalg.eig: input tensor should not contain infs or NaNs.");
@@ -115,7 +115,7 @@ void pseudo_inverse(const View& a, const View& atol, const View& rtol, const Vie
   dispatch<blas_types>(a.dtype, "linalg_pinv", [&](auto tag) {
     using T = typename decltype(tag)::type;
     using R = lapack::real_t<T>;
-    for_each_matrix(batch_count(a, 2), a, [&](int64_t i) {
+    for_each_by_lapack(batch_count(a, 2), a, [&](int64_t i) {
       ColumnMajor<T> matrix(element(a, 2, i));
       if (hermitian) mirror(matrix, false);
       const int64_t m = matrix.rows(), n = matrix.columns(), k = std::min(m, n);

@@ -1,16 +1,23 @@
 #include "kernels/loss/nll.h"
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "kernels/common/copy.h"
 #include "kernels/common/dense.h"
+#include "kernels/common/parallel.h"
 #include "kernels/common/types.h"
 
 namespace mt::kernels {
 namespace {
 
+constexpr int64_t kPiece = 8192;  // places looked up at a time: each is a cache miss
+
 // Scores [C], [N, C] or [N, C, H, W] with a target for each sample or place.
 class Batch {
  public:
-  int64_t classes;
+  int64_t classes, places;
 
   Batch(const View& scores, const View& target) : targets_(target) {
     MT_CHECK(scores.ndim == 1 || scores.ndim == 2 || scores.ndim == 4,
@@ -21,22 +28,26 @@ class Batch {
     classes = scores.sizes[at], class_stride_ = scores.strides[at];
     for (int d = 0, place = 0; d < scores.ndim; ++d)
       if (d != at) sizes_[place] = scores.sizes[d], strides_[place++] = scores.strides[d];
-    const int64_t places = sizes_[0] * sizes_[1] * sizes_[2];
+    if (scores.ndim == 2)  // one long row, not a row for each sample
+      std::swap(sizes_[0], sizes_[2]), std::swap(strides_[0], strides_[2]);
+    places = sizes_[0] * sizes_[1] * sizes_[2];
     MT_CHECK(target.numel() == places, "nll_loss: expected ", places, " targets, got ", target.numel());
   }
 
-  // f(sample, target, place of its score) for those that count.
+  // f(sample, target, place of its score) for those of [begin, end) that count.
   template <class F>
-  void for_each(int64_t ignore_index, const F& f) const {
-    int64_t sample = 0;
-    for (int64_t n = 0; n < sizes_[0]; ++n)
-      for (int64_t row = 0; row < sizes_[1]; ++row)
-        for (int64_t column = 0; column < sizes_[2]; ++column, ++sample) {
-          const int64_t t = targets_[sample];
-          if (t == ignore_index) continue;
-          MT_CHECK_AS(index, t >= 0 && t < classes, "Target ", t, " is out of bounds.");
-          f(sample, t, n * strides_[0] + row * strides_[1] + column * strides_[2] + t * class_stride_);
-        }
+  void for_each(int64_t begin, int64_t end, int64_t ignore_index, const F& f) const {
+    int64_t row = begin / std::max<int64_t>(sizes_[2], 1), column = begin - row * sizes_[2];
+    for (int64_t sample = begin; sample < end; ++row, column = 0) {
+      const int64_t place = row / sizes_[1] * strides_[0] + row % sizes_[1] * strides_[1];
+      const int64_t stop = std::min(sizes_[2], column + end - sample);
+      for (; column < stop; ++column, ++sample) {
+        const int64_t t = targets_[sample];
+        if (t == ignore_index) continue;
+        MT_CHECK_AS(index, t >= 0 && t < classes, "Target ", t, " is out of bounds.");
+        f(sample, t, place + column * strides_[2] + t * class_stride_);
+      }
+    }
   }
 
  private:
@@ -73,13 +84,24 @@ void nll_loss(const View& log_probs, const View& target, const View* weight, con
     const bool each = reduction == Reduction::none;
     const DenseOutput<T> losses(out);
     if (each) losses.fill(T(0));
-    double sum = 0, weights = 0;  // double keeps long batches as exact as PyTorch's cascaded float sums
-    batch.for_each(ignore_index, [&](int64_t i, int64_t t, int64_t at) {
-      const double w = weight_of<T>(weight, t), loss = -w * double(C(log_probs.as<T>()[at]));
-      sum += loss;
-      weights += w;
-      if (each) losses[i] = cast<T>(C(loss));
+    // double keeps long batches as exact as PyTorch's cascaded float sums. Pieces do not depend on threads.
+    std::vector<std::pair<double, double>> pieces(size_t((batch.places + kPiece - 1) / kPiece));
+    parallel_for(0, int64_t(pieces.size()), 1, [&](int64_t first, int64_t last) {
+      for (int64_t piece = first; piece < last; ++piece) {
+        double sum = 0, weights = 0;
+        batch.for_each(piece * kPiece, std::min((piece + 1) * kPiece, batch.places), ignore_index,
+                       [&](int64_t i, int64_t t, int64_t at) {
+                         const double w = weight_of<T>(weight, t);
+                         const double loss = -w * double(C(log_probs.as<T>()[at]));
+                         sum += loss;
+                         weights += w;
+                         if (each) losses[i] = cast<T>(C(loss));
+                       });
+        pieces[size_t(piece)] = {sum, weights};
+      }
     });
+    double sum = 0, weights = 0;
+    for (const auto& [part, part_of_weights] : pieces) sum += part, weights += part_of_weights;
     if (!each) losses[0] = cast<T>(C(reduction == Reduction::mean ? sum / weights : sum));
     losses.store();
     // Of separate losses only a single sample reports its weight; a batch of them has no total.
@@ -101,9 +123,11 @@ void nll_loss_backward(const View& grad_out, const View& target, const View* wei
     const DenseInput<T> grads(grad_out);
     const bool each = reduction == Reduction::none;
     const double divisor = reduction == Reduction::mean ? double(C(*total_weight.as<T>())) : 1.0;
-    batch.for_each(ignore_index, [&](int64_t i, int64_t t, int64_t at) {
-      const double grad = double(C(grads[each ? i : 0]));
-      grad_in.as<T>()[at] = cast<T>(C(-weight_of<T>(weight, t) * grad / divisor));
+    parallel_for(0, batch.places, kPiece, [&](int64_t begin, int64_t end) {
+      batch.for_each(begin, end, ignore_index, [&](int64_t i, int64_t t, int64_t at) {
+        const double grad = double(C(grads[each ? i : 0]));
+        grad_in.as<T>()[at] = cast<T>(C(-weight_of<T>(weight, t) * grad / divisor));
+      });
     });
   });
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <vector>
 
 #include "kernels/common/copy.h"
@@ -11,6 +12,7 @@
 #include "kernels/elementwise/elementwise_impl.h"
 #include "kernels/elementwise/functors.h"
 #include "kernels/reduce/reduce_impl.h"
+#include "kernels/softmax/softmax.h"
 
 namespace mt::kernels {
 
@@ -38,17 +40,14 @@ void vector_norm(const View& in, const View& out, double p) {
 
 namespace {
 
-// Of a tensor whose terms fit the cache, or that cannot be cut.
-void log_sum_exp_of_part(const View& in, const View& out) {
-  const bool half = out.dtype == DType::float16 || out.dtype == DType::bfloat16;
-  const DType wide = half ? DType::float32 : out.dtype == DType::complex32 ? DType::complex64 : out.dtype;
+// The largest real part is taken out; an infinite one stays in.
+void log_sum_exp_of_complex(const View& in, const View& out) {
+  const DType wide = out.dtype == DType::complex32 ? DType::complex64 : out.dtype;
   const Temporary terms(in, wide);
-  // The largest (real part) is taken out; an infinite one stays in.
+  copy(in, terms.view());
   std::vector<int64_t> strides;
-  if (is_complex(wide)) copy(in, terms.view());
-  const View values = is_complex(wide) ? terms.view() : in;
-  const View real = is_complex(wide) ? part_of(values, 0, strides) : in;
-  const Temporary top(out, is_complex(wide) ? real.dtype : wide);
+  const View real = part_of(terms.view(), 0, strides);
+  const Temporary top(out, real.dtype), shift(out, wide), total(out, wide);
   reduce<amax_op>(real, top.view());
   const auto keep_finite = [&](auto* tops) {
     for (int64_t i = 0; i < top.view().dense; ++i)
@@ -56,67 +55,60 @@ void log_sum_exp_of_part(const View& in, const View& out) {
   };
   if (top.view().dtype == DType::float64) keep_finite(top.view().as<double>());
   else keep_finite(top.view().as<float>());
-  const Temporary shift(out, wide), total(out, wide);
   copy(top.view(), shift.view());
   const Scalar one(1);
-  binary<sub_op>(values, shift.view(), terms.view(), wide, &one);
+  binary<sub_op>(terms.view(), shift.view(), terms.view(), wide, &one);
   unary<exp_op>(terms.view(), terms.view());
   reduce<sum_op>(terms.view(), total.view());
   unary<log_op>(total.view(), total.view());
   binary<add_op>(total.view(), shift.view(), out, wide, &one);
 }
 
-// One dimension that is kept, and how much of it a part has.
-struct Cut {
-  int dim;
-  int64_t step, count;  // count: parts
-};
-
-// Parts of about so many elements, by sizes only: results do not depend on threads.
-std::vector<Cut> cuts_of(const View& in, const View& out) {
-  constexpr int64_t kPart = 1 << 14;
-  std::vector<int> kept;
-  for (int d = 0; d < in.ndim; ++d)
-    if (out.sizes[d] == in.sizes[d] && in.sizes[d] > 1) kept.push_back(d);
-  std::stable_sort(kept.begin(), kept.end(), [&](int a, int b) { return in.strides[a] > in.strides[b]; });
-  std::vector<Cut> cuts;
-  int64_t rest = in.numel();
-  for (const int d : kept) {
-    if (rest <= kPart) break;
-    rest /= in.sizes[d];
-    const int64_t step = std::clamp<int64_t>(kPart / rest, 1, in.sizes[d]);
-    cuts.push_back({d, step, (in.sizes[d] + step - 1) / step});
-    rest *= step;
-  }
-  return cuts;
+// Few long lines are cut into pieces, by sizes only: results do not depend on threads.
+void log_sum_exp_in_pieces(const View& in, const View& out, int dim, DType wide) {
+  const int64_t size = in.sizes[dim], few = 64;
+  const int64_t pieces = std::min({in.numel() / kGrain, size / 512, few});
+  if (pieces < 2 || in.numel() / size >= few) return log_sum_exp_along(in, out, dim);
+  std::vector<int64_t> sizes(out.sizes, out.sizes + out.ndim);
+  sizes[size_t(dim)] = pieces;
+  const Temporary sums(sizes, wide);
+  const int64_t step = (size + pieces - 1) / pieces;
+  const auto bytes = [dim](const View& view, int64_t from) {
+    return view.as<char>() + from * view.strides[dim] * int64_t(itemsize(view.dtype));
+  };
+  parallel_for(0, pieces, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t piece = begin; piece < end; ++piece) {
+      std::vector<int64_t> part(in.sizes, in.sizes + in.ndim);
+      const int64_t from = std::min(piece * step, size);
+      part[size_t(dim)] = std::min(step, size - from);
+      log_sum_exp_along({bytes(in, from), part.data(), in.strides, in.ndim, in.dtype},
+                        {bytes(sums.view(), piece), out.sizes, sums.view().strides, out.ndim, wide}, dim);
+    }
+  });
+  log_sum_exp_along(sums.view(), out, dim);
 }
 
 }  // namespace
 
+// One dimension after the other, the nearest in memory first.
 void log_sum_exp(const View& in, const View& out) {
   if (in.numel() == 0) return fill(out, Scalar(-INFINITY));
-  const std::vector<Cut> cuts = cuts_of(in, out);
-  if (cuts.empty()) return log_sum_exp_of_part(in, out);
-  int64_t parts = 1;
-  for (const Cut& cut : cuts) parts *= cut.count;
-  const auto run = [&](int64_t begin, int64_t end) {
-    for (int64_t part = begin; part < end; ++part) {
-      std::vector<int64_t> sizes(in.sizes, in.sizes + in.ndim), kept(out.sizes, out.sizes + in.ndim);
-      int64_t from = 0, to = 0, rest = part;
-      for (const Cut& cut : cuts) {
-        const int64_t first = rest % cut.count * cut.step;
-        rest /= cut.count;
-        sizes[size_t(cut.dim)] = kept[size_t(cut.dim)] = std::min(cut.step, in.sizes[cut.dim] - first);
-        from += first * in.strides[cut.dim], to += first * out.strides[cut.dim];
-      }
-      log_sum_exp_of_part(
-          {in.as<char>() + from * int64_t(itemsize(in.dtype)), sizes.data(), in.strides, in.ndim, in.dtype},
-          {out.as<char>() + to * int64_t(itemsize(out.dtype)), kept.data(), out.strides, in.ndim, out.dtype});
-    }
-  };
-  // Few large parts are shared out inside.
-  if (parts < get_num_threads() && in.numel() / parts > 2 * kGrain) run(0, parts);
-  else parallel_for(0, parts, 1, run);
+  if (is_complex(out.dtype)) return log_sum_exp_of_complex(in, out);
+  std::vector<int> dims;
+  for (int d = 0; d < in.ndim; ++d)
+    if (out.sizes[d] != in.sizes[d]) dims.push_back(d);
+  if (dims.empty()) return copy(in, out);
+  const int dim = *std::min_element(dims.begin(), dims.end(), [&](int a, int b) {
+    return std::llabs(in.strides[a]) < std::llabs(in.strides[b]);
+  });
+  const bool half = out.dtype == DType::float16 || out.dtype == DType::bfloat16;
+  const DType wide = half ? DType::float32 : out.dtype;
+  if (dims.size() == 1) return log_sum_exp_in_pieces(in, out, dim, wide);
+  std::vector<int64_t> sizes(in.sizes, in.sizes + in.ndim);
+  sizes[size_t(dim)] = 1;
+  const Temporary sums(sizes, wide);
+  log_sum_exp_in_pieces(in, sums.view(), dim, wide);
+  log_sum_exp(sums.view(), out);
 }
 
 }  // namespace mt::kernels

@@ -69,11 +69,13 @@ struct ReduceLoopsOf {
   // Converting every float to double takes three times as long as adding it up. So eight terms at a time are added in
   // float, as a tree, which rounds three times at most, and only these short sums go into the double. What is left, and
   // a short row, is up to seven terms for each lane. Returns how many elements were taken.
+  // Products of floats are taken the same way, for the sake of the tree: compilers keep more than a few lanes in memory.
   static constexpr bool kShortSums =
-      std::is_same_v<T, float> && std::is_same_v<A, double> && Op::kind == Accumulate::wide;
+      (std::is_same_v<T, float> && std::is_same_v<A, double> && Op::kind == Accumulate::wide) ||
+      (std::is_floating_point_v<T> && Op::kind == Accumulate::product);
   static constexpr int64_t kSums = 16;
-  template <class E>
-  [[gnu::always_inline]] static inline int64_t short_sums(const E* x, int64_t n, double (&sums)[kSums]) {
+  template <class E, class S>
+  [[gnu::always_inline]] static inline int64_t short_sums(const E* x, int64_t n, S (&sums)[kSums]) {
     constexpr int64_t lanes = kSums, terms = 8;
     if (n < lanes) return 0;
     int64_t i = 0;
@@ -84,7 +86,7 @@ struct ReduceLoopsOf {
           return Op::combine(loaded<Op, E>(at[0]), loaded<Op, E>(at[lanes]));
         };
         const E sum = Op::combine(Op::combine(pair(0), pair(2)), Op::combine(pair(4), pair(6)));
-        sums[l] = Op::combine(sums[l], double(sum));
+        sums[l] = Op::combine(sums[l], S(sum));
       }
     }
     if (i + lanes <= n) {
@@ -92,7 +94,7 @@ struct ReduceLoopsOf {
       for (int64_t l = 0; l < lanes; ++l) parts[l] = loaded<Op, E>(x[i + l]);
       for (i += lanes; i + lanes <= n; i += lanes)
         for (int64_t l = 0; l < lanes; ++l) parts[l] = Op::combine(parts[l], loaded<Op, E>(x[i + l]));
-      for (int64_t l = 0; l < lanes; ++l) sums[l] = Op::combine(sums[l], double(parts[l]));
+      for (int64_t l = 0; l < lanes; ++l) sums[l] = Op::combine(sums[l], S(parts[l]));
     }
     return i;
   }
@@ -106,7 +108,8 @@ struct ReduceLoopsOf {
       total = Op::combine(total, A(folded<T, kSums>(sums)));
       return i;
     }
-    double sums[kSums] = {};
+    A sums[kSums];
+    for (int64_t l = 0; l < kSums; ++l) sums[l] = Op::template identity<A>();
     const int64_t taken = short_sums(x, n, sums);
     if (taken) total = Op::combine(total, folded<A, kSums>(sums));
     return taken;
@@ -130,7 +133,7 @@ struct ReduceLoopsOf {
   [[gnu::always_inline]] static inline void fold_extremes(A* best, Bits* nan) {
     if constexpr (kWidth > 1) {
       constexpr int64_t half = kWidth / 2;
-      if constexpr (half * sizeof(A) >= 32) {
+      if constexpr (half * sizeof(A) >= 16) {
         typedef A Lanes __attribute__((vector_size(half * sizeof(A))));
         typedef Bits Masks __attribute__((vector_size(half * sizeof(A))));
         Lanes low, high;

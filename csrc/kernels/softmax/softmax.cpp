@@ -1,6 +1,8 @@
 #include "kernels/softmax/softmax.h"
 
 #include <algorithm>
+#include <cmath>
+#include <vector>
 
 #include "kernels/common/arithmetic.h"
 #include "kernels/common/convert.h"
@@ -98,6 +100,16 @@ struct Rows {
       for (int64_t i = 0; i < n; ++i) result[i] = (grad[i] - total) * out[i];
     }
   }
+  [[gnu::always_inline]] static inline void log_sum_body(const C* x, C* y, int64_t n) {
+    const C top = row_top(x, n);
+    if (std::isinf(top)) *y = infinite_log_sum(x, n, top);
+    else *y = math::log(row_sum<C>(n, [=](int64_t i) { return math::exp_below(x[i] - top); })) + top;
+  }
+  // Nothing can be taken out of the exponentials; NaN was passed over.
+  static C infinite_log_sum(const C* x, int64_t n, C top) {
+    const C* nan = std::find_if(x, x + n, [](C value) { return value != value; });
+    return nan == x + n ? top : *nan;
+  }
   static void forward(const C* x, C* y, int64_t n, bool log) { forward_body(x, y, n, log); }
   MT_WIDE static void forward_wide(const C* x, C* y, int64_t n, bool log) { forward_body(x, y, n, log); }
   MT_WIDEST static void forward_widest(const C* x, C* y, int64_t n, bool log) { forward_body(x, y, n, log); }
@@ -108,6 +120,10 @@ struct Rows {
   MT_WIDEST static void backward_widest(const C* g, const C* o, C* r, int64_t n, bool log) {
     backward_body(g, o, r, n, log);
   }
+  static void log_sum(const C* x, C* y, int64_t n) { log_sum_body(x, y, n); }
+  MT_WIDE static void log_sum_wide(const C* x, C* y, int64_t n) { log_sum_body(x, y, n); }
+  MT_WIDEST static void log_sum_widest(const C* x, C* y, int64_t n) { log_sum_body(x, y, n); }
+  static constexpr decltype(&log_sum) kLogSum[kLevels] = {log_sum, log_sum_wide, log_sum_widest};
   static constexpr decltype(&forward) kForward[kLevels] = {forward, forward_wide, forward_widest};
   static constexpr decltype(&backward) kBackward[kLevels] = {backward, backward_wide, backward_widest};
 };
@@ -282,21 +298,28 @@ struct FinishTotals {
 };
 inline int64_t lines_together(int64_t size) { return std::clamp(kKept / size / 16 * 16, kFew, kSide); }
 
+// The tops of n lines, and the sums of their exponentials without them; `target` says where those of element k go.
+template <class C, class Target>
+void sum_exponentials(const Side<C>& x, int64_t size, int64_t n, C* top, double* totals, Target target) {
+  alignas(64) C sums[kSide] = {}, buffer[kSide];
+  std::fill_n(top, n, -std::numeric_limits<C>::infinity());
+  std::fill_n(totals, n, 0.0);
+  for (int64_t k = 0; k < size; ++k) at_level<TakeTops>(x.read(k, n, buffer), top, n);
+  for (int64_t k = 0; k < size; ++k) {
+    at_level<AddExponentials>(x.read(k, n, buffer), static_cast<const C*>(top), target(k), &sums[0], n);
+    if (k % kPartial == kPartial - 1 || k + 1 == size) at_level<AddAndClear>(&sums[0], totals, n);
+  }
+}
+
 // Apart, so that lines that are read one by one do not pay for these buffers.
 template <class C>
 [[gnu::noinline]] void forward_sides(const Job<C>& job, const Side<C>& y, const Side<C>& x, int64_t n) {
   const int64_t size = job.lines.size;
   alignas(64) C top[kSide], sums[kSide] = {}, buffer[kSide], result[kSide];
-  double totals[kSide] = {};
-  std::fill_n(top, n, -std::numeric_limits<C>::infinity());
-  for (int64_t k = 0; k < size; ++k) at_level<TakeTops>(x.read(k, n, buffer), &top[0], n);
+  double totals[kSide];
   // Exponentials that can be kept are: in place, x is gone then, and needed no more.
   const bool keeps = !job.log && y.direct;
-  for (int64_t k = 0; k < size; ++k) {
-    at_level<AddExponentials>(x.read(k, n, buffer), static_cast<const C*>(top),
-                              keeps ? y.target(k, result) : &result[0], &sums[0], n);
-    if (k % kPartial == kPartial - 1 || k + 1 == size) at_level<AddAndClear>(&sums[0], &totals[0], n);
-  }
+  sum_exponentials(x, size, n, top, totals, [&](int64_t k) { return keeps ? y.target(k, result) : result; });
   alignas(64) C last[kSide];
   at_level<FinishTotals>(static_cast<const double*>(totals), &last[0], job.log, n);
   for (int64_t k = 0; k < size; ++k) {
@@ -310,6 +333,26 @@ template <class C>
     }
     y.written(k, n, to);
   }
+}
+
+template <class C>
+[[gnu::noinline]] void log_sum_sides(const Job<C>& job, const Side<C>& y, const Side<C>& x, int64_t n) {
+  const int64_t size = job.lines.size;
+  alignas(64) C top[kSide], last[kSide], buffer[kSide];
+  double totals[kSide];
+  sum_exponentials(x, size, n, top, totals, [&](int64_t) { return buffer; });
+  at_level<FinishTotals>(static_cast<const double*>(totals), &last[0], true, n);
+  for (int64_t i = 0; i < n; ++i) last[i] += top[i];
+  if (std::any_of(top, top + n, [](C t) { return std::isinf(t); })) {  // as infinite_log_sum does it
+    bool missing[kSide] = {};
+    for (int64_t k = 0; k < size; ++k) {
+      const C* line = x.read(k, n, buffer);
+      for (int64_t i = 0; i < n; ++i) missing[i] |= line[i] != line[i];
+    }
+    for (int64_t i = 0; i < n; ++i)
+      if (std::isinf(top[i])) last[i] = missing[i] ? std::numeric_limits<C>::quiet_NaN() : top[i];
+  }
+  y.store(reinterpret_cast<const char*>(last), sizeof(C), y.data, y.item, n);
 }
 
 template <class C, bool kLog>
@@ -353,6 +396,28 @@ void forward_rows(char* const* data, const int64_t* strides, int64_t n, const vo
     C* y = direct ? reinterpret_cast<C*>(target) : out_buffer.data();
     Rows<C>::kForward[cpu_level](x, y, size, job.log);
     if (!direct) out(reinterpret_cast<const char*>(y), sizeof(C), target, job.lines.strides[0], size);
+  }
+}
+
+template <class C>
+void log_sum_rows(char* const* data, const int64_t* strides, int64_t n, const void* context) {
+  const Job<C>& job = *static_cast<const Job<C>*>(context);
+  if (side_by_side(job, strides, n, 2)) {
+    const int64_t together = lines_together(job.lines.size);
+    for (int64_t i = 0; i < n; i += together)
+      log_sum_sides(job, Side<C>(job, 0, data[0] + i * strides[0]), Side<C>(job, 1, data[1] + i * strides[1]),
+                    std::min(together, n - i));
+    return;
+  }
+  const int64_t size = job.lines.size;
+  Scratch<C> buffer(size);
+  const Converter in = converter(job.dtypes[1], dtype_of<C>), out = converter(dtype_of<C>, job.dtypes[0]);
+  for (int64_t i = 0; i < n; ++i) {
+    const C* x = load(data[1] + i * strides[1], job.lines.strides[1], size, in, job.dtypes[1] == dtype_of<C>,
+                      buffer.data());
+    C result;
+    Rows<C>::kLogSum[cpu_level](x, &result, size);
+    out(reinterpret_cast<const char*>(&result), sizeof(C), data[0] + i * strides[0], 0, 1);
   }
 }
 
@@ -406,6 +471,18 @@ void softmax(const View& in, const View& out, int dim, bool log) {
   if (in.dtype == DType::float64 || out.dtype == DType::float64)
     run<double>(views, 2, dim, log, name, forward_rows<double>);
   else run<float>(views, 2, dim, log, name, forward_rows<float>);
+}
+
+void log_sum_exp_along(const View& in, const View& out, int dim) {
+  // The result as if it had the whole line, all of it one element.
+  std::vector<int64_t> strides(out.strides, out.strides + out.ndim);
+  strides[size_t(dim)] = 0;
+  const View line{out.data, in.sizes, strides.data(), in.ndim, out.dtype};
+  const View* views[] = {&line, &in};
+  if (!contains(domains::floating, out.dtype)) fail_unsupported("logsumexp", out.dtype);
+  if (in.dtype == DType::float64 || out.dtype == DType::float64)
+    run<double>(views, 2, dim, true, "logsumexp", log_sum_rows<double>);
+  else run<float>(views, 2, dim, true, "logsumexp", log_sum_rows<float>);
 }
 
 void softmax_backward(const View& grad, const View& output, const View& grad_in, int dim, bool log) {

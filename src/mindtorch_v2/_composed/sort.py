@@ -344,13 +344,16 @@ def histogramdd(
             _check_bins(bin_, d)
             low, high = _bounds(points[:, d], None if range is None else range[2 * d : 2 * d + 2], d)
             edges.append(torch.linspace(low, high, bin_ + 1, dtype=self.dtype, device=self.device))
-        place = torch.zeros(points.shape[0], dtype=torch.int64, device=self.device)
-        inside = torch.ones(points.shape[0], dtype=torch.bool, device=self.device)
-        for d, edge in enumerate(edges):
-            column, count = points[:, d].contiguous(), edge.numel() - 1
-            inside = inside & (column >= edge[0]) & (column <= edge[-1])
-            place = place * count + (bucketize(column, edge, right=True) - 1).clamp(0, count - 1)
         sizes = [edge.numel() - 1 for edge in edges]
+        placed = []  # for each dimension whether points are inside, and their bins
+        for column, edge, count in zip(points.unbind(1), edges, sizes, strict=True):
+            within = (column >= edge[0]) & (column <= edge[-1])
+            placed.append(
+                (within, (bucketize(column.contiguous(), edge, right=True) - 1).clamp(0, count - 1))
+            )
+        inside, place = placed[0]
+        for (within, bin_), count in zip(placed[1:], sizes[1:], strict=True):
+            inside, place = inside & within, place * count + bin_
         total = math.prod(sizes)
         place = torch.where(inside, place, total)  # one place more, for what is in none
         if weight is None:
@@ -358,7 +361,7 @@ def histogramdd(
         else:
             hist = torch.zeros(total + 1, dtype=self.dtype, device=self.device)
             hist = hist.index_add_(0, place, weight.reshape(-1))
-        hist = hist[:total].reshape(sizes)
+        hist = hist[:total] if width == 1 else hist[:total].reshape(sizes)
         if density:
             hist = hist / hist.sum()
             for d, edge in enumerate(edges):
