@@ -3,9 +3,10 @@
 #include "backends/cpu/kept_view.h"
 #include "backends/cpu/kernel_view.h"
 #include "infer/infer.h"
-#include "kernels/elementwise/elementwise_impl.h"
+#include "kernels/elementwise/elementwise.h"
 #include "kernels/elementwise/functors.h"
-#include "kernels/reduce/reduce_impl.h"
+#include "kernels/reduce/functors.h"
+#include "kernels/reduce/reduce.h"
 #include "kernels/statistics/moments.h"
 
 namespace mt::cpu {

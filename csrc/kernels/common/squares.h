@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 namespace mt::kernels {
 
@@ -53,6 +54,22 @@ template <class T>
 [[gnu::always_inline]] inline void turn_square(const T* from, int64_t from_row, T* to, int64_t to_row) {
   Square<T>::turn([=](int64_t r) { return load_row(from + r * from_row); },
                   [=](int64_t r, typename Square<T>::V value) { store_row(to + r * to_row, value); });
+}
+// to[i * to_row + j] = from[j * from_row + i] for i < rows, j < columns: in squares where there are some of T.
+template <class T>
+[[gnu::always_inline]] inline void turn_rectangle(const T* from, int64_t from_row, T* to, int64_t to_row,
+                                                  int64_t rows, int64_t columns) {
+  int64_t turned_rows = 0, turned_columns = 0;
+  if constexpr (std::is_floating_point_v<T>) {
+    constexpr int64_t side = Square<T>::side;
+    turned_rows = rows / side * side, turned_columns = columns / side * side;
+    for (int64_t i = 0; i < turned_rows; i += side)
+      for (int64_t j = 0; j < turned_columns; j += side)
+        turn_square(from + j * from_row + i, from_row, to + i * to_row + j, to_row);
+  }
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = i < turned_rows ? turned_columns : 0; j < columns; ++j)
+      to[i * to_row + j] = from[j * from_row + i];
 }
 
 }  // namespace mt::kernels

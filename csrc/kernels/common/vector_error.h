@@ -165,8 +165,8 @@ template <class T> MT_INLINE double log_ndtr_for(double x) {
 // erfinv(x) / x is smooth in w = -log(1 - x^2). Up to w = 9 (all but 1 of 16,000 numbers between -1 and 1) one fit serves;
 // loops do the rest apart.
 inline constexpr double kUsualTail = 9.0;
-template <class T> MT_INLINE double inverse_erf_ratio(double w) {
-  return fitted<T, coefficients::inverse_erf_low>(w * (2.0 / kUsualTail) - 1.0);
+MT_INLINE double inverse_erf_ratio(double w) {
+  return fitted<double, coefficients::inverse_erf_low>(w * (2.0 / kUsualTail) - 1.0);
 }
 inline double inverse_erf_of_tail(double x, double w) {
   const double s = std::sqrt(w);
@@ -207,7 +207,7 @@ struct InverseNormal {
 };
 template <class Kind> MT_INLINE double inverse_of_usual(double x) {
   const double rest = Kind::rest(x), w = -log_usual(select(rest >= kUsualRest, rest, 1.0));
-  return Kind::scale * (Kind::argument(x) * inverse_erf_ratio<double>(w));
+  return Kind::scale * (Kind::argument(x) * inverse_erf_ratio(w));
 }
 // The ratio is sqrt(pi) / 2 + w Q(w), and Q about a quarter: a number of twelve digits, whose product with the upper half of
 // the argument is exact, and a small rest.

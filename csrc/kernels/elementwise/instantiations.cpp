@@ -11,6 +11,7 @@ template void unary<gelu_op>(const View&, const View&, const Scalar*);
 template void unary<gelu_tanh_op>(const View&, const View&, const Scalar*);
 template void unary<logit_op>(const View&, const View&, const Scalar*);
 template void unary<nan_to_num_op>(const View&, const View&, const Scalar*);
+template void unary<pow_scalar_op>(const View&, const View&, const Scalar*);
 template void unary<round_away_op>(const View&, const View&, const Scalar*);
 template void unary<round_decimals_op>(const View&, const View&, const Scalar*);
 template void unary<shrink_op>(const View&, const View&, const Scalar*);

@@ -49,19 +49,8 @@ template <class T> void assign_turned(const T* from, int64_t from_row, T* to, in
   for (int64_t row = 0; row < rows; row += kSide)
     for (int64_t column = 0; column < columns; column += kSide) {
       const int64_t height = std::min(kSide, rows - row), width = std::min(kSide, columns - column);
-      const T* source = from + column * from_row + row;
-      T* target = to + row * to_row + column;
-      int64_t turned_rows = 0, turned_columns = 0;
-      if constexpr (std::is_floating_point_v<T>) {
-        constexpr int64_t side = Square<T>::side;
-        turned_rows = height / side * side, turned_columns = width / side * side;
-        for (int64_t i = 0; i < turned_rows; i += side)
-          for (int64_t j = 0; j < turned_columns; j += side)
-            turn_square(source + j * from_row + i, from_row, target + i * to_row + j, to_row);
-      }
-      for (int64_t i = 0; i < height; ++i)
-        for (int64_t j = i < turned_rows ? turned_columns : 0; j < width; ++j)
-          target[i * to_row + j] = source[j * from_row + i];
+      turn_rectangle(from + column * from_row + row, from_row, to + row * to_row + column, to_row, height,
+                     width);
     }
 }
 template <class T> void assign(const Block<T>& from, const Block<T>& to) {

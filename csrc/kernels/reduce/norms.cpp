@@ -9,12 +9,15 @@
 #include "kernels/common/parallel.h"
 #include "kernels/common/temporary.h"
 #include "kernels/complex/complex_parts.h"
-#include "kernels/elementwise/elementwise_impl.h"
+#include "kernels/elementwise/elementwise.h"
 #include "kernels/elementwise/functors.h"
 #include "kernels/reduce/reduce_impl.h"
 #include "kernels/softmax/softmax.h"
 
 namespace mt::kernels {
+
+extern template void reduce<amax_op>(const View&, const View&);  // rows of the table have them
+extern template void reduce<sum_op>(const View&, const View&);
 
 void vector_norm(const View& in, const View& out, double p) {
   if (p == 0) return reduce<norm_zero_op>(in, out);

@@ -27,18 +27,11 @@ struct ToPanel {
   using C = compute_t<T>;
   [[gnu::always_inline]] static inline void run(const T* from, int64_t step, int64_t between,
                                                 int64_t positions, int64_t channels, C* panel) {
-    int64_t squared = 0, done = 0;  // channels and positions that were moved in squares
-    if constexpr (std::is_same_v<T, C>) {
-      constexpr int64_t side = Square<T>::side;
-      if (step == 1) {
-        squared = channels / side * side, done = positions / side * side;
-        for (int64_t p = 0; p < done; p += side)
-          for (int64_t c = 0; c < squared; c += side)
-            turn_square(from + c * between + p, between, panel + p * kLanes + c, kLanes);
-      }
-    }
+    const bool turned = std::is_same_v<T, C> && step == 1;
+    if constexpr (std::is_same_v<T, C>)
+      if (turned) turn_rectangle(from, between, panel, kLanes, positions, channels);
     for (int64_t p = 0; p < positions; ++p) {
-      for (int64_t c = p < done ? squared : 0; c < channels; ++c)
+      for (int64_t c = turned ? channels : 0; c < channels; ++c)
         panel[p * kLanes + c] = C(from[c * between + p * step]);
       for (int64_t c = channels; c < kLanes; ++c) panel[p * kLanes + c] = 0;
     }
@@ -51,19 +44,10 @@ struct FromPanel {
   using C = compute_t<T>;
   [[gnu::always_inline]] static inline void run(const C* panel, int64_t positions, int64_t channels, T* to,
                                                 int64_t step, int64_t between) {
-    int64_t squared = 0, done = 0;
-    if constexpr (std::is_same_v<T, C>) {
-      constexpr int64_t side = Square<T>::side;
-      if (step == 1) {
-        squared = channels / side * side, done = positions / side * side;
-        for (int64_t c = 0; c < squared; c += side)
-          for (int64_t p = 0; p < done; p += side)
-            turn_square(panel + p * kLanes + c, kLanes, to + c * between + p, between);
-      }
-    }
+    if constexpr (std::is_same_v<T, C>)
+      if (step == 1) return turn_rectangle(panel, int64_t(kLanes), to, between, channels, positions);
     for (int64_t p = 0; p < positions; ++p)
-      for (int64_t c = p < done ? squared : 0; c < channels; ++c)
-        to[c * between + p * step] = cast<T>(panel[p * kLanes + c]);
+      for (int64_t c = 0; c < channels; ++c) to[c * between + p * step] = cast<T>(panel[p * kLanes + c]);
   }
 };
 
@@ -159,16 +143,6 @@ struct AddPanelSlopes {
 
 inline constinit PerThread<ThreadBuffer> panels_memory;
 inline constexpr int64_t kMostPanelBytes = int64_t(32) << 20;  // threads keep that memory
-
-template <class C> using PlaneTerms = Terms<C, int64_t>;  // offset -1 is outside
-
-// What lies at an offset; 0 outside.
-template <bool kInside, class T>
-[[gnu::always_inline]] inline compute_t<T> value_at(const T* source, int64_t offset) {
-  if constexpr (kInside) return compute_t<T>(source[offset]);
-  const compute_t<T> value = compute_t<T>(source[offset < 0 ? 0 : offset]);
-  return offset < 0 ? compute_t<T>(0) : value;
-}
 
 // Calls f with the number of lanes as a constant where the channels of an entry go into panels; false where they do not.
 template <class T, class F>

@@ -1,13 +1,9 @@
 #include "kernels/resample/grid_sample.h"
 
 #include <algorithm>
-#include <array>
-#include <vector>
 
-#include "base/per_thread.h"
 #include "kernels/common/dense.h"
 #include "kernels/common/parallel.h"
-#include "kernels/common/thread_buffer.h"
 #include "kernels/common/types.h"
 #include "kernels/resample/grid_panels.h"
 

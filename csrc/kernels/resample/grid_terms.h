@@ -33,6 +33,16 @@ struct Terms {
   C weight[kMostTerms][kTogether], slope[kMostTerms][3][kTogether];
 };
 
+template <class C> using PlaneTerms = Terms<C, int64_t>;  // offset -1 is outside
+
+// What lies at an offset; 0 outside.
+template <bool kInside, class T>
+[[gnu::always_inline]] inline compute_t<T> value_at(const T* source, int64_t offset) {
+  if constexpr (kInside) return compute_t<T>(source[offset]);
+  const compute_t<T> value = compute_t<T>(source[offset < 0 ? 0 : offset]);
+  return offset < 0 ? compute_t<T>(0) : value;
+}
+
 template <class C, GridMode kMode, GridPadding kPadding>
 struct FindReads {
   [[gnu::always_inline]] static inline void run(const C* coordinates, int64_t positions, int64_t size,
