@@ -350,3 +350,155 @@ def test_products_of_lines(both, shape, dim, dtype):
 
     torch, ours = both
     np.testing.assert_allclose(program(ours), program(torch), rtol=1e-4 if dtype == "float32" else 1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int64", "uint8", "bool"])
+@pytest.mark.parametrize("shape, dim", [((9, 100), 1), ((9, 100), 0), ((5, 16), 1), ((3, 1), 1), ((2, 0), 1)])
+@pytest.mark.parametrize("kind", ["numbers", "falling", "rising", "ties", "missing"])
+def test_running_extrema(both, kind, shape, dim, dtype):
+    def program(library):
+        values = np.random.default_rng(3).standard_normal(shape) * 5
+        if kind in ("falling", "rising"):
+            values = np.sort(values, dim)
+        if kind == "falling":
+            values = np.flip(values, dim).copy()
+        if kind == "ties" or not dtype.startswith(("float", "bfloat")):
+            values = np.abs(np.round(values))
+        if kind == "missing" and dtype.startswith(("float", "bfloat")):
+            values[:, -values.shape[1] // 2 :: 3] = np.nan
+        x = library.tensor(values.tolist()).reshape(shape).to(getattr(library, dtype))
+        found = [*x.cummax(dim), *x.cummin(dim), *x[:, ::2].cummax(dim), *x.t().cummin(dim)]
+        return [numbers(each.double()) for each in found]
+
+    torch, ours = both
+    np.testing.assert_equal(program(ours), program(torch))
+
+
+@pytest.mark.parametrize("exponent", [0, 1, 2, 3, 0.5, -1, -2, -0.5, 1.5])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+def test_powers_of_one_exponent(both, dtype, exponent):
+    def program(library):
+        values = [0.0, 1.0, -2.5, float("inf"), float("nan"), 3.25] * 41
+        if exponent not in (0.5, -0.5):  # which of them are roots is not said
+            values += [-0.0, -float("inf")] * 9
+        x = library.tensor(values).to(getattr(library, dtype))
+        found = [x**exponent, x[::3] ** exponent, x ** x.new_tensor(exponent), x[:0] ** exponent]
+        return [numbers(each.double()) for each in found]
+
+    torch, ours = both
+    for mine, theirs in zip(program(ours), program(torch), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-2 if dtype == "bfloat16" else 1e-3)
+
+
+def test_powers_of_integers_by_one_exponent(both):
+    def program(library):
+        x = library.arange(-20, 21)
+        found = [x**0, x**1, x**2, x.int() ** 3, x.abs() ** 0.5, (x > 3) ** 2]
+        return [(str(each.dtype).split(".")[-1], numbers(each)) for each in found]
+
+    torch, ours = both
+    for (dtype, mine), (their_dtype, theirs) in zip(program(ours), program(torch), strict=True):
+        assert dtype == their_dtype
+        np.testing.assert_allclose(mine, theirs, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("width", [1, 7, 40, 1025])
+@pytest.mark.parametrize("step", [1, 2])
+def test_reductions_of_short_rows_of_halves(both, step, width, dtype):
+    def program(library):
+        values = np.random.default_rng(width).standard_normal((700, width))
+        values[3, 0] = np.nan
+        x = library.tensor(values.tolist()).to(getattr(library, dtype))[:, ::step]
+        found = [x.sum(1), x.mean(1), x.amax(1), x.amin(1), x.nansum(1), (x > 0).any(1), (x > 0).all(1)]
+        found += [library.linalg.vector_norm(x, dim=1), x[:, :0].sum(1), x[3:5].prod(1)]
+        return [numbers(each.double()) for each in found]
+
+    torch, ours = both
+    for mine, theirs in zip(program(ours), program(torch), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=2e-2, atol=2e-2)
+
+
+@pytest.mark.parametrize("order", [3, 2.5, -1.5])
+@pytest.mark.parametrize("dims", [None, (0,), (1,), (2,), (0, 2), (0, 1)])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex64"])
+def test_norms_of_any_order_by_parts(both, dtype, dims, order):
+    def program(library):
+        values = np.random.default_rng(5).standard_normal((30, 41, 50)) + 3
+        x = library.tensor(values.tolist()).to(getattr(library, dtype))
+        norm = library.linalg.vector_norm
+        found = [norm(x, order, dims), norm(x.transpose(0, 2), order, dims, keepdim=True)]
+        return [numbers(each.double()) for each in found]
+
+    torch, ours = both
+    for mine, theirs in zip(program(ours), program(torch), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=2e-2 if dtype == "bfloat16" else 2e-5)
+
+
+@pytest.mark.parametrize("dims", [(1,), (2,), (1, 2), (0, 1), (0, 2), (0, 1, 2)])
+@pytest.mark.parametrize("width", [1, 7, 30])
+def test_logarithms_of_sums_over_several_dims(both, width, dims):
+    def program(library):
+        values = np.random.default_rng(width).standard_normal((6, 11, width))
+        values[0, 0, 0], values[1, 1, 0], values[2, 2, 0] = np.inf, -np.inf, np.nan
+        x = library.tensor(values.tolist())
+        found = [x.logsumexp(dims), x[3:].logsumexp(dims), x[3:].bfloat16().logsumexp(dims)]
+        found += [x[3:].transpose(0, 2).logsumexp(dims, keepdim=True), x[3:].double().logsumexp(dims)]
+        return [numbers(each.double()) for each in found]
+
+    torch, ours = both
+    for mine, theirs in zip(program(ours), program(torch), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-2)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64"])
+@pytest.mark.parametrize("channels", [3, 8, 300])
+@pytest.mark.parametrize("kernel, stride, padding, dilation", [(2, 2, 0, 1), (3, 2, 1, 1), (3, 1, 1, 2)])
+def test_largest_of_windows_with_channels_last(both, kernel, stride, padding, dilation, channels, dtype):
+    def program(library):
+        values = np.random.default_rng(channels).integers(-9, 9, (2, channels, 9, 7)).astype(float)
+        if dtype != "int64":
+            values[0, 1, 4, 4] = np.nan
+        x = library.tensor(values.tolist()).to(getattr(library, dtype))
+        x = x.contiguous(memory_format=library.channels_last)
+        arguments = (kernel, stride, padding, dilation)
+        result, indices = library.nn.functional.max_pool2d(x, *arguments, return_indices=True)
+        return numbers(result.double()), numbers(indices), result.stride()
+
+    torch, ours = both
+    np.testing.assert_equal(program(ours)[:2], program(torch)[:2])
+
+
+@pytest.mark.parametrize("size", [1, 511, 513, 1300])
+def test_indices_of_long_rows_are_looked_at(both, size):
+    def program(library):
+        generator = np.random.default_rng(size)
+        x = library.tensor(generator.standard_normal((5, 40)).tolist())
+        index = library.tensor(generator.integers(0, 40, size).tolist())
+        found = [x.index_select(1, index), x[:, index - 40], x.gather(1, index.expand(5, size))]
+        found += [x.to(library.uint8).index_select(1, index), x.double().t().index_select(0, index)]
+        index[size // 2] = 40
+        for refused in (lambda: x.index_select(1, index), lambda: x[:, index]):
+            with pytest.raises((IndexError, RuntimeError)):
+                refused()
+        return [numbers(each.double()) for each in found]
+
+    torch, ours = both
+    np.testing.assert_equal(program(ours), program(torch))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int64"])
+@pytest.mark.parametrize("alpha, beta", [(1, 1), (2, 1), (0, 1), (1, 0), (3, 2)])
+def test_outer_products_added(both, alpha, beta, dtype):
+    def program(library):
+        kind = getattr(library, dtype)
+        generator = np.random.default_rng(4)
+        wide, left, right = (generator.integers(-9, 9, s).tolist() for s in ((30, 300), 30, 600))
+        x, v, w = (library.tensor(each).to(kind) for each in (wide, left, right))
+        found = [x.addr(v, w[::2], alpha=alpha, beta=beta), x[0].addr(v, w[:300], alpha=alpha, beta=beta)]
+        found += [x.clone().addr_(v, w[300:], alpha=alpha, beta=beta), x[:, :0].addr(v, w[:0])]
+        return [numbers(each.double()) for each in found]
+
+    torch, ours = both
+    for mine, theirs in zip(program(ours), program(torch), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-2 if dtype == "bfloat16" else 1e-6)

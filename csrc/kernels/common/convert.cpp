@@ -10,6 +10,7 @@
 
 #include "kernels/common/cpu_features.h"
 #include "kernels/common/halves.h"
+#include "kernels/common/levels.h"
 #include "kernels/common/types.h"
 
 namespace mt::kernels {
@@ -287,13 +288,26 @@ constexpr const Converter* table[kDTypeCount] = {
 
 [[gnu::hot]] Converter converter(DType from, DType to) { return table[int(from)][int(to)]; }
 
+namespace {
+
+template <class U>
+struct Repeat {
+  [[gnu::always_inline]] static inline void run(U* out, U value, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) out[i] = value;
+  }
+};
+
+}  // namespace
+
 [[gnu::hot]] void repeat(const char* element, size_t itemsize, char* target, int64_t n) {
+  constexpr int64_t short_run = 64;
   const auto write = [&](auto tag) {
     using U = decltype(tag);
     U value;
     std::memcpy(&value, element, sizeof(U));
     U* out = reinterpret_cast<U*>(target);
-    for (int64_t i = 0; i < n; ++i) out[i] = value;
+    if (n < short_run) Repeat<U>::run(out, value, n);
+    else at_level<Repeat<U>, U*, U, int64_t>(out, value, n);
   };
   switch (itemsize) {
     case 1: std::memset(target, static_cast<unsigned char>(*element), size_t(n)); break;

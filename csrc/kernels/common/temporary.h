@@ -19,8 +19,7 @@ class Temporary {
       strides_[size_t(i)] = numel;
       numel *= sizes[i];
     }
-    // Elements of 16 bytes at most: complex128 pieces keep every dtype aligned.
-    memory_.reset(new complex128[(size_t(std::max<int64_t>(numel, 1)) * itemsize(dtype) + 15) / 16]);
+    memory_.reset(new Piece[(size_t(std::max<int64_t>(numel, 1)) * itemsize(dtype) + 15) / 16]);
     view_ = {memory_.get(), sizes_.data(), strides_.data(), ndim, dtype, numel};
   }
   Temporary(std::initializer_list<int64_t> sizes, DType dtype)
@@ -36,8 +35,12 @@ class Temporary {
   const View& view() const { return view_; }
 
  private:
+  // As long as the longest element, and aligned for all; without a constructor, which would clear it.
+  struct alignas(16) Piece {
+    unsigned char bytes[16];
+  };
   std::vector<int64_t> sizes_, strides_;
-  std::unique_ptr<complex128[]> memory_;
+  std::unique_ptr<Piece[]> memory_;
   View view_;
 };
 

@@ -353,6 +353,19 @@ constexpr bool kRoundsProducts = true;
 
 }  // namespace
 
+bool number_of(const View& b, DType compute, Scalar& number) {
+  if (!b.data || !is_single(b)) return false;
+  dispatch<domains::any>(compute, "number", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    T value;
+    converter(b.dtype, compute)(b.as<char>(), 0, reinterpret_cast<char*>(&value), 0, 1);
+    if constexpr (is_half_v<T>) number = double(float(value));
+    else if constexpr (is_complex_v<T>) number = complex128(value);
+    else number = value;
+  });
+  return true;
+}
+
 [[gnu::hot]] void run_binary(const ElementwiseKernel& kernel, bool to_bool, const View& a, const View& b,
                              const View& out, DType compute, const Scalar* params) {
   if (compute == DType::float16 || compute == DType::bfloat16) [[unlikely]]

@@ -50,6 +50,8 @@ void run_unary(const ElementwiseKernel& kernel, bool to_bool, const View& in, co
                const Scalar* params);
 void run_binary(const ElementwiseKernel& kernel, bool to_bool, const View& a, const View& b, const View& out,
                 DType compute, const Scalar* params);
+// The one number that b is, as the right operand of a kernel: false if there are several.
+bool number_of(const View& b, DType compute, Scalar& number);
 void run_ternary(const ElementwiseKernel& kernel, const View& a, const View& b, const View& c,
                  const View& out, DType compute, const Scalar* params);
 
@@ -239,6 +241,8 @@ void unary(const View& in, const View& out, const Scalar* params) {
   static_assert(Op::parameters <= kMaxParameters);
   run_unary(detail::kernel_of<Op, 1, false>, false, in, out, params);
 }
+// A binary functor's of_number has its instantiation by hand.
+extern template void unary<pow_scalar_op>(const View&, const View&, const Scalar*);
 template <class Op>
 void predicate(const View& in, const View& out) {
   run_unary(detail::kernel_of<Op, 1, true>, true, in, out, nullptr);
@@ -247,6 +251,11 @@ template <class Op>
 void binary(const View& a, const View& b, const View& out, DType compute, const Scalar* params) {
   static_assert(Op::parameters <= kMaxParameters);
   static_assert(operand_of_alpha<Op> < 0 || Op::parameters == 1, "alpha is the only parameter");
+  if constexpr (requires { typename Op::of_number; }) {
+    Scalar number;
+    if (a.dtype == compute && out.dtype == compute && number_of(b, compute, number))
+      return unary<typename Op::of_number>(a, out, &number);
+  }
   run_binary(detail::kernel_of<Op, 2, false>, false, a, b, out, compute, params);
 }
 template <class Op>

@@ -282,6 +282,9 @@ template <class T>
   };
   if (exponent == T(1)) return each([](T v) { return v; });
   if (exponent == T(2)) return each([](T v) { return math::mul(v, v); });
+  if constexpr (!is_complex_v<T>) {
+    if (exponent == T(0)) return each([](T) { return T(1); });  // of NaN, too
+  }
   if constexpr (std::is_floating_point_v<T>) {
     const auto root = [](T v) {
       constexpr T infinity = std::numeric_limits<T>::infinity();
@@ -402,9 +405,9 @@ struct div_op {
     return math::divide_usual(a, b);
   }
 };
-// A number as exponent arrives as a block of equal ones.
 struct pow_op {
   MT_FUNCTOR_HEAD(pow_op, 0, any)
+  using of_number = pow_scalar_op;
   template <class T>
   [[gnu::always_inline]] static inline void run_pairs(T* out, const T* a, const T* b, int64_t n) {
     constexpr int64_t together = 256;

@@ -39,6 +39,43 @@ class Places {
   const int64_t size_, stride_, added_;
 };
 
+// Whether one of n indices is outside, and whether one is negative, in vectors.
+struct FindOutside {
+  [[gnu::always_inline]] static inline void run(const int64_t* index, int64_t n, int64_t size, int64_t added,
+                                                bool* found, bool* negative) {
+    uint64_t outside = 0, signs = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      outside |= uint64_t(uint64_t(index[i] + ((index[i] >> 63) & added)) >= uint64_t(size));
+      signs |= uint64_t(index[i]);
+    }
+    *found = outside != 0, *negative = signs >> 63;
+  }
+};
+
+// Elements of a table, dense, by indices that are looked at before, many at a time.
+template <class U>
+void gather_dense(U* out, const char* table, int64_t step, const int64_t* index, int64_t n,
+                  const Lookup& lookup) {
+  constexpr int64_t together = 512, item = sizeof(U);
+  const int64_t size = lookup.size, stride = lookup.stride, added = lookup.wraps ? size : 0;
+  for (int64_t begin = 0; begin < n; begin += together) {
+    const int64_t end = std::min(n, begin + together);
+    bool outside, negative;
+    at_level<FindOutside, const int64_t*, int64_t, int64_t, int64_t, bool*, bool*>(
+        index + begin, end - begin, size, added, &outside, &negative);
+    if (outside) [[unlikely]]
+      for (int64_t i = begin; i < end; ++i) lookup.at(index[i]);
+    if (step == 0 && stride == item && !negative) {
+      for (int64_t i = begin; i < end; ++i) out[i] = reinterpret_cast<const U*>(table)[index[i]];
+    } else {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t place = index[i] + ((index[i] >> 63) & added);
+        out[i] = *reinterpret_cast<const U*>(table + i * step + place * stride);
+      }
+    }
+  }
+}
+
 // Operands: out, table, index.
 template <class U>
 void gather_row(char* const* data, const int64_t* strides, int64_t n, const void* context) {
@@ -54,15 +91,12 @@ void gather_row(char* const* data, const int64_t* strides, int64_t n, const void
       *reinterpret_cast<U*>(out + i * strides[0]) = *reinterpret_cast<const U*>(from + i * strides[1]);
     return;
   }
-  const Places places(lookup);
   const char *table = data[1], *index = data[2];
   const int64_t out_step = strides[0], step = strides[1], index_step = strides[2];
-  if (out_step == int64_t(sizeof(U)) && index_step == int64_t(sizeof(int64_t))) {
-    for (int64_t i = 0; i < n; ++i)
-      reinterpret_cast<U*>(out)[i] = *reinterpret_cast<const U*>(
-          table + i * step + places.at(reinterpret_cast<const int64_t*>(index)[i]));
-    return;
-  }
+  if (out_step == int64_t(sizeof(U)) && index_step == int64_t(sizeof(int64_t)))
+    return gather_dense(reinterpret_cast<U*>(out), table, step, reinterpret_cast<const int64_t*>(index), n,
+                        lookup);
+  const Places places(lookup);
   for (int64_t i = 0; i < n; ++i)
     *reinterpret_cast<U*>(out + i * out_step) =
         *reinterpret_cast<const U*>(table + i * step + places.at(index_at(index + i * index_step)));

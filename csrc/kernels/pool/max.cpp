@@ -326,9 +326,78 @@ Windows fractional_windows(int64_t in, int64_t out, int64_t kernel, const View& 
   return windows;
 }
 
+namespace {
+
+// Pictures whose channels lie side by side in all three: a window of all channels is a row of windows with one start.
+// `first` and `last` count the rows of windows of all pictures.
+template <class T>
+void max_of_channels(const View& in, const View& out, const View& indices, int spatial,
+                     const WindowSet& windows, int64_t first, int64_t last) {
+  using Row = RowOfWindows<T>;
+  const int64_t channels = in.sizes[1];
+  const Planes from(in, spatial), to(out, spatial), index_planes(indices, spatial);
+  for (int64_t row = first; row < last; ++row) {
+    const int64_t j = row % to.sizes[1], i = row / to.sizes[1] % to.sizes[0];
+    const int64_t picture = row / to.sizes[1] / to.sizes[0];
+    const auto start = [&](size_t d, int64_t o) { return windows[d].start[size_t(o)]; };
+    const auto taps = [&](size_t d, int64_t o) {
+      return std::max<int64_t>(
+          0, (windows[d].end[size_t(o)] - start(d, o) + windows[d].step - 1) / windows[d].step);
+    };
+    for (int64_t k = 0; k < to.sizes[2]; ++k) {
+      const std::array<int64_t, 3> at{start(0, i), start(1, j), start(2, k)};
+      const T* corner = in.as<T>() + picture * in.strides[0];
+      for (size_t d = 0; d < 3; ++d) corner += at[d] * from.strides[d];
+      const auto place_of = [&](const View& view, const Planes& planes) {
+        return picture * view.strides[0] + i * planes.strides[0] + j * planes.strides[1] +
+               k * planes.strides[2];
+      };
+      const int64_t line = from.sizes[2], plane = from.sizes[1] * line;
+      for (int64_t begin = 0; begin < channels; begin += Row::kTogether) {
+        const Row channel_row{corner + begin,
+                              1,
+                              std::min(Row::kTogether, channels - begin),
+                              {taps(0, i), taps(1, j), taps(2, k)},
+                              {windows[0].step * from.strides[0], windows[1].step * from.strides[1],
+                               windows[2].step * from.strides[2]},
+                              {windows[0].step * plane, windows[1].step * line, windows[2].step},
+                              at[0] * plane + at[1] * line + at[2],
+                              0,
+                              out.as<T>() + place_of(out, to) + begin,
+                              indices.as<int64_t>() + place_of(indices, index_planes) + begin,
+                              1,
+                              1};
+        at_level<Row, const Row*>(&channel_row);
+      }
+    }
+  }
+}
+
+bool channels_side_by_side(const View& in, const View& out, const View& indices, int spatial,
+                           const WindowSet& windows, int64_t plane) {
+  constexpr int64_t few = 8;  // channels that make less than a vector
+  const auto fits = [](const View& view) { return view.strides[1] == 1; };
+  const bool same_windows =
+      std::all_of(windows.begin(), windows.end(), [](const Windows& w) { return w.per_plane == 0; });
+  return in.ndim == spatial + 2 && in.sizes[1] >= few && fits(in) && fits(out) && fits(indices) &&
+         same_windows && plane <= std::numeric_limits<int32_t>::max();
+}
+
+}  // namespace
+
 void max_pool(const View& in, const View& out, const View& indices, int spatial, const WindowSet& windows) {
   if (out.numel() == 0) return;
   const Planes from(in, spatial), to(out, spatial), index_planes(indices, spatial);
+  if (channels_side_by_side(in, out, indices, spatial, windows, from.numel)) {
+    const int64_t rows = in.sizes[0] * to.sizes[0] * to.sizes[1];
+    dispatch<domains::real>(in.dtype, "max_pool", [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      parallel_for(0, rows, planes_per_range(in.numel() / rows * 2), [&](int64_t first, int64_t last) {
+        max_of_channels<T>(in, out, indices, spatial, windows, first, last);
+      });
+    });
+    return;
+  }
   const auto even_of = [&](int64_t plane) {
     const int64_t first = plane * windows[2].per_plane;
     return evenly_spaced(windows[2].start.data() + first, windows[2].end.data() + first, to.sizes[2],

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <optional>
 #include <vector>
 
 #include "kernels/common/copy.h"
@@ -19,24 +20,61 @@ namespace mt::kernels {
 extern template void reduce<amax_op>(const View&, const View&);  // rows of the table have them
 extern template void reduce<sum_op>(const View&, const View&);
 
+namespace {
+
+// Sums of powers of magnitudes, in double. The powers are made of a few elements at a time, which stay in a cache. Where
+// the cuts are depends on sizes only, so that results do not depend on threads.
+void sum_powers(const View& in, const View& sums, const Scalar& power) {
+  constexpr int64_t together = 16384;
+  const int64_t numel = in.numel();
+  int outer = -1;
+  for (int d = 0; d < in.ndim; ++d)
+    if (in.sizes[d] > 1 && (outer < 0 || std::llabs(in.strides[d]) > std::llabs(in.strides[outer])))
+      outer = d;
+  if (numel <= together || outer < 0) {
+    const Temporary powers(in, DType::float64);
+    if (is_complex(in.dtype)) {
+      const Temporary magnitudes(in, DType::complex128);
+      unary<abs_op>(in, magnitudes.view());
+      copy(magnitudes.view(), powers.view());
+    } else {
+      unary<abs_op>(in, powers.view());
+    }
+    unary<pow_scalar_op>(powers.view(), powers.view(), &power);
+    return reduce<sum_op>(powers.view(), sums);
+  }
+  const int64_t size = in.sizes[outer], each = std::max<int64_t>(1, together / (numel / size));
+  const int64_t parts = (size + each - 1) / each;
+  const bool kept = sums.sizes[outer] == size;
+  std::vector<int64_t> sizes(sums.sizes, sums.sizes + sums.ndim);
+  sizes[size_t(outer)] = kept ? size : parts;
+  std::optional<Temporary> partial;
+  const View& target = kept ? sums : partial.emplace(sizes, DType::float64).view();
+  const auto part_of = [outer](const View& view, const std::vector<int64_t>& shape, int64_t from) {
+    char* data = view.as<char>() + from * view.strides[outer] * int64_t(itemsize(view.dtype));
+    return View{data, shape.data(), view.strides, view.ndim, view.dtype};
+  };
+  parallel_for(0, parts, 2, [&](int64_t begin, int64_t end) {
+    std::vector<int64_t> from(in.sizes, in.sizes + in.ndim), to = sizes;
+    for (int64_t part = begin; part < end; ++part) {
+      from[size_t(outer)] = std::min(each, size - part * each);
+      to[size_t(outer)] = kept ? from[size_t(outer)] : 1;
+      sum_powers(part_of(in, from, part * each), part_of(target, to, kept ? part * each : part), power);
+    }
+  });
+  if (!kept) reduce<sum_op>(target, sums);
+}
+
+}  // namespace
+
 void vector_norm(const View& in, const View& out, double p) {
   if (p == 0) return reduce<norm_zero_op>(in, out);
   if (p == 1) return reduce<norm_one_op>(in, out);
   if (p == 2) return reduce<norm_two_op>(in, out);
   if (std::isinf(p)) return p > 0 ? reduce<norm_max_op>(in, out) : reduce<norm_min_op>(in, out);
-  // Other orders are rare: the powers are made first, in double.
-  const Temporary powers(in, DType::float64);
-  if (is_complex(in.dtype)) {
-    const Temporary magnitudes(in, DType::complex128);
-    unary<abs_op>(in, magnitudes.view());
-    copy(magnitudes.view(), powers.view());
-  } else {
-    unary<abs_op>(in, powers.view());
-  }
   const Scalar power(p), inverse(1 / p);
-  unary<pow_scalar_op>(powers.view(), powers.view(), &power);
   const Temporary total(out, DType::float64);
-  reduce<sum_op>(powers.view(), total.view());
+  sum_powers(in, total.view(), power);
   unary<pow_scalar_op>(total.view(), total.view(), &inverse);
   copy(total.view(), out);
 }
@@ -101,6 +139,15 @@ void log_sum_exp(const View& in, const View& out) {
   for (int d = 0; d < in.ndim; ++d)
     if (out.sizes[d] != in.sizes[d]) dims.push_back(d);
   if (dims.empty()) return copy(in, out);
+  // Two that follow one another in memory are one.
+  for (size_t i = 1; i < dims.size(); ++i) {
+    const int first = dims[i - 1], second = dims[i];
+    if (second != first + 1 || in.strides[first] != in.strides[second] * in.sizes[second]) continue;
+    std::vector<int64_t> sizes(in.sizes, in.sizes + in.ndim), strides(in.strides, in.strides + in.ndim);
+    sizes[size_t(second)] *= sizes[size_t(first)];
+    sizes[size_t(first)] = 1;
+    return log_sum_exp({in.data, sizes.data(), strides.data(), in.ndim, in.dtype}, out);
+  }
   const int dim = *std::min_element(dims.begin(), dims.end(), [&](int a, int b) {
     return std::llabs(in.strides[a]) < std::llabs(in.strides[b]);
   });

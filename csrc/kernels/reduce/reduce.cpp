@@ -17,6 +17,7 @@ constexpr int64_t kBlock = 512;    // outputs handled together
 constexpr int64_t kStaged = 4096;  // bytes of a row that are converted at a time
 constexpr int64_t kFew = 256;      // results that may be too few for all threads
 constexpr int64_t kShort = 64;     // lines of so few results are worth less than a call for each
+constexpr int64_t kRow = 256;
 constexpr int64_t kMaxAccumulator = 16;
 
 // A view of some of another view's dimensions.
@@ -59,6 +60,18 @@ void take_rows(char* const* data, const int64_t* strides, int64_t n, const void*
   if (job.is_direct(strides[0], n)) return rows(data[0], group.stride, group.outputs, n, group.accumulators);
   alignas(64) char block[kStaged];
   const int64_t together = kStaged / job.compute_item;
+  if (2 * n <= together) {  // short rows are brought together, all at once where one follows the other
+    const int64_t row_bytes = n * job.compute_item;
+    const bool follow = group.stride == n * strides[0];
+    for (int64_t i = 0; i < group.outputs; i += together / n) {
+      const int64_t count = std::min(together / n, group.outputs - i), pieces = follow ? 1 : count;
+      for (int64_t r = 0; r < pieces; ++r)
+        job.load(data[0] + (i + r) * group.stride, strides[0], block + r * row_bytes, job.compute_item,
+                 count / pieces * n);
+      rows(block, row_bytes, count, n, group.accumulators + i * job.accumulator_item);
+    }
+    return;
+  }
   for (int64_t i = 0; i < group.outputs; ++i) {
     const char* row = data[0] + i * group.stride;
     for (int64_t begin = 0; begin < n; begin += together) {
@@ -240,7 +253,9 @@ DType compute_type(const ReduceKernel& kernel, const View& in, const View& out) 
     const int64_t pieces = std::min<int64_t>({outputs * length / kGrain, length / 8, 64});
     return run_in_pieces(job, std::max<int64_t>(pieces, 1));
   }
-  const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(length, 1));
+  // A row takes as long to begin and to end as so many elements more.
+  const int64_t row = length + (job.along_rows ? kRow : 0);
+  const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(row, 1));
   const auto range = [&](int64_t begin, int64_t end) {
     Plan own = job.reduced;
     const WholeState state{job, own};

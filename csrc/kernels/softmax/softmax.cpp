@@ -234,20 +234,20 @@ struct TakeSlopes {
   }
 };
 
-// An operand whose lines lie side by side.
+// An operand whose lines lie side by side, or `between` bytes apart.
 template <class C>
 struct Side {
   char* data;
   int64_t step, item;  // bytes from one element of a line to its next, and from one line to its neighbour
   Converter load, store;
   bool direct;
-  Side(const Job<C>& job, int operand, char* first)
+  Side(const Job<C>& job, int operand, char* first, int64_t between)
       : data(first),
         step(job.lines.strides[operand]),
-        item(int64_t(itemsize(job.dtypes[operand]))),
+        item(between),
         load(converter(job.dtypes[operand], dtype_of<C>)),
         store(converter(dtype_of<C>, job.dtypes[operand])),
-        direct(job.dtypes[operand] == dtype_of<C>) {}
+        direct(job.dtypes[operand] == dtype_of<C> && between == int64_t(sizeof(C))) {}
   const C* read(int64_t element, int64_t n, C* buffer) const {
     char* at = data + element * step;
     if (direct) return reinterpret_cast<const C*>(at);
@@ -380,8 +380,8 @@ void forward_rows(char* const* data, const int64_t* strides, int64_t n, const vo
   if (side_by_side(job, strides, n, 2)) {
     const int64_t together = lines_together(job.lines.size);
     for (int64_t i = 0; i < n; i += together)
-      forward_sides(job, Side<C>(job, 0, data[0] + i * strides[0]), Side<C>(job, 1, data[1] + i * strides[1]),
-                    std::min(together, n - i));
+      forward_sides(job, Side<C>(job, 0, data[0] + i * strides[0], strides[0]),
+                    Side<C>(job, 1, data[1] + i * strides[1], strides[1]), std::min(together, n - i));
     return;
   }
   const int64_t size = job.lines.size;
@@ -402,11 +402,12 @@ void forward_rows(char* const* data, const int64_t* strides, int64_t n, const vo
 template <class C>
 void log_sum_rows(char* const* data, const int64_t* strides, int64_t n, const void* context) {
   const Job<C>& job = *static_cast<const Job<C>*>(context);
-  if (side_by_side(job, strides, n, 2)) {
+  constexpr int64_t few = 16;  // elements of a line, which are worth less than a call for each
+  if (job.lines.size <= few || side_by_side(job, strides, n, 2)) {
     const int64_t together = lines_together(job.lines.size);
     for (int64_t i = 0; i < n; i += together)
-      log_sum_sides(job, Side<C>(job, 0, data[0] + i * strides[0]), Side<C>(job, 1, data[1] + i * strides[1]),
-                    std::min(together, n - i));
+      log_sum_sides(job, Side<C>(job, 0, data[0] + i * strides[0], strides[0]),
+                    Side<C>(job, 1, data[1] + i * strides[1], strides[1]), std::min(together, n - i));
     return;
   }
   const int64_t size = job.lines.size;
@@ -427,7 +428,7 @@ void backward_rows(char* const* data, const int64_t* strides, int64_t n, const v
   if (side_by_side(job, strides, n, 3)) {
     const int64_t together = lines_together(job.lines.size);
     for (int64_t i = 0; i < n; i += together) {
-      const auto side = [&](int v) { return Side<C>(job, v, data[v] + i * strides[v]); };
+      const auto side = [&](int v) { return Side<C>(job, v, data[v] + i * strides[v], strides[v]); };
       const auto take = job.log ? backward_sides<C, true> : backward_sides<C, false>;
       take(job, side(0), side(1), side(2), std::min(together, n - i));
     }

@@ -36,21 +36,28 @@ inline int64_t threads_inside(int64_t n) {
 
 namespace detail {
 
+// Calls f(data, strides, n) with n lines of each, which start strides apart.
 template <class F>
-void for_each_line(const View& in, const View& first, const View& second, int dim, bool inside, const F& f) {
+void for_each_run(const View& in, const View& first, const View& second, int dim, bool inside, const F& f) {
   const WithoutDim a(in, dim), b(first, dim), c(second, dim);
   const View* operands[] = {&a.view, &b.view, &c.view};
   Plan plan;
   make_plan(plan, operands, 3);
   if (plan.numel == 0) return;
   const RowFunction row = [](char* const* data, const int64_t* strides, int64_t n, const void* context) {
-    const F& call = *static_cast<const F*>(context);
-    for (int64_t i = 0; i < n; ++i)
-      call(data[0] + i * strides[0], data[1] + i * strides[1], data[2] + i * strides[2]);
+    (*static_cast<const F*>(context))(data, strides, n);
   };
   if (inside && plan.numel < threads_inside(in.sizes[dim]))
     return for_each_row_in(plan, 0, plan.numel, row, &f);
   for_each_row(plan, std::max<int64_t>(1, kGrain / 8 / std::max<int64_t>(1, in.sizes[dim])), row, &f);
+}
+
+template <class F>
+void for_each_line(const View& in, const View& first, const View& second, int dim, bool inside, const F& f) {
+  for_each_run(in, first, second, dim, inside, [&](char* const* data, const int64_t* strides, int64_t n) {
+    for (int64_t i = 0; i < n; ++i)
+      f(data[0] + i * strides[0], data[1] + i * strides[1], data[2] + i * strides[2]);
+  });
 }
 
 }  // namespace detail

@@ -174,6 +174,10 @@ struct Line {
         index_stride(byte_stride(indices, dim)) {
     check_length(n);
   }
+  bool is_dense() const {
+    constexpr int64_t item = sizeof(T), index_item = sizeof(int64_t);
+    return stride == item && value_stride == item && index_stride == index_item;
+  }
   void write(const char* line, char* values, char* indices, int64_t at, int64_t index) const {
     *reinterpret_cast<T*>(values + at * value_stride) = read<T>(line + index * stride);
     *reinterpret_cast<int64_t*>(indices + at * index_stride) = index;
@@ -386,23 +390,90 @@ void mode(const View& in, int dim, const View& values, const View& indices) {
   });
 }
 
+namespace {
+
+// Lines side by side: each step of a line waits for the one before it, but not for those of the other lines. What is chosen
+// is chosen by bits, because branches on ties and on falling numbers cannot be foretold.
+template <class T, bool kMax, int kLines>
+void running_extrema(const Line<T>& shape, char* const* data, const int64_t* strides) {
+  using C = compute_t<T>;
+  using Bits = typename unsigned_of<sizeof(C)>::type;
+  C best[kLines];
+  int64_t place[kLines] = {};
+  for (int l = 0; l < kLines; ++l) best[l] = C(read<T>(data[0] + l * strides[0]));
+  for (int64_t i = 0; i < shape.n; ++i) {
+    for (int l = 0; l < kLines; ++l) {
+      const C x(read<T>(data[0] + l * strides[0] + i * shape.stride)), old = best[l];
+      const bool takes = !(kMax ? x < old : x > old) & (!math::is_nan(old) | math::is_nan(x));
+      const Bits chosen = Bits(Bits(0) - Bits(takes)), kept = Bits(~chosen);
+      best[l] = std::bit_cast<C>(Bits((std::bit_cast<Bits>(x) & chosen) | (std::bit_cast<Bits>(old) & kept)));
+      const int64_t mask = -int64_t(takes);
+      place[l] = (i & mask) | (place[l] & ~mask);
+      *reinterpret_cast<T*>(data[1] + l * strides[1] + i * shape.value_stride) = T(best[l]);
+      *reinterpret_cast<int64_t*>(data[2] + l * strides[2] + i * shape.index_stride) = place[l];
+    }
+  }
+}
+
+// Of numbers that lie one after the other: those of a block, most of which are none that takes the place of the best so
+// far, are looked at together.
+template <class T, bool kMax>
+void running_extreme_of(const T* x, T* values, int64_t* places, int64_t n) {
+  using Bits = typename unsigned_of<sizeof(T)>::type;
+  constexpr int64_t together = 16;
+  T best = x[0];
+  int64_t place = 0, begin = 0;
+  const auto one_by_one = [&](int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const bool stays = kMax ? x[i] < best : x[i] > best;
+      if (!stays && (!math::is_nan(best) || math::is_nan(x[i]))) best = x[i], place = i;
+      values[i] = best, places[i] = place;
+    }
+  };
+  for (; begin + together <= n; begin += together) {
+    Bits taking = 0;
+    for (int64_t i = begin; i < begin + together; ++i) taking |= Bits(!(kMax ? x[i] < best : x[i] > best));
+    if (taking) {
+      one_by_one(begin + together);
+    } else {
+      std::fill_n(values + begin, together, best);
+      std::fill_n(places + begin, together, place);
+    }
+  }
+  one_by_one(n);
+}
+
+template <class T, bool kMax>
+void running_extrema(const View& in, int dim, const View& values, const View& indices) {
+  constexpr int together = 4;
+  const Line<T> shape(in, dim, values, indices);
+  if (shape.n == 0) return;
+  detail::for_each_run(
+      in, values, indices, dim, false, [&](char* const* data, const int64_t* strides, int64_t n) {
+        char* at[] = {data[0], data[1], data[2]};
+        const auto advance = [&](int64_t lines) {
+          for (int o = 0; o < 3; ++o) at[o] += lines * strides[o];
+        };
+        if constexpr (std::is_floating_point_v<T>) {
+          if (shape.is_dense()) {
+            for (; n > 0; --n, advance(1))
+              running_extreme_of<T, kMax>(reinterpret_cast<const T*>(at[0]), reinterpret_cast<T*>(at[1]),
+                                          reinterpret_cast<int64_t*>(at[2]), shape.n);
+            return;
+          }
+        }
+        for (; n >= together; n -= together, advance(together))
+          running_extrema<T, kMax, together>(shape, at, strides);
+        for (; n > 0; --n, advance(1)) running_extrema<T, kMax, 1>(shape, at, strides);
+      });
+}
+
+}  // namespace
+
 void running_extremum(bool max, const View& in, int dim, const View& values, const View& indices) {
   dispatch<domains::ordered>(in.dtype, max ? "cummax_cpu" : "cummin_cpu", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    using C = compute_t<T>;
-    const Line<T> shape(in, dim, values, indices);
-    for_each_line(in, values, indices, dim, [&](const char* line, char* value, char* index) {
-      int64_t best = 0;
-      C extreme{};
-      for (int64_t i = 0; i < shape.n; ++i) {
-        const C x(read<T>(line + i * shape.stride));
-        const bool stays =
-            i > 0 && !math::is_nan(x) && (math::is_nan(extreme) || (max ? x < extreme : x > extreme));
-        if (!stays) best = i, extreme = x;
-        *reinterpret_cast<T*>(value + i * shape.value_stride) = T(extreme);
-        *reinterpret_cast<int64_t*>(index + i * shape.index_stride) = best;
-      }
-    });
+    (max ? running_extrema<T, true> : running_extrema<T, false>)(in, dim, values, indices);
   });
 }
 

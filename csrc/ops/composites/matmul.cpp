@@ -2,6 +2,8 @@
 #include "generated/ops/composites/matmul.h"
 
 #include "autograd/formulas/common.h"
+#include "autograd/node.h"
+#include "core/intercept.h"
 #include "generated/ops/binary.h"
 #include "generated/ops/compare.h"
 #include "generated/ops/copy.h"
@@ -170,6 +172,11 @@ Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Sc
   const int64_t sizes[] = {vec1.numel(), vec2.numel()};
   check_expands(self.sizes(), sizes);
   const bool matrices = vec1.dtype() == vec2.dtype() && is_differentiable(vec1.dtype());
+  const bool wide = self.dtype() == DType::float32 || self.dtype() == DType::float64;
+  // In one pass through memory, unless somebody asks for a gradient.
+  if (matrices && wide && self.dtype() == vec1.dtype() && beta.equals(1) && !alpha.is_complex() &&
+      !autograd::any_needs_grad(self, vec1, vec2) && !is_dual(self) && !is_dual(vec1) && !is_dual(vec2))
+    return ops::addcmul(self, ops::unsqueeze(vec1, 1), vec2, alpha);
   // The gradient of a matrix product is one of matrices with vectors; that of a plain one holds two matrices more.
   Tensor product = matrices ? ops::mm(ops::unsqueeze(vec1, 1), ops::unsqueeze(vec2, 0)) : outer(vec1, vec2);
   const DType meeting = infer::result_type(ops::expand(self, sizes, false), product);
