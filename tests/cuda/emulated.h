@@ -131,6 +131,7 @@ void launch(Extent grid, Extent shape, F given) {
 }  // namespace emulated
 
 inline void __syncthreads() { emulated::block.wait(); }
+inline void __syncwarp() { emulated::warps[size_t(emulated::thread() / 32)].wait(); }
 inline int __shfl_xor_sync(unsigned, int x, int mask) {
   return emulated::from_lane(x, (emulated::thread() % 32) ^ mask);
 }

@@ -62,19 +62,20 @@ inline uint32_t two_bfloat16(float low, float high) {
 struct LateCopy {
   void* to;
   const void* from;
+  size_t bytes;
   bool exists;
 };
 inline std::vector<LateCopy> late_copies[32 * 32];
 
 inline void copy_later(void* to, const void* from, bool exists) {
   if (uintptr_t(to) % 16 || uintptr_t(from) % 16) std::abort();
-  late_copies[emulated::thread()].push_back({to, from, exists});
+  late_copies[emulated::thread()].push_back({to, from, 16, exists});
 }
 inline void copies_done() {
   auto& copies = late_copies[emulated::thread()];
   for (const LateCopy& copy : copies) {
-    if (copy.exists) std::memcpy(copy.to, copy.from, 16);
-    else std::memset(copy.to, 0, 16);
+    if (copy.exists) std::memcpy(copy.to, copy.from, copy.bytes);
+    else std::memset(copy.to, 0, copy.bytes);
   }
   copies.clear();
 }

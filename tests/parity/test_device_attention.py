@@ -51,12 +51,16 @@ def run_kernels(kind, given, gradient, mask, causal, scale, form):
         scale=1 / math.sqrt(dim) if scale is None else scale,
         whole=sum(whole(made[name]) << bit for bit, name in enumerate(BITS)),
     )  # fmt: skip
-    tiles = [batch * heads * -(-queries // 64), batch * key.shape[1] * -(-key.shape[2] // 64)]
-    own = 64 if kind == "float" else 128
-    run(f"forward_{kind}_{form}", call, (batch * heads * -(-queries // own), 1), (128, 1), kernels)
+
+    def launch(family, outer, rows):
+        name = f"{family}_{kind}_{form}"
+        of_block, threads = (getattr(kernels(), f"{what}_of_{name}")() for what in ("rows", "threads"))
+        run(name, call, (outer * -(-rows // of_block), 1), (threads, 1), kernels)
+
+    launch("forward", batch * heads, queries)
     run(f"prepared_{kind}", call, (2, 1), (32, 4), kernels)
-    run(f"keys_{kind}_{form}", call, (tiles[1], 1), (128, 1), kernels)
-    run(f"queries_{kind}_{form}", call, (tiles[0], 1), (128, 1), kernels)
+    launch("keys", batch * key.shape[1], key.shape[2])
+    launch("queries", batch * heads, queries)
     return out, logsumexp, [made[name] for name in BITS[5:]]
 
 
@@ -136,3 +140,13 @@ def test_halves(causal):
 def test_nothing_to_see_gives_zeros():
     check("float", "64_false", (1, 1, 1, 3, 0, 16, 16))
     check("float", "64_false", (1, 1, 1, 0, 3, 16, 16))
+
+
+@pytest.mark.parametrize("scale", [None, -0.3, 0.0])
+def test_halves_that_come_while_others_are_used(scale):
+    check("bfloat16", "64_false", (1, 2, 1, 140, 200, 64, 64), causal=scale != 0, scale=scale)
+
+
+def test_halves_that_may_not_be_moved_at_once():
+    check("bfloat16", "64_false", (1, 1, 1, 70, 90, 33, 35), causal=True)
+    check("bfloat16", "64_false", (1, 4, 2, 20, 20, 64, 64), packed=True, causal=True)

@@ -11,25 +11,24 @@
 namespace mt::cuda {
 namespace {
 
-constexpr int64_t kWidest = 128;
+constexpr int64_t kWidest = 128, kMostRows = 0x7fff0000;
 
 // The width that kernels are made for, no less than the one given.
 int dim_for(DType dtype, int64_t width) {
   return dtype == DType::float32 && width <= 32 ? 32 : width <= 64 ? 64 : 128;
 }
 // What the kernels for a dtype and width want.
-struct KernelShape {
-  int queries;  // of a block, forward
-  int forward_bytes, backward_bytes, forward_blocks, backward_blocks;
+struct KernelShapes {
+  AttentionShape forward, keys, queries;
 };
 template <int kBytes, int kDim>
-constexpr KernelShape kShape{
-    AttentionTile<kBytes, kDim>::kQueries, AttentionTile<kBytes, kDim>::kForwardBytes,
-    AttentionTile<kBytes, kDim>::kBackwardBytes, AttentionTile<kBytes, kDim>::kForwardBlocks,
-    AttentionTile<kBytes, kDim>::kBackwardBlocks};
-KernelShape shape_of(DType dtype, int dim) {
-  if (dtype == DType::float32) return dim == 32 ? kShape<4, 32> : dim == 64 ? kShape<4, 64> : kShape<4, 128>;
-  return dim == 64 ? kShape<2, 64> : kShape<2, 128>;
+constexpr KernelShapes kShapes{kAttentionShape<ForwardTile<kBytes, kDim>>,
+                               kAttentionShape<BackwardTile<kBytes, kDim, true>>,
+                               kAttentionShape<BackwardTile<kBytes, kDim, false>>};
+const KernelShapes& shapes_of(DType dtype, int dim) {
+  if (dtype == DType::float32)
+    return dim == 32 ? kShapes<4, 32> : dim == 64 ? kShapes<4, 64> : kShapes<4, 128>;
+  return dim == 64 ? kShapes<2, 64> : kShapes<2, 128>;
 }
 
 bool takes(DType dtype, int64_t width) {
@@ -96,11 +95,17 @@ struct Attention {
     return join_text(kernel, "<", type_text(dtype), ", ", dim, masked ? ", true" : ", false", more, ">");
   }
   uint64_t key() const { return key_of({int(dtype), dim / 32, masked}); }
-  static unsigned blocks(int64_t heads, int64_t rows, int64_t own = kOwnRows) {
-    const int64_t count = heads * ((rows + own - 1) / own);
-    MT_CHECK(count <= kMostBlocks, "attention over ", heads, " heads with ", rows,
+  FamilyKernel kernel(const char* name, const AttentionShape& shape, const char* more = "") const {
+    return {text(name, more), "AttentionCall", shape.threads, shape.blocks};
+  }
+  void launch(const Loaded& program, int entry, const char* name, const Place& place, int64_t heads,
+              int64_t rows, const AttentionShape& shape) const {
+    const int64_t count = heads * ((rows + shape.rows - 1) / shape.rows);
+    MT_CHECK(count <= kMostBlocks && rows <= kMostRows, "attention over ", heads, " heads with ", rows,
              " rows each is more than a GPU takes at once; split the batch");
-    return unsigned(count);
+    if (count > 0)
+      launch_with(program.entries[entry], name, place.index(), {unsigned(count)}, {unsigned(shape.threads)},
+                  unsigned(shape.memory), call);
   }
 };
 
@@ -110,9 +115,10 @@ bool CudaAccelerator::fuses_attention(Device device, DType dtype, int64_t width)
   if (!takes(dtype, width)) return false;
   if (device.type != kSlot) return true;  // meta: on a chip that has what it takes
   cuda::CudaDriver& chip = cuda::driver();
-  const KernelShape shape = shape_of(dtype, dim_for(dtype, width));
+  const KernelShapes& shapes = shapes_of(dtype, dim_for(dtype, width));
   return chip.attribute(device.index, kMajor) >= 8 &&
-         chip.attribute(device.index, kSharedOptIn) >= std::max(shape.forward_bytes, shape.backward_bytes);
+         chip.attribute(device.index, kSharedOptIn) >=
+             std::max({shapes.forward.memory, shapes.keys.memory, shapes.queries.memory});
 }
 
 void attention(const Tensor& query, const Tensor& key, const Tensor& value, double, bool is_causal,
@@ -123,17 +129,14 @@ void attention(const Tensor& query, const Tensor& key, const Tensor& value, doub
   given.set(given.call.out, 3, output);
   const DenseResult rows(logsumexp);
   given.call.logsumexp = static_cast<float*>(rows.data());
-  const KernelShape shape = shape_of(given.dtype, given.dim);
+  const AttentionShape& shape = shapes_of(given.dtype, given.dim).forward;
   static Variants variants;
   const Place place(query);
   const Loaded& program =
-      find_program(variants, given.key(), place, "attention.h", 1, [&]() -> std::vector<FamilyKernel> {
-        return {{given.text("attention_forward"), "AttentionCall", kAttentionThreads, shape.forward_blocks}};
-      });
+      find_program(variants, given.key(), place, "attention.h", 1,
+                   [&]() -> std::vector<FamilyKernel> { return {given.kernel("attention_forward", shape)}; });
   const AttentionCall& call = given.call;
-  launch_with(program.entries[0], "attention", place.index(),
-              {Attention::blocks(call.batch * call.heads, call.queries, shape.queries)}, {kAttentionThreads},
-              unsigned(shape.forward_bytes), call);
+  given.launch(program, 0, "attention", place, call.batch * call.heads, call.queries, shape);
   rows.finish();
 }
 
@@ -150,29 +153,23 @@ void attention_backward(const Tensor& grad_out, const Tensor& query, const Tenso
   given.set(call.grad_query, 5, grad_query);
   given.set(call.grad_key, 6, grad_key);
   given.set(call.grad_value, 7, grad_value);
-  const KernelShape shape = shape_of(given.dtype, given.dim);
+  const KernelShapes& shapes = shapes_of(given.dtype, given.dim);
   static Variants variants;
   const Place place(query);
   const Loaded& program =
       find_program(variants, given.key(), place, "attention.h", 3, [&]() -> std::vector<FamilyKernel> {
-        const int blocks = shape.backward_blocks;
         return {{join_text("attention_prepared<", type_text(given.dtype), ">"), "AttentionCall", 128},
-                {given.text("attention_backward", ", true"), "AttentionCall", kAttentionThreads, blocks},
-                {given.text("attention_backward", ", false"), "AttentionCall", kAttentionThreads, blocks}};
+                given.kernel("attention_backward", shapes.keys, ", true"),
+                given.kernel("attention_backward", shapes.queries, ", false")};
       });
   const int64_t heads = call.batch * call.heads, rows = heads * call.queries;
   const Scratch room(place, size_t(2 * rows) * sizeof(float));
   call.rows = static_cast<float*>(room.address());
-  const auto bytes = unsigned(shape.backward_bytes);
   if (rows > 0)
-    launch_with(program.entries[0], "attention_backward_rows", place.index(), {blocks_for(rows, 4)}, {32, 4},
-                0, call);
-  if (const unsigned blocks = Attention::blocks(heads / call.shared, call.keys))
-    launch_with(program.entries[1], "attention_backward_keys", place.index(), {blocks}, {kAttentionThreads},
-                bytes, call);
-  if (const unsigned blocks = Attention::blocks(heads, call.queries))
-    launch_with(program.entries[2], "attention_backward_queries", place.index(), {blocks},
-                {kAttentionThreads}, bytes, call);
+    launch_with(program.entries[0], "attention_backward_rows", place.index(),
+                {blocks_for(rows, 4 * kPreparedRows)}, {32, 4}, 0, call);
+  given.launch(program, 1, "attention_backward_keys", place, heads / call.shared, call.keys, shapes.keys);
+  given.launch(program, 2, "attention_backward_queries", place, heads, call.queries, shapes.queries);
 }
 
 }  // namespace mt::cuda
