@@ -419,7 +419,7 @@ def test_reductions_of_short_rows_of_halves(both, step, width, dtype):
         np.testing.assert_allclose(mine, theirs, rtol=2e-2, atol=2e-2)
 
 
-@pytest.mark.parametrize("order", [3, 2.5, -1.5])
+@pytest.mark.parametrize("order", [3, 2.5, -1.5, float("inf"), -float("inf")])
 @pytest.mark.parametrize("dims", [None, (0,), (1,), (2,), (0, 2), (0, 1)])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex64"])
 def test_norms_of_any_order_by_parts(both, dtype, dims, order):
@@ -433,6 +433,32 @@ def test_norms_of_any_order_by_parts(both, dtype, dims, order):
     torch, ours = both
     for mine, theirs in zip(program(ours), program(torch), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=2e-2 if dtype == "bfloat16" else 2e-5)
+
+
+def test_the_largest_norm_of_nothing_and_of_what_is_no_number(both):
+    def program(library):
+        norm = library.linalg.vector_norm
+        x = library.ones(40, 1000)
+        x[3, 5], x[7, 9] = float("nan"), -float("inf")
+        found = [norm(library.zeros(0)), norm(x[3:5], float("inf"), 1), norm(x, float("inf"), 0)]
+        found += [norm(x, -float("inf"), 1), norm(x, float("inf"), 1, dtype=library.float64)]
+        return [(str(each.dtype).split(".")[-1], numbers(each)) for each in found]
+
+    torch, ours = both
+    assert str(program(ours)) == str(program(torch))
+
+
+@pytest.mark.parametrize("kernel, stride, padding", [(3, 2, 1), (5, 3, 2), ((1, 9, 2), 1, 0), (3, 1, 1)])
+def test_largest_of_windows_of_many_rows(both, kernel, stride, padding):
+    def program(library):
+        values = np.random.default_rng(2).integers(-9, 9, (2, 3, 12, 14, 16)).astype(float)
+        values[0, 1, 4, 4, 5] = values[0, 1, 5, 4, 4] = np.nan
+        x = library.tensor(values.tolist())
+        pool = library.nn.functional.max_pool3d
+        return [numbers(each) for each in pool(x, kernel, stride, padding, return_indices=True)]
+
+    torch, ours = both
+    np.testing.assert_equal(program(ours), program(torch))
 
 
 @pytest.mark.parametrize("dims", [(1,), (2,), (1, 2), (0, 1), (0, 2), (0, 1, 2)])

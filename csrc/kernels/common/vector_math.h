@@ -144,15 +144,8 @@ MT_INLINE float exp_below(float x) {
 
 // log(1 + f) + e ln 2 for 1 + f in [sqrt(1/2), sqrt(2)): f - f^2/2 and a polynomial for the rest.
 MT_INLINE float rest_of_log(float f) {
-  float p = -0.07634518358f;
-  p = p * f + 0.1276167262f;
-  p = p * f + -0.1316022035f;
-  p = p * f + 0.1420174798f;
-  p = p * f + -0.1662335259f;
-  p = p * f + 0.2000122714f;
-  p = p * f + -0.2500082117f;
-  p = p * f + 0.3333333171f;
-  return p;
+  return polynomial(f, 0.3333333171f, -0.2500082117f, 0.2000122714f, -0.1662335259f, 0.1420174798f,
+                    -0.1316022035f, 0.1276167262f, -0.07634518358f);
 }
 // Without the larger part of e ln 2.
 MT_INLINE float rest_of_log(float f, float e) {

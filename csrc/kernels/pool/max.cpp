@@ -117,14 +117,16 @@ Even evenly_spaced(const int64_t* start, const int64_t* end, int64_t count, int6
 }
 
 // Windows side by side, whose rows lie densely in memory: first the largest of each column, whole rows at a time, then the
-// largest of each window's columns. For windows that are far apart or unevenly spaced.
+// largest of each window's columns. For windows that are far apart, unevenly spaced, or of so many rows that these are most
+// of the work.
 template <class T>
 struct ColumnsOfWindows {
   using Row = RowOfWindows<T>;
   static bool fit(const Planes& from, const std::array<int64_t, 3>& step, const Even& even, int64_t count,
                   int64_t rows) {
     const bool scattered = even.spacing > 4 || 2 * (even.last - even.first) < count;
-    return scattered && rows > 1 && from.strides[2] == 1 && step[2] == 1;
+    constexpr int64_t many = 9;
+    return (rows >= many || (scattered && rows > 1)) && from.strides[2] == 1 && step[2] == 1;
   }
   // Windows from `begin` on, as many as fit; returns how many. `columns` has all but where it begins and its results.
   static int64_t run(Row columns, const int64_t* start, const int64_t* end, int64_t begin, int64_t count,

@@ -18,13 +18,21 @@
 namespace mt::kernels {
 
 extern template void reduce<amax_op>(const View&, const View&);  // rows of the table have them
+extern template void reduce<amin_op>(const View&, const View&);
 extern template void reduce<sum_op>(const View&, const View&);
 
 namespace {
 
-// Sums of powers of magnitudes, in double. The powers are made of a few elements at a time, which stay in a cache. Where
-// the cuts are depends on sizes only, so that results do not depend on threads.
-void sum_powers(const View& in, const View& sums, const Scalar& power) {
+// What a norm is of: powers of magnitudes or, without one, magnitudes, and how they become one.
+struct Terms {
+  const Scalar* power;
+  DType dtype;
+  void (*fold)(const View& terms, const View& out);
+};
+
+// The terms are made of a few elements at a time, and stay in a cache. Where the cuts are depends on sizes only, so that
+// results do not depend on threads.
+void fold_terms(const View& in, const View& out, const Terms& terms) {
   constexpr int64_t together = 16384;
   const int64_t numel = in.numel();
   int outer = -1;
@@ -32,24 +40,24 @@ void sum_powers(const View& in, const View& sums, const Scalar& power) {
     if (in.sizes[d] > 1 && (outer < 0 || std::llabs(in.strides[d]) > std::llabs(in.strides[outer])))
       outer = d;
   if (numel <= together || outer < 0) {
-    const Temporary powers(in, DType::float64);
+    const Temporary made(in, terms.dtype);
     if (is_complex(in.dtype)) {
       const Temporary magnitudes(in, DType::complex128);
       unary<abs_op>(in, magnitudes.view());
-      copy(magnitudes.view(), powers.view());
+      copy(magnitudes.view(), made.view());
     } else {
-      unary<abs_op>(in, powers.view());
+      unary<abs_op>(in, made.view());
     }
-    unary<pow_scalar_op>(powers.view(), powers.view(), &power);
-    return reduce<sum_op>(powers.view(), sums);
+    if (terms.power) unary<pow_scalar_op>(made.view(), made.view(), terms.power);
+    return terms.fold(made.view(), out);
   }
   const int64_t size = in.sizes[outer], each = std::max<int64_t>(1, together / (numel / size));
   const int64_t parts = (size + each - 1) / each;
-  const bool kept = sums.sizes[outer] == size;
-  std::vector<int64_t> sizes(sums.sizes, sums.sizes + sums.ndim);
+  const bool kept = out.sizes[outer] == size;
+  std::vector<int64_t> sizes(out.sizes, out.sizes + out.ndim);
   sizes[size_t(outer)] = kept ? size : parts;
   std::optional<Temporary> partial;
-  const View& target = kept ? sums : partial.emplace(sizes, DType::float64).view();
+  const View& target = kept ? out : partial.emplace(sizes, terms.dtype).view();
   const auto part_of = [outer](const View& view, const std::vector<int64_t>& shape, int64_t from) {
     char* data = view.as<char>() + from * view.strides[outer] * int64_t(itemsize(view.dtype));
     return View{data, shape.data(), view.strides, view.ndim, view.dtype};
@@ -59,10 +67,10 @@ void sum_powers(const View& in, const View& sums, const Scalar& power) {
     for (int64_t part = begin; part < end; ++part) {
       from[size_t(outer)] = std::min(each, size - part * each);
       to[size_t(outer)] = kept ? from[size_t(outer)] : 1;
-      sum_powers(part_of(in, from, part * each), part_of(target, to, kept ? part * each : part), power);
+      fold_terms(part_of(in, from, part * each), part_of(target, to, kept ? part * each : part), terms);
     }
   });
-  if (!kept) reduce<sum_op>(target, sums);
+  if (!kept) terms.fold(target, out);
 }
 
 }  // namespace
@@ -71,10 +79,16 @@ void vector_norm(const View& in, const View& out, double p) {
   if (p == 0) return reduce<norm_zero_op>(in, out);
   if (p == 1) return reduce<norm_one_op>(in, out);
   if (p == 2) return reduce<norm_two_op>(in, out);
-  if (std::isinf(p)) return p > 0 ? reduce<norm_max_op>(in, out) : reduce<norm_min_op>(in, out);
+  if (std::isinf(p)) {
+    const bool single = out.dtype != DType::float64 && !is_complex(in.dtype) && in.dtype != DType::float64;
+    const DType dtype = single ? DType::float32 : DType::float64;
+    if (p > 0 && in.numel() == 0) return fill(out, Scalar(0.0));  // the largest of none
+    return fold_terms(in, out, {nullptr, dtype, p > 0 ? reduce<amax_op> : reduce<amin_op>});
+  }
+  // Powers are made in double.
   const Scalar power(p), inverse(1 / p);
   const Temporary total(out, DType::float64);
-  sum_powers(in, total.view(), power);
+  fold_terms(in, total.view(), {&power, DType::float64, reduce<sum_op>});
   unary<pow_scalar_op>(total.view(), total.view(), &inverse);
   copy(total.view(), out);
 }

@@ -153,29 +153,43 @@ struct ReduceLoopsOf {
   [[gnu::always_inline]] static inline A extreme_of(const T* x, int64_t n, A total) {
     using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
     constexpr int64_t lanes = 128 / sizeof(T), few = 32 / sizeof(T);
-    Bits missing = 0;
-    // Blocks of two vectors or more; the last one may begin inside the one before, as the best of a number twice is the
-    // same. False if there is not one block.
-    const auto take = [&](auto count) __attribute__((always_inline)) {
-      constexpr int64_t width = decltype(count)::value;
-      if (n < 2 * width) return false;
-      A best[width];
-      Bits nan[width] = {};
-      for (int64_t l = 0; l < width; ++l) best[l] = total;
-      for (int64_t i = 0; i < n; i += 2 * width) {
-        const T* block = x + std::min(i, n - 2 * width);
-        for (int64_t l = 0; l < width; ++l) {
-          const A first = block[l], second = block[l + width];
+    // The last block may begin inside the one before, as the best of a number twice is the same. A short row is taken in
+    // vectors that are written as such: so few lanes compilers take one by one.
+    if (n >= few && n < 4 * lanes) {
+      typedef A Lanes __attribute__((vector_size(few * sizeof(A))));
+      typedef Bits Masks __attribute__((vector_size(few * sizeof(A))));
+      Lanes best = total - Lanes{};
+      Masks nan{};
+      for (int64_t i = 0; i < n; i += few) {
+        Lanes block;
+        std::memcpy(&block, x + std::min(i, n - few), sizeof(block));
+        if constexpr (extreme_kind<Op> > 0) best = block > best ? block : best;
+        else best = block < best ? block : best;
+        nan |= Masks(block != block);
+      }
+      A first[few];
+      Bits missing[few];
+      std::memcpy(first, &best, sizeof(best)), std::memcpy(missing, &nan, sizeof(nan));
+      fold_extremes<few>(first, missing);
+      return missing[0] ? std::numeric_limits<A>::quiet_NaN() : first[0];
+    }
+    if (n >= 4 * lanes) {
+      A best[lanes];
+      Bits nan[lanes] = {};
+      for (int64_t l = 0; l < lanes; ++l) best[l] = total;
+      for (int64_t i = 0; i < n; i += 2 * lanes) {
+        const T* block = x + std::min(i, n - 2 * lanes);
+        for (int64_t l = 0; l < lanes; ++l) {
+          const A first = block[l], second = block[l + lanes];
           best[l] = better(second, better(first, best[l]));
           nan[l] |= __builtin_isunordered(first, second) ? ~Bits(0) : Bits(0);
         }
       }
-      fold_extremes<width>(best, nan);
-      total = best[0], missing = nan[0];
-      return true;
-    };
-    if (!take(std::integral_constant<int64_t, lanes>{}) && !take(std::integral_constant<int64_t, few>{}))
-      for (int64_t i = 0; i < n; ++i) total = better(x[i], total), missing |= Bits(x[i] != x[i]);
+      fold_extremes<lanes>(best, nan);
+      return nan[0] ? std::numeric_limits<A>::quiet_NaN() : best[0];
+    }
+    Bits missing = 0;
+    for (int64_t i = 0; i < n; ++i) total = better(x[i], total), missing |= Bits(x[i] != x[i]);
     return missing ? std::numeric_limits<A>::quiet_NaN() : total;
   }
   [[gnu::always_inline]] static inline void extreme_of_columns(const char* bytes, int64_t line_stride,
