@@ -8,8 +8,8 @@
 
 # mt_library(name DIR <folder of csrc/> [USES <targets>] [GENERATED <folders of build/generated/>]
 #            [PRECOMPILED <as for mt_precompile>] [LINKS <other libraries>] [LOOPS] [ALONE <folders>])
-# LOOPS: it has loops over elements, see mt_has_loops. ALONE: folders whose files are never compiled together, because they
-# are large or use the same short names for different things.
+# LOOPS: it has loops over elements, see mt_has_loops. ALONE: folders, or files of csrc/, that are never compiled together
+# with others, because they are large or use the same short names for different things.
 # Builds every .cpp of the folder, of its sub-folders, and of the generated folders. USES are other mt_library targets:
 # they are linked and their folders become visible, with everything that they use in turn.
 function(mt_library name)
@@ -18,12 +18,12 @@ function(mt_library name)
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/csrc/${ARG_DIR}/*.cpp"
     "${PROJECT_SOURCE_DIR}/csrc/${ARG_DIR}/*/*.cpp")
   if(NOT ARG_DIR IN_LIST ARG_ALONE)
-    mt_batch(sources ${ARG_DIR} ${sources})
+    mt_batch(sources ${ARG_DIR} ALONE ${ARG_ALONE} FILES ${sources})
   endif()
   foreach(folder IN LISTS ARG_GENERATED)
     file(GLOB generated_sources "${PROJECT_BINARY_DIR}/generated/${folder}/*.cpp")
     if(NOT generated/${folder} IN_LIST ARG_ALONE)
-      mt_batch(generated_sources generated/${folder} ${generated_sources})
+      mt_batch(generated_sources generated/${folder} FILES ${generated_sources})
     endif()
     list(APPEND sources ${generated_sources})
   endforeach()
@@ -73,12 +73,21 @@ if(MT_SANITIZE OR (CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT MT_WHOLE_PROGRAM)
   set(for_work ON)
 endif()
 
-# mt_batch(result name <files>): stores in `result` what is to be compiled instead of the files. In a build for work that
-# are files in build/batches/<name> which include four of them each, so that what they share is read and instantiated once.
-# What two of them define in unnamed namespaces must then have two names.
+# mt_batch(result name [ALONE <files of csrc/>] FILES <files>): stores in `result` what is to be compiled instead of FILES. In
+# a build for work that are files in build/batches/<name> which include four of them each, so that what they share is read and
+# instantiated once. What two of them define in unnamed namespaces must then have two names.
 function(mt_batch result name)
+  cmake_parse_arguments(ARG "" "" "ALONE;FILES" ${ARGN})
   set(batches "")
-  set(files ${ARGN})
+  set(files ${ARG_FILES})
+  set(alone "")
+  foreach(file IN LISTS ARG_ALONE)
+    set(file "${PROJECT_SOURCE_DIR}/csrc/${file}")
+    if(file IN_LIST files)
+      list(REMOVE_ITEM files "${file}")
+      list(APPEND alone "${file}")
+    endif()
+  endforeach()
   while(for_work AND files)
     list(LENGTH batches index)
     set(text "")
@@ -92,7 +101,7 @@ function(mt_batch result name)
     file(CONFIGURE OUTPUT "${batch}" CONTENT "${text}" @ONLY)  # rewritten only if it changes
     list(APPEND batches "${batch}")
   endwhile()
-  set(${result} ${batches} ${files} PARENT_SCOPE)
+  set(${result} ${batches} ${files} ${alone} PARENT_SCOPE)
 endfunction()
 
 # mt_has_loops(target): compiled with -O3 in every release. Whatever includes the templates of csrc/kernels must be: the
@@ -108,3 +117,20 @@ function(mt_has_loops target)
     endif()
   endif()
 endfunction()
+
+# In a build for work, loops over elements are compiled for the level of this machine alone (cpu_features.h): the other two
+# take as long again, and nothing here would run them.
+if(for_work AND NOT CMAKE_CROSSCOMPILING AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+  file(STRINGS /proc/cpuinfo features REGEX "^flags" LIMIT_COUNT 1)
+  set(level 0)
+  if(features MATCHES " avx2 " AND features MATCHES " fma " AND features MATCHES " f16c " AND features MATCHES " bmi1 "
+     AND features MATCHES " bmi2 ")
+    set(level 1)
+    if(features MATCHES " avx512f " AND features MATCHES " avx512bw " AND features MATCHES " avx512dq "
+       AND features MATCHES " avx512vl ")
+      set(level 2)
+    endif()
+  endif()
+  add_compile_definitions(MT_LEVEL=${level})
+  message(STATUS "Loops over elements are compiled for level ${level} (kernels/common/cpu_features.h), which this machine has")
+endif()

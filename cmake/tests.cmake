@@ -13,7 +13,7 @@ function(mt_test_program name)
   if(NOT sources)
     return()
   endif()
-  mt_batch(sources tests/${name} ${sources})
+  mt_batch(sources tests/${name} FILES ${sources})
   mt_add_program(test_${name} ${sources})
   target_link_libraries(test_${name} PRIVATE ${ARGN})
   target_compile_options(test_${name} PRIVATE -fPIC)  # like the libraries, whose precompiled header they share

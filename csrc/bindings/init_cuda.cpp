@@ -83,7 +83,7 @@ void init(nb::module_& parent) {
   m.def("rehearsed_programs", &cuda::rehearsed_programs);
 }
 
-const BackendInit registered(init);
+const BackendInit registered_cuda(init);
 
 }  // namespace
 }  // namespace mt::bindings

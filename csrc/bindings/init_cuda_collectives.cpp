@@ -35,7 +35,7 @@ void init_nccl(nb::module_& parent) {
           "device"_a, "id"_a, "ranks"_a, "rank"_a, "name"_a = "");
 }
 
-const BackendInit registered(init_nccl);
+const BackendInit registered_collectives(init_nccl);
 
 }  // namespace
 }  // namespace mt::bindings

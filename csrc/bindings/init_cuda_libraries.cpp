@@ -69,7 +69,7 @@ void init_cuda_libraries(nb::module_& parent) {
         "Those that are used, opened or not.");
 }
 
-const BackendInit registered(init_cuda_libraries);
+const BackendInit registered_libraries(init_cuda_libraries);
 
 }  // namespace
 }  // namespace mt::bindings

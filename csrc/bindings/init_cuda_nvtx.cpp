@@ -106,7 +106,7 @@ void init_cuda_nvtx(nb::module_& parent) {
   m.def("end_ranges", &end_ranges);
 }
 
-const BackendInit registered(init_cuda_nvtx);
+const BackendInit registered_nvtx(init_cuda_nvtx);
 
 }  // namespace
 }  // namespace mt::bindings

@@ -63,7 +63,7 @@ void init_cuda_settings(nb::module_& parent) {
       "What is read of CUPTI's records: struct (without its number), field, place and bytes.");
 }
 
-const BackendInit registered(init_cuda_settings);
+const BackendInit registered_settings(init_cuda_settings);
 
 }  // namespace
 }  // namespace mt::bindings

@@ -189,7 +189,7 @@ void init_npu(nb::module_& parent) {
   init_hccl(m);
 }
 
-const BackendInit registered(init_npu);
+const BackendInit registered_npu(init_npu);
 
 }  // namespace
 

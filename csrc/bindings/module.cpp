@@ -15,6 +15,7 @@
 #include "core/host_memory.h"
 #include "core/warn.h"
 #include "infer/infer.h"
+#include "kernels/common/cpu_features.h"
 #include "kernels/common/parallel.h"
 #include "ops/register_operators.h"
 #include "transforms/forward.h"
@@ -157,6 +158,7 @@ NB_MODULE(_C, m) {
   using namespace mt::bindings;
   nb::set_leak_warnings(false);  // tensors and types of a module that is never unloaded are not leaks
   init_errors(m);
+  mt::kernels::check_level();
   if (!create_value_types(m.ptr()) || !create_tensor_type(m.ptr()) || !create_storage_type(m.ptr()))
     throw nb::python_error();
   init_functions(m);

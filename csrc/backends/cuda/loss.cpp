@@ -27,16 +27,12 @@ constexpr Kind kSquare{"square", 0}, kCrossEntropy{"cross_entropy", 1}, kLogitEn
 Kind smooth(double beta) { return beta == 0 ? Kind{"absolute", 2} : Kind{"smooth_absolute", 3, beta}; }
 Kind huber(double delta) { return {"huber", 4, delta}; }
 
-void check_floating(const char* name, DType dtype) {
-  if (!kernels::contains(kernels::domains::floating, dtype)) kernels::fail_unsupported(name, dtype);
-}
-
 double share(int64_t reduction, int64_t count) { return reduction == kMean ? 1.0 / double(count) : 1.0; }
 
 void loss(const Kind& kind, const char* name, const Tensor& self, const Tensor& target,
           const Weights& weights, int64_t reduction, const Tensor& out) {
   const DType t = out.dtype();
-  check_floating(name, t);
+  check_dtype(kernels::domains::floating, t, name);
   const bool folds = reduction != kNone;
   if (!folds && out.numel() == 0) return;
   const Place place(out);
@@ -75,7 +71,7 @@ void loss(const Kind& kind, const char* name, const Tensor& self, const Tensor& 
 void loss_backward(const Kind& kind, const char* name, const Tensor& grad, const Tensor& self,
                    const Tensor& target, const Weights& weights, int64_t reduction, const Tensor& out) {
   const DType t = out.dtype();
-  check_floating(name, t);
+  check_dtype(kernels::domains::floating, t, name);
   if (out.numel() == 0) return;
   const Place place(out);
   static Variants variants;
@@ -128,7 +124,7 @@ void add_up(const Place& place, const Loaded& program, NllCall& call, size_t par
 void nll_loss(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction,
               int64_t ignore_index, const Tensor& output, const Tensor& total_weight) {
   const DType t = self.dtype();
-  check_floating("nll_loss_out_frame", t);
+  check_dtype(kernels::domains::floating, t, "nll_loss_out_frame");
   const Place place(output);
   const Loaded& program = nll_program(place, t);
   const Tensor scores = dense(self), classes = dense(target, DType::int64), weights = dense(weight, t);
@@ -157,7 +153,7 @@ void nll_loss_backward(const Tensor& grad, const Tensor& self, const Tensor& tar
                        int64_t reduction, int64_t ignore_index, const Tensor& total_weight,
                        const Tensor& out) {
   const DType t = self.dtype();
-  check_floating("nll_loss_backward_out_frame", t);
+  check_dtype(kernels::domains::floating, t, "nll_loss_backward_out_frame");
   if (out.numel() == 0) return;
   const Place place(out);
   const Loaded& program = nll_program(place, t);

@@ -91,10 +91,6 @@ class Gathered {
   std::vector<Tensor> kept_;
 };
 
-void check_floating(const char* name, DType dtype) {
-  if (!kernels::contains(kernels::domains::floating, dtype)) kernels::fail_unsupported(name, dtype);
-}
-
 // Calls start(gathered) for every launch. steps: of each tensor, or none.
 template <class F>
 void over_lists(const char* name, Lists from, TensorList steps, const F& start) {
@@ -107,9 +103,9 @@ void over_lists(const char* name, Lists from, TensorList steps, const F& start) 
   const TensorList& own = *from.begin();
   for (size_t i = 0; i < own.size(); ++i) {
     if (own[i].numel() == 0) continue;
-    check_floating(name, own[i].dtype());
+    check_dtype(kernels::domains::floating, own[i].dtype(), name);
     const DType gradient = from.size() > 1 ? (from.begin() + 1)->operator[](i).dtype() : own[i].dtype();
-    check_floating(name, gradient);
+    check_dtype(kernels::domains::floating, gradient, name);
     if (!gathered.takes(own[i].dtype(), gradient)) flush();
     gathered.add(from, i, steps.empty() ? nullptr : &steps[i]);
   }

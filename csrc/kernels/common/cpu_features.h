@@ -17,8 +17,17 @@ inline constexpr bool kHasLevels = false;
 
 inline constexpr int kLevels = 3;
 
-// The level in use: 0 baseline, 1 wide, 2 widest. MINDTORCH_CPU_LEVEL=0 or 1 lowers it (to compare levels in
-// tests).
+// The level in use. A build for work has the loops of one level, MT_LEVEL, that of the machine it was made on: where compilers
+// see a constant they drop the others. Elsewhere MINDTORCH_CPU_LEVEL=0 or 1 lowers it (to compare levels).
+#if defined(MT_LEVEL)
+inline constexpr int cpu_level = MT_LEVEL;
+constexpr int level_or_only(int) { return cpu_level; }
+#else
 extern const int cpu_level;
+constexpr int level_or_only(int level) { return level; }
+#endif
+
+// Raises where a build for work has not the level that this machine has or that was asked for.
+void check_level();
 
 }  // namespace mt::kernels

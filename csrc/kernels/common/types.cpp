@@ -9,7 +9,7 @@
 namespace mt::kernels {
 namespace {
 
-int detect_level() {
+int usable_level() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
   const bool wide = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
@@ -28,7 +28,19 @@ int detect_level() {
 
 }  // namespace
 
-const int cpu_level = detect_level();
+#if !defined(MT_LEVEL)
+const int cpu_level = usable_level();
+#endif
+
+void check_level() {
+  const int usable = usable_level();
+  if (usable < cpu_level)
+    fail(ErrorKind::runtime, "this build for work has loops for level ", cpu_level,
+         " of x86-64 processors alone (0: SSE2, 1: AVX2, 2: AVX-512), which the machine that compiled it "
+         "has, and level ",
+         usable, " is wanted: by MINDTORCH_CPU_LEVEL, or because this machine has no more. ",
+         "'make release' and wheels have all levels.");
+}
 
 void fail_unsupported(const char* name, DType dtype) {
   std::string_view text(name);

@@ -221,13 +221,13 @@ inline constexpr ElementwiseKernel kernel_of = {Op::name,
                                                 operand_of_alpha<Op>,
                                                 Op::domain,
                                                 {
-#define X(name, type, legacy) loop_for<Op, type, kInputs, kToBool>(0),
+#define X(name, type, legacy) loop_for<Op, type, kInputs, kToBool>(level_or_only(0)),
                                                     {MT_FORALL_DTYPES(X)},
 #undef X
-#define X(name, type, legacy) loop_for<Op, type, kInputs, kToBool>(1),
+#define X(name, type, legacy) loop_for<Op, type, kInputs, kToBool>(level_or_only(1)),
                                                     {MT_FORALL_DTYPES(X)},
 #undef X
-#define X(name, type, legacy) loop_for<Op, type, kInputs, kToBool>(2),
+#define X(name, type, legacy) loop_for<Op, type, kInputs, kToBool>(level_or_only(2)),
                                                     {MT_FORALL_DTYPES(X)},
 #undef X
                                                 },

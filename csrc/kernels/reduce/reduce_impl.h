@@ -380,9 +380,22 @@ struct ReduceLoopsOf {
     if constexpr (kHasLevels && std::is_same_v<T, float>) return &columns_widest;
     else return wide_columns();
   }
-  static constexpr ReduceLoops loops = {
-      dtype_of<A>, identity, {rows, wide_rows(), widest_rows()}, {columns, wide_columns(), widest_columns()},
-      merge,       finish};
+  using Rows = decltype(&rows);
+  using Columns = decltype(&columns);
+  static constexpr Rows rows_at(int level) {
+    const Rows at[kLevels] = {&rows, wide_rows(), widest_rows()};
+    return at[level_or_only(level)];
+  }
+  static constexpr Columns columns_at(int level) {
+    const Columns at[kLevels] = {&columns, wide_columns(), widest_columns()};
+    return at[level_or_only(level)];
+  }
+  static constexpr ReduceLoops loops = {dtype_of<A>,
+                                        identity,
+                                        {rows_at(0), rows_at(1), rows_at(2)},
+                                        {columns_at(0), columns_at(1), columns_at(2)},
+                                        merge,
+                                        finish};
 };
 
 // The largest of bools is that of bytes which are 0 or 1: of these compilers make vectors.
