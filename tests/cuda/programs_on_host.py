@@ -5,31 +5,50 @@ import os
 import re
 import subprocess
 from functools import cache
+from itertools import count
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 
 HERE = Path(__file__).parent
 _ENTRY = re.compile(r"void [^{}]*?(\w+)\(const __grid_constant__ ([\w:]+) call\) \{ (.+?)\(call\)")
 _HOOK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *[ctypes.c_uint] * 5, ctypes.c_void_p)
+_ROOM = TemporaryDirectory()  # until the process ends
+_NUMBERS = count()
+_OPTIONS = ["-std=c++20", "-O0", "-fPIC", "-w", "-U_FORTIFY_SOURCE", f"-I{HERE.parents[1] / 'csrc'}", f"-I{HERE}"]
+# What every program begins with, read once: half of what a program takes to compile.
+_PRELUDE = """
+#define __device__
+#define __global__
+#define __launch_bounds__(...)
+#define __grid_constant__
+#include "emulated.h"
+#include "backends/cuda/device/functors.h"
+"""
+
+
+def _run_compiler(*arguments):
+    subprocess.run([os.environ.get("CXX", "c++"), *_OPTIONS, *map(str, arguments)], check=True)
+
+
+@cache
+def _prelude():
+    header = Path(_ROOM.name) / "prelude.h"
+    header.write_text(_PRELUDE)
+    _run_compiler("-x", "c++-header", header, "-o", f"{header}.gch")
+    return header
 
 
 @cache
 def _compiled(source):
     """The kernels of a program, by what they call."""
     header, rest = source.split("\n", 1)
-    text = (
-        "#define __device__\n#define __global__\n#define __launch_bounds__(...)\n#define __grid_constant__\n"
-    )
-    text += f'#include "emulated.h"\n{header}\n#include "named_kernels.h"\n{rest}\n'
+    text = f'{header}\n#include "named_kernels.h"\n{rest}\n'
     entries = _ENTRY.findall(source)
     text += "".join(f"MT_KERNEL(run_{entry}, {call}, {entry})\n" for entry, call, _ in entries)
-    folder = Path(mkdtemp())
-    (folder / "program.cpp").write_text(text)
-    options = ["-std=c++20", "-O0", "-shared", "-fPIC", "-w", "-U_FORTIFY_SOURCE"]
-    folders = [f"-I{HERE.parents[1] / 'csrc'}", f"-I{HERE}"]
-    files = [str(folder / "program.cpp"), "-o", str(folder / "program.so")]
-    subprocess.run([os.environ.get("CXX", "c++"), *options, *folders, *files], check=True)
-    library = ctypes.CDLL(str(folder / "program.so"))
+    program = Path(_ROOM.name) / f"program_{next(_NUMBERS)}.cpp"
+    program.write_text(text)
+    _run_compiler("-shared", "-include", _prelude(), program, "-o", program.with_suffix(".so"))
+    library = ctypes.CDLL(str(program.with_suffix(".so")))
     return {body: getattr(library, f"run_{entry}") for entry, _, body in entries}
 
 
