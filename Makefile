@@ -8,8 +8,9 @@
 # ECOSYSTEM_VENV=...  an environment that has the packages of make ecosystem, instead of one of our own
 # The package is built in place (src/ plus the libraries compiled into it), so a Python edit needs no build.
 #
-# Two builds: what `make build` makes is for work, a few files at a time, so that a change is usable again in seconds. `make release`
-# optimises the road from Python to the kernels as one, as wheels do, and takes minutes to link: measure with that one.
+# Two builds: what `make build` makes is for work, a few files at a time and for this processor alone, so that a change is usable
+# again in seconds. `make release` has loops for all processors, optimises the road from Python to the kernels as one, as wheels
+# do, and takes minutes to link: measure with that one.
 
 # Also where the environment asks for none, Python keeps what it compiled: the tests start hundreds of processes.
 export PYTHONDONTWRITEBYTECODE :=
