@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from made_once import made_once
 
 import mindtorch_v2.distributed as dist
 from mindtorch_v2.distributed.engines.mpi import packaged
@@ -59,7 +60,11 @@ def run(framework: str, folder: Path, backend: str, device: str, *sizes: int) ->
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory) -> Found:
     """PyTorch's values, for all."""
-    return run("torch", tmp_path_factory.mktemp("theirs"), "gloo", "cpu", 2, 3, 4, 8)
+    return made_once(
+        tmp_path_factory,
+        "collectives_of_pytorch",
+        lambda: run("torch", tmp_path_factory.mktemp("theirs"), "gloo", "cpu", 2, 3, 4, 8),
+    )
 
 
 @pytest.fixture(
@@ -74,7 +79,11 @@ def expected(tmp_path_factory) -> Found:
     ids=lambda param: "-".join(map(str, param)),
 )
 def ours(request, tmp_path_factory) -> Found:
-    return run("mindtorch_v2", tmp_path_factory.mktemp("ours"), *request.param)
+    return made_once(
+        tmp_path_factory,
+        "collectives_of_" + "_".join(map(str, request.param)),
+        lambda: run("mindtorch_v2", tmp_path_factory.mktemp("ours"), *request.param),
+    )
 
 
 def test_every_collective_gives_what_pytorchs_gloo_gives(ours, expected):

@@ -3,7 +3,9 @@
 from typing import Any
 
 import pytest
+from made_once import made_once
 
+pytestmark = pytest.mark.timeout(300)  # one process makes the results, the others wait
 Result = dict[str, Any]
 
 TWICE = "num_layers=2, bidirectional=True"
@@ -28,9 +30,10 @@ DROPPING = {f"layer('{kind}', {TWICE}, dropout=0.5)": f"layer('{kind}', {TWICE})
 
 
 @pytest.fixture(scope="module")
-def both(run_on_both) -> tuple[Result, Result]:
+def both(run_on_both, tmp_path_factory) -> tuple[Result, Result]:
     """Everything in one process on each device."""
-    return run_on_both("recurrent", *LAYERS, *HALVES, *TRAININGS, *DROPPING, *DROPPING.values())
+    cases = [*LAYERS, *HALVES, *TRAININGS, *DROPPING, *DROPPING.values()]
+    return made_once(tmp_path_factory, "recurrent_layers", lambda: run_on_both("recurrent", *cases))
 
 
 def assert_close(got: Any, wanted: Any, tolerance: float) -> None:
