@@ -12,8 +12,10 @@ T = TypeVar("T")
 
 
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[], T]) -> T:
-    """What `make()` returns in the first of pytest's processes that asks for `name`; the others wait for it. Files that a
-    worker of pytest-xdist takes from another bring their fixtures along, and would make everything again."""
+    """What `make()` returns in the first of pytest's processes that asks for `name`; the others wait for it.
+
+    Files that a worker of pytest-xdist takes from another bring their fixtures along, and would make everything again.
+    """
     root = factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         root = root.parent

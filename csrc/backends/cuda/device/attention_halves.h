@@ -122,6 +122,7 @@ template <class T, int kDim> struct Products {
                                            const float (&made)[kGroups][kColumns][4], long long rows, int dim,
                                            const float (&factors)[kGroups][2], uint32_t* room,
                                            const AttentionLane& lane) {
+    __syncwarp();  // its lanes may still read rows of theirs there
 #pragma unroll
     for (int group = 0; group < kGroups; ++group)
 #pragma unroll
