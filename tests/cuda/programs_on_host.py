@@ -14,7 +14,8 @@ _ENTRY = re.compile(r"void [^{}]*?(\w+)\(const __grid_constant__ ([\w:]+) call\)
 _HOOK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *[ctypes.c_uint] * 5, ctypes.c_void_p)
 _ROOM = TemporaryDirectory()  # until the process ends
 _NUMBERS = count()
-_OPTIONS = ["-std=c++20", "-O0", "-fPIC", "-w", "-U_FORTIFY_SOURCE", f"-I{HERE.parents[1] / 'csrc'}", f"-I{HERE}"]
+_OPTIONS = ["-std=c++20", "-O0", "-fPIC", "-w", "-U_FORTIFY_SOURCE"]
+_OPTIONS += [f"-I{HERE.parents[1] / 'csrc'}", f"-I{HERE}"]
 # What every program begins with, read once: half of what a program takes to compile.
 _PRELUDE = """
 #define __device__
