@@ -1,7 +1,5 @@
 #include "private_device.h"
 
-#include <list>
-#include <tuple>
 #include <vector>
 
 #include "backends/cpu/generator.h"
@@ -16,6 +14,8 @@ namespace {
 // the memory in the order of the stream, so nothing has to hold it.
 class HostArguments {
  public:
+  const Tensor* first = nullptr;  // of the device's
+
   Tensor view(const Tensor& tensor) {
     if (!tensor.defined() || tensor.device().is_cpu()) return tensor;
     for (const auto& [original, made] : views_)
@@ -70,17 +70,18 @@ struct Held<std::string_view> {
 // Numbers come from the device's own seed and counter, through the CPU's engine.
 template <>
 struct Held<Generator*> {
-  Generator* given;
   std::shared_ptr<cpu::CpuGenerator> own;
-  Held(Generator* generator, HostArguments&) : given(generator) {}
+  Held(Generator* generator, HostArguments& host) {
+    const devices::Numbers numbers = devices::take_numbers(generator, *host.first);
+    own = std::make_shared<cpu::CpuGenerator>(numbers.seed + numbers.offset * 0x9E3779B97F4A7C15);
+  }
   Generator* get() { return own.get(); }
 };
 
-template <class T>
-void seed_from(T&, const Tensor*) {}
-void seed_from(Held<Generator*>& held, const Tensor* first) {
-  const devices::Numbers numbers = devices::take_numbers(held.given, *first);
-  held.own = std::make_shared<cpu::CpuGenerator>(numbers.seed + numbers.offset * 0x9E3779B97F4A7C15);
+void enqueue(const char* name, Device device, std::function<void()> work) {
+  void* stream = current_stream(device);
+  TaskScope scope({TaskKind::kernel, "hostLaunch", name, device, stream});
+  driver().enqueue(StreamHandle(stream), std::move(work));
 }
 
 template <class A>
@@ -93,16 +94,11 @@ void find_tensor(const Tensor& tensor, const Tensor*& found) {
 template <class... P>
 [[gnu::noinline]] void launch(const KernelTable<void(P...)>& table, P... given) {
   HostArguments host;
-  auto held = std::make_shared<std::tuple<Held<std::remove_cvref_t<P>>...>>(
-      Held<std::remove_cvref_t<P>>(given, host)...);
-  const Tensor* first = nullptr;
-  (find_tensor(given, first), ...);
-  std::apply([&](auto&... each) { (seed_from(each, first), ...); }, *held);
-  void* stream = current_stream(host.where());
-  TaskScope scope({TaskKind::kernel, "hostLaunch", table.name, host.where(), stream});
-  driver().enqueue(StreamHandle(stream), [held, &table] {
-    std::apply([&](auto&... each) { table.cell[int(DeviceType::cpu)](each.get()...); }, *held);
-  });
+  (find_tensor(given, host.first), ...);
+  std::function<void()> run = [... held = Held<std::remove_cvref_t<P>>(given, host), &table]() mutable {
+    table.cell[int(DeviceType::cpu)](held.get()...);
+  };
+  enqueue(table.name, host.where(), std::move(run));
 }
 
 template <auto* table, class Signature>
@@ -129,10 +125,7 @@ DeviceProperties PrivateAccelerator::properties(int) { return {"Host", kCapacity
 void PrivateAccelerator::copy_on_device(const Tensor& from, const Tensor& to) {
   HostArguments host;
   const Tensor source = host.view(from), target = host.view(to);
-  void* stream = current_stream(to.device());
-  TaskScope scope({TaskKind::kernel, "hostLaunch", "copy", to.device(), stream});
-  private_device::driver().enqueue(StreamHandle(stream),
-                                   [source, target] { copy_between(source, target, false); });
+  enqueue("copy", to.device(), [source, target] { copy_between(source, target, false); });
 }
 
 void register_private_device() {

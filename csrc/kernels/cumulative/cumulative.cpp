@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <optional>
 
 #include "kernels/common/arithmetic.h"
 #include "kernels/common/convert.h"
@@ -45,6 +46,7 @@ A start() {
 struct Job {
   int64_t size, out_stride, in_stride;  // along the line, in bytes; negative when it runs backwards
   Converter load, store;
+  std::optional<DType> plain;  // what both sides hold, if it is the same
 };
 
 // Some lines from begin to end, side by side: each step of a line waits for the one before it, but not for those of the
@@ -65,6 +67,32 @@ void along_lines(const Job& job, char* out, int64_t out_step, const char* in, in
       job.store(reinterpret_cast<const char*>(blocks[l]), sizeof(A),
                 out + l * out_step + begin * job.out_stride, job.out_stride, count);
   }
+}
+
+// The same without conversions on the way: E is what both sides hold.
+template <class A, class E, Running kOperation, int kLines>
+void along_plain_lines(const Job& job, char* out, int64_t out_step, const char* in, int64_t in_step) {
+  A totals[kLines];
+  std::fill_n(totals, kLines, start<A, kOperation>());
+  for (int64_t i = 0; i < job.size; ++i)
+#pragma GCC unroll 8
+    for (int l = 0; l < kLines; ++l) {
+      totals[l] = step<A, kOperation>(totals[l],
+                                      A(*reinterpret_cast<const E*>(in + l * in_step + i * job.in_stride)));
+      *reinterpret_cast<E*>(out + l * out_step + i * job.out_stride) = E(totals[l]);
+    }
+}
+
+template <class A, Running kOperation, int kLines>
+void along_lines_of(const Job& job, char* out, int64_t out_step, const char* in, int64_t in_step) {
+  if constexpr (kOperation != Running::log_sum_exp) {
+    if (job.plain == dtype_of<A>)
+      return along_plain_lines<A, A, kOperation, kLines>(job, out, out_step, in, in_step);
+    if constexpr (std::is_same_v<A, double>)
+      if (job.plain == DType::float32)
+        return along_plain_lines<A, float, kOperation, kLines>(job, out, out_step, in, in_step);
+  }
+  along_lines<A, kOperation, kLines>(job, out, out_step, in, in_step);
 }
 
 constexpr int64_t kShort = 16;  // lines of so few elements are worth less than a call for each
@@ -111,10 +139,10 @@ void take_lines(char* const* data, const int64_t* strides, int64_t n, const void
   }
   int64_t line = 0;
   for (; line + kTogether <= n; line += kTogether)
-    along_lines<A, kOperation, kTogether>(job, data[0] + line * strides[0], strides[0],
-                                          data[1] + line * strides[1], strides[1]);
+    along_lines_of<A, kOperation, kTogether>(job, data[0] + line * strides[0], strides[0],
+                                             data[1] + line * strides[1], strides[1]);
   for (; line < n; ++line)
-    along_lines<A, kOperation, 1>(job, data[0] + line * strides[0], 0, data[1] + line * strides[1], 0);
+    along_lines_of<A, kOperation, 1>(job, data[0] + line * strides[0], 0, data[1] + line * strides[1], 0);
 }
 
 template <class A>
@@ -162,8 +190,12 @@ void cumulative(Running operation, const View& in, const View& out, int dim, boo
   const auto stride = [&](const View& v) {
     return v.ndim ? direction * v.strides[dim] * int64_t(itemsize(v.dtype)) : int64_t(itemsize(v.dtype));
   };
-  const Job job{in.ndim ? in.sizes[dim] : 1, stride(out), stride(in), converter(in.dtype, compute),
-                converter(compute, out.dtype)};
+  const Job job{in.ndim ? in.sizes[dim] : 1,
+                stride(out),
+                stride(in),
+                converter(in.dtype, compute),
+                converter(compute, out.dtype),
+                in.dtype == out.dtype ? std::optional(in.dtype) : std::nullopt};
   const RowFunction rows = compute == DType::int64     ? rows_for<int64_t>(operation)
                            : compute == DType::float64 ? rows_for<double>(operation)
                                                        : rows_for<complex128>(operation);

@@ -354,7 +354,7 @@ constexpr bool kRoundsProducts = true;
 }  // namespace
 
 bool number_of(const View& b, DType compute, Scalar& number) {
-  if (!b.data || !is_single(b)) return false;
+  if (!b.data || !is_single(b) || !contains(domains::any, compute)) return false;
   dispatch<domains::any>(compute, "number", [&](auto tag) {
     using T = typename decltype(tag)::type;
     T value;

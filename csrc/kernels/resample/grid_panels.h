@@ -144,9 +144,10 @@ struct AddPanelSlopes {
 inline constinit PerThread<ThreadBuffer> panels_memory;
 inline constexpr int64_t kMostPanelBytes = int64_t(32) << 20;  // threads keep that memory
 
-// Calls f with the number of lanes as a constant where the channels of an entry go into panels; false where they do not.
+// Calls f with the number of lanes as a constant where the channels of an entry go into panels; false where they do not:
+// where places are read less often than `least` times, laying them out takes longer than it saves.
 template <class T, class F>
-bool with_panels(const View& in, int64_t positions, int64_t channels, GridMode mode, F&& f) {
+bool with_panels(const View& in, int64_t positions, int64_t channels, GridMode mode, int64_t least, F&& f) {
   int64_t places = 1, terms = 1;
   for (int d = 2; d < in.ndim; ++d) {
     places *= in.sizes[d];
@@ -154,7 +155,7 @@ bool with_panels(const View& in, int64_t positions, int64_t channels, GridMode m
   }
   const int lanes = lanes_for(channels);
   const int64_t bytes = (places + 1) * (channels + lanes - 1) / lanes * lanes * int64_t(sizeof(compute_t<T>));
-  if (channels < 3 || positions * terms < places || bytes > kMostPanelBytes) return false;
+  if (channels < 3 || positions * terms < least * places || bytes > kMostPanelBytes) return false;
   if (lanes == 4) f.template operator()<4>();
   else if (lanes == 8) f.template operator()<8>();
   else f.template operator()<16>();

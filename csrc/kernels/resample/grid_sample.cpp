@@ -82,7 +82,7 @@ void forward(const View& in, const View& grid, const View& out, GridOptions opti
   const Runs<2> runs({Spaced{&out, 2}, Spaced{&grid, 1}}, kSpatial);
   const int64_t work = runs.longest() * (out.sizes[1] + 8) * 4, all = out.sizes[0] * runs.count();
   if (all == 0) return;
-  if (with_panels<T>(in, runs.positions(), in.sizes[1], options.mode,
+  if (with_panels<T>(in, runs.positions(), in.sizes[1], options.mode, 2,
                      [&]<int kLanes>() { forward_in_panels<T, kSpatial, kLanes>(in, grid, out, options); }))
     return;
   parallel_for(0, all, std::max<int64_t>(1, kGrain / work), [&](int64_t begin, int64_t end) {

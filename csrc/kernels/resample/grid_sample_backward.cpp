@@ -157,7 +157,7 @@ struct Backward {
             std::copy_n(slopes[0], slopes_of_run,
                         partial.data() + task * slopes_of_piece + i * slopes_of_run);
         };
-        if (!with_panels<T>(in, runs.positions(), last - first, options.mode,
+        if (!with_panels<T>(in, runs.positions(), last - first, options.mode, 1,
                             [&]<int kLanes>() { in_panels<kLanes>(n, first, last, put_piece); }))
           in_planes(n, first, last, put_piece);
       }
