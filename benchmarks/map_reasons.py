@@ -46,13 +46,33 @@ REASONS: tuple[Reason, ...] = (
         "not understood: the loop is vectors, and in the run before this one another of its kind was slow instead",
     ),
     Reason("pow.*", "the general power in float, whatever the exponent", cases="*bfloat16"),
+    Reason(
+        "conv* scaled_dot_product_attention mm",
+        "PyTorch multiplies with AMX; of bfloat16 only products of large matrices do here",
+        cases="*bfloat16",
+    ),
     Reason("conv*", "oneDNN makes code for each shape while the program runs; our tiles are fixed"),
     Reason(
         "linalg_cholesky* linalg_inv*", "factors by halves over our own products; PyTorch has MKL's LAPACK"
     ),
+    Reason("linalg_eig linalg_solve", "OpenBLAS's LAPACK; PyTorch has MKL's"),
+    Reason("linalg_cross", "composed of six products of columns that are three numbers apart"),
+    Reason(
+        "sgn", "the gradient is zero: PyTorch returns a tensor of zeros without memory", cases="*backward"
+    ),
+    Reason(
+        "cumsum",
+        "timed before numbers that need no conversion were read where they lie, which takes half of the time",
+    ),
+    Reason(
+        "grid_sampler_2d",
+        "timed before inputs that are read once stayed where they are: two thirds of the time since",
+    ),
+    Reason("norm.*", "short rows of halves become floats first", cases="*bfloat16"),
+    Reason("to.dtype", "not shown; a copy, as fast as PyTorch's in other cases of its kind"),
     Reason("amax amin", "not shown; presumably that each row of 40 numbers is folded by itself"),
     Reason(
-        "zeros copy_ index_fill.* tensordot mm pdist",
+        "zeros copy_ index_fill.* tensordot mm pdist cdist nll_loss cummax _conj_physical",
         "not shown; presumably whether each of 16 threads finds its part in its own cache",
     ),
 )

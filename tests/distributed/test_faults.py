@@ -116,7 +116,7 @@ print("codes", [each.returncode for each in ranks])
 """
 
 
-def test_a_cut_network_is_an_error_of_all_within_the_time_limit():
+def test_a_cut_network_is_an_error_of_all_within_the_time_limit(tmp_path):
     program = worlds.program(
         """
         tensor = torch.ones(1000)
@@ -135,6 +135,7 @@ def test_a_cut_network_is_an_error_of_all_within_the_time_limit():
         3,
     )
     environment = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29511", "WORLD_SIZE": "3", "PROGRAM": program}
+    environment["WORLD_MEETS"] = str(tmp_path)
     ended = subprocess.run(
         [sys.executable, "-c", links.LOOPBACK + CUT], env=os.environ | environment, capture_output=True, text=True,
         timeout=100,
