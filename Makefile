@@ -47,9 +47,9 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
 CMAKE := $(VENV)/bin/cmake
 CTEST := $(VENV)/bin/ctest --output-on-failure --parallel $(JOBS)
-# A file's tests stay together, because they share what is costly to make. One process more than there are processors: many
-# tests wait, for other processes or for a time limit.
-RUN_TESTS := -m pytest --numprocesses $(shell expr $(JOBS) + 1) --dist loadfile
+# A file's tests stay together, because they share what is costly to make, and come in the order of tests/conftest.py. One
+# process more than there are processors: many tests wait, for other processes or for a time limit.
+RUN_TESTS := -m pytest --numprocesses $(shell expr $(JOBS) + 1) --dist loadfile --no-loadscope-reorder
 SITE_PACKAGES = $(shell $(PY) -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 CPP_FILES = $(shell find csrc softnpu tests -name '*.cpp' -o -name '*.h')
 CONFIGURE = CXX=$$(tools/find_compiler) $(CMAKE) -S . -G Ninja -DPython_EXECUTABLE=$(PY) -DMT_TESTS=ON \
