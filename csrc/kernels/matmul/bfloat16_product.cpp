@@ -15,6 +15,10 @@
 #include <immintrin.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 
 namespace mt::kernels {
@@ -203,6 +207,62 @@ const PairTiles* find_tiles() {
   if (has_amx && tiles_granted()) return &amx;
   if (a < 1 || !__get_cpuid_count(7, 1, &a, &b, &c, &d)) return nullptr;
   return a >> 5 & 1 ? &avx512 : nullptr;  // AVX512-BF16
+}
+
+#elif defined(__aarch64__)
+
+// One instruction multiplies two rows of four by two columns of four. Eight rows and eight columns at a time: of two lines of
+// pairs, which are four steps along k, a zip makes two columns.
+[[gnu::target("arch=armv8.2-a+bf16")]] void multiply_bfmmla(const BFloat16* a, int64_t a_half,
+                                                            const BFloat16* b, int64_t b_half, int64_t steps,
+                                                            float* c) {
+  constexpr int64_t side = 8, depth = 4, squares = side / 2;
+  for (int64_t row = 0; row < kSide; row += side) {
+    for (int64_t column = 0; column < kSide; column += side) {
+      const BFloat16* left = a + row / kHalf * a_half + row % kHalf * kDepth;
+      const BFloat16* right = b + column / kHalf * b_half + column % kHalf * 2;
+      float32x4_t sums[squares][squares];
+#pragma GCC unroll 4
+      for (int i = 0; i < squares; ++i)
+#pragma GCC unroll 4
+        for (int j = 0; j < squares; ++j) sums[i][j] = vdupq_n_f32(0);
+      for (int64_t s = 0; s < steps; ++s, left += kHalf * kDepth) {
+        for (int64_t p = 0; p < kDepth; p += depth, right += 2 * kSide) {
+          bfloat16x8_t rows[squares], columns[squares];
+#pragma GCC unroll 4
+          for (int i = 0; i < squares; ++i) {
+            const uint16_t* from = reinterpret_cast<const uint16_t*>(left + 2 * i * kDepth + p);
+            rows[i] = vreinterpretq_bf16_u16(vcombine_u16(vld1_u16(from), vld1_u16(from + kDepth)));
+          }
+#pragma GCC unroll 2
+          for (int j = 0; j < squares; j += 2) {
+            const uint32_t* from = reinterpret_cast<const uint32_t*>(right) + 2 * j;
+            const uint32x4_t first = vld1q_u32(from), second = vld1q_u32(from + kHalf);
+            columns[j] = vreinterpretq_bf16_u32(vzip1q_u32(first, second));
+            columns[j + 1] = vreinterpretq_bf16_u32(vzip2q_u32(first, second));
+          }
+#pragma GCC unroll 4
+          for (int i = 0; i < squares; ++i)
+#pragma GCC unroll 4
+            for (int j = 0; j < squares; ++j) sums[i][j] = vbfmmlaq_f32(sums[i][j], rows[i], columns[j]);
+        }
+      }
+#pragma GCC unroll 4
+      for (int i = 0; i < squares; ++i) {
+        float* to = c + (row + 2 * i) * kSide + column;
+#pragma GCC unroll 4
+        for (int j = 0; j < squares; ++j) {
+          vst1_f32(to + 2 * j, vget_low_f32(sums[i][j]));
+          vst1_f32(to + kSide + 2 * j, vget_high_f32(sums[i][j]));
+        }
+      }
+    }
+  }
+}
+
+const PairTiles* find_tiles() {
+  static constexpr PairTiles bfmmla{multiply_bfmmla, nothing, nothing};
+  return getauxval(AT_HWCAP2) & HWCAP2_BF16 ? &bfmmla : nullptr;
 }
 
 #else

@@ -1,4 +1,4 @@
-// The product of two matrices of bfloat16 by instructions that multiply pairs of them: AMX and AVX512-BF16.
+// The product of two matrices of bfloat16 by instructions that multiply pairs of them: AMX, AVX512-BF16 and aarch64's BFMMLA.
 #pragma once
 
 #include <cstdint>
