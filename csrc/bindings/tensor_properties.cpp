@@ -200,6 +200,7 @@ PyObject* get_matrix_transposed(PyObject* self, void*) {
   return guarded([&] {
     MT_CHECK(self_of(self).dim() != 1,
              "tensor.mT is only supported on matrices or batches of matrices. Got 1-D tensor.");
+    if (self_of(self).dim() == 0) return wrap(ops::permute(self_of(self), Dims()));
     return wrap(ops::transpose(self_of(self), -2, -1));
   });
 }

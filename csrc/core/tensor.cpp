@@ -111,8 +111,18 @@ void TensorImpl::refresh() {
   if (numel == 0) contiguous = true;
 }
 
-int64_t Tensor::size(int64_t dim) const { return impl_->sizes()[wrap_dim(dim, this->dim())]; }
-int64_t Tensor::stride(int64_t dim) const { return impl_->strides()[wrap_dim(dim, this->dim())]; }
+namespace {
+
+// Unlike wrap_dim, which counts a tensor without dimensions as one with a single one.
+int64_t wrap_present_dim(int64_t dim, int64_t ndim) {
+  MT_CHECK_AS(index, ndim > 0, "Dimension specified as ", dim, " but tensor has no dimensions");
+  return wrap_dim(dim, ndim);
+}
+
+}  // namespace
+
+int64_t Tensor::size(int64_t dim) const { return impl_->sizes()[wrap_present_dim(dim, this->dim())]; }
+int64_t Tensor::stride(int64_t dim) const { return impl_->strides()[wrap_present_dim(dim, this->dim())]; }
 
 bool Tensor::is_contiguous(MemoryFormat format) const {
   if (format == MemoryFormat::contiguous || format == MemoryFormat::preserve) return is_contiguous();

@@ -292,7 +292,7 @@ Tensor select(const Tensor& self, int64_t dim, int64_t index) {
 
 Tensor slice(const Tensor& self, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end,
              int64_t step) {
-  MT_CHECK(self.dim() > 0, "slice() cannot be applied to a 0-dim tensor.");
+  MT_CHECK_AS(index, self.dim() > 0, "slice() cannot be applied to a 0-dim tensor.");
   MT_CHECK_AS(value, step > 0, "slice step must be positive");
   const size_t d = size_t(wrap_dim(dim, self.dim()));
   const int64_t size = self.sizes()[d];

@@ -72,4 +72,14 @@ void baddbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, con
   out.prepare(sizes, self.dtype(), self.device());
 }
 
+void linalg_cross(const Tensor& self, const Tensor& other, int64_t dim, Output& out) {
+  MT_CHECK(self.dim() == other.dim(), "linalg.cross: inputs must have the same number of dimensions.");
+  MT_CHECK(self.size(dim) == 3 && other.size(dim) == 3, "linalg.cross: inputs dimension ", dim,
+           " must have length 3. Got ", self.size(dim), " and ", other.size(dim));
+  check_same_device({&self, &other});
+  MT_CHECK(self.dtype() == other.dtype(), "expected scalar type ", info(self.dtype()).legacy, " but found ",
+           info(other.dtype()).legacy);
+  out.prepare(broadcast(self.sizes(), other.sizes()), self.dtype(), self.device());
+}
+
 }  // namespace mt::infer

@@ -101,6 +101,40 @@ def test_the_cross_product_is_numpys_along_every_dimension_of_three(dim):
     assert np.allclose(found.numpy(), wanted)
 
 
+def _laid_out(values, layout):
+    """The same values with each vector's numbers, or its neighbours, elsewhere in memory."""
+    t = torch.tensor(values)
+    if layout == "by columns":
+        return t.t().contiguous().t()
+    if layout == "every other":
+        return torch.stack([t, t], -1)[..., 0]
+    return t
+
+
+@pytest.mark.parametrize("layout", ["plain", "by columns", "every other"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int8", "complex64"])
+def test_cross_products_wherever_the_vectors_lie(dtype, layout):
+    rng = np.random.default_rng(1)
+    a, b = ((rng.standard_normal((1003, 3)) * 5).astype(dtype) for _ in range(2))
+    wanted = np.cross(a, b)
+    x, y = _laid_out(a, layout), _laid_out(b, layout)
+    assert np.allclose(torch.linalg.cross(x, y).numpy(), wanted, atol=1e-4)
+    assert np.allclose(torch.linalg.cross(x.t(), y.t(), dim=0).numpy(), wanted.T, atol=1e-4)
+    assert np.allclose(torch.linalg.cross(x, y, out=x).numpy(), wanted, atol=1e-4)
+
+
+def test_cross_products_refuse_what_has_none():
+    with pytest.raises(RuntimeError, match="expected scalar type Float but found Double"):
+        torch.linalg.cross(torch.ones(3), torch.ones(3, dtype=torch.float64))
+    with pytest.raises(IndexError, match="Dimension specified as -1 but tensor has no dimensions"):
+        torch.linalg.cross(torch.tensor(1.0), torch.tensor(1.0))
+    with pytest.raises(NotImplementedError, match="\"cross\" not implemented for 'Bool'"):
+        torch.linalg.cross(torch.ones(3, dtype=torch.bool), torch.ones(3, dtype=torch.bool))
+    numbers = torch.arange(12.0)
+    with pytest.raises(RuntimeError, match="written-to tensor refer to a single memory location"):
+        torch.linalg.cross(numbers[:9].reshape(3, 3), torch.ones(3, 3), out=numbers[1:10].reshape(3, 3))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(("n", "k"), [(3, 3), (4, 4), (16, 2), (1, 16), (5, 7), (8, 16), (2, 3)])
 def test_many_rows_of_few_numbers(dtype, n, k):

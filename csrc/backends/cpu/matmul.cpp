@@ -1,6 +1,7 @@
 #include "generated/cpu/matmul.h"
 
 #include "backends/cpu/kernel_view.h"
+#include "kernels/matmul/cross.h"
 #include "kernels/matmul/matmul.h"
 
 namespace mt::cpu {
@@ -36,6 +37,10 @@ void baddbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, con
               "\"baddbmm_with_gemm\" not implemented for 'Bool'");
   if (!beta.equals(0) && !out.same(self)) kernels::copy(view(self), view(out));
   kernels::bmm(view(batch1), view(batch2), view(out), alpha, beta);
+}
+
+void linalg_cross(const Tensor& self, const Tensor& other, int64_t dim, const Tensor& out) {
+  kernels::cross(view(self), view(other), view(out), int(wrap_dim(dim, out.dim())));
 }
 
 }  // namespace mt::cpu

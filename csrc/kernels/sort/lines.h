@@ -3,27 +3,10 @@
 
 #include <algorithm>
 
-#include "base/error.h"
-#include "kernels/common/iterate.h"
 #include "kernels/common/parallel.h"
+#include "kernels/common/without_dim.h"
 
 namespace mt::kernels {
-
-// The view without one of its dimensions.
-struct WithoutDim {
-  int64_t sizes[kMaxDims], strides[kMaxDims];
-  View view;
-  WithoutDim(const View& from, int dim) {
-    MT_CHECK(from.ndim <= kMaxDims, "tensors with more than ", kMaxDims, " dimensions are not supported");
-    int count = 0;
-    for (int d = 0; d < from.ndim; ++d) {
-      if (d == dim) continue;
-      sizes[count] = from.sizes[d];
-      strides[count++] = from.strides[d];
-    }
-    view = {from.data, sizes, strides, count, from.dtype};
-  }
-};
 
 // From this length on, one line is worth several threads.
 inline constexpr int64_t kSplitFrom = 1 << 15;

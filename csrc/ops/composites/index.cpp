@@ -166,8 +166,8 @@ Tensor repeat_interleave(const Tensor& self, int64_t repeats, std::optional<int6
                          std::optional<int64_t> output_size) {
   MT_CHECK(repeats >= 0, "Repeats must be non-negative");
   const Tensor own = dim ? self : flattened(self);
-  if (own.dim() == 0) return repeat_interleave(ops::unsqueeze(own, 0), repeats, 0, output_size);
   const int64_t d = wrap_dim(dim.value_or(0), own.dim());
+  if (own.dim() == 0) return repeat_interleave(ops::unsqueeze(own, 0), repeats, 0, output_size);
   int64_t length;
   MT_CHECK(!__builtin_mul_overflow(own.sizes()[size_t(d)], repeats, &length), "repeat_interleave: ", repeats,
            " repetitions of ", own.sizes()[size_t(d)], " elements are more than a tensor can have");

@@ -235,23 +235,10 @@ Tensor linalg_vecdot(const Tensor& x, const Tensor& y, int64_t dim) {
   return ops::sum(products, DimList(dim), false, x.dtype());
 }
 
-Tensor linalg_cross(const Tensor& self, const Tensor& other, int64_t dim) {
-  MT_CHECK(self.dim() == other.dim(), "linalg.cross: inputs must have the same number of dimensions.");
-  MT_CHECK(self.size(dim) == 3 && other.size(dim) == 3, "linalg.cross: inputs dimension ", dim,
-           " must have length 3. Got ", self.size(dim), " and ", other.size(dim));
-  const int64_t along = wrap_dim(dim, self.dim());
-  const std::vector<Tensor> x = ops::unbind(self, along), y = ops::unbind(other, along);
-  const auto part = [&](size_t i, size_t j) {
-    return ops::addcmul(ops::mul(x[i], y[j]), x[j], y[i], Scalar(-1));
-  };
-  const Tensor parts[] = {part(1, 2), part(2, 0), part(0, 1)};
-  return ops::stack(parts, along);
-}
-
 Tensor cross(const Tensor& self, const Tensor& other, std::optional<int64_t> dim) {
-  if (dim) return linalg_cross(self, other, *dim);
+  if (dim) return ops::linalg_cross(self, other, *dim);
   for (int64_t d = 0; d < self.dim(); ++d)
-    if (self.sizes()[size_t(d)] == 3) return linalg_cross(self, other, d);
+    if (self.sizes()[size_t(d)] == 3) return ops::linalg_cross(self, other, d);
   fail(ErrorKind::runtime, "no dimension of size 3 in input");
 }
 
@@ -262,7 +249,8 @@ Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight
     MT_CHECK(input1.sizes()[size_t(d)] == input2.sizes()[size_t(d)],
              "bilinear(): input batch dimensions do not match at dim ", d, ": got ",
              input1.sizes()[size_t(d)], " and ", input2.sizes()[size_t(d)]);
-  MT_CHECK(weight.dim() == 3 && input1.dim() > 0, "bilinear(): weight must be 3-D, got ", weight.dim(), "-D");
+  MT_CHECK(input1.dim() > 0, "bilinear(): inputs must have at least one dimension, got 0-D");
+  MT_CHECK(weight.dim() == 3, "bilinear(): weight must be 3-D, got ", weight.dim(), "-D");
   const IntList w = weight.sizes();
   MT_CHECK(input1.sizes().back() == w[1], "bilinear(): input1 size does not match weight size: got ",
            input1.sizes().back(), " but expected ", w[1]);

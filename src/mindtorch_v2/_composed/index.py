@@ -9,6 +9,8 @@ import mindtorch_v2 as torch
 from mindtorch_v2 import Tensor
 from mindtorch_v2._C import _functions as _native
 
+from .._types.size import from_front
+
 
 def nonzero(self: Tensor, as_tuple: bool) -> Tensor | tuple[Tensor, ...]:
     return tuple(torch.where(self)) if as_tuple else torch.nonzero(self)
@@ -84,11 +86,16 @@ def segment_reduce(
         raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
     if (lengths is None) == (offsets is None):
         raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
-    axis = axis % data.dim()
+    axis = from_front(axis, data.dim())
     skipped = None  # what lies before the first run
     if lengths is None:
         assert offsets is not None
         lengths, skipped = offsets[..., 1:] - offsets[..., :-1], offsets[..., :1]
+    if lengths.dim() > data.dim():
+        raise RuntimeError(
+            f"segment_reduce(): Expected data to have at least as many dimensions as lengths, but got {data.dim()} and "
+            f"{lengths.dim()}"
+        )
     if lengths.dim() != axis + 1 or lengths.shape[:axis] != data.shape[:axis]:
         raise RuntimeError(
             "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1)"

@@ -10,6 +10,8 @@ import mindtorch_v2 as torch
 from mindtorch_v2 import _C
 from mindtorch_v2._C import _functions as _native
 
+from .._types.size import from_front
+
 if TYPE_CHECKING:
     from mindtorch_v2 import Tensor
 
@@ -35,16 +37,6 @@ def _legacy_name(dtype: torch.dtype) -> str:
 # ---- norms, condition numbers, products of several matrices ------------------------------------------
 
 
-def _wrapped(dims: Sequence[int], ndim: int) -> list[int]:
-    limit = max(ndim, 1)
-    for d in dims:
-        if not -limit <= d < limit:
-            raise IndexError(
-                f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {d})"
-            )
-    return [d % limit for d in dims]
-
-
 def _in_dtype(self: Tensor, dtype: torch.dtype | None, name: str) -> Tensor:
     kind = dtype if dtype is not None else self.dtype
     if not (kind.is_floating_point or kind.is_complex):
@@ -67,7 +59,7 @@ def matrix_norm(
     pair = [dim] if isinstance(dim, int) else list(dim)
     if len(pair) != 2:
         raise RuntimeError(f"{name}: dim must be a 2-tuple. Got {' '.join(str(d) for d in pair)}")
-    rows, columns = _wrapped(pair, self.dim())
+    rows, columns = (from_front(d, self.dim()) for d in pair)
     if rows == columns:
         raise RuntimeError(f"{name}: dims must be different. Got ({pair[0]}, {pair[1]})")
     x = _in_dtype(self, dtype, name)
@@ -201,10 +193,11 @@ def tensorinv(self: Tensor, ind: int = 2) -> Tensor:
 def tensorsolve(self: Tensor, other: Tensor, dims: Sequence[int] | None = None) -> Tensor:
     matrix = self
     if dims is not None:
-        moved = _wrapped(dims, self.dim())
+        moved = [from_front(d, self.dim()) for d in dims]
         if len(set(moved)) != len(moved):
             raise RuntimeError(f"movedim: repeated dim in `source` ({list(dims)})")
-        matrix = self.permute([d for d in range(self.dim()) if d not in moved] + moved)
+        if self.dim() > 0:
+            matrix = self.permute([d for d in range(self.dim()) if d not in moved] + moved)
     back = list(matrix.shape[other.dim() :])
     rows, columns = math.prod(matrix.shape[: other.dim()]), math.prod(back)
     if rows != columns:

@@ -10,6 +10,7 @@ from mindtorch_v2 import Tensor, channels_last, contiguous_format
 from .._functions.shapes import at_least
 from .._sparse.table import refuse
 from .._types.dtypes import LEGACY_NAMES
+from .._types.size import from_front
 
 # ---- joining -----------------------------------------------------------------------------------------
 
@@ -520,13 +521,8 @@ def view_copy(self: Tensor, size: Sequence[int] | None = None, dtype: torch.dtyp
 
 def _slice(self: Tensor, dim: int, start: int | None, end: int | None, step: int) -> Tensor:
     if self.dim() == 0:
-        raise RuntimeError("slice() cannot be applied to a 0-dim tensor.")
-    if not -self.dim() <= dim < self.dim():
-        raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-self.dim()}, {self.dim() - 1}], but got "
-            f"{dim})"
-        )
-    index: list[slice] = [slice(None)] * (dim % self.dim())
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+    index: list[slice] = [slice(None)] * from_front(dim, self.dim())
     return self[(*index, slice(start, end, step))]
 
 

@@ -151,7 +151,7 @@ def _changes(values: Tensor) -> Tensor:
 
 def _rows(self: Tensor, dim: int) -> Tensor:
     """Slices along `dim` as the rows of a matrix."""
-    if self.numel() == 0 and self.shape[dim] != 0:
+    if self.size(dim) != 0 and self.numel() == 0:
         raise RuntimeError(
             "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied"
         )
@@ -163,7 +163,7 @@ def _rows(self: Tensor, dim: int) -> Tensor:
 def _unique(self: Tensor, dim: int | None, ordered: bool, inverse: bool, counts: bool, name: str) -> Unique:
     with torch.no_grad():
         order = None
-        if dim is None or self.dim() == 0:
+        if dim is None:
             values = self.reshape(-1)
             if ordered:
                 values, order = values.sort()

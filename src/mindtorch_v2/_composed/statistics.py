@@ -8,6 +8,7 @@ import mindtorch_v2 as torch
 from mindtorch_v2 import Tensor
 
 from .._types.dtypes import LEGACY_NAMES
+from .._types.size import from_front
 
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 _ROUNDING = {"lower": "floor", "higher": "ceil", "nearest": "round"}
@@ -149,6 +150,8 @@ def _quantile(
     skip_nan: bool,
 ) -> Tensor:
     points = _check_quantile(name, self, q, interpolation)
+    if dim is not None:
+        from_front(dim, self.dim())
     if dim is None or self.dim() == 0:
         lines = self.reshape(-1)
     else:

@@ -9,6 +9,7 @@ import mindtorch_v2 as torch
 
 from .. import _C
 from .._C import Tensor, _functions
+from .._types.size import from_front
 from .conversions import taken_at
 from .parts import (
     COO,
@@ -26,7 +27,6 @@ from .parts import (
     values_of,
     with_values,
 )
-from .shapes import _wrapped
 from .table import refuse, sparse
 
 
@@ -34,7 +34,7 @@ def sum_over(self: Tensor, dims: Sequence[int], keepdim: bool, dtype: _C.dtype |
     """Sums of a tensor in coordinates: sparse while a sparse dimension is left."""
     indices, values, is_coalesced = coo_parts(self)
     depth = indices.shape[0]
-    gone = sorted(_wrapped(dim, self.dim()) for dim in dims)
+    gone = sorted(from_front(dim, self.dim()) for dim in dims)
     if len(set(gone)) != len(gone):
         raise RuntimeError(
             f"dim {next(d for d in gone if gone.count(d) > 1)} appears multiple times in the list of dims"
@@ -84,7 +84,7 @@ def _sum_of_csr(self: Tensor, dims: Sequence[int], keepdim: bool, dtype: _C.dtyp
     parts = compressed_parts(self)
     if parts.batch:
         raise RuntimeError("a batch of CSR tensors has no sums over dimensions; use to_dense() first")
-    gone = {_wrapped(dim, self.dim()) for dim in dims}
+    gone = {from_front(dim, self.dim()) for dim in dims}
     values = parts.values if dtype is None else parts.values.to(dtype)
     flat = values.reshape(-1, 1)
     index = parts.compressed.dtype
@@ -123,7 +123,7 @@ def sparse_sum_backward(grad_output: Tensor, self: Tensor, dim: Sequence[int]) -
     """The gradient at the elements that there are."""
     indices, values, is_coalesced = coalesced_parts(self)
     depth = indices.shape[0]
-    gone = {_wrapped(d, self.dim()) for d in dim}
+    gone = {from_front(d, self.dim()) for d in dim}
     left = [d for d in range(depth) if d not in gone]
     if layout_of(grad_output) == "strided":
         if left:
@@ -208,7 +208,7 @@ def _softmax(self: Tensor, dim: int, logarithm: bool) -> Tensor:
     if layout_of(self) != COO:
         raise refuse(f"_sparse_{'log_' if logarithm else ''}softmax", "", [self])
     self = coalesced(self)
-    at = _wrapped(dim, self.dim())
+    at = from_front(dim, self.dim())
     values, depth = values_of(self), coo_parts(self).indices.shape[0]
     if at >= depth:
         function = torch.log_softmax if logarithm else torch.softmax
@@ -234,7 +234,7 @@ def _softmax_backward(grad: Tensor, output: Tensor, dim: int, logarithm: bool) -
         raise RuntimeError(
             f"coalesce expected sparse coordinate tensor layout but got {TITLES[layout_of(grad)]}"
         )
-    at = _wrapped(dim, output.dim())
+    at = from_front(dim, output.dim())
     indices, result, _ = coo_parts(output)
     arrived = taken_at(grad, indices)
     depth = indices.shape[0]

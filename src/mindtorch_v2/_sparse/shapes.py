@@ -8,6 +8,7 @@ from typing import Any
 import mindtorch_v2 as torch
 
 from .._C import Tensor, _functions
+from .._types.size import from_front
 from .conversions import coo_of
 from .parts import (
     COO,
@@ -23,19 +24,10 @@ from .parts import (
 from .table import refuse, sparse
 
 
-def _wrapped(dim: int, count: int) -> int:
-    bound = max(count, 1)
-    if not -bound <= dim < bound:
-        raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-bound}, {bound - 1}], but got {dim})"
-        )
-    return dim % bound
-
-
 def permuted(self: Tensor, dims: Sequence[int]) -> Tensor:
     indices, values, is_coalesced = coo_parts(self)
     depth = indices.shape[0]
-    order = [_wrapped(dim, self.dim()) for dim in dims]
+    order = [from_front(dim, self.dim()) for dim in dims]
     if len(order) != self.dim():
         raise RuntimeError(
             "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
@@ -59,7 +51,7 @@ def permuted(self: Tensor, dims: Sequence[int]) -> Tensor:
 
 
 def transposed(self: Tensor, dim0: int, dim1: int) -> Tensor:
-    first, second = _wrapped(dim0, self.dim()), _wrapped(dim1, self.dim())
+    first, second = from_front(dim0, self.dim()), from_front(dim1, self.dim())
     if layout_of(self) == COO:
         depth = coo_parts(self).indices.shape[0]
         if min(first, second) < depth <= max(first, second):
@@ -97,7 +89,7 @@ def transposed(self: Tensor, dim0: int, dim1: int) -> Tensor:
 def permute(self: Tensor, dims: Sequence[int]) -> Tensor:
     if layout_of(self) == COO:
         return permuted(self, dims)
-    order = [_wrapped(dim, self.dim()) for dim in dims]
+    order = [from_front(dim, self.dim()) for dim in dims]
     if order == list(range(self.dim())):
         return self.detach()
     moved = [at for at, dim in enumerate(order) if at != dim]
@@ -126,7 +118,7 @@ def t(self: Tensor) -> Tensor:
 def unsqueeze(self: Tensor, dim: int) -> Tensor:
     if layout_of(self) != COO:
         raise RuntimeError(f"Sparse {layout_of(self)[-3:].upper()} tensors do not have strides")
-    at = _wrapped(dim, self.dim() + 1)
+    at = from_front(dim, self.dim() + 1)
     indices, values, is_coalesced = coo_parts(self)
     depth = indices.shape[0]
     size = [*self.shape[:at], 1, *self.shape[at:]]
@@ -154,7 +146,7 @@ def chosen(self: Tensor, dim: int, keep: Tensor, index: Tensor | None, length: i
 
 @sparse("select.int")
 def select(self: Tensor, dim: int, index: int) -> Tensor:
-    at = _wrapped(dim, self.dim())
+    at = from_front(dim, self.dim())
     size = self.shape[at]
     if not -size <= index < size:
         raise IndexError(
@@ -199,7 +191,7 @@ def _window(self: Tensor, at: int, start: int, end: int, step: int) -> Tensor:
 
 @sparse("slice.Tensor")
 def slice_(self: Tensor, dim: int, start: int | None, end: int | None, step: int) -> Tensor:
-    at = _wrapped(dim, self.dim())
+    at = from_front(dim, self.dim())
     first, last, step = slice(start, end, step).indices(self.shape[at])
     if first == 0 and last == self.shape[at] and step == 1:
         return self.detach()
@@ -212,7 +204,7 @@ def slice_(self: Tensor, dim: int, start: int | None, end: int | None, step: int
 def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
     if layout_of(self) != COO:
         raise refuse("index_select", "", [self])
-    at = _wrapped(dim, self.dim())
+    at = from_front(dim, self.dim())
     if index.dim() > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
     if index.dtype not in (torch.int32, torch.int64):
@@ -245,7 +237,7 @@ def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
 
 @sparse("unbind")
 def unbind(self: Tensor, dim: int = 0) -> list[Tensor]:
-    return [select(self, dim, index) for index in range(self.shape[_wrapped(dim, self.dim())])]
+    return [select(self, dim, index) for index in range(self.shape[from_front(dim, self.dim())])]
 
 
 @sparse("cat")
@@ -258,7 +250,7 @@ def cat(tensors: Sequence[Tensor], dim: int) -> Tensor:
         at = next(i for i, tensor in enumerate(tensors) if not is_sparse(tensor))
         raise RuntimeError(f"Concatenating sparse tensors, but a dense tensor was found at position {at}.")
     first = tensors[0]
-    at = _wrapped(dim, first.dim())
+    at = from_front(dim, first.dim())
     depth = coo_parts(first).indices.shape[0]
     for number, tensor in enumerate(tensors):
         sizes = [own for i, own in enumerate(tensor.shape) if i != at]

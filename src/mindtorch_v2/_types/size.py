@@ -13,6 +13,16 @@ from .. import _C
 symbolic: set[type] = set()
 
 
+def from_front(dim: int, ndim: int) -> int:
+    """A dimension counted from the front. A tensor without dimensions counts as one with a single one."""
+    count = max(ndim, 1)
+    if not -count <= dim < count:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-count}, {count - 1}], but got {dim})"
+        )
+    return dim % count
+
+
 def _dimension(position: int, value: Any) -> Any:
     if type(value) in symbolic:
         return value

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import mindtorch_v2 as torch
 
+from .._types.size import from_front
+
 Dims = int | Sequence[int] | None
 
 
@@ -42,15 +44,11 @@ def dims_of(input: torch.Tensor, dim: Dims) -> list[int]:
     given = [] if dim is None else [dim] if isinstance(dim, int) else list(dim)
     if not given:
         return list(range(input.dim()))
-    span, dims = max(input.dim(), 1), []
-    for d in given:
-        if not -span <= d < span:
-            raise IndexError(
-                f"Dimension out of range (expected to be in range of [{-span}, {span - 1}], but got {d})"
-            )
-        if d % span in dims:
-            raise RuntimeError(f"dim={d % span} appears multiple times in the list of dims")
-        dims.append(d % span)
+    dims: list[int] = []
+    for d in (from_front(d, input.dim()) for d in given):
+        if d in dims:
+            raise RuntimeError(f"dim={d} appears multiple times in the list of dims")
+        dims.append(d)
     return dims
 
 

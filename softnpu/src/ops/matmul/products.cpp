@@ -2,6 +2,7 @@
 #include "kernels/common/copy.h"
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/elementwise/functors.h"
+#include "kernels/matmul/cross.h"
 #include "kernels/matmul/matmul.h"
 #include "op_plans.h"
 #include "ops/common/temporary.h"
@@ -266,26 +267,7 @@ void LinalgCross(Plan& plan, const aclTensor* self, const aclTensor* other, int6
   if (to.ndim == 0 || to.sizes[along] != 3)
     plan.invalid("tensor 'out' has shape ", shape_text(to), ", wanted 3 along dim ", dim);
   const Operand left = broadcast_to(plan, a, "self", to), right = broadcast_to(plan, b, "other", to);
-  plan.run([=](const aclOpExecutor& e) {
-    const Temporary result(to.view(e), to.dtype);  // out may be one of the operands
-    Operand place = to;
-    set_contiguous(place);
-    const int64_t item = item_bytes(to), step = place.strides[along];
-    const Scalar one(1);
-    const View first = result.view();
-    const Operand slice = sliced(to, along, 0, 1);
-    const Temporary product(slice.view(e), to.dtype);
-    for (int i = 0; i < 3; ++i) {
-      auto part = [&](const Operand& operand, int j) { return sliced(operand, along, j % 3, 1); };
-      const Operand a1 = part(left, i + 1), b2 = part(right, i + 2), a2 = part(left, i + 2),
-                    b1 = part(right, i + 1);
-      const View entry{first.as<char>() + i * step * item, slice.sizes, place.strides, to.ndim, to.dtype};
-      k::binary<k::mul_op>(a1.view(e), b2.view(e), entry, to.dtype);
-      k::binary<k::mul_op>(a2.view(e), b1.view(e), product.view(), to.dtype);
-      k::binary<k::sub_op>(entry, product.view(), entry, to.dtype, &one);
-    }
-    k::copy(first, to.view(e));
-  });
+  plan.run([=](const aclOpExecutor& e) { k::cross(left.view(e), right.view(e), to.view(e), along); });
 }
 
 }  // namespace softnpu::ops

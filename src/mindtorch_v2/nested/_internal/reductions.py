@@ -6,6 +6,7 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
+from ..._types.size import from_front
 from .nested_tensor import (
     NestedTensor,
     components,
@@ -41,14 +42,7 @@ def dims_of(nested: NestedTensor, dim: Any) -> tuple[int, ...]:
     count = nested.dim()
     if dim is None or (isinstance(dim, (list, tuple)) and not dim):
         return tuple(range(count))
-    found = []
-    for d in dim if isinstance(dim, (list, tuple)) else (dim,):
-        if not -count <= d < count:
-            raise IndexError(
-                f"Dimension out of range (expected to be in range of [{-count}, {count - 1}], but got {d})"
-            )
-        found.append(d % count)
-    return tuple(sorted(found))
+    return tuple(sorted(from_front(d, count) for d in (dim if isinstance(dim, (list, tuple)) else (dim,))))
 
 
 def _reduce(

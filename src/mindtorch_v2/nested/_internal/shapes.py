@@ -6,6 +6,7 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
+from ..._types.size import from_front
 from .attributes import size_of
 from .nested_int import NestedInt
 from .nested_tensor import NestedTensor, components, lengths_of, nested_of, values_of, without_holes, wrap
@@ -15,12 +16,7 @@ from .rules import name_of, rule
 
 def dim_of(nested: NestedTensor, dim: int, more: int = 0) -> int:
     """A dimension as it counts from the front; ``more`` for those that are yet to come."""
-    count = nested.dim() + more
-    if not -count <= dim < count:
-        raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-count}, {count - 1}], but got {dim})"
-        )
-    return dim % count
+    return from_front(dim, nested.dim() + more)
 
 
 def inner_dim(name: str, nested: NestedTensor, dim: int) -> int:

@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary
 
 import mindtorch_v2 as torch
 
+from ..._types.size import from_front
 from . import pointwise, rules
 from .conversions import grown
 from .nested_int import NestedInt
@@ -310,18 +311,9 @@ def contiguous(func: Any, self: StridedNestedTensor, memory_format: Any = torch.
 # ---- dimensions ----------------------------------------------------------------------------------------
 
 
-def _dim(nested: StridedNestedTensor, dim: int, more: int = 0) -> int:
-    count = nested.dim() + more
-    if not -count <= dim < count:
-        raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-count}, {count - 1}], but got {dim})"
-        )
-    return dim % count
-
-
 @rule("softmax", "log_softmax", "_softmax", "_log_softmax", "cumsum", "cumprod")
 def along(func: Any, self: StridedNestedTensor, dim: int, *args: Any, **kwargs: Any) -> Any:
-    place = _dim(self, dim)
+    place = from_front(dim, self.dim())
     if place == 0:
         raise RuntimeError(f"Cannot apply {func.__name__.partition('.')[0]} across nested dimension 0")
     return each(func, self, place - 1, *args, **kwargs)
@@ -333,7 +325,7 @@ def reduce(
 ) -> Any:
     if dim is None or (isinstance(dim, (list, tuple)) and not dim):
         return func(self.values(), **kwargs)
-    dims = [_dim(self, d) for d in (dim if isinstance(dim, (list, tuple)) else (dim,))]
+    dims = [from_front(d, self.dim()) for d in (dim if isinstance(dim, (list, tuple)) else (dim,))]
     if dims != [self.dim() - 1]:
         raise RuntimeError(
             f"NestedTensor can only be reduced across the last dimension for now got dimension {dims[0]} instead."
@@ -345,7 +337,7 @@ def reduce(
 
 @rule("transpose", "swapaxes", "swapdims")
 def transpose(func: Any, self: StridedNestedTensor, dim0: int, dim1: int) -> Any:
-    one, other = _dim(self, dim0), _dim(self, dim1)
+    one, other = from_front(dim0, self.dim()), from_front(dim1, self.dim())
     if one == other:
         return detach(func, self) if not self.requires_grad else each(lambda p: p, self)
     if 0 in (one, other):
@@ -381,7 +373,7 @@ def view(func: Any, self: StridedNestedTensor, *shape: Any) -> Any:
 
 @rule("unsqueeze")
 def unsqueeze(func: Any, self: StridedNestedTensor, dim: int) -> Any:
-    place = _dim(self, dim, 1)
+    place = from_front(dim, self.dim() + 1)
     if place == 0:
         raise RuntimeError(
             "unsqueeze(): For nested tensors, unsqueezing dimension 0 is not supported at the moment"
@@ -396,7 +388,7 @@ def squeeze(func: Any, self: StridedNestedTensor, dim: Any = None) -> Any:
             "squeeze(): For nested tensors, squeeze without the dim argument is not supported at the moment, however "
             "you can use squeeze(Tensor self, int dim) instead"
         )
-    place = _dim(self, dim)
+    place = from_front(dim, self.dim())
     if place == 0:
         raise RuntimeError(
             "squeeze(): For nested tensors, squeezing dimension 0 is not supported at the moment"
@@ -406,7 +398,7 @@ def squeeze(func: Any, self: StridedNestedTensor, dim: Any = None) -> Any:
 
 @rule("chunk", "split", "split_with_sizes")
 def pieces(func: Any, self: StridedNestedTensor, sizes: Any, dim: int = 0) -> Any:
-    if _dim(self, dim) != self.dim() - 1:
+    if from_front(dim, self.dim()) != self.dim() - 1:
         name = func.__name__.partition(".")[0]
         raise RuntimeError(
             f"{name.capitalize()} for nested tensors is currently only supported for the last dimension."
@@ -416,14 +408,14 @@ def pieces(func: Any, self: StridedNestedTensor, sizes: Any, dim: int = 0) -> An
 
 @rule("unbind")
 def unbind(func: Any, self: StridedNestedTensor, dim: int = 0) -> tuple[torch.Tensor, ...]:
-    if _dim(self, dim) != 0:
+    if from_front(dim, self.dim()) != 0:
         raise RuntimeError(f"NestedTensor can only be unbound along dimension 0 got dimension {dim} instead.")
     return parts_of(self)
 
 
 @rule("select")
 def select(func: Any, self: StridedNestedTensor, dim: int, index: int) -> Any:
-    place = _dim(self, dim)
+    place = from_front(dim, self.dim())
     if place:
         return each(func, self, place - 1, index)
     count = len(self._parts)
@@ -434,7 +426,7 @@ def select(func: Any, self: StridedNestedTensor, dim: int, index: int) -> Any:
 
 @rule("narrow")
 def narrow(func: Any, self: StridedNestedTensor, dim: int, start: int, length: int) -> Any:
-    if _dim(self, dim) != 0:
+    if from_front(dim, self.dim()) != 0:
         raise RuntimeError(f"narrow(): only dim=0 supported for nested tensors, but got: {dim}")
     return _nested(parts_of(self)[start : start + length], self)
 
@@ -459,7 +451,7 @@ def cat(func: Any, tensors: Any, dim: int = 0) -> Any:
         raise RuntimeError("cat(): expected each tensor to be nested, in the strided layout")
     if dim == 0:
         return _nested([p for t in tensors for p in parts_of(t)], tensors[0])
-    place = _dim(tensors[0], dim) - 1
+    place = from_front(dim, tensors[0].dim()) - 1
     return each(lambda parts: torch.cat(parts, place), list(tensors))
 
 
@@ -533,7 +525,7 @@ def size(func: Any, self: StridedNestedTensor, dim: int | None = None) -> Any:
             "a nested tensor in the strided layout has no sizes that hold for all of its parts; use size(dim), or "
             "shape of each tensor of unbind()"
         )
-    place = _dim(self, dim)
+    place = from_front(dim, self.dim())
     if place == 0:
         return len(self._parts)
     sizes = {p.shape[place - 1] for p in self._parts}
