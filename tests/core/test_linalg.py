@@ -455,3 +455,61 @@ def test_multi_dot_multiplies_any_number_and_refuses_what_does_not_fit():
     ]:
         with pytest.raises(RuntimeError, match=message):
             torch.linalg.multi_dot(given)
+
+
+# ---- values of many small matrices -------------------------------------------------------------------------
+
+
+def _many(kind: str, dtype: str, rows: int, columns: int, scale: float) -> np.ndarray:
+    a = RNG.standard_normal((37, rows, columns))
+    if kind == "dependent":
+        a[:, :, -1] = a[:, :, 0]
+    elif kind == "graded":
+        a *= 10.0 ** (-np.arange(columns) * (6 / columns))
+    elif kind == "equal values":
+        a = np.linalg.qr(a)[0]
+    elif kind == "zeros":
+        a *= 0
+    return (a * scale).astype(dtype)
+
+
+@pytest.mark.parametrize("kind", ["random", "dependent", "graded", "equal values", "zeros"])
+@pytest.mark.parametrize(
+    ("dtype", "scale"), [("float32", 1), ("float32", 1e-30), ("float32", 1e30), ("float64", 1e200)]
+)
+def test_singular_and_eigenvalues_of_many_small_matrices(kind, dtype, scale):
+    few = 20 * np.finfo(dtype).eps
+    for n in (1, 2, 3, 5, 8, 16):
+        for m in (n, n + 3, 2 * n):
+            a = _many(kind, dtype, m, n, scale)
+            wanted = np.linalg.svd(a.astype("float64") / scale, compute_uv=False) * scale
+            tall = torch.from_numpy(a)
+            for given in (tall, tall.mT, tall.mT.contiguous(), tall.mT.contiguous().mT):
+                found = torch.linalg.svdvals(given).numpy()
+                assert np.abs(found - wanted).max() <= few * np.abs(wanted).max()
+        square = _many(kind, dtype, n, n, scale)
+        square = square / 2 + square.swapaxes(1, 2) / 2
+        wanted = np.linalg.eigvalsh(square.astype("float64") / scale) * scale
+        for read, ignored in (("L", np.triu_indices(n, 1)), ("U", np.tril_indices(n, -1))):
+            given = square.copy()
+            given[:, ignored[0], ignored[1]] = np.nan
+            found = torch.linalg.eigvalsh(torch.from_numpy(given), UPLO=read).numpy()
+            assert np.abs(found - wanted).max() <= few * np.abs(wanted).max()
+
+
+def test_values_of_a_batch_are_those_of_its_matrices():
+    a = matrix(3, 5, 6, 6).transpose(0, 1)
+    for function in (torch.linalg.svdvals, lambda x: torch.linalg.eigvalsh(x + x.mT)):
+        alone = torch.stack([torch.stack([function(x) for x in row]) for row in a])
+        close(function(a), alone.numpy())
+        close(function(a[:1].expand(4, 3, 6, 6)), alone[:1].expand(4, 3, 6).numpy())
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_one_matrix_of_a_batch_without_values(bad):
+    a = torch.eye(3).repeat(20, 1, 1)
+    a[7, 1, 1] = bad
+    with pytest.raises(torch.linalg.LinAlgError, match=r"linalg.svd: \(Batch element 7\)"):
+        torch.linalg.svdvals(a)
+    with pytest.raises(torch.linalg.LinAlgError, match=r"linalg.eigh: \(Batch element 7\)"):
+        torch.linalg.eigvalsh(a)

@@ -161,3 +161,20 @@ def test_many_rows_of_few_numbers(dtype, n, k):
     same(a.t() @ c, sums)
     same((c.t() @ a).t(), sums)
     same(torch.addmm(b, a.t(), c, beta=3, alpha=-1), 3 * w - sums)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "int64", "complex64"])
+@pytest.mark.parametrize("length", [1, 5, 32, 33, 512, 5000])
+def test_batches_of_rows_times_columns(dtype, length):
+    rng = np.random.default_rng(length)
+    kind = getattr(torch, dtype)
+    x, y = (rng.integers(-3, 4, (7, length)).astype("float64") for _ in range(2))
+    a, b = torch.from_numpy(x).to(kind), torch.from_numpy(y).to(kind)
+    start = torch.arange(7.0).reshape(7, 1, 1)
+    wanted = torch.from_numpy((x * y).sum(1)).reshape(7, 1, 1)
+    for row in (a.unsqueeze(1), a.t().contiguous().t().unsqueeze(1)):
+        for column in (b.unsqueeze(2), torch.stack([b, b], 2)[:, :, :1]):
+            assert torch.bmm(row, column).tolist() == wanted.to(kind).tolist()
+            added = torch.baddbmm(start.to(kind), row, column, beta=2, alpha=3)
+            assert added.tolist() == (wanted * 3 + start * 2).to(kind).tolist()
+            assert torch.mm(row[0], column[0]).tolist() == wanted[0].to(kind).tolist()

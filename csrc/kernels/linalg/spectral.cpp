@@ -1,6 +1,9 @@
 // Singular values and eigenvalues.
+#include <functional>
+
 #include "kernels/linalg/batch.h"
 #include "kernels/linalg/linalg.h"
+#include "kernels/linalg/small_spectra.h"
 #include "kernels/openblas/blas.h"
 
 namespace mt::kernels {
@@ -38,7 +41,7 @@ void svd(const View& a, const View* u, const View& s, const View* vh) {
   dispatch<blas_types>(a.dtype, "linalg_svd_cpu", [&](auto tag) {
     using T = typename decltype(tag)::type;
     using R = lapack::real_t<T>;
-    for_each_by_lapack(batch_count(a, 2), a, [&](int64_t i) {
+    const auto one = [&](int64_t i) {
       ColumnMajor<T> matrix(element(a, 2, i));
       const int64_t k = std::min(matrix.rows(), matrix.columns());
       std::vector<R> values(size_t(std::max<int64_t>(1, k)));
@@ -59,7 +62,18 @@ void svd(const View& a, const View* u, const View& s, const View* vh) {
       store_vector<R>(values.data(), element(s, 1, i));
       if (u) left.store(element(*u, 2, i));
       if (vh) right.store(element(*vh, 2, i));
-    });
+    };
+    const int64_t batch = batch_count(a, 2);
+    if constexpr (std::is_same_v<T, R>) {
+      const int64_t rows = a.sizes[a.ndim - 2], columns = a.sizes[a.ndim - 1];
+      if (!u && !vh && SmallSpectra<T>::fits(batch, rows, columns)) {
+        const int wide = rows < columns;
+        return SmallSpectra<T>::template each<typename SmallSpectra<T>::Singular>(
+            a, std::max(rows, columns), std::min(rows, columns), a.strides[a.ndim - 2 + wide],
+            a.strides[a.ndim - 1 - wide], std::greater<T>(), s, one);
+      }
+    }
+    for_each_by_lapack(batch, a, one);
   });
 }
 
@@ -67,7 +81,7 @@ void eigh(const View& a, const View& w, const View* v, bool upper) {
   dispatch<blas_types>(a.dtype, "linalg_eigh_cpu", [&](auto tag) {
     using T = typename decltype(tag)::type;
     using R = lapack::real_t<T>;
-    for_each_by_lapack(batch_count(a, 2), a, [&](int64_t i) {
+    const auto one = [&](int64_t i) {
       ColumnMajor<T> matrix(element(a, 2, i));
       const int n = matrix.rows();
       std::vector<R> values(size_t(std::max(1, n)));
@@ -83,7 +97,15 @@ void eigh(const View& a, const View& w, const View* v, bool upper) {
           status, ").");
       store_vector<R>(values.data(), element(w, 1, i));
       if (v) matrix.store(element(*v, 2, i));
-    });
+    };
+    const int64_t batch = batch_count(a, 2), n = a.sizes[a.ndim - 1];
+    if constexpr (std::is_same_v<T, R>) {
+      const int64_t row = a.strides[a.ndim - 2], column = a.strides[a.ndim - 1];
+      if (!v && SmallSpectra<T>::fits(batch, n, n))
+        return SmallSpectra<T>::template each<typename SmallSpectra<T>::Symmetric>(
+            a, n, n, upper ? column : row, upper ? row : column, std::less<T>(), w, one);
+    }
+    for_each_by_lapack(batch, a, one);
   });
 }
 

@@ -19,8 +19,9 @@
 namespace mt::kernels {
 namespace {
 
-// Products with a vector of more multiplications than this have loops of their own.
-constexpr int64_t kWorthLines = 512;
+// Products with a vector of more multiplications than this have loops of their own, also those of fewer along lines that are
+// longer than kWorthLine and lie together.
+constexpr int64_t kWorthLines = 512, kWorthLine = 32;
 
 struct Shape {
   int64_t m, n, k;
@@ -256,6 +257,12 @@ void vector_product(const View& a, const View& b, const View& out, Shape s, doub
   matrix_vector(transposed(b, sizes, strides), x, y, alpha, beta);
 }
 
+// Of a product one of whose sides is a vector: whether it has loops of its own.
+bool worth_lines(Shape s, const View& a, const View& b) {
+  if (s.m != 1 && s.n != 1) return false;
+  return s.m * s.n * s.k > kWorthLines || (s.k > kWorthLine && (s.n == 1 ? a.strides[1] : b.strides[0]) == 1);
+}
+
 // Whether rows are so few and short that they have a product of their own, one column wide or more.
 template <class T>
 bool narrow(Shape s, const View& out) {
@@ -392,8 +399,7 @@ void product(const View& a, const View& b, const View& out, Shape s, const Scala
     if (s.k == 1 && s.m * s.n > kWorthLines && !narrow<T>(s, out))
       return outer_product<T>(a, b, out, s, alpha.to<compute_t<T>>(), beta.to<compute_t<T>>());
     if constexpr (is_half_v<T> || std::is_floating_point_v<T>) {
-      if ((s.m == 1 || s.n == 1) && s.m * s.n * s.k > kWorthLines)
-        return vector_product(a, b, out, s, alpha.to<double>(), beta.to<double>());
+      if (worth_lines(s, a, b)) return vector_product(a, b, out, s, alpha.to<double>(), beta.to<double>());
     }
     if constexpr (is_complex_v<T>) {
       if (s.m == 1 && s.n == 1) return complex_row_by_column<T>(a, b, out, s.k, alpha.to<T>(), beta.to<T>());
@@ -415,6 +421,8 @@ void bmm(const View& a, const View& b, const View& out, const Scalar& alpha, con
   const int64_t batch = out.sizes[0];
   MT_CHECK(a.sizes[0] == batch && b.sizes[0] == batch, "bmm: batch sizes must agree, got ", a.sizes[0], ", ",
            b.sizes[0], " and a result of ", batch);
+  if (s.m == 1 && s.n == 1 && s.k > 0 && contains(domains::floating, out.dtype) && alpha.to<double>() != 0)
+    return row_products(a, b, out, alpha.to<double>(), beta.to<double>());
   const auto matrix = [](const View& view, int64_t i) {
     return View{view.as<char>() + i * view.strides[0] * int64_t(itemsize(view.dtype)), view.sizes + 1,
                 view.strides + 1, 2, view.dtype};

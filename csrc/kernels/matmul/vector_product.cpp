@@ -274,4 +274,38 @@ void matrix_vector(const View& a, const View& x, const View& out, double alpha, 
   });
 }
 
+void row_products(const View& a, const View& b, const View& out, double alpha, double beta) {
+  with_compute_type(a.dtype, "bmm", [&](auto tag) {
+    using C = typename decltype(tag)::type;
+    const int64_t item = int64_t(itemsize(a.dtype)), batch = a.sizes[0], length = a.sizes[2];
+    const auto one = [&](int64_t i) {
+      return Product<C>{a.as<char>() + i * a.strides[0] * item,
+                        1,
+                        length,
+                        0,
+                        a.strides[2] * item,
+                        converter(a.dtype, dtype_of<C>),
+                        converter(dtype_of<C>, a.dtype),
+                        b.as<char>() + i * b.strides[0] * item,
+                        b.strides[1] * item,
+                        nullptr,
+                        out.as<char>() + i * out.strides[0] * item,
+                        out.strides[0] * item,
+                        alpha,
+                        beta,
+                        a.dtype == dtype_of<C>};
+    };
+    const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, length));
+    parallel_for(0, batch, grain, [&](int64_t begin, int64_t end) {
+      constexpr int64_t some = 32;
+      double sums[some];
+      for (int64_t first = begin; first < end; first += some) {
+        const int64_t n = std::min(some, end - first);
+        for (int64_t i = 0; i < n; ++i) one(first + i).part_of_rows(0, 1, 0, length, sums + i);
+        one(first).put(0, sums, n);
+      }
+    });
+  });
+}
+
 }  // namespace mt::kernels

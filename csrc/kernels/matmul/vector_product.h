@@ -9,4 +9,8 @@ namespace mt::kernels {
 // strides; computed in float, or double. Nothing of out is read if beta is 0.
 void matrix_vector(const View& a, const View& x, const View& out, double alpha, double beta);
 
+// The same for a batch whose products are numbers: out[i] = alpha * (a[i] @ b[i]) + beta * out[i] for rows a[i, 1, k] and
+// columns b[i, k, 1].
+void row_products(const View& a, const View& b, const View& out, double alpha, double beta);
+
 }  // namespace mt::kernels
