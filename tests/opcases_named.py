@@ -141,6 +141,12 @@ MATMUL = {
         Sample((_array(1, 3), _array(3, 1, seed=1))),
         Sample((_array(3, 4, layout="expanded"), _array(4, 2, seed=1))),
     ],
+    "linalg_cross": [
+        Sample((_array(4, 3), _array(4, 3, seed=1))),
+        Sample((_array(3, 5, layout="transposed"), _array(3, 1, seed=1)), {"dim": 0}),
+        Sample((_array(2, 3, 4, layout="sliced"), _array(1, 3, 4, seed=1)), {"dim": -2}),
+        Sample((_array(0, 3), _array(0, 3))),
+    ],
     "bmm": [
         Sample((_array(2, 3, 4), _array(2, 4, 5, seed=1))),
         Sample((_array(4, 3, 2, layout="transposed"), _array(4, 2, 5, seed=1))),

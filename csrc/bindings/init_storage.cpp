@@ -2,7 +2,9 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/tuple.h>
 
+#include <cstdlib>
 #include <cstring>
+#include <new>
 
 #include "bindings/casters.h"
 #include "bindings/parser.h"
@@ -94,43 +96,58 @@ Tensor tensor_from_storage(const StorageHandle& storage, DType dtype, int64_t of
   return views::as_strided(whole, size, stride, offset);
 }
 
+// numpy's description of an array, for objects that share their memory with it: `__array_struct__`.
+struct ArrayStruct {
+  static constexpr int kContiguous = 0x1, kAligned = 0x100, kNative = 0x200, kWriteable = 0x400;
+  int two;  // the version
+  int ndim;
+  char kind;
+  int itemsize;
+  int flags;
+  Py_ssize_t *shape, *strides;
+  void* data;
+  PyObject* fields;
+};
+
+char kind_of(DType dtype) {
+  return dtype == DType::boolean ? 'b'
+         : is_complex(dtype)     ? 'c'
+         : is_floating(dtype)    ? 'f'
+         : info(dtype).is_signed ? 'i'
+                                 : 'u';
+}
+
 const DType* dtype_of_format(char kind, size_t size) {
   static constexpr DType all[] = {DType::uint8,     DType::int8,       DType::int16,   DType::int32,
                                   DType::int64,     DType::float16,    DType::float32, DType::float64,
                                   DType::complex64, DType::complex128, DType::boolean, DType::uint16,
                                   DType::uint32,    DType::uint64};
-  for (const DType& t : all) {
-    const char own = t == DType::boolean ? 'b'
-                     : is_complex(t)     ? 'c'
-                     : is_floating(t)    ? 'f'
-                     : info(t).is_signed ? 'i'
-                                         : 'u';
-    if (own == kind && itemsize(t) == size) return &t;
-  }
+  for (const DType& t : all)
+    if (kind_of(t) == kind && itemsize(t) == size) return &t;
   return nullptr;
 }
 
 // Shares the array's memory; the tensor keeps the array alive.
 Tensor from_numpy(nb::object array) {
-  const nb::object interface = array.attr("__array_interface__");
-  const std::string type = nb::cast<std::string>(interface["typestr"]);
-  MT_CHECK_AS(
-      value, type.size() < 3 || type[0] != '>' || itemsize(DType::uint8) == size_t(std::stoi(type.substr(2))),
-      "given numpy array has byte order different from the native byte order. Conversion between byte orders "
-      "is currently "
-      "not supported.");
-  const DType* dtype =
-      type.size() < 3 ? nullptr : dtype_of_format(type[1], size_t(std::stoi(type.substr(2))));
+  const nb::object capsule = array.attr("__array_struct__");
+  const auto* from = static_cast<const ArrayStruct*>(PyCapsule_GetPointer(capsule.ptr(), nullptr));
+  if (!from) throw nb::python_error();
+  const DType* dtype = dtype_of_format(from->kind, size_t(from->itemsize));
   MT_CHECK_AS(type, dtype, "can't convert np.ndarray of type ", "numpy.",
               nb::str(nb::object(array.attr("dtype").attr("type").attr("__name__"))).c_str(),
               ". The only supported types are: float64, float32, float16, complex64, complex128, int64, "
               "int32, int16, int8, uint64, "
               "uint32, uint16, uint8, and bool.");
+  MT_CHECK_AS(
+      value, from->itemsize == 1 || (from->flags & ArrayStruct::kNative),
+      "given numpy array has byte order different from the native byte order. Conversion between byte orders "
+      "is currently "
+      "not supported.");
   Dims sizes, strides;
   const int64_t size = int64_t(itemsize(*dtype));
-  for (nb::handle n : nb::tuple(array.attr("shape"))) sizes.push_back(nb::cast<int64_t>(n));
-  for (nb::handle s : nb::tuple(array.attr("strides"))) {
-    const int64_t bytes = nb::cast<int64_t>(s);
+  for (int d = 0; d < from->ndim; ++d) {
+    sizes.push_back(from->shape[d]);
+    const int64_t bytes = from->strides[d];
     MT_CHECK_AS(
         value, bytes >= 0,
         "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
@@ -142,9 +159,8 @@ Tensor from_numpy(nb::object array) {
     strides.push_back(bytes / size);
   }
   const int64_t reach = checked_reach(sizes, strides, 0, size_t(size));
-  void* data = reinterpret_cast<void*>(nb::cast<uintptr_t>(interface["data"][0]));
   StorageRef storage = wrap_storage(
-      {DeviceType::cpu}, data, size_t(reach) * size_t(size),
+      {DeviceType::cpu}, from->data, size_t(reach) * size_t(size),
       [](Storage& s) {
         const PythonLock gil;
         Py_DECREF(static_cast<PyObject*>(s.context));
@@ -154,8 +170,8 @@ Tensor from_numpy(nb::object array) {
   return tensor_over(std::move(storage), *dtype, sizes, strides, 0);
 }
 
-// What numpy needs to share a tensor's memory, as an __array_interface__ dict; the caller keeps the tensor alive.
-nb::dict array_interface(const Tensor& t) {
+// What numpy needs to share a tensor's memory, as the capsule of `__array_struct__`; the caller keeps the tensor alive.
+nb::object array_struct(const Tensor& t) {
   static constexpr const char* kTitles[] = {"Strided",   "Sparse",    "SparseCsr",
                                             "SparseCsc", "SparseBsr", "SparseBsc"};
   MT_CHECK_AS(type, layout_of(t) == Layout::strided, "can't convert ", kTitles[size_t(layout_of(t))],
@@ -168,22 +184,32 @@ nb::dict array_interface(const Tensor& t) {
   check_reach(t);
   before_write(t.storage());
   t.storage().resizable = false;  // numpy's array would be left with memory that is gone
-  const DType d = t.dtype();
-  const char kind = d == DType::boolean ? 'b'
-                    : is_complex(d)     ? 'c'
-                    : is_floating(d)    ? 'f'
-                    : info(d).is_signed ? 'i'
-                                        : 'u';
-  nb::list shape, strides;
-  for (int64_t s : t.sizes()) shape.append(s);
-  for (int64_t s : t.strides()) strides.append(s * int64_t(t.itemsize()));
-  nb::dict out;
-  out["version"] = 3;
-  out["shape"] = nb::tuple(shape);
-  out["strides"] = nb::tuple(strides);
-  out["typestr"] = join_text(t.itemsize() == 1 ? '|' : '<', kind, t.itemsize());
-  out["data"] = nb::make_tuple(reinterpret_cast<uintptr_t>(t.numel() ? t.data() : nullptr), false);
-  return out;
+  // Sizes and strides lie behind the description.
+  const size_t ndim = size_t(t.dim());
+  auto* out = static_cast<ArrayStruct*>(std::malloc(sizeof(ArrayStruct) + 2 * ndim * sizeof(Py_ssize_t)));
+  if (!out) throw std::bad_alloc();
+  auto* sizes = reinterpret_cast<Py_ssize_t*>(out + 1);
+  static char nothing;
+  *out = {2,
+          int(ndim),
+          kind_of(t.dtype()),
+          int(t.itemsize()),
+          ArrayStruct::kAligned | ArrayStruct::kNative | ArrayStruct::kWriteable,
+          sizes,
+          sizes + ndim,
+          t.numel() ? t.data() : &nothing,
+          nullptr};
+  for (size_t d = 0; d < ndim; ++d) {
+    sizes[d] = t.sizes()[d];
+    sizes[ndim + d] = t.strides()[d] * int64_t(t.itemsize());
+  }
+  PyObject* capsule =
+      PyCapsule_New(out, nullptr, [](PyObject* self) { std::free(PyCapsule_GetPointer(self, nullptr)); });
+  if (!capsule) {
+    std::free(out);
+    throw nb::python_error();
+  }
+  return nb::steal(capsule);
 }
 
 // A number as `dtype` will hold it. Integers beyond int64, which no Scalar holds, are at home in floating types.
@@ -338,7 +364,7 @@ void init_storage(nb::module_& m) {
         [](const Tensor& t, int purpose) { assign_meta_purpose(t.storage(), purpose); });
   m.def("tensor_from_storage", tensor_from_storage);
   m.def("_from_array", from_numpy);
-  m.def("_array_interface", array_interface);
+  m.def("_array_struct", array_struct);
   m.def("_has_storage",
         [](const Tensor& t) { return !(special(t) & (kBatched | kSparse | kWithoutMemory)); });
   m.def("_storage_address", storage_address);

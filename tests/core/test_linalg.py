@@ -319,10 +319,10 @@ def test_einsum_of_many_operands_finds_the_order_of_products_once():
     letters = "abcdefghijklmnopqrstuvwxyz"
     equation = ",".join(letters[i : i + 2] for i in range(20)) + "->a" + letters[20]
     matrices = [torch.eye(3) * 2 for _ in range(20)]
-    contractions._path.cache_clear()
+    contractions._program.cache_clear()
     for _ in range(3):
         assert torch.einsum(equation, *matrices).tolist() == (torch.eye(3) * 2**20).tolist()
-    assert contractions._path.cache_info().misses == 1
+    assert contractions._program.cache_info().misses == 1
 
 
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])

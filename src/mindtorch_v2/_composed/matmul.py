@@ -3,30 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from .._functions.contractions import Label, contract
+from .._functions.contractions import Contraction, Label, contraction
+from .._types.size import from_front
 
 if TYPE_CHECKING:
     from mindtorch_v2 import Tensor
 
 
 def tensordot(self: Tensor, other: Tensor, dims_self: Sequence[int], dims_other: Sequence[int]) -> Tensor:
+    return _planned(self.shape, other.shape, tuple(dims_self), tuple(dims_other))(self, other)
+
+
+@lru_cache(maxsize=512)
+def _planned(
+    of_self: tuple[int, ...],
+    of_other: tuple[int, ...],
+    dims_self: tuple[int, ...],
+    dims_other: tuple[int, ...],
+) -> Contraction:
     if len(dims_self) != len(dims_other):
         raise RuntimeError("both dimension lists should have same length")
-    for i, j in zip(dims_self, dims_other, strict=True):
-        first, second = self.size(i), other.size(j)
-        if first != second and first != 1 and second != 1:
-            raise RuntimeError(
-                f"contracted dimensions need to match, but first has size {first} in dim {i} and second has "
-                f"size {second} in dim {j}"
-            )
-    of_self: list[Label] = [f"a{i}" for i in range(self.dim())]
-    of_other: list[Label] = [f"b{i}" for i in range(other.dim())]
+    left: list[Label] = [f"a{i}" for i in range(len(of_self))]
+    right: list[Label] = [f"b{i}" for i in range(len(of_other))]
     for place, (i, j) in enumerate(zip(dims_self, dims_other, strict=True)):
-        for labels, d in ((of_self, i % len(of_self)), (of_other, j % len(of_other))):
+        if not left or not right:
+            raise IndexError(f"Dimension specified as {j if left else i} but tensor has no dimensions")
+        first, second = from_front(i, len(left)), from_front(j, len(right))
+        if of_self[first] != of_other[second] and of_self[first] != 1 and of_other[second] != 1:
+            raise RuntimeError(
+                f"contracted dimensions need to match, but first has size {of_self[first]} in dim {i} and second "
+                f"has size {of_other[second]} in dim {j}"
+            )
+        for labels, d in ((left, first), (right, second)):
             if isinstance(labels[d], int):
                 raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
             labels[d] = place
-    kept = {x for x in [*of_self, *of_other] if isinstance(x, str)}
-    return contract(self, of_self, other, of_other, set(kept))[0]
+    kept = frozenset(x for x in [*left, *right] if isinstance(x, str))
+    return contraction(tuple(left), of_self, tuple(right), of_other, kept)

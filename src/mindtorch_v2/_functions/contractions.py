@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -48,7 +48,6 @@ def _scan(text: str, place: str, start: int) -> list[str]:
     return found
 
 
-@lru_cache(maxsize=512)
 def _parse(equation: str, ndims: tuple[int, ...]) -> _Plan:
     left, arrow, right = equation.partition("->")
     pieces, start, parts = left.split(","), 0, []
@@ -93,24 +92,6 @@ def _parse(equation: str, ndims: tuple[int, ...]) -> _Plan:
     return _Plan(operands, tuple(output))
 
 
-def _without_repeats(x: Tensor, labels: Sequence[Label], operand: int) -> tuple[Tensor, list[Label]]:
-    """Repeated labels become the diagonal of their dimensions."""
-    kept: list[Label] = []
-    for label in labels:
-        at = len(kept)
-        if label not in kept:
-            kept.append(label)
-            continue
-        first = kept.index(label)
-        if x.size(first) != x.size(at):
-            _fail(
-                f"subscript {label} is repeated for operand {operand} but the sizes don't match, "
-                f"{x.size(at)} != {x.size(first)}"
-            )
-        x = _diagonal_at(x, first, at)
-    return x, kept
-
-
 def _diagonal_at(x: Tensor, first: int, second: int) -> Tensor:
     """The diagonal of two dimensions in the place of the first."""
     diagonal = x.diagonal(0, first, second)
@@ -119,63 +100,120 @@ def _diagonal_at(x: Tensor, first: int, second: int) -> Tensor:
     return diagonal.permute(order)
 
 
-def _drop(
-    x: Tensor, labels: list[Label], dropped: set[Label], alone: bool = False
-) -> tuple[Tensor, list[Label]]:
-    """Summed over labels; factors of a product keep their dtype, what stands alone gets that of sums."""
-    dims = [i for i, label in enumerate(labels) if label in dropped]
-    if not dims:
-        return x, labels
-    return x.sum(dims, dtype=None if alone else x.dtype), [label for label in labels if label not in dropped]
+class _Side(NamedTuple):
+    """What becomes of an operand before the product; None where nothing does."""
+
+    squeezed: tuple[int, ...] | None  # a size of 1 broadcasts: as if the label were not there
+    summed: tuple[int, ...] | None  # over labels that it alone has; factors of a product keep their dtype
+    order: tuple[int, ...] | None
+    shape: tuple[int, ...] | None
+
+    def __call__(self, x: Tensor) -> Tensor:
+        if self.squeezed is not None:
+            x = x.squeeze(self.squeezed)
+        if self.summed is not None:
+            x = x.sum(self.summed, dtype=x.dtype)
+        if self.order is not None:
+            x = x.permute(self.order)
+        return x if self.shape is None else x.reshape(self.shape)
 
 
-def _squeeze(x: Tensor, labels: list[Label], label: Label) -> tuple[Tensor, list[Label]]:
-    at = labels.index(label)
-    return x.squeeze(at), labels[:at] + labels[at + 1 :]
+class Contraction(NamedTuple):
+    """How two operands are multiplied and summed, and the labels and sizes of what comes of it."""
+
+    left: _Side
+    right: _Side
+    multiply: Callable[[Tensor, Tensor], Tensor]
+    shape: tuple[int, ...] | None
+    labels: tuple[Label, ...]
+    sizes: tuple[int, ...]
+
+    def __call__(self, a: Tensor, b: Tensor) -> Tensor:
+        product = self.multiply(self.left(a), self.right(b))
+        return product if self.shape is None else product.reshape(self.shape)
 
 
-def contract(
-    a: Tensor, of_a: list[Label], b: Tensor, of_b: list[Label], kept: set[Label]
-) -> tuple[Tensor, list[Label]]:
+def _side(
+    labels: Sequence[Label],
+    sizes: Sequence[int],
+    single: set[Label],
+    summed: set[Label],
+    order: Sequence[Label],
+) -> tuple[_Side, tuple[int, ...]]:
+    """An operand turned to that order of labels, and the sizes that it has then."""
+
+    def places(chosen: set[Label], of: Sequence[Label]) -> tuple[int, ...] | None:
+        return tuple(i for i, label in enumerate(of) if label in chosen) or None
+
+    left = [label for label in labels if label not in single]
+    kept = [label for label in left if label not in summed]
+    turned = tuple(kept.index(label) for label in order)
+    length = dict(zip(labels, sizes, strict=True))
+    side = _Side(
+        places(single, labels),
+        places(summed, left),
+        None if turned == tuple(range(len(kept))) else turned,
+        None,
+    )
+    return side, tuple(length[label] for label in order)
+
+
+@lru_cache(maxsize=1024)
+def contraction(
+    of_a: tuple[Label, ...],
+    sizes_a: tuple[int, ...],
+    of_b: tuple[Label, ...],
+    sizes_b: tuple[int, ...],
+    kept: frozenset[Label],
+) -> Contraction:
     """The product of two operands, summed over the labels that nothing after it needs."""
-    for label in [x for x in of_a if x in of_b]:  # a size of 1 broadcasts: as if the label were not there
-        if a.size(of_a.index(label)) == 1:
-            a, of_a = _squeeze(a, of_a, label)
-        elif b.size(of_b.index(label)) == 1:
-            b, of_b = _squeeze(b, of_b, label)
-    a, of_a = _drop(a, of_a, set(of_a) - set(of_b) - kept)
-    b, of_b = _drop(b, of_b, set(of_b) - set(of_a) - kept)
-    batch = [x for x in of_a if x in of_b and x in kept]
-    inner = [x for x in of_a if x in of_b and x not in kept]
-    left = [x for x in of_a if x not in of_b]
-    right = [x for x in of_b if x not in of_a]
-    out = [*batch, *left, *right]
-    left_side = a.permute([of_a.index(x) for x in [*batch, *left, *inner]])
+    length_a, length_b = dict(zip(of_a, sizes_a, strict=True)), dict(zip(of_b, sizes_b, strict=True))
+    shared = [x for x in of_a if x in length_b]
+    single_a = {x for x in shared if length_a[x] == 1}
+    single_b = {x for x in shared if length_b[x] == 1 and x not in single_a}
+    length_a = {x: size for x, size in length_a.items() if x not in single_a}
+    length_b = {x: size for x, size in length_b.items() if x not in single_b}
+    summed_a = set(length_a) - set(length_b) - kept
+    summed_b = set(length_b) - set(length_a) - kept
+    batch = [x for x in length_a if x in length_b and x in kept]
+    inner = [x for x in length_a if x in length_b and x not in kept]
+    left = [x for x in length_a if x not in length_b and x not in summed_a]
+    right = [x for x in length_b if x not in length_a and x not in summed_b]
+    sizes = length_b | length_a
+    out = (*batch, *left, *right)
+    of_out = tuple(sizes[x] for x in out)
+    a, shape_a = _side(of_a, sizes_a, single_a, summed_a, [*batch, *left, *inner])
+    b, shape_b = _side(of_b, sizes_b, single_b, summed_b, [*batch, *inner, *right])
+    count, rows, depth, columns = (
+        math.prod(sizes[x] for x in group) for group in (batch, left, inner, right)
+    )
+    multiply: Callable[[Tensor, Tensor], Tensor]
+    made: tuple[int, ...]
     if not inner:
-        right_side = b.permute([of_b.index(x) for x in [*batch, *right]])
-        shape = [right_side.size(i) for i in range(len(batch))] + [1] * len(left)
-        shape += [right_side.size(len(batch) + i) for i in range(len(right))]
-        column = list(left_side.shape) + [1] * len(right)
-        return left_side.reshape(column) * right_side.reshape(shape), out
-    right_side = b.permute([of_b.index(x) for x in [*batch, *inner, *right]])
-    sizes = {x: a.size(i) for i, x in enumerate(of_a)} | {x: b.size(i) for i, x in enumerate(of_b)}
-    rows, depth, columns = (math.prod(sizes[x] for x in group) for group in (left, inner, right))
-    if batch:
-        count = math.prod(sizes[x] for x in batch)
-        product = _native.bmm(
-            left_side.reshape(count, rows, depth), right_side.reshape(count, depth, columns)
-        )
+        multiply, made = _native.mul, of_out
+        wanted_a = (*shape_a, *[1] * len(right))
+        wanted_b = (*shape_b[: len(batch)], *[1] * len(left), *shape_b[len(batch) :])
+    elif batch:
+        multiply, made = _native.bmm, (count, rows, columns)
+        wanted_a, wanted_b = (count, rows, depth), (count, depth, columns)
     else:
-        product = _native.mm(left_side.reshape(rows, depth), right_side.reshape(depth, columns))
-    return product.reshape([sizes[x] for x in out]), out
+        multiply, made = _native.mm, (rows, columns)
+        wanted_a, wanted_b = (rows, depth), (depth, columns)
+    return Contraction(
+        a if wanted_a == shape_a else a._replace(shape=wanted_a),
+        b if wanted_b == shape_b else b._replace(shape=wanted_b),
+        multiply,
+        None if made == of_out else of_out,
+        out,
+        of_out,
+    )
 
 
-@lru_cache(maxsize=256)
 def _path(
     operands: tuple[frozenset[Label], ...], sizes: tuple[tuple[Label, int], ...], output: frozenset[Label]
 ) -> tuple[tuple[int, int], ...]:
     """The pairs to multiply one after the other: always the two operands whose product costs least, and then leaves
-    least. The product comes last among the operands that are left. Found once for an equation and sizes.
+    least. The product comes last among the operands that are left.
     """
     length = dict(sizes)
     left = list(operands)
@@ -235,39 +273,94 @@ def _equation_and_operands(*args: Any) -> tuple[Any, ...]:
     return equation, *args[::2]
 
 
-def einsum(*args: Any) -> Tensor:
-    """Sums of products by Einstein's convention, as PyTorch's: einsum("ij,jk->ik", a, b)."""
-    equation, *operands = _equation_and_operands(*args)
-    plan = _parse(equation, tuple(x.dim() for x in operands))
-    sizes: dict[Label, int] = {}
-    labels: list[list[Label]] = []
-    tensors: list[Tensor] = []
-    for i, (x, own) in enumerate(zip(operands, plan.operands, strict=True)):
-        tensor, kept = (x, list(own)) if len(set(own)) == len(own) else _without_repeats(x, own, i)
-        for label, size in zip(kept, tensor.shape, strict=True):
-            known = sizes.get(label, 1)
-            if known != size and known != 1 and size != 1:
+class _Program(NamedTuple):
+    """An equation for operands of given sizes, as what is called one after the other."""
+
+    diagonals: tuple[tuple[int, int, int], ...]  # of an operand, two dimensions with one label
+    products: tuple[tuple[int, int, Contraction], ...]
+    summed: tuple[int, ...] | None
+    added: int  # dimensions that every operand had with size 1
+    order: tuple[int, ...] | None
+
+
+def _without_repeats(
+    operand: int, labels: tuple[Label, ...], shape: tuple[int, ...]
+) -> tuple[list[tuple[int, int, int]], tuple[Label, ...], tuple[int, ...]]:
+    """Repeated labels become the diagonal of their dimensions."""
+    kept: list[Label] = []
+    sizes: list[int] = []
+    diagonals = []
+    for label, size in zip(labels, shape, strict=True):
+        if label not in kept:
+            kept.append(label)
+            sizes.append(size)
+            continue
+        first = kept.index(label)
+        if sizes[first] != size:
+            _fail(
+                f"subscript {label} is repeated for operand {operand} but the sizes don't match, "
+                f"{size} != {sizes[first]}"
+            )
+        diagonals.append((operand, first, len(kept)))
+    return diagonals, tuple(kept), tuple(sizes)
+
+
+@lru_cache(maxsize=1024)
+def _program(equation: str, shapes: tuple[tuple[int, ...], ...]) -> _Program:
+    plan = _parse(equation, tuple(map(len, shapes)))
+    known: dict[Label, int] = {}
+    diagonals: list[tuple[int, int, int]] = []
+    left: list[tuple[tuple[Label, ...], tuple[int, ...]]] = []
+    for i, (own, shape) in enumerate(zip(plan.operands, shapes, strict=True)):
+        repeated, labels, sizes = _without_repeats(i, own, shape)
+        for label, size in zip(labels, sizes, strict=True):
+            seen = known.get(label, 1)
+            if seen != size and seen != 1 and size != 1:
                 _fail(
                     f"subscript {label} has size {size} for operand {i} which does not broadcast with "
-                    f"previously seen size {known}"
+                    f"previously seen size {seen}"
                 )
-            sizes[label] = size if known == 1 else known
-        tensors.append(tensor)
-        labels.append(kept)
-    output = set(plan.output)
-    pairs: tuple[tuple[int, int], ...] = ((0, 1),) * (len(tensors) - 1)
-    if len(tensors) > 2:
-        pairs = _path(tuple(map(frozenset, labels)), tuple(sizes.items()), frozenset(output))
+            known[label] = size if seen == 1 else seen
+        diagonals += repeated
+        left.append((labels, sizes))
+    output = frozenset(plan.output)
+    pairs: tuple[tuple[int, int], ...] = ((0, 1),) * (len(left) - 1)
+    if len(left) > 2:
+        pairs = _path(tuple(frozenset(labels) for labels, _ in left), tuple(known.items()), output)
+    products = []
     for i, j in pairs:
-        kept_labels = output.union(*(labels[k] for k in range(len(labels)) if k not in (i, j)))
-        made, own_labels = contract(tensors[i], labels[i], tensors[j], labels[j], kept_labels)
-        tensors = [x for k, x in enumerate(tensors) if k not in (i, j)] + [made]
-        labels = [x for k, x in enumerate(labels) if k not in (i, j)] + [own_labels]
-    result, own_labels = _drop(tensors[0], labels[0], set(labels[0]) - output, alone=True)
-    missing = [x for x in plan.output if x not in own_labels]  # every operand had size 1 there
-    for label in missing:
-        result, own_labels = result.unsqueeze(-1), [*own_labels, label]
-    return result.permute([own_labels.index(x) for x in plan.output])
+        others = [each for k, each in enumerate(left) if k not in (i, j)]
+        step = contraction(*left[i], *left[j], output.union(*(labels for labels, _ in others)))
+        products.append((i, j, step))
+        left = [*others, (step.labels, step.sizes)]
+    labels = left[0][0]
+    kept = [x for x in labels if x in output]
+    missing = [x for x in plan.output if x not in kept]
+    order = tuple([*kept, *missing].index(x) for x in plan.output)
+    return _Program(
+        tuple(diagonals),
+        tuple(products),
+        tuple(i for i, x in enumerate(labels) if x not in output) or None,
+        len(missing),
+        None if products and order == tuple(range(len(order))) else order,  # the operand itself is no result
+    )
+
+
+def einsum(*args: Any) -> Tensor:
+    """Sums of products by Einstein's convention, as PyTorch's: einsum("ij,jk->ik", a, b)."""
+    equation, *tensors = _equation_and_operands(*args)
+    program = _program(equation, tuple(x.shape for x in tensors))
+    for operand, first, second in program.diagonals:
+        tensors[operand] = _diagonal_at(tensors[operand], first, second)
+    for i, j, contract in program.products:
+        made = contract(tensors[i], tensors[j])
+        tensors = [*(x for k, x in enumerate(tensors) if k not in (i, j)), made]
+    result: Tensor = tensors[0]
+    if program.summed is not None:
+        result = result.sum(program.summed)
+    for _ in range(program.added):
+        result = result.unsqueeze(-1)
+    return result if program.order is None else result.permute(program.order)
 
 
 einsum.__given__ = _equation_and_operands  # type: ignore[attr-defined] # Note [As they are given] in overrides.py

@@ -31,7 +31,7 @@ class _Memory:
 
     def __init__(self, tensor: Tensor) -> None:
         self._tensor = tensor
-        self.__array_interface__ = _C._array_interface(tensor)
+        self.__array_struct__ = _C._array_struct(tensor)
 
 
 @method
@@ -46,8 +46,6 @@ def numpy(self: Tensor, *, force: bool = False) -> Any:
         raise RuntimeError(
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
         )
-    if source.numel() == 0:
-        return np.empty(tuple(source.shape), dtype=_C._array_interface(source)["typestr"])
     return np.asarray(_Memory(source))
 
 
