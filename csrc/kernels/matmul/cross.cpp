@@ -78,10 +78,9 @@ void cross(const View& a, const View& b, const View& out, int dim) {
   const View* operands[] = {&to.view, &left.view, &right.view};
   Plan plan;
   make_plan(plan, operands, 3);
-  if (plan.numel == 0) return;
   const Along along{out.strides[dim], a.strides[dim], b.strides[dim]};
   dispatch<domains::numeric>(out.dtype, "cross", [&](auto tag) {
-    for_each_row(plan, kGrain / 4, cross_row<typename decltype(tag)::type>, &along);
+    if (plan.numel > 0) for_each_row(plan, kGrain / 4, cross_row<typename decltype(tag)::type>, &along);
   });
 }
 
