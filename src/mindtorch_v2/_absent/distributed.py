@@ -24,8 +24,6 @@ NAMES = {
         "empty enable_symm_mem_for_group get_backend get_signal_pad_size get_symm_mem_workspace "
         "is_symm_mem_enabled_for_group rendezvous set_backend set_signal_pad_size"
     ),
-    "distributed.algorithms.ddp_comm_hooks.post_localSGD_hook": "PostLocalSGDState",
-    "distributed.algorithms.model_averaging.averagers": "PeriodicModelAverager",
     "distributed.autograd": "backward context() DistAutogradContext get_gradients ?is_available",
     "distributed.checkpoint": ("load_sharded_optimizer_state_dict QuantizedHuggingFaceStorageReader"),
     "distributed.checkpoint._consolidate_hf_safetensors": "consolidate_safetensors_files",
@@ -50,7 +48,7 @@ NAMES = {
     "distributed.fsdp._traversal_utils": "_get_fsdp_states",
     "distributed.nn": "RemoteModule",
     "distributed.nn.api.remote_module": "_RemoteModule RemoteModule",
-    "distributed.optim": "_apply_optimizer_in_backward DistributedOptimizer PostLocalSGDOptimizer",
+    "distributed.optim": "DistributedOptimizer",
     "distributed.pipelining.schedules": "_PipelineScheduleRuntime",
     "distributed.remote_device": "_remote_device()",
     "distributed.rpc": (

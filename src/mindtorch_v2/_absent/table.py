@@ -376,7 +376,12 @@ NAMES = {
         "numpy_T slice sym_constrain_range_for_size sym_numel sym_size sym_storage_offset "
         "sym_stride"
     ),
-    "ops.c10d": "scatter_",
+    "ops._dtensor": "shard_dim_alltoall",
+    "ops.c10d": (
+        "_allgather_base_ _reduce_scatter_base_ allgather_ allgather_coalesced_ allgather_into_tensor_coalesced_ "
+        "allreduce_ allreduce_coalesced_ alltoall_ alltoall_base_ broadcast_ gather_ reduce_ reduce_scatter_ "
+        "reduce_scatter_tensor_coalesced_ scatter_"
+    ),
     "ops.c10d_functional": _FUNCTIONAL_COLLECTIVES,
     "ops.higher_order": "cond map_impl scan while_loop",
     "ops.image": "decode_jpegs_cuda encode_jpegs_cuda",

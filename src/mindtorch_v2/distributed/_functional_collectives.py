@@ -14,6 +14,7 @@ from ..autograd import Function
 from . import collectives
 from ._async_tensor import AsyncCollectiveTensor as AsyncCollectiveTensor
 from ._async_tensor import pending
+from ._told import functional
 from .device_mesh import DeviceMesh
 from .nn.functional import AllGatherSingle, AllReduce, AllToAllSingle, ReduceScatterSingle, _check_sum
 from .process_group import ProcessGroup
@@ -55,12 +56,14 @@ def _kind(name: str) -> RedOpType:
 class _AllReduced(AllReduce):
     @staticmethod
     def forward(ctx: Any, *args: Any) -> Tensor:
-        return pending(*AllReduce.begin(ctx, *args))
+        with functional("all_reduce"):
+            return pending(*AllReduce.begin(ctx, *args))
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
         _check_sum("all_reduce", ctx.op)
-        return AllReduce.backward(ctx, grad)
+        with functional("all_reduce"):
+            return AllReduce.backward(ctx, grad)
 
 
 class _Broadcasted(Function):
@@ -69,7 +72,8 @@ class _Broadcasted(Function):
     @staticmethod
     def forward(ctx: Any, src: int, group: Any, tensor: Tensor) -> Tensor:
         result = tensor.clone()
-        return pending(result, collectives.broadcast(result, group=group, group_src=src, async_op=True))
+        with functional("broadcast"):
+            return pending(result, collectives.broadcast(result, group=group, group_src=src, async_op=True))
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
@@ -79,19 +83,37 @@ class _Broadcasted(Function):
 class _AllGathered(AllGatherSingle):
     @staticmethod
     def forward(ctx: Any, *args: Any) -> Tensor:
-        return pending(*AllGatherSingle.begin(ctx, *args))
+        with functional("all_gather_into_tensor"):
+            return pending(*AllGatherSingle.begin(ctx, *args))
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        with functional("reduce_scatter_tensor"):
+            return AllGatherSingle.backward(ctx, grad)
 
 
 class _ReduceScattered(ReduceScatterSingle):
     @staticmethod
     def forward(ctx: Any, *args: Any) -> Tensor:
-        return pending(*ReduceScatterSingle.begin(ctx, *args))
+        with functional("reduce_scatter_tensor"):
+            return pending(*ReduceScatterSingle.begin(ctx, *args))
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        with functional("all_gather_into_tensor"):
+            return ReduceScatterSingle.backward(ctx, grad)
 
 
 class _AllToAll(AllToAllSingle):
     @staticmethod
     def forward(ctx: Any, *args: Any) -> Tensor:
-        return pending(*AllToAllSingle.begin(ctx, *args))
+        with functional("all_to_all_single"):
+            return pending(*AllToAllSingle.begin(ctx, *args))
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        with functional("all_to_all_single"):
+            return AllToAllSingle.backward(ctx, grad)
 
 
 class _Waited(Function):
@@ -180,12 +202,14 @@ def permute_tensor(self: Tensor, src_dst: list[int], group: Any, tag: str = "") 
 
 def all_reduce_coalesced(self: list[Tensor], reduceOp: str, group: Any, tag: str = "") -> list[Tensor]:
     """The reduction of each of several tensors."""
-    return [all_reduce(tensor, reduceOp, group) for tensor in self]
+    with functional("all_reduce_coalesced"):
+        return [all_reduce(tensor, reduceOp, group) for tensor in self]
 
 
 def all_gather_single_coalesced(self: list[Tensor], group: Any, tag: str = "") -> list[Tensor]:
     """:func:`all_gather_single` of each of several tensors."""
-    return [all_gather_single(tensor, 0, group) for tensor in self]
+    with functional("all_gather_into_tensor_coalesced"):
+        return [all_gather_single(tensor, 0, group) for tensor in self]
 
 
 def reduce_scatter_single_coalesced(
@@ -193,7 +217,8 @@ def reduce_scatter_single_coalesced(
 ) -> list[Tensor]:
     """:func:`reduce_scatter_single` of each of several tensors."""
     pairs = zip(inputs, scatter_dim, strict=True)
-    return [reduce_scatter_single(tensor, reduceOp, dim, group) for tensor, dim in pairs]
+    with functional("reduce_scatter_tensor_coalesced"):
+        return [reduce_scatter_single(tensor, reduceOp, dim, group) for tensor, dim in pairs]
 
 
 all_gather_into_tensor_coalesced = all_gather_single_coalesced

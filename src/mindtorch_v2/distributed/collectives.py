@@ -10,6 +10,7 @@ from typing import Any
 
 from .._C import Tensor
 from ..overrides import wrap_torch_function
+from ._told import told_as
 from .errors import DistBackendError
 from .process_group import ProcessGroup
 from .reduce_op import ReduceOp, as_reduce_op
@@ -130,7 +131,9 @@ def all_reduce_coalesced(
     check_list(given, "tensors")
     if (members := member(group)) is None:
         return None
-    return done(members, members.all_reduce(given, as_reduce_op(op)), async_op)
+    with told_as("c10d.allreduce_coalesced_"):
+        work = members.all_reduce(given, as_reduce_op(op))
+    return done(members, work, async_op)
 
 
 @asks

@@ -12,6 +12,7 @@ from .._C import Tensor
 from .._tensor.buffers import frombuffer
 from ._described import details, event_name, recording, shown
 from ._fingerprints import Fingerprint, compare
+from ._told import tell
 from .debug import DebugLevel, get_debug_level
 from .engine import Engine, Place
 from .errors import DistBackendError, DistError
@@ -150,6 +151,7 @@ class ProcessGroup(GroupMethods):
     ) -> Work:
         """``how`` is what else the processes must agree on: the reduction, or whose values they are."""
         is_message = lane != "collectives"
+        tell(name)
         self._sequence += not is_message
         number = self._sequence
         inputs, flight = reads or tensors, self._flight

@@ -27,6 +27,13 @@ FIRST_BUCKET_BYTES = 1 << 20
 _log = logging.getLogger("torch.nn.parallel.distributed")
 
 
+def step_in_backward(parameter: Any) -> None:
+    """Lets the optimizers that a parameter has for itself step, and drops its gradient. Note [Steps in backward]."""
+    for optimizer in parameter._in_backward_optimizers:
+        optimizer.step()
+    parameter.grad = None
+
+
 class GradBucket:
     """Gradients that are reduced together; communication hooks get it."""
 
@@ -97,6 +104,9 @@ class Reducer:
         self._counts: list[int] | None = None
         self._unused: list[str] = []  # by name, as they were shown last
         self._times: list[int] | None = None  # how often each gradient is added to, in a static graph
+        self._stepping = any(hasattr(each, "_in_backward_optimizers") for each in parameters)
+        for handle in (h for each in parameters for h in getattr(each, "_in_backward_handles", ())):
+            handle.remove()  # they would step with the gradients of this process alone
         self.buckets = self._filled(list(reversed(range(len(parameters)))))
         self._handles = [
             parameter.register_post_accumulate_grad_hook(partial(self._accumulated, number))
@@ -299,10 +309,15 @@ class Reducer:
                 values.append(view)
         if gradients:
             _functions._foreach_copy_(gradients, values)
+        if self._stepping:
+            for parameter in bucket.parameters():
+                if hasattr(parameter, "_in_backward_optimizers"):
+                    step_in_backward(parameter)
 
     def _rebuild(self) -> None:
-        """Takes the order that the first pass had on rank 0."""
-        if self._rebuilt or len(self._order) != len(self.parameters):
+        """Takes the order that the first pass had on rank 0; not where processes may use different parameters."""
+        apart = self.find_unused and not self.static
+        if self._rebuilt or apart or len(self._order) != len(self.parameters):
             return
         self._rebuilt = True
         order = _functions.zeros([len(self._order)], dtype=_C.int64)

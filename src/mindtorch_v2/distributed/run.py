@@ -9,43 +9,19 @@ from __future__ import annotations
 import os
 import sys
 import uuid
-from argparse import REMAINDER, Action, ArgumentParser, Namespace
+from argparse import REMAINDER, ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from runpy import run_path
 from typing import Any
 
 from .. import _C, accelerator
-from .elastic.agent import OtherMachineFailed, SignalException
+from .argparse_util import check_env, env
+from .elastic.agent import OtherMachineFailed
 from .elastic.meeting import RendezvousError
 from .elastic.multiprocessing import ChildFailedError, DefaultLogsSpecs, Std
+from .elastic.multiprocessing.api import SignalException
 from .elastic.multiprocessing.errors import record
 from .launcher.api import LaunchConfig, elastic_launch
-
-
-class env(Action):
-    """An option whose default is an environment variable, ``PET_`` and its name."""
-
-    def __init__(self, dest: str, default: Any = None, required: bool = False, **kwargs: Any) -> None:
-        default = os.environ.get(f"PET_{dest.upper()}", default)
-        super().__init__(dest=dest, default=default, required=required and default is None, **kwargs)
-
-    def __call__(
-        self, parser: ArgumentParser, namespace: Namespace, values: Any, option_string: str | None = None
-    ) -> None:
-        setattr(namespace, self.dest, values)
-
-
-class check_env(Action):
-    """A switch that an environment variable turns on."""
-
-    def __init__(self, dest: str, default: bool = False, **kwargs: Any) -> None:
-        default = os.environ.get(f"PET_{dest.upper()}", "1" if default else "0") == "1"
-        super().__init__(dest=dest, const=True, default=default, nargs=0, **kwargs)
-
-    def __call__(
-        self, parser: ArgumentParser, namespace: Namespace, values: Any, option_string: str | None = None
-    ) -> None:
-        setattr(namespace, self.dest, True)
 
 
 def get_args_parser() -> ArgumentParser:
@@ -163,6 +139,18 @@ def determine_local_world_size(nproc_per_node: str) -> int:
     raise ValueError(f"Unsupported nproc_per_node value: {nproc_per_node}; give a number, cpu, gpu or auto")
 
 
+def get_rdzv_endpoint(args: Namespace) -> str:
+    """Where machines meet: what was given, or the first machine and its port."""
+    if args.rdzv_backend == "static" and not args.rdzv_endpoint:
+        return f"{args.master_addr}:{args.master_port}"
+    return str(args.rdzv_endpoint)
+
+
+def get_use_env(args: Namespace) -> bool:
+    """Whether programs read LOCAL_RANK from the environment, which they do unless ``use_env`` was set to False."""
+    return bool(getattr(args, "use_env", True))
+
+
 def _accelerators() -> int:
     return accelerator.device_count()
 
@@ -200,7 +188,7 @@ def config_from_args(args: Namespace) -> tuple[LaunchConfig, Callable[..., Any] 
         backend, endpoint, run_id, conf = "c10d", "localhost:0", uuid.uuid4().hex, {"is_host": "1"}
     elif backend == "static":
         conf["rank"] = str(args.node_rank)
-        endpoint = endpoint or f"{args.master_addr}:{args.master_port}"
+        endpoint = get_rdzv_endpoint(args)
     shown = {int(each) for each in args.local_ranks_filter.split(",")} if args.local_ranks_filter else None
     absent = {
         name: getattr(args, name)

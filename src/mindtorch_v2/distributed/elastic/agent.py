@@ -16,16 +16,9 @@ from typing import Any
 from ..errors import DistError
 from .meeting import Meeting, RendezvousClosedError, Round, Terms
 from .multiprocessing import ChildFailedError, DefaultLogsSpecs, LogsSpecs, PContext, start_processes
+from .multiprocessing.api import SignalException
 
 _PATIENCE_AT_END = 300.0  # seconds for the processes of other machines to end after ours
-
-
-class SignalException(Exception):
-    """The launcher was asked to stop."""
-
-    def __init__(self, msg: str, sigval: signal.Signals) -> None:
-        super().__init__(msg)
-        self.sigval = sigval
 
 
 class OtherMachineFailed(RuntimeError):

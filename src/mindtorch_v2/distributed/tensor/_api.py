@@ -14,8 +14,8 @@ from ...autograd import Function
 from .. import collectives
 from ..device_mesh import DeviceMesh
 from ._dispatch import dispatch
-from ._redistribute import local_shape_and_offset, normalized, redistribute
-from .placement_types import DTensorSpec, Partial, Placement, Replicate, Shard, TensorMeta
+from ._redistribute import local_shape_and_offset, normalized, redistribute, scattered
+from .placement_types import DTensorSpec, Partial, Placement, Replicate, Shard, TensorMeta, cut_order
 
 
 def _given(mesh: DeviceMesh | None) -> DeviceMesh:
@@ -256,8 +256,8 @@ def distribute_tensor(
     if local.device.type != mesh.device_type and local.device.type != "meta":
         local = local.to(mesh.device_type)
     if src_data_rank is not None and local.device.type != "meta":
-        local = _of_source(local, mesh, src_data_rank)
-    sizes, begins = local_shape_and_offset(local.shape, mesh, placed)
+        local = _dealt(local, mesh, placed, src_data_rank)
+    sizes, begins = local_shape_and_offset(tensor.shape, mesh, placed)
     for dim, (size, begin) in enumerate(zip(sizes, begins, strict=True)):
         if size != local.shape[dim]:
             local = local.narrow(dim, begin, size)
@@ -270,11 +270,17 @@ def distribute_tensor(
     return made.requires_grad_(tensor.requires_grad)
 
 
-def _of_source(local: Tensor, mesh: DeviceMesh, source: int) -> Tensor:
-    """The values of one process, on all: along one dimension of the mesh after the other."""
+def _dealt(local: Tensor, mesh: DeviceMesh, placed: Sequence[Placement], source: int) -> Tensor:
+    """Each process's part of the values of one, along one dimension of the mesh after the other."""
     local = local.clone(memory_format=_C.contiguous_format)
-    for dim in range(mesh.ndim):
-        if mesh.size(dim) > 1:
+    cuts = cut_order(placed)
+    for dim in [*(dim for dim in range(mesh.ndim) if dim not in cuts), *cuts]:
+        if mesh.size(dim) == 1:
+            continue
+        placement = placed[dim]
+        if isinstance(placement, Shard):
+            local = scattered(local, placement, mesh, dim, source)
+        else:
             collectives.broadcast(local, group=mesh.get_group(dim), group_src=source)
     return local
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from ... import _C
 from ..._C import Tensor, _functions
+from ..._library import interception
 from ..._types.tag import Tag
 from ...utils import _pytree
 from ..device_mesh import DeviceMesh
@@ -111,12 +112,14 @@ def _planned(
     on_meta = list(leaves)
     counted = _C._set_meta_counted(False)  # shapes are not memory that the program needs
     try:
-        for position, spec in zip(at, specs, strict=True):
-            on_meta[position] = _whole_on_meta(spec)
-        args, kwargs = _pytree.tree_unflatten(on_meta, tree)
-        if "device" in kwargs:
-            kwargs["device"] = "meta"
-        results = [each for each in _pytree.tree_leaves(func(*args, **kwargs)) if isinstance(each, Tensor)]
+        with interception.without(len(interception.stack())):  # nor operators that it runs
+            for position, spec in zip(at, specs, strict=True):
+                on_meta[position] = _whole_on_meta(spec)
+            args, kwargs = _pytree.tree_unflatten(on_meta, tree)
+            if "device" in kwargs:
+                kwargs["device"] = "meta"
+            found = _pytree.tree_leaves(func(*args, **kwargs))
+        results = [each for each in found if isinstance(each, Tensor)]
     finally:
         _C._set_meta_counted(counted)
     shapes = tuple(tuple(spec.shape) for spec in specs)

@@ -12,11 +12,13 @@ the longest for the message and cut again.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 
 from ... import _C
 from ..._C import Tensor, _functions
 from .. import collectives
+from .._told import functional, told_as
 from ..device_mesh import DeviceMesh
 from ..process_group import ProcessGroup
 from ..reduce_op import RedOpType, ReduceOp
@@ -139,7 +141,8 @@ def _gathered(local: Tensor, sizes: Sequence[int], shard: Shard, group: ProcessG
     longest = -(-sizes[shard.dim] // parts)
     sent = _filled(local, shard.dim, longest)
     received = sent.new_empty((parts, *sent.shape))
-    collectives.all_gather_single(received.view(-1), sent.view(-1), group=group)
+    with functional("all_gather_into_tensor"):
+        collectives.all_gather_single(received.view(-1), sent.view(-1), group=group)
     if shard.dim == 0:
         whole = received.view(parts * longest, *sent.shape[1:])
     else:
@@ -156,16 +159,42 @@ def _exchanged(
     sent = _filled(_filled(local, old.dim, old_longest), new.dim, new_longest * parts)
     pieces = _functions.stack([each.contiguous() for each in sent.chunk(parts, new.dim)])
     received = _functions.empty_like(pieces)
-    collectives.all_to_all_single(received, pieces, group=group)
+    with _told_as_exchange(local):
+        collectives.all_to_all_single(received, pieces, group=group)
     whole = _functions.cat(list(received.unbind(0)), old.dim)
     _, length = new.part(sizes[new.dim], parts, index)
     return whole.narrow(old.dim, 0, sizes[old.dim]).narrow(new.dim, 0, length).contiguous()
 
 
+def _told_as_exchange(local: Tensor) -> AbstractContextManager[None]:
+    """Counted as PyTorch counts it: its Gloo cannot exchange parts and gathers them all."""
+    if local.device.type == "cpu":
+        return functional("all_gather_into_tensor")
+    return told_as("_dtensor.shard_dim_alltoall")
+
+
+def scattered(whole: Tensor, shard: Shard, mesh: DeviceMesh, dim: int, source: int) -> Tensor:
+    """The parts of one process's tensor, one for each along a dimension of the mesh."""
+    group, parts, index = mesh.get_group(dim), mesh.size(dim), mesh.get_local_rank(dim)
+    size = whole.shape[shard.dim]
+    longest = -(-size // parts)
+    pieces = None
+    if index == source:
+        pieces = [
+            each.contiguous() for each in _filled(whole, shard.dim, longest * parts).chunk(parts, shard.dim)
+        ]
+    sizes = list(whole.shape)
+    sizes[shard.dim] = longest
+    received = whole.new_empty(sizes)
+    collectives.scatter(received, pieces, group=group, group_src=source)
+    return received.narrow(shard.dim, 0, shard.part(size, parts, index)[1]).contiguous()
+
+
 def _reduced(local: Tensor, partial: Partial, group: ProcessGroup, parts: int) -> Tensor:
     made = partial.before(local, parts)
     made = made.clone(memory_format=_C.contiguous_format) if made is local else made.contiguous()
-    collectives.all_reduce(made, _reduction(partial), group=group)
+    with functional("all_reduce"):
+        collectives.all_reduce(made, _reduction(partial), group=group)
     return partial.after(made, parts)
 
 
@@ -182,7 +211,8 @@ def _reduced_parts(
     sent = _filled(partial.before(local, parts), shard.dim, longest * parts)
     pieces = _functions.stack([each.contiguous() for each in sent.chunk(parts, shard.dim)])
     made = pieces.new_empty(pieces.shape[1:])
-    collectives.reduce_scatter_single(made.view(-1), pieces.view(-1), _reduction(partial), group=group)
+    with functional("reduce_scatter_tensor"):
+        collectives.reduce_scatter_single(made.view(-1), pieces.view(-1), _reduction(partial), group=group)
     _, length = shard.part(sizes[shard.dim], parts, index)
     return partial.after(made.narrow(shard.dim, 0, length).contiguous(), parts)
 

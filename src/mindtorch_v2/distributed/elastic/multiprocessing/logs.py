@@ -39,6 +39,11 @@ def _of(which: Std | dict[int, Std], rank: int) -> Std:
     return which.get(rank, Std.NONE) if isinstance(which, dict) else which
 
 
+def to_map(val_or_map: Std | dict[int, Std], local_world_size: int) -> dict[int, Std]:
+    """The streams of each of so many processes."""
+    return {rank: _of(val_or_map, rank) for rank in range(local_world_size)}
+
+
 @dataclass
 class LogsDest:
     """Files of one attempt by local rank; an empty name is the console alone."""

@@ -15,6 +15,7 @@ from typing import Any
 
 from ...._C import Tensor, _functions
 from ... import collectives
+from ..._told import functional
 from ...reduce_op import RedOpType, ReduceOp
 from .._api import DTensor
 from .._dispatch import TAKEN_OVER
@@ -43,7 +44,8 @@ class _Classes:
     def reduced(self, value: Tensor, how: RedOpType) -> Tensor:
         """Over the processes with the other classes."""
         value = value.contiguous()
-        collectives.all_reduce(value, how, group=self.group)
+        with functional("all_reduce"):
+            collectives.all_reduce(value, how, group=self.group)
         return value
 
     def of_samples(self) -> tuple[Placement, ...]:
@@ -58,7 +60,8 @@ class _Classes:
         """Summed over the processes with other samples."""
         for at, each in enumerate(self.spec.placements):
             if isinstance(each, Shard) and at != self.cutting:
-                collectives.all_reduce(value, ReduceOp.SUM, group=self.spec.mesh.get_group(at))
+                with functional("all_reduce"):
+                    collectives.all_reduce(value, ReduceOp.SUM, group=self.spec.mesh.get_group(at))
         return value
 
     def like(self, local: Tensor) -> DTensor:

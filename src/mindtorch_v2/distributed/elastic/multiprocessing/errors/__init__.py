@@ -6,18 +6,19 @@ what it raised there. Without it the launcher looks for a traceback in what the 
 
 from __future__ import annotations
 
-import faulthandler
 import json
 import os
 import signal
 import socket
 import time
-import traceback
 from collections.abc import Callable
 from datetime import datetime
 from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
+
+from .error_handler import ErrorHandler
+from .handlers import get_error_handler
 
 __all__ = ["ChildFailedError", "ErrorHandler", "ProcessFailure", "get_error_handler", "record"]
 
@@ -28,36 +29,6 @@ _HOW = (
     "torch.distributed.elastic.multiprocessing.errors.record"
 )
 _LONGEST = 100_000  # bytes of a log that are searched for a traceback
-
-
-class ErrorHandler:
-    """Writes the error of this process into the file that its launcher reads."""
-
-    def _file(self) -> str | None:
-        return os.environ.get("TORCHELASTIC_ERROR_FILE")
-
-    def initialize(self) -> None:
-        """A crash in native code leaves a traceback, too."""
-        faulthandler.enable(all_threads=True)
-
-    def record_exception(self, error: BaseException) -> None:
-        """Keeps the traceback for the launcher."""
-        path = self._file()
-        if path is None:
-            return
-        what = {
-            "message": f"{type(error).__name__}: {error}",
-            "extraInfo": {
-                "py_callstack": "".join(traceback.format_exception(error)),
-                "timestamp": str(int(time.time())),
-            },
-        }
-        Path(path).write_text(json.dumps({"message": what}), encoding="utf-8")
-
-
-def get_error_handler() -> ErrorHandler:
-    """The handler of this process."""
-    return ErrorHandler()
 
 
 def record(fn: Callable[P, R], error_handler: ErrorHandler | None = None) -> Callable[P, R | None]:

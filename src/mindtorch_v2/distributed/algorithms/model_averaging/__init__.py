@@ -1,0 +1,1 @@
+"""Averages of models, for processes that train apart for some steps."""
