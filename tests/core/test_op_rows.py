@@ -234,9 +234,9 @@ _FLOATING_ONLY = {
     "tanh_backward",
 }  # fmt: skip
 _NOT_LOGICAL = {
-    "abs", "addmm", "argmax", "argmin", "ceil", "floor", "hardtanh", "hardtanh_backward", "neg", "relu", "relu6",
-    "round",
-    "rsub.Scalar", "rsub.Tensor", "sub.Scalar", "sub.Tensor", "threshold", "threshold_backward", "trunc",
+    "abs", "addmm", "argmax", "argmin", "ceil", "floor", "hardtanh", "hardtanh_backward", "linalg_cross", "neg", "relu",
+    "relu6", "round", "rsub.Scalar", "rsub.Tensor", "sub.Scalar", "sub.Tensor", "threshold",
+    "threshold_backward", "trunc",
 }  # fmt: skip
 _FULL_PRECISION = {
     "special_airy_ai", "special_erfcx", "special_log_ndtr", "special_ndtri", "special_spherical_bessel_j0",
