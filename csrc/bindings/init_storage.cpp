@@ -4,7 +4,9 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <new>
+#include <utility>
 
 #include "bindings/casters.h"
 #include "bindings/parser.h"
@@ -58,6 +60,22 @@ void copy_from(StorageHandle& self, const StorageHandle& other, bool non_blockin
   MT_CHECK(self.ref->nbytes == other.ref->nbytes, "storage sizes differ: cannot copy ", other.ref->nbytes,
            " bytes into ", self.ref->nbytes);
   ops::copy_(bytes_of(self.ref), bytes_of(other.ref), non_blocking);
+}
+
+// A part of a storage's memory, which keeps the storage alive.
+StorageHandle window(const StorageHandle& self, size_t start, size_t nbytes) {
+  const Storage& whole = *self.ref;
+  MT_CHECK(whole.device.is_cpu() && start <= whole.nbytes && nbytes <= whole.nbytes - start, "a window of ",
+           nbytes, " bytes from ", start, " on is not in a storage of ", whole.nbytes, " bytes on ",
+           to_string(whole.device));
+  before_write(*self.ref);
+  auto kept = std::make_unique<StorageRef>(self.ref);
+  StorageRef part = wrap_storage(
+      {DeviceType::cpu}, static_cast<char*>(whole.data) + start, nbytes,
+      [](Storage& s) { delete static_cast<StorageRef*>(s.context); }, kept.get());
+  kept.release();
+  part->resizable = false;
+  return {std::move(part)};
 }
 
 uintptr_t data_pointer(const StorageHandle& self) {
@@ -252,51 +270,114 @@ Tensor parallel_materialize(const Tensor& t, int64_t parts, bool skip_first) {
   return t;
 }
 
-// torch.tensor's inner loop: nested sequences into memory that is already there.
-void fill_from_list(const Tensor& t, nb::handle data) {
-  const size_t ndim = size_t(t.dim());
-  auto store = [&](auto&& self, PyObject* level, char* at, size_t dim) -> void {
-    if (dim == ndim) {
-      if (t.dtype() == DType::uint64 && PyLong_Check(level)) {
-        const uint64_t value = PyLong_AsUnsignedLongLongMask(level);
-        std::memcpy(at, &value, sizeof value);
-        return;
-      }
-      MT_CHECK_AS(value, !is_tensor(level) || tensor_of(level).numel() == 1,
-                  "only one element tensors can be converted to Python scalars");
-      const nb::object number =
-          PyObject_HasAttrString(level, "__array_interface__")  // of numpy, without dimensions
-              ? nb::object(nb::handle(level).attr("item")())
-              : nb::borrow(level);
-      const Scalar value = t.dtype() == DType::boolean && PyComplex_Check(number.ptr())
-                               ? Scalar(number_from(number.ptr()).to<complex128>() != complex128())
-                               : storable(t.dtype(), number.ptr());
-      const bool whole = !is_floating(t.dtype());
-      MT_CHECK_AS(type, !value.is_complex() || is_complex(t.dtype()),
-                  whole ? "'complex' object cannot be interpreted as an integer"
-                        : "must be real number, not complex");
-      MT_CHECK(is_floating(t.dtype()) || fits(value, t.dtype()), "value cannot be converted to type ",
-               info(t.dtype()).name, " without overflow");
-      switch (t.dtype()) {
-#define X(name, type, legacy) \
-  case DType::name: *reinterpret_cast<type*>(at) = value.to<type>(); break;
-        MT_FORALL_DTYPES(X)
-#undef X
-        default: fail(ErrorKind::type, "unsupported dtype");
-      }
-      return;
+// A number of one of Python's own types that T can hold; others are left to store_number.
+template <class T>
+bool store_plain(PyObject* number, T& to) {
+  if constexpr (std::is_same_v<T, bool>) {
+    if (!PyBool_Check(number)) return false;
+    to = number == Py_True;
+    return true;
+  } else {
+    const auto converted = [](auto value) {
+      if constexpr (std::is_floating_point_v<T>) return T(value);
+      else return Scalar(value).template to<T>();
+    };
+    if (PyFloat_CheckExact(number)) {
+      if constexpr (std::is_integral_v<T>) return false;
+      to = converted(PyFloat_AS_DOUBLE(number));
+      return true;
     }
-    PyObject* items = PySequence_Fast(level, "not a sequence");
+    if (!PyLong_Check(number)) return false;  // truth values are integers, too
+    int overflow = 0;
+    const int64_t value = PyLong_AsLongLongAndOverflow(number, &overflow);
+    if (overflow) return false;
+    if constexpr (std::is_integral_v<T>) {
+      if (!std::in_range<T>(value)) return false;
+    }
+    to = converted(value);
+    return true;
+  }
+}
+
+// Any number, of anybody's.
+void store_number(DType dtype, PyObject* given, char* to) {
+  if (dtype == DType::uint64 && PyLong_Check(given)) {
+    const uint64_t value = PyLong_AsUnsignedLongLongMask(given);
+    std::memcpy(to, &value, sizeof value);
+    return;
+  }
+  const bool tensor = is_tensor(given);
+  MT_CHECK_AS(value, !tensor || tensor_of(given).numel() == 1,
+              "only one element tensors can be converted to Python scalars");
+  const nb::object number =
+      !tensor && !PyComplex_CheckExact(given) && PyObject_HasAttrString(given, "__array_interface__")
+          ? nb::object(nb::handle(given).attr("item")())
+          : nb::borrow(given);
+  const Scalar value = dtype == DType::boolean && PyComplex_Check(number.ptr())
+                           ? Scalar(number_from(number.ptr()).to<complex128>() != complex128())
+                           : storable(dtype, number.ptr());
+  MT_CHECK_AS(type, !value.is_complex() || is_complex(dtype),
+              is_floating(dtype) ? "must be real number, not complex"
+                                 : "'complex' object cannot be interpreted as an integer");
+  MT_CHECK(is_floating(dtype) || fits(value, dtype), "value cannot be converted to type ", info(dtype).name,
+           " without overflow");
+  switch (dtype) {
+#define X(name, type, legacy) \
+  case DType::name: *reinterpret_cast<type*>(to) = value.to<type>(); break;
+    MT_FORALL_DTYPES(X)
+#undef X
+    default: fail(ErrorKind::type, "unsupported dtype");
+  }
+}
+
+// One sequence after another into memory that is already there.
+class ListReader {
+ public:
+  explicit ListReader(const Tensor& to) : to_(to), dtype_(to.dtype()), ndim_(size_t(to.dim())) {}
+
+  void read(PyObject* data, char* to, size_t dim) const {
+    if (dim == ndim_) return store_number(dtype_, data, to);
+    PyObject* items = PySequence_Fast(data, "not a sequence");
     if (!items) throw PythonError();
     const nb::object keep = nb::steal(items);
     const Py_ssize_t n = PySequence_Fast_GET_SIZE(items);
-    MT_CHECK_AS(value, n == t.sizes()[dim], "expected sequence of length ", t.sizes()[dim], " at dim ", dim,
-                " (got ", n, ")");
-    const int64_t step = t.strides()[dim] * int64_t(t.itemsize());
-    for (Py_ssize_t i = 0; i < n; ++i) self(self, PySequence_Fast_GET_ITEM(items, i), at + i * step, dim + 1);
-  };
-  store(store, data.ptr(), t.data<char>(), 0);
-}
+    MT_CHECK_AS(value, n == to_.sizes()[dim], "expected sequence of length ", to_.sizes()[dim], " at dim ",
+                dim, " (got ", n, ")");
+    const int64_t step = to_.strides()[dim] * int64_t(to_.itemsize());
+    if (dim + 1 < ndim_) {
+      for (Py_ssize_t i = 0; i < n; ++i) read(at(items, i, n).ptr(), to + i * step, dim + 1);
+      return;
+    }
+    switch (dtype_) {
+#define X(name, type, legacy) \
+  case DType::name: return read_numbers<type>(items, n, to, step);
+      MT_FORALL_DTYPES(X)
+#undef X
+      default: fail(ErrorKind::type, "unsupported dtype");
+    }
+  }
+
+ private:
+  // What is asked for its value may change the list that it is in.
+  static nb::object at(PyObject* items, Py_ssize_t i, Py_ssize_t n) {
+    MT_CHECK(PySequence_Fast_GET_SIZE(items) == n, "the sequence changed its length while it was read");
+    return nb::borrow(PySequence_Fast_GET_ITEM(items, i));
+  }
+  template <class T>
+  void read_numbers(PyObject* items, Py_ssize_t n, char* to, int64_t step) const {
+    for (Py_ssize_t i = 0; i < n; ++i, to += step) {
+      const nb::object number = at(items, i, n);
+      if (!store_plain(number.ptr(), *reinterpret_cast<T*>(to))) store_number(dtype_, number.ptr(), to);
+    }
+  }
+
+  const Tensor& to_;
+  const DType dtype_;
+  const size_t ndim_;
+};
+
+// torch.tensor's inner loop.
+void fill_from_list(const Tensor& t, nb::handle data) { ListReader(t).read(data.ptr(), t.data<char>(), 0); }
 
 }  // namespace
 
@@ -314,6 +395,7 @@ void init_storage(nb::module_& m) {
       .def_static("from_shared_name", from_shared_name, nb::arg("name"), nb::arg("nbytes"))
       .def("nbytes", [](const StorageHandle& self) { return self.ref->nbytes; })
       .def("data_ptr", data_pointer)
+      .def("window", window, nb::arg("start"), nb::arg("nbytes"))
       .def_prop_ro("device", [](const StorageHandle& self) { return self.ref->device; })
       .def("resize",
            [](StorageHandle& self, int64_t n) {

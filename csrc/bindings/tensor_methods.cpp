@@ -90,10 +90,24 @@ PyObject* is_contiguous(PyObject* self, FastArgs args, Py_ssize_t count, PyObjec
   });
 }
 
-// uint64 has values no Scalar holds.
-PyObject* element_object(const void* data, DType dtype) {
-  if (dtype == DType::uint64) return PyLong_FromUnsignedLongLong(*static_cast<const uint64_t*>(data));
-  return scalar_object(read_scalar(data, dtype));
+using MakeObject = PyObject* (*)(const char* data);
+template <class T, DType kType>
+PyObject* object_of(const char* data) {
+  const T& value = *reinterpret_cast<const T*>(data);
+  if constexpr (std::is_same_v<T, bool>) return PyBool_FromLong(value);
+  else if constexpr (std::is_same_v<T, uint64_t>) return PyLong_FromUnsignedLongLong(value);
+  else if constexpr (std::is_integral_v<T>) return PyLong_FromLongLong(value);
+  else if constexpr (std::is_floating_point_v<T>) return PyFloat_FromDouble(value);
+  else return scalar_object(read_scalar(data, kType));
+}
+MakeObject maker_of(DType dtype) {
+  switch (dtype) {
+#define X(name, type, legacy) \
+  case DType::name: return object_of<type, DType::name>;
+    MT_FORALL_DTYPES(X)
+#undef X
+    default: fail(ErrorKind::type, "unsupported dtype");
+  }
 }
 
 PyObject* item_method(PyObject* self, PyObject*) {
@@ -101,21 +115,23 @@ PyObject* item_method(PyObject* self, PyObject*) {
     const Tensor& t = tensor_of(self);
     if (!special(t)) check_reach(t);  // others have no memory of their own
     if (t.device().is_cpu() && t.numel() == 1 && !taken_over(special(t)))
-      return element_object(t.data(), t.dtype());
+      return maker_of(t.dtype())(t.data<char>());
     return scalar_object(item(t));
   });
 }
 
-PyObject* list_level(const char* data, const Tensor& t, size_t dim) {
-  if (dim == size_t(t.dim())) return element_object(data, t.dtype());
+PyObject* list_level(const char* data, const Tensor& t, MakeObject make, size_t dim) {
+  if (dim == size_t(t.dim())) return make(data);
   // The stride of a dimension of one element, or of an empty tensor, may be anything: it is never taken.
   const int64_t n = t.sizes()[dim];
   const int64_t step = n > 1 && t.numel() > 0 ? t.strides()[dim] * int64_t(t.itemsize()) : 0;
-  PyObject* list = PyList_New(Py_ssize_t(n));
-  if (!list) throw PythonError();
-  for (int64_t i = 0; i < n; ++i)
-    PyList_SET_ITEM(list, Py_ssize_t(i), list_level(data + i * step, t, dim + 1));
-  return list;
+  Owned list(PyList_New(Py_ssize_t(n)));
+  for (int64_t i = 0; i < n; ++i, data += step) {
+    PyObject* item = dim + 1 == size_t(t.dim()) ? make(data) : list_level(data, t, make, dim + 1);
+    if (!item) throw PythonError();
+    PyList_SET_ITEM(list.object, Py_ssize_t(i), item);
+  }
+  return list.release();
 }
 // Of a tensor that has no memory of its own: what its class says the values are.
 PyObject* list_of_values(const Tensor& t) {
@@ -135,7 +151,7 @@ PyObject* tolist(PyObject* self, PyObject*) {
     MT_CHECK(t.numel() == 0 || t.storage().data,
              "tolist() shouldn't be called on a tensor with unallocated storage");
     check_reach(t);
-    return list_level(t.data<char>(), t, 0);
+    return list_level(t.data<char>(), t, maker_of(t.dtype()), 0);
   });
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 from . import _C
@@ -52,6 +53,7 @@ def _shape(data: Any) -> list[int]:
 
 
 _RANK = {bool: 0, int: 1, float: 2, complex: 3}
+_LISTS = {list, tuple}
 
 
 def _array_dtype(array: Any) -> _C.dtype:
@@ -76,6 +78,11 @@ def _natural_dtype(data: Any, depth: int) -> _C.dtype:
         if kinds <= _RANK.keys():  # most data ends in plain numbers, which need not be looked at one by one
             rank = max(rank, *map(_RANK.__getitem__, kinds))
             break
+        if kinds <= _LISTS and at < depth and not (at and any(value is data for value in level)):
+            level = list(chain.from_iterable(level))
+            if not level:
+                break
+            continue
         deeper: list[Any] = []
         for value in level:
             if _is_sequence(value):
@@ -177,7 +184,25 @@ def _warn_copy() -> None:
     )
 
 
+def _stacked(arrays: Any) -> Tensor | None:
+    """A list of numpy arrays that are alike, as one; None of anything else."""
+    first = arrays[0] if isinstance(arrays, (list, tuple)) and arrays else None
+    if type(first).__module__ != "numpy" or not getattr(first, "shape", ()):
+        return None
+    import numpy
+
+    if not all(
+        type(x) is numpy.ndarray and x.dtype == first.dtype and x.shape == first.shape for x in arrays
+    ):
+        return None
+    _array_dtype(first)
+    _warn_slow_arrays()
+    return _C._from_array(numpy.stack(arrays))
+
+
 def _of_numbers(data: Any, shape: list[int], dtype: _C.dtype | None) -> Tensor:
+    if (arrays := _stacked(data)) is not None:
+        return arrays if dtype is None else arrays.to(dtype)
     made = empty(shape, dtype=dtype or _natural_dtype(data, len(shape)), device="cpu")
     _C._fill_from_list(made, data)
     return made

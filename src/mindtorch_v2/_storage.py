@@ -525,17 +525,6 @@ def _read(file: Any, count: int) -> bytes:
     return data
 
 
-class _Window:
-    """Part of a storage's memory, described as numpy describes an array; keeps the storage alive."""
-
-    def __init__(self, handle: Any, start: int, nbytes: int) -> None:
-        self._handle = handle
-        self.shape = (nbytes,)
-        self.strides = (1,)
-        self.dtype = "uint8"
-        self.__array_interface__ = {"typestr": "|u1", "data": (handle.data_ptr() + start, False)}
-
-
 def _window(handle: Any, start: int, nbytes: int) -> Any:
     if handle.device.type != "cpu":
         raise NotImplementedError(
@@ -543,7 +532,7 @@ def _window(handle: Any, start: int, nbytes: int) -> Any:
             "slice a "
             "tensor over the storage instead"
         )
-    return _C._from_array(_Window(handle, start, nbytes))._storage_handle()
+    return handle.window(start, nbytes)
 
 
 def _rebuild_from_bytes(data: bytes, device: str) -> UntypedStorage:

@@ -194,3 +194,59 @@ def test_an_array_of_numpy_is_no_size_where_it_holds_several_numbers():
     with pytest.raises(TypeError):
         torch.zeros(np.array(1.5))
     assert torch.Tensor(np.array([3.0, 4.0])).tolist() == [3.0, 4.0]
+
+
+class _Shrinking:
+    """A number that takes elements from the list it is in when somebody asks for its value."""
+
+    def __init__(self, home):
+        self.home = home
+
+    def __float__(self):
+        del self.home[1:]
+        return 1.0
+
+
+def test_a_list_that_shrinks_while_it_is_read():
+    data = [0.0] * 100
+    data[0] = _Shrinking(data)
+    with pytest.raises(RuntimeError, match="the sequence changed its length while it was read"):
+        torch.tensor(data, dtype=torch.float32)
+
+
+@pytest.mark.parametrize(
+    "dtype", ["float32", "float16", "int8", "int64", "uint8", "uint64", "bool", "complex64", None]
+)
+def test_numbers_of_every_kind_in_one_list(dtype):
+    kind = dtype and getattr(torch, dtype)
+    data = [[True, 2, False], [3, 1, 0]]
+    if dtype not in ("int8", "int64", "uint8", "uint64", "bool"):
+        data = [[True, 2.5, False], [3, np.float32(1.5), np.int16(7)]]
+    if dtype == "complex64":
+        data[1][2] = 1 + 2j
+    made = torch.tensor(data, dtype=kind)
+    wanted = np.array(data, dtype=dtype or "float32")
+    assert np.array_equal(made.numpy(), wanted)
+    assert torch.tensor(tuple(map(tuple, data)), dtype=kind).tolist() == made.tolist() == wanted.tolist()
+
+
+def test_numbers_that_do_not_fit_or_are_none():
+    for value, dtype in ((300, torch.int8), (2**70, torch.int64), (1.5j, torch.float32)):
+        with pytest.raises((RuntimeError, ValueError, TypeError), match="overflow|Overflow|complex"):
+            torch.tensor([0, value], dtype=dtype)
+    assert torch.tensor([0, -1], dtype=torch.uint8).tolist() == [0, 255]
+    assert torch.tensor([2**70, 1], dtype=torch.float64).tolist() == [2.0**70, 1.0]
+    assert torch.tensor([1, 2**63], dtype=torch.uint64).tolist() == [1, 2**63]
+
+
+def test_lists_of_arrays_that_are_alike_and_of_others():
+    rows = [np.arange(3, dtype="float32") + i for i in range(4)]
+    made = torch.tensor(rows)
+    assert made.tolist() == np.stack(rows).tolist() and made.dtype == torch.float32
+    assert torch.tensor(rows, dtype=torch.int64).tolist() == np.stack(rows).astype("int64").tolist()
+    rows[1][0] = 100
+    assert made[1, 0] == 1
+    mixed = [np.arange(3, dtype="int64"), np.arange(3, dtype="float32")]
+    assert torch.tensor(mixed).dtype == torch.float32
+    with pytest.raises(ValueError, match="expected sequence of length 3 at dim 1"):
+        torch.tensor([np.arange(3), np.arange(2)])
