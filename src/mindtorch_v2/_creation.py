@@ -186,7 +186,7 @@ def _warn_copy() -> None:
 
 def _stacked(arrays: Any) -> Tensor | None:
     """A list of numpy arrays that are alike, as one; None of anything else."""
-    first = arrays[0] if isinstance(arrays, (list, tuple)) and arrays else None
+    first: Any = arrays[0] if isinstance(arrays, (list, tuple)) and arrays else None
     if type(first).__module__ != "numpy" or not getattr(first, "shape", ()):
         return None
     import numpy
