@@ -65,6 +65,28 @@ struct ReduceLoopsOf {
       return folded<L, kCount / 2>(lanes);
     }
   }
+  // The same of floats or doubles, as halves of a vector: of so few lanes compilers make a move for each.
+  template <int kCount>
+  [[gnu::always_inline]] static inline T folded_together(T* lanes) {
+    constexpr int64_t register_bytes = 16, half = kCount / 2;
+    const auto combined = [](const auto& a, const auto& b) {
+      if constexpr (Op::kind == Accumulate::product) return a * b;
+      else return a + b;
+    };
+    if constexpr (kCount == 1) {
+      return lanes[0];
+    } else if constexpr (half * int64_t(sizeof(T)) < register_bytes) {
+      return folded<T, kCount>(lanes);
+    } else {
+      typedef T Half __attribute__((vector_size(half * sizeof(T))));
+      Half low, high;
+      std::memcpy(&low, lanes, sizeof(low)), std::memcpy(&high, lanes + half, sizeof(high));
+      T rest[half];
+      low = combined(low, high);
+      std::memcpy(rest, &low, sizeof(rest));
+      return folded_together<half>(rest);
+    }
+  }
   // Note [Short sums]
   // Converting every float to double takes three times as long as adding it up. So eight terms at a time are added in
   // float, as a tree, which rounds three times at most, and only these short sums go into the double. What is left, and
@@ -105,7 +127,7 @@ struct ReduceLoopsOf {
       int64_t i = kSums;
       for (; i + kSums <= n; i += kSums)
         for (int64_t l = 0; l < kSums; ++l) sums[l] = Op::combine(sums[l], loaded<Op, T>(x[i + l]));
-      total = Op::combine(total, A(folded<T, kSums>(sums)));
+      total = Op::combine(total, A(kHasLevels ? folded_together<kSums>(sums) : folded<T, kSums>(sums)));
       return i;
     }
     A sums[kSums];
