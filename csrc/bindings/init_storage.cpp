@@ -116,7 +116,7 @@ Tensor tensor_from_storage(const StorageHandle& storage, DType dtype, int64_t of
 
 // numpy's description of an array, for objects that share their memory with it: `__array_struct__`.
 struct ArrayStruct {
-  static constexpr int kContiguous = 0x1, kAligned = 0x100, kNative = 0x200, kWriteable = 0x400;
+  static constexpr int kAligned = 0x100, kNative = 0x200, kWriteable = 0x400;
   int two;  // the version
   int ndim;
   char kind;

@@ -93,8 +93,8 @@ PyObject* is_contiguous(PyObject* self, FastArgs args, Py_ssize_t count, PyObjec
 using MakeObject = PyObject* (*)(const char* data);
 template <class T, DType kType>
 PyObject* object_of(const char* data) {
-  const T& value = *reinterpret_cast<const T*>(data);
-  if constexpr (std::is_same_v<T, bool>) return PyBool_FromLong(value);
+  const auto& value = *reinterpret_cast<const std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>*>(data);
+  if constexpr (std::is_same_v<T, bool>) return PyBool_FromLong(value != 0);  // any byte, in a view of others
   else if constexpr (std::is_same_v<T, uint64_t>) return PyLong_FromUnsignedLongLong(value);
   else if constexpr (std::is_integral_v<T>) return PyLong_FromLongLong(value);
   else if constexpr (std::is_floating_point_v<T>) return PyFloat_FromDouble(value);

@@ -250,3 +250,9 @@ def test_lists_of_arrays_that_are_alike_and_of_others():
     assert torch.tensor(mixed).dtype == torch.float32
     with pytest.raises(ValueError, match="expected sequence of length 3 at dim 1"):
         torch.tensor([np.arange(3), np.arange(2)])
+
+
+def test_truth_values_of_any_byte_become_pythons():
+    seen = torch.tensor([0, 1, 2, 255, 128], dtype=torch.uint8).view(torch.bool)
+    assert seen.tolist() == [False, True, True, True, True]
+    assert [each.item() for each in seen] == seen.tolist()
