@@ -15,7 +15,7 @@ from collections.abc import Callable
 import mpmath as mp
 
 mp.mp.dps = 60
-POINTS = 60
+POINTS = 150
 
 
 def single(x: float) -> float:

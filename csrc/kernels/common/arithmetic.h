@@ -73,13 +73,19 @@ template <class T> MT_INLINE T sign(T x) {
     return select(x > T(0), T(1), select(x < T(0), T(-1), T(0)));
   else return T((x > T(0)) - (x < T(0)));
 }
+// Where both parts are finite and one is not zero, doubles hold every square of a float.
+MT_INLINE bool has_usual_reciprocal(complex64 x) {
+  const float zeros = (x.real() - x.real()) + (x.imag() - x.imag());
+  return (zeros == 0.0f) & ((x.real() != 0.0f) | (x.imag() != 0.0f));
+}
+MT_INLINE complex64 reciprocal_usual(complex64 x) {
+  const double a = x.real(), b = x.imag(), inverse = 1.0 / (a * a + b * b);
+  return complex64(float(a * inverse), float(-b * inverse));
+}
 template <class T> MT_INLINE T reciprocal(T x) {
-  if constexpr (std::is_same_v<T, complex64>) {  // no square of a float leaves the range of a double
-    const double a = x.real(), b = x.imag(), size = a * a + b * b;
-    if (size > 0 && size < std::numeric_limits<double>::infinity())
-      return T(float(a / size), float(-b / size));
-  }
-  return T(1) / x;
+  if constexpr (std::is_same_v<T, complex64>)
+    return has_usual_reciprocal(x) ? reciprocal_usual(x) : complex64(1) / x;
+  else return T(1) / x;
 }
 template <class T> MT_INLINE T sqrt(T x) { return std::sqrt(x); }
 template <class T> MT_INLINE T rsqrt(T x) { return T(1) / std::sqrt(x); }

@@ -214,7 +214,7 @@ template <class Kind> MT_INLINE double inverse_of_usual(double x) {
 template <class Kind> MT_INLINE float inverse_of_usual(float x) {
   const float a = Kind::argument(x), upper = upper_half(a), excess = Kind::excess(x, upper);
   const Mantissa parts = split_usual(Kind::rest(x, upper, excess));
-  const float whole = -0.693359375f * parts.e, part = rest_of_log(parts.f, parts.e), w = whole - part;
+  const float whole = -0.693359375f * parts.e, part = rest_of_log(parts.f, parts.e, 0.0f), w = whole - part;
   constexpr float rounder = 0x1.8p15f;  // to multiples of 2^-8
   const float w_upper = (w + rounder) - rounder, w_rest = (whole - w_upper) - part;
   constexpr double s = Kind::scale;

@@ -1,9 +1,10 @@
 // Elementary functions for kernels. The float versions are branch-free so that the compiler vectorises loops
-// over them (selects instead of branches, integers instead of library calls); they are within 2 ulp of the
-// exact value and right for NaN, infinities, zeros and subnormals. Doubles are in vector_math_double.h; what is in
-// neither goes to the C++ library.
+// over them (selects instead of branches, integers instead of library calls); they are within 1 ulp of the
+// exact value where products and sums fuse, and right for NaN, infinities, zeros and subnormals. Doubles are in
+// vector_math_double.h; what is in neither goes to the C++ library.
 //
-// The polynomials were fitted for this file (weighted minimax on Chebyshev nodes, then rounded to float).
+// The polynomials were fitted for this file (weighted minimax on Chebyshev nodes, then rounded to float). Where a term
+// is what a rounding lost (b - (sum - a)), it is there for the last place.
 #pragma once
 
 #include <bit>
@@ -89,6 +90,17 @@ template <class T> MT_INLINE T difference_of_products(T a, T b, T c, T d) {
 #include "kernels/common/device_math.h"
 #else
 
+// A sum and what its rounding lost, or a number with more digits than one has. Where the lost part may be a product's, a
+// processor with fused products and sums loses nothing; the others lose what they would have lost anyway.
+template <class T> struct PairOf {
+  T value, lost;
+};
+// Of a and b, where a is the larger one or zero.
+template <class T> MT_INLINE PairOf<T> added(T a, T b) {
+  const T sum = a + b;
+  return {sum, b - (sum - a)};
+}
+
 // exp(x) = 2^n * exp(r) with n the nearest integer to x/ln 2, applied by adding n to the exponent bits of exp(r).
 // Results below 2^-100 are made 2^64 times too large first, so that they may be subnormal in the end; NaN passes the
 // comparisons.
@@ -112,15 +124,11 @@ MT_INLINE float exp_of_rest(float r) {
   p = p * r + 1.0f;
   return p * r + 1.0f;
 }
-// exp(x) - 1 for x between -87 and 88, with all digits near zero: 2^n (exp(r) - 1) + (2^n - 1), where n is 0 there.
-MT_INLINE float expm1_of_moderate(float x) {
-  const Exponent parts = split_for_exp(x);
-  const float r = parts.r;
-  const float rest = r + (r * r) * polynomial(r, 0.5000000095f, 0.1666651889f, 4.16662061e-2f,
-                                              8.368883028e-3f, 1.395047075e-3f);
-  const float power = std::bit_cast<float>(parts.n + (127u << 23));
-  return rest * power + (power - 1.0f);
+// exp(r) - 1 - r for what is left: exp(x) is 2^n + 2^n (r + this).
+MT_INLINE float curve_of_exp(float r) {
+  return (r * r) * polynomial(r, 0.5f, 0.166665196f, 0.0416663922f, 0.00836883206f, 0.00139415357f);
 }
+MT_INLINE float power_of(Exponent parts) { return std::bit_cast<float>(parts.n + (127u << 23)); }
 // For x between -87 and 88.
 MT_INLINE float exp_of_moderate(float x) {
   const Exponent parts = split_for_exp(x);
@@ -147,13 +155,15 @@ MT_INLINE float rest_of_log(float f) {
   return polynomial(f, 0.3333333171f, -0.2500082117f, 0.2000122714f, -0.1662335259f, 0.1420174798f,
                     -0.1316022035f, 0.1276167262f, -0.07634518358f);
 }
-// Without the larger part of e ln 2.
-MT_INLINE float rest_of_log(float f, float e) {
+// Without the larger part of e ln 2; `more` is small.
+MT_INLINE float rest_of_log(float f, float e, float more) {
   const float square = f * f;
-  const float result = sum_of_products(f * square, rest_of_log(f), e, -2.12194440e-4f);
+  const float result = sum_of_products(f * square, rest_of_log(f), e, -2.12194440e-4f) + more;
   return (result - 0.5f * square) + f;
 }
-MT_INLINE float log_of_parts(float f, float e) { return rest_of_log(f, e) + e * 0.693359375f; }
+MT_INLINE float log_of_parts(float f, float e, float more) {
+  return rest_of_log(f, e, more) + e * 0.693359375f;
+}
 // Subtracting the bits of sqrt(1/2) puts the boundary between exponents there instead of at 1.
 struct Mantissa {
   float f, e;
@@ -184,8 +194,15 @@ MT_INLINE float log10_of(Mantissa parts) {
   result += f * 0.4375f;
   return result + e * 0.30078125f;
 }
-MT_INLINE float log_of(Mantissa parts) { return log_of_parts(parts.f, parts.e); }
-MT_INLINE float log2_of(Mantissa parts) { return parts.e + log_of_parts(parts.f, 0.0f) * 1.44269504f; }
+MT_INLINE float log_of(Mantissa parts) { return log_of_parts(parts.f, parts.e, 0.0f); }
+// The logarithm of e to base 2 in an upper half and a rest; so is log(1 + f) = f - f^2 / 2 + ….
+MT_INLINE float log2_of(Mantissa parts) {
+  constexpr float unit = 1.4423828125f, unit_rest = 3.12228439e-4f;
+  const float f = parts.f, half_square = 0.5f * f * f, rest = (f * f * f) * rest_of_log(f);
+  const float upper = upper_half(f - half_square), lower = ((f - upper) - half_square) + rest;
+  const PairOf<float> sum = added(parts.e, upper * unit);
+  return sum.value + (sum.lost + sum_of_products(lower + upper, unit_rest, lower, unit));
+}
 MT_INLINE float log_usual(float x) { return log_of(split_usual(x)); }
 MT_INLINE float log2_usual(float x) { return log2_of(split_usual(x)); }
 MT_INLINE float log10_usual(float x) { return log10_of(split_usual(x)); }
@@ -197,43 +214,50 @@ MT_INLINE float log1p(float x) {
   const float u = 1.0f + x;
   const uint32_t offset = std::bit_cast<uint32_t>(u) - 0x3f3504f3u;
   const int32_t e = int32_t(offset) >> 23;
-  const float scale = std::bit_cast<float>((127 - e) << 23);
+  const float scale = std::bit_cast<float>((127 - e) << 23), line = scale - 1.0f, part = x * scale;
+  const float sum = part + line, back = sum - line, lost = (line - (sum - back)) + (part - back);
   // For large x, where 1 does not count any more, the scale may underflow: there f is read off the bits.
   const float of_bits = std::bit_cast<float>((offset & 0x007fffffu) + 0x3f3504f3u) - 1.0f;
-  const float f = select(x > 1e9f, of_bits, x * scale + (scale - 1.0f));
-  float result = log_of_parts(f, float(e));
+  const bool large = x > 1e9f;
+  const float f = select(large, of_bits, sum);
+  float result = log_of_parts(f, float(e), select(large, 0.0f, lost - lost * f));
   result = select(x < kInfinity, result, x);
   result = select(x == -1.0f, -kInfinity, result);
   result = select(x == 0.0f, x, result);  // keeps the sign of zero
   return select(x < -1.0f, kNaN, result);
 }
 
-// Near zero an odd polynomial keeps relative accuracy; elsewhere (1 - e) / (1 + e) with e = exp(-2|x|), which is 1
-// in float from 10 on.
+// Near zero an odd polynomial keeps relative accuracy; elsewhere 1 - 2 / (e + 1) with e = exp(2|x|), of which float has
+// nothing left from 10 on. e + 1 is rounded once. What is used often is written so that little waits for what is before.
 MT_INLINE float tanh(float x) {
-  const float a = abs(x);
-  const float z = x * x;
-  float p = -5.717011013e-3f;
-  p = p * z + 2.0650554e-2f;
-  p = p * z + -5.374348673e-2f;
-  p = p * z + 0.1333149113f;
-  p = p * z + -0.3333328392f;
-  const float near_zero = x + x * (z * p);
-  const float e = exp_of_moderate(-2.0f * select(a > 10.0f, 10.0f, a));
-  const float far = 1.0f - (e + e) / (1.0f + e);
-  return copy_sign(select(a < 0.625f, near_zero, far), x);  // also keeps the sign of zero
+  const float a = abs(x), z = x * x;
+  const float curve = z * -0.333333284f + (z * z) * polynomial(z, 0.133331746f, -0.0539507158f, 0.0217743553f,
+                                                               -0.00857107434f, 0.00304812356f,
+                                                               -0.000821203983f, 0.000116208641f);
+  const float shifted = a * 2.88539008f + kRounder, n = shifted - kRounder;
+  const float r = (2.0f * a - n * 0.693359375f) + n * 2.12194440e-4f;
+  const float power = power_of({r, std::bit_cast<uint32_t>(shifted) << 23});
+  const float far = 1.0f - 2.0f / ((power + 1.0f) + power * (r + curve_of_exp(r)));
+  return copy_sign(select(a < 0.9f, a + a * curve, select(a > 10.0f, 1.0f, far)), x);  // also of zero
 }
 
 MT_INLINE float sigmoid(float x) { return 1.0f / (1.0f + exp(-x)); }
 
-// 1 - exp(q), where q = x times a polynomial approximates log(erfc(x)); from 4 on erf is 1 in float. The leading
-// coefficient is -1 - 0.128379171, so that the addition of -x carries the rounding.
+// x times a polynomial, and from 0.84 on 1 - exp(q), where q = x times a polynomial approximates log(erfc(x)); from 4 on erf
+// is 1 in float.
 MT_INLINE float erf(float x) {
-  const float a = abs(x), t = select(a > 4.0f, 4.0f, a);
-  const float rest =
-      polynomial(t, -0.128379171f, -0.6366193819f, -0.1027778308f, 0.01915306463f, 1.603954505e-4f,
-                 -1.667027427e-3f, 6.328371088e-4f, -1.176414108e-4f, 9.256287838e-6f);
-  return copy_sign(-expm1_of_moderate(rest * t - t), x);
+  const float a = abs(x), z = x * x;
+  const float curve = 0.128379166f + z * polynomial(z, -0.376126289f, 0.112836249f, -0.0268556364f,
+                                                    0.00519202091f, -0.000804363517f, 7.96301902e-5f);
+  const float t = select(a > 4.0f, 4.0f, a);
+  const float rest = -0.128529489f + t * polynomial(t, -0.635667026f, -0.105329536f, 0.0229334179f,
+                                                    -0.00322851818f, 0.000215631255f);
+  const float q = rest * t - t;
+  const Exponent parts = split_for_exp(q);
+  const float power = power_of(parts);
+  const float tail = parts.r + ((rest * t - (q + t)) + curve_of_exp(parts.r));
+  const float far = (1.0f - power) - power * tail;
+  return copy_sign(select(a < 0.84f, a + a * curve, far), x);
 }
 
 // Float functions that lose digits near zero are computed in double, whose spare bits absorb the
@@ -253,7 +277,7 @@ MT_INLINE double exp_in_double(double x) {
 MT_INLINE float expm1(float x) {
   const double d = x;
   const double series = d + d * d * (0.5 + d * (1.0 / 6 + d * (1.0 / 24)));
-  return select(abs(x) < 0.004f, float(series), float(exp_in_double(d) - 1.0));
+  return copy_sign(select(abs(x) < 0.004f, float(series), float(exp_in_double(d) - 1.0)), x);
 }
 // Near zero their odd parts, which the difference of exponentials would lose.
 MT_INLINE float sinh(float x) {
@@ -308,59 +332,56 @@ MT_INLINE float exp2(float x) {
          std::bit_cast<float>(uint32_t(second + 127) << 23);
 }
 
-// sin and cos for |x| < 1e4. The multiple of pi/2 is taken off in four parts: the first ones are short enough for
-// their products to be exact. `quarter` shifts the phase (cos is sin a quarter turn ahead).
-MT_INLINE float sine_at(float x, uint32_t quarter) {
+// What is left of |x| < 1e4 when the nearest multiple of pi/2 is taken off, in four parts: the first three are short enough
+// for their products to be exact.
+struct Turns {
+  float r, rest;
+  uint32_t quarters;
+};
+MT_INLINE Turns quarters_off(float x) {
   const float shifted = x * 0.636619772f + kRounder;
   const float n = shifted - kRounder;
-  float r = x - n * 1.5703125f;
-  r = r - n * 4.83751296997e-4f;
-  r = r - n * 7.54953362047e-8f;
-  r = r - n * 2.56334406826e-12f;
-  const uint32_t turns = std::bit_cast<uint32_t>(shifted) + quarter;
-  const float z = r * r;
-  float s = -1.951729474e-4f;
-  s = s * z + 8.332178107e-3f;
-  s = s * z + -0.1666665494f;
-  s = r + r * (z * s);
-  float c = 2.443844411e-5f;
-  c = c * z + -1.388736744e-3f;
-  c = c * z + 4.166664686e-2f;
-  c = 1.0f + (z * -0.5f + z * (z * c));
+  const float near = (x - n * 1.5703125f) - n * 4.83751296997e-4f, r = near - n * 7.54953362048e-8f;
+  return {r, ((near - r) - n * 7.54953362048e-8f) - n * 2.56334415159e-12f, std::bit_cast<uint32_t>(shifted)};
+}
+// `quarter` shifts the phase (cos is sin a quarter turn ahead).
+MT_INLINE float sine_at(float x, uint32_t quarter) {
+  const Turns left = quarters_off(x);
+  const float r = left.r, z = r * r;
+  const float s = r + (left.rest + (r * z) * polynomial(z, -0.166666552f, 0.00833218917f, -0.00019518286f));
+  const float half = 0.5f * z, base = 1.0f - half;
+  const float curve = (z * z) * polynomial(z, 0.0416666456f, -0.00138873106f, 2.4432562e-5f);
+  const float c = base + (((1.0f - base) - half) + (curve - r * left.rest));
+  const uint32_t turns = left.quarters + quarter;
   const float value = select((turns & 1u) != 0, c, s);
   return std::bit_cast<float>(std::bit_cast<uint32_t>(value) ^ ((turns & 2u) << 30));
 }
-MT_INLINE float sin_usual(float x) { return sine_at(x, 0); }
+MT_INLINE float sin_usual(float x) { return select(x == 0.0f, x, sine_at(x, 0)); }  // keeps the sign of zero
 MT_INLINE float cos_usual(float x) { return sine_at(x, 1); }
-// In double, whose digits the quotient of sine and cosine needs.
+// tan(r) = r + r y, or -1 over it. r^2 is the square of an upper half, which is exact, and the rest.
 MT_INLINE float tan_usual(float x) {
-  constexpr double rounder = 6755399441055744.0;
-  const double d = x, shifted = d * 0.6366197723675814 + rounder, n = shifted - rounder;
-  const double r = (d - n * 1.5707963267948966) - n * 6.123233995736766e-17, z = r * r;
-  const double s = r * (1.0 + z * polynomial(z, -1.0 / 6, 1.0 / 120, -1.0 / 5040, 1.0 / 362880));
-  const double c = 1.0 + z * polynomial(z, -0.5, 1.0 / 24, -1.0 / 720, 1.0 / 40320, -1.0 / 3628800);
-  const bool odd = (std::bit_cast<uint64_t>(shifted) & 1u) != 0;
-  return float(select(odd, -c, s) * inverse_in_double(select(odd, s, c)));
+  const Turns left = quarters_off(x);
+  const float r = left.r + left.rest, r_rest = left.rest - (r - left.r);
+  const float z = r * r, square = z * z, upper = upper_half(r), lower = (r - upper) * (r + upper);
+  const float curve = square * polynomial(z, 0.133326754f, 0.0540589057f, 0.0212862939f, 0.010827099f,
+                                          9.88298343e-5f, 0.00437234156f);
+  const float y = upper * upper * 0.333333492f + (lower * 0.333333492f + curve);
+  const float value = r + r * y, lost = (r * y + (r - value)) + (r_rest + r_rest * (z + 0.9f * square));
+  const float q = 1.0f / value, turned = -(q + q * ((1.0f - value * q) - lost * q));
+  return select(x == 0.0f, x, select((left.quarters & 1u) != 0, turned, value + lost));
 }
 
-// Beyond 1 the arc of 1/x is taken off a quarter turn.
+// Beyond 1 the arc of 1/x, and of what the quotient lacks, is taken off a quarter turn.
 MT_INLINE float atan(float x) {
   const float a = abs(x);
   const bool steep = a > 1.0f;
-  const float t = select(steep, 1.0f / a, a);
-  const float z = t * t;
-  float p = -0.001793593885f;
-  p = p * z + 0.01091448099f;
-  p = p * z + -0.03117761297f;
-  p = p * z + 0.0579573595f;
-  p = p * z + -0.08403436648f;
-  p = p * z + 0.109521811f;
-  p = p * z + -0.1426424079f;
-  p = p * z + 0.199985482f;
-  p = p * z + -0.3333329909f;
-  const float arc = t + t * (z * p);
-  const float value = select(steep, 1.57079637f - arc + -4.37113883e-8f, arc);
-  return copy_sign(select(x == x, value, x), x);
+  const float q = -1.0f / a, t = select(steep, q, a), z = t * t;
+  const float lacks = select(steep, select(a < 1e10f, 1.0f + q * a, 0.0f), 0.0f);
+  const float p = z * polynomial(z, 0.19998534f, -0.142641023f, 0.109515063f, -0.0840158165f, 0.0579272285f,
+                                 -0.0311489366f, 0.0108996965f, -0.00179040583f);
+  const float rest = t * (z * -0.333332986f + (z * (p - 0.5f * lacks) + lacks));
+  const PairOf<float> sum = added(select(steep, 1.57079637f, 0.0f), t);
+  return copy_sign(sum.value + (rest + (sum.lost + select(steep, -4.37113883e-8f, 0.0f))), x);
 }
 
 // The smaller of the two over the larger, as a quotient and what it lacks, then the octant that the point is in.
@@ -385,29 +406,35 @@ MT_INLINE float atan2(float y, float x) {
   return copy_sign(select((x == x) & (y == y), value, kNaN), y);
 }
 
-// asin up to 1/2; beyond, asin(sqrt((1 - a) / 2)), which asin(a) is a quarter turn minus twice of. The root is taken
-// in both cases, because one inside a select would become a branch.
-MT_INLINE float half_arc(float a) {
-  const float z = select(a > 0.5f, 0.5f - 0.5f * a, a * a);
-  const float t = std::sqrt(z);
-  float p = 0.03751645084f;
-  p = p * z + 0.01443860436f;
-  p = p * z + 0.03180771856f;
-  p = p * z + 0.04451695516f;
-  p = p * z + 0.07500504185f;
-  p = p * z + 0.1666665999f;
-  return t + t * (z * p);
+// The arc of a up to 1/2; beyond, that of sqrt((1 - a) / 2), which asin(a) is a quarter turn minus twice of. The root is
+// taken in both cases, because one inside a select would become a branch; what it lacks is divided by a guess from its bits.
+MT_INLINE PairOf<float> half_arc(float a) {
+  const bool steep = a > 0.5f;
+  const float z = select(steep, 0.5f - 0.5f * a, a * a), root = std::sqrt(z), t = select(steep, root, a);
+  const float half_inverse = std::bit_cast<float>(0x5edf59dfu - (std::bit_cast<uint32_t>(z) >> 1));
+  const float lacks = select(steep, (z - root * root) * half_inverse, 0.0f);
+  const float p =
+      polynomial(z, 0.166666597f, 0.0750052109f, 0.0445135869f, 0.0318369977f, 0.0143234357f, 0.0376842953f);
+  return {t, lacks + t * (z * p)};
 }
 MT_INLINE float asin(float x) {
-  const float a = abs(x), arc = half_arc(a);
-  return copy_sign(select(a > 0.5f, 1.57079637f - (2.0f * arc + 4.37113883e-8f), select(a < 1e-4f, a, arc)),
-                   x);
+  const float a = abs(x);
+  const bool steep = a > 0.5f;
+  const PairOf<float> arc = half_arc(a);
+  const float factor = select(steep, -2.0f, 1.0f);
+  const PairOf<float> sum = added(select(steep, 1.57079637f, 0.0f), factor * arc.value);
+  const float rest = (sum.lost + select(steep, -4.37113883e-8f, 0.0f)) + factor * arc.lost;
+  return copy_sign(sum.value + rest, x);
 }
 MT_INLINE float acos(float x) {
-  const float a = abs(x), arc = half_arc(a);
-  const float twice = 2.0f * arc;
-  const float steep = select(x < 0.0f, 3.14159274f - (twice + 8.74227766e-8f), twice);
-  return select(a > 0.5f, steep, 1.57079637f - (copy_sign(arc, x) + 4.37113883e-8f));
+  const float a = abs(x);
+  const bool steep = a > 0.5f;
+  const PairOf<float> arc = half_arc(a);
+  const uint32_t sign = std::bit_cast<uint32_t>(x) & 0x80000000u;
+  const float factor = std::bit_cast<float>(std::bit_cast<uint32_t>(select(steep, 2.0f, -1.0f)) ^ sign);
+  const float base = 1.57079637f - select(steep, copy_sign(1.57079637f, x), 0.0f);  // 0, 1 or 2 quarters
+  const PairOf<float> sum = added(base, factor * arc.value);
+  return sum.value + ((sum.lost - base * 2.78275342e-8f) + factor * arc.lost);
 }
 
 // In double, whose range and digits squares of floats stay within.

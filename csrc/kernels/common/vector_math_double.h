@@ -1,6 +1,6 @@
 // Elementary functions of doubles without branches, so that loops over them vectorise: the counterpart of the float ones
-// in vector_math.h, which includes this. Errors stay below one unit of the last place or little above it; where a term
-// is written as the rest of a rounding (b - (sum - a)), it is for that. Polynomials: tools/fit_elementary_functions.py.
+// in vector_math.h, which includes this. Errors stay below one unit of the last place where products and sums fuse.
+// Polynomials: tools/fit_elementary_functions.py.
 #pragma once
 
 namespace mt::kernels::math {
@@ -19,16 +19,7 @@ MT_INLINE double copy_sign(double magnitude, double sign) {
                                (std::bit_cast<uint64_t>(sign) & 0x8000000000000000ull));
 }
 
-// A sum and what its rounding lost, or a number with more digits than one has. Where the lost part may be a product's, a
-// processor with fused products and sums loses nothing; the others lose what they would have lost anyway.
-struct Pair {
-  double value, lost;
-};
-// Of a and b, where a is the larger one or zero.
-MT_INLINE Pair added(double a, double b) {
-  const double sum = a + b;
-  return {sum, b - (sum - a)};
-}
+using Pair = PairOf<double>;
 // A number or zero, by bits: of a condition that several values depend on, the compiler would make a branch, and of the
 // branches two divisions.
 MT_INLINE uint64_t all_or_none(bool condition) { return uint64_t(0) - uint64_t(condition); }
@@ -48,13 +39,14 @@ MT_INLINE WideExponent split_for_exp(double x) {
   const double first = x - n * 6.93147180369123816e-01, r = first - n * 1.90821492927058770e-10;
   return {r, (first - r) - n * 1.90821492927058770e-10, std::bit_cast<uint64_t>(shifted) << 52};
 }
-// exp(r) - 1 - r
-MT_INLINE double curve_of_exp(double r) {
-  const double p = polynomial(r, 0.5, 0.16666666666666686, 0.041666666666602824, 0.0083333333333140152,
-                              0.0013888888927248534, 0.00019841269904678893, 2.4801508125289087e-5,
-                              2.7557226310556729e-6, 2.7625403489535065e-7, 2.51150168180789e-8);
-  return (r * r) * p;
+// Of (exp(r) - 1 - r - r^2 / 2) / r^3, after `first` terms that are given.
+template <class... First> MT_INLINE double terms_of_exp(double r, First... first) {
+  return polynomial(r, first..., 0.16666666666666686, 0.041666666666602824, 0.0083333333333140152,
+                    0.0013888888927248534, 0.00019841269904679893, 2.4801508125289087e-5,
+                    2.7557226310556729e-6, 2.7625403489535065e-7, 2.51150168180789e-8);
 }
+// exp(r) - 1 - r
+MT_INLINE double curve_of_exp(double r) { return (r * r) * terms_of_exp(r, 0.5); }
 // exp(x + rest), where the rest is less than the last places of x.
 MT_INLINE double exp_of_sum(double x, double rest) {
   double c = select(x < -746.0, -746.0, x);
@@ -93,10 +85,17 @@ MT_INLINE Pair half_expm1(double x) {
   const Pair line = added(half - 0.5, parts.r * half);
   return added(line.value, line.lost + (curve_of_exp(parts.r) + parts.rest) * half);
 }
+// The square of the upper half of r is exact.
 MT_INLINE double expm1(double x) {
   double c = select(x < -40.0, -40.0, x);
   c = select(c > 710.0, 710.0, c);
-  return select(abs(x) < 1e-300, x, 2.0 * half_expm1(c).value);
+  const WideExponent parts = split_for_exp(c);
+  const double half = std::bit_cast<double>(parts.n + (uint64_t(1022) << 52)), base = half - 0.5;
+  const double r = parts.r, upper = upper_half(r), lower = (r - upper) * (r + upper);
+  const double rest = ((r * r * r) * terms_of_exp(r) + 0.5 * lower) + (parts.rest + parts.rest * r);
+  const Pair line = added(base, r * half), bent = added(line.value, upper * upper * (0.5 * half));
+  const double value = bent.value + (bent.lost + (line.lost + (((half - base) - 0.5) + rest * half)));
+  return select(abs(x) < 1e-300, x, 2.0 * value);
 }
 MT_INLINE double sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
 
@@ -114,6 +113,13 @@ MT_INLINE double log_of_parts(double f, double e) {
   const double half_square = 0.5 * f * f;
   const double small = rest_of_log(f, half_square) + e * 1.90821492927058770e-10;
   return e * 6.93147180369123816e-01 - ((half_square - small) - f);
+}
+// The same and `more`, which is small.
+MT_INLINE double log_of_parts(double f, double e, double more) {
+  const double half_square = 0.5 * f * f;
+  const double small = rest_of_log(f, half_square) + (e * 1.90821492927058770e-10 + more);
+  const Pair line = added(e * 6.93147180369123816e-01, f);
+  return line.value + (line.lost + (small - half_square));
 }
 // The same for another base: `unit` is its logarithm of e, `two` that of 2, each in an upper half and a rest.
 MT_INLINE double log_of_parts(double f, double e, Pair unit, Pair two) {
@@ -165,7 +171,7 @@ MT_INLINE double log1p_of_sum(double x, double rest) {
   const double u = 1.0 + x;
   const double lost = select(abs(x) < 1.0, x - (u - 1.0), 1.0 - (u - x)) + rest;
   const WideMantissa parts = split_for_log(u);
-  double value = log_of_parts(parts.f, parts.e) + lost * rough_inverse(u);
+  double value = log_of_parts(parts.f, parts.e, lost * rough_inverse(u));
   value = select(x < kInfinity64, value, x);
   value = select(x == -1.0, -kInfinity64, value);
   return select(x < -1.0, kNaN64, value);
@@ -230,48 +236,48 @@ MT_INLINE double tanh(double x) {
 }
 
 // ---- circular functions ----
-// For |x| < 1e5. The multiple of pi/2 goes in three parts, the first two short enough for exact products; what the second
-// subtraction rounds off is carried along.
-struct Circle {
-  Pair sine, cosine;  // of what is left
-  uint64_t turns;     // quarters
+// As quarters_off of floats, for |x| < 1e5: in three parts, the first two short enough for exact products.
+struct WideTurns {
+  double r, rest;
+  uint64_t quarters;
 };
-MT_INLINE Circle circle_at(double x) {
+MT_INLINE WideTurns quarters_off(double x) {
   const double shifted = x * 0.6366197723675814 + kRounder64, n = shifted - kRounder64;
   const double first = x - n * 1.57079632673412561417, r = first - n * 6.07710050630396597660e-11;
   const double rest = ((first - r) - n * 6.07710050630396597660e-11) - n * 2.02226624879595063154e-21;
-  const double z = r * r;
-  const Pair s = added(
-      r, rest + (r * z) * polynomial(z, -0.16666666666666667, 0.0083333333333333315, -0.00019841269841265063,
-                                     2.755731921933767e-6, -2.5052106231927856e-8, 1.6058531536611834e-10,
-                                     -7.5866922620943443e-13));
-  const double half = 0.5 * z, base = 1.0 - half;
-  const Pair c =
-      added(base, ((1.0 - base) - half) +
-                      difference_of_products(
-                          z * z,
-                          polynomial(z, 0.041666666666666665, -0.0013888888888887397, 2.4801587298764779e-5,
-                                     -2.7557317271258512e-7, 2.0876146170183975e-9, -1.1382625349447593e-11),
-                          r, rest));
-  return {s, c, std::bit_cast<uint64_t>(shifted)};
+  return {r, rest, std::bit_cast<uint64_t>(shifted)};
 }
 MT_INLINE double sine_at(double x, uint64_t quarter) {
-  const Circle parts = circle_at(x);
-  const uint64_t turns = parts.turns + quarter;
-  const double value = select((turns & 1u) != 0, parts.cosine.value, parts.sine.value);
+  const WideTurns left = quarters_off(x);
+  const double r = left.r, z = r * r;
+  const double s = r + (left.rest + (r * z) * polynomial(z, -0.16666666666666667, 0.0083333333333333315,
+                                                         -0.00019841269841265063, 2.755731921933767e-6,
+                                                         -2.5052106231927856e-8, 1.6058531536611834e-10,
+                                                         -7.5866922620943443e-13));
+  const double half = 0.5 * z, base = 1.0 - half;
+  const double curve = polynomial(z, 0.041666666666666665, -0.0013888888888887397, 2.4801587298764779e-5,
+                                  -2.7557317271258512e-7, 2.0876146170183975e-9, -1.1382625349447593e-11);
+  const double c = base + (((1.0 - base) - half) + difference_of_products(z * z, curve, r, left.rest));
+  const uint64_t turns = left.quarters + quarter;
+  const double value = select((turns & 1u) != 0, c, s);
   return std::bit_cast<double>(std::bit_cast<uint64_t>(value) ^ ((turns & 2u) << 62));
 }
 MT_INLINE double sin_usual(double x) { return select(x == 0.0, x, sine_at(x, 0)); }  // keeps the sign of zero
 MT_INLINE double cos_usual(double x) { return sine_at(x, 1); }
+// As tan of floats.
 MT_INLINE double tan_usual(double x) {
-  const Circle parts = circle_at(x);
-  const Pair s = parts.sine, c = parts.cosine;
-  const bool odd = (parts.turns & 1u) != 0;
-  const double above = select(odd, -c.value, s.value), above_lost = select(odd, -c.lost, s.lost);
-  const double below = select(odd, s.value, c.value), below_lost = select(odd, s.lost, c.lost);
-  const double inverse = 1.0 / below, q = above * inverse;
-  const double lacks = ((above - q * below) + (above_lost - q * below_lost)) * inverse;
-  return select(x == 0.0, x, q + lacks);
+  const WideTurns left = quarters_off(x);
+  const double r = left.r + left.rest, r_rest = left.rest - (r - left.r);
+  const double z = r * r, square = z * z, upper = upper_half(r), lower = (r - upper) * (r + upper);
+  const double curve = square * polynomial(z, 0.13333333333333, 0.053968253968656954, 0.021869488517007984,
+                                           0.008863236005017481, 0.0035921209594769908, 0.001455902926429687,
+                                           0.000589574479434809, 0.00024123106118258218, 8.997138353981243e-5,
+                                           5.561624457632575e-5, -1.1053599337309649e-5, 3.655292958870245e-5,
+                                           -1.8335193672909663e-5, 8.488126944197478e-6);
+  const double y = upper * upper * 0.3333333333333333 + (lower * 0.3333333333333333 + curve);
+  const double value = r + r * y, lost = (r * y + (r - value)) + (r_rest + r_rest * (z + 0.9 * square));
+  const double q = 1.0 / value, turned = -(q + q * ((1.0 - value * q) - lost * q));
+  return select(x == 0.0, x, select((left.quarters & 1u) != 0, turned, value + lost));
 }
 
 // (atan(t) - t) / t^3 in z = t * t, for t up to 1/2.
@@ -375,11 +381,8 @@ MT_INLINE double power_usual(double a, double b) {
   return select(a < 0.0, signed_size, size);
 }
 
-// As half_arc of floats, as a sum of two.
-struct Arc {
-  double t, rest;
-};
-MT_INLINE Arc half_arc(double a) {
+// As half_arc of floats.
+MT_INLINE Pair half_arc(double a) {
   const bool steep = a > 0.5;
   const double z = select(steep, 0.5 - 0.5 * a, a * a), root = std::sqrt(z), t = select(steep, root, a);
   const double lacks = select(steep, (z - root * root) * rough_inverse(root + root + 1e-30), 0.0);
@@ -392,16 +395,17 @@ MT_INLINE Arc half_arc(double a) {
 }
 MT_INLINE double asin(double x) {
   const double a = abs(x);
-  const Arc arc = half_arc(a);
-  const double steep = taken_off(1.0, 2.0 * arc.t, 2.0 * arc.rest);
-  return copy_sign(select(a > 0.5, steep, arc.t + arc.rest), x);
+  const Pair arc = half_arc(a);
+  const double steep = taken_off(1.0, 2.0 * arc.value, 2.0 * arc.lost);
+  return copy_sign(select(a > 0.5, steep, arc.value + arc.lost), x);
 }
 MT_INLINE double acos(double x) {
   const double a = abs(x);
-  const Arc parts = half_arc(a);
-  const double arc = parts.t + parts.rest, twice = 2.0 * arc;
-  const double steep = select(x < 0.0, 2.0 * kQuarter - (twice - 2.0 * kQuarterRest), twice);
-  return select(a > 0.5, steep, kQuarter - (copy_sign(arc, x) - kQuarterRest));
+  const bool steep = a > 0.5;
+  const Pair arc = half_arc(a);
+  const double factor = select(steep, copy_sign(2.0, -x), copy_sign(1.0, x));
+  const double turns = select(steep, select(x < 0.0, 2.0, 0.0), 1.0);
+  return taken_off(turns, factor * arc.value, factor * arc.lost);
 }
 
 #undef MT_INLINE

@@ -101,7 +101,7 @@ struct Loop {
       for (int64_t i = 0; i < n; ++i) out[i] = cast<R>(Op::apply(C(a[i]), C(b[i]), p));
     } else if constexpr (requires { Op::run(out, a, n, p); }) {
       Op::run(out, a, n, p);
-    } else if constexpr (std::is_floating_point_v<T> && requires { Op::is_usual(T()); }) {
+    } else if constexpr (requires { Op::is_usual(T()); }) {
       // A shorter version that holds for usual arguments only (see MT_UNARY_USUAL), checked block by block.
       for (int64_t begin = 0; begin < n; begin += kUsualBlock) {
         const int64_t end = std::min(begin + kUsualBlock, n);

@@ -190,7 +190,22 @@ MT_UNARY(sgn_op, any, math::phase(x))
 MT_UNARY(angle_op, inexact, math::angle(x))
 MT_UNARY_OF_SIGN(conj_physical_op, any, x.bits, math::conjugate(x))
 MT_UNARY(square_op, numeric, math::mul(x, x))
-MT_UNARY(reciprocal_op, inexact, math::reciprocal(x))
+struct reciprocal_op {
+  MT_FUNCTOR_HEAD(reciprocal_op, 0, inexact)
+  template <class T>
+  [[gnu::always_inline]] static inline T apply(T x, const T*) {
+    return math::reciprocal(x);
+  }
+  template <class T>
+    requires std::is_same_v<T, complex64>
+  [[gnu::always_inline]] static inline bool is_usual(T x) {
+    return math::has_usual_reciprocal(x);
+  }
+  template <class T>
+  [[gnu::always_inline]] static inline T apply_usual(T x) {
+    return math::reciprocal_usual(x);
+  }
+};
 MT_UNARY(sqrt_op, inexact, math::sqrt(x))
 MT_UNARY(rsqrt_op, inexact, math::rsqrt(x))
 MT_UNARY_USUAL(exp_op, inexact, math::abs(x) < T(87), math::exp_of_moderate(x), math::exp(x))
