@@ -19,6 +19,7 @@
 #include "kernels/common/dense.h"
 #include "kernels/common/levels.h"
 #include "kernels/common/parallel.h"
+#include "kernels/common/squares.h"
 #include "kernels/common/types.h"
 #include "kernels/conv/geometry.h"
 #include "kernels/conv/single_tap.h"
@@ -131,15 +132,15 @@ class Forward {
 
   // See Note [Convolution without unrolling].
   void multiply(const T* image, int64_t n, int64_t group, int64_t begin, int64_t end) const {
-    const auto tile = block_of<T>(std::max(8 * tiles_.columns, kSpan));
+    const auto tile = block_of<T>(single() ? kSpan : g_.out_channels * tiles_.columns);
     for (int64_t b = begin; b < end; ++b) {
       const int64_t depth = b / blocks(), first = b % blocks() * span();
       const int64_t count = std::min(span(), g_.flat() - first);
       const T* from = image + depth * g_.padded[1] * g_.padded[2] + first;
-      const auto put = [&](int64_t row, int rows) {
+      const auto put = [&](int64_t row, int rows, const T* made) {
         for_each_run(first, count, g_.padded[2], g_.out[2],
                      [&](int64_t y, int64_t x, int64_t run, int64_t at) {
-                       store(n, group, row, rows, depth, y, x, run, tile.get() + at);
+                       store(n, group, row, rows, depth, y, x, run, made + at);
                      });
       };
       if (single()) {
@@ -147,7 +148,7 @@ class Forward {
           at_level<ShiftedSum<T>>(from, g_.offsets.data(),
                                   rows_.view().template as<const T>() + group * g_.length, g_.length, count,
                                   tile.get());
-        put(0, 1);
+        put(0, 1, tile.get());
       } else {
         weights_[size_t(group)].multiply(from, g_.offsets.data(), tile.get(), put);
       }
@@ -311,7 +312,7 @@ class WeightGradient {
 
  private:
   static constexpr int64_t kRows = ProductTiles<T>::kOuterRows;
-  static constexpr int64_t kChunk = 128;  // outputs whose gradients stay in the first cache
+  static constexpr int64_t kChunkBytes = 16384;  // of outputs' gradients, which stay in the first cache
 
   // See Note [Convolution without unrolling].
   void multiply(const T* image, int64_t n, int64_t group, int64_t first, int64_t last, T* sums) const {
@@ -329,8 +330,11 @@ class WeightGradient {
   // after the other.
   void turn(int64_t n, int64_t group, int64_t depth, int64_t y, int64_t at, int64_t count, T* to) const {
     const int64_t step = narrow_.strides[4], run = g_.out[2];
+    const T* first = row_of<T>(narrow_, n, group * g_.out_channels, depth, y);
+    if (!few_ && step == 1)
+      return turn_rectangle(first, narrow_.strides[1], to + at * leading_, leading_, run, g_.out_channels);
     for (int64_t c = 0; c < g_.out_channels; ++c) {
-      const T* from = row_of<T>(narrow_, n, group * g_.out_channels + c, depth, y);
+      const T* from = first + c * narrow_.strides[1];
       if (few_) copy_row(from, step, to + c * count + at, run);
       else
         for (int64_t i = 0; i < run; ++i) to[(at + i) * leading_ + c] = from[i * step];
@@ -346,18 +350,22 @@ class WeightGradient {
           at_level<Dot<T>>(image + offsets[row], turned + c * count, count, sums + row * leading_ + c);
       return;
     }
-    for (int64_t p = 0; p < count; p += kChunk) {
-      const int64_t width = std::min(kChunk, count - p);
-      for (int64_t b = first; b < last; ++b) {
-        int64_t rows[kRows];  // the last block repeats its last row
-        for (int64_t r = 0; r < kRows; ++r) rows[r] = offsets[std::min(b * kRows + r, g_.length - 1)];
-        const T* y = turned + p * leading_;
-        T* c = sums + b * kRows * leading_;
-        int64_t at = 0;
-        for (; at + tiles_.wide <= leading_; at += tiles_.wide)
-          tiles_.outer_wide(image + p, rows, y + at, width, c + at, leading_);
-        for (; at < leading_; at += tiles_.narrow)
-          tiles_.outer_narrow(image + p, rows, y + at, width, c + at, leading_);
+    const int64_t widest = std::min(leading_, tiles_.most * tiles_.narrow);
+    const int64_t chunk = std::max<int64_t>(32, kChunkBytes / int64_t(sizeof(T)) / widest);
+    for (int64_t p = 0; p < count; p += chunk) {
+      const int64_t width = std::min(chunk, count - p);
+      for (int64_t at = 0, vectors; at < leading_; at += vectors * tiles_.narrow) {
+        vectors = std::min(tiles_.most, (leading_ - at) / tiles_.narrow);
+        for (int64_t b = first, blocks; b < last; b += blocks) {
+          const bool tall = vectors == 1 && b + 1 < last;
+          blocks = tall ? 2 : 1;
+          int64_t rows[2 * kRows];  // the last block repeats its last row
+          for (int64_t r = 0; r < blocks * kRows; ++r)
+            rows[r] = offsets[std::min(b * kRows + r, g_.length - 1)];
+          const auto tile = tall ? tiles_.tall : tiles_.outer[vectors - 1];
+          tile(image + p, rows, turned + p * leading_ + at, width, sums + b * kRows * leading_ + at,
+               leading_);
+        }
       }
     }
   }

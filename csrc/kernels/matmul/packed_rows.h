@@ -35,13 +35,22 @@ class PackedRows {
     }
   }
 
-  // f(first row, rows, tile): the product of each block with the columns at `b`.
+  // f(first row, rows, tile): the product of each block with the columns at `b`. `tiles` has room for all rows. What the
+  // blocks read of the columns stays in the first cache: a part of their length for all, then the next.
   template <class F>
-  void multiply(const T* b, const int64_t* offsets, T* tile, F&& f) const {
-    for (const Block& block : blocks_) {
-      tiles_.product[block.choice](data_.get() + block.row * length_, b, offsets, length_, tile);
-      f(block.row, ProductTiles<T>::kRowChoices[block.choice]);
+  void multiply(const T* b, const int64_t* offsets, T* tiles, F&& f) const {
+    constexpr int64_t together = 1024 / int64_t(sizeof(T));
+    for (int64_t first = 0; first == 0 || first < length_; first += together) {
+      const int64_t count = std::min(together, length_ - first);
+      for (const Block& block : blocks_) {
+        const T* rows =
+            data_.get() + block.row * length_ + first * ProductTiles<T>::kRowChoices[block.choice];
+        tiles_.product[block.choice](rows, b, offsets + first, count, tiles + block.row * tiles_.columns,
+                                     first > 0);
+      }
     }
+    for (const Block& block : blocks_)
+      f(block.row, ProductTiles<T>::kRowChoices[block.choice], tiles + block.row * tiles_.columns);
   }
 
  private:

@@ -29,7 +29,7 @@ struct Register<std::complex<R>, Bytes> {
 constexpr int64_t kSlice = 128;
 
 template <class T, class V, class Unaligned, int Rows, int Vectors>
-MT_INLINE void product_body(const T* a, const T* b, const int64_t* offsets, int64_t length, T* c) {
+MT_INLINE void product_body(const T* a, const T* b, const int64_t* offsets, int64_t length, T* c, bool add) {
   constexpr int lanes = int(sizeof(V) / sizeof(T));
   for (int64_t first = 0; first == 0 || first < length; first += kSlice) {
     const int64_t count = length - first < kSlice ? length - first : kSlice;
@@ -50,7 +50,7 @@ MT_INLINE void product_body(const T* a, const T* b, const int64_t* offsets, int6
 #pragma GCC unroll 8
       for (int v = 0; v < Vectors; ++v) {
         Unaligned& to = *reinterpret_cast<Unaligned*>(c + (r * Vectors + v) * lanes);
-        to = first == 0 ? sums[r][v] : to + sums[r][v];
+        to = first == 0 && !add ? sums[r][v] : to + sums[r][v];
       }
     }
   }
@@ -101,19 +101,19 @@ MT_INLINE void outer_body(const T* x, const int64_t* offsets, const T* y, int64_
   constexpr int lanes = int(sizeof(V) / sizeof(T));
   const T* rows[Rows];
   V sums[Rows][Vectors] = {};  // added to c at the end: see Note [Sums in slices]
-#pragma GCC unroll 8
+#pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r) rows[r] = x + offsets[r];
   for (int64_t p = 0; p < count; ++p, y += leading) {
     V values[Vectors];
 #pragma GCC unroll 8
     for (int v = 0; v < Vectors; ++v) values[v] = *reinterpret_cast<const Unaligned*>(y + v * lanes);
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r) {
 #pragma GCC unroll 8
       for (int v = 0; v < Vectors; ++v) sums[r][v] += rows[r][p] * values[v];
     }
   }
-#pragma GCC unroll 8
+#pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r) {
 #pragma GCC unroll 8
     for (int v = 0; v < Vectors; ++v)
@@ -129,15 +129,16 @@ MT_INLINE void outer_body(const T* x, const int64_t* offsets, const T* y, int64_
     using V = typename Register<T, bytes>::type;                                                             \
     using U = typename Register<T, bytes>::unaligned;                                                        \
     static constexpr int64_t lanes = int64_t(sizeof(V) / sizeof(T));                                         \
-    static constexpr int wide = outer_vectors;                                                               \
+    static constexpr int most = outer_vectors;                                                               \
     template <int Rows>                                                                                      \
-    attributes static void product(const T* a, const T* b, const int64_t* offsets, int64_t n, T* c) {        \
-      product_body<T, V, U, Rows, 3>(a, b, offsets, n, c);                                                   \
+    attributes static void product(const T* a, const T* b, const int64_t* offsets, int64_t n, T* c,          \
+                                   bool add) {                                                               \
+      product_body<T, V, U, Rows, 3>(a, b, offsets, n, c, add);                                              \
     }                                                                                                        \
-    template <int Vectors>                                                                                   \
+    template <int Rows, int Vectors>                                                                         \
     attributes static void outer(const T* x, const int64_t* offsets, const T* y, int64_t n, T* c,            \
                                  int64_t leading) {                                                          \
-      outer_body<T, V, U, ProductTiles<T>::kOuterRows, Vectors>(x, offsets, y, n, c, leading);               \
+      outer_body<T, V, U, Rows, Vectors>(x, offsets, y, n, c, leading);                                      \
     }                                                                                                        \
     template <int Rows, int Vectors, bool Packed>                                                            \
     attributes static void block(const T* a, int64_t row_stride, const T* b, int64_t leading, int64_t n,     \
@@ -181,9 +182,15 @@ ProductTiles<T> table(bool many_registers) {
   tiles.product[2] = Level::template product<2>;
   tiles.product[3] = Level::template product<1>;
   tiles.columns = 3 * Level::lanes;
-  tiles.outer_wide = Level::template outer<Level::wide>;
-  tiles.outer_narrow = Level::template outer<1>;
-  tiles.wide = Level::wide * Level::lanes;
+  constexpr int rows = ProductTiles<T>::kOuterRows;
+  tiles.outer[0] = Level::template outer<rows, 1>;
+  tiles.outer[1] = Level::template outer<rows, 2>;
+  if constexpr (Level::most > 2) {
+    tiles.outer[2] = Level::template outer<rows, 3>;
+    tiles.outer[3] = Level::template outer<rows, 4>;
+  }
+  tiles.tall = Level::template outer<2 * rows, 1>;
+  tiles.most = Level::most;
   tiles.narrow = Level::lanes;
   if constexpr (std::is_floating_point_v<T>) {
     add_blocks<T, Level, false>(tiles, many_registers);

@@ -10,17 +10,19 @@ template <class T>
 struct ProductTiles {
   static constexpr int kRowChoices[] = {8, 4, 2, 1};
   static constexpr int kOuterRows = 6;
+  static constexpr int kOuterVectors = 4;
 
-  // c[rows, columns] = sum over i of a[i, rows] * b[offsets[i] + (0 … columns - 1)]; c is dense.
-  using Product = void (*)(const T* a, const T* b, const int64_t* offsets, int64_t length, T* c);
+  // c[rows, columns] = sum over i of a[i, rows] * b[offsets[i] + (0 … columns - 1)], added to c if so asked; c is dense.
+  using Product = void (*)(const T* a, const T* b, const int64_t* offsets, int64_t length, T* c, bool add);
   Product product[4];  // for 8 (null where there are too few registers), 4, 2 and 1 rows
   int64_t columns;
 
-  // c[r, width] += sum over p of x[offsets[r] + p] * y[p, width] for six r; rows of y and c are `leading` apart.
+  // c[r, width] += sum over p of x[offsets[r] + p] * y[p, width] for kOuterRows r; rows of y and c are `leading` apart. A
+  // width is up to `most` times `narrow`. `tall` does it for twice as many rows, one time `narrow` wide.
   using Outer = void (*)(const T* x, const int64_t* offsets, const T* y, int64_t count, T* c,
                          int64_t leading);
-  Outer outer_wide, outer_narrow;
-  int64_t wide, narrow;
+  Outer outer[kOuterVectors], tall;
+  int64_t most, narrow;
 
   // c[rows, columns] = alpha * (sum over i of a(row, i) * b[i * leading + (0 … columns - 1)]) + beta * c; with beta == 0,
   // c is not read. a(row, i) is a[row * row_stride + i], or a[i, rows] if packed. Meanwhile the cache is told that
