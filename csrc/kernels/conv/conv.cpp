@@ -302,12 +302,11 @@ class WeightGradient {
         }
       }
     });
-    if (g_.batch == 0) sums.clear();
-    parallel_for(0, g_.groups * g_.out_channels,
-                 std::max<int64_t>(1, kGrain / std::max<int64_t>(g_.length, 1)),
-                 [&](int64_t begin, int64_t end) {
-                   for (int64_t channel = begin; channel < end; ++channel) write(sums, channel);
-                 });
+    const Dense weights(weight_, dtype_of<T>, Access::write);
+    T* to = weights.view().template as<T>();
+    if (g_.batch == 0) std::fill_n(to, weights.numel(), T(0));
+    else write(sums, to);
+    weights.store();
   }
 
  private:
@@ -370,16 +369,26 @@ class WeightGradient {
     }
   }
 
-  void write(const std::vector<std::unique_ptr<T[]>>& parts, int64_t channel) const {
-    const int64_t* s = weight_.strides;
-    const int64_t group = channel / g_.out_channels, c = channel % g_.out_channels;
-    for (int64_t i = 0; i < g_.length; ++i) {
-      T sum = T(0);
-      for (const auto& part : parts) sum += part[size_t((group * blocks_ * kRows + i) * leading_ + c)];
-      const int64_t tap = i % g_.taps;
-      weight_.as<T>()[channel * s[0] + i / g_.taps * s[1] + tap / (g_.kernel[1] * g_.kernel[2]) * s[2] +
-                      tap / g_.kernel[2] % g_.kernel[1] * s[3] + tap % g_.kernel[2] * s[4]] = sum;
-    }
+  // Adds up the sums of all ranges and turns them: [length, channels] becomes [channels, length].
+  void write(const std::vector<std::unique_ptr<T[]>>& sums, T* to) const {
+    constexpr int64_t together = 64 / int64_t(sizeof(T));  // channels
+    const int64_t blocks = (g_.out_channels + together - 1) / together;
+    const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, together * g_.length));
+    parallel_for(0, g_.groups * blocks, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t block = begin; block < end; ++block) {
+        const int64_t group = block / blocks, first = block % blocks * together;
+        const int64_t count = std::min(together, g_.out_channels - first);
+        const int64_t at = group * blocks_ * kRows * leading_ + first;
+        T* total = sums[0].get() + at;
+        for (size_t range = 1; range < sums.size(); ++range) {
+          const T* more = sums[range].get() + at;
+          for (int64_t i = 0; i < g_.length; ++i)
+            for (int64_t c = 0; c < count; ++c) total[i * leading_ + c] += more[i * leading_ + c];
+        }
+        turn_rectangle(total, leading_, to + (group * g_.out_channels + first) * g_.length, g_.length, count,
+                       g_.length);
+      }
+    });
   }
 
   const ProductTiles<T>& tiles_ = product_tiles<T>();
