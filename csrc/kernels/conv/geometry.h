@@ -84,34 +84,45 @@ void copy_row(const T* from, int64_t stride, T* to, int64_t n) {
   }
 }
 
-// The channels of one group, padded with zeros, phase by phase; rows outside the image are zeros altogether.
+// The channels of one group, padded with zeros, phase by phase; rows outside the image are zeros altogether. A row is read
+// for all its phases at once.
 template <class T>
 void pad(const View& wide, const Geometry& g, int64_t n, int64_t first_channel, T* to) {
+  struct Part {  // of a row, that a phase has: places [first, last), from this column of the image on
+    int64_t first, last, column;
+  };
   const int64_t step = g.stride[2], width = g.padded[2];
+  std::vector<Part> parts;
+  for (const int64_t column : g.phases[2]) {
+    const int64_t before = g.padding[2] - column, room = g.in[2] + before;
+    const int64_t first = std::clamp<int64_t>(before > 0 ? (before + step - 1) / step : 0, 0, width);
+    const int64_t last = std::clamp<int64_t>(room > 0 ? (room + step - 1) / step : 0, first, width);
+    parts.push_back({first, last, first * step - before});
+  }
   for (int64_t c = 0; c < g.in_channels; ++c)
     for (const int64_t depth : g.phases[0])
-      for (const int64_t line : g.phases[1])
-        for (const int64_t column : g.phases[2]) {
-          const int64_t before = g.padding[2] - column;  // of the image, in its own columns
-          const int64_t first = std::clamp<int64_t>(before > 0 ? (before + step - 1) / step : 0, 0, width);
-          const int64_t room = g.in[2] + before;
-          const int64_t last = std::clamp<int64_t>(room > 0 ? (room + step - 1) / step : 0, first, width);
-          for (int64_t i = 0; i < g.padded[0]; ++i) {
-            for (int64_t j = 0; j < g.padded[1]; ++j, to += width) {
-              const int64_t y = i * g.stride[0] + depth - g.padding[0],
-                            x = j * g.stride[1] + line - g.padding[1];
-              if (y < 0 || y >= g.in[0] || x < 0 || x >= g.in[1]) {
-                std::fill_n(to, width, T(0));
-                continue;
-              }
-              std::fill_n(to, first, T(0));
-              copy_row(
-                  row_of<T>(wide, n, first_channel + c, y, x) + (first * step - before) * wide.strides[4],
-                  step * wide.strides[4], to + first, last - first);
-              std::fill_n(to + last, width - last, T(0));
+      for (const int64_t line : g.phases[1]) {
+        T* row = to;
+        to += int64_t(parts.size()) * g.plane;
+        for (int64_t i = 0; i < g.padded[0]; ++i) {
+          for (int64_t j = 0; j < g.padded[1]; ++j, row += width) {
+            const int64_t y = i * g.stride[0] + depth - g.padding[0],
+                          x = j * g.stride[1] + line - g.padding[1];
+            const bool inside = y >= 0 && y < g.in[0] && x >= 0 && x < g.in[1];
+            const T* from = inside ? row_of<T>(wide, n, first_channel + c, y, x) : nullptr;
+            T* target = row;
+            for (const Part& part : parts) {
+              const int64_t first = inside ? part.first : width, last = inside ? part.last : width;
+              std::fill_n(target, first, T(0));
+              if (inside)
+                copy_row(from + part.column * wide.strides[4], step * wide.strides[4], target + first,
+                         last - first);
+              std::fill_n(target + last, width - last, T(0));
+              target += g.plane;
             }
           }
         }
+      }
 }
 
 }  // namespace mt::kernels

@@ -286,23 +286,25 @@ bool worth_pairing(int64_t m, int64_t n, int64_t k) {
 
 namespace {
 
+template <class T>
 struct Finish {  // to[i] = alpha * sums[i] + beta * to[i]
-  [[gnu::always_inline]] static inline void run(const float* sums, int64_t n, float alpha, float beta,
-                                                BFloat16* to, int64_t step) {
+  [[gnu::always_inline]] static inline void run(const float* sums, int64_t n, float alpha, float beta, T* to,
+                                                int64_t step) {
     if (beta != 0) {
-      for (int64_t i = 0; i < n; ++i) to[i * step] = BFloat16(alpha * sums[i] + beta * float(to[i * step]));
+      for (int64_t i = 0; i < n; ++i) to[i * step] = T(alpha * sums[i] + beta * float(to[i * step]));
     } else if (step == 1) {
-      for (int64_t i = 0; i < n; ++i) to[i] = BFloat16(alpha * sums[i]);
+      for (int64_t i = 0; i < n; ++i) to[i] = T(alpha * sums[i]);
     } else {
-      for (int64_t i = 0; i < n; ++i) to[i * step] = BFloat16(alpha * sums[i]);
+      for (int64_t i = 0; i < n; ++i) to[i * step] = T(alpha * sums[i]);
     }
   }
 };
 
+template <class T>
 class PairProduct {
  public:
   PairProduct(const PairTiles& tiles, int64_t m, int64_t n, int64_t k, float alpha, Factor a, Factor b,
-              float beta, Result<BFloat16> c)
+              float beta, Result<T> c)
       : tiles_(tiles), m_(m), n_(n), k_(k), alpha_(alpha), beta_(beta), a_(a), b_(b), c_(c) {
     const int64_t useful = in_parallel_region() ? 1 : m * n * k / kWorkPerThread;
     threads_ = std::clamp<int64_t>(useful, 1, get_num_threads());
@@ -390,8 +392,8 @@ class PairProduct {
     for (int64_t first = row; first < end_row; first += kSide, left += 2 * panel_) {
       tiles_.multiply(left, panel_, right, panel_, padded_ / kDepth, square);
       for (int64_t i = 0; i < std::min(kSide, end_row - first); ++i)
-        at_level<Finish>(square + i * kSide, width, alpha_, beta_, c_.at(first + i, column),
-                         c_.column_stride);
+        at_level<Finish<T>>(square + i * kSide, width, alpha_, beta_, c_.at(first + i, column),
+                            c_.column_stride);
     }
   }
 
@@ -399,7 +401,7 @@ class PairProduct {
   const int64_t m_, n_, k_;
   const float alpha_, beta_;
   const Factor a_, b_;
-  const Result<BFloat16> c_;
+  const Result<T> c_;
   const int64_t padded_ = round_up(k_, kDepth),
                 panel_ = padded_ * kHalf;  // elements of a panel, of a and of b
   int64_t threads_;
@@ -407,9 +409,14 @@ class PairProduct {
 
 }  // namespace
 
+template <class T>
 void pair_product(const PairTiles& tiles, int64_t m, int64_t n, int64_t k, float alpha, Factor a, Factor b,
-                  float beta, Result<BFloat16> c) {
-  PairProduct(tiles, m, n, k, alpha, a, b, beta, c).run();
+                  float beta, Result<T> c) {
+  PairProduct<T>(tiles, m, n, k, alpha, a, b, beta, c).run();
 }
+template void pair_product(const PairTiles&, int64_t, int64_t, int64_t, float, Factor, Factor, float,
+                           Result<BFloat16>);
+template void pair_product(const PairTiles&, int64_t, int64_t, int64_t, float, Factor, Factor, float,
+                           Result<float>);
 
 }  // namespace mt::kernels

@@ -25,9 +25,10 @@ extern const PairTiles portable_tiles;
 // Whether pairs pay for a product of this size.
 bool worth_pairing(int64_t m, int64_t n, int64_t k);
 
-// c[m, n] = alpha * a[m, k] @ b[k, n] + beta * c, added up in float; the columns of a lie together. With beta == 0, c is
-// not read.
+// c[m, n] = alpha * a[m, k] @ b[k, n] + beta * c, of BFloat16 or float, added up in float; the columns of a lie together.
+// With beta == 0, c is not read.
+template <class T>
 void pair_product(const PairTiles& tiles, int64_t m, int64_t n, int64_t k, float alpha, Factor a, Factor b,
-                  float beta, Result<BFloat16> c);
+                  float beta, Result<T> c);
 
 }  // namespace mt::kernels

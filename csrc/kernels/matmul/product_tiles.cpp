@@ -31,6 +31,8 @@ constexpr int64_t kSlice = 128;
 template <class T, class V, class Unaligned, int Rows, int Vectors>
 MT_INLINE void product_body(const T* a, const T* b, const int64_t* offsets, int64_t length, T* c, bool add) {
   constexpr int lanes = int(sizeof(V) / sizeof(T));
+#pragma GCC unroll 24
+  for (int v = 0; v < Rows * Vectors; ++v) __builtin_prefetch(c + v * lanes, 1);
   for (int64_t first = 0; first == 0 || first < length; first += kSlice) {
     const int64_t count = length - first < kSlice ? length - first : kSlice;
     V sums[Rows][Vectors] = {};
