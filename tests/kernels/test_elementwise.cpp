@@ -270,3 +270,32 @@ TEST("sixteen dimensions and more are iterated") {
   CHECK_FAILS(binary<add_op>(copy.view(), too_many.view(), too_many.view(), DType::float64, &kOne),
               "more than 64 dimensions");
 }
+
+TEST("integers are divided exactly, whatever their size") {
+  const int64_t big = int64_t(1) << 52, least = INT64_MIN, most = INT64_MAX;
+  std::vector<int64_t> divisors = {1, -1, 2, -3, 7, 1000003, -big + 1, big - 1, big, most, least}, dividends;
+  for (int64_t d : {int64_t(0), int64_t(1), int64_t(12), big - 1, -big + 1, big, -big, most, -most}) {
+    dividends.push_back(d);
+    for (int64_t divisor : {3, 7, 1000003})  // around a whole number of times
+      for (int64_t more = -1; more <= 1; ++more) dividends.push_back(d / divisor * divisor + more);
+  }
+  for (int64_t divisor : divisors) {
+    Array<int64_t> a({int64_t(dividends.size())}), b({int64_t(dividends.size())}, divisor), out(a.sizes);
+    for (size_t first = 0; first < dividends.size(); ++first) {
+      for (size_t i = 0; i < dividends.size(); ++i) a.data[i] = dividends[first];  // a block of one kind
+      const int64_t x = dividends[first];
+      const int64_t whole = divisor == -1 ? -x : x / divisor, rest = divisor == -1 ? 0 : x % divisor;
+      const bool below = rest != 0 && (rest < 0) != (divisor < 0);
+      binary<trunc_divide_op>(a.view(), b.view(), out.view(), DType::int64);
+      CHECK(out[0] == whole);
+      binary<floor_divide_op>(a.view(), b.view(), out.view(), DType::int64);
+      CHECK(out[0] == whole - below);
+      binary<fmod_op>(a.view(), b.view(), out.view(), DType::int64);
+      CHECK(out[0] == rest);
+      binary<remainder_op>(a.view(), b.view(), out.view(), DType::int64);
+      CHECK(out[0] == (below ? rest + divisor : rest));
+    }
+  }
+  Array<int64_t> a({3}, 5), b({3}), out({3});
+  CHECK_FAILS(binary<floor_divide_op>(a.view(), b.view(), out.view(), DType::int64), "ZeroDivisionError");
+}

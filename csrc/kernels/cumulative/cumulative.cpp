@@ -74,6 +74,14 @@ template <class A, class E, Running kOperation, int kLines>
 void along_plain_lines(const Job& job, char* out, int64_t out_step, const char* in, int64_t in_step) {
   A totals[kLines];
   std::fill_n(totals, kLines, start<A, kOperation>());
+  // Short lines end before the processor sees how they go on: the next ones are asked for.
+  if (kLines > 1 && job.in_stride == int64_t(sizeof(E)) && in_step == job.size * job.in_stride &&
+      job.size <= kBlock) {
+    for (int64_t at = 0; at < kLines * in_step; at += 64) {
+      __builtin_prefetch(in + kLines * in_step + at);
+      __builtin_prefetch(out + kLines * out_step + at, 1);
+    }
+  }
   for (int64_t i = 0; i < job.size; ++i)
 #pragma GCC unroll 8
     for (int l = 0; l < kLines; ++l) {

@@ -110,7 +110,7 @@ template <class T>
     }                                                             \
   };
 
-// The same for two operands: USUAL, for float and double, holds where USUAL_IF does.
+// The same for two operands: USUAL, for types that USUAL_IF takes, holds where that does.
 #define MT_BINARY_USUAL(NAME, DOMAIN, USUAL_IF, USUAL, ...)            \
   struct NAME {                                                        \
     MT_FUNCTOR_HEAD(NAME, 0, DOMAIN)                                   \
@@ -119,7 +119,7 @@ template <class T>
       return T(__VA_ARGS__);                                           \
     }                                                                  \
     template <class T>                                                 \
-      requires std::is_floating_point_v<T>                             \
+      requires requires(T a, T b) { USUAL_IF; }                        \
     [[gnu::always_inline]] static inline bool is_usual(T a, T b) {     \
       return USUAL_IF;                                                 \
     }                                                                  \
@@ -465,7 +465,8 @@ MT_BINARY_USUAL(remainder_op, real, math::is_usual_quotient(a, b), math::remaind
 MT_BINARY_USUAL(fmod_op, real, math::is_usual_quotient(a, b), math::fmod_usual(a, b), math::fmod(a, b))
 MT_BINARY_USUAL(floor_divide_op, real, math::is_usual_quotient(a, b), math::floor_divide_usual(a, b),
                 math::floor_divide(a, b))
-MT_BINARY(trunc_divide_op, real, math::trunc(math::divide(a, b)))
+MT_BINARY_USUAL(trunc_divide_op, real, math::is_usual_quotient(a, b), math::trunc_divide_usual(a, b),
+                math::trunc(math::divide(a, b)))
 template <> inline constexpr bool exact_right<mul_op> = true;
 template <> inline constexpr bool exact_right<div_op> = true;
 template <> inline constexpr bool exact_right<floor_divide_op> = true;

@@ -3,11 +3,13 @@
 #include <bit>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "kernels/common/arithmetic.h"
 #include "kernels/common/copy.h"
+#include "kernels/common/dense.h"
 #include "kernels/common/levels.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/temporary.h"
@@ -31,7 +33,7 @@ bool stable_less(const Entry<K>& a, const Entry<K>& b) {
   return a.key != b.key ? a.key < b.key : a.index < b.index;
 }
 
-// Below this, comparing beats counting, which takes a pass for every byte.
+// From this length on, passes over the bytes of all keys beat what is done with few.
 template <class K> constexpr int64_t kRadixFrom = 32 * (1 + sizeof(K));
 
 // Stable, by one byte at a time; bytes that all keys share are skipped. Gives whichever buffer holds the result.
@@ -52,11 +54,45 @@ Entry<K>* radix_sort(Entry<K>* from, Entry<K>* to, int64_t n) {
   return from;
 }
 
+// Note [Short lines]
+// Keys less their least one and places, in so many bits that both fit into a word: equal keys come in order of their
+// places, whatever sorts the words. Comparing costs a branch that nobody foresees, a pass over a byte a part for the counts
+// and a part for each word.
+bool passes_pay(int passes, int64_t n) {
+  return passes * (64 + n) < n * int64_t(std::bit_width(uint64_t(n))) * 2;
+}
+
+template <class K>
+Entry<K>* sort_few(Entry<K>* from, Entry<K>* scratch, int64_t n) {
+  if (n < 2) return from;
+  K least = from[0].key, most = from[0].key;
+  for (int64_t i = 1; i < n; ++i) least = std::min(least, from[i].key), most = std::max(most, from[i].key);
+  const int span = std::bit_width(K(most - least)), places = std::bit_width(uint64_t(n - 1));
+  if (span + places > 64) {
+    std::sort(from, from + n, stable_less<K>);  // needs no memory of its own
+    return from;
+  }
+  uint64_t rooms[2][kRadixFrom<uint64_t>], *words = rooms[0], *other = rooms[1];
+  for (int64_t i = 0; i < n; ++i) words[i] = uint64_t(from[i].key - least) << places | uint64_t(i);
+  if (const int passes = (span + 7) / 8; passes_pay(passes, n)) {
+    for (int pass = 0; pass < passes; ++pass, std::swap(words, other)) {
+      const int shift = places + 8 * pass;
+      uint32_t places_of[256] = {}, start = 0;
+      for (int64_t i = 0; i < n; ++i) ++places_of[words[i] >> shift & 0xff];
+      for (uint32_t& place : places_of) start += std::exchange(place, start);
+      for (int64_t i = 0; i < n; ++i) other[places_of[words[i] >> shift & 0xff]++] = words[i];
+    }
+  } else {
+    std::sort(words, words + n);
+  }
+  const uint64_t mask = (uint64_t(1) << places) - 1;
+  for (int64_t i = 0; i < n; ++i) scratch[i] = from[words[i] & mask];
+  return scratch;
+}
+
 template <class K>
 Entry<K>* sort_one(Entry<K>* from, Entry<K>* scratch, int64_t n) {
-  if (n >= kRadixFrom<K>) return radix_sort(from, scratch, n);
-  std::sort(from, from + n, stable_less<K>);  // needs no memory of its own
-  return from;
+  return n < kRadixFrom<K> ? sort_few(from, scratch, n) : radix_sort(from, scratch, n);
 }
 
 // Which of the parts an entry belongs to: how many of the first entries of parts (all but the first's) are not behind
@@ -311,12 +347,34 @@ void smallest(const char* line, int64_t stride, int64_t n, bool flip, int64_t k,
 
 }  // namespace
 
+namespace {
+
+// The same elements with one dimension behind all others.
+struct LinesLast {
+  int64_t sizes[kMaxDims], strides[kMaxDims];
+  View view;
+  LinesLast(const View& of, int dim) : view{of.data, sizes, strides, of.ndim, of.dtype} {
+    for (int d = 0, to = 0; d < of.ndim; ++d) {
+      const int at = d == dim ? of.ndim - 1 : to++;
+      sizes[at] = of.sizes[d], strides[at] = of.strides[d];
+    }
+  }
+};
+
+}  // namespace
+
 void topk(const View& in, int dim, int64_t k, bool largest, const View& values, const View& indices) {
   if (k == 0) return;
   dispatch<domains::every_ordered>(in.dtype, "topk_cpu", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const Line<T> shape(in, dim, values, indices);
-    for_each_line(in, values, indices, dim, [&](const char* line, char* value, char* index) {
+    const LinesLast from(in, dim), first(values, dim), second(indices, dim);
+    const int last = std::max(in.ndim - 1, 0);
+    // Lines across memory are turned first, all together.
+    std::optional<Dense> turned;
+    if (from.view.ndim > 1 && from.view.strides[last] != 1) turned.emplace(from.view, in.dtype, Access::read);
+    const View& lines = turned ? turned->view() : from.view;
+    const Line<T> shape(lines, last, first.view, second.view);
+    for_each_line(lines, first.view, second.view, last, [&](const char* line, char* value, char* index) {
       Room<order_key_t<T>> room(k * 16 > shape.n ? shape.n : k);
       smallest<T>(line, shape.stride, shape.n, largest, k, room);
       for (int64_t i = 0; i < k; ++i) shape.write(line, value, index, i, room[i].index);
