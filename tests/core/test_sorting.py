@@ -34,11 +34,13 @@ def test_sorting_is_stable_for_every_dtype_and_length(size, dtype, descending):
 
 
 @pytest.mark.parametrize("size", [3, 60, 280])
-@pytest.mark.parametrize("span", [0, 1, 2**20, 2**62])  # of keys, which fit into a word with their places or do not
+@pytest.mark.parametrize(
+    "span", [0, 1, 2**20, 2**62]
+)  # of keys, which fit into a word with their places or do not
 def test_short_lines_of_any_span_are_sorted_in_stable_order(size, span):
     x = np.random.default_rng(0).integers(-span, span, (5, size), endpoint=True)
     x[:, size // 2 :] = x[:, : size - size // 2]
-    values, order = torch.tensor(x).sort(1, stable=True)
+    values, order = torch.tensor(x).sort(dim=1, stable=True)
     wanted = np.argsort(x, axis=1, kind="stable")
     np.testing.assert_array_equal(order.numpy(), wanted)
     np.testing.assert_array_equal(values.numpy(), np.take_along_axis(x, wanted, 1))
