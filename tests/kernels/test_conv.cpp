@@ -4,8 +4,7 @@
 #include "check.h"
 #include "kernels/common/types.h"
 #include "kernels/conv/conv.h"
-#include "kernels/conv/geometry.h"
-#include "kernels/conv/unrolled.h"
+#include "kernels/conv/pairs.h"
 
 using namespace mt;
 using namespace mt::kernels;
@@ -50,6 +49,8 @@ TEST("convolutions of bfloat16 by pairs are those of doubles, rounded once") {
       {{2, 16, 5, 6, 7}, {16, 16, 3, 3, 3}, {{1, 1, 1}, {1, 1, 1}, {1, 1, 1}, 1}},
       {{1, 5, 1, 24, 24}, {17, 5, 1, 8, 8}, {{1, 8, 8}, {0, 0, 0}, {1, 1, 1}, 1}},
       {{2, 33, 1, 1, 40}, {16, 33, 1, 1, 5}, {{1, 1, 1}, {0, 0, 4}, {1, 1, 2}, 1}},
+      {{1, 3, 1, 80, 70}, {18, 3, 1, 3, 3}, {{1, 1, 1}, {0, 1, 1}, {1, 1, 1}, 1}},
+      {{11, 20, 1, 5, 5}, {40, 20, 1, 3, 3}, {{1, 1, 1}, {0, 1, 1}, {1, 1, 1}, 1}},
   };
   std::vector<const PairTiles*> all = {&portable_tiles};
   if (pair_tiles()) all.push_back(pair_tiles());
@@ -73,10 +74,9 @@ TEST("convolutions of bfloat16 by pairs are those of doubles, rounded once") {
     for (const PairTiles* tiles : all) {
       const View x_view = x.view(), w_view = w.view(), y_view = y.view(), slope_view = slope.view(),
                  dx_view = dx.view(), dw_view = dw.view(), bias_view = bias.view();
-      const Geometry g(x_view, w_view, y_view, c.options);
-      Unrolled<BFloat16>(x_view, w_view, y_view, g, tiles).forward(&bias_view);
-      Unrolled<BFloat16>(dx_view, w_view, slope_view, g, tiles).transposed(nullptr);
-      Unrolled<BFloat16>(x_view, dw_view, slope_view, g, tiles).weight_gradient();
+      convolve_pairs(*tiles, x_view, w_view, &bias_view, y_view, c.options);
+      convolve_pairs_transposed(*tiles, slope_view, w_view, nullptr, dx_view, c.options);
+      convolve_pairs_weight(*tiles, x_view, slope_view, dw_view, c.options);
       CHECK(rounded(y, wanted_y));
       CHECK(rounded(dx, wanted_dx));
       CHECK(rounded(dw, wanted_dw));

@@ -213,9 +213,8 @@ TEST("pairs of bfloat16 are multiplied, wherever the factors lie") {
         for (size_t i = 0; i < a.size(); ++i) a[i] = BFloat16(float(int(i * 7 % 31) - 15) / 8);
         for (size_t i = 0; i < b.size(); ++i) b[i] = BFloat16(float(int(i * 5 % 29) - 14) / 4);
         std::vector<BFloat16> c(size_t(m * n), BFloat16(2.0f));
-        pair_product<BFloat16>(*tiles, m, n, k, 0.5f, {a.data(), k, 1, DType::bfloat16},
-                               {b.data(), row_stride, column_stride, DType::bfloat16}, 3.0f,
-                               {c.data(), n, 1});
+        pair_product(*tiles, m, n, k, 0.5f, {a.data(), k, 1, DType::bfloat16},
+                     {b.data(), row_stride, column_stride, DType::bfloat16}, 3.0f, {c.data(), n, 1});
         bool right = true;
         for (int64_t i = 0; i < m; ++i) {
           for (int64_t j = 0; j < n; ++j) {

@@ -2,7 +2,7 @@
 // Loops give blocks with others to the C library (see MT_BINARY_USUAL).
 #pragma once
 
-#include <concepts>
+#include <type_traits>
 
 #include "kernels/common/vector_math.h"
 
@@ -58,35 +58,42 @@ MT_INLINE double floor_divide_usual(double a, double b) {
   return select(whole == 0.0, copy_sign(0.0, a / b), whole);
 }
 
-template <std::floating_point T>
+template <class T>
+  requires std::is_floating_point_v<T>
 MT_INLINE T trunc_divide_usual(T a, T b) {
   return std::trunc(a / b);
 }
 
 // Of integers, a quotient of doubles that hold both is rounded by less than what separates it from the next whole number,
 // if the dividend is below 2^52. Other sizes divide as fast by themselves.
-template <std::same_as<int64_t> T>
+template <class T>
+  requires std::is_same_v<T, int64_t>
 MT_INLINE bool is_usual_quotient(T a, T b) {
   constexpr int64_t bound = int64_t(1) << 52;
   return (a > -bound) & (a < bound) & (b > -bound) & (b < bound) & (b != 0);
 }
-template <std::same_as<int32_t> T>
+template <class T>
+  requires std::is_same_v<T, int32_t>
 MT_INLINE bool is_usual_quotient(T a, T b) {
   return (a != std::numeric_limits<int32_t>::min()) & (b != 0);
 }
-template <std::integral T>
+template <class T>
+  requires std::is_integral_v<T>
 MT_INLINE T trunc_divide_usual(T a, T b) {
   return T(std::trunc(double(a) / double(b)));
 }
-template <std::integral T>
+template <class T>
+  requires std::is_integral_v<T>
 MT_INLINE T floor_divide_usual(T a, T b) {
   return T(std::floor(double(a) / double(b)));
 }
-template <std::integral T>
+template <class T>
+  requires std::is_integral_v<T>
 MT_INLINE T fmod_usual(T a, T b) {
   return T(a - trunc_divide_usual(a, b) * b);
 }
-template <std::integral T>
+template <class T>
+  requires std::is_integral_v<T>
 MT_INLINE T remainder_usual(T a, T b) {
   return T(a - floor_divide_usual(a, b) * b);
 }

@@ -6,9 +6,6 @@
 // convolution with a stride has products with few terms where few taps meet; as one product, whose results are added up
 // where they belong, it has all of them. Images are taken in groups whose patches stay within a cache; the groups do not
 // depend on the number of threads.
-//
-// Where the processor multiplies pairs of bfloat16 (Note [Pairs]), their patches are written out whatever the sizes: the
-// product is so fast that shifted images, which are not pairs, could not keep up. Sums are floats until the end.
 #pragma once
 
 #include <algorithm>
@@ -17,10 +14,8 @@
 
 #include "kernels/common/dense.h"
 #include "kernels/common/parallel.h"
-#include "kernels/common/squares.h"
 #include "kernels/common/types.h"
 #include "kernels/conv/geometry.h"
-#include "kernels/matmul/bfloat16_product.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/matmul/packed_rows.h"
 
@@ -29,10 +24,8 @@ namespace mt::kernels {
 template <class T>
 class Unrolled {
  public:
-  // `pairs` is for half types, which are multiplied by nothing else.
-  Unrolled(const View& wide, const View& weight, const View& narrow, const Geometry& g,
-           const PairTiles* pairs = nullptr)
-      : wide_(wide), weight_(weight), narrow_(narrow), g_(g), pairs_(pairs) {
+  Unrolled(const View& wide, const View& weight, const View& narrow, const Geometry& g)
+      : wide_(wide), weight_(weight), narrow_(narrow), g_(g) {
     constexpr int64_t kPatchBytes = int64_t(4) << 20;
     images_ =
         std::clamp<int64_t>(kPatchBytes / std::max<int64_t>(1, g.length * g.positions * int64_t(sizeof(T))),
@@ -42,16 +35,13 @@ class Unrolled {
   }
 
   // Whether writing the patches out costs less: found by measuring.
-  static bool pays_forward(const Geometry& g) { return pairs_pay(g) || weight_bytes(g) > 4 * kCacheBytes; }
+  static bool pays_forward(const Geometry& g) { return weight_bytes(g) > 4 * kCacheBytes; }
   static bool pays_transposed(const Geometry& g) {
     const int64_t stride = g.stride[0] * g.stride[1] * g.stride[2];
     const bool few = g.in_channels < kFewRows || g.taps <= stride, many = g.in_channels >= kManyRows;
-    return pairs_pay(g) || (!is_half_v<T> && stride > 1 && (few || many)) ||
-           weight_bytes(g) > 2 * kCacheBytes;
+    return (stride > 1 && (few || many)) || weight_bytes(g) > 2 * kCacheBytes;
   }
-  static bool pays_weight_gradient(const Geometry& g) {
-    return pairs_pay(g) || weight_bytes(g) > kCacheBytes;
-  }
+  static bool pays_weight_gradient(const Geometry& g) { return weight_bytes(g) > kCacheBytes; }
 
   void forward(const View* bias) const {
     const Dense weights(weight_, dtype_of<T>, Access::read);
@@ -63,70 +53,52 @@ class Unrolled {
         for (int64_t c = 0; c < g_.out_channels; ++c)
           std::fill_n(product.get() + c * columns, columns,
                       bias->as<T>()[(group * g_.out_channels + c) * bias->strides[0]]);
-      multiply(matrix<T>(weights, group), {patches.get(), columns, 1},
-               Product<T>{product.get(), g_.out_channels, columns, columns, 1}, g_.length, bias != nullptr);
+      multiply(matrix(weights, group), {patches.get(), columns, 1},
+               Product{product.get(), g_.out_channels, columns, columns, 1}, g_.length, bias != nullptr);
       exchange(group, first, count, [&](T& there, int64_t at) { there = product[size_t(at)]; });
     });
   }
 
   void transposed(const View* bias) const {
     const Dense weights(weight_, dtype_of<T>, Access::read);
-    const auto turned = block_of<T>(is_half_v<T> ? g_.out_channels * g_.length : 0);
     for_each_group([&](int64_t group, int64_t first, int64_t count) {
       const int64_t columns = count * g_.positions;
-      const auto patches = block_of<Sum>(g_.length * columns);
-      const auto slopes = block_of<T>(g_.out_channels * columns);
+      const auto patches = block_of<T>(g_.length * columns), slopes = block_of<T>(g_.out_channels * columns);
       exchange(group, first, count, [&](const T& there, int64_t at) { slopes[size_t(at)] = there; });
-      Matrix<T> left = matrix<T>(weights, group);
-      std::swap(left.row, left.step);
-      if constexpr (is_half_v<T>) {  // pairs lie together in rows
-        turn_rectangle(left.data, left.step, turned.get(), g_.out_channels, g_.length, g_.out_channels);
-        left = {turned.get(), g_.out_channels, 1};
-      }
-      multiply(left, {slopes.get(), columns, 1}, Product<Sum>{patches.get(), g_.length, columns, columns, 1},
-               g_.out_channels, false);
+      const auto [data, row, step] = matrix(weights, group);
+      multiply({data, step, row}, {slopes.get(), columns, 1},
+               Product{patches.get(), g_.length, columns, columns, 1}, g_.out_channels, false);
       roll_up(group, first, count, patches.get(), bias);
     });
   }
 
   void weight_gradient() const {
-    const Dense weights(weight_, dtype_of<Sum>, Access::write);
+    const Dense weights(weight_, dtype_of<T>, Access::write);
     if (g_.batch == 0)
-      std::fill_n(weights.view().template as<Sum>(), g_.groups * g_.out_channels * g_.length, Sum(0));
+      std::fill_n(weights.view().template as<T>(), g_.groups * g_.out_channels * g_.length, T(0));
     for_each_group([&](int64_t group, int64_t first, int64_t count) {
       const int64_t columns = count * g_.positions;
       const auto patches = block_of<T>(g_.length * columns), slopes = block_of<T>(g_.out_channels * columns);
       unroll(group, first, count, patches.get());
       exchange(group, first, count, [&](const T& there, int64_t at) { slopes[size_t(at)] = there; });
-      const auto [data, row, step] = matrix<Sum>(weights, group);
-      multiply(Matrix<T>{slopes.get(), columns, 1}, {patches.get(), 1, columns},
-               Product<Sum>{data, g_.out_channels, g_.length, row, step}, columns, first > 0);
+      const auto [data, row, step] = matrix(weights, group);
+      multiply({slopes.get(), columns, 1}, {patches.get(), 1, columns},
+               Product{data, g_.out_channels, g_.length, row, step}, columns, first > 0);
     });
     weights.store();
   }
 
  private:
-  using Sum = std::conditional_t<is_half_v<T>, float, T>;
-
   static constexpr int64_t kCacheBytes = int64_t(1) << 20;
   static constexpr int64_t kFewRows = 8, kManyRows = 128;  // of a product's tiles
-  static bool pairs_pay(const Geometry& g) {
-    constexpr int64_t kLeast = 16;  // channels: writing an element costs as much as a few multiplications
-    return is_half_v<T> && std::min(g.out_channels, g.length) >= kLeast &&
-           worth_pairing(g.out_channels, g.batch * g.positions, g.length);
-  }
-  static int64_t weight_bytes(const Geometry& g) {
-    return is_half_v<T> ? 0 : g.out_channels * g.length * int64_t(sizeof(T));
-  }
+  static int64_t weight_bytes(const Geometry& g) { return g.out_channels * g.length * int64_t(sizeof(T)); }
 
-  template <class U>
   struct Matrix {
-    U* data;
+    T* data;
     int64_t row, step;
   };
-  template <class U>
   struct Product {
-    U* data;
+    T* data;
     int64_t rows, columns, row, step;
   };
   // Outputs [first, end) have their tap inside the image; that of output o is at o * stride + shift.
@@ -141,21 +113,14 @@ class Unrolled {
     };
     return {outputs_before(0), outputs_before(g_.in[d]), shift};
   }
-  template <class U>
-  Matrix<U> matrix(const Dense& weights, int64_t group) const {
-    return {weights.view().template as<U>() + group * g_.out_channels * g_.length, g_.length, 1};
+  Matrix matrix(const Dense& weights, int64_t group) const {
+    return {weights.view().template as<T>() + group * g_.out_channels * g_.length, g_.length, 1};
   }
-  template <class U>
-  void multiply(Matrix<T> a, Matrix<T> b, Product<U> c, int64_t inner, bool add) const {
-    if constexpr (is_half_v<T>) {
-      pair_product<U>(*pairs_, c.rows, c.columns, inner, 1.0f, {a.data, a.row, a.step, dtype_of<T>},
-                      {b.data, b.row, b.step, dtype_of<T>}, add ? 1.0f : 0.0f, {c.data, c.row, c.step});
-    } else {
-      const int64_t left[] = {c.rows, inner}, right[] = {inner, c.columns}, result[] = {c.rows, c.columns};
-      const int64_t a_steps[] = {a.row, a.step}, b_steps[] = {b.row, b.step}, c_steps[] = {c.row, c.step};
-      gemm({a.data, left, a_steps, 2, dtype_of<T>}, {b.data, right, b_steps, 2, dtype_of<T>},
-           {c.data, result, c_steps, 2, dtype_of<T>}, Scalar(1.0), Scalar(add ? 1.0 : 0.0));
-    }
+  static void multiply(Matrix a, Matrix b, Product c, int64_t inner, bool add) {
+    const int64_t left[] = {c.rows, inner}, right[] = {inner, c.columns}, result[] = {c.rows, c.columns};
+    const int64_t a_steps[] = {a.row, a.step}, b_steps[] = {b.row, b.step}, c_steps[] = {c.row, c.step};
+    gemm({a.data, left, a_steps, 2, dtype_of<T>}, {b.data, right, b_steps, 2, dtype_of<T>},
+         {c.data, result, c_steps, 2, dtype_of<T>}, Scalar(1.0), Scalar(add ? 1.0 : 0.0));
   }
   template <class F>
   void for_each_group(const F& f) const {
@@ -183,10 +148,11 @@ class Unrolled {
     });
   }
 
-  // f(tap's first output in the row, outputs, the place there, first of the row in the patches), for the rows of one element
-  // of a patch. Places are those of an image with these strides.
+  // f(tap's first output in the row, outputs, the elements there, their step, first of the row in the patches), for the
+  // rows of one element of a patch.
   template <class F>
-  void for_each_row(const int64_t* strides, int64_t tap, const F& f) const {
+  void for_each_row(T* image, int64_t tap, const F& f) const {
+    const int64_t* s = wide_.strides;
     const Reach &depth = reach_[0][size_t(tap / (g_.kernel[1] * g_.kernel[2]))],
                 &line = reach_[1][size_t(tap / g_.kernel[2] % g_.kernel[1])],
                 &column = reach_[2][size_t(tap % g_.kernel[2])];
@@ -194,10 +160,10 @@ class Unrolled {
     for (int64_t i = 0; i < g_.out[0]; ++i) {
       for (int64_t j = 0; j < g_.out[1]; ++j, at += g_.out[2]) {
         const bool inside = i >= depth.first && i < depth.end && j >= line.first && j < line.end;
-        const int64_t place = (i * g_.stride[0] + depth.shift) * strides[0] +
-                              (j * g_.stride[1] + line.shift) * strides[1] +
-                              (column.first * g_.stride[2] + column.shift) * strides[2];
-        f(inside ? column.first : 0, inside ? std::max<int64_t>(0, column.end - column.first) : 0, place, at);
+        T* row = image + (i * g_.stride[0] + depth.shift) * s[2] + (j * g_.stride[1] + line.shift) * s[3] +
+                 (column.first * g_.stride[2] + column.shift) * s[4];
+        f(inside ? column.first : 0, inside ? std::max<int64_t>(0, column.end - column.first) : 0, row,
+          g_.stride[2] * s[4], at);
       }
     }
   }
@@ -210,7 +176,7 @@ class Unrolled {
     const auto images = block_of<T>(count * size + kPiece);
     parallel_for(0, count, std::max<int64_t>(1, kGrain / size), [&](int64_t begin, int64_t end) {
       for (int64_t n = begin; n < end; ++n)
-        pad(wide_, g_, first + n, group * g_.in_channels, images.get() + n * size);
+        pad<T>(wide_, g_, first + n, group * g_.in_channels, images.get() + n * size);
     });
     std::fill_n(images.get() + count * size, kPiece, T(0));
     const int64_t lines = count * g_.out[0] * g_.out[1];
@@ -237,54 +203,32 @@ class Unrolled {
     });
   }
 
-  // The elements of the patches, added up where they came from; those of half types beside it.
-  void roll_up(int64_t group, int64_t first, int64_t count, const Sum* patches, const View* bias) const {
-    const int64_t columns = count * g_.positions, size = g_.in[0] * g_.in[1] * g_.in[2];
+  // The elements of the patches, added up where they came from.
+  void roll_up(int64_t group, int64_t first, int64_t count, const T* patches, const View* bias) const {
+    const int64_t columns = count * g_.positions;
     const int64_t* s = wide_.strides;
-    const int64_t dense[] = {g_.in[1] * g_.in[2], g_.in[2], 1};
     const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, g_.taps * columns));
     parallel_for(0, g_.in_channels, grain, [&](int64_t begin, int64_t end) {
-      const auto beside = block_of<Sum>(is_half_v<T> ? size : 0);
       for (int64_t c = begin; c < end; ++c)
         for (int64_t n = 0; n < count; ++n) {
           const int64_t channel = group * g_.in_channels + c;
-          const Sum start = bias ? Sum(bias->as<T>()[channel * bias->strides[0]]) : Sum(0);
+          const T start = bias ? bias->as<T>()[channel * bias->strides[0]] : T(0);
           T* image = wide_.as<T>() + (first + n) * s[0] + channel * s[1];
-          if constexpr (is_half_v<T>) {
-            add_up(c, n, columns, patches, start, beside.get(), dense);
-            const Sum* sums = beside.get();
-            for_each_place(
-                [&](int64_t i, int64_t j, int64_t k) { image[place(s + 2, i, j, k)] = T(*sums++); });
-          } else {
-            add_up(c, n, columns, patches, start, image, s + 2);
+          for (int64_t i = 0; i < g_.in[0]; ++i)
+            for (int64_t j = 0; j < g_.in[1]; ++j)
+              for (int64_t k = 0; k < g_.in[2]; ++k) image[i * s[2] + j * s[3] + k * s[4]] = start;
+          for (int64_t tap = 0; tap < g_.taps; ++tap) {
+            const T* from = patches + (c * g_.taps + tap) * columns + n * g_.positions;
+            for_each_row(image, tap, [&](int64_t before, int64_t run, T* to, int64_t step, int64_t at) {
+              for (int64_t i = 0; i < run; ++i) to[i * step] += from[at + before + i];
+            });
           }
         }
     });
   }
-  void add_up(int64_t c, int64_t n, int64_t columns, const Sum* patches, Sum start, Sum* image,
-              const int64_t* strides) const {
-    for_each_place([&](int64_t i, int64_t j, int64_t k) { image[place(strides, i, j, k)] = start; });
-    const int64_t step = g_.stride[2] * strides[2];
-    for (int64_t tap = 0; tap < g_.taps; ++tap) {
-      const Sum* from = patches + (c * g_.taps + tap) * columns + n * g_.positions;
-      for_each_row(strides, tap, [&](int64_t before, int64_t run, int64_t to, int64_t at) {
-        for (int64_t i = 0; i < run; ++i) image[to + i * step] += from[at + before + i];
-      });
-    }
-  }
-  static int64_t place(const int64_t* strides, int64_t i, int64_t j, int64_t k) {
-    return i * strides[0] + j * strides[1] + k * strides[2];
-  }
-  template <class F>
-  void for_each_place(const F& f) const {
-    for (int64_t i = 0; i < g_.in[0]; ++i)
-      for (int64_t j = 0; j < g_.in[1]; ++j)
-        for (int64_t k = 0; k < g_.in[2]; ++k) f(i, j, k);
-  }
 
   const View &wide_, &weight_, &narrow_;
   const Geometry& g_;
-  const PairTiles* pairs_;
   int64_t images_;
   std::array<std::vector<Reach>, 3> reach_;
 };

@@ -1,7 +1,6 @@
 #include "kernels/matmul/bfloat16_product.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 #include "kernels/common/cpu_features.h"
@@ -43,10 +42,6 @@ constinit PerThread<ThreadBuffer> shared_buffer, own_buffer;
 
 int64_t parts_of(int64_t length, int64_t part) { return (length + part - 1) / part; }
 int64_t round_up(int64_t length, int64_t unit) { return parts_of(length, unit) * unit; }
-
-uint32_t pair_of(BFloat16 first, BFloat16 second) {
-  return uint32_t(std::bit_cast<uint16_t>(first)) | uint32_t(std::bit_cast<uint16_t>(second)) << 16;
-}
 
 // panel[k / 32, 16, 32] from rows [row, row + count) of a, which are `length` long.
 void pack_rows(const Factor& a, int64_t row, int64_t count, int64_t length, BFloat16* panel) {
@@ -106,15 +101,15 @@ void pad_columns(const Factor& b, int64_t column, int64_t count, int64_t length,
 
 void nothing() {}
 
-void multiply_portable(const BFloat16* a, int64_t a_half, const BFloat16* b, int64_t b_half, int64_t steps,
-                       float* c) {
+void multiply_portable(const BFloat16* a, int64_t a_half, const BFloat16* b, int64_t b_half, int64_t b_row,
+                       int64_t steps, float* c) {
   for (int64_t i = 0; i < kSide; ++i) {
     for (int64_t j = 0; j < kSide; ++j) {
       const BFloat16* x = a + i / kHalf * a_half + i % kHalf * kDepth;
       const BFloat16* y = b + j / kHalf * b_half + j % kHalf * 2;
       float sum = 0;
       for (int64_t p = 0; p < steps * kDepth; ++p)
-        sum += float(x[p / kDepth * kHalf * kDepth + p % kDepth]) * float(y[p / 2 * kSide + p % 2]);
+        sum += float(x[p / kDepth * kHalf * kDepth + p % kDepth]) * float(y[p / 2 * b_row + p % 2]);
       c[i * kSide + j] = sum;
     }
   }
@@ -137,17 +132,18 @@ MT_AMX void begin_amx() {
 }
 MT_AMX void end_amx() { _tile_release(); }
 
-MT_AMX void multiply_amx(const BFloat16* a, int64_t a_half, const BFloat16* b, int64_t b_half, int64_t steps,
-                         float* c) {
-  constexpr int64_t block = kHalf * kDepth;  // elements of one tile
+MT_AMX void multiply_amx(const BFloat16* a, int64_t a_half, const BFloat16* b, int64_t b_half, int64_t b_row,
+                         int64_t steps, float* c) {
+  constexpr int64_t block = kHalf * kDepth;  // elements of a tile of a
+  const int64_t b_block = kDepth / 2 * b_row, b_bytes = b_row * int64_t(sizeof(BFloat16));
   _tile_zero(0);
   _tile_zero(1);
   _tile_zero(2);
   _tile_zero(3);
   for (int64_t s = 0; s < steps; ++s) {
     _tile_loadd(4, a + s * block, 64);
-    _tile_loadd(6, b + s * block, 64);
-    _tile_loadd(7, b + b_half + s * block, 64);
+    _tile_loadd(6, b + s * b_block, b_bytes);
+    _tile_loadd(7, b + b_half + s * b_block, b_bytes);
     _tile_dpbf16ps(0, 4, 6);
     _tile_dpbf16ps(1, 4, 7);
     _tile_loadd(5, a + a_half + s * block, 64);
@@ -162,7 +158,8 @@ MT_AMX void multiply_amx(const BFloat16* a, int64_t a_half, const BFloat16* b, i
 
 // Eight rows and two vectors of columns at a time.
 [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]] void multiply_avx512(
-    const BFloat16* a, int64_t a_half, const BFloat16* b, int64_t b_half, int64_t steps, float* c) {
+    const BFloat16* a, int64_t a_half, const BFloat16* b, int64_t b_half, int64_t b_row, int64_t steps,
+    float* c) {
   constexpr int rows = 8;
   for (int64_t row = 0; row < kSide; row += rows) {
     const BFloat16* from = a + row / kHalf * a_half + row % kHalf * kDepth;
@@ -171,7 +168,7 @@ MT_AMX void multiply_amx(const BFloat16* a, int64_t a_half, const BFloat16* b, i
     for (int r = 0; r < rows; ++r) sums[r][0] = sums[r][1] = _mm512_setzero_ps();
     for (int64_t s = 0; s < steps; ++s, from += kHalf * kDepth) {
       for (int64_t p = 0; p < kDepth / 2; ++p) {
-        const int64_t line = (s * kDepth / 2 + p) * kSide;
+        const int64_t line = (s * kDepth / 2 + p) * b_row;
         const __m512bh left = (__m512bh)_mm512_loadu_si512(b + line);
         const __m512bh right = (__m512bh)_mm512_loadu_si512(b + b_half + line);
 #pragma GCC unroll 8
@@ -214,8 +211,8 @@ const PairTiles* find_tiles() {
 // One instruction multiplies two rows of four by two columns of four. Eight rows and eight columns at a time: of two lines of
 // pairs, which are four steps along k, a zip makes two columns.
 [[gnu::target("arch=armv8.2-a+bf16")]] void multiply_bfmmla(const BFloat16* a, int64_t a_half,
-                                                            const BFloat16* b, int64_t b_half, int64_t steps,
-                                                            float* c) {
+                                                            const BFloat16* b, int64_t b_half, int64_t b_row,
+                                                            int64_t steps, float* c) {
   constexpr int64_t side = 8, depth = 4, squares = side / 2;
   for (int64_t row = 0; row < kSide; row += side) {
     for (int64_t column = 0; column < kSide; column += side) {
@@ -227,7 +224,7 @@ const PairTiles* find_tiles() {
 #pragma GCC unroll 4
         for (int j = 0; j < squares; ++j) sums[i][j] = vdupq_n_f32(0);
       for (int64_t s = 0; s < steps; ++s, left += kHalf * kDepth) {
-        for (int64_t p = 0; p < kDepth; p += depth, right += 2 * kSide) {
+        for (int64_t p = 0; p < kDepth; p += depth, right += 2 * b_row) {
           bfloat16x8_t rows[squares], columns[squares];
 #pragma GCC unroll 4
           for (int i = 0; i < squares; ++i) {
@@ -237,7 +234,7 @@ const PairTiles* find_tiles() {
 #pragma GCC unroll 2
           for (int j = 0; j < squares; j += 2) {
             const uint32_t* from = reinterpret_cast<const uint32_t*>(right) + 2 * j;
-            const uint32x4_t first = vld1q_u32(from), second = vld1q_u32(from + kHalf);
+            const uint32x4_t first = vld1q_u32(from), second = vld1q_u32(from + b_row / 2);
             columns[j] = vreinterpretq_bf16_u32(vzip1q_u32(first, second));
             columns[j + 1] = vreinterpretq_bf16_u32(vzip2q_u32(first, second));
           }
@@ -286,25 +283,23 @@ bool worth_pairing(int64_t m, int64_t n, int64_t k) {
 
 namespace {
 
-template <class T>
 struct Finish {  // to[i] = alpha * sums[i] + beta * to[i]
-  [[gnu::always_inline]] static inline void run(const float* sums, int64_t n, float alpha, float beta, T* to,
-                                                int64_t step) {
+  [[gnu::always_inline]] static inline void run(const float* sums, int64_t n, float alpha, float beta,
+                                                BFloat16* to, int64_t step) {
     if (beta != 0) {
-      for (int64_t i = 0; i < n; ++i) to[i * step] = T(alpha * sums[i] + beta * float(to[i * step]));
+      for (int64_t i = 0; i < n; ++i) to[i * step] = BFloat16(alpha * sums[i] + beta * float(to[i * step]));
     } else if (step == 1) {
-      for (int64_t i = 0; i < n; ++i) to[i] = T(alpha * sums[i]);
+      for (int64_t i = 0; i < n; ++i) to[i] = BFloat16(alpha * sums[i]);
     } else {
-      for (int64_t i = 0; i < n; ++i) to[i * step] = T(alpha * sums[i]);
+      for (int64_t i = 0; i < n; ++i) to[i * step] = BFloat16(alpha * sums[i]);
     }
   }
 };
 
-template <class T>
 class PairProduct {
  public:
   PairProduct(const PairTiles& tiles, int64_t m, int64_t n, int64_t k, float alpha, Factor a, Factor b,
-              float beta, Result<T> c)
+              float beta, Result<BFloat16> c)
       : tiles_(tiles), m_(m), n_(n), k_(k), alpha_(alpha), beta_(beta), a_(a), b_(b), c_(c) {
     const int64_t useful = in_parallel_region() ? 1 : m * n * k / kWorkPerThread;
     threads_ = std::clamp<int64_t>(useful, 1, get_num_threads());
@@ -390,10 +385,10 @@ class PairProduct {
     alignas(64) float square[kSide * kSide];
     const int64_t width = std::min(kSide, end_column - column);
     for (int64_t first = row; first < end_row; first += kSide, left += 2 * panel_) {
-      tiles_.multiply(left, panel_, right, panel_, padded_ / kDepth, square);
+      tiles_.multiply(left, panel_, right, panel_, kSide, padded_ / kDepth, square);
       for (int64_t i = 0; i < std::min(kSide, end_row - first); ++i)
-        at_level<Finish<T>>(square + i * kSide, width, alpha_, beta_, c_.at(first + i, column),
-                            c_.column_stride);
+        at_level<Finish>(square + i * kSide, width, alpha_, beta_, c_.at(first + i, column),
+                         c_.column_stride);
     }
   }
 
@@ -401,7 +396,7 @@ class PairProduct {
   const int64_t m_, n_, k_;
   const float alpha_, beta_;
   const Factor a_, b_;
-  const Result<T> c_;
+  const Result<BFloat16> c_;
   const int64_t padded_ = round_up(k_, kDepth),
                 panel_ = padded_ * kHalf;  // elements of a panel, of a and of b
   int64_t threads_;
@@ -409,14 +404,9 @@ class PairProduct {
 
 }  // namespace
 
-template <class T>
 void pair_product(const PairTiles& tiles, int64_t m, int64_t n, int64_t k, float alpha, Factor a, Factor b,
-                  float beta, Result<T> c) {
-  PairProduct<T>(tiles, m, n, k, alpha, a, b, beta, c).run();
+                  float beta, Result<BFloat16> c) {
+  PairProduct(tiles, m, n, k, alpha, a, b, beta, c).run();
 }
-template void pair_product(const PairTiles&, int64_t, int64_t, int64_t, float, Factor, Factor, float,
-                           Result<BFloat16>);
-template void pair_product(const PairTiles&, int64_t, int64_t, int64_t, float, Factor, Factor, float,
-                           Result<float>);
 
 }  // namespace mt::kernels

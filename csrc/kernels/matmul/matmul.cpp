@@ -140,8 +140,8 @@ void half_product(const View& a, const View& b, const View& out, Shape s, float 
     if (const PairTiles* tiles = pair_tiles(); tiles && worth_pairing(s.m, s.n, s.k)) {
       std::optional<Dense> turned;
       if (a.strides[1] != 1) turned.emplace(a, a.dtype, Access::read);
-      return pair_product<T>(*tiles, s.m, s.n, s.k, alpha, as_factor(turned ? turned->view() : a),
-                             as_factor(b), beta, {out.as<T>(), out.strides[0], out.strides[1]});
+      return pair_product(*tiles, s.m, s.n, s.k, alpha, as_factor(turned ? turned->view() : a), as_factor(b),
+                          beta, {out.as<T>(), out.strides[0], out.strides[1]});
     }
   }
   const Dense result(out, DType::float32, beta == 0.0f ? Access::write : Access::update);

@@ -20,6 +20,13 @@ std::unique_ptr<T[]> block_of(int64_t n) {
 template <class T>
 class PackedRows {
  public:
+  using Element = T;
+  using Sum = T;
+  using Tiles = ProductTiles<T>;
+  static constexpr int64_t kStack = 1;  // elements of a row that are multiplied at once
+  static int64_t columns(const Tiles& tiles) { return tiles.columns; }
+  static int64_t size(int64_t rows, int64_t length) { return rows * length; }
+
   // In `memory`, which has room for them. pack(row, count, to) puts rows [row, row + count) there as [length, count].
   template <class F>
   PackedRows(const ProductTiles<T>& tiles, int64_t rows, int64_t length, T* memory, F&& pack)
@@ -60,6 +67,10 @@ class PackedRows {
     }
   }
   const T* data() const { return data_; }
+  int64_t rows() const { return rows_; }
+  // Of columns that are gathered, one panel of so many rows at a time.
+  int64_t panels() const { return 1; }
+  int64_t panel_rows() const { return kTogether; }
   // How many tiles are worth taking at once: few where all of this stays in the second cache.
   int64_t worth_together() const {
     constexpr int64_t kNear = int64_t(1) << 18;
