@@ -126,3 +126,23 @@ def test_causal_biases_hide_the_same_keys(name, lengths):
     # A query that sees nothing: PyTorch's kernels differ in what it gets.
     seeing = their_mask.any(1)
     np.testing.assert_allclose(output.numpy()[:, :, seeing], their_output.numpy()[:, :, seeing], 2e-5, 2e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize(
+    "queries, keys, width", [(1, 1024, 64), (3, 150, 64), (4, 65, 24), (2, 64, 16), (4, 130, 8)]
+)
+@pytest.mark.parametrize("layout", ["rows", "heads inside", "masked"])
+def test_few_queries_go_through_all_keys(dtype, queries, keys, width, layout):
+    torch.manual_seed(1)
+    given = [torch.randn(2, 3, rows, width).to(getattr(torch, dtype)) for rows in (queries, keys, keys)]
+    if layout == "heads inside":  # as a projection leaves them
+        given = [t.transpose(1, 2).contiguous().transpose(1, 2) for t in given]
+    mask = (torch.arange(keys) % 5 != 0)[None] if layout == "masked" else None
+    attention = torch.nn.functional.scaled_dot_product_attention
+    wanted = attention(*(t.double() for t in given), attn_mask=mask)
+    mine = [mindtorch_v2.from_dlpack(t) for t in given]
+    seen = None if mask is None else mindtorch_v2.from_dlpack(mask)
+    found = mindtorch_v2.nn.functional.scaled_dot_product_attention(*mine, attn_mask=seen)
+    tolerance = {"float32": 1e-6, "bfloat16": 4e-3, "float16": 5e-4}[dtype]
+    same(found.double(), wanted, tolerance)

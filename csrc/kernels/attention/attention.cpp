@@ -137,6 +137,11 @@ struct Head {
       if (column_stride == 1 && columns == leading) return {data + first * row_stride, row_stride};
     }
     const Converter load = converter(dtype_of<T>, dtype_of<C>);
+    if (column_stride == 1 && columns == leading && row_stride == columns) {  // one row behind the other
+      load(reinterpret_cast<const char*>(data + first * row_stride), sizeof(T), reinterpret_cast<char*>(room),
+           sizeof(C), count * columns);
+      return {room, leading};
+    }
     for (int64_t i = 0; i < count; ++i, room += leading) {
       load(reinterpret_cast<const char*>(data + (first + i) * row_stride), column_stride * int64_t(sizeof(T)),
            reinterpret_cast<char*>(room), sizeof(C), columns);
@@ -202,18 +207,17 @@ class Attention {
 
   void forward(const View& out, const View& logsumexp) const {
     parallel_for(0, query_.sizes[0] * heads_, 1, [&](int64_t begin, int64_t end) {
-      // Turning the keys pays when several queries ask them.
+      // Turning the keys pays when several queries ask them. A few go through keys and values part by part.
       const bool few = queries_ <= kFew;
       const auto turned_keys = block_of<C>(few ? 0 : width_ * keys_room_),
-                 room = block_of<C>(keys_ * out_room_);
-      const auto key_room = block_of<C>(few ? keys_ * width_room_ : 0);
+                 room = block_of<C>((few ? kPart : keys_) * std::max(width_room_, out_room_));
       for (int64_t t = begin; t < end; ++t) {
         const int64_t batch = t / heads_, head = t % heads_;
-        const Head<T> key(key_, batch, group_of(head));
-        Keys keys{turned_keys.get(), {}};
-        if (few) keys = {nullptr, key.lines(0, keys_, key_room.get())};
-        else key.turn(turned_keys.get(), keys_room_);
-        const Lines<C> values = Head<T>(value_, batch, group_of(head)).lines(0, keys_, room.get());
+        const Head<T> key(key_, batch, group_of(head)), value(value_, batch, group_of(head));
+        if (!few) key.turn(turned_keys.get(), keys_room_);
+        const Keys keys{few ? nullptr : turned_keys.get(), &key, room.get()};
+        const Values values = few ? Values{{}, &value, room.get()}
+                                  : Values{value.lines(0, keys_, room.get()), nullptr, nullptr};
         parallel_for(0, (queries_ + block_ - 1) / block_, 1, [&](int64_t first_block, int64_t last_block) {
           const auto scores = block_of<C>(block_ * keys_room_), sums = block_of<C>(block_ * out_room_);
           const auto queries = block_of<C>(block_ * width_room_);
@@ -248,11 +252,19 @@ class Attention {
  private:
   static constexpr int64_t kRows = 64;  // of a block at most
   static constexpr int64_t kFew = 4;
+  static constexpr int64_t kPart = 64;  // keys or values, which stay in the first cache
 
-  // Turned, or as rows.
+  // Turned, or to be read part by part, in a room for one.
   struct Keys {
     const C* turned;
-    Lines<C> rows;
+    const Head<T>* head;
+    C* room;
+  };
+  // All of them, or in parts.
+  struct Values {
+    Lines<C> all;
+    const Head<T>* head;
+    C* room;
   };
 
   struct Buffers {
@@ -299,9 +311,13 @@ class Attention {
       multiply<C>({queries.data, queries.leading, 1}, rows, keys.turned, keys_room_, width_, seen,
                   C(options_.scale), C(0), scores, keys_room_);
     } else {
-      for (int64_t r = 0; r < rows; ++r)
-        ScoreRow<C>::kDots[cpu_level](queries.data + r * queries.leading, keys.rows.data, keys.rows.leading,
-                                      seen, width_, C(options_.scale), scores + r * keys_room_);
+      for (int64_t k = 0; k < seen; k += kPart) {
+        const int64_t count = std::min(kPart, seen - k);
+        const Lines<C> part = keys.head->lines(k, count, keys.room);
+        for (int64_t r = 0; r < rows; ++r)
+          ScoreRow<C>::kDots[cpu_level](queries.data + r * queries.leading, part.data, part.leading, count,
+                                        width_, C(options_.scale), scores + r * keys_room_ + k);
+      }
     }
     if (!mask_) return;
     const auto room = block_of<C>(seen);
@@ -329,7 +345,7 @@ class Attention {
   }
 
   void forward_block(int64_t batch, int64_t head, int64_t first, int64_t rows, Lines<C> queries, Keys keys,
-                     Lines<C> values, C* scores, C* sums, const View& out, const View& logsumexp) const {
+                     const Values& values, C* scores, C* sums, const View& out, const View& logsumexp) const {
     const int64_t seen = visible(first + rows);
     scores_of(batch, head, first, rows, seen, queries, keys, scores);
     C totals[kRows], tops[kRows];
@@ -341,8 +357,17 @@ class Attention {
       row_place(logsumexp, batch, head, first + r) = tops[r] + math::log(totals[r]);
       totals[r] = totals[r] == C(0) ? C(0) : C(1) / totals[r];
     }
-    multiply<C>({scores, keys_room_, 1}, rows, values.data, values.leading, seen, out_width_, C(1), C(0),
-                sums, out_room_);
+    if (values.head) {
+      for (int64_t k = 0; k == 0 || k < seen; k += kPart) {
+        const int64_t count = std::min(kPart, seen - k);
+        const Lines<C> part = values.head->lines(k, count, values.room);
+        multiply<C>({scores + k, keys_room_, 1}, rows, part.data, part.leading, count, out_width_, C(1),
+                    C(k > 0), sums, out_room_);
+      }
+    } else {
+      multiply<C>({scores, keys_room_, 1}, rows, values.all.data, values.all.leading, seen, out_width_, C(1),
+                  C(0), sums, out_room_);
+    }
     for (int64_t r = 0; r < rows; ++r) {
       for (int64_t j = 0; j < out_width_; ++j) sums[r * out_room_ + j] *= totals[r];
     }
@@ -355,7 +380,7 @@ class Attention {
     C *p = b.scores.get(), *slopes = b.slopes.get();
     const Lines<C> queries = Head<T>(query_, batch, head).lines(first, rows, b.queries.get());
     const Lines<C> grads = Head<T>(grad, batch, head).lines(first, rows, b.grads.get());
-    scores_of(batch, head, first, rows, seen, queries, {b.turned_keys.get(), {}}, p);
+    scores_of(batch, head, first, rows, seen, queries, {b.turned_keys.get(), nullptr, nullptr}, p);
     multiply<C>({grads.data, grads.leading, 1}, rows, b.turned_values.get(), keys_room_, out_width_, seen,
                 C(1), C(0), slopes, keys_room_);
     const Lines<C> results = Head<T>(out, batch, head).lines(first, rows, b.results.get());
