@@ -78,16 +78,19 @@ void pack_columns(const Factor& b, int64_t column, int64_t count, int64_t length
 }
 
 // The same for whole panels side by side whose rows lie along memory: row by row, as the cache has them.
-void pack_rows_of_panels(const Factor& b, int64_t column, int64_t panels, int64_t length, BFloat16* target,
-                         int64_t panel) {
-  for (int64_t p = 0; p < length / 2; ++p) {
-    const BFloat16 *first = b.at<BFloat16>(2 * p, column), *second = first + b.row_stride;
-    for (int64_t i = 0; i < panels; ++i) {
-      uint32_t* pairs = reinterpret_cast<uint32_t*>(target + i * panel) + p * kHalf;
-      for (int64_t j = 0; j < kHalf; ++j) pairs[j] = pair_of(first[i * kHalf + j], second[i * kHalf + j]);
+struct PackRowsOfPanels {
+  [[gnu::always_inline]] static inline void run(const BFloat16* from, int64_t row, int64_t panels,
+                                                int64_t length, BFloat16* target, int64_t panel) {
+    for (int64_t p = 0; p < length / 2; ++p, from += 2 * row) {
+      for (int64_t i = 0; i < panels; ++i) {
+        const BFloat16 *first = from + i * kHalf, *second = first + row;
+        uint32_t* pairs = reinterpret_cast<uint32_t*>(target + i * panel) + p * kHalf;
+#pragma GCC ivdep
+        for (int64_t j = 0; j < kHalf; ++j) pairs[j] = pair_of(first[j], second[j]);
+      }
     }
   }
-}
+};
 
 // What is behind the last whole pair of a panel: the first half of one more, and zeros.
 void pad_columns(const Factor& b, int64_t column, int64_t count, int64_t length, BFloat16* panel) {
@@ -283,15 +286,19 @@ bool worth_pairing(int64_t m, int64_t n, int64_t k) {
 
 namespace {
 
-struct Finish {  // to[i] = alpha * sums[i] + beta * to[i]
-  [[gnu::always_inline]] static inline void run(const float* sums, int64_t n, float alpha, float beta,
-                                                BFloat16* to, int64_t step) {
-    if (beta != 0) {
-      for (int64_t i = 0; i < n; ++i) to[i * step] = BFloat16(alpha * sums[i] + beta * float(to[i * step]));
-    } else if (step == 1) {
-      for (int64_t i = 0; i < n; ++i) to[i] = BFloat16(alpha * sums[i]);
-    } else {
-      for (int64_t i = 0; i < n; ++i) to[i * step] = BFloat16(alpha * sums[i]);
+struct Finish {  // c = alpha * sums + beta * c, for [rows, columns] of a square
+  [[gnu::always_inline]] static inline void run(const float* sums, int64_t rows, int64_t columns, float alpha,
+                                                float beta, BFloat16* c, int64_t row, int64_t step) {
+    for (int64_t i = 0; i < rows; ++i, sums += kSide, c += row) {
+      if (beta != 0) {
+        for (int64_t j = 0; j < columns; ++j)
+          c[j * step] = BFloat16(alpha * sums[j] + beta * float(c[j * step]));
+      } else if (step == 1 && columns == kSide) {
+#pragma GCC ivdep
+        for (int64_t j = 0; j < kSide; ++j) c[j] = BFloat16(alpha * sums[j]);
+      } else {
+        for (int64_t j = 0; j < columns; ++j) c[j * step] = BFloat16(alpha * sums[j]);
+      }
     }
   }
 };
@@ -366,7 +373,7 @@ class PairProduct {
   // The panels of so many squares.
   void pack_right(int64_t column, int64_t end_column, int64_t squares, BFloat16* target) const {
     const int64_t whole = b_.column_stride == 1 ? std::min(2 * squares, (end_column - column) / kHalf) : 0;
-    pack_rows_of_panels(b_, column, whole, k_, target, panel_);
+    at_level<PackRowsOfPanels>(b_.at<BFloat16>(0, column), b_.row_stride, whole, k_, target, panel_);
     for (int64_t i = 0; i < 2 * squares; ++i) {
       const int64_t first = column + i * kHalf, count = std::clamp<int64_t>(end_column - first, 0, kHalf);
       BFloat16* panel = target + i * panel_;
@@ -386,9 +393,8 @@ class PairProduct {
     const int64_t width = std::min(kSide, end_column - column);
     for (int64_t first = row; first < end_row; first += kSide, left += 2 * panel_) {
       tiles_.multiply(left, panel_, right, panel_, kSide, padded_ / kDepth, square);
-      for (int64_t i = 0; i < std::min(kSide, end_row - first); ++i)
-        at_level<Finish>(square + i * kSide, width, alpha_, beta_, c_.at(first + i, column),
-                         c_.column_stride);
+      at_level<Finish>(square, std::min(kSide, end_row - first), width, alpha_, beta_, c_.at(first, column),
+                       c_.row_stride, c_.column_stride);
     }
   }
 
