@@ -83,3 +83,15 @@ TEST("convolutions of bfloat16 by pairs are those of doubles, rounded once") {
     }
   }
 }
+
+TEST("weights of bfloat16 may lie in any order") {
+  const ConvOptions options{{1, 1, 1}, {0, 1, 1}, {1, 1, 1}, 1};
+  Array<BFloat16> w = filled<BFloat16>({20, 16, 1, 2, 2}, 7), slope = filled<BFloat16>({2, 20, 1, 9, 9}, 11);
+  std::swap(w.strides[3], w.strides[4]);
+  Array<double> wide_w = widened(w), wide_slope = widened(slope), wanted({2, 16, 1, 8, 8});
+  std::swap(wide_w.strides[3], wide_w.strides[4]);
+  convolve_transposed(wide_slope.view(), wide_w.view(), nullptr, wanted.view(), options);
+  Array<BFloat16> dx({2, 16, 1, 8, 8});
+  convolve_pairs_transposed(portable_tiles, slope.view(), w.view(), nullptr, dx.view(), options);
+  CHECK(rounded(dx, wanted));
+}

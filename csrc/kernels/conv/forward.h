@@ -333,7 +333,8 @@ inline void pack_pairs(const BFloat16* from, int64_t channel_step, const std::ve
   typedef uint16_t V __attribute__((vector_size(16)));
   constexpr int64_t kEight = 8, kFewest = 4;
   const int64_t taps = int64_t(places.size());
-  const bool dense = places.back() - places.front() == taps - 1;  // each behind the one before
+  const auto apart = [](int64_t a, int64_t b) { return b != a + 1; };
+  const bool dense = std::adjacent_find(places.begin(), places.end(), apart) == places.end();
   if (dense && taps == 1 && channel_step == 1 && channels % 2 == 0) {
     std::memcpy(to, from + places[0], size_t(channels) * sizeof(BFloat16));
     return;
