@@ -21,6 +21,13 @@ inline bool same_sizes(const Tensor& a, IntList sizes) {
   return true;
 }
 
+// Whether nothing of a caller's tensor has to be refused, resized, copied on write or written beside: the usual case, told
+// before registers are saved for the others.
+inline bool takes_as_it_is(const Tensor& target, IntList sizes, DType dtype, Device device) {
+  return dtype == target.dtype() && device == target.device() && target.is_contiguous() &&
+         !target.storage().guards && same_sizes(target, sizes);
+}
+
 // PyTorch lets dimensioned tensors outrank 0-dim ones, and those outrank Python numbers, within a category.
 struct Ranks {
   std::optional<DType> dimensioned, zero_dim, number;
@@ -85,9 +92,9 @@ std::optional<MemoryFormat> channels_last_of(const Tensor& t) {
     if (views::is_dense(*like)) return prepare_strided(sizes, like->strides(), dtype, device);
     return prepare_strided(sizes, dense_strides(sizes, {like}), dtype, device);
   }
-  if (mode_ != Mode::fresh) [[unlikely]]
-    return prepare_existing(sizes, {}, dtype, device);
-  fresh_ = new_tensor(sizes, dtype, device);
+  if (mode_ == Mode::fresh) [[likely]]
+    fresh_ = new_tensor(sizes, dtype, device);
+  else if (!takes_as_it_is(*existing_, sizes, dtype, device)) prepare_existing(sizes, {}, dtype, device);
 }
 
 void Output::prepare_strided(IntList sizes, IntList strides, DType dtype, Device device) {
@@ -129,7 +136,7 @@ void Output::keep_order_of(const Tensor& like) {
       return take_order_of(like, made);
 }
 
-[[gnu::hot]] bool Output::fits(IntList sizes, DType dtype, Device device) const {
+bool Output::fits(IntList sizes, DType dtype, Device device) const {
   const Tensor& target = *existing_;
   if (target.storage().guards) [[unlikely]] {
     check_inference_write(target);
@@ -150,7 +157,7 @@ void Output::keep_order_of(const Tensor& like) {
   return true;
 }
 
-[[gnu::hot]] void Output::prepare_existing(IntList sizes, IntList strides, DType dtype, Device device) {
+void Output::prepare_existing(IntList sizes, IntList strides, DType dtype, Device device) {
   const bool resizes = !fits(sizes, dtype, device);
   if (dtype != existing_->dtype() || (resizes && is_read())) [[unlikely]]
     fresh_ = new_tensor(sizes, dtype, device);
