@@ -75,6 +75,33 @@ def test_a_power_in_place_keeps_the_tensor():
         x **= "2"
 
 
+_LAYOUTS = {
+    "rows": lambda x: x.contiguous(),
+    "columns": lambda x: x.t().contiguous().t(),
+    "every second": lambda x: torch.stack((x, x), -1).flatten(1)[:, ::2],
+    "a window of columns": lambda x: torch.cat((x[:3], x)).t().contiguous().t()[3:],
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("right", _LAYOUTS)
+@pytest.mark.parametrize("left", _LAYOUTS)
+def test_a_packed_product_is_exact_for_small_integers_of_every_layout(left, right, dtype):
+    drawn = torch.Generator().manual_seed(0)
+    # Rows, terms and columns that leave a rest in every kind of tile, panel and slice, and such that leave none.
+    for rows, terms, columns in (
+        (259, 300, 25),
+        (97, 257, 65),
+        (70, 700, 41),
+        (64, 512, 128),
+        (5, 2100, 130),
+        (3, 512, 1024),
+    ):
+        a, b = (torch.randint(-3, 4, shape, generator=drawn) for shape in ((rows, terms), (terms, columns)))
+        made = _LAYOUTS[left](a.to(dtype)) @ _LAYOUTS[right](b.to(dtype))
+        assert torch.equal(made, torch.from_numpy(a.numpy() @ b.numpy()).to(dtype))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int64", "complex64"])
 @pytest.mark.parametrize("sizes", [(1, 700), (700, 1), (30, 40), (3, 4)])
 def test_a_column_times_a_row_is_every_product(sizes, dtype):

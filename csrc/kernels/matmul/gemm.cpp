@@ -95,14 +95,11 @@ class Product {
   int64_t slab_height(int64_t columns) const {
     return std::max<int64_t>(1, kSlabBytes / int64_t(sizeof(T)) / columns / depth_) * depth_;
   }
-  Panel panel(const Slab& slab, int64_t index) const {
-    const int64_t widest = tiles_.columns / tiles_.narrow;
+  // As wide as one another: a tile of one vector has too few sums to keep the machine busy.
+  Panel panel(const Slab& slab, int64_t index, int64_t panels) const {
     const int64_t all = parts_of(slab.end_column - slab.column, tiles_.narrow);
-    return panel_of(slab, index * widest, std::min(all, (index + 1) * widest));
-  }
-  Panel panel_of(const Slab& slab, int64_t first_vector, int64_t end_vector) const {
-    const int64_t column = slab.column + first_vector * tiles_.narrow;
-    const int64_t vectors = end_vector - first_vector, width = vectors * tiles_.narrow;
+    const int64_t first = index * all / panels, vectors = (index + 1) * all / panels - first;
+    const int64_t column = slab.column + first * tiles_.narrow, width = vectors * tiles_.narrow;
     return {column, std::min(width, slab.end_column - column), vectors, width};
   }
   T beta_at(int64_t row) const { return row == 0 ? beta_ : T(1); }
@@ -121,12 +118,13 @@ class Product {
     const int64_t slices = parts_of(slab.end_row - slab.row, depth_);
     T* packed = shared_buffer->room<T>(padded * (slab.end_row - slab.row));
     // The panels of a slice lie one after the other, then those of the next slice.
-    const auto place = [&](int64_t at, int64_t index, int64_t length) {
-      return packed + (at - slab.row) * padded + index * tiles_.columns * length;
+    const auto place = [&](int64_t at, const Panel& columns, int64_t length) {
+      return packed + (at - slab.row) * padded + (columns.column - slab.column) * length;
     };
     for_pieces(slices * panels, [&](int64_t i) {
       const int64_t at = slab.row + i / panels * depth_, length = std::min(depth_, slab.end_row - at);
-      pack_columns(panel(slab, i % panels), at, length, place(at, i % panels, length));
+      const Panel columns = panel(slab, i % panels, panels);
+      pack_columns(columns, at, length, place(at, columns, length));
     });
     const int64_t wanted = threads_ == 1 ? 1 : threads_ * kPiecesPerThread;
     int64_t height = round_up(parts_of(m_, parts_of(m_, kBlockRows)), kRows);
@@ -146,8 +144,8 @@ class Product {
         if (!rows_in_place_) pack_rows(row, end_row, at, length, rows);
         const T* left = rows_in_place_ ? a_.template at<T>(row, at) : rows;
         for (int64_t p = group * panels / groups; p < (group + 1) * panels / groups; ++p) {
-          const Panel columns = panel(slab, p);
-          const T* data = place(at, p, length);
+          const Panel columns = panel(slab, p, panels);
+          const T* data = place(at, columns, length);
           multiply(row, end_row, left, columns,
                    {data, columns.width, data + columns.width * length,
                     parts_of(columns.width * kRows, end_row - row)},
@@ -165,13 +163,13 @@ class Product {
         pack_rows(0, m_, at, std::min(depth_, slab.end_row - at), packed + (at - slab.row) * m_);
       });
     }
-    // As wide as one another, so that threads with the same number of them have the same to do.
     const int64_t vectors = parts_of(slab.end_column - slab.column, tiles_.narrow);
     const int64_t widest = tiles_.columns / tiles_.narrow;
     const int64_t fewest = parts_of(vectors, widest);
+    // Threads with the same number of panels have the same to do.
     const int64_t panels = std::min(vectors, threads_ < fewest ? round_up(fewest, threads_) : fewest);
     for_pieces(panels, [&](int64_t i) {
-      const Panel columns = panel_of(slab, i * vectors / panels, (i + 1) * vectors / panels);
+      const Panel columns = panel(slab, i, panels);
       const bool in_place =
           m_ <= kRows && b_.column_stride == 1 && b_.dtype == dtype_of<T> && columns.count == columns.width;
       T* copy = own_buffer->room<T>(columns.width * depth_);
@@ -190,25 +188,31 @@ class Product {
     });
   }
 
-  void pack_columns(const Panel& columns, int64_t at, int64_t length, T* target) const {
-    pack(b_.transposed(), columns.column, at, columns.count, length, target, columns.width);
-  }
-
   // In blocks of as many rows as the tiles that will read them.
   void pack_rows(int64_t row, int64_t end_row, int64_t at, int64_t length, T* target) const {
     for (int64_t i = row; i < end_row;) {
-      const int rows = ProductTiles<T>::kRowChoices[tiles_.choice(end_row - i)];
-      pack(a_, i, at, rows, length, target, rows);
-      i += rows, target += rows * length;
+      const int64_t rows = ProductTiles<T>::kRowChoices[tiles_.choice(end_row - i)];
+      const int64_t blocks = (end_row - i) / rows;
+      if (a_.dtype == dtype_of<T>)
+        pack_panels(a_.template at<T>(i, at), a_.row_stride, a_.column_stride, rows, blocks, length, target);
+      else
+        for (int64_t b = 0; b < blocks; ++b)
+          convert(a_, i + b * rows, at, rows, length, target + b * rows * length, rows);
+      i += blocks * rows, target += blocks * rows * length;
     }
   }
 
+  void pack_columns(const Panel& columns, int64_t at, int64_t length, T* target) const {
+    const Factor turned = b_.transposed();
+    if (b_.dtype == dtype_of<T>)
+      pack_panel(turned.template at<T>(columns.column, at), turned.row_stride, turned.column_stride,
+                 columns.count, length, target, columns.width);
+    else convert(turned, columns.column, at, columns.count, length, target, columns.width);
+  }
+
   // Rows become lanes.
-  static void pack(const Factor& from, int64_t row, int64_t column, int64_t lanes, int64_t length, T* target,
-                   int64_t width) {
-    if (from.dtype == dtype_of<T>)
-      return pack_panel(from.template at<T>(row, column), from.row_stride, from.column_stride, lanes, length,
-                        target, width);
+  static void convert(const Factor& from, int64_t row, int64_t column, int64_t lanes, int64_t length,
+                      T* target, int64_t width) {
     const int64_t offset = row * from.row_stride + column * from.column_stride;
     pack_converted(from.dtype, static_cast<const char*>(from.data) + offset * int64_t(itemsize(from.dtype)),
                    from.row_stride, from.column_stride, lanes, length, target, width);

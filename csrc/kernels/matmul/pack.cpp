@@ -10,13 +10,34 @@
 namespace mt::kernels {
 namespace {
 
+constexpr int64_t kLine = 64;   // bytes that come into the cache at once
+constexpr int64_t kAhead = 12;  // rows are fetched so many before they are read: they may lie in far lines
+
 // Lanes that lie together: rows are copied. `Bytes` of a row, if known when compiling.
 template <int64_t Bytes = 0>
 void copy_rows(const char* source, int64_t step, int64_t length, char* target, int64_t width,
                int64_t bytes = Bytes) {
   for (int64_t i = 0; i < length; ++i, source += step, target += width) {
+    for (int64_t line = 0; line < Bytes; line += kLine) __builtin_prefetch(source + kAhead * step + line);
     std::memcpy(target, source, size_t(Bytes ? Bytes : bytes));
   }
+}
+
+// Panels of `Bytes` beside one another, a line of them at once: no line of the source is read again for the next panel.
+template <int64_t Bytes>
+void copy_panels(const char* source, int64_t step, int64_t panels, int64_t length, char* target) {
+  constexpr int64_t together = kLine / Bytes;
+  for (; panels >= together; panels -= together, source += kLine, target += length * kLine) {
+    const char* from = source;
+    char* to = target;
+    for (int64_t i = 0; i < length; ++i, from += step, to += Bytes) {
+      __builtin_prefetch(from + kAhead * step);
+      for (int64_t p = 0; p < together; ++p)
+        std::memcpy(to + p * length * Bytes, from + p * Bytes, size_t(Bytes));
+    }
+  }
+  for (; panels > 0; --panels, source += Bytes, target += length * Bytes)
+    copy_rows<Bytes>(source, step, length, target, Bytes);
 }
 
 }  // namespace
@@ -31,8 +52,10 @@ void pack_panel(const T* source, int64_t lane_stride, int64_t step, int64_t lane
     char* to = reinterpret_cast<char*>(target);
     switch (lanes * size) {  // the panels of the machine levels
       case 32: copy_rows<32>(from, step * size, length, to, width * size); break;
+      case 48: copy_rows<48>(from, step * size, length, to, width * size); break;
       case 64: copy_rows<64>(from, step * size, length, to, width * size); break;
       case 96: copy_rows<96>(from, step * size, length, to, width * size); break;
+      case 128: copy_rows<128>(from, step * size, length, to, width * size); break;
       case 192: copy_rows<192>(from, step * size, length, to, width * size); break;
       default: copy_rows(from, step * size, length, to, width * size, lanes * size);
     }
@@ -54,6 +77,19 @@ void pack_panel(const T* source, int64_t lane_stride, int64_t step, int64_t lane
   }
   if (lanes == width) return;
   for (int64_t i = 0; i < length; ++i) std::fill_n(target + i * width + lanes, width - lanes, T(0));
+}
+
+template <class T>
+void pack_panels(const T* source, int64_t lane_stride, int64_t step, int64_t lanes, int64_t panels,
+                 int64_t length, T* target) {
+  constexpr int64_t size = sizeof(T);
+  const char* from = reinterpret_cast<const char*>(source);
+  char* to = reinterpret_cast<char*>(target);
+  if (lane_stride == 1 && lanes * size == 16) return copy_panels<16>(from, step * size, panels, length, to);
+  if (lane_stride == 1 && lanes * size == 32) return copy_panels<32>(from, step * size, panels, length, to);
+  for (int64_t p = 0; p < panels; ++p)
+    pack_panel(source + p * lanes * lane_stride, lane_stride, step, lanes, length,
+               target + p * lanes * length, lanes);
 }
 
 template <class T>
@@ -80,6 +116,8 @@ void pack_converted(DType dtype, const char* source, int64_t lane_stride, int64_
 
 template void pack_panel(const float*, int64_t, int64_t, int64_t, int64_t, float*, int64_t);
 template void pack_panel(const double*, int64_t, int64_t, int64_t, int64_t, double*, int64_t);
+template void pack_panels(const float*, int64_t, int64_t, int64_t, int64_t, int64_t, float*);
+template void pack_panels(const double*, int64_t, int64_t, int64_t, int64_t, int64_t, double*);
 template void pack_converted(DType, const char*, int64_t, int64_t, int64_t, int64_t, float*, int64_t);
 template void pack_converted(DType, const char*, int64_t, int64_t, int64_t, int64_t, double*, int64_t);
 

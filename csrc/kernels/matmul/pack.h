@@ -13,7 +13,12 @@ template <class T>
 void pack_panel(const T* source, int64_t lane_stride, int64_t step, int64_t lanes, int64_t length, T* target,
                 int64_t width);
 
-// The same from another dtype, converted on the way.
+// Panels of so many lanes beside one another in the source, as wide as that and one after the other in target.
+template <class T>
+void pack_panels(const T* source, int64_t lane_stride, int64_t step, int64_t lanes, int64_t panels,
+                 int64_t length, T* target);
+
+// A panel from another dtype, converted on the way.
 template <class T>
 void pack_converted(DType dtype, const char* source, int64_t lane_stride, int64_t step, int64_t lanes,
                     int64_t length, T* target, int64_t width);
