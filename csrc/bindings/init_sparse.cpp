@@ -74,14 +74,6 @@ nb::object parts(nb::handle object) {
                         part_object(found.plain_indices), part_object(found.values), found.coalesced);
 }
 
-// Which tensors of a list are sparse: an optimizer asks at every step.
-std::vector<size_t> places(const nb::list& tensors) {
-  std::vector<size_t> found;
-  for (size_t i = 0; i < tensors.size(); ++i)
-    if (special(checked(tensors[i])) & kSparse) found.push_back(i);
-  return found;
-}
-
 }  // namespace
 
 void init_sparse(nb::module_& parent) {
@@ -93,7 +85,6 @@ void init_sparse(nb::module_& parent) {
   m.def(
       "layout", [](nb::handle tensor) { return layout_name(layout_of(checked(tensor))); }, nb::arg("tensor"),
       "The name of its layout.");
-  m.def("places", &places, nb::arg("tensors"), "The places in a list of tensors of those that are sparse.");
   m.def(
       "set_parts",
       [](nb::handle tensor, const std::vector<int64_t>& size, nb::handle indices, nb::handle plain,

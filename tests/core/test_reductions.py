@@ -417,3 +417,52 @@ def test_logarithms_of_sums_do_not_depend_on_threads(shape, threads):
             np.testing.assert_allclose(result, wanted, 1e-5, 1e-5)
     finally:
         torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize(
+    "shape", [(40, 1), (33, 7), (5, 8), (19, 33), (17, 1024), (3, 1025), (50, 2100)], ids=str
+)
+def test_halves_are_added_up_along_rows_and_columns(dtype, shape):
+    draw = np.random.default_rng(3)
+    x = torch.from_numpy(draw.integers(-4, 5, shape)).to(dtype)  # sums of these are exact
+    values = x.double().numpy()
+    for dims in (0, 1, (0, 1)):
+        as_float = {"dim": dims, "dtype": torch.float32}
+        np.testing.assert_array_equal(x.sum(**as_float).numpy(), values.sum(dims))
+        np.testing.assert_array_equal(x.t().sum(**as_float).numpy(), values.T.sum(dims))
+        np.testing.assert_array_equal(x[:, ::2].sum(**as_float).numpy(), values[:, ::2].sum(dims))
+        np.testing.assert_allclose(x.mean(**as_float).numpy(), values.mean(dims), rtol=1e-6)
+        norm = torch.linalg.vector_norm(x, 2, **as_float)
+        np.testing.assert_allclose(norm.numpy(), np.sqrt((values**2).sum(dims)), rtol=1e-6)
+    signs = torch.from_numpy(draw.choice([-1.0, 1.0, 1.0], shape)).to(dtype)
+    for dim in (0, 1):
+        np.testing.assert_array_equal(signs.prod(dim).double().numpy(), signs.double().numpy().prod(dim))
+    x[0, 0] = NAN
+    assert x.sum().isnan() and x.prod().isnan()
+    assert x.nansum(1, dtype=torch.float32)[0] == np.nansum(values[0, 1:])
+
+
+@pytest.mark.parametrize("value", [3e37, 1e-30])
+def test_norms_of_halves_whose_squares_are_no_floats(value):
+    x = torch.full((2, 64), value, dtype=torch.bfloat16)
+    norm = vector_norm(x, dim=[1], dtype=torch.float32)
+    np.testing.assert_allclose(norm.numpy(), [x[0, 0].item() * 8] * 2, rtol=1e-6)
+    assert vector_norm(torch.full((1500,), INF, dtype=torch.bfloat16)) == INF
+    assert vector_norm(torch.full((1500,), NAN, dtype=torch.bfloat16)).isnan()
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.float64, torch.float32, torch.int32])
+@pytest.mark.parametrize("shape", [(7, 600), (3, 40, 513), (4, 5, 1100), (30, 16)], ids=str)
+def test_running_sums_across_many_neighbours(dtype, shape):
+    values = np.random.default_rng(4).integers(-9, 9, shape)
+    x = torch.from_numpy(values).to(dtype)
+    for dim in range(len(shape)):
+        np.testing.assert_array_equal(x.cumsum(dim).double().numpy(), values.cumsum(dim))
+        np.testing.assert_array_equal(
+            x.flip(dim).cumsum(dim).double().numpy(), np.flip(values, dim).cumsum(dim)
+        )
+    into = torch.empty(shape[::-1], dtype=dtype).permute(*range(len(shape))[::-1])
+    torch.cumsum(x, 0, out=into)
+    np.testing.assert_array_equal(into.double().numpy(), values.cumsum(0))
+    np.testing.assert_array_equal(x.clone().cumsum_(0).double().numpy(), values.cumsum(0))

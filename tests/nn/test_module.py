@@ -126,6 +126,32 @@ def test_a_missing_attribute_names_the_class():
         _ = Net().nope
 
 
+class Told(dict):
+    """A table that hears what is read of it."""
+
+    def __init__(self, table):
+        super().__init__(table)
+        self.read = []
+
+    def __getitem__(self, name):
+        self.read.append(name)
+        return super().__getitem__(name)
+
+
+def test_a_table_of_another_class_is_asked_for_its_entries():
+    layer = nn.Linear(2, 2)
+    layer._parameters = table = Told(layer._parameters)
+    assert layer.weight is dict(table)["weight"] and table.read == ["weight"]
+    with pytest.raises(AttributeError, match="no attribute 'wait'"):
+        _ = layer.wait
+
+
+def test_attributes_are_looked_up_before_init_and_with_names_only():
+    assert not hasattr(nn.Module.__new__(nn.Module), "weight")
+    with pytest.raises(TypeError, match="wanted a name, got a int"):
+        nn.Module().__getattr__(1)
+
+
 def test_deleted_members_are_gone():
     net = Net()
     del net.first, net.scale

@@ -21,6 +21,16 @@ def test_the_list_is_returned_by_in_place_forms():
     assert torch._foreach_mul_(tensors, 2) is tensors and tensors[1].tolist() == [2.0, 2.0, 2.0]
 
 
+def test_what_optimizers_ask_of_a_list():
+    facts = torch._C._lists
+    tensors = [torch.ones(2), torch.ones(2, device="meta"), torch.ones(1), torch.ones(2).to_sparse()]
+    assert facts.devices(tensors) == [torch.device("cpu"), torch.device("meta")]
+    assert facts.sparse_places(tuple(tensors)) == [3] and facts.sparse_places([]) == []
+    assert not facts.any_complex(tensors) and facts.any_complex([*tensors, torch.ones(1) * 1j])
+    with pytest.raises(TypeError, match="wanted a list of tensors, got a int in it"):
+        facts.devices([1])
+
+
 def test_lists_run_on_meta_and_npu():
     made = torch._foreach_sqrt([torch.ones(2, 3, device="meta"), torch.ones(2, device="npu")])
     assert made[0].shape == (2, 3) and made[1].device.type == "npu"

@@ -1,5 +1,5 @@
-// Half numbers in vectors of AVX-512: as floats and back, a vector at a time. The compiler finds these instructions only
-// in part.
+// Half numbers in vectors of AVX-512 and AVX2: as floats and back, a vector at a time. The compiler finds these
+// instructions only in part.
 #pragma once
 
 #if defined(__x86_64__)
@@ -59,6 +59,15 @@ MT_HALVES void narrow(const float* in, H* out, int64_t n) {
 }
 
 #undef MT_HALVES
+
+// Eight as floats, in vectors of AVX2.
+MT_WIDE [[gnu::always_inline]] inline __m256 widened_eight(const Half* in) {
+  return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in)));
+}
+MT_WIDE [[gnu::always_inline]] inline __m256 widened_eight(const BFloat16* in) {
+  const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in));
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
+}
 
 }  // namespace mt::kernels::halves
 #endif

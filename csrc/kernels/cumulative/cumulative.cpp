@@ -13,9 +13,10 @@
 namespace mt::kernels {
 namespace {
 
-constexpr int64_t kBlock = 256;   // elements of a line held at a time
-constexpr int kTogether = 4;      // lines walked along at a time
-constexpr int64_t kColumns = 64;  // neighbouring lines taken together when that is the order of memory
+constexpr int64_t kBlock = 256;         // elements of a line held at a time
+constexpr int kTogether = 2;            // lines walked along at a time
+constexpr int64_t kColumns = 64;        // neighbouring lines taken together when that is the order of memory
+constexpr int64_t kPlainColumns = 512;  // the same where nothing is converted
 
 inline double log_add_exp(double a, double b) {
   if (a == b && std::isinf(a)) return a;
@@ -103,6 +104,40 @@ void along_lines_of(const Job& job, char* out, int64_t out_step, const char* in,
   along_lines<A, kOperation, kLines>(job, out, out_step, in, in_step);
 }
 
+// Neighbouring lines, one step of each at a time.
+template <class A, Running kOperation>
+void across_lines(const Job& job, char* out, int64_t out_step, const char* in, int64_t in_step,
+                  int64_t lines) {
+  A block[kColumns], totals[kColumns];
+  char* buffer = reinterpret_cast<char*>(block);
+  for (int64_t begin = 0; begin < lines; begin += kColumns) {
+    const int64_t count = std::min(kColumns, lines - begin);
+    std::fill_n(totals, count, start<A, kOperation>());
+    for (int64_t k = 0; k < job.size; ++k) {
+      job.load(in + begin * in_step + k * job.in_stride, in_step, buffer, sizeof(A), count);
+      for (int64_t i = 0; i < count; ++i) totals[i] = step<A, kOperation>(totals[i], block[i]);
+      job.store(reinterpret_cast<const char*>(totals), sizeof(A), out + begin * out_step + k * job.out_stride,
+                out_step, count);
+    }
+  }
+}
+
+// The same without conversions, of lines that lie beside each other: a result is the one before it and an element.
+template <class A, Running kOperation>
+void across_plain_lines(const Job& job, char* out, const char* in, int64_t lines) {
+  for (int64_t begin = 0; begin < lines; begin += kPlainColumns) {
+    const int64_t count = std::min(kPlainColumns, lines - begin);
+    A totals[kPlainColumns];
+    std::fill_n(totals, count, start<A, kOperation>());
+    for (int64_t k = 0; k < job.size; ++k) {
+      const A* from = reinterpret_cast<const A*>(in + k * job.in_stride) + begin;
+      A* to = reinterpret_cast<A*>(out + k * job.out_stride) + begin;
+#pragma GCC ivdep
+      for (int64_t i = 0; i < count; ++i) to[i] = totals[i] = step<A, kOperation>(totals[i], from[i]);
+    }
+  }
+}
+
 constexpr int64_t kShort = 16;  // lines of so few elements are worth less than a call for each
 constexpr int64_t kFew = 16;    // so are neighbours that are so few
 
@@ -131,24 +166,18 @@ void take_lines(char* const* data, const int64_t* strides, int64_t n, const void
     return along_chain<A, kOperation>(job, data[0], data[1], n);
   const bool neighbours = n >= kFew && std::llabs(strides[1]) < std::llabs(job.in_stride);
   if (neighbours || (n > 1 && job.size <= kShort)) {
-    A block[kColumns], totals[kColumns];
-    char* buffer = reinterpret_cast<char*>(block);
-    for (int64_t begin = 0; begin < n; begin += kColumns) {
-      const int64_t count = std::min(kColumns, n - begin);
-      std::fill_n(totals, count, start<A, kOperation>());
-      for (int64_t k = 0; k < job.size; ++k) {
-        job.load(data[1] + begin * strides[1] + k * job.in_stride, strides[1], buffer, sizeof(A), count);
-        for (int64_t i = 0; i < count; ++i) totals[i] = step<A, kOperation>(totals[i], block[i]);
-        job.store(reinterpret_cast<const char*>(totals), sizeof(A),
-                  data[0] + begin * strides[0] + k * job.out_stride, strides[0], count);
-      }
-    }
-    return;
+    constexpr int64_t item = sizeof(A);
+    if (kOperation != Running::log_sum_exp && job.plain == dtype_of<A> && strides[0] == item &&
+        strides[1] == item)
+      return across_plain_lines<A, kOperation>(job, data[0], data[1], n);
+    return across_lines<A, kOperation>(job, data[0], strides[0], data[1], strides[1], n);
   }
   int64_t line = 0;
-  for (; line + kTogether <= n; line += kTogether)
-    along_lines_of<A, kOperation, kTogether>(job, data[0] + line * strides[0], strides[0],
-                                             data[1] + line * strides[1], strides[1]);
+  // Where nothing is converted a step waits for memory, which is faster one line after the other than several at once.
+  if (job.plain != dtype_of<A>)
+    for (; line + kTogether <= n; line += kTogether)
+      along_lines_of<A, kOperation, kTogether>(job, data[0] + line * strides[0], strides[0],
+                                               data[1] + line * strides[1], strides[1]);
   for (; line < n; ++line)
     along_lines_of<A, kOperation, 1>(job, data[0] + line * strides[0], 0, data[1] + line * strides[1], 0);
 }

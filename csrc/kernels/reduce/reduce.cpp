@@ -39,6 +39,8 @@ struct Reduction {
   bool along_rows;  // the innermost dimension in memory is reduced
   Converter load;   // in's dtype to the compute dtype (a gather if they are the same)
   bool converts;
+  ReduceLoops::Rows half_rows = nullptr;  // of in's dtype; null where it is converted
+  ReduceLoops::Columns half_columns = nullptr;
   int64_t in_item, compute_item, accumulator_item;
   Converter store;  // accumulator to the result's dtype
 
@@ -58,6 +60,8 @@ void take_rows(char* const* data, const int64_t* strides, int64_t n, const void*
   const Reduction& job = group.job;
   const auto rows = job.loops->rows[cpu_level];
   if (job.is_direct(strides[0], n)) return rows(data[0], group.stride, group.outputs, n, group.accumulators);
+  if (job.half_rows && strides[0] == job.in_item)
+    return job.half_rows(data[0], group.stride, group.outputs, n, group.accumulators);
   alignas(64) char block[kStaged];
   const int64_t together = kStaged / job.compute_item;
   if (2 * n <= together) {  // short rows are brought together, all at once where one follows the other
@@ -109,6 +113,8 @@ void take_lines(char* const* data, const int64_t* strides, int64_t n, const void
   const auto columns = job.loops->columns[cpu_level];
   if (job.is_direct(group.stride, group.outputs))
     return columns(data[0], strides[0], n, group.outputs, group.accumulators);
+  if (job.half_columns && group.stride == job.in_item)
+    return job.half_columns(data[0], strides[0], n, group.outputs, group.accumulators);
   constexpr int64_t together = 8;  // as many as a loop over columns takes at once
   alignas(64) char block[together * kBlock * 16];
   const int64_t line = group.outputs * job.compute_item;
@@ -242,7 +248,13 @@ DType compute_type(const ReduceKernel& kernel, const View& in, const View& out) 
       job.kept.numel == 1 || std::llabs(job.reduced.strides[0][0]) <= std::llabs(job.kept.strides[0][0]);
   if (job.reduced.numel == 1) job.along_rows = false;  // nothing to reduce: treat results as columns
   job.converts = compute != in.dtype;
+  const bool is_half = in.dtype == DType::float16 || in.dtype == DType::bfloat16;
   job.load = converter(in.dtype, compute);
+  // A result in double is to have its digits.
+  if (is_half && compute == DType::float32 && out.dtype != DType::float64 && cpu_level > 0) {
+    job.half_rows = loops->half_rows[in.dtype == DType::bfloat16];
+    job.half_columns = loops->half_columns[in.dtype == DType::bfloat16];
+  }
   job.in_item = int64_t(itemsize(in.dtype));
   job.compute_item = int64_t(itemsize(compute));
   job.accumulator_item = int64_t(itemsize(job.loops->accumulator));

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "kernels/common/cpu_features.h"
+#include "kernels/common/halves.h"
 #include "kernels/common/packs.h"
 #include "kernels/elementwise/functors.h"
 #include "kernels/reduce/reduce.h"
@@ -17,9 +18,14 @@ struct ReduceLoops {
   DType accumulator;
   void (*identity)(void* accumulators, int64_t n);
   // Accumulator i takes the n elements of row i; rows are row_stride bytes apart.
-  void (*rows[kLevels])(const char* x, int64_t row_stride, int64_t rows, int64_t n, void* accumulators);
+  using Rows = void (*)(const char* x, int64_t row_stride, int64_t rows, int64_t n, void* accumulators);
+  Rows rows[kLevels];
   // Accumulator i takes element i of each of `lines` lines, line_stride bytes apart.
-  void (*columns[kLevels])(const char* x, int64_t line_stride, int64_t lines, int64_t n, void* accumulators);
+  using Columns = void (*)(const char* x, int64_t line_stride, int64_t lines, int64_t n, void* accumulators);
+  Columns columns[kLevels];
+  // What these do of floats, for float16 and bfloat16; null where such numbers are made floats before.
+  Rows half_rows[2];
+  Columns half_columns[2];
   void (*merge)(void* into, const void* from, int64_t n);
   void (*finish)(void* accumulators, int64_t n, int64_t count);
 };
@@ -46,6 +52,8 @@ template <class Op, class A, class T>
 template <class Op, class T>
 struct ReduceLoopsOf {
   using A = typename Op::template accumulator<T>;
+  using Rows = ReduceLoops::Rows;
+  using Columns = ReduceLoops::Columns;
   // Independent partial results: as many as fill eight 256-bit registers, which hides the latency of an
   // addition.
   // Comparisons need registers of their own: half as many.
@@ -377,6 +385,97 @@ struct ReduceLoopsOf {
     columns_body(x, stride, lines, n, a);
   }
 
+  // Halves are made floats on the way. A sum in float of so few of them has more digits than they have, so only these
+  // sums go into the double; see Note [Short sums].
+  static constexpr bool kHalfRows =
+      kHasLevels && std::is_same_v<T, float> && (kShortSums || short_range<Op>.most > 0);
+  static constexpr int64_t kHalfBlock = 1024;
+#if defined(__x86_64__)
+  static constexpr int64_t kEight = 8;
+  template <class H>
+  MT_WIDE [[gnu::always_inline]] static inline __m256 with_eight(__m256 sum, const H* at) {
+    float sums[kEight], numbers[kEight];
+    _mm256_storeu_ps(sums, sum), _mm256_storeu_ps(numbers, halves::widened_eight(at));
+    for (int64_t l = 0; l < kEight; ++l) sums[l] = Op::combine(sums[l], loaded<Op, float>(numbers[l]));
+    return _mm256_loadu_ps(sums);
+  }
+  template <class H>
+  MT_WIDE [[gnu::always_inline]] static inline A sum_of_halves(const H* x, int64_t n) {
+    const __m256 none = _mm256_set1_ps(float(Op::template identity<A>()));
+    __m256 a = none, b = none, c = none, d = none;
+    int64_t i = 0;
+    for (; i + 4 * kEight <= n; i += 4 * kEight) {
+      a = with_eight(a, x + i), b = with_eight(b, x + i + kEight);
+      c = with_eight(c, x + i + 2 * kEight), d = with_eight(d, x + i + 3 * kEight);
+    }
+    for (; i + kEight <= n; i += kEight) a = with_eight(a, x + i);
+    float lanes[4 * kEight];
+    _mm256_storeu_ps(lanes, a), _mm256_storeu_ps(lanes + kEight, b);
+    _mm256_storeu_ps(lanes + 2 * kEight, c), _mm256_storeu_ps(lanes + 3 * kEight, d);
+    A total = folded_together<4 * kEight>(lanes);
+    for (; i < n; ++i) total = Op::combine(total, A(loaded<Op, float>(float(x[i]))));
+    return total;
+  }
+  template <class H>
+  MT_WIDE static void half_rows(const char* bytes, int64_t row_stride, int64_t rows, int64_t n,
+                                void* accumulators) {
+    A* a = static_cast<A*>(accumulators);
+    for (int64_t r = 0; r < rows; ++r) {
+      const H* row = reinterpret_cast<const H*>(bytes + r * row_stride);
+      for (int64_t begin = 0; begin < n; begin += kHalfBlock) {
+        const int64_t count = std::min(kHalfBlock, n - begin);
+        A sum = sum_of_halves(row + begin, count);
+        if constexpr (short_range<Op>.most > 0) {
+          if (!(sum > short_range<Op>.least && sum < short_range<Op>.most)) {
+            float numbers[kHalfBlock];
+            for (int64_t i = 0; i < count; ++i) numbers[i] = float(row[begin + i]);
+            sum = row_body(numbers, count, A(0));
+          }
+        }
+        a[r] = Op::combine(a[r], sum);
+      }
+    }
+  }
+  static constexpr int64_t kHalfLines = 16;  // whose sum is one of floats
+  template <class H>
+  MT_WIDE static void half_columns(const char* bytes, int64_t line_stride, int64_t lines, int64_t n,
+                                   void* accumulators) {
+    A* a = static_cast<A*>(accumulators);
+    const __m256 none = _mm256_set1_ps(float(Op::template identity<A>()));
+    for (int64_t l = 0; l < lines; l += kHalfLines) {
+      const char* first = bytes + l * line_stride;
+      const int64_t count = std::min(kHalfLines, lines - l);
+      const auto line = [&](int64_t k) { return reinterpret_cast<const H*>(first + k * line_stride); };
+      int64_t i = 0;
+      // A line of the cache at a time, which may be gone when the next column comes.
+      for (; i + 4 * kEight <= n; i += 4 * kEight) {
+        __m256 sums[4] = {none, none, none, none};
+        for (int64_t k = 0; k < count; ++k)
+          for (int64_t v = 0; v < 4; ++v) sums[v] = with_eight(sums[v], line(k) + i + v * kEight);
+        float columns[4 * kEight];
+        for (int64_t v = 0; v < 4; ++v) _mm256_storeu_ps(columns + v * kEight, sums[v]);
+        for (int64_t c = 0; c < 4 * kEight; ++c) a[i + c] = Op::combine(a[i + c], A(columns[c]));
+      }
+      for (; i < n; ++i)
+        for (int64_t k = 0; k < count; ++k) a[i] = Op::combine(a[i], A(loaded<Op, float>(float(line(k)[i]))));
+    }
+  }
+#endif
+  template <class H>
+  static constexpr Rows rows_of_halves() {
+#if defined(__x86_64__)
+    if constexpr (kHalfRows) return &half_rows<H>;
+#endif
+    return nullptr;
+  }
+  template <class H>
+  static constexpr Columns columns_of_halves() {
+#if defined(__x86_64__)
+    if constexpr (kHalfRows && kShortSums) return &half_columns<H>;
+#endif
+    return nullptr;
+  }
+
   static void merge(void* into, const void* from, int64_t n) {
     A* a = static_cast<A*>(into);
     const A* b = static_cast<const A*>(from);
@@ -402,8 +501,6 @@ struct ReduceLoopsOf {
     if constexpr (kHasLevels && std::is_same_v<T, float>) return &columns_widest;
     else return wide_columns();
   }
-  using Rows = decltype(&rows);
-  using Columns = decltype(&columns);
   static constexpr Rows rows_at(int level) {
     const Rows at[kLevels] = {&rows, wide_rows(), widest_rows()};
     return at[level_or_only(level)];
@@ -416,6 +513,8 @@ struct ReduceLoopsOf {
                                         identity,
                                         {rows_at(0), rows_at(1), rows_at(2)},
                                         {columns_at(0), columns_at(1), columns_at(2)},
+                                        {rows_of_halves<Half>(), rows_of_halves<BFloat16>()},
+                                        {columns_of_halves<Half>(), columns_of_halves<BFloat16>()},
                                         merge,
                                         finish};
 };

@@ -15,12 +15,11 @@ from typing import Any, ClassVar, TypeVar
 import mindtorch_v2 as torch
 
 from .._devices import registry
-from ._lists import Tensors
+from ._lists import Tensors, sparse_places
 from ._options import DeclaredOptimizer, Option
 from .optimizer import _use_grad_for_differentiable, counter, loss_of, trainable, zeros_beside
 
 _any_is_captured = torch._C._DeviceGraph.any_is_captured
-_sparse_places = torch._C._sparse.places
 Group = dict[str, Any]
 Start = Callable[[torch.Tensor, Group], torch.Tensor]
 Function = TypeVar("Function", bound=Callable[..., None])
@@ -120,7 +119,7 @@ class ListOptimizer(DeclaredOptimizer):
             params, gradients = trainable(group)
             if not params:
                 continue
-            if not self._takes_sparse and _sparse_places(gradients):
+            if not self._takes_sparse and sparse_places(gradients):
                 self._refuse_sparse()
             self._update(params, gradients, self._states(params, group), group)
         return loss

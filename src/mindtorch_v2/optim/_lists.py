@@ -19,12 +19,15 @@ from .._devices import registry
 from .optimizer import _get_capturable_supported_devices, number
 
 Tensors = list[torch.Tensor]
+any_complex = _C._lists.any_complex
+devices = _C._lists.devices
+sparse_places = _C._lists.sparse_places
 
 
 def in_one_kernel(params: Tensors) -> bool:
     """Whether a step over the whole list is one kernel where the parameters are, though their count of steps is on the
     host. Also where meta stands for it: what a program on meta takes up is then what it takes up there."""
-    kinds = {param.device.type for param in params}
+    kinds = {device.type for device in devices(params)}
     if "meta" in kinds:
         kinds = {_C._meta_stands_for()}
     return all(kind == "cpu" or _takes_counts(kind) for kind in kinds)
@@ -37,7 +40,7 @@ def _takes_counts(kind: str) -> bool:
 
 def by_device(params: Tensors) -> list[list[int]]:
     """The positions of the parameters of each device: a kernel runs on one."""
-    if len({param.device for param in params}) == 1:
+    if len(devices(params)) == 1:
         return [list(range(len(params)))]
     found: dict[torch.device, list[int]] = {}
     for position, param in enumerate(params):
@@ -59,7 +62,7 @@ def uncount(state_steps: Tensors, found_inf: torch.Tensor | None) -> None:
 
 def views_as_real(params: Tensors, *state: Tensors) -> list[Tensors]:
     """Parameters and lists of their state, with complex tensors seen as pairs of real numbers."""
-    if not any(param.is_complex() for param in params):
+    if not any_complex(params):
         return [params, *state]
     return [[torch.view_as_real(t) if t.is_complex() else t for t in tensors] for tensors in (params, *state)]
 

@@ -78,7 +78,7 @@ def adagrad(
     maximize: bool,
 ) -> None:
     """One step of Adagrad over lists: one kernel where lists.in_one_kernel says so."""
-    if sparse := torch._C._sparse.places(grads):
+    if sparse := lists.sparse_places(grads):
         dense = [place for place in range(len(params)) if place not in set(sparse)]
         options: dict[str, Any] = {"lr": lr, "weight_decay": weight_decay, "lr_decay": lr_decay, "eps": eps}
         options["maximize"] = maximize

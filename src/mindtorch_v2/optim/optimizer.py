@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import mindtorch_v2 as torch
 
+from .. import _C
 from .._absent import names_of
 from .._devices import registry
 from ..nn.modules.module import clear_gradients, type_name
@@ -109,11 +110,8 @@ class Optimizer:
         @functools.wraps(step)
         def run(*args: Any, **kwargs: Any) -> Any:
             self = args[0]
-            name = f"Optimizer.step#{type(self).__name__}.step"
-            with torch.profiler.record_function(name):
-                for hook in chain(
-                    _global_optimizer_pre_hooks.values(), list(self._optimizer_step_pre_hooks.values())
-                ):
+            with torch.profiler.record_function(f"Optimizer.step#{type(self).__name__}.step"):
+                for hook in _all_of(_global_optimizer_pre_hooks, self._optimizer_step_pre_hooks):
                     changed = hook(self, args, kwargs)
                     if changed is not None:
                         if not (isinstance(changed, tuple) and len(changed) == 2):
@@ -123,9 +121,7 @@ class Optimizer:
                             )
                         args, kwargs = changed
                 result = step(*args, **kwargs)
-                for hook in chain(
-                    list(self._optimizer_step_post_hooks.values()), _global_optimizer_post_hooks.values()
-                ):
+                for hook in _all_of(self._optimizer_step_post_hooks, _global_optimizer_post_hooks):
                     hook(self, args, kwargs)
             return result
 
@@ -319,10 +315,19 @@ def _use_grad_for_differentiable(step: Function) -> Function:
 
     @functools.wraps(step)
     def run(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
-        with torch.set_grad_enabled(bool(self.defaults.get("differentiable"))):
+        before = torch.is_grad_enabled()
+        _C._set_grad_enabled(bool(self.defaults.get("differentiable")))
+        try:
             return step(self, *args, **kwargs)
+        finally:
+            _C._set_grad_enabled(before)
 
     return run  # type: ignore[return-value]
+
+
+def _all_of(first: dict[int, Any], second: dict[int, Any]) -> Iterable[Any]:
+    """The hooks of two tables, as they are now: a hook may remove itself."""
+    return [*first.values(), *second.values()] if first or second else ()
 
 
 def loss_of(closure: Callable[[], Any] | None) -> Any:

@@ -73,37 +73,34 @@ def sgd(
     With ``fused``, and where lists.in_one_kernel says so, the whole list is one kernel; ``foreach`` does not change
     what is computed.
     """
-    if sparse := set(torch._C._sparse.places(d_p_list)):
+    if sparse := set(lists.sparse_places(d_p_list)):
         _with_sparse(params, d_p_list, momentum_buffer_list, sparse, fused=fused, grad_scale=grad_scale,
                      found_inf=found_inf, weight_decay=weight_decay, momentum=momentum, lr=lr, dampening=dampening,
                      nesterov=nesterov, maximize=maximize)  # fmt: skip
         return
     native = fused or (not torch.is_grad_enabled() and lists.in_one_kernel(params))
     fresh = [position for position, buffer in enumerate(momentum_buffer_list) if buffer is None]
-    if native and not any(param.is_complex() for param in params):
+    if native and not lists.any_complex(params):
         for position in fresh:
             momentum_buffer_list[position] = torch.empty_like(
                 d_p_list[position], memory_format=torch.preserve_format
             )
-        first = set(fresh)
         for where in lists.by_device(params):
-            for is_first in (True, False):
-                chosen = [i for i in where if (i in first) == is_first]
-                if chosen:
-                    _functions._fused_sgd_(
-                        lists.select(params, chosen),
-                        lists.select(d_p_list, chosen),
-                        lists.select(momentum_buffer_list, chosen),  # type: ignore[arg-type]
-                        weight_decay=number(weight_decay),
-                        momentum=momentum,
-                        lr=lr,
-                        dampening=dampening,
-                        nesterov=nesterov,
-                        maximize=maximize,
-                        is_first_step=is_first,
-                        grad_scale=grad_scale,
-                        found_inf=found_inf,
-                    )
+            for chosen, is_first in _by_first_step(where, fresh):
+                _functions._fused_sgd_(
+                    lists.select(params, chosen),
+                    lists.select(d_p_list, chosen),
+                    lists.select(momentum_buffer_list, chosen),  # type: ignore[arg-type]
+                    weight_decay=number(weight_decay),
+                    momentum=momentum,
+                    lr=lr,
+                    dampening=dampening,
+                    nesterov=nesterov,
+                    maximize=maximize,
+                    is_first_step=is_first,
+                    grad_scale=grad_scale,
+                    found_inf=found_inf,
+                )
         return
 
     gradients = lists.ascending(d_p_list, maximize)
@@ -119,6 +116,15 @@ def sgd(
         momenta: Tensors = momentum_buffer_list  # type: ignore[assignment]
         gradients = list(_functions._foreach_add(gradients, momenta, alpha=momentum)) if nesterov else momenta
     lists.add_scaled_(params, gradients, -lr)
+
+
+def _by_first_step(where: list[int], fresh: list[int]) -> list[tuple[list[int], bool]]:
+    """Positions whose momentum begins with this step apart from the others: a kernel does the one or the other."""
+    if not fresh:
+        return [(where, False)]
+    first = set(fresh)
+    parts = [([i for i in where if (i in first) == is_first], is_first) for is_first in (True, False)]
+    return [part for part in parts if part[0]]
 
 
 def _with_sparse(params: Tensors, grads: Tensors, buffers: Buffers, sparse: set[int], **options: Any) -> None:

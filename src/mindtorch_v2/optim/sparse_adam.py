@@ -41,7 +41,7 @@ class SparseAdam(ListOptimizer):
         sparse = [
             [number, place]
             for number, group in enumerate(self.param_groups)
-            for place in torch._C._sparse.places(group["params"])
+            for place in lists.sparse_places(group["params"])
         ]
         if sparse:
             raise ValueError(
@@ -59,7 +59,7 @@ class SparseAdam(ListOptimizer):
             )
 
     def _update(self, params: Tensors, gradients: Tensors, states: list[Any], group: dict[str, Any]) -> None:
-        if len(torch._C._sparse.places(gradients)) != len(gradients):
+        if len(lists.sparse_places(gradients)) != len(gradients):
             raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
         for state in states:
             state["step"] += 1

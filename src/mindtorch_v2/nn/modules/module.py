@@ -14,6 +14,7 @@ from typing import Any, Self
 
 import mindtorch_v2 as torch
 
+from ... import _C
 from ..._utils import of_modules
 from ..parameter import Buffer, Parameter, is_lazy
 from . import _hooks
@@ -221,20 +222,8 @@ class Module(ModuleTraversal, ModuleConversion, ModuleState, ModuleHooks):
         else:
             super().__setattr__(name, value)
 
-    def __getattr__(self, name: str) -> Any:
-        # Reached only when the usual lookup found nothing.
-        # Written out, because programs come here for every weight they read.
-        tables = self.__dict__
-        found = tables.get("_parameters")
-        if found is not None and name in found:
-            return found[name]
-        found = tables.get("_modules")
-        if found is not None and name in found:
-            return found[name]
-        found = tables.get("_buffers")
-        if found is not None and name in found:
-            return found[name]
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+    # Reached only when the usual lookup found nothing, which is for every weight that a program reads.
+    __getattr__: Callable[[str], Any] = _C._module_getattr
 
     def __delattr__(self, name: str) -> None:
         for table in (self._parameters, self._buffers, self._modules):

@@ -1,0 +1,9 @@
+"""Facts of the tensors of a list (csrc/bindings/init_lists.cpp)."""
+
+from collections.abc import Iterable
+
+from . import Tensor, device
+
+def devices(tensors: Iterable[Tensor]) -> list[device]: ...
+def any_complex(tensors: Iterable[Tensor]) -> bool: ...
+def sparse_places(tensors: Iterable[Tensor]) -> list[int]: ...
