@@ -394,10 +394,15 @@ struct ReduceLoopsOf {
   static constexpr int64_t kEight = 8;
   template <class H>
   MT_WIDE [[gnu::always_inline]] static inline __m256 with_eight(__m256 sum, const H* at) {
-    float sums[kEight], numbers[kEight];
-    _mm256_storeu_ps(sums, sum), _mm256_storeu_ps(numbers, halves::widened_eight(at));
-    for (int64_t l = 0; l < kEight; ++l) sums[l] = Op::combine(sums[l], loaded<Op, float>(numbers[l]));
-    return _mm256_loadu_ps(sums);
+    __m256 terms = halves::widened_eight(at);
+    if constexpr (requires(float x) { Op::template load<float>(x); }) {
+      float numbers[kEight];
+      _mm256_storeu_ps(numbers, terms);
+      for (float& x : numbers) x = loaded<Op, float>(x);
+      terms = _mm256_loadu_ps(numbers);
+    }
+    if constexpr (Op::kind == Accumulate::product) return _mm256_mul_ps(sum, terms);
+    else return _mm256_add_ps(sum, terms);
   }
   template <class H>
   MT_WIDE [[gnu::always_inline]] static inline A sum_of_halves(const H* x, int64_t n) {
@@ -437,27 +442,42 @@ struct ReduceLoopsOf {
     }
   }
   static constexpr int64_t kHalfLines = 16;  // whose sum is one of floats
+  // A few columns of at most so many lines.
+  template <class H, int64_t kVectors>
+  MT_WIDE [[gnu::always_inline]] static inline void take_columns(const char* bytes, int64_t line_stride,
+                                                                 int64_t lines, A* a) {
+    const __m256 none = _mm256_set1_ps(float(Op::template identity<A>()));
+    __m256 sums[kVectors];
+    for (__m256& sum : sums) sum = none;
+    for (int64_t l = 0; l < lines; ++l) {
+      const H* line = reinterpret_cast<const H*>(bytes + l * line_stride);
+      for (int64_t v = 0; v < kVectors; ++v) sums[v] = with_eight(sums[v], line + v * kEight);
+    }
+    float columns[kVectors * kEight];
+    for (int64_t v = 0; v < kVectors; ++v) _mm256_storeu_ps(columns + v * kEight, sums[v]);
+    for (int64_t c = 0; c < kVectors * kEight; ++c) a[c] = Op::combine(a[c], A(columns[c]));
+  }
   template <class H>
   MT_WIDE static void half_columns(const char* bytes, int64_t line_stride, int64_t lines, int64_t n,
                                    void* accumulators) {
     A* a = static_cast<A*>(accumulators);
-    const __m256 none = _mm256_set1_ps(float(Op::template identity<A>()));
     for (int64_t l = 0; l < lines; l += kHalfLines) {
       const char* first = bytes + l * line_stride;
       const int64_t count = std::min(kHalfLines, lines - l);
-      const auto line = [&](int64_t k) { return reinterpret_cast<const H*>(first + k * line_stride); };
       int64_t i = 0;
       // A line of the cache at a time, which may be gone when the next column comes.
-      for (; i + 4 * kEight <= n; i += 4 * kEight) {
-        __m256 sums[4] = {none, none, none, none};
-        for (int64_t k = 0; k < count; ++k)
-          for (int64_t v = 0; v < 4; ++v) sums[v] = with_eight(sums[v], line(k) + i + v * kEight);
-        float columns[4 * kEight];
-        for (int64_t v = 0; v < 4; ++v) _mm256_storeu_ps(columns + v * kEight, sums[v]);
-        for (int64_t c = 0; c < 4 * kEight; ++c) a[i + c] = Op::combine(a[i + c], A(columns[c]));
-      }
-      for (; i < n; ++i)
-        for (int64_t k = 0; k < count; ++k) a[i] = Op::combine(a[i], A(loaded<Op, float>(float(line(k)[i]))));
+      for (; i + 4 * kEight <= n; i += 4 * kEight)
+        take_columns<H, 4>(first + i * sizeof(H), line_stride, count, a + i);
+      for (; i + kEight <= n; i += kEight)
+        take_columns<H, 1>(first + i * sizeof(H), line_stride, count, a + i);
+      if (i == n) continue;
+      uint16_t rest[kHalfLines][kEight] = {};
+      A results[kEight] = {};
+      for (int64_t k = 0; k < count; ++k)
+        std::memcpy(rest[k], first + k * line_stride + i * sizeof(H), size_t(n - i) * sizeof(H));
+      std::copy(a + i, a + n, results);
+      take_columns<H, 1>(reinterpret_cast<const char*>(rest), sizeof(rest[0]), count, results);
+      std::copy_n(results, n - i, a + i);
     }
   }
 #endif
