@@ -10,7 +10,7 @@ import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from types import ModuleType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import mindtorch_v2 as torch
 
@@ -222,8 +222,13 @@ class Module(ModuleTraversal, ModuleConversion, ModuleState, ModuleHooks):
         else:
             super().__setattr__(name, value)
 
-    # Reached only when the usual lookup found nothing, which is for every weight that a program reads.
-    __getattr__: Callable[[str], Any] = _C._module_getattr
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    else:
+        # Reached only when the usual lookup found nothing, which is for every weight that a program reads.
+        __getattr__ = _C._module_getattr
 
     def __delattr__(self, name: str) -> None:
         for table in (self._parameters, self._buffers, self._modules):
