@@ -220,7 +220,9 @@ def write(rank: int) -> str:
     path = file_of(rank)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(dumped())
+        unfinished = path.with_name(f".{path.name}")  # whoever reads sees a whole file or none
+        unfinished.write_bytes(dumped())
+        unfinished.replace(path)
     except OSError as error:
         return f"the last collectives could not be written to {path}: {error}"
     return f"the last collectives are in {path} (mindtorch flight reads it)"
