@@ -219,6 +219,20 @@ def test_a_kernel_of_one_element_takes_windows_of_images():
         assert np.allclose(F.conv_transpose2d(x, w.transpose(0, 1)).numpy(), expected)
 
 
+@pytest.mark.parametrize("kernel", [1, 3])
+@pytest.mark.parametrize("same", [(), (0,), (2,), (3,), (2, 3), (0, 1, 2, 3)])
+def test_a_gradient_that_is_the_same_for_many_places_is_not_read_beyond(kernel, same):
+    x, w = _random(4, 64, 20, 24).requires_grad_(), _random(32, 64, kernel, kernel, seed=1).requires_grad_()
+    y = F.conv2d(x, w)
+    pull = _random(*(1 if d in same else n for d, n in enumerate(y.shape)), seed=2).expand(y.shape)
+    for found, wanted in zip(
+        torch.autograd.grad(y, [x, w], pull, retain_graph=True),
+        torch.autograd.grad(y, [x, w], pull.contiguous()),
+        strict=True,
+    ):
+        torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-3)
+
+
 def _image_of(shape, w, by, stride, padding, dilation, groups):
     """The gradient of a convolution's input, element by element of its definition."""
     per_group, (_, in_channels, kh, kw) = w.shape[0] // groups, w.shape

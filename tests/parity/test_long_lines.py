@@ -248,6 +248,22 @@ def test_samples_of_some_channels(both, dtype, channels, mode, padding):
         np.testing.assert_allclose(here, there, rtol=close, atol=close)
 
 
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+@pytest.mark.parametrize("channels", [2, 6, 20])
+@pytest.mark.parametrize("same", [(1,), (2,), (3,), (2, 3), (0, 1, 2, 3)])
+def test_samples_of_pictures_that_repeat_themselves(both, same, channels, mode):
+    def program(library):
+        generator = np.random.default_rng(9)
+        shape = (2, channels, 8, 9)
+        drawn = generator.standard_normal([1 if d in same else n for d, n in enumerate(shape)])
+        picture = library.tensor(drawn.tolist(), dtype=library.float64).expand(shape)
+        grid = library.tensor(generator.uniform(-1.3, 1.3, (2, 11, 12, 2)).tolist(), dtype=library.float64)
+        return numbers(library.nn.functional.grid_sample(picture, grid, mode, align_corners=False))
+
+    torch, ours = both
+    np.testing.assert_allclose(program(ours), program(torch), rtol=1e-10, atol=1e-10)
+
+
 @pytest.mark.parametrize("mode", ["bilinear", "nearest"])
 @pytest.mark.parametrize("channels", [2, 6, 20])
 def test_samples_of_some_channels_in_space(both, channels, mode):

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 
 #include "kernels/common/parallel.h"
 #include "kernels/common/types.h"
@@ -15,19 +16,20 @@ struct Images {
   T* data;
   int64_t image, channel, place;  // steps
 
-  // The step from place to place, or 0 where they do not lie evenly.
-  static int64_t step_of(const View& v) {
-    int64_t step = 0, span = 0;
+  // The step from place to place, which is 0 in an expanded number; none where they do not lie evenly.
+  static std::optional<int64_t> step_of(const View& v) {
+    std::optional<int64_t> step;
+    int64_t span = 0;
     for (int d = 4; d >= 2; --d) {
       if (v.sizes[d] == 1) continue;
-      if (step && v.strides[d] != span) return 0;
+      if (step && v.strides[d] != span) return {};
       if (!step) step = v.strides[d];
       span = v.strides[d] * v.sizes[d];
     }
-    return step ? step : 1;
+    return step.value_or(1);
   }
   explicit Images(const View& v)
-      : data(v.as<T>()), image(v.strides[0]), channel(v.strides[1]), place(step_of(v)) {}
+      : data(v.as<T>()), image(v.strides[0]), channel(v.strides[1]), place(*step_of(v)) {}
   T* at(int64_t n, int64_t first_channel) const { return data + n * image + first_channel * channel; }
   Factor factor(int64_t n, int64_t first_channel) const {
     return {at(n, first_channel), channel, place, dtype_of<T>};

@@ -121,11 +121,11 @@ struct Spaced {
 template <size_t kViews>
 class Runs {
  public:
-  explicit Runs(const std::array<Spaced, kViews>& views, int spatial) : views_(views) {
+  explicit Runs(const std::array<Spaced, kViews>& views, int spatial)
+      : views_(views), outer_(spatial - 1), last_(spatial - 1) {
     const auto size = [&](int d) { return views[0].view->sizes[views[0].first + d]; };
-    outer_ = spatial - 1, width_ = size(outer_);
+    width_ = size(outer_);
     while (outer_ > 0 && continues(outer_ - 1, width_)) width_ *= size(--outer_);
-    last_ = spatial - 1;
     per_line_ = (width_ + kTogether - 1) / kTogether;
     count_ = per_line_;
     for (int d = 0; d < outer_; ++d) count_ *= size(d);
@@ -162,7 +162,7 @@ class Runs {
     return true;
   }
   std::array<Spaced, kViews> views_;
-  int outer_, last_ = 0;
+  int outer_, last_;
   int64_t width_, per_line_, count_;
 };
 
