@@ -383,6 +383,33 @@ def test_factors_by_halves_take_any_layout(dtype, n, turned):
         close(p @ lower_part @ upper_part, rectangle.numpy())
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("columns", [1, 2, 7, 16, 33, 70])
+def test_triangles_of_every_size_and_layout_are_solved(columns, dtype):
+    rng = np.random.default_rng(columns)
+    for n in (1, 3, 9, 17, 31, 63, 64, 65, 131):
+        parts = rng.standard_normal((2, n, n + columns)) / n
+        values = (parts[0] + 1j * parts[1] * dtype.startswith("complex")).astype(dtype)
+        a, b = values[:, :n] + 2 * np.eye(n, dtype=dtype), values[:, n:]
+        for upper, unit in ((False, False), (True, True)):
+            triangle = np.triu(a) if upper else np.tril(a)
+            if unit:
+                np.fill_diagonal(triangle, 1)
+            wanted = np.linalg.solve(triangle, b)
+            for x in (torch.tensor(a), torch.tensor(a.T.copy()).t()):
+                for y in (
+                    torch.tensor(b),
+                    torch.tensor(b.T.copy()).t(),
+                    torch.tensor(np.repeat(b, 2, 1))[:, ::2],
+                ):
+                    found = torch.linalg.solve_triangular(x, y, upper=upper, unitriangular=unit)
+                    np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-4, atol=1e-5)
+                    found = torch.linalg.solve_triangular(
+                        x.mT, y.mT, upper=not upper, left=False, unitriangular=unit
+                    )
+                    np.testing.assert_allclose(found.numpy(), wanted.T, rtol=1e-4, atol=1e-5)
+
+
 def test_factors_say_where_they_fail():
     singular = np.diag(np.arange(1.0, 41))
     singular[30, 30] = 0

@@ -3,10 +3,12 @@
 // Note [Factors by halves]
 // A matrix is cut into halves until a part is small; what joins the parts are products of matrices, which is where the
 // time goes and which are fast. A triangle's small parts are solved for a few vectors of columns at a time, brought
-// together, so that all strides cost the same.
+// together, so that all strides cost the same, and for four rows at a time, so that what was solved is read once for
+// four and no row waits for its own sum.
 #pragma once
 
 #include <algorithm>
+#include <cstring>
 
 #include "kernels/common/arithmetic.h"
 #include "kernels/common/levels.h"
@@ -87,48 +89,77 @@ template <class T> void subtract_product(const Block<T>& c, const Block<T>& a, c
   add_product(c, a, b, -1, beta);
 }
 
-inline constexpr int64_t kTriangle = 32;  // rows of a small part
+inline constexpr int64_t kTriangle = 64;  // rows of a small part
 inline constexpr int64_t kFew = 8;        // rows and columns that are solved one by one
 inline constexpr int64_t kPanel = 16;     // columns of a small part that is factored
 
-// Columns side by side in vectors; the imaginary parts of complex ones in vectors of their own behind the real ones.
-template <class T, int kVectors> struct Lanes {
-  using R = lapack::real_t<T>;
-  typedef R Vector __attribute__((vector_size(64)));
-  static constexpr int64_t kPerVector = 64 / int64_t(sizeof(R)), kColumns = kVectors * kPerVector;
-  static constexpr int kParts = is_complex_v<T> ? 2 : 1;
-  Vector values[kTriangle][kParts][kVectors];
+template <class T> inline constexpr int kRowsAtOnce = is_complex_v<T> ? 2 : 4;
+template <class T> int64_t whole_rows(int64_t n) {
+  return (n + kRowsAtOnce<T> - 1) / kRowsAtOnce<T> * kRowsAtOnce<T>;
+}
 
-  void put(int64_t i, int64_t j, T value) {
-    at(i, 0, j) = std::real(value);
-    if constexpr (kParts == 2) at(i, 1, j) = std::imag(value);
+// Columns side by side in vectors of kBytes; the imaginary parts of complex ones in vectors of their own behind the real ones.
+template <class T, int kBytes, int kVectors> struct Lanes {
+  using R = lapack::real_t<T>;
+  typedef R Vector __attribute__((vector_size(kBytes)));
+  static constexpr int64_t kPerVector = kBytes / int64_t(sizeof(R)), kColumns = kVectors * kPerVector;
+  static constexpr int kParts = is_complex_v<T> ? 2 : 1;
+  alignas(64) Vector values[kTriangle][kParts][kVectors];
+
+  // Rows beyond those of x are of no use, and what memory happens to have in lanes without a column may be slow to multiply.
+  void load(const Block<T>& x, int64_t rows) {
+    if (x.columns < kColumns || x.rows < rows) std::memset(values, 0, size_t(rows) * sizeof(values[0]));
+    if constexpr (kParts == 1) assign(x, here(x));
+    else
+      for_each_element(x, [&](T& value, int64_t i, int64_t j) {
+        at(i, 0, j) = value.real();
+        at(i, 1, j) = value.imag();
+      });
   }
-  T get(int64_t i, int64_t j) {
-    if constexpr (kParts == 2) return {at(i, 0, j), at(i, 1, j)};
-    else return at(i, 0, j);
+  void store(const Block<T>& x) {
+    if constexpr (kParts == 1) assign(here(x), x);
+    else for_each_element(x, [&](T& value, int64_t i, int64_t j) { value = {at(i, 0, j), at(i, 1, j)}; });
   }
 
  private:
   R& at(int64_t i, int part, int64_t j) { return reinterpret_cast<R*>(values[i][part])[j]; }
+  Block<R> here(const Block<T>& x) { return {&at(0, 0, 0), x.rows, x.columns, kColumns, 1}; }
 };
 
-// x := a^-1 x, the diagonal of a being inverted.
-template <class T, int kVectors> struct SmallTriangle {
-  using X = Lanes<T, kVectors>;
+// x := a^-1 x of whole rows, the diagonal of a being inverted.
+template <class T, int kBytes, int kVectors> struct SmallTriangle {
+  using X = Lanes<T, kBytes, kVectors>;
+  using Row = typename X::Vector[X::kParts][kVectors];
+  static constexpr int kRows = kRowsAtOnce<T>;
+
   [[gnu::always_inline]] static inline void run(const T* a, X* lanes, int64_t n) {
-    auto& x = lanes->values;
-    for (int64_t i = 0; i < n; ++i) {
-      typename X::Vector sums[X::kParts][kVectors];
-      for (int part = 0; part < X::kParts; ++part)
-        for (int v = 0; v < kVectors; ++v) sums[part][v] = x[i][part][v];
-      for (int64_t j = 0; j < i; ++j) subtract(sums, a[i * kTriangle + j], x[j]);
-      for (int part = 0; part < X::kParts; ++part)
-        for (int v = 0; v < kVectors; ++v) x[i][part][v] = typename X::Vector{};
-      subtract(x[i], -a[i * kTriangle + i], sums);
+    for (int64_t i = 0; i < n; i += kRows) {
+      const T* factors = a + i * kTriangle;
+      Row* x = lanes->values + i;
+      Row sums[kRows];
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r) copy(sums[r], x[r]);
+      for (int64_t j = 0; j < i; ++j)
+#pragma GCC unroll 4
+        for (int r = 0; r < kRows; ++r) subtract(sums[r], factors[r * kTriangle + j], lanes->values[j]);
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+        for (int j = 0; j < r; ++j) subtract(sums[r], factors[r * kTriangle + i + j], sums[j]);
+        Row solved = {};
+        subtract(solved, -factors[r * kTriangle + i + r], sums[r]);
+        copy(sums[r], solved);
+        copy(x[r], solved);
+      }
     }
   }
-  template <class V>
-  [[gnu::always_inline]] static inline void subtract(V& to, T factor, const V& from) {
+
+ private:
+  [[gnu::always_inline]] static inline void copy(Row& to, const Row& from) {
+    for (int part = 0; part < X::kParts; ++part)
+      for (int v = 0; v < kVectors; ++v) to[part][v] = from[part][v];
+  }
+  [[gnu::always_inline]] static inline void subtract(Row& to, T factor, const Row& from) {
     for (int v = 0; v < kVectors; ++v) {
       to[0][v] -= std::real(factor) * from[0][v];
       if constexpr (X::kParts == 2) {
@@ -139,20 +170,30 @@ template <class T, int kVectors> struct SmallTriangle {
   }
 };
 
-template <class T, int kVectors>
+template <class T, int kBytes, int kVectors>
 void solve_in_lanes(const T* triangle, const Block<T>& x) {
-  using X = Lanes<T, kVectors>;
+  using Small = SmallTriangle<T, kBytes, kVectors>;
+  using X = Lanes<T, kBytes, kVectors>;
   X lanes;
-  // Lanes without a column are computed too, and what memory happens to have there may be slow to multiply.
-  for (int64_t i = 0; i < x.rows && x.columns % X::kColumns != 0; ++i)
-    for (auto& part : lanes.values[i])
-      for (auto& vector : part) vector = typename X::Vector{};
+  const int64_t rows = whole_rows<T>(x.rows);
   for (int64_t first = 0; first < x.columns; first += X::kColumns) {
     const Block<T> some = x.part(0, first, x.rows, std::min(X::kColumns, x.columns - first));
-    for_each_element(some, [&](T& value, int64_t i, int64_t j) { lanes.put(i, j, value); });
-    at_level<SmallTriangle<T, kVectors>, const T*, X*>(triangle, &lanes, x.rows);
-    for_each_element(some, [&](T& value, int64_t i, int64_t j) { value = lanes.get(i, j); });
+    lanes.load(some, rows);
+    at_level<Small, const T*, X*>(triangle, &lanes, rows);
+    lanes.store(some);
   }
+}
+// With vectors as wide as the machine's, of as many columns as there are registers for.
+template <class T> void solve_in_lanes(const T* triangle, const Block<T>& x) {
+  const auto with = [&]<int kBytes, int kVectors>() {
+    if (x.columns <= Lanes<T, kBytes, 1>::kColumns) solve_in_lanes<T, kBytes, 1>(triangle, x);
+    else solve_in_lanes<T, kBytes, kVectors>(triangle, x);
+  };
+  if constexpr (kHasLevels) {
+    if (cpu_level == 2) return with.template operator()<64, 4>();
+    if (cpu_level == 1) return with.template operator()<32, 2>();
+  }
+  with.template operator()<16, kHasLevels ? 2 : 4>();
 }
 
 // x := a^-1 x of so few elements that bringing them into lanes would take longer.
@@ -174,6 +215,7 @@ template <class T> void solve_columns(const Block<T>& a, const Block<T>& x, bool
   if (n <= kFew && x.columns <= kFew) return substitute(a, x, upper, unit);
   if (n <= kTriangle) {
     alignas(64) T triangle[kTriangle * kTriangle];
+    std::fill_n(triangle + n * kTriangle, (whole_rows<T>(n) - n) * kTriangle, T(0));
     const int64_t last = n - 1;  // an upper triangle is a lower one from its far end
     for (int64_t i = 0; i < n; ++i) {
       for (int64_t j = 0; j < i; ++j)
@@ -181,9 +223,7 @@ template <class T> void solve_columns(const Block<T>& a, const Block<T>& x, bool
       triangle[i * kTriangle + i] = unit ? T(1) : T(1) / (upper ? a.at(last - i, last - i) : a.at(i, i));
     }
     const Block<T> rows = upper ? Block<T>(&x.at(last, 0), n, x.columns, -x.row_stride, x.column_stride) : x;
-    if (x.columns <= Lanes<T, 1>::kColumns) solve_in_lanes<T, 1>(triangle, rows);
-    else solve_in_lanes<T, 4>(triangle, rows);
-    return;
+    return solve_in_lanes(triangle, rows);
   }
   const int64_t half = (n / 2 + kPanel - 1) / kPanel * kPanel, rest = n - half;
   const Block<T> first = a.part(0, 0, half, half), second = a.part(half, half, rest, rest);
@@ -317,7 +357,8 @@ template <class T> int factor_cholesky(const Block<T>& a) {
   if (n <= kPanel) {
     ColumnMajor<T> panel(n, n, Unset{});
     assign(a, Block<T>(panel));
-    const int info = small_cholesky(n, panel.data(), panel.leading());
+    int info;
+    at_level<SmallCholesky<T>, int64_t, T*, int64_t, int*>(n, panel.data(), panel.leading(), &info);
     assign(Block<T>(panel), a);
     return info;
   }

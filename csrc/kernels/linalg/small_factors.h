@@ -74,25 +74,29 @@ template <class T> struct SmallLu {
 };
 
 // Of the lower triangle; the other is left alone.
-template <class T> int small_cholesky(int64_t n, T* a, int64_t lda) {
-  const auto at = [&](int64_t i, int64_t j) -> T& { return a[i + j * lda]; };
-  for (int64_t j = 0; j < n; ++j) {
-    auto rest = std::real(at(j, j));
-    for (int64_t k = 0; k < j; ++k) rest -= std::real(product(at(j, k), conjugate(at(j, k))));
-    if (!(rest > 0)) {  // NaN too
-      at(j, j) = T(rest);
-      return int(j + 1);
-    }
-    const auto root = std::sqrt(rest);
-    at(j, j) = T(root);
-    for (int64_t i = j + 1; i < n; ++i) {
-      T value = at(i, j);
-      for (int64_t k = 0; k < j; ++k) value -= product(at(i, k), conjugate(at(j, k)));
-      at(i, j) = value / root;
+template <class T> struct SmallCholesky {
+  [[gnu::always_inline]] static inline void run(int64_t n, T* a, int64_t lda, int* info) {
+    *info = 0;
+    for (int64_t j = 0; j < n; ++j) {
+      T* column = a + j * lda;
+      const auto rest = std::real(column[j]);
+      if (!(rest > 0)) {  // NaN too
+        column[j] = T(rest);
+        *info = int(j + 1);
+        return;
+      }
+      const auto root = std::sqrt(rest);
+      column[j] = T(root);
+      for (int64_t i = j + 1; i < n; ++i) column[i] /= root;
+      for (int64_t k = j + 1; k < n; ++k) {
+        T* other = a + k * lda;
+        const T factor = conjugate(column[k]);
+#pragma GCC ivdep
+        for (int64_t i = k; i < n; ++i) other[i] -= product(column[i], factor);
+      }
     }
   }
-  return 0;
-}
+};
 
 // column - (1, v) (1, v)^H column factor
 template <class T>
