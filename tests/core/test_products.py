@@ -79,7 +79,7 @@ _LAYOUTS = {
     "rows": lambda x: x.contiguous(),
     "columns": lambda x: x.t().contiguous().t(),
     "every second": lambda x: torch.stack((x, x), -1).flatten(1)[:, ::2],
-    "a window of columns": lambda x: torch.cat((x[:3], x)).t().contiguous().t()[3:],
+    "a window of columns": lambda x: torch.cat((x[:2], x)).t().contiguous().t()[2:],
 }
 
 
@@ -100,6 +100,29 @@ def test_a_packed_product_is_exact_for_small_integers_of_every_layout(left, righ
         a, b = (torch.randint(-3, 4, shape, generator=drawn) for shape in ((rows, terms), (terms, columns)))
         made = _LAYOUTS[left](a.to(dtype)) @ _LAYOUTS[right](b.to(dtype))
         assert torch.equal(made, torch.from_numpy(a.numpy() @ b.numpy()).to(dtype))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("right", _LAYOUTS)
+@pytest.mark.parametrize("left", _LAYOUTS)
+def test_a_product_of_a_few_rows_is_exact_for_small_integers_of_every_layout(left, right, dtype):
+    drawn = torch.Generator().manual_seed(0)
+    for rows, terms, columns in (
+        (2, 64, 64),
+        (3, 129, 67),
+        (4, 67, 100),
+        (5, 64, 65),
+        (7, 8200, 66),
+        (9, 70, 71),
+    ):
+        a, b = (torch.randint(-3, 4, shape, generator=drawn) for shape in ((rows, terms), (terms, columns)))
+        wanted = torch.from_numpy(a.numpy() @ b.numpy()).to(dtype)
+        a, b = _LAYOUTS[left](a.to(dtype)), _LAYOUTS[right](b.to(dtype))
+        assert torch.equal(a @ b, wanted) and torch.equal(b.t() @ a.t(), wanted.t())
+        old = torch.ones_like(wanted)
+        assert torch.equal(torch.addmm(old, a, b, beta=2, alpha=3), wanted * 3 + 2)
+        turned = torch.empty(columns, rows, dtype=dtype).t()
+        assert torch.equal(torch.mm(a, b, out=turned), wanted)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int64", "complex64"])

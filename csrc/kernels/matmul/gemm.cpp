@@ -24,10 +24,11 @@ namespace {
 // more pieces than threads, so that a core that is slowed down takes fewer of them. Sums are split only where the result
 // is small, by sizes alone: it does not depend on the number of threads.
 //
-// Up to about a hundred rows and columns OpenBLAS multiplies without packing, which is faster.
-constexpr int64_t kWorthPacking = int64_t(1) << 20;  // multiplications
-constexpr int64_t kDepth = 256;                      // of a slice
-constexpr int64_t kBlockRows = 64;                   // of a block
+// Up to about a hundred rows and columns OpenBLAS multiplies without packing, which is faster; not where a few rows or
+// columns are all there is of one factor.
+constexpr int64_t kWorthPacking = int64_t(1) << 20, kWorthPackingFew = int64_t(1) << 16;  // multiplications
+constexpr int64_t kDepth = 256;                                                           // of a slice
+constexpr int64_t kBlockRows = 64;                                                        // of a block
 // Thin products are turned (the transposed one is computed) up to these sizes, found by measuring: a vector or so is
 // fastest as rows; a few more as columns if the large matrix can be read in place as rows, and as rows if it cannot.
 constexpr int64_t kFewest = 4, kFewRows = 16, kFewColumns = 32;
@@ -265,7 +266,9 @@ class Product {
 
 }  // namespace
 
-bool worth_packing(int64_t m, int64_t n, int64_t k) { return m * n * k > kWorthPacking; }
+bool worth_packing(int64_t m, int64_t n, int64_t k) {
+  return m * n * k > (std::min(m, n) <= kFewest ? kWorthPackingFew : kWorthPacking);
+}
 
 namespace {
 

@@ -10,6 +10,7 @@
 #include "kernels/common/parallel.h"
 #include "kernels/common/types.h"
 #include "kernels/matmul/bfloat16_product.h"
+#include "kernels/matmul/few_rows.h"
 #include "kernels/matmul/gemm.h"
 #include "kernels/matmul/narrow_product.h"
 #include "kernels/matmul/tiny_product.h"
@@ -109,9 +110,13 @@ void blas_product(const View& a, const View& b, const View& out, Shape s, T alph
     if (Narrow::sums(s.n, s.m, s.k, left.transposed()))
       return Narrow::run_sums(s.n, s.m, s.k, alpha, right.transposed(), left.transposed(), beta,
                               result.transposed());
+    if (FewRows<T>::fits(s.m, s.n, s.k, left, right))
+      return FewRows<T>::run(s.m, s.n, s.k, alpha, left, right, beta, result);
+    if (FewRows<T>::fits(s.n, s.m, s.k, right.transposed(), left.transposed()))
+      return FewRows<T>::run(s.n, s.m, s.k, alpha, right.transposed(), left.transposed(), beta,
+                             result.transposed());
     if (worth_packing(s.m, s.n, s.k))
-      return packed_product<T>(s.m, s.n, s.k, alpha, as_factor(a), as_factor(b), beta,
-                               {out.as<T>(), out.strides[0], out.strides[1]});
+      return packed_product<T>(s.m, s.n, s.k, alpha, left, right, beta, result);
   }
   const bool rows_dense =
       (out.strides[1] == 1 || s.n == 1) && (out.strides[0] >= std::max<int64_t>(1, s.n) || s.m == 1);
