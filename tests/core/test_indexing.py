@@ -368,3 +368,68 @@ def test_halves_are_added_in_single_precision_and_rounded_once(dtype):
             wanted = (left.float() + right.float()).to(dtype)
             assert torch.equal(got.nan_to_num(7), wanted.nan_to_num(7))
             assert got.isnan().equal(wanted.isnan())
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float32, np.int64, np.complex128])
+@pytest.mark.parametrize("width", [1, 2, 3, 5, 8, 17, 33, 130])
+def test_short_rows_follow_their_indices(threads, dtype, width):
+    table = np.arange(3 * 50 * width).reshape(3, 50, width).astype(dtype)
+    at = np.random.default_rng(width).integers(0, 50, 700)
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        x, index = torch.from_numpy(table), torch.from_numpy(at)
+        for _ in range(2):
+            np.testing.assert_array_equal(x.index_select(1, index).numpy(), table[:, at])
+            np.testing.assert_array_equal(x[:, index - 50].numpy(), table[:, at])
+            source = table[:, at]
+            wanted = table.copy()
+            np.add.at(wanted, (slice(None), at), source)
+            got = x.index_add(1, index, torch.from_numpy(source.copy()))
+            np.testing.assert_array_equal(got.numpy(), wanted)
+            expanded = index.reshape(1, -1, 1).expand(3, -1, width)
+            got = x.scatter_add(1, expanded, torch.from_numpy(source.copy()))
+            np.testing.assert_array_equal(got.numpy(), wanted)
+            x = torch.from_numpy(np.ascontiguousarray(table.transpose(2, 1, 0))).permute(2, 1, 0)
+    finally:
+        torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("length", [1, 255, 256, 257, 600])
+@pytest.mark.parametrize("step", [1, 2])
+def test_a_bad_index_writes_nothing_outside(length, step):
+    memory = torch.zeros(12)
+    table = memory[4:8]
+    for bad in (-1, 4):
+        index = torch.zeros(length * step, dtype=torch.int64)[::step]
+        index[-1] = bad
+        with pytest.raises(RuntimeError, match=f"index {bad} is out of bounds for dimension 0 with size 4"):
+            table.scatter_add_(0, index, torch.ones(length))
+    assert memory[:4].tolist() == memory[8:].tolist() == [0.0] * 4
+
+
+@pytest.mark.parametrize("first,last", [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)])
+def test_a_mask_is_filled_with_one_element(first, last):
+    shape = GRID.shape[first:last]
+    mask = np.random.default_rng(first + last).random(shape) > 0.5
+    key = (slice(None),) * first
+    wanted = GRID.copy()
+    wanted[(*key, mask)] = 7
+    turned = torch.from_numpy(np.ascontiguousarray(GRID.transpose(2, 1, 0))).permute(2, 1, 0)
+    for x in (grid(), turned):
+        for value in (7, torch.tensor(7.0), torch.tensor([[7.0]])):
+            got = x.clone()
+            got[(*key, torch.from_numpy(mask))] = value
+            np.testing.assert_array_equal(got.numpy(), wanted)
+    assert grid()[torch.zeros(3, 4, 5, dtype=torch.bool)].numel() == 0
+
+
+def test_filling_by_mask_has_gradients():
+    x, value = grid().requires_grad_(), torch.tensor(2.0, requires_grad=True)
+    mask = torch.from_numpy(GRID > 30)
+    y = x * 3
+    y[mask] = value
+    y.sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), np.where(GRID > 30, 0, 3))
+    assert value.grad.item() == (GRID > 30).sum()

@@ -159,3 +159,23 @@ def test_long_lines_keep_the_order_of_equals_for_any_number_of_threads(dtype, th
             assert torch.from_numpy(x[1]).mode()[0].item() == seen[counts.argmax()]
     finally:
         torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("size", [300, 8192, 70001])
+@pytest.mark.parametrize("span", [1, 2, 74, 75, 2047, 2048, 2049, 2**32 - 1, 2**32, 2**63])
+def test_integers_that_lie_close_together(threads, size, span):
+    low = -(2**62) if span == 2**63 else -5
+    values = np.random.default_rng(0).integers(low, low + span, size, dtype=np.int64)
+    values[:2] = low, low + span - 1
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        for x in (torch.from_numpy(values), torch.from_numpy(np.repeat(values, 3))[::3]):
+            for keys, descending in ((values, False), (-values, True)):
+                sorted_, order = x.sort(stable=True, descending=descending)
+                wanted = np.argsort(keys, kind="stable")
+                np.testing.assert_array_equal(order.numpy(), wanted)
+                np.testing.assert_array_equal(sorted_.numpy(), values[wanted])
+    finally:
+        torch.set_num_threads(before)

@@ -76,21 +76,77 @@ void gather_dense(U* out, const char* table, int64_t step, const int64_t* index,
   }
 }
 
+// Note [Rows that follow one index]
+// Where no index moves along the innermost dimension, a row of it goes where one index says. Rows may be short, as of
+// points or of a small embedding, so loops go from row to row themselves: they are called for as many as follow each
+// other.
+struct Rows {
+  Plan plan;               // of rows: the innermost dimension is left out
+  int64_t width, step[3];  // elements of a row, and bytes from one to the next in each operand
+  const Lookup* lookup;
+
+  Rows(const Plan& elements, const Lookup& at) : plan(elements), width(elements.sizes[0]), lookup(&at) {
+    for (int o = 0; o < 3; ++o) step[o] = plan.strides[o][0], plan.strides[o][0] = 0;
+    plan.sizes[0] = 1, plan.numel /= width;
+    if (plan.ndim == 1) return;
+    --plan.ndim;
+    std::copy_n(plan.sizes + 1, plan.ndim, plan.sizes);
+    for (auto& strides : plan.strides) std::copy_n(strides + 1, plan.ndim, strides);
+  }
+};
+
+// A call of memcpy takes longer than to copy a few words.
+[[gnu::always_inline]] inline void copy_bytes(char* to, const char* from, int64_t n) {
+  struct Words {
+    uint64_t words[2];
+  };
+  constexpr int64_t word = sizeof(uint64_t), two = sizeof(Words);
+  const auto copy = [&](auto what, int64_t at) { std::memcpy(to + at, from + at, sizeof(what)); };
+  if (n < word || n > 8 * two) {
+    std::memcpy(to, from, size_t(n));
+  } else if (n < two) {  // the second one laps over the first
+    copy(uint64_t(), 0), copy(uint64_t(), n - word);
+  } else {
+    for (int64_t at = 0; at < n - two; at += two) copy(Words(), at);
+    copy(Words(), n - two);
+  }
+}
+
+template <class U>
+[[gnu::always_inline]] inline void copy_row(char* to, int64_t to_step, const char* from, int64_t from_step,
+                                            int64_t n) {
+  constexpr int64_t item = sizeof(U);
+  if (to_step == item && from_step == item) return copy_bytes(to, from, n * item);
+  for (int64_t i = 0; i < n; ++i)
+    *reinterpret_cast<U*>(to + i * to_step) = *reinterpret_cast<const U*>(from + i * from_step);
+}
+
+// So many rows ahead a place is asked for: short rows take less time than one of them takes to come.
+constexpr int64_t kAhead = 64;
+
 // Operands: out, table, index.
+template <class U>
+void gather_rows(char* const* data, const int64_t* strides, int64_t n, const void* context) {
+  const Rows& rows = *static_cast<const Rows*>(context);
+  const Places places(*rows.lookup);
+  const int64_t width = rows.width, out_step = rows.step[0], step = rows.step[1];
+  const int64_t row_stride = rows.lookup->stride;
+  for (int64_t i = 0; i < n; ++i) {
+    if (i + kAhead < n)  // a place outside does no harm here
+      __builtin_prefetch(reinterpret_cast<const char*>(
+          uintptr_t(data[1]) + uintptr_t((i + kAhead) * strides[1]) +
+          uintptr_t(index_at(data[2] + (i + kAhead) * strides[2])) * uintptr_t(row_stride)));
+    copy_row<U>(data[0] + i * strides[0], out_step,
+                data[1] + i * strides[1] + places.at(index_at(data[2] + i * strides[2])), step, width);
+  }
+}
+
 template <class U>
 void gather_row(char* const* data, const int64_t* strides, int64_t n, const void* context) {
   const Lookup& lookup = *static_cast<const Lookup*>(context);
   char* out = data[0];
-  if (strides[2] == 0) {  // one index for the whole row
-    const char* from = data[1] + lookup.at(index_at(data[2]));
-    if (strides[0] == int64_t(sizeof(U)) && strides[1] == int64_t(sizeof(U))) {
-      std::memcpy(out, from, size_t(n) * sizeof(U));
-      return;
-    }
-    for (int64_t i = 0; i < n; ++i)
-      *reinterpret_cast<U*>(out + i * strides[0]) = *reinterpret_cast<const U*>(from + i * strides[1]);
-    return;
-  }
+  if (strides[2] == 0)
+    return copy_row<U>(out, strides[0], data[1] + lookup.at(index_at(data[2])), strides[1], n);
   const char *table = data[1], *index = data[2];
   const int64_t out_step = strides[0], step = strides[1], index_step = strides[2];
   if (out_step == int64_t(sizeof(U)) && index_step == int64_t(sizeof(int64_t)))
@@ -136,14 +192,38 @@ struct Extremum {
   }
 };
 
-// A dense row into another.
+// Rows into those that their indices name.
 template <class T, class Op>
 struct JoinRows {
-  [[gnu::always_inline]] static inline void run(T* target, const T* source, int64_t n) {
+  [[gnu::always_inline]] static inline void join(char* target, const char* source, const Rows& rows) {
+    constexpr int64_t item = sizeof(T);
+    const int64_t width = rows.width, target_step = rows.step[0], source_step = rows.step[2];
+    T* to = reinterpret_cast<T*>(target);
+    const T* from = reinterpret_cast<const T*>(source);
+    if (target_step == item && source_step == item) {
 #pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) target[i] = Op::template join<T>(target[i], source[i]);
+      for (int64_t i = 0; i < width; ++i) to[i] = Op::template join<T>(to[i], from[i]);
+      return;
+    }
+    for (int64_t i = 0; i < width; ++i) {
+      T& slot = *reinterpret_cast<T*>(target + i * target_step);
+      slot = Op::template join<T>(slot, *reinterpret_cast<const T*>(source + i * source_step));
+    }
+  }
+  [[gnu::always_inline]] static inline void run(char* const* data, const int64_t* strides, int64_t n,
+                                                const Rows* rows) {
+    const Places places(*rows->lookup);
+    for (int64_t i = 0; i < n; ++i)
+      join(data[0] + i * strides[0] + places.at(index_at(data[1] + i * strides[1])), data[2] + i * strides[2],
+           *rows);
   }
 };
+
+// Operands: table, index, source.
+template <class T, class Op>
+void scatter_rows(char* const* data, const int64_t* strides, int64_t n, const void* context) {
+  at_level<JoinRows<T, Op>>(data, strides, n, static_cast<const Rows*>(context));
+}
 
 // The compiler's own type of float16.
 #if defined(__aarch64__)
@@ -166,44 +246,40 @@ struct JoinPlaces {
       slot = Op::template join<T>(slot, value);
     }
   }
+  // Where elements go is found out for many at a time, in vectors, and before any of them is joined: a processor reads
+  // ahead of writes whose addresses it knows.
   [[gnu::always_inline]] static inline void run(char* const* data, const int64_t* strides, int64_t n,
-                                                const Places* places) {
-    char* table = data[0];
-    const char *index = data[1], *source = data[2];
+                                                const Lookup* lookup) {
+    constexpr int64_t together = 256;
+    const int64_t size = lookup->size, stride = lookup->stride, added = lookup->wraps ? size : 0;
     const int64_t step = strides[0], index_step = strides[1], source_step = strides[2];
-    if (index_step == int64_t(sizeof(int64_t)) && source_step == int64_t(sizeof(T))) {
-      for (int64_t i = 0; i < n; ++i)
-        join(table + i * step + places->at(reinterpret_cast<const int64_t*>(index)[i]),
-             source + i * int64_t(sizeof(T)));
-      return;
+    for (int64_t begin = 0; begin < n; begin += together) {
+      const int64_t count = std::min(together, n - begin);
+      char* table = data[0] + begin * step;
+      const char *index = data[1] + begin * index_step, *source = data[2] + begin * source_step;
+      int64_t places[together];
+      uint64_t outside = 0;  // below 0 once an index is below 0 or above the last
+      const auto find = [&](int64_t i, int64_t at) {
+        places[i] = at + ((at >> 63) & added);
+        outside |= uint64_t(places[i]) | (uint64_t(size - 1) - uint64_t(places[i]));
+      };
+      if (index_step == int64_t(sizeof(int64_t)))
+        for (int64_t i = 0; i < count; ++i) find(i, reinterpret_cast<const int64_t*>(index)[i]);
+      else
+        for (int64_t i = 0; i < count; ++i) find(i, index_at(index + i * index_step));
+      if (int64_t(outside) < 0) [[unlikely]]
+        for (int64_t i = 0; i < count; ++i) lookup->at(index_at(index + i * index_step));
+      for (int64_t i = 0; i < count; ++i)
+        join(table + i * step + places[i] * stride, source + i * source_step);
     }
-    for (int64_t i = 0; i < n; ++i)
-      join(table + i * step + places->at(index_at(index + i * index_step)), source + i * source_step);
   }
 };
 
-// Operands: table, index, source.
 template <class T, class Op>
 void scatter_row(char* const* data, const int64_t* strides, int64_t n, const void* context) {
-  const Lookup& lookup = *static_cast<const Lookup*>(context);
-  auto join = [](char* target, const char* source) {
-    T& slot = *reinterpret_cast<T*>(target);
-    slot = Op::template join<T>(slot, *reinterpret_cast<const T*>(source));
-  };
-  if (strides[1] == 0) {
-    char* target = data[0] + lookup.at(index_at(data[1]));
-    constexpr int64_t item = sizeof(T);
-    if (strides[0] == item && strides[2] == item)
-      return at_level<JoinRows<T, Op>, T*, const T*, int64_t>(reinterpret_cast<T*>(target),
-                                                              reinterpret_cast<const T*>(data[2]), n);
-    for (int64_t i = 0; i < n; ++i) join(target + i * strides[0], data[2] + i * strides[2]);
-    return;
-  }
-  using Body = JoinPlaces<T, Op, false>;
-  using Quick = JoinPlaces<T, Op, true>;
-  const Places places(lookup);
-  if (!kHasLevels || cpu_level > 0) AtLevels<Quick>::wide(data, strides, n, &places);
-  else AtLevels<Body>::base(data, strides, n, &places);
+  const Lookup* lookup = static_cast<const Lookup*>(context);
+  if (!kHasLevels || cpu_level > 0) AtLevels<JoinPlaces<T, Op, true>>::wide(data, strides, n, lookup);
+  else AtLevels<JoinPlaces<T, Op, false>>::base(data, strides, n, lookup);
 }
 
 // Note [Sorted by block]
@@ -225,51 +301,40 @@ struct Chunk {
   void* list;
 };
 
-// What a list has of an element, and of a row whose elements follow one index.
-template <class T>
+// What a list has of an element: its value; and of a row: where it begins.
+template <class V>
 struct Sent {
   char* target;
-  T value;
+  V value;
 };
-struct SentRow {
-  char* data[3];  // as a row function takes it
-};
+using SentRow = Sent<const char*>;
 
 void count_sent(char* const* data, const int64_t* strides, int64_t n, const void* context) {
   const Chunk& chunk = *static_cast<const Chunk*>(context);
   const Blocks blocks = *chunk.blocks;
   const Places places(*blocks.lookup);
-  if (strides[1] == 0) {
-    ++chunk.next[blocks.block_of(data[0] + places.at(index_at(data[1])))];
-    return;
-  }
   for (int64_t i = 0; i < n; ++i)
     ++chunk.next[blocks.block_of(data[0] + i * strides[0] + places.at(index_at(data[1] + i * strides[1])))];
 }
 
-template <class T>
+template <class V>
 void send(char* const* data, const int64_t* strides, int64_t n, const void* context) {
   const Chunk& chunk = *static_cast<const Chunk*>(context);
   const Blocks blocks = *chunk.blocks;
   const Places places(*blocks.lookup);
-  Sent<T>* list = static_cast<Sent<T>*>(chunk.list);
+  Sent<V>* list = static_cast<Sent<V>*>(chunk.list);
   for (int64_t i = 0; i < n; ++i) {
     char* target = data[0] + i * strides[0] + places.at(index_at(data[1] + i * strides[1]));
-    list[chunk.next[blocks.block_of(target)]++] = {target,
-                                                   *reinterpret_cast<const T*>(data[2] + i * strides[2])};
+    const char* source = data[2] + i * strides[2];
+    Sent<V>& sent = list[chunk.next[blocks.block_of(target)]++];
+    if constexpr (std::is_same_v<Sent<V>, SentRow>) sent = {target, source};
+    else sent = {target, *reinterpret_cast<const V*>(source)};
   }
 }
 
-void send_row(char* const* data, const int64_t*, int64_t, const void* context) {
-  const Chunk& chunk = *static_cast<const Chunk*>(context);
-  const char* target = data[0] + chunk.blocks->lookup->at(index_at(data[1]));
-  static_cast<SentRow*>(chunk.list)[chunk.next[chunk.blocks->block_of(target)]++] = {
-      {data[0], data[1], data[2]}};
-}
-
-// Joins elements [begin, end) of a list.
+// Join [begin, end) of a list, of elements or of rows.
 template <class T, class Op>
-void join_sent(const void* list, int64_t begin, int64_t end) {
+void join_sent(const void* list, int64_t begin, int64_t end, const Rows*) {
   const Sent<T>* sent = static_cast<const Sent<T>*>(list);
   for (int64_t i = begin; i < end; ++i) {
     T& slot = *reinterpret_cast<T*>(sent[i].target);
@@ -277,23 +342,46 @@ void join_sent(const void* list, int64_t begin, int64_t end) {
   }
 }
 
-// The loops of one dtype and way to combine.
+template <class T, class Op>
+struct JoinSentRows {
+  [[gnu::always_inline]] static inline void run(const SentRow* begin, const SentRow* end, const Rows* rows) {
+    for (; begin < end; ++begin) JoinRows<T, Op>::join(begin->target, begin->value, *rows);
+  }
+};
+template <class T, class Op>
+void join_sent_rows(const void* list, int64_t begin, int64_t end, const Rows* rows) {
+  const SentRow* sent = static_cast<const SentRow*>(list);
+  at_level<JoinSentRows<T, Op>>(sent + begin, sent + end, rows);
+}
+
+// The loops of one dtype and way to combine, for elements that have an index each (context: the Lookup) and for rows
+// (context: the Rows).
 struct ScatterLoops {
-  RowFunction row, send;
-  void (*join_sent)(const void* list, int64_t begin, int64_t end);
-  size_t sent_size;
+  struct Of {
+    RowFunction row, send;
+    void (*join_sent)(const void* list, int64_t begin, int64_t end, const Rows* rows);
+    size_t sent_size;
+  };
+  Of elements, rows;
 };
 
 template <class T, class Op>
-constexpr ScatterLoops scatter_loops{scatter_row<T, Op>, send<T>, join_sent<T, Op>, sizeof(Sent<T>)};
+constexpr ScatterLoops scatter_loops{
+    {scatter_row<T, Op>, send<T>, join_sent<T, Op>, sizeof(Sent<T>)},
+    {scatter_rows<T, Op>, send<const char*>, join_sent_rows<T, Op>, sizeof(SentRow)}};
 
-RowFunction gather_of(size_t item) {
+struct GatherLoops {
+  RowFunction row, rows;
+};
+template <class U> constexpr GatherLoops gather_loops{gather_row<U>, gather_rows<U>};
+
+const GatherLoops& gather_of(size_t item) {
   switch (item) {
-    case 1: return gather_row<uint8_t>;
-    case 2: return gather_row<uint16_t>;
-    case 4: return gather_row<uint32_t>;
-    case 8: return gather_row<uint64_t>;
-    default: return gather_row<complex128>;
+    case 1: return gather_loops<uint8_t>;
+    case 2: return gather_loops<uint16_t>;
+    case 4: return gather_loops<uint32_t>;
+    case 8: return gather_loops<uint64_t>;
+    default: return gather_loops<complex128>;
   }
 }
 
@@ -348,16 +436,30 @@ void gather(const View& out, const View& table, const Lookup& lookup) {
   Plan plan;
   make_plan(plan, operands, 3);
   if (plan.numel == 0) return;
-  for_each_row(plan, kLookupGrain, gather_of(itemsize(out.dtype)), &lookup);
+  const GatherLoops& loops = gather_of(itemsize(out.dtype));
+  const int64_t width = plan.sizes[0];
+  // Longer rows than that are for several threads each.
+  if (plan.strides[2][0] != 0 || width > kLookupGrain)
+    return for_each_row(plan, kLookupGrain, loops.row, &lookup);
+  const Rows rows(plan, lookup);
+  for_each_row(rows.plan, kLookupGrain / width, loops.rows, &rows);
 }
 
 namespace {
 
+bool has_rows(const Plan& plan) { return plan.strides[1][0] == 0; }
+
 // Where one of the innermost dimensions leads to places of its own, those that meet lie along the other one.
-void scatter_here(const Plan& plan, RowFunction row, const Lookup& lookup) {
+void walk_here(const Plan& plan, RowFunction row, const void* context) {
   if (plan.ndim > 1 && (plan.strides[0][0] != 0 || plan.strides[0][1] != 0))
-    for_each_row_here(plan, row, &lookup);
-  else for_each_row_in(plan, 0, plan.numel, row, &lookup);
+    for_each_row_here(plan, row, context);
+  else for_each_row_in(plan, 0, plan.numel, row, context);
+}
+
+void scatter_here(const Plan& plan, const ScatterLoops& loops, const Lookup& lookup) {
+  if (!has_rows(plan)) return walk_here(plan, loops.elements.row, &lookup);
+  const Rows rows(plan, lookup);
+  walk_here(rows.plan, loops.rows.row, &rows);
 }
 
 // The dimension that threads share out, because the table moves along it and no two of them write to one place; -1 if
@@ -384,26 +486,24 @@ constexpr int64_t kFew = 3, kCached = 256 << 10;
 
 constinit PerThread<ThreadBuffer> sent_memory;
 
-// See Note [Sorted by block].
-void scatter_by_block(const Plan& plan, const ScatterLoops& loops, const Lookup& lookup, int64_t threads) {
-  constexpr int64_t kTogether = 1 << 20;  // elements in the list at once
-  const bool rows = plan.strides[1][0] == 0;
-  const int64_t width = rows ? plan.sizes[0] : 1, units = plan.numel / width;
+// See Note [Sorted by block]. The plan is of elements or of rows.
+void scatter_by_block(const Plan& plan, const ScatterLoops::Of& loops, const Lookup& lookup, const Rows* rows,
+                      int64_t threads) {
+  constexpr int64_t kTogether = 1 << 20;  // what is in the list at once
   const int64_t span = span_of(plan, lookup);
   const int64_t wanted = 4 * threads, chunks = 2 * threads;
   const Blocks blocks{&lookup, plan.data[0], std::max(6, int(std::bit_width(uint64_t(span / wanted))))};
   const int64_t count = (span >> blocks.shift) + 1;
   std::vector<int64_t> next(size_t(count * chunks)), ends(size_t(count), 0);
-  char* list =
-      sent_memory->room<char>(std::min(units, kTogether) * int64_t(rows ? sizeof(SentRow) : loops.sent_size));
-  for (int64_t first = 0; first < units; first += kTogether) {
-    const int64_t total = std::min(kTogether, units - first), each = (total + chunks - 1) / chunks;
+  char* list = sent_memory->room<char>(std::min(plan.numel, kTogether) * int64_t(loops.sent_size));
+  for (int64_t first = 0; first < plan.numel; first += kTogether) {
+    const int64_t total = std::min(kTogether, plan.numel - first), each = (total + chunks - 1) / chunks;
     const auto for_each_chunk = [&](RowFunction row) {
       parallel_for(0, chunks, 1, [&](int64_t begin, int64_t end) {
         for (int64_t c = begin; c < end; ++c) {
           const Chunk chunk{&blocks, next.data() + c * count, list};
-          for_each_row_in(plan, (first + std::min(total, c * each)) * width,
-                          (first + std::min(total, (c + 1) * each)) * width, row, &chunk);
+          for_each_row_in(plan, first + std::min(total, c * each), first + std::min(total, (c + 1) * each),
+                          row, &chunk);
         }
       });
     };
@@ -414,13 +514,9 @@ void scatter_by_block(const Plan& plan, const ScatterLoops& loops, const Lookup&
       for (int64_t c = 0; c < chunks; ++c) at += std::exchange(next[size_t(c * count + b)], at);
       ends[size_t(b)] = at;
     }
-    for_each_chunk(rows ? send_row : loops.send);
+    for_each_chunk(loops.send);
     parallel_for(0, count, 1, [&](int64_t begin, int64_t end) {
-      const int64_t from = begin == 0 ? 0 : ends[size_t(begin - 1)], to = ends[size_t(end - 1)];
-      if (!rows) return loops.join_sent(list, from, to);
-      const int64_t strides[] = {plan.strides[0][0], 0, plan.strides[2][0]};
-      for (int64_t i = from; i < to; ++i)
-        loops.row(reinterpret_cast<const SentRow*>(list)[i].data, strides, width, &lookup);
+      loops.join_sent(list, begin == 0 ? 0 : ends[size_t(begin - 1)], ends[size_t(end - 1)], rows);
     });
   }
 }
@@ -434,12 +530,14 @@ void scatter(const View& table, const Lookup& lookup, const View& source, Combin
   if (plan.numel == 0) return;
   const ScatterLoops& loops = scatter_of(table.dtype, combine);
   const int64_t threads = std::min<int64_t>(get_num_threads(), plan.numel / kLookupGrain);
-  if (threads <= 1 || in_parallel_region()) return scatter_here(plan, loops.row, lookup);
+  if (threads <= 1 || in_parallel_region()) return scatter_here(plan, loops, lookup);
   // No two threads may write to one place.
   const int shared = free_dimension(plan, itemsize(table.dtype), threads);
   if (shared < 0) {
-    if (threads <= kFew && span_of(plan, lookup) <= kCached) return scatter_here(plan, loops.row, lookup);
-    return scatter_by_block(plan, loops, lookup, threads);
+    if (threads <= kFew && span_of(plan, lookup) <= kCached) return scatter_here(plan, loops, lookup);
+    if (!has_rows(plan)) return scatter_by_block(plan, loops.elements, lookup, nullptr, threads);
+    const Rows rows(plan, lookup);
+    return scatter_by_block(rows.plan, loops.rows, lookup, &rows, threads);
   }
   const int64_t width = plan.sizes[shared], each = plan.numel / width;
   const int64_t least = shared == 0 ? kInnerBytes / int64_t(itemsize(table.dtype)) : 1;
@@ -448,7 +546,7 @@ void scatter(const View& table, const Lookup& lookup, const View& source, Combin
     part.sizes[shared] = end - begin;
     part.numel = each * (end - begin);
     for (int o = 0; o < part.operands; ++o) part.data[o] += begin * part.strides[o][shared];
-    scatter_here(part, loops.row, lookup);
+    scatter_here(part, loops, lookup);
   });
 }
 

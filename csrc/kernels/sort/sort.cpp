@@ -188,15 +188,31 @@ class TwoRooms {
   Entry<K>* first_;
 };
 
-// Keys of one line; `flip` turns the order round without touching the order of equals.
+// The keys of one line; `flip` turns the order round without touching the order of equals.
+template <class T>
+struct Keys {
+  using K = order_key_t<T>;
+  const char* line;
+  int64_t stride;
+  K mask;
+  Keys(const char* at, int64_t step, bool flip) : line(at), stride(step), mask(flip ? K(~K(0)) : K(0)) {}
+  [[gnu::always_inline]] K operator[](int64_t i) const {
+    return K(order_key(read<T>(line + i * stride)) ^ mask);
+  }
+  // Integers only: the element that has a key.
+  T element(K key) const { return T(K(key ^ mask ^ order_key(T(0)))); }
+};
+
+// Entries of keys less their least one, which an N has bits enough for.
+template <class T, class N>
+void read_entries(const Keys<T>& keys, int64_t n, order_key_t<T> least, Entry<N>* entries) {
+  parallel_for(0, n, kGrain / 4, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) entries[i] = {N(keys[i] - least), uint32_t(i)};
+  });
+}
 template <class T>
 void read_line(const char* line, int64_t stride, int64_t n, bool flip, Entry<order_key_t<T>>* entries) {
-  using K = order_key_t<T>;
-  const K mask = flip ? K(~K(0)) : K(0);
-  parallel_for(0, n, kGrain / 4, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i)
-      entries[i] = {K(order_key(read<T>(line + i * stride)) ^ mask), uint32_t(i)};
-  });
+  read_entries<T>(Keys<T>(line, stride, flip), n, order_key_t<T>(0), entries);
 }
 
 // The lines of one operator: where elements and results lie.
@@ -222,27 +238,134 @@ struct Line {
 
 }  // namespace
 
+namespace {
+
+// How many threads share a line out, and what each of them takes of it.
+struct Parts {
+  int64_t n, count, each;
+  explicit Parts(int64_t length)
+      : n(length), count(threads_inside(length)), each((length + count - 1) / count) {}
+  // Calls f(part, begin, end) for all parts, maybe at the same time.
+  template <class F>
+  void for_each(const F& f) const {
+    parallel_for(0, count, 1, [&](int64_t first, int64_t last) {
+      for (int64_t p = first; p < last; ++p) f(p, std::min(n, p * each), std::min(n, (p + 1) * each));
+    });
+  }
+};
+
+template <class T>
+struct KeyRange {
+  using K = order_key_t<T>;
+  [[gnu::always_inline]] static inline void run(const Keys<T>* of, int64_t begin, int64_t end, K* least,
+                                                K* most) {
+    const Keys<T> keys = *of;
+    K low = K(~K(0)), high = 0;
+    if (keys.stride == int64_t(sizeof(T))) {
+      const T* line = reinterpret_cast<const T*>(keys.line);
+      for (int64_t i = begin; i < end; ++i) {
+        const K key = K(order_key(line[i]) ^ keys.mask);
+        low = std::min(low, key), high = std::max(high, key);
+      }
+    } else {
+      for (int64_t i = begin; i < end; ++i) low = std::min(low, keys[i]), high = std::max(high, keys[i]);
+    }
+    *least = low, *most = high;
+  }
+};
+
+template <class T>
+std::pair<order_key_t<T>, order_key_t<T>> key_range(const Keys<T>& keys, int64_t n) {
+  using K = order_key_t<T>;
+  const Parts parts(n);
+  std::vector<K> least(size_t(parts.count)), most(size_t(parts.count));
+  parts.for_each([&](int64_t p, int64_t begin, int64_t end) {
+    at_level<KeyRange<T>>(&keys, begin, end, &least[size_t(p)], &most[size_t(p)]);
+  });
+  return {*std::ranges::min_element(least), *std::ranges::max_element(most)};
+}
+
+// Note [Integers of few values]
+// Where a line has several elements for each value that it can have, they are counted: from the counts come the places
+// of each value's run, for each part of the line, and nothing is compared or moved but the places of the elements.
+constexpr int64_t kCountedValues = 1 << 11, kCountedShare = 4;
+
+template <class T>
+void sort_counted(const Line<T>& shape, const Keys<T>& keys, order_key_t<T> least, int64_t values,
+                  char* value, char* index) {
+  using K = order_key_t<T>;
+  const Parts parts(shape.n);
+  std::vector<uint32_t> next(size_t(parts.count * values), 0);
+  std::vector<uint32_t> starts(size_t(values) + 1);
+  parts.for_each([&](int64_t p, int64_t begin, int64_t end) {
+    uint32_t* counts = next.data() + p * values;
+    for (int64_t i = begin; i < end; ++i) ++counts[K(keys[i] - least)];
+  });
+  uint32_t at = 0;
+  for (int64_t v = 0; v < values; ++v) {
+    starts[size_t(v)] = at;
+    for (int64_t p = 0; p < parts.count; ++p) at += std::exchange(next[size_t(p * values + v)], at);
+  }
+  starts[size_t(values)] = at;
+  parts.for_each([&](int64_t p, int64_t begin, int64_t end) {
+    uint32_t* places = next.data() + p * values;
+    for (int64_t i = begin; i < end; ++i)
+      *reinterpret_cast<int64_t*>(index + places[K(keys[i] - least)]++ * shape.index_stride) = i;
+  });
+  // Last: the values may lie where the line does.
+  for (int64_t v = 0; v < values; ++v) {
+    const T element = keys.element(K(least + K(v)));
+    for (int64_t i = starts[size_t(v)]; i < starts[size_t(v) + 1]; ++i)
+      *reinterpret_cast<T*>(value + i * shape.value_stride) = element;
+  }
+}
+
+// By keys less their least one, in an N.
+template <class N, class T>
+void sort_by(const Line<T>& shape, const Keys<T>& keys, order_key_t<T> least, char* value, char* index) {
+  TwoRooms<N> rooms(shape.n);
+  read_entries(keys, shape.n, least, rooms.first());
+  const char* line = keys.line;
+  Line<T> from = shape;
+  std::unique_ptr<T[]> kept;
+  if (line == value) {  // in place: the values would overwrite one another
+    kept.reset(new T[size_t(shape.n)]);
+    for (int64_t i = 0; i < shape.n; ++i) kept[size_t(i)] = read<T>(line + i * shape.stride);
+    line = reinterpret_cast<const char*>(kept.get());
+    from.stride = sizeof(T);
+  }
+  sort_entries(rooms.first(), rooms.second(), shape.n,
+               [&](const Entry<N>* sorted, int64_t begin, int64_t end) {
+                 for (int64_t i = begin; i < end; ++i)
+                   from.write(line, value, index, i, sorted[i - begin].index);
+               });
+}
+
+// Few passes over few bytes, where the keys of a line lie close together.
+template <class T>
+void sort_line(const Line<T>& shape, const Keys<T>& keys, char* value, char* index) {
+  using K = order_key_t<T>;
+  if constexpr (std::is_integral_v<T>) {
+    if (shape.n >= kRadixFrom<K>) {
+      const auto [least, most] = key_range(keys, shape.n);
+      const uint64_t span = K(most - least);
+      if (span < uint64_t(std::min(kCountedValues, shape.n / kCountedShare)))
+        return sort_counted(shape, keys, least, int64_t(span) + 1, value, index);
+      if (sizeof(K) > sizeof(uint32_t) && span <= std::numeric_limits<uint32_t>::max())
+        return sort_by<uint32_t>(shape, keys, least, value, index);
+    }
+  }
+  sort_by<K>(shape, keys, K(0), value, index);
+}
+
+}  // namespace
+
 void sort(const View& in, int dim, bool descending, const View& values, const View& indices) {
   dispatch<domains::every_ordered>(in.dtype, "sort", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    using K = order_key_t<T>;
     const Line<T> shape(in, dim, values, indices);
     for_each_split_line(in, values, indices, dim, [&](const char* line, char* value, char* index) {
-      TwoRooms<K> rooms(shape.n);
-      read_line<T>(line, shape.stride, shape.n, descending, rooms.first());
-      Line<T> from = shape;
-      std::unique_ptr<T[]> kept;
-      if (line == value) {  // in place: the values would overwrite one another
-        kept.reset(new T[size_t(shape.n)]);
-        for (int64_t i = 0; i < shape.n; ++i) kept[size_t(i)] = read<T>(line + i * shape.stride);
-        line = reinterpret_cast<const char*>(kept.get());
-        from.stride = sizeof(T);
-      }
-      sort_entries(rooms.first(), rooms.second(), shape.n,
-                   [&](const Entry<K>* sorted, int64_t begin, int64_t end) {
-                     for (int64_t i = begin; i < end; ++i)
-                       from.write(line, value, index, i, sorted[i - begin].index);
-                   });
+      sort_line(shape, Keys<T>(line, shape.stride, descending), value, index);
     });
   });
 }
@@ -462,7 +585,7 @@ void running_extrema(const Line<T>& shape, char* const* data, const int64_t* str
   for (int64_t i = 0; i < shape.n; ++i) {
     for (int l = 0; l < kLines; ++l) {
       const C x(read<T>(data[0] + l * strides[0] + i * shape.stride)), old = best[l];
-      const bool takes = !(kMax ? x < old : x > old) & (!math::is_nan(old) | math::is_nan(x));
+      const bool takes = (kMax ? !(x < old) : !(x > old)) & (!math::is_nan(old) | math::is_nan(x));
       const Bits chosen = Bits(Bits(0) - Bits(takes)), kept = Bits(~chosen);
       best[l] = std::bit_cast<C>(Bits((std::bit_cast<Bits>(x) & chosen) | (std::bit_cast<Bits>(old) & kept)));
       const int64_t mask = -int64_t(takes);

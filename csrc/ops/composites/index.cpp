@@ -1,6 +1,8 @@
 // Indexing in terms of other operators.
 #include "generated/ops/composites/index.h"
 
+#include <algorithm>
+
 #include "core/transform.h"
 #include "core/warn.h"
 #include "generated/ops/binary.h"
@@ -73,6 +75,40 @@ std::vector<Tensor> without_masks(const Tensor& self, TensorList indices) {
   return out;
 }
 
+bool is_one_mask(TensorList indices) {
+  return indices.size() == 1 && indices[0].defined() && is_mask(indices[0]);
+}
+
+// For x[mask]: x with the dimensions that the mask covers taken as one, where its coordinates are a single index.
+Dims merged_shape(const Tensor& self, const Tensor& mask) {
+  check_mask(self, 0, mask);
+  Dims shape{mask.numel()};
+  for (int64_t d = mask.dim(); d < self.dim(); ++d) shape.push_back(self.sizes()[size_t(d)]);
+  return shape;
+}
+bool merges(const Tensor& self, TensorList indices) {
+  return is_one_mask(indices) && indices[0].dim() > 1 && self.is_contiguous();
+}
+
+// x[:, mask] = number needs no list of places. Tells where the mask's dimensions begin.
+std::optional<size_t> filled_by_mask(const Tensor& self, TensorList indices, const Tensor& values) {
+  if (values.numel() != 1 || values.dtype() != self.dtype() || values.device() != self.device()) return {};
+  const auto defined = [](const Tensor& t) { return t.defined(); };
+  const auto found = std::ranges::find_if(indices, defined);
+  if (std::ranges::count_if(indices, defined) != 1 || found->dim() == 0 || !is_mask(*found)) return {};
+  for (int64_t d = 0; d < self.dim(); ++d)
+    if (self.strides()[size_t(d)] == 0) return {};  // written to by places, with a warning
+  return size_t(found - indices.begin());
+}
+
+Tensor fill_by_mask(const Tensor& self, size_t at, const Tensor& mask, const Tensor& value) {
+  check_mask(self, at, mask);
+  Dims shape(mask.sizes());
+  while (at + shape.size() < size_t(self.dim())) shape.push_back(1);
+  const Tensor chosen = ops::_to_copy(mask, DType::boolean, std::nullopt).reshape(shape);
+  return ops::masked_fill_(self, chosen, value.reshape(Dims{}));
+}
+
 int64_t count_of(const Tensor& count) { return item(count).to<int64_t>(); }
 
 // Indices of any size, round and round the dimension.
@@ -83,19 +119,15 @@ Tensor modulo(const Tensor& indices, int64_t size) {
 }  // namespace
 
 Tensor index(const Tensor& self, TensorList indices) {
-  if (indices.size() == 1 && indices[0].defined() && is_mask(indices[0]) && indices[0].dim() > 1 &&
-      self.is_contiguous()) {
-    // x[mask]: over the dimensions it covers taken as one, its coordinates are a single index.
-    const Tensor& mask = indices[0];
-    check_mask(self, 0, mask);
-    Dims shape{mask.numel()};
-    for (int64_t d = mask.dim(); d < self.dim(); ++d) shape.push_back(self.sizes()[size_t(d)]);
-    return ops::_index(self.reshape(shape), coordinates(flattened(mask)));
-  }
-  return ops::_index(self, without_masks(self, indices));
+  if (!merges(self, indices)) return ops::_index(self, without_masks(self, indices));
+  const Tensor& mask = indices[0];
+  return ops::_index(self.reshape(merged_shape(self, mask)), coordinates(flattened(mask)));
 }
 
 Tensor index_put_(const Tensor& self, TensorList indices, const Tensor& values, bool accumulate) {
+  if (!accumulate)
+    if (const auto at = filled_by_mask(self, indices, values))
+      return fill_by_mask(self, *at, indices[*at], values);
   return ops::_index_put_(self, without_masks(self, indices), values, accumulate);
 }
 
