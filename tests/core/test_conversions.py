@@ -1,5 +1,6 @@
 """Conversions of devices, dtypes and memory formats; tests/parity/test_conversions.py compares them with PyTorch."""
 
+import numpy as np
 import pytest
 
 import mindtorch_v2 as torch
@@ -163,3 +164,30 @@ def test_halves_of_a_window_become_floats_and_floats_halves(half, step):
     spread = torch.zeros(400, dtype=half)
     spread[::step] = x[::step]
     assert torch.equal(spread[::step], wanted.to(half)) and not spread[1::step].any()
+
+
+@pytest.mark.parametrize("length", [1, 7, 8, 15, 16, 17, 63, 1000])
+def test_floats_become_the_nearest_bfloat16_wherever_they_stand(length):
+    words = np.random.default_rng(length).integers(0, 1 << 32, length, dtype=np.uint32)
+    edges = [
+        0x3F808000,
+        0x3F818000,
+        0x3F807FFF,
+        0x7F7FFFFF,
+        0x7F800000,
+        0xFF800001,
+        0x7FC12345,
+        1,
+        0x80008000,
+    ]
+    words[: len(edges)] = edges[:length]
+    rounded = (words.astype(np.uint64) + 0x7FFF + ((words >> 16) & 1)) >> 16
+    is_nan = (words & 0x7FFFFFFF) > 0x7F800000
+    wanted = np.where(is_nan, (words >> 16) | 0x40, rounded).astype(np.int64)
+    x = torch.from_numpy(words.view(np.float32))
+    spread = torch.zeros(length, 2)
+    spread[:, 0] = x
+    for floats in (x, spread[:, 0]):
+        halves = floats.bfloat16()
+        assert (halves.view(torch.int16).long() & 0xFFFF).tolist() == wanted.tolist()
+        assert torch.equal(halves.float().view(torch.int32), halves.view(torch.int16).int() << 16)

@@ -167,6 +167,32 @@ def test_ctc_sums_over_all_alignments(labels):
     assert loss.item() == pytest.approx(ctc_by_enumeration(log_probs.exp().numpy()[:, 0], labels))
 
 
+@pytest.mark.parametrize("lengths", [(0, 1, 5), (2, 0, 4), (7, 6, 1)])
+def test_ctc_of_samples_of_their_own_lengths_has_the_slope_of_its_values(lengths):
+    rng = np.random.default_rng(sum(lengths))
+    scores = torch.tensor(rng.normal(size=(12, 3, 5)), requires_grad=True)
+    targets = torch.tensor(rng.integers(1, 5, (3, 7)))
+
+    def loss(x):
+        return F.ctc_loss(
+            x.log_softmax(2), targets, (12, 9, 11), lengths, reduction="sum", zero_infinity=True
+        )
+
+    torch.autograd.gradcheck(loss, (scores,))
+    narrow = scores.detach().float().requires_grad_()
+    loss(scores).backward()
+    loss(narrow).backward()
+    np.testing.assert_allclose(narrow.grad.numpy(), scores.grad.numpy(), rtol=1e-4, atol=1e-5)
+    by_class = scores.detach().permute(2, 1, 0).contiguous().permute(2, 1, 0)
+    assert loss(by_class).item() == pytest.approx(loss(scores).item())
+
+
+def test_the_slope_of_an_impossible_target_is_nan():
+    log_probs = torch.zeros(1, 1, 3).log_softmax(2).requires_grad_()
+    F.ctc_loss(log_probs, torch.tensor([[1, 2]]), (1,), (2,), reduction="sum").backward()
+    assert log_probs.grad.isnan().all()
+
+
 def test_ctc_of_an_impossible_target_is_infinite_or_left_out():
     log_probs = torch.zeros(1, 1, 3).log_softmax(2).requires_grad_()
     target = torch.tensor([[1, 2]])

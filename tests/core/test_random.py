@@ -155,3 +155,13 @@ def test_gradients_flow_through_draws_of_a_normal_distribution_and_are_zero():
     assert drawn.shape == (2, 3) and drawn.requires_grad
     drawn.sum().backward()
     assert mean.grad.tolist() == [0, 0, 0] and std.grad.tolist() == [[0, 0, 0], [0, 0, 0]]
+
+
+@pytest.mark.parametrize("end", [1, 2, 3, 10, 255, 1 << 16, 1000003, (1 << 28) - 1])
+def test_whole_numbers_are_remainders_of_the_generators_own(end):
+    words = np.random.RandomState(7)._bit_generator.random_raw(2000)
+    wanted = (words % end - 5).astype("int64").tolist()
+    assert torch.randint(-5, end - 5, (1999,)).tolist() == wanted[:1999]
+    assert torch.randint(-5, end - 5, (1,)).tolist() == wanted[1999:]
+    torch.manual_seed(7)
+    assert torch.empty(2000, 2).long()[:, 0].random_(-5, end - 5).tolist() == wanted

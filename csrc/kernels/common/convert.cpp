@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
-#if defined(__x86_64__)
-#include <immintrin.h>
-#elif defined(__aarch64__)
+#if defined(__aarch64__)
 #include <arm_neon.h>
 #endif
 
@@ -28,6 +26,8 @@ template <> struct unit<16> {
 // The baseline of x86-64 has no instruction that turns bytes round.
 template <class U>
 [[gnu::always_inline]] inline void turn_round(const U* in, U* out, int64_t n) {
+#pragma GCC ivdep
+#pragma GCC unroll 4
   for (int64_t i = 0; i < n; ++i) out[i] = in[-i];
 }
 template <class U>
@@ -84,51 +84,8 @@ template <class From, class To>
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) out[i] = cast<To>(loaded(in + i));
 }
-template <class From, class To>
-MT_WIDE void convert_dense_wide(const From* in, To* out, int64_t n) {
-  convert_dense(in, out, n);
-}
-#if defined(__x86_64__)
-// The compiler does not find these instructions by itself. The rest of fewer than eight goes through a padded
-// block, so that a value converts alike wherever it stands.
-template <>
-MT_WIDE void convert_dense_wide(const Half* in, float* out, int64_t n) {
-  int64_t i = 0;
-  for (; i + 8 <= n; i += 8) {
-    _mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in + i))));
-  }
-  if (i == n) return;
-  alignas(16) uint16_t rest[8] = {};
-  alignas(32) float converted[8];
-  std::memcpy(rest, in + i, size_t(n - i) * sizeof(Half));
-  _mm256_store_ps(converted, _mm256_cvtph_ps(_mm_load_si128(reinterpret_cast<const __m128i*>(rest))));
-  std::memcpy(out + i, converted, size_t(n - i) * sizeof(float));
-}
-template <>
-MT_WIDE void convert_dense_wide(const float* in, Half* out, int64_t n) {
-  constexpr int nearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
-  int64_t i = 0;
-  for (; i + 8 <= n; i += 8) {
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i), _mm256_cvtps_ph(_mm256_loadu_ps(in + i), nearest));
-  }
-  if (i == n) return;
-  alignas(32) float rest[8] = {};
-  alignas(16) uint16_t converted[8];
-  std::memcpy(rest, in + i, size_t(n - i) * sizeof(float));
-  _mm_store_si128(reinterpret_cast<__m128i*>(converted), _mm256_cvtps_ph(_mm256_load_ps(rest), nearest));
-  std::memcpy(static_cast<void*>(out + i), converted, size_t(n - i) * sizeof(Half));
-}
-
-template <class H>
-MT_WIDEST void convert_dense_widest(const H* in, float* out, int64_t n) {
-  halves::widen(in, out, n);
-}
-template <class H>
-MT_WIDEST void convert_dense_widest(const float* in, H* out, int64_t n) {
-  halves::narrow(in, out, n);
-}
-#elif defined(__aarch64__)
-// The same, where they belong to the baseline.
+#if defined(__aarch64__)
+// The compiler does not find these instructions by itself.
 template <>
 inline void convert_dense(const Half* in, float* out, int64_t n) {
   const auto widened = [](uint16x4_t bits) { return vcvt_f32_f16(vreinterpret_f16_u16(bits)); };
@@ -195,9 +152,9 @@ void convert(const char* source, int64_t source_stride, char* target, int64_t ta
     To* out = reinterpret_cast<To*>(target);
     if constexpr (worth_wide<From, To>) {
 #if defined(__x86_64__)
-      if (cpu_level == 2) return convert_dense_widest(in, out, n);
+      if (cpu_level == 2) return halves::Widest::convert(in, out, n);
+      if (cpu_level == 1) return halves::Wide::convert(in, out, n);
 #endif
-      if (cpu_level) return convert_dense_wide(in, out, n);
     }
     if constexpr (worth_widest<From, To>) {
       if (cpu_level == 2) return convert_dense_of_all(in, out, n);
@@ -297,25 +254,51 @@ struct Repeat {
   }
 };
 
+template <class U>
+struct RepeatEach {
+  [[gnu::always_inline]] static inline void run(const U* in, int64_t n, int64_t times, U* out) {
+    constexpr int64_t lanes = kRoomBehindRepeated / int64_t(sizeof(U));
+    for (int64_t i = 0; i < n; ++i, out += times) {
+      for (int64_t j = 0; j < times; j += lanes)
+        for (int64_t k = 0; k < lanes; ++k) out[j + k] = in[i];
+    }
+  }
+};
+
+// Calls f with a number of the unsigned type, or the pair of them, that is as wide as an element.
+template <class F>
+void by_size(size_t itemsize, F&& f) {
+  switch (itemsize) {
+    case 1: return f(uint8_t{});
+    case 2: return f(uint16_t{});
+    case 4: return f(uint32_t{});
+    case 8: return f(uint64_t{});
+    default: return f(Bytes16{});
+  }
+}
+
 }  // namespace
 
 [[gnu::hot]] void repeat(const char* element, size_t itemsize, char* target, int64_t n) {
   constexpr int64_t short_run = 64;
-  const auto write = [&](auto tag) {
-    using U = decltype(tag);
-    U value;
+  if (itemsize == 1) {
+    std::memset(target, static_cast<unsigned char>(*element), size_t(n));
+    return;
+  }
+  by_size(itemsize, [&](auto value) {
+    using U = decltype(value);
     std::memcpy(&value, element, sizeof(U));
     U* out = reinterpret_cast<U*>(target);
     if (n < short_run) Repeat<U>::run(out, value, n);
     else at_level<Repeat<U>, U*, U, int64_t>(out, value, n);
-  };
-  switch (itemsize) {
-    case 1: std::memset(target, static_cast<unsigned char>(*element), size_t(n)); break;
-    case 2: write(uint16_t{}); break;
-    case 4: write(uint32_t{}); break;
-    case 8: write(uint64_t{}); break;
-    default: write(Bytes16{}); break;
-  }
+  });
+}
+
+void repeat_each(const char* elements, size_t itemsize, int64_t n, int64_t times, char* target) {
+  by_size(itemsize, [&](auto number) {
+    using U = decltype(number);
+    at_level<RepeatEach<U>>(reinterpret_cast<const U*>(elements), n, times, reinterpret_cast<U*>(target));
+  });
 }
 
 void store_scalar(const Scalar& value, DType dtype, void* target) {

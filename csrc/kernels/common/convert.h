@@ -16,6 +16,9 @@ Converter converter(DType from, DType to);
 
 // Writes the first element n times, one after the other (itemsize is 1, 2, 4, 8 or 16).
 void repeat(const char* element, size_t itemsize, char* target, int64_t n);
+// Each of n elements `times` times, one after the other. Vectors are written whole, so behind the last one there must be room.
+inline constexpr int64_t kRoomBehindRepeated = 32;  // bytes
+void repeat_each(const char* elements, size_t itemsize, int64_t n, int64_t times, char* target);
 
 // Writes a Scalar as one element of `dtype`.
 void store_scalar(const Scalar& value, DType dtype, void* target);

@@ -138,19 +138,37 @@ RowFunction short_rows_of(size_t item, int64_t length) {
 }
 
 bool copy_of_short_rows(const Plan& plan, int64_t item) {
-  ShortRows rows{plan.sizes[0], plan.strides[0][0], plan.strides[1][0]};
-  const int64_t elements = rows.length, bytes = elements * item;
-  if (rows.target == item && rows.source == item && bytes % 16 == 0)  // dense ones in larger pieces
-    item = 16, rows = {bytes / 16, 16, 16};
+  const ShortRows rows{plan.sizes[0], plan.strides[0][0], plan.strides[1][0]};
   if (plan.ndim < 2 || rows.length >= kShort || plan.sizes[1] < 4) return false;
-  Plan outer = plan;
-  --outer.ndim;
-  outer.numel /= elements;
-  for (int d = 0; d < outer.ndim; ++d) {
-    outer.sizes[d] = plan.sizes[d + 1];
-    for (int o = 0; o < 2; ++o) outer.strides[o][d] = plan.strides[o][d + 1];
+  for_each_row(without_innermost(plan), kGrain / rows.length, short_rows_of(size_t(item), rows.length),
+               &rows);
+  return true;
+}
+
+// The same of dense rows, which are longer before a call is nothing beside them. They go in pieces; the last ends where the
+// row does.
+constexpr int64_t kPiece = 16, kFewPieces = 512, kDenseRow = 4096;  // bytes
+
+void copy_dense_rows(char* const* data, const int64_t* strides, int64_t n, const void* context) {
+  const int64_t bytes = *static_cast<const int64_t*>(context), last = bytes - kPiece;
+  char* target = data[0];
+  const char* source = data[1];
+  for (int64_t i = 0; i < n; ++i, target += strides[0], source += strides[1]) {
+    if (bytes > kFewPieces) {
+      std::memcpy(target, source, size_t(bytes));
+      continue;
+    }
+    for (int64_t j = 0; j < last; j += kPiece) std::memcpy(target + j, source + j, size_t(kPiece));
+    std::memcpy(target + last, source + last, size_t(kPiece));
   }
-  for_each_row(outer, kGrain / elements, short_rows_of(size_t(item), rows.length), &rows);
+}
+
+bool copy_of_dense_rows(const Plan& plan, int64_t item) {
+  const int64_t bytes = plan.sizes[0] * item;
+  if (plan.strides[0][0] != item || plan.strides[1][0] != item) return false;
+  if (plan.ndim < 2 || bytes < kPiece || bytes > kDenseRow || plan.sizes[1] < 4) return false;
+  for_each_row(without_innermost(plan), std::max<int64_t>(1, kGrain / plan.sizes[0]), copy_dense_rows,
+               &bytes);
   return true;
 }
 
@@ -171,7 +189,9 @@ void copy(const View& src, const View& dst) {
   make_plan(plan, operands, 2);
   if (plan.numel == 0) return;
   const int64_t item = int64_t(itemsize(dst.dtype));
-  if (same && (copy_transposed(plan, item) || copy_of_short_rows(plan, item))) return;
+  if (same &&
+      (copy_transposed(plan, item) || copy_of_dense_rows(plan, item) || copy_of_short_rows(plan, item)))
+    return;
   if (same && plan.ndim == 1 && plan.strides[0][0] == item &&
       plan.strides[1][0] == item) {  // dense in another order
     return copy_dense(plan.data[1], plan.data[0], plan.numel * item);

@@ -96,6 +96,19 @@ void make_plan(Plan& plan, const View* const* operands, int count) {
   if (plan.numel != 0) sort_and_merge(plan);
 }
 
+Plan without_innermost(const Plan& plan) {
+  Plan outer;
+  outer.operands = plan.operands;
+  outer.ndim = plan.ndim - 1;
+  outer.numel = plan.numel / plan.sizes[0];
+  std::copy_n(plan.sizes + 1, outer.ndim, outer.sizes);
+  for (int o = 0; o < plan.operands; ++o) {
+    outer.data[o] = plan.data[o];
+    std::copy_n(plan.strides[o] + 1, outer.ndim, outer.strides[o]);
+  }
+  return outer;
+}
+
 void for_each_row_in(const Plan& plan, int64_t begin, int64_t end, RowFunction row, const void* context) {
   if (begin >= end) return;
   const int operands = plan.operands;

@@ -25,6 +25,9 @@ struct Plan {
 // Operand 0 (normally the result) gives the shape; the others broadcast to it, aligned at the last dimension.
 void make_plan(Plan& plan, const View* const* operands, int count);
 
+// The places of a plan's rows: its dimensions but the innermost. There must be two.
+Plan without_innermost(const Plan& plan);
+
 // One row: for operand o, n elements starting at data[o], strides[o] bytes apart.
 using RowFunction = void (*)(char* const* data, const int64_t* strides, int64_t n, const void* context);
 // In any order.

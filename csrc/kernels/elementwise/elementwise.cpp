@@ -2,6 +2,7 @@
 #include "kernels/elementwise/compute_dtype.h"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 
 #include "kernels/common/arithmetic.h"
@@ -43,8 +44,9 @@ struct StagedLoop {
   int inputs;
   Stage in[kMaxInputs];
   Stage out;
-  int64_t block;                     // elements staged at a time
-  const char* repeated[kMaxInputs];  // a block of an operand that is one element; null for others
+  int64_t block;                       // elements staged at a time
+  const char* repeated[kMaxInputs];    // a block of an operand that is one element; null for others
+  int64_t length, within[kMaxInputs];  // of the rows of a band: their elements, and the strides between these
 };
 
 [[gnu::noinline]] void staged_row(char* const* data, const int64_t* strides, int64_t n, const StagedLoop& s) {
@@ -93,6 +95,74 @@ void any_row(char* const* data, const int64_t* strides, int64_t n, const void* c
   else staged_row(data, strides, n, s);
 }
 
+// Note [Bands]
+// A short row takes less time than a call for it, or than expanding a value for it. Where the result's rows follow each
+// other without a gap, the loop gets a band of them at once: operands that are the same for every row, or for every
+// element of a row, are expanded to a band, and the others lie like the result.
+bool is_in_bands(const Plan& plan, const StagedLoop& s) {
+  if (plan.numel == 0 || plan.ndim < 2 || plan.sizes[0] > s.block) return false;
+  const auto follow = [&](int o, int64_t item) {
+    return plan.strides[o][0] == item && plan.strides[o][1] == item * plan.sizes[0];
+  };
+  for (int i = 0; i < s.inputs; ++i) {
+    const bool expanded = s.repeated[i] || plan.strides[i + 1][0] == 0 || plan.strides[i + 1][1] == 0;
+    if (!expanded && !follow(i + 1, s.in[i].outer)) return false;
+  }
+  return follow(0, s.out.outer);
+}
+
+// One row, and copies of it behind.
+void stage_same_row(const Stage& stage, const char* source, int64_t stride, int64_t length, int64_t rows,
+                    char* block) {
+  stage.move(source, stride, block, stage.inner, length);
+  const int64_t bytes = length * stage.inner;
+  for (int64_t made = 1; made < rows; made *= 2)
+    std::memcpy(block + made * bytes, block, size_t(std::min(made, rows - made) * bytes));
+}
+
+// A row of an element each.
+void stage_elements(const Stage& stage, const char* source, int64_t stride, int64_t length, int64_t rows,
+                    char* block) {
+  alignas(64) char elements[kBlockBytes];
+  stage.move(source, stride, elements, stage.inner, rows);
+  repeat_each(elements, size_t(stage.inner), rows, length, block);
+}
+
+// n rows, `strides` bytes apart.
+void band_of_rows(char* const* data, const int64_t* strides, int64_t n, const void* context) {
+  const StagedLoop& s = *static_cast<const StagedLoop*>(context);
+  const int64_t together = std::min(n, s.block / s.length);
+  alignas(64) char block[kMaxInputs + 1][kBlockBytes + kRoomBehindRepeated];
+  const char* in[kMaxInputs];
+  for (int i = 0; i < s.inputs; ++i) {
+    in[i] = s.repeated[i] ? s.repeated[i] : block[i];
+    if (!s.repeated[i] && strides[i + 1] == 0)
+      stage_same_row(s.in[i], data[i + 1], s.within[i], s.length, together, block[i]);
+  }
+  for (int64_t begin = 0; begin < n; begin += together) {
+    const int64_t rows = std::min(together, n - begin), count = rows * s.length;
+    for (int i = 0; i < s.inputs; ++i) {
+      if (s.repeated[i] || strides[i + 1] == 0) continue;
+      const Stage& stage = s.in[i];
+      const char* source = data[i + 1] + begin * strides[i + 1];
+      if (s.within[i] == 0) stage_elements(stage, source, strides[i + 1], s.length, rows, block[i]);
+      else if (stage.converts) stage.move(source, stage.outer, block[i], stage.inner, count);
+      else in[i] = source;
+    }
+    char* target = data[0] + begin * strides[0];
+    s.loop(s.out.converts ? block[kMaxInputs] : target, in, count, s.parameters);
+    if (s.out.converts) s.out.move(block[kMaxInputs], s.out.inner, target, s.out.outer, count);
+  }
+}
+
+void run_in_bands(const Plan& plan, int64_t grain, StagedLoop& s) {
+  s.length = plan.sizes[0];
+  for (int i = 0; i < s.inputs; ++i) s.within[i] = plan.strides[i + 1][0];
+  const Plan rows = without_innermost(plan);
+  parallel_for(0, rows.numel, std::max<int64_t>(1, grain / s.length),
+               [&](int64_t begin, int64_t end) { for_each_row_in(rows, begin, end, band_of_rows, &s); });
+}
+
 // One element, maybe expanded.
 bool is_single(const View& view) {
   if (view.dense >= 0) [[likely]]
@@ -107,7 +177,7 @@ bool is_single(const View& view) {
 [[gnu::noinline]] void run_staged(GrainedLoop loop, DType result, const View& out, const View* const* in,
                                   const DType* in_types, int inputs, const void* parameters) {
   const View* operands[kMaxInputs + 1] = {&out};
-  StagedLoop staged{loop.run, parameters, inputs, {}, {}, kBlockBytes / int64_t(itemsize(result)), {}};
+  StagedLoop staged{loop.run, parameters, inputs, {}, {}, kBlockBytes / int64_t(itemsize(result)), {}, 0, {}};
   for (int i = 0; i < inputs; ++i) {
     operands[i + 1] = in[i];
     staged.in[i] = {converter(in[i]->dtype, in_types[i]), int64_t(itemsize(in[i]->dtype)),
@@ -125,7 +195,8 @@ bool is_single(const View& view) {
     repeat(repeated[i], size_t(staged.in[i].inner), repeated[i], std::min(staged.block, plan.numel));
     staged.repeated[i] = repeated[i];
   }
-  for_each_row(plan, loop.grain, any_row, &staged);
+  if (is_in_bands(plan, staged)) run_in_bands(plan, loop.grain, staged);
+  else for_each_row(plan, loop.grain, any_row, &staged);
 }
 
 // One operand is a single element of the right dtype, the rest dense: blocks against an expanded copy of it.
@@ -200,9 +271,9 @@ GrainedLoop loop_of(const ElementwiseKernel& kernel, DType& compute) {
 // The kernel's loops of a half type; see Note [Loops of halves].
 HalfLoops half_loops_of(const ElementwiseKernel& kernel, DType half) {
   const bool is_half = half == DType::bfloat16 || half == DType::float16;
-  if (!is_half || cpu_level < 2) [[likely]]
+  if (!is_half) [[likely]]
     return {};
-  return half == DType::bfloat16 ? kernel.bfloat16 : kernel.float16;
+  return (half == DType::bfloat16 ? kernel.bfloat16 : kernel.float16)[cpu_level];
 }
 
 // Dense results with operands that are dense, single elements or neither.

@@ -7,8 +7,9 @@
 // combination would need, and the extra pass stays in the first-level cache.
 //
 // Note [Loops of halves]: where that pass costs as much as the functor itself, which is an expression and no loop of its
-// own, and where AVX-512 converts in few instructions, dense halves of one dtype have a loop after all. It takes a few
-// vectors at a time, so that the processor converts some while it computes others.
+// own, dense halves of one dtype have a loop after all. It takes a few vectors at a time, so that the processor converts
+// some while it computes others. AVX-512 converts in few instructions, and computes so fast that this is every functor;
+// with AVX2 it is the cheapest ones.
 #pragma once
 
 #include <algorithm>
@@ -41,7 +42,7 @@ struct ElementwiseKernel {
   DenseLoop loops
       [kLevels]
       [kDTypeCount];  // by machine level, then dtype; null outside the domain and for what is computed in float
-  HalfLoops float16, bfloat16;
+  HalfLoops float16[kLevels], bfloat16[kLevels];  // by machine level, too
 };
 
 constexpr int kMaxParameters = 4;
@@ -144,7 +145,19 @@ struct LoopOfHalves {
   static constexpr int64_t kBlock = 64;
   using R = std::conditional_t<kToBool, bool, float>;
 
-  MT_WIDEST static void widest(char* out_bytes, const char* const* in, int64_t n, const void* parameters) {
+  MT_WIDE [[gnu::flatten]] static void wide(char* out, const char* const* in, int64_t n,
+                                            const void* parameters) {
+    body<halves::Wide>(out, in, n, parameters);
+  }
+  MT_WIDEST [[gnu::flatten]] static void widest(char* out, const char* const* in, int64_t n,
+                                                const void* parameters) {
+    body<halves::Widest>(out, in, n, parameters);
+  }
+
+ private:
+  template <class Level>
+  [[gnu::always_inline]] static inline void body(char* out_bytes, const char* const* in, int64_t n,
+                                                 const void* parameters) {
     float p[Op::parameters + 1] = {};
     for (int i = 0; i < Op::parameters; ++i) p[i] = static_cast<const float*>(parameters)[i];
     const int64_t whole = n / kBlock * kBlock;
@@ -152,7 +165,7 @@ struct LoopOfHalves {
       alignas(64) float block[kInputs][kBlock];
       alignas(64) R made[kBlock];
       const float* x[3] = {};
-      for (int i = 0; i < kInputs; ++i) x[i] = floats(in, i, begin, kBlock, block[i]);
+      for (int i = 0; i < kInputs; ++i) x[i] = floats<Level>(in, i, begin, kBlock, block[i]);
       R* result = made;
       if constexpr (kToBool) result = reinterpret_cast<bool*>(out_bytes) + begin;
       if constexpr (requires { Op::takes_blocks; }) Op::run(result, x[0], kBlock, p);
@@ -163,36 +176,37 @@ struct LoopOfHalves {
           else if constexpr (kInputs == 2) result[i] = cast<R>(Op::apply(x[0][i], x[1][i], p));
           else result[i] = cast<R>(Op::apply(x[0][i], x[1][i], x[2][i], p));
         }
-      if constexpr (!kToBool) halves::narrow(result, reinterpret_cast<H*>(out_bytes) + begin, kBlock);
+      if constexpr (!kToBool) Level::convert(result, reinterpret_cast<H*>(out_bytes) + begin, kBlock);
     }
-    if (whole < n) rest(out_bytes, in, whole, n - whole, parameters);
+    if (whole < n) rest<Level>(out_bytes, in, whole, n - whole, parameters);
   }
-
- private:
-  MT_WIDEST [[gnu::always_inline]] static inline const float* floats(const char* const* in, int i,
-                                                                     int64_t begin, int64_t count,
-                                                                     float* block) {
+  template <class Level>
+  [[gnu::always_inline]] static inline const float* floats(const char* const* in, int i, int64_t begin,
+                                                           int64_t count, float* block) {
     if (kByNumber && i == 1) return reinterpret_cast<const float*>(in[i]) + begin;
-    halves::widen(reinterpret_cast<const H*>(in[i]) + begin, block, count);
+    Level::convert(reinterpret_cast<const H*>(in[i]) + begin, block, count);
     return block;
   }
   // Less than a block, by the loop of floats.
-  MT_WIDEST [[gnu::noinline]] static void rest(char* out_bytes, const char* const* in, int64_t begin,
-                                               int64_t count, const void* parameters) {
+  template <class Level>
+  [[gnu::noinline]] static void rest(char* out_bytes, const char* const* in, int64_t begin, int64_t count,
+                                     const void* parameters) {
     alignas(64) float block[kInputs][kBlock];
     alignas(64) R made[kBlock];
     const char* x[kInputs];
     for (int i = 0; i < kInputs; ++i)
-      x[i] = reinterpret_cast<const char*>(floats(in, i, begin, count, block[i]));
+      x[i] = reinterpret_cast<const char*>(floats<Level>(in, i, begin, count, block[i]));
     char* result = kToBool ? out_bytes + begin : reinterpret_cast<char*>(made);
-    Loop<Op, float, kInputs, kToBool>::widest(result, x, count, parameters);
-    if constexpr (!kToBool) halves::narrow(made, reinterpret_cast<H*>(out_bytes) + begin, count);
+    using Floats = Loop<Op, float, kInputs, kToBool>;
+    if constexpr (std::is_same_v<Level, halves::Wide>) Floats::wide(result, x, count, parameters);
+    else Floats::widest(result, x, count, parameters);
+    if constexpr (!kToBool) Level::convert(made, reinterpret_cast<H*>(out_bytes) + begin, count);
   }
 #endif
 };
 
 template <class Op, class H, int kInputs, bool kToBool>
-constexpr HalfLoops half_loops() {
+constexpr HalfLoops half_loops([[maybe_unused]] int level) {
   HalfLoops loops{};
 #if defined(__x86_64__)
   constexpr bool loop_of_its_own = requires(const float* in, float* out) { Op::run(out, in, 1, in); } ||
@@ -201,8 +215,18 @@ constexpr HalfLoops half_loops() {
                                    requires(float x) { Op::is_usual(x, x); };
   constexpr bool fits = !loop_of_its_own || requires { Op::takes_blocks; };
   if constexpr (contains(Op::domain, dtype_of<H>) && fits && !requires { Op::takes_halves; }) {
-    loops.alone = &LoopOfHalves<Op, H, kInputs, kToBool, false>::widest;
-    if constexpr (exact_right<Op>) loops.by_number = &LoopOfHalves<Op, H, kInputs, kToBool, true>::widest;
+    using Alone = LoopOfHalves<Op, H, kInputs, kToBool, false>;
+    using ByNumber = LoopOfHalves<Op, H, kInputs, kToBool, exact_right<Op>>;
+    if (level == 2) {
+      loops.alone = &Alone::widest;
+      if constexpr (exact_right<Op>) loops.by_number = &ByNumber::widest;
+    }
+    if constexpr (cost_of<Op>() == 1) {
+      if (level == 1) {
+        loops.alone = &Alone::wide;
+        if constexpr (exact_right<Op>) loops.by_number = &ByNumber::wide;
+      }
+    }
   }
 #endif
   return loops;
@@ -221,26 +245,31 @@ constexpr DenseLoop loop_for(int level) {
 }
 
 template <class Op, int kInputs, bool kToBool>
-inline constexpr ElementwiseKernel kernel_of = {Op::name,
-                                                Op::parameters,
-                                                grain_for(cost_of<Op>()),
-                                                complex_grain_for(cost_of<Op>()),
-                                                exact_right<Op>,
-                                                operand_of_alpha<Op>,
-                                                Op::domain,
-                                                {
+inline constexpr ElementwiseKernel kernel_of = {
+    Op::name,
+    Op::parameters,
+    grain_for(cost_of<Op>()),
+    complex_grain_for(cost_of<Op>()),
+    exact_right<Op>,
+    operand_of_alpha<Op>,
+    Op::domain,
+    {
 #define X(name, type, legacy) loop_for<Op, type, kInputs, kToBool>(level_or_only(0)),
-                                                    {MT_FORALL_DTYPES(X)},
+        {MT_FORALL_DTYPES(X)},
 #undef X
 #define X(name, type, legacy) loop_for<Op, type, kInputs, kToBool>(level_or_only(1)),
-                                                    {MT_FORALL_DTYPES(X)},
+        {MT_FORALL_DTYPES(X)},
 #undef X
 #define X(name, type, legacy) loop_for<Op, type, kInputs, kToBool>(level_or_only(2)),
-                                                    {MT_FORALL_DTYPES(X)},
+        {MT_FORALL_DTYPES(X)},
 #undef X
-                                                },
-                                                half_loops<Op, Half, kInputs, kToBool>(),
-                                                half_loops<Op, BFloat16, kInputs, kToBool>()};
+    },
+    {half_loops<Op, Half, kInputs, kToBool>(level_or_only(0)),
+     half_loops<Op, Half, kInputs, kToBool>(level_or_only(1)),
+     half_loops<Op, Half, kInputs, kToBool>(level_or_only(2))},
+    {half_loops<Op, BFloat16, kInputs, kToBool>(level_or_only(0)),
+     half_loops<Op, BFloat16, kInputs, kToBool>(level_or_only(1)),
+     half_loops<Op, BFloat16, kInputs, kToBool>(level_or_only(2))}};
 
 }  // namespace detail
 

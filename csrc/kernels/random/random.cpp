@@ -41,15 +41,30 @@ compute_t<T> draw_uniform(Mt19937& generator) {
   else return generator.uniform_float();
 }
 
+// out[i] = make(bits) of 32 random bits each, of which the generator makes many at a time several times faster.
+template <class T, class Make>
+void draw_each(T* out, int64_t n, Mt19937& generator, Make make) {
+  constexpr int64_t most = 512;
+  uint32_t bits[most];
+  for (int64_t begin = 0; begin < n; begin += most) {
+    const int64_t count = std::min(most, n - begin);
+    generator.random32(bits, count);
+    for (int64_t i = 0; i < count; ++i) out[begin + i] = make(bits[i]);
+  }
+}
+
+// The same for a view, in memory order.
+template <class T, class Make>
+void fill_from_bits(const View& out, Mt19937& generator, Make make) {
+  int64_t numel;
+  if (is_dense(out, numel)) draw_each(out.as<T>(), numel, generator, make);
+  else fill_serially<T>(out, [&] { return make(generator.random32()); });
+}
+
 // n uniform floats in [0, 1), the way uniform_float() makes them.
 void draw_floats(float* out, int64_t n, Mt19937& generator) {
-  uint32_t bits[512];
-  for (int64_t begin = 0; begin < n; begin += 512) {
-    const int64_t count = std::min<int64_t>(512, n - begin);
-    generator.random32(bits, count);
-    for (int64_t i = 0; i < count; ++i)
-      out[begin + i] = float(int32_t(bits[i] & ((1u << 24) - 1))) * 0x1p-24f;
-  }
+  draw_each(out, n, generator,
+            [](uint32_t bits) { return float(int32_t(bits & ((1u << 24) - 1))) * 0x1p-24f; });
 }
 
 // Note [Normal in blocks]: from 16 dense elements on, PyTorch turns blocks of 16 uniform numbers into normal
@@ -130,10 +145,19 @@ constexpr uint64_t largest_exact() {
                                                       : 8);
 }
 
-// PyTorch draws 64 bits once the range reaches 2^28, which keeps the bias of the remainder below 2^-36.
-uint64_t draw_below(uint64_t range, Mt19937& generator) {
-  return range >= (uint64_t(1) << 28) ? generator.random64() % range : generator.random32() % range;
-}
+// x % divisor for numbers of 32 bits by two products, which take a third of a division's time: the fraction of x / divisor
+// in 64 bits, times the divisor.
+class Remainder {
+ public:
+  explicit Remainder(uint32_t divisor) : divisor_(divisor), inverse_(UINT64_MAX / divisor + 1) {}
+  uint32_t operator()(uint32_t x) const {
+    using Wide = unsigned __int128;
+    return uint32_t(Wide(inverse_ * x) * divisor_ >> 64);
+  }
+
+ private:
+  uint64_t divisor_, inverse_;
+};
 
 }  // namespace
 
@@ -289,10 +313,17 @@ void random_ints(const View& out, int64_t low, std::optional<int64_t> high, Mt19
     using T = typename decltype(tag)::type;
     const uint64_t end = high ? uint64_t(*high) : largest_exact<T>() + 1;
     const uint64_t range = end - uint64_t(low);  // 0: all 64 bits
-    fill_serially<T>(out, [&] {
-      const uint64_t drawn = range ? draw_below(range, generator) : generator.random64();
-      return cast<T>(int64_t(drawn + uint64_t(low)));
-    });
+    const auto number = [low](uint64_t drawn) { return cast<T>(int64_t(drawn + uint64_t(low))); };
+    // PyTorch draws 64 bits once the range reaches 2^28, which keeps the bias of the remainder below 2^-36.
+    if (range != 0 && range < (uint64_t(1) << 28)) {
+      const Remainder below{uint32_t(range)};
+      fill_from_bits<T>(out, generator, [&](uint32_t bits) { return number(below(bits)); });
+    } else {
+      fill_serially<T>(out, [&] {
+        const uint64_t bits = generator.random64();
+        return number(range ? bits % range : bits);
+      });
+    }
   });
 }
 
@@ -300,10 +331,9 @@ void random_full(const View& out, Mt19937& generator) {
   dispatch<domains::ordered>(out.dtype, "random", [&](auto tag) {
     using T = typename decltype(tag)::type;
     constexpr bool wide = std::is_same_v<T, double> || std::is_same_v<T, int64_t>;
-    fill_serially<T>(out, [&] {
-      const uint64_t bits = wide ? generator.random64() : generator.random32();
-      return cast<T>(int64_t(bits % (largest_exact<T>() + 1)));
-    });
+    const auto number = [](uint64_t bits) { return cast<T>(int64_t(bits % (largest_exact<T>() + 1))); };
+    if constexpr (wide) fill_serially<T>(out, [&] { return number(generator.random64()); });
+    else fill_from_bits<T>(out, generator, [&](uint32_t bits) { return number(bits); });
   });
 }
 
