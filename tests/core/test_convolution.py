@@ -219,18 +219,20 @@ def test_a_kernel_of_one_element_takes_windows_of_images():
         assert np.allclose(F.conv_transpose2d(x, w.transpose(0, 1)).numpy(), expected)
 
 
+@pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
+@pytest.mark.parametrize("groups", [1, 2])
 @pytest.mark.parametrize("kernel", [1, 3])
-@pytest.mark.parametrize("same", [(), (0,), (2,), (3,), (2, 3), (0, 1, 2, 3)])
-def test_a_gradient_that_is_the_same_for_many_places_is_not_read_beyond(kernel, same):
-    x, w = _random(4, 64, 20, 24).requires_grad_(), _random(32, 64, kernel, kernel, seed=1).requires_grad_()
-    y = F.conv2d(x, w)
-    pull = _random(*(1 if d in same else n for d, n in enumerate(y.shape)), seed=2).expand(y.shape)
-    for found, wanted in zip(
-        torch.autograd.grad(y, [x, w], pull, retain_graph=True),
-        torch.autograd.grad(y, [x, w], pull.contiguous()),
-        strict=True,
-    ):
-        torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-3)
+def test_gradients_may_be_one_number_for_all_places(layout, groups, kernel):
+    x = _random(3, 32, 20, 21).double().contiguous(memory_format=layout).requires_grad_()
+    w = _random(48, 32 // groups, kernel, kernel, seed=1).double().requires_grad_()
+    y = F.conv2d(x, w, groups=groups)
+    for shape in ((1, 1, 1, 1), (1, 48, 1, 1), (3, 48, 1, 1), (1, 1, 1, y.shape[3]), (1, 1, *y.shape[2:])):
+        pull = _random(*shape, seed=2)
+        repeated = pull.double().expand(y.shape)
+        found = torch.autograd.grad(y, [x, w], repeated, retain_graph=True)
+        wanted = torch.autograd.grad(y, [x, w], repeated.contiguous(), retain_graph=True)
+        for one, other in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-9, atol=1e-9)
 
 
 def _image_of(shape, w, by, stride, padding, dilation, groups):
@@ -277,6 +279,40 @@ def test_small_pictures_of_many_channels(size, kernel, stride, padding, dilation
     moved = _by_loops(arrays[0], step.numpy().astype(np.float64), stride, padding, dilation, groups)
     along = (of_w.double() * step.double()).sum().item()
     assert along == pytest.approx((moved * by.numpy()).sum(), rel=1e-4, abs=1e-2)
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    ("channels", "out", "groups", "kernel", "padding", "dilation"),
+    [
+        (45, 45, 45, 3, 1, 1),
+        (45, 45, 45, 5, 2, 1),
+        (3, 3, 3, 4, 3, 2),
+        (10, 20, 10, 3, 1, 1),
+        (12, 9, 3, 3, 0, 1),
+        (7, 13, 1, 3, 1, 2),
+        (6, 1, 1, 3, 1, 1),
+        (12, 10, 1, 1, 0, 1),
+        (12, 12, 12, 1, 2, 1),
+    ],
+)
+def test_memory_order_changes_no_sum(channels, out, groups, kernel, padding, dilation, stride, dtype):
+    arrays = _random(3, channels, 18, 23), _random(out, channels // groups, kernel, kernel, seed=1)
+    x, w, b = (t.to(dtype) for t in (*arrays, _random(out, seed=2)))
+    options = stride, padding, dilation, groups
+    found = []
+    for layout in (torch.contiguous_format, torch.channels_last):
+        leaves = [t.clone(memory_format=layout).requires_grad_() for t in (x, w)]
+        y = F.conv2d(*leaves, b, *options)
+        pull = _random(*y.shape, seed=3).to(dtype).contiguous(memory_format=layout)
+        assert y.is_contiguous(memory_format=layout)
+        found.append([t.detach().numpy() for t in (y, *torch.autograd.grad(y, leaves, pull))])
+    wanted = _by_loops(x.numpy(), w.numpy(), *options) + b.numpy()[:, None, None]
+    for result in found:
+        np.testing.assert_allclose(result[0], wanted, rtol=1e-4, atol=2e-4)
+    for rows, places in zip(*found, strict=True):
+        np.testing.assert_allclose(places, rows, rtol=1e-4, atol=5e-4)
 
 
 def test_small_volumes_in_any_memory_order_are_those_of_one_by_one():

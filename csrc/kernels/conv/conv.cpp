@@ -57,8 +57,12 @@ class WeightGradient {
     ImageSums<T>(g_, kRows, leading_)
         .run(1, 8, weight_,
              [&](int64_t n, int64_t, int64_t group, int64_t first, int64_t last, bool fresh, T* sums) {
-               if (fresh) std::fill(sums + first * kRows * leading_, sums + last * kRows * leading_, T(0));
-               T* image = ConvolutionBuffers::own->template room<T>(g_.in_channels * g_.channel);
+               const int64_t size = g_.in_channels * g_.channel;
+               T* image = ConvolutionBuffers::own->template room<T>(size);
+               if (fresh) {
+                 std::fill(sums + first * kRows * leading_, sums + last * kRows * leading_, T(0));
+                 std::fill_n(image, size, T(0));
+               }
                pad<T>(wide_, g_, n, group * g_.in_channels, image);
                multiply(image, n, group, first, last, sums);
              });
@@ -87,6 +91,11 @@ class WeightGradient {
     const T* first = row_of<T>(narrow_, n, group * g_.out_channels, depth, y);
     if (!few_ && step == 1)
       return turn_rectangle(first, narrow_.strides[1], to + at * leading_, leading_, run, g_.out_channels);
+    if (!few_ && narrow_.strides[1] == 1) {
+      for (int64_t i = 0; i < run; ++i)
+        std::copy_n(first + i * step, g_.out_channels, to + (at + i) * leading_);
+      return;
+    }
     for (int64_t c = 0; c < g_.out_channels; ++c) {
       const T* from = first + c * narrow_.strides[1];
       if (few_) copy_row(from, step, to + c * count + at, run);
@@ -161,8 +170,11 @@ bool as_single_tap(const Geometry& g, const View& wide, const View& weight, cons
         !Images<T>::step_of(narrow))
       return false;
     if (!worth_packing(g.out_channels, g.positions, g.in_channels)) return false;
-    f(SingleTap<T>{g.batch, g.groups, g.in_channels, g.out_channels, g.positions, Images<T>(wide),
-                   Images<T>(narrow), weight.as<T>(), weight.strides[0], weight.strides[1]});
+    SingleTap<T> product{g.batch,           g.groups,         g.in_channels,     g.out_channels,
+                         g.positions,       Images<T>(wide),  Images<T>(narrow), weight.as<T>(),
+                         weight.strides[0], weight.strides[1]};
+    product.join();
+    f(product);
     return true;
   }
   return false;

@@ -29,6 +29,7 @@
 #include "kernels/common/squares.h"
 #include "kernels/common/thread_buffer.h"
 #include "kernels/common/types.h"
+#include "kernels/conv/depthwise.h"
 #include "kernels/conv/geometry.h"
 #include "kernels/conv/shares.h"
 #include "kernels/matmul/packed_rows.h"
@@ -73,23 +74,25 @@ struct ShiftedSum {
 };
 
 // Places of a tile that follow one another in the result, too.
-template <class T>
 struct Run {
   int64_t at, length;
-  T* to;  // of the first channel
+  int64_t to;  // from the result's first element of the image and group on
 };
 
 // The columns of a tile of sums for all channels, and what is added to each.
 template <class T, class Sum>
 struct PutRuns {
   [[gnu::always_inline]] static inline void run(const Sum* tiles, int64_t columns, int64_t channels,
-                                                const Run<T>* runs, int64_t count, int64_t channel,
+                                                const Run* runs, int64_t count, T* result, int64_t channel,
                                                 int64_t step, const T* bias, int64_t bias_step) {
+    if constexpr (std::is_same_v<T, Sum>)
+      if (channel == 1 && step != 1)
+        return side_by_side(tiles, columns, channels, runs, count, result, step, bias, bias_step);
     for (int64_t c = 0; c < channels; ++c, tiles += columns) {
       const Sum shift = bias ? Sum(bias[c * bias_step]) : Sum(0);
       for (int64_t r = 0; r < count; ++r) {
         const Sum* from = tiles + runs[r].at;
-        T* to = runs[r].to + c * channel;
+        T* to = result + runs[r].to + c * channel;
         const int64_t length = runs[r].length;
         if (step == 1) {
 #pragma GCC ivdep
@@ -98,6 +101,21 @@ struct PutRuns {
           for (int64_t i = 0; i < length; ++i) to[i * step] = T(from[i] + shift);
         }
       }
+    }
+  }
+
+ private:
+  // The result's channels lie together.
+  [[gnu::always_inline]] static inline void side_by_side(const T* tiles, int64_t columns, int64_t channels,
+                                                         const Run* runs, int64_t count, T* result,
+                                                         int64_t step, const T* bias, int64_t bias_step) {
+    for (int64_t r = 0; r < count; ++r) {
+      T* to = result + runs[r].to;
+      turn_rectangle(tiles + runs[r].at, columns, to, step, runs[r].length, channels);
+      if (!bias) continue;
+      for (int64_t i = 0; i < runs[r].length; ++i, to += step)
+#pragma GCC ivdep
+        for (int64_t c = 0; c < channels; ++c) to[c] += bias[c * bias_step];
     }
   }
 };
@@ -152,10 +170,15 @@ class Forward {
       for (int64_t i = 0; i < Rows::kTogether; ++i) even_.push_back(i * columns_);
     const int64_t size = Rows::size(g.out_channels, g.length);
     Element* packed = ConvolutionBuffers::shared->template room<Element>(g.groups * size);
-    for (int64_t group = 0; group < g.groups; ++group)
-      weights_.emplace_back(
-          tiles_, g.out_channels, g.length, packed + group * size,
-          [&](int64_t channel, int64_t count, Element* to) { pack(group, channel, count, to); });
+    single_weights_ = packed;
+    for (int64_t group = 0; group < g.groups; ++group) {
+      if (single()) pack(group, 0, 1, packed + group * size);
+      else
+        weights_.emplace_back(
+            tiles_, g.out_channels, g.length, packed + group * size,
+            [&](int64_t channel, int64_t count, Element* to) { pack(group, channel, count, to); });
+    }
+    if (!gathers_) list_runs();
   }
 
   void run() const {
@@ -164,14 +187,13 @@ class Forward {
                         gathers_ ? blocks(images_ * g_.positions) : g_.out[0] * blocks(g_.flat()), 1);
     parallel_for(0, shares.count(), 1, [&](int64_t begin, int64_t end) {
       const int64_t beyond = std::max(columns_, kSize);  // is read of the last image
-      const int64_t sizes[] = {round_up(images_ * size + beyond),
-                               round_up(together() * weights_[0].rows() * span()),
+      const int64_t sizes[] = {round_up(images_ * size + beyond), round_up(together() * rows() * span()),
                                gathers_ ? weights_[0].panels() * panel_size() + kSize : 0};
       Element* images = ConvolutionBuffers::own->template room<Element>(
           std::accumulate(std::begin(sizes), std::end(sizes), int64_t(0)));
       Sum* tiles = reinterpret_cast<Sum*>(images + sizes[0]);
       Element* panel = images + sizes[0] + sizes[1];
-      std::fill_n(images + images_ * size, beyond, Element());
+      std::fill_n(images, images_ * size + beyond, Element());
       std::fill_n(panel, sizes[2], Element());
       for (int64_t share = begin; share < end; ++share) {
         const auto [first, last] = shares.parts_of(share);
@@ -201,6 +223,7 @@ class Forward {
   int64_t span() const { return single() ? kSpan : columns_; }
   int64_t blocks(int64_t places) const { return (places + span() - 1) / span(); }
   int64_t together() const { return single() ? 1 : weights_[0].worth_together(); }  // blocks
+  int64_t rows() const { return single() ? 1 : weights_[0].rows(); }
 
   // See Note [Gathered columns].
   void choose_images() {
@@ -223,7 +246,6 @@ class Forward {
   // See Note [Convolution without unrolling].
   void shift(const T* image, int64_t n, int64_t group, int64_t begin, int64_t end, T* tiles) const {
     const int64_t across = blocks(g_.flat());
-    std::vector<Run<T>> runs;
     for (int64_t next; begin < end; begin = next) {
       next = std::min(end, begin + together());
       const auto from = [&](int64_t t) {
@@ -231,7 +253,7 @@ class Forward {
       };
       if (single()) {
         if constexpr (std::is_floating_point_v<T>)
-          at_level<ShiftedSum<T>>(from(0), g_.offsets.data(), weights_[size_t(group)].data(), g_.length,
+          at_level<ShiftedSum<T>>(from(0), g_.offsets.data(), single_weights_ + group * g_.length, g_.length,
                                   std::min(span(), g_.flat() - begin % across * span()), tiles);
       } else {
         weights_[size_t(group)].multiply(
@@ -241,16 +263,22 @@ class Forward {
             },
             tiles);
       }
-      for (int64_t b = begin; b < next; ++b) {
-        const int64_t first = b % across * span(), last = std::min(g_.flat(), first + span());
-        runs.clear();
-        for (int64_t p = first; p < last;) {
-          const int64_t y = p / g_.padded[2], x = p % g_.padded[2];
-          const int64_t line = std::min(g_.padded[2] - x, last - p);
-          if (x < g_.out[2]) add(runs, p - first, std::min(g_.out[2] - x, line), n, group, b / across, y, x);
-          p += line;
-        }
-        put(runs, group, tiles + (b - begin) * g_.out_channels * span());
+      for (int64_t b = begin; b < next; ++b)
+        put(runs_[size_t(b)], n, group, tiles + (b - begin) * g_.out_channels * span());
+    }
+  }
+  // Of all blocks: the same for every image.
+  void list_runs() {
+    const int64_t across = blocks(g_.flat());
+    runs_.resize(size_t(g_.out[0] * across));
+    for (int64_t b = 0; b < g_.out[0] * across; ++b) {
+      const int64_t first = b % across * span(), last = std::min(g_.flat(), first + span());
+      for (int64_t p = first; p < last;) {
+        const int64_t y = p / g_.padded[2], x = p % g_.padded[2];
+        const int64_t line = std::min(g_.padded[2] - x, last - p);
+        if (x < g_.out[2])
+          add(runs_[size_t(b)], p - first, std::min(g_.out[2] - x, line), 0, b / across, y, x);
+        p += line;
       }
     }
   }
@@ -261,7 +289,7 @@ class Forward {
     const int64_t places = count * g_.positions, size = g_.stacks * g_.channel;
     const auto most = size_t(together());
     std::vector<std::vector<typename Pieces::Piece>> pieces(most);
-    std::vector<std::vector<Run<T>>> runs(most);
+    std::vector<std::vector<Run>> runs(most);
     end = std::min(end, blocks(places));
     for (int64_t next; begin < end; begin = next) {
       next = std::min(end, begin + together());
@@ -275,7 +303,7 @@ class Forward {
           const int64_t y = line % g_.out[1], depth = line / g_.out[1] % g_.out[0], image = p / g_.positions;
           const Element* start = images + image * size + (depth * g_.padded[1] + y) * g_.padded[2] + x;
           for (int64_t k = 0; k < run; k += kSize) from.push_back({start + k, p - first + k});
-          add(to, p - first, run, n + image, group, depth, y, x);
+          add(to, p - first, run, image, depth, y, x);
           p += run;
         }
       }
@@ -291,17 +319,17 @@ class Forward {
           },
           tiles);
       for (int64_t b = begin; b < next; ++b)
-        put(runs[size_t(b - begin)], group, tiles + (b - begin) * weights_[0].rows() * columns_);
+        put(runs[size_t(b - begin)], n, group, tiles + (b - begin) * rows() * columns_);
     }
   }
 
   // Lines that follow one another in tile and result are one run.
-  void add(std::vector<Run<T>>& runs, int64_t at, int64_t length, int64_t n, int64_t group, int64_t depth,
-           int64_t y, int64_t x) const {
+  void add(std::vector<Run>& runs, int64_t at, int64_t length, int64_t image, int64_t depth, int64_t y,
+           int64_t x) const {
     const int64_t* s = narrow_.strides;
-    T* to = narrow_.as<T>() + n * s[0] + group * g_.out_channels * s[1] + depth * s[2] + y * s[3] + x * s[4];
+    const int64_t to = image * s[0] + depth * s[2] + y * s[3] + x * s[4];
     if (!runs.empty()) {
-      Run<T>& before = runs.back();
+      Run& before = runs.back();
       if (before.at + before.length == at && before.to + before.length * s[4] == to) {
         before.length += length;
         return;
@@ -309,11 +337,13 @@ class Forward {
     }
     runs.push_back({at, length, to});
   }
-  void put(const std::vector<Run<T>>& runs, int64_t group, const Sum* tiles) const {
+  void put(const std::vector<Run>& runs, int64_t n, int64_t group, const Sum* tiles) const {
+    const int64_t* s = narrow_.strides;
     const int64_t step = bias_ ? bias_->strides[0] : 0;
     const T* bias = bias_ ? bias_->as<const T>() + group * g_.out_channels * step : nullptr;
     at_level<PutRuns<T, Sum>>(tiles, span(), g_.out_channels, runs.data(), int64_t(runs.size()),
-                              narrow_.strides[1], narrow_.strides[4], bias, step);
+                              narrow_.as<T>() + n * s[0] + group * g_.out_channels * s[1], s[1], s[4], bias,
+                              step);
   }
 
   const Tiles& tiles_;
@@ -322,8 +352,10 @@ class Forward {
   const Geometry& g_;
   bool gathers_ = false;
   int64_t images_ = 1;
-  std::vector<int64_t> even_;  // the rows of a panel
-  std::vector<Rows> weights_;
+  std::vector<int64_t> even_;           // the rows of a panel
+  const Element* single_weights_;       // of groups of one output, which have no rows
+  std::vector<Rows> weights_;           // of the others, for each group
+  std::vector<std::vector<Run>> runs_;  // of each block, if none are gathered
 };
 
 // Pairs of channels for a row of weights, [stacks, taps]; the taps of a channel are at `places`. Where these follow one
@@ -362,6 +394,16 @@ inline void pack_pairs(const BFloat16* from, int64_t channel_step, const std::ve
   }
 }
 
+// The packed weights' taps are in the other order if they are turned round, which g knows.
+template <class T, class Rows, class F>
+void convolve_by(const typename Rows::Tiles& tiles, const View& wide, const View* bias, const View& narrow,
+                 const Geometry& g, bool turned_round, const F& pack) {
+  if constexpr (std::is_same_v<T, typename Rows::Element> && std::is_floating_point_v<T>)
+    if (Depthwise<T>::applies(wide, narrow, g))
+      return Depthwise<T>(wide, bias, narrow, g, turned_round, pack).run();
+  Forward<T, Rows>(tiles, wide, bias, narrow, g, pack).run();
+}
+
 template <class T, class Rows = PackedRows<T>>
 void forward(const typename Rows::Tiles& tiles, const View& wide, const View& weight, const View* bias,
              const View& narrow, const Geometry& g) {
@@ -375,7 +417,7 @@ void forward(const typename Rows::Tiles& tiles, const View& wide, const View& we
     if constexpr (Rows::kStack == 2) pack_pairs(from, g.taps, places, g.in_channels, to);
     else turn_rectangle(from, row, to, count, row, count);
   };
-  Forward<T, Rows>(tiles, wide, bias, narrow, g, pack).run();
+  convolve_by<T, Rows>(tiles, wide, bias, narrow, g, false, pack);
 }
 
 // One phase of what a transposed convolution makes, along one dimension: the places `first`, `first` + stride, …, and the
@@ -453,7 +495,7 @@ void transposed(const typename Rows::Tiles& tiles, const View& narrow, const Vie
                               g.groups};
     Geometry turned_round(narrow, turned, part, options, Rows::kStack);
     turned_round.turn_round();
-    Forward<T, Rows>(tiles, narrow, bias, part, turned_round, pack).run();
+    convolve_by<T, Rows>(tiles, narrow, bias, part, turned_round, true, pack);
   };
   const std::vector<Phase> depths = phases_of(g, 0), lines = phases_of(g, 1), columns = phases_of(g, 2);
   for (const Phase& depth : depths)

@@ -6,10 +6,21 @@
 #include <vector>
 
 #include "kernels/common/levels.h"
+#include "kernels/common/squares.h"
 #include "kernels/conv/conv.h"
 #include "kernels/matmul/bfloat16_product.h"
 
 namespace mt::kernels {
+
+// Of a row of the image, what a phase has: places [first, last), from this column of the image on.
+struct RowPart {
+  int64_t first, last, column;
+};
+
+// A depth or line of the image, and where the padded image has it.
+struct LineInside {
+  int64_t image, padded;
+};
 
 // A convolution's sizes, per group.
 struct Geometry {
@@ -21,7 +32,9 @@ struct Geometry {
       phases;                         // the rests that taps leave, see Note [Convolution without unrolling]
   int64_t taps, length;               // of the kernel; of a patch
   int64_t plane, channel, positions;  // elements of a phase; of a padded channel; of an output channel
-  std::vector<int64_t> offsets;       // of each element of a patch in the padded image
+  std::vector<LineInside> depths, lines;  // in the order of the image
+  std::vector<RowPart> row_parts;         // for each phase of a row
+  std::vector<int64_t> offsets;           // of each element of a patch in the padded image
 
   // Padding is what stands in front; behind, there are as many zeros as the outputs need. Less than none leaves out
   // elements.
@@ -49,6 +62,10 @@ struct Geometry {
       taps *= kernel[d], plane *= padded[d], positions *= out[d], channel *= int64_t(phases[d].size());
     }
     channel *= plane;
+    for (const int64_t rest : phases[2]) row_parts.push_back(row_part(rest));
+    const int64_t columns = int64_t(phases[2].size()), planes = int64_t(phases[1].size()) * columns;
+    depths = lines_inside(0, planes * plane, padded[1] * padded[2]);
+    lines = lines_inside(1, columns * plane, padded[2]);
     length = stacks * taps;
     offsets.reserve(size_t(length));
     const auto shift = [&](size_t d, int64_t tap) { return tap * dilation[d] / stride[d]; };
@@ -74,6 +91,22 @@ struct Geometry {
       std::reverse(first, first + taps);
   }
   bool unit_stride() const { return stride[0] == 1 && stride[1] == 1 && stride[2] == 1; }
+  // Those of a phase lie `step` apart, the phases `phase`.
+  std::vector<LineInside> lines_inside(size_t d, int64_t phase, int64_t step) const {
+    std::vector<LineInside> inside;
+    for (int64_t i = 0; i < padded[d]; ++i)
+      for (size_t p = 0; p < phases[d].size(); ++p) {
+        const int64_t place = i * stride[d] + phases[d][p] - padding[d];
+        if (place >= 0 && place < in[d]) inside.push_back({place, int64_t(p) * phase + i * step});
+      }
+    return inside;
+  }
+  RowPart row_part(int64_t rest) const {
+    const int64_t step = stride[2], before = padding[2] - rest, room = in[2] + before;
+    const int64_t first = std::clamp<int64_t>(before > 0 ? (before + step - 1) / step : 0, 0, padded[2]);
+    const int64_t last = std::clamp<int64_t>(room > 0 ? (room + step - 1) / step : 0, first, padded[2]);
+    return {first, last, first * step - before};
+  }
   // The flat length of one depth's outputs in rows as wide as the padded image's.
   int64_t flat() const { return (out[1] - 1) * padded[2] + out[2]; }
 };
@@ -84,14 +117,31 @@ const T* row_of(const View& view, int64_t n, int64_t c, int64_t i, int64_t j) {
          j * view.strides[3];
 }
 
+// Every second element, in small vectors that read no more than these; the last may repeat some of the one before.
+template <class T>
+[[gnu::always_inline]] inline void copy_every_second(const T* from, T* to, int64_t n) {
+  int64_t i = 0;
+  if constexpr (std::is_same_v<T, float>) {
+    using Four = Square<float>;
+    const auto four = [=](int64_t at) __attribute__((always_inline)) {
+      store_row(to + at, Four::V(__builtin_shuffle(load_row(from + 2 * at), load_row(from + 2 * at + 3),
+                                                   Four::I{0, 2, 5, 7})));
+    };
+    for (; i + Four::side <= n; i += Four::side) four(i);
+    if (i < n && n > Four::side) {
+      four(n - Four::side);
+      return;
+    }
+  }
+#pragma GCC ivdep
+  for (; i < n; ++i) to[i] = from[i * 2];
+}
 template <class T>
 [[gnu::always_inline]] inline void copy_row(const T* from, int64_t stride, T* to, int64_t n) {
   if (stride == 1) std::copy_n(from, n, to);
-  else if (stride == 2) {  // so that compilers make vectors of it
-    for (int64_t i = 0; i < n; ++i) to[i] = from[i * 2];
-  } else {
+  else if (stride == 2) copy_every_second(from, to, n);
+  else
     for (int64_t i = 0; i < n; ++i) to[i] = from[i * stride];
-  }
 }
 [[gnu::always_inline]] inline void pair_row(const BFloat16* first, const BFloat16* second, int64_t stride,
                                             uint32_t* to, int64_t n) {
@@ -103,69 +153,53 @@ template <class T>
   }
 }
 
-// Of a row, what a phase has: places [first, last), from this column of the image on.
-struct RowPart {
-  int64_t first, last, column;
-};
-inline std::vector<RowPart> row_parts(const Geometry& g) {
-  const int64_t step = g.stride[2], width = g.padded[2];
-  std::vector<RowPart> parts;
-  for (const int64_t column : g.phases[2]) {
-    const int64_t before = g.padding[2] - column, room = g.in[2] + before;
-    const int64_t first = std::clamp<int64_t>(before > 0 ? (before + step - 1) / step : 0, 0, width);
-    const int64_t last = std::clamp<int64_t>(room > 0 ? (room + step - 1) / step : 0, first, width);
-    parts.push_back({first, last, first * step - before});
-  }
-  return parts;
-}
-
-// See pad. T's stack of channels is one, or two that make an Element.
+// See pad. T's stack of channels is one, or two that make an Element; channels whose elements lie side by side are turned
+// round all together.
 template <class T, class Element>
 struct Pad {
-  [[gnu::always_inline]] static inline void run(const View& wide, const Geometry& g, int64_t n,
-                                                int64_t first_channel, const RowPart* parts, Element* to) {
-    constexpr bool paired = !std::is_same_v<T, Element>;
-    constexpr int64_t stack = paired ? 2 : 1;
-    const int64_t width = g.padded[2], stride = g.stride[2] * wide.strides[4];
-    const int64_t count = int64_t(g.phases[2].size());
-    for (int64_t c = 0; c < g.in_channels; c += stack)
-      for (const int64_t depth : g.phases[0])
-        for (const int64_t line : g.phases[1]) {
-          Element* row = to;
-          to += count * g.plane;
-          for (int64_t i = 0; i < g.padded[0]; ++i) {
-            for (int64_t j = 0; j < g.padded[1]; ++j, row += width) {
-              const int64_t y = i * g.stride[0] + depth - g.padding[0],
-                            x = j * g.stride[1] + line - g.padding[1];
-              const bool inside = y >= 0 && y < g.in[0] && x >= 0 && x < g.in[1];
-              const T* from = inside ? row_of<T>(wide, n, first_channel + c, y, x) : nullptr;
-              Element* target = row;
-              for (int64_t p = 0; p < count; ++p, target += g.plane) {
-                const RowPart& part = parts[p];
-                const int64_t first = inside ? part.first : width, last = inside ? part.last : width;
-                for (int64_t k = 0; k < first; ++k) target[k] = Element();
-                if (inside) {
-                  const T* here = from + part.column * wide.strides[4];
-                  if constexpr (!paired) copy_row(here, stride, target + first, last - first);
-                  else if (c + 1 < g.in_channels)
-                    pair_row(here, here + wide.strides[1], stride, target + first, last - first);
-                  else
-                    for (int64_t k = first; k < last; ++k)
-                      target[k] = pair_of(here[(k - first) * stride], BFloat16());
-                }
-                for (int64_t k = last; k < width; ++k) target[k] = Element();
-              }
-            }
-          }
-        }
+  static constexpr bool kPaired = !std::is_same_v<T, Element>;
+
+  [[gnu::always_inline]] static inline void run(const View* view, const Geometry* geometry, int64_t n,
+                                                int64_t first_channel, Element* to) {
+    const View& wide = *view;
+    const Geometry& g = *geometry;
+    const bool side_by_side = !kPaired && g.in_channels > 1 && wide.strides[1] == 1 && wide.strides[4] != 1;
+    const int64_t stack = kPaired ? 2 : side_by_side ? g.in_channels : 1;
+    for (int64_t c = 0; c < g.in_channels; c += stack, to += g.channel)
+      for (const LineInside& depth : g.depths) {
+        const T* plane = row_of<T>(wide, n, first_channel + c, depth.image, 0);
+        for (const LineInside& line : g.lines)
+          put(wide, g, plane + line.image * wide.strides[3], c, side_by_side,
+              to + depth.padded + line.padded);
+      }
+  }
+
+ private:
+  [[gnu::always_inline]] static inline void put(const View& wide, const Geometry& g, const T* row, int64_t c,
+                                                bool side_by_side, Element* to) {
+    const int64_t step = g.stride[2] * wide.strides[4];
+    for (const RowPart& part : g.row_parts) {
+      const T* from = row + part.column * wide.strides[4];
+      Element* target = to + part.first;
+      const int64_t count = part.last - part.first;
+      if constexpr (!kPaired) {
+        if (side_by_side) turn_rectangle(from, step, target, g.channel, g.in_channels, count);
+        else copy_row(from, step, target, count);
+      } else if (c + 1 < g.in_channels) {
+        pair_row(from, from + wide.strides[1], step, target, count);
+      } else {
+        for (int64_t k = 0; k < count; ++k) target[k] = pair_of(from[k * step], BFloat16());
+      }
+      to += g.plane;
+    }
   }
 };
-// The channels of one group, padded with zeros, phase by phase; rows outside the image are zeros altogether. A row is read
-// for all its phases at once. Of BFloat16 as pairs, two channels become one.
+// The channels of one group, phase by phase, where zeros are: what is padding is left as it is, so that the next image
+// finds it there. Rows are read in the order of memory, each for all its phases at once. Of BFloat16 as pairs, two
+// channels become one.
 template <class T, class Element>
 void pad(const View& wide, const Geometry& g, int64_t n, int64_t first_channel, Element* to) {
-  const std::vector<RowPart> parts = row_parts(g);
-  at_level<Pad<T, Element>, const View&, const Geometry&>(wide, g, n, first_channel, parts.data(), to);
+  at_level<Pad<T, Element>>(&wide, &g, n, first_channel, to);
 }
 
 }  // namespace mt::kernels

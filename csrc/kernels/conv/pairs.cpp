@@ -66,9 +66,9 @@ class PairWeightGradient {
     BFloat16* images = ConvolutionBuffers::own->room<BFloat16>(
         std::accumulate(std::begin(sizes), std::end(sizes), int64_t(0)));
     BFloat16 *lines = images + sizes[0], *right = lines + sizes[1], *left = right + sizes[2];
+    std::fill(images, lines, BFloat16());
     for (int64_t i = 0; i < count; ++i)
       pad<BFloat16>(wide_, g_, n + i, group * g_.in_channels, images + i * size);
-    std::fill(images + count * size, lines, BFloat16());
     for (int64_t depth = 0; depth < g_.out[0]; ++depth) {
       put_lines(n, count, group, depth, lines);
       for (int64_t at = 0; at < line_; at += largest_) {

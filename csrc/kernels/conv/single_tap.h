@@ -16,13 +16,13 @@ struct Images {
   T* data;
   int64_t image, channel, place;  // steps
 
-  // The step from place to place, which is 0 in an expanded number; none where they do not lie evenly.
+  // The step from place to place, if these lie evenly; 0 where one number stands for all.
   static std::optional<int64_t> step_of(const View& v) {
     std::optional<int64_t> step;
     int64_t span = 0;
     for (int d = 4; d >= 2; --d) {
       if (v.sizes[d] == 1) continue;
-      if (step && v.strides[d] != span) return {};
+      if (step && v.strides[d] != span) return std::nullopt;
       if (!step) step = v.strides[d];
       span = v.strides[d] * v.sizes[d];
     }
@@ -44,6 +44,13 @@ struct SingleTap {
   T* weight;
   int64_t weight_row, weight_column;  // steps
 
+  // Images whose places follow those of the image before, channels lying together, are one.
+  void join() {
+    if (wide.image != places * wide.place || narrow.image != places * narrow.place) return;
+    places *= batch;
+    batch = std::min<int64_t>(batch, 1);
+  }
+
   Factor weights(int64_t group) const {
     return {weight + group * out_channels * weight_row, weight_row, weight_column, dtype_of<T>};
   }
@@ -58,10 +65,15 @@ struct SingleTap {
   }
   // What a product is added to: one number for each channel.
   void put_bias(const View& bias, const Images<T>& to, int64_t n, int64_t first, int64_t channels) const {
-    for (int64_t c = first; c < first + channels; ++c) {
-      const T value = bias.as<T>()[c * bias.strides[0]];
-      T* row = to.at(n, c);
-      for (int64_t p = 0; p < places; ++p) row[p * to.place] = value;
+    const int64_t step = bias.strides[0];
+    const T* values = bias.as<T>() + first * step;
+    T* data = to.at(n, first);
+    if (to.channel < to.place) {  // along memory
+      for (int64_t p = 0; p < places; ++p)
+        for (int64_t c = 0; c < channels; ++c) data[p * to.place + c * to.channel] = values[c * step];
+    } else {
+      for (int64_t c = 0; c < channels; ++c)
+        for (int64_t p = 0; p < places; ++p) data[c * to.channel + p * to.place] = values[c * step];
     }
   }
   void forward(const View* bias) const {

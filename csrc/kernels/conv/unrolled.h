@@ -37,6 +37,7 @@ class Unrolled {
   // Whether writing the patches out costs less: found by measuring.
   static bool pays_forward(const Geometry& g) { return weight_bytes(g) > 4 * kCacheBytes; }
   static bool pays_transposed(const Geometry& g) {
+    if (g.in_channels == 1 && g.out_channels == 1) return false;  // sums along memory, and no product
     const int64_t stride = g.stride[0] * g.stride[1] * g.stride[2];
     const bool few = g.in_channels < kFewRows || g.taps <= stride, many = g.in_channels >= kManyRows;
     return (stride > 1 && (few || many)) || weight_bytes(g) > 2 * kCacheBytes;
@@ -175,10 +176,10 @@ class Unrolled {
     const int64_t size = g_.in_channels * g_.channel, width = g_.out[2], columns = count * g_.positions;
     const auto images = block_of<T>(count * size + kPiece);
     parallel_for(0, count, std::max<int64_t>(1, kGrain / size), [&](int64_t begin, int64_t end) {
+      std::fill(images.get() + begin * size, images.get() + end * size + (end == count ? kPiece : 0), T(0));
       for (int64_t n = begin; n < end; ++n)
         pad<T>(wide_, g_, first + n, group * g_.in_channels, images.get() + n * size);
     });
-    std::fill_n(images.get() + count * size, kPiece, T(0));
     const int64_t lines = count * g_.out[0] * g_.out[1];
     std::vector<int64_t> starts;  // of each row of outputs in the images
     starts.reserve(size_t(lines));
