@@ -298,3 +298,17 @@ def test_kron_is_every_product_of_elements(left, right):
     np.testing.assert_allclose(torch.kron(torch.tensor(a), torch.tensor(b)).numpy(), expected)
     turned = torch.kron(torch.tensor(a.T), torch.tensor(b.T))
     np.testing.assert_allclose(turned.numpy(), np.kron(a.T, b.T))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float32, np.int64, np.complex128])
+@pytest.mark.parametrize("shape", [(4, 4), (31, 33), (32, 64), (65, 100), (3, 70, 37)])
+def test_a_copy_in_another_order_has_every_bit(shape, dtype):
+    drawn = np.random.default_rng(0).integers(0, 256, (*shape, np.dtype(dtype).itemsize), dtype=np.uint8)
+    values = drawn.view(dtype)[..., 0]
+    turned = torch.from_numpy(values).transpose(-1, -2)
+    for x, wanted in (
+        (turned.contiguous(), values.swapaxes(-1, -2)),
+        (turned[..., 1:, 2:].contiguous(), values.swapaxes(-1, -2)[..., 1:, 2:]),
+        (turned.flip(-1).contiguous(), values.swapaxes(-1, -2)[..., ::-1]),
+    ):
+        assert x.numpy().tobytes() == wanted.tobytes()

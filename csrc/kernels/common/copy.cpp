@@ -7,6 +7,7 @@
 #include "kernels/common/convert.h"
 #include "kernels/common/iterate.h"
 #include "kernels/common/parallel.h"
+#include "kernels/common/squares.h"
 #include "kernels/common/types.h"
 
 namespace mt::kernels {
@@ -27,24 +28,26 @@ void copy_dense(const char* source, char* target, int64_t bytes) {
   });
 }
 
-// A transposed copy reads along one dimension and writes along the other; tiles keep the lines of both in
-// cache.
+// A transposed copy reads along one dimension and writes along the other, a tile at a time. Lines of a matrix whose rows
+// are a power of two apart would push each other out of the cache, so that the lines of a tile are read once, into a
+// block, and turned round from there: each line of the target is written once, too.
 constexpr int64_t kTile = 32;
 
+// target[r][c] = source[c][r] for up to kTile rows: target rows are `target_row` bytes apart, source rows `source_row`.
 template <class U>
 void transpose_tiles(const char* source, int64_t source_row, char* target, int64_t target_row, int64_t rows,
                      int64_t columns) {
-  // target[r][c] = source[c][r]: target rows are `target_row` bytes apart, source rows `source_row`.
-  for (int64_t r0 = 0; r0 < rows; r0 += kTile) {
-    const int64_t r1 = std::min(r0 + kTile, rows);
-    for (int64_t c0 = 0; c0 < columns; c0 += kTile) {
-      const int64_t c1 = std::min(c0 + kTile, columns);
-      for (int64_t r = r0; r < r1; ++r) {
-        U* out = reinterpret_cast<U*>(target + r * target_row);
-        const char* in = source + r * int64_t(sizeof(U));
-        for (int64_t c = c0; c < c1; ++c) out[c] = *reinterpret_cast<const U*>(in + c * source_row);
-      }
+  constexpr int64_t size = sizeof(U);
+  alignas(64) U block[kTile * kTile];
+  for (int64_t first = 0; first < columns; first += kTile) {
+    const int64_t count = std::min(kTile, columns - first);
+    for (int64_t c = 0; c < count; ++c) {
+      const char* line = source + (first + c) * source_row;
+      if (rows == kTile) std::memcpy(block + c * kTile, line, kTile * size);
+      else std::memcpy(block + c * kTile, line, size_t(rows) * size);
     }
+    turn_rectangle(static_cast<const U*>(block), kTile, reinterpret_cast<U*>(target) + first,
+                   target_row / size, rows, count);
   }
 }
 
@@ -53,8 +56,8 @@ TransposeFunction transpose_of(size_t item) {
   switch (item) {
     case 1: return transpose_tiles<uint8_t>;
     case 2: return transpose_tiles<uint16_t>;
-    case 4: return transpose_tiles<uint32_t>;
-    case 8: return transpose_tiles<uint64_t>;
+    case 4: return transpose_tiles<float>;  // these two are turned round in squares, whatever their bits mean
+    case 8: return transpose_tiles<double>;
     default: return transpose_tiles<complex128>;
   }
 }
