@@ -150,17 +150,13 @@ bool copy_of_short_rows(const Plan& plan, int64_t item) {
 
 // The same of dense rows, which are longer before a call is nothing beside them. They go in pieces; the last ends where the
 // row does.
-constexpr int64_t kPiece = 16, kFewPieces = 512, kDenseRow = 4096;  // bytes
+constexpr int64_t kPiece = 16, kDenseRow = 512;  // bytes
 
 void copy_dense_rows(char* const* data, const int64_t* strides, int64_t n, const void* context) {
-  const int64_t bytes = *static_cast<const int64_t*>(context), last = bytes - kPiece;
+  const int64_t last = *static_cast<const int64_t*>(context) - kPiece;
   char* target = data[0];
   const char* source = data[1];
   for (int64_t i = 0; i < n; ++i, target += strides[0], source += strides[1]) {
-    if (bytes > kFewPieces) {
-      std::memcpy(target, source, size_t(bytes));
-      continue;
-    }
     for (int64_t j = 0; j < last; j += kPiece) std::memcpy(target + j, source + j, size_t(kPiece));
     std::memcpy(target + last, source + last, size_t(kPiece));
   }
