@@ -120,6 +120,7 @@ nb::object to_capsule(const Tensor& t, bool versioned) {
   MT_CHECK_AS(buffer, layout_of(t) == Layout::strided,
               "Can't export tensors with layout other than torch.strided");
   MT_CHECK_AS(buffer, !t.device().is_meta(), "Can't export tensors on the meta device: they have no data");
+  if (Accelerator* there = find_accelerator(t.device().type)) there->share();
   PyObject* capsule;
   if (versioned) {
     auto* managed = exported<DLManagedTensorVersioned>(t);

@@ -106,6 +106,7 @@ void add_streams(nb::module_& m, StreamAccelerator& a) {
   m.def(
       "synchronize_stream",
       [&a](int device, StreamHandle stream) { a.synchronize_stream(device, pointer(stream)); }, WithoutGil());
+  m.def("share", [&a] { a.share(); });
   m.def("stream_is_idle",
         [&a](int device, StreamHandle stream) { return a.stream_is_idle(device, pointer(stream)); });
   m.def(

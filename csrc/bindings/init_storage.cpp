@@ -12,6 +12,7 @@
 #include "bindings/parser.h"
 #include "bindings/python_lock.h"
 #include "bindings/storage_object.h"
+#include "core/accelerator.h"
 #include "core/copy_on_write.h"
 #include "core/intercept_python.h"
 #include "core/meta_memory.h"
@@ -82,6 +83,7 @@ uintptr_t data_pointer(const StorageHandle& self) {
   MT_CHECK(!self.ref->device.is_meta(),
            "Attempted to access the data pointer on a meta storage, which has no data");
   before_write(*self.ref);
+  hand_over(self.ref->device);
   return reinterpret_cast<uintptr_t>(self.ref->data);
 }
 
@@ -250,6 +252,7 @@ uintptr_t storage_address(const Tensor& t) {
 // For those who will only read there: nothing is copied.
 uintptr_t data_address(const Tensor& t) {
   check_has_memory(t);
+  hand_over(t.device());
   return t.device().is_meta() || t.numel() == 0 ? 0 : reinterpret_cast<uintptr_t>(t.data());
 }
 

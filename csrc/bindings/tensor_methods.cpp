@@ -6,6 +6,7 @@
 #include "bindings/owned.h"
 #include "bindings/parser.h"
 #include "bindings/storage_object.h"
+#include "core/accelerator.h"
 #include "core/copy_on_write.h"
 #include "core/intercept_python.h"
 #include "core/reach.h"
@@ -77,6 +78,7 @@ PyObject* data_ptr(PyObject* self, PyObject*) {
     const Tensor& t = tensor_of(self);
     check_has_memory(t);
     before_write(t.storage());
+    hand_over(t.device());
     return PyLong_FromVoidPtr(t.device().is_meta() || t.numel() == 0 ? nullptr : t.data());
   });
 }

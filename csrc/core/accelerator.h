@@ -98,6 +98,11 @@ class Accelerator : public Backend {
   // or until something else has to see what they make, and be done at once (OverList).
   virtual void list_begins() {}
   virtual void list_ends() {}
+
+  // Other code is about to work on its memory or streams: what was asked of it so far is with its driver.
+  virtual void hand_over(int /*device*/) {}
+  // Other code has the handle of a stream, or memory under an address of its own: it may do so at any time from now on.
+  virtual void share() {}
 };
 
 // Backends live for ever. Registering touches no driver.
@@ -108,6 +113,11 @@ Backend& backend(DeviceType type);                        // throws when nothing
 Backend* find_backend(DeviceType type) noexcept;          // null for one that nothing drives
 Accelerator& accelerator(DeviceType type);                // likewise
 Accelerator* find_accelerator(DeviceType type) noexcept;  // null for a slot that is empty
+// For an address that is given to other code.
+inline void hand_over(Device device) {
+  if (device.is_accelerator())
+    if (Accelerator* there = find_accelerator(device.type)) there->hand_over(device.index);
+}
 // The one that is meant where nothing says which: the first that is there.
 DeviceType main_accelerator();
 

@@ -89,6 +89,7 @@ void Communicator::launch(const char* function, uint64_t bytes, const Call& call
   accelerator_.activate(device_);
   const Device here{accelerator_.slot(), int8_t(device_)};
   void* stream = current_stream(here);
+  accelerator_.hand_over(device_);
   {
     TaskScope scope({TaskKind::kernel, function, function, here, stream, nullptr, int64_t(bytes)});
     const HostWork without_lock(kLongWork);  // the first one waits for the other processes

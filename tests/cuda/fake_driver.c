@@ -19,6 +19,30 @@ static uint64_t now(void) {
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec + 3600ull * 1000000000u;
 }
 
+/* ---- what came when, a letter each: k a kernel (q: launched by a thread that did not start the driver), r an event is
+   recorded, w a stream waits, c a copy, s a wait of the host, f memory goes back ---- */
+
+static char calls[1 << 16];
+static unsigned called;
+static pthread_t starter;
+static int launch_us, refused_launches;
+static void note(char letter) {
+  const unsigned at = __atomic_fetch_add(&called, 1, __ATOMIC_SEQ_CST);
+  if (at < sizeof calls - 1) calls[at] = letter;
+}
+const char* fake_calls(void) { return calls; }
+void fake_forget_calls(void) {
+  memset(calls, 0, sizeof calls);
+  called = 0;
+}
+__attribute__((destructor)) static void tell_calls(void) {
+  const char* path = getenv("FAKE_CALLS_AT_THE_END");
+  FILE* file = path ? fopen(path, "w") : NULL;
+  if (file) fputs(calls, file), fclose(file);
+}
+/* Launches take so long, and the next so many are refused. */
+void fake_launches(int us, int refused) { launch_us = us, refused_launches = refused; }
+
 /* ---- CUPTI ---- */
 
 static int enabled[64];
@@ -132,10 +156,11 @@ int cuStreamCreateWithPriority(struct stream** made, unsigned flags, int priorit
   (*made)->id = ++last_stream;
   return 0;
 }
-int cuStreamSynchronize(struct stream* s) { wait_for(s); return 0; }
+int cuStreamSynchronize(struct stream* s) { note('s'); wait_for(s); return 0; }
 int cuStreamQuery(struct stream* s) { return now() < s->idle ? 600 : 0; }
 int cuStreamWaitEvent(struct stream* s, uint64_t* event, unsigned flags) {
   (void)flags;
+  note('w');
   pthread_mutex_lock(&lock);
   const uint32_t correlation = call();
   if (enabled[38]) {
@@ -151,6 +176,7 @@ int cuStreamWaitEvent(struct stream* s, uint64_t* event, unsigned flags) {
   return 0;
 }
 int cuCtxSynchronize(void) {
+  note('s');
   struct timespec t = {0, 2000000};
   nanosleep(&t, NULL);
   return 0;
@@ -165,6 +191,12 @@ void fake_kernels(kernel_hook hook) { does = hook; }
 int cuLaunchKernel(const char* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                    unsigned shared, struct stream* s, void** arguments, void** extra) {
   (void)extra;
+  if (launch_us) {
+    struct timespec t = {0, 1000l * launch_us};
+    nanosleep(&t, NULL);
+  }
+  note(pthread_equal(pthread_self(), starter) ? 'k' : 'q');
+  if (refused_launches && refused_launches--) return 700;
   if (does) does(function, gx, gy, bx, by, shared, arguments[0]);
   pthread_mutex_lock(&lock);
   const uint32_t correlation = call();
@@ -194,6 +226,7 @@ static void copied(address to, address from, size_t bytes, struct stream* s, int
   pthread_mutex_lock(&lock);
   const uint32_t correlation = call();
   const uint64_t begin = run(s, bytes);
+  note('c');
   memcpy((void*)to, (const void*)from, bytes);
   if (enabled[1]) {
     uint8_t* r = record(1, 96);
@@ -230,7 +263,7 @@ int cuMemsetD8Async(address to, unsigned char value, size_t bytes, struct stream
 
 /* ---- the rest of the driver ---- */
 
-int cuInit(unsigned flags) { (void)flags; return 0; }
+int cuInit(unsigned flags) { (void)flags; starter = pthread_self(); return 0; }
 int cuDriverGetVersion(int* version) { *version = 13000; return 0; }
 int cuGetErrorName(int code, const char** text) { (void)code, *text = "FAKE"; return 0; }
 int cuGetErrorString(int code, const char** text) { (void)code, *text = "fake error"; return 0; }
@@ -252,12 +285,12 @@ int cuCtxGetStreamPriorityRange(int* least, int* greatest) { *least = 0, *greate
 int cuMemGetInfo_v2(size_t* free, size_t* total) { *free = *total = (size_t)1 << 30; return 0; }
 int cuEventCreate(uint64_t** event, unsigned flags) { (void)flags; *event = calloc(1, sizeof **event); return 0; }
 int cuEventDestroy_v2(uint64_t* event) { free(event); return 0; }
-int cuEventRecord(uint64_t* event, struct stream* s) { *event = s->idle > now() ? s->idle : now(); return 0; }
+int cuEventRecord(uint64_t* event, struct stream* s) { note('r'); *event = s->idle > now() ? s->idle : now(); return 0; }
 int cuEventQuery(uint64_t* event) { return now() < *event ? 600 : 0; }
 int cuEventSynchronize(uint64_t* event) { while (now() < *event) {} return 0; }
 int cuEventElapsedTime(float* ms, uint64_t* a, uint64_t* b) { *ms = (float)((double)(int64_t)(*b - *a) * 1e-6); return 0; }
 int cuMemAlloc_v2(address* to, size_t bytes) { void* p = NULL; if (posix_memalign(&p, 512, bytes)) return 2; *to = (address)p; return 0; }
-int cuMemFree_v2(address at) { free((void*)at); return 0; }
+int cuMemFree_v2(address at) { note('f'); free((void*)at); return 0; }
 int cuMemHostAlloc(void** to, size_t bytes, unsigned flags) { (void)flags; return posix_memalign(to, 512, bytes) ? 2 : 0; }
 int cuMemFreeHost(void* at) { free(at); return 0; }
 /* A function is its name, or what its body calls where fake_compiler.c handed the source on; behind its zero comes the

@@ -23,6 +23,7 @@ def made_up_gpu(folder, libraries):
     return os.environ | {
         "LD_LIBRARY_PATH": os.pathsep.join([str(folder), str(packages)]), "MINDTORCH_CUDA": "on",
         "MINDTORCH_NPU": "off", "CUDA_HOME": str(folder), "MINDTORCH_CACHE": str(folder / "cache"),
+        "MINDTORCH_CUDA_QUEUE": "off",  # programs put functions of Python in the place of kernels
         "PYTHONPATH": os.pathsep.join([str(HERE), str(folder / "packages"), os.environ.get("PYTHONPATH", "")]),
     }  # fmt: skip
 

@@ -1,9 +1,11 @@
 #include "backends/cuda/cublas_lt.h"
 
 #include <array>
+#include <cstring>
 #include <mutex>
 #include <utility>
 
+#include "backends/cuda/launch_queue.h"
 #include "backends/cuda/plan_cache.h"
 #include "backends/cuda/vendor_library.h"
 #include "base/error.h"
@@ -175,21 +177,39 @@ Plan& plan_for(const ProductShape& shape) {
   return kept->find(shape, [&] { return make_plan(shape); });
 }
 
+// The factors lie with the caller until then.
+struct Multiplication {
+  const Plan* plan;
+  blas::Handle handle;
+  ProductPointers pointers;
+  alignas(16) char alpha[kFactorBytes], beta[kFactorBytes];
+  void *workspace, *stream;
+
+  Outcome operator()(const void*) const {
+    if (pointers.bias)
+      if (const blas::Status code = api().product_set(plan->product.get(), blas::kBiasPointer, &pointers.bias,
+                                                      sizeof pointers.bias);
+          code != 0)
+        return {code, "cublasLtMatmulDescSetAttribute", fail_blas};
+    const blas::Status code =
+        api().multiply(handle, plan->product.get(), alpha, pointers.a, plan->a.get(), pointers.b,
+                       plan->b.get(), beta, pointers.c, plan->c.get(), pointers.d, plan->d.get(),
+                       &plan->algorithm, workspace, plan->workspace, stream);
+    return {code, "cublasLtMatmul", fail_blas};
+  }
+};
+
 }  // namespace
 
 bool multiply(const Place& place, const ProductShape& shape, const ProductPointers& pointers,
               const char* name) {
-  Plan& plan = plan_for(shape);
+  const Plan& plan = plan_for(shape);
   if (!plan.possible) return false;
-  if (pointers.bias) set(plan.product.get(), blas::kBiasPointer, pointers.bias);
   const StreamScratch workspace(place, plan.workspace);
-  enqueue(place, "cublasLtMatmul", name, [&] {
-    check(
-        api().multiply(handle_of(shape.device), plan.product.get(), pointers.alpha, pointers.a, plan.a.get(),
-                       pointers.b, plan.b.get(), pointers.beta, pointers.c, plan.c.get(), pointers.d,
-                       plan.d.get(), &plan.algorithm, workspace.address(), plan.workspace, place.stream),
-        "cublasLtMatmul");
-  });
+  Multiplication call{&plan, handle_of(shape.device), pointers, {}, {}, workspace.address(), place.stream};
+  std::memcpy(call.alpha, pointers.alpha, kFactorBytes);
+  std::memcpy(call.beta, pointers.beta, kFactorBytes);
+  enqueue_soon(place, "cublasLtMatmul", name, call);
   return true;
 }
 

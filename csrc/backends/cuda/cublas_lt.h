@@ -111,11 +111,12 @@ struct ProductShape {
   bool operator==(const ProductShape&) const = default;
 };
 
+inline constexpr size_t kFactorBytes = 16;
 struct ProductPointers {
   const void *a, *b, *c;
   void* d;
-  const void* bias;  // of rows elements; null without the epilogue
-  const void *alpha, *beta;
+  const void* bias;          // of rows elements; null without the epilogue
+  const void *alpha, *beta;  // kFactorBytes each
 };
 
 // Enqueues it; false: cuBLASLt has nothing for this shape (only with an epilogue; without one that is an error).

@@ -2,6 +2,8 @@
 #include "backends/cuda/cuda_driver.h"
 #include "backends/cuda/cupti_tracer.h"
 #include "backends/cuda/elementwise.h"
+#include "backends/cuda/launch.h"
+#include "backends/cuda/launch_queue.h"
 #include "backends/cuda/listed.h"
 #include "core/dispatch.h"
 #include "generated/cuda/register.h"
@@ -38,6 +40,12 @@ bool CudaAccelerator::fill(const Tensor& to, const Scalar& value) {
 
 void CudaAccelerator::list_begins() { kept_back().begin(); }
 void CudaAccelerator::list_ends() { kept_back().end(); }
+
+void CudaAccelerator::hand_over(int device) { hand_over_launches(device); }
+void CudaAccelerator::share() {
+  launch_kept_back();
+  turn_off_launch_queues();
+}
 
 void register_cuda_backend() {
   register_cuda_kernels();

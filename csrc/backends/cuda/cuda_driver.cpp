@@ -3,7 +3,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "backends/cuda/listed.h"
+#include "backends/cuda/launch.h"
+#include "backends/cuda/launch_queue.h"
 #include "base/error.h"
 
 namespace mt::cuda {
@@ -53,6 +54,13 @@ struct Captured {
   GraphExec runnable;
 };
 Captured& captured(GraphHandle handle) { return *reinterpret_cast<Captured*>(handle); }
+
+// Of the device that the next call acts on.
+void hand_over() { hand_over_launches(gpu().active_device()); }
+// Before memory goes back that queued launches have.
+void wait_for_launches() noexcept {
+  if (const int device = gpu().active_device(); device >= 0) launch_queue(device).wait();
+}
 
 }  // namespace
 
@@ -111,7 +119,7 @@ void CudaDriver::activate(int device) {
 }
 
 void CudaDriver::synchronize_device() {
-  launch_kept_back();
+  hand_over();
   check(cuda().synchronize(), "cuCtxSynchronize");
 }
 
@@ -165,12 +173,12 @@ StreamHandle CudaDriver::create_stream(int priority) {
 }
 
 void CudaDriver::synchronize_stream(StreamHandle stream) {
-  launch_kept_back();
+  hand_over();
   check(cuda().stream_synchronize(stream_of(stream)), "cuStreamSynchronize");
 }
 
 bool CudaDriver::stream_is_idle(StreamHandle stream) {
-  launch_kept_back();
+  hand_over();
   const Result code = cuda().stream_query(stream_of(stream));
   if (code == kNotReady) return false;
   check(code, "cuStreamQuery");
@@ -191,7 +199,7 @@ void CudaDriver::destroy_event(EventHandle event) {
 }
 
 void CudaDriver::record_event(EventHandle event, StreamHandle stream) {
-  launch_kept_back();
+  hand_over();
   check(cuda().event_record(event_of(event), stream_of(stream)), "cuEventRecord");
 }
 
@@ -208,7 +216,7 @@ void CudaDriver::synchronize_event(EventHandle event) {
 }
 
 void CudaDriver::make_stream_wait(StreamHandle stream, EventHandle event) {
-  launch_kept_back();
+  hand_over();
   check(cuda().stream_wait(stream_of(stream), event_of(event), 0), "cuStreamWaitEvent");
 }
 
@@ -251,6 +259,7 @@ RawMemory CudaDriver::allocate(size_t bytes) {
 }
 
 void CudaDriver::free(Address address) {
+  wait_for_launches();
   const BesideCapture beside;
   check(cuda().memory_free(address), "cuMemFree");
 }
@@ -312,6 +321,7 @@ Mapping CudaDriver::map(int device, Address address, size_t bytes) {
 }
 
 void CudaDriver::unmap(Address address, MappingHandle memory) {
+  wait_for_launches();
   const BesideCapture beside;
   const Result unmapped = cuda().memory_unmap(address, take_bytes(mapped_, address, "cuMemUnmap"));
   const Result freed = cuda().memory_release(memory);
@@ -321,12 +331,12 @@ void CudaDriver::unmap(Address address, MappingHandle memory) {
 
 // Addresses say by themselves on which side they are.
 void CudaDriver::copy(Address to, Address from, size_t bytes, CopyKind) {
-  launch_kept_back();
+  hand_over();
   check(cuda().copy(to, from, bytes), "cuMemcpy");
 }
 
 void CudaDriver::copy_async(Address to, Address from, size_t bytes, CopyKind, StreamHandle stream) {
-  launch_kept_back();
+  hand_over();
   check(cuda().copy_async(to, from, bytes, stream_of(stream)), "cuMemcpyAsync");
 }
 
@@ -336,12 +346,12 @@ void CudaDriver::begin_capture(StreamHandle stream, CaptureMode mode) {
   const int number = mode == CaptureMode::global        ? kCaptureGlobal
                      : mode == CaptureMode::this_thread ? kCaptureThread
                                                         : kCaptureRelaxed;
-  launch_kept_back();
+  hand_over();
   check(cuda().begin_capture(stream_of(stream), number), "cuStreamBeginCapture");
 }
 
 GraphHandle CudaDriver::end_capture(StreamHandle stream) {
-  launch_kept_back();
+  hand_over();
   Graph graph = nullptr;
   check(cuda().end_capture(stream_of(stream), &graph), "cuStreamEndCapture");
   GraphExec runnable = nullptr;
@@ -366,7 +376,7 @@ CaptureState CudaDriver::capture_state(StreamHandle stream) {
 }
 
 void CudaDriver::replay_graph(GraphHandle graph, StreamHandle stream) {
-  launch_kept_back();
+  hand_over();
   check(cuda().graph_launch(captured(graph).runnable, stream_of(stream)), "cuGraphLaunch");
 }
 

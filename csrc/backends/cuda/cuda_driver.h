@@ -93,6 +93,8 @@ class CudaAccelerator final : public devices::StreamAccelerator {
   bool fuses_attention(Device device, DType dtype, int64_t width) override;  // attention.cpp
   void list_begins() override;
   void list_ends() override;
+  void hand_over(int device) override;
+  void share() override;
 };
 
 CudaAccelerator& gpu();

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/cuda/launch_queue.h"
 #include "backends/cuda/plan_cache.h"
 #include "backends/cuda/vendor_library.h"
 #include "base/error.h"
@@ -64,6 +65,7 @@ class Described {
   }
 
   dnn::Descriptor get() const { return descriptor_; }
+  dnn::Descriptor release() { return std::exchange(descriptor_, nullptr); }
   template <class T>
   void set(int attribute, dnn::ValueType type, const T& value) {
     set(attribute, type, 1, &value);
@@ -81,21 +83,29 @@ class Described {
 };
 
 // Handles carry the stream, so a thread has its own; they live for ever.
-dnn::Handle handle_of(const Place& place) {
+dnn::Status find_handle(int device, void* stream, dnn::Handle& handle) {
   struct Own {
     dnn::Handle handle = nullptr;
     void* stream = nullptr;
     bool stream_is_set = false;
   };
   static PerThread<std::array<Own, kMaxDevices>> own;
-  Own& mine = own->at(size_t(place.index()));
-  if (!mine.handle) check(api().create(&mine.handle), "cudnnCreate");
-  if (!mine.stream_is_set || mine.stream != place.stream) {
-    check(api().set_stream(mine.handle, place.stream), "cudnnSetStream");
-    mine.stream = place.stream;
+  Own& mine = own->at(size_t(device));
+  if (!mine.handle)
+    if (const dnn::Status code = api().create(&mine.handle); code != 0) return code;
+  if (!mine.stream_is_set || mine.stream != stream) {
+    if (const dnn::Status code = api().set_stream(mine.handle, stream); code != 0) return code;
+    mine.stream = stream;
     mine.stream_is_set = true;
   }
-  return mine.handle;
+  handle = mine.handle;
+  return 0;
+}
+
+dnn::Handle handle_of(const Place& place) {
+  dnn::Handle handle = nullptr;
+  check(find_handle(place.index(), place.stream, handle), "cudnnCreate");
+  return handle;
 }
 
 Described tensor_of(const ConvolutionShape& shape, int64_t id, const std::array<int64_t, 5>& sizes,
@@ -229,17 +239,31 @@ Plan make_plan(const Place& place, const ConvolutionShape& shape) {
        ". Look for sizes, strides or groups beyond its limits, or another dtype.");
 }
 
-// Of this thread, as its handle is.
-Plan& plan_for(const Place& place, const ConvolutionShape& shape) {
+// Of this thread. Who executes it has another handle for the same device.
+const Plan& plan_for(const Place& place, const ConvolutionShape& shape) {
   static PerThread<PlanCache<ConvolutionShape, Plan, 1024>> kept;
   return kept->find(shape, [&] { return make_plan(place, shape); });
 }
+
+struct Execution {
+  dnn::Descriptor plan, pointers;  // the latter is its own
+  int device;
+  void* stream;
+
+  Outcome operator()(const void*) const {
+    dnn::Handle handle = nullptr;
+    dnn::Status code = find_handle(device, stream, handle);
+    if (code == 0) code = api().execute(handle, plan, pointers);
+    api().destroy(pointers);
+    return {code, "cudnnBackendExecute", fail_dnn};
+  }
+};
 
 }  // namespace
 
 void convolve(const Place& place, const ConvolutionShape& shape, void* x, void* w, void* y,
               const char* name) {
-  Plan& plan = plan_for(place, shape);
+  const Plan& plan = plan_for(place, shape);
   const Scratch workspace(place, size_t(plan.workspace));
   // A descriptor of pointers cannot be changed once it is final.
   Described pointers(dnn::kPointers);
@@ -250,9 +274,8 @@ void convolve(const Place& place, const ConvolutionShape& shape, void* x, void* 
   pointers.set(dnn::kPointerAddresses, dnn::kPointerValue, 3, addresses);
   pointers.set(dnn::kPointerWorkspace, dnn::kPointerValue, 1, &work);
   pointers.finalize();
-  enqueue(place, "cudnnBackendExecute", name, [&] {
-    check(api().execute(handle_of(place), plan.plan.get(), pointers.get()), "cudnnBackendExecute");
-  });
+  enqueue_soon(place, "cudnnBackendExecute", name,
+               Execution{plan.plan.get(), pointers.release(), place.index(), place.stream});
 }
 
 }  // namespace mt::cuda

@@ -10,20 +10,23 @@ struct Shape {
   unsigned x = 1, y = 1, z = 1;
 };
 
-// `name` is what traces show and lives for ever; `arguments` are the kernel's parameters, which are copied.
+// `name` is what traces show and lives for ever; `parameter` is the kernel's only one, which is copied.
 void launch(Function function, const char* name, int device, Shape grid, Shape block, unsigned shared_bytes,
-            void** arguments);
+            const void* parameter, size_t parameter_bytes);
 
 // The same on a given stream; what is kept back (listed.h) stays that.
 void launch_on(void* stream, Function function, const char* name, int device, Shape grid, Shape block,
-               unsigned shared_bytes, void** arguments);
+               unsigned shared_bytes, const void* parameter, size_t parameter_bytes);
 
-template <class... A>
+template <class Call>
 void launch_with(Function function, const char* name, int device, Shape grid, Shape block,
-                 unsigned shared_bytes, const A&... arguments) {
-  void* given[] = {const_cast<A*>(&arguments)...};
-  launch(function, name, device, grid, block, shared_bytes, given);
+                 unsigned shared_bytes, const Call& call) {
+  launch(function, name, device, grid, block, shared_bytes, &call, sizeof call);
 }
+
+// Before anything else is handed to the driver, or an address to others: what this thread keeps back (listed.h) and what
+// any thread has queued for the device (launch_queue.h) goes first.
+void hand_over_launches(int device);
 
 // How a dtype is spelled in the text of a kernel, and the type that it computes in.
 const char* type_text(DType dtype);

@@ -3,6 +3,7 @@
 
 #include <atomic>
 
+#include "backends/cuda/launch_queue.h"
 #include "core/observe_task.h"
 #include "core/tensor.h"
 #include "devices/stream_accelerator.h"
@@ -45,14 +46,26 @@ class StreamScratch : public Scratch {
   StreamScratch(const Place& place, size_t bytes);    // bytes <= kBytes
 };
 
+void hand_over_launches(int device);  // launch.h
 void after_enqueue(const Place& place, const char* name);
 
 // One call of a library that enqueues work: `name` is what traces show, and lives for ever.
 template <class Call>
 void enqueue(const Place& place, const char* function, const char* name, Call call) {
+  hand_over_launches(place.index());
   {
     TaskScope scope({TaskKind::kernel, function, name, place.device, place.stream});
     call();
+  }
+  after_enqueue(place, name);
+}
+
+// The same by way of the queue (launch_queue.h): `call` gives an Outcome, and is copied.
+template <class Call>
+void enqueue_soon(const Place& place, const char* function, const char* name, const Call& call) {
+  {
+    TaskScope scope({TaskKind::kernel, function, name, place.device, place.stream});
+    launch_queue(place.index()).give(call, nullptr, 0);
   }
   after_enqueue(place, name);
 }

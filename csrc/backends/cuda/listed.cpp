@@ -56,11 +56,10 @@ void KeptBack::launch() {
   const unsigned blocks = unsigned(call_.blocks[call_.number]);
   ListedCall call = call_;
   call_.number = 0;  // nothing is kept back from here on, whatever becomes of the launch
-  void* arguments[] = {&call};
   const std::vector<Tensor> results = std::move(results_), operands = std::move(operands_);
   results_.clear();
   operands_.clear();
-  launch_on(stream_, function_, name_, device_.index, {blocks}, {kElementwiseThreads}, 0, arguments);
+  launch_on(stream_, function_, name_, device_.index, {blocks}, {kElementwiseThreads}, 0, &call, sizeof call);
 }
 
 void KeptBack::end() {

@@ -44,7 +44,7 @@ class KeptBack {
 };
 
 KeptBack& kept_back();
-// To be called before anything is handed to the driver.
+// To be called before anything else is launched.
 inline void launch_kept_back() { kept_back().launch(); }
 
 }  // namespace mt::cuda

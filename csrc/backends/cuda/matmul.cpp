@@ -33,7 +33,7 @@ int arithmetic_of(int number) {
 
 // A factor in the type that cuBLASLt scales with.
 struct Factor {
-  alignas(16) char bytes[16];
+  alignas(16) char bytes[kFactorBytes];
   Factor(const Scalar& value, int number) {
     switch (number) {
       case blas::kFloat64: put(value.to<double>()); break;

@@ -7,19 +7,29 @@
 #include <unordered_map>
 #include <utility>
 
+#include "backends/cuda/launch_queue.h"
+
 namespace mt::cuda {
 
 // Of one thread (PerThread): calls write to their plans. A shape is whole words without gaps, and compared as bytes.
+// Calls that are queued have their plans before these go.
 template <class Shape, class Plan, size_t kMost>
 class PlanCache {
  public:
+  PlanCache() = default;
+  PlanCache(const PlanCache&) = delete;
+  ~PlanCache() { wait_for_launch_queues(); }
+
   // A plan that was not asked for before is made by `make`. It stays valid until the next call.
   template <class Make>
   Plan& find(const Shape& shape, const Make& make) {
     if (const auto found = plans_.find(shape); found != plans_.end()) [[likely]]
       return found->second;
     Plan plan = make();
-    if (plans_.size() >= kMost) plans_.clear();  // shapes that never come back do not pile up
+    if (plans_.size() >= kMost) {  // shapes that never come back do not pile up
+      wait_for_launch_queues();
+      plans_.clear();
+    }
     return plans_.emplace(shape, std::move(plan)).first->second;
   }
 

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/awake.h"
 #include "base/error.h"
 #include "base/per_thread.h"
 #include "kernels/common/processors.h"
@@ -90,25 +91,6 @@ struct Job {
 // millisecond outlasts what a Python program does between two operators, and is a fraction of what OpenMP's threads wait.
 constexpr auto kAwake = std::chrono::microseconds(1000);
 
-inline void relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
-template <class Condition>
-void look_out_for(Condition condition) {
-  const auto until = std::chrono::steady_clock::now() + kAwake;
-  do {
-    for (int i = 0; i < 32; ++i) {
-      if (condition()) return;
-      relax();
-    }
-  } while (std::chrono::steady_clock::now() < until);
-}
-
 // Note [Desks]
 // Each worker has a desk, a cache line of its own on which the caller lays the job. Only those that have a share are
 // called, nobody takes a lock, and nobody waits in line: on 16 threads a loop starts in the time of a few cache misses.
@@ -142,7 +124,7 @@ class Pool {
     for (int i = 1; i < job.count; ++i)
       if (desks_[i].has.exchange(Desk::nothing) == Desk::job) inside_.fetch_sub(1, std::memory_order_relaxed);
     // Those inside the job must leave before it dies.
-    if (stays_awake_) look_out_for([this] { return inside_.load(std::memory_order_acquire) == 0; });
+    if (stays_awake_) look_out_for(kAwake, [this] { return inside_.load(std::memory_order_acquire) == 0; });
     while (const int left = inside_.load(std::memory_order_acquire))
       inside_.wait(left, std::memory_order_acquire);
   }
@@ -161,7 +143,8 @@ class Pool {
   void serve(int thread) {
     std::atomic<int>& has = desks_[thread].has;
     for (;;) {
-      if (stays_awake_) look_out_for([&] { return has.load(std::memory_order_relaxed) != Desk::nothing; });
+      if (stays_awake_)
+        look_out_for(kAwake, [&] { return has.load(std::memory_order_relaxed) != Desk::nothing; });
       has.wait(Desk::nothing, std::memory_order_relaxed);
       const int found = has.exchange(Desk::nothing, std::memory_order_acq_rel);
       if (found == Desk::farewell) return;

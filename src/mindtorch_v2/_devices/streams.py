@@ -99,6 +99,8 @@ class Stream:
     @property
     def native_handle(self) -> int:
         """The stream's handle in the device's own library."""
+        if self._native:
+            self._native.share()  # who has it may enqueue work of their own
         return self.handle
 
     def wait_event(self, event: Event) -> None:
@@ -323,9 +325,12 @@ class DeviceStream(Stream):
 class MadeElsewhere:
     """Comes before a device's stream in ``ExternalStream``: a stream that other code made and owns, by its handle."""
 
+    _native: ClassVar[Any]
+
     def __init__(self, stream_ptr: int, device: Any = None, **known: Any) -> None:
         if not isinstance(stream_ptr, int) or stream_ptr == 0:
             raise ValueError(f"ExternalStream wants the handle of a stream, but got {stream_ptr!r}")
+        self._native.share()
         super().__init__(device, _handle=stream_ptr, **known)  # type: ignore[call-arg]
 
 

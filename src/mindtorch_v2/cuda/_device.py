@@ -224,7 +224,7 @@ class Stream(_streams.DeviceStream):
     @property
     def cuda_stream(self) -> int:
         """The stream's handle in CUDA."""
-        return self.handle
+        return self.native_handle
 
 
 class ExternalStream(_streams.MadeElsewhere, Stream):

@@ -49,7 +49,7 @@ class Stream(_streams.DeviceStream):
     @property
     def npu_stream(self) -> int:
         """The stream's handle in AscendCL."""
-        return self.handle
+        return self.native_handle
 
 
 class ExternalStream(_streams.MadeElsewhere, Stream):
