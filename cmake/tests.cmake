@@ -53,6 +53,7 @@ add_dependencies(tests private_C)
 
 mt_test_program(profiler mt_profiler private_device)
 mt_test_program(npu mt_npu mt_ops mt_cpu)  # the table lies beside kernels of operators, whose tables these have
+mt_test_program(launch_queue mt_cuda mt_ops mt_cpu)  # likewise
 mt_test_program(softnpu acl_op_compiler opapi hccl nnopbase ascendcl Threads::Threads)
 
 # A plain C program, which knows nothing of the project's headers.
