@@ -133,6 +133,11 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
     return v.norm(pow, others, keepdim=True) if others else v.abs()
 
 
+def _weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
+    """The direction of v with the length g."""
+    return v * (g / norm_except_dim(v, 2, dim))
+
+
 def frobenius_norm(input: Tensor, dim: int | list[int], keepdim: bool = False) -> Tensor:
     """The Frobenius norm. Use torch.linalg.vector_norm in new programs."""
     warnings.warn(

@@ -5,27 +5,13 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import mindtorch_v2 as torch
 from mindtorch_v2 import Tensor
 
 from ..modules.module import Module
 from ..parameter import Parameter, is_lazy
 
 __all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
-
-
-def norm_except_dim(v: Tensor, pow: int, dim: int) -> Tensor:
-    """The norm over all dimensions but ``dim``, which keeps its place; over all of them for -1."""
-    if dim == -1:
-        return v.norm(pow)
-    others = [d for d in range(v.dim()) if d != dim]
-    if not others:
-        return v.abs()
-    return v.norm(pow, others, keepdim=True)
-
-
-def _weight_norm(v: Tensor, g: Tensor, dim: int) -> Tensor:
-    """The direction of ``v`` with the length ``g``."""
-    return v * (g / norm_except_dim(v, 2, dim))
 
 
 class WeightNorm:
@@ -36,7 +22,9 @@ class WeightNorm:
         self.dim = -1 if dim is None else dim
 
     def compute_weight(self, module: Module) -> Tensor:
-        return _weight_norm(getattr(module, self.name + "_v"), getattr(module, self.name + "_g"), self.dim)
+        return torch._weight_norm(
+            getattr(module, self.name + "_v"), getattr(module, self.name + "_g"), self.dim
+        )
 
     @staticmethod
     def apply(module: Module, name: str, dim: int | None) -> WeightNorm:
@@ -51,7 +39,7 @@ class WeightNorm:
                 "dummy forward before applying weight normalization"
             )
         del module._parameters[name]
-        module.register_parameter(name + "_g", Parameter(norm_except_dim(weight, 2, made.dim).detach()))
+        module.register_parameter(name + "_g", Parameter(torch.norm_except_dim(weight, 2, made.dim).detach()))
         module.register_parameter(name + "_v", Parameter(weight.detach()))
         setattr(module, name, made.compute_weight(module))
         module.register_forward_pre_hook(made)
