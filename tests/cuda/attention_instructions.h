@@ -30,7 +30,7 @@ inline void read_matrices_turned(uint32_t (&to)[4], const uint32_t* row) {
 }
 
 inline void copy_number_later(float* to, const float* from, bool exists) {
-  late_copies[emulated::thread()].push_back({to, from, 4, exists});
+  copy_some_later(to, from, exists ? 4 : 0, 4);
 }
 
 inline float rounded_product(float x, float y) {

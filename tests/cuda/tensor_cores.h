@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstring>
+#include <deque>
 
 #include "base/half.h"
 #include "emulated.h"
@@ -62,22 +63,43 @@ inline uint32_t two_bfloat16(float low, float high) {
 struct LateCopy {
   void* to;
   const void* from;
-  size_t bytes;
-  bool exists;
-};
-inline std::vector<LateCopy> late_copies[32 * 32];
+  size_t bytes, room;  // zeros behind what exists
 
+  void finish() const {
+    std::memset(to, 0, room);
+    if (bytes) std::memcpy(to, from, bytes);
+  }
+};
+struct LateCopies {
+  std::vector<LateCopy> begun;
+  std::deque<std::vector<LateCopy>> groups;
+};
+inline LateCopies late_copies[32 * 32];
+
+inline void copy_some_later(void* to, const void* from, size_t bytes, size_t room) {
+  if (uintptr_t(to) % room || uintptr_t(from) % room) std::abort();
+  late_copies[emulated::thread()].begun.push_back({to, from, bytes, room});
+}
 inline void copy_later(void* to, const void* from, bool exists) {
-  if (uintptr_t(to) % 16 || uintptr_t(from) % 16) std::abort();
-  late_copies[emulated::thread()].push_back({to, from, 16, exists});
+  copy_some_later(to, from, exists ? 16 : 0, 16);
+}
+inline void copy_some_later(void* to, const float* from, int numbers) {
+  copy_some_later(to, from, size_t(numbers) * 4, 16);
+}
+inline void copies_begun() {
+  LateCopies& own = late_copies[emulated::thread()];
+  own.groups.push_back(std::move(own.begun));
+  own.begun.clear();
+}
+template <int kLast>
+void copies_done_but() {
+  LateCopies& own = late_copies[emulated::thread()];
+  for (; own.groups.size() > kLast; own.groups.pop_front())
+    for (const LateCopy& copy : own.groups.front()) copy.finish();
 }
 inline void copies_done() {
-  auto& copies = late_copies[emulated::thread()];
-  for (const LateCopy& copy : copies) {
-    if (copy.exists) std::memcpy(copy.to, copy.from, copy.bytes);
-    else std::memset(copy.to, 0, copy.bytes);
-  }
-  copies.clear();
+  copies_begun();
+  copies_done_but<0>();
 }
 
 inline uint32_t* launched_memory() {

@@ -29,6 +29,8 @@ def test_operators_say_which_programs_they_need():
     attention = "attention_forward<float, 64, false>", "attention_backward<::mt::BFloat16, 64, false, true>"
     for wanted in ("mt::kernels::exp_op, float, float, float", "softmax", "optimizer.h", *attention):
         assert any(wanted in program for program in usual), wanted
+    products = {program for program in usual if "float_products.h" in program}
+    assert len(products) == 5  # two tiles; forward, and the gradients of both sides
     everything = rehearsed("all")
     assert set(everything) > set(usual)
     assert any("lgamma_op" in program for program in everything)

@@ -87,9 +87,10 @@ class Digest {
   uint64_t first_ = 0xcbf29ce484222325, second_ = 0x9ae16a3b2f90404f;
 };
 
+// "a": with the instructions that only this architecture has (warpgroup_products.h).
 std::vector<std::string> options_for(const std::string& architecture) {
-  return {"--gpu-architecture=" + architecture, "--std=c++20", "--device-as-default-execution-space",
-          "-DMT_DEVICE_CODE=1",
+  return {"--gpu-architecture=" + architecture + (architecture == "sm_90" ? "a" : ""), "--std=c++20",
+          "--device-as-default-execution-space", "-DMT_DEVICE_CODE=1",
           // Attributes and pragmas of GCC, comparisons that are always true, tables that only the host uses.
           "-diag-suppress=1097,161,186,20044"};
 }

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "backends/cuda/cublas_lt.h"
+#include "backends/cuda/float_products.h"
 #include "base/error.h"
 #include "core/views.h"
 
@@ -109,6 +110,12 @@ void fill_zero(const Place& place, const Tensor& tensor) {
 void product(const Place& place, const char* name, const Tensor& left, const Tensor& right,
              const Tensor& self, const Scalar& beta, const Scalar& alpha, const Tensor& out, int number);
 
+// False: only with an epilogue, as multiply() says.
+bool multiplied(const Place& place, const ProductShape& shape, const ProductPointers& pointers,
+                const char* name) {
+  return multiply_floats(place, shape, pointers, name) || multiply(place, shape, pointers, name);
+}
+
 // Without anything to sum over, what is left is beta * self.
 void scale(const Place& place, const char* name, const Tensor& self, const Scalar& beta, const Scalar& alpha,
            const Tensor& out, int number) {
@@ -170,7 +177,7 @@ void product(const Place& place, const char* name, const Tensor& left, const Ten
   if (adds && turned && is_bias(self, beta, out, number)) {
     shape.epilogue = blas::kBias;
     pointers.bias = self.data();
-    if (multiply(place, shape, pointers, name)) {
+    if (multiplied(place, shape, pointers, name)) {
       if (!result.same(out)) place.accelerator.copy_on_device(result, out);
       return;
     }
@@ -189,7 +196,7 @@ void product(const Place& place, const char* name, const Tensor& left, const Ten
       place.accelerator.copy_on_device(views::expand(self, out.sizes(), false), result);
     }
   }
-  multiply(place, shape, pointers, name);
+  multiplied(place, shape, pointers, name);
   if (!result.same(out)) place.accelerator.copy_on_device(result, out);
 }
 

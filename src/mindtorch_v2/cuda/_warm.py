@@ -120,7 +120,7 @@ def rehearse(architecture: str, everything: bool) -> list[str]:
 
 
 def _usual(torch: Any, dtype: Any) -> Iterator[Callable[[], object]]:
-    """What training and inference of most models calls, besides products and convolutions, which are libraries'."""
+    """What training and inference of most models calls, besides what libraries do: convolutions and most products."""
     functional = torch.nn.functional
 
     def tensor(*sizes: int, grad: bool = False, of: Any = dtype) -> Any:
@@ -190,6 +190,10 @@ def _usual(torch: Any, dtype: Any) -> Iterator[Callable[[], object]]:
     yield backward(lambda t: functional.cross_entropy(t, index), tensor(8, 16, grad=True))
     yield backward(lambda t: functional.mse_loss(t, y), tensor(8, 16, grad=True))
     yield backward(lambda t: t * row + row, tensor(8, 16, grad=True))
+    if dtype is torch.float32 and torch.cuda.get_device_capability() == (9, 0):
+        for rows, inner, columns in ((3456, 384, 384), (8192, 768, 3072)):
+            layer = tensor(columns, inner, grad=True), tensor(columns, grad=True)
+            yield backward(functional.linear, tensor(rows, inner, grad=True), *layer)
     for make in (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW):
         for fused in (False, True):
             yield partial(_step, torch, make, [tensor(8, 16, grad=True), tensor(16, grad=True)], fused)

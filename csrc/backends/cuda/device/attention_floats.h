@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backends/cuda/device/attention_rows.h"
+#include "backends/cuda/device/split_floats.h"
 
 namespace mt::cuda {
 
@@ -13,15 +14,6 @@ struct FloatOperands {
   struct Right {
     uint32_t big[2], small[2];
   };
-  static void split(uint32_t word, uint32_t& big, uint32_t& small) {
-    big = word & 0xffffe000u;
-    small = std::bit_cast<uint32_t>(std::bit_cast<float>(word) - std::bit_cast<float>(big));
-  }
-  // Rounded instead of cut off: a sum of its own, which needs not be moved to where its neighbours are.
-  static void split_rounded(uint32_t word, uint32_t& big, uint32_t& small) {
-    big = (word + 0x1000u) & 0xffffe000u;
-    small = std::bit_cast<uint32_t>(std::bit_cast<float>(word) - std::bit_cast<float>(big));
-  }
   static Left left(uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
     Left made;
     split_rounded(a, made.big[0], made.small[0]);

@@ -338,4 +338,18 @@ struct AttentionCall {
   double scale;
 };
 
+// float_products.h. out = alpha * left @ right + beta * self + bias, [batch, rows, columns]; results lie by rows.
+struct FloatProductCall {
+  const float *left, *right, *self, *bias;  // self [batch, rows, columns] and bias [columns] may be null
+  float* out;                               // [batch, pieces, rows, columns]
+  long long left_step, right_step, self_step, out_step;  // from one line of memory to the next
+  long long left_batch, right_batch, self_batch, out_batch;
+  int rows, columns, inner, batch;
+  int each, pieces;             // of the inner dimension what a part has, and how many parts there are
+  int row_tiles, column_tiles;  // of the result
+  int shares;                   // row_tiles * column_tiles * pieces * batch
+  int whole_out;                // 16 bytes of the result may be written at once
+  float alpha, beta;
+};
+
 }  // namespace mt::cuda

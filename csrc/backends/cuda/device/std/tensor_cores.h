@@ -50,6 +50,18 @@ inline void copy_later(void* to, const void* from, bool exists) {
                : "memory");
 }
 inline void copies_done() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+// The first `numbers` of 16 bytes, and zeros behind them.
+inline void copy_some_later(void* to, const float* from, int numbers) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+               :
+               : "r"(uint32_t(__cvta_generic_to_shared(to))), "l"(from), "r"(4 * numbers)
+               : "memory");
+}
+// What was asked for since the last time becomes one group; waits for all groups but the last kLast.
+inline void copies_begun() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int kLast> void copies_done_but() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kLast) : "memory");
+}
 
 // Shared memory of the size that the launch says.
 inline uint32_t* launched_memory() {
