@@ -74,10 +74,11 @@ struct Plan {
   }
 
   void consider(const TileCost& candidate, const ProductShape& shape, int processors) {
+    const double step = (right_along ? candidate.step : candidate.turned_step) * (slowly ? kNotWhole : 1);
+    if (kAtLeast + kOfTile + step >= time) return;  // most of what is small, at once
     const int64_t tiles = parts(shape.columns, kRows) * parts(shape.rows, candidate.columns) * shape.batch;
     if (tiles > kMost / kMostPieces) return;
     const int64_t steps = parts(shape.inner, kInner);
-    const double step = (right_along ? candidate.step : candidate.turned_step) * (slowly ? kNotWhole : 1);
     const double bytes = 16.0 * double(parts(shape.rows, 4)) * double(shape.columns) * double(shape.batch);
     for (int64_t number = 1; number <= std::min(kMostPieces, steps); ++number) {
       const int64_t of_piece = parts(steps, number);
