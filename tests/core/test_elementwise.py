@@ -168,6 +168,46 @@ def test_logarithms_of_whole_powers_are_whole():
     assert torch.log10(torch.tensor([10.0**k for k in range(11)])).tolist() == list(range(11))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.int16])
+@pytest.mark.parametrize("shape", [(16, 16), (37, 150), (64, 1024), (3, 40, 130)])
+def test_operands_that_lie_across_memory_meet_those_that_do_not(shape, dtype):
+    rng = np.random.default_rng(0)
+    straight, across = (
+        rng.integers(-9, 9, s).astype(dtype) for s in (shape, (*shape[:-2], shape[-1], shape[-2]))
+    )
+    across = across.swapaxes(-1, -2)
+    row, column, number = straight[..., :1, :], straight[..., :1], straight.ravel()[:1]
+    for left, right in (
+        (straight, across),
+        (across, row),
+        (across, column),
+        (across, number),
+        (number, across),
+    ):
+        x, y = torch.from_numpy(left), torch.from_numpy(right)
+        assert np.array_equal((x - y).numpy(), left - right)
+        assert np.array_equal((x < y).numpy(), left < right)
+    made = torch.where(torch.from_numpy(straight) > 0, torch.from_numpy(across), torch.from_numpy(row))
+    assert np.array_equal(made.numpy(), np.where(straight > 0, across, row))
+    into = torch.from_numpy(straight.copy())
+    into[..., 1:] += torch.from_numpy(across)[..., 1:]
+    assert np.array_equal(into[..., 1:].numpy(), (straight + across)[..., 1:])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_roots_are_rounded_as_the_processors(dtype):
+    rng = np.random.default_rng(0)
+    kind, limits = (np.uint32 if dtype == np.float32 else np.uint64), np.finfo(dtype)
+    bits = rng.integers(0, kind(limits.max.view(kind)), 100_003, dtype=kind)  # numbers of every size
+    near = np.nextafter(dtype(1), dtype(2)) * np.arange(1, 3001).astype(dtype) ** 2
+    edges = np.array(
+        [0.0, -0.0, np.inf, np.nan, -1.0, limits.tiny, limits.smallest_subnormal, limits.max], dtype
+    )
+    with np.errstate(invalid="ignore"):
+        for x in (bits.view(dtype), near, np.zeros(300, dtype), np.resize(edges, 600)):
+            np.testing.assert_array_equal(torch.sqrt(torch.from_numpy(x)).numpy(), np.sqrt(x))
+
+
 def test_vector_functions_are_right_at_the_edges():
     x = torch.tensor([math.inf, -math.inf, math.nan, -0.0, 3e38, -200.0])
     with np.errstate(all="ignore"):

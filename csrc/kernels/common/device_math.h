@@ -37,6 +37,7 @@ MT_DEVICE_FUNCTION(atan, std::atan)
 MT_DEVICE_FUNCTION(asin, std::asin)
 MT_DEVICE_FUNCTION(acos, std::acos)
 MT_DEVICE_FUNCTION(exp2, std::exp2)
+MT_DEVICE_FUNCTION(exp2_of_moderate, std::exp2)
 MT_DEVICE_FUNCTION(log2, std::log2)
 MT_DEVICE_FUNCTION(log2_usual, std::log2)
 MT_DEVICE_FUNCTION(log10, std::log10)
@@ -52,8 +53,10 @@ inline float atan2(float y, float x) { return std::atan2(y, x); }
 inline double atan2(double y, double x) { return std::atan2(y, x); }
 inline float hypot(float a, float b) { return std::hypot(a, b); }
 inline double hypot(double a, double b) { return std::hypot(a, b); }
-// The unusual powers are the library's, which are all of them here.
+// The unusual logarithms, roots and powers are the library's, which are all of them here.
 template <class T> inline bool has_usual_log(T) { return false; }
+template <class T> inline bool has_usual_root(T) { return false; }
+template <class T> inline T root_usual(T x) { return std::sqrt(x); }
 template <class T> inline bool has_usual_power(T, T) { return false; }
 template <class T> inline T power_usual(T a, T b) { return std::pow(a, b); }
 

@@ -29,6 +29,23 @@ MT_INLINE double where(uint64_t bits, double x) {
 // 1 / x to the digits of a float, which is enough to divide what a rounding lost, and takes half the time.
 MT_INLINE double rough_inverse(double x) { return double(1.0f / float(x)); }
 
+// The root by multiplications, for processors that fuse products with sums: from a guess by bits, the root and half of its
+// inverse (Goldschmidt). What the root lacks is exact in a fused product, so that it is rounded as the processor's own.
+MT_INLINE bool has_usual_root(double x) {
+  return (x == 0.0) | ((x >= 1e-290) & (x < kInfinity64));  // what small ones lack would be subnormal
+}
+MT_INLINE double root_usual(double x) {
+  const double guess = std::bit_cast<double>(0x5fe6eb50c7b537a9ull - (std::bit_cast<uint64_t>(x) >> 1));
+  double root = x * guess, half = 0.5 * guess;
+  for (int step = 0; step < 3; ++step) {
+    const double lacks = 0.5 - root * half;
+    root = root + root * lacks;
+    half = half + half * lacks;
+  }
+  for (int step = 0; step < 2; ++step) root = root + half * (x - root * root);
+  return root;
+}
+
 // ---- exponentials: as for floats, exp(x) = 2^n exp(r) ----
 struct WideExponent {
   double r, rest;  // what is rounded off r
@@ -66,13 +83,21 @@ MT_INLINE double exp_of_moderate(double x) {
   const double e = 1.0 + (parts.r + (curve_of_exp(parts.r) + parts.rest));
   return e * std::bit_cast<double>(parts.n + (uint64_t(1023) << 52));
 }
+// The power of a part of 2, up to half of it either way.
+MT_INLINE double exp2_of_part(double part) {
+  const double r = part * 0.6931471805599453;
+  const double rest = (part * 6.93147180369123816e-01 - r) + part * 1.90821492927058770e-10;
+  return 1.0 + (r + (curve_of_exp(r) + rest));
+}
+MT_INLINE double exp2_of_moderate(double x) {
+  const double shifted = x + kRounder64, e = exp2_of_part(x - (shifted - kRounder64));
+  return e * std::bit_cast<double>((std::bit_cast<uint64_t>(shifted) << 52) + (uint64_t(1023) << 52));
+}
 // The whole part is exact.
 MT_INLINE double exp2(double x) {
   double c = select(x < -1080.0, -1080.0, x);
   c = select(c > 1030.0, 1030.0, c);
-  const double shifted = c + kRounder64, part = c - (shifted - kRounder64), r = part * 0.6931471805599453;
-  const double rest = (part * 6.93147180369123816e-01 - r) + part * 1.90821492927058770e-10;
-  const double e = 1.0 + (r + (curve_of_exp(r) + rest));
+  const double shifted = c + kRounder64, e = exp2_of_part(c - (shifted - kRounder64));
   const bool small = c < -1000.0, large = c > 1000.0;
   const uint64_t offset = small ? uint64_t(1223) << 52 : large ? uint64_t(823) << 52 : uint64_t(1023) << 52;
   const double power = std::bit_cast<double>((std::bit_cast<uint64_t>(shifted) << 52) + offset);

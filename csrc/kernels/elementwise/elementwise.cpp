@@ -9,7 +9,9 @@
 #include "kernels/common/convert.h"
 #include "kernels/common/copy.h"
 #include "kernels/common/iterate.h"
+#include "kernels/common/levels.h"
 #include "kernels/common/parallel.h"
+#include "kernels/common/squares.h"
 #include "kernels/common/temporary.h"
 #include "kernels/elementwise/elementwise_impl.h"
 
@@ -155,12 +157,80 @@ void band_of_rows(char* const* data, const int64_t* strides, int64_t n, const vo
   }
 }
 
-void run_in_bands(const Plan& plan, int64_t grain, StagedLoop& s) {
+// Note [Operands across memory]
+// An operand that is transposed has the elements of a row of the result far apart, and those of neighbouring rows side by
+// side. Gathered row by row, each line of the cache would be fetched for every row, and lines a power of two apart would
+// drive each other out. So a piece of several rows is turned round into a block first.
+constexpr int64_t kTurnedRows = 16, kTurnedColumns = 128;
+
+struct Turn {
+  template <class T>
+  [[gnu::always_inline]] static inline void run(const T* from, int64_t step, int64_t rows, int64_t columns,
+                                                T* to) {
+    constexpr int64_t few = 8;  // lines a power of two apart that a cache has room for
+    for (int64_t j = 0; j < columns; j += few)
+      turn_rectangle(from + j * step, step, to + j, kTurnedColumns, rows, std::min(few, columns - j));
+  }
+};
+
+bool lies_across(const Plan& plan, const StagedLoop& s, int input) {
+  const int64_t item = s.in[input].outer;
+  const auto& strides = plan.strides[input + 1];
+  return !s.repeated[input] && !s.in[input].converts && (item == 4 || item == 8) && strides[1] == item &&
+         strides[0] >= kTurnedRows * item && strides[0] % item == 0;
+}
+bool is_across(const Plan& plan, const StagedLoop& s) {
+  if (plan.numel == 0 || plan.ndim < 2 || plan.sizes[0] < kTurnedRows || plan.sizes[1] < kTurnedRows)
+    return false;
+  if (s.out.converts || plan.strides[0][0] != s.out.outer) return false;
+  bool any = false;
+  for (int i = 0; i < s.inputs; ++i) {
+    const bool across = lies_across(plan, s, i);
+    const bool as_it_is = s.repeated[i] || (!s.in[i].converts && plan.strides[i + 1][0] == s.in[i].outer);
+    if (!across && !as_it_is) return false;
+    any |= across;
+  }
+  return any;
+}
+
+// n rows, `strides` bytes apart.
+void turned_rows(char* const* data, const int64_t* strides, int64_t n, const void* context) {
+  const StagedLoop& s = *static_cast<const StagedLoop*>(context);
+  alignas(64) char block[kMaxInputs][kTurnedRows * kTurnedColumns * 8];
+  for (int64_t row = 0; row < n; row += kTurnedRows) {
+    const int64_t rows = std::min(kTurnedRows, n - row);
+    for (int64_t column = 0; column < s.length; column += kTurnedColumns) {
+      const int64_t columns = std::min(kTurnedColumns, s.length - column);
+      const char* in[kMaxInputs];
+      int64_t step[kMaxInputs];
+      for (int i = 0; i < s.inputs; ++i) {
+        const int64_t item = s.in[i].outer, within = s.within[i];
+        const char* source = data[i + 1] + row * strides[i + 1] + column * within;
+        in[i] = s.repeated[i] ? s.repeated[i] : source, step[i] = s.repeated[i] ? 0 : strides[i + 1];
+        if (s.repeated[i] || within == item) continue;
+        in[i] = block[i], step[i] = kTurnedColumns * item;
+        if (item == 4)
+          at_level<Turn>(reinterpret_cast<const float*>(source), within / item, rows, columns,
+                         reinterpret_cast<float*>(block[i]));
+        else
+          at_level<Turn>(reinterpret_cast<const double*>(source), within / item, rows, columns,
+                         reinterpret_cast<double*>(block[i]));
+      }
+      char* target = data[0] + row * strides[0] + column * s.out.outer;
+      for (int64_t r = 0; r < rows; ++r) {
+        s.loop(target + r * strides[0], in, columns, s.parameters);
+        for (int i = 0; i < s.inputs; ++i) in[i] += step[i];
+      }
+    }
+  }
+}
+
+void run_by_rows(const Plan& plan, int64_t grain, StagedLoop& s, RowFunction rows_of) {
   s.length = plan.sizes[0];
   for (int i = 0; i < s.inputs; ++i) s.within[i] = plan.strides[i + 1][0];
   const Plan rows = without_innermost(plan);
   parallel_for(0, rows.numel, std::max<int64_t>(1, grain / s.length),
-               [&](int64_t begin, int64_t end) { for_each_row_in(rows, begin, end, band_of_rows, &s); });
+               [&](int64_t begin, int64_t end) { for_each_row_in(rows, begin, end, rows_of, &s); });
 }
 
 // One element, maybe expanded.
@@ -195,7 +265,8 @@ bool is_single(const View& view) {
     repeat(repeated[i], size_t(staged.in[i].inner), repeated[i], std::min(staged.block, plan.numel));
     staged.repeated[i] = repeated[i];
   }
-  if (is_in_bands(plan, staged)) run_in_bands(plan, loop.grain, staged);
+  if (is_in_bands(plan, staged)) run_by_rows(plan, loop.grain, staged, band_of_rows);
+  else if (is_across(plan, staged)) run_by_rows(plan, loop.grain, staged, turned_rows);
   else for_each_row(plan, loop.grain, any_row, &staged);
 }
 

@@ -76,6 +76,25 @@ struct Loop {
     for (int64_t i = 0; i < kUsualBlock; i += line) __builtin_prefetch(x + begin + 2 * kUsualBlock + i);
   }
 
+  // A shorter version that holds for usual arguments only (see MT_UNARY_USUAL), checked block by block.
+  template <class F>
+  [[gnu::always_inline]] static inline void usual_blocks(R* out, const T* a, int64_t n, const C* p,
+                                                         const F& is_usual) {
+    for (int64_t begin = 0; begin < n; begin += kUsualBlock) {
+      const int64_t end = std::min(begin + kUsualBlock, n);
+      ask_ahead(a, begin, n);
+      Bits usual = ~Bits(0);
+      for (int64_t i = begin; i < end; ++i) usual &= mask_of(is_usual(a[i]));
+      if (!usual) {
+        for (int64_t i = begin; i < end; ++i) out[i] = cast<R>(Op::apply(C(a[i]), p));
+      } else {
+#pragma GCC ivdep
+        for (int64_t i = begin; i < end; ++i) out[i] = cast<R>(Op::apply_usual(a[i]));
+      }
+    }
+  }
+
+  template <bool kWidest = false>
   [[gnu::always_inline]] static inline void body(char* out_bytes, const char* const* in, int64_t n,
                                                  const void* parameters) {
     C p[Op::parameters + 1] = {};
@@ -110,19 +129,10 @@ struct Loop {
     } else if constexpr (requires { Op::run(out, a, n, p); }) {
       Op::run(out, a, n, p);
     } else if constexpr (requires { Op::is_usual(T()); }) {
-      // A shorter version that holds for usual arguments only (see MT_UNARY_USUAL), checked block by block.
-      for (int64_t begin = 0; begin < n; begin += kUsualBlock) {
-        const int64_t end = std::min(begin + kUsualBlock, n);
-        ask_ahead(a, begin, n);
-        Bits usual = ~Bits(0);
-        for (int64_t i = begin; i < end; ++i) usual &= mask_of(Op::is_usual(a[i]));
-        if (!usual) {
-          for (int64_t i = begin; i < end; ++i) out[i] = cast<R>(Op::apply(C(a[i]), p));
-        } else {
-#pragma GCC ivdep
-          for (int64_t i = begin; i < end; ++i) out[i] = cast<R>(Op::apply_usual(a[i]));
-        }
-      }
+      usual_blocks(out, a, n, p, [](T x) __attribute__((always_inline)) { return Op::is_usual(x); });
+    } else if constexpr (kWidest && requires { Op::is_usual_in_widest(T()); }) {
+      usual_blocks(out, a, n, p,
+                   [](T x) __attribute__((always_inline)) { return Op::is_usual_in_widest(x); });
     } else {
 #pragma GCC ivdep
       for (int64_t i = 0; i < n; ++i) out[i] = cast<R>(Op::apply(C(a[i]), p));
@@ -135,7 +145,7 @@ struct Loop {
     body(out, in, n, parameters);
   }
   MT_WIDEST static void widest(char* out, const char* const* in, int64_t n, const void* parameters) {
-    body(out, in, n, parameters);
+    body<true>(out, in, n, parameters);
   }
 };
 
