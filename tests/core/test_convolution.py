@@ -101,6 +101,22 @@ def test_a_transposed_convolution_undoes_the_shape():
         assert F.conv2d(out, _random(1, 3, 3, 3), None, stride, 1, dilation).shape[2:] == x.shape[2:]
 
 
+@pytest.mark.parametrize("groups", [1, 3])
+@pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
+def test_patches_that_are_pieces_of_an_image_are_multiplied_as_they_are(layout, groups):
+    rng = np.random.default_rng(0)
+    x, weight, bias = (rng.integers(-3, 4, s) for s in ((3, 6, 19, 24), (9, 6 // groups, 4, 5), (9,)))
+    pieces = np.lib.stride_tricks.sliding_window_view(x, (4, 5), (2, 3))[:, :, ::5, ::6]
+    pieces = pieces.reshape(3, groups, 6 // groups, *pieces.shape[2:])
+    kernels = weight.reshape(groups, 9 // groups, *weight.shape[1:])
+    wanted = np.einsum("ngcijab,gkcab->ngkij", pieces, kernels).reshape(3, 9, *pieces.shape[3:5])
+    image = torch.from_numpy(x).float().contiguous(memory_format=layout)
+    made = F.conv2d(
+        image, torch.from_numpy(weight).float(), torch.from_numpy(bias).float(), (5, 6), 0, 1, groups
+    )
+    assert np.array_equal(made.numpy(), wanted + bias[:, None, None])
+
+
 def test_an_image_without_batch_gives_one_without_batch():
     x, w = _random(3, 6, 6), _random(2, 3, 3, 3)
     assert torch.equal(F.conv2d(x, w), F.conv2d(x.unsqueeze(0), w)[0])

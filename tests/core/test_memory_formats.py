@@ -76,6 +76,39 @@ def test_a_weight_with_channels_last_is_enough():
     assert F.conv2d(torch.rand(2, 4, 6, 6), weight).is_contiguous(memory_format=torch.channels_last)
 
 
+@pytest.mark.parametrize(
+    ("channels", "kernel", "options"),
+    [
+        (33, (3, 3), {"padding": 1}),
+        (70, (5, 7), {"padding": (2, 3), "stride": 2}),
+        (9, (1, 2), {"dilation": (1, 3)}),
+        (16, (3, 3), {"padding": 4}),  # taps that see nothing but padding
+    ],
+)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_weights_of_single_channels_have_the_same_gradient_in_every_format(channels, kernel, options, dtype):
+    x = torch.rand(3, channels, 9, 11, dtype=dtype)
+    weight = torch.rand(channels, 1, *kernel, dtype=dtype).requires_grad_()
+    made = F.conv2d(x, weight, groups=channels, **options)
+    seed = torch.rand(made.shape, dtype=dtype)
+    (wanted,) = torch.autograd.grad(made, weight, seed)
+    turned = x.contiguous(memory_format=torch.channels_last)
+    made = F.conv2d(turned, weight, groups=channels, **options)
+    (grad,) = torch.autograd.grad(made, weight, seed.contiguous(memory_format=torch.channels_last))
+    torch.testing.assert_close(grad, wanted, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("channels", [2, 70])
+def test_windows_that_share_their_largest_add_up_in_every_format(channels):
+    x = torch.rand(2, channels, 13, 10).requires_grad_()
+    turned = x.detach().contiguous(memory_format=torch.channels_last).requires_grad_()
+    seed = torch.rand(2, channels, 7, 5)
+    (wanted,) = torch.autograd.grad(F.max_pool2d(x, 3, 2, 1), x, seed)
+    made = F.max_pool2d(turned, 3, 2, 1)
+    (grad,) = torch.autograd.grad(made, turned, seed.contiguous(memory_format=torch.channels_last))
+    assert torch.equal(grad, wanted)
+
+
 def test_a_model_with_channels_last_has_gradients_with_channels_last():
     model = torch.nn.Sequential(
         torch.nn.Conv2d(4, 8, 3), torch.nn.BatchNorm2d(8), torch.nn.ReLU(), torch.nn.MaxPool2d(2)

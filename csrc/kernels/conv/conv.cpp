@@ -13,6 +13,8 @@
 #include "kernels/common/parallel.h"
 #include "kernels/common/squares.h"
 #include "kernels/common/types.h"
+#include "kernels/conv/depthwise.h"
+#include "kernels/conv/depthwise_weight.h"
 #include "kernels/conv/forward.h"
 #include "kernels/conv/geometry.h"
 #include "kernels/conv/pairs.h"
@@ -191,6 +193,16 @@ bool as_unrolled(bool pays, const Geometry& g, const View& wide, const View& wei
   }
   return false;
 }
+// The same of every channel by itself, where channels lie together.
+template <class T>
+bool as_depthwise(const Geometry& g, const View& wide, const View& narrow, const View& weight) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (!Depthwise<T>::applies(wide, narrow, g)) return false;
+    DepthwiseWeight<T>(wide, narrow, g).run(weight);
+    return true;
+  }
+  return false;
+}
 // Those that multiply pairs, where the processor has some and they pay.
 const PairTiles* tiles_for(const Geometry& g, const View& narrow, int64_t rows, int64_t length) {
   constexpr int64_t kLeast = 16;  // channels: gathering an element costs as much as a few multiplications
@@ -211,7 +223,7 @@ void convolve(const View& wide, const View& weight, const View* bias, const View
                [&](auto tag, const View& x, const View& w, const View* b, const View& y) {
                  using T = typename decltype(tag)::type;
                  if (!as_single_tap<T>(g, x, w, y, [&](const auto& product) { product.forward(b); }) &&
-                     !as_unrolled<T>(Unrolled<T>::pays_forward(g), g, x, w, y,
+                     !as_unrolled<T>(Unrolled<T>::pays_forward(g, x), g, x, w, y,
                                      [&](const auto& product) { product.forward(b); }))
                    forward<T>(product_tiles<T>(), x, w, b, y, g);
                });
@@ -241,7 +253,8 @@ void convolve_weight(const View& wide, const View& narrow, const View& weight, c
   in_tile_type("convolution_backward_weight", wide, narrow, nullptr, weight,
                [&](auto tag, const View& x, const View& y, const View*, const View& w) {
                  using T = typename decltype(tag)::type;
-                 if (!as_single_tap<T>(g, x, w, y, [](const auto& product) { product.weight_gradient(); }) &&
+                 if (!as_depthwise<T>(g, x, y, w) &&
+                     !as_single_tap<T>(g, x, w, y, [](const auto& product) { product.weight_gradient(); }) &&
                      !as_unrolled<T>(Unrolled<T>::pays_weight_gradient(g), g, x, w, y,
                                      [](const auto& product) { product.weight_gradient(); }))
                    WeightGradient<T>(x, y, w, g).run();

@@ -35,7 +35,9 @@ class Unrolled {
   }
 
   // Whether writing the patches out costs less: found by measuring.
-  static bool pays_forward(const Geometry& g) { return weight_bytes(g) > 4 * kCacheBytes; }
+  static bool pays_forward(const Geometry& g, const View& wide) {
+    return weight_bytes(g) > 4 * kCacheBytes || (are_apart(g, wide) && g.taps >= kManyTaps);
+  }
   static bool pays_transposed(const Geometry& g) {
     if (g.in_channels == 1 && g.out_channels == 1) return false;  // sums along memory, and no product
     const int64_t stride = g.stride[0] * g.stride[1] * g.stride[2];
@@ -49,12 +51,15 @@ class Unrolled {
     for_each_group([&](int64_t group, int64_t first, int64_t count) {
       const int64_t columns = count * g_.positions;
       const auto patches = block_of<T>(g_.length * columns), product = block_of<T>(g_.out_channels * columns);
-      unroll(group, first, count, patches.get());
+      const bool apart = are_apart(g_, wide_);
+      if (apart) cut_out(group, first, count, patches.get());
+      else unroll(group, first, count, patches.get());
       if (bias)
         for (int64_t c = 0; c < g_.out_channels; ++c)
           std::fill_n(product.get() + c * columns, columns,
                       bias->as<T>()[(group * g_.out_channels + c) * bias->strides[0]]);
-      multiply(matrix(weights, group), {patches.get(), columns, 1},
+      multiply(matrix(weights, group),
+               apart ? Matrix{patches.get(), 1, g_.length} : Matrix{patches.get(), columns, 1},
                Product{product.get(), g_.out_channels, columns, columns, 1}, g_.length, bias != nullptr);
       exchange(group, first, count, [&](T& there, int64_t at) { there = product[size_t(at)]; });
     });
@@ -92,6 +97,7 @@ class Unrolled {
  private:
   static constexpr int64_t kCacheBytes = int64_t(1) << 20;
   static constexpr int64_t kFewRows = 8, kManyRows = 128;  // of a product's tiles
+  static constexpr int64_t kManyTaps = 16;
   static int64_t weight_bytes(const Geometry& g) { return g.out_channels * g.length * int64_t(sizeof(T)); }
 
   struct Matrix {
@@ -200,6 +206,34 @@ class Unrolled {
             for (; k < width; ++k) to[k] = from[k];
         }
         std::copy_n(image + starts[size_t(lines - 1)], width, to);
+      }
+    });
+  }
+
+  // Whether the patches are pieces of the image, none of which reaches into another or beyond it: those of a vision
+  // transformer. Their rows lie along memory.
+  static bool are_apart(const Geometry& g, const View& wide) {
+    for (size_t d = 0; d < 3; ++d)
+      if (g.padding[d] != 0 || g.dilation[d] != 1 || g.stride[d] < g.kernel[d]) return false;
+    return wide.strides[4] == 1;
+  }
+
+  // These as [place, element].
+  void cut_out(int64_t group, int64_t first, int64_t count, T* patches) const {
+    const int64_t* s = wide_.strides;
+    const int64_t plane = g_.out[1] * g_.out[2], width = g_.kernel[2];
+    const int64_t grain = std::max<int64_t>(1, kGrain / g_.length);
+    parallel_for(0, count * g_.positions, grain, [&](int64_t begin, int64_t end) {
+      T* to = patches + begin * g_.length;
+      for (int64_t p = begin; p < end; ++p) {
+        const int64_t i = p % g_.positions / plane, j = p % plane / g_.out[2], k = p % g_.out[2];
+        for (int64_t c = 0; c < g_.in_channels; ++c)
+          for (int64_t a = 0; a < g_.kernel[0]; ++a)
+            for (int64_t b = 0; b < g_.kernel[1]; ++b, to += width)
+              std::copy_n(wide_.as<const T>() + (first + p / g_.positions) * s[0] +
+                              (group * g_.in_channels + c) * s[1] + (i * g_.stride[0] + a) * s[2] +
+                              (j * g_.stride[1] + b) * s[3] + k * g_.stride[2],
+                          width, to);
       }
     });
   }

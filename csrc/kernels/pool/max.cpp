@@ -424,8 +424,68 @@ void max_pool(const View& in, const View& out, const View& indices, int spatial,
   });
 }
 
+namespace {
+
+// Channels side by side in all three: what is added at a place goes to places of the same few lines.
+template <class T>
+void add_channels(const View& values, const View& indices, const View& out, int spatial, int64_t picture,
+                  int64_t first, int64_t last) {
+  const Planes from(values, spatial), places(indices, spatial), to(out, spatial);
+  const int64_t channels = out.sizes[1];
+  T* sums = out.as<T>() + picture * out.strides[0];
+  for (int64_t place = 0; place < to.numel; ++place)
+    std::fill(sums + place * channels + first, sums + place * channels + last, T(0));
+  for (int64_t i = 0; i < from.sizes[0]; ++i)
+    for (int64_t j = 0; j < from.sizes[1]; ++j)
+      for (int64_t k = 0; k < from.sizes[2]; ++k) {
+        const auto at = [&](const View& view, const Planes& planes) {
+          return picture * view.strides[0] + i * planes.strides[0] + j * planes.strides[1] +
+                 k * planes.strides[2];
+        };
+        const T* value = values.as<const T>() + at(values, from);
+        const int64_t* index = indices.as<const int64_t>() + at(indices, places);
+        uint64_t outside = 0;
+        for (int64_t c = first; c < last; ++c) outside |= uint64_t(uint64_t(index[c]) >= uint64_t(to.numel));
+        if (outside) [[unlikely]] {
+          const auto beside = [](int64_t c) { return c; };
+          check_all(index + first, beside, last - first, to, spatial);
+        }
+        for (int64_t c = first; c < last; ++c) sums[index[c] * channels + c] += value[c];
+      }
+}
+
+// The elements of a picture follow each other place by place.
+bool is_by_place(const View& view, int spatial) {
+  const Planes planes(view, spatial);
+  int64_t step = view.ndim == spatial + 2 ? view.sizes[1] : 0;
+  if (step < 2 || view.strides[1] != 1) return false;
+  for (size_t d = kMaxSpatial; d-- > 0; step *= planes.sizes[d])
+    if (planes.sizes[d] != 1 && planes.strides[d] != step) return false;
+  return true;
+}
+
+}  // namespace
+
 void plane_scatter(const View& values, const View& indices, const View& out, int spatial, bool accumulate) {
   const Planes from(values, spatial), places(indices, spatial), to(out, spatial);
+  const bool numbers = out.dtype == DType::float32 || out.dtype == DType::float64;
+  if (accumulate && numbers && is_by_place(values, spatial) && is_by_place(indices, spatial) &&
+      is_by_place(out, spatial)) {
+    constexpr int64_t kBlock = 64;  // channels
+    const int64_t channels = out.sizes[1], blocks = (channels + kBlock - 1) / kBlock;
+    return dispatch<domains::floating>(out.dtype, "max_pool_backward", [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      if constexpr (std::is_floating_point_v<T>)
+        parallel_for(0, out.sizes[0] * blocks, planes_per_range(to.numel * kBlock),
+                     [&](int64_t begin, int64_t end) {
+                       for (int64_t i = begin; i < end; ++i) {
+                         const int64_t first = i % blocks * kBlock;
+                         add_channels<T>(values, indices, out, spatial, i / blocks, first,
+                                         std::min(first + kBlock, channels));
+                       }
+                     });
+    });
+  }
   with_places(from, places, to, [&](const auto& from_at, const auto& place_at, const auto& to_at) {
     dispatch<domains::numeric>(values.dtype, "max_unpool", [&](auto tag) {
       using T = typename decltype(tag)::type;
