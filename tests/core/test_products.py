@@ -112,8 +112,10 @@ def test_a_product_of_a_few_rows_is_exact_for_small_integers_of_every_layout(lef
         (3, 129, 67),
         (4, 67, 100),
         (5, 64, 65),
+        (6, 300, 300),
         (7, 8200, 66),
         (9, 70, 71),
+        (15, 260, 97),
     ):
         a, b = (torch.randint(-3, 4, shape, generator=drawn) for shape in ((rows, terms), (terms, columns)))
         wanted = torch.from_numpy(a.numpy() @ b.numpy()).to(dtype)
@@ -123,6 +125,17 @@ def test_a_product_of_a_few_rows_is_exact_for_small_integers_of_every_layout(lef
         assert torch.equal(torch.addmm(old, a, b, beta=2, alpha=3), wanted * 3 + 2)
         turned = torch.empty(columns, rows, dtype=dtype).t()
         assert torch.equal(torch.mm(a, b, out=turned), wanted)
+
+
+@pytest.mark.parametrize("right", _LAYOUTS)
+@pytest.mark.parametrize("left", _LAYOUTS)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_halves_with_few_columns_are_exact_for_small_integers_of_every_layout(left, right, dtype):
+    drawn = torch.Generator().manual_seed(0)
+    for rows, terms, columns in ((200, 130, 10), (10, 130, 200), (67, 33, 3), (100, 700, 15)):
+        a, b = (torch.randint(-1, 2, shape, generator=drawn) for shape in ((rows, terms), (terms, columns)))
+        made = _LAYOUTS[left](a.to(dtype)) @ _LAYOUTS[right](b.to(dtype))
+        assert torch.equal(made, torch.from_numpy(a.numpy() @ b.numpy()).to(dtype))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int64", "complex64"])

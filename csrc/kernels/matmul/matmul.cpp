@@ -142,7 +142,13 @@ void blas_product(const View& a, const View& b, const View& out, Shape s, T alph
 template <class T>
 void half_product(const View& a, const View& b, const View& out, Shape s, float alpha, float beta) {
   if constexpr (std::is_same_v<T, BFloat16>) {
-    if (const PairTiles* tiles = pair_tiles(); tiles && worth_pairing(s.m, s.n, s.k)) {
+    const PairTiles* tiles = pair_tiles();
+    if (tiles && !worth_pairing(s.m, s.n, s.k) && worth_pairing(s.n, s.m, s.k)) {  // too few columns, as rows
+      int64_t sizes[3][2], strides[3][2];
+      return half_product<T>(transposed(b, sizes[0], strides[0]), transposed(a, sizes[1], strides[1]),
+                             transposed(out, sizes[2], strides[2]), {s.n, s.m, s.k}, alpha, beta);
+    }
+    if (tiles && worth_pairing(s.m, s.n, s.k)) {
       std::optional<Dense> turned;
       if (a.strides[1] != 1) turned.emplace(a, a.dtype, Access::read);
       return pair_product(*tiles, s.m, s.n, s.k, alpha, as_factor(turned ? turned->view() : a), as_factor(b),

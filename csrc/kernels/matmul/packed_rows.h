@@ -16,7 +16,7 @@ std::unique_ptr<T[]> block_of(int64_t n) {
   return std::unique_ptr<T[]>(new T[size_t(std::max<int64_t>(n, 1))]);
 }
 
-// Rows of a matrix cut into blocks of 8, 4, 2 and 1, each block stored [length, rows].
+// Rows of a matrix cut into blocks of as many as a tile has, each block stored [length, rows].
 template <class T>
 class PackedRows {
  public:

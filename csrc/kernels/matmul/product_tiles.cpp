@@ -168,21 +168,26 @@ void add_blocks(typename ProductTiles<T>::Block* blocks) {
   blocks[2] = Level::template block<Rows, 3, Packed>;
 }
 
-template <class T, class Level, bool Packed>
-void add_blocks(ProductTiles<T>& tiles, bool many_registers) {
-  if (many_registers) add_blocks<T, Level, Packed, 8>(tiles.block[Packed][0]);
-  add_blocks<T, Level, Packed, 4>(tiles.block[Packed][1]);
-  add_blocks<T, Level, Packed, 2>(tiles.block[Packed][2]);
-  add_blocks<T, Level, Packed, 1>(tiles.block[Packed][3]);
+// The tiles of so many rows, and of all choices behind.
+template <class T, class Level, bool kManyRegisters, int kChoice = 0>
+void add_choices(ProductTiles<T>& tiles) {
+  if constexpr (kChoice < ProductTiles<T>::kChoices) {
+    constexpr int rows = ProductTiles<T>::kRowChoices[kChoice];
+    if constexpr (kManyRegisters || rows <= 4) {
+      tiles.product[kChoice] = Level::template product<rows>;
+      if constexpr (std::is_floating_point_v<T>) {
+        add_blocks<T, Level, false, rows>(tiles.block[0][kChoice]);
+        add_blocks<T, Level, true, rows>(tiles.block[1][kChoice]);
+      }
+    }
+    add_choices<T, Level, kManyRegisters, kChoice + 1>(tiles);
+  }
 }
 
-template <class T, class Level>
-ProductTiles<T> table(bool many_registers) {
+template <class T, class Level, bool kManyRegisters>
+ProductTiles<T> table() {
   ProductTiles<T> tiles{};
-  tiles.product[0] = many_registers ? Level::template product<8> : nullptr;
-  tiles.product[1] = Level::template product<4>;
-  tiles.product[2] = Level::template product<2>;
-  tiles.product[3] = Level::template product<1>;
+  add_choices<T, Level, kManyRegisters>(tiles);
   tiles.columns = 3 * Level::lanes;
   constexpr int rows = ProductTiles<T>::kOuterRows;
   tiles.outer[0] = Level::template outer<rows, 1>;
@@ -194,20 +199,16 @@ ProductTiles<T> table(bool many_registers) {
   tiles.tall = Level::template outer<2 * rows, 1>;
   tiles.most = Level::most;
   tiles.narrow = Level::lanes;
-  if constexpr (std::is_floating_point_v<T>) {
-    add_blocks<T, Level, false>(tiles, many_registers);
-    add_blocks<T, Level, true>(tiles, many_registers);
-  }
   return tiles;
 }
 
 template <class T>
 ProductTiles<T> choose() {
 #if defined(__x86_64__)
-  if (cpu_level == 2) return table<T, Widest<T>>(true);
-  if (cpu_level == 1) return table<T, Wide<T>>(false);
+  if (cpu_level == 2) return table<T, Widest<T>, true>();
+  if (cpu_level == 1) return table<T, Wide<T>, false>();
 #endif
-  return table<T, Baseline<T>>(kManyRegisters);
+  return table<T, Baseline<T>, kManyRegisters>();
 }
 
 }  // namespace

@@ -8,13 +8,14 @@ namespace mt::kernels {
 
 template <class T>
 struct ProductTiles {
-  static constexpr int kRowChoices[] = {8, 4, 2, 1};
+  static constexpr int kChoices = 8;
+  static constexpr int kRowChoices[kChoices] = {8, 7, 6, 5, 4, 3, 2, 1};
   static constexpr int kOuterRows = 6;
   static constexpr int kOuterVectors = 4;
 
   // c[rows, columns] = sum over i of a[i, rows] * b[offsets[i] + (0 … columns - 1)], added to c if so asked; c is dense.
   using Product = void (*)(const T* a, const T* b, const int64_t* offsets, int64_t length, T* c, bool add);
-  Product product[4];  // for 8 (null where there are too few registers), 4, 2 and 1 rows
+  Product product[kChoices];  // null where there are too few registers for so many rows
   int64_t columns;
 
   // c[r, width] += sum over p of x[offsets[r] + p] * y[p, width] for kOuterRows r; rows of y and c are `leading` apart. A
@@ -26,11 +27,11 @@ struct ProductTiles {
 
   // c[rows, columns] = alpha * (sum over i of a(row, i) * b[i * leading + (0 … columns - 1)]) + beta * c; with beta == 0,
   // c is not read. a(row, i) is a[row * row_stride + i], or a[i, rows] if packed. Meanwhile the cache is told that
-  // next[i * next_step] will be wanted. Indices: packed; 8 (null as above), 4, 2 and 1 rows; 1, 2 or 3 times `narrow`
+  // next[i * next_step] will be wanted. Indices: packed; the choice of rows (null as above); 1, 2 or 3 times `narrow`
   // columns. Float and double only.
   using Block = void (*)(const T* a, int64_t row_stride, const T* b, int64_t leading, int64_t length,
                          const T* next, int64_t next_step, T alpha, T beta, T* c, int64_t c_leading);
-  Block block[2][4][3];
+  Block block[2][kChoices][3];
 
   // Which of the tiles is next when so many rows are left.
   int choice(int64_t rows) const {
