@@ -268,6 +268,25 @@ def test_masks_of_any_layout_hide_what_they_hide(dtype, queries):
             np.testing.assert_allclose(got.float(), wanted, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.bfloat16])
+@pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
+@pytest.mark.parametrize("size", [9, 31, 40])
+def test_the_nearest_of_narrow_types_is_taken_as_it_is(size, layout, dtype):
+    x = (_random(2, 3, 31, 32) * 40 + 100).to(dtype)
+    made = F.interpolate(x.contiguous(memory_format=layout), (size, size + 1), mode="nearest").double()
+    rows, columns = np.arange(size) * 31 // size, np.arange(size + 1) * 32 // (size + 1)
+    assert np.array_equal(made.numpy(), x.double().numpy()[:, :, rows][..., columns])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("lines", [3, 16, 50])
+def test_softmax_of_lines_that_lie_across_memory(lines, dtype):
+    x = _random(33, lines).to(dtype)
+    for made, plain in ((x.t().softmax(-1), x.t().contiguous().softmax(-1)),
+                        (x.t().log_softmax(-1), x.t().contiguous().log_softmax(-1))):  # fmt: skip
+        torch.testing.assert_close(made, plain, rtol=1e-6, atol=1e-6)
+
+
 @pytest.mark.parametrize("size", [9, 16, 23, 40])
 def test_the_gradient_of_the_nearest_goes_where_it_was_read(size):
     x = _random(2, 3, 31, 32).requires_grad_()

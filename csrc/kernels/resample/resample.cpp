@@ -161,9 +161,42 @@ void for_each_run(const Planes& planes, bool dense, F&& f) {
       f(i * planes.strides[0] + j * planes.strides[1], planes.strides[2], planes.sizes[2]);
 }
 
+// Whether every output is one input: the nearest, which is copied as it is.
+bool takes_one_each(const std::vector<Taps>& taps) {
+  return std::ranges::all_of(taps, [](const Taps& t) {
+    return t.width == 1 && std::ranges::all_of(t.count, [](int64_t n) { return n == 1; }) &&
+           std::ranges::all_of(t.weights, [](double w) { return w == 1.0; });
+  });
+}
+
+template <class T>
+void take_one_each(const View& in, const View& out, const std::vector<Taps>& taps) {
+  const int spatial = int(taps.size());
+  const Planes from(in, spatial), to(out, spatial);
+  const auto place = [&](size_t d, int64_t o) {  // of output o, in the input
+    const size_t front = kMaxSpatial - taps.size();
+    return d < front ? o : taps[d - front].first[size_t(o)];
+  };
+  std::vector<int64_t> steps(size_t(to.sizes[2]));
+  for (int64_t o = 0; o < to.sizes[2]; ++o) steps[size_t(o)] = place(2, o) * from.strides[2];
+  parallel_for(0, to.count, std::max<int64_t>(1, kGrain / to.numel), [&](int64_t begin, int64_t end) {
+    for (int64_t plane = begin; plane < end; ++plane) {
+      const T* all = from.at<const T>(plane);
+      T* made = to.at<T>(plane);
+      for (int64_t i = 0; i < to.sizes[0]; ++i)
+        for (int64_t j = 0; j < to.sizes[1]; ++j) {
+          const T* source = all + place(0, i) * from.strides[0] + place(1, j) * from.strides[1];
+          T* target = made + i * to.strides[0] + j * to.strides[1];
+          for (int64_t k = 0; k < to.sizes[2]; ++k) target[k * to.strides[2]] = source[steps[size_t(k)]];
+        }
+    }
+  });
+}
+
 template <class T>
 void run(const View& in, const View& out, const std::vector<Taps>& taps, ToInteger to_integer) {
   using C = wide_t<T>;
+  if (!std::is_same_v<T, C> && takes_one_each(taps)) return take_one_each<T>(in, out, taps);
   const int spatial = int(taps.size());
   const Planes from(in, spatial), to(out, spatial);
 

@@ -11,6 +11,7 @@
 #include "kernels/common/levels.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/rows.h"
+#include "kernels/common/squares.h"
 #include "kernels/common/types.h"
 
 namespace mt::kernels {
@@ -262,6 +263,18 @@ struct Side {
   }
 };
 
+// Lines that lie across memory, side by side, are turned several at a time, so that each line of the cache is read once. A
+// few elements of all of them come at a time, and there is a gap between them: steps of powers of two share places in a cache.
+constexpr int64_t kTurned = 16, kElementsTurned = 8, kGap = 16;
+struct Turn {
+  template <class C>
+  [[gnu::always_inline]] static inline void run(const C* from, int64_t step, int64_t lines, int64_t size,
+                                                C* to) {
+    for (int64_t k = 0; k < size; k += kElementsTurned)
+      turn_rectangle(from + k * step, step, to + k, size + kGap, lines, std::min(kElementsTurned, size - k));
+  }
+};
+
 // Whether the n lines of a row of the plan lie side by side in every operand.
 template <class C>
 bool side_by_side(const Job<C>& job, const int64_t* strides, int64_t n, int operands) {
@@ -389,10 +402,18 @@ void forward_rows(char* const* data, const int64_t* strides, int64_t n, const vo
   Scratch<C> in_buffer(size), out_buffer(size);
   const Converter in = converter(job.dtypes[1], compute), out = converter(compute, job.dtypes[0]);
   const bool direct = job.dtypes[0] == compute && (job.lines.strides[0] == int64_t(sizeof(C)) || size == 1);
+  constexpr int64_t item = sizeof(C);
+  const bool across = job.dtypes[1] == compute && strides[1] == item && n >= kTurned && size > 1 &&
+                      job.lines.strides[1] >= n * item && job.lines.strides[1] % item == 0;
+  Scratch<C> turned(across ? kTurned * (size + kGap) : 0);
   for (int64_t i = 0; i < n; ++i) {
     char* target = data[0] + i * strides[0];
-    const C* x = load(data[1] + i * strides[1], job.lines.strides[1], size, in, job.dtypes[1] == compute,
-                      in_buffer.data());
+    if (across && i % kTurned == 0)
+      at_level<Turn>(reinterpret_cast<const C*>(data[1] + i * item), job.lines.strides[1] / item,
+                     std::min(kTurned, n - i), size, turned.data());
+    const C* x = across ? turned.data() + i % kTurned * (size + kGap)
+                        : load(data[1] + i * strides[1], job.lines.strides[1], size, in,
+                               job.dtypes[1] == compute, in_buffer.data());
     C* y = direct ? reinterpret_cast<C*>(target) : out_buffer.data();
     Rows<C>::kForward[cpu_level](x, y, size, job.log);
     if (!direct) out(reinterpret_cast<const char*>(y), sizeof(C), target, job.lines.strides[0], size);
