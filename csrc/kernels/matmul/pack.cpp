@@ -46,7 +46,8 @@ template <class T>
 void pack_panel(const T* source, int64_t lane_stride, int64_t step, int64_t lanes, int64_t length, T* target,
                 int64_t width) {
   constexpr int64_t side = Square<T>::side, size = sizeof(T);
-  int64_t done = 0;  // lanes
+  int64_t done = 0;    // lanes
+  int64_t filled = 0;  // rows that have something behind their lanes
   if (lane_stride == 1) {
     const char* from = reinterpret_cast<const char*>(source);
     char* to = reinterpret_cast<char*>(target);
@@ -57,7 +58,17 @@ void pack_panel(const T* source, int64_t lane_stride, int64_t step, int64_t lane
       case 96: copy_rows<96>(from, step * size, length, to, width * size); break;
       case 128: copy_rows<128>(from, step * size, length, to, width * size); break;
       case 192: copy_rows<192>(from, step * size, length, to, width * size); break;
-      default: copy_rows(from, step * size, length, to, width * size, lanes * size);
+      default: {
+        // Rows that have others behind them are read to the width of the panel: a call for every row takes longer.
+        const int64_t last = step > 0 ? std::min(length, (width - lanes + step - 1) / step) : length;
+        const int64_t whole = width * size % kLine == 0 && width * size <= 3 * kLine ? length - last : 0;
+        if (width * size == kLine) copy_rows<kLine>(from, step * size, whole, to, kLine);
+        else if (width * size == 2 * kLine) copy_rows<2 * kLine>(from, step * size, whole, to, 2 * kLine);
+        else if (whole) copy_rows<3 * kLine>(from, step * size, whole, to, 3 * kLine);
+        copy_rows(from + whole * step * size, step * size, length - whole, to + whole * width * size,
+                  width * size, lanes * size);
+        filled = whole;
+      }
     }
     done = lanes;
   } else if (step == 1) {
@@ -76,7 +87,7 @@ void pack_panel(const T* source, int64_t lane_stride, int64_t step, int64_t lane
     for (int64_t i = 0; i < length; ++i) target[i * width + done] = from[i * step];
   }
   if (lanes == width) return;
-  for (int64_t i = 0; i < length; ++i) std::fill_n(target + i * width + lanes, width - lanes, T(0));
+  for (int64_t i = filled; i < length; ++i) std::fill_n(target + i * width + lanes, width - lanes, T(0));
 }
 
 template <class T>

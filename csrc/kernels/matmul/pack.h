@@ -8,7 +8,7 @@
 namespace mt::kernels {
 
 // target[i, r] = source[r * lane_stride + i * step] for r < lanes and i < length; rows of target are `width` elements, and
-// those behind the lanes become zero.
+// what those behind the lanes become has no meaning: other numbers of the source, or zero.
 template <class T>
 void pack_panel(const T* source, int64_t lane_stride, int64_t step, int64_t lanes, int64_t length, T* target,
                 int64_t width);
