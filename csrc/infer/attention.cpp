@@ -3,6 +3,17 @@
 #include "core/meta_memory.h"
 
 namespace mt::infer {
+namespace {
+
+// In memory the heads of a row follow each other, as they do in the projection that they are mostly taken from: there the
+// gradient goes back without a copy.
+void prepare_by_rows(Output& gradient, const Tensor& of) {
+  const IntList sizes = of.sizes();
+  const int64_t of_row = sizes[1] * sizes[3];
+  gradient.prepare_strided(sizes, Dims{sizes[2] * of_row, sizes[3], of_row, 1}, of.dtype(), of.device());
+}
+
+}  // namespace
 
 void attention(const Tensor& query, const Tensor& key, const Tensor& value, double dropout_p, bool,
                const Tensor& attn_mask, std::optional<double>, Output& output, Output& logsumexp) {
@@ -27,7 +38,7 @@ void attention(const Tensor& query, const Tensor& key, const Tensor& value, doub
              "scaled_dot_product_attention_flash_attention: Attention mask of size ",
              to_string(attn_mask.sizes()), " does not broadcast to ", to_string(wanted));
   }
-  output.prepare(Dims{q[0], q[1], q[2], v[3]}, query.dtype(), query.device());
+  output.prepare(Dims{q[0], q[1], q[2], v[3]}, query.dtype(), query.device(), &query);
   const DType exact = query.dtype() == DType::float64 ? DType::float64 : DType::float32;
   logsumexp.prepare(Dims{q[0], q[1], q[2]}, exact, query.device());
 }
@@ -54,9 +65,9 @@ void attention_backward(const Tensor& grad_out, const Tensor& query, const Tenso
           grad_out.dtype() == query.dtype() && out.dtype() == query.dtype(),
       "scaled_dot_product_attention backward: the gradient, output and logsumexp do not belong to the "
       "inputs");
-  grad_query.prepare(query.sizes(), query.dtype(), query.device());
-  grad_key.prepare(key.sizes(), key.dtype(), key.device());
-  grad_value.prepare(value.sizes(), value.dtype(), value.device());
+  prepare_by_rows(grad_query, query);
+  prepare_by_rows(grad_key, key);
+  prepare_by_rows(grad_value, value);
 }
 
 }  // namespace mt::infer

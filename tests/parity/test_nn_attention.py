@@ -146,3 +146,23 @@ def test_few_queries_go_through_all_keys(dtype, queries, keys, width, layout):
     found = mindtorch_v2.nn.functional.scaled_dot_product_attention(*mine, attn_mask=seen)
     tolerance = {"float32": 1e-6, "bfloat16": 4e-3, "float16": 5e-4}[dtype]
     same(found.double(), wanted, tolerance)
+
+
+@pytest.mark.parametrize("layout", ["heads first", "rows first", "packed"])
+def test_results_and_gradients_lie_as_pytorchs(layout):
+    """A result as the query does, gradients by rows: into a projection they go back without a copy."""
+
+    def strides(library):
+        if layout == "packed":
+            projected = library.zeros(2, 5, 3 * 24)
+            parts = [part.view(2, 5, 3, 8).transpose(1, 2) for part in projected.split(24, dim=2)]
+        elif layout == "rows first":
+            parts = [library.zeros(2, 5, 3, 8).transpose(1, 2) for _ in range(3)]
+        else:
+            parts = [library.zeros(2, 3, 5, 8) for _ in range(3)]
+        parts = [part.requires_grad_() for part in parts]
+        made = library.nn.functional.scaled_dot_product_attention(*parts, is_causal=True)
+        gradients = library.autograd.grad(made.sum(), parts)
+        return [made.stride(), *(gradient.stride() for gradient in gradients)]
+
+    assert strides(mindtorch_v2) == strides(torch)
