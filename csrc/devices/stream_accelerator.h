@@ -152,8 +152,8 @@ class StreamAccelerator : public Accelerator {
 
   // ---- Waiting ----
   // Every launch waits for its end, so that errors appear where they are made.
-  bool launch_blocking() const { return launch_blocking_; }
-  void set_launch_blocking(bool on) { launch_blocking_ = on; }
+  bool launch_blocking() const { return launch_blocking_.load(std::memory_order_relaxed); }
+  void set_launch_blocking(bool on) { launch_blocking_.store(on, std::memory_order_relaxed); }
   std::atomic<SyncDebugMode> sync_debug_mode{SyncDebugMode::off};
   // Where an operator needs what the stream computes: a wait that gives up Python's lock.
   void wait_for_data(int device, void* stream);
@@ -197,7 +197,7 @@ class StreamAccelerator : public Accelerator {
   DeviceDriver& driver_;
   std::atomic<bool> initialized_{false}, forked_{false};
   std::atomic<int> count_{0};
-  bool launch_blocking_ = false;
+  std::atomic<bool> launch_blocking_{false};
 
   std::atomic<int> capture_count_{0};
   std::mutex capture_mutex_;
