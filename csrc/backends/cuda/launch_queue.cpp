@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -136,16 +137,22 @@ void LaunchQueue::start() {
   const std::lock_guard guard(mutex);
   if (state_.load(std::memory_order_acquire) != State::unstarted) return;
   if (!wanted()) return state_.store(State::off, std::memory_order_release);
-  ring_.reset(static_cast<char*>(::operator new[](kBytes, std::align_val_t(kLine))));
-  thread_lives_.store(true);
-  std::thread([this] { work(); }).detach();
   static const bool first = [] {
     pthread_atfork(nullptr, nullptr, forget_threads);
     // After the driver was loaded, so before it ends.
     return std::atexit([] { turn_off_launch_queues(); }) == 0;
   }();
   (void)first;
-  state_.store(State::awake, std::memory_order_release);
+  ring_.reset(static_cast<char*>(::operator new[](kBytes, std::align_val_t(kLine))));
+  const SpinGuard until_it_is_awake(lock_);  // it may want to sleep before this thread goes on
+  thread_lives_.store(true);
+  try {
+    std::thread([this] { work(); }).detach();
+    state_.store(State::awake, std::memory_order_release);
+  } catch (const std::system_error&) {  // there are too many threads
+    thread_lives_.store(false);
+    state_.store(State::off, std::memory_order_release);
+  }
 }
 
 void LaunchQueue::turn_off() noexcept {
