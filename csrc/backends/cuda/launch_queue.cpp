@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <cstdlib>
+#include <mutex>
 #include <string_view>
 #include <system_error>
 #include <thread>
@@ -203,11 +204,12 @@ void LaunchQueue::keep(const Outcome& outcome) {
   failed_.store(true, std::memory_order_release);
 }
 
-// Until somebody launches. False: the queue was turned off.
+// Until somebody launches, unless somebody does already. False: the queue was turned off.
 bool LaunchQueue::sleep(uint64_t at) {
   {
-    const SpinGuard guard(lock_);
-    if (given_.load(std::memory_order_relaxed) != at) return true;
+    // Who has the lock gives work, and may wait for room with it: not for a thread that waits for the lock.
+    const std::unique_lock guard(lock_, std::try_to_lock);
+    if (!guard || given_.load(std::memory_order_relaxed) != at) return true;
     if (state_.load(std::memory_order_relaxed) == State::off) return false;
     state_.store(State::asleep, std::memory_order_relaxed);
   }
