@@ -16,11 +16,13 @@ namespace {
 
 using namespace mt::cuda;
 
+// At once: orderly, the process would wait for the queue's thread, which may be the one that found it.
 #define CHECK(condition)                                                          \
   do {                                                                            \
     if (!(condition)) {                                                           \
       std::printf("FAILED %s:%d: expected %s\n", __FILE__, __LINE__, #condition); \
-      std::exit(1);                                                               \
+      std::fflush(stdout);                                                        \
+      std::_Exit(1);                                                              \
     }                                                                             \
   } while (0)
 
